@@ -1,0 +1,277 @@
+// The loop IR: what a kernel is before it is machine code. A Function is a list of statements (loops, stores, local
+// variables) over pure scalar expressions. Ops state their rules in it, code generation composes it, and
+// codegen/llvm turns it into vectors.
+//
+// How to read it:
+//  * An Expr is immutable and typed by a DType; Bool is one bit in a register and a byte in memory; index expressions
+//    are I64. F16 and BF16 values are only loaded, stored and converted: arithmetic happens in F32.
+//  * Expressions are evaluated where the statement that holds them runs. A `let` evaluates once, and may be used by
+//    the statements behind it in the same block.
+//  * `vector_for(begin, end, lanes)` runs its body for `lanes` indices at a time, statement by statement; the last
+//    group is masked (inactive lanes neither load, store nor change locals), so body and tail compute the same bits.
+//    Loops inside a vector loop must have uniform bounds. Only one loop of a nest is a vector loop.
+//  * A local declared with `lanes` > 1 holds one value for each lane of the vector loop of that width in which it is
+//    used; outside, `reduce_lanes` folds it by a fixed binary tree (lane i with lane i + n/2), so the bits do not
+//    depend on the host. Local arrays are indexed by uniform expressions; small ones indexed by constants after
+//    unrolling live in registers.
+//  * Buffers are row-major and contiguous, indexed by a flat element offset; codegen finds from the affine form of
+//    the offset in the vector variable whether a load is contiguous, a broadcast, strided, or a gather.
+//  * Floating point is strict: no contraction or reassociation unless the expression is an explicit `fma`.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/dim.h"
+#include "support/dtype.h"
+#include "support/hash.h"
+
+namespace ig::loop {
+
+enum class Op : uint8_t {
+  Const,        // bits
+  Var,          // a loop variable or a let, by id
+  Size,         // a size parameter of the kernel, by position
+  Local,        // reads local `id` at index a (null for a plain local)
+  Load,         // reads buffer `id` at flat element offset a
+  Scratch,      // (unused as a value; reserved)
+  // a, b of one type
+  Add, Sub, Mul, Div, Rem,   // integers wrap; Div truncates and is defined only for a nonzero divisor (rules guard it)
+  And, Or, Xor, Shl, AShr, LShr,  // shift amounts below the width
+  Eq, Ne, Lt, Le, Gt, Ge,    // to Bool; float comparisons are ordered except Ne; Lt… signed or not by dtype
+  Neg, Not, Abs,             // Not: bitwise, logical for Bool
+  Sqrt, Floor, Ceil, Trunc, RoundEven,
+  Popcount, CountLeadingZeros,
+  Fma,          // a * b + c, rounded once (on a target without fma: multiply, then add)
+  Select,       // a ? b : c; both arms are evaluated
+  Convert,      // numeric: float to int saturates, NaN to 0; to Bool is != 0
+  Bitcast,      // same width
+  ReduceLanes,  // folds a local with lanes; `reduction` says how
+};
+
+enum class Reduction : uint8_t { Add, Mul, Min, Max, And, Or, Xor };
+
+struct ExprNode;
+class Builder;
+
+// A handle with arithmetic. Both operands of an operator have one dtype, except that plain numbers take the other's.
+class Expr {
+ public:
+  Expr() = default;
+  Expr(const ExprNode* node, Builder* builder) : node_(node), builder_(builder) {}
+  const ExprNode* node() const { return node_; }
+  const ExprNode* operator->() const { return node_; }
+  Builder& builder() const { return *builder_; }
+  DType type() const;
+  explicit operator bool() const { return node_ != nullptr; }
+
+ private:
+  const ExprNode* node_ = nullptr;
+  Builder* builder_ = nullptr;
+};
+
+struct ExprNode {
+  Op op;
+  DType type;
+  Reduction reduction = Reduction::Add;
+  uint32_t id = 0;            // Var, Size, Local, Load: which
+  uint64_t bits[2] = {0, 0};  // Const
+  Expr a, b, c;
+};
+inline DType Expr::type() const { return node_->type; }
+
+Expr operator+(Expr a, Expr b);
+Expr operator-(Expr a, Expr b);
+Expr operator*(Expr a, Expr b);
+Expr operator/(Expr a, Expr b);
+Expr operator%(Expr a, Expr b);
+Expr operator&(Expr a, Expr b);
+Expr operator|(Expr a, Expr b);
+Expr operator^(Expr a, Expr b);
+Expr operator-(Expr a);
+Expr operator~(Expr a);
+Expr operator==(Expr a, Expr b);
+Expr operator!=(Expr a, Expr b);
+Expr operator<(Expr a, Expr b);
+Expr operator<=(Expr a, Expr b);
+Expr operator>(Expr a, Expr b);
+Expr operator>=(Expr a, Expr b);
+#define IG_LOOP_MIXED(OP)        \
+  Expr operator OP(Expr a, double b); \
+  Expr operator OP(double a, Expr b);
+IG_LOOP_MIXED(+)
+IG_LOOP_MIXED(-)
+IG_LOOP_MIXED(*)
+IG_LOOP_MIXED(/)
+IG_LOOP_MIXED(<)
+IG_LOOP_MIXED(<=)
+IG_LOOP_MIXED(>)
+IG_LOOP_MIXED(>=)
+IG_LOOP_MIXED(==)
+IG_LOOP_MIXED(!=)
+#undef IG_LOOP_MIXED
+Expr fma(Expr a, Expr b, Expr c);
+Expr select(Expr condition, Expr then, Expr otherwise);
+Expr sqrt(Expr a);
+Expr floor(Expr a);
+Expr ceil(Expr a);
+Expr trunc(Expr a);
+Expr round_even(Expr a);
+Expr abs(Expr a);
+Expr shift_left(Expr a, Expr b);
+Expr shift_right(Expr a, Expr b);          // arithmetic
+Expr shift_right_logical(Expr a, Expr b);
+Expr popcount(Expr a);
+Expr count_leading_zeros(Expr a);
+Expr convert(Expr a, DType to);
+Expr bitcast(Expr a, DType to);
+Expr lesser(Expr a, Expr b);   // a < b ? a : b, for indices
+Expr greater(Expr a, Expr b);
+
+struct Stmt;
+using Stmts = std::vector<std::unique_ptr<Stmt>>;
+
+struct Stmt {
+  enum class Kind : uint8_t {
+    For,        // serial: var from begin to end by 1
+    VectorFor,  // `lanes` at a time, the last group masked
+    Unrolled,   // begin and end are constants; the body is emitted for each index
+    If,         // condition uniform
+    Let,        // var = value
+    Assign,     // local[index] = value
+    Store,      // buffer[index] = value
+    Fail,       // writes (id, value) into the error word and returns 1, where the (uniform) condition holds
+  };
+  Kind kind;
+  uint32_t id = 0;   // the loop variable, the let, the local, the buffer, the failing node's id
+  int lanes = 1;
+  Expr begin, end;   // loops; `begin` is the condition of If and Fail
+  Expr index, value;
+  Stmts body, otherwise;
+};
+
+struct Local {
+  DType type;
+  int lanes = 1;
+  int64_t count = 1;          // elements of an array; constant
+  std::string name;
+};
+
+struct Buffer {
+  DType type;
+  bool writable = false;
+  std::string name;
+};
+
+// A kernel: `entry(args, begin, end)` runs `body` with `block_var` going from begin to end.
+struct Function {
+  std::string name = "kernel";
+  std::vector<Buffer> buffers;       // in KernelArgs order: inputs, then outputs
+  std::vector<std::string> sizes;    // names of the size parameters, in KernelArgs::dims order
+  std::vector<Local> locals;
+  std::vector<Buffer> scratch;       // per-thread temporary buffers; their ids follow those of `buffers`
+  std::vector<Dim> scratch_elements; // how many elements each has, over `sizes`
+  uint32_t block_var = 0;
+  uint32_t variables = 0;            // loop variables and lets in use: ids are below this
+  Stmts body;
+  std::deque<ExprNode> expressions;  // owns every ExprNode
+
+  std::string str() const;           // readable pseudo-code, stable: the basis of golden tests and of hash()
+  Hash128 hash() const;              // of str(), names of buffers and the function left out
+};
+
+// Builds a Function. Statements go to the innermost open block.
+class Builder {
+ public:
+  explicit Builder(std::string name);
+  Function& function() { return *function_; }
+  std::unique_ptr<Function> finish();
+
+  uint32_t add_buffer(DType type, bool writable, std::string name);
+  uint32_t add_scratch(DType type, Dim elements, std::string name);  // after all buffers are added
+  Expr size(const Dim& dim);  // an index expression of a symbolic size; adds the parameters it needs
+  Expr block();               // the block variable
+
+  Expr constant(DType type, double value);
+  Expr constant_int(DType type, int64_t value);
+  Expr constant_bits(DType type, uint64_t bits);
+  Expr index(int64_t value) { return constant_int(DType::I64, value); }
+
+  Expr load(uint32_t buffer, Expr offset);
+  void store(uint32_t buffer, Expr offset, Expr value);
+
+  uint32_t local(DType type, int lanes = 1, int64_t count = 1, std::string name = "t");
+  Expr read(uint32_t local, Expr index = {});
+  void assign(uint32_t local, Expr value, Expr index = {});
+  Expr reduce_lanes(uint32_t local, Reduction reduction, Expr index = {});
+  Expr let(Expr value);  // evaluates here, once
+
+  using Body = std::function<void(Expr)>;
+  void serial_for(Expr begin, Expr end, const Body& body);
+  void vector_for(Expr begin, Expr end, int lanes, const Body& body);
+  void unrolled(int64_t begin, int64_t end, const Body& body);
+  void if_then(Expr uniform_condition, const std::function<void()>& then,
+               const std::function<void()>& otherwise = {});
+  void fail_if(Expr uniform_condition, uint32_t node, Expr value);
+
+  // init; for i in [0, extent): acc = step(i, acc). The accumulator has the lanes of the enclosing vector loop.
+  Expr fold(Expr extent, Expr init, const std::function<Expr(Expr i, Expr acc)>& step);
+  int enclosing_lanes() const;  // 1 outside a vector loop
+
+  Expr make(ExprNode node);  // interns: the same node twice is one object (loads and local reads excepted)
+
+ private:
+  std::unique_ptr<Function> function_;
+  std::vector<Stmts*> open_;
+  std::vector<int> lanes_;
+  std::vector<std::pair<std::string, uint32_t>> size_ids_;
+  std::deque<std::pair<uint64_t, const ExprNode*>> interned_;
+  struct Interner;
+  std::shared_ptr<Interner> interner_;
+};
+
+// Affine form of an offset in one variable: offset = stride * var + rest, where stride is a constant, or nullopt.
+std::optional<int64_t> stride_in(Expr offset, uint32_t var);
+bool depends_on(Expr e, uint32_t var);
+
+// Vector maths (math.cpp): each with its ULP bound, measured over all float32 inputs by a test, the same code for
+// body and tail. Domain edges as C's <math.h>. The argument's type is F32 or F64.
+namespace math {
+Expr exp(Expr x);
+Expr exp2(Expr x);
+Expr expm1(Expr x);
+Expr log(Expr x);
+Expr log2(Expr x);
+Expr log10(Expr x);
+Expr log1p(Expr x);
+Expr sin(Expr x);
+Expr cos(Expr x);
+Expr tan(Expr x);
+Expr asin(Expr x);
+Expr acos(Expr x);
+Expr atan(Expr x);
+Expr atan2(Expr y, Expr x);
+Expr sinh(Expr x);
+Expr cosh(Expr x);
+Expr tanh(Expr x);
+Expr asinh(Expr x);
+Expr acosh(Expr x);
+Expr atanh(Expr x);
+Expr erf(Expr x);
+Expr erfc(Expr x);
+Expr erf_inv(Expr x);
+Expr cbrt(Expr x);
+Expr pow(Expr x, Expr y);
+Expr logistic(Expr x);
+Expr rsqrt(Expr x);
+Expr lgamma(Expr x);
+Expr digamma(Expr x);
+}  // namespace math
+
+}  // namespace ig::loop
