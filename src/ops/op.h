@@ -35,6 +35,7 @@ enum class Trait : uint32_t {
   Idempotent = 1u << 10,   // f(f(x)) == f(x)
   Random = 1u << 11,       // draws from a key: pure, but worth keeping whole
   Cheap = 1u << 12,        // recomputing costs less than a load
+  Relabel = 1u << 13,      // a view that keeps the row-major order: no byte moves
 };
 constexpr uint32_t operator|(Trait a, Trait b) { return static_cast<uint32_t>(a) | static_cast<uint32_t>(b); }
 constexpr uint32_t operator|(uint32_t a, Trait b) { return a | static_cast<uint32_t>(b); }
@@ -252,7 +253,7 @@ struct LowerRule {
   PointFn point = nullptr;
   const ReduceRule* reduce = nullptr;
   NestFn nest = nullptr;
-  std::string reason;
+  std::string reason = {};
 
   static LowerRule of_scalar(ScalarFn fn) { return {.kind = Kind::Scalar, .scalar = fn}; }
   static LowerRule of_point(PointFn fn) { return {.kind = Kind::Point, .point = fn}; }

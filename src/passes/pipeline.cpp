@@ -49,7 +49,9 @@ std::vector<Record> run(Graph& graph, std::span<const std::string_view> names, c
     const Pass& pass = find(name);
     if (options.disabled.contains(std::string(name))) continue;
     Hash128 before = options.verify ? graph.hash() : Hash128{};
-    Record record{.name = std::string(name), .nodes_before = graph.node_count()};
+    Record record;
+    record.name = name;
+    record.nodes_before = graph.node_count();
     Context context(options);
     auto start = std::chrono::steady_clock::now();
     pass.run(graph, context);
