@@ -5,7 +5,6 @@
 // last), whatever the number of threads.
 #include <algorithm>
 #include <cmath>
-#include <complex>
 
 #include "ops/families/array_tools.h"
 #include "ops/shape_attrs.h"
@@ -44,8 +43,7 @@ void infer_scatter(InferContext& c) {
   const Ints &window = c.get(kUpdateWindowDims), &inserted = c.get(kInsertedDims), &map = c.get(kScatterMap);
   const Ints &input_batch = c.get(kInputBatchDims), &indices_batch = c.get(kScatterBatchDims);
   const std::string& update = c.get(kUpdate);
-  if (update == "min" || update == "max") c.require_dtype(0, DTypeSet::Real);
-  else if (update != "set") c.require_dtype(0, DTypeSet::Numeric);
+  if (update != "set") c.require_dtype(0, DTypeSet::Real);
   int64_t vector_dim = c.get(kIndexVectorDim);
   if (vector_dim < 0 || vector_dim > indices.rank())
     c.fail(ErrorKind::Index, fmt::format("index_vector_dim {} is not an axis of the indices, nor their rank {}",
@@ -93,18 +91,7 @@ T round_once(const std::string& how, T a, T b) { return how == "add" ? a + b : a
 void apply(Literal& out, int64_t i, const Literal& updates, int64_t j, const std::string& how) {
   if (how == "set") return copy_element(out, i, updates, j);
   bool least = how == "min", bound = least || how == "max";
-  if (is_complex(out.dtype())) {
-    // Complex updates only add or multiply.
-    auto combine = [&]<typename T>(T) {
-      auto* to = static_cast<std::complex<T>*>(out.mutable_data()) + i;
-      std::complex<T> b = static_cast<const std::complex<T>*>(updates.data())[j];
-      *to = how == "add" ? *to + b
-                         : std::complex<T>(to->real() * b.real() - to->imag() * b.imag(),
-                                           to->real() * b.imag() + to->imag() * b.real());
-    };
-    if (out.dtype() == DType::C64) combine(float{});
-    else combine(double{});
-  } else if (is_float(out.dtype())) {
+  if (is_float(out.dtype())) {
     double a = out.as_double(i), b = updates.as_double(j);
     if (bound) set_real(out, i, extreme(a, b, least));
     else if (out.dtype() == DType::F64) set_real(out, i, round_once(how, a, b));
