@@ -137,6 +137,14 @@ struct ReferenceContext {
 };
 using ReferenceFn = void (*)(ReferenceContext&);
 
+// The same for ops with regions: `run` evaluates the node's region of that index.
+struct ControlReferenceContext {
+  const Node* node;
+  std::span<const Literal> operands;
+  std::function<std::vector<Literal>(size_t region, std::span<const Literal> arguments)> run;
+};
+using ControlReferenceFn = std::vector<Literal> (*)(ControlReferenceContext&);
+
 // --- rules on graphs ---------------------------------------------------------------------------------------------
 // A value that stands for this node's result, built in front of it, or null for "nothing to do".
 struct SimplifyContext {
@@ -293,6 +301,7 @@ struct OpRules {
   Rule<TransposeFn> transpose;
   Rule<BatchFn> batch;
   Rule<BodyFn> body;                      // composites only
+  Rule<ControlReferenceFn> control_reference = Rule<ControlReferenceFn>::none("it has no regions");
 };
 
 struct Op {
