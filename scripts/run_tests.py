@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTEST_FOLDERS = ["tests/python", "tests/ops", "tests/programs"]
-GTEST_LINE = re.compile(r"\[ (?:RUN  |      OK|  FAILED|  SKIPPED) +\] (\S+\.\S+?)(?:, where.*)?(?: \(\d+ ms\))?$")
+GTEST_END = re.compile(r"\[ +(OK|FAILED|SKIPPED) +\] \S+\.\S+?(?:, where .*)? \(\d+ ms\)$")
 
 
 @dataclass
@@ -58,10 +58,10 @@ def run_cpp(build: Path, extra: list[str]) -> Counts:
                     print(f"  {suite}", flush=True)
             elif line.startswith("[----------] Global test environment tear-down"):
                 current, output = "", []
-            elif current and GTEST_LINE.match(line):
-                if line.startswith("[       OK"):
+            elif current and (end := GTEST_END.match(line)):
+                if end[1] == "OK":
                     counts.passed += 1
-                elif line.startswith("[  SKIPPED"):
+                elif end[1] == "SKIPPED":
                     counts.skipped += 1
                 else:
                     counts.failed += 1
