@@ -187,7 +187,6 @@ Executable::Code Executable::Code::build(const Program& program) {
       step.first_work = code.work;
       code.work += static_cast<int32_t>(work_of(instruction));
       if (const auto* dims = dims_of(instruction)) append(code.dims, *dims);
-      if (const auto* k = std::get_if<KernelCall>(&instruction)) code.max_scratch = std::max(code.max_scratch, k->scratch);
       append(out.children, children_of(instruction));
       for (SlotId slot_id : operands_of(instruction)) {
         const Slot& slot = block.slots[static_cast<size_t>(slot_id)];

@@ -38,7 +38,6 @@ struct Executable::Code {
   std::vector<SizeId> output_bytes;
   int32_t pointers = 0;
   int32_t work = 0;
-  size_t max_scratch = 0;
 
   static Code build(const Program& program);
 };
