@@ -13,10 +13,10 @@
 
 namespace ig::ops {
 
-inline constexpr Attr<Ints> kLhsBatch{"lhs_batching", "The left operand's batch axes.", "[]"};
-inline constexpr Attr<Ints> kRhsBatch{"rhs_batching", "The right operand's batch axes, paired in order.", "[]"};
-inline constexpr Attr<Ints> kLhsContract{"lhs_contracting", "The left operand's axes that are summed over."};
-inline constexpr Attr<Ints> kRhsContract{"rhs_contracting", "The right operand's, paired in order."};
+inline constexpr Attr<Ints> kLhsBatch{"lhs_batching_dimensions", "The left operand's batch axes.", "[]"};
+inline constexpr Attr<Ints> kRhsBatch{"rhs_batching_dimensions", "The right operand's batch axes, paired in order.", "[]"};
+inline constexpr Attr<Ints> kLhsContract{"lhs_contracting_dimensions", "The left operand's axes that are summed over."};
+inline constexpr Attr<Ints> kRhsContract{"rhs_contracting_dimensions", "The right operand's, paired in order."};
 inline constexpr Attr<DType> kAccumulate{"accumulate",
                                          "The least type that sums of floats are kept in: f32 or f64.", "f32"};
 

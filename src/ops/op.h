@@ -216,6 +216,11 @@ class PointContext {
   std::vector<loop::Expr> index;       // of the wanted element: one I64 expression an axis
   virtual loop::Expr at(size_t operand, std::span<const loop::Expr> index) = 0;
   virtual loop::Expr size(const Dim& dim) = 0;
+  // As loop::Builder::fold. Rules fold through this one, so that what `at` gives inside stays inside.
+  virtual loop::Expr fold(loop::Expr extent, loop::Expr init,
+                          const std::function<loop::Expr(loop::Expr i, loop::Expr acc)>& step) {
+    return build->fold(extent, init, step);
+  }
   loop::Expr at(size_t operand, std::initializer_list<loop::Expr> i) {
     return at(operand, std::span<const loop::Expr>(i.begin(), i.size()));
   }

@@ -173,7 +173,7 @@ loop::Expr guarded(PointContext& c, size_t operand, loop::Expr condition, loop::
   const Type& type = c.operand_type(operand);
   if (surely_empty(type)) return otherwise;
   if (surely_nonempty(c.node, type)) return select(condition, read(), otherwise);
-  return c.build->fold(has_elements(c, operand), otherwise,
+  return c.fold(has_elements(c, operand), otherwise,
                        [&](loop::Expr, loop::Expr old) { return select(condition, read(), old); });
 }
 
@@ -219,13 +219,19 @@ Ints iota(int64_t n, int64_t start) {
 }
 
 void infer_by_body(InferContext& c) {
-  Graph graph;
+  Graph graph("infer");
   graph.dims = c.scope;
   std::vector<Value> operands;
   for (const Type& type : c.operands) operands.push_back(graph.body().add_arg(type));
   Builder build(graph.body());
   BodyContext body{build, c.attrs, operands};
-  for (Value v : c.op.rules.body.get()(body)) c.results.push_back(v->type());
+  try {
+    for (Value v : c.op.rules.body.get()(body)) c.results.push_back(v->type());
+  } catch (Error& error) {
+    // The user called the composite, not what it is made of.
+    if (error.kind() == ErrorKind::Internal || error.summary().starts_with(c.op.public_name() + ": ")) throw;
+    c.fail(error.kind(), error.summary(), error.why_text(), error.hint_text());
+  }
 }
 
 std::vector<Value> linear_jvp(JvpContext& c) {

@@ -38,8 +38,8 @@ std::vector<Value> attention_body(BodyContext& c) {
   int64_t rank = q->type().rank();
   Ints batch = tools::iota(rank - 2), keys{rank - 1};
   auto dot = [&](Value x, Value y, int64_t contracted) {
-    return c.build("dot_general", {x, y}, {{"lhs_batching", batch}, {"rhs_batching", batch},
-                                           {"lhs_contracting", Ints{rank - 1}}, {"rhs_contracting", Ints{contracted}}});
+    return c.build("dot_general", {x, y}, {{"lhs_batching_dimensions", batch}, {"rhs_batching_dimensions", batch},
+                                           {"lhs_contracting_dimensions", Ints{rank - 1}}, {"rhs_contracting_dimensions", Ints{contracted}}});
   };
   Value scores = dot(q, k, rank - 1);
   scores = c.get(kScale) == 0 ? m.div(scores, m.sqrt(m.count(q, keys))) : m.mul(scores, c.get(kScale));

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "ops/families/array_tools.h"
+#include "ops/families/families.h"
 #include "ops/table.h"
 
 namespace ig::ops {
@@ -49,10 +50,10 @@ void infer_dot(InferContext& c) {
   if (accumulate != DType::F32 && accumulate != DType::F64)
     c.fail(ErrorKind::Value, fmt::format("accumulate is {}, but sums are kept in f32 or f64", name(accumulate)));
   DotDims d(c.attrs, x.rank(), y.rank());
-  require_count(c, d.rhs_batch.size(), d.lhs_batch.size(), "rhs_batching");
-  require_count(c, d.rhs_contract.size(), d.lhs_contract.size(), "rhs_contracting");
-  require_axes(c, joined(d.lhs_batch, d.lhs_contract), x.rank(), "lhs_batching with lhs_contracting");
-  require_axes(c, joined(d.rhs_batch, d.rhs_contract), y.rank(), "rhs_batching with rhs_contracting");
+  require_count(c, d.rhs_batch.size(), d.lhs_batch.size(), "rhs_batching_dimensions");
+  require_count(c, d.rhs_contract.size(), d.lhs_contract.size(), "rhs_contracting_dimensions");
+  require_axes(c, joined(d.lhs_batch, d.lhs_contract), x.rank(), "lhs_batching_dimensions with lhs_contracting_dimensions");
+  require_axes(c, joined(d.rhs_batch, d.rhs_contract), y.rank(), "rhs_batching_dimensions with rhs_contracting_dimensions");
   Dims dims;
   for (size_t i = 0; i < d.lhs_batch.size(); ++i) {
     c.require_equal(at(x.dims, d.lhs_batch[i]), at(y.dims, d.rhs_batch[i]), "the batch axes");
@@ -121,7 +122,7 @@ Expr point_dot(PointContext& c) {
   // One loop for each contracted axis, the first outermost.
   std::function<Expr(size_t, Expr)> level = [&](size_t n, Expr sum) -> Expr {
     if (n == d.lhs_contract.size()) return product_sum(sum);
-    return build.fold(c.size(at(x.dims, d.lhs_contract[n])), sum, [&](Expr k, Expr inner) {
+    return c.fold(c.size(at(x.dims, d.lhs_contract[n])), sum, [&](Expr k, Expr inner) {
       i[static_cast<size_t>(d.lhs_contract[n])] = k;
       j[static_cast<size_t>(d.rhs_contract[n])] = k;
       return level(n + 1, inner);
@@ -227,34 +228,34 @@ Op dot_general_op() {
                             "in lc else 16 + i for i in range(x.ndim)], y, [rb.index(i) if i in rb else 8 + "
                             "rc.index(i) if i in rc else 24 + i for i in range(y.ndim)], list(range(len(lb))) + [16 "
                             "+ i for i in range(x.ndim) if i not in lb + lc] + [24 + i for i in range(y.ndim) if i "
-                            "not in rb + rc]))(list(lhs_batching), list(rhs_batching), list(lhs_contracting), "
-                            "list(rhs_contracting))",
+                            "not in rb + rc]))(list(lhs_batching_dimensions), list(rhs_batching_dimensions), list(lhs_contracting_dimensions), "
+                            "list(rhs_contracting_dimensions))",
                    .example = "",
-                   .samples = {{"T[3], T[3]", "{lhs_contracting = [0], rhs_contracting = [0]}", -2, 2},
-                               {"T[2, 3], T[3, 4]", "{lhs_contracting = [1], rhs_contracting = [0]}", -2, 2},
-                               {"T[3, 2], T[4, 3]", "{lhs_contracting = [0], rhs_contracting = [1]}", -2, 2},
+                   .samples = {{"T[3], T[3]", "{lhs_contracting_dimensions = [0], rhs_contracting_dimensions = [0]}", -2, 2},
+                               {"T[2, 3], T[3, 4]", "{lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]}", -2, 2},
+                               {"T[3, 2], T[4, 3]", "{lhs_contracting_dimensions = [0], rhs_contracting_dimensions = [1]}", -2, 2},
                                {"T[2, 3, 4], T[2, 4, 5]",
-                                "{lhs_batching = [0], rhs_batching = [0], lhs_contracting = [2], rhs_contracting = "
+                                "{lhs_batching_dimensions = [0], rhs_batching_dimensions = [0], lhs_contracting_dimensions = [2], rhs_contracting_dimensions = "
                                 "[1]}", -2, 2},
-                               {"T[2, 3, 4], T[4, 3]", "{lhs_contracting = [1, 2], rhs_contracting = [1, 0]}", -2, 2},
+                               {"T[2, 3, 4], T[4, 3]", "{lhs_contracting_dimensions = [1, 2], rhs_contracting_dimensions = [1, 0]}", -2, 2},
                                {"T[2, 2, 3, 4], T[2, 5, 2, 4]",
-                                "{lhs_batching = [0, 1], rhs_batching = [0, 2], lhs_contracting = [3], "
-                                "rhs_contracting = [3]}", -2, 2},
-                               {"T[2], T[3]", "{lhs_contracting = [], rhs_contracting = []}", -2, 2},
-                               {"T[], T[]", "{lhs_contracting = [], rhs_contracting = []}", -2, 2},
-                               {"T[2, 0], T[0, 3]", "{lhs_contracting = [1], rhs_contracting = [0]}", -2, 2},
-                               {"T[0, 2], T[2, 3]", "{lhs_contracting = [1], rhs_contracting = [0]}", -2, 2},
-                               {"T[1, 1], T[1, 1]", "{lhs_contracting = [1], rhs_contracting = [0]}", -2, 2},
-                               {"T[17, 33], T[33, 19]", "{lhs_contracting = [1], rhs_contracting = [0]}", -1, 1},
+                                "{lhs_batching_dimensions = [0, 1], rhs_batching_dimensions = [0, 2], lhs_contracting_dimensions = [3], "
+                                "rhs_contracting_dimensions = [3]}", -2, 2},
+                               {"T[2], T[3]", "{lhs_contracting_dimensions = [], rhs_contracting_dimensions = []}", -2, 2},
+                               {"T[], T[]", "{lhs_contracting_dimensions = [], rhs_contracting_dimensions = []}", -2, 2},
+                               {"T[2, 0], T[0, 3]", "{lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]}", -2, 2},
+                               {"T[0, 2], T[2, 3]", "{lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]}", -2, 2},
+                               {"T[1, 1], T[1, 1]", "{lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]}", -2, 2},
+                               {"T[17, 33], T[33, 19]", "{lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]}", -1, 1},
                                {"T[9, 20], T[20, 7]",
-                                "{lhs_contracting = [1], rhs_contracting = [0], accumulate = f64}", -1, 1}},
-                   .bad_samples = {{"T[2, 3], T[3, 4]", "{lhs_contracting = [2], rhs_contracting = [0]}",
-                                    "IndexError: dot_general: lhs_batching with lhs_contracting holds 2, but there "
+                                "{lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0], accumulate = f64}", -1, 1}},
+                   .bad_samples = {{"T[2, 3], T[3, 4]", "{lhs_contracting_dimensions = [2], rhs_contracting_dimensions = [0]}",
+                                    "IndexError: dot_general: lhs_batching_dimensions with lhs_contracting_dimensions holds 2, but there "
                                     "are 2 axes"},
-                                   {"T[2, 3], T[3, 4]", "{lhs_contracting = [1], rhs_contracting = []}",
-                                    "ValueError: dot_general: rhs_contracting has 0 entries, but 1 are needed"},
+                                   {"T[2, 3], T[3, 4]", "{lhs_contracting_dimensions = [1], rhs_contracting_dimensions = []}",
+                                    "ValueError: dot_general: rhs_contracting_dimensions has 0 entries, but 1 are needed"},
                                    {"T[2, 3], T[3, 4]",
-                                    "{lhs_contracting = [1], rhs_contracting = [0], accumulate = f16}",
+                                    "{lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0], accumulate = f16}",
                                     "ValueError: dot_general: accumulate is f16, but sums are kept in f32 or f64"}}},
           .rules = {.infer = infer_dot,
                     .reference = reference_dot,

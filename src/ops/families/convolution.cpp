@@ -184,7 +184,7 @@ Expr point_convolution(PointContext& c) {
   std::function<Expr(size_t, Expr)> level = [&](size_t s, Expr sum) -> Expr {
     if (s == d.strides.size()) {
       Expr taken = inside.empty() ? Expr() : build.let(all_of(inside, build));
-      return build.fold(inputs, sum, [&](Expr f, Expr inner) {
+      return c.fold(inputs, sum, [&](Expr f, Expr inner) {
         i[static_cast<size_t>(d.lhs_feature)] = first + f;
         k[static_cast<size_t>(d.rhs_in)] = f;
         Expr a = narrow(c.at(0, i), sum_type), b = narrow(c.at(1, k), sum_type);
@@ -192,7 +192,7 @@ Expr point_convolution(PointContext& c) {
         return taken ? select(taken, next, inner) : next;
       });
     }
-    return build.fold(c.size(at(w.dims, d.rhs_space[s])), sum, [&](Expr tap, Expr inner) {
+    return c.fold(c.size(at(w.dims, d.rhs_space[s])), sum, [&](Expr tap, Expr inner) {
       Expr p = c.index[static_cast<size_t>(d.out_space[s])] * build.index(d.strides[s]) +
                tap * build.index(d.rhs_dilation[s]) - build.index(d.low[s]);
       size_t had = inside.size();
@@ -216,7 +216,7 @@ Expr point_convolution(PointContext& c) {
   };
   Expr sum;
   if (surely_nonempty(c.node, x)) sum = level(0, zero);
-  else sum = build.fold(has_elements(c, 0), zero, [&](Expr, Expr inner) { return level(0, inner); });
+  else sum = c.fold(has_elements(c, 0), zero, [&](Expr, Expr inner) { return level(0, inner); });
   return narrow(sum, c.node->result()->type().dtype);
 }
 

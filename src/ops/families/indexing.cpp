@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ops/families/array_tools.h"
+#include "ops/families/families.h"
 #include "ops/shape_attrs.h"
 #include "ops/table.h"
 

@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "ops/families/compose.h"
+#include "ops/families/families.h"
 
 namespace ig::ops {
 

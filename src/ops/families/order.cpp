@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "ops/families/array_tools.h"
+#include "ops/families/families.h"
 #include "ops/order_attrs.h"
 #include "ops/table.h"
 

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "ops/families/array_tools.h"
+#include "ops/families/families.h"
 #include "ops/table.h"
 
 namespace ig::ops {
@@ -82,7 +83,7 @@ Expr high_word(Expr wide) {
 }
 
 WordExprs key_words(loop::Builder& build, Expr key) {
-  Expr wide = build.let(bitcast(key, DType::U64));
+  Expr wide = build.let(key.type() == DType::U64 ? key : bitcast(key, DType::U64));
   return {build.let(low_word(wide)), build.let(high_word(wide))};
 }
 
@@ -96,7 +97,8 @@ Expr join(Expr high, Expr low) {
   return shift_left(convert(high, DType::U64), build.constant_bits(DType::U64, 32)) | convert(low, DType::U64);
 }
 
-Expr make_key(WordExprs words) { return bitcast(join(words.second, words.first), DType::Key); }
+// Kernels compute with keys as u64.
+Expr make_key(WordExprs words) { return join(words.second, words.first); }
 
 Expr flat_index(PointContext& c) {
   return row_major(c.index, sizes_of(c, c.node->results()[c.result]->type().dims), *c.build);

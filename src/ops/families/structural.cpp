@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "ops/families/array_tools.h"
+#include "ops/families/families.h"
+#include "ops/indexing.h"
 #include "ops/shape_attrs.h"
 #include "ops/table.h"
 
@@ -112,47 +114,10 @@ void reference_reshape(ReferenceContext& c) {
   for (int64_t i = 0; i < c.results[0].elements(); ++i) copy_element(c.results[0], i, c.operands[0], i);
 }
 
-// Pairs the axes of both shapes into groups of equal products, so that an axis that both have is indexed directly and
-// division happens only within a group that is really split or joined.
 Expr point_reshape(PointContext& c) {
   const Dims& from = c.operand_type(0).dims;
-  const Dims& to = c.node->result()->type().dims;
-  std::vector<Expr> index(from.size());
-  size_t i = 0, j = 0;
-  while (i < from.size() || j < to.size()) {
-    size_t i0 = i, j0 = j;
-    Dim a = 1, b = 1;
-    if (i < from.size()) a = from[i++];
-    if (j < to.size()) b = to[j++];
-    while (!(a == b) && (i < from.size() || j < to.size())) {
-      bool grow_a = j >= to.size() || (i < from.size() && c.node->graph().dims.less_equal(a, b) == Truth::Yes);
-      if (grow_a) a = a * from[i++];
-      else b = b * to[j++];
-    }
-    std::vector<size_t> wide;  // the operand's axes of the group whose size is not 1
-    for (size_t k = i0; k < i; ++k) {
-      index[k] = c.build->index(0);
-      if (!(from[k] == 1)) wide.push_back(k);
-    }
-    if (wide.empty()) continue;
-    std::vector<Expr> parts, sizes;
-    for (size_t k = j0; k < j; ++k) {
-      if (to[k] == 1) continue;
-      parts.push_back(c.index[k]);
-      sizes.push_back(c.size(to[k]));
-    }
-    Expr flat = row_major(parts, sizes, *c.build);
-    for (size_t k = wide.size(); k-- > 0;) {
-      if (k == 0) {
-        index[wide[k]] = flat;
-      } else {
-        Expr size = c.size(from[wide[k]]);
-        index[wide[k]] = flat % size;
-        flat = flat / size;
-      }
-    }
-  }
-  return c.at(0, index);
+  return c.at(0, reshape_index(c.index, c.node->result()->type().dims, from,
+                               [&](const Dim& d) { return c.size(d); }, *c.build));
 }
 
 Value simplify_reshape(SimplifyContext& c) {

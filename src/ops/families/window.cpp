@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "ops/families/array_tools.h"
+#include "ops/families/families.h"
 #include "ops/table.h"
 #include "ops/window_attrs.h"
 
@@ -151,11 +152,11 @@ Expr point_window(PointContext& c) {
       return result;
     };
     if (d.window[i] == 1) return step(build.index(0), sum);
-    return build.fold(build.index(d.window[i]), sum, step);
+    return c.fold(build.index(d.window[i]), sum, step);
   };
   Expr out = surely_nonempty(c.node, x)
                  ? level(0, neutral)
-                 : build.fold(has_elements(c, 0), neutral, [&](Expr, Expr inner) { return level(0, inner); });
+                 : c.fold(has_elements(c, 0), neutral, [&](Expr, Expr inner) { return level(0, inner); });
   return narrow(out, x.dtype);
 }
 
