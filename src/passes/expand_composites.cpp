@@ -1,0 +1,42 @@
+// Replaces each composite by the body that its declaration builds, inner ones too, keeping the composite's place in
+// the user's program. What wants composites whole (a backend with a kernel of its own, a pattern) runs before.
+#include <fmt/format.h>
+
+#include "ops/builder.h"
+#include "passes/pass.h"
+#include "passes/walk.h"
+
+namespace ig::passes {
+namespace {
+
+void expand(Node* node, Context& context) {
+  const ops::Op& op = ops::op_of(node);
+  ops::Builder build(*node->block(), node);
+  build.at(node);
+  ops::BodyContext body{build, node->attrs(), node->operands()};
+  Node* before = node->previous();
+  std::vector<Value> results = op.rules.body.get()(body);
+  IG_CHECK(results.size() == node->results().size(), "the body of {} gives {} results", op.decl.name, results.size());
+  context.changed(fmt::format("opened {}", op.decl.name));
+  replace(node, results);
+  Block& block = *node->block();
+  Node* first = before ? before->next() : block.first();
+  std::vector<Node*> inner;
+  for (Node* n = first; n != node; n = n->next())
+    if (ops::has(n, ops::Trait::Composite)) inner.push_back(n);
+  block.graph().erase(node);
+  for (Node* n : inner) expand(n, context);
+}
+
+}  // namespace
+
+void expand_composites(Graph& graph, Context& context) {
+  for_each_block(graph.body(), [&](Block& block) {
+    std::vector<Node*> composites;
+    for (Node* node : block)
+      if (!is_terminator(node) && ops::has(node, ops::Trait::Composite)) composites.push_back(node);
+    for (Node* node : composites) expand(node, context);
+  });
+}
+
+}  // namespace ig::passes

@@ -1,0 +1,104 @@
+// Fusion: turns each group of nodes (fusion_groups.h) into one `fusion` node whose closed region holds them. What is
+// cheap to make anew (constants of one element, iota, their broadcasts) is copied into every group that reads it.
+#include <fmt/format.h>
+
+#include "ops/builder.h"
+#include "passes/fusion_groups.h"
+#include "passes/pass.h"
+#include "passes/walk.h"
+
+namespace ig::passes {
+namespace {
+
+class Outliner {
+ public:
+  Outliner(Block& block, const Grouping& grouping) : block_(block), grouping_(grouping) {}
+
+  // Moves the group's nodes into a new fusion node at the end of the block; gives its description.
+  std::string outline(const Group& group) {
+    std::unordered_set<const Node*> members(group.nodes.begin(), group.nodes.end());
+    auto scratch = std::make_unique<Graph>("fusion");
+    std::unordered_map<Value, Value> inside;
+    std::vector<Value> operands, outside_results, results;
+    std::function<Value(Value)> map = [&](Value v) -> Value {
+      if (auto it = inside.find(v); it != inside.end()) return it->second;
+      if (Node* producer = v->node(); producer && grouping_.is_free(producer)) {
+        copy(producer, scratch->body(), inside, map);
+        return inside.at(v);
+      }
+      operands.push_back(v);
+      Value arg = scratch->body().add_arg(v->type(), v->name());
+      return inside[v] = arg;
+    };
+    std::string description;
+    for (Node* node : group.nodes) {
+      copy(node, scratch->body(), inside, map);
+      description += (description.empty() ? "" : " ") + node->op().name();
+      for (Value v : node->results()) {
+        bool leaves = false;
+        for (const Use& use : v->uses()) leaves = leaves || !members.contains(use.user);
+        if (leaves) {
+          outside_results.push_back(v);
+          results.push_back(inside.at(v));
+        }
+      }
+    }
+    scratch->body().set_results(results);
+    for (auto& [symbol, range] : block_.graph().dims.symbols()) scratch->dims.declare(symbol, range);
+    const Node* last = group.nodes.back();
+    ops::Builder build(block_, block_.terminator());
+    build.at(last);
+    std::vector<std::unique_ptr<Graph>> regions;
+    regions.push_back(std::move(scratch));
+    Attrs attrs;
+    attrs.set("kind", std::string(group_kind_name(group.kind)));
+    Node* fused = build.node(ops::get("fusion"), operands, attrs, {}, std::move(regions));
+    for (size_t i = 0; i < outside_results.size(); ++i) {
+      fused->result(i)->set_name(outside_results[i]->name());
+      outside_results[i]->replace_all_uses_with(fused->result(i));
+    }
+    for (auto it = group.nodes.rbegin(); it != group.nodes.rend(); ++it) block_.graph().erase(*it);
+    return fmt::format("{}: {}", group_kind_name(group.kind), description);
+  }
+
+ private:
+  void copy(const Node* node, Block& into, std::unordered_map<Value, Value>& inside,
+            const std::function<Value(Value)>& map) {
+    NodeSpec spec{.op = node->op(), .operands = {}, .attrs = node->attrs(), .result_types = {}, .segments = node->segments(),
+                  .location = node->location(), .scope = node->scope(), .regions = 0};
+    for (Value v : node->operands()) spec.operands.push_back(map(v));
+    for (Value v : node->results()) spec.result_types.push_back(v->type());
+    Node* twin = into.graph().insert(into, std::move(spec));
+    for (size_t i = 0; i < node->results().size(); ++i) {
+      twin->result(i)->set_name(node->result(i)->name());
+      inside[node->result(i)] = twin->result(i);
+    }
+  }
+
+  Block& block_;
+  const Grouping& grouping_;
+};
+
+}  // namespace
+
+void fuse(Graph& graph, Context& context) {
+  // The blocks that are there now: regions of new fusion nodes are not to be fused again.
+  std::vector<Block*> blocks;
+  for_each_block(graph.body(), [&](Block& block) {
+    if (!block.parent() || block.parent()->op() != OpId::of("fusion")) blocks.push_back(&block);
+  });
+  for (Block* block : blocks) {
+    Grouping grouping(*block);
+    grouping.run();
+    std::vector<Grouping::Unit> units = grouping.ordered_units();
+    Outliner outliner(*block, grouping);
+    for (const Grouping::Unit& unit : units) {
+      if (unit.group) context.changed(outliner.outline(*unit.group));
+      else graph.move_before(unit.node, block->terminator());
+    }
+    for (const std::string& refusal : grouping.refusals()) context.details.push_back(refusal);
+  }
+  dead_code(graph, context);  // free nodes that every group has copied
+}
+
+}  // namespace ig::passes

@@ -1,0 +1,391 @@
+// The grouping itself: how each role of node finds its group, when two groups may become one, and the order of units.
+#include "passes/fusion_groups.h"
+
+#include <algorithm>
+#include <functional>
+#include <queue>
+
+#include <fmt/format.h>
+
+#include "ops/attrs.h"
+#include "passes/walk.h"
+
+namespace ig::passes {
+namespace {
+
+constexpr size_t kLargestGroup = 128;      // nodes: beyond it registers spill and code grows faster than it saves
+constexpr size_t kLargestRefusalLog = 1024;
+
+using Kind = ops::LowerRule::Kind;
+
+Dims without(const Dims& dims, const Ints& axes) {
+  Dims out;
+  for (size_t i = 0; i < dims.size(); ++i)
+    if (std::find(axes.begin(), axes.end(), static_cast<int64_t>(i)) == axes.end()) out.push_back(dims[i]);
+  return out;
+}
+
+bool trailing(const Ints& axes, int rank) {
+  for (size_t i = 0; i < axes.size(); ++i)
+    if (axes[i] != rank - static_cast<int64_t>(axes.size()) + static_cast<int64_t>(i)) return false;
+  return true;
+}
+
+}  // namespace
+
+std::string_view group_kind_name(GroupKind kind) {
+  switch (kind) {
+    case GroupKind::Loop: return "loop";
+    case GroupKind::View: return "loop";  // a view that must be written out is a copy loop
+    case GroupKind::Row: return "row";
+    case GroupKind::Column: return "column";
+    case GroupKind::Contraction: return "contraction";
+    case GroupKind::Heavy: return "heavy";
+    case GroupKind::Nest: return "nest";
+    case GroupKind::Relabel: return "relabel";
+  }
+  return "loop";
+}
+
+Grouping::Grouping(Block& block) : block_(block) {
+  size_t i = 0;
+  for (Node* node : block) position_[node] = i++;
+}
+
+Grouping::Role Grouping::role_of(const Node* node) const {
+  const ops::Op& op = ops::op_of(node);
+  if (is_terminator(node) || op.has(ops::Trait::Effect) || op.has(ops::Trait::Control)) return Role::Barrier;
+  for (Value v : node->results())
+    if (!v->type().is_tensor() || is_complex(v->type().dtype)) return Role::Barrier;
+  for (Value v : node->operands())
+    if (!v->type().is_tensor() || is_complex(v->type().dtype)) return Role::Barrier;
+  if (op.has(ops::Trait::Constant)) {
+    auto dims = constant_dims(node->result()->type().dims);
+    bool one = dims && std::all_of(dims->begin(), dims->end(), [](int64_t d) { return d == 1; });
+    return node->operands().empty() && (one || op.rules.lower.kind == Kind::Point) ? Role::Free : Role::Barrier;
+  }
+  switch (op.rules.lower.kind) {
+    case Kind::Scalar: return Role::Scalar;
+    case Kind::Point: {
+      if (op.has(ops::Trait::Contraction)) return Role::Contraction;
+      if (!op.has(ops::Trait::View) && !op.has(ops::Trait::Cheap)) return Role::Heavy;
+      bool free = std::all_of(node->operands().begin(), node->operands().end(),
+                              [&](Value v) { return v->node() && free_.contains(v->node()); });
+      return free ? Role::Free : Role::View;
+    }
+    case Kind::Reduce: return Role::Reduce;
+    case Kind::Nest: return Role::Nest;
+    default: return Role::Barrier;
+  }
+}
+
+Group* Grouping::group_of(const Node* node) const {
+  auto it = of_.find(node);
+  return it == of_.end() ? nullptr : it->second;
+}
+
+std::vector<Group*> Grouping::producer_groups(const Node* node) const {
+  std::vector<Group*> out;
+  for (Value v : node->operands())
+    if (Group* g = v->node() ? group_of(v->node()) : nullptr)
+      if (std::find(out.begin(), out.end(), g) == out.end()) out.push_back(g);
+  return out;
+}
+
+void Grouping::refuse(const Node* node, const Group* group, std::string_view why) {
+  if (refusals_.size() < kLargestRefusalLog)
+    refusals_.push_back(fmt::format("{} does not join the {} kernel of {}: {}", node->op().name(),
+                                    group_kind_name(group->kind), group->nodes.back()->op().name(), why));
+}
+
+Group* Grouping::start(Node* node, GroupKind kind, Dims domain) {
+  groups_.push_back(std::make_unique<Group>());
+  Group* group = groups_.back().get();
+  group->kind = kind;
+  group->domain = std::move(domain);
+  group->kept = group->domain;
+  group->nodes.push_back(node);
+  of_[node] = group;
+  return group;
+}
+
+void Grouping::join(Group* group, Node* node) {
+  group->nodes.push_back(node);
+  of_[node] = group;
+}
+
+Group* Grouping::merge(Group* into, Group* from) {
+  for (Node* node : from->nodes) of_[node] = into;
+  into->nodes.insert(into->nodes.end(), from->nodes.begin(), from->nodes.end());
+  std::sort(into->nodes.begin(), into->nodes.end(), [&](Node* a, Node* b) { return position_.at(a) < position_.at(b); });
+  into->reductions += from->reductions;
+  if (into->kind == GroupKind::View || from->kind == GroupKind::Row) {
+    into->kind = from->kind == GroupKind::View ? into->kind : from->kind;
+    if (from->kind == GroupKind::Row) {
+      into->axes = from->axes;
+      into->kept = from->kept;
+    }
+  }
+  from->nodes.clear();
+  return into;
+}
+
+// Whether the merged kernel would have to run both before and after something outside of it.
+bool Grouping::makes_cycle(std::vector<const Group*> merged, const Node* with) const {
+  size_t last = with ? position_.at(with) : 0;
+  for (const Group* g : merged)
+    for (const Node* n : g->nodes) last = std::max(last, position_.at(n));
+  auto inside = [&](const Node* n) {
+    const Group* g = group_of(n);
+    return n == with || (g && std::find(merged.begin(), merged.end(), g) != merged.end());
+  };
+  std::unordered_set<const Node*> seen;
+  std::vector<const Node*> work;
+  auto push_users = [&](const Node* n) {
+    for (Value v : n->results())
+      for (const Use& use : v->uses())
+        if (use.user->block() == &block_ && position_.at(use.user) <= last && seen.insert(use.user).second)
+          work.push_back(use.user);
+  };
+  for (const Group* g : merged)
+    for (const Node* n : g->nodes)
+      for (Value v : n->results())
+        for (const Use& use : v->uses())
+          if (use.user->block() == &block_ && !inside(use.user) && position_.at(use.user) <= last &&
+              seen.insert(use.user).second)
+            work.push_back(use.user);
+  while (!work.empty()) {
+    const Node* n = work.back();
+    work.pop_back();
+    if (inside(n)) return true;
+    push_users(n);
+    if (const Group* g = group_of(n))
+      for (const Node* member : g->nodes) {
+        if (seen.insert(member).second) push_users(member);
+      }
+  }
+  return false;
+}
+
+bool Grouping::accepts_scalar(const Group* group, const Node* node) const {
+  const Dims& shape = node->result()->type().dims;
+  if (group->nodes.size() >= kLargestGroup) return false;
+  switch (group->kind) {
+    case GroupKind::Loop:
+    case GroupKind::View:
+    case GroupKind::Heavy:
+    case GroupKind::Contraction: return shape == group->domain;
+    case GroupKind::Row: return shape == group->domain || shape == group->kept;
+    case GroupKind::Column: return shape == group->kept;
+    case GroupKind::Nest:
+    case GroupKind::Relabel: return false;
+  }
+  return false;
+}
+
+bool Grouping::can_merge(const Group* a, const Group* b) const {
+  if (a->nodes.size() + b->nodes.size() > kLargestGroup || a->domain != b->domain) return false;
+  auto plain = [](const Group* g) { return g->kind == GroupKind::Loop || g->kind == GroupKind::View; };
+  if (plain(a) && plain(b)) return true;
+  if ((a->kind == GroupKind::Row && plain(b)) || (plain(a) && b->kind == GroupKind::Row)) return true;
+  return a->kind == GroupKind::Row && b->kind == GroupKind::Row && a->axes == b->axes;
+}
+
+void Grouping::place_scalar(Node* node) {
+  Group* home = nullptr;
+  for (Group* group : producer_groups(node)) {
+    if (!accepts_scalar(group, node)) {
+      refuse(node, group, "the shapes of the kernel's walk and of the node differ");
+      continue;
+    }
+    if (!home) {
+      if (makes_cycle({group}, node)) {
+        refuse(node, group, "something outside must run between them");
+        continue;
+      }
+      home = group;
+      continue;
+    }
+    if (!can_merge(home, group)) {
+      refuse(node, group, "one kernel cannot hold both of its producers");
+      continue;
+    }
+    if (makes_cycle({home, group}, node)) {
+      refuse(node, group, "something outside must run between them");
+      continue;
+    }
+    home = home->kind == GroupKind::Row ? merge(home, group)
+                                        : (group->kind == GroupKind::Row ? merge(group, home) : merge(home, group));
+  }
+  if (home) {
+    join(home, node);
+    if (home->kind == GroupKind::View) home->kind = GroupKind::Loop;
+    return;
+  }
+  start(node, GroupKind::Loop, node->result()->type().dims);
+}
+
+void Grouping::place_view(Node* node) {
+  // A row's folded value, spread over the row again, stays in the row's kernel.
+  const AttrValue* spread = node->attrs().find(ops::kBroadcastDims.name);
+  for (Group* group : producer_groups(node)) {
+    if (group->kind != GroupKind::Row || !spread || node->result()->type().dims != group->domain) continue;
+    const auto& map = std::get<Ints>(*spread);
+    bool own_row = node->operand(0)->type().dims == group->kept;
+    for (size_t i = 0; i < map.size(); ++i) own_row = own_row && map[i] == static_cast<int64_t>(i);
+    if (own_row && group->nodes.size() < kLargestGroup && !makes_cycle({group}, node)) return join(group, node);
+  }
+  start(node, ops::has(node, ops::Trait::Relabel) ? GroupKind::Relabel : GroupKind::View,
+        node->result()->type().dims);
+}
+
+void Grouping::place_reduce(Node* node) {
+  const Ints& axes = node->attrs().get(ops::kAxes);
+  const Type& type = node->operand(0)->type();
+  bool row = trailing(axes, type.rank());
+  for (Group* group : producer_groups(node)) {
+    bool plain = group->kind == GroupKind::Loop || group->kind == GroupKind::View;
+    bool same_row = group->kind == GroupKind::Row && group->axes == axes;
+    if (group->domain != type.dims || !(plain || same_row) || group->nodes.size() >= kLargestGroup) {
+      refuse(node, group, "it folds another shape or other axes than the kernel walks");
+      continue;
+    }
+    if (makes_cycle({group}, node)) {
+      refuse(node, group, "something outside must run between them");
+      continue;
+    }
+    if (!row) {
+      bool private_to_fold = std::all_of(group->nodes.begin(), group->nodes.end(), [&](Node* member) {
+        return std::all_of(member->results().begin(), member->results().end(), [&](Value v) {
+          return std::all_of(v->uses().begin(), v->uses().end(),
+                             [&](const Use& u) { return u.user == node || group_of(u.user) == group; });
+        });
+      });
+      if (!private_to_fold) {
+        refuse(node, group, "the unfolded values are read elsewhere too");
+        continue;
+      }
+    }
+    join(group, node);
+    group->kind = row ? GroupKind::Row : GroupKind::Column;
+    group->axes = axes;
+    group->kept = without(type.dims, axes);
+    ++group->reductions;
+    return;
+  }
+  Group* group = start(node, row ? GroupKind::Row : GroupKind::Column, type.dims);
+  group->axes = axes;
+  group->kept = without(type.dims, axes);
+  group->reductions = 1;
+}
+
+void Grouping::place(Node* node) {
+  switch (role_of(node)) {
+    case Role::Barrier: return;
+    case Role::Free: free_.insert(node); return;
+    case Role::Scalar: return place_scalar(node);
+    case Role::View: return place_view(node);
+    case Role::Reduce: return place_reduce(node);
+    case Role::Contraction: start(node, GroupKind::Contraction, node->result()->type().dims); return;
+    case Role::Heavy: start(node, GroupKind::Heavy, node->result()->type().dims); return;
+    case Role::Nest: start(node, GroupKind::Nest, {}); return;
+  }
+}
+
+bool Grouping::read_only_by(const Group* producer, const Group* reader) const {
+  for (const Node* n : producer->nodes)
+    for (Value v : n->results())
+      for (const Use& use : v->uses()) {
+        const Group* g = group_of(use.user);
+        if (g != producer && g != reader) return false;
+      }
+  return true;
+}
+
+bool Grouping::may_pull(const Group* producer, const Group* reader) const {
+  if (producer->nodes.empty() || reader->nodes.empty() || producer == reader) return false;
+  bool views = producer->kind == GroupKind::View || producer->kind == GroupKind::Relabel;
+  if (!views && producer->kind != GroupKind::Loop) return false;
+  if (producer->nodes.size() + reader->nodes.size() > kLargestGroup) return false;
+  if (reader->kind == GroupKind::Nest) return false;
+  // A relabelled result stays where it was computed; the relabelling costs nothing.
+  if (reader->kind == GroupKind::Relabel) return producer->kind == GroupKind::Relabel;
+  // A contraction reads each element many times: only moves of bytes are worth doing at each reading.
+  if (reader->kind == GroupKind::Contraction || reader->kind == GroupKind::Heavy) return views;
+  // Spreading values out computes them again for each copy: only what is cheap.
+  bool cheap = views || std::all_of(producer->nodes.begin(), producer->nodes.end(), [](const Node* n) {
+                 return ops::has(n, ops::Trait::View) || ops::has(n, ops::Trait::Cheap);
+               });
+  if (cheap) return true;
+  return product(producer->domain) == product(reader->domain);
+}
+
+void Grouping::pull_producers() {
+  for (size_t i = groups_.size(); i-- > 0;) {
+    Group* reader = groups_[i].get();
+    for (bool again = true; again && !reader->nodes.empty();) {
+      again = false;
+      for (size_t k = 0; k < reader->nodes.size() && !again; ++k)
+        for (Group* producer : producer_groups(reader->nodes[k])) {
+          if (!may_pull(producer, reader) || !read_only_by(producer, reader)) continue;
+          GroupKind kind = reader->kind;
+          Dims domain = reader->domain, kept = reader->kept;
+          Ints axes = reader->axes;
+          merge(reader, producer);
+          reader->kind = kind == GroupKind::View && producer->kind == GroupKind::Loop ? GroupKind::Loop : kind;
+          reader->domain = domain, reader->kept = kept, reader->axes = axes;
+          again = true;
+          break;
+        }
+    }
+  }
+}
+
+void Grouping::run() {
+  for (Node* node : block_) place(node);
+  pull_producers();
+}
+
+std::vector<Grouping::Unit> Grouping::ordered_units() const {
+  std::vector<Unit> units;
+  std::unordered_map<const Node*, size_t> unit_of;
+  std::unordered_map<const Group*, size_t> group_unit;
+  for (Node* node : block_) {
+    if (is_terminator(node)) continue;
+    Group* g = group_of(node);
+    if (!g) {
+      unit_of[node] = units.size();
+      units.push_back({nullptr, node});
+    } else if (auto [it, fresh] = group_unit.try_emplace(g, units.size()); fresh) {
+      unit_of[node] = units.size();
+      units.push_back({g, nullptr});
+    } else {
+      unit_of[node] = it->second;
+    }
+  }
+  std::vector<std::vector<size_t>> readers(units.size());
+  std::vector<size_t> missing(units.size(), 0);
+  for (auto& [node, unit] : unit_of)
+    for (Value v : node->results())
+      for (const Use& use : v->uses()) {
+        auto it = unit_of.find(use.user);
+        if (it == unit_of.end() || it->second == unit) continue;
+        readers[unit].push_back(it->second);
+        ++missing[it->second];
+      }
+  std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;  // nearest to the order as written
+  for (size_t u = 0; u < units.size(); ++u)
+    if (missing[u] == 0) ready.push(u);
+  std::vector<Unit> out;
+  while (!ready.empty()) {
+    size_t u = ready.top();
+    ready.pop();
+    out.push_back(units[u]);
+    for (size_t r : readers[u])
+      if (--missing[r] == 0) ready.push(r);
+  }
+  IG_CHECK(out.size() == units.size(), "fusion made a cycle");
+  return out;
+}
+
+}  // namespace ig::passes

@@ -1,0 +1,79 @@
+// Which nodes of a block become one kernel. The grouping is greedy and local: nodes are visited in order, and each
+// joins the groups of its producers where one kernel can compute both; then groups whose only reader is one other
+// group move into it. Every refusal is noted with its reason.
+//
+// The kinds of kernel:
+//   loop         all results have one shape; every node is an expression of elements of its operands
+//   row          folds over trailing axes, with element-wise work before, between and after them: one row stays in
+//                cache for all stages (softmax, layer norm)
+//   column       one stage of folds over other axes, then element-wise work on what is left
+//   contraction  a sum of products with element-wise work on its result, and views on its operands
+//   heavy        an expression that folds inside (a window): element-wise work on its result may join
+//   nest         an op that writes its own loops: alone
+//   relabel      views that keep the order of bytes: no kernel at all
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "ops/table.h"
+
+namespace ig::passes {
+
+enum class GroupKind : uint8_t { Loop, View, Row, Column, Contraction, Heavy, Nest, Relabel };
+std::string_view group_kind_name(GroupKind kind);
+
+struct Group {
+  GroupKind kind = GroupKind::Loop;
+  std::vector<Node*> nodes;  // in order
+  Dims domain;               // the shape that the kernel walks (for folds: before folding)
+  Ints axes;                 // folded axes, for row and column
+  Dims kept;                 // the domain without the folded axes
+  int reductions = 0;        // folds inside
+};
+
+class Grouping {
+ public:
+  explicit Grouping(Block& block);
+  void run();
+
+  // Groups and lone nodes in an order in which each stands behind all that it reads.
+  struct Unit {
+    Group* group = nullptr;  // else `node`
+    Node* node = nullptr;
+  };
+  std::vector<Unit> ordered_units() const;
+  bool is_free(const Node* node) const { return free_.contains(node); }  // cloned into each group that reads it
+  const std::vector<std::string>& refusals() const { return refusals_; }
+
+ private:
+  enum class Role : uint8_t { Barrier, Free, Scalar, View, Heavy, Reduce, Contraction, Nest };
+  Role role_of(const Node* node) const;
+  void place(Node* node);
+  void place_scalar(Node* node);
+  void place_view(Node* node);
+  void place_reduce(Node* node);
+  Group* start(Node* node, GroupKind kind, Dims domain);
+  void join(Group* group, Node* node);
+  Group* merge(Group* into, Group* from);
+  bool can_merge(const Group* a, const Group* b) const;
+  bool accepts_scalar(const Group* group, const Node* node) const;
+  bool makes_cycle(std::vector<const Group*> merged, const Node* with) const;
+  bool read_only_by(const Group* producer, const Group* reader) const;
+  void pull_producers();
+  bool may_pull(const Group* producer, const Group* reader) const;
+  Group* group_of(const Node* node) const;
+  std::vector<Group*> producer_groups(const Node* node) const;
+  void refuse(const Node* node, const Group* group, std::string_view why);
+
+  Block& block_;
+  std::vector<std::unique_ptr<Group>> groups_;
+  std::unordered_map<const Node*, Group*> of_;
+  std::unordered_map<const Node*, size_t> position_;
+  std::unordered_set<const Node*> free_;
+  std::vector<std::string> refusals_;
+};
+
+}  // namespace ig::passes

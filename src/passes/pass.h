@@ -1,0 +1,61 @@
+// Passes: public, named, ordered, each in one file, each switchable, each telling what it changed. A pass takes a
+// graph and rewrites it in place; it names no op, but reads the ops' traits and rules.
+#pragma once
+
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace ig::passes {
+
+struct Options {
+  bool exact = false;               // forbid rewrites that only keep a stated bound
+  bool verify = false;              // verify the graph after each pass, and check claims of "unchanged"
+  std::set<std::string> disabled;   // names of passes to leave out
+};
+
+class Context {
+ public:
+  explicit Context(const Options& options) : options(options) {}
+  const Options& options;
+  void changed(std::string detail) {
+    ++changes;
+    if (details.size() < 64) details.push_back(std::move(detail));
+  }
+  int changes = 0;
+  std::vector<std::string> details;  // the first few changes, in words
+};
+
+struct Pass {
+  std::string_view name;
+  std::string_view doc;
+  void (*run)(Graph& graph, Context& context);
+};
+
+struct Record {
+  std::string name;
+  int changes = 0;
+  size_t nodes_before = 0, nodes_after = 0;
+  double milliseconds = 0;
+  std::vector<std::string> details;
+};
+
+std::span<const Pass> all();                 // each pass once, in alphabetical order
+const Pass& find(std::string_view name);     // Error(Value) listing the names
+std::span<const std::string_view> default_pipeline();
+std::vector<Record> run(Graph& graph, std::span<const std::string_view> names, const Options& options);
+
+// The passes, one a file.
+void canonicalize(Graph&, Context&);
+void common_subexpressions(Graph&, Context&);
+void dead_code(Graph&, Context&);
+void expand_composites(Graph&, Context&);
+void fold_constants(Graph&, Context&);
+void fuse(Graph&, Context&);
+void sink_views(Graph&, Context&);
+
+}  // namespace ig::passes

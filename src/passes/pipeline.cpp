@@ -1,0 +1,76 @@
+// The list of passes, their default order, and the driver that runs, times, verifies and reports them.
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include <fmt/ranges.h>
+
+#include "ops/table.h"
+#include "passes/pass.h"
+
+namespace ig::passes {
+namespace {
+
+constexpr std::array kPasses = {
+    Pass{"canonicalize", "Applies each op's own algebra (its simplify rule) until nothing changes.", canonicalize},
+    Pass{"cse", "Keeps one of several nodes that compute the same from the same operands.", common_subexpressions},
+    Pass{"dce", "Removes nodes without effects whose results nobody uses.", dead_code},
+    Pass{"expand-composites", "Replaces each composite by its body.", expand_composites},
+    Pass{"fold", "Evaluates nodes whose operands are constants, where the result is no larger than a limit.",
+         fold_constants},
+    Pass{"fuse", "Groups nodes into kernels: each group becomes one `fusion` node with a closed region.", fuse},
+    Pass{"sink-views", "Moves views below element-wise ops, so that views meet and cancel.", sink_views},
+};
+
+constexpr std::array<std::string_view, 12> kDefault = {
+    "canonicalize", "fold", "cse", "dce", "expand-composites", "canonicalize",
+    "sink-views", "canonicalize", "fold", "cse", "dce", "fuse"};
+
+}  // namespace
+
+std::span<const Pass> all() { return kPasses; }
+
+const Pass& find(std::string_view name) {
+  for (const Pass& pass : kPasses)
+    if (pass.name == name) return pass;
+  std::vector<std::string_view> names;
+  for (const Pass& pass : kPasses) names.push_back(pass.name);
+  throw make_error(ErrorKind::Value, "unknown pass '{}'", name)
+      .why("no pass has that name")
+      .hint(fmt::format("the passes are {}", fmt::join(names, ", ")));
+}
+
+std::span<const std::string_view> default_pipeline() { return kDefault; }
+
+std::vector<Record> run(Graph& graph, std::span<const std::string_view> names, const Options& options) {
+  for (const std::string& name : options.disabled) find(name);  // a misspelt switch must not pass unseen
+  std::vector<Record> records;
+  for (std::string_view name : names) {
+    const Pass& pass = find(name);
+    if (options.disabled.contains(std::string(name))) continue;
+    Hash128 before = options.verify ? graph.hash() : Hash128{};
+    Record record;
+    record.name = name;
+    record.nodes_before = graph.node_count();
+    Context context(options);
+    auto start = std::chrono::steady_clock::now();
+    pass.run(graph, context);
+    record.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    record.nodes_after = graph.node_count();
+    record.changes = context.changes;
+    record.details = std::move(context.details);
+    if (options.verify) {
+      try {
+        ops::verify(graph);
+      } catch (Error& error) {
+        throw error.why(fmt::format("after the pass `{}`: {}", name, error.why_text()));
+      }
+      IG_CHECK(context.changes > 0 || before == graph.hash(), "the pass `{}` says unchanged, but the graph changed",
+               name);
+    }
+    records.push_back(std::move(record));
+  }
+  return records;
+}
+
+}  // namespace ig::passes

@@ -1,0 +1,26 @@
+// Small helpers that several passes share: visiting blocks inside out, and erasing what became unused.
+#pragma once
+
+#include <functional>
+
+#include "ir/graph.h"
+
+namespace ig::passes {
+
+// Every block of the graph, inner ones first.
+inline void for_each_block(Block& block, const std::function<void(Block&)>& visit) {
+  for (Node* node : block)
+    for (const auto& region : node->regions()) for_each_block(*region, visit);
+  visit(block);
+}
+
+inline bool is_terminator(const Node* node) { return node->op().name() == kReturnOp; }
+
+inline void replace(Node* node, std::span<const Value> values) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i]->name().empty()) values[i]->set_name(node->result(i)->name());
+    node->result(i)->replace_all_uses_with(values[i]);
+  }
+}
+
+}  // namespace ig::passes

@@ -1,0 +1,55 @@
+// A compiled graph, as the layers above the compiler see it, and the hook by which they reach the compiler: the
+// library that holds LLVM is opened at the first compile and sets it.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ops/op.h"
+#include "tensor/tensor.h"
+
+namespace ig {
+
+struct CompileOptions {
+  std::string target;                 // "": the host; else a name that codegen::Target::named takes
+  int threads = 0;                    // for compiling; 0: as many as the pool has
+  bool exact = false;                 // forbid rewrites that only keep a stated bound
+  std::set<int> donated;              // inputs whose memory the program may take
+  std::set<std::string> disabled_passes;
+};
+
+struct ProgramReport {
+  int nodes_captured = 0, nodes = 0, kernels = 0, fused_groups = 0;
+  int kernels_compiled = 0, kernels_prebuilt = 0, kernels_fallback = 0, kernels_shared = 0;
+  double pass_ms = 0, lower_ms = 0, compile_ms = 0, plan_ms = 0;
+  size_t code_bytes = 0, constant_bytes = 0, planned_peak = 0, measured_peak = 0;
+  std::vector<std::string> pass_log;    // a line a pass that changed something
+  std::vector<std::string> fusion_log;  // a line a group: its nodes, its kernel kind, and why it ends where it ends
+};
+
+class Program {
+ public:
+  virtual ~Program() = default;
+  // Inputs in the graph's order; sizes of symbols are read off them and checked against the graph's types and facts:
+  // Error(Shape/Type) naming the input. Thread-safe.
+  virtual std::vector<Tensor> run(std::span<const Tensor> inputs) const = 0;
+  virtual const Graph& graph() const = 0;      // as compiled, after passes
+  virtual ProgramReport report() const = 0;
+  virtual std::string assembly() const = 0;
+};
+
+// Compiles by the hook; opens the compiler's library on first use. Error(Unsupported) where it is missing.
+std::shared_ptr<Program> compile(const Graph& graph, const CompileOptions& options = {});
+
+using CompileHook = std::shared_ptr<Program> (*)(const Graph&, const CompileOptions&);
+void set_compile_hook(CompileHook hook);
+
+// Runs one op on concrete tensors, or records it where an operand is symbolic or a capture is active: what every
+// public function ends in. `front` promotion and broadcasting have been done (tensor/front.h).
+std::vector<Tensor> apply(const ops::Op& op, std::span<const Tensor> operands, Attrs attrs);
+
+}  // namespace ig

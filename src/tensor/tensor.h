@@ -1,0 +1,97 @@
+// The one array class, concrete (a buffer) or symbolic (a value of a graph that is being captured). Every function of
+// the library takes both, so every capture front end sees the same calls. Arrays are values: no two alias, and a
+// rebinding of a handle is seen through no other.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "support/storage.h"
+
+namespace ig {
+
+class Capture;
+
+// Sizes of a concrete array; six axes without an allocation.
+class Shape {
+ public:
+  Shape() = default;
+  Shape(std::span<const int64_t> dims) { assign(dims); }
+  Shape(std::initializer_list<int64_t> dims) { assign({dims.begin(), dims.size()}); }
+  Shape(const std::vector<int64_t>& dims) { assign(dims); }
+  int rank() const { return rank_; }
+  size_t size() const { return static_cast<size_t>(rank_); }
+  const int64_t* data() const { return rank_ <= kInline ? inline_ : heap_.data(); }
+  int64_t operator[](size_t i) const { return data()[i]; }
+  const int64_t* begin() const { return data(); }
+  const int64_t* end() const { return data() + rank_; }
+  std::span<const int64_t> span() const { return {data(), size()}; }
+  int64_t elements() const {
+    int64_t n = 1;
+    for (int64_t d : *this) n *= d;
+    return n;
+  }
+  bool operator==(const Shape& o) const {
+    if (rank_ != o.rank_) return false;
+    for (int i = 0; i < rank_; ++i)
+      if (data()[i] != o.data()[i]) return false;
+    return true;
+  }
+  std::vector<int64_t> vector() const { return {begin(), end()}; }
+
+ private:
+  static constexpr int kInline = 6;
+  void assign(std::span<const int64_t> dims) {
+    rank_ = static_cast<int>(dims.size());
+    if (rank_ > kInline) heap_.assign(dims.begin(), dims.end());
+    else
+      for (int i = 0; i < rank_; ++i) inline_[i] = dims[i];
+  }
+  int rank_ = 0;
+  int64_t inline_[kInline] = {};
+  std::vector<int64_t> heap_;
+};
+
+class Tensor {
+ public:
+  Tensor() = default;  // no array at all
+  Tensor(DType dtype, Shape shape, Storage storage)
+      : dtype_(dtype), shape_(std::move(shape)), storage_(std::move(storage)) {}
+  static Tensor empty(DType dtype, Shape shape);
+  static Tensor scalar(DType dtype, double value);
+  static Tensor scalar_int(DType dtype, int64_t value);
+  static Tensor from(const Literal& literal);  // shares the bytes
+  Literal literal() const;                     // likewise; concrete only
+  static Tensor symbolic(Capture* capture, Value value);
+
+  bool valid() const { return storage_ || value_; }
+  bool is_symbolic() const { return value_ != nullptr; }
+  DType dtype() const { return value_ ? value_->type().dtype : dtype_; }
+  int rank() const { return value_ ? value_->type().rank() : shape_.rank(); }
+  Type type() const;  // of either kind
+
+  // Concrete only.
+  const Shape& shape() const { return shape_; }
+  int64_t elements() const { return shape_.elements(); }
+  size_t bytes() const { return static_cast<size_t>(elements()) * size_of(dtype_); }
+  void* data() const { return storage_.data(); }
+  const Storage& storage() const { return storage_; }
+  Tensor reshaped(Shape shape) const { return Tensor(dtype_, std::move(shape), storage_); }  // same bytes
+
+  // Symbolic only.
+  Capture* capture() const { return capture_; }
+  Value value() const { return value_; }
+
+ private:
+  DType dtype_ = DType::F32;
+  Shape shape_;
+  Storage storage_;
+  Value value_ = nullptr;
+  Capture* capture_ = nullptr;
+};
+
+}  // namespace ig
