@@ -41,4 +41,12 @@ struct AllocatorStats {
 AllocatorStats allocator_stats();
 void reset_allocator_peak();
 
+// Gives cached blocks back to the system (those of other threads' small caches excepted).
+void release_cached_memory();
+
+// The most bytes that `allocate` may hold at once, live and cached: INTAGLIO_MEMORY_LIMIT in bytes where it is set,
+// else the machine's memory and swap or the container's limit. Beyond it an allocation throws Error(Memory).
+size_t memory_limit();
+void set_memory_limit(size_t bytes);
+
 }  // namespace ig

@@ -1,0 +1,80 @@
+// The pool of worker threads. A call is cut into chunks that are claimed by an atomic counter, by the caller too, and
+// the caller waits only for chunks that somebody claimed: a worker that comes late costs nothing but its wake-up.
+// Workers spin for 50 µs after their last work and then sleep. One call at a time has the workers; a call that finds
+// them taken (by another thread, or by the call it is nested in) runs inline on its own thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+
+#include "runtime/kernel_abi.h"
+
+namespace ig::rt {
+
+// A borrowed callable `void(int64_t begin, int64_t end)`; it must outlive the call it is passed to.
+class RangeBody {
+ public:
+  template <typename F>
+    requires(!std::is_same_v<std::remove_cvref_t<F>, RangeBody>)
+  RangeBody(F&& body)
+      : object_(const_cast<void*>(static_cast<const void*>(std::addressof(body)))),
+        call_([](void* object, int64_t begin, int64_t end) {
+          (*static_cast<std::remove_reference_t<F>*>(object))(begin, end);
+        }) {}
+  void operator()(int64_t begin, int64_t end) const { call_(object_, begin, end); }
+
+ private:
+  void* object_;
+  void (*call_)(void*, int64_t, int64_t);
+};
+
+// Sets the floating-point control word to its default (round to nearest, denormals kept, exceptions masked) and
+// restores it: other libraries leave flush-to-zero on.
+class FloatControl {
+ public:
+  FloatControl();
+  ~FloatControl();
+  FloatControl(const FloatControl&) = delete;
+  FloatControl& operator=(const FloatControl&) = delete;
+
+ private:
+  uint32_t saved_;
+  bool changed_;
+};
+
+class ThreadPool {
+ public:
+  // The process's pool, never destroyed. After a fork the child has no workers and starts its own when it needs them.
+  static ThreadPool& instance();
+
+  // Counting the calling thread. At first: INTAGLIO_NUM_THREADS where it is set (Error(Value) unless it is a whole
+  // number from 1 to 1024), else the processors that affinity and the cgroup's quota leave us.
+  int num_threads();
+  void set_num_threads(int count);  // Error(Value) outside 1 … 1024; waits for a call in progress
+
+  // Runs blocks [0, blocks) of a kernel. `grain` is the least number of blocks worth handing to a thread, about 5 µs
+  // of work. Each thread gets its own copy of `proto` with its index, its own scratch of the stated size (kept from
+  // call to call, contents undefined) and its own error word. Every block is run even where one fails; the result is
+  // then the code of the failed range that comes first, and its two words are copied to `proto.error`. So neither
+  // results nor errors depend on the number of threads.
+  int32_t run(KernelFn kernel, const KernelArgs& proto, int64_t blocks, int64_t grain, size_t scratch_bytes);
+
+  // Calls the body on disjoint ranges that cover [0, n). All ranges are run; the exception of the first range that
+  // threw is then thrown here.
+  void parallel_for(int64_t n, int64_t grain, RangeBody body);
+
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+ private:
+  struct Impl;
+  ThreadPool();
+  std::unique_ptr<Impl> impl_;
+};
+
+// The processors this process may use: affinity and cgroup quota, at least 1.
+int available_processors();
+
+}  // namespace ig::rt
