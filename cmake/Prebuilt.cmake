@@ -16,6 +16,7 @@ function(intaglio_add_prebuilt_kernels sources)
     COMMENT "Compiling the prebuilt kernels with Intaglio's own code generator"
     VERBATIM)
   add_library(intaglio_kernels SHARED ${dir}/kernels_table.cpp)
-  target_link_libraries(intaglio_kernels PRIVATE intaglio "@${dir}/objects.rsp")
+  target_link_libraries(intaglio_kernels PRIVATE intaglio)
+  target_link_options(intaglio_kernels PRIVATE "@${dir}/objects.rsp")
   set_target_properties(intaglio_kernels PROPERTIES LINK_DEPENDS ${dir}/objects.rsp)
 endfunction()

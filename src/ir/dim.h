@@ -52,7 +52,6 @@ class Dim {
 
  private:
   friend struct DimExpr;
-  explicit Dim(const DimExpr* expr) : expr_(expr) {}
   int64_t value_ = 0;
   const DimExpr* expr_ = nullptr;
 };

@@ -109,6 +109,7 @@ class Node {
  private:
   friend class Graph;
   friend class Block;
+  friend class ValueDef;
   OpId op_;
   Attrs attrs_;
   std::vector<Value> operands_, results_;
@@ -193,6 +194,7 @@ class Graph {
 
   // Inserts before `before`, or at the end of `block` (before the terminator if there is one).
   Node* insert(Block& block, NodeSpec spec, Node* before = nullptr);
+  Block& add_region(Node* node);                // an empty block behind the node's last
   void erase(Node* node);                       // it must have no uses
   void move_before(Node* node, Node* before);   // in the same block
 

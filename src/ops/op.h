@@ -137,6 +137,14 @@ struct ReferenceContext {
 };
 using ReferenceFn = void (*)(ReferenceContext&);
 
+// The same for ops with regions: `run` evaluates the node's region of that index.
+struct ControlReferenceContext {
+  const Node* node;
+  std::span<const Literal> operands;
+  std::function<std::vector<Literal>(size_t region, std::span<const Literal> arguments)> run;
+};
+using ControlReferenceFn = std::vector<Literal> (*)(ControlReferenceContext&);
+
 // --- rules on graphs ---------------------------------------------------------------------------------------------
 // A value that stands for this node's result, built in front of it, or null for "nothing to do".
 struct SimplifyContext {
@@ -208,6 +216,11 @@ class PointContext {
   std::vector<loop::Expr> index;       // of the wanted element: one I64 expression an axis
   virtual loop::Expr at(size_t operand, std::span<const loop::Expr> index) = 0;
   virtual loop::Expr size(const Dim& dim) = 0;
+  // As loop::Builder::fold. Rules fold through this one, so that what `at` gives inside stays inside.
+  virtual loop::Expr fold(loop::Expr extent, loop::Expr init,
+                          const std::function<loop::Expr(loop::Expr i, loop::Expr acc)>& step) {
+    return build->fold(extent, init, step);
+  }
   loop::Expr at(size_t operand, std::initializer_list<loop::Expr> i) {
     return at(operand, std::span<const loop::Expr>(i.begin(), i.size()));
   }
@@ -267,20 +280,20 @@ struct LowerRule {
 // --- the declaration ---------------------------------------------------------------------------------------------
 struct OpDecl {
   std::string name;                       // in graph text; StableHLO's name where it has the op
-  std::string python;                     // the public function ("exp"); "" for none
-  std::string doc;                        // first line: what it gives; then semantics, edge cases, source
-  std::vector<OperandSpec> operands;
-  std::vector<AttrSpec> attrs;
-  std::vector<std::string> segments;      // names of operand segments, for ops with regions
+  std::string python{};                     // the public function ("exp"); "" for none
+  std::string doc{};                        // first line: what it gives; then semantics, edge cases, source
+  std::vector<OperandSpec> operands{};
+  std::vector<AttrSpec> attrs{};
+  std::vector<std::string> segments{};      // names of operand segments, for ops with regions
   int results = 1;                        // -1: as many as infer gives
   DTypeSet dtypes = DTypeSet::Any;        // of T
   uint32_t traits = 0;
   Front front = Front::Direct;
-  std::string numpy;                      // a Python expression over the operand names, attributes, np and scipy:
+  std::string numpy{};                      // a Python expression over the operand names, attributes, np and scipy:
                                           // the oracle that is not ours; or "none: reason"
-  std::string example;                    // a doctest line for the public function, with its output line
-  std::vector<Sample> samples;
-  std::vector<BadSample> bad_samples;
+  std::string example{};                    // a doctest line for the public function, with its output line
+  std::vector<Sample> samples{};
+  std::vector<BadSample> bad_samples{};
   double ulp = 0;                         // stated bound of the compiled float32 result against the exact one; 0: exact
 };
 
@@ -293,12 +306,13 @@ struct OpRules {
   Rule<TransposeFn> transpose;
   Rule<BatchFn> batch;
   Rule<BodyFn> body;                      // composites only
+  Rule<ControlReferenceFn> control_reference = Rule<ControlReferenceFn>::none("it has no regions");
 };
 
 struct Op {
   OpDecl decl;
   OpRules rules;
-  OpId id;                                // set by the table
+  OpId id{};                              // set by the table
   bool has(Trait trait) const { return (decl.traits & static_cast<uint32_t>(trait)) != 0; }
   const std::string& public_name() const { return decl.python.empty() ? decl.name : decl.python; }
 };

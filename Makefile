@@ -1,0 +1,55 @@
+# The commands of the house. `make demo` alone takes a fresh Debian 12 machine to a running model.
+PRESET ?= release
+VENV := .venv
+PY := $(VENV)/bin/python
+CMAKE := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(VENV)/bin/cmake
+SOURCES = $(shell git ls-files '*.cpp' '*.h')
+.DEFAULT_GOAL := build
+.PHONY: setup build demo test bench format lint asan tsan test-mutants clean
+
+setup:
+	@scripts/setup.sh $(if $(PEERS),--peers)
+
+# The libraries, the command and the extension, installed into .venv.
+build: setup
+	@$(CMAKE) --preset $(PRESET) -DPython_EXECUTABLE=$(CURDIR)/$(PY) > build/logs/configure.log \
+	  || { cat build/logs/configure.log; exit 1; }
+	@$(CMAKE) --build --preset $(PRESET)
+	@$(PY) scripts/install_venv.py build/$(PRESET)
+
+demo: build
+	@$(PY) examples/minilm/demo.py
+
+# ONLY=cpp, python or golden runs one kind; ARGS goes to its runner.
+test: build
+	@$(PY) scripts/run_tests.py --build build/$(PRESET) $(if $(ONLY),--only $(ONLY)) $(ARGS)
+
+bench: build
+	@$(PY) bench/run.py $(ARGS)
+
+format:
+	@scripts/setup.sh --lint
+	@clang-format-19 -i $(SOURCES)
+	@$(PY) -m ruff check --fix-only -q . && $(PY) -m ruff format -q .
+
+lint: build
+	@scripts/setup.sh --lint
+	clang-format-19 --dry-run -Werror $(SOURCES)
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	run-clang-tidy-19 -quiet -p build/$(PRESET) '$(CURDIR)/src/.*'
+
+# The C++ tests under the sanitizers.
+asan tsan: setup
+	@$(CMAKE) --preset $@ > build/logs/configure-$@.log || { cat build/logs/configure-$@.log; exit 1; }
+	@$(CMAKE) --build --preset $@
+	ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=die_after_fork=0 \
+	  build/$@/bin/intaglio_tests --gtest_brief=1
+
+# Injects faults into rules and passes; every one must turn a test red.
+test-mutants: build
+	@$(PY) tests/mutants/run.py $(ARGS)
+
+clean:
+	rm -rf build

@@ -1,0 +1,168 @@
+// The CPU compiler: passes, kernels, machine code, constants in the form that kernels want them, the plan. It lives in
+// the library that holds LLVM, which sets the compile hook when it is opened.
+#include <chrono>
+#include <functional>
+#include <mutex>
+
+#include <fmt/format.h>
+
+#include "backends/cpu/program.h"
+#include "ops/table.h"
+#include "passes/pass.h"
+#include "runtime/thread_pool.h"
+
+namespace ig::cpu {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double since(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
+
+void collect_fusions(const Block& block, std::vector<const Node*>& out) {
+  for (Node* node : block) {
+    if (ops::find(node->op()) && node->attrs().find("kind") && node->regions().size() == 1) {
+      if (!plan::is_relabel(node)) out.push_back(node);
+      continue;
+    }
+    for (const auto& region : node->regions()) collect_fusions(*region, out);
+  }
+}
+
+const Literal* constant_of(Value v) {
+  while (v->node() && plan::is_relabel(v->node())) v = v->node()->operand(0);
+  if (!v->node() || !ops::has(v->node(), ops::Trait::Constant)) return nullptr;
+  const AttrValue* value = v->node()->attrs().find("value");
+  return value ? std::get_if<Literal>(value) : nullptr;
+}
+
+// Constants in other layouts, each made once in the process for as long as somebody holds it.
+class PackedConstants {
+ public:
+  Storage get(const Literal& literal, const codegen::Kernel::Packing& packing, rt::KernelFn pack) {
+    auto key = std::pair{literal.data(), packing.pack->hash().low};
+    std::lock_guard lock(mutex_);
+    if (auto it = made_.find(key); it != made_.end() && it->second.source == literal.storage()) return it->second.packed;
+    SymbolValues none;
+    auto n = static_cast<size_t>(packing.elements.evaluate(none));
+    Storage packed = Storage::allocate(n * size_of(literal.dtype()));
+    void* buffers[] = {const_cast<void*>(literal.data()), packed.data()};
+    int64_t error[2] = {};
+    rt::KernelArgs args;
+    args.buffers = buffers;
+    args.error = error;
+    rt::ThreadPool::instance().run(pack, args, packing.blocks.evaluate(none), 1, 0);
+    // Entries whose packed form only this table holds are of programs that are gone.
+    std::erase_if(made_, [](const auto& entry) { return entry.second.packed.unique(); });
+    made_[key] = {literal.storage(), packed};
+    return packed;
+  }
+
+ private:
+  struct Entry {
+    Storage source, packed;
+  };
+  std::mutex mutex_;
+  std::map<std::pair<const void*, uint64_t>, Entry> made_;
+};
+
+PackedConstants& packed_constants() {
+  static auto* instance = new PackedConstants;
+  return *instance;
+}
+
+std::shared_ptr<Program> compile_graph(const Graph& source, const CompileOptions& options) {
+  ProgramReport report;
+  const codegen::Target target = options.target.empty() ? codegen::Target::host() : codegen::Target::named(options.target);
+  if (!target.runs_here())
+    throw make_error(ErrorKind::Unsupported, "code for {} does not run on this machine", target.name)
+        .why("the processor lacks instructions that the target promises")
+        .hint(fmt::format("leave the target out, or use one that {} has", codegen::Target::host().name));
+
+  auto start = Clock::now();
+  std::unique_ptr<Graph> graph = source.clone();
+  report.nodes_captured = static_cast<int>(source.node_count());
+  passes::Options pass_options;
+  pass_options.exact = options.exact;
+  pass_options.disabled = options.disabled_passes;
+#ifndef NDEBUG
+  pass_options.verify = true;
+#endif
+  for (const passes::Record& record : passes::run(*graph, passes::default_pipeline(), pass_options)) {
+    if (record.changes)
+      report.pass_log.push_back(fmt::format("{}: {} changes, {} to {} nodes", record.name, record.changes,
+                                            record.nodes_before, record.nodes_after));
+    if (record.name == "fuse") report.fusion_log = record.details;
+  }
+  report.pass_ms = since(start);
+
+  start = Clock::now();
+  std::vector<const Node*> fusions;
+  collect_fusions(graph->body(), fusions);
+  std::vector<codegen::Kernel> kernels;
+  for (const Node* node : fusions) {
+    std::vector<bool> constant;
+    for (Value v : node->operands()) constant.push_back(constant_of(v) != nullptr);
+    try {
+      kernels.push_back(codegen::lower(node, constant, target));
+    } catch (Error& error) {
+      if (error.where().empty() && node->location().known()) error.at(node->location().str());
+      throw;
+    }
+    report.fused_groups += node->region(0).size() > 1;
+  }
+  report.lower_ms = since(start);
+
+  start = Clock::now();
+  std::vector<const loop::Function*> functions;
+  for (const codegen::Kernel& kernel : kernels) {
+    functions.push_back(kernel.function.get());
+    for (const auto& packing : kernel.packings) functions.push_back(packing.pack.get());
+  }
+  int threads = options.threads > 0 ? options.threads : rt::ThreadPool::instance().num_threads();
+  std::vector<codegen::Compiled> code = codegen::compile(functions, target, threads);
+  report.compile_ms = since(start);
+
+  start = Clock::now();
+  plan::Input input{*graph, {}, {}};
+  size_t at = 0;
+  std::set<rt::KernelFn> distinct;
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    codegen::Kernel& kernel = kernels[i];
+    plan::KernelChoice choice;
+    const codegen::Compiled& compiled = code[at++];
+    choice.function = compiled.fn;
+    choice.name = kernel.kind;
+    choice.sizes = kernel.function->sizes;
+    choice.blocks = kernel.blocks;
+    choice.grain = kernel.grain;
+    choice.in_place = kernel.in_place;
+    for (size_t s = 0; s < kernel.function->scratch.size(); ++s)
+      choice.scratch.emplace_back(kernel.function->scratch[s].type, kernel.function->scratch_elements[s]);
+    for (const auto& packing : kernel.packings) {
+      const codegen::Compiled& pack = code[at++];
+      const Literal* literal = constant_of(fusions[i]->operand(static_cast<size_t>(packing.operand)));
+      choice.packed.emplace_back(packing.operand, packed_constants().get(*literal, packing, pack.fn));
+    }
+    ++report.kernels;
+    report.kernels_compiled += distinct.insert(compiled.fn).second;
+    input.kernels.emplace(fusions[i], std::move(choice));
+  }
+  for (const codegen::Compiled& c : code) {
+    if (c.code && c.fresh) report.code_bytes += c.code->bytes();
+    input.owners.push_back(c.code);
+  }
+  report.kernels_shared = report.kernels - report.kernels_compiled;
+  report.nodes = static_cast<int>(graph->node_count());
+  plan::Plan made = plan::make_plan(std::move(input));
+  for (const Storage& constant : made.program.constants) report.constant_bytes += constant.bytes();
+  for (const rt::Block& block : made.program.blocks)
+    for (const rt::Instruction& instruction : block.code)
+      if (const auto* host = std::get_if<rt::Host>(&instruction)) report.kernels_fallback += host->fallback;
+  report.plan_ms = since(start);
+  return std::make_shared<CpuProgram>(std::move(graph), std::move(made), std::move(report), options.donated,
+                                      std::vector<std::string>{});
+}
+
+}  // namespace
+}  // namespace ig::cpu
+
+extern "C" void intaglio_compiler_register() { ig::set_compile_hook(ig::cpu::compile_graph); }

@@ -1,0 +1,153 @@
+// The call of a compiled graph: check, bind sizes, run.
+#include "backends/cpu/program.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace ig::cpu {
+namespace {
+
+std::string input_name(const Graph& graph, size_t i) {
+  const std::string& name = graph.inputs()[i]->name();
+  return name.empty() ? fmt::format("argument {}", i) : fmt::format("argument '{}'", name);
+}
+
+}  // namespace
+
+CpuProgram::CpuProgram(std::unique_ptr<Graph> graph, plan::Plan plan, ProgramReport report, std::set<int> donated,
+                       std::vector<std::string> assembly_sources)
+    : graph_(std::move(graph)), donatable_(std::move(plan.donatable)), donated_(std::move(donated)),
+      report_(std::move(report)), assembly_(std::move(assembly_sources)), symbols_(std::move(plan.symbols)) {
+  for (const std::string& symbol : symbols_) {
+    fixed_sizes_ = false;
+    bool found = false;
+    for (size_t i = 0; i < graph_->inputs().size() && !found; ++i)
+      for (size_t a = 0; a < graph_->inputs()[i]->type().dims.size() && !found; ++a)
+        if (graph_->inputs()[i]->type().dims[a].as_symbol() == symbol) sources_.push_back({i, a}), found = true;
+    if (!found)
+      throw make_error(ErrorKind::Shape, "the size {} cannot be read off any input", symbol)
+          .why("each size symbol must be the whole size of some axis of some input")
+          .hint(fmt::format("add an input with an axis of size {}", symbol));
+  }
+  auto fixed = [](std::span<const Value> values) {
+    std::vector<std::vector<int64_t>> out;
+    for (Value v : values) out.push_back(constant_dims(v->type().dims).value_or(std::vector<int64_t>{}));
+    return out;
+  };
+  if (fixed_sizes_) {
+    input_shapes_ = fixed(graph_->inputs());
+    output_shapes_ = fixed(graph_->outputs());
+  }
+  executable_ = std::make_unique<rt::Executable>(std::move(plan.program));
+}
+
+void CpuProgram::check_input(size_t i, const Tensor& tensor) const {
+  const Type& type = graph_->inputs()[i]->type();
+  if (!tensor.valid() || tensor.is_symbolic())
+    throw make_error(ErrorKind::Type, "{} is not a concrete array", input_name(*graph_, i))
+        .why("a compiled graph runs on arrays with values")
+        .hint("inside a capture, call the function instead of the compiled graph");
+  if (tensor.dtype() != type.dtype)
+    throw make_error(ErrorKind::Type, "{} is {}, but the graph was compiled for {}", input_name(*graph_, i),
+                     info(tensor.dtype()).api_name, info(type.dtype).api_name)
+        .why("a compiled graph takes the types it was compiled for")
+        .hint(fmt::format("convert it with astype(ig.{}), or compile for {}", info(type.dtype).api_name,
+                          info(tensor.dtype()).api_name));
+  if (tensor.rank() != type.rank())
+    throw make_error(ErrorKind::Shape, "{} has shape [{}], but the graph takes {}", input_name(*graph_, i),
+                     fmt::join(tensor.shape(), ", "), str(type.dims))
+        .why(fmt::format("it has rank {}, not {}", tensor.rank(), type.rank()))
+        .hint("reshape it, or compile for this shape");
+}
+
+std::vector<int64_t> CpuProgram::bind_symbols(std::span<const Tensor> inputs) const {
+  std::vector<int64_t> values;
+  SymbolValues by_name;
+  for (size_t s = 0; s < symbols_.size(); ++s) {
+    int64_t v = inputs[sources_[s].input].shape()[sources_[s].axis];
+    values.push_back(v);
+    by_name.emplace(symbols_[s], v);
+    Range range = graph_->dims.range(symbols_[s]);
+    if (v < range.low || v > range.high)
+      throw make_error(ErrorKind::Shape, "{} has size {} along axis {}, but {} lies in [{}, {}]",
+                       input_name(*graph_, sources_[s].input), v, sources_[s].axis, symbols_[s], range.low, range.high)
+          .why("the graph was captured for that range of sizes")
+          .hint("pass an array within the range, or capture with a wider one");
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Dims& dims = graph_->inputs()[i]->type().dims;
+    for (size_t a = 0; a < dims.size(); ++a)
+      if (int64_t want = dims[a].evaluate(by_name); want != inputs[i].shape()[a])
+        throw make_error(ErrorKind::Shape, "{} has shape [{}], but the graph takes {}", input_name(*graph_, i),
+                         fmt::join(inputs[i].shape(), ", "), str(dims))
+            .why(fmt::format("along axis {} the size must be {}", a, want))
+            .hint("pass an array of the right shape, or compile for this one");
+  }
+  for (const DimScope::Fact& fact : graph_->dims.facts()) {
+    int64_t a = fact.a.evaluate(by_name), b = fact.b.evaluate(by_name);
+    if (fact.relation == "==" ? a != b : a > b)
+      throw make_error(ErrorKind::Shape, "the sizes of the arguments break {} {} {}", fact.a.str(), fact.relation, fact.b.str())
+          .why(fmt::format("here {} against {}; the capture relied on it", a, b))
+          .hint("capture again with these sizes");
+  }
+  return values;
+}
+
+std::vector<Tensor> CpuProgram::run(std::span<const Tensor> inputs) const {
+  if (inputs.size() != graph_->inputs().size())
+    throw make_error(ErrorKind::Type, "the graph takes {} arrays, got {}", graph_->inputs().size(), inputs.size())
+        .why("each input of the graph needs one array")
+        .hint("pass the arrays in the order of the graph's inputs");
+  std::vector<void*> pointers(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    check_input(i, inputs[i]);
+    pointers[i] = inputs[i].data();
+  }
+  std::vector<int64_t> symbols;
+  if (!fixed_sizes_) {
+    symbols = bind_symbols(inputs);
+  } else {
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (!std::equal(inputs[i].shape().begin(), inputs[i].shape().end(), input_shapes_[i].begin()))
+        throw make_error(ErrorKind::Shape, "{} has shape [{}], but the graph takes [{}]", input_name(*graph_, i),
+                         fmt::join(inputs[i].shape(), ", "), fmt::join(input_shapes_[i], ", "))
+            .why("the graph was compiled for fixed sizes")
+            .hint("pass an array of that shape, or compile for this one");
+  }
+  std::vector<Storage> outputs(graph_->outputs().size());
+  for (auto [output, input] : donatable_)
+    if (donated_.contains(input) && inputs[static_cast<size_t>(input)].storage().unique())
+      outputs[static_cast<size_t>(output)] = inputs[static_cast<size_t>(input)].storage();
+  executable_->run(pointers, symbols, outputs);
+  std::vector<Tensor> results;
+  results.reserve(outputs.size());
+  SymbolValues by_name;
+  for (size_t s = 0; s < symbols.size(); ++s) by_name.emplace(symbols_[s], symbols[s]);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Type& type = graph_->outputs()[i]->type();
+    if (fixed_sizes_) {
+      results.emplace_back(type.dtype, Shape(output_shapes_[i]), std::move(outputs[i]));
+      continue;
+    }
+    std::vector<int64_t> dims;
+    for (const Dim& d : type.dims) dims.push_back(d.evaluate(by_name));
+    results.emplace_back(type.dtype, Shape(dims), std::move(outputs[i]));
+  }
+  return results;
+}
+
+ProgramReport CpuProgram::report() const {
+  ProgramReport out = report_;
+  rt::RunReport run = executable_->report();
+  out.planned_peak = run.planned_peak;
+  out.measured_peak = run.measured_peak;
+  return out;
+}
+
+std::string CpuProgram::assembly() const {
+  std::string out;
+  for (const std::string& a : assembly_) out += a + "\n";
+  return out;
+}
+
+}  // namespace ig::cpu

@@ -1,0 +1,45 @@
+// A compiled graph on the CPU: the executable, the checks of a call's arguments, and what is reported of it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "codegen/kernel.h"
+#include "plan/plan.h"
+#include "runtime/executable.h"
+#include "tensor/program.h"
+
+namespace ig::cpu {
+
+class CpuProgram final : public Program {
+ public:
+  CpuProgram(std::unique_ptr<Graph> graph, plan::Plan plan, ProgramReport report, std::set<int> donated,
+             std::vector<std::string> assembly_sources);
+  std::vector<Tensor> run(std::span<const Tensor> inputs) const override;
+  const Graph& graph() const override { return *graph_; }
+  ProgramReport report() const override;
+  std::string assembly() const override;
+
+ private:
+  void check_input(size_t i, const Tensor& tensor) const;
+  std::vector<int64_t> bind_symbols(std::span<const Tensor> inputs) const;
+
+  std::unique_ptr<Graph> graph_;
+  std::vector<std::pair<int, int>> donatable_;
+  std::set<int> donated_;
+  ProgramReport report_;
+  std::vector<std::string> assembly_;
+  // Where each symbol's value is read: an input and its axis.
+  struct Source {
+    size_t input, axis;
+  };
+  std::vector<std::string> symbols_;
+  std::vector<Source> sources_;
+  bool fixed_sizes_ = true;                          // no symbols: shapes are compared, nothing evaluated
+  std::vector<std::vector<int64_t>> input_shapes_;   // of fixed sizes
+  std::vector<std::vector<int64_t>> output_shapes_;  // likewise
+  std::unique_ptr<rt::Executable> executable_;
+};
+
+}  // namespace ig::cpu

@@ -1,0 +1,120 @@
+// Values of a fused region as loop expressions.
+#include "codegen/group_emitter.h"
+
+#include <algorithm>
+
+#include "ops/attrs.h"
+
+namespace ig::codegen {
+
+using loop::Expr;
+
+int widest_element(const Block& region) {
+  size_t widest = 1;
+  auto take = [&](Value v) {
+    if (v->type().is_tensor()) widest = std::max(widest, size_of(compute_type(v->type().dtype)));
+  };
+  for (Value v : region.args()) take(v);
+  for (Node* node : region)
+    for (Value v : node->results()) take(v);
+  return static_cast<int>(widest);
+}
+
+int natural_lanes(const Target& target, int element_bytes) { return 4 * target.vector_bytes / element_bytes; }
+
+int fold_lanes(DType accumulator) { return size_of(accumulator) == 8 ? 16 : 32; }
+
+GroupEmitter::GroupEmitter(const Node* node, const Target& the_target)
+    : build("kernel"), fusion(node), region(node->region(0)), target(the_target) {
+  size = [this](const Dim& dim) { return build.size(dim); };
+  for (Value v : node->operands())
+    operand_buffers_.push_back(build.add_buffer(v->type().dtype, false, "in" + std::to_string(operand_buffers_.size())));
+  for (Value v : node->results())
+    result_buffers_.push_back(build.add_buffer(v->type().dtype, true, "out" + std::to_string(result_buffers_.size())));
+  known_.emplace_back();
+}
+
+void GroupEmitter::scoped(const std::function<void()>& body) {
+  known_.emplace_back();
+  body();
+  known_.pop_back();
+}
+
+void GroupEmitter::serial(Expr begin, Expr end, const std::function<void(Expr)>& body) {
+  build.serial_for(begin, end, [&](Expr i) { scoped([&] { body(i); }); });
+}
+
+void GroupEmitter::vector(Expr begin, Expr end, int lanes, const std::function<void(Expr)>& body) {
+  build.vector_for(begin, end, lanes, [&](Expr i) { scoped([&] { body(i); }); });
+}
+
+Expr GroupEmitter::round_to(Expr value, DType dtype) {
+  if (dtype == DType::F16 || dtype == DType::BF16) {
+    if (value.type() == dtype) return loop::convert(value, DType::F32);
+    return loop::convert(loop::convert(value, dtype), DType::F32);
+  }
+  return value;
+}
+
+void GroupEmitter::store_result(size_t result, Expr flat_offset, Expr value) {
+  DType dtype = fusion->result(result)->type().dtype;
+  if ((dtype == DType::F16 || dtype == DType::BF16) && value.type() == DType::F32) value = loop::convert(value, dtype);
+  if (dtype == DType::Key && value.type() == DType::U64) value = loop::bitcast(value, DType::Key);
+  build.store(result_buffers_[result], flat_offset, value);
+}
+
+class GroupEmitter::Point final : public ops::PointContext {
+ public:
+  Point(GroupEmitter& emit, const Node* n, uint32_t which, std::span<const Expr> at_index) : emit_(emit) {
+    build = &emit.build;
+    node = n;
+    result = which;
+    index.assign(at_index.begin(), at_index.end());
+  }
+  Expr at(size_t operand, std::span<const Expr> i) override { return emit_.element(node->operand(operand), i); }
+  Expr size(const Dim& dim) override { return emit_.size(dim); }
+
+ private:
+  GroupEmitter& emit_;
+};
+
+Expr GroupEmitter::element(Value value, std::span<const Expr> index) {
+  Key key{value, {}};
+  for (Expr e : index) key.second.push_back(e.node());
+  for (auto it = known_.rbegin(); it != known_.rend(); ++it)
+    if (auto hit = it->find(key); hit != it->end()) return hit->second;
+  Expr out = compute(value, index);
+  known_.back().emplace(std::move(key), out);
+  return out;
+}
+
+Expr GroupEmitter::compute(Value value, std::span<const Expr> index) {
+  if (auto it = pinned_.find(value); it != pinned_.end()) return it->second(index);
+  const Node* node = value->node();
+  DType dtype = value->type().dtype;
+  if (!node) {
+    IG_CHECK(value->block() == &region, "a kernel reads a value from outside its region");
+    Expr loaded = build.load(buffer_of_arg(value), flat(index, value->type().dims));
+    if (dtype == DType::Key) return loop::bitcast(loaded, DType::U64);
+    return dtype == compute_type(dtype) ? loaded : loop::convert(loaded, compute_type(dtype));
+  }
+  if (const AttrValue* literal = node->attrs().find(ops::kValue.name); literal && node->operands().empty()) {
+    const auto& array = std::get<Literal>(*literal);
+    IG_CHECK(array.elements() == 1, "a kernel holds a constant of {} elements", array.elements());
+    DType type = compute_type(dtype);
+    return is_float(dtype) ? build.constant(type, array.as_double(0)) : build.constant_int(type, array.as_int(0));
+  }
+  const ops::LowerRule& rule = ops::op_of(node).rules.lower;
+  if (rule.kind == ops::LowerRule::Kind::Scalar) {
+    std::vector<Expr> x;
+    for (Value v : node->operands()) x.push_back(element(v, index));
+    ops::ScalarContext context{build, node, x, compute_type(dtype)};
+    return round_to(rule.scalar(context), dtype);
+  }
+  IG_CHECK(rule.kind == ops::LowerRule::Kind::Point, "{} cannot be computed element by element", node->op().name());
+  Point context(*this, node, value->index(), index);
+  Expr out = rule.point(context);
+  return ops::has(node, ops::Trait::View) && out.type() == compute_type(dtype) ? out : round_to(out, dtype);
+}
+
+}  // namespace ig::codegen

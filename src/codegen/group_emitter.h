@@ -1,0 +1,77 @@
+// The heart of lowering: any value of a fused region, at any index, as a loop expression. Operands are loads, nodes are
+// inlined by their op's rule, and what a kernel has computed already (a folded row, a tile of a product) is pinned.
+//
+// 16-bit floats flow as F32 that hold exactly representable values: a result is rounded where its op ends, as if it
+// had been stored.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "codegen/kernel.h"
+#include "ops/indexing.h"
+#include "ops/table.h"
+
+namespace ig::codegen {
+
+inline DType compute_type(DType d) {
+  if (d == DType::F16 || d == DType::BF16) return DType::F32;
+  return d == DType::Key ? DType::U64 : d;
+}
+// Bytes of the widest element that flows through the region.
+int widest_element(const Block& region);
+// Lanes of a vector loop on this target: about four registers of the widest element.
+int natural_lanes(const Target& target, int element_bytes);
+// Lanes of a fold, the same on every target, since they are part of the order of summation.
+int fold_lanes(DType accumulator);
+
+class GroupEmitter {
+ public:
+  GroupEmitter(const Node* fusion, const Target& target);
+
+  loop::Builder build;
+  const Node* fusion;
+  const Block& region;
+  const Target& target;
+  ops::SizeFn size;
+
+  using Index = std::vector<loop::Expr>;
+  loop::Expr element(Value value, std::span<const loop::Expr> index);
+  // The value is known from now on, in the current scope: by an expression for each index.
+  using Source = std::function<loop::Expr(std::span<const loop::Expr> index)>;
+  void pin(Value value, Source source) { pinned_[value] = std::move(source); }
+
+  // Loops whose bodies must not leak what they computed once.
+  void serial(loop::Expr begin, loop::Expr end, const std::function<void(loop::Expr)>& body);
+  void vector(loop::Expr begin, loop::Expr end, int lanes, const std::function<void(loop::Expr)>& body);
+  void scoped(const std::function<void()>& body);
+
+  // Stores an element of a result of the fusion node, narrowing 16-bit floats.
+  void store_result(size_t result, loop::Expr flat, loop::Expr value);
+  uint32_t operand_buffer(size_t i) const { return operand_buffers_[i]; }
+  uint32_t result_buffer(size_t i) const { return result_buffers_[i]; }
+  uint32_t buffer_of_arg(Value arg) const { return operand_buffers_[arg->index()]; }
+  loop::Expr round_to(loop::Expr value, DType dtype);  // what storing and loading again would do
+  loop::Expr flat(std::span<const loop::Expr> index, const Dims& dims) { return ops::linear_index(index, dims, size); }
+  Index split(loop::Expr flat, const Dims& dims) { return ops::split_index(flat, dims, size, build); }
+
+ private:
+  class Point;
+  loop::Expr compute(Value value, std::span<const loop::Expr> index);
+  std::vector<uint32_t> operand_buffers_, result_buffers_;
+  std::unordered_map<Value, Source> pinned_;
+  using Key = std::pair<Value, std::vector<const loop::ExprNode*>>;
+  std::vector<std::map<Key, loop::Expr>> known_;
+};
+
+// The lowerings, one a kind of kernel (lower_*.cpp). Each fills the kernel but for its function's finish.
+void lower_loop(GroupEmitter& emit, Kernel& kernel);
+void lower_row(GroupEmitter& emit, Kernel& kernel);
+void lower_column(GroupEmitter& emit, Kernel& kernel);
+void lower_contraction(GroupEmitter& emit, Kernel& kernel, const std::vector<bool>& constant_operands);
+void lower_nest(GroupEmitter& emit, Kernel& kernel);
+
+}  // namespace ig::codegen

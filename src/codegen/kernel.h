@@ -1,0 +1,35 @@
+// Fused groups to loops: a `fusion` node becomes one loop function, with all that its caller must know.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "codegen/jit.h"
+#include "ir/graph.h"
+#include "loop/loop.h"
+
+namespace ig::codegen {
+
+struct Kernel {
+  std::unique_ptr<loop::Function> function;
+  std::string kind;            // "loop", "row", …
+  Dim blocks = 1;              // independent blocks of work, over the graph's symbols
+  int64_t grain = 1;           // blocks worth handing to a thread
+  // Buffers stand in this order: the node's operands, then its results. (result, operand) pairs that may share memory:
+  std::vector<std::pair<int, int>> in_place;
+  // Operands that the kernel wants in another layout where they are constant: `pack` writes it, once, at compile time.
+  struct Packing {
+    int operand;
+    Dim elements;                             // of the packed form
+    std::unique_ptr<loop::Function> pack;     // buffers: the operand, the packed form
+    Dim blocks = 1;
+  };
+  std::vector<Packing> packings;
+};
+
+// `constant_operands[i]` says that operand i is known at compile time, so that packing it once pays.
+Kernel lower(const Node* fusion, const std::vector<bool>& constant_operands, const Target& target);
+
+}  // namespace ig::codegen

@@ -1,0 +1,57 @@
+// One fusion node to one kernel: picks the lowering by the group's kind.
+#include "codegen/group_emitter.h"
+#include "ops/attrs.h"
+
+namespace ig::codegen {
+namespace {
+
+class Nest final : public ops::NestContext {
+ public:
+  Nest(GroupEmitter& emit, Kernel& kernel, const Node* n) : emit_(emit), kernel_(kernel) {
+    build = &emit.build;
+    node = n;
+    for (Value v : n->operands()) operands.push_back(emit.buffer_of_arg(v));
+    for (size_t i = 0; i < n->results().size(); ++i) {
+      // A result that nobody reads has no buffer among the group's; the rule still writes it, into scratch.
+      results.push_back(0);
+      bool found = false;
+      for (size_t r = 0; r < emit.region.results().size() && !found; ++r)
+        if (emit.region.results()[r] == n->result(i)) results.back() = emit.result_buffer(r), found = true;
+      if (!found)
+        results.back() = emit.build.add_scratch(n->result(i)->type().dtype, product(n->result(i)->type().dims), "unread");
+    }
+  }
+  loop::Expr size(const Dim& dim) override { return emit_.size(dim); }
+  void set_blocks(const Dim& blocks) override { kernel_.blocks = blocks; }
+
+ private:
+  GroupEmitter& emit_;
+  Kernel& kernel_;
+};
+
+}  // namespace
+
+void lower_nest(GroupEmitter& emit, Kernel& kernel) {
+  for (Node* node : emit.region) {
+    const ops::LowerRule& rule = ops::op_of(node).rules.lower;
+    if (rule.kind != ops::LowerRule::Kind::Nest) continue;
+    Nest context(emit, kernel, node);
+    return rule.nest(context);
+  }
+  IG_CHECK(false, "a nest kernel without its op");
+}
+
+Kernel lower(const Node* fusion, const std::vector<bool>& constant_operands, const Target& target) {
+  Kernel kernel;
+  kernel.kind = std::get<std::string>(*fusion->attrs().find("kind"));
+  GroupEmitter emit(fusion, target);
+  if (kernel.kind == "row") lower_row(emit, kernel);
+  else if (kernel.kind == "column") lower_column(emit, kernel);
+  else if (kernel.kind == "contraction") lower_contraction(emit, kernel, constant_operands);
+  else if (kernel.kind == "nest") lower_nest(emit, kernel);
+  else lower_loop(emit, kernel);
+  kernel.function = emit.build.finish();
+  return kernel;
+}
+
+}  // namespace ig::codegen

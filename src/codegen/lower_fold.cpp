@@ -1,0 +1,408 @@
+// Kernels with folds.
+//
+// A row kernel folds over trailing axes: for each row, stage by stage, a loop over the row's columns folds what the
+// stage needs (softmax: the largest, then the sum), and a last one writes the results; the row stays in cache, and
+// what is dear to compute twice is kept in a scratch row. A column kernel folds over other axes, in one stage.
+//
+// Order of summation: within a row, lane l of fold_lanes() takes columns l, l + lanes, …; then lanes fold as a
+// binary tree (lane i with lane i + n/2). Over several axes, outer ones are walked in order. In a column kernel whose
+// last axis stays, each output folds its elements in order. So the order depends on shape and dtype alone.
+#include <algorithm>
+#include <optional>
+
+#include "codegen/group_emitter.h"
+#include "ops/attrs.h"
+
+namespace ig::codegen {
+namespace {
+
+using loop::Expr;
+const Dim kOne = Dim(int64_t{1});
+constexpr int64_t kBlockElements = 8192;
+constexpr int64_t kGrainElements = 16384;
+constexpr int kWorthKeeping = 4;  // cost of computing an element again, in simple operations
+
+Dims pick(const Dims& dims, const Ints& axes, bool folded) {
+  Dims out;
+  for (size_t i = 0; i < dims.size(); ++i)
+    if ((std::find(axes.begin(), axes.end(), static_cast<int64_t>(i)) != axes.end()) == folded) out.push_back(dims[i]);
+  return out;
+}
+
+bool is_fold(const Node* node) { return ops::has(node, ops::Trait::Reduction) && !node->operands().empty(); }
+
+// One fold in the making: where its running values live, and how they end.
+class Fold {
+ public:
+  Fold(GroupEmitter& emit, const Node* node)
+      : emit_(emit), node_(node), rule_(*ops::op_of(node).rules.lower.reduce), context_{emit.build, node} {}
+
+  bool simple() const { return rule_.simple; }
+  const Node* node() const { return node_; }
+
+  void open(int lanes) {
+    lanes_ = rule_.simple ? lanes : 1;
+    for (Expr init : rule_.init(context_)) {
+      uint32_t local = emit_.build.local(init.type(), lanes_, 1, "fold");
+      emit_.build.assign(local, init);
+      locals_.push_back(local);
+    }
+  }
+  void take(std::span<const Expr> x, Expr position) {
+    std::vector<Expr> state;
+    for (uint32_t local : locals_) state.push_back(emit_.build.read(local));
+    std::vector<Expr> next = combine(state, x, position);
+    for (Expr& e : next) e = emit_.build.let(e);
+    for (size_t i = 0; i < locals_.size(); ++i) emit_.build.assign(locals_[i], next[i]);
+  }
+  std::vector<Expr> combine(std::span<const Expr> state, std::span<const Expr> x, Expr position) {
+    return rule_.combine(context_, state, rule_.element(context_, x, position));
+  }
+  std::vector<Expr> init() { return rule_.init(context_); }
+  // The results, in compute type, rounded as if stored.
+  std::vector<Expr> close() {
+    std::vector<Expr> state;
+    for (uint32_t local : locals_)
+      state.push_back(lanes_ > 1 ? emit_.build.reduce_lanes(local, rule_.lanes) : emit_.build.read(local));
+    return finish(state);
+  }
+  std::vector<Expr> finish(std::span<const Expr> state) {
+    std::vector<Expr> out = rule_.finish(context_, state);
+    for (size_t i = 0; i < out.size(); ++i)
+      out[i] = emit_.build.let(emit_.round_to(out[i], node_->result(i)->type().dtype));
+    return out;
+  }
+  std::vector<Expr> operands_at(std::span<const Expr> index) {
+    std::vector<Expr> x;
+    for (Value v : node_->operands()) x.push_back(emit_.element(v, index));
+    return x;
+  }
+
+ private:
+  GroupEmitter& emit_;
+  const Node* node_;
+  const ops::ReduceRule& rule_;
+  ops::ReduceContext context_;
+  std::vector<uint32_t> locals_;
+  int lanes_ = 1;
+};
+
+// The walk of a row kernel over the nodes of its region.
+class RowPlan {
+ public:
+  RowPlan(const Block& region, const Dims& domain) : region_(region), domain_(domain) {
+    for (Node* node : region) {
+      if (node == region.terminator()) continue;
+      int stage = 0;
+      for (Value v : node->operands()) stage = std::max(stage, stage_of(v) + (v->node() && is_fold(v->node()) ? 1 : 0));
+      stage_[node] = stage;
+      if (is_fold(node)) stages_ = std::max(stages_, stage + 1);
+    }
+    find_kept();
+  }
+  int stages() const { return stages_; }
+  int stage_of(Value v) const { return v->node() ? stage_.at(v->node()) : 0; }
+  int stage_of(const Node* node) const { return stage_.at(node); }
+  const std::vector<const Node*>& kept() const { return kept_; }  // computed once, at their stage, into a scratch row
+
+ private:
+  // Cost of computing a full-row value from operands and kept values, in simple operations.
+  int cost(Value v, std::unordered_map<const Node*, int>& known) const {
+    const Node* node = v->node();
+    if (!node || is_fold(node) || std::find(kept_.begin(), kept_.end(), node) != kept_.end()) return 1;
+    if (auto it = known.find(node); it != known.end()) return it->second;
+    const ops::Op& op = ops::op_of(node);
+    int own = op.decl.ulp > 0 ? 12 : op.has(ops::Trait::View) ? 0 : 1;
+    for (Value operand : node->operands()) own += cost(operand, known);
+    return known[node] = own;
+  }
+  void find_kept() {
+    for (Node* node : region_) {
+      if (node == region_.terminator() || is_fold(node) || node->results().size() != 1) continue;
+      if (node->result()->type().dims != domain_) continue;
+      int last = -1;
+      for (const Use& use : node->result()->uses())
+        last = std::max(last, use.user == region_.terminator() ? stages_ : last_use(use.user));
+      std::unordered_map<const Node*, int> known;
+      if (last > stage_.at(node) && cost(node->result(), known) >= kWorthKeeping && !later_user_only(node))
+        kept_.push_back(node);
+    }
+  }
+  // The last stage in which a user, or what is inlined through it, runs.
+  int last_use(const Node* user) const {
+    if (is_fold(user)) return stage_.at(user);
+    int last = stage_.at(user);
+    for (Value v : user->results())
+      for (const Use& use : v->uses())
+        last = std::max(last, use.user == region_.terminator() ? stages_ : last_use(use.user));
+    return last;
+  }
+  // Read by one node alone, which is itself kept or wanted no earlier: keeping that one is enough.
+  bool later_user_only(const Node* node) const {
+    const auto& uses = node->result()->uses();
+    if (uses.empty()) return true;
+    int first = stages_;
+    for (const Use& use : uses)
+      first = std::min(first, use.user == region_.terminator() ? stages_ : first_use(use.user));
+    int last = -1;
+    for (const Use& use : uses)
+      last = std::max(last, use.user == region_.terminator() ? stages_ : last_use(use.user));
+    return first == last || uses.size() == 1;
+  }
+  int first_use(const Node* user) const {
+    if (is_fold(user)) return stage_.at(user);
+    int first = stages_;
+    for (Value v : user->results())
+      for (const Use& use : v->uses())
+        first = std::min(first, use.user == region_.terminator() ? stages_ : first_use(use.user));
+    return first;
+  }
+
+  const Block& region_;
+  const Dims& domain_;
+  std::unordered_map<const Node*, int> stage_;
+  std::vector<const Node*> kept_;
+  int stages_ = 0;
+};
+
+const Node* first_fold(const Block& region) {
+  for (Node* node : region)
+    if (is_fold(node)) return node;
+  return nullptr;
+}
+
+}  // namespace
+
+void lower_row(GroupEmitter& emit, Kernel& kernel) {
+  loop::Builder& build = emit.build;
+  const Block& region = emit.region;
+  const Node* any = first_fold(region);
+  IG_CHECK(any != nullptr, "a row kernel without a fold");
+  const Ints& axes = any->attrs().get(ops::kAxes);
+  const Dims domain = any->operand(0)->type().dims;
+  const Dims kept = pick(domain, axes, false), folded = pick(domain, axes, true);
+  const Dim rows = product(kept), columns = product(folded);
+  RowPlan plan(region, domain);
+
+  DType widest = DType::I8;
+  for (Node* node : region)
+    if (is_fold(node))
+      for (Value v : node->operands())
+        if (size_of(compute_type(v->type().dtype)) > size_of(widest)) widest = compute_type(v->type().dtype);
+  const int lanes = fold_lanes(widest);
+
+  std::unordered_map<const Node*, uint32_t> scratch;
+  for (const Node* node : plan.kept())
+    scratch[node] = build.add_scratch(compute_type(node->result()->type().dtype), columns, "row");
+
+  Dim rows_a_block = max(kOne, floordiv(Dim(kBlockElements), max(columns, kOne)));
+  kernel.blocks = ceildiv(rows, rows_a_block);
+  kernel.grain = std::max<int64_t>(1, kGrainElements / kBlockElements);
+  Expr per_block = emit.size(rows_a_block), n = emit.size(columns);
+  Expr begin = build.block() * per_block;
+
+  emit.serial(begin, loop::lesser(begin + per_block, emit.size(rows)), [&](Expr row) {
+    GroupEmitter::Index row_index = emit.split(row, kept);
+    auto full_index = [&](Expr column) {
+      GroupEmitter::Index index(row_index.begin(), row_index.end());
+      for (Expr e : emit.split(column, folded)) index.push_back(e);
+      return index;
+    };
+    for (int stage = 0; stage < plan.stages(); ++stage) {
+      std::vector<Fold> vector_folds, scalar_folds;
+      for (Node* node : region)
+        if (is_fold(node) && plan.stage_of(node) == stage) {
+          Fold fold(emit, node);
+          (fold.simple() ? vector_folds : scalar_folds).push_back(std::move(fold));
+        }
+      std::vector<const Node*> keep;
+      for (const Node* node : plan.kept())
+        if (plan.stage_of(node) == stage) keep.push_back(node);
+      for (Fold& fold : vector_folds) fold.open(lanes);
+      for (Fold& fold : scalar_folds) fold.open(1);
+      if (!vector_folds.empty() || !keep.empty())
+        emit.vector(build.index(0), n, lanes, [&](Expr column) {
+          GroupEmitter::Index index = full_index(column);
+          for (const Node* node : keep) {
+            Expr value = build.let(emit.element(node->result(), index));
+            build.store(scratch.at(node), column, value);
+          }
+          for (Fold& fold : vector_folds) fold.take(fold.operands_at(index), column);
+        });
+      for (const Node* node : keep) {
+        uint32_t buffer = scratch.at(node);
+        Dims dims = domain;
+        emit.pin(node->result(), [&emit, buffer, dims, folded, kept](std::span<const Expr> index) {
+          return emit.build.load(buffer, emit.flat(index.subspan(kept.size()), folded));
+        });
+      }
+      if (!scalar_folds.empty())
+        emit.serial(build.index(0), n, [&](Expr column) {
+          GroupEmitter::Index index = full_index(column);
+          for (Fold& fold : scalar_folds) fold.take(fold.operands_at(index), column);
+        });
+      for (auto* folds : {&vector_folds, &scalar_folds})
+        for (Fold& fold : *folds) {
+          std::vector<Expr> results = fold.close();
+          for (size_t i = 0; i < results.size(); ++i)
+            emit.pin(fold.node()->result(i), [value = results[i]](std::span<const Expr>) { return value; });
+        }
+    }
+    bool any_full = false;
+    for (Value v : region.results()) any_full = any_full || v->type().dims == domain;
+    if (any_full)
+      emit.vector(build.index(0), n, lanes, [&](Expr column) {
+        GroupEmitter::Index index = full_index(column);
+        std::vector<std::pair<size_t, Expr>> values;
+        for (size_t i = 0; i < region.results().size(); ++i)
+          if (region.results()[i]->type().dims == domain)
+            values.emplace_back(i, build.let(emit.element(region.results()[i], index)));
+        for (auto& [i, value] : values) emit.store_result(i, row * n + column, value);
+      });
+    for (size_t i = 0; i < region.results().size(); ++i) {
+      const Type& type = region.results()[i]->type();
+      if (type.dims == domain) continue;
+      IG_CHECK(type.dims == kept, "a row kernel gives {}", type.str());
+      emit.store_result(i, row, emit.element(region.results()[i], row_index));
+    }
+  });
+
+  // The last loop reads a column and then writes it, so a full result may stand in the memory of an operand that is
+  // read at its own element alone, unless another result is written from it later (the row's own values are not).
+  if (region.results().size() == 1 && region.results()[0]->type().dims == domain)
+    for (size_t a = 0; a < region.args().size(); ++a) {
+      Value arg = region.arg(a);
+      bool own = arg->type().dims == domain && size_of(arg->type().dtype) == size_of(region.results()[0]->type().dtype);
+      for (const Use& use : arg->uses())
+        own = own && (is_fold(use.user) || ops::has(use.user, ops::Trait::Elementwise));
+      if (own) kernel.in_place.emplace_back(0, static_cast<int>(a));
+    }
+}
+
+namespace {
+
+// The last axis stays: a panel of columns is folded row after row into scratch, which keeps every load contiguous.
+void fold_panels(GroupEmitter& emit, Kernel& kernel, const Dims& domain, const Ints& axes) {
+  loop::Builder& build = emit.build;
+  const Block& region = emit.region;
+  constexpr int64_t kPanel = 1024;
+  const Dims kept = pick(domain, axes, false), folded = pick(domain, axes, true);
+  const Dims outer(kept.begin(), kept.end() - 1);
+  const Dim columns = kept.back(), panels = ceildiv(columns, Dim(kPanel));
+  kernel.blocks = product(outer) * panels;
+  kernel.grain = 1;
+
+  std::vector<std::unique_ptr<Fold>> folds;
+  std::vector<std::vector<uint32_t>> state;
+  for (Node* node : region)
+    if (is_fold(node)) {
+      folds.push_back(std::make_unique<Fold>(emit, node));
+      state.emplace_back();
+      for (Expr init : folds.back()->init()) state.back().push_back(build.add_scratch(init.type(), Dim(kPanel), "panel"));
+    }
+  int lanes = natural_lanes(emit.target, widest_element(region));
+  Expr panel_count = emit.size(panels);
+  GroupEmitter::Index outer_index = emit.split(build.block() / panel_count, outer);
+  Expr start = (build.block() % panel_count) * build.index(kPanel);
+  Expr width = loop::lesser(build.index(kPanel), emit.size(columns) - start);
+
+  emit.vector(build.index(0), width, lanes, [&](Expr j) {
+    for (size_t f = 0; f < folds.size(); ++f) {
+      std::vector<Expr> init = folds[f]->init();
+      for (size_t s = 0; s < init.size(); ++s) build.store(state[f][s], j, init[s]);
+    }
+  });
+  emit.serial(build.index(0), emit.size(product(folded)), [&](Expr position) {
+    GroupEmitter::Index folded_index = emit.split(position, folded);
+    emit.vector(build.index(0), width, lanes, [&](Expr j) {
+      GroupEmitter::Index index;
+      size_t from_outer = 0, from_folded = 0;
+      for (size_t axis = 0; axis < domain.size(); ++axis) {
+        bool is_folded = std::find(axes.begin(), axes.end(), static_cast<int64_t>(axis)) != axes.end();
+        if (is_folded) index.push_back(folded_index[from_folded++]);
+        else index.push_back(axis + 1 == domain.size() ? start + j : outer_index[from_outer++]);
+      }
+      for (size_t f = 0; f < folds.size(); ++f) {
+        std::vector<Expr> before;
+        for (uint32_t s : state[f]) before.push_back(build.load(s, j));
+        std::vector<Expr> after = folds[f]->combine(before, folds[f]->operands_at(index), position);
+        for (Expr& e : after) e = build.let(e);
+        for (size_t s = 0; s < after.size(); ++s) build.store(state[f][s], j, after[s]);
+      }
+    });
+  });
+  emit.vector(build.index(0), width, lanes, [&](Expr j) {
+    for (size_t f = 0; f < folds.size(); ++f) {
+      std::vector<Expr> values;
+      for (uint32_t s : state[f]) values.push_back(build.load(s, j));
+      std::vector<Expr> results = folds[f]->finish(values);
+      for (size_t i = 0; i < results.size(); ++i)
+        emit.pin(folds[f]->node()->result(i), [value = results[i]](std::span<const Expr>) { return value; });
+    }
+    GroupEmitter::Index index = outer_index;
+    index.push_back(start + j);
+    std::vector<Expr> values;
+    for (Value v : region.results()) values.push_back(build.let(emit.element(v, index)));
+    for (size_t i = 0; i < values.size(); ++i) emit.store_result(i, emit.flat(index, kept), values[i]);
+  });
+}
+
+// The last axis is folded, and others that are not next to it: rows within rows.
+void fold_rows(GroupEmitter& emit, Kernel& kernel, const Dims& domain, const Ints& axes) {
+  loop::Builder& build = emit.build;
+  const Block& region = emit.region;
+  const Dims kept = pick(domain, axes, false), folded = pick(domain, axes, true);
+  const Dims outer_folded(folded.begin(), folded.end() - 1);
+  kernel.blocks = product(kept);
+  kernel.grain = 1;
+  GroupEmitter::Index kept_index = emit.split(build.block(), kept);
+  std::vector<std::unique_ptr<Fold>> folds;
+  for (Node* node : region)
+    if (is_fold(node)) {
+      folds.push_back(std::make_unique<Fold>(emit, node));
+      DType type = compute_type(node->operand(0)->type().dtype);
+      folds.back()->open(fold_lanes(type));
+    }
+  Expr inner = emit.size(folded.back());
+  emit.serial(build.index(0), emit.size(product(outer_folded)), [&](Expr outer) {
+    GroupEmitter::Index outer_index = emit.split(outer, outer_folded);
+    auto index_at = [&](Expr j) {
+      GroupEmitter::Index index;
+      size_t from_kept = 0, from_outer = 0;
+      for (size_t axis = 0; axis < domain.size(); ++axis) {
+        bool is_folded = std::find(axes.begin(), axes.end(), static_cast<int64_t>(axis)) != axes.end();
+        if (!is_folded) index.push_back(kept_index[from_kept++]);
+        else index.push_back(axis + 1 == domain.size() ? j : outer_index[from_outer++]);
+      }
+      return index;
+    };
+    for (auto& fold : folds) {
+      auto step = [&](Expr j) { fold->take(fold->operands_at(index_at(j)), outer * inner + j); };
+      if (fold->simple())
+        emit.vector(build.index(0), inner, fold_lanes(compute_type(fold->node()->operand(0)->type().dtype)), step);
+      else
+        emit.serial(build.index(0), inner, step);
+    }
+  });
+  for (auto& fold : folds) {
+    std::vector<Expr> results = fold->close();
+    for (size_t i = 0; i < results.size(); ++i)
+      emit.pin(fold->node()->result(i), [value = results[i]](std::span<const Expr>) { return value; });
+  }
+  for (size_t i = 0; i < region.results().size(); ++i)
+    emit.store_result(i, build.block(), emit.element(region.results()[i], kept_index));
+}
+
+}  // namespace
+
+void lower_column(GroupEmitter& emit, Kernel& kernel) {
+  const Node* any = first_fold(emit.region);
+  IG_CHECK(any != nullptr, "a column kernel without a fold");
+  const Ints& axes = any->attrs().get(ops::kAxes);
+  const Dims domain = any->operand(0)->type().dims;
+  bool last_folded = !axes.empty() && axes.back() == static_cast<int64_t>(domain.size()) - 1;
+  if (last_folded) fold_rows(emit, kernel, domain, axes);
+  else fold_panels(emit, kernel, domain, axes);
+}
+
+}  // namespace ig::codegen

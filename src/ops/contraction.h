@@ -1,0 +1,54 @@
+// What the ops with Trait::Contraction are made of, for the kernel generators, passes and transforms that read them:
+// the attributes of dot_general and convolution, and a convolution's dimension numbers, parsed.
+//
+// The order of summation is part of the ops' meaning. dot_general: for each output one chain of fused multiply-adds
+// over the contracted axes (the first slowest), from +0, in the accumulating type; convolution: one chain over the
+// kernel's spatial axes (the first slowest), then the input channels of the group, taps that fall on padding left
+// out. Integers wrap.
+#pragma once
+
+#include <string_view>
+
+#include "ops/attrs.h"
+
+namespace ig::ops {
+
+inline constexpr Attr<Ints> kLhsBatch{"lhs_batching_dimensions", "The left operand's batch axes.", "[]"};
+inline constexpr Attr<Ints> kRhsBatch{"rhs_batching_dimensions", "The right operand's batch axes, paired in order.", "[]"};
+inline constexpr Attr<Ints> kLhsContract{"lhs_contracting_dimensions", "The left operand's axes that are summed over."};
+inline constexpr Attr<Ints> kRhsContract{"rhs_contracting_dimensions", "The right operand's, paired in order."};
+inline constexpr Attr<DType> kAccumulate{"accumulate",
+                                         "The least type that sums of floats are kept in: f32 or f64.", "f32"};
+
+inline constexpr Attr<std::string> kConvLayout{
+    "layout",
+    "The axes of image, kernel and result: b batch, f features, o and i the kernel's features, digits the space.",
+    "\"bf01_oi01->bf01\""};
+inline constexpr Attr<Ints> kConvStrides{"strides", "The step of the window, for each spatial axis; none: 1.", "[]"};
+inline constexpr Attr<Ints> kConvPadding{
+    "padding", "What is added in front of and behind each spatial axis: low0, high0, low1, …; none: 0.", "[]"};
+inline constexpr Attr<Ints> kLhsDilation{"lhs_dilation", "The image's elements stand this far apart; none: 1.", "[]"};
+inline constexpr Attr<Ints> kRhsDilation{"rhs_dilation", "The kernel's taps stand this far apart; none: 1.", "[]"};
+inline constexpr Attr<int64_t> kFeatureGroups{"feature_group_count", "How many groups the features fall into.", "1"};
+inline constexpr Attr<int64_t> kBatchGroups{"batch_group_count", "How many groups the batch falls into.", "1"};
+
+// The type that sums are kept in.
+DType accumulating_type(DType operand, DType accumulate);
+
+// The axes of dot_general's result: batch, then the left operand's free axes, then the right's.
+struct DotDims {
+  Ints lhs_batch, rhs_batch, lhs_contract, rhs_contract, lhs_free, rhs_free;
+  DotDims(const Attrs& attrs, int lhs_rank, int rhs_rank);
+};
+
+// A convolution's dimension numbers with all defaults filled in. The axes are positions in the shapes.
+struct ConvDims {
+  int spatial = 0;
+  int64_t lhs_batch = 0, lhs_feature = 0, rhs_out = 0, rhs_in = 0, out_batch = 0, out_feature = 0;
+  Ints lhs_space, rhs_space, out_space;
+  Ints strides, low, high, lhs_dilation, rhs_dilation;
+  int64_t feature_groups = 1, batch_groups = 1;
+  explicit ConvDims(const Attrs& attrs);  // Error(Value) where the layout or a count is wrong
+};
+
+}  // namespace ig::ops

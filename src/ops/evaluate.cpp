@@ -1,0 +1,105 @@
+// The slow and readable executor: each node by its op's reference rule. It is the definition that everything else is
+// checked against.
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "ops/builder.h"
+#include "ops/table.h"
+
+namespace ig::ops {
+namespace {
+
+SymbolValues bind(const Graph& graph, std::span<const Literal> inputs) {
+  SymbolValues values;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Dims& dims = graph.inputs()[i]->type().dims;
+    for (size_t d = 0; d < dims.size(); ++d)
+      if (auto symbol = dims[d].as_symbol()) values.emplace(*symbol, inputs[i].dims()[d]);
+  }
+  return values;
+}
+
+class Evaluator {
+ public:
+  explicit Evaluator(SymbolValues symbols) : symbols_(std::move(symbols)) {}
+
+  std::vector<Literal> block(const Block& block, std::span<const Literal> arguments) {
+    IG_CHECK(arguments.size() == block.args().size(), "a block of {} arguments runs with {}", block.args().size(), arguments.size());
+    std::unordered_map<Value, Literal> of;
+    for (size_t i = 0; i < arguments.size(); ++i) of[block.arg(i)] = arguments[i];
+    for (Node* node : block) {
+      if (node == block.terminator()) break;
+      std::vector<Literal> operands;
+      for (Value v : node->operands()) operands.push_back(of.at(v));
+      std::vector<Literal> results = this->node(node, operands);
+      for (size_t i = 0; i < results.size(); ++i) of[node->result(i)] = std::move(results[i]);
+    }
+    std::vector<Literal> out;
+    for (Value v : block.results()) out.push_back(of.at(v));
+    return out;
+  }
+
+ private:
+  Dims fixed(const Dims& dims) const {
+    Dims out;
+    for (const Dim& d : dims) out.push_back(d.evaluate(symbols_));
+    return out;
+  }
+
+  std::vector<Literal> node(const Node* node, std::span<const Literal> operands) {
+    const Op& op = op_of(node);
+    if (op.rules.control_reference) {
+      ControlReferenceContext context{node, operands, [&](size_t region, std::span<const Literal> arguments) {
+                                        return block(node->region(region), arguments);
+                                      }};
+      return op.rules.control_reference.get()(context);
+    }
+    Attrs attrs;
+    for (const auto& [key, value] : node->attrs().items()) {
+      const auto* dims = std::get_if<Dims>(&value);
+      attrs.set(key, dims ? AttrValue(fixed(*dims)) : value);
+    }
+    return evaluate(op, attrs, operands);
+  }
+
+  SymbolValues symbols_;
+};
+
+}  // namespace
+
+std::vector<Literal> evaluate(const Graph& graph, std::span<const Literal> inputs) {
+  if (inputs.size() != graph.inputs().size())
+    throw make_error(ErrorKind::Type, "the graph takes {} arrays, got {}", graph.inputs().size(), inputs.size())
+        .why("each input of the graph needs one array")
+        .hint("pass the arrays in the order of the graph's inputs");
+  return Evaluator(bind(graph, inputs)).block(graph.body(), inputs);
+}
+
+std::vector<Literal> evaluate(const Op& op, const Attrs& attrs, std::span<const Literal> operands) {
+  std::vector<Type> types;
+  for (const Literal& literal : operands) types.push_back(literal.type());
+  if (op.rules.body) {
+    Graph body("body");
+    std::vector<Value> values;
+    for (Type& type : types) values.push_back(body.body().add_arg(std::move(type)));
+    Builder build(body.body());
+    BodyContext context{build, attrs, values};
+    body.body().set_results(op.rules.body.get()(context));
+    return evaluate(body, operands);
+  }
+  DimScope scope;
+  std::vector<Literal> results;
+  for (const Type& type : infer(op, std::move(types), attrs, scope)) {
+    auto dims = constant_dims(type.dims);
+    IG_CHECK(dims.has_value(), "{} gives the size {} from fixed sizes", op.decl.name, str(type.dims));
+    results.push_back(Literal::allocate(type.dtype, *dims));
+  }
+  if (!op.rules.reference)
+    throw make_error(ErrorKind::Unsupported, "{} has no reference", op.decl.name).why(op.rules.reference.reason()).hint("compile the graph");
+  ReferenceContext context{attrs, operands, results};
+  op.rules.reference.get()(context);
+  return results;
+}
+
+}  // namespace ig::ops

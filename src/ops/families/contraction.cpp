@@ -1,0 +1,281 @@
+// dot_general: sums of products over the contracted axes; every matrix product is one. StableHLO's dimension numbers.
+// The point rule here is the definition as a loop, right for all shapes; the blocked kernels that codegen has for
+// Trait::Contraction sum in the same order.
+#include "ops/contraction.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ops/families/array_tools.h"
+#include "ops/families/families.h"
+#include "ops/table.h"
+
+namespace ig::ops {
+
+std::vector<Op> convolution_ops();  // convolution.cpp
+std::vector<Op> matmul_composites();  // products.cpp
+
+DType accumulating_type(DType operand, DType accumulate) {
+  if (!is_float(operand)) return operand;
+  return info(operand).bits >= info(accumulate).bits ? operand : accumulate;
+}
+
+DotDims::DotDims(const Attrs& attrs, int lhs_rank, int rhs_rank)
+    : lhs_batch(attrs.get(kLhsBatch)), rhs_batch(attrs.get(kRhsBatch)), lhs_contract(attrs.get(kLhsContract)),
+      rhs_contract(attrs.get(kRhsContract)) {
+  for (int64_t i = 0; i < lhs_rank; ++i)
+    if (!tools::contains_axis(lhs_batch, i) && !tools::contains_axis(lhs_contract, i)) lhs_free.push_back(i);
+  for (int64_t i = 0; i < rhs_rank; ++i)
+    if (!tools::contains_axis(rhs_batch, i) && !tools::contains_axis(rhs_contract, i)) rhs_free.push_back(i);
+}
+
+namespace {
+
+using namespace tools;
+using loop::Expr;
+
+const Dim& at(const Dims& dims, int64_t axis) { return dims[static_cast<size_t>(axis)]; }
+
+Ints joined(const Ints& a, const Ints& b) {
+  Ints out = a;
+  out.insert(out.end(), b.begin(), b.end());
+  return out;
+}
+
+void infer_dot(InferContext& c) {
+  const Type &x = c.operand(0), &y = c.operand(1);
+  c.require_same_dtype(0, 1);
+  c.require_dtype(0, DTypeSet::Real);
+  DType accumulate = c.get(kAccumulate);
+  if (accumulate != DType::F32 && accumulate != DType::F64)
+    c.fail(ErrorKind::Value, fmt::format("accumulate is {}, but sums are kept in f32 or f64", name(accumulate)));
+  DotDims d(c.attrs, x.rank(), y.rank());
+  require_count(c, d.rhs_batch.size(), d.lhs_batch.size(), "rhs_batching_dimensions");
+  require_count(c, d.rhs_contract.size(), d.lhs_contract.size(), "rhs_contracting_dimensions");
+  require_axes(c, joined(d.lhs_batch, d.lhs_contract), x.rank(), "lhs_batching_dimensions with lhs_contracting_dimensions");
+  require_axes(c, joined(d.rhs_batch, d.rhs_contract), y.rank(), "rhs_batching_dimensions with rhs_contracting_dimensions");
+  Dims dims;
+  for (size_t i = 0; i < d.lhs_batch.size(); ++i) {
+    c.require_equal(at(x.dims, d.lhs_batch[i]), at(y.dims, d.rhs_batch[i]), "the batch axes");
+    dims.push_back(at(x.dims, d.lhs_batch[i]));
+  }
+  for (size_t i = 0; i < d.lhs_contract.size(); ++i)
+    c.require_equal(at(x.dims, d.lhs_contract[i]), at(y.dims, d.rhs_contract[i]), "the contracted axes");
+  for (int64_t axis : d.lhs_free) dims.push_back(at(x.dims, axis));
+  for (int64_t axis : d.rhs_free) dims.push_back(at(y.dims, axis));
+  c.result(x.dtype, dims);
+}
+
+// Where the operands' batch and free axes stand in the result's index; the contracted ones stay as they are.
+template <typename T>
+void place(const DotDims& d, const std::vector<T>& index, std::vector<T>& x, std::vector<T>& y) {
+  size_t next = 0;
+  for (size_t i = 0; i < d.lhs_batch.size(); ++i, ++next) {
+    x[static_cast<size_t>(d.lhs_batch[i])] = index[next];
+    y[static_cast<size_t>(d.rhs_batch[i])] = index[next];
+  }
+  for (int64_t axis : d.lhs_free) x[static_cast<size_t>(axis)] = index[next++];
+  for (int64_t axis : d.rhs_free) y[static_cast<size_t>(axis)] = index[next++];
+}
+
+void reference_dot(ReferenceContext& c) {
+  const Literal &x = c.operands[0], &y = c.operands[1];
+  DotDims d(c.attrs, static_cast<int>(x.dims().size()), static_cast<int>(y.dims().size()));
+  DType sum_type = accumulating_type(x.dtype(), c.attrs.get(kAccumulate));
+  std::vector<int64_t> summed;
+  for (int64_t axis : d.lhs_contract) summed.push_back(x.dims()[static_cast<size_t>(axis)]);
+  each_index(c.results[0].dims(), [&](const Index& index, int64_t flat) {
+    Index i(x.dims().size()), j(y.dims().size());
+    place(d, index, i, j);
+    float sum32 = 0;
+    double sum64 = 0;
+    uint64_t whole = 0;
+    each_index(summed, [&](const Index& k, int64_t) {
+      for (size_t n = 0; n < k.size(); ++n) {
+        i[static_cast<size_t>(d.lhs_contract[n])] = k[n];
+        j[static_cast<size_t>(d.rhs_contract[n])] = k[n];
+      }
+      int64_t p = flat_of(x.dims(), i), q = flat_of(y.dims(), j);
+      if (sum_type == DType::F32)
+        sum32 = std::fma(static_cast<float>(x.as_double(p)), static_cast<float>(y.as_double(q)), sum32);
+      else if (sum_type == DType::F64)
+        sum64 = std::fma(x.as_double(p), y.as_double(q), sum64);
+      else
+        whole += static_cast<uint64_t>(x.as_int(p)) * static_cast<uint64_t>(y.as_int(q));
+    });
+    if (!is_float(x.dtype())) set_whole(c.results[0], flat, static_cast<int64_t>(whole));
+    else set_real(c.results[0], flat, sum_type == DType::F32 ? sum32 : sum64);
+  });
+}
+
+Expr point_dot(PointContext& c) {
+  const Type &x = c.operand_type(0), &y = c.operand_type(1);
+  loop::Builder& build = *c.build;
+  DotDims d(c.node->attrs(), x.rank(), y.rank());
+  DType sum_type = accumulating_type(x.dtype, c.node->attrs().get(kAccumulate));
+  std::vector<Expr> i(x.dims.size()), j(y.dims.size());
+  place(d, c.index, i, j);
+  auto product_sum = [&](Expr sum) {
+    Expr a = narrow(c.at(0, i), sum_type), b = narrow(c.at(1, j), sum_type);
+    return is_float(sum_type) ? fma(a, b, sum) : sum + a * b;
+  };
+  // One loop for each contracted axis, the first outermost.
+  std::function<Expr(size_t, Expr)> level = [&](size_t n, Expr sum) -> Expr {
+    if (n == d.lhs_contract.size()) return product_sum(sum);
+    return c.fold(c.size(at(x.dims, d.lhs_contract[n])), sum, [&](Expr k, Expr inner) {
+      i[static_cast<size_t>(d.lhs_contract[n])] = k;
+      j[static_cast<size_t>(d.rhs_contract[n])] = k;
+      return level(n + 1, inner);
+    });
+  };
+  return narrow(level(0, build.constant(sum_type, 0)), c.node->result()->type().dtype);
+}
+
+Value simplify_dot(SimplifyContext& c) {
+  const Type& x = c.node->operand(0)->type();
+  for (int64_t axis : c.node->attrs().get(kLhsContract))
+    if (at(x.dims, axis) == 0) return c.build.full(c.node->result()->type(), 0);
+  return nullptr;
+}
+
+std::vector<Value> jvp_dot(JvpContext& c) {
+  Value sum = nullptr;
+  for (size_t i = 0; i < 2; ++i) {
+    if (!c.tangents[i]) continue;
+    std::vector<Value> operands(c.operands.begin(), c.operands.end());
+    operands[i] = c.tangents[i];
+    Value part = c.build.node(op_of(c.node), operands, c.node->attrs())->result();
+    sum = sum ? c.build("add", {sum, part}) : part;
+  }
+  return {sum};
+}
+
+// The cotangent of one operand is the product of the result's with the other operand, over the other's free axes;
+// then its axes go back to where the operand has them.
+Value transpose_side(TransposeContext& c, const DotDims& d, bool left) {
+  Value ct = c.cotangents[0], other = c.operands[left ? 1 : 0];
+  const Ints& my_batch = left ? d.lhs_batch : d.rhs_batch;
+  const Ints& my_free = left ? d.lhs_free : d.rhs_free;
+  const Ints& my_contract = left ? d.lhs_contract : d.rhs_contract;
+  const Ints& other_batch = left ? d.rhs_batch : d.lhs_batch;
+  const Ints& other_free = left ? d.rhs_free : d.lhs_free;
+  const Ints& other_contract = left ? d.rhs_contract : d.lhs_contract;
+  auto batch = static_cast<int64_t>(my_batch.size());
+  int64_t other_at = left ? batch + static_cast<int64_t>(my_free.size()) : batch;
+  Ints ct_batch = iota(batch), ct_contract = iota(static_cast<int64_t>(other_free.size()), other_at);
+  Value product = c.build("dot_general", {ct, other},
+                          {kLhsBatch % ct_batch, kRhsBatch % other_batch, kLhsContract % ct_contract,
+                           kRhsContract % other_free, kAccumulate % c.node->attrs().get(kAccumulate)});
+  // The product's axes: batch, my free axes, then my contracted ones in the order in which the other has its own.
+  std::vector<size_t> order(other_contract.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return other_contract[a] < other_contract[b]; });
+  Ints axes = joined(my_batch, my_free);
+  for (size_t i : order) axes.push_back(my_contract[i]);
+  Ints permutation(axes.size());
+  for (size_t i = 0; i < axes.size(); ++i) permutation[static_cast<size_t>(axes[i])] = static_cast<int64_t>(i);
+  return c.build.transpose(product, permutation);
+}
+
+std::vector<Value> transpose_dot(TransposeContext& c) {
+  std::vector<Value> out(2, nullptr);
+  if (!c.cotangents[0]) return out;
+  DotDims d(c.node->attrs(), c.node->operand(0)->type().rank(), c.node->operand(1)->type().rank());
+  for (size_t i = 0; i < 2; ++i)
+    if (c.linear[i]) out[i] = transpose_side(c, d, i == 0);
+  return out;
+}
+
+Ints shifted(const Ints& axes) {
+  Ints out;
+  for (int64_t axis : axes) out.push_back(axis + 1);
+  return out;
+}
+
+Batched batch_dot(BatchContext& c) {
+  const Attrs& a = c.node->attrs();
+  Ints lb = a.get(kLhsBatch), rb = a.get(kRhsBatch), lc = a.get(kLhsContract), rc = a.get(kRhsContract);
+  Value x = c.operands[0], y = c.operands[1];
+  bool left = c.axes[0] >= 0, right = c.axes[1] >= 0;
+  if (left) x = batch_to_front(c.build, x, c.axes[0]), lb = shifted(lb), lc = shifted(lc);
+  if (right) y = batch_to_front(c.build, y, c.axes[1]), rb = shifted(rb), rc = shifted(rc);
+  int axis = 0;
+  if (left && right) {
+    lb.insert(lb.begin(), 0);
+    rb.insert(rb.begin(), 0);
+  } else if (left) {
+    axis = static_cast<int>(lb.size());  // the first of the left operand's free axes
+  } else {
+    axis = x->type().rank() - static_cast<int>(lc.size());  // the first of the right operand's
+  }
+  Value out = c.build("dot_general", {x, y}, {kLhsBatch % lb, kRhsBatch % rb, kLhsContract % lc, kRhsContract % rc,
+                                              kAccumulate % a.get(kAccumulate)});
+  return {{out}, {axis}};
+}
+
+Op dot_general_op() {
+  return {.decl = {.name = "dot_general",
+                   .python = "dot_general",
+                   .doc = "Sums of products over the contracted axes, for each pair of batch entries; the result has "
+                          "the batch axes, then the left operand's free axes, then the right's.\nEach element is one "
+                          "chain of fused multiply-adds over the contracted axes, the first slowest, from +0; 16-bit "
+                          "floats are summed in float32 and rounded once; integers wrap. StableHLO.",
+                   .operands = {{"x", "The left array."}, {"y", "The right array, of the same type."}},
+                   .attrs = {kLhsBatch, kRhsBatch, kLhsContract, kRhsContract, kAccumulate},
+                   .dtypes = DTypeSet::Real,
+                   .traits = static_cast<uint32_t>(Trait::Contraction),
+                   .numpy = "(lambda lb, rb, lc, rc: np.einsum(x, [lb.index(i) if i in lb else 8 + lc.index(i) if i "
+                            "in lc else 16 + i for i in range(x.ndim)], y, [rb.index(i) if i in rb else 8 + "
+                            "rc.index(i) if i in rc else 24 + i for i in range(y.ndim)], list(range(len(lb))) + [16 "
+                            "+ i for i in range(x.ndim) if i not in lb + lc] + [24 + i for i in range(y.ndim) if i "
+                            "not in rb + rc]))(list(lhs_batching_dimensions), list(rhs_batching_dimensions), list(lhs_contracting_dimensions), "
+                            "list(rhs_contracting_dimensions))",
+                   .example = "",
+                   .samples = {{"T[3], T[3]", "{lhs_contracting_dimensions = [0], rhs_contracting_dimensions = [0]}", -2, 2},
+                               {"T[2, 3], T[3, 4]", "{lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]}", -2, 2},
+                               {"T[3, 2], T[4, 3]", "{lhs_contracting_dimensions = [0], rhs_contracting_dimensions = [1]}", -2, 2},
+                               {"T[2, 3, 4], T[2, 4, 5]",
+                                "{lhs_batching_dimensions = [0], rhs_batching_dimensions = [0], lhs_contracting_dimensions = [2], rhs_contracting_dimensions = "
+                                "[1]}", -2, 2},
+                               {"T[2, 3, 4], T[4, 3]", "{lhs_contracting_dimensions = [1, 2], rhs_contracting_dimensions = [1, 0]}", -2, 2},
+                               {"T[2, 2, 3, 4], T[2, 5, 2, 4]",
+                                "{lhs_batching_dimensions = [0, 1], rhs_batching_dimensions = [0, 2], lhs_contracting_dimensions = [3], "
+                                "rhs_contracting_dimensions = [3]}", -2, 2},
+                               {"T[2], T[3]", "{lhs_contracting_dimensions = [], rhs_contracting_dimensions = []}", -2, 2},
+                               {"T[], T[]", "{lhs_contracting_dimensions = [], rhs_contracting_dimensions = []}", -2, 2},
+                               {"T[2, 0], T[0, 3]", "{lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]}", -2, 2},
+                               {"T[0, 2], T[2, 3]", "{lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]}", -2, 2},
+                               {"T[1, 1], T[1, 1]", "{lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]}", -2, 2},
+                               {"T[17, 33], T[33, 19]", "{lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]}", -1, 1},
+                               {"T[9, 20], T[20, 7]",
+                                "{lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0], accumulate = f64}", -1, 1}},
+                   .bad_samples = {{"T[2, 3], T[3, 4]", "{lhs_contracting_dimensions = [2], rhs_contracting_dimensions = [0]}",
+                                    "IndexError: dot_general: lhs_batching_dimensions with lhs_contracting_dimensions holds 2, but there "
+                                    "are 2 axes"},
+                                   {"T[2, 3], T[3, 4]", "{lhs_contracting_dimensions = [1], rhs_contracting_dimensions = []}",
+                                    "ValueError: dot_general: rhs_contracting_dimensions has 0 entries, but 1 are needed"},
+                                   {"T[2, 3], T[3, 4]",
+                                    "{lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0], accumulate = f16}",
+                                    "ValueError: dot_general: accumulate is f16, but sums are kept in f32 or f64"}}},
+          .rules = {.infer = infer_dot,
+                    .reference = reference_dot,
+                    .lower = LowerRule::of_point(point_dot),
+                    .simplify = simplify_dot,
+                    .jvp = jvp_dot,
+                    .transpose = transpose_dot,
+                    .batch = batch_dot,
+                    .body = no_body()},
+          .id = {}};
+}
+
+}  // namespace
+
+std::vector<Op> contraction_ops() {
+  std::vector<Op> ops;
+  ops.push_back(dot_general_op());
+  for (Op& op : convolution_ops()) ops.push_back(std::move(op));
+  for (Op& op : matmul_composites()) ops.push_back(std::move(op));
+  return ops;
+}
+
+}  // namespace ig::ops

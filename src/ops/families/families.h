@@ -1,0 +1,42 @@
+// The families of ops: each is one function that gives its declarations, in one file or a few. families() lists them
+// all, in the order of the documentation.
+#pragma once
+
+#include <vector>
+
+#include "ops/op.h"
+
+namespace ig::ops {
+
+// Element by element.
+std::vector<Op> unary_float_ops();
+std::vector<Op> unary_ops();
+std::vector<Op> binary_ops();
+std::vector<Op> compare_ops();
+std::vector<Op> logic_ops();
+std::vector<Op> convert_ops();
+std::vector<Op> select_ops();
+std::vector<Op> create_ops();
+// Folds.
+std::vector<Op> reduce_ops();
+std::vector<Op> reduce_composites();
+std::vector<Op> cumulative_ops();
+// Moves.
+std::vector<Op> structural_ops();
+std::vector<Op> indexing_ops();
+// Sums of products, windows.
+std::vector<Op> contraction_ops();
+std::vector<Op> window_ops();
+// Order, randomness, control.
+std::vector<Op> order_ops();
+std::vector<Op> random_ops();
+std::vector<Op> control_ops();
+// Composites.
+std::vector<Op> nn_composites();
+std::vector<Op> numpy_composites();
+// What the compiler itself puts into graphs.
+std::vector<Op> compiler_ops();
+
+std::vector<Op> families();
+
+}  // namespace ig::ops

@@ -1,0 +1,297 @@
+// Ops that order elements: sort (of several arrays by the first), top_k. Both run one bottom-up merge sort over
+// (key, position) pairs in scratch memory for each row: O(n log n), stable, the same for every dtype.
+//
+// A key is compared as a wide value (float32 for 16-bit floats). NaN: sort puts it last, in either direction; top_k
+// counts it as the greatest. -0 and +0 are equal.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "ops/families/array_tools.h"
+#include "ops/families/families.h"
+#include "ops/order_attrs.h"
+#include "ops/table.h"
+
+namespace ig::ops {
+
+std::vector<Op> order_composites();  // order_composites.cpp
+
+namespace {
+
+using namespace tools;
+using loop::Expr;
+
+// --- sort --------------------------------------------------------------------------------------------------------------
+void infer_sort(InferContext& c) {
+  require_operands(c, 1);
+  const Type& key = c.operand(0);
+  if (key.dtype != DType::Bool) c.require_dtype(0, DTypeSet::Real);
+  c.axis(c.get(kAxis), key.rank());
+  for (size_t i = 0; i < c.size(); ++i) {
+    if (i > 0) c.require_same_shape(0, i);
+    c.result(c.operand(i).dtype, key.dims);
+  }
+}
+
+// Whether element a goes before element b, where equal ones keep their order.
+bool before(const Literal& key, int64_t a, int64_t b, bool descending, bool nan_first) {
+  bool nan_a = is_nan_at(key, a), nan_b = is_nan_at(key, b);
+  if (nan_a || nan_b) return nan_first ? nan_a && !nan_b : nan_b && !nan_a;
+  if (is_float(key.dtype()))
+    return descending ? key.as_double(a) > key.as_double(b) : key.as_double(a) < key.as_double(b);
+  int64_t x = key.as_int(a), y = key.as_int(b);
+  if (descending) std::swap(x, y);
+  return is_unsigned_int(key.dtype()) ? static_cast<uint64_t>(x) < static_cast<uint64_t>(y) : x < y;
+}
+
+// The positions along a row, in order. `flat(i)` gives the flat index of the row's element i.
+template <typename Flat>
+Index ordered_row(const Literal& key, int64_t n, Flat flat, bool descending, bool nan_first) {
+  Index row(static_cast<size_t>(n));
+  std::iota(row.begin(), row.end(), 0);
+  std::stable_sort(row.begin(), row.end(),
+                   [&](int64_t a, int64_t b) { return before(key, flat(a), flat(b), descending, nan_first); });
+  return row;
+}
+
+void reference_sort(ReferenceContext& c) {
+  const Literal& key = c.operands[0];
+  auto axis = static_cast<size_t>(c.attrs.get(kAxis));
+  std::vector<int64_t> rows = key.dims();
+  int64_t n = rows[axis];
+  rows[axis] = 1;
+  each_index(rows, [&](const Index& index, int64_t) {
+    auto flat = [&](int64_t i) {
+      Index at = index;
+      at[axis] = i;
+      return flat_of(key.dims(), at);
+    };
+    Index order = ordered_row(key, n, flat, c.attrs.get(kDescending), false);
+    for (size_t r = 0; r < c.results.size(); ++r)
+      for (int64_t i = 0; i < n; ++i)
+        copy_element(c.results[r], flat(i), c.operands[r], flat(order[static_cast<size_t>(i)]));
+  });
+}
+
+// Sorts the positions of one row. `key(i)` loads element i. After it, `position(i)` reads the i-th of the order.
+class RowSort {
+ public:
+  RowSort(NestContext& c, DType key_type, const Dim& n, bool descending, bool nan_first)
+      : build_(*c.build), n_(c.size(n)), descending_(descending), nan_first_(nan_first) {
+    keys_ = build_.add_scratch(wide_type(key_type), n * 2, "keys");
+    positions_ = build_.add_scratch(DType::I64, n * 2, "positions");
+    left_ = build_.local(DType::I64, 1, 1, "left");
+    right_ = build_.local(DType::I64, 1, 1, "right");
+    source_ = build_.local(DType::I64, 1, 1, "source");
+    width_ = build_.local(DType::I64, 1, 1, "width");
+  }
+
+  void run(const std::function<Expr(Expr)>& key) {
+    build_.serial_for(index(0), n_, [&](Expr i) {
+      build_.store(keys_, i, widen(key(i)));
+      build_.store(positions_, i, i);
+    });
+    build_.assign(source_, index(0));
+    build_.assign(width_, index(1));
+    // As many passes as it takes for the runs to reach n: the bits of n - 1.
+    Expr zeros = loop::count_leading_zeros(loop::greater(n_, index(1)) - index(1));
+    build_.serial_for(index(0), index(64) - zeros, [&](Expr) { pass(); });
+  }
+
+  Expr position(Expr i) { return build_.load(positions_, build_.read(source_) + i); }
+
+ private:
+  Expr index(int64_t value) { return build_.index(value); }
+
+  // Merges each pair of runs of `width` into one, from one half of the scratch to the other.
+  void pass() {
+    Expr width = build_.let(build_.read(width_)), from = build_.let(build_.read(source_));
+    Expr to = build_.let(n_ - from), pairs = build_.let((n_ + width * index(2) - index(1)) / (width * index(2)));
+    build_.serial_for(index(0), pairs, [&](Expr pair) {
+      Expr low = build_.let(pair * width * index(2));
+      Expr middle = build_.let(loop::lesser(low + width, n_)), high = build_.let(loop::lesser(low + width * index(2), n_));
+      build_.assign(left_, low);
+      build_.assign(right_, middle);
+      build_.serial_for(low, high, [&](Expr out) {
+        Expr i = build_.let(build_.read(left_)), j = build_.let(build_.read(right_));
+        Expr i_safe = build_.let(from + loop::lesser(i, n_ - index(1)));
+        Expr j_safe = build_.let(from + loop::lesser(j, n_ - index(1)));
+        Expr a = build_.let(build_.load(keys_, i_safe)), b = build_.let(build_.load(keys_, j_safe));
+        // The right one goes first only where it must: so equal ones keep their order.
+        Expr take = build_.let((j < high) & ((i >= middle) | before(b, a)));
+        build_.store(keys_, to + out, select(take, b, a));
+        build_.store(positions_, to + out,
+                     select(take, build_.load(positions_, j_safe), build_.load(positions_, i_safe)));
+        build_.assign(left_, select(take, i, i + index(1)));
+        build_.assign(right_, select(take, j + index(1), j));
+      });
+    });
+    build_.assign(source_, to);
+    build_.assign(width_, width * index(2));
+  }
+
+  Expr before(Expr a, Expr b) {
+    Expr less = descending_ ? (b < a) : (a < b);
+    if (!is_float(a.type())) return less;
+    return less | (nan_first_ ? (is_nan(a) & ~is_nan(b)) : (is_nan(b) & ~is_nan(a)));
+  }
+
+  loop::Builder& build_;
+  Expr n_;
+  bool descending_, nan_first_;
+  uint32_t keys_, positions_, left_, right_, source_, width_;
+};
+
+void nest_sort(NestContext& c) {
+  loop::Builder& build = *c.build;
+  const Type& key = c.node->operand(0)->type();
+  auto axis = static_cast<size_t>(c.node->attrs().get(kAxis));
+  Dim outer = product(Dims(key.dims.begin(), key.dims.begin() + static_cast<int64_t>(axis)));
+  Dim inner = product(Dims(key.dims.begin() + static_cast<int64_t>(axis) + 1, key.dims.end()));
+  c.set_blocks(outer * inner);
+  RowSort sort(c, key.dtype, key.dims[axis], c.node->attrs().get(kDescending), false);
+  Expr n = c.size(key.dims[axis]), stride = c.size(inner);
+  Expr row = build.block();
+  Expr base = build.let(row / stride * n * stride + row % stride);
+  auto at = [&](Expr i) { return base + i * stride; };
+  sort.run([&](Expr i) { return build.load(c.operands[0], at(i)); });
+  for (size_t r = 0; r < c.results.size(); ++r)
+    build.serial_for(build.index(0), n, [&](Expr i) {
+      Expr from = build.let(sort.position(i));
+      build.store(c.results[r], at(i), build.load(c.operands[r], at(from)));
+    });
+}
+
+Value simplify_sort(SimplifyContext& c) {
+  Value x = c.node->operand(0);
+  const Dim& n = x->type().dims[static_cast<size_t>(c.node->attrs().get(kAxis))];
+  return c.node->operands().size() == 1 && (n == 0 || n == 1) ? x : nullptr;
+}
+
+Op sort_op() {
+  return {.decl = {.name = "sort",
+                   .python = "",
+                   .doc = "The arrays with each row along `axis` in the order of the first array's elements; the others "
+                          "follow it.\nThe sort is stable. NaN comes last in either direction; -0 and +0 are equal. "
+                          "StableHLO's sort with its comparison given by `descending`.",
+                   .operands = {{.name = "arrays", .doc = "The keys, then arrays of the same shape.", .variadic = true}},
+                   .attrs = {kAxis, kDescending, kStable},
+                   .results = -1,
+                   .dtypes = DTypeSet::Real,
+                   .front = Front::None,
+                   .numpy = "none: NumPy sorts one array, upwards; the public sort and argsort are checked against it",
+                   .example = "",
+                   .samples = {{"T[7]", "{axis = 0}"},
+                               {"T[7]", "{axis = 0, descending = true}"},
+                               {"T[33]", "{axis = 0}", -3, 3},
+                               {"T[3, 5]", "{axis = 1}", -2, 2},
+                               {"T[5, 3]", "{axis = 0, descending = true}", -2, 2},
+                               {"T[2, 6, 3], i64[2, 6, 3], T[2, 6, 3]", "{axis = 1}", -2, 2},
+                               {"T[8], bool[8]", "{axis = 0}", -2, 2},
+                               {"T[1]", "{axis = 0}"},
+                               {"T[0]", "{axis = 0}"},
+                               {"T[0, 3]", "{axis = 1}"},
+                               {"T[3, 0]", "{axis = 1}"}},
+                   .bad_samples = {}},
+          .rules = {.infer = infer_sort,
+                    .reference = reference_sort,
+                    .lower = LowerRule::of_nest(nest_sort),
+                    .simplify = simplify_sort,
+                    .jvp = later(),
+                    .transpose = later(),
+                    .batch = later(),
+                    .body = no_body()},
+          .id = {}};
+}
+
+// --- top_k -------------------------------------------------------------------------------------------------------------
+void infer_top_k(InferContext& c) {
+  const Type& x = c.operand(0);
+  c.require_dtype(0, DTypeSet::Real);
+  if (x.rank() == 0) c.fail(ErrorKind::Shape, "a scalar has no row to take from");
+  int64_t k = c.get(kK);
+  if (k < 0) c.fail(ErrorKind::Value, fmt::format("k is {}, but it counts elements", k));
+  if (x.dims.back().is_constant() && k > x.dims.back().constant())
+    c.fail(ErrorKind::Value, fmt::format("k is {}, but a row has {} elements", k, x.dims.back().str()));
+  c.require_less_equal(k, x.dims.back(), "k and the size of a row");
+  Dims dims = x.dims;
+  dims.back() = k;
+  c.result(x.dtype, dims);
+  c.result(DType::I64, dims);
+}
+
+void reference_top_k(ReferenceContext& c) {
+  const Literal& x = c.operands[0];
+  int64_t n = x.dims().back(), k = c.attrs.get(kK), rows = 1;
+  for (size_t i = 0; i + 1 < x.dims().size(); ++i) rows *= x.dims()[i];
+  for (int64_t row = 0; row < rows; ++row) {
+    Index order = ordered_row(x, n, [&](int64_t i) { return row * n + i; }, true, true);
+    for (int64_t i = 0; i < k; ++i) {
+      copy_element(c.results[0], row * k + i, x, row * n + order[static_cast<size_t>(i)]);
+      set_whole(c.results[1], row * k + i, order[static_cast<size_t>(i)]);
+    }
+  }
+}
+
+void nest_top_k(NestContext& c) {
+  loop::Builder& build = *c.build;
+  const Type& x = c.node->operand(0)->type();
+  c.set_blocks(product(Dims(x.dims.begin(), x.dims.end() - 1)));
+  RowSort sort(c, x.dtype, x.dims.back(), true, true);
+  Expr base = build.let(build.block() * c.size(x.dims.back()));
+  sort.run([&](Expr i) { return build.load(c.operands[0], base + i); });
+  Expr k = build.index(c.node->attrs().get(kK));
+  Expr out = build.let(build.block() * k);
+  build.serial_for(build.index(0), k, [&](Expr i) {
+    Expr from = build.let(sort.position(i));
+    build.store(c.results[0], out + i, build.load(c.operands[0], base + from));
+    build.store(c.results[1], out + i, from);
+  });
+}
+
+Op top_k_op() {
+  return {.decl = {.name = "top_k",
+                   .python = "top_k",
+                   .doc = "The k greatest elements of each row (the last axis), from the greatest on, and their "
+                          "positions as int64.\nOf equal elements the earlier comes first; a NaN counts as the "
+                          "greatest.",
+                   .operands = {{"x", "The array."}},
+                   .attrs = {kK},
+                   .results = 2,
+                   .dtypes = DTypeSet::Real,
+                   .numpy = "(lambda i: (np.take_along_axis(x, i, -1), i.astype(np.int64)))((x.shape[-1] - 1 - "
+                            "np.argsort(x[..., ::-1], axis=-1, kind='stable'))[..., ::-1][..., :k])",
+                   .example = "",
+                   .samples = {{"T[7]", "{k = 3}"},
+                               {"T[7]", "{k = 7}", -2, 2},
+                               {"T[3, 20]", "{k = 4}", -2, 2},
+                               {"T[2, 3, 5]", "{k = 1}"},
+                               {"T[5]", "{k = 0}"},
+                               {"T[0]", "{k = 0}"},
+                               {"T[0, 4]", "{k = 2}"},
+                               {"T[1]", "{k = 1}"}},
+                   .bad_samples = {{"T[]", "{k = 1}", "ShapeError: top_k: a scalar has no row to take from"},
+                                   {"T[3]", "{k = 4}", "ValueError: top_k: k is 4, but a row has 3 elements"},
+                                   {"T[3]", "{k = -1}", "ValueError: top_k: k is -1, but it counts elements"}}},
+          .rules = {.infer = infer_top_k,
+                    .reference = reference_top_k,
+                    .lower = LowerRule::of_nest(nest_top_k),
+                    .simplify = no_rule("it has two results"),
+                    .jvp = later(),
+                    .transpose = later(),
+                    .batch = later(),
+                    .body = no_body()},
+          .id = {}};
+}
+
+}  // namespace
+
+std::vector<Op> order_ops() {
+  std::vector<Op> ops;
+  ops.push_back(sort_op());
+  ops.push_back(top_k_op());
+  for (Op& op : order_composites()) ops.push_back(std::move(op));
+  return ops;
+}
+
+}  // namespace ig::ops

@@ -1,0 +1,81 @@
+// Index arithmetic: flat offsets, their splitting, and reshapes run by run.
+#include "ops/indexing.h"
+
+#include "support/error.h"
+
+namespace ig::ops {
+
+using loop::Expr;
+
+namespace {
+
+// If acc is b / n and next is b % n: b.
+Expr rejoin(Expr acc, Expr next, Expr n) {
+  if (acc->op == loop::Op::Div && next->op == loop::Op::Rem && acc->a.node() == next->a.node() &&
+      acc->b.node() == n.node() && next->b.node() == n.node())
+    return acc->a;
+  return {};
+}
+
+}  // namespace
+
+Expr linear_index(std::span<const Expr> index, const Dims& dims, const SizeFn& size) {
+  IG_CHECK(index.size() == dims.size(), "an index of {} axes for a shape of {}", index.size(), dims.size());
+  Expr flat;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i] == Dim(1)) continue;
+    if (!flat) {
+      flat = index[i];
+      continue;
+    }
+    Expr n = size(dims[i]);
+    Expr whole = rejoin(flat, index[i], n);
+    flat = whole ? whole : flat * n + index[i];
+  }
+  return flat ? flat : size(Dim(int64_t{0}));
+}
+
+std::vector<Expr> split_index(Expr flat, const Dims& dims, const SizeFn& size, loop::Builder& build) {
+  std::vector<Expr> index(dims.size(), build.index(0));
+  size_t first = 0;
+  while (first < dims.size() && dims[first] == Dim(1)) ++first;
+  for (size_t i = dims.size(); i-- > first;) {
+    if (dims[i] == Dim(1)) continue;
+    if (i == first) {
+      index[i] = flat;
+      break;
+    }
+    Expr n = size(dims[i]);
+    index[i] = flat % n;
+    flat = flat / n;
+  }
+  return index;
+}
+
+std::vector<Expr> reshape_index(std::span<const Expr> index, const Dims& to, const Dims& from, const SizeFn& size,
+                                loop::Builder& build) {
+  std::vector<Expr> out(from.size(), build.index(0));
+  size_t t = 0, f = 0;
+  while (t < to.size() || f < from.size()) {
+    // The shortest runs to[t, t2) and from[f, f2) with the same product; all that is left where there is none.
+    size_t t2 = to.size(), f2 = from.size();
+    bool found = false;
+    for (size_t a = t + 1; a <= to.size() && !found; ++a) {
+      Dim have = product(Dims(to.begin() + static_cast<long>(t), to.begin() + static_cast<long>(a)));
+      Dim other = 1;
+      for (size_t b = f + 1; b <= from.size() && !found; ++b) {
+        other = other * from[b - 1];
+        if (other == have) t2 = a, f2 = b, found = true;
+      }
+    }
+    Dims to_run(to.begin() + static_cast<long>(t), to.begin() + static_cast<long>(t2));
+    Dims from_run(from.begin() + static_cast<long>(f), from.begin() + static_cast<long>(f2));
+    Expr flat = linear_index(index.subspan(t, t2 - t), to_run, size);
+    std::vector<Expr> part = split_index(flat, from_run, size, build);
+    for (size_t i = 0; i < part.size(); ++i) out[f + i] = part[i];
+    t = t2, f = f2;
+  }
+  return out;
+}
+
+}  // namespace ig::ops

@@ -1,0 +1,21 @@
+// Control flow: nodes with regions become instructions of the executable that name blocks.
+#pragma once
+
+#include "ir/graph.h"
+#include "runtime/executable.h"
+
+namespace ig::plan {
+
+class BlockPlanner {
+ public:
+  virtual ~BlockPlanner() = default;
+  virtual rt::SizeId size(const Dim& dim) = 0;
+  virtual rt::SizeId bytes(const Type& type) = 0;
+  virtual rt::BlockId block(const Block& source) = 0;  // plans a region
+  virtual rt::SlotId slot(Value v) const = 0;          // of the block at hand
+  virtual void add(rt::Instruction instruction) = 0;
+};
+
+void plan_control(BlockPlanner& planner, Node* node);
+
+}  // namespace ig::plan

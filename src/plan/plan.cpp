@@ -1,0 +1,282 @@
+// Slots, instructions and blocks for a graph.
+#include "plan/plan.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+#include "ops/table.h"
+#include "plan/control.h"
+
+namespace ig::plan {
+
+bool is_relabel(const Node* node) {
+  const AttrValue* kind = node->attrs().find("kind");
+  return kind && std::holds_alternative<std::string>(*kind) && std::get<std::string>(*kind) == "relabel" &&
+         node->operands().size() == 1 && node->results().size() == 1;
+}
+
+namespace {
+
+// The slow path for what has no kernel: the op's reference rule, on copies of the buffers.
+struct Fallback {
+  OpId op;
+  Attrs attrs;
+  std::vector<Type> operands, results;
+  std::vector<std::string> symbols;
+};
+
+int32_t run_fallback(void* raw, void* const* buffers, const int64_t* dims, int64_t*) {
+  const auto& f = *static_cast<const Fallback*>(raw);
+  SymbolValues values;
+  for (size_t i = 0; i < f.symbols.size(); ++i) values.emplace(f.symbols[i], dims[i]);
+  auto sizes = [&](const Dims& d) {
+    std::vector<int64_t> out;
+    for (const Dim& x : d) out.push_back(x.evaluate(values));
+    return out;
+  };
+  std::vector<Literal> operands;
+  for (size_t i = 0; i < f.operands.size(); ++i) {
+    Literal literal = Literal::allocate(f.operands[i].dtype, sizes(f.operands[i].dims));
+    if (literal.bytes()) std::memcpy(literal.mutable_data(), buffers[i], literal.bytes());
+    operands.push_back(std::move(literal));
+  }
+  Attrs attrs;
+  for (const auto& [key, value] : f.attrs.items()) {
+    const auto* d = std::get_if<Dims>(&value);
+    if (!d) {
+      attrs.set(key, value);
+      continue;
+    }
+    Dims fixed;
+    for (const Dim& x : *d) fixed.push_back(x.evaluate(values));
+    attrs.set(key, std::move(fixed));
+  }
+  std::vector<Literal> results = ops::evaluate(ops::get(f.op), attrs, operands);
+  for (size_t i = 0; i < results.size(); ++i)
+    if (results[i].bytes()) std::memcpy(buffers[f.operands.size() + i], results[i].data(), results[i].bytes());
+  return 0;
+}
+
+class Planner final : public BlockPlanner {
+ public:
+  explicit Planner(Input input) : input_(std::move(input)) {
+    out_.program.name = input_.graph.name;
+    for (const auto& [symbol, range] : input_.graph.dims.symbols()) {
+      symbol_index_[symbol] = static_cast<int32_t>(out_.symbols.size());
+      out_.symbols.push_back(symbol);
+    }
+    out_.program.owners = std::move(input_.owners);
+  }
+
+  Plan run() {
+    block(input_.graph.body());
+    return std::move(out_);
+  }
+
+  rt::SizeId size(const Dim& dim) override {
+    std::vector<rt::SizeId> stack;
+    dim.postfix([&](Dim::Step step, int64_t constant, std::string_view symbol) {
+      rt::SizeTable& table = out_.program.sizes;
+      if (step == Dim::Step::Constant) return stack.push_back(table.constant(constant));
+      if (step == Dim::Step::Symbol) {
+        auto it = symbol_index_.find(std::string(symbol));
+        IG_CHECK(it != symbol_index_.end(), "the size symbol {} is not declared", symbol);
+        return stack.push_back(table.symbol(it->second));
+      }
+      rt::SizeId b = stack.back();
+      stack.pop_back();
+      static constexpr rt::SizeTable::Op kOps[] = {
+          rt::SizeTable::Op::Constant, rt::SizeTable::Op::Symbol, rt::SizeTable::Op::Add, rt::SizeTable::Op::Multiply,
+          rt::SizeTable::Op::FloorDiv, rt::SizeTable::Op::Mod, rt::SizeTable::Op::Min, rt::SizeTable::Op::Max};
+      stack.back() = table.binary(kOps[static_cast<int>(step)], stack.back(), b);
+    });
+    return stack.back();
+  }
+  rt::SizeId bytes(const Type& type) override {
+    if (!type.is_tensor()) return size(Dim(int64_t{0}));
+    return size(type.elements() * Dim(static_cast<int64_t>(size_of(type.dtype))));
+  }
+
+  rt::BlockId block(const Block& source) override {
+    auto id = static_cast<rt::BlockId>(out_.program.blocks.size());
+    out_.program.blocks.emplace_back();
+    rt::Block made;
+    made.inputs = static_cast<int32_t>(source.args().size());
+    made.outputs = static_cast<int32_t>(source.results().size());
+    std::unordered_map<Value, rt::SlotId> saved_slots = std::exchange(slots_, {});
+    rt::Block* saved_block = std::exchange(current_, &made);
+
+    std::unordered_map<Value, int> output_of = claim_outputs(source);
+    for (size_t i = 0; i < source.args().size(); ++i)
+      slots_[source.arg(i)] = add_slot({rt::SlotKind::Input, static_cast<int32_t>(i), bytes(source.arg(i)->type())});
+    find_last_uses(source);
+    for (Node* node : source) {
+      if (node == source.terminator()) break;
+      emit(node, output_of);
+    }
+    for (size_t i = 0; i < source.results().size(); ++i) {
+      Value v = source.results()[i];
+      auto claimed = output_of.find(root(v));
+      if (claimed != output_of.end() && claimed->second == static_cast<int>(i)) continue;
+      rt::SizeId n = bytes(v->type());
+      rt::SlotId to = add_slot({rt::SlotKind::Output, static_cast<int32_t>(i), n});
+      current_->code.push_back(rt::Copy{slots_.at(v), to, n});
+    }
+    if (id == 0) find_donatable(source, output_of);
+    current_ = saved_block;
+    slots_ = std::move(saved_slots);
+    out_.program.blocks[static_cast<size_t>(id)] = std::move(made);
+    return id;
+  }
+
+  rt::SlotId slot(Value v) const override { return slots_.at(v); }
+  void add(rt::Instruction instruction) override { current_->code.push_back(std::move(instruction)); }
+
+ private:
+  static Value root(Value v) {
+    while (v->node() && is_relabel(v->node())) v = v->node()->operand(0);
+    return v;
+  }
+
+  rt::SlotId add_slot(rt::Slot slot) {
+    current_->slots.push_back(slot);
+    return static_cast<rt::SlotId>(current_->slots.size() - 1);
+  }
+
+  // Results that a kernel of this block computes are written straight into the output.
+  static std::unordered_map<Value, int> claim_outputs(const Block& source) {
+    std::unordered_map<Value, int> out;
+    for (size_t i = 0; i < source.results().size(); ++i) {
+      Value v = root(source.results()[i]);
+      if (v->node() && !ops::has(v->node(), ops::Trait::Constant)) out.emplace(v, static_cast<int>(i));
+    }
+    return out;
+  }
+
+  void find_last_uses(const Block& source) {
+    for (Node* node : source)
+      for (Value v : node->operands()) last_use_[root(v)] = node;
+  }
+
+  void emit(Node* node, const std::unordered_map<Value, int>& output_of) {
+    if (const AttrValue* literal = node->attrs().find("value");
+        literal && ops::has(node, ops::Trait::Constant) && std::holds_alternative<Literal>(*literal)) {
+      slots_[node->result()] = constant(std::get<Literal>(*literal).storage());
+      return;
+    }
+    if (is_relabel(node)) {
+      slots_[node->result()] = slots_.at(node->operand(0));
+      return;
+    }
+    auto kernel = input_.kernels.find(node);
+    for (size_t i = 0; i < node->results().size(); ++i) {
+      Value v = node->result(i);
+      rt::Slot slot{rt::SlotKind::Arena, 0, bytes(v->type())};
+      if (auto it = output_of.find(v); it != output_of.end()) slot = {rt::SlotKind::Output, it->second, bytes(v->type())};
+      else if (kernel != input_.kernels.end()) slot.alias = take_over(node, static_cast<int>(i), kernel->second);
+      slots_[v] = add_slot(slot);
+    }
+    if (kernel != input_.kernels.end()) return launch(node, kernel->second);
+    if (ops::has(node, ops::Trait::Control)) return plan_control(*this, node);
+    fall_back(node);
+  }
+
+  // An operand's arena slot whose place the result takes, or -1.
+  rt::SlotId take_over(Node* node, int result, const KernelChoice& kernel) {
+    for (auto [r, a] : kernel.in_place) {
+      if (r != result) continue;
+      Value operand = root(node->operand(static_cast<size_t>(a)));
+      rt::SlotId slot = slots_.at(operand);
+      bool arena = current_->slots[static_cast<size_t>(slot)].kind == rt::SlotKind::Arena;
+      bool same = current_->slots[static_cast<size_t>(slot)].bytes == bytes(node->result(static_cast<size_t>(result))->type());
+      if (!arena || !same || last_use_.at(operand) != node || taken_.contains(operand)) continue;
+      // Only where no other operand of this kernel is the same memory.
+      int readers = 0;
+      for (Value v : node->operands()) readers += root(v) == operand;
+      if (readers != 1) continue;
+      taken_.insert(operand);
+      return slot;
+    }
+    return -1;
+  }
+
+  void launch(Node* node, const KernelChoice& kernel) {
+    rt::KernelCall call;
+    call.kernel = kernel.function;
+    call.origin = kernel.origin;
+    call.name = kernel.name;
+    call.grain = kernel.grain;
+    for (Value v : node->operands()) call.buffers.push_back(slots_.at(v));
+    for (const auto& [operand, storage] : kernel.packed)
+      call.buffers[static_cast<size_t>(operand)] = constant(storage);
+    for (Value v : node->results()) call.buffers.push_back(slots_.at(v));
+    for (const std::string& symbol : kernel.sizes) call.dims.push_back(size(Dim::symbol(symbol)));
+    call.blocks = size(kernel.blocks);
+    if (!kernel.scratch.empty()) {
+      Dim total = int64_t{0};
+      for (const auto& [dtype, elements] : kernel.scratch) {
+        Dim n = elements * Dim(static_cast<int64_t>(size_of(dtype)));
+        total = total + ceildiv(n, Dim(int64_t{64})) * Dim(int64_t{64});
+      }
+      call.scratch = size(total);
+    }
+    current_->code.push_back(std::move(call));
+  }
+
+  void fall_back(Node* node) {
+    auto context = std::make_shared<Fallback>();
+    context->op = node->op();
+    context->attrs = node->attrs();
+    for (Value v : node->operands()) context->operands.push_back(v->type());
+    for (Value v : node->results()) context->results.push_back(v->type());
+    context->symbols = out_.symbols;
+    rt::Host host;
+    host.function = run_fallback;
+    host.context = context;
+    host.fallback = true;
+    host.name = node->op().name();
+    for (Value v : node->operands()) host.buffers.push_back(slots_.at(v));
+    for (Value v : node->results()) host.buffers.push_back(slots_.at(v));
+    for (const std::string& symbol : out_.symbols) host.dims.push_back(size(Dim::symbol(symbol)));
+    current_->code.push_back(std::move(host));
+  }
+
+  rt::SlotId constant(const Storage& storage) {
+    auto [it, fresh] = constants_.try_emplace(storage.data(), static_cast<int32_t>(out_.program.constants.size()));
+    if (fresh) out_.program.constants.push_back(storage);
+    return add_slot({rt::SlotKind::Constant, it->second, size(Dim(static_cast<int64_t>(storage.bytes())))});
+  }
+
+  // Outputs of the whole graph that a kernel may write in place of an input which nobody reads later.
+  void find_donatable(const Block& source, const std::unordered_map<Value, int>& output_of) {
+    for (Node* node : source) {
+      auto kernel = input_.kernels.find(node);
+      if (kernel == input_.kernels.end()) continue;
+      for (auto [r, a] : kernel->second.in_place) {
+        Value operand = root(node->operand(static_cast<size_t>(a)));
+        auto output = output_of.find(node->result(static_cast<size_t>(r)));
+        if (operand->node() || output == output_of.end() || last_use_.at(operand) != node) continue;
+        if (bytes(operand->type()) != bytes(node->result(static_cast<size_t>(r))->type())) continue;
+        out_.donatable.emplace_back(output->second, static_cast<int>(operand->index()));
+      }
+    }
+  }
+
+  Input input_;
+  Plan out_;
+  std::map<std::string, int32_t> symbol_index_;
+  std::unordered_map<Value, rt::SlotId> slots_;
+  std::unordered_map<Value, Node*> last_use_;
+  std::unordered_set<Value> taken_;
+  std::unordered_map<const void*, int32_t> constants_;
+  rt::Block* current_ = nullptr;
+};
+
+}  // namespace
+
+Plan make_plan(Input input) { return Planner(std::move(input)).run(); }
+
+}  // namespace ig::plan

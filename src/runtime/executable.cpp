@@ -1,0 +1,458 @@
+// Planning for a set of sizes, and running. A State is what one run at a time has: an arena and the table of pointers
+// that the instructions read; it is kept between runs, so in steady state only the pointers to inputs and outputs are
+// written anew.
+#include "runtime/executable.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "runtime/executable_code.h"
+#include "runtime/thread_pool.h"
+
+namespace ig::rt {
+namespace {
+
+constexpr size_t kUnbound = SIZE_MAX;
+constexpr size_t kMaxPlans = 64;
+constexpr int64_t kPollEveryNs = 20'000'000;
+
+std::atomic<LoopPoll> g_loop_poll{nullptr};
+
+// Calls the poll function now and then. The coarse clock costs a few nanoseconds.
+class LoopWatch {
+ public:
+  LoopWatch() : poll_(g_loop_poll.load(std::memory_order_relaxed)), last_(poll_ ? now() : 0) {}
+  void tick() {
+    if (!poll_) return;
+    int64_t time = now();
+    if (time - last_ < kPollEveryNs) return;
+    last_ = time;
+    poll_();
+  }
+
+ private:
+  static int64_t now() {
+    timespec t;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+    return int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+  }
+  LoopPoll poll_;
+  int64_t last_;
+};
+
+void copy_bytes(void* to, const void* from, size_t bytes) {
+  if (to != from && bytes) std::memmove(to, from, bytes);
+}
+
+size_t checked_bytes(const Program& program, int64_t bytes) {
+  if (bytes < 0)
+    throw make_error(ErrorKind::Value, "{}: an array would have {} bytes", program.name, bytes)
+        .why("the formula of its size is negative for these sizes")
+        .hint("call with sizes for which every dimension is zero or more");
+  return static_cast<size_t>(bytes);
+}
+
+void add(KernelCounts& to, const KernelCounts& from) {
+  to.compiled += from.compiled;
+  to.prebuilt += from.prebuilt;
+  to.fallback += from.fallback;
+}
+
+void count(KernelCounts& counts, Origin origin) {
+  switch (origin) {
+    case Origin::Compiled: ++counts.compiled; break;
+    case Origin::Prebuilt: ++counts.prebuilt; break;
+    case Origin::Fallback: ++counts.fallback; break;
+  }
+}
+
+}  // namespace
+
+void set_loop_poll(LoopPoll poll) { g_loop_poll.store(poll, std::memory_order_relaxed); }
+
+struct Executable::State {
+  std::shared_ptr<const Sized> sized;
+  Storage arena;
+  std::vector<void*> pointers;
+  std::vector<void*> work;
+  std::vector<size_t> bound;  // of each block: the base that its arena pointers were made for
+};
+
+std::shared_ptr<const Executable::Sized> Executable::plan(std::span<const int64_t> symbol_values) const {
+  auto sized = std::make_shared<Sized>();
+  sized->symbols.assign(symbol_values.begin(), symbol_values.end());
+  program_.sizes.evaluate(symbol_values, sized->values);
+  for (SizeId id : code_->dims) sized->dims.push_back((*sized)[id]);
+  for (SizeId id : code_->output_bytes) {
+    size_t bytes = checked_bytes(program_, (*sized)[id]);
+    sized->output_bytes.push_back(bytes);
+    sized->planned_outputs += bytes;
+  }
+
+  // Bodies stand after the blocks that run them, so planning backwards has every body's total when it is needed.
+  sized->blocks.resize(program_.blocks.size());
+  for (size_t b = program_.blocks.size(); b-- > 0;) {
+    const Block& block = program_.blocks[b];
+    const BlockCode& code = code_->blocks[b];
+    BlockPlan& out = sized->blocks[b];
+    std::vector<LiveRange> ranges;
+    std::vector<size_t*> targets;
+    auto slot_bytes = [&](SlotId id) {
+      return checked_bytes(program_, (*sized)[block.slots[static_cast<size_t>(id)].bytes]);
+    };
+    auto want = [&](LiveRange range, size_t* target) {
+      ranges.push_back(range);
+      targets.push_back(target);
+    };
+    out.slots.assign(block.slots.size(), 0);
+    out.child.assign(block.code.size(), 0);
+    out.spares.resize(block.code.size());
+    for (size_t s = 0; s < block.slots.size(); ++s) {
+      LiveRange range = code.lifetimes[s];
+      if (block.slots[s].kind != SlotKind::Arena || range.last < range.first) continue;
+      range.bytes = slot_bytes(static_cast<SlotId>(s));
+      want(range, &out.slots[s]);
+    }
+    for (size_t i = 0; i < block.code.size(); ++i) {
+      auto at = static_cast<int32_t>(i);
+      size_t body = 0;
+      auto consider = [&](BlockId id) { body = std::max(body, sized->blocks[static_cast<size_t>(id)].total); };
+      std::vector<size_t> spare_bytes;
+      if (const auto* c = std::get_if<Cond>(&block.code[i])) {
+        for (BlockId id : c->branches) consider(id);
+      } else if (const auto* w = std::get_if<While>(&block.code[i])) {
+        consider(w->cond);
+        consider(w->body);
+        for (SlotId id : w->results) spare_bytes.push_back(slot_bytes(id));
+        spare_bytes.push_back(kAlignment);
+      } else if (const auto* s = std::get_if<Scan>(&block.code[i])) {
+        consider(s->body);
+        for (SlotId id : s->results) spare_bytes.push_back(slot_bytes(id));
+      } else if (const auto* call = std::get_if<Call>(&block.code[i])) {
+        consider(call->body);
+      }
+      if (body) want({.bytes = body, .first = at, .last = at}, &out.child[i]);
+      out.spares[i].resize(spare_bytes.size());
+      for (size_t k = 0; k < spare_bytes.size(); ++k)
+        want({.bytes = spare_bytes[k], .first = at, .last = at}, &out.spares[i][k]);
+    }
+    ArenaPlan arena = plan_arena(ranges);
+    for (size_t k = 0; k < targets.size(); ++k) *targets[k] = arena.offsets[k];
+    out.total = arena.total;
+    out.lower_bound = arena.lower_bound;
+  }
+  return sized;
+}
+
+std::shared_ptr<const Executable::Sized> Executable::sized_for(std::span<const int64_t> symbol_values) const {
+  auto used = symbol_values.first(std::min(symbol_values.size(), static_cast<size_t>(program_.sizes.symbols())));
+  auto matches = [&](const std::shared_ptr<const Sized>& s) { return std::ranges::equal(s->symbols, used); };
+  {
+    std::lock_guard lock(mutex_);
+    if (last_ && matches(last_)) return last_;
+    auto known = std::ranges::find_if(plans_, matches);
+    if (known != plans_.end()) return last_ = *known;
+  }
+  auto made = plan(used);  // outside the lock; two threads may both plan, with the same result
+  std::lock_guard lock(mutex_);
+  if (plans_.size() >= kMaxPlans) plans_.erase(plans_.begin());
+  plans_.push_back(made);
+  return last_ = made;
+}
+
+class Executable::Runner {
+ public:
+  Runner(const Executable& executable, State& state)
+      : program_(executable.program_),
+        code_(*executable.code_),
+        sized_(*state.sized),
+        state_(state),
+        arena_(static_cast<char*>(state.arena.data())),
+        pool_(ThreadPool::instance()) {}
+
+  KernelCounts launched;
+
+  void run_block(BlockId id, size_t base, void* const* inputs, void* const* outputs) {
+    const BlockCode& code = code_.blocks[static_cast<size_t>(id)];
+    if (state_.bound[static_cast<size_t>(id)] != base) bind(id, base);
+    for (const Patch& p : code.inputs) pointer(p.pointer) = inputs[p.index];
+    for (const Patch& p : code.outputs) pointer(p.pointer) = outputs[p.index];
+    for (size_t i = 0; i < code.steps.size(); ++i) {
+      const Step& step = code.steps[i];
+      void** operands = &pointer(step.first_pointer);
+      switch (step.source->index()) {
+        case 0: kernel(*std::get_if<KernelCall>(step.source), step, operands); break;
+        case 1: {
+          const auto& copy = *std::get_if<Copy>(step.source);
+          copy_bytes(operands[1], operands[0], checked_bytes(program_, sized_[copy.bytes]));
+          break;
+        }
+        case 2: condition(*std::get_if<Cond>(step.source), child(id, i, base), operands); break;
+        case 3: loop(*std::get_if<While>(step.source), step, id, i, base, operands); break;
+        case 4: scan(*std::get_if<Scan>(step.source), step, id, i, base, operands); break;
+        case 5: {
+          const auto& call = *std::get_if<Call>(step.source);
+          run_block(call.body, child(id, i, base), operands, operands + call.inputs.size());
+          break;
+        }
+        default: host(*std::get_if<Host>(step.source), step, operands);
+      }
+    }
+  }
+
+ private:
+  void*& pointer(int32_t index) { return state_.pointers[static_cast<size_t>(index)]; }
+  const BlockPlan& plan_of(BlockId id) const { return sized_.blocks[static_cast<size_t>(id)]; }
+  size_t child(BlockId id, size_t step, size_t base) const { return base + plan_of(id).child[step]; }
+  const int64_t* dims(const Step& step) const { return sized_.dims.data() + step.first_dim; }
+
+  // Writes the pointers that depend only on where the block's part of the arena begins.
+  void bind(BlockId id, size_t base) {
+    const Block& block = program_.blocks[static_cast<size_t>(id)];
+    const BlockCode& code = code_.blocks[static_cast<size_t>(id)];
+    for (size_t k = 0; k < code.operands.size(); ++k) {
+      auto slot_id = static_cast<size_t>(code.operands[k]);
+      const Slot& slot = block.slots[slot_id];
+      void*& target = state_.pointers[static_cast<size_t>(code.first_pointer) + k];
+      if (slot.kind == SlotKind::Arena) target = arena_ + base + plan_of(id).slots[slot_id];
+      if (slot.kind == SlotKind::Constant) target = program_.constants[static_cast<size_t>(slot.index)].data();
+    }
+    state_.bound[static_cast<size_t>(id)] = base;
+  }
+
+  void kernel(const KernelCall& call, const Step& step, void** operands) {
+    int64_t error[2] = {-1, 0};
+    KernelArgs args;
+    args.buffers = operands;
+    args.dims = dims(step);
+    args.error = error;
+    count(launched, call.origin);
+    auto scratch = call.scratch < 0 ? size_t{0} : static_cast<size_t>(sized_[call.scratch]);
+    if (int32_t code = pool_.run(call.kernel, args, sized_[call.blocks], call.grain, scratch)) fail(error, code);
+  }
+
+  void host(const Host& call, const Step& step, void** operands) {
+    int64_t error[2] = {-1, 0};
+    if (call.fallback) ++launched.fallback;
+    if (int32_t code = call.function(call.context.get(), operands, dims(step), error)) fail(error, code);
+  }
+
+  [[noreturn]] void fail(const int64_t (&error)[2], int32_t code) const {
+    if (program_.decode) throw program_.decode(error[0], error[1], code);
+    throw make_error(ErrorKind::Internal, "{}: node {} failed with code {} on the value {}", program_.name, error[0],
+                     code, error[1])
+        .why("the program came without a table of its checks")
+        .hint("this is a fault in Intaglio; please report it with the program that shows it");
+  }
+
+  void condition(const Cond& cond, size_t base, void** operands) {
+    int64_t choice = 0;
+    if (cond.selector_bytes == 1) {
+      choice = *static_cast<const uint8_t*>(operands[0]) != 0;
+    } else if (cond.selector_bytes == 4) {
+      int32_t narrow;
+      std::memcpy(&narrow, operands[0], sizeof narrow);
+      choice = narrow;
+    } else {
+      std::memcpy(&choice, operands[0], sizeof choice);
+    }
+    auto last = static_cast<int64_t>(cond.branches.size()) - 1;
+    if (choice < 0 || choice > last) choice = last;
+    run_block(cond.branches[static_cast<size_t>(choice)], base, operands + 1, operands + 1 + cond.inputs.size());
+  }
+
+  // The carry goes back and forth between the results and the spare buffers; the first step reads `init` in place.
+  void loop(const While& w, const Step& step, BlockId id, size_t at, size_t base, void** operands) {
+    size_t consts = w.consts.size(), carries = w.init.size();
+    void** const init = operands + consts;
+    void** const results = init + carries;
+    void** const in = &state_.work[static_cast<size_t>(step.first_work)];
+    void** const current = in + consts;
+    void** const next = current + carries;
+    const std::vector<size_t>& spares = plan_of(id).spares[at];
+    auto spare = [&](size_t k) { return static_cast<void*>(arena_ + base + spares[k]); };
+    std::copy_n(operands, consts, in);
+    std::copy_n(init, carries, current);
+    void* flag = spare(carries);
+    size_t body_base = child(id, at, base);
+    LoopWatch watch;
+    for (;;) {
+      run_block(w.cond, body_base, in, &flag);
+      if (*static_cast<const uint8_t*>(flag) == 0) break;
+      for (size_t k = 0; k < carries; ++k) next[k] = current[k] == results[k] ? spare(k) : results[k];
+      run_block(w.body, body_base, in, next);
+      std::copy_n(next, carries, current);
+      watch.tick();
+    }
+    const Block& block = program_.blocks[static_cast<size_t>(id)];
+    for (size_t k = 0; k < carries; ++k)
+      copy_bytes(results[k], current[k], slot_bytes(block, w.results[k]));
+  }
+
+  void scan(const Scan& s, const Step& step, BlockId id, size_t at, size_t base, void** operands) {
+    size_t consts = s.consts.size(), carries = s.init.size(), xs = s.xs.size(), ys = s.ys.size();
+    void** const init = operands + consts;
+    void** const results = init + carries;
+    void** const x = results + carries;
+    void** const y = x + xs;
+    void** const in = &state_.work[static_cast<size_t>(step.first_work)];
+    void** const current = in + consts;
+    void** const x_slice = current + carries;
+    void** const out = x_slice + xs;
+    void** const y_slice = out + carries;
+    const std::vector<size_t>& spares = plan_of(id).spares[at];
+    auto spare = [&](size_t k) { return static_cast<void*>(arena_ + base + spares[k]); };
+    auto bytes = [&](size_t k) { return slot_bytes(program_.blocks[static_cast<size_t>(id)], s.results[k]); };
+    std::copy_n(operands, consts, in);
+    int64_t trips = std::max<int64_t>(sized_[s.trips], 0);
+    for (size_t k = 0; k < carries; ++k) {
+      current[k] = init[k];
+      // A carry in the memory of its own result, and an odd number of steps: the first would write what it reads.
+      if (init[k] == results[k] && trips % 2 == 1) {
+        current[k] = spare(k);
+        copy_bytes(current[k], init[k], bytes(k));
+      }
+      if (trips == 0) copy_bytes(results[k], init[k], bytes(k));
+    }
+    size_t body_base = child(id, at, base);
+    LoopWatch watch;
+    for (int64_t n = 0; n < trips; ++n) {
+      int64_t i = s.reverse ? trips - 1 - n : n;
+      // The last step writes the results.
+      for (size_t k = 0; k < carries; ++k) out[k] = (trips - 1 - n) % 2 == 0 ? results[k] : spare(k);
+      for (size_t k = 0; k < xs; ++k) x_slice[k] = static_cast<char*>(x[k]) + i * sized_[s.x_bytes[k]];
+      for (size_t k = 0; k < ys; ++k) y_slice[k] = static_cast<char*>(y[k]) + i * sized_[s.y_bytes[k]];
+      run_block(s.body, body_base, in, out);
+      std::copy_n(out, carries, current);
+      watch.tick();
+    }
+  }
+
+  size_t slot_bytes(const Block& block, SlotId id) const {
+    return static_cast<size_t>(sized_[block.slots[static_cast<size_t>(id)].bytes]);
+  }
+
+  const Program& program_;
+  const Code& code_;
+  const Sized& sized_;
+  State& state_;
+  char* arena_;
+  ThreadPool& pool_;
+};
+
+Executable::Executable(Program program) : program_(std::move(program)) {
+  code_ = std::make_unique<const Code>(Code::build(program_));
+  for (const Block& block : program_.blocks)
+    for (const Instruction& instruction : block.code) {
+      if (const auto* k = std::get_if<KernelCall>(&instruction)) count(counts_, k->origin);
+      if (const auto* h = std::get_if<Host>(&instruction)) counts_.fallback += h->fallback;
+    }
+  if (program_.sizes.symbols() == 0) sized_for({});
+}
+
+Executable::~Executable() = default;
+
+void Executable::run(std::span<void* const> inputs, std::span<const int64_t> symbol_values,
+                     std::span<Storage> outputs) const {
+  IG_CHECK(inputs.size() == static_cast<size_t>(this->inputs()) && outputs.size() == static_cast<size_t>(this->outputs()),
+           "{}: run with {} inputs and {} outputs, has {} and {}", program_.name, inputs.size(), outputs.size(),
+           this->inputs(), this->outputs());
+  FloatControl control;
+  std::shared_ptr<const Sized> sized = sized_for(symbol_values);
+
+  // The state goes back to the idle ones whatever happens.
+  struct Lease {
+    const Executable& owner;
+    std::unique_ptr<State> state;
+    KernelCounts launched{};
+    size_t held = 0;
+
+    explicit Lease(const Executable& o) : owner(o) {
+      std::lock_guard lock(owner.mutex_);
+      if (owner.idle_.empty()) return;
+      state = std::move(owner.idle_.back());
+      owner.idle_.pop_back();
+    }
+    ~Lease() {
+      std::lock_guard lock(owner.mutex_);
+      add(owner.launched_, launched);
+      owner.measured_peak_ = std::max(owner.measured_peak_, held);
+      ++owner.runs_;
+      if (state) owner.idle_.push_back(std::move(state));
+    }
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+  } lease(*this);
+
+  if (!lease.state) {
+    lease.state = std::make_unique<State>();
+    lease.state->pointers.resize(static_cast<size_t>(code_->pointers));
+    lease.state->work.resize(static_cast<size_t>(code_->work));
+  }
+  State& state = *lease.state;
+  if (state.sized != sized) {
+    state.sized = nullptr;
+    size_t total = sized->blocks[0].total;
+    if (state.arena.bytes() < total) {
+      state.arena = Storage();
+      state.arena = Storage::allocate(total);
+    }
+    state.bound.assign(program_.blocks.size(), kUnbound);
+    state.sized = sized;
+  }
+  lease.held = state.arena.bytes();
+
+  constexpr size_t kInline = 16;
+  void* few[kInline];
+  std::vector<void*> many;
+  void** targets = few;
+  if (outputs.size() > kInline) {
+    many.resize(outputs.size());
+    targets = many.data();
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    size_t bytes = sized->output_bytes[i];
+    if (!outputs[i]) {
+      outputs[i] = Storage::allocate(bytes);
+      lease.held += bytes;
+    }
+    IG_CHECK(outputs[i].bytes() >= bytes && !outputs[i].read_only(), "{}: the memory for output {} does not fit",
+             program_.name, i);
+    targets[i] = outputs[i].data();
+  }
+
+  Runner runner(*this, state);
+  try {
+    runner.run_block(0, 0, inputs.data(), targets);
+  } catch (...) {
+    lease.launched = runner.launched;
+    throw;
+  }
+  lease.launched = runner.launched;
+}
+
+RunReport Executable::report() const {
+  std::lock_guard lock(mutex_);
+  RunReport report;
+  if (last_) {
+    report.planned_arena = last_->blocks[0].total;
+    report.planned_outputs = last_->planned_outputs;
+    report.planned_peak = report.planned_arena + report.planned_outputs;
+    report.lower_bound = last_->blocks[0].lower_bound;
+  }
+  report.measured_peak = measured_peak_;
+  report.runs = runs_;
+  report.kernels = counts_;
+  report.launched = launched_;
+  return report;
+}
+
+void Executable::release_arenas() const {
+  std::lock_guard lock(mutex_);
+  idle_.clear();
+}
+
+}  // namespace ig::rt

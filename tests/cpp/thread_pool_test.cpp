@@ -1,0 +1,279 @@
+// The thread pool: every block once, the same bits for any number of threads, errors and exceptions of the lowest
+// range, nesting, several callers, scratch, the floating-point control word, the environment, fork.
+#include "runtime/thread_pool.h"
+
+#include <gtest/gtest.h>
+#include <immintrin.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/error.h"
+
+namespace ig::rt {
+namespace {
+
+struct Threads {
+  int before = ThreadPool::instance().num_threads();
+  explicit Threads(int n) { ThreadPool::instance().set_num_threads(n); }
+  ~Threads() { ThreadPool::instance().set_num_threads(before); }
+};
+
+int32_t square_blocks(const KernelArgs* args, int64_t begin, int64_t end) {
+  const auto* in = static_cast<const float*>(args->buffers[0]);
+  auto* out = static_cast<float*>(args->buffers[1]);
+  int64_t width = args->dims[0];
+  for (int64_t b = begin; b < end; ++b) {
+    float sum = 0;
+    for (int64_t i = 0; i < width; ++i) sum += std::sqrt(in[b * width + i]) * 1.1f;
+    out[b] = sum;
+  }
+  return 0;
+}
+
+int32_t fail_from(const KernelArgs* args, int64_t begin, int64_t end) {
+  int64_t limit = args->dims[0];
+  for (int64_t b = begin; b < end; ++b)
+    if (b >= limit) {
+      args->error[0] = 7;
+      args->error[1] = b;
+      return 3;
+    }
+  return 0;
+}
+
+TEST(ThreadPool, ResultsAreTheSameForOneToFourThreads) {
+  constexpr int64_t kBlocks = 1000, kWidth = 37;
+  std::vector<float> in(kBlocks * kWidth);
+  for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<float>(i % 1013) * 0.37f;
+  std::vector<float> expected;
+  for (int n = 1; n <= 4; ++n) {
+    Threads threads(n);
+    for (int64_t grain : {1, 7, 400, 5000}) {
+      std::vector<float> out(kBlocks, -1.0f);
+      void* buffers[] = {in.data(), out.data()};
+      int64_t dims[] = {kWidth};
+      KernelArgs args;
+      args.buffers = buffers;
+      args.dims = dims;
+      ASSERT_EQ(ThreadPool::instance().run(square_blocks, args, kBlocks, grain, 0), 0);
+      if (expected.empty()) expected = out;
+      ASSERT_EQ(std::memcmp(out.data(), expected.data(), out.size() * sizeof(float)), 0);
+    }
+  }
+}
+
+TEST(ThreadPool, ParallelForRunsEveryIndexOnce) {
+  Threads threads(4);
+  for (int64_t n : {0, 1, 2, 15, 16, 17, 1000, 4097}) {
+    std::vector<std::atomic<int>> seen(static_cast<size_t>(n));
+    ThreadPool::instance().parallel_for(n, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) ++seen[static_cast<size_t>(i)];
+    });
+    for (auto& count : seen) ASSERT_EQ(count, 1);
+  }
+}
+
+TEST(ThreadPool, TheErrorOfTheLowestBlockIsReported) {
+  for (int n = 1; n <= 4; ++n) {
+    Threads threads(n);
+    for (int round = 0; round < 50; ++round) {
+      int64_t dims[] = {123};
+      int64_t error[2] = {0, 0};
+      KernelArgs args;
+      args.dims = dims;
+      args.error = error;
+      ASSERT_EQ(ThreadPool::instance().run(fail_from, args, 1000, 1, 0), 3);
+      ASSERT_EQ(error[0], 7);
+      ASSERT_EQ(error[1], 123);
+    }
+  }
+}
+
+TEST(ThreadPool, TheExceptionOfTheLowestRangeIsThrown) {
+  Threads threads(3);
+  std::atomic<int> ran{0};
+  try {
+    ThreadPool::instance().parallel_for(12, 1, [&](int64_t begin, int64_t end) {
+      ran += static_cast<int>(end - begin);
+      if (begin >= 4) throw std::runtime_error(std::to_string(begin));
+    });
+    FAIL() << "nothing was thrown";
+  } catch (const std::runtime_error& e) {
+    EXPECT_STREQ(e.what(), "4");
+  }
+  EXPECT_EQ(ran, 12);
+  std::atomic<int> after{0};
+  ThreadPool::instance().parallel_for(100, 1, [&](int64_t begin, int64_t end) { after += static_cast<int>(end - begin); });
+  EXPECT_EQ(after, 100);
+}
+
+TEST(ThreadPool, NestedCallsRunInline) {
+  Threads threads(4);
+  std::atomic<int64_t> total{0};
+  ThreadPool::instance().parallel_for(64, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      std::thread::id self = std::this_thread::get_id();
+      ThreadPool::instance().parallel_for(100, 1, [&](int64_t b, int64_t e) {
+        EXPECT_EQ(std::this_thread::get_id(), self);
+        total += e - b;
+      });
+    }
+  });
+  EXPECT_EQ(total, 6400);
+}
+
+TEST(ThreadPool, SeveralCallersAtOnce) {
+  Threads threads(4);
+  std::vector<std::thread> callers;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < 4; ++t)
+    callers.emplace_back([&, t] {
+      for (int round = 0; round < 400; ++round) {
+        int64_t n = 1 + (round * 7 + t) % 200;
+        std::atomic<int64_t> sum{0};
+        ThreadPool::instance().parallel_for(n, 1 + round % 3, [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) sum += i;
+        });
+        if (sum != n * (n - 1) / 2) ++wrong;
+      }
+    });
+  for (std::thread& t : callers) t.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(ThreadPool, ResizingBetweenAndDuringCalls) {
+  Threads threads(2);
+  std::atomic<bool> stop{false};
+  std::atomic<int> wrong{0};
+  std::thread caller([&] {
+    while (!stop) {
+      std::atomic<int64_t> sum{0};
+      ThreadPool::instance().parallel_for(97, 1, [&](int64_t begin, int64_t end) { sum += end - begin; });
+      if (sum != 97) ++wrong;
+    }
+  });
+  for (int i = 0; i < 60; ++i) ThreadPool::instance().set_num_threads(1 + i % 5);
+  stop = true;
+  caller.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+int32_t use_scratch(const KernelArgs* args, int64_t begin, int64_t end) {
+  auto* scratch = static_cast<int64_t*>(args->scratch);
+  if (reinterpret_cast<uintptr_t>(scratch) % 64 != 0) return 1;
+  auto* out = static_cast<int64_t*>(args->buffers[0]);
+  for (int64_t b = begin; b < end; ++b) {
+    for (int64_t i = 0; i < 100; ++i) scratch[i] = b + i;
+    int64_t sum = 0;
+    for (int64_t i = 0; i < 100; ++i) sum += scratch[i];
+    out[b] = sum;
+  }
+  return args->thread < 4 ? 0 : 2;
+}
+
+TEST(ThreadPool, EachThreadHasItsOwnScratch) {
+  Threads threads(4);
+  std::vector<int64_t> out(500);
+  void* buffers[] = {out.data()};
+  KernelArgs args;
+  args.buffers = buffers;
+  for (int round = 0; round < 20; ++round) {
+    ASSERT_EQ(ThreadPool::instance().run(use_scratch, args, 500, 1, 800), 0);
+    for (int64_t b = 0; b < 500; ++b) ASSERT_EQ(out[static_cast<size_t>(b)], b * 100 + 4950);
+  }
+}
+
+int32_t halve_denormal(const KernelArgs* args, int64_t begin, int64_t end) {
+  auto* data = static_cast<volatile float*>(args->buffers[0]);
+  for (int64_t b = begin; b < end; ++b) data[b] = data[b] * 0.5f;
+  return 0;
+}
+
+TEST(ThreadPool, DenormalsAreHonouredWhateverTheCallerSet) {
+  unsigned before = _mm_getcsr();
+  for (int n : {1, 3}) {
+    Threads threads(n);
+    std::vector<float> data(200, 1e-39f);
+    void* buffers[] = {data.data()};
+    KernelArgs args;
+    args.buffers = buffers;
+    _mm_setcsr(before | 0x8040 | 0x6000);  // flush to zero, denormals are zero, round towards zero
+    unsigned set = _mm_getcsr();
+    ThreadPool::instance().run(halve_denormal, args, 200, 1, 0);
+    unsigned after = _mm_getcsr();
+    _mm_setcsr(before);
+    EXPECT_EQ(after, set);
+    for (float v : data) ASSERT_GT(v, 0.0f);
+  }
+}
+
+TEST(ThreadPool, ThreadCountsOutsideTheRangeAreErrors) {
+  for (int n : {0, -1, 1025}) {
+    try {
+      ThreadPool::instance().set_num_threads(n);
+      FAIL() << n << " was taken";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), ErrorKind::Value);
+      EXPECT_FALSE(e.hint_text().empty());
+    }
+  }
+  EXPECT_GE(available_processors(), 1);
+}
+
+// The variable is read once a process, so each value is tried in a process of its own.
+TEST(ThreadPoolDeathTest, TheEnvironmentIsChecked) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  for (const char* text : {"0", "-2", "many", "", "3x", "99999999999"}) {
+    EXPECT_EXIT(
+        {
+          setenv("INTAGLIO_NUM_THREADS", text, 1);
+          try {
+            ThreadPool::instance().num_threads();
+            _exit(1);
+          } catch (const Error& e) {
+            std::string expected = std::string("INTAGLIO_NUM_THREADS=") + text + " is not a number of threads";
+            _exit(e.summary() == expected && !e.why_text().empty() && !e.hint_text().empty() ? 0 : 2);
+          }
+        },
+        testing::ExitedWithCode(0), "");
+  }
+  EXPECT_EXIT(
+      {
+        setenv("INTAGLIO_NUM_THREADS", "3", 1);
+        _exit(ThreadPool::instance().num_threads() == 3 ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+TEST(ThreadPool, WorksInAForkedChild) {
+  Threads threads(3);
+  auto sum_to = [](int64_t n) {
+    std::atomic<int64_t> sum{0};
+    ThreadPool::instance().parallel_for(n, 1, [&](int64_t begin, int64_t end) { sum += end - begin; });
+    return sum.load();
+  };
+  ASSERT_EQ(sum_to(1000), 1000);
+  pid_t child = fork();
+  if (child == 0) {
+    bool ok = true;
+    for (int i = 0; i < 50; ++i) ok = ok && sum_to(1000) == 1000;
+    _exit(ok ? 0 : 1);
+  }
+  int status = 1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  EXPECT_EQ(sum_to(1000), 1000);
+}
+
+}  // namespace
+}  // namespace ig::rt

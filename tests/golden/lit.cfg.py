@@ -1,0 +1,21 @@
+# Golden text tests: graph files (.ig) whose RUN lines pipe the `intaglio` command into LLVM's FileCheck.
+#   // RUN: %intaglio opt --passes=cse %s | FileCheck %s
+import os
+import shutil
+from pathlib import Path
+
+import lit.formats
+
+root = Path(__file__).resolve().parents[2]
+build = Path(os.environ.get("INTAGLIO_BUILD", root / "build" / "release"))
+
+config.name = "intaglio"  # noqa: F821
+config.test_format = lit.formats.ShTest(execute_external=False)  # noqa: F821
+config.suffixes = [".ig"]  # noqa: F821
+config.test_source_root = str(Path(__file__).resolve().parent)  # noqa: F821
+config.test_exec_root = str(build / "golden")  # noqa: F821
+
+filecheck = shutil.which("FileCheck-19") or "/usr/lib/llvm-19/bin/FileCheck"
+config.substitutions.append(("%intaglio", str(build / "bin" / "intaglio")))  # noqa: F821
+config.substitutions.append((r"\bFileCheck\b", f"{filecheck} --dump-input=fail"))  # noqa: F821
+config.substitutions.append((r"\bnot\b", "/usr/lib/llvm-19/bin/not"))  # noqa: F821
