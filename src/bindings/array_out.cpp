@@ -21,7 +21,7 @@ const char* format_of(DType dtype) {
     case DType::U32: return "I";
     case DType::U64: return "Q";
     case DType::F16: return "e";
-    case DType::BF16: return "H";  // as bits: the buffer protocol has no name for it
+    case DType::BF16: return "H";
     case DType::F32: return "f";
     case DType::F64: return "d";
     case DType::C64: return "Zf";
@@ -94,6 +94,7 @@ int tensor_getbuffer(PyObject* self, Py_buffer* view, int flags) {
       [&]() -> int {
         const Tensor& x = tensor_of(self);
         if (x.dtype() == DType::Key) throw Error(ErrorKind::Type, "random keys are not exported");
+        if (x.dtype() == DType::BF16) throw Error(ErrorKind::Type, "the buffer protocol has no bfloat16");
         Tensor values = concrete(x, "the bytes");
         Export* holder = make_export(values, true);
         view->buf = holder->tensor.data();

@@ -91,6 +91,7 @@ std::optional<front::Scalar> as_scalar(PyObject* object);  // a Python number
 std::optional<front::Operand> as_operand(PyObject* object);
 front::Operand require_operand(PyObject* object, std::string_view op, std::string_view name);
 void init_array_in(nb::module_& m);
+void init_creation(nb::module_& m);                    // creation.cpp
 // Exports, in array_out.cpp.
 int tensor_getbuffer(PyObject* self, Py_buffer* view, int flags);
 void tensor_releasebuffer(PyObject* self, Py_buffer* view);

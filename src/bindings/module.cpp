@@ -21,6 +21,7 @@ NB_MODULE(_intaglio, m) {
   init_op_table(m);
   init_user_ops(m);
   init_array_in(m);
+  init_creation(m);
   init_graph(m);
   init_pytree(m);
   init_record(m);

@@ -1,10 +1,9 @@
 // The public functions of the op table: one Python object for each op, made in a loop, with a name, a docstring and a
 // signature from the declaration. Placed on Tensor they are its methods.
-#include <structmember.h>
-
 #include <unordered_map>
 
 #include "bindings/common.h"
+#include <structmember.h>
 #include "ops/attrs.h"
 
 namespace ig::py {

@@ -1,10 +1,9 @@
 // The Python type `intaglio.Tensor`: raw C API, because an eager operation on a small array costs less than what a
 // binding layer takes. Handles are values in a box: the box can be bound to a new value (x += y), arrays never change.
-#include <structmember.h>
-
 #include <array>
 
 #include "bindings/common.h"
+#include <structmember.h>
 #include "tensor/eager.h"
 
 namespace ig::py {

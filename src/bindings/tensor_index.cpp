@@ -9,7 +9,9 @@ namespace ig::py {
 namespace {
 
 struct Item {
-  enum class Kind : uint8_t { Integer, Slice, NewAxis, Array, Mask } kind;
+  enum class Kind : uint8_t { Integer, Slice, NewAxis, Array, Mask };
+  explicit Item(Kind kind) : kind(kind) {}
+  Kind kind;
   Dim index;                          // Integer: in [0, size)
   Dim start, limit;                   // Slice, forwards, before reversal
   int64_t step = 1;                   // Slice: at least 1
@@ -85,7 +87,7 @@ Item slice_item(PyObject* object, const Dim& size, size_t axis) {
     by = step->constant();
   }
   if (by == 0) throw Error(ErrorKind::Value, "the step of a slice is 0");
-  Item item{.kind = Item::Kind::Slice};
+  Item item(Item::Kind::Slice);
   item.axis = axis;
   item.step = by < 0 ? -by : by;
   item.reversed = by < 0;
@@ -122,7 +124,7 @@ Item slice_item(PyObject* object, const Dim& size, size_t axis) {
 std::string ordinal_axis(size_t axis) { return fmt::format("axis {}", axis); }
 
 Item integer_item(const Dim& value, const Dim& size, size_t axis) {
-  Item item{.kind = Item::Kind::Integer};
+  Item item(Item::Kind::Integer);
   item.axis = axis;
   bool negative = value.is_constant() && value.constant() < 0;
   item.index = negative ? size + value : value;
@@ -168,7 +170,7 @@ std::vector<Item> parse(const Tensor& x, PyObject* key) {
   size_t axis = 0;
   auto whole = [&](size_t count) {
     for (size_t i = 0; i < count; ++i, ++axis) {
-      Item item{.kind = Item::Kind::Slice};
+      Item item(Item::Kind::Slice);
       item.axis = axis;
       item.limit = dims[axis];
       items.push_back(std::move(item));
@@ -179,7 +181,7 @@ std::vector<Item> parse(const Tensor& x, PyObject* key) {
     if (part == Py_Ellipsis) {
       whole(dims.size() - taken);
     } else if (part == Py_None) {
-      items.push_back({.kind = Item::Kind::NewAxis});
+      items.emplace_back(Item::Kind::NewAxis);
     } else if (arrays[i].valid()) {
       Tensor& array = arrays[i];
       bool mask = array.dtype() == DType::Bool;
@@ -188,7 +190,7 @@ std::vector<Item> parse(const Tensor& x, PyObject* key) {
         ++axis;
         continue;
       }
-      Item item{.kind = mask ? Item::Kind::Mask : Item::Kind::Array};
+      Item item(mask ? Item::Kind::Mask : Item::Kind::Array);
       item.axis = axis;
       item.array = array;
       axis += mask ? static_cast<size_t>(array.rank()) : 1;
