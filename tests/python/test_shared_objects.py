@@ -23,7 +23,9 @@ def libraries() -> list[Path]:
 
 
 def readelf(option: str, library: Path) -> str:
-    return subprocess.run(["readelf", option, "-W", library], check=True, capture_output=True, text=True).stdout
+    return subprocess.run(
+        ["readelf", option, "-W", library], check=True, capture_output=True, text=True
+    ).stdout
 
 
 def test_the_libraries_are_installed() -> None:
@@ -40,7 +42,11 @@ def test_sizes_in_mb(name: str, limit: int) -> None:
 
 def test_only_the_basic_libraries_are_needed() -> None:
     for library in libraries():
-        needed = {line.split("[")[1].rstrip("]") for line in readelf("-d", library).splitlines() if "(NEEDED)" in line}
+        needed = {
+            line.split("[")[1].rstrip("]")
+            for line in readelf("-d", library).splitlines()
+            if "(NEEDED)" in line
+        }
         assert needed <= BASE, library.name
 
 
