@@ -1,4 +1,5 @@
-// Test cases of declared samples: the words of a Sample as arrays and attributes, random values drawn by a fixed seed.
+// Test cases of declared samples: the words of a Sample as arrays and attributes, random values drawn by a
+// fixed seed.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -53,23 +54,30 @@ inline Literal literal_of(std::string text, DType t, double low, double high) {
     EXPECT_EQ(static_cast<int64_t>(values.size()), out.elements()) << text;
     for (size_t i = 0; i < values.size(); ++i) {
       double value = values[i] == "true" ? 1 : values[i] == "false" ? 0 : std::stod(values[i]);
-      if (is_float(type.dtype)) tools::set_real(out, static_cast<int64_t>(i), value);
-      else tools::set_whole(out, static_cast<int64_t>(i), static_cast<int64_t>(value));
+      if (is_float(type.dtype))
+        tools::set_real(out, static_cast<int64_t>(i), value);
+      else
+        tools::set_whole(out, static_cast<int64_t>(i), static_cast<int64_t>(value));
     }
     return out;
   }
   std::mt19937_64 random(7);
   for (int64_t i = 0; i < out.elements(); ++i) {
     double u = low + (high - low) * std::uniform_real_distribution<double>(0, 1)(random);
-    if (is_float(type.dtype)) tools::set_real(out, i, u);
-    else if (type.dtype == DType::Key) tools::set_whole(out, i, static_cast<int64_t>(random()));
-    else if (type.dtype == DType::Bool) tools::set_whole(out, i, static_cast<int64_t>(random() & 1));
-    else if (!is_complex(type.dtype)) tools::set_whole(out, i, static_cast<int64_t>(u));
+    if (is_float(type.dtype))
+      tools::set_real(out, i, u);
+    else if (type.dtype == DType::Key)
+      tools::set_whole(out, i, static_cast<int64_t>(random()));
+    else if (type.dtype == DType::Bool)
+      tools::set_whole(out, i, static_cast<int64_t>(random() & 1));
+    else if (!is_complex(type.dtype))
+      tools::set_whole(out, i, static_cast<int64_t>(u));
   }
   return out;
 }
 
-inline Case case_of(const Op& op, const std::string& operands, const std::string& attrs, DType t, double low, double high) {
+inline Case case_of(const Op& op, const std::string& operands, const std::string& attrs, DType t, double low,
+                    double high) {
   Case out;
   for (const std::string& text : split(operands)) out.operands.push_back(literal_of(text, t, low, high));
   std::string inside = attrs.substr(1, attrs.size() - 2);
@@ -77,9 +85,11 @@ inline Case case_of(const Op& op, const std::string& operands, const std::string
   for (const std::string& item : split(inside)) {
     size_t equals = item.find(" = ");
     std::string key = item.substr(0, equals);
-    auto spec = std::find_if(op.decl.attrs.begin(), op.decl.attrs.end(), [&](const AttrSpec& s) { return s.name == key; });
+    auto spec = std::find_if(op.decl.attrs.begin(), op.decl.attrs.end(),
+                             [&](const AttrSpec& s) { return s.name == key; });
     EXPECT_TRUE(spec != op.decl.attrs.end()) << op.decl.name << " has no attribute " << key;
-    if (spec != op.decl.attrs.end()) given.set(key, AttrSpec::parse_value(spec->kind, item.substr(equals + 3)));
+    if (spec != op.decl.attrs.end())
+      given.set(key, AttrSpec::parse_value(spec->kind, item.substr(equals + 3)));
   }
   out.attrs = complete_attrs(op, given);
   return out;
@@ -89,8 +99,8 @@ inline Case case_of(const Op& op, const std::string& operands, const std::string
 inline bool is_ops2(const Op& op) {
   static const std::vector<std::string>* names = [] {
     auto* out = new std::vector<std::string>;
-    for (auto family : {structural_ops, indexing_ops, contraction_ops, window_ops, order_ops, random_ops, control_ops,
-                        nn_composites, numpy_composites})
+    for (auto family : {structural_ops, indexing_ops, contraction_ops, window_ops, order_ops, random_ops,
+                        control_ops, nn_composites, numpy_composites})
       for (const Op& o : family()) out->push_back(o.decl.name);
     return out;
   }();

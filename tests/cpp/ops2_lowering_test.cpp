@@ -1,7 +1,8 @@
-// The lowering rules of the moving, contracting, windowed, ordering and random primitives, run by a small interpreter
-// of the loop IR and compared with the references, bit for bit, on every sample: so a rule is checked on its own,
-// without fusion and without machine code. Each operand and result lies between bounds that the interpreter checks, so
-// a rule that would read outside a buffer fails here, even where the value is dropped by a select.
+// The lowering rules of the moving, contracting, windowed, ordering and random primitives, run by a small
+// interpreter of the loop IR and compared with the references, bit for bit, on every sample: so a rule is
+// checked on its own, without fusion and without machine code. Each operand and result lies between bounds
+// that the interpreter checks, so a rule that would read outside a buffer fails here, even where the value is
+// dropped by a select.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -43,9 +44,12 @@ double as_real(uint64_t bits, DType t) {
 }
 uint64_t of_real(double value, DType t) {
   uint64_t bits = 0;
-  if (t == DType::F64) std::memcpy(&bits, &value, 8);
-  else if (t == DType::F16) bits = f32_to_f16(static_cast<float>(value));
-  else if (t == DType::BF16) bits = f32_to_bf16(static_cast<float>(value));
+  if (t == DType::F64)
+    std::memcpy(&bits, &value, 8);
+  else if (t == DType::F16)
+    bits = f32_to_f16(static_cast<float>(value));
+  else if (t == DType::BF16)
+    bits = f32_to_bf16(static_cast<float>(value));
   else {
     auto f = static_cast<float>(value);
     std::memcpy(&bits, &f, 4);
@@ -113,7 +117,8 @@ class Interpreter {
           return 0;
         }
         uint64_t bits = 0;
-        std::memcpy(&bits, static_cast<const char*>(from.data()) + static_cast<size_t>(at) * size_of(t), size_of(t));
+        std::memcpy(&bits, static_cast<const char*>(from.data()) + static_cast<size_t>(at) * size_of(t),
+                    size_of(t));
         return bits;
       }
       case LoopOp::Select: {
@@ -130,8 +135,10 @@ class Interpreter {
       }
       case LoopOp::Fma: {
         double a = as_real(value(e->a), t), b = as_real(value(e->b), t), c = as_real(value(e->c), t);
-        return t == DType::F64 ? of_real(std::fma(a, b, c), t)
-                               : of_real(std::fmaf(static_cast<float>(a), static_cast<float>(b), static_cast<float>(c)), t);
+        return t == DType::F64
+                   ? of_real(std::fma(a, b, c), t)
+                   : of_real(std::fmaf(static_cast<float>(a), static_cast<float>(b), static_cast<float>(c)),
+                             t);
       }
       case LoopOp::Not: return t == DType::Bool ? !value(e->a) : masked(~value(e->a), t);
       case LoopOp::Neg: return is_float(t) ? of_real(-as_real(value(e->a), t), t) : masked(-value(e->a), t);
@@ -142,7 +149,8 @@ class Interpreter {
   static uint64_t converted(uint64_t x, DType from, DType to) {
     if (is_float(from) && is_float(to)) return of_real(as_real(x, from), to);
     if (is_float(to))
-      return is_signed_int(from) ? of_real(static_cast<double>(as_signed(x, from)), to) : of_real(static_cast<double>(x), to);
+      return is_signed_int(from) ? of_real(static_cast<double>(as_signed(x, from)), to)
+                                 : of_real(static_cast<double>(x), to);
     EXPECT_FALSE(is_float(from)) << "the rules here turn no float into an integer";
     if (to == DType::Bool) return x != 0;
     return masked(is_signed_int(from) ? static_cast<uint64_t>(as_signed(x, from)) : x, to);
@@ -210,7 +218,8 @@ class Point final : public PointContext {
     const Type& type = node->operand(operand)->type();
     std::vector<Expr> sizes;
     for (const Dim& d : type.dims) sizes.push_back(size(d));
-    Expr loaded = build->load(static_cast<uint32_t>(operand), tools::row_major({i.begin(), i.end()}, sizes, *build));
+    Expr loaded =
+        build->load(static_cast<uint32_t>(operand), tools::row_major({i.begin(), i.end()}, sizes, *build));
     if (type.dtype == DType::Key) return bitcast(loaded, DType::U64);
     return tools::is_half(type.dtype) ? convert(loaded, DType::F32) : loaded;
   }
@@ -270,14 +279,16 @@ void compare(const Op& op, const Case& c) {
   }
   std::unique_ptr<loop::Function> function = build.finish();
   Interpreter(*function, buffers).run(nest.blocks);
-  for (size_t i = 0; i < want.size(); ++i) EXPECT_TRUE(want[i] == have[i]) << want[i].str() << "\n" << have[i].str();
+  for (size_t i = 0; i < want.size(); ++i)
+    EXPECT_TRUE(want[i] == have[i]) << want[i].str() << "\n" << have[i].str();
 }
 
 TEST(Ops2Lowering, RulesAgreeWithReferences) {
   int cases = 0;
   for (const Op* op : all()) {
     if (!is_ops2(*op)) continue;
-    if (op->rules.lower.kind != LowerRule::Kind::Point && op->rules.lower.kind != LowerRule::Kind::Nest) continue;
+    if (op->rules.lower.kind != LowerRule::Kind::Point && op->rules.lower.kind != LowerRule::Kind::Nest)
+      continue;
     for (DType t : members(op->decl.dtypes)) {
       if (is_complex(t)) continue;  // the interpreter's values have one word
       for (const Sample& sample : op->decl.samples) {

@@ -1,6 +1,6 @@
-// Generic checks over the declarations of the moving, contracting, ordering, random and composite families: every
-// sample is inferred and run by its reference, every bad sample gives exactly the error it states. The element-wise
-// comparison with NumPy and with compiled code is the generated Python tests'.
+// Generic checks over the declarations of the moving, contracting, ordering, random and composite families:
+// every sample is inferred and run by its reference, every bad sample gives exactly the error it states. The
+// element-wise comparison with NumPy and with compiled code is the generated Python tests'.
 #include <gtest/gtest.h>
 
 #include "ops2_cases.h"
