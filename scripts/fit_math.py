@@ -79,9 +79,8 @@ def main():
         x = mp.sqrt(z)
         return mp.erf(x) / x
 
-    write("ErfF32", "erf(x) / x in x^2, for |x| < 0.93", True, erf_ratio, "1e-20", "0.87", 6)
-    write("ErfLargeF32", "-log(erfc(2.4 + u)), for 0.9 < 2.4 + u < 4", True,
-          lambda u: -mp.log(mp.erfc(mp.mpf("2.4") + u)), "-1.5", "1.6", 8)
+    write("ErfF32", "erf(x) / x - 1 in x^2, for |x| < 0.93", True, lambda z: erf_ratio(z) - 1, "1e-20", "0.87", 6)
+    write("ErfLargeF32", "-log(erfc(t)) / t, for 0.92 < t < 4", True, lambda t: -mp.log(mp.erfc(t)) / t, "0.92", "4", 8)
     write("Erf", "erf(x) / x in x^2, for |x| < 1", False, erf_ratio, "1e-20", "1.0", 13)
 
     def erfcx(t):
@@ -95,8 +94,10 @@ def main():
         x = mp.sqrt(1 - mp.exp(-w))
         return mp.erfinv(x) / x
 
-    write("ErfInvCentral", "erf_inv(x) / x in w - 3.125, w = -log(1 - x^2) < 6.25", False,
-          lambda u: erf_inv_of_w(u + mp.mpf("3.125")), "-3.12499999", "3.126", 22)
+    write("ErfInvSmall", "erf_inv(x) / x in x^2, for |x| < 1/2", False,
+          lambda z: mp.erfinv(mp.sqrt(z)) / mp.sqrt(z), "1e-20", "0.25", 14)
+    write("ErfInvCentral", "erf_inv(x) / x in w - 3.125, 0.28 < w = -log(1 - x^2) < 6.25", False,
+          lambda u: erf_inv_of_w(u + mp.mpf("3.125")), "-2.85", "3.126", 21)
     write("ErfInvMiddle", "erf_inv(x) / x in sqrt(w) - 3.25, for 6.25 <= w < 16", False,
           lambda u: erf_inv_of_w((u + mp.mpf("3.25")) ** 2), "-0.751", "0.751", 17)
     write("ErfInvTail", "erf_inv(x) / x in sqrt(w) - 5, for w >= 16", False,

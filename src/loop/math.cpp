@@ -215,10 +215,10 @@ Expr tanh(Expr x) {
   Expr a = abs(x);
   if (single(x)) {
     Expr z = x * x;
-    Expr small = fma(x * z, polynomial(z, kTanhF32), x);
+    Expr small = fma(a * z, polynomial(z, kTanhF32), a);
     Expr bounded = select(a > 20.0, number(x, 20), a);
     Expr large = 1.0 - 2.0 / (exp_bounded(bounded + bounded) + 1.0);
-    return select(a < 0.6, small, select(is_nan(x), x, with_sign_of(large, x)));
+    return select(is_nan(x), x, with_sign_of(select(a < 0.6, small, large), x));
   }
   Expr e = expm1_64(select(a > 22.0, number(x, 22), a) * 2.0);
   return select(is_nan(x), x, with_sign_of(e / (e + 2.0), x));

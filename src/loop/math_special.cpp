@@ -12,10 +12,9 @@ Expr by_f64(Expr x, Expr (*f)(Expr)) {
 
 Expr erf32(Expr x) {
   Expr a = abs(x), z = x * x;
-  Expr small = x * polynomial(z, kErfF32);
+  Expr small = fma(x, polynomial(z, kErfF32), x);
   Expr bounded = select(a > 4.0, number(x, 4), a);
-  Expr u = bounded - 2.4f;
-  Expr large = 1.0 - exp32(-polynomial(u, kErfLargeF32));
+  Expr large = 1.0 - exp32(bounded * -polynomial(bounded, kErfLargeF32));
   return select(a < 0.93, small, select(is_nan(x), x, with_sign_of(large, x)));
 }
 
@@ -42,7 +41,8 @@ Expr erfc_64(Expr x) {
   return select(a < 0.5, small, select(is_nan(x), x, select(x < 0.0, 2.0 - right, right)));
 }
 
-// In w = -log(1 - x^2) the quotient erf_inv(x) / x is smooth; towards 1 in its root.
+// Up to one half a series in x^2; then, in w = -log(1 - x^2), the quotient erf_inv(x) / x is smooth; towards 1 in
+// the root of w.
 Expr erf_inv_64(Expr x) {
   Expr a = abs(x);
   Expr inside = select(a < 1.0, a, number(x, 0));
@@ -50,6 +50,7 @@ Expr erf_inv_64(Expr x) {
   Expr root = sqrt(w);
   Expr p = select(w < 6.25, polynomial(w - 3.125, kErfInvCentral),
                   select(w < 16.0, polynomial(root - 3.25, kErfInvMiddle), polynomial(root - 5.0, kErfInvTail)));
+  p = select(a < 0.5, polynomial(x * x, kErfInvSmall), p);
   Expr edge = select(a == 1.0, number(x, kInfinity), not_a_number(x));
   return select(a < 1.0, x * p, with_sign_of(edge, x));
 }
@@ -128,8 +129,10 @@ Expr digamma_64(Expr x) {
   Expr z2 = r * r;
   Expr y = (log_of(z, {}) - (0.5 * r + z2 * polynomial(z2, kDigammaTail))) - sum;
   Expr d = to_nearest_integer(select(left, x, number(x, 0.25)));
-  Expr angle = d * kPi;
-  y = select(left, y - kPi * cos64(angle) / sin64(angle), y);
+  Pair angle = two_product(d, number(x, kPi));
+  Expr sine = sin64(angle.high);
+  Expr slope = (angle.low + d * kPiLow) / select(abs(d) > 1e-100, sine * sine, number(x, 1));
+  y = select(left, y - kPi * (cos64(angle.high) / sine - slope), y);
   y = select(left & (d == 0.0), not_a_number(x), y);
   return select(x == 0.0, with_sign_of(number(x, kInfinity), -x), select(x == kInfinity, x, y));
 }

@@ -130,13 +130,16 @@ Expr circular32(Expr x, bool cosine) {
   Expr shifted = x * kTwoOverPiValue + 0x1.8p23;
   Expr n = shifted - 0x1.8p23;
   Expr quadrant = to_bits(shifted);
-  Expr r = fma(n, number(x, -1.5703125), x);
-  r = fma(n, number(x, -0x1.fap-12), r);
-  r = fma(n, number(x, -0x1.54p-20), r);
-  r = fma(n, number(x, -0x1.10b462p-30), r);
+  Expr a = fma(n, number(x, -1.5703125), x);
+  a = fma(n, number(x, -0x1.fap-12), a);
+  // What the last two subtractions round off is kept: it would cost a unit of the last place.
+  Expr third = n * 0x1.54p-20, fourth = n * double{0x1.10b462p-30f};
+  Expr b = a - third;
+  Expr r = b - fourth;
+  Expr low = ((a - b) - third) + ((b - r) - fourth);
   Expr z = r * r;
-  Expr s = fma(r * z, polynomial(z, kSinF32), r);
-  Expr c = fma(z * z, polynomial(z, kCosF32), fma(number(x, -0.5), z, number(x, 1)));
+  Expr s = fma(r * z, polynomial(z, kSinF32), low) + r;
+  Expr c = fma(z * z, polynomial(z, kCosF32), -(r * low)) + fma(number(x, -0.5), z, number(x, 1));
   Expr swap = odd(quadrant);
   Expr value = cosine ? select(swap, s, c) : select(swap, c, s);
   value = flip(value, cosine ? quadrant + bits(quadrant, 1) : quadrant);
