@@ -12,10 +12,7 @@ Value Compose::count(Value x, const Ints& axes) {
   for (int64_t axis : axes) count = count * x->type().dims[static_cast<size_t>(axis)];
   DType dtype = x->type().dtype;
   if (count.is_constant()) return b.scalar(dtype, static_cast<double>(count.constant()));
-  // A symbolic size: the sum of that many ones, which simplification turns into the size itself.
-  Dims shape;
-  for (int64_t axis : axes) shape.push_back(x->type().dims[static_cast<size_t>(axis)]);
-  Value whole = sum(b.full(Type::tensor(DType::I64, shape), 1), tools::iota(static_cast<int64_t>(axes.size())));
+  Value whole = b("dimension_size", {}, {{"size", Dims{count}}});
   return b.convert(whole, dtype);
 }
 

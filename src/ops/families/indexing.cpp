@@ -59,7 +59,9 @@ void infer_gather(InferContext& c) {
                   Dim(static_cast<int64_t>(map.size())), "the length of the index vectors and of start_index_map");
   for (size_t i = 0; i < sizes.size(); ++i) {
     c.require_less_equal(0, sizes[i], "the size of the slice");
-    c.require_less_equal(sizes[i], x.dims[i], "the size of the slice and of its axis");
+    // A batched axis has slice size 1 even where it is empty, for then the result is.
+    if (!contains_axis(operand_batch, static_cast<int64_t>(i)))
+      c.require_less_equal(sizes[i], x.dims[i], "the size of the slice and of its axis");
   }
   for (int64_t axis : collapsed) c.require_equal(sizes[static_cast<size_t>(axis)], 1, "the collapsed slice size");
   for (size_t i = 0; i < operand_batch.size(); ++i) {

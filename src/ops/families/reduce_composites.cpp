@@ -1,0 +1,139 @@
+// The public folds: the primitives with axes that can be kept as size 1, and the statistics that are built on them.
+#include <cmath>
+#include <limits>
+
+#include "ops/attrs.h"
+#include "ops/families/compose.h"
+#include "ops/families/families.h"
+
+namespace ig::ops {
+namespace {
+
+constexpr Attr<double> kCorrection{"correction", "What is taken off the count of elements: 1 for an estimate from a sample.", "0x0p+0"};
+
+Value kept(BodyContext& c, Value folded) {
+  if (!c.get(kKeepDims)) return folded;
+  Compose m(c.build);
+  return m.keep(folded, c.operands[0], c.get(kAxes));
+}
+Value fold(BodyContext& c, std::string_view op, Value x) { return c.build(op, {x}, {kAxes % c.get(kAxes)}); }
+
+// Sums and products of small integers are taken in 64 bits, as the array API asks.
+Value widened(BodyContext& c) {
+  Value x = c.operands[0];
+  DType d = x->type().dtype;
+  if (d == DType::Bool || (is_signed_int(d) && d != DType::I64)) return c.build.convert(x, DType::I64);
+  return is_unsigned_int(d) && d != DType::U64 ? c.build.convert(x, DType::U64) : x;
+}
+std::vector<Value> sum_body(BodyContext& c) { return {kept(c, fold(c, "reduce_sum", widened(c)))}; }
+std::vector<Value> prod_body(BodyContext& c) { return {kept(c, fold(c, "reduce_prod", widened(c)))}; }
+std::vector<Value> max_body(BodyContext& c) { return {kept(c, fold(c, "reduce_max", c.operands[0]))}; }
+std::vector<Value> min_body(BodyContext& c) { return {kept(c, fold(c, "reduce_min", c.operands[0]))}; }
+std::vector<Value> argmax_body(BodyContext& c) { return {kept(c, fold(c, "reduce_argmax", c.operands[0]))}; }
+std::vector<Value> argmin_body(BodyContext& c) { return {kept(c, fold(c, "reduce_argmin", c.operands[0]))}; }
+Value truth(BodyContext& c) { return c.build.convert(c.operands[0], DType::Bool); }
+std::vector<Value> all_body(BodyContext& c) { return {kept(c, fold(c, "reduce_and", truth(c)))}; }
+std::vector<Value> any_body(BodyContext& c) { return {kept(c, fold(c, "reduce_or", truth(c)))}; }
+std::vector<Value> count_body(BodyContext& c) { return {kept(c, fold(c, "reduce_sum", c.build.convert(truth(c), DType::I64)))}; }
+
+std::vector<Value> mean_body(BodyContext& c) {
+  Compose m(c.build);
+  Value x = m.wide(c.operands[0]);
+  Value mean = m.div(m.sum(x, c.get(kAxes)), m.count(x, c.get(kAxes)));
+  return {c.build.convert(kept(c, mean), c.operands[0]->type().dtype)};
+}
+// Two passes: the mean, then the mean of squared differences from it.
+Value variance(BodyContext& c, Compose& m, Value x) {
+  const Ints& axes = c.get(kAxes);
+  Value d = m.centred(x, axes);
+  Value count = m.sub(m.count(x, axes), c.get(kCorrection));
+  return m.div(m.sum(m.mul(d, d), axes), m.max(count, 0.0));
+}
+std::vector<Value> var_body(BodyContext& c) {
+  Compose m(c.build);
+  return {c.build.convert(kept(c, variance(c, m, m.wide(c.operands[0]))), c.operands[0]->type().dtype)};
+}
+std::vector<Value> std_body(BodyContext& c) {
+  Compose m(c.build);
+  return {c.build.convert(kept(c, m.sqrt(variance(c, m, m.wide(c.operands[0])))), c.operands[0]->type().dtype)};
+}
+std::vector<Value> logsumexp_body(BodyContext& c) {
+  Compose m(c.build);
+  const Ints& axes = c.get(kAxes);
+  Value x = m.wide(c.operands[0]);
+  Value top = m.top(x, axes);
+  // Rows whose largest is infinite are shifted by nothing, so that inf - inf does not arise.
+  Value finite = c.build("is_finite", {top});
+  Value shift = m.where(finite, top, m.number(top, 0));
+  Value sum = m.sum(m.exp(m.sub(x, m.keep(shift, x, axes))), axes);
+  return {c.build.convert(kept(c, m.add(m.log(sum), shift)), c.operands[0]->type().dtype)};
+}
+
+template <DTypeSet Set>
+void infer_folded(InferContext& c) {
+  c.require_dtype(0, Set);
+  for (int64_t axis : c.get(kAxes)) c.axis(axis, c.operand(0).rank());
+  tools::infer_by_body(c);
+}
+void infer_truth(InferContext& c) {
+  if (is_complex(c.operand(0).dtype) || c.operand(0).dtype == DType::Key) c.fail(ErrorKind::Type, "complex numbers and keys have no truth here", "the op asks whether elements are not zero", "compare first");
+  for (int64_t axis : c.get(kAxes)) c.axis(axis, c.operand(0).rank());
+  tools::infer_by_body(c);
+}
+void infer_summed(InferContext& c) {
+  if (is_complex(c.operand(0).dtype) || c.operand(0).dtype == DType::Key) c.require_dtype(0, DTypeSet::Real);
+  for (int64_t axis : c.get(kAxes)) c.axis(axis, c.operand(0).rank());
+  tools::infer_by_body(c);
+}
+
+std::vector<Sample> samples(const char* extra, double low, double high) {
+  std::vector<Sample> out;
+  for (auto [shape, axes] : {std::pair{"T[]", "[]"}, {"T[7]", "[0]"}, {"T[3, 50]", "[1]"}, {"T[30, 5]", "[0]"}, {"T[2, 3, 4]", "[0, 2]"}, {"T[2, 3, 4]", "[0, 1, 2]"}, {"T[0, 4]", "[1]"}})
+    for (const char* keep : {"false", "true"}) out.push_back({shape, fmt::format("{{axes = {}, keepdims = {}{}}}", axes, keep, extra), low, high});
+  return out;
+}
+
+}  // namespace
+
+std::vector<Op> reduce_composites() {
+  std::vector<Op> ops;
+  auto add = [&](std::string name, std::string doc, DTypeSet dtypes, BodyFn body, InferFn infer, std::string numpy, double ulp, const char* extra = "", double low = -4, double high = 4) {
+    OpDecl decl{.name = name,
+                .python = name,
+                .doc = std::move(doc),
+                .operands = {{"x", "The array."}},
+                .attrs = {kAxes, kKeepDims},
+                .dtypes = dtypes,
+                .traits = 0,
+                .front = Front::Reduction,
+                .numpy = std::move(numpy),
+                .example = fmt::format("ig.{}(ig.asarray([[1.0, 2.0], [3.0, 5.0]]), axis=1)", name),
+                .samples = samples(extra, low, high),
+                .bad_samples = {{"f32[3]", "{axes = [1], keepdims = false}", fmt::format("IndexError: {}: axis 1 is out of range for rank 1", name)}},
+                .ulp = ulp};
+    if (body == var_body || body == std_body) decl.attrs.push_back(kCorrection);
+    ops.push_back(composite(std::move(decl), body, infer));
+  };
+  const std::string axes = "axis=tuple(axes), keepdims=keepdims";
+  add("sum", "The sum of the elements over the axes. Sums of integers narrower than 64 bits, and of bool, are of int64 or uint64.", DTypeSet::Real, sum_body, infer_summed,
+      "np.sum(x, " + axes + ", dtype=(x.dtype if x.dtype.kind not in 'biu' else np.uint64 if x.dtype.kind == 'u' else np.int64))", 32);
+  add("prod", "The product of the elements over the axes; types as for sum.", DTypeSet::Real, prod_body, infer_summed,
+      "np.prod(x, " + axes + ", dtype=(x.dtype if x.dtype.kind not in 'biu' else np.uint64 if x.dtype.kind == 'u' else np.int64))", 64, "", 0.9, 1.1);
+  add("max", "The largest element over the axes; NaN where there is one.", DTypeSet::Real, max_body, infer_folded<DTypeSet::Real>, "np.max(x, " + axes + ")", 0);
+  add("min", "The smallest element over the axes; NaN where there is one.", DTypeSet::Real, min_body, infer_folded<DTypeSet::Real>, "np.min(x, " + axes + ")", 0);
+  add("all", "Whether every element over the axes is not zero.", DTypeSet::Any, all_body, infer_truth, "np.all(x, " + axes + ")", 0);
+  add("any", "Whether any element over the axes is not zero.", DTypeSet::Any, any_body, infer_truth, "np.any(x, " + axes + ")", 0);
+  add("count_nonzero", "How many elements over the axes are not zero.", DTypeSet::Any, count_body, infer_truth, "np.count_nonzero(x, " + axes + ")", 0);
+  auto numpy_arg = [](std::string f) {
+    return "(np." + f + "(np.moveaxis(x, axes, range(x.ndim - len(axes), x.ndim)).reshape([n for i, n in enumerate(x.shape) if i not in axes] + [int(np.prod([x.shape[a] for a in axes]))]), axis=-1)).reshape([(1 if keepdims else None) if i in axes else n for i, n in enumerate(x.shape) if keepdims or i not in axes])";
+  };
+  add("argmax", "The position of the first largest element: along the axis, or in row-major order over several.", DTypeSet::Real, argmax_body, infer_folded<DTypeSet::Real>, numpy_arg("argmax"), 0);
+  add("argmin", "The position of the first smallest element: along the axis, or in row-major order over several.", DTypeSet::Real, argmin_body, infer_folded<DTypeSet::Real>, numpy_arg("argmin"), 0);
+  add("mean", "The mean of the elements over the axes; NaN where there are none.", DTypeSet::Float, mean_body, infer_folded<DTypeSet::Float>, "np.mean(x, " + axes + ")", 32);
+  add("var", "The variance of the elements over the axes: the mean squared distance from the mean.", DTypeSet::Float, var_body, infer_folded<DTypeSet::Float>, "np.var(x, " + axes + ", ddof=correction)", 64, ", correction = 0x1p-1");
+  add("std", "The standard deviation of the elements over the axes.", DTypeSet::Float, std_body, infer_folded<DTypeSet::Float>, "np.std(x, " + axes + ", ddof=correction)", 64, ", correction = 0x0p+0");
+  add("logsumexp", "log(sum(exp(x))) over the axes, without overflow on the way.", DTypeSet::Float, logsumexp_body, infer_folded<DTypeSet::Float>, "scipy.special.logsumexp(x, " + axes + ")", 32);
+  return ops;
+}
+
+}  // namespace ig::ops
