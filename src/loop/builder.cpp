@@ -114,7 +114,7 @@ Expr Builder::size(const Dim& dim) {
   dim.postfix([&](Dim::Step step, int64_t constant, std::string_view symbol) {
     if (step == Dim::Step::Constant) return stack.push_back(index(constant));
     if (step == Dim::Step::Symbol) {
-      ExprNode node{Op::Size, DType::I64};
+      ExprNode node{Op::Size, DType::I64, Reduction::Add, 0, {0, 0}, {}, {}, {}};
       node.id = size_id(symbol);
       return stack.push_back(make(node));
     }
@@ -137,7 +137,7 @@ Expr Builder::size(const Dim& dim) {
 }
 
 Expr Builder::block() {
-  ExprNode node{Op::Var, DType::I64};
+  ExprNode node{Op::Var, DType::I64, Reduction::Add, 0, {0, 0}, {}, {}, {}};
   node.id = function_->block_var;
   return make(node);
 }
@@ -167,7 +167,7 @@ Expr Builder::constant_bits(DType type, uint64_t bits) {
     bits &= (uint64_t{1} << width) - 1;
     if (is_signed_int(type) && (bits >> (width - 1)) != 0) bits |= ~uint64_t{0} << width;
   }
-  ExprNode node{Op::Const, type};
+  ExprNode node{Op::Const, type, Reduction::Add, 0, {0, 0}, {}, {}, {}};
   node.bits[0] = bits;
   return make(node);
 }
@@ -244,7 +244,8 @@ Expr Builder::load(uint32_t buffer, Expr offset) {
   IG_CHECK(buffer < f.buffers.size() + f.scratch.size(), "no buffer {}", buffer);
   IG_CHECK(offset.type() == DType::I64, "offsets are i64, not {}", ig::name(offset.type()));
   ExprNode node{Op::Load, buffer < f.buffers.size() ? f.buffers[buffer].type
-                                                     : f.scratch[buffer - f.buffers.size()].type};
+                                                     : f.scratch[buffer - f.buffers.size()].type,
+                Reduction::Add, 0, {0, 0}, {}, {}, {}};
   node.id = buffer;
   node.a = offset;
   return make(node);
@@ -270,7 +271,7 @@ uint32_t Builder::local(DType type, int lanes, int64_t count, std::string name) 
 }
 
 Expr Builder::read(uint32_t local, Expr index) {
-  ExprNode node{Op::Local, function_->locals.at(local).type};
+  ExprNode node{Op::Local, function_->locals.at(local).type, Reduction::Add, 0, {0, 0}, {}, {}, {}};
   node.id = local;
   node.a = index;
   return make(node);
@@ -286,7 +287,7 @@ void Builder::assign(uint32_t local, Expr value, Expr index) {
 }
 
 Expr Builder::reduce_lanes(uint32_t local, Reduction reduction, Expr index) {
-  ExprNode node{Op::ReduceLanes, function_->locals.at(local).type};
+  ExprNode node{Op::ReduceLanes, function_->locals.at(local).type, Reduction::Add, 0, {0, 0}, {}, {}, {}};
   node.id = local;
   node.reduction = reduction;
   node.a = index;
@@ -298,7 +299,7 @@ Expr Builder::let(Expr value) {
   Stmt& s = push(Stmt::Kind::Let);
   s.id = function_->variables++;
   s.value = value;
-  ExprNode node{Op::Var, value.type()};
+  ExprNode node{Op::Var, value.type(), Reduction::Add, 0, {0, 0}, {}, {}, {}};
   node.id = s.id;
   node.a = value;
   return make(node);
@@ -309,7 +310,7 @@ void Builder::serial_for(Expr begin, Expr end, const Body& body) {
   s.id = function_->variables++;
   s.begin = begin;
   s.end = end;
-  ExprNode node{Op::Var, DType::I64};
+  ExprNode node{Op::Var, DType::I64, Reduction::Add, 0, {0, 0}, {}, {}, {}};
   node.id = s.id;
   body_of(s.body, lanes_.back(), [&] { body(make(node)); });
 }
@@ -322,7 +323,7 @@ void Builder::vector_for(Expr begin, Expr end, int lanes, const Body& body) {
   s.lanes = lanes;
   s.begin = begin;
   s.end = end;
-  ExprNode node{Op::Var, DType::I64};
+  ExprNode node{Op::Var, DType::I64, Reduction::Add, 0, {0, 0}, {}, {}, {}};
   node.id = s.id;
   body_of(s.body, lanes, [&] { body(make(node)); });
 }
@@ -332,7 +333,7 @@ void Builder::unrolled(int64_t begin, int64_t end, const Body& body) {
   s.id = function_->variables++;
   s.begin = index(begin);
   s.end = index(end);
-  ExprNode node{Op::Var, DType::I64};
+  ExprNode node{Op::Var, DType::I64, Reduction::Add, 0, {0, 0}, {}, {}, {}};
   node.id = s.id;
   body_of(s.body, lanes_.back(), [&] { body(make(node)); });
 }

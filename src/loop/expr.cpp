@@ -7,14 +7,14 @@ namespace {
 
 Expr binary(Op op, Expr a, Expr b, bool compares = false) {
   IG_CHECK(a.type() == b.type(), "the operands are {} and {}", ig::name(a.type()), ig::name(b.type()));
-  ExprNode node{op, compares ? DType::Bool : a.type()};
+  ExprNode node{op, compares ? DType::Bool : a.type(), Reduction::Add, 0, {0, 0}, {}, {}, {}};
   node.a = a;
   node.b = b;
   return a.builder().make(node);
 }
 
 Expr unary(Op op, Expr a, DType type) {
-  ExprNode node{op, type};
+  ExprNode node{op, type, Reduction::Add, 0, {0, 0}, {}, {}, {}};
   node.a = a;
   return a.builder().make(node);
 }
@@ -26,7 +26,7 @@ Expr of_floats(Op op, Expr a) {
 }
 
 Expr ternary(Op op, Expr a, Expr b, Expr c) {
-  ExprNode node{op, b.type()};
+  ExprNode node{op, b.type(), Reduction::Add, 0, {0, 0}, {}, {}, {}};
   node.a = a;
   node.b = b;
   node.c = c;
