@@ -214,8 +214,8 @@ llvm::Value* Emitter::divide(Op op, DType type, llvm::Value* a, llvm::Value* b) 
 }
 
 // C's fmod, exact: subtract multiples of the divisor that have few enough bits for an exact product, until nothing
-// is left to subtract. All in f64, the divisor split in two halves, so no fma is needed. A tiny f64 divisor is first
-// replaced by a multiple of it, so that no quotient overflows.
+// is left to subtract. All in f64, the divisor split in two halves, so no fma is needed. Before a small f64 divisor go
+// multiples of it, so that no quotient overflows.
 llvm::Value* Emitter::float_remainder(DType type, llvm::Value* a, llvm::Value* b) {
   auto* result = a->getType();
   auto* real = shaped(b_.getDoubleTy(), result);
@@ -247,18 +247,19 @@ llvm::Value* Emitter::float_remainder(DType type, llvm::Value* a, llvm::Value* b
     auto* again = real->isVectorTy() ? b_.CreateOrReduce(more) : more;
     b_.CreateCondBr(again, turn, after);
     b_.SetInsertPoint(after);
-    return r;
+    return b_.CreateSelect(b_.CreateFCmpOLT(r, number(0)), b_.CreateFAdd(r, by), r);
   };
   llvm::Value* r = b_.CreateSelect(valid, magnitude(x), number(0));
   auto* divisor = b_.CreateSelect(valid, y, number(1));
   if (type == DType::F64) {
-    auto* tiny = b_.CreateFCmpOLT(divisor, number(0x1p-400));
-    r = reduce(r, b_.CreateSelect(tiny, b_.CreateFMul(divisor, number(0x1p+600)), divisor));
-    r = b_.CreateSelect(b_.CreateFCmpOLT(r, number(0)),
-                        b_.CreateFAdd(r, b_.CreateSelect(tiny, b_.CreateFMul(divisor, number(0x1p+600)), divisor)), r);
+    auto raise = [&](llvm::Value* v) {
+      return b_.CreateSelect(b_.CreateFCmpOLT(v, number(1)), b_.CreateFMul(v, number(0x1p+550)), v);
+    };
+    auto* near = raise(divisor);
+    r = reduce(r, raise(near));
+    r = reduce(r, near);
   }
   r = reduce(r, divisor);
-  r = b_.CreateSelect(b_.CreateFCmpOLT(r, number(0)), b_.CreateFAdd(r, divisor), r);
   r = b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, r, x);
   // A divisor of infinity leaves the dividend; NaN, a zero divisor and an infinite dividend give NaN.
   r = b_.CreateSelect(valid, b_.CreateSelect(b_.CreateFCmpOEQ(y, infinity), x, r), llvm::ConstantFP::getNaN(real));
