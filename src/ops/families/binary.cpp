@@ -122,7 +122,10 @@ Expr lower_floor_mod(Expr x, Expr y) {
 }
 Expr lower_floor_divide(Expr x, Expr y) {
   if (is_float(x.type())) {
-    // As NumPy: the quotient of what the remainder leaves, rounded to the whole number it must be.
+    // The quotient of what the remainder leaves, which is a whole number but for rounding. Of narrow types in double,
+    // where that rounding is too small to reach the result.
+    if (x.type() == DType::F32)
+      return convert(lower_floor_divide(convert(x, DType::F64), convert(y, DType::F64)), DType::F32);
     Expr zero = zero_like(x), one = one_like(x);
     Expr r = x.builder().let(x % y);
     Expr shifted = select((r != zero) & ((r < zero) != (y < zero)), one, zero);
@@ -193,7 +196,8 @@ Expr lower_hypot(Expr x, Expr y) {
     Expr ratio = select(big == zero_like(big), zero_like(big), small / big);
     root = big * sqrt(fma(ratio, ratio, one_like(x)));
   }
-  return select((ax == infinity) | (ay == infinity), infinity, root);
+  Expr number = select((x != x) | (y != y), x + y, root);  // a NaN loses each comparison above
+  return select((ax == infinity) | (ay == infinity), infinity, number);
 }
 
 Expr lower_logaddexp(Expr x, Expr y) {

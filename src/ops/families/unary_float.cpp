@@ -44,7 +44,7 @@ double digamma(double x) {
   if (x == 0) return std::copysign(std::numeric_limits<double>::infinity(), -x);
   if (x == -std::numeric_limits<double>::infinity() || (x < 0 && x == std::floor(x)))
     return std::numeric_limits<double>::quiet_NaN();
-  if (x < 0.5) return digamma(1 - x) - M_PI / std::tan(M_PI * std::fmod(x, 1.0));
+  if (x < 0.5) return digamma(1 - x) - M_PI / std::tan(M_PI * (x - std::nearbyint(x)));
   double sum = 0;
   for (; x < 12; x += 1) sum -= 1 / x;
   double y = 1 / (x * x);
