@@ -1,7 +1,7 @@
-// The element-wise, creating and folding families: every sample is inferred and run by its reference, every bad sample
-// gives exactly the error it states, and every op is compiled, through the passes, and compared with its reference: on
-// its samples, and on all pairs of the values where arithmetic has edges. What is exact must agree bit for bit; the
-// rest within the bound that its declaration states.
+// The element-wise, creating and folding families: every sample is inferred and run by its reference, every
+// bad sample gives exactly the error it states, and every op is compiled, through the passes, and compared
+// with its reference: on its samples, and on all pairs of the values where arithmetic has edges. What is
+// exact must agree bit for bit; the rest within the bound that its declaration states.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -20,8 +20,8 @@ namespace {
 const std::vector<const Op*>& family_ops() {
   static const auto* ops = [] {
     auto* out = new std::vector<const Op*>;
-    for (auto family : {unary_float_ops, unary_ops, binary_ops, compare_ops, logic_ops, convert_ops, select_ops,
-                        create_ops, reduce_ops, reduce_composites, cumulative_ops})
+    for (auto family : {unary_float_ops, unary_ops, binary_ops, compare_ops, logic_ops, convert_ops,
+                        select_ops, create_ops, reduce_ops, reduce_composites, cumulative_ops})
       for (const Op& o : family()) out->push_back(&get(o.decl.name));
     return out;
   }();
@@ -81,8 +81,9 @@ TEST(Elementwise, BadSamplesGiveTheirErrors) {
     }
 }
 
-// --- compiled code against references ----------------------------------------------------------------------------------
-// One graph that runs `op` once on each case; its results case by case.
+// --- compiled code against references
+// ---------------------------------------------------------------------------------- One graph that runs `op`
+// once on each case; its results case by case.
 std::vector<std::vector<Literal>> compiled(const Op& op, const std::vector<Case>& cases) {
   static const bool registered = (intaglio_compiler_register(), true);
   EXPECT_TRUE(registered);
@@ -118,9 +119,12 @@ double steps(double a, double b, DType t) {
       return bits < 0 ? std::numeric_limits<int64_t>::min() - bits : bits;
     }
     auto f = static_cast<float>(v);
-    if (t == DType::F32) bits = std::bit_cast<int32_t>(f);
-    else bits = static_cast<int16_t>(t == DType::F16 ? f32_to_f16(f) : f32_to_bf16(f));
-    int64_t least = t == DType::F32 ? std::numeric_limits<int32_t>::min() : std::numeric_limits<int16_t>::min();
+    if (t == DType::F32)
+      bits = std::bit_cast<int32_t>(f);
+    else
+      bits = static_cast<int16_t>(t == DType::F16 ? f32_to_f16(f) : f32_to_bf16(f));
+    int64_t least =
+        t == DType::F32 ? std::numeric_limits<int32_t>::min() : std::numeric_limits<int16_t>::min();
     return bits < 0 ? least - bits : bits;
   };
   int64_t x = ordered(a), y = ordered(b);
@@ -131,8 +135,9 @@ double epsilon(DType t) {
   return t == DType::F64 ? 0x1p-52 : t == DType::F32 ? 0x1p-23 : t == DType::F16 ? 0x1p-10 : 0x1p-7;
 }
 
-// Bounds are stated for float32; in float64 the vector maths is held to 4 (docs of loop/math), and 16-bit results are
-// float32's, rounded. `scale`: what an error of one unit is relative to, where that is more than the result.
+// Bounds are stated for float32; in float64 the vector maths is held to 4 (docs of loop/math), and 16-bit
+// results are float32's, rounded. `scale`: what an error of one unit is relative to, where that is more than
+// the result.
 void expect_close(const Op& op, const Literal& have, const Literal& want, const std::vector<double>& scale,
                   const std::function<std::string(int64_t)>& at) {
   ASSERT_EQ(have.type().str(), want.type().str());
@@ -150,10 +155,12 @@ void expect_close(const Op& op, const Literal& have, const Literal& want, const 
     double bound = op.decl.ulp;
     bool close = false;
     if (bound > 0 && std::isnan(h) == std::isnan(w)) {
-      double unit = tools::is_half(t) ? std::max(bound * 0x1p-23, epsilon(t)) : std::max(bound, 4.0) * epsilon(t);
+      double unit =
+          tools::is_half(t) ? std::max(bound * 0x1p-23, epsilon(t)) : std::max(bound, 4.0) * epsilon(t);
       double allowed = tools::is_half(t) ? 1 : t == DType::F64 ? bound + 4 : bound;
       close = std::signbit(h) == std::signbit(w) && steps(h, w, t) <= allowed;
-      if (!scale.empty() && std::isfinite(w)) close |= std::fabs(h - w) <= unit * scale[static_cast<size_t>(i)];
+      if (!scale.empty() && std::isfinite(w))
+        close |= std::fabs(h - w) <= unit * scale[static_cast<size_t>(i)];
     }
     if (!close) ++bad, ADD_FAILURE() << fmt::format("at {}: {:a} ({}), not {:a} ({})", at(i), h, h, w, w);
   }
@@ -199,14 +206,16 @@ void expect_compiled(const Op& op, const std::vector<Case>& cases, const std::ve
         for (const Literal& l : cases[i].operands) {
           if (l.elements() != want[k].elements()) return fmt::format("element {}", at);
           text += text.empty() ? "" : ", ";
-          text += is_float(l.dtype()) ? fmt::format("{:a}", l.as_double(at)) : fmt::format("{}", l.as_int(at));
+          text +=
+              is_float(l.dtype()) ? fmt::format("{:a}", l.as_double(at)) : fmt::format("{}", l.as_int(at));
         }
         return text;
       });
   }
 }
 
-// Types of each width and kind; the others differ from these by a table's entry alone, and are run on the edges.
+// Types of each width and kind; the others differ from these by a table's entry alone, and are run on the
+// edges.
 bool sampled(DType t) {
   return t == DType::F32 || t == DType::F64 || t == DType::BF16 || t == DType::I64 || t == DType::U8 ||
          t == DType::Bool;
@@ -218,10 +227,12 @@ TEST(ElementwiseCompiled, SamplesAgreeWithReferences) {
     std::vector<Case> cases;
     std::vector<std::string> labels;
     for (DType t : dtypes_of(*op)) {
-      if (op->decl.operands.empty() ? t != DType::Bool : !sampled(t)) continue;  // without operands, T is not used
+      if (op->decl.operands.empty() ? t != DType::Bool : !sampled(t))
+        continue;  // without operands, T is not used
       for (const Sample& s : op->decl.samples) {
         // Element by element, all shapes are one loop: every shape in one type, and every type in one shape.
-        if (op->decl.front == Front::Elementwise && t != DType::F32 && &s != &op->decl.samples.back()) continue;
+        if (op->decl.front == Front::Elementwise && t != DType::F32 && &s != &op->decl.samples.back())
+          continue;
         // Folds: every shape where floats and integers take their own ways, every third for the other widths.
         size_t which = static_cast<size_t>(&s - op->decl.samples.data());
         bool other = t == DType::F64 || t == DType::BF16 || t == DType::U8;
@@ -236,11 +247,13 @@ TEST(ElementwiseCompiled, SamplesAgreeWithReferences) {
   }
 }
 
-// --- edges -----------------------------------------------------------------------------------------------------------------
+// --- edges
+// -----------------------------------------------------------------------------------------------------------------
 std::vector<double> real_edges(DType t) {
   double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
-  std::vector<double> out{0,   0.5, 1,   1.5,  2,    2.5, 3,     7,      0.1,      0.3,      0.9999, 0.49999997, 10,
-                          100, 88,  710, 1e-3, 1e-9, 1e4, 65504, 8388609, 16777217, 2147483648.0, 1e10, 1.8e19, inf};
+  std::vector<double> out{
+      0,   0.5, 1,   1.5,  2,    2.5, 3,     7,       0.1,      0.3,          0.9999, 0.49999997, 10,
+      100, 88,  710, 1e-3, 1e-9, 1e4, 65504, 8388609, 16777217, 2147483648.0, 1e10,   1.8e19,     inf};
   std::vector<double> own{1e38, 1e-38, 0x1p-149, 0x1p-126, 0x1.fffffep+127, 1e-30};  // the ends of its range
   if (t == DType::F16) own = {0x1p-24, 0x1p-14, 6e-5};
   if (t == DType::F64)  // and one that two roundings to float16 get wrong
@@ -255,7 +268,8 @@ std::vector<int64_t> whole_edges(DType t) {
   if (t == DType::Bool) return {0, 1};
   int bits = info(t).bits;
   int64_t least = std::numeric_limits<int64_t>::min() >> (64 - bits);
-  return {0, 1, 2, 3, 7, 8, 15, 16, 31, 32, 63, 64, 100, -1, -2, -3, -7, -100, least, least + 1, ~least, ~least - 1};
+  return {0,  1,   2,  3,  7,  8,  15,   16,    31,        32,     63,
+          64, 100, -1, -2, -3, -7, -100, least, least + 1, ~least, ~least - 1};
 }
 Literal edges(DType t) {
   if (is_float(t)) {
@@ -312,7 +326,8 @@ TEST(ElementwiseCompiled, EveryConversionIsExact) {
   }
 }
 
-// --- known answers ---------------------------------------------------------------------------------------------------------
+// --- known answers
+// ---------------------------------------------------------------------------------------------------------
 double one(std::string_view op, std::vector<double> x, DType t = DType::F64) {
   std::vector<Literal> operands;
   for (double v : x) operands.push_back(Literal::scalar(t, v));
@@ -385,20 +400,27 @@ TEST(ElementwiseCompiled, ArgmaxIsTheFirstInLongRows) {
     Literal x = Literal::allocate(t, {6, 200});
     for (int64_t i = 0; i < x.elements(); ++i) {
       double v = static_cast<double>((i * 37) % 11) - (is_unsigned_int(t) ? 0 : 20);
-      if (is_float(t)) tools::set_real(x, i, i / 200 == 3 && i % 7 == 5 ? NAN : v);
-      else tools::set_whole(x, i, static_cast<int64_t>(v));
+      if (is_float(t))
+        tools::set_real(x, i, i / 200 == 3 && i % 7 == 5 ? NAN : v);
+      else
+        tools::set_whole(x, i, static_cast<int64_t>(v));
     }
     for (Ints axes : {Ints{0}, Ints{1}, Ints{0, 1}}) {
       cases.push_back({{x}, make_attrs({{"axes", axes}})});
-      labels.push_back(fmt::format("{} over {}", name(t), axes.size() == 2 ? "both" : axes[0] ? "rows" : "columns"));
+      labels.push_back(fmt::format("{} over {}", name(t),
+                                   axes.size() == 2 ? "both"
+                                   : axes[0]        ? "rows"
+                                                    : "columns"));
     }
   }
   expect_compiled(get("reduce_argmax"), cases, labels);
   expect_compiled(get("reduce_argmin"), cases, labels);
 }
 
-// --- simplify ----------------------------------------------------------------------------------------------------------------
-// A rule may only fire where every bit stays: f(x, k) and f(x) for the constants that rules look for, on all edges.
+// --- simplify
+// ----------------------------------------------------------------------------------------------------------------
+// A rule may only fire where every bit stays: f(x, k) and f(x) for the constants that rules look for, on all
+// edges.
 TEST(ElementwiseSimplify, KeepsEveryBit) {
   for (const char* op : {"add", "subtract", "multiply", "divide"})
     for (double k : {0.0, -0.0, 1.0, -1.0})
@@ -456,15 +478,19 @@ TEST(ElementwiseSimplify, FiresWhereItShould) {
     Value instead = op_of(out->node()).rules.simplify.get()(context);
     return to_input ? instead == x : instead != nullptr;
   };
-  auto twice = [](const char* op) {
-    return [op](Builder& b, Value x) { return b(op, {b(op, {x})}); };
-  };
-  EXPECT_TRUE(simplified([](Builder& b, Value x) { return b("multiply", {x, b.full_like(x, 1)}); }, DType::F32, true));
-  EXPECT_TRUE(simplified([](Builder& b, Value x) { return b("add", {x, b.full_like(x, -0.0)}); }, DType::F32, true));
-  EXPECT_FALSE(simplified([](Builder& b, Value x) { return b("add", {x, b.full_like(x, 0)}); }, DType::F32, true));
-  EXPECT_TRUE(simplified([](Builder& b, Value x) { return b("add", {x, b.full_like(x, 0)}); }, DType::I32, true));
-  EXPECT_TRUE(simplified([](Builder& b, Value x) { return b("subtract", {x, b.full_like(x, 0)}); }, DType::F32, true));
-  EXPECT_TRUE(simplified([](Builder& b, Value x) { return b("divide", {x, b.full_like(x, 1)}); }, DType::F32, true));
+  auto twice = [](const char* op) { return [op](Builder& b, Value x) { return b(op, {b(op, {x})}); }; };
+  EXPECT_TRUE(simplified([](Builder& b, Value x) { return b("multiply", {x, b.full_like(x, 1)}); },
+                         DType::F32, true));
+  EXPECT_TRUE(
+      simplified([](Builder& b, Value x) { return b("add", {x, b.full_like(x, -0.0)}); }, DType::F32, true));
+  EXPECT_FALSE(
+      simplified([](Builder& b, Value x) { return b("add", {x, b.full_like(x, 0)}); }, DType::F32, true));
+  EXPECT_TRUE(
+      simplified([](Builder& b, Value x) { return b("add", {x, b.full_like(x, 0)}); }, DType::I32, true));
+  EXPECT_TRUE(simplified([](Builder& b, Value x) { return b("subtract", {x, b.full_like(x, 0)}); },
+                         DType::F32, true));
+  EXPECT_TRUE(
+      simplified([](Builder& b, Value x) { return b("divide", {x, b.full_like(x, 1)}); }, DType::F32, true));
   EXPECT_TRUE(simplified(twice("negate"), DType::F32, true));
   EXPECT_TRUE(simplified(twice("not"), DType::I32, true));
   EXPECT_TRUE(simplified(twice("abs"), DType::F32, false));
@@ -473,12 +499,14 @@ TEST(ElementwiseSimplify, FiresWhereItShould) {
   EXPECT_TRUE(simplified([](Builder& b, Value x) { return b("positive", {x}); }, DType::F32, true));
 }
 
-// --- derivatives ---------------------------------------------------------------------------------------------------------------
+// --- derivatives
+// ---------------------------------------------------------------------------------------------------------------
 // The tangent of each op with a jvp rule, in float64, against a central difference away from the edges.
 TEST(ElementwiseJvp, AgreesWithDifferences) {
   int checked = 0;
   for (const Op* op : family_ops()) {
-    if (!op->has(Trait::Elementwise) || !op->rules.jvp || op->has(Trait::Composite) || op->decl.operands.size() > 2)
+    if (!op->has(Trait::Elementwise) || !op->rules.jvp || op->has(Trait::Composite) ||
+        op->decl.operands.size() > 2)
       continue;
     if (op->decl.name == "stop_gradient" || !op->decl.attrs.empty()) continue;
     if (!contains(op->decl.dtypes, DType::F64)) continue;
