@@ -9,6 +9,7 @@
 
 #include "ops/attrs.h"
 #include "ops/builder.h"
+#include "runtime/thread_pool.h"
 #include "tensor/capture.h"
 #include "tensor/strided.h"
 
@@ -160,8 +161,7 @@ void build_elementwise(Entry& entry, const ops::Op& op, std::span<const Tensor> 
   for (Value value : node->results()) entry.results.push_back(value->type().dtype);
   graph.body().set_results({node->results().begin(), node->results().end()});
   entry.program = make_program(op, graph);
-  bool plain = axes.axes == 1 && axes.broadcast[0] == 0 && entry.results.size() == 1;
-  if (entry.program && plain) entry.direct = entry.program->direct();
+  if (entry.program && axes.axes == 1 && entry.results.size() == 1) entry.direct = entry.program->direct();
 }
 
 // Operands as the reference rules want them: all of the result's shape.
@@ -195,6 +195,22 @@ std::shared_ptr<Entry> elementwise_entry(const ops::Op& op, std::span<const Tens
   std::shared_ptr<Entry> entry = cache().get(key.key());
   std::call_once(entry->once, [&] { build_elementwise(*entry, op, operands, attrs, axes); });
   return entry;
+}
+
+// The kernel itself, on this thread; `buffers` has room for the result behind the inputs.
+Tensor run_direct(const Entry& entry, void** buffers, size_t inputs, const Shape& shape) {
+  Tensor out = Tensor::empty(entry.results[0], shape);
+  buffers[inputs] = out.data();
+  int64_t n = shape.elements();
+  int64_t error[2] = {0, 0};
+  rt::KernelArgs args;
+  args.buffers = buffers;
+  args.dims = &n;
+  args.error = error;
+  rt::FloatControl float_control;
+  entry.direct.kernel(&args, 0, (n + entry.direct.elements_per_block - 1) / entry.direct.elements_per_block);
+  counters().runs.fetch_add(1, std::memory_order_relaxed);
+  return out;
 }
 
 // --- any op ----------------------------------------------------------------------------------------------------------
@@ -355,6 +371,13 @@ std::vector<Tensor> run_elementwise(const ops::Op& op, std::span<const Tensor> o
     for (DType dtype : entry->results) out.push_back(Tensor::empty(dtype, shape));
     return out;
   }
+  constexpr size_t kMaxDirect = 4;
+  if (shape.elements() < entry->direct.parallel_above && operands.size() <= kMaxDirect) {
+    void* buffers[kMaxDirect + 1];
+    for (size_t i = 0; i < operands.size(); ++i) buffers[i] = operands[i].data();
+    out.push_back(run_direct(*entry, buffers, operands.size(), shape));
+    return out;
+  }
   std::vector<Tensor> inputs;
   inputs.reserve(operands.size());
   if (!entry->program) {
@@ -419,19 +442,9 @@ Tensor BinarySite::operator()(const Tensor& a, const Tensor& b) {
   std::atomic<const Entry*>& slot = entries_[static_cast<size_t>(a.dtype())];
   const Entry* entry = slot.load(std::memory_order_acquire);
   if (entry) {
-    int64_t n = a.elements();
-    const Program::Direct& direct = entry->direct;
-    if (n > 0 && n < direct.parallel_above) {
-      Tensor out = Tensor::empty(entry->results[0], a.shape());
-      void* buffers[] = {a.data(), b.data(), out.data()};
-      int64_t error[2] = {0, 0};
-      rt::KernelArgs args;
-      args.buffers = buffers;
-      args.dims = &n;
-      args.error = error;
-      direct.kernel(&args, 0, (n + direct.elements_per_block - 1) / direct.elements_per_block);
-      counters().runs.fetch_add(1, std::memory_order_relaxed);
-      return out;
+    if (int64_t n = a.elements(); n > 0 && n < entry->direct.parallel_above) {
+      void* buffers[] = {a.data(), b.data(), nullptr};
+      return run_direct(*entry, buffers, 2, a.shape());
     }
   } else {
     Tensor operands[] = {a, b};

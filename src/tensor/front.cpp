@@ -3,8 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <mutex>
-#include <unordered_map>
+#include <memory>
 
 #include "ops/attrs.h"
 #include "ops/builder.h"
@@ -148,7 +147,7 @@ std::vector<Tensor> elementwise(const ops::Op& op, std::vector<Tensor> operands,
     record |= operand.is_symbolic();
     record |= capture && capture->lift_constants && !operand.is_symbolic() && !capture->made_here(operand);
   }
-  attrs = ops::complete_attrs(op, std::move(attrs));
+  if (!op.decl.attrs.empty() || !attrs.empty()) attrs = ops::complete_attrs(op, std::move(attrs));
   if (!record) {
     std::vector<Tensor> out =
         eager::run_elementwise(op, operands, attrs, eager::broadcast_shapes(op, operands));
@@ -257,12 +256,12 @@ DType result_type(std::span<const Operand> operands, std::string_view op) {
 }
 
 const OperandKinds& operand_kinds(const ops::Op& op) {
-  static std::mutex mutex;
-  static auto* known = new std::unordered_map<uint32_t, OperandKinds>;
-  std::lock_guard lock(mutex);
-  auto [place, fresh] = known->try_emplace(op.id.index());
-  if (fresh) place->second = read_kinds(op);
-  return place->second;
+  // Each thread keeps what it met; declarations never change.
+  static thread_local std::vector<std::unique_ptr<const OperandKinds>> known;
+  size_t i = op.id.index();
+  if (i >= known.size()) known.resize(i + 1);
+  if (!known[i]) known[i] = std::make_unique<const OperandKinds>(read_kinds(op));
+  return *known[i];
 }
 
 int64_t normalise_axis(int64_t axis, int rank, std::string_view op) {
