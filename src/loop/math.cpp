@@ -54,18 +54,17 @@ Expr exp_tail(Expr r) {  // e^r - 1
   return fma(r * r, p, r);
 }
 
-// Where |x| < 87: one scale, no edges.
-Expr exp_bounded(Expr x) {
-  Rounded n = to_nearest(x * 1.4426950408889634);
-  Expr r = fma(n.value, number(x, 2.12194440e-4), fma(n.value, number(x, -0.693359375), x));
-  return (exp_tail(r) + 1.0) * power_of_two(n.word);
-}
-
 }  // namespace
 
 Expr exp32(Expr x) {
   Reduced a = reduce(clamp(x, -104.0, 89.0));
   return scale(exp_tail(a.r) + 1.0, a.n);
+}
+
+Expr exp32_bounded(Expr x) {
+  Rounded n = to_nearest(x * 1.4426950408889634);
+  Expr r = fma(n.value, number(x, 2.12194440e-4), fma(n.value, number(x, -0.693359375), x));
+  return (exp_tail(r) + 1.0) * power_of_two(n.word);
 }
 
 Expr exp_of(Expr high, Expr low) {
@@ -77,25 +76,21 @@ Expr exp_of(Expr high, Expr low) {
 Expr exp(Expr x) { return single(x) ? exp32(x) : exp_of(x, {}); }
 
 Expr exp2(Expr x) {
-  return by_f64(x, [](Expr v) {
-    v = clamp(v, -1080.0, 1030.0);
-    Expr n = to_nearest(v).value;
-    Expr f = v - n;
-    return scale(exp_tail(f * 0.69314718055994529) + 1.0, n);
-  });
+  x = single(x) ? clamp(x, -151.0, 129.0) : clamp(x, -1080.0, 1030.0);
+  Expr n = to_nearest(x).value;
+  return scale(exp_tail((x - n) * 0.69314718055994529) + 1.0, n);
 }
 
-static Expr expm1_64(Expr x) {
-  Reduced a = reduce(clamp(x, -50.0, 710.0));
+Expr expm1(Expr x) {
+  Reduced a = reduce(single(x) ? clamp(x, -20.0, 89.0) : clamp(x, -50.0, 710.0));
   // 2^n e^r - 1 = 2^n (e^r - 1) + (2^n - 1); for the largest n in two steps.
-  Expr top = a.n > 1000.0;
+  Expr top = a.n > (single(x) ? 100.0 : 1000.0);
   Expr n = select(top, a.n - 64.0, a.n);
   Expr two_n = power_of_two(to_nearest(n).word);
-  Expr y = two_n * exp_tail(a.r) + (two_n - select(top, number(x, 0x1p-64), number(x, 1)));
+  Expr y = fma(two_n, exp_tail(a.r), two_n - select(top, number(x, 0x1p-64), number(x, 1)));
   y = y * select(top, number(x, 0x1p64), number(x, 1));
-  return select(abs(x) < 0x1p-54, x, y);
+  return select(abs(x) < (single(x) ? 0x1p-25 : 0x1p-54), x, y);
 }
-Expr expm1(Expr x) { return by_f64(x, expm1_64); }
 
 namespace {
 
@@ -122,13 +117,30 @@ Expr log_edges(Expr x, Expr y) {
   return select((x > 0.0) & (x < kInfinity), y, edge);
 }
 
-Expr log32(Expr x) {
+// log(x) of F32 as k log(2) + f + rest.
+struct LogParts32 {
+  Expr k, f, rest;
+};
+LogParts32 log_parts32(Expr x) {
   Split a = split(x);
   Expr z = a.f * a.f;
   Expr p = polynomial(a.f, kLogF32) * a.f * z;
-  p = fma(a.k, number(x, -2.12194440e-4), p);
-  p = fma(number(x, -0.5), z, p);
-  return log_edges(x, fma(a.k, number(x, 0.693359375), a.f + p));
+  return {a.k, a.f, fma(number(x, -0.5), z, p)};
+}
+Expr log32(Expr x, Expr correction) {
+  LogParts32 p = log_parts32(x);
+  Expr low = fma(p.k, number(x, -2.12194440e-4), p.rest);
+  if (correction) low = low + correction;
+  return log_edges(x, fma(p.k, number(x, 0.693359375), p.f + low));
+}
+
+// In another base: `scale` = 1 / log(base), and its log of 2 with a short first part.
+Expr log32_in(Expr x, double scale, double k_high, double k_low) {
+  LogParts32 p = log_parts32(x);
+  double scale_high = static_cast<float>(scale);
+  Expr low = fma(p.rest, number(x, scale), p.f * (scale - scale_high));
+  low = fma(p.k, number(x, k_low), low);
+  return log_edges(x, fma(p.k, number(x, k_high), fma(p.f, number(x, scale_high), low)));
 }
 
 // log(1 + f) as f - (half - rest), half = f^2/2.
@@ -188,28 +200,26 @@ Pair log_pair(Expr x) {
   return fast_two_sum(all.high, all.low + (sum_low + a.k * kLn2Low));
 }
 
-Expr log(Expr x) { return single(x) ? log32(x) : log_of(x, {}); }
+Expr log(Expr x) { return single(x) ? log32(x, {}) : log_of(x, {}); }
 
 Expr log2(Expr x) {
-  return by_f64(x, [](Expr v) {
-    return log_in(v, {1.44269504072144627571e+00, 1.67517131648865118353e-10, 1.0, 0.0});
-  });
+  if (single(x)) return log32_in(x, 1.4426950408889634, 1.0, 0.0);
+  return log_in(x, {1.44269504072144627571e+00, 1.67517131648865118353e-10, 1.0, 0.0});
 }
 Expr log10(Expr x) {
-  return by_f64(x, [](Expr v) {
-    return log_in(v, {4.34294481878168880939e-01, 2.50829467116452752298e-11, 3.01029995663611771306e-01,
-                      3.69423907715893078616e-13});
-  });
+  if (single(x)) return log32_in(x, 0.43429448190325182, 0.30078125, 0.00024874566398119520);
+  return log_in(x, {4.34294481878168880939e-01, 2.50829467116452752298e-11, 3.01029995663611771306e-01,
+                    3.69423907715893078616e-13});
 }
 
-static Expr log1p_64(Expr x) {
+Expr log1p(Expr x) {
   // log(u) for the rounded u = 1 + x, and the first order of what the rounding lost.
   Pair u = two_sum(number(x, 1), x);
-  Expr correction = select(abs(x) < 0x1p60, u.low / u.high, number(x, 0));
-  correction = select(u.high > 0.0, correction, number(x, 0));
-  return select(abs(x) < 0x1p-54, x, log_of(u.high, correction));
+  Expr ordinary = (u.high > 0.0) & (x < (single(x) ? 0x1p30 : 0x1p60));
+  Expr correction = select(ordinary, u.low, number(x, 0)) / u.high;
+  Expr y = single(x) ? log32(u.high, correction) : log_of(u.high, correction);
+  return select(abs(x) < (single(x) ? 0x1p-25 : 0x1p-54), x, y);
 }
-Expr log1p(Expr x) { return by_f64(x, log1p_64); }
 
 Expr tanh(Expr x) {
   Expr a = abs(x);
@@ -217,10 +227,10 @@ Expr tanh(Expr x) {
     Expr z = x * x;
     Expr small = fma(a * z, polynomial(z, kTanhF32), a);
     Expr bounded = select(a > 20.0, number(x, 20), a);
-    Expr large = 1.0 - 2.0 / (exp_bounded(bounded + bounded) + 1.0);
+    Expr large = 1.0 - 2.0 / (exp32_bounded(bounded + bounded) + 1.0);
     return select(is_nan(x), x, with_sign_of(select(a < 0.6, small, large), x));
   }
-  Expr e = expm1_64(select(a > 22.0, number(x, 22), a) * 2.0);
+  Expr e = expm1(select(a > 22.0, number(x, 22), a) * 2.0);
   return select(is_nan(x), x, with_sign_of(e / (e + 2.0), x));
 }
 
@@ -233,7 +243,7 @@ Expr logistic(Expr x) {
 Expr sinh(Expr x) {
   return by_f64(x, [](Expr v) {
     Expr a = abs(v);
-    Expr e = expm1_64(select(a > 709.0, number(v, 709), a));
+    Expr e = expm1(select(a > 709.0, number(v, 709), a));
     Expr w = exp_of(a * 0.5, {});
     Expr y = select(a > 700.0, w * 0.5 * w, (e + e / (e + 1.0)) * 0.5);
     return select(is_nan(v), v, with_sign_of(y, v));
@@ -254,7 +264,7 @@ Expr asinh(Expr x) {
     Expr big = a > 0x1p28;
     Expr b = select(big, number(v, 1), a);
     Expr z = b * b;
-    Expr small = log1p_64(b + z / (sqrt(z + 1.0) + 1.0));
+    Expr small = log1p(b + z / (sqrt(z + 1.0) + 1.0));
     Expr large = log_of(select(big, a, number(v, 2)), number(v, 0)) + 0.69314718055994529;
     return select(is_nan(v), v, with_sign_of(select(big, large, small), v));
   });
@@ -264,7 +274,7 @@ Expr acosh(Expr x) {
   return by_f64(x, [](Expr v) {
     Expr big = v > 0x1p28;
     Expr t = select(big, number(v, 1), v) - 1.0;
-    Expr small = log1p_64(t + sqrt(t * 2.0 + t * t));
+    Expr small = log1p(t + sqrt(t * 2.0 + t * t));
     Expr large = log_of(v, {}) + 0.69314718055994529;
     return select(v < 1.0, not_a_number(v), select(big, large, small));
   });
@@ -274,7 +284,7 @@ Expr atanh(Expr x) {
   return by_f64(x, [](Expr v) {
     Expr a = abs(v);
     Expr t = a + a;
-    Expr y = log1p_64(select(a < 0.5, t + t * a / (1.0 - a), t / (1.0 - a))) * 0.5;
+    Expr y = log1p(select(a < 0.5, t + t * a / (1.0 - a), t / (1.0 - a))) * 0.5;
     y = select(a == 1.0, number(v, kInfinity), y);
     return select(a <= 1.0, with_sign_of(y, v), not_a_number(v));
   });

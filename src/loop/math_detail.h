@@ -64,9 +64,9 @@ Expr exp_of(Expr high, Expr low);       // e^(high + low) of F64; low may be emp
 Pair log_pair(Expr x);                  // log of a positive, finite F64, with about 20 digits
 Expr log_of(Expr x, Expr correction);   // log(x) + correction (may be empty) of F64, edges as log's
 
-// The F64 forms that F32 functions stand on.
+Expr exp32(Expr x);                     // of F32
+Expr exp32_bounded(Expr x);             // where |x| < 87: one scale, no edges
 Expr sin64(Expr x);
 Expr cos64(Expr x);
-Expr exp32(Expr x);
 
 }  // namespace ig::loop::math

@@ -13,8 +13,8 @@ Expr by_f64(Expr x, Expr (*f)(Expr)) {
 Expr erf32(Expr x) {
   Expr a = abs(x), z = x * x;
   Expr small = fma(x, polynomial(z, kErfF32), x);
-  Expr bounded = select(a > 4.0, number(x, 4), a);
-  Expr large = 1.0 - exp32(bounded * -polynomial(bounded, kErfLargeF32));
+  Expr bounded = select(a > 4.0, number(x, 4), a);  // where it is 1 to the last place
+  Expr large = 1.0 - exp32_bounded(bounded * -polynomial(bounded, kErfLargeF32));
   return select(a < 0.93, small, select(is_nan(x), x, with_sign_of(large, x)));
 }
 

@@ -145,9 +145,9 @@ Expr circular32(Expr x, bool cosine) {
   value = flip(value, cosine ? quadrant + bits(quadrant, 1) : quadrant);
   // A reduced float32 beyond 8000 would lose digits; those few go through float64.
   Expr far = (abs(x) > 8000.0) & (abs(x) < kInfinity);
-  Expr wide = convert(x, DType::F64);
+  Reduced huge = reduce_huge(convert(x, DType::F64));
   Expr near_zero = abs(x) < 0x1p-12;
-  Expr rare = convert(cosine ? cos64(wide) : sin64(wide), DType::F32);
+  Expr rare = convert(cosine ? cos_of(huge) : sin_of(huge), DType::F32);
   value = select_rare(far, rare, value);
   return cosine ? value : select(near_zero, x, value);
 }
