@@ -1,5 +1,6 @@
-// Vector maths, part one: exponentials, logarithms and what is made of them. The hot float32 functions (exp, log,
-// tanh, logistic) are float32 arithmetic throughout; the others widen to float64 and round once at the end.
+// Vector maths, part one: exponentials, logarithms and what is made of them. The hot float32 functions (exp,
+// log, tanh, logistic) are float32 arithmetic throughout; the others widen to float64 and round once at the
+// end.
 #include "loop/math_detail.h"
 
 namespace ig::loop::math {
@@ -7,7 +8,8 @@ namespace {
 
 using namespace coefficients;
 
-// The round number nearest to x, as a float and in the low bits of a word: adding 1.5 * 2^52 (2^23) rounds x there.
+// The round number nearest to x, as a float and in the low bits of a word: adding 1.5 * 2^52 (2^23) rounds x
+// there.
 struct Rounded {
   Expr value, word;
 };
@@ -105,8 +107,11 @@ Split split(Expr x) {
   // Counted from sqrt(1/2), the exponent field is k plus a bias that keeps it positive.
   int mantissa = is_single ? 23 : 52;
   uint64_t root = is_single ? 0x3f3504f3u : 0x3fe6a09e667f3bcdu, bias = is_single ? 160 : 1100;
-  Expr field = shift_right_logical(word - bits(word, root) + bits(word, bias << mantissa), bits(word, static_cast<uint64_t>(mantissa)));
-  Expr f = from_bits(word - shift_left(field - bits(word, bias), bits(word, static_cast<uint64_t>(mantissa)))) - 1.0;
+  Expr field = shift_right_logical(word - bits(word, root) + bits(word, bias << mantissa),
+                                   bits(word, static_cast<uint64_t>(mantissa)));
+  Expr f =
+      from_bits(word - shift_left(field - bits(word, bias), bits(word, static_cast<uint64_t>(mantissa)))) -
+      1.0;
   Expr k = is_single ? convert(field, DType::F32) - 160.0
                      : from_bits(field | bits(word, 0x4330000000000000u)) - (0x1p52 + 1100);
   return {select(tiny, k - (is_single ? 24.0 : 54.0), k), f};
@@ -155,7 +160,8 @@ LogParts log_parts(Expr x) {
   return {a.k, a.f, half, s * (half + z * polynomial(z, kLog))};
 }
 
-// log(x) in another base, of which `scale_high + scale_low` = 1 / log(base) and `k_high + k_low` = its log of 2.
+// log(x) in another base, of which `scale_high + scale_low` = 1 / log(base) and `k_high + k_low` = its log
+// of 2.
 struct Base {
   double scale_high, scale_low, k_high, k_low;
 };
@@ -181,7 +187,8 @@ Expr log_of(Expr x, Expr correction) {
 
 Pair log_pair(Expr x) {
   Split a = split(x);
-  // s = f / (2 + f) and its square as pairs; 2 s + 2/3 s^3 exactly enough, the rest of the series in one number.
+  // s = f / (2 + f) and its square as pairs; 2 s + 2/3 s^3 exactly enough, the rest of the series in one
+  // number.
   Pair divisor = fast_two_sum(number(x, 2), a.f);
   Expr s = a.f / divisor.high;
   Pair back = two_product(s, divisor.high);

@@ -1,5 +1,6 @@
-// Vector maths, part two: trigonometric functions and their inverses. Arguments up to about a million are reduced by
-// pi/2 in three parts; the few beyond go lane by lane through the digits of 2/pi (Payne and Hanek), exact for all.
+// Vector maths, part two: trigonometric functions and their inverses. Arguments up to about a million are
+// reduced by pi/2 in three parts; the few beyond go lane by lane through the digits of 2/pi (Payne and
+// Hanek), exact for all.
 #include "loop/math_detail.h"
 
 namespace ig::loop::math {
@@ -36,17 +37,19 @@ Pair wide_product(Expr a, Expr b) {
   Expr al = a & low, ah = shift_right_logical(a, shift), bl = b & low, bh = shift_right_logical(b, shift);
   Expr ll = al * bl, lh = al * bh, hl = ah * bl, hh = ah * bh;
   Expr middle = shift_right_logical(ll, shift) + (lh & low) + (hl & low);
-  Expr high = hh + shift_right_logical(lh, shift) + shift_right_logical(hl, shift) + shift_right_logical(middle, shift);
+  Expr high = hh + shift_right_logical(lh, shift) + shift_right_logical(hl, shift) +
+              shift_right_logical(middle, shift);
   return {high, a * b};
 }
 
-// Payne and Hanek: |x| = m 2^e, and of m 2^e 2/pi only the digits below the weight of 4 matter; 192 of them leave at
-// least 60 good ones behind any run of zeros that a float64 can meet.
+// Payne and Hanek: |x| = m 2^e, and of m 2^e 2/pi only the digits below the weight of 4 matter; 192 of them
+// leave at least 60 good ones behind any run of zeros that a float64 can meet.
 Reduced reduce_huge(Expr x) {
   Expr word = bitcast(abs(x), DType::U64);
   auto c = [&](uint64_t v) { return bits(word, v); };
   Expr m = (word & c(0xfffffffffffffu)) | c(uint64_t{1} << 52);
-  Expr position = shift_right_logical(word, c(52)) - c(1075 - 62);  // e - 2, in a table with 64 zeros in front
+  Expr position =
+      shift_right_logical(word, c(52)) - c(1075 - 62);  // e - 2, in a table with 64 zeros in front
   Expr first = shift_right_logical(position, c(6)), within = position & c(63);
   std::vector<Expr> words;
   for (unsigned long long v : kTwoOverPi) words.push_back(c(v));
@@ -125,7 +128,8 @@ Expr by_reduction(Expr x, Expr (*f)(const Reduced&)) {
   return select_rare(far, f(reduce_huge(x)), common);
 }
 
-// Float32: four parts of pi/2, the first three of at most 11 bits, so that their products with n < 2^13 are exact.
+// Float32: four parts of pi/2, the first three of at most 11 bits, so that their products with n < 2^13 are
+// exact.
 Expr circular32(Expr x, bool cosine) {
   Expr shifted = x * kTwoOverPiValue + 0x1.8p23;
   Expr n = shifted - 0x1.8p23;
