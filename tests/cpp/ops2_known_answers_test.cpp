@@ -1,5 +1,6 @@
-// Known answers, worked out by hand or taken from a publication, for the references that no other library checks: pad,
-// scatter, select_and_scatter, sort's NaN, threefry, control flow; and the algebra that `simplify` states.
+// Known answers, worked out by hand or taken from a publication, for the references that no other library
+// checks: pad, scatter, select_and_scatter, sort's NaN, threefry, control flow; and the algebra that
+// `simplify` states.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -45,8 +46,10 @@ TEST(Ops2Known, PadWithInnerAndNegativePadding) {
 }
 
 TEST(Ops2Known, ScatterAddsInOrderAndLeavesOutWhatIsOutside) {
-  Pairs attrs{kUpdateWindowDims % Ints{}, kInsertedDims % Ints{0}, kScatterMap % Ints{0}, kIndexVectorDim % int64_t{1}};
-  std::vector<Literal> operands{floats({3}, {1, 2, 3}), longs({4}, {1, -1, 3, 1}), floats({4}, {10, 20, 30, 40})};
+  Pairs attrs{kUpdateWindowDims % Ints{}, kInsertedDims % Ints{0}, kScatterMap % Ints{0},
+              kIndexVectorDim % int64_t{1}};
+  std::vector<Literal> operands{floats({3}, {1, 2, 3}), longs({4}, {1, -1, 3, 1}),
+                                floats({4}, {10, 20, 30, 40})};
   EXPECT_EQ(values("scatter", operands, attrs), (std::vector<double>{1, 40, 3}));
   attrs.push_back(kUpdate % std::string("add"));
   EXPECT_EQ(values("scatter", operands, attrs), (std::vector<double>{1, 52, 3}));
@@ -63,15 +66,15 @@ TEST(Ops2Known, SortPutsNanLastAndKeepsEqualOnesInOrder) {
   for (bool descending : {false, true}) {
     std::vector<Literal> sorted = run("sort", {floats({5}, {2, nan, 1, 2, 1}), longs({5}, {0, 1, 2, 3, 4})},
                                       {kAxis % int64_t{0}, kDescending % descending});
-    EXPECT_EQ(values_of(sorted[1]), descending ? (std::vector<double>{0, 3, 2, 4, 1})
-                                               : (std::vector<double>{2, 4, 0, 3, 1}));
+    EXPECT_EQ(values_of(sorted[1]),
+              descending ? (std::vector<double>{0, 3, 2, 4, 1}) : (std::vector<double>{2, 4, 0, 3, 1}));
   }
   std::vector<Literal> top = run("top_k", {floats({4}, {1, nan, 3, 3})}, {kK % int64_t{3}});
   EXPECT_EQ(values_of(top[1]), (std::vector<double>{1, 2, 3}));
 }
 
-// Random123's known-answer file, kat_vectors: threefry2x32 with 20 rounds of the zero key and the zero counter, which
-// is what random_split's first key is made of.
+// Random123's known-answer file, kat_vectors: threefry2x32 with 20 rounds of the zero key and the zero
+// counter, which is what random_split's first key is made of.
 TEST(Ops2Known, ThreefryOfZeros) {
   Literal key = run("random_key", {longs({}, {0})})[0];
   Literal keys = run("random_split", {key}, {kCount % int64_t{1}})[0];
@@ -86,11 +89,13 @@ TEST(Ops2Known, AttentionOfNoKeyIsZero) {
   EXPECT_EQ(values("scaled_dot_product_attention", {q, k, v, mask}), (std::vector<double>{3, 0}));
 }
 
-// --- control flow ------------------------------------------------------------------------------------------------------
+// --- control flow
+// ------------------------------------------------------------------------------------------------------
 const Type kNumber = Type::tensor(DType::F32, {});
 
-std::unique_ptr<Graph> region(std::vector<Type> arguments,
-                              const std::function<std::vector<Value>(Builder&, std::span<const Value>)>& body) {
+std::unique_ptr<Graph> region(
+    std::vector<Type> arguments,
+    const std::function<std::vector<Value>(Builder&, std::span<const Value>)>& body) {
   auto graph = std::make_unique<Graph>("region");
   std::vector<Value> values;
   for (Type& type : arguments) values.push_back(graph->body().add_arg(std::move(type)));
@@ -115,13 +120,15 @@ TEST(Ops2Control, ScanCarriesAndStacks) {
       Value sum = b("add", {v[0], v[1]});
       return std::vector<Value>{sum, sum};
     });
-    Node* scan = build.node(get("scan"), {start, xs}, make_attrs({{"reverse", reverse}}), {0, 1, 1}, regions(std::move(body)));
+    Node* scan = build.node(get("scan"), {start, xs}, make_attrs({{"reverse", reverse}}), {0, 1, 1},
+                            regions(std::move(body)));
     graph.body().set_results({scan->result(0), scan->result(1)});
     verify(graph);
     std::vector<Literal> inputs{floats({}, {10}), floats({3}, {1, 2, 3})};
     std::vector<Literal> out = evaluate(graph, inputs);
     EXPECT_EQ(values_of(out[0]), (std::vector<double>{16}));
-    EXPECT_EQ(values_of(out[1]), reverse ? (std::vector<double>{16, 15, 13}) : (std::vector<double>{11, 13, 16}));
+    EXPECT_EQ(values_of(out[1]),
+              reverse ? (std::vector<double>{16, 15, 13}) : (std::vector<double>{11, 13, 16}));
   }
 }
 
@@ -135,7 +142,8 @@ TEST(Ops2Control, WhileRunsUntilItsConditionIsFalse) {
   auto body = region({kNumber, kNumber}, [](Builder& b, std::span<const Value> v) {
     return std::vector<Value>{b("add", {v[1], v[1]})};
   });
-  Node* loop = build.node(get("while"), {limit, start}, {}, {1, 1}, regions(std::move(condition), std::move(body)));
+  Node* loop =
+      build.node(get("while"), {limit, start}, {}, {1, 1}, regions(std::move(condition), std::move(body)));
   graph.body().set_results({loop->result()});
   verify(graph);
   std::vector<Literal> inputs{floats({}, {3}), floats({}, {20})};
@@ -147,20 +155,25 @@ TEST(Ops2Control, CondNamesBothTypesWhereTheyDiffer) {
   Value predicate = graph.body().add_arg(Type::tensor(DType::Bool, {})), x = graph.body().add_arg(kNumber);
   Builder build(graph.body());
   auto same = [](Builder&, std::span<const Value> v) { return std::vector<Value>{v[0]}; };
-  auto other = [](Builder& b, std::span<const Value> v) { return std::vector<Value>{b.convert(v[0], DType::F64)}; };
+  auto other = [](Builder& b, std::span<const Value> v) {
+    return std::vector<Value>{b.convert(v[0], DType::F64)};
+  };
   try {
-    build.node(get("cond"), {predicate, x}, {}, {}, regions(region({kNumber}, same), region({kNumber}, other)));
+    build.node(get("cond"), {predicate, x}, {}, {},
+               regions(region({kNumber}, same), region({kNumber}, other)));
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.summary(), "cond: value 0 of the else branch is f64[], but of the then branch f32[]");
   }
-  Node* cond = build.node(get("cond"), {predicate, x}, {}, {}, regions(region({kNumber}, same), region({kNumber}, same)));
+  Node* cond = build.node(get("cond"), {predicate, x}, {}, {},
+                          regions(region({kNumber}, same), region({kNumber}, same)));
   graph.body().set_results({cond->result()});
   std::vector<Literal> inputs{Literal::from<uint8_t>(DType::Bool, {}, {1}), floats({}, {4})};
   EXPECT_EQ(values_of(evaluate(graph, inputs)[0]), (std::vector<double>{4}));
 }
 
-// --- algebra -----------------------------------------------------------------------------------------------------------
+// --- algebra
+// -----------------------------------------------------------------------------------------------------------
 Value simplified(Builder& build, Value value) {
   SimplifyContext context{build, value->node(), build.graph().dims};
   return op_of(value->node()).rules.simplify.get()(context);
@@ -174,8 +187,10 @@ TEST(Ops2Algebra, ViewsOfViewsJoin) {
   EXPECT_EQ(simplified(b, b.transpose(there, {1, 0})), x);
   Value flat = b.reshape(x, {Dim::symbol("b") * 6});
   EXPECT_EQ(simplified(b, b.reshape(flat, x->type().dims)), x);
-  Value rows = b("slice", {x}, {kStart % Dims{0, 1}, kLimit % Dims{Dim::symbol("b"), 6}, kSliceStrides % Ints{1, 1}});
-  Value inner = b("slice", {rows}, {kStart % Dims{0, 1}, kLimit % Dims{Dim::symbol("b"), 5}, kSliceStrides % Ints{1, 2}});
+  Value rows =
+      b("slice", {x}, {kStart % Dims{0, 1}, kLimit % Dims{Dim::symbol("b"), 6}, kSliceStrides % Ints{1, 1}});
+  Value inner = b("slice", {rows},
+                  {kStart % Dims{0, 1}, kLimit % Dims{Dim::symbol("b"), 5}, kSliceStrides % Ints{1, 2}});
   Value joined = simplified(b, inner);
   EXPECT_EQ(str(joined->node()->attrs().get(kStart)), "[0, 2]");
   EXPECT_EQ(joined->type(), inner->type());

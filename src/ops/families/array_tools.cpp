@@ -174,7 +174,7 @@ loop::Expr guarded(PointContext& c, size_t operand, loop::Expr condition, loop::
   if (surely_empty(type)) return otherwise;
   if (surely_nonempty(c.node, type)) return select(condition, read(), otherwise);
   return c.fold(has_elements(c, operand), otherwise,
-                       [&](loop::Expr, loop::Expr old) { return select(condition, read(), old); });
+                [&](loop::Expr, loop::Expr old) { return select(condition, read(), old); });
 }
 
 loop::Expr lowest(loop::Builder& build, DType dtype) {
@@ -201,16 +201,22 @@ void require_axes(const InferContext& c, const Ints& axes, int rank, std::string
 }
 
 void require_count(const InferContext& c, size_t have, size_t want, std::string_view what) {
-  if (have != want) c.fail(ErrorKind::Value, fmt::format("{} has {} entries, but {} are needed", what, have, want));
+  if (have != want)
+    c.fail(ErrorKind::Value, fmt::format("{} has {} entries, but {} are needed", what, have, want));
 }
 
 void require_operands(const InferContext& c, size_t least) {
-  if (c.size() < least) c.fail(ErrorKind::Value, fmt::format("takes at least {} operands, got {}", least, c.size()));
+  if (c.size() < least)
+    c.fail(ErrorKind::Value, fmt::format("takes at least {} operands, got {}", least, c.size()));
 }
 
-void require_index_dtype(const InferContext& c, size_t operand) { c.require_dtype(operand, DTypeSet::Integer); }
+void require_index_dtype(const InferContext& c, size_t operand) {
+  c.require_dtype(operand, DTypeSet::Integer);
+}
 
-bool contains_axis(const Ints& axes, int64_t axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); }
+bool contains_axis(const Ints& axes, int64_t axis) {
+  return std::find(axes.begin(), axes.end(), axis) != axes.end();
+}
 
 Ints iota(int64_t n, int64_t start) {
   Ints out;

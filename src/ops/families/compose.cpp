@@ -29,7 +29,8 @@ Value Compose::slice(Value x, int64_t axis, const Dim& start, const Dim& limit, 
 
 Value Compose::times_rows(Value x, Value w) {
   return b("dot_general", {x, w},
-           {{"lhs_contracting_dimensions", Ints{x->type().rank() - 1}}, {"rhs_contracting_dimensions", Ints{w->type().rank() - 1}}});
+           {{"lhs_contracting_dimensions", Ints{x->type().rank() - 1}},
+            {"rhs_contracting_dimensions", Ints{w->type().rank() - 1}}});
 }
 
 Op composite(OpDecl decl, BodyFn body, InferFn infer) {

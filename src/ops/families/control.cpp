@@ -1,5 +1,6 @@
-// Ops with regions: cond, switch, while, scan, call. The planner runs them (plan/control.cpp); regions are closed, so
-// all that they read are their arguments. Types of what branches and loops give must agree exactly.
+// Ops with regions: cond, switch, while, scan, call. The planner runs them (plan/control.cpp); regions are
+// closed, so all that they read are their arguments. Types of what branches and loops give must agree
+// exactly.
 #include "ops/families/array_tools.h"
 #include "ops/families/families.h"
 
@@ -8,20 +9,22 @@ namespace {
 
 using namespace tools;
 
-constexpr Attr<Dims> kLength{"length", "How often the body runs, as a list of one; needed where nothing is scanned.",
-                             "[]"};
+constexpr Attr<Dims> kLength{
+    "length", "How often the body runs, as a list of one; needed where nothing is scanned.", "[]"};
 constexpr Attr<bool> kReverse{"reverse", "Runs from the last slice to the first.", "false"};
 
 void require_regions(const InferContext& c, size_t count) {
   if (c.region_results.size() != count)
-    c.fail(ErrorKind::Value, fmt::format("has {} regions, but {} are needed", c.region_results.size(), count));
+    c.fail(ErrorKind::Value,
+           fmt::format("has {} regions, but {} are needed", c.region_results.size(), count));
 }
 
 // Both types named, and which of the values it is.
 void require_same(const InferContext& c, const std::vector<Type>& have, const std::vector<Type>& want,
                   std::string_view who, std::string_view other) {
   if (have.size() != want.size())
-    c.fail(ErrorKind::Type, fmt::format("{} gives {} values, but {} {}", who, have.size(), other, want.size()),
+    c.fail(ErrorKind::Type,
+           fmt::format("{} gives {} values, but {} {}", who, have.size(), other, want.size()),
            "both must give the same number of values", "return a value for each on both sides");
   for (size_t i = 0; i < have.size(); ++i)
     if (!(have[i] == want[i]))
@@ -55,8 +58,9 @@ void infer_switch(InferContext& c) {
   require_operands(c, 1);
   c.require_rank(0, 0);
   if (c.operand(0).dtype != DType::I32 && c.operand(0).dtype != DType::I64)
-    c.fail(ErrorKind::Type, fmt::format("the index is {}, but it must be int32 or int64",
-                                        info(c.operand(0).dtype).api_name), "", "convert it with astype");
+    c.fail(ErrorKind::Type,
+           fmt::format("the index is {}, but it must be int32 or int64", info(c.operand(0).dtype).api_name),
+           "", "convert it with astype");
   infer_branches(c);
 }
 
@@ -83,9 +87,9 @@ void infer_while(InferContext& c) {
   const auto& condition = c.region_results[0];
   if (condition.size() != 1 || !(condition[0] == Type::tensor(DType::Bool, {})))
     c.fail(ErrorKind::Type,
-           condition.size() == 1 ? fmt::format("the condition gives {}, but it must give bool[]", condition[0].str())
-                                 : fmt::format("the condition gives {} values, but it must give one bool[]",
-                                               condition.size()),
+           condition.size() == 1
+               ? fmt::format("the condition gives {}, but it must give bool[]", condition[0].str())
+               : fmt::format("the condition gives {} values, but it must give one bool[]", condition.size()),
            "the loop goes on while it is true", "reduce it with ig.any or ig.all");
   c.results = part(c.operands, c.segments[0], c.segments[1]);
   require_same(c, c.region_results[1], c.results, "the body", "what is carried");
@@ -106,7 +110,8 @@ void infer_scan(InferContext& c) {
   require_regions(c, 1);
   size_t consts = c.segments[0], carried = c.segments[1];
   const Dims& length = c.get(kLength);
-  if (length.size() > 1) c.fail(ErrorKind::Value, fmt::format("length has {} entries, but is one size", length.size()));
+  if (length.size() > 1)
+    c.fail(ErrorKind::Value, fmt::format("length has {} entries, but is one size", length.size()));
   if (length.empty() && c.segments[2] == 0)
     c.fail(ErrorKind::Value, "scans over nothing and has no length", "", "give length");
   for (size_t i = consts + carried; i < c.size(); ++i)
@@ -117,7 +122,8 @@ void infer_scan(InferContext& c) {
     c.require_equal(c.operand(i).dims[0], trips, "the first axes of what is scanned");
   const auto& body = c.region_results[0];
   if (body.size() < carried)
-    c.fail(ErrorKind::Type, fmt::format("the body gives {} values, but {} are carried", body.size(), carried));
+    c.fail(ErrorKind::Type,
+           fmt::format("the body gives {} values, but {} are carried", body.size(), carried));
   std::vector<Type> carry = part(c.operands, consts, carried);
   require_same(c, part(body, 0, carried), carry, "the body", "what is carried");
   c.results = carry;
@@ -182,8 +188,9 @@ void infer_call(InferContext& c) {
 
 std::vector<Literal> run_call(ControlReferenceContext& c) { return c.run(0, c.operands); }
 
-Op control_op(std::string name, std::string doc, std::vector<OperandSpec> operands, std::vector<std::string> segments,
-              std::vector<AttrSpec> attrs, InferFn infer, ControlReferenceFn run) {
+Op control_op(std::string name, std::string doc, std::vector<OperandSpec> operands,
+              std::vector<std::string> segments, std::vector<AttrSpec> attrs, InferFn infer,
+              ControlReferenceFn run) {
   return {.decl = {.name = name,
                    .doc = std::move(doc),
                    .operands = std::move(operands),
@@ -210,20 +217,28 @@ std::vector<Op> control_ops() {
   const OperandSpec consts{.name = "consts", .doc = "What the branches read.", .variadic = true};
   const OperandSpec all{.name = "operands", .doc = "The segments, one behind the other.", .variadic = true};
   std::vector<Op> ops;
-  ops.push_back(control_op("cond", "The results of the first region where the predicate is true, else of the second.",
+  ops.push_back(control_op("cond",
+                           "The results of the first region where the predicate is true, else of the second.",
                            {{"predicate", "A boolean scalar."}, consts}, {}, {}, infer_cond, run_cond));
-  ops.push_back(control_op("switch", "The results of the region that the index names.\nAn index out of range names the "
-                                     "last region. StableHLO's case.",
-                           {{"index", "An int32 or int64 scalar."}, consts}, {}, {}, infer_switch, run_switch));
-  ops.push_back(control_op("while", "What is carried, after the body (second region) has been applied for as long as "
-                                    "the condition (first region) is true.\nBoth take the consts, then what is carried.",
-                           {all}, {"consts", "carry"}, {}, infer_while, run_while));
-  ops.push_back(control_op("scan", "Runs the body once for each slice of the scanned arrays' first axis.\nIt takes the "
-                                   "consts, what is carried, and the slices; it gives what is carried on, then values "
-                                   "that are stacked along a new first axis. With `reverse` it starts at the last "
-                                   "slice, and stacks in the slices' order.",
-                           {all}, {"consts", "carry", "xs"}, {kLength, kReverse}, infer_scan, run_scan));
-  ops.push_back(control_op("call", "The results of its region on the operands: a function called by its name.", {all},
+  ops.push_back(control_op("switch",
+                           "The results of the region that the index names.\nAn index out of range names the "
+                           "last region. StableHLO's case.",
+                           {{"index", "An int32 or int64 scalar."}, consts}, {}, {}, infer_switch,
+                           run_switch));
+  ops.push_back(
+      control_op("while",
+                 "What is carried, after the body (second region) has been applied for as long as "
+                 "the condition (first region) is true.\nBoth take the consts, then what is carried.",
+                 {all}, {"consts", "carry"}, {}, infer_while, run_while));
+  ops.push_back(
+      control_op("scan",
+                 "Runs the body once for each slice of the scanned arrays' first axis.\nIt takes the "
+                 "consts, what is carried, and the slices; it gives what is carried on, then values "
+                 "that are stacked along a new first axis. With `reverse` it starts at the last "
+                 "slice, and stacks in the slices' order.",
+                 {all}, {"consts", "carry", "xs"}, {kLength, kReverse}, infer_scan, run_scan));
+  ops.push_back(control_op("call",
+                           "The results of its region on the operands: a function called by its name.", {all},
                            {}, {}, infer_call, run_call));
   return ops;
 }

@@ -1,5 +1,6 @@
-// The array API's ways to change a shape, as composites over the structural primitives: broadcast_to, reshape,
-// permute_dims, moveaxis, squeeze, expand_dims, flip, roll, stack, concat, unstack, tile, repeat, diff.
+// The array API's ways to change a shape, as composites over the structural primitives: broadcast_to,
+// reshape, permute_dims, moveaxis, squeeze, expand_dims, flip, roll, stack, concat, unstack, tile, repeat,
+// diff.
 #include <algorithm>
 
 #include "ops/families/compose.h"
@@ -26,7 +27,9 @@ constexpr Attr<int64_t> kOrder{"n", "How often the difference is taken.", "1"};
 
 int rank_of(Value v) { return v->type().rank(); }
 
-std::vector<Value> broadcast_to_body(BodyContext& c) { return {c.build.broadcast_to(c.operands[0], c.get(kShape))}; }
+std::vector<Value> broadcast_to_body(BodyContext& c) {
+  return {c.build.broadcast_to(c.operands[0], c.get(kShape))};
+}
 
 // One size may be -1: what is left over.
 std::vector<Value> reshape_body(BodyContext& c) {
@@ -62,7 +65,8 @@ std::vector<Value> reshape_body(BodyContext& c) {
 }
 
 std::vector<Value> permute_body(BodyContext& c) {
-  return {c.build.transpose(c.operands[0], checked_axes("permute_dims", c.get(kAxesOrder), rank_of(c.operands[0])))};
+  return {c.build.transpose(c.operands[0],
+                            checked_axes("permute_dims", c.get(kAxesOrder), rank_of(c.operands[0])))};
 }
 
 void infer_permute(InferContext& c) {
@@ -77,7 +81,8 @@ void infer_moveaxis(InferContext& c) {
 
 std::vector<Value> moveaxis_body(BodyContext& c) {
   int rank = rank_of(c.operands[0]);
-  Ints from = checked_axes("moveaxis", c.get(kSource), rank), to = checked_axes("moveaxis", c.get(kDestination), rank);
+  Ints from = checked_axes("moveaxis", c.get(kSource), rank),
+       to = checked_axes("moveaxis", c.get(kDestination), rank);
   Ints permutation(static_cast<size_t>(rank), -1);
   for (size_t i = 0; i < from.size(); ++i) permutation[static_cast<size_t>(to[i])] = from[i];
   int64_t next = 0;
@@ -184,7 +189,8 @@ std::vector<Value> unstack_body(BodyContext& c) {
   Dims shape = x->type().dims;
   shape.erase(shape.begin() + axis);
   std::vector<Value> out;
-  for (int64_t i = 0; i < n.constant(); ++i) out.push_back(c.build.reshape(m.slice(x, axis, i, i + 1), shape));
+  for (int64_t i = 0; i < n.constant(); ++i)
+    out.push_back(c.build.reshape(m.slice(x, axis, i, i + 1), shape));
   return out;
 }
 
@@ -252,65 +258,93 @@ std::vector<Op> numpy_composites() {
   auto add = [&](OpDecl decl, BodyFn body, InferFn infer = tools::infer_by_body) {
     ops.push_back(composite(std::move(decl), body, infer));
   };
-  add(shape_decl("broadcast_to", "The array repeated along its axes of size 1, and new axes in front, to `shape`.",
-                 {kShape}, "np.broadcast_to(x, shape)",
-                 {{"T[]", "{shape = [2, 3]}"}, {"T[3]", "{shape = [2, 3]}"}, {"T[2, 1]", "{shape = [2, 4]}"},
-                  {"T[1, 3]", "{shape = [2, 5, 3]}"}, {"T[1]", "{shape = [0]}"}}),
+  add(shape_decl("broadcast_to",
+                 "The array repeated along its axes of size 1, and new axes in front, to `shape`.", {kShape},
+                 "np.broadcast_to(x, shape)",
+                 {{"T[]", "{shape = [2, 3]}"},
+                  {"T[3]", "{shape = [2, 3]}"},
+                  {"T[2, 1]", "{shape = [2, 4]}"},
+                  {"T[1, 3]", "{shape = [2, 5, 3]}"},
+                  {"T[1]", "{shape = [0]}"}}),
       broadcast_to_body);
-  add(shape_decl("reshape", "The same elements in row-major order with other sizes; one size may be -1.", {kShape},
-                 "x.reshape(shape)",
-                 {{"T[6]", "{shape = [2, 3]}"}, {"T[2, 3]", "{shape = [-1]}"}, {"T[2, 3, 4]", "{shape = [4, -1, 2]}"},
-                  {"T[]", "{shape = [1]}"}, {"T[0, 3]", "{shape = [3, -1]}"}, {"T[1]", "{shape = []}"}},
-                 {{"T[6]", "{shape = [-1, -1]}", "ValueError: reshape: shape [-1, -1] has more than one -1"},
-                  {"T[6]", "{shape = [4]}", "ShapeError: reshape: [4] does not hold as many elements as [6]"}}),
+  add(shape_decl(
+          "reshape", "The same elements in row-major order with other sizes; one size may be -1.", {kShape},
+          "x.reshape(shape)",
+          {{"T[6]", "{shape = [2, 3]}"},
+           {"T[2, 3]", "{shape = [-1]}"},
+           {"T[2, 3, 4]", "{shape = [4, -1, 2]}"},
+           {"T[]", "{shape = [1]}"},
+           {"T[0, 3]", "{shape = [3, -1]}"},
+           {"T[1]", "{shape = []}"}},
+          {{"T[6]", "{shape = [-1, -1]}", "ValueError: reshape: shape [-1, -1] has more than one -1"},
+           {"T[6]", "{shape = [4]}", "ShapeError: reshape: [4] does not hold as many elements as [6]"}}),
       reshape_body);
-  add(shape_decl("permute_dims", "The array with its axes reordered.", {kAxesOrder}, "np.transpose(x, axes)",
-                 {{"T[2, 3]", "{axes = [1, 0]}"}, {"T[2, 3, 4]", "{axes = [2, 0, 1]}"}, {"T[]", "{axes = []}"},
-                  {"T[0, 2]", "{axes = [1, 0]}"}},
-                 {{"T[2, 3]", "{axes = [0]}", "ValueError: permute_dims: axes has 1 entries, but 2 are needed"}}),
+  add(shape_decl(
+          "permute_dims", "The array with its axes reordered.", {kAxesOrder}, "np.transpose(x, axes)",
+          {{"T[2, 3]", "{axes = [1, 0]}"},
+           {"T[2, 3, 4]", "{axes = [2, 0, 1]}"},
+           {"T[]", "{axes = []}"},
+           {"T[0, 2]", "{axes = [1, 0]}"}},
+          {{"T[2, 3]", "{axes = [0]}", "ValueError: permute_dims: axes has 1 entries, but 2 are needed"}}),
       permute_body, infer_permute);
-  add(shape_decl("moveaxis", "The array with some axes moved, the others in their order.", {kSource, kDestination},
-                 "np.moveaxis(x, source_axes, destination_axes)",
+  add(shape_decl("moveaxis", "The array with some axes moved, the others in their order.",
+                 {kSource, kDestination}, "np.moveaxis(x, source_axes, destination_axes)",
                  {{"T[2, 3, 4]", "{source_axes = [0], destination_axes = [2]}"},
                   {"T[2, 3, 4]", "{source_axes = [0, 1], destination_axes = [2, 0]}"},
                   {"T[5]", "{source_axes = [0], destination_axes = [0]}"}}),
       moveaxis_body, infer_moveaxis);
   add(shape_decl("squeeze", "The array without axes of size 1: those named, or all.", {kAxisList},
                  "np.squeeze(x, tuple(axis) if len(axis) else None)",
-                 {{"T[1, 3, 1]", "{axis = [0]}"}, {"T[1, 3, 1]", "{axis = [0, 2]}"}, {"T[1, 3, 1]", "{}"},
-                  {"T[1]", "{axis = [0]}"}, {"T[1, 0]", "{axis = [0]}"}},
+                 {{"T[1, 3, 1]", "{axis = [0]}"},
+                  {"T[1, 3, 1]", "{axis = [0, 2]}"},
+                  {"T[1, 3, 1]", "{}"},
+                  {"T[1]", "{axis = [0]}"},
+                  {"T[1, 0]", "{axis = [0]}"}},
                  {{"T[2, 1]", "{axis = [0]}", "ValueError: squeeze: axis 0 has size 2, not 1"}}),
       squeeze_body);
   add(shape_decl("expand_dims", "The array with a new axis of size 1.", {kNewAxis}, "np.expand_dims(x, axis)",
-                 {{"T[3]", "{axis = 0}"}, {"T[2, 3]", "{axis = 1}"}, {"T[2, 3]", "{axis = 2}"}, {"T[]", "{axis = 0}"},
+                 {{"T[3]", "{axis = 0}"},
+                  {"T[2, 3]", "{axis = 1}"},
+                  {"T[2, 3]", "{axis = 2}"},
+                  {"T[]", "{axis = 0}"},
                   {"T[0]", "{axis = 1}"}},
                  {{"T[3]", "{axis = 2}", "IndexError: expand_dims: axis 2 is out of range for 2 axes"}}),
       expand_body);
   add(shape_decl("flip", "The array with the order reversed along the axes named, or all.", {kAxisList},
                  "np.flip(x, tuple(axis) if len(axis) else None)",
-                 {{"T[5]", "{axis = [0]}"}, {"T[2, 3]", "{axis = [1]}"}, {"T[2, 3]", "{}"}, {"T[0, 2]", "{}"}, {"T[]", "{}"}},
+                 {{"T[5]", "{axis = [0]}"},
+                  {"T[2, 3]", "{axis = [1]}"},
+                  {"T[2, 3]", "{}"},
+                  {"T[0, 2]", "{}"},
+                  {"T[]", "{}"}},
                  {{"T[3]", "{axis = [1]}", "IndexError: flip: axis 1 is out of range for 1 axes"}}),
       flip_body);
   add(shape_decl("roll", "The array shifted in a circle along each axis named; with none, as one long row.",
                  {kShift, kAxisList},
                  "np.roll(x, list(shift) if len(axis) else shift[0], tuple(axis) if len(axis) else None)",
-                 {{"T[5]", "{shift = [2], axis = [0]}"}, {"T[5]", "{shift = [-7], axis = [0]}"},
-                  {"T[2, 3]", "{shift = [1, 2], axis = [0, 1]}"}, {"T[2, 3]", "{shift = [4]}"},
-                  {"T[0]", "{shift = [1], axis = [0]}"}, {"T[3]", "{shift = [0], axis = [0]}"}},
+                 {{"T[5]", "{shift = [2], axis = [0]}"},
+                  {"T[5]", "{shift = [-7], axis = [0]}"},
+                  {"T[2, 3]", "{shift = [1, 2], axis = [0, 1]}"},
+                  {"T[2, 3]", "{shift = [4]}"},
+                  {"T[0]", "{shift = [1], axis = [0]}"},
+                  {"T[3]", "{shift = [0], axis = [0]}"}},
                  {{"T[3]", "{shift = [1, 2], axis = [0]}",
                    "ValueError: roll: shift has 2 entries, but 1 are needed"}}),
       roll_body, infer_roll);
   std::vector<OperandSpec> arrays{{.name = "arrays", .doc = "The arrays.", .variadic = true}};
-  OpDecl concat = shape_decl("concat", "The arrays joined along an axis that they have.", {kJoinAxis},
-                             "np.concatenate(arrays, axis)",
-                             {{"T[3], T[2]", "{}"}, {"T[2, 3], T[2, 1]", "{axis = 1}"}, {"T[3]", "{}"},
-                              {"T[0], T[2], T[0]", "{}"}});
+  OpDecl concat = shape_decl(
+      "concat", "The arrays joined along an axis that they have.", {kJoinAxis},
+      "np.concatenate(arrays, axis)",
+      {{"T[3], T[2]", "{}"}, {"T[2, 3], T[2, 1]", "{axis = 1}"}, {"T[3]", "{}"}, {"T[0], T[2], T[0]", "{}"}});
   concat.operands = arrays;
   add(std::move(concat), concat_body, infer_join);
-  OpDecl stack = shape_decl("stack", "The arrays side by side along a new axis.", {kNewAxis}, "np.stack(arrays, axis)",
-                            {{"T[3], T[3]", "{}"}, {"T[2, 3], T[2, 3], T[2, 3]", "{axis = 2}"}, {"T[], T[]", "{}"},
-                             {"T[0], T[0]", "{axis = 1}"}},
-                            {{"T[3], T[2]", "{}", "ShapeError: stack: shapes [3] and [2] differ"}});
+  OpDecl stack =
+      shape_decl("stack", "The arrays side by side along a new axis.", {kNewAxis}, "np.stack(arrays, axis)",
+                 {{"T[3], T[3]", "{}"},
+                  {"T[2, 3], T[2, 3], T[2, 3]", "{axis = 2}"},
+                  {"T[], T[]", "{}"},
+                  {"T[0], T[0]", "{axis = 1}"}},
+                 {{"T[3], T[2]", "{}", "ShapeError: stack: shapes [3] and [2] differ"}});
   stack.operands = arrays;
   add(std::move(stack), stack_body, infer_stack);
   OpDecl unstack = shape_decl("unstack", "The slices along an axis, one array each.", {kJoinAxis},
@@ -318,18 +352,29 @@ std::vector<Op> numpy_composites() {
                               {{"T[3]", "{}"}, {"T[2, 3]", "{axis = 1}"}, {"T[1, 2, 2]", "{}"}});
   unstack.results = -1;
   add(std::move(unstack), unstack_body);
-  add(shape_decl("tile", "The array repeated as a whole, for each axis.", {kRepetitions}, "np.tile(x, repetitions)",
-                 {{"T[3]", "{repetitions = [2]}"}, {"T[2, 3]", "{repetitions = [2, 2]}"}, {"T[2]", "{repetitions = [3, 1]}"},
-                  {"T[2, 3]", "{repetitions = [2]}"}, {"T[2]", "{repetitions = [0]}"}, {"T[]", "{repetitions = [2]}"}}),
+  add(shape_decl("tile", "The array repeated as a whole, for each axis.", {kRepetitions},
+                 "np.tile(x, repetitions)",
+                 {{"T[3]", "{repetitions = [2]}"},
+                  {"T[2, 3]", "{repetitions = [2, 2]}"},
+                  {"T[2]", "{repetitions = [3, 1]}"},
+                  {"T[2, 3]", "{repetitions = [2]}"},
+                  {"T[2]", "{repetitions = [0]}"},
+                  {"T[]", "{repetitions = [2]}"}}),
       tile_body);
   add(shape_decl("repeat", "The array with each element repeated along an axis.", {kRepeats, kLast},
                  "np.repeat(x, repeats, axis)",
-                 {{"T[3]", "{repeats = 2}"}, {"T[2, 3]", "{repeats = 3, axis = 0}"}, {"T[2, 3]", "{repeats = 2, axis = 1}"},
-                  {"T[3]", "{repeats = 0}"}, {"T[0]", "{repeats = 2}"}}),
+                 {{"T[3]", "{repeats = 2}"},
+                  {"T[2, 3]", "{repeats = 3, axis = 0}"},
+                  {"T[2, 3]", "{repeats = 2, axis = 1}"},
+                  {"T[3]", "{repeats = 0}"},
+                  {"T[0]", "{repeats = 2}"}}),
       repeat_body);
-  OpDecl diff = shape_decl("diff", "The differences of neighbours along an axis, taken n times.", {kOrder, kLast},
-                           "np.diff(x, n, axis)",
-                           {{"T[5]", "{}"}, {"T[2, 4]", "{n = 2}"}, {"T[3, 2]", "{axis = 0}"}, {"T[3]", "{n = 0}"},
+  OpDecl diff = shape_decl("diff", "The differences of neighbours along an axis, taken n times.",
+                           {kOrder, kLast}, "np.diff(x, n, axis)",
+                           {{"T[5]", "{}"},
+                            {"T[2, 4]", "{n = 2}"},
+                            {"T[3, 2]", "{axis = 0}"},
+                            {"T[3]", "{n = 0}"},
                             {"T[1]", "{}"}});
   diff.dtypes = DTypeSet::Real;
   add(std::move(diff), diff_body, infer_diff);

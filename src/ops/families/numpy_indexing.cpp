@@ -1,5 +1,5 @@
-// The array API's ways to pick elements, as composites: take, take_along_axis, one_hot, tril, triu, diagonal, trace.
-// An index out of range is clamped, as gather's are.
+// The array API's ways to pick elements, as composites: take, take_along_axis, one_hot, tril, triu, diagonal,
+// trace. An index out of range is clamped, as gather's are.
 #include "ops/families/compose.h"
 #include "ops/shape_attrs.h"
 
@@ -30,8 +30,9 @@ std::vector<Value> take_body(BodyContext& c) {
   sizes[static_cast<size_t>(axis)] = 1;
   for (int64_t i = 0; i < rank; ++i)
     if (i != axis) offset.push_back(i);
-  return {c.build("gather", {x, indices}, {kOffsetDims % offset, kCollapsedDims % Ints{axis}, kStartIndexMap % Ints{axis},
-                                           kIndexVectorDim % int64_t{1}, kSliceSizes % sizes})};
+  return {c.build("gather", {x, indices},
+                  {kOffsetDims % offset, kCollapsedDims % Ints{axis}, kStartIndexMap % Ints{axis},
+                   kIndexVectorDim % int64_t{1}, kSliceSizes % sizes})};
 }
 
 void infer_along(InferContext& c) {
@@ -60,7 +61,8 @@ std::vector<Value> along_body(BodyContext& c) {
 
 void infer_one_hot(InferContext& c) {
   tools::require_index_dtype(c, 0);
-  if (c.get(kClasses) < 0) c.fail(ErrorKind::Value, fmt::format("num_classes is {}, below 0", c.get(kClasses)));
+  if (c.get(kClasses) < 0)
+    c.fail(ErrorKind::Value, fmt::format("num_classes is {}, below 0", c.get(kClasses)));
   tools::infer_by_body(c);
 }
 
@@ -93,14 +95,16 @@ Value triangle(BodyContext& c, bool lower) {
 std::vector<Value> tril_body(BodyContext& c) { return {triangle(c, true)}; }
 std::vector<Value> triu_body(BodyContext& c) { return {triangle(c, false)}; }
 
-// The square that the diagonal crosses, as one row with one element put behind each of its rows: the diagonal then
-// stands in a column of its own.
+// The square that the diagonal crosses, as one row with one element put behind each of its rows: the diagonal
+// then stands in a column of its own.
 Value diagonal_of(Compose& m, Value x, int64_t k) {
   const Dims& dims = x->type().dims;
   int64_t rank = x->type().rank();
   Dim rows = dims[dims.size() - 2], columns = dims.back();
-  if (k >= 0) columns = columns - k;
-  else rows = rows + k;
+  if (k >= 0)
+    columns = columns - k;
+  else
+    rows = rows + k;
   Dim n = min(rows, columns);
   if (n.is_constant() && n.constant() <= 0) n = 0;
   Dims shape(dims.begin(), dims.end() - 2);
@@ -141,42 +145,52 @@ std::vector<Value> trace_body(BodyContext& c) {
 
 std::vector<Op> numpy_indexing() {
   const OperandSpec x{"x", "The array."};
-  std::vector<Sample> matrices{{"T[3, 3]", "{}"}, {"T[2, 4]", "{k = 1}"}, {"T[4, 2]", "{k = -1}"},
-                               {"T[2, 3, 4]", "{k = 2}"}, {"T[2, 2]", "{k = 5}"}, {"T[0, 3]", "{}"}, {"T[1, 1]", "{}"}};
+  std::vector<Sample> matrices{{"T[3, 3]", "{}"},         {"T[2, 4]", "{k = 1}"}, {"T[4, 2]", "{k = -1}"},
+                               {"T[2, 3, 4]", "{k = 2}"}, {"T[2, 2]", "{k = 5}"}, {"T[0, 3]", "{}"},
+                               {"T[1, 1]", "{}"}};
   std::vector<Op> ops;
-  ops.push_back(composite({.name = "take",
-                           .python = "take",
-                           .doc = "The slices along `axis` that the indices name, in their order.",
-                           .operands = {x, {"indices", "Integers, one axis."}},
-                           .attrs = {kTakeAxis},
-                           .numpy = "np.take(x, np.clip(indices.astype(np.int64), 0, x.shape[axis] - 1), axis)",
-                           .samples = {{"T[5], i64[3] {4, 0, 4}", "{}"}, {"T[2, 3], i32[2] {2, 0}", "{axis = 1}"},
-                                       {"T[2, 3, 2], i64[4] {1, 1, -5, 9}", "{axis = 1}"}, {"T[3], i64[0] {}", "{}"},
-                                       {"T[1, 2], u8[2] {0, 0}", "{}"}}},
-                          take_body, infer_take));
-  ops.push_back(composite({.name = "take_along_axis",
-                           .python = "take_along_axis",
-                           .doc = "For each row along `axis`, the elements that the indices of the same row name.",
-                           .operands = {x, {"indices", "Integers of the same rank."}},
-                           .attrs = {kAlong},
-                           .numpy = "np.take_along_axis(x, np.clip(indices.astype(np.int64), 0, x.shape[axis] - 1), "
-                                    "axis)",
-                           .samples = {{"T[5], i64[3] {4, 0, 4}", "{}"}, {"T[2, 3], i64[2, 2] {2, 0, 1, 1}", "{}"},
-                                       {"T[3, 2], i32[1, 2] {2, 0}", "{axis = 0}"}, {"T[2, 3], i64[2, 0] {}", "{}"}}},
-                          along_body, infer_along));
-  ops.push_back(composite({.name = "one_hot",
-                           .python = "one_hot",
-                           .doc = "A new last axis that is 1 where its position is the element, else 0.\nAn element "
-                                  "out of range gives zeros.",
-                           .operands = {{"indices", "Integers."}},
-                           .attrs = {kClasses, kHotType},
-                           .numpy = "(indices[..., None] == np.arange(num_classes)).astype(dtype)",
-                           .samples = {{"i64[3] {0, 2, 1}", "{num_classes = 3}"}, {"i32[2] {-1, 5}", "{num_classes = 4}"},
-                                       {"i64[] {1}", "{num_classes = 2, dtype = i32}"},
-                                       {"i64[2, 2] {0, 1, 2, 3}", "{num_classes = 4, dtype = bool}"},
-                                       {"i64[0] {}", "{num_classes = 3}"}}},
-                          one_hot_body, infer_one_hot));
-  auto matrix = [&](const char* name, const char* doc, std::string numpy, BodyFn body, InferFn infer, DTypeSet dtypes) {
+  ops.push_back(
+      composite({.name = "take",
+                 .python = "take",
+                 .doc = "The slices along `axis` that the indices name, in their order.",
+                 .operands = {x, {"indices", "Integers, one axis."}},
+                 .attrs = {kTakeAxis},
+                 .numpy = "np.take(x, np.clip(indices.astype(np.int64), 0, x.shape[axis] - 1), axis)",
+                 .samples = {{"T[5], i64[3] {4, 0, 4}", "{}"},
+                             {"T[2, 3], i32[2] {2, 0}", "{axis = 1}"},
+                             {"T[2, 3, 2], i64[4] {1, 1, -5, 9}", "{axis = 1}"},
+                             {"T[3], i64[0] {}", "{}"},
+                             {"T[1, 2], u8[2] {0, 0}", "{}"}}},
+                take_body, infer_take));
+  ops.push_back(
+      composite({.name = "take_along_axis",
+                 .python = "take_along_axis",
+                 .doc = "For each row along `axis`, the elements that the indices of the same row name.",
+                 .operands = {x, {"indices", "Integers of the same rank."}},
+                 .attrs = {kAlong},
+                 .numpy = "np.take_along_axis(x, np.clip(indices.astype(np.int64), 0, x.shape[axis] - 1), "
+                          "axis)",
+                 .samples = {{"T[5], i64[3] {4, 0, 4}", "{}"},
+                             {"T[2, 3], i64[2, 2] {2, 0, 1, 1}", "{}"},
+                             {"T[3, 2], i32[1, 2] {2, 0}", "{axis = 0}"},
+                             {"T[2, 3], i64[2, 0] {}", "{}"}}},
+                along_body, infer_along));
+  ops.push_back(
+      composite({.name = "one_hot",
+                 .python = "one_hot",
+                 .doc = "A new last axis that is 1 where its position is the element, else 0.\nAn element "
+                        "out of range gives zeros.",
+                 .operands = {{"indices", "Integers."}},
+                 .attrs = {kClasses, kHotType},
+                 .numpy = "(indices[..., None] == np.arange(num_classes)).astype(dtype)",
+                 .samples = {{"i64[3] {0, 2, 1}", "{num_classes = 3}"},
+                             {"i32[2] {-1, 5}", "{num_classes = 4}"},
+                             {"i64[] {1}", "{num_classes = 2, dtype = i32}"},
+                             {"i64[2, 2] {0, 1, 2, 3}", "{num_classes = 4, dtype = bool}"},
+                             {"i64[0] {}", "{num_classes = 3}"}}},
+                one_hot_body, infer_one_hot));
+  auto matrix = [&](const char* name, const char* doc, std::string numpy, BodyFn body, InferFn infer,
+                    DTypeSet dtypes) {
     ops.push_back(composite({.name = name,
                              .python = name,
                              .doc = doc,
@@ -188,12 +202,12 @@ std::vector<Op> numpy_indexing() {
                              .bad_samples = {}},
                             body, infer));
   };
-  matrix("tril", "The elements on and below a diagonal of the last two axes; the others are 0.", "np.tril(x, k)",
-         tril_body, infer_matrix, DTypeSet::Real);
-  matrix("triu", "The elements on and above a diagonal of the last two axes; the others are 0.", "np.triu(x, k)",
-         triu_body, infer_matrix, DTypeSet::Real);
-  matrix("diagonal", "A diagonal of the last two axes.", "np.diagonal(x, k, -2, -1)", diagonal_body, infer_matrix,
-         DTypeSet::Real);
+  matrix("tril", "The elements on and below a diagonal of the last two axes; the others are 0.",
+         "np.tril(x, k)", tril_body, infer_matrix, DTypeSet::Real);
+  matrix("triu", "The elements on and above a diagonal of the last two axes; the others are 0.",
+         "np.triu(x, k)", triu_body, infer_matrix, DTypeSet::Real);
+  matrix("diagonal", "A diagonal of the last two axes.", "np.diagonal(x, k, -2, -1)", diagonal_body,
+         infer_matrix, DTypeSet::Real);
   matrix("trace", "The sum of a diagonal of the last two axes, in the array's own type.",
          "np.trace(x, k, -2, -1, dtype=x.dtype)", trace_body, infer_trace, DTypeSet::Real);
   return ops;

@@ -29,14 +29,15 @@ void infer_matmul(InferContext& c) {
   const Dim& rows = y.rank() == 1 ? y.dims[0] : y.dims[y.dims.size() - 2];
   if (!c.scope.decide_equal(x.dims.back(), rows))
     c.fail(ErrorKind::Shape, fmt::format("shapes {} and {} do not fit", str(x.dims), str(y.dims)),
-           fmt::format("the last axis of x has {} elements, the rows of y are {}", x.dims.back().str(), rows.str()),
+           fmt::format("the last axis of x has {} elements, the rows of y are {}", x.dims.back().str(),
+                       rows.str()),
            "transpose or reshape one of them");
   tools::infer_by_body(c);
 }
 
 Value dot(Builder& b, Value x, Value y, Ints x_batch, Ints y_batch, Ints x_axes, Ints y_axes) {
-  return b("dot_general", {x, y}, {kLhsBatch % x_batch, kRhsBatch % y_batch, kLhsContract % x_axes,
-                                   kRhsContract % y_axes});
+  return b("dot_general", {x, y},
+           {kLhsBatch % x_batch, kRhsBatch % y_batch, kLhsContract % x_axes, kRhsContract % y_axes});
 }
 
 std::vector<Value> matmul_body(BodyContext& c) {
@@ -49,7 +50,8 @@ std::vector<Value> matmul_body(BodyContext& c) {
     Value out = dot(b, y, x, {}, {}, {yr - 2}, {0});
     return {out};
   }
-  Dims x_batch(x->type().dims.begin(), x->type().dims.end() - 2), y_batch(y->type().dims.begin(), y->type().dims.end() - 2);
+  Dims x_batch(x->type().dims.begin(), x->type().dims.end() - 2),
+      y_batch(y->type().dims.begin(), y->type().dims.end() - 2);
   Dims batch = broadcast_shapes(x_batch, y_batch, b.graph().dims, "matmul");
   auto spread = [&](Value v) {
     Dims shape = batch;
@@ -148,39 +150,52 @@ OpDecl product_decl(std::string name, std::string doc, std::vector<AttrSpec> att
 std::vector<Op> matmul_composites() {
   std::vector<Op> ops;
   ops.push_back(composite(
-      product_decl("matmul", "The matrix product of the last two axes, the others broadcast; one axis is a vector.\n"
-                             "NumPy's rules; each element is dot_general's sum.",
+      product_decl("matmul",
+                   "The matrix product of the last two axes, the others broadcast; one axis is a vector.\n"
+                   "NumPy's rules; each element is dot_general's sum.",
                    {}, "np.matmul(x, y)",
-                   {{"T[3], T[3]", "{}"}, {"T[2, 3], T[3]", "{}"}, {"T[3], T[3, 2]", "{}"}, {"T[2, 3], T[3, 4]", "{}"},
-                    {"T[2, 3, 4], T[4, 5]", "{}"}, {"T[3, 4], T[2, 4, 5]", "{}"}, {"T[4], T[2, 4, 5]", "{}"},
-                    {"T[2, 1, 3, 4], T[3, 4, 2]", "{}"}, {"T[2, 0], T[0, 3]", "{}"}, {"T[0, 2], T[2, 3]", "{}"},
-                    {"T[1, 1], T[1, 1]", "{}"}, {"T[2, 3, 4], T[4]", "{}"}},
+                   {{"T[3], T[3]", "{}"},
+                    {"T[2, 3], T[3]", "{}"},
+                    {"T[3], T[3, 2]", "{}"},
+                    {"T[2, 3], T[3, 4]", "{}"},
+                    {"T[2, 3, 4], T[4, 5]", "{}"},
+                    {"T[3, 4], T[2, 4, 5]", "{}"},
+                    {"T[4], T[2, 4, 5]", "{}"},
+                    {"T[2, 1, 3, 4], T[3, 4, 2]", "{}"},
+                    {"T[2, 0], T[0, 3]", "{}"},
+                    {"T[0, 2], T[2, 3]", "{}"},
+                    {"T[1, 1], T[1, 1]", "{}"},
+                    {"T[2, 3, 4], T[4]", "{}"}},
                    {{"T[], T[3]", "{}", "ShapeError: matmul: a scalar has no axis to sum over"},
                     {"T[2, 3], T[4, 5]", "{}", "ShapeError: matmul: shapes [2, 3] and [4, 5] do not fit"}}),
       matmul_body, infer_matmul));
+  ops.push_back(composite(product_decl("tensordot", "Sums of products over pairs of axes.", {kAxesX, kAxesY},
+                                       "np.tensordot(x, y, (list(x_axes), list(y_axes)))",
+                                       {{"T[2, 3], T[3, 4]", "{x_axes = [1], y_axes = [0]}"},
+                                        {"T[2, 3, 4], T[4, 3, 5]", "{x_axes = [1, 2], y_axes = [1, 0]}"},
+                                        {"T[2], T[3]", "{x_axes = [], y_axes = []}"},
+                                        {"T[0, 2], T[2]", "{x_axes = [1], y_axes = [0]}"}}),
+                          tensordot_body, infer_product));
+  ops.push_back(composite(product_decl("vecdot", "Sums of products along an axis, the others broadcast.",
+                                       {kLastAxis}, "(lambda a: a.sum(axis, dtype=x.dtype))(x * y)",
+                                       {{"T[3], T[3]", "{}"},
+                                        {"T[2, 3], T[3]", "{}"},
+                                        {"T[2, 3], T[2, 3]", "{axis = 0}"},
+                                        {"T[2, 0], T[2, 0]", "{}"}}),
+                          vecdot_body, infer_product));
+  ops.push_back(
+      composite(product_decl("outer", "All products of an element of x with one of y.", {}, "np.outer(x, y)",
+                             {{"T[3], T[4]", "{}"}, {"T[1], T[2]", "{}"}, {"T[0], T[3]", "{}"}}),
+                outer_body, infer_outer));
   ops.push_back(composite(
-      product_decl("tensordot", "Sums of products over pairs of axes.", {kAxesX, kAxesY},
-                   "np.tensordot(x, y, (list(x_axes), list(y_axes)))",
-                   {{"T[2, 3], T[3, 4]", "{x_axes = [1], y_axes = [0]}"},
-                    {"T[2, 3, 4], T[4, 3, 5]", "{x_axes = [1, 2], y_axes = [1, 0]}"},
-                    {"T[2], T[3]", "{x_axes = [], y_axes = []}"}, {"T[0, 2], T[2]", "{x_axes = [1], y_axes = [0]}"}}),
-      tensordot_body, infer_product));
-  ops.push_back(composite(
-      product_decl("vecdot", "Sums of products along an axis, the others broadcast.", {kLastAxis},
-                   "(lambda a: a.sum(axis, dtype=x.dtype))(x * y)",
-                   {{"T[3], T[3]", "{}"}, {"T[2, 3], T[3]", "{}"}, {"T[2, 3], T[2, 3]", "{axis = 0}"},
-                    {"T[2, 0], T[2, 0]", "{}"}}),
-      vecdot_body, infer_product));
-  ops.push_back(composite(product_decl("outer", "All products of an element of x with one of y.", {}, "np.outer(x, y)",
-                                       {{"T[3], T[4]", "{}"}, {"T[1], T[2]", "{}"}, {"T[0], T[3]", "{}"}}),
-                          outer_body, infer_outer));
-  ops.push_back(composite(product_decl("kron", "Each element of x times the whole of y, in x's arrangement.", {},
-                                       "np.kron(x, y)",
-                                       {{"T[2], T[3]", "{}"}, {"T[2, 2], T[1, 3]", "{}"}, {"T[2, 1, 2], T[1, 2, 2]", "{}"}}),
-                          kron_body, infer_kron));
+      product_decl("kron", "Each element of x times the whole of y, in x's arrangement.", {}, "np.kron(x, y)",
+                   {{"T[2], T[3]", "{}"}, {"T[2, 2], T[1, 3]", "{}"}, {"T[2, 1, 2], T[1, 2, 2]", "{}"}}),
+      kron_body, infer_kron));
   ops.push_back(composite(product_decl("cross", "The vector product along an axis of size 3.", {kLastAxis},
                                        "np.cross(x, y, axis=axis)",
-                                       {{"T[3], T[3]", "{}"}, {"T[2, 3], T[2, 3]", "{}"}, {"T[3, 4], T[3, 4]", "{axis = 0}"},
+                                       {{"T[3], T[3]", "{}"},
+                                        {"T[2, 3], T[2, 3]", "{}"},
+                                        {"T[3, 4], T[3, 4]", "{axis = 0}"},
                                         {"T[0, 3], T[0, 3]", "{}"}}),
                           cross_body, infer_cross));
   return ops;

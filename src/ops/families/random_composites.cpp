@@ -35,10 +35,10 @@ Value unit(Compose& m, Value key, const Dims& shape, DType dtype) {
     DType bits;
     int drop, mantissa;
   };
-  Form f = dtype == DType::F64    ? Form{DType::U64, 12, 52}
-           : dtype == DType::F32  ? Form{DType::U32, 9, 23}
-           : dtype == DType::F16  ? Form{DType::U16, 6, 10}
-                                  : Form{DType::U8, 1, 7};
+  Form f = dtype == DType::F64   ? Form{DType::U64, 12, 52}
+           : dtype == DType::F32 ? Form{DType::U32, 9, 23}
+           : dtype == DType::F16 ? Form{DType::U16, 6, 10}
+                                 : Form{DType::U8, 1, 7};
   Value bits = m.b("random_bits", {key}, {kShape % shape, kDType % f.bits});
   return m.mul(m.b.convert(m.shift_right(bits, f.drop), dtype), std::ldexp(1.0, -f.mantissa));
 }
@@ -71,7 +71,8 @@ std::vector<Value> normal_body(BodyContext& c) {
 void infer_bernoulli(InferContext& c) {
   require_key(c);
   double p = c.get(kProbability);
-  if (!(p >= 0 && p <= 1)) c.fail(ErrorKind::Value, fmt::format("p is {}, but a probability lies in [0, 1]", p));
+  if (!(p >= 0 && p <= 1))
+    c.fail(ErrorKind::Value, fmt::format("p is {}, but a probability lies in [0, 1]", p));
   infer_by_body(c);
 }
 
@@ -85,7 +86,8 @@ void infer_randint(InferContext& c) {
   require_key(c);
   DType dtype = c.get(kWholeType);
   if (!is_integer(dtype) || info(dtype).bits < 32)
-    c.fail(ErrorKind::Type, fmt::format("draws int32, int64, uint32 or uint64, not {}", info(dtype).api_name));
+    c.fail(ErrorKind::Type,
+           fmt::format("draws int32, int64, uint32 or uint64, not {}", info(dtype).api_name));
   if (c.get(kMinimum) >= c.get(kMaximum))
     c.fail(ErrorKind::Value, fmt::format("low {} is not below high {}", c.get(kMinimum), c.get(kMaximum)));
   infer_by_body(c);
@@ -97,7 +99,8 @@ Value whole(Compose& m, Value like, uint64_t value) {
   return m.b.broadcast(m.b.constant(one), like->type().dims, {});
 }
 
-// Two draws: the high one counts as many times as 2^bits goes round in the span, so the bias is below span / 2^(2 bits).
+// Two draws: the high one counts as many times as 2^bits goes round in the span, so the bias is below span /
+// 2^(2 bits).
 std::vector<Value> randint_body(BodyContext& c) {
   Compose m(c.build);
   DType dtype = c.get(kWholeType);
@@ -127,7 +130,8 @@ std::vector<Value> randint_body(BodyContext& c) {
 
 void infer_permutation(InferContext& c) {
   require_key(c);
-  if (c.get(kCount) < 0) c.fail(ErrorKind::Value, fmt::format("n is {}, but it counts elements", c.get(kCount)));
+  if (c.get(kCount) < 0)
+    c.fail(ErrorKind::Value, fmt::format("n is {}, but it counts elements", c.get(kCount)));
   infer_by_body(c);
 }
 
@@ -136,7 +140,8 @@ std::vector<Value> permutation_body(BodyContext& c) {
   Compose m(c.build);
   int64_t n = c.get(kCount);
   Value out = m.iota(DType::I64, {n}, 0), key = c.operands[0];
-  auto rounds = static_cast<int>(std::ceil(3 * std::log(static_cast<double>(std::max<int64_t>(n, 1))) / std::log(4294967295.0)));
+  auto rounds = static_cast<int>(
+      std::ceil(3 * std::log(static_cast<double>(std::max<int64_t>(n, 1))) / std::log(4294967295.0)));
   for (int i = 0; i < rounds; ++i) {
     Value keys = c.build("random_split", {key}, {kCount % int64_t{2}});
     key = c.build.reshape(m.slice(keys, 0, 0, 1), {});
@@ -166,38 +171,52 @@ OpDecl decl(std::string name, std::string doc, std::vector<AttrSpec> attrs, std:
 
 std::vector<Op> random_composites() {
   std::vector<Op> ops;
-  ops.push_back(composite(
-      decl("random_uniform", "Numbers evenly spread over [low, high). JAX's bits.", {kShape, kFloatType, kLow, kHigh},
-           {{"key[]", "{shape = []}"}, {"key[]", "{shape = [5]}"}, {"key[]", "{shape = [3, 4], dtype = f64}"},
-            {"key[]", "{shape = [7], dtype = f16}"}, {"key[]", "{shape = [7], dtype = bf16}"},
-            {"key[]", "{shape = [40], low = -2, high = 3}"}, {"key[]", "{shape = [0]}"}},
-           {{"key[]", "{shape = [2], dtype = i32}",
-             "TypeError: random_uniform: draws a floating-point type, not int32"}}, 0),
-      uniform_body, infer_floats));
-  ops.push_back(composite(
-      decl("random_normal", "Numbers of the standard normal distribution. JAX's bits and formula.",
-           {kShape, kFloatType},
-           {{"key[]", "{shape = []}"}, {"key[]", "{shape = [33]}"}, {"key[]", "{shape = [3, 4], dtype = f64}"},
-            {"key[]", "{shape = [5], dtype = f16}"}, {"key[]", "{shape = [0]}"}},
-           {{"key[]", "{shape = [2], dtype = i32}",
-             "TypeError: random_normal: draws a floating-point type, not int32"}}, 8),
-      normal_body, infer_floats));
-  ops.push_back(composite(
-      decl("random_bernoulli", "True with probability p.", {kShape, kProbability},
-           {{"key[]", "{shape = [5]}"}, {"key[]", "{shape = [3, 4], p = 0x1p-2}"}, {"key[]", "{shape = [3], p = 1}"},
-            {"key[]", "{shape = [3], p = 0}"}},
-           {{"key[]", "{shape = [2], p = 2}",
-             "ValueError: random_bernoulli: p is 2, but a probability lies in [0, 1]"}}, 0),
-      bernoulli_body, infer_bernoulli));
+  ops.push_back(composite(decl("random_uniform", "Numbers evenly spread over [low, high). JAX's bits.",
+                               {kShape, kFloatType, kLow, kHigh},
+                               {{"key[]", "{shape = []}"},
+                                {"key[]", "{shape = [5]}"},
+                                {"key[]", "{shape = [3, 4], dtype = f64}"},
+                                {"key[]", "{shape = [7], dtype = f16}"},
+                                {"key[]", "{shape = [7], dtype = bf16}"},
+                                {"key[]", "{shape = [40], low = -2, high = 3}"},
+                                {"key[]", "{shape = [0]}"}},
+                               {{"key[]", "{shape = [2], dtype = i32}",
+                                 "TypeError: random_uniform: draws a floating-point type, not int32"}},
+                               0),
+                          uniform_body, infer_floats));
+  ops.push_back(
+      composite(decl("random_normal", "Numbers of the standard normal distribution. JAX's bits and formula.",
+                     {kShape, kFloatType},
+                     {{"key[]", "{shape = []}"},
+                      {"key[]", "{shape = [33]}"},
+                      {"key[]", "{shape = [3, 4], dtype = f64}"},
+                      {"key[]", "{shape = [5], dtype = f16}"},
+                      {"key[]", "{shape = [0]}"}},
+                     {{"key[]", "{shape = [2], dtype = i32}",
+                       "TypeError: random_normal: draws a floating-point type, not int32"}},
+                     8),
+                normal_body, infer_floats));
+  ops.push_back(composite(decl("random_bernoulli", "True with probability p.", {kShape, kProbability},
+                               {{"key[]", "{shape = [5]}"},
+                                {"key[]", "{shape = [3, 4], p = 0x1p-2}"},
+                                {"key[]", "{shape = [3], p = 1}"},
+                                {"key[]", "{shape = [3], p = 0}"}},
+                               {{"key[]", "{shape = [2], p = 2}",
+                                 "ValueError: random_bernoulli: p is 2, but a probability lies in [0, 1]"}},
+                               0),
+                          bernoulli_body, infer_bernoulli));
   ops.push_back(composite(
       decl("randint", "Whole numbers evenly spread over [low, high). JAX's bits.",
            {kShape, kMinimum, kMaximum, kWholeType},
-           {{"key[]", "{shape = [5], low = 0, high = 10}"}, {"key[]", "{shape = [3, 4], low = -7, high = 7, dtype = i32}"},
+           {{"key[]", "{shape = [5], low = 0, high = 10}"},
+            {"key[]", "{shape = [3, 4], low = -7, high = 7, dtype = i32}"},
             {"key[]", "{shape = [40], low = 0, high = 1000003, dtype = u32}"},
-            {"key[]", "{shape = [4], low = 5, high = 6, dtype = u64}"}, {"key[]", "{shape = [0], low = 0, high = 2}"}},
+            {"key[]", "{shape = [4], low = 5, high = 6, dtype = u64}"},
+            {"key[]", "{shape = [0], low = 0, high = 2}"}},
            {{"key[]", "{shape = [2], low = 3, high = 3}", "ValueError: randint: low 3 is not below high 3"},
             {"key[]", "{shape = [2], low = 0, high = 3, dtype = f32}",
-             "TypeError: randint: draws int32, int64, uint32 or uint64, not float32"}}, 0),
+             "TypeError: randint: draws int32, int64, uint32 or uint64, not float32"}},
+           0),
       randint_body, infer_randint));
   ops.push_back(composite(
       decl("random_permutation", "The numbers 0 to n - 1 in random order.", {kCount},
