@@ -1,10 +1,12 @@
 // Objects, targets, the process-wide cache and what the machine code of a matmul micro-kernel looks like.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
 #include <regex>
+#include <sstream>
 #include <thread>
 
 #include "llvm_test_util.h"

@@ -2,6 +2,7 @@
 // of full groups and of the masked last one, conversions, gathers, integers that would trap, failures.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>

@@ -3,6 +3,7 @@
 #include <llvm/ADT/StringMap.h>
 #include <llvm/TargetParser/Host.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <vector>
