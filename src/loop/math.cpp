@@ -243,8 +243,19 @@ Expr tanh(Expr x) {
 
 Expr logistic(Expr x) {
   // e^-|x| never overflows; for negative x the quotient is e^x / (1 + e^x).
-  Expr e = exp(-abs(x));
-  return select(x < 0.0, e, number(x, 1)) / (e + 1.0);
+  Expr left = x < 0.0;
+  if (!single(x)) {
+    Expr e = exp(-abs(x));
+    return select(left, e, number(x, 1)) / (e + 1.0);
+  }
+  Reduced a = reduce(clamp(-abs(x), -104.0, 0.0));
+  Pair p = fast_two_sum(number(x, 1), exp_tail(a.r));
+  Expr e = scale(p.high, a.n), e_low = scale(p.low, a.n);
+  Pair d = fast_two_sum(number(x, 1), e);
+  Expr q = select(left, e, number(x, 1)) / d.high;
+  // Left of zero the roundings of e and 1 + e would add up to more than two units: their first order is put back.
+  Expr t = 1.0 - q;
+  return select(left, fma(t, e_low * t - q * d.low, q), q);
 }
 
 Expr sinh(Expr x) {

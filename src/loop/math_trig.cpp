@@ -128,7 +128,7 @@ Expr by_reduction(Expr x, Expr (*f)(const Reduced&)) {
   return select_rare(far, f(reduce_huge(x)), common);
 }
 
-// Float32: four parts of pi/2, the first three of at most 11 bits, so that their products with n < 2^13 are
+// Float32: five parts of pi/2, the first four of at most 11 bits, so that their products with n < 2^13 are
 // exact.
 Expr circular32(Expr x, bool cosine) {
   Expr shifted = x * kTwoOverPiValue + 0x1.8p23;
@@ -137,10 +137,10 @@ Expr circular32(Expr x, bool cosine) {
   Expr a = fma(n, number(x, -1.5703125), x);
   a = fma(n, number(x, -0x1.fap-12), a);
   // What the last two subtractions round off is kept: it would cost a unit of the last place.
-  Expr third = n * 0x1.54p-20, fourth = n * double{0x1.10b462p-30f};
+  Expr third = n * 0x1.54p-20, fourth = n * 0x1.1080p-30;
   Expr b = a - third;
   Expr r = b - fourth;
-  Expr low = ((a - b) - third) + ((b - r) - fourth);
+  Expr low = fma(n, number(x, -0x1.a308d4p-41), ((a - b) - third) + ((b - r) - fourth));
   Expr z = r * r;
   Expr s = fma(r * z, polynomial(z, kSinF32), low) + r;
   Expr c = fma(z * z, polynomial(z, kCosF32), -(r * low)) + fma(number(x, -0.5), z, number(x, 1));
