@@ -253,7 +253,8 @@ Expr logistic(Expr x) {
   Expr e = scale(p.high, a.n), e_low = scale(p.low, a.n);
   Pair d = fast_two_sum(number(x, 1), e);
   Expr q = select(left, e, number(x, 1)) / d.high;
-  // Left of zero the roundings of e and 1 + e would add up to more than two units: their first order is put back.
+  // Left of zero the roundings of e and 1 + e would add up to more than two units: their first order is put
+  // back.
   Expr t = 1.0 - q;
   return select(left, fma(t, e_low * t - q * d.low, q), q);
 }
