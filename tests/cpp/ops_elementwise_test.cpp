@@ -81,9 +81,9 @@ TEST(Elementwise, BadSamplesGiveTheirErrors) {
     }
 }
 
-// --- compiled code against references
-// ---------------------------------------------------------------------------------- One graph that runs `op`
-// once on each case; its results case by case.
+// --- compiled code against references ---
+
+// One graph that runs `op` once on each case; its results case by case.
 std::vector<std::vector<Literal>> compiled(const Op& op, const std::vector<Case>& cases) {
   static const bool registered = (intaglio_compiler_register(), true);
   EXPECT_TRUE(registered);
