@@ -7,6 +7,7 @@
 #include <shared_mutex>
 #include <unordered_map>
 
+#include "ops/attrs.h"
 #include "ops/builder.h"
 #include "tensor/capture.h"
 #include "tensor/strided.h"
@@ -19,6 +20,7 @@ struct Entry {
   Program::Direct direct;
   std::vector<DType> results;        // of element-wise ops
   bool by_size = false;              // infer refused symbols: one entry for each set of sizes instead
+  std::unique_ptr<Graph> moves;      // the body of a composite that only moves elements: its nodes run one by one
 };
 
 namespace {
@@ -226,7 +228,18 @@ std::unique_ptr<Graph> build_one(const ops::Op& op, std::span<const Tensor> oper
   return graph;
 }
 
-std::shared_ptr<Entry> general_entry(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs) {
+Hash128 size_key(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs) {
+  KeyWriter sizes(op, attrs);
+  sizes.add('=');
+  for (const Tensor& operand : operands) {
+    sizes.add(operand.dtype());
+    sizes.add(operand.rank());
+    for (int64_t size : operand.shape()) sizes.add(size);
+  }
+  return sizes.key();
+}
+
+Hash128 pattern_key(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs) {
   KeyWriter pattern(op, attrs);
   std::vector<int64_t> seen;
   for (const Tensor& operand : operands) {
@@ -242,8 +255,50 @@ std::shared_ptr<Entry> general_entry(const ops::Op& op, std::span<const Tensor> 
       if (at == seen.end()) seen.push_back(size);
     }
   }
-  std::shared_ptr<Entry> entry = cache().get(pattern.key());
+  return pattern.key();
+}
+
+// The body of a composite at these sizes, where it only moves elements: then a compiled program for each set of sizes
+// would be wasted, since its nodes are strided copies. Null otherwise.
+std::unique_ptr<Graph> moving_body(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs) {
+  if (!op.has(ops::Trait::Composite) || !op.rules.body) return nullptr;
+  auto graph = std::make_unique<Graph>("eager_" + op.decl.name);
+  std::vector<Value> values;
+  for (const Tensor& operand : operands) values.push_back(graph->body().add_arg(operand.type()));
+  ops::Builder build(graph->body());
+  Attrs full = ops::complete_attrs(op, attrs);
+  ops::BodyContext context{build, full, values};
+  graph->body().set_results(op.rules.body.get()(context));
+  for (const Node* node : graph->body()) {
+    if (node->op().name() == kReturnOp) continue;
+    if (!ops::has(node, ops::Trait::View) && !ops::has(node, ops::Trait::Constant)) return nullptr;
+    if (!node->regions().empty()) return nullptr;
+  }
+  return graph;
+}
+
+std::vector<Tensor> run_moves(const Graph& graph, std::span<const Tensor> operands) {
+  std::unordered_map<const ValueDef*, Tensor> values;
+  for (size_t i = 0; i < operands.size(); ++i) values[graph.inputs()[i]] = operands[i];
+  for (const Node* node : graph.body()) {
+    if (node->op().name() == kReturnOp) continue;
+    std::vector<Tensor> inputs;
+    for (Value value : node->operands()) inputs.push_back(values.at(value));
+    std::vector<Tensor> results = run(ops::op_of(node), inputs, node->attrs());
+    for (size_t i = 0; i < results.size(); ++i) values[node->result(i)] = std::move(results[i]);
+  }
+  std::vector<Tensor> out;
+  for (Value value : graph.outputs()) out.push_back(values.at(value));
+  return out;
+}
+
+std::shared_ptr<Entry> general_entry(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs) {
+  std::shared_ptr<Entry> entry = cache().get(pattern_key(op, operands, attrs));
   std::call_once(entry->once, [&] {
+    if (moving_body(op, operands, attrs)) {
+      entry->by_size = true;
+      return;
+    }
     std::unique_ptr<Graph> graph;
     try {
       graph = build_one(op, operands, attrs, true);
@@ -254,15 +309,11 @@ std::shared_ptr<Entry> general_entry(const ops::Op& op, std::span<const Tensor> 
     entry->program = make_program(op, *graph);
   });
   if (!entry->by_size) return entry;
-  KeyWriter sizes(op, attrs);
-  sizes.add('=');
-  for (const Tensor& operand : operands) {
-    sizes.add(operand.dtype());
-    sizes.add(operand.rank());
-    for (int64_t size : operand.shape()) sizes.add(size);
-  }
-  entry = cache().get(sizes.key());
-  std::call_once(entry->once, [&] { entry->program = make_program(op, *build_one(op, operands, attrs, false)); });
+  entry = cache().get(size_key(op, operands, attrs));
+  std::call_once(entry->once, [&] {
+    entry->moves = moving_body(op, operands, attrs);
+    if (!entry->moves) entry->program = make_program(op, *build_one(op, operands, attrs, false));
+  });
   return entry;
 }
 
@@ -326,14 +377,19 @@ std::vector<Tensor> run_elementwise(const ops::Op& op, std::span<const Tensor> o
 std::vector<Tensor> run(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs) {
   bool relabel = op.has(ops::Trait::Relabel) && operands.size() == 1;
   bool view = op.has(ops::Trait::View) && operands.size() == 1;
+  bool joins = op.decl.name == "concatenate";
   bool any_empty = std::any_of(operands.begin(), operands.end(), [](const Tensor& x) { return x.elements() == 0; });
-  if (relabel || view || any_empty) {
+  if (relabel || view || joins || any_empty) {
     std::vector<Type> types;
     for (const Tensor& operand : operands) types.push_back(operand.type());
     std::vector<Type> results = ops::infer(op, types, attrs, DimScope{});
     if (relabel) {
       ++counters().relabels;
       return {operands[0].reshaped(Shape(*constant_dims(results[0].dims)))};
+    }
+    if (joins) {
+      ++counters().views;
+      return {join(operands, attrs.get(ops::kAxis), Shape(*constant_dims(results[0].dims)))};
     }
     if (view) {
       Shape shape(*constant_dims(results[0].dims));
@@ -350,7 +406,10 @@ std::vector<Tensor> run(const ops::Op& op, std::span<const Tensor> operands, con
       return out;
     }
   }
+  if (const AttrValue* value = op.has(ops::Trait::Constant) ? attrs.find(ops::kValue.name) : nullptr)
+    if (const Literal* literal = std::get_if<Literal>(value)) return {Tensor::from(*literal)};
   std::shared_ptr<Entry> entry = general_entry(op, operands, attrs);
+  if (entry->moves) return run_moves(*entry->moves, operands);
   if (!entry->program) return run_reference(op, operands, attrs);
   ++counters().runs;
   return entry->program->run(operands);

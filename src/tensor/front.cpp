@@ -97,6 +97,11 @@ void normalise_axes(const ops::Op& op, std::span<const Tensor> operands, Attrs& 
   for (auto& [name, value] : changed) attrs.set(name, std::move(value));
 }
 
+const ops::Op& convert_op() {
+  static const ops::Op& op = ops::get("convert");
+  return op;
+}
+
 // The operands as arrays: scalars in the dtype of the arrays they meet, or in the type that the op fixes for them.
 std::vector<Tensor> materialise(const ops::Op& op, std::span<const Operand> operands, bool promote) {
   const OperandKinds& kinds = operand_kinds(op);
@@ -270,8 +275,7 @@ int64_t normalise_axis(int64_t axis, int rank, std::string_view op) {
 
 Tensor convert(const Tensor& x, DType dtype) {
   if (x.dtype() == dtype) return x;
-  static const ops::Op& op = ops::get("convert");
-  return elementwise(op, {x}, make_attrs({ops::kDType % dtype}))[0];
+  return elementwise(convert_op(), {x}, make_attrs({ops::kDType % dtype}))[0];
 }
 
 std::vector<Tensor> call(const ops::Op& op, std::span<const Operand> operands, Attrs attrs) {
@@ -298,6 +302,7 @@ std::vector<Tensor> call(const ops::Op& op, std::span<const Operand> operands, A
     case ops::Front::Direct:
     case ops::Front::None: {
       std::vector<Tensor> arrays = materialise(op, operands, false);
+      if (op.id == convert_op().id) return {convert(arrays.at(0), attrs.get(ops::kDType))};
       normalise_axes(op, arrays, attrs);
       if (op.has(ops::Trait::Elementwise) && !arrays.empty()) {
         bool same = true;
