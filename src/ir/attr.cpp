@@ -31,7 +31,7 @@ struct Text {
   std::string operator()(bool v) const { return v ? "true" : "false"; }
   std::string operator()(int64_t v) const { return std::to_string(v); }
   std::string operator()(double v) const {
-    if (std::isnan(v)) return "nan";
+    if (std::isnan(v)) return std::signbit(v) ? "-nan" : "nan";
     if (std::isinf(v)) return v < 0 ? "-inf" : "inf";
     return fmt::format("{:a}", v);
   }

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "ir/dim_expr.h"
+#include "ir/limits.h"
 #include "support/hash.h"
 
 namespace ig {
@@ -139,8 +140,8 @@ std::optional<std::pair<Dim, Dim>> split_divisible(const Dim& a, const Dim& divi
   if (divisor.is_constant()) {
     int64_t d = divisor.constant();
     for (Term term : terms_of(a)) {
-      if (term.coefficient % d == 0) {
-        term.coefficient /= d;
+      if (d != 0 && floor_mod(term.coefficient, d) == 0) {
+        term.coefficient = floor_div(term.coefficient, d);
         whole.push_back(term);
       } else {
         rest.push_back(term);
@@ -151,7 +152,7 @@ std::optional<std::pair<Dim, Dim>> split_divisible(const Dim& a, const Dim& divi
     if (d.size() != 1) return std::nullopt;
     for (Term term : terms_of(a)) {
       Monomial left = term.atoms;
-      bool divides = term.coefficient % d[0].coefficient == 0;
+      bool divides = floor_mod(term.coefficient, d[0].coefficient) == 0;
       for (const Atom* atom : d[0].atoms) {
         auto it = std::find(left.begin(), left.end(), atom);
         if (it == left.end()) {
@@ -160,7 +161,7 @@ std::optional<std::pair<Dim, Dim>> split_divisible(const Dim& a, const Dim& divi
         }
         left.erase(it);
       }
-      if (divides) whole.push_back(Term{term.coefficient / d[0].coefficient, std::move(left)});
+      if (divides) whole.push_back(Term{floor_div(term.coefficient, d[0].coefficient), std::move(left)});
       else rest.push_back(term);
     }
   }
@@ -296,8 +297,13 @@ Dim operator*(const Dim& a, const Dim& b) {
   if (b == Dim(int64_t{1})) return a;
   if (a == Dim(int64_t{1})) return b;
   std::vector<Term> terms;
-  for (const Term& x : terms_of(a))
-    for (const Term& y : terms_of(b)) {
+  const std::vector<Term> left = terms_of(a), right = terms_of(b);
+  if (left.size() * right.size() > kMostTerms)
+    throw make_error(ErrorKind::Value, "a size has more than {} terms", kMostTerms)
+        .why("a product of sums has a term for each pair")
+        .hint("give the intermediate size a symbol of its own");
+  for (const Term& x : left)
+    for (const Term& y : right) {
       Term t{checked_multiply(x.coefficient, y.coefficient), x.atoms};
       t.atoms.insert(t.atoms.end(), y.atoms.begin(), y.atoms.end());
       std::sort(t.atoms.begin(), t.atoms.end(), [](const Atom* p, const Atom* q) { return p->text < q->text; });

@@ -210,8 +210,10 @@ class Graph {
   // parse.cpp; Error(Parse) with line, column and caret. `file` is named in errors. Op names are not resolved here,
   // but every type is written in the text; `ops::verify` checks them against the op table.
   static std::unique_ptr<Graph> parse(std::string_view text, std::string_view file = "<text>");
+  // The same; `positions[node->id()]` becomes where in the text each node's op stands.
+  static std::unique_ptr<Graph> parse(std::string_view text, std::string_view file, std::vector<size_t>& positions);
   std::string to_binary() const;                           // binary.cpp
-  static std::unique_ptr<Graph> from_binary(std::string_view bytes);
+  static std::unique_ptr<Graph> from_binary(std::string_view bytes);  // Error(IO); ops are not resolved here either
   // Structure laws only (dominance, closed regions, terminators, use lists); ops::verify adds the ops' own.
   void verify_structure() const;                           // verify.cpp; Error(Verify) naming node and law
   // Of the text without locations, names and scopes; value numbering by order.

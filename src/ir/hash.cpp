@@ -53,6 +53,7 @@ void structural(Hasher& h, const Block& block) {
     add_attrs(h, node);
     h.add(node->operands().size());
     for (Value v : node->operands()) h.add(number.at(v));
+    h.add(node->segments().size());
     for (uint32_t s : node->segments()) h.add(s);
     for (Value v : node->results()) define(v);
     h.add(node->regions().size());
@@ -79,6 +80,7 @@ Hash128 canonical(const Block& block, bool (*commutative)(OpId)) {
     if (commutative && operands.size() >= 2 && commutative(node->op()) && operands[1] < operands[0])
       std::swap(operands[0], operands[1]);
     for (Hash128 o : operands) h.add(o);
+    h.add(node->segments().size());
     for (uint32_t s : node->segments()) h.add(s);
     for (const auto& region : node->regions()) h.add(canonical(*region, commutative));
     Hash128 whole = h.done();

@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "ir/limits.h"
+
 namespace ig {
 namespace {
 
@@ -90,6 +92,7 @@ int64_t Lexer::integer(std::string_view what) {
 uint64_t Lexer::unsigned_integer(std::string_view what) {
   uint64_t out = 0;
   auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), out);
+  if (error == std::errc::result_out_of_range) fail(fmt::format("{} is beyond 64 bits", what));
   if (error != std::errc()) fail(fmt::format("expected {}", what));
   at_ = static_cast<size_t>(end - text_.data());
   skip_space();
@@ -125,11 +128,18 @@ std::string Lexer::quoted(std::string_view what) {
       continue;
     }
     c = text_[at_++];
-    if (c == 'n') out += '\n';
-    else if (c == 'x' && at_ + 2 <= text_.size()) {
-      out += static_cast<char>(std::strtol(std::string(text_.substr(at_, 2)).c_str(), nullptr, 16));
+    if (c == 'n') {
+      out += '\n';
+    } else if (c == '"' || c == '\\') {
+      out += c;
+    } else {
+      unsigned code = 0;
+      const char* digits = text_.data() + at_;
+      bool hex = c == 'x' && at_ + 2 <= text_.size() && std::from_chars(digits, digits + 2, code, 16).ptr == digits + 2;
+      if (!hex) fail("an unknown escape in the quoted text", "the escapes are \\n, \\\", \\\\ and \\x with two hexadecimal digits", at_ - 2);
+      out += static_cast<char>(code);
       at_ += 2;
-    } else out += c;
+    }
   }
   if (peek() != '"') fail("the quoted text does not end on its line", "", begin);
   ++at_;
@@ -151,18 +161,26 @@ Dim Lexer::dim() {
 }
 
 Dim Lexer::dim_sum() {
-  bool negative = accept("-");
-  Dim out = dim_product();
-  if (negative) out = Dim(int64_t{0}) - out;
+  Dim out = dim_product(accept("-"));
   for (;;) {
-    if (accept("+")) out = out + dim_product();
-    else if (accept("-")) out = out - dim_product();
+    if (accept("+")) out = out + dim_product(false);
+    else if (accept("-")) out = out + dim_product(true);
     else return out;
   }
 }
 
-Dim Lexer::dim_product() {
-  Dim out = dim_atom();
+// A sign belongs to the first factor, since the smallest number has no positive counterpart.
+Dim Lexer::dim_product(bool negative) {
+  Dim out;
+  if (std::isdigit(static_cast<unsigned char>(peek()))) {
+    constexpr uint64_t kLimit = uint64_t{1} << 63;
+    size_t begin = at_;
+    uint64_t size = unsigned_integer("a size");
+    if (size > kLimit || (size == kLimit && !negative)) fail("a size is beyond 64 bits", "", begin);
+    out = static_cast<int64_t>(negative ? -size : size);
+  } else {
+    out = negative ? Dim(int64_t{-1}) * dim_atom() : dim_atom();
+  }
   while (accept("*")) out = out * dim_atom();
   return out;
 }
@@ -211,7 +229,32 @@ Type Lexer::type() {
     fail(fmt::format("'{}' is not an element type", word),
          "the element types are bool, i8 … i64, u8 … u64, f16, bf16, f32, f64, c64, c128, key", begin);
   expect("[", "after the element type");
-  return Type::tensor(*dtype, dims(']'));
+  Type out = Type::tensor(*dtype, dims(']'));
+  if (out.dims.size() > kMostAxes) fail(fmt::format("an array has at most {} axes", kMostAxes), "", begin);
+  for (const Dim& d : out.dims)
+    if (d.is_constant() && d.constant() < 0) fail("a size is negative", "sizes are 0 or more", begin);
+  return out;
+}
+
+// One float of a literal. NaNs are written by their bits, so that every one reads back as it was.
+void Lexer::float_element(DType dtype, char* to, std::string_view what) {
+  uint64_t sign = uint64_t{1} << (8 * size_of(dtype) - 1), bits = 0;
+  size_t begin = at_;
+  if (accept("nan(0x")) {
+    auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), bits, 16);
+    if (error != std::errc() || bits > (sign | (sign - 1))) fail("expected the bits of a NaN", "", begin);
+    at_ = static_cast<size_t>(end - text_.data());
+    expect(")", "after the bits of a NaN");
+  } else if (accept_keyword("nan")) {
+    bits = Literal::plain_nan(dtype);
+  } else if (accept("-nan")) {
+    bits = Literal::plain_nan(dtype) | sign;
+  } else {
+    Literal one = Literal::scalar(dtype, number(what));
+    std::memcpy(to, one.data(), size_of(dtype));
+    return;
+  }
+  std::memcpy(to, &bits, size_of(dtype));
 }
 
 Literal Lexer::literal() {
@@ -221,7 +264,6 @@ Literal Lexer::literal() {
   if (!sizes) fail("a literal has fixed sizes", "", begin);
   int64_t n = 1;
   for (int64_t d : *sizes) {
-    if (d < 0) fail("a size is negative", "", begin);
     if (__builtin_mul_overflow(n, d, &n) || n > kLargestText) fail("the literal is too large", "", begin);
   }
   // What is written must be there: each element takes two characters at least, so no count outgrows the text.
@@ -234,25 +276,18 @@ Literal Lexer::literal() {
     if (i) expect(",", "between the elements");
     char* to = bytes + static_cast<size_t>(i) * width;
     if (is_complex(t.dtype)) {
+      DType part = t.dtype == DType::C64 ? DType::F32 : DType::F64;
       expect("(", "before a complex number");
-      double re = number("the real part");
+      float_element(part, to, "the real part");
       expect(",", "between the parts");
-      double im = number("the imaginary part");
+      float_element(part, to + size_of(part), "the imaginary part");
       expect(")", "after a complex number");
-      if (t.dtype == DType::C64) {
-        float parts[] = {static_cast<float>(re), static_cast<float>(im)};
-        std::memcpy(to, parts, sizeof parts);
-      } else {
-        double parts[] = {re, im};
-        std::memcpy(to, parts, sizeof parts);
-      }
     } else if (t.dtype == DType::Bool) {
       bool yes = accept_keyword("true");
       if (!yes && !accept_keyword("false")) fail("expected true or false");
       *to = yes;
     } else if (is_float(t.dtype)) {
-      Literal one = Literal::scalar(t.dtype, number("a number"));
-      std::memcpy(to, one.data(), width);
+      float_element(t.dtype, to, "a number");
     } else if (t.dtype == DType::U64 || t.dtype == DType::Key) {
       uint64_t v = unsigned_integer("a whole number");
       std::memcpy(to, &v, width);
@@ -282,7 +317,7 @@ AttrValue Lexer::value() {
   if (accept("<")) return dims('>');
   if (accept_keyword("true")) return true;
   if (accept_keyword("false")) return false;
-  if (at_keyword("inf") || at_keyword("nan") || looking_at("-inf")) return number("a number");
+  if (at_keyword("inf") || at_keyword("nan") || looking_at("-inf") || looking_at("-nan")) return number("a number");
   if (at_identifier()) {
     size_t begin = at_;
     std::string word = identifier("a value");

@@ -39,8 +39,9 @@ class Lexer {
 
  private:
   void skip_space();
+  void float_element(DType dtype, char* to, std::string_view what);
   Dim dim_sum();
-  Dim dim_product();
+  Dim dim_product(bool negative);
   Dim dim_atom();
 
   std::string_view text_;

@@ -18,10 +18,15 @@ T read(const void* data, int64_t i) {
   return out;
 }
 
-std::string float_text(double v) {
-  if (std::isnan(v)) return std::signbit(v) ? "-nan" : "nan";
+// Of `width` bytes of one float, widened to v. A NaN with other bits than the plain ones is written with its bits.
+std::string float_text(double v, DType dtype, const void* bytes) {
   if (std::isinf(v)) return v < 0 ? "-inf" : "inf";
-  return fmt::format("{:a}", v);
+  if (!std::isnan(v)) return fmt::format("{:a}", v);
+  uint64_t bits = 0;
+  std::memcpy(&bits, bytes, size_of(dtype));
+  uint64_t plain = Literal::plain_nan(dtype), sign = uint64_t{1} << (8 * size_of(dtype) - 1);
+  if (bits == plain) return "nan";
+  return bits == (plain | sign) ? "-nan" : fmt::format("nan(0x{:x})", bits);
 }
 
 }  // namespace
@@ -38,6 +43,15 @@ Literal Literal::allocate(DType dtype, std::vector<int64_t> dims) {
   Storage storage = Storage::allocate(static_cast<size_t>(size));
   if (size) std::memset(storage.data(), 0, static_cast<size_t>(size));
   return Literal(dtype, std::move(dims), std::move(storage));
+}
+
+uint64_t Literal::plain_nan(DType dtype) {
+  switch (dtype) {
+    case DType::F16: return 0x7e00;
+    case DType::BF16: return 0x7fc0;
+    case DType::F32: return 0x7fc00000;
+    default: return 0x7ff8000000000000;
+  }
 }
 
 Literal Literal::scalar(DType dtype, double value) {
@@ -111,9 +125,11 @@ std::string Literal::str() const {
       bool narrow = dtype_ == DType::C64;
       double re = narrow ? read<float>(data(), 2 * i) : read<double>(data(), 2 * i);
       double im = narrow ? read<float>(data(), 2 * i + 1) : read<double>(data(), 2 * i + 1);
-      out += fmt::format("({}, {})", float_text(re), float_text(im));
+      DType part = narrow ? DType::F32 : DType::F64;
+      const char* at = static_cast<const char*>(data()) + static_cast<size_t>(i) * size_of(dtype_);
+      out += fmt::format("({}, {})", float_text(re, part, at), float_text(im, part, at + size_of(part)));
     } else if (is_float(dtype_)) {
-      out += float_text(as_double(i));
+      out += float_text(as_double(i), dtype_, static_cast<const char*>(data()) + static_cast<size_t>(i) * size_of(dtype_));
     } else if (dtype_ == DType::Bool) {
       out += as_int(i) ? "true" : "false";
     } else if (dtype_ == DType::U64 || dtype_ == DType::Key) {

@@ -29,6 +29,8 @@ class Literal {
   static Literal scalar(DType dtype, double value);       // converted to the dtype
   static Literal scalar_int(DType dtype, int64_t value);
 
+  static uint64_t plain_nan(DType dtype);  // the bits of the NaN that text calls "nan"
+
   DType dtype() const { return dtype_; }
   const std::vector<int64_t>& dims() const { return dims_; }
   int64_t elements() const;

@@ -2,6 +2,7 @@
 #include "ir/location.h"
 
 #include <deque>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <mutex>
@@ -64,6 +65,8 @@ Names& scope_names() {
 }
 
 std::string source_line(const std::string& file, int line) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) return "";  // graphs that were loaded may name anything
   std::ifstream in(file);
   std::string text;
   for (int i = 0; i < line; ++i)

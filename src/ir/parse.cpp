@@ -9,11 +9,12 @@
 #include "ir/base64.h"
 #include "ir/graph.h"
 #include "ir/lexer.h"
+#include "ir/limits.h"
 
 namespace ig {
 namespace {
 
-constexpr int kDeepestRegion = 100;
+constexpr size_t kLongestGuess = 64;  // characters of a name for which a near one is looked for
 
 size_t distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
@@ -30,7 +31,8 @@ size_t distance(std::string_view a, std::string_view b) {
 
 class Parser {
  public:
-  Parser(std::string_view text, std::string_view file) : lexer_(text, file) {}
+  Parser(std::string_view text, std::string_view file, std::vector<size_t>* positions = nullptr)
+      : lexer_(text, file), positions_(positions) {}
 
   std::unique_ptr<Graph> run() {
     if (!lexer_.accept_keyword("graph")) lexer_.fail("expected 'graph'", "a graph starts with: graph @name(%x: f32[2]) {");
@@ -45,8 +47,10 @@ class Parser {
     if (lexer_.accept_keyword("resources")) resources();
     if (!lexer_.done()) lexer_.fail("unexpected text after the graph");
     if (!wanted_.empty()) {
-      auto& [hash, use] = *wanted_.begin();
-      lexer_.fail(fmt::format("the resource #{} is not given", hash), "add it under 'resources'", use.front().position);
+      const Pending* first = nullptr;
+      for (auto& [hash, uses] : wanted_)
+        if (!first || uses.front().position < first->position) first = &uses.front();
+      lexer_.fail(fmt::format("the resource #{} is not given", first->hash), "add it under 'resources'", first->position);
     }
     return std::move(graph_);
   }
@@ -74,10 +78,11 @@ class Parser {
   void where() {
     do {
       Dim a = lexer_.dim();
-      if (lexer_.accept("==")) {
-        graph_->dims.assume({"==", a, lexer_.dim()});
-      } else if (lexer_.accept("<=")) {
-        graph_->dims.assume({"<=", a, lexer_.dim()});
+      if (lexer_.looking_at("==") || lexer_.looking_at("<=")) {
+        std::string relation = lexer_.accept("==") ? "==" : "<=";
+        lexer_.accept(relation);
+        if (graph_->dims.facts().size() >= kMostFacts) lexer_.fail("too many facts about sizes");
+        graph_->dims.assume({relation, a, lexer_.dim()});
       } else {
         auto symbol = a.as_symbol();
         if (!symbol) lexer_.fail("expected a symbol, or a fact with == or <=");
@@ -105,7 +110,8 @@ class Parser {
     std::string nearest;
     size_t best = 3;
     for (auto& [other, value] : names)
-      if (size_t d = distance(name, other); d < best || (d == best && !nearest.empty() && other < nearest)) best = d, nearest = other;
+      if (name.size() > kLongestGuess || other.size() > kLongestGuess) continue;
+      else if (size_t d = distance(name, other); d < best || (d == best && !nearest.empty() && other < nearest)) best = d, nearest = other;
     lexer_.fail(fmt::format("the value %{} is not defined here", name),
                 nearest.empty() ? "values are defined before they are used; a region reads only its own arguments"
                                 : fmt::format("did you mean %{}?", nearest), at);
@@ -139,14 +145,18 @@ class Parser {
       lexer_.expect("=", "after the names of the results");
     }
     NodeSpec spec;
-    spec.op = OpId::of(lexer_.identifier("the name of an op"));
+    size_t op_at = lexer_.position();
+    std::string op = lexer_.identifier("the name of an op");
+    if (op == kReturnOp) lexer_.fail("a return has no results", "write 'return %a, %b' at the end of the block", op_at);
     lexer_.expect("(", "after the op's name");
+    spec.op = OpId::of(op);
     operands(spec, names);
     if (lexer_.accept("{")) {
       do {
         size_t at = lexer_.position();
         std::string key = lexer_.identifier("an attribute's name");
         if (spec.attrs.find(key)) lexer_.fail(fmt::format("the attribute {} is given twice", key), "", at);
+        if (spec.attrs.items().size() >= kMostAttributes) lexer_.fail("too many attributes", "", at);
         lexer_.expect("=", "after the attribute's name");
         if (lexer_.accept("#")) {
           spec.attrs.set(key, Literal());
@@ -170,6 +180,10 @@ class Parser {
     }
     if (lexer_.accept_keyword("loc")) spec.location = location();
     Node* made = graph_->insert(block, std::move(spec));
+    if (positions_) {
+      positions_->resize(made->id() + 1);
+      positions_->back() = op_at;
+    }
     for (size_t i = 0; i < results.size(); ++i) name_value(made->result(i), results[i].first, names, results[i].second);
     for (Pending& p : pending_)
       if (!p.node) p.node = made, wanted_[p.hash].push_back(p);
@@ -202,7 +216,10 @@ class Parser {
       SourceFrame f;
       f.file = lexer_.quoted("a file");
       lexer_.expect(":", "after the file");
-      f.line = static_cast<int>(lexer_.integer("a line"));
+      size_t at = lexer_.position();
+      int64_t line = lexer_.integer("a line");
+      if (line < 0 || line > std::numeric_limits<int>::max()) lexer_.fail(fmt::format("there is no line {}", line), "", at);
+      f.line = static_cast<int>(line);
       if (!lexer_.accept_keyword("in")) lexer_.fail("expected 'in' and a function");
       f.function = lexer_.quoted("a function");
       frames.push_back(std::move(f));
@@ -244,6 +261,8 @@ class Parser {
         if (d < 0 || __builtin_mul_overflow(n, d, &n)) lexer_.fail("the resource's sizes are not possible", "", at);
       if (static_cast<size_t>(n) != bytes->size())
         lexer_.fail(fmt::format("the resource has {} bytes, its type says {}", bytes->size(), n), "", at);
+      if (type.dtype == DType::Bool && std::any_of(bytes->begin(), bytes->end(), [](char c) { return c != 0 && c != 1; }))
+        lexer_.fail("the resource's bools are neither 0 nor 1", "", at);
       Literal literal = Literal::allocate(type.dtype, *dims);
       std::copy(bytes->begin(), bytes->end(), static_cast<char*>(literal.mutable_data()));
       if (literal.hash().hex() != hash) lexer_.fail("the resource's bytes do not have its hash", "the file was changed or damaged", at);
@@ -264,6 +283,7 @@ class Parser {
     size_t position;
   };
   Lexer lexer_;
+  std::vector<size_t>* positions_;
   std::unique_ptr<Graph> graph_;
   std::vector<Pending> pending_;
   std::unordered_map<std::string, std::vector<Pending>> wanted_;
@@ -272,5 +292,9 @@ class Parser {
 }  // namespace
 
 std::unique_ptr<Graph> Graph::parse(std::string_view text, std::string_view file) { return Parser(text, file).run(); }
+
+std::unique_ptr<Graph> Graph::parse(std::string_view text, std::string_view file, std::vector<size_t>& positions) {
+  return Parser(text, file, &positions).run();
+}
 
 }  // namespace ig

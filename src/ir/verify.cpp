@@ -1,6 +1,8 @@
 // The structure laws of graph.h, checked one by one; each message names the node and the law.
-#include <fmt/format.h>
+#include <set>
 #include <unordered_set>
+
+#include <fmt/format.h>
 
 #include "ir/graph.h"
 
@@ -21,15 +23,21 @@ class Verifier {
     const Node* end = block.terminator();
     if (!end) broken(block.parent(), "a block has no return");
     size_t count = 0;
+    // Each use as a pair of node and operand, so that the check stays linear where a value has many.
+    std::set<std::pair<const Node*, uint32_t>> listed;
+    auto list = [&](Value v) {
+      for (const Use& use : v->uses())
+        if (use.operand < use.user->operands().size() && use.user->operand(use.operand) == v)
+          listed.emplace(use.user, use.operand);
+    };
+    for (Value v : block.args()) list(v);
     for (Node* node : block) {
       if (&node->graph() != &graph_) broken(node, "it stands in another graph's block");
       for (size_t i = 0; i < node->operands().size(); ++i) {
         Value v = node->operand(i);
         if (!seen.contains(v))
           broken(node, fmt::format("operand {} is not defined before it in its own block (regions are closed)", i));
-        bool listed = false;
-        for (const Use& use : v->uses()) listed = listed || (use.user == node && use.operand == i);
-        if (!listed) broken(node, fmt::format("operand {} does not list it among its uses", i));
+        if (!listed.contains({node, static_cast<uint32_t>(i)})) broken(node, fmt::format("operand {} does not list it among its uses", i));
       }
       uint64_t in_segments = 0;
       for (uint32_t n : node->segments()) in_segments += n;
@@ -38,6 +46,7 @@ class Verifier {
       for (Value v : node->results()) {
         if (v->node() != node || v->block() != &block) broken(node, "a result does not know its node");
         seen.insert(v);
+        list(v);
       }
       if (node != end) ++count;
       else if (node->next()) broken(node->next(), "it stands behind the block's return");
