@@ -15,6 +15,7 @@ bool contains(DTypeSet set, DType d) {
     case DTypeSet::IntegerBool: return is_integer(d) || d == DType::Bool;
     case DTypeSet::Bool: return d == DType::Bool;
     case DTypeSet::Key: return d == DType::Key;
+    case DTypeSet::Complex: return is_complex(d);
   }
   return false;
 }
@@ -37,6 +38,7 @@ std::string_view describe(DTypeSet set) {
     case DTypeSet::IntegerBool: return "an integer type or bool";
     case DTypeSet::Bool: return "bool";
     case DTypeSet::Key: return "a random key";
+    case DTypeSet::Complex: return "a complex type";
   }
   return "";
 }
