@@ -50,7 +50,7 @@ enum class Front : uint8_t {
 };
 
 // Which element types the type variable T of an op ranges over, and its tests run on.
-enum class DTypeSet : uint8_t { Any, Numeric, Float, FloatComplex, Real, Integer, IntegerBool, Bool, Key, Complex };
+enum class DTypeSet : uint8_t { Any, Numeric, Float, FloatComplex, Real, Integer, IntegerBool, Bool, Key, Complex, NumericBool };
 bool contains(DTypeSet set, DType dtype);
 std::vector<DType> members(DTypeSet set);
 std::string_view describe(DTypeSet set);  // "a floating-point type", for errors

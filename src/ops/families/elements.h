@@ -66,7 +66,7 @@ inline constexpr bool is_complex_number<std::complex<T>> = true;
 template <DTypeSet S, typename T>
 constexpr bool in_set() {
   constexpr bool boolean = std::is_same_v<T, bool>, complex = is_complex_number<T>, real = std::is_floating_point_v<T>;
-  if constexpr (S == DTypeSet::Any) return true;
+  if constexpr (S == DTypeSet::Any || S == DTypeSet::NumericBool) return true;
   else if constexpr (S == DTypeSet::Numeric) return !boolean;
   else if constexpr (S == DTypeSet::Float) return real;
   else if constexpr (S == DTypeSet::FloatComplex) return real || complex;
