@@ -86,7 +86,11 @@ Value simplify_convert(SimplifyContext& c) {
   if (!inner) return nullptr;
   Value first = inner->operand(0);
   if (!holds(first->type().dtype, x->type().dtype)) return nullptr;  // the inner one rounds: both stay
-  // From an integer, to bool and from complex the way by another type is the same too, since nothing was lost.
+  // Integers wrap where floats saturate, and round twice on the way to 16 bits: such a detour says what is meant.
+  DType from = first->type().dtype;
+  bool detour = is_integer(from) && !is_integer(x->type().dtype);
+  if (detour && is_integer(to) && !holds(from, to)) return nullptr;
+  if (detour && (to == DType::F16 || to == DType::BF16) && !holds(from, DType::F32)) return nullptr;
   return c.build.convert(first, to);
 }
 

@@ -51,7 +51,7 @@ std::vector<Value> jvp_clamp(JvpContext& c) {
     Value part = m.where(here, c.tangents[i], m.number(x, 0));
     sum = sum ? m.add(sum, part) : part;
   };
-  Value below = m.both(m.less(x, low), m.less_equal(low, high)), above = m.both(m.less(high, m.max(x, low)), m.equal(high, high));
+  Value below = m.both(m.less(x, low), m.less_equal(low, high)), above = m.less(high, m.max(x, low));
   Value inside = m.b("not", {m.b("or", {below, above})});
   take(0, inside);
   take(1, below);
