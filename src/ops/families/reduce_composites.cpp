@@ -48,7 +48,7 @@ Value variance(BodyContext& c, Compose& m) {
   const Ints& axes = c.get(kAxes);
   Value x = m.wide(c.operands[0]), away = m.centred(x, axes);
   Value count = m.sub(m.count(x, axes), c.get(kCorrection));
-  return m.div(m.sum(m.mul(away, away), axes), m.max(count, 0));
+  return m.div(m.sum(m.mul(away, away), axes), m.max(count, 0.0));
 }
 std::vector<Value> variance_body(BodyContext& c) {
   Compose m(c.build);
@@ -153,16 +153,17 @@ std::vector<Op> reduce_composites() {
   ops.push_back(public_fold({.name = "mean", .doc = "The arithmetic mean over the axes; NaN of no elements.",
       .numpy = of_numpy("mean"), .dtypes = DTypeSet::FloatComplex, .body = mean_body, .ulp = 64}));
   std::string spread = "np.{}(x, axis=tuple(axes), keepdims=keepdims, ddof=correction)";
-  for (auto [name, doc, body] : {std::tuple{"var", "The variance over the axes: the mean of squared differences from the mean.", variance_body},
-                                 std::tuple{"std", "The standard deviation over the axes: the root of the variance.", deviation_body}}) {
+  auto add_spread = [&](const char* name, std::string doc, BodyFn body) {
     Op op = public_fold({.name = name,
-        .doc = std::string(doc) + "\n\nComputed in two passes. `correction` is taken from the count that divides: 1 gives "
+        .doc = std::move(doc) + "\n\nComputed in two passes. `correction` is taken from the count that divides: 1 gives "
                "the estimate from a sample.",
         .numpy = fmt::format(fmt::runtime(spread), name), .dtypes = DTypeSet::Float, .body = body, .ulp = 256});
     op.decl.attrs.push_back(kCorrection);
     op.decl.samples.push_back({"T[3, 7]", "{axes = [1], correction = 0x1p+0}"});
     ops.push_back(std::move(op));
-  }
+  };
+  add_spread("var", "The variance over the axes: the mean of squared differences from the mean.", variance_body);
+  add_spread("std", "The standard deviation over the axes: the root of the variance.", deviation_body);
   ops.push_back(public_fold({.name = "logsumexp",
       .doc = "log of the sum of exp(x) over the axes, with the greatest taken out first.\n\n-inf of no elements.",
       .numpy = "scipy.special.logsumexp(x, axis=tuple(axes), keepdims=keepdims) if x.size else np.full([1 if i in axes else n "
