@@ -1,6 +1,6 @@
 # What goes into the Python package: all shared objects beside each other in intaglio/, and the command in bin/. Under
 # scikit-build-core the wheel gets the Python files by itself; a plain `cmake --install` copies them.
-set(package_targets intaglio intaglio_compiler)
+set(package_targets intaglio_runtime intaglio intaglio_compiler)
 foreach(target intaglio_kernels _intaglio)
   if(TARGET ${target})
     list(APPEND package_targets ${target})

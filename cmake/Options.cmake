@@ -23,7 +23,7 @@ find_package(Threads REQUIRED)
 
 add_library(intaglio_options INTERFACE)
 target_compile_options(intaglio_options INTERFACE
-  -Wall -Wextra -Wpedantic -Wnon-virtual-dtor -Woverloaded-virtual -Wvla -Wformat=2
+  -Wall -Wextra -Wpedantic -Wnon-virtual-dtor -Woverloaded-virtual -Wvla -Wno-free-nonheap-object -Wformat=2
   -fno-semantic-interposition -ffunction-sections -fdata-sections
   # One meaning for floating point on every machine: no contraction into fma that the source does not write.
   -ffp-contract=off

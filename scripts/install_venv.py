@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-# Installs a finished CMake build into the virtual environment that runs this script, as pip would install the wheel:
-# the package in site-packages with its metadata and record (so that pip can replace or remove it), the command in bin/.
-# Takes well under a second; files of an earlier install that are gone from the tree are removed.
+# Installs a finished CMake build into the virtual environment that runs this script, as pip would install the
+# wheel: the package in site-packages with its metadata and record (so that pip can replace or remove it), the
+# command in bin/. Files of an earlier install that are gone from the tree are removed.
 #   .venv/bin/python scripts/install_venv.py build/release
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ def main() -> int:
 
     with tempfile.TemporaryDirectory() as staging:
         root = Path(staging)
-        subprocess.run([cmake, "--install", build, "--prefix", root, "--strip"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [cmake, "--install", build, "--prefix", root, "--strip"], check=True, stdout=subprocess.DEVNULL
+        )
         places = {site: root / project["name"], scripts: root / "bin"}
         installed: list[Path] = []
         for target, staged in places.items():
@@ -62,7 +64,7 @@ def main() -> int:
                 if same(file, to):
                     continue
                 to.parent.mkdir(parents=True, exist_ok=True)
-                # A new file in the old one's place: a process that has the old one mapped goes on undisturbed.
+                # A new file in the old one's place: whoever has the old one mapped goes on undisturbed.
                 temporary = to.with_name(to.name + ".new")
                 shutil.copy2(file, temporary)
                 os.replace(temporary, to)
@@ -78,7 +80,7 @@ def main() -> int:
         f"Summary: {project['description']}\nRequires-Python: {project['requires-python']}\n{requires}"
     )
     (info / "INSTALLER").write_text("install_venv\n")
-    record = installed + [info / "METADATA", info / "INSTALLER"]
+    record = [*installed, info / "METADATA", info / "INSTALLER"]
     with (info / "RECORD").open("w", newline="") as file:
         writer = csv.writer(file)
         for path in record:

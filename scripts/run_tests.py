@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# Runs all tests (GoogleTest, pytest, lit), shows progress as they go and failures in full, and ends with one line that
-# sums them up. Exits non-zero where one failed, a runner broke down, or no test ran at all.
+# Runs all tests (GoogleTest, pytest, lit), shows progress as they go and failures in full, and ends with one
+# line that sums them up. Exits non-zero where one failed, a runner broke down, or no test ran at all.
 from __future__ import annotations
 
 import argparse
@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,7 +48,9 @@ def run_cpp(build: Path, extra: list[str]) -> Counts:
     current = ""
     suite = ""
     command = [str(binary), "--gtest_color=no", *extra]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace") as run:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+    ) as run:
         assert run.stdout is not None
         for line in run.stdout:
             line = line.rstrip("\n")
@@ -71,7 +74,11 @@ def run_cpp(build: Path, extra: list[str]) -> Counts:
                 output.append(line)
     if current:
         counts.failed += 1
-        print("\n".join([current, *output]), f"{binary.name}: died in this test, status {run.returncode}", sep="\n")
+        print(
+            "\n".join([current, *output]),
+            f"{binary.name}: died in this test, status {run.returncode}",
+            sep="\n",
+        )
     elif run.returncode and not counts.failed:
         print("\n".join(output[-40:]))
         counts += broke(binary.name, run.returncode)
@@ -129,7 +136,7 @@ def main() -> int:
     build = options.build.resolve()
     reports = ROOT / "build" / "reports"
     reports.mkdir(parents=True, exist_ok=True)
-    runners = {
+    runners: dict[str, tuple[str, Callable[[], Counts]]] = {
         "cpp": ("C++ tests", lambda: run_cpp(build, extra)),
         "python": ("Python tests", lambda: run_pytest(reports, extra)),
         "golden": ("golden tests", lambda: run_golden(build, reports, extra)),

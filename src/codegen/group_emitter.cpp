@@ -73,6 +73,14 @@ class GroupEmitter::Point final : public ops::PointContext {
   }
   Expr at(size_t operand, std::span<const Expr> i) override { return emit_.element(node->operand(operand), i); }
   Expr size(const Dim& dim) override { return emit_.size(dim); }
+  // What is computed inside of a fold's loop must not be taken for known behind it.
+  Expr fold(Expr extent, Expr init, const std::function<Expr(Expr, Expr)>& step) override {
+    return emit_.build.fold(extent, init, [&](Expr i, Expr acc) {
+      Expr next;
+      emit_.scoped([&] { next = step(i, acc); });
+      return next;
+    });
+  }
 
  private:
   GroupEmitter& emit_;

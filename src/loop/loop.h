@@ -50,6 +50,7 @@ enum class Op : uint8_t {
   Popcount, CountLeadingZeros,
   Fma,          // a * b + c, rounded once (on a target without fma: multiply, then add)
   Select,       // a ? b : c; both arms are evaluated
+  SelectRare,   // a ? b : c, where b is pure and computed lane by lane, only for the (few) lanes where a holds
   Convert,      // numeric: float to int saturates, NaN to 0; to Bool is != 0
   Bitcast,      // same width
   ReduceLanes,  // folds a local with lanes; `reduction` says how
@@ -81,8 +82,8 @@ struct ExprNode {
   DType type;
   Reduction reduction = Reduction::Add;
   uint32_t id = 0;            // Var, Size, Local, Load: which
-  uint64_t bits[2] = {0, 0};  // Const
-  Expr a, b, c;
+  uint64_t bits[2] = {0, 0};  // Const: the element's own bits in bits[0], sign-extended for signed integers
+  Expr a, b, c;               // a Var that is a let holds its value in `a`, for analysis
 };
 inline DType Expr::type() const { return node_->type; }
 
@@ -118,6 +119,7 @@ IG_LOOP_MIXED(!=)
 #undef IG_LOOP_MIXED
 Expr fma(Expr a, Expr b, Expr c);
 Expr select(Expr condition, Expr then, Expr otherwise);
+Expr select_rare(Expr condition, Expr rare, Expr common);  // slow paths that should cost nothing unless taken
 Expr sqrt(Expr a);
 Expr floor(Expr a);
 Expr ceil(Expr a);
@@ -176,7 +178,8 @@ struct Function {
   std::vector<std::string> sizes;    // names of the size parameters, in KernelArgs::dims order
   std::vector<Local> locals;
   std::vector<Buffer> scratch;       // per-thread temporary buffers; their ids follow those of `buffers`
-  std::vector<Dim> scratch_elements; // how many elements each has, over `sizes`
+  std::vector<Dim> scratch_elements; // how many elements each has, over `sizes`; in KernelArgs::scratch they stand
+                                     // one behind the other, each start rounded up to 64 bytes
   uint32_t block_var = 0;
   uint32_t variables = 0;            // loop variables and lets in use: ids are below this
   Stmts body;
@@ -227,16 +230,20 @@ class Builder {
   Expr make(ExprNode node);  // interns: the same node twice is one object (loads and local reads excepted)
 
  private:
-  std::unique_ptr<Function> function_;
-  std::vector<Stmts*> open_;
-  std::vector<int> lanes_;
-  std::vector<std::pair<std::string, uint32_t>> size_ids_;
-  std::deque<std::pair<uint64_t, const ExprNode*>> interned_;
   struct Interner;
+  Expr leaf(ExprNode node);
+  uint32_t size_id(std::string_view name);
+  Stmt& push(Stmt::Kind kind);
+  void body_of(Stmts& into, int lanes, const std::function<void()>& fill);
+
+  std::unique_ptr<Function> function_;
+  std::vector<Stmts*> open_;   // innermost last; statements are heap objects, so the pointers stay good
+  std::vector<int> lanes_;
   std::shared_ptr<Interner> interner_;
 };
 
 // Affine form of an offset in one variable: offset = stride * var + rest, where stride is a constant, or nullopt.
+// Lets are looked through; a read of a local counts as depending on every variable, since its value is not in sight.
 std::optional<int64_t> stride_in(Expr offset, uint32_t var);
 bool depends_on(Expr e, uint32_t var);
 

@@ -15,6 +15,7 @@ class Builder {
   explicit Builder(Block& block, Node* before = nullptr) : block_(&block), before_(before) {}
 
   Block& block() const { return *block_; }
+  Node* before() const { return before_; }  // null: at the end
   Graph& graph() const { return block_->graph(); }
   void set_location(Location location) { location_ = location; }
   void set_scope(Scope scope) { scope_ = scope; }

@@ -1,10 +1,10 @@
-// What the ops with Trait::Contraction are made of, for the kernel generators, passes and transforms that read them:
-// the attributes of dot_general and convolution, and a convolution's dimension numbers, parsed.
+// What the ops with Trait::Contraction are made of, for the kernel generators, passes and transforms that
+// read them: the attributes of dot_general and convolution, and a convolution's dimension numbers, parsed.
 //
-// The order of summation is part of the ops' meaning. dot_general: for each output one chain of fused multiply-adds
-// over the contracted axes (the first slowest), from +0, in the accumulating type; convolution: one chain over the
-// kernel's spatial axes (the first slowest), then the input channels of the group, taps that fall on padding left
-// out. Integers wrap.
+// The order of summation is part of the ops' meaning. dot_general: for each output one chain of fused
+// multiply-adds over the contracted axes (the first slowest), from +0, in the accumulating type; convolution:
+// one chain over the kernel's spatial axes (the first slowest), then the input channels of the group, taps
+// that fall on padding left out. Integers wrap.
 #pragma once
 
 #include <string_view>
@@ -13,24 +13,33 @@
 
 namespace ig::ops {
 
-inline constexpr Attr<Ints> kLhsBatch{"lhs_batching", "The left operand's batch axes.", "[]"};
-inline constexpr Attr<Ints> kRhsBatch{"rhs_batching", "The right operand's batch axes, paired in order.", "[]"};
-inline constexpr Attr<Ints> kLhsContract{"lhs_contracting", "The left operand's axes that are summed over."};
-inline constexpr Attr<Ints> kRhsContract{"rhs_contracting", "The right operand's, paired in order."};
-inline constexpr Attr<DType> kAccumulate{"accumulate",
-                                         "The least type that sums of floats are kept in: f32 or f64.", "f32"};
+inline constexpr Attr<Ints> kLhsBatch{"lhs_batching_dimensions", "The left operand's batch axes.", "[]"};
+inline constexpr Attr<Ints> kRhsBatch{"rhs_batching_dimensions",
+                                      "The right operand's batch axes, paired in order.", "[]"};
+inline constexpr Attr<Ints> kLhsContract{"lhs_contracting_dimensions",
+                                         "The left operand's axes that are summed over."};
+inline constexpr Attr<Ints> kRhsContract{"rhs_contracting_dimensions",
+                                         "The right operand's, paired in order."};
+inline constexpr Attr<DType> kAccumulate{
+    "accumulate", "The least type that sums of floats are kept in: f32 or f64.", "f32"};
 
-inline constexpr Attr<std::string> kConvLayout{
-    "layout",
-    "The axes of image, kernel and result: b batch, f features, o and i the kernel's features, digits the space.",
-    "\"bf01_oi01->bf01\""};
-inline constexpr Attr<Ints> kConvStrides{"strides", "The step of the window, for each spatial axis; none: 1.", "[]"};
+inline constexpr Attr<std::string> kConvLayout{"layout",
+                                               "The axes of image, kernel and result: b batch, f features, o "
+                                               "and i the kernel's features, digits the space.",
+                                               "\"bf01_oi01->bf01\""};
+inline constexpr Attr<Ints> kConvStrides{"strides", "The step of the window, for each spatial axis; none: 1.",
+                                         "[]"};
 inline constexpr Attr<Ints> kConvPadding{
-    "padding", "What is added in front of and behind each spatial axis: low0, high0, low1, …; none: 0.", "[]"};
-inline constexpr Attr<Ints> kLhsDilation{"lhs_dilation", "The image's elements stand this far apart; none: 1.", "[]"};
-inline constexpr Attr<Ints> kRhsDilation{"rhs_dilation", "The kernel's taps stand this far apart; none: 1.", "[]"};
-inline constexpr Attr<int64_t> kFeatureGroups{"feature_group_count", "How many groups the features fall into.", "1"};
-inline constexpr Attr<int64_t> kBatchGroups{"batch_group_count", "How many groups the batch falls into.", "1"};
+    "padding", "What is added in front of and behind each spatial axis: low0, high0, low1, …; none: 0.",
+    "[]"};
+inline constexpr Attr<Ints> kLhsDilation{"lhs_dilation",
+                                         "The image's elements stand this far apart; none: 1.", "[]"};
+inline constexpr Attr<Ints> kRhsDilation{"rhs_dilation", "The kernel's taps stand this far apart; none: 1.",
+                                         "[]"};
+inline constexpr Attr<int64_t> kFeatureGroups{"feature_group_count",
+                                              "How many groups the features fall into.", "1"};
+inline constexpr Attr<int64_t> kBatchGroups{"batch_group_count", "How many groups the batch falls into.",
+                                            "1"};
 
 // The type that sums are kept in.
 DType accumulating_type(DType operand, DType accumulate);

@@ -40,11 +40,6 @@ void InferContext::require_dtype(size_t i, DTypeSet set) const {
 
 void InferContext::require_same_dtype(size_t a, size_t b) const {
   if (operands[a].dtype == operands[b].dtype) return;
-  // The public function promotes: it fails only where the standard leaves the promotion undefined.
-  if (op.decl.front == Front::Elementwise && !promote(operands[a].dtype, operands[b].dtype))
-    fail(ErrorKind::Type,
-         fmt::format("{} and {} have no common dtype", info(operands[a].dtype).api_name, info(operands[b].dtype).api_name),
-         "the array API standard leaves the promotion of these two undefined", "convert one of them with astype");
   fail(ErrorKind::Type,
        fmt::format("{} is {}, but {} is {}", operand_name(op, a), info(operands[a].dtype).api_name, operand_name(op, b),
                    info(operands[b].dtype).api_name),
@@ -55,10 +50,9 @@ void InferContext::require_same_shape(size_t a, size_t b) const {
   const Dims &x = operands[a].dims, &y = operands[b].dims;
   bool same = x.size() == y.size();
   for (size_t i = 0; same && i < x.size(); ++i) same = scope.decide_equal(x[i], y[i]);
-  if (same) return;
-  if (op.decl.front == Front::Elementwise) broadcast_shapes(x, y, scope, op.public_name());  // its error is the public one
-  fail(ErrorKind::Shape, fmt::format("shapes {} and {} differ", str(x), str(y)),
-       "this op works element by element and needs equal shapes", "broadcast or reshape one of them");
+  if (!same)
+    fail(ErrorKind::Shape, fmt::format("shapes {} and {} differ", str(x), str(y)),
+         "this op works element by element and needs equal shapes", "broadcast or reshape one of them");
 }
 
 void InferContext::require_rank(size_t i, int rank) const {

@@ -15,8 +15,6 @@ bool contains(DTypeSet set, DType d) {
     case DTypeSet::IntegerBool: return is_integer(d) || d == DType::Bool;
     case DTypeSet::Bool: return d == DType::Bool;
     case DTypeSet::Key: return d == DType::Key;
-    case DTypeSet::Complex: return is_complex(d);
-    case DTypeSet::NumericBool: return d != DType::Key;
   }
   return false;
 }
@@ -39,8 +37,6 @@ std::string_view describe(DTypeSet set) {
     case DTypeSet::IntegerBool: return "an integer type or bool";
     case DTypeSet::Bool: return "bool";
     case DTypeSet::Key: return "a random key";
-    case DTypeSet::Complex: return "a complex type";
-    case DTypeSet::NumericBool: return "a numeric type or bool";
   }
   return "";
 }

@@ -50,7 +50,7 @@ enum class Front : uint8_t {
 };
 
 // Which element types the type variable T of an op ranges over, and its tests run on.
-enum class DTypeSet : uint8_t { Any, Numeric, Float, FloatComplex, Real, Integer, IntegerBool, Bool, Key, Complex, NumericBool };
+enum class DTypeSet : uint8_t { Any, Numeric, Float, FloatComplex, Real, Integer, IntegerBool, Bool, Key };
 bool contains(DTypeSet set, DType dtype);
 std::vector<DType> members(DTypeSet set);
 std::string_view describe(DTypeSet set);  // "a floating-point type", for errors
@@ -216,6 +216,11 @@ class PointContext {
   std::vector<loop::Expr> index;       // of the wanted element: one I64 expression an axis
   virtual loop::Expr at(size_t operand, std::span<const loop::Expr> index) = 0;
   virtual loop::Expr size(const Dim& dim) = 0;
+  // As loop::Builder::fold. Rules fold through this one, so that what `at` gives inside stays inside.
+  virtual loop::Expr fold(loop::Expr extent, loop::Expr init,
+                          const std::function<loop::Expr(loop::Expr i, loop::Expr acc)>& step) {
+    return build->fold(extent, init, step);
+  }
   loop::Expr at(size_t operand, std::initializer_list<loop::Expr> i) {
     return at(operand, std::span<const loop::Expr>(i.begin(), i.size()));
   }

@@ -1,7 +1,7 @@
 // The attributes of the ops that draw random numbers, and the layout of a key.
 //
-// A key is eight bytes: two 32-bit words in memory order, the first being what JAX calls key[0]. As one little-endian
-// 64-bit number the first word is the low half.
+// A key is eight bytes: two 32-bit words in memory order, the first being what JAX calls key[0]. As one
+// little-endian 64-bit number the first word is the low half.
 #pragma once
 
 #include "ops/attrs.h"

@@ -6,7 +6,8 @@
 namespace ig::ops {
 
 inline constexpr Attr<Ints> kWindow{"window_dimensions", "The size of the window, for each axis."};
-inline constexpr Attr<Ints> kWindowStrides{"window_strides", "The step of the window, for each axis; none: 1.", "[]"};
+inline constexpr Attr<Ints> kWindowStrides{"window_strides",
+                                           "The step of the window, for each axis; none: 1.", "[]"};
 inline constexpr Attr<Ints> kWindowDilations{"window_dilations",
                                              "The window's elements stand this far apart; none: 1.", "[]"};
 inline constexpr Attr<Ints> kWindowPadding{

@@ -49,6 +49,8 @@ void fold_constants(Graph& graph, Context& context) {
         for (int64_t d : *dims) n *= d;
         written += n;
       }
+      // A spread number is better spread where it is used.
+      if (known && op.has(ops::Trait::View) && written > read) continue;
       if (!known || (written > kAlwaysFold && (written > read || written > kLargestFold))) continue;
       // Folding sums of products by the slow reference would cost more than it saves, and round otherwise.
       if (op.has(ops::Trait::Contraction) || (op.has(ops::Trait::Reduction) && written + read > 4096)) continue;

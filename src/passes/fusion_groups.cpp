@@ -53,16 +53,19 @@ Grouping::Grouping(Block& block) : block_(block) {
 }
 
 Grouping::Role Grouping::role_of(const Node* node) const {
+  if (is_terminator(node)) return Role::Barrier;
   const ops::Op& op = ops::op_of(node);
-  if (is_terminator(node) || op.has(ops::Trait::Effect) || op.has(ops::Trait::Control)) return Role::Barrier;
+  if (op.has(ops::Trait::Effect) || op.has(ops::Trait::Control)) return Role::Barrier;
   for (Value v : node->results())
     if (!v->type().is_tensor() || is_complex(v->type().dtype)) return Role::Barrier;
   for (Value v : node->operands())
     if (!v->type().is_tensor() || is_complex(v->type().dtype)) return Role::Barrier;
   if (op.has(ops::Trait::Constant)) {
-    auto dims = constant_dims(node->result()->type().dims);
-    bool one = dims && std::all_of(dims->begin(), dims->end(), [](int64_t d) { return d == 1; });
-    return node->operands().empty() && (one || op.rules.lower.kind == Kind::Point) ? Role::Free : Role::Barrier;
+    // Single numbers, and what is computed from indices alone (iota), are made where they are used.
+    const AttrValue* value = node->attrs().find(ops::kValue.name);
+    bool literal = value && std::holds_alternative<Literal>(*value);
+    bool made_in_place = literal ? std::get<Literal>(*value).elements() == 1 : op.rules.lower.kind == Kind::Point;
+    return made_in_place ? Role::Free : Role::Barrier;
   }
   switch (op.rules.lower.kind) {
     case Kind::Scalar: return Role::Scalar;

@@ -1,5 +1,6 @@
-// Greedy best fit: ranges are placed one by one, each in the smallest gap among the already placed ones that live at
-// the same time. Which order is best depends on the program, so the usual two are tried: by size, and by time.
+// Greedy best fit: ranges are placed one by one, each in the smallest gap among the already placed ones that
+// live at the same time. Which order is best depends on the program, so the usual two are tried: by size, and
+// by time.
 #include "runtime/arena_plan.h"
 
 #include <algorithm>
@@ -30,7 +31,8 @@ size_t checked_end(size_t offset, size_t bytes) {
   return end;
 }
 
-size_t place(const std::vector<LiveRange>& items, const std::vector<size_t>& order, std::vector<size_t>& offsets) {
+size_t place(const std::vector<LiveRange>& items, const std::vector<size_t>& order,
+             std::vector<size_t>& offsets) {
   std::vector<size_t> placed;  // by offset
   size_t total = 0;
   for (size_t item : order) {
@@ -56,7 +58,8 @@ size_t place(const std::vector<LiveRange>& items, const std::vector<size_t>& ord
 }
 
 size_t most_alive(const std::vector<LiveRange>& items) {
-  std::map<int32_t, std::pair<size_t, size_t>> events;  // instruction: bytes that begin there, bytes that ended before
+  std::map<int32_t, std::pair<size_t, size_t>>
+      events;  // instruction: bytes that begin there, bytes that ended before
   for (const LiveRange& r : items) {
     events[r.first].first += r.bytes;
     events[r.last + 1].second += r.bytes;
@@ -82,7 +85,8 @@ ArenaPlan plan_arena(std::span<const LiveRange> ranges) {
   for (size_t i = 0; i < ranges.size(); ++i) {
     LiveRange range = ranges[i];
     range.bytes = aligned(range.bytes);
-    auto [known, fresh] = range.group < 0 ? std::pair{groups.end(), true} : groups.try_emplace(range.group, items.size());
+    auto [known, fresh] =
+        range.group < 0 ? std::pair{groups.end(), true} : groups.try_emplace(range.group, items.size());
     if (fresh) {
       item_of[i] = items.size();
       items.push_back(range);
@@ -99,7 +103,8 @@ ArenaPlan plan_arena(std::span<const LiveRange> ranges) {
   std::vector<size_t> order(items.size()), offsets(items.size()), best;
   std::iota(order.begin(), order.end(), size_t{0});
   auto try_order = [&](auto before) {
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return before(items[a], items[b]); });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return before(items[a], items[b]); });
     size_t total = place(items, order, offsets);
     if (best.empty() || total < plan.total) {
       plan.total = total;

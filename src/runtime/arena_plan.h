@@ -1,5 +1,6 @@
-// Places the temporaries of a call in one arena, so that no two that live at the same time share a byte and the whole
-// is small. It runs when sizes are known: at compile time where all are constants, else once for each set of sizes.
+// Places the temporaries of a call in one arena, so that no two that live at the same time share a byte and
+// the whole is small. It runs when sizes are known: at compile time where all are constants, else once for
+// each set of sizes.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +22,7 @@ struct LiveRange {
 struct ArenaPlan {
   std::vector<size_t> offsets;  // multiples of 64, one for each range
   size_t total = 0;
-  size_t lower_bound = 0;       // the most bytes alive at one instruction: no plan can be smaller
+  size_t lower_bound = 0;  // the most bytes alive at one instruction: no plan can be smaller
 };
 
 // Deterministic. Tries several orders of best-fit placement, and keeps the smallest plan.

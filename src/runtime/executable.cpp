@@ -1,6 +1,6 @@
-// Planning for a set of sizes, and running. A State is what one run at a time has: an arena and the table of pointers
-// that the instructions read; it is kept between runs, so in steady state only the pointers to inputs and outputs are
-// written anew.
+// Planning for a set of sizes, and running. A State is what one run at a time has: an arena and the table of
+// pointers that the instructions read; it is kept between runs, so in steady state only the pointers to
+// inputs and outputs are written anew.
 #include "runtime/executable.h"
 
 #include <time.h>
@@ -92,7 +92,8 @@ std::shared_ptr<const Executable::Sized> Executable::plan(std::span<const int64_
     sized->planned_outputs += bytes;
   }
 
-  // Bodies stand after the blocks that run them, so planning backwards has every body's total when it is needed.
+  // Bodies stand after the blocks that run them, so planning backwards has every body's total when it is
+  // needed.
   sized->blocks.resize(program_.blocks.size());
   for (size_t b = program_.blocks.size(); b-- > 0;) {
     const Block& block = program_.blocks[b];
@@ -119,7 +120,9 @@ std::shared_ptr<const Executable::Sized> Executable::plan(std::span<const int64_
     for (size_t i = 0; i < block.code.size(); ++i) {
       auto at = static_cast<int32_t>(i);
       size_t body = 0;
-      auto consider = [&](BlockId id) { body = std::max(body, sized->blocks[static_cast<size_t>(id)].total); };
+      auto consider = [&](BlockId id) {
+        body = std::max(body, sized->blocks[static_cast<size_t>(id)].total);
+      };
       std::vector<size_t> spare_bytes;
       if (const auto* c = std::get_if<Cond>(&block.code[i])) {
         for (BlockId id : c->branches) consider(id);
@@ -148,7 +151,8 @@ std::shared_ptr<const Executable::Sized> Executable::plan(std::span<const int64_
 }
 
 std::shared_ptr<const Executable::Sized> Executable::sized_for(std::span<const int64_t> symbol_values) const {
-  auto used = symbol_values.first(std::min(symbol_values.size(), static_cast<size_t>(program_.sizes.symbols())));
+  auto used =
+      symbol_values.first(std::min(symbol_values.size(), static_cast<size_t>(program_.sizes.symbols())));
   auto matches = [&](const std::shared_ptr<const Sized>& s) { return std::ranges::equal(s->symbols, used); };
   {
     std::lock_guard lock(mutex_);
@@ -218,7 +222,8 @@ class Executable::Runner {
       const Slot& slot = block.slots[slot_id];
       void*& target = state_.pointers[static_cast<size_t>(code.first_pointer) + k];
       if (slot.kind == SlotKind::Arena) target = arena_ + base + plan_of(id).slots[slot_id];
-      if (slot.kind == SlotKind::Constant) target = program_.constants[static_cast<size_t>(slot.index)].data();
+      if (slot.kind == SlotKind::Constant)
+        target = program_.constants[static_cast<size_t>(slot.index)].data();
     }
     state_.bound[static_cast<size_t>(id)] = base;
   }
@@ -242,8 +247,8 @@ class Executable::Runner {
 
   [[noreturn]] void fail(const int64_t (&error)[2], int32_t code) const {
     if (program_.decode) throw program_.decode(error[0], error[1], code);
-    throw make_error(ErrorKind::Internal, "{}: node {} failed with code {} on the value {}", program_.name, error[0],
-                     code, error[1])
+    throw make_error(ErrorKind::Internal, "{}: node {} failed with code {} on the value {}", program_.name,
+                     error[0], code, error[1])
         .why("the program came without a table of its checks")
         .hint("this is a fault in Intaglio; please report it with the program that shows it");
   }
@@ -261,10 +266,12 @@ class Executable::Runner {
     }
     auto last = static_cast<int64_t>(cond.branches.size()) - 1;
     if (choice < 0 || choice > last) choice = last;
-    run_block(cond.branches[static_cast<size_t>(choice)], base, operands + 1, operands + 1 + cond.inputs.size());
+    run_block(cond.branches[static_cast<size_t>(choice)], base, operands + 1,
+              operands + 1 + cond.inputs.size());
   }
 
-  // The carry goes back and forth between the results and the spare buffers; the first step reads `init` in place.
+  // The carry goes back and forth between the results and the spare buffers; the first step reads `init` in
+  // place.
   void loop(const While& w, const Step& step, BlockId id, size_t at, size_t base, void** operands) {
     size_t consts = w.consts.size(), carries = w.init.size();
     void** const init = operands + consts;
@@ -288,8 +295,7 @@ class Executable::Runner {
       watch.tick();
     }
     const Block& block = program_.blocks[static_cast<size_t>(id)];
-    for (size_t k = 0; k < carries; ++k)
-      copy_bytes(results[k], current[k], slot_bytes(block, w.results[k]));
+    for (size_t k = 0; k < carries; ++k) copy_bytes(results[k], current[k], slot_bytes(block, w.results[k]));
   }
 
   void scan(const Scan& s, const Step& step, BlockId id, size_t at, size_t base, void** operands) {
@@ -310,7 +316,8 @@ class Executable::Runner {
     int64_t trips = std::max<int64_t>(sized_[s.trips], 0);
     for (size_t k = 0; k < carries; ++k) {
       current[k] = init[k];
-      // A carry in the memory of its own result, and an odd number of steps: the first would write what it reads.
+      // A carry in the memory of its own result, and an odd number of steps: the first would write what it
+      // reads.
       if (init[k] == results[k] && trips % 2 == 1) {
         current[k] = spare(k);
         copy_bytes(current[k], init[k], bytes(k));
@@ -357,9 +364,10 @@ Executable::~Executable() = default;
 
 void Executable::run(std::span<void* const> inputs, std::span<const int64_t> symbol_values,
                      std::span<Storage> outputs) const {
-  IG_CHECK(inputs.size() == static_cast<size_t>(this->inputs()) && outputs.size() == static_cast<size_t>(this->outputs()),
-           "{}: run with {} inputs and {} outputs, has {} and {}", program_.name, inputs.size(), outputs.size(),
-           this->inputs(), this->outputs());
+  IG_CHECK(inputs.size() == static_cast<size_t>(this->inputs()) &&
+               outputs.size() == static_cast<size_t>(this->outputs()),
+           "{}: run with {} inputs and {} outputs, has {} and {}", program_.name, inputs.size(),
+           outputs.size(), this->inputs(), this->outputs());
   FloatControl control;
   std::shared_ptr<const Sized> sized = sized_for(symbol_values);
 
@@ -419,8 +427,8 @@ void Executable::run(std::span<void* const> inputs, std::span<const int64_t> sym
       outputs[i] = Storage::allocate(bytes);
       lease.held += bytes;
     }
-    IG_CHECK(outputs[i].bytes() >= bytes && !outputs[i].read_only(), "{}: the memory for output {} does not fit",
-             program_.name, i);
+    IG_CHECK(outputs[i].bytes() >= bytes && !outputs[i].read_only(),
+             "{}: the memory for output {} does not fit", program_.name, i);
     targets[i] = outputs[i].data();
   }
 

@@ -1,13 +1,14 @@
-// What runs: a flat list of instructions over one arena. The planner fills a Program; an Executable is a Program that
-// was checked and made quick. It knows neither graphs nor passes, and needs no compiler.
+// What runs: a flat list of instructions over one arena. The planner fills a Program; an Executable is a
+// Program that was checked and made quick. It knows neither graphs nor passes, and needs no compiler.
 //
-// A Program is made of blocks. Block 0 is the call itself; the others are the bodies of control flow, each used by
-// instructions of blocks with a smaller index only. A block has buffer slots (inputs, outputs, constants, and arena
-// temporaries) and instructions that name them. A slot's lifetime is read off the instructions. Everything of a body
-// lives in the arena of the whole call, in a part that is free for others before and after.
+// A Program is made of blocks. Block 0 is the call itself; the others are the bodies of control flow, each
+// used by instructions of blocks with a smaller index only. A block has buffer slots (inputs, outputs,
+// constants, and arena temporaries) and instructions that name them. A slot's lifetime is read off the
+// instructions. Everything of a body lives in the arena of the whole call, in a part that is free for others
+// before and after.
 //
-// Buffers are row-major and contiguous. They start at multiples of 64 bytes, except inputs of block 0 (as the caller
-// gives them) and the slices that a Scan hands to its body (multiples of the element's size).
+// Buffers are row-major and contiguous. They start at multiples of 64 bytes, except inputs of block 0 (as the
+// caller gives them) and the slices that a Scan hands to its body (multiples of the element's size).
 #pragma once
 
 #include <atomic>
@@ -35,10 +36,10 @@ enum class SlotKind : uint8_t { Input, Output, Constant, Arena };
 
 struct Slot {
   SlotKind kind = SlotKind::Arena;
-  int32_t index = 0;   // of the input, output or constant
+  int32_t index = 0;  // of the input, output or constant
   SizeId bytes = 0;
-  SlotId alias = -1;   // of an arena slot: an earlier arena slot whose place it takes over, at the instruction that
-                       // last touches that one
+  SlotId alias = -1;  // of an arena slot: an earlier arena slot whose place it takes over, at the instruction
+                      // that last touches that one
 };
 
 // Where a kernel came from; every run counts them.
@@ -52,7 +53,7 @@ struct KernelCall {
   int64_t grain = 1;            // the least number of blocks worth handing to a thread: about 5 µs of work
   SizeId scratch = -1;          // bytes for each thread; -1: none
   Origin origin = Origin::Compiled;
-  std::string name{};           // for profiles and reports
+  std::string name{};  // for profiles and reports
 };
 
 struct Copy {
@@ -60,8 +61,8 @@ struct Copy {
   SizeId bytes = 0;
 };
 
-// Runs one of several bodies. The selector is an integer of 1 (bool), 4 or 8 bytes; a value outside the branches
-// takes the last one. For a condition: branches = {else, then}.
+// Runs one of several bodies. The selector is an integer of 1 (bool), 4 or 8 bytes; a value outside the
+// branches takes the last one. For a condition: branches = {else, then}.
 struct Cond {
   SlotId selector = 0;
   int32_t selector_bytes = 1;
@@ -70,8 +71,9 @@ struct Cond {
   std::vector<SlotId> outputs;  // of every branch
 };
 
-// carry = init; while (cond(consts, carry)) carry = body(consts, carry); results = carry. The inputs of both blocks
-// are consts, then carry; cond has one output, a bool; body's outputs are the next carry, in buffers of their own.
+// carry = init; while (cond(consts, carry)) carry = body(consts, carry); results = carry. The inputs of both
+// blocks are consts, then carry; cond has one output, a bool; body's outputs are the next carry, in buffers
+// of their own.
 struct While {
   BlockId cond = 0, body = 0;
   std::vector<SlotId> consts;
@@ -79,8 +81,8 @@ struct While {
   std::vector<SlotId> results;
 };
 
-// For `trips` steps: (carry, y[i]) = body(consts, carry, x[i]), from the last step to the first if reversed. Step i
-// reads and writes at i times the slice's bytes.
+// For `trips` steps: (carry, y[i]) = body(consts, carry, x[i]), from the last step to the first if reversed.
+// Step i reads and writes at i times the slice's bytes.
 struct Scan {
   BlockId body = 0;
   SizeId trips = 0;
@@ -100,14 +102,15 @@ struct Call {
   std::vector<SlotId> outputs;
 };
 
-// A call into the process: effects such as print, and slow reference kernels. Returns as a kernel does, or throws.
+// A call into the process: effects such as print, and slow reference kernels. Returns as a kernel does, or
+// throws.
 using HostFn = int32_t (*)(void* context, void* const* buffers, const int64_t* dims, int64_t* error);
 struct Host {
   HostFn function = nullptr;
   std::shared_ptr<void> context{};
   std::vector<SlotId> buffers;
   std::vector<SizeId> dims;
-  bool fallback = false;        // stands for a kernel: counted as one of origin Fallback
+  bool fallback = false;  // stands for a kernel: counted as one of origin Fallback
   std::string name{};
 };
 
@@ -129,7 +132,8 @@ struct Program {
   std::vector<Block> blocks;
   std::vector<Storage> constants;
   ErrorDecoder decode;
-  std::vector<std::shared_ptr<const void>> owners;  // what must live as long as the executable: machine code above all
+  std::vector<std::shared_ptr<const void>>
+      owners;  // what must live as long as the executable: machine code above all
 };
 
 struct KernelCounts {
@@ -137,14 +141,15 @@ struct KernelCounts {
 };
 
 struct RunReport {
-  size_t planned_arena = 0;    // of the last sizes
+  size_t planned_arena = 0;  // of the last sizes
   size_t planned_outputs = 0;
-  size_t planned_peak = 0;     // arena and outputs, for the last sizes
-  size_t lower_bound = 0;      // of the arena of the call itself: bytes alive at once
-  size_t measured_peak = 0;    // the most that one run held of the allocator: arena, and outputs that were not donated
+  size_t planned_peak = 0;  // arena and outputs, for the last sizes
+  size_t lower_bound = 0;   // of the arena of the call itself: bytes alive at once
+  size_t measured_peak =
+      0;  // the most that one run held of the allocator: arena, and outputs that were not donated
   int64_t runs = 0;
-  KernelCounts kernels;        // in the program
-  KernelCounts launched;       // by all runs so far
+  KernelCounts kernels;   // in the program
+  KernelCounts launched;  // by all runs so far
 };
 
 class Executable {
@@ -159,11 +164,12 @@ class Executable {
   int32_t outputs() const { return program_.blocks[0].outputs; }
   const Program& program() const { return program_; }
 
-  // Runs once. `outputs` has one Storage an output: an empty one is allocated, another is taken as it is (a donated
-  // input's memory, at least as large as the output). Thread-safe: each concurrent run has an arena of its own, kept
-  // for later runs. Error(Memory) before anything runs where the plan does not fit; what a kernel or a host function
-  // reports is thrown, and the outputs' contents are then undefined.
-  void run(std::span<void* const> inputs, std::span<const int64_t> symbol_values, std::span<Storage> outputs) const;
+  // Runs once. `outputs` has one Storage an output: an empty one is allocated, another is taken as it is (a
+  // donated input's memory, at least as large as the output). Thread-safe: each concurrent run has an arena
+  // of its own, kept for later runs. Error(Memory) before anything runs where the plan does not fit; what a
+  // kernel or a host function reports is thrown, and the outputs' contents are then undefined.
+  void run(std::span<void* const> inputs, std::span<const int64_t> symbol_values,
+           std::span<Storage> outputs) const;
 
   RunReport report() const;
   void release_arenas() const;  // gives back the arenas that no run uses
@@ -190,7 +196,8 @@ class Executable {
   mutable KernelCounts launched_;
 };
 
-// Called about every 20 ms while a loop runs, with no lock held; it may throw, which ends the run (Ctrl-C). Null: none.
+// Called about every 20 ms while a loop runs, with no lock held; it may throw, which ends the run (Ctrl-C).
+// Null: none.
 using LoopPoll = void (*)();
 void set_loop_poll(LoopPoll poll);
 

@@ -49,27 +49,29 @@ class Checker {
   explicit Checker(const Program& program) : program_(program) {}
 
   void check_size(SizeId id) const {
-    IG_CHECK(id >= 0 && id < program_.sizes.count(), "{}: the size {} is not in the table", program_.name, id);
+    IG_CHECK(id >= 0 && id < program_.sizes.count(), "{}: the size {} is not in the table", program_.name,
+             id);
   }
 
   void check_slot(const Slot& slot, const Block& block) const {
     check_size(slot.bytes);
     auto below = [&](int32_t limit, const char* what) {
-      IG_CHECK(slot.index >= 0 && slot.index < limit, "{}: a slot names {} {} of {}", program_.name, what, slot.index,
-               limit);
+      IG_CHECK(slot.index >= 0 && slot.index < limit, "{}: a slot names {} {} of {}", program_.name, what,
+               slot.index, limit);
     };
     if (slot.kind == SlotKind::Input) below(block.inputs, "input");
     if (slot.kind == SlotKind::Output) below(block.outputs, "output");
     if (slot.kind == SlotKind::Constant) below(static_cast<int32_t>(program_.constants.size()), "constant");
-    IG_CHECK(slot.alias < 0 || (slot.kind == SlotKind::Arena && slot.alias < static_cast<int32_t>(block.slots.size()) &&
-                                block.slots[static_cast<size_t>(slot.alias)].kind == SlotKind::Arena),
+    IG_CHECK(slot.alias < 0 ||
+                 (slot.kind == SlotKind::Arena && slot.alias < static_cast<int32_t>(block.slots.size()) &&
+                  block.slots[static_cast<size_t>(slot.alias)].kind == SlotKind::Arena),
              "{}: only an arena slot takes over the place of another", program_.name);
   }
 
   void check_instruction(const Instruction& instruction, BlockId self) const {
     for (SlotId slot : operands_of(instruction))
-      IG_CHECK(slot >= 0 && slot < static_cast<int32_t>(block(self).slots.size()), "{}: block {} has no slot {}",
-               program_.name, self, slot);
+      IG_CHECK(slot >= 0 && slot < static_cast<int32_t>(block(self).slots.size()),
+               "{}: block {} has no slot {}", program_.name, self, slot);
     for (BlockId child : children_of(instruction))
       IG_CHECK(child > self && child < static_cast<int32_t>(program_.blocks.size()),
                "{}: block {} runs block {}, which must be a later one", program_.name, self, child);
@@ -91,7 +93,8 @@ class Checker {
                      for (BlockId b : c.branches) signature(b, c.inputs.size(), c.outputs.size());
                    },
                    [&](const While& w) {
-                     IG_CHECK(w.init.size() == w.results.size(), "{}: a loop's carry changes its length", program_.name);
+                     IG_CHECK(w.init.size() == w.results.size(), "{}: a loop's carry changes its length",
+                              program_.name);
                      signature(w.cond, w.consts.size() + w.init.size(), 1);
                      signature(w.body, w.consts.size() + w.init.size(), w.init.size());
                    },
@@ -102,20 +105,24 @@ class Checker {
                      check_size(s.trips);
                      for (SizeId id : s.x_bytes) check_size(id);
                      for (SizeId id : s.y_bytes) check_size(id);
-                     signature(s.body, s.consts.size() + s.init.size() + s.xs.size(), s.init.size() + s.ys.size());
+                     signature(s.body, s.consts.size() + s.init.size() + s.xs.size(),
+                               s.init.size() + s.ys.size());
                    },
                    [&](const Call& c) { signature(c.body, c.inputs.size(), c.outputs.size()); },
                },
                instruction);
   }
 
-  // A slot may take over another's place only where an instruction that works block by block has both as operands.
+  // A slot may take over another's place only where an instruction that works block by block has both as
+  // operands.
   void check_alias(const BlockCode& code, const Block& block, SlotId id) const {
     SlotId from = block.slots[static_cast<size_t>(id)].alias;
-    const LiveRange &mine = code.lifetimes[static_cast<size_t>(id)], &theirs = code.lifetimes[static_cast<size_t>(from)];
+    const LiveRange &mine = code.lifetimes[static_cast<size_t>(id)],
+                    &theirs = code.lifetimes[static_cast<size_t>(from)];
     if (mine.last < mine.first) return;
-    IG_CHECK(theirs.last == mine.first, "{}: slot {} takes over slot {} at instruction {}, which lives until {}",
-             program_.name, id, from, mine.first, theirs.last);
+    IG_CHECK(theirs.last == mine.first,
+             "{}: slot {} takes over slot {} at instruction {}, which lives until {}", program_.name, id,
+             from, mine.first, theirs.last);
     const Instruction& at = block.code[static_cast<size_t>(mine.first)];
     IG_CHECK(std::holds_alternative<KernelCall>(at) || std::holds_alternative<Host>(at) ||
                  std::holds_alternative<Copy>(at),
@@ -125,9 +132,10 @@ class Checker {
  private:
   const Block& block(BlockId id) const { return program_.blocks[static_cast<size_t>(id)]; }
   void signature(BlockId id, size_t inputs, size_t outputs) const {
-    IG_CHECK(static_cast<size_t>(block(id).inputs) == inputs && static_cast<size_t>(block(id).outputs) == outputs,
-             "{}: block {} takes {} and gives {}, but is used with {} and {}", program_.name, id, block(id).inputs,
-             block(id).outputs, inputs, outputs);
+    IG_CHECK(
+        static_cast<size_t>(block(id).inputs) == inputs && static_cast<size_t>(block(id).outputs) == outputs,
+        "{}: block {} takes {} and gives {}, but is used with {} and {}", program_.name, id, block(id).inputs,
+        block(id).outputs, inputs, outputs);
   }
 
   const Program& program_;
@@ -206,7 +214,8 @@ Executable::Code Executable::Code::build(const Program& program) {
       // In-place groups are chains: the group's name is the slot at its head.
       SlotId head = s;
       for (size_t hops = 0; block.slots[static_cast<size_t>(head)].alias >= 0; ++hops) {
-        IG_CHECK(hops <= block.slots.size(), "{}: the in-place slots of block {} form a ring", program.name, id);
+        IG_CHECK(hops <= block.slots.size(), "{}: the in-place slots of block {} form a ring", program.name,
+                 id);
         head = block.slots[static_cast<size_t>(head)].alias;
       }
       if (head == s) continue;

@@ -1,5 +1,5 @@
-// The inner form of an executable: instructions with flat operand lists, and what is fixed by a set of sizes. Private
-// to the runtime's executable*.cpp.
+// The inner form of an executable: instructions with flat operand lists, and what is fixed by a set of sizes.
+// Private to the runtime's executable*.cpp.
 #pragma once
 
 #include <vector>
@@ -14,8 +14,8 @@ struct Step {
   const Instruction* source = nullptr;
   int32_t first_pointer = 0;  // into State::pointers
   int32_t operands = 0;
-  int32_t first_dim = 0;      // into Sized::dims
-  int32_t first_work = 0;     // into State::work: room for the pointers that control flow hands to its bodies
+  int32_t first_dim = 0;   // into Sized::dims
+  int32_t first_work = 0;  // into State::work: room for the pointers that control flow hands to its bodies
 };
 
 struct Patch {
@@ -28,7 +28,8 @@ struct BlockCode {
   std::vector<SlotId> operands;  // of all steps, in order
   int32_t first_pointer = 0;
   std::vector<Patch> inputs, outputs;
-  std::vector<LiveRange> lifetimes;  // of each slot, bytes left open; last < first where no instruction touches it
+  std::vector<LiveRange>
+      lifetimes;  // of each slot, bytes left open; last < first where no instruction touches it
   std::vector<BlockId> children;
 };
 
@@ -44,9 +45,10 @@ struct Executable::Code {
 
 // Where things lie in the part of the arena that a block has, for one set of sizes.
 struct BlockPlan {
-  std::vector<size_t> slots;                // offset of each arena slot
-  std::vector<size_t> child;                // of each step: where its bodies' part begins
-  std::vector<std::vector<size_t>> spares;  // of each step: the second buffers of loop carries, and the loop's flag
+  std::vector<size_t> slots;  // offset of each arena slot
+  std::vector<size_t> child;  // of each step: where its bodies' part begins
+  std::vector<std::vector<size_t>>
+      spares;  // of each step: the second buffers of loop carries, and the loop's flag
   size_t total = 0;
   size_t lower_bound = 0;
 };

@@ -1,5 +1,6 @@
-// The sizes of an executable as integer formulas over its symbols. Formulas share their parts: each entry is a
-// constant, a symbol or an operation on two earlier entries, and one pass over the table evaluates them all.
+// The sizes of an executable as integer formulas over its symbols. Formulas share their parts: each entry is
+// a constant, a symbol or an operation on two earlier entries, and one pass over the table evaluates them
+// all.
 #pragma once
 
 #include <cstdint>

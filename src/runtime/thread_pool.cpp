@@ -1,11 +1,12 @@
-// The claiming pool. One 64-bit word holds (number of the job, next chunk); a worker claims by compare-and-swap on the
-// whole word, so a worker that looks at an old job can never take a chunk of a new one, and touches the job's data only
-// once it has a chunk, when the caller is bound to wait for it.
+// The claiming pool. One 64-bit word holds (number of the job, next chunk); a worker claims by
+// compare-and-swap on the whole word, so a worker that looks at an old job can never take a chunk of a new
+// one, and touches the job's data only once it has a chunk, when the caller is bound to wait for it.
 #include "runtime/thread_pool.h"
 
 #include <immintrin.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -33,11 +34,12 @@ namespace {
 constexpr int kMaxThreads = 1024;
 constexpr int64_t kChunksPerThread = 4;
 constexpr auto kSpin = std::chrono::microseconds(50);
-// Waking a sleeping worker costs the caller several microseconds; it pays once about this many grains (5 µs each) were
-// done without help.
+// Waking a sleeping worker costs the caller several microseconds; it pays once about this many grains (5 µs
+// each) were done without help.
 constexpr int64_t kWakeAfterGrains = 20;
 
-constexpr uint64_t kClosed = 0xffffffffu;  // as the next chunk: nothing to claim, the job's data is being written
+constexpr uint64_t kClosed =
+    0xffffffffu;  // as the next chunk: nothing to claim, the job's data is being written
 
 constexpr uint32_t kControlBits = 0xffc0;     // all but the sticky exception flags
 constexpr uint32_t kDefaultControl = 0x1f80;  // all exceptions masked, round to nearest, no flushing
@@ -49,7 +51,11 @@ void futex_wake(std::atomic<uint32_t>& word, int count) {
   syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
 }
 
-// Spins until `done()` or the time is over; says which. Looks at the clock only now and then.
+// Spins until `done()` or the time is over; says which. Looks at the clock only now and then, and then offers
+// the processor to others: where the other cores are busy a woken worker lands on its caller's core, and its
+// spinning would keep the caller off it. Measured on two cores, one kept busy, an empty call 100 µs after the
+// last: 56 µs without the offer in three runs of four, 0.2 µs at most with it; on an idle machine no
+// difference (8 to 16 µs).
 template <typename Done>
 bool spin_until(Done done) {
   auto end = std::chrono::steady_clock::now() + kSpin;
@@ -58,6 +64,7 @@ bool spin_until(Done done) {
       if (done()) return true;
       _mm_pause();
     }
+    sched_yield();
   } while (std::chrono::steady_clock::now() < end);
   return done();
 }
@@ -180,7 +187,7 @@ struct ThreadPool::Impl {
   std::atomic<uint32_t> chunks{0};
   std::atomic<Job*> job{nullptr};
   alignas(64) std::atomic<uint32_t> finished{0};
-  std::atomic<bool> waiting{false};  // the caller sleeps on `finished`
+  std::atomic<bool> waiting{false};           // the caller sleeps on `finished`
   alignas(64) std::atomic<uint32_t> wake{0};  // changes with every job; what sleepers wait on
   std::atomic<uint32_t> sleepers{0};
   std::atomic<bool> stop{false};
@@ -189,14 +196,16 @@ struct ThreadPool::Impl {
   std::atomic<int> wanted{0};                 // threads, counting the caller; 0: not decided yet
   int64_t unhelped = 0;                       // grains done while the workers slept
   std::mutex config;
-  std::vector<std::thread>* workers = new std::vector<std::thread>;  // after a fork the parent's are left alone
+  std::vector<std::thread>* workers =
+      new std::vector<std::thread>;  // after a fork the parent's are left alone
 
   bool claim(uint64_t& seen, uint32_t& index) {
     uint64_t word = ticket.load(std::memory_order_acquire);
     for (;;) {
       auto next = static_cast<uint32_t>(word);
       if (next == kClosed || next >= chunks.load(std::memory_order_acquire)) return false;
-      if (ticket.compare_exchange_weak(word, word + 1, std::memory_order_acq_rel, std::memory_order_acquire)) {
+      if (ticket.compare_exchange_weak(word, word + 1, std::memory_order_acq_rel,
+                                       std::memory_order_acquire)) {
         seen = word;
         index = next;
         return true;
@@ -213,7 +222,8 @@ struct ThreadPool::Impl {
       uint32_t all = chunks.load(std::memory_order_relaxed);
       job.load(std::memory_order_acquire)->execute(index, thread);
       // After the last count the caller may be gone, and the job with it.
-      if (finished.fetch_add(1, std::memory_order_seq_cst) + 1 == all && waiting.load(std::memory_order_seq_cst))
+      if (finished.fetch_add(1, std::memory_order_seq_cst) + 1 == all &&
+          waiting.load(std::memory_order_seq_cst))
         futex_wake(finished, 1);
     }
     return any;
@@ -299,7 +309,8 @@ struct ThreadPool::Impl {
     auto done = [&] { return finished.load(std::memory_order_acquire) == count; };
     if (!spin_until(done)) {
       waiting.store(true, std::memory_order_seq_cst);
-      for (uint32_t now; (now = finished.load(std::memory_order_seq_cst)) != count;) futex_wait(finished, now);
+      for (uint32_t now; (now = finished.load(std::memory_order_seq_cst)) != count;)
+        futex_wait(finished, now);
       waiting.store(false, std::memory_order_relaxed);
     }
   }
@@ -344,7 +355,8 @@ void ThreadPool::set_num_threads(int count) {
   impl_->wanted.store(count);
 }
 
-int32_t ThreadPool::run(KernelFn kernel, const KernelArgs& proto, int64_t blocks, int64_t grain, size_t scratch_bytes) {
+int32_t ThreadPool::run(KernelFn kernel, const KernelArgs& proto, int64_t blocks, int64_t grain,
+                        size_t scratch_bytes) {
   if (blocks <= 0) return 0;
   FloatControl control;
   grain = std::max<int64_t>(grain, 1);
@@ -384,7 +396,9 @@ void ThreadPool::parallel_for(int64_t n, int64_t grain, RangeBody body) {
   }
   Leave leave{impl_->busy};
   InsideCall inside;
-  Job job{[](void* context, int64_t begin, int64_t end, uint32_t) { (*static_cast<RangeBody*>(context))(begin, end); },
+  Job job{[](void* context, int64_t begin, int64_t end, uint32_t) {
+            (*static_cast<RangeBody*>(context))(begin, end);
+          },
           &body, n, grain, chunk_step(n, grain, threads)};
   impl_->share(job, static_cast<uint32_t>((n + job.step - 1) / job.step), threads);
   if (job.exception) std::rethrow_exception(job.exception);

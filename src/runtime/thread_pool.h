@@ -1,7 +1,8 @@
-// The pool of worker threads. A call is cut into chunks that are claimed by an atomic counter, by the caller too, and
-// the caller waits only for chunks that somebody claimed: a worker that comes late costs nothing but its wake-up.
-// Workers spin for 50 µs after their last work and then sleep. One call at a time has the workers; a call that finds
-// them taken (by another thread, or by the call it is nested in) runs inline on its own thread.
+// The pool of worker threads. A call is cut into chunks that are claimed by an atomic counter, by the caller
+// too, and the caller waits only for chunks that somebody claimed: a worker that comes late costs nothing but
+// its wake-up. Workers spin for 50 µs after their last work and then sleep. One call at a time has the
+// workers; a call that finds them taken (by another thread, or by the call it is nested in) runs inline on
+// its own thread.
 #pragma once
 
 #include <cstddef>
@@ -30,8 +31,8 @@ class RangeBody {
   void (*call_)(void*, int64_t, int64_t);
 };
 
-// Sets the floating-point control word to its default (round to nearest, denormals kept, exceptions masked) and
-// restores it: other libraries leave flush-to-zero on.
+// Sets the floating-point control word to its default (round to nearest, denormals kept, exceptions masked)
+// and restores it: other libraries leave flush-to-zero on.
 class FloatControl {
  public:
   FloatControl();
@@ -46,23 +47,24 @@ class FloatControl {
 
 class ThreadPool {
  public:
-  // The process's pool, never destroyed. After a fork the child has no workers and starts its own when it needs them.
+  // The process's pool, never destroyed. After a fork the child has no workers and starts its own when it
+  // needs them.
   static ThreadPool& instance();
 
-  // Counting the calling thread. At first: INTAGLIO_NUM_THREADS where it is set (Error(Value) unless it is a whole
-  // number from 1 to 1024), else the processors that affinity and the cgroup's quota leave us.
+  // Counting the calling thread. At first: INTAGLIO_NUM_THREADS where it is set (Error(Value) unless it is a
+  // whole number from 1 to 1024), else the processors that affinity and the cgroup's quota leave us.
   int num_threads();
   void set_num_threads(int count);  // Error(Value) outside 1 … 1024; waits for a call in progress
 
-  // Runs blocks [0, blocks) of a kernel. `grain` is the least number of blocks worth handing to a thread, about 5 µs
-  // of work. Each thread gets its own copy of `proto` with its index, its own scratch of the stated size (kept from
-  // call to call, contents undefined) and its own error word. Every block is run even where one fails; the result is
-  // then the code of the failed range that comes first, and its two words are copied to `proto.error`. So neither
-  // results nor errors depend on the number of threads.
+  // Runs blocks [0, blocks) of a kernel. `grain` is the least number of blocks worth handing to a thread,
+  // about 5 µs of work. Each thread gets its own copy of `proto` with its index, its own scratch of the
+  // stated size (kept from call to call, contents undefined) and its own error word. Every block is run even
+  // where one fails; the result is then the code of the failed range that comes first, and its two words are
+  // copied to `proto.error`. So neither results nor errors depend on the number of threads.
   int32_t run(KernelFn kernel, const KernelArgs& proto, int64_t blocks, int64_t grain, size_t scratch_bytes);
 
-  // Calls the body on disjoint ranges that cover [0, n). All ranges are run; the exception of the first range that
-  // threw is then thrown here.
+  // Calls the body on disjoint ranges that cover [0, n). All ranges are run; the exception of the first range
+  // that threw is then thrown here.
   void parallel_for(int64_t n, int64_t grain, RangeBody body);
 
   ThreadPool(const ThreadPool&) = delete;

@@ -1,7 +1,8 @@
-// The caching allocator behind Storage. A block is a 64-byte header followed by the data; the owner count lives in
-// the header, so a Storage is one allocation. Freed blocks are kept by size class (eight a doubling, so at most an
-// eighth is lost to rounding, and of big blocks only address space): small ones in a list of the thread, the rest
-// in central lists under a lock, bounded together. Blocks from 1 MiB on are mapped from the system directly.
+// The caching allocator behind Storage. A block is a 64-byte header followed by the data; the owner count
+// lives in the header, so a Storage is one allocation. Freed blocks are kept by size class (eight a doubling,
+// so at most an eighth is lost to rounding, and of big blocks only address space): small ones in a list of
+// the thread, the rest in central lists under a lock, bounded together. Blocks from 1 MiB on are mapped from
+// the system directly.
 #include "support/storage.h"
 
 #include <pthread.h>
@@ -54,8 +55,8 @@ SizeClass size_class(size_t bytes) {
   return {8 + (width - 10) * 8 + static_cast<int>(last >> shift) - 8, ((last >> shift) + 1) << shift};
 }
 
-// What stands in a block's header. While the block is live its first bytes hold the control block of the owner count;
-// while it is cached they hold the link of its list.
+// What stands in a block's header. While the block is live its first bytes hold the control block of the
+// owner count; while it is cached they hold the link of its list.
 struct Header {
   union {
     Header* next;
@@ -63,15 +64,16 @@ struct Header {
   };
   int32_t index;
   uint32_t pad;
-  size_t asked;   // bytes that the user asked for
-  size_t bytes;   // bytes of the class
+  size_t asked;  // bytes that the user asked for
+  size_t bytes;  // bytes of the class
 };
 static_assert(sizeof(Header) == kHeader);
 
 char* data_of(Header* h) { return reinterpret_cast<char*>(h) + kHeader; }
 size_t counted(size_t asked) { return (asked + kAlignment - 1) & ~(kAlignment - 1); }
 
-// The address sanitizer is told which bytes belong to nobody: cached blocks, and a block's tail beyond what was asked.
+// The address sanitizer is told which bytes belong to nobody: cached blocks, and a block's tail beyond what
+// was asked.
 void poison([[maybe_unused]] Header* h) {
 #if defined(__SANITIZE_ADDRESS__)
   ASAN_POISON_MEMORY_REGION(data_of(h), h->bytes);
@@ -102,7 +104,7 @@ size_t initial_limit() {
           .hint("write it in plain bytes, as INTAGLIO_MEMORY_LIMIT=8589934592, or unset it");
     return value;
   }
-  struct sysinfo machine {};
+  struct sysinfo machine{};
   size_t limit = kMaxBytes;
   if (sysinfo(&machine) == 0) limit = (machine.totalram + machine.totalswap) * machine.mem_unit;
   for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
@@ -229,7 +231,8 @@ class Central {
 
   static void* from_system(size_t bytes) {
     if (bytes < kMapFrom) return std::aligned_alloc(kAlignment, bytes);
-    // From two huge pages on the mapping starts at a huge page's boundary: far fewer page faults on first touch.
+    // From two huge pages on the mapping starts at a huge page's boundary: far fewer page faults on first
+    // touch.
     size_t slack = bytes >= 2 * kHugePage ? kHugePage : 0;
     void* p = mmap(nullptr, bytes + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) return nullptr;
@@ -294,7 +297,9 @@ struct ThreadCache {
     }
     bytes.store(0, std::memory_order_relaxed);
   }
-  void account(size_t delta) { bytes.store(bytes.load(std::memory_order_relaxed) + delta, std::memory_order_relaxed); }
+  void account(size_t delta) {
+    bytes.store(bytes.load(std::memory_order_relaxed) + delta, std::memory_order_relaxed);
+  }
 };
 
 // Null before a thread's first use and after its end: blocks freed so late go to the central lists.
@@ -316,7 +321,9 @@ ThreadCache* thread_cache() {
   return &owner.cache;
 }
 
-uint32_t list_cap(size_t bytes) { return static_cast<uint32_t>(std::clamp<size_t>((128u << 10) / bytes, 4, 128)); }
+uint32_t list_cap(size_t bytes) {
+  return static_cast<uint32_t>(std::clamp<size_t>((128u << 10) / bytes, 4, 128));
+}
 
 Header* take_block(size_t asked) {
   SizeClass cls = size_class(asked);
@@ -356,8 +363,8 @@ void release_block(Header* h) {
   Central::instance().give(h);
 }
 
-// Puts the control block of a shared_ptr into the header; the block goes back when the control block does, after the
-// last handle.
+// Puts the control block of a shared_ptr into the header; the block goes back when the control block does,
+// after the last handle.
 template <typename T>
 struct InHeader {
   using value_type = T;
@@ -404,8 +411,9 @@ Storage Storage::allocate(size_t bytes) {
     throw make_error(ErrorKind::Memory, "cannot allocate {} for an array", readable(bytes))
         .why(fmt::format("arrays hold {} now, and {} {}", readable(central.live()),
                          over ? "may hold at most" : "the system has no more to give, of", readable(limit)))
-        .hint("use smaller sizes or batches, donate or delete arrays that are no longer needed, or raise "
-              "INTAGLIO_MEMORY_LIMIT");
+        .hint(
+            "use smaller sizes or batches, donate or delete arrays that are no longer needed, or raise "
+            "INTAGLIO_MEMORY_LIMIT");
   }
   Storage s;
   s.owner_ = std::shared_ptr<void>(data_of(h), NoDelete{}, InHeader<std::byte>(h));

@@ -1,6 +1,6 @@
 // A block of bytes with one owner count: the memory behind tensors, constants and arenas. It is aligned to
-// 64 bytes unless it was adopted from another library. Arrays are values, so a Storage that is shared is read-only;
-// `unique()` says whether an in-place write would be seen by anybody else.
+// 64 bytes unless it was adopted from another library. Arrays are values, so a Storage that is shared is
+// read-only; `unique()` says whether an in-place write would be seen by anybody else.
 #pragma once
 
 #include <cstddef>
@@ -44,8 +44,9 @@ void reset_allocator_peak();
 // Gives cached blocks back to the system (those of other threads' small caches excepted).
 void release_cached_memory();
 
-// The most bytes that `allocate` may hold at once, live and cached: INTAGLIO_MEMORY_LIMIT in bytes where it is set,
-// else the machine's memory and swap or the container's limit. Beyond it an allocation throws Error(Memory).
+// The most bytes that `allocate` may hold at once, live and cached: INTAGLIO_MEMORY_LIMIT in bytes where it
+// is set, else the machine's memory and swap or the container's limit. Beyond it an allocation throws
+// Error(Memory).
 size_t memory_limit();
 void set_memory_limit(size_t bytes);
 

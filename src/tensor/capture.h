@@ -20,11 +20,15 @@ class Capture {
   virtual ~Capture();
 
   Graph& graph() { return *graph_; }
+  uint64_t serial() const { return serial_; }  // unique in the process
+  bool owns(const Tensor& tensor) const {
+    return tensor.symbol() && tensor.symbol()->capture == this && tensor.symbol()->serial == serial_;
+  }
   std::unique_ptr<Graph> take() { return std::move(graph_); }
 
   Tensor add_input(Type type, std::string name);
   // The value of any tensor in this graph: its own if it is symbolic here; an input or a constant if concrete.
-  // A symbolic tensor of another, finished capture is refused as leaked, with its line.
+  // A symbolic tensor of another, finished capture is refused as leaked, with the line at hand.
   Value value_of(const Tensor& tensor);
   std::vector<Tensor> record(const ops::Op& op, std::span<const Tensor> operands, Attrs attrs);
   void finish(std::span<const Tensor> outputs);
@@ -49,6 +53,15 @@ class Capture {
   virtual int64_t to_int(const Tensor& tensor);
   virtual double to_float(const Tensor& tensor);
   virtual Tensor to_concrete(const Tensor& tensor, std::string_view why);
+  // A symbolic size wanted as a number (range(n), an index); the default refuses likewise.
+  virtual int64_t to_size(const Dim& dim, std::string_view wanted);
+
+  // Concrete arrays made while this capture was active are constants of the graph; they are never lifted to inputs.
+  void note_made_here(const Tensor& tensor);
+  bool made_here(const Tensor& tensor) const { return made_here_.contains(tensor.data()); }
+
+  // Throws the error for a symbolic tensor whose capture is over (or, with `capture`, not that one).
+  [[noreturn]] static void leaked(const Tensor& tensor, Capture* capture);
 
   static Capture* current();  // of this thread; null outside
   class Active {              // makes a capture current for a scope of code
@@ -61,13 +74,20 @@ class Capture {
   };
 
  protected:
+  // A symbolic tensor of another capture: the default refuses it as leaked. A capture of a region, whose outer capture
+  // is still going on, may take it as an operand instead.
+  virtual Value foreign(const Tensor& tensor);
   [[noreturn]] void refuse(const Tensor& tensor, std::string_view wanted, std::string_view hint);
 
  private:
+  Value constant_of(const Tensor& tensor);
+  uint64_t serial_;
   std::unique_ptr<Graph> graph_;
   std::vector<Lifted> lifted_;
   std::unordered_map<const void*, Value> known_;
   std::unordered_map<const void*, std::string> names_;
+  std::unordered_map<const void*, Tensor> kept_;       // concrete tensors that were met, held so that addresses stay
+  std::unordered_map<const void*, Tensor> made_here_;
 };
 
 }  // namespace ig

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ops/op.h"
+#include "runtime/kernel_abi.h"
 #include "tensor/tensor.h"
 
 namespace ig {
@@ -40,6 +41,14 @@ class Program {
   virtual const Graph& graph() const = 0;      // as compiled, after passes
   virtual ProgramReport report() const = 0;
   virtual std::string assembly() const = 0;
+  // The program as a bare function, where it is one kernel over `n` elements of contiguous inputs and one output,
+  // without scratch, that was compiled for a single symbolic size: what eager execution calls without any vector.
+  struct Direct {
+    rt::KernelFn kernel = nullptr;
+    int64_t elements_per_block = 1;
+    int64_t parallel_above = 0;  // elements; below it the caller runs the kernel itself
+  };
+  virtual Direct direct() const { return {}; }
 };
 
 // Compiles by the hook; opens the compiler's library on first use. Error(Unsupported) where it is missing.
@@ -47,6 +56,7 @@ std::shared_ptr<Program> compile(const Graph& graph, const CompileOptions& optio
 
 using CompileHook = std::shared_ptr<Program> (*)(const Graph&, const CompileOptions&);
 void set_compile_hook(CompileHook hook);
+bool compiler_available();  // opens the library to see
 
 // Runs one op on concrete tensors, or records it where an operand is symbolic or a capture is active: what every
 // public function ends in. `front` promotion and broadcasting have been done (tensor/front.h).

@@ -68,10 +68,10 @@ class Tensor {
   Literal literal() const;                     // likewise; concrete only
   static Tensor symbolic(Capture* capture, Value value);
 
-  bool valid() const { return storage_ || value_; }
-  bool is_symbolic() const { return value_ != nullptr; }
-  DType dtype() const { return value_ ? value_->type().dtype : dtype_; }
-  int rank() const { return value_ ? value_->type().rank() : shape_.rank(); }
+  bool valid() const { return storage_ || symbol_; }
+  bool is_symbolic() const { return symbol_ != nullptr; }
+  DType dtype() const { return dtype_; }
+  int rank() const { return symbol_ ? symbol_->type.rank() : shape_.rank(); }
   Type type() const;  // of either kind
 
   // Concrete only.
@@ -82,16 +82,23 @@ class Tensor {
   const Storage& storage() const { return storage_; }
   Tensor reshaped(Shape shape) const { return Tensor(dtype_, std::move(shape), storage_); }  // same bytes
 
-  // Symbolic only.
-  Capture* capture() const { return capture_; }
-  Value value() const { return value_; }
+  // Symbolic only. The type is a copy, so that a handle that outlives its capture still tells what it was; `capture`
+  // and `value` may be used while that capture lives alone, which `Capture::owns` says.
+  struct Symbol {
+    Capture* capture = nullptr;
+    uint64_t serial = 0;  // of the capture: another one may come to lie at the same address
+    Value value = nullptr;
+    Type type;
+  };
+  const Symbol* symbol() const { return symbol_.get(); }
+  Capture* capture() const { return symbol_ ? symbol_->capture : nullptr; }
+  Value value() const { return symbol_ ? symbol_->value : nullptr; }
 
  private:
   DType dtype_ = DType::F32;
   Shape shape_;
   Storage storage_;
-  Value value_ = nullptr;
-  Capture* capture_ = nullptr;
+  std::shared_ptr<const Symbol> symbol_;
 };
 
 }  // namespace ig

@@ -1,4 +1,5 @@
-// Arena plans: no two live ranges share a byte, totals are honest, groups share their place; on random programs.
+// Arena plans: no two live ranges share a byte, totals are honest, groups share their place; on random
+// programs.
 #include "runtime/arena_plan.h"
 
 #include <gtest/gtest.h>
@@ -58,7 +59,8 @@ TEST(ArenaPlan, RandomProgramsNeverOverlapAndStayNearTheBound) {
         }
         bool together = ranges[a].first <= ranges[b].last && ranges[b].first <= ranges[a].last;
         bool overlap = plan.offsets[a] < plan.offsets[b] + ranges[b].bytes &&
-                       plan.offsets[b] < plan.offsets[a] + ranges[a].bytes && ranges[a].bytes && ranges[b].bytes;
+                       plan.offsets[b] < plan.offsets[a] + ranges[a].bytes && ranges[a].bytes &&
+                       ranges[b].bytes;
         ASSERT_FALSE(together && overlap) << "round " << round << ": " << a << " and " << b;
       }
     }
@@ -71,7 +73,8 @@ TEST(ArenaPlan, RandomProgramsNeverOverlapAndStayNearTheBound) {
 }
 
 TEST(ArenaPlan, SizesBeyondTheAddressSpaceAreMemoryErrors) {
-  LiveRange huge[] = {{.bytes = SIZE_MAX / 2, .first = 0, .last = 1}, {.bytes = SIZE_MAX / 2 + 64, .first = 0, .last = 1}};
+  LiveRange huge[] = {{.bytes = SIZE_MAX / 2, .first = 0, .last = 1},
+                      {.bytes = SIZE_MAX / 2 + 64, .first = 0, .last = 1}};
   EXPECT_THROW(plan_arena(huge), Error);
   LiveRange round_up[] = {{.bytes = SIZE_MAX - 3, .first = 0, .last = 1}};
   EXPECT_THROW(plan_arena(round_up), Error);

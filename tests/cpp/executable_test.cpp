@@ -1,5 +1,6 @@
-// The executable: kernels over planned arenas, symbolic sizes, in-place slots, control flow, host calls, errors,
-// donation, concurrent runs, reports. Kernels here are plain C++ functions with the kernel's calling convention.
+// The executable: kernels over planned arenas, symbolic sizes, in-place slots, control flow, host calls,
+// errors, donation, concurrent runs, reports. Kernels here are plain C++ functions with the kernel's calling
+// convention.
 #include "runtime/executable.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +50,9 @@ int32_t check_positive(const KernelArgs* args, int64_t begin, int64_t end) {
 Slot input(int i, SizeId bytes) { return {.kind = SlotKind::Input, .index = i, .bytes = bytes}; }
 Slot output(int i, SizeId bytes) { return {.kind = SlotKind::Output, .index = i, .bytes = bytes}; }
 Slot constant(int i, SizeId bytes) { return {.kind = SlotKind::Constant, .index = i, .bytes = bytes}; }
-Slot arena(SizeId bytes, SlotId alias = -1) { return {.kind = SlotKind::Arena, .bytes = bytes, .alias = alias}; }
+Slot arena(SizeId bytes, SlotId alias = -1) {
+  return {.kind = SlotKind::Arena, .bytes = bytes, .alias = alias};
+}
 KernelCall call(KernelFn fn, std::vector<SlotId> buffers, SizeId blocks) {
   return {.kernel = fn, .buffers = std::move(buffers), .dims = {blocks}, .blocks = blocks};
 }
@@ -69,7 +72,8 @@ Program chain(int doublings, bool in_place) {
   Program p;
   p.name = "chain";
   SizeId n = p.sizes.symbol(0), bytes = p.sizes.binary(Op::Multiply, n, p.sizes.constant(4));
-  Block b{.inputs = 2, .outputs = 1, .slots = {input(0, bytes), input(1, bytes), output(0, bytes)}, .code = {}};
+  Block b{
+      .inputs = 2, .outputs = 1, .slots = {input(0, bytes), input(1, bytes), output(0, bytes)}, .code = {}};
   SlotId last = 3;
   b.slots.push_back(arena(bytes));
   b.code.push_back(call(add, {0, 1, last}, n));
@@ -179,11 +183,17 @@ TEST(Executable, ConstantsCopiesAndDonation) {
 TEST(Executable, CondTakesTheBranchAndClampsTheSelector) {
   Program p;
   SizeId bytes = p.sizes.constant(4), n = p.sizes.constant(1);
-  Block main{.inputs = 2, .outputs = 1, .slots = {input(0, bytes), input(1, bytes), output(0, bytes)}, .code = {}};
-  main.code.push_back(Cond{.selector = 0, .selector_bytes = 4, .branches = {1, 2}, .inputs = {1}, .outputs = {2}});
-  Block keep{.inputs = 1, .outputs = 1, .slots = {input(0, bytes), output(0, bytes)},
+  Block main{
+      .inputs = 2, .outputs = 1, .slots = {input(0, bytes), input(1, bytes), output(0, bytes)}, .code = {}};
+  main.code.push_back(
+      Cond{.selector = 0, .selector_bytes = 4, .branches = {1, 2}, .inputs = {1}, .outputs = {2}});
+  Block keep{.inputs = 1,
+             .outputs = 1,
+             .slots = {input(0, bytes), output(0, bytes)},
              .code = {Copy{.from = 0, .to = 1, .bytes = bytes}}};
-  Block quadruple{.inputs = 1, .outputs = 1, .slots = {input(0, bytes), output(0, bytes), arena(bytes)},
+  Block quadruple{.inputs = 1,
+                  .outputs = 1,
+                  .slots = {input(0, bytes), output(0, bytes), arena(bytes)},
                   .code = {call(twice, {0, 2}, n), call(twice, {2, 1}, n)}};
   p.blocks = {main, keep, quadruple};
   Executable exe(std::move(p));
@@ -198,17 +208,21 @@ TEST(Executable, CondTakesTheBranchAndClampsTheSelector) {
 Executable while_program() {
   Program p;
   SizeId bytes = p.sizes.constant(4), n = p.sizes.constant(1);
-  Block main{.inputs = 4, .outputs = 2,
+  Block main{.inputs = 4,
+             .outputs = 2,
              .slots = {input(0, bytes), input(1, bytes), input(2, bytes), input(3, bytes), output(0, bytes),
                        output(1, bytes)},
              .code = {While{.cond = 1, .body = 2, .consts = {0, 1}, .init = {2, 3}, .results = {4, 5}}}};
-  Block cond{.inputs = 4, .outputs = 1,
+  Block cond{.inputs = 4,
+             .outputs = 1,
              .slots = {input(0, bytes), input(2, bytes), output(0, p.sizes.constant(1))},
              .code = {call(less_than, {1, 0, 2}, n)}};
-  Block body{.inputs = 4, .outputs = 2,
-             .slots = {input(1, bytes), input(2, bytes), input(3, bytes), output(0, bytes), output(1, bytes),
-                       arena(bytes)},
-             .code = {call(add, {1, 0, 3}, n), call(twice, {2, 5}, n), Copy{.from = 5, .to = 4, .bytes = bytes}}};
+  Block body{
+      .inputs = 4,
+      .outputs = 2,
+      .slots = {input(1, bytes), input(2, bytes), input(3, bytes), output(0, bytes), output(1, bytes),
+                arena(bytes)},
+      .code = {call(add, {1, 0, 3}, n), call(twice, {2, 5}, n), Copy{.from = 5, .to = 4, .bytes = bytes}}};
   p.blocks = {main, cond, body};
   return Executable(std::move(p));
 }
@@ -237,11 +251,21 @@ TEST(Executable, ScanBothWaysWithAnyNumberOfSteps) {
     SizeId n = p.sizes.symbol(0), trips = p.sizes.symbol(1);
     SizeId slice = p.sizes.binary(Op::Multiply, n, p.sizes.constant(4));
     SizeId all = p.sizes.binary(Op::Multiply, slice, trips);
-    Block main{.inputs = 2, .outputs = 2,
+    Block main{.inputs = 2,
+               .outputs = 2,
                .slots = {input(0, slice), input(1, all), output(0, slice), output(1, all)},
-               .code = {Scan{.body = 1, .trips = trips, .reverse = reverse, .consts = {}, .init = {0}, .results = {2},
-                             .xs = {1}, .x_bytes = {slice}, .ys = {3}, .y_bytes = {slice}}}};
-    Block body{.inputs = 2, .outputs = 2,
+               .code = {Scan{.body = 1,
+                             .trips = trips,
+                             .reverse = reverse,
+                             .consts = {},
+                             .init = {0},
+                             .results = {2},
+                             .xs = {1},
+                             .x_bytes = {slice},
+                             .ys = {3},
+                             .y_bytes = {slice}}}};
+    Block body{.inputs = 2,
+               .outputs = 2,
                .slots = {input(0, slice), input(1, slice), output(0, slice), output(1, slice)},
                .code = {call(add, {0, 1, 2}, n), call(twice, {0, 3}, n)}};
     p.blocks = {main, body};
@@ -277,11 +301,14 @@ TEST(Executable, ScanBothWaysWithAnyNumberOfSteps) {
 TEST(Executable, CallsShareABody) {
   Program p;
   SizeId bytes = p.sizes.constant(64), n = p.sizes.constant(16);
-  Block main{.inputs = 1, .outputs = 1,
+  Block main{.inputs = 1,
+             .outputs = 1,
              .slots = {input(0, bytes), output(0, bytes), arena(bytes), arena(bytes), arena(bytes)},
              .code = {call(twice, {0, 2}, n), Call{.body = 1, .inputs = {0}, .outputs = {3}},
                       call(add, {2, 3, 4}, n), Call{.body = 1, .inputs = {4}, .outputs = {1}}}};
-  Block body{.inputs = 1, .outputs = 1, .slots = {input(0, bytes), output(0, bytes), arena(bytes)},
+  Block body{.inputs = 1,
+             .outputs = 1,
+             .slots = {input(0, bytes), output(0, bytes), arena(bytes)},
              .code = {call(twice, {0, 2}, n), call(add, {0, 2, 1}, n)}};
   p.blocks = {main, body};
   Executable exe(std::move(p));
@@ -292,7 +319,9 @@ TEST(Executable, ErrorsAreDecodedAndTheExecutableGoesOn) {
   Program p;
   p.name = "checked";
   SizeId n = p.sizes.constant(1000), bytes = p.sizes.constant(4000);
-  p.blocks.push_back({.inputs = 1, .outputs = 1, .slots = {input(0, bytes), output(0, bytes)},
+  p.blocks.push_back({.inputs = 1,
+                      .outputs = 1,
+                      .slots = {input(0, bytes), output(0, bytes)},
                       .code = {call(check_positive, {0}, n), call(twice, {0, 1}, n)}});
   Program undecoded = p;
   p.decode = [](int64_t node, int64_t value, int32_t code) {
@@ -321,8 +350,13 @@ TEST(Executable, HostFunctionsHaveTheirContextAndAreCounted) {
               f32(buffers[1])[0] = f32(buffers[0])[0] + static_cast<float>(dims[0]);
               return 0;
             },
-            .context = calls, .buffers = {0, 1}, .dims = {p.sizes.constant(9)}, .fallback = true, .name = "plus"};
-  p.blocks.push_back({.inputs = 1, .outputs = 1, .slots = {input(0, bytes), output(0, bytes)}, .code = {host}});
+            .context = calls,
+            .buffers = {0, 1},
+            .dims = {p.sizes.constant(9)},
+            .fallback = true,
+            .name = "plus"};
+  p.blocks.push_back(
+      {.inputs = 1, .outputs = 1, .slots = {input(0, bytes), output(0, bytes)}, .code = {host}});
   Executable exe(std::move(p));
   EXPECT_EQ(run_one(exe, {{1.0f}})[0], 10.0f);
   EXPECT_EQ(*calls, 1);
@@ -354,8 +388,7 @@ TEST(Executable, APlanThatDoesNotFitIsAnErrorBeforeAnythingRuns) {
   void* in[] = {&x, &x};
   Storage out[1];
   int64_t huge[] = {int64_t{1} << 45}, overflowing[] = {int64_t{1} << 62}, negative[] = {-5};
-  for (int64_t* symbols : {huge, overflowing, negative})
-    EXPECT_THROW(exe.run(in, {symbols, 1}, out), Error);
+  for (int64_t* symbols : {huge, overflowing, negative}) EXPECT_THROW(exe.run(in, {symbols, 1}, out), Error);
   int64_t fine[] = {1};
   exe.run(in, fine, out);
   EXPECT_EQ(f32(out[0].data())[0], 32.0f);

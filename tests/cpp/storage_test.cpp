@@ -18,8 +18,8 @@ namespace {
 
 TEST(Storage, AlignedAndWritableAtEverySize) {
   std::vector<Storage> kept;
-  for (size_t bytes : {0, 1, 63, 64, 65, 511, 512, 513, 4095, 4096, 32768, 32769, 1 << 20, (1 << 20) + 1, 5 << 20,
-                       (33 << 20) + 17}) {
+  for (size_t bytes : {0, 1, 63, 64, 65, 511, 512, 513, 4095, 4096, 32768, 32769, 1 << 20, (1 << 20) + 1,
+                       5 << 20, (33 << 20) + 17}) {
     Storage s = Storage::allocate(bytes);
     ASSERT_TRUE(s);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(s.data()) % kAlignment, 0u);

@@ -16,7 +16,8 @@ TEST(Error, RendersTheFourPartsInOrder) {
   Error e = make_error(ErrorKind::Shape, "add: {} and {} do not broadcast", "[2]", "[3]");
   EXPECT_STREQ(e.what(), "add: [2] and [3] do not broadcast");
   e.hint("reshape one").why("sizes differ").at("f.py:3");
-  EXPECT_STREQ(e.what(), "add: [2] and [3] do not broadcast\n  at: f.py:3\n  why: sizes differ\n  hint: reshape one");
+  EXPECT_STREQ(e.what(),
+               "add: [2] and [3] do not broadcast\n  at: f.py:3\n  why: sizes differ\n  hint: reshape one");
   EXPECT_EQ(error_kind_name(e.kind()), "ShapeError");
 }
 

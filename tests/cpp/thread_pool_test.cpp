@@ -1,5 +1,5 @@
-// The thread pool: every block once, the same bits for any number of threads, errors and exceptions of the lowest
-// range, nesting, several callers, scratch, the floating-point control word, the environment, fork.
+// The thread pool: every block once, the same bits for any number of threads, errors and exceptions of the
+// lowest range, nesting, several callers, scratch, the floating-point control word, the environment, fork.
 #include "runtime/thread_pool.h"
 
 #include <gtest/gtest.h>
@@ -113,7 +113,8 @@ TEST(ThreadPool, TheExceptionOfTheLowestRangeIsThrown) {
   }
   EXPECT_EQ(ran, 12);
   std::atomic<int> after{0};
-  ThreadPool::instance().parallel_for(100, 1, [&](int64_t begin, int64_t end) { after += static_cast<int>(end - begin); });
+  ThreadPool::instance().parallel_for(
+      100, 1, [&](int64_t begin, int64_t end) { after += static_cast<int>(end - begin); });
   EXPECT_EQ(after, 100);
 }
 
@@ -241,7 +242,8 @@ TEST(ThreadPoolDeathTest, TheEnvironmentIsChecked) {
             ThreadPool::instance().num_threads();
             _exit(1);
           } catch (const Error& e) {
-            std::string expected = std::string("INTAGLIO_NUM_THREADS=") + text + " is not a number of threads";
+            std::string expected =
+                std::string("INTAGLIO_NUM_THREADS=") + text + " is not a number of threads";
             _exit(e.summary() == expected && !e.why_text().empty() && !e.hint_text().empty() ? 0 : 2);
           }
         },

@@ -173,8 +173,8 @@ loop::Expr guarded(PointContext& c, size_t operand, loop::Expr condition, loop::
   const Type& type = c.operand_type(operand);
   if (surely_empty(type)) return otherwise;
   if (surely_nonempty(c.node, type)) return select(condition, read(), otherwise);
-  return c.build->fold(has_elements(c, operand), otherwise,
-                       [&](loop::Expr, loop::Expr old) { return select(condition, read(), old); });
+  return c.fold(has_elements(c, operand), otherwise,
+                [&](loop::Expr, loop::Expr old) { return select(condition, read(), old); });
 }
 
 loop::Expr lowest(loop::Builder& build, DType dtype) {
@@ -201,16 +201,22 @@ void require_axes(const InferContext& c, const Ints& axes, int rank, std::string
 }
 
 void require_count(const InferContext& c, size_t have, size_t want, std::string_view what) {
-  if (have != want) c.fail(ErrorKind::Value, fmt::format("{} has {} entries, but {} are needed", what, have, want));
+  if (have != want)
+    c.fail(ErrorKind::Value, fmt::format("{} has {} entries, but {} are needed", what, have, want));
 }
 
 void require_operands(const InferContext& c, size_t least) {
-  if (c.size() < least) c.fail(ErrorKind::Value, fmt::format("takes at least {} operands, got {}", least, c.size()));
+  if (c.size() < least)
+    c.fail(ErrorKind::Value, fmt::format("takes at least {} operands, got {}", least, c.size()));
 }
 
-void require_index_dtype(const InferContext& c, size_t operand) { c.require_dtype(operand, DTypeSet::Integer); }
+void require_index_dtype(const InferContext& c, size_t operand) {
+  c.require_dtype(operand, DTypeSet::Integer);
+}
 
-bool contains_axis(const Ints& axes, int64_t axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); }
+bool contains_axis(const Ints& axes, int64_t axis) {
+  return std::find(axes.begin(), axes.end(), axis) != axes.end();
+}
 
 Ints iota(int64_t n, int64_t start) {
   Ints out;
@@ -219,13 +225,19 @@ Ints iota(int64_t n, int64_t start) {
 }
 
 void infer_by_body(InferContext& c) {
-  Graph graph;
+  Graph graph("infer");
   graph.dims = c.scope;
   std::vector<Value> operands;
   for (const Type& type : c.operands) operands.push_back(graph.body().add_arg(type));
   Builder build(graph.body());
   BodyContext body{build, c.attrs, operands};
-  for (Value v : c.op.rules.body.get()(body)) c.results.push_back(v->type());
+  try {
+    for (Value v : c.op.rules.body.get()(body)) c.results.push_back(v->type());
+  } catch (Error& error) {
+    // The user called the composite, not what it is made of.
+    if (error.kind() == ErrorKind::Internal || error.summary().starts_with(c.op.public_name() + ": ")) throw;
+    c.fail(error.kind(), error.summary(), error.why_text(), error.hint_text());
+  }
 }
 
 std::vector<Value> linear_jvp(JvpContext& c) {

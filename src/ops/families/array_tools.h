@@ -1,5 +1,6 @@
-// Small tools that the families of this folder share: rules that are absent with a reason, walking a literal's
-// elements in the reference loops, and pieces of loop code (clamped indices, widening, total min and max).
+// Small tools that the families of this folder share: rules that are absent with a reason, walking a
+// literal's elements in the reference loops, and pieces of loop code (clamped indices, widening, total min
+// and max).
 #pragma once
 
 #include <functional>
@@ -15,7 +16,9 @@ namespace ig::ops::tools {
 struct NoRule {
   std::string reason;
   template <typename Fn>
-  operator Rule<Fn>() const { return Rule<Fn>::none(reason); }
+  operator Rule<Fn>() const {
+    return Rule<Fn>::none(reason);
+  }
 };
 inline NoRule no_rule(std::string reason) { return {std::move(reason)}; }
 inline NoRule later() { return {"to be written with the transforms"}; }
@@ -23,7 +26,8 @@ inline NoRule no_body() { return {"a primitive has no body"}; }
 inline NoRule by_body() { return {"by its body"}; }
 inline NoRule discrete() { return {"the results are whole numbers: the derivative is zero"}; }
 
-// --- literals --------------------------------------------------------------------------------------------------
+// --- literals
+// --------------------------------------------------------------------------------------------------
 using Index = std::vector<int64_t>;
 int64_t flat_of(const std::vector<int64_t>& dims, const Index& index);
 // Calls `visit(index, flat)` for each element in row-major order.
@@ -33,20 +37,22 @@ void set_real(Literal& to, int64_t i, double value);     // rounds to the dtype
 void set_whole(Literal& to, int64_t i, int64_t value);   // wraps to the dtype
 int64_t index_at(const Literal& literal, int64_t flat);  // a u64 beyond i64 becomes the greatest i64
 bool is_nan_at(const Literal& literal, int64_t flat);
-std::vector<int64_t> ints_of(const Dims& dims);          // constants only
+std::vector<int64_t> ints_of(const Dims& dims);  // constants only
 
-// --- loop code -------------------------------------------------------------------------------------------------
+// --- loop code
+// -------------------------------------------------------------------------------------------------
 bool is_half(DType dtype);
-DType wide_type(DType dtype);                            // f32 for the 16-bit floats, u8 for bool, else itself
-loop::Expr widen(loop::Expr x);                          // to wide_type
-loop::Expr narrow(loop::Expr x, DType to);               // to a storage type; x itself where it has it
-loop::Expr as_index(loop::Expr x);                       // an integer of any type as i64, as index_at does
-loop::Expr clamp_index(loop::Expr x, loop::Expr size);   // into [0, size - 1]
-loop::Expr is_nan(loop::Expr x);                         // of a float; a false constant for other types
+DType wide_type(DType dtype);                           // f32 for the 16-bit floats, u8 for bool, else itself
+loop::Expr widen(loop::Expr x);                         // to wide_type
+loop::Expr narrow(loop::Expr x, DType to);              // to a storage type; x itself where it has it
+loop::Expr as_index(loop::Expr x);                      // an integer of any type as i64, as index_at does
+loop::Expr clamp_index(loop::Expr x, loop::Expr size);  // into [0, size - 1]
+loop::Expr is_nan(loop::Expr x);                        // of a float; a false constant for other types
 loop::Expr all_of(const std::vector<loop::Expr>& conditions, loop::Builder& build);
-loop::Expr total_min(loop::Expr a, loop::Expr b);        // propagates NaN, -0 below +0
+loop::Expr total_min(loop::Expr a, loop::Expr b);  // propagates NaN, -0 below +0
 loop::Expr total_max(loop::Expr a, loop::Expr b);
-loop::Expr row_major(const std::vector<loop::Expr>& index, const std::vector<loop::Expr>& sizes, loop::Builder& build);
+loop::Expr row_major(const std::vector<loop::Expr>& index, const std::vector<loop::Expr>& sizes,
+                     loop::Builder& build);
 std::vector<loop::Expr> sizes_of(PointContext& c, const Dims& dims);
 
 // An operand that has no elements must not be read, not even at a clamped index. `guarded` gives
@@ -61,7 +67,8 @@ loop::Expr has_elements(PointContext& c, size_t operand);  // i64: 1 or 0
 loop::Expr lowest(loop::Builder& build, DType dtype);
 loop::Expr highest(loop::Builder& build, DType dtype);
 
-// --- infer -----------------------------------------------------------------------------------------------------
+// --- infer
+// -----------------------------------------------------------------------------------------------------
 // Checks that `axes` are distinct and in [0, rank); fails naming `what`.
 void require_axes(const InferContext& c, const Ints& axes, int rank, std::string_view what);
 void require_count(const InferContext& c, size_t have, size_t want, std::string_view what);
@@ -72,8 +79,9 @@ Ints iota(int64_t n, int64_t start = 0);
 // Result types of a composite: its body, built on a graph of its own.
 void infer_by_body(InferContext& c);
 
-// --- graph rules -------------------------------------------------------------------------------------------------
-// Tangents of an op of one operand that is linear: the op itself on the tangent.
+// --- graph rules
+// ------------------------------------------------------------------------------------------------- Tangents
+// of an op of one operand that is linear: the op itself on the tangent.
 std::vector<Value> linear_jvp(JvpContext& c);
 // The same for several operands, all linear: zeros stand for the tangents that are null.
 std::vector<Value> linear_jvp_all(JvpContext& c);

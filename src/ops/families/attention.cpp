@@ -11,11 +11,12 @@ std::vector<Op> attention_ops();
 namespace {
 
 constexpr Attr<bool> kCausal{"causal", "A query attends to no key behind its own position.", "false"};
-constexpr Attr<double> kScale{"scale", "The factor of the scores; 0 stands for one over the root of the features.",
-                              "0x0p+0"};
+constexpr Attr<double> kScale{
+    "scale", "The factor of the scores; 0 stands for one over the root of the features.", "0x0p+0"};
 
 void infer_attention(InferContext& c) {
-  if (c.size() < 3) c.fail(ErrorKind::Value, fmt::format("takes a query, keys and values, got {} operands", c.size()));
+  if (c.size() < 3)
+    c.fail(ErrorKind::Value, fmt::format("takes a query, keys and values, got {} operands", c.size()));
   c.require_dtype(0, DTypeSet::Float);
   const Type &q = c.operand(0), &k = c.operand(1), &v = c.operand(2);
   if (q.rank() < 2) c.fail(ErrorKind::Shape, fmt::format("needs [..., queries, features], got {}", q.str()));
@@ -23,7 +24,8 @@ void infer_attention(InferContext& c) {
     c.require_same_dtype(0, i);
     c.require_rank(i, q.rank());
     for (int d = 0; d + 2 < q.rank(); ++d)
-      c.require_equal(q.dims[static_cast<size_t>(d)], c.operand(i).dims[static_cast<size_t>(d)], "the batch axes");
+      c.require_equal(q.dims[static_cast<size_t>(d)], c.operand(i).dims[static_cast<size_t>(d)],
+                      "the batch axes");
   }
   auto last = static_cast<size_t>(q.rank() - 1);
   c.require_equal(q.dims[last], k.dims[last], "the features of query and key");
@@ -38,8 +40,11 @@ std::vector<Value> attention_body(BodyContext& c) {
   int64_t rank = q->type().rank();
   Ints batch = tools::iota(rank - 2), keys{rank - 1};
   auto dot = [&](Value x, Value y, int64_t contracted) {
-    return c.build("dot_general", {x, y}, {{"lhs_batching", batch}, {"rhs_batching", batch},
-                                           {"lhs_contracting", Ints{rank - 1}}, {"rhs_contracting", Ints{contracted}}});
+    return c.build("dot_general", {x, y},
+                   {{"lhs_batching_dimensions", batch},
+                    {"rhs_batching_dimensions", batch},
+                    {"lhs_contracting_dimensions", Ints{rank - 1}},
+                    {"rhs_contracting_dimensions", Ints{contracted}}});
   };
   Value scores = dot(q, k, rank - 1);
   scores = c.get(kScale) == 0 ? m.div(scores, m.sqrt(m.count(q, keys))) : m.mul(scores, c.get(kScale));
@@ -47,8 +52,10 @@ std::vector<Value> attention_body(BodyContext& c) {
   Value taken = nullptr;  // where a query may attend to a key
   if (c.operands.size() > 3) {
     Value mask = c.operands[3];
-    if (mask->type().dtype == DType::Bool) taken = c.build.broadcast_to(mask, shape);
-    else scores = m.add(scores, m.wide(mask));
+    if (mask->type().dtype == DType::Bool)
+      taken = c.build.broadcast_to(mask, shape);
+    else
+      scores = m.add(scores, m.wide(mask));
   }
   if (c.get(kCausal)) {
     Dims square(shape.end() - 2, shape.end());
@@ -58,7 +65,8 @@ std::vector<Value> attention_body(BodyContext& c) {
   }
   Value lowest = m.number(scores, -std::numeric_limits<double>::infinity());
   if (taken) scores = m.where(taken, scores, lowest);
-  // A row with no key has the maximum -inf; nothing is subtracted there, its powers are 0, and so is the result.
+  // A row with no key has the maximum -inf; nothing is subtracted there, its powers are 0, and so is the
+  // result.
   Value top = m.top_keep(scores, keys);
   top = m.where(m.equal(top, m.number(top, -std::numeric_limits<double>::infinity())), m.number(top, 0), top);
   Value power = m.exp(m.sub(scores, top));
@@ -74,8 +82,10 @@ std::vector<Op> attention_ops() {
   ops.push_back(composite(
       {.name = "scaled_dot_product_attention",
        .python = "scaled_dot_product_attention",
-       .doc = "softmax(q k^T scale) v over the last two axes; all axes in front are batch axes.\nThe mask is boolean "
-              "(true: takes part) or is added to the scores. The weight of a masked key is exactly 0, and a query with "
+       .doc = "softmax(q k^T scale) v over the last two axes; all axes in front are batch axes.\nThe mask is "
+              "boolean "
+              "(true: takes part) or is added to the scores. The weight of a masked key is exactly 0, and a "
+              "query with "
               "no key at all gives 0.",
        .operands = {{"q", "Queries [..., l, d]."},
                     {"k", "Keys [..., s, d]."},
@@ -83,11 +93,16 @@ std::vector<Op> attention_ops() {
                     {.name = "mask", .doc = "Broadcasts to [..., l, s].", .optional = true}},
        .attrs = {kCausal, kScale},
        .dtypes = DTypeSet::Float,
-       .numpy = "(lambda s: (lambda t: (lambda e: np.matmul(e / np.where(e.sum(-1, keepdims=True) == 0, 1, e.sum(-1, "
-                "keepdims=True)), v))(np.exp(t - np.where(np.isneginf(t.max(-1, keepdims=True, initial=-np.inf)), 0, "
-                "t.max(-1, keepdims=True, initial=-np.inf)))))(np.where((mask if mask is not None and mask.dtype == "
-                "bool else True) & (np.tri(s.shape[-2], s.shape[-1], dtype=bool) if causal else True), s + (mask if "
-                "mask is not None and mask.dtype != bool else 0), -np.inf)))(np.matmul(q, np.swapaxes(k, -1, -2)) * "
+       .numpy = "(lambda s: (lambda t: (lambda e: np.matmul(e / np.where(e.sum(-1, keepdims=True) == 0, 1, "
+                "e.sum(-1, "
+                "keepdims=True)), v))(np.exp(t - np.where(np.isneginf(t.max(-1, keepdims=True, "
+                "initial=-np.inf)), 0, "
+                "t.max(-1, keepdims=True, initial=-np.inf)))))(np.where((mask if mask is not None and "
+                "mask.dtype == "
+                "bool else True) & (np.tri(s.shape[-2], s.shape[-1], dtype=bool) if causal else True), s + "
+                "(mask if "
+                "mask is not None and mask.dtype != bool else 0), -np.inf)))(np.matmul(q, np.swapaxes(k, -1, "
+                "-2)) * "
                 "(scale or 1 / np.sqrt(max(q.shape[-1], 1))))",
        .example = "",
        .samples = {{"T[3, 4], T[5, 4], T[5, 2]", "{}", -2, 2},
@@ -95,12 +110,14 @@ std::vector<Op> attention_ops() {
                    {"T[1, 2, 6, 4], T[1, 2, 6, 4], T[1, 2, 6, 4]", "{causal = true}", -2, 2},
                    {"T[2, 3, 4], T[2, 5, 4], T[2, 5, 4]", "{scale = 0x1p-1}", -2, 2},
                    {"T[2, 3, 4], T[2, 5, 4], T[2, 5, 4], T[3, 5]", "{}", -2, 2},
-                   {"T[2, 4], T[3, 4], T[3, 4], bool[2, 3] {true, false, true, false, false, false}", "{}", -2, 2},
+                   {"T[2, 4], T[3, 4], T[3, 4], bool[2, 3] {true, false, true, false, false, false}", "{}",
+                    -2, 2},
                    {"T[1, 4], T[1, 4], T[1, 4]", "{}", -2, 2},
                    {"T[0, 4], T[3, 4], T[3, 4]", "{}", -2, 2},
                    {"T[2, 4], T[0, 4], T[0, 3]", "{}", -2, 2}},
-       .bad_samples = {{"T[4], T[4], T[4]", "{}",
-                        "ShapeError: scaled_dot_product_attention: needs [..., queries, features], got f32[4]"}},
+       .bad_samples =
+           {{"T[4], T[4], T[4]", "{}",
+             "ShapeError: scaled_dot_product_attention: needs [..., queries, features], got f32[4]"}},
        .ulp = 256},
       attention_body, infer_attention));
   return ops;

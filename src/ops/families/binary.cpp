@@ -1,259 +1,359 @@
-// Arithmetic of two numbers: sums, products, quotients and their remainders, extremes. Integers wrap; integer
-// division is defined everywhere (see ir/graph.h).
-#include <cmath>
+// Element-wise arithmetic of two operands. Integers wrap; division and remainder by zero, and by -1 of the least
+// integer, are defined as the IR's header says, so no rule can trap.
+#include <bit>
+#include <limits>
 
-#include "ops/families/binary.h"
+#include "ops/families/elementwise.h"
 #include "ops/families/families.h"
 
 namespace ig::ops {
 namespace {
 
-using namespace elements;
 using loop::Expr;
-using scalar::rule2;
+namespace math = loop::math;
 
 constexpr uint32_t kCheap = static_cast<uint32_t>(Trait::Cheap);
 
-// An operation on numbers of any numeric type, where integers wrap.
-template <auto Fn>
-constexpr ReferenceFn wrapping = reference2<DTypeSet::Numeric, [](auto x, auto y) {
-  if constexpr (std::is_integral_v<decltype(x)>) return static_cast<decltype(x)>(Fn(bits_of(x), bits_of(y)));
-  else return Fn(x, y);
-}>;
+uint64_t u(int64_t x) { return static_cast<uint64_t>(x); }
+int64_t s(uint64_t x) { return static_cast<int64_t>(x); }
+int64_t least(DType d) { return std::numeric_limits<int64_t>::min() >> (64 - info(d).bits); }
 
-bool is_whole(Value v) { return is_integer(v->type().dtype); }
-bool is_real(Value v) { return !is_complex(v->type().dtype); }
+int64_t whole_add(int64_t x, int64_t y, DType) { return s(u(x) + u(y)); }
+int64_t whole_subtract(int64_t x, int64_t y, DType) { return s(u(x) - u(y)); }
+int64_t whole_multiply(int64_t x, int64_t y, DType) { return s(u(x) * u(y)); }
+int64_t whole_divide(int64_t x, int64_t y, DType d) {
+  if (y == 0) return -1;
+  if (is_unsigned_int(d)) return s(u(x) / u(y));
+  return x == least(d) && y == -1 ? x : x / y;
+}
+int64_t whole_remainder(int64_t x, int64_t y, DType d) {
+  if (y == 0) return x;
+  if (is_unsigned_int(d)) return s(u(x) % u(y));
+  return y == -1 ? 0 : x % y;
+}
+int64_t whole_floor_divide(int64_t x, int64_t y, DType d) {
+  if (y == 0) return -1;
+  if (is_unsigned_int(d)) return s(u(x) / u(y));
+  if (x == least(d) && y == -1) return x;
+  return x / y - (x % y != 0 && ((x < 0) != (y < 0)));
+}
+int64_t whole_floor_mod(int64_t x, int64_t y, DType d) {
+  if (y == 0) return x;
+  if (is_unsigned_int(d)) return s(u(x) % u(y));
+  if (y == -1) return 0;
+  int64_t r = x % y;
+  return r != 0 && ((r < 0) != (y < 0)) ? r + y : r;
+}
+int64_t whole_power(int64_t x, int64_t y, DType d) {
+  if (is_signed_int(d) && y < 0) return x == 1 ? 1 : x == -1 ? (y % 2 ? -1 : 1) : 0;
+  uint64_t out = 1, base = u(x);
+  for (uint64_t n = u(y); n; n >>= 1, base *= base)
+    if (n & 1) out *= base;
+  return s(out);
+}
+int64_t whole_max(int64_t x, int64_t y, DType d) { return (d == DType::U64 ? u(x) > u(y) : x > y) ? x : y; }
+int64_t whole_min(int64_t x, int64_t y, DType d) { return (d == DType::U64 ? u(x) < u(y) : x < y) ? x : y; }
 
-// --- rules -----------------------------------------------------------------------------------------------------------
-Value simplify_add(SimplifyContext& c) {
-  Value x = c.node->operand(0), y = c.node->operand(1);
-  for (auto [a, b] : {std::pair{x, y}, std::pair{y, x}}) {
-    if (is_number(b, is_whole(b) ? 0.0 : -0.0)) return a;                 // x + 0 = x, x + (-0.0) = x
-    if (const Node* n = made_by(b, OpId::of("negate")); n && is_real(a)) return c.build("subtract", {a, n->operand(0)});
+double real_max(double x, double y) {
+  if (std::isnan(x) || std::isnan(y)) return std::numeric_limits<double>::quiet_NaN();
+  return x == y ? (std::signbit(x) ? y : x) : (x > y ? x : y);
+}
+double real_min(double x, double y) {
+  if (std::isnan(x) || std::isnan(y)) return std::numeric_limits<double>::quiet_NaN();
+  return x == y ? (std::signbit(x) ? x : y) : (x < y ? x : y);
+}
+// Python's: floor of the quotient, and the remainder with the divisor's sign, as NumPy computes them.
+double real_floor_mod(double x, double y) {
+  if (y == 0) return std::numeric_limits<double>::quiet_NaN();
+  double r = std::fmod(x, y);
+  if (r == 0) return std::copysign(0.0, y);
+  return (r < 0) != (y < 0) ? r + y : r;
+}
+double real_logaddexp(double x, double y) {
+  if (x == y) return x + M_LN2;
+  if (std::isnan(x) || std::isnan(y)) return x + y;
+  return std::fmax(x, y) + std::log1p(std::exp(-std::fabs(x - y)));
+}
+
+Expr zero_like(Expr x) { return x.builder().constant_bits(x.type(), 0); }
+Expr one_like(Expr x) {
+  return is_float(x.type()) ? x.builder().constant(x.type(), 1) : x.builder().constant_int(x.type(), 1);
+}
+Expr minus_one_like(Expr x) { return x.builder().constant_int(x.type(), -1); }
+
+// Integer division with every case defined; both arms of a select are evaluated, so the divisor is made safe first.
+Expr safe_divisor(Expr x, Expr y) {
+  Expr safe = select(y == zero_like(y), one_like(y), y);
+  if (!is_signed_int(x.type())) return safe;
+  Expr low = x.builder().constant_int(x.type(), least(x.type()));
+  return select((x == low) & (y == minus_one_like(y)), one_like(y), safe);
+}
+Expr lower_divide(Expr x, Expr y) {
+  if (is_float(x.type())) return x / y;
+  return select(y == zero_like(y), minus_one_like(y), x / safe_divisor(x, y));
+}
+Expr lower_whole_remainder(Expr x, Expr y) {
+  Expr r = select(y == zero_like(y), x, x % safe_divisor(x, y));
+  return is_signed_int(x.type()) ? select(y == minus_one_like(y), zero_like(x), r) : r;
+}
+
+// fmod by long division: the divisor scaled by powers of two is taken off from the largest down, in as many steps as
+// two exponents of the type can differ by.
+Expr lower_fmod(Expr x, Expr y) {
+  loop::Builder& b = x.builder();
+  DType t = x.type();
+  bool narrow = t == DType::F32;
+  DType bits = narrow ? DType::I32 : DType::I64;
+  int mantissa = narrow ? 23 : 52, range = narrow ? 278 : 2100;
+  Expr ax = b.let(abs(x)), ay = b.let(abs(y));
+  // Steps k = range-1 … 0 take off ay * 2^k where it fits; each is exact, and behind step k what is left is below
+  // ay * 2^k. A power that overflows to infinity never fits.
+  Expr r = b.fold(b.index(range), ax, [&](Expr i, Expr rest) {
+    Expr k = b.index(range - 1) - i;                      // from the largest power down
+    Expr half = k / b.index(2);
+    auto power = [&](Expr n) {                            // 2^n for 0 <= n <= 1050 (f64) or 139 (f32): split in two
+      Expr e = convert(n, bits) + b.constant_int(bits, narrow ? 127 : 1023);
+      return bitcast(shift_left(e, b.constant_int(bits, mantissa)), t);
+    };
+    Expr first = loop::lesser(half, b.index(narrow ? 127 : 1023)), second = k - half;
+    second = loop::lesser(second, b.index(narrow ? 127 : 1023));
+    Expr scaled = (ay * power(first)) * power(second);
+    return select((scaled <= rest) & (ay > zero_like(ay)), rest - scaled, rest);
+  });
+  Expr infinity = b.constant(t, std::numeric_limits<double>::infinity());
+  Expr nan = b.constant(t, std::numeric_limits<double>::quiet_NaN());
+  Expr sign_mask = b.constant_bits(bits, narrow ? 0x80000000ull : 0x8000000000000000ull);
+  Expr signed_r = bitcast(bitcast(r, bits) | (bitcast(x, bits) & sign_mask), t);
+  Expr invalid = (x != x) | (y != y) | (ax == infinity) | (y == zero_like(y));
+  return select(invalid, nan, select(ay == infinity, x, signed_r));
+}
+Expr lower_remainder(Expr x, Expr y) { return is_float(x.type()) ? lower_fmod(x, y) : lower_whole_remainder(x, y); }
+
+Expr copy_sign(Expr magnitude, Expr sign) {
+  bool narrow = magnitude.type() == DType::F32;
+  DType bits = narrow ? DType::I32 : DType::I64;
+  Expr mask = magnitude.builder().constant_bits(bits, narrow ? 0x80000000ull : 0x8000000000000000ull);
+  return bitcast((bitcast(magnitude, bits) & ~mask) | (bitcast(sign, bits) & mask), magnitude.type());
+}
+
+Expr lower_floor_mod(Expr x, Expr y) {
+  Expr zero = zero_like(x);
+  if (is_float(x.type())) {
+    Expr r = x.builder().let(lower_fmod(x, y));
+    Expr other_side = (r < zero) != (y < zero);
+    return select(r == zero, copy_sign(zero, y), select(other_side, r + y, r));
   }
-  return nullptr;
+  Expr r = lower_whole_remainder(x, y);
+  if (!is_signed_int(x.type())) return r;
+  Expr fix = (r != zero) & ((r < zero) != (y < zero)) & (y != zero);
+  return select(fix, r + y, r);
 }
-Value simplify_subtract(SimplifyContext& c) {
-  Value x = c.node->operand(0), y = c.node->operand(1);
-  if (is_number(y, 0.0)) return x;                                        // x - 0 = x, also for -0
-  if (is_whole(x) && x == y) return c.build.full_like(x, 0);              // x - x = 0; inf - inf is NaN
-  if (is_number(x, is_whole(x) ? 0.0 : -0.0)) return c.build("negate", {y});
-  if (const Node* n = made_by(y, OpId::of("negate")); n && is_real(x)) return c.build("add", {x, n->operand(0)});
-  return nullptr;
-}
-Value simplify_multiply(SimplifyContext& c) {
-  Value x = c.node->operand(0), y = c.node->operand(1);
-  for (auto [a, b] : {std::pair{x, y}, std::pair{y, x}}) {
-    if (is_number(b, 1)) return a;                                        // x * 1 = x
-    if (is_number(b, -1) && !is_unsigned_int(b->type().dtype)) return c.build("negate", {a});
-    if (is_whole(b) && is_number(b, 0)) return b;                         // x * 0 = 0; inf * 0 is NaN
+Expr lower_floor_divide(Expr x, Expr y) {
+  if (is_float(x.type())) {
+    // As NumPy: the quotient of what the remainder leaves, rounded to the whole number it must be.
+    Expr zero = zero_like(x), one = one_like(x);
+    Expr r = x.builder().let(lower_fmod(x, y));
+    Expr shifted = select((r != zero) & ((r < zero) != (y < zero)), one, zero);
+    Expr q = (x - r) / y - shifted;
+    Expr near = floor(q);
+    Expr whole = select(q - near > 0.5, near + one, near);
+    return select(y == zero, x / y, select(q == zero, copy_sign(zero, x / y), whole));
   }
-  return nullptr;
+  Expr q = lower_divide(x, y);
+  if (!is_signed_int(x.type())) return q;
+  Expr zero = zero_like(x);
+  Expr r = lower_whole_remainder(x, y);
+  Expr fix = (r != zero) & ((r < zero) != (y < zero)) & (y != zero);
+  return select(fix, q - one_like(x), q);
 }
-Value simplify_divide(SimplifyContext& c) {
+double real_floor_divide(double x, double y) {
+  if (y == 0) return x / y;
+  double r = std::fmod(x, y);
+  double q = (x - r) / y;
+  if (r != 0 && ((r < 0) != (y < 0))) q -= 1;
+  if (q == 0) return std::copysign(0.0, x / y);
+  double near = std::floor(q);
+  return q - near > 0.5 ? near + 1 : near;
+}
+
+Expr lower_power(Expr x, Expr y) {
+  if (is_float(x.type())) return math::pow(x, y);
+  loop::Builder& b = x.builder();
+  Expr one = one_like(x), zero = zero_like(x);
+  uint32_t base = b.local(x.type(), b.enclosing_lanes(), 1, "base");
+  b.assign(base, x);
+  int bits = info(x.type()).bits;
+  Expr out = b.fold(b.index(bits), one, [&](Expr i, Expr acc) {
+    Expr bit = shift_right_logical(y, convert(i, y.type())) & one_like(y);
+    Expr now = b.let(b.read(base));
+    b.assign(base, now * now);
+    return select(bit != zero_like(y), acc * now, acc);
+  });
+  if (!is_signed_int(x.type())) return out;
+  Expr odd = (y & one_like(y)) != zero_like(y);
+  Expr of_minus_one = select(odd, minus_one_like(x), one);
+  Expr negative = select(x == one, one, select(x == minus_one_like(x), of_minus_one, zero));
+  return select(y < zero_like(y), negative, out);
+}
+
+Expr lower_next_after(Expr x, Expr y) {
+  bool narrow = x.type() == DType::F32;
+  DType bits = narrow ? DType::I32 : DType::I64;
+  loop::Builder& b = x.builder();
+  Expr one = b.constant_int(bits, 1), zero = zero_like(x);
+  Expr i = bitcast(x, bits);
+  Expr away = (x < y) == (x > zero);  // the magnitude grows
+  Expr step = select(away, i + one, i - one);
+  Expr smallest = copy_sign(bitcast(one, x.type()), y);
+  return select((x != x) | (y != y), x + y, select(x == y, y, select(x == zero, smallest, bitcast(step, x.type()))));
+}
+
+Expr lower_hypot(Expr x, Expr y) {
+  loop::Builder& b = x.builder();
+  Expr ax = abs(x), ay = abs(y);
+  Expr infinity = b.constant(x.type(), std::numeric_limits<double>::infinity());
+  Expr root;
+  if (x.type() == DType::F32) {  // squares of floats are exact in double
+    Expr wx = convert(x, DType::F64), wy = convert(y, DType::F64);
+    root = convert(sqrt(wx * wx + wy * wy), DType::F32);
+  } else {
+    Expr big = select(ax > ay, ax, ay), small = select(ax > ay, ay, ax);
+    Expr ratio = select(big == zero_like(big), zero_like(big), small / big);
+    root = big * sqrt(fma(ratio, ratio, one_like(x)));
+  }
+  return select((ax == infinity) | (ay == infinity), infinity, root);
+}
+
+Expr lower_logaddexp(Expr x, Expr y) {
+  Expr larger = tools::total_max(x, y);
+  Expr tail = math::log1p(math::exp(-abs(x - y)));
+  return select(x == y, x + M_LN2, larger + tail);
+}
+
+// Constants that a whole operand consists of.
+const Literal* number_of(Value v) {
+  while (v->node() && has(v->node(), Trait::View) && v->node()->operands().size() == 1) v = v->node()->operand(0);
+  if (!v->node() || !has(v->node(), Trait::Constant)) return nullptr;
+  const AttrValue* value = v->node()->attrs().find("value");
+  const Literal* literal = value ? std::get_if<Literal>(value) : nullptr;
+  return literal && literal->elements() == 1 ? literal : nullptr;
+}
+bool is_number(Value v, double want) {
+  const Literal* l = number_of(v);
+  if (!l) return false;
+  double have = l->as_double(0);
+  return have == want && std::signbit(have) == std::signbit(want);
+}
+bool real(Value v) { return is_float(v->type().dtype); }
+
+Value simplify_add(SimplifyContext& c) {  // x + (-0) = x; x + 0 = x for integers, but -0 + 0 = 0 for floats
   Value x = c.node->operand(0), y = c.node->operand(1);
-  if (is_whole(x) || !is_real(x)) return nullptr;
+  double neutral = real(x) ? -0.0 : 0.0;
+  if (is_number(y, neutral)) return x;
+  return is_number(x, neutral) ? y : nullptr;
+}
+Value simplify_subtract(SimplifyContext& c) {  // x - 0 = x
+  return is_number(c.node->operand(1), 0) ? c.node->operand(0) : nullptr;
+}
+Value simplify_multiply(SimplifyContext& c) {  // x * 1 = x; x * 0 = 0 for integers
+  Value x = c.node->operand(0), y = c.node->operand(1);
   if (is_number(y, 1)) return x;
-  auto number = uniform(y);
-  if (!number || !is_float(number->dtype())) return nullptr;
-  double divisor = number->as_double(0);
-  int exponent;
-  // x / 2^k = x * 2^-k exactly, where both powers are normal numbers of the type.
-  int limit = number->dtype() == DType::F16 ? 12 : 100;
-  if (divisor == 0 || !std::isfinite(divisor) || std::abs(std::frexp(divisor, &exponent)) != 0.5 || std::abs(exponent) > limit)
-    return nullptr;
-  return c.build("multiply", {x, c.build.full_like(x, 1 / divisor)});
+  if (is_number(x, 1)) return y;
+  if (!real(x) && (is_number(x, 0) || is_number(y, 0))) return is_number(x, 0) ? x : y;
+  return nullptr;
 }
-Value simplify_extreme(SimplifyContext& c) {
+Value simplify_divide(SimplifyContext& c) {  // x / 1 = x
+  return is_number(c.node->operand(1), 1) ? c.node->operand(0) : nullptr;
+}
+Value same_operands(SimplifyContext& c) {  // f(x, x) = x
   return c.node->operand(0) == c.node->operand(1) ? c.node->operand(0) : nullptr;
 }
 
-std::vector<Value> transpose_add(TransposeContext& c) {
-  Value ct = c.cotangents[0];
-  return {c.linear[0] ? ct : nullptr, c.linear[1] ? ct : nullptr};
+Value sum_of(Builder& b, Value x, Value y) { return !x ? y : !y ? x : b("add", {x, y}); }
+std::vector<Value> jvp_add(JvpContext& c) { return {sum_of(c.build, c.tangents[0], c.tangents[1])}; }
+std::vector<Value> jvp_subtract(JvpContext& c) {
+  Value y = c.tangents[1] ? c.build("negate", {c.tangents[1]}) : nullptr;
+  return {sum_of(c.build, c.tangents[0], y)};
 }
-std::vector<Value> transpose_subtract(TransposeContext& c) {
-  Value ct = c.cotangents[0];
-  return {c.linear[0] ? ct : nullptr, c.linear[1] && ct ? c.build("negate", {ct}) : nullptr};
-}
-std::vector<Value> transpose_multiply(TransposeContext& c) {
-  Value ct = c.cotangents[0];
-  if (!ct) return {nullptr, nullptr};
-  if (c.linear[0]) return {c.build("multiply", {ct, c.operands[1]}), nullptr};
-  return {nullptr, c.build("multiply", {c.operands[0], ct})};
-}
-std::vector<Value> transpose_divide(TransposeContext& c) {
-  Value ct = c.cotangents[0];
-  return {ct && c.linear[0] ? c.build("divide", {ct, c.operands[1]}) : nullptr, nullptr};
-}
-
-void infer_divide(InferContext& c) {
-  infer_same(c);
-  if (is_integer(c.results[0].dtype)) c.results[0].dtype = DType::F32;
-}
-Expr divide_rule(ScalarContext& c) {
-  if (is_float(c.x[0].type())) return c.x[0] / c.x[1];
-  return loop::convert(c.x[0], DType::F32) / loop::convert(c.x[1], DType::F32);
+std::vector<Value> jvp_multiply(JvpContext& c) {
+  Value x = c.tangents[0] ? c.build("multiply", {c.tangents[0], c.operands[1]}) : nullptr;
+  Value y = c.tangents[1] ? c.build("multiply", {c.operands[0], c.tangents[1]}) : nullptr;
+  return {sum_of(c.build, x, y)};
 }
 std::vector<Value> jvp_divide(JvpContext& c) {
-  if (is_integer(c.operands[0]->type().dtype)) return no_tangents(c);
-  return parts_jvp<[](Compose& m, Value, Value y, Value, Value t) { return m.div(t, y); },
-                   [](Compose& m, Value, Value y, Value z, Value t) { return m.neg(m.mul(m.div(z, y), t)); }>(c);
-}
-
-// The share of the tangent that goes to the first operand of maximum and minimum: half where both are equal.
-Value share(Compose& m, Value x, Value z) {
-  return m.where(m.equal(x, z), m.number(x, 1), m.number(x, 0));
-}
-template <bool First>
-Value extreme_part(Compose& m, Value x, Value y, Value z, Value t) {
-  Value mine = share(m, First ? x : y, z), other = share(m, First ? y : x, z);
-  return m.mul(t, m.div(mine, m.add(mine, other)));
-}
-
-std::vector<Value> jvp_extreme(JvpContext& c) {
-  return parts_jvp<[](Compose& m, Value x, Value y, Value z, Value t) { return extreme_part<true>(m, x, y, z, t); },
-                   [](Compose& m, Value x, Value y, Value z, Value t) { return extreme_part<false>(m, x, y, z, t); }>(c);
-}
-
-// --- references --------------------------------------------------------------------------------------------------------
-template <typename T>
-T truncated(T x, T y) {
-  if (y == 0) return static_cast<T>(-1);
-  if constexpr (std::is_signed_v<T>)
-    if (y == -1) return static_cast<T>(0 - bits_of(x));
-  return static_cast<T>(x / y);
-}
-template <typename T>
-T rest(T x, T y) {
-  if constexpr (std::is_floating_point_v<T>) {
-    return std::fmod(x, y);
-  } else {
-    if (y == 0) return x;
-    if constexpr (std::is_signed_v<T>)
-      if (y == -1) return 0;
-    return static_cast<T>(x % y);
-  }
-}
-template <typename T>
-T modulo(T x, T y) {  // the sign of the divisor, as Python's %
-  T r = rest(x, y);
-  if constexpr (std::is_floating_point_v<T>) {
-    if (r == 0) return std::copysign(T(0), y);
-    return (r < 0) != (y < 0) && !std::isnan(r) ? r + y : r;
-  } else {
-    return y != 0 && r != 0 && (r < 0) != (y < 0) ? static_cast<T>(r + y) : r;
-  }
-}
-template <typename T>
-T floored(T x, T y) {
-  if constexpr (std::is_floating_point_v<T>) {
-    if (y == 0) return x / y;
-    T r = std::fmod(x, y), q = (x - r) / y;
-    if (r != 0 && (r < 0) != (y < 0)) q -= 1;
-    if (q == 0) return std::copysign(T(0), x / y);
-    T f = std::floor(q);
-    return q - f > T(0.5) ? f + 1 : f;
-  } else {
-    T q = truncated(x, y);
-    return y != 0 && rest(x, y) != 0 && (x < 0) != (y < 0) ? static_cast<T>(q - 1) : q;
-  }
-}
-
-void sums(std::vector<Op>& ops) {
-  ops.push_back(binary({.name = "add", .python = "add", .doc = "x1 + x2; integers wrap.\n\nStableHLO add.",
-      .numpy = "np.add(x1, x2)", .dtypes = DTypeSet::Numeric, .traits = kCheap | Trait::Commutative | Trait::Linear,
-      .reference = wrapping<[](auto x, auto y) { return x + y; }>,
-      .scalar = rule2<[](Expr x, Expr y) { return x + y; }>,
-      .jvp = parts_jvp<[](Compose&, Value, Value, Value, Value t) { return t; },
-                       [](Compose&, Value, Value, Value, Value t) { return t; }>,
-      .transpose = transpose_add, .simplify = simplify_add}));
-  ops.push_back(binary({.name = "subtract", .python = "subtract",
-      .doc = "x1 - x2; integers wrap.\n\nStableHLO subtract.",
-      .numpy = "np.subtract(x1, x2)", .dtypes = DTypeSet::Numeric, .traits = kCheap | Trait::Linear,
-      .reference = wrapping<[](auto x, auto y) { return x - y; }>,
-      .scalar = rule2<[](Expr x, Expr y) { return x - y; }>,
-      .jvp = parts_jvp<[](Compose&, Value, Value, Value, Value t) { return t; },
-                       [](Compose& m, Value, Value, Value, Value t) { return m.neg(t); }>,
-      .transpose = transpose_subtract, .simplify = simplify_subtract}));
-  ops.push_back(binary({.name = "multiply", .python = "multiply",
-      .doc = "x1 * x2; integers wrap.\n\nStableHLO multiply.",
-      .numpy = "np.multiply(x1, x2)", .dtypes = DTypeSet::Numeric, .traits = kCheap | Trait::Commutative,
-      .reference = wrapping<[](auto x, auto y) { return x * y; }>,
-      .scalar = rule2<[](Expr x, Expr y) { return x * y; }>,
-      .jvp = parts_jvp<[](Compose& m, Value, Value y, Value, Value t) { return m.mul(t, y); },
-                       [](Compose& m, Value x, Value, Value, Value t) { return m.mul(x, t); }>,
-      .transpose = transpose_multiply, .simplify = simplify_multiply}));
-}
-
-void quotients(std::vector<Op>& ops) {
-  ops.push_back(binary({.name = "divide", .python = "divide",
-      .doc = "x1 / x2, rounded correctly.\n\nIntegers are divided as float32 and give float32: whole quotients are "
-             "floor_divide's. Of floats StableHLO divide.",
-      .numpy = "np.divide(x1, x2)", .dtypes = DTypeSet::Numeric, .low = 0.5, .high = 9, .infer = infer_divide,
-      .reference = reference2<DTypeSet::Numeric, [](auto x, auto y) {
-        if constexpr (std::is_integral_v<decltype(x)>) return static_cast<float>(x) / static_cast<float>(y);
-        else return x / y;
-      }>,
-      .scalar = divide_rule, .jvp = jvp_divide, .transpose = transpose_divide, .simplify = simplify_divide}));
-  ops.push_back(binary({.name = "divide_truncated", .python = "",
-      .doc = "The whole quotient of integers, towards zero.\n\nBy zero it is -1 (all ones); the least number by -1 "
-             "wraps to itself. StableHLO divide on integers.",
-      .numpy = "np.trunc(x1 / x2)", .dtypes = DTypeSet::Integer, .low = 1, .high = 50,
-      .reference = reference2<DTypeSet::Integer, [](auto x, auto y) { return truncated(x, y); }>,
-      .scalar = rule2<[](Expr x, Expr y) { return scalar::divide(x, y).quotient; }>}));
-  ops.push_back(binary({.name = "floor_divide", .python = "floor_divide",
-      .doc = "The greatest whole number not above x1 / x2, as Python's //.\n\nOf integers: by zero it is -1 (all ones); "
-             "the least number by -1 wraps to itself. Of floats: x1 / x2 where x2 is 0; so computed that "
-             "floor_divide * x2 + remainder is x1.",
-      .numpy = "np.floor_divide(x1, x2)", .dtypes = DTypeSet::Real, .low = 1, .high = 50,
-      .reference = reference2<DTypeSet::Real, [](auto x, auto y) { return floored(x, y); }>,
-      .scalar = rule2<[](Expr x, Expr y) { return scalar::divide_floor(x, y).quotient; }>}));
-  ops.push_back(binary({.name = "remainder", .python = "fmod",
-      .doc = "The rest of the division of x1 by x2 towards zero; it has the sign of x1.\n\nExact. Of integers: by zero it "
-             "is x1. Of floats: NaN where x2 is 0 or x1 infinite. StableHLO remainder, C's fmod and %.",
-      .numpy = "np.fmod(x1, x2)", .dtypes = DTypeSet::Real, .low = 1, .high = 50,
-      .reference = reference2<DTypeSet::Real, [](auto x, auto y) { return rest(x, y); }>,
-      .scalar = rule2<[](Expr x, Expr y) { return is_float(x.type()) ? x % y : scalar::divide(x, y).remainder; }>,
-      .jvp = parts_jvp<[](Compose&, Value, Value, Value, Value t) { return t; },
-                       [](Compose& m, Value x, Value y, Value, Value t) {
-                         return m.neg(m.mul(m.b("trunc", {m.div(x, y)}), t));
-                       }>}));
-  ops.push_back(binary({.name = "floor_mod", .python = "remainder",
-      .doc = "The rest of the division of x1 by x2 towards minus infinity; it has the sign of x2, as Python's %.\n\nOf "
-             "integers: by zero it is x1. Of floats: NaN where x2 is 0 or x1 infinite.",
-      .numpy = "np.remainder(x1, x2)", .dtypes = DTypeSet::Real, .low = 1, .high = 50,
-      .reference = reference2<DTypeSet::Real, [](auto x, auto y) { return modulo(x, y); }>,
-      .scalar = rule2<[](Expr x, Expr y) { return scalar::divide_floor(x, y).remainder; }>,
-      .jvp = parts_jvp<[](Compose&, Value, Value, Value, Value t) { return t; },
-                       [](Compose& m, Value x, Value y, Value, Value t) {
-                         return m.neg(m.mul(m.b("floor", {m.div(x, y)}), t));
-                       }>}));
-}
-
-void extremes(std::vector<Op>& ops) {
-  ops.push_back(binary({.name = "maximum", .python = "maximum",
-      .doc = "The greater of x1 and x2.\n\nNaN if either is NaN; +0 is above -0. StableHLO maximum.",
-      .numpy = "np.maximum(x1, x2)", .dtypes = DTypeSet::Real, .traits = kCheap | Trait::Commutative,
-      .reference = reference2<DTypeSet::Real, [](auto x, auto y) { return greatest(x, y); }>,
-      .scalar = rule2<[](Expr x, Expr y) { return scalar::maximum(x, y); }>,
-      .jvp = jvp_extreme, .simplify = simplify_extreme}));
-  ops.push_back(binary({.name = "minimum", .python = "minimum",
-      .doc = "The lesser of x1 and x2.\n\nNaN if either is NaN; -0 is below +0. StableHLO minimum.",
-      .numpy = "np.minimum(x1, x2)", .dtypes = DTypeSet::Real, .traits = kCheap | Trait::Commutative,
-      .reference = reference2<DTypeSet::Real, [](auto x, auto y) { return least(x, y); }>,
-      .scalar = rule2<[](Expr x, Expr y) { return scalar::minimum(x, y); }>,
-      .jvp = jvp_extreme, .simplify = simplify_extreme}));
+  Value x = c.tangents[0] ? c.build("divide", {c.tangents[0], c.operands[1]}) : nullptr;
+  Value y = c.tangents[1]
+                ? c.build("negate", {c.build("multiply", {c.build("divide", {c.results[0], c.operands[1]}), c.tangents[1]})})
+                : nullptr;
+  return {sum_of(c.build, x, y)};
 }
 
 }  // namespace
 
 std::vector<Op> binary_ops() {
+  const std::string later = "to be written with the transforms";
   std::vector<Op> ops;
-  sums(ops);
-  quotients(ops);
-  extremes(ops);
-  for (Op& op : binary_float_ops()) ops.push_back(std::move(op));
+  ops.push_back(binary<[](double x, double y) { return x + y; }, whole_add, [](Expr x, Expr y) { return x + y; }>(
+      {.name = "add", .python = "add", .doc = "The sum of two arrays, element by element.", .dtypes = DTypeSet::Real, .numpy = "np.add(x, y)",
+       .traits = Trait::Commutative | Trait::Linear | kCheap, .jvp = jvp_add, .simplify = simplify_add}));
+  ops.push_back(binary<[](double x, double y) { return x - y; }, whole_subtract, [](Expr x, Expr y) { return x - y; }>(
+      {.name = "subtract", .python = "subtract", .doc = "The difference of two arrays, element by element.", .dtypes = DTypeSet::Real,
+       .numpy = "np.subtract(x, y)", .traits = kCheap | Trait::Linear, .jvp = jvp_subtract, .simplify = simplify_subtract}));
+  ops.push_back(binary<[](double x, double y) { return x * y; }, whole_multiply, [](Expr x, Expr y) { return x * y; }>(
+      {.name = "multiply", .python = "multiply", .doc = "The product of two arrays, element by element.", .dtypes = DTypeSet::Real,
+       .numpy = "np.multiply(x, y)", .traits = kCheap | Trait::Commutative, .jvp = jvp_multiply, .simplify = simplify_multiply}));
+  ops.push_back(binary<[](double x, double y) { return x / y; }, whole_divide, lower_divide>(
+      {.name = "divide", .python = "", .doc = "The quotient of two arrays; of integers truncated towards zero, -1 where the divisor is 0.",
+       .dtypes = DTypeSet::Real,
+       .numpy = "np.divide(x, y) if x.dtype.kind == 'f' else none", .low = 0.5, .high = 9, .traits = kCheap, .jvp = jvp_divide,
+       .simplify = simplify_divide}));
+  ops.push_back(binary<real_floor_divide, whole_floor_divide, lower_floor_divide>(
+      {.name = "floor_divide", .python = "floor_divide", .doc = "The quotient rounded towards minus infinity; -1 for integers where the divisor is 0.",
+       .dtypes = DTypeSet::Real, .numpy = "np.floor_divide(x, y)", .low = 1, .high = 9, .no_jvp = "a staircase: the derivative is zero"}));
+  ops.push_back(binary<[](double x, double y) { return std::fmod(x, y); }, whole_remainder, lower_remainder>(
+      {.name = "remainder", .python = "fmod", .doc = "The remainder of the truncated quotient, with the dividend's sign; the dividend for integers where the divisor is 0.",
+       .dtypes = DTypeSet::Real, .numpy = "np.fmod(x, y)", .low = 1, .high = 9, .no_jvp = later}));
+  ops.push_back(binary<real_floor_mod, whole_floor_mod, lower_floor_mod>(
+      {.name = "floor_mod", .python = "remainder", .doc = "The remainder of the floored quotient, with the divisor's sign, as Python's %.",
+       .dtypes = DTypeSet::Real, .numpy = "np.remainder(x, y)", .low = 1, .high = 9, .no_jvp = later}));
+  ops.push_back(binary<[](double x, double y) { return std::pow(x, y); }, whole_power, lower_power>(
+      {.name = "power", .python = "pow", .doc = "x to the power of y. Integers wrap; to a negative power they give 0, but for 1 and -1.",
+       .dtypes = DTypeSet::Real, .numpy = "np.power(x, y)", .low = 0.1, .high = 4, .ulp = 3, .no_jvp = later}));
+  ops.push_back(binary<real_max, whole_max, [](Expr x, Expr y) { return tools::total_max(x, y); }>(
+      {.name = "maximum", .python = "maximum", .doc = "The larger element; NaN where either is, and 0 above -0.", .dtypes = DTypeSet::Real,
+       .numpy = "np.maximum(x, y)", .traits = kCheap | Trait::Commutative, .no_jvp = later, .simplify = same_operands}));
+  ops.push_back(binary<real_min, whole_min, [](Expr x, Expr y) { return tools::total_min(x, y); }>(
+      {.name = "minimum", .python = "minimum", .doc = "The smaller element; NaN where either is, and -0 below 0.", .dtypes = DTypeSet::Real,
+       .numpy = "np.minimum(x, y)", .traits = kCheap | Trait::Commutative, .no_jvp = later, .simplify = same_operands}));
+  ops.push_back(binary<[](double x, double y) { return std::atan2(x, y); }, nullptr, math::atan2>(
+      {.name = "atan2", .python = "atan2", .doc = "The angle of the point (y, x), in [-π, π].", .numpy = "np.arctan2(x, y)", .ulp = 3, .no_jvp = later}));
+  ops.push_back(binary<[](double x, double y) { return std::hypot(x, y); }, nullptr, lower_hypot>(
+      {.name = "hypot", .python = "hypot", .doc = "sqrt(x² + y²) without overflow on the way.", .numpy = "np.hypot(x, y)", .ulp = 2, .no_jvp = later}));
+  ops.push_back(binary<[](double x, double y) { return std::copysign(x, y); }, nullptr, copy_sign>(
+      {.name = "copysign", .python = "copysign", .doc = "The magnitude of x with the sign of y.", .numpy = "np.copysign(x, y)", .traits = kCheap, .no_jvp = later}));
+  ops.push_back(binary<real_logaddexp, nullptr, lower_logaddexp>(
+      {.name = "logaddexp", .python = "logaddexp", .doc = "log(exp(x) + exp(y)) without overflow on the way.", .numpy = "np.logaddexp(x, y)", .ulp = 8, .no_jvp = later}));
+
+  auto next_after = [](ReferenceContext& c) {
+    for (int64_t i = 0, n = c.operands[0].elements(); i < n; ++i) {
+      double x = c.operands[0].as_double(i), y = c.operands[1].as_double(i);
+      bool wide = c.operands[0].dtype() == DType::F64;
+      tools::set_real(c.results[0], i, wide ? std::nextafter(x, y) : std::nextafterf(static_cast<float>(x), static_cast<float>(y)));
+    }
+  };
+  Op next = make_binary({.name = "nextafter", .python = "nextafter", .doc = "The next number of the type after x towards y. Of float32 and float64.",
+                         .numpy = "np.nextafter(x, y)", .no_jvp = "it moves by one unit in the last place"},
+                        next_after, detail::lower_binary<lower_next_after>);
+  next.rules.infer = +[](InferContext& c) {
+    for (size_t i = 0; i < 2; ++i) {
+      c.require_dtype(i, DTypeSet::Float);
+      if (size_of(c.operand(i).dtype) == 2) c.fail(ErrorKind::Type, "16-bit floats have no nextafter", "steps are defined for float32 and float64", "convert with astype");
+    }
+    c.require_same_dtype(0, 1);
+    c.require_same_shape(0, 1);
+    c.result(c.operand(0).dtype, c.operand(0).dims);
+  };
+  ops.push_back(std::move(next));
   return ops;
 }
 

@@ -12,10 +12,7 @@ Value Compose::count(Value x, const Ints& axes) {
   for (int64_t axis : axes) count = count * x->type().dims[static_cast<size_t>(axis)];
   DType dtype = x->type().dtype;
   if (count.is_constant()) return b.scalar(dtype, static_cast<double>(count.constant()));
-  // A symbolic size: the sum of that many ones, which simplification turns into the size itself.
-  Dims shape;
-  for (int64_t axis : axes) shape.push_back(x->type().dims[static_cast<size_t>(axis)]);
-  Value whole = sum(b.full(Type::tensor(DType::I64, shape), 1), tools::iota(static_cast<int64_t>(axes.size())));
+  Value whole = b("dimension_size", {}, {{"size", Dims{count}}});
   return b.convert(whole, dtype);
 }
 
@@ -32,7 +29,8 @@ Value Compose::slice(Value x, int64_t axis, const Dim& start, const Dim& limit, 
 
 Value Compose::times_rows(Value x, Value w) {
   return b("dot_general", {x, w},
-           {{"lhs_contracting", Ints{x->type().rank() - 1}}, {"rhs_contracting", Ints{w->type().rank() - 1}}});
+           {{"lhs_contracting_dimensions", Ints{x->type().rank() - 1}},
+            {"rhs_contracting_dimensions", Ints{w->type().rank() - 1}}});
 }
 
 Op composite(OpDecl decl, BodyFn body, InferFn infer) {

@@ -1,5 +1,6 @@
-// How the bodies of composites are written: arithmetic on values that broadcasts as NumPy does, and the declaration of
-// a composite in one call. Every name of an element-wise op that a body of these families uses stands here once.
+// How the bodies of composites are written: arithmetic on values that broadcasts as NumPy does, and the
+// declaration of a composite in one call. Every name of an element-wise op that a body of these families uses
+// stands here once.
 #pragma once
 
 #include <string>
@@ -49,12 +50,15 @@ class Compose {
   Value less_equal(Value x, Value y) { return two("less_equal", x, y); }
   Value equal(Value x, Value y) { return two("equal", x, y); }
   Value both(Value x, Value y) { return two("and", x, y); }
-  Value shift_right(Value x, int64_t by) { return two("shift_right_logical", x, number(x, static_cast<double>(by))); }
+  Value shift_right(Value x, int64_t by) {
+    return two("shift_right_logical", x, number(x, static_cast<double>(by)));
+  }
   Value where(Value condition, Value x, Value y) {
     const DimScope& scope = b.graph().dims;
     Dims shape = broadcast_shapes(broadcast_shapes(x->type().dims, y->type().dims, scope, "select"),
                                   condition->type().dims, scope, "select");
-    return b("select", {b.broadcast_to(condition, shape), b.broadcast_to(x, shape), b.broadcast_to(y, shape)});
+    return b("select",
+             {b.broadcast_to(condition, shape), b.broadcast_to(x, shape), b.broadcast_to(y, shape)});
   }
   Value sum(Value x, Ints axes) { return b("reduce_sum", {x}, {{"axes", std::move(axes)}}); }
   Value top(Value x, Ints axes) { return b("reduce_max", {x}, {{"axes", std::move(axes)}}); }

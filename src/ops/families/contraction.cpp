@@ -1,17 +1,18 @@
-// dot_general: sums of products over the contracted axes; every matrix product is one. StableHLO's dimension numbers.
-// The point rule here is the definition as a loop, right for all shapes; the blocked kernels that codegen has for
-// Trait::Contraction sum in the same order.
+// dot_general: sums of products over the contracted axes; every matrix product is one. StableHLO's dimension
+// numbers. The point rule here is the definition as a loop, right for all shapes; the blocked kernels that
+// codegen has for Trait::Contraction sum in the same order.
 #include "ops/contraction.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "ops/families/array_tools.h"
+#include "ops/families/families.h"
 #include "ops/table.h"
 
 namespace ig::ops {
 
-std::vector<Op> convolution_ops();  // convolution.cpp
+std::vector<Op> convolution_ops();    // convolution.cpp
 std::vector<Op> matmul_composites();  // products.cpp
 
 DType accumulating_type(DType operand, DType accumulate) {
@@ -20,7 +21,9 @@ DType accumulating_type(DType operand, DType accumulate) {
 }
 
 DotDims::DotDims(const Attrs& attrs, int lhs_rank, int rhs_rank)
-    : lhs_batch(attrs.get(kLhsBatch)), rhs_batch(attrs.get(kRhsBatch)), lhs_contract(attrs.get(kLhsContract)),
+    : lhs_batch(attrs.get(kLhsBatch)),
+      rhs_batch(attrs.get(kRhsBatch)),
+      lhs_contract(attrs.get(kLhsContract)),
       rhs_contract(attrs.get(kRhsContract)) {
   for (int64_t i = 0; i < lhs_rank; ++i)
     if (!tools::contains_axis(lhs_batch, i) && !tools::contains_axis(lhs_contract, i)) lhs_free.push_back(i);
@@ -47,12 +50,15 @@ void infer_dot(InferContext& c) {
   c.require_dtype(0, DTypeSet::Real);
   DType accumulate = c.get(kAccumulate);
   if (accumulate != DType::F32 && accumulate != DType::F64)
-    c.fail(ErrorKind::Value, fmt::format("accumulate is {}, but sums are kept in f32 or f64", name(accumulate)));
+    c.fail(ErrorKind::Value,
+           fmt::format("accumulate is {}, but sums are kept in f32 or f64", name(accumulate)));
   DotDims d(c.attrs, x.rank(), y.rank());
-  require_count(c, d.rhs_batch.size(), d.lhs_batch.size(), "rhs_batching");
-  require_count(c, d.rhs_contract.size(), d.lhs_contract.size(), "rhs_contracting");
-  require_axes(c, joined(d.lhs_batch, d.lhs_contract), x.rank(), "lhs_batching with lhs_contracting");
-  require_axes(c, joined(d.rhs_batch, d.rhs_contract), y.rank(), "rhs_batching with rhs_contracting");
+  require_count(c, d.rhs_batch.size(), d.lhs_batch.size(), "rhs_batching_dimensions");
+  require_count(c, d.rhs_contract.size(), d.lhs_contract.size(), "rhs_contracting_dimensions");
+  require_axes(c, joined(d.lhs_batch, d.lhs_contract), x.rank(),
+               "lhs_batching_dimensions with lhs_contracting_dimensions");
+  require_axes(c, joined(d.rhs_batch, d.rhs_contract), y.rank(),
+               "rhs_batching_dimensions with rhs_contracting_dimensions");
   Dims dims;
   for (size_t i = 0; i < d.lhs_batch.size(); ++i) {
     c.require_equal(at(x.dims, d.lhs_batch[i]), at(y.dims, d.rhs_batch[i]), "the batch axes");
@@ -102,8 +108,10 @@ void reference_dot(ReferenceContext& c) {
       else
         whole += static_cast<uint64_t>(x.as_int(p)) * static_cast<uint64_t>(y.as_int(q));
     });
-    if (!is_float(x.dtype())) set_whole(c.results[0], flat, static_cast<int64_t>(whole));
-    else set_real(c.results[0], flat, sum_type == DType::F32 ? sum32 : sum64);
+    if (!is_float(x.dtype()))
+      set_whole(c.results[0], flat, static_cast<int64_t>(whole));
+    else
+      set_real(c.results[0], flat, sum_type == DType::F32 ? sum32 : sum64);
   });
 }
 
@@ -121,7 +129,7 @@ Expr point_dot(PointContext& c) {
   // One loop for each contracted axis, the first outermost.
   std::function<Expr(size_t, Expr)> level = [&](size_t n, Expr sum) -> Expr {
     if (n == d.lhs_contract.size()) return product_sum(sum);
-    return build.fold(c.size(at(x.dims, d.lhs_contract[n])), sum, [&](Expr k, Expr inner) {
+    return c.fold(c.size(at(x.dims, d.lhs_contract[n])), sum, [&](Expr k, Expr inner) {
       i[static_cast<size_t>(d.lhs_contract[n])] = k;
       j[static_cast<size_t>(d.rhs_contract[n])] = k;
       return level(n + 1, inner);
@@ -149,8 +157,8 @@ std::vector<Value> jvp_dot(JvpContext& c) {
   return {sum};
 }
 
-// The cotangent of one operand is the product of the result's with the other operand, over the other's free axes;
-// then its axes go back to where the operand has them.
+// The cotangent of one operand is the product of the result's with the other operand, over the other's free
+// axes; then its axes go back to where the operand has them.
 Value transpose_side(TransposeContext& c, const DotDims& d, bool left) {
   Value ct = c.cotangents[0], other = c.operands[left ? 1 : 0];
   const Ints& my_batch = left ? d.lhs_batch : d.rhs_batch;
@@ -165,14 +173,17 @@ Value transpose_side(TransposeContext& c, const DotDims& d, bool left) {
   Value product = c.build("dot_general", {ct, other},
                           {kLhsBatch % ct_batch, kRhsBatch % other_batch, kLhsContract % ct_contract,
                            kRhsContract % other_free, kAccumulate % c.node->attrs().get(kAccumulate)});
-  // The product's axes: batch, my free axes, then my contracted ones in the order in which the other has its own.
+  // The product's axes: batch, my free axes, then my contracted ones in the order in which the other has its
+  // own.
   std::vector<size_t> order(other_contract.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return other_contract[a] < other_contract[b]; });
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return other_contract[a] < other_contract[b]; });
   Ints axes = joined(my_batch, my_free);
   for (size_t i : order) axes.push_back(my_contract[i]);
   Ints permutation(axes.size());
-  for (size_t i = 0; i < axes.size(); ++i) permutation[static_cast<size_t>(axes[i])] = static_cast<int64_t>(i);
+  for (size_t i = 0; i < axes.size(); ++i)
+    permutation[static_cast<size_t>(axes[i])] = static_cast<int64_t>(i);
   return c.build.transpose(product, permutation);
 }
 
@@ -207,64 +218,83 @@ Batched batch_dot(BatchContext& c) {
   } else {
     axis = x->type().rank() - static_cast<int>(lc.size());  // the first of the right operand's
   }
-  Value out = c.build("dot_general", {x, y}, {kLhsBatch % lb, kRhsBatch % rb, kLhsContract % lc, kRhsContract % rc,
-                                              kAccumulate % a.get(kAccumulate)});
+  Value out = c.build("dot_general", {x, y},
+                      {kLhsBatch % lb, kRhsBatch % rb, kLhsContract % lc, kRhsContract % rc,
+                       kAccumulate % a.get(kAccumulate)});
   return {{out}, {axis}};
 }
 
 Op dot_general_op() {
-  return {.decl = {.name = "dot_general",
-                   .python = "dot_general",
-                   .doc = "Sums of products over the contracted axes, for each pair of batch entries; the result has "
-                          "the batch axes, then the left operand's free axes, then the right's.\nEach element is one "
-                          "chain of fused multiply-adds over the contracted axes, the first slowest, from +0; 16-bit "
-                          "floats are summed in float32 and rounded once; integers wrap. StableHLO.",
-                   .operands = {{"x", "The left array."}, {"y", "The right array, of the same type."}},
-                   .attrs = {kLhsBatch, kRhsBatch, kLhsContract, kRhsContract, kAccumulate},
-                   .dtypes = DTypeSet::Real,
-                   .traits = static_cast<uint32_t>(Trait::Contraction),
-                   .numpy = "(lambda lb, rb, lc, rc: np.einsum(x, [lb.index(i) if i in lb else 8 + lc.index(i) if i "
-                            "in lc else 16 + i for i in range(x.ndim)], y, [rb.index(i) if i in rb else 8 + "
-                            "rc.index(i) if i in rc else 24 + i for i in range(y.ndim)], list(range(len(lb))) + [16 "
-                            "+ i for i in range(x.ndim) if i not in lb + lc] + [24 + i for i in range(y.ndim) if i "
-                            "not in rb + rc]))(list(lhs_batching), list(rhs_batching), list(lhs_contracting), "
-                            "list(rhs_contracting))",
-                   .example = "",
-                   .samples = {{"T[3], T[3]", "{lhs_contracting = [0], rhs_contracting = [0]}", -2, 2},
-                               {"T[2, 3], T[3, 4]", "{lhs_contracting = [1], rhs_contracting = [0]}", -2, 2},
-                               {"T[3, 2], T[4, 3]", "{lhs_contracting = [0], rhs_contracting = [1]}", -2, 2},
-                               {"T[2, 3, 4], T[2, 4, 5]",
-                                "{lhs_batching = [0], rhs_batching = [0], lhs_contracting = [2], rhs_contracting = "
-                                "[1]}", -2, 2},
-                               {"T[2, 3, 4], T[4, 3]", "{lhs_contracting = [1, 2], rhs_contracting = [1, 0]}", -2, 2},
-                               {"T[2, 2, 3, 4], T[2, 5, 2, 4]",
-                                "{lhs_batching = [0, 1], rhs_batching = [0, 2], lhs_contracting = [3], "
-                                "rhs_contracting = [3]}", -2, 2},
-                               {"T[2], T[3]", "{lhs_contracting = [], rhs_contracting = []}", -2, 2},
-                               {"T[], T[]", "{lhs_contracting = [], rhs_contracting = []}", -2, 2},
-                               {"T[2, 0], T[0, 3]", "{lhs_contracting = [1], rhs_contracting = [0]}", -2, 2},
-                               {"T[0, 2], T[2, 3]", "{lhs_contracting = [1], rhs_contracting = [0]}", -2, 2},
-                               {"T[1, 1], T[1, 1]", "{lhs_contracting = [1], rhs_contracting = [0]}", -2, 2},
-                               {"T[17, 33], T[33, 19]", "{lhs_contracting = [1], rhs_contracting = [0]}", -1, 1},
-                               {"T[9, 20], T[20, 7]",
-                                "{lhs_contracting = [1], rhs_contracting = [0], accumulate = f64}", -1, 1}},
-                   .bad_samples = {{"T[2, 3], T[3, 4]", "{lhs_contracting = [2], rhs_contracting = [0]}",
-                                    "IndexError: dot_general: lhs_batching with lhs_contracting holds 2, but there "
-                                    "are 2 axes"},
-                                   {"T[2, 3], T[3, 4]", "{lhs_contracting = [1], rhs_contracting = []}",
-                                    "ValueError: dot_general: rhs_contracting has 0 entries, but 1 are needed"},
-                                   {"T[2, 3], T[3, 4]",
-                                    "{lhs_contracting = [1], rhs_contracting = [0], accumulate = f16}",
-                                    "ValueError: dot_general: accumulate is f16, but sums are kept in f32 or f64"}}},
-          .rules = {.infer = infer_dot,
-                    .reference = reference_dot,
-                    .lower = LowerRule::of_point(point_dot),
-                    .simplify = simplify_dot,
-                    .jvp = jvp_dot,
-                    .transpose = transpose_dot,
-                    .batch = batch_dot,
-                    .body = no_body()},
-          .id = {}};
+  return {
+      .decl =
+          {.name = "dot_general",
+           .python = "dot_general",
+           .doc = "Sums of products over the contracted axes, for each pair of batch entries; the result has "
+                  "the batch axes, then the left operand's free axes, then the right's.\nEach element is one "
+                  "chain of fused multiply-adds over the contracted axes, the first slowest, from +0; 16-bit "
+                  "floats are summed in float32 and rounded once; integers wrap. StableHLO.",
+           .operands = {{"x", "The left array."}, {"y", "The right array, of the same type."}},
+           .attrs = {kLhsBatch, kRhsBatch, kLhsContract, kRhsContract, kAccumulate},
+           .dtypes = DTypeSet::Real,
+           .traits = static_cast<uint32_t>(Trait::Contraction),
+           .numpy = "(lambda lb, rb, lc, rc: np.einsum(x, [lb.index(i) if i in lb else 8 + lc.index(i) if i "
+                    "in lc else 16 + i for i in range(x.ndim)], y, [rb.index(i) if i in rb else 8 + "
+                    "rc.index(i) if i in rc else 24 + i for i in range(y.ndim)], list(range(len(lb))) + [16 "
+                    "+ i for i in range(x.ndim) if i not in lb + lc] + [24 + i for i in range(y.ndim) if i "
+                    "not in rb + rc]))(list(lhs_batching_dimensions), list(rhs_batching_dimensions), "
+                    "list(lhs_contracting_dimensions), "
+                    "list(rhs_contracting_dimensions))",
+           .example = "",
+           .samples =
+               {{"T[3], T[3]", "{lhs_contracting_dimensions = [0], rhs_contracting_dimensions = [0]}", -2, 2},
+                {"T[2, 3], T[3, 4]", "{lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]}",
+                 -2, 2},
+                {"T[3, 2], T[4, 3]", "{lhs_contracting_dimensions = [0], rhs_contracting_dimensions = [1]}",
+                 -2, 2},
+                {"T[2, 3, 4], T[2, 4, 5]",
+                 "{lhs_batching_dimensions = [0], rhs_batching_dimensions = [0], lhs_contracting_dimensions "
+                 "= [2], rhs_contracting_dimensions = "
+                 "[1]}",
+                 -2, 2},
+                {"T[2, 3, 4], T[4, 3]",
+                 "{lhs_contracting_dimensions = [1, 2], rhs_contracting_dimensions = [1, 0]}", -2, 2},
+                {"T[2, 2, 3, 4], T[2, 5, 2, 4]",
+                 "{lhs_batching_dimensions = [0, 1], rhs_batching_dimensions = [0, 2], "
+                 "lhs_contracting_dimensions = [3], "
+                 "rhs_contracting_dimensions = [3]}",
+                 -2, 2},
+                {"T[2], T[3]", "{lhs_contracting_dimensions = [], rhs_contracting_dimensions = []}", -2, 2},
+                {"T[], T[]", "{lhs_contracting_dimensions = [], rhs_contracting_dimensions = []}", -2, 2},
+                {"T[2, 0], T[0, 3]", "{lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]}",
+                 -2, 2},
+                {"T[0, 2], T[2, 3]", "{lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]}",
+                 -2, 2},
+                {"T[1, 1], T[1, 1]", "{lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]}",
+                 -2, 2},
+                {"T[17, 33], T[33, 19]",
+                 "{lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]}", -1, 1},
+                {"T[9, 20], T[20, 7]",
+                 "{lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0], accumulate = f64}", -1,
+                 1}},
+           .bad_samples =
+               {{"T[2, 3], T[3, 4]", "{lhs_contracting_dimensions = [2], rhs_contracting_dimensions = [0]}",
+                 "IndexError: dot_general: lhs_batching_dimensions with lhs_contracting_dimensions holds 2, "
+                 "but there "
+                 "are 2 axes"},
+                {"T[2, 3], T[3, 4]", "{lhs_contracting_dimensions = [1], rhs_contracting_dimensions = []}",
+                 "ValueError: dot_general: rhs_contracting_dimensions has 0 entries, but 1 are needed"},
+                {"T[2, 3], T[3, 4]",
+                 "{lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0], accumulate = f16}",
+                 "ValueError: dot_general: accumulate is f16, but sums are kept in f32 or f64"}}},
+      .rules = {.infer = infer_dot,
+                .reference = reference_dot,
+                .lower = LowerRule::of_point(point_dot),
+                .simplify = simplify_dot,
+                .jvp = jvp_dot,
+                .transpose = transpose_dot,
+                .batch = batch_dot,
+                .body = no_body()},
+      .id = {}};
 }
 
 }  // namespace

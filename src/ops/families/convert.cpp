@@ -1,180 +1,252 @@
-// Changes of element type: by value (convert) and by bits (bitcast_convert).
+// Conversions of element types, choices between arrays, and the identity that keeps an optimiser out.
 #include <cmath>
+#include <limits>
 
-#include "ops/attrs.h"
-#include "ops/families/elementwise.h"
+#include "ops/families/compose.h"
 #include "ops/families/families.h"
 
 namespace ig::ops {
 namespace {
 
-using namespace elements;
 using loop::Expr;
+constexpr Attr<DType> kTo{"dtype", "The element type of the result."};
 
-// Floats to integers: towards zero, saturating, NaN to 0.
-template <typename To, typename From>
-To saturated(From x) {
-  if (std::isnan(x)) return 0;
-  double wide = std::trunc(static_cast<double>(x));
-  constexpr double low = static_cast<double>(std::numeric_limits<To>::min());
-  constexpr double high = sizeof(To) == 8 ? (std::is_signed_v<To> ? 0x1p63 : 0x1p64)
-                                          : static_cast<double>(std::numeric_limits<To>::max()) + 1;
-  if (wide <= low) return std::numeric_limits<To>::min();
-  if (wide >= high) return std::numeric_limits<To>::max();
-  return static_cast<To>(wide);
+void infer_convert(InferContext& c) {
+  DType from = c.operand(0).dtype, to = c.get(kTo);
+  bool odd = is_complex(from) || is_complex(to) || from == DType::Key || to == DType::Key;
+  if (odd && from != to)
+    c.fail(ErrorKind::Type, fmt::format("{} is not converted to {}", info(from).api_name, info(to).api_name),
+           "conversions are between bool, integers and real floats", "take the parts of a complex array with real and imag");
+  c.result(to, c.operand(0).dims);
 }
 
-template <typename To, typename From>
-auto converted(From x) {
-  if constexpr (is_complex_number<From> && is_complex_number<To>)
-    return To(static_cast<typename To::value_type>(x.real()), static_cast<typename To::value_type>(x.imag()));
-  else if constexpr (std::is_same_v<To, bool>) return x != From(0);
-  else if constexpr (is_complex_number<From>) return converted<To>(x.real());
-  else if constexpr (is_complex_number<To>) return To(static_cast<typename To::value_type>(x));
-  else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) return saturated<To>(x);
-  else if constexpr (std::is_floating_point_v<To>) return x;  // the store rounds, once
-  else return static_cast<To>(x);
+int64_t saturated(double v, DType to) {
+  if (std::isnan(v)) return 0;
+  if (to == DType::U64) {
+    if (v <= 0) return 0;
+    return v >= 0x1p64 ? -1 : static_cast<int64_t>(static_cast<uint64_t>(v));
+  }
+  int bits = info(to).bits;
+  double low = is_unsigned_int(to) ? 0 : -std::ldexp(1.0, bits - 1);
+  double high = std::ldexp(1.0, is_unsigned_int(to) ? bits : bits - 1);
+  if (v <= low) return static_cast<int64_t>(low);
+  if (v >= high) return bits == 64 ? std::numeric_limits<int64_t>::max() : static_cast<int64_t>(high) - 1;
+  return static_cast<int64_t>(v);
 }
 
 void reference_convert(ReferenceContext& c) {
   const Literal& x = c.operands[0];
   Literal& out = c.results[0];
-  visit<DTypeSet::Any>(x.dtype(), [&](auto from) {
-    visit<DTypeSet::Any>(out.dtype(), [&](auto to) {
-      for (int64_t i = 0, n = out.elements(); i < n; ++i)
-        to.put(out, i, converted<typename decltype(to)::Number>(from.get(x, i)));
-    });
-  });
-}
-
-void infer_convert(InferContext& c) {
-  c.require_dtype(0, DTypeSet::NumericBool);
-  DType to = c.get(kDType);
-  if (to == DType::Key)
-    c.fail(ErrorKind::Type, "numbers do not convert to random keys", "keys are opaque", "make one with ig.random.key");
-  c.result(to, c.operand(0).dims);
-}
-
-Expr convert_rule(ScalarContext& c) {
-  Expr x = c.x[0];
-  DType to = c.node->result()->type().dtype;
-  bool narrow = to == DType::F16 || to == DType::BF16;
-  if (narrow && x.type() == DType::F64) return scalar::to_odd_f32(x);
-  return x.type() == c.result ? x : loop::convert(x, c.result);
-}
-
-// Whether every value of `from` is one of `to`.
-bool holds(DType from, DType to) {
-  if (from == to) return true;
-  if (from == DType::Bool) return to != DType::Key;
-  auto digits = [](DType d) { return d == DType::F16 ? 11 : d == DType::BF16 ? 8 : d == DType::F32 ? 24 : 53; };
-  if (is_integer(from) && is_integer(to)) {
-    int spare = info(to).bits - info(from).bits;
-    if (is_signed_int(from) == is_signed_int(to)) return spare >= 0;
-    return is_signed_int(to) && spare > 0;
+  DType to = out.dtype();
+  for (int64_t i = 0, n = x.elements(); i < n; ++i) {
+    if (to == x.dtype()) tools::copy_element(out, i, x, i);
+    else if (to == DType::Bool) tools::set_whole(out, i, is_float(x.dtype()) ? x.as_double(i) != 0 : x.as_int(i) != 0);
+    else if (is_float(to) && is_float(x.dtype())) tools::set_real(out, i, x.as_double(i));
+    else if (is_float(to)) {
+      // Straight from the integer: by way of double, a float32 would be rounded twice.
+      int64_t v = x.as_int(i);
+      bool wide = x.dtype() == DType::U64;
+      if (to == DType::F64) tools::set_real(out, i, wide ? static_cast<double>(static_cast<uint64_t>(v)) : static_cast<double>(v));
+      else tools::set_real(out, i, static_cast<double>(wide ? static_cast<float>(static_cast<uint64_t>(v)) : static_cast<float>(v)));
+    } else tools::set_whole(out, i, is_float(x.dtype()) ? saturated(x.as_double(i), to) : x.as_int(i));
   }
-  if (is_integer(from) && is_float(to)) return info(from).bits - (is_signed_int(from) ? 1 : 0) <= digits(to);
-  if (is_float(from) && is_float(to)) return digits(to) >= digits(from) && (from != DType::BF16 || to != DType::F16);
-  return is_complex(to) && (is_complex(from) ? to == DType::C128 : holds(from, real_type(to)));
+}
+
+Expr lower_convert(ScalarContext& c) {
+  if (c.x[0].type() == c.result) return c.x[0];
+  return loop::convert(c.x[0], c.result);
 }
 
 Value simplify_convert(SimplifyContext& c) {
   Value x = c.node->operand(0);
   DType to = c.node->result()->type().dtype;
   if (x->type().dtype == to) return x;
-  const Node* inner = made_by(x, c.node->op());
-  if (!inner) return nullptr;
-  Value first = inner->operand(0);
-  if (!holds(first->type().dtype, x->type().dtype)) return nullptr;  // the inner one rounds: both stay
-  // Integers wrap where floats saturate, and round twice on the way to 16 bits: such a detour says what is meant.
-  DType from = first->type().dtype;
-  bool detour = is_integer(from) && !is_integer(x->type().dtype);
-  if (detour && is_integer(to) && !holds(from, to)) return nullptr;
-  if (detour && (to == DType::F16 || to == DType::BF16) && !holds(from, DType::F32)) return nullptr;
-  return c.build.convert(first, to);
+  // convert(convert(x, wider), to) where the first step keeps every value.
+  Node* inner = x->node();
+  if (!inner || inner->op() != c.node->op()) return nullptr;
+  DType from = inner->operand(0)->type().dtype, middle = x->type().dtype;
+  bool floats = is_float(from) && is_float(middle) && info(middle).bits > info(from).bits;
+  bool wholes = is_integer(from) && is_integer(middle) && kind_of(from) == kind_of(middle) && info(middle).bits > info(from).bits;
+  return floats || wholes ? c.build.convert(inner->operand(0), to) : nullptr;
 }
-
-bool carries_tangents(DType d) { return is_float(d) || is_complex(d); }
 
 std::vector<Value> jvp_convert(JvpContext& c) {
-  DType to = c.node->result()->type().dtype;
-  if (!c.tangents[0] || !carries_tangents(to) || !carries_tangents(c.operands[0]->type().dtype)) return no_tangents(c);
-  return {c.build.convert(c.tangents[0], to)};
-}
-std::vector<Value> transpose_convert(TransposeContext& c) {
-  Value ct = c.cotangents[0];
-  return {ct ? c.build.convert(ct, c.node->operand(0)->type().dtype) : nullptr};
+  DType to = c.results[0]->type().dtype;
+  return {c.tangents[0] && is_float(to) ? c.build.convert(c.tangents[0], to) : nullptr};
 }
 
-// --- bitcast_convert -------------------------------------------------------------------------------------------------
+// --- bitcast -----------------------------------------------------------------------------------------------------------
 void infer_bitcast(InferContext& c) {
-  c.require_dtype(0, DTypeSet::Real);
-  DType from = c.operand(0).dtype, to = c.get(kDType);
-  if (!contains(DTypeSet::Real, to))
-    c.fail(ErrorKind::Type, fmt::format("bits cannot be read as {}", info(to).api_name),
-           "bits are taken over between real numeric types", "give an integer or floating-point type");
-  if (size_of(from) != size_of(to))
-    c.fail(ErrorKind::Type,
-           fmt::format("{} has {} bits, but {} has {}", info(from).api_name, info(from).bits, info(to).api_name, info(to).bits),
-           "the bits of each element are taken as they are", "give a type of the same width");
+  DType from = c.operand(0).dtype, to = c.get(kTo);
+  if (size_of(from) != size_of(to) || (from == DType::Bool) != (to == DType::Bool) || is_complex(from) || is_complex(to))
+    c.fail(ErrorKind::Type, fmt::format("{} and {} differ in width", info(from).api_name, info(to).api_name),
+           "the bits of one element become one element", "choose a type of the same width");
   c.result(to, c.operand(0).dims);
 }
 void reference_bitcast(ReferenceContext& c) {
-  std::memcpy(c.results[0].mutable_data(), c.operands[0].data(), c.results[0].bytes());
+  if (c.operands[0].bytes()) std::memcpy(c.results[0].mutable_data(), c.operands[0].data(), c.operands[0].bytes());
 }
-Expr bitcast_rule(ScalarContext& c) {
+bool half(DType d) { return d == DType::F16 || d == DType::BF16; }
+Expr lower_bitcast(ScalarContext& c) {
   DType from = c.node->operand(0)->type().dtype, to = c.node->result()->type().dtype;
-  Expr x = c.x[0].type() == from ? c.x[0] : loop::convert(c.x[0], from);
-  return from == to ? c.x[0] : loop::bitcast(x, to);
+  Expr x = c.x[0];
+  if (half(from)) x = loop::convert(x, from);  // it came widened
+  if (x.type() == to) return x;
+  Expr bits = loop::bitcast(x, to == DType::Key ? DType::U64 : to);
+  return half(to) ? loop::convert(bits, DType::F32) : bits;
 }
-Value simplify_bitcast(SimplifyContext& c) {
-  Value x = c.node->operand(0);
-  DType to = c.node->result()->type().dtype;
-  if (x->type().dtype == to) return x;
-  const Node* inner = made_by(x, c.node->op());
-  if (!inner) return nullptr;
-  return inner->operand(0)->type().dtype == to ? inner->operand(0) : c.build("bitcast_convert", {inner->operand(0)}, {kDType % to});
+
+// --- select and clamp --------------------------------------------------------------------------------------------------
+void infer_select(InferContext& c) {
+  c.require_dtype(0, DTypeSet::Bool);
+  c.require_same_dtype(1, 2);
+  c.require_same_shape(0, 1);
+  c.require_same_shape(1, 2);
+  c.result(c.operand(1).dtype, c.operand(1).dims);
 }
+void reference_select(ReferenceContext& c) {
+  for (int64_t i = 0, n = c.operands[0].elements(); i < n; ++i)
+    tools::copy_element(c.results[0], i, c.operands[c.operands[0].as_int(i) ? 1 : 2], i);
+}
+Value simplify_select(SimplifyContext& c) {
+  if (c.node->operand(1) == c.node->operand(2)) return c.node->operand(1);
+  Value condition = c.node->operand(0);
+  while (condition->node() && has(condition->node(), Trait::View) && condition->node()->operands().size() == 1)
+    condition = condition->node()->operand(0);
+  const AttrValue* value = condition->node() && has(condition->node(), Trait::Constant) ? condition->node()->attrs().find("value") : nullptr;
+  const Literal* literal = value ? std::get_if<Literal>(value) : nullptr;
+  if (!literal || literal->elements() != 1) return nullptr;
+  return c.node->operand(literal->as_int(0) ? 1 : 2);
+}
+std::vector<Value> jvp_select(JvpContext& c) {
+  if (!c.tangents[1] && !c.tangents[2]) return {nullptr};
+  Value x = c.tangents[1] ? c.tangents[1] : c.build.full_like(c.results[0], 0);
+  Value y = c.tangents[2] ? c.tangents[2] : c.build.full_like(c.results[0], 0);
+  return {c.build("select", {c.operands[0], x, y})};
+}
+
+void infer_clamp(InferContext& c) {
+  c.require_dtype(1, DTypeSet::Real);
+  c.require_same_dtype(1, 0);
+  c.require_same_dtype(1, 2);
+  c.require_same_shape(1, 0);
+  c.require_same_shape(1, 2);
+  c.result(c.operand(1).dtype, c.operand(1).dims);
+}
+std::vector<Value> clamp_body(BodyContext& c) {
+  return {c.build("minimum", {c.build("maximum", {c.operands[0], c.operands[1]}), c.operands[2]})};
+}
+void infer_clip(InferContext& c) {
+  c.require_dtype(0, DTypeSet::Real);
+  for (size_t i = 1; i < 3; ++i) {
+    c.require_same_dtype(0, i);
+    c.require_same_shape(0, i);
+  }
+  c.result(c.operand(0).dtype, c.operand(0).dims);
+}
+std::vector<Value> clip_body(BodyContext& c) {
+  return {c.build("minimum", {c.build("maximum", {c.operands[0], c.operands[1]}), c.operands[2]})};
+}
+
+void infer_identity(InferContext& c) { c.result(c.operand(0).dtype, c.operand(0).dims); }
 
 }  // namespace
 
 std::vector<Op> convert_ops() {
+  using tools::no_body, tools::no_rule, tools::later;
   std::vector<Op> ops;
-  Op convert = unary({.name = "convert", .python = "astype",
-      .doc = "x in another element type.\n\nFloats go to integers towards zero, saturating, NaN to 0; integers wrap; to "
-             "bool is the test for not zero; complex numbers lose their imaginary part. Floats round to nearest even, "
-             "once; integers reach 16-bit floats by way of float32. StableHLO convert.",
-      .numpy = "x.astype(dtype)", .dtypes = DTypeSet::NumericBool, .low = 0, .high = 100,
-      .traits = Trait::Cheap | Trait::Linear, .infer = infer_convert, .reference = reference_convert,
-      .scalar = convert_rule, .jvp = jvp_convert, .transpose = transpose_convert, .simplify = simplify_convert});
-  convert.decl.attrs = {kDType};
-  convert.decl.front = Front::Direct;
-  convert.decl.example = "ig.astype(ig.asarray([1.5, -2.5]), ig.int32)";
-  convert.decl.samples = {{"T[3, 7]", "{dtype = f32}", 0, 100}, {"T[]", "{dtype = f32}", 0, 100}, {"T[0]", "{dtype = i32}"}};
-  for (const char* to : {"bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"})
-    convert.decl.samples.push_back({"T[33]", std::string("{dtype = ") + to + "}", 0, 100});
-  convert.decl.bad_samples = {
-      {"key[2]", "{dtype = f32}", "TypeError: astype: expected a numeric type or bool, but x is key"},
-      {"f32[2]", "{dtype = key}", "TypeError: astype: numbers do not convert to random keys"},
-      {"f32[2]", "{}", "TypeError: astype: the attribute dtype is missing"}};
-  ops.push_back(std::move(convert));
+  std::vector<Sample> samples;
+  for (DType d : members(DTypeSet::Any))
+    if (!is_complex(d) && d != DType::Key) {
+      samples.push_back({"T[7]", fmt::format("{{dtype = {}}}", name(d)), 0, 9});
+      samples.push_back({"T[2, 3]", fmt::format("{{dtype = {}}}", name(d)), 0, 1});
+    }
+  ops.push_back({.decl = {.name = "convert",
+                          .python = "astype",
+                          .doc = "The array with its elements as another type.\n\nFloats become integers by dropping the fraction; beyond the "
+                                 "type's range they saturate, and NaN becomes 0. Integers wrap. To bool: whether it is not 0.",
+                          .operands = {{"x", "The array."}},
+                          .attrs = {kTo},
+                          .dtypes = DTypeSet::Any,
+                          .traits = Trait::Elementwise | Trait::Cheap,
+                          .numpy = "x.astype(dtype)",
+                          .example = "ig.astype(ig.asarray([1.5, -2.5]), ig.int32)",
+                          .samples = std::move(samples),
+                          .bad_samples = {{"c64[2]", "{dtype = f32}", "TypeError: astype: complex64 is not converted to float32"}}},
+                 .rules = {.infer = infer_convert, .reference = reference_convert, .lower = LowerRule::of_scalar(lower_convert),
+                           .simplify = simplify_convert, .jvp = jvp_convert, .transpose = later(), .batch = later(), .body = no_body()}});
+  ops.push_back({.decl = {.name = "bitcast_convert",
+                          .python = "bitcast",
+                          .doc = "The same bits as elements of another type of the same width.",
+                          .operands = {{"x", "The array."}},
+                          .attrs = {kTo},
+                          .dtypes = DTypeSet::Any,
+                          .traits = Trait::Elementwise | Trait::Cheap,
+                          .numpy = "x.view(dtype)",
+                          .example = "ig.bitcast(ig.asarray([1.0]), ig.int32)",
+                          .samples = {},
+                          .bad_samples = {{"f32[2]", "{dtype = i64}", "TypeError: bitcast: float32 and int64 differ in width"}}},
+                 .rules = {.infer = infer_bitcast, .reference = reference_bitcast, .lower = LowerRule::of_scalar(lower_bitcast),
+                           .simplify = no_rule("no identity keeps every bit"), .jvp = no_rule("bits have no derivative"),
+                           .transpose = no_rule("bits have no derivative"), .batch = later(), .body = no_body()}});
+  for (auto [from, to] : {std::pair{"f32", "i32"}, {"i32", "f32"}, {"f64", "i64"}, {"u64", "f64"}, {"i8", "u8"}, {"f32", "u32"}})
+    ops.back().decl.samples.push_back({fmt::format("{}[5, 3]", from), fmt::format("{{dtype = {}}}", to), 0, 9});
+  ops.push_back({.decl = {.name = "optimization_barrier",
+                          .python = "optimization_barrier",
+                          .doc = "The array itself; no rule looks through it.",
+                          .operands = {{"x", "The array."}},
+                          .dtypes = DTypeSet::Any,
+                          .traits = Trait::Elementwise | Trait::Linear | Trait::Cheap,
+                          .front = Front::Elementwise,
+                          .numpy = "x",
+                          .example = "ig.optimization_barrier(ig.asarray([1.0]))",
+                          .samples = {{"T[3]", ""}, {"T[2, 0]", ""}}},
+                 .rules = {.infer = infer_identity, .reference = reference_bitcast, .lower = LowerRule::of_scalar([](ScalarContext& c) { return c.x[0]; }),
+                           .simplify = no_rule("it is there to stay"),
+                           .jvp = +[](JvpContext& c) { return std::vector<Value>{c.tangents[0]}; }, .transpose = later(), .batch = later(), .body = no_body()}});
+  return ops;
+}
 
-  Op bitcast = unary({.name = "bitcast_convert", .python = "bitcast",
-      .doc = "The bits of x read as another element type of the same width.\n\nA signalling NaN of a 16-bit float may "
-             "become quiet. StableHLO bitcast_convert, without its change of shape.",
-      .numpy = "x.view(dtype)", .dtypes = DTypeSet::Real, .traits = static_cast<uint32_t>(Trait::Cheap),
-      .infer = infer_bitcast, .reference = reference_bitcast, .scalar = bitcast_rule, .simplify = simplify_bitcast});
-  bitcast.decl.attrs = {kDType};
-  bitcast.decl.front = Front::Direct;
-  bitcast.decl.example = "ig.bitcast(ig.asarray([1.0, -0.0]), ig.int32)";
-  bitcast.decl.samples = {{"f32[3, 7]", "{dtype = i32}"}, {"f32[33]", "{dtype = u32}"}, {"i32[5]", "{dtype = f32}", 1, 1000},
-                          {"f64[5]", "{dtype = i64}"},    {"f16[5]", "{dtype = u16}"},  {"u16[5]", "{dtype = bf16}", 1, 1000},
-                          {"i8[5]", "{dtype = u8}"},      {"f32[0]", "{dtype = i32}"},  {"f32[]", "{dtype = i32}"}};
-  bitcast.decl.bad_samples = {
-      {"f32[2]", "{dtype = i64}", "TypeError: bitcast: float32 has 32 bits, but int64 has 64"},
-      {"f32[2]", "{dtype = bool}", "TypeError: bitcast: bits cannot be read as bool"},
-      {"bool[2]", "{dtype = i8}", "TypeError: bitcast: expected a real numeric type, but x is bool"}};
-  ops.push_back(std::move(bitcast));
+std::vector<Op> select_ops() {
+  using tools::no_body, tools::later;
+  std::vector<Op> ops;
+  ops.push_back({.decl = {.name = "select",
+                          .python = "where",
+                          .doc = "The elements of x where the condition is true, those of y elsewhere.",
+                          .operands = {{"condition", "Where to take x."}, {"x", "What to take there."}, {"y", "What to take elsewhere."}},
+                          .dtypes = DTypeSet::Any,
+                          .traits = Trait::Elementwise | Trait::Cheap,
+                          .front = Front::Elementwise,
+                          .numpy = "np.where(condition, x, y)",
+                          .example = "ig.where(ig.asarray([True, False]), ig.asarray([1, 2]), ig.asarray([3, 4]))",
+                          .samples = {{"bool[], T[], T[]", ""}, {"bool[0], T[0], T[0]", ""}, {"bool[9], T[9], T[9]", ""}, {"bool[3, 70], T[3, 70], T[3, 70]", ""}},
+                          .bad_samples = {{"i32[2], f32[2], f32[2]", "", "TypeError: where: expected bool, but condition is int32"},
+                                          {"bool[2], f32[2], i32[2]", "", "TypeError: where: x is float32, but y is int32"},
+                                          {"bool[3], f32[2], f32[2]", "", "ShapeError: where: shapes [3] and [2] differ"}}},
+                 .rules = {.infer = infer_select, .reference = reference_select,
+                           .lower = LowerRule::of_scalar([](ScalarContext& c) { return loop::select(c.x[0], c.x[1], c.x[2]); }),
+                           .simplify = simplify_select, .jvp = jvp_select, .transpose = later(), .batch = later(), .body = no_body()}});
+  ops.push_back(composite({.name = "clamp",
+                           .python = "",
+                           .doc = "Each element, but no less than min and no more than max; NaN where any of the three is.",
+                           .operands = {{"min", "The least."}, {"x", "The array."}, {"max", "The most; it wins over min."}},
+                           .dtypes = DTypeSet::Real,
+                           .traits = static_cast<uint32_t>(Trait::Elementwise),
+                           .front = Front::None,
+                           .numpy = "np.minimum(np.maximum(min, x), max)",
+                           .samples = {{"T[5], T[5], T[5]", ""}, {"T[], T[], T[]", ""}}},
+                          clamp_body, infer_clamp));
+  ops.push_back(composite({.name = "clip",
+                           .python = "clip",
+                           .doc = "Each element, but no less than min and no more than max; NaN where any of the three is.",
+                           .operands = {{"x", "The array."}, {"min", "The least."}, {"max", "The most; it wins over min."}},
+                           .dtypes = DTypeSet::Real,
+                           .traits = static_cast<uint32_t>(Trait::Elementwise),
+                           .front = Front::Elementwise,
+                           .numpy = "np.minimum(np.maximum(x, min), max)",
+                           .example = "ig.clip(ig.asarray([-2.0, 0.5, 3.0]), -1.0, 1.0)",
+                           .samples = {{"T[5], T[5], T[5]", ""}, {"T[], T[], T[]", ""}, {"T[3, 40], T[3, 40], T[3, 40]", ""}}},
+                          clip_body, infer_clip));
   return ops;
 }
 

@@ -1,5 +1,6 @@
-// convolution, with StableHLO's windows, dilations and groups. The dimension numbers are one text, "bf01_oi01->bf01".
-// The point rule is the definition as loops; codegen's own kernels for Trait::Contraction sum in the same order.
+// convolution, with StableHLO's windows, dilations and groups. The dimension numbers are one text,
+// "bf01_oi01->bf01". The point rule is the definition as loops; codegen's own kernels for Trait::Contraction
+// sum in the same order.
 #include <algorithm>
 #include <cmath>
 
@@ -16,7 +17,8 @@ void parse_part(std::string_view part, std::string_view letters, int spatial, st
   auto position = [&](char letter) {
     size_t at = part.find(letter);
     if (at == std::string_view::npos || part.find(letter, at + 1) != std::string_view::npos)
-      throw make_error(ErrorKind::Value, "convolution: the layout \"{}\" needs one '{}' in \"{}\"", layout, letter, part)
+      throw make_error(ErrorKind::Value, "convolution: the layout \"{}\" needs one '{}' in \"{}\"", layout,
+                       letter, part)
           .hint("write it as image_kernel->result, such as \"bf01_oi01->bf01\"");
     return static_cast<int64_t>(at);
   };
@@ -28,7 +30,8 @@ void parse_part(std::string_view part, std::string_view letters, int spatial, st
 Ints filled(const Ints& given, int count, int64_t value, std::string_view what) {
   if (given.empty()) return Ints(static_cast<size_t>(count), value);
   if (static_cast<int>(given.size()) != count)
-    throw make_error(ErrorKind::Value, "convolution: {} has {} entries, but {} are needed", what, given.size(), count);
+    throw make_error(ErrorKind::Value, "convolution: {} has {} entries, but {} are needed", what,
+                     given.size(), count);
   return given;
 }
 
@@ -38,7 +41,8 @@ ConvDims::ConvDims(const Attrs& attrs) {
   std::string_view layout = attrs.get(kConvLayout);
   size_t bar = layout.find('_'), arrow = layout.find("->");
   if (bar == std::string_view::npos || arrow == std::string_view::npos || bar > arrow || bar < 2 || bar > 11)
-    throw make_error(ErrorKind::Value, "convolution: the layout \"{}\" is not of the form image_kernel->result", layout)
+    throw make_error(ErrorKind::Value,
+                     "convolution: the layout \"{}\" is not of the form image_kernel->result", layout)
         .hint("write it such as \"bf01_oi01->bf01\"");
   std::string_view lhs = layout.substr(0, bar), rhs = layout.substr(bar + 1, arrow - bar - 1),
                    out = layout.substr(arrow + 2);
@@ -62,12 +66,14 @@ ConvDims::ConvDims(const Attrs& attrs) {
   for (const Ints* list : {&strides, &lhs_dilation, &rhs_dilation})
     for (int64_t value : *list)
       if (value < 1)
-        throw make_error(ErrorKind::Value, "convolution: strides and dilations are at least 1, not {}", value);
+        throw make_error(ErrorKind::Value, "convolution: strides and dilations are at least 1, not {}",
+                         value);
   if (feature_groups < 1 || batch_groups < 1)
     throw make_error(ErrorKind::Value, "convolution: group counts are at least 1, not {}",
                      std::min(feature_groups, batch_groups));
   if (feature_groups > 1 && batch_groups > 1)
-    throw make_error(ErrorKind::Value, "convolution: either features or the batch fall into groups, not both");
+    throw make_error(ErrorKind::Value,
+                     "convolution: either features or the batch fall into groups, not both");
 }
 
 namespace {
@@ -82,7 +88,8 @@ void infer_convolution(InferContext& c) {
   c.require_dtype(0, DTypeSet::Real);
   DType accumulate = c.get(kAccumulate);
   if (accumulate != DType::F32 && accumulate != DType::F64)
-    c.fail(ErrorKind::Value, fmt::format("accumulate is {}, but sums are kept in f32 or f64", name(accumulate)));
+    c.fail(ErrorKind::Value,
+           fmt::format("accumulate is {}, but sums are kept in f32 or f64", name(accumulate)));
   ConvDims d(c.attrs);
   const Type &x = c.operand(0), &w = c.operand(1);
   c.require_rank(0, d.spatial + 2);
@@ -136,7 +143,8 @@ void reference_convolution(ReferenceContext& c) {
     uint64_t whole = 0;
     each_index(taps, [&](const Index& tap, int64_t) {
       for (size_t s = 0; s < tap.size(); ++s) {
-        int64_t p = o[static_cast<size_t>(d.out_space[s])] * d.strides[s] + tap[s] * d.rhs_dilation[s] - d.low[s];
+        int64_t p =
+            o[static_cast<size_t>(d.out_space[s])] * d.strides[s] + tap[s] * d.rhs_dilation[s] - d.low[s];
         if (p < 0 || p % d.lhs_dilation[s] != 0 || p / d.lhs_dilation[s] >= size(x, d.lhs_space[s])) return;
         i[static_cast<size_t>(d.lhs_space[s])] = p / d.lhs_dilation[s];
         k[static_cast<size_t>(d.rhs_space[s])] = tap[s];
@@ -153,8 +161,10 @@ void reference_convolution(ReferenceContext& c) {
           whole += static_cast<uint64_t>(x.as_int(p)) * static_cast<uint64_t>(w.as_int(q));
       }
     });
-    if (!is_float(x.dtype())) set_whole(out, flat, static_cast<int64_t>(whole));
-    else set_real(out, flat, sum_type == DType::F32 ? sum32 : sum64);
+    if (!is_float(x.dtype()))
+      set_whole(out, flat, static_cast<int64_t>(whole));
+    else
+      set_real(out, flat, sum_type == DType::F32 ? sum32 : sum64);
   });
 }
 
@@ -175,16 +185,16 @@ Expr point_convolution(PointContext& c) {
     first = feature / c.size(floordiv(at(w.dims, d.rhs_out), d.feature_groups)) * inputs;
   if (d.batch_groups > 1) {
     Expr group = feature / c.size(floordiv(at(w.dims, d.rhs_out), d.batch_groups));
-    i[static_cast<size_t>(d.lhs_batch)] =
-        c.index[static_cast<size_t>(d.out_batch)] + group * c.size(floordiv(at(x.dims, d.lhs_batch), d.batch_groups));
+    i[static_cast<size_t>(d.lhs_batch)] = c.index[static_cast<size_t>(d.out_batch)] +
+                                          group * c.size(floordiv(at(x.dims, d.lhs_batch), d.batch_groups));
   }
-  // The taps, the first spatial axis outermost, then the group's input features. A tap on padding keeps the sum: its
-  // index is clamped, so that the load is of some element, whose product is dropped.
+  // The taps, the first spatial axis outermost, then the group's input features. A tap on padding keeps the
+  // sum: its index is clamped, so that the load is of some element, whose product is dropped.
   std::vector<Expr> inside;
   std::function<Expr(size_t, Expr)> level = [&](size_t s, Expr sum) -> Expr {
     if (s == d.strides.size()) {
       Expr taken = inside.empty() ? Expr() : build.let(all_of(inside, build));
-      return build.fold(inputs, sum, [&](Expr f, Expr inner) {
+      return c.fold(inputs, sum, [&](Expr f, Expr inner) {
         i[static_cast<size_t>(d.lhs_feature)] = first + f;
         k[static_cast<size_t>(d.rhs_in)] = f;
         Expr a = narrow(c.at(0, i), sum_type), b = narrow(c.at(1, k), sum_type);
@@ -192,7 +202,7 @@ Expr point_convolution(PointContext& c) {
         return taken ? select(taken, next, inner) : next;
       });
     }
-    return build.fold(c.size(at(w.dims, d.rhs_space[s])), sum, [&](Expr tap, Expr inner) {
+    return c.fold(c.size(at(w.dims, d.rhs_space[s])), sum, [&](Expr tap, Expr inner) {
       Expr p = c.index[static_cast<size_t>(d.out_space[s])] * build.index(d.strides[s]) +
                tap * build.index(d.rhs_dilation[s]) - build.index(d.low[s]);
       size_t had = inside.size();
@@ -215,8 +225,10 @@ Expr point_convolution(PointContext& c) {
     });
   };
   Expr sum;
-  if (surely_nonempty(c.node, x)) sum = level(0, zero);
-  else sum = build.fold(has_elements(c, 0), zero, [&](Expr, Expr inner) { return level(0, inner); });
+  if (surely_nonempty(c.node, x))
+    sum = level(0, zero);
+  else
+    sum = c.fold(has_elements(c, 0), zero, [&](Expr, Expr inner) { return level(0, inner); });
   return narrow(sum, c.node->result()->type().dtype);
 }
 
@@ -233,59 +245,63 @@ std::vector<Value> jvp_convolution(JvpContext& c) {
 }
 
 Op convolution_op() {
-  return {.decl = {.name = "convolution",
-                   .python = "convolution",
-                   .doc = "A window slid over an image: for each place and output feature, the sum of products of the "
-                          "kernel's taps with the image under them.\n`layout` names the axes. Taps on padding do not "
-                          "contribute (0 times infinity is never formed). Sums are one chain of fused multiply-adds "
-                          "over the spatial taps, the first axis slowest, then the input features, from +0; 16-bit "
-                          "floats are summed in float32. StableHLO.",
-                   .operands = {{"x", "The image."}, {"kernel", "The kernel, of the same type."}},
-                   .attrs = {kConvLayout, kConvStrides, kConvPadding, kLhsDilation, kRhsDilation, kFeatureGroups,
-                             kBatchGroups, kAccumulate},
-                   .dtypes = DTypeSet::Real,
-                   .traits = static_cast<uint32_t>(Trait::Contraction),
-                   .numpy = "none: NumPy has no convolution of images; the public conv is checked against windows and "
-                            "einsum",
-                   .example = "",
-                   .samples = {{"T[1, 1, 5], T[1, 1, 3]", "{layout = \"bf0_oi0->bf0\"}", -2, 2},
-                               {"T[2, 3, 6], T[4, 3, 3]",
-                                "{layout = \"bf0_oi0->bf0\", strides = [2], padding = [1, 2]}", -2, 2},
-                               {"T[2, 3, 5, 6], T[4, 3, 3, 2]", "{}", -2, 2},
-                               {"T[1, 2, 5, 5], T[3, 2, 3, 3]", "{padding = [1, 1, 1, 1]}", -2, 2},
-                               {"T[1, 5, 6, 2], T[3, 3, 2, 4]",
-                                "{layout = \"b01f_01io->b01f\", strides = [2, 1], padding = [1, 0, 0, 1]}", -2, 2},
-                               {"T[1, 4, 5, 5], T[6, 2, 3, 3]", "{feature_group_count = 2}", -2, 2},
-                               {"T[1, 4, 4, 4], T[4, 1, 3, 3]",
-                                "{feature_group_count = 4, padding = [1, 1, 1, 1]}", -2, 2},
-                               {"T[4, 2, 4, 4], T[6, 2, 2, 2]", "{batch_group_count = 2}", -2, 2},
-                               {"T[1, 1, 3, 3], T[1, 1, 3, 3]",
-                                "{lhs_dilation = [2, 2], padding = [2, 2, 2, 2]}", -2, 2},
-                               {"T[1, 1, 7, 7], T[1, 1, 3, 3]", "{rhs_dilation = [2, 3]}", -2, 2},
-                               {"T[1, 1, 6, 6], T[1, 1, 3, 3]", "{padding = [-1, -1, 0, 2]}", -2, 2},
-                               {"T[1, 1, 3, 3, 3], T[2, 1, 2, 2, 2]", "{layout = \"bf012_oi012->bf012\"}", -2, 2},
-                               {"T[0, 2, 4, 4], T[3, 2, 3, 3]", "{}", -2, 2},
-                               {"T[1, 1, 2, 2], T[1, 1, 3, 3]", "{}", -2, 2},
-                               {"T[1, 0, 4, 4], T[2, 0, 3, 3]", "{}", -2, 2},
-                               {"T[2, 3], T[4, 3]", "{layout = \"bf_oi->bf\"}", -2, 2}},
-                   .bad_samples = {{"T[1, 1, 5], T[1, 1, 3]", "{layout = \"bf0\"}",
-                                    "ValueError: convolution: the layout \"bf0\" is not of the form "
-                                    "image_kernel->result"},
-                                   {"T[1, 1, 5], T[1, 1, 3]", "{layout = \"bb0_oi0->bf0\"}",
-                                    "ValueError: convolution: the layout \"bb0_oi0->bf0\" needs one 'b' in \"bb0\""},
-                                   {"T[1, 1, 5], T[1, 1, 3]", "{layout = \"bf0_oi0->bf0\", strides = [0]}",
-                                    "ValueError: convolution: strides and dilations are at least 1, not 0"},
-                                   {"T[1, 1, 5], T[1, 1, 3]", "{layout = \"bf0_oi0->bf0\", padding = [1]}",
-                                    "ValueError: convolution: padding has 1 entries, but 2 are needed"}}},
-          .rules = {.infer = infer_convolution,
-                    .reference = reference_convolution,
-                    .lower = LowerRule::of_point(point_convolution),
-                    .simplify = no_rule("codegen chooses the form of a convolution"),
-                    .jvp = jvp_convolution,
-                    .transpose = later(),
-                    .batch = later(),
-                    .body = no_body()},
-          .id = {}};
+  return {
+      .decl =
+          {.name = "convolution",
+           .python = "convolution",
+           .doc =
+               "A window slid over an image: for each place and output feature, the sum of products of the "
+               "kernel's taps with the image under them.\n`layout` names the axes. Taps on padding do not "
+               "contribute (0 times infinity is never formed). Sums are one chain of fused multiply-adds "
+               "over the spatial taps, the first axis slowest, then the input features, from +0; 16-bit "
+               "floats are summed in float32. StableHLO.",
+           .operands = {{"x", "The image."}, {"kernel", "The kernel, of the same type."}},
+           .attrs = {kConvLayout, kConvStrides, kConvPadding, kLhsDilation, kRhsDilation, kFeatureGroups,
+                     kBatchGroups, kAccumulate},
+           .dtypes = DTypeSet::Real,
+           .traits = static_cast<uint32_t>(Trait::Contraction),
+           .numpy =
+               "none: NumPy has no convolution of images; the public conv is checked against windows and "
+               "einsum",
+           .example = "",
+           .samples = {{"T[1, 1, 5], T[1, 1, 3]", "{layout = \"bf0_oi0->bf0\"}", -2, 2},
+                       {"T[2, 3, 6], T[4, 3, 3]",
+                        "{layout = \"bf0_oi0->bf0\", strides = [2], padding = [1, 2]}", -2, 2},
+                       {"T[2, 3, 5, 6], T[4, 3, 3, 2]", "{}", -2, 2},
+                       {"T[1, 2, 5, 5], T[3, 2, 3, 3]", "{padding = [1, 1, 1, 1]}", -2, 2},
+                       {"T[1, 5, 6, 2], T[3, 3, 2, 4]",
+                        "{layout = \"b01f_01io->b01f\", strides = [2, 1], padding = [1, 0, 0, 1]}", -2, 2},
+                       {"T[1, 4, 5, 5], T[6, 2, 3, 3]", "{feature_group_count = 2}", -2, 2},
+                       {"T[1, 4, 4, 4], T[4, 1, 3, 3]", "{feature_group_count = 4, padding = [1, 1, 1, 1]}",
+                        -2, 2},
+                       {"T[4, 2, 4, 4], T[6, 2, 2, 2]", "{batch_group_count = 2}", -2, 2},
+                       {"T[1, 1, 3, 3], T[1, 1, 3, 3]", "{lhs_dilation = [2, 2], padding = [2, 2, 2, 2]}", -2,
+                        2},
+                       {"T[1, 1, 7, 7], T[1, 1, 3, 3]", "{rhs_dilation = [2, 3]}", -2, 2},
+                       {"T[1, 1, 6, 6], T[1, 1, 3, 3]", "{padding = [-1, -1, 0, 2]}", -2, 2},
+                       {"T[1, 1, 3, 3, 3], T[2, 1, 2, 2, 2]", "{layout = \"bf012_oi012->bf012\"}", -2, 2},
+                       {"T[0, 2, 4, 4], T[3, 2, 3, 3]", "{}", -2, 2},
+                       {"T[1, 1, 2, 2], T[1, 1, 3, 3]", "{}", -2, 2},
+                       {"T[1, 0, 4, 4], T[2, 0, 3, 3]", "{}", -2, 2},
+                       {"T[2, 3], T[4, 3]", "{layout = \"bf_oi->bf\"}", -2, 2}},
+           .bad_samples = {{"T[1, 1, 5], T[1, 1, 3]", "{layout = \"bf0\"}",
+                            "ValueError: convolution: the layout \"bf0\" is not of the form "
+                            "image_kernel->result"},
+                           {"T[1, 1, 5], T[1, 1, 3]", "{layout = \"bb0_oi0->bf0\"}",
+                            "ValueError: convolution: the layout \"bb0_oi0->bf0\" needs one 'b' in \"bb0\""},
+                           {"T[1, 1, 5], T[1, 1, 3]", "{layout = \"bf0_oi0->bf0\", strides = [0]}",
+                            "ValueError: convolution: strides and dilations are at least 1, not 0"},
+                           {"T[1, 1, 5], T[1, 1, 3]", "{layout = \"bf0_oi0->bf0\", padding = [1]}",
+                            "ValueError: convolution: padding has 1 entries, but 2 are needed"}}},
+      .rules = {.infer = infer_convolution,
+                .reference = reference_convolution,
+                .lower = LowerRule::of_point(point_convolution),
+                .simplify = no_rule("codegen chooses the form of a convolution"),
+                .jvp = jvp_convolution,
+                .transpose = later(),
+                .batch = later(),
+                .body = no_body()},
+      .id = {}};
 }
 
 }  // namespace

@@ -1,188 +1,180 @@
-// Arrays out of nothing: the constant and the counter; and composites of them (full, zeros, ones, eye, triangles).
+// Arrays from nothing: constants, counting, sizes, and the composites that fill.
+#include <cmath>
+
 #include "ops/attrs.h"
-#include "ops/create_attrs.h"
-#include "ops/families/elementwise.h"
+#include "ops/families/compose.h"
 #include "ops/families/families.h"
+#include "ops/indexing.h"
 
 namespace ig::ops {
 namespace {
 
-using namespace elements;
 using loop::Expr;
+constexpr Attr<double> kFill{"fill_value", "The value of every element."};
+constexpr Attr<double> kStart{"start", "The first element."};
+constexpr Attr<double> kStep{"step", "The difference of neighbours.", "0x1p+0"};
+constexpr Attr<Dims> kCount{"num", "How many elements, as one size."};
+constexpr Attr<double> kStop{"stop", "The last element."};
+constexpr Attr<bool> kEndpoint{"endpoint", "Whether stop is the last element, or the one behind it.", "true"};
+constexpr Attr<int64_t> kDiagonal{"k", "The diagonal: 0 the main one, above it positive.", "0"};
+constexpr Attr<Dims> kSize{"size", "The size, as one expression."};
 
-// --- constant ----------------------------------------------------------------------------------------------------------
-void infer_constant(InferContext& c) { c.results.push_back(c.get(kValue).type()); }
-void reference_constant(ReferenceContext& c) { c.results[0] = c.attrs.get(kValue); }
-Batched batch_unbatched(BatchContext& c) {
-  Node* made = c.build.node(op_of(c.node), {}, c.node->attrs());
-  return {{made->result()}, {-1}};
+void infer_constant(InferContext& c) {
+  const Literal& value = c.get(kValue);
+  if (!value.valid()) c.fail(ErrorKind::Value, "the array is missing");
+  c.results.push_back(value.type());
+}
+void reference_constant(ReferenceContext& c) {
+  const Literal& value = c.attrs.get(kValue);
+  if (value.bytes()) std::memcpy(c.results[0].mutable_data(), value.data(), value.bytes());
+}
+Expr point_constant(PointContext& c) {
+  const Literal& value = c.node->attrs().get(kValue);
+  IG_CHECK(value.elements() == 1, "only single numbers stand inside kernels");
+  return is_float(value.dtype()) ? c.build->constant(tools::wide_type(value.dtype()), value.as_double(0)) : c.build->constant_int(value.dtype(), value.as_int(0));
 }
 
-// --- iota ----------------------------------------------------------------------------------------------------------------
-void require_sizes(const InferContext& c, const Dims& shape) {
-  for (const Dim& d : shape) c.require_less_equal(int64_t{0}, d, "the sizes of the result");
-}
 void infer_iota(InferContext& c) {
   const Dims& shape = c.get(kShape);
-  require_sizes(c, shape);
-  if (!contains(DTypeSet::Numeric, c.get(kDType)))
-    c.fail(ErrorKind::Type, fmt::format("cannot count in {}", info(c.get(kDType)).api_name), "a counter is a number",
-           "give a numeric type");
+  DType d = c.get(kDType);
   c.axis(c.get(kAxis), static_cast<int>(shape.size()));
-  c.result(c.get(kDType), shape);
+  if (d == DType::Bool || d == DType::Key || is_complex(d)) c.fail(ErrorKind::Type, fmt::format("it does not count in {}", info(d).api_name), "counting is in integers or floats", "choose such a dtype");
+  c.result(d, shape);
 }
 void reference_iota(ReferenceContext& c) {
+  Literal& out = c.results[0];
   auto axis = static_cast<size_t>(c.attrs.get(kAxis));
-  tools::each_index(c.results[0].dims(), [&](const tools::Index& index, int64_t i) { store(c.results[0], i, index[axis]); });
+  tools::each_index(out.dims(), [&](const tools::Index& index, int64_t flat) {
+    if (is_float(out.dtype())) tools::set_real(out, flat, static_cast<double>(index[axis]));
+    else tools::set_whole(out, flat, index[axis]);
+  });
 }
 Expr point_iota(PointContext& c) {
   Expr i = c.index[static_cast<size_t>(c.node->attrs().get(kAxis))];
-  DType to = tools::is_half(c.node->result()->type().dtype) ? DType::F32 : c.node->result()->type().dtype;
+  DType to = tools::wide_type(c.node->result()->type().dtype);
   return to == DType::I64 ? i : loop::convert(i, to);
 }
 
-OpRules leaf_rules(InferFn infer, ReferenceFn reference, LowerRule lower) {
-  return {.infer = infer,
-          .reference = reference,
-          .lower = std::move(lower),
-          .simplify = tools::no_rule("it reads nothing"),
-          .jvp = zero_jvp,
-          .transpose = tools::no_rule("it reads nothing"),
-          .batch = batch_unbatched,
-          .body = tools::no_body()};
+const Dim& one_size(const InferContext& c, const Attr<Dims>& attr) {
+  const Dims& dims = c.get(attr);
+  if (dims.size() != 1) c.fail(ErrorKind::Value, fmt::format("the attribute {} holds {} sizes, not one", attr.name, dims.size()));
+  return dims[0];
+}
+void infer_size(InferContext& c) {
+  one_size(c, kSize);
+  c.result(DType::I64, {});
+}
+void reference_size(ReferenceContext& c) { tools::set_whole(c.results[0], 0, c.attrs.get(kSize)[0].constant()); }
+Expr point_size(PointContext& c) { return c.size(c.node->attrs().get(kSize)[0]); }
+Value simplify_size(SimplifyContext& c) {
+  const Dim& d = c.node->attrs().get(kSize)[0];
+  return d.is_constant() ? c.build.constant(Literal::scalar_int(DType::I64, d.constant())) : nullptr;
 }
 
-// --- composites ----------------------------------------------------------------------------------------------------------
-std::vector<Value> full_body(BodyContext& c) { return {c.build.broadcast(c.operands[0], c.get(kShape), {})}; }
-void infer_full(InferContext& c) {
-  c.require_rank(0, 0);
-  require_sizes(c, c.get(kShape));
-  c.result(c.operand(0).dtype, c.get(kShape));
+Value number(Builder& b, DType d, double value) {
+  if (d == DType::Bool) return b.constant(Literal::scalar_int(DType::Bool, value != 0));
+  return b.scalar(d, value);
 }
-template <int Number>
-std::vector<Value> number_body(BodyContext& c) {
-  return {c.build.full(Type::tensor(c.get(kElement), c.get(kShape)), Number)};
-}
-void infer_number(InferContext& c) {
-  require_sizes(c, c.get(kShape));
-  if (c.get(kElement) == DType::Key)
-    c.fail(ErrorKind::Type, "a random key is no number", "keys are opaque", "make one with ig.random.key");
-  c.result(c.get(kElement), c.get(kShape));
-}
-template <int Number>
-std::vector<Value> like_body(BodyContext& c) { return {c.build.full_like(c.operands[0], Number)}; }
 
-// row - column of each element's index, as int64.
-Value diagonal_of(Compose& m, const Dims& shape) {
-  auto rank = static_cast<int64_t>(shape.size());
-  return m.sub(m.iota(DType::I64, shape, rank - 1), m.iota(DType::I64, shape, rank - 2));
+std::vector<Value> full_body(BodyContext& c) {
+  return {c.build.broadcast(number(c.build, c.get(kDType), c.get(kFill)), c.get(kShape), {})};
+}
+template <int Value_>
+std::vector<Value> filled_body(BodyContext& c) {
+  return {c.build.broadcast(number(c.build, c.get(kDType), Value_), c.get(kShape), {})};
+}
+
+// start + i * step, in double and then the type, so that the last element of a long range is right.
+std::vector<Value> arange_body(BodyContext& c) {
+  Compose m(c.build);
+  DType d = c.get(kDType);
+  const Dims& shape = c.get(kCount);
+  DType work = is_integer(d) ? DType::I64 : DType::F64;
+  Value i = m.iota(work, shape, 0);
+  return {c.build.convert(m.add(m.mul(i, c.get(kStep)), c.get(kStart)), d)};
+}
+void infer_range(InferContext& c) {
+  one_size(c, kCount);
+  DType d = c.get(kDType);
+  if (!contains(DTypeSet::Real, d)) c.fail(ErrorKind::Type, fmt::format("it does not count in {}", info(d).api_name), "counting is in integers or floats", "choose such a dtype");
+  c.result(d, c.get(kCount));
+}
+std::vector<Value> linspace_body(BodyContext& c) {
+  Compose m(c.build);
+  const Dims& shape = c.get(kCount);
+  double start = c.get(kStart), stop = c.get(kStop);
+  int64_t n = shape[0].is_constant() ? shape[0].constant() : -1;
+  IG_CHECK(n >= 0, "linspace has a fixed count");
+  int64_t parts = c.get(kEndpoint) ? n - 1 : n;
+  double step = parts > 0 ? (stop - start) / static_cast<double>(parts) : 0;
+  Value i = m.iota(DType::F64, shape, 0);
+  Value x = m.add(m.mul(i, step), start);
+  if (c.get(kEndpoint) && n > 1) {  // the last is stop itself, however the step was rounded
+    Value last = m.equal(i, m.number(i, static_cast<double>(n - 1)));
+    x = m.where(last, m.number(x, stop), x);
+  }
+  return {c.build.convert(x, c.get(kDType))};
+}
+void infer_linspace(InferContext& c) {
+  if (!one_size(c, kCount).is_constant()) c.fail(ErrorKind::Value, "num must be a fixed number", "the step is computed from it", "use arange");
+  infer_range(c);
 }
 std::vector<Value> eye_body(BodyContext& c) {
   Compose m(c.build);
-  int64_t rows = c.get(kRows), columns = c.get(kColumns) < 0 ? rows : c.get(kColumns);
-  Value diagonal = diagonal_of(m, {rows, columns});
-  return {c.build.convert(m.equal(diagonal, m.number(diagonal, static_cast<double>(c.get(kDiagonal)))), c.get(kElement))};
+  const Dims& shape = c.get(kShape);
+  Value row = m.iota(DType::I64, shape, 0), column = m.iota(DType::I64, shape, 1);
+  Value on = m.equal(column, m.add(row, static_cast<double>(c.get(kDiagonal))));
+  DType d = c.get(kDType);
+  return {d == DType::Bool ? on : c.build.convert(on, d)};
 }
 void infer_eye(InferContext& c) {
-  int64_t rows = c.get(kRows), columns = c.get(kColumns) < 0 ? rows : c.get(kColumns);
-  if (rows < 0) c.fail(ErrorKind::Value, fmt::format("n_rows is {}, but it counts rows", rows), "", "give 0 or more");
-  c.result(c.get(kElement), {rows, columns});
-}
-template <bool Lower>
-std::vector<Value> triangle_body(BodyContext& c) {
-  Compose m(c.build);
-  Value x = c.operands[0], diagonal = diagonal_of(m, x->type().dims);
-  Value k = m.number(diagonal, static_cast<double>(c.get(kDiagonal)));
-  Value kept = Lower ? m.less_equal(diagonal, k) : m.less_equal(k, diagonal);
-  return {m.where(kept, x, m.number(x, 0))};
-}
-void infer_triangle(InferContext& c) {
-  c.require_dtype(0, DTypeSet::NumericBool);
-  if (c.operand(0).rank() < 2)
-    c.fail(ErrorKind::Shape, fmt::format("expected a matrix, but the shape of x is {}", str(c.operand(0).dims)),
-           "a triangle is cut out of the last two axes", "add axes with reshape");
-  c.result(c.operand(0).dtype, c.operand(0).dims);
-}
-
-Op triangle(std::string name, std::string doc, BodyFn body) {
-  return composite({.name = name, .python = name,
-                    .doc = std::move(doc) + "\n\nThe last two axes are matrices; `k` moves the diagonal up.",
-                    .operands = {{"x", "The matrices."}}, .attrs = {kDiagonal}, .dtypes = DTypeSet::NumericBool,
-                    .numpy = "np." + name + "(x, k)", .example = "ig." + name + "(ig.asarray([[1, 2], [3, 4]]))",
-                    .samples = {{"T[3, 4]", "{}"}, {"T[2, 3, 3]", "{k = 1}"}, {"T[4, 3]", "{k = -1}"}, {"T[0, 3]", "{}"}, {"T[1, 1]", "{k = 1}"}},
-                    .bad_samples = {{"f32[3]", "{}", "ShapeError: " + name + ": expected a matrix, but the shape of x is [3]"}}},
-                   body, infer_triangle);
-}
-
-Op number(std::string name, std::string doc, BodyFn body) {
-  return composite({.name = name, .python = name, .doc = std::move(doc), .attrs = {kShape, kElement},
-                    .dtypes = DTypeSet::NumericBool, .numpy = "np." + name + "(shape, dtype)",
-                    .example = "ig." + name + "((2, 3))",
-                    .samples = {{"", "{shape = <2, 3>}"}, {"", "{shape = <>, dtype = i32}"}, {"", "{shape = <0, 2>, dtype = f64}"}, {"", "{shape = <33>, dtype = bool}"}},
-                    .bad_samples = {{"", "{shape = <-1>}", "ShapeError: " + name + ": the sizes of the result: 0 is more than -1"},
-                                    {"", "{shape = <2>, dtype = key}", "TypeError: " + name + ": a random key is no number"}}},
-                   body, infer_number);
-}
-Op like(std::string name, std::string doc, BodyFn body) {
-  return composite({.name = name, .python = name, .doc = std::move(doc), .operands = {{"x", "The array."}},
-                    .dtypes = DTypeSet::NumericBool, .numpy = "np." + name + "(x)",
-                    .example = "ig." + name + "(ig.asarray([1.5, 2.5]))",
-                    .samples = {{"T[2, 3]", "{}"}, {"T[]", "{}"}, {"T[0]", "{}"}},
-                    .bad_samples = {{"key[2]", "{}", "TypeError: " + name + ": expected a numeric type or bool, but x is key"}}},
-                   body, infer_same);
+  if (c.get(kShape).size() != 2) c.fail(ErrorKind::Shape, fmt::format("expected two sizes, got {}", c.get(kShape).size()));
+  c.result(c.get(kDType), c.get(kShape));
 }
 
 }  // namespace
 
 std::vector<Op> create_ops() {
+  using tools::no_body, tools::no_rule;
   std::vector<Op> ops;
-  ops.push_back({.decl = {.name = "constant",
-                          .doc = "The array that the attribute holds.\n\nStableHLO constant.",
-                          .attrs = {kValue},
-                          .traits = static_cast<uint32_t>(Trait::Constant),
-                          .front = Front::None,
-                          .numpy = "value",
-                          .samples = {{"", "{value = f32[2] {0x1p+0, nan}}"}, {"", "{value = i64[] {7}}"}, {"", "{value = bool[0] {}}"}},
-                          .bad_samples = {{"", "{}", "TypeError: constant: the attribute value is missing"}}},
-                 .rules = leaf_rules(infer_constant, reference_constant,
-                                     LowerRule::none("a number stands in the kernel that reads it, an array in the "
-                                                     "executable's data")),
-                 .id = {}});
-  ops.push_back({.decl = {.name = "iota",
-                          .doc = "The index along `axis`, as a number.\n\nStableHLO iota.",
-                          .attrs = {kShape, kDType, kAxis},
-                          .dtypes = DTypeSet::Numeric,
-                          .traits = Trait::Constant | Trait::Cheap,
-                          .front = Front::None,
-                          .numpy = "np.broadcast_to(np.arange(shape[axis]).reshape([-1 if i == axis else 1 for i in "
-                                   "range(len(shape))]), shape).astype(dtype)",
-                          .samples = {{"", "{shape = <5>, dtype = i64, axis = 0}"}, {"", "{shape = <3, 4>, dtype = f32, axis = 1}"},
-                                      {"", "{shape = <3, 4>, dtype = i8, axis = 0}"}, {"", "{shape = <0>, dtype = f64, axis = 0}"},
-                                      {"", "{shape = <40>, dtype = bf16, axis = 0}"}},
-                          .bad_samples = {{"", "{shape = <2>, dtype = bool, axis = 0}", "TypeError: iota: cannot count in bool"},
-                                          {"", "{shape = <2>, dtype = i32, axis = 1}", "IndexError: iota: axis 1 is out of range for rank 1"}}},
-                 .rules = leaf_rules(infer_iota, reference_iota, LowerRule::of_point(point_iota)),
-                 .id = {}});
-  ops.push_back(composite({.name = "full", .python = "full_of",
-                           .doc = "An array of the given shape, each element the one number.",
-                           .operands = {{"fill_value", "A scalar."}}, .attrs = {kShape},
-                           .numpy = "np.full(shape, fill_value)", .example = "ig.full_of(ig.asarray(1.5), shape=(2, 2))",
-                           .samples = {{"T[]", "{shape = <2, 3>}"}, {"T[]", "{shape = <>}"}, {"T[]", "{shape = <0>}"}},
-                           .bad_samples = {{"f32[2]", "{shape = <2>}", "ShapeError: full_of: expected fill_value of rank 0, but its shape is [2]"}}},
-                          full_body, infer_full));
-  ops.push_back(number("zeros", "An array of zeros (false for bool).", number_body<0>));
-  ops.push_back(number("ones", "An array of ones (true for bool).", number_body<1>));
-  ops.push_back(like("zeros_like", "Zeros in the shape and element type of x.", like_body<0>));
-  ops.push_back(like("ones_like", "Ones in the shape and element type of x.", like_body<1>));
-  ops.push_back(composite({.name = "eye", .python = "eye",
-                           .doc = "A matrix of zeros with ones on the diagonal that `k` says.",
-                           .attrs = {kRows, kColumns, kDiagonal, kElement}, .dtypes = DTypeSet::NumericBool,
-                           .numpy = "np.eye(n_rows, n_cols if n_cols >= 0 else n_rows, k, dtype)", .example = "ig.eye(2)",
-                           .samples = {{"", "{n_rows = 3}"}, {"", "{n_rows = 2, n_cols = 4, k = 1}"}, {"", "{n_rows = 3, k = -1, dtype = i32}"}, {"", "{n_rows = 0}"}},
-                           .bad_samples = {{"", "{n_rows = -2}", "ValueError: eye: n_rows is -2, but it counts rows"}}},
-                          eye_body, infer_eye));
-  ops.push_back(triangle("tril", "x with zeros above the diagonal.", triangle_body<true>));
-  ops.push_back(triangle("triu", "x with zeros below the diagonal.", triangle_body<false>));
+  auto primitive = [&](OpDecl decl, InferFn infer, ReferenceFn reference, PointFn point, Rule<SimplifyFn> simplify) {
+    decl.traits |= Trait::Constant | Trait::Cheap;
+    ops.push_back({.decl = std::move(decl),
+                   .rules = {.infer = infer, .reference = reference, .lower = LowerRule::of_point(point), .simplify = std::move(simplify),
+                             .jvp = no_rule("it has no operands"), .transpose = no_rule("it has no operands"), .batch = no_rule("it has no operands"), .body = no_body()}});
+  };
+  primitive({.name = "constant", .doc = "The array that it holds.", .attrs = {kValue}, .front = Front::None, .numpy = "none: it has no operands"},
+            infer_constant, reference_constant, point_constant, no_rule("it is as simple as can be"));
+  primitive({.name = "iota", .python = "iota", .doc = "Each element is its own index along an axis.", .attrs = {kShape, kAxis, kDType}, .numpy = "np.indices(shape)[axis].astype(dtype)",
+             .example = "ig.iota(shape=[2, 3], axis=1, dtype=ig.int32)",
+             .samples = {{"", "{shape = <5>, axis = 0, dtype = i64}"}, {"", "{shape = <2, 3>, axis = 1, dtype = f32}"}, {"", "{shape = <2, 3, 40>, axis = 0, dtype = i32}"}, {"", "{shape = <0, 2>, axis = 1, dtype = i64}"}, {"", "{shape = <70>, axis = 0, dtype = bf16}"}},
+             .bad_samples = {{"", "{shape = <2>, axis = 1, dtype = i32}", "IndexError: iota: axis 1 is out of range for rank 1"}}},
+            infer_iota, reference_iota, point_iota, no_rule("it is as simple as can be"));
+  primitive({.name = "dimension_size", .doc = "A size as a number: what it is at run time.", .attrs = {kSize}, .front = Front::None, .numpy = "np.int64(size[0])",
+             .samples = {{"", "{size = <7>}"}}},
+            infer_size, reference_size, point_size, simplify_size);
+
+  auto fill = [&](OpDecl decl, BodyFn body, InferFn infer) {
+    decl.dtypes = DTypeSet::Any;
+    ops.push_back(composite(std::move(decl), body, infer));
+  };
+  InferFn shaped = +[](InferContext& c) {
+    if (c.get(kDType) == DType::Key || is_complex(c.get(kDType))) c.fail(ErrorKind::Type, fmt::format("it does not fill with {}", info(c.get(kDType)).api_name));
+    c.result(c.get(kDType), c.get(kShape));
+  };
+  fill({.name = "full", .python = "", .doc = "An array of one value.", .attrs = {kShape, kFill, kDType}, .numpy = "np.full(shape, fill_value, dtype)",
+        .samples = {{"", "{shape = <2, 3>, fill_value = 0x1.8p+0, dtype = f32}"}, {"", "{shape = <>, fill_value = 0x1p+1, dtype = i64}"}, {"", "{shape = <0>, fill_value = 0x1p+0, dtype = bool}"}}}, full_body, shaped);
+  fill({.name = "zeros", .python = "", .doc = "An array of zeros.", .attrs = {kShape, kDType}, .numpy = "np.zeros(shape, dtype)",
+        .samples = {{"", "{shape = <2, 3>, dtype = f32}"}, {"", "{shape = <>, dtype = bool}"}}}, filled_body<0>, shaped);
+  fill({.name = "ones", .python = "", .doc = "An array of ones.", .attrs = {kShape, kDType}, .numpy = "np.ones(shape, dtype)",
+        .samples = {{"", "{shape = <2, 3>, dtype = f16}"}, {"", "{shape = <4>, dtype = bool}"}}}, filled_body<1>, shaped);
+  fill({.name = "arange", .python = "", .doc = "start, start + step, …: so many elements.", .attrs = {kStart, kCount, kDType, kStep}, .numpy = "(np.arange(num[0]) * step + start).astype(dtype)",
+        .samples = {{"", "{start = 0x1p+0, num = <7>, dtype = i32, step = 0x1p+1}"}, {"", "{start = -0x1p+0, num = <50>, dtype = f32, step = 0x1p-2}"}, {"", "{start = 0x0p+0, num = <0>, dtype = f64}"}}}, arange_body, infer_range);
+  fill({.name = "linspace", .python = "", .doc = "So many elements evenly spaced from start to stop.", .attrs = {kStart, kStop, kCount, kDType, kEndpoint}, .numpy = "np.linspace(start, stop, num[0], endpoint=endpoint).astype(dtype)",
+        .samples = {{"", "{start = 0x0p+0, stop = 0x1p+0, num = <5>, dtype = f32}"}, {"", "{start = 0x1p+1, stop = -0x1p+0, num = <40>, dtype = f64, endpoint = false}"}, {"", "{start = 0x1p+1, stop = 0x1p+2, num = <1>, dtype = f32}"}}}, linspace_body, infer_linspace);
+  fill({.name = "eye", .python = "", .doc = "Ones on a diagonal, zeros elsewhere.", .attrs = {kShape, kDType, kDiagonal}, .numpy = "np.eye(shape[0], shape[1], k, dtype)",
+        .samples = {{"", "{shape = <3, 3>, dtype = f32}"}, {"", "{shape = <3, 5>, dtype = i64, k = 1}"}, {"", "{shape = <4, 2>, dtype = bool, k = -1}"}},
+        .bad_samples = {{"", "{shape = <3>, dtype = f32}", "ShapeError: eye: expected two sizes, got 1"}}}, eye_body, infer_eye);
   return ops;
 }
 

@@ -1,7 +1,9 @@
-// gather: an array of slices of an array, each starting where an index vector says. StableHLO's dimension numbers.
+// gather: an array of slices of an array, each starting where an index vector says. StableHLO's dimension
+// numbers.
 #include <algorithm>
 
 #include "ops/families/array_tools.h"
+#include "ops/families/families.h"
 #include "ops/shape_attrs.h"
 #include "ops/table.h"
 
@@ -18,13 +20,16 @@ using loop::Expr;
 struct GatherDims {
   const Ints &offset, &collapsed, &operand_batch, &indices_batch, &map;
   int64_t vector_dim;
-  Ints batch_axes;    // the result's axes that walk over index vectors
-  Ints window_axes;   // the operand's axes that a slice keeps, in order: they pair with `offset`
+  Ints batch_axes;   // the result's axes that walk over index vectors
+  Ints window_axes;  // the operand's axes that a slice keeps, in order: they pair with `offset`
 
   GatherDims(const Attrs& attrs, int operand_rank, int result_rank)
-      : offset(attrs.get(kOffsetDims)), collapsed(attrs.get(kCollapsedDims)),
-        operand_batch(attrs.get(kOperandBatchDims)), indices_batch(attrs.get(kIndicesBatchDims)),
-        map(attrs.get(kStartIndexMap)), vector_dim(attrs.get(kIndexVectorDim)) {
+      : offset(attrs.get(kOffsetDims)),
+        collapsed(attrs.get(kCollapsedDims)),
+        operand_batch(attrs.get(kOperandBatchDims)),
+        indices_batch(attrs.get(kIndicesBatchDims)),
+        map(attrs.get(kStartIndexMap)),
+        vector_dim(attrs.get(kIndexVectorDim)) {
     for (int64_t i = 0; i < result_rank; ++i)
       if (!contains_axis(offset, i)) batch_axes.push_back(i);
     for (int64_t i = 0; i < operand_rank; ++i)
@@ -40,8 +45,9 @@ void infer_gather(InferContext& c) {
   const Dims& sizes = c.get(kSliceSizes);
   int64_t vector_dim = c.get(kIndexVectorDim);
   if (vector_dim < 0 || vector_dim > indices.rank())
-    c.fail(ErrorKind::Index, fmt::format("index_vector_dim {} is not an axis of the indices, nor their rank {}",
-                                         vector_dim, indices.rank()));
+    c.fail(ErrorKind::Index,
+           fmt::format("index_vector_dim {} is not an axis of the indices, nor their rank {}", vector_dim,
+                       indices.rank()));
   bool has_vectors = vector_dim < indices.rank();
   int batch_rank = indices.rank() - (has_vectors ? 1 : 0);
   int result_rank = batch_rank + static_cast<int>(offset.size());
@@ -55,19 +61,24 @@ void infer_gather(InferContext& c) {
   require_count(c, offset.size(), x.dims.size() - collapsed.size() - operand_batch.size(), "offset_dims");
   if (!std::is_sorted(offset.begin(), offset.end())) c.fail(ErrorKind::Value, "offset_dims is not ascending");
   c.require_equal(has_vectors ? indices.dims[static_cast<size_t>(vector_dim)] : Dim(1),
-                  Dim(static_cast<int64_t>(map.size())), "the length of the index vectors and of start_index_map");
+                  Dim(static_cast<int64_t>(map.size())),
+                  "the length of the index vectors and of start_index_map");
   for (size_t i = 0; i < sizes.size(); ++i) {
     c.require_less_equal(0, sizes[i], "the size of the slice");
-    c.require_less_equal(sizes[i], x.dims[i], "the size of the slice and of its axis");
+    // A batched axis has slice size 1 even where it is empty, for then the result is.
+    if (!contains_axis(operand_batch, static_cast<int64_t>(i)))
+      c.require_less_equal(sizes[i], x.dims[i], "the size of the slice and of its axis");
   }
-  for (int64_t axis : collapsed) c.require_equal(sizes[static_cast<size_t>(axis)], 1, "the collapsed slice size");
+  for (int64_t axis : collapsed)
+    c.require_equal(sizes[static_cast<size_t>(axis)], 1, "the collapsed slice size");
   for (size_t i = 0; i < operand_batch.size(); ++i) {
     c.require_equal(sizes[static_cast<size_t>(operand_batch[i])], 1, "the batched slice size");
-    c.require_equal(x.dims[static_cast<size_t>(operand_batch[i])], indices.dims[static_cast<size_t>(indices_batch[i])],
-                    "the batched axes");
+    c.require_equal(x.dims[static_cast<size_t>(operand_batch[i])],
+                    indices.dims[static_cast<size_t>(indices_batch[i])], "the batched axes");
     if (contains_axis(map, operand_batch[i]) || contains_axis(collapsed, operand_batch[i]))
-      c.fail(ErrorKind::Value, fmt::format("axis {} of the operand is batched, and indexed or collapsed as well",
-                                           operand_batch[i]));
+      c.fail(ErrorKind::Value,
+             fmt::format("axis {} of the operand is batched, and indexed or collapsed as well",
+                         operand_batch[i]));
   }
   GatherDims dims(c.attrs, x.rank(), result_rank);
   Dims shape(static_cast<size_t>(result_rank));
@@ -75,14 +86,16 @@ void infer_gather(InferContext& c) {
     shape[static_cast<size_t>(offset[i])] = sizes[static_cast<size_t>(dims.window_axes[i])];
   size_t next = 0;
   for (int64_t i = 0; i < indices.rank(); ++i)
-    if (i != vector_dim) shape[static_cast<size_t>(dims.batch_axes[next++])] = indices.dims[static_cast<size_t>(i)];
+    if (i != vector_dim)
+      shape[static_cast<size_t>(dims.batch_axes[next++])] = indices.dims[static_cast<size_t>(i)];
   c.result(x.dtype, shape);
 }
 
-// Where the entry `entry` of the index vector of a result element stands among the indices. `T` is an index of either
-// world: a number in the reference, an expression in the kernel.
+// Where the entry `entry` of the index vector of a result element stands among the indices. `T` is an index
+// of either world: a number in the reference, an expression in the kernel.
 template <typename T>
-std::vector<T> vector_entry(const GatherDims& dims, const std::vector<T>& result_index, int indices_rank, T entry) {
+std::vector<T> vector_entry(const GatherDims& dims, const std::vector<T>& result_index, int indices_rank,
+                            T entry) {
   std::vector<T> at;
   size_t next = 0;
   for (int64_t i = 0; i < indices_rank; ++i)
@@ -92,7 +105,8 @@ std::vector<T> vector_entry(const GatherDims& dims, const std::vector<T>& result
 
 // The position, among the result's batch axes, of an axis of the indices.
 size_t batch_position(const GatherDims& dims, int64_t indices_axis) {
-  return static_cast<size_t>(dims.batch_axes[static_cast<size_t>(indices_axis - (indices_axis > dims.vector_dim))]);
+  return static_cast<size_t>(
+      dims.batch_axes[static_cast<size_t>(indices_axis - (indices_axis > dims.vector_dim))]);
 }
 
 void reference_gather(ReferenceContext& c) {
@@ -105,7 +119,8 @@ void reference_gather(ReferenceContext& c) {
     for (size_t k = 0; k < dims.map.size(); ++k) {
       auto axis = static_cast<size_t>(dims.map[k]);
       Index at = vector_entry<int64_t>(dims, index, indices_rank, static_cast<int64_t>(k));
-      from[axis] = std::clamp<int64_t>(index_at(indices, flat_of(indices.dims(), at)), 0, x.dims()[axis] - sizes[axis]);
+      from[axis] = std::clamp<int64_t>(index_at(indices, flat_of(indices.dims(), at)), 0,
+                                       x.dims()[axis] - sizes[axis]);
     }
     for (size_t k = 0; k < dims.operand_batch.size(); ++k)
       from[static_cast<size_t>(dims.operand_batch[k])] = index[batch_position(dims, dims.indices_batch[k])];
@@ -124,7 +139,8 @@ Expr point_gather(PointContext& c) {
   for (size_t k = 0; k < dims.map.size(); ++k) {
     auto axis = static_cast<size_t>(dims.map[k]);
     if (x.dims[axis] == sizes[axis]) continue;  // one place only
-    Expr start = as_index(c.at(1, vector_entry<Expr>(dims, c.index, indices.rank(), build.index(static_cast<int64_t>(k)))));
+    Expr start = as_index(
+        c.at(1, vector_entry<Expr>(dims, c.index, indices.rank(), build.index(static_cast<int64_t>(k)))));
     from[axis] = loop::greater(loop::lesser(start, c.size(x.dims[axis] - sizes[axis])), build.index(0));
   }
   for (size_t k = 0; k < dims.operand_batch.size(); ++k)
@@ -137,68 +153,70 @@ Expr point_gather(PointContext& c) {
 }
 
 Op gather_op() {
-  return {.decl = {.name = "gather",
-                   .python = "",
-                   .doc = "Slices of an array, each starting where an index vector says, put together.\nAn index out "
-                          "of range is clamped so that the whole slice lies inside the array. StableHLO's dimension "
-                          "numbers.",
-                   .operands = {{"x", "The array."}, {"indices", "Integers: where the slices start."}},
-                   .attrs = {kOffsetDims, kCollapsedDims, kOperandBatchDims, kIndicesBatchDims, kStartIndexMap,
-                             kIndexVectorDim, kSliceSizes},
-                   .traits = Trait::View | Trait::Cheap,
-                   .front = Front::None,
-                   .numpy = "none: NumPy has no gather of slices; take and take_along_axis are checked against it",
-                   .example = "",
-                   .samples = {{"T[5], i64[3] {4, 0, 2}",
-                                "{offset_dims = [], collapsed_slice_dims = [0], start_index_map = [0], "
-                                "index_vector_dim = 1, slice_sizes = [1]}"},
-                               {"T[4, 3], i32[2] {3, 1}",
-                                "{offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], "
-                                "index_vector_dim = 1, slice_sizes = [1, 3]}"},
-                               {"T[4, 3], i64[2] {-1, 9}",
-                                "{offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], "
-                                "index_vector_dim = 1, slice_sizes = [1, 3]}"},
-                               {"T[4, 5], i64[2, 2] {0, 1, 3, 4}",
-                                "{offset_dims = [1, 2], collapsed_slice_dims = [], start_index_map = [0, 1], "
-                                "index_vector_dim = 1, slice_sizes = [2, 2]}"},
-                               {"T[4, 5], i64[2, 2] {0, 1, 3, 4}",
-                                "{offset_dims = [], collapsed_slice_dims = [0, 1], start_index_map = [1, 0], "
-                                "index_vector_dim = 0, slice_sizes = [1, 1]}"},
-                               {"T[2, 4, 3], i32[2, 2] {0, 3, 1, 2}",
-                                "{offset_dims = [2], collapsed_slice_dims = [1], operand_batching_dims = [0], "
-                                "start_indices_batching_dims = [0], start_index_map = [1], index_vector_dim = 2, "
-                                "slice_sizes = [1, 1, 3]}"},
-                               {"T[3, 2, 4], u8[2, 2] {2, 1, 0, 2}",
-                                "{offset_dims = [0, 3], collapsed_slice_dims = [0], start_index_map = [0], "
-                                "index_vector_dim = 2, slice_sizes = [1, 1, 4]}"},
-                               {"T[5, 2], i64[0] {}",
-                                "{offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], "
-                                "index_vector_dim = 1, slice_sizes = [1, 2]}"},
-                               {"T[5], i64[] {2}",
-                                "{offset_dims = [], collapsed_slice_dims = [0], start_index_map = [0], "
-                                "index_vector_dim = 0, slice_sizes = [1]}"}},
-                   .bad_samples = {{"T[5], i64[3] {0, 0, 0}",
-                                    "{offset_dims = [], collapsed_slice_dims = [0], start_index_map = [0], "
-                                    "index_vector_dim = 2, slice_sizes = [1]}",
-                                    "IndexError: gather: index_vector_dim 2 is not an axis of the indices, nor their "
-                                    "rank 1"},
-                                   {"T[5], i64[3] {0, 0, 0}",
-                                    "{offset_dims = [1, 0], collapsed_slice_dims = [], start_index_map = [0], "
-                                    "index_vector_dim = 1, slice_sizes = [1]}",
-                                    "ValueError: gather: offset_dims has 2 entries, but 1 are needed"},
-                                   {"T[5], i64[3] {0, 0, 0}",
-                                    "{offset_dims = [], collapsed_slice_dims = [1], start_index_map = [0], "
-                                    "index_vector_dim = 1, slice_sizes = [1]}",
-                                    "IndexError: gather: collapsed_slice_dims holds 1, but there are 1 axes"}}},
-          .rules = {.infer = infer_gather,
-                    .reference = reference_gather,
-                    .lower = LowerRule::of_point(point_gather),
-                    .simplify = no_rule("nothing is simpler without knowing the indices"),
-                    .jvp = linear_jvp,
-                    .transpose = later(),
-                    .batch = later(),
-                    .body = no_body()},
-          .id = {}};
+  return {
+      .decl =
+          {.name = "gather",
+           .python = "",
+           .doc = "Slices of an array, each starting where an index vector says, put together.\nAn index out "
+                  "of range is clamped so that the whole slice lies inside the array. StableHLO's dimension "
+                  "numbers.",
+           .operands = {{"x", "The array."}, {"indices", "Integers: where the slices start."}},
+           .attrs = {kOffsetDims, kCollapsedDims, kOperandBatchDims, kIndicesBatchDims, kStartIndexMap,
+                     kIndexVectorDim, kSliceSizes},
+           .traits = Trait::View | Trait::Cheap,
+           .front = Front::None,
+           .numpy = "none: NumPy has no gather of slices; take and take_along_axis are checked against it",
+           .example = "",
+           .samples = {{"T[5], i64[3] {4, 0, 2}",
+                        "{offset_dims = [], collapsed_slice_dims = [0], start_index_map = [0], "
+                        "index_vector_dim = 1, slice_sizes = [1]}"},
+                       {"T[4, 3], i32[2] {3, 1}",
+                        "{offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], "
+                        "index_vector_dim = 1, slice_sizes = [1, 3]}"},
+                       {"T[4, 3], i64[2] {-1, 9}",
+                        "{offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], "
+                        "index_vector_dim = 1, slice_sizes = [1, 3]}"},
+                       {"T[4, 5], i64[2, 2] {0, 1, 3, 4}",
+                        "{offset_dims = [1, 2], collapsed_slice_dims = [], start_index_map = [0, 1], "
+                        "index_vector_dim = 1, slice_sizes = [2, 2]}"},
+                       {"T[4, 5], i64[2, 2] {0, 1, 3, 4}",
+                        "{offset_dims = [], collapsed_slice_dims = [0, 1], start_index_map = [1, 0], "
+                        "index_vector_dim = 0, slice_sizes = [1, 1]}"},
+                       {"T[2, 4, 3], i32[2, 2] {0, 3, 1, 2}",
+                        "{offset_dims = [2], collapsed_slice_dims = [1], operand_batching_dims = [0], "
+                        "start_indices_batching_dims = [0], start_index_map = [1], index_vector_dim = 2, "
+                        "slice_sizes = [1, 1, 3]}"},
+                       {"T[3, 2, 4], u8[2, 2] {2, 1, 0, 2}",
+                        "{offset_dims = [0, 3], collapsed_slice_dims = [0], start_index_map = [0], "
+                        "index_vector_dim = 2, slice_sizes = [1, 1, 4]}"},
+                       {"T[5, 2], i64[0] {}",
+                        "{offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], "
+                        "index_vector_dim = 1, slice_sizes = [1, 2]}"},
+                       {"T[5], i64[] {2}",
+                        "{offset_dims = [], collapsed_slice_dims = [0], start_index_map = [0], "
+                        "index_vector_dim = 0, slice_sizes = [1]}"}},
+           .bad_samples = {{"T[5], i64[3] {0, 0, 0}",
+                            "{offset_dims = [], collapsed_slice_dims = [0], start_index_map = [0], "
+                            "index_vector_dim = 2, slice_sizes = [1]}",
+                            "IndexError: gather: index_vector_dim 2 is not an axis of the indices, nor their "
+                            "rank 1"},
+                           {"T[5], i64[3] {0, 0, 0}",
+                            "{offset_dims = [1, 0], collapsed_slice_dims = [], start_index_map = [0], "
+                            "index_vector_dim = 1, slice_sizes = [1]}",
+                            "ValueError: gather: offset_dims has 2 entries, but 1 are needed"},
+                           {"T[5], i64[3] {0, 0, 0}",
+                            "{offset_dims = [], collapsed_slice_dims = [1], start_index_map = [0], "
+                            "index_vector_dim = 1, slice_sizes = [1]}",
+                            "IndexError: gather: collapsed_slice_dims holds 1, but there are 1 axes"}}},
+      .rules = {.infer = infer_gather,
+                .reference = reference_gather,
+                .lower = LowerRule::of_point(point_gather),
+                .simplify = no_rule("nothing is simpler without knowing the indices"),
+                .jvp = linear_jvp,
+                .transpose = later(),
+                .batch = later(),
+                .body = no_body()},
+      .id = {}};
 }
 
 }  // namespace

@@ -1,15 +1,16 @@
-// Composites of neural networks, first part: activations, softmax and normalisations. Each is kept whole by its name
-// until it is expanded; 16-bit floats are widened for the whole body and rounded once at its end.
+// Composites of neural networks, first part: activations, softmax and normalisations. Each is kept whole by
+// its name until it is expanded; 16-bit floats are widened for the whole body and rounded once at its end.
 #include <cmath>
 #include <limits>
 #include <numbers>
 
 #include "ops/families/compose.h"
+#include "ops/families/families.h"
 
 namespace ig::ops {
 
-std::vector<Op> nn_layers();     // nn_layers.cpp
-std::vector<Op> attention_ops(); // attention.cpp
+std::vector<Op> nn_layers();      // nn_layers.cpp
+std::vector<Op> attention_ops();  // attention.cpp
 
 namespace {
 
@@ -17,8 +18,10 @@ constexpr Attr<int64_t> kRowAxis{"axis", "The axis along which it normalises.", 
 constexpr Attr<double> kEpsilon{"eps", "Added to the variance.", "0x1.4f8b588e368f1p-17"};
 constexpr Attr<double> kSlope{"negative_slope", "The factor of negative elements.", "0x1.47ae147ae147bp-7"};
 constexpr Attr<double> kAlpha{"alpha", "What it tends to, negated.", "0x1p+0"};
-constexpr Attr<std::string> kApproximate{"approximate", "Which form of the normal distribution.", "\"none\"", "none|tanh"};
-constexpr Attr<int64_t> kNormalized{"normalized_rank", "How many of the last axes are normalised together.", "1"};
+constexpr Attr<std::string> kApproximate{"approximate", "Which form of the normal distribution.", "\"none\"",
+                                         "none|tanh"};
+constexpr Attr<int64_t> kNormalized{"normalized_rank", "How many of the last axes are normalised together.",
+                                    "1"};
 constexpr Attr<int64_t> kGroups{"num_groups", "How many groups the channels fall into."};
 
 using Unary = Value (*)(Compose&, Value);
@@ -47,7 +50,11 @@ Op activation(std::string name, std::string doc, std::string numpy, double ulp) 
                     .front = Front::Elementwise,
                     .numpy = std::move(numpy),
                     .example = "",
-                    .samples = {{"T[]", "{}"}, {"T[5]", "{}"}, {"T[3, 7]", "{}"}, {"T[2, 3, 4]", "{}", -10, 10}, {"T[0]", "{}"},
+                    .samples = {{"T[]", "{}"},
+                                {"T[5]", "{}"},
+                                {"T[3, 7]", "{}"},
+                                {"T[2, 3, 4]", "{}", -10, 10},
+                                {"T[0]", "{}"},
                                 {"T[33]", "{}"}},
                     .ulp = ulp},
                    unary_body<fn>, infer_float);
@@ -56,9 +63,7 @@ Op activation(std::string name, std::string doc, std::string numpy, double ulp) 
 Value relu(Compose& m, Value x) { return m.max(x, 0.0); }
 Value relu6(Compose& m, Value x) { return m.min(m.max(x, 0.0), 6.0); }
 Value silu(Compose& m, Value x) { return m.mul(x, m.logistic(x)); }
-Value softplus(Compose& m, Value x) {
-  return m.add(m.max(x, 0.0), m.log1p(m.exp(m.neg(m.abs(x)))));
-}
+Value softplus(Compose& m, Value x) { return m.add(m.max(x, 0.0), m.log1p(m.exp(m.neg(m.abs(x))))); }
 Value log_sigmoid(Compose& m, Value x) { return m.neg(softplus(m, m.neg(x))); }
 Value mish(Compose& m, Value x) { return m.mul(x, m.tanh(softplus(m, x))); }
 Value hard_sigmoid(Compose& m, Value x) { return m.div(m.min(m.max(m.add(x, 3.0), 0.0), 6.0), 6.0); }
@@ -109,8 +114,10 @@ void infer_glu(InferContext& c) {
   tools::infer_by_body(c);
 }
 
-// --- softmax -----------------------------------------------------------------------------------------------------------
-// The row's maximum is subtracted, so that the largest power is 1. A row of -inf alone gives NaN, as the quotient does.
+// --- softmax
+// -----------------------------------------------------------------------------------------------------------
+// The row's maximum is subtracted, so that the largest power is 1. A row of -inf alone gives NaN, as the
+// quotient does.
 std::vector<Value> softmax_body(BodyContext& c) {
   Compose m(c.build);
   Value x = m.wide(c.operands[0]);
@@ -128,7 +135,8 @@ std::vector<Value> log_softmax_body(BodyContext& c) {
   return {c.build.convert(y, c.operands[0]->type().dtype)};
 }
 
-// --- normalisations ----------------------------------------------------------------------------------------------------
+// --- normalisations
+// ----------------------------------------------------------------------------------------------------
 Value normalised(Compose& m, Value x, const Ints& axes, double eps) {
   Value d = m.centred(x, axes);
   Value variance = m.mean_keep(m.mul(d, d), axes);
@@ -159,7 +167,8 @@ void infer_layer_norm(InferContext& c) {
     c.require_same_dtype(0, i);
     c.require_rank(i, static_cast<int>(n));
     for (int64_t k = 0; k < n; ++k)
-      c.require_equal(c.operand(i).dims[static_cast<size_t>(k)], x.dims[static_cast<size_t>(x.rank() - n + k)],
+      c.require_equal(c.operand(i).dims[static_cast<size_t>(k)],
+                      x.dims[static_cast<size_t>(x.rank() - n + k)],
                       i == 1 ? "the weight and the normalised axes" : "the bias and the normalised axes");
   }
   tools::infer_by_body(c);
@@ -210,7 +219,8 @@ void require_channels(InferContext& c, size_t first) {
 void infer_group_norm(InferContext& c) {
   require_channels(c, 1);
   if (c.get(kGroups) < 1) c.fail(ErrorKind::Value, fmt::format("num_groups is {}, below 1", c.get(kGroups)));
-  c.require_equal(mod(c.operand(0).dims[1], c.get(kGroups)), Dim(int64_t{0}), "the channels modulo the groups");
+  c.require_equal(mod(c.operand(0).dims[1], c.get(kGroups)), Dim(int64_t{0}),
+                  "the channels modulo the groups");
   tools::infer_by_body(c);
 }
 
@@ -240,12 +250,18 @@ std::vector<Value> normalize_body(BodyContext& c) {
 }
 
 std::vector<Sample> row_samples() {
-  return {{"T[5]", "{}"},           {"T[3, 7]", "{}"}, {"T[3, 4]", "{axis = 0}"}, {"T[2, 3, 4]", "{axis = 1}", -20, 20},
-          {"T[2, 2, 3, 5]", "{}"}, {"T[4, 1]", "{}"}, {"T[0, 3]", "{}"},         {"T[2, 40]", "{}"}};
+  return {{"T[5]", "{}"},
+          {"T[3, 7]", "{}"},
+          {"T[3, 4]", "{axis = 0}"},
+          {"T[2, 3, 4]", "{axis = 1}", -20, 20},
+          {"T[2, 2, 3, 5]", "{}"},
+          {"T[4, 1]", "{}"},
+          {"T[0, 3]", "{}"},
+          {"T[2, 40]", "{}"}};
 }
 
-OpDecl float_decl(std::string name, std::string doc, std::vector<OperandSpec> operands, std::vector<AttrSpec> attrs,
-                  std::string numpy, std::vector<Sample> samples, double ulp) {
+OpDecl float_decl(std::string name, std::string doc, std::vector<OperandSpec> operands,
+                  std::vector<AttrSpec> attrs, std::string numpy, std::vector<Sample> samples, double ulp) {
   return {.name = name,
           .python = name,
           .doc = std::move(doc),
@@ -267,19 +283,22 @@ std::vector<Op> nn_composites() {
   };
   const std::string scale = " * (1 if weight is None else weight) + (0 if bias is None else bias)";
   const std::string channels = ".reshape([1, -1] + [1] * (x.ndim - 2))";
-  const std::string channel_scale = " * (1 if weight is None else weight" + channels + ") + (0 if bias is None else bias" +
-                                    channels + ")";
+  const std::string channel_scale =
+      " * (1 if weight is None else weight" + channels + ") + (0 if bias is None else bias" + channels + ")";
   std::vector<Op> ops;
   ops.push_back(activation<relu>("relu", "The greater of x and 0; NaN stays.", "np.maximum(x, 0)", 0));
   ops.push_back(activation<relu6>("relu6", "x bounded to [0, 6].", "np.minimum(np.maximum(x, 0), 6)", 0));
   ops.push_back(activation<silu>("silu", "x times its logistic function.", "x / (1 + np.exp(-x))", 8));
-  ops.push_back(activation<softplus>("softplus", "log(1 + exp(x)), without overflow.", "np.logaddexp(x, 0)", 8));
+  ops.push_back(
+      activation<softplus>("softplus", "log(1 + exp(x)), without overflow.", "np.logaddexp(x, 0)", 8));
   ops.push_back(activation<log_sigmoid>("log_sigmoid", "The logarithm of the logistic function.",
                                         "-np.logaddexp(-x, 0)", 8));
-  ops.push_back(activation<mish>("mish", "x times tanh(softplus(x)).", "x * np.tanh(np.logaddexp(x, 0))", 16));
+  ops.push_back(
+      activation<mish>("mish", "x times tanh(softplus(x)).", "x * np.tanh(np.logaddexp(x, 0))", 16));
   ops.push_back(activation<hard_sigmoid>("hard_sigmoid", "(x + 3) / 6, bounded to [0, 1].",
                                          "np.clip(x + 3, 0, 6) / 6", 2));
-  ops.push_back(activation<hard_swish>("hard_swish", "x times hard_sigmoid(x).", "x * (np.clip(x + 3, 0, 6) / 6)", 4));
+  ops.push_back(
+      activation<hard_swish>("hard_swish", "x times hard_sigmoid(x).", "x * (np.clip(x + 3, 0, 6) / 6)", 4));
 
   std::vector<Sample> plain{{"T[]", "{}"}, {"T[3, 7]", "{}"}, {"T[0]", "{}"}, {"T[33]", "{}"}};
   auto with = [&](const char* attrs) {
@@ -287,32 +306,36 @@ std::vector<Op> nn_composites() {
     s.push_back({"T[2, 3]", attrs});
     return s;
   };
-  ops.push_back(composite(float_decl("leaky_relu", "x, and negative_slope times x below 0.", {x}, {kSlope},
-                                     "np.where(x < 0, x * x.dtype.type(negative_slope), x)",
-                                     with("{negative_slope = 0.25}"), 1),
-                          leaky_relu_body, infer_float));
-  ops.push_back(composite(float_decl("elu", "x, and alpha (exp(x) - 1) below 0.", {x}, {kAlpha},
-                                     "np.where(x < 0, alpha * np.expm1(np.minimum(x, 0)), x)", with("{alpha = 0.5}"), 8),
-                          elu_body, infer_float));
   ops.push_back(composite(
-      float_decl("gelu", "x times the normal distribution function of x; `approximate` \"tanh\" takes the usual "
-                         "approximation of it.",
+      float_decl("leaky_relu", "x, and negative_slope times x below 0.", {x}, {kSlope},
+                 "np.where(x < 0, x * x.dtype.type(negative_slope), x)", with("{negative_slope = 0.25}"), 1),
+      leaky_relu_body, infer_float));
+  ops.push_back(composite(
+      float_decl("elu", "x, and alpha (exp(x) - 1) below 0.", {x}, {kAlpha},
+                 "np.where(x < 0, alpha * np.expm1(np.minimum(x, 0)), x)", with("{alpha = 0.5}"), 8),
+      elu_body, infer_float));
+  ops.push_back(composite(
+      float_decl("gelu",
+                 "x times the normal distribution function of x; `approximate` \"tanh\" takes the usual "
+                 "approximation of it.",
                  {x}, {kApproximate},
-                 "0.5 * x * (1 + (np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x ** 3)) if approximate == 'tanh' else "
+                 "0.5 * x * (1 + (np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x ** 3)) if approximate == "
+                 "'tanh' else "
                  "scipy.special.erf(x / np.sqrt(2))))",
                  with("{approximate = \"tanh\"}"), 64),
       gelu_body, infer_float));
-  ops.push_back(composite(float_decl("glu", "The first half along `axis` times the logistic function of the second.",
-                                     {x}, {kRowAxis},
-                                     "(lambda a, b: a / (1 + np.exp(-b)))(*np.split(x, 2, axis))",
-                                     {{"T[6]", "{}"}, {"T[4, 3]", "{axis = 0}"}, {"T[2, 3, 4]", "{}"}, {"T[0]", "{}"}},
-                                     8),
-                          glu_body, infer_glu));
   ops.push_back(composite(
-      float_decl("softmax", "exp(x) over its sum along `axis`, with the maximum subtracted first.", {x}, {kRowAxis},
-                 "(lambda e: e / e.sum(axis, keepdims=True))(np.exp(x - x.max(axis, keepdims=True, initial=-np.inf)))",
-                 row_samples(), 16),
-      softmax_body, infer_float));
+      float_decl("glu", "The first half along `axis` times the logistic function of the second.", {x},
+                 {kRowAxis}, "(lambda a, b: a / (1 + np.exp(-b)))(*np.split(x, 2, axis))",
+                 {{"T[6]", "{}"}, {"T[4, 3]", "{axis = 0}"}, {"T[2, 3, 4]", "{}"}, {"T[0]", "{}"}}, 8),
+      glu_body, infer_glu));
+  ops.push_back(
+      composite(float_decl("softmax", "exp(x) over its sum along `axis`, with the maximum subtracted first.",
+                           {x}, {kRowAxis},
+                           "(lambda e: e / e.sum(axis, keepdims=True))(np.exp(x - x.max(axis, keepdims=True, "
+                           "initial=-np.inf)))",
+                           row_samples(), 16),
+                softmax_body, infer_float));
   ops.push_back(composite(
       float_decl("log_softmax", "The logarithm of softmax, without underflow.", {x}, {kRowAxis},
                  "(lambda s: s - np.log(np.exp(s).sum(axis, keepdims=True)))(x - x.max(axis, keepdims=True, "
@@ -320,54 +343,78 @@ std::vector<Op> nn_composites() {
                  row_samples(), 64),
       log_softmax_body, infer_float));
   ops.push_back(composite(
-      float_decl("layer_norm",
-                 "(x - mean) / sqrt(variance + eps) over the last axes, times weight, plus bias.\nThe variance is the "
-                 "mean of squared differences from the mean (two passes).",
-                 {x, optional("weight", "A factor for each normalised element."), optional("bias", "An addend.")},
-                 {kNormalized, kEpsilon},
-                 "(lambda a: (x - x.mean(a, keepdims=True)) / np.sqrt(x.var(a, keepdims=True) + eps))("
-                 "tuple(range(x.ndim - normalized_rank, x.ndim)))" + scale,
-                 {{"T[2, 5]", "{}"}, {"T[2, 5], T[5], T[5]", "{}"}, {"T[2, 3, 4], T[3, 4], T[3, 4]",
-                   "{normalized_rank = 2, eps = 0.001}"}, {"T[7], T[7]", "{}"}, {"T[0, 4]", "{}"}, {"T[3, 1]", "{}"},
-                  {"T[2, 33], T[33], T[33]", "{}"}},
-                 128),
+      float_decl(
+          "layer_norm",
+          "(x - mean) / sqrt(variance + eps) over the last axes, times weight, plus bias.\nThe variance is "
+          "the "
+          "mean of squared differences from the mean (two passes).",
+          {x, optional("weight", "A factor for each normalised element."), optional("bias", "An addend.")},
+          {kNormalized, kEpsilon},
+          "(lambda a: (x - x.mean(a, keepdims=True)) / np.sqrt(x.var(a, keepdims=True) + eps))("
+          "tuple(range(x.ndim - normalized_rank, x.ndim)))" +
+              scale,
+          {{"T[2, 5]", "{}"},
+           {"T[2, 5], T[5], T[5]", "{}"},
+           {"T[2, 3, 4], T[3, 4], T[3, 4]", "{normalized_rank = 2, eps = 0.001}"},
+           {"T[7], T[7]", "{}"},
+           {"T[0, 4]", "{}"},
+           {"T[3, 1]", "{}"},
+           {"T[2, 33], T[33], T[33]", "{}"}},
+          128),
       layer_norm_body, infer_layer_norm));
   ops.push_back(composite(
-      float_decl("rms_norm", "x over the root of its mean square (plus eps) over the last axes, times weight.",
+      float_decl("rms_norm",
+                 "x over the root of its mean square (plus eps) over the last axes, times weight.",
                  {x, optional("weight", "A factor for each normalised element.")}, {kNormalized, kEpsilon},
-                 "(lambda a: x / np.sqrt((x * x).mean(a, keepdims=True) + eps))(tuple(range(x.ndim - normalized_rank, "
+                 "(lambda a: x / np.sqrt((x * x).mean(a, keepdims=True) + eps))(tuple(range(x.ndim - "
+                 "normalized_rank, "
                  "x.ndim))) * (1 if weight is None else weight)",
-                 {{"T[2, 5]", "{}"}, {"T[2, 5], T[5]", "{}"}, {"T[2, 3, 4], T[3, 4]", "{normalized_rank = 2}"},
-                  {"T[0, 4]", "{}"}, {"T[2, 33], T[33]", "{}"}},
+                 {{"T[2, 5]", "{}"},
+                  {"T[2, 5], T[5]", "{}"},
+                  {"T[2, 3, 4], T[3, 4]", "{normalized_rank = 2}"},
+                  {"T[0, 4]", "{}"},
+                  {"T[2, 33], T[33]", "{}"}},
                  16),
       rms_norm_body, infer_layer_norm));
   ops.push_back(composite(
-      float_decl("group_norm", "The channels (axis 1) in groups, each normalised with its space as layer_norm does; "
-                               "then times weight, plus bias, for each channel.",
-                 {x, optional("weight", "A factor for each channel."), optional("bias", "An addend for each channel.")},
-                 {kGroups, kEpsilon},
-                 "(lambda g: (lambda a: ((g - g.mean(a, keepdims=True)) / np.sqrt(g.var(a, keepdims=True) + eps))"
-                 ".reshape(x.shape))(tuple(range(2, g.ndim))))(x.reshape((x.shape[0], num_groups, x.shape[1] // "
-                 "num_groups) + x.shape[2:]))" + channel_scale,
-                 {{"T[2, 4, 3]", "{num_groups = 2}"}, {"T[2, 4, 2, 2], T[4], T[4]", "{num_groups = 4}"},
-                  {"T[1, 6], T[6]", "{num_groups = 1}"}, {"T[0, 4, 3]", "{num_groups = 2}"}},
-                 128),
+      float_decl(
+          "group_norm",
+          "The channels (axis 1) in groups, each normalised with its space as layer_norm does; "
+          "then times weight, plus bias, for each channel.",
+          {x, optional("weight", "A factor for each channel."),
+           optional("bias", "An addend for each channel.")},
+          {kGroups, kEpsilon},
+          "(lambda g: (lambda a: ((g - g.mean(a, keepdims=True)) / np.sqrt(g.var(a, keepdims=True) + eps))"
+          ".reshape(x.shape))(tuple(range(2, g.ndim))))(x.reshape((x.shape[0], num_groups, x.shape[1] // "
+          "num_groups) + x.shape[2:]))" +
+              channel_scale,
+          {{"T[2, 4, 3]", "{num_groups = 2}"},
+           {"T[2, 4, 2, 2], T[4], T[4]", "{num_groups = 4}"},
+           {"T[1, 6], T[6]", "{num_groups = 1}"},
+           {"T[0, 4, 3]", "{num_groups = 2}"}},
+          128),
       group_norm_body, infer_group_norm));
   ops.push_back(composite(
-      float_decl("batch_norm", "(x - mean) / sqrt(variance + eps), times weight, plus bias, for each channel (axis 1).\n"
-                               "The statistics are given, as at inference.",
-                 {x, {"mean", "For each channel."}, {"variance", "For each channel."},
-                  optional("weight", "A factor for each channel."), optional("bias", "An addend for each channel.")},
+      float_decl("batch_norm",
+                 "(x - mean) / sqrt(variance + eps), times weight, plus bias, for each channel (axis 1).\n"
+                 "The statistics are given, as at inference.",
+                 {x,
+                  {"mean", "For each channel."},
+                  {"variance", "For each channel."},
+                  optional("weight", "A factor for each channel."),
+                  optional("bias", "An addend for each channel.")},
                  {kEpsilon},
                  "(x - mean" + channels + ") / np.sqrt(variance" + channels + " + eps)" + channel_scale,
-                 {{"T[2, 3, 4], T[3], T[3]", "{}", 0.1, 4}, {"T[2, 3, 2, 2], T[3], T[3], T[3], T[3]", "{}", 0.1, 4},
-                  {"T[4, 3], T[3], T[3], T[3]", "{eps = 0.001}", 0.1, 4}, {"T[0, 3], T[3], T[3]", "{}", 0.1, 4}},
+                 {{"T[2, 3, 4], T[3], T[3]", "{}", 0.1, 4},
+                  {"T[2, 3, 2, 2], T[3], T[3], T[3], T[3]", "{}", 0.1, 4},
+                  {"T[4, 3], T[3], T[3], T[3]", "{eps = 0.001}", 0.1, 4},
+                  {"T[0, 3], T[3], T[3]", "{}", 0.1, 4}},
                  16),
       batch_norm_body, infer_batch_norm));
   ops.push_back(composite(
-      float_decl("normalize", "x over its Euclidean length along `axis`, or over eps where that is greater.", {x},
-                 {kRowAxis, kEpsilon},
-                 "x / np.maximum(np.sqrt((x * x).sum(axis, keepdims=True)), eps)", row_samples(), 16),
+      float_decl("normalize", "x over its Euclidean length along `axis`, or over eps where that is greater.",
+                 {x}, {kRowAxis, kEpsilon}, "x / np.maximum(np.sqrt((x * x).sum(axis, keepdims=True)), eps)",
+                 row_samples(), 16),
       normalize_body, infer_float));
   for (Op& op : attention_ops()) ops.push_back(std::move(op));
   for (Op& op : nn_layers()) ops.push_back(std::move(op));

@@ -1,5 +1,5 @@
-// Composites of neural networks, second part: layers with weights, losses, recurrent cells, convolution and pooling in
-// the forms that PyTorch users know.
+// Composites of neural networks, second part: layers with weights, losses, recurrent cells, convolution and
+// pooling in the forms that PyTorch users know.
 #include <limits>
 
 #include "ops/contraction.h"
@@ -14,7 +14,8 @@ std::vector<Op> nn_layers();
 
 namespace {
 
-constexpr Attr<std::string> kFold{"reduction", "What becomes of the single losses.", "\"mean\"", "none|mean|sum"};
+constexpr Attr<std::string> kFold{"reduction", "What becomes of the single losses.", "\"mean\"",
+                                  "none|mean|sum"};
 constexpr Attr<int64_t> kIgnore{"ignore_index", "The label whose loss does not count.", "-100"};
 constexpr Attr<double> kRate{"p", "The probability with which an element becomes 0.", "0x1p-1"};
 constexpr Attr<Ints> kKernelSize{"kernel_size", "The size of the window, for each spatial axis."};
@@ -31,7 +32,8 @@ void infer_same_floats(InferContext& c) {
   tools::infer_by_body(c);
 }
 
-// --- linear, embedding -------------------------------------------------------------------------------------------------
+// --- linear, embedding
+// -------------------------------------------------------------------------------------------------
 void infer_linear(InferContext& c) {
   c.require_same_dtype(0, 1);
   if (c.operand(0).rank() < 1) c.fail(ErrorKind::Shape, "needs [..., in], got a scalar");
@@ -67,9 +69,12 @@ void infer_embedding(InferContext& c) {
   tools::infer_by_body(c);
 }
 
-std::vector<Value> embedding_body(BodyContext& c) { return {take_rows(c.build, c.operands[1], c.operands[0])}; }
+std::vector<Value> embedding_body(BodyContext& c) {
+  return {take_rows(c.build, c.operands[1], c.operands[0])};
+}
 
-// --- losses ------------------------------------------------------------------------------------------------------------
+// --- losses
+// ------------------------------------------------------------------------------------------------------------
 Value all(Compose& m, Value x) { return m.sum(x, tools::iota(x->type().rank())); }
 
 void infer_cross_entropy(InferContext& c) {
@@ -92,14 +97,16 @@ std::vector<Value> cross_entropy_body(BodyContext& c) {
   Dims column = labels->type().dims;
   column.push_back(1);
   Ints batch = tools::iota(rank - 1);
-  Value picked = c.build("gather", {logs, c.build.reshape(labels, column)},
-                         {kOffsetDims % Ints{}, kCollapsedDims % Ints{rank - 1}, kOperandBatchDims % batch,
-                          kIndicesBatchDims % batch, kStartIndexMap % Ints{rank - 1}, kIndexVectorDim % (rank - 1),
-                          kSliceSizes % Dims(static_cast<size_t>(rank), Dim(int64_t{1}))});
+  Value picked =
+      c.build("gather", {logs, c.build.reshape(labels, column)},
+              {kOffsetDims % Ints{}, kCollapsedDims % Ints{rank - 1}, kOperandBatchDims % batch,
+               kIndicesBatchDims % batch, kStartIndexMap % Ints{rank - 1}, kIndexVectorDim % (rank - 1),
+               kSliceSizes % Dims(static_cast<size_t>(rank), Dim(int64_t{1}))});
   Value ignored = m.equal(labels, m.number(labels, static_cast<double>(c.get(kIgnore))));
   Value loss = m.where(ignored, m.number(picked, 0), m.neg(picked));
   if (c.get(kFold) != "none") {
-    Value counted = c.build.convert(m.where(ignored, m.number(labels, 0), m.number(labels, 1)), x->type().dtype);
+    Value counted =
+        c.build.convert(m.where(ignored, m.number(labels, 0), m.number(labels, 1)), x->type().dtype);
     loss = c.get(kFold) == "sum" ? all(m, loss) : m.div(all(m, loss), all(m, counted));
   }
   return {c.build.convert(loss, c.operands[0]->type().dtype)};
@@ -109,8 +116,10 @@ std::vector<Value> mse_body(BodyContext& c) {
   Compose m(c.build);
   Value d = m.sub(m.wide(c.operands[0]), m.wide(c.operands[1]));
   Value loss = m.mul(d, d);
-  if (c.get(kFold) == "sum") loss = all(m, loss);
-  else if (c.get(kFold) == "mean") loss = m.div(all(m, loss), m.count(loss, tools::iota(loss->type().rank())));
+  if (c.get(kFold) == "sum")
+    loss = all(m, loss);
+  else if (c.get(kFold) == "mean")
+    loss = m.div(all(m, loss), m.count(loss, tools::iota(loss->type().rank())));
   return {c.build.convert(loss, c.operands[0]->type().dtype)};
 }
 
@@ -119,12 +128,14 @@ void infer_mse(InferContext& c) {
   infer_same_floats(c);
 }
 
-// --- dropout -----------------------------------------------------------------------------------------------------------
+// --- dropout
+// -----------------------------------------------------------------------------------------------------------
 void infer_dropout(InferContext& c) {
   c.require_dtype(0, DTypeSet::Float);
   c.require_dtype(1, DTypeSet::Key);
   double p = c.get(kRate);
-  if (!(p >= 0 && p <= 1)) c.fail(ErrorKind::Value, fmt::format("p is {}, but a probability lies in [0, 1]", p));
+  if (!(p >= 0 && p <= 1))
+    c.fail(ErrorKind::Value, fmt::format("p is {}, but a probability lies in [0, 1]", p));
   tools::infer_by_body(c);
 }
 
@@ -139,12 +150,13 @@ std::vector<Value> dropout_body(BodyContext& c) {
   return {m.where(dropped, m.number(x, 0), m.div(x, 1 - p))};
 }
 
-// --- recurrent cells -----------------------------------------------------------------------------------------------------
+// --- recurrent cells
+// -----------------------------------------------------------------------------------------------------
 void infer_cell(InferContext& c, size_t states, int64_t gates) {
   size_t weights = 1 + states;
   if (c.size() < weights + 2)
-    c.fail(ErrorKind::Value, fmt::format("takes x, {} and two weights, got {} operands",
-                                         states == 2 ? "h, c" : "h", c.size()));
+    c.fail(ErrorKind::Value,
+           fmt::format("takes x, {} and two weights, got {} operands", states == 2 ? "h, c" : "h", c.size()));
   c.require_dtype(0, DTypeSet::Float);
   for (size_t i = 1; i < c.size(); ++i) c.require_same_dtype(0, i);
   for (size_t i = 0; i < weights + 2; ++i) c.require_rank(i, 2);
@@ -195,13 +207,14 @@ std::vector<Value> gru_body(BodyContext& c) {
   return {c.build.convert(hidden, c.operands[0]->type().dtype)};
 }
 
-// --- convolution and pooling ---------------------------------------------------------------------------------------------
+// --- convolution and pooling
+// ---------------------------------------------------------------------------------------------
 Ints spatial(std::string_view op, const Ints& given, size_t count, int64_t value, std::string_view what) {
   if (given.empty()) return Ints(count, value);
   if (given.size() == 1) return Ints(count, given[0]);
   if (given.size() != count)
-    throw make_error(ErrorKind::Value, "{}: {} has {} entries, but there are {} spatial axes", op, what, given.size(),
-                     count);
+    throw make_error(ErrorKind::Value, "{}: {} has {} entries, but there are {} spatial axes", op, what,
+                     given.size(), count);
   return given;
 }
 
@@ -234,12 +247,12 @@ std::vector<Value> conv_body(BodyContext& c) {
   auto n = static_cast<size_t>(x->type().rank() - 2);
   std::string digits = std::string("0123456789").substr(0, n);
   Ints padding = spatial("conv", c.get(kPadding), n, 0, "padding");
-  Value y = c.build("convolution", {x, c.operands[1]},
-                    {kConvLayout % ("bf" + digits + "_oi" + digits + "->bf" + digits),
-                     kConvStrides % spatial("conv", c.get(kStride), n, 1, "stride"),
-                     kConvPadding % both_sides(padding, 0),
-                     kRhsDilation % spatial("conv", c.get(kDilation), n, 1, "dilation"),
-                     kFeatureGroups % c.get(kConvGroups)});
+  Value y = c.build(
+      "convolution", {x, c.operands[1]},
+      {kConvLayout % ("bf" + digits + "_oi" + digits + "->bf" + digits),
+       kConvStrides % spatial("conv", c.get(kStride), n, 1, "stride"), kConvPadding % both_sides(padding, 0),
+       kRhsDilation % spatial("conv", c.get(kDilation), n, 1, "dilation"),
+       kFeatureGroups % c.get(kConvGroups)});
   if (c.operands.size() > 2) {
     Dims shape(n + 2, Dim(int64_t{1}));
     shape[1] = c.operands[2]->type().dims[0];
@@ -292,11 +305,16 @@ void infer_avg_pool(InferContext& c) {
 // Pads, takes windows with the kernel's dilation, and steps: the oracle's windows, with their axes last.
 std::string windows(const char* size, const char* dilation, const char* stride, const char* value) {
   return fmt::format(
-      "(lambda n, full: (lambda w, d, s, p: np.lib.stride_tricks.sliding_window_view(np.pad(x, [(0, 0), (0, 0)] + [(a, "
-      "a) for a in p], constant_values={3}), [(a - 1) * b + 1 for a, b in zip(w, d)], axis=tuple(range(2, n + 2)))"
-      "[(slice(None), slice(None)) + tuple(slice(None, None, a) for a in s) + tuple(slice(None, None, a) for a in d)])("
-      "full({0}, 1), full({1}, 1), full({2}, None), full(padding, 0)))(x.ndim - 2, lambda v, e: (list(v) if len(v) == "
-      "x.ndim - 2 else list(v) * (x.ndim - 2)) if len(v) else ([e] * (x.ndim - 2) if e is not None else (lambda k: "
+      "(lambda n, full: (lambda w, d, s, p: np.lib.stride_tricks.sliding_window_view(np.pad(x, [(0, 0), (0, "
+      "0)] + [(a, "
+      "a) for a in p], constant_values={3}), [(a - 1) * b + 1 for a, b in zip(w, d)], axis=tuple(range(2, n "
+      "+ 2)))"
+      "[(slice(None), slice(None)) + tuple(slice(None, None, a) for a in s) + tuple(slice(None, None, a) for "
+      "a in d)])("
+      "full({0}, 1), full({1}, 1), full({2}, None), full(padding, 0)))(x.ndim - 2, lambda v, e: (list(v) if "
+      "len(v) == "
+      "x.ndim - 2 else list(v) * (x.ndim - 2)) if len(v) else ([e] * (x.ndim - 2) if e is not None else "
+      "(lambda k: "
       "list(k) if len(k) == x.ndim - 2 else list(k) * (x.ndim - 2))({0})))",
       size, dilation, stride, value);
 }
@@ -323,118 +341,162 @@ std::vector<Op> nn_layers() {
     return OperandSpec{.name = name, .doc = doc, .optional = true};
   };
   std::vector<Op> ops;
-  ops.push_back(composite(
-      decl("linear", "x times the weight's transpose, plus the bias.",
-           {{"x", "[..., in]."}, {"weight", "[out, in]."}, optional("bias", "[out].")}, {},
-           "np.matmul(x, weight.T) + (0 if bias is None else bias)",
-           {{"T[3, 4], T[5, 4]", "{}", -2, 2}, {"T[3, 4], T[5, 4], T[5]", "{}", -2, 2}, {"T[4], T[5, 4], T[5]", "{}", -2, 2},
-            {"T[2, 3, 4], T[2, 4], T[2]", "{}", -2, 2}, {"T[0, 4], T[5, 4]", "{}"}, {"T[2, 0], T[3, 0], T[3]", "{}"}},
-           2),
-      linear_body, infer_linear));
+  ops.push_back(composite(decl("linear", "x times the weight's transpose, plus the bias.",
+                               {{"x", "[..., in]."}, {"weight", "[out, in]."}, optional("bias", "[out].")},
+                               {}, "np.matmul(x, weight.T) + (0 if bias is None else bias)",
+                               {{"T[3, 4], T[5, 4]", "{}", -2, 2},
+                                {"T[3, 4], T[5, 4], T[5]", "{}", -2, 2},
+                                {"T[4], T[5, 4], T[5]", "{}", -2, 2},
+                                {"T[2, 3, 4], T[2, 4], T[2]", "{}", -2, 2},
+                                {"T[0, 4], T[5, 4]", "{}"},
+                                {"T[2, 0], T[3, 0], T[3]", "{}"}},
+                               2),
+                          linear_body, infer_linear));
   ops.push_back(composite(
       decl("embedding", "The rows of the table that the indices name. An index out of range is clamped.",
            {{"indices", "Integers."}, {"table", "[rows, features]."}}, {},
            "table[np.clip(indices.astype(np.int64), 0, table.shape[0] - 1)]",
-           {{"i64[3] {2, 0, 2}, T[4, 5]", "{}"}, {"i32[2, 2] {0, 3, -1, 9}, T[4, 3]", "{}"}, {"i64[] {1}, T[2, 2]", "{}"},
-            {"i64[0] {}, T[2, 3]", "{}"}, {"u8[1] {0}, T[1, 1]", "{}"}},
+           {{"i64[3] {2, 0, 2}, T[4, 5]", "{}"},
+            {"i32[2, 2] {0, 3, -1, 9}, T[4, 3]", "{}"},
+            {"i64[] {1}, T[2, 2]", "{}"},
+            {"i64[0] {}, T[2, 3]", "{}"},
+            {"u8[1] {0}, T[1, 1]", "{}"}},
            0),
       embedding_body, infer_embedding));
   ops.push_back(composite(
-      decl("cross_entropy", "The negative logarithm of the softmax at each label, folded by `reduction`.\nA label of "
-                            "ignore_index does not count; a mean over no label at all is NaN.",
+      decl("cross_entropy",
+           "The negative logarithm of the softmax at each label, folded by `reduction`.\nA label of "
+           "ignore_index does not count; a mean over no label at all is NaN.",
            {{"logits", "[..., classes]."}, {"labels", "Integers [...]."}}, {kFold, kIgnore},
-           "(lambda s, l: (lambda w, k: w if reduction == 'none' else w.sum() if reduction == 'sum' else w.sum() / "
-           "k.sum())(np.where(l == ignore_index, 0, -np.take_along_axis(s - np.log(np.exp(s).sum(-1, keepdims=True)), "
-           "np.clip(l, 0, s.shape[-1] - 1)[..., None], -1)[..., 0]), l != ignore_index))(logits - logits.max(-1, "
+           "(lambda s, l: (lambda w, k: w if reduction == 'none' else w.sum() if reduction == 'sum' else "
+           "w.sum() / "
+           "k.sum())(np.where(l == ignore_index, 0, -np.take_along_axis(s - np.log(np.exp(s).sum(-1, "
+           "keepdims=True)), "
+           "np.clip(l, 0, s.shape[-1] - 1)[..., None], -1)[..., 0]), l != ignore_index))(logits - "
+           "logits.max(-1, "
            "keepdims=True), labels.astype(np.int64))",
-           {{"T[3, 5], i64[3] {0, 4, 2}", "{}"}, {"T[3, 5], i32[3] {1, 1, 3}", "{reduction = \"none\"}"},
+           {{"T[3, 5], i64[3] {0, 4, 2}", "{}"},
+            {"T[3, 5], i32[3] {1, 1, 3}", "{reduction = \"none\"}"},
             {"T[2, 2, 4], i64[2, 2] {0, 1, 2, 3}", "{reduction = \"sum\"}"},
-            {"T[3, 4], i64[3] {0, -100, 2}", "{}"}, {"T[4], i64[] {2}", "{}"},
+            {"T[3, 4], i64[3] {0, -100, 2}", "{}"},
+            {"T[4], i64[] {2}", "{}"},
             {"T[0, 3], i64[0] {}", "{reduction = \"none\"}"}},
            64),
       cross_entropy_body, infer_cross_entropy));
-  ops.push_back(composite(
-      decl("mse", "The squared differences, folded by `reduction`.", {{"x", "The array."}, {"target", "Its like."}},
-           {kFold},
-           "(lambda s: s if reduction == 'none' else s.sum() if reduction == 'sum' else s.mean())((x - target) ** 2)",
-           {{"T[5], T[5]", "{}"}, {"T[2, 3], T[2, 3]", "{reduction = \"none\"}"}, {"T[2, 3], T[2, 3]",
-             "{reduction = \"sum\"}"}, {"T[], T[]", "{}"}},
-           16),
-      mse_body, infer_mse));
-  OpDecl dropout = decl("dropout", "Each element 0 with probability p, else divided by 1 - p.\nThe same key drops the "
-                                   "same elements.",
+  ops.push_back(composite(decl("mse", "The squared differences, folded by `reduction`.",
+                               {{"x", "The array."}, {"target", "Its like."}}, {kFold},
+                               "(lambda s: s if reduction == 'none' else s.sum() if reduction == 'sum' else "
+                               "s.mean())((x - target) ** 2)",
+                               {{"T[5], T[5]", "{}"},
+                                {"T[2, 3], T[2, 3]", "{reduction = \"none\"}"},
+                                {"T[2, 3], T[2, 3]", "{reduction = \"sum\"}"},
+                                {"T[], T[]", "{}"}},
+                               16),
+                          mse_body, infer_mse));
+  OpDecl dropout = decl("dropout",
+                        "Each element 0 with probability p, else divided by 1 - p.\nThe same key drops the "
+                        "same elements.",
                         {x, key}, {kRate}, "none: the bits are threefry's",
-                        {{"T[5], key[]", "{}"}, {"T[3, 4], key[]", "{p = 0x1p-2}"}, {"T[3], key[]", "{p = 0x0p+0}"},
-                         {"T[3], key[]", "{p = 0x1p+0}"}, {"T[0], key[]", "{}"}},
+                        {{"T[5], key[]", "{}"},
+                         {"T[3, 4], key[]", "{p = 0x1p-2}"},
+                         {"T[3], key[]", "{p = 0x0p+0}"},
+                         {"T[3], key[]", "{p = 0x1p+0}"},
+                         {"T[0], key[]", "{}"}},
                         1);
-  dropout.bad_samples = {{"T[3], key[]", "{p = 0x1p+1}",
-                          "ValueError: dropout: p is 2, but a probability lies in [0, 1]"}};
+  dropout.bad_samples = {
+      {"T[3], key[]", "{p = 0x1p+1}", "ValueError: dropout: p is 2, but a probability lies in [0, 1]"}};
   dropout.traits = static_cast<uint32_t>(Trait::Random);
   ops.push_back(composite(std::move(dropout), dropout_body, infer_dropout));
-  OpDecl lstm = decl("lstm_cell", "One step of a long short-term memory: the new (h, c). Gates lie as input, forget, "
-                                  "cell, output.",
-                     {{"x", "[batch, in]."}, {"h", "[batch, hidden]."}, {"c", "[batch, hidden]."},
-                      {"w_ih", "[4 hidden, in]."}, {"w_hh", "[4 hidden, hidden]."}, optional("b_ih", "[4 hidden]."),
-                      optional("b_hh", "[4 hidden].")},
-                     {},
-                     "(lambda g, s: (lambda i, f, z, o: (lambda k: (s(o) * np.tanh(k), k))(s(f) * c + s(i) * "
-                     "np.tanh(z)))(*np.split(g, 4, -1)))(np.matmul(x, w_ih.T) + (0 if b_ih is None else b_ih) + "
-                     "np.matmul(h, w_hh.T) + (0 if b_hh is None else b_hh), lambda a: 1 / (1 + np.exp(-a)))",
-                     {{"T[2, 3], T[2, 2], T[2, 2], T[8, 3], T[8, 2]", "{}", -1, 1},
-                      {"T[1, 3], T[1, 4], T[1, 4], T[16, 3], T[16, 4], T[16], T[16]", "{}", -1, 1},
-                      {"T[0, 3], T[0, 2], T[0, 2], T[8, 3], T[8, 2]", "{}", -1, 1}},
-                     256);
+  OpDecl lstm =
+      decl("lstm_cell",
+           "One step of a long short-term memory: the new (h, c). Gates lie as input, forget, "
+           "cell, output.",
+           {{"x", "[batch, in]."},
+            {"h", "[batch, hidden]."},
+            {"c", "[batch, hidden]."},
+            {"w_ih", "[4 hidden, in]."},
+            {"w_hh", "[4 hidden, hidden]."},
+            optional("b_ih", "[4 hidden]."),
+            optional("b_hh", "[4 hidden].")},
+           {},
+           "(lambda g, s: (lambda i, f, z, o: (lambda k: (s(o) * np.tanh(k), k))(s(f) * c + s(i) * "
+           "np.tanh(z)))(*np.split(g, 4, -1)))(np.matmul(x, w_ih.T) + (0 if b_ih is None else b_ih) + "
+           "np.matmul(h, w_hh.T) + (0 if b_hh is None else b_hh), lambda a: 1 / (1 + np.exp(-a)))",
+           {{"T[2, 3], T[2, 2], T[2, 2], T[8, 3], T[8, 2]", "{}", -1, 1},
+            {"T[1, 3], T[1, 4], T[1, 4], T[16, 3], T[16, 4], T[16], T[16]", "{}", -1, 1},
+            {"T[0, 3], T[0, 2], T[0, 2], T[8, 3], T[8, 2]", "{}", -1, 1}},
+           256);
   lstm.results = 2;
   ops.push_back(composite(std::move(lstm), lstm_body, infer_lstm));
   ops.push_back(composite(
       decl("gru_cell", "One step of a gated recurrent unit: the new h. Gates lie as reset, update, new.",
-           {{"x", "[batch, in]."}, {"h", "[batch, hidden]."}, {"w_ih", "[3 hidden, in]."},
-            {"w_hh", "[3 hidden, hidden]."}, optional("b_ih", "[3 hidden]."), optional("b_hh", "[3 hidden].")},
+           {{"x", "[batch, in]."},
+            {"h", "[batch, hidden]."},
+            {"w_ih", "[3 hidden, in]."},
+            {"w_hh", "[3 hidden, hidden]."},
+            optional("b_ih", "[3 hidden]."),
+            optional("b_hh", "[3 hidden].")},
            {},
-           "(lambda a, b, s: (lambda r, z: (1 - z) * np.tanh(a[2] + r * b[2]) + z * h)(s(a[0] + b[0]), s(a[1] + "
-           "b[1])))(np.split(np.matmul(x, w_ih.T) + (0 if b_ih is None else b_ih), 3, -1), np.split(np.matmul(h, "
+           "(lambda a, b, s: (lambda r, z: (1 - z) * np.tanh(a[2] + r * b[2]) + z * h)(s(a[0] + b[0]), "
+           "s(a[1] + "
+           "b[1])))(np.split(np.matmul(x, w_ih.T) + (0 if b_ih is None else b_ih), 3, -1), "
+           "np.split(np.matmul(h, "
            "w_hh.T) + (0 if b_hh is None else b_hh), 3, -1), lambda t: 1 / (1 + np.exp(-t)))",
            {{"T[2, 3], T[2, 2], T[6, 3], T[6, 2]", "{}", -1, 1},
             {"T[1, 3], T[1, 4], T[12, 3], T[12, 4], T[12], T[12]", "{}", -1, 1},
             {"T[0, 3], T[0, 2], T[6, 3], T[6, 2]", "{}", -1, 1}},
            256),
       gru_body, infer_gru));
+  ops.push_back(
+      composite(decl("conv",
+                     "A convolution over the spatial axes of [batch, channels, space...].\nOne number in "
+                     "stride, padding "
+                     "or dilation stands for all spatial axes.",
+                     {{"x", "[batch, in, space...]."},
+                      {"weight", "[out, in / groups, taps...]."},
+                      optional("bias", "[out].")},
+                     {kStride, kPadding, kDilation, kConvGroups},
+                     "(lambda v: np.concatenate([np.moveaxis(np.tensordot(a, b, ([1] + list(range(x.ndim, 2 "
+                     "* x.ndim - 2)), "
+                     "list(range(1, x.ndim)))), -1, 1) for a, b in zip(np.split(v, groups, 1), "
+                     "np.split(weight, groups, 0))], 1))" +
+                         std::string("(") + windows("weight.shape[2:]", "dilation", "stride or [1]", "0") +
+                         ") + (0 if bias is None else bias.reshape([1, -1] + [1] * (x.ndim - 2)))",
+                     {{"T[1, 2, 5], T[3, 2, 3]", "{}", -2, 2},
+                      {"T[2, 3, 5, 6], T[4, 3, 3, 2], T[4]", "{stride = [2, 1], padding = [1, 0]}", -2, 2},
+                      {"T[1, 4, 5, 5], T[4, 2, 3, 3]", "{groups = 2, padding = [1]}", -2, 2},
+                      {"T[1, 1, 7, 7], T[1, 1, 3, 3], T[1]", "{dilation = [2]}", -2, 2},
+                      {"T[1, 1, 3, 3, 3], T[2, 1, 2, 2, 2]", "{}", -2, 2},
+                      {"T[0, 2, 4, 4], T[3, 2, 3, 3]", "{}", -2, 2}},
+                     2),
+                conv_body, infer_conv));
   ops.push_back(composite(
-      decl("conv", "A convolution over the spatial axes of [batch, channels, space...].\nOne number in stride, padding "
-                   "or dilation stands for all spatial axes.",
-           {{"x", "[batch, in, space...]."}, {"weight", "[out, in / groups, taps...]."}, optional("bias", "[out].")},
-           {kStride, kPadding, kDilation, kConvGroups},
-           "(lambda v: np.concatenate([np.moveaxis(np.tensordot(a, b, ([1] + list(range(x.ndim, 2 * x.ndim - 2)), "
-           "list(range(1, x.ndim)))), -1, 1) for a, b in zip(np.split(v, groups, 1), np.split(weight, groups, 0))], 1))" +
-               std::string("(") + windows("weight.shape[2:]", "dilation", "stride or [1]", "0") +
-               ") + (0 if bias is None else bias.reshape([1, -1] + [1] * (x.ndim - 2)))",
-           {{"T[1, 2, 5], T[3, 2, 3]", "{}", -2, 2},
-            {"T[2, 3, 5, 6], T[4, 3, 3, 2], T[4]", "{stride = [2, 1], padding = [1, 0]}", -2, 2},
-            {"T[1, 4, 5, 5], T[4, 2, 3, 3]", "{groups = 2, padding = [1]}", -2, 2},
-            {"T[1, 1, 7, 7], T[1, 1, 3, 3], T[1]", "{dilation = [2]}", -2, 2},
-            {"T[1, 1, 3, 3, 3], T[2, 1, 2, 2, 2]", "{}", -2, 2},
-            {"T[0, 2, 4, 4], T[3, 2, 3, 3]", "{}", -2, 2}},
-           2),
-      conv_body, infer_conv));
-  ops.push_back(composite(
-      decl("max_pool", "The greatest element of each window over the spatial axes of [batch, channels, space...]; NaN "
-                       "wins.",
+      decl("max_pool",
+           "The greatest element of each window over the spatial axes of [batch, channels, space...]; NaN "
+           "wins.",
            {x}, {kKernelSize, kPoolStride, kPadding},
            "(lambda v: v.max(tuple(range(x.ndim, 2 * x.ndim - 2))))(" +
                windows("kernel_size", "[1]", "stride",
-                       "-np.inf if x.dtype.kind == 'f' else np.iinfo(x.dtype).min") + ")",
-           {{"T[1, 2, 6]", "{kernel_size = [2]}"}, {"T[1, 2, 5, 6]", "{kernel_size = [3, 2], stride = [2, 1]}"},
-            {"T[2, 1, 4, 4]", "{kernel_size = [2], padding = [1]}"}, {"T[0, 1, 4, 4]", "{kernel_size = [2]}"}},
+                       "-np.inf if x.dtype.kind == 'f' else np.iinfo(x.dtype).min") +
+               ")",
+           {{"T[1, 2, 6]", "{kernel_size = [2]}"},
+            {"T[1, 2, 5, 6]", "{kernel_size = [3, 2], stride = [2, 1]}"},
+            {"T[2, 1, 4, 4]", "{kernel_size = [2], padding = [1]}"},
+            {"T[0, 1, 4, 4]", "{kernel_size = [2]}"}},
            0, DTypeSet::Real),
       max_pool_body, infer_pool));
   ops.push_back(composite(
       decl("avg_pool", "The mean of each window over the spatial axes of [batch, channels, space...].", {x},
            {kKernelSize, kPoolStride, kPadding, kCountPad},
-           "(lambda k: (lambda t, o: t / (k if count_include_pad else o))(*[(lambda x: (lambda v: v.sum(tuple(range("
-           "x.ndim, 2 * x.ndim - 2))))(" + windows("kernel_size", "[1]", "stride", "0") +
-               "))(y) for y in (x, np.ones_like(x))]))(np.prod(list(kernel_size) * (1 if len(kernel_size) > 1 else "
+           "(lambda k: (lambda t, o: t / (k if count_include_pad else o))(*[(lambda x: (lambda v: "
+           "v.sum(tuple(range("
+           "x.ndim, 2 * x.ndim - 2))))(" +
+               windows("kernel_size", "[1]", "stride", "0") +
+               "))(y) for y in (x, np.ones_like(x))]))(np.prod(list(kernel_size) * (1 if len(kernel_size) > "
+               "1 else "
                "x.ndim - 2)))",
-           {{"T[1, 2, 6]", "{kernel_size = [2]}"}, {"T[1, 2, 5, 6]", "{kernel_size = [3, 2], stride = [2, 1]}"},
+           {{"T[1, 2, 6]", "{kernel_size = [2]}"},
+            {"T[1, 2, 5, 6]", "{kernel_size = [3, 2], stride = [2, 1]}"},
             {"T[2, 1, 4, 4]", "{kernel_size = [2], padding = [1]}"},
             {"T[2, 1, 4, 4]", "{kernel_size = [2], padding = [1], count_include_pad = false}"},
             {"T[0, 1, 4, 4]", "{kernel_size = [2]}"}},

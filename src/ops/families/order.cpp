@@ -1,13 +1,14 @@
-// Ops that order elements: sort (of several arrays by the first), top_k. Both run one bottom-up merge sort over
-// (key, position) pairs in scratch memory for each row: O(n log n), stable, the same for every dtype.
+// Ops that order elements: sort (of several arrays by the first), top_k. Both run one bottom-up merge sort
+// over (key, position) pairs in scratch memory for each row: O(n log n), stable, the same for every dtype.
 //
-// A key is compared as a wide value (float32 for 16-bit floats). NaN: sort puts it last, in either direction; top_k
-// counts it as the greatest. -0 and +0 are equal.
+// A key is compared as a wide value (float32 for 16-bit floats). NaN: sort puts it last, in either direction;
+// top_k counts it as the greatest. -0 and +0 are equal.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include "ops/families/array_tools.h"
+#include "ops/families/families.h"
 #include "ops/order_attrs.h"
 #include "ops/table.h"
 
@@ -20,7 +21,8 @@ namespace {
 using namespace tools;
 using loop::Expr;
 
-// --- sort --------------------------------------------------------------------------------------------------------------
+// --- sort
+// --------------------------------------------------------------------------------------------------------------
 void infer_sort(InferContext& c) {
   require_operands(c, 1);
   const Type& key = c.operand(0);
@@ -48,8 +50,9 @@ template <typename Flat>
 Index ordered_row(const Literal& key, int64_t n, Flat flat, bool descending, bool nan_first) {
   Index row(static_cast<size_t>(n));
   std::iota(row.begin(), row.end(), 0);
-  std::stable_sort(row.begin(), row.end(),
-                   [&](int64_t a, int64_t b) { return before(key, flat(a), flat(b), descending, nan_first); });
+  std::stable_sort(row.begin(), row.end(), [&](int64_t a, int64_t b) {
+    return before(key, flat(a), flat(b), descending, nan_first);
+  });
   return row;
 }
 
@@ -72,7 +75,8 @@ void reference_sort(ReferenceContext& c) {
   });
 }
 
-// Sorts the positions of one row. `key(i)` loads element i. After it, `position(i)` reads the i-th of the order.
+// Sorts the positions of one row. `key(i)` loads element i. After it, `position(i)` reads the i-th of the
+// order.
 class RowSort {
  public:
   RowSort(NestContext& c, DType key_type, const Dim& n, bool descending, bool nan_first)
@@ -105,10 +109,12 @@ class RowSort {
   // Merges each pair of runs of `width` into one, from one half of the scratch to the other.
   void pass() {
     Expr width = build_.let(build_.read(width_)), from = build_.let(build_.read(source_));
-    Expr to = build_.let(n_ - from), pairs = build_.let((n_ + width * index(2) - index(1)) / (width * index(2)));
+    Expr to = build_.let(n_ - from),
+         pairs = build_.let((n_ + width * index(2) - index(1)) / (width * index(2)));
     build_.serial_for(index(0), pairs, [&](Expr pair) {
       Expr low = build_.let(pair * width * index(2));
-      Expr middle = build_.let(loop::lesser(low + width, n_)), high = build_.let(loop::lesser(low + width * index(2), n_));
+      Expr middle = build_.let(loop::lesser(low + width, n_)),
+           high = build_.let(loop::lesser(low + width * index(2), n_));
       build_.assign(left_, low);
       build_.assign(right_, middle);
       build_.serial_for(low, high, [&](Expr out) {
@@ -168,42 +174,49 @@ Value simplify_sort(SimplifyContext& c) {
 }
 
 Op sort_op() {
-  return {.decl = {.name = "sort",
-                   .python = "",
-                   .doc = "The arrays with each row along `axis` in the order of the first array's elements; the others "
-                          "follow it.\nThe sort is stable. NaN comes last in either direction; -0 and +0 are equal. "
-                          "StableHLO's sort with its comparison given by `descending`.",
-                   .operands = {{.name = "arrays", .doc = "The keys, then arrays of the same shape.", .variadic = true}},
-                   .attrs = {kAxis, kDescending, kStable},
-                   .results = -1,
-                   .dtypes = DTypeSet::Real,
-                   .front = Front::None,
-                   .numpy = "none: NumPy sorts one array, upwards; the public sort and argsort are checked against it",
-                   .example = "",
-                   .samples = {{"T[7]", "{axis = 0}"},
-                               {"T[7]", "{axis = 0, descending = true}"},
-                               {"T[33]", "{axis = 0}", -3, 3},
-                               {"T[3, 5]", "{axis = 1}", -2, 2},
-                               {"T[5, 3]", "{axis = 0, descending = true}", -2, 2},
-                               {"T[2, 6, 3], i64[2, 6, 3], T[2, 6, 3]", "{axis = 1}", -2, 2},
-                               {"T[8], bool[8]", "{axis = 0}", -2, 2},
-                               {"T[1]", "{axis = 0}"},
-                               {"T[0]", "{axis = 0}"},
-                               {"T[0, 3]", "{axis = 1}"},
-                               {"T[3, 0]", "{axis = 1}"}},
-                   .bad_samples = {}},
-          .rules = {.infer = infer_sort,
-                    .reference = reference_sort,
-                    .lower = LowerRule::of_nest(nest_sort),
-                    .simplify = simplify_sort,
-                    .jvp = later(),
-                    .transpose = later(),
-                    .batch = later(),
-                    .body = no_body()},
-          .id = {}};
+  return {
+      .decl =
+          {.name = "sort",
+           .python = "",
+           .doc =
+               "The arrays with each row along `axis` in the order of the first array's elements; the others "
+               "follow it.\nThe sort is stable. NaN comes last in either direction; -0 and +0 are equal. "
+               "StableHLO's sort with its comparison given by `descending`.",
+           .operands = {{.name = "arrays",
+                         .doc = "The keys, then arrays of the same shape.",
+                         .variadic = true}},
+           .attrs = {kAxis, kDescending, kStable},
+           .results = -1,
+           .dtypes = DTypeSet::Real,
+           .front = Front::None,
+           .numpy =
+               "none: NumPy sorts one array, upwards; the public sort and argsort are checked against it",
+           .example = "",
+           .samples = {{"T[7]", "{axis = 0}"},
+                       {"T[7]", "{axis = 0, descending = true}"},
+                       {"T[33]", "{axis = 0}", -3, 3},
+                       {"T[3, 5]", "{axis = 1}", -2, 2},
+                       {"T[5, 3]", "{axis = 0, descending = true}", -2, 2},
+                       {"T[2, 6, 3], i64[2, 6, 3], T[2, 6, 3]", "{axis = 1}", -2, 2},
+                       {"T[8], bool[8]", "{axis = 0}", -2, 2},
+                       {"T[1]", "{axis = 0}"},
+                       {"T[0]", "{axis = 0}"},
+                       {"T[0, 3]", "{axis = 1}"},
+                       {"T[3, 0]", "{axis = 1}"}},
+           .bad_samples = {}},
+      .rules = {.infer = infer_sort,
+                .reference = reference_sort,
+                .lower = LowerRule::of_nest(nest_sort),
+                .simplify = simplify_sort,
+                .jvp = later(),
+                .transpose = later(),
+                .batch = later(),
+                .body = no_body()},
+      .id = {}};
 }
 
-// --- top_k -------------------------------------------------------------------------------------------------------------
+// --- top_k
+// -------------------------------------------------------------------------------------------------------------
 void infer_top_k(InferContext& c) {
   const Type& x = c.operand(0);
   c.require_dtype(0, DTypeSet::Real);
@@ -249,38 +262,39 @@ void nest_top_k(NestContext& c) {
 }
 
 Op top_k_op() {
-  return {.decl = {.name = "top_k",
-                   .python = "top_k",
-                   .doc = "The k greatest elements of each row (the last axis), from the greatest on, and their "
-                          "positions as int64.\nOf equal elements the earlier comes first; a NaN counts as the "
-                          "greatest.",
-                   .operands = {{"x", "The array."}},
-                   .attrs = {kK},
-                   .results = 2,
-                   .dtypes = DTypeSet::Real,
-                   .numpy = "(lambda i: (np.take_along_axis(x, i, -1), i.astype(np.int64)))((x.shape[-1] - 1 - "
-                            "np.argsort(x[..., ::-1], axis=-1, kind='stable'))[..., ::-1][..., :k])",
-                   .example = "",
-                   .samples = {{"T[7]", "{k = 3}"},
-                               {"T[7]", "{k = 7}", -2, 2},
-                               {"T[3, 20]", "{k = 4}", -2, 2},
-                               {"T[2, 3, 5]", "{k = 1}"},
-                               {"T[5]", "{k = 0}"},
-                               {"T[0]", "{k = 0}"},
-                               {"T[0, 4]", "{k = 2}"},
-                               {"T[1]", "{k = 1}"}},
-                   .bad_samples = {{"T[]", "{k = 1}", "ShapeError: top_k: a scalar has no row to take from"},
-                                   {"T[3]", "{k = 4}", "ValueError: top_k: k is 4, but a row has 3 elements"},
-                                   {"T[3]", "{k = -1}", "ValueError: top_k: k is -1, but it counts elements"}}},
-          .rules = {.infer = infer_top_k,
-                    .reference = reference_top_k,
-                    .lower = LowerRule::of_nest(nest_top_k),
-                    .simplify = no_rule("it has two results"),
-                    .jvp = later(),
-                    .transpose = later(),
-                    .batch = later(),
-                    .body = no_body()},
-          .id = {}};
+  return {
+      .decl = {.name = "top_k",
+               .python = "top_k",
+               .doc = "The k greatest elements of each row (the last axis), from the greatest on, and their "
+                      "positions as int64.\nOf equal elements the earlier comes first; a NaN counts as the "
+                      "greatest.",
+               .operands = {{"x", "The array."}},
+               .attrs = {kK},
+               .results = 2,
+               .dtypes = DTypeSet::Real,
+               .numpy = "(lambda i: (np.take_along_axis(x, i, -1), i.astype(np.int64)))((x.shape[-1] - 1 - "
+                        "np.argsort(x[..., ::-1], axis=-1, kind='stable'))[..., ::-1][..., :k])",
+               .example = "",
+               .samples = {{"T[7]", "{k = 3}"},
+                           {"T[7]", "{k = 7}", -2, 2},
+                           {"T[3, 20]", "{k = 4}", -2, 2},
+                           {"T[2, 3, 5]", "{k = 1}"},
+                           {"T[5]", "{k = 0}"},
+                           {"T[0]", "{k = 0}"},
+                           {"T[0, 4]", "{k = 2}"},
+                           {"T[1]", "{k = 1}"}},
+               .bad_samples = {{"T[]", "{k = 1}", "ShapeError: top_k: a scalar has no row to take from"},
+                               {"T[3]", "{k = 4}", "ValueError: top_k: k is 4, but a row has 3 elements"},
+                               {"T[3]", "{k = -1}", "ValueError: top_k: k is -1, but it counts elements"}}},
+      .rules = {.infer = infer_top_k,
+                .reference = reference_top_k,
+                .lower = LowerRule::of_nest(nest_top_k),
+                .simplify = no_rule("it has two results"),
+                .jvp = later(),
+                .transpose = later(),
+                .batch = later(),
+                .body = no_body()},
+      .id = {}};
 }
 
 }  // namespace

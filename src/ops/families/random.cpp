@@ -1,15 +1,16 @@
-// Random bits: Threefry-2x32 with explicit keys (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011).
-// Drawing is pure: the same key gives the same bits.
+// Random bits: Threefry-2x32 with explicit keys (Salmon et al., "Parallel random numbers: as easy as 1, 2,
+// 3", 2011). Drawing is pure: the same key gives the same bits.
 //
-// The counters are laid out as in JAX's partitionable threefry, so the bits are JAX's: element i (in row-major order)
-// of a draw is threefry(key, (high word of i, low word of i)), whose two output words are joined by exclusive or for
-// 32 bits and fewer, and put side by side (first word high) for 64. random_split's key i is both words of that block;
-// random_fold_in hashes the counter (0, data).
+// The counters are laid out as in JAX's partitionable threefry, so the bits are JAX's: element i (in
+// row-major order) of a draw is threefry(key, (high word of i, low word of i)), whose two output words are
+// joined by exclusive or for 32 bits and fewer, and put side by side (first word high) for 64. random_split's
+// key i is both words of that block; random_fold_in hashes the counter (0, data).
 #include "ops/random_attrs.h"
 
 #include <cstring>
 
 #include "ops/families/array_tools.h"
+#include "ops/families/families.h"
 #include "ops/table.h"
 
 namespace ig::ops {
@@ -76,13 +77,15 @@ WordExprs threefry(loop::Builder& build, WordExprs key, WordExprs counter) {
   return {a, b};
 }
 
-Expr low_word(Expr wide) { return convert(wide & wide.builder().constant_bits(DType::U64, 0xffffffffu), DType::U32); }
+Expr low_word(Expr wide) {
+  return convert(wide & wide.builder().constant_bits(DType::U64, 0xffffffffu), DType::U32);
+}
 Expr high_word(Expr wide) {
   return convert(shift_right_logical(wide, wide.builder().constant_bits(DType::U64, 32)), DType::U32);
 }
 
 WordExprs key_words(loop::Builder& build, Expr key) {
-  Expr wide = build.let(bitcast(key, DType::U64));
+  Expr wide = build.let(key.type() == DType::U64 ? key : bitcast(key, DType::U64));
   return {build.let(low_word(wide)), build.let(high_word(wide))};
 }
 
@@ -93,10 +96,12 @@ WordExprs counter_words(loop::Builder& build, Expr flat) {
 
 Expr join(Expr high, Expr low) {
   loop::Builder& build = high.builder();
-  return shift_left(convert(high, DType::U64), build.constant_bits(DType::U64, 32)) | convert(low, DType::U64);
+  return shift_left(convert(high, DType::U64), build.constant_bits(DType::U64, 32)) |
+         convert(low, DType::U64);
 }
 
-Expr make_key(WordExprs words) { return bitcast(join(words.second, words.first), DType::Key); }
+// Kernels compute with keys as u64.
+Expr make_key(WordExprs words) { return join(words.second, words.first); }
 
 Expr flat_index(PointContext& c) {
   return row_major(c.index, sizes_of(c, c.node->results()[c.result]->type().dims), *c.build);
@@ -104,7 +109,8 @@ Expr flat_index(PointContext& c) {
 
 void require_key(InferContext& c) { c.require_dtype(0, DTypeSet::Key); }
 
-// --- random_key --------------------------------------------------------------------------------------------------------
+// --- random_key
+// --------------------------------------------------------------------------------------------------------
 void infer_key(InferContext& c) {
   c.require_dtype(0, DTypeSet::Integer);
   c.result(DType::Key, c.operand(0).dims);
@@ -122,7 +128,8 @@ Expr point_key(PointContext& c) {
   return make_key({high_word(wide), low_word(wide)});
 }
 
-// --- random_split ------------------------------------------------------------------------------------------------------
+// --- random_split
+// ------------------------------------------------------------------------------------------------------
 void infer_split(InferContext& c) {
   require_key(c);
   if (c.get(kCount) < 0) c.fail(ErrorKind::Value, fmt::format("n is {}, but it counts keys", c.get(kCount)));
@@ -134,7 +141,8 @@ void infer_split(InferContext& c) {
 void reference_split(ReferenceContext& c) {
   int64_t n = c.attrs.get(kCount);
   for (int64_t i = 0; i < c.results[0].elements(); ++i)
-    set_key(c.results[0], i, threefry(key_at(c.operands[0], i / n), counter_of(static_cast<uint64_t>(i % n))));
+    set_key(c.results[0], i,
+            threefry(key_at(c.operands[0], i / n), counter_of(static_cast<uint64_t>(i % n))));
 }
 
 Expr point_split(PointContext& c) {
@@ -143,7 +151,8 @@ Expr point_split(PointContext& c) {
   return make_key(threefry(build, key_words(build, c.at(0, of)), counter_words(build, c.index.back())));
 }
 
-// --- random_fold_in ----------------------------------------------------------------------------------------------------
+// --- random_fold_in
+// ----------------------------------------------------------------------------------------------------
 void infer_fold_in(InferContext& c) {
   require_key(c);
   c.require_dtype(1, DTypeSet::Integer);
@@ -153,7 +162,8 @@ void infer_fold_in(InferContext& c) {
 
 void reference_fold_in(ReferenceContext& c) {
   for (int64_t i = 0; i < c.results[0].elements(); ++i)
-    set_key(c.results[0], i, threefry(key_at(c.operands[0], i), {0, static_cast<uint32_t>(c.operands[1].as_int(i))}));
+    set_key(c.results[0], i,
+            threefry(key_at(c.operands[0], i), {0, static_cast<uint32_t>(c.operands[1].as_int(i))}));
 }
 
 Expr point_fold_in(PointContext& c) {
@@ -164,7 +174,8 @@ Expr point_fold_in(PointContext& c) {
                            {build.constant_bits(DType::U32, 0), low_word(wide)}));
 }
 
-// --- random_bits -------------------------------------------------------------------------------------------------------
+// --- random_bits
+// -------------------------------------------------------------------------------------------------------
 void infer_bits(InferContext& c) {
   require_key(c);
   c.require_rank(0, 0);
@@ -250,42 +261,51 @@ std::vector<Op> random_ops() {
                            .infer = infer_key,
                            .reference = reference_key,
                            .point = point_key}));
-  ops.push_back(random_op({.name = "random_split",
-                           .doc = "`n` new keys from each key, independent of each other and of the old one.",
-                           .operands = {{"key", "The keys."}},
-                           .attrs = {kCount},
-                           .samples = {{"key[]", "{n = 2}"}, {"key[]", "{n = 5}"}, {"key[3]", "{n = 2}"},
-                                       {"key[2, 2]", "{n = 1}"}, {"key[]", "{n = 0}"}, {"key[0]", "{n = 2}"}},
-                           .bad = {{"key[]", "{n = -1}", "ValueError: random_split: n is -1, but it counts keys"}},
-                           .infer = infer_split,
-                           .reference = reference_split,
-                           .point = point_split}));
-  ops.push_back(random_op({.name = "random_fold_in",
-                           .doc = "A new key from a key and an integer (its low 32 bits), such as a step number.",
-                           .operands = {{"key", "The keys."}, {"data", "Integers of the same shape."}},
-                           .attrs = {},
-                           .samples = {{"key[], i64[] {7}", "{}"}, {"key[], i32[] {-1}", "{}"},
-                                       {"key[3], u32[3] {0, 1, 2}", "{}"}, {"key[0], i64[0] {}", "{}"}},
-                           .bad = {},
-                           .infer = infer_fold_in,
-                           .reference = reference_fold_in,
-                           .point = point_fold_in}));
-  ops.push_back(random_op({.name = "random_bits",
-                           .doc = "Uniform random bits as unsigned integers.\nElement i in row-major order depends on "
-                                  "the key and i alone, so a draw of another shape starts with the same bits.",
-                           .operands = {{"key", "A key."}},
-                           .attrs = {kShape, kDType},
-                           .samples = {{"key[]", "{shape = [], dtype = u32}"},
-                                       {"key[]", "{shape = [5], dtype = u32}"},
-                                       {"key[]", "{shape = [3, 7], dtype = u64}"},
-                                       {"key[]", "{shape = [40], dtype = u8}"},
-                                       {"key[]", "{shape = [2, 3, 4], dtype = u16}"},
-                                       {"key[]", "{shape = [0], dtype = u32}"}},
-                           .bad = {{"key[]", "{shape = [2], dtype = i32}",
-                                    "TypeError: random_bits: bits are drawn as unsigned integers, not as i32"}},
-                           .infer = infer_bits,
-                           .reference = reference_bits,
-                           .point = point_bits}));
+  ops.push_back(
+      random_op({.name = "random_split",
+                 .doc = "`n` new keys from each key, independent of each other and of the old one.",
+                 .operands = {{"key", "The keys."}},
+                 .attrs = {kCount},
+                 .samples = {{"key[]", "{n = 2}"},
+                             {"key[]", "{n = 5}"},
+                             {"key[3]", "{n = 2}"},
+                             {"key[2, 2]", "{n = 1}"},
+                             {"key[]", "{n = 0}"},
+                             {"key[0]", "{n = 2}"}},
+                 .bad = {{"key[]", "{n = -1}", "ValueError: random_split: n is -1, but it counts keys"}},
+                 .infer = infer_split,
+                 .reference = reference_split,
+                 .point = point_split}));
+  ops.push_back(
+      random_op({.name = "random_fold_in",
+                 .doc = "A new key from a key and an integer (its low 32 bits), such as a step number.",
+                 .operands = {{"key", "The keys."}, {"data", "Integers of the same shape."}},
+                 .attrs = {},
+                 .samples = {{"key[], i64[] {7}", "{}"},
+                             {"key[], i32[] {-1}", "{}"},
+                             {"key[3], u32[3] {0, 1, 2}", "{}"},
+                             {"key[0], i64[0] {}", "{}"}},
+                 .bad = {},
+                 .infer = infer_fold_in,
+                 .reference = reference_fold_in,
+                 .point = point_fold_in}));
+  ops.push_back(
+      random_op({.name = "random_bits",
+                 .doc = "Uniform random bits as unsigned integers.\nElement i in row-major order depends on "
+                        "the key and i alone, so a draw of another shape starts with the same bits.",
+                 .operands = {{"key", "A key."}},
+                 .attrs = {kShape, kDType},
+                 .samples = {{"key[]", "{shape = [], dtype = u32}"},
+                             {"key[]", "{shape = [5], dtype = u32}"},
+                             {"key[]", "{shape = [3, 7], dtype = u64}"},
+                             {"key[]", "{shape = [40], dtype = u8}"},
+                             {"key[]", "{shape = [2, 3, 4], dtype = u16}"},
+                             {"key[]", "{shape = [0], dtype = u32}"}},
+                 .bad = {{"key[]", "{shape = [2], dtype = i32}",
+                          "TypeError: random_bits: bits are drawn as unsigned integers, not as i32"}},
+                 .infer = infer_bits,
+                 .reference = reference_bits,
+                 .point = point_bits}));
   for (Op& op : random_composites()) ops.push_back(std::move(op));
   return ops;
 }

@@ -1,8 +1,8 @@
 // scatter: an array with slices set, added to, multiplied, or bounded, at the places that index vectors name.
 // StableHLO's dimension numbers; an update that would fall outside the array is left out.
 //
-// The order is fixed: index vectors in row-major order, so where two updates meet, the later one wins (or is added
-// last), whatever the number of threads.
+// The order is fixed: index vectors in row-major order, so where two updates meet, the later one wins (or is
+// added last), whatever the number of threads.
 #include <algorithm>
 #include <cmath>
 
@@ -23,9 +23,12 @@ struct ScatterDims {
   Ints window_axes;   // the operand's axes that a window spans, in order: they pair with `window`
 
   ScatterDims(const Attrs& attrs, int operand_rank, int updates_rank)
-      : window(attrs.get(kUpdateWindowDims)), inserted(attrs.get(kInsertedDims)),
-        input_batch(attrs.get(kInputBatchDims)), indices_batch(attrs.get(kScatterBatchDims)),
-        map(attrs.get(kScatterMap)), vector_dim(attrs.get(kIndexVectorDim)) {
+      : window(attrs.get(kUpdateWindowDims)),
+        inserted(attrs.get(kInsertedDims)),
+        input_batch(attrs.get(kInputBatchDims)),
+        indices_batch(attrs.get(kScatterBatchDims)),
+        map(attrs.get(kScatterMap)),
+        vector_dim(attrs.get(kIndexVectorDim)) {
     for (int64_t i = 0; i < updates_rank; ++i)
       if (!contains_axis(window, i)) scatter_axes.push_back(i);
     for (int64_t i = 0; i < operand_rank; ++i)
@@ -33,7 +36,9 @@ struct ScatterDims {
   }
 
   // The place among scatter_axes of an axis of the indices.
-  size_t position(int64_t indices_axis) const { return static_cast<size_t>(indices_axis - (indices_axis > vector_dim)); }
+  size_t position(int64_t indices_axis) const {
+    return static_cast<size_t>(indices_axis - (indices_axis > vector_dim));
+  }
 };
 
 void infer_scatter(InferContext& c) {
@@ -46,8 +51,9 @@ void infer_scatter(InferContext& c) {
   if (update != "set") c.require_dtype(0, DTypeSet::Real);
   int64_t vector_dim = c.get(kIndexVectorDim);
   if (vector_dim < 0 || vector_dim > indices.rank())
-    c.fail(ErrorKind::Index, fmt::format("index_vector_dim {} is not an axis of the indices, nor their rank {}",
-                                         vector_dim, indices.rank()));
+    c.fail(ErrorKind::Index,
+           fmt::format("index_vector_dim {} is not an axis of the indices, nor their rank {}", vector_dim,
+                       indices.rank()));
   bool has_vectors = vector_dim < indices.rank();
   require_axes(c, window, updates.rank(), "update_window_dims");
   require_axes(c, inserted, x.rank(), "inserted_window_dims");
@@ -56,15 +62,17 @@ void infer_scatter(InferContext& c) {
   require_axes(c, map, x.rank(), "scatter_dims_to_operand_dims");
   require_count(c, indices_batch.size(), input_batch.size(), "scatter_indices_batching_dims");
   require_count(c, window.size(), x.dims.size() - inserted.size() - input_batch.size(), "update_window_dims");
-  require_count(c, updates.dims.size(),
-                window.size() + indices.dims.size() - (has_vectors ? 1 : 0), "the shape of the updates");
-  if (!std::is_sorted(window.begin(), window.end())) c.fail(ErrorKind::Value, "update_window_dims is not ascending");
+  require_count(c, updates.dims.size(), window.size() + indices.dims.size() - (has_vectors ? 1 : 0),
+                "the shape of the updates");
+  if (!std::is_sorted(window.begin(), window.end()))
+    c.fail(ErrorKind::Value, "update_window_dims is not ascending");
   c.require_equal(has_vectors ? indices.dims[static_cast<size_t>(vector_dim)] : Dim(1),
                   Dim(static_cast<int64_t>(map.size())),
                   "the length of the index vectors and of scatter_dims_to_operand_dims");
   ScatterDims dims(c.attrs, x.rank(), updates.rank());
   for (size_t i = 0; i < window.size(); ++i)
-    c.require_less_equal(updates.dims[static_cast<size_t>(window[i])], x.dims[static_cast<size_t>(dims.window_axes[i])],
+    c.require_less_equal(updates.dims[static_cast<size_t>(window[i])],
+                         x.dims[static_cast<size_t>(dims.window_axes[i])],
                          "the window of the updates and the axis");
   size_t next = 0;
   for (int64_t i = 0; i < indices.rank(); ++i)
@@ -73,8 +81,8 @@ void infer_scatter(InferContext& c) {
                       updates.dims[static_cast<size_t>(dims.scatter_axes[next++])],
                       "the axes that updates and indices share");
   for (size_t i = 0; i < input_batch.size(); ++i)
-    c.require_equal(x.dims[static_cast<size_t>(input_batch[i])], indices.dims[static_cast<size_t>(indices_batch[i])],
-                    "the batched axes");
+    c.require_equal(x.dims[static_cast<size_t>(input_batch[i])],
+                    indices.dims[static_cast<size_t>(indices_batch[i])], "the batched axes");
   c.result(x.dtype, x.dims);
 }
 
@@ -86,16 +94,21 @@ double extreme(double a, double b, bool least) {
 }
 
 template <typename T>
-T round_once(const std::string& how, T a, T b) { return how == "add" ? a + b : a * b; }
+T round_once(const std::string& how, T a, T b) {
+  return how == "add" ? a + b : a * b;
+}
 
 void apply(Literal& out, int64_t i, const Literal& updates, int64_t j, const std::string& how) {
   if (how == "set") return copy_element(out, i, updates, j);
   bool least = how == "min", bound = least || how == "max";
   if (is_float(out.dtype())) {
     double a = out.as_double(i), b = updates.as_double(j);
-    if (bound) set_real(out, i, extreme(a, b, least));
-    else if (out.dtype() == DType::F64) set_real(out, i, round_once(how, a, b));
-    else set_real(out, i, round_once(how, static_cast<float>(a), static_cast<float>(b)));
+    if (bound)
+      set_real(out, i, extreme(a, b, least));
+    else if (out.dtype() == DType::F64)
+      set_real(out, i, round_once(how, a, b));
+    else
+      set_real(out, i, round_once(how, static_cast<float>(a), static_cast<float>(b)));
   } else {
     int64_t a = out.as_int(i), b = updates.as_int(j);
     bool below = is_unsigned_int(out.dtype()) ? static_cast<uint64_t>(a) < static_cast<uint64_t>(b) : a < b;
@@ -148,8 +161,8 @@ Expr combine(const std::string& how, Expr old, Expr update) {
   return narrow(how == "min" ? total_min(a, b) : total_max(a, b), type);
 }
 
-// Copies the array, then walks the index vectors; the part of a window that lies inside is a box, so its bounds are
-// loop bounds and the innermost loop needs no test.
+// Copies the array, then walks the index vectors; the part of a window that lies inside is a box, so its
+// bounds are loop bounds and the innermost loop needs no test.
 struct ScatterNest {
   NestContext& c;
   loop::Builder& build;
@@ -161,8 +174,12 @@ struct ScatterNest {
   std::vector<Expr> start;           // of the window, for each axis of the operand
 
   explicit ScatterNest(NestContext& c)
-      : c(c), build(*c.build), x(c.node->operand(0)->type()), indices(c.node->operand(1)->type()),
-        updates(c.node->operand(2)->type()), dims(c.node->attrs(), x.rank(), updates.rank()),
+      : c(c),
+        build(*c.build),
+        x(c.node->operand(0)->type()),
+        indices(c.node->operand(1)->type()),
+        updates(c.node->operand(2)->type()),
+        dims(c.node->attrs(), x.rank(), updates.rank()),
         how(c.node->attrs().get(kUpdate)) {
     for (const Dim& d : x.dims) x_sizes.push_back(c.size(d));
     for (const Dim& d : updates.dims) update_sizes.push_back(c.size(d));
@@ -171,9 +188,8 @@ struct ScatterNest {
 
   void emit() {
     c.set_blocks(1);
-    build.vector_for(build.index(0), c.size(x.elements()), 8, [&](Expr i) {
-      build.store(c.results[0], i, build.load(c.operands[0], i));
-    });
+    build.vector_for(build.index(0), c.size(x.elements()), 8,
+                     [&](Expr i) { build.store(c.results[0], i, build.load(c.operands[0], i)); });
     walk_vectors(0);
   }
 
@@ -206,8 +222,10 @@ struct ScatterNest {
     for (size_t m = 0; m < dims.input_batch.size(); ++m)
       start[static_cast<size_t>(dims.input_batch[m])] = vector[dims.position(dims.indices_batch[m])];
     window.clear();
-    if (inside.empty()) walk_window(0);
-    else build.if_then(all_of(inside, build), [&] { walk_window(0); });
+    if (inside.empty())
+      walk_window(0);
+    else
+      build.if_then(all_of(inside, build), [&] { walk_window(0); });
   }
 
   void walk_window(size_t k) {
@@ -225,8 +243,10 @@ struct ScatterNest {
       window.pop_back();
     };
     // Elements of one window differ in place, so the innermost axis may run in lanes.
-    if (k + 1 == dims.window.size()) build.vector_for(low, high, 8, body);
-    else build.serial_for(low, high, body);
+    if (k + 1 == dims.window.size())
+      build.vector_for(low, high, 8, body);
+    else
+      build.serial_for(low, high, body);
   }
 
   void update() {
@@ -247,69 +267,73 @@ struct ScatterNest {
 void nest_scatter(NestContext& c) { ScatterNest(c).emit(); }
 
 Op scatter_op() {
-  return {.decl = {.name = "scatter",
-                   .python = "",
-                   .doc = "An array with slices updated at the places that index vectors name: set, added to, "
-                          "multiplied, or bounded by min or max.\nAn update element that falls outside the array is "
-                          "left out. Index vectors are applied in row-major order: of two that meet, the later one is "
-                          "applied last. StableHLO's dimension numbers.",
-                   .operands = {{"x", "The array."},
-                                {"indices", "Integers: where the windows start."},
-                                {"updates", "The windows."}},
-                   .attrs = {kUpdateWindowDims, kInsertedDims, kInputBatchDims, kScatterBatchDims, kScatterMap,
-                             kIndexVectorDim, kUpdate},
-                   .dtypes = DTypeSet::Real,
-                   .front = Front::None,
-                   .numpy = "none: NumPy has no scatter of windows; put_along_axis is checked against it",
-                   .example = "",
-                   .samples = {{"T[5], i64[3] {4, 0, 4}, T[3]",
-                                "{update_window_dims = [], inserted_window_dims = [0], "
-                                "scatter_dims_to_operand_dims = [0], index_vector_dim = 1}"},
-                               {"T[5], i64[4] {4, 0, 4, 1}, T[4]",
-                                "{update_window_dims = [], inserted_window_dims = [0], "
-                                "scatter_dims_to_operand_dims = [0], index_vector_dim = 1, update = \"add\"}"},
-                               {"T[5], i32[4] {-1, 5, 2, 2}, T[4]",
-                                "{update_window_dims = [], inserted_window_dims = [0], "
-                                "scatter_dims_to_operand_dims = [0], index_vector_dim = 1, update = \"multiply\"}"},
-                               {"T[4, 3], i64[3] {1, 3, 1}, T[3, 3]",
-                                "{update_window_dims = [1], inserted_window_dims = [0], "
-                                "scatter_dims_to_operand_dims = [0], index_vector_dim = 1, update = \"add\"}"},
-                               {"T[4, 19], i64[3] {1, 3, 1}, T[3, 19]",
-                                "{update_window_dims = [1], inserted_window_dims = [0], "
-                                "scatter_dims_to_operand_dims = [0], index_vector_dim = 1, update = \"max\"}"},
-                               {"T[4, 5], i64[2, 2] {0, 1, 3, 4}, T[2, 2, 2]",
-                                "{update_window_dims = [1, 2], inserted_window_dims = [], "
-                                "scatter_dims_to_operand_dims = [0, 1], index_vector_dim = 1, update = \"min\"}"},
-                               {"T[2, 4], i64[2, 2] {0, 3, 1, 1}, T[2, 2]",
-                                "{update_window_dims = [], inserted_window_dims = [1], input_batching_dims = [0], "
-                                "scatter_indices_batching_dims = [0], scatter_dims_to_operand_dims = [1], "
-                                "index_vector_dim = 2, update = \"add\"}"},
-                               {"T[5], i64[] {2}, T[]",
-                                "{update_window_dims = [], inserted_window_dims = [0], "
-                                "scatter_dims_to_operand_dims = [0], index_vector_dim = 0}"},
-                               {"T[3], i64[0] {}, T[0]",
-                                "{update_window_dims = [], inserted_window_dims = [0], "
-                                "scatter_dims_to_operand_dims = [0], index_vector_dim = 1}"},
-                               {"T[0], i64[2] {0, 1}, T[2]",
-                                "{update_window_dims = [], inserted_window_dims = [0], "
-                                "scatter_dims_to_operand_dims = [0], index_vector_dim = 1, update = \"add\"}"}},
-                   .bad_samples = {{"T[5], i64[3] {0, 0, 0}, T[3]",
-                                    "{update_window_dims = [0], inserted_window_dims = [0], "
-                                    "scatter_dims_to_operand_dims = [0], index_vector_dim = 1}",
-                                    "ValueError: scatter: update_window_dims has 1 entries, but 0 are needed"},
-                                   {"T[5], i64[3] {0, 0, 0}, T[3, 1]",
-                                    "{update_window_dims = [], inserted_window_dims = [0], "
-                                    "scatter_dims_to_operand_dims = [0], index_vector_dim = 1}",
-                                    "ValueError: scatter: the shape of the updates has 2 entries, but 1 are needed"}}},
-          .rules = {.infer = infer_scatter,
-                    .reference = reference_scatter,
-                    .lower = LowerRule::of_nest(nest_scatter),
-                    .simplify = no_rule("nothing is simpler without knowing the indices"),
-                    .jvp = later(),
-                    .transpose = later(),
-                    .batch = later(),
-                    .body = no_body()},
-          .id = {}};
+  return {
+      .decl =
+          {.name = "scatter",
+           .python = "",
+           .doc =
+               "An array with slices updated at the places that index vectors name: set, added to, "
+               "multiplied, or bounded by min or max.\nAn update element that falls outside the array is "
+               "left out. Index vectors are applied in row-major order: of two that meet, the later one is "
+               "applied last. StableHLO's dimension numbers.",
+           .operands = {{"x", "The array."},
+                        {"indices", "Integers: where the windows start."},
+                        {"updates", "The windows."}},
+           .attrs = {kUpdateWindowDims, kInsertedDims, kInputBatchDims, kScatterBatchDims, kScatterMap,
+                     kIndexVectorDim, kUpdate},
+           .dtypes = DTypeSet::Real,
+           .front = Front::None,
+           .numpy = "none: NumPy has no scatter of windows; put_along_axis is checked against it",
+           .example = "",
+           .samples = {{"T[5], i64[3] {4, 0, 4}, T[3]",
+                        "{update_window_dims = [], inserted_window_dims = [0], "
+                        "scatter_dims_to_operand_dims = [0], index_vector_dim = 1}"},
+                       {"T[5], i64[4] {4, 0, 4, 1}, T[4]",
+                        "{update_window_dims = [], inserted_window_dims = [0], "
+                        "scatter_dims_to_operand_dims = [0], index_vector_dim = 1, update = \"add\"}"},
+                       {"T[5], i32[4] {-1, 5, 2, 2}, T[4]",
+                        "{update_window_dims = [], inserted_window_dims = [0], "
+                        "scatter_dims_to_operand_dims = [0], index_vector_dim = 1, update = \"multiply\"}"},
+                       {"T[4, 3], i64[3] {1, 3, 1}, T[3, 3]",
+                        "{update_window_dims = [1], inserted_window_dims = [0], "
+                        "scatter_dims_to_operand_dims = [0], index_vector_dim = 1, update = \"add\"}"},
+                       {"T[4, 19], i64[3] {1, 3, 1}, T[3, 19]",
+                        "{update_window_dims = [1], inserted_window_dims = [0], "
+                        "scatter_dims_to_operand_dims = [0], index_vector_dim = 1, update = \"max\"}"},
+                       {"T[4, 5], i64[2, 2] {0, 1, 3, 4}, T[2, 2, 2]",
+                        "{update_window_dims = [1, 2], inserted_window_dims = [], "
+                        "scatter_dims_to_operand_dims = [0, 1], index_vector_dim = 1, update = \"min\"}"},
+                       {"T[2, 4], i64[2, 2] {0, 3, 1, 1}, T[2, 2]",
+                        "{update_window_dims = [], inserted_window_dims = [1], input_batching_dims = [0], "
+                        "scatter_indices_batching_dims = [0], scatter_dims_to_operand_dims = [1], "
+                        "index_vector_dim = 2, update = \"add\"}"},
+                       {"T[5], i64[] {2}, T[]",
+                        "{update_window_dims = [], inserted_window_dims = [0], "
+                        "scatter_dims_to_operand_dims = [0], index_vector_dim = 0}"},
+                       {"T[3], i64[0] {}, T[0]",
+                        "{update_window_dims = [], inserted_window_dims = [0], "
+                        "scatter_dims_to_operand_dims = [0], index_vector_dim = 1}"},
+                       {"T[0], i64[2] {0, 1}, T[2]",
+                        "{update_window_dims = [], inserted_window_dims = [0], "
+                        "scatter_dims_to_operand_dims = [0], index_vector_dim = 1, update = \"add\"}"}},
+           .bad_samples =
+               {{"T[5], i64[3] {0, 0, 0}, T[3]",
+                 "{update_window_dims = [0], inserted_window_dims = [0], "
+                 "scatter_dims_to_operand_dims = [0], index_vector_dim = 1}",
+                 "ValueError: scatter: update_window_dims has 1 entries, but 0 are needed"},
+                {"T[5], i64[3] {0, 0, 0}, T[3, 1]",
+                 "{update_window_dims = [], inserted_window_dims = [0], "
+                 "scatter_dims_to_operand_dims = [0], index_vector_dim = 1}",
+                 "ValueError: scatter: the shape of the updates has 2 entries, but 1 are needed"}}},
+      .rules = {.infer = infer_scatter,
+                .reference = reference_scatter,
+                .lower = LowerRule::of_nest(nest_scatter),
+                .simplify = no_rule("nothing is simpler without knowing the indices"),
+                .jvp = later(),
+                .transpose = later(),
+                .batch = later(),
+                .body = no_body()},
+      .id = {}};
 }
 
 }  // namespace

@@ -1,9 +1,12 @@
-// Ops that move elements and compute nothing, whose shape alone says where each goes: broadcast, reshape, transpose,
-// reverse, slice, pad, concatenate, and the slices that start at run-time indices. StableHLO's names and semantics.
-// All are point-wise: an element of the result is an element of an operand (or the padding).
+// Ops that move elements and compute nothing, whose shape alone says where each goes: broadcast, reshape,
+// transpose, reverse, slice, pad, concatenate, and the slices that start at run-time indices. StableHLO's
+// names and semantics. All are point-wise: an element of the result is an element of an operand (or the
+// padding).
 #include <algorithm>
 
 #include "ops/families/array_tools.h"
+#include "ops/families/families.h"
+#include "ops/indexing.h"
 #include "ops/shape_attrs.h"
 #include "ops/table.h"
 
@@ -13,7 +16,8 @@ namespace {
 using namespace tools;
 using loop::Expr;
 
-// --- broadcast_in_dim ----------------------------------------------------------------------------------------------
+// --- broadcast_in_dim
+// ----------------------------------------------------------------------------------------------
 void infer_broadcast(InferContext& c) {
   const Dims& shape = c.get(kShape);
   const Ints& axes = c.get(kBroadcastDims);
@@ -22,7 +26,8 @@ void infer_broadcast(InferContext& c) {
   require_axes(c, axes, static_cast<int>(shape.size()), "broadcast_dimensions");
   for (const Dim& d : shape) c.require_less_equal(0, d, "the sizes of the result");
   for (size_t i = 0; i < axes.size(); ++i)
-    if (!(x.dims[i] == 1)) c.require_equal(x.dims[i], shape[static_cast<size_t>(axes[i])], "the broadcast axes");
+    if (!(x.dims[i] == 1))
+      c.require_equal(x.dims[i], shape[static_cast<size_t>(axes[i])], "the broadcast axes");
   c.result(x.dtype, shape);
 }
 
@@ -32,7 +37,8 @@ void reference_broadcast(ReferenceContext& c) {
   Literal& out = c.results[0];
   each_index(out.dims(), [&](const Index& index, int64_t flat) {
     Index from(axes.size());
-    for (size_t i = 0; i < axes.size(); ++i) from[i] = x.dims()[i] == 1 ? 0 : index[static_cast<size_t>(axes[i])];
+    for (size_t i = 0; i < axes.size(); ++i)
+      from[i] = x.dims()[i] == 1 ? 0 : index[static_cast<size_t>(axes[i])];
     copy_element(out, flat, x, flat_of(x.dims(), from));
   });
 }
@@ -100,7 +106,8 @@ Batched batch_broadcast(BatchContext& c) {
   return {{c.build.broadcast(batch_to_front(c.build, c.operands[0], c.axes[0]), shape, axes)}, {0}};
 }
 
-// --- reshape ---------------------------------------------------------------------------------------------------------
+// --- reshape
+// ---------------------------------------------------------------------------------------------------------
 void infer_reshape(InferContext& c) {
   const Dims& shape = c.get(kShape);
   for (const Dim& d : shape) c.require_less_equal(0, d, "the sizes of the result");
@@ -112,47 +119,11 @@ void reference_reshape(ReferenceContext& c) {
   for (int64_t i = 0; i < c.results[0].elements(); ++i) copy_element(c.results[0], i, c.operands[0], i);
 }
 
-// Pairs the axes of both shapes into groups of equal products, so that an axis that both have is indexed directly and
-// division happens only within a group that is really split or joined.
 Expr point_reshape(PointContext& c) {
   const Dims& from = c.operand_type(0).dims;
-  const Dims& to = c.node->result()->type().dims;
-  std::vector<Expr> index(from.size());
-  size_t i = 0, j = 0;
-  while (i < from.size() || j < to.size()) {
-    size_t i0 = i, j0 = j;
-    Dim a = 1, b = 1;
-    if (i < from.size()) a = from[i++];
-    if (j < to.size()) b = to[j++];
-    while (!(a == b) && (i < from.size() || j < to.size())) {
-      bool grow_a = j >= to.size() || (i < from.size() && c.node->graph().dims.less_equal(a, b) == Truth::Yes);
-      if (grow_a) a = a * from[i++];
-      else b = b * to[j++];
-    }
-    std::vector<size_t> wide;  // the operand's axes of the group whose size is not 1
-    for (size_t k = i0; k < i; ++k) {
-      index[k] = c.build->index(0);
-      if (!(from[k] == 1)) wide.push_back(k);
-    }
-    if (wide.empty()) continue;
-    std::vector<Expr> parts, sizes;
-    for (size_t k = j0; k < j; ++k) {
-      if (to[k] == 1) continue;
-      parts.push_back(c.index[k]);
-      sizes.push_back(c.size(to[k]));
-    }
-    Expr flat = row_major(parts, sizes, *c.build);
-    for (size_t k = wide.size(); k-- > 0;) {
-      if (k == 0) {
-        index[wide[k]] = flat;
-      } else {
-        Expr size = c.size(from[wide[k]]);
-        index[wide[k]] = flat % size;
-        flat = flat / size;
-      }
-    }
-  }
-  return c.at(0, index);
+  return c.at(0, reshape_index(
+                     c.index, c.node->result()->type().dims, from, [&](const Dim& d) { return c.size(d); },
+                     *c.build));
 }
 
 Value simplify_reshape(SimplifyContext& c) {
@@ -174,7 +145,8 @@ Batched batch_reshape(BatchContext& c) {
   return {{c.build.reshape(batch_to_front(c.build, c.operands[0], c.axes[0]), shape)}, {0}};
 }
 
-// --- transpose -------------------------------------------------------------------------------------------------------
+// --- transpose
+// -------------------------------------------------------------------------------------------------------
 void infer_transpose(InferContext& c) {
   const Ints& permutation = c.get(kPermutation);
   const Type& x = c.operand(0);
@@ -236,7 +208,8 @@ Batched batch_transpose(BatchContext& c) {
   return {{c.build.transpose(batch_to_front(c.build, c.operands[0], c.axes[0]), permutation)}, {0}};
 }
 
-// --- reverse ---------------------------------------------------------------------------------------------------------
+// --- reverse
+// ---------------------------------------------------------------------------------------------------------
 void infer_reverse(InferContext& c) {
   require_axes(c, c.get(kReversed), c.operand(0).rank(), "dimensions");
   c.result(c.operand(0).dtype, c.operand(0).dims);
@@ -285,7 +258,8 @@ Batched batch_reverse(BatchContext& c) {
   return {{c.build("reverse", {batch_to_front(c.build, c.operands[0], c.axes[0])}, {kReversed % axes})}, {0}};
 }
 
-// --- slice -----------------------------------------------------------------------------------------------------------
+// --- slice
+// -----------------------------------------------------------------------------------------------------------
 void infer_slice(InferContext& c) {
   const Type& x = c.operand(0);
   const Dims &start = c.get(kStart), &limit = c.get(kLimit);
@@ -295,7 +269,8 @@ void infer_slice(InferContext& c) {
   require_count(c, strides.size(), x.dims.size(), "strides");
   Dims dims;
   for (size_t i = 0; i < x.dims.size(); ++i) {
-    if (strides[i] < 1) c.fail(ErrorKind::Value, fmt::format("stride {} of axis {} is below 1", strides[i], i));
+    if (strides[i] < 1)
+      c.fail(ErrorKind::Value, fmt::format("stride {} of axis {} is below 1", strides[i], i));
     c.require_less_equal(0, start[i], "the start of a slice");
     c.require_less_equal(start[i], limit[i], "the start and limit of a slice");
     c.require_less_equal(limit[i], x.dims[i], "the limit of a slice and the size of its axis");
@@ -345,9 +320,12 @@ Value simplify_slice(SimplifyContext& c) {
     Dim from = inner_start[i] + start[i] * inner_strides[i];
     first.push_back(from);
     steps.push_back(step);
-    if (step == 1) last.push_back(inner_start[i] + limit[i]);
-    else if (count == 0) last.push_back(from);
-    else last.push_back(from + (count - 1) * step + 1);
+    if (step == 1)
+      last.push_back(inner_start[i] + limit[i]);
+    else if (count == 0)
+      last.push_back(from);
+    else
+      last.push_back(from + (count - 1) * step + 1);
     // A symbolic count that may be 0 would put the limit in front of the start.
     if (step != 1 && c.scope.less_equal(count, 0) == Truth::Unknown) return nullptr;
   }
@@ -382,49 +360,53 @@ Batched batch_slice(BatchContext& c) {
   return {{c.build("slice", {x}, {kStart % start, kLimit % limit, kSliceStrides % strides})}, {0}};
 }
 
-// --- the declarations --------------------------------------------------------------------------------------------------
+// --- the declarations
+// --------------------------------------------------------------------------------------------------
 Op broadcast_in_dim_op() {
-  return {.decl = {.name = "broadcast_in_dim",
-                   .python = "broadcast_in_dim",
-                   .doc = "The array stretched to `shape`: its axis i becomes the axis broadcast_dimensions[i] of the "
-                          "result, and repeats where its size is 1.\nAxes of the result that no axis of the operand "
-                          "becomes repeat the whole. A symbolic size is never taken as 1. StableHLO.",
-                   .operands = {{"x", "The array."}},
-                   .attrs = {kShape, kBroadcastDims},
-                   .traits = Trait::View | Trait::Linear | Trait::Cheap,
-                   .numpy = "np.broadcast_to(x.reshape([x.shape[broadcast_dimensions.index(i)] if i in "
-                            "broadcast_dimensions else 1 for i in range(len(shape))]), shape) if "
-                            "list(broadcast_dimensions) == sorted(broadcast_dimensions) else np.broadcast_to("
-                            "x.transpose(np.argsort(broadcast_dimensions)).reshape([x.shape["
-                            "broadcast_dimensions.index(i)] if i in broadcast_dimensions else 1 for i in "
-                            "range(len(shape))]), shape)",
-                   .example = "",
-                   .samples = {{"T[]", "{shape = [2, 3], broadcast_dimensions = []}"},
-                               {"T[3]", "{shape = [2, 3], broadcast_dimensions = [1]}"},
-                               {"T[3]", "{shape = [3, 2], broadcast_dimensions = [0]}"},
-                               {"T[1, 3]", "{shape = [4, 3], broadcast_dimensions = [0, 1]}"},
-                               {"T[2, 1, 3]", "{shape = [2, 5, 4, 3], broadcast_dimensions = [0, 1, 3]}"},
-                               {"T[2, 3]", "{shape = [3, 2], broadcast_dimensions = [1, 0]}"},
-                               {"T[0]", "{shape = [2, 0], broadcast_dimensions = [1]}"},
-                               {"T[1]", "{shape = [0], broadcast_dimensions = [0]}"},
-                               {"T[1]", "{shape = [1], broadcast_dimensions = [0]}"}},
-                   .bad_samples = {{"T[3]", "{shape = [2, 3], broadcast_dimensions = []}",
-                                    "ValueError: broadcast_in_dim: broadcast_dimensions has 0 entries, but 1 are "
-                                    "needed"},
-                                   {"T[3]", "{shape = [2, 3], broadcast_dimensions = [2]}",
-                                    "IndexError: broadcast_in_dim: broadcast_dimensions holds 2, but there are 2 "
-                                    "axes"},
-                                   {"T[3, 3]", "{shape = [3, 3], broadcast_dimensions = [1, 1]}",
-                                    "ValueError: broadcast_in_dim: broadcast_dimensions names axis 1 twice"}}},
-          .rules = {.infer = infer_broadcast,
-                    .reference = reference_broadcast,
-                    .lower = LowerRule::of_point(point_broadcast),
-                    .simplify = simplify_broadcast,
-                    .jvp = linear_jvp,
-                    .transpose = transpose_broadcast,
-                    .batch = batch_broadcast,
-                    .body = no_body()},
-          .id = {}};
+  return {
+      .decl =
+          {.name = "broadcast_in_dim",
+           .python = "broadcast_in_dim",
+           .doc =
+               "The array stretched to `shape`: its axis i becomes the axis broadcast_dimensions[i] of the "
+               "result, and repeats where its size is 1.\nAxes of the result that no axis of the operand "
+               "becomes repeat the whole. A symbolic size is never taken as 1. StableHLO.",
+           .operands = {{"x", "The array."}},
+           .attrs = {kShape, kBroadcastDims},
+           .traits = Trait::View | Trait::Linear | Trait::Cheap,
+           .numpy = "np.broadcast_to(x.reshape([x.shape[broadcast_dimensions.index(i)] if i in "
+                    "broadcast_dimensions else 1 for i in range(len(shape))]), shape) if "
+                    "list(broadcast_dimensions) == sorted(broadcast_dimensions) else np.broadcast_to("
+                    "x.transpose(np.argsort(broadcast_dimensions)).reshape([x.shape["
+                    "broadcast_dimensions.index(i)] if i in broadcast_dimensions else 1 for i in "
+                    "range(len(shape))]), shape)",
+           .example = "",
+           .samples = {{"T[]", "{shape = [2, 3], broadcast_dimensions = []}"},
+                       {"T[3]", "{shape = [2, 3], broadcast_dimensions = [1]}"},
+                       {"T[3]", "{shape = [3, 2], broadcast_dimensions = [0]}"},
+                       {"T[1, 3]", "{shape = [4, 3], broadcast_dimensions = [0, 1]}"},
+                       {"T[2, 1, 3]", "{shape = [2, 5, 4, 3], broadcast_dimensions = [0, 1, 3]}"},
+                       {"T[2, 3]", "{shape = [3, 2], broadcast_dimensions = [1, 0]}"},
+                       {"T[0]", "{shape = [2, 0], broadcast_dimensions = [1]}"},
+                       {"T[1]", "{shape = [0], broadcast_dimensions = [0]}"},
+                       {"T[1]", "{shape = [1], broadcast_dimensions = [0]}"}},
+           .bad_samples = {{"T[3]", "{shape = [2, 3], broadcast_dimensions = []}",
+                            "ValueError: broadcast_in_dim: broadcast_dimensions has 0 entries, but 1 are "
+                            "needed"},
+                           {"T[3]", "{shape = [2, 3], broadcast_dimensions = [2]}",
+                            "IndexError: broadcast_in_dim: broadcast_dimensions holds 2, but there are 2 "
+                            "axes"},
+                           {"T[3, 3]", "{shape = [3, 3], broadcast_dimensions = [1, 1]}",
+                            "ValueError: broadcast_in_dim: broadcast_dimensions names axis 1 twice"}}},
+      .rules = {.infer = infer_broadcast,
+                .reference = reference_broadcast,
+                .lower = LowerRule::of_point(point_broadcast),
+                .simplify = simplify_broadcast,
+                .jvp = linear_jvp,
+                .transpose = transpose_broadcast,
+                .batch = batch_broadcast,
+                .body = no_body()},
+      .id = {}};
 }
 
 Op reshape_op() {
@@ -540,7 +522,8 @@ Op slice_op() {
                                {"T[10]", "{start = [2], limit = [9], strides = [3]}"},
                                {"T[4, 5]", "{start = [1, 0], limit = [3, 5], strides = [1, 2]}"},
                                {"T[3, 4, 5]", "{start = [0, 1, 2], limit = [3, 3, 5], strides = [2, 1, 1]}"},
-                               {"T[2, 3, 2, 4]", "{start = [0, 1, 0, 3], limit = [2, 2, 2, 4], strides = [1, 1, 1, 1]}"},
+                               {"T[2, 3, 2, 4]",
+                                "{start = [0, 1, 0, 3], limit = [2, 2, 2, 4], strides = [1, 1, 1, 1]}"},
                                {"T[5]", "{start = [2], limit = [2], strides = [4]}"},
                                {"T[0]", "{start = [0], limit = [0], strides = [1]}"},
                                {"T[40]", "{start = [1], limit = [40], strides = [1]}"}},

@@ -11,7 +11,8 @@ namespace {
 using namespace tools;
 using loop::Expr;
 
-// --- pad -------------------------------------------------------------------------------------------------------------
+// --- pad
+// -------------------------------------------------------------------------------------------------------------
 void infer_pad(InferContext& c) {
   const Type& x = c.operand(0);
   c.require_same_dtype(0, 1);
@@ -48,8 +49,10 @@ void reference_pad(ReferenceContext& c) {
       from[i] = at / step;
       inside = inside && at >= 0 && at % step == 0 && from[i] < x.dims()[i];
     }
-    if (inside) copy_element(c.results[0], flat, x, flat_of(x.dims(), from));
-    else copy_element(c.results[0], flat, value, 0);
+    if (inside)
+      copy_element(c.results[0], flat, x, flat_of(x.dims(), from));
+    else
+      copy_element(c.results[0], flat, value, 0);
   });
 }
 
@@ -91,7 +94,8 @@ bool all_zero(const Ints& ints) {
 Value simplify_pad(SimplifyContext& c) {
   Value x = c.node->operand(0);
   const Attrs& attrs = c.node->attrs();
-  if (all_zero(attrs.get(kPadLow)) && all_zero(attrs.get(kPadHigh)) && all_zero(attrs.get(kPadInterior))) return x;
+  if (all_zero(attrs.get(kPadLow)) && all_zero(attrs.get(kPadHigh)) && all_zero(attrs.get(kPadInterior)))
+    return x;
   if (surely_empty(x->type()))
     return c.build.broadcast(c.node->operand(1), c.node->result()->type().dims, {});
   return nullptr;
@@ -105,8 +109,8 @@ std::vector<Value> transpose_pad(TransposeContext& c) {
   const Dims& low = c.node->attrs().get(kPadLow);
   const Dims& high = c.node->attrs().get(kPadHigh);
   const Ints& interior = c.node->attrs().get(kPadInterior);
-  // The operand's elements: cut what was put around (negative padding cuts, so its negative pads), then step over
-  // what was put between.
+  // The operand's elements: cut what was put around (negative padding cuts, so its negative pads), then step
+  // over what was put between.
   Dims minus_low, minus_high, start, limit;
   Ints steps;
   for (size_t i = 0; i < low.size(); ++i) {
@@ -114,7 +118,8 @@ std::vector<Value> transpose_pad(TransposeContext& c) {
     minus_high.push_back(Dim(int64_t{0}) - high[i]);
     start.push_back(Dim(int64_t{0}));
     steps.push_back(interior[i] + 1);
-    limit.push_back(interior[i] == 0 ? x.dims[i] : x.dims[i] + max(x.dims[i] - 1, Dim(int64_t{0})) * interior[i]);
+    limit.push_back(interior[i] == 0 ? x.dims[i]
+                                     : x.dims[i] + max(x.dims[i] - 1, Dim(int64_t{0})) * interior[i]);
   }
   Value cut = c.build("pad", {ct, c.build.scalar(x.dtype, 0)},
                       {kPadLow % minus_low, kPadHigh % minus_high, kPadInterior % Ints(low.size(), 0)});
@@ -136,10 +141,12 @@ Batched batch_pad(BatchContext& c) {
   high.insert(high.begin(), Dim(int64_t{0}));
   interior.insert(interior.begin(), 0);
   Value x = batch_to_front(c.build, c.operands[0], c.axes[0]);
-  return {{c.build("pad", {x, c.operands[1]}, {kPadLow % low, kPadHigh % high, kPadInterior % interior})}, {0}};
+  return {{c.build("pad", {x, c.operands[1]}, {kPadLow % low, kPadHigh % high, kPadInterior % interior})},
+          {0}};
 }
 
-// --- concatenate -----------------------------------------------------------------------------------------------------
+// --- concatenate
+// -----------------------------------------------------------------------------------------------------
 void infer_concatenate(InferContext& c) {
   require_operands(c, 1);
   Dims dims = c.operand(0).dims;
@@ -148,7 +155,8 @@ void infer_concatenate(InferContext& c) {
     c.require_same_dtype(0, i);
     c.require_rank(i, c.operand(0).rank());
     for (size_t d = 0; d < dims.size(); ++d)
-      if (d != axis) c.require_equal(c.operand(0).dims[d], c.operand(i).dims[d], "the axes that are not joined");
+      if (d != axis)
+        c.require_equal(c.operand(0).dims[d], c.operand(i).dims[d], "the axes that are not joined");
     dims[axis] = dims[axis] + c.operand(i).dims[axis];
   }
   c.result(c.operand(0).dtype, dims);
@@ -182,8 +190,10 @@ Expr point_concatenate(PointContext& c) {
     if (k != 0) from[axis] = from[axis] - c.size(starts[k]);
     if (parts.size() > 1) from[axis] = clamp_index(from[axis], size);
     auto read = [&] { return c.at(parts[k], from); };
-    if (!value) value = read();
-    else value = guarded(c, parts[k], c.index[axis] < c.size(starts[k + 1]), value, read);
+    if (!value)
+      value = read();
+    else
+      value = guarded(c, parts[k], c.index[axis] < c.size(starts[k + 1]), value, read);
   }
   return value;
 }
@@ -218,7 +228,8 @@ std::vector<Value> transpose_concatenate(TransposeContext& c) {
   for (size_t i = 0; i < out.size(); ++i) {
     limit[axis] = start[axis] + c.node->operand(i)->type().dims[axis];
     if (c.linear[i])
-      out[i] = c.build("slice", {ct}, {kStart % start, kLimit % limit, kSliceStrides % Ints(start.size(), 1)});
+      out[i] =
+          c.build("slice", {ct}, {kStart % start, kLimit % limit, kSliceStrides % Ints(start.size(), 1)});
     start[axis] = limit[axis];
   }
   return out;
@@ -236,10 +247,12 @@ Batched batch_concatenate(BatchContext& c) {
   return {{c.build("concatenate", parts, {kAxis % (c.node->attrs().get(kAxis) + 1)})}, {0}};
 }
 
-// --- dynamic_slice, dynamic_update_slice -----------------------------------------------------------------------------
+// --- dynamic_slice, dynamic_update_slice
+// -----------------------------------------------------------------------------
 void require_starts(const InferContext& c, size_t first, size_t rank) {
   if (c.size() - first != rank)
-    c.fail(ErrorKind::Value, fmt::format("takes one start index for each of {} axes, got {}", rank, c.size() - first));
+    c.fail(ErrorKind::Value,
+           fmt::format("takes one start index for each of {} axes, got {}", rank, c.size() - first));
   for (size_t i = first; i < c.size(); ++i) {
     require_index_dtype(c, i);
     c.require_rank(i, 0);
@@ -262,7 +275,8 @@ void infer_dynamic_slice(InferContext& c) {
 Index clamped_starts(ReferenceContext& c, size_t first, const std::vector<int64_t>& sizes) {
   Index start;
   for (size_t i = 0; i < sizes.size(); ++i)
-    start.push_back(std::clamp<int64_t>(index_at(c.operands[first + i], 0), 0, c.operands[0].dims()[i] - sizes[i]));
+    start.push_back(
+        std::clamp<int64_t>(index_at(c.operands[first + i], 0), 0, c.operands[0].dims()[i] - sizes[i]));
   return start;
 }
 
@@ -299,7 +313,8 @@ Value simplify_dynamic_slice(SimplifyContext& c) {
 std::vector<Value> jvp_dynamic_update_slice(JvpContext& c) {
   if (!c.tangents[0] && !c.tangents[1]) return {nullptr};
   std::vector<Value> operands(c.operands.begin(), c.operands.end());
-  for (size_t i = 0; i < 2; ++i) operands[i] = c.tangents[i] ? c.tangents[i] : zeros_like(c.build, c.operands[i]);
+  for (size_t i = 0; i < 2; ++i)
+    operands[i] = c.tangents[i] ? c.tangents[i] : zeros_like(c.build, c.operands[i]);
   return {c.build.node(op_of(c.node), operands, c.node->attrs())->result()};
 }
 
@@ -375,50 +390,54 @@ std::vector<Value> transpose_dynamic_update_slice(TransposeContext& c) {
   return out;
 }
 
-// --- the declarations --------------------------------------------------------------------------------------------------
+// --- the declarations
+// --------------------------------------------------------------------------------------------------
 Op pad_op() {
-  return {.decl = {.name = "pad",
-                   .python = "",
-                   .doc = "The array with `value` put before, behind and between the elements of each axis; negative "
-                          "`low` and `high` take elements away, after the inner padding. StableHLO.",
-                   .operands = {{"x", "The array."}, {"value", "A scalar: what is put."}},
-                   .attrs = {kPadLow, kPadHigh, kPadInterior},
-                   .traits = Trait::View | Trait::Linear | Trait::Cheap,
-                   .front = Front::None,
-                   .numpy = "none: NumPy's pad has no inner and no negative padding",
-                   .example = "",
-                   .samples = {{"T[3], T[]", "{low = [1], high = [2], interior = [0]}"},
-                               {"T[3], T[]", "{low = [0], high = [0], interior = [2]}"},
-                               {"T[5], T[]", "{low = [-1], high = [-2], interior = [0]}"},
-                               {"T[3], T[]", "{low = [-2], high = [1], interior = [1]}"},
-                               {"T[2, 3], T[]", "{low = [1, 0], high = [0, 2], interior = [1, 0]}"},
-                               {"T[2, 3, 4], T[]", "{low = [0, 1, 0], high = [0, 1, 0], interior = [0, 0, 0]}"},
-                               {"T[0], T[]", "{low = [2], high = [1], interior = [3]}"},
-                               {"T[4], T[]", "{low = [-2], high = [-2], interior = [0]}"},
-                               {"T[1], T[]", "{low = [0], high = [0], interior = [5]}"},
-                               {"T[], T[]", "{low = [], high = [], interior = []}"}},
-                   .bad_samples = {{"T[3], T[]", "{low = [0], high = [0], interior = [-1]}",
-                                    "ValueError: pad: interior padding -1 of axis 0 is negative"},
-                                   {"T[3], T[]", "{low = [-2], high = [-2], interior = [0]}",
-                                    "ShapeError: pad: padding takes 4 elements away from axis 0 of size 3"},
-                                   {"T[3], T[]", "{low = [0, 1], high = [0], interior = [0]}",
-                                    "ValueError: pad: low has 2 entries, but 1 are needed"}}},
-          .rules = {.infer = infer_pad,
-                    .reference = reference_pad,
-                    .lower = LowerRule::of_point(point_pad),
-                    .simplify = simplify_pad,
-                    .jvp = linear_jvp_all,
-                    .transpose = transpose_pad,
-                    .batch = batch_pad,
-                    .body = no_body()},
-          .id = {}};
+  return {
+      .decl =
+          {.name = "pad",
+           .python = "",
+           .doc = "The array with `value` put before, behind and between the elements of each axis; negative "
+                  "`low` and `high` take elements away, after the inner padding. StableHLO.",
+           .operands = {{"x", "The array."}, {"value", "A scalar: what is put."}},
+           .attrs = {kPadLow, kPadHigh, kPadInterior},
+           .traits = Trait::View | Trait::Linear | Trait::Cheap,
+           .front = Front::None,
+           .numpy = "none: NumPy's pad has no inner and no negative padding",
+           .example = "",
+           .samples = {{"T[3], T[]", "{low = [1], high = [2], interior = [0]}"},
+                       {"T[3], T[]", "{low = [0], high = [0], interior = [2]}"},
+                       {"T[5], T[]", "{low = [-1], high = [-2], interior = [0]}"},
+                       {"T[3], T[]", "{low = [-2], high = [1], interior = [1]}"},
+                       {"T[2, 3], T[]", "{low = [1, 0], high = [0, 2], interior = [1, 0]}"},
+                       {"T[2, 3, 4], T[]", "{low = [0, 1, 0], high = [0, 1, 0], interior = [0, 0, 0]}"},
+                       {"T[0], T[]", "{low = [2], high = [1], interior = [3]}"},
+                       {"T[4], T[]", "{low = [-2], high = [-2], interior = [0]}"},
+                       {"T[1], T[]", "{low = [0], high = [0], interior = [5]}"},
+                       {"T[], T[]", "{low = [], high = [], interior = []}"}},
+           .bad_samples = {{"T[3], T[]", "{low = [0], high = [0], interior = [-1]}",
+                            "ValueError: pad: interior padding -1 of axis 0 is negative"},
+                           {"T[3], T[]", "{low = [-2], high = [-2], interior = [0]}",
+                            "ShapeError: pad: padding takes 4 elements away from axis 0 of size 3"},
+                           {"T[3], T[]", "{low = [0, 1], high = [0], interior = [0]}",
+                            "ValueError: pad: low has 2 entries, but 1 are needed"}}},
+      .rules = {.infer = infer_pad,
+                .reference = reference_pad,
+                .lower = LowerRule::of_point(point_pad),
+                .simplify = simplify_pad,
+                .jvp = linear_jvp_all,
+                .transpose = transpose_pad,
+                .batch = batch_pad,
+                .body = no_body()},
+      .id = {}};
 }
 
 Op concatenate_op() {
   return {.decl = {.name = "concatenate",
                    .python = "",
                    .doc = "The arrays joined along `axis`, one behind the other. StableHLO.",
-                   .operands = {{.name = "arrays", .doc = "Arrays that agree in all but the joined axis.",
+                   .operands = {{.name = "arrays",
+                                 .doc = "Arrays that agree in all but the joined axis.",
                                  .variadic = true}},
                    .attrs = {kAxis},
                    .traits = Trait::View | Trait::Linear | Trait::Cheap,
@@ -447,73 +466,79 @@ Op concatenate_op() {
 }
 
 Op dynamic_slice_op() {
-  return {.decl = {.name = "dynamic_slice",
-                   .python = "dynamic_slice",
-                   .doc = "A slice of the given sizes whose start is computed.\nA start that would reach beyond the "
-                          "array is clamped, so that the whole slice lies inside. StableHLO.",
-                   .operands = {{"x", "The array."},
-                                {.name = "starts", .doc = "One integer scalar for each axis.", .variadic = true}},
-                   .attrs = {kSliceSizes},
-                   .traits = Trait::View | Trait::Cheap,
-                   .numpy = "x[tuple(slice(int(np.clip(int(i), 0, n - m)), int(np.clip(int(i), 0, n - m)) + m) for "
-                            "i, n, m in zip(starts, x.shape, slice_sizes))]",
-                   .example = "",
-                   .samples = {{"T[]", "{slice_sizes = []}"},
-                               {"T[5], i64[] {1}", "{slice_sizes = [3]}"},
-                               {"T[5], i64[] {4}", "{slice_sizes = [3]}"},
-                               {"T[5], i32[] {-2}", "{slice_sizes = [2]}"},
-                               {"T[3, 4], i64[] {1}, i64[] {9}", "{slice_sizes = [2, 2]}"},
-                               {"T[2, 3, 4], i32[] {0}, i32[] {1}, i32[] {2}", "{slice_sizes = [2, 1, 2]}"},
-                               {"T[5], u8[] {200}", "{slice_sizes = [0]}"},
-                               {"T[0], i64[] {0}", "{slice_sizes = [0]}"}},
-                   .bad_samples = {{"T[5]", "{slice_sizes = [3]}",
-                                    "ValueError: dynamic_slice: takes one start index for each of 1 axes, got 0"},
-                                   {"T[5], i64[] {0}", "{slice_sizes = [3, 1]}",
-                                    "ValueError: dynamic_slice: slice_sizes has 2 entries, but 1 are needed"}}},
-          .rules = {.infer = infer_dynamic_slice,
-                    .reference = reference_dynamic_slice,
-                    .lower = LowerRule::of_point(point_dynamic_slice),
-                    .simplify = simplify_dynamic_slice,
-                    .jvp = linear_jvp,
-                    .transpose = transpose_dynamic_slice,
-                    .batch = later(),
-                    .body = no_body()},
-          .id = {}};
+  return {
+      .decl = {.name = "dynamic_slice",
+               .python = "dynamic_slice",
+               .doc =
+                   "A slice of the given sizes whose start is computed.\nA start that would reach beyond the "
+                   "array is clamped, so that the whole slice lies inside. StableHLO.",
+               .operands = {{"x", "The array."},
+                            {.name = "starts", .doc = "One integer scalar for each axis.", .variadic = true}},
+               .attrs = {kSliceSizes},
+               .traits = Trait::View | Trait::Cheap,
+               .numpy =
+                   "x[tuple(slice(int(np.clip(int(i), 0, n - m)), int(np.clip(int(i), 0, n - m)) + m) for "
+                   "i, n, m in zip(starts, x.shape, slice_sizes))]",
+               .example = "",
+               .samples = {{"T[]", "{slice_sizes = []}"},
+                           {"T[5], i64[] {1}", "{slice_sizes = [3]}"},
+                           {"T[5], i64[] {4}", "{slice_sizes = [3]}"},
+                           {"T[5], i32[] {-2}", "{slice_sizes = [2]}"},
+                           {"T[3, 4], i64[] {1}, i64[] {9}", "{slice_sizes = [2, 2]}"},
+                           {"T[2, 3, 4], i32[] {0}, i32[] {1}, i32[] {2}", "{slice_sizes = [2, 1, 2]}"},
+                           {"T[5], u8[] {200}", "{slice_sizes = [0]}"},
+                           {"T[0], i64[] {0}", "{slice_sizes = [0]}"}},
+               .bad_samples = {{"T[5]", "{slice_sizes = [3]}",
+                                "ValueError: dynamic_slice: takes one start index for each of 1 axes, got 0"},
+                               {"T[5], i64[] {0}", "{slice_sizes = [3, 1]}",
+                                "ValueError: dynamic_slice: slice_sizes has 2 entries, but 1 are needed"}}},
+      .rules = {.infer = infer_dynamic_slice,
+                .reference = reference_dynamic_slice,
+                .lower = LowerRule::of_point(point_dynamic_slice),
+                .simplify = simplify_dynamic_slice,
+                .jvp = linear_jvp,
+                .transpose = transpose_dynamic_slice,
+                .batch = later(),
+                .body = no_body()},
+      .id = {}};
 }
 
 Op dynamic_update_slice_op() {
-  return {.decl = {.name = "dynamic_update_slice",
-                   .python = "dynamic_update_slice",
-                   .doc = "The array with a slice, whose start is computed, replaced by `update`.\nA start that would "
-                          "reach beyond the array is clamped, so that the whole update lies inside. StableHLO.",
-                   .operands = {{"x", "The array."},
-                                {"update", "What is written; no axis larger than the array's."},
-                                {.name = "starts", .doc = "One integer scalar for each axis.", .variadic = true}},
-                   .attrs = {},
-                   .traits = Trait::View | Trait::Cheap,
-                   .numpy = "none: NumPy writes in place",
-                   .example = "",
-                   .samples = {{"T[], T[]", "{}"},
-                               {"T[5], T[2], i64[] {1}", "{}"},
-                               {"T[5], T[2], i64[] {7}", "{}"},
-                               {"T[5], T[2], i32[] {-3}", "{}"},
-                               {"T[3, 4], T[2, 2], i64[] {1}, i64[] {2}", "{}"},
-                               {"T[3, 4], T[3, 1], i64[] {0}, i64[] {3}", "{}"},
-                               {"T[5], T[0], i64[] {2}", "{}"},
-                               {"T[5], T[5], i64[] {2}", "{}"},
-                               {"T[0], T[0], i64[] {0}", "{}"}},
-                   .bad_samples = {{"T[5], T[2]", "{}",
-                                    "ValueError: dynamic_update_slice: takes one start index for each of 1 axes, got "
-                                    "0"}}},
-          .rules = {.infer = infer_dynamic_update_slice,
-                    .reference = reference_dynamic_update_slice,
-                    .lower = LowerRule::of_point(point_dynamic_update_slice),
-                    .simplify = simplify_dynamic_update_slice,
-                    .jvp = jvp_dynamic_update_slice,
-                    .transpose = transpose_dynamic_update_slice,
-                    .batch = later(),
-                    .body = no_body()},
-          .id = {}};
+  return {
+      .decl =
+          {.name = "dynamic_update_slice",
+           .python = "dynamic_update_slice",
+           .doc =
+               "The array with a slice, whose start is computed, replaced by `update`.\nA start that would "
+               "reach beyond the array is clamped, so that the whole update lies inside. StableHLO.",
+           .operands = {{"x", "The array."},
+                        {"update", "What is written; no axis larger than the array's."},
+                        {.name = "starts", .doc = "One integer scalar for each axis.", .variadic = true}},
+           .attrs = {},
+           .traits = Trait::View | Trait::Cheap,
+           .numpy = "none: NumPy writes in place",
+           .example = "",
+           .samples = {{"T[], T[]", "{}"},
+                       {"T[5], T[2], i64[] {1}", "{}"},
+                       {"T[5], T[2], i64[] {7}", "{}"},
+                       {"T[5], T[2], i32[] {-3}", "{}"},
+                       {"T[3, 4], T[2, 2], i64[] {1}, i64[] {2}", "{}"},
+                       {"T[3, 4], T[3, 1], i64[] {0}, i64[] {3}", "{}"},
+                       {"T[5], T[0], i64[] {2}", "{}"},
+                       {"T[5], T[5], i64[] {2}", "{}"},
+                       {"T[0], T[0], i64[] {0}", "{}"}},
+           .bad_samples = {{"T[5], T[2]", "{}",
+                            "ValueError: dynamic_update_slice: takes one start index for each of 1 axes, got "
+                            "0"}}},
+      .rules = {.infer = infer_dynamic_update_slice,
+                .reference = reference_dynamic_update_slice,
+                .lower = LowerRule::of_point(point_dynamic_update_slice),
+                .simplify = simplify_dynamic_update_slice,
+                .jvp = jvp_dynamic_update_slice,
+                .transpose = transpose_dynamic_update_slice,
+                .batch = later(),
+                .body = no_body()},
+      .id = {}};
 }
 
 }  // namespace

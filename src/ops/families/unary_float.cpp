@@ -1,261 +1,165 @@
-// Functions of one floating-point (or complex) number. Domain edges are those of C's <math.h> (and its Annex F); the
-// bounds in ulp are those of the vector maths in loop/math.cpp.
-#include <cmath>
-#include <numbers>
+// The functions of one real variable: exponentials, logarithms, roots, circular and hyperbolic functions and their
+// inverses, the error function and its kin. Domain edges are those of C's <math.h>. The compiled forms are the vector
+// maths of loop/math; docs/numerics.md has their measured bounds.
+#include <limits>
 
 #include "ops/families/elementwise.h"
 #include "ops/families/families.h"
-#include "ops/families/special.h"
 
 namespace ig::ops {
 namespace {
 
-using namespace elements;
 using loop::Expr;
 namespace math = loop::math;
 
-constexpr double kLn2 = std::numbers::ln2, kLn10 = std::numbers::ln10;
-constexpr double kTwoOverRootPi = 2 * std::numbers::inv_sqrtpi;
+double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 
-template <typename T>
-std::complex<double> complex_expm1(T z) {  // without cancellation near 0
-  double s = std::sin(z.imag() / 2);
-  return {std::expm1(z.real()) * std::cos(z.imag()) - 2 * s * s, std::exp(z.real()) * std::sin(z.imag())};
+// Inverse error function: Giles' single-precision start, then Newton's steps on erf(y) - x.
+double erf_inv(double x) {
+  if (std::isnan(x) || std::fabs(x) > 1) return std::numeric_limits<double>::quiet_NaN();
+  if (std::fabs(x) == 1) return std::copysign(std::numeric_limits<double>::infinity(), x);
+  if (x == 0) return x;
+  double w = -std::log((1 - x) * (1 + x)), p;
+  if (w < 5) {
+    w -= 2.5;
+    p = 1.50140941 + w * (0.246640727 + w * (-0.00417768164 + w * (-0.00125372503 + w * 0.000218580870)));
+  } else {
+    w = std::sqrt(w) - 3;
+    p = 2.83297682 + w * (1.00167406 + w * (0.00943887047 + w * (-0.0076224613 + w * 0.00573950773)));
+  }
+  double y = std::fabs(p * x);
+  for (int i = 0; i < 4; ++i) {  // on |x|, by erfc, which stays exact where erf nears 1
+    double slope = M_2_SQRTPI * std::exp(-y * y);
+    if (slope == 0) break;
+    y += (std::erfc(y) - (1 - std::fabs(x))) / slope;
+  }
+  return std::copysign(y, x);
 }
 
-Op real_function(Elementwise e) {
-  e.dtypes = DTypeSet::Float;
-  return unary(std::move(e));
-}
-Op function(Elementwise e) {
-  e.dtypes = DTypeSet::FloatComplex;
-  return unary(std::move(e));
-}
-
-template <auto Fn>
-constexpr ReferenceFn complex_too = reference1<DTypeSet::FloatComplex, Fn>;
-template <auto Fn>
-constexpr ReferenceFn real_only = reference1<DTypeSet::Float, Fn>;
-using scalar::rule1;
-
-void exponentials(std::vector<Op>& ops) {
-  ops.push_back(function({.name = "exponential", .python = "exp",
-      .doc = "e to the power x.\n\nexp(-inf) is 0, exp(inf) is inf. StableHLO exponential.",
-      .numpy = "np.exp(x)", .low = -8, .high = 8, .ulp = 2,
-      .reference = complex_too<[](auto x) { return std::exp(wide(x)); }>,
-      .scalar = rule1<[](Expr x) { return math::exp(x); }>,
-      .jvp = slope_jvp<[](Compose&, Value, Value y) { return y; }>}));
-  ops.push_back(function({.name = "exponential_minus_one", .python = "expm1",
-      .doc = "exp(x) - 1, exact also near 0.\n\nexpm1(-0) is -0. StableHLO exponential_minus_one.",
-      .numpy = "np.expm1(x)", .ulp = 2,
-      .reference = complex_too<[](auto x) {
-        if constexpr (is_complex_number<decltype(x)>) return complex_expm1(wide(x));
-        else return std::expm1(wide(x));
-      }>,
-      .scalar = rule1<[](Expr x) { return math::expm1(x); }>,
-      .jvp = slope_jvp<[](Compose& m, Value, Value y) { return m.add(y, 1); }>}));
-  ops.push_back(real_function({.name = "exp2", .python = "exp2", .doc = "2 to the power x.",
-      .numpy = "np.exp2(x)", .low = -8, .high = 8, .ulp = 2,
-      .reference = real_only<[](auto x) { return std::exp2(wide(x)); }>,
-      .scalar = rule1<[](Expr x) { return math::exp2(x); }>,
-      .jvp = slope_jvp<[](Compose& m, Value, Value y) { return m.mul(y, kLn2); }>}));
-  ops.push_back(real_function({.name = "logistic", .python = "sigmoid",
-      .doc = "1 / (1 + exp(-x)), without overflow.\n\nStableHLO logistic.",
-      .numpy = "scipy.special.expit(x)", .low = -10, .high = 10, .ulp = 4,
-      .reference = real_only<[](auto v) {
-        double x = v;
-        return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x));
-      }>,
-      .scalar = rule1<[](Expr x) { return math::logistic(x); }>,
-      .jvp = slope_jvp<[](Compose& m, Value, Value y) { return m.mul(y, m.sub(m.number(y, 1), y)); }>}));
+double digamma(double x) {
+  if (x == 0) return std::copysign(std::numeric_limits<double>::infinity(), -x);
+  if (x == -std::numeric_limits<double>::infinity() || (x < 0 && x == std::floor(x)))
+    return std::numeric_limits<double>::quiet_NaN();
+  if (x < 0.5) return digamma(1 - x) - M_PI / std::tan(M_PI * std::fmod(x, 1.0));
+  double sum = 0;
+  for (; x < 12; x += 1) sum -= 1 / x;
+  double y = 1 / (x * x);
+  return sum + std::log(x) - 0.5 / x -
+         y * (1.0 / 12 - y * (1.0 / 120 - y * (1.0 / 252 - y * (1.0 / 240 - y * (1.0 / 132 - y * (691.0 / 32760))))));
 }
 
-void logarithms(std::vector<Op>& ops) {
-  ops.push_back(function({.name = "log", .python = "log",
-      .doc = "The natural logarithm.\n\nlog(±0) is -inf; NaN below 0. StableHLO log.",
-      .numpy = "np.log(x)", .low = 0.01, .high = 20, .ulp = 2,
-      .reference = complex_too<[](auto x) { return std::log(wide(x)); }>,
-      .scalar = rule1<[](Expr x) { return math::log(x); }>,
-      .jvp = slope_jvp<[](Compose& m, Value x, Value) { return m.div(m.number(x, 1), x); }>}));
-  ops.push_back(function({.name = "log2", .python = "log2", .doc = "The logarithm to base 2; exact at powers of 2.",
-      .numpy = "np.log2(x)", .low = 0.01, .high = 20, .ulp = 2,
-      .reference = complex_too<[](auto x) {
-        if constexpr (is_complex_number<decltype(x)>) return std::log(wide(x)) / kLn2;
-        else return std::log2(wide(x));
-      }>,
-      .scalar = rule1<[](Expr x) { return math::log2(x); }>,
-      .jvp = slope_jvp<[](Compose& m, Value x, Value) { return m.div(m.number(x, 1 / kLn2), x); }>}));
-  ops.push_back(function({.name = "log10", .python = "log10", .doc = "The logarithm to base 10.",
-      .numpy = "np.log10(x)", .low = 0.01, .high = 200, .ulp = 2,
-      .reference = complex_too<[](auto x) { return std::log10(wide(x)); }>,
-      .scalar = rule1<[](Expr x) { return math::log10(x); }>,
-      .jvp = slope_jvp<[](Compose& m, Value x, Value) { return m.div(m.number(x, 1 / kLn10), x); }>}));
-  ops.push_back(function({.name = "log_plus_one", .python = "log1p",
-      .doc = "log(1 + x), exact also near 0.\n\nlog1p(-1) is -inf, log1p(-0) is -0. StableHLO log_plus_one.",
-      .numpy = "np.log1p(x)", .low = -0.9, .high = 10, .ulp = 2,
-      .reference = complex_too<[](auto x) {
-        if constexpr (is_complex_number<decltype(x)>) return std::log(1.0 + wide(x));
-        else return std::log1p(wide(x));
-      }>,
-      .scalar = rule1<[](Expr x) { return math::log1p(x); }>,
-      .jvp = slope_jvp<[](Compose& m, Value x, Value) { return m.div(m.number(x, 1), m.add(x, 1)); }>}));
+// Derivatives, as factors of the tangent: t * d(x, f(x)).
+template <auto Factor>
+std::vector<Value> scaled(JvpContext& c) {
+  if (!c.tangents[0]) return {nullptr};
+  return {c.build("multiply", {c.tangents[0], Factor(c.build, c.operands[0], c.results[0])})};
 }
-
-void circular(std::vector<Op>& ops) {
-  ops.push_back(function({.name = "sine", .python = "sin",
-      .doc = "The sine of x in radians.\n\nNaN at infinities; the argument is reduced exactly. StableHLO sine.",
-      .numpy = "np.sin(x)", .low = -30, .high = 30, .ulp = 2,
-      .reference = complex_too<[](auto x) { return std::sin(wide(x)); }>,
-      .scalar = rule1<[](Expr x) { return math::sin(x); }>,
-      .jvp = slope_jvp<[](Compose& m, Value x, Value) { return m.b("cosine", {x}); }>}));
-  ops.push_back(function({.name = "cosine", .python = "cos",
-      .doc = "The cosine of x in radians.\n\nNaN at infinities; the argument is reduced exactly. StableHLO cosine.",
-      .numpy = "np.cos(x)", .low = -30, .high = 30, .ulp = 2,
-      .reference = complex_too<[](auto x) { return std::cos(wide(x)); }>,
-      .scalar = rule1<[](Expr x) { return math::cos(x); }>,
-      .jvp = slope_jvp<[](Compose& m, Value x, Value) { return m.neg(m.b("sine", {x})); }>}));
-  ops.push_back(function({.name = "tan", .python = "tan",
-      .doc = "The tangent of x in radians.\n\nNaN at infinities. StableHLO tan.",
-      .numpy = "np.tan(x)", .low = -1.4, .high = 1.4, .ulp = 4,
-      .reference = complex_too<[](auto x) { return std::tan(wide(x)); }>,
-      .scalar = rule1<[](Expr x) { return math::tan(x); }>,
-      .jvp = slope_jvp<[](Compose& m, Value, Value y) { return m.add(m.mul(y, y), 1); }>}));
-  ops.push_back(function({.name = "asin", .python = "asin",
-      .doc = "The angle in [-pi/2, pi/2] whose sine is x; NaN outside [-1, 1].",
-      .numpy = "np.arcsin(x)", .low = -0.99, .high = 0.99, .ulp = 4,
-      .reference = complex_too<[](auto x) { return std::asin(wide(x)); }>,
-      .scalar = rule1<[](Expr x) { return math::asin(x); }>,
-      .jvp = slope_jvp<[](Compose& m, Value x, Value) {
-        return m.b("rsqrt", {m.sub(m.number(x, 1), m.mul(x, x))});
-      }>}));
-  ops.push_back(function({.name = "acos", .python = "acos",
-      .doc = "The angle in [0, pi] whose cosine is x; NaN outside [-1, 1].",
-      .numpy = "np.arccos(x)", .low = -0.99, .high = 0.99, .ulp = 4,
-      .reference = complex_too<[](auto x) { return std::acos(wide(x)); }>,
-      .scalar = rule1<[](Expr x) { return math::acos(x); }>,
-      .jvp = slope_jvp<[](Compose& m, Value x, Value) {
-        return m.neg(m.b("rsqrt", {m.sub(m.number(x, 1), m.mul(x, x))}));
-      }>}));
-  ops.push_back(function({.name = "atan", .python = "atan",
-      .doc = "The angle in [-pi/2, pi/2] whose tangent is x.",
-      .numpy = "np.arctan(x)", .ulp = 4,
-      .reference = complex_too<[](auto x) { return std::atan(wide(x)); }>,
-      .scalar = rule1<[](Expr x) { return math::atan(x); }>,
-      .jvp = slope_jvp<[](Compose& m, Value x, Value) { return m.div(m.number(x, 1), m.add(m.mul(x, x), 1)); }>}));
-}
-
-void hyperbolic(std::vector<Op>& ops) {
-  ops.push_back(function({.name = "sinh", .python = "sinh", .doc = "The hyperbolic sine; sinh(-0) is -0.",
-      .numpy = "np.sinh(x)", .ulp = 4,
-      .reference = complex_too<[](auto x) { return std::sinh(wide(x)); }>,
-      .scalar = rule1<[](Expr x) { return math::sinh(x); }>,
-      .jvp = slope_jvp<[](Compose& m, Value x, Value) { return m.b("cosh", {x}); }>}));
-  ops.push_back(function({.name = "cosh", .python = "cosh", .doc = "The hyperbolic cosine.",
-      .numpy = "np.cosh(x)", .ulp = 4,
-      .reference = complex_too<[](auto x) { return std::cosh(wide(x)); }>,
-      .scalar = rule1<[](Expr x) { return math::cosh(x); }>,
-      .jvp = slope_jvp<[](Compose& m, Value x, Value) { return m.b("sinh", {x}); }>}));
-  ops.push_back(function({.name = "tanh", .python = "tanh",
-      .doc = "The hyperbolic tangent; tanh(-0) is -0, ±1 at the infinities.\n\nStableHLO tanh.",
-      .numpy = "np.tanh(x)", .ulp = 4,
-      .reference = complex_too<[](auto x) { return std::tanh(wide(x)); }>,
-      .scalar = rule1<[](Expr x) { return math::tanh(x); }>,
-      .jvp = slope_jvp<[](Compose& m, Value, Value y) { return m.sub(m.number(y, 1), m.mul(y, y)); }>}));
-  ops.push_back(function({.name = "asinh", .python = "asinh", .doc = "The number whose hyperbolic sine is x.",
-      .numpy = "np.arcsinh(x)", .ulp = 4,
-      .reference = complex_too<[](auto x) { return std::asinh(wide(x)); }>,
-      .scalar = rule1<[](Expr x) { return math::asinh(x); }>,
-      .jvp = slope_jvp<[](Compose& m, Value x, Value) { return m.b("rsqrt", {m.add(m.mul(x, x), 1)}); }>}));
-  ops.push_back(function({.name = "acosh", .python = "acosh",
-      .doc = "The number, at least 0, whose hyperbolic cosine is x; NaN below 1.",
-      .numpy = "np.arccosh(x)", .low = 1.01, .high = 20, .ulp = 4,
-      .reference = complex_too<[](auto x) { return std::acosh(wide(x)); }>,
-      .scalar = rule1<[](Expr x) { return math::acosh(x); }>,
-      .jvp = slope_jvp<[](Compose& m, Value x, Value) {
-        return m.b("rsqrt", {m.mul(m.sub(x, 1), m.add(x, 1))});
-      }>}));
-  ops.push_back(function({.name = "atanh", .python = "atanh",
-      .doc = "The number whose hyperbolic tangent is x.\n\n±inf at ±1, NaN beyond.",
-      .numpy = "np.arctanh(x)", .low = -0.95, .high = 0.95, .ulp = 4,
-      .reference = complex_too<[](auto x) { return std::atanh(wide(x)); }>,
-      .scalar = rule1<[](Expr x) { return math::atanh(x); }>,
-      .jvp = slope_jvp<[](Compose& m, Value x, Value) {
-        return m.div(m.number(x, 1), m.sub(m.number(x, 1), m.mul(x, x)));
-      }>}));
-}
-
-void roots(std::vector<Op>& ops) {
-  ops.push_back(function({.name = "sqrt", .python = "sqrt",
-      .doc = "The square root, rounded correctly.\n\nsqrt(-0) is -0; NaN below 0. StableHLO sqrt.",
-      .numpy = "np.sqrt(x)", .low = 0, .high = 50,
-      .reference = complex_too<[](auto x) {
-        if constexpr (is_complex_number<decltype(x)>) return std::sqrt(wide(x));
-        else return std::sqrt(x);
-      }>,
-      .scalar = rule1<[](Expr x) { return loop::sqrt(x); }>,
-      .jvp = slope_jvp<[](Compose& m, Value, Value y) { return m.div(m.number(y, 0.5), y); }>}));
-  ops.push_back(function({.name = "rsqrt", .python = "rsqrt",
-      .doc = "1 / sqrt(x).\n\nrsqrt(±0) is ±inf; NaN below 0. StableHLO rsqrt.",
-      .numpy = "1 / np.sqrt(x)", .low = 0.01, .high = 50, .ulp = 2,
-      .reference = complex_too<[](auto x) { return 1.0 / std::sqrt(wide(x)); }>,
-      .scalar = rule1<[](Expr x) { return math::rsqrt(x); }>,
-      .jvp = slope_jvp<[](Compose& m, Value x, Value y) { return m.mul(m.div(y, x), -0.5); }>}));
-  ops.push_back(real_function({.name = "cbrt", .python = "cbrt",
-      .doc = "The cube root, of negative numbers too.\n\nStableHLO cbrt.",
-      .numpy = "np.cbrt(x)", .low = -50, .high = 50, .ulp = 2,
-      .reference = real_only<[](auto x) { return std::cbrt(wide(x)); }>,
-      .scalar = rule1<[](Expr x) { return math::cbrt(x); }>,
-      .jvp = slope_jvp<[](Compose& m, Value, Value y) { return m.div(m.number(y, 1.0 / 3), m.mul(y, y)); }>}));
-  ops.push_back(function({.name = "reciprocal", .python = "reciprocal",
-      .doc = "1 / x, rounded correctly.\n\nThe reciprocal of ±0 is ±inf.",
-      .numpy = "np.reciprocal(x)", .low = 0.1, .high = 8,
-      .reference = complex_too<[](auto x) { return decltype(x)(1) / x; }>,
-      .scalar = rule1<[](Expr x) { return 1.0 / x; }>,
-      .jvp = slope_jvp<[](Compose& m, Value, Value y) { return m.neg(m.mul(y, y)); }>}));
-}
-
-void special_functions(std::vector<Op>& ops) {
-  ops.push_back(real_function({.name = "erf", .python = "erf", .doc = "The error function.",
-      .numpy = "scipy.special.erf(x)", .ulp = 4,
-      .reference = real_only<[](auto x) { return std::erf(wide(x)); }>,
-      .scalar = rule1<[](Expr x) { return math::erf(x); }>,
-      .jvp = slope_jvp<[](Compose& m, Value x, Value) { return m.mul(m.exp(m.neg(m.mul(x, x))), kTwoOverRootPi); }>}));
-  ops.push_back(real_function({.name = "erfc", .python = "erfc", .doc = "1 - erf(x), exact also for large x.",
-      .numpy = "scipy.special.erfc(x)", .ulp = 16,
-      .reference = real_only<[](auto x) { return std::erfc(wide(x)); }>,
-      .scalar = rule1<[](Expr x) { return math::erfc(x); }>,
-      .jvp = slope_jvp<[](Compose& m, Value x, Value) { return m.mul(m.exp(m.neg(m.mul(x, x))), -kTwoOverRootPi); }>}));
-  ops.push_back(real_function({.name = "erf_inv", .python = "erfinv",
-      .doc = "The number whose error function is x.\n\n±inf at ±1, NaN beyond.",
-      .numpy = "scipy.special.erfinv(x)", .low = -0.99, .high = 0.99, .ulp = 8,
-      .reference = real_only<[](auto x) { return special::erf_inv(x); }>,
-      .scalar = rule1<[](Expr x) { return math::erf_inv(x); }>,
-      .jvp = slope_jvp<[](Compose& m, Value, Value y) { return m.mul(m.exp(m.mul(y, y)), 1 / kTwoOverRootPi); }>}));
-  ops.push_back(real_function({.name = "lgamma", .python = "lgamma",
-      .doc = "The logarithm of the absolute value of the gamma function.\n\ninf at 0 and at negative whole numbers; "
-             "the bound holds away from the roots at 1, 2 and those below 0.",
-      .numpy = "scipy.special.gammaln(x)", .low = 0.1, .high = 20, .ulp = 64,
-      .reference = real_only<[](auto x) { return special::log_gamma(x); }>,
-      .scalar = rule1<[](Expr x) { return math::lgamma(x); }>,
-      .jvp = slope_jvp<[](Compose& m, Value x, Value) { return m.b("digamma", {x}); }>}));
-  ops.push_back(real_function({.name = "digamma", .python = "digamma",
-      .doc = "The derivative of lgamma.\n\nNaN at 0 and at negative whole numbers; the bound holds away from its roots.",
-      .numpy = "scipy.special.digamma(x)", .low = 0.1, .high = 20, .ulp = 64,
-      .reference = real_only<[](auto x) { return special::digamma(x); }>,
-      .scalar = rule1<[](Expr x) { return math::digamma(x); }>,
-      .jvp = tools::no_rule("its derivative, the trigamma function, is not among the ops")}));
-}
+Value one_minus_square(Builder& b, Value v) { return b("subtract", {b.full_like(v, 1), b("square", {v})}); }
+Value one_plus_square(Builder& b, Value v) { return b("add", {b.full_like(v, 1), b("square", {v})}); }
+Value inverse(Builder& b, Value v) { return b("divide", {b.full_like(v, 1), v}); }
+Value times(Builder& b, Value v, double k) { return b("multiply", {v, b.full_like(v, k)}); }
 
 }  // namespace
 
 std::vector<Op> unary_float_ops() {
   std::vector<Op> ops;
-  exponentials(ops);
-  logarithms(ops);
-  circular(ops);
-  hyperbolic(ops);
-  roots(ops);
-  special_functions(ops);
+  ops.push_back(unary<[](double x) { return std::exp(x); }, nullptr, math::exp>(
+      {.name = "exponential", .python = "exp", .doc = "e to the power of each element.", .numpy = "np.exp(x)", .low = -20, .high = 20,
+       .ulp = 2, .jvp = scaled<[](Builder&, Value, Value y) { return y; }>}));
+  ops.push_back(unary<[](double x) { return std::expm1(x); }, nullptr, math::expm1>(
+      {.name = "exponential_minus_one", .python = "expm1", .doc = "e to the power of each element, less 1; exact near 0.",
+       .numpy = "np.expm1(x)", .ulp = 2,
+       .jvp = scaled<[](Builder& b, Value, Value y) { return b("add", {y, b.full_like(y, 1)}); }>}));
+  ops.push_back(unary<[](double x) { return std::exp2(x); }, nullptr, math::exp2>(
+      {.name = "exp2", .python = "exp2", .doc = "2 to the power of each element.", .numpy = "np.exp2(x)", .low = -20, .high = 20, .ulp = 2,
+       .jvp = scaled<[](Builder& b, Value, Value y) { return times(b, y, M_LN2); }>}));
+  ops.push_back(unary<[](double x) { return std::log(x); }, nullptr, math::log>(
+      {.name = "log", .python = "log", .doc = "The natural logarithm; -inf of 0, NaN of negatives.", .numpy = "np.log(x)", .low = 0.01, .high = 100,
+       .ulp = 2, .jvp = scaled<[](Builder& b, Value x, Value) { return inverse(b, x); }>}));
+  ops.push_back(unary<[](double x) { return std::log2(x); }, nullptr, math::log2>(
+      {.name = "log2", .python = "log2", .doc = "The logarithm to base 2.", .numpy = "np.log2(x)", .low = 0.01, .high = 100, .ulp = 2,
+       .jvp = scaled<[](Builder& b, Value x, Value) { return inverse(b, times(b, x, M_LN2)); }>}));
+  ops.push_back(unary<[](double x) { return std::log10(x); }, nullptr, math::log10>(
+      {.name = "log10", .python = "log10", .doc = "The logarithm to base 10.", .numpy = "np.log10(x)", .low = 0.01, .high = 100, .ulp = 2,
+       .jvp = scaled<[](Builder& b, Value x, Value) { return inverse(b, times(b, x, M_LN10)); }>}));
+  ops.push_back(unary<[](double x) { return std::log1p(x); }, nullptr, math::log1p>(
+      {.name = "log_plus_one", .python = "log1p", .doc = "The natural logarithm of 1 + x; exact near 0.", .numpy = "np.log1p(x)", .low = -0.9, .high = 20,
+       .ulp = 2, .jvp = scaled<[](Builder& b, Value x, Value) { return inverse(b, b("add", {x, b.full_like(x, 1)})); }>}));
+  ops.push_back(unary<logistic, nullptr, math::logistic>(
+      {.name = "logistic", .python = "sigmoid", .doc = "1 / (1 + exp(-x)).", .numpy = "scipy.special.expit(x)", .low = -10, .high = 10, .ulp = 3,
+       .jvp = scaled<[](Builder& b, Value, Value y) { return b("multiply", {y, b("subtract", {b.full_like(y, 1), y})}); }>}));
+  ops.push_back(unary<[](double x) { return std::tanh(x); }, nullptr, math::tanh>(
+      {.name = "tanh", .python = "tanh", .doc = "The hyperbolic tangent.", .numpy = "np.tanh(x)", .ulp = 2,
+       .jvp = scaled<[](Builder& b, Value, Value y) { return one_minus_square(b, y); }>}));
+  ops.push_back(unary<[](double x) { return std::sinh(x); }, nullptr, math::sinh>(
+      {.name = "sinh", .python = "sinh", .doc = "The hyperbolic sine.", .numpy = "np.sinh(x)", .ulp = 3,
+       .jvp = scaled<[](Builder& b, Value x, Value) { return b("cosh", {x}); }>}));
+  ops.push_back(unary<[](double x) { return std::cosh(x); }, nullptr, math::cosh>(
+      {.name = "cosh", .python = "cosh", .doc = "The hyperbolic cosine.", .numpy = "np.cosh(x)", .ulp = 3,
+       .jvp = scaled<[](Builder& b, Value x, Value) { return b("sinh", {x}); }>}));
+  ops.push_back(unary<[](double x) { return std::sin(x); }, nullptr, math::sin>(
+      {.name = "sine", .python = "sin", .doc = "The sine of an angle in radians.", .numpy = "np.sin(x)", .low = -30, .high = 30, .ulp = 2,
+       .jvp = scaled<[](Builder& b, Value x, Value) { return b("cosine", {x}); }>}));
+  ops.push_back(unary<[](double x) { return std::cos(x); }, nullptr, math::cos>(
+      {.name = "cosine", .python = "cos", .doc = "The cosine of an angle in radians.", .numpy = "np.cos(x)", .low = -30, .high = 30, .ulp = 2,
+       .jvp = scaled<[](Builder& b, Value x, Value) { return b("negate", {b("sine", {x})}); }>}));
+  ops.push_back(unary<[](double x) { return std::tan(x); }, nullptr, math::tan>(
+      {.name = "tan", .python = "tan", .doc = "The tangent of an angle in radians.", .numpy = "np.tan(x)", .low = -1.5, .high = 1.5, .ulp = 3,
+       .jvp = scaled<[](Builder& b, Value, Value y) { return one_plus_square(b, y); }>}));
+  ops.push_back(unary<[](double x) { return std::asin(x); }, nullptr, math::asin>(
+      {.name = "asin", .python = "asin", .doc = "The angle in [-π/2, π/2] whose sine is x; NaN outside [-1, 1].", .numpy = "np.arcsin(x)",
+       .low = -1, .high = 1, .ulp = 3,
+       .jvp = scaled<[](Builder& b, Value x, Value) { return b("rsqrt", {one_minus_square(b, x)}); }>}));
+  ops.push_back(unary<[](double x) { return std::acos(x); }, nullptr, math::acos>(
+      {.name = "acos", .python = "acos", .doc = "The angle in [0, π] whose cosine is x; NaN outside [-1, 1].", .numpy = "np.arccos(x)",
+       .low = -1, .high = 1, .ulp = 3,
+       .jvp = scaled<[](Builder& b, Value x, Value) { return b("negate", {b("rsqrt", {one_minus_square(b, x)})}); }>}));
+  ops.push_back(unary<[](double x) { return std::atan(x); }, nullptr, math::atan>(
+      {.name = "atan", .python = "atan", .doc = "The angle in [-π/2, π/2] whose tangent is x.", .numpy = "np.arctan(x)", .ulp = 3,
+       .jvp = scaled<[](Builder& b, Value x, Value) { return inverse(b, one_plus_square(b, x)); }>}));
+  ops.push_back(unary<[](double x) { return std::asinh(x); }, nullptr, math::asinh>(
+      {.name = "asinh", .python = "asinh", .doc = "The inverse of sinh.", .numpy = "np.arcsinh(x)", .ulp = 3,
+       .jvp = scaled<[](Builder& b, Value x, Value) { return b("rsqrt", {one_plus_square(b, x)}); }>}));
+  ops.push_back(unary<[](double x) { return std::acosh(x); }, nullptr, math::acosh>(
+      {.name = "acosh", .python = "acosh", .doc = "The inverse of cosh; NaN below 1.", .numpy = "np.arccosh(x)", .low = 1, .high = 20, .ulp = 3,
+       .jvp = scaled<[](Builder& b, Value x, Value) { return b("rsqrt", {b("subtract", {b("square", {x}), b.full_like(x, 1)})}); }>}));
+  ops.push_back(unary<[](double x) { return std::atanh(x); }, nullptr, math::atanh>(
+      {.name = "atanh", .python = "atanh", .doc = "The inverse of tanh; NaN outside [-1, 1].", .numpy = "np.arctanh(x)", .low = -0.99, .high = 0.99,
+       .ulp = 3, .jvp = scaled<[](Builder& b, Value x, Value) { return inverse(b, one_minus_square(b, x)); }>}));
+  ops.push_back(unary<[](double x) { return std::sqrt(x); }, nullptr, [](Expr x) { return sqrt(x); }>(
+      {.name = "sqrt", .python = "sqrt", .doc = "The square root, rightly rounded; NaN of negatives, -0 of -0.", .numpy = "np.sqrt(x)",
+       .low = 0, .high = 100, .jvp = scaled<[](Builder& b, Value, Value y) { return inverse(b, times(b, y, 2)); }>}));
+  ops.push_back(unary<[](double x) { return 1 / std::sqrt(x); }, nullptr, math::rsqrt>(
+      {.name = "rsqrt", .python = "rsqrt", .doc = "1 / sqrt(x).", .numpy = "1 / np.sqrt(x.astype('f8'))", .low = 0.01, .high = 100, .ulp = 2,
+       .jvp = scaled<[](Builder& b, Value x, Value y) { return times(b, b("divide", {y, x}), -0.5); }>}));
+  ops.push_back(unary<[](double x) { return std::cbrt(x); }, nullptr, math::cbrt>(
+      {.name = "cbrt", .python = "cbrt", .doc = "The real cube root.", .numpy = "np.cbrt(x)", .low = -100, .high = 100, .ulp = 2,
+       .jvp = scaled<[](Builder& b, Value, Value y) { return inverse(b, times(b, b("square", {y}), 3)); }>}));
+  ops.push_back(unary<[](double x) { return 1 / x; }, nullptr, [](Expr x) { return 1.0 / x; }>(
+      {.name = "reciprocal", .python = "reciprocal", .doc = "1 / x.", .numpy = "np.reciprocal(x)", .low = 0.1, .high = 10,
+       .traits = static_cast<uint32_t>(Trait::Cheap),
+       .jvp = scaled<[](Builder& b, Value, Value y) { return b("negate", {b("square", {y})}); }>}));
+  ops.push_back(unary<[](double x) { return std::erf(x); }, nullptr, math::erf>(
+      {.name = "erf", .python = "erf", .doc = "The error function.", .numpy = "scipy.special.erf(x)", .ulp = 3,
+       .jvp = scaled<[](Builder& b, Value x, Value) {
+         return times(b, b("exponential", {b("negate", {b("square", {x})})}), M_2_SQRTPI);
+       }>}));
+  ops.push_back(unary<[](double x) { return std::erfc(x); }, nullptr, math::erfc>(
+      {.name = "erfc", .python = "erfc", .doc = "1 - erf(x), exact where it is small.", .numpy = "scipy.special.erfc(x)", .ulp = 4,
+       .jvp = scaled<[](Builder& b, Value x, Value) {
+         return times(b, b("exponential", {b("negate", {b("square", {x})})}), -M_2_SQRTPI);
+       }>}));
+  ops.push_back(unary<erf_inv, nullptr, math::erf_inv>(
+      {.name = "erf_inv", .python = "erfinv", .doc = "The inverse of erf; infinite at -1 and 1, NaN outside.", .numpy = "scipy.special.erfinv(x)",
+       .low = -0.99, .high = 0.99, .ulp = 4,
+       .jvp = scaled<[](Builder& b, Value, Value y) { return times(b, b("exponential", {b("square", {y})}), 1 / M_2_SQRTPI); }>}));
+  ops.push_back(unary<[](double x) { return std::lgamma(x); }, nullptr, math::lgamma>(
+      {.name = "lgamma", .python = "lgamma", .doc = "The logarithm of the absolute value of the gamma function.",
+       .numpy = "scipy.special.gammaln(x)", .low = 0.1, .high = 20, .ulp = 4,
+       .jvp = scaled<[](Builder& b, Value x, Value) { return b("digamma", {x}); }>}));
+  ops.push_back(unary<digamma, nullptr, math::digamma>(
+      {.name = "digamma", .python = "digamma", .doc = "The derivative of the logarithm of the gamma function.",
+       .numpy = "scipy.special.digamma(x)", .low = 0.1, .high = 20, .ulp = 4, .no_jvp = "the polygamma functions are not among the ops"}));
   return ops;
 }
 

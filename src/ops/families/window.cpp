@@ -1,10 +1,11 @@
-// Windows slid over an array: sums, maxima and minima (pooling), and the scatter that is the derivative of a maximum.
-// Padding does not contribute: it is the fold's neutral element.
+// Windows slid over an array: sums, maxima and minima (pooling), and the scatter that is the derivative of a
+// maximum. Padding does not contribute: it is the fold's neutral element.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "ops/families/array_tools.h"
+#include "ops/families/families.h"
 #include "ops/table.h"
 #include "ops/window_attrs.h"
 
@@ -14,7 +15,8 @@ namespace {
 Ints filled(const Ints& given, size_t count, int64_t value, std::string_view op, std::string_view what) {
   if (given.empty()) return Ints(count, value);
   if (given.size() != count)
-    throw make_error(ErrorKind::Value, "{}: {} has {} entries, but {} are needed", op, what, given.size(), count);
+    throw make_error(ErrorKind::Value, "{}: {} has {} entries, but {} are needed", op, what, given.size(),
+                     count);
   return given;
 }
 
@@ -24,7 +26,8 @@ WindowDims::WindowDims(const Attrs& attrs, int rank, std::string_view op) {
   auto n = static_cast<size_t>(rank);
   window = attrs.get(kWindow);
   if (window.size() != n)
-    throw make_error(ErrorKind::Value, "{}: window_dimensions has {} entries, but {} are needed", op, window.size(), n);
+    throw make_error(ErrorKind::Value, "{}: window_dimensions has {} entries, but {} are needed", op,
+                     window.size(), n);
   strides = filled(attrs.get(kWindowStrides), n, 1, op, "window_strides");
   dilations.assign(n, 1);
   if (attrs.find(kWindowDilations.name))
@@ -66,7 +69,8 @@ void infer_window(InferContext& c) {
   c.result(x.dtype, dims);
 }
 
-// Calls visit(flat index of the operand) for each element of the window of a result element, in row-major order.
+// Calls visit(flat index of the operand) for each element of the window of a result element, in row-major
+// order.
 void each_in_window(const WindowDims& d, const std::vector<int64_t>& dims, const Index& place,
                     const std::function<void(int64_t)>& visit) {
   each_index(d.window, [&](const Index& w, int64_t) {
@@ -151,11 +155,11 @@ Expr point_window(PointContext& c) {
       return result;
     };
     if (d.window[i] == 1) return step(build.index(0), sum);
-    return build.fold(build.index(d.window[i]), sum, step);
+    return c.fold(build.index(d.window[i]), sum, step);
   };
   Expr out = surely_nonempty(c.node, x)
                  ? level(0, neutral)
-                 : build.fold(has_elements(c, 0), neutral, [&](Expr, Expr inner) { return level(0, inner); });
+                 : c.fold(has_elements(c, 0), neutral, [&](Expr, Expr inner) { return level(0, inner); });
   return narrow(out, x.dtype);
 }
 
@@ -192,8 +196,9 @@ std::vector<Sample> window_samples() {
           {"T[7]", "{window_dimensions = [2], window_strides = [3], padding = [1, 2]}"},
           {"T[9]", "{window_dimensions = [3], window_dilations = [2]}"},
           {"T[4, 6]", "{window_dimensions = [2, 3], window_strides = [2, 1]}"},
-          {"T[2, 3, 5, 6]", "{window_dimensions = [1, 1, 3, 2], window_strides = [1, 1, 2, 2], padding = [0, 0, 0, 0, 1, "
-                            "1, 0, 1]}"},
+          {"T[2, 3, 5, 6]",
+           "{window_dimensions = [1, 1, 3, 2], window_strides = [1, 1, 2, 2], padding = [0, 0, 0, 0, 1, "
+           "1, 0, 1]}"},
           {"T[1, 2, 3]", "{window_dimensions = [1, 1, 1]}"},
           {"T[2]", "{window_dimensions = [3]}"},
           {"T[0]", "{window_dimensions = [2], padding = [2, 1]}"},
@@ -205,25 +210,32 @@ std::vector<Sample> window_samples() {
 
 std::string window_oracle(const char* fold, const char* neutral) {
   return fmt::format(
-      "(lambda r, w, s, d, p: (lambda y: {}(np.lib.stride_tricks.sliding_window_view(y, [(w[i] - 1) * d[i] + 1 for i in "
+      "(lambda r, w, s, d, p: (lambda y: {}(np.lib.stride_tricks.sliding_window_view(y, [(w[i] - 1) * d[i] + "
+      "1 for i in "
       "range(r)])[tuple(slice(None, None, s[i]) for i in range(r)) + tuple(slice(None, None, d[i]) for i in "
-      "range(r))], axis=tuple(range(r, 2 * r))) if r and all(y.shape[i] >= (w[i] - 1) * d[i] + 1 for i in range(r)) "
-      "else y if r == 0 else np.zeros([max(0, (y.shape[i] - (w[i] - 1) * d[i] - 1) // s[i] + 1) for i in range(r)], "
-      "x.dtype))(np.pad(x, [(max(a, 0), max(b, 0)) for a, b in p], constant_values={})[tuple(slice(max(-a, 0), "
+      "range(r))], axis=tuple(range(r, 2 * r))) if r and all(y.shape[i] >= (w[i] - 1) * d[i] + 1 for i in "
+      "range(r)) "
+      "else y if r == 0 else np.zeros([max(0, (y.shape[i] - (w[i] - 1) * d[i] - 1) // s[i] + 1) for i in "
+      "range(r)], "
+      "x.dtype))(np.pad(x, [(max(a, 0), max(b, 0)) for a, b in p], constant_values={})[tuple(slice(max(-a, "
+      "0), "
       "n + max(a, 0) + max(b, 0) - max(-b, 0)) for (a, b), n in zip(p, x.shape))] if r else x))(x.ndim, "
-      "list(window_dimensions), list(window_strides) or [1] * x.ndim, list(window_dilations) or [1] * x.ndim, "
+      "list(window_dimensions), list(window_strides) or [1] * x.ndim, list(window_dilations) or [1] * "
+      "x.ndim, "
       "[(padding[2 * i], padding[2 * i + 1]) if padding else (0, 0) for i in range(x.ndim)]).astype(x.dtype)",
       fold, neutral);
 }
 
-Op window_op(std::string name, std::string what, std::string oracle, ReferenceFn reference, PointFn point, bool sum) {
+Op window_op(std::string name, std::string what, std::string oracle, ReferenceFn reference, PointFn point,
+             bool sum) {
   std::string prefix = "ValueError: " + name + ": ";
   return {.decl = {.name = name,
                    .python = name,
-                   .doc = fmt::format("The {} of each window slid over the array.\nPadding does not contribute; a "
-                                      "window that lies on padding alone gives the fold's neutral element. Elements "
-                                      "are folded in row-major order. StableHLO's reduce_window.",
-                                      what),
+                   .doc = fmt::format(
+                       "The {} of each window slid over the array.\nPadding does not contribute; a "
+                       "window that lies on padding alone gives the fold's neutral element. Elements "
+                       "are folded in row-major order. StableHLO's reduce_window.",
+                       what),
                    .operands = {{"x", "The array."}},
                    .attrs = {kWindow, kWindowStrides, kWindowDilations, kWindowPadding},
                    .dtypes = DTypeSet::Real,
@@ -248,7 +260,8 @@ Op window_op(std::string name, std::string what, std::string oracle, ReferenceFn
           .id = {}};
 }
 
-// --- select_and_scatter_add ------------------------------------------------------------------------------------------
+// --- select_and_scatter_add
+// ------------------------------------------------------------------------------------------
 void infer_select(InferContext& c) {
   const Type &x = c.operand(0), &source = c.operand(1);
   c.require_dtype(0, DTypeSet::Real);
@@ -277,12 +290,15 @@ void reference_select(ReferenceContext& c) {
       if (better) chosen = i;
     });
     if (chosen < 0) return;
-    if (out.dtype() == DType::F64) set_real(out, chosen, out.as_double(chosen) + source.as_double(flat));
+    if (out.dtype() == DType::F64)
+      set_real(out, chosen, out.as_double(chosen) + source.as_double(flat));
     else if (is_float(out.dtype()))
-      set_real(out, chosen, static_cast<float>(out.as_double(chosen)) + static_cast<float>(source.as_double(flat)));
+      set_real(out, chosen,
+               static_cast<float>(out.as_double(chosen)) + static_cast<float>(source.as_double(flat)));
     else
-      set_whole(out, chosen, static_cast<int64_t>(static_cast<uint64_t>(out.as_int(chosen)) +
-                                                  static_cast<uint64_t>(source.as_int(flat))));
+      set_whole(out, chosen,
+                static_cast<int64_t>(static_cast<uint64_t>(out.as_int(chosen)) +
+                                     static_cast<uint64_t>(source.as_int(flat))));
   });
 }
 
@@ -297,7 +313,8 @@ void nest_select(NestContext& c) {
   for (const Dim& dim : source.dims) source_sizes.push_back(c.size(dim));
   build.vector_for(build.index(0), c.size(x.elements()), 8,
                    [&](Expr i) { build.store(c.results[0], i, build.constant_bits(storage, 0)); });
-  uint32_t best = build.local(wide_type(storage), 1, 1, "best"), chosen = build.local(DType::I64, 1, 1, "chosen");
+  uint32_t best = build.local(wide_type(storage), 1, 1, "best"),
+           chosen = build.local(DType::I64, 1, 1, "chosen");
   std::vector<Expr> place, from(x.dims.size());
   std::function<void(size_t)> windows, elements;
   std::vector<Expr> inside;
@@ -312,12 +329,15 @@ void nest_select(NestContext& c) {
         build.assign(best, select(better, value, build.read(best)));
         build.assign(chosen, select(better, flat, build.read(chosen)));
       };
-      if (inside.empty()) look();
-      else build.if_then(all_of(inside, build), look);
+      if (inside.empty())
+        look();
+      else
+        build.if_then(all_of(inside, build), look);
       return;
     }
     build.serial_for(build.index(0), build.index(d.window[i]), [&](Expr w) {
-      from[i] = place[i] * build.index(d.strides[i]) + w * build.index(d.dilations[i]) - build.index(d.low[i]);
+      from[i] =
+          place[i] * build.index(d.strides[i]) + w * build.index(d.dilations[i]) - build.index(d.low[i]);
       size_t had = inside.size();
       if (d.low[i] > 0) inside.push_back(from[i] >= build.index(0));
       if (d.high[i] > 0) inside.push_back(from[i] < sizes[i]);
@@ -348,54 +368,57 @@ void nest_select(NestContext& c) {
 }
 
 Op select_op() {
-  return {.decl = {.name = "select_and_scatter_add",
-                   .python = "select_and_scatter_add",
-                   .doc = "Zeros, with each element of `source` added where the window of `x` it stands for has its "
-                          "greatest element: the derivative of a maximum over windows.\nOf equal elements the first "
-                          "in row-major order is taken; a NaN counts as the greatest. StableHLO's "
-                          "select_and_scatter.",
-                   .operands = {{"x", "The array that the windows slide over."}, {"source", "A value for each window."}},
-                   .attrs = {kWindow, kWindowStrides, kWindowPadding},
-                   .dtypes = DTypeSet::Real,
-                   .numpy = "none: NumPy has no such op; its reference is checked by hand",
-                   .example = "",
-                   .samples = {{"T[5], T[3]", "{window_dimensions = [3]}"},
-                               {"T[6], T[3]", "{window_dimensions = [2], window_strides = [2]}"},
-                               {"T[4, 4], T[2, 2]", "{window_dimensions = [2, 2], window_strides = [2, 2]}"},
-                               {"T[1, 2, 4, 5], T[1, 2, 2, 3]",
-                                "{window_dimensions = [1, 1, 3, 3], window_strides = [1, 1, 2, 2], padding = [0, 0, 0, "
-                                "0, 1, 0, 1, 1]}"},
-                               {"T[2], T[0]", "{window_dimensions = [3]}"},
-                               {"T[0], T[2]", "{window_dimensions = [2], padding = [2, 1]}"},
-                               {"T[1], T[1]", "{window_dimensions = [1]}"}},
-                   .bad_samples = {{"T[5], T[3]", "{window_dimensions = [3, 1]}",
-                                    "ValueError: select_and_scatter_add: window_dimensions has 2 entries, but 1 are "
-                                    "needed"}}},
-          .rules = {.infer = infer_select,
-                    .reference = reference_select,
-                    .lower = LowerRule::of_nest(nest_select),
-                    .simplify = no_rule("nothing is simpler"),
-                    .jvp = later(),
-                    .transpose = later(),
-                    .batch = later(),
-                    .body = no_body()},
-          .id = {}};
+  return {
+      .decl =
+          {.name = "select_and_scatter_add",
+           .python = "select_and_scatter_add",
+           .doc = "Zeros, with each element of `source` added where the window of `x` it stands for has its "
+                  "greatest element: the derivative of a maximum over windows.\nOf equal elements the first "
+                  "in row-major order is taken; a NaN counts as the greatest. StableHLO's "
+                  "select_and_scatter.",
+           .operands = {{"x", "The array that the windows slide over."},
+                        {"source", "A value for each window."}},
+           .attrs = {kWindow, kWindowStrides, kWindowPadding},
+           .dtypes = DTypeSet::Real,
+           .numpy = "none: NumPy has no such op; its reference is checked by hand",
+           .example = "",
+           .samples =
+               {{"T[5], T[3]", "{window_dimensions = [3]}"},
+                {"T[6], T[3]", "{window_dimensions = [2], window_strides = [2]}"},
+                {"T[4, 4], T[2, 2]", "{window_dimensions = [2, 2], window_strides = [2, 2]}"},
+                {"T[1, 2, 4, 5], T[1, 2, 2, 3]",
+                 "{window_dimensions = [1, 1, 3, 3], window_strides = [1, 1, 2, 2], padding = [0, 0, 0, "
+                 "0, 1, 0, 1, 1]}"},
+                {"T[2], T[0]", "{window_dimensions = [3]}"},
+                {"T[0], T[2]", "{window_dimensions = [2], padding = [2, 1]}"},
+                {"T[1], T[1]", "{window_dimensions = [1]}"}},
+           .bad_samples = {{"T[5], T[3]", "{window_dimensions = [3, 1]}",
+                            "ValueError: select_and_scatter_add: window_dimensions has 2 entries, but 1 are "
+                            "needed"}}},
+      .rules = {.infer = infer_select,
+                .reference = reference_select,
+                .lower = LowerRule::of_nest(nest_select),
+                .simplify = no_rule("nothing is simpler"),
+                .jvp = later(),
+                .transpose = later(),
+                .batch = later(),
+                .body = no_body()},
+      .id = {}};
 }
 
 }  // namespace
 
 std::vector<Op> window_ops() {
   std::vector<Op> ops;
-  ops.push_back(window_op("reduce_window_sum", "sum", window_oracle("np.sum", "0"), reference_window<Fold::Sum>,
-                          point_window<Fold::Sum>, true));
-  ops.push_back(window_op(
-      "reduce_window_max", "maximum",
-      window_oracle("np.max", "-np.inf if x.dtype.kind == 'f' else np.iinfo(x.dtype).min"),
-      reference_window<Fold::Max>, point_window<Fold::Max>, false));
-  ops.push_back(window_op(
-      "reduce_window_min", "minimum",
-      window_oracle("np.min", "np.inf if x.dtype.kind == 'f' else np.iinfo(x.dtype).max"),
-      reference_window<Fold::Min>, point_window<Fold::Min>, false));
+  ops.push_back(window_op("reduce_window_sum", "sum", window_oracle("np.sum", "0"),
+                          reference_window<Fold::Sum>, point_window<Fold::Sum>, true));
+  ops.push_back(
+      window_op("reduce_window_max", "maximum",
+                window_oracle("np.max", "-np.inf if x.dtype.kind == 'f' else np.iinfo(x.dtype).min"),
+                reference_window<Fold::Max>, point_window<Fold::Max>, false));
+  ops.push_back(window_op("reduce_window_min", "minimum",
+                          window_oracle("np.min", "np.inf if x.dtype.kind == 'f' else np.iinfo(x.dtype).max"),
+                          reference_window<Fold::Min>, point_window<Fold::Min>, false));
   ops.push_back(select_op());
   return ops;
 }

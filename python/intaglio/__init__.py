@@ -1,0 +1,85 @@
+"""Intaglio: arrays, and graphs captured from array programs, compiled in the process.
+
+>>> import intaglio as ig
+>>> x = ig.asarray([1.0, 2.0])
+>>> x + 1
+Tensor([2., 3.], dtype=float32)
+"""
+
+from __future__ import annotations
+
+import os as _os
+
+from . import _errors, _intaglio
+from ._errors import (  # noqa: A004
+    CaptureError,
+    Error,
+    IndexError,
+    InternalError,
+    IOError,
+    MemoryError,
+    ParseError,
+    ShapeError,
+    TypeError,
+    UnsupportedError,
+    ValueError,
+    VerifyError,
+)
+
+_intaglio._set_package_folder(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)
+
+from ._intaglio import (
+    Dim,
+    Graph,
+    Tensor,
+    TreeDef,
+    _counters,
+    asarray,
+    bfloat16,
+    bool,  # noqa: A004
+    compiler_available,
+    complex64,
+    complex128,
+    dtype,
+    float16,
+    float32,
+    float64,
+    from_dlpack,
+    int8,
+    int16,
+    int32,
+    int64,
+    is_tracing,
+    op_table,
+    register_pytree,
+    result_type,
+    tree_flatten,
+    tree_unflatten,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from . import _functions, _numpy
+
+_names = _functions.install()
+_numpy.install()
+globals().update(_names)
+
+from ._record import Traced, name_scope, register_op, trace, tree_map
+from ._signature import TensorType
+from ._info import __array_namespace_info__
+
+array = asarray
+e = 2.718281828459045
+inf = float("inf")
+nan = float("nan")
+newaxis = None
+pi = 3.141592653589793
+
+__version__ = "0.1.0"
+__array_api_version__ = "2024.12"
+
+
+def __dir__() -> list[str]:
+    return sorted(name for name in globals() if not name.startswith("_") or name.startswith("__"))

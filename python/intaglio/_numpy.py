@@ -1,0 +1,167 @@
+"""NumPy: `np.sin(x)` and `np.concatenate([x, y])` on Intaglio's arrays, and the passage of values there and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import _errors, _intaglio
+
+Tensor = _intaglio.Tensor
+functions: dict[str, Any] = _intaglio.functions
+
+_UFUNCS = {
+    "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
+    "arctan2": "atan2", "arctanh": "atanh", "power": "pow", "float_power": "pow", "conjugate": "conj",
+    "invert": "bitwise_invert", "left_shift": "bitwise_left_shift", "right_shift": "bitwise_right_shift",
+    "rint": "round", "fabs": "abs", "true_divide": "divide", "bitwise_count": "popcnt",
+}
+_REDUCE = {
+    "add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any",
+}
+_ACCUMULATE = {"add": "cumulative_sum", "multiply": "cumulative_prod"}
+_FUNCTIONS = {
+    "concatenate": "concat", "amax": "max", "amin": "min", "around": "round", "cumsum": "cumulative_sum",
+    "cumprod": "cumulative_prod", "transpose": "transpose", "absolute": "abs",
+}
+
+
+def to_numpy(x: Tensor) -> Any:
+    """The values as a NumPy array that shares them and cannot be written."""
+    import numpy
+
+    if x.dtype == _intaglio.bfloat16:
+        try:
+            import ml_dtypes
+        except ImportError:
+            raise _errors.TypeError(
+                "NumPy itself has no bfloat16",
+                _intaglio._user_line(),
+                hint="install ml_dtypes, or convert with ig.astype(x, ig.float32) first",
+            ) from None
+        return numpy.asarray(memoryview(_intaglio._bits(x))).view(ml_dtypes.bfloat16)
+    return numpy.asarray(memoryview(_intaglio._concrete(x)))
+
+
+def numpy_method(self: Tensor) -> Any:
+    """The values as a NumPy array that shares them and cannot be written."""
+    return to_numpy(self)
+
+
+def array_method(self: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
+    values = to_numpy(self)
+    if dtype is not None and values.dtype != dtype:
+        if copy is False:
+            raise _errors.ValueError("__array__: another dtype needs a copy", _intaglio._user_line())
+        return values.astype(dtype)
+    return values.copy() if copy else values
+
+
+def _find(name: str) -> Any:
+    return functions.get(name)
+
+
+def _finish(result: Any, out: Any, dtype: Any) -> Any:
+    if dtype is not None:
+        result = functions["astype"](result, dtype)
+    if out is None:
+        return result
+    target = out[0] if isinstance(out, tuple) else out
+    if isinstance(target, Tensor):
+        target[...] = result
+        return target
+    import numpy
+
+    numpy.copyto(target, result.numpy())
+    return target
+
+
+def _is_ours(value: Any) -> bool:
+    import numpy
+
+    return isinstance(value, (Tensor, numpy.ndarray, numpy.generic, int, float, complex, bool, list, tuple))
+
+
+def array_ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    out, dtype, where = options.pop("out", None), options.pop("dtype", None), options.pop("where", True)
+    for ignored in ("casting", "order", "subok"):
+        options.pop(ignored, None)
+    if not all(_is_ours(value) for value in inputs):
+        return NotImplemented
+    # NumPy's own scalars count as Python's: they take the dtype of the array.
+    arrays = [functions_asarray(value) if isinstance(value, (list, tuple)) else value for value in inputs]
+    name = ufunc.__name__
+    if method == "__call__" and not options:
+        function = _find(_UFUNCS.get(name, name))
+        if function is None:
+            return NotImplemented
+        result = function(*arrays)
+        if where is not True:
+            if out is None:
+                raise _errors.ValueError(f"np.{name}: `where` needs `out`", _intaglio._user_line())
+            result = functions["where"](where, result, out[0] if isinstance(out, tuple) else out)
+        return _finish(result, out, dtype)
+    if where is not True:
+        return NotImplemented
+    if method == "reduce" and name in _REDUCE:
+        axis, keepdims = options.pop("axis", 0), options.pop("keepdims", False)
+        if options:
+            return NotImplemented
+        return _finish(functions[_REDUCE[name]](arrays[0], axis=axis, keepdims=keepdims), out, dtype)
+    if method == "accumulate" and name in _ACCUMULATE:
+        axis = options.pop("axis", 0)
+        if options:
+            return NotImplemented
+        return _finish(functions[_ACCUMULATE[name]](arrays[0], axis=axis), out, dtype)
+    if method == "outer" and not options:
+        a, b = (functions_asarray(v) for v in arrays)
+        wide = functions["reshape"](a, tuple(a.shape) + (1,) * b.ndim)
+        return _finish(_find(_UFUNCS.get(name, name))(wide, b), out, dtype)
+    return NotImplemented
+
+
+def functions_asarray(value: Any) -> Tensor:
+    return _intaglio.asarray(value)
+
+
+def array_function(self: Tensor, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    name = func.__name__
+    function = _find(_FUNCTIONS.get(name, name))
+    if function is None:
+        raise _errors.TypeError(
+            f"np.{name} has no counterpart that works on Intaglio's arrays",
+            _intaglio._user_line(),
+            hint=f"take the values first: np.{name}(x.numpy(), ...)",
+        )
+    out, dtype = kwargs.pop("out", None), kwargs.pop("dtype", None)
+    if name in ("sum", "prod", "mean", "std", "var", "max", "min", "amax", "amin", "all", "any"):
+        kwargs = {key: value for key, value in kwargs.items() if type(value).__name__ != "_NoValueType"}
+    return _finish(function(*args, **kwargs), out, dtype)
+
+
+def array_namespace(self: Tensor, /, *, api_version: str | None = None) -> Any:
+    import intaglio
+
+    if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+        raise _errors.ValueError(
+            f"the array API version {api_version!r} is not implemented", hint="the newest one here is '2024.12'"
+        )
+    return intaglio
+
+
+def rebuild(dtype: str, shape: tuple[int, ...], data: bytes) -> Tensor:
+    """Unpickling."""
+    return _intaglio._from_bytes(dtype, shape, data)
+
+
+def reduce(self: Tensor) -> Any:
+    values = _intaglio._concrete(self)
+    return rebuild, (values.dtype.name, values.shape, _intaglio._to_bytes(values))
+
+
+def install() -> None:
+    Tensor.numpy = numpy_method
+    Tensor.__array__ = array_method
+    Tensor.__array_ufunc__ = array_ufunc
+    Tensor.__array_function__ = array_function
+    Tensor.__array_namespace__ = array_namespace
+    Tensor.__reduce__ = reduce

@@ -1,0 +1,205 @@
+"""`ig.trace`: one closed graph of a function, by running it once on stand-ins for its arguments."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from . import _errors, _intaglio
+
+Tensor = _intaglio.Tensor
+Dim = _intaglio.Dim
+
+
+def is_array(leaf: Any) -> bool:
+    """Whether a leaf of the arguments becomes an input of the graph."""
+    return isinstance(leaf, Tensor) or (hasattr(leaf, "__array__") and hasattr(leaf, "dtype") and hasattr(leaf, "shape"))
+
+
+def _argument_names(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
+    """The name of the parameter that each argument goes to."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    names = []
+    for i in range(len(args)):
+        positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        if i < len(positional):
+            names.append(positional[i].name)
+        else:
+            rest = next((p.name for p in parameters if p.kind == p.VAR_POSITIONAL), "arg")
+            names.append(f"{rest}{i - len(positional)}")
+    return names + list(kwargs)
+
+
+def _identifier(path: str) -> str:
+    """A leaf's path as a name in graph text: "x['w'][0]" becomes "x_w_0"."""
+    out = "".join(c if c.isalnum() else "_" for c in path)
+    while "__" in out:
+        out = out.replace("__", "_")
+    return out.strip("_") or "x"
+
+
+class Traced:
+    """A traced function: its closed `graph`, and what is needed to call it like the function."""
+
+    def __init__(self, graph: Any, lifted: list[tuple[str, Tensor]], in_tree: Any, statics: list[Any], out_tree: Any,
+                 out_leaves: list[Any], name: str) -> None:
+        self.graph = graph
+        self.lifted = lifted
+        self.in_tree = in_tree
+        self.out_tree = out_tree
+        self._statics = statics
+        self._out_leaves = out_leaves
+        self.__name__ = name
+
+    def _inputs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        leaves, tree = _intaglio.tree_flatten((args, kwargs))
+        if tree != self.in_tree:
+            raise _errors.TypeError(
+                f"{self.__name__}: the arguments have another structure than the traced ones",
+                _intaglio._user_line(),
+                why=f"traced with {self.in_tree!r}, called with {tree!r}",
+                hint="trace again, or use ig.jit, which traces for each structure",
+            )
+        inputs = []
+        for leaf, (is_static, value) in zip(leaves, self._statics, strict=True):
+            if not is_static:
+                inputs.append(leaf)
+            elif is_array(leaf) or type(leaf) is not type(value) or leaf != value:
+                raise _errors.ValueError(
+                    f"{self.__name__}: traced with the value {value!r}, called with {leaf!r}",
+                    _intaglio._user_line(),
+                    why="what is no array is part of the graph",
+                    hint="pass it as an array (ig.asarray), or trace again",
+                )
+        return inputs + [tensor for _, tensor in self.lifted]
+
+    def _result(self, results: Any) -> Any:
+        arrays = iter(results if isinstance(results, tuple) else (results,))
+        leaves = [next(arrays) if is_static is None else value for is_static, value in self._out_leaves]
+        return _intaglio.tree_unflatten(self.out_tree, leaves)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._result(self.graph(*self._inputs(args, kwargs)))
+
+    def evaluate(self, *args: Any, **kwargs: Any) -> Any:
+        """The same call by the definitions of the ops."""
+        return self._result(self.graph.evaluate(*self._inputs(args, kwargs)))
+
+    def __repr__(self) -> str:
+        return f"<Traced {self.__name__}: {len(self.graph)} nodes>"
+
+
+def trace(function: Callable[..., Any], /, *args: Any, dynamic_shapes: dict[str, Any] | None = None,
+          lift: bool = True, **kwargs: Any) -> Traced:
+    """One closed graph of `function`, run once on stand-ins for these example arguments.
+
+    Arrays in the arguments (in any tree of containers) become inputs; everything else is part of the graph. Arrays
+    that the function reads from outside become inputs behind the arguments (with `lift=False`: constants). Whatever a
+    graph cannot say, such as the truth of a traced array, is refused with its line.
+
+    Parameters
+    ----------
+    dynamic_shapes
+        Sizes that vary: for a parameter's name a dict from axis to `ig.Dim`, or a tuple with None for fixed sizes.
+    """
+    leaves, in_tree = _intaglio.tree_flatten((args, kwargs))
+    names = _argument_names(function, args, kwargs)
+    owners: list[str] = []
+    paths: list[str] = []
+    for name, value in zip(names, [*args, *kwargs.values()], strict=True):
+        own, tree = _intaglio.tree_flatten(value)
+        owners += [name] * len(own)
+        paths += [name + path for path in tree.paths()]
+    unknown = set(dynamic_shapes or {}) - set(names)
+    if unknown:
+        raise _errors.ValueError(
+            f"trace: dynamic_shapes names {sorted(unknown)[0]!r}, which is no argument",
+            _intaglio._user_line(),
+            hint=f"the arguments are {', '.join(names)}",
+        )
+    statics: list[Any] = []
+    arguments = []
+    ranges: dict[str, tuple[int, int | None]] = {}
+    for leaf, owner, path in zip(leaves, owners, paths, strict=True):
+        if not is_array(leaf):
+            statics.append((True, leaf))
+            continue
+        statics.append((False, None))
+        array = _intaglio.asarray(leaf)
+        shape = list(array.shape)
+        wanted = (dynamic_shapes or {}).get(owner)
+        items = wanted.items() if isinstance(wanted, dict) else enumerate(wanted or ())
+        for axis, dim in items:
+            if dim is None:
+                continue
+            if not -len(shape) <= axis < len(shape):
+                raise _errors.IndexError(
+                    f"trace: dynamic_shapes names axis {axis} of {path}, which has rank {len(shape)}",
+                    _intaglio._user_line(),
+                )
+            ranges[dim.name] = (dim.min, dim.max)
+            shape[axis] = dim
+        arguments.append((_identifier(path), array.dtype, tuple(shape)))
+    out_leaves: list[Any] = []
+    out_tree: list[Any] = []
+
+    def run(stand_ins: list[Tensor]) -> list[Tensor]:
+        arrays = iter(stand_ins)
+        filled = [value if is_static else next(arrays) for is_static, value in statics]
+        own_args, own_kwargs = _intaglio.tree_unflatten(in_tree, filled)
+        results, tree = _intaglio.tree_flatten(function(*own_args, **own_kwargs))
+        out_tree.append(tree)
+        arrays_out = []
+        for leaf in results:
+            if is_array(leaf):
+                out_leaves.append((None, None))
+                arrays_out.append(_intaglio.asarray(leaf))
+            else:
+                out_leaves.append((True, leaf))
+        return arrays_out
+
+    name = getattr(function, "__name__", type(function).__name__)
+    graph, lifted = _intaglio._trace(run, arguments, list(ranges.items()), [], _identifier(name), lift)
+    return Traced(graph, lifted, in_tree, statics, out_tree[0], out_leaves, name)
+
+
+@contextlib.contextmanager
+def name_scope(name: str) -> Iterator[None]:
+    """Nodes that are captured inside carry this name as (a part of) their module path."""
+    _intaglio._push_scope(name)
+    try:
+        yield
+    finally:
+        _intaglio._pop_scope()
+
+
+def tree_map(function: Callable[..., Any], tree: Any, *rest: Any) -> Any:
+    """The tree with `function` applied to its leaves (and to those of further trees of the same structure)."""
+    leaves, structure = _intaglio.tree_flatten(tree)
+    others = []
+    for other in rest:
+        own, own_structure = _intaglio.tree_flatten(other)
+        if own_structure != structure:
+            raise _errors.ValueError(
+                f"tree_map: the trees differ: {structure!r} and {own_structure!r}", _intaglio._user_line()
+            )
+        others.append(own)
+    return _intaglio.tree_unflatten(structure, [function(*items) for items in zip(leaves, *others, strict=True)])
+
+
+def register_op(name: str, *, doc: str = "", operands: tuple[str, ...] = ("x",), attrs: dict[str, Any] | None = None,
+                infer: Any = None, reference: Any = None, body: Any = None, elementwise: bool = False,
+                results: int = 1, numpy: str = "") -> Any:
+    """Adds an op of the user's own to the table and gives its function.
+
+    With `body`, a function on arrays, it is a composite: kept whole by name, expanded when compiled. Without one it is
+    a primitive with `infer` (from `TensorType`s to one) and `reference` (on NumPy arrays). `attrs` gives the
+    attributes with their defaults.
+    """
+    return _intaglio._register_op(name, doc or f"{name}, an op of the user's own.", operands, attrs or {}, infer,
+                                  reference, body, elementwise, results, numpy)

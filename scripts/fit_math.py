@@ -1,0 +1,118 @@
+"""Fits the polynomials of the vector maths and writes src/loop/math_coefficients.h.
+
+Each polynomial interpolates its function at Chebyshev nodes, computed with 60 digits, which is within a small factor
+of the best polynomial of that degree. Needs mpmath: `python scripts/fit_math.py > src/loop/math_coefficients.h`.
+"""
+
+import struct
+
+import mpmath as mp
+
+mp.mp.dps = 60
+
+
+def fit(f, a, b, degree):
+    """Coefficients, lowest first, of the polynomial through f at degree + 1 Chebyshev nodes of [a, b]."""
+    n = degree + 1
+    a, b = mp.mpf(a), mp.mpf(b)
+    nodes = [(a + b) / 2 + (b - a) / 2 * mp.cos(mp.pi * (2 * k + 1) / (2 * n)) for k in range(n)]
+    matrix = mp.matrix(n, n)
+    for i, x in enumerate(nodes):
+        for j in range(n):
+            matrix[i, j] = x**j
+    return list(mp.lu_solve(matrix, mp.matrix([f(x) for x in nodes])))
+
+
+def series(f, z, terms=40):
+    """f(z) near zero by its Taylor series, where the formula cancels; f is given as a list of coefficients."""
+    return mp.fsum(c * z**k for k, c in enumerate(f[:terms]))
+
+
+def write(name, what, single, f, a, b, degree):
+    print(f"// {what}")
+    suffix = "f" if single else ""
+    kind = "float" if single else "double"
+    print(f"inline constexpr {kind} k{name}[] = {{")
+    for c in fit(f, a, b, degree):
+        value = float(c)
+        if single:
+            value = struct.unpack("f", struct.pack("f", value))[0]
+        print(f"    {mp.nstr(mp.mpf(value), 9 if single else 17)}{suffix},")
+    print("};\n")
+
+
+def main():
+    print("// Written by scripts/fit_math.py: the polynomials of the vector maths, lowest coefficient first. Not for editing.")
+    print("#pragma once\n\nnamespace ig::loop::math::coefficients {\n")
+    half_ln2 = mp.log(2) / 2 + mp.mpf("0.002")
+    exp_tail = [1 / mp.factorial(k + 2) for k in range(40)]
+    write("ExpF32", "(exp(r) - 1 - r) / r^2", True, lambda r: series(exp_tail, r), -half_ln2, half_ln2, 4)
+    write("Exp", "(exp(r) - 1 - r) / r^2", False, lambda r: series(exp_tail, r), -half_ln2, half_ln2, 10)
+
+    low, high = mp.sqrt(0.5) - 1, mp.sqrt(2) - 1
+    write("LogF32", "(log(1 + f) - f + f^2/2) / f^3", True,
+          lambda f: (mp.log(1 + f) - f + f * f / 2) / f**3 if abs(f) > 1e-9 else mp.mpf(1) / 3, low, high, 8)
+    atanh_tail = [mp.mpf(2) / (2 * k + 3) for k in range(60)]
+    write("Log", "(2 atanh(s) - 2s) / s^3 in s^2", False, lambda z: series(atanh_tail, z, 60), 0, "0.0296", 7)
+    write("LogTail", "(2 atanh(s) - 2s - 2/3 s^3) / s^5 in s^2", False,
+          lambda z: series(atanh_tail[1:], z, 59), 0, "0.0296", 7)
+
+    quarter = (mp.pi / 4 + mp.mpf("0.01")) ** 2
+    sin_tail = [(-1) ** (k + 1) / mp.factorial(2 * k + 3) for k in range(30)]
+    cos_tail = [(-1) ** k / mp.factorial(2 * k + 4) for k in range(30)]
+    write("SinF32", "(sin(r) - r) / r^3 in r^2", True, lambda z: series(sin_tail, z), 0, quarter, 3)
+    write("CosF32", "(cos(r) - 1 + r^2/2) / r^4 in r^2", True, lambda z: series(cos_tail, z), 0, quarter, 3)
+    write("Sin", "(sin(r) - r) / r^3 in r^2", False, lambda z: series(sin_tail, z), 0, quarter, 6)
+    write("Cos", "(cos(r) - 1 + r^2/2) / r^4 in r^2", False, lambda z: series(cos_tail, z), 0, quarter, 6)
+
+    def odd_tail(f):
+        def g(z):
+            x = mp.sqrt(z)
+            return (f(x) - x) / x**3
+        return g
+
+    write("TanhF32", "(tanh(x) - x) / x^3 in x^2, for |x| < 0.6", True, odd_tail(mp.tanh), "1e-20", "0.36", 6)
+    write("Atan", "(atan(t) - t) / t^3 in t^2, for |t| <= tan(pi/8)", False, odd_tail(mp.atan), "1e-20", "0.1717", 11)
+    write("Asin", "(asin(x) - x) / x^3 in x^2, for |x| <= 1/2", False, odd_tail(mp.asin), "1e-20", "0.2501", 12)
+
+    def erf_ratio(z):
+        x = mp.sqrt(z)
+        return mp.erf(x) / x
+
+    write("ErfF32", "erf(x) / x - 1 in x^2, for |x| < 0.93", True, lambda z: erf_ratio(z) - 1, "1e-20", "0.87", 6)
+    write("ErfLargeF32", "-log(erfc(t)) / t, for 0.92 < t < 4", True, lambda t: -mp.log(mp.erfc(t)) / t, "0.92", "4", 8)
+    write("Erf", "erf(x) / x in x^2, for |x| < 1", False, erf_ratio, "1e-20", "1.0", 13)
+
+    def erfcx(t):
+        x = mp.mpf("3.75") * (1 + t) / (1 - t)
+        return mp.exp(x * x) * mp.erfc(x) * (1 + 2 * x)
+
+    write("Erfcx", "exp(x^2) erfc(x) (1 + 2x) in t = (x - 3.75) / (x + 3.75), for 0.5 <= x <= 28", False,
+          erfcx, "-0.766", "0.766", 22)
+
+    def erf_inv_of_w(w):
+        x = mp.sqrt(1 - mp.exp(-w))
+        return mp.erfinv(x) / x
+
+    write("ErfInvSmall", "erf_inv(x) / x in x^2, for |x| < 1/2", False,
+          lambda z: mp.erfinv(mp.sqrt(z)) / mp.sqrt(z), "1e-20", "0.25", 14)
+    write("ErfInvCentral", "erf_inv(x) / x in w - 3.125, 0.28 < w = -log(1 - x^2) < 6.25", False,
+          lambda u: erf_inv_of_w(u + mp.mpf("3.125")), "-2.85", "3.126", 21)
+    write("ErfInvMiddle", "erf_inv(x) / x in sqrt(w) - 3.25, for 6.25 <= w < 16", False,
+          lambda u: erf_inv_of_w((u + mp.mpf("3.25")) ** 2), "-0.751", "0.751", 17)
+    write("ErfInvTail", "erf_inv(x) / x in sqrt(w) - 5, for w >= 16", False,
+          lambda u: erf_inv_of_w((u + 5) ** 2), "-1.001", "1.08", 17)
+    write("Cbrt", "the cube root of 1 to 8, in m - 4.5", False, lambda u: mp.cbrt(u + mp.mpf("4.5")), "-3.5", "3.5", 7)
+
+    print("// The binary digits of 2/pi, 64 at a time, behind 64 zeros.")
+    with mp.workdps(500):
+        bits = int(mp.floor(2 / mp.pi * mp.mpf(2) ** (64 * 19)))
+    print("inline constexpr unsigned long long kTwoOverPi[] = {\n    0,")
+    for k in range(19):
+        print(f"    0x{(bits >> (64 * (18 - k))) & (2**64 - 1):016x}ull,")
+    print("};\n")
+    print("}  // namespace ig::loop::math::coefficients")
+
+
+if __name__ == "__main__":
+    main()

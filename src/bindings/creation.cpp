@@ -1,0 +1,78 @@
+// Counted and spaced arrays, raw bytes, and the small helpers that the Python part of the package stands on.
+#include <cmath>
+#include <cstring>
+
+#include "bindings/common.h"
+
+namespace ig::py {
+namespace {
+
+Tensor made(Tensor tensor) {
+  if (Capture* capture = Capture::current()) capture->note_made_here(tensor);
+  return tensor;
+}
+
+bool whole(nb::handle value) { return PyLong_Check(value.ptr()) != 0; }
+
+int64_t count_of(double start, double stop, double step) {
+  double count = std::ceil((stop - start) / step);
+  if (!(count < 9e15)) throw Error(ErrorKind::Value, "arange: the range has too many elements, or none that can be counted");
+  return count > 0 ? static_cast<int64_t>(count) : 0;
+}
+
+nb::object arange(nb::handle start, nb::handle stop, nb::handle step, nb::handle dtype_name) {
+  DType dtype = require_dtype(dtype_name.ptr(), "arange");
+  if (whole(start) && whole(stop) && whole(step)) {
+    int64_t from = nb::cast<int64_t>(start), to = nb::cast<int64_t>(stop), by = nb::cast<int64_t>(step);
+    int64_t count = by > 0 ? (to > from ? (to - from - 1) / by + 1 : 0) : (to < from ? (from - to - 1) / -by + 1 : 0);
+    Tensor out = Tensor::empty(DType::I64, {count});
+    auto* values = static_cast<int64_t*>(out.data());
+    for (int64_t i = 0; i < count; ++i) values[i] = from + i * by;
+    return nb::steal(wrap(front::convert(made(out), dtype)));
+  }
+  double from = nb::cast<double>(nb::float_(start)), by = nb::cast<double>(nb::float_(step));
+  Tensor out = Tensor::empty(DType::F64, {count_of(from, nb::cast<double>(nb::float_(stop)), by)});
+  auto* values = static_cast<double*>(out.data());
+  for (int64_t i = 0; i < out.elements(); ++i) values[i] = from + static_cast<double>(i) * by;
+  return nb::steal(wrap(front::convert(made(out), dtype)));
+}
+
+nb::object linspace(double start, double stop, int64_t count, bool endpoint, nb::handle dtype_name) {
+  DType dtype = require_dtype(dtype_name.ptr(), "linspace");
+  Tensor out = Tensor::empty(DType::F64, {count});
+  auto* values = static_cast<double*>(out.data());
+  double parts = static_cast<double>(endpoint ? count - 1 : count);
+  for (int64_t i = 0; i < count; ++i)
+    values[i] = parts == 0 ? start : start + (stop - start) * (static_cast<double>(i) / parts);
+  if (endpoint && count > 1) values[count - 1] = stop;
+  return nb::steal(wrap(front::convert(made(out), dtype)));
+}
+
+}  // namespace
+
+void init_creation(nb::module_& m) {
+  m.def("_arange", &arange);
+  m.def("_linspace", &linspace);
+  m.def("_user_line", &user_line, "The user's line at hand, for errors that are raised in Python.");
+  m.def("_concrete", [](nb::handle x) { return nb::steal(wrap(concrete(tensor_of(x.ptr()), "the NumPy array"))); },
+        "The array itself, or what the capture gives for it.");
+  m.def("_bits", [](nb::handle x) {
+    Tensor values = concrete(tensor_of(x.ptr()), "the NumPy array");
+    return nb::steal(wrap(Tensor(DType::U16, values.shape(), values.storage())));
+  }, "The bits of 16-bit elements, as uint16, in the same memory.");
+  m.def("_to_bytes", [](nb::handle x) {
+    const Tensor& values = tensor_of(x.ptr());
+    return nb::bytes(static_cast<const char*>(values.data()), values.bytes());
+  });
+  m.def("_from_bytes", [](const std::string& dtype, const std::vector<int64_t>& shape, nb::bytes data) {
+    std::optional<DType> type = dtype_from_name(dtype);
+    if (!type) throw make_error(ErrorKind::Type, "`{}` is no dtype", dtype);
+    Tensor out = Tensor::empty(*type, Shape(shape));
+    if (out.bytes() != data.size())
+      throw make_error(ErrorKind::IO, "the bytes of an array are {} long, and its type has {}", data.size(), out.bytes());
+    std::memcpy(out.data(), data.c_str(), out.bytes());
+    return nb::steal(wrap(made(out)));
+  });
+}
+
+}  // namespace ig::py

@@ -1,0 +1,208 @@
+// `intaglio.Graph`: text, binary form, hashes, verification, the nodes as Python data, and calling it.
+#include <mutex>
+
+#include "bindings/common.h"
+#include "tensor/program.h"
+
+namespace ig::py {
+namespace {
+
+struct PyGraph {
+  std::shared_ptr<Graph> graph;
+  std::shared_ptr<Program> program;  // made by the first call
+  std::shared_ptr<std::mutex> mutex = std::make_shared<std::mutex>();
+};
+
+bool commutative(OpId id) {
+  const ops::Op* op = ops::find(id);
+  return op && op->has(ops::Trait::Commutative);
+}
+
+std::vector<Tensor> inputs_of(const Graph& graph, nb::args args) {
+  if (args.size() != graph.inputs().size())
+    throw make_error(ErrorKind::Type, "graph `{}` takes {} arrays, and {} were given", graph.name,
+                     graph.inputs().size(), args.size());
+  std::vector<Tensor> out;
+  for (size_t i = 0; i < args.size(); ++i) {
+    std::optional<DType> dtype;
+    if (as_scalar(args[i].ptr())) dtype = graph.inputs()[i]->type().dtype;
+    out.push_back(concrete(as_tensor(args[i].ptr(), dtype, graph.name), "the values"));
+  }
+  return out;
+}
+
+std::shared_ptr<Program> program_of(PyGraph& self) {
+  std::shared_ptr<std::mutex> mutex = self.mutex;
+  nb::gil_scoped_release no_gil;
+  std::lock_guard lock(*mutex);
+  if (!self.program) self.program = compile(*self.graph);
+  return self.program;
+}
+
+// A value's key in the Python view of the graph: "n3.0" of a node, "a0" of a block argument.
+std::string value_key(Value value) {
+  return value->node() ? fmt::format("n{}.{}", value->node()->id(), value->index()) : fmt::format("a{}", value->index());
+}
+
+nb::dict value_dict(Value value) {
+  nb::dict out;
+  out["key"] = value_key(value);
+  out["name"] = value->name();
+  out["type"] = value->type().str();
+  if (value->type().is_tensor()) {
+    out["dtype"] = nb::borrow(dtype_object(value->type().dtype));
+    nb::list shape;
+    for (const Dim& dim : value->type().dims) shape.append(dim_object(dim));
+    out["shape"] = nb::tuple(shape);
+  }
+  return out;
+}
+
+nb::list values_of(std::span<const Value> values) {
+  nb::list out;
+  for (Value value : values) out.append(value_dict(value));
+  return out;
+}
+
+nb::list nodes_of(const Block& block) {
+  nb::list out;
+  for (const Node* node : block) {
+    if (node->op().name() == kReturnOp) continue;
+    nb::dict one;
+    one["id"] = node->id();
+    one["op"] = node->op().name();
+    nb::list operands, regions;
+    for (Value operand : node->operands()) operands.append(value_key(operand));
+    for (const auto& region : node->regions()) regions.append(nodes_of(*region));
+    one["operands"] = operands;
+    one["results"] = values_of(node->results());
+    nb::dict attrs;
+    for (const auto& [name, value] : node->attrs().items()) attrs[name.c_str()] = attr_object(value);
+    one["attrs"] = attrs;
+    one["regions"] = regions;
+    one["location"] = node->location().str();
+    nb::list frames;
+    for (const SourceFrame& frame : node->location().frames())
+      frames.append(nb::make_tuple(frame.file, frame.line, frame.function));
+    one["frames"] = frames;
+    one["scope"] = node->scope().path();
+    out.append(one);
+  }
+  return out;
+}
+
+nb::dict report_dict(const ProgramReport& report) {
+  nb::dict out;
+  out["nodes_captured"] = report.nodes_captured;
+  out["nodes"] = report.nodes;
+  out["kernels"] = report.kernels;
+  out["fused_groups"] = report.fused_groups;
+  out["kernels_compiled"] = report.kernels_compiled;
+  out["kernels_prebuilt"] = report.kernels_prebuilt;
+  out["kernels_fallback"] = report.kernels_fallback;
+  out["kernels_shared"] = report.kernels_shared;
+  out["pass_ms"] = report.pass_ms;
+  out["lower_ms"] = report.lower_ms;
+  out["compile_ms"] = report.compile_ms;
+  out["plan_ms"] = report.plan_ms;
+  out["code_bytes"] = report.code_bytes;
+  out["constant_bytes"] = report.constant_bytes;
+  out["planned_peak"] = report.planned_peak;
+  out["measured_peak"] = report.measured_peak;
+  nb::list passes, fusion;
+  for (const std::string& line : report.pass_log) passes.append(line);
+  for (const std::string& line : report.fusion_log) fusion.append(line);
+  out["pass_log"] = passes;
+  out["fusion_log"] = fusion;
+  return out;
+}
+
+}  // namespace
+
+nb::object graph_object(std::shared_ptr<Graph> graph) {
+  return nb::cast(PyGraph{std::move(graph), nullptr});
+}
+
+void init_graph(nb::module_& m) {
+  nb::class_<PyGraph>(m, "Graph", "A graph of the IR. `str(graph)` is its text, and `Graph.parse` reads it back.")
+      .def_static("parse",
+                  [](const std::string& text, const std::string& file) {
+                    PyGraph out{Graph::parse(text, file), nullptr};
+                    ops::verify(*out.graph);
+                    return out;
+                  },
+                  nb::arg("text"), nb::arg("file") = "<text>", "Reads and verifies a graph in text.")
+      .def_static("from_binary",
+                  [](nb::bytes data) {
+                    PyGraph out{Graph::from_binary(std::string_view(data.c_str(), data.size())), nullptr};
+                    ops::verify(*out.graph);
+                    return out;
+                  },
+                  nb::arg("data"), "Reads and verifies a graph in its binary form.")
+      .def("to_binary",
+           [](const PyGraph& self) {
+             std::string bytes = self.graph->to_binary();
+             return nb::bytes(bytes.data(), bytes.size());
+           },
+           "The binary form, which `from_binary` reads back.")
+      .def("__str__", [](const PyGraph& self) { return self.graph->str(); })
+      .def("str", [](const PyGraph& self, bool locations) { return self.graph->str(locations); },
+           nb::arg("locations") = false, "The text, with the user's line at each node where asked for.")
+      .def("__repr__", [](const PyGraph& self) {
+        return fmt::format("<Graph {}: {} inputs, {} nodes, {} outputs>", self.graph->name, self.graph->inputs().size(),
+                           self.graph->node_count(), self.graph->outputs().size());
+      })
+      .def("__reduce__",
+           [](nb::handle self) {
+             return nb::make_tuple(nb::type<PyGraph>().attr("from_binary"), nb::make_tuple(self.attr("to_binary")()));
+           })
+      .def_prop_rw("name", [](const PyGraph& self) { return self.graph->name; },
+                   [](PyGraph& self, std::string name) { self.graph->name = std::move(name); })
+      .def("verify", [](const PyGraph& self) { ops::verify(*self.graph); },
+           "Checks the laws of the IR and of every op; raises VerifyError.")
+      .def("hash", [](const PyGraph& self) { return self.graph->hash().hex(); },
+           "A hash of the text without locations, names and scopes.")
+      .def("canonical_hash", [](const PyGraph& self) { return self.graph->canonical_hash(&commutative).hex(); },
+           "The same for any order of independent nodes, and of the operands of commutative ops.")
+      .def("__len__", [](const PyGraph& self) { return self.graph->node_count(); })
+      .def_prop_ro("inputs", [](const PyGraph& self) { return values_of(self.graph->inputs()); })
+      .def_prop_ro("outputs", [](const PyGraph& self) { return values_of(self.graph->outputs()); })
+      .def_prop_ro("nodes", [](const PyGraph& self) { return nodes_of(self.graph->body()); })
+      .def_prop_ro("symbols",
+                   [](const PyGraph& self) {
+                     nb::dict out;
+                     for (const auto& [name, range] : self.graph->dims.symbols())
+                       out[name.c_str()] = nb::make_tuple(range.low, range.high == Range{}.high ? nb::none() : nb::object(nb::int_(range.high)));
+                     return out;
+                   })
+      .def("evaluate",
+           [](const PyGraph& self, nb::args args) {
+             std::vector<Literal> literals;
+             for (const Tensor& input : inputs_of(*self.graph, args)) literals.push_back(input.literal());
+             std::vector<Tensor> out;
+             for (const Literal& literal : ops::evaluate(*self.graph, literals)) out.push_back(Tensor::from(literal));
+             return nb::steal(wrap_all(std::move(out)));
+           },
+           "Runs the graph by the definitions of its ops: slow, exact, and the measure of the compiled program.")
+      .def("compile", [](PyGraph& self) { program_of(self); }, "Compiles now what the first call would compile.")
+      .def("report", [](PyGraph& self) { return report_dict(program_of(self)->report()); },
+           "What the compiler did: nodes, kernels by origin, times, bytes, and its logs.")
+      .def("optimised",
+           [](PyGraph& self) {
+             return graph_object(std::shared_ptr<Graph>(program_of(self)->graph().clone()));
+           },
+           "The graph after passes, as it was compiled.")
+      .def("assembly", [](PyGraph& self) { return program_of(self)->assembly(); }, "The machine code, to read.")
+      .def("__call__", [](PyGraph& self, nb::args args) {
+        std::vector<Tensor> inputs = inputs_of(*self.graph, args);
+        std::shared_ptr<Program> program = program_of(self);
+        std::vector<Tensor> out;
+        {
+          nb::gil_scoped_release no_gil;
+          out = program->run(inputs);
+        }
+        return nb::steal(wrap_all(std::move(out)));
+      });
+}
+
+}  // namespace ig::py

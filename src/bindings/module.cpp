@@ -1,0 +1,28 @@
+// The extension module `intaglio._intaglio`.
+#include "bindings/common.h"
+#include "tensor/program.h"
+
+NB_MODULE(_intaglio, m) {
+  using namespace ig::py;
+  nanobind::register_exception_translator([](const std::exception_ptr& pointer, void*) {
+    try {
+      std::rethrow_exception(pointer);
+    } catch (const ig::Error& error) {
+      set_error(error);
+    } catch (const PythonError&) {
+    }
+  });
+  m.def("_set_package_folder", &set_package_folder);
+  m.def("compiler_available", &ig::compiler_available, "Whether this installation can compile.");
+  init_dtypes(m);
+  init_tensor(m);
+  init_dim(m);
+  init_ops(m);
+  init_op_table(m);
+  init_user_ops(m);
+  init_array_in(m);
+  init_creation(m);
+  init_graph(m);
+  init_pytree(m);
+  init_record(m);
+}

@@ -1,0 +1,213 @@
+// Flattening and rebuilding of container trees, and their registration from Python.
+#include "bindings/pytree.h"
+
+namespace ig::py {
+namespace {
+
+struct Registered {
+  nb::object flatten, unflatten;
+};
+
+// type -> (flatten, unflatten); a plain Python dict, so that types live as long as their registration.
+nb::dict& registry() {
+  static auto* types = new nb::dict;
+  return *types;
+}
+
+bool is_named_tuple(nb::handle object) {
+  return PyTuple_Check(object.ptr()) && !PyTuple_CheckExact(object.ptr()) && nb::hasattr(object.type(), "_fields");
+}
+
+void flatten_into(nb::handle object, Tree& tree, std::vector<nb::object>& leaves, int depth) {
+  if (depth > 200)
+    throw Error(ErrorKind::Value, "a container tree is nested more than 200 deep").why("it may contain itself");
+  PyObject* raw = object.ptr();
+  auto child = [&](nb::handle item) {
+    tree.children.emplace_back();
+    Tree own;
+    flatten_into(item, own, leaves, depth + 1);
+    tree.children.back() = std::move(own);
+  };
+  if (is_tensor(raw)) {
+    leaves.push_back(nb::borrow(object));
+    return;
+  }
+  if (object.is_none()) {
+    tree.kind = Tree::Kind::None;
+    return;
+  }
+  nb::handle type = object.type();
+  if (registry().contains(type)) {
+    nb::object pair = registry()[type];
+    nb::object parts = pair[nb::int_(0)](object);
+    tree.kind = Tree::Kind::Custom;
+    tree.type = nb::borrow(type);
+    tree.aux = nb::object(parts[nb::int_(1)]);
+    for (nb::handle item : nb::object(parts[nb::int_(0)])) child(item);
+  } else if (is_named_tuple(object)) {
+    tree.kind = Tree::Kind::NamedTuple;
+    tree.type = nb::borrow(type);
+    for (nb::handle item : object) child(item);
+  } else if (PyTuple_CheckExact(raw) || PyList_CheckExact(raw)) {
+    tree.kind = PyTuple_CheckExact(raw) ? Tree::Kind::Tuple : Tree::Kind::List;
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(raw); ++i) child(PySequence_Fast_GET_ITEM(raw, i));
+  } else if (PyDict_Check(raw)) {
+    tree.kind = Tree::Kind::Dict;
+    if (!PyDict_CheckExact(raw)) tree.type = nb::borrow(type);
+    nb::object items = own(PyDict_Items(raw));
+    for (nb::handle item : items) {
+      tree.keys.push_back(nb::object(item[nb::int_(0)]));
+      child(nb::object(item[nb::int_(1)]));
+    }
+  } else if (!PyType_Check(raw) && nb::hasattr(type, "__dataclass_fields__")) {
+    tree.kind = Tree::Kind::Dataclass;
+    tree.type = nb::borrow(type);
+    for (nb::handle name : nb::object(type.attr("__dataclass_fields__"))) {
+      tree.keys.push_back(nb::borrow(name));
+      child(nb::object(nb::getattr(object, name)));
+    }
+  } else {
+    leaves.push_back(nb::borrow(object));
+  }
+}
+
+nb::object rebuild(const Tree& tree, const std::vector<nb::object>& leaves, size_t& at) {
+  auto children = [&] {
+    nb::list out;
+    for (const Tree& child : tree.children) out.append(rebuild(child, leaves, at));
+    return out;
+  };
+  switch (tree.kind) {
+    case Tree::Kind::Leaf:
+      if (at >= leaves.size()) throw Error(ErrorKind::Value, "unflatten: there are fewer leaves than the tree has");
+      return leaves[at++];
+    case Tree::Kind::None: return nb::none();
+    case Tree::Kind::Tuple: return nb::tuple(children());
+    case Tree::Kind::List: return children();
+    case Tree::Kind::NamedTuple: return tree.type(*nb::tuple(children()));
+    case Tree::Kind::Custom: {
+      nb::object pair = registry()[tree.type];
+      return pair[nb::int_(1)](tree.aux, nb::tuple(children()));
+    }
+    case Tree::Kind::Dict: {
+      nb::object out = tree.type.is_valid() && nb::hasattr(tree.type, "fromkeys") && !nb::hasattr(tree.type, "default_factory")
+                           ? tree.type()
+                           : nb::object(nb::dict());
+      for (size_t i = 0; i < tree.children.size(); ++i) out[tree.keys[i]] = rebuild(tree.children[i], leaves, at);
+      return out;
+    }
+    case Tree::Kind::Dataclass: {
+      // Without its __init__, which may compute; frozen classes are set likewise.
+      nb::object out = tree.type.attr("__new__")(tree.type);
+      nb::object set = nb::module_::import_("builtins").attr("object").attr("__setattr__");
+      for (size_t i = 0; i < tree.children.size(); ++i) set(out, tree.keys[i], rebuild(tree.children[i], leaves, at));
+      return out;
+    }
+  }
+  return nb::none();
+}
+
+void paths_into(const Tree& tree, const std::string& prefix, std::vector<std::string>& out) {
+  if (tree.kind == Tree::Kind::Leaf) {
+    out.push_back(prefix);
+    return;
+  }
+  for (size_t i = 0; i < tree.children.size(); ++i) {
+    std::string step;
+    if (tree.kind == Tree::Kind::Dict) step = fmt::format("[{}]", nb::cast<std::string>(nb::repr(tree.keys[i])));
+    else if (tree.kind == Tree::Kind::Dataclass) step = "." + nb::cast<std::string>(nb::str(tree.keys[i]));
+    else if (tree.kind == Tree::Kind::NamedTuple)
+      step = "." + nb::cast<std::string>(nb::str(nb::object(tree.type.attr("_fields")[nb::int_(i)])));
+    else step = fmt::format("[{}]", i);
+    paths_into(tree.children[i], prefix + step, out);
+  }
+}
+
+}  // namespace
+
+size_t Tree::leaves() const {
+  if (kind == Kind::Leaf) return 1;
+  size_t count = 0;
+  for (const Tree& child : children) count += child.leaves();
+  return count;
+}
+
+bool Tree::operator==(const Tree& other) const {
+  if (kind != other.kind || children.size() != other.children.size() || keys.size() != other.keys.size()) return false;
+  if (type.ptr() != other.type.ptr()) return false;
+  if (aux.is_valid() && !aux.equal(other.aux)) return false;
+  for (size_t i = 0; i < keys.size(); ++i)
+    if (!keys[i].equal(other.keys[i])) return false;
+  return children == other.children;
+}
+
+std::string Tree::str() const {
+  auto list = [&] {
+    std::string out;
+    for (size_t i = 0; i < children.size(); ++i) {
+      out += i ? ", " : "";
+      if (!keys.empty()) out += nb::cast<std::string>(nb::repr(keys[i])) + ": ";
+      out += children[i].str();
+    }
+    return out;
+  };
+  auto name = [&] { return nb::cast<std::string>(nb::str(type.attr("__name__"))); };
+  switch (kind) {
+    case Kind::Leaf: return "*";
+    case Kind::None: return "None";
+    case Kind::Tuple: return "(" + list() + (children.size() == 1 ? ",)" : ")");
+    case Kind::List: return "[" + list() + "]";
+    case Kind::Dict: return "{" + list() + "}";
+    default: return name() + "(" + list() + ")";
+  }
+}
+
+Tree flatten(nb::handle object, std::vector<nb::object>& leaves) {
+  Tree tree;
+  flatten_into(object, tree, leaves, 0);
+  return tree;
+}
+
+nb::object unflatten(const Tree& tree, const std::vector<nb::object>& leaves) {
+  size_t at = 0;
+  nb::object out = rebuild(tree, leaves, at);
+  if (at != leaves.size())
+    throw make_error(ErrorKind::Value, "unflatten: {} leaves for a tree of {}", leaves.size(), at);
+  return out;
+}
+
+std::vector<std::string> leaf_paths(const Tree& tree) {
+  std::vector<std::string> out;
+  paths_into(tree, "", out);
+  return out;
+}
+
+void init_pytree(nb::module_& m) {
+  nb::class_<Tree>(m, "TreeDef", "The structure of a tree of containers.")
+      .def("__repr__", [](const Tree& self) { return "TreeDef(" + self.str() + ")"; })
+      .def("__eq__", [](const Tree& self, nb::handle other) {
+        return nb::isinstance<Tree>(other) && self == nb::cast<const Tree&>(other);
+      })
+      .def("__hash__", [](const Tree& self) { return hash64(self.str()); })
+      .def_prop_ro("num_leaves", &Tree::leaves)
+      .def("paths", &leaf_paths, "Where each leaf stands, as in \"[0].weight\".");
+  m.def("tree_flatten", [](nb::handle object) {
+    std::vector<nb::object> leaves;
+    Tree tree = flatten(object, leaves);
+    nb::list out;
+    for (nb::object& leaf : leaves) out.append(leaf);
+    return nb::make_tuple(out, nb::cast(std::move(tree)));
+  }, nb::arg("tree").none(), "The leaves of a tree of containers, and its structure.");
+  m.def("tree_unflatten", [](const Tree& tree, nb::handle leaves) {
+    std::vector<nb::object> items;
+    for (nb::handle leaf : leaves) items.push_back(nb::borrow(leaf));
+    return unflatten(tree, items);
+  }, nb::arg("treedef"), nb::arg("leaves"), "The tree of this structure with these leaves.");
+  m.def("register_pytree", [](nb::handle type, nb::object flatten_function, nb::object unflatten_function) {
+    if (!PyType_Check(type.ptr())) throw Error(ErrorKind::Type, "register_pytree: the first argument is a class");
+    registry()[type] = nb::make_tuple(flatten_function, unflatten_function);
+  }, nb::arg("type"), nb::arg("flatten"), nb::arg("unflatten"),
+     "Makes a class a container: flatten(x) -> (children, aux), unflatten(aux, children) -> x.");
+}
+
+}  // namespace ig::py

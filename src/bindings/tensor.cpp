@@ -1,0 +1,443 @@
+// The Python type `intaglio.Tensor`: raw C API, because an eager operation on a small array costs less than what a
+// binding layer takes. Handles are values in a box: the box can be bound to a new value (x += y), arrays never change.
+#include <array>
+
+#include "bindings/common.h"
+#include <structmember.h>
+#include "tensor/eager.h"
+
+namespace ig::py {
+
+PyTypeObject* tensor_type = nullptr;
+
+namespace {
+
+// --- life ----------------------------------------------------------------------------------------------------------------
+
+constexpr int kFreeMax = 256;
+PyTensor* free_list[kFreeMax];
+int free_count = 0;
+
+PyTensor* allocate() {
+  PyTensor* self;
+  if (free_count > 0) {
+    self = free_list[--free_count];
+    PyObject_Init(reinterpret_cast<PyObject*>(self), tensor_type);
+  } else {
+    self = PyObject_New(PyTensor, tensor_type);
+    if (!self) throw PythonError{};
+  }
+  self->weak = nullptr;
+  return self;
+}
+
+void tensor_dealloc(PyObject* object) {
+  auto* self = reinterpret_cast<PyTensor*>(object);
+  if (self->weak) PyObject_ClearWeakRefs(object);
+  self->tensor.~Tensor();
+  PyTypeObject* type = Py_TYPE(object);
+  if (type == tensor_type && free_count < kFreeMax) free_list[free_count++] = self;
+  else type->tp_free(object);
+  Py_DECREF(type);
+}
+
+PyObject* tensor_new(PyTypeObject*, PyObject*, PyObject*) {
+  set_error(Error(ErrorKind::Type, "a Tensor is not made by its class")
+                .hint("use ig.asarray(data), ig.zeros(shape) or another creation function"));
+  return nullptr;
+}
+
+// --- operators -------------------------------------------------------------------------------------------------------------
+
+bool concrete_pair(PyObject* a, PyObject* b) {
+  return Py_TYPE(a) == tensor_type && Py_TYPE(b) == tensor_type && !tensor_of(a).is_symbolic() &&
+         !tensor_of(b).is_symbolic() && tensor_of(a).dtype() == tensor_of(b).dtype();
+}
+
+// Operators by public name, so what an operator does is what the function of that name does.
+enum class Binary : uint8_t {
+  Add, Subtract, Multiply, Divide, FloorDivide, Remainder, Power, Matmul, And, Or, Xor, LeftShift, RightShift,
+  Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual,
+};
+constexpr const char* kBinaryNames[] = {
+    "add", "subtract", "multiply", "divide", "floor_divide", "remainder", "pow", "matmul", "bitwise_and",
+    "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift", "equal", "not_equal", "less",
+    "less_equal", "greater", "greater_equal",
+};
+constexpr size_t kBinaryCount = std::size(kBinaryNames);
+
+// The direct way, where the public function is an element-wise op of the table.
+eager::BinarySite* site(Binary which) {
+  static std::array<eager::BinarySite*, kBinaryCount> sites{};
+  static std::array<bool, kBinaryCount> known{};
+  auto i = static_cast<size_t>(which);
+  if (!known[i]) {
+    known[i] = true;
+    const ops::Op* op = op_of_function(PyDict_GetItemString(functions(), kBinaryNames[i]));
+    if (op && op->decl.front == ops::Front::Elementwise && op->decl.operands.size() == 2 && op->decl.attrs.empty())
+      sites[i] = new eager::BinarySite(*op);
+  }
+  return sites[i];
+}
+
+bool is_operand(PyObject* object) {
+  return is_tensor(object) || as_scalar(object) || is_array_like(object) || as_dim(object);
+}
+
+PyObject* binary(Binary which, PyObject* a, PyObject* b) {
+  return guard([&]() -> PyObject* {
+    if (concrete_pair(a, b) && tensor_of(a).shape() == tensor_of(b).shape() && !Capture::current())
+      if (eager::BinarySite* direct = site(which)) return wrap((*direct)(tensor_of(a), tensor_of(b)));
+    if (!is_operand(a) || !is_operand(b)) return Py_NewRef(Py_NotImplemented);
+    return call_function(kBinaryNames[static_cast<size_t>(which)], {a, b}).release().ptr();
+  });
+}
+
+template <Binary which>
+PyObject* binary_slot(PyObject* a, PyObject* b) {
+  return binary(which, a, b);
+}
+
+template <Binary which>
+PyObject* inplace_slot(PyObject* a, PyObject* b) {
+  PyObject* result = binary(which, a, b);
+  if (!result || result == Py_NotImplemented) return result;
+  return guard([&]() -> PyObject* {
+    nb::object value = nb::steal(result);
+    const Tensor& now = tensor_of(value.ptr());
+    if (now.dtype() != tensor_of(a).dtype())
+      throw make_error(ErrorKind::Type, "an in-place operation would make a {} array {}",
+                       info(tensor_of(a).dtype()).api_name, info(now.dtype()).api_name)
+          .hint("write x = x + y where the dtype is to change");
+    if (now.type().dims != tensor_of(a).type().dims)
+      throw make_error(ErrorKind::Shape, "an in-place operation would change the shape {} to {}",
+                       str(tensor_of(a).type().dims), str(now.type().dims))
+          .hint("write x = x + y where the shape is to change");
+    rebind(a, now);
+    return Py_NewRef(a);
+  });
+}
+
+PyObject* power_slot(PyObject* a, PyObject* b, PyObject* modulus) {
+  if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
+  return binary(Binary::Power, a, b);
+}
+PyObject* inplace_power_slot(PyObject* a, PyObject* b, PyObject* modulus) {
+  if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
+  return inplace_slot<Binary::Power>(a, b);
+}
+
+PyObject* compare(PyObject* a, PyObject* b, int op) {
+  switch (op) {
+    case Py_EQ: return binary(Binary::Equal, a, b);
+    case Py_NE: return binary(Binary::NotEqual, a, b);
+    case Py_LT: return binary(Binary::Less, a, b);
+    case Py_LE: return binary(Binary::LessEqual, a, b);
+    case Py_GT: return binary(Binary::Greater, a, b);
+    default: return binary(Binary::GreaterEqual, a, b);
+  }
+}
+
+PyObject* unary(const char* name, PyObject* x) {
+  return guard([&] { return call_function(name, {x}).release().ptr(); });
+}
+PyObject* negative(PyObject* x) { return unary("negative", x); }
+PyObject* positive(PyObject* x) { return unary("positive", x); }
+PyObject* absolute(PyObject* x) { return unary("abs", x); }
+PyObject* invert(PyObject* x) { return unary("bitwise_invert", x); }
+
+// --- coercions: asked of the capture where the array is symbolic --------------------------------------------------------------
+
+const Tensor& single(const Tensor& x, std::string_view wanted) {
+  Type type = x.type();
+  if (type.elements() == Dim(int64_t{1})) return x;
+  throw make_error(ErrorKind::Type, "{} of an array of shape {} is not defined", wanted, str(type.dims))
+      .why("only an array of one element is a number")
+      .hint(wanted == "the truth" ? "say which is meant: ig.any(x) or ig.all(x)" : "take one element first, as in x[0]");
+}
+
+int tensor_bool(PyObject* self) {
+  return guard(
+      [&]() -> int {
+        const Tensor& x = single(tensor_of(self), "the truth");
+        if (x.is_symbolic()) return capture_of(x).to_bool(x);
+        Literal value = x.literal();
+        if (is_complex(x.dtype())) {
+          nb::object number = item_at(x, 0);
+          return PyObject_IsTrue(number.ptr());
+        }
+        return is_float(x.dtype()) ? value.as_double(0) != 0 : value.as_int(0) != 0;
+      },
+      -1);
+}
+
+PyObject* tensor_int(PyObject* self) {
+  return guard([&]() -> PyObject* {
+    const Tensor& x = single(tensor_of(self), "the integer value");
+    if (x.is_symbolic()) return PyLong_FromLongLong(capture_of(x).to_int(x));
+    nb::object number = item_at(x, 0);
+    if (PyComplex_Check(number.ptr()))
+      throw Error(ErrorKind::Type, "a complex array has no integer value").hint("take ig.real(x) first");
+    return PyNumber_Long(number.ptr());
+  });
+}
+
+PyObject* tensor_index(PyObject* self) {
+  return guard([&]() -> PyObject* {
+    const Tensor& x = tensor_of(self);
+    if (!is_integer(x.dtype()) || x.rank() != 0)
+      throw make_error(ErrorKind::Type, "an array of {} with shape {} is no index", info(x.dtype()).api_name,
+                       str(x.type().dims))
+          .hint("an index is an integer array of rank 0");
+    if (x.is_symbolic()) return PyLong_FromLongLong(capture_of(x).to_int(x));
+    return item_at(x, 0).release().ptr();
+  });
+}
+
+PyObject* tensor_float(PyObject* self) {
+  return guard([&]() -> PyObject* {
+    const Tensor& x = single(tensor_of(self), "the float value");
+    if (x.is_symbolic()) return PyFloat_FromDouble(capture_of(x).to_float(x));
+    nb::object number = item_at(x, 0);
+    if (PyComplex_Check(number.ptr()))
+      throw Error(ErrorKind::Type, "a complex array has no float value").hint("take ig.real(x) first");
+    return PyNumber_Float(number.ptr());
+  });
+}
+
+PyObject* tensor_complex(PyObject* self, PyObject*) {
+  return guard([&]() -> PyObject* {
+    nb::object number = item_at(concrete(single(tensor_of(self), "the complex value"), "the complex value"), 0);
+    return PyObject_CallOneArg(reinterpret_cast<PyObject*>(&PyComplex_Type), number.ptr());
+  });
+}
+
+Py_ssize_t tensor_len(PyObject* self) {
+  return guard(
+      [&]() -> Py_ssize_t {
+        Type type = tensor_of(self).type();
+        if (type.dims.empty())
+          throw Error(ErrorKind::Type, "an array of rank 0 has no length").hint("x.size counts its elements: 1");
+        if (type.dims[0].is_constant()) return type.dims[0].constant();
+        return capture_of(tensor_of(self)).to_size(type.dims[0], "the length");
+      },
+      -1);
+}
+
+Py_hash_t tensor_hash(PyObject* self) { return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(self) >> 4); }
+
+PyObject* tensor_repr(PyObject* self) {
+  return guard([&]() -> PyObject* { return PyUnicode_FromString(repr(tensor_of(self)).c_str()); });
+}
+
+PyObject* tensor_getitem(PyObject* self, PyObject* key) {
+  return guard([&] { return get_item(self, key).release().ptr(); });
+}
+
+int tensor_setitem(PyObject* self, PyObject* key, PyObject* value) {
+  return guard(
+      [&]() -> int {
+        if (!value) throw Error(ErrorKind::Type, "elements of an array cannot be deleted").hint("select what stays");
+        set_item(self, key, value);
+        return 0;
+      },
+      -1);
+}
+
+PyObject* tensor_item_slot(PyObject* self, Py_ssize_t i) {
+  nb::object key = nb::steal(PyLong_FromSsize_t(i));
+  return key.is_valid() ? tensor_getitem(self, key.ptr()) : nullptr;
+}
+
+PyObject* tensor_iter(PyObject* self) {
+  Py_ssize_t n = tensor_len(self);
+  return n < 0 ? nullptr : PySeqIter_New(self);
+}
+
+// --- attributes ----------------------------------------------------------------------------------------------------------------
+
+PyObject* get_shape(PyObject* self, void*) {
+  return guard([&] { return shape_object(tensor_of(self)).release().ptr(); });
+}
+PyObject* get_dtype(PyObject* self, void*) { return Py_NewRef(dtype_object(tensor_of(self).dtype())); }
+PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromLong(tensor_of(self).rank()); }
+PyObject* get_size(PyObject* self, void*) {
+  return guard([&] { return dim_object(tensor_of(self).type().elements()).release().ptr(); });
+}
+PyObject* get_nbytes(PyObject* self, void*) {
+  return guard([&] {
+    const Tensor& x = tensor_of(self);
+    return dim_object(x.type().elements() * Dim(static_cast<int64_t>(size_of(x.dtype())))).release().ptr();
+  });
+}
+PyObject* get_device(PyObject*, void*) { return PyUnicode_InternFromString("cpu"); }
+PyObject* get_symbolic(PyObject* self, void*) { return PyBool_FromLong(tensor_of(self).is_symbolic()); }
+PyObject* get_mt(PyObject* self, void*) {
+  return guard([&] { return call_function("matrix_transpose", {self}).release().ptr(); });
+}
+PyObject* get_t(PyObject* self, void*) {
+  return guard([&] {
+    if (tensor_of(self).rank() > 2)
+      throw make_error(ErrorKind::Shape, "x.T is for arrays of rank 2, not {}", tensor_of(self).rank())
+          .hint("use x.mT for stacks of matrices, or ig.permute_dims(x, axes)");
+    return call_function("transpose_all", {self}).release().ptr();
+  });
+}
+
+PyObject* tensor_item(PyObject* self, PyObject*) {
+  return guard([&]() -> PyObject* {
+    const Tensor& x = single(tensor_of(self), "the value");
+    if (!x.is_symbolic()) return item_at(x, 0).release().ptr();
+    Capture& capture = capture_of(x);
+    if (x.dtype() == DType::Bool) return PyBool_FromLong(capture.to_bool(x));
+    if (is_integer(x.dtype())) return PyLong_FromLongLong(capture.to_int(x));
+    return PyFloat_FromDouble(capture.to_float(x));
+  });
+}
+
+PyObject* tensor_tolist(PyObject* self, PyObject*) {
+  return guard([&] { return to_list(concrete(tensor_of(self), "the list of the values")).release().ptr(); });
+}
+
+PyObject* tensor_to_device(PyObject* self, PyObject* args, PyObject* kwargs) {
+  static const char* names[] = {"device", "stream", nullptr};
+  PyObject *device, *stream = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$O", const_cast<char**>(names), &device, &stream)) return nullptr;
+  return guard([&]() -> PyObject* {
+    const char* text = PyUnicode_Check(device) ? PyUnicode_AsUTF8(device) : nullptr;
+    if (!text || std::string_view(text) != "cpu")
+      throw Error(ErrorKind::Value, "the only device of this build is \"cpu\"");
+    return Py_NewRef(self);
+  });
+}
+
+// `deepcopy` and `copy` give an own handle of the same value.
+PyObject* tensor_copy(PyObject* self, PyObject*) {
+  return guard([&] { return wrap(tensor_of(self)); });
+}
+
+PyMethodDef methods[] = {
+    {"item", tensor_item, METH_NOARGS, "The one element, as a Python number."},
+    {"tolist", tensor_tolist, METH_NOARGS, "The elements as nested lists of Python numbers."},
+    {"__complex__", tensor_complex, METH_NOARGS, nullptr},
+    {"__copy__", tensor_copy, METH_NOARGS, nullptr},
+    {"__deepcopy__", tensor_copy, METH_O, nullptr},
+    {"__dlpack__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(tensor_dlpack)),
+     METH_VARARGS | METH_KEYWORDS, "The array as a DLPack capsule, without a copy."},
+    {"__dlpack_device__", tensor_dlpack_device, METH_NOARGS, nullptr},
+    {"to_device", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(tensor_to_device)),
+     METH_VARARGS | METH_KEYWORDS, "The array on a device; this build has the CPU alone."},
+    {},
+};
+PyGetSetDef getset[] = {
+    {"shape", get_shape, nullptr, "The sizes: ints, and Dim objects where they are symbolic.", nullptr},
+    {"dtype", get_dtype, nullptr, "The element type.", nullptr},
+    {"ndim", get_ndim, nullptr, "The number of axes.", nullptr},
+    {"size", get_size, nullptr, "The number of elements.", nullptr},
+    {"nbytes", get_nbytes, nullptr, "The number of bytes of all elements.", nullptr},
+    {"device", get_device, nullptr, "The device that holds the array.", nullptr},
+    {"is_symbolic", get_symbolic, nullptr, "Whether the array is a value of a graph being captured.", nullptr},
+    {"T", get_t, nullptr, "The transposed matrix.", nullptr},
+    {"mT", get_mt, nullptr, "The array with its last two axes exchanged.", nullptr},
+    {},
+};
+PyMemberDef members[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(PyTensor, weak), READONLY, nullptr},
+    {},
+};
+
+template <typename F>
+PyType_Slot slot(int id, F* function) {
+  return {id, reinterpret_cast<void*>(function)};
+}
+
+}  // namespace
+
+PyObject* wrap(Tensor tensor) {
+  PyTensor* self = allocate();
+  new (&self->tensor) Tensor(std::move(tensor));
+  return reinterpret_cast<PyObject*>(self);
+}
+
+PyObject* wrap_all(std::vector<Tensor> tensors) {
+  if (tensors.size() == 1) return wrap(std::move(tensors[0]));
+  nb::object out = own(PyTuple_New(static_cast<Py_ssize_t>(tensors.size())));
+  for (size_t i = 0; i < tensors.size(); ++i)
+    PyTuple_SET_ITEM(out.ptr(), static_cast<Py_ssize_t>(i), wrap(std::move(tensors[i])));
+  return out.release().ptr();
+}
+
+void rebind(PyObject* object, Tensor value) { tensor_of(object) = std::move(value); }
+
+Capture& capture_of(const Tensor& tensor) {
+  Capture* capture = Capture::current();
+  if (!capture || !capture->owns(tensor)) Capture::leaked(tensor, capture);
+  return *capture;
+}
+
+Tensor concrete(const Tensor& tensor, std::string_view why) {
+  return tensor.is_symbolic() ? capture_of(tensor).to_concrete(tensor, why) : tensor;
+}
+
+void init_tensor(nb::module_& m) {
+  static PyType_Slot slots[] = {
+      {Py_tp_doc, const_cast<char*>("An array: concrete, or a value of a graph that is being captured.")},
+      slot(Py_tp_dealloc, tensor_dealloc),
+      slot(Py_tp_new, tensor_new),
+      slot(Py_tp_repr, tensor_repr),
+      slot(Py_tp_hash, tensor_hash),
+      slot(Py_tp_richcompare, compare),
+      slot(Py_tp_iter, tensor_iter),
+      {Py_tp_methods, methods},
+      {Py_tp_getset, getset},
+      {Py_tp_members, members},
+      slot(Py_nb_add, binary_slot<Binary::Add>),
+      slot(Py_nb_subtract, binary_slot<Binary::Subtract>),
+      slot(Py_nb_multiply, binary_slot<Binary::Multiply>),
+      slot(Py_nb_true_divide, binary_slot<Binary::Divide>),
+      slot(Py_nb_floor_divide, binary_slot<Binary::FloorDivide>),
+      slot(Py_nb_remainder, binary_slot<Binary::Remainder>),
+      slot(Py_nb_matrix_multiply, binary_slot<Binary::Matmul>),
+      slot(Py_nb_and, binary_slot<Binary::And>),
+      slot(Py_nb_or, binary_slot<Binary::Or>),
+      slot(Py_nb_xor, binary_slot<Binary::Xor>),
+      slot(Py_nb_lshift, binary_slot<Binary::LeftShift>),
+      slot(Py_nb_rshift, binary_slot<Binary::RightShift>),
+      slot(Py_nb_power, power_slot),
+      slot(Py_nb_inplace_add, inplace_slot<Binary::Add>),
+      slot(Py_nb_inplace_subtract, inplace_slot<Binary::Subtract>),
+      slot(Py_nb_inplace_multiply, inplace_slot<Binary::Multiply>),
+      slot(Py_nb_inplace_true_divide, inplace_slot<Binary::Divide>),
+      slot(Py_nb_inplace_floor_divide, inplace_slot<Binary::FloorDivide>),
+      slot(Py_nb_inplace_remainder, inplace_slot<Binary::Remainder>),
+      slot(Py_nb_inplace_matrix_multiply, inplace_slot<Binary::Matmul>),
+      slot(Py_nb_inplace_and, inplace_slot<Binary::And>),
+      slot(Py_nb_inplace_or, inplace_slot<Binary::Or>),
+      slot(Py_nb_inplace_xor, inplace_slot<Binary::Xor>),
+      slot(Py_nb_inplace_lshift, inplace_slot<Binary::LeftShift>),
+      slot(Py_nb_inplace_rshift, inplace_slot<Binary::RightShift>),
+      slot(Py_nb_inplace_power, inplace_power_slot),
+      slot(Py_nb_negative, negative),
+      slot(Py_nb_positive, positive),
+      slot(Py_nb_absolute, absolute),
+      slot(Py_nb_invert, invert),
+      slot(Py_nb_bool, tensor_bool),
+      slot(Py_nb_int, tensor_int),
+      slot(Py_nb_float, tensor_float),
+      slot(Py_nb_index, tensor_index),
+      slot(Py_mp_length, tensor_len),
+      slot(Py_sq_length, tensor_len),
+      slot(Py_sq_item, tensor_item_slot),
+      slot(Py_mp_subscript, tensor_getitem),
+      slot(Py_mp_ass_subscript, tensor_setitem),
+      slot(Py_bf_getbuffer, tensor_getbuffer),
+      slot(Py_bf_releasebuffer, tensor_releasebuffer),
+      {0, nullptr},
+  };
+  static PyType_Spec spec = {"intaglio.Tensor", sizeof(PyTensor), 0, Py_TPFLAGS_DEFAULT, slots};
+  tensor_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  if (!tensor_type) nb::raise_python_error();
+  m.attr("Tensor") = nb::borrow(reinterpret_cast<PyObject*>(tensor_type));
+}
+
+}  // namespace ig::py

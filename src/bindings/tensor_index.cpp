@@ -1,0 +1,535 @@
+// x[key] and x[key] = value, with NumPy's meaning: integers, slices with any step, None, Ellipsis, integer arrays and
+// masks. Concrete arrays are walked directly; under a capture the same becomes slices, gathers and scatters.
+#include "bindings/common.h"
+#include "ops/attrs.h"
+#include "ops/builder.h"
+#include "tensor/strided.h"
+
+namespace ig::py {
+namespace {
+
+struct Item {
+  enum class Kind : uint8_t { Integer, Slice, NewAxis, Array, Mask };
+  explicit Item(Kind kind) : kind(kind) {}
+  Kind kind;
+  Dim index;                          // Integer: in [0, size)
+  Dim start, limit;                   // Slice, forwards, before reversal
+  int64_t step = 1;                   // Slice: at least 1
+  bool reversed = false;              // Slice: then backwards
+  Tensor array;                       // Array, Mask
+  size_t axis = 0;                    // of x; unused by NewAxis
+};
+
+const ops::Op& op(const char* name) { return ops::get(name); }
+
+Tensor one(const char* name, std::vector<Tensor> operands, std::vector<std::pair<std::string, AttrValue>> attrs) {
+  return apply(op(name), operands, make_attrs(std::move(attrs)))[0];
+}
+Tensor reshape(const Tensor& x, Dims shape) {
+  return x.type().dims == shape ? x : one("reshape", {x}, {ops::kShape % std::move(shape)});
+}
+Tensor public_op(const char* name, std::vector<front::Operand> operands) {
+  const ops::Op* found = op_of_function(PyDict_GetItemString(functions(), name));
+  IG_CHECK(found, "there is no public op {}", name);
+  return front::call(*found, operands, {})[0];
+}
+front::Scalar integer(int64_t value) { return {.kind = DKind::Signed, .integer = value}; }
+
+bool runs_now(const Tensor& x) {
+  Capture* capture = Capture::current();
+  return !x.is_symbolic() && (!capture || !capture->lift_constants || capture->made_here(x));
+}
+Tensor made(Tensor x) {
+  if (Capture* capture = Capture::current()) capture->note_made_here(x);
+  return x;
+}
+
+const DimScope& scope_of() {
+  static const DimScope nothing_known;
+  Capture* capture = Capture::current();
+  return capture ? capture->graph().dims : nothing_known;
+}
+
+// Whole numbers of a slice: none for None.
+std::optional<Dim> bound(PyObject* object) {
+  if (object == Py_None) return std::nullopt;
+  if (std::optional<Dim> dim = as_dim(object)) return dim;
+  nb::object number = nb::steal(PyNumber_Index(object));
+  if (!number.is_valid()) {
+    if (PyErr_ExceptionMatches(PyExc_TypeError)) {
+      PyErr_Clear();
+      throw make_error(ErrorKind::Type, "a slice takes integers, not {}", Py_TYPE(object)->tp_name);
+    }
+    throw PythonError{};
+  }
+  int overflow = 0;
+  int64_t value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+  if (overflow) value = overflow > 0 ? std::numeric_limits<int64_t>::max() / 2 : std::numeric_limits<int64_t>::min() / 2;
+  return Dim(value);
+}
+
+// A bound brought into [0, size].
+Dim clip(const Dim& value, const Dim& size) {
+  const DimScope& scope = scope_of();
+  Dim at = value;
+  if (value.is_constant() ? value.constant() < 0 : scope.less(value, Dim(int64_t{0})) == Truth::Yes) at = size + value;
+  if (scope.less_equal(at, size) != Truth::Yes) at = min(at, size);
+  if (scope.less_equal(Dim(int64_t{0}), at) != Truth::Yes) at = max(at, Dim(int64_t{0}));
+  return at;
+}
+
+Item slice_item(PyObject* object, const Dim& size, size_t axis) {
+  auto* slice = reinterpret_cast<PySliceObject*>(object);
+  std::optional<Dim> start = bound(slice->start), stop = bound(slice->stop), step = bound(slice->step);
+  int64_t by = 1;
+  if (step) {
+    if (!step->is_constant()) throw Error(ErrorKind::Capture, "the step of a slice is a symbolic size");
+    by = step->constant();
+  }
+  if (by == 0) throw Error(ErrorKind::Value, "the step of a slice is 0");
+  Item item(Item::Kind::Slice);
+  item.axis = axis;
+  item.step = by < 0 ? -by : by;
+  item.reversed = by < 0;
+  bool fixed = size.is_constant() && (!start || start->is_constant()) && (!stop || stop->is_constant());
+  if (fixed) {
+    Py_ssize_t from = start ? start->constant() : (by < 0 ? PY_SSIZE_T_MAX : 0);
+    Py_ssize_t to = stop ? stop->constant() : (by < 0 ? PY_SSIZE_T_MIN : PY_SSIZE_T_MAX);
+    Py_ssize_t count = PySlice_AdjustIndices(size.constant(), &from, &to, by);
+    if (count == 0) {
+      item.start = item.limit = int64_t{0};
+    } else if (by > 0) {
+      item.start = from;
+      item.limit = from + (count - 1) * by + 1;
+    } else {
+      item.start = from + (count - 1) * by;
+      item.limit = from + 1;
+    }
+    return item;
+  }
+  if (by < 0) {
+    if (by != -1 || start || stop)
+      throw make_error(ErrorKind::Unsupported, "a backward slice with bounds over the symbolic size {}", size.str())
+          .hint("take the slice forwards first, then reverse it: x[a:b][::-1]");
+    item.start = int64_t{0};
+    item.limit = size;
+    return item;
+  }
+  item.start = start ? clip(*start, size) : Dim(int64_t{0});
+  item.limit = stop ? clip(*stop, size) : size;
+  if (scope_of().less_equal(item.start, item.limit) != Truth::Yes) item.limit = max(item.limit, item.start);
+  return item;
+}
+
+std::string ordinal_axis(size_t axis) { return fmt::format("axis {}", axis); }
+
+Item integer_item(const Dim& value, const Dim& size, size_t axis) {
+  Item item(Item::Kind::Integer);
+  item.axis = axis;
+  bool negative = value.is_constant() && value.constant() < 0;
+  item.index = negative ? size + value : value;
+  const DimScope& scope = scope_of();
+  bool outside = scope.less_equal(size, item.index) == Truth::Yes || scope.less(item.index, Dim(int64_t{0})) == Truth::Yes;
+  if (outside)
+    throw make_error(ErrorKind::Index, "the index {} is out of range for {} of size {}", value.str(),
+                     ordinal_axis(axis), size.str());
+  return item;
+}
+
+// A key as items, one for each axis of x, and new axes between them.
+std::vector<Item> parse(const Tensor& x, PyObject* key) {
+  std::vector<nb::object> parts;
+  if (PyTuple_Check(key))
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i) parts.push_back(nb::borrow(PyTuple_GET_ITEM(key, i)));
+  else parts.push_back(nb::borrow(key));
+  Dims dims = x.type().dims;
+  std::vector<Tensor> arrays(parts.size());
+  size_t taken = 0;
+  int ellipses = 0;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    PyObject* part = parts[i].ptr();
+    if (part == Py_Ellipsis) {
+      if (++ellipses > 1) throw Error(ErrorKind::Index, "an index holds ... twice");
+      continue;
+    }
+    if (part == Py_None) continue;
+    bool array = is_tensor(part) || PyList_Check(part) || PyBool_Check(part) ||
+                 (is_array_like(part) && !PyIndex_Check(part)) || (is_array_like(part) && !PyLong_Check(part));
+    if (array) {
+      arrays[i] = as_tensor(part, std::nullopt, "indexing");
+      if (PyList_Check(part) && arrays[i].elements() == 0) arrays[i] = Tensor::empty(DType::I64, arrays[i].shape());
+      if (arrays[i].dtype() != DType::Bool && !is_integer(arrays[i].dtype()))
+        throw make_error(ErrorKind::Index, "an array of {} is no index", info(arrays[i].dtype()).api_name)
+            .hint("an index array holds integers or bools; convert it with ig.astype");
+    }
+    taken += arrays[i].valid() && arrays[i].dtype() == DType::Bool ? static_cast<size_t>(arrays[i].rank()) : 1;
+  }
+  if (taken > dims.size())
+    throw make_error(ErrorKind::Index, "{} indices for an array of rank {}", taken, dims.size());
+  std::vector<Item> items;
+  size_t axis = 0;
+  auto whole = [&](size_t count) {
+    for (size_t i = 0; i < count; ++i, ++axis) {
+      Item item(Item::Kind::Slice);
+      item.axis = axis;
+      item.limit = dims[axis];
+      items.push_back(std::move(item));
+    }
+  };
+  for (size_t i = 0; i < parts.size(); ++i) {
+    PyObject* part = parts[i].ptr();
+    if (part == Py_Ellipsis) {
+      whole(dims.size() - taken);
+    } else if (part == Py_None) {
+      items.emplace_back(Item::Kind::NewAxis);
+    } else if (arrays[i].valid()) {
+      Tensor& array = arrays[i];
+      bool mask = array.dtype() == DType::Bool;
+      if (!mask && array.rank() == 0 && runs_now(array) && runs_now(x)) {
+        items.push_back(integer_item(Dim(array.literal().as_int(0)), dims[axis], axis));
+        ++axis;
+        continue;
+      }
+      Item item(mask ? Item::Kind::Mask : Item::Kind::Array);
+      item.axis = axis;
+      item.array = array;
+      axis += mask ? static_cast<size_t>(array.rank()) : 1;
+      items.push_back(std::move(item));
+    } else if (PySlice_Check(part)) {
+      items.push_back(slice_item(part, dims[axis], axis));
+      ++axis;
+    } else if (std::optional<Dim> index = as_dim(part)) {
+      items.push_back(integer_item(*index, dims[axis], axis));
+      ++axis;
+    } else if (PyIndex_Check(part)) {
+      items.push_back(integer_item(*bound(part), dims[axis], axis));
+      ++axis;
+    } else {
+      throw make_error(ErrorKind::Index, "{} is no index", Py_TYPE(part)->tp_name)
+          .hint("an index is an integer, a slice, None, ..., or an array of integers or bools");
+    }
+  }
+  whole(dims.size() - axis);
+  return items;
+}
+
+bool is_basic(const std::vector<Item>& items) {
+  for (const Item& item : items)
+    if (item.kind == Item::Kind::Array || item.kind == Item::Kind::Mask) return false;
+  return true;
+}
+
+// Basic items over fixed sizes, as a walk.
+StridedView view_of(const Tensor& x, const std::vector<Item>& items) {
+  StridedView base = StridedView::whole(x.shape()), out;
+  std::vector<int64_t> shape;
+  for (const Item& item : items) {
+    if (item.kind == Item::Kind::NewAxis) {
+      shape.push_back(1);
+      out.strides.push_back(0);
+      continue;
+    }
+    int64_t stride = base.strides[item.axis];
+    if (item.kind == Item::Kind::Integer) {
+      out.offset += item.index.constant() * stride;
+      continue;
+    }
+    int64_t start = item.start.constant(), span = item.limit.constant() - start;
+    int64_t count = span <= 0 ? 0 : (span + item.step - 1) / item.step;
+    shape.push_back(count);
+    out.strides.push_back(item.reversed ? -stride * item.step : stride * item.step);
+    out.offset += count == 0 ? 0 : stride * (item.reversed ? start + (count - 1) * item.step : start);
+  }
+  out.shape = Shape(shape);
+  return out;
+}
+
+// Basic items as slice, reverse and reshape; `Array` and `Mask` axes are left whole. `places` receives, for each item,
+// its axis in the result (of a mask: its first), or -1.
+Tensor take_basic(const Tensor& x, const std::vector<Item>& items, std::vector<int>& places) {
+  Dims dims = x.type().dims, start(dims.size(), Dim(int64_t{0})), limit = dims, shape;
+  Ints steps(dims.size(), 1), reversed;
+  Tensor out = x;
+  bool sliced = false;
+  for (const Item& item : items) {
+    places.push_back(item.kind == Item::Kind::Integer ? -1 : static_cast<int>(shape.size()));
+    if (item.kind == Item::Kind::NewAxis) {
+      shape.push_back(int64_t{1});
+      continue;
+    }
+    if (item.kind == Item::Kind::Array) {
+      shape.push_back(dims[item.axis]);
+    } else if (item.kind == Item::Kind::Mask) {
+      for (int i = 0; i < item.array.rank(); ++i) shape.push_back(dims[item.axis + static_cast<size_t>(i)]);
+    } else if (item.kind == Item::Kind::Integer) {
+      start[item.axis] = item.index;
+      limit[item.axis] = item.index + Dim(int64_t{1});
+      sliced = true;
+    } else {
+      start[item.axis] = item.start;
+      limit[item.axis] = item.limit;
+      steps[item.axis] = item.step;
+      sliced |= !(item.start == Dim(int64_t{0}) && item.limit == dims[item.axis] && item.step == 1);
+      shape.push_back(ceildiv(item.limit - item.start, Dim(item.step)));
+      if (item.reversed) reversed.push_back(static_cast<int64_t>(item.axis));
+    }
+  }
+  if (sliced) {
+    out = one("slice", {out}, {{"start", start}, {"limit", limit}, {"strides", steps}});
+  }
+  if (!reversed.empty()) out = one("reverse", {out}, {{"dimensions", reversed}});
+  return reshape(out, shape);
+}
+
+// Integers counted from either end, in range where that can be seen now; as int64.
+Tensor checked(const Tensor& index, const Dim& size, size_t axis) {
+  if (runs_now(index) && size.is_constant()) {
+    Literal values = index.literal();
+    int64_t n = size.constant();
+    Tensor out = Tensor::empty(DType::I64, index.shape());
+    for (int64_t i = 0; i < index.elements(); ++i) {
+      int64_t value = values.as_int(i);
+      if (value < -n || value >= n)
+        throw make_error(ErrorKind::Index, "the index {} is out of range for {} of size {}", value,
+                         ordinal_axis(axis), n);
+      static_cast<int64_t*>(out.data())[i] = value < 0 ? value + n : value;
+    }
+    return made(out);
+  }
+  Tensor wide = front::convert(index, DType::I64);
+  if (is_unsigned_int(index.dtype())) return wide;
+  if (!size.is_constant())
+    throw make_error(ErrorKind::Unsupported, "an index array over the symbolic size {}", size.str())
+        .hint("use ig.take with indices that are not negative");
+  Tensor below = public_op("less", {wide, integer(0)});
+  return public_op("where", {below, public_op("add", {wide, integer(size.constant())}), wide});
+}
+
+// The positions of a mask's true elements, one array an axis.
+std::vector<Tensor> positions(const Tensor& mask) {
+  if (!runs_now(mask))
+    throw Error(ErrorKind::Capture, "a mask that is traced selects a number of elements that is not known")
+        .at(user_line())
+        .why("the sizes of a graph do not depend on the values of its arrays")
+        .hint("use ig.where(mask, x, other), or weigh with the mask: ig.sum(x * mask)");
+  std::vector<std::vector<int64_t>> found(static_cast<size_t>(mask.rank()));
+  const auto* bits = static_cast<const uint8_t*>(mask.data());
+  std::vector<int64_t> index(mask.shape().size(), 0);
+  for (int64_t flat = 0; flat < mask.elements(); ++flat) {
+    if (bits[flat])
+      for (size_t a = 0; a < index.size(); ++a) found[a].push_back(index[a]);
+    for (int a = mask.rank() - 1; a >= 0 && ++index[a] == mask.shape()[a]; --a) index[a] = 0;
+  }
+  std::vector<Tensor> out;
+  for (const auto& axis : found)
+    out.push_back(made(Tensor::from(Literal::from(DType::I64, {static_cast<int64_t>(axis.size())}, axis))));
+  return out;
+}
+
+void check_mask(const Tensor& x, const Item& item) {
+  Dims want;
+  for (int i = 0; i < item.array.rank(); ++i) want.push_back(x.type().dims[item.axis + static_cast<size_t>(i)]);
+  if (item.array.type().dims != want)
+    throw make_error(ErrorKind::Index, "a mask of shape {} does not fit the axes {} that it selects from",
+                     str(item.array.type().dims), str(want));
+}
+
+Tensor take_advanced(const Tensor& x, const std::vector<Item>& items) {
+  for (const Item& item : items) {
+    if (item.kind != Item::Kind::Mask) continue;
+    if (item.array.rank() == 0)
+      throw Error(ErrorKind::Unsupported, "a single bool is no index here").hint("use `if`, or ig.where");
+    check_mask(x, item);
+  }
+  std::vector<int> places;
+  Tensor base = take_basic(x, items, places);
+  std::vector<int64_t> axes;
+  std::vector<Tensor> arrays;
+  bool adjacent = true;
+  size_t last = 0;
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (items[i].kind != Item::Kind::Array && items[i].kind != Item::Kind::Mask) continue;
+    adjacent &= arrays.empty() || last + 1 == i;
+    last = i;
+    if (items[i].kind == Item::Kind::Array) {
+      axes.push_back(places[i]);
+      arrays.push_back(checked(items[i].array, x.type().dims[items[i].axis], items[i].axis));
+    } else {
+      int64_t axis = places[i];
+      for (Tensor& array : positions(items[i].array)) {
+        axes.push_back(axis++);
+        arrays.push_back(std::move(array));
+      }
+    }
+  }
+  // The index arrays broadcast together, and become one array of index vectors.
+  Dims joint;
+  for (const Tensor& array : arrays) joint = ops::broadcast_shapes(joint, array.type().dims, scope_of(), "indexing");
+  Dims column = joint;
+  column.push_back(int64_t{1});
+  std::vector<Tensor> columns;
+  for (const Tensor& array : arrays) {
+    Dims own = array.type().dims;
+    Ints to;
+    for (size_t i = 0; i < own.size(); ++i) to.push_back(static_cast<int64_t>(joint.size() - own.size() + i));
+    Tensor wide = own == joint ? array
+                               : one("broadcast_in_dim", {array}, {ops::kShape % joint, ops::kBroadcastDims % to});
+    columns.push_back(reshape(wide, column));
+  }
+  int64_t vector_axis = static_cast<int64_t>(joint.size());
+  Tensor indices = columns.size() == 1 ? columns[0] : one("concatenate", columns, {ops::kAxis % vector_axis});
+  int rank = base.rank();
+  Dims sizes = base.type().dims;
+  for (int64_t axis : axes) sizes[static_cast<size_t>(axis)] = int64_t{1};
+  int64_t front = adjacent ? axes[0] : 0;
+  Ints offsets;
+  int64_t count = rank - static_cast<int64_t>(axes.size()) + vector_axis;
+  for (int64_t i = 0; i < count; ++i)
+    if (i < front || i >= front + vector_axis) offsets.push_back(i);
+  return one("gather", {base, indices},
+             {{"offset_dims", offsets},
+              {"collapsed_slice_dims", axes},
+              {"start_index_map", axes},
+              {"index_vector_dim", vector_axis},
+              {"slice_sizes", sizes}});
+}
+
+Tensor take(const Tensor& x, const std::vector<Item>& items) {
+  if (!is_basic(items)) return take_advanced(x, items);
+  if (runs_now(x)) {
+    bool fixed = true;
+    for (const Item& item : items)
+      fixed &= item.start.is_constant() && item.limit.is_constant() && item.index.is_constant();
+    if (fixed) return made(copy_strided(x, view_of(x, items)));
+  }
+  std::vector<int> places;
+  return take_basic(x, items, places);
+}
+
+// The value of an assignment, in the array's dtype and the shape that is assigned.
+Tensor assigned(const Tensor& x, const Dims& shape, PyObject* value) {
+  front::Operand given = PyList_Check(value) || PyTuple_Check(value)
+                             ? front::Operand(as_tensor(value, x.dtype(), "assignment"))
+                             : require_operand(value, "assignment", "value");
+  Tensor tensor;
+  if (const front::Scalar* scalar = std::get_if<front::Scalar>(&given)) {
+    front::Operand both[] = {x, *scalar};
+    front::result_type(both, "assignment");
+    tensor = front::scalar_tensor(*scalar, x.dtype());
+  } else {
+    tensor = std::get<Tensor>(given);
+    if (tensor.dtype() != x.dtype()) {
+      std::optional<DType> joint = promote(x.dtype(), tensor.dtype());
+      if (!joint || *joint != x.dtype())
+        throw make_error(ErrorKind::Type, "assignment: {} values do not go into a {} array",
+                         info(tensor.dtype()).api_name, info(x.dtype()).api_name)
+            .hint(fmt::format("convert the value: ig.astype(value, ig.{})", info(x.dtype()).api_name));
+      tensor = front::convert(tensor, x.dtype());
+    }
+  }
+  Dims own = tensor.type().dims;
+  while (own.size() > shape.size() && own.front() == Dim(int64_t{1})) own.erase(own.begin());
+  tensor = reshape(tensor, own);
+  if (own == shape) return tensor;
+  Dims joint = own.size() > shape.size() ? own : ops::broadcast_shapes(own, shape, scope_of(), "assignment");
+  if (joint != shape)
+    throw make_error(ErrorKind::Shape, "assignment: a value of shape {} does not broadcast to {}",
+                     str(tensor.type().dims), str(shape));
+  Ints to;
+  for (size_t i = 0; i < own.size(); ++i) to.push_back(static_cast<int64_t>(shape.size() - own.size() + i));
+  return one("broadcast_in_dim", {tensor}, {ops::kShape % shape, ops::kBroadcastDims % to});
+}
+
+// Where all steps are 1 forwards: dynamic_update_slice.
+std::optional<Tensor> put_slice(const Tensor& x, const std::vector<Item>& items, PyObject* value) {
+  Dims dims = x.type().dims, shape, kept;
+  std::vector<Dim> starts;
+  for (const Item& item : items) {
+    if (item.kind == Item::Kind::NewAxis) {
+      shape.push_back(int64_t{1});
+    } else if (item.kind == Item::Kind::Integer) {
+      starts.push_back(item.index);
+      kept.push_back(int64_t{1});
+    } else {
+      if (item.reversed || item.step != 1) return std::nullopt;
+      starts.push_back(item.start);
+      shape.push_back(item.limit - item.start);
+      kept.push_back(item.limit - item.start);
+    }
+  }
+  for (const Dim& start : starts)
+    if (!start.is_constant()) return std::nullopt;
+  Tensor update = reshape(assigned(x, shape, value), kept);
+  if (kept == dims) return update;
+  std::vector<Tensor> operands{x, update};
+  for (const Dim& start : starts) operands.push_back(made(Tensor::scalar_int(DType::I64, start.constant())));
+  return one("dynamic_update_slice", operands, {});
+}
+
+// Any other assignment: the same key picks flat positions out of a counted array, and a scatter writes there.
+Tensor put_scatter(const Tensor& x, const std::vector<Item>& items, PyObject* value) {
+  std::optional<Ints> sizes = constant_dims(x.type().dims);
+  if (!sizes)
+    throw make_error(ErrorKind::Unsupported, "an assignment with steps or index arrays to an array of shape {}",
+                     str(x.type().dims))
+        .why("the positions are counted for fixed sizes")
+        .hint("use ig.where with a mask");
+  Tensor counted = Tensor::empty(DType::I64, Shape(*sizes));
+  for (int64_t i = 0; i < counted.elements(); ++i) static_cast<int64_t*>(counted.data())[i] = i;
+  Tensor where = take(made(counted), items);
+  Tensor values = assigned(x, where.type().dims, value);
+  Dim count = where.type().elements();
+  Tensor flat = one("scatter",
+                    {reshape(x, {x.type().elements()}), reshape(where, {count, Dim(int64_t{1})}),
+                     reshape(values, {count})},
+                    {{"update_window_dims", Ints{}},
+                     {"inserted_window_dims", Ints{0}},
+                     {"scatter_dims_to_operand_dims", Ints{0}},
+                     {"index_vector_dim", int64_t{1}}});
+  return reshape(flat, x.type().dims);
+}
+
+bool is_single(const Tensor& value) { return value.type().elements() == Dim(int64_t{1}); }
+
+}  // namespace
+
+nb::object get_item(PyObject* self, PyObject* key) {
+  const Tensor& x = tensor_of(self);
+  return nb::steal(wrap(take(x, parse(x, key))));
+}
+
+void set_item(PyObject* self, PyObject* key, PyObject* value) {
+  const Tensor& x = tensor_of(self);
+  std::vector<Item> items = parse(x, key);
+  if (items.size() == 1 || (items.size() > 0 && items[0].kind == Item::Kind::Mask)) {
+    const Item& first = items[0];
+    if (first.kind == Item::Kind::Mask && first.array.rank() == x.rank()) {
+      check_mask(x, first);
+      std::optional<front::Operand> given = as_operand(value);
+      if (given && (std::holds_alternative<front::Scalar>(*given) || is_single(std::get<Tensor>(*given)))) {
+        rebind(self, public_op("where", {first.array, assigned(x, {}, value), x}));
+        return;
+      }
+    }
+  }
+  if (is_basic(items)) {
+    std::optional<front::Operand> given = as_operand(value);
+    bool now = runs_now(x) && (!given || std::holds_alternative<front::Scalar>(*given) ||
+                               runs_now(std::get<Tensor>(*given)));
+    if (now) {
+      StridedView view = view_of(x, items);
+      Tensor ready = assigned(x, Dims(view.shape.begin(), view.shape.end()), value);
+      // Taken out of the handle, so that memory that nobody else sees is written in place.
+      Tensor old = x.storage().unique() ? std::exchange(tensor_of(self), Tensor()) : x;
+      rebind(self, made(assign_strided(std::move(old), view, ready)));
+      return;
+    }
+    if (std::optional<Tensor> out = put_slice(x, items, value)) {
+      rebind(self, *out);
+      return;
+    }
+  }
+  rebind(self, put_scatter(x, items, value));
+}
+
+}  // namespace ig::py

@@ -1,0 +1,246 @@
+// The function around a kernel's body and its statements: loops, locals, conditions, failures.
+#include "codegen/llvm/emit.h"
+
+#include <algorithm>
+
+#include "support/error.h"
+
+namespace ig::codegen {
+
+using loop::Stmt;
+
+Emitter::Emitter(const loop::Function& function, const Target& target, llvm::Module& module)
+    : f_(function), target_(target), module_(module), b_(module.getContext()) {}
+
+void Emitter::emit(std::string_view symbol) {
+  auto* pointer = b_.getPtrTy();
+  auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {pointer, b_.getInt64Ty(), b_.getInt64Ty()}, false);
+  entry_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, llvm::StringRef(symbol.data(), symbol.size()),
+                                  module_);
+  entry_->addFnAttr(llvm::Attribute::NoUnwind);
+  entry_->addFnAttr("target-cpu", target_.name);
+  if (!target_.features.empty()) entry_->addFnAttr("target-features", target_.features);
+  if (target_.vector_bytes == 64) {
+    entry_->addFnAttr("prefer-vector-width", "512");
+    entry_->addFnAttr("min-legal-vector-width", "512");
+  }
+  first_ = block("entry");
+  auto* start = block("start");
+  b_.SetInsertPoint(start);
+  emit_arguments();
+  emit_locals();
+  vars_.resize(f_.variables);
+  scopes_.emplace_back();
+  counted(entry_->getArg(1), entry_->getArg(2), 1, false,
+          [&](llvm::Value* i) { body(f_.body, f_.block_var, {i}); });
+  b_.CreateRet(b_.getInt32(0));
+  b_.SetInsertPoint(first_);
+  b_.CreateBr(start);
+}
+
+void Emitter::emit_arguments() {
+  auto field = [&](size_t offset) {
+    auto* at = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), entry_->getArg(0), offset);
+    return b_.CreateAlignedLoad(b_.getPtrTy(), at, llvm::Align(8));
+  };
+  auto* buffers = field(offsetof(rt::KernelArgs, buffers));
+  for (size_t i = 0; i < f_.buffers.size(); ++i) {
+    auto* at = b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), buffers, i);
+    pointers_.push_back(b_.CreateAlignedLoad(b_.getPtrTy(), at, llvm::Align(8), f_.buffers[i].name));
+  }
+  if (!f_.sizes.empty()) {
+    auto* dims = field(offsetof(rt::KernelArgs, dims));
+    for (size_t i = 0; i < f_.sizes.size(); ++i) {
+      auto* at = b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), dims, i);
+      sizes_.push_back(b_.CreateAlignedLoad(b_.getInt64Ty(), at, llvm::Align(8), f_.sizes[i]));
+    }
+  }
+  if (!f_.scratch.empty()) {
+    llvm::Value* base = field(offsetof(rt::KernelArgs, scratch));
+    for (size_t i = 0; i < f_.scratch.size(); ++i) {
+      pointers_.push_back(base);
+      auto* bytes = b_.CreateMul(emit_dim(f_.scratch_elements[i]), i64(static_cast<int64_t>(size_of(f_.scratch[i].type))));
+      auto* rounded = b_.CreateAnd(b_.CreateAdd(bytes, i64(63)), i64(-64));
+      base = b_.CreateInBoundsGEP(b_.getInt8Ty(), base, rounded);
+    }
+  }
+  error_ = field(offsetof(rt::KernelArgs, error));
+}
+
+llvm::Value* Emitter::emit_dim(const Dim& dim) {
+  std::vector<llvm::Value*> stack;
+  dim.postfix([&](Dim::Step step, int64_t constant, std::string_view symbol) {
+    if (step == Dim::Step::Constant) return stack.push_back(i64(constant));
+    if (step == Dim::Step::Symbol) {
+      auto at = std::find(f_.sizes.begin(), f_.sizes.end(), symbol) - f_.sizes.begin();
+      return stack.push_back(sizes_.at(static_cast<size_t>(at)));
+    }
+    auto* b = stack.back();
+    stack.pop_back();
+    auto* a = stack.back();
+    auto off = [&](llvm::Value* r) {
+      auto* differs = b_.CreateICmpSLT(b_.CreateXor(r, b), i64(0));
+      return b_.CreateAnd(b_.CreateICmpNE(r, i64(0)), differs);
+    };
+    switch (step) {
+      case Dim::Step::Add: stack.back() = b_.CreateAdd(a, b); break;
+      case Dim::Step::Multiply: stack.back() = b_.CreateMul(a, b); break;
+      case Dim::Step::FloorDiv: {
+        auto* carry = b_.CreateZExt(off(b_.CreateSRem(a, b)), b_.getInt64Ty());
+        stack.back() = b_.CreateSub(b_.CreateSDiv(a, b), carry);
+        break;
+      }
+      case Dim::Step::Mod: {
+        auto* r = b_.CreateSRem(a, b);
+        stack.back() = b_.CreateAdd(r, b_.CreateSelect(off(r), b, i64(0)));
+        break;
+      }
+      case Dim::Step::Min: stack.back() = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b); break;
+      default: stack.back() = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, a, b); break;
+    }
+  });
+  return stack.back();
+}
+
+void Emitter::emit_locals() {
+  llvm::IRBuilder<>::InsertPointGuard guard(b_);
+  b_.SetInsertPoint(first_);
+  for (const loop::Local& l : f_.locals) {
+    llvm::Type* type = register_type(l.type);
+    if (l.lanes > 1) type = llvm::FixedVectorType::get(type, static_cast<unsigned>(l.lanes));
+    if (l.count > 1) type = llvm::ArrayType::get(type, static_cast<uint64_t>(l.count));
+    locals_.push_back(b_.CreateAlloca(type, nullptr, l.name));
+  }
+}
+
+void Emitter::counted(llvm::Value* begin, llvm::Value* end, int64_t step, bool sure,
+                      const std::function<void(llvm::Value*)>& fill) {
+  auto* ahead = block("ahead");
+  auto* turn = block("loop");
+  auto* after = block("after");
+  if (sure)
+    b_.CreateBr(ahead);
+  else
+    b_.CreateCondBr(b_.CreateICmpSLT(begin, end), ahead, after);
+  b_.SetInsertPoint(ahead);
+  b_.CreateBr(turn);
+  b_.SetInsertPoint(turn);
+  auto* i = b_.CreatePHI(b_.getInt64Ty(), 2, "i");
+  i->addIncoming(begin, ahead);
+  fill(i);
+  auto* next = b_.CreateNSWAdd(i, i64(step));
+  i->addIncoming(next, b_.GetInsertBlock());
+  b_.CreateCondBr(b_.CreateICmpSLT(next, end), turn, after);
+  b_.SetInsertPoint(after);
+}
+
+void Emitter::body(const loop::Stmts& stmts, uint32_t var, Value value) {
+  vars_[var] = value;
+  scopes_.emplace_back();
+  statements(stmts);
+  scopes_.pop_back();
+}
+
+void Emitter::statements(const loop::Stmts& stmts) {
+  for (const auto& s : stmts) {
+    scopes_.back().here.clear();
+    statement(*s);
+  }
+}
+
+void Emitter::statement(const Stmt& s) {
+  switch (s.kind) {
+    case Stmt::Kind::For: return serial(s);
+    case Stmt::Kind::VectorFor: return vector(s);
+    case Stmt::Kind::Unrolled: return unrolled(s);
+    case Stmt::Kind::If: return conditional(s);
+    case Stmt::Kind::Let: vars_[s.id] = eval(s.value); return;
+    case Stmt::Kind::Assign: return assign(s);
+    case Stmt::Kind::Store: return store(s);
+    case Stmt::Kind::Fail: return fail(s);
+  }
+}
+
+void Emitter::serial(const Stmt& s) {
+  auto* begin = scalar(s.begin);
+  auto* end = scalar(s.end);
+  counted(begin, end, 1, false, [&](llvm::Value* i) { body(s.body, s.id, {i}); });
+}
+
+void Emitter::unrolled(const Stmt& s) {
+  auto* begin = llvm::dyn_cast<llvm::ConstantInt>(scalar(s.begin));
+  auto* end = llvm::dyn_cast<llvm::ConstantInt>(scalar(s.end));
+  IG_CHECK(begin != nullptr && end != nullptr, "an unrolled loop of kernel {} has bounds that vary", f_.name);
+  for (int64_t i = begin->getSExtValue(); i < end->getSExtValue(); ++i) body(s.body, s.id, {i64(i)});
+}
+
+// Full groups first, then one masked group for what is left, of the same instructions.
+void Emitter::vector(const Stmt& s) {
+  IG_CHECK(lanes_ == 1, "a vector loop of kernel {} stands inside another one", f_.name);
+  if (s.lanes == 1) return serial(s);
+  auto* begin = scalar(s.begin);
+  auto* end = scalar(s.end);
+  auto* count = b_.CreateNSWSub(end, begin);
+  auto* fixed = llvm::dyn_cast<llvm::ConstantInt>(count);
+  auto* rest = b_.CreateAnd(count, i64(s.lanes - 1));
+  auto* full_end = b_.CreateNSWSub(end, rest);
+  lanes_ = s.lanes;
+  if (fixed == nullptr || fixed->getSExtValue() >= s.lanes)
+    counted(begin, full_end, s.lanes, fixed != nullptr, [&](llvm::Value* i) { body(s.body, s.id, {i, 1}); });
+  if (fixed == nullptr || (fixed->getSExtValue() > 0 && fixed->getSExtValue() % s.lanes != 0)) {
+    auto* tail = block("tail");
+    auto* done = block("done");
+    // An empty or negative range has a rest too: both must be asked.
+    auto* some = b_.CreateAnd(b_.CreateICmpSGT(count, i64(0)), b_.CreateICmpNE(rest, i64(0)));
+    b_.CreateCondBr(some, tail, done);
+    b_.SetInsertPoint(tail);
+    active_ = rest;
+    // Lane numbers compare as narrow integers; the mask of n lanes is then as cheap as a splat and a compare.
+    auto* narrow = b_.getIntNTy(s.lanes <= 128 ? 8 : 32);
+    std::vector<llvm::Constant*> numbers;
+    for (int k = 0; k < s.lanes; ++k) numbers.push_back(llvm::ConstantInt::get(narrow, static_cast<uint64_t>(k)));
+    auto* limit = b_.CreateVectorSplat(static_cast<unsigned>(s.lanes), b_.CreateTrunc(rest, narrow));
+    mask_ = b_.CreateICmpULT(llvm::ConstantVector::get(numbers), limit, "mask");
+    body(s.body, s.id, {full_end, 1});
+    mask_ = active_ = nullptr;
+    b_.CreateBr(done);
+    b_.SetInsertPoint(done);
+  }
+  lanes_ = 1;
+}
+
+void Emitter::conditional(const Stmt& s) {
+  auto* condition = scalar(s.begin);
+  auto* then = block("then");
+  auto* otherwise = s.otherwise.empty() ? nullptr : block("else");
+  auto* after = block("endif");
+  b_.CreateCondBr(condition, then, otherwise != nullptr ? otherwise : after);
+  auto arm = [&](llvm::BasicBlock* at, const loop::Stmts& stmts) {
+    b_.SetInsertPoint(at);
+    scopes_.emplace_back();
+    statements(stmts);
+    scopes_.pop_back();
+    b_.CreateBr(after);
+  };
+  arm(then, s.body);
+  if (otherwise != nullptr) arm(otherwise, s.otherwise);
+  b_.SetInsertPoint(after);
+}
+
+void Emitter::fail(const Stmt& s) {
+  auto* condition = scalar(s.begin);
+  auto* bad = block("fail");
+  auto* good = block("good");
+  b_.CreateCondBr(condition, bad, good);
+  b_.SetInsertPoint(bad);
+  scopes_.emplace_back();
+  scopes_.back().same_statement = true;
+  auto* value = scalar(s.value);
+  scopes_.pop_back();
+  b_.CreateAlignedStore(i64(s.id), error_, llvm::Align(8));
+  b_.CreateAlignedStore(value, b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), error_, 1), llvm::Align(8));
+  b_.CreateRet(b_.getInt32(1));
+  b_.SetInsertPoint(good);
+}
+
+}  // namespace ig::codegen

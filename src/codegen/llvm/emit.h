@@ -1,0 +1,147 @@
+// From one loop function to one LLVM function. Inside a vector loop values are LLVM vectors of the loop's lanes, or
+// stay scalar while they are the same in all lanes; an index that moves by a constant from lane to lane stays a
+// scalar and a stride, so that most address arithmetic never becomes a vector. Split by subject: emit.cpp (function
+// and statements), emit_expr.cpp (arithmetic), emit_memory.cpp (loads, stores, locals), emit_convert.cpp (dtypes).
+//
+// Aliasing: no pointer is marked noalias and no load invariant. An input and an output may be one buffer (in place),
+// and only the order of loads and stores in the function makes that right, so LLVM must keep that order. The price
+// is small: locals never escape, and hot inner loops work on them.
+#pragma once
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <functional>
+#include <unordered_map>
+#include <vector>
+
+#include "codegen/jit.h"
+
+namespace ig::codegen {
+
+class Emitter {
+ public:
+  Emitter(const loop::Function& function, const Target& target, llvm::Module& module);
+  void emit(std::string_view symbol);
+
+ private:
+  using Expr = loop::Expr;
+  using Node = loop::ExprNode;
+
+  // With a stride, the value in lane k is `v + stride * k`, and v is a scalar i64; else v is a vector, or a scalar
+  // that holds for all lanes.
+  struct Value {
+    llvm::Value* v = nullptr;
+    int64_t stride = 0;
+    bool uniform() const { return stride == 0 && !v->getType()->isVectorTy(); }
+  };
+
+  // What is known in a block. Expressions that read memory or locals are remembered within one statement only.
+  struct Scope {
+    std::unordered_map<const Node*, Value> pure, here;
+    bool same_statement = false;
+  };
+
+  // emit.cpp
+  void statements(const loop::Stmts& stmts);
+  void statement(const loop::Stmt& s);
+  void serial(const loop::Stmt& s);
+  void vector(const loop::Stmt& s);
+  void unrolled(const loop::Stmt& s);
+  void conditional(const loop::Stmt& s);
+  void fail(const loop::Stmt& s);
+  void body(const loop::Stmts& stmts, uint32_t var, Value value);
+  // for i = begin; i < end; i += step, tested once before the first turn unless it is sure to happen.
+  void counted(llvm::Value* begin, llvm::Value* end, int64_t step, bool sure,
+               const std::function<void(llvm::Value*)>& fill);
+  void emit_locals();
+  void emit_arguments();
+  llvm::Value* emit_dim(const Dim& dim);
+
+  // emit_expr.cpp
+  Value eval(const Expr& e) { return eval(e.node()); }
+  Value eval(const Node* n);
+  Value compute(const Node* n);
+  llvm::Value* scalar(const Expr& e);        // of a uniform expression
+  llvm::Value* wide(Value value);            // as a vector of the loop's lanes (or the scalar outside of one)
+  bool impure(const Node* n);
+  Value constant(const Node& n);
+  Value binary(const Node& n);
+  Value affine(const Node& n, Value a, Value b);  // nothing (v null) where the result is not affine
+  Value compare_affine(const Node& n, Value a, Value b);
+  llvm::Value* arithmetic(const Node& n, llvm::Value* a, llvm::Value* b);
+  llvm::Value* compare(const Node& n, llvm::Value* a, llvm::Value* b);
+  llvm::Value* divide(loop::Op op, DType type, llvm::Value* a, llvm::Value* b);
+  llvm::Value* float_remainder(DType type, llvm::Value* a, llvm::Value* b);
+  llvm::Value* unary(const Node& n, llvm::Value* a);
+  llvm::Value* fused(llvm::Value* a, llvm::Value* b, llvm::Value* c);
+  Value select(const Node& n);
+  Value select_rare(const Node& n);
+  void frontier(const Node* n, std::vector<const Node*>& leaves, std::unordered_map<const Node*, bool>& seen);
+  Value* known(const Node* n);
+
+  // emit_memory.cpp
+  llvm::Type* register_type(DType type);     // Bool: i1; F16, BF16: i16
+  llvm::Type* memory_type(DType type);       // Bool: i8
+  llvm::Type* vector_of(llvm::Type* type) { return llvm::FixedVectorType::get(type, static_cast<unsigned>(lanes_)); }
+  llvm::Value* from_memory(DType type, llvm::Value* v);
+  llvm::Value* to_memory(DType type, llvm::Value* v);
+  llvm::Value* address(uint32_t buffer, llvm::Type* type, llvm::Value* offset);
+  Value load(const Node& n);
+  llvm::Value* load_contiguous(uint32_t buffer, DType type, llvm::Value* offset);
+  llvm::Value* load_indexed(uint32_t buffer, DType type, Value offset);
+  void store(const loop::Stmt& s);
+  llvm::Value* stack(llvm::Type* type, std::string_view name);  // a slot of the entry block
+  bool masked_moves(DType type) const;
+  llvm::Value* active_lanes();
+  llvm::Value* local_address(uint32_t local, const Expr& index);
+  llvm::Type* local_type(uint32_t local);
+  Value read_local(const Node& n);
+  void assign(const loop::Stmt& s);
+  Value reduce_lanes(const Node& n);
+  llvm::Value* combine(loop::Reduction reduction, DType type, llvm::Value* a, llvm::Value* b);
+
+  // emit_convert.cpp
+  llvm::Value* convert(llvm::Value* v, DType from, DType to);
+  llvm::Value* float_to_int(llvm::Value* v, DType from, DType to);
+  llvm::Value* int_to_half(llvm::Value* v, DType from, DType to);
+  llvm::Value* f16_to_f32(llvm::Value* v);
+  llvm::Value* f32_to_f16(llvm::Value* v);
+  llvm::Value* bf16_to_f32(llvm::Value* v);
+  llvm::Value* f32_to_bf16(llvm::Value* v);
+  llvm::Value* f64_to_odd_f32(llvm::Value* v);
+
+  // Types and constants of the shape of `like`: scalar, or a vector of as many lanes.
+  static llvm::Type* shaped(llvm::Type* element, llvm::Type* like);
+  llvm::Value* integer(llvm::Type* type, uint64_t value) { return llvm::ConstantInt::get(type, value); }
+  llvm::Value* i64(int64_t value) { return b_.getInt64(static_cast<uint64_t>(value)); }
+  llvm::Value* intrinsic(unsigned id, llvm::Value* a) {
+    return b_.CreateUnaryIntrinsic(static_cast<llvm::Intrinsic::ID>(id), a);
+  }
+  llvm::BasicBlock* block(const char* name) { return llvm::BasicBlock::Create(b_.getContext(), name, entry_); }
+
+  const loop::Function& f_;
+  const Target& target_;
+  llvm::Module& module_;
+  llvm::IRBuilder<> b_;
+  llvm::Function* entry_ = nullptr;
+  llvm::BasicBlock* first_ = nullptr;        // holds the allocas
+  std::vector<llvm::Value*> pointers_;       // buffers, then scratch
+  std::vector<llvm::Value*> sizes_;
+  std::vector<llvm::AllocaInst*> locals_;
+  llvm::Value* error_ = nullptr;
+  std::vector<Value> vars_;
+  std::vector<Scope> scopes_;
+  std::unordered_map<const Node*, bool> impure_;
+  std::unordered_map<std::string, llvm::AllocaInst*> slots_;
+  int lanes_ = 1;
+  llvm::Value* mask_ = nullptr;              // of the last group; null where all lanes are active
+  llvm::Value* active_ = nullptr;            // how many lanes are, in the last group
+};
+
+// LLVM contexts and modules of codegen: emits, runs the pass pipeline, writes the object or the assembly.
+enum class FileKind : uint8_t { Object, Assembly };
+std::string generate(std::span<const loop::Function* const> functions, std::span<const std::string> symbols,
+                     const Target& target, FileKind kind);
+
+}  // namespace ig::codegen

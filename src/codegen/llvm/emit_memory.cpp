@@ -1,0 +1,238 @@
+// Loads, stores and locals. No kernel ever touches a byte outside its buffers: the last group of a vector loop uses
+// masked moves where the target has them for the element's width, and else goes through a slot on the stack, filled
+// by a loop over the active lanes. The same slot serves gathers, scatters and strides, which keeps their code small;
+// the arithmetic on the vector is the same in all cases.
+#include "codegen/llvm/emit.h"
+#include "support/error.h"
+
+namespace ig::codegen {
+
+llvm::Type* Emitter::register_type(DType type) {
+  switch (type) {
+    case DType::Bool: return b_.getInt1Ty();
+    case DType::F32: return b_.getFloatTy();
+    case DType::F64: return b_.getDoubleTy();
+    default: break;
+  }
+  IG_CHECK(!is_complex(type) && type != DType::Key, "loop code has no {} values", ig::name(type));
+  return b_.getIntNTy(info(type).bits);
+}
+
+llvm::Type* Emitter::memory_type(DType type) { return type == DType::Bool ? b_.getInt8Ty() : register_type(type); }
+
+llvm::Value* Emitter::from_memory(DType type, llvm::Value* v) {
+  return type == DType::Bool ? b_.CreateICmpNE(v, llvm::Constant::getNullValue(v->getType())) : v;
+}
+
+llvm::Value* Emitter::to_memory(DType type, llvm::Value* v) {
+  return type == DType::Bool ? b_.CreateZExt(v, shaped(b_.getInt8Ty(), v->getType())) : v;
+}
+
+llvm::Value* Emitter::address(uint32_t buffer, llvm::Type* type, llvm::Value* offset) {
+  return b_.CreateInBoundsGEP(type, pointers_[buffer], offset);
+}
+
+llvm::Value* Emitter::stack(llvm::Type* type, std::string_view name) {
+  std::string key = fmt::format("{}{}.{}", name, lanes_, type->getScalarSizeInBits());
+  auto& slot = slots_[key];
+  if (slot == nullptr) {
+    llvm::IRBuilder<>::InsertPointGuard guard(b_);
+    b_.SetInsertPoint(first_);
+    auto* bytes = llvm::ArrayType::get(b_.getIntNTy(type->getScalarSizeInBits()), static_cast<uint64_t>(lanes_));
+    slot = b_.CreateAlloca(bytes, nullptr, key);
+    slot->setAlignment(llvm::Align(static_cast<uint64_t>(target_.vector_bytes)));
+  }
+  return slot;
+}
+
+bool Emitter::masked_moves(DType type) const {
+  return target_.vector_bytes == 64 || (target_.vector_bytes == 32 && size_of(type) >= 4);
+}
+
+llvm::Value* Emitter::active_lanes() { return active_ != nullptr ? active_ : i64(lanes_); }
+
+Emitter::Value Emitter::load(const Node& n) {
+  Value offset = eval(n.a);
+  auto* type = memory_type(n.type);
+  llvm::Align align(size_of(n.type));
+  if (offset.uniform()) return {from_memory(n.type, b_.CreateAlignedLoad(type, address(n.id, type, offset.v), align))};
+  if (offset.stride == 1) return {from_memory(n.type, load_contiguous(n.id, n.type, offset.v))};
+  return {from_memory(n.type, load_indexed(n.id, n.type, offset))};
+}
+
+llvm::Value* Emitter::load_contiguous(uint32_t buffer, DType type, llvm::Value* offset) {
+  auto* element = memory_type(type);
+  auto* vector = vector_of(element);
+  llvm::Align align(size_of(type));
+  auto* at = address(buffer, element, offset);
+  if (mask_ == nullptr) return b_.CreateAlignedLoad(vector, at, align);
+  if (masked_moves(type)) return b_.CreateMaskedLoad(vector, at, align, mask_, llvm::Constant::getNullValue(vector));
+  return load_indexed(buffer, type, {offset, 1});
+}
+
+// A stride other than one, or an offset of its own in each lane.
+llvm::Value* Emitter::load_indexed(uint32_t buffer, DType type, Value offset) {
+  auto* element = memory_type(type);
+  auto* vector = vector_of(element);
+  llvm::Align align(size_of(type));
+  auto lane_count = static_cast<int>(lanes_);
+  if (mask_ == nullptr && (offset.stride == -1 || offset.stride == 2)) {
+    bool reversed = offset.stride == -1;
+    auto* low = reversed ? b_.CreateNSWSub(offset.v, i64(lanes_ - 1)) : offset.v;
+    auto* a = b_.CreateAlignedLoad(vector, address(buffer, element, low), align);
+    std::vector<int> order(static_cast<size_t>(lanes_));
+    for (int k = 0; k < lane_count; ++k) order[static_cast<size_t>(k)] = lane_count - 1 - k;
+    if (reversed) return b_.CreateShuffleVector(a, order);
+    // The second load ends at the last element that is wanted, one before the end of a second full vector.
+    auto* high = b_.CreateNSWAdd(offset.v, i64(lanes_ - 1));
+    auto* b = b_.CreateAlignedLoad(vector, address(buffer, element, high), align);
+    for (int k = 0; k < lane_count; ++k)
+      order[static_cast<size_t>(k)] = 2 * k < lane_count ? 2 * k : 2 * k - (lane_count - 1) + lane_count;
+    return b_.CreateShuffleVector(a, b, order);
+  }
+  if (target_.vector_bytes == 64 && size_of(type) >= 4) {
+    auto* all = llvm::Constant::getAllOnesValue(vector_of(b_.getInt1Ty()));
+    auto* pointers = b_.CreateInBoundsGEP(element, pointers_[buffer], wide(offset));
+    return b_.CreateMaskedGather(vector, pointers, align, mask_ != nullptr ? mask_ : all,
+                                 llvm::Constant::getNullValue(vector));
+  }
+  auto* slot = stack(element, "gather");
+  llvm::Value* indices = nullptr;
+  if (offset.stride == 0) {
+    indices = stack(b_.getInt64Ty(), "index");
+    b_.CreateAlignedStore(offset.v, indices, llvm::Align(static_cast<uint64_t>(target_.vector_bytes)));
+  }
+  counted(i64(0), active_lanes(), 1, true, [&](llvm::Value* k) {
+    llvm::Value* at = nullptr;
+    if (indices != nullptr)
+      at = b_.CreateAlignedLoad(b_.getInt64Ty(), b_.CreateInBoundsGEP(b_.getInt64Ty(), indices, k), llvm::Align(8));
+    else
+      at = b_.CreateAdd(offset.v, b_.CreateMul(k, i64(offset.stride)));
+    auto* v = b_.CreateAlignedLoad(element, address(buffer, element, at), align);
+    b_.CreateAlignedStore(v, b_.CreateInBoundsGEP(element, slot, k), align);
+  });
+  // Lanes that are not active hold what an earlier group left there; freeze makes that a value, whatever it is.
+  auto* out = b_.CreateAlignedLoad(vector, slot, llvm::Align(static_cast<uint64_t>(target_.vector_bytes)));
+  return mask_ != nullptr ? b_.CreateFreeze(out) : out;
+}
+
+void Emitter::store(const loop::Stmt& s) {
+  DType type = s.value.type();
+  auto* element = memory_type(type);
+  llvm::Align align(size_of(type));
+  Value value = eval(s.value);
+  Value offset = eval(s.index);
+  if (offset.uniform()) {
+    // Lanes write in order, so the last active one stays.
+    auto* v = value.uniform() ? value.v
+                              : b_.CreateExtractElement(wide(value), b_.CreateSub(active_lanes(), i64(1)));
+    b_.CreateAlignedStore(to_memory(type, v), address(s.id, element, offset.v), align);
+    return;
+  }
+  auto* v = to_memory(type, wide(value));
+  if (offset.stride == 1) {
+    auto* at = address(s.id, element, offset.v);
+    if (mask_ == nullptr) {
+      b_.CreateAlignedStore(v, at, align);
+      return;
+    }
+    if (masked_moves(type)) {
+      b_.CreateMaskedStore(v, at, align, mask_);
+      return;
+    }
+  }
+  llvm::Align whole(static_cast<uint64_t>(target_.vector_bytes));
+  auto* slot = stack(element, "scatter");
+  b_.CreateAlignedStore(v, slot, whole);
+  llvm::Value* indices = nullptr;
+  if (offset.stride == 0) {
+    indices = stack(b_.getInt64Ty(), "index");
+    b_.CreateAlignedStore(offset.v, indices, whole);
+  }
+  counted(i64(0), active_lanes(), 1, true, [&](llvm::Value* k) {
+    llvm::Value* at = nullptr;
+    if (indices != nullptr)
+      at = b_.CreateAlignedLoad(b_.getInt64Ty(), b_.CreateInBoundsGEP(b_.getInt64Ty(), indices, k), llvm::Align(8));
+    else
+      at = b_.CreateAdd(offset.v, b_.CreateMul(k, i64(offset.stride)));
+    auto* one = b_.CreateAlignedLoad(element, b_.CreateInBoundsGEP(element, slot, k), align);
+    b_.CreateAlignedStore(one, address(s.id, element, at), align);
+  });
+}
+
+llvm::Type* Emitter::local_type(uint32_t local) {
+  auto* type = locals_[local]->getAllocatedType();
+  return f_.locals[local].count > 1 ? type->getArrayElementType() : type;
+}
+
+llvm::Value* Emitter::local_address(uint32_t local, const Expr& index) {
+  if (f_.locals[local].count == 1) return locals_[local];
+  auto* at = index ? scalar(index) : i64(0);
+  return b_.CreateInBoundsGEP(locals_[local]->getAllocatedType(), locals_[local], {i64(0), at});
+}
+
+Emitter::Value Emitter::read_local(const Node& n) {
+  const loop::Local& l = f_.locals[n.id];
+  IG_CHECK(l.lanes == 1 || l.lanes == lanes_, "local {} has {} lanes, and is read in a loop of {}", l.name, l.lanes,
+           lanes_);
+  auto* type = local_type(n.id);
+  return {b_.CreateLoad(type, local_address(n.id, n.a))};
+}
+
+void Emitter::assign(const loop::Stmt& s) {
+  const loop::Local& l = f_.locals[s.id];
+  Value value = eval(s.value);
+  auto* at = local_address(s.id, s.index);
+  if (l.lanes == 1) {
+    IG_CHECK(value.uniform(), "local {} has one lane, and is given a value that varies", l.name);
+    b_.CreateStore(value.v, at);
+    return;
+  }
+  if (lanes_ == 1) {
+    IG_CHECK(value.uniform(), "local {} is given a vector outside of its loop", l.name);
+    b_.CreateStore(b_.CreateVectorSplat(static_cast<unsigned>(l.lanes), value.v), at);
+    return;
+  }
+  IG_CHECK(l.lanes == lanes_, "local {} has {} lanes, and is used in a loop of {}", l.name, l.lanes, lanes_);
+  auto* v = wide(value);
+  if (mask_ != nullptr) v = b_.CreateSelect(mask_, v, b_.CreateLoad(v->getType(), at));
+  b_.CreateStore(v, at);
+}
+
+Emitter::Value Emitter::reduce_lanes(const Node& n) {
+  const loop::Local& l = f_.locals[n.id];
+  llvm::Value* v = b_.CreateLoad(local_type(n.id), local_address(n.id, n.a));
+  for (int half = l.lanes / 2; half > 0; half /= 2) {
+    std::vector<int> low, high;
+    for (int k = 0; k < half; ++k) {
+      low.push_back(k);
+      high.push_back(k + half);
+    }
+    v = combine(n.reduction, n.type, b_.CreateShuffleVector(v, low), b_.CreateShuffleVector(v, high));
+  }
+  return {l.lanes > 1 ? b_.CreateExtractElement(v, i64(0)) : v};
+}
+
+// Min and Max of floats return NaN if either is one, and the left of two equal values.
+llvm::Value* Emitter::combine(loop::Reduction reduction, DType type, llvm::Value* a, llvm::Value* b) {
+  using loop::Reduction;
+  bool floating = is_float(type), is_signed = is_signed_int(type);
+  switch (reduction) {
+    case Reduction::Add: return floating ? b_.CreateFAdd(a, b) : b_.CreateAdd(a, b);
+    case Reduction::Mul: return floating ? b_.CreateFMul(a, b) : b_.CreateMul(a, b);
+    case Reduction::And: return b_.CreateAnd(a, b);
+    case Reduction::Or: return b_.CreateOr(a, b);
+    case Reduction::Xor: return b_.CreateXor(a, b);
+    default: break;
+  }
+  bool least = reduction == Reduction::Min;
+  if (floating) {
+    auto* keep = least ? b_.CreateFCmpOLE(a, b) : b_.CreateFCmpOGE(a, b);
+    return b_.CreateSelect(b_.CreateOr(keep, b_.CreateFCmpUNO(a, a)), a, b);
+  }
+  auto* keep = least ? (is_signed ? b_.CreateICmpSLE(a, b) : b_.CreateICmpULE(a, b))
+                     : (is_signed ? b_.CreateICmpSGE(a, b) : b_.CreateICmpUGE(a, b));
+  return b_.CreateSelect(keep, a, b);
+}
+
+}  // namespace ig::codegen

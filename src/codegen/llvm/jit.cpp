@@ -1,0 +1,177 @@
+// Machine code into the process: objects are linked by JITLink into memory of their own, and each distinct function
+// (by content and target) is compiled once in the process, whoever asks first, on as many threads as allowed.
+#include <llvm/ExecutionEngine/JITLink/JITLink.h>
+#include <llvm/ExecutionEngine/JITLink/JITLinkMemoryManager.h>
+#include <llvm/Support/MemoryBuffer.h>
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+
+#include "codegen/jit.h"
+#include "support/error.h"
+
+namespace ig::codegen {
+namespace {
+
+namespace jl = llvm::jitlink;
+
+llvm::Expected<std::unique_ptr<jl::InProcessMemoryManager>>& memory_manager() {
+  // Never destroyed: code may be released by objects that outlive static destructors.
+  static auto* manager =
+      new llvm::Expected<std::unique_ptr<jl::InProcessMemoryManager>>(jl::InProcessMemoryManager::Create());
+  return *manager;
+}
+
+Error link_error(llvm::Error problem) {
+  return make_error(ErrorKind::Internal, "an object could not be loaded: {}", llvm::toString(std::move(problem)))
+      .why("its bytes are not an object that this build wrote for this machine, or memory ran out")
+      .hint("if it came from a cache, clear the cache; else please report this");
+}
+
+// What one link leaves behind.
+struct Linked {
+  std::unordered_map<std::string, void*> symbols;
+  jl::JITLinkMemoryManager::FinalizedAlloc memory;
+  size_t bytes = 0;
+  llvm::Error problem = llvm::Error::success();
+};
+
+class Link : public jl::JITLinkContext {
+ public:
+  Link(Linked& into) : JITLinkContext(nullptr), into_(into) {}
+
+  jl::JITLinkMemoryManager& getMemoryManager() override { return **memory_manager(); }
+  void notifyFailed(llvm::Error problem) override {
+    into_.problem = llvm::joinErrors(std::move(into_.problem), std::move(problem));
+  }
+  void lookup(const LookupMap& symbols, std::unique_ptr<jl::JITLinkAsyncLookupContinuation> then) override {
+    std::string names;
+    for (const auto& [name, flags] : symbols) names += (names.empty() ? "" : ", ") + std::string(name);
+    then->run(llvm::make_error<llvm::StringError>("it needs " + names, llvm::inconvertibleErrorCode()));
+  }
+  llvm::Error notifyResolved(jl::LinkGraph& graph) override {
+    for (auto* symbol : graph.defined_symbols())
+      if (symbol->hasName() && symbol->getScope() == jl::Scope::Default)
+        into_.symbols[std::string(symbol->getName())] = symbol->getAddress().toPtr<void*>();
+    for (auto* block : graph.blocks()) into_.bytes += block->getSize();
+    return llvm::Error::success();
+  }
+  void notifyFinalized(jl::JITLinkMemoryManager::FinalizedAlloc memory) override { into_.memory = std::move(memory); }
+  llvm::Error modifyPassConfig(jl::LinkGraph&, jl::PassConfiguration&) override { return llvm::Error::success(); }
+
+ private:
+  Linked& into_;
+};
+
+class LoadedCode : public Code {
+ public:
+  explicit LoadedCode(std::string object) {
+    auto buffer = llvm::MemoryBuffer::getMemBufferCopy(object, "kernel");
+    if (!memory_manager()) throw link_error(llvm::createStringError("no memory for code"));
+    auto graph = jl::createLinkGraphFromObject(buffer->getMemBufferRef());
+    if (!graph) throw link_error(graph.takeError());
+    jl::link(std::move(*graph), std::make_unique<Link>(linked_));  // memory in this process: done when it returns
+    if (linked_.problem) throw link_error(std::move(linked_.problem));
+  }
+  ~LoadedCode() override {
+    if (!linked_.memory) return;
+    std::vector<jl::JITLinkMemoryManager::FinalizedAlloc> all;
+    all.push_back(std::move(linked_.memory));
+    llvm::consumeError((*memory_manager())->deallocate(std::move(all)));
+  }
+  rt::KernelFn find(std::string_view symbol) const override {
+    auto it = linked_.symbols.find(std::string(symbol));
+    if (it == linked_.symbols.end())
+      throw make_error(ErrorKind::Internal, "the loaded code has no kernel {}", symbol)
+          .why("its object was made for other kernels")
+          .hint("please report this");
+    return reinterpret_cast<rt::KernelFn>(it->second);
+  }
+  size_t bytes() const override { return linked_.bytes; }
+
+ private:
+  Linked linked_;
+};
+
+// Compiled functions of the process, for ever: code is a few kilobytes, and programs ask for the same kernels again.
+struct Cache {
+  std::mutex mutex;
+  std::unordered_map<Hash128, std::shared_future<Compiled>> entries;
+};
+
+Cache& cache() {
+  static auto* all = new Cache;
+  return *all;
+}
+
+Compiled compile_one(const loop::Function& function, const Target& target) {
+  auto start = std::chrono::steady_clock::now();
+  const loop::Function* functions[] = {&function};
+  const std::string symbols[] = {"kernel"};
+  Compiled out;
+  out.code = load_object(compile_object(functions, symbols, target));
+  out.fn = out.code->find("kernel");
+  out.fresh = true;
+  out.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return out;
+}
+
+}  // namespace
+
+std::shared_ptr<Code> load_object(std::string object) { return std::make_shared<LoadedCode>(std::move(object)); }
+
+std::vector<Compiled> compile(std::span<const loop::Function* const> functions, const Target& target, int threads) {
+  struct Job {
+    size_t position;
+    Hash128 key;
+    std::promise<Compiled> promise;
+  };
+  std::vector<Job> jobs;
+  std::vector<std::shared_future<Compiled>> futures(functions.size());
+  std::vector<Hash128> keys;
+  for (const auto* f : functions) keys.push_back(hash128(f->hash().hex() + "|" + target.name + "|" + target.features));
+  {
+    std::lock_guard lock(cache().mutex);
+    for (size_t i = 0; i < functions.size(); ++i) {
+      auto [it, fresh] = cache().entries.try_emplace(keys[i]);
+      if (fresh) {
+        jobs.push_back({i, keys[i], {}});
+        it->second = jobs.back().promise.get_future().share();
+      }
+      futures[i] = it->second;
+    }
+  }
+  std::atomic<size_t> next{0};
+  auto work = [&] {
+    for (size_t j = next++; j < jobs.size(); j = next++) {
+      Job& job = jobs[j];
+      try {
+        job.promise.set_value(compile_one(*functions[job.position], target));
+      } catch (...) {
+        // Whoever waits sees the error; whoever asks later tries again.
+        std::lock_guard lock(cache().mutex);
+        cache().entries.erase(job.key);
+        job.promise.set_exception(std::current_exception());
+      }
+    }
+  };
+  std::vector<std::thread> helpers;
+  auto wanted = std::min(jobs.size(), static_cast<size_t>(std::max(threads, 1)));
+  for (size_t t = 1; t < wanted; ++t) helpers.emplace_back(work);
+  work();
+  for (std::thread& helper : helpers) helper.join();
+  std::vector<Compiled> out;
+  std::vector<bool> own(functions.size(), false);
+  for (const Job& job : jobs) own[job.position] = true;
+  for (size_t i = 0; i < functions.size(); ++i) {
+    out.push_back(futures[i].get());
+    out.back().fresh = own[i];
+  }
+  return out;
+}
+
+}  // namespace ig::codegen

@@ -1,0 +1,173 @@
+// The LLVM pipeline: emit, a few cheap passes named one by one (PassBuilder alone would weigh 11 MB), machine code.
+// Explicit vectors leave little for an optimiser to find: locals to registers, common subexpressions, simple algebra,
+// invariants out of loops. Objects have no undefined symbols: a kernel calls nothing.
+#include <llvm/ADT/StringExtras.h>
+#include <llvm/Analysis/AliasAnalysis.h>
+#include <llvm/Analysis/AssumptionCache.h>
+#include <llvm/Analysis/BasicAliasAnalysis.h>
+#include <llvm/Analysis/LoopAnalysisManager.h>
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Analysis/MemorySSA.h>
+#include <llvm/Analysis/OptimizationRemarkEmitter.h>
+#include <llvm/Analysis/ScalarEvolution.h>
+#include <llvm/Analysis/TargetLibraryInfo.h>
+#include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/PassInstrumentation.h>
+#include <llvm/IR/PassManager.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Object/ELFObjectFile.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/LICM.h>
+#include <llvm/Transforms/Scalar/LoopPassManager.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+
+#include <mutex>
+
+#include "codegen/llvm/emit.h"
+#include "support/error.h"
+
+namespace ig::codegen {
+namespace {
+
+constexpr const char* kTriple = "x86_64-unknown-linux-gnu";
+
+std::unique_ptr<llvm::TargetMachine> machine(const Target& target) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+  });
+  std::string problem;
+  const auto* registered = llvm::TargetRegistry::lookupTarget(kTriple, problem);
+  IG_CHECK(registered != nullptr, "LLVM has no x86 target: {}", problem);
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  return std::unique_ptr<llvm::TargetMachine>(
+      registered->createTargetMachine(kTriple, target.name, target.features, options, llvm::Reloc::PIC_,
+                                      llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+}
+
+void optimise(llvm::Module& module, llvm::TargetMachine& tm) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::ModuleAnalysisManager modules;
+  modules.registerPass([] { return llvm::PassInstrumentationAnalysis(); });
+  functions.registerPass([] { return llvm::PassInstrumentationAnalysis(); });
+  loops.registerPass([] { return llvm::PassInstrumentationAnalysis(); });
+  functions.registerPass([&] { return llvm::ModuleAnalysisManagerFunctionProxy(modules); });
+  functions.registerPass([&] { return llvm::LoopAnalysisManagerFunctionProxy(loops); });
+  loops.registerPass([&] { return llvm::FunctionAnalysisManagerLoopProxy(functions); });
+  functions.registerPass([] {
+    // No library function exists for a kernel, so nothing may be turned into a call of one.
+    llvm::TargetLibraryInfoImpl library((llvm::Triple(kTriple)));
+    library.disableAllFunctions();
+    return llvm::TargetLibraryAnalysis(library);
+  });
+  functions.registerPass([&] { return tm.getTargetIRAnalysis(); });
+  functions.registerPass([] { return llvm::AssumptionAnalysis(); });
+  functions.registerPass([] { return llvm::DominatorTreeAnalysis(); });
+  functions.registerPass([] { return llvm::BasicAA(); });
+  functions.registerPass([] {
+    llvm::AAManager aliases;
+    aliases.registerFunctionAnalysis<llvm::BasicAA>();
+    return aliases;
+  });
+  functions.registerPass([] { return llvm::LoopAnalysis(); });
+  functions.registerPass([] { return llvm::MemorySSAAnalysis(); });
+  functions.registerPass([] { return llvm::ScalarEvolutionAnalysis(); });
+  functions.registerPass([] { return llvm::OptimizationRemarkEmitterAnalysis(); });
+
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::SROAPass(llvm::SROAOptions::PreserveCFG));
+  passes.addPass(llvm::EarlyCSEPass());
+  passes.addPass(llvm::InstCombinePass(llvm::InstCombineOptions().setVerifyFixpoint(false).setMaxIterations(1)));
+  passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), true, false));
+  for (llvm::Function& f : module)
+    if (!f.isDeclaration()) passes.run(f, functions);
+}
+
+// An object that needs something from outside would fail only when loaded: better to fail here.
+void check_symbols(llvm::StringRef bytes) {
+  auto object = llvm::object::ObjectFile::createELFObjectFile(llvm::MemoryBufferRef(bytes, "kernel"));
+  IG_CHECK(static_cast<bool>(object), "LLVM wrote an object that cannot be read: {}",
+           llvm::toString(object.takeError()));
+  for (const auto& symbol : (*object)->symbols()) {
+    auto flags = symbol.getFlags();
+    auto name = symbol.getName();
+    if (!flags || !name) continue;
+    IG_CHECK((*flags & llvm::object::SymbolRef::SF_Undefined) == 0 || name->empty(), "machine code calls {}",
+             name->str());
+  }
+}
+
+std::unique_ptr<llvm::Module> build(llvm::LLVMContext& context, std::span<const loop::Function* const> functions,
+                                    std::span<const std::string> symbols, const Target& target,
+                                    llvm::TargetMachine& tm) {
+  IG_CHECK(functions.size() == symbols.size(), "{} functions and {} symbols", functions.size(), symbols.size());
+  context.setDiscardValueNames(true);
+  auto module = std::make_unique<llvm::Module>("kernels", context);
+  module->setTargetTriple(kTriple);
+  module->setDataLayout(tm.createDataLayout());
+  for (size_t i = 0; i < functions.size(); ++i) Emitter(*functions[i], target, *module).emit(symbols[i]);
+#ifndef NDEBUG
+  std::string problem;
+  llvm::raw_string_ostream out(problem);
+  IG_CHECK(!llvm::verifyModule(*module, &out), "invalid LLVM IR: {}", out.str());
+#endif
+  return module;
+}
+
+}  // namespace
+
+std::string generate(std::span<const loop::Function* const> functions, std::span<const std::string> symbols,
+                     const Target& target, FileKind kind) {
+  auto tm = machine(target);
+  llvm::LLVMContext context;
+  auto module = build(context, functions, symbols, target, *tm);
+  optimise(*module, *tm);
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream out(bytes);
+  llvm::legacy::PassManager passes;
+  bool assembly = kind == FileKind::Assembly;
+  auto type = assembly ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile;
+  bool refused = tm->addPassesToEmitFile(passes, out, nullptr, type, /*DisableVerify=*/true);
+  IG_CHECK(!refused, "LLVM cannot write {} files", assembly ? "assembly" : "object");
+  passes.run(*module);
+  std::string text(bytes.begin(), bytes.end());
+  if (!assembly) check_symbols(text);
+  return text;
+}
+
+std::string compile_object(std::span<const loop::Function* const> functions, std::span<const std::string> symbols,
+                           const Target& target) {
+  return generate(functions, symbols, target, FileKind::Object);
+}
+
+std::string compile_assembly(const loop::Function& function, const Target& target) {
+  const loop::Function* functions[] = {&function};
+  const std::string symbols[] = {function.name};
+  return generate(functions, symbols, target, FileKind::Assembly);
+}
+
+std::string compile_ir(const loop::Function& function, const Target& target, bool optimised) {
+  auto tm = machine(target);
+  llvm::LLVMContext context;
+  const loop::Function* functions[] = {&function};
+  const std::string symbols[] = {function.name};
+  auto module = build(context, functions, symbols, target, *tm);
+  if (optimised) optimise(*module, *tm);
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  module->print(out, nullptr);
+  return out.str();
+}
+
+}  // namespace ig::codegen

@@ -1,0 +1,369 @@
+// Builds loop functions: statements go to the innermost open block, expressions are interned, and index arithmetic
+// is folded lightly, so that `i * 1 + 0` costs nothing in any later stage and prints as `i`.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <unordered_map>
+
+#include "loop/loop.h"
+#include "support/error.h"
+
+namespace ig::loop {
+namespace {
+
+struct NodeHash {
+  size_t operator()(const ExprNode* n) const {
+    uint64_t h = static_cast<uint64_t>(n->op) | static_cast<uint64_t>(n->type) << 8 |
+                 static_cast<uint64_t>(n->reduction) << 16 | static_cast<uint64_t>(n->id) << 32;
+    for (uint64_t bits : n->bits) h = hash_combine(h, bits);
+    for (const Expr& e : {n->a, n->b, n->c}) h = hash_combine(h, reinterpret_cast<uintptr_t>(e.node()));
+    return h;
+  }
+};
+
+struct NodeEqual {
+  bool operator()(const ExprNode* x, const ExprNode* y) const {
+    return x->op == y->op && x->type == y->type && x->reduction == y->reduction && x->id == y->id &&
+           x->bits[0] == y->bits[0] && x->bits[1] == y->bits[1] && x->a.node() == y->a.node() &&
+           x->b.node() == y->b.node() && x->c.node() == y->c.node();
+  }
+};
+
+bool is_const(Expr e) { return e && e->op == Op::Const; }
+bool is_index_const(Expr e) { return is_const(e) && e.type() == DType::I64; }
+int64_t index_value(Expr e) { return static_cast<int64_t>(e->bits[0]); }
+
+// Two's complement wrapping arithmetic of constant indices; nothing where the result is undefined.
+std::optional<int64_t> fold_index(Op op, int64_t a, int64_t b) {
+  auto ua = static_cast<uint64_t>(a), ub = static_cast<uint64_t>(b);
+  bool divides = b != 0 && !(a == INT64_MIN && b == -1);
+  switch (op) {
+    case Op::Add: return static_cast<int64_t>(ua + ub);
+    case Op::Sub: return static_cast<int64_t>(ua - ub);
+    case Op::Mul: return static_cast<int64_t>(ua * ub);
+    case Op::Div: return divides ? std::optional(a / b) : std::nullopt;
+    case Op::Rem: return divides ? std::optional(a % b) : std::nullopt;
+    case Op::And: return a & b;
+    case Op::Or: return a | b;
+    case Op::Xor: return a ^ b;
+    case Op::Shl: return b >= 0 && b < 64 ? std::optional(static_cast<int64_t>(ua << b)) : std::nullopt;
+    case Op::AShr: return b >= 0 && b < 64 ? std::optional(a >> b) : std::nullopt;
+    case Op::LShr: return b >= 0 && b < 64 ? std::optional(static_cast<int64_t>(ua >> b)) : std::nullopt;
+    default: return std::nullopt;
+  }
+}
+
+std::optional<bool> fold_compare(Op op, int64_t a, int64_t b) {
+  switch (op) {
+    case Op::Eq: return a == b;
+    case Op::Ne: return a != b;
+    case Op::Lt: return a < b;
+    case Op::Le: return a <= b;
+    case Op::Gt: return a > b;
+    case Op::Ge: return a >= b;
+    default: return std::nullopt;
+  }
+}
+
+}  // namespace
+
+struct Builder::Interner {
+  std::unordered_map<const ExprNode*, const ExprNode*, NodeHash, NodeEqual> nodes;
+};
+
+Builder::Builder(std::string name) : function_(std::make_unique<Function>()), interner_(std::make_shared<Interner>()) {
+  function_->name = std::move(name);
+  function_->block_var = 0;
+  function_->variables = 1;
+  open_.push_back(&function_->body);
+  lanes_.push_back(1);
+}
+
+std::unique_ptr<Function> Builder::finish() {
+  IG_CHECK(open_.size() == 1, "a block of kernel {} is still open", function_->name);
+  interner_.reset();
+  return std::move(function_);
+}
+
+uint32_t Builder::add_buffer(DType type, bool writable, std::string name) {
+  IG_CHECK(function_->scratch.empty(), "buffers are added before scratch, since ids count through both");
+  function_->buffers.push_back({type, writable, std::move(name)});
+  return static_cast<uint32_t>(function_->buffers.size() - 1);
+}
+
+uint32_t Builder::add_scratch(DType type, Dim elements, std::string name) {
+  std::vector<std::string> symbols;
+  elements.collect_symbols(symbols);
+  for (const std::string& symbol : symbols) size_id(symbol);
+  function_->scratch.push_back({type, true, std::move(name)});
+  function_->scratch_elements.push_back(elements);
+  return static_cast<uint32_t>(function_->buffers.size() + function_->scratch.size() - 1);
+}
+
+uint32_t Builder::size_id(std::string_view name) {
+  auto& sizes = function_->sizes;
+  auto it = std::find(sizes.begin(), sizes.end(), name);
+  if (it == sizes.end()) it = sizes.insert(sizes.end(), std::string(name));
+  return static_cast<uint32_t>(it - sizes.begin());
+}
+
+Expr Builder::size(const Dim& dim) {
+  if (dim.is_constant()) return index(dim.constant());
+  std::vector<Expr> stack;
+  dim.postfix([&](Dim::Step step, int64_t constant, std::string_view symbol) {
+    if (step == Dim::Step::Constant) return stack.push_back(index(constant));
+    if (step == Dim::Step::Symbol) {
+      ExprNode node{Op::Size, DType::I64, Reduction::Add, 0, {0, 0}, {}, {}, {}};
+      node.id = size_id(symbol);
+      return stack.push_back(make(node));
+    }
+    Expr b = stack.back();
+    stack.pop_back();
+    Expr a = stack.back();
+    Expr zero = index(0);
+    // Floor division rounds towards minus infinity, Div towards zero; they differ where the signs do.
+    auto off = [&](Expr r) { return (r != zero) & ((r < zero) != (b < zero)); };
+    switch (step) {
+      case Dim::Step::Add: stack.back() = a + b; break;
+      case Dim::Step::Multiply: stack.back() = a * b; break;
+      case Dim::Step::FloorDiv: stack.back() = a / b - convert(off(a % b), DType::I64); break;
+      case Dim::Step::Mod: stack.back() = a % b + select(off(a % b), b, zero); break;
+      case Dim::Step::Min: stack.back() = lesser(a, b); break;
+      default: stack.back() = greater(a, b); break;
+    }
+  });
+  return stack.back();
+}
+
+Expr Builder::block() {
+  ExprNode node{Op::Var, DType::I64, Reduction::Add, 0, {0, 0}, {}, {}, {}};
+  node.id = function_->block_var;
+  return make(node);
+}
+
+Expr Builder::constant(DType type, double value) {
+  switch (kind_of(type)) {
+    case DKind::Bool: return constant_bits(type, value != 0);
+    case DKind::Signed: return constant_int(type, static_cast<int64_t>(value));
+    case DKind::Unsigned: return constant_bits(type, static_cast<uint64_t>(value));
+    default: break;
+  }
+  if (type == DType::F64) return constant_bits(type, std::bit_cast<uint64_t>(value));
+  if (type == DType::F32) return constant_bits(type, std::bit_cast<uint32_t>(static_cast<float>(value)));
+  if (type == DType::F16) return constant_bits(type, f32_to_f16(static_cast<float>(value)));
+  IG_CHECK(type == DType::BF16, "no constants of {} in loop code", ig::name(type));
+  return constant_bits(type, f32_to_bf16(static_cast<float>(value)));
+}
+
+Expr Builder::constant_int(DType type, int64_t value) {
+  if (is_float(type)) return constant(type, static_cast<double>(value));
+  return constant_bits(type, type == DType::Bool ? value != 0 : static_cast<uint64_t>(value));
+}
+
+Expr Builder::constant_bits(DType type, uint64_t bits) {
+  int width = type == DType::Bool ? 1 : info(type).bits;
+  if (width < 64) {
+    bits &= (uint64_t{1} << width) - 1;
+    if (is_signed_int(type) && (bits >> (width - 1)) != 0) bits |= ~uint64_t{0} << width;
+  }
+  ExprNode node{Op::Const, type, Reduction::Add, 0, {0, 0}, {}, {}, {}};
+  node.bits[0] = bits;
+  return make(node);
+}
+
+Expr Builder::leaf(ExprNode node) {
+  function_->expressions.push_back(node);
+  return Expr(&function_->expressions.back(), this);
+}
+
+// Folds what index arithmetic meets all the time; floating point is left alone, since its bits are a contract.
+static Expr simplify(Builder& b, const ExprNode& n) {
+  if (n.op == Op::Select && is_const(n.a)) return n.a->bits[0] != 0 ? n.b : n.c;
+  if (n.op == Op::Select && n.b.node() == n.c.node()) return n.b;
+  if ((n.op == Op::Convert || n.op == Op::Bitcast) && n.a.type() == n.type) return n.a;
+  if (n.op == Op::Convert && is_const(n.a) && n.a.type() == DType::Bool && is_integer(n.type))
+    return b.constant_int(n.type, index_value(n.a));
+  if (!n.b || n.c || n.a.type() != DType::I64 || n.b.type() != DType::I64) return {};
+  bool ca = is_index_const(n.a), cb = is_index_const(n.b);
+  if (ca && cb) {
+    if (auto v = fold_index(n.op, index_value(n.a), index_value(n.b))) return b.index(*v);
+    if (auto v = fold_compare(n.op, index_value(n.a), index_value(n.b))) return b.constant_bits(DType::Bool, *v);
+    return {};
+  }
+  bool commutes = n.op == Op::Add || n.op == Op::Mul;
+  if (ca && commutes) return n.op == Op::Add ? n.b + n.a : n.b * n.a;
+  if (!cb) return n.op == Op::Sub && n.a.node() == n.b.node() ? b.index(0) : Expr{};
+  int64_t v = index_value(n.b);
+  switch (n.op) {
+    case Op::Add:
+      if (v == 0) return n.a;
+      if (n.a->op == Op::Add && is_index_const(n.a->b))
+        return n.a->a + b.index(*fold_index(Op::Add, index_value(n.a->b), v));
+      return {};
+    case Op::Sub: return n.a + b.index(*fold_index(Op::Sub, 0, v));
+    case Op::Mul:
+      if (v == 0) return n.b;
+      if (v == 1) return n.a;
+      if (n.a->op == Op::Mul && is_index_const(n.a->b))
+        return n.a->a * b.index(*fold_index(Op::Mul, index_value(n.a->b), v));
+      return {};
+    case Op::Div: return v == 1 ? n.a : Expr{};
+    case Op::Rem: return v == 1 ? b.index(0) : Expr{};
+    default: return {};
+  }
+}
+
+Expr Builder::make(ExprNode node) {
+  if (node.op == Op::Load || node.op == Op::Local || node.op == Op::ReduceLanes) return leaf(node);
+  if (node.a && node.op != Op::Var)
+    if (Expr folded = simplify(*this, node)) return folded;
+  if (auto it = interner_->nodes.find(&node); it != interner_->nodes.end()) return Expr(it->second, this);
+  Expr made = leaf(node);
+  interner_->nodes.emplace(made.node(), made.node());
+  return made;
+}
+
+Stmt& Builder::push(Stmt::Kind kind) {
+  auto stmt = std::make_unique<Stmt>();
+  stmt->kind = kind;
+  open_.back()->push_back(std::move(stmt));
+  return *open_.back()->back();
+}
+
+void Builder::body_of(Stmts& into, int lanes, const std::function<void()>& fill) {
+  open_.push_back(&into);
+  lanes_.push_back(lanes);
+  fill();
+  lanes_.pop_back();
+  open_.pop_back();
+}
+
+Expr Builder::load(uint32_t buffer, Expr offset) {
+  auto& f = *function_;
+  IG_CHECK(buffer < f.buffers.size() + f.scratch.size(), "no buffer {}", buffer);
+  IG_CHECK(offset.type() == DType::I64, "offsets are i64, not {}", ig::name(offset.type()));
+  ExprNode node{Op::Load, buffer < f.buffers.size() ? f.buffers[buffer].type
+                                                     : f.scratch[buffer - f.buffers.size()].type,
+                Reduction::Add, 0, {0, 0}, {}, {}, {}};
+  node.id = buffer;
+  node.a = offset;
+  return make(node);
+}
+
+void Builder::store(uint32_t buffer, Expr offset, Expr value) {
+  auto& f = *function_;
+  IG_CHECK(buffer < f.buffers.size() + f.scratch.size(), "no buffer {}", buffer);
+  const Buffer& to = buffer < f.buffers.size() ? f.buffers[buffer] : f.scratch[buffer - f.buffers.size()];
+  IG_CHECK(to.writable, "buffer {} of kernel {} is read only", to.name, f.name);
+  IG_CHECK(to.type == value.type(), "a store of {} into {}: {}", ig::name(value.type()), to.name, ig::name(to.type));
+  Stmt& s = push(Stmt::Kind::Store);
+  s.id = buffer;
+  s.index = offset;
+  s.value = value;
+}
+
+uint32_t Builder::local(DType type, int lanes, int64_t count, std::string name) {
+  IG_CHECK(lanes > 0 && std::has_single_bit(static_cast<unsigned>(lanes)) && count > 0,
+           "a local has a power of two of lanes and a positive count, not {} and {}", lanes, count);
+  function_->locals.push_back({type, lanes, count, std::move(name)});
+  return static_cast<uint32_t>(function_->locals.size() - 1);
+}
+
+Expr Builder::read(uint32_t local, Expr index) {
+  ExprNode node{Op::Local, function_->locals.at(local).type, Reduction::Add, 0, {0, 0}, {}, {}, {}};
+  node.id = local;
+  node.a = index;
+  return make(node);
+}
+
+void Builder::assign(uint32_t local, Expr value, Expr index) {
+  DType type = function_->locals.at(local).type;
+  IG_CHECK(value.type() == type, "an assignment of {} to a local of {}", ig::name(value.type()), ig::name(type));
+  Stmt& s = push(Stmt::Kind::Assign);
+  s.id = local;
+  s.index = index;
+  s.value = value;
+}
+
+Expr Builder::reduce_lanes(uint32_t local, Reduction reduction, Expr index) {
+  ExprNode node{Op::ReduceLanes, function_->locals.at(local).type, Reduction::Add, 0, {0, 0}, {}, {}, {}};
+  node.id = local;
+  node.reduction = reduction;
+  node.a = index;
+  return make(node);
+}
+
+Expr Builder::let(Expr value) {
+  if (is_const(value) || value->op == Op::Var || value->op == Op::Size) return value;
+  Stmt& s = push(Stmt::Kind::Let);
+  s.id = function_->variables++;
+  s.value = value;
+  ExprNode node{Op::Var, value.type(), Reduction::Add, 0, {0, 0}, {}, {}, {}};
+  node.id = s.id;
+  node.a = value;
+  return make(node);
+}
+
+void Builder::serial_for(Expr begin, Expr end, const Body& body) {
+  Stmt& s = push(Stmt::Kind::For);
+  s.id = function_->variables++;
+  s.begin = begin;
+  s.end = end;
+  ExprNode node{Op::Var, DType::I64, Reduction::Add, 0, {0, 0}, {}, {}, {}};
+  node.id = s.id;
+  body_of(s.body, lanes_.back(), [&] { body(make(node)); });
+}
+
+void Builder::vector_for(Expr begin, Expr end, int lanes, const Body& body) {
+  IG_CHECK(lanes > 0 && std::has_single_bit(static_cast<unsigned>(lanes)), "{} lanes: not a power of two", lanes);
+  IG_CHECK(lanes_.back() == 1, "a vector loop stands inside another one");
+  Stmt& s = push(Stmt::Kind::VectorFor);
+  s.id = function_->variables++;
+  s.lanes = lanes;
+  s.begin = begin;
+  s.end = end;
+  ExprNode node{Op::Var, DType::I64, Reduction::Add, 0, {0, 0}, {}, {}, {}};
+  node.id = s.id;
+  body_of(s.body, lanes, [&] { body(make(node)); });
+}
+
+void Builder::unrolled(int64_t begin, int64_t end, const Body& body) {
+  Stmt& s = push(Stmt::Kind::Unrolled);
+  s.id = function_->variables++;
+  s.begin = index(begin);
+  s.end = index(end);
+  ExprNode node{Op::Var, DType::I64, Reduction::Add, 0, {0, 0}, {}, {}, {}};
+  node.id = s.id;
+  body_of(s.body, lanes_.back(), [&] { body(make(node)); });
+}
+
+void Builder::if_then(Expr uniform_condition, const std::function<void()>& then,
+                      const std::function<void()>& otherwise) {
+  IG_CHECK(uniform_condition.type() == DType::Bool, "a condition is bool, not {}", ig::name(uniform_condition.type()));
+  Stmt& s = push(Stmt::Kind::If);
+  s.begin = uniform_condition;
+  body_of(s.body, lanes_.back(), then);
+  if (otherwise) body_of(s.otherwise, lanes_.back(), otherwise);
+}
+
+void Builder::fail_if(Expr uniform_condition, uint32_t node, Expr value) {
+  IG_CHECK(uniform_condition.type() == DType::Bool && value.type() == DType::I64,
+           "fail_if takes a bool and an i64, not {} and {}", ig::name(uniform_condition.type()),
+           ig::name(value.type()));
+  Stmt& s = push(Stmt::Kind::Fail);
+  s.id = node;
+  s.begin = uniform_condition;
+  s.value = value;
+}
+
+Expr Builder::fold(Expr extent, Expr init, const std::function<Expr(Expr, Expr)>& step) {
+  uint32_t acc = local(init.type(), enclosing_lanes(), 1, "fold");
+  assign(acc, init);
+  serial_for(index(0), extent, [&](Expr i) { assign(acc, step(i, read(acc))); });
+  return let(read(acc));
+}
+
+int Builder::enclosing_lanes() const { return lanes_.back(); }
+
+}  // namespace ig::loop

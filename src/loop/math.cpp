@@ -1,0 +1,333 @@
+// Vector maths, part one: exponentials, logarithms and what is made of them. The hot float32 functions (exp, log,
+// tanh, logistic) are float32 arithmetic throughout; the others widen to float64 and round once at the end.
+#include "loop/math_detail.h"
+
+namespace ig::loop::math {
+namespace {
+
+using namespace coefficients;
+
+// The round number nearest to x, as a float and in the low bits of a word: adding 1.5 * 2^52 (2^23) rounds x there.
+struct Rounded {
+  Expr value, word;
+};
+Rounded to_nearest(Expr x) {
+  double magic = single(x) ? 0x1.8p23 : 0x1.8p52;
+  Expr shifted = x + magic;
+  return {shifted - magic, to_bits(shifted)};
+}
+
+Expr power_of_two(Expr word) {
+  bool is_single = word.type() == DType::I32;
+  Expr shifted = shift_left(word, bits(word, is_single ? 23 : 52));
+  return from_bits(shifted + bits(word, is_single ? 0x3f800000u : 0x3ff0000000000000u));
+}
+
+// x * 2^n in two steps, so that neither factor leaves the normal range, and only the last one rounds.
+Expr scale(Expr x, Expr n) {
+  Rounded half = to_nearest(n * 0.5);
+  Rounded rest = to_nearest(n - half.value);
+  return x * power_of_two(half.word) * power_of_two(rest.word);
+}
+
+Expr clamp(Expr x, double low, double high) {  // NaN stays
+  x = select(x < low, number(x, low), x);
+  return select(x > high, number(x, high), x);
+}
+
+Expr widen(Expr x) { return convert(x, DType::F64); }
+
+// One float64 function for both types.
+Expr by_f64(Expr x, Expr (*f)(Expr)) { return single(x) ? convert(f(widen(x)), DType::F32) : f(x); }
+
+// r = x - n ln2 and e^r, without the scale.
+struct Reduced {
+  Expr n, r;
+};
+Reduced reduce(Expr x) {
+  Expr n = to_nearest(x * 1.4426950408889634).value;
+  if (single(x)) return {n, fma(n, number(x, 2.12194440e-4), fma(n, number(x, -0.693359375), x))};
+  return {n, fma(n, number(x, -kLn2Low), fma(n, number(x, -kLn2High), x))};
+}
+Expr exp_tail(Expr r) {  // e^r - 1
+  Expr p = single(r) ? polynomial(r, kExpF32) : polynomial(r, kExp);
+  return fma(r * r, p, r);
+}
+
+// Where |x| < 87: one scale, no edges.
+Expr exp_bounded(Expr x) {
+  Rounded n = to_nearest(x * 1.4426950408889634);
+  Expr r = fma(n.value, number(x, 2.12194440e-4), fma(n.value, number(x, -0.693359375), x));
+  return (exp_tail(r) + 1.0) * power_of_two(n.word);
+}
+
+}  // namespace
+
+Expr exp32(Expr x) {
+  Reduced a = reduce(clamp(x, -104.0, 89.0));
+  return scale(exp_tail(a.r) + 1.0, a.n);
+}
+
+Expr exp_of(Expr high, Expr low) {
+  Reduced a = reduce(clamp(high, -746.0, 710.0));
+  Expr r = low ? a.r + low : a.r;
+  return scale(exp_tail(r) + 1.0, a.n);
+}
+
+Expr exp(Expr x) { return single(x) ? exp32(x) : exp_of(x, {}); }
+
+Expr exp2(Expr x) {
+  return by_f64(x, [](Expr v) {
+    v = clamp(v, -1080.0, 1030.0);
+    Expr n = to_nearest(v).value;
+    Expr f = v - n;
+    return scale(exp_tail(f * 0.69314718055994529) + 1.0, n);
+  });
+}
+
+static Expr expm1_64(Expr x) {
+  Reduced a = reduce(clamp(x, -50.0, 710.0));
+  // 2^n e^r - 1 = 2^n (e^r - 1) + (2^n - 1); for the largest n in two steps.
+  Expr top = a.n > 1000.0;
+  Expr n = select(top, a.n - 64.0, a.n);
+  Expr two_n = power_of_two(to_nearest(n).word);
+  Expr y = two_n * exp_tail(a.r) + (two_n - select(top, number(x, 0x1p-64), number(x, 1)));
+  y = y * select(top, number(x, 0x1p64), number(x, 1));
+  return select(abs(x) < 0x1p-54, x, y);
+}
+Expr expm1(Expr x) { return by_f64(x, expm1_64); }
+
+namespace {
+
+// x = 2^k (1 + f), 1 + f between sqrt(1/2) and sqrt(2); x is positive and finite.
+struct Split {
+  Expr k, f;
+};
+Split split(Expr x) {
+  bool is_single = single(x);
+  Expr tiny = x < (is_single ? 0x1p-126 : 0x1p-1022);
+  Expr word = to_bits(select(tiny, x * (is_single ? 0x1p24 : 0x1p54), x));
+  // Counted from sqrt(1/2), the exponent field is k plus a bias that keeps it positive.
+  int mantissa = is_single ? 23 : 52;
+  uint64_t root = is_single ? 0x3f3504f3u : 0x3fe6a09e667f3bcdu, bias = is_single ? 160 : 1100;
+  Expr field = shift_right_logical(word - bits(word, root) + bits(word, bias << mantissa), bits(word, static_cast<uint64_t>(mantissa)));
+  Expr f = from_bits(word - shift_left(field - bits(word, bias), bits(word, static_cast<uint64_t>(mantissa)))) - 1.0;
+  Expr k = is_single ? convert(field, DType::F32) - 160.0
+                     : from_bits(field | bits(word, 0x4330000000000000u)) - (0x1p52 + 1100);
+  return {select(tiny, k - (is_single ? 24.0 : 54.0), k), f};
+}
+
+Expr log_edges(Expr x, Expr y) {
+  Expr edge = select(x < 0.0, not_a_number(x), select(x == 0.0, number(x, -kInfinity), x));
+  return select((x > 0.0) & (x < kInfinity), y, edge);
+}
+
+Expr log32(Expr x) {
+  Split a = split(x);
+  Expr z = a.f * a.f;
+  Expr p = polynomial(a.f, kLogF32) * a.f * z;
+  p = fma(a.k, number(x, -2.12194440e-4), p);
+  p = fma(number(x, -0.5), z, p);
+  return log_edges(x, fma(a.k, number(x, 0.693359375), a.f + p));
+}
+
+// log(1 + f) as f - (half - rest), half = f^2/2.
+struct LogParts {
+  Expr k, f, half, rest;
+};
+LogParts log_parts(Expr x) {
+  Split a = split(x);
+  Expr s = a.f / (a.f + 2.0);
+  Expr z = s * s;
+  Expr half = a.f * a.f * 0.5;
+  return {a.k, a.f, half, s * (half + z * polynomial(z, kLog))};
+}
+
+// log(x) in another base, of which `scale_high + scale_low` = 1 / log(base) and `k_high + k_low` = its log of 2.
+struct Base {
+  double scale_high, scale_low, k_high, k_low;
+};
+Expr log_in(Expr x, const Base& base) {
+  LogParts p = log_parts(x);
+  Expr high = p.f - p.half;
+  Expr word = to_bits(high);
+  high = from_bits(word & bits(word, ~uint64_t{0} << 32));
+  Expr low = (p.f - high) - p.half + p.rest;
+  Pair sum = two_sum(p.k * base.k_high, high * base.scale_high);
+  Expr tail = p.k * base.k_low + (low + high) * base.scale_low + low * base.scale_high;
+  return log_edges(x, sum.high + (sum.low + tail));
+}
+
+}  // namespace
+
+Expr log_of(Expr x, Expr correction) {
+  LogParts p = log_parts(x);
+  Expr low = p.k * kLn2Low;
+  if (correction) low = low + correction;
+  return log_edges(x, p.k * kLn2High - ((p.half - (p.rest + low)) - p.f));
+}
+
+Pair log_pair(Expr x) {
+  Split a = split(x);
+  // s = f / (2 + f) and its square as pairs; 2 s + 2/3 s^3 exactly enough, the rest of the series in one number.
+  Pair divisor = fast_two_sum(number(x, 2), a.f);
+  Expr s = a.f / divisor.high;
+  Pair back = two_product(s, divisor.high);
+  Expr s_low = (((a.f - back.high) - back.low) - s * divisor.low) / divisor.high;
+  Pair z = two_product(s, s);
+  Expr z_low = z.low + s * s_low * 2.0;
+  Expr series = polynomial(z.high, kLogTail) * z.high;  // of s^3, less the constant 2/3
+  Pair factor = fast_two_sum(number(x, 2.0 / 3), series + 3.7007434154171886e-17);
+  Pair cube = two_product(z.high, s);
+  Expr cube_low = cube.low + z_low * s + z.high * s_low;
+  Pair third = two_product(cube.high, factor.high);
+  Expr third_low = third.low + cube.high * factor.low + cube_low * factor.high;
+  Pair sum = fast_two_sum(s * 2.0, third.high);
+  Expr sum_low = sum.low + (third_low + s_low * 2.0);
+  Pair all = two_sum(a.k * kLn2High, sum.high);
+  return fast_two_sum(all.high, all.low + (sum_low + a.k * kLn2Low));
+}
+
+Expr log(Expr x) { return single(x) ? log32(x) : log_of(x, {}); }
+
+Expr log2(Expr x) {
+  return by_f64(x, [](Expr v) {
+    return log_in(v, {1.44269504072144627571e+00, 1.67517131648865118353e-10, 1.0, 0.0});
+  });
+}
+Expr log10(Expr x) {
+  return by_f64(x, [](Expr v) {
+    return log_in(v, {4.34294481878168880939e-01, 2.50829467116452752298e-11, 3.01029995663611771306e-01,
+                      3.69423907715893078616e-13});
+  });
+}
+
+static Expr log1p_64(Expr x) {
+  // log(u) for the rounded u = 1 + x, and the first order of what the rounding lost.
+  Pair u = two_sum(number(x, 1), x);
+  Expr correction = select(abs(x) < 0x1p60, u.low / u.high, number(x, 0));
+  correction = select(u.high > 0.0, correction, number(x, 0));
+  return select(abs(x) < 0x1p-54, x, log_of(u.high, correction));
+}
+Expr log1p(Expr x) { return by_f64(x, log1p_64); }
+
+Expr tanh(Expr x) {
+  Expr a = abs(x);
+  if (single(x)) {
+    Expr z = x * x;
+    Expr small = fma(a * z, polynomial(z, kTanhF32), a);
+    Expr bounded = select(a > 20.0, number(x, 20), a);
+    Expr large = 1.0 - 2.0 / (exp_bounded(bounded + bounded) + 1.0);
+    return select(is_nan(x), x, with_sign_of(select(a < 0.6, small, large), x));
+  }
+  Expr e = expm1_64(select(a > 22.0, number(x, 22), a) * 2.0);
+  return select(is_nan(x), x, with_sign_of(e / (e + 2.0), x));
+}
+
+Expr logistic(Expr x) {
+  // e^-|x| never overflows; for negative x the quotient is e^x / (1 + e^x).
+  Expr e = exp(-abs(x));
+  return select(x < 0.0, e, number(x, 1)) / (e + 1.0);
+}
+
+Expr sinh(Expr x) {
+  return by_f64(x, [](Expr v) {
+    Expr a = abs(v);
+    Expr e = expm1_64(select(a > 709.0, number(v, 709), a));
+    Expr w = exp_of(a * 0.5, {});
+    Expr y = select(a > 700.0, w * 0.5 * w, (e + e / (e + 1.0)) * 0.5);
+    return select(is_nan(v), v, with_sign_of(y, v));
+  });
+}
+
+Expr cosh(Expr x) {
+  return by_f64(x, [](Expr v) {
+    Expr a = abs(v);
+    Expr w = exp_of(select(a > 700.0, a * 0.5, a), {});
+    return select(a > 700.0, w * 0.5 * w, (w + 1.0 / w) * 0.5);
+  });
+}
+
+Expr asinh(Expr x) {
+  return by_f64(x, [](Expr v) {
+    Expr a = abs(v);
+    Expr big = a > 0x1p28;
+    Expr b = select(big, number(v, 1), a);
+    Expr z = b * b;
+    Expr small = log1p_64(b + z / (sqrt(z + 1.0) + 1.0));
+    Expr large = log_of(select(big, a, number(v, 2)), number(v, 0)) + 0.69314718055994529;
+    return select(is_nan(v), v, with_sign_of(select(big, large, small), v));
+  });
+}
+
+Expr acosh(Expr x) {
+  return by_f64(x, [](Expr v) {
+    Expr big = v > 0x1p28;
+    Expr t = select(big, number(v, 1), v) - 1.0;
+    Expr small = log1p_64(t + sqrt(t * 2.0 + t * t));
+    Expr large = log_of(v, {}) + 0.69314718055994529;
+    return select(v < 1.0, not_a_number(v), select(big, large, small));
+  });
+}
+
+Expr atanh(Expr x) {
+  return by_f64(x, [](Expr v) {
+    Expr a = abs(v);
+    Expr t = a + a;
+    Expr y = log1p_64(select(a < 0.5, t + t * a / (1.0 - a), t / (1.0 - a))) * 0.5;
+    y = select(a == 1.0, number(v, kInfinity), y);
+    return select(a <= 1.0, with_sign_of(y, v), not_a_number(v));
+  });
+}
+
+Expr rsqrt(Expr x) { return 1.0 / sqrt(x); }
+
+Expr cbrt(Expr x) {
+  return by_f64(x, [](Expr v) {
+    Expr a = abs(v);
+    Expr tiny = a < 0x1p-1022;
+    Expr word = to_bits(select(tiny, a * 0x1p54, a));
+    auto c = [&](uint64_t value) { return bits(word, value); };
+    // The exponent is 3 q + r: m = mantissa * 2^r lies in [1, 8). A product and a shift divide by three.
+    Expr exponent = shift_right_logical(word, c(52));
+    Expr shifted = exponent + c(3);  // 1023 + 3 = 3 * 342: counted from a multiple of three
+    Expr third = shift_right_logical(shifted * c(43691), c(17));
+    Expr r = shifted - third * c(3);
+    Expr m = from_bits((word & c(0xfffffffffffffu)) | shift_left(r + c(1023), c(52)));
+    Expr y = polynomial(m - 4.5, kCbrt);
+    for (int i = 0; i < 3; ++i) {  // Halley: each step triples the digits
+      Expr cube = y * y * y;
+      y = y - y * (cube - m) / (cube * 2.0 + m);
+    }
+    y = from_bits(to_bits(y) + shift_left(third - c(342), c(52)));
+    y = select(tiny, y * 0x1p-18, y);
+    Expr ordinary = (a > 0.0) & (a < kInfinity);
+    return select(ordinary, with_sign_of(y, v), v);
+  });
+}
+
+Expr pow(Expr x, Expr y) {
+  if (single(x)) return convert(pow(widen(x), widen(y)), DType::F32);
+  Expr a = abs(x);
+  Expr ordinary = (a > 0.0) & (a < kInfinity);
+  Pair l = log_pair(select(ordinary, a, number(x, 2)));
+  Expr edge = select(a == 0.0, number(x, -kInfinity), a);  // 0, infinity or NaN: the log of it
+  Expr high = select(ordinary, l.high, edge);
+  Pair t = two_product(high, y);
+  Expr exact = abs(t.high) < 800.0;
+  Expr low = select(exact & ordinary, t.low + l.low * y, number(x, 0));
+  // The product's rest may be as large as its own last place: fold it in before the clamp.
+  Expr value = exp_of(t.high, low);
+  Expr whole = floor(y) == y;
+  Expr half = y * 0.5;
+  Expr odd = whole & (floor(half) != half) & (abs(y) < 0x1p53);
+  Expr word = to_bits(x);
+  Expr sign = select(odd, word & bits(word, sign_bit(x)), bits(word, 0));
+  value = from_bits(to_bits(value) | sign);
+  value = select((x < 0.0) & (x > -kInfinity) & ~whole, not_a_number(x), value);
+  value = select(is_nan(x) | is_nan(y), not_a_number(x), value);
+  Expr one = (y == 0.0) | (x == 1.0) | ((x == -1.0) & (abs(y) == kInfinity));
+  return select(one, number(x, 1), value);
+}
+
+}  // namespace ig::loop::math

@@ -1,0 +1,72 @@
+// Parts that the vector maths shares: polynomials, bits, and pairs of numbers that carry more digits than one.
+// Written without relying on a fused multiply-add where exactness matters, so that a target without one is as right.
+#pragma once
+
+#include <limits>
+#include <span>
+
+#include "loop/loop.h"
+#include "loop/math_coefficients.h"
+
+namespace ig::loop::math {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+inline constexpr double kLn2High = 6.93147180369123816490e-01;  // 32 bits, so n * kLn2High is exact
+inline constexpr double kLn2Low = 1.90821492927058770002e-10;
+inline constexpr double kPi = 3.14159265358979311600e+00, kPiLow = 1.22464679914735317720e-16;
+
+inline Expr number(Expr like, double value) { return like.builder().constant(like.type(), value); }
+inline Expr not_a_number(Expr like) { return number(like, std::numeric_limits<double>::quiet_NaN()); }
+inline Expr bits(Expr like, uint64_t value) { return like.builder().constant_bits(like.type(), value); }
+inline bool single(Expr x) { return x.type() == DType::F32; }
+inline DType word_of(Expr x) { return single(x) ? DType::I32 : DType::I64; }
+inline Expr to_bits(Expr x) { return bitcast(x, word_of(x)); }
+inline Expr from_bits(Expr x) { return bitcast(x, x.type() == DType::I32 ? DType::F32 : DType::F64); }
+inline uint64_t sign_bit(Expr x) { return single(x) ? 0x80000000u : 0x8000000000000000u; }
+inline Expr with_sign_of(Expr magnitude, Expr sign) {  // magnitude is not negative
+  Expr word = to_bits(sign);
+  return from_bits(to_bits(magnitude) | (word & bits(word, sign_bit(sign))));
+}
+inline Expr is_nan(Expr x) { return x != x; }
+
+template <typename T, size_t N>
+Expr polynomial(Expr x, const T (&c)[N]) {
+  Expr sum = number(x, c[N - 1]);
+  for (size_t i = N - 1; i-- > 0;) sum = fma(sum, x, number(x, c[i]));
+  return sum;
+}
+
+// high + low, |low| at most half a unit of high's last place.
+struct Pair {
+  Expr high, low;
+};
+inline Pair fast_two_sum(Expr a, Expr b) {  // |a| >= |b|, or a is zero
+  Expr s = a + b;
+  return {s, b - (s - a)};
+}
+inline Pair two_sum(Expr a, Expr b) {
+  Expr s = a + b;
+  Expr part = s - a;
+  return {s, (a - (s - part)) + (b - part)};
+}
+inline Expr upper_half(Expr x) {  // the first 26 bits of an F64
+  Expr word = to_bits(x);
+  return from_bits(word & bits(word, ~uint64_t{0} << 27));
+}
+inline Pair two_product(Expr a, Expr b) {
+  Expr p = a * b;
+  Expr ah = upper_half(a), bh = upper_half(b);
+  Expr al = a - ah, bl = b - bh;
+  return {p, ((ah * bh - p) + ah * bl + al * bh) + al * bl};
+}
+
+Expr exp_of(Expr high, Expr low);       // e^(high + low) of F64; low may be empty
+Pair log_pair(Expr x);                  // log of a positive, finite F64, with about 20 digits
+Expr log_of(Expr x, Expr correction);   // log(x) + correction (may be empty) of F64, edges as log's
+
+// The F64 forms that F32 functions stand on.
+Expr sin64(Expr x);
+Expr cos64(Expr x);
+Expr exp32(Expr x);
+
+}  // namespace ig::loop::math

@@ -1,0 +1,148 @@
+// Vector maths, part three: the error function and its kin, and the logarithm of the gamma function and its slope.
+#include "loop/math_detail.h"
+
+namespace ig::loop::math {
+namespace {
+
+using namespace coefficients;
+
+Expr by_f64(Expr x, Expr (*f)(Expr)) {
+  return single(x) ? convert(f(convert(x, DType::F64)), DType::F32) : f(x);
+}
+
+Expr erf32(Expr x) {
+  Expr a = abs(x), z = x * x;
+  Expr small = fma(x, polynomial(z, kErfF32), x);
+  Expr bounded = select(a > 4.0, number(x, 4), a);
+  Expr large = 1.0 - exp32(bounded * -polynomial(bounded, kErfLargeF32));
+  return select(a < 0.93, small, select(is_nan(x), x, with_sign_of(large, x)));
+}
+
+// erfc of x >= 1/2: e^-x^2 times a smooth function.
+Expr erfc_right(Expr a) {
+  Expr x = select(a > 28.0, number(a, 28), a);
+  Expr t = (x - 3.75) / (x + 3.75);
+  Pair square = two_product(x, x);
+  return exp_of(-square.high, -square.low) * (polynomial(t, kErfcx) / (x * 2.0 + 1.0));
+}
+
+Expr erf_64(Expr x) {
+  Expr a = abs(x);
+  Expr small = x * polynomial(x * x, kErf);
+  Expr bounded = select(a < 1.0, number(x, 1), select(a > 6.0, number(x, 6), a));
+  Expr large = 1.0 - erfc_right(bounded);
+  return select(a < 1.0, small, select(is_nan(x), x, with_sign_of(large, x)));
+}
+
+Expr erfc_64(Expr x) {
+  Expr a = abs(x);
+  Expr small = 1.0 - x * polynomial(x * x, kErf);
+  Expr right = erfc_right(select(a < 0.5, number(x, 0.5), a));
+  return select(a < 0.5, small, select(is_nan(x), x, select(x < 0.0, 2.0 - right, right)));
+}
+
+// Up to one half a series in x^2; then, in w = -log(1 - x^2), the quotient erf_inv(x) / x is smooth; towards 1 in
+// the root of w.
+Expr erf_inv_64(Expr x) {
+  Expr a = abs(x);
+  Expr inside = select(a < 1.0, a, number(x, 0));
+  Expr w = -log_of((1.0 - inside) * (inside + 1.0), {});
+  Expr root = sqrt(w);
+  Expr p = select(w < 6.25, polynomial(w - 3.125, kErfInvCentral),
+                  select(w < 16.0, polynomial(root - 3.25, kErfInvMiddle), polynomial(root - 5.0, kErfInvTail)));
+  p = select(a < 0.5, polynomial(x * x, kErfInvSmall), p);
+  Expr edge = select(a == 1.0, number(x, kInfinity), not_a_number(x));
+  return select(a < 1.0, x * p, with_sign_of(edge, x));
+}
+
+// Sums of Bernoulli numbers over powers of 1 / z^2, for z >= 10.
+constexpr double kLgammaTail[] = {8.3333333333333333e-2,  -2.7777777777777778e-3, 7.9365079365079365e-4,
+                                  -5.9523809523809524e-4, 8.4175084175084175e-4,  -1.9175269175269175e-3,
+                                  6.4102564102564103e-3,  -2.9550653594771242e-2};
+constexpr double kDigammaTail[] = {8.3333333333333333e-2,  -8.3333333333333333e-3, 3.9682539682539683e-3,
+                                   -4.1666666666666667e-3, 7.5757575757575758e-3,  -2.1092796092796093e-2,
+                                   8.3333333333333333e-2,  -4.4325980392156863e-1};
+
+// sin(pi x) and cos(pi x) up to a sign that both share, of x <= 0: by the distance to the nearest integer, exact.
+Expr to_nearest_integer(Expr x) { return x - round_even(x); }
+
+// log(gamma(x)) of x > 0, by recurrence up to 10 and Stirling's series, the large terms as pairs.
+Pair lgamma_right(Expr x) {
+  Expr z = x, low = number(x, 0), product = number(x, 1), product_low = number(x, 0);
+  for (int i = 0; i < 10; ++i) {
+    Expr below = z < 10.0;
+    Pair next = two_product(product, z);
+    Expr next_low = next.low + product_low * z + product * low;
+    product = select(below, next.high, product);
+    product_low = select(below, next_low, product_low);
+    Pair up = two_sum(z, number(x, 1));
+    low = select(below, low + up.low, low);
+    z = select(below, up.high, z);
+  }
+  Expr r = 1.0 / z;
+  Expr tail = r * polynomial(r * r, kLgammaTail);
+  Pair l = log_pair(select(z < kInfinity, z, number(x, 1)));
+  Pair d = log_pair(product);
+  Expr shifted = z - 0.5;
+  // (z - 1/2) log z - z + log(2 pi)/2 + tail - log(product)
+  Pair a = two_product(shifted, l.high);
+  Expr rest = a.low + shifted * l.low + low * (l.high - 0.5 * r) - d.low - product_low / product;
+  Pair b = two_sum(a.high, -z);
+  Pair c = two_sum(b.high, number(x, 9.18938533204672669541e-01));
+  Pair e = two_sum(c.high, -d.high);
+  return fast_two_sum(e.high, e.low + c.low + b.low + (rest + tail));
+}
+
+Expr lgamma_64(Expr x) {
+  Expr positive = x > 0.0;
+  Expr a = abs(x);
+  Expr left = ~positive;
+  // gamma(x) gamma(-x) = -pi / (x sin(pi x))
+  Expr scaled = select(a < 0x1p-60, number(x, 1), select(a < 1e300, a, number(x, 1)));
+  Pair right = lgamma_right(scaled);
+  Expr d = to_nearest_integer(a);
+  Expr s = abs(sin64(d * kPi));
+  Pair reflected = log_pair(select(s > 0.0, kPi / (scaled * select(s > 0.0, s, number(x, 1))), number(x, 1)));
+  Pair sum = two_sum(reflected.high, -right.high);
+  Expr y = select(left, sum.high + (sum.low + (reflected.low - right.low)), right.high + right.low);
+  Expr pole = left & (d == 0.0);
+  y = select(pole, number(x, kInfinity), y);
+  Expr small = (a < 0x1p-60) & (a > 0.0);
+  y = select(small, -log_of(select(small, a, number(x, 1)), {}), y);
+  // Above 1e300 the series' terms overflow one by one, though not their sum.
+  Expr huge = a >= 1e300;
+  Expr plain = select(huge, a, number(x, 2));
+  y = select(huge & positive, plain * (log_of(plain, {}) - 1.0), y);
+  return select(is_nan(x), x, select(a == kInfinity, number(x, kInfinity), y));
+}
+
+Expr digamma_64(Expr x) {
+  Expr left = x < 0.0;
+  // digamma(x) = digamma(1 - x) - pi / tan(pi x)
+  Expr z = select(left, 1.0 - x, x), sum = number(x, 0);
+  for (int i = 0; i < 10; ++i) {
+    Expr below = z < 10.0;
+    sum = select(below, sum + 1.0 / z, sum);
+    z = select(below, z + 1.0, z);
+  }
+  Expr r = 1.0 / z;
+  Expr z2 = r * r;
+  Expr y = (log_of(z, {}) - (0.5 * r + z2 * polynomial(z2, kDigammaTail))) - sum;
+  Expr d = to_nearest_integer(select(left, x, number(x, 0.25)));
+  Pair angle = two_product(d, number(x, kPi));
+  Expr sine = sin64(angle.high);
+  Expr slope = (angle.low + d * kPiLow) / select(abs(d) > 1e-100, sine * sine, number(x, 1));
+  y = select(left, y - kPi * (cos64(angle.high) / sine - slope), y);
+  y = select(left & (d == 0.0), not_a_number(x), y);
+  return select(x == 0.0, with_sign_of(number(x, kInfinity), -x), select(x == kInfinity, x, y));
+}
+
+}  // namespace
+
+Expr erf(Expr x) { return single(x) ? erf32(x) : erf_64(x); }
+Expr erfc(Expr x) { return by_f64(x, erfc_64); }
+Expr erf_inv(Expr x) { return by_f64(x, erf_inv_64); }
+Expr lgamma(Expr x) { return by_f64(x, lgamma_64); }
+Expr digamma(Expr x) { return by_f64(x, digamma_64); }
+
+}  // namespace ig::loop::math

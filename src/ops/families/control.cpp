@@ -1,0 +1,246 @@
+// Ops with regions: cond, switch, while, scan, call. The planner runs them (plan/control.cpp); regions are
+// closed, so all that they read are their arguments. Types of what branches and loops give must agree
+// exactly.
+#include "ops/families/array_tools.h"
+#include "ops/families/families.h"
+
+namespace ig::ops {
+namespace {
+
+using namespace tools;
+
+constexpr Attr<Dims> kLength{
+    "length", "How often the body runs, as a list of one; needed where nothing is scanned.", "[]"};
+constexpr Attr<bool> kReverse{"reverse", "Runs from the last slice to the first.", "false"};
+
+void require_regions(const InferContext& c, size_t count) {
+  if (c.region_results.size() != count)
+    c.fail(ErrorKind::Value,
+           fmt::format("has {} regions, but {} are needed", c.region_results.size(), count));
+}
+
+// Both types named, and which of the values it is.
+void require_same(const InferContext& c, const std::vector<Type>& have, const std::vector<Type>& want,
+                  std::string_view who, std::string_view other) {
+  if (have.size() != want.size())
+    c.fail(ErrorKind::Type,
+           fmt::format("{} gives {} values, but {} {}", who, have.size(), other, want.size()),
+           "both must give the same number of values", "return a value for each on both sides");
+  for (size_t i = 0; i < have.size(); ++i)
+    if (!(have[i] == want[i]))
+      c.fail(have[i].dtype == want[i].dtype ? ErrorKind::Shape : ErrorKind::Type,
+             fmt::format("value {} of {} is {}, but of {} {}", i, who, have[i].str(), other, want[i].str()),
+             "the types must agree exactly: nothing is converted or broadcast here",
+             "convert or broadcast one of them");
+}
+
+void infer_branches(InferContext& c) {
+  if (c.region_results.empty()) c.fail(ErrorKind::Value, "has no branch");
+  for (size_t i = 1; i < c.region_results.size(); ++i)
+    require_same(c, c.region_results[i], c.region_results[0], fmt::format("branch {}", i), "branch 0");
+  c.results = c.region_results[0];
+}
+
+void infer_cond(InferContext& c) {
+  require_operands(c, 1);
+  c.require_rank(0, 0);
+  c.require_dtype(0, DTypeSet::Bool);
+  require_regions(c, 2);
+  require_same(c, c.region_results[1], c.region_results[0], "the else branch", "the then branch");
+  c.results = c.region_results[0];
+}
+
+std::vector<Literal> run_cond(ControlReferenceContext& c) {
+  return c.run(c.operands[0].as_int(0) != 0 ? 0 : 1, c.operands.subspan(1));
+}
+
+void infer_switch(InferContext& c) {
+  require_operands(c, 1);
+  c.require_rank(0, 0);
+  if (c.operand(0).dtype != DType::I32 && c.operand(0).dtype != DType::I64)
+    c.fail(ErrorKind::Type,
+           fmt::format("the index is {}, but it must be int32 or int64", info(c.operand(0).dtype).api_name),
+           "", "convert it with astype");
+  infer_branches(c);
+}
+
+std::vector<Literal> run_switch(ControlReferenceContext& c) {
+  auto last = static_cast<int64_t>(c.node->regions().size()) - 1;
+  int64_t choice = c.operands[0].as_int(0);
+  return c.run(static_cast<size_t>(choice < 0 || choice > last ? last : choice), c.operands.subspan(1));
+}
+
+void require_segments(const InferContext& c, size_t count) {
+  size_t sum = 0;
+  for (uint32_t size : c.segments) sum += size;
+  if (c.segments.size() != count || sum != c.size())
+    c.fail(ErrorKind::Value, fmt::format("its {} operands do not fall into {} segments", c.size(), count));
+}
+
+std::vector<Type> part(const std::vector<Type>& types, size_t begin, size_t count) {
+  return {types.begin() + static_cast<int64_t>(begin), types.begin() + static_cast<int64_t>(begin + count)};
+}
+
+void infer_while(InferContext& c) {
+  require_segments(c, 2);
+  require_regions(c, 2);
+  const auto& condition = c.region_results[0];
+  if (condition.size() != 1 || !(condition[0] == Type::tensor(DType::Bool, {})))
+    c.fail(ErrorKind::Type,
+           condition.size() == 1
+               ? fmt::format("the condition gives {}, but it must give bool[]", condition[0].str())
+               : fmt::format("the condition gives {} values, but it must give one bool[]", condition.size()),
+           "the loop goes on while it is true", "reduce it with ig.any or ig.all");
+  c.results = part(c.operands, c.segments[0], c.segments[1]);
+  require_same(c, c.region_results[1], c.results, "the body", "what is carried");
+}
+
+std::vector<Literal> run_while(ControlReferenceContext& c) {
+  std::vector<Literal> arguments(c.operands.begin(), c.operands.end());
+  size_t consts = c.node->segments()[0];
+  while (c.run(0, arguments)[0].as_int(0) != 0) {
+    std::vector<Literal> next = c.run(1, arguments);
+    for (size_t i = 0; i < next.size(); ++i) arguments[consts + i] = next[i];
+  }
+  return {arguments.begin() + static_cast<int64_t>(consts), arguments.end()};
+}
+
+void infer_scan(InferContext& c) {
+  require_segments(c, 3);
+  require_regions(c, 1);
+  size_t consts = c.segments[0], carried = c.segments[1];
+  const Dims& length = c.get(kLength);
+  if (length.size() > 1)
+    c.fail(ErrorKind::Value, fmt::format("length has {} entries, but is one size", length.size()));
+  if (length.empty() && c.segments[2] == 0)
+    c.fail(ErrorKind::Value, "scans over nothing and has no length", "", "give length");
+  for (size_t i = consts + carried; i < c.size(); ++i)
+    if (c.operand(i).rank() == 0) c.fail(ErrorKind::Shape, "a scalar has no axis to scan over");
+  Dim trips = length.empty() ? c.operand(consts + carried).dims[0] : length[0];
+  c.require_less_equal(0, trips, "length");
+  for (size_t i = consts + carried; i < c.size(); ++i)
+    c.require_equal(c.operand(i).dims[0], trips, "the first axes of what is scanned");
+  const auto& body = c.region_results[0];
+  if (body.size() < carried)
+    c.fail(ErrorKind::Type,
+           fmt::format("the body gives {} values, but {} are carried", body.size(), carried));
+  std::vector<Type> carry = part(c.operands, consts, carried);
+  require_same(c, part(body, 0, carried), carry, "the body", "what is carried");
+  c.results = carry;
+  for (size_t i = carried; i < body.size(); ++i) {
+    Dims dims = body[i].dims;
+    dims.insert(dims.begin(), trips);
+    c.result(body[i].dtype, dims);
+  }
+}
+
+std::vector<Literal> run_scan(ControlReferenceContext& c) {
+  const auto& segments = c.node->segments();
+  size_t consts = segments[0], carried = segments[1], scanned = segments[2];
+  std::vector<Literal> arguments(c.operands.begin(), c.operands.end());
+  const Block& body = c.node->region(0);
+  int64_t trips = 0;
+  if (scanned > 0) {
+    trips = c.operands[consts + carried].dims()[0];
+  } else {
+    const Dims& length = c.node->attrs().get(kLength);
+    IG_CHECK(length[0].is_constant(), "the reference of scan needs a fixed length, not {}", length[0].str());
+    trips = length[0].constant();
+  }
+  std::vector<Literal> stacked;
+  for (int64_t step = 0; step < trips; ++step) {
+    int64_t at = c.node->attrs().get(kReverse) ? trips - 1 - step : step;
+    for (size_t i = consts + carried; i < c.operands.size(); ++i) {
+      const Literal& whole = c.operands[i];
+      Literal slice = Literal::allocate(whole.dtype(), {whole.dims().begin() + 1, whole.dims().end()});
+      for (int64_t e = 0; e < slice.elements(); ++e) copy_element(slice, e, whole, at * slice.elements() + e);
+      arguments[i] = slice;
+    }
+    std::vector<Literal> out = c.run(0, arguments);
+    for (size_t i = 0; i < carried; ++i) arguments[consts + i] = out[i];
+    for (size_t i = carried; i < out.size(); ++i) {
+      if (step == 0) {
+        std::vector<int64_t> dims = out[i].dims();
+        dims.insert(dims.begin(), trips);
+        stacked.push_back(Literal::allocate(out[i].dtype(), dims));
+      }
+      for (int64_t e = 0; e < out[i].elements(); ++e)
+        copy_element(stacked[i - carried], at * out[i].elements() + e, out[i], e);
+    }
+  }
+  std::vector<Literal> results(arguments.begin() + static_cast<int64_t>(consts),
+                               arguments.begin() + static_cast<int64_t>(consts + carried));
+  // Nothing ran: the stacked results are empty, with the sizes that the body would have given.
+  for (size_t i = carried; trips == 0 && i < body.results().size(); ++i) {
+    auto dims = constant_dims(body.results()[i]->type().dims);
+    IG_CHECK(dims.has_value(), "the reference of an empty scan needs fixed sizes");
+    dims->insert(dims->begin(), 0);
+    stacked.push_back(Literal::allocate(body.results()[i]->type().dtype, *dims));
+  }
+  results.insert(results.end(), stacked.begin(), stacked.end());
+  return results;
+}
+
+void infer_call(InferContext& c) {
+  require_regions(c, 1);
+  c.results = c.region_results[0];
+}
+
+std::vector<Literal> run_call(ControlReferenceContext& c) { return c.run(0, c.operands); }
+
+Op control_op(std::string name, std::string doc, std::vector<OperandSpec> operands,
+              std::vector<std::string> segments, std::vector<AttrSpec> attrs, InferFn infer,
+              ControlReferenceFn run) {
+  return {.decl = {.name = name,
+                   .doc = std::move(doc),
+                   .operands = std::move(operands),
+                   .attrs = std::move(attrs),
+                   .segments = std::move(segments),
+                   .results = -1,
+                   .traits = static_cast<uint32_t>(Trait::Control),
+                   .front = Front::None,
+                   .numpy = "none: it has regions; its tests are written by hand"},
+          .rules = {.infer = infer,
+                    .reference = no_rule("control_reference runs it"),
+                    .lower = LowerRule::of_control(name),
+                    .simplify = no_rule("a pass of its own simplifies control flow"),
+                    .jvp = later(),
+                    .transpose = later(),
+                    .batch = later(),
+                    .body = no_body(),
+                    .control_reference = run}};
+}
+
+}  // namespace
+
+std::vector<Op> control_ops() {
+  const OperandSpec consts{.name = "consts", .doc = "What the branches read.", .variadic = true};
+  const OperandSpec all{.name = "operands", .doc = "The segments, one behind the other.", .variadic = true};
+  std::vector<Op> ops;
+  ops.push_back(control_op("cond",
+                           "The results of the first region where the predicate is true, else of the second.",
+                           {{"predicate", "A boolean scalar."}, consts}, {}, {}, infer_cond, run_cond));
+  ops.push_back(control_op("switch",
+                           "The results of the region that the index names.\nAn index out of range names the "
+                           "last region. StableHLO's case.",
+                           {{"index", "An int32 or int64 scalar."}, consts}, {}, {}, infer_switch,
+                           run_switch));
+  ops.push_back(
+      control_op("while",
+                 "What is carried, after the body (second region) has been applied for as long as "
+                 "the condition (first region) is true.\nBoth take the consts, then what is carried.",
+                 {all}, {"consts", "carry"}, {}, infer_while, run_while));
+  ops.push_back(
+      control_op("scan",
+                 "Runs the body once for each slice of the scanned arrays' first axis.\nIt takes the "
+                 "consts, what is carried, and the slices; it gives what is carried on, then values "
+                 "that are stacked along a new first axis. With `reverse` it starts at the last "
+                 "slice, and stacks in the slices' order.",
+                 {all}, {"consts", "carry", "xs"}, {kLength, kReverse}, infer_scan, run_scan));
+  ops.push_back(control_op("call",
+                           "The results of its region on the operands: a function called by its name.", {all},
+                           {}, {}, infer_call, run_call));
+  return ops;
+}
+
+}  // namespace ig::ops

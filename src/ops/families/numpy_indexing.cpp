@@ -1,0 +1,216 @@
+// The array API's ways to pick elements, as composites: take, take_along_axis, one_hot, tril, triu, diagonal,
+// trace. An index out of range is clamped, as gather's are.
+#include "ops/families/compose.h"
+#include "ops/shape_attrs.h"
+
+namespace ig::ops {
+
+std::vector<Op> numpy_indexing();
+
+namespace {
+
+constexpr Attr<int64_t> kTakeAxis{"axis", "The axis that is indexed.", "0"};
+constexpr Attr<int64_t> kAlong{"axis", "The axis that is indexed.", "-1"};
+constexpr Attr<int64_t> kClasses{"num_classes", "The size of the new last axis."};
+constexpr Attr<DType> kHotType{"dtype", "The element type of the result.", "f32"};
+constexpr Attr<int64_t> kOffset{"k", "Which diagonal: above the main one where positive.", "0"};
+
+void infer_take(InferContext& c) {
+  tools::require_index_dtype(c, 1);
+  c.require_rank(1, 1);
+  tools::infer_by_body(c);
+}
+
+std::vector<Value> take_body(BodyContext& c) {
+  Value x = c.operands[0], indices = c.operands[1];
+  int rank = x->type().rank();
+  int64_t axis = checked_axis("take", c.get(kTakeAxis), rank);
+  Ints offset;
+  Dims sizes = x->type().dims;
+  sizes[static_cast<size_t>(axis)] = 1;
+  for (int64_t i = 0; i < rank; ++i)
+    if (i != axis) offset.push_back(i);
+  return {c.build("gather", {x, indices},
+                  {kOffsetDims % offset, kCollapsedDims % Ints{axis}, kStartIndexMap % Ints{axis},
+                   kIndexVectorDim % int64_t{1}, kSliceSizes % sizes})};
+}
+
+void infer_along(InferContext& c) {
+  tools::require_index_dtype(c, 1);
+  c.require_rank(1, c.operand(0).rank());
+  int64_t axis = checked_axis("take_along_axis", c.get(kAlong), c.operand(0).rank());
+  for (int64_t i = 0; i < c.operand(0).rank(); ++i)
+    if (i != axis)
+      c.require_equal(c.operand(0).dims[static_cast<size_t>(i)], c.operand(1).dims[static_cast<size_t>(i)],
+                      "the axes of the array and of the indices");
+  tools::infer_by_body(c);
+}
+
+std::vector<Value> along_body(BodyContext& c) {
+  Value x = c.operands[0], indices = c.operands[1];
+  int rank = x->type().rank();
+  int64_t axis = checked_axis("take_along_axis", c.get(kAlong), rank);
+  Ints batch;
+  for (int64_t i = 0; i < rank; ++i)
+    if (i != axis) batch.push_back(i);
+  return {c.build("gather", {x, indices},
+                  {kOffsetDims % Ints{}, kCollapsedDims % Ints{axis}, kOperandBatchDims % batch,
+                   kIndicesBatchDims % batch, kStartIndexMap % Ints{axis}, kIndexVectorDim % int64_t{rank},
+                   kSliceSizes % Dims(static_cast<size_t>(rank), Dim(int64_t{1}))})};
+}
+
+void infer_one_hot(InferContext& c) {
+  tools::require_index_dtype(c, 0);
+  if (c.get(kClasses) < 0)
+    c.fail(ErrorKind::Value, fmt::format("num_classes is {}, below 0", c.get(kClasses)));
+  tools::infer_by_body(c);
+}
+
+std::vector<Value> one_hot_body(BodyContext& c) {
+  Compose m(c.build);
+  Value x = c.build.convert(c.operands[0], DType::I64);
+  Dims column = x->type().dims, shape = column;
+  column.push_back(1);
+  shape.push_back(c.get(kClasses));
+  Value numbers = m.iota(DType::I64, shape, static_cast<int64_t>(shape.size()) - 1);
+  return {c.build.convert(m.equal(c.build.reshape(x, column), numbers), c.get(kHotType))};
+}
+
+void infer_matrix(InferContext& c) {
+  if (c.operand(0).rank() < 2)
+    c.fail(ErrorKind::Shape, fmt::format("needs [..., rows, columns], got {}", c.operand(0).str()));
+  tools::infer_by_body(c);
+}
+
+Value triangle(BodyContext& c, bool lower) {
+  Compose m(c.build);
+  Value x = c.operands[0];
+  Dims square(x->type().dims.end() - 2, x->type().dims.end());
+  Value row = m.iota(DType::I64, square, 0), column = m.iota(DType::I64, square, 1);
+  row = m.add(row, static_cast<double>(c.get(kOffset)));
+  Value inside = lower ? m.less_equal(column, row) : m.less_equal(row, column);
+  return m.where(inside, x, m.number(x, 0));
+}
+
+std::vector<Value> tril_body(BodyContext& c) { return {triangle(c, true)}; }
+std::vector<Value> triu_body(BodyContext& c) { return {triangle(c, false)}; }
+
+// The square that the diagonal crosses, as one row with one element put behind each of its rows: the diagonal
+// then stands in a column of its own.
+Value diagonal_of(Compose& m, Value x, int64_t k) {
+  const Dims& dims = x->type().dims;
+  int64_t rank = x->type().rank();
+  Dim rows = dims[dims.size() - 2], columns = dims.back();
+  if (k >= 0)
+    columns = columns - k;
+  else
+    rows = rows + k;
+  Dim n = min(rows, columns);
+  if (n.is_constant() && n.constant() <= 0) n = 0;
+  Dims shape(dims.begin(), dims.end() - 2);
+  if (n == 0) {
+    shape.push_back(n);
+    return m.b.full(Type::tensor(x->type().dtype, shape), 0);
+  }
+  Dim row = std::max<int64_t>(-k, 0), column = std::max<int64_t>(k, 0);
+  Value square = m.slice(m.slice(x, rank - 2, row, row + n), rank - 1, column, column + n);
+  Dims flat = shape, wide = shape, thin = shape;
+  flat.push_back(n * n);
+  wide.insert(wide.end(), {n, n + 1});
+  thin.push_back(n);
+  Dims low(flat.size(), Dim(int64_t{0})), high = low;
+  high.back() = n;
+  Value padded = m.b("pad", {m.b.reshape(square, flat), m.b.scalar(x->type().dtype, 0)},
+                     {kPadLow % low, kPadHigh % high, kPadInterior % Ints(low.size(), 0)});
+  return m.b.reshape(m.slice(m.b.reshape(padded, wide), static_cast<int64_t>(wide.size()) - 1, 0, 1), thin);
+}
+
+std::vector<Value> diagonal_body(BodyContext& c) {
+  Compose m(c.build);
+  return {diagonal_of(m, c.operands[0], c.get(kOffset))};
+}
+
+void infer_trace(InferContext& c) {
+  c.require_dtype(0, DTypeSet::Real);
+  infer_matrix(c);
+}
+
+std::vector<Value> trace_body(BodyContext& c) {
+  Compose m(c.build);
+  Value d = diagonal_of(m, c.operands[0], c.get(kOffset));
+  return {m.sum(d, {d->type().rank() - 1})};
+}
+
+}  // namespace
+
+std::vector<Op> numpy_indexing() {
+  const OperandSpec x{"x", "The array."};
+  std::vector<Sample> matrices{{"T[3, 3]", "{}"},         {"T[2, 4]", "{k = 1}"}, {"T[4, 2]", "{k = -1}"},
+                               {"T[2, 3, 4]", "{k = 2}"}, {"T[2, 2]", "{k = 5}"}, {"T[0, 3]", "{}"},
+                               {"T[1, 1]", "{}"}};
+  std::vector<Op> ops;
+  ops.push_back(
+      composite({.name = "take",
+                 .python = "take",
+                 .doc = "The slices along `axis` that the indices name, in their order.",
+                 .operands = {x, {"indices", "Integers, one axis."}},
+                 .attrs = {kTakeAxis},
+                 .numpy = "np.take(x, np.clip(indices.astype(np.int64), 0, x.shape[axis] - 1), axis)",
+                 .samples = {{"T[5], i64[3] {4, 0, 4}", "{}"},
+                             {"T[2, 3], i32[2] {2, 0}", "{axis = 1}"},
+                             {"T[2, 3, 2], i64[4] {1, 1, -5, 9}", "{axis = 1}"},
+                             {"T[3], i64[0] {}", "{}"},
+                             {"T[1, 2], u8[2] {0, 0}", "{}"}}},
+                take_body, infer_take));
+  ops.push_back(
+      composite({.name = "take_along_axis",
+                 .python = "take_along_axis",
+                 .doc = "For each row along `axis`, the elements that the indices of the same row name.",
+                 .operands = {x, {"indices", "Integers of the same rank."}},
+                 .attrs = {kAlong},
+                 .numpy = "np.take_along_axis(x, np.clip(indices.astype(np.int64), 0, x.shape[axis] - 1), "
+                          "axis)",
+                 .samples = {{"T[5], i64[3] {4, 0, 4}", "{}"},
+                             {"T[2, 3], i64[2, 2] {2, 0, 1, 1}", "{}"},
+                             {"T[3, 2], i32[1, 2] {2, 0}", "{axis = 0}"},
+                             {"T[2, 3], i64[2, 0] {}", "{}"}}},
+                along_body, infer_along));
+  ops.push_back(
+      composite({.name = "one_hot",
+                 .python = "one_hot",
+                 .doc = "A new last axis that is 1 where its position is the element, else 0.\nAn element "
+                        "out of range gives zeros.",
+                 .operands = {{"indices", "Integers."}},
+                 .attrs = {kClasses, kHotType},
+                 .numpy = "(indices[..., None] == np.arange(num_classes)).astype(dtype)",
+                 .samples = {{"i64[3] {0, 2, 1}", "{num_classes = 3}"},
+                             {"i32[2] {-1, 5}", "{num_classes = 4}"},
+                             {"i64[] {1}", "{num_classes = 2, dtype = i32}"},
+                             {"i64[2, 2] {0, 1, 2, 3}", "{num_classes = 4, dtype = bool}"},
+                             {"i64[0] {}", "{num_classes = 3}"}}},
+                one_hot_body, infer_one_hot));
+  auto matrix = [&](const char* name, const char* doc, std::string numpy, BodyFn body, InferFn infer,
+                    DTypeSet dtypes) {
+    ops.push_back(composite({.name = name,
+                             .python = name,
+                             .doc = doc,
+                             .operands = {x},
+                             .attrs = {kOffset},
+                             .dtypes = dtypes,
+                             .numpy = std::move(numpy),
+                             .samples = matrices,
+                             .bad_samples = {}},
+                            body, infer));
+  };
+  matrix("tril", "The elements on and below a diagonal of the last two axes; the others are 0.",
+         "np.tril(x, k)", tril_body, infer_matrix, DTypeSet::Real);
+  matrix("triu", "The elements on and above a diagonal of the last two axes; the others are 0.",
+         "np.triu(x, k)", triu_body, infer_matrix, DTypeSet::Real);
+  matrix("diagonal", "A diagonal of the last two axes.", "np.diagonal(x, k, -2, -1)", diagonal_body,
+         infer_matrix, DTypeSet::Real);
+  matrix("trace", "The sum of a diagonal of the last two axes, in the array's own type.",
+         "np.trace(x, k, -2, -1, dtype=x.dtype)", trace_body, infer_trace, DTypeSet::Real);
+  return ops;
+}
+
+}  // namespace ig::ops

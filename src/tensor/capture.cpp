@@ -1,0 +1,158 @@
+// The capture of a graph: values of tensors, lifted inputs and constants, and the refusals of what a closed graph
+// cannot say.
+#include "tensor/capture.h"
+
+#include <atomic>
+#include <cstring>
+
+namespace ig {
+namespace {
+
+thread_local Capture* active_capture = nullptr;
+
+// One element repeated: then a scalar and a broadcast say it better than the bytes.
+bool is_splat(const Literal& literal) {
+  size_t width = size_of(literal.dtype());
+  const char* bytes = static_cast<const char*>(literal.data());
+  return literal.elements() > 1 && std::memcmp(bytes, bytes + width, literal.bytes() - width) == 0;
+}
+
+std::string line_of(Location location) {
+  return location.known() ? fmt::format("it was made at {}", location.str()) : std::string("its origin is not known");
+}
+
+}  // namespace
+
+Capture::Capture(std::string name) : graph_(std::make_unique<Graph>(std::move(name))) {
+  static std::atomic<uint64_t> next{1};
+  serial_ = next++;
+}
+Capture::~Capture() = default;
+
+Tensor Capture::add_input(Type type, std::string name) {
+  for (const Dim& dim : type.dims) {
+    std::vector<std::string> symbols;
+    dim.collect_symbols(symbols);
+    for (const std::string& symbol : symbols)
+      if (!graph_->dims.symbols().contains(symbol)) graph_->dims.declare(symbol, {});
+  }
+  return Tensor::symbolic(this, graph_->body().add_arg(std::move(type), std::move(name)));
+}
+
+void Capture::note_made_here(const Tensor& tensor) {
+  if (!tensor.is_symbolic() && tensor.data()) made_here_.emplace(tensor.data(), tensor);
+}
+
+void Capture::name_tensor(const Tensor& tensor, std::string name) {
+  if (tensor.is_symbolic() || !tensor.data()) return;
+  names_[tensor.data()] = std::move(name);
+  kept_.emplace(tensor.data(), tensor);
+}
+
+Value Capture::constant_of(const Tensor& tensor) {
+  ops::Builder build(graph_->body());
+  if (locate) build.set_location(locate());
+  if (scope) build.set_scope(scope());
+  Literal literal = tensor.literal();
+  if (!is_splat(literal)) return build.constant(literal);
+  Literal one = Literal::allocate(literal.dtype(), {});
+  std::memcpy(one.mutable_data(), literal.data(), size_of(literal.dtype()));
+  return build.broadcast(build.constant(one), tensor.type().dims, {});
+}
+
+void Capture::leaked(const Tensor& tensor, Capture* capture) {
+  throw make_error(ErrorKind::Capture, "a traced array ({}) was used outside of the trace that made it",
+                   tensor.type().str())
+      .at(capture && capture->locate ? capture->locate().str() : "")
+      .why("an array of a trace stands for a value of that trace's graph; kept in a global, an attribute or a "
+           "closure it has no meaning later")
+      .hint("return the value from the traced function instead of storing it");
+}
+
+Value Capture::foreign(const Tensor& tensor) { leaked(tensor, this); }
+
+Value Capture::value_of(const Tensor& tensor) {
+  if (tensor.is_symbolic()) return owns(tensor) ? tensor.value() : foreign(tensor);
+  IG_CHECK(tensor.valid(), "an empty handle was given to a capture");
+  const void* key = tensor.data();
+  auto known = key ? known_.find(key) : known_.end();
+  if (known != known_.end()) {
+    Value value = known->second;
+    if (value->type() == tensor.type()) return value;
+    if (value->type().dtype == tensor.dtype() && value->type().elements() == Dim(tensor.elements())) {
+      ops::Builder build(graph_->body());
+      return build.reshape(value, tensor.type().dims);
+    }
+  }
+  bool lifted = lift_constants && !made_here_.contains(key) && key;
+  Value value = nullptr;
+  if (lifted) {
+    auto named = names_.find(key);
+    std::string name = named != names_.end() ? named->second : fmt::format("outer{}", lifted_.size());
+    value = graph_->body().add_arg(tensor.type(), name);
+    lifted_.push_back({tensor, value, name});
+  } else {
+    value = constant_of(tensor);
+  }
+  if (key) {
+    known_[key] = value;
+    kept_.emplace(key, tensor);
+  }
+  return value;
+}
+
+std::vector<Tensor> Capture::record(const ops::Op& op, std::span<const Tensor> operands, Attrs attrs) {
+  std::vector<Value> values;
+  values.reserve(operands.size());
+  for (const Tensor& operand : operands) values.push_back(value_of(operand));
+  ops::Builder build(graph_->body());
+  if (locate) build.set_location(locate());
+  if (scope) build.set_scope(scope());
+  Node* node = build.node(op, std::move(values), std::move(attrs));
+  std::vector<Tensor> out;
+  for (Value result : node->results()) out.push_back(Tensor::symbolic(this, result));
+  return out;
+}
+
+void Capture::finish(std::span<const Tensor> outputs) {
+  std::vector<Value> values;
+  for (const Tensor& output : outputs) values.push_back(value_of(output));
+  graph_->body().set_results(std::move(values));
+}
+
+void Capture::refuse(const Tensor& tensor, std::string_view wanted, std::string_view hint) {
+  const Node* node = tensor.value()->node();
+  std::string origin = node ? line_of(node->location())
+                            : fmt::format("it is the argument `{}` of the traced function", tensor.value()->name());
+  throw make_error(ErrorKind::Capture, "{} of a traced array is wanted, and a graph has none", wanted)
+      .at(locate ? locate().str() : "")
+      .why(fmt::format("the array ({}) has no values while the function is traced; {}", tensor.type().str(), origin))
+      .hint(std::string(hint));
+}
+
+bool Capture::to_bool(const Tensor& tensor) {
+  refuse(tensor, "the truth", "write the branch with ig.cond or ig.where, or capture with ig.jit, which guards it");
+}
+int64_t Capture::to_int(const Tensor& tensor) {
+  refuse(tensor, "the integer value",
+         "keep the number in an array (indexing takes one), or capture with ig.jit, which guards it");
+}
+double Capture::to_float(const Tensor& tensor) {
+  refuse(tensor, "the float value", "keep the number in an array of rank 0, or return it from the traced function");
+}
+Tensor Capture::to_concrete(const Tensor& tensor, std::string_view why) {
+  refuse(tensor, why, "use the function of `ig` instead of one that needs the bytes, or return the array first");
+}
+int64_t Capture::to_size(const Dim& dim, std::string_view wanted) {
+  throw make_error(ErrorKind::Capture, "{} of the symbolic size `{}` is wanted, and it has no fixed value", wanted,
+                   dim.str())
+      .at(locate ? locate().str() : "")
+      .why("the size was declared as varying, so the graph must serve every value of it")
+      .hint("use the size itself in shapes and arithmetic, or trace with a fixed size");
+}
+
+Capture* Capture::current() { return active_capture; }
+Capture::Active::Active(Capture* capture) : previous_(active_capture) { active_capture = capture; }
+Capture::Active::~Active() { active_capture = previous_; }
+
+}  // namespace ig

@@ -1,0 +1,425 @@
+// The cache of one-node programs behind eager execution, and how they are made and run.
+#include "tensor/eager.h"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+
+#include "ops/builder.h"
+#include "tensor/capture.h"
+#include "tensor/strided.h"
+
+namespace ig::eager {
+
+struct Entry {
+  std::once_flag once;
+  std::shared_ptr<Program> program;  // null: the reference rule runs
+  Program::Direct direct;
+  std::vector<DType> results;        // of element-wise ops
+  bool by_size = false;              // infer refused symbols: one entry for each set of sizes instead
+};
+
+namespace {
+
+// Programs differ by op, attributes and pattern; sizes come in only where infer refuses symbols, and those could go on
+// without end, so past this many the cache starts anew.
+constexpr size_t kMaxEntries = 8192;
+
+class Cache {
+ public:
+  std::shared_ptr<Entry> get(const Hash128& key) {
+    {
+      std::shared_lock lock(mutex_);
+      auto found = entries_.find(key);
+      if (found != entries_.end()) return found->second;
+    }
+    std::unique_lock lock(mutex_);
+    if (entries_.size() >= kMaxEntries) entries_.clear();
+    std::shared_ptr<Entry>& entry = entries_[key];
+    if (!entry) entry = std::make_shared<Entry>();
+    return entry;
+  }
+
+ private:
+  std::shared_mutex mutex_;
+  std::unordered_map<Hash128, std::shared_ptr<Entry>> entries_;
+};
+
+Cache& cache() {
+  static Cache* the_cache = new Cache;  // never destroyed: arrays may be used while the process ends
+  return *the_cache;
+}
+
+// The content of a cache key, packed in a buffer that each thread keeps.
+class KeyWriter {
+ public:
+  KeyWriter(const ops::Op& op, const Attrs& attrs) {
+    bytes_.clear();
+    add(op.id.index());
+    add(attrs.empty() ? uint64_t{0} : attrs.hash());
+  }
+  template <typename T>
+  void add(T value) {
+    bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+  Hash128 key() const { return hash128(bytes_); }
+
+ private:
+  static thread_local std::string bytes_;
+};
+thread_local std::string KeyWriter::bytes_;
+
+// A program of a graph, or null where this build or op has none.
+std::shared_ptr<Program> make_program(const ops::Op& op, Graph& graph) {
+  if (op.rules.lower.kind == ops::LowerRule::Kind::None || !compiler_available()) return nullptr;
+  try {
+    auto program = compile(graph);
+    ++counters().programs;
+    return program;
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::Unsupported) return nullptr;
+    throw;
+  }
+}
+
+std::vector<Tensor> run_reference(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs) {
+  ++counters().fallbacks;
+  std::vector<Literal> literals;
+  for (const Tensor& operand : operands) literals.push_back(operand.literal());
+  std::vector<Tensor> out;
+  for (const Literal& result : ops::evaluate(op, attrs, literals)) out.push_back(Tensor::from(result));
+  return out;
+}
+
+// --- element-wise ----------------------------------------------------------------------------------------------------
+
+constexpr int kMaxAxes = 16;
+
+// The result's shape with neighbouring axes merged wherever the same operands are broadcast along them.
+struct Collapsed {
+  int axes = 0;
+  int64_t sizes[kMaxAxes];
+  uint32_t broadcast[kMaxAxes];  // bit i: operand i has no such axis
+};
+
+Collapsed collapse(std::span<const Tensor> operands, const Shape& shape) {
+  Collapsed out;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    if (shape[axis] == 1) continue;
+    uint32_t mask = 0;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      int own = axis - (shape.rank() - operands[i].shape().rank());
+      if (own < 0 || operands[i].shape()[own] == 1) mask |= 1u << i;
+    }
+    if (out.axes > 0 && out.broadcast[out.axes - 1] == mask) {
+      out.sizes[out.axes - 1] *= shape[axis];
+    } else {
+      if (out.axes == kMaxAxes)
+        throw Error(ErrorKind::Unsupported, "broadcasting alternates over more than 16 axes")
+            .hint("reshape the operands so that neighbouring axes that broadcast alike are one");
+      out.sizes[out.axes] = shape[axis];
+      out.broadcast[out.axes++] = mask;
+    }
+  }
+  if (out.axes == 0) {
+    out.axes = 1;
+    out.sizes[0] = 1;
+    out.broadcast[0] = 0;
+  }
+  return out;
+}
+
+// The graph of an element-wise op over the collapsed axes n0, n1, …, its operands broadcast inside.
+void build_elementwise(Entry& entry, const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
+                       const Collapsed& axes) {
+  Graph graph("eager_" + op.decl.name);
+  Dims result;
+  for (int i = 0; i < axes.axes; ++i) {
+    std::string symbol = fmt::format("n{}", i);
+    graph.dims.declare(symbol, {});
+    result.push_back(Dim::symbol(symbol));
+  }
+  ops::Builder build(graph.body());
+  std::vector<Value> values;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    Dims own;
+    Ints to;
+    for (int a = 0; a < axes.axes; ++a)
+      if (!(axes.broadcast[a] >> i & 1u)) {
+        own.push_back(result[a]);
+        to.push_back(a);
+      }
+    Value arg = graph.body().add_arg(Type::tensor(operands[i].dtype(), own), fmt::format("x{}", i));
+    values.push_back(build.broadcast(arg, result, to));
+  }
+  Node* node = build.node(op, values, attrs);
+  for (Value value : node->results()) entry.results.push_back(value->type().dtype);
+  graph.body().set_results({node->results().begin(), node->results().end()});
+  entry.program = make_program(op, graph);
+  bool plain = axes.axes == 1 && axes.broadcast[0] == 0 && entry.results.size() == 1;
+  if (entry.program && plain) entry.direct = entry.program->direct();
+}
+
+// Operands as the reference rules want them: all of the result's shape.
+Tensor expand(const Tensor& x, const Shape& shape) {
+  if (x.shape() == shape) return x;
+  Tensor out = Tensor::empty(x.dtype(), shape);
+  size_t width = size_of(x.dtype());
+  int lead = shape.rank() - x.shape().rank();
+  std::vector<int64_t> steps(shape.size(), 0), index(shape.size(), 0);
+  int64_t step = 1;
+  for (int i = x.shape().rank() - 1; i >= 0; --i) {
+    if (x.shape()[i] != 1) steps[i + lead] = step;
+    step *= x.shape()[i];
+  }
+  const char* from = static_cast<const char*>(x.data());
+  char* to = static_cast<char*>(out.data());
+  for (int64_t flat = 0, n = shape.elements(); flat < n; ++flat, to += width) {
+    int64_t source = 0;
+    for (size_t i = 0; i < index.size(); ++i) source += index[i] * steps[i];
+    std::memcpy(to, from + source * static_cast<int64_t>(width), width);
+    for (int i = shape.rank() - 1; i >= 0 && ++index[i] == shape[i]; --i) index[i] = 0;
+  }
+  return out;
+}
+
+std::shared_ptr<Entry> elementwise_entry(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
+                                         const Collapsed& axes) {
+  KeyWriter key(op, attrs);
+  for (const Tensor& operand : operands) key.add(operand.dtype());
+  for (int i = 0; i < axes.axes; ++i) key.add(axes.broadcast[i]);
+  std::shared_ptr<Entry> entry = cache().get(key.key());
+  std::call_once(entry->once, [&] { build_elementwise(*entry, op, operands, attrs, axes); });
+  return entry;
+}
+
+// --- any op ----------------------------------------------------------------------------------------------------------
+
+// A graph of one node; sizes are symbols where `symbolic`: equal sizes share one, and 1 stays 1.
+std::unique_ptr<Graph> build_one(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
+                                 bool symbolic) {
+  auto graph = std::make_unique<Graph>("eager_" + op.decl.name);
+  std::unordered_map<int64_t, Dim> symbols;
+  std::vector<Value> values;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    Dims dims;
+    for (int64_t size : operands[i].shape()) {
+      if (!symbolic || size <= 1) {
+        dims.push_back(size);
+        continue;
+      }
+      auto [place, fresh] = symbols.try_emplace(size);
+      if (fresh) {
+        std::string name = fmt::format("n{}", symbols.size() - 1);
+        graph->dims.declare(name, {2, Range{}.high});
+        place->second = Dim::symbol(name);
+      }
+      dims.push_back(place->second);
+    }
+    values.push_back(graph->body().add_arg(Type::tensor(operands[i].dtype(), dims), fmt::format("x{}", i)));
+  }
+  ops::Builder build(graph->body());
+  Node* node = build.node(op, values, attrs);
+  graph->body().set_results({node->results().begin(), node->results().end()});
+  return graph;
+}
+
+std::shared_ptr<Entry> general_entry(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs) {
+  KeyWriter pattern(op, attrs);
+  std::vector<int64_t> seen;
+  for (const Tensor& operand : operands) {
+    pattern.add(operand.dtype());
+    pattern.add(operand.rank());
+    for (int64_t size : operand.shape()) {
+      if (size <= 1) {
+        pattern.add(size);
+        continue;
+      }
+      auto at = std::find(seen.begin(), seen.end(), size);
+      pattern.add(static_cast<int64_t>(at - seen.begin()) + 2);
+      if (at == seen.end()) seen.push_back(size);
+    }
+  }
+  std::shared_ptr<Entry> entry = cache().get(pattern.key());
+  std::call_once(entry->once, [&] {
+    std::unique_ptr<Graph> graph;
+    try {
+      graph = build_one(op, operands, attrs, true);
+    } catch (const Error&) {
+      entry->by_size = true;
+      return;
+    }
+    entry->program = make_program(op, *graph);
+  });
+  if (!entry->by_size) return entry;
+  KeyWriter sizes(op, attrs);
+  sizes.add('=');
+  for (const Tensor& operand : operands) {
+    sizes.add(operand.dtype());
+    sizes.add(operand.rank());
+    for (int64_t size : operand.shape()) sizes.add(size);
+  }
+  entry = cache().get(sizes.key());
+  std::call_once(entry->once, [&] { entry->program = make_program(op, *build_one(op, operands, attrs, false)); });
+  return entry;
+}
+
+}  // namespace
+
+Counters& counters() {
+  static Counters the_counters;
+  return the_counters;
+}
+
+Shape broadcast_shapes(const ops::Op& op, std::span<const Tensor> operands) {
+  int rank = 0;
+  for (const Tensor& operand : operands) rank = std::max(rank, operand.shape().rank());
+  std::vector<int64_t> out(static_cast<size_t>(rank), 1);
+  for (const Tensor& operand : operands) {
+    int lead = rank - operand.shape().rank();
+    for (int i = 0; i < operand.shape().rank(); ++i) {
+      int64_t size = operand.shape()[i];
+      int64_t& have = out[static_cast<size_t>(lead + i)];
+      if (size == have || size == 1) continue;
+      if (have != 1) {
+        Dims so_far(out.begin(), out.end());
+        ops::broadcast_shapes(so_far, operand.type().dims, DimScope{}, op.public_name());
+        throw make_error(ErrorKind::Shape, "{}: {} and {} do not broadcast", op.public_name(), str(so_far),
+                         str(operand.type().dims));
+      }
+      have = size;
+    }
+  }
+  return Shape(out);
+}
+
+std::vector<Tensor> run_elementwise(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
+                                    const Shape& shape) {
+  Collapsed axes = collapse(operands, shape);
+  std::shared_ptr<Entry> entry = elementwise_entry(op, operands, attrs, axes);
+  std::vector<Tensor> out;
+  if (shape.elements() == 0) {
+    for (DType dtype : entry->results) out.push_back(Tensor::empty(dtype, shape));
+    return out;
+  }
+  std::vector<Tensor> inputs;
+  inputs.reserve(operands.size());
+  if (!entry->program) {
+    for (const Tensor& operand : operands) inputs.push_back(expand(operand, shape));
+    return run_reference(op, inputs, attrs);
+  }
+  for (size_t i = 0; i < operands.size(); ++i) {
+    int64_t dims[kMaxAxes];
+    size_t rank = 0;
+    for (int a = 0; a < axes.axes; ++a)
+      if (!(axes.broadcast[a] >> i & 1u)) dims[rank++] = axes.sizes[a];
+    inputs.push_back(operands[i].reshaped(Shape(std::span<const int64_t>(dims, rank))));
+  }
+  ++counters().runs;
+  out = entry->program->run(inputs);
+  for (Tensor& result : out) result = result.reshaped(shape);
+  return out;
+}
+
+std::vector<Tensor> run(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs) {
+  bool relabel = op.has(ops::Trait::Relabel) && operands.size() == 1;
+  bool view = op.has(ops::Trait::View) && operands.size() == 1;
+  bool any_empty = std::any_of(operands.begin(), operands.end(), [](const Tensor& x) { return x.elements() == 0; });
+  if (relabel || view || any_empty) {
+    std::vector<Type> types;
+    for (const Tensor& operand : operands) types.push_back(operand.type());
+    std::vector<Type> results = ops::infer(op, types, attrs, DimScope{});
+    if (relabel) {
+      ++counters().relabels;
+      return {operands[0].reshaped(Shape(*constant_dims(results[0].dims)))};
+    }
+    if (view) {
+      Shape shape(*constant_dims(results[0].dims));
+      if (auto strided = strided_view(op, operands[0].shape(), attrs, shape)) {
+        ++counters().views;
+        return {copy_strided(operands[0], *strided)};
+      }
+    }
+    bool nothing = std::all_of(results.begin(), results.end(),
+                               [](const Type& type) { return type.elements() == Dim(int64_t{0}); });
+    if (nothing) {
+      std::vector<Tensor> out;
+      for (const Type& type : results) out.push_back(Tensor::empty(type.dtype, Shape(*constant_dims(type.dims))));
+      return out;
+    }
+  }
+  std::shared_ptr<Entry> entry = general_entry(op, operands, attrs);
+  if (!entry->program) return run_reference(op, operands, attrs);
+  ++counters().runs;
+  return entry->program->run(operands);
+}
+
+Tensor BinarySite::operator()(const Tensor& a, const Tensor& b) {
+  std::atomic<const Entry*>& slot = entries_[static_cast<size_t>(a.dtype())];
+  const Entry* entry = slot.load(std::memory_order_acquire);
+  if (entry) {
+    int64_t n = a.elements();
+    const Program::Direct& direct = entry->direct;
+    if (n > 0 && n < direct.parallel_above) {
+      Tensor out = Tensor::empty(entry->results[0], a.shape());
+      void* buffers[] = {a.data(), b.data(), out.data()};
+      int64_t error[2] = {0, 0};
+      rt::KernelArgs args;
+      args.buffers = buffers;
+      args.dims = &n;
+      args.error = error;
+      direct.kernel(&args, 0, (n + direct.elements_per_block - 1) / direct.elements_per_block);
+      counters().runs.fetch_add(1, std::memory_order_relaxed);
+      return out;
+    }
+  } else {
+    Tensor operands[] = {a, b};
+    Collapsed axes;
+    axes.axes = 1;
+    axes.sizes[0] = a.elements();
+    axes.broadcast[0] = 0;
+    static std::mutex mutex;
+    static std::vector<std::shared_ptr<Entry>>* held = new std::vector<std::shared_ptr<Entry>>;
+    std::shared_ptr<Entry> made = elementwise_entry(op_, operands, {}, axes);
+    if (made->direct.kernel) {
+      std::lock_guard lock(mutex);
+      if (!slot.load(std::memory_order_relaxed)) {
+        held->push_back(made);
+        slot.store(made.get(), std::memory_order_release);
+      }
+    }
+  }
+  Tensor operands[] = {a, b};
+  return std::move(run_elementwise(op_, operands, {}, a.shape())[0]);
+}
+
+}  // namespace ig::eager
+
+namespace ig {
+
+std::vector<Tensor> apply(const ops::Op& op, std::span<const Tensor> operands, Attrs attrs) {
+  Capture* capture = Capture::current();
+  for (const Tensor& operand : operands) {
+    if (!operand.is_symbolic()) continue;
+    if (!capture) Capture::leaked(operand, nullptr);
+    return capture->record(op, operands, std::move(attrs));
+  }
+  attrs = ops::complete_attrs(op, std::move(attrs));
+  if (!capture) return eager::run(op, operands, attrs);
+  // Arithmetic on constants stays outside of the graph, unless a size in it is a symbol of the graph.
+  for (const auto& [name, value] : attrs.items()) {
+    const Dims* dims = std::get_if<Dims>(&value);
+    if (dims && !constant_dims(*dims)) return capture->record(op, operands, std::move(attrs));
+  }
+  // What was read from outside is lifted, so what is computed from it must be in the graph.
+  for (const Tensor& operand : operands)
+    if (capture->lift_constants && !capture->made_here(operand))
+      return capture->record(op, operands, std::move(attrs));
+  std::vector<Tensor> out = eager::run(op, operands, attrs);
+  for (const Tensor& result : out) capture->note_made_here(result);
+  return out;
+}
+
+}  // namespace ig

@@ -1,0 +1,52 @@
+// Eager execution: one op at a time, on concrete arrays, by compiled programs of one node. A program serves all sizes
+// of its pattern (its sizes are symbols), so after the first call of a kind nothing is compiled: element-wise ops are
+// collapsed to the fewest axes first, which makes one program serve every shape, and broadcasting is part of the
+// program, so it never materialises. Where there is no compiler, or no lowering, the op's reference rule runs, and is
+// counted as a fallback.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "ops/op.h"
+#include "tensor/program.h"
+#include "tensor/tensor.h"
+
+namespace ig::eager {
+
+struct Counters {
+  std::atomic<uint64_t> programs{0};   // compiled for eager use
+  std::atomic<uint64_t> runs{0};       // of programs
+  std::atomic<uint64_t> relabels{0};   // ops that moved no byte
+  std::atomic<uint64_t> views{0};      // strided copies
+  std::atomic<uint64_t> fallbacks{0};  // runs of reference rules
+};
+Counters& counters();
+
+// Operands of exactly the shapes that the op asks for.
+std::vector<Tensor> run(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs);
+// An element-wise op on operands of the promoted types, whose shapes broadcast to `shape`.
+std::vector<Tensor> run_elementwise(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
+                                    const Shape& shape);
+// NumPy's rule; Error(Shape) naming both shapes.
+Shape broadcast_shapes(const ops::Op& op, std::span<const Tensor> operands);
+
+struct Entry;
+
+// The direct way of a binary operator without attributes: operands of one dtype and one shape, no vector, no hash.
+class BinarySite {
+ public:
+  explicit BinarySite(const ops::Op& op) : op_(op) {}
+  const ops::Op& op() const { return op_; }
+  Tensor operator()(const Tensor& a, const Tensor& b);
+
+ private:
+  const ops::Op& op_;
+  std::array<std::atomic<const Entry*>, kDTypeCount> entries_{};
+};
+
+}  // namespace ig::eager

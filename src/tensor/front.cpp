@@ -1,0 +1,313 @@
+// Promotion, scalars, broadcasting and axes, before an op is applied.
+#include "tensor/front.h"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <unordered_map>
+
+#include "ops/attrs.h"
+#include "ops/builder.h"
+#include "tensor/capture.h"
+#include "tensor/eager.h"
+
+namespace ig::front {
+namespace {
+
+std::string_view kind_word(DKind kind) {
+  switch (kind) {
+    case DKind::Bool: return "bool";
+    case DKind::Signed:
+    case DKind::Unsigned: return "int";
+    case DKind::Float: return "float";
+    case DKind::Complex: return "complex";
+    case DKind::Key: break;
+  }
+  return "key";
+}
+
+DType complex_of(DType real) { return real == DType::F64 || real == DType::C128 ? DType::C128 : DType::C64; }
+
+// The dtype of an array of `array` with a Python scalar; the array's, but that a complex number makes floats complex.
+DType with_scalar(DType array, const Scalar& scalar, std::string_view op) {
+  DKind have = kind_of(array);
+  bool fits = false;
+  switch (scalar.kind) {
+    case DKind::Bool: fits = have == DKind::Bool; break;
+    case DKind::Signed:
+    case DKind::Unsigned: fits = have != DKind::Bool && have != DKind::Key; break;
+    case DKind::Float: fits = have == DKind::Float || have == DKind::Complex; break;
+    case DKind::Complex: fits = have == DKind::Float || have == DKind::Complex; break;
+    case DKind::Key: break;
+  }
+  if (!fits)
+    throw make_error(ErrorKind::Type, "{}: a Python {} does not go with {} arrays", op, kind_word(scalar.kind),
+                     info(array).api_name)
+        .why("a Python scalar takes the dtype of the array, and this one cannot hold it without loss")
+        .hint(fmt::format("convert the array first: ig.astype(x, ig.{})",
+                          scalar.kind == DKind::Bool ? "bool" : info(default_dtype(scalar)).api_name));
+  return scalar.kind == DKind::Complex ? complex_of(array) : array;
+}
+
+// Reads the operand types of a sample: "T[2, 3], i64[2] {0, 2}".
+OperandKinds read_kinds(const ops::Op& op) {
+  OperandKinds out;
+  if (op.decl.samples.empty()) return out;
+  const std::string& text = op.decl.samples.front().operands;
+  int depth = 0;
+  std::string word;
+  auto close = [&] {
+    size_t from = word.find_first_not_of(' ');
+    if (from == std::string::npos) return;
+    std::string name = word.substr(from, word.find_first_of("[ {", from) - from);
+    out.fixed.push_back(dtype_from_name(name));
+    word.clear();
+  };
+  for (char c : text) {
+    if (c == '[' || c == '{') ++depth;
+    if (c == ']' || c == '}') --depth;
+    if (c == ',' && depth == 0) close();
+    else word += c;
+  }
+  close();
+  return out;
+}
+
+bool ends_with_word(std::string_view name, std::string_view word) {
+  return name == word || (name.ends_with(word) && name[name.size() - word.size() - 1] == '_');
+}
+
+// Negative axes of the attributes become positive: those named `axis`, `axes`, or ending in these words.
+void normalise_axes(const ops::Op& op, std::span<const Tensor> operands, Attrs& attrs) {
+  if (operands.empty()) return;
+  std::vector<std::pair<std::string, AttrValue>> changed;
+  for (const auto& [name, value] : attrs.items()) {
+    if (!ends_with_word(name, "axis") && !ends_with_word(name, "axes")) continue;
+    size_t which = name.starts_with("rhs_") && operands.size() > 1 ? 1 : 0;
+    int rank = operands[which].rank();
+    if (const int64_t* axis = std::get_if<int64_t>(&value)) {
+      if (*axis < 0) changed.emplace_back(name, normalise_axis(*axis, rank, op.public_name()));
+    } else if (const Ints* axes = std::get_if<Ints>(&value)) {
+      Ints positive = *axes;
+      for (int64_t& one : positive)
+        if (one < 0) one = normalise_axis(one, rank, op.public_name());
+      changed.emplace_back(name, std::move(positive));
+    }
+  }
+  for (auto& [name, value] : changed) attrs.set(name, std::move(value));
+}
+
+// The operands as arrays: scalars in the dtype of the arrays they meet, or in the type that the op fixes for them.
+std::vector<Tensor> materialise(const ops::Op& op, std::span<const Operand> operands, bool promote) {
+  const OperandKinds& kinds = operand_kinds(op);
+  std::vector<Operand> typed;
+  bool uniform = true;
+  const Tensor* first = nullptr;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (!kinds.is_t(i)) continue;
+    typed.push_back(operands[i]);
+    const Tensor* tensor = std::get_if<Tensor>(&operands[i]);
+    if (tensor && !first) first = tensor;
+    uniform &= tensor && tensor->dtype() == first->dtype();
+  }
+  std::optional<DType> common;
+  if (!typed.empty()) {
+    if (uniform) common = first->dtype();
+    else if (promote) common = result_type(typed, op.public_name());
+    else if (first) {
+      std::vector<Operand> with_first{*first};
+      for (const Operand& operand : typed)
+        if (std::holds_alternative<Scalar>(operand)) with_first.push_back(operand);
+      common = result_type(with_first, op.public_name());
+    } else common = result_type(typed, op.public_name());
+  }
+  std::vector<Tensor> out;
+  out.reserve(operands.size());
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (const Scalar* scalar = std::get_if<Scalar>(&operands[i])) {
+      DType dtype = kinds.is_t(i) ? *common : kinds.dtype(i).value_or(default_dtype(*scalar));
+      out.push_back(scalar_tensor(*scalar, dtype));
+    } else {
+      const Tensor& tensor = std::get<Tensor>(operands[i]);
+      out.push_back(promote && kinds.is_t(i) && tensor.dtype() != *common ? convert(tensor, *common) : tensor);
+    }
+  }
+  return out;
+}
+
+std::vector<Tensor> elementwise(const ops::Op& op, std::vector<Tensor> operands, Attrs attrs) {
+  Capture* capture = Capture::current();
+  bool record = false;
+  for (const Tensor& operand : operands) {
+    if (operand.is_symbolic() && !capture) Capture::leaked(operand, nullptr);
+    record |= operand.is_symbolic();
+    record |= capture && capture->lift_constants && !operand.is_symbolic() && !capture->made_here(operand);
+  }
+  attrs = ops::complete_attrs(op, std::move(attrs));
+  if (!record) {
+    std::vector<Tensor> out =
+        eager::run_elementwise(op, operands, attrs, eager::broadcast_shapes(op, operands));
+    if (capture)
+      for (const Tensor& result : out) capture->note_made_here(result);
+    return out;
+  }
+  Dims shape;
+  for (const Tensor& operand : operands)
+    shape = ops::broadcast_shapes(shape, operand.type().dims, capture->graph().dims, op.public_name());
+  ops::Builder build(capture->graph().body());
+  if (capture->locate) build.set_location(capture->locate());
+  if (capture->scope) build.set_scope(capture->scope());
+  std::vector<Tensor> ready;
+  for (const Tensor& operand : operands)
+    ready.push_back(Tensor::symbolic(capture, build.broadcast_to(capture->value_of(operand), shape)));
+  return capture->record(op, ready, std::move(attrs));
+}
+
+}  // namespace
+
+DType default_dtype(const Scalar& scalar) {
+  switch (scalar.kind) {
+    case DKind::Bool: return DType::Bool;
+    case DKind::Signed: return DType::I64;
+    case DKind::Unsigned: return DType::U64;
+    case DKind::Float: return DType::F32;
+    case DKind::Complex: return DType::C64;
+    case DKind::Key: break;
+  }
+  return DType::F32;
+}
+
+Tensor scalar_tensor(const Scalar& scalar, DType dtype) {
+  bool whole = scalar.kind == DKind::Bool || scalar.kind == DKind::Signed || scalar.kind == DKind::Unsigned;
+  Tensor out;
+  if (is_complex(dtype)) {
+    double real = whole ? static_cast<double>(scalar.integer) : scalar.real;
+    Literal literal = Literal::allocate(dtype, {});
+    if (dtype == DType::C64) {
+      float parts[2] = {static_cast<float>(real), static_cast<float>(scalar.imaginary)};
+      std::memcpy(literal.mutable_data(), parts, sizeof parts);
+    } else {
+      double parts[2] = {real, scalar.imaginary};
+      std::memcpy(literal.mutable_data(), parts, sizeof parts);
+    }
+    out = Tensor::from(literal);
+  } else if (is_integer(dtype)) {
+    int bits = info(dtype).bits;
+    bool fits = true;
+    if (scalar.kind == DKind::Unsigned) {
+      fits = dtype == DType::U64;
+    } else if (is_unsigned_int(dtype)) {
+      fits = scalar.integer >= 0 && (bits == 64 || scalar.integer < (int64_t{1} << bits));
+    } else if (bits < 64) {
+      fits = scalar.integer >= -(int64_t{1} << (bits - 1)) && scalar.integer < (int64_t{1} << (bits - 1));
+    }
+    if (!fits)
+      throw make_error(ErrorKind::Value, "the number {} does not fit in {}", scalar.integer, info(dtype).api_name)
+          .why("a Python integer takes the dtype of the array it meets")
+          .hint("convert the array to a wider integer type with ig.astype, or wrap the number yourself");
+    out = Tensor::scalar_int(dtype, scalar.integer);
+  } else if (whole) {
+    out = scalar.kind == DKind::Unsigned
+              ? Tensor::scalar(dtype, static_cast<double>(static_cast<uint64_t>(scalar.integer)))
+              : dtype == DType::Bool ? Tensor::scalar_int(dtype, scalar.integer)
+                                     : Tensor::scalar(dtype, static_cast<double>(scalar.integer));
+  } else {
+    out = Tensor::scalar(dtype, scalar.real);
+  }
+  if (Capture* capture = Capture::current()) capture->note_made_here(out);
+  return out;
+}
+
+DType result_type(std::span<const Operand> operands, std::string_view op) {
+  std::optional<DType> arrays;
+  for (const Operand& operand : operands) {
+    const Tensor* tensor = std::get_if<Tensor>(&operand);
+    if (!tensor) continue;
+    if (!arrays) {
+      arrays = tensor->dtype();
+      continue;
+    }
+    std::optional<DType> joint = promote(*arrays, tensor->dtype());
+    if (!joint)
+      throw make_error(ErrorKind::Type, "{}: {} and {} have no common dtype", op, info(*arrays).api_name,
+                       info(tensor->dtype()).api_name)
+          .why("the array API standard leaves the promotion of these two undefined, because no dtype holds both")
+          .hint(fmt::format("convert one of them: ig.astype(x, ig.{})",
+                            info(is_float(*arrays) || is_complex(*arrays) ? *arrays : tensor->dtype()).api_name));
+    arrays = joint;
+  }
+  if (arrays) {
+    for (const Operand& operand : operands)
+      if (const Scalar* scalar = std::get_if<Scalar>(&operand)) arrays = with_scalar(*arrays, *scalar, op);
+    return *arrays;
+  }
+  IG_CHECK(!operands.empty(), "the type of no operands was asked for");
+  DType out = DType::Bool;
+  auto order = [](DType dtype) { return is_complex(dtype) ? 3 : is_float(dtype) ? 2 : dtype == DType::Bool ? 0 : 1; };
+  for (const Operand& operand : operands) {
+    DType own = default_dtype(std::get<Scalar>(operand));
+    if (order(own) > order(out)) out = own;
+  }
+  return out;
+}
+
+const OperandKinds& operand_kinds(const ops::Op& op) {
+  static std::mutex mutex;
+  static auto* known = new std::unordered_map<uint32_t, OperandKinds>;
+  std::lock_guard lock(mutex);
+  auto [place, fresh] = known->try_emplace(op.id.index());
+  if (fresh) place->second = read_kinds(op);
+  return place->second;
+}
+
+int64_t normalise_axis(int64_t axis, int rank, std::string_view op) {
+  if (axis < -rank || axis >= rank)
+    throw make_error(ErrorKind::Index, "{}: the axis {} is out of range for an array of rank {}", op, axis, rank)
+        .hint(rank == 0 ? std::string("an array of rank 0 has no axes")
+                        : fmt::format("axes go from {} to {}", -rank, rank - 1));
+  return axis < 0 ? axis + rank : axis;
+}
+
+Tensor convert(const Tensor& x, DType dtype) {
+  if (x.dtype() == dtype) return x;
+  static const ops::Op& op = ops::get("convert");
+  return elementwise(op, {x}, make_attrs({ops::kDType % dtype}))[0];
+}
+
+std::vector<Tensor> call(const ops::Op& op, std::span<const Operand> operands, Attrs attrs) {
+  switch (op.decl.front) {
+    case ops::Front::Elementwise:
+      return elementwise(op, materialise(op, operands, true), std::move(attrs));
+    case ops::Front::Reduction: {
+      std::vector<Tensor> arrays = materialise(op, operands, true);
+      int rank = arrays.at(0).rank();
+      Ints axes;
+      if (const AttrValue* given = attrs.find(ops::kAxes.name)) {
+        for (int64_t axis : std::get<Ints>(*given)) axes.push_back(normalise_axis(axis, rank, op.public_name()));
+        std::sort(axes.begin(), axes.end());
+        auto twice = std::adjacent_find(axes.begin(), axes.end());
+        if (twice != axes.end())
+          throw make_error(ErrorKind::Value, "{}: the axis {} is named twice", op.public_name(), *twice)
+              .hint("name each axis once; -1 is the last axis");
+      } else {
+        for (int64_t axis = 0; axis < rank; ++axis) axes.push_back(axis);
+      }
+      attrs.set(ops::kAxes.name, std::move(axes));
+      return apply(op, arrays, std::move(attrs));
+    }
+    case ops::Front::Direct:
+    case ops::Front::None: {
+      std::vector<Tensor> arrays = materialise(op, operands, false);
+      normalise_axes(op, arrays, attrs);
+      if (op.has(ops::Trait::Elementwise) && !arrays.empty()) {
+        bool same = true;
+        for (const Tensor& x : arrays) same &= !x.is_symbolic() && x.shape() == arrays[0].shape();
+        if (same) return elementwise(op, std::move(arrays), std::move(attrs));
+      }
+      return apply(op, arrays, std::move(attrs));
+    }
+  }
+  return {};
+}
+
+}  // namespace ig::front

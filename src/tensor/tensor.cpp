@@ -1,0 +1,42 @@
+// The array class itself: making one, and its passage to and from literals.
+#include "tensor/tensor.h"
+
+#include "tensor/capture.h"
+
+namespace ig {
+
+Tensor Tensor::empty(DType dtype, Shape shape) {
+  size_t bytes = size_of(dtype);
+  for (int64_t dim : shape) {
+    if (dim < 0)
+      throw make_error(ErrorKind::Value, "an array cannot have the negative size {}", dim)
+          .hint("sizes are 0 or more; only reshape takes one -1, for \"what is left\"");
+    if (__builtin_mul_overflow(bytes, static_cast<size_t>(dim), &bytes))
+      throw Error(ErrorKind::Memory, "an array of this shape has more bytes than 64 bits can count");
+  }
+  return Tensor(dtype, std::move(shape), Storage::allocate(bytes));
+}
+
+Tensor Tensor::scalar(DType dtype, double value) { return from(Literal::scalar(dtype, value)); }
+Tensor Tensor::scalar_int(DType dtype, int64_t value) { return from(Literal::scalar_int(dtype, value)); }
+
+Tensor Tensor::from(const Literal& literal) { return Tensor(literal.dtype(), literal.dims(), literal.storage()); }
+
+Literal Tensor::literal() const {
+  IG_CHECK(!is_symbolic(), "a symbolic array has no bytes");
+  return Literal(dtype_, shape_.vector(), storage_);
+}
+
+Tensor Tensor::symbolic(Capture* capture, Value value) {
+  Tensor out;
+  out.dtype_ = value->type().dtype;
+  out.symbol_ = std::make_shared<const Symbol>(Symbol{capture, capture->serial(), value, value->type()});
+  return out;
+}
+
+Type Tensor::type() const {
+  if (symbol_) return symbol_->type;
+  return Type::tensor(dtype_, Dims(shape_.begin(), shape_.end()));
+}
+
+}  // namespace ig

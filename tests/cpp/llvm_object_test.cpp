@@ -1,0 +1,225 @@
+// Objects, targets, the process-wide cache and what the machine code of a matmul micro-kernel looks like.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <regex>
+#include <thread>
+
+#include "llvm_test_util.h"
+#include "support/error.h"
+
+namespace ig::codegen::test {
+namespace {
+
+using loop::Builder;
+using loop::Expr;
+using loop::Function;
+
+using Kernels = std::vector<std::unique_ptr<Function>>;
+
+std::unique_ptr<Function> unary(Expr (*rule)(Expr), DType type, double offset = 0) {
+  Builder b("unary");
+  auto x = b.add_buffer(type, false, "x"), out = b.add_buffer(type, true, "out");
+  b.vector_for(b.index(0), b.size(Dim::symbol("n")), 32, [&](Expr i) { b.store(out, i, rule(b.load(x, i)) + offset); });
+  return b.finish();
+}
+
+// c[m][n] += a[k][m] * b[k][n] for a tile of `rows` by `columns`, panels packed by k.
+std::unique_ptr<Function> micro_kernel(int64_t rows, int columns, int64_t unroll) {
+  Builder b("micro");
+  auto pa = b.add_buffer(DType::F32, false, "a"), pb = b.add_buffer(DType::F32, false, "b");
+  auto pc = b.add_buffer(DType::F32, true, "c");
+  Expr depth = b.size(Dim::symbol("k"));
+  auto acc = b.local(DType::F32, columns, rows, "acc");
+  b.vector_for(b.index(0), b.index(columns), columns, [&](Expr n) {
+    b.unrolled(0, rows, [&](Expr m) { b.assign(acc, b.load(pc, m * b.index(columns) + n), m); });
+    b.serial_for(b.index(0), depth / b.index(unroll), [&](Expr block) {
+      b.unrolled(0, unroll, [&](Expr inner) {
+        Expr k = block * b.index(unroll) + inner;
+        Expr row = b.let(b.load(pb, k * b.index(columns) + n));
+        b.unrolled(0, rows, [&](Expr m) {
+          b.assign(acc, fma(b.load(pa, k * b.index(rows) + m), row, b.read(acc, m)), m);
+        });
+      });
+    });
+    b.unrolled(0, rows, [&](Expr m) { b.store(pc, m * b.index(columns) + n, b.read(acc, m)); });
+  });
+  return b.finish();
+}
+
+std::vector<std::string> innermost_loop(const std::string& assembly) {
+  // The lines between the label that is jumped back to and that jump, of the loop with the most multiply-adds.
+  std::vector<std::string> lines, best;
+  std::istringstream in(assembly);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  auto count = [](const std::vector<std::string>& body) {
+    return std::count_if(body.begin(), body.end(), [](auto& l) { return l.find("vfmadd") != std::string::npos; });
+  };
+  for (size_t i = 0; i < lines.size(); ++i) {
+    std::smatch match;
+    if (!std::regex_match(lines[i], match, std::regex(R"((\.LBB[0-9_]+):.*)"))) continue;
+    for (size_t j = i + 1; j < lines.size() && lines[j].rfind(".LBB", 0) != 0; ++j)
+      if (std::regex_match(lines[j], std::regex(R"(\s+j[a-z]+\s+)" + match[1].str()))) {
+        std::vector<std::string> body(lines.begin() + static_cast<long>(i) + 1, lines.begin() + static_cast<long>(j));
+        if (count(body) > count(best)) best = body;
+      }
+  }
+  return best;
+}
+
+void check_micro_kernel(const char* level, int64_t rows, int columns, const char* reg) {
+  auto f = micro_kernel(rows, columns, 4);
+  Target target = Target::named(level);
+  auto body = innermost_loop(compile_assembly(*f, target));
+  int64_t multiplies = 0, stack = 0;
+  for (const std::string& line : body) {
+    multiplies += line.find("vfmadd") != std::string::npos && line.find(reg) != std::string::npos;
+    stack += line.find("(%rsp") != std::string::npos || line.find("(%rbp") != std::string::npos;
+  }
+  int64_t vectors = columns * 4 / target.vector_bytes;
+  EXPECT_EQ(multiplies, rows * vectors * 4);
+  EXPECT_EQ(stack, 0) << "an accumulator went to the stack";
+}
+
+TEST(LlvmObject, MicroKernelsStayInRegisters) {
+  check_micro_kernel("x86-64-v3", 6, 16, "%ymm");
+  check_micro_kernel("x86-64-v4", 12, 32, "%zmm");
+}
+
+TEST(LlvmObject, MicroKernelMultiplies) {
+  for (const Target& target : runnable()) {
+    Kernel kernel(micro_kernel(6, 16, 4), target);
+    std::vector<float> a(6 * 8), b(16 * 8), c(6 * 16, 1);
+    for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i % 5);
+    for (size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(i % 7);
+    kernel({a.data(), b.data(), c.data()}, {8});
+    for (size_t m = 0; m < 6; ++m)
+      for (size_t n = 0; n < 16; ++n) {
+        float want = 1;
+        for (size_t k = 0; k < 8; ++k) want += a[k * 6 + m] * b[k * 16 + n];
+        ASSERT_EQ(c[m * 16 + n], want);
+      }
+  }
+}
+
+// Every function of the maths, both types, all levels: compile_object refuses undefined symbols by itself.
+TEST(LlvmObject, NothingIsCalledFromAnyLevel) {
+  namespace math = loop::math;
+  using Rule = Expr (*)(Expr);
+  for (const char* level : {"x86-64-v2", "x86-64-v3", "x86-64-v4"}) {
+    Kernels kernels;
+    for (Rule rule : {Rule(math::exp), Rule(math::log), Rule(math::sin), Rule(math::lgamma), Rule(math::erf)})
+      for (DType t : {DType::F32, DType::F64}) kernels.push_back(unary(rule, t));
+    for (DType from : {DType::Bool, DType::I8, DType::U16, DType::I32, DType::U64, DType::F16, DType::BF16, DType::F32, DType::F64})
+      for (DType to : {DType::Bool, DType::I8, DType::U32, DType::I64, DType::U64, DType::F16, DType::BF16, DType::F32, DType::F64}) {
+        Builder b("convert");
+        auto x = b.add_buffer(from, false, "x"), out = b.add_buffer(to, true, "out");
+        b.vector_for(b.index(0), b.size(Dim::symbol("n")), 16, [&](Expr i) { b.store(out, i, convert(b.load(x, i), to)); });
+        b.store(out, b.index(0), convert(b.load(x, b.index(0)), to));
+        kernels.push_back(b.finish());
+      }
+    std::vector<const Function*> functions;
+    std::vector<std::string> symbols;
+    for (const auto& k : kernels) {
+      functions.push_back(k.get());
+      symbols.push_back("k" + std::to_string(symbols.size()));
+    }
+    EXPECT_NO_THROW(compile_object(functions, symbols, Target::named(level))) << level;
+  }
+}
+
+TEST(LlvmObject, OneObjectHoldsManyKernels) {
+  Kernels kernels;
+  kernels.push_back(unary([](Expr x) { return x; }, DType::F64, 1));
+  kernels.push_back(unary([](Expr x) { return x; }, DType::F64, 2));
+  const Function* functions[] = {kernels[0].get(), kernels[1].get()};
+  const std::string symbols[] = {"one", "two"};
+  auto code = load_object(compile_object(functions, symbols, Target::host()));
+  EXPECT_GT(code->bytes(), 0u);
+  double in[3] = {1, 2, 3}, out[3];
+  void* buffers[] = {in, out};
+  int64_t n = 3;
+  rt::KernelArgs args;
+  args.buffers = buffers;
+  args.dims = &n;
+  EXPECT_EQ(code->find("two")(&args, 0, 1), 0);
+  EXPECT_EQ(out[2], 5);
+  EXPECT_EQ(code->find("one")(&args, 0, 1), 0);
+  EXPECT_EQ(out[2], 4);
+  EXPECT_THROW(code->find("three"), Error);
+  EXPECT_THROW(load_object("not an object"), Error);
+}
+
+TEST(LlvmCompile, EachDistinctFunctionOnceUnderConcurrentCalls) {
+  std::atomic<int> fresh{0};
+  auto run = [&] {
+    Kernels kernels;
+    for (int i = 0; i < 12; ++i) kernels.push_back(unary([](Expr x) { return x * x; }, DType::F32, 0.125 * (i % 6)));
+    std::vector<const Function*> functions;
+    for (const auto& k : kernels) functions.push_back(k.get());
+    auto compiled = compile(functions, Target::host(), 2);
+    ASSERT_EQ(compiled.size(), 12u);
+    for (size_t i = 0; i < 12; ++i) {
+      fresh += compiled[i].fresh;
+      EXPECT_EQ(compiled[i].fn, compiled[(i + 6) % 12].fn);
+      float x = 3, y = 0;
+      void* buffers[] = {&x, &y};
+      int64_t n = 1;
+      rt::KernelArgs args;
+      args.buffers = buffers;
+      args.dims = &n;
+      compiled[i].fn(&args, 0, 1);
+      EXPECT_EQ(y, 9 + 0.125f * static_cast<float>(i % 6));
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) threads.emplace_back(run);
+  for (auto& t : threads) t.join();
+  EXPECT_EQ(fresh, 6);
+}
+
+TEST(LlvmTarget, NamesAndRefusals) {
+  EXPECT_EQ(Target::named("x86-64-v4").vector_bytes, 64);
+  EXPECT_FALSE(Target::named("x86-64-v2").fma);
+  EXPECT_TRUE(Target::named("native").runs_here());
+  EXPECT_TRUE(Target::host().runs_here());
+  try {
+    Target::named("avx9000");
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_STREQ(e.what(), "there is no target \"avx9000\"\n"
+                           "  why: code is made for a level of the x86-64 ABI, or for the CPU this runs on\n"
+                           "  hint: choose \"x86-64-v2\", \"x86-64-v3\", \"x86-64-v4\" or \"native\"");
+    EXPECT_EQ(e.kind(), ErrorKind::Unsupported);
+  }
+}
+
+// Fused multiply-add aside, the levels compute the same bits.
+TEST(LlvmTarget, LevelsAgreeBitForBit) {
+  std::vector<Target> targets;
+  for (const Target& t : runnable())
+    if (t.fma) targets.push_back(t);
+  std::vector<float> x(4099), first(x.size()), other(x.size());
+  for (size_t i = 0; i < x.size(); ++i) x[i] = (static_cast<float>(i) - 2000) * 0.037f;
+  for (auto rule : {loop::math::exp, loop::math::tanh, loop::math::erf, loop::math::sin, loop::math::lgamma}) {
+    for (size_t t = 0; t < targets.size(); ++t) {
+      Kernel kernel(unary(rule, DType::F32), targets[t]);
+      auto& out = t == 0 ? first : other;
+      kernel({x.data(), out.data()}, {static_cast<int64_t>(x.size())});
+      if (t != 0) { EXPECT_EQ(std::memcmp(first.data(), other.data(), first.size() * 4), 0); }
+    }
+    // Where an element stands, in a full group, in the masked one, or alone, does not change its bits.
+    if (targets.empty()) continue;
+    Kernel kernel(unary(rule, DType::F32), targets[0]);
+    for (size_t i = 0; i < x.size(); i += 101) {
+      float alone = 0;
+      kernel({&x[i], &alone}, {1});
+      EXPECT_EQ(std::memcmp(&alone, &first[i], 4), 0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ig::codegen::test

@@ -1,0 +1,91 @@
+// The text of loop functions, whole, and what the builder folds and the analysis finds.
+#include <gtest/gtest.h>
+
+#include "loop/loop.h"
+#include "support/error.h"
+
+namespace ig::loop {
+namespace {
+
+TEST(LoopPrint, RowSumAsGoldenText) {
+  Builder b("row_sum");
+  auto x = b.add_buffer(DType::F32, false, "x"), out = b.add_buffer(DType::F32, true, "out");
+  auto scratch = b.add_scratch(DType::F32, Dim::symbol("n") * 2, "tmp");
+  Expr n = b.size(Dim::symbol("n"));
+  auto acc = b.local(DType::F32, 8, 1, "acc");
+  b.assign(acc, b.constant(DType::F32, 0));
+  b.vector_for(b.index(0), n, 8, [&](Expr i) {
+    Expr v = b.load(x, b.block() * n + i);
+    b.assign(acc, fma(v, v, b.read(acc)));
+  });
+  b.fail_if(n == b.index(0), 17, n);
+  b.unrolled(0, 2, [&](Expr k) { b.store(scratch, k, b.constant(DType::F32, 0.1)); });
+  b.if_then(n > b.index(3), [&] { b.store(out, b.block(), b.reduce_lanes(acc, Reduction::Add)); },
+            [&] { b.store(out, b.block(), b.load(scratch, b.index(0))); });
+  EXPECT_EQ(b.finish()->str(), R"(kernel row_sum(x: f32, out out: f32) sizes n block i0 {
+  scratch tmp: f32[2*n]
+  local acc0: f32 x8
+  acc0 = 0:f32
+  vector i1 in 0 .. n by 8 {
+    %0 = x[((i0 * n) + i1)]
+    acc0 = fma(%0, %0, acc0)
+  }
+  fail 17 value n if (n == 0)
+  unrolled i2 in 0 .. 2 {
+    tmp[i2] = 0.1:f32
+  }
+  if (n > 3) {
+    out[i0] = reduce_add(acc0)
+  } else {
+    out[i0] = tmp[0]
+  }
+}
+)");
+}
+
+TEST(LoopBuilder, FoldsIndexArithmeticAndSharesExpressions) {
+  Builder b("f");
+  Expr n = b.size(Dim::symbol("n")), zero = b.index(0), one = b.index(1);
+  EXPECT_EQ((n * one + zero).node(), n.node());
+  EXPECT_EQ((b.index(6) * b.index(7)).node(), b.index(42).node());
+  EXPECT_EQ((n + b.index(2) + b.index(3)).node(), (b.index(5) + n).node());
+  EXPECT_EQ((n * b.index(2) * b.index(3)).node(), (n * b.index(6)).node());
+  EXPECT_EQ((n - n).node(), zero.node());
+  EXPECT_EQ(select(b.index(1) < b.index(2), n, zero).node(), n.node());
+  EXPECT_EQ((n % one).node(), zero.node());
+  Expr x = b.constant(DType::F32, 2);
+  EXPECT_NE((x * 1.0).node(), x.node()) << "floating point is left as it was written";
+  EXPECT_THROW(n + x, Error);
+}
+
+TEST(LoopBuilder, NamesDoNotChangeTheHash) {
+  auto make = [](std::string name, double c) {
+    Builder b(name);
+    auto out = b.add_buffer(DType::F64, true, name + "_out");
+    b.store(out, b.size(Dim::symbol(name + "_n")), b.constant(DType::F64, c));
+    return b.finish()->hash();
+  };
+  EXPECT_EQ(make("a", 1), make("b", 1));
+  EXPECT_NE(make("a", 1), make("a", 2));
+  EXPECT_NE(make("a", 0.0), make("a", -0.0));
+}
+
+TEST(LoopAnalysis, Strides) {
+  Builder b("f");
+  auto buffer = b.add_buffer(DType::I64, false, "x");
+  Expr n = b.size(Dim::symbol("n"));
+  b.serial_for(b.index(0), n, [&](Expr i) {
+    uint32_t var = i->id;
+    EXPECT_EQ(stride_in(i, var), 1);
+    EXPECT_EQ(stride_in(n * n, var), 0);
+    EXPECT_EQ(stride_in(i * b.index(3) - i + n, var), 2);
+    EXPECT_EQ(stride_in(b.let(-i), var), -1);
+    EXPECT_EQ(stride_in(i * n, var), std::nullopt);
+    EXPECT_EQ(stride_in(b.load(buffer, i), var), std::nullopt);
+    EXPECT_FALSE(depends_on(b.load(buffer, n), var));
+    EXPECT_TRUE(depends_on(i / b.index(2), var));
+  });
+}
+
+}  // namespace
+}  // namespace ig::loop

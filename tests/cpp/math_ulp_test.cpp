@@ -1,0 +1,199 @@
+// Measures the vector maths against the C library in a wider type, in units of the last place: over samples of all
+// float32 and float64 bit patterns, denormals, infinities and NaN among them. INTAGLIO_EXHAUSTIVE=1 goes through all
+// 2^32 float32 values for the functions of one argument. The bounds here are the ones that docs/numerics.md states.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <random>
+
+#include "llvm_test_util.h"
+
+namespace ig::codegen::test {
+namespace {
+
+using loop::Builder;
+using loop::Expr;
+namespace math = loop::math;
+
+struct Case {
+  const char* name;
+  Expr (*rule)(Expr);
+  long double (*truth)(long double);
+  double bound32, bound64;  // ULP
+  bool absolute;            // error relative to max(1, |f|)
+};
+
+long double digamma_truth(long double x) {
+  if (x == 0) return -std::copysign(HUGE_VALL, x);
+  if (x == std::floor(x) && x < 0) return NAN;
+  if (x < 0) {
+    long double d = x - std::nearbyint(x), angle = d * 3.14159265358979323846264338327950288L;
+    return digamma_truth(1 - x) - 3.14159265358979323846264338327950288L * std::cos(angle) / std::sin(angle);
+  }
+  long double sum = 0;
+  for (; x < 20; x += 1) sum -= 1 / x;
+  long double r = 1 / (x * x);
+  long double series = r * (1 / 12.0L - r * (1 / 120.0L - r * (1 / 252.0L - r * (1 / 240.0L - r * (1 / 132.0L -
+                       r * (691 / 32760.0L - r * (1 / 12.0L - r * 3617 / 8160.0L)))))));
+  return sum + std::log(x) - 0.5L / x - series;
+}
+
+// Newton's method on erf, or on erfc where erf is near one.
+long double erf_inv_truth(long double x) {
+  if (std::fabs(x) >= 1 || x != x) return std::fabs(x) == 1 ? std::copysign(HUGE_VALL, x) : NAN;
+  if (x == 0) return x;
+  long double a = std::fabs(x), w = -std::log((1 - a) * (1 + a));
+  long double c = 2 / (3.14159265358979323846264338327950288L * 0.147L) - w / 2;
+  long double y = std::sqrt(std::sqrt(c * c + w / 0.147L) - c);
+  for (int i = 0; i < 6; ++i) {
+    long double f = a < 0.5L ? std::erf(y) - a : (1 - a) - std::erfc(y);
+    long double slope = 2 / std::sqrt(3.14159265358979323846264338327950288L) * std::exp(-y * y);
+    long double step = f / slope;
+    y -= step / (1 + y * step);
+  }
+  return std::copysign(y, x);
+}
+
+long double logistic_truth(long double x) { return 1 / (1 + std::exp(-x)); }
+
+const Case kCases[] = {
+    {"exp", math::exp, std::exp, 2, 4, false},
+    {"exp2", math::exp2, std::exp2, 1, 4, false},
+    {"expm1", math::expm1, std::expm1, 1, 4, false},
+    {"log", math::log, std::log, 2, 4, false},
+    {"log2", math::log2, std::log2, 1, 4, false},
+    {"log10", math::log10, std::log10, 1, 4, false},
+    {"log1p", math::log1p, std::log1p, 1, 4, false},
+    {"sin", math::sin, std::sin, 2, 4, false},
+    {"cos", math::cos, std::cos, 2, 4, false},
+    {"tan", math::tan, std::tan, 1, 4, false},
+    {"asin", math::asin, std::asin, 1, 4, false},
+    {"acos", math::acos, std::acos, 1, 4, false},
+    {"atan", math::atan, std::atan, 1, 4, false},
+    {"sinh", math::sinh, std::sinh, 1, 4, false},
+    {"cosh", math::cosh, std::cosh, 1, 4, false},
+    {"tanh", math::tanh, std::tanh, 2, 4, false},
+    {"asinh", math::asinh, std::asinh, 1, 4, false},
+    {"acosh", math::acosh, std::acosh, 1, 4, false},
+    {"atanh", math::atanh, std::atanh, 1, 4, false},
+    {"erf", math::erf, std::erf, 2, 4, false},
+    {"erfc", math::erfc, std::erfc, 1, 4, false},
+    {"erf_inv", math::erf_inv, erf_inv_truth, 1, 4, false},
+    {"cbrt", math::cbrt, std::cbrt, 1, 4, false},
+    {"logistic", math::logistic, logistic_truth, 2, 4, false},
+    {"rsqrt", math::rsqrt, [](long double x) { return 1 / std::sqrt(x); }, 2, 4, false},
+    {"lgamma", math::lgamma, [](long double x) { return std::lgamma(x); }, 1, 4, true},
+    {"digamma", math::digamma, digamma_truth, 1, 16, true},  // 4 for x > 0: left of it large terms cancel
+};
+
+std::unique_ptr<loop::Function> apply(Expr (*rule)(Expr), DType type) {
+  Builder b("apply");
+  auto x = b.add_buffer(type, false, "x"), out = b.add_buffer(type, true, "out");
+  b.vector_for(b.index(0), b.size(Dim::symbol("n")), type == DType::F32 ? 32 : 16,
+               [&](Expr i) { b.store(out, i, rule(b.load(x, i))); });
+  return b.finish();
+}
+
+// The distance of `got` from `want` in units of the last place that `want` has in type T.
+template <typename T>
+double ulps(T got, long double want, bool absolute) {
+  if (want != want || got != got) return (want != want) == (got != got) ? 0 : HUGE_VAL;
+  auto nearest = static_cast<T>(want);
+  if (nearest == 0 && got == 0) return std::signbit(got) == std::signbit(nearest) ? 0 : HUGE_VAL;
+  if (std::isinf(nearest) && got == nearest) return 0;
+  constexpr int digits = std::numeric_limits<T>::digits, low = std::numeric_limits<T>::min_exponent - 1;
+  long double size = std::fabs(want);
+  if (absolute) size = std::max(size, 1.0L);
+  if (std::isinf(got)) {
+    if (std::isinf(want)) return HUGE_VAL;  // the other infinity
+    got = std::copysign(std::numeric_limits<T>::max(), got);
+    return size > std::numeric_limits<T>::max() / 1.0000001L ? 1 : HUGE_VAL;
+  }
+  if (std::isinf(nearest)) return std::fabs(got) == std::numeric_limits<T>::max() ? 1 : HUGE_VAL;
+  int exponent = std::max(size == 0 ? low : std::ilogb(size), low);
+  return static_cast<double>(std::fabs(static_cast<long double>(got) - want) / std::ldexp(1.0L, exponent - digits + 1));
+}
+
+struct Worst {
+  double error = 0, at = 0, got = 0;
+};
+
+template <typename T>
+void measure(const Kernel& kernel, std::vector<T>& x, std::vector<T>& y, const Case& c, Worst& worst) {
+  kernel({x.data(), y.data()}, {static_cast<int64_t>(x.size())});
+  for (size_t i = 0; i < x.size(); ++i) {
+    long double want = c.truth(x[i]);
+    double error = ulps<T>(y[i], want, c.absolute);
+    if (error > worst.error) worst = {error, x[i], y[i]};
+  }
+}
+
+template <typename T>
+std::vector<T> edges() {
+  using L = std::numeric_limits<T>;
+  std::vector<T> out;
+  for (T v : {T(0), L::denorm_min(), L::denorm_min() * 3, L::min(), L::min() / 2, T(1), std::nextafter(T(1), T(0)),
+              std::nextafter(T(1), T(2)), T(0.5), T(2), T(1.5), T(1e-8), T(1e10), L::max(), L::infinity(),
+              L::quiet_NaN(), T(88.7228), T(88.8), T(89), T(-87.4), T(103), T(104), T(709.78), T(745), T(3.14159265358979),
+              T(1.57079632679489), T(0.785398163397448), T(1.6e6), T(8000), T(1e22), T(0x1p120)})
+    for (T w : {v, -v}) out.push_back(w);
+  return out;
+}
+
+// Half of the samples are any bit patterns, half are of the magnitudes that programs use.
+template <typename T, typename Word>
+std::vector<T> samples(size_t count) {
+  std::vector<T> out = edges<T>();
+  std::mt19937_64 random(11);
+  std::uniform_real_distribution<double> exponent(-12, 7), sign(-1, 1);
+  while (out.size() < count) {
+    out.push_back(std::bit_cast<T>(static_cast<Word>(random())));
+    out.push_back(static_cast<T>(std::copysign(std::exp2(exponent(random)), sign(random))));
+  }
+  return out;
+}
+
+class MathUlp : public testing::TestWithParam<Case> {};
+
+TEST_P(MathUlp, Float32) {
+  const Case& c = GetParam();
+  for (const Target& target : runnable()) {
+    if (!target.fma) continue;
+    Kernel kernel(apply(c.rule, DType::F32), target);
+    Worst worst;
+    const char* all = std::getenv("INTAGLIO_EXHAUSTIVE");
+    std::vector<float> x = samples<float, uint32_t>(1 << 18), y(x.size());
+    measure(kernel, x, y, c, worst);
+    if (all != nullptr && *all == '1') {
+      x.resize(1 << 16);
+      y.resize(x.size());
+      for (uint64_t start = 0; start < uint64_t{1} << 32; start += x.size()) {
+        for (size_t i = 0; i < x.size(); ++i) x[i] = std::bit_cast<float>(static_cast<uint32_t>(start + i));
+        measure(kernel, x, y, c, worst);
+      }
+    }
+    std::printf("%-9s f32 %-10s %.3f ulp at %.9g (%.9g)\n", c.name, target.name.c_str(), worst.error, worst.at, worst.got);
+    EXPECT_LE(worst.error, c.bound32) << "at " << worst.at;
+  }
+}
+
+TEST_P(MathUlp, Float64) {
+  const Case& c = GetParam();
+  for (const Target& target : runnable()) {
+    if (!target.fma) continue;
+    Kernel kernel(apply(c.rule, DType::F64), target);
+    Worst worst;
+    std::vector<double> x = samples<double, uint64_t>(1 << 16), y(x.size());
+    measure(kernel, x, y, c, worst);
+    std::printf("%-9s f64 %-10s %.3f ulp at %.17g (%.17g)\n", c.name, target.name.c_str(), worst.error, worst.at, worst.got);
+    EXPECT_LE(worst.error, c.bound64) << "at " << worst.at;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, MathUlp, testing::ValuesIn(kCases), [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace ig::codegen::test
