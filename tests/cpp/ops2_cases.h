@@ -21,15 +21,19 @@ struct Case {
   Attrs attrs;
 };
 
-// Splits at top-level commas.
+// Splits at top-level commas; what stands in quotes is one piece.
 inline std::vector<std::string> split(std::string_view text) {
   std::vector<std::string> out;
   int depth = 0;
+  bool quoted = false;
   std::string item;
   for (char c : text) {
-    depth += c == '[' || c == '{' || c == '(';
-    depth -= c == ']' || c == '}' || c == ')';
-    if (c == ',' && depth == 0) {
+    quoted ^= c == '"';
+    if (!quoted) {
+      depth += c == '[' || c == '{' || c == '(' || c == '<';
+      depth -= c == ']' || c == '}' || c == ')' || c == '>';
+    }
+    if (c == ',' && depth == 0 && !quoted) {
       out.push_back(item);
       item.clear();
     } else {

@@ -3,6 +3,7 @@
 #include <bit>
 #include <limits>
 
+#include "ops/families/compose.h"
 #include "ops/families/elementwise.h"
 #include "ops/families/families.h"
 
@@ -97,37 +98,8 @@ Expr lower_whole_remainder(Expr x, Expr y) {
   return is_signed_int(x.type()) ? select(y == minus_one_like(y), zero_like(x), r) : r;
 }
 
-// fmod by long division: the divisor scaled by powers of two is taken off from the largest down, in as many steps as
-// two exponents of the type can differ by.
-Expr lower_fmod(Expr x, Expr y) {
-  loop::Builder& b = x.builder();
-  DType t = x.type();
-  bool narrow = t == DType::F32;
-  DType bits = narrow ? DType::I32 : DType::I64;
-  int mantissa = narrow ? 23 : 52, range = narrow ? 278 : 2100;
-  Expr ax = b.let(abs(x)), ay = b.let(abs(y));
-  // Steps k = range-1 … 0 take off ay * 2^k where it fits; each is exact, and behind step k what is left is below
-  // ay * 2^k. A power that overflows to infinity never fits.
-  Expr r = b.fold(b.index(range), ax, [&](Expr i, Expr rest) {
-    Expr k = b.index(range - 1) - i;                      // from the largest power down
-    Expr half = k / b.index(2);
-    auto power = [&](Expr n) {                            // 2^n for 0 <= n <= 1050 (f64) or 139 (f32): split in two
-      Expr e = convert(n, bits) + b.constant_int(bits, narrow ? 127 : 1023);
-      return bitcast(shift_left(e, b.constant_int(bits, mantissa)), t);
-    };
-    Expr first = loop::lesser(half, b.index(narrow ? 127 : 1023)), second = k - half;
-    second = loop::lesser(second, b.index(narrow ? 127 : 1023));
-    Expr scaled = (ay * power(first)) * power(second);
-    return select((scaled <= rest) & (ay > zero_like(ay)), rest - scaled, rest);
-  });
-  Expr infinity = b.constant(t, std::numeric_limits<double>::infinity());
-  Expr nan = b.constant(t, std::numeric_limits<double>::quiet_NaN());
-  Expr sign_mask = b.constant_bits(bits, narrow ? 0x80000000ull : 0x8000000000000000ull);
-  Expr signed_r = bitcast(bitcast(r, bits) | (bitcast(x, bits) & sign_mask), t);
-  Expr invalid = (x != x) | (y != y) | (ax == infinity) | (y == zero_like(y));
-  return select(invalid, nan, select(ay == infinity, x, signed_r));
-}
-Expr lower_remainder(Expr x, Expr y) { return is_float(x.type()) ? lower_fmod(x, y) : lower_whole_remainder(x, y); }
+// Of floats, the loop IR's own remainder is C's fmod, exact.
+Expr lower_remainder(Expr x, Expr y) { return is_float(x.type()) ? x % y : lower_whole_remainder(x, y); }
 
 Expr copy_sign(Expr magnitude, Expr sign) {
   bool narrow = magnitude.type() == DType::F32;
@@ -139,7 +111,7 @@ Expr copy_sign(Expr magnitude, Expr sign) {
 Expr lower_floor_mod(Expr x, Expr y) {
   Expr zero = zero_like(x);
   if (is_float(x.type())) {
-    Expr r = x.builder().let(lower_fmod(x, y));
+    Expr r = x.builder().let(x % y);
     Expr other_side = (r < zero) != (y < zero);
     return select(r == zero, copy_sign(zero, y), select(other_side, r + y, r));
   }
@@ -150,9 +122,12 @@ Expr lower_floor_mod(Expr x, Expr y) {
 }
 Expr lower_floor_divide(Expr x, Expr y) {
   if (is_float(x.type())) {
-    // As NumPy: the quotient of what the remainder leaves, rounded to the whole number it must be.
+    // The quotient of what the remainder leaves, which is a whole number but for rounding. Of narrow types in double,
+    // where that rounding is too small to reach the result.
+    if (x.type() == DType::F32)
+      return convert(lower_floor_divide(convert(x, DType::F64), convert(y, DType::F64)), DType::F32);
     Expr zero = zero_like(x), one = one_like(x);
-    Expr r = x.builder().let(lower_fmod(x, y));
+    Expr r = x.builder().let(x % y);
     Expr shifted = select((r != zero) & ((r < zero) != (y < zero)), one, zero);
     Expr q = (x - r) / y - shifted;
     Expr near = floor(q);
@@ -221,7 +196,8 @@ Expr lower_hypot(Expr x, Expr y) {
     Expr ratio = select(big == zero_like(big), zero_like(big), small / big);
     root = big * sqrt(fma(ratio, ratio, one_like(x)));
   }
-  return select((ax == infinity) | (ay == infinity), infinity, root);
+  Expr number = select((x != x) | (y != y), x + y, root);  // a NaN loses each comparison above
+  return select((ax == infinity) | (ay == infinity), infinity, number);
 }
 
 Expr lower_logaddexp(Expr x, Expr y) {
@@ -288,10 +264,64 @@ std::vector<Value> jvp_divide(JvpContext& c) {
   return {sum_of(c.build, x, y)};
 }
 
+// The others: each tangent times a factor, null where the tangent is.
+template <auto FactorX, auto FactorY>
+std::vector<Value> jvp_by_factors(JvpContext& c) {
+  Compose m(c.build);
+  Value x = c.operands[0], y = c.operands[1], r = c.results[0];
+  Value dx = c.tangents[0] ? m.mul(c.tangents[0], FactorX(m, x, y, r)) : nullptr;
+  Value dy = c.tangents[1] ? m.mul(c.tangents[1], FactorY(m, x, y, r)) : nullptr;
+  return {sum_of(c.build, dx, dy)};
+}
+// The share of the tangent that x's side gets: all where it is chosen, half where the two are equal.
+template <bool Larger>
+Value share(Compose& m, Value x, Value y) {
+  Value chosen = Larger ? m.less(y, x) : m.less(x, y);
+  return m.where(chosen, m.number(x, 1), m.where(m.equal(x, y), m.number(x, 0.5), m.number(x, 0)));
+}
+template <bool Larger>
+Value share_x(Compose& m, Value x, Value y, Value) { return share<Larger>(m, x, y); }
+template <bool Larger>
+Value share_y(Compose& m, Value x, Value y, Value) { return share<Larger>(m, y, x); }
+Value one_factor(Compose& m, Value x, Value, Value) { return m.number(x, 1); }
+Value minus_trunc(Compose& m, Value x, Value y, Value) { return m.neg(m.b("trunc", {m.div(x, y)})); }
+Value minus_floor(Compose& m, Value x, Value y, Value) { return m.neg(m.b("floor", {m.div(x, y)})); }
+// y x^(y-1), and 0 where y is 0, whatever x is.
+Value power_x(Compose& m, Value x, Value y, Value) {
+  Value factor = m.mul(y, m.b("power", {x, m.sub(y, 1)}));
+  return m.where(m.equal(y, m.number(y, 0)), m.number(y, 0), factor);
+}
+// x^y log(x), and 0 where x is 0: log's infinity must not meet the power's zero.
+Value power_y(Compose& m, Value x, Value, Value r) {
+  Value zero = m.equal(x, m.number(x, 0));
+  return m.where(zero, m.number(x, 0), m.mul(r, m.log(m.where(zero, m.number(x, 1), x))));
+}
+Value square_sum(Compose& m, Value x, Value y) { return m.add(m.mul(x, x), m.mul(y, y)); }
+Value angle_x(Compose& m, Value x, Value y, Value) { return m.div(y, square_sum(m, x, y)); }
+Value angle_y(Compose& m, Value x, Value y, Value) { return m.neg(m.div(x, square_sum(m, x, y))); }
+Value over_result_x(Compose& m, Value x, Value, Value r) { return m.div(x, r); }
+Value over_result_y(Compose& m, Value, Value y, Value r) { return m.div(y, r); }
+Value weight_x(Compose& m, Value x, Value y, Value) { return m.logistic(m.sub(x, y)); }
+Value weight_y(Compose& m, Value x, Value y, Value) { return m.logistic(m.sub(y, x)); }
+// 1 or -1: whether the sign was changed. Of y, no derivative but zero.
+std::vector<Value> jvp_copysign(JvpContext& c) {
+  if (!c.tangents[0]) return {nullptr};
+  Compose m(c.build);
+  Value kept = m.equal(c.build("signbit", {c.operands[0]}), c.build("signbit", {c.operands[1]}));
+  return {m.where(kept, c.tangents[0], m.neg(c.tangents[0]))};
+}
+
+std::vector<Value> true_divide_body(BodyContext& c) { return {c.build("divide", {c.operands[0], c.operands[1]})}; }
+void infer_true_divide(InferContext& c) {
+  for (size_t i = 0; i < 2; ++i) c.require_dtype(i, DTypeSet::Float);
+  c.require_same_dtype(0, 1);
+  c.require_same_shape(0, 1);
+  c.result(c.operand(0).dtype, c.operand(0).dims);
+}
+
 }  // namespace
 
 std::vector<Op> binary_ops() {
-  const std::string later = "to be written with the transforms";
   std::vector<Op> ops;
   ops.push_back(binary<[](double x, double y) { return x + y; }, whole_add, [](Expr x, Expr y) { return x + y; }>(
       {.name = "add", .python = "add", .doc = "The sum of two arrays, element by element.", .dtypes = DTypeSet::Real, .numpy = "np.add(x, y)",
@@ -305,34 +335,51 @@ std::vector<Op> binary_ops() {
   ops.push_back(binary<[](double x, double y) { return x / y; }, whole_divide, lower_divide>(
       {.name = "divide", .python = "", .doc = "The quotient of two arrays; of integers truncated towards zero, -1 where the divisor is 0.",
        .dtypes = DTypeSet::Real,
-       .numpy = "np.divide(x, y) if x.dtype.kind == 'f' else none", .low = 0.5, .high = 9, .traits = kCheap, .jvp = jvp_divide,
+       .numpy = "np.divide(x, y) if x.dtype.kind == 'f' else np.where(y == 0, ~x.dtype.type(0), "
+                "(x - np.fmod(x, np.where(y == 0, 1, y))) // np.where(y == 0, 1, y)).astype(x.dtype)",
+       .low = 0.5, .high = 9, .traits = kCheap, .jvp = jvp_divide,
        .simplify = simplify_divide}));
+  ops.push_back(composite({.name = "true_divide",
+                           .python = "divide",
+                           .doc = "The quotient of two arrays of floats, element by element.",
+                           .operands = {{"x", "The dividend."}, {"y", "The divisor."}},
+                           .dtypes = DTypeSet::Float,
+                           .traits = static_cast<uint32_t>(Trait::Elementwise),
+                           .front = Front::Elementwise,
+                           .numpy = "np.divide(x, y)",
+                           .example = "ig.divide(ig.asarray([1.0, 3.0]), 2.0)",
+                           .samples = {{"T[], T[]", "", 0.5, 9}, {"T[0], T[0]", "", 0.5, 9}, {"T[1], T[1]", "", 0.5, 9},
+                                       {"T[3, 70], T[3, 70]", "", -9, 9}},
+                           .bad_samples = {{"i32[3], i32[3]", "",
+                                            "TypeError: divide: expected a floating-point type, but x is int32"},
+                                           {"f32[3], f32[4]", "", "ShapeError: divide: shapes [3] and [4] differ"}}},
+                          true_divide_body, infer_true_divide));
   ops.push_back(binary<real_floor_divide, whole_floor_divide, lower_floor_divide>(
       {.name = "floor_divide", .python = "floor_divide", .doc = "The quotient rounded towards minus infinity; -1 for integers where the divisor is 0.",
        .dtypes = DTypeSet::Real, .numpy = "np.floor_divide(x, y)", .low = 1, .high = 9, .no_jvp = "a staircase: the derivative is zero"}));
   ops.push_back(binary<[](double x, double y) { return std::fmod(x, y); }, whole_remainder, lower_remainder>(
       {.name = "remainder", .python = "fmod", .doc = "The remainder of the truncated quotient, with the dividend's sign; the dividend for integers where the divisor is 0.",
-       .dtypes = DTypeSet::Real, .numpy = "np.fmod(x, y)", .low = 1, .high = 9, .no_jvp = later}));
+       .dtypes = DTypeSet::Real, .numpy = "np.fmod(x, y)", .low = 1, .high = 9, .jvp = jvp_by_factors<one_factor, minus_trunc>}));
   ops.push_back(binary<real_floor_mod, whole_floor_mod, lower_floor_mod>(
       {.name = "floor_mod", .python = "remainder", .doc = "The remainder of the floored quotient, with the divisor's sign, as Python's %.",
-       .dtypes = DTypeSet::Real, .numpy = "np.remainder(x, y)", .low = 1, .high = 9, .no_jvp = later}));
+       .dtypes = DTypeSet::Real, .numpy = "np.remainder(x, y)", .low = 1, .high = 9, .jvp = jvp_by_factors<one_factor, minus_floor>}));
   ops.push_back(binary<[](double x, double y) { return std::pow(x, y); }, whole_power, lower_power>(
       {.name = "power", .python = "pow", .doc = "x to the power of y. Integers wrap; to a negative power they give 0, but for 1 and -1.",
-       .dtypes = DTypeSet::Real, .numpy = "np.power(x, y)", .low = 0.1, .high = 4, .ulp = 3, .no_jvp = later}));
+       .dtypes = DTypeSet::Real, .numpy = "np.power(x, y)", .low = 0.1, .high = 4, .ulp = 3, .jvp = jvp_by_factors<power_x, power_y>}));
   ops.push_back(binary<real_max, whole_max, [](Expr x, Expr y) { return tools::total_max(x, y); }>(
       {.name = "maximum", .python = "maximum", .doc = "The larger element; NaN where either is, and 0 above -0.", .dtypes = DTypeSet::Real,
-       .numpy = "np.maximum(x, y)", .traits = kCheap | Trait::Commutative, .no_jvp = later, .simplify = same_operands}));
+       .numpy = "np.maximum(x, y)", .traits = kCheap | Trait::Commutative, .jvp = jvp_by_factors<share_x<true>, share_y<true>>, .simplify = same_operands}));
   ops.push_back(binary<real_min, whole_min, [](Expr x, Expr y) { return tools::total_min(x, y); }>(
       {.name = "minimum", .python = "minimum", .doc = "The smaller element; NaN where either is, and -0 below 0.", .dtypes = DTypeSet::Real,
-       .numpy = "np.minimum(x, y)", .traits = kCheap | Trait::Commutative, .no_jvp = later, .simplify = same_operands}));
+       .numpy = "np.minimum(x, y)", .traits = kCheap | Trait::Commutative, .jvp = jvp_by_factors<share_x<false>, share_y<false>>, .simplify = same_operands}));
   ops.push_back(binary<[](double x, double y) { return std::atan2(x, y); }, nullptr, math::atan2>(
-      {.name = "atan2", .python = "atan2", .doc = "The angle of the point (y, x), in [-π, π].", .numpy = "np.arctan2(x, y)", .ulp = 3, .no_jvp = later}));
+      {.name = "atan2", .python = "atan2", .doc = "The angle of the point (y, x), in [-π, π].", .numpy = "np.arctan2(x, y)", .ulp = 3, .jvp = jvp_by_factors<angle_x, angle_y>}));
   ops.push_back(binary<[](double x, double y) { return std::hypot(x, y); }, nullptr, lower_hypot>(
-      {.name = "hypot", .python = "hypot", .doc = "sqrt(x² + y²) without overflow on the way.", .numpy = "np.hypot(x, y)", .ulp = 2, .no_jvp = later}));
+      {.name = "hypot", .python = "hypot", .doc = "sqrt(x² + y²) without overflow on the way.", .numpy = "np.hypot(x, y)", .ulp = 2, .jvp = jvp_by_factors<over_result_x, over_result_y>}));
   ops.push_back(binary<[](double x, double y) { return std::copysign(x, y); }, nullptr, copy_sign>(
-      {.name = "copysign", .python = "copysign", .doc = "The magnitude of x with the sign of y.", .numpy = "np.copysign(x, y)", .traits = kCheap, .no_jvp = later}));
+      {.name = "copysign", .python = "copysign", .doc = "The magnitude of x with the sign of y.", .numpy = "np.copysign(x, y)", .traits = kCheap, .jvp = jvp_copysign}));
   ops.push_back(binary<real_logaddexp, nullptr, lower_logaddexp>(
-      {.name = "logaddexp", .python = "logaddexp", .doc = "log(exp(x) + exp(y)) without overflow on the way.", .numpy = "np.logaddexp(x, y)", .ulp = 8, .no_jvp = later}));
+      {.name = "logaddexp", .python = "logaddexp", .doc = "log(exp(x) + exp(y)) without overflow on the way.", .numpy = "np.logaddexp(x, y)", .ulp = 8, .jvp = jvp_by_factors<weight_x, weight_y>}));
 
   auto next_after = [](ReferenceContext& c) {
     for (int64_t i = 0, n = c.operands[0].elements(); i < n; ++i) {

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "ops/families/compose.h"
+#include "ops/families/elementwise.h"
 #include "ops/families/families.h"
 
 namespace ig::ops {
@@ -34,6 +35,25 @@ int64_t saturated(double v, DType to) {
   return static_cast<int64_t>(v);
 }
 
+// Rounded towards zero, with the last bit set where anything was lost: a second rounding, to fewer bits, then gives
+// what one rounding of the whole value would have given.
+float odd_float(double v) {
+  auto f = static_cast<float>(v);
+  if (std::isnan(v) || static_cast<double>(f) == v) return f;
+  if (std::fabs(static_cast<double>(f)) > std::fabs(v)) f = std::nextafterf(f, 0);
+  uint32_t bits;
+  std::memcpy(&bits, &f, 4);
+  bits |= 1;
+  std::memcpy(&f, &bits, 4);
+  return std::copysign(f, static_cast<float>(v));
+}
+double odd_double(int64_t v, bool is_unsigned) {
+  uint64_t size = v < 0 && !is_unsigned ? -static_cast<uint64_t>(v) : static_cast<uint64_t>(v);
+  if (size >> 53) size = (size & ~uint64_t{0x7ff}) | (size & 0x7ff ? uint64_t{0x800} : 0);
+  auto out = static_cast<double>(size);
+  return v < 0 && !is_unsigned ? -out : out;
+}
+
 void reference_convert(ReferenceContext& c) {
   const Literal& x = c.operands[0];
   Literal& out = c.results[0];
@@ -41,20 +61,24 @@ void reference_convert(ReferenceContext& c) {
   for (int64_t i = 0, n = x.elements(); i < n; ++i) {
     if (to == x.dtype()) tools::copy_element(out, i, x, i);
     else if (to == DType::Bool) tools::set_whole(out, i, is_float(x.dtype()) ? x.as_double(i) != 0 : x.as_int(i) != 0);
-    else if (is_float(to) && is_float(x.dtype())) tools::set_real(out, i, x.as_double(i));
+    else if (is_float(to) && is_float(x.dtype()))
+      tools::set_real(out, i, tools::is_half(to) ? odd_float(x.as_double(i)) : x.as_double(i));
     else if (is_float(to)) {
       // Straight from the integer: by way of double, a float32 would be rounded twice.
       int64_t v = x.as_int(i);
       bool wide = x.dtype() == DType::U64;
-      if (to == DType::F64) tools::set_real(out, i, wide ? static_cast<double>(static_cast<uint64_t>(v)) : static_cast<double>(v));
+      if (tools::is_half(to)) tools::set_real(out, i, odd_float(odd_double(v, wide)));
+      else if (to == DType::F64) tools::set_real(out, i, wide ? static_cast<double>(static_cast<uint64_t>(v)) : static_cast<double>(v));
       else tools::set_real(out, i, static_cast<double>(wide ? static_cast<float>(static_cast<uint64_t>(v)) : static_cast<float>(v)));
     } else tools::set_whole(out, i, is_float(x.dtype()) ? saturated(x.as_double(i), to) : x.as_int(i));
   }
 }
 
 Expr lower_convert(ScalarContext& c) {
-  if (c.x[0].type() == c.result) return c.x[0];
-  return loop::convert(c.x[0], c.result);
+  DType from = c.node->operand(0)->type().dtype, to = c.node->result()->type().dtype;
+  if (from == to || c.x[0].type() == to) return c.x[0];
+  // To 16 bits at once: by way of float32, float64 and wide integers would be rounded twice.
+  return loop::convert(c.x[0], tools::is_half(to) ? to : c.result);
 }
 
 Value simplify_convert(SimplifyContext& c) {
@@ -174,7 +198,7 @@ std::vector<Op> convert_ops() {
                           .samples = std::move(samples),
                           .bad_samples = {{"c64[2]", "{dtype = f32}", "TypeError: astype: complex64 is not converted to float32"}}},
                  .rules = {.infer = infer_convert, .reference = reference_convert, .lower = LowerRule::of_scalar(lower_convert),
-                           .simplify = simplify_convert, .jvp = jvp_convert, .transpose = later(), .batch = later(), .body = no_body()}});
+                           .simplify = simplify_convert, .jvp = jvp_convert, .transpose = later(), .batch = batch_elementwise, .body = no_body()}});
   ops.push_back({.decl = {.name = "bitcast_convert",
                           .python = "bitcast",
                           .doc = "The same bits as elements of another type of the same width.",
@@ -188,7 +212,7 @@ std::vector<Op> convert_ops() {
                           .bad_samples = {{"f32[2]", "{dtype = i64}", "TypeError: bitcast: float32 and int64 differ in width"}}},
                  .rules = {.infer = infer_bitcast, .reference = reference_bitcast, .lower = LowerRule::of_scalar(lower_bitcast),
                            .simplify = no_rule("no identity keeps every bit"), .jvp = no_rule("bits have no derivative"),
-                           .transpose = no_rule("bits have no derivative"), .batch = later(), .body = no_body()}});
+                           .transpose = no_rule("bits have no derivative"), .batch = batch_elementwise, .body = no_body()}});
   for (auto [from, to] : {std::pair{"f32", "i32"}, {"i32", "f32"}, {"f64", "i64"}, {"u64", "f64"}, {"i8", "u8"}, {"f32", "u32"}})
     ops.back().decl.samples.push_back({fmt::format("{}[5, 3]", from), fmt::format("{{dtype = {}}}", to), 0, 9});
   ops.push_back({.decl = {.name = "optimization_barrier",
@@ -203,7 +227,23 @@ std::vector<Op> convert_ops() {
                           .samples = {{"T[3]", ""}, {"T[2, 0]", ""}}},
                  .rules = {.infer = infer_identity, .reference = reference_bitcast, .lower = LowerRule::of_scalar([](ScalarContext& c) { return c.x[0]; }),
                            .simplify = no_rule("it is there to stay"),
-                           .jvp = +[](JvpContext& c) { return std::vector<Value>{c.tangents[0]}; }, .transpose = later(), .batch = later(), .body = no_body()}});
+                           .jvp = +[](JvpContext& c) { return std::vector<Value>{c.tangents[0]}; }, .transpose = later(), .batch = batch_elementwise, .body = no_body()}});
+  ops.push_back({.decl = {.name = "stop_gradient",
+                          .python = "stop_gradient",
+                          .doc = "The array itself, which derivatives take for a constant.",
+                          .operands = {{"x", "The array."}},
+                          .dtypes = DTypeSet::Any,
+                          .traits = Trait::Elementwise | Trait::Cheap | Trait::Idempotent,
+                          .front = Front::Elementwise,
+                          .numpy = "x",
+                          .example = "ig.stop_gradient(ig.asarray([1.0]))",
+                          .samples = {{"T[]", ""}, {"T[3]", ""}, {"T[2, 0]", ""}, {"T[5, 17]", ""}}},
+                 .rules = {.infer = infer_identity, .reference = reference_bitcast,
+                           .lower = LowerRule::of_scalar([](ScalarContext& c) { return c.x[0]; }),
+                           .simplify = no_rule("it must last until derivatives are taken"),
+                           .jvp = +[](JvpContext&) { return std::vector<Value>{nullptr}; },
+                           .transpose = no_rule("it has no tangent to transpose"), .batch = batch_elementwise,
+                           .body = no_body()}});
   return ops;
 }
 
@@ -225,7 +265,7 @@ std::vector<Op> select_ops() {
                                           {"bool[3], f32[2], f32[2]", "", "ShapeError: where: shapes [3] and [2] differ"}}},
                  .rules = {.infer = infer_select, .reference = reference_select,
                            .lower = LowerRule::of_scalar([](ScalarContext& c) { return loop::select(c.x[0], c.x[1], c.x[2]); }),
-                           .simplify = simplify_select, .jvp = jvp_select, .transpose = later(), .batch = later(), .body = no_body()}});
+                           .simplify = simplify_select, .jvp = jvp_select, .transpose = later(), .batch = batch_elementwise, .body = no_body()}});
   ops.push_back(composite({.name = "clamp",
                            .python = "",
                            .doc = "Each element, but no less than min and no more than max; NaN where any of the three is.",

@@ -115,6 +115,12 @@ void nest_cumulative(NestContext& c) {
   });
 }
 
+Batched batch_cumulative(BatchContext& c) {
+  Value x = tools::batch_to_front(c.build, c.operands[0], c.axes[0]);
+  Attrs attrs = make_attrs({kAxis % (c.node->attrs().get(kAxis) + 1), kReverse % c.node->attrs().get(kReverse)});
+  return {{c.build.node(op_of(c.node), {x}, std::move(attrs))->result()}, {0}};
+}
+
 template <Kind K>
 Op cumulative(std::string name, std::string doc, DTypeSet dtypes, std::string numpy, double ulp, double low, double high) {
   using tools::later, tools::no_body, tools::no_rule;
@@ -132,7 +138,7 @@ Op cumulative(std::string name, std::string doc, DTypeSet dtypes, std::string nu
                    .bad_samples = {{dtypes == DTypeSet::Float ? "f32[]" : "i32[]", "{axis = 0}", fmt::format("IndexError: {}: axis 0 is out of range for rank 0", name)}},
                    .ulp = ulp},
           .rules = {.infer = infer_cumulative, .reference = reference_cumulative<K>, .lower = LowerRule::of_nest(nest_cumulative<K>),
-                    .simplify = no_rule("no identity keeps every bit"), .jvp = later(), .transpose = later(), .batch = later(), .body = no_body()}};
+                    .simplify = no_rule("no identity keeps every bit"), .jvp = later(), .transpose = later(), .batch = batch_cumulative, .body = no_body()}};
 }
 
 std::string along(std::string call) { return "np.flip(" + call + "(np.flip(x, axis), axis), axis) if reverse else " + call + "(x, axis)"; }

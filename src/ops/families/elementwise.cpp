@@ -2,21 +2,6 @@
 #include "ops/families/elementwise.h"
 
 namespace ig::ops {
-namespace {
-
-void infer_same(InferContext& c) {
-  for (size_t i = 0; i < c.size(); ++i) c.require_dtype(i, c.op.decl.dtypes);
-  for (size_t i = 1; i < c.size(); ++i) {
-    c.require_same_dtype(0, i);
-    c.require_same_shape(0, i);
-  }
-  c.result(c.operand(0).dtype, c.operand(0).dims);
-}
-
-void infer_bool(InferContext& c) {
-  infer_same(c);
-  c.results[0].dtype = DType::Bool;
-}
 
 // Every operand gets the batch axis in front; those without are spread over it.
 Batched batch_elementwise(BatchContext& c) {
@@ -32,6 +17,22 @@ Batched batch_elementwise(BatchContext& c) {
     operands.push_back(c.build.broadcast(x, shape, tools::iota(x->type().rank(), 1)));
   }
   return {{c.build.node(op_of(c.node), operands, c.node->attrs())->result()}, {0}};
+}
+
+namespace {
+
+void infer_same(InferContext& c) {
+  for (size_t i = 0; i < c.size(); ++i) c.require_dtype(i, c.op.decl.dtypes);
+  for (size_t i = 1; i < c.size(); ++i) {
+    c.require_same_dtype(0, i);
+    c.require_same_shape(0, i);
+  }
+  c.result(c.operand(0).dtype, c.operand(0).dims);
+}
+
+void infer_bool(InferContext& c) {
+  infer_same(c);
+  c.results[0].dtype = DType::Bool;
 }
 
 Op make(ElementwiseDecl d, ReferenceFn reference, ScalarFn lower, std::vector<OperandSpec> operands,

@@ -28,6 +28,9 @@ struct ElementwiseDecl {
   std::string note = {};       // what to say where there is no simplify rule
 };
 
+// The batch rule of every element-wise op, whatever its attributes.
+Batched batch_elementwise(BatchContext& c);
+
 // Assembles the declaration from the family's parts.
 Op make_unary(ElementwiseDecl decl, ReferenceFn reference, ScalarFn lower);
 Op make_binary(ElementwiseDecl decl, ReferenceFn reference, ScalarFn lower);

@@ -163,6 +163,9 @@ const ReduceRule kArgMin{+[](ReduceContext& c) { return std::vector{number(c, 0)
 Value simplify_fold(SimplifyContext& c) {  // a fold over nothing
   return c.node->attrs().get(kAxes).empty() ? c.node->operand(0) : nullptr;
 }
+Value simplify_arg(SimplifyContext& c) {  // a search among one element: its position, not itself
+  return c.node->attrs().get(kAxes).empty() ? c.build.full(c.node->result()->type(), 0) : nullptr;
+}
 std::vector<Value> jvp_sum(JvpContext& c) {
   return {c.tangents[0] ? c.build("reduce_sum", {c.tangents[0]}, {kAxes % c.node->attrs().get(kAxes)}) : nullptr};
 }
@@ -228,8 +231,10 @@ std::vector<Op> reduce_ops() {
   fold("reduce_argmax", "The row-major position along the axes of the first largest element; NaN counts as larger than all.", DTypeSet::Real, reference_arg<true>, &kArgMax, numpy_arg("argmax"), -4, 4, 0, discrete(), infer_arg, false);
   fold("reduce_argmin", "The row-major position along the axes of the first smallest element; NaN counts as smaller than all.", DTypeSet::Real, reference_arg<false>, &kArgMin, numpy_arg("argmin"), -4, 4, 0, discrete(), infer_arg, false);
   for (Op& op : ops)
-    if (op.rules.lower.reduce == &kArgMax || op.rules.lower.reduce == &kArgMin)
+    if (op.rules.lower.reduce == &kArgMax || op.rules.lower.reduce == &kArgMin) {
+      op.rules.simplify = simplify_arg;
       op.decl.bad_samples.push_back({"f32[0]", "{axes = [0]}", fmt::format("ValueError: {}: the position of no elements", op.decl.name)});
+    }
   return ops;
 }
 

@@ -85,6 +85,11 @@ std::vector<Op> unary_ops() {
       {.name = "negate", .python = "negative", .doc = "The negative of each element; integers wrap, -0 and 0 swap.",
        .dtypes = DTypeSet::Real, .numpy = "np.negative(x)", .traits = Trait::Linear | Trait::Cheap,
        .jvp = jvp_negate, .simplify = its_own_inverse}));
+  ops.push_back(unary<[](double x) { return x; }, [](int64_t x, DType) { return x; }, [](Expr x) { return x; }>(
+      {.name = "positive", .python = "positive", .doc = "Each element as it is.", .dtypes = DTypeSet::Real,
+       .numpy = "np.positive(x)", .traits = Trait::Linear | Trait::Cheap | Trait::Idempotent,
+       .jvp = +[](JvpContext& c) { return std::vector<Value>{c.tangents[0]}; },
+       .simplify = +[](SimplifyContext& c) { return c.node->operand(0); }}));
   ops.push_back(unary<[](double x) { return std::fabs(x); },
                       [](int64_t x, DType d) { return is_signed_int(d) && x < 0 ? wrapped_negative(x) : x; },
                       lower_abs>({.name = "abs", .python = "abs", .doc = "The absolute value of each element; that of the least integer wraps to itself.",

@@ -12,7 +12,10 @@ namespace {
 using loop::Expr;
 namespace math = loop::math;
 
-double logistic(double x) { return 1 / (1 + std::exp(-x)); }
+double logistic(double x) {  // by the exponential that cannot overflow, so that small results keep their digits
+  double e = std::exp(-std::fabs(x));
+  return (std::signbit(x) ? e : 1) / (1 + e);
+}
 
 // Inverse error function: Giles' single-precision start, then Newton's steps on erf(y) - x.
 double erf_inv(double x) {
@@ -28,10 +31,11 @@ double erf_inv(double x) {
     p = 2.83297682 + w * (1.00167406 + w * (0.00943887047 + w * (-0.0076224613 + w * 0.00573950773)));
   }
   double y = std::fabs(p * x);
-  for (int i = 0; i < 4; ++i) {  // on |x|, by erfc, which stays exact where erf nears 1
+  double a = std::fabs(x);
+  for (int i = 0; i < 4; ++i) {  // erfc stays exact where erf nears 1, and erf where erfc does
     double slope = M_2_SQRTPI * std::exp(-y * y);
     if (slope == 0) break;
-    y += (std::erfc(y) - (1 - std::fabs(x))) / slope;
+    y += (a < 0.5 ? a - std::erf(y) : std::erfc(y) - (1 - a)) / slope;
   }
   return std::copysign(y, x);
 }
@@ -40,7 +44,7 @@ double digamma(double x) {
   if (x == 0) return std::copysign(std::numeric_limits<double>::infinity(), -x);
   if (x == -std::numeric_limits<double>::infinity() || (x < 0 && x == std::floor(x)))
     return std::numeric_limits<double>::quiet_NaN();
-  if (x < 0.5) return digamma(1 - x) - M_PI / std::tan(M_PI * std::fmod(x, 1.0));
+  if (x < 0.5) return digamma(1 - x) - M_PI / std::tan(M_PI * (x - std::nearbyint(x)));
   double sum = 0;
   for (; x < 12; x += 1) sum -= 1 / x;
   double y = 1 / (x * x);
