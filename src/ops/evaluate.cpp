@@ -1,5 +1,6 @@
 // The slow and readable executor: each node by its op's reference rule. It is the definition that everything else is
 // checked against.
+#include <algorithm>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -10,12 +11,31 @@
 namespace ig::ops {
 namespace {
 
+// The symbols' values, from the arrays' sizes. Arrays that do not fit the inputs' types are refused.
 SymbolValues bind(const Graph& graph, std::span<const Literal> inputs) {
   SymbolValues values;
+  auto refuse = [&](ErrorKind kind, size_t i, std::string what) {
+    const Type &want = graph.inputs()[i]->type(), have = inputs[i].type();
+    throw make_error(kind, "input {} of the graph is {}, got {}", i, want.str(), have.str())
+        .why(std::move(what))
+        .hint("pass arrays of the graph's input types, in their order");
+  };
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Type& type = graph.inputs()[i]->type();
+    if (!type.is_tensor() || type.dtype != inputs[i].dtype()) refuse(ErrorKind::Type, i, "the element types differ");
+    if (type.dims.size() != inputs[i].dims().size()) refuse(ErrorKind::Shape, i, "the ranks differ");
+    for (size_t d = 0; d < type.dims.size(); ++d)
+      if (auto symbol = type.dims[d].as_symbol()) values.emplace(*symbol, inputs[i].dims()[d]);
+  }
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Dims& dims = graph.inputs()[i]->type().dims;
-    for (size_t d = 0; d < dims.size(); ++d)
-      if (auto symbol = dims[d].as_symbol()) values.emplace(*symbol, inputs[i].dims()[d]);
+    for (size_t d = 0; d < dims.size(); ++d) {
+      std::vector<std::string> symbols;
+      dims[d].collect_symbols(symbols);
+      bool bound = std::all_of(symbols.begin(), symbols.end(), [&](const std::string& s) { return values.contains(s); });
+      if (bound && dims[d].evaluate(values) != inputs[i].dims()[d])
+        refuse(ErrorKind::Shape, i, fmt::format("the size {} of axis {} does not hold", dims[d].str(), d));
+    }
   }
   return values;
 }
