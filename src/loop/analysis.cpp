@@ -1,4 +1,5 @@
-// What codegen and the rules ask of index expressions: do they depend on a variable, and by what constant stride.
+// What codegen and the rules ask of index expressions: do they depend on a variable, and by what constant
+// stride.
 #include <unordered_map>
 
 #include "loop/loop.h"
@@ -28,7 +29,8 @@ std::optional<int64_t> stride_of(const ExprNode* n, uint32_t var, Strides& known
     if (n->op == Op::Neg) out = static_cast<int64_t>(0 - ua);
     if (n->op == Op::Mul && constant(n->b)) out = static_cast<int64_t>(ua * n->b->bits[0]);
     if (n->op == Op::Mul && constant(n->a)) out = static_cast<int64_t>(ub * n->a->bits[0]);
-    if (n->op == Op::Shl && constant(n->b) && n->b->bits[0] < 63) out = static_cast<int64_t>(ua << n->b->bits[0]);
+    if (n->op == Op::Shl && constant(n->b) && n->b->bits[0] < 63)
+      out = static_cast<int64_t>(ua << n->b->bits[0]);
   }
   known[n] = out;
   return out;

@@ -1,5 +1,5 @@
-// Builds loop functions: statements go to the innermost open block, expressions are interned, and index arithmetic
-// is folded lightly, so that `i * 1 + 0` costs nothing in any later stage and prints as `i`.
+// Builds loop functions: statements go to the innermost open block, expressions are interned, and index
+// arithmetic is folded lightly, so that `i * 1 + 0` costs nothing in any later stage and prints as `i`.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -72,7 +72,8 @@ struct Builder::Interner {
   std::unordered_map<const ExprNode*, const ExprNode*, NodeHash, NodeEqual> nodes;
 };
 
-Builder::Builder(std::string name) : function_(std::make_unique<Function>()), interner_(std::make_shared<Interner>()) {
+Builder::Builder(std::string name)
+    : function_(std::make_unique<Function>()), interner_(std::make_shared<Interner>()) {
   function_->name = std::move(name);
   function_->block_var = 0;
   function_->variables = 1;
@@ -177,7 +178,8 @@ Expr Builder::leaf(ExprNode node) {
   return Expr(&function_->expressions.back(), this);
 }
 
-// Folds what index arithmetic meets all the time; floating point is left alone, since its bits are a contract.
+// Folds what index arithmetic meets all the time; floating point is left alone, since its bits are a
+// contract.
 static Expr simplify(Builder& b, const ExprNode& n) {
   if (n.op == Op::Select && is_const(n.a)) return n.a->bits[0] != 0 ? n.b : n.c;
   if (n.op == Op::Select && n.b.node() == n.c.node()) return n.b;
@@ -188,7 +190,8 @@ static Expr simplify(Builder& b, const ExprNode& n) {
   bool ca = is_index_const(n.a), cb = is_index_const(n.b);
   if (ca && cb) {
     if (auto v = fold_index(n.op, index_value(n.a), index_value(n.b))) return b.index(*v);
-    if (auto v = fold_compare(n.op, index_value(n.a), index_value(n.b))) return b.constant_bits(DType::Bool, *v);
+    if (auto v = fold_compare(n.op, index_value(n.a), index_value(n.b)))
+      return b.constant_bits(DType::Bool, *v);
     return {};
   }
   bool commutes = n.op == Op::Add || n.op == Op::Mul;
@@ -243,9 +246,15 @@ Expr Builder::load(uint32_t buffer, Expr offset) {
   auto& f = *function_;
   IG_CHECK(buffer < f.buffers.size() + f.scratch.size(), "no buffer {}", buffer);
   IG_CHECK(offset.type() == DType::I64, "offsets are i64, not {}", ig::name(offset.type()));
-  ExprNode node{Op::Load, buffer < f.buffers.size() ? f.buffers[buffer].type
-                                                     : f.scratch[buffer - f.buffers.size()].type,
-                Reduction::Add, 0, {0, 0}, {}, {}, {}};
+  ExprNode node{
+      Op::Load,
+      buffer < f.buffers.size() ? f.buffers[buffer].type : f.scratch[buffer - f.buffers.size()].type,
+      Reduction::Add,
+      0,
+      {0, 0},
+      {},
+      {},
+      {}};
   node.id = buffer;
   node.a = offset;
   return make(node);
@@ -256,7 +265,8 @@ void Builder::store(uint32_t buffer, Expr offset, Expr value) {
   IG_CHECK(buffer < f.buffers.size() + f.scratch.size(), "no buffer {}", buffer);
   const Buffer& to = buffer < f.buffers.size() ? f.buffers[buffer] : f.scratch[buffer - f.buffers.size()];
   IG_CHECK(to.writable, "buffer {} of kernel {} is read only", to.name, f.name);
-  IG_CHECK(to.type == value.type(), "a store of {} into {}: {}", ig::name(value.type()), to.name, ig::name(to.type));
+  IG_CHECK(to.type == value.type(), "a store of {} into {}: {}", ig::name(value.type()), to.name,
+           ig::name(to.type));
   Stmt& s = push(Stmt::Kind::Store);
   s.id = buffer;
   s.index = offset;
@@ -279,7 +289,8 @@ Expr Builder::read(uint32_t local, Expr index) {
 
 void Builder::assign(uint32_t local, Expr value, Expr index) {
   DType type = function_->locals.at(local).type;
-  IG_CHECK(value.type() == type, "an assignment of {} to a local of {}", ig::name(value.type()), ig::name(type));
+  IG_CHECK(value.type() == type, "an assignment of {} to a local of {}", ig::name(value.type()),
+           ig::name(type));
   Stmt& s = push(Stmt::Kind::Assign);
   s.id = local;
   s.index = index;
@@ -316,7 +327,8 @@ void Builder::serial_for(Expr begin, Expr end, const Body& body) {
 }
 
 void Builder::vector_for(Expr begin, Expr end, int lanes, const Body& body) {
-  IG_CHECK(lanes > 0 && std::has_single_bit(static_cast<unsigned>(lanes)), "{} lanes: not a power of two", lanes);
+  IG_CHECK(lanes > 0 && std::has_single_bit(static_cast<unsigned>(lanes)), "{} lanes: not a power of two",
+           lanes);
   IG_CHECK(lanes_.back() == 1, "a vector loop stands inside another one");
   Stmt& s = push(Stmt::Kind::VectorFor);
   s.id = function_->variables++;
@@ -340,7 +352,8 @@ void Builder::unrolled(int64_t begin, int64_t end, const Body& body) {
 
 void Builder::if_then(Expr uniform_condition, const std::function<void()>& then,
                       const std::function<void()>& otherwise) {
-  IG_CHECK(uniform_condition.type() == DType::Bool, "a condition is bool, not {}", ig::name(uniform_condition.type()));
+  IG_CHECK(uniform_condition.type() == DType::Bool, "a condition is bool, not {}",
+           ig::name(uniform_condition.type()));
   Stmt& s = push(Stmt::Kind::If);
   s.begin = uniform_condition;
   body_of(s.body, lanes_.back(), then);

@@ -1,4 +1,5 @@
-// The operators of loop expressions: each checks its operands' types and asks the builder for the (interned) node.
+// The operators of loop expressions: each checks its operands' types and asks the builder for the (interned)
+// node.
 #include "loop/loop.h"
 #include "support/error.h"
 
@@ -21,7 +22,8 @@ Expr unary(Op op, Expr a, DType type) {
 Expr unary(Op op, Expr a) { return unary(op, a, a.type()); }
 
 Expr of_floats(Op op, Expr a) {
-  IG_CHECK(a.type() == DType::F32 || a.type() == DType::F64, "a floating-point function of {}", ig::name(a.type()));
+  IG_CHECK(a.type() == DType::F32 || a.type() == DType::F64, "a floating-point function of {}",
+           ig::name(a.type()));
   return unary(op, a);
 }
 

@@ -1,5 +1,6 @@
-// Vector maths, part one: exponentials, logarithms and what is made of them. The hot float32 functions (exp, log,
-// tanh, logistic) are float32 arithmetic throughout; the others widen to float64 and round once at the end.
+// Vector maths, part one: exponentials, logarithms and what is made of them. The hot float32 functions (exp,
+// log, tanh, logistic) are float32 arithmetic throughout; the others widen to float64 and round once at the
+// end.
 #include "loop/math_detail.h"
 
 namespace ig::loop::math {
@@ -7,7 +8,8 @@ namespace {
 
 using namespace coefficients;
 
-// The round number nearest to x, as a float and in the low bits of a word: adding 1.5 * 2^52 (2^23) rounds x there.
+// The round number nearest to x, as a float and in the low bits of a word: adding 1.5 * 2^52 (2^23) rounds x
+// there.
 struct Rounded {
   Expr value, word;
 };
@@ -54,18 +56,17 @@ Expr exp_tail(Expr r) {  // e^r - 1
   return fma(r * r, p, r);
 }
 
-// Where |x| < 87: one scale, no edges.
-Expr exp_bounded(Expr x) {
-  Rounded n = to_nearest(x * 1.4426950408889634);
-  Expr r = fma(n.value, number(x, 2.12194440e-4), fma(n.value, number(x, -0.693359375), x));
-  return (exp_tail(r) + 1.0) * power_of_two(n.word);
-}
-
 }  // namespace
 
 Expr exp32(Expr x) {
   Reduced a = reduce(clamp(x, -104.0, 89.0));
   return scale(exp_tail(a.r) + 1.0, a.n);
+}
+
+Expr exp32_bounded(Expr x) {
+  Rounded n = to_nearest(x * 1.4426950408889634);
+  Expr r = fma(n.value, number(x, 2.12194440e-4), fma(n.value, number(x, -0.693359375), x));
+  return (exp_tail(r) + 1.0) * power_of_two(n.word);
 }
 
 Expr exp_of(Expr high, Expr low) {
@@ -77,25 +78,21 @@ Expr exp_of(Expr high, Expr low) {
 Expr exp(Expr x) { return single(x) ? exp32(x) : exp_of(x, {}); }
 
 Expr exp2(Expr x) {
-  return by_f64(x, [](Expr v) {
-    v = clamp(v, -1080.0, 1030.0);
-    Expr n = to_nearest(v).value;
-    Expr f = v - n;
-    return scale(exp_tail(f * 0.69314718055994529) + 1.0, n);
-  });
+  x = single(x) ? clamp(x, -151.0, 129.0) : clamp(x, -1080.0, 1030.0);
+  Expr n = to_nearest(x).value;
+  return scale(exp_tail((x - n) * 0.69314718055994529) + 1.0, n);
 }
 
-static Expr expm1_64(Expr x) {
-  Reduced a = reduce(clamp(x, -50.0, 710.0));
+Expr expm1(Expr x) {
+  Reduced a = reduce(single(x) ? clamp(x, -20.0, 89.0) : clamp(x, -50.0, 710.0));
   // 2^n e^r - 1 = 2^n (e^r - 1) + (2^n - 1); for the largest n in two steps.
-  Expr top = a.n > 1000.0;
+  Expr top = a.n > (single(x) ? 100.0 : 1000.0);
   Expr n = select(top, a.n - 64.0, a.n);
   Expr two_n = power_of_two(to_nearest(n).word);
-  Expr y = two_n * exp_tail(a.r) + (two_n - select(top, number(x, 0x1p-64), number(x, 1)));
+  Expr y = fma(two_n, exp_tail(a.r), two_n - select(top, number(x, 0x1p-64), number(x, 1)));
   y = y * select(top, number(x, 0x1p64), number(x, 1));
-  return select(abs(x) < 0x1p-54, x, y);
+  return select(abs(x) < (single(x) ? 0x1p-25 : 0x1p-54), x, y);
 }
-Expr expm1(Expr x) { return by_f64(x, expm1_64); }
 
 namespace {
 
@@ -110,8 +107,11 @@ Split split(Expr x) {
   // Counted from sqrt(1/2), the exponent field is k plus a bias that keeps it positive.
   int mantissa = is_single ? 23 : 52;
   uint64_t root = is_single ? 0x3f3504f3u : 0x3fe6a09e667f3bcdu, bias = is_single ? 160 : 1100;
-  Expr field = shift_right_logical(word - bits(word, root) + bits(word, bias << mantissa), bits(word, static_cast<uint64_t>(mantissa)));
-  Expr f = from_bits(word - shift_left(field - bits(word, bias), bits(word, static_cast<uint64_t>(mantissa)))) - 1.0;
+  Expr field = shift_right_logical(word - bits(word, root) + bits(word, bias << mantissa),
+                                   bits(word, static_cast<uint64_t>(mantissa)));
+  Expr f =
+      from_bits(word - shift_left(field - bits(word, bias), bits(word, static_cast<uint64_t>(mantissa)))) -
+      1.0;
   Expr k = is_single ? convert(field, DType::F32) - 160.0
                      : from_bits(field | bits(word, 0x4330000000000000u)) - (0x1p52 + 1100);
   return {select(tiny, k - (is_single ? 24.0 : 54.0), k), f};
@@ -122,13 +122,30 @@ Expr log_edges(Expr x, Expr y) {
   return select((x > 0.0) & (x < kInfinity), y, edge);
 }
 
-Expr log32(Expr x) {
+// log(x) of F32 as k log(2) + f + rest.
+struct LogParts32 {
+  Expr k, f, rest;
+};
+LogParts32 log_parts32(Expr x) {
   Split a = split(x);
   Expr z = a.f * a.f;
   Expr p = polynomial(a.f, kLogF32) * a.f * z;
-  p = fma(a.k, number(x, -2.12194440e-4), p);
-  p = fma(number(x, -0.5), z, p);
-  return log_edges(x, fma(a.k, number(x, 0.693359375), a.f + p));
+  return {a.k, a.f, fma(number(x, -0.5), z, p)};
+}
+Expr log32(Expr x, Expr correction) {
+  LogParts32 p = log_parts32(x);
+  Expr low = fma(p.k, number(x, -2.12194440e-4), p.rest);
+  if (correction) low = low + correction;
+  return log_edges(x, fma(p.k, number(x, 0.693359375), p.f + low));
+}
+
+// In another base: `scale` = 1 / log(base), and its log of 2 with a short first part.
+Expr log32_in(Expr x, double scale, double k_high, double k_low) {
+  LogParts32 p = log_parts32(x);
+  double scale_high = static_cast<float>(scale);
+  Expr low = fma(p.rest, number(x, scale), p.f * (scale - scale_high));
+  low = fma(p.k, number(x, k_low), low);
+  return log_edges(x, fma(p.k, number(x, k_high), fma(p.f, number(x, scale_high), low)));
 }
 
 // log(1 + f) as f - (half - rest), half = f^2/2.
@@ -143,7 +160,8 @@ LogParts log_parts(Expr x) {
   return {a.k, a.f, half, s * (half + z * polynomial(z, kLog))};
 }
 
-// log(x) in another base, of which `scale_high + scale_low` = 1 / log(base) and `k_high + k_low` = its log of 2.
+// log(x) in another base, of which `scale_high + scale_low` = 1 / log(base) and `k_high + k_low` = its log
+// of 2.
 struct Base {
   double scale_high, scale_low, k_high, k_low;
 };
@@ -169,7 +187,8 @@ Expr log_of(Expr x, Expr correction) {
 
 Pair log_pair(Expr x) {
   Split a = split(x);
-  // s = f / (2 + f) and its square as pairs; 2 s + 2/3 s^3 exactly enough, the rest of the series in one number.
+  // s = f / (2 + f) and its square as pairs; 2 s + 2/3 s^3 exactly enough, the rest of the series in one
+  // number.
   Pair divisor = fast_two_sum(number(x, 2), a.f);
   Expr s = a.f / divisor.high;
   Pair back = two_product(s, divisor.high);
@@ -188,28 +207,26 @@ Pair log_pair(Expr x) {
   return fast_two_sum(all.high, all.low + (sum_low + a.k * kLn2Low));
 }
 
-Expr log(Expr x) { return single(x) ? log32(x) : log_of(x, {}); }
+Expr log(Expr x) { return single(x) ? log32(x, {}) : log_of(x, {}); }
 
 Expr log2(Expr x) {
-  return by_f64(x, [](Expr v) {
-    return log_in(v, {1.44269504072144627571e+00, 1.67517131648865118353e-10, 1.0, 0.0});
-  });
+  if (single(x)) return log32_in(x, 1.4426950408889634, 1.0, 0.0);
+  return log_in(x, {1.44269504072144627571e+00, 1.67517131648865118353e-10, 1.0, 0.0});
 }
 Expr log10(Expr x) {
-  return by_f64(x, [](Expr v) {
-    return log_in(v, {4.34294481878168880939e-01, 2.50829467116452752298e-11, 3.01029995663611771306e-01,
-                      3.69423907715893078616e-13});
-  });
+  if (single(x)) return log32_in(x, 0.43429448190325182, 0.30078125, 0.00024874566398119520);
+  return log_in(x, {4.34294481878168880939e-01, 2.50829467116452752298e-11, 3.01029995663611771306e-01,
+                    3.69423907715893078616e-13});
 }
 
-static Expr log1p_64(Expr x) {
+Expr log1p(Expr x) {
   // log(u) for the rounded u = 1 + x, and the first order of what the rounding lost.
   Pair u = two_sum(number(x, 1), x);
-  Expr correction = select(abs(x) < 0x1p60, u.low / u.high, number(x, 0));
-  correction = select(u.high > 0.0, correction, number(x, 0));
-  return select(abs(x) < 0x1p-54, x, log_of(u.high, correction));
+  Expr ordinary = (u.high > 0.0) & (x < (single(x) ? 0x1p30 : 0x1p60));
+  Expr correction = select(ordinary, u.low, number(x, 0)) / u.high;
+  Expr y = single(x) ? log32(u.high, correction) : log_of(u.high, correction);
+  return select(abs(x) < (single(x) ? 0x1p-25 : 0x1p-54), x, y);
 }
-Expr log1p(Expr x) { return by_f64(x, log1p_64); }
 
 Expr tanh(Expr x) {
   Expr a = abs(x);
@@ -217,23 +234,35 @@ Expr tanh(Expr x) {
     Expr z = x * x;
     Expr small = fma(a * z, polynomial(z, kTanhF32), a);
     Expr bounded = select(a > 20.0, number(x, 20), a);
-    Expr large = 1.0 - 2.0 / (exp_bounded(bounded + bounded) + 1.0);
+    Expr large = 1.0 - 2.0 / (exp32_bounded(bounded + bounded) + 1.0);
     return select(is_nan(x), x, with_sign_of(select(a < 0.6, small, large), x));
   }
-  Expr e = expm1_64(select(a > 22.0, number(x, 22), a) * 2.0);
+  Expr e = expm1(select(a > 22.0, number(x, 22), a) * 2.0);
   return select(is_nan(x), x, with_sign_of(e / (e + 2.0), x));
 }
 
 Expr logistic(Expr x) {
   // e^-|x| never overflows; for negative x the quotient is e^x / (1 + e^x).
-  Expr e = exp(-abs(x));
-  return select(x < 0.0, e, number(x, 1)) / (e + 1.0);
+  Expr left = x < 0.0;
+  if (!single(x)) {
+    Expr e = exp(-abs(x));
+    return select(left, e, number(x, 1)) / (e + 1.0);
+  }
+  Reduced a = reduce(clamp(-abs(x), -104.0, 0.0));
+  Pair p = fast_two_sum(number(x, 1), exp_tail(a.r));
+  Expr e = scale(p.high, a.n), e_low = scale(p.low, a.n);
+  Pair d = fast_two_sum(number(x, 1), e);
+  Expr q = select(left, e, number(x, 1)) / d.high;
+  // Left of zero the roundings of e and 1 + e would add up to more than two units: their first order is put
+  // back.
+  Expr t = 1.0 - q;
+  return select(left, fma(t, e_low * t - q * d.low, q), q);
 }
 
 Expr sinh(Expr x) {
   return by_f64(x, [](Expr v) {
     Expr a = abs(v);
-    Expr e = expm1_64(select(a > 709.0, number(v, 709), a));
+    Expr e = expm1(select(a > 709.0, number(v, 709), a));
     Expr w = exp_of(a * 0.5, {});
     Expr y = select(a > 700.0, w * 0.5 * w, (e + e / (e + 1.0)) * 0.5);
     return select(is_nan(v), v, with_sign_of(y, v));
@@ -254,7 +283,7 @@ Expr asinh(Expr x) {
     Expr big = a > 0x1p28;
     Expr b = select(big, number(v, 1), a);
     Expr z = b * b;
-    Expr small = log1p_64(b + z / (sqrt(z + 1.0) + 1.0));
+    Expr small = log1p(b + z / (sqrt(z + 1.0) + 1.0));
     Expr large = log_of(select(big, a, number(v, 2)), number(v, 0)) + 0.69314718055994529;
     return select(is_nan(v), v, with_sign_of(select(big, large, small), v));
   });
@@ -264,7 +293,7 @@ Expr acosh(Expr x) {
   return by_f64(x, [](Expr v) {
     Expr big = v > 0x1p28;
     Expr t = select(big, number(v, 1), v) - 1.0;
-    Expr small = log1p_64(t + sqrt(t * 2.0 + t * t));
+    Expr small = log1p(t + sqrt(t * 2.0 + t * t));
     Expr large = log_of(v, {}) + 0.69314718055994529;
     return select(v < 1.0, not_a_number(v), select(big, large, small));
   });
@@ -274,7 +303,7 @@ Expr atanh(Expr x) {
   return by_f64(x, [](Expr v) {
     Expr a = abs(v);
     Expr t = a + a;
-    Expr y = log1p_64(select(a < 0.5, t + t * a / (1.0 - a), t / (1.0 - a))) * 0.5;
+    Expr y = log1p(select(a < 0.5, t + t * a / (1.0 - a), t / (1.0 - a))) * 0.5;
     y = select(a == 1.0, number(v, kInfinity), y);
     return select(a <= 1.0, with_sign_of(y, v), not_a_number(v));
   });

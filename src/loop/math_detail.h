@@ -1,5 +1,6 @@
-// Parts that the vector maths shares: polynomials, bits, and pairs of numbers that carry more digits than one.
-// Written without relying on a fused multiply-add where exactness matters, so that a target without one is as right.
+// Parts that the vector maths shares: polynomials, bits, and pairs of numbers that carry more digits than
+// one. Written without relying on a fused multiply-add where exactness matters, so that a target without one
+// is as right.
 #pragma once
 
 #include <limits>
@@ -60,13 +61,13 @@ inline Pair two_product(Expr a, Expr b) {
   return {p, ((ah * bh - p) + ah * bl + al * bh) + al * bl};
 }
 
-Expr exp_of(Expr high, Expr low);       // e^(high + low) of F64; low may be empty
-Pair log_pair(Expr x);                  // log of a positive, finite F64, with about 20 digits
-Expr log_of(Expr x, Expr correction);   // log(x) + correction (may be empty) of F64, edges as log's
+Expr exp_of(Expr high, Expr low);      // e^(high + low) of F64; low may be empty
+Pair log_pair(Expr x);                 // log of a positive, finite F64, with about 20 digits
+Expr log_of(Expr x, Expr correction);  // log(x) + correction (may be empty) of F64, edges as log's
 
-// The F64 forms that F32 functions stand on.
+Expr exp32(Expr x);          // of F32
+Expr exp32_bounded(Expr x);  // where |x| < 87: one scale, no edges
 Expr sin64(Expr x);
 Expr cos64(Expr x);
-Expr exp32(Expr x);
 
 }  // namespace ig::loop::math

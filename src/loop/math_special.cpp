@@ -1,4 +1,5 @@
-// Vector maths, part three: the error function and its kin, and the logarithm of the gamma function and its slope.
+// Vector maths, part three: the error function and its kin, and the logarithm of the gamma function and its
+// slope.
 #include "loop/math_detail.h"
 
 namespace ig::loop::math {
@@ -13,8 +14,8 @@ Expr by_f64(Expr x, Expr (*f)(Expr)) {
 Expr erf32(Expr x) {
   Expr a = abs(x), z = x * x;
   Expr small = fma(x, polynomial(z, kErfF32), x);
-  Expr bounded = select(a > 4.0, number(x, 4), a);
-  Expr large = 1.0 - exp32(bounded * -polynomial(bounded, kErfLargeF32));
+  Expr bounded = select(a > 4.0, number(x, 4), a);  // where it is 1 to the last place
+  Expr large = 1.0 - exp32_bounded(bounded * -polynomial(bounded, kErfLargeF32));
   return select(a < 0.93, small, select(is_nan(x), x, with_sign_of(large, x)));
 }
 
@@ -41,15 +42,16 @@ Expr erfc_64(Expr x) {
   return select(a < 0.5, small, select(is_nan(x), x, select(x < 0.0, 2.0 - right, right)));
 }
 
-// Up to one half a series in x^2; then, in w = -log(1 - x^2), the quotient erf_inv(x) / x is smooth; towards 1 in
-// the root of w.
+// Up to one half a series in x^2; then, in w = -log(1 - x^2), the quotient erf_inv(x) / x is smooth; towards
+// 1 in the root of w.
 Expr erf_inv_64(Expr x) {
   Expr a = abs(x);
   Expr inside = select(a < 1.0, a, number(x, 0));
   Expr w = -log_of((1.0 - inside) * (inside + 1.0), {});
   Expr root = sqrt(w);
-  Expr p = select(w < 6.25, polynomial(w - 3.125, kErfInvCentral),
-                  select(w < 16.0, polynomial(root - 3.25, kErfInvMiddle), polynomial(root - 5.0, kErfInvTail)));
+  Expr p =
+      select(w < 6.25, polynomial(w - 3.125, kErfInvCentral),
+             select(w < 16.0, polynomial(root - 3.25, kErfInvMiddle), polynomial(root - 5.0, kErfInvTail)));
   p = select(a < 0.5, polynomial(x * x, kErfInvSmall), p);
   Expr edge = select(a == 1.0, number(x, kInfinity), not_a_number(x));
   return select(a < 1.0, x * p, with_sign_of(edge, x));
@@ -63,7 +65,8 @@ constexpr double kDigammaTail[] = {8.3333333333333333e-2,  -8.3333333333333333e-
                                    -4.1666666666666667e-3, 7.5757575757575758e-3,  -2.1092796092796093e-2,
                                    8.3333333333333333e-2,  -4.4325980392156863e-1};
 
-// sin(pi x) and cos(pi x) up to a sign that both share, of x <= 0: by the distance to the nearest integer, exact.
+// sin(pi x) and cos(pi x) up to a sign that both share, of x <= 0: by the distance to the nearest integer,
+// exact.
 Expr to_nearest_integer(Expr x) { return x - round_even(x); }
 
 // log(gamma(x)) of x > 0, by recurrence up to 10 and Stirling's series, the large terms as pairs.

@@ -1,5 +1,6 @@
-// Vector maths, part two: trigonometric functions and their inverses. Arguments up to about a million are reduced by
-// pi/2 in three parts; the few beyond go lane by lane through the digits of 2/pi (Payne and Hanek), exact for all.
+// Vector maths, part two: trigonometric functions and their inverses. Arguments up to about a million are
+// reduced by pi/2 in three parts; the few beyond go lane by lane through the digits of 2/pi (Payne and
+// Hanek), exact for all.
 #include "loop/math_detail.h"
 
 namespace ig::loop::math {
@@ -36,17 +37,19 @@ Pair wide_product(Expr a, Expr b) {
   Expr al = a & low, ah = shift_right_logical(a, shift), bl = b & low, bh = shift_right_logical(b, shift);
   Expr ll = al * bl, lh = al * bh, hl = ah * bl, hh = ah * bh;
   Expr middle = shift_right_logical(ll, shift) + (lh & low) + (hl & low);
-  Expr high = hh + shift_right_logical(lh, shift) + shift_right_logical(hl, shift) + shift_right_logical(middle, shift);
+  Expr high = hh + shift_right_logical(lh, shift) + shift_right_logical(hl, shift) +
+              shift_right_logical(middle, shift);
   return {high, a * b};
 }
 
-// Payne and Hanek: |x| = m 2^e, and of m 2^e 2/pi only the digits below the weight of 4 matter; 192 of them leave at
-// least 60 good ones behind any run of zeros that a float64 can meet.
+// Payne and Hanek: |x| = m 2^e, and of m 2^e 2/pi only the digits below the weight of 4 matter; 192 of them
+// leave at least 60 good ones behind any run of zeros that a float64 can meet.
 Reduced reduce_huge(Expr x) {
   Expr word = bitcast(abs(x), DType::U64);
   auto c = [&](uint64_t v) { return bits(word, v); };
   Expr m = (word & c(0xfffffffffffffu)) | c(uint64_t{1} << 52);
-  Expr position = shift_right_logical(word, c(52)) - c(1075 - 62);  // e - 2, in a table with 64 zeros in front
+  Expr position =
+      shift_right_logical(word, c(52)) - c(1075 - 62);  // e - 2, in a table with 64 zeros in front
   Expr first = shift_right_logical(position, c(6)), within = position & c(63);
   std::vector<Expr> words;
   for (unsigned long long v : kTwoOverPi) words.push_back(c(v));
@@ -125,7 +128,8 @@ Expr by_reduction(Expr x, Expr (*f)(const Reduced&)) {
   return select_rare(far, f(reduce_huge(x)), common);
 }
 
-// Float32: four parts of pi/2, the first three of at most 11 bits, so that their products with n < 2^13 are exact.
+// Float32: five parts of pi/2, the first four of at most 11 bits, so that their products with n < 2^13 are
+// exact.
 Expr circular32(Expr x, bool cosine) {
   Expr shifted = x * kTwoOverPiValue + 0x1.8p23;
   Expr n = shifted - 0x1.8p23;
@@ -133,10 +137,10 @@ Expr circular32(Expr x, bool cosine) {
   Expr a = fma(n, number(x, -1.5703125), x);
   a = fma(n, number(x, -0x1.fap-12), a);
   // What the last two subtractions round off is kept: it would cost a unit of the last place.
-  Expr third = n * 0x1.54p-20, fourth = n * double{0x1.10b462p-30f};
+  Expr third = n * 0x1.54p-20, fourth = n * 0x1.1080p-30;
   Expr b = a - third;
   Expr r = b - fourth;
-  Expr low = ((a - b) - third) + ((b - r) - fourth);
+  Expr low = fma(n, number(x, -0x1.a308d4p-41), ((a - b) - third) + ((b - r) - fourth));
   Expr z = r * r;
   Expr s = fma(r * z, polynomial(z, kSinF32), low) + r;
   Expr c = fma(z * z, polynomial(z, kCosF32), -(r * low)) + fma(number(x, -0.5), z, number(x, 1));
@@ -145,9 +149,9 @@ Expr circular32(Expr x, bool cosine) {
   value = flip(value, cosine ? quadrant + bits(quadrant, 1) : quadrant);
   // A reduced float32 beyond 8000 would lose digits; those few go through float64.
   Expr far = (abs(x) > 8000.0) & (abs(x) < kInfinity);
-  Expr wide = convert(x, DType::F64);
+  Reduced huge = reduce_huge(convert(x, DType::F64));
   Expr near_zero = abs(x) < 0x1p-12;
-  Expr rare = convert(cosine ? cos64(wide) : sin64(wide), DType::F32);
+  Expr rare = convert(cosine ? cos_of(huge) : sin_of(huge), DType::F32);
   value = select_rare(far, rare, value);
   return cosine ? value : select(near_zero, x, value);
 }

@@ -1,6 +1,7 @@
-// Prints loop functions as pseudo-code, and hashes them. The text is stable and complete: two functions with one
-// text compute the same. An expression used more than once is named (`%3 = …`) where it is first needed, so the text
-// is no longer than the graph of expressions; a name stands for the expression, not for a time of evaluation.
+// Prints loop functions as pseudo-code, and hashes them. The text is stable and complete: two functions with
+// one text compute the same. An expression used more than once is named (`%3 = …`) where it is first needed,
+// so the text is no longer than the graph of expressions; a name stands for the expression, not for a time of
+// evaluation.
 #include <bit>
 #include <cmath>
 #include <unordered_map>
@@ -58,10 +59,10 @@ std::string constant_text(const ExprNode& n) {
   if (n.type == DType::I64) return fmt::format("{}", static_cast<int64_t>(bits));
   if (is_signed_int(n.type)) return fmt::format("{}:{}", static_cast<int64_t>(bits), ig::name(n.type));
   if (is_unsigned_int(n.type)) return fmt::format("{}:{}", bits, ig::name(n.type));
-  double value = n.type == DType::F64    ? std::bit_cast<double>(bits)
-                 : n.type == DType::F32  ? std::bit_cast<float>(static_cast<uint32_t>(bits))
-                 : n.type == DType::F16  ? f16_to_f32(static_cast<uint16_t>(bits))
-                                         : bf16_to_f32(static_cast<uint16_t>(bits));
+  double value = n.type == DType::F64   ? std::bit_cast<double>(bits)
+                 : n.type == DType::F32 ? std::bit_cast<float>(static_cast<uint32_t>(bits))
+                 : n.type == DType::F16 ? f16_to_f32(static_cast<uint16_t>(bits))
+                                        : bf16_to_f32(static_cast<uint16_t>(bits));
   if (std::isnan(value)) return fmt::format("nan(0x{:x}):{}", bits, ig::name(n.type));
   if (n.type == DType::F32) return fmt::format("{}:f32", static_cast<float>(value));
   return fmt::format("{}:{}", value, ig::name(n.type));
@@ -159,7 +160,8 @@ class Printer {
       case Op::Load: return fmt::format("{}[{}]", buffer(n->id), sub(n->a));
       case Op::Convert: return fmt::format("{}({})", ig::name(n->type), sub(n->a));
       case Op::Bitcast: return fmt::format("bits_{}({})", ig::name(n->type), sub(n->a));
-      case Op::ReduceLanes: return fmt::format("reduce_{}({}{})", reduction_name(n->reduction), local(n->id), at(n->a));
+      case Op::ReduceLanes:
+        return fmt::format("reduce_{}({}{})", reduction_name(n->reduction), local(n->id), at(n->a));
       default: break;
     }
     std::string a = sub(n->a);
@@ -183,7 +185,9 @@ class Printer {
       case Stmt::Kind::VectorFor:
       case Stmt::Kind::Unrolled: {
         std::string begin = sub(s.begin);
-        std::string kind = s.kind == Stmt::Kind::For ? "for" : s.kind == Stmt::Kind::Unrolled ? "unrolled" : "vector";
+        std::string kind = s.kind == Stmt::Kind::For        ? "for"
+                           : s.kind == Stmt::Kind::Unrolled ? "unrolled"
+                                                            : "vector";
         std::string by = s.kind == Stmt::Kind::VectorFor ? fmt::format(" by {}", s.lanes) : "";
         line(depth, fmt::format("{} i{} in {} .. {}{} {{", kind, s.id, begin, sub(s.end), by));
         block(s.body, depth + 1);

@@ -1,5 +1,5 @@
-// Loop functions through LLVM on every target that this machine runs: the same bits from body and tail, no byte
-// outside the buffers, objects without undefined symbols, one compile for one function.
+// Loop functions through LLVM on every target that this machine runs: the same bits from body and tail, no
+// byte outside the buffers, objects without undefined symbols, one compile for one function.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -19,7 +19,8 @@ using loop::Expr;
 // relu((x + y) * s - x) * y over n elements
 std::unique_ptr<loop::Function> chain_ops(int lanes, DType type = DType::F32) {
   Builder b("chain_ops");
-  auto x = b.add_buffer(type, false, "x"), y = b.add_buffer(type, false, "y"), out = b.add_buffer(type, true, "out");
+  auto x = b.add_buffer(type, false, "x"), y = b.add_buffer(type, false, "y"),
+       out = b.add_buffer(type, true, "out");
   Expr n = b.size(Dim::symbol("n"));
   b.vector_for(b.index(0), n, lanes, [&](Expr i) {
     Expr vx = b.load(x, i), vy = b.load(y, i);
@@ -36,7 +37,8 @@ TEST(LlvmKernel, ChainRunsOnEveryTargetBetweenGuardPages) {
     for (int lanes : {16, 64}) {
       Kernel kernel(chain_ops(lanes), target);
       RecordProperty("compile_ms", std::to_string(kernel.compiled.milliseconds));
-      std::printf("chain_ops, %d lanes, %s: %.2f ms\n", lanes, target.name.c_str(), kernel.compiled.milliseconds);
+      std::printf("chain_ops, %d lanes, %s: %.2f ms\n", lanes, target.name.c_str(),
+                  kernel.compiled.milliseconds);
       for (int64_t n : {0, 1, 7, 63, 64, 65, 1000})
         for (bool at_end : {false, true}) {
           auto bytes = static_cast<size_t>(n) * 4;

@@ -1,10 +1,12 @@
 // Objects, targets, the process-wide cache and what the machine code of a matmul micro-kernel looks like.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
 #include <regex>
+#include <sstream>
 #include <thread>
 
 #include "llvm_test_util.h"
@@ -22,7 +24,8 @@ using Kernels = std::vector<std::unique_ptr<Function>>;
 std::unique_ptr<Function> unary(Expr (*rule)(Expr), DType type, double offset = 0) {
   Builder b("unary");
   auto x = b.add_buffer(type, false, "x"), out = b.add_buffer(type, true, "out");
-  b.vector_for(b.index(0), b.size(Dim::symbol("n")), 32, [&](Expr i) { b.store(out, i, rule(b.load(x, i)) + offset); });
+  b.vector_for(b.index(0), b.size(Dim::symbol("n")), 32,
+               [&](Expr i) { b.store(out, i, rule(b.load(x, i)) + offset); });
   return b.finish();
 }
 
@@ -50,19 +53,22 @@ std::unique_ptr<Function> micro_kernel(int64_t rows, int columns, int64_t unroll
 }
 
 std::vector<std::string> innermost_loop(const std::string& assembly) {
-  // The lines between the label that is jumped back to and that jump, of the loop with the most multiply-adds.
+  // The lines between the label that is jumped back to and that jump, of the loop with the most
+  // multiply-adds.
   std::vector<std::string> lines, best;
   std::istringstream in(assembly);
   for (std::string line; std::getline(in, line);) lines.push_back(line);
   auto count = [](const std::vector<std::string>& body) {
-    return std::count_if(body.begin(), body.end(), [](auto& l) { return l.find("vfmadd") != std::string::npos; });
+    return std::count_if(body.begin(), body.end(),
+                         [](auto& l) { return l.find("vfmadd") != std::string::npos; });
   };
   for (size_t i = 0; i < lines.size(); ++i) {
     std::smatch match;
     if (!std::regex_match(lines[i], match, std::regex(R"((\.LBB[0-9_]+):.*)"))) continue;
     for (size_t j = i + 1; j < lines.size() && lines[j].rfind(".LBB", 0) != 0; ++j)
       if (std::regex_match(lines[j], std::regex(R"(\s+j[a-z]+\s+)" + match[1].str()))) {
-        std::vector<std::string> body(lines.begin() + static_cast<long>(i) + 1, lines.begin() + static_cast<long>(j));
+        std::vector<std::string> body(lines.begin() + static_cast<long>(i) + 1,
+                                      lines.begin() + static_cast<long>(j));
         if (count(body) > count(best)) best = body;
       }
   }
@@ -112,11 +118,14 @@ TEST(LlvmObject, NothingIsCalledFromAnyLevel) {
     Kernels kernels;
     for (Rule rule : {Rule(math::exp), Rule(math::log), Rule(math::sin), Rule(math::lgamma), Rule(math::erf)})
       for (DType t : {DType::F32, DType::F64}) kernels.push_back(unary(rule, t));
-    for (DType from : {DType::Bool, DType::I8, DType::U16, DType::I32, DType::U64, DType::F16, DType::BF16, DType::F32, DType::F64})
-      for (DType to : {DType::Bool, DType::I8, DType::U32, DType::I64, DType::U64, DType::F16, DType::BF16, DType::F32, DType::F64}) {
+    for (DType from : {DType::Bool, DType::I8, DType::U16, DType::I32, DType::U64, DType::F16, DType::BF16,
+                       DType::F32, DType::F64})
+      for (DType to : {DType::Bool, DType::I8, DType::U32, DType::I64, DType::U64, DType::F16, DType::BF16,
+                       DType::F32, DType::F64}) {
         Builder b("convert");
         auto x = b.add_buffer(from, false, "x"), out = b.add_buffer(to, true, "out");
-        b.vector_for(b.index(0), b.size(Dim::symbol("n")), 16, [&](Expr i) { b.store(out, i, convert(b.load(x, i), to)); });
+        b.vector_for(b.index(0), b.size(Dim::symbol("n")), 16,
+                     [&](Expr i) { b.store(out, i, convert(b.load(x, i), to)); });
         b.store(out, b.index(0), convert(b.load(x, b.index(0)), to));
         kernels.push_back(b.finish());
       }
@@ -156,7 +165,8 @@ TEST(LlvmCompile, EachDistinctFunctionOnceUnderConcurrentCalls) {
   std::atomic<int> fresh{0};
   auto run = [&] {
     Kernels kernels;
-    for (int i = 0; i < 12; ++i) kernels.push_back(unary([](Expr x) { return x * x; }, DType::F32, 0.125 * (i % 6)));
+    for (int i = 0; i < 12; ++i)
+      kernels.push_back(unary([](Expr x) { return x * x; }, DType::F32, 0.125 * (i % 6)));
     std::vector<const Function*> functions;
     for (const auto& k : kernels) functions.push_back(k.get());
     auto compiled = compile(functions, Target::host(), 2);
@@ -189,9 +199,10 @@ TEST(LlvmTarget, NamesAndRefusals) {
     Target::named("avx9000");
     FAIL();
   } catch (const Error& e) {
-    EXPECT_STREQ(e.what(), "there is no target \"avx9000\"\n"
-                           "  why: code is made for a level of the x86-64 ABI, or for the CPU this runs on\n"
-                           "  hint: choose \"x86-64-v2\", \"x86-64-v3\", \"x86-64-v4\" or \"native\"");
+    EXPECT_STREQ(e.what(),
+                 "there is no target \"avx9000\"\n"
+                 "  why: code is made for a level of the x86-64 ABI, or for the CPU this runs on\n"
+                 "  hint: choose \"x86-64-v2\", \"x86-64-v3\", \"x86-64-v4\" or \"native\"");
     EXPECT_EQ(e.kind(), ErrorKind::Unsupported);
   }
 }
@@ -203,12 +214,15 @@ TEST(LlvmTarget, LevelsAgreeBitForBit) {
     if (t.fma) targets.push_back(t);
   std::vector<float> x(4099), first(x.size()), other(x.size());
   for (size_t i = 0; i < x.size(); ++i) x[i] = (static_cast<float>(i) - 2000) * 0.037f;
-  for (auto rule : {loop::math::exp, loop::math::tanh, loop::math::erf, loop::math::sin, loop::math::lgamma}) {
+  for (auto rule :
+       {loop::math::exp, loop::math::tanh, loop::math::erf, loop::math::sin, loop::math::lgamma}) {
     for (size_t t = 0; t < targets.size(); ++t) {
       Kernel kernel(unary(rule, DType::F32), targets[t]);
       auto& out = t == 0 ? first : other;
       kernel({x.data(), out.data()}, {static_cast<int64_t>(x.size())});
-      if (t != 0) { EXPECT_EQ(std::memcmp(first.data(), other.data(), first.size() * 4), 0); }
+      if (t != 0) {
+        EXPECT_EQ(std::memcmp(first.data(), other.data(), first.size() * 4), 0);
+      }
     }
     // Where an element stands, in a full group, in the masked one, or alone, does not change its bits.
     if (targets.empty()) continue;

@@ -1,7 +1,8 @@
-// What each loop operation means, checked against plain C++ on every target that this machine runs: all lanes of
-// full groups and of the masked last one, conversions, gathers, integers that would trap, failures.
+// What each loop operation means, checked against plain C++ on every target that this machine runs: all lanes
+// of full groups and of the masked last one, conversions, gathers, integers that would trap, failures.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -19,20 +20,51 @@ using loop::Reduction;
 
 template <typename T>
 DType dtype_of();
-template <> DType dtype_of<int8_t>() { return DType::I8; }
-template <> DType dtype_of<uint8_t>() { return DType::U8; }
-template <> DType dtype_of<int16_t>() { return DType::I16; }
-template <> DType dtype_of<uint16_t>() { return DType::U16; }
-template <> DType dtype_of<int32_t>() { return DType::I32; }
-template <> DType dtype_of<uint32_t>() { return DType::U32; }
-template <> DType dtype_of<int64_t>() { return DType::I64; }
-template <> DType dtype_of<uint64_t>() { return DType::U64; }
-template <> DType dtype_of<float>() { return DType::F32; }
-template <> DType dtype_of<double>() { return DType::F64; }
+template <>
+DType dtype_of<int8_t>() {
+  return DType::I8;
+}
+template <>
+DType dtype_of<uint8_t>() {
+  return DType::U8;
+}
+template <>
+DType dtype_of<int16_t>() {
+  return DType::I16;
+}
+template <>
+DType dtype_of<uint16_t>() {
+  return DType::U16;
+}
+template <>
+DType dtype_of<int32_t>() {
+  return DType::I32;
+}
+template <>
+DType dtype_of<uint32_t>() {
+  return DType::U32;
+}
+template <>
+DType dtype_of<int64_t>() {
+  return DType::I64;
+}
+template <>
+DType dtype_of<uint64_t>() {
+  return DType::U64;
+}
+template <>
+DType dtype_of<float>() {
+  return DType::F32;
+}
+template <>
+DType dtype_of<double>() {
+  return DType::F64;
+}
 
 // out[i] = rule(inputs[i]...) with `lanes` lanes, on every target, between guard pages.
 template <typename Out, typename In, typename Rule, typename Check>
-void each(DType out_type, DType in_type, const std::vector<In>& a, const std::vector<In>& b, Rule rule, Check check) {
+void each(DType out_type, DType in_type, const std::vector<In>& a, const std::vector<In>& b, Rule rule,
+          Check check) {
   for (const Target& target : runnable()) {
     Builder build("each");
     auto ba = build.add_buffer(in_type, false, "a"), bb = build.add_buffer(in_type, false, "b");
@@ -51,7 +83,8 @@ void each(DType out_type, DType in_type, const std::vector<In>& a, const std::ve
         if (std::isnan(want) && std::isnan(got)) continue;
       }
       ASSERT_EQ(std::memcmp(&want, &got, sizeof want), 0)
-          << target.name << " " << name(in_type) << " " << +a[i] << ", " << +b[i] << ": " << +got << ", not " << +want;
+          << target.name << " " << name(in_type) << " " << +a[i] << ", " << +b[i] << ": " << +got << ", not "
+          << +want;
     }
   }
 }
@@ -59,7 +92,8 @@ void each(DType out_type, DType in_type, const std::vector<In>& a, const std::ve
 template <typename T>
 std::vector<T> values(uint64_t seed, bool nonzero) {
   std::mt19937_64 random(seed);
-  std::vector<T> out = {std::numeric_limits<T>::min(), std::numeric_limits<T>::max(), T(1), T(2), static_cast<T>(-1)};
+  std::vector<T> out = {std::numeric_limits<T>::min(), std::numeric_limits<T>::max(), T(1), T(2),
+                        static_cast<T>(-1)};
   while (out.size() < 219) out.push_back(static_cast<T>(random() >> (random() % 60)));
   for (T& v : out) v = nonzero && v == 0 ? T(3) : v;
   return out;
@@ -72,22 +106,29 @@ void integers() {
   b[7] = static_cast<T>(-1);  // overflows where T has a sign: it must wrap, not trap
   DType t = dtype_of<T>();
   using U = uint64_t;  // wraps; its low bits are those of the narrower types
-  auto overflows = [](T x, T y) { return std::is_signed_v<T> && x == std::numeric_limits<T>::min() && y == static_cast<T>(-1); };
+  auto overflows = [](T x, T y) {
+    return std::is_signed_v<T> && x == std::numeric_limits<T>::min() && y == static_cast<T>(-1);
+  };
   auto run = [&](auto rule, auto check) { each<T, T>(t, t, a, b, rule, check); };
   run([](Expr x, Expr y) { return x + y; }, [](T x, T y) { return static_cast<T>(U(x) + U(y)); });
   run([](Expr x, Expr y) { return x - y; }, [](T x, T y) { return static_cast<T>(U(x) - U(y)); });
   run([](Expr x, Expr y) { return x * y; }, [](T x, T y) { return static_cast<T>(U(x) * U(y)); });
-  run([](Expr x, Expr y) { return x / y; }, [&](T x, T y) { return overflows(x, y) ? x : static_cast<T>(x / y); });
-  run([](Expr x, Expr y) { return x % y; }, [&](T x, T y) { return overflows(x, y) ? T(0) : static_cast<T>(x % y); });
-  run([](Expr x, Expr y) { return (x & y) ^ (x | ~y); }, [](T x, T y) { return static_cast<T>((x & y) ^ (x | ~y)); });
-  run([](Expr x, Expr) { return abs(x); }, [](T x, T) { return static_cast<T>(x < T(0) ? U(0) - U(x) : U(x)); });
+  run([](Expr x, Expr y) { return x / y; },
+      [&](T x, T y) { return overflows(x, y) ? x : static_cast<T>(x / y); });
+  run([](Expr x, Expr y) { return x % y; },
+      [&](T x, T y) { return overflows(x, y) ? T(0) : static_cast<T>(x % y); });
+  run([](Expr x, Expr y) { return (x & y) ^ (x | ~y); },
+      [](T x, T y) { return static_cast<T>((x & y) ^ (x | ~y)); });
+  run([](Expr x, Expr) { return abs(x); },
+      [](T x, T) { return static_cast<T>(x < T(0) ? U(0) - U(x) : U(x)); });
   run([](Expr x, Expr) { return popcount(x); },
       [](T x, T) { return static_cast<T>(std::popcount(static_cast<std::make_unsigned_t<T>>(x))); });
   run([](Expr x, Expr) { return count_leading_zeros(x); },
       [](T x, T) { return static_cast<T>(std::countl_zero(static_cast<std::make_unsigned_t<T>>(x))); });
   run([](Expr x, Expr y) { return select(x < y, x, y); }, [](T x, T y) { return x < y ? x : y; });
-  each<uint8_t, T>(DType::Bool, t, a, b, [](Expr x, Expr y) { return (x >= y) | (x == y + 1); },
-                   [](T x, T y) { return static_cast<uint8_t>(x >= y || x == static_cast<T>(U(y) + 1)); });
+  each<uint8_t, T>(
+      DType::Bool, t, a, b, [](Expr x, Expr y) { return (x >= y) | (x == y + 1); },
+      [](T x, T y) { return static_cast<uint8_t>(x >= y || x == static_cast<T>(U(y) + 1)); });
 }
 
 TEST(LlvmSemantics, Integers) {
@@ -102,9 +143,10 @@ TEST(LlvmSemantics, Integers) {
 }
 
 std::vector<double> reals() {
-  std::vector<double> out = {0.0,  -0.0,   0.5,  -0.5,  1.5,        2.5,         1e300, -1e300,       1e-310,
-                             5e-8, 65504,  65519, 65520, 127.9,     128,         -129,  255.5,        4294967295.0,
-                             4294967296.0, 2147483647.5, -2147483649.0, 9.3e18, 1.9e19, -9.3e18, INFINITY, -INFINITY, NAN};
+  std::vector<double> out = {0.0,    -0.0,   0.5,     -0.5,         1.5,          2.5,          1e300,
+                             -1e300, 1e-310, 5e-8,    65504,        65519,        65520,        127.9,
+                             128,    -129,   255.5,   4294967295.0, 4294967296.0, 2147483647.5, -2147483649.0,
+                             9.3e18, 1.9e19, -9.3e18, INFINITY,     -INFINITY,    NAN};
   std::mt19937_64 random(5);
   std::uniform_real_distribution<double> exponent(-30, 66), sign(-1, 1);
   while (out.size() < 333) out.push_back(std::copysign(std::exp2(exponent(random)), sign(random)));
@@ -127,11 +169,15 @@ void from_float() {
   DType f = dtype_of<From>();
   auto to = [&]<typename To>(To) {
     DType t = dtype_of<To>();
-    each<To, From>(t, f, a, a, [t](Expr x, Expr) { return convert(x, t); }, [](From x, From) { return saturate<To>(x); });
+    each<To, From>(
+        t, f, a, a, [t](Expr x, Expr) { return convert(x, t); },
+        [](From x, From) { return saturate<To>(x); });
   };
-  to(int8_t{}), to(uint8_t{}), to(int16_t{}), to(uint16_t{}), to(int32_t{}), to(uint32_t{}), to(int64_t{}), to(uint64_t{});
-  each<uint8_t, From>(DType::Bool, f, a, a, [](Expr x, Expr) { return convert(x, DType::Bool); },
-                      [](From x, From) { return static_cast<uint8_t>(x != 0); });
+  to(int8_t{}), to(uint8_t{}), to(int16_t{}), to(uint16_t{}), to(int32_t{}), to(uint32_t{}), to(int64_t{}),
+      to(uint64_t{});
+  each<uint8_t, From>(
+      DType::Bool, f, a, a, [](Expr x, Expr) { return convert(x, DType::Bool); },
+      [](From x, From) { return static_cast<uint8_t>(x != 0); });
 }
 
 TEST(LlvmSemantics, FloatsToIntegersSaturate) {
@@ -143,10 +189,12 @@ template <typename From>
 void to_float() {
   auto a = values<From>(3, false);
   DType f = dtype_of<From>();
-  each<float, From>(DType::F32, f, a, a, [](Expr x, Expr) { return convert(x, DType::F32); },
-                    [](From x, From) { return static_cast<float>(x); });
-  each<double, From>(DType::F64, f, a, a, [](Expr x, Expr) { return convert(x, DType::F64); },
-                     [](From x, From) { return static_cast<double>(x); });
+  each<float, From>(
+      DType::F32, f, a, a, [](Expr x, Expr) { return convert(x, DType::F32); },
+      [](From x, From) { return static_cast<float>(x); });
+  each<double, From>(
+      DType::F64, f, a, a, [](Expr x, Expr) { return convert(x, DType::F64); },
+      [](From x, From) { return static_cast<double>(x); });
 }
 
 TEST(LlvmSemantics, IntegersToFloats) {
@@ -161,29 +209,41 @@ TEST(LlvmSemantics, IntegersToFloats) {
 TEST(LlvmSemantics, HalvesRoundAsTheSupportLayerDoes) {
   std::vector<uint16_t> all(65536);
   for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<uint16_t>(i);
-  each<float, uint16_t>(DType::F32, DType::F16, all, all, [](Expr x, Expr) { return convert(x, DType::F32); },
-                        [](uint16_t x, uint16_t) { return f16_to_f32(x); });
-  each<float, uint16_t>(DType::F32, DType::BF16, all, all, [](Expr x, Expr) { return convert(x, DType::F32); },
-                        [](uint16_t x, uint16_t) { return bf16_to_f32(x); });
+  each<float, uint16_t>(
+      DType::F32, DType::F16, all, all, [](Expr x, Expr) { return convert(x, DType::F32); },
+      [](uint16_t x, uint16_t) { return f16_to_f32(x); });
+  each<float, uint16_t>(
+      DType::F32, DType::BF16, all, all, [](Expr x, Expr) { return convert(x, DType::F32); },
+      [](uint16_t x, uint16_t) { return bf16_to_f32(x); });
   std::vector<float> a;
   for (uint32_t bits = 0; bits < 0xfff00000u; bits += 65521) a.push_back(std::bit_cast<float>(bits));
   for (double v : reals()) a.push_back(static_cast<float>(v));
-  each<uint16_t, float>(DType::F16, DType::F32, a, a, [](Expr x, Expr) { return convert(x, DType::F16); },
-                        [](float x, float) { return f32_to_f16(x); });
-  each<uint16_t, float>(DType::BF16, DType::F32, a, a, [](Expr x, Expr) { return convert(x, DType::BF16); },
-                        [](float x, float) { return f32_to_bf16(x); });
+  each<uint16_t, float>(
+      DType::F16, DType::F32, a, a, [](Expr x, Expr) { return convert(x, DType::F16); },
+      [](float x, float) { return f32_to_f16(x); });
+  each<uint16_t, float>(
+      DType::BF16, DType::F32, a, a, [](Expr x, Expr) { return convert(x, DType::BF16); },
+      [](float x, float) { return f32_to_bf16(x); });
 }
 
 TEST(LlvmSemantics, WideValuesRoundOnceToHalves) {
   // Just above the middle of two halves: by way of float32 it would become the middle, and round to even.
-  std::vector<double> a = {1.0 + 0x1p-11 + 0x1p-40, 1.0 + 0x1p-11, 1.0 + 3 * 0x1p-11 - 0x1p-40, 0x1p-25 + 0x1p-60, 65520.0};
+  std::vector<double> a = {1.0 + 0x1p-11 + 0x1p-40, 1.0 + 0x1p-11, 1.0 + 3 * 0x1p-11 - 0x1p-40,
+                           0x1p-25 + 0x1p-60, 65520.0};
   std::vector<uint16_t> want = {0x3c01, 0x3c00, 0x3c01, 0x0001, 0x7c00};
-  each<uint16_t, double>(DType::F16, DType::F64, a, a, [](Expr x, Expr) { return convert(x, DType::F16); },
-                         [&](double x, double) { return want[static_cast<size_t>(std::find(a.begin(), a.end(), x) - a.begin())]; });
-  std::vector<int64_t> ints = {(int64_t{1} << 62) + (int64_t{1} << 54) + 1, (int64_t{1} << 62) + (int64_t{1} << 54), -5};
+  each<uint16_t, double>(
+      DType::F16, DType::F64, a, a, [](Expr x, Expr) { return convert(x, DType::F16); },
+      [&](double x, double) {
+        return want[static_cast<size_t>(std::find(a.begin(), a.end(), x) - a.begin())];
+      });
+  std::vector<int64_t> ints = {(int64_t{1} << 62) + (int64_t{1} << 54) + 1,
+                               (int64_t{1} << 62) + (int64_t{1} << 54), -5};
   std::vector<uint16_t> bf = {0x5e81, 0x5e80, 0xc0a0};
-  each<uint16_t, int64_t>(DType::BF16, DType::I64, ints, ints, [](Expr x, Expr) { return convert(x, DType::BF16); },
-                          [&](int64_t x, int64_t) { return bf[static_cast<size_t>(std::find(ints.begin(), ints.end(), x) - ints.begin())]; });
+  each<uint16_t, int64_t>(
+      DType::BF16, DType::I64, ints, ints, [](Expr x, Expr) { return convert(x, DType::BF16); },
+      [&](int64_t x, int64_t) {
+        return bf[static_cast<size_t>(std::find(ints.begin(), ints.end(), x) - ints.begin())];
+      });
 }
 
 TEST(LlvmSemantics, FloatsRoundAndCompare) {
@@ -205,17 +265,21 @@ TEST(LlvmSemantics, FloatRemainderIsExact) {
   std::vector<double> a, b;
   std::mt19937_64 random(9);
   for (double x : {0.0, -0.0, 1e308, -1e308, 5e-324, 3.5, HUGE_VAL, double{NAN}})
-    for (double y : {5e-324, 1e-310, 2.5, -0.1, 1e308, 0.0, HUGE_VAL, double{NAN}}) a.push_back(x), b.push_back(y);
-  while (a.size() < 5000) a.push_back(std::bit_cast<double>(random())), b.push_back(std::bit_cast<double>(random()));
-  each<double, double>(DType::F64, DType::F64, a, b, [](Expr x, Expr y) { return x % y; },
-                       [](double x, double y) { return std::fmod(x, y); });
+    for (double y : {5e-324, 1e-310, 2.5, -0.1, 1e308, 0.0, HUGE_VAL, double{NAN}})
+      a.push_back(x), b.push_back(y);
+  while (a.size() < 5000)
+    a.push_back(std::bit_cast<double>(random())), b.push_back(std::bit_cast<double>(random()));
+  each<double, double>(
+      DType::F64, DType::F64, a, b, [](Expr x, Expr y) { return x % y; },
+      [](double x, double y) { return std::fmod(x, y); });
   std::vector<float> c, d;
   for (size_t i = 0; i < 5000; ++i) {
     c.push_back(std::bit_cast<float>(static_cast<uint32_t>(random())));
     d.push_back(std::bit_cast<float>(static_cast<uint32_t>(random())));
   }
-  each<float, float>(DType::F32, DType::F32, c, d, [](Expr x, Expr y) { return x % y; },
-                     [](float x, float y) { return std::fmod(x, y); });
+  each<float, float>(
+      DType::F32, DType::F32, c, d, [](Expr x, Expr y) { return x % y; },
+      [](float x, float y) { return std::fmod(x, y); });
 }
 
 TEST(LlvmSemantics, LoadsAndStoresOfAnyStride) {
@@ -233,11 +297,13 @@ TEST(LlvmSemantics, LoadsAndStoresOfAnyStride) {
         auto bytes = static_cast<size_t>(extent) * 4;
         for (bool at_end : {false, true}) {
           Guarded gx(bytes, at_end), go(bytes, at_end);
-          for (int64_t i = 0; i < extent; ++i) gx.as<float>()[i] = static_cast<float>(i), go.as<float>()[i] = -1;
+          for (int64_t i = 0; i < extent; ++i)
+            gx.as<float>()[i] = static_cast<float>(i), go.as<float>()[i] = -1;
           kernel({gx.data(), go.data()}, {n});
           for (int64_t i = 0; i < extent; ++i) {
             bool hit = stride == 0 || i % std::abs(stride) == 0;
-            ASSERT_EQ(go.as<float>()[i], hit ? static_cast<float>(i + 1) : -1) << target.name << stride << " " << n;
+            ASSERT_EQ(go.as<float>()[i], hit ? static_cast<float>(i + 1) : -1)
+                << target.name << stride << " " << n;
           }
         }
       }
@@ -257,7 +323,8 @@ TEST(LlvmSemantics, GatherScatterAndNarrowTypes) {
       Kernel kernel(b.finish(), target);
       auto bytes = static_cast<size_t>(n);
       Guarded gx(bytes, true), gi(bytes * 8, true), go(bytes, true), gf(bytes, true);
-      for (int64_t i = 0; i < n; ++i) gx.as<int8_t>()[i] = static_cast<int8_t>(i * 3), gi.as<int64_t>()[i] = (i * 5 + 2) % n;
+      for (int64_t i = 0; i < n; ++i)
+        gx.as<int8_t>()[i] = static_cast<int8_t>(i * 3), gi.as<int64_t>()[i] = (i * 5 + 2) % n;
       kernel({gx.data(), gi.data(), go.data(), gf.data()}, {n});
       for (int64_t i = 0; i < n; ++i) {
         int64_t at = (i * 5 + 2) % n;
@@ -300,9 +367,10 @@ TEST(LlvmSemantics, LanesFoldByATreeThatAllTargetsShare) {
 TEST(LlvmSemantics, RareLanesInFullAndMaskedGroups) {
   std::vector<float> a;
   for (int i = 0; i < 75; ++i) a.push_back(i % 7 == 3 ? -static_cast<float>(i) : static_cast<float>(i));
-  each<float, float>(DType::F32, DType::F32, a, a,
-                     [](Expr x, Expr y) { return select_rare(x < 0.0, sqrt(-x) * y + 1.0, x * 2.0); },
-                     [](float x, float y) { return x < 0 ? std::sqrt(-x) * y + 1 : x * 2; });
+  each<float, float>(
+      DType::F32, DType::F32, a, a,
+      [](Expr x, Expr y) { return select_rare(x < 0.0, sqrt(-x) * y + 1.0, x * 2.0); },
+      [](float x, float y) { return x < 0 ? std::sqrt(-x) * y + 1 : x * 2; });
 }
 
 TEST(LlvmSemantics, FailuresScratchBlocksAndFolds) {

@@ -14,7 +14,8 @@
 
 namespace ig::codegen::test {
 
-// `bytes` bytes that end (or start) exactly at a page that may not be touched, with another such page on the far side.
+// `bytes` bytes that end (or start) exactly at a page that may not be touched, with another such page on the
+// far side.
 class Guarded {
  public:
   Guarded(size_t bytes, bool at_end) : bytes_(bytes) {

@@ -20,8 +20,9 @@ TEST(LoopPrint, RowSumAsGoldenText) {
   });
   b.fail_if(n == b.index(0), 17, n);
   b.unrolled(0, 2, [&](Expr k) { b.store(scratch, k, b.constant(DType::F32, 0.1)); });
-  b.if_then(n > b.index(3), [&] { b.store(out, b.block(), b.reduce_lanes(acc, Reduction::Add)); },
-            [&] { b.store(out, b.block(), b.load(scratch, b.index(0))); });
+  b.if_then(
+      n > b.index(3), [&] { b.store(out, b.block(), b.reduce_lanes(acc, Reduction::Add)); },
+      [&] { b.store(out, b.block(), b.load(scratch, b.index(0))); });
   EXPECT_EQ(b.finish()->str(), R"(kernel row_sum(x: f32, out out: f32) sizes n block i0 {
   scratch tmp: f32[2*n]
   local acc0: f32 x8

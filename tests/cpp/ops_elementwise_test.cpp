@@ -81,9 +81,9 @@ TEST(Elementwise, BadSamplesGiveTheirErrors) {
     }
 }
 
-// --- compiled code against references
-// ---------------------------------------------------------------------------------- One graph that runs `op`
-// once on each case; its results case by case.
+// --- compiled code against references ---
+
+// One graph that runs `op` once on each case; its results case by case.
 std::vector<std::vector<Literal>> compiled(const Op& op, const std::vector<Case>& cases) {
   static const bool registered = (intaglio_compiler_register(), true);
   EXPECT_TRUE(registered);
@@ -247,8 +247,7 @@ TEST(ElementwiseCompiled, SamplesAgreeWithReferences) {
   }
 }
 
-// --- edges
-// -----------------------------------------------------------------------------------------------------------------
+// --- edges ---
 std::vector<double> real_edges(DType t) {
   double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
   std::vector<double> out{
@@ -326,8 +325,7 @@ TEST(ElementwiseCompiled, EveryConversionIsExact) {
   }
 }
 
-// --- known answers
-// ---------------------------------------------------------------------------------------------------------
+// --- known answers ---
 double one(std::string_view op, std::vector<double> x, DType t = DType::F64) {
   std::vector<Literal> operands;
   for (double v : x) operands.push_back(Literal::scalar(t, v));
@@ -417,8 +415,7 @@ TEST(ElementwiseCompiled, ArgmaxIsTheFirstInLongRows) {
   expect_compiled(get("reduce_argmin"), cases, labels);
 }
 
-// --- simplify
-// ----------------------------------------------------------------------------------------------------------------
+// --- simplify ---
 // A rule may only fire where every bit stays: f(x, k) and f(x) for the constants that rules look for, on all
 // edges.
 TEST(ElementwiseSimplify, KeepsEveryBit) {
@@ -499,8 +496,7 @@ TEST(ElementwiseSimplify, FiresWhereItShould) {
   EXPECT_TRUE(simplified([](Builder& b, Value x) { return b("positive", {x}); }, DType::F32, true));
 }
 
-// --- derivatives
-// ---------------------------------------------------------------------------------------------------------------
+// --- derivatives ---
 // The tangent of each op with a jvp rule, in float64, against a central difference away from the edges.
 TEST(ElementwiseJvp, AgreesWithDifferences) {
   int checked = 0;

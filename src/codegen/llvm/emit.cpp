@@ -15,8 +15,8 @@ Emitter::Emitter(const loop::Function& function, const Target& target, llvm::Mod
 void Emitter::emit(std::string_view symbol) {
   auto* pointer = b_.getPtrTy();
   auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {pointer, b_.getInt64Ty(), b_.getInt64Ty()}, false);
-  entry_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, llvm::StringRef(symbol.data(), symbol.size()),
-                                  module_);
+  entry_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage,
+                                  llvm::StringRef(symbol.data(), symbol.size()), module_);
   entry_->addFnAttr(llvm::Attribute::NoUnwind);
   entry_->addFnAttr("target-cpu", target_.name);
   if (!target_.features.empty()) entry_->addFnAttr("target-features", target_.features);
@@ -59,7 +59,8 @@ void Emitter::emit_arguments() {
     llvm::Value* base = field(offsetof(rt::KernelArgs, scratch));
     for (size_t i = 0; i < f_.scratch.size(); ++i) {
       pointers_.push_back(base);
-      auto* bytes = b_.CreateMul(emit_dim(f_.scratch_elements[i]), i64(static_cast<int64_t>(size_of(f_.scratch[i].type))));
+      auto* bytes = b_.CreateMul(emit_dim(f_.scratch_elements[i]),
+                                 i64(static_cast<int64_t>(size_of(f_.scratch[i].type))));
       auto* rounded = b_.CreateAnd(b_.CreateAdd(bytes, i64(63)), i64(-64));
       base = b_.CreateInBoundsGEP(b_.getInt8Ty(), base, rounded);
     }
@@ -198,7 +199,8 @@ void Emitter::vector(const Stmt& s) {
     // Lane numbers compare as narrow integers; the mask of n lanes is then as cheap as a splat and a compare.
     auto* narrow = b_.getIntNTy(s.lanes <= 128 ? 8 : 32);
     std::vector<llvm::Constant*> numbers;
-    for (int k = 0; k < s.lanes; ++k) numbers.push_back(llvm::ConstantInt::get(narrow, static_cast<uint64_t>(k)));
+    for (int k = 0; k < s.lanes; ++k)
+      numbers.push_back(llvm::ConstantInt::get(narrow, static_cast<uint64_t>(k)));
     auto* limit = b_.CreateVectorSplat(static_cast<unsigned>(s.lanes), b_.CreateTrunc(rest, narrow));
     mask_ = b_.CreateICmpULT(llvm::ConstantVector::get(numbers), limit, "mask");
     body(s.body, s.id, {full_end, 1});

@@ -1,11 +1,12 @@
-// From one loop function to one LLVM function. Inside a vector loop values are LLVM vectors of the loop's lanes, or
-// stay scalar while they are the same in all lanes; an index that moves by a constant from lane to lane stays a
-// scalar and a stride, so that most address arithmetic never becomes a vector. Split by subject: emit.cpp (function
-// and statements), emit_expr.cpp (arithmetic), emit_memory.cpp (loads, stores, locals), emit_convert.cpp (dtypes).
+// From one loop function to one LLVM function. Inside a vector loop values are LLVM vectors of the loop's
+// lanes, or stay scalar while they are the same in all lanes; an index that moves by a constant from lane to
+// lane stays a scalar and a stride, so that most address arithmetic never becomes a vector. Split by subject:
+// emit.cpp (function and statements), emit_expr.cpp (arithmetic), emit_memory.cpp (loads, stores, locals),
+// emit_convert.cpp (dtypes).
 //
-// Aliasing: no pointer is marked noalias and no load invariant. An input and an output may be one buffer (in place),
-// and only the order of loads and stores in the function makes that right, so LLVM must keep that order. The price
-// is small: locals never escape, and hot inner loops work on them.
+// Aliasing: no pointer is marked noalias and no load invariant. An input and an output may be one buffer (in
+// place), and only the order of loads and stores in the function makes that right, so LLVM must keep that
+// order. The price is small: locals never escape, and hot inner loops work on them.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -28,15 +29,16 @@ class Emitter {
   using Expr = loop::Expr;
   using Node = loop::ExprNode;
 
-  // With a stride, the value in lane k is `v + stride * k`, and v is a scalar i64; else v is a vector, or a scalar
-  // that holds for all lanes.
+  // With a stride, the value in lane k is `v + stride * k`, and v is a scalar i64; else v is a vector, or a
+  // scalar that holds for all lanes.
   struct Value {
     llvm::Value* v = nullptr;
     int64_t stride = 0;
     bool uniform() const { return stride == 0 && !v->getType()->isVectorTy(); }
   };
 
-  // What is known in a block. Expressions that read memory or locals are remembered within one statement only.
+  // What is known in a block. Expressions that read memory or locals are remembered within one statement
+  // only.
   struct Scope {
     std::unordered_map<const Node*, Value> pure, here;
     bool same_statement = false;
@@ -62,8 +64,8 @@ class Emitter {
   Value eval(const Expr& e) { return eval(e.node()); }
   Value eval(const Node* n);
   Value compute(const Node* n);
-  llvm::Value* scalar(const Expr& e);        // of a uniform expression
-  llvm::Value* wide(Value value);            // as a vector of the loop's lanes (or the scalar outside of one)
+  llvm::Value* scalar(const Expr& e);  // of a uniform expression
+  llvm::Value* wide(Value value);      // as a vector of the loop's lanes (or the scalar outside of one)
   bool impure(const Node* n);
   Value constant(const Node& n);
   Value binary(const Node& n);
@@ -81,9 +83,11 @@ class Emitter {
   Value* known(const Node* n);
 
   // emit_memory.cpp
-  llvm::Type* register_type(DType type);     // Bool: i1; F16, BF16: i16
-  llvm::Type* memory_type(DType type);       // Bool: i8
-  llvm::Type* vector_of(llvm::Type* type) { return llvm::FixedVectorType::get(type, static_cast<unsigned>(lanes_)); }
+  llvm::Type* register_type(DType type);  // Bool: i1; F16, BF16: i16
+  llvm::Type* memory_type(DType type);    // Bool: i8
+  llvm::Type* vector_of(llvm::Type* type) {
+    return llvm::FixedVectorType::get(type, static_cast<unsigned>(lanes_));
+  }
   llvm::Value* from_memory(DType type, llvm::Value* v);
   llvm::Value* to_memory(DType type, llvm::Value* v);
   llvm::Value* address(uint32_t buffer, llvm::Type* type, llvm::Value* offset);
@@ -118,15 +122,17 @@ class Emitter {
   llvm::Value* intrinsic(unsigned id, llvm::Value* a) {
     return b_.CreateUnaryIntrinsic(static_cast<llvm::Intrinsic::ID>(id), a);
   }
-  llvm::BasicBlock* block(const char* name) { return llvm::BasicBlock::Create(b_.getContext(), name, entry_); }
+  llvm::BasicBlock* block(const char* name) {
+    return llvm::BasicBlock::Create(b_.getContext(), name, entry_);
+  }
 
   const loop::Function& f_;
   const Target& target_;
   llvm::Module& module_;
   llvm::IRBuilder<> b_;
   llvm::Function* entry_ = nullptr;
-  llvm::BasicBlock* first_ = nullptr;        // holds the allocas
-  std::vector<llvm::Value*> pointers_;       // buffers, then scratch
+  llvm::BasicBlock* first_ = nullptr;   // holds the allocas
+  std::vector<llvm::Value*> pointers_;  // buffers, then scratch
   std::vector<llvm::Value*> sizes_;
   std::vector<llvm::AllocaInst*> locals_;
   llvm::Value* error_ = nullptr;
@@ -135,8 +141,8 @@ class Emitter {
   std::unordered_map<const Node*, bool> impure_;
   std::unordered_map<std::string, llvm::AllocaInst*> slots_;
   int lanes_ = 1;
-  llvm::Value* mask_ = nullptr;              // of the last group; null where all lanes are active
-  llvm::Value* active_ = nullptr;            // how many lanes are, in the last group
+  llvm::Value* mask_ = nullptr;    // of the last group; null where all lanes are active
+  llvm::Value* active_ = nullptr;  // how many lanes are, in the last group
 };
 
 // LLVM contexts and modules of codegen: emits, runs the pass pipeline, writes the object or the assembly.

@@ -1,5 +1,6 @@
-// Conversions between dtypes. F16 and BF16 are 16-bit integers here, widened and rounded by instructions of our own
-// (or F16C's), since LLVM would call library functions; no path rounds twice. Float to integer saturates, NaN gives 0.
+// Conversions between dtypes. F16 and BF16 are 16-bit integers here, widened and rounded by instructions of
+// our own (or F16C's), since LLVM would call library functions; no path rounds twice. Float to integer
+// saturates, NaN gives 0.
 #include "codegen/llvm/emit.h"
 #include "support/error.h"
 
@@ -41,11 +42,13 @@ llvm::Value* Emitter::float_to_int(llvm::Value* v, DType from, DType to) {
   auto high = llvm::APInt::getMaxValue(static_cast<unsigned>(bits));
   if (is_signed) high = llvm::APInt::getSignedMaxValue(static_cast<unsigned>(bits));
   const auto& semantics = from == DType::F32 ? llvm::APFloat::IEEEsingle() : llvm::APFloat::IEEEdouble();
-  // The bounds rounded towards zero are floats inside the range; above the upper one the answer is the maximum.
+  // The bounds rounded towards zero are floats inside the range; above the upper one the answer is the
+  // maximum.
   llvm::APFloat upper(semantics), lower(semantics);
   upper.convertFromAPInt(high, false, llvm::APFloat::rmTowardZero);
-  lower.convertFromAPInt(is_signed ? llvm::APInt::getSignedMinValue(static_cast<unsigned>(bits)) : llvm::APInt(64, 0),
-                         is_signed, llvm::APFloat::rmTowardZero);
+  lower.convertFromAPInt(
+      is_signed ? llvm::APInt::getSignedMinValue(static_cast<unsigned>(bits)) : llvm::APInt(64, 0), is_signed,
+      llvm::APFloat::rmTowardZero);
   auto* top = llvm::ConstantFP::get(real, upper);
   auto* bottom = llvm::ConstantFP::get(real, lower);
   auto* above = b_.CreateFCmpOGT(v, top);
@@ -59,8 +62,8 @@ llvm::Value* Emitter::float_to_int(llvm::Value* v, DType from, DType to) {
   return b_.CreateSelect(b_.CreateFCmpUNO(v, v), llvm::Constant::getNullValue(type), out);
 }
 
-// Integers up to 2^24 are exact in f32, and larger ones overflow f16 anyway. For bf16 they go through f64; above 2^53
-// the bits that f64 would round off are folded into one that still says "inexact".
+// Integers up to 2^24 are exact in f32, and larger ones overflow f16 anyway. For bf16 they go through f64;
+// above 2^53 the bits that f64 would round off are folded into one that still says "inexact".
 llvm::Value* Emitter::int_to_half(llvm::Value* v, DType from, DType to) {
   bool is_signed = is_signed_int(from);
   auto as = [&](llvm::Value* x, llvm::Type* element) {
@@ -72,7 +75,8 @@ llvm::Value* Emitter::int_to_half(llvm::Value* v, DType from, DType to) {
   if (info(from).bits == 64) {
     auto* type = v->getType();
     auto* low = b_.CreateAnd(v, integer(type, 0x7ff));
-    auto* sticky = b_.CreateSelect(b_.CreateICmpNE(low, integer(type, 0)), integer(type, 0x800), integer(type, 0));
+    auto* sticky =
+        b_.CreateSelect(b_.CreateICmpNE(low, integer(type, 0)), integer(type, 0x800), integer(type, 0));
     auto* folded = b_.CreateOr(b_.CreateXor(v, low), sticky);
     auto* size = is_signed ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, v, b_.getFalse()) : v;
     v = b_.CreateSelect(b_.CreateICmpUGE(size, integer(type, uint64_t{1} << 53)), folded, v);
@@ -82,7 +86,8 @@ llvm::Value* Emitter::int_to_half(llvm::Value* v, DType from, DType to) {
 
 llvm::Value* Emitter::f16_to_f32(llvm::Value* v) {
   auto* real = shaped(b_.getFloatTy(), v->getType());
-  if (target_.vector_bytes >= 32) return b_.CreateFPExt(b_.CreateBitCast(v, shaped(b_.getHalfTy(), v->getType())), real);
+  if (target_.vector_bytes >= 32)
+    return b_.CreateFPExt(b_.CreateBitCast(v, shaped(b_.getHalfTy(), v->getType())), real);
   auto* word = shaped(b_.getInt32Ty(), v->getType());
   auto c = [&](uint64_t x) { return integer(word, x); };
   auto* wide = b_.CreateZExt(v, word);
@@ -102,14 +107,16 @@ llvm::Value* Emitter::f16_to_f32(llvm::Value* v) {
 
 llvm::Value* Emitter::f32_to_f16(llvm::Value* v) {
   auto* half = shaped(b_.getInt16Ty(), v->getType());
-  if (target_.vector_bytes >= 32) return b_.CreateBitCast(b_.CreateFPTrunc(v, shaped(b_.getHalfTy(), v->getType())), half);
+  if (target_.vector_bytes >= 32)
+    return b_.CreateBitCast(b_.CreateFPTrunc(v, shaped(b_.getHalfTy(), v->getType())), half);
   auto* word = shaped(b_.getInt32Ty(), v->getType());
   auto c = [&](uint64_t x) { return integer(word, x); };
   auto* bits = b_.CreateBitCast(v, word);
   auto* body = b_.CreateAnd(bits, c(0x7fffffff));
   auto* sign = b_.CreateLShr(b_.CreateXor(bits, body), c(16));
   auto* odd = b_.CreateAnd(b_.CreateLShr(body, c(13)), c(1));
-  auto* normal = b_.CreateAdd(b_.CreateAdd(body, c(0xc8000fffu)), odd);  // rebias the exponent, round to nearest even
+  auto* normal =
+      b_.CreateAdd(b_.CreateAdd(body, c(0xc8000fffu)), odd);  // rebias the exponent, round to nearest even
   normal = b_.CreateLShr(normal, c(13));
   // Adding 0.5 lines a denormal's last bit up with the float's, and the hardware rounds.
   auto* tiny = b_.CreateFAdd(b_.CreateBitCast(body, v->getType()), llvm::ConstantFP::get(v->getType(), 0.5));
@@ -123,7 +130,8 @@ llvm::Value* Emitter::f32_to_f16(llvm::Value* v) {
 
 llvm::Value* Emitter::bf16_to_f32(llvm::Value* v) {
   auto* word = shaped(b_.getInt32Ty(), v->getType());
-  return b_.CreateBitCast(b_.CreateShl(b_.CreateZExt(v, word), integer(word, 16)), shaped(b_.getFloatTy(), v->getType()));
+  return b_.CreateBitCast(b_.CreateShl(b_.CreateZExt(v, word), integer(word, 16)),
+                          shaped(b_.getFloatTy(), v->getType()));
 }
 
 llvm::Value* Emitter::f32_to_bf16(llvm::Value* v) {
@@ -132,11 +140,13 @@ llvm::Value* Emitter::f32_to_bf16(llvm::Value* v) {
   auto* bits = b_.CreateBitCast(v, word);
   auto* high = b_.CreateLShr(bits, c(16));
   auto* rounded = b_.CreateAdd(b_.CreateAdd(bits, c(0x7fff)), b_.CreateAnd(high, c(1)));
-  auto* out = b_.CreateSelect(b_.CreateFCmpUNO(v, v), b_.CreateOr(high, c(0x40)), b_.CreateLShr(rounded, c(16)));
+  auto* out =
+      b_.CreateSelect(b_.CreateFCmpUNO(v, v), b_.CreateOr(high, c(0x40)), b_.CreateLShr(rounded, c(16)));
   return b_.CreateTrunc(out, shaped(b_.getInt16Ty(), v->getType()));
 }
 
-// Rounds to odd: truncated, the last bit set where anything was lost; so a second rounding sees what the first did.
+// Rounds to odd: truncated, the last bit set where anything was lost; so a second rounding sees what the
+// first did.
 llvm::Value* Emitter::f64_to_odd_f32(llvm::Value* v) {
   auto* real = shaped(b_.getFloatTy(), v->getType());
   auto* word = shaped(b_.getInt32Ty(), v->getType());

@@ -65,7 +65,8 @@ Emitter::Value Emitter::compute(const Node* n) {
       // The low halves of base and lane number make the low half of the sum: no wide vector is needed.
       std::vector<llvm::Constant*> steps;
       for (int k = 0; k < lanes_; ++k)
-        steps.push_back(b_.getInt32(static_cast<uint32_t>(static_cast<uint64_t>(a.stride) * static_cast<uint64_t>(k))));
+        steps.push_back(
+            b_.getInt32(static_cast<uint32_t>(static_cast<uint64_t>(a.stride) * static_cast<uint64_t>(k))));
       auto* base = b_.CreateVectorSplat(static_cast<unsigned>(lanes_), b_.CreateTrunc(a.v, b_.getInt32Ty()));
       return {b_.CreateAdd(base, llvm::ConstantVector::get(steps))};
     }
@@ -76,15 +77,18 @@ Emitter::Value Emitter::compute(const Node* n) {
 Emitter::Value Emitter::constant(const Node& n) {
   auto* type = register_type(n.type);
   if (n.type == DType::F32)
-    return {llvm::ConstantFP::get(b_.getContext(), llvm::APFloat(llvm::APFloat::IEEEsingle(), llvm::APInt(32, n.bits[0])))};
+    return {llvm::ConstantFP::get(b_.getContext(),
+                                  llvm::APFloat(llvm::APFloat::IEEEsingle(), llvm::APInt(32, n.bits[0])))};
   if (n.type == DType::F64)
-    return {llvm::ConstantFP::get(b_.getContext(), llvm::APFloat(llvm::APFloat::IEEEdouble(), llvm::APInt(64, n.bits[0])))};
+    return {llvm::ConstantFP::get(b_.getContext(),
+                                  llvm::APFloat(llvm::APFloat::IEEEdouble(), llvm::APInt(64, n.bits[0])))};
   return {integer(type, n.bits[0])};
 }
 
 llvm::Value* Emitter::scalar(const Expr& e) {
   Value value = eval(e);
-  IG_CHECK(value.uniform(), "kernel {} uses a value that varies from lane to lane where it must be uniform", f_.name);
+  IG_CHECK(value.uniform(), "kernel {} uses a value that varies from lane to lane where it must be uniform",
+           f_.name);
   return value.v;
 }
 
@@ -132,8 +136,8 @@ Emitter::Value Emitter::affine(const Node& n, Value a, Value b) {
   }
 }
 
-// Of two affine indices only the difference counts. Clamped to 30 bits it keeps its sign in every lane, so the
-// comparison is one of 32-bit lanes, beside which the masks of f32 arithmetic cost nothing.
+// Of two affine indices only the difference counts. Clamped to 30 bits it keeps its sign in every lane, so
+// the comparison is one of 32-bit lanes, beside which the masks of f32 arithmetic cost nothing.
 Emitter::Value Emitter::compare_affine(const Node& n, Value a, Value b) {
   if (a.v->getType()->isVectorTy() || b.v->getType()->isVectorTy()) return {};
   auto stride = static_cast<int64_t>(static_cast<uint64_t>(a.stride) - static_cast<uint64_t>(b.stride));
@@ -152,9 +156,12 @@ llvm::Value* Emitter::compare(const Node& n, llvm::Value* a, llvm::Value* b) {
   using P = llvm::CmpInst;
   DType type = n.a.type();
   auto row = static_cast<int>(n.op) - static_cast<int>(Op::Eq);
-  constexpr P::Predicate floats[] = {P::FCMP_OEQ, P::FCMP_UNE, P::FCMP_OLT, P::FCMP_OLE, P::FCMP_OGT, P::FCMP_OGE};
-  constexpr P::Predicate signs[] = {P::ICMP_EQ, P::ICMP_NE, P::ICMP_SLT, P::ICMP_SLE, P::ICMP_SGT, P::ICMP_SGE};
-  constexpr P::Predicate unsigns[] = {P::ICMP_EQ, P::ICMP_NE, P::ICMP_ULT, P::ICMP_ULE, P::ICMP_UGT, P::ICMP_UGE};
+  constexpr P::Predicate floats[] = {P::FCMP_OEQ, P::FCMP_UNE, P::FCMP_OLT,
+                                     P::FCMP_OLE, P::FCMP_OGT, P::FCMP_OGE};
+  constexpr P::Predicate signs[] = {P::ICMP_EQ,  P::ICMP_NE,  P::ICMP_SLT,
+                                    P::ICMP_SLE, P::ICMP_SGT, P::ICMP_SGE};
+  constexpr P::Predicate unsigns[] = {P::ICMP_EQ,  P::ICMP_NE,  P::ICMP_ULT,
+                                      P::ICMP_ULE, P::ICMP_UGT, P::ICMP_UGE};
   if (a->getType()->isFPOrFPVectorTy()) return b_.CreateFCmp(floats[row], a, b);
   return b_.CreateICmp(is_signed_int(type) ? signs[row] : unsigns[row], a, b);
 }
@@ -178,14 +185,16 @@ llvm::Value* Emitter::arithmetic(const Node& n, llvm::Value* a, llvm::Value* b) 
   throw make_error(ErrorKind::Internal, "no binary operation {}", static_cast<int>(n.op));
 }
 
-// Integer division. Lanes that are not active divide by one, and the smallest number by minus one wraps: neither may
-// trap. Vectors of narrow integers divide as floats of more than twice their width, whose truncated quotient is exact.
+// Integer division. Lanes that are not active divide by one, and the smallest number by minus one wraps:
+// neither may trap. Vectors of narrow integers divide as floats of more than twice their width, whose
+// truncated quotient is exact.
 llvm::Value* Emitter::divide(Op op, DType type, llvm::Value* a, llvm::Value* b) {
   bool is_signed = is_signed_int(type), quotient = op == Op::Div;
   auto* whole = a->getType();
   auto* one = integer(whole, 1);
   if (mask_ != nullptr && whole->isVectorTy()) b = b_.CreateSelect(mask_, b, one);
-  bool constant = llvm::isa<llvm::Constant>(b) && (!whole->isVectorTy() || llvm::cast<llvm::Constant>(b)->getSplatValue() != nullptr);
+  bool constant = llvm::isa<llvm::Constant>(b) &&
+                  (!whole->isVectorTy() || llvm::cast<llvm::Constant>(b)->getSplatValue() != nullptr);
   llvm::Value* minus = nullptr;
   auto* dividend = a;
   if (is_signed) {
@@ -213,9 +222,9 @@ llvm::Value* Emitter::divide(Op op, DType type, llvm::Value* a, llvm::Value* b) 
   return minus != nullptr && quotient ? b_.CreateSelect(minus, b_.CreateNeg(dividend), out) : out;
 }
 
-// C's fmod, exact: subtract multiples of the divisor that have few enough bits for an exact product, until nothing
-// is left to subtract. All in f64, the divisor split in two halves, so no fma is needed. Before a small f64 divisor go
-// multiples of it, so that no quotient overflows.
+// C's fmod, exact: subtract multiples of the divisor that have few enough bits for an exact product, until
+// nothing is left to subtract. All in f64, the divisor split in two halves, so no fma is needed. Before a
+// small f64 divisor go multiples of it, so that no quotient overflows.
 llvm::Value* Emitter::float_remainder(DType type, llvm::Value* a, llvm::Value* b) {
   auto* result = a->getType();
   auto* real = shaped(b_.getDoubleTy(), result);
@@ -262,7 +271,8 @@ llvm::Value* Emitter::float_remainder(DType type, llvm::Value* a, llvm::Value* b
   r = reduce(r, divisor);
   r = b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, r, x);
   // A divisor of infinity leaves the dividend; NaN, a zero divisor and an infinite dividend give NaN.
-  r = b_.CreateSelect(valid, b_.CreateSelect(b_.CreateFCmpOEQ(y, infinity), x, r), llvm::ConstantFP::getNaN(real));
+  r = b_.CreateSelect(valid, b_.CreateSelect(b_.CreateFCmpOEQ(y, infinity), x, r),
+                      llvm::ConstantFP::getNaN(real));
   return type == DType::F32 ? b_.CreateFPTrunc(r, result) : r;
 }
 
@@ -306,15 +316,17 @@ Emitter::Value Emitter::select(const Node& n) {
 }
 
 // The values that the rare expression stands on and that vary: found in the common path, or read from memory.
-void Emitter::frontier(const Node* n, std::vector<const Node*>& leaves, std::unordered_map<const Node*, bool>& seen) {
+void Emitter::frontier(const Node* n, std::vector<const Node*>& leaves,
+                       std::unordered_map<const Node*, bool>& seen) {
   if (n == nullptr || n->op == Op::Const || n->op == Op::Size || !seen.emplace(n, true).second) return;
-  if (n->op == Op::Var || n->op == Op::Load || n->op == Op::Local || n->op == Op::ReduceLanes || known(n) != nullptr)
+  if (n->op == Op::Var || n->op == Op::Load || n->op == Op::Local || n->op == Op::ReduceLanes ||
+      known(n) != nullptr)
     return leaves.push_back(n);
   for (const Expr& e : {n->a, n->b, n->c}) frontier(e.node(), leaves, seen);
 }
 
-// The rare lanes are computed one by one as scalars, by the same instructions: their code is small and out of the
-// way, and a group without any pays for one test.
+// The rare lanes are computed one by one as scalars, by the same instructions: their code is small and out of
+// the way, and a group without any pays for one test.
 Emitter::Value Emitter::select_rare(const Node& n) {
   Value common = eval(n.c), condition = eval(n.a);
   std::vector<const Node*> leaves;
@@ -373,7 +385,8 @@ Emitter::Value Emitter::select_rare(const Node& n) {
   counted(i64(0), i64(lanes), 1, true, [&](llvm::Value* k) {
     auto* lane = block("lane");
     auto* next = block("next");
-    auto* wanted = b_.CreateAlignedLoad(b_.getInt8Ty(), b_.CreateInBoundsGEP(b_.getInt8Ty(), bytes, k), llvm::Align(1));
+    auto* wanted =
+        b_.CreateAlignedLoad(b_.getInt8Ty(), b_.CreateInBoundsGEP(b_.getInt8Ty(), bytes, k), llvm::Align(1));
     b_.CreateCondBr(b_.CreateICmpNE(wanted, b_.getInt8(0)), lane, next);
     b_.SetInsertPoint(lane);
     scopes_.emplace_back();
@@ -385,11 +398,13 @@ Emitter::Value Emitter::select_rare(const Node& n) {
         scopes_.back().here[leaf] = scopes_.back().pure[leaf] = {v};
     };
     for (size_t i = 0; i < leaves.size(); ++i)
-      if (values[i].stride != 0) bind(leaves[i], b_.CreateAdd(values[i].v, b_.CreateMul(k, i64(values[i].stride))));
+      if (values[i].stride != 0)
+        bind(leaves[i], b_.CreateAdd(values[i].v, b_.CreateMul(k, i64(values[i].stride))));
     for (const Spilled& s : spilled) {
       auto* type = memory_type(s.node->type);
       auto* at = b_.CreateInBoundsGEP(type, s.at, k);
-      bind(s.node, from_memory(s.node->type, b_.CreateAlignedLoad(type, at, llvm::Align(size_of(s.node->type)))));
+      bind(s.node,
+           from_memory(s.node->type, b_.CreateAlignedLoad(type, at, llvm::Align(size_of(s.node->type)))));
     }
     auto* value = to_memory(n.type, eval(n.b).v);
     scopes_.pop_back();

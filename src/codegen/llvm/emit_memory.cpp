@@ -1,7 +1,7 @@
-// Loads, stores and locals. No kernel ever touches a byte outside its buffers: the last group of a vector loop uses
-// masked moves where the target has them for the element's width, and else goes through a slot on the stack, filled
-// by a loop over the active lanes. The same slot serves gathers, scatters and strides, which keeps their code small;
-// the arithmetic on the vector is the same in all cases.
+// Loads, stores and locals. No kernel ever touches a byte outside its buffers: the last group of a vector
+// loop uses masked moves where the target has them for the element's width, and else goes through a slot on
+// the stack, filled by a loop over the active lanes. The same slot serves gathers, scatters and strides,
+// which keeps their code small; the arithmetic on the vector is the same in all cases.
 #include "codegen/llvm/emit.h"
 #include "support/error.h"
 
@@ -18,7 +18,9 @@ llvm::Type* Emitter::register_type(DType type) {
   return b_.getIntNTy(info(type).bits);
 }
 
-llvm::Type* Emitter::memory_type(DType type) { return type == DType::Bool ? b_.getInt8Ty() : register_type(type); }
+llvm::Type* Emitter::memory_type(DType type) {
+  return type == DType::Bool ? b_.getInt8Ty() : register_type(type);
+}
 
 llvm::Value* Emitter::from_memory(DType type, llvm::Value* v) {
   return type == DType::Bool ? b_.CreateICmpNE(v, llvm::Constant::getNullValue(v->getType())) : v;
@@ -38,7 +40,8 @@ llvm::Value* Emitter::stack(llvm::Type* type, std::string_view name) {
   if (slot == nullptr) {
     llvm::IRBuilder<>::InsertPointGuard guard(b_);
     b_.SetInsertPoint(first_);
-    auto* bytes = llvm::ArrayType::get(b_.getIntNTy(type->getScalarSizeInBits()), static_cast<uint64_t>(lanes_));
+    auto* bytes =
+        llvm::ArrayType::get(b_.getIntNTy(type->getScalarSizeInBits()), static_cast<uint64_t>(lanes_));
     slot = b_.CreateAlloca(bytes, nullptr, key);
     slot->setAlignment(llvm::Align(static_cast<uint64_t>(target_.vector_bytes)));
   }
@@ -55,7 +58,8 @@ Emitter::Value Emitter::load(const Node& n) {
   Value offset = eval(n.a);
   auto* type = memory_type(n.type);
   llvm::Align align(size_of(n.type));
-  if (offset.uniform()) return {from_memory(n.type, b_.CreateAlignedLoad(type, address(n.id, type, offset.v), align))};
+  if (offset.uniform())
+    return {from_memory(n.type, b_.CreateAlignedLoad(type, address(n.id, type, offset.v), align))};
   if (offset.stride == 1) return {from_memory(n.type, load_contiguous(n.id, n.type, offset.v))};
   return {from_memory(n.type, load_indexed(n.id, n.type, offset))};
 }
@@ -66,7 +70,8 @@ llvm::Value* Emitter::load_contiguous(uint32_t buffer, DType type, llvm::Value* 
   llvm::Align align(size_of(type));
   auto* at = address(buffer, element, offset);
   if (mask_ == nullptr) return b_.CreateAlignedLoad(vector, at, align);
-  if (masked_moves(type)) return b_.CreateMaskedLoad(vector, at, align, mask_, llvm::Constant::getNullValue(vector));
+  if (masked_moves(type))
+    return b_.CreateMaskedLoad(vector, at, align, mask_, llvm::Constant::getNullValue(vector));
   return load_indexed(buffer, type, {offset, 1});
 }
 
@@ -105,13 +110,15 @@ llvm::Value* Emitter::load_indexed(uint32_t buffer, DType type, Value offset) {
   counted(i64(0), active_lanes(), 1, true, [&](llvm::Value* k) {
     llvm::Value* at = nullptr;
     if (indices != nullptr)
-      at = b_.CreateAlignedLoad(b_.getInt64Ty(), b_.CreateInBoundsGEP(b_.getInt64Ty(), indices, k), llvm::Align(8));
+      at = b_.CreateAlignedLoad(b_.getInt64Ty(), b_.CreateInBoundsGEP(b_.getInt64Ty(), indices, k),
+                                llvm::Align(8));
     else
       at = b_.CreateAdd(offset.v, b_.CreateMul(k, i64(offset.stride)));
     auto* v = b_.CreateAlignedLoad(element, address(buffer, element, at), align);
     b_.CreateAlignedStore(v, b_.CreateInBoundsGEP(element, slot, k), align);
   });
-  // Lanes that are not active hold what an earlier group left there; freeze makes that a value, whatever it is.
+  // Lanes that are not active hold what an earlier group left there; freeze makes that a value, whatever it
+  // is.
   auto* out = b_.CreateAlignedLoad(vector, slot, llvm::Align(static_cast<uint64_t>(target_.vector_bytes)));
   return mask_ != nullptr ? b_.CreateFreeze(out) : out;
 }
@@ -152,7 +159,8 @@ void Emitter::store(const loop::Stmt& s) {
   counted(i64(0), active_lanes(), 1, true, [&](llvm::Value* k) {
     llvm::Value* at = nullptr;
     if (indices != nullptr)
-      at = b_.CreateAlignedLoad(b_.getInt64Ty(), b_.CreateInBoundsGEP(b_.getInt64Ty(), indices, k), llvm::Align(8));
+      at = b_.CreateAlignedLoad(b_.getInt64Ty(), b_.CreateInBoundsGEP(b_.getInt64Ty(), indices, k),
+                                llvm::Align(8));
     else
       at = b_.CreateAdd(offset.v, b_.CreateMul(k, i64(offset.stride)));
     auto* one = b_.CreateAlignedLoad(element, b_.CreateInBoundsGEP(element, slot, k), align);
@@ -173,8 +181,8 @@ llvm::Value* Emitter::local_address(uint32_t local, const Expr& index) {
 
 Emitter::Value Emitter::read_local(const Node& n) {
   const loop::Local& l = f_.locals[n.id];
-  IG_CHECK(l.lanes == 1 || l.lanes == lanes_, "local {} has {} lanes, and is read in a loop of {}", l.name, l.lanes,
-           lanes_);
+  IG_CHECK(l.lanes == 1 || l.lanes == lanes_, "local {} has {} lanes, and is read in a loop of {}", l.name,
+           l.lanes, lanes_);
   auto* type = local_type(n.id);
   return {b_.CreateLoad(type, local_address(n.id, n.a))};
 }

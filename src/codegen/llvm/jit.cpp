@@ -1,9 +1,11 @@
-// Machine code into the process: objects are linked by JITLink into memory of their own, and each distinct function
-// (by content and target) is compiled once in the process, whoever asks first, on as many threads as allowed.
+// Machine code into the process: objects are linked by JITLink into memory of their own, and each distinct
+// function (by content and target) is compiled once in the process, whoever asks first, on as many threads as
+// allowed.
 #include <llvm/ExecutionEngine/JITLink/JITLink.h>
 #include <llvm/ExecutionEngine/JITLink/JITLinkMemoryManager.h>
 #include <llvm/Support/MemoryBuffer.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <future>
@@ -27,7 +29,8 @@ llvm::Expected<std::unique_ptr<jl::InProcessMemoryManager>>& memory_manager() {
 }
 
 Error link_error(llvm::Error problem) {
-  return make_error(ErrorKind::Internal, "an object could not be loaded: {}", llvm::toString(std::move(problem)))
+  return make_error(ErrorKind::Internal, "an object could not be loaded: {}",
+                    llvm::toString(std::move(problem)))
       .why("its bytes are not an object that this build wrote for this machine, or memory ran out")
       .hint("if it came from a cache, clear the cache; else please report this");
 }
@@ -60,8 +63,12 @@ class Link : public jl::JITLinkContext {
     for (auto* block : graph.blocks()) into_.bytes += block->getSize();
     return llvm::Error::success();
   }
-  void notifyFinalized(jl::JITLinkMemoryManager::FinalizedAlloc memory) override { into_.memory = std::move(memory); }
-  llvm::Error modifyPassConfig(jl::LinkGraph&, jl::PassConfiguration&) override { return llvm::Error::success(); }
+  void notifyFinalized(jl::JITLinkMemoryManager::FinalizedAlloc memory) override {
+    into_.memory = std::move(memory);
+  }
+  llvm::Error modifyPassConfig(jl::LinkGraph&, jl::PassConfiguration&) override {
+    return llvm::Error::success();
+  }
 
  private:
   Linked& into_;
@@ -74,7 +81,8 @@ class LoadedCode : public Code {
     if (!memory_manager()) throw link_error(llvm::createStringError("no memory for code"));
     auto graph = jl::createLinkGraphFromObject(buffer->getMemBufferRef());
     if (!graph) throw link_error(graph.takeError());
-    jl::link(std::move(*graph), std::make_unique<Link>(linked_));  // memory in this process: done when it returns
+    jl::link(std::move(*graph),
+             std::make_unique<Link>(linked_));  // memory in this process: done when it returns
     if (linked_.problem) throw link_error(std::move(linked_.problem));
   }
   ~LoadedCode() override {
@@ -97,7 +105,8 @@ class LoadedCode : public Code {
   Linked linked_;
 };
 
-// Compiled functions of the process, for ever: code is a few kilobytes, and programs ask for the same kernels again.
+// Compiled functions of the process, for ever: code is a few kilobytes, and programs ask for the same kernels
+// again.
 struct Cache {
   std::mutex mutex;
   std::unordered_map<Hash128, std::shared_future<Compiled>> entries;
@@ -116,15 +125,19 @@ Compiled compile_one(const loop::Function& function, const Target& target) {
   out.code = load_object(compile_object(functions, symbols, target));
   out.fn = out.code->find("kernel");
   out.fresh = true;
-  out.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  out.milliseconds =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return out;
 }
 
 }  // namespace
 
-std::shared_ptr<Code> load_object(std::string object) { return std::make_shared<LoadedCode>(std::move(object)); }
+std::shared_ptr<Code> load_object(std::string object) {
+  return std::make_shared<LoadedCode>(std::move(object));
+}
 
-std::vector<Compiled> compile(std::span<const loop::Function* const> functions, const Target& target, int threads) {
+std::vector<Compiled> compile(std::span<const loop::Function* const> functions, const Target& target,
+                              int threads) {
   struct Job {
     size_t position;
     Hash128 key;
@@ -133,7 +146,8 @@ std::vector<Compiled> compile(std::span<const loop::Function* const> functions, 
   std::vector<Job> jobs;
   std::vector<std::shared_future<Compiled>> futures(functions.size());
   std::vector<Hash128> keys;
-  for (const auto* f : functions) keys.push_back(hash128(f->hash().hex() + "|" + target.name + "|" + target.features));
+  for (const auto* f : functions)
+    keys.push_back(hash128(f->hash().hex() + "|" + target.name + "|" + target.features));
   {
     std::lock_guard lock(cache().mutex);
     for (size_t i = 0; i < functions.size(); ++i) {

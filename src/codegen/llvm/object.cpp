@@ -1,6 +1,6 @@
-// The LLVM pipeline: emit, a few cheap passes named one by one (PassBuilder alone would weigh 11 MB), machine code.
-// Explicit vectors leave little for an optimiser to find: locals to registers, common subexpressions, simple algebra,
-// invariants out of loops. Objects have no undefined symbols: a kernel calls nothing.
+// The LLVM pipeline: emit, a few cheap passes named one by one (PassBuilder alone would weigh 11 MB), machine
+// code. Explicit vectors leave little for an optimiser to find: locals to registers, common subexpressions,
+// simple algebra, invariants out of loops. Objects have no undefined symbols: a kernel calls nothing.
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Analysis/AliasAnalysis.h>
 #include <llvm/Analysis/AssumptionCache.h>
@@ -88,7 +88,8 @@ void optimise(llvm::Module& module, llvm::TargetMachine& tm) {
   llvm::FunctionPassManager passes;
   passes.addPass(llvm::SROAPass(llvm::SROAOptions::PreserveCFG));
   passes.addPass(llvm::EarlyCSEPass());
-  passes.addPass(llvm::InstCombinePass(llvm::InstCombineOptions().setVerifyFixpoint(false).setMaxIterations(1)));
+  passes.addPass(
+      llvm::InstCombinePass(llvm::InstCombineOptions().setVerifyFixpoint(false).setMaxIterations(1)));
   passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), true, false));
   for (llvm::Function& f : module)
     if (!f.isDeclaration()) passes.run(f, functions);
@@ -108,10 +109,12 @@ void check_symbols(llvm::StringRef bytes) {
   }
 }
 
-std::unique_ptr<llvm::Module> build(llvm::LLVMContext& context, std::span<const loop::Function* const> functions,
+std::unique_ptr<llvm::Module> build(llvm::LLVMContext& context,
+                                    std::span<const loop::Function* const> functions,
                                     std::span<const std::string> symbols, const Target& target,
                                     llvm::TargetMachine& tm) {
-  IG_CHECK(functions.size() == symbols.size(), "{} functions and {} symbols", functions.size(), symbols.size());
+  IG_CHECK(functions.size() == symbols.size(), "{} functions and {} symbols", functions.size(),
+           symbols.size());
   context.setDiscardValueNames(true);
   auto module = std::make_unique<llvm::Module>("kernels", context);
   module->setTargetTriple(kTriple);
@@ -146,8 +149,8 @@ std::string generate(std::span<const loop::Function* const> functions, std::span
   return text;
 }
 
-std::string compile_object(std::span<const loop::Function* const> functions, std::span<const std::string> symbols,
-                           const Target& target) {
+std::string compile_object(std::span<const loop::Function* const> functions,
+                           std::span<const std::string> symbols, const Target& target) {
   return generate(functions, symbols, target, FileKind::Object);
 }
 

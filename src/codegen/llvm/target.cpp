@@ -1,8 +1,9 @@
-// What code is made for: the psABI levels by name, or the CPU this runs on. CPU and features come from LLVM's own
-// detection; a target runs here if the host has every feature that code for it may use.
+// What code is made for: the psABI levels by name, or the CPU this runs on. CPU and features come from LLVM's
+// own detection; a target runs here if the host has every feature that code for it may use.
 #include <llvm/ADT/StringMap.h>
 #include <llvm/TargetParser/Host.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <vector>
@@ -24,8 +25,12 @@ const std::array<Level, 3>& levels() {
   static const std::array<Level, 3> all = {{
       {"x86-64-v2", 16, 16, false, {"sse4.2", "popcnt", "cx16", "ssse3"}},
       {"x86-64-v3", 32, 16, true, {"avx2", "fma", "f16c", "bmi", "bmi2", "lzcnt", "movbe"}},
-      {"x86-64-v4", 64, 32, true, {"avx2", "fma", "f16c", "bmi", "bmi2", "lzcnt", "movbe", "avx512f", "avx512bw",
-                                   "avx512cd", "avx512dq", "avx512vl"}},
+      {"x86-64-v4",
+       64,
+       32,
+       true,
+       {"avx2", "fma", "f16c", "bmi", "bmi2", "lzcnt", "movbe", "avx512f", "avx512bw", "avx512cd", "avx512dq",
+        "avx512vl"}},
   }};
   return all;
 }
@@ -79,7 +84,8 @@ const Target& Target::host() {
     if (wanted == nullptr || *wanted == '\0') return native();
     Target t = named(wanted);
     if (!t.runs_here())
-      throw make_error(ErrorKind::Unsupported, "INTAGLIO_TARGET asks for {}, which this machine cannot run", wanted)
+      throw make_error(ErrorKind::Unsupported, "INTAGLIO_TARGET asks for {}, which this machine cannot run",
+                       wanted)
           .why(fmt::format("its CPU ({}) lacks instructions of that level", native().name))
           .hint("unset INTAGLIO_TARGET, or choose a lower level");
     return t;
