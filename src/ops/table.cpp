@@ -63,7 +63,8 @@ std::string near_names(std::string_view word) {
     if (!op->decl.python.empty()) steps = std::min(steps, distance(word, op->decl.python));
     if (steps <= 1 + word.size() / 4) close.emplace_back(steps, op->decl.name);
   }
-  std::stable_sort(close.begin(), close.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::stable_sort(close.begin(), close.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
   std::string out;
   for (size_t i = 0; i < std::min<size_t>(close.size(), 5); ++i) out += (i ? ", " : "") + close[i].second;
   return out.empty() ? "docs/ops.md lists the ops" : "close names are " + out;
@@ -82,8 +83,10 @@ std::optional<Lack> lacks(const Op& op) {
            std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
   };
   if (d.name.empty()) return Lack{"it has no name", "give it one"};
-  if (!word(d.name) || d.name == kReturnOp) return Lack{"its name cannot stand in graph text", "use letters, digits and '_'"};
-  if (!d.python.empty() && !word(d.python)) return Lack{"its public name is no Python name", "use letters, digits and '_'"};
+  if (!word(d.name) || d.name == kReturnOp)
+    return Lack{"its name cannot stand in graph text", "use letters, digits and '_'"};
+  if (!d.python.empty() && !word(d.python))
+    return Lack{"its public name is no Python name", "use letters, digits and '_'"};
   if (d.doc.empty()) return Lack{"it has no doc", "say in a line what it gives"};
   if (!r.infer && !r.body) return Lack{"it has neither an infer rule nor a body", "give one of them"};
   if (!r.reference && !r.body && !r.control_reference)
@@ -92,7 +95,8 @@ std::optional<Lack> lacks(const Op& op) {
     return Lack{"a body and Trait::Composite go together", "give both or none"};
   for (size_t i = 0; i + 1 < d.operands.size(); ++i)
     if (d.operands[i].variadic && d.segments.empty())
-      return Lack{fmt::format("the operand {} takes all that remain, but others follow", d.operands[i].name), "put it last"};
+      return Lack{fmt::format("the operand {} takes all that remain, but others follow", d.operands[i].name),
+                  "put it last"};
   auto unreasoned = [](const auto& rule) { return !rule && rule.reason().empty(); };
   const char* silent = unreasoned(r.infer)       ? "infer"
                        : unreasoned(r.reference) ? "reference"
@@ -102,10 +106,14 @@ std::optional<Lack> lacks(const Op& op) {
                        : unreasoned(r.batch)     ? "batch"
                        : unreasoned(r.body)      ? "body"
                                                  : nullptr;
-  if (silent) return Lack{fmt::format("the rule {} is neither written nor absent for a reason", silent), "write it, or none(\"the reason\")"};
+  if (silent)
+    return Lack{fmt::format("the rule {} is neither written nor absent for a reason", silent),
+                "write it, or none(\"the reason\")"};
   const LowerRule& l = r.lower;
   bool given = l.scalar || l.point || l.reduce || l.nest || !l.reason.empty();
-  if (!given) return Lack{"the rule lower is neither written nor absent for a reason", "write it, or none(\"the reason\")"};
+  if (!given)
+    return Lack{"the rule lower is neither written nor absent for a reason",
+                "write it, or none(\"the reason\")"};
   return std::nullopt;
 }
 
@@ -120,7 +128,9 @@ const Op* find(std::string_view name) { return find(OpId::of(name)); }
 
 const Op& get(OpId id) {
   if (const Op* op = find(id)) return *op;
-  throw make_error(ErrorKind::Value, "unknown op '{}'", id.name()).why("no op of that name is declared").hint(near_names(id.name()));
+  throw make_error(ErrorKind::Value, "unknown op '{}'", id.name())
+      .why("no op of that name is declared")
+      .hint(near_names(id.name()));
 }
 const Op& get(std::string_view name) { return get(OpId::of(name)); }
 
@@ -132,7 +142,9 @@ std::vector<const Op*> all() {
 
 const Op& add(Op op) {
   auto refuse = [&](std::string why, std::string hint) {
-    throw make_error(ErrorKind::Value, "the op '{}' cannot be declared", op.decl.name).why(std::move(why)).hint(std::move(hint));
+    throw make_error(ErrorKind::Value, "the op '{}' cannot be declared", op.decl.name)
+        .why(std::move(why))
+        .hint(std::move(hint));
   };
   if (auto lack = lacks(op)) refuse(std::move(lack->why), std::move(lack->hint));
   Table& t = table();
@@ -140,7 +152,8 @@ const Op& add(Op op) {
   for (const Op* other : t.order) {
     if (other->decl.name == op.decl.name) refuse("the name is taken", "choose another");
     if (!op.decl.python.empty() && other->decl.python == op.decl.python)
-      refuse(fmt::format("the public name {} is that of {}", op.decl.python, other->decl.name), "choose another");
+      refuse(fmt::format("the public name {} is that of {}", op.decl.python, other->decl.name),
+             "choose another");
   }
   return t.insert(std::move(op));
 }

@@ -1,5 +1,6 @@
-// The op table and what works on it alone: what every declaration must say, the builder, inference, the verifier, the
-// reference executor, and ops of a user's own, which take part in all of these once they are added.
+// The op table and what works on it alone: what every declaration must say, the builder, inference, the
+// verifier, the reference executor, and ops of a user's own, which take part in all of these once they are
+// added.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -25,7 +26,8 @@ std::string summary_of(const std::function<void()>& body) {
   return "no error";
 }
 
-// --- what every declaration says -----------------------------------------------------------------------------------
+// --- what every declaration says
+// -----------------------------------------------------------------------------------
 TEST(OpTable, NamesAreUnique) {
   std::set<std::string> names, functions;
   for (const Op* op : all()) {
@@ -75,7 +77,8 @@ TEST(OpTable, EveryRuleIsWrittenOrAbsentForAReason) {
     EXPECT_TRUE(r.reference || r.body || r.control_reference);
     EXPECT_EQ(static_cast<bool>(r.body), op->has(Trait::Composite));
     EXPECT_EQ(static_cast<bool>(r.control_reference), op->has(Trait::Control));
-    bool lowered = r.lower.scalar || r.lower.point || r.lower.reduce || r.lower.nest || !r.lower.reason.empty();
+    bool lowered =
+        r.lower.scalar || r.lower.point || r.lower.reduce || r.lower.nest || !r.lower.reason.empty();
     EXPECT_TRUE(lowered);
     if (r.lower.kind == LowerRule::Kind::Reduce) {
       EXPECT_TRUE(op->has(Trait::Reduction));
@@ -118,7 +121,8 @@ TEST(OpTable, UnknownNamesAreAnsweredWithCloseOnes) {
   }
 }
 
-// --- attributes and inference ----------------------------------------------------------------------------------------
+// --- attributes and inference
+// ----------------------------------------------------------------------------------------
 constexpr Attr<double> kWeight{"weight", "A factor.", "0x1p+1"};
 constexpr Attr<std::string> kMode{"mode", "How.", "\"plain\"", "plain|twice"};
 
@@ -135,24 +139,26 @@ void reference_weighted(ReferenceContext& c) {
 loop::Expr lower_weighted(ScalarContext& c) { return c.x[0] * factor(c.node->attrs()); }
 
 Op weighted(std::string name, std::string python = "") {
-  return {.decl = {.name = std::move(name),
-                   .python = std::move(python),
-                   .doc = "x times a weight.",
-                   .operands = {{"x", "The array."}},
-                   .attrs = {kWeight, kMode},
-                   .dtypes = DTypeSet::Float,
-                   .traits = Trait::Elementwise | Trait::Linear,
-                   .numpy = "x * weight * (2 if mode == 'twice' else 1)",
-                   .samples = {{"T[3]", "{}"}, {"T[2, 2]", "{weight = 0x1.8p+0, mode = \"twice\"}"}},
-                   .bad_samples = {{"i32[3]", "{}", "TypeError: test_weighted: expected a floating-point type, but x is int32"}}},
-          .rules = {.infer = infer_weighted,
-                    .reference = reference_weighted,
-                    .lower = LowerRule::of_scalar(lower_weighted),
-                    .simplify = tools::no_rule("a test needs none"),
-                    .jvp = tools::linear_jvp,
-                    .transpose = tools::no_rule("a test needs none"),
-                    .batch = tools::no_rule("a test needs none"),
-                    .body = tools::no_body()}};
+  return {
+      .decl = {.name = std::move(name),
+               .python = std::move(python),
+               .doc = "x times a weight.",
+               .operands = {{"x", "The array."}},
+               .attrs = {kWeight, kMode},
+               .dtypes = DTypeSet::Float,
+               .traits = Trait::Elementwise | Trait::Linear,
+               .numpy = "x * weight * (2 if mode == 'twice' else 1)",
+               .samples = {{"T[3]", "{}"}, {"T[2, 2]", "{weight = 0x1.8p+0, mode = \"twice\"}"}},
+               .bad_samples = {{"i32[3]", "{}",
+                                "TypeError: test_weighted: expected a floating-point type, but x is int32"}}},
+      .rules = {.infer = infer_weighted,
+                .reference = reference_weighted,
+                .lower = LowerRule::of_scalar(lower_weighted),
+                .simplify = tools::no_rule("a test needs none"),
+                .jvp = tools::linear_jvp,
+                .transpose = tools::no_rule("a test needs none"),
+                .batch = tools::no_rule("a test needs none"),
+                .body = tools::no_body()}};
 }
 const Op& test_op() {
   static const Op& op = add(weighted("test_weighted"));
@@ -201,9 +207,12 @@ TEST(Attributes, WrongOnesAreRefused) {
     return summary_of([&] { complete_attrs(op, Attrs().set(name, std::move(value))); });
   };
   EXPECT_EQ(with("wieght", 1.0), "TypeError: test_weighted: unknown attribute 'wieght'");
-  EXPECT_EQ(with("weight", Ints{1}), "TypeError: test_weighted: the attribute weight is of kind float, got ints");
-  EXPECT_EQ(with("mode", std::string("thrice")), "ValueError: test_weighted: the attribute mode cannot be 'thrice'");
-  EXPECT_EQ(with("mode", std::string("plain|twice")), "ValueError: test_weighted: the attribute mode cannot be 'plain|twice'");
+  EXPECT_EQ(with("weight", Ints{1}),
+            "TypeError: test_weighted: the attribute weight is of kind float, got ints");
+  EXPECT_EQ(with("mode", std::string("thrice")),
+            "ValueError: test_weighted: the attribute mode cannot be 'thrice'");
+  EXPECT_EQ(with("mode", std::string("plain|twice")),
+            "ValueError: test_weighted: the attribute mode cannot be 'plain|twice'");
   EXPECT_EQ(with("mode", std::string()), "ValueError: test_weighted: the attribute mode cannot be ''");
   EXPECT_EQ(summary_of([&] { complete_attrs(test_composite(), {}); }),
             "TypeError: test_repeated: the attribute times is missing");
@@ -225,10 +234,13 @@ TEST(Inference, ErrorsNameWhatIsWrong) {
 TEST(Inference, CompositesAreTypedByTheirBodies) {
   DimScope scope;
   scope.declare("b", {1, 100});
-  std::vector<Type> types = infer(test_composite(), {Type::parse("f32[b, 4]")}, make_attrs({kTimes % int64_t{3}}), scope);
+  std::vector<Type> types =
+      infer(test_composite(), {Type::parse("f32[b, 4]")}, make_attrs({kTimes % int64_t{3}}), scope);
   ASSERT_EQ(types.size(), 1u);
   EXPECT_EQ(types[0].str(), "f32[b, 4]");
-  EXPECT_EQ(summary_of([&] { infer(test_composite(), {Type::parse("i32[4]")}, make_attrs({kTimes % int64_t{1}}), scope); }),
+  EXPECT_EQ(summary_of([&] {
+              infer(test_composite(), {Type::parse("i32[4]")}, make_attrs({kTimes % int64_t{1}}), scope);
+            }),
             "TypeError: test_repeated: test_weighted: expected a floating-point type, but x is int32");
 }
 
@@ -255,7 +267,8 @@ TEST(Inference, EverySampleMakesAGraphThatVerifiesAndParsesBack) {
   }
 }
 
-// --- builder, verifier -------------------------------------------------------------------------------------------------
+// --- builder, verifier
+// -------------------------------------------------------------------------------------------------
 TEST(OpBuilder, ErrorsSayWhere) {
   Graph graph("g");
   Value x = graph.body().add_arg(Type::parse("f32[2]"));
@@ -319,13 +332,15 @@ TEST(OpVerify, HoldsTheLawsOfTheOps) {
   };
   EXPECT_EQ(changed("exponential", "exponentiel"), "VerifyError: exponentiel: unknown op");
   y->set_type(Type::parse("f32[3]"));
-  EXPECT_EQ(summary_of([&] { verify(graph); }), "VerifyError: exponential: result 0 is f32[3], its op gives f32[2]");
+  EXPECT_EQ(summary_of([&] { verify(graph); }),
+            "VerifyError: exponential: result 0 is f32[3], its op gives f32[2]");
   y->set_type(Type::parse("f32[2]"));
   y->node()->set_attrs(make_attrs({kTimes % int64_t{2}}));
   EXPECT_EQ(summary_of([&] { verify(graph); }), "VerifyError: exponential: exp: unknown attribute 'times'");
 }
 
-// --- the reference executor ----------------------------------------------------------------------------------------------
+// --- the reference executor
+// ----------------------------------------------------------------------------------------------
 TEST(Evaluate, RunsGraphsOfSymbolicSizes) {
   Graph graph("g");
   graph.dims.declare("n", {1, 100});
@@ -334,16 +349,21 @@ TEST(Evaluate, RunsGraphsOfSymbolicSizes) {
   Value sum = build("add", {x, build("multiply", {y, build.full_like(y, 2)})});
   graph.body().set_results({build("reduce_sum", {sum}, {kAxes % Ints{0}})});
   verify(graph);
-  auto a = Literal::from<float>(DType::F32, {3}, {1, 2, 3}), b = Literal::from<float>(DType::F32, {3}, {10, 20, 30});
+  auto a = Literal::from<float>(DType::F32, {3}, {1, 2, 3}),
+       b = Literal::from<float>(DType::F32, {3}, {10, 20, 30});
   EXPECT_EQ(evaluate(graph, std::vector{a, b})[0].as_double(0), 126);
   auto run = [&](std::vector<Literal> inputs) { return summary_of([&] { evaluate(graph, inputs); }); };
   EXPECT_EQ(run({a}), "TypeError: the graph takes 2 arrays, got 1");
-  EXPECT_EQ(run({a, Literal::allocate(DType::F32, {4})}), "ShapeError: input 1 of the graph is f32[n], got f32[4]");
-  EXPECT_EQ(run({a, Literal::allocate(DType::I32, {3})}), "TypeError: input 1 of the graph is f32[n], got i32[3]");
-  EXPECT_EQ(run({a, Literal::allocate(DType::F32, {3, 1})}), "ShapeError: input 1 of the graph is f32[n], got f32[3, 1]");
+  EXPECT_EQ(run({a, Literal::allocate(DType::F32, {4})}),
+            "ShapeError: input 1 of the graph is f32[n], got f32[4]");
+  EXPECT_EQ(run({a, Literal::allocate(DType::I32, {3})}),
+            "TypeError: input 1 of the graph is f32[n], got i32[3]");
+  EXPECT_EQ(run({a, Literal::allocate(DType::F32, {3, 1})}),
+            "ShapeError: input 1 of the graph is f32[n], got f32[3, 1]");
 }
 
-// --- ops of a user's own -------------------------------------------------------------------------------------------------
+// --- ops of a user's own
+// -------------------------------------------------------------------------------------------------
 TEST(UserOp, TakesPartInEverything) {
   const Op& op = test_op();
   EXPECT_EQ(find("test_weighted"), &op);
@@ -363,7 +383,8 @@ TEST(UserOp, TakesPartInEverything) {
   }
   // Its derivative, by its own rule.
   Graph tangent("t");
-  std::vector<Value> operands{tangent.body().add_arg(Type::parse("f32[3]"))}, tangents{tangent.body().add_arg(Type::parse("f32[3]"))};
+  std::vector<Value> operands{tangent.body().add_arg(Type::parse("f32[3]"))},
+      tangents{tangent.body().add_arg(Type::parse("f32[3]"))};
   Builder derive(tangent.body());
   Node* node = derive.node(op, operands, complete_attrs(op, {}));
   JvpContext context{derive, node, operands, tangents, node->results()};
@@ -386,25 +407,34 @@ TEST(UserOp, IsRefusedWhereSomethingLacks) {
   };
   size_t before = all().size();
   EXPECT_EQ(refused(weighted("add")), "the op 'add' cannot be declared: the name is taken");
-  EXPECT_EQ(refused(weighted("test_exp", "exp")), "the op 'test_exp' cannot be declared: the public name exp is that of exponential");
-  EXPECT_EQ(refused(weighted("return")), "the op 'return' cannot be declared: its name cannot stand in graph text");
-  EXPECT_EQ(refused(weighted("two words")), "the op 'two words' cannot be declared: its name cannot stand in graph text");
+  EXPECT_EQ(refused(weighted("test_exp", "exp")),
+            "the op 'test_exp' cannot be declared: the public name exp is that of exponential");
+  EXPECT_EQ(refused(weighted("return")),
+            "the op 'return' cannot be declared: its name cannot stand in graph text");
+  EXPECT_EQ(refused(weighted("two words")),
+            "the op 'two words' cannot be declared: its name cannot stand in graph text");
   EXPECT_EQ(refused(weighted("")), "the op '' cannot be declared: it has no name");
   Op op = weighted("test_undocumented");
   op.decl.doc.clear();
   EXPECT_EQ(refused(op), "the op 'test_undocumented' cannot be declared: it has no doc");
   op = weighted("test_silent");
   op.rules.batch = Rule<BatchFn>(nullptr);
-  EXPECT_EQ(refused(op), "the op 'test_silent' cannot be declared: the rule batch is neither written nor absent for a reason");
+  EXPECT_EQ(
+      refused(op),
+      "the op 'test_silent' cannot be declared: the rule batch is neither written nor absent for a reason");
   op = weighted("test_bodiless");
   op.decl.traits |= static_cast<uint32_t>(Trait::Composite);
-  EXPECT_EQ(refused(op), "the op 'test_bodiless' cannot be declared: a body and Trait::Composite go together");
+  EXPECT_EQ(refused(op),
+            "the op 'test_bodiless' cannot be declared: a body and Trait::Composite go together");
   op = weighted("test_mute");
   op.rules.lower = LowerRule{};
-  EXPECT_EQ(refused(op), "the op 'test_mute' cannot be declared: the rule lower is neither written nor absent for a reason");
+  EXPECT_EQ(
+      refused(op),
+      "the op 'test_mute' cannot be declared: the rule lower is neither written nor absent for a reason");
   op = weighted("test_ruleless");
   op.rules.infer = tools::no_rule("not given");
-  EXPECT_EQ(refused(op), "the op 'test_ruleless' cannot be declared: it has neither an infer rule nor a body");
+  EXPECT_EQ(refused(op),
+            "the op 'test_ruleless' cannot be declared: it has neither an infer rule nor a body");
   EXPECT_EQ(all().size(), before);
 }
 
@@ -415,22 +445,26 @@ TEST(UserOp, JoinsWhileOthersRead) {
     while (!stop)
       for (const Op* op : all()) seen += find(op->decl.name) == op;
   });
-  for (int i = 0; i < 200; ++i) add(weighted("test_many_" + std::to_string(i)));
+  static int added = 0;
+  for (int i = 0; i < 200; ++i) add(weighted("test_many_" + std::to_string(added++)));
   stop = true;
   reader.join();
   EXPECT_EQ(get("test_many_199").decl.name, "test_many_199");
 }
 
-// --- derivatives of folds ------------------------------------------------------------------------------------------------
-// The directional derivative by the rule, against the difference of the function along that direction.
-void expect_derivative(const char* name, const std::vector<double>& at, std::vector<std::pair<std::string, AttrValue>> attrs) {
+// --- derivatives of folds
+// ------------------------------------------------------------------------------------------------ The
+// directional derivative by the rule, against the difference of the function along that direction.
+void expect_derivative(const char* name, const std::vector<double>& at,
+                       std::vector<std::pair<std::string, AttrValue>> attrs) {
   SCOPED_TRACE(name);
   const Op& op = get(name);
   Attrs complete = complete_attrs(op, make_attrs(std::move(attrs)));
   std::vector<double> direction;
   for (size_t i = 0; i < at.size(); ++i) direction.push_back(std::cos(static_cast<double>(i) + 1));
   std::vector<int64_t> dims{2, static_cast<int64_t>(at.size()) / 2};
-  auto x = Literal::from<double>(DType::F64, dims, at), t = Literal::from<double>(DType::F64, dims, direction);
+  auto x = Literal::from<double>(DType::F64, dims, at),
+       t = Literal::from<double>(DType::F64, dims, direction);
   Graph graph("jvp");
   std::vector<Value> operands{graph.body().add_arg(x.type())}, tangents{graph.body().add_arg(x.type())};
   Builder build(graph.body());
@@ -475,7 +509,8 @@ TEST(FoldDerivatives, TransposesAreAdjoint) {
     Literal ct = Literal::allocate(DType::F64, y.dims());
     for (int64_t i = 0; i < ct.elements(); ++i) tools::set_real(ct, i, std::sin(static_cast<double>(i) + 1));
     Graph graph("transpose");
-    std::vector<Value> operands{graph.body().add_arg(x.type())}, cotangents{graph.body().add_arg(ct.type())}, unknown{nullptr};
+    std::vector<Value> operands{graph.body().add_arg(x.type())}, cotangents{graph.body().add_arg(ct.type())},
+        unknown{nullptr};
     Builder build(graph.body());
     Node* node = build.node(op, operands, attrs);
     const bool linear[] = {true};
@@ -483,7 +518,8 @@ TEST(FoldDerivatives, TransposesAreAdjoint) {
     graph.body().set_results(op.rules.transpose.get()(context));
     EXPECT_NEAR(dot(y, ct), dot(x, evaluate(graph, std::vector{x, ct})[0]), 1e-12);
   };
-  for (const Ints& axes : {Ints{}, Ints{0}, Ints{1}, Ints{0, 1}}) check("reduce_sum", make_attrs({kAxes % axes}));
+  for (const Ints& axes : {Ints{}, Ints{0}, Ints{1}, Ints{0, 1}})
+    check("reduce_sum", make_attrs({kAxes % axes}));
   for (int64_t axis : {0, 1}) check("cumulative_sum", make_attrs({kAxis % axis}));
 }
 
