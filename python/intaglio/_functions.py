@@ -1,6 +1,6 @@
 """Public functions that are written on ops: creation, shapes, and what the array API asks for beside the op table.
 
-A function of the same name in the op table comes first; these fill the rest.
+Functions that are ops of the table alone are not here: they are made from their declarations.
 """
 
 from __future__ import annotations
@@ -66,19 +66,13 @@ def _array(x: Any) -> Tensor:
     return x if isinstance(x, Tensor) else _intaglio.asarray(x)
 
 
-def _fixed(size: Any, who: str) -> int:
-    if isinstance(size, Dim):
-        return operator.index(size)
-    return size
-
-
 # --- creation ---------------------------------------------------------------------------------------------------------
 
 
 def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
     """An array of this shape, all elements `fill_value`."""
     value = _intaglio.asarray(fill_value, dtype=dtype, device=device)
-    return broadcast_to(value, _sizes(shape))
+    return functions["broadcast_to"](value, shape=_sizes(shape))
 
 
 def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
@@ -152,18 +146,6 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
     return astype(mask, "float32" if dtype is None else dtype)
 
 
-def tril(x: Tensor, /, *, k: int = 0) -> Tensor:
-    """The lower triangle of the last two axes, the rest zero."""
-    rows, columns = x.shape[-2:]
-    keep = arange(rows)[:, None] + k >= arange(columns)[None, :]
-    return functions["where"](keep, x, zeros((), dtype=x.dtype))
-
-
-def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
-    """The upper triangle of the last two axes, the rest zero."""
-    rows, columns = x.shape[-2:]
-    keep = arange(rows)[:, None] + k <= arange(columns)[None, :]
-    return functions["where"](keep, x, zeros((), dtype=x.dtype))
 
 
 def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
@@ -182,13 +164,123 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     return tuple(out)
 
 
-# --- dtypes ------------------------------------------------------------------------------------------------------------
+# --- what the standard adds to ops of the table ----------------------------------------------------------------------
 
 
 def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
     """The array converted to `dtype`: floats to integers saturate, NaN becomes 0."""
     wanted = _intaglio.dtype(dtype)
     return x if x.dtype == wanted else _op.convert(x, dtype=wanted)
+
+
+def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
+    """The arrays joined along an axis that they have; None joins their flattened elements."""
+    parts = _promoted(arrays, "concat")
+    if axis is None:
+        parts, axis = [ravel(a) for a in parts], 0
+    return parts[0] if len(parts) == 1 else _op.concat(parts, axis=axis)
+
+
+def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
+    """The arrays, all of one shape, along a new axis."""
+    return _op.stack(_promoted(arrays, "stack"), axis=axis)
+
+
+def expand_dims(x: Tensor, /, axis: Any = 0) -> Tensor:
+    """New axes of size 1 at these places of the result."""
+    if not isinstance(axis, (tuple, list)):
+        return _op.expand_dims(x, axis=axis)
+    for place in sorted(_axes(axis, x.ndim + len(axis), "expand_dims")):
+        x = _op.expand_dims(x, axis=place)
+    return x
+
+
+def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+    """The array sorted along an axis, NaN last."""
+    return _op.sort_array(x, axis=axis, descending=descending)
+
+
+def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+    """The indices that sort the array along an axis; equal elements keep their order."""
+    return _op.argsort(x, axis=axis, descending=descending)
+
+
+def sum(x: Tensor, /, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+    """The sum of the elements along these axes; None: of all. Small integers and bools are summed in 64 bits."""
+    return _op.sum(_accumulated(x, dtype), axis=axis, keepdims=keepdims)
+
+
+def prod(x: Tensor, /, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+    """The product of the elements along these axes; None: of all. Small integers are multiplied in 64 bits."""
+    return _op.prod(_accumulated(x, dtype), axis=axis, keepdims=keepdims)
+
+
+def cumulative_sum(x: Tensor, /, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Tensor:
+    """The running sums along an axis; with `include_initial` they start with 0."""
+    return _cumulative(_op.cumulative_sum, 0, x, axis, dtype, include_initial)
+
+
+def cumulative_prod(x: Tensor, /, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Tensor:
+    """The running products along an axis; with `include_initial` they start with 1."""
+    return _cumulative(_op.cumulative_prod, 1, x, axis, dtype, include_initial)
+
+
+def repeat(x: Tensor, repeats: Any, /, *, axis: int | None = None) -> Tensor:
+    """Each element `repeats` times, next to itself; an array of counts must be concrete."""
+    if axis is None:
+        x, axis = ravel(x), 0
+    if not isinstance(repeats, (Tensor, tuple, list)):
+        return _op.repeat(x, repeats=repeats, axis=axis)
+    counts = repeats.tolist() if isinstance(repeats, Tensor) else list(repeats)
+    if not isinstance(counts, list):
+        return _op.repeat(x, repeats=counts, axis=axis)
+    index = [i for i, n in enumerate(counts) for _ in range(n)]
+    return functions["take"](x, _intaglio.asarray(index, dtype="int64"), axis=axis)
+
+
+def take(x: Tensor, indices: Any, /, *, axis: int | None = None) -> Tensor:
+    """The slices of an axis at these indices; a negative one counts from the end."""
+    if axis is None and x.ndim != 1:
+        raise _errors.ValueError(
+            f"take: an array of rank {x.ndim} needs an axis", _intaglio._user_line(), hint="say axis=0"
+        )
+    return x[(slice(None),) * _axis(axis or 0, x.ndim, "take") + (_array(indices),)]
+
+
+def _promoted(arrays: Sequence[Any], who: str) -> list[Tensor]:
+    parts = [_array(a) for a in arrays]
+    if not parts:
+        raise _errors.ValueError(f"{who}: there is no array to join", _intaglio._user_line())
+    wanted = _intaglio.result_type(*parts)
+    return [astype(a, wanted) for a in parts]
+
+
+def _accumulated(x: Tensor, dtype: Any) -> Tensor:
+    if dtype is not None:
+        return astype(x, dtype)
+    kind = x.dtype.kind
+    if kind == "bool" or kind == "signed integer":
+        return astype(x, "int64")
+    return astype(x, "uint64") if kind == "unsigned integer" else x
+
+
+def _cumulative(op: Any, start: int, x: Tensor, axis: int | None, dtype: Any, include_initial: bool) -> Tensor:
+    if axis is None:
+        if x.ndim != 1:
+            raise _errors.ValueError(
+                f"a running fold of an array of rank {x.ndim} needs an axis", _intaglio._user_line(), hint="say axis=0"
+            )
+        axis = 0
+    out = op(_accumulated(x, dtype), axis=axis)
+    if not include_initial:
+        return out
+    place = _axis(axis, x.ndim, "cumulative")
+    first = full((*x.shape[:place], 1, *x.shape[place + 1 :]), start, dtype=out.dtype)
+    return concat([first, out], axis=place)
+
+
+# --- dtypes ------------------------------------------------------------------------------------------------------------
+
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:
@@ -260,72 +352,34 @@ class iinfo:
 # --- shapes ------------------------------------------------------------------------------------------------------------
 
 
-def reshape(x: Tensor, /, shape: Any, *more: Any, copy: bool | None = None) -> Tensor:
-    """The elements in the same order in another shape; one size may be -1, for what is left."""
-    sizes = list(_sizes((shape, *more) if more else shape))
-    unknown = [i for i, s in enumerate(sizes) if not isinstance(s, Dim) and s == -1]
-    if len(unknown) > 1:
-        raise _errors.ValueError("reshape: more than one size is -1", _intaglio._user_line())
-    if unknown:
-        known: Any = 1
-        for i, s in enumerate(sizes):
-            if i != unknown[0]:
-                known = known * s
-        total = x.size
-        if not isinstance(known, Dim) and known == 0:
-            raise _errors.ShapeError(
-                "reshape: what -1 stands for is open beside a size of 0", _intaglio._user_line(), hint="write the size"
-            )
-        if not isinstance(known, Dim) and not isinstance(total, Dim) and total % known:
-            raise _errors.ShapeError(
-                f"reshape: an array of shape {list(x.shape)} has {total} elements, which {known} does not divide",
-                _intaglio._user_line(),
-                hint="the sizes of the new shape must have the product of the old",
-            )
-        sizes[unknown[0]] = total // known
-    return _op.reshape(x, shape=tuple(sizes))
+
 
 
 def flatten(x: Tensor, /, start_axis: int = 0, end_axis: int = -1) -> Tensor:
     """The axes from `start_axis` to `end_axis` as one."""
     if x.ndim == 0:
-        return reshape(x, (1,))
+        return _op.reshape(x, shape=(1,))
     first, last = _axis(start_axis, x.ndim, "flatten"), _axis(end_axis, x.ndim, "flatten")
-    return reshape(x, (*x.shape[:first], -1, *x.shape[last + 1 :]) if 0 not in x.shape else (
-        *x.shape[:first], _product(x.shape[first : last + 1]), *x.shape[last + 1 :]))
-
-
-def _product(sizes: Sequence[Any]) -> Any:
-    out: Any = 1
-    for size in sizes:
-        out = out * size
-    return out
+    joined: Any = 1
+    for size in x.shape[first : last + 1]:
+        joined = joined * size
+    return _op.reshape(x, shape=(*x.shape[:first], joined, *x.shape[last + 1 :]))
 
 
 def ravel(x: Tensor, /) -> Tensor:
     """All elements in one axis."""
-    return reshape(x, (x.size,))
+    return _op.reshape(x, shape=(x.size,))
 
-
-def permute_dims(x: Tensor, /, axes: Any, *more: int) -> Tensor:
-    """The axes in another order: axis i of the result was axis axes[i]."""
-    order = (axes, *more) if more or not isinstance(axes, (tuple, list)) else axes
-    order = _axes(tuple(order), x.ndim, "permute_dims")
-    if len(order) != x.ndim:
-        raise _errors.ValueError(
-            f"permute_dims: {len(order)} axes for an array of rank {x.ndim}", _intaglio._user_line()
-        )
-    return x if order == tuple(range(x.ndim)) else _op.transpose(x, permutation=order)
 
 
 def transpose(x: Tensor, /, axes: Any = None, *more: int) -> Tensor:
     """The axes reversed, or in the order `axes`."""
-    return transpose_all(x) if axes is None else permute_dims(x, axes, *more)
+    return transpose_all(x) if axes is None else functions["permute_dims"](x, axes, *more)
 
 
 def transpose_all(x: Tensor, /) -> Tensor:
     """The axes in reverse order."""
-    return permute_dims(x, tuple(range(x.ndim - 1, -1, -1)))
+    return functions["permute_dims"](x, tuple(range(x.ndim - 1, -1, -1)))
 
 
 def matrix_transpose(x: Tensor, /) -> Tensor:
@@ -334,18 +388,8 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
         raise _errors.ShapeError(
             f"matrix_transpose: an array of rank {x.ndim} holds no matrices", _intaglio._user_line()
         )
-    return permute_dims(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
+    return functions["permute_dims"](x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
 
-
-def moveaxis(x: Tensor, source: Any, destination: Any, /) -> Tensor:
-    """Some axes at other places, the rest in order."""
-    old, new = _axes(source, x.ndim, "moveaxis"), _axes(destination, x.ndim, "moveaxis")
-    if len(old) != len(new):
-        raise _errors.ValueError("moveaxis: there are more sources or more destinations", _intaglio._user_line())
-    order = [a for a in range(x.ndim) if a not in old]
-    for place, axis in sorted(zip(new, old, strict=True)):
-        order.insert(place, axis)
-    return permute_dims(x, tuple(order))
 
 
 def swapaxes(x: Tensor, axis1: int, axis2: int, /) -> Tensor:
@@ -353,52 +397,10 @@ def swapaxes(x: Tensor, axis1: int, axis2: int, /) -> Tensor:
     a, b = _axis(axis1, x.ndim, "swapaxes"), _axis(axis2, x.ndim, "swapaxes")
     order = list(range(x.ndim))
     order[a], order[b] = b, a
-    return permute_dims(x, tuple(order))
+    return functions["permute_dims"](x, tuple(order))
 
 
-def expand_dims(x: Tensor, /, axis: Any = 0) -> Tensor:
-    """New axes of size 1 at these places of the result."""
-    count = len(axis) if isinstance(axis, (tuple, list)) else 1
-    places = _axes(axis, x.ndim + count, "expand_dims")
-    sizes = list(x.shape)
-    for place in sorted(places):
-        sizes.insert(place, 1)
-    return _op.reshape(x, shape=tuple(sizes))
 
-
-def squeeze(x: Tensor, /, axis: Any = None) -> Tensor:
-    """The array without these axes, which have size 1 (NumPy's default: all such axes)."""
-    if axis is None:
-        gone: tuple[int, ...] = tuple(i for i, s in enumerate(x.shape) if not isinstance(s, Dim) and s == 1)
-    else:
-        gone = _axes(axis, x.ndim, "squeeze")
-        for a in gone:
-            if x.shape[a] != 1:
-                raise _errors.ValueError(
-                    f"squeeze: axis {a} has size {x.shape[a]}, not 1", _intaglio._user_line()
-                )
-    return _op.reshape(x, shape=tuple(s for i, s in enumerate(x.shape) if i not in gone))
-
-
-def broadcast_to(x: Tensor, /, shape: Any) -> Tensor:
-    """The array repeated along axes of size 1, and along new axes in front, to this shape."""
-    sizes = _sizes(shape)
-    lead = len(sizes) - x.ndim
-    if lead >= 0 and x.shape == sizes:
-        return x
-    if lead < 0:
-        raise _errors.ShapeError(
-            f"broadcast_to: an array of shape {list(x.shape)} does not broadcast to {list(sizes)}",
-            _intaglio._user_line(),
-        )
-    for own, wanted in zip(x.shape, sizes[lead:], strict=True):
-        if not (own == 1 or own == wanted):
-            raise _errors.ShapeError(
-                f"broadcast_to: an array of shape {list(x.shape)} does not broadcast to {list(sizes)}",
-                _intaglio._user_line(),
-                why=f"the size {own} is neither 1 nor {wanted}",
-            )
-    return _op.broadcast_in_dim(x, shape=sizes, broadcast_dimensions=tuple(range(lead, len(sizes))))
 
 
 def broadcast_shapes(*shapes: Any) -> tuple[Any, ...]:
@@ -422,35 +424,9 @@ def broadcast_shapes(*shapes: Any) -> tuple[Any, ...]:
 def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
     """The arrays broadcast against one another."""
     shape = broadcast_shapes(*(a.shape for a in arrays))
-    return tuple(broadcast_to(a, shape) for a in arrays)
+    return tuple(functions["broadcast_to"](a, shape=shape) for a in arrays)
 
 
-def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
-    """The arrays joined along an axis that they have; None joins their flattened elements."""
-    parts = [_array(a) for a in arrays]
-    if not parts:
-        raise _errors.ValueError("concat: there is no array to join", _intaglio._user_line())
-    if axis is None:
-        parts, axis = [ravel(a) for a in parts], 0
-    wanted = _intaglio.result_type(*parts)
-    parts = [astype(a, wanted) for a in parts]
-    if len(parts) == 1:
-        return parts[0]
-    return _op.concatenate(parts, axis=_axis(axis, parts[0].ndim, "concat"))
-
-
-def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
-    """The arrays, all of one shape, along a new axis."""
-    parts = [_array(a) for a in arrays]
-    if not parts:
-        raise _errors.ValueError("stack: there is no array to join", _intaglio._user_line())
-    for a in parts[1:]:
-        if a.shape != parts[0].shape:
-            raise _errors.ShapeError(
-                f"stack: the shapes {list(parts[0].shape)} and {list(a.shape)} differ", _intaglio._user_line()
-            )
-    place = _axis(axis, parts[0].ndim + 1, "stack")
-    return concat([expand_dims(a, place) for a in parts], axis=place)
 
 
 def stack_nested(tree: Any, /) -> Tensor:
@@ -460,17 +436,11 @@ def stack_nested(tree: Any, /) -> Tensor:
     return _array(tree)
 
 
-def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
-    """The slices of an array along an axis."""
-    place = _axis(axis, x.ndim, "unstack")
-    index: tuple[Any, ...] = (slice(None),) * place
-    return tuple(x[(*index, i)] for i in range(_fixed(x.shape[place], "unstack")))
-
 
 def split(x: Tensor, parts: int | Sequence[int], /, *, axis: int = 0) -> tuple[Tensor, ...]:
     """The array cut along an axis: into equal parts, or before each index of a sequence."""
     place = _axis(axis, x.ndim, "split")
-    size = _fixed(x.shape[place], "split")
+    size = operator.index(x.shape[place])
     if isinstance(parts, (tuple, list)):
         bounds = [0, *parts, size]
     else:
@@ -483,80 +453,10 @@ def split(x: Tensor, parts: int | Sequence[int], /, *, axis: int = 0) -> tuple[T
     return tuple(x[(*index, slice(a, b))] for a, b in zip(bounds[:-1], bounds[1:], strict=True))
 
 
-def flip(x: Tensor, /, *, axis: Any = None) -> Tensor:
-    """The array with the order of elements reversed along these axes; None: along all."""
-    axes = tuple(range(x.ndim)) if axis is None else _axes(axis, x.ndim, "flip")
-    return _op.reverse(x, dimensions=tuple(sorted(axes)))
 
 
-def roll(x: Tensor, /, shift: Any, *, axis: Any = None) -> Tensor:
-    """The elements moved along axes; what leaves at one end comes in at the other."""
-    if axis is None:
-        return reshape(roll(ravel(x), shift, axis=0), x.shape)
-    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
-    shifts = shift if isinstance(shift, (tuple, list)) else (shift,) * len(axes)
-    for by, a in zip(shifts, axes, strict=True):
-        place = _axis(a, x.ndim, "roll")
-        size = _fixed(x.shape[place], "roll")
-        if size == 0 or by % size == 0:
-            continue
-        index: tuple[Any, ...] = (slice(None),) * place
-        cut = size - by % size
-        x = concat([x[(*index, slice(cut, None))], x[(*index, slice(None, cut))]], axis=place)
-    return x
 
 
-def repeat(x: Tensor, repeats: int, /, *, axis: int | None = None) -> Tensor:
-    """Each element `repeats` times, next to itself."""
-    if axis is None:
-        x, axis = ravel(x), 0
-    place = _axis(axis, x.ndim, "repeat")
-    if isinstance(repeats, Tensor):
-        counts = repeats.tolist()
-        counts = counts if isinstance(counts, list) else [counts] * _fixed(x.shape[place], "repeat")
-        return take(x, _intaglio.asarray([i for i, n in enumerate(counts) for _ in range(n)], dtype="int64"), axis=place)
-    wide = expand_dims(x, place + 1)
-    sizes = (*x.shape[: place + 1], operator.index(repeats), *x.shape[place + 1 :])
-    out = broadcast_to(wide, sizes)
-    return reshape(out, (*x.shape[:place], x.shape[place] * repeats, *x.shape[place + 1 :]))
-
-
-def tile(x: Tensor, repetitions: Any, /) -> Tensor:
-    """The array laid side by side."""
-    counts = repetitions if isinstance(repetitions, (tuple, list)) else (repetitions,)
-    counts = (1,) * (x.ndim - len(counts)) + tuple(counts)
-    x = reshape(x, (1,) * (len(counts) - x.ndim) + tuple(x.shape))
-    for axis, count in enumerate(counts):
-        if count != 1:
-            x = concat([x] * count, axis=axis) if count else x[(slice(None),) * axis + (slice(0, 0),)]
-    return x
-
-
-def take(x: Tensor, indices: Any, /, *, axis: int | None = None) -> Tensor:
-    """The elements (slices) of an axis at these indices."""
-    if axis is None:
-        if x.ndim != 1:
-            raise _errors.ValueError(
-                f"take: an array of rank {x.ndim} needs an axis", _intaglio._user_line(), hint="say axis=0"
-            )
-        axis = 0
-    return x[(slice(None),) * _axis(axis, x.ndim, "take") + (_array(indices),)]
-
-
-def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
-    """x[..., indices[..., j, ...], ...] along an axis, the other axes matched."""
-    place = _axis(axis, x.ndim, "take_along_axis")
-    indices = _array(indices)
-    shape = broadcast_shapes(*(tuple(1 if i == place else s for i, s in enumerate(a.shape)) for a in (x, indices)))
-    x = broadcast_to(x, tuple(x.shape[i] if i == place else s for i, s in enumerate(shape)))
-    indices = broadcast_to(indices, tuple(indices.shape[i] if i == place else s for i, s in enumerate(shape)))
-    key = []
-    for i in range(x.ndim):
-        if i == place:
-            key.append(indices)
-        else:
-            key.append(reshape(arange(x.shape[i]), (1,) * i + (-1,) + (1,) * (x.ndim - i - 1)))
-    return x[tuple(key)]
 
 
 def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
@@ -615,11 +515,15 @@ NOT_METHODS = {"full", "zeros", "ones", "empty", "arange", "linspace", "eye", "m
 
 PUBLIC = [
     "full", "zeros", "ones", "empty", "full_like", "zeros_like", "ones_like", "empty_like", "arange", "linspace",
-    "eye", "tril", "triu", "meshgrid", "astype", "can_cast", "isdtype", "finfo", "iinfo", "reshape", "flatten",
-    "ravel", "permute_dims", "transpose", "transpose_all", "matrix_transpose", "moveaxis", "swapaxes", "expand_dims",
-    "squeeze", "broadcast_to", "broadcast_shapes", "broadcast_arrays", "concat", "stack", "stack_nested", "unstack",
-    "split", "flip", "roll", "repeat", "tile", "take", "take_along_axis", "nonzero", "unique_values", "dim_min",
-    "dim_max",
+    "eye", "meshgrid", "can_cast", "isdtype", "finfo", "iinfo", "flatten", "ravel", "transpose", "transpose_all",
+    "matrix_transpose", "swapaxes", "broadcast_shapes", "broadcast_arrays", "stack_nested", "split", "nonzero",
+    "unique_values", "dim_min", "dim_max",
+]
+
+# Public functions of the table whose standard signature says more than the op's attributes.
+WRAPPERS = [
+    "astype", "concat", "stack", "expand_dims", "sort", "argsort", "sum", "prod", "cumulative_sum", "cumulative_prod",
+    "repeat", "take",
 ]
 
 
@@ -627,15 +531,15 @@ def install() -> dict[str, Any]:
     """Puts these functions where the op table has none of the name, makes methods, and gives all public names."""
     for name in PUBLIC:
         functions.setdefault(name, globals()[name])
+    for name in WRAPPERS:
+        functions[name] = globals()[name]
     for alias, name in ALIASES.items():
         if name in functions:
             functions.setdefault(alias, functions[name])
     table = {decl["python"]: decl for decl in _intaglio.op_table() if decl["python"]}
     for name, function in functions.items():
-        takes_array = not isinstance(function, type) and (name not in table or bool(table[name]["operands"]))
-        if name in NOT_METHODS or not takes_array or name in Tensor.__dict__:
-            continue
-        if name in table and table[name]["operands"][0]["variadic"]:
+        operands = table[name]["operands"] if name in table else [{"variadic": False}]
+        if name in NOT_METHODS or name in Tensor.__dict__ or not operands or operands[0]["variadic"]:
             continue
         setattr(Tensor, name, function)
     return functions

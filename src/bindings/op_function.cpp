@@ -119,8 +119,18 @@ PyObject* call(const ops::Op& op, PyObject* const* args, size_t count, PyObject*
     if (attr == attr_specs.size())
       bad_call(op, fmt::format("{} positional arguments were given, and it takes {}", count,
                                specs.size() + attr_specs.size()));
-    if (args[at] == Py_None && !required(op, attr_specs[attr])) continue;
-    attrs.set(attr_specs[attr].name, attr_value(args[at], attr_specs[attr], op.public_name()));
+    const AttrSpec& spec = attr_specs[attr];
+    if (args[at] == Py_None && !required(op, spec)) continue;
+    // x.reshape(2, 3): what is left are the numbers of one list.
+    bool listed = spec.kind == AttrKind::Dims || spec.kind == AttrKind::Ints;
+    if (listed && count - at > attr_specs.size() - attr && !PyTuple_Check(args[at]) && !PyList_Check(args[at])) {
+      nb::object list = own(PyTuple_New(static_cast<Py_ssize_t>(count - at)));
+      for (size_t i = at; i < count; ++i)
+        PyTuple_SET_ITEM(list.ptr(), static_cast<Py_ssize_t>(i - at), Py_NewRef(args[i]));
+      attrs.set(spec.name, attr_value(list.ptr(), spec, op.public_name()));
+      break;
+    }
+    attrs.set(spec.name, attr_value(args[at], spec, op.public_name()));
   }
   if (names) {
     std::vector<PyObject*> by_name(specs.size(), nullptr);

@@ -4,6 +4,7 @@
 
 #include "bindings/common.h"
 #include <structmember.h>
+#include "ops/attrs.h"
 #include "tensor/eager.h"
 
 namespace ig::py {
@@ -272,15 +273,29 @@ PyObject* get_nbytes(PyObject* self, void*) {
 }
 PyObject* get_device(PyObject*, void*) { return PyUnicode_InternFromString("cpu"); }
 PyObject* get_symbolic(PyObject* self, void*) { return PyBool_FromLong(tensor_of(self).is_symbolic()); }
+// The last two axes exchanged.
+PyObject* exchanged(const Tensor& x) {
+  Ints permutation;
+  for (int i = 0; i < x.rank(); ++i) permutation.push_back(i);
+  std::swap(permutation[static_cast<size_t>(x.rank()) - 1], permutation[static_cast<size_t>(x.rank()) - 2]);
+  Tensor operands[] = {x};
+  return wrap_all(apply(ops::get("transpose"), operands, make_attrs({ops::kPermutation % permutation})));
+}
 PyObject* get_mt(PyObject* self, void*) {
-  return guard([&] { return call_function("matrix_transpose", {self}).release().ptr(); });
+  return guard([&] {
+    const Tensor& x = tensor_of(self);
+    if (x.rank() < 2)
+      throw make_error(ErrorKind::Shape, "x.mT of an array of rank {}, which holds no matrices", x.rank());
+    return exchanged(x);
+  });
 }
 PyObject* get_t(PyObject* self, void*) {
-  return guard([&] {
-    if (tensor_of(self).rank() > 2)
-      throw make_error(ErrorKind::Shape, "x.T is for arrays of rank 2, not {}", tensor_of(self).rank())
+  return guard([&]() -> PyObject* {
+    const Tensor& x = tensor_of(self);
+    if (x.rank() > 2)
+      throw make_error(ErrorKind::Shape, "x.T is for arrays of rank 2, not {}", x.rank())
           .hint("use x.mT for stacks of matrices, or ig.permute_dims(x, axes)");
-    return call_function("transpose_all", {self}).release().ptr();
+    return x.rank() < 2 ? Py_NewRef(self) : exchanged(x);
   });
 }
 

@@ -153,8 +153,8 @@ std::vector<Item> parse(const Tensor& x, PyObject* key) {
       continue;
     }
     if (part == Py_None) continue;
-    bool array = is_tensor(part) || PyList_Check(part) || PyBool_Check(part) ||
-                 (is_array_like(part) && !PyIndex_Check(part)) || (is_array_like(part) && !PyLong_Check(part));
+    bool plain = PySlice_Check(part) || (PyLong_Check(part) && !PyBool_Check(part));
+    bool array = !plain && (is_tensor(part) || PyList_Check(part) || PyBool_Check(part) || is_array_like(part));
     if (array) {
       arrays[i] = as_tensor(part, std::nullopt, "indexing");
       if (PyList_Check(part) && arrays[i].elements() == 0) arrays[i] = Tensor::empty(DType::I64, arrays[i].shape());

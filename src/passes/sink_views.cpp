@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "ops/attrs.h"
 #include "ops/builder.h"
 #include "passes/pass.h"
 #include "passes/walk.h"
@@ -25,6 +26,14 @@ bool one_element(Value v) {
   return true;
 }
 
+// The number that a value repeats, if it is a broadcast of one of rank 0.
+Value spread_number(Value v) {
+  Node* node = v->node();
+  bool spread = node && node->attrs().find(ops::kBroadcastDims.name) && node->operands().size() == 1 &&
+                node->operand(0)->type().rank() == 0;
+  return spread ? node->operand(0) : nullptr;
+}
+
 }  // namespace
 
 void sink_views(Graph& graph, Context& context) {
@@ -36,11 +45,13 @@ void sink_views(Graph& graph, Context& context) {
       Node* view = nullptr;
       bool all = true;
       for (Value v : node->operands()) {
+        if (spread_number(v)) continue;
         Node* producer = v->node();
         bool fits = producer && ops::has(producer, ops::Trait::View) && producer->operands().size() == 1 &&
                     (!view || same_view(view, producer));
-        // A view that others read as well would be kept, and nothing gained.
-        fits = fits && std::all_of(v->uses().begin(), v->uses().end(), [&](const Use& u) { return u.user == node; });
+        // A view that others read as well would be kept, and nothing gained; but relabelling costs nothing.
+        fits = fits && (ops::has(producer, ops::Trait::Relabel) ||
+                        std::all_of(v->uses().begin(), v->uses().end(), [&](const Use& u) { return u.user == node; }));
         if (!fits) {
           all = false;
           break;
@@ -49,10 +60,19 @@ void sink_views(Graph& graph, Context& context) {
       }
       // Broadcast numbers are made where they are used; moving them apart would only hide them.
       if (!all || !view || one_element(view->operand(0))) continue;
+      // A view that pads or drops elements is not crossed by a number that was spread over its result.
+      const Dims& before = view->operand(0)->type().dims;
+      bool whole = product(before) == product(view->result()->type().dims) ||
+                   view->attrs().find(ops::kBroadcastDims.name) != nullptr;
       ops::Builder build(block, node);
       build.at(node);
       std::vector<Value> operands;
-      for (Value v : node->operands()) operands.push_back(v->node()->operand(0));
+      for (Value v : node->operands()) {
+        Value number = spread_number(v);
+        if (number && !whole) break;
+        operands.push_back(number ? build.broadcast(number, before, {}) : v->node()->operand(0));
+      }
+      if (operands.size() != node->operands().size()) continue;
       Value inner = build.node(ops::op_of(node), operands, node->attrs())->result();
       Value outer = build.node(ops::op_of(view), {inner}, view->attrs())->result();
       if (outer->type() != node->result()->type()) continue;

@@ -7,7 +7,9 @@
 #include <shared_mutex>
 #include <unordered_map>
 
+#include "ops/attrs.h"
 #include "ops/builder.h"
+#include "runtime/thread_pool.h"
 #include "tensor/capture.h"
 #include "tensor/strided.h"
 
@@ -19,6 +21,7 @@ struct Entry {
   Program::Direct direct;
   std::vector<DType> results;        // of element-wise ops
   bool by_size = false;              // infer refused symbols: one entry for each set of sizes instead
+  std::unique_ptr<Graph> moves;      // the body of a composite that only moves elements: its nodes run one by one
 };
 
 namespace {
@@ -158,8 +161,7 @@ void build_elementwise(Entry& entry, const ops::Op& op, std::span<const Tensor> 
   for (Value value : node->results()) entry.results.push_back(value->type().dtype);
   graph.body().set_results({node->results().begin(), node->results().end()});
   entry.program = make_program(op, graph);
-  bool plain = axes.axes == 1 && axes.broadcast[0] == 0 && entry.results.size() == 1;
-  if (entry.program && plain) entry.direct = entry.program->direct();
+  if (entry.program && axes.axes == 1 && entry.results.size() == 1) entry.direct = entry.program->direct();
 }
 
 // Operands as the reference rules want them: all of the result's shape.
@@ -195,6 +197,22 @@ std::shared_ptr<Entry> elementwise_entry(const ops::Op& op, std::span<const Tens
   return entry;
 }
 
+// The kernel itself, on this thread; `buffers` has room for the result behind the inputs.
+Tensor run_direct(const Entry& entry, void** buffers, size_t inputs, const Shape& shape) {
+  Tensor out = Tensor::empty(entry.results[0], shape);
+  buffers[inputs] = out.data();
+  int64_t n = shape.elements();
+  int64_t error[2] = {0, 0};
+  rt::KernelArgs args;
+  args.buffers = buffers;
+  args.dims = &n;
+  args.error = error;
+  rt::FloatControl float_control;
+  entry.direct.kernel(&args, 0, (n + entry.direct.elements_per_block - 1) / entry.direct.elements_per_block);
+  counters().runs.fetch_add(1, std::memory_order_relaxed);
+  return out;
+}
+
 // --- any op ----------------------------------------------------------------------------------------------------------
 
 // A graph of one node; sizes are symbols where `symbolic`: equal sizes share one, and 1 stays 1.
@@ -226,7 +244,18 @@ std::unique_ptr<Graph> build_one(const ops::Op& op, std::span<const Tensor> oper
   return graph;
 }
 
-std::shared_ptr<Entry> general_entry(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs) {
+Hash128 size_key(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs) {
+  KeyWriter sizes(op, attrs);
+  sizes.add('=');
+  for (const Tensor& operand : operands) {
+    sizes.add(operand.dtype());
+    sizes.add(operand.rank());
+    for (int64_t size : operand.shape()) sizes.add(size);
+  }
+  return sizes.key();
+}
+
+Hash128 pattern_key(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs) {
   KeyWriter pattern(op, attrs);
   std::vector<int64_t> seen;
   for (const Tensor& operand : operands) {
@@ -242,8 +271,50 @@ std::shared_ptr<Entry> general_entry(const ops::Op& op, std::span<const Tensor> 
       if (at == seen.end()) seen.push_back(size);
     }
   }
-  std::shared_ptr<Entry> entry = cache().get(pattern.key());
+  return pattern.key();
+}
+
+// The body of a composite at these sizes, where it only moves elements: then a compiled program for each set of sizes
+// would be wasted, since its nodes are strided copies. Null otherwise.
+std::unique_ptr<Graph> moving_body(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs) {
+  if (!op.has(ops::Trait::Composite) || !op.rules.body) return nullptr;
+  auto graph = std::make_unique<Graph>("eager_" + op.decl.name);
+  std::vector<Value> values;
+  for (const Tensor& operand : operands) values.push_back(graph->body().add_arg(operand.type()));
+  ops::Builder build(graph->body());
+  Attrs full = ops::complete_attrs(op, attrs);
+  ops::BodyContext context{build, full, values};
+  graph->body().set_results(op.rules.body.get()(context));
+  for (const Node* node : graph->body()) {
+    if (node->op().name() == kReturnOp) continue;
+    if (!ops::has(node, ops::Trait::View) && !ops::has(node, ops::Trait::Constant)) return nullptr;
+    if (!node->regions().empty()) return nullptr;
+  }
+  return graph;
+}
+
+std::vector<Tensor> run_moves(const Graph& graph, std::span<const Tensor> operands) {
+  std::unordered_map<const ValueDef*, Tensor> values;
+  for (size_t i = 0; i < operands.size(); ++i) values[graph.inputs()[i]] = operands[i];
+  for (const Node* node : graph.body()) {
+    if (node->op().name() == kReturnOp) continue;
+    std::vector<Tensor> inputs;
+    for (Value value : node->operands()) inputs.push_back(values.at(value));
+    std::vector<Tensor> results = run(ops::op_of(node), inputs, node->attrs());
+    for (size_t i = 0; i < results.size(); ++i) values[node->result(i)] = std::move(results[i]);
+  }
+  std::vector<Tensor> out;
+  for (Value value : graph.outputs()) out.push_back(values.at(value));
+  return out;
+}
+
+std::shared_ptr<Entry> general_entry(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs) {
+  std::shared_ptr<Entry> entry = cache().get(pattern_key(op, operands, attrs));
   std::call_once(entry->once, [&] {
+    if (moving_body(op, operands, attrs)) {
+      entry->by_size = true;
+      return;
+    }
     std::unique_ptr<Graph> graph;
     try {
       graph = build_one(op, operands, attrs, true);
@@ -254,15 +325,11 @@ std::shared_ptr<Entry> general_entry(const ops::Op& op, std::span<const Tensor> 
     entry->program = make_program(op, *graph);
   });
   if (!entry->by_size) return entry;
-  KeyWriter sizes(op, attrs);
-  sizes.add('=');
-  for (const Tensor& operand : operands) {
-    sizes.add(operand.dtype());
-    sizes.add(operand.rank());
-    for (int64_t size : operand.shape()) sizes.add(size);
-  }
-  entry = cache().get(sizes.key());
-  std::call_once(entry->once, [&] { entry->program = make_program(op, *build_one(op, operands, attrs, false)); });
+  entry = cache().get(size_key(op, operands, attrs));
+  std::call_once(entry->once, [&] {
+    entry->moves = moving_body(op, operands, attrs);
+    if (!entry->moves) entry->program = make_program(op, *build_one(op, operands, attrs, false));
+  });
   return entry;
 }
 
@@ -304,6 +371,13 @@ std::vector<Tensor> run_elementwise(const ops::Op& op, std::span<const Tensor> o
     for (DType dtype : entry->results) out.push_back(Tensor::empty(dtype, shape));
     return out;
   }
+  constexpr size_t kMaxDirect = 4;
+  if (shape.elements() < entry->direct.parallel_above && operands.size() <= kMaxDirect) {
+    void* buffers[kMaxDirect + 1];
+    for (size_t i = 0; i < operands.size(); ++i) buffers[i] = operands[i].data();
+    out.push_back(run_direct(*entry, buffers, operands.size(), shape));
+    return out;
+  }
   std::vector<Tensor> inputs;
   inputs.reserve(operands.size());
   if (!entry->program) {
@@ -326,14 +400,19 @@ std::vector<Tensor> run_elementwise(const ops::Op& op, std::span<const Tensor> o
 std::vector<Tensor> run(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs) {
   bool relabel = op.has(ops::Trait::Relabel) && operands.size() == 1;
   bool view = op.has(ops::Trait::View) && operands.size() == 1;
+  bool joins = op.decl.name == "concatenate";
   bool any_empty = std::any_of(operands.begin(), operands.end(), [](const Tensor& x) { return x.elements() == 0; });
-  if (relabel || view || any_empty) {
+  if (relabel || view || joins || any_empty) {
     std::vector<Type> types;
     for (const Tensor& operand : operands) types.push_back(operand.type());
     std::vector<Type> results = ops::infer(op, types, attrs, DimScope{});
     if (relabel) {
       ++counters().relabels;
       return {operands[0].reshaped(Shape(*constant_dims(results[0].dims)))};
+    }
+    if (joins) {
+      ++counters().views;
+      return {join(operands, attrs.get(ops::kAxis), Shape(*constant_dims(results[0].dims)))};
     }
     if (view) {
       Shape shape(*constant_dims(results[0].dims));
@@ -350,7 +429,10 @@ std::vector<Tensor> run(const ops::Op& op, std::span<const Tensor> operands, con
       return out;
     }
   }
+  if (const AttrValue* value = op.has(ops::Trait::Constant) ? attrs.find(ops::kValue.name) : nullptr)
+    if (const Literal* literal = std::get_if<Literal>(value)) return {Tensor::from(*literal)};
   std::shared_ptr<Entry> entry = general_entry(op, operands, attrs);
+  if (entry->moves) return run_moves(*entry->moves, operands);
   if (!entry->program) return run_reference(op, operands, attrs);
   ++counters().runs;
   return entry->program->run(operands);
@@ -360,19 +442,9 @@ Tensor BinarySite::operator()(const Tensor& a, const Tensor& b) {
   std::atomic<const Entry*>& slot = entries_[static_cast<size_t>(a.dtype())];
   const Entry* entry = slot.load(std::memory_order_acquire);
   if (entry) {
-    int64_t n = a.elements();
-    const Program::Direct& direct = entry->direct;
-    if (n > 0 && n < direct.parallel_above) {
-      Tensor out = Tensor::empty(entry->results[0], a.shape());
-      void* buffers[] = {a.data(), b.data(), out.data()};
-      int64_t error[2] = {0, 0};
-      rt::KernelArgs args;
-      args.buffers = buffers;
-      args.dims = &n;
-      args.error = error;
-      direct.kernel(&args, 0, (n + direct.elements_per_block - 1) / direct.elements_per_block);
-      counters().runs.fetch_add(1, std::memory_order_relaxed);
-      return out;
+    if (int64_t n = a.elements(); n > 0 && n < entry->direct.parallel_above) {
+      void* buffers[] = {a.data(), b.data(), nullptr};
+      return run_direct(*entry, buffers, 2, a.shape());
     }
   } else {
     Tensor operands[] = {a, b};

@@ -3,8 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <mutex>
-#include <unordered_map>
+#include <memory>
 
 #include "ops/attrs.h"
 #include "ops/builder.h"
@@ -97,6 +96,11 @@ void normalise_axes(const ops::Op& op, std::span<const Tensor> operands, Attrs& 
   for (auto& [name, value] : changed) attrs.set(name, std::move(value));
 }
 
+const ops::Op& convert_op() {
+  static const ops::Op& op = ops::get("convert");
+  return op;
+}
+
 // The operands as arrays: scalars in the dtype of the arrays they meet, or in the type that the op fixes for them.
 std::vector<Tensor> materialise(const ops::Op& op, std::span<const Operand> operands, bool promote) {
   const OperandKinds& kinds = operand_kinds(op);
@@ -143,7 +147,7 @@ std::vector<Tensor> elementwise(const ops::Op& op, std::vector<Tensor> operands,
     record |= operand.is_symbolic();
     record |= capture && capture->lift_constants && !operand.is_symbolic() && !capture->made_here(operand);
   }
-  attrs = ops::complete_attrs(op, std::move(attrs));
+  if (!op.decl.attrs.empty() || !attrs.empty()) attrs = ops::complete_attrs(op, std::move(attrs));
   if (!record) {
     std::vector<Tensor> out =
         eager::run_elementwise(op, operands, attrs, eager::broadcast_shapes(op, operands));
@@ -252,12 +256,12 @@ DType result_type(std::span<const Operand> operands, std::string_view op) {
 }
 
 const OperandKinds& operand_kinds(const ops::Op& op) {
-  static std::mutex mutex;
-  static auto* known = new std::unordered_map<uint32_t, OperandKinds>;
-  std::lock_guard lock(mutex);
-  auto [place, fresh] = known->try_emplace(op.id.index());
-  if (fresh) place->second = read_kinds(op);
-  return place->second;
+  // Each thread keeps what it met; declarations never change.
+  static thread_local std::vector<std::unique_ptr<const OperandKinds>> known;
+  size_t i = op.id.index();
+  if (i >= known.size()) known.resize(i + 1);
+  if (!known[i]) known[i] = std::make_unique<const OperandKinds>(read_kinds(op));
+  return *known[i];
 }
 
 int64_t normalise_axis(int64_t axis, int rank, std::string_view op) {
@@ -270,8 +274,7 @@ int64_t normalise_axis(int64_t axis, int rank, std::string_view op) {
 
 Tensor convert(const Tensor& x, DType dtype) {
   if (x.dtype() == dtype) return x;
-  static const ops::Op& op = ops::get("convert");
-  return elementwise(op, {x}, make_attrs({ops::kDType % dtype}))[0];
+  return elementwise(convert_op(), {x}, make_attrs({ops::kDType % dtype}))[0];
 }
 
 std::vector<Tensor> call(const ops::Op& op, std::span<const Operand> operands, Attrs attrs) {
@@ -298,6 +301,7 @@ std::vector<Tensor> call(const ops::Op& op, std::span<const Operand> operands, A
     case ops::Front::Direct:
     case ops::Front::None: {
       std::vector<Tensor> arrays = materialise(op, operands, false);
+      if (op.id == convert_op().id) return {convert(arrays.at(0), attrs.get(ops::kDType))};
       normalise_axes(op, arrays, attrs);
       if (op.has(ops::Trait::Elementwise) && !arrays.empty()) {
         bool same = true;

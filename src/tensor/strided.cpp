@@ -103,6 +103,22 @@ Tensor assign_strided(Tensor x, const StridedView& view, const Tensor& value) {
   return x;
 }
 
+Tensor join(std::span<const Tensor> parts, int64_t axis, const Shape& result) {
+  Tensor out = Tensor::empty(parts[0].dtype(), result);
+  size_t inner = size_of(out.dtype());
+  int64_t outer = 1;
+  for (int64_t i = 0; i < axis; ++i) outer *= result[i];
+  for (int i = static_cast<int>(axis) + 1; i < result.rank(); ++i) inner *= static_cast<size_t>(result[i]);
+  char* to = static_cast<char*>(out.data());
+  for (int64_t i = 0; i < outer; ++i)
+    for (const Tensor& part : parts) {
+      size_t run = inner * static_cast<size_t>(part.shape()[axis]);
+      if (run) std::memcpy(to, static_cast<const char*>(part.data()) + static_cast<size_t>(i) * run, run);
+      to += run;
+    }
+  return out;
+}
+
 std::optional<StridedView> strided_view(const ops::Op& op, const Shape& operand, const Attrs& attrs,
                                         const Shape& result) {
   StridedView base = StridedView::whole(operand);

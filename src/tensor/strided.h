@@ -25,6 +25,9 @@ Tensor copy_strided(const Tensor& x, const StridedView& view);
 // sees it.
 Tensor assign_strided(Tensor x, const StridedView& view, const Tensor& value);
 
+// The arrays joined along an axis; they agree in all else.
+Tensor join(std::span<const Tensor> parts, int64_t axis, const Shape& result);
+
 // The view that a node of this op is, or none where it is no strided one. Attributes are valid for the operand.
 std::optional<StridedView> strided_view(const ops::Op& op, const Shape& operand, const Attrs& attrs,
                                         const Shape& result);

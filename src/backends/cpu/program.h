@@ -20,6 +20,7 @@ class CpuProgram final : public Program {
   const Graph& graph() const override { return *graph_; }
   ProgramReport report() const override;
   std::string assembly() const override;
+  Direct direct() const override;
 
  private:
   void check_input(size_t i, const Tensor& tensor) const;

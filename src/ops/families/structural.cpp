@@ -63,6 +63,18 @@ Value simplify_broadcast(SimplifyContext& c) {
     for (int64_t axis : inner->attrs().get(kBroadcastDims)) both.push_back(axes[static_cast<size_t>(axis)]);
     return c.build.broadcast(inner->operand(0), shape, both);
   }
+  if (inner && has(inner, Trait::Relabel)) {
+    // broadcast(reshape(x)) where the reshape only puts in axes of size 1: x's axes go straight to theirs.
+    const Dims &from = inner->operand(0)->type().dims, &to = x->type().dims;
+    Ints direct;
+    size_t next = 0;
+    for (size_t i = 0; i < to.size(); ++i) {
+      if (next < from.size() && from[next] == to[i]) direct.push_back(axes[i]), ++next;
+      else if (!(to[i] == 1)) return nullptr;
+    }
+    if (next == from.size()) return c.build.broadcast(inner->operand(0), shape, direct);
+    return nullptr;
+  }
   if (x->type().rank() == out->type().rank()) {  // nothing grows: a transposition
     Ints permutation(axes.size());
     for (size_t i = 0; i < axes.size(); ++i) {
