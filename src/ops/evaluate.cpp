@@ -1,5 +1,6 @@
-// The slow and readable executor: each node by its op's reference rule. It is the definition that everything else is
-// checked against.
+// The slow and readable executor: each node by its op's reference rule. It is the definition that everything
+// else is checked against.
+#include <algorithm>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -10,12 +11,33 @@
 namespace ig::ops {
 namespace {
 
+// The symbols' values, from the arrays' sizes. Arrays that do not fit the inputs' types are refused.
 SymbolValues bind(const Graph& graph, std::span<const Literal> inputs) {
   SymbolValues values;
+  auto refuse = [&](ErrorKind kind, size_t i, std::string what) {
+    const Type &want = graph.inputs()[i]->type(), have = inputs[i].type();
+    throw make_error(kind, "input {} of the graph is {}, got {}", i, want.str(), have.str())
+        .why(std::move(what))
+        .hint("pass arrays of the graph's input types, in their order");
+  };
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Type& type = graph.inputs()[i]->type();
+    if (!type.is_tensor() || type.dtype != inputs[i].dtype())
+      refuse(ErrorKind::Type, i, "the element types differ");
+    if (type.dims.size() != inputs[i].dims().size()) refuse(ErrorKind::Shape, i, "the ranks differ");
+    for (size_t d = 0; d < type.dims.size(); ++d)
+      if (auto symbol = type.dims[d].as_symbol()) values.emplace(*symbol, inputs[i].dims()[d]);
+  }
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Dims& dims = graph.inputs()[i]->type().dims;
-    for (size_t d = 0; d < dims.size(); ++d)
-      if (auto symbol = dims[d].as_symbol()) values.emplace(*symbol, inputs[i].dims()[d]);
+    for (size_t d = 0; d < dims.size(); ++d) {
+      std::vector<std::string> symbols;
+      dims[d].collect_symbols(symbols);
+      bool bound = std::all_of(symbols.begin(), symbols.end(),
+                               [&](const std::string& s) { return values.contains(s); });
+      if (bound && dims[d].evaluate(values) != inputs[i].dims()[d])
+        refuse(ErrorKind::Shape, i, fmt::format("the size {} of axis {} does not hold", dims[d].str(), d));
+    }
   }
   return values;
 }
@@ -25,7 +47,8 @@ class Evaluator {
   explicit Evaluator(SymbolValues symbols) : symbols_(std::move(symbols)) {}
 
   std::vector<Literal> block(const Block& block, std::span<const Literal> arguments) {
-    IG_CHECK(arguments.size() == block.args().size(), "a block of {} arguments runs with {}", block.args().size(), arguments.size());
+    IG_CHECK(arguments.size() == block.args().size(), "a block of {} arguments runs with {}",
+             block.args().size(), arguments.size());
     std::unordered_map<Value, Literal> of;
     for (size_t i = 0; i < arguments.size(); ++i) of[block.arg(i)] = arguments[i];
     for (Node* node : block) {
@@ -70,7 +93,8 @@ class Evaluator {
 
 std::vector<Literal> evaluate(const Graph& graph, std::span<const Literal> inputs) {
   if (inputs.size() != graph.inputs().size())
-    throw make_error(ErrorKind::Type, "the graph takes {} arrays, got {}", graph.inputs().size(), inputs.size())
+    throw make_error(ErrorKind::Type, "the graph takes {} arrays, got {}", graph.inputs().size(),
+                     inputs.size())
         .why("each input of the graph needs one array")
         .hint("pass the arrays in the order of the graph's inputs");
   return Evaluator(bind(graph, inputs)).block(graph.body(), inputs);
@@ -96,7 +120,9 @@ std::vector<Literal> evaluate(const Op& op, const Attrs& attrs, std::span<const 
     results.push_back(Literal::allocate(type.dtype, *dims));
   }
   if (!op.rules.reference)
-    throw make_error(ErrorKind::Unsupported, "{} has no reference", op.decl.name).why(op.rules.reference.reason()).hint("compile the graph");
+    throw make_error(ErrorKind::Unsupported, "{} has no reference", op.decl.name)
+        .why(op.rules.reference.reason())
+        .hint("compile the graph");
   ReferenceContext context{attrs, operands, results};
   op.rules.reference.get()(context);
   return results;

@@ -3,8 +3,9 @@
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
-#include <unordered_map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -38,13 +39,82 @@ Table& table() {
   return *instance;
 }
 
-std::string near_names(std::string_view name) {
-  std::vector<std::string> close;
-  for (const Op* op : all())
-    if (op->decl.name.find(name.substr(0, 4)) != std::string::npos && close.size() < 5) close.push_back(op->decl.name);
+// How many letters must be put in, taken out or changed to make one word of the other.
+size_t distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t corner = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      size_t change = corner + (a[i - 1] == b[j - 1] ? 0 : 1);
+      corner = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, change});
+    }
+  }
+  return row.back();
+}
+
+// Ops whose name, or whose public name, is nearly the word; the nearest first.
+std::string near_names(std::string_view word) {
+  std::vector<std::pair<size_t, std::string>> close;
+  for (const Op* op : all()) {
+    size_t steps = distance(word, op->decl.name);
+    if (!op->decl.python.empty()) steps = std::min(steps, distance(word, op->decl.python));
+    if (steps <= 1 + word.size() / 4) close.emplace_back(steps, op->decl.name);
+  }
+  std::stable_sort(close.begin(), close.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
   std::string out;
-  for (const std::string& c : close) out += (out.empty() ? "" : ", ") + c;
+  for (size_t i = 0; i < std::min<size_t>(close.size(), 5); ++i) out += (i ? ", " : "") + close[i].second;
   return out.empty() ? "docs/ops.md lists the ops" : "close names are " + out;
+}
+
+// What a declaration lacks; nullopt where nothing.
+struct Lack {
+  std::string why, hint;
+};
+std::optional<Lack> lacks(const Op& op) {
+  const OpDecl& d = op.decl;
+  const OpRules& r = op.rules;
+  auto letter = [](char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  auto word = [&](const std::string& name) {
+    return !name.empty() && letter(name[0]) &&
+           std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
+  };
+  if (d.name.empty()) return Lack{"it has no name", "give it one"};
+  if (!word(d.name) || d.name == kReturnOp)
+    return Lack{"its name cannot stand in graph text", "use letters, digits and '_'"};
+  if (!d.python.empty() && !word(d.python))
+    return Lack{"its public name is no Python name", "use letters, digits and '_'"};
+  if (d.doc.empty()) return Lack{"it has no doc", "say in a line what it gives"};
+  if (!r.infer && !r.body) return Lack{"it has neither an infer rule nor a body", "give one of them"};
+  if (!r.reference && !r.body && !r.control_reference)
+    return Lack{"it has neither a reference rule nor a body", "give one of them"};
+  if (static_cast<bool>(r.body) != op.has(Trait::Composite))
+    return Lack{"a body and Trait::Composite go together", "give both or none"};
+  for (size_t i = 0; i + 1 < d.operands.size(); ++i)
+    if (d.operands[i].variadic && d.segments.empty())
+      return Lack{fmt::format("the operand {} takes all that remain, but others follow", d.operands[i].name),
+                  "put it last"};
+  auto unreasoned = [](const auto& rule) { return !rule && rule.reason().empty(); };
+  const char* silent = unreasoned(r.infer)       ? "infer"
+                       : unreasoned(r.reference) ? "reference"
+                       : unreasoned(r.simplify)  ? "simplify"
+                       : unreasoned(r.jvp)       ? "jvp"
+                       : unreasoned(r.transpose) ? "transpose"
+                       : unreasoned(r.batch)     ? "batch"
+                       : unreasoned(r.body)      ? "body"
+                                                 : nullptr;
+  if (silent)
+    return Lack{fmt::format("the rule {} is neither written nor absent for a reason", silent),
+                "write it, or none(\"the reason\")"};
+  const LowerRule& l = r.lower;
+  bool given = l.scalar || l.point || l.reduce || l.nest || !l.reason.empty();
+  if (!given)
+    return Lack{"the rule lower is neither written nor absent for a reason",
+                "write it, or none(\"the reason\")"};
+  return std::nullopt;
 }
 
 }  // namespace
@@ -58,23 +128,33 @@ const Op* find(std::string_view name) { return find(OpId::of(name)); }
 
 const Op& get(OpId id) {
   if (const Op* op = find(id)) return *op;
-  throw make_error(ErrorKind::Value, "unknown op '{}'", id.name()).why("no op of that name is declared").hint(near_names(id.name()));
+  throw make_error(ErrorKind::Value, "unknown op '{}'", id.name())
+      .why("no op of that name is declared")
+      .hint(near_names(id.name()));
 }
 const Op& get(std::string_view name) { return get(OpId::of(name)); }
 
-const std::vector<const Op*>& all() { return table().order; }
+std::vector<const Op*> all() {
+  Table& t = table();
+  std::shared_lock lock(t.mutex);
+  return t.order;
+}
 
 const Op& add(Op op) {
   auto refuse = [&](std::string why, std::string hint) {
-    throw make_error(ErrorKind::Value, "the op '{}' cannot be declared", op.decl.name).why(std::move(why)).hint(std::move(hint));
+    throw make_error(ErrorKind::Value, "the op '{}' cannot be declared", op.decl.name)
+        .why(std::move(why))
+        .hint(std::move(hint));
   };
-  if (op.decl.name.empty()) refuse("it has no name", "give it one");
-  if (op.decl.doc.empty()) refuse("it has no doc", "say in a line what it gives");
-  if (!op.rules.infer && !op.rules.body) refuse("it has neither an infer rule nor a body", "give one of them");
-  if (!op.rules.reference && !op.rules.body) refuse("it has neither a reference rule nor a body", "give one of them");
-  if (find(op.decl.name)) refuse("the name is taken", "choose another");
+  if (auto lack = lacks(op)) refuse(std::move(lack->why), std::move(lack->hint));
   Table& t = table();
   std::unique_lock lock(t.mutex);
+  for (const Op* other : t.order) {
+    if (other->decl.name == op.decl.name) refuse("the name is taken", "choose another");
+    if (!op.decl.python.empty() && other->decl.python == op.decl.python)
+      refuse(fmt::format("the public name {} is that of {}", op.decl.python, other->decl.name),
+             "choose another");
+  }
   return t.insert(std::move(op));
 }
 

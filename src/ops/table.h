@@ -15,8 +15,8 @@ const Op& get(OpId id);            // Error(Value) naming close names where unkn
 const Op& get(std::string_view name);
 const Op* find(OpId id);           // null where unknown
 const Op* find(std::string_view name);
-const std::vector<const Op*>& all();  // in declared order, user's own last
-const Op& add(Op op);              // Error(Value) where the name is taken or a field is missing
+std::vector<const Op*> all();      // in declared order, user's own last
+const Op& add(Op op);              // Error(Value) where a name is taken, or a field or a rule's reason is missing
 
 inline const Op& op_of(const Node* node) { return get(node->op()); }
 inline bool has(const Node* node, Trait trait) {

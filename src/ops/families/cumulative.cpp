@@ -121,6 +121,14 @@ Batched batch_cumulative(BatchContext& c) {
   return {{c.build.node(op_of(c.node), {x}, std::move(attrs))->result()}, {0}};
 }
 
+std::vector<Value> jvp_sum(JvpContext& c) { return tools::linear_jvp(c); }
+// A cotangent goes to all elements that were summed into its own: the sums the other way round.
+std::vector<Value> transpose_sum(TransposeContext& c) {
+  if (!c.cotangents[0]) return {nullptr};
+  Attrs attrs = c.node->attrs();
+  attrs.set(kReverse, !attrs.get(kReverse));
+  return {c.build.node(op_of(c.node), {c.cotangents[0]}, attrs)->result()};
+}
 template <Kind K>
 Op cumulative(std::string name, std::string doc, DTypeSet dtypes, std::string numpy, double ulp, double low, double high) {
   using tools::later, tools::no_body, tools::no_rule;
@@ -138,7 +146,7 @@ Op cumulative(std::string name, std::string doc, DTypeSet dtypes, std::string nu
                    .bad_samples = {{dtypes == DTypeSet::Float ? "f32[]" : "i32[]", "{axis = 0}", fmt::format("IndexError: {}: axis 0 is out of range for rank 0", name)}},
                    .ulp = ulp},
           .rules = {.infer = infer_cumulative, .reference = reference_cumulative<K>, .lower = LowerRule::of_nest(nest_cumulative<K>),
-                    .simplify = no_rule("no identity keeps every bit"), .jvp = later(), .transpose = later(), .batch = batch_cumulative, .body = no_body()}};
+                    .simplify = no_rule("no identity keeps every bit"), .jvp = later(), .transpose = no_rule("it is not linear"), .batch = batch_cumulative, .body = no_body()}};
 }
 
 std::string along(std::string call) { return "np.flip(" + call + "(np.flip(x, axis), axis), axis) if reverse else " + call + "(x, axis)"; }
@@ -148,6 +156,9 @@ std::string along(std::string call) { return "np.flip(" + call + "(np.flip(x, ax
 std::vector<Op> cumulative_ops() {
   std::vector<Op> ops;
   ops.push_back(cumulative<Kind::Sum>("cumulative_sum", "The sums of all elements up to each, along the axis; integers wrap.", DTypeSet::Real, along("np.add.accumulate"), 32, -4, 4));
+  ops.back().decl.traits |= static_cast<uint32_t>(Trait::Linear);
+  ops.back().rules.jvp = jvp_sum;
+  ops.back().rules.transpose = transpose_sum;
   ops.push_back(cumulative<Kind::Prod>("cumulative_prod", "The products of all elements up to each, along the axis.", DTypeSet::Real, along("np.multiply.accumulate"), 64, 0.9, 1.1));
   ops.push_back(cumulative<Kind::Max>("cumulative_max", "The largest of all elements up to each, along the axis; NaN from the first one on.", DTypeSet::Real, along("np.maximum.accumulate"), 0, -4, 4));
   ops.push_back(cumulative<Kind::Min>("cumulative_min", "The smallest of all elements up to each, along the axis; NaN from the first one on.", DTypeSet::Real, along("np.minimum.accumulate"), 0, -4, 4));

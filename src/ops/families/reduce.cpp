@@ -6,6 +6,7 @@
 
 #include "ops/attrs.h"
 #include "ops/families/array_tools.h"
+#include "ops/families/compose.h"
 #include "ops/families/families.h"
 
 namespace ig::ops {
@@ -166,8 +167,45 @@ Value simplify_fold(SimplifyContext& c) {  // a fold over nothing
 Value simplify_arg(SimplifyContext& c) {  // a search among one element: its position, not itself
   return c.node->attrs().get(kAxes).empty() ? c.build.full(c.node->result()->type(), 0) : nullptr;
 }
+Value simplify_sum(SimplifyContext& c) {  // the compiled sum of -0 alone is 0 + -0 = 0, so floats keep the fold
+  return is_float(c.node->operand(0)->type().dtype) ? nullptr : simplify_fold(c);
+}
+
+// Each element of what was folded, at all the places that were folded into it.
+Value spread(Builder& build, Value folded, const Type& like, const Ints& axes) {
+  Ints kept;
+  for (int64_t i = 0; i < like.rank(); ++i)
+    if (!tools::contains_axis(axes, i)) kept.push_back(i);
+  return build.broadcast(folded, like.dims, kept);
+}
 std::vector<Value> jvp_sum(JvpContext& c) {
   return {c.tangents[0] ? c.build("reduce_sum", {c.tangents[0]}, {kAxes % c.node->attrs().get(kAxes)}) : nullptr};
+}
+std::vector<Value> transpose_sum(TransposeContext& c) {
+  Value ct = c.cotangents[0];
+  return {ct ? spread(c.build, ct, c.node->operand(0)->type(), c.node->attrs().get(kAxes)) : nullptr};
+}
+// The mean of the tangents at the places of the extreme.
+std::vector<Value> jvp_extreme(JvpContext& c) {
+  if (!c.tangents[0]) return {nullptr};
+  Compose m(c.build);
+  const Ints& axes = c.node->attrs().get(kAxes);
+  Value x = c.operands[0];
+  Value here = c.build.convert(m.equal(x, spread(c.build, c.results[0], x->type(), axes)), x->type().dtype);
+  return {m.div(m.sum(m.mul(c.tangents[0], here), axes), m.sum(here, axes))};
+}
+// The slope by one element is the product of the others: with P the product of those that are not 0, it is P / x where
+// nothing is 0, P at the only 0, and 0 elsewhere.
+std::vector<Value> jvp_prod(JvpContext& c) {
+  if (!c.tangents[0]) return {nullptr};
+  Compose m(c.build);
+  const Ints& axes = c.node->attrs().get(kAxes);
+  Value x = c.operands[0], none = m.number(x, 0), one = m.number(x, 1);
+  Value zero = m.equal(x, none), rest = m.where(zero, one, x);
+  Value product = spread(c.build, c.build("reduce_prod", {rest}, {kAxes % axes}), x->type(), axes);
+  Value zeros = spread(c.build, m.sum(c.build.convert(zero, x->type().dtype), axes), x->type(), axes);
+  Value alone = m.equal(zeros, c.build.convert(zero, x->type().dtype));  // no 0 but, at most, this one
+  return {m.sum(m.mul(c.tangents[0], m.where(alone, m.div(product, rest), none)), axes)};
 }
 Batched batch_fold(BatchContext& c) {
   Value x = tools::batch_to_front(c.build, c.operands[0], c.axes[0]);
@@ -193,7 +231,7 @@ std::vector<Sample> fold_samples(double low, double high, bool empty) {
 }  // namespace
 
 std::vector<Op> reduce_ops() {
-  using tools::later, tools::no_body, tools::discrete;
+  using tools::discrete, tools::no_body, tools::no_rule;
   std::vector<Op> ops;
   auto fold = [&](std::string name, std::string doc, DTypeSet dtypes, ReferenceFn reference, const ReduceRule* rule, std::string numpy, double low, double high,
                   double ulp, Rule<JvpFn> jvp, InferFn infer = infer_fold, bool empty = true) {
@@ -213,15 +251,18 @@ std::vector<Op> reduce_ops() {
                                             {dtypes == DTypeSet::IntegerBool ? "i32[3, 4]" : "f32[3, 4]", "{axes = [1, 0]}", fmt::format("ValueError: {}: the axes are not distinct and ascending", name)}},
                             .ulp = ulp},
                    .rules = {.infer = infer, .reference = reference, .lower = LowerRule::of_reduce(rule), .simplify = simplify_fold,
-                             .jvp = std::move(jvp), .transpose = later(), .batch = batch_fold, .body = no_body()}});
+                             .jvp = std::move(jvp), .transpose = no_rule("it is not linear"), .batch = batch_fold, .body = no_body()}});
   };
   const std::string axes = "axis=tuple(axes)";
   fold("reduce_sum", "The sum over the axes; integers wrap, 16-bit floats are added in float32.", DTypeSet::Real, reference_fold<sum_real, sum_whole>, &kSum, "np.sum(x, " + axes + ", dtype=x.dtype)", -4, 4, 32, jvp_sum);
-  fold("reduce_prod", "The product over the axes; integers wrap.", DTypeSet::Real, reference_fold<prod_real, prod_whole>, &kProd, "np.prod(x, " + axes + ", dtype=x.dtype)", 0.9, 1.1, 64, later());
+  ops.back().decl.traits |= static_cast<uint32_t>(Trait::Linear);
+  ops.back().rules.simplify = simplify_sum;
+  ops.back().rules.transpose = transpose_sum;
+  fold("reduce_prod", "The product over the axes; integers wrap.", DTypeSet::Real, reference_fold<prod_real, prod_whole>, &kProd, "np.prod(x, " + axes + ", dtype=x.dtype)", 0.9, 1.1, 64, jvp_prod);
   fold("reduce_max", "The largest element over the axes; NaN where there is one; the least value of the type where there is none.", DTypeSet::Real, reference_fold<max_real, max_whole>, &kMax,
-       "np.max(x, " + axes + ", initial=(-np.inf if x.dtype.kind == 'f' else np.iinfo(x.dtype).min))", -4, 4, 0, later());
+       "np.max(x, " + axes + ", initial=(-np.inf if x.dtype.kind == 'f' else np.iinfo(x.dtype).min))", -4, 4, 0, jvp_extreme);
   fold("reduce_min", "The smallest element over the axes; NaN where there is one; the greatest value of the type where there is none.", DTypeSet::Real, reference_fold<min_real, min_whole>, &kMin,
-       "np.min(x, " + axes + ", initial=(np.inf if x.dtype.kind == 'f' else np.iinfo(x.dtype).max))", -4, 4, 0, later());
+       "np.min(x, " + axes + ", initial=(np.inf if x.dtype.kind == 'f' else np.iinfo(x.dtype).max))", -4, 4, 0, jvp_extreme);
   fold("reduce_and", "The bits set in every element over the axes; of bool, whether all are true.", DTypeSet::IntegerBool, reference_fold<no_real, and_whole>, &kAnd, "np.bitwise_and.reduce(x, " + axes + ")", -4, 4, 0, discrete());
   fold("reduce_or", "The bits set in any element over the axes; of bool, whether any is true.", DTypeSet::IntegerBool, reference_fold<no_real, or_whole>, &kOr, "np.bitwise_or.reduce(x, " + axes + ")", -4, 4, 0, discrete());
   fold("reduce_xor", "The bits set in an odd number of elements over the axes.", DTypeSet::IntegerBool, reference_fold<no_real, xor_whole>, &kXor, "np.bitwise_xor.reduce(x, " + axes + ")", -4, 4, 0, discrete());
