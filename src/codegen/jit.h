@@ -49,6 +49,7 @@ struct Compiled {
   rt::KernelFn fn = nullptr;
   std::shared_ptr<Code> code;
   bool fresh = false;      // false: it was compiled before
+  bool prebuilt = false;   // made while the library was built
   double milliseconds = 0; // of its own compile
 };
 std::vector<Compiled> compile(std::span<const loop::Function* const> functions, const Target& target, int threads);

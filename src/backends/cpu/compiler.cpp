@@ -143,14 +143,15 @@ std::shared_ptr<Program> compile_graph(const Graph& source, const CompileOptions
       choice.packed.emplace_back(packing.operand, packed_constants().get(*literal, packing, pack.fn));
     }
     ++report.kernels;
-    report.kernels_compiled += distinct.insert(compiled.fn).second;
+    report.kernels_prebuilt += compiled.prebuilt;
+    report.kernels_compiled += distinct.insert(compiled.fn).second && !compiled.prebuilt;
     input.kernels.emplace(fusions[i], std::move(choice));
   }
   for (const codegen::Compiled& c : code) {
     if (c.code && c.fresh) report.code_bytes += c.code->bytes();
-    input.owners.push_back(c.code);
+    if (c.code) input.owners.push_back(c.code);
   }
-  report.kernels_shared = report.kernels - report.kernels_compiled;
+  report.kernels_shared = report.kernels - report.kernels_compiled - report.kernels_prebuilt;
   report.nodes = static_cast<int>(graph->node_count());
   plan::Plan made = plan::make_plan(std::move(input));
   for (const Storage& constant : made.program.constants) report.constant_bytes += constant.bytes();

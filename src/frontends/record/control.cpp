@@ -23,7 +23,8 @@ class RegionCapture : public Capture {
     return Capture::reaches(tensor) || (parent_ && parent_->reaches(tensor));
   }
 
-  // Whoever made a value answers for it: under `jit`, what a body asks of an array from around it can be guarded.
+  // Whoever made a value answers for it: under `jit`, what a body asks of an array from around it can be
+  // guarded.
   bool to_bool(const Tensor& x) override { return owns(x) ? Capture::to_bool(x) : parent_->to_bool(x); }
   int64_t to_int(const Tensor& x) override { return owns(x) ? Capture::to_int(x) : parent_->to_int(x); }
   double to_float(const Tensor& x) override { return owns(x) ? Capture::to_float(x) : parent_->to_float(x); }
@@ -94,7 +95,8 @@ std::vector<Type> Region::types() const {
 Region capture_region(const Function& function, std::span<const Argument> arguments, std::string name) {
   RegionCapture capture(std::move(name), Capture::current());
   std::vector<Tensor> inputs;
-  for (const Argument& argument : arguments) inputs.push_back(capture.add_input(argument.type, argument.name));
+  for (const Argument& argument : arguments)
+    inputs.push_back(capture.add_input(argument.type, argument.name));
   {
     Capture::Active active(&capture);
     capture.finish(function(inputs));
@@ -106,14 +108,16 @@ Region capture_region(const Function& function, std::span<const Argument> argume
   return region;
 }
 
-std::vector<Tensor> record_control(const ops::Op& op, std::span<const Tensor> leading, std::vector<Region> regions,
+std::vector<Tensor> record_control(const ops::Op& op, std::span<const Tensor> leading,
+                                   std::vector<Region> regions,
                                    const std::vector<std::vector<Tensor>>& segments, Attrs attrs) {
   Capture* capture = Capture::current();
   IG_CHECK(capture != nullptr, "{} was to be recorded, and no capture is going on", op.decl.name);
   std::vector<Tensor> reads;
   for (const Region& region : regions)
     for (const Tensor& tensor : region.outer)
-      if (std::none_of(reads.begin(), reads.end(), [&](const Tensor& known) { return same_array(known, tensor); }))
+      if (std::none_of(reads.begin(), reads.end(),
+                       [&](const Tensor& known) { return same_array(known, tensor); }))
         reads.push_back(tensor);
   std::vector<Tensor> operands(leading.begin(), leading.end());
   operands.insert(operands.end(), reads.begin(), reads.end());
