@@ -1,0 +1,15 @@
+// NumPy's .npy files (format versions 1 to 3). bfloat16 stands as two raw bytes ("<V2"), as other libraries write it,
+// and keys as uint64, since NumPy has neither.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "ir/literal.h"
+
+namespace ig::tools {
+
+Literal parse_npy(std::string_view bytes, std::string_view file);  // Error(IO); trusts nothing
+std::string format_npy(const Literal& array);
+
+}  // namespace ig::tools
