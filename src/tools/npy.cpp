@@ -1,4 +1,5 @@
-// Reading and writing of .npy. The header is a Python dictionary with three keys; the parser knows that shape alone.
+// Reading and writing of .npy. The header is a Python dictionary with three keys; the parser knows that shape
+// alone.
 #include "tools/npy.h"
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/limits.h"
 #include "support/error.h"
 
 namespace ig::tools {
@@ -16,17 +18,16 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr size_t kMostAxes = 64;
 
 struct Descr {
   DType dtype;
   std::string_view code;  // without the byte order
 };
 constexpr Descr kDescrs[] = {
-    {DType::Bool, "b1"}, {DType::I8, "i1"}, {DType::I16, "i2"}, {DType::I32, "i4"}, {DType::I64, "i8"},
-    {DType::U8, "u1"},   {DType::U16, "u2"}, {DType::U32, "u4"}, {DType::U64, "u8"}, {DType::F16, "f2"},
-    {DType::BF16, "V2"}, {DType::F32, "f4"}, {DType::F64, "f8"}, {DType::C64, "c8"}, {DType::C128, "c16"},
-    {DType::Key, "u8"},
+    {DType::Bool, "b1"}, {DType::I8, "i1"},  {DType::I16, "i2"},   {DType::I32, "i4"},
+    {DType::I64, "i8"},  {DType::U8, "u1"},  {DType::U16, "u2"},   {DType::U32, "u4"},
+    {DType::U64, "u8"},  {DType::F16, "f2"}, {DType::BF16, "V2"},  {DType::F32, "f4"},
+    {DType::F64, "f8"},  {DType::C64, "c8"}, {DType::C128, "c16"}, {DType::Key, "u8"},
 };
 
 class Header {
@@ -38,10 +39,14 @@ class Header {
     while (!accept('}')) {
       std::string_view key = quoted();
       expect(':');
-      if (key == "descr") descr = quoted();
-      else if (key == "fortran_order") fortran = boolean();
-      else if (key == "shape") tuple();
-      else fail(fmt::format("its header has the unknown key '{}'", key));
+      if (key == "descr")
+        descr = quoted();
+      else if (key == "fortran_order")
+        fortran = boolean();
+      else if (key == "shape")
+        tuple();
+      else
+        fail(fmt::format("its header has the unknown key '{}'", key));
       if (!accept(',') && peek() != '}') fail("its header is not a dictionary");
     }
     if (descr.empty() || !has_shape) fail("its header lacks descr or shape");
@@ -128,7 +133,7 @@ void transpose_in(const char* from, char* to, const std::vector<int64_t>& shape,
 
 }  // namespace
 
-Literal parse_npy(std::string_view bytes, std::string_view file) {
+Literal parse_npy(std::string_view bytes, std::string_view file, DType wanted) {
   Header outside({}, file);
   if (!bytes.starts_with(kMagic) || bytes.size() < 10) outside.fail("it is not an .npy file");
   auto byte = [&](size_t i) { return static_cast<size_t>(static_cast<uint8_t>(bytes[i])); };
@@ -144,7 +149,8 @@ Literal parse_npy(std::string_view bytes, std::string_view file) {
 
   const Descr* found = nullptr;
   for (const Descr& d : kDescrs)
-    if (!found && header.descr.size() > 1 && header.descr.substr(1) == d.code) found = &d;
+    if (header.descr.size() > 1 && header.descr.substr(1) == d.code && (!found || d.dtype == wanted))
+      found = &d;
   char order = header.descr[0];
   if (!found || std::string_view("<>|=").find(order) == std::string_view::npos)
     throw make_error(ErrorKind::Type, "{}: it holds elements of type '{}'", file, header.descr)
@@ -164,8 +170,10 @@ Literal parse_npy(std::string_view bytes, std::string_view file) {
     header.fail(fmt::format("it has {} bytes of elements, its header says {}", data.size(), needed));
   Literal out = Literal::allocate(found->dtype, header.shape);
   auto* to = static_cast<char*>(out.mutable_data());
-  if (header.fortran && header.shape.size() > 1) transpose_in(data.data(), to, header.shape, width, n);
-  else if (needed) std::memcpy(to, data.data(), needed);
+  if (header.fortran && header.shape.size() > 1)
+    transpose_in(data.data(), to, header.shape, width, n);
+  else if (needed)
+    std::memcpy(to, data.data(), needed);
   if (order == '>') reverse_bytes(to, needed, is_complex(found->dtype) ? width / 2 : width);
   if (found->dtype == DType::Bool)
     for (size_t i = 0; i < needed; ++i) to[i] = to[i] != 0;
@@ -178,8 +186,10 @@ std::string format_npy(const Literal& array) {
     if (d.dtype == array.dtype()) code = d.code;
   std::string shape;
   for (int64_t d : array.dims()) shape += fmt::format("{}, ", d);
-  if (array.dims().size() > 1) shape.resize(shape.size() - 2);
-  else if (!shape.empty()) shape.pop_back();
+  if (array.dims().size() > 1)
+    shape.resize(shape.size() - 2);
+  else if (!shape.empty())
+    shape.pop_back();
   std::string header = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}), }}",
                                    size_of(array.dtype()) == 1 ? '|' : '<', code, shape);
   // The elements start at a multiple of 64 bytes.

@@ -1,6 +1,9 @@
 // What comes out of a graph: printed as NumPy prints, and compared with what it should be.
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -14,9 +17,13 @@ constexpr int64_t kEdge = 3;             // elements shown at each end of an axi
 
 std::string element_text(const Literal& a, int64_t i) {
   if (a.dtype() == DType::Bool) return a.as_int(i) ? "true" : "false";
-  if (a.dtype() == DType::U64 || a.dtype() == DType::Key) return std::to_string(static_cast<uint64_t>(a.as_int(i)));
+  if (a.dtype() == DType::U64 || a.dtype() == DType::Key)
+    return std::to_string(static_cast<uint64_t>(a.as_int(i)));
   if (is_integer(a.dtype())) return std::to_string(a.as_int(i));
-  auto text = [&](double v) { return size_of(a.dtype()) > 8 || a.dtype() == DType::F64 ? fmt::format("{}", v) : fmt::format("{}", static_cast<float>(v)); };
+  auto text = [&](double v) {
+    return size_of(a.dtype()) > 8 || a.dtype() == DType::F64 ? fmt::format("{}", v)
+                                                             : fmt::format("{}", static_cast<float>(v));
+  };
   if (!is_complex(a.dtype())) return text(a.as_double(i));
   bool narrow = a.dtype() == DType::C64;
   auto part = [&](int64_t k) {
@@ -45,25 +52,48 @@ void print(const Literal& a, size_t axis, int64_t base, int64_t stride, bool who
       i = n - kEdge - 1;
       continue;
     }
-    print(a, axis + 1, base + i * stride, last ? 1 : stride / std::max<int64_t>(1, a.dims()[axis + 1]), whole, out);
+    print(a, axis + 1, base + i * stride, last ? 1 : stride / std::max<int64_t>(1, a.dims()[axis + 1]), whole,
+          out);
   }
   out += ']';
 }
 
-Bound bound_of(DType dtype, const Bound& wanted) {
-  Bound out{1e-5, 1e-6};
+// How many numbers of the type lie between two of them; floats are ordered as their bits are, the negative
+// ones mirrored.
+double steps_between(DType dtype, const char* a, const char* b) {
+  size_t width = size_of(dtype);
+  auto place = [&](const char* at) {
+    uint64_t bits = 0;
+    std::memcpy(&bits, at, width);
+    uint64_t sign = uint64_t{1} << (8 * width - 1);
+    return bits & sign ? -static_cast<int64_t>(bits ^ sign) : static_cast<int64_t>(bits);
+  };
+  return std::fabs(static_cast<double>(place(a)) - static_cast<double>(place(b)));
+}
+
+double rounding(DType dtype) {
   switch (dtype) {
-    case DType::F16: out = {2e-3, 2e-3}; break;
-    case DType::BF16: out = {1.6e-2, 1.6e-2}; break;
-    case DType::F64: case DType::C128: out = {1e-12, 1e-13}; break;
-    default: break;
+    case DType::F16: return 0x1p-11;
+    case DType::BF16: return 0x1p-8;
+    case DType::F64: return 0x1p-53;
+    default: return 0x1p-24;
   }
-  if (wanted.relative >= 0) out.relative = wanted.relative;
-  if (wanted.absolute >= 0) out.absolute = wanted.absolute;
-  return out;
 }
 
 }  // namespace
+
+std::string json_text(std::string_view text) {
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\')
+      out += '\\', out += c;
+    else if (static_cast<unsigned char>(c) < 0x20)
+      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    else
+      out += c;
+  }
+  return out + '"';
+}
 
 std::string array_text(const Literal& array) {
   std::string out;
@@ -73,55 +103,66 @@ std::string array_text(const Literal& array) {
   return out;
 }
 
-Difference compare(const Literal& have, const Literal& want, const Bound& wanted) {
-  Difference out;
-  IG_CHECK(have.dtype() == want.dtype() && have.dims() == want.dims(), "{} is compared with {}", have.type().str(), want.type().str());
-  DType dtype = have.dtype();
-  if (!is_float(dtype) && !is_complex(dtype)) {
-    for (int64_t i = 0; i < have.elements(); ++i) {
-      if (have.as_int(i) == want.as_int(i)) continue;
-      double a = static_cast<double>(have.as_int(i)), b = static_cast<double>(want.as_int(i));
-      if (out.outside++ == 0) out.at = i, out.have = a, out.want = b;
-      out.largest = std::max(out.largest, std::fabs(a - b));
-    }
-    return out;
-  }
-  Bound bound = bound_of(dtype, wanted);
-  // Complex numbers part by part, over the same bytes.
-  auto parts = [&](const Literal& x) {
-    if (!is_complex(dtype)) return x;
-    std::vector<int64_t> dims = x.dims();
-    dims.push_back(2);
-    return Literal(dtype == DType::C64 ? DType::F32 : DType::F64, dims, x.storage());
-  };
-  Literal a = parts(have), b = parts(want);
-  double worst = -1;
-  for (int64_t i = 0; i < a.elements(); ++i) {
-    double x = a.as_double(i), y = b.as_double(i);
-    if (x == y || (std::isnan(x) && std::isnan(y))) continue;
-    double difference = std::isfinite(x) && std::isfinite(y) ? std::fabs(x - y) : std::numeric_limits<double>::infinity();
-    if (std::isfinite(difference)) out.largest = std::max(out.largest, difference);
-    if (difference <= bound.absolute + bound.relative * std::fabs(y)) continue;
-    ++out.outside;
-    if (difference > worst) worst = difference, out.at = i, out.have = x, out.want = y;
-  }
+Bound parse_bound(const std::string& tolerance, double absolute) {
+  Bound out;
+  out.absolute = absolute;
+  out.exact = tolerance == "exact";
+  if (out.exact || tolerance.empty()) return out;
+  char* end = nullptr;
+  out.ulp = std::strtod(tolerance.c_str(), &end);
+  if (*end || !(out.ulp >= 0))
+    throw make_error(ErrorKind::Value, "--tolerance {}: '{}' is no bound", tolerance, tolerance)
+        .why("a bound is a number of units in the last place, 0 or more")
+        .hint("write --tolerance 4, or --tolerance exact for the same bits");
+  if (absolute < 0) out.absolute = out.ulp == 64 ? -1 : 0;
   return out;
 }
 
-void require_close(std::span<const Literal> have, std::span<const Literal> want, const Graph& graph, const Bound& bound,
-                   std::string_view title) {
-  for (size_t i = 0; i < have.size(); ++i) {
-    std::string name = graph.outputs()[i]->name().empty() ? fmt::format("output {}", i) : graph.outputs()[i]->name();
-    if (have[i].type() != want[i].type())
-      throw make_error(ErrorKind::Value, "{}: {} is {}, but should be {}", title, name, have[i].type().str(), want[i].type().str())
-          .why("both run the same graph").hint("this is a fault in Intaglio; please report it with the graph");
-    Difference d = compare(have[i], want[i], bound);
-    if (d.outside)
-      throw make_error(ErrorKind::Value, "{}: {} of {} elements of {} differ", title, d.outside, have[i].elements(), name)
-          .why(fmt::format("the worst is number {}: {} instead of {}", d.at, d.have, d.want))
-          .hint("widen the bound with --rtol and --atol if the order of summation explains it; else please report it");
-    fmt::print(stderr, "{}: {} agrees, the largest difference is {:.3g}\n", title, name, d.largest);
+Difference compare(const Literal& have, const Literal& want, const Bound& bound) {
+  Difference out;
+  IG_CHECK(have.dtype() == want.dtype() && have.dims() == want.dims(), "{} is compared with {}",
+           have.type().str(), want.type().str());
+  // Complex numbers part by part, over the same bytes.
+  DType whole = have.dtype();
+  DType dtype = whole == DType::C64 ? DType::F32 : whole == DType::C128 ? DType::F64 : whole;
+  int64_t parts = static_cast<int64_t>(size_of(whole) / size_of(dtype));
+  auto split = [&](const Literal& x) {
+    std::vector<int64_t> dims = x.dims();
+    dims.push_back(parts);
+    return Literal(dtype, dims, x.storage());
+  };
+  Literal a = split(have), b = split(want);
+  double floor = bound.absolute >= 0 ? bound.absolute : 64 * rounding(dtype);
+  double worst = -1;
+  size_t width = size_of(dtype);
+  const auto* left = static_cast<const char*>(a.data());
+  const auto* right = static_cast<const char*>(b.data());
+  for (int64_t i = 0; i < a.elements(); ++i) {
+    const char *p = left + static_cast<size_t>(i) * width, *q = right + static_cast<size_t>(i) * width;
+    if (std::memcmp(p, q, width) == 0) continue;
+    double ulp = 0, absolute = 0;
+    bool outside = true;
+    if (is_float(dtype)) {
+      double x = a.as_double(i), y = b.as_double(i);
+      if (std::isnan(x) && std::isnan(y)) continue;
+      ulp = absolute = std::numeric_limits<double>::infinity();
+      if (std::isfinite(x) && std::isfinite(y)) ulp = steps_between(dtype, p, q), absolute = std::fabs(x - y);
+      outside = bound.exact || (ulp > bound.ulp && absolute > floor);
+    } else {
+      absolute = std::fabs(static_cast<double>(a.as_int(i)) - static_cast<double>(b.as_int(i)));
+    }
+    ++out.differing;
+    if (std::isfinite(absolute))
+      out.ulp = std::max(out.ulp, ulp), out.absolute = std::max(out.absolute, absolute);
+    if (!outside) continue;
+    ++out.outside;
+    if (absolute <= worst) continue;
+    worst = absolute;
+    out.at = i / parts;
+    out.have = element_text(have, out.at);
+    out.want = element_text(want, out.at);
   }
+  return out;
 }
 
 }  // namespace ig::tools
