@@ -9,9 +9,20 @@ namespace ig::ops {
 namespace {
 
 [[noreturn]] void broken(const Node* node, std::string what, std::string why) {
+  // Some rules name their op themselves.
+  if (std::string own = node->op().name() + ": "; what.starts_with(own)) what.erase(0, own.size());
   Error error(ErrorKind::Verify, fmt::format("{}: {}", node->op().name(), what));
   if (node->location().known()) error.at(node->location().str());
   throw error.why(why.empty() ? "the graph and the op's declaration disagree" : std::move(why)).hint("docs/ops.md has the op's types and attributes");
+}
+
+std::string in_full(const Attrs& attrs) {
+  std::string out;
+  for (const auto& [key, value] : attrs.items()) {
+    const auto* literal = std::get_if<Literal>(&value);
+    out += fmt::format("{}{} = {}", out.empty() ? "" : ", ", key, literal ? literal->type().str() + " {…}" : str(value));
+  }
+  return "in full they are {" + out + "}";
 }
 
 void verify_block(const Block& block, const DimScope& scope) {
@@ -22,7 +33,7 @@ void verify_block(const Block& block, const DimScope& scope) {
     std::vector<Type> expected;
     try {
       Attrs complete = complete_attrs(*op, node->attrs());
-      if (!(complete == node->attrs())) broken(node, "its attributes are not complete and in declared order", "");
+      if (!(complete == node->attrs())) broken(node, "its attributes are not complete and in declared order", in_full(complete));
       std::vector<Type> operands;
       for (Value v : node->operands()) operands.push_back(v->type());
       if (node->regions().empty()) {

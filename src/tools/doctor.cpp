@@ -71,7 +71,11 @@ class Report {
 // The shared object that holds an address, and its size.
 std::string library_of(const void* address) {
   Dl_info found;
-  return dladdr(address, &found) && found.dli_fname ? found.dli_fname : "";
+  if (!dladdr(address, &found) || !found.dli_fname) return "";
+  char* path = realpath(found.dli_fname, nullptr);
+  std::string out = path ? path : found.dli_fname;
+  std::free(path);
+  return out;
 }
 void add_library(Report& report, std::string key, const std::string& path) {
   struct stat status;
@@ -116,7 +120,8 @@ __attribute__((target("avx2,fma"))) float multiply_add_256(int64_t steps) {
   __m256 sums[kChains], a = _mm256_set1_ps(0.999F), b = _mm256_set1_ps(0.001F);
   for (auto& s : sums) s = b;
   for (int64_t i = 0; i < steps; ++i)
-    for (auto& s : sums) s = _mm256_fmadd_ps(s, a, b);
+#pragma GCC unroll 12
+    for (int k = 0; k < kChains; ++k) sums[k] = _mm256_fmadd_ps(sums[k], a, b);
   float out = 0;
   for (auto& s : sums) out += _mm256_cvtss_f32(s);
   return out;
@@ -126,7 +131,8 @@ __attribute__((target("avx512f"))) float multiply_add_512(int64_t steps) {
   __m512 sums[kChains], a = _mm512_set1_ps(0.999F), b = _mm512_set1_ps(0.001F);
   for (auto& s : sums) s = b;
   for (int64_t i = 0; i < steps; ++i)
-    for (auto& s : sums) s = _mm512_fmadd_ps(s, a, b);
+#pragma GCC unroll 12
+    for (int k = 0; k < kChains; ++k) sums[k] = _mm512_fmadd_ps(sums[k], a, b);
   float out = 0;
   for (auto& s : sums) out += _mm512_cvtss_f32(s);
   return out;

@@ -19,6 +19,9 @@ void print_usage_error(const CLI::App& app, const CLI::ParseError& error) {
   for (const auto* chosen : app.get_subcommands()) command = chosen;
   std::string what = error.what();
   for (size_t at; (at = what.find('\n')) != std::string::npos;) what.replace(at, 1, " ");
+  std::vector<std::string> rest = app.remaining(true);
+  if (command == &app && rest.empty()) what = "there is no command";
+  if (command == &app && !rest.empty() && !rest[0].starts_with("-")) what = fmt::format("there is no command '{}'", rest[0]);
   std::string path = command == &app ? "intaglio" : "intaglio " + command->get_name();
   std::string hint = fmt::format("`{} --help` lists what it takes", path);
   // A word that is nearly an option or a command.
@@ -27,7 +30,7 @@ void print_usage_error(const CLI::App& app, const CLI::ParseError& error) {
     for (const auto* sub : app.get_subcommands({})) choices.push_back(sub->get_name());
   for (const auto* option : command->get_options())
     for (const std::string& name : option->get_lnames()) choices.push_back("--" + name);
-  for (const std::string& word : app.remaining(true)) {
+  for (const std::string& word : rest) {
     std::string name = word.substr(0, word.find('='));
     if (std::string close = nearest(name, choices); !close.empty())
       hint = fmt::format("did you mean {}? {}", close, hint);

@@ -50,7 +50,7 @@ void optimise(const Options& options) {
         .why("passes rewrite a graph")
         .hint("write `intaglio opt FILE`, or - for standard input; `intaglio opt --list-passes` needs none");
   std::vector<std::string> names = options.passes;
-  if (!options.have_passes)
+  if (!options.have_passes && options.pipeline != "none")
     for (std::string_view name : passes::default_pipeline()) names.emplace_back(name);
   std::erase(names, "");
   for (const std::string& name : names) require_pass(name);
@@ -78,14 +78,14 @@ void add_opt(CLI::App& app) {
   command->add_option("FILE", options->file, "a graph, as text or in binary form; - is standard input");
   auto* passes =
       command
-          ->add_option("-p,--passes", options->passes, "passes, in order, separated by commas; empty: none")
+          ->add_option("-p,--passes", options->passes, "passes, in order, separated by commas")
           ->type_name("A,B,…")
           ->delimiter(',')
           ->allow_extra_args(false);
   command
       ->add_option("--pipeline", options->pipeline,
-                   "a list of passes by name: default (which is the default)")
-      ->check(CLI::IsMember({"default"}))
+                   "a list of passes by name: default, or none")
+      ->check(CLI::IsMember({"default", "none"}))
       ->excludes(passes);
   command->add_option("--disable", options->disabled, "passes to leave out, separated by commas")
       ->type_name("A,B,…")
