@@ -8,12 +8,12 @@
 namespace ig::ops {
 namespace {
 
-[[noreturn]] void broken(const Node* node, std::string what, std::string why) {
+[[noreturn]] void broken(const Node* node, std::string what, std::string why, std::string hint = "") {
   // Some rules name their op themselves.
   if (std::string own = node->op().name() + ": "; what.starts_with(own)) what.erase(0, own.size());
   Error error(ErrorKind::Verify, fmt::format("{}: {}", node->op().name(), what));
   if (node->location().known()) error.at(node->location().str());
-  throw error.why(why.empty() ? "the graph and the op's declaration disagree" : std::move(why)).hint("docs/ops.md has the op's types and attributes");
+  throw error.why(why.empty() ? "the graph and the op's declaration disagree" : std::move(why)).hint(hint.empty() ? "docs/ops.md has the op's types and attributes" : std::move(hint));
 }
 
 std::string in_full(const Attrs& attrs) {
@@ -29,7 +29,15 @@ void verify_block(const Block& block, const DimScope& scope) {
   for (Node* node : block) {
     if (node == block.terminator()) break;
     const Op* op = find(node->op());
-    if (!op) broken(node, "unknown op", "no op of that name is declared");
+    if (!op) {
+      std::string near;  // the table knows which names are close
+      try {
+        get(node->op());
+      } catch (const Error& error) {
+        near = error.hint_text();
+      }
+      broken(node, "unknown op", "no op of that name is declared", near);
+    }
     std::vector<Type> expected;
     try {
       Attrs complete = complete_attrs(*op, node->attrs());
@@ -50,7 +58,7 @@ void verify_block(const Block& block, const DimScope& scope) {
       }
     } catch (Error& error) {
       if (error.kind() == ErrorKind::Verify || error.kind() == ErrorKind::Internal) throw;
-      broken(node, error.summary(), error.why_text());
+      broken(node, error.summary(), error.why_text(), error.hint_text());
     }
     if (expected.size() != node->results().size())
       broken(node, fmt::format("it has {} results, its op gives {}", node->results().size(), expected.size()), "");
