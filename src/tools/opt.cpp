@@ -76,15 +76,11 @@ void add_opt(CLI::App& app) {
   auto* command = app.add_subcommand("opt", "Runs passes over a graph and prints what becomes of it.");
   auto options = std::make_shared<Options>();
   command->add_option("FILE", options->file, "a graph, as text or in binary form; - is standard input");
-  auto* passes =
-      command
-          ->add_option("-p,--passes", options->passes, "passes, in order, separated by commas")
-          ->type_name("A,B,…")
-          ->delimiter(',')
-          ->allow_extra_args(false);
-  command
-      ->add_option("--pipeline", options->pipeline,
-                   "a list of passes by name: default, or none")
+  auto* passes = command->add_option("-p,--passes", options->passes, "passes, in order, separated by commas")
+                     ->type_name("A,B,…")
+                     ->delimiter(',')
+                     ->allow_extra_args(false);
+  command->add_option("--pipeline", options->pipeline, "a list of passes by name: default, or none")
       ->check(CLI::IsMember({"default", "none"}))
       ->excludes(passes);
   command->add_option("--disable", options->disabled, "passes to leave out, separated by commas")
