@@ -166,7 +166,12 @@ void init_op_table(nb::module_& m) {
   }, "An op by its definition.");
   m.def("_apply", [](const std::string& name, nb::handle arrays, const std::string& attr_text) {
     const ops::Op& op = ops::get(name);
-    return tuple_of(apply(op, concrete_all(arrays), parse_attrs(op, attr_text)));
+    std::vector<Tensor> operands = concrete_all(arrays);
+    Attrs attrs = ops::complete_attrs(op, parse_attrs(op, attr_text));
+    bool same = op.has(ops::Trait::Elementwise) && !operands.empty();
+    for (const Tensor& operand : operands) same &= operand.shape() == operands[0].shape();
+    return tuple_of(same ? eager::run_elementwise(op, operands, attrs, operands[0].shape())
+                         : apply(op, operands, std::move(attrs)));
   }, "An op as eager execution runs it, on operands of exactly its shapes.");
   m.def("_infer", [](const std::string& name, const std::vector<std::string>& types, const std::string& attr_text) {
     const ops::Op& op = ops::get(name);
