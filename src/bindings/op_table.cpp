@@ -117,8 +117,8 @@ Attrs parse_attrs(const ops::Op& op, const std::string& text) {
       char c = text[to];
       if (c == '"') quoted = !quoted;
       if (quoted) continue;
-      if (c == '[' || c == '{' || c == '(') ++depth;
-      if (c == ']' || c == '}' || c == ')') --depth;
+      if (c == '[' || c == '{' || c == '(' || c == '<') ++depth;
+      if (c == ']' || c == '}' || c == ')' || c == '>') --depth;
       if (c == ',' && depth == 0) break;
     }
     const AttrSpec* spec = nullptr;

@@ -67,6 +67,30 @@ int64_t index_at(const Literal& literal, int64_t flat) {
   return value;
 }
 
+std::pair<double, double> complex_at(const Literal& literal, int64_t flat) {
+  if (literal.dtype() == DType::C64) {
+    float parts[2];
+    std::memcpy(parts, static_cast<const char*>(literal.data()) + flat * 8, sizeof parts);
+    return {parts[0], parts[1]};
+  }
+  if (literal.dtype() == DType::C128) {
+    double parts[2];
+    std::memcpy(parts, static_cast<const char*>(literal.data()) + flat * 16, sizeof parts);
+    return {parts[0], parts[1]};
+  }
+  return {is_float(literal.dtype()) ? literal.as_double(flat) : static_cast<double>(literal.as_int(flat)), 0};
+}
+
+void set_complex(Literal& to, int64_t i, double real, double imaginary) {
+  if (to.dtype() == DType::C64) {
+    float parts[2] = {static_cast<float>(real), static_cast<float>(imaginary)};
+    std::memcpy(static_cast<char*>(to.mutable_data()) + i * 8, parts, sizeof parts);
+  } else {
+    double parts[2] = {real, imaginary};
+    std::memcpy(static_cast<char*>(to.mutable_data()) + i * 16, parts, sizeof parts);
+  }
+}
+
 bool is_nan_at(const Literal& literal, int64_t flat) {
   return is_float(literal.dtype()) && std::isnan(literal.as_double(flat));
 }
