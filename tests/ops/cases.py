@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from typing import Any
@@ -49,6 +50,8 @@ def operand(text: str, dtype: str, low: float, high: float, random: np.random.Ge
     kind = numpy_dtype(name)
     if match[3] is not None:
         words = [word.strip() for word in match[3].split(",") if word.strip()]
+        if name.startswith(("int", "uint")):
+            return np.array([int(word) for word in words], dtype=kind).reshape(shape)
         values = [{"true": 1.0, "false": 0.0}.get(word) for word in words]
         numbers = [
             (float.fromhex(word) if "0x" in word else float(word)) if value is None else value
@@ -56,10 +59,10 @@ def operand(text: str, dtype: str, low: float, high: float, random: np.random.Ge
         ]
         return np.array(numbers, dtype=np.float64).astype(kind).reshape(shape)
     if name == "bool":
-        return random.integers(0, 2, shape).astype(bool)
+        return np.asarray(random.integers(0, 2, shape)).astype(bool)
     if name.startswith("complex"):
-        return (random.uniform(low, high, shape) + 1j * random.uniform(low, high, shape)).astype(kind)
-    drawn = random.uniform(low, high, shape)
+        return np.asarray(random.uniform(low, high, shape) + 1j * random.uniform(low, high, shape)).astype(kind)
+    drawn = np.asarray(random.uniform(low, high, shape))
     if name.startswith("uint"):
         drawn = np.abs(drawn)
     return np.trunc(drawn).astype(kind) if "int" in name else drawn.astype(kind)
@@ -76,6 +79,113 @@ def tensors(arrays: list[Any]) -> list[ig.Tensor]:
 
 def bits(tensor: ig.Tensor) -> bytes:
     return core._to_bytes(tensor)
+
+
+# --- the cases of an op --------------------------------------------------------------------------------------------------
+
+TABLE = {decl["name"]: decl for decl in core.op_table()}
+RUNNABLE = [
+    name for name, decl in TABLE.items() if decl["samples"] and not {"control", "effect"} & set(decl["traits"])
+]
+
+
+def dtypes_of(name: str) -> list[str]:
+    return [dtype.name for dtype in TABLE[name]["dtypes"]]
+
+
+def short_type(array: Any) -> str:
+    return f"{SHORT_NAMES[array.dtype.name]}[{', '.join(map(str, array.shape))}]"
+
+
+def symbols_in(steps: list[Any]) -> dict[str, int]:
+    """The symbols of the operand types, none of them 0 or 1."""
+    return {word: 2 for _, types, _ in steps for word in re.findall(r"\bm\d+_\d+\b", " ".join(types))}
+
+
+class Case:
+    """One sample in one dtype: its operands, and its results in each way to run it, computed once."""
+
+    def __init__(self, name: str, sample: int, dtype: str) -> None:
+        self.name, self.sample, self.dtype = name, sample, dtype
+        declared = TABLE[name]["samples"][sample]
+        self.attrs: str = declared["attrs"]
+        self.words: str = declared["operands"]
+        self.arrays = operands(declared, dtype, seed=sample)
+        self.types = [short_type(array) for array in self.arrays]
+        self.refused = self._refused()
+        self._results: dict[str, Any] = {}
+
+    def _refused(self) -> ig.Error | None:
+        try:
+            core._infer(self.name, self.types, self.attrs)
+        except ig.Error as error:
+            return error
+        return None
+
+    def given(self) -> list[ig.Tensor]:
+        if "given" not in self._results:
+            self._results["given"] = tensors(self.arrays)
+        return self._results["given"]
+
+    def reference(self) -> tuple[ig.Tensor, ...]:
+        if "reference" not in self._results:
+            self._results["reference"] = core._reference(self.name, self.given(), self.attrs)
+        return self._results["reference"]
+
+    def eager(self) -> tuple[ig.Tensor, ...]:
+        if "eager" not in self._results:
+            self._results["eager"] = core._apply(self.name, self.given(), self.attrs)
+        return self._results["eager"]
+
+    def symbolic_types(self) -> list[str]:
+        """The operand types with symbols for sizes: equal ones the same, 1 stays."""
+        names: dict[int, str] = {}
+        out = []
+        for array in self.arrays:
+            sizes = [str(n) if n < 2 else names.setdefault(n, f"n{len(names)}") for n in array.shape]
+            out.append(f"{SHORT_NAMES[array.dtype.name]}[{', '.join(sizes)}]")
+        return out
+
+    def __str__(self) -> str:
+        return f"{self.name}({self.words}) {self.attrs} T={self.dtype}"
+
+
+@functools.cache
+def cases(name: str) -> list[Case]:
+    """Each sample in each dtype of the op; a sample without T once."""
+    out = []
+    for number, sample in enumerate(TABLE[name]["samples"]):
+        for dtype in dtypes_of(name):
+            if "T[" in sample["operands"] or dtype == dtypes_of(name)[0]:
+                out.append(Case(name, number, dtype))
+    return out
+
+
+def refusal(name: str, dtype: str) -> ig.Error | None:
+    return next((case.refused for case in cases(name) if case.dtype == dtype), None)
+
+
+def same_values(a: ig.Tensor, b: ig.Tensor) -> bool:
+    """The same bits, but that a NaN is any NaN: which of two operands' NaN comes out is not stated."""
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return False
+    if bits(a) == bits(b):
+        return True
+    if a.dtype.name not in ("float16", "bfloat16", "float32", "float64"):
+        return False
+    x, y = a.numpy(), b.numpy()
+    nan = np.isnan(x) & np.isnan(y)
+    kind = INTEGER_OF[x.dtype.itemsize]
+    return bool(np.all(nan | (np.ascontiguousarray(x).view(kind) == np.ascontiguousarray(y).view(kind))))
+
+
+def difference(what: str, a: ig.Tensor, b: ig.Tensor) -> str:
+    if a.dtype.name == "key" or a.shape != b.shape:
+        return what
+    x, y = a.numpy(), b.numpy()
+    where = np.argwhere(~((x == y) | ((x != x) & (y != y))))
+    at = tuple(int(i) for i in where[0]) if len(where) else ()
+    return f"{what}: {len(where)} of {x.size} elements; at {at} {x[at]!r} and {y[at]!r}"
 
 
 # --- distances ----------------------------------------------------------------------------------------------------------
@@ -108,6 +218,76 @@ def describe(index: Any, inputs: list[Any], got: Any, want: Any) -> str:
 
 def worst(distance: np.ndarray[Any, Any]) -> tuple[int, ...]:
     return tuple(int(i) for i in np.unravel_index(int(np.argmax(distance)), distance.shape))
+
+
+def float_of(array: np.ndarray[Any, Any]) -> bool:
+    return array.dtype.kind == "f" or array.dtype.name == "bfloat16"
+
+
+def parts(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Complex numbers as pairs of floats."""
+    if array.dtype.kind != "c":
+        return array
+    return np.ascontiguousarray(array).view(np.float32 if array.dtype.itemsize == 8 else np.float64)
+
+
+def unit_of(array: np.ndarray[Any, Any], size: float) -> float:
+    """The distance of neighbouring floats at a size."""
+    digits = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52}[array.dtype.name]
+    return 2.0 ** (math.floor(math.log2(size)) - digits) if size > 0 else 0.0
+
+
+# Functions with zeros of their own: near them the error is measured against 1.
+WITH_ZEROS = ("lgamma", "digamma", "logaddexp", "logsumexp")
+
+
+def check_close(decl: dict[str, Any], what: str, arrays: list[Any], got: Any, want: Any, bound: float) -> None:
+    """Floats within `bound` units in the last place (of the largest element, where elements meet in sums), the same
+    NaNs and infinities; all else equal."""
+    got, want = parts(got), parts(want)
+    assert got.shape == want.shape, f"{what}: shape {got.shape}, not {want.shape}"
+    if got.size == 0:
+        return
+    if not float_of(got):
+        different = got != want.astype(got.dtype)
+        assert not different.any(), f"{what}\n{describe(worst(different), arrays, got, want)}"
+        return
+    with np.errstate(all="ignore"):
+        want = want.astype(got.dtype)
+    distance = ulps(got, want)
+    wrong = distance > bound
+    if wrong.any() and ("elementwise" not in decl["traits"] or decl["name"] in WITH_ZEROS or "composite" in decl["traits"]):
+        wide, exact = got.astype(np.float64), want.astype(np.float64)
+        finite = np.isfinite(wide) & np.isfinite(exact)
+        largest = 1.0 if "elementwise" in decl["traits"] else float(np.max(np.abs(exact[finite]), initial=1.0))
+        wrong &= ~(finite & (np.abs(np.where(finite, wide - exact, 0)) <= bound * unit_of(got, largest)))
+    at = worst(np.where(wrong, distance, 0))
+    assert not wrong.any(), f"{what}: {distance[at]} ulp, bound {bound}\n{describe(at, arrays, got, want)}"
+
+
+def bound_of(decl: dict[str, Any], dtype: str) -> float:
+    """The stated bound is of float32; the narrow types round that once more, and float64 has twice the length of
+    polynomial to err in."""
+    return float(decl["ulp"]) * (2 if dtype in ("float64", "complex128") else 1) + (
+        1 if dtype in ("float16", "bfloat16") and decl["ulp"] else 0)
+
+
+def terms(decl: dict[str, Any], case: Case) -> int:
+    """How many numbers at most meet in one sum, where the op sums."""
+    if "elementwise" in decl["traits"] or "view" in decl["traits"]:
+        return 0
+    return max((n for a in case.arrays for n in a.shape), default=0)
+
+
+def own_bound(decl: dict[str, Any], case: Case, dtype: str) -> float:
+    """Compiled code against the definition: the functions' bounds, and sums in another order."""
+    return bound_of(decl, dtype) + (0 if decl["ulp"] == 0 else terms(decl, case) / 4)
+
+
+def oracle_bound(decl: dict[str, Any], case: Case, dtype: str) -> float:
+    """Against NumPy in float64: rounding at every step instead of once."""
+    own = bound_of(decl, dtype) + terms(decl, case) / 2
+    return own + (4 if dtype in ("float64", "complex64", "complex128") else 1)
 
 
 # --- the oracle that is not ours ----------------------------------------------------------------------------------------

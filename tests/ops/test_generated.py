@@ -1,112 +1,130 @@
-"""Tests out of the op table, one an op: each dtype and sample by the reference rule, as eager execution runs it (by the
-compiler), and by NumPy; edge values of element-wise ops; and the errors of the bad samples."""
+"""Tests out of the op table, one an op: each dtype and sample by the reference rule, by NumPy, as eager execution runs
+it, and in a compiled graph; text, binary form and symbolic sizes of those graphs; edge values of element-wise ops."""
 
 from __future__ import annotations
 
 import itertools
+import re
 from typing import Any
 
 import cases
 import intaglio as ig
 import numpy as np
 import pytest
+from cases import RUNNABLE, TABLE, check_close
 from intaglio import _intaglio as core
 
-TABLE = {decl["name"]: decl for decl in core.op_table()}
-RUNNABLE = [
-    name
-    for name, decl in TABLE.items()
-    if decl["samples"] and not {"control", "effect"} & set(decl["traits"])
-]
+
+def compared(name: str) -> list[cases.Case]:
+    """The op's cases: every dtype with every sample."""
+    return [case for case in cases.cases(name) if case.refused is None]
 
 
-def float_of(array: np.ndarray[Any, Any]) -> bool:
-    return array.dtype.kind == "f" or array.dtype.name == "bfloat16"
-
-
-def parts(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Complex numbers as pairs of floats."""
-    if array.dtype.kind != "c":
-        return array
-    return np.ascontiguousarray(array).view(np.float32 if array.dtype.itemsize == 8 else np.float64)
-
-
-def check_close(decl: dict[str, Any], what: str, arrays: list[Any], got: Any, want: Any, bound: float) -> None:
-    """Floats within `bound` units in the last place (of the largest element, where elements meet in sums), the same
-    NaNs and infinities; all else equal."""
-    got, want = parts(got), parts(want)
-    assert got.shape == want.shape, f"{what}: shape {got.shape}, not {want.shape}"
-    if got.size == 0:
-        return
-    if not float_of(got):
-        different = got != want.astype(got.dtype)
-        assert not different.any(), f"{what}\n{cases.describe(cases.worst(different), arrays, got, want)}"
-        return
-    want = want.astype(got.dtype)
-    distance = cases.ulps(got, want)
-    wrong = distance > bound
-    if "elementwise" not in decl["traits"] and wrong.any():
-        # Sums may cancel: the error is measured against the largest element.
-        wide, exact = got.astype(np.float64), want.astype(np.float64)
-        finite = np.isfinite(wide) & np.isfinite(exact)
-        largest = np.max(np.abs(exact[finite]), initial=1.0)
-        unit = float(np.spacing(np.asarray(largest, np.float64).astype(np.float32))) if got.dtype.itemsize == 4 else (
-            float(np.spacing(largest)) if got.dtype.itemsize == 8 else
-            largest * (2.0**-10 if got.dtype.name == "float16" else 2.0**-7))
-        wrong &= ~(finite & (np.abs(np.where(finite, wide - exact, 0)) <= bound * unit))
-    assert not wrong.any(), (
-        f"{what}: {distance[cases.worst(np.where(wrong, distance, 0))]} ulp, bound {bound}\n"
-        + cases.describe(cases.worst(np.where(wrong, distance, 0)), arrays, got, want)
-    )
-
-
-def bound_of(decl: dict[str, Any], dtype: str) -> float:
-    """The stated bound is of float32; the narrow types round that once more, and float64 has twice the length of
-    polynomial to err in."""
-    return float(decl["ulp"]) * (2 if dtype in ("float64", "complex128") else 1) + (
-        1 if dtype in ("float16", "bfloat16") and decl["ulp"] else 0)
-
-
-def oracle_bound(decl: dict[str, Any], dtype: str) -> float:
-    """NumPy computes float64 in float64, and where we round at every step its rounding once differs by a little."""
-    own = bound_of(decl, dtype)
-    if dtype in ("float64", "complex64", "complex128"):
-        return own + 4
-    return own + 1
-
-
-def as_numpy(tensor: ig.Tensor) -> Any:
-    return tensor.numpy()
+def thinned(name: str, every: int) -> list[cases.Case]:
+    """All samples in the dtypes that matter most, the other dtypes spread over the samples: a compile is slow."""
+    out = []
+    for case in compared(name):
+        first = case.dtype in ("float32", "key") or case.sample == 0 or case.dtype == cases.dtypes_of(name)[0]
+        if first or (case.sample + cases.dtypes_of(name).index(case.dtype)) % every == 0:
+            out.append(case)
+    return out
 
 
 @pytest.mark.parametrize("name", RUNNABLE)
-def test_samples(name: str) -> None:
+def test_reference_against_numpy(name: str) -> None:
     decl = TABLE[name]
-    dtypes = [dtype.name for dtype in decl["dtypes"]]
-    seen = set()
-    for number, sample in enumerate(decl["samples"]):
-        for dtype in dtypes:
-            if "T[" not in sample["operands"] and dtype != dtypes[0]:
-                continue
-            arrays = cases.operands(sample, dtype, seed=number)
-            given = cases.tensors(arrays)
-            what = f"{name}({sample['operands']}) {sample['attrs']} T={dtype}"
-            want = core._reference(name, given, sample["attrs"])
-            got = core._apply(name, given, sample["attrs"])
-            assert len(got) == len(want), what
-            checked = cases.oracle(decl, arrays, sample["attrs"])
-            for i, (a, b) in enumerate(zip(got, want, strict=True)):
-                assert a.dtype == b.dtype, f"{what}: {a.dtype}, not {b.dtype}"
-                if a.dtype.name == "key":
-                    assert cases.bits(a) == cases.bits(b), what
-                    continue
-                check_close(decl, f"{what}: compiled against reference", arrays, as_numpy(a), as_numpy(b),
-                            bound_of(decl, a.dtype.name))
-                if checked is not None and i < len(checked):
-                    seen.add("numpy")
-                    check_close(decl, f"{what}: reference against NumPy", arrays, as_numpy(b), checked[i],
-                                oracle_bound(decl, b.dtype.name))
-    assert "numpy" in seen or decl["numpy"].startswith("none") or "key" in dtypes, f"{name} has no oracle"
+    checked = False
+    for case in compared(name):
+        want = cases.oracle(decl, case.arrays, case.attrs)
+        if want is None:
+            continue
+        got = case.reference()
+        assert len(got) == len(want), case
+        for a, b in zip(got, want, strict=True):
+            check_close(decl, f"{case}: reference against NumPy", case.arrays, a.numpy(), b,
+                        cases.oracle_bound(decl, case, a.dtype.name))
+        checked = True
+    assert checked or decl["numpy"].startswith("none: "), f"{name} has no oracle"
+
+
+@pytest.mark.parametrize("name", RUNNABLE)
+def test_eager_against_reference(name: str) -> None:
+    decl = TABLE[name]
+    every = 1 if "elementwise" in decl["traits"] else 4
+    for case in thinned(name, every):
+        got, want = case.eager(), case.reference()
+        assert len(got) == len(want), case
+        for a, b in zip(got, want, strict=True):
+            assert a.dtype == b.dtype, f"{case}: {a.dtype}, not {b.dtype}"
+            assert a.shape == b.shape, f"{case}: {a.shape}, not {b.shape}"
+            if a.dtype.name == "key":
+                assert cases.bits(a) == cases.bits(b), case
+            else:
+                check_close(decl, f"{case}: eager against reference", case.arrays, a.numpy(), b.numpy(),
+                            cases.own_bound(decl, case, a.dtype.name))
+
+
+@pytest.mark.parametrize("name", RUNNABLE)
+def test_graph(name: str) -> None:
+    """All cases as one graph: text and binary form read back the same, and the compiled program gives eager
+    execution's bits, the evaluated graph the reference rule's."""
+    chosen = thinned(name, 7)
+    graph = core._graph_of("samples", [(name, case.types, case.attrs) for case in chosen], {})
+    text = str(graph)
+    again = ig.Graph.parse(text)
+    assert str(again) == text
+    assert again.hash() == graph.hash()
+    binary = graph.to_binary()
+    assert str(ig.Graph.from_binary(binary)) == text
+    assert ig.Graph.from_binary(binary).to_binary() == binary
+    inputs = [x for case in chosen for x in case.given()]
+    results = graph(*inputs)
+    evaluated = graph.evaluate(*inputs)
+    got = iter(results if isinstance(results, tuple) else (results,))
+    slow = iter(evaluated if isinstance(evaluated, tuple) else (evaluated,))
+    for case in chosen:
+        for eager, reference in zip(case.eager(), case.reference(), strict=True):
+            one, other = next(got), next(slow)
+            assert one.dtype == eager.dtype, case
+            assert one.shape == eager.shape, case
+            assert cases.same_values(one, eager), cases.difference(f"{case}: compiled against eager", one, eager)
+            assert cases.same_values(other, reference), cases.difference(f"{case}: evaluated", other, reference)
+
+
+@pytest.mark.parametrize("name", RUNNABLE)
+def test_symbolic_sizes(name: str) -> None:
+    """Where inference takes symbols for the sizes, the program for all sizes gives the bits of the one for these."""
+    tried = set()
+    steps, chosen = [], []
+    for case in compared(name):
+        if case.dtype not in ("float32", "key", cases.dtypes_of(name)[0]) or any(0 in x.shape for x in case.given()):
+            continue
+        types = case.symbolic_types()
+        pattern = (case.dtype, tuple(types), case.attrs)
+        if types == case.types or pattern in tried or len(steps) == 6:
+            continue
+        tried.add(pattern)
+        steps.append((name, [re.sub(r"n(\d)", rf"m{len(steps)}_\1", t) for t in types], case.attrs))
+        try:
+            core._graph_of("symbolic", steps[-1:], cases.symbols_in(steps[-1:]))
+        except ig.Error:
+            steps.pop()  # sizes that the attributes or a check must know
+            continue
+        chosen.append(case)
+    if not steps:
+        return
+    graph = core._graph_of("symbolic", steps, cases.symbols_in(steps))
+    assert str(ig.Graph.parse(str(graph))) == str(graph)
+    results = graph(*[x for case in chosen for x in case.given()])
+    got = iter(results if isinstance(results, tuple) else (results,))
+    for case in chosen:
+        for eager in case.eager():
+            one = next(got)
+            assert one.shape == eager.shape, case
+            assert cases.same_values(one, eager), cases.difference(f"{case}: symbolic against fixed", one, eager)
+
+
+# --- edges ------------------------------------------------------------------------------------------------------------
 
 
 def edges(dtype: str) -> np.ndarray[Any, Any]:
@@ -126,52 +144,78 @@ def edges(dtype: str) -> np.ndarray[Any, Any]:
     return np.concatenate([out, np.array([tiny, -tiny], kind)])
 
 
-EDGE_OPS = [
-    name for name in RUNNABLE if "elementwise" in TABLE[name]["traits"] and not TABLE[name]["attrs"]
-]
+EDGE_OPS = [name for name in RUNNABLE if "elementwise" in TABLE[name]["traits"] and not TABLE[name]["attrs"]]
+# Fewer values where three operands meet, and the sizes whose tails differ.
+SIZES = (1, 7, 33, 1025)
 
 
 @pytest.mark.parametrize("name", EDGE_OPS)
 def test_edges(name: str) -> None:
     """NaN, infinities, both zeros, extremes and denormals in all combinations: compiled code gives the same NaNs,
-    infinities and signs of zero as the definition, in the vector body and in its tail."""
+    infinities and signs of zero as the definition; and an element's bits do not depend on where it stands."""
     decl = TABLE[name]
     kinds = [text.split("[")[0] for text in cases.split(decl["samples"][0]["operands"])]
-    for dtype in (d.name for d in decl["dtypes"]):
-        if dtype.startswith("complex") or dtype == "key":
+    for dtype in cases.dtypes_of(name):
+        if dtype.startswith("complex") or dtype == "key" or cases.refusal(name, dtype):
             continue
         axes = [edges(dtype if kind == "T" else cases.TEXT_NAMES[kind]) for kind in kinds]
-        grid = list(itertools.product(*[range(len(axis)) for axis in axes]))
-        arrays = [axis[[index[i] for index in grid]] for i, axis in enumerate(axes)]
+        if len(axes) > 2:
+            axes = [axis[:12] for axis in axes]
+        grid = np.array(list(itertools.product(*[range(len(axis)) for axis in axes])))
+        arrays = [axis[grid[:, i]] for i, axis in enumerate(axes)]
         given = cases.tensors(arrays)
-        got, want = core._apply(name, given, "")[0].numpy(), core._reference(name, given, "")[0].numpy()
+        whole, reference = core._apply(name, given, "")[0], core._reference(name, given, "")[0]
+        got, want = whole.numpy(), reference.numpy()
         what = f"{name} on edges of {dtype}"
-        check_close(decl, what, arrays, got, want, bound_of(decl, got.dtype.name))
-        if float_of(got):
+        check_close(decl, what, arrays, got, want, cases.bound_of(decl, got.dtype.name))
+        if cases.float_of(got):
             zeros = (got == 0) & (want == 0)
-            signs = np.signbit(got.astype(np.float64)) != np.signbit(want.astype(np.float64))
-            wrong = zeros & signs
+            wrong = zeros & (np.signbit(got.astype(np.float64)) != np.signbit(want.astype(np.float64)))
             assert not wrong.any(), f"{what}: the sign of zero\n" + cases.describe(
                 cases.worst(wrong), arrays, got, want)
+        for size in SIZES:
+            index = np.arange(size) * 13 % len(grid)
+            part = core._apply(name, cases.tensors([a[index] for a in arrays]), "")[0]
+            assert cases.same_values(part, ig.asarray(got[index])), f"{what}: {size} elements give other bits"
 
 
-@pytest.mark.parametrize("name", [name for name, decl in TABLE.items() if decl["bad_samples"]])
-def test_bad_samples(name: str) -> None:
-    """The whole first line of the error, class included."""
-    decl = TABLE[name]
-    for bad in decl["bad_samples"]:
-        types = []
-        for text in cases.split(bad["operands"]):
-            short = cases.SHORT_NAMES[decl["dtypes"][0].name]
-            types.append((text.replace("T[", f"{short}[", 1) if text.startswith("T[") else text).split("{")[0].strip())
-        with pytest.raises(ig.Error) as caught:
-            core._infer(name, types, bad["attrs"])
-        error = caught.value
-        assert f"{type(error).__name__}: {error.what}" == bad["error"], f"{name}({bad['operands']}) {bad['attrs']}"
+# --- threads ----------------------------------------------------------------------------------------------------------
+
+
+def test_threads() -> None:
+    """One and two threads give the same bits, on arrays that are large enough to be shared out."""
+    rng = np.random.default_rng(5)
+    x = ig.asarray(rng.standard_normal((700, 513), dtype=np.float32))
+    y = ig.asarray(rng.standard_normal((513, 300), dtype=np.float32))
+    big = ig.asarray(rng.standard_normal((2, 8, 60, 60), dtype=np.float32))
+    kernel = ig.asarray(rng.standard_normal((16, 8, 3, 3), dtype=np.float32))
+
+    def program(x: Any, y: Any, big: Any, kernel: Any) -> Any:
+        z = ig.tanh(x) * 2 + ig.sum(x, axis=0)
+        return (z, ig.matmul(z, y), ig.softmax(z, axis=1), ig.sum(z), ig.mean(z, axis=0), ig.cumulative_sum(z, axis=1),
+                ig.argsort(z, axis=1), ig.max(z, axis=1), ig.conv(big, kernel), ig.max_pool(big, window=(3, 3)),
+                ig.layer_norm(z, normalized_axes=1))
+
+    before = core._num_threads()
+    try:
+        results = []
+        for count in (1, 2, 3):
+            core._set_num_threads(count)
+            results.append([cases.bits(r) for r in ig.trace(program, x, y, big, kernel)(x, y, big, kernel)]
+                           + [cases.bits(r) for r in program(x, y, big, kernel)])
+    finally:
+        core._set_num_threads(before)
+    assert results[0] == results[1]
+    assert results[0] == results[2]
+    half = len(results[0]) // 2
+    assert results[0][:half] == results[0][half:], "compiled and eager differ"
 
 
 def test_no_fallbacks() -> None:
-    """What has a lowering was run by compiled code above; fallbacks are counted and are none."""
+    """What has a lowering is run by compiled code."""
     assert core.compiler_available()
-    without = [n for n, d in TABLE.items() if d["rules"]["lower"]["kind"] == "none" and d["samples"]]
-    assert core._counters()["fallbacks"] == 0 or without, core._counters()
+    before = core._counters()["fallbacks"]
+    for name in RUNNABLE:
+        case = next(c for c in compared(name) if not c.dtype.startswith("complex"))
+        case.eager()
+        assert core._counters()["fallbacks"] == before, f"{name} ran by its reference rule"

@@ -76,7 +76,8 @@ void infer_folded(InferContext& c) {
   tools::infer_by_body(c);
 }
 void infer_truth(InferContext& c) {
-  if (is_complex(c.operand(0).dtype) || c.operand(0).dtype == DType::Key) c.fail(ErrorKind::Type, "complex numbers and keys have no truth here", "the op asks whether elements are not zero", "compare first");
+  if (c.operand(0).dtype == DType::Key)
+    c.fail(ErrorKind::Type, "keys have no truth", "the op asks whether elements are not zero, and the bits of a key are no number", "draw numbers from the keys first");
   for (int64_t axis : c.get(kAxes)) c.axis(axis, c.operand(0).rank());
   tools::infer_by_body(c);
 }
