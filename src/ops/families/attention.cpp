@@ -16,10 +16,13 @@ constexpr Attr<double> kScale{
 
 void infer_attention(InferContext& c) {
   if (c.size() < 3)
-    c.fail(ErrorKind::Value, fmt::format("takes a query, keys and values, got {} operands", c.size()));
+    c.fail(ErrorKind::Value, fmt::format("takes a query, keys and values, got {} operands", c.size()),
+           "each query looks at keys and takes values", "pass query, key and value");
   c.require_dtype(0, DTypeSet::Float);
   const Type &q = c.operand(0), &k = c.operand(1), &v = c.operand(2);
-  if (q.rank() < 2) c.fail(ErrorKind::Shape, fmt::format("needs [..., queries, features], got {}", q.str()));
+  if (q.rank() < 2)
+    c.fail(ErrorKind::Shape, fmt::format("needs [..., queries, features], got {}", q.str()),
+           "the last two axes are positions and features", "reshape the arrays to two axes or more");
   for (size_t i = 1; i < 3; ++i) {
     c.require_same_dtype(0, i);
     c.require_rank(i, q.rank());

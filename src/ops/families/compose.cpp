@@ -50,6 +50,7 @@ Op composite(OpDecl decl, BodyFn body, InferFn infer) {
 int64_t checked_axis(std::string_view op, int64_t axis, int rank) {
   if (axis < -rank || axis >= rank)
     throw make_error(ErrorKind::Index, "{}: axis {} is out of range for {} axes", op, axis, rank)
+        .why("an axis is named by its position, or by its distance from the end as a negative number")
         .hint(rank > 0 ? fmt::format("axes count from 0 to {}, or from -{} to -1", rank - 1, rank)
                        : std::string("a scalar has no axis"));
   return axis < 0 ? axis + rank : axis;
@@ -59,7 +60,10 @@ Ints checked_axes(std::string_view op, const Ints& axes, int rank) {
   Ints out;
   for (int64_t axis : axes) {
     int64_t a = checked_axis(op, axis, rank);
-    if (tools::contains_axis(out, a)) throw make_error(ErrorKind::Value, "{}: axis {} is named twice", op, a);
+    if (tools::contains_axis(out, a))
+      throw make_error(ErrorKind::Value, "{}: axis {} is named twice", op, a)
+          .why("each axis can be meant once")
+          .hint("name it once; a negative axis counts from the end");
     out.push_back(a);
   }
   return out;

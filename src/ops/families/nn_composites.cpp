@@ -162,7 +162,8 @@ void infer_layer_norm(InferContext& c) {
   const Type& x = c.operand(0);
   int64_t n = c.get(kNormalized);
   if (n < 1 || n > x.rank())
-    c.fail(ErrorKind::Value, fmt::format("normalized_rank is {}, but there are {} axes", n, x.rank()));
+    c.fail(ErrorKind::Value, fmt::format("normalized_rank is {}, but there are {} axes", n, x.rank()),
+           "it counts the last axes, which are normalised", "give a number from 1 to the rank");
   for (size_t i = 1; i < c.size(); ++i) {
     c.require_same_dtype(0, i);
     c.require_rank(i, static_cast<int>(n));
@@ -208,7 +209,8 @@ std::vector<Value> group_norm_body(BodyContext& c) {
 void require_channels(InferContext& c, size_t first) {
   c.require_dtype(0, DTypeSet::Float);
   if (c.operand(0).rank() < 2)
-    c.fail(ErrorKind::Shape, fmt::format("needs a batch and a channel axis, got {}", c.operand(0).str()));
+    c.fail(ErrorKind::Shape, fmt::format("needs a batch and a channel axis, got {}", c.operand(0).str()),
+           "the axes are batch, channels, and what follows", "add a batch axis in front: x[None]");
   for (size_t i = first; i < c.size(); ++i) {
     c.require_same_dtype(0, i);
     c.require_rank(i, 1);
@@ -218,7 +220,9 @@ void require_channels(InferContext& c, size_t first) {
 
 void infer_group_norm(InferContext& c) {
   require_channels(c, 1);
-  if (c.get(kGroups) < 1) c.fail(ErrorKind::Value, fmt::format("num_groups is {}, below 1", c.get(kGroups)));
+  if (c.get(kGroups) < 1)
+    c.fail(ErrorKind::Value, fmt::format("num_groups is {}, below 1", c.get(kGroups)),
+           "the channels are cut into so many groups", "give 1 or more");
   c.require_equal(mod(c.operand(0).dims[1], c.get(kGroups)), Dim(int64_t{0}),
                   "the channels modulo the groups");
   tools::infer_by_body(c);

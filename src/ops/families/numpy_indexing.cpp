@@ -62,7 +62,8 @@ std::vector<Value> along_body(BodyContext& c) {
 void infer_one_hot(InferContext& c) {
   tools::require_index_dtype(c, 0);
   if (c.get(kClasses) < 0)
-    c.fail(ErrorKind::Value, fmt::format("num_classes is {}, below 0", c.get(kClasses)));
+    c.fail(ErrorKind::Value, fmt::format("num_classes is {}, below 0", c.get(kClasses)),
+           "it is the size of the new axis", "give the number of classes");
   tools::infer_by_body(c);
 }
 
@@ -78,7 +79,8 @@ std::vector<Value> one_hot_body(BodyContext& c) {
 
 void infer_matrix(InferContext& c) {
   if (c.operand(0).rank() < 2)
-    c.fail(ErrorKind::Shape, fmt::format("needs [..., rows, columns], got {}", c.operand(0).str()));
+    c.fail(ErrorKind::Shape, fmt::format("needs [..., rows, columns], got {}", c.operand(0).str()),
+           "the last two axes are the matrix", "reshape the array to two axes or more");
   tools::infer_by_body(c);
 }
 

@@ -220,11 +220,16 @@ Op sort_op() {
 void infer_top_k(InferContext& c) {
   const Type& x = c.operand(0);
   c.require_dtype(0, DTypeSet::Real);
-  if (x.rank() == 0) c.fail(ErrorKind::Shape, "a scalar has no row to take from");
+  if (x.rank() == 0)
+    c.fail(ErrorKind::Shape, "a scalar has no row to take from", "the elements are taken along the last axis",
+           "reshape to (1,) first");
   int64_t k = c.get(kK);
-  if (k < 0) c.fail(ErrorKind::Value, fmt::format("k is {}, but it counts elements", k));
+  if (k < 0)
+    c.fail(ErrorKind::Value, fmt::format("k is {}, but it counts elements", k),
+           "there is no negative number of elements", "give 0 or more");
   if (x.dims.back().is_constant() && k > x.dims.back().constant())
-    c.fail(ErrorKind::Value, fmt::format("k is {}, but a row has {} elements", k, x.dims.back().str()));
+    c.fail(ErrorKind::Value, fmt::format("k is {}, but a row has {} elements", k, x.dims.back().str()),
+           "k different elements are taken", "give a k that a row holds");
   c.require_less_equal(k, x.dims.back(), "k and the size of a row");
   Dims dims = x.dims;
   dims.back() = k;

@@ -132,7 +132,9 @@ Expr point_key(PointContext& c) {
 // ------------------------------------------------------------------------------------------------------
 void infer_split(InferContext& c) {
   require_key(c);
-  if (c.get(kCount) < 0) c.fail(ErrorKind::Value, fmt::format("n is {}, but it counts keys", c.get(kCount)));
+  if (c.get(kCount) < 0)
+    c.fail(ErrorKind::Value, fmt::format("n is {}, but it counts keys", c.get(kCount)),
+           "there is no negative number of keys", "give 0 or more");
   Dims dims = c.operand(0).dims;
   dims.push_back(c.get(kCount));
   c.result(DType::Key, dims);
@@ -181,7 +183,8 @@ void infer_bits(InferContext& c) {
   c.require_rank(0, 0);
   DType dtype = c.get(kDType);
   if (!is_unsigned_int(dtype))
-    c.fail(ErrorKind::Type, fmt::format("bits are drawn as unsigned integers, not as {}", name(dtype)), "",
+    c.fail(ErrorKind::Type, fmt::format("bits are drawn as unsigned integers, not as {}", name(dtype)),
+           "all bits are drawn, and so are all numbers of the type",
            "draw u32 or u64, or use random_uniform or randint");
   for (const Dim& d : c.get(kShape)) c.require_less_equal(0, d, "the sizes of the result");
   c.result(dtype, c.get(kShape));
