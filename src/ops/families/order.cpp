@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "ops/families/array_tools.h"
+#include "ops/families/compose.h"
 #include "ops/families/families.h"
 #include "ops/order_attrs.h"
 #include "ops/table.h"
@@ -279,7 +280,7 @@ Op top_k_op() {
                .dtypes = DTypeSet::Real,
                .numpy = "(lambda i: (np.take_along_axis(x, i, -1), i.astype(np.int64)))((x.shape[-1] - 1 - "
                         "np.argsort(x[..., ::-1], axis=-1, kind='stable'))[..., ::-1][..., :k])",
-               .example = "",
+               .example = "ig.top_k(ig.asarray([1, 4, 2, 3]), k=2)",
                .samples = {{"T[7]", "{k = 3}"},
                            {"T[7]", "{k = 7}", -2, 2},
                            {"T[3, 20]", "{k = 4}", -2, 2},
@@ -309,6 +310,11 @@ std::vector<Op> order_ops() {
   ops.push_back(sort_op());
   ops.push_back(top_k_op());
   for (Op& op : order_composites()) ops.push_back(std::move(op));
+  give_examples(ops, {
+      {"sort", "ig.sort(ig.asarray([3, 1, 2]))"},
+      {"argsort", "ig.argsort(ig.asarray([3, 1, 2]))"},
+      {"searchsorted", "ig.searchsorted(ig.asarray([1, 3, 5]), ig.asarray([3, 4]))"},
+  });
   return ops;
 }
 

@@ -395,7 +395,7 @@ Op broadcast_in_dim_op() {
                     "x.transpose(np.argsort(broadcast_dimensions)).reshape([x.shape["
                     "broadcast_dimensions.index(i)] if i in broadcast_dimensions else 1 for i in "
                     "range(len(shape))]), shape)",
-           .example = "",
+           .example = "ig.broadcast_in_dim(ig.asarray([1, 2]), shape=(2, 3), broadcast_dimensions=(0,))",
            .samples = {{"T[]", "{shape = [2, 3], broadcast_dimensions = []}"},
                        {"T[3]", "{shape = [2, 3], broadcast_dimensions = [1]}"},
                        {"T[3]", "{shape = [3, 2], broadcast_dimensions = [0]}"},

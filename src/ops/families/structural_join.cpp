@@ -483,7 +483,7 @@ Op dynamic_slice_op() {
                .numpy =
                    "x[tuple(slice(int(np.clip(int(i), 0, n - m)), int(np.clip(int(i), 0, n - m)) + m) for "
                    "i, n, m in zip(starts, x.shape, slice_sizes))]",
-               .example = "",
+               .example = "ig.dynamic_slice(ig.asarray([1, 2, 3, 4]), ig.asarray(1), slice_sizes=(2,))",
                .samples = {{"T[]", "{slice_sizes = []}"},
                            {"T[5], i64[] {1}", "{slice_sizes = [3]}"},
                            {"T[5], i64[] {4}", "{slice_sizes = [3]}"},
@@ -521,7 +521,7 @@ Op dynamic_update_slice_op() {
            .attrs = {},
            .traits = Trait::View | Trait::Cheap,
            .numpy = "none: NumPy writes in place",
-           .example = "",
+           .example = "ig.dynamic_update_slice(ig.asarray([1, 2, 3, 4]), ig.asarray([8, 9]), ig.asarray(1))",
            .samples = {{"T[], T[]", "{}"},
                        {"T[5], T[2], i64[] {1}", "{}"},
                        {"T[5], T[2], i64[] {7}", "{}"},
