@@ -156,9 +156,9 @@ def rules_page() -> str:
             composite = rules["body"] is True
             cells = []
             for rule in counts:
-                have = rules[rule] is True
-                counts[rule] += have or composite
-                cells.append("yes" if have else "by its body" if composite else "–")
+                own = rules[rule] is True
+                counts[rule] += own or composite
+                cells.append("yes" if own else "by its body" if composite else "–")
             total += 1
             rows.append(f"| [{decl['name']}]({page}.md#{anchor(decl)}) | {' | '.join(cells)} | {rules['lower']['kind']} |")
     have = ", ".join(f"{rule} {count}" for rule, count in counts.items())
@@ -224,7 +224,7 @@ def parameters(decl: dict[str, Any], method: bool) -> str:
             out.append(f"{spec['name']}: {attr_type(spec)} = ...")
         else:
             out.append(f"{spec['name']}: {attr_type(spec)} | None = {default_of(spec)}")
-    if len(attrs) == 1 and attrs[0]["kind"] in ("ints", "dims") and not fold:
+    if len(attrs) == 1 and attrs[0]["kind"] in ("ints", "dims") and not fold and not any("*" in p for p in out):
         out.append("*more: int | Dim")
     return ", ".join(out)
 
@@ -358,7 +358,7 @@ def core_stub() -> str:
     # `Graph.str` hides the class of that name inside of Graph.
     graph = re.search(r"^class Graph:\n(?:[ \n].*\n?)*", text, re.M)
     if graph:
-        body = re.sub(r"(-> |: )str\b", r"\1builtins.str", graph[0])
+        body = re.sub(r"(?<!def )\bstr\b", "builtins.str", graph[0])
         text = text.replace(graph[0], body)
     text = re.sub(r"def __(eq|ne)__\(self, arg: Any, /\) -> Any: \.\.\.",
                   r"def __\1__(self, arg: object, /) -> Any: ...", text)

@@ -281,7 +281,7 @@ def dot_general(x: ArrayLike, y: ArrayLike, lhs_contracting_dimensions: int | Se
 def dropout(x: ArrayLike, key: ArrayLike, p: float | None = 0.5) -> Tensor:
     """Each element 0 with probability p, else divided by 1 - p."""
 
-def dynamic_slice(x: ArrayLike, *starts: ArrayLike | Sequence[ArrayLike], slice_sizes: int | Dim | Sequence[int | Dim], *more: int | Dim) -> Tensor:
+def dynamic_slice(x: ArrayLike, *starts: ArrayLike | Sequence[ArrayLike], slice_sizes: int | Dim | Sequence[int | Dim]) -> Tensor:
     """A slice of the given sizes whose start is computed."""
 
 def dynamic_update_slice(x: ArrayLike, update: ArrayLike, *starts: ArrayLike | Sequence[ArrayLike]) -> Tensor:
