@@ -13,7 +13,7 @@ _UFUNCS = {
     "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
     "arctan2": "atan2", "arctanh": "atanh", "power": "pow", "float_power": "pow", "conjugate": "conj",
     "invert": "bitwise_invert", "left_shift": "bitwise_left_shift", "right_shift": "bitwise_right_shift",
-    "rint": "round", "fabs": "abs", "true_divide": "divide", "bitwise_count": "popcnt",
+    "rint": "round", "fabs": "abs", "true_divide": "divide",
 }
 _REDUCE = {
     "add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any",

@@ -316,7 +316,10 @@ front::Operand require_operand(PyObject* object, std::string_view op, std::strin
 
 Tensor as_tensor(PyObject* object, std::optional<DType> dtype, std::string_view who) {
   if (is_tensor(object)) return dtype ? front::convert(tensor_of(object), *dtype) : tensor_of(object);
-  if (std::optional<front::Scalar> scalar = as_scalar(object))
+  // NumPy's float64 and complex128 are Python numbers too, but made an array of they keep their dtype.
+  bool has_dtype = !PyFloat_CheckExact(object) && !PyComplex_CheckExact(object) &&
+                   (PyFloat_Check(object) || PyComplex_Check(object)) && has(object, "dtype");
+  if (std::optional<front::Scalar> scalar = as_scalar(object); scalar && !has_dtype)
     return front::scalar_tensor(*scalar, dtype.value_or(front::default_dtype(*scalar)));
   if (PyList_Check(object) || PyTuple_Check(object)) return made(from_list(object, dtype));
   Tensor out;

@@ -1,5 +1,6 @@
 // The public functions of the op table: one Python object for each op, made in a loop, with a name, a docstring and a
 // signature from the declaration. Placed on Tensor they are its methods.
+#include <set>
 #include <unordered_map>
 
 #include "bindings/common.h"
@@ -203,15 +204,39 @@ PyObject* get_name(PyObject* self, void*) { return text(op_of(self).public_name(
 PyObject* get_module(PyObject*, void*) { return PyUnicode_InternFromString("intaglio"); }
 PyObject* get_op(PyObject* self, void*) { return text(op_of(self).decl.name); }
 
+std::string dtype_names(ops::DTypeSet set) {
+  std::vector<std::string_view> names;
+  for (DType dtype : ops::members(set)) names.push_back(info(dtype).api_name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 PyObject* get_doc(PyObject* self, void*) {
   const ops::Op& op = op_of(self);
-  std::string out = op.decl.doc;
+  std::string out = signature_text(op) + "\n\n" + op.decl.doc;
   if (!op.decl.operands.empty() || !op.decl.attrs.empty()) out += "\n\nParameters\n----------";
   for (const ops::OperandSpec& operand : op.decl.operands)
     out += fmt::format("\n{} : {}\n    {}", operand.name, operand.variadic ? "sequence of arrays" : "array", operand.doc);
   for (const AttrSpec& attr : op.decl.attrs)
     out += fmt::format("\n{} : {}\n    {}", keyword(op, attr), attr_kind_name(attr.kind), attr.doc);
-  if (!op.decl.example.empty()) out += "\n\nExamples\n--------\n" + op.decl.example;
+  // What the families promise about types and shapes; the checks themselves are the op's `infer`.
+  bool over_t = false;
+  for (const ops::Sample& sample : op.decl.samples) over_t |= sample.operands.find("T[") != std::string::npos;
+  if (over_t && !op.decl.operands.empty()) out += fmt::format("\n\nDtypes\n------\n{}", dtype_names(op.decl.dtypes));
+  switch (op.decl.front) {
+    case ops::Front::Elementwise:
+      out += "\n\nShapes\n------\nThe arrays are broadcast against one another, and promoted to one dtype.";
+      break;
+    case ops::Front::Reduction: out += "\n\nShapes\n------\nThe axes go away, or become 1 with keepdims."; break;
+    case ops::Front::Direct:
+    case ops::Front::None: break;
+  }
+  if (!op.decl.bad_samples.empty()) out += "\n\nRaises\n------";
+  std::set<std::string> raised;
+  for (const ops::BadSample& bad : op.decl.bad_samples) {
+    std::string kind = bad.error.substr(0, bad.error.find(':'));
+    if (raised.insert(kind).second) out += "\n" + kind + "\n    " + bad.error.substr(kind.size() + 2);
+  }
+  if (!op.decl.example.empty()) out += "\n\nExamples\n--------\n>>> " + op.decl.example;
   return text(out);
 }
 

@@ -1,5 +1,10 @@
 // The op table as Python data, for stubs, docs and generated tests; and ops of a user's own.
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/tuple.h>
+
 #include "bindings/common.h"
+#include "ops/builder.h"
+#include "runtime/thread_pool.h"
 #include "tensor/eager.h"
 
 namespace ig::py {
@@ -117,8 +122,8 @@ Attrs parse_attrs(const ops::Op& op, const std::string& text) {
       char c = text[to];
       if (c == '"') quoted = !quoted;
       if (quoted) continue;
-      if (c == '[' || c == '{' || c == '(') ++depth;
-      if (c == ']' || c == '}' || c == ')') --depth;
+      if (c == '[' || c == '{' || c == '(' || c == '<') ++depth;
+      if (c == ']' || c == '}' || c == ')' || c == '>') --depth;
       if (c == ',' && depth == 0) break;
     }
     const AttrSpec* spec = nullptr;
@@ -166,7 +171,12 @@ void init_op_table(nb::module_& m) {
   }, "An op by its definition.");
   m.def("_apply", [](const std::string& name, nb::handle arrays, const std::string& attr_text) {
     const ops::Op& op = ops::get(name);
-    return tuple_of(apply(op, concrete_all(arrays), parse_attrs(op, attr_text)));
+    std::vector<Tensor> operands = concrete_all(arrays);
+    Attrs attrs = ops::complete_attrs(op, parse_attrs(op, attr_text));
+    bool same = op.has(ops::Trait::Elementwise) && !operands.empty();
+    for (const Tensor& operand : operands) same &= operand.shape() == operands[0].shape();
+    return tuple_of(same ? eager::run_elementwise(op, operands, attrs, operands[0].shape())
+                         : apply(op, operands, std::move(attrs)));
   }, "An op as eager execution runs it, on operands of exactly its shapes.");
   m.def("_infer", [](const std::string& name, const std::vector<std::string>& types, const std::string& attr_text) {
     const ops::Op& op = ops::get(name);
@@ -177,6 +187,30 @@ void init_op_table(nb::module_& m) {
     for (const Type& type : ops::infer(op, operands, attrs, DimScope{})) out.push_back(type.str());
     return out;
   }, "The result types of an op, in graph text.");
+  m.def("_graph_of", [](const std::string& name, const std::vector<std::tuple<std::string, std::vector<std::string>, std::string>>& steps,
+                        const std::map<std::string, int64_t>& symbols) {
+    auto graph = std::make_shared<Graph>(name);
+    for (const auto& [symbol, least] : symbols) graph->dims.declare(symbol, {least, Range{}.high});
+    ops::Builder build(graph->body());
+    std::vector<Value> results;
+    for (const auto& [op_name, types, attr_text] : steps) {
+      const ops::Op& op = ops::get(op_name);
+      std::vector<Value> operands;
+      for (const std::string& type : types)
+        operands.push_back(graph->body().add_arg(Type::parse(type), fmt::format("x{}", graph->inputs().size())));
+      const Node* node = build.node(op, operands, ops::complete_attrs(op, parse_attrs(op, attr_text)));
+      results.insert(results.end(), node->results().begin(), node->results().end());
+    }
+    graph->body().set_results(results);
+    ops::verify(*graph);
+    return graph_object(graph);
+  }, "A graph of unconnected nodes (op, operand types, attributes), their operands its inputs, all results its outputs; "
+     "symbols with their least sizes.");
+  m.def("_set_num_threads", [](int count) {
+    nb::gil_scoped_release no_gil;
+    rt::ThreadPool::instance().set_num_threads(count);
+  });
+  m.def("_num_threads", [] { return rt::ThreadPool::instance().num_threads(); });
   m.def("_parse_attrs", [](const std::string& name, const std::string& attr_text) {
     const ops::Op& op = ops::get(name);
     nb::dict out;

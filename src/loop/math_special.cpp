@@ -116,6 +116,8 @@ Expr lgamma_64(Expr x) {
   Expr huge = a >= 1e300;
   Expr plain = select(huge, a, number(x, 2));
   y = select(huge & positive, plain * (log_of(plain, {}) - 1.0), y);
+  // Exact at the zeros: a trace of either sign would be rounded to -0 in a narrower type.
+  y = select((x == 1.0) | (x == 2.0), number(x, 0), y);
   return select(is_nan(x), x, select(a == kInfinity, number(x, kInfinity), y));
 }
 

@@ -56,10 +56,21 @@ Grouping::Role Grouping::role_of(const Node* node) const {
   if (is_terminator(node)) return Role::Barrier;
   const ops::Op& op = ops::op_of(node);
   if (op.has(ops::Trait::Effect) || op.has(ops::Trait::Control)) return Role::Barrier;
-  for (Value v : node->results())
-    if (!v->type().is_tensor() || is_complex(v->type().dtype)) return Role::Barrier;
-  for (Value v : node->operands())
-    if (!v->type().is_tensor() || is_complex(v->type().dtype)) return Role::Barrier;
+  // Kernels move complex numbers whole, as their bits; what looks into their parts is done by the reference rules.
+  auto is_complex_number = [](Value v) { return v->type().is_tensor() && is_complex(v->type().dtype); };
+  for (Value v : node->results()) {
+    if (!v->type().is_tensor()) return Role::Barrier;
+    if (!is_complex(v->type().dtype)) continue;
+    if (op.rules.lower.kind == Kind::Reduce || op.has(ops::Trait::Constant)) return Role::Barrier;
+    for (Value x : node->operands())
+      if (is_complex_number(x) && x->type().dtype != v->type().dtype) return Role::Barrier;
+    if (std::none_of(node->operands().begin(), node->operands().end(), is_complex_number)) return Role::Barrier;
+  }
+  for (Value v : node->operands()) {
+    if (!v->type().is_tensor()) return Role::Barrier;
+    if (is_complex_number(v) && std::none_of(node->results().begin(), node->results().end(), is_complex_number))
+      return Role::Barrier;
+  }
   if (op.has(ops::Trait::Constant)) {
     // Single numbers, and what is computed from indices alone (iota), are made where they are used.
     const AttrValue* value = node->attrs().find(ops::kValue.name);
@@ -282,6 +293,13 @@ void Grouping::place_reduce(Node* node) {
   group->reductions = 1;
 }
 
+// A nest reads buffers: what would be made anew where it is read gets one.
+void Grouping::write_out(Node* node) {
+  if (!free_.erase(node)) return;
+  if (node->attrs().find(ops::kValue.name)) return;  // a constant of the program
+  start(node, GroupKind::Loop, node->result()->type().dims);
+}
+
 void Grouping::place(Node* node) {
   switch (role_of(node)) {
     case Role::Barrier: return;
@@ -291,7 +309,11 @@ void Grouping::place(Node* node) {
     case Role::Reduce: return place_reduce(node);
     case Role::Contraction: start(node, GroupKind::Contraction, node->result()->type().dims); return;
     case Role::Heavy: start(node, GroupKind::Heavy, node->result()->type().dims); return;
-    case Role::Nest: start(node, GroupKind::Nest, {}); return;
+    case Role::Nest:
+      for (Value v : node->operands())
+        if (v->node()) write_out(v->node());
+      start(node, GroupKind::Nest, {});
+      return;
   }
 }
 

@@ -52,6 +52,7 @@ class Grouping {
   enum class Role : uint8_t { Barrier, Free, Scalar, View, Heavy, Reduce, Contraction, Nest };
   Role role_of(const Node* node) const;
   void place(Node* node);
+  void write_out(Node* node);
   void place_scalar(Node* node);
   void place_view(Node* node);
   void place_reduce(Node* node);

@@ -67,6 +67,30 @@ int64_t index_at(const Literal& literal, int64_t flat) {
   return value;
 }
 
+std::pair<double, double> complex_at(const Literal& literal, int64_t flat) {
+  if (literal.dtype() == DType::C64) {
+    float parts[2];
+    std::memcpy(parts, static_cast<const char*>(literal.data()) + flat * 8, sizeof parts);
+    return {parts[0], parts[1]};
+  }
+  if (literal.dtype() == DType::C128) {
+    double parts[2];
+    std::memcpy(parts, static_cast<const char*>(literal.data()) + flat * 16, sizeof parts);
+    return {parts[0], parts[1]};
+  }
+  return {is_float(literal.dtype()) ? literal.as_double(flat) : static_cast<double>(literal.as_int(flat)), 0};
+}
+
+void set_complex(Literal& to, int64_t i, double real, double imaginary) {
+  if (to.dtype() == DType::C64) {
+    float parts[2] = {static_cast<float>(real), static_cast<float>(imaginary)};
+    std::memcpy(static_cast<char*>(to.mutable_data()) + i * 8, parts, sizeof parts);
+  } else {
+    double parts[2] = {real, imaginary};
+    std::memcpy(static_cast<char*>(to.mutable_data()) + i * 16, parts, sizeof parts);
+  }
+}
+
 bool is_nan_at(const Literal& literal, int64_t flat) {
   return is_float(literal.dtype()) && std::isnan(literal.as_double(flat));
 }
@@ -193,21 +217,28 @@ loop::Expr highest(loop::Builder& build, DType dtype) {
 void require_axes(const InferContext& c, const Ints& axes, int rank, std::string_view what) {
   for (size_t i = 0; i < axes.size(); ++i) {
     if (axes[i] < 0 || axes[i] >= rank)
-      c.fail(ErrorKind::Index, fmt::format("{} holds {}, but there are {} axes", what, axes[i], rank), "",
-             fmt::format("axes count from 0 to {}", rank - 1));
+      c.fail(ErrorKind::Index, fmt::format("{} holds {}, but there are {} axes", what, axes[i], rank),
+             "each entry names an axis, counted from 0",
+             rank == 0 ? "an array of rank 0 has no axes" : fmt::format("axes count from 0 to {}", rank - 1));
     for (size_t j = 0; j < i; ++j)
-      if (axes[i] == axes[j]) c.fail(ErrorKind::Value, fmt::format("{} names axis {} twice", what, axes[i]));
+      if (axes[i] == axes[j])
+        c.fail(ErrorKind::Value, fmt::format("{} names axis {} twice", what, axes[i]),
+               "each axis can be meant once", "name it once");
   }
 }
 
 void require_count(const InferContext& c, size_t have, size_t want, std::string_view what) {
   if (have != want)
-    c.fail(ErrorKind::Value, fmt::format("{} has {} entries, but {} are needed", what, have, want));
+    c.fail(ErrorKind::Value,
+           fmt::format("{} has {} entr{}, but {} {} needed", what, have, have == 1 ? "y" : "ies", want,
+                       want == 1 ? "is" : "are"),
+           "there is one for each axis that it is about", fmt::format("give {}", want));
 }
 
 void require_operands(const InferContext& c, size_t least) {
   if (c.size() < least)
-    c.fail(ErrorKind::Value, fmt::format("takes at least {} operands, got {}", least, c.size()));
+    c.fail(ErrorKind::Value, fmt::format("takes at least {} operands, got {}", least, c.size()),
+           "the op reads so many arrays", "pass the missing ones");
 }
 
 void require_index_dtype(const InferContext& c, size_t operand) {

@@ -16,10 +16,13 @@ constexpr Attr<double> kScale{
 
 void infer_attention(InferContext& c) {
   if (c.size() < 3)
-    c.fail(ErrorKind::Value, fmt::format("takes a query, keys and values, got {} operands", c.size()));
+    c.fail(ErrorKind::Value, fmt::format("takes a query, keys and values, got {} operands", c.size()),
+           "each query looks at keys and takes values", "pass query, key and value");
   c.require_dtype(0, DTypeSet::Float);
   const Type &q = c.operand(0), &k = c.operand(1), &v = c.operand(2);
-  if (q.rank() < 2) c.fail(ErrorKind::Shape, fmt::format("needs [..., queries, features], got {}", q.str()));
+  if (q.rank() < 2)
+    c.fail(ErrorKind::Shape, fmt::format("needs [..., queries, features], got {}", q.str()),
+           "the last two axes are positions and features", "reshape the arrays to two axes or more");
   for (size_t i = 1; i < 3; ++i) {
     c.require_same_dtype(0, i);
     c.require_rank(i, q.rank());
@@ -104,7 +107,7 @@ std::vector<Op> attention_ops() {
                 "mask is not None and mask.dtype != bool else 0), -np.inf)))(np.matmul(q, np.swapaxes(k, -1, "
                 "-2)) * "
                 "(scale or 1 / np.sqrt(max(q.shape[-1], 1))))",
-       .example = "",
+       .example = "ig.scaled_dot_product_attention(ig.asarray([[1.0, 0.0]]), ig.asarray([[1.0, 0.0], [0.0, 1.0]]), ig.asarray([[1.0], [2.0]]))",
        .samples = {{"T[3, 4], T[5, 4], T[5, 2]", "{}", -2, 2},
                    {"T[2, 3, 4], T[2, 5, 4], T[2, 5, 4]", "{}", -2, 2},
                    {"T[1, 2, 6, 4], T[1, 2, 6, 4], T[1, 2, 6, 4]", "{causal = true}", -2, 2},

@@ -1,4 +1,6 @@
 // Comparisons, and the logic of bits and of bools, with shifts.
+#include <cstring>
+
 #include "ops/families/elementwise.h"
 #include "ops/families/families.h"
 
@@ -15,6 +17,19 @@ Op comparison(std::string name, std::string doc, std::string symbol, bool commut
   return binary<Real, Whole, Lower>({.name = name, .python = name, .doc = std::move(doc), .dtypes = dtypes, .numpy = "x " + symbol + " y",
                                      .low = -2, .high = 2, .traits = commutative ? Trait::Cheap | Trait::Commutative : static_cast<uint32_t>(Trait::Cheap),
                                      .gives = Gives::Bool});
+}
+
+// Of any type: complex numbers are equal in both parts, keys bit for bit.
+template <bool Equal>
+void reference_equality(ReferenceContext& c) {
+  const Literal &x = c.operands[0], &y = c.operands[1];
+  for (int64_t i = 0, n = x.elements(); i < n; ++i) {
+    bool same = false;
+    if (x.dtype() == DType::Key) same = std::memcmp(static_cast<const char*>(x.data()) + i * 8, static_cast<const char*>(y.data()) + i * 8, 8) == 0;
+    else if (is_complex(x.dtype())) same = tools::complex_at(x, i) == tools::complex_at(y, i);
+    else same = is_float(x.dtype()) ? x.as_double(i) == y.as_double(i) : x.as_int(i) == y.as_int(i);
+    tools::set_whole(c.results[0], i, same == Equal);
+  }
 }
 
 Expr lower_less(Expr x, Expr y) { return x < y; }
@@ -101,16 +116,8 @@ std::vector<Op> compare_ops() {
   ops.push_back(comparison<real_less_equal, whole_less_equal, lower_less_equal>("less_equal", "True where x is not above y.", "<=", false, DTypeSet::Real));
   ops.push_back(comparison<real_greater, whole_greater, lower_greater>("greater", "True where x is above y.", ">", false, DTypeSet::Real));
   ops.push_back(comparison<real_greater_equal, whole_greater_equal, lower_greater_equal>("greater_equal", "True where x is not below y.", ">=", false, DTypeSet::Real));
-  for (Op& op : ops)
-    if (op.decl.dtypes == DTypeSet::Any)
-      op.rules.infer = +[](InferContext& c) {
-        for (size_t i = 0; i < 2; ++i)
-          if (is_complex(c.operand(i).dtype) || c.operand(i).dtype == DType::Key)
-            c.fail(ErrorKind::Type, "complex numbers and keys are not compared yet", "the comparison is of real numbers and bools", "compare the parts");
-        c.require_same_dtype(0, 1);
-        c.require_same_shape(0, 1);
-        c.result(DType::Bool, c.operand(0).dims);
-      };
+  ops[0].rules.reference = reference_equality<true>;
+  ops[1].rules.reference = reference_equality<false>;
   return ops;
 }
 

@@ -47,9 +47,18 @@ Op composite(OpDecl decl, BodyFn body, InferFn infer) {
           .id = {}};
 }
 
+void give_examples(std::vector<Op>& ops, const std::vector<std::pair<std::string_view, std::string>>& examples) {
+  for (const auto& [name, example] : examples) {
+    auto op = std::find_if(ops.begin(), ops.end(), [&](const Op& o) { return o.decl.python == name; });
+    IG_CHECK(op != ops.end(), "an example of {}, which this family does not have", name);
+    op->decl.example = example;
+  }
+}
+
 int64_t checked_axis(std::string_view op, int64_t axis, int rank) {
   if (axis < -rank || axis >= rank)
     throw make_error(ErrorKind::Index, "{}: axis {} is out of range for {} axes", op, axis, rank)
+        .why("an axis is named by its position, or by its distance from the end as a negative number")
         .hint(rank > 0 ? fmt::format("axes count from 0 to {}, or from -{} to -1", rank - 1, rank)
                        : std::string("a scalar has no axis"));
   return axis < 0 ? axis + rank : axis;
@@ -59,7 +68,10 @@ Ints checked_axes(std::string_view op, const Ints& axes, int rank) {
   Ints out;
   for (int64_t axis : axes) {
     int64_t a = checked_axis(op, axis, rank);
-    if (tools::contains_axis(out, a)) throw make_error(ErrorKind::Value, "{}: axis {} is named twice", op, a);
+    if (tools::contains_axis(out, a))
+      throw make_error(ErrorKind::Value, "{}: axis {} is named twice", op, a)
+          .why("each axis can be meant once")
+          .hint("name it once; a negative axis counts from the end");
     out.push_back(a);
   }
   return out;

@@ -89,6 +89,9 @@ class Compose {
 // A composite by its declaration, its body, and the checks to make before (null: the body's own suffice).
 Op composite(OpDecl decl, BodyFn body, InferFn infer = tools::infer_by_body);
 
+// Examples of the functions of these names, for families whose declarations are made by helpers.
+void give_examples(std::vector<Op>& ops, const std::vector<std::pair<std::string_view, std::string>>& examples);
+
 // An axis that may count from the end, checked. Error(Index) naming the op.
 int64_t checked_axis(std::string_view op, int64_t axis, int rank);
 Ints checked_axes(std::string_view op, const Ints& axes, int rank);

@@ -51,7 +51,8 @@ void infer_dot(InferContext& c) {
   DType accumulate = c.get(kAccumulate);
   if (accumulate != DType::F32 && accumulate != DType::F64)
     c.fail(ErrorKind::Value,
-           fmt::format("accumulate is {}, but sums are kept in f32 or f64", name(accumulate)));
+           fmt::format("accumulate is {}, but sums are kept in f32 or f64", name(accumulate)),
+           "the sums have a type of their own, of at least 32 bits", "say accumulate = f32 or f64");
   DotDims d(c.attrs, x.rank(), y.rank());
   require_count(c, d.rhs_batch.size(), d.lhs_batch.size(), "rhs_batching_dimensions");
   require_count(c, d.rhs_contract.size(), d.lhs_contract.size(), "rhs_contracting_dimensions");
@@ -244,7 +245,7 @@ Op dot_general_op() {
                     "not in rb + rc]))(list(lhs_batching_dimensions), list(rhs_batching_dimensions), "
                     "list(lhs_contracting_dimensions), "
                     "list(rhs_contracting_dimensions))",
-           .example = "",
+           .example = "ig.dot_general(ig.asarray([[1.0, 2.0]]), ig.asarray([[3.0], [4.0]]), lhs_contracting_dimensions=(1,), rhs_contracting_dimensions=(0,))",
            .samples =
                {{"T[3], T[3]", "{lhs_contracting_dimensions = [0], rhs_contracting_dimensions = [0]}", -2, 2},
                 {"T[2, 3], T[3, 4]", "{lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]}",
@@ -282,7 +283,7 @@ Op dot_general_op() {
                  "but there "
                  "are 2 axes"},
                 {"T[2, 3], T[3, 4]", "{lhs_contracting_dimensions = [1], rhs_contracting_dimensions = []}",
-                 "ValueError: dot_general: rhs_contracting_dimensions has 0 entries, but 1 are needed"},
+                 "ValueError: dot_general: rhs_contracting_dimensions has 0 entries, but 1 is needed"},
                 {"T[2, 3], T[3, 4]",
                  "{lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0], accumulate = f16}",
                  "ValueError: dot_general: accumulate is f16, but sums are kept in f32 or f64"}}},

@@ -15,8 +15,8 @@ constexpr Attr<bool> kReverse{"reverse", "Runs from the last slice to the first.
 
 void require_regions(const InferContext& c, size_t count) {
   if (c.region_results.size() != count)
-    c.fail(ErrorKind::Value,
-           fmt::format("has {} regions, but {} are needed", c.region_results.size(), count));
+    c.fail(ErrorKind::Value, fmt::format("has {} regions, but {} are needed", c.region_results.size(), count),
+           "each branch or body is a region of its own", "give the regions that the op documents");
 }
 
 // Both types named, and which of the values it is.
@@ -35,7 +35,8 @@ void require_same(const InferContext& c, const std::vector<Type>& have, const st
 }
 
 void infer_branches(InferContext& c) {
-  if (c.region_results.empty()) c.fail(ErrorKind::Value, "has no branch");
+  if (c.region_results.empty())
+    c.fail(ErrorKind::Value, "has no branch", "one of the branches is run", "give one branch or more");
   for (size_t i = 1; i < c.region_results.size(); ++i)
     require_same(c, c.region_results[i], c.region_results[0], fmt::format("branch {}", i), "branch 0");
   c.results = c.region_results[0];
@@ -60,7 +61,7 @@ void infer_switch(InferContext& c) {
   if (c.operand(0).dtype != DType::I32 && c.operand(0).dtype != DType::I64)
     c.fail(ErrorKind::Type,
            fmt::format("the index is {}, but it must be int32 or int64", info(c.operand(0).dtype).api_name),
-           "", "convert it with astype");
+           "it counts branches", "convert it with astype");
   infer_branches(c);
 }
 
@@ -74,7 +75,8 @@ void require_segments(const InferContext& c, size_t count) {
   size_t sum = 0;
   for (uint32_t size : c.segments) sum += size;
   if (c.segments.size() != count || sum != c.size())
-    c.fail(ErrorKind::Value, fmt::format("its {} operands do not fall into {} segments", c.size(), count));
+    c.fail(ErrorKind::Value, fmt::format("its {} operands do not fall into {} segments", c.size(), count),
+           "each operand belongs to one segment", "give the sizes of all segments");
 }
 
 std::vector<Type> part(const std::vector<Type>& types, size_t begin, size_t count) {
@@ -111,19 +113,23 @@ void infer_scan(InferContext& c) {
   size_t consts = c.segments[0], carried = c.segments[1];
   const Dims& length = c.get(kLength);
   if (length.size() > 1)
-    c.fail(ErrorKind::Value, fmt::format("length has {} entries, but is one size", length.size()));
+    c.fail(ErrorKind::Value, fmt::format("length has {} entries, but is one size", length.size()),
+           "it is the number of steps", "give one size");
   if (length.empty() && c.segments[2] == 0)
-    c.fail(ErrorKind::Value, "scans over nothing and has no length", "", "give length");
+    c.fail(ErrorKind::Value, "scans over nothing and has no length",
+           "the number of steps is the size of what is scanned, or is said", "give length");
   for (size_t i = consts + carried; i < c.size(); ++i)
-    if (c.operand(i).rank() == 0) c.fail(ErrorKind::Shape, "a scalar has no axis to scan over");
+    if (c.operand(i).rank() == 0)
+      c.fail(ErrorKind::Shape, "a scalar has no axis to scan over",
+             "each step takes one element of the first axis", "pass scalars as constants or carried values");
   Dim trips = length.empty() ? c.operand(consts + carried).dims[0] : length[0];
   c.require_less_equal(0, trips, "length");
   for (size_t i = consts + carried; i < c.size(); ++i)
     c.require_equal(c.operand(i).dims[0], trips, "the first axes of what is scanned");
   const auto& body = c.region_results[0];
   if (body.size() < carried)
-    c.fail(ErrorKind::Type,
-           fmt::format("the body gives {} values, but {} are carried", body.size(), carried));
+    c.fail(ErrorKind::Type, fmt::format("the body gives {} values, but {} are carried", body.size(), carried),
+           "what a step gives is what the next one takes", "return each carried value");
   std::vector<Type> carry = part(c.operands, consts, carried);
   require_same(c, part(body, 0, carried), carry, "the body", "what is carried");
   c.results = carry;

@@ -14,10 +14,12 @@ constexpr Attr<DType> kTo{"dtype", "The element type of the result."};
 
 void infer_convert(InferContext& c) {
   DType from = c.operand(0).dtype, to = c.get(kTo);
-  bool odd = is_complex(from) || is_complex(to) || from == DType::Key || to == DType::Key;
-  if (odd && from != to)
+  if ((from == DType::Key) != (to == DType::Key))
     c.fail(ErrorKind::Type, fmt::format("{} is not converted to {}", info(from).api_name, info(to).api_name),
-           "conversions are between bool, integers and real floats", "take the parts of a complex array with real and imag");
+           "the bits of a key are no number", "make keys with random_key, and draw numbers with random_bits");
+  if (is_complex(from) && !is_complex(to) && to != DType::Bool)
+    c.fail(ErrorKind::Type, fmt::format("{} is not converted to {}", info(from).api_name, info(to).api_name),
+           "a real number has no place for the imaginary part", "convert to bool or to another complex type");
   c.result(to, c.operand(0).dims);
 }
 
@@ -60,7 +62,15 @@ void reference_convert(ReferenceContext& c) {
   DType to = out.dtype();
   for (int64_t i = 0, n = x.elements(); i < n; ++i) {
     if (to == x.dtype()) tools::copy_element(out, i, x, i);
-    else if (to == DType::Bool) tools::set_whole(out, i, is_float(x.dtype()) ? x.as_double(i) != 0 : x.as_int(i) != 0);
+    else if (is_complex(to) && !is_complex(x.dtype()) && is_unsigned_int(x.dtype()))
+      tools::set_complex(out, i, static_cast<double>(static_cast<uint64_t>(x.as_int(i))), 0);
+    else if (is_complex(to)) {
+      auto [real, imaginary] = tools::complex_at(x, i);
+      tools::set_complex(out, i, real, imaginary);
+    } else if (is_complex(x.dtype())) {
+      auto [real, imaginary] = tools::complex_at(x, i);
+      tools::set_whole(out, i, real != 0 || imaginary != 0);
+    } else if (to == DType::Bool) tools::set_whole(out, i, is_float(x.dtype()) ? x.as_double(i) != 0 : x.as_int(i) != 0);
     else if (is_float(to) && is_float(x.dtype()))
       tools::set_real(out, i, tools::is_half(to) ? odd_float(x.as_double(i)) : x.as_double(i));
     else if (is_float(to)) {
@@ -181,14 +191,15 @@ std::vector<Op> convert_ops() {
   std::vector<Op> ops;
   std::vector<Sample> samples;
   for (DType d : members(DTypeSet::Any))
-    if (!is_complex(d) && d != DType::Key) {
+    if (d != DType::Key) {
       samples.push_back({"T[7]", fmt::format("{{dtype = {}}}", name(d)), 0, 9});
       samples.push_back({"T[2, 3]", fmt::format("{{dtype = {}}}", name(d)), 0, 1});
     }
   ops.push_back({.decl = {.name = "convert",
                           .python = "astype",
                           .doc = "The array with its elements as another type.\n\nFloats become integers by dropping the fraction; beyond the "
-                                 "type's range they saturate, and NaN becomes 0. Integers wrap. To bool: whether it is not 0.",
+                                 "type's range they saturate, and NaN becomes 0. Integers wrap. To bool: whether it is not 0. "
+                                 "Real numbers become complex with an imaginary part of 0; complex ones do not become real.",
                           .operands = {{"x", "The array."}},
                           .attrs = {kTo},
                           .dtypes = DTypeSet::Any,

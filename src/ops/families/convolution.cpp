@@ -19,6 +19,7 @@ void parse_part(std::string_view part, std::string_view letters, int spatial, st
     if (at == std::string_view::npos || part.find(letter, at + 1) != std::string_view::npos)
       throw make_error(ErrorKind::Value, "convolution: the layout \"{}\" needs one '{}' in \"{}\"", layout,
                        letter, part)
+          .why("each axis has one letter: b batch, f features, o and i the kernel's, digits the space")
           .hint("write it as image_kernel->result, such as \"bf01_oi01->bf01\"");
     return static_cast<int64_t>(at);
   };
@@ -30,8 +31,10 @@ void parse_part(std::string_view part, std::string_view letters, int spatial, st
 Ints filled(const Ints& given, int count, int64_t value, std::string_view what) {
   if (given.empty()) return Ints(static_cast<size_t>(count), value);
   if (static_cast<int>(given.size()) != count)
-    throw make_error(ErrorKind::Value, "convolution: {} has {} entries, but {} are needed", what,
-                     given.size(), count);
+    throw make_error(ErrorKind::Value, "convolution: {} has {} entr{}, but {} {} needed", what, given.size(),
+                     given.size() == 1 ? "y" : "ies", count, count == 1 ? "is" : "are")
+        .why("there is one for each spatial axis, and two of padding: before and behind")
+        .hint(fmt::format("give {}, or none for the default", count));
   return given;
 }
 
@@ -43,12 +46,14 @@ ConvDims::ConvDims(const Attrs& attrs) {
   if (bar == std::string_view::npos || arrow == std::string_view::npos || bar > arrow || bar < 2 || bar > 11)
     throw make_error(ErrorKind::Value,
                      "convolution: the layout \"{}\" is not of the form image_kernel->result", layout)
+        .why("it says where each axis of the image, the kernel and the result lies")
         .hint("write it such as \"bf01_oi01->bf01\"");
   std::string_view lhs = layout.substr(0, bar), rhs = layout.substr(bar + 1, arrow - bar - 1),
                    out = layout.substr(arrow + 2);
   if (rhs.size() != lhs.size() || out.size() != lhs.size())
     throw make_error(ErrorKind::Value, "convolution: the parts of the layout \"{}\" differ in length", layout)
-        .hint("image, kernel and result have the same number of axes");
+        .why("image, kernel and result have the same number of axes")
+        .hint("give each part a letter or digit an axis, such as \"bf01_oi01->bf01\"");
   spatial = static_cast<int>(lhs.size()) - 2;
   parse_part(lhs, "bf", spatial, layout, {&lhs_batch, &lhs_feature}, lhs_space);
   parse_part(rhs, "oi", spatial, layout, {&rhs_out, &rhs_in}, rhs_space);
@@ -66,14 +71,18 @@ ConvDims::ConvDims(const Attrs& attrs) {
   for (const Ints* list : {&strides, &lhs_dilation, &rhs_dilation})
     for (int64_t value : *list)
       if (value < 1)
-        throw make_error(ErrorKind::Value, "convolution: strides and dilations are at least 1, not {}",
-                         value);
+        throw make_error(ErrorKind::Value, "convolution: strides and dilations are at least 1, not {}", value)
+            .why("the kernel moves on by the stride, and its elements lie a dilation apart")
+            .hint("use 1 for none");
   if (feature_groups < 1 || batch_groups < 1)
     throw make_error(ErrorKind::Value, "convolution: group counts are at least 1, not {}",
-                     std::min(feature_groups, batch_groups));
+                     std::min(feature_groups, batch_groups))
+        .why("features or batch are cut into so many groups")
+        .hint("use 1 for no groups");
   if (feature_groups > 1 && batch_groups > 1)
-    throw make_error(ErrorKind::Value,
-                     "convolution: either features or the batch fall into groups, not both");
+    throw make_error(ErrorKind::Value, "convolution: either features or the batch fall into groups, not both")
+        .why("a kernel belongs to one group")
+        .hint("set one of the two counts to 1");
 }
 
 namespace {
@@ -89,7 +98,8 @@ void infer_convolution(InferContext& c) {
   DType accumulate = c.get(kAccumulate);
   if (accumulate != DType::F32 && accumulate != DType::F64)
     c.fail(ErrorKind::Value,
-           fmt::format("accumulate is {}, but sums are kept in f32 or f64", name(accumulate)));
+           fmt::format("accumulate is {}, but sums are kept in f32 or f64", name(accumulate)),
+           "the sums have a type of their own, of at least 32 bits", "say accumulate = f32 or f64");
   ConvDims d(c.attrs);
   const Type &x = c.operand(0), &w = c.operand(1);
   c.require_rank(0, d.spatial + 2);
@@ -263,7 +273,7 @@ Op convolution_op() {
            .numpy =
                "none: NumPy has no convolution of images; the public conv is checked against windows and "
                "einsum",
-           .example = "",
+           .example = "ig.convolution(ig.asarray([[[1.0, 2.0, 3.0]]]), ig.asarray([[[1.0, 1.0]]]), layout=\"bf0_oi0->bf0\")",
            .samples = {{"T[1, 1, 5], T[1, 1, 3]", "{layout = \"bf0_oi0->bf0\"}", -2, 2},
                        {"T[2, 3, 6], T[4, 3, 3]",
                         "{layout = \"bf0_oi0->bf0\", strides = [2], padding = [1, 2]}", -2, 2},
@@ -292,7 +302,7 @@ Op convolution_op() {
                            {"T[1, 1, 5], T[1, 1, 3]", "{layout = \"bf0_oi0->bf0\", strides = [0]}",
                             "ValueError: convolution: strides and dilations are at least 1, not 0"},
                            {"T[1, 1, 5], T[1, 1, 3]", "{layout = \"bf0_oi0->bf0\", padding = [1]}",
-                            "ValueError: convolution: padding has 1 entries, but 2 are needed"}}},
+                            "ValueError: convolution: padding has 1 entry, but 2 are needed"}}},
       .rules = {.infer = infer_convolution,
                 .reference = reference_convolution,
                 .lower = LowerRule::of_point(point_convolution),

@@ -21,7 +21,8 @@ constexpr Attr<Dims> kSize{"size", "The size, as one expression."};
 
 void infer_constant(InferContext& c) {
   const Literal& value = c.get(kValue);
-  if (!value.valid()) c.fail(ErrorKind::Value, "the array is missing");
+  if (!value.valid()) c.fail(ErrorKind::Value, "the array is missing", "a constant is its array",
+           "give the attribute value");
   c.results.push_back(value.type());
 }
 void reference_constant(ReferenceContext& c) {
@@ -57,7 +58,8 @@ Expr point_iota(PointContext& c) {
 
 const Dim& one_size(const InferContext& c, const Attr<Dims>& attr) {
   const Dims& dims = c.get(attr);
-  if (dims.size() != 1) c.fail(ErrorKind::Value, fmt::format("the attribute {} holds {} sizes, not one", attr.name, dims.size()));
+  if (dims.size() != 1) c.fail(ErrorKind::Value, fmt::format("the attribute {} holds {} sizes, not one", attr.name, dims.size()), "it is the length of the result",
+           "give one size in angle brackets");
   return dims[0];
 }
 void infer_size(InferContext& c) {
@@ -128,7 +130,8 @@ std::vector<Value> eye_body(BodyContext& c) {
   return {d == DType::Bool ? on : c.build.convert(on, d)};
 }
 void infer_eye(InferContext& c) {
-  if (c.get(kShape).size() != 2) c.fail(ErrorKind::Shape, fmt::format("expected two sizes, got {}", c.get(kShape).size()));
+  if (c.get(kShape).size() != 2) c.fail(ErrorKind::Shape, fmt::format("expected two sizes, got {}", c.get(kShape).size()), "the result is a matrix",
+           "give rows and columns");
   c.result(c.get(kDType), c.get(kShape));
 }
 
@@ -159,7 +162,8 @@ std::vector<Op> create_ops() {
     ops.push_back(composite(std::move(decl), body, infer));
   };
   InferFn shaped = +[](InferContext& c) {
-    if (c.get(kDType) == DType::Key || is_complex(c.get(kDType))) c.fail(ErrorKind::Type, fmt::format("it does not fill with {}", info(c.get(kDType)).api_name));
+    if (c.get(kDType) == DType::Key || is_complex(c.get(kDType))) c.fail(ErrorKind::Type, fmt::format("it does not fill with {}", info(c.get(kDType)).api_name), "the value is a real number",
+           "choose a real dtype");
     c.result(c.get(kDType), c.get(kShape));
   };
   fill({.name = "full", .python = "", .doc = "An array of one value.", .attrs = {kShape, kFill, kDType}, .numpy = "np.full(shape, fill_value, dtype)",

@@ -47,7 +47,9 @@ void infer_gather(InferContext& c) {
   if (vector_dim < 0 || vector_dim > indices.rank())
     c.fail(ErrorKind::Index,
            fmt::format("index_vector_dim {} is not an axis of the indices, nor their rank {}", vector_dim,
-                       indices.rank()));
+                       indices.rank()),
+           "it names the axis of the indices along which one index lies",
+           "give an axis, or the rank where each index is a scalar");
   bool has_vectors = vector_dim < indices.rank();
   int batch_rank = indices.rank() - (has_vectors ? 1 : 0);
   int result_rank = batch_rank + static_cast<int>(offset.size());
@@ -59,7 +61,9 @@ void infer_gather(InferContext& c) {
   require_axes(c, offset, result_rank, "offset_dims");
   require_count(c, indices_batch.size(), operand_batch.size(), "start_indices_batching_dims");
   require_count(c, offset.size(), x.dims.size() - collapsed.size() - operand_batch.size(), "offset_dims");
-  if (!std::is_sorted(offset.begin(), offset.end())) c.fail(ErrorKind::Value, "offset_dims is not ascending");
+  if (!std::is_sorted(offset.begin(), offset.end()))
+    c.fail(ErrorKind::Value, "offset_dims is not ascending", "the axes of a slice keep their order",
+           "sort offset_dims, and transpose the result");
   c.require_equal(has_vectors ? indices.dims[static_cast<size_t>(vector_dim)] : Dim(1),
                   Dim(static_cast<int64_t>(map.size())),
                   "the length of the index vectors and of start_index_map");
@@ -78,7 +82,8 @@ void infer_gather(InferContext& c) {
     if (contains_axis(map, operand_batch[i]) || contains_axis(collapsed, operand_batch[i]))
       c.fail(ErrorKind::Value,
              fmt::format("axis {} of the operand is batched, and indexed or collapsed as well",
-                         operand_batch[i]));
+                         operand_batch[i]),
+             "a batched axis is walked together with the indices", "name the axis in one of the three");
   }
   GatherDims dims(c.attrs, x.rank(), result_rank);
   Dims shape(static_cast<size_t>(result_rank));
@@ -203,7 +208,7 @@ Op gather_op() {
                            {"T[5], i64[3] {0, 0, 0}",
                             "{offset_dims = [1, 0], collapsed_slice_dims = [], start_index_map = [0], "
                             "index_vector_dim = 1, slice_sizes = [1]}",
-                            "ValueError: gather: offset_dims has 2 entries, but 1 are needed"},
+                            "ValueError: gather: offset_dims has 2 entries, but 1 is needed"},
                            {"T[5], i64[3] {0, 0, 0}",
                             "{offset_dims = [], collapsed_slice_dims = [1], start_index_map = [0], "
                             "index_vector_dim = 1, slice_sizes = [1]}",

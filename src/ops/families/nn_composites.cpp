@@ -49,8 +49,7 @@ Op activation(std::string name, std::string doc, std::string numpy, double ulp) 
                     .traits = static_cast<uint32_t>(Trait::Elementwise),
                     .front = Front::Elementwise,
                     .numpy = std::move(numpy),
-                    .example = "",
-                    .samples = {{"T[]", "{}"},
+                              .samples = {{"T[]", "{}"},
                                 {"T[5]", "{}"},
                                 {"T[3, 7]", "{}"},
                                 {"T[2, 3, 4]", "{}", -10, 10},
@@ -162,7 +161,8 @@ void infer_layer_norm(InferContext& c) {
   const Type& x = c.operand(0);
   int64_t n = c.get(kNormalized);
   if (n < 1 || n > x.rank())
-    c.fail(ErrorKind::Value, fmt::format("normalized_rank is {}, but there are {} axes", n, x.rank()));
+    c.fail(ErrorKind::Value, fmt::format("normalized_rank is {}, but there are {} axes", n, x.rank()),
+           "it counts the last axes, which are normalised", "give a number from 1 to the rank");
   for (size_t i = 1; i < c.size(); ++i) {
     c.require_same_dtype(0, i);
     c.require_rank(i, static_cast<int>(n));
@@ -208,7 +208,8 @@ std::vector<Value> group_norm_body(BodyContext& c) {
 void require_channels(InferContext& c, size_t first) {
   c.require_dtype(0, DTypeSet::Float);
   if (c.operand(0).rank() < 2)
-    c.fail(ErrorKind::Shape, fmt::format("needs a batch and a channel axis, got {}", c.operand(0).str()));
+    c.fail(ErrorKind::Shape, fmt::format("needs a batch and a channel axis, got {}", c.operand(0).str()),
+           "the axes are batch, channels, and what follows", "add a batch axis in front: x[None]");
   for (size_t i = first; i < c.size(); ++i) {
     c.require_same_dtype(0, i);
     c.require_rank(i, 1);
@@ -218,7 +219,9 @@ void require_channels(InferContext& c, size_t first) {
 
 void infer_group_norm(InferContext& c) {
   require_channels(c, 1);
-  if (c.get(kGroups) < 1) c.fail(ErrorKind::Value, fmt::format("num_groups is {}, below 1", c.get(kGroups)));
+  if (c.get(kGroups) < 1)
+    c.fail(ErrorKind::Value, fmt::format("num_groups is {}, below 1", c.get(kGroups)),
+           "the channels are cut into so many groups", "give 1 or more");
   c.require_equal(mod(c.operand(0).dims[1], c.get(kGroups)), Dim(int64_t{0}),
                   "the channels modulo the groups");
   tools::infer_by_body(c);
@@ -269,7 +272,6 @@ OpDecl float_decl(std::string name, std::string doc, std::vector<OperandSpec> op
           .attrs = std::move(attrs),
           .dtypes = DTypeSet::Float,
           .numpy = std::move(numpy),
-          .example = "",
           .samples = std::move(samples),
           .ulp = ulp};
 }
@@ -418,6 +420,27 @@ std::vector<Op> nn_composites() {
       normalize_body, infer_float));
   for (Op& op : attention_ops()) ops.push_back(std::move(op));
   for (Op& op : nn_layers()) ops.push_back(std::move(op));
+  give_examples(ops, {
+      {"relu", "ig.relu(ig.asarray([-2.0, 0.0, 2.0]))"},
+      {"relu6", "ig.relu6(ig.asarray([-2.0, 0.0, 2.0]))"},
+      {"silu", "ig.silu(ig.asarray([-2.0, 0.0, 2.0]))"},
+      {"softplus", "ig.softplus(ig.asarray([-2.0, 0.0, 2.0]))"},
+      {"log_sigmoid", "ig.log_sigmoid(ig.asarray([-2.0, 0.0, 2.0]))"},
+      {"mish", "ig.mish(ig.asarray([-2.0, 0.0, 2.0]))"},
+      {"hard_sigmoid", "ig.hard_sigmoid(ig.asarray([-2.0, 0.0, 2.0]))"},
+      {"hard_swish", "ig.hard_swish(ig.asarray([-2.0, 0.0, 2.0]))"},
+      {"leaky_relu", "ig.leaky_relu(ig.asarray([-2.0, 0.0, 2.0]))"},
+      {"elu", "ig.elu(ig.asarray([-2.0, 0.0, 2.0]))"},
+      {"gelu", "ig.gelu(ig.asarray([-2.0, 0.0, 2.0]))"},
+      {"softmax", "ig.softmax(ig.asarray([-2.0, 0.0, 2.0]))"},
+      {"log_softmax", "ig.log_softmax(ig.asarray([-2.0, 0.0, 2.0]))"},
+      {"glu", "ig.glu(ig.asarray([1.0, 2.0, 0.0, 0.0]))"},
+      {"layer_norm", "ig.layer_norm(ig.asarray([[1.0, 2.0, 3.0]]))"},
+      {"rms_norm", "ig.rms_norm(ig.asarray([[3.0, 4.0]]))"},
+      {"group_norm", "ig.group_norm(ig.asarray([[1.0, 3.0, 5.0, 7.0]]), num_groups=2)"},
+      {"batch_norm", "ig.batch_norm(ig.asarray([[1.0, 3.0]]), ig.asarray([0.0, 1.0]), ig.asarray([1.0, 4.0]))"},
+      {"normalize", "ig.normalize(ig.asarray([3.0, 4.0]))"},
+  });
   return ops;
 }
 

@@ -36,7 +36,9 @@ void infer_same_floats(InferContext& c) {
 // -------------------------------------------------------------------------------------------------
 void infer_linear(InferContext& c) {
   c.require_same_dtype(0, 1);
-  if (c.operand(0).rank() < 1) c.fail(ErrorKind::Shape, "needs [..., in], got a scalar");
+  if (c.operand(0).rank() < 1)
+    c.fail(ErrorKind::Shape, "needs [..., in], got a scalar", "the last axis holds the features",
+           "reshape to (1,) first");
   c.require_rank(1, 2);
   c.require_equal(c.operand(0).dims.back(), c.operand(1).dims[1], "the features of x and of the weight");
   if (c.size() > 2) {
@@ -81,7 +83,9 @@ void infer_cross_entropy(InferContext& c) {
   c.require_dtype(0, DTypeSet::Float);
   tools::require_index_dtype(c, 1);
   const Type &x = c.operand(0), &labels = c.operand(1);
-  if (x.rank() < 1) c.fail(ErrorKind::Shape, "needs [..., classes], got a scalar");
+  if (x.rank() < 1)
+    c.fail(ErrorKind::Shape, "needs [..., classes], got a scalar",
+           "the last axis holds a score for each class", "reshape so that the classes are the last axis");
   c.require_rank(1, x.rank() - 1);
   for (size_t i = 0; i < labels.dims.size(); ++i)
     c.require_equal(x.dims[i], labels.dims[i], "the scores and the labels");
@@ -135,7 +139,8 @@ void infer_dropout(InferContext& c) {
   c.require_dtype(1, DTypeSet::Key);
   double p = c.get(kRate);
   if (!(p >= 0 && p <= 1))
-    c.fail(ErrorKind::Value, fmt::format("p is {}, but a probability lies in [0, 1]", p));
+    c.fail(ErrorKind::Value, fmt::format("p is {}, but a probability lies in [0, 1]", p),
+           "it is how often an element is dropped", "give a number from 0 to 1");
   tools::infer_by_body(c);
 }
 
@@ -156,7 +161,9 @@ void infer_cell(InferContext& c, size_t states, int64_t gates) {
   size_t weights = 1 + states;
   if (c.size() < weights + 2)
     c.fail(ErrorKind::Value,
-           fmt::format("takes x, {} and two weights, got {} operands", states == 2 ? "h, c" : "h", c.size()));
+           fmt::format("takes x, {} and two weights, got {} operands", states == 2 ? "h, c" : "h", c.size()),
+           "a cell reads the input, its state, and a weight for each",
+           "pass them in this order, then the biases");
   c.require_dtype(0, DTypeSet::Float);
   for (size_t i = 1; i < c.size(); ++i) c.require_same_dtype(0, i);
   for (size_t i = 0; i < weights + 2; ++i) c.require_rank(i, 2);
@@ -214,7 +221,9 @@ Ints spatial(std::string_view op, const Ints& given, size_t count, int64_t value
   if (given.size() == 1) return Ints(count, given[0]);
   if (given.size() != count)
     throw make_error(ErrorKind::Value, "{}: {} has {} entries, but there are {} spatial axes", op, what,
-                     given.size(), count);
+                     given.size(), count)
+        .why("the axes behind batch and channels are the space")
+        .hint(fmt::format("give {}, or one for all", count));
   return given;
 }
 
@@ -226,7 +235,8 @@ Ints both_sides(const Ints& padding, size_t in_front) {
 
 void require_image(InferContext& c) {
   if (c.operand(0).rank() < 3)
-    c.fail(ErrorKind::Shape, fmt::format("needs [batch, channels, space...], got {}", c.operand(0).str()));
+    c.fail(ErrorKind::Shape, fmt::format("needs [batch, channels, space...], got {}", c.operand(0).str()),
+           "windows move along the axes behind the channels", "add a batch axis in front: x[None]");
 }
 
 void infer_conv(InferContext& c) {
@@ -328,7 +338,6 @@ OpDecl decl(std::string name, std::string doc, std::vector<OperandSpec> operands
           .attrs = std::move(attrs),
           .dtypes = dtypes,
           .numpy = std::move(numpy),
-          .example = "",
           .samples = std::move(samples),
           .ulp = ulp};
 }
@@ -502,6 +511,18 @@ std::vector<Op> nn_layers() {
             {"T[0, 1, 4, 4]", "{kernel_size = [2]}"}},
            8),
       avg_pool_body, infer_avg_pool));
+  give_examples(ops, {
+      {"linear", "ig.linear(ig.asarray([[1.0, 2.0]]), ig.asarray([[1.0, 1.0], [0.0, 2.0]]))"},
+      {"embedding", "ig.embedding(ig.asarray([2, 0]), ig.asarray([[1.0, 1.5], [2.0, 2.5], [3.0, 3.5]]))"},
+      {"cross_entropy", "ig.cross_entropy(ig.asarray([[2.0, 0.0]]), ig.asarray([0]))"},
+      {"mse", "ig.mse(ig.asarray([1.0, 2.0]), ig.asarray([1.0, 4.0]))"},
+      {"dropout", "ig.dropout(ig.asarray([1.0, 1.0, 1.0, 1.0]), ig.random_key(7))"},
+      {"lstm_cell", "ig.lstm_cell(ig.asarray([[1.0]]), ig.asarray([[0.0]]), ig.asarray([[0.5]]), ig.full((4, 1), 1.0), ig.full((4, 1), 1.0))"},
+      {"gru_cell", "ig.gru_cell(ig.asarray([[1.0]]), ig.asarray([[0.5]]), ig.full((3, 1), 1.0), ig.full((3, 1), 1.0))"},
+      {"conv", "ig.conv(ig.asarray([[[1.0, 2.0, 3.0]]]), ig.asarray([[[1.0, 1.0]]]))"},
+      {"max_pool", "ig.max_pool(ig.asarray([[[1.0, 3.0, 2.0, 4.0]]]), kernel_size=2)"},
+      {"avg_pool", "ig.avg_pool(ig.asarray([[[1.0, 3.0, 2.0, 4.0]]]), kernel_size=2)"},
+  });
   return ops;
 }
 

@@ -201,7 +201,10 @@ std::vector<Value> tile_body(BodyContext& c) {
   while (dims.size() < times.size()) dims.insert(dims.begin(), Dim(int64_t{1}));
   Dims wide, narrow, joined;
   for (size_t i = 0; i < dims.size(); ++i) {
-    if (times[i] < 0) throw make_error(ErrorKind::Value, "tile: {} repetitions are not possible", times[i]);
+    if (times[i] < 0)
+      throw make_error(ErrorKind::Value, "tile: {} repetitions are not possible", times[i])
+          .why("it is how often the array stands along the axis")
+          .hint("give 0 or more");
     narrow.insert(narrow.end(), {Dim(int64_t{1}), dims[i]});
     wide.insert(wide.end(), {Dim(times[i]), dims[i]});
     joined.push_back(dims[i] * times[i]);
@@ -212,7 +215,10 @@ std::vector<Value> tile_body(BodyContext& c) {
 
 std::vector<Value> repeat_body(BodyContext& c) {
   int64_t axis = checked_axis("repeat", c.get(kLast), rank_of(c.operands[0])), times = c.get(kRepeats);
-  if (times < 0) throw make_error(ErrorKind::Value, "repeat: {} repeats are not possible", times);
+  if (times < 0)
+    throw make_error(ErrorKind::Value, "repeat: {} repeats are not possible", times)
+        .why("it is how often each element stands in the result")
+        .hint("give 0 or more");
   Dims narrow = c.operands[0]->type().dims, joined = narrow;
   narrow.insert(narrow.begin() + axis + 1, Dim(int64_t{1}));
   Dims wide = narrow;
@@ -223,7 +229,9 @@ std::vector<Value> repeat_body(BodyContext& c) {
 
 void infer_diff(InferContext& c) {
   c.require_dtype(0, DTypeSet::Real);
-  if (c.get(kOrder) < 0) c.fail(ErrorKind::Value, fmt::format("n is {}, below 0", c.get(kOrder)));
+  if (c.get(kOrder) < 0)
+    c.fail(ErrorKind::Value, fmt::format("n is {}, below 0", c.get(kOrder)), "differences are taken n times",
+           "give 0 or more");
   tools::infer_by_body(c);
 }
 
@@ -285,7 +293,7 @@ std::vector<Op> numpy_composites() {
            {"T[2, 3, 4]", "{axes = [2, 0, 1]}"},
            {"T[]", "{axes = []}"},
            {"T[0, 2]", "{axes = [1, 0]}"}},
-          {{"T[2, 3]", "{axes = [0]}", "ValueError: permute_dims: axes has 1 entries, but 2 are needed"}}),
+          {{"T[2, 3]", "{axes = [0]}", "ValueError: permute_dims: axes has 1 entry, but 2 are needed"}}),
       permute_body, infer_permute);
   add(shape_decl("moveaxis", "The array with some axes moved, the others in their order.",
                  {kSource, kDestination}, "np.moveaxis(x, source_axes, destination_axes)",
@@ -329,7 +337,7 @@ std::vector<Op> numpy_composites() {
                   {"T[0]", "{shift = [1], axis = [0]}"},
                   {"T[3]", "{shift = [0], axis = [0]}"}},
                  {{"T[3]", "{shift = [1, 2], axis = [0]}",
-                   "ValueError: roll: shift has 2 entries, but 1 are needed"}}),
+                   "ValueError: roll: shift has 2 entries, but 1 is needed"}}),
       roll_body, infer_roll);
   std::vector<OperandSpec> arrays{{.name = "arrays", .doc = "The arrays.", .variadic = true}};
   OpDecl concat = shape_decl(
@@ -379,6 +387,22 @@ std::vector<Op> numpy_composites() {
   diff.dtypes = DTypeSet::Real;
   add(std::move(diff), diff_body, infer_diff);
   for (Op& op : numpy_indexing()) ops.push_back(std::move(op));
+  give_examples(ops, {
+      {"broadcast_to", "ig.broadcast_to(ig.asarray([1, 2]), (2, 2))"},
+      {"reshape", "ig.reshape(ig.asarray([1, 2, 3, 4]), (2, -1))"},
+      {"permute_dims", "ig.permute_dims(ig.asarray([[1, 2], [3, 4]]), (1, 0))"},
+      {"moveaxis", "ig.moveaxis(ig.zeros((2, 3, 4)), 0, 2).shape"},
+      {"squeeze", "ig.squeeze(ig.asarray([[1, 2]]), 0)"},
+      {"expand_dims", "ig.expand_dims(ig.asarray([1, 2]), axis=1)"},
+      {"flip", "ig.flip(ig.asarray([1, 2, 3]))"},
+      {"roll", "ig.roll(ig.asarray([1, 2, 3]), 1)"},
+      {"concat", "ig.concat([ig.asarray([1, 2]), ig.asarray([3])])"},
+      {"stack", "ig.stack([ig.asarray([1, 2]), ig.asarray([3, 4])])"},
+      {"unstack", "ig.unstack(ig.asarray([[1, 2], [3, 4]]))"},
+      {"tile", "ig.tile(ig.asarray([1, 2]), (2,))"},
+      {"repeat", "ig.repeat(ig.asarray([1, 2]), 2)"},
+      {"diff", "ig.diff(ig.asarray([1, 4, 9]))"},
+  });
   return ops;
 }
 

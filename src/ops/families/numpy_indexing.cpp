@@ -62,7 +62,8 @@ std::vector<Value> along_body(BodyContext& c) {
 void infer_one_hot(InferContext& c) {
   tools::require_index_dtype(c, 0);
   if (c.get(kClasses) < 0)
-    c.fail(ErrorKind::Value, fmt::format("num_classes is {}, below 0", c.get(kClasses)));
+    c.fail(ErrorKind::Value, fmt::format("num_classes is {}, below 0", c.get(kClasses)),
+           "it is the size of the new axis", "give the number of classes");
   tools::infer_by_body(c);
 }
 
@@ -78,7 +79,8 @@ std::vector<Value> one_hot_body(BodyContext& c) {
 
 void infer_matrix(InferContext& c) {
   if (c.operand(0).rank() < 2)
-    c.fail(ErrorKind::Shape, fmt::format("needs [..., rows, columns], got {}", c.operand(0).str()));
+    c.fail(ErrorKind::Shape, fmt::format("needs [..., rows, columns], got {}", c.operand(0).str()),
+           "the last two axes are the matrix", "reshape the array to two axes or more");
   tools::infer_by_body(c);
 }
 
@@ -210,6 +212,15 @@ std::vector<Op> numpy_indexing() {
          infer_matrix, DTypeSet::Real);
   matrix("trace", "The sum of a diagonal of the last two axes, in the array's own type.",
          "np.trace(x, k, -2, -1, dtype=x.dtype)", trace_body, infer_trace, DTypeSet::Real);
+  give_examples(ops, {
+      {"take", "ig.take(ig.asarray([5, 6, 7]), ig.asarray([2, 0]))"},
+      {"take_along_axis", "ig.take_along_axis(ig.asarray([[5, 6], [7, 8]]), ig.asarray([[1], [0]]))"},
+      {"one_hot", "ig.one_hot(ig.asarray([0, 2]), num_classes=3)"},
+      {"tril", "ig.tril(ig.ones((2, 2)))"},
+      {"triu", "ig.triu(ig.ones((2, 2)))"},
+      {"diagonal", "ig.diagonal(ig.asarray([[1, 2], [3, 4]]))"},
+      {"trace", "ig.asarray([[1, 2], [3, 4]]).trace()"},
+  });
   return ops;
 }
 

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "ops/families/array_tools.h"
+#include "ops/families/compose.h"
 #include "ops/families/families.h"
 #include "ops/order_attrs.h"
 #include "ops/table.h"
@@ -220,11 +221,16 @@ Op sort_op() {
 void infer_top_k(InferContext& c) {
   const Type& x = c.operand(0);
   c.require_dtype(0, DTypeSet::Real);
-  if (x.rank() == 0) c.fail(ErrorKind::Shape, "a scalar has no row to take from");
+  if (x.rank() == 0)
+    c.fail(ErrorKind::Shape, "a scalar has no row to take from", "the elements are taken along the last axis",
+           "reshape to (1,) first");
   int64_t k = c.get(kK);
-  if (k < 0) c.fail(ErrorKind::Value, fmt::format("k is {}, but it counts elements", k));
+  if (k < 0)
+    c.fail(ErrorKind::Value, fmt::format("k is {}, but it counts elements", k),
+           "there is no negative number of elements", "give 0 or more");
   if (x.dims.back().is_constant() && k > x.dims.back().constant())
-    c.fail(ErrorKind::Value, fmt::format("k is {}, but a row has {} elements", k, x.dims.back().str()));
+    c.fail(ErrorKind::Value, fmt::format("k is {}, but a row has {} elements", k, x.dims.back().str()),
+           "k different elements are taken", "give a k that a row holds");
   c.require_less_equal(k, x.dims.back(), "k and the size of a row");
   Dims dims = x.dims;
   dims.back() = k;
@@ -274,7 +280,7 @@ Op top_k_op() {
                .dtypes = DTypeSet::Real,
                .numpy = "(lambda i: (np.take_along_axis(x, i, -1), i.astype(np.int64)))((x.shape[-1] - 1 - "
                         "np.argsort(x[..., ::-1], axis=-1, kind='stable'))[..., ::-1][..., :k])",
-               .example = "",
+               .example = "ig.top_k(ig.asarray([1, 4, 2, 3]), k=2)",
                .samples = {{"T[7]", "{k = 3}"},
                            {"T[7]", "{k = 7}", -2, 2},
                            {"T[3, 20]", "{k = 4}", -2, 2},
@@ -304,6 +310,11 @@ std::vector<Op> order_ops() {
   ops.push_back(sort_op());
   ops.push_back(top_k_op());
   for (Op& op : order_composites()) ops.push_back(std::move(op));
+  give_examples(ops, {
+      {"sort", "ig.sort(ig.asarray([3, 1, 2]))"},
+      {"argsort", "ig.argsort(ig.asarray([3, 1, 2]))"},
+      {"searchsorted", "ig.searchsorted(ig.asarray([1, 3, 5]), ig.asarray([3, 4]))"},
+  });
   return ops;
 }
 

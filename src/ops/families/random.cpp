@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "ops/families/array_tools.h"
+#include "ops/families/compose.h"
 #include "ops/families/families.h"
 #include "ops/table.h"
 
@@ -132,7 +133,9 @@ Expr point_key(PointContext& c) {
 // ------------------------------------------------------------------------------------------------------
 void infer_split(InferContext& c) {
   require_key(c);
-  if (c.get(kCount) < 0) c.fail(ErrorKind::Value, fmt::format("n is {}, but it counts keys", c.get(kCount)));
+  if (c.get(kCount) < 0)
+    c.fail(ErrorKind::Value, fmt::format("n is {}, but it counts keys", c.get(kCount)),
+           "there is no negative number of keys", "give 0 or more");
   Dims dims = c.operand(0).dims;
   dims.push_back(c.get(kCount));
   c.result(DType::Key, dims);
@@ -181,7 +184,8 @@ void infer_bits(InferContext& c) {
   c.require_rank(0, 0);
   DType dtype = c.get(kDType);
   if (!is_unsigned_int(dtype))
-    c.fail(ErrorKind::Type, fmt::format("bits are drawn as unsigned integers, not as {}", name(dtype)), "",
+    c.fail(ErrorKind::Type, fmt::format("bits are drawn as unsigned integers, not as {}", name(dtype)),
+           "all bits are drawn, and so are all numbers of the type",
            "draw u32 or u64, or use random_uniform or randint");
   for (const Dim& d : c.get(kShape)) c.require_less_equal(0, d, "the sizes of the result");
   c.result(dtype, c.get(kShape));
@@ -307,6 +311,17 @@ std::vector<Op> random_ops() {
                  .reference = reference_bits,
                  .point = point_bits}));
   for (Op& op : random_composites()) ops.push_back(std::move(op));
+  give_examples(ops, {
+      {"random_key", "ig.random_bits(ig.random_key(7), shape=(2,), dtype=ig.uint32)"},
+      {"random_split", "ig.random_split(ig.random_key(7), n=2).shape"},
+      {"random_fold_in", "ig.random_uniform(ig.random_fold_in(ig.random_key(7), 3), shape=(2,))"},
+      {"random_bits", "ig.random_bits(ig.random_key(7), shape=(2,), dtype=ig.uint32)"},
+      {"random_uniform", "ig.random_uniform(ig.random_key(7), shape=(2,))"},
+      {"random_normal", "ig.random_normal(ig.random_key(7), shape=(2,))"},
+      {"random_bernoulli", "ig.random_bernoulli(ig.random_key(7), shape=(4,))"},
+      {"randint", "ig.randint(ig.random_key(7), shape=(4,), low=0, high=10)"},
+      {"random_permutation", "ig.random_permutation(ig.random_key(7), n=5)"},
+  });
   return ops;
 }
 

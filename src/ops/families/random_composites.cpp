@@ -25,7 +25,9 @@ void infer_floats(InferContext& c) {
   require_key(c);
   DType dtype = c.get(kFloatType);
   if (!is_float(dtype))
-    c.fail(ErrorKind::Type, fmt::format("draws a floating-point type, not {}", info(dtype).api_name));
+    c.fail(ErrorKind::Type, fmt::format("draws a floating-point type, not {}", info(dtype).api_name),
+           "the numbers lie between others, which whole numbers cannot",
+           "choose float32 or float64, or use randint");
   infer_by_body(c);
 }
 
@@ -72,7 +74,8 @@ void infer_bernoulli(InferContext& c) {
   require_key(c);
   double p = c.get(kProbability);
   if (!(p >= 0 && p <= 1))
-    c.fail(ErrorKind::Value, fmt::format("p is {}, but a probability lies in [0, 1]", p));
+    c.fail(ErrorKind::Value, fmt::format("p is {}, but a probability lies in [0, 1]", p),
+           "it is how often True is drawn", "give a number from 0 to 1");
   infer_by_body(c);
 }
 
@@ -86,10 +89,12 @@ void infer_randint(InferContext& c) {
   require_key(c);
   DType dtype = c.get(kWholeType);
   if (!is_integer(dtype) || info(dtype).bits < 32)
-    c.fail(ErrorKind::Type,
-           fmt::format("draws int32, int64, uint32 or uint64, not {}", info(dtype).api_name));
+    c.fail(ErrorKind::Type, fmt::format("draws int32, int64, uint32 or uint64, not {}", info(dtype).api_name),
+           "randint draws whole numbers from 32 or 64 random bits",
+           "choose one of these, and convert with astype");
   if (c.get(kMinimum) >= c.get(kMaximum))
-    c.fail(ErrorKind::Value, fmt::format("low {} is not below high {}", c.get(kMinimum), c.get(kMaximum)));
+    c.fail(ErrorKind::Value, fmt::format("low {} is not below high {}", c.get(kMinimum), c.get(kMaximum)),
+           "high itself is never drawn, so there is nothing to draw from", "give a high above low");
   infer_by_body(c);
 }
 
@@ -131,7 +136,8 @@ std::vector<Value> randint_body(BodyContext& c) {
 void infer_permutation(InferContext& c) {
   require_key(c);
   if (c.get(kCount) < 0)
-    c.fail(ErrorKind::Value, fmt::format("n is {}, but it counts elements", c.get(kCount)));
+    c.fail(ErrorKind::Value, fmt::format("n is {}, but it counts elements", c.get(kCount)),
+           "there is no negative number of elements", "give 0 or more");
   infer_by_body(c);
 }
 

@@ -75,8 +75,24 @@ void infer_folded(InferContext& c) {
   for (int64_t axis : c.get(kAxes)) c.axis(axis, c.operand(0).rank());
   tools::infer_by_body(c);
 }
+// Of no elements there is no largest one. (The primitive folds are total, and give their start.)
+void infer_extreme(InferContext& c) {
+  c.require_dtype(0, DTypeSet::Real);
+  for (int64_t axis : c.get(kAxes)) c.axis(axis, c.operand(0).rank());
+  Dim folded(int64_t{1}), kept(int64_t{1});
+  const Type& x = c.operand(0);
+  for (int i = 0; i < x.rank(); ++i) {
+    Dim& part = tools::contains_axis(c.get(kAxes), i) ? folded : kept;
+    part = part * x.dims[static_cast<size_t>(i)];
+  }
+  if (folded == 0 && kept != 0)
+    c.fail(ErrorKind::Value, fmt::format("the axes of {} hold no elements", x.str()),
+           "the result is one of the elements, and there is none", "test the size first, or join a first element with ig.concat");
+  tools::infer_by_body(c);
+}
 void infer_truth(InferContext& c) {
-  if (is_complex(c.operand(0).dtype) || c.operand(0).dtype == DType::Key) c.fail(ErrorKind::Type, "complex numbers and keys have no truth here", "the op asks whether elements are not zero", "compare first");
+  if (c.operand(0).dtype == DType::Key)
+    c.fail(ErrorKind::Type, "keys have no truth", "the op asks whether elements are not zero, and the bits of a key are no number", "draw numbers from the keys first");
   for (int64_t axis : c.get(kAxes)) c.axis(axis, c.operand(0).rank());
   tools::infer_by_body(c);
 }
@@ -111,6 +127,8 @@ std::vector<Op> reduce_composites() {
                 .samples = samples(extra, low, high),
                 .bad_samples = {{"f32[3]", "{axes = [1], keepdims = false}", fmt::format("IndexError: {}: axis 1 is out of range for rank 1", name)}},
                 .ulp = ulp};
+    if (infer == infer_extreme)
+      decl.bad_samples.push_back({"f32[2, 0]", "{axes = [1], keepdims = false}", fmt::format("ValueError: {}: the axes of f32[2, 0] hold no elements", name)});
     if (body == var_body || body == std_body) decl.attrs.push_back(kCorrection);
     ops.push_back(composite(std::move(decl), body, infer));
   };
@@ -119,20 +137,20 @@ std::vector<Op> reduce_composites() {
       "np.sum(x, " + axes + ", dtype=(x.dtype if x.dtype.kind not in 'biu' else np.uint64 if x.dtype.kind == 'u' else np.int64))", 32);
   add("prod", "The product of the elements over the axes; types as for sum.", DTypeSet::Real, prod_body, infer_summed,
       "np.prod(x, " + axes + ", dtype=(x.dtype if x.dtype.kind not in 'biu' else np.uint64 if x.dtype.kind == 'u' else np.int64))", 64, "", 0.9, 1.1);
-  add("max", "The largest element over the axes; NaN where there is one.", DTypeSet::Real, max_body, infer_folded<DTypeSet::Real>, "np.max(x, " + axes + ")", 0);
-  add("min", "The smallest element over the axes; NaN where there is one.", DTypeSet::Real, min_body, infer_folded<DTypeSet::Real>, "np.min(x, " + axes + ")", 0);
+  add("max", "The largest element over the axes; NaN where there is one. Axes without elements are refused; where a size is a symbol that turns out 0, the result is the least value of the dtype.", DTypeSet::Real, max_body, infer_extreme, "np.max(x, " + axes + ")", 0);
+  add("min", "The smallest element over the axes; NaN where there is one. Axes without elements are refused; where a size is a symbol that turns out 0, the result is the greatest value of the dtype.", DTypeSet::Real, min_body, infer_extreme, "np.min(x, " + axes + ")", 0);
   add("all", "Whether every element over the axes is not zero.", DTypeSet::Any, all_body, infer_truth, "np.all(x, " + axes + ")", 0);
   add("any", "Whether any element over the axes is not zero.", DTypeSet::Any, any_body, infer_truth, "np.any(x, " + axes + ")", 0);
   add("count_nonzero", "How many elements over the axes are not zero.", DTypeSet::Any, count_body, infer_truth, "np.count_nonzero(x, " + axes + ")", 0);
   auto numpy_arg = [](std::string f) {
     return "(np." + f + "(np.moveaxis(x, axes, range(x.ndim - len(axes), x.ndim)).reshape([n for i, n in enumerate(x.shape) if i not in axes] + [int(np.prod([x.shape[a] for a in axes]))]), axis=-1)).reshape([(1 if keepdims else None) if i in axes else n for i, n in enumerate(x.shape) if keepdims or i not in axes])";
   };
-  add("argmax", "The position of the first largest element: along the axis, or in row-major order over several.", DTypeSet::Real, argmax_body, infer_folded<DTypeSet::Real>, numpy_arg("argmax"), 0);
-  add("argmin", "The position of the first smallest element: along the axis, or in row-major order over several.", DTypeSet::Real, argmin_body, infer_folded<DTypeSet::Real>, numpy_arg("argmin"), 0);
+  add("argmax", "The position of the first largest element: along the axis, or in row-major order over several.", DTypeSet::Real, argmax_body, infer_extreme, numpy_arg("argmax"), 0);
+  add("argmin", "The position of the first smallest element: along the axis, or in row-major order over several.", DTypeSet::Real, argmin_body, infer_extreme, numpy_arg("argmin"), 0);
   add("mean", "The mean of the elements over the axes; NaN where there are none.", DTypeSet::Float, mean_body, infer_folded<DTypeSet::Float>, "np.mean(x, " + axes + ")", 32);
   add("var", "The variance of the elements over the axes: the mean squared distance from the mean.", DTypeSet::Float, var_body, infer_folded<DTypeSet::Float>, "np.var(x, " + axes + ", ddof=correction)", 64, ", correction = 0x1p-1");
   add("std", "The standard deviation of the elements over the axes.", DTypeSet::Float, std_body, infer_folded<DTypeSet::Float>, "np.std(x, " + axes + ", ddof=correction)", 64, ", correction = 0x0p+0");
-  add("logsumexp", "log(sum(exp(x))) over the axes, without overflow on the way.", DTypeSet::Float, logsumexp_body, infer_folded<DTypeSet::Float>, "scipy.special.logsumexp(x, " + axes + ")", 32);
+  add("logsumexp", "log(sum(exp(x))) over the axes, without overflow on the way.", DTypeSet::Float, logsumexp_body, infer_folded<DTypeSet::Float>, "np.logaddexp.reduce(x, " + axes + ")", 32);
   return ops;
 }
 

@@ -53,7 +53,9 @@ void infer_scatter(InferContext& c) {
   if (vector_dim < 0 || vector_dim > indices.rank())
     c.fail(ErrorKind::Index,
            fmt::format("index_vector_dim {} is not an axis of the indices, nor their rank {}", vector_dim,
-                       indices.rank()));
+                       indices.rank()),
+           "it names the axis of the indices along which one index lies",
+           "give an axis, or the rank where each index is a scalar");
   bool has_vectors = vector_dim < indices.rank();
   require_axes(c, window, updates.rank(), "update_window_dims");
   require_axes(c, inserted, x.rank(), "inserted_window_dims");
@@ -65,7 +67,8 @@ void infer_scatter(InferContext& c) {
   require_count(c, updates.dims.size(), window.size() + indices.dims.size() - (has_vectors ? 1 : 0),
                 "the shape of the updates");
   if (!std::is_sorted(window.begin(), window.end()))
-    c.fail(ErrorKind::Value, "update_window_dims is not ascending");
+    c.fail(ErrorKind::Value, "update_window_dims is not ascending", "the axes of a window keep their order",
+           "sort update_window_dims, and transpose the updates");
   c.require_equal(has_vectors ? indices.dims[static_cast<size_t>(vector_dim)] : Dim(1),
                   Dim(static_cast<int64_t>(map.size())),
                   "the length of the index vectors and of scatter_dims_to_operand_dims");
@@ -316,15 +319,14 @@ Op scatter_op() {
                        {"T[0], i64[2] {0, 1}, T[2]",
                         "{update_window_dims = [], inserted_window_dims = [0], "
                         "scatter_dims_to_operand_dims = [0], index_vector_dim = 1, update = \"add\"}"}},
-           .bad_samples =
-               {{"T[5], i64[3] {0, 0, 0}, T[3]",
-                 "{update_window_dims = [0], inserted_window_dims = [0], "
-                 "scatter_dims_to_operand_dims = [0], index_vector_dim = 1}",
-                 "ValueError: scatter: update_window_dims has 1 entries, but 0 are needed"},
-                {"T[5], i64[3] {0, 0, 0}, T[3, 1]",
-                 "{update_window_dims = [], inserted_window_dims = [0], "
-                 "scatter_dims_to_operand_dims = [0], index_vector_dim = 1}",
-                 "ValueError: scatter: the shape of the updates has 2 entries, but 1 are needed"}}},
+           .bad_samples = {{"T[5], i64[3] {0, 0, 0}, T[3]",
+                            "{update_window_dims = [0], inserted_window_dims = [0], "
+                            "scatter_dims_to_operand_dims = [0], index_vector_dim = 1}",
+                            "ValueError: scatter: update_window_dims has 1 entry, but 0 are needed"},
+                           {"T[5], i64[3] {0, 0, 0}, T[3, 1]",
+                            "{update_window_dims = [], inserted_window_dims = [0], "
+                            "scatter_dims_to_operand_dims = [0], index_vector_dim = 1}",
+                            "ValueError: scatter: the shape of the updates has 2 entries, but 1 is needed"}}},
       .rules = {.infer = infer_scatter,
                 .reference = reference_scatter,
                 .lower = LowerRule::of_nest(nest_scatter),

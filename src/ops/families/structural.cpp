@@ -69,8 +69,10 @@ Value simplify_broadcast(SimplifyContext& c) {
     Ints direct;
     size_t next = 0;
     for (size_t i = 0; i < to.size(); ++i) {
-      if (next < from.size() && from[next] == to[i]) direct.push_back(axes[i]), ++next;
-      else if (!(to[i] == 1)) return nullptr;
+      if (next < from.size() && from[next] == to[i])
+        direct.push_back(axes[i]), ++next;
+      else if (!(to[i] == 1))
+        return nullptr;
     }
     if (next == from.size()) return c.build.broadcast(inner->operand(0), shape, direct);
     return nullptr;
@@ -282,7 +284,8 @@ void infer_slice(InferContext& c) {
   Dims dims;
   for (size_t i = 0; i < x.dims.size(); ++i) {
     if (strides[i] < 1)
-      c.fail(ErrorKind::Value, fmt::format("stride {} of axis {} is below 1", strides[i], i));
+      c.fail(ErrorKind::Value, fmt::format("stride {} of axis {} is below 1", strides[i], i),
+             "a slice walks forwards", "use 1 or more, and reverse the axis where it is to run backwards");
     c.require_less_equal(0, start[i], "the start of a slice");
     c.require_less_equal(start[i], limit[i], "the start and limit of a slice");
     c.require_less_equal(limit[i], x.dims[i], "the limit of a slice and the size of its axis");
@@ -392,7 +395,7 @@ Op broadcast_in_dim_op() {
                     "x.transpose(np.argsort(broadcast_dimensions)).reshape([x.shape["
                     "broadcast_dimensions.index(i)] if i in broadcast_dimensions else 1 for i in "
                     "range(len(shape))]), shape)",
-           .example = "",
+           .example = "ig.broadcast_in_dim(ig.asarray([1, 2]), shape=(2, 3), broadcast_dimensions=(0,))",
            .samples = {{"T[]", "{shape = [2, 3], broadcast_dimensions = []}"},
                        {"T[3]", "{shape = [2, 3], broadcast_dimensions = [1]}"},
                        {"T[3]", "{shape = [3, 2], broadcast_dimensions = [0]}"},
@@ -403,7 +406,7 @@ Op broadcast_in_dim_op() {
                        {"T[1]", "{shape = [0], broadcast_dimensions = [0]}"},
                        {"T[1]", "{shape = [1], broadcast_dimensions = [0]}"}},
            .bad_samples = {{"T[3]", "{shape = [2, 3], broadcast_dimensions = []}",
-                            "ValueError: broadcast_in_dim: broadcast_dimensions has 0 entries, but 1 are "
+                            "ValueError: broadcast_in_dim: broadcast_dimensions has 0 entries, but 1 is "
                             "needed"},
                            {"T[3]", "{shape = [2, 3], broadcast_dimensions = [2]}",
                             "IndexError: broadcast_in_dim: broadcast_dimensions holds 2, but there are 2 "
@@ -472,7 +475,7 @@ Op transpose_op() {
                                {"T[2, 0, 3]", "{permutation = [1, 2, 0]}"},
                                {"T[1, 5]", "{permutation = [1, 0]}"}},
                    .bad_samples = {{"T[2, 3]", "{permutation = [0]}",
-                                    "ValueError: transpose: permutation has 1 entries, but 2 are needed"},
+                                    "ValueError: transpose: permutation has 1 entry, but 2 are needed"},
                                    {"T[2, 3]", "{permutation = [0, 0]}",
                                     "ValueError: transpose: permutation names axis 0 twice"},
                                    {"T[2, 3]", "{permutation = [0, 2]}",
@@ -542,7 +545,7 @@ Op slice_op() {
                    .bad_samples = {{"T[4]", "{start = [0], limit = [4], strides = [0]}",
                                     "ValueError: slice: stride 0 of axis 0 is below 1"},
                                    {"T[4]", "{start = [0, 0], limit = [4], strides = [1]}",
-                                    "ValueError: slice: start has 2 entries, but 1 are needed"}}},
+                                    "ValueError: slice: start has 2 entries, but 1 is needed"}}},
           .rules = {.infer = infer_slice,
                     .reference = reference_slice,
                     .lower = LowerRule::of_point(point_slice),

@@ -25,12 +25,15 @@ void infer_pad(InferContext& c) {
   Dims dims;
   for (size_t i = 0; i < x.dims.size(); ++i) {
     if (interior[i] < 0)
-      c.fail(ErrorKind::Value, fmt::format("interior padding {} of axis {} is negative", interior[i], i));
+      c.fail(ErrorKind::Value, fmt::format("interior padding {} of axis {} is negative", interior[i], i),
+             "a number of elements goes between each two", "give 0 or more");
     Dim between = interior[i] == 0 ? Dim(int64_t{0}) : max(x.dims[i] - 1, Dim(int64_t{0})) * interior[i];
     Dim size = low[i] + high[i] + x.dims[i] + between;
     if (size.is_constant() && size.constant() < 0)
-      c.fail(ErrorKind::Shape, fmt::format("padding takes {} elements away from axis {} of size {}",
-                                           -(low[i] + high[i]).constant(), i, x.dims[i].str()));
+      c.fail(ErrorKind::Shape,
+             fmt::format("padding takes {} elements away from axis {} of size {}",
+                         -(low[i] + high[i]).constant(), i, x.dims[i].str()),
+             "negative padding takes elements away, and there are not so many", "take away fewer");
     c.require_less_equal(0, size, "the padded size");
     dims.push_back(size);
   }
@@ -252,7 +255,8 @@ Batched batch_concatenate(BatchContext& c) {
 void require_starts(const InferContext& c, size_t first, size_t rank) {
   if (c.size() - first != rank)
     c.fail(ErrorKind::Value,
-           fmt::format("takes one start index for each of {} axes, got {}", rank, c.size() - first));
+           fmt::format("takes one start index for each of {} axes, got {}", rank, c.size() - first),
+           "the slice starts at one place along each axis", "pass one scalar index an axis");
   for (size_t i = first; i < c.size(); ++i) {
     require_index_dtype(c, i);
     c.require_rank(i, 0);
@@ -420,7 +424,7 @@ Op pad_op() {
                            {"T[3], T[]", "{low = [-2], high = [-2], interior = [0]}",
                             "ShapeError: pad: padding takes 4 elements away from axis 0 of size 3"},
                            {"T[3], T[]", "{low = [0, 1], high = [0], interior = [0]}",
-                            "ValueError: pad: low has 2 entries, but 1 are needed"}}},
+                            "ValueError: pad: low has 2 entries, but 1 is needed"}}},
       .rules = {.infer = infer_pad,
                 .reference = reference_pad,
                 .lower = LowerRule::of_point(point_pad),
@@ -479,7 +483,7 @@ Op dynamic_slice_op() {
                .numpy =
                    "x[tuple(slice(int(np.clip(int(i), 0, n - m)), int(np.clip(int(i), 0, n - m)) + m) for "
                    "i, n, m in zip(starts, x.shape, slice_sizes))]",
-               .example = "",
+               .example = "ig.dynamic_slice(ig.asarray([1, 2, 3, 4]), ig.asarray(1), slice_sizes=(2,))",
                .samples = {{"T[]", "{slice_sizes = []}"},
                            {"T[5], i64[] {1}", "{slice_sizes = [3]}"},
                            {"T[5], i64[] {4}", "{slice_sizes = [3]}"},
@@ -491,7 +495,7 @@ Op dynamic_slice_op() {
                .bad_samples = {{"T[5]", "{slice_sizes = [3]}",
                                 "ValueError: dynamic_slice: takes one start index for each of 1 axes, got 0"},
                                {"T[5], i64[] {0}", "{slice_sizes = [3, 1]}",
-                                "ValueError: dynamic_slice: slice_sizes has 2 entries, but 1 are needed"}}},
+                                "ValueError: dynamic_slice: slice_sizes has 2 entries, but 1 is needed"}}},
       .rules = {.infer = infer_dynamic_slice,
                 .reference = reference_dynamic_slice,
                 .lower = LowerRule::of_point(point_dynamic_slice),
@@ -517,7 +521,7 @@ Op dynamic_update_slice_op() {
            .attrs = {},
            .traits = Trait::View | Trait::Cheap,
            .numpy = "none: NumPy writes in place",
-           .example = "",
+           .example = "ig.dynamic_update_slice(ig.asarray([1, 2, 3, 4]), ig.asarray([8, 9]), ig.asarray(1))",
            .samples = {{"T[], T[]", "{}"},
                        {"T[5], T[2], i64[] {1}", "{}"},
                        {"T[5], T[2], i64[] {7}", "{}"},

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "ops/families/array_tools.h"
+#include "ops/families/compose.h"
 #include "ops/families/families.h"
 #include "ops/table.h"
 #include "ops/window_attrs.h"
@@ -15,8 +16,10 @@ namespace {
 Ints filled(const Ints& given, size_t count, int64_t value, std::string_view op, std::string_view what) {
   if (given.empty()) return Ints(count, value);
   if (given.size() != count)
-    throw make_error(ErrorKind::Value, "{}: {} has {} entries, but {} are needed", op, what, given.size(),
-                     count);
+    throw make_error(ErrorKind::Value, "{}: {} has {} entr{}, but {} {} needed", op, what, given.size(),
+                     given.size() == 1 ? "y" : "ies", count, count == 1 ? "is" : "are")
+        .why("there is one for each axis, and two of padding: before and behind")
+        .hint(fmt::format("give {}, or none for the default", count));
   return given;
 }
 
@@ -26,8 +29,10 @@ WindowDims::WindowDims(const Attrs& attrs, int rank, std::string_view op) {
   auto n = static_cast<size_t>(rank);
   window = attrs.get(kWindow);
   if (window.size() != n)
-    throw make_error(ErrorKind::Value, "{}: window_dimensions has {} entries, but {} are needed", op,
-                     window.size(), n);
+    throw make_error(ErrorKind::Value, "{}: window_dimensions has {} entr{}, but {} {} needed", op,
+                     window.size(), window.size() == 1 ? "y" : "ies", n, n == 1 ? "is" : "are")
+        .why("a window has a size along each axis of the array")
+        .hint(fmt::format("give {}, with 1 for axes that are not windowed", n));
   strides = filled(attrs.get(kWindowStrides), n, 1, op, "window_strides");
   dilations.assign(n, 1);
   if (attrs.find(kWindowDilations.name))
@@ -38,7 +43,9 @@ WindowDims::WindowDims(const Attrs& attrs, int rank, std::string_view op) {
     high.push_back(padding[2 * i + 1]);
     if (window[i] < 1 || strides[i] < 1 || dilations[i] < 1)
       throw make_error(ErrorKind::Value, "{}: windows, strides and dilations are at least 1, not {}", op,
-                       std::min({window[i], strides[i], dilations[i]}));
+                       std::min({window[i], strides[i], dilations[i]}))
+          .why("a window holds an element, and the next one lies further on")
+          .hint("use 1 where an axis is not windowed");
   }
 }
 
@@ -244,11 +251,11 @@ Op window_op(std::string name, std::string what, std::string oracle, ReferenceFn
                    .example = "",
                    .samples = window_samples(),
                    .bad_samples = {{"T[5]", "{window_dimensions = [3, 1]}",
-                                    prefix + "window_dimensions has 2 entries, but 1 are needed"},
+                                    prefix + "window_dimensions has 2 entries, but 1 is needed"},
                                    {"T[5]", "{window_dimensions = [0]}",
                                     prefix + "windows, strides and dilations are at least 1, not 0"},
                                    {"T[5]", "{window_dimensions = [2], padding = [1]}",
-                                    prefix + "padding has 1 entries, but 2 are needed"}}},
+                                    prefix + "padding has 1 entry, but 2 are needed"}}},
           .rules = {.infer = infer_window,
                     .reference = reference,
                     .lower = LowerRule::of_point(point),
@@ -381,7 +388,7 @@ Op select_op() {
            .attrs = {kWindow, kWindowStrides, kWindowPadding},
            .dtypes = DTypeSet::Real,
            .numpy = "none: NumPy has no such op; its reference is checked by hand",
-           .example = "",
+           .example = "ig.select_and_scatter_add(ig.asarray([1.0, 3.0, 2.0, 4.0]), ig.asarray([10.0, 20.0]), window_dimensions=(2,), window_strides=(2,))",
            .samples =
                {{"T[5], T[3]", "{window_dimensions = [3]}"},
                 {"T[6], T[3]", "{window_dimensions = [2], window_strides = [2]}"},
@@ -393,7 +400,7 @@ Op select_op() {
                 {"T[0], T[2]", "{window_dimensions = [2], padding = [2, 1]}"},
                 {"T[1], T[1]", "{window_dimensions = [1]}"}},
            .bad_samples = {{"T[5], T[3]", "{window_dimensions = [3, 1]}",
-                            "ValueError: select_and_scatter_add: window_dimensions has 2 entries, but 1 are "
+                            "ValueError: select_and_scatter_add: window_dimensions has 2 entries, but 1 is "
                             "needed"}}},
       .rules = {.infer = infer_select,
                 .reference = reference_select,
@@ -420,6 +427,11 @@ std::vector<Op> window_ops() {
                           window_oracle("np.min", "np.inf if x.dtype.kind == 'f' else np.iinfo(x.dtype).max"),
                           reference_window<Fold::Min>, point_window<Fold::Min>, false));
   ops.push_back(select_op());
+  give_examples(ops, {
+      {"reduce_window_sum", "ig.reduce_window_sum(ig.asarray([1, 2, 3, 4]), window_dimensions=(2,))"},
+      {"reduce_window_max", "ig.reduce_window_max(ig.asarray([1, 3, 2, 4]), window_dimensions=(2,))"},
+      {"reduce_window_min", "ig.reduce_window_min(ig.asarray([1, 3, 2, 4]), window_dimensions=(2,))"},
+  });
   return ops;
 }
 

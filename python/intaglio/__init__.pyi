@@ -1,0 +1,670 @@
+# Written by scripts/generate_docs.py out of the op table and the namespace.
+import builtins
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from ._intaglio import ArrayLike as ArrayLike, DTypeLike as DTypeLike
+from ._errors import (
+    CaptureError as CaptureError,
+    Error as Error,
+    IOError as IOError,
+    IndexError as IndexError,
+    InternalError as InternalError,
+    MemoryError as MemoryError,
+    ParseError as ParseError,
+    ShapeError as ShapeError,
+    TypeError as TypeError,
+    UnsupportedError as UnsupportedError,
+    ValueError as ValueError,
+    VerifyError as VerifyError,
+)
+from ._functions import (
+    arange as arange,
+    argsort as argsort,
+    astype as astype,
+    broadcast_arrays as broadcast_arrays,
+    broadcast_shapes as broadcast_shapes,
+    can_cast as can_cast,
+    concat as concat,
+    concat as concatenate,
+    cumulative_prod as cumprod,
+    cumulative_sum as cumsum,
+    cumulative_prod as cumulative_prod,
+    cumulative_sum as cumulative_sum,
+    dim_max as dim_max,
+    dim_min as dim_min,
+    empty as empty,
+    empty_like as empty_like,
+    expand_dims as expand_dims,
+    eye as eye,
+    finfo as finfo,
+    flatten as flatten,
+    full as full,
+    full_like as full_like,
+    iinfo as iinfo,
+    isdtype as isdtype,
+    linspace as linspace,
+    matrix_transpose as matrix_transpose,
+    meshgrid as meshgrid,
+    nonzero as nonzero,
+    ones as ones,
+    ones_like as ones_like,
+    prod as prod,
+    ravel as ravel,
+    repeat as repeat,
+    sort as sort,
+    split as split,
+    stack as stack,
+    stack_nested as stack_nested,
+    sum as sum,
+    swapaxes as swapaxes,
+    take as take,
+    transpose as transpose,
+    transpose_all as transpose_all,
+    unique_values as unique_values,
+    zeros as zeros,
+    zeros_like as zeros_like,
+)
+from ._intaglio import (
+    Dim as Dim,
+    Graph as Graph,
+    Tensor as Tensor,
+    TreeDef as TreeDef,
+    asarray as array,
+    asarray as asarray,
+    bfloat16 as bfloat16,
+    bool as bool,
+    compiler_available as compiler_available,
+    complex128 as complex128,
+    complex64 as complex64,
+    dtype as dtype,
+    float16 as float16,
+    float32 as float32,
+    float64 as float64,
+    from_dlpack as from_dlpack,
+    int16 as int16,
+    int32 as int32,
+    int64 as int64,
+    int8 as int8,
+    is_tracing as is_tracing,
+    op_table as op_table,
+    register_pytree as register_pytree,
+    result_type as result_type,
+    tree_flatten as tree_flatten,
+    tree_unflatten as tree_unflatten,
+    uint16 as uint16,
+    uint32 as uint32,
+    uint64 as uint64,
+    uint8 as uint8,
+)
+from ._record import (
+    Traced as Traced,
+    name_scope as name_scope,
+    register_op as register_op,
+    trace as trace,
+    tree_map as tree_map,
+)
+from ._signature import (
+    TensorType as TensorType,
+)
+
+e: float
+inf: float
+nan: float
+newaxis: None
+pi: float
+__version__: str
+__array_api_version__: str
+
+def abs(x: ArrayLike) -> Tensor:
+    """The absolute value of each element; that of the least integer wraps to itself."""
+
+def absolute(x: ArrayLike) -> Tensor:
+    """The absolute value of each element; that of the least integer wraps to itself."""
+
+def acos(x: ArrayLike) -> Tensor:
+    """The angle in [0, π] whose cosine is x; NaN outside [-1, 1]."""
+
+def acosh(x: ArrayLike) -> Tensor:
+    """The inverse of cosh; NaN below 1."""
+
+def add(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """The sum of two arrays, element by element."""
+
+def all(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
+    """Whether every element over the axes is not zero."""
+
+def any(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
+    """Whether any element over the axes is not zero."""
+
+def arccos(x: ArrayLike) -> Tensor:
+    """The angle in [0, π] whose cosine is x; NaN outside [-1, 1]."""
+
+def arccosh(x: ArrayLike) -> Tensor:
+    """The inverse of cosh; NaN below 1."""
+
+def arcsin(x: ArrayLike) -> Tensor:
+    """The angle in [-π/2, π/2] whose sine is x; NaN outside [-1, 1]."""
+
+def arcsinh(x: ArrayLike) -> Tensor:
+    """The inverse of sinh."""
+
+def arctan(x: ArrayLike) -> Tensor:
+    """The angle in [-π/2, π/2] whose tangent is x."""
+
+def arctan2(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """The angle of the point (y, x), in [-π, π]."""
+
+def arctanh(x: ArrayLike) -> Tensor:
+    """The inverse of tanh; NaN outside [-1, 1]."""
+
+def argmax(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
+    """The position of the first largest element: along the axis, or in row-major order over several."""
+
+def argmin(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
+    """The position of the first smallest element: along the axis, or in row-major order over several."""
+
+def asin(x: ArrayLike) -> Tensor:
+    """The angle in [-π/2, π/2] whose sine is x; NaN outside [-1, 1]."""
+
+def asinh(x: ArrayLike) -> Tensor:
+    """The inverse of sinh."""
+
+def atan(x: ArrayLike) -> Tensor:
+    """The angle in [-π/2, π/2] whose tangent is x."""
+
+def atan2(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """The angle of the point (y, x), in [-π, π]."""
+
+def atanh(x: ArrayLike) -> Tensor:
+    """The inverse of tanh; NaN outside [-1, 1]."""
+
+def avg_pool(x: ArrayLike, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ..., count_include_pad: builtins.bool | None = True) -> Tensor:
+    """The mean of each window over the spatial axes of [batch, channels, space...]."""
+
+def batch_norm(x: ArrayLike, mean: ArrayLike, variance: ArrayLike, weight: ArrayLike | None = None, bias: ArrayLike | None = None, eps: float | None = 1e-05) -> Tensor:
+    """(x - mean) / sqrt(variance + eps), times weight, plus bias, for each channel (axis 1)."""
+
+def bitcast(x: ArrayLike, dtype: DTypeLike) -> Tensor:
+    """The same bits as elements of another type of the same width."""
+
+def bitwise_and(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """The bits set in both elements; of bool, the logical and."""
+
+def bitwise_count(x: ArrayLike) -> Tensor:
+    """How many bits of each element are set, in the element's type."""
+
+def bitwise_invert(x: ArrayLike) -> Tensor:
+    """Each bit inverted; of bool, the logical not."""
+
+def bitwise_left_shift(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """x with its bits moved up by y; 0 where y is the width or more."""
+
+def bitwise_not(x: ArrayLike) -> Tensor:
+    """Each bit inverted; of bool, the logical not."""
+
+def bitwise_or(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """The bits set in either element; of bool, the logical or."""
+
+def bitwise_right_shift(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """x with its bits moved down by y, the sign kept."""
+
+def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """The bits set in one of the elements alone."""
+
+def broadcast_in_dim(x: ArrayLike, shape: int | Dim | Sequence[int | Dim], broadcast_dimensions: int | Sequence[int]) -> Tensor:
+    """The array stretched to `shape`: its axis i becomes the axis broadcast_dimensions[i] of the result, and repeats where its size is 1."""
+
+def broadcast_to(x: ArrayLike, shape: int | Dim | Sequence[int | Dim], *more: int | Dim) -> Tensor:
+    """The array repeated along its axes of size 1, and new axes in front, to `shape`."""
+
+def cbrt(x: ArrayLike) -> Tensor:
+    """The real cube root."""
+
+def ceil(x: ArrayLike) -> Tensor:
+    """The least whole number that is not below each element."""
+
+def clip(x: ArrayLike, min: ArrayLike, max: ArrayLike) -> Tensor:
+    """Each element, but no less than min and no more than max; NaN where any of the three is."""
+
+def conv(x: ArrayLike, weight: ArrayLike, bias: ArrayLike | None = None, stride: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ..., dilation: int | Sequence[int] | None = ..., groups: int | None = 1) -> Tensor:
+    """A convolution over the spatial axes of [batch, channels, space...]."""
+
+def convolution(x: ArrayLike, kernel: ArrayLike, layout: str | None = 'bf01_oi01->bf01', strides: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ..., lhs_dilation: int | Sequence[int] | None = ..., rhs_dilation: int | Sequence[int] | None = ..., feature_group_count: int | None = 1, batch_group_count: int | None = 1, accumulate: DTypeLike | None = ...) -> Tensor:
+    """A window slid over an image: for each place and output feature, the sum of products of the kernel's taps with the image under them."""
+
+def copysign(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """The magnitude of x with the sign of y."""
+
+def cos(x: ArrayLike) -> Tensor:
+    """The cosine of an angle in radians."""
+
+def cosh(x: ArrayLike) -> Tensor:
+    """The hyperbolic cosine."""
+
+def count_leading_zeros(x: ArrayLike) -> Tensor:
+    """How many zero bits stand above the highest set bit, in the element's type; its width for 0."""
+
+def count_nonzero(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
+    """How many elements over the axes are not zero."""
+
+def cross(x: ArrayLike, y: ArrayLike, axis: int | None = -1) -> Tensor:
+    """The vector product along an axis of size 3."""
+
+def cross_entropy(logits: ArrayLike, labels: ArrayLike, reduction: Literal["none", "mean", "sum"] | None = 'mean', ignore_index: int | None = -100) -> Tensor:
+    """The negative logarithm of the softmax at each label, folded by `reduction`."""
+
+def cumulative_logsumexp(x: ArrayLike, axis: int, reverse: builtins.bool | None = False) -> Tensor:
+    """log of the sum of the exponentials of all elements up to each, along the axis."""
+
+def cumulative_max(x: ArrayLike, axis: int, reverse: builtins.bool | None = False) -> Tensor:
+    """The largest of all elements up to each, along the axis; NaN from the first one on."""
+
+def cumulative_min(x: ArrayLike, axis: int, reverse: builtins.bool | None = False) -> Tensor:
+    """The smallest of all elements up to each, along the axis; NaN from the first one on."""
+
+def diagonal(x: ArrayLike, k: int | None = 0) -> Tensor:
+    """A diagonal of the last two axes."""
+
+def diff(x: ArrayLike, n: int | None = 1, axis: int | None = -1) -> Tensor:
+    """The differences of neighbours along an axis, taken n times."""
+
+def digamma(x: ArrayLike) -> Tensor:
+    """The derivative of the logarithm of the gamma function."""
+
+def divide(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """The quotient of two arrays of floats, element by element."""
+
+def dot_general(x: ArrayLike, y: ArrayLike, lhs_contracting_dimensions: int | Sequence[int], rhs_contracting_dimensions: int | Sequence[int], lhs_batching_dimensions: int | Sequence[int] | None = ..., rhs_batching_dimensions: int | Sequence[int] | None = ..., accumulate: DTypeLike | None = ...) -> Tensor:
+    """Sums of products over the contracted axes, for each pair of batch entries; the result has the batch axes, then the left operand's free axes, then the right's."""
+
+def dropout(x: ArrayLike, key: ArrayLike, p: float | None = 0.5) -> Tensor:
+    """Each element 0 with probability p, else divided by 1 - p."""
+
+def dynamic_slice(x: ArrayLike, *starts: ArrayLike | Sequence[ArrayLike], slice_sizes: int | Dim | Sequence[int | Dim]) -> Tensor:
+    """A slice of the given sizes whose start is computed."""
+
+def dynamic_update_slice(x: ArrayLike, update: ArrayLike, *starts: ArrayLike | Sequence[ArrayLike]) -> Tensor:
+    """The array with a slice, whose start is computed, replaced by `update`."""
+
+def elu(x: ArrayLike, alpha: float | None = 1.0) -> Tensor:
+    """x, and alpha (exp(x) - 1) below 0."""
+
+def embedding(indices: ArrayLike, table: ArrayLike) -> Tensor:
+    """The rows of the table that the indices name. An index out of range is clamped."""
+
+def equal(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """True where two elements are equal; NaN equals nothing, 0 equals -0."""
+
+def erf(x: ArrayLike) -> Tensor:
+    """The error function."""
+
+def erfc(x: ArrayLike) -> Tensor:
+    """1 - erf(x), exact where it is small."""
+
+def erfinv(x: ArrayLike) -> Tensor:
+    """The inverse of erf; infinite at -1 and 1, NaN outside."""
+
+def exp(x: ArrayLike) -> Tensor:
+    """e to the power of each element."""
+
+def exp2(x: ArrayLike) -> Tensor:
+    """2 to the power of each element."""
+
+def expm1(x: ArrayLike) -> Tensor:
+    """e to the power of each element, less 1; exact near 0."""
+
+def flip(x: ArrayLike, axis: int | Sequence[int] | None = ..., *more: int | Dim) -> Tensor:
+    """The array with the order reversed along the axes named, or all."""
+
+def floor(x: ArrayLike) -> Tensor:
+    """The greatest whole number that is not above each element."""
+
+def floor_divide(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """The quotient rounded towards minus infinity; -1 for integers where the divisor is 0."""
+
+def fmod(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """The remainder of the truncated quotient, with the dividend's sign; the dividend for integers where the divisor is 0."""
+
+def gelu(x: ArrayLike, approximate: Literal["none", "tanh"] | None = 'none') -> Tensor:
+    """x times the normal distribution function of x; `approximate` "tanh" takes the usual approximation of it."""
+
+def glu(x: ArrayLike, axis: int | None = -1) -> Tensor:
+    """The first half along `axis` times the logistic function of the second."""
+
+def greater(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """True where x is above y."""
+
+def greater_equal(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """True where x is not below y."""
+
+def group_norm(x: ArrayLike, weight: ArrayLike | None = None, bias: ArrayLike | None = None, num_groups: int = ..., eps: float | None = 1e-05) -> Tensor:
+    """The channels (axis 1) in groups, each normalised with its space as layer_norm does; then times weight, plus bias, for each channel."""
+
+def gru_cell(x: ArrayLike, h: ArrayLike, w_ih: ArrayLike, w_hh: ArrayLike, b_ih: ArrayLike | None = None, b_hh: ArrayLike | None = None) -> Tensor:
+    """One step of a gated recurrent unit: the new h. Gates lie as reset, update, new."""
+
+def hard_sigmoid(x: ArrayLike) -> Tensor:
+    """(x + 3) / 6, bounded to [0, 1]."""
+
+def hard_swish(x: ArrayLike) -> Tensor:
+    """x times hard_sigmoid(x)."""
+
+def hypot(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """sqrt(x² + y²) without overflow on the way."""
+
+def invert(x: ArrayLike) -> Tensor:
+    """Each bit inverted; of bool, the logical not."""
+
+def iota(shape: int | Dim | Sequence[int | Dim], axis: int, dtype: DTypeLike) -> Tensor:
+    """Each element is its own index along an axis."""
+
+def isfinite(x: ArrayLike) -> Tensor:
+    """True where the element is neither infinite nor NaN."""
+
+def isinf(x: ArrayLike) -> Tensor:
+    """True where the element is plus or minus infinity."""
+
+def isnan(x: ArrayLike) -> Tensor:
+    """True where the element is not a number."""
+
+def kron(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """Each element of x times the whole of y, in x's arrangement."""
+
+def layer_norm(x: ArrayLike, weight: ArrayLike | None = None, bias: ArrayLike | None = None, normalized_rank: int | None = 1, eps: float | None = 1e-05) -> Tensor:
+    """(x - mean) / sqrt(variance + eps) over the last axes, times weight, plus bias."""
+
+def leaky_relu(x: ArrayLike, negative_slope: float | None = 0.01) -> Tensor:
+    """x, and negative_slope times x below 0."""
+
+def left_shift(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """x with its bits moved up by y; 0 where y is the width or more."""
+
+def less(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """True where x is below y."""
+
+def less_equal(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """True where x is not above y."""
+
+def lgamma(x: ArrayLike) -> Tensor:
+    """The logarithm of the absolute value of the gamma function."""
+
+def linear(x: ArrayLike, weight: ArrayLike, bias: ArrayLike | None = None) -> Tensor:
+    """x times the weight's transpose, plus the bias."""
+
+def log(x: ArrayLike) -> Tensor:
+    """The natural logarithm; -inf of 0, NaN of negatives."""
+
+def log10(x: ArrayLike) -> Tensor:
+    """The logarithm to base 10."""
+
+def log1p(x: ArrayLike) -> Tensor:
+    """The natural logarithm of 1 + x; exact near 0."""
+
+def log2(x: ArrayLike) -> Tensor:
+    """The logarithm to base 2."""
+
+def log_sigmoid(x: ArrayLike) -> Tensor:
+    """The logarithm of the logistic function."""
+
+def log_softmax(x: ArrayLike, axis: int | None = -1) -> Tensor:
+    """The logarithm of softmax, without underflow."""
+
+def logaddexp(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """log(exp(x) + exp(y)) without overflow on the way."""
+
+def logical_and(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """True where both elements are."""
+
+def logical_not(x: ArrayLike) -> Tensor:
+    """True where the element is false."""
+
+def logical_or(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """True where either element is."""
+
+def logical_xor(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """True where one of the elements alone is."""
+
+def logsumexp(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
+    """log(sum(exp(x))) over the axes, without overflow on the way."""
+
+def lstm_cell(x: ArrayLike, h: ArrayLike, c: ArrayLike, w_ih: ArrayLike, w_hh: ArrayLike, b_ih: ArrayLike | None = None, b_hh: ArrayLike | None = None) -> tuple[Tensor, Tensor]:
+    """One step of a long short-term memory: the new (h, c). Gates lie as input, forget, cell, output."""
+
+def matmul(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """The matrix product of the last two axes, the others broadcast; one axis is a vector."""
+
+def max(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
+    """The largest element over the axes; NaN where there is one. Axes without elements are refused; where a size is a symbol that turns out 0, the result is the least value of the dtype."""
+
+def max_pool(x: ArrayLike, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ...) -> Tensor:
+    """The greatest element of each window over the spatial axes of [batch, channels, space...]; NaN wins."""
+
+def maximum(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """The larger element; NaN where either is, and 0 above -0."""
+
+def mean(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
+    """The mean of the elements over the axes; NaN where there are none."""
+
+def min(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
+    """The smallest element over the axes; NaN where there is one. Axes without elements are refused; where a size is a symbol that turns out 0, the result is the greatest value of the dtype."""
+
+def minimum(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """The smaller element; NaN where either is, and -0 below 0."""
+
+def mish(x: ArrayLike) -> Tensor:
+    """x times tanh(softplus(x))."""
+
+def mod(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """The remainder of the floored quotient, with the divisor's sign, as Python's %."""
+
+def moveaxis(x: ArrayLike, source_axes: int | Sequence[int], destination_axes: int | Sequence[int]) -> Tensor:
+    """The array with some axes moved, the others in their order."""
+
+def mse(x: ArrayLike, target: ArrayLike, reduction: Literal["none", "mean", "sum"] | None = 'mean') -> Tensor:
+    """The squared differences, folded by `reduction`."""
+
+def multiply(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """The product of two arrays, element by element."""
+
+def negative(x: ArrayLike) -> Tensor:
+    """The negative of each element; integers wrap, -0 and 0 swap."""
+
+def nextafter(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """The next number of the type after x towards y. Of float32 and float64."""
+
+def normalize(x: ArrayLike, axis: int | None = -1, eps: float | None = 1e-05) -> Tensor:
+    """x over its Euclidean length along `axis`, or over eps where that is greater."""
+
+def not_equal(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """True where two elements differ, and where either is NaN."""
+
+def one_hot(indices: ArrayLike, num_classes: int, dtype: DTypeLike | None = ...) -> Tensor:
+    """A new last axis that is 1 where its position is the element, else 0."""
+
+def optimization_barrier(x: ArrayLike) -> Tensor:
+    """The array itself; no rule looks through it."""
+
+def outer(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """All products of an element of x with one of y."""
+
+def permute_dims(x: ArrayLike, axes: int | Sequence[int], *more: int | Dim) -> Tensor:
+    """The array with its axes reordered."""
+
+def positive(x: ArrayLike) -> Tensor:
+    """Each element as it is."""
+
+def pow(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """x to the power of y. Integers wrap; to a negative power they give 0, but for 1 and -1."""
+
+def power(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """x to the power of y. Integers wrap; to a negative power they give 0, but for 1 and -1."""
+
+def randint(key: ArrayLike, shape: int | Dim | Sequence[int | Dim], low: int, high: int, dtype: DTypeLike | None = ...) -> Tensor:
+    """Whole numbers evenly spread over [low, high). JAX's bits."""
+
+def random_bernoulli(key: ArrayLike, shape: int | Dim | Sequence[int | Dim], p: float | None = 0.5) -> Tensor:
+    """True with probability p."""
+
+def random_bits(key: ArrayLike, shape: int | Dim | Sequence[int | Dim], dtype: DTypeLike) -> Tensor:
+    """Uniform random bits as unsigned integers."""
+
+def random_fold_in(key: ArrayLike, data: ArrayLike) -> Tensor:
+    """A new key from a key and an integer (its low 32 bits), such as a step number."""
+
+def random_key(seed: ArrayLike) -> Tensor:
+    """A key for each integer seed: its high and low 32 bits."""
+
+def random_normal(key: ArrayLike, shape: int | Dim | Sequence[int | Dim], dtype: DTypeLike | None = ...) -> Tensor:
+    """Numbers of the standard normal distribution. JAX's bits and formula."""
+
+def random_permutation(key: ArrayLike, n: int) -> Tensor:
+    """The numbers 0 to n - 1 in random order."""
+
+def random_split(key: ArrayLike, n: int) -> Tensor:
+    """`n` new keys from each key, independent of each other and of the old one."""
+
+def random_uniform(key: ArrayLike, shape: int | Dim | Sequence[int | Dim], dtype: DTypeLike | None = ..., low: float | None = 0.0, high: float | None = 1.0) -> Tensor:
+    """Numbers evenly spread over [low, high). JAX's bits."""
+
+def reciprocal(x: ArrayLike) -> Tensor:
+    """1 / x."""
+
+def reduce_window_max(x: ArrayLike, window_dimensions: int | Sequence[int], window_strides: int | Sequence[int] | None = ..., window_dilations: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ...) -> Tensor:
+    """The maximum of each window slid over the array."""
+
+def reduce_window_min(x: ArrayLike, window_dimensions: int | Sequence[int], window_strides: int | Sequence[int] | None = ..., window_dilations: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ...) -> Tensor:
+    """The minimum of each window slid over the array."""
+
+def reduce_window_sum(x: ArrayLike, window_dimensions: int | Sequence[int], window_strides: int | Sequence[int] | None = ..., window_dilations: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ...) -> Tensor:
+    """The sum of each window slid over the array."""
+
+def relu(x: ArrayLike) -> Tensor:
+    """The greater of x and 0; NaN stays."""
+
+def relu6(x: ArrayLike) -> Tensor:
+    """x bounded to [0, 6]."""
+
+def remainder(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """The remainder of the floored quotient, with the divisor's sign, as Python's %."""
+
+def reshape(x: ArrayLike, shape: int | Dim | Sequence[int | Dim], *more: int | Dim) -> Tensor:
+    """The same elements in row-major order with other sizes; one size may be -1."""
+
+def right_shift(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """x with its bits moved down by y, the sign kept."""
+
+def rint(x: ArrayLike) -> Tensor:
+    """The nearest whole number; halves go to the even one."""
+
+def rms_norm(x: ArrayLike, weight: ArrayLike | None = None, normalized_rank: int | None = 1, eps: float | None = 1e-05) -> Tensor:
+    """x over the root of its mean square (plus eps) over the last axes, times weight."""
+
+def roll(x: ArrayLike, shift: int | Sequence[int], axis: int | Sequence[int] | None = ...) -> Tensor:
+    """The array shifted in a circle along each axis named; with none, as one long row."""
+
+def round(x: ArrayLike) -> Tensor:
+    """The nearest whole number; halves go to the even one."""
+
+def round_half_away(x: ArrayLike) -> Tensor:
+    """The nearest whole number; halves go away from zero."""
+
+def rsqrt(x: ArrayLike) -> Tensor:
+    """1 / sqrt(x)."""
+
+def scaled_dot_product_attention(q: ArrayLike, k: ArrayLike, v: ArrayLike, mask: ArrayLike | None = None, causal: builtins.bool | None = False, scale: float | None = 0.0) -> Tensor:
+    """softmax(q k^T scale) v over the last two axes; all axes in front are batch axes."""
+
+def searchsorted(sorted: ArrayLike, values: ArrayLike, side: Literal["left", "right"] | None = 'left') -> Tensor:
+    """Where each value would be put into the sorted array to keep it sorted, as int64."""
+
+def select_and_scatter_add(x: ArrayLike, source: ArrayLike, window_dimensions: int | Sequence[int], window_strides: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ...) -> Tensor:
+    """Zeros, with each element of `source` added where the window of `x` it stands for has its greatest element: the derivative of a maximum over windows."""
+
+def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """x with its bits moved down by y, zeros moved in."""
+
+def sigmoid(x: ArrayLike) -> Tensor:
+    """1 / (1 + exp(-x))."""
+
+def sign(x: ArrayLike) -> Tensor:
+    """-1, 0 or 1 by the sign of each element; NaN and -0 stay."""
+
+def signbit(x: ArrayLike) -> Tensor:
+    """True where the sign bit is set: of negatives, -0 and such NaNs."""
+
+def silu(x: ArrayLike) -> Tensor:
+    """x times its logistic function."""
+
+def sin(x: ArrayLike) -> Tensor:
+    """The sine of an angle in radians."""
+
+def sinh(x: ArrayLike) -> Tensor:
+    """The hyperbolic sine."""
+
+def softmax(x: ArrayLike, axis: int | None = -1) -> Tensor:
+    """exp(x) over its sum along `axis`, with the maximum subtracted first."""
+
+def softplus(x: ArrayLike) -> Tensor:
+    """log(1 + exp(x)), without overflow."""
+
+def sqrt(x: ArrayLike) -> Tensor:
+    """The square root, rightly rounded; NaN of negatives, -0 of -0."""
+
+def square(x: ArrayLike) -> Tensor:
+    """Each element times itself; integers wrap."""
+
+def squeeze(x: ArrayLike, axis: int | Sequence[int] | None = ..., *more: int | Dim) -> Tensor:
+    """The array without axes of size 1: those named, or all."""
+
+def std(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False, correction: float | None = 0.0) -> Tensor:
+    """The standard deviation of the elements over the axes."""
+
+def stop_gradient(x: ArrayLike) -> Tensor:
+    """The array itself, which derivatives take for a constant."""
+
+def subtract(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """The difference of two arrays, element by element."""
+
+def take_along_axis(x: ArrayLike, indices: ArrayLike, axis: int | None = -1) -> Tensor:
+    """For each row along `axis`, the elements that the indices of the same row name."""
+
+def tan(x: ArrayLike) -> Tensor:
+    """The tangent of an angle in radians."""
+
+def tanh(x: ArrayLike) -> Tensor:
+    """The hyperbolic tangent."""
+
+def tensordot(x: ArrayLike, y: ArrayLike, x_axes: int | Sequence[int], y_axes: int | Sequence[int]) -> Tensor:
+    """Sums of products over pairs of axes."""
+
+def tile(x: ArrayLike, repetitions: int | Sequence[int], *more: int | Dim) -> Tensor:
+    """The array repeated as a whole, for each axis."""
+
+def top_k(x: ArrayLike, k: int) -> tuple[Tensor, Tensor]:
+    """The k greatest elements of each row (the last axis), from the greatest on, and their positions as int64."""
+
+def tril(x: ArrayLike, k: int | None = 0) -> Tensor:
+    """The elements on and below a diagonal of the last two axes; the others are 0."""
+
+def triu(x: ArrayLike, k: int | None = 0) -> Tensor:
+    """The elements on and above a diagonal of the last two axes; the others are 0."""
+
+def true_divide(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """The quotient of two arrays of floats, element by element."""
+
+def trunc(x: ArrayLike) -> Tensor:
+    """Each element without its fraction."""
+
+def unstack(x: ArrayLike, axis: int | None = 0) -> tuple[Tensor, ...]:
+    """The slices along an axis, one array each."""
+
+def var(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False, correction: float | None = 0.0) -> Tensor:
+    """The variance of the elements over the axes: the mean squared distance from the mean."""
+
+def vecdot(x: ArrayLike, y: ArrayLike, axis: int | None = -1) -> Tensor:
+    """Sums of products along an axis, the others broadcast."""
+
+def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Tensor:
+    """The elements of x where the condition is true, those of y elsewhere."""
+

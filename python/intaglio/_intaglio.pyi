@@ -1,0 +1,1001 @@
+# Written by scripts/generate_docs.py out of the op table and, for what is no op, out of the extension module.
+import builtins
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal, Protocol, Self
+
+from ._errors import Error as Error
+
+class _SupportsArray(Protocol):
+    def __array__(self) -> Any: ...
+
+# Numbers, nested sequences of them, and arrays of any library. (int and float are complex to a type checker.)
+ArrayLike = Tensor | complex | _SupportsArray | Sequence[Any]
+DTypeLike = dtype | str | type[Any]
+
+class dtype:
+    """An element type. Equal to its name and to NumPy's dtype of that name."""
+
+    def __init__(self, name: DTypeLike, /) -> None: ...
+    def __hash__(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def itemsize(self) -> int: ...
+
+_DType = dtype
+
+class OpFunction:
+    """A function of the op table."""
+
+    op: str
+    __name__: str
+    def __call__(self, *args: Any, **options: Any) -> Any: ...
+
+def _set_package_folder(arg: str, /) -> None: ...
+
+def compiler_available() -> builtins.bool: ...
+
+bool: dtype = ...
+
+int8: dtype = ...
+
+int16: dtype = ...
+
+int32: dtype = ...
+
+int64: dtype = ...
+
+uint8: dtype = ...
+
+uint16: dtype = ...
+
+uint32: dtype = ...
+
+uint64: dtype = ...
+
+float16: dtype = ...
+
+bfloat16: dtype = ...
+
+float32: dtype = ...
+
+float64: dtype = ...
+
+complex64: dtype = ...
+
+complex128: dtype = ...
+
+key: dtype = ...
+
+class Dim:
+    def __init__(self, name: str, min: int = 0, max: int | None = None) -> None: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def min(self) -> int: ...
+
+    @property
+    def max(self) -> int | None: ...
+
+    @property
+    def declared(self) -> builtins.bool: ...
+
+    def __repr__(self) -> str: ...
+
+    def __str__(self) -> str: ...
+
+    def __hash__(self) -> int: ...
+
+    def __int__(self) -> int: ...
+
+    def __index__(self) -> int: ...
+
+    def __float__(self) -> float: ...
+
+    def __bool__(self) -> builtins.bool: ...
+
+    def __add__(self, arg: Any, /) -> Any: ...
+
+    def __radd__(self, arg: Any, /) -> Any: ...
+
+    def __sub__(self, arg: Any, /) -> Any: ...
+
+    def __rsub__(self, arg: Any, /) -> Any: ...
+
+    def __mul__(self, arg: Any, /) -> Any: ...
+
+    def __rmul__(self, arg: Any, /) -> Any: ...
+
+    def __floordiv__(self, arg: Any, /) -> Any: ...
+
+    def __rfloordiv__(self, arg: Any, /) -> Any: ...
+
+    def __mod__(self, arg: Any, /) -> Any: ...
+
+    def __rmod__(self, arg: Any, /) -> Any: ...
+
+    def __neg__(self) -> Any: ...
+
+    def __eq__(self, arg: object, /) -> Any: ...
+
+    def __ne__(self, arg: object, /) -> Any: ...
+
+    def __le__(self, arg: Any, /) -> builtins.bool: ...
+
+    def __ge__(self, arg: Any, /) -> builtins.bool: ...
+
+    def __lt__(self, arg: Any, /) -> builtins.bool: ...
+
+    def __gt__(self, arg: Any, /) -> builtins.bool: ...
+
+def _dim_min(arg0: Any, arg1: Any, /) -> Any: ...
+
+def _dim_max(arg0: Any, arg1: Any, /) -> Any: ...
+
+def _dim_parse(arg: str, /) -> Any: ...
+
+functions: dict[str, Any] = ...
+
+def op(name: str) -> Any: ...
+
+def has_op(name: str) -> builtins.bool: ...
+
+def op_table() -> list[Any]: ...
+
+def _reference(arg0: str, arg1: Any, arg2: str, /) -> Any: ...
+
+def _apply(arg0: str, arg1: Any, arg2: str, /) -> Any: ...
+
+def _infer(arg0: str, arg1: Sequence[str], arg2: str, /) -> list[str]: ...
+
+def _graph_of(arg0: str, arg1: Sequence[tuple[str, Sequence[str], str]], arg2: Mapping[str, int], /) -> Any: ...
+
+def _set_num_threads(arg: int, /) -> None: ...
+
+def _num_threads() -> int: ...
+
+def _parse_attrs(arg0: str, arg1: str, /) -> dict[str, Any]: ...
+
+def result_type(*args: Any) -> Any: ...
+
+def _promote(arg0: Any, arg1: Any, /) -> Any: ...
+
+def _counters() -> dict[str, Any]: ...
+
+def _register_op(name: str, doc: str, operands: Any, attrs: Any, infer: Any, reference: Any, body: Any, elementwise: builtins.bool, results: int, numpy: str) -> Any: ...
+
+def asarray(data: ArrayLike, *, dtype: DTypeLike | None = None, device: str | None = None, copy: builtins.bool | None = None) -> Tensor: ...
+
+def from_dlpack(x: Any, /, *, device: str | None = None, copy: builtins.bool | None = None) -> Tensor: ...
+
+def _arange(arg0: Any, arg1: Any, arg2: Any, arg3: Any, /) -> Any: ...
+
+def _linspace(arg0: float, arg1: float, arg2: int, arg3: builtins.bool, arg4: Any, /) -> Any: ...
+
+def _user_line() -> str: ...
+
+def _concrete(arg: Any, /) -> Any: ...
+
+def _bits(arg: Any, /) -> Any: ...
+
+def _to_bytes(arg: Any, /) -> bytes: ...
+
+def _from_bytes(arg0: str, arg1: Sequence[int], arg2: bytes, /) -> Any: ...
+
+class Graph:
+    @staticmethod
+    def parse(text: builtins.str, file: builtins.str = '<text>') -> Graph: ...
+
+    @staticmethod
+    def from_binary(data: bytes) -> Graph: ...
+
+    def to_binary(self) -> bytes: ...
+
+    def __str__(self) -> builtins.str: ...
+
+    def str(self, locations: builtins.bool = False) -> builtins.str: ...
+
+    def __repr__(self) -> builtins.str: ...
+
+    def __reduce__(self) -> tuple[Any, ...]: ...
+
+    @property
+    def name(self) -> builtins.str: ...
+
+    @name.setter
+    def name(self, arg: builtins.str, /) -> None: ...
+
+    def verify(self) -> None: ...
+
+    def hash(self) -> builtins.str: ...
+
+    def canonical_hash(self) -> builtins.str: ...
+
+    def __len__(self) -> int: ...
+
+    @property
+    def inputs(self) -> list[Any]: ...
+
+    @property
+    def outputs(self) -> list[Any]: ...
+
+    @property
+    def nodes(self) -> list[Any]: ...
+
+    @property
+    def symbols(self) -> dict[builtins.str, Any]: ...
+
+    def evaluate(self, *args: Any) -> Any: ...
+
+    def compile(self) -> None: ...
+
+    def report(self) -> dict[builtins.str, Any]: ...
+
+    def optimised(self) -> Any: ...
+
+    def assembly(self) -> builtins.str: ...
+
+    def __call__(self, *args: Any) -> Any: ...
+
+class TreeDef:
+    def __repr__(self) -> builtins.str: ...
+
+    def __eq__(self, arg: object, /) -> builtins.bool: ...
+
+    def __hash__(self) -> int: ...
+
+    @property
+    def num_leaves(self) -> int: ...
+
+    def paths(self) -> list[builtins.str]: ...
+
+def tree_flatten(tree: Any) -> tuple[Any, ...]: ...
+
+def tree_unflatten(treedef: TreeDef, leaves: Any) -> Any: ...
+
+def register_pytree(type: Any, flatten: Any, unflatten: Any) -> None: ...
+
+def _trace(arg0: Callable[..., Any], arg1: Any, arg2: Any, arg3: Any, arg4: builtins.str, arg5: builtins.bool, /) -> tuple[Any, ...]: ...
+
+def is_tracing() -> builtins.bool: ...
+
+def _push_scope(arg: builtins.str, /) -> None: ...
+
+def _pop_scope() -> None: ...
+
+class Tensor:
+    """An array: concrete, or a value of a graph that is being captured."""
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """The sizes: ints, and Dim objects where they are symbolic."""
+
+    @property
+    def dtype(self) -> _DType:
+        """The element type."""
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+
+    @property
+    def size(self) -> Any:
+        """The number of elements."""
+
+    @property
+    def nbytes(self) -> Any:
+        """The number of bytes of all elements."""
+
+    @property
+    def device(self) -> str:
+        """The device that holds the array."""
+
+    @property
+    def is_symbolic(self) -> builtins.bool:
+        """Whether the array is a value of a graph being captured."""
+
+    @property
+    def T(self) -> Tensor:
+        """The transposed matrix."""
+
+    @property
+    def mT(self) -> Tensor:
+        """The array with its last two axes exchanged."""
+
+    def __add__(self, other: ArrayLike, /) -> Tensor: ...
+    def __radd__(self, other: ArrayLike, /) -> Tensor: ...
+    def __iadd__(self, other: ArrayLike, /) -> Self: ...
+    def __sub__(self, other: ArrayLike, /) -> Tensor: ...
+    def __rsub__(self, other: ArrayLike, /) -> Tensor: ...
+    def __isub__(self, other: ArrayLike, /) -> Self: ...
+    def __mul__(self, other: ArrayLike, /) -> Tensor: ...
+    def __rmul__(self, other: ArrayLike, /) -> Tensor: ...
+    def __imul__(self, other: ArrayLike, /) -> Self: ...
+    def __truediv__(self, other: ArrayLike, /) -> Tensor: ...
+    def __rtruediv__(self, other: ArrayLike, /) -> Tensor: ...
+    def __itruediv__(self, other: ArrayLike, /) -> Self: ...
+    def __floordiv__(self, other: ArrayLike, /) -> Tensor: ...
+    def __rfloordiv__(self, other: ArrayLike, /) -> Tensor: ...
+    def __ifloordiv__(self, other: ArrayLike, /) -> Self: ...
+    def __mod__(self, other: ArrayLike, /) -> Tensor: ...
+    def __rmod__(self, other: ArrayLike, /) -> Tensor: ...
+    def __imod__(self, other: ArrayLike, /) -> Self: ...
+    def __pow__(self, other: ArrayLike, /) -> Tensor: ...
+    def __rpow__(self, other: ArrayLike, /) -> Tensor: ...
+    def __ipow__(self, other: ArrayLike, /) -> Self: ...
+    def __matmul__(self, other: ArrayLike, /) -> Tensor: ...
+    def __rmatmul__(self, other: ArrayLike, /) -> Tensor: ...
+    def __imatmul__(self, other: ArrayLike, /) -> Self: ...
+    def __and__(self, other: ArrayLike, /) -> Tensor: ...
+    def __rand__(self, other: ArrayLike, /) -> Tensor: ...
+    def __iand__(self, other: ArrayLike, /) -> Self: ...
+    def __or__(self, other: ArrayLike, /) -> Tensor: ...
+    def __ror__(self, other: ArrayLike, /) -> Tensor: ...
+    def __ior__(self, other: ArrayLike, /) -> Self: ...
+    def __xor__(self, other: ArrayLike, /) -> Tensor: ...
+    def __rxor__(self, other: ArrayLike, /) -> Tensor: ...
+    def __ixor__(self, other: ArrayLike, /) -> Self: ...
+    def __lshift__(self, other: ArrayLike, /) -> Tensor: ...
+    def __rlshift__(self, other: ArrayLike, /) -> Tensor: ...
+    def __ilshift__(self, other: ArrayLike, /) -> Self: ...
+    def __rshift__(self, other: ArrayLike, /) -> Tensor: ...
+    def __rrshift__(self, other: ArrayLike, /) -> Tensor: ...
+    def __irshift__(self, other: ArrayLike, /) -> Self: ...
+    def __lt__(self, other: ArrayLike, /) -> Tensor: ...
+    def __le__(self, other: ArrayLike, /) -> Tensor: ...
+    def __gt__(self, other: ArrayLike, /) -> Tensor: ...
+    def __ge__(self, other: ArrayLike, /) -> Tensor: ...
+    def __eq__(self, other: object, /) -> Tensor: ...  # type: ignore[override]
+    def __ne__(self, other: object, /) -> Tensor: ...  # type: ignore[override]
+    def __neg__(self) -> Tensor: ...
+    def __pos__(self) -> Tensor: ...
+    def __abs__(self) -> Tensor: ...
+    def __invert__(self) -> Tensor: ...
+    def __bool__(self) -> builtins.bool: ...
+    def __int__(self) -> int: ...
+    def __float__(self) -> float: ...
+    def __complex__(self) -> complex: ...
+    def __index__(self) -> int: ...
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Tensor]: ...
+    def __getitem__(self, key: Any, /) -> Tensor: ...
+    def __setitem__(self, key: Any, value: ArrayLike, /) -> None: ...
+    def __array__(self, dtype: Any = None, copy: builtins.bool | None = None) -> Any: ...
+    def __array_namespace__(self, /, *, api_version: str | None = None) -> Any: ...
+    def __dlpack__(self, **options: Any) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+    def item(self) -> Any: ...
+    def tolist(self) -> Any: ...
+    def numpy(self) -> Any: ...
+    def to_device(self, device: str, /, *, stream: Any = None) -> Tensor: ...
+    def abs(self) -> Tensor:
+        """The absolute value of each element; that of the least integer wraps to itself."""
+
+    def absolute(self) -> Tensor:
+        """The absolute value of each element; that of the least integer wraps to itself."""
+
+    def acos(self) -> Tensor:
+        """The angle in [0, π] whose cosine is x; NaN outside [-1, 1]."""
+
+    def acosh(self) -> Tensor:
+        """The inverse of cosh; NaN below 1."""
+
+    def add(self, y: ArrayLike) -> Tensor:
+        """The sum of two arrays, element by element."""
+
+    def all(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
+        """Whether every element over the axes is not zero."""
+
+    def any(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
+        """Whether any element over the axes is not zero."""
+
+    def arccos(self) -> Tensor:
+        """The angle in [0, π] whose cosine is x; NaN outside [-1, 1]."""
+
+    def arccosh(self) -> Tensor:
+        """The inverse of cosh; NaN below 1."""
+
+    def arcsin(self) -> Tensor:
+        """The angle in [-π/2, π/2] whose sine is x; NaN outside [-1, 1]."""
+
+    def arcsinh(self) -> Tensor:
+        """The inverse of sinh."""
+
+    def arctan(self) -> Tensor:
+        """The angle in [-π/2, π/2] whose tangent is x."""
+
+    def arctan2(self, y: ArrayLike) -> Tensor:
+        """The angle of the point (y, x), in [-π, π]."""
+
+    def arctanh(self) -> Tensor:
+        """The inverse of tanh; NaN outside [-1, 1]."""
+
+    def argmax(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
+        """The position of the first largest element: along the axis, or in row-major order over several."""
+
+    def argmin(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
+        """The position of the first smallest element: along the axis, or in row-major order over several."""
+
+    def argsort(self, *, axis: int = -1, descending: builtins.bool = False, stable: builtins.bool = True) -> Tensor:
+        """The indices that sort the array along an axis; equal elements keep their order."""
+
+    def asin(self) -> Tensor:
+        """The angle in [-π/2, π/2] whose sine is x; NaN outside [-1, 1]."""
+
+    def asinh(self) -> Tensor:
+        """The inverse of sinh."""
+
+    def astype(self, dtype: Any, /, *, copy: builtins.bool = True, device: Any = None) -> Tensor:
+        """The array converted to `dtype`: floats to integers saturate, NaN becomes 0."""
+
+    def atan(self) -> Tensor:
+        """The angle in [-π/2, π/2] whose tangent is x."""
+
+    def atan2(self, y: ArrayLike) -> Tensor:
+        """The angle of the point (y, x), in [-π, π]."""
+
+    def atanh(self) -> Tensor:
+        """The inverse of tanh; NaN outside [-1, 1]."""
+
+    def avg_pool(self, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ..., count_include_pad: builtins.bool | None = True) -> Tensor:
+        """The mean of each window over the spatial axes of [batch, channels, space...]."""
+
+    def batch_norm(self, mean: ArrayLike, variance: ArrayLike, weight: ArrayLike | None = None, bias: ArrayLike | None = None, eps: float | None = 1e-05) -> Tensor:
+        """(x - mean) / sqrt(variance + eps), times weight, plus bias, for each channel (axis 1)."""
+
+    def bitcast(self, dtype: DTypeLike) -> Tensor:
+        """The same bits as elements of another type of the same width."""
+
+    def bitwise_and(self, y: ArrayLike) -> Tensor:
+        """The bits set in both elements; of bool, the logical and."""
+
+    def bitwise_count(self) -> Tensor:
+        """How many bits of each element are set, in the element's type."""
+
+    def bitwise_invert(self) -> Tensor:
+        """Each bit inverted; of bool, the logical not."""
+
+    def bitwise_left_shift(self, y: ArrayLike) -> Tensor:
+        """x with its bits moved up by y; 0 where y is the width or more."""
+
+    def bitwise_not(self) -> Tensor:
+        """Each bit inverted; of bool, the logical not."""
+
+    def bitwise_or(self, y: ArrayLike) -> Tensor:
+        """The bits set in either element; of bool, the logical or."""
+
+    def bitwise_right_shift(self, y: ArrayLike) -> Tensor:
+        """x with its bits moved down by y, the sign kept."""
+
+    def bitwise_xor(self, y: ArrayLike) -> Tensor:
+        """The bits set in one of the elements alone."""
+
+    def broadcast_in_dim(self, shape: int | Dim | Sequence[int | Dim], broadcast_dimensions: int | Sequence[int]) -> Tensor:
+        """The array stretched to `shape`: its axis i becomes the axis broadcast_dimensions[i] of the result, and repeats where its size is 1."""
+
+    def broadcast_to(self, shape: int | Dim | Sequence[int | Dim], *more: int | Dim) -> Tensor:
+        """The array repeated along its axes of size 1, and new axes in front, to `shape`."""
+
+    def cbrt(self) -> Tensor:
+        """The real cube root."""
+
+    def ceil(self) -> Tensor:
+        """The least whole number that is not below each element."""
+
+    def clip(self, min: ArrayLike, max: ArrayLike) -> Tensor:
+        """Each element, but no less than min and no more than max; NaN where any of the three is."""
+
+    def concatenate(self, *, axis: int | None = 0) -> Tensor:
+        """The arrays joined along an axis that they have; None joins their flattened elements."""
+
+    def conv(self, weight: ArrayLike, bias: ArrayLike | None = None, stride: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ..., dilation: int | Sequence[int] | None = ..., groups: int | None = 1) -> Tensor:
+        """A convolution over the spatial axes of [batch, channels, space...]."""
+
+    def convolution(self, kernel: ArrayLike, layout: str | None = 'bf01_oi01->bf01', strides: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ..., lhs_dilation: int | Sequence[int] | None = ..., rhs_dilation: int | Sequence[int] | None = ..., feature_group_count: int | None = 1, batch_group_count: int | None = 1, accumulate: DTypeLike | None = ...) -> Tensor:
+        """A window slid over an image: for each place and output feature, the sum of products of the kernel's taps with the image under them."""
+
+    def copysign(self, y: ArrayLike) -> Tensor:
+        """The magnitude of x with the sign of y."""
+
+    def cos(self) -> Tensor:
+        """The cosine of an angle in radians."""
+
+    def cosh(self) -> Tensor:
+        """The hyperbolic cosine."""
+
+    def count_leading_zeros(self) -> Tensor:
+        """How many zero bits stand above the highest set bit, in the element's type; its width for 0."""
+
+    def count_nonzero(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
+        """How many elements over the axes are not zero."""
+
+    def cross(self, y: ArrayLike, axis: int | None = -1) -> Tensor:
+        """The vector product along an axis of size 3."""
+
+    def cross_entropy(self, labels: ArrayLike, reduction: Literal["none", "mean", "sum"] | None = 'mean', ignore_index: int | None = -100) -> Tensor:
+        """The negative logarithm of the softmax at each label, folded by `reduction`."""
+
+    def cumprod(self, axis: int | None = None, dtype: Any = None, include_initial: builtins.bool = False) -> Tensor:
+        """The running products along an axis; with `include_initial` they start with 1."""
+
+    def cumsum(self, axis: int | None = None, dtype: Any = None, include_initial: builtins.bool = False) -> Tensor:
+        """The running sums along an axis; with `include_initial` they start with 0."""
+
+    def cumulative_logsumexp(self, axis: int, reverse: builtins.bool | None = False) -> Tensor:
+        """log of the sum of the exponentials of all elements up to each, along the axis."""
+
+    def cumulative_max(self, axis: int, reverse: builtins.bool | None = False) -> Tensor:
+        """The largest of all elements up to each, along the axis; NaN from the first one on."""
+
+    def cumulative_min(self, axis: int, reverse: builtins.bool | None = False) -> Tensor:
+        """The smallest of all elements up to each, along the axis; NaN from the first one on."""
+
+    def cumulative_prod(self, axis: int | None = None, dtype: Any = None, include_initial: builtins.bool = False) -> Tensor:
+        """The running products along an axis; with `include_initial` they start with 1."""
+
+    def cumulative_sum(self, axis: int | None = None, dtype: Any = None, include_initial: builtins.bool = False) -> Tensor:
+        """The running sums along an axis; with `include_initial` they start with 0."""
+
+    def diagonal(self, k: int | None = 0) -> Tensor:
+        """A diagonal of the last two axes."""
+
+    def diff(self, n: int | None = 1, axis: int | None = -1) -> Tensor:
+        """The differences of neighbours along an axis, taken n times."""
+
+    def digamma(self) -> Tensor:
+        """The derivative of the logarithm of the gamma function."""
+
+    def divide(self, y: ArrayLike) -> Tensor:
+        """The quotient of two arrays of floats, element by element."""
+
+    def dot_general(self, y: ArrayLike, lhs_contracting_dimensions: int | Sequence[int], rhs_contracting_dimensions: int | Sequence[int], lhs_batching_dimensions: int | Sequence[int] | None = ..., rhs_batching_dimensions: int | Sequence[int] | None = ..., accumulate: DTypeLike | None = ...) -> Tensor:
+        """Sums of products over the contracted axes, for each pair of batch entries; the result has the batch axes, then the left operand's free axes, then the right's."""
+
+    def dropout(self, key: ArrayLike, p: float | None = 0.5) -> Tensor:
+        """Each element 0 with probability p, else divided by 1 - p."""
+
+    def dynamic_slice(self, *starts: ArrayLike | Sequence[ArrayLike], slice_sizes: int | Dim | Sequence[int | Dim]) -> Tensor:
+        """A slice of the given sizes whose start is computed."""
+
+    def dynamic_update_slice(self, update: ArrayLike, *starts: ArrayLike | Sequence[ArrayLike]) -> Tensor:
+        """The array with a slice, whose start is computed, replaced by `update`."""
+
+    def elu(self, alpha: float | None = 1.0) -> Tensor:
+        """x, and alpha (exp(x) - 1) below 0."""
+
+    def embedding(self, table: ArrayLike) -> Tensor:
+        """The rows of the table that the indices name. An index out of range is clamped."""
+
+    def empty_like(self, *, dtype: Any = None, device: Any = None) -> Tensor:
+        """Zeros in the shape and dtype of `x`."""
+
+    def equal(self, y: ArrayLike) -> Tensor:
+        """True where two elements are equal; NaN equals nothing, 0 equals -0."""
+
+    def erf(self) -> Tensor:
+        """The error function."""
+
+    def erfc(self) -> Tensor:
+        """1 - erf(x), exact where it is small."""
+
+    def erfinv(self) -> Tensor:
+        """The inverse of erf; infinite at -1 and 1, NaN outside."""
+
+    def exp(self) -> Tensor:
+        """e to the power of each element."""
+
+    def exp2(self) -> Tensor:
+        """2 to the power of each element."""
+
+    def expand_dims(self, axis: Any = 0) -> Tensor:
+        """New axes of size 1 at these places of the result."""
+
+    def expm1(self) -> Tensor:
+        """e to the power of each element, less 1; exact near 0."""
+
+    def flatten(self, start_axis: int = 0, end_axis: int = -1) -> Tensor:
+        """The axes from `start_axis` to `end_axis` as one."""
+
+    def flip(self, axis: int | Sequence[int] | None = ..., *more: int | Dim) -> Tensor:
+        """The array with the order reversed along the axes named, or all."""
+
+    def floor(self) -> Tensor:
+        """The greatest whole number that is not above each element."""
+
+    def floor_divide(self, y: ArrayLike) -> Tensor:
+        """The quotient rounded towards minus infinity; -1 for integers where the divisor is 0."""
+
+    def fmod(self, y: ArrayLike) -> Tensor:
+        """The remainder of the truncated quotient, with the dividend's sign; the dividend for integers where the divisor is 0."""
+
+    def full_like(self, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+        """An array of the shape and dtype of `x`, all elements `fill_value`."""
+
+    def gelu(self, approximate: Literal["none", "tanh"] | None = 'none') -> Tensor:
+        """x times the normal distribution function of x; `approximate` "tanh" takes the usual approximation of it."""
+
+    def glu(self, axis: int | None = -1) -> Tensor:
+        """The first half along `axis` times the logistic function of the second."""
+
+    def greater(self, y: ArrayLike) -> Tensor:
+        """True where x is above y."""
+
+    def greater_equal(self, y: ArrayLike) -> Tensor:
+        """True where x is not below y."""
+
+    def group_norm(self, weight: ArrayLike | None = None, bias: ArrayLike | None = None, num_groups: int = ..., eps: float | None = 1e-05) -> Tensor:
+        """The channels (axis 1) in groups, each normalised with its space as layer_norm does; then times weight, plus bias, for each channel."""
+
+    def gru_cell(self, h: ArrayLike, w_ih: ArrayLike, w_hh: ArrayLike, b_ih: ArrayLike | None = None, b_hh: ArrayLike | None = None) -> Tensor:
+        """One step of a gated recurrent unit: the new h. Gates lie as reset, update, new."""
+
+    def hard_sigmoid(self) -> Tensor:
+        """(x + 3) / 6, bounded to [0, 1]."""
+
+    def hard_swish(self) -> Tensor:
+        """x times hard_sigmoid(x)."""
+
+    def hypot(self, y: ArrayLike) -> Tensor:
+        """sqrt(x² + y²) without overflow on the way."""
+
+    def invert(self) -> Tensor:
+        """Each bit inverted; of bool, the logical not."""
+
+    def isfinite(self) -> Tensor:
+        """True where the element is neither infinite nor NaN."""
+
+    def isinf(self) -> Tensor:
+        """True where the element is plus or minus infinity."""
+
+    def isnan(self) -> Tensor:
+        """True where the element is not a number."""
+
+    def kron(self, y: ArrayLike) -> Tensor:
+        """Each element of x times the whole of y, in x's arrangement."""
+
+    def layer_norm(self, weight: ArrayLike | None = None, bias: ArrayLike | None = None, normalized_rank: int | None = 1, eps: float | None = 1e-05) -> Tensor:
+        """(x - mean) / sqrt(variance + eps) over the last axes, times weight, plus bias."""
+
+    def leaky_relu(self, negative_slope: float | None = 0.01) -> Tensor:
+        """x, and negative_slope times x below 0."""
+
+    def left_shift(self, y: ArrayLike) -> Tensor:
+        """x with its bits moved up by y; 0 where y is the width or more."""
+
+    def less(self, y: ArrayLike) -> Tensor:
+        """True where x is below y."""
+
+    def less_equal(self, y: ArrayLike) -> Tensor:
+        """True where x is not above y."""
+
+    def lgamma(self) -> Tensor:
+        """The logarithm of the absolute value of the gamma function."""
+
+    def linear(self, weight: ArrayLike, bias: ArrayLike | None = None) -> Tensor:
+        """x times the weight's transpose, plus the bias."""
+
+    def log(self) -> Tensor:
+        """The natural logarithm; -inf of 0, NaN of negatives."""
+
+    def log10(self) -> Tensor:
+        """The logarithm to base 10."""
+
+    def log1p(self) -> Tensor:
+        """The natural logarithm of 1 + x; exact near 0."""
+
+    def log2(self) -> Tensor:
+        """The logarithm to base 2."""
+
+    def log_sigmoid(self) -> Tensor:
+        """The logarithm of the logistic function."""
+
+    def log_softmax(self, axis: int | None = -1) -> Tensor:
+        """The logarithm of softmax, without underflow."""
+
+    def logaddexp(self, y: ArrayLike) -> Tensor:
+        """log(exp(x) + exp(y)) without overflow on the way."""
+
+    def logical_and(self, y: ArrayLike) -> Tensor:
+        """True where both elements are."""
+
+    def logical_not(self) -> Tensor:
+        """True where the element is false."""
+
+    def logical_or(self, y: ArrayLike) -> Tensor:
+        """True where either element is."""
+
+    def logical_xor(self, y: ArrayLike) -> Tensor:
+        """True where one of the elements alone is."""
+
+    def logsumexp(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
+        """log(sum(exp(x))) over the axes, without overflow on the way."""
+
+    def lstm_cell(self, h: ArrayLike, c: ArrayLike, w_ih: ArrayLike, w_hh: ArrayLike, b_ih: ArrayLike | None = None, b_hh: ArrayLike | None = None) -> tuple[Tensor, Tensor]:
+        """One step of a long short-term memory: the new (h, c). Gates lie as input, forget, cell, output."""
+
+    def matmul(self, y: ArrayLike) -> Tensor:
+        """The matrix product of the last two axes, the others broadcast; one axis is a vector."""
+
+    def matrix_transpose(self) -> Tensor:
+        """The last two axes exchanged."""
+
+    def max(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
+        """The largest element over the axes; NaN where there is one. Axes without elements are refused; where a size is a symbol that turns out 0, the result is the least value of the dtype."""
+
+    def max_pool(self, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ...) -> Tensor:
+        """The greatest element of each window over the spatial axes of [batch, channels, space...]; NaN wins."""
+
+    def maximum(self, y: ArrayLike) -> Tensor:
+        """The larger element; NaN where either is, and 0 above -0."""
+
+    def mean(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
+        """The mean of the elements over the axes; NaN where there are none."""
+
+    def min(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
+        """The smallest element over the axes; NaN where there is one. Axes without elements are refused; where a size is a symbol that turns out 0, the result is the greatest value of the dtype."""
+
+    def minimum(self, y: ArrayLike) -> Tensor:
+        """The smaller element; NaN where either is, and -0 below 0."""
+
+    def mish(self) -> Tensor:
+        """x times tanh(softplus(x))."""
+
+    def mod(self, y: ArrayLike) -> Tensor:
+        """The remainder of the floored quotient, with the divisor's sign, as Python's %."""
+
+    def moveaxis(self, source_axes: int | Sequence[int], destination_axes: int | Sequence[int]) -> Tensor:
+        """The array with some axes moved, the others in their order."""
+
+    def mse(self, target: ArrayLike, reduction: Literal["none", "mean", "sum"] | None = 'mean') -> Tensor:
+        """The squared differences, folded by `reduction`."""
+
+    def multiply(self, y: ArrayLike) -> Tensor:
+        """The product of two arrays, element by element."""
+
+    def negative(self) -> Tensor:
+        """The negative of each element; integers wrap, -0 and 0 swap."""
+
+    def nextafter(self, y: ArrayLike) -> Tensor:
+        """The next number of the type after x towards y. Of float32 and float64."""
+
+    def nonzero(self) -> tuple[Tensor, ...]:
+        """The positions of the elements that are not zero, one array an axis. The size of the result is in the values, so"""
+
+    def normalize(self, axis: int | None = -1, eps: float | None = 1e-05) -> Tensor:
+        """x over its Euclidean length along `axis`, or over eps where that is greater."""
+
+    def not_equal(self, y: ArrayLike) -> Tensor:
+        """True where two elements differ, and where either is NaN."""
+
+    def one_hot(self, num_classes: int, dtype: DTypeLike | None = ...) -> Tensor:
+        """A new last axis that is 1 where its position is the element, else 0."""
+
+    def ones_like(self, *, dtype: Any = None, device: Any = None) -> Tensor:
+        """Ones in the shape and dtype of `x`."""
+
+    def optimization_barrier(self) -> Tensor:
+        """The array itself; no rule looks through it."""
+
+    def outer(self, y: ArrayLike) -> Tensor:
+        """All products of an element of x with one of y."""
+
+    def permute_dims(self, axes: int | Sequence[int], *more: int | Dim) -> Tensor:
+        """The array with its axes reordered."""
+
+    def positive(self) -> Tensor:
+        """Each element as it is."""
+
+    def pow(self, y: ArrayLike) -> Tensor:
+        """x to the power of y. Integers wrap; to a negative power they give 0, but for 1 and -1."""
+
+    def power(self, y: ArrayLike) -> Tensor:
+        """x to the power of y. Integers wrap; to a negative power they give 0, but for 1 and -1."""
+
+    def prod(self, axis: Any = None, dtype: Any = None, keepdims: builtins.bool = False) -> Tensor:
+        """The product of the elements along these axes; None: of all. Small integers are multiplied in 64 bits."""
+
+    def randint(self, shape: int | Dim | Sequence[int | Dim], low: int, high: int, dtype: DTypeLike | None = ...) -> Tensor:
+        """Whole numbers evenly spread over [low, high). JAX's bits."""
+
+    def random_bernoulli(self, shape: int | Dim | Sequence[int | Dim], p: float | None = 0.5) -> Tensor:
+        """True with probability p."""
+
+    def random_bits(self, shape: int | Dim | Sequence[int | Dim], dtype: DTypeLike) -> Tensor:
+        """Uniform random bits as unsigned integers."""
+
+    def random_fold_in(self, data: ArrayLike) -> Tensor:
+        """A new key from a key and an integer (its low 32 bits), such as a step number."""
+
+    def random_key(self) -> Tensor:
+        """A key for each integer seed: its high and low 32 bits."""
+
+    def random_normal(self, shape: int | Dim | Sequence[int | Dim], dtype: DTypeLike | None = ...) -> Tensor:
+        """Numbers of the standard normal distribution. JAX's bits and formula."""
+
+    def random_permutation(self, n: int) -> Tensor:
+        """The numbers 0 to n - 1 in random order."""
+
+    def random_split(self, n: int) -> Tensor:
+        """`n` new keys from each key, independent of each other and of the old one."""
+
+    def random_uniform(self, shape: int | Dim | Sequence[int | Dim], dtype: DTypeLike | None = ..., low: float | None = 0.0, high: float | None = 1.0) -> Tensor:
+        """Numbers evenly spread over [low, high). JAX's bits."""
+
+    def ravel(self) -> Tensor:
+        """All elements in one axis."""
+
+    def reciprocal(self) -> Tensor:
+        """1 / x."""
+
+    def reduce_window_max(self, window_dimensions: int | Sequence[int], window_strides: int | Sequence[int] | None = ..., window_dilations: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ...) -> Tensor:
+        """The maximum of each window slid over the array."""
+
+    def reduce_window_min(self, window_dimensions: int | Sequence[int], window_strides: int | Sequence[int] | None = ..., window_dilations: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ...) -> Tensor:
+        """The minimum of each window slid over the array."""
+
+    def reduce_window_sum(self, window_dimensions: int | Sequence[int], window_strides: int | Sequence[int] | None = ..., window_dilations: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ...) -> Tensor:
+        """The sum of each window slid over the array."""
+
+    def relu(self) -> Tensor:
+        """The greater of x and 0; NaN stays."""
+
+    def relu6(self) -> Tensor:
+        """x bounded to [0, 6]."""
+
+    def remainder(self, y: ArrayLike) -> Tensor:
+        """The remainder of the floored quotient, with the divisor's sign, as Python's %."""
+
+    def repeat(self, repeats: Any, /, *, axis: int | None = None) -> Tensor:
+        """Each element `repeats` times, next to itself; an array of counts must be concrete."""
+
+    def reshape(self, shape: int | Dim | Sequence[int | Dim], *more: int | Dim) -> Tensor:
+        """The same elements in row-major order with other sizes; one size may be -1."""
+
+    def right_shift(self, y: ArrayLike) -> Tensor:
+        """x with its bits moved down by y, the sign kept."""
+
+    def rint(self) -> Tensor:
+        """The nearest whole number; halves go to the even one."""
+
+    def rms_norm(self, weight: ArrayLike | None = None, normalized_rank: int | None = 1, eps: float | None = 1e-05) -> Tensor:
+        """x over the root of its mean square (plus eps) over the last axes, times weight."""
+
+    def roll(self, shift: int | Sequence[int], axis: int | Sequence[int] | None = ...) -> Tensor:
+        """The array shifted in a circle along each axis named; with none, as one long row."""
+
+    def round(self) -> Tensor:
+        """The nearest whole number; halves go to the even one."""
+
+    def round_half_away(self) -> Tensor:
+        """The nearest whole number; halves go away from zero."""
+
+    def rsqrt(self) -> Tensor:
+        """1 / sqrt(x)."""
+
+    def scaled_dot_product_attention(self, k: ArrayLike, v: ArrayLike, mask: ArrayLike | None = None, causal: builtins.bool | None = False, scale: float | None = 0.0) -> Tensor:
+        """softmax(q k^T scale) v over the last two axes; all axes in front are batch axes."""
+
+    def searchsorted(self, values: ArrayLike, side: Literal["left", "right"] | None = 'left') -> Tensor:
+        """Where each value would be put into the sorted array to keep it sorted, as int64."""
+
+    def select_and_scatter_add(self, source: ArrayLike, window_dimensions: int | Sequence[int], window_strides: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ...) -> Tensor:
+        """Zeros, with each element of `source` added where the window of `x` it stands for has its greatest element: the derivative of a maximum over windows."""
+
+    def shift_right_logical(self, y: ArrayLike) -> Tensor:
+        """x with its bits moved down by y, zeros moved in."""
+
+    def sigmoid(self) -> Tensor:
+        """1 / (1 + exp(-x))."""
+
+    def sign(self) -> Tensor:
+        """-1, 0 or 1 by the sign of each element; NaN and -0 stay."""
+
+    def signbit(self) -> Tensor:
+        """True where the sign bit is set: of negatives, -0 and such NaNs."""
+
+    def silu(self) -> Tensor:
+        """x times its logistic function."""
+
+    def sin(self) -> Tensor:
+        """The sine of an angle in radians."""
+
+    def sinh(self) -> Tensor:
+        """The hyperbolic sine."""
+
+    def softmax(self, axis: int | None = -1) -> Tensor:
+        """exp(x) over its sum along `axis`, with the maximum subtracted first."""
+
+    def softplus(self) -> Tensor:
+        """log(1 + exp(x)), without overflow."""
+
+    def sort(self, *, axis: int = -1, descending: builtins.bool = False, stable: builtins.bool = True) -> Tensor:
+        """The array sorted along an axis, NaN last."""
+
+    def split(self, parts: int | Sequence[int], /, *, axis: int = 0) -> tuple[Tensor, ...]:
+        """The array cut along an axis: into equal parts, or before each index of a sequence."""
+
+    def sqrt(self) -> Tensor:
+        """The square root, rightly rounded; NaN of negatives, -0 of -0."""
+
+    def square(self) -> Tensor:
+        """Each element times itself; integers wrap."""
+
+    def squeeze(self, axis: int | Sequence[int] | None = ..., *more: int | Dim) -> Tensor:
+        """The array without axes of size 1: those named, or all."""
+
+    def std(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False, correction: float | None = 0.0) -> Tensor:
+        """The standard deviation of the elements over the axes."""
+
+    def stop_gradient(self) -> Tensor:
+        """The array itself, which derivatives take for a constant."""
+
+    def subtract(self, y: ArrayLike) -> Tensor:
+        """The difference of two arrays, element by element."""
+
+    def sum(self, axis: Any = None, dtype: Any = None, keepdims: builtins.bool = False) -> Tensor:
+        """The sum of the elements along these axes; None: of all. Small integers and bools are summed in 64 bits."""
+
+    def swapaxes(self, axis1: int, axis2: int, /) -> Tensor:
+        """Two axes exchanged."""
+
+    def take(self, indices: Any, /, *, axis: int | None = None) -> Tensor:
+        """The slices of an axis at these indices; a negative one counts from the end."""
+
+    def take_along_axis(self, indices: ArrayLike, axis: int | None = -1) -> Tensor:
+        """For each row along `axis`, the elements that the indices of the same row name."""
+
+    def tan(self) -> Tensor:
+        """The tangent of an angle in radians."""
+
+    def tanh(self) -> Tensor:
+        """The hyperbolic tangent."""
+
+    def tensordot(self, y: ArrayLike, x_axes: int | Sequence[int], y_axes: int | Sequence[int]) -> Tensor:
+        """Sums of products over pairs of axes."""
+
+    def tile(self, repetitions: int | Sequence[int], *more: int | Dim) -> Tensor:
+        """The array repeated as a whole, for each axis."""
+
+    def top_k(self, k: int) -> tuple[Tensor, Tensor]:
+        """The k greatest elements of each row (the last axis), from the greatest on, and their positions as int64."""
+
+    def trace(self, k: int | None = 0) -> Tensor:
+        """The sum of a diagonal of the last two axes, in the array's own type."""
+
+    def transpose(self, axes: Any = None, *more: int) -> Tensor:
+        """The axes reversed, or in the order `axes`."""
+
+    def transpose_all(self) -> Tensor:
+        """The axes in reverse order."""
+
+    def tril(self, k: int | None = 0) -> Tensor:
+        """The elements on and below a diagonal of the last two axes; the others are 0."""
+
+    def triu(self, k: int | None = 0) -> Tensor:
+        """The elements on and above a diagonal of the last two axes; the others are 0."""
+
+    def true_divide(self, y: ArrayLike) -> Tensor:
+        """The quotient of two arrays of floats, element by element."""
+
+    def trunc(self) -> Tensor:
+        """Each element without its fraction."""
+
+    def unique_values(self) -> Tensor:
+        """The distinct elements, ascending. The array must be concrete."""
+
+    def unstack(self, axis: int | None = 0) -> tuple[Tensor, ...]:
+        """The slices along an axis, one array each."""
+
+    def var(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False, correction: float | None = 0.0) -> Tensor:
+        """The variance of the elements over the axes: the mean squared distance from the mean."""
+
+    def vecdot(self, y: ArrayLike, axis: int | None = -1) -> Tensor:
+        """Sums of products along an axis, the others broadcast."""
+
+    def zeros_like(self, *, dtype: Any = None, device: Any = None) -> Tensor:
+        """Zeros in the shape and dtype of `x`."""
+
