@@ -1,9 +1,9 @@
 """What a workload may use: the functions of the adapter `m`.
 
-A workload is written once, against this class, and every system passes its own subclass. Tensors are the system's
-own; the operators + - * / < > on them are used as they are. A subclass must give the functions that raise
-NotImplementedError here, and gives any other one where the system has a better form of its own (an LSTM, an attention):
-each system is measured in the form that its users would write.
+A workload is written once, against this class, and every system passes its own subclass. Tensors are the
+system's own; the operators + - * / < > on them are used as they are. A subclass must give the functions that
+raise NotImplementedError here, and gives any other one where the system has a better form of its own (an
+LSTM, an attention): each system is measured in the form that its users would write.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Axis = int | tuple[int, ...] | None
 
 
 class Adapter:
-    # ---- each system's own ------------------------------------------------------------------------------------------
+    # ---- each system's own -------------------------------------------------------------------------------
     def exp(self, x: Array) -> Array:
         raise NotImplementedError
 
@@ -80,10 +80,10 @@ class Adapter:
         raise NotImplementedError
 
     def scan(self, step: Callable[..., tuple[tuple, Array]], carry: tuple, xs: Array) -> tuple[tuple, Array]:
-        """Steps over the first axis of `xs`: `step(carry, x)` gives the next carry and an output; outputs are stacked."""
+        """`step(carry, x)` gives the next carry and an output, over the first axis of `xs`."""
         raise NotImplementedError
 
-    # ---- written on the above, unless a system has its own form ------------------------------------------------------
+    # ---- written on the above, unless a system has its own form ------------------------------------------
     def sigmoid(self, x: Array) -> Array:
         return 1.0 / (1.0 + self.exp(-x))
 
@@ -124,7 +124,7 @@ class Adapter:
         return self.matmul(self.softmax(self.where(keep, scores, -1e30), -1), v)
 
     def lstm(self, x: Array, w: Array, r: Array, bias: Array, h: Array, c: Array) -> Array:
-        """All outputs [steps, batch, hidden] of one layer over x [steps, batch, in], gates in the order i, f, g, o.
+        """All outputs [steps, batch, hidden] of a layer over x [steps, batch, in]; gates i, f, g, o.
 
         w [4 hidden, in], r [4 hidden, hidden], bias [4 hidden]; h, c [batch, hidden].
         """

@@ -1,7 +1,7 @@
 """Records a workload as an ONNX model: tensors are proxies that know their name, dtype and shape.
 
-Sizes may be names (a batch that varies). Weights are initialisers; where an operator wants another arrangement of
-them (a transposed matrix, the gate order of LSTM), they are rearranged while the model is written.
+Sizes may be names (a batch that varies). Weights are initialisers; where an operator wants another
+arrangement of them (a transposed matrix, the gate order of LSTM), they are rearranged in advance.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Recorder(Adapter):
         self.inputs: list[Any] = []
         self.count = 0
 
-    # ---- writing ------------------------------------------------------------------------------------------------------
+    # ---- writing -----------------------------------------------------------------------------------------
     def fresh(self, stem: str) -> str:
         self.count += 1
         return f"{stem}_{self.count}"
@@ -132,7 +132,7 @@ class Recorder(Adapter):
         onnx.checker.check_model(made)
         return made
 
-    # ---- the adapter --------------------------------------------------------------------------------------------------
+    # ---- the adapter -------------------------------------------------------------------------------------
     def unary(self, op: str, x: Proxy) -> Proxy:
         return self.node(op, [x], x.dtype, x.shape)
 
@@ -308,7 +308,7 @@ class Recorder(Adapter):
 
 
 def record(workload: Any, inputs: Sequence[np.ndarray], weights: dict[str, np.ndarray]) -> bytes:
-    """The workload as the bytes of an ONNX model. With several batches the first axis of its inputs is named."""
+    """The workload as the bytes of an ONNX model. With several batches the first axis of inputs is named."""
     float64 = any(array.dtype == np.float64 for array in inputs)
     m = Recorder(np.float64 if float64 else np.float32)
     proxies = []

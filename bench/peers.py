@@ -49,7 +49,7 @@ def install(names: Iterable[str]) -> None:
             if done.returncode:
                 said = (done.stderr or done.stdout).strip().splitlines()
                 print(
-                    f"  {system.title} is left out: it cannot be installed here ({said[-1] if said else 'no word'})",
+                    f"  {system.title} is left out: not installable ({said[-1] if said else 'no word'})",
                     file=sys.stderr,
                 )
                 break

@@ -1,4 +1,4 @@
-"""What a result says to a reader: tables in Markdown, a picture in SVG, and a comparison with an earlier result."""
+"""What a result says to a reader: tables in Markdown, a picture in SVG, a comparison with an earlier one."""
 
 from __future__ import annotations
 
@@ -13,11 +13,16 @@ OWN = ("intaglio", "intaglio_eager")
 
 # How many times faster than the best peer of the run Intaglio is to be; what falls short is listed by name.
 TARGETS = {
-    "chain_2048": 1.8, "chain_64": 2.5, "softmax": 1.5, "layer_norm": 1.4, "gelu_bias": 2.2, "sum_axis0": 1.0,
-    "sum_axis1": 1.0, "transpose_add": 1.5, "power_int32": 4.0, "power_float32": 4.0, "matmul_64": 1.5,
-    "matmul_256": 1.05, "matmul_512": 1.05, "matmul_1024": 1.05, "matmul_2048": 1.05, "mlp": 1.1, "attention": 1.3,
-    "resnet_stage": 1.15, "lstm": 1.15, "minilm_1x16": 1.25, "minilm_8x128": 1.1, "while_1000": 1.5,
+    "chain_2048": 1.8, "chain_64": 2.5, "softmax": 1.5, "layer_norm": 1.4, "gelu_bias": 2.2,
+    "sum_axis0": 1.0, "sum_axis1": 1.0, "transpose_add": 1.5, "power_int32": 4.0, "power_float32": 4.0,
+    "matmul_64": 1.5, "matmul_256": 1.05, "matmul_512": 1.05, "matmul_1024": 1.05, "matmul_2048": 1.05,
+    "mlp": 1.1, "attention": 1.3, "resnet_stage": 1.15, "lstm": 1.15, "minilm_1x16": 1.25,
+    "minilm_8x128": 1.1, "while_1000": 1.5,
 }  # fmt: skip
+
+LEGEND = """"Of the limit": against a copy, a read or the FMA peak measured in the same rounds. The columns at the
+right: each system's time as a multiple of Intaglio's.
+"""
 
 Rows = list[dict[str, Any]]
 
@@ -127,8 +132,8 @@ def weights(result: dict[str, Any]) -> str:
     for row in result["weight"]:
         title = result["titles"][row["system"]].removesuffix(" eager")
         packed = "–" if row["packed"] is None else mib(row["packed"])
-        lines.append([f"{title} {row['version']}", seconds(row["import"]), mib(row["resident"]), packed, mib(row["own"]),
-                      mib(row["with_needs"])])  # fmt: skip
+        sizes = [mib(row["resident"]), packed, mib(row["own"]), mib(row["with_needs"])]
+        lines.append([f"{title} {row['version']}", seconds(row["import"]), *sizes])
     header = ["", "import", "memory after import", "own, compressed", "own, installed", "with all it needs"]
     return table(header, lines) if lines else ""
 
@@ -180,8 +185,9 @@ def markdown(result: dict[str, Any]) -> str:
         f"{result['titles'][name]} {v}" for name, v in result["versions"].items() if name not in OWN[1:]
     )
     parts = [
-        f"Measured {result['when']} on {machine['processor']} (family {machine['family']}, {machine['vectors']}, "
-        f"{machine['processors']} processors, {caches}), {machine['system']}, kernel {machine['kernel']}; "
+        f"Measured {result['when']} on {machine['processor']} (family {machine['family']}, "
+        f"{machine['vectors']}, {machine['processors']} processors, {caches}), {machine['system']}, "
+        f"kernel {machine['kernel']}; "
         f"load average {machine['load']:.1f} when the run began"
         + (f", {result['load_after']:.1f} when it ended" if "load_after" in result else "")
         + f". {versions}. Median of {settings['rounds']} rounds; every output checked against float64.\n",
@@ -189,9 +195,11 @@ def markdown(result: dict[str, Any]) -> str:
     ]
     for threads in settings["threads"]:
         if any(row["threads"] == threads for row in result["rows"]):
-            parts += [f"### Steady state, {threads} thread{'s' * (threads > 1)}\n",
-                      "Columns at the right: each system's time as a multiple of Intaglio's. \"Of the limit\": against a "
-                      "copy, a read or the FMA peak measured in the same rounds.\n", steady(result, threads)]  # fmt: skip
+            parts += [
+                f"### Steady state, {threads} thread{'s' * (threads > 1)}\n",
+                LEGEND,
+                steady(result, threads),
+            ]
     if result["rows"]:
         threads = max(settings["threads"])
         parts += [f"### Cold: the first call less a warm one, fresh process, {threads} threads, caches off\n",
@@ -212,16 +220,17 @@ def markdown(result: dict[str, Any]) -> str:
 
 def comparison(old: dict[str, Any], new: dict[str, Any]) -> str:
     """How many times faster the new result is, for Intaglio and, as a check on the machine, for its limit."""
-    before = {(r["workload"], r["threads"], r["system"]): r["median"] for r in old["rows"] if "median" in r}
+    before, after = (
+        {(r["workload"], r["threads"], r["system"]): r["median"] for r in result["rows"] if "median" in r}
+        for result in (old, new)
+    )
     lines = []
     for row in new["rows"]:
         key = (row["workload"], row["threads"], row["system"])
         if row["system"] not in OWN or "median" not in row or key not in before:
             continue
         faster = before[key] / row["median"]
-        own_limit = next((r["median"] for r in new["rows"]
-                          if (r["workload"], r["threads"], r["system"]) == (*key[:2], "limit")), None)  # fmt: skip
-        old_limit = before.get((*key[:2], "limit"))
+        own_limit, old_limit = (medians.get((*key[:2], "limit")) for medians in (after, before))
         machine = times(old_limit / own_limit) if old_limit and own_limit else "–"
         cells = [row["title"], str(row["threads"]), new["titles"][row["system"]], seconds(before[key])]
         lines.append([*cells, seconds(row["median"]), times(faster), machine])
@@ -229,17 +238,18 @@ def comparison(old: dict[str, Any], new: dict[str, Any]) -> str:
     return f"### Against {old['when']}\n\n" + table(header, lines)
 
 
-# ---- the picture ------------------------------------------------------------------------------------------------------
+# ---- the picture -----------------------------------------------------------------------------------------
 
 COLOURS = {
-    "intaglio": "#b3261e", "intaglio_eager": "#e79a94", "numpy": "#4a7fb5", "torch": "#e08a2e", "torch_compile": "#8a5a1c",
-    "jax": "#5b8f3a", "onnxruntime": "#7a5cb0", "openvino": "#2a9d9a", "tensorflow": "#9b9b2a", "limit": "#000000",
+    "intaglio": "#b3261e", "intaglio_eager": "#e79a94", "numpy": "#4a7fb5", "torch": "#e08a2e",
+    "torch_compile": "#8a5a1c", "jax": "#5b8f3a", "onnxruntime": "#7a5cb0", "openvino": "#2a9d9a",
+    "tensorflow": "#9b9b2a", "limit": "#000000",
 }  # fmt: skip
 ROW, LEFT, WIDE = 22, 250, 620
 
 
 def picture(result: dict[str, Any]) -> str:
-    """Each workload a line, each system a dot on a logarithmic axis: time over the time of the best other system."""
+    """Each workload a line, each system a dot on a logarithmic axis: time over the best other's."""
     threads = min(result["settings"]["threads"])
     rows = [(w, r) for w, r in by_workload(result, threads).items() if best_peer(r)]
     low, high = 0.1, 32.0
@@ -274,16 +284,16 @@ def picture(result: dict[str, Any]) -> str:
         y = top + ROW * i + ROW / 2
         peer = best_peer(row)
         assert peer is not None
-        out.append(
-            f'<text x="{LEFT - 10}" y="{y + 4}" text-anchor="end">{escape(next(iter(row.values()))["title"])}</text>'
-        )
+        title = escape(next(iter(row.values()))["title"])
+        out.append(f'<text x="{LEFT - 10}" y="{y + 4}" text-anchor="end">{title}</text>')
         for name in reversed(names):
             if "median" in row.get(name, {}):
                 ratio = row[name]["median"] / peer[1]
                 radius = 6 if name == "intaglio" else 4
                 tip = f"{result['titles'].get(name, 'limit')}: {seconds(row[name]['median'])}, {times(ratio)}"
-                out.append(f'<circle cx="{x(ratio):.1f}" cy="{y}" r="{radius}" fill="{COLOURS.get(name, "#777777")}">'
-                           f"<title>{escape(tip)}</title></circle>")  # fmt: skip
+                colour = COLOURS.get(name, "#777777")
+                dot = f'<circle cx="{x(ratio):.1f}" cy="{y}" r="{radius}" fill="{colour}">'
+                out.append(f"{dot}<title>{escape(tip)}</title></circle>")
     return "\n".join([*out, "</svg>\n"])
 
 

@@ -1,7 +1,7 @@
 """The benchmarks: every workload on every system, each in a process of its own, interleaved round by round.
 
     make bench                       Intaglio against NumPy and the machine's limits
-    make bench PEERS=1               against torch, JAX, ONNX Runtime, OpenVINO and TensorFlow too (installs them)
+    make bench PEERS=1               against torch, JAX, ONNX Runtime, OpenVINO, TensorFlow too
     make bench ARGS="--workloads softmax,layer_norm --threads 1"
 
 Writes bench/results/<time>.json with a Markdown table and a picture beside it, and the same as latest.*.
@@ -32,9 +32,8 @@ import report  # noqa: E402
 import systems  # noqa: E402
 import weight  # noqa: E402
 from machine import Limits, describe  # noqa: E402
-from workloads import Workload, all_workloads  # noqa: E402
-
 from systems.numpy import reference  # noqa: E402
+from workloads import Workload, all_workloads  # noqa: E402
 
 PATIENCE = 600.0  # seconds for an answer of a worker
 BATCH_ROUNDS = 3  # fresh processes for a workload that counts compiles
@@ -129,7 +128,7 @@ class Worker:
 
 
 def largest_error(outputs: Path, exact: Sequence[np.ndarray]) -> float:
-    """The largest difference from the reference over the largest magnitude in it; infinite where shapes differ."""
+    """The largest difference from the reference over its largest magnitude; infinite where shapes differ."""
     with np.load(outputs) as file:
         got = [file[name] for name in file.files]
     if [a.shape for a in got] != [a.shape for a in exact]:

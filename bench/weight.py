@@ -1,4 +1,4 @@
-"""What a system weighs: the time of its import and the memory after it, in fresh processes, and its bytes on disk."""
+"""What a system weighs: time of import and memory after it, in fresh processes, and bytes on disk."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ resident = next(int(row[1]) for row in rows if row[0] == "VmRSS:") * 1024
 print(seconds, resident)
 """
 
-# The files of a distribution, alone and with all that it needs, and their bytes compressed as a wheel holds them.
+# The files of a distribution, alone and with all that it needs, and their bytes compressed as in a wheel.
 DISK = """
 import importlib.metadata, json, re, sys, zlib
 def files(name):

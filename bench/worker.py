@@ -1,7 +1,7 @@
 """The child process: one system, one workload, one number of threads. JSON lines in, JSON lines out.
 
-Commands: {"do": "start", …} builds, makes the first calls and reports cold time, memory and outputs; {"do": "round"}
-measures once more. End of input ends the process.
+Commands: {"do": "start", …} builds, makes the first calls and reports cold time, memory and outputs;
+{"do": "round"} measures once more. End of input ends the process.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Runner:
         return report
 
     def warm(self) -> None:
-        """Calls until times have settled, and finds how many calls make a sample worth reading a clock for."""
+        """Calls until times have settled, and finds how many calls are worth reading a clock for."""
         call, inputs, clock = self.call, self.inputs, time.perf_counter
         begin = clock()
         times = []

@@ -1,7 +1,7 @@
 """The systems that are measured, one file each; the file's name is the system's name.
 
-A file defines one subclass of `System` called `SYSTEM`. Its class attributes are read without importing the library;
-only `load` imports it, in the worker process.
+A file defines one subclass of `System` called `SYSTEM`. Its class attributes are read without importing the
+library; only `load` imports it, in the worker process.
 """
 
 from __future__ import annotations

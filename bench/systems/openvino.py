@@ -1,4 +1,4 @@
-"""OpenVINO's CPU plug-in on an ONNX model of the workload, float32 throughout, tuned for the time of one call."""
+"""OpenVINO's CPU plug-in on an ONNX model of the workload, in its precision, tuned for one call's time."""
 
 from __future__ import annotations
 

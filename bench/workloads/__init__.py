@@ -1,7 +1,7 @@
 """The workloads, each defined once: inputs, weights, a program on the adapter, and the error that is allowed.
 
-A module of this folder registers its workloads by building `Workload` objects at import; `all_workloads()` imports
-every module and gives them by name, in the order of `ORDER` and then of definition.
+A module of this folder adds its workloads at import; `all_workloads()` imports every module and gives them by
+name, in the order of `MODULES` and then of definition.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ Arrays = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Limit:
-    """What the machine itself needs for the work: `kind` is a measure of bench/cpp/limits.cpp, `amount` the bytes read
-    and written or the flops, `mib` the size of the array that is copied or read."""
+    """What the machine itself needs for the work: `kind` is a measure of bench/cpp/limits.cpp, `amount` the
+    bytes read and written or the flops, `mib` the size of the array that is copied or read."""
 
     kind: str
     amount: float

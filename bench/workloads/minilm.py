@@ -1,4 +1,4 @@
-"""MiniLM with its real weights: six transformer layers, from token numbers to sentence embeddings of length 1."""
+"""MiniLM with its real weights: six transformer layers, from token numbers to embeddings of length 1."""
 
 from __future__ import annotations
 

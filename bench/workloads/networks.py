@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -24,7 +25,7 @@ def mlp(m: Any, w: Any, x: Any) -> Any:
 def mlp_data(batch: int) -> Any:
     def make(rng: np.random.Generator) -> tuple[tuple[np.ndarray, ...], Arrays]:
         weights: Arrays = {}
-        for i, (into, out) in enumerate(zip(LAYERS, LAYERS[1:], strict=False)):
+        for i, (into, out) in enumerate(itertools.pairwise(LAYERS)):
             weights[f"w{i}"] = floats(rng, out, into, scale=math.sqrt(2 / into))
             weights[f"b{i}"] = floats(rng, out, scale=0.1)
         return (floats(rng, batch, LAYERS[0]),), weights
@@ -95,7 +96,7 @@ def lstm_data(hidden: int, steps: int, batch: int) -> Any:
 
 
 def flops_of_mlp(batch: int) -> float:
-    return 2.0 * batch * sum(a * b for a, b in zip(LAYERS, LAYERS[1:], strict=False))
+    return 2.0 * batch * sum(a * b for a, b in itertools.pairwise(LAYERS))
 
 
 resnet_flops = 2.0 * (64 * 3 * 49 * 112**2 + 4 * 64 * 64 * 9 * 56**2)

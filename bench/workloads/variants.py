@@ -1,4 +1,4 @@
-"""The same work written in other ways and at other sizes: no compiler may be shaped like the list of workloads."""
+"""The same work in other ways and at other sizes: no compiler may be shaped like the list of workloads."""
 
 from __future__ import annotations
 
