@@ -149,8 +149,8 @@ class Bench:
 
     def measure(
         self, workload: Workload, folder: Path, exact: Sequence[np.ndarray], threads: int, progress: Progress
-    ) -> None:
-        """One workload on all systems; adds a row each."""
+    ) -> list[dict[str, Any]]:
+        """One workload on all systems: a row each, in the place of an earlier one."""
         start = {
             "do": "start",
             "workload": workload.name,
@@ -201,7 +201,11 @@ class Bench:
                 worker.close()
         for row in rows.values():
             self.finish(row)
-            self.rows.append(row)
+        new = {(row["workload"], row["threads"], row["system"]) for row in rows.values()}
+        kept = [row for row in self.rows if (row["workload"], row["threads"], row["system"]) not in new]
+        order = list(all_workloads())
+        self.rows[:] = sorted([*kept, *rows.values()], key=lambda row: order.index(row["workload"]))
+        return list(rows.values())
 
     def interleave(
         self,
@@ -210,7 +214,7 @@ class Bench:
         rows: dict[str, dict[str, Any]],
         workers: dict[str, Worker],
         progress: Progress,
-    ) -> None:
+    ) -> list[dict[str, Any]]:
         if workload.limit is not None and self.limits.available:
             rows["limit"] = {
                 "workload": workload.name,
@@ -279,6 +283,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         "--json", type=Path, metavar="FILE", help="where the results go (default: bench/results/)"
     )
     parser.add_argument("--baseline", type=Path, metavar="OLD.json", help="compare with an earlier result")
+    parser.add_argument("--update", type=Path, metavar="OLD.json", help="start from an earlier result's rows")
     parser.add_argument("--docs", action="store_true", help="put the table into docs/performance.md")
     parser.add_argument("--list", action="store_true", help="print the names of workloads and systems")
     options = parser.parse_args(argv)
@@ -310,8 +315,9 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         options.rounds = 2 if options.quick else 7
     if options.rounds < 1:
         parser.error("--rounds must be at least 1")
-    if options.baseline is not None and not options.baseline.exists():
-        parser.error(f"--baseline: there is no file {options.baseline}")
+    for option, file in (("--baseline", options.baseline), ("--update", options.update)):
+        if file is not None and not file.exists():
+            parser.error(f"{option}: there is no file {file}")
     return options
 
 
@@ -325,6 +331,17 @@ def choose_systems(options: argparse.Namespace) -> None:
     for name in wanted:
         if not peers.installed(name) and named and not options.peers:
             sys.exit(f"bench: {name} is not installed\n  hint: --peers installs the peers into build/peers")
+
+
+def start_from(old: dict[str, Any], result: dict[str, Any]) -> None:
+    """Takes an earlier result's rows over; what is measured again takes their place."""
+    for part in ("versions", "titles"):
+        result[part] = old[part] | result[part]
+    threads = sorted({*old["settings"]["threads"], *result["settings"]["threads"]})
+    result["settings"] = old["settings"] | {"threads": threads}
+    for part in ("limits", "weight"):
+        result[part] = old[part]
+    result["rows"] += old["rows"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -349,7 +366,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         "rows": bench.rows,
         "weight": [],
     }
-    if bench.limits.available:
+    if options.update is not None:
+        start_from(json.loads(options.update.read_text()), result)
+    if bench.limits.available and chosen:
         for threads in options.threads:
             result["limits"] += bench.limits.all(threads, 10 if options.quick else 300)
     when = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
@@ -366,9 +385,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             )
             exact = reference(workload)
             for threads in options.threads:
-                before = len(bench.rows)
-                bench.measure(workload, folder, exact, threads, progress)
-                progress.finish(report.one_line(bench.rows[before:], result["titles"]))
+                rows = bench.measure(workload, folder, exact, threads, progress)
+                progress.finish(report.one_line(rows, result["titles"]))
                 target.write_text(json.dumps(result, indent=1))
     if weigh:
         result["weight"] = weight.measure(weight.distinct(options.systems), options.rounds, progress.say)

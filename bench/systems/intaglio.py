@@ -20,7 +20,6 @@ class IntaglioAdapter(Adapter):
         self.exp, self.tanh, self.erf, self.sqrt = ig.exp, ig.tanh, ig.erf, ig.sqrt
         self.sigmoid, self.relu, self.maximum = ig.sigmoid, ig.relu, ig.maximum
         self.where, self.matmul, self.linear = ig.where, ig.matmul, ig.linear
-        self.while_loop = getattr(ig, "while_loop", super().while_loop)
 
     def sum(self, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
         return self.ig.sum(x, axis=axis, keepdims=keepdims)
@@ -73,6 +72,9 @@ class IntaglioAdapter(Adapter):
 
     def attention(self, q: Any, k: Any, v: Any, keep: Any) -> Any:
         return self.ig.scaled_dot_product_attention(q, k, v, keep)
+
+    def while_loop(self, condition: Any, body: Any, state: tuple) -> tuple:
+        return self.ig.while_loop(lambda s: condition(*s), lambda s: body(*s), state)
 
     def scan(self, step: Any, carry: tuple, xs: Any) -> tuple:
         return self.ig.scan(step, carry, xs)

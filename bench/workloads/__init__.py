@@ -55,7 +55,7 @@ def add(workload: Workload) -> Workload:
     return workload
 
 
-MODULES = ("small", "memory", "matmul", "networks", "loops", "minilm", "variants")
+MODULES = ("memory", "small", "matmul", "networks", "loops", "minilm", "variants")
 
 
 def all_workloads() -> dict[str, Workload]:
