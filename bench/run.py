@@ -136,8 +136,9 @@ def largest_error(outputs: Path, exact: Sequence[np.ndarray]) -> float:
     worst = 0.0
     for mine, true in zip(got, exact, strict=True):
         difference = np.abs(mine.astype(np.float64) - true.astype(np.float64)).max(initial=0.0)
-        worst = max(worst, float(difference / max(np.abs(true).max(initial=0), 1e-30)))
-    return worst if worst == worst else float("inf")
+        share = float(difference / max(np.abs(true).max(initial=0), 1e-30))
+        worst = max(worst, share if share == share else float("inf"))
+    return worst
 
 
 class Bench:

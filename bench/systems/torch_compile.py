@@ -1,5 +1,6 @@
-"""torch.compile with its default back end. Its caches of compiled programs are off; its imports, and the checks
-of the C++ compiler that it makes once in an installation, are done before the clock starts, by another program.
+"""torch.compile with its default back end. Its caches of compiled programs are off; its imports, and the
+checks of the C++ compiler that it makes once in an installation, are done before the clock starts, by another
+program.
 """
 
 from __future__ import annotations
