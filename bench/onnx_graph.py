@@ -101,7 +101,13 @@ class Recorder(Adapter):
 
     def constant(self, value: np.ndarray, stem: str = "const") -> Proxy:
         name = self.fresh(stem)
-        self.initializers[name] = np.ascontiguousarray(value)
+        if len(self.nodes) > 1:
+            # Shape inference does not look from a loop's body at the initialisers outside.
+            self.nodes[-1].append(
+                helper.make_node("Constant", [], [name], value=numpy_helper.from_array(value))
+            )
+        else:
+            self.initializers[name] = np.ascontiguousarray(value)
         return Proxy(self, name, value.dtype, value.shape, value)
 
     def node(
@@ -173,11 +179,9 @@ class Recorder(Adapter):
 
     def reduce(self, op: str, x: Proxy, axis: Any, keepdims: bool) -> Proxy:
         rank = len(x.shape)
-        axes = (
-            list(range(rank))
-            if axis is None
-            else [a % rank for a in (axis if isinstance(axis, tuple) else (axis,))]
-        )
+        if axis is None:
+            return self.node(op, [x], x.dtype, (1,) * rank if keepdims else (), keepdims=int(keepdims))
+        axes = [a % rank for a in (axis if isinstance(axis, tuple) else (axis,))]
         shape = [1 if i in axes else size for i, size in enumerate(x.shape) if keepdims or i not in axes]
         return self.node(op, [x, self.constant(np.array(axes))], x.dtype, shape, keepdims=int(keepdims))
 

@@ -257,7 +257,7 @@ class Bench:
         if len(row["rounds"]) > 1:
             low, _, high = statistics.quantiles(row["rounds"], n=4, method="inclusive")
         row["low"], row["high"] = low, high
-        if "first" in row:
+        if "first" in row and not all_workloads()[row["workload"]].batches:
             row["cold"] = max(0.0, row["first"] - row["median"])
 
 
