@@ -101,13 +101,7 @@ class Recorder(Adapter):
 
     def constant(self, value: np.ndarray, stem: str = "const") -> Proxy:
         name = self.fresh(stem)
-        if len(self.nodes) > 1:
-            # Shape inference does not look from a loop's body at the initialisers outside.
-            self.nodes[-1].append(
-                helper.make_node("Constant", [], [name], value=numpy_helper.from_array(value))
-            )
-        else:
-            self.initializers[name] = np.ascontiguousarray(value)
+        self.initializers[name] = np.array(value, order="C")
         return Proxy(self, name, value.dtype, value.shape, value)
 
     def node(
