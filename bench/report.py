@@ -204,7 +204,7 @@ def markdown(result: dict[str, Any]) -> str:
                 steady(result, threads),
             ]
     if result["rows"]:
-        threads = max(settings["threads"])
+        threads = max(row["threads"] for row in result["rows"])
         parts += [f"### Cold: the first call less a warm one, fresh process, {threads} threads, caches off\n",
                   cold(result, threads)]  # fmt: skip
     if peaks(result):

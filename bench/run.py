@@ -334,15 +334,17 @@ def choose_systems(options: argparse.Namespace) -> None:
             sys.exit(f"bench: {name} is not installed\n  hint: --peers installs the peers into build/peers")
 
 
-def start_from(old: dict[str, Any], result: dict[str, Any]) -> None:
-    """Takes an earlier result's rows over; what is measured again takes their place."""
+def start_from(old: dict[str, Any], result: dict[str, Any], measured: bool) -> None:
+    """Takes an earlier result's rows over; what is measured again, if anything is, takes their place."""
     for part in ("versions", "titles"):
         result[part] = old[part] | result[part]
-    threads = sorted({*old["settings"]["threads"], *result["settings"]["threads"]})
-    result["settings"] = old["settings"] | {"threads": threads}
+    threads = {*old["settings"]["threads"], *(result["settings"]["threads"] if measured else ())}
+    result["settings"] = old["settings"] | {"threads": sorted(threads)}
     for part in ("limits", "weight"):
         result[part] = old[part]
     result["rows"] += old["rows"]
+    if not measured:
+        result |= {part: old[part] for part in ("when", "machine", "load_after") if part in old}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -368,7 +370,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "weight": [],
     }
     if options.update is not None:
-        start_from(json.loads(options.update.read_text()), result)
+        start_from(json.loads(options.update.read_text()), result, bool(chosen or weigh))
     if bench.limits.available and chosen:
         for threads in options.threads:
             result["limits"] += bench.limits.all(threads, 10 if options.quick else 300)
@@ -392,7 +394,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if weigh:
         result["weight"] = weight.measure(weight.distinct(options.systems), options.rounds, progress.say)
         progress.finish("import and bytes")
-    result["load_after"] = os.getloadavg()[0]
+    if chosen or weigh:
+        result["load_after"] = os.getloadavg()[0]
     target.write_text(json.dumps(result, indent=1))
     table, picture = report.markdown(result), report.picture(result)
     target.with_suffix(".md").write_text(table)
