@@ -78,4 +78,7 @@ class Limits:
     def seconds(self, limit: Limit, threads: int, ms: int) -> dict[str, float]:
         """What the machine needs at least for this amount, measured now."""
         rows = self._run(limit.kind, max(1, limit.mib), threads, ms)
-        return {name: limit.amount / max(row[name] for row in rows) * 1e-9 for name in ("median", "best")}
+        return {
+            name: limit.amount / max(row[name] for row in rows) * 1e-9
+            for name in ("median", "best", "processor")
+        }

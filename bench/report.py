@@ -20,9 +20,10 @@ TARGETS = {
     "minilm_8x128": 1.1, "while_1000": 1.5,
 }  # fmt: skip
 
-LEGEND = """"Of the limit": against a copy, a read or the FMA peak measured in the same rounds. The columns at
-the right: each system's time as a multiple of Intaglio's. "By best times": the same ratio of the shortest
-times instead of the medians; where the two differ much, others used the machine.
+LEGEND = """"By processor time": the ratio of the times that all threads of a process ran; where others
+use the machine, it is the one to trust with 1 thread. "Of the limit": the time over that of a copy, a read or
+the FMA peak, measured in the same rounds (with 1 thread: by processor time). The columns at the right: each
+system's time as a multiple of Intaglio's.
 """
 
 Rows = list[dict[str, Any]]
@@ -68,7 +69,7 @@ def by_workload(result: dict[str, Any], threads: int) -> dict[str, dict[str, dic
 
 
 def best_peer(row: dict[str, dict[str, Any]], key: str = "median") -> tuple[str, float] | None:
-    found = [(r[key], name) for name, r in row.items() if name not in (*OWN, "limit") and "median" in r]
+    found = [(r[key], name) for name, r in row.items() if name not in (*OWN, "limit") and key in r]
     return (min(found)[1], min(found)[0]) if found else None
 
 
@@ -81,25 +82,27 @@ def steady(result: dict[str, Any], threads: int) -> str:
     titles = result["titles"]
     others = [name for name in titles if name not in OWN]
     header = ["workload", "Intaglio", "± quartiles", "of the limit", "eager", "best other", "faster than it"]
-    header += ["by best times", *(titles[name] for name in others)]
+    header += ["by processor time", *(titles[name] for name in others)]
     lines = []
     for row in by_workload(result, threads).values():
         own = row.get("intaglio")
         if own is None:
             continue
         time = own.get("median")
-        peer, limit, eager = best_peer(row), row.get("limit", {}).get("median"), row.get("intaglio_eager", {})
+        clock = "processor" if threads == 1 else "median"
+        limit = own[clock] / row["limit"][clock] if time and clock in row.get("limit", {}) else None
+        peer, eager = best_peer(row), row.get("intaglio_eager", {})
         ratio = peer[1] / time if peer and time else None
-        fastest = best_peer(row, "best")
+        leanest = best_peer(row, "processor")
         cells = [own["title"], seconds(time)]
         cells.append(f"{(own['high'] - own['low']) / 2 / time:.0%}" if time else own.get("problem", "–"))
-        cells.append(times(time / limit) if time and limit else "–")
+        cells.append(times(limit) if limit else "–")
         cells.append(seconds(eager.get("median")))
         cells.append(f"{titles[peer[0]]} {seconds(peer[1])}" if peer else "–")
         cells.append(
             "–" if ratio is None else f"**{times(ratio)}**" if ratio >= 1 else f"{times(ratio)} (behind)"
         )
-        cells.append(times(fastest[1] / own["best"]) if fastest and time else "–")
+        cells.append(times(leanest[1] / own["processor"]) if leanest and "processor" in own else "–")
         for name in others:
             median = row.get(name, {}).get("median")
             cells.append(

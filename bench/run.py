@@ -171,6 +171,7 @@ class Bench:
                 "bound": workload.bound,
                 "variant": workload.variant,
                 "rounds": [],
+                "processor_rounds": [],
                 "best": None,
             }
         try:
@@ -192,6 +193,7 @@ class Bench:
                     if workload.batches:
                         row["rounds"].append(answer["whole"])
                         row["best"] = min(row["rounds"])
+                        row["processor_rounds"].append(answer["processor"])
                         workers.pop(name).close()
                     if turn == 0:
                         row |= {"first": answer["first"], "peak_added": answer["peak_added"]}
@@ -224,6 +226,7 @@ class Bench:
                 "system": "limit",
                 "variant": workload.variant,
                 "rounds": [],
+                "processor_rounds": [],
                 "best": None,
             }
         for turn in range(self.options.rounds):
@@ -246,6 +249,8 @@ class Bench:
                         workers.pop(name).close()
                         continue
                 row["rounds"].append(answer["median"])
+                if "processor" in answer:
+                    row["processor_rounds"].append(answer["processor"])
                 row["best"] = min(answer["best"], row["best"] or answer["best"])
 
     def finish(self, row: dict[str, Any]) -> None:
@@ -257,6 +262,8 @@ class Bench:
         if len(row["rounds"]) > 1:
             low, _, high = statistics.quantiles(row["rounds"], n=4, method="inclusive")
         row["low"], row["high"] = low, high
+        if row.get("processor_rounds"):
+            row["processor"] = statistics.median(row["processor_rounds"])
         if "first" in row and not all_workloads()[row["workload"]].batches:
             row["cold"] = max(0.0, row["first"] - row["median"])
 
