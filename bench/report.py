@@ -159,9 +159,11 @@ def missed(result: dict[str, Any]) -> str:
                 continue
             ratio, target = peer[1] / own["median"], TARGETS.get(workload, 1.0)
             if ratio < target:
-                text = (
-                    f"- {where}: {times(ratio)} of {result['titles'][peer[0]]}, the target is {times(target)}"
-                )
+                text = f"- {where}: {times(ratio)} of {result['titles'][peer[0]]}"
+                leanest = best_peer(row, "processor")
+                if leanest and "processor" in own:
+                    text += f" (by processor time {times(leanest[1] / own['processor'])})"
+                text += f", the target is {times(target)}"
                 found.append((ratio / target, text))
     return "\n".join(text for _, text in sorted(found)) + "\n" if found else "None.\n"
 
