@@ -68,7 +68,7 @@ int64_t choose_rows(const std::optional<int64_t>& m, int64_t most) {
   double least = 1e300;
   for (int64_t rows = most; rows >= 4; --rows) {
     double waste = static_cast<double>(ceil_to(*m, rows)) / static_cast<double>(*m);
-    double cost = waste * (1.0 + 0.25 / static_cast<double>(rows));
+    double cost = waste * (1.0 + 0.5 / static_cast<double>(rows));
     if (cost < least) least = cost, best = rows;
   }
   return best;
@@ -111,9 +111,12 @@ DotTiles choose_tiles(const DotShape& shape, const Target& target) {
   t.nb = even_tile(n.value_or(256), 512, t.nr);
   if (m && *m <= 4) t.nb = even_tile(n.value_or(256), 64, t.nr);
   // Several blocks where there is work for several threads; each packs its parts of A and B for itself.
-  constexpr int64_t kEnough = 8'000'000;
-  auto blocks = [&] { return ceil_over(m.value_or(t.mb), t.mb) * ceil_over(n.value_or(t.nb), t.nb); };
-  while (blocks() < 8 && t.mb * t.nb * k.value_or(t.kc) > kEnough) {
+  auto enough = [&] {
+    int64_t blocks = ceil_over(m.value_or(t.mb), t.mb) * ceil_over(n.value_or(t.nb), t.nb);
+    int64_t work = t.mb * t.nb * k.value_or(t.kc);
+    return blocks >= 8 || work <= (blocks >= 4 ? 32'000'000 : 8'000'000);
+  };
+  while (!enough()) {
     if (t.nb >= t.mb && t.nb >= 8 * t.nr) t.nb = even_tile(n.value_or(t.nb), t.nb / 2, t.nr);
     else if (t.mb >= 8 * t.mr) t.mb = even_tile(m.value_or(t.mb), t.mb / 2, t.mr);
     else break;

@@ -5,7 +5,7 @@
 //     for each chunk of kc of k
 //       pack B into strips of nr columns: [strip][k][nr]     (unless it came packed, or is small and lies so)
 //       for each mc rows
-//         pack A as it lies: [row][k] or [k][row]            (unless it can be read in place)
+//         pack A: [row][k]                                   (unless it can be read in place)
 //         for each strip of B, for each mr rows: mr x nr running sums in registers, one fma chain over k
 //
 // Where there are few rows and B's columns lie side by side, nothing is packed: rows of B are added, times an element of
@@ -48,7 +48,7 @@ class DotLowering {
     direct_b_ = !prepacked_ && b_.rows_lie() && n && (bytes_b <= kFirstCache || *n <= tiles_.nr);
     thin_ = !prepacked_ && b_.rows_lie() && !direct_b_ && m && *m <= 4;
     turned_b_ = !prepacked_ && b_.columns_lie() && b_.value->type().dtype == storage_of(b_);
-    turned_a_ = a_.rows_lie() && !a_.columns_lie();
+    turned_a_ = a_.rows_lie() && !a_.columns_lie() && storage_of(a_) == type_;
     direct_a_ = a_.view && ((m && *m <= 2 * tiles_.mr) || (n && *n <= 64) || bytes_b <= kFirstCache);
     // Rows that are a multiple of half a page apart meet in few sets of the caches; others are as good as packed ones.
     if (auto stride = constant_of(a_.free_stride); a_.columns_lie() && stride)
@@ -156,6 +156,13 @@ class DotLowering {
       });
   }
 
+  // Copies need no masked group, whose stores are slow: what is left over goes one by one.
+  void whole_then_single(Expr count, int lanes, const std::function<void(Expr)>& body) {
+    Expr whole = build_.let((count / build_.index(lanes)) * build_.index(lanes));
+    emit_.vector(build_.index(0), whole, lanes, body);
+    emit_.serial(whole, count, body);
+  }
+
   void pack_b(Expr k_begin, Expr k_end) {
     Expr kc = k_end - k_begin, nr = build_.index(tiles_.nr);
     auto strip_offset = [&](Expr s) { return s * (tiles_.kc * tiles_.nr); };
@@ -167,7 +174,7 @@ class DotLowering {
       });
     emit_.serial(build_.index(0), kc, [&](Expr k) {
       strips([&](Expr s, Expr first, Expr width) {
-        emit_.vector(build_.index(0), width, static_cast<int>(tiles_.nr), [&](Expr j) {
+        whole_then_single(width, static_cast<int>(tiles_.nr), [&](Expr j) {
           Expr value = b_.view ? load_b(k_begin + k, first + j) : widen(b_.at(emit_, batch_index_, first + j, k_begin + k));
           build_.store(scratch_b_, strip_offset(s) + k * tiles_.nr + j, value);
         });
@@ -175,17 +182,16 @@ class DotLowering {
     });
   }
 
-  // Rows [from, to) of A as they lie: row by row, or k by k where rows lie side by side.
+  // Rows [from, to) of A, kc elements each.
   void pack_a(Expr from, Expr to, Expr k_begin, Expr k_end) {
     int lanes = 2 * emit_.target.vector_bytes / static_cast<int>(size_of(type_));
     if (turned_a_)
-      return emit_.serial(build_.index(0), k_end - k_begin, [&](Expr k) {
-        emit_.vector(build_.index(0), to - from, lanes,
-                     [&](Expr i) { build_.store(scratch_a_, k * tiles_.mc + i, load_a(from + i, k_begin + k)); });
-      });
+      return build_.transpose({scratch_a_, build_.index(0), build_.index(tiles_.kc)},
+                              {emit_.buffer_of_arg(a_.view->arg), a_.offset(emit_, a_first_, from, k_begin), emit_.size(a_.folded_stride)},
+                              k_end - k_begin, to - from);
     emit_.serial(build_.index(0), to - from, [&](Expr i) {
       Expr row = build_.let(from + i);
-      emit_.vector(build_.index(0), k_end - k_begin, lanes, [&](Expr k) {
+      whole_then_single(k_end - k_begin, lanes, [&](Expr k) {
         Expr value = a_.view ? load_a(row, k_begin + k) : widen(a_.at(emit_, batch_index_, row, k_begin + k));
         build_.store(scratch_a_, i * tiles_.kc + k, value);
       });
@@ -250,7 +256,6 @@ class DotLowering {
         for (size_t i = 0; i < mr; ++i) {
           Expr a;
           if (direct_a_) a = load_a(rows[i], k_begin + k);
-          else if (turned_a_) a = build_.load(scratch_a_, k * tiles_.mc + (rows[i] - from));
           else a = build_.load(scratch_a_, (rows[i] - from) * tiles_.kc + k);
           build_.assign(acc[i], multiply_add(a, b, build_.read(acc[i])));
         }
