@@ -125,6 +125,7 @@ std::shared_ptr<Program> compile_graph(const Graph& source, const CompileOptions
   plan::Input input{*graph, {}, {}};
   size_t at = 0;
   std::set<rt::KernelFn> distinct;
+  std::vector<std::unique_ptr<loop::Function>> readable;
   for (size_t i = 0; i < kernels.size(); ++i) {
     codegen::Kernel& kernel = kernels[i];
     plan::KernelChoice choice;
@@ -143,7 +144,11 @@ std::shared_ptr<Program> compile_graph(const Graph& source, const CompileOptions
       choice.packed.emplace_back(packing.operand, packed_constants().get(*literal, packing, pack.fn));
     }
     ++report.kernels;
-    report.kernels_compiled += distinct.insert(compiled.fn).second;
+    if (distinct.insert(compiled.fn).second) {
+      ++report.kernels_compiled;
+      kernel.function->name = fmt::format("{}_{}", kernel.kind, report.kernels_compiled);
+      readable.push_back(std::move(kernel.function));
+    }
     input.kernels.emplace(fusions[i], std::move(choice));
   }
   for (const codegen::Compiled& c : code) {
@@ -159,7 +164,7 @@ std::shared_ptr<Program> compile_graph(const Graph& source, const CompileOptions
       if (const auto* host = std::get_if<rt::Host>(&instruction)) report.kernels_fallback += host->fallback;
   report.plan_ms = since(start);
   return std::make_shared<CpuProgram>(std::move(graph), std::move(made), std::move(report), options.donated,
-                                      std::vector<std::string>{});
+                                      std::move(readable), target);
 }
 
 }  // namespace
