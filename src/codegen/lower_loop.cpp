@@ -81,7 +81,7 @@ Across find_across(const Block& region, const Dims& dims) {
 // The walk in tiles of kTileRows along the axis and kTileColumns along the last one.
 void lower_tiles(GroupEmitter& emit, Kernel& kernel, const Dims& dims, const Across& across,
                  const std::function<void(loop::Expr, std::span<const loop::Expr>)>& body, int lanes) {
-  constexpr int64_t kTileRows = 32, kTileColumns = 128;
+  constexpr int64_t kTileRows = 64, kTileColumns = 64;
   loop::Builder& build = emit.build;
   Dims outer;
   for (size_t i = 0; i + 1 < dims.size(); ++i)
