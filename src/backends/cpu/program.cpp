@@ -15,9 +15,9 @@ std::string input_name(const Graph& graph, size_t i) {
 }  // namespace
 
 CpuProgram::CpuProgram(std::unique_ptr<Graph> graph, plan::Plan plan, ProgramReport report, std::set<int> donated,
-                       std::vector<std::string> assembly_sources)
+                       std::vector<std::unique_ptr<loop::Function>> kernels, codegen::Target target)
     : graph_(std::move(graph)), donatable_(std::move(plan.donatable)), donated_(std::move(donated)),
-      report_(std::move(report)), assembly_(std::move(assembly_sources)), symbols_(std::move(plan.symbols)) {
+      report_(std::move(report)), kernels_(std::move(kernels)), target_(std::move(target)), symbols_(std::move(plan.symbols)) {
   for (const std::string& symbol : symbols_) {
     fixed_sizes_ = false;
     bool found = false;
@@ -145,8 +145,9 @@ ProgramReport CpuProgram::report() const {
 }
 
 std::string CpuProgram::assembly() const {
+  // Made when somebody asks: reading is rare, and text costs as much as the machine code did.
   std::string out;
-  for (const std::string& a : assembly_) out += a + "\n";
+  for (const auto& kernel : kernels_) out += codegen::compile_assembly(*kernel, target_) + "\n";
   return out;
 }
 
