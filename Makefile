@@ -48,8 +48,12 @@ asan tsan: setup
 	ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=die_after_fork=0 \
 	  build/$@/bin/intaglio_tests --gtest_brief=1
 
-# Injects faults into rules and passes; every one must turn a test red.
+# Plants faults in rules and passes, one at a time; every one must turn a test red.
 test-mutants: build
+	@$(CMAKE) --preset mutants -DPython_EXECUTABLE=$(CURDIR)/$(PY) > build/logs/configure-mutants.log \
+	  || { cat build/logs/configure-mutants.log; exit 1; }
+	@$(CMAKE) --build --preset mutants
+	@$(CMAKE) --install build/mutants --prefix build/mutants/python > build/logs/install-mutants.log
 	@$(PY) tests/mutants/run.py $(ARGS)
 
 clean:

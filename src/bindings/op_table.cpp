@@ -4,6 +4,7 @@
 
 #include "bindings/common.h"
 #include "ops/builder.h"
+#include "ops/mutants.h"
 #include "runtime/thread_pool.h"
 #include "tensor/eager.h"
 
@@ -206,11 +207,6 @@ void init_op_table(nb::module_& m) {
     return graph_object(graph);
   }, "A graph of unconnected nodes (op, operand types, attributes), their operands its inputs, all results its outputs; "
      "symbols with their least sizes.");
-  m.def("_set_num_threads", [](int count) {
-    nb::gil_scoped_release no_gil;
-    rt::ThreadPool::instance().set_num_threads(count);
-  });
-  m.def("_num_threads", [] { return rt::ThreadPool::instance().num_threads(); });
   m.def("_parse_attrs", [](const std::string& name, const std::string& attr_text) {
     const ops::Op& op = ops::get(name);
     nb::dict out;
@@ -232,6 +228,18 @@ void init_op_table(nb::module_& m) {
     std::optional<DType> joint = promote(require_dtype(a.ptr(), "promote"), require_dtype(b.ptr(), "promote"));
     return joint ? nb::borrow(dtype_object(*joint)) : nb::none();
   });
+#ifdef INTAGLIO_MUTANTS
+  m.def("_mutants", [] {
+    nb::list out;
+    for (const ops::Op* op : ops::all()) {
+      nb::list row;
+      row.append(op->decl.name);
+      for (const std::string& fault : ops::mutants_of(*op)) row.append(fault);
+      out.append(row);
+    }
+    return out;
+  }, "The faults that can be planted: lists of an op and its faults.");
+#endif
   m.def("_counters", [] {
     const eager::Counters& counters = eager::counters();
     nb::dict out;

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "ops/families/families.h"
+#include "ops/mutants.h"
 
 namespace ig::ops {
 namespace {
@@ -25,6 +26,9 @@ struct Table {
   }
   const Op& insert(Op op) {
     op.id = OpId::of(op.decl.name);
+#ifdef INTAGLIO_MUTANTS
+    plant_mutant(op);
+#endif
     const Op& kept = ops.emplace_back(std::move(op));
     if (by_id.size() <= kept.id.index()) by_id.resize(kept.id.index() + 1, nullptr);
     IG_CHECK(!by_id[kept.id.index()], "the op {} is declared twice", kept.decl.name);

@@ -5,8 +5,10 @@
 
 #include <fmt/ranges.h>
 
+#include "ops/mutants.h"
 #include "ops/table.h"
 #include "passes/pass.h"
+#include "passes/walk.h"
 
 namespace ig::passes {
 namespace {
@@ -25,6 +27,35 @@ constexpr std::array kPasses = {
 constexpr std::array<std::string_view, 12> kDefault = {
     "canonicalize", "fold", "cse", "dce", "expand-composites", "canonicalize",
     "sink-views", "canonicalize", "fold", "cse", "dce", "fuse"};
+
+#ifdef INTAGLIO_MUTANTS
+// "pass:NAME:skip" leaves the pass out; "pass:NAME:wrong" swaps two operands of a node that it had in its hands.
+void run_with_fault(const Pass& pass, Graph& graph, Context& context) {
+  const std::string& wanted = ops::wanted_mutant();
+  if (wanted == fmt::format("pass:{}:skip", pass.name)) return;
+  pass.run(graph, context);
+  if (wanted != fmt::format("pass:{}:wrong", pass.name) || context.changes == 0) return;
+  bool done = false;
+  for_each_block(graph.body(), [&](Block& block) {
+    for (Node* node : block) {
+      if (done || node->operands().size() < 2 || ops::has(node, ops::Trait::Commutative) || is_terminator(node)) continue;
+      Value a = node->operand(0), b = node->operand(1);
+      if (a == b || !(a->type() == b->type()) || node->regions().size() == 1) continue;
+      node->set_operand(0, b);
+      node->set_operand(1, a);
+      done = true;
+    }
+  });
+  // Nothing to swap: the first result of the graph gives way to another value of its type.
+  std::vector<Value> results(graph.outputs().begin(), graph.outputs().end());
+  for (Value input : graph.inputs())
+    if (!done && !results.empty() && !(results[0] == input) && input->type() == results[0]->type()) {
+      results[0] = input;
+      graph.body().set_results(results);
+      done = true;
+    }
+}
+#endif
 
 }  // namespace
 
@@ -54,7 +85,11 @@ std::vector<Record> run(Graph& graph, std::span<const std::string_view> names, c
     record.nodes_before = graph.node_count();
     Context context(options);
     auto start = std::chrono::steady_clock::now();
+#ifdef INTAGLIO_MUTANTS
+    run_with_fault(pass, graph, context);
+#else
     pass.run(graph, context);
+#endif
     record.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
     record.nodes_after = graph.node_count();
     record.changes = context.changes;

@@ -201,15 +201,15 @@ def test_threads() -> None:
                 ig.argsort(z, axis=1), ig.max(z, axis=1), ig.conv(big, kernel), ig.max_pool(big, kernel_size=(3, 3)),
                 ig.layer_norm(z))
 
-    before = core._num_threads()
+    before = core.get_num_threads()
     try:
         results = []
         for count in (1, 2, 3):
-            core._set_num_threads(count)
+            core.set_num_threads(count)
             results.append([cases.bits(r) for r in ig.trace(program, x, y, big, kernel)(x, y, big, kernel)]
                            + [cases.bits(r) for r in program(x, y, big, kernel)])
     finally:
-        core._set_num_threads(before)
+        core.set_num_threads(before)
     assert results[0] == results[1]
     assert results[0] == results[2]
     half = len(results[0]) // 2

@@ -1,0 +1,134 @@
+// The faults. Each wraps the op's own rule, and is small: it shows for some elements, or in one type.
+#include "ops/mutants.h"
+
+#ifdef INTAGLIO_MUTANTS
+#include <algorithm>
+#include <cstdlib>
+
+#include "ops/builder.h"
+
+namespace ig::ops {
+namespace {
+
+// The op's own rules: only one op of a process has a fault.
+LowerRule own_lower;
+InferFn own_infer = nullptr;
+BodyFn own_body = nullptr;
+ReduceRule faulty_reduce;
+
+loop::Expr off_by_a_bit(loop::Expr value) {
+  DType type = value.type();
+  loop::Builder& build = value.builder();
+  if (type == DType::Bool) return value ^ build.constant_int(type, 1);
+  if (is_float(type)) return value + build.constant(type, 0.0078125);
+  return value + build.constant_int(type, 1);
+}
+
+// Where an operand is above 1, and so wrong for some elements only; where none is a number, everywhere.
+loop::Expr faulty_scalar(ScalarContext& c) {
+  loop::Expr value = own_lower.scalar(c);
+  if (c.x.empty() || c.x[0].type() == DType::Bool || is_complex(c.x[0].type()) || is_complex(value.type()))
+    return is_complex(value.type()) ? -value : off_by_a_bit(value);
+  return select(c.x[0] > c.build.constant(c.x[0].type(), 1), off_by_a_bit(value), value);
+}
+
+loop::Expr faulty_point(PointContext& c) {
+  loop::Expr value = own_lower.point(c);
+  loop::Expr wrong = is_complex(value.type()) ? -value : off_by_a_bit(value);
+  if (c.index.empty()) return wrong;
+  return select(c.index.back() == c.build->index(1), wrong, value);
+}
+
+// The second element of a fold counts wrongly.
+std::vector<loop::Expr> faulty_element(ReduceContext& c, std::span<const loop::Expr> x, loop::Expr position) {
+  std::vector<loop::Expr> out = own_lower.reduce->element(c, x, position);
+  out.back() = select(position == c.build.index(1), off_by_a_bit(out.back()), out.back());
+  return out;
+}
+
+// The first element of the first result is off.
+void faulty_nest(NestContext& c) {
+  own_lower.nest(c);
+  Dim elements = c.node->result(0)->type().elements();
+  loop::Builder& build = *c.build;
+  build.if_then(build.block() == build.index(0), [&] {
+    build.if_then(c.size(elements) > build.index(0), [&] {
+      loop::Expr first = build.load(c.results[0], build.index(0));
+      build.store(c.results[0], build.index(0), is_complex(first.type()) ? -first : off_by_a_bit(first));
+    });
+  });
+}
+
+std::vector<Value> faulty_body(BodyContext& c) {
+  std::vector<Value> out = own_body(c);
+  DType dtype = out[0]->type().dtype;
+  if (dtype == DType::Bool) out[0] = c.build("logical_not", {out[0]});
+  else out[0] = c.build("add", {out[0], c.build.full_like(out[0], is_float(dtype) || is_complex(dtype) ? 0.015625 : 1)});
+  return out;
+}
+
+void infer_other_dtype(InferContext& c) {
+  own_infer(c);
+  DType& dtype = c.results[0].dtype;
+  dtype = dtype == DType::F32 ? DType::F64 : DType::F32;
+}
+
+void infer_other_shape(InferContext& c) {
+  own_infer(c);
+  Dims& dims = c.results[0].dims;
+  if (dims.empty()) dims.push_back(1);
+  else dims.back() = dims.back() + 1;
+}
+
+}  // namespace
+
+const std::string& wanted_mutant() {
+  static const std::string wanted = [] {
+    const char* text = std::getenv("INTAGLIO_MUTANT");
+    return std::string(text ? text : "");
+  }();
+  return wanted;
+}
+
+std::vector<std::string> mutants_of(const Op& op) {
+  std::vector<std::string> out;
+  if (op.rules.infer) out = {"infer-dtype", "infer-shape"};
+  using Kind = LowerRule::Kind;
+  Kind kind = op.rules.lower.kind;
+  if (kind == Kind::Scalar || kind == Kind::Point || kind == Kind::Reduce || kind == Kind::Nest || op.rules.body)
+    out.emplace_back("lower");
+  return out;
+}
+
+void plant_mutant(Op& op) {
+  const std::string& wanted = wanted_mutant();
+  size_t colon = wanted.find(':');
+  if (colon == std::string::npos || wanted.substr(0, colon) != op.decl.name) return;
+  std::string fault = wanted.substr(colon + 1);
+  std::vector<std::string> known = mutants_of(op);
+  if (std::find(known.begin(), known.end(), fault) == known.end())
+    throw make_error(ErrorKind::Value, "INTAGLIO_MUTANT: {} has no fault {}", op.decl.name, fault);
+  if (fault != "lower") {
+    own_infer = op.rules.infer.get();
+    op.rules.infer = fault == "infer-dtype" ? &infer_other_dtype : &infer_other_shape;
+    return;
+  }
+  if (op.rules.body) {
+    own_body = op.rules.body.get();
+    op.rules.body = &faulty_body;
+    return;
+  }
+  own_lower = op.rules.lower;
+  switch (own_lower.kind) {
+    case LowerRule::Kind::Scalar: op.rules.lower = LowerRule::of_scalar(&faulty_scalar); break;
+    case LowerRule::Kind::Point: op.rules.lower = LowerRule::of_point(&faulty_point); break;
+    case LowerRule::Kind::Nest: op.rules.lower = LowerRule::of_nest(&faulty_nest); break;
+    default:
+      faulty_reduce = *own_lower.reduce;
+      faulty_reduce.element = &faulty_element;
+      op.rules.lower = LowerRule::of_reduce(&faulty_reduce);
+  }
+}
+
+}  // namespace ig::ops
+#endif

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+# Tests the tests: plants one fault at a time (a wrong dtype or shape from an op's `infer`, wrong elements from its
+# `lower`, a pass that does nothing or something wrong), runs the tests that should notice, and reports every fault that
+# stays green. Needs a build with INTAGLIO_MUTANTS, which `make test-mutants` makes. Ends with status 1 where one survives.
+#   tests/mutants/run.py [--only TEXT] [--jobs N] [--list]
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build" / "mutants"
+
+
+def output_of(command: list[str]) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True, env=environment("")).stdout
+
+
+def faults() -> list[str]:
+    """All that can be planted: "OP:infer-dtype", "OP:infer-shape", "OP:lower", "pass:PASS:skip", "pass:PASS:wrong"."""
+    code = "import json; from intaglio import _intaglio as core; print(json.dumps(core._mutants()))"
+    of_ops = [f"{op}:{fault}" for op, *own in json.loads(output_of([sys.executable, "-c", code])) for fault in own]
+    passes = [line.split()[0] for line in output_of([str(BUILD / "bin" / "intaglio"), "opt", "--list-passes"]).splitlines()]
+    return of_ops + [f"pass:{name}:{fault}" for name in passes for fault in ("skip", "wrong")]
+
+
+def environment(mutant: str) -> dict[str, str]:
+    # Prebuilt kernels were made without the fault, so all is compiled.
+    return {
+        **os.environ,
+        "PYTHONPATH": str(BUILD / "python"),
+        "INTAGLIO_BUILD": str(BUILD),
+        "INTAGLIO_PREBUILT": "0",
+        "INTAGLIO_MUTANT": mutant,
+    }
+
+
+def commands(mutant: str) -> list[list[str]]:
+    """The tests that should notice, the nearest first."""
+    python = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider"]
+    if not mutant:
+        return [[*python, "tests/ops", "-k", "[add] or [sum] or [matmul]"]]
+    kind, name = mutant.split(":")[:2]
+    if kind == "pass":
+        lit = [str(Path(sys.executable).parent / "lit"), "-q"]
+        golden = ROOT / "tests" / "golden"
+        own = [[*lit, str(golden / name)]] if (golden / name).is_dir() else []
+        return [*own, [*lit, str(golden)], [*python, "tests/programs"]]
+    return [[*python, "tests/ops", "-k", f"[{kind}]"], [*python, "tests/ops"]]
+
+
+def survives(mutant: str) -> tuple[str, bool, float]:
+    start = time.monotonic()
+    for command in commands(mutant):
+        done = subprocess.run(command, cwd=ROOT, env=environment(mutant), capture_output=True, text=True)
+        if done.returncode not in (0, 5):  # 5: no test of that name
+            return mutant, False, time.monotonic() - start
+    return mutant, True, time.monotonic() - start
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Plants faults and reports those that no test notices.")
+    parser.add_argument("--only", default="", help="only faults whose name holds this text")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--list", action="store_true", help="print the faults and stop")
+    options = parser.parse_args()
+    mutants = [mutant for mutant in faults() if options.only in mutant]
+    if options.list:
+        print("\n".join(mutants))
+        return 0
+    if not mutants:
+        print(f"no fault has '{options.only}' in its name")
+        return 2
+    clean = survives("")
+    if not clean[1]:
+        print("the tests fail without a fault: mend that first")
+        return 2
+    green = []
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for i, (mutant, survived, seconds) in enumerate(pool.map(survives, mutants), 1):
+            print(f"[{i:4}/{len(mutants)}] {'SURVIVED' if survived else 'noticed '} {mutant}  {seconds:.1f} s", flush=True)
+            if survived:
+                green.append(mutant)
+    print(f"{len(mutants) - len(green)} of {len(mutants)} faults were noticed")
+    for mutant in green:
+        print(f"  no test notices {mutant}")
+    return 1 if green else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
