@@ -37,6 +37,7 @@ class OnnxRuntime(System):
         options = self.ort.SessionOptions()
         options.intra_op_num_threads = self.threads
         options.inter_op_num_threads = 1
+        options.log_severity_level = 3  # errors alone: not each weight that its optimiser folds away
         session = self.ort.InferenceSession(self.model, options, providers=["CPUExecutionProvider"])
         names = [item.name for item in session.get_inputs()]
         run = session.run

@@ -1,8 +1,8 @@
 """The main job, shown: real sentences through a real trained transformer, captured, compiled in the process, and run.
 
 Prints the sentences with their nearest neighbours, the graph before and after, times, speed against Intaglio's own
-eager execution, NumPy, and torch where it is installed, and the largest error against a float64 reference, which is
-asserted. Writes a picture of the graph where Graphviz is installed.
+eager execution, NumPy, and (where they are installed) torch and ONNX Runtime, and the largest error against a float64
+reference, which is asserted. Writes a picture of the graph where Graphviz is installed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -52,46 +54,24 @@ def timed(run: Callable[[], Any]) -> tuple[float, float]:
     return statistics.median(times), max(times) - min(times)
 
 
-def torch_model() -> Any:
-    """The same model in torch, or None where torch is not installed."""
-    try:
-        import torch
-    except ImportError:
-        return None
-    from torch.nn import functional
+def peers(ids: Any, mask: Any) -> Iterator[tuple[str, Callable[[], Any] | None]]:
+    """The same model on other systems, as the benchmarks write it for them; None for one that is not installed."""
+    sys.path.append(str(Path(__file__).resolve().parents[2] / "bench"))
+    import systems
+    import workloads
 
-    reference = Reference(np.float32)
-    w = {name: torch.from_numpy(value) for name, value in reference.w.items()}
-    heads, eps = reference.config["num_attention_heads"], reference.config["layer_norm_eps"]
-    torch.set_num_threads(2)
-
-    def linear(x: Any, name: str) -> Any:
-        return functional.linear(x, w[f"{name}.weight"], w[f"{name}.bias"])
-
-    def norm(x: Any, name: str) -> Any:
-        return functional.layer_norm(x, (x.shape[-1],), w[f"{name}.weight"], w[f"{name}.bias"], eps)
-
-    def run(ids: Any, mask: Any) -> Any:
-        with torch.inference_mode():
-            b, s = ids.shape
-            e = "embeddings"
-            x = w[f"{e}.word_embeddings.weight"][ids] + w[f"{e}.position_embeddings.weight"][:s]
-            x = norm(x + w[f"{e}.token_type_embeddings.weight"][0], f"{e}.LayerNorm")
-            for i in range(reference.config["num_hidden_layers"]):
-                name = f"encoder.layer.{i}"
-                q, k, v = (
-                    linear(x, f"{name}.attention.self.{p}").view(b, s, heads, -1).transpose(1, 2)
-                    for p in ("query", "key", "value")
-                )
-                mixed = functional.scaled_dot_product_attention(q, k, v, mask[:, None, None, :])
-                mixed = mixed.transpose(1, 2).reshape(b, s, -1)
-                x = norm(linear(mixed, f"{name}.attention.output.dense") + x, f"{name}.attention.output.LayerNorm")
-                wide = functional.gelu(linear(x, f"{name}.intermediate.dense"))
-                x = norm(linear(wide, f"{name}.output.dense") + x, f"{name}.output.LayerNorm")
-            share = mask[:, :, None].float()
-            return functional.normalize((x * share).sum(1) / share.sum(1).clamp(min=1e-9))
-
-    return lambda ids, mask: run(torch.from_numpy(ids), torch.from_numpy(mask))
+    workload = workloads.all_workloads()["minilm_8x128"]
+    weights = workload.data()[1]
+    for name in ("torch", "torch_compile", "onnxruntime"):
+        system = systems.get(name)
+        if not all(find_spec(module) for module in ([system.module, "onnx"] if name == "onnxruntime" else ["torch"])):
+            yield system.title, None
+            continue
+        system.load(2)
+        system.prepare(workload, (ids, mask), weights)
+        inputs = [system.to_native(array) for array in (ids, mask)]
+        call = system.build()
+        yield system.title, partial(call, *inputs)
 
 
 def picture(graph: Any) -> str:
@@ -145,22 +125,23 @@ def main() -> int:
     print(f"  (passes {report['pass_ms']:.0f} ms, lowering {report['lower_ms']:.0f}, machine code "
           f"{report['compile_ms']:.0f}, packing weights and planning {report['plan_ms']:.0f})")
 
-    model, numpy32, torch32 = load(), Reference(np.float32), torch_model()
+    model, numpy32 = load(), Reference(np.float32)
     arrays = ig.asarray(ids), ig.asarray(mask)
     ours, spread = timed(lambda: embedder.traced(*arrays))
     print(f"\nspeed, median of {ROUNDS} warm calls, this batch")
     print(f"  {'Intaglio compiled':20} {ours:8.2f} ms  (spread {spread:.2f})")
-    systems: list[tuple[str, Callable[[], Any]]] = [
+    rows: list[tuple[str, Callable[[], Any] | None]] = [
         ("Intaglio eager", lambda: model(*arrays)),
         ("NumPy float32", lambda: numpy32(ids, mask)),
+        *peers(ids, mask),
     ]
-    if torch32 is not None:
-        systems.append(("torch eager", lambda: torch32(ids, mask)))
-    for name, run in systems:
-        other, spread = timed(run)
-        print(f"  {name:20} {other:8.2f} ms  (spread {spread:.2f})  {other / ours:.2f} x")
-    if torch32 is None:
-        print("  torch is not installed: `make demo PEERS=1` installs it")
+    missing = [name for name, run in rows if run is None]
+    for name, run in rows:
+        if run is not None:
+            other, spread = timed(run)
+            print(f"  {name:20} {other:8.2f} ms  (spread {spread:.2f})  {other / ours:.2f} x")
+    if missing:
+        print(f"  not installed: {', '.join(missing)} (`make demo PEERS=1` installs them)")
 
     exact = Reference(np.float64)(ids, mask)
     error = float(np.abs(embeddings - exact).max())
