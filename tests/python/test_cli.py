@@ -483,6 +483,14 @@ def test_input_errors(chain: Path, tmp_path: Path) -> None:
     fails(text, "run", chain, "--inputs", "ones")
     text = error("--size n=-1: '-1' is not a size", "sizes are whole numbers from 0 on", "write --size b=4")
     fails(text, "run", chain, "--inputs", "ones", "--size", "n=-1")
+    text = error(
+        "the graph has no size m", "the sizes of its inputs are n", "`intaglio show --stats` prints them"
+    )
+    fails(text, "run", chain, "--inputs", "ones", "--size", "m=1")
+    text = error(
+        "the graph has no size n", "all sizes of its inputs are fixed", "`intaglio show --stats` prints them"
+    )
+    fails(text, "run", "-", "--inputs", "ones", "--size", "n=1", stdin=SQUARE)
     done = call("run", chain, "--inputs", "ones", "--size", "n=9000000000000000000")
     assert done.returncode == 1
     assert done.stderr.startswith(
