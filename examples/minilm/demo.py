@@ -8,7 +8,6 @@ reference, which is asserted. Writes a picture of the graph where Graphviz is in
 from __future__ import annotations
 
 import os
-import shutil
 import statistics
 import subprocess
 import sys
@@ -76,23 +75,11 @@ def peers(ids: Any, mask: Any) -> Iterator[tuple[str, Callable[[], Any] | None]]
 
 def picture(graph: Any) -> str:
     """Draws the compiled graph; gives the file, or why there is none."""
-    if shutil.which("dot") is None:
-        return "not drawn: Graphviz's `dot` is not installed"
-    lines = ["digraph minilm {", "  rankdir=TB; node [shape=box, fontname=Helvetica, fontsize=9];"]
-    producers: dict[str, str] = {}
-    for i, node in enumerate(graph.nodes):
-        if node["op"] == "constant":
-            continue
-        label = f"{node['attrs']['kind']} kernel" if node["op"] == "fusion" else node["op"]
-        lines.append(f'  n{i} [label="{label}"];')
-        lines += [f"  {producers[v]} -> n{i};" for v in node["operands"] if v in producers]
-        for result in node["results"]:
-            producers[result["key"]] = f"n{i}"
-    lines.append("}")
     target = Path("build/minilm.svg")
     target.parent.mkdir(exist_ok=True)
-    done = subprocess.run(["dot", "-Tsvg", "-o", target], input="\n".join(lines), text=True, capture_output=True)
-    return str(target) if done.returncode == 0 else f"not drawn: {done.stderr.strip()}"
+    command = [Path(sys.executable).parent / "intaglio", "show", "--svg", target, "-"]
+    done = subprocess.run(command, input=graph.to_binary(), capture_output=True)
+    return str(target) if done.returncode == 0 else "not drawn: " + done.stderr.decode().split("\n")[0]
 
 
 def main() -> int:

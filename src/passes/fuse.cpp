@@ -98,7 +98,10 @@ void fuse(Graph& graph, Context& context) {
     }
     for (const std::string& refusal : grouping.refusals()) context.details.push_back(refusal);
   }
-  dead_code(graph, context);  // free nodes that every group has copied
+  // Free nodes that every group has copied: their going is no news.
+  Context left_over(context.options);
+  dead_code(graph, left_over);
+  if (left_over.changes > 0 && context.changes == 0) context.changed("removed what nobody reads");
 }
 
 }  // namespace ig::passes

@@ -72,8 +72,10 @@ class Dot {
       text = std::get<std::string>(*kind) + " kernel";
       std::string held;
       for (const Node* inner : node->region(0))
-        if (inner != node->region(0).terminator() && !is_constant(inner))
+        if (inner != node->region(0).terminator() && !is_constant(inner) &&
+            !ops::has(inner, ops::Trait::View))
           held += (held.empty() ? "" : " ") + inner->op().name();
+      if (held.empty()) held = "views";
       text += "\n" + clipped(held);
     }
     for (Value v : node->operands())

@@ -332,6 +332,9 @@ std::vector<Literal> make_inputs(const Graph& graph, const InputOptions& options
           .hint("`intaglio show` prints them in the first line");
     specs[name] = spec;
   }
+  std::vector<std::string> known;
+  for (Value v : graph.inputs())
+    for (const Dim& d : v->type().dims) d.collect_symbols(known);
   for (const std::string& text : options.sizes) {
     auto [name, value] = assignment(text, "--size");
     int64_t n = 0;
@@ -340,6 +343,11 @@ std::vector<Literal> make_inputs(const Graph& graph, const InputOptions& options
       throw make_error(ErrorKind::Value, "--size {}: '{}' is not a size", text, value)
           .why("sizes are whole numbers from 0 on")
           .hint("write --size b=4");
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      throw make_error(ErrorKind::Value, "the graph has no size {}", name)
+          .why(known.empty() ? "all sizes of its inputs are fixed"
+                             : fmt::format("the sizes of its inputs are {}", fmt::join(known, ", ")))
+          .hint("`intaglio show --stats` prints them");
     symbols[name] = n;
   }
   std::vector<Literal> out(names.size());
