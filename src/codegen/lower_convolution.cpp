@@ -194,11 +194,11 @@ class ConvLowering {
         Expr all = inside[0];
         for (size_t i = 1; i < mr; ++i) all = all & inside[i];
         build_.if_then(all, together, [&] {
-          for (size_t i = 0; i < mr; ++i)
-            build_.if_then(inside[i], [&] {
-              emit_.serial(build_.index(0), build_.index(inputs_),
-                           [&](Expr input) { add(i, offsets[i], input, build_.let(load_w(tap, input, j))); });
-            });
+          emit_.serial(build_.index(0), build_.index(inputs_), [&](Expr input) {
+            Expr w = build_.let(load_w(tap, input, j));
+            for (size_t i = 0; i < mr; ++i)
+              build_.if_then(inside[i], [&] { emit_.scoped([&] { add(i, offsets[i], input, w); }); });
+          });
         });
       });
       for (size_t i = 0; i < mr; ++i)
