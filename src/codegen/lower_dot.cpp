@@ -204,9 +204,16 @@ class DotLowering {
       if (!direct_a_) pack_a(from, to, k_begin, k_end);
       Expr mr = build_.index(tiles_.mr);
       Expr row_tiles = build_.let((to - from + (mr - build_.index(1))) / mr);
-      strips([&](Expr s, Expr first, Expr width) {
+      auto row_of_tiles = [&](Expr s, Expr first, Expr width) {
         emit_.serial(build_.index(0), row_tiles,
                      [&](Expr t) { tile(t, from, to, s, first, width, k_begin, k_end, resumes, is_last); });
+      };
+      if (direct_b_ || even_columns()) return strips(row_of_tiles);
+      // One copy of the inner loop serves the last strip too.
+      Expr nr = build_.index(tiles_.nr);
+      emit_.serial(build_.index(0), (n_end_ - n_begin_ + (nr - build_.index(1))) / nr, [&](Expr s) {
+        Expr first = build_.let(n_begin_ + s * nr);
+        row_of_tiles(s, first, build_.let(loop::lesser(nr, n_end_ - first)));
       });
     };
     if (tiles_.mc >= tiles_.mb) return rows_of(m_begin_, m_end_);
@@ -232,8 +239,7 @@ class DotLowering {
       rows[i] = build_.let(even_rows() ? row : loop::lesser(row, to - build_.index(1)));
     }
     // Packed strips have all their lanes; only B read in place must not be read behind its last column.
-    bool partial = width->op != loop::Op::Const;
-    Expr all = direct_b_ && partial ? width : build_.index(tiles_.nr);
+    Expr all = direct_b_ ? width : build_.index(tiles_.nr);
     const int64_t c_rows = chunked_ ? tiles_.nb : tiles_.nr;
     auto c_offset = [&](Expr i, Expr j) {
       if (!chunked_) return i * c_rows + j;
