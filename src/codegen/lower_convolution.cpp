@@ -1,16 +1,18 @@
-// Convolutions, without an image of windows. A kernel's vectors are output features: a tile of mr places x nr features
-// has its running sums in registers, and for each tap and input feature takes one element of the image a place, times a
-// vector of the kernel, which lies packed as [strip of features][tap][input feature][nr].
+// Convolutions, without an image of windows. A kernel's vectors are output features: a tile of mr places x nr
+// features has its running sums in registers, and for each tap and input feature takes one element of the
+// image a place, times a vector of the kernel, which lies packed as [strip of features][tap][input
+// feature][nr].
 //
 //   block (batch, strip of features, places)
 //     for each chunk of places
 //       for each mr places: for each tap: for each input feature: mr x nr fma
 //       the sums, turned over where features are not the fastest axis, with the work fused behind, are stored
 //
-// A tap that falls on padding is left out, place by place; where all mr places lie inside, one branch says so.
+// A tap that falls on padding is left out, place by place; where all mr places lie inside, one branch says
+// so.
 //
-// Order of summation: as the op states it: one fma chain over the taps, the first spatial axis slowest, then the input
-// features of the group, from +0.
+// Order of summation: as the op states it: one fma chain over the taps, the first spatial axis slowest, then
+// the input features of the group, from +0.
 #include <algorithm>
 
 #include "codegen/dot_operands.h"
@@ -24,9 +26,15 @@ constexpr int64_t kChunk = 96;  // places whose sums are kept until they are sto
 
 class ConvLowering {
  public:
-  ConvLowering(GroupEmitter& emit, Kernel& kernel, const Node* node, const std::vector<bool>& constant_operands)
-      : emit_(emit), kernel_(kernel), build_(emit.build), node_(node), d_(node->attrs()),
-        x_(strided_view(node->operand(0))), w_(strided_view(node->operand(1))) {
+  ConvLowering(GroupEmitter& emit, Kernel& kernel, const Node* node,
+               const std::vector<bool>& constant_operands)
+      : emit_(emit),
+        kernel_(kernel),
+        build_(emit.build),
+        node_(node),
+        d_(node->attrs()),
+        x_(strided_view(node->operand(0))),
+        w_(strided_view(node->operand(1))) {
     const Dims &image = node->operand(0)->type().dims, &weights = node->operand(1)->type().dims;
     DType result = node->result()->type().dtype;
     type_ = is_float(result) ? ops::accumulating_type(result, node->attrs().get(ops::kAccumulate)) : result;
@@ -34,7 +42,8 @@ class ConvLowering {
     for (int64_t step : d_.lhs_dilation) supported_ = supported_ && step == 1;
     if (!supported_) return;
     for (int64_t axis : d_.lhs_space) image_space_.push_back(image[static_cast<size_t>(axis)]);
-    for (int64_t axis : d_.out_space) space_.push_back(node->result()->type().dims[static_cast<size_t>(axis)]);
+    for (int64_t axis : d_.out_space)
+      space_.push_back(node->result()->type().dims[static_cast<size_t>(axis)]);
     for (int64_t axis : d_.rhs_space) tap_counts_.push_back(weights[static_cast<size_t>(axis)].constant());
     inputs_ = weights[static_cast<size_t>(d_.rhs_in)].constant();
     group_features_ = weights[static_cast<size_t>(d_.rhs_out)].constant() / d_.feature_groups;
@@ -53,12 +62,15 @@ class ConvLowering {
   void run() {
     const Dim places = product(space_);
     const Dim batch = node_->result()->type().dims[static_cast<size_t>(d_.out_batch)];
-    // Weights that are not known beforehand are packed by the block that uses them: then a block has all places.
+    // Weights that are not known beforehand are packed by the block that uses them: then a block has all
+    // places.
     const Dim chunks = ceildiv(places, Dim(kChunk)), parts = prepacked_ ? chunks : Dim(int64_t{1});
     kernel_.blocks = batch * parts * Dim(strips_);
     kernel_.grain = prepacked_ ? std::max<int64_t>(1, 150'000 / (kChunk * nr_ * taps_ * inputs_)) : 1;
-    if (prepacked_) emit_packing();
-    else scratch_w_ = build_.add_scratch(type_, Dim(taps_ * inputs_ * nr_), "w");
+    if (prepacked_)
+      emit_packing();
+    else
+      scratch_w_ = build_.add_scratch(type_, Dim(taps_ * inputs_ * nr_), "w");
     rows_ = (kChunk + mr_ - 1) / mr_ * mr_;
     sums_ = build_.add_scratch(type_, Dim(rows_ * nr_), "sums");
     turned_ = d_.out_feature + 1 != static_cast<int64_t>(node_->result()->type().dims.size());
@@ -72,14 +84,16 @@ class ConvLowering {
     Expr in_group = build_.let((strip_ % build_.index(group_strips_)) * nr_);
     first_feature_ = build_.let(group * group_features_ + in_group);
     width_ = build_.let(loop::lesser(build_.index(nr_), build_.index(group_features_) - in_group));
-    image_ = build_.let(emit_.size(x_->offset) + batch_ * emit_.size(x_->strides[static_cast<size_t>(d_.lhs_batch)]) +
-                        group * build_.index(inputs_) * emit_.size(x_->strides[static_cast<size_t>(d_.lhs_feature)]));
+    image_ = build_.let(
+        emit_.size(x_->offset) + batch_ * emit_.size(x_->strides[static_cast<size_t>(d_.lhs_batch)]) +
+        group * build_.index(inputs_) * emit_.size(x_->strides[static_cast<size_t>(d_.lhs_feature)]));
     if (!prepacked_) pack_here();
     auto chunk = [&](Expr c) {
       Expr from = build_.let(c * kChunk);
       Expr count = build_.let(loop::lesser(build_.index(kChunk), emit_.size(places) - from));
       Expr tiles = (count + build_.index(mr_ - 1)) / build_.index(mr_);
-      emit_.serial(build_.index(0), tiles, [&](Expr t) { tile(from, build_.let(t * mr_), emit_.size(places)); });
+      emit_.serial(build_.index(0), tiles,
+                   [&](Expr t) { tile(from, build_.let(t * mr_), emit_.size(places)); });
       store(from, count);
     };
     if (prepacked_) return chunk(rest % part_count);
@@ -100,12 +114,14 @@ class ConvLowering {
       out = out + index[s] * size(w_->strides[static_cast<size_t>(d_.rhs_space[s])]);
     return out;
   }
-  void pack(loop::Builder& build, const ops::SizeFn& size, uint32_t from, uint32_t to, Expr target, Expr first, Expr width,
-            bool widened) {
+  void pack(loop::Builder& build, const ops::SizeFn& size, uint32_t from, uint32_t to, Expr target,
+            Expr first, Expr width, bool widened) {
     DType stored = w_->arg->type().dtype, packed = widened ? type_ : stored;
-    Expr none = is_float(packed) ? loop::convert(build.constant(DType::F32, 0), packed) : build.constant_int(packed, 0);
+    Expr none = is_float(packed) ? loop::convert(build.constant(DType::F32, 0), packed)
+                                 : build.constant_int(packed, 0);
     build.serial_for(build.index(0), build.index(taps_), [&](Expr tap) {
-      Expr base = build.let(tap_offset(tap, build, size) + first * size(w_->strides[static_cast<size_t>(d_.rhs_out)]));
+      Expr base = build.let(tap_offset(tap, build, size) +
+                            first * size(w_->strides[static_cast<size_t>(d_.rhs_out)]));
       build.serial_for(build.index(0), build.index(inputs_), [&](Expr i) {
         Expr row = build.let(base + i * size(w_->strides[static_cast<size_t>(d_.rhs_in)]));
         Expr at = build.let(target + (tap * inputs_ + i) * nr_);
@@ -135,7 +151,8 @@ class ConvLowering {
     kernel_.packings.push_back(std::move(packing));
   }
   void pack_here() {
-    pack(build_, emit_.size, emit_.buffer_of_arg(w_->arg), scratch_w_, build_.index(0), first_feature_, width_, true);
+    pack(build_, emit_.size, emit_.buffer_of_arg(w_->arg), scratch_w_, build_.index(0), first_feature_,
+         width_, true);
   }
   Expr load_w(Expr tap, Expr input, Expr j) {
     if (!prepacked_) return build_.load(scratch_w_, (tap * inputs_ + input) * nr_ + j);
@@ -151,7 +168,8 @@ class ConvLowering {
     std::vector<std::vector<Expr>> corner(mr);  // of each place's window, in the image
     for (size_t i = 0; i < mr; ++i) {
       sums.push_back(build_.local(type_, static_cast<int>(nr_), 1, "sum"));
-      Expr place = loop::lesser(from + first + build_.index(static_cast<int64_t>(i)), places - build_.index(1));
+      Expr place =
+          loop::lesser(from + first + build_.index(static_cast<int64_t>(i)), places - build_.index(1));
       std::vector<Expr> at = emit_.split(build_.let(place), space_);
       for (size_t s = 0; s < axes; ++s)
         corner[i].push_back(build_.let(at[s] * d_.strides[s] - build_.index(d_.low[s])));
@@ -213,8 +231,8 @@ class ConvLowering {
           store_one(from + p, first_feature_ + j, build_.let(build_.load(sums_, p * nr_ + j)));
         });
       });
-    build_.transpose({turned_sums_, build_.index(0), build_.index(rows_)}, {sums_, build_.index(0), build_.index(nr_)}, count,
-                     build_.index(nr_));
+    build_.transpose({turned_sums_, build_.index(0), build_.index(rows_)},
+                     {sums_, build_.index(0), build_.index(nr_)}, count, build_.index(nr_));
     int lanes = natural_lanes(emit_.target, widest_element(emit_.region));
     emit_.serial(build_.index(0), width_, [&](Expr f) {
       emit_.vector(build_.index(0), count, lanes, [&](Expr p) {
@@ -249,7 +267,8 @@ class ConvLowering {
   DType type_;
   Dims space_, image_space_;
   Ints tap_counts_;
-  int64_t inputs_ = 0, group_features_ = 0, taps_ = 1, nr_ = 0, mr_ = 0, group_strips_ = 0, strips_ = 0, rows_ = 0;
+  int64_t inputs_ = 0, group_features_ = 0, taps_ = 1, nr_ = 0, mr_ = 0, group_strips_ = 0, strips_ = 0,
+          rows_ = 0;
   bool supported_ = false, prepacked_ = false, turned_ = false;
   uint32_t scratch_w_ = 0, sums_ = 0, turned_sums_ = 0;
   Expr strip_, batch_, first_feature_, width_, image_;
@@ -257,7 +276,8 @@ class ConvLowering {
 
 }  // namespace
 
-bool lower_convolution(GroupEmitter& emit, Kernel& kernel, const Node* node, const std::vector<bool>& constant_operands) {
+bool lower_convolution(GroupEmitter& emit, Kernel& kernel, const Node* node,
+                       const std::vector<bool>& constant_operands) {
   ConvLowering lowering(emit, kernel, node, constant_operands);
   if (lowering.supported()) lowering.run();
   return lowering.supported();

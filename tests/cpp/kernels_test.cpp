@@ -1,5 +1,5 @@
-// What kernels promise beyond their references: sums in the type asked for, bits that depend on neither rows nor threads,
-// packed weights in their own type, and text of a program's machine code.
+// What kernels promise beyond their references: sums in the type asked for, bits that depend on neither rows
+// nor threads, packed weights in their own type, and text of a program's machine code.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -31,15 +31,19 @@ Literal random_matrix(DType dtype, std::vector<int64_t> dims, uint32_t seed) {
   return out;
 }
 
-std::unique_ptr<Graph> product_graph(const Type& x, const Type& y, const Literal* constant, DType accumulate) {
+std::unique_ptr<Graph> product_graph(const Type& x, const Type& y, const Literal* constant,
+                                     DType accumulate) {
   auto graph = std::make_unique<Graph>("product");
   Value left = graph->body().add_arg(x);
   ops::Builder build(graph->body());
   Value right = nullptr;
-  if (constant) right = build.constant(*constant);
-  else right = graph->body().add_arg(y);
-  graph->body().set_results({build("dot_general", {left, right},
-                                   {ops::kLhsContract % Ints{1}, ops::kRhsContract % Ints{0}, ops::kAccumulate % accumulate})});
+  if (constant)
+    right = build.constant(*constant);
+  else
+    right = graph->body().add_arg(y);
+  graph->body().set_results(
+      {build("dot_general", {left, right},
+             {ops::kLhsContract % Ints{1}, ops::kRhsContract % Ints{0}, ops::kAccumulate % accumulate})});
   return graph;
 }
 
