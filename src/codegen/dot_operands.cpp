@@ -10,7 +10,9 @@ using loop::Expr;
 DotSide::DotSide(Value v, Ints batch_axes, Ints folded_axes)
     : value(v), batch(std::move(batch_axes)), folded(std::move(folded_axes)) {
   const Dims& dims = v->type().dims;
-  auto among = [](const Ints& axes, int64_t a) { return std::find(axes.begin(), axes.end(), a) != axes.end(); };
+  auto among = [](const Ints& axes, int64_t a) {
+    return std::find(axes.begin(), axes.end(), a) != axes.end();
+  };
   for (int64_t a : batch) batch_dims.push_back(dims[static_cast<size_t>(a)]);
   for (int64_t a : folded) folded_dims.push_back(dims[static_cast<size_t>(a)]);
   for (int64_t a = 0; a < static_cast<int64_t>(dims.size()); ++a)
@@ -21,8 +23,10 @@ DotSide::DotSide(Value v, Ints batch_axes, Ints folded_axes)
   view = strided_view(v);
   if (!view) return;
   std::optional<Dim> along_free = view->run_stride(free, dims), along_folded = view->run_stride(folded, dims);
-  if (along_free && along_folded) free_stride = *along_free, folded_stride = *along_folded;
-  else view.reset();
+  if (along_free && along_folded)
+    free_stride = *along_free, folded_stride = *along_folded;
+  else
+    view.reset();
 }
 
 Expr DotSide::at(GroupEmitter& emit, Expr batch_flat, Expr free_flat, Expr folded_flat) const {
@@ -59,8 +63,8 @@ int64_t even_tile(int64_t whole, int64_t most, int64_t step) {
   return ceil_to(ceil_over(whole, ceil_over(whole, std::max(most, step))), step);
 }
 
-// Rows of the register tile. A tile needs about eight running vectors to hide the latency of fused multiply-adds, and
-// more rows share each load of B; rows that do not exist are work for nothing.
+// Rows of the register tile. A tile needs about eight running vectors to hide the latency of fused
+// multiply-adds, and more rows share each load of B; rows that do not exist are work for nothing.
 int64_t choose_rows(const std::optional<int64_t>& m, int64_t most) {
   if (!m) return most;
   if (*m <= most) return std::max<int64_t>(*m, 1);
@@ -76,16 +80,18 @@ int64_t choose_rows(const std::optional<int64_t>& m, int64_t most) {
 
 }  // namespace
 
-// The block's part of B (kc x nb) is read once for each mc rows of A, in strips that stay in the first cache (kc x nr);
-// the packed rows of A (mc x kc) stay in the second one.
+// The block's part of B (kc x nb) is read once for each mc rows of A, in strips that stay in the first cache
+// (kc x nr); the packed rows of A (mc x kc) stay in the second one.
 DotTiles choose_tiles(const DotShape& shape, const Target& target) {
   auto m = constant_of(shape.m), n = constant_of(shape.n), k = constant_of(shape.k);
   int64_t lanes = target.vector_bytes / shape.element_bytes;
   DotTiles t{};
   bool wide = target.registers == 32;
   t.nr = 2 * lanes;
-  if (m && *m == 1) t.nr = 8 * lanes;
-  else if (m && *m <= 3) t.nr = 4 * lanes;
+  if (m && *m == 1)
+    t.nr = 8 * lanes;
+  else if (m && *m <= 3)
+    t.nr = 4 * lanes;
   while (n && t.nr > lanes && t.nr / 2 >= *n) t.nr /= 2;
   int64_t vectors = t.nr / lanes;
   int64_t most = wide ? (vectors == 1 ? 14 : 12) : (vectors == 1 ? 10 : 6);
@@ -102,7 +108,8 @@ DotTiles choose_tiles(const DotShape& shape, const Target& target) {
     t.nb = n ? *n : 1024;
     constexpr int64_t kEnough = 400'000;
     int64_t blocks = m ? ceil_over(std::max<int64_t>(*m, 1), t.mb) : 1;
-    while (blocks * ceil_over(n.value_or(t.nb), t.nb) < 8 && t.nb > 4 * t.nr && t.mb * t.nb * k.value_or(384) > 2 * kEnough)
+    while (blocks * ceil_over(n.value_or(t.nb), t.nb) < 8 && t.nb > 4 * t.nr &&
+           t.mb * t.nb * k.value_or(384) > 2 * kEnough)
       t.nb /= 2;
     t.nb = even_tile(n.value_or(t.nb), t.nb, t.nr);
     return t;
@@ -117,9 +124,12 @@ DotTiles choose_tiles(const DotShape& shape, const Target& target) {
     return blocks >= 8 || work <= (blocks >= 4 ? 32'000'000 : 8'000'000);
   };
   while (!enough()) {
-    if (t.nb >= t.mb && t.nb >= 8 * t.nr) t.nb = even_tile(n.value_or(t.nb), t.nb / 2, t.nr);
-    else if (t.mb >= 8 * t.mr) t.mb = even_tile(m.value_or(t.mb), t.mb / 2, t.mr);
-    else break;
+    if (t.nb >= t.mb && t.nb >= 8 * t.nr)
+      t.nb = even_tile(n.value_or(t.nb), t.nb / 2, t.nr);
+    else if (t.mb >= 8 * t.mr)
+      t.mb = even_tile(m.value_or(t.mb), t.mb / 2, t.mr);
+    else
+      break;
   }
   t.mc = even_tile(t.mb, 96, t.mr);
   return t;

@@ -1,5 +1,5 @@
-// A matrix product as its kernel sees it: each operand as a matrix of free and folded axes for each batch, and the sizes
-// of the tiles that it is cut into.
+// A matrix product as its kernel sees it: each operand as a matrix of free and folded axes for each batch,
+// and the sizes of the tiles that it is cut into.
 #pragma once
 
 #include <optional>
@@ -20,12 +20,16 @@ struct DotSide {
   DotSide(Value v, Ints batch_axes, Ints folded_axes);
 
   // The element, in its compute type.
-  loop::Expr at(GroupEmitter& emit, loop::Expr batch_flat, loop::Expr free_flat, loop::Expr folded_flat) const;
+  loop::Expr at(GroupEmitter& emit, loop::Expr batch_flat, loop::Expr free_flat,
+                loop::Expr folded_flat) const;
   // Of a view: the offset of the batch's first element; of an element from there.
   loop::Expr batch_offset(GroupEmitter& emit, loop::Expr batch_flat) const;
-  loop::Expr offset(GroupEmitter& emit, loop::Expr batch_offset, loop::Expr free_flat, loop::Expr folded_flat) const;
-  bool rows_lie() const { return view && free_stride == Dim(int64_t{1}); }      // free elements side by side
-  bool columns_lie() const { return view && folded_stride == Dim(int64_t{1}); }  // folded elements side by side
+  loop::Expr offset(GroupEmitter& emit, loop::Expr batch_offset, loop::Expr free_flat,
+                    loop::Expr folded_flat) const;
+  bool rows_lie() const { return view && free_stride == Dim(int64_t{1}); }  // free elements side by side
+  bool columns_lie() const {
+    return view && folded_stride == Dim(int64_t{1});
+  }  // folded elements side by side
 };
 
 struct DotTiles {
@@ -38,8 +42,8 @@ struct DotTiles {
 struct DotShape {
   Dim m, n, k;
   int element_bytes;
-  bool packed_b;      // B lies in strips already, whatever the tile
-  bool turned_b;      // B's folded elements lie side by side: it is transposed as it is packed
+  bool packed_b;  // B lies in strips already, whatever the tile
+  bool turned_b;  // B's folded elements lie side by side: it is transposed as it is packed
 };
 DotTiles choose_tiles(const DotShape& shape, const Target& target);
 

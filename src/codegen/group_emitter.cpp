@@ -28,9 +28,11 @@ GroupEmitter::GroupEmitter(const Node* node, const Target& the_target)
     : build("kernel"), fusion(node), region(node->region(0)), target(the_target) {
   size = [this](const Dim& dim) { return build.size(dim); };
   for (Value v : node->operands())
-    operand_buffers_.push_back(build.add_buffer(v->type().dtype, false, "in" + std::to_string(operand_buffers_.size())));
+    operand_buffers_.push_back(
+        build.add_buffer(v->type().dtype, false, "in" + std::to_string(operand_buffers_.size())));
   for (Value v : node->results())
-    result_buffers_.push_back(build.add_buffer(v->type().dtype, true, "out" + std::to_string(result_buffers_.size())));
+    result_buffers_.push_back(
+        build.add_buffer(v->type().dtype, true, "out" + std::to_string(result_buffers_.size())));
   known_.emplace_back();
 }
 
@@ -58,7 +60,8 @@ Expr GroupEmitter::round_to(Expr value, DType dtype) {
 
 void GroupEmitter::store_result(size_t result, Expr flat_offset, Expr value) {
   DType dtype = fusion->result(result)->type().dtype;
-  if ((dtype == DType::F16 || dtype == DType::BF16) && value.type() == DType::F32) value = loop::convert(value, dtype);
+  if ((dtype == DType::F16 || dtype == DType::BF16) && value.type() == DType::F32)
+    value = loop::convert(value, dtype);
   if (dtype == DType::Key && value.type() == DType::U64) value = loop::bitcast(value, DType::Key);
   build.store(result_buffers_[result], flat_offset, value);
 }
@@ -71,7 +74,9 @@ class GroupEmitter::Point final : public ops::PointContext {
     result = which;
     index.assign(at_index.begin(), at_index.end());
   }
-  Expr at(size_t operand, std::span<const Expr> i) override { return emit_.element(node->operand(operand), i); }
+  Expr at(size_t operand, std::span<const Expr> i) override {
+    return emit_.element(node->operand(operand), i);
+  }
   Expr size(const Dim& dim) override { return emit_.size(dim); }
   // What is computed inside of a fold's loop must not be taken for known behind it.
   Expr fold(Expr extent, Expr init, const std::function<Expr(Expr, Expr)>& step) override {
@@ -110,7 +115,8 @@ Expr GroupEmitter::compute(Value value, std::span<const Expr> index) {
     const auto& array = std::get<Literal>(*literal);
     IG_CHECK(array.elements() == 1, "a kernel holds a constant of {} elements", array.elements());
     DType type = compute_type(dtype);
-    return is_float(dtype) ? build.constant(type, array.as_double(0)) : build.constant_int(type, array.as_int(0));
+    return is_float(dtype) ? build.constant(type, array.as_double(0))
+                           : build.constant_int(type, array.as_int(0));
   }
   const ops::LowerRule& rule = ops::op_of(node).rules.lower;
   if (rule.kind == ops::LowerRule::Kind::Scalar) {
@@ -119,7 +125,8 @@ Expr GroupEmitter::compute(Value value, std::span<const Expr> index) {
     ops::ScalarContext context{build, node, x, compute_type(dtype)};
     return round_to(rule.scalar(context), dtype);
   }
-  IG_CHECK(rule.kind == ops::LowerRule::Kind::Point, "{} cannot be computed element by element", node->op().name());
+  IG_CHECK(rule.kind == ops::LowerRule::Kind::Point, "{} cannot be computed element by element",
+           node->op().name());
   Point context(*this, node, value->index(), index);
   Expr out = rule.point(context);
   return ops::has(node, ops::Trait::View) && out.type() == compute_type(dtype) ? out : round_to(out, dtype);

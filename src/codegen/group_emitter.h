@@ -1,8 +1,9 @@
-// The heart of lowering: any value of a fused region, at any index, as a loop expression. Operands are loads, nodes are
-// inlined by their op's rule, and what a kernel has computed already (a folded row, a tile of a product) is pinned.
+// The heart of lowering: any value of a fused region, at any index, as a loop expression. Operands are loads,
+// nodes are inlined by their op's rule, and what a kernel has computed already (a folded row, a tile of a
+// product) is pinned.
 //
-// 16-bit floats flow as F32 that hold exactly representable values: a result is rounded where its op ends, as if it
-// had been stored.
+// 16-bit floats flow as F32 that hold exactly representable values: a result is rounded where its op ends, as
+// if it had been stored.
 #pragma once
 
 #include <map>
@@ -55,7 +56,9 @@ class GroupEmitter {
   uint32_t result_buffer(size_t i) const { return result_buffers_[i]; }
   uint32_t buffer_of_arg(Value arg) const { return operand_buffers_[arg->index()]; }
   loop::Expr round_to(loop::Expr value, DType dtype);  // what storing and loading again would do
-  loop::Expr flat(std::span<const loop::Expr> index, const Dims& dims) { return ops::linear_index(index, dims, size); }
+  loop::Expr flat(std::span<const loop::Expr> index, const Dims& dims) {
+    return ops::linear_index(index, dims, size);
+  }
   Index split(loop::Expr flat, const Dims& dims) { return ops::split_index(flat, dims, size, build); }
 
  private:
@@ -72,7 +75,11 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel);
 void lower_row(GroupEmitter& emit, Kernel& kernel);
 void lower_column(GroupEmitter& emit, Kernel& kernel);
 void lower_contraction(GroupEmitter& emit, Kernel& kernel, const std::vector<bool>& constant_operands);
-void lower_dot(GroupEmitter& emit, Kernel& kernel, const Node* dot, const std::vector<bool>& constant_operands);
+void lower_dot(GroupEmitter& emit, Kernel& kernel, const Node* dot,
+               const std::vector<bool>& constant_operands);
+// False, with nothing emitted, for convolutions that its tiles do not fit (few features, gaps in the image).
+bool lower_convolution(GroupEmitter& emit, Kernel& kernel, const Node* node,
+                       const std::vector<bool>& constant_operands);
 void lower_nest(GroupEmitter& emit, Kernel& kernel);
 
 }  // namespace ig::codegen

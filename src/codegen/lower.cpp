@@ -18,7 +18,8 @@ class Nest final : public ops::NestContext {
       for (size_t r = 0; r < emit.region.results().size() && !found; ++r)
         if (emit.region.results()[r] == n->result(i)) results.back() = emit.result_buffer(r), found = true;
       if (!found)
-        results.back() = emit.build.add_scratch(n->result(i)->type().dtype, product(n->result(i)->type().dims), "unread");
+        results.back() =
+            emit.build.add_scratch(n->result(i)->type().dtype, product(n->result(i)->type().dims), "unread");
     }
   }
   loop::Expr size(const Dim& dim) override { return emit_.size(dim); }
@@ -45,11 +46,16 @@ Kernel lower(const Node* fusion, const std::vector<bool>& constant_operands, con
   Kernel kernel;
   kernel.kind = std::get<std::string>(*fusion->attrs().find("kind"));
   GroupEmitter emit(fusion, target);
-  if (kernel.kind == "row") lower_row(emit, kernel);
-  else if (kernel.kind == "column") lower_column(emit, kernel);
-  else if (kernel.kind == "contraction") lower_contraction(emit, kernel, constant_operands);
-  else if (kernel.kind == "nest") lower_nest(emit, kernel);
-  else lower_loop(emit, kernel);
+  if (kernel.kind == "row")
+    lower_row(emit, kernel);
+  else if (kernel.kind == "column")
+    lower_column(emit, kernel);
+  else if (kernel.kind == "contraction")
+    lower_contraction(emit, kernel, constant_operands);
+  else if (kernel.kind == "nest")
+    lower_nest(emit, kernel);
+  else
+    lower_loop(emit, kernel);
   kernel.function = emit.build.finish();
   return kernel;
 }

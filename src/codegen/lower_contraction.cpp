@@ -6,7 +6,9 @@ namespace ig::codegen {
 void lower_contraction(GroupEmitter& emit, Kernel& kernel, const std::vector<bool>& constant_operands) {
   for (Node* node : emit.region)
     if (ops::has(node, ops::Trait::Contraction)) {
-      if (node->attrs().find("lhs_contracting_dimensions")) return lower_dot(emit, kernel, node, constant_operands);
+      if (node->attrs().find("lhs_contracting_dimensions"))
+        return lower_dot(emit, kernel, node, constant_operands);
+      if (lower_convolution(emit, kernel, node, constant_operands)) return;
       return lower_loop(emit, kernel);  // other sums of products fold inside their element expression
     }
   IG_CHECK(false, "a contraction kernel without a contraction");

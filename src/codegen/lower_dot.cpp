@@ -1,5 +1,5 @@
-// Matrix products. A kernel computes, for each batch, C[m, n] = sum over k of A[m, k] * B[k, n], then the element-wise
-// work that was fused behind it, and stores.
+// Matrix products. A kernel computes, for each batch, C[m, n] = sum over k of A[m, k] * B[k, n], then the
+// element-wise work that was fused behind it, and stores.
 //
 //   block (batch, mb rows, nb columns)
 //     for each chunk of kc of k
@@ -8,11 +8,12 @@
 //         pack A: [row][k]                                   (unless it can be read in place)
 //         for each strip of B, for each mr rows: mr x nr running sums in registers, one fma chain over k
 //
-// Where there are few rows and B's columns lie side by side, nothing is packed: rows of B are added, times an element of
-// A, to running rows in the first cache, several at a time.
+// Where there are few rows and B's columns lie side by side, nothing is packed: rows of B are added, times an
+// element of A, to running rows in the first cache, several at a time.
 //
-// Order of summation: for each output one chain of fma over k, ascending, from +0; tiles and chunks only interrupt the
-// chain (the running value is stored and loaded), so no result depends on sizes of tiles, number of rows, or the host.
+// Order of summation: for each output one chain of fma over k, ascending, from +0; tiles and chunks only
+// interrupt the chain (the running value is stored and loaded), so no result depends on sizes of tiles,
+// number of rows, or the host.
 #include <algorithm>
 
 #include "codegen/dot_operands.h"
@@ -27,7 +28,10 @@ const Dim kOne = Dim(int64_t{1});
 class DotLowering {
  public:
   DotLowering(GroupEmitter& emit, Kernel& kernel, const Node* dot, const std::vector<bool>& constant_operands)
-      : emit_(emit), kernel_(kernel), build_(emit.build), dot_(dot),
+      : emit_(emit),
+        kernel_(kernel),
+        build_(emit.build),
+        dot_(dot),
         a_(dot->operand(0), dot->attrs().get(ops::kLhsBatch), dot->attrs().get(ops::kLhsContract)),
         b_(dot->operand(1), dot->attrs().get(ops::kRhsBatch), dot->attrs().get(ops::kRhsContract)) {
     DType result = dot->result()->type().dtype;
@@ -37,20 +41,23 @@ class DotLowering {
     swapped_ = product(b_.free_dims) == kOne && product(a_.free_dims) != kOne;
     if (swapped_) std::swap(a_, b_);
     m_ = product(a_.free_dims), n_ = product(b_.free_dims), k_ = product(a_.folded_dims);
-    bool constant_b = b_.view && constant_operands[b_.view->arg->index()] && b_.view->offset == Dim(int64_t{0}) &&
-                      b_.view->arg->uses().size() == 1;
+    bool constant_b = b_.view && constant_operands[b_.view->arg->index()] &&
+                      b_.view->offset == Dim(int64_t{0}) && b_.view->arg->uses().size() == 1;
     prepacked_ = constant_b && b_.batch.empty() && constant_of(n_) && constant_of(k_);
-    tiles_ = choose_tiles({m_, n_, k_, static_cast<int>(size_of(type_)), prepacked_, !b_.rows_lie()}, emit.target);
+    tiles_ =
+        choose_tiles({m_, n_, k_, static_cast<int>(size_of(type_)), prepacked_, !b_.rows_lie()}, emit.target);
     auto m = constant_of(m_), n = constant_of(n_), k = constant_of(k_);
     int64_t nothing_fits = int64_t{1} << 40;
-    int64_t bytes_b = k.value_or(nothing_fits) * n.value_or(nothing_fits) * static_cast<int64_t>(size_of(type_));
+    int64_t bytes_b =
+        k.value_or(nothing_fits) * n.value_or(nothing_fits) * static_cast<int64_t>(size_of(type_));
     constexpr int64_t kFirstCache = 24 * 1024;
     direct_b_ = !prepacked_ && b_.rows_lie() && n && (bytes_b <= kFirstCache || *n <= tiles_.nr);
     thin_ = !prepacked_ && b_.rows_lie() && !direct_b_ && m && *m <= 4;
     turned_b_ = !prepacked_ && b_.columns_lie() && b_.value->type().dtype == storage_of(b_);
     turned_a_ = a_.rows_lie() && !a_.columns_lie() && storage_of(a_) == type_;
     direct_a_ = a_.view && ((m && *m <= 2 * tiles_.mr) || (n && *n <= 64) || bytes_b <= kFirstCache);
-    // Rows that are a multiple of half a page apart meet in few sets of the caches; others are as good as packed ones.
+    // Rows that are a multiple of half a page apart meet in few sets of the caches; others are as good as
+    // packed ones.
     if (auto stride = constant_of(a_.free_stride); a_.columns_lie() && stride)
       direct_a_ = direct_a_ || (prepacked_ && *stride * static_cast<int64_t>(size_of(type_)) % 2048 != 0);
     chunked_ = !k || *k > tiles_.kc;
@@ -83,12 +90,15 @@ class DotLowering {
     if (!direct_a_) scratch_a_ = build_.add_scratch(type_, Dim(tiles_.mc * tiles_.kc), "a");
     if (!direct_b_ && !prepacked_)
       scratch_b_ = build_.add_scratch(turned_b_ ? storage_of(b_) : type_, Dim(tiles_.nb * tiles_.kc), "b");
-    if (chunked_) scratch_c_ = build_.add_scratch(type_, Dim(tiles_.mb * tiles_.nb), "c");
-    else if (long_epilogue_) scratch_c_ = build_.add_scratch(type_, Dim(tiles_.mr * tiles_.nr), "c");
+    if (chunked_)
+      scratch_c_ = build_.add_scratch(type_, Dim(tiles_.mb * tiles_.nb), "c");
+    else if (long_epilogue_)
+      scratch_c_ = build_.add_scratch(type_, Dim(tiles_.mr * tiles_.nr), "c");
 
     if (!chunked_) return chunk(build_.index(0), emit_.size(k_), {}, {});
     // An empty sum still writes its results, so there is always one chunk.
-    Expr chunks = loop::greater((emit_.size(k_) + build_.index(tiles_.kc - 1)) / build_.index(tiles_.kc), build_.index(1));
+    Expr chunks = loop::greater((emit_.size(k_) + build_.index(tiles_.kc - 1)) / build_.index(tiles_.kc),
+                                build_.index(1));
     emit_.serial(build_.index(0), chunks, [&](Expr c) {
       Expr begin = build_.let(c * tiles_.kc);
       Expr end = build_.let(loop::lesser(begin + build_.index(tiles_.kc), emit_.size(k_)));
@@ -97,7 +107,9 @@ class DotLowering {
   }
 
  private:
-  static DType storage_of(const DotSide& side) { return side.view ? side.view->arg->type().dtype : DType::F32; }
+  static DType storage_of(const DotSide& side) {
+    return side.view ? side.view->arg->type().dtype : DType::F32;
+  }
   Expr widen(Expr value) const { return value.type() == type_ ? value : loop::convert(value, type_); }
   Expr zero() { return is_float(type_) ? build_.constant(type_, 0) : build_.constant_int(type_, 0); }
   Expr load_a(Expr row, Expr k) {
@@ -107,8 +119,8 @@ class DotLowering {
     return widen(build_.load(emit_.buffer_of_arg(b_.view->arg), b_.offset(emit_, b_first_, column, k)));
   }
 
-  // B in strips of nr columns, all of k, zeros behind the last column, in the type it is stored in: written once, when
-  // the program is made. A block is a strip.
+  // B in strips of nr columns, all of k, zeros behind the last column, in the type it is stored in: written
+  // once, when the program is made. A block is a strip.
   void emit_packing() {
     loop::Builder pack("pack");
     const Type& type = b_.view->arg->type();
@@ -121,11 +133,14 @@ class DotLowering {
     Expr target = pack.block() * pack.index(nr * k);
     if (n % nr != 0)
       pack.if_then(width < pack.index(nr), [&] {
-        Expr none = is_float(type.dtype) ? loop::convert(pack.constant(DType::F32, 0), type.dtype) : pack.constant_int(type.dtype, 0);
-        pack.vector_for(pack.index(0), pack.index(nr * k), 32, [&](Expr i) { pack.store(to, target + i, none); });
+        Expr none = is_float(type.dtype) ? loop::convert(pack.constant(DType::F32, 0), type.dtype)
+                                         : pack.constant_int(type.dtype, 0);
+        pack.vector_for(pack.index(0), pack.index(nr * k), 32,
+                        [&](Expr i) { pack.store(to, target + i, none); });
       });
     if (along_k == 1) {
-      pack.transpose({to, target, pack.index(nr)}, {from, first * along_n, pack.index(along_n)}, width, pack.index(k));
+      pack.transpose({to, target, pack.index(nr)}, {from, first * along_n, pack.index(along_n)}, width,
+                     pack.index(k));
     } else {
       pack.serial_for(pack.index(0), pack.index(k), [&](Expr i) {
         pack.vector_for(pack.index(0), width, static_cast<int>(nr), [&](Expr j) {
@@ -169,13 +184,15 @@ class DotLowering {
     if (turned_b_)
       return strips([&](Expr s, Expr first, Expr width) {
         build_.transpose({scratch_b_, strip_offset(s), nr},
-                         {emit_.buffer_of_arg(b_.view->arg), b_.offset(emit_, b_first_, first, k_begin), emit_.size(b_.free_stride)},
+                         {emit_.buffer_of_arg(b_.view->arg), b_.offset(emit_, b_first_, first, k_begin),
+                          emit_.size(b_.free_stride)},
                          width, kc);
       });
     emit_.serial(build_.index(0), kc, [&](Expr k) {
       strips([&](Expr s, Expr first, Expr width) {
         whole_then_single(width, static_cast<int>(tiles_.nr), [&](Expr j) {
-          Expr value = b_.view ? load_b(k_begin + k, first + j) : widen(b_.at(emit_, batch_index_, first + j, k_begin + k));
+          Expr value = b_.view ? load_b(k_begin + k, first + j)
+                               : widen(b_.at(emit_, batch_index_, first + j, k_begin + k));
           build_.store(scratch_b_, strip_offset(s) + k * tiles_.nr + j, value);
         });
       });
@@ -187,7 +204,8 @@ class DotLowering {
     int lanes = 2 * emit_.target.vector_bytes / static_cast<int>(size_of(type_));
     if (turned_a_)
       return build_.transpose({scratch_a_, build_.index(0), build_.index(tiles_.kc)},
-                              {emit_.buffer_of_arg(a_.view->arg), a_.offset(emit_, a_first_, from, k_begin), emit_.size(a_.folded_stride)},
+                              {emit_.buffer_of_arg(a_.view->arg), a_.offset(emit_, a_first_, from, k_begin),
+                               emit_.size(a_.folded_stride)},
                               k_end - k_begin, to - from);
     emit_.serial(build_.index(0), to - from, [&](Expr i) {
       Expr row = build_.let(from + i);
@@ -204,9 +222,16 @@ class DotLowering {
       if (!direct_a_) pack_a(from, to, k_begin, k_end);
       Expr mr = build_.index(tiles_.mr);
       Expr row_tiles = build_.let((to - from + (mr - build_.index(1))) / mr);
-      strips([&](Expr s, Expr first, Expr width) {
+      auto row_of_tiles = [&](Expr s, Expr first, Expr width) {
         emit_.serial(build_.index(0), row_tiles,
                      [&](Expr t) { tile(t, from, to, s, first, width, k_begin, k_end, resumes, is_last); });
+      };
+      if (direct_b_ || even_columns()) return strips(row_of_tiles);
+      // One copy of the inner loop serves the last strip too.
+      Expr nr = build_.index(tiles_.nr);
+      emit_.serial(build_.index(0), (n_end_ - n_begin_ + (nr - build_.index(1))) / nr, [&](Expr s) {
+        Expr first = build_.let(n_begin_ + s * nr);
+        row_of_tiles(s, first, build_.let(loop::lesser(nr, n_end_ - first)));
       });
     };
     if (tiles_.mc >= tiles_.mb) return rows_of(m_begin_, m_end_);
@@ -218,8 +243,8 @@ class DotLowering {
   }
 
   // mr x nr running sums over the chunk's k.
-  void tile(Expr t, Expr from, Expr to, Expr strip, Expr first, Expr width, Expr k_begin, Expr k_end, Expr resumes,
-            Expr is_last) {
+  void tile(Expr t, Expr from, Expr to, Expr strip, Expr first, Expr width, Expr k_begin, Expr k_end,
+            Expr resumes, Expr is_last) {
     const int lanes = static_cast<int>(tiles_.nr);
     const auto mr = static_cast<size_t>(tiles_.mr);
     Expr row0 = build_.let(from + t * tiles_.mr);
@@ -232,8 +257,7 @@ class DotLowering {
       rows[i] = build_.let(even_rows() ? row : loop::lesser(row, to - build_.index(1)));
     }
     // Packed strips have all their lanes; only B read in place must not be read behind its last column.
-    bool partial = width->op != loop::Op::Const;
-    Expr all = direct_b_ && partial ? width : build_.index(tiles_.nr);
+    Expr all = direct_b_ ? width : build_.index(tiles_.nr);
     const int64_t c_rows = chunked_ ? tiles_.nb : tiles_.nr;
     auto c_offset = [&](Expr i, Expr j) {
       if (!chunked_) return i * c_rows + j;
@@ -244,23 +268,31 @@ class DotLowering {
       if (chunked_)
         build_.if_then(resumes, [&] {
           for (size_t i = 0; i < mr; ++i)
-            build_.assign(acc[i], build_.load(scratch_c_, c_offset(build_.index(static_cast<int64_t>(i)), j)));
+            build_.assign(acc[i],
+                          build_.load(scratch_c_, c_offset(build_.index(static_cast<int64_t>(i)), j)));
         });
       auto step = [&](Expr k) {  // k counts from the chunk's first
         Expr b;
         if (prepacked_)
-          b = build_.load(emit_.buffer_of_arg(b_.view->arg), first * emit_.size(k_) + (k_begin + k) * tiles_.nr + j);
-        else if (direct_b_) b = load_b(k_begin + k, first + j);
-        else b = build_.load(scratch_b_, strip * (tiles_.kc * tiles_.nr) + k * tiles_.nr + j);
+          b = build_.load(emit_.buffer_of_arg(b_.view->arg),
+                          first * emit_.size(k_) + (k_begin + k) * tiles_.nr + j);
+        else if (direct_b_)
+          b = load_b(k_begin + k, first + j);
+        else
+          b = build_.load(scratch_b_, strip * (tiles_.kc * tiles_.nr) + k * tiles_.nr + j);
         b = build_.let(widen(b));
         for (size_t i = 0; i < mr; ++i) {
           Expr a;
-          if (direct_a_) a = load_a(rows[i], k_begin + k);
-          else a = build_.load(scratch_a_, (rows[i] - from) * tiles_.kc + k);
+          if (direct_a_)
+            a = load_a(rows[i], k_begin + k);
+          else
+            a = build_.load(scratch_a_, (rows[i] - from) * tiles_.kc + k);
           build_.assign(acc[i], multiply_add(a, b, build_.read(acc[i])));
         }
       };
-      const int64_t unroll = tiles_.mr * tiles_.nr * static_cast<int64_t>(size_of(type_)) >= 8 * emit_.target.vector_bytes ? 2 : 4;
+      const int64_t unroll =
+          tiles_.mr * tiles_.nr * static_cast<int64_t>(size_of(type_)) >= 8 * emit_.target.vector_bytes ? 2
+                                                                                                        : 4;
       Expr kc = k_end - k_begin;
       Expr whole = build_.let(kc / build_.index(unroll));
       emit_.serial(build_.index(0), whole, [&](Expr group) {
@@ -277,22 +309,30 @@ class DotLowering {
       if (!by_rows())
         return emit_.vector(build_.index(0), width, lanes, [&](Expr j) {
           for (size_t i = 0; i < mr; ++i) {
-            auto one = [&] { emit_.scoped([&] { store_row(rows[i], first + j, build_.let(build_.read(acc[i]))); }); };
-            if (even_rows()) one();
-            else build_.if_then(row0 + build_.index(static_cast<int64_t>(i)) < to, one);
+            auto one = [&] {
+              emit_.scoped([&] { store_row(rows[i], first + j, build_.let(build_.read(acc[i]))); });
+            };
+            if (even_rows())
+              one();
+            else
+              build_.if_then(row0 + build_.index(static_cast<int64_t>(i)) < to, one);
           }
         });
       Expr count = loop::lesser(build_.index(tiles_.mr), to - row0);
       emit_.serial(build_.index(0), count, [&](Expr i) {
         Expr row = build_.let(row0 + i);
-        emit_.vector(build_.index(0), width, lanes,
-                     [&](Expr j) { store_row(row, first + j, build_.let(build_.load(scratch_c_, c_offset(i, j)))); });
+        emit_.vector(build_.index(0), width, lanes, [&](Expr j) {
+          store_row(row, first + j, build_.let(build_.load(scratch_c_, c_offset(i, j))));
+        });
       });
     };
-    if (chunked_) build_.if_then(is_last, finish);
-    else finish();
+    if (chunked_)
+      build_.if_then(is_last, finish);
+    else
+      finish();
   }
-  // Sums go by way of memory, and the work behind the product is one loop over rows instead of code for each row.
+  // Sums go by way of memory, and the work behind the product is one loop over rows instead of code for each
+  // row.
   bool by_rows() const { return chunked_ || long_epilogue_; }
 
   // Few rows: row after row of B, several at a time, times elements of A, onto running rows.
@@ -310,11 +350,13 @@ class DotLowering {
       for (int64_t i = 0; i < m; ++i)
         for (int64_t u = 0; u < count; ++u) {
           Expr at = k + build_.index(u);
-          a.push_back(build_.let(a_.view ? load_a(build_.index(i), at) : widen(a_.at(emit_, batch_index_, build_.index(i), at))));
+          a.push_back(build_.let(a_.view ? load_a(build_.index(i), at)
+                                         : widen(a_.at(emit_, batch_index_, build_.index(i), at))));
         }
       emit_.vector(build_.index(0), width, lanes, [&](Expr j) {
         std::vector<Expr> b;
-        for (int64_t u = 0; u < count; ++u) b.push_back(build_.let(load_b(k + build_.index(u), n_begin_ + j)));
+        for (int64_t u = 0; u < count; ++u)
+          b.push_back(build_.let(load_b(k + build_.index(u), n_begin_ + j)));
         for (int64_t i = 0; i < m; ++i) {
           Expr sum = build_.load(scratch_c_, c_offset(i, j));
           for (int64_t u = 0; u < count; ++u)
@@ -369,7 +411,8 @@ class DotLowering {
 
 }  // namespace
 
-void lower_dot(GroupEmitter& emit, Kernel& kernel, const Node* dot, const std::vector<bool>& constant_operands) {
+void lower_dot(GroupEmitter& emit, Kernel& kernel, const Node* dot,
+               const std::vector<bool>& constant_operands) {
   DotLowering(emit, kernel, dot, constant_operands).run();
 }
 

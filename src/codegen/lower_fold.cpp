@@ -1,12 +1,14 @@
 // Kernels with folds.
 //
-// A row kernel folds over trailing axes: for each row, stage by stage, a loop over the row's columns folds what the
-// stage needs (softmax: the largest, then the sum), and a last one writes the results; the row stays in cache, and
-// what is dear to compute twice is kept in a scratch row. A column kernel folds over other axes, in one stage.
+// A row kernel folds over trailing axes: for each row, stage by stage, a loop over the row's columns folds
+// what the stage needs (softmax: the largest, then the sum), and a last one writes the results; the row stays
+// in cache, and what is dear to compute twice is kept in a scratch row. A column kernel folds over other
+// axes, in one stage.
 //
-// Order of summation: within a row, lane l of fold_lanes() takes columns l, l + lanes, …; then lanes fold as a
-// binary tree (lane i with lane i + n/2). Over several axes, outer ones are walked in order. In a column kernel whose
-// last axis stays, each output folds its elements in order. So the order depends on shape and dtype alone.
+// Order of summation: within a row, lane l of fold_lanes() takes columns l, l + lanes, …; then lanes fold as
+// a binary tree (lane i with lane i + n/2). Over several axes, outer ones are walked in order. In a column
+// kernel whose last axis stays, each output folds its elements in order. So the order depends on shape and
+// dtype alone.
 #include <algorithm>
 #include <optional>
 
@@ -25,7 +27,8 @@ constexpr int kWorthKeeping = 4;  // cost of computing an element again, in simp
 Dims pick(const Dims& dims, const Ints& axes, bool folded) {
   Dims out;
   for (size_t i = 0; i < dims.size(); ++i)
-    if ((std::find(axes.begin(), axes.end(), static_cast<int64_t>(i)) != axes.end()) == folded) out.push_back(dims[i]);
+    if ((std::find(axes.begin(), axes.end(), static_cast<int64_t>(i)) != axes.end()) == folded)
+      out.push_back(dims[i]);
   return out;
 }
 
@@ -128,7 +131,8 @@ class RowPlan {
     for (Node* node : region) {
       if (node == region.terminator()) continue;
       int stage = 0;
-      for (Value v : node->operands()) stage = std::max(stage, stage_of(v) + (v->node() && is_fold(v->node()) ? 1 : 0));
+      for (Value v : node->operands())
+        stage = std::max(stage, stage_of(v) + (v->node() && is_fold(v->node()) ? 1 : 0));
       stage_[node] = stage;
       if (is_fold(node)) stages_ = std::max(stages_, stage + 1);
     }
@@ -137,7 +141,9 @@ class RowPlan {
   int stages() const { return stages_; }
   int stage_of(Value v) const { return v->node() ? stage_.at(v->node()) : 0; }
   int stage_of(const Node* node) const { return stage_.at(node); }
-  const std::vector<const Node*>& kept() const { return kept_; }  // computed once, at their stage, into a scratch row
+  const std::vector<const Node*>& kept() const {
+    return kept_;
+  }  // computed once, at their stage, into a scratch row
 
  private:
   // Cost of computing a full-row value from operands and kept values, in simple operations.
@@ -291,12 +297,14 @@ void lower_row(GroupEmitter& emit, Kernel& kernel) {
     }
   });
 
-  // The last loop reads a column and then writes it, so a full result may stand in the memory of an operand that is
-  // read at its own element alone, unless another result is written from it later (the row's own values are not).
+  // The last loop reads a column and then writes it, so a full result may stand in the memory of an operand
+  // that is read at its own element alone, unless another result is written from it later (the row's own
+  // values are not).
   if (region.results().size() == 1 && region.results()[0]->type().dims == domain)
     for (size_t a = 0; a < region.args().size(); ++a) {
       Value arg = region.arg(a);
-      bool own = arg->type().dims == domain && size_of(arg->type().dtype) == size_of(region.results()[0]->type().dtype);
+      bool own = arg->type().dims == domain &&
+                 size_of(arg->type().dtype) == size_of(region.results()[0]->type().dtype);
       for (const Use& use : arg->uses())
         own = own && (is_fold(use.user) || ops::has(use.user, ops::Trait::Elementwise));
       if (own) kernel.in_place.emplace_back(0, static_cast<int>(a));
@@ -305,7 +313,8 @@ void lower_row(GroupEmitter& emit, Kernel& kernel) {
 
 namespace {
 
-// The last axis stays: a panel of columns is folded row after row into scratch, which keeps every load contiguous.
+// The last axis stays: a panel of columns is folded row after row into scratch, which keeps every load
+// contiguous.
 void fold_panels(GroupEmitter& emit, Kernel& kernel, const Dims& domain, const Ints& axes) {
   loop::Builder& build = emit.build;
   const Block& region = emit.region;
@@ -324,7 +333,8 @@ void fold_panels(GroupEmitter& emit, Kernel& kernel, const Dims& domain, const I
       folds.push_back(std::make_unique<Fold>(emit, node));
       if (narrow) continue;
       state.emplace_back();
-      for (Expr init : folds.back()->init()) state.back().push_back(build.add_scratch(init.type(), Dim(kPanel), "panel"));
+      for (Expr init : folds.back()->init())
+        state.back().push_back(build.add_scratch(init.type(), Dim(kPanel), "panel"));
     }
   int lanes = natural_lanes(emit.target, widest_element(region));
   Expr panel_count = emit.size(panels);
@@ -336,8 +346,10 @@ void fold_panels(GroupEmitter& emit, Kernel& kernel, const Dims& domain, const I
     size_t from_outer = 0, from_folded = 0;
     for (size_t axis = 0; axis < domain.size(); ++axis) {
       bool is_folded = std::find(axes.begin(), axes.end(), static_cast<int64_t>(axis)) != axes.end();
-      if (is_folded) index.push_back(folded_index[from_folded++]);
-      else index.push_back(axis + 1 == domain.size() ? start + j : outer_index[from_outer++]);
+      if (is_folded)
+        index.push_back(folded_index[from_folded++]);
+      else
+        index.push_back(axis + 1 == domain.size() ? start + j : outer_index[from_outer++]);
     }
     return index;
   };
@@ -418,14 +430,17 @@ void fold_rows(GroupEmitter& emit, Kernel& kernel, const Dims& domain, const Int
       size_t from_kept = 0, from_outer = 0;
       for (size_t axis = 0; axis < domain.size(); ++axis) {
         bool is_folded = std::find(axes.begin(), axes.end(), static_cast<int64_t>(axis)) != axes.end();
-        if (!is_folded) index.push_back(kept_index[from_kept++]);
-        else index.push_back(axis + 1 == domain.size() ? j : outer_index[from_outer++]);
+        if (!is_folded)
+          index.push_back(kept_index[from_kept++]);
+        else
+          index.push_back(axis + 1 == domain.size() ? j : outer_index[from_outer++]);
       }
       return index;
     };
     for (auto& fold : folds) {
       auto step = [&](Expr j) { fold->take(fold->operands_at(index_at(j)), outer * inner + j); };
-      emit.vector(build.index(0), inner, fold_lanes(compute_type(fold->node()->operand(0)->type().dtype)), step);
+      emit.vector(build.index(0), inner, fold_lanes(compute_type(fold->node()->operand(0)->type().dtype)),
+                  step);
     }
   });
   for (auto& fold : folds) {
@@ -445,8 +460,10 @@ void lower_column(GroupEmitter& emit, Kernel& kernel) {
   const Ints& axes = any->attrs().get(ops::kAxes);
   const Dims domain = any->operand(0)->type().dims;
   bool last_folded = !axes.empty() && axes.back() == static_cast<int64_t>(domain.size()) - 1;
-  if (last_folded) fold_rows(emit, kernel, domain, axes);
-  else fold_panels(emit, kernel, domain, axes);
+  if (last_folded)
+    fold_rows(emit, kernel, domain, axes);
+  else
+    fold_panels(emit, kernel, domain, axes);
 }
 
 }  // namespace ig::codegen

@@ -1,7 +1,8 @@
-// Element-wise kernels: every result has one shape, each element an expression of elements of the operands. Where every
-// access is at the element itself, the shape is one long row; else the last axis is the vector loop, and the outer
-// axes are rows. An operand that lies across the walk (a transposed one) would touch a cache line for each element: there
-// the walk goes in tiles, and the operand's tile is turned over into scratch first.
+// Element-wise kernels: every result has one shape, each element an expression of elements of the operands.
+// Where every access is at the element itself, the shape is one long row; else the last axis is the vector
+// loop, and the outer axes are rows. An operand that lies across the walk (a transposed one) would touch a
+// cache line for each element: there the walk goes in tiles, and the operand's tile is turned over into
+// scratch first.
 #include <algorithm>
 
 #include "codegen/group_emitter.h"
@@ -86,7 +87,8 @@ void lower_tiles(GroupEmitter& emit, Kernel& kernel, const Dims& dims, const Acr
   Dims outer;
   for (size_t i = 0; i + 1 < dims.size(); ++i)
     if (i != across.axis) outer.push_back(dims[i]);
-  const Dim row_tiles = ceildiv(dims[across.axis], Dim(kTileRows)), column_tiles = ceildiv(dims.back(), Dim(kTileColumns));
+  const Dim row_tiles = ceildiv(dims[across.axis], Dim(kTileRows)),
+            column_tiles = ceildiv(dims.back(), Dim(kTileColumns));
   kernel.blocks = product(outer) * column_tiles * row_tiles;
   kernel.grain = kGrainElements / (kTileRows * kTileColumns);
 
@@ -99,7 +101,8 @@ void lower_tiles(GroupEmitter& emit, Kernel& kernel, const Dims& dims, const Acr
   auto index_at = [&](loop::Expr row, loop::Expr column) {
     std::vector<loop::Expr> index;
     size_t next = 0;
-    for (size_t i = 0; i + 1 < dims.size(); ++i) index.push_back(i == across.axis ? row : outer_index[next++]);
+    for (size_t i = 0; i + 1 < dims.size(); ++i)
+      index.push_back(i == across.axis ? row : outer_index[next++]);
     index.push_back(column);
     return index;
   };
@@ -110,9 +113,11 @@ void lower_tiles(GroupEmitter& emit, Kernel& kernel, const Dims& dims, const Acr
     std::vector<loop::Expr> index = index_at(row0, column0);
     for (size_t i = 0; i < dims.size(); ++i) from = from + index[i] * emit.size(operand.view.strides[i]);
     build.transpose({tile, build.index(0), build.index(kTileColumns)},
-                    {emit.buffer_of_arg(operand.view.arg), from, emit.size(operand.view.strides.back())}, columns, rows);
+                    {emit.buffer_of_arg(operand.view.arg), from, emit.size(operand.view.strides.back())},
+                    columns, rows);
     emit.pin(operand.value, [&, tile, stored, computed](std::span<const loop::Expr> at) {
-      loop::Expr value = build.load(tile, (at[across.axis] - row0) * kTileColumns + (at[dims.size() - 1] - column0));
+      loop::Expr value =
+          build.load(tile, (at[across.axis] - row0) * kTileColumns + (at[dims.size() - 1] - column0));
       return stored == computed ? value : loop::convert(value, computed);
     });
   }
@@ -171,7 +176,8 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
   for (size_t r = 0; r < region.results().size(); ++r)
     for (size_t a = 0; a < region.args().size(); ++a) {
       const Type& type = region.arg(a)->type();
-      if (size_of(type.dtype) == size_of(region.results()[r]->type().dtype) && read_in_place(region, region.arg(a), dims))
+      if (size_of(type.dtype) == size_of(region.results()[r]->type().dtype) &&
+          read_in_place(region, region.arg(a), dims))
         kernel.in_place.emplace_back(static_cast<int>(r), static_cast<int>(a));
     }
 }

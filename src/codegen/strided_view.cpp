@@ -30,8 +30,10 @@ std::optional<Dim> StridedView::run_stride(const std::vector<int64_t>& axes, con
   for (size_t i = axes.size(); i-- > 0;) {
     auto axis = static_cast<size_t>(axes[i]);
     if (dims[axis] == kOne) continue;
-    if (!stride) stride = strides[axis];
-    else if (strides[axis] != *whole) return std::nullopt;
+    if (!stride)
+      stride = strides[axis];
+    else if (strides[axis] != *whole)
+      return std::nullopt;
     whole = strides[axis] * dims[axis];
   }
   return stride ? stride : kOne;
@@ -53,7 +55,8 @@ std::optional<StridedView> strided_view(Value value) {
   }
   if (node->attrs().find(ops::kPermutation.name)) {
     const Ints& permutation = node->attrs().get(ops::kPermutation);
-    for (size_t i = 0; i < dims.size(); ++i) out.strides[i] = below->strides[static_cast<size_t>(permutation[i])];
+    for (size_t i = 0; i < dims.size(); ++i)
+      out.strides[i] = below->strides[static_cast<size_t>(permutation[i])];
     return out;
   }
   if (node->attrs().find(ops::kBroadcastDims.name)) {

@@ -127,7 +127,8 @@ class Printer {
 
   void count(const Stmts& stmts) {
     for (const auto& s : stmts) {
-      for (const Expr& e : {s->begin, s->end, s->index, s->value, s->from_stride, s->to_stride}) count(e.node());
+      for (const Expr& e : {s->begin, s->end, s->index, s->value, s->from_stride, s->to_stride})
+        count(e.node());
       count(s->body);
       count(s->otherwise);
     }

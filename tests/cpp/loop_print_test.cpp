@@ -44,6 +44,27 @@ TEST(LoopPrint, RowSumAsGoldenText) {
 )");
 }
 
+TEST(LoopPrint, TranspositionAsGoldenText) {
+  Builder b("turn");
+  auto x = b.add_buffer(DType::F32, false, "x"), out = b.add_buffer(DType::F32, true, "out");
+  Expr n = b.size(Dim::symbol("n"));
+  b.transpose({out, b.block() * n, n}, {x, b.block(), b.index(7)}, n, b.index(5));
+  EXPECT_EQ(b.finish()->str(), R"(kernel turn(x: f32, out out: f32) sizes n block i0 {
+  out[(i0 * n)] by n = transpose x[i0] by 7, n x 5
+}
+)");
+}
+
+TEST(LoopBuilder, TranspositionsStandOutsideOfVectorLoops) {
+  Builder b("turn");
+  auto x = b.add_buffer(DType::F32, false, "x"), out = b.add_buffer(DType::F32, true, "out");
+  EXPECT_THROW(b.vector_for(b.index(0), b.index(8), 8,
+                            [&](Expr i) {
+                              b.transpose({out, i, b.index(8)}, {x, i, b.index(8)}, b.index(8), b.index(8));
+                            }),
+               Error);
+}
+
 TEST(LoopBuilder, FoldsIndexArithmeticAndSharesExpressions) {
   Builder b("f");
   Expr n = b.size(Dim::symbol("n")), zero = b.index(0), one = b.index(1);

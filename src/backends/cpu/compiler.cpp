@@ -1,5 +1,5 @@
-// The CPU compiler: passes, kernels, machine code, constants in the form that kernels want them, the plan. It lives in
-// the library that holds LLVM, which sets the compile hook when it is opened.
+// The CPU compiler: passes, kernels, machine code, constants in the form that kernels want them, the plan. It
+// lives in the library that holds LLVM, which sets the compile hook when it is opened.
 #include <chrono>
 #include <functional>
 #include <mutex>
@@ -15,7 +15,9 @@ namespace ig::cpu {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-double since(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
+double since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
 
 void collect_fusions(const Block& block, std::vector<const Node*>& out) {
   for (Node* node : block) {
@@ -40,7 +42,8 @@ class PackedConstants {
   Storage get(const Literal& literal, const codegen::Kernel::Packing& packing, rt::KernelFn pack) {
     auto key = std::pair{literal.data(), packing.pack->hash().low};
     std::lock_guard lock(mutex_);
-    if (auto it = made_.find(key); it != made_.end() && it->second.source == literal.storage()) return it->second.packed;
+    if (auto it = made_.find(key); it != made_.end() && it->second.source == literal.storage())
+      return it->second.packed;
     SymbolValues none;
     auto n = static_cast<size_t>(packing.elements.evaluate(none));
     Storage packed = Storage::allocate(n * size_of(literal.dtype()));
@@ -71,7 +74,8 @@ PackedConstants& packed_constants() {
 
 std::shared_ptr<Program> compile_graph(const Graph& source, const CompileOptions& options) {
   ProgramReport report;
-  const codegen::Target target = options.target.empty() ? codegen::Target::host() : codegen::Target::named(options.target);
+  const codegen::Target target =
+      options.target.empty() ? codegen::Target::host() : codegen::Target::named(options.target);
   if (!target.runs_here())
     throw make_error(ErrorKind::Unsupported, "code for {} does not run on this machine", target.name)
         .why("the processor lacks instructions that the target promises")

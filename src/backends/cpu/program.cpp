@@ -14,16 +14,23 @@ std::string input_name(const Graph& graph, size_t i) {
 
 }  // namespace
 
-CpuProgram::CpuProgram(std::unique_ptr<Graph> graph, plan::Plan plan, ProgramReport report, std::set<int> donated,
-                       std::vector<std::unique_ptr<loop::Function>> kernels, codegen::Target target)
-    : graph_(std::move(graph)), donatable_(std::move(plan.donatable)), donated_(std::move(donated)),
-      report_(std::move(report)), kernels_(std::move(kernels)), target_(std::move(target)), symbols_(std::move(plan.symbols)) {
+CpuProgram::CpuProgram(std::unique_ptr<Graph> graph, plan::Plan plan, ProgramReport report,
+                       std::set<int> donated, std::vector<std::unique_ptr<loop::Function>> kernels,
+                       codegen::Target target)
+    : graph_(std::move(graph)),
+      donatable_(std::move(plan.donatable)),
+      donated_(std::move(donated)),
+      report_(std::move(report)),
+      kernels_(std::move(kernels)),
+      target_(std::move(target)),
+      symbols_(std::move(plan.symbols)) {
   for (const std::string& symbol : symbols_) {
     fixed_sizes_ = false;
     bool found = false;
     for (size_t i = 0; i < graph_->inputs().size() && !found; ++i)
       for (size_t a = 0; a < graph_->inputs()[i]->type().dims.size() && !found; ++a)
-        if (graph_->inputs()[i]->type().dims[a].as_symbol() == symbol) sources_.push_back({i, a}), found = true;
+        if (graph_->inputs()[i]->type().dims[a].as_symbol() == symbol)
+          sources_.push_back({i, a}), found = true;
     if (!found)
       throw make_error(ErrorKind::Shape, "the size {} cannot be read off any input", symbol)
           .why("each size symbol must be the whole size of some axis of some input")
@@ -70,7 +77,8 @@ std::vector<int64_t> CpuProgram::bind_symbols(std::span<const Tensor> inputs) co
     Range range = graph_->dims.range(symbols_[s]);
     if (v < range.low || v > range.high)
       throw make_error(ErrorKind::Shape, "{} has size {} along axis {}, but {} lies in [{}, {}]",
-                       input_name(*graph_, sources_[s].input), v, sources_[s].axis, symbols_[s], range.low, range.high)
+                       input_name(*graph_, sources_[s].input), v, sources_[s].axis, symbols_[s], range.low,
+                       range.high)
           .why("the graph was captured for that range of sizes")
           .hint("pass an array within the range, or capture with a wider one");
   }
@@ -78,15 +86,16 @@ std::vector<int64_t> CpuProgram::bind_symbols(std::span<const Tensor> inputs) co
     const Dims& dims = graph_->inputs()[i]->type().dims;
     for (size_t a = 0; a < dims.size(); ++a)
       if (int64_t want = dims[a].evaluate(by_name); want != inputs[i].shape()[a])
-        throw make_error(ErrorKind::Shape, "{} has shape [{}], but the graph takes {}", input_name(*graph_, i),
-                         fmt::join(inputs[i].shape(), ", "), str(dims))
+        throw make_error(ErrorKind::Shape, "{} has shape [{}], but the graph takes {}",
+                         input_name(*graph_, i), fmt::join(inputs[i].shape(), ", "), str(dims))
             .why(fmt::format("along axis {} the size must be {}", a, want))
             .hint("pass an array of the right shape, or compile for this one");
   }
   for (const DimScope::Fact& fact : graph_->dims.facts()) {
     int64_t a = fact.a.evaluate(by_name), b = fact.b.evaluate(by_name);
     if (fact.relation == "==" ? a != b : a > b)
-      throw make_error(ErrorKind::Shape, "the sizes of the arguments break {} {} {}", fact.a.str(), fact.relation, fact.b.str())
+      throw make_error(ErrorKind::Shape, "the sizes of the arguments break {} {} {}", fact.a.str(),
+                       fact.relation, fact.b.str())
           .why(fmt::format("here {} against {}; the capture relied on it", a, b))
           .hint("capture again with these sizes");
   }
@@ -95,7 +104,8 @@ std::vector<int64_t> CpuProgram::bind_symbols(std::span<const Tensor> inputs) co
 
 std::vector<Tensor> CpuProgram::run(std::span<const Tensor> inputs) const {
   if (inputs.size() != graph_->inputs().size())
-    throw make_error(ErrorKind::Type, "the graph takes {} arrays, got {}", graph_->inputs().size(), inputs.size())
+    throw make_error(ErrorKind::Type, "the graph takes {} arrays, got {}", graph_->inputs().size(),
+                     inputs.size())
         .why("each input of the graph needs one array")
         .hint("pass the arrays in the order of the graph's inputs");
   std::vector<void*> pointers(inputs.size());
@@ -109,8 +119,9 @@ std::vector<Tensor> CpuProgram::run(std::span<const Tensor> inputs) const {
   } else {
     for (size_t i = 0; i < inputs.size(); ++i)
       if (!std::equal(inputs[i].shape().begin(), inputs[i].shape().end(), input_shapes_[i].begin()))
-        throw make_error(ErrorKind::Shape, "{} has shape [{}], but the graph takes [{}]", input_name(*graph_, i),
-                         fmt::join(inputs[i].shape(), ", "), fmt::join(input_shapes_[i], ", "))
+        throw make_error(ErrorKind::Shape, "{} has shape [{}], but the graph takes [{}]",
+                         input_name(*graph_, i), fmt::join(inputs[i].shape(), ", "),
+                         fmt::join(input_shapes_[i], ", "))
             .why("the graph was compiled for fixed sizes")
             .hint("pass an array of that shape, or compile for this one");
   }

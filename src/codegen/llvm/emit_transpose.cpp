@@ -1,14 +1,15 @@
-// Matrices turned over: squares of vectors, read by rows, shuffled in registers and written by columns; what is left at
-// the edges goes element by element. Reading and writing whole vectors is what makes a transposition run at the speed of
-// a copy: single elements would touch a cache line each.
+// Matrices turned over: squares of vectors, read by rows, shuffled in registers and written by columns; what
+// is left at the edges goes element by element. Reading and writing whole vectors is what makes a
+// transposition run at the speed of a copy: single elements would touch a cache line each.
 #include "codegen/llvm/emit.h"
 #include "support/error.h"
 
 namespace ig::codegen {
 namespace {
 
-// The element numbers of two vectors a, b of n: the low or the high halves, interleaved in units of `unit` elements
-// within groups of `group` elements (a 256-bit register shuffles within its halves at the price of one instruction).
+// The element numbers of two vectors a, b of n: the low or the high halves, interleaved in units of `unit`
+// elements within groups of `group` elements (a 256-bit register shuffles within its halves at the price of
+// one instruction).
 std::vector<int> interleaved(int n, int unit, int group, bool high) {
   std::vector<int> out;
   for (int g = 0; g < n; g += group) {
@@ -22,8 +23,8 @@ std::vector<int> interleaved(int n, int unit, int group, bool high) {
 
 }  // namespace
 
-// n vectors of n elements become the vectors of the columns. Within halves of 128 bits: pairs at distance 1, 2, 4 …
-// interleave in units of 1, 2, 4 … elements; then whole halves change places.
+// n vectors of n elements become the vectors of the columns. Within halves of 128 bits: pairs at distance 1,
+// 2, 4 … interleave in units of 1, 2, 4 … elements; then whole halves change places.
 void Emitter::transpose_square(std::span<llvm::Value*> rows) {
   auto n = static_cast<int>(rows.size());
   int bits = static_cast<int>(rows[0]->getType()->getScalarSizeInBits());
@@ -33,7 +34,8 @@ void Emitter::transpose_square(std::span<llvm::Value*> rows) {
       if ((i & distance) != 0) continue;
       auto *a = rows[static_cast<size_t>(i)], *b = rows[static_cast<size_t>(i + distance)];
       rows[static_cast<size_t>(i)] = b_.CreateShuffleVector(a, b, interleaved(n, unit, whole, false));
-      rows[static_cast<size_t>(i + distance)] = b_.CreateShuffleVector(a, b, interleaved(n, unit, whole, true));
+      rows[static_cast<size_t>(i + distance)] =
+          b_.CreateShuffleVector(a, b, interleaved(n, unit, whole, true));
     }
   };
   int stages = 0;
@@ -68,7 +70,10 @@ void Emitter::transpose(const loop::Stmt& s) {
     return address(to, element, b_.CreateAdd(b_.CreateAdd(to_first, b_.CreateMul(c, to_stride)), r));
   };
   // The side of a square: a register of 256 bits where there is one and it holds eight elements or four.
-  int64_t side = size_of(type) == 1 ? 8 : std::min<int64_t>(8, std::min(target_.vector_bytes, 32) / static_cast<int64_t>(size_of(type)));
+  int64_t side =
+      size_of(type) == 1
+          ? 8
+          : std::min<int64_t>(8, std::min(target_.vector_bytes, 32) / static_cast<int64_t>(size_of(type)));
   auto* vector = llvm::FixedVectorType::get(element, static_cast<unsigned>(side));
   auto* whole_rows = b_.CreateAnd(rows, i64(-side));
   auto* whole_columns = b_.CreateAnd(columns, i64(-side));

@@ -1,0 +1,345 @@
+// Kernels of every family on buffers that end exactly at a page that may not be touched, and on buffers that
+// begin right behind one, for odd sizes, on each target: a byte read or written outside of a buffer ends the
+// test program. The results are compared with the references, and with each other: where a buffer stands must
+// not change a bit.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <random>
+#include <set>
+
+#include "codegen/kernel.h"
+#include "llvm_test_util.h"
+#include "ops/builder.h"
+#include "ops/contraction.h"
+#include "ops/families/array_tools.h"
+#include "ops/table.h"
+#include "passes/pass.h"
+#include "plan/plan.h"
+
+namespace ig::codegen {
+namespace {
+
+using test::Guarded;
+using Build = std::function<std::vector<Value>(ops::Builder&, std::span<const Value>)>;
+
+struct Case {
+  std::string name;
+  std::vector<std::string> inputs;
+  Build build;
+  double bound = 0;  // of the relative difference from the reference; 0: equal where fma is one rounding
+  std::set<size_t> constants{};  // inputs that are known when the program is made
+  std::string kind{};            // of the last kernel
+};
+
+Literal random_literal(const Type& type, std::mt19937& random) {
+  Literal out = Literal::allocate(type.dtype, *constant_dims(type.dims));
+  std::uniform_int_distribution<int> whole(-40, 40);
+  for (int64_t i = 0; i < out.elements(); ++i) {
+    int v = whole(random);
+    if (is_float(type.dtype))
+      ops::tools::set_real(out, i, v / 16.0);
+    else
+      ops::tools::set_whole(out, i, type.dtype == DType::Bool ? v > 0 : std::abs(v));
+  }
+  return out;
+}
+
+using Buffer = std::shared_ptr<Guarded>;
+
+Buffer guarded_copy(const Literal& literal, bool at_end) {
+  auto out = std::make_shared<Guarded>(literal.bytes(), at_end);
+  if (literal.bytes() != 0) std::memcpy(out->data(), literal.data(), literal.bytes());
+  return out;
+}
+
+// Compiles and runs the graph kernel by kernel.
+std::vector<Literal> run_guarded(const Graph& source, std::span<const Literal> inputs, const Case& c,
+                                 const Target& target, bool at_end) {
+  std::unique_ptr<Graph> graph = source.clone();
+  passes::run(*graph, passes::default_pipeline(), {});
+  std::map<Value, Buffer> buffers;
+  for (size_t i = 0; i < inputs.size(); ++i) buffers[graph->inputs()[i]] = guarded_copy(inputs[i], at_end);
+  std::string kind;
+  for (Node* node : graph->body()) {
+    if (node == graph->body().terminator()) break;
+    if (const AttrValue* value = node->attrs().find("value"); value && node->operands().empty()) {
+      buffers[node->result()] = guarded_copy(std::get<Literal>(*value), at_end);
+      continue;
+    }
+    if (plan::is_relabel(node)) {
+      buffers[node->result()] = buffers.at(node->operand(0));
+      continue;
+    }
+    std::vector<bool> constant;
+    for (Value v : node->operands())
+      constant.push_back(v->node() == nullptr ? c.constants.contains(v->index())
+                                              : v->node()->operands().empty());
+    Kernel kernel = lower(node, constant, target);
+    kind = kernel.kind;
+    std::vector<Buffer> of_call;
+    for (Value v : node->operands()) of_call.push_back(buffers.at(v));
+    for (Value v : node->results()) {
+      auto bytes = static_cast<size_t>(v->type().elements().constant()) * size_of(v->type().dtype);
+      of_call.push_back(buffers[v] = std::make_shared<Guarded>(bytes, at_end));
+    }
+    auto call = [&](const loop::Function& function, std::span<const Buffer> arguments, int64_t blocks) {
+      const loop::Function* list[] = {&function};
+      size_t bytes = 0;
+      for (size_t i = 0; i < function.scratch.size(); ++i)
+        bytes += (static_cast<size_t>(function.scratch_elements[i].constant()) *
+                      size_of(function.scratch[i].type) +
+                  63) /
+                 64 * 64;
+      Guarded scratch(bytes, at_end);
+      std::vector<void*> pointers;
+      for (const Buffer& b : arguments) pointers.push_back(b->data());
+      int64_t error[2] = {};
+      rt::KernelArgs args;
+      args.buffers = pointers.data();
+      args.scratch = scratch.data();
+      args.error = error;
+      EXPECT_EQ(compile(list, target, 1)[0].fn(&args, 0, blocks), 0);
+    };
+    for (const Kernel::Packing& packing : kernel.packings) {
+      Buffer& operand = of_call[static_cast<size_t>(packing.operand)];
+      size_t element = size_of(node->operand(static_cast<size_t>(packing.operand))->type().dtype);
+      auto packed =
+          std::make_shared<Guarded>(static_cast<size_t>(packing.elements.constant()) * element, at_end);
+      const Buffer both[] = {operand, packed};
+      call(*packing.pack, both, packing.blocks.constant());
+      operand = packed;
+    }
+    call(*kernel.function, of_call, kernel.blocks.constant());
+  }
+  if (!c.kind.empty()) {
+    EXPECT_EQ(kind, c.kind);
+  }
+  std::vector<Literal> out;
+  for (Value v : graph->outputs()) {
+    out.push_back(Literal::allocate(v->type().dtype, *constant_dims(v->type().dims)));
+    if (out.back().bytes() != 0)
+      std::memcpy(out.back().mutable_data(), buffers.at(v)->data(), out.back().bytes());
+  }
+  return out;
+}
+
+void expect_close(const Literal& got, const Literal& want, double bound) {
+  for (int64_t i = 0; i < want.elements(); ++i) {
+    if (!is_float(want.dtype())) {
+      ASSERT_EQ(got.as_int(i), want.as_int(i)) << "element " << i;
+      continue;
+    }
+    double a = got.as_double(i), b = want.as_double(i);
+    ASSERT_LE(std::abs(a - b), bound * std::max(1.0, std::abs(b)))
+        << "element " << i << ": " << a << " for " << b;
+  }
+}
+
+bool same_bits(const Literal& a, const Literal& b) {
+  return a.bytes() == b.bytes() && (a.bytes() == 0 || std::memcmp(a.data(), b.data(), a.bytes()) == 0);
+}
+
+void check(const Case& c) {
+  SCOPED_TRACE(c.name);
+  Graph graph("guarded");
+  std::vector<Value> arguments;
+  std::mt19937 random(7);
+  std::vector<Literal> inputs;
+  for (const std::string& text : c.inputs) {
+    arguments.push_back(graph.body().add_arg(Type::parse(text)));
+    inputs.push_back(random_literal(arguments.back()->type(), random));
+  }
+  ops::Builder build(graph.body());
+  graph.body().set_results(c.build(build, arguments));
+  std::vector<Literal> want = ops::evaluate(graph, inputs);
+  std::vector<Target> targets = test::runnable();
+  targets.push_back(Target::host());
+  std::vector<Literal> with_fma;
+  for (const Target& target : targets) {
+    SCOPED_TRACE(target.name);
+    std::vector<Literal> at_end = run_guarded(graph, inputs, c, target, true);
+    std::vector<Literal> at_start = run_guarded(graph, inputs, c, target, false);
+    for (size_t i = 0; i < want.size(); ++i) {
+      bool exact = c.bound == 0 && (target.fma || !is_float(want[i].dtype()));
+      expect_close(at_end[i], want[i], exact ? 0 : std::max(c.bound, 1e-5));
+      EXPECT_TRUE(same_bits(at_end[i], at_start[i])) << "the bits depend on where buffers stand";
+      if (target.fma && !with_fma.empty()) {
+        EXPECT_TRUE(same_bits(at_end[i], with_fma[i])) << "the bits depend on the target";
+      }
+    }
+    if (target.fma && with_fma.empty()) with_fma = std::move(at_end);
+  }
+}
+
+// x [m, k] or turned over, times y [k, n] or turned over.
+Case product(std::string dtype, int64_t m, int64_t k, int64_t n, bool turn_x, bool turn_y, bool constant,
+             bool long_tail) {
+  auto matrix = [&](int64_t rows, int64_t columns) {
+    return fmt::format("{}[{}, {}]", dtype, rows, columns);
+  };
+  Case c;
+  c.name = fmt::format("{} {}x{}x{}{}{}{}{}", dtype, m, k, n, turn_x ? " turned left" : "",
+                       turn_y ? " turned right" : "", constant ? " constant" : "",
+                       long_tail ? " and work behind" : "");
+  c.inputs = {turn_x ? matrix(k, m) : matrix(m, k), turn_y ? matrix(n, k) : matrix(k, n),
+              fmt::format("{}[{}]", dtype, n)};
+  c.kind = "contraction";
+  if (constant) c.constants = {1};
+  c.build = [=](ops::Builder& b, std::span<const Value> v) {
+    Value out = b("dot_general", {v[0], v[1]},
+                  {ops::kLhsContract % Ints{turn_x ? 0 : 1}, ops::kRhsContract % Ints{turn_y ? 1 : 0}});
+    Value bias = b.broadcast_to(v[2], out->type().dims);
+    out = b("add", {out, bias});
+    if (long_tail) {
+      out = b("multiply", {out, bias});
+      out = b("maximum", {out, bias});
+      out = b("subtract", {out, bias});
+      out = b("minimum", {out, bias});
+    }
+    return std::vector<Value>{out};
+  };
+  return c;
+}
+
+TEST(GuardPages, MatrixProducts) {
+  int turn = 0;
+  for (auto [m, k, n] : {std::array<int64_t, 3>{1, 1, 1},
+                         {1, 37, 70},
+                         {3, 9, 1030},
+                         {2, 300, 5},
+                         {7, 13, 17},
+                         {16, 33, 48},
+                         {13, 700, 33},
+                         {70, 65, 1},
+                         {131, 40, 67}})
+    for (bool constant : {false, true}) {
+      ++turn;
+      check(product("f32", m, k, n, false, false, constant, turn % 2 == 0));
+      check(product("f32", m, k, n, turn % 3 == 0, true, constant, turn % 2 == 1));
+    }
+  check(product("f32", 70, 130, 600, true, false, false, false));
+}
+
+TEST(GuardPages, MatrixProductsOfOtherTypes) {
+  for (const char* dtype : {"f64", "f16", "bf16", "i32", "i8"})
+    for (bool constant : {false, true}) {
+      check(product(dtype, 5, 21, 19, false, true, constant, constant));
+      check(product(dtype, 14, 9, 35, true, false, constant, !constant));
+    }
+}
+
+TEST(GuardPages, BatchedProducts) {
+  // Heads as attention has them: [batch, place, head, feature], read in place.
+  check({.name = "heads",
+         .inputs = {"f32[2, 9, 3, 5]", "f32[2, 11, 3, 5]"},
+         .build =
+             [](ops::Builder& b, std::span<const Value> v) {
+               Value q = b.transpose(v[0], {0, 2, 1, 3}), k = b.transpose(v[1], {0, 2, 1, 3});
+               return std::vector<Value>{b("dot_general", {q, k},
+                                           {ops::kLhsBatch % Ints{0, 1}, ops::kRhsBatch % Ints{0, 1},
+                                            ops::kLhsContract % Ints{3}, ops::kRhsContract % Ints{3}})};
+             },
+         .kind = "contraction"});
+}
+
+TEST(GuardPages, Convolutions) {
+  auto convolution = [](std::string dtype, std::string image, std::string kernel, Ints strides, Ints padding,
+                        int64_t groups, std::string layout, bool constant) {
+    Case c;
+    c.name =
+        fmt::format("convolution {} {} {} {}{}", dtype, image, kernel, layout, constant ? " constant" : "");
+    c.inputs = {dtype + image, dtype + kernel};
+    if (constant) c.constants = {1};
+    c.kind = "contraction";
+    c.build = [=](ops::Builder& b, std::span<const Value> v) {
+      return std::vector<Value>{
+          b("convolution", {v[0], v[1]},
+            {ops::kConvLayout % layout, ops::kConvStrides % strides, ops::kConvPadding % padding,
+             ops::kFeatureGroups % groups, ops::kLhsDilation % Ints{}, ops::kRhsDilation % Ints{},
+             ops::kBatchGroups % int64_t{1}, ops::kAccumulate % DType::F32})};
+    };
+    return c;
+  };
+  for (bool constant : {false, true}) {
+    check(convolution("f32", "[2, 3, 7, 9]", "[21, 3, 3, 3]", {1, 1}, {1, 1, 1, 1}, 1, "bf01_oi01->bf01",
+                      constant));
+    check(convolution("f32", "[1, 5, 13, 11]", "[8, 5, 1, 1]", {1, 1}, {0, 0, 0, 0}, 1, "bf01_oi01->bf01",
+                      constant));
+    check(convolution("f32", "[1, 9, 12, 6]", "[3, 2, 3, 10]", {2, 1}, {1, 0, 0, 2}, 2, "b01f_01io->b01f",
+                      constant));
+    check(convolution("f16", "[1, 3, 17]", "[5, 3, 4]", {2}, {2, 1}, 1, "bf0_oi0->bf0", constant));
+    check(convolution("f64", "[1, 4, 5, 5]", "[4, 1, 3, 3]", {1, 1}, {1, 1, 1, 1}, 4, "bf01_oi01->bf01",
+                      constant));
+  }
+}
+
+TEST(GuardPages, Loops) {
+  auto twice = [](ops::Builder& b, std::span<const Value> v) {
+    return std::vector<Value>{b("add", {b("multiply", {v[0], v[1]}), v[0]})};
+  };
+  for (const char* dtype : {"f32", "f64", "f16", "bf16", "i8", "i16", "i64"})
+    for (const char* shape : {"[1]", "[5, 13]", "[3, 43]", "[0, 4]"})
+      check({.name = std::string("chain ") + dtype + shape,
+             .inputs = {std::string(dtype) + shape, std::string(dtype) + shape},
+             .build = twice,
+             .bound = 1e-6,
+             .kind = "loop"});
+}
+
+TEST(GuardPages, LoopsAcross) {
+  for (const char* dtype : {"f32", "f64", "f16", "u8", "i64", "bool"})
+    for (auto [rows, columns] : {std::pair{5, 4}, {67, 9}, {64, 130}, {3, 70}})
+      check({.name = fmt::format("turned over {} {}x{}", dtype, rows, columns),
+             .inputs = {fmt::format("{}[2, {}, {}]", dtype, rows, columns),
+                        fmt::format("{}[2, {}, {}]", dtype, columns, rows)},
+             .build =
+                 [](ops::Builder& b, std::span<const Value> v) {
+                   Value x = b.transpose(v[0], {0, 2, 1});
+                   return std::vector<Value>{x->type().dtype == DType::Bool ? b("or", {x, v[1]})
+                                                                            : b("add", {x, v[1]})};
+                 },
+             .kind = "loop"});
+}
+
+TEST(GuardPages, Folds) {
+  auto fold = [](const char* op, Ints axes) {
+    return [=](ops::Builder& b, std::span<const Value> v) {
+      return std::vector<Value>{b(op, {b("add", {v[0], v[0]})}, {ops::kAxes % axes})};
+    };
+  };
+  for (const char* dtype : {"f32", "f64", "f16", "i32", "u8"})
+    for (const char* op : {"reduce_sum", "reduce_max", "reduce_argmin"}) {
+      auto add = [&](const char* shape, Ints axes, const char* kind) {
+        check({.name = fmt::format("{} {}{}", op, dtype, shape),
+               .inputs = {std::string(dtype) + shape},
+               .build = fold(op, axes),
+               .bound = 1e-3,
+               .kind = kind});
+      };
+      add("[3, 77]", {1}, "row");
+      add("[9, 5]", {0}, "column");
+      add("[3, 5, 7]", {0, 2}, "column");
+    }
+  check({.name = "many columns",
+         .inputs = {"f32[9, 1100]"},
+         .build = fold("reduce_sum", {0}),
+         .bound = 1e-5,
+         .kind = "column"});
+}
+
+TEST(GuardPages, Softmax) {
+  for (const char* shape : {"f32[3, 37]", "f32[2, 300]", "f64[5, 9]", "f16[4, 65]"})
+    check({.name = std::string("softmax ") + shape,
+           .inputs = {shape},
+           .build =
+               [](ops::Builder& b, std::span<const Value> v) {
+                 return std::vector<Value>{b("softmax", {v[0]}, {ops::kAxis % int64_t{1}})};
+               },
+           .bound = 2e-3,
+           .kind = "row"});
+}
+
+}  // namespace
+}  // namespace ig::codegen

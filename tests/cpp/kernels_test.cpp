@@ -1,0 +1,144 @@
+// What kernels promise beyond their references: sums in the type asked for, bits that depend on neither rows
+// nor threads, packed weights in their own type, and text of a program's machine code.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+#include "codegen/jit.h"
+#include "ops/builder.h"
+#include "ops/contraction.h"
+#include "ops/families/array_tools.h"
+#include "ops/table.h"
+#include "runtime/thread_pool.h"
+#include "tensor/program.h"
+
+namespace ig {
+namespace {
+
+Tensor tensor_of(const Literal& literal) {
+  Storage storage = Storage::allocate(literal.bytes());
+  if (literal.bytes() != 0) std::memcpy(storage.data(), literal.data(), literal.bytes());
+  std::vector<int64_t> dims(literal.dims().begin(), literal.dims().end());
+  return Tensor(literal.dtype(), Shape(dims), storage);
+}
+
+Literal random_matrix(DType dtype, std::vector<int64_t> dims, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<double> normal;
+  Literal out = Literal::allocate(dtype, std::move(dims));
+  for (int64_t i = 0; i < out.elements(); ++i) ops::tools::set_real(out, i, normal(random));
+  return out;
+}
+
+std::unique_ptr<Graph> product_graph(const Type& x, const Type& y, const Literal* constant,
+                                     DType accumulate) {
+  auto graph = std::make_unique<Graph>("product");
+  Value left = graph->body().add_arg(x);
+  ops::Builder build(graph->body());
+  Value right = nullptr;
+  if (constant)
+    right = build.constant(*constant);
+  else
+    right = graph->body().add_arg(y);
+  graph->body().set_results(
+      {build("dot_general", {left, right},
+             {ops::kLhsContract % Ints{1}, ops::kRhsContract % Ints{0}, ops::kAccumulate % accumulate})});
+  return graph;
+}
+
+Tensor multiply(const Literal& x, const Literal& y, bool constant = false, DType accumulate = DType::F32) {
+  auto graph = product_graph(x.type(), y.type(), constant ? &y : nullptr, accumulate);
+  std::vector<Tensor> inputs{tensor_of(x)};
+  if (!constant) inputs.push_back(tensor_of(y));
+  return compile(*graph)->run(inputs)[0];
+}
+
+Literal rows_of(const Literal& matrix, int64_t rows) {
+  Literal out = Literal::allocate(matrix.dtype(), {rows, matrix.dims()[1]});
+  std::memcpy(out.mutable_data(), matrix.data(), out.bytes());
+  return out;
+}
+
+TEST(Kernels, ProductsSumInTheTypeAskedFor) {
+  // 2^24 + 1 - 2^24 is 1 in float64 and 0 in float32.
+  Literal x = Literal::allocate(DType::F32, {1, 3}), y = Literal::allocate(DType::F32, {3, 20});
+  ops::tools::set_real(x, 0, 16777216.0);
+  ops::tools::set_real(x, 1, 1);
+  ops::tools::set_real(x, 2, -16777216.0);
+  for (int64_t i = 0; i < y.elements(); ++i) ops::tools::set_real(y, i, 1);
+  for (bool constant : {false, true}) {
+    Tensor wide = multiply(x, y, constant, DType::F64), narrow = multiply(x, y, constant, DType::F32);
+    for (int i = 0; i < 20; ++i) {
+      EXPECT_EQ(static_cast<const float*>(wide.data())[i], 1.0f);
+      EXPECT_EQ(static_cast<const float*>(narrow.data())[i], 0.0f);
+    }
+  }
+}
+
+TEST(Kernels, ARowsBitsDependOnNothingElse) {
+  Literal x = random_matrix(DType::F32, {100, 700}, 1), y = random_matrix(DType::F32, {700, 90}, 2);
+  Tensor whole = multiply(x, y);
+  for (int64_t rows : {1, 2, 5, 6, 7, 16, 97})
+    for (bool constant : {false, true}) {
+      Tensor part = multiply(rows_of(x, rows), y, constant);
+      EXPECT_EQ(std::memcmp(part.data(), whole.data(), static_cast<size_t>(rows) * 90 * 4), 0)
+          << rows << " rows" << (constant ? ", constant" : "");
+    }
+}
+
+TEST(Kernels, BitsDoNotDependOnThreads) {
+  Literal x = random_matrix(DType::F32, {300, 300}, 3), y = random_matrix(DType::F32, {300, 300}, 4);
+  auto graph = product_graph(x.type(), y.type(), nullptr, DType::F32);
+  auto program = compile(*graph);
+  std::vector<Tensor> inputs{tensor_of(x), tensor_of(y)};
+  rt::ThreadPool& pool = rt::ThreadPool::instance();
+  int before = pool.num_threads();
+  pool.set_num_threads(1);
+  Tensor one = program->run(inputs)[0];
+  pool.set_num_threads(4);
+  Tensor four = program->run(inputs)[0];
+  pool.set_num_threads(before);
+  EXPECT_EQ(std::memcmp(one.data(), four.data(), 300 * 300 * 4), 0);
+}
+
+TEST(Kernels, NarrowWeightsArePackedAsTheyAre) {
+  for (DType dtype : {DType::F16, DType::BF16}) {
+    Literal x = random_matrix(dtype, {9, 40}, 5), y = random_matrix(dtype, {40, 35}, 6);
+    const Literal operands[] = {x, y};
+    Literal want = ops::evaluate(*product_graph(x.type(), y.type(), nullptr, DType::F32), operands)[0];
+    Tensor packed = multiply(x, y, true), plain = multiply(x, y, false);
+    EXPECT_EQ(std::memcmp(packed.data(), plain.data(), want.bytes()), 0);
+    if (codegen::Target::host().fma) {
+      EXPECT_EQ(std::memcmp(packed.data(), want.data(), want.bytes()), 0);
+    }
+  }
+}
+
+TEST(Kernels, AProgramShowsItsAssembly) {
+  Type matrix = Type::parse("f32[64, 64]");
+  CompileOptions options;
+  options.target = "x86-64-v2";
+  std::string text = compile(*product_graph(matrix, matrix, nullptr, DType::F32), options)->assembly();
+  EXPECT_NE(text.find("contraction_1:"), std::string::npos) << text.substr(0, 400);
+  EXPECT_NE(text.find("mulps"), std::string::npos);
+}
+
+// The inner loop of a large product keeps all running sums in registers.
+TEST(Kernels, ProductsDoNotSpill) {
+  if (!codegen::Target::named("x86-64-v3").runs_here()) return;
+  Type matrix = Type::parse("f32[600, 600]");
+  CompileOptions options;
+  options.target = "x86-64-v3";
+  std::string text = compile(*product_graph(matrix, matrix, nullptr, DType::F32), options)->assembly();
+  size_t fused = 0;
+  for (size_t at = text.find("vfmadd"); at != std::string::npos; at = text.find("vfmadd", at + 1)) {
+    size_t end = text.find('\n', at);
+    EXPECT_EQ(text.substr(at, end - at).find("rsp"), std::string::npos) << text.substr(at, end - at);
+    ++fused;
+  }
+  EXPECT_GE(fused, 24u);
+}
+
+}  // namespace
+}  // namespace ig
