@@ -154,7 +154,7 @@ void init_graph(nb::module_& m) {
       })
       .def("__reduce__",
            [](nb::handle self) {
-             return nb::make_tuple(nb::type<PyGraph>().attr("from_binary"), nb::make_tuple(self.attr("to_binary")()));
+             return nb::make_tuple(nb::module_::import_("intaglio._numpy").attr("rebuild_graph"), nb::make_tuple(self.attr("to_binary")()));
            })
       .def_prop_rw("name", [](const PyGraph& self) { return self.graph->name; },
                    [](PyGraph& self, std::string name) { self.graph->name = std::move(name); })

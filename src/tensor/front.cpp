@@ -267,6 +267,7 @@ const OperandKinds& operand_kinds(const ops::Op& op) {
 int64_t normalise_axis(int64_t axis, int rank, std::string_view op) {
   if (axis < -rank || axis >= rank)
     throw make_error(ErrorKind::Index, "{}: the axis {} is out of range for an array of rank {}", op, axis, rank)
+        .why("an axis is named by its position, or by its distance from the end as a negative number")
         .hint(rank == 0 ? std::string("an array of rank 0 has no axes")
                         : fmt::format("axes go from {} to {}", -rank, rank - 1));
   return axis < 0 ? axis + rank : axis;
@@ -291,6 +292,7 @@ std::vector<Tensor> call(const ops::Op& op, std::span<const Operand> operands, A
         auto twice = std::adjacent_find(axes.begin(), axes.end());
         if (twice != axes.end())
           throw make_error(ErrorKind::Value, "{}: the axis {} is named twice", op.public_name(), *twice)
+              .why("each axis can be folded once")
               .hint("name each axis once; -1 is the last axis");
       } else {
         for (int64_t axis = 0; axis < rank; ++axis) axes.push_back(axis);
@@ -300,7 +302,9 @@ std::vector<Tensor> call(const ops::Op& op, std::span<const Operand> operands, A
     }
     case ops::Front::Direct:
     case ops::Front::None: {
-      std::vector<Tensor> arrays = materialise(op, operands, false);
+      // Functions that are made of others promote as these would; primitives take their operands as they are.
+      bool promote = op.decl.front == ops::Front::Direct && op.has(ops::Trait::Composite);
+      std::vector<Tensor> arrays = materialise(op, operands, promote);
       if (op.id == convert_op().id) return {convert(arrays.at(0), attrs.get(ops::kDType))};
       normalise_axes(op, arrays, attrs);
       if (op.has(ops::Trait::Elementwise) && !arrays.empty()) {
