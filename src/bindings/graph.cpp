@@ -203,6 +203,14 @@ void init_graph(nb::module_& m) {
         }
         return nb::steal(wrap_all(std::move(out)));
       });
+  m.def("_compile_without",
+        [](const PyGraph& self, const std::vector<std::string>& passes) {
+          CompileOptions options;
+          options.disabled_passes.insert(passes.begin(), passes.end());
+          nb::gil_scoped_release no_gil;
+          return PyGraph{self.graph, compile(*self.graph, options)};
+        },
+        "The graph, compiled with these passes left out.");
 }
 
 }  // namespace ig::py

@@ -353,12 +353,15 @@ Tensor take_advanced(const Tensor& x, const std::vector<Item>& items) {
   Tensor base = take_basic(x, items, places);
   std::vector<int64_t> axes;
   std::vector<Tensor> arrays;
-  bool adjacent = true;
+  // As in NumPy an integer beside index arrays is one of them: where something stands between, their axes go first.
+  bool adjacent = true, any = false;
   size_t last = 0;
   for (size_t i = 0; i < items.size(); ++i) {
-    if (items[i].kind != Item::Kind::Array && items[i].kind != Item::Kind::Mask) continue;
-    adjacent &= arrays.empty() || last + 1 == i;
+    if (items[i].kind == Item::Kind::NewAxis || items[i].kind == Item::Kind::Slice) continue;
+    adjacent &= !any || last + 1 == i;
+    any = true;
     last = i;
+    if (items[i].kind == Item::Kind::Integer) continue;
     if (items[i].kind == Item::Kind::Array) {
       axes.push_back(places[i]);
       arrays.push_back(checked(items[i].array, x.type().dims[items[i].axis], items[i].axis));

@@ -83,9 +83,12 @@ void normalise_axes(const ops::Op& op, std::span<const Tensor> operands, Attrs& 
   for (const auto& [name, value] : attrs.items()) {
     if (!ends_with_word(name, "axis") && !ends_with_word(name, "axes")) continue;
     size_t which = name.starts_with("rhs_") && operands.size() > 1 ? 1 : 0;
+    for (size_t i = 1; i < std::min(operands.size(), op.decl.operands.size()); ++i)
+      if (name.starts_with(op.decl.operands[i].name + "_")) which = i;  // y_axes are axes of y
     int rank = operands[which].rank();
     if (const int64_t* axis = std::get_if<int64_t>(&value)) {
-      if (*axis < 0) changed.emplace_back(name, normalise_axis(*axis, rank, op.public_name()));
+      // The bodies of composites count themselves: the axis of some is one of the result.
+      if (*axis < 0 && !op.has(ops::Trait::Composite)) changed.emplace_back(name, normalise_axis(*axis, rank, op.public_name()));
     } else if (const Ints* axes = std::get_if<Ints>(&value)) {
       Ints positive = *axes;
       for (int64_t& one : positive)

@@ -129,6 +129,39 @@ def test_symbolic_sizes(name: str) -> None:
             assert cases.same_values(one, eager), cases.difference(f"{case}: symbolic against fixed", one, eager)
 
 
+NEGATIVE = [
+    decl["name"] for decl in TABLE.values()
+    if decl["python"] and decl["front"] == "direct" and decl["operands"] and decl["name"] in RUNNABLE
+    and any(a["name"] in ("axis", "axes") or a["name"].endswith(("_axis", "_axes")) for a in decl["attrs"])
+]
+
+
+@pytest.mark.parametrize("name", NEGATIVE)
+def test_negative_axes(name: str) -> None:
+    """An axis counted from the end is the same one: of the operand, or of the result where it is new there."""
+    decl = TABLE[name]
+    function = core.op(name)
+    done = 0
+    for case in compared(name):
+        if case.dtype not in ("float32", "key", "bool") or not case.arrays or not case.arrays[0].ndim:
+            continue
+        attrs = core._parse_attrs(name, case.attrs)
+        given = case.given() if not decl["operands"][0]["variadic"] else [case.given()]
+        rank = case.arrays[0].ndim + (name in ("expand_dims", "stack"))
+        turned = {}
+        for key, value in attrs.items():
+            if key.split("_")[-1] in ("axis", "axes") and isinstance(value, (int, tuple)):
+                own = case.arrays[1].ndim if key == "y_axes" else rank
+                flip = lambda v, own=own: v - own if v >= 0 else v + own  # noqa: E731
+                turned[key] = flip(value) if isinstance(value, int) else tuple(flip(v) for v in value)
+        want, got = function(*given, **attrs), function(*given, **{**attrs, **turned})
+        for a, b in zip(want if isinstance(want, tuple) else (want,), got if isinstance(got, tuple) else (got,), strict=True):
+            assert a.shape == b.shape, f"{case} with {turned}"
+            assert cases.bits(a) == cases.bits(b), f"{case} with {turned}"
+        done += 1
+    assert done, name
+
+
 # --- edges ------------------------------------------------------------------------------------------------------------
 
 
