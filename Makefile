@@ -8,7 +8,7 @@ SOURCES = $(shell git ls-files '*.cpp' '*.h')
 .PHONY: setup build demo test bench format lint asan tsan test-mutants clean
 
 setup:
-	@scripts/setup.sh $(if $(PEERS),--peers)
+	@scripts/setup.sh $(if $(PEERS),$(if $(filter demo,$(MAKECMDGOALS)),--peers))
 
 # The libraries, the command and the extension, installed into .venv.
 build: setup
@@ -24,8 +24,9 @@ demo: build
 test: build
 	@$(PY) scripts/run_tests.py --build build/$(PRESET) $(if $(ONLY),--only $(ONLY)) $(ARGS)
 
+# PEERS=1 installs torch, JAX, ONNX Runtime, OpenVINO and TensorFlow, each on its own under build/peers, and compares.
 bench: build
-	@$(PY) bench/run.py $(ARGS)
+	@$(PY) bench/run.py $(if $(PEERS),--peers) $(ARGS)
 
 format:
 	@scripts/setup.sh --lint

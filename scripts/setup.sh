@@ -3,12 +3,12 @@
 # the tree's virtual environment .venv. Quick when there is nothing to do. Logs go to build/logs/.
 #   scripts/setup.sh           what the build, the tests and the demo need
 #   scripts/setup.sh --lint    clang-format and clang-tidy too
-#   scripts/setup.sh --peers   torch and ONNX Runtime too, for comparison in the demo and the benchmarks
+#   scripts/setup.sh --peers   torch and ONNX Runtime too, for comparison in the demo
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 packages=(g++ make llvm-19-dev llvm-19-tools lld-19 libzstd-dev zlib1g-dev ccache libfmt-dev libcli11-dev
-          libgtest-dev libgmock-dev libbenchmark-dev libxxhash-dev graphviz)
+          libgtest-dev libgmock-dev libxxhash-dev graphviz)
 peers=no
 for option in "$@"; do
   case $option in

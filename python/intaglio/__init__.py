@@ -66,6 +66,7 @@ _names = _functions.install()
 _numpy.install()
 globals().update(_names)
 
+from ._control import cond, fori_loop, map, scan, switch, while_loop  # noqa: A004
 from ._record import Traced, name_scope, register_op, trace, tree_map
 from ._signature import TensorType
 from ._info import __array_namespace_info__

@@ -164,6 +164,10 @@ void init_graph(nb::module_& m) {
            "A hash of the text without locations, names and scopes.")
       .def("canonical_hash", [](const PyGraph& self) { return self.graph->canonical_hash(&commutative).hex(); },
            "The same for any order of independent nodes, and of the operands of commutative ops.")
+      .def("__eq__", [](const PyGraph& self, nb::handle other) {
+        return nb::isinstance<PyGraph>(other) && self.graph->hash() == nb::cast<const PyGraph&>(other).graph->hash();
+      }, nb::arg("other").none(), "Whether both are the same text, apart from locations, names and scopes.")
+      .def("__hash__", [](const PyGraph& self) { return static_cast<Py_ssize_t>(self.graph->hash().low >> 2); })
       .def("__len__", [](const PyGraph& self) { return self.graph->node_count(); })
       .def_prop_ro("inputs", [](const PyGraph& self) { return values_of(self.graph->inputs()); })
       .def_prop_ro("outputs", [](const PyGraph& self) { return values_of(self.graph->outputs()); })

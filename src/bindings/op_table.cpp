@@ -236,13 +236,14 @@ void init_op_table(nb::module_& m) {
     const eager::Counters& counters = eager::counters();
     nb::dict out;
     out["programs"] = counters.programs.load();
+    out["prebuilt"] = counters.prebuilt.load();
     out["runs"] = counters.runs.load();
     out["relabels"] = counters.relabels.load();
     out["views"] = counters.views.load();
     out["fallbacks"] = counters.fallbacks.load();
     return out;
-  }, "What eager execution did so far: programs made and run, ops that moved no byte, strided copies, and runs of "
-     "reference rules for want of a compiler or a lowering.");
+  }, "What eager execution did so far: programs compiled, kinds of call that prebuilt kernels serve, runs, ops that "
+     "moved no byte, strided copies, and runs of reference rules for want of a compiler or a lowering.");
 }
 
 }  // namespace ig::py

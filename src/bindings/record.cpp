@@ -1,6 +1,6 @@
-// Tracing from Python: the part below pytrees and static arguments, which intaglio/_record.py does.
+// Tracing from Python: the part below pytrees and static arguments, which intaglio/_record.py and _control.py do.
 #include "bindings/common.h"
-#include "frontends/record/trace.h"
+#include "frontends/record/control.h"
 
 namespace ig::py {
 namespace {
@@ -26,6 +26,57 @@ std::vector<std::string>& scopes() {
   return stack;
 }
 
+// From tuples of name, dtype and shape.
+std::vector<record::Argument> arguments_of(nb::handle items) {
+  std::vector<record::Argument> out;
+  for (nb::handle item : items)
+    out.push_back({Type::tensor(require_dtype(nb::object(item[nb::int_(1)]).ptr(), "trace"),
+                                dims_of(nb::object(item[nb::int_(2)]))),
+                   nb::cast<std::string>(nb::object(item[nb::int_(0)]))});
+  return out;
+}
+
+std::vector<Tensor> tensors_of(nb::handle items) {
+  std::vector<Tensor> out;
+  for (nb::handle item : items) out.push_back(tensor_of(item.ptr()));
+  return out;
+}
+
+// A Python function from a list of arrays to one.
+record::Function function_of(nb::callable function) {
+  return [function](std::span<const Tensor> stand_ins) {
+    nb::list list;
+    for (const Tensor& tensor : stand_ins) list.append(nb::steal(wrap(tensor)));
+    return tensors_of(function(list));
+  };
+}
+
+struct PyRegion {
+  std::optional<record::Region> region;  // none once it is recorded
+};
+
+nb::list record_control(const std::string& name, nb::handle leading, nb::handle regions, nb::handle segments,
+                        nb::dict options) {
+  const ops::Op& op = ops::get(name);
+  std::vector<record::Region> bodies;
+  for (nb::handle item : regions) {
+    auto& region = nb::cast<PyRegion&>(item).region;
+    IG_CHECK(region.has_value(), "a region of {} was recorded twice", name);
+    bodies.push_back(std::move(*region));
+    region.reset();
+  }
+  std::vector<std::vector<Tensor>> parts;
+  for (nb::handle part : segments) parts.push_back(tensors_of(part));
+  Attrs attrs;
+  for (const AttrSpec& spec : op.decl.attrs)
+    if (options.contains(spec.name.c_str()))
+      attrs.set(spec.name, attr_value(nb::object(options[spec.name.c_str()]).ptr(), spec, name));
+  nb::list out;
+  for (Tensor& tensor : record::record_control(op, tensors_of(leading), std::move(bodies), parts, std::move(attrs)))
+    out.append(nb::steal(wrap(std::move(tensor))));
+  return out;
+}
+
 }  // namespace
 
 void init_record(nb::module_& m) {
@@ -40,20 +91,7 @@ void init_record(nb::module_& m) {
             capture.graph().dims.declare(nb::cast<std::string>(nb::object(item[nb::int_(0)])), range_of(item[nb::int_(1)]));
           for (nb::handle item : named)
             capture.name_tensor(tensor_of(nb::object(item[nb::int_(1)]).ptr()), nb::cast<std::string>(nb::object(item[nb::int_(0)])));
-          std::vector<record::Argument> inputs;
-          for (nb::handle item : arguments)
-            inputs.push_back({Type::tensor(require_dtype(nb::object(item[nb::int_(1)]).ptr(), "trace"),
-                                           dims_of(nb::object(item[nb::int_(2)]))),
-                              nb::cast<std::string>(nb::object(item[nb::int_(0)]))});
-          record::Function body = [&](std::span<const Tensor> stand_ins) {
-            nb::list list;
-            for (const Tensor& tensor : stand_ins) list.append(nb::steal(wrap(tensor)));
-            nb::object result = function(list);
-            std::vector<Tensor> out;
-            for (nb::handle leaf : result) out.push_back(tensor_of(leaf.ptr()));
-            return out;
-          };
-          record::Traced traced = record::trace(capture, body, inputs);
+          record::Traced traced = record::trace(capture, function_of(function), arguments_of(arguments));
           nb::list lifted;
           for (const Capture::Lifted& one : traced.lifted)
             lifted.append(nb::make_tuple(one.name, nb::steal(wrap(one.tensor))));
@@ -61,6 +99,13 @@ void init_record(nb::module_& m) {
         },
         "Runs function(list of stand-ins) -> list of arrays; gives the graph, and the arrays from outside that became "
         "inputs behind the arguments.");
+  nb::class_<PyRegion>(m, "_Region", "A branch or body, captured.");
+  m.def("_capture_region",
+        [](nb::callable function, nb::handle arguments, const std::string& name) {
+          return PyRegion{record::capture_region(function_of(function), arguments_of(arguments), name)};
+        },
+        "Runs function(list of stand-ins) -> list of arrays, and keeps what it did for _record_control.");
+  m.def("_record_control", &record_control, "A node of this op with these regions: its results.");
   m.def("is_tracing", [] { return Capture::current() != nullptr; }, "Whether a capture is going on in this thread.");
   m.def("_push_scope", [](const std::string& name) {
     scopes().push_back(scopes().empty() ? name : scopes().back() + "." + name);

@@ -393,7 +393,7 @@ void rebind(PyObject* object, Tensor value) { tensor_of(object) = std::move(valu
 
 Capture& capture_of(const Tensor& tensor) {
   Capture* capture = Capture::current();
-  if (!capture || !capture->owns(tensor)) Capture::leaked(tensor, capture);
+  if (!capture || !capture->reaches(tensor)) Capture::leaked(tensor, capture);
   return *capture;
 }
 

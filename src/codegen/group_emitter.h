@@ -72,6 +72,7 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel);
 void lower_row(GroupEmitter& emit, Kernel& kernel);
 void lower_column(GroupEmitter& emit, Kernel& kernel);
 void lower_contraction(GroupEmitter& emit, Kernel& kernel, const std::vector<bool>& constant_operands);
+void lower_dot(GroupEmitter& emit, Kernel& kernel, const Node* dot, const std::vector<bool>& constant_operands);
 void lower_nest(GroupEmitter& emit, Kernel& kernel);
 
 }  // namespace ig::codegen

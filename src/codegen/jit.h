@@ -27,6 +27,8 @@ struct Target {
   bool operator==(const Target&) const = default;
 };
 
+std::string_view llvm_version();  // "19.1.7", of the LLVM inside
+
 // One object file (ELF, position independent) with one exported symbol for each function, named `symbols[i]`.
 // `entry` has the signature of rt::KernelFn.
 std::string compile_object(std::span<const loop::Function* const> functions, std::span<const std::string> symbols,
@@ -49,6 +51,7 @@ struct Compiled {
   rt::KernelFn fn = nullptr;
   std::shared_ptr<Code> code;
   bool fresh = false;      // false: it was compiled before
+  bool prebuilt = false;   // made while the library was built
   double milliseconds = 0; // of its own compile
 };
 std::vector<Compiled> compile(std::span<const loop::Function* const> functions, const Target& target, int threads);

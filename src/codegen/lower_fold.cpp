@@ -37,11 +37,10 @@ class Fold {
   Fold(GroupEmitter& emit, const Node* node)
       : emit_(emit), node_(node), rule_(*ops::op_of(node).rules.lower.reduce), context_{emit.build, node} {}
 
-  bool simple() const { return rule_.simple; }
   const Node* node() const { return node_; }
 
   void open(int lanes) {
-    lanes_ = rule_.simple ? lanes : 1;
+    lanes_ = lanes;
     for (Expr init : rule_.init(context_)) {
       uint32_t local = emit_.build.local(init.type(), lanes_, 1, "fold");
       emit_.build.assign(local, init);
@@ -62,8 +61,15 @@ class Fold {
   // The results, in compute type, rounded as if stored.
   std::vector<Expr> close() {
     std::vector<Expr> state;
+    if (lanes_ > 1 && !rule_.simple) return finish(join_lanes());
     for (uint32_t local : locals_)
       state.push_back(lanes_ > 1 ? emit_.build.reduce_lanes(local, rule_.lanes) : emit_.build.read(local));
+    return finish(state);
+  }
+  // Where each lane is a fold of its own.
+  std::vector<Expr> columns() {
+    std::vector<Expr> state;
+    for (uint32_t local : locals_) state.push_back(emit_.build.read(local));
     return finish(state);
   }
   std::vector<Expr> finish(std::span<const Expr> state) {
@@ -79,6 +85,34 @@ class Fold {
   }
 
  private:
+  // Running values that only fold together: lane after lane, by the rule itself, by way of memory.
+  std::vector<Expr> join_lanes() {
+    loop::Builder& build = emit_.build;
+    std::vector<uint32_t> memory, joined;
+    for (uint32_t local : locals_)
+      memory.push_back(build.add_scratch(build.function().locals[local].type, Dim(int64_t{lanes_}), "lanes"));
+    build.vector_for(build.index(0), build.index(lanes_), lanes_, [&](Expr lane) {
+      for (size_t i = 0; i < locals_.size(); ++i) build.store(memory[i], lane, build.read(locals_[i]));
+    });
+    for (Expr init : rule_.init(context_)) {
+      joined.push_back(build.local(init.type(), 1, 1, "fold"));
+      build.assign(joined.back(), init);
+    }
+    build.serial_for(build.index(0), build.index(lanes_), [&](Expr lane) {
+      std::vector<Expr> a, b;
+      for (size_t i = 0; i < joined.size(); ++i) {
+        a.push_back(build.read(joined[i]));
+        b.push_back(build.let(build.load(memory[i], lane)));
+      }
+      std::vector<Expr> next = rule_.combine(context_, a, b);
+      for (Expr& e : next) e = build.let(e);
+      for (size_t i = 0; i < joined.size(); ++i) build.assign(joined[i], next[i]);
+    });
+    std::vector<Expr> out;
+    for (uint32_t local : joined) out.push_back(build.read(local));
+    return out;
+  }
+
   GroupEmitter& emit_;
   const Node* node_;
   const ops::ReduceRule& rule_;
@@ -209,25 +243,21 @@ void lower_row(GroupEmitter& emit, Kernel& kernel) {
       return index;
     };
     for (int stage = 0; stage < plan.stages(); ++stage) {
-      std::vector<Fold> vector_folds, scalar_folds;
+      std::vector<Fold> folds;
       for (Node* node : region)
-        if (is_fold(node) && plan.stage_of(node) == stage) {
-          Fold fold(emit, node);
-          (fold.simple() ? vector_folds : scalar_folds).push_back(std::move(fold));
-        }
+        if (is_fold(node) && plan.stage_of(node) == stage) folds.emplace_back(emit, node);
       std::vector<const Node*> keep;
       for (const Node* node : plan.kept())
         if (plan.stage_of(node) == stage) keep.push_back(node);
-      for (Fold& fold : vector_folds) fold.open(lanes);
-      for (Fold& fold : scalar_folds) fold.open(1);
-      if (!vector_folds.empty() || !keep.empty())
+      for (Fold& fold : folds) fold.open(lanes);
+      if (!folds.empty() || !keep.empty())
         emit.vector(build.index(0), n, lanes, [&](Expr column) {
           GroupEmitter::Index index = full_index(column);
           for (const Node* node : keep) {
             Expr value = build.let(emit.element(node->result(), index));
             build.store(scratch.at(node), column, value);
           }
-          for (Fold& fold : vector_folds) fold.take(fold.operands_at(index), column);
+          for (Fold& fold : folds) fold.take(fold.operands_at(index), column);
         });
       for (const Node* node : keep) {
         uint32_t buffer = scratch.at(node);
@@ -236,17 +266,11 @@ void lower_row(GroupEmitter& emit, Kernel& kernel) {
           return emit.build.load(buffer, emit.flat(index.subspan(kept.size()), folded));
         });
       }
-      if (!scalar_folds.empty())
-        emit.serial(build.index(0), n, [&](Expr column) {
-          GroupEmitter::Index index = full_index(column);
-          for (Fold& fold : scalar_folds) fold.take(fold.operands_at(index), column);
-        });
-      for (auto* folds : {&vector_folds, &scalar_folds})
-        for (Fold& fold : *folds) {
-          std::vector<Expr> results = fold.close();
-          for (size_t i = 0; i < results.size(); ++i)
-            emit.pin(fold.node()->result(i), [value = results[i]](std::span<const Expr>) { return value; });
-        }
+      for (Fold& fold : folds) {
+        std::vector<Expr> results = fold.close();
+        for (size_t i = 0; i < results.size(); ++i)
+          emit.pin(fold.node()->result(i), [value = results[i]](std::span<const Expr>) { return value; });
+      }
     }
     bool any_full = false;
     for (Value v : region.results()) any_full = any_full || v->type().dims == domain;
@@ -285,7 +309,7 @@ namespace {
 void fold_panels(GroupEmitter& emit, Kernel& kernel, const Dims& domain, const Ints& axes) {
   loop::Builder& build = emit.build;
   const Block& region = emit.region;
-  constexpr int64_t kPanel = 1024;
+  constexpr int64_t kPanel = 1024, kNarrow = 64;
   const Dims kept = pick(domain, axes, false), folded = pick(domain, axes, true);
   const Dims outer(kept.begin(), kept.end() - 1);
   const Dim columns = kept.back(), panels = ceildiv(columns, Dim(kPanel));
@@ -294,9 +318,11 @@ void fold_panels(GroupEmitter& emit, Kernel& kernel, const Dims& domain, const I
 
   std::vector<std::unique_ptr<Fold>> folds;
   std::vector<std::vector<uint32_t>> state;
+  const bool narrow = columns.is_constant() && columns.constant() <= kNarrow;
   for (Node* node : region)
     if (is_fold(node)) {
       folds.push_back(std::make_unique<Fold>(emit, node));
+      if (narrow) continue;
       state.emplace_back();
       for (Expr init : folds.back()->init()) state.back().push_back(build.add_scratch(init.type(), Dim(kPanel), "panel"));
     }
@@ -305,6 +331,40 @@ void fold_panels(GroupEmitter& emit, Kernel& kernel, const Dims& domain, const I
   GroupEmitter::Index outer_index = emit.split(build.block() / panel_count, outer);
   Expr start = (build.block() % panel_count) * build.index(kPanel);
   Expr width = loop::lesser(build.index(kPanel), emit.size(columns) - start);
+  auto index_at = [&](const GroupEmitter::Index& folded_index, Expr j) {
+    GroupEmitter::Index index;
+    size_t from_outer = 0, from_folded = 0;
+    for (size_t axis = 0; axis < domain.size(); ++axis) {
+      bool is_folded = std::find(axes.begin(), axes.end(), static_cast<int64_t>(axis)) != axes.end();
+      if (is_folded) index.push_back(folded_index[from_folded++]);
+      else index.push_back(axis + 1 == domain.size() ? start + j : outer_index[from_outer++]);
+    }
+    return index;
+  };
+  auto finish = [&](Expr j, const std::function<std::vector<Expr>(size_t)>& results_of) {
+    for (size_t f = 0; f < folds.size(); ++f) {
+      std::vector<Expr> results = results_of(f);
+      for (size_t i = 0; i < results.size(); ++i)
+        emit.pin(folds[f]->node()->result(i), [value = results[i]](std::span<const Expr>) { return value; });
+    }
+    GroupEmitter::Index index = outer_index;
+    index.push_back(start + j);
+    std::vector<Expr> values;
+    for (Value v : region.results()) values.push_back(build.let(emit.element(v, index)));
+    for (size_t i = 0; i < values.size(); ++i) emit.store_result(i, emit.flat(index, kept), values[i]);
+  };
+  if (narrow) {  // all columns are one vector, which stays in registers
+    int all = 1;
+    while (all < columns.constant()) all *= 2;
+    return emit.vector(build.index(0), emit.size(columns), all, [&](Expr j) {
+      for (auto& fold : folds) fold->open(all);
+      emit.serial(build.index(0), emit.size(product(folded)), [&](Expr position) {
+        GroupEmitter::Index index = index_at(emit.split(position, folded), j);
+        for (auto& fold : folds) fold->take(fold->operands_at(index), position);
+      });
+      finish(j, [&](size_t f) { return folds[f]->columns(); });
+    });
+  }
 
   emit.vector(build.index(0), width, lanes, [&](Expr j) {
     for (size_t f = 0; f < folds.size(); ++f) {
@@ -315,13 +375,7 @@ void fold_panels(GroupEmitter& emit, Kernel& kernel, const Dims& domain, const I
   emit.serial(build.index(0), emit.size(product(folded)), [&](Expr position) {
     GroupEmitter::Index folded_index = emit.split(position, folded);
     emit.vector(build.index(0), width, lanes, [&](Expr j) {
-      GroupEmitter::Index index;
-      size_t from_outer = 0, from_folded = 0;
-      for (size_t axis = 0; axis < domain.size(); ++axis) {
-        bool is_folded = std::find(axes.begin(), axes.end(), static_cast<int64_t>(axis)) != axes.end();
-        if (is_folded) index.push_back(folded_index[from_folded++]);
-        else index.push_back(axis + 1 == domain.size() ? start + j : outer_index[from_outer++]);
-      }
+      GroupEmitter::Index index = index_at(folded_index, j);
       for (size_t f = 0; f < folds.size(); ++f) {
         std::vector<Expr> before;
         for (uint32_t s : state[f]) before.push_back(build.load(s, j));
@@ -332,18 +386,11 @@ void fold_panels(GroupEmitter& emit, Kernel& kernel, const Dims& domain, const I
     });
   });
   emit.vector(build.index(0), width, lanes, [&](Expr j) {
-    for (size_t f = 0; f < folds.size(); ++f) {
+    finish(j, [&](size_t f) {
       std::vector<Expr> values;
       for (uint32_t s : state[f]) values.push_back(build.load(s, j));
-      std::vector<Expr> results = folds[f]->finish(values);
-      for (size_t i = 0; i < results.size(); ++i)
-        emit.pin(folds[f]->node()->result(i), [value = results[i]](std::span<const Expr>) { return value; });
-    }
-    GroupEmitter::Index index = outer_index;
-    index.push_back(start + j);
-    std::vector<Expr> values;
-    for (Value v : region.results()) values.push_back(build.let(emit.element(v, index)));
-    for (size_t i = 0; i < values.size(); ++i) emit.store_result(i, emit.flat(index, kept), values[i]);
+      return folds[f]->finish(values);
+    });
   });
 }
 
@@ -378,10 +425,7 @@ void fold_rows(GroupEmitter& emit, Kernel& kernel, const Dims& domain, const Int
     };
     for (auto& fold : folds) {
       auto step = [&](Expr j) { fold->take(fold->operands_at(index_at(j)), outer * inner + j); };
-      if (fold->simple())
-        emit.vector(build.index(0), inner, fold_lanes(compute_type(fold->node()->operand(0)->type().dtype)), step);
-      else
-        emit.serial(build.index(0), inner, step);
+      emit.vector(build.index(0), inner, fold_lanes(compute_type(fold->node()->operand(0)->type().dtype)), step);
     }
   });
   for (auto& fold : folds) {

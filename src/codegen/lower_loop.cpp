@@ -1,9 +1,11 @@
 // Element-wise kernels: every result has one shape, each element an expression of elements of the operands. Where every
 // access is at the element itself, the shape is one long row; else the last axis is the vector loop, and the outer
-// axes are rows.
+// axes are rows. An operand that lies across the walk (a transposed one) would touch a cache line for each element: there
+// the walk goes in tiles, and the operand's tile is turned over into scratch first.
 #include <algorithm>
 
 #include "codegen/group_emitter.h"
+#include "codegen/strided_view.h"
 
 namespace ig::codegen {
 namespace {
@@ -37,6 +39,91 @@ bool read_in_place(const Block& region, Value arg, const Dims& dims) {
   });
 }
 
+// Operands that lie across the walk: their elements are side by side along `axis`, not along the last one.
+struct Across {
+  size_t axis = 0;
+  struct Operand {
+    Value value;
+    StridedView view;
+  };
+  std::vector<Operand> operands;
+};
+
+Across find_across(const Block& region, const Dims& dims) {
+  constexpr int64_t kLeast = 4;  // elements along an axis that are worth turning over
+  auto short_axis = [&](size_t axis) { return dims[axis].is_constant() && dims[axis].constant() < kLeast; };
+  Across out;
+  if (dims.size() < 2 || short_axis(dims.size() - 1)) return out;
+  auto consider = [&](Value v) {
+    if (v->type().dims != dims || v->type().dtype == DType::Key) return;
+    std::optional<StridedView> view = strided_view(v);
+    if (!view) return;
+    const Dim one = int64_t{1}, none = int64_t{0};
+    if (view->strides.back() == one || view->strides.back() == none) return;
+    for (size_t axis = 0; axis + 1 < dims.size(); ++axis) {
+      if (view->strides[axis] != one || short_axis(axis)) continue;
+      if (!out.operands.empty() && out.axis != axis) continue;
+      for (const Across::Operand& known : out.operands)
+        if (known.value == v) return;
+      out.axis = axis;
+      out.operands.push_back({v, *view});
+      return;
+    }
+  };
+  for (Node* node : region) {
+    if (ops::has(node, ops::Trait::View)) continue;  // what a view is made of is read through it
+    for (Value v : node->operands()) consider(v);
+  }
+  for (Value v : region.results()) consider(v);
+  return out;
+}
+
+// The walk in tiles of kTileRows along the axis and kTileColumns along the last one.
+void lower_tiles(GroupEmitter& emit, Kernel& kernel, const Dims& dims, const Across& across,
+                 const std::function<void(loop::Expr, std::span<const loop::Expr>)>& body, int lanes) {
+  constexpr int64_t kTileRows = 64, kTileColumns = 64;
+  loop::Builder& build = emit.build;
+  Dims outer;
+  for (size_t i = 0; i + 1 < dims.size(); ++i)
+    if (i != across.axis) outer.push_back(dims[i]);
+  const Dim row_tiles = ceildiv(dims[across.axis], Dim(kTileRows)), column_tiles = ceildiv(dims.back(), Dim(kTileColumns));
+  kernel.blocks = product(outer) * column_tiles * row_tiles;
+  kernel.grain = kGrainElements / (kTileRows * kTileColumns);
+
+  loop::Expr block = build.block(), row_count = emit.size(row_tiles), column_count = emit.size(column_tiles);
+  loop::Expr row0 = build.let((block % row_count) * kTileRows), rest = block / row_count;
+  loop::Expr column0 = build.let((rest % column_count) * kTileColumns);
+  loop::Expr rows = build.let(loop::lesser(build.index(kTileRows), emit.size(dims[across.axis]) - row0));
+  loop::Expr columns = build.let(loop::lesser(build.index(kTileColumns), emit.size(dims.back()) - column0));
+  std::vector<loop::Expr> outer_index = emit.split(rest / column_count, outer);
+  auto index_at = [&](loop::Expr row, loop::Expr column) {
+    std::vector<loop::Expr> index;
+    size_t next = 0;
+    for (size_t i = 0; i + 1 < dims.size(); ++i) index.push_back(i == across.axis ? row : outer_index[next++]);
+    index.push_back(column);
+    return index;
+  };
+  for (const Across::Operand& operand : across.operands) {
+    DType stored = operand.view.arg->type().dtype, computed = compute_type(stored);
+    uint32_t tile = build.add_scratch(stored, Dim(kTileRows * kTileColumns), "tile");
+    loop::Expr from = emit.size(operand.view.offset);
+    std::vector<loop::Expr> index = index_at(row0, column0);
+    for (size_t i = 0; i < dims.size(); ++i) from = from + index[i] * emit.size(operand.view.strides[i]);
+    build.transpose({tile, build.index(0), build.index(kTileColumns)},
+                    {emit.buffer_of_arg(operand.view.arg), from, emit.size(operand.view.strides.back())}, columns, rows);
+    emit.pin(operand.value, [&, tile, stored, computed](std::span<const loop::Expr> at) {
+      loop::Expr value = build.load(tile, (at[across.axis] - row0) * kTileColumns + (at[dims.size() - 1] - column0));
+      return stored == computed ? value : loop::convert(value, computed);
+    });
+  }
+  emit.serial(build.index(0), rows, [&](loop::Expr r) {
+    emit.vector(build.index(0), columns, lanes, [&](loop::Expr c) {
+      std::vector<loop::Expr> index = index_at(row0 + r, column0 + c);
+      body(emit.flat(index, dims), index);
+    });
+  });
+}
+
 }  // namespace
 
 void lower_loop(GroupEmitter& emit, Kernel& kernel) {
@@ -54,8 +141,10 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
     for (size_t i = 0; i < values.size(); ++i) emit.store_result(i, flat, values[i]);
   };
 
-  bool flat = is_flat(region, dims);
-  if (flat) {
+  Across across = find_across(region, dims);
+  if (!across.operands.empty()) {
+    lower_tiles(emit, kernel, dims, across, body, lanes);
+  } else if (is_flat(region, dims)) {
     Dim n = product(dims);
     kernel.blocks = ceildiv(n, kBlockElements);
     kernel.grain = kGrainElements / kBlockElements;

@@ -108,7 +108,7 @@ class Parser {
     auto it = names.find(name);
     if (it != names.end()) return it->second;
     std::string nearest;
-    size_t best = 3;
+    size_t best = std::min<size_t>(3, name.size());  // of a short name, more than its whole is not near
     for (auto& [other, value] : names)
       if (name.size() > kLongestGuess || other.size() > kLongestGuess) continue;
       else if (size_t d = distance(name, other); d < best || (d == best && !nearest.empty() && other < nearest)) best = d, nearest = other;

@@ -273,6 +273,19 @@ void Builder::store(uint32_t buffer, Expr offset, Expr value) {
   s.value = value;
 }
 
+void Builder::transpose(const Matrix& to, const Matrix& from, Expr rows, Expr columns) {
+  IG_CHECK(lanes_.back() == 1, "a transposition stands inside a vector loop");
+  Expr first = load(from.buffer, from.offset);
+  Stmt& s = push(Stmt::Kind::Transpose);
+  s.id = to.buffer;
+  s.index = to.offset;
+  s.to_stride = to.stride;
+  s.value = first;
+  s.from_stride = from.stride;
+  s.begin = rows;
+  s.end = columns;
+}
+
 uint32_t Builder::local(DType type, int lanes, int64_t count, std::string name) {
   IG_CHECK(lanes > 0 && std::has_single_bit(static_cast<unsigned>(lanes)) && count > 0,
            "a local has a power of two of lanes and a positive count, not {} and {}", lanes, count);

@@ -149,12 +149,15 @@ struct Stmt {
     Assign,     // local[index] = value
     Store,      // buffer[index] = value
     Fail,       // writes (id, value) into the error word and returns 1, where the (uniform) condition holds
+    Transpose,  // id[index + c * to_stride + r] = from[f + r * from_stride + c] for r below `begin`, c below `end`,
+                // where `value` is the load from[f]; the two buffers are of one dtype and do not overlap
   };
   Kind kind;
   uint32_t id = 0;   // the loop variable, the let, the local, the buffer, the failing node's id
   int lanes = 1;
   Expr begin, end;   // loops; `begin` is the condition of If and Fail
   Expr index, value;
+  Expr from_stride, to_stride;  // Transpose
   Stmts body, otherwise;
 };
 
@@ -208,6 +211,13 @@ class Builder {
 
   Expr load(uint32_t buffer, Expr offset);
   void store(uint32_t buffer, Expr offset, Expr value);
+
+  // Copies rows x columns elements of a matrix into columns x rows, through registers; outside of vector loops.
+  struct Matrix {
+    uint32_t buffer;
+    Expr offset, stride;  // of the first element, and from row to row
+  };
+  void transpose(const Matrix& to, const Matrix& from, Expr rows, Expr columns);
 
   uint32_t local(DType type, int lanes = 1, int64_t count = 1, std::string name = "t");
   Expr read(uint32_t local, Expr index = {});

@@ -127,7 +127,7 @@ class Printer {
 
   void count(const Stmts& stmts) {
     for (const auto& s : stmts) {
-      for (const Expr& e : {s->begin, s->end, s->index, s->value}) count(e.node());
+      for (const Expr& e : {s->begin, s->end, s->index, s->value, s->from_stride, s->to_stride}) count(e.node());
       count(s->body);
       count(s->otherwise);
     }
@@ -204,6 +204,13 @@ class Printer {
       case Stmt::Kind::Let: return line(depth, fmt::format("let i{} = {}", s.id, sub(s.value)));
       case Stmt::Kind::Assign: return line(depth, fmt::format("{}{} = {}", local(s.id), index, sub(s.value)));
       case Stmt::Kind::Store: return line(depth, fmt::format("{}{} = {}", buffer(s.id), index, sub(s.value)));
+      case Stmt::Kind::Transpose: {
+        std::string to = fmt::format("{}{} by {}", buffer(s.id), index, sub(s.to_stride));
+        std::string from = sub(s.value);
+        from += fmt::format(" by {}", sub(s.from_stride));
+        std::string rows = sub(s.begin), columns = sub(s.end);
+        return line(depth, fmt::format("{} = transpose {}, {} x {}", to, from, rows, columns));
+      }
       case Stmt::Kind::Fail: {
         std::string condition = sub(s.begin);
         return line(depth, fmt::format("fail {} value {} if {}", s.id, sub(s.value), condition));

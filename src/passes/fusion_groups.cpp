@@ -366,9 +366,39 @@ void Grouping::pull_producers() {
   }
 }
 
+// What is copied into each kernel that reads it has no kernel itself. Where something else reads it (a loop, the block's
+// result), a twin of it is written out by a kernel of its own.
+void Grouping::write_out_free() {
+  std::vector<Node*> read_elsewhere;
+  for (Node* node : block_) {
+    if (!is_free(node) || ops::op_of(node).rules.lower.kind != Kind::Point) continue;
+    const AttrValue* value = node->attrs().find(ops::kValue.name);
+    if (ops::has(node, ops::Trait::Constant) && value && std::holds_alternative<Literal>(*value)) continue;
+    for (const Use& use : node->result()->uses())
+      if (!group_of(use.user) && !is_free(use.user)) {
+        read_elsewhere.push_back(node);
+        break;
+      }
+  }
+  for (Node* node : read_elsewhere) {
+    Value v = node->result();
+    NodeSpec spec{.op = node->op(), .operands = {node->operands().begin(), node->operands().end()}, .attrs = node->attrs(),
+                  .result_types = {v->type()}, .segments = node->segments(), .location = node->location(),
+                  .scope = node->scope(), .regions = 0};
+    Node* twin = block_.graph().insert(block_, std::move(spec), node->next());
+    twin->result()->set_name(v->name());
+    std::vector<Use> uses = v->uses();
+    for (const Use& use : uses)
+      if (!group_of(use.user) && !is_free(use.user)) use.user->set_operand(use.operand, twin->result());
+    position_[twin] = position_.at(node);
+    start(twin, GroupKind::View, v->type().dims);
+  }
+}
+
 void Grouping::run() {
   for (Node* node : block_) place(node);
   pull_producers();
+  write_out_free();
 }
 
 std::vector<Grouping::Unit> Grouping::ordered_units() const {

@@ -101,14 +101,15 @@ Value Capture::value_of(const Tensor& tensor) {
   return value;
 }
 
-std::vector<Tensor> Capture::record(const ops::Op& op, std::span<const Tensor> operands, Attrs attrs) {
+std::vector<Tensor> Capture::record(const ops::Op& op, std::span<const Tensor> operands, Attrs attrs,
+                                    std::vector<uint32_t> segments, std::vector<std::unique_ptr<Graph>> regions) {
   std::vector<Value> values;
   values.reserve(operands.size());
   for (const Tensor& operand : operands) values.push_back(value_of(operand));
   ops::Builder build(graph_->body());
   if (locate) build.set_location(locate());
   if (scope) build.set_scope(scope());
-  Node* node = build.node(op, std::move(values), std::move(attrs));
+  Node* node = build.node(op, std::move(values), std::move(attrs), std::move(segments), std::move(regions));
   std::vector<Tensor> out;
   for (Value result : node->results()) out.push_back(Tensor::symbolic(this, result));
   return out;

@@ -24,13 +24,16 @@ class Capture {
   bool owns(const Tensor& tensor) const {
     return tensor.symbol() && tensor.symbol()->capture == this && tensor.symbol()->serial == serial_;
   }
+  // Whether a symbolic tensor may be read here: its own, or one of a capture around this one.
+  virtual bool reaches(const Tensor& tensor) const { return owns(tensor); }
   std::unique_ptr<Graph> take() { return std::move(graph_); }
 
   Tensor add_input(Type type, std::string name);
   // The value of any tensor in this graph: its own if it is symbolic here; an input or a constant if concrete.
   // A symbolic tensor of another, finished capture is refused as leaked, with the line at hand.
   Value value_of(const Tensor& tensor);
-  std::vector<Tensor> record(const ops::Op& op, std::span<const Tensor> operands, Attrs attrs);
+  std::vector<Tensor> record(const ops::Op& op, std::span<const Tensor> operands, Attrs attrs,
+                             std::vector<uint32_t> segments = {}, std::vector<std::unique_ptr<Graph>> regions = {});
   void finish(std::span<const Tensor> outputs);
 
   // Tensors from outside that were read: registered beforehand with a name (weights by module path), or met by chance.

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <unordered_map>
 
 #include "ops/attrs.h"
 #include "ops/builder.h"
+#include "runtime/prebuilt.h"
 #include "runtime/thread_pool.h"
 #include "tensor/capture.h"
 #include "tensor/strided.h"
@@ -134,33 +136,27 @@ Collapsed collapse(std::span<const Tensor> operands, const Shape& shape) {
   return out;
 }
 
-// The graph of an element-wise op over the collapsed axes n0, n1, …, its operands broadcast inside.
-void build_elementwise(Entry& entry, const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
-                       const Collapsed& axes) {
-  Graph graph("eager_" + op.decl.name);
-  Dims result;
-  for (int i = 0; i < axes.axes; ++i) {
-    std::string symbol = fmt::format("n{}", i);
-    graph.dims.declare(symbol, {});
-    result.push_back(Dim::symbol(symbol));
+std::vector<DType> dtypes_of(std::span<const Tensor> operands) {
+  std::vector<DType> out;
+  for (const Tensor& operand : operands) out.push_back(operand.dtype());
+  return out;
+}
+
+void make_elementwise(Entry& entry, const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
+                      const Collapsed& axes) {
+  std::vector<DType> dtypes = dtypes_of(operands);
+  if (axes.axes == 1) {
+    if (const rt::PrebuiltKernel* ready = rt::find_prebuilt(prebuilt_key(op, dtypes, attrs, axes.broadcast[0]))) {
+      entry.direct = {ready->kernel, ready->order, ready->elements_per_block, ready->elements_per_block * ready->grain};
+      entry.results = {static_cast<DType>(ready->result)};
+      ++counters().prebuilt;
+      return;
+    }
   }
-  ops::Builder build(graph.body());
-  std::vector<Value> values;
-  for (size_t i = 0; i < operands.size(); ++i) {
-    Dims own;
-    Ints to;
-    for (int a = 0; a < axes.axes; ++a)
-      if (!(axes.broadcast[a] >> i & 1u)) {
-        own.push_back(result[a]);
-        to.push_back(a);
-      }
-    Value arg = graph.body().add_arg(Type::tensor(operands[i].dtype(), own), fmt::format("x{}", i));
-    values.push_back(build.broadcast(arg, result, to));
-  }
-  Node* node = build.node(op, values, attrs);
-  for (Value value : node->results()) entry.results.push_back(value->type().dtype);
-  graph.body().set_results({node->results().begin(), node->results().end()});
-  entry.program = make_program(op, graph);
+  std::span<const uint32_t> broadcast(axes.broadcast, static_cast<size_t>(axes.axes));
+  std::unique_ptr<Graph> graph = elementwise_graph(op, dtypes, attrs, broadcast);
+  for (Value value : graph->outputs()) entry.results.push_back(value->type().dtype);
+  entry.program = make_program(op, *graph);
   if (entry.program && axes.axes == 1 && entry.results.size() == 1) entry.direct = entry.program->direct();
 }
 
@@ -193,13 +189,16 @@ std::shared_ptr<Entry> elementwise_entry(const ops::Op& op, std::span<const Tens
   for (const Tensor& operand : operands) key.add(operand.dtype());
   for (int i = 0; i < axes.axes; ++i) key.add(axes.broadcast[i]);
   std::shared_ptr<Entry> entry = cache().get(key.key());
-  std::call_once(entry->once, [&] { build_elementwise(*entry, op, operands, attrs, axes); });
+  std::call_once(entry->once, [&] { make_elementwise(*entry, op, operands, attrs, axes); });
   return entry;
 }
 
-// The kernel itself, on this thread; `buffers` has room for the result behind the inputs.
-Tensor run_direct(const Entry& entry, void** buffers, size_t inputs, const Shape& shape) {
+// The kernel itself, on this thread where that is quicker.
+template <typename DataOf>
+Tensor run_direct(const Entry& entry, size_t inputs, DataOf data_of, const Shape& shape) {
   Tensor out = Tensor::empty(entry.results[0], shape);
+  void* buffers[Program::Direct::kMaxInputs + 1];
+  for (size_t i = 0; i < inputs; ++i) buffers[i] = data_of(entry.direct.order >> (4 * i) & 15u);
   buffers[inputs] = out.data();
   int64_t n = shape.elements();
   int64_t error[2] = {0, 0};
@@ -207,41 +206,24 @@ Tensor run_direct(const Entry& entry, void** buffers, size_t inputs, const Shape
   args.buffers = buffers;
   args.dims = &n;
   args.error = error;
-  rt::FloatControl float_control;
-  entry.direct.kernel(&args, 0, (n + entry.direct.elements_per_block - 1) / entry.direct.elements_per_block);
+  int64_t blocks = (n + entry.direct.elements_per_block - 1) / entry.direct.elements_per_block;
+  if (n < entry.direct.parallel_above) {
+    rt::FloatControl float_control;
+    entry.direct.kernel(&args, 0, blocks);
+  } else {
+    rt::ThreadPool::instance().run(entry.direct.kernel, args, blocks,
+                                   entry.direct.parallel_above / entry.direct.elements_per_block, 0);
+  }
   counters().runs.fetch_add(1, std::memory_order_relaxed);
   return out;
 }
 
 // --- any op ----------------------------------------------------------------------------------------------------------
 
-// A graph of one node; sizes are symbols where `symbolic`: equal sizes share one, and 1 stays 1.
-std::unique_ptr<Graph> build_one(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
-                                 bool symbolic) {
-  auto graph = std::make_unique<Graph>("eager_" + op.decl.name);
-  std::unordered_map<int64_t, Dim> symbols;
-  std::vector<Value> values;
-  for (size_t i = 0; i < operands.size(); ++i) {
-    Dims dims;
-    for (int64_t size : operands[i].shape()) {
-      if (!symbolic || size <= 1) {
-        dims.push_back(size);
-        continue;
-      }
-      auto [place, fresh] = symbols.try_emplace(size);
-      if (fresh) {
-        std::string name = fmt::format("n{}", symbols.size() - 1);
-        graph->dims.declare(name, {2, Range{}.high});
-        place->second = Dim::symbol(name);
-      }
-      dims.push_back(place->second);
-    }
-    values.push_back(graph->body().add_arg(Type::tensor(operands[i].dtype(), dims), fmt::format("x{}", i)));
-  }
-  ops::Builder build(graph->body());
-  Node* node = build.node(op, values, attrs);
-  graph->body().set_results({node->results().begin(), node->results().end()});
-  return graph;
+std::vector<Type> types_of(std::span<const Tensor> operands) {
+  std::vector<Type> out;
+  for (const Tensor& operand : operands) out.push_back(operand.type());
+  return out;
 }
 
 Hash128 size_key(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs) {
@@ -317,7 +299,7 @@ std::shared_ptr<Entry> general_entry(const ops::Op& op, std::span<const Tensor> 
     }
     std::unique_ptr<Graph> graph;
     try {
-      graph = build_one(op, operands, attrs, true);
+      graph = one_node_graph(op, types_of(operands), attrs, true);
     } catch (const Error&) {
       entry->by_size = true;
       return;
@@ -328,7 +310,7 @@ std::shared_ptr<Entry> general_entry(const ops::Op& op, std::span<const Tensor> 
   entry = cache().get(size_key(op, operands, attrs));
   std::call_once(entry->once, [&] {
     entry->moves = moving_body(op, operands, attrs);
-    if (!entry->moves) entry->program = make_program(op, *build_one(op, operands, attrs, false));
+    if (!entry->moves) entry->program = make_program(op, *one_node_graph(op, types_of(operands), attrs, false));
   });
   return entry;
 }
@@ -338,6 +320,90 @@ std::shared_ptr<Entry> general_entry(const ops::Op& op, std::span<const Tensor> 
 Counters& counters() {
   static Counters the_counters;
   return the_counters;
+}
+
+std::unique_ptr<Graph> elementwise_graph(const ops::Op& op, std::span<const DType> dtypes, const Attrs& attrs,
+                                         std::span<const uint32_t> broadcast) {
+  auto graph = std::make_unique<Graph>("eager_" + op.decl.name);
+  Dims result;
+  for (size_t a = 0; a < broadcast.size(); ++a) {
+    std::string symbol = fmt::format("n{}", a);
+    graph->dims.declare(symbol, {});
+    result.push_back(Dim::symbol(symbol));
+  }
+  ops::Builder build(graph->body());
+  std::vector<Value> values;
+  for (size_t i = 0; i < dtypes.size(); ++i) {
+    Dims own;
+    Ints to;
+    for (size_t a = 0; a < broadcast.size(); ++a)
+      if (!(broadcast[a] >> i & 1u)) {
+        own.push_back(result[a]);
+        to.push_back(static_cast<int64_t>(a));
+      }
+    Value arg = graph->body().add_arg(Type::tensor(dtypes[i], own), fmt::format("x{}", i));
+    values.push_back(build.broadcast(arg, result, to));
+  }
+  Node* node = build.node(op, values, attrs);
+  graph->body().set_results({node->results().begin(), node->results().end()});
+  return graph;
+}
+
+Hash128 prebuilt_key(const ops::Op& op, std::span<const DType> dtypes, const Attrs& attrs, uint32_t broadcast) {
+  std::string text = "op " + op.decl.name;
+  Attrs whole = ops::complete_attrs(op, attrs);
+  for (const auto& [name, value] : whole.items()) text += fmt::format(" {}={}", name, str(value));
+  for (DType dtype : dtypes) text += fmt::format(" {}", name(dtype));
+  return hash128(text + fmt::format(" {:x}", broadcast));
+}
+
+std::unique_ptr<Graph> one_node_graph(const ops::Op& op, std::span<const Type> operands, const Attrs& attrs,
+                                      bool symbolic) {
+  // Each size has a symbol of its own, until the op asks whether two of them are equal: then they share one. So sizes
+  // that are equal by chance do not make another program.
+  std::vector<std::string> symbol_of;  // of each size, in order
+  SymbolValues values;
+  for (const Type& operand : operands)
+    for (const Dim& size : operand.dims) {
+      symbol_of.push_back(fmt::format("n{}", symbol_of.size()));
+      values.emplace(symbol_of.back(), size.constant());
+    }
+  while (true) {
+    auto graph = std::make_unique<Graph>("eager_" + op.decl.name);
+    std::optional<std::pair<std::string, std::string>> equal;
+    graph->dims.set_decider([&](std::string_view relation, const Dim& a, const Dim& b) {
+      auto one = a.as_symbol(), other = b.as_symbol();
+      if (relation != "==" || !one || !other || values.at(*one) != values.at(*other))
+        throw make_error(ErrorKind::Shape, "{}: {} {} {} holds for some sizes only", op.public_name(), a.str(), relation,
+                         b.str());
+      equal = {*one, *other};
+      return true;
+    });
+    std::vector<Value> arguments;
+    size_t at = 0;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      Dims dims;
+      for (const Dim& size : operands[i].dims) {
+        const std::string& symbol = symbol_of[at++];
+        if (!symbolic || size.constant() <= 1) {
+          dims.push_back(size);
+          continue;
+        }
+        if (!graph->dims.symbols().contains(symbol)) graph->dims.declare(symbol, {2, Range{}.high});
+        dims.push_back(Dim::symbol(symbol));
+      }
+      arguments.push_back(graph->body().add_arg(Type::tensor(operands[i].dtype, dims), fmt::format("x{}", i)));
+    }
+    ops::Builder build(graph->body());
+    Node* node = build.node(op, arguments, attrs);
+    if (!equal) {
+      graph->dims.set_decider(nullptr);
+      graph->body().set_results({node->results().begin(), node->results().end()});
+      return graph;
+    }
+    for (std::string& symbol : symbol_of)
+      if (symbol == equal->second) symbol = equal->first;
+  }
 }
 
 Shape broadcast_shapes(const ops::Op& op, std::span<const Tensor> operands) {
@@ -371,11 +437,8 @@ std::vector<Tensor> run_elementwise(const ops::Op& op, std::span<const Tensor> o
     for (DType dtype : entry->results) out.push_back(Tensor::empty(dtype, shape));
     return out;
   }
-  constexpr size_t kMaxDirect = 4;
-  if (shape.elements() < entry->direct.parallel_above && operands.size() <= kMaxDirect) {
-    void* buffers[kMaxDirect + 1];
-    for (size_t i = 0; i < operands.size(); ++i) buffers[i] = operands[i].data();
-    out.push_back(run_direct(*entry, buffers, operands.size(), shape));
+  if (entry->direct.kernel) {
+    out.push_back(run_direct(*entry, operands.size(), [&](size_t i) { return operands[i].data(); }, shape));
     return out;
   }
   std::vector<Tensor> inputs;
@@ -398,6 +461,9 @@ std::vector<Tensor> run_elementwise(const ops::Op& op, std::span<const Tensor> o
 }
 
 std::vector<Tensor> run(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs) {
+  bool elementwise = op.has(ops::Trait::Elementwise) && !operands.empty();
+  for (const Tensor& operand : operands) elementwise = elementwise && operand.shape() == operands[0].shape();
+  if (elementwise) return run_elementwise(op, operands, attrs, operands[0].shape());
   bool relabel = op.has(ops::Trait::Relabel) && operands.size() == 1;
   bool view = op.has(ops::Trait::View) && operands.size() == 1;
   bool joins = op.decl.name == "concatenate";
@@ -442,9 +508,8 @@ Tensor BinarySite::operator()(const Tensor& a, const Tensor& b) {
   std::atomic<const Entry*>& slot = entries_[static_cast<size_t>(a.dtype())];
   const Entry* entry = slot.load(std::memory_order_acquire);
   if (entry) {
-    if (int64_t n = a.elements(); n > 0 && n < entry->direct.parallel_above) {
-      void* buffers[] = {a.data(), b.data(), nullptr};
-      return run_direct(*entry, buffers, 2, a.shape());
+    if (a.elements() > 0) {
+      return run_direct(*entry, 2, [&](size_t i) { return (i == 0 ? a : b).data(); }, a.shape());
     }
   } else {
     Tensor operands[] = {a, b};

@@ -20,6 +20,7 @@ namespace ig::eager {
 
 struct Counters {
   std::atomic<uint64_t> programs{0};   // compiled for eager use
+  std::atomic<uint64_t> prebuilt{0};   // kinds of call that a prebuilt kernel serves
   std::atomic<uint64_t> runs{0};       // of programs
   std::atomic<uint64_t> relabels{0};   // ops that moved no byte
   std::atomic<uint64_t> views{0};      // strided copies
@@ -34,6 +35,17 @@ std::vector<Tensor> run_elementwise(const ops::Op& op, std::span<const Tensor> o
                                     const Shape& shape);
 // NumPy's rule; Error(Shape) naming both shapes.
 Shape broadcast_shapes(const ops::Op& op, std::span<const Tensor> operands);
+
+// The graph of an element-wise op over the symbolic sizes n0, n1, …: bit i of `broadcast[a]` says that operand i has no
+// axis a. Its program serves every shape that collapses to these axes.
+std::unique_ptr<Graph> elementwise_graph(const ops::Op& op, std::span<const DType> dtypes, const Attrs& attrs,
+                                         std::span<const uint32_t> broadcast);
+// How a kernel of such an op over one axis is known among the prebuilt ones, in every process alike.
+Hash128 prebuilt_key(const ops::Op& op, std::span<const DType> dtypes, const Attrs& attrs, uint32_t broadcast);
+// A graph of one node; sizes are symbols where `symbolic`: those that the op wants equal share one, and 1 stays 1.
+// Error(Shape) where the op asks more of its sizes than that.
+std::unique_ptr<Graph> one_node_graph(const ops::Op& op, std::span<const Type> operands, const Attrs& attrs,
+                                      bool symbolic);
 
 struct Entry;
 

@@ -44,7 +44,9 @@ class Program {
   // The program as a bare function, where it is one kernel over `n` elements of contiguous inputs and one output,
   // without scratch, that was compiled for a single symbolic size: what eager execution calls without any vector.
   struct Direct {
+    static constexpr size_t kMaxInputs = 4;
     rt::KernelFn kernel = nullptr;
+    uint32_t order = 0x3210;     // four bits for each of the kernel's inputs: which of the program's it is
     int64_t elements_per_block = 1;
     int64_t parallel_above = 0;  // elements; below it the caller runs the kernel itself
   };

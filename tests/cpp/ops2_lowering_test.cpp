@@ -100,6 +100,7 @@ class Interpreter {
         return;
       }
       case Stmt::Kind::Fail: return;
+      case Stmt::Kind::Transpose: FAIL() << "no rule of an op transposes";
     }
   }
 

@@ -125,6 +125,7 @@ std::shared_ptr<Program> compile_graph(const Graph& source, const CompileOptions
   plan::Input input{*graph, {}, {}};
   size_t at = 0;
   std::set<rt::KernelFn> distinct;
+  std::vector<std::unique_ptr<loop::Function>> readable;
   for (size_t i = 0; i < kernels.size(); ++i) {
     codegen::Kernel& kernel = kernels[i];
     plan::KernelChoice choice;
@@ -143,14 +144,19 @@ std::shared_ptr<Program> compile_graph(const Graph& source, const CompileOptions
       choice.packed.emplace_back(packing.operand, packed_constants().get(*literal, packing, pack.fn));
     }
     ++report.kernels;
-    report.kernels_compiled += distinct.insert(compiled.fn).second;
+    report.kernels_prebuilt += compiled.prebuilt;
+    if (distinct.insert(compiled.fn).second) {
+      report.kernels_compiled += !compiled.prebuilt;
+      kernel.function->name = fmt::format("{}_{}", kernel.kind, distinct.size());
+      readable.push_back(std::move(kernel.function));
+    }
     input.kernels.emplace(fusions[i], std::move(choice));
   }
   for (const codegen::Compiled& c : code) {
     if (c.code && c.fresh) report.code_bytes += c.code->bytes();
-    input.owners.push_back(c.code);
+    if (c.code) input.owners.push_back(c.code);
   }
-  report.kernels_shared = report.kernels - report.kernels_compiled;
+  report.kernels_shared = report.kernels - report.kernels_compiled - report.kernels_prebuilt;
   report.nodes = static_cast<int>(graph->node_count());
   plan::Plan made = plan::make_plan(std::move(input));
   for (const Storage& constant : made.program.constants) report.constant_bytes += constant.bytes();
@@ -159,7 +165,7 @@ std::shared_ptr<Program> compile_graph(const Graph& source, const CompileOptions
       if (const auto* host = std::get_if<rt::Host>(&instruction)) report.kernels_fallback += host->fallback;
   report.plan_ms = since(start);
   return std::make_shared<CpuProgram>(std::move(graph), std::move(made), std::move(report), options.donated,
-                                      std::vector<std::string>{});
+                                      std::move(readable), target);
 }
 
 }  // namespace

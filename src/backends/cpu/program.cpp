@@ -15,9 +15,9 @@ std::string input_name(const Graph& graph, size_t i) {
 }  // namespace
 
 CpuProgram::CpuProgram(std::unique_ptr<Graph> graph, plan::Plan plan, ProgramReport report, std::set<int> donated,
-                       std::vector<std::string> assembly_sources)
+                       std::vector<std::unique_ptr<loop::Function>> kernels, codegen::Target target)
     : graph_(std::move(graph)), donatable_(std::move(plan.donatable)), donated_(std::move(donated)),
-      report_(std::move(report)), assembly_(std::move(assembly_sources)), symbols_(std::move(plan.symbols)) {
+      report_(std::move(report)), kernels_(std::move(kernels)), target_(std::move(target)), symbols_(std::move(plan.symbols)) {
   for (const std::string& symbol : symbols_) {
     fixed_sizes_ = false;
     bool found = false;
@@ -145,25 +145,31 @@ ProgramReport CpuProgram::report() const {
 }
 
 std::string CpuProgram::assembly() const {
+  // Made when somebody asks: reading is rare, and text costs as much as the machine code did.
   std::string out;
-  for (const std::string& a : assembly_) out += a + "\n";
+  for (const auto& kernel : kernels_) out += codegen::compile_assembly(*kernel, target_) + "\n";
   return out;
 }
 
-// One kernel over one symbolic size, reading the inputs in order and writing the output.
+// One kernel over one symbolic size, reading each input once and writing the output.
 Program::Direct CpuProgram::direct() const {
   const rt::Program& program = executable_->program();
   const rt::Block& block = program.blocks[0];
   const auto* call = block.code.size() == 1 ? std::get_if<rt::KernelCall>(&block.code[0]) : nullptr;
   bool plain = call && program.blocks.size() == 1 && program.constants.empty() && symbols_.size() == 1 &&
                call->scratch < 0 && call->dims.size() == 1 && block.outputs == 1 &&
-               call->buffers.size() == static_cast<size_t>(block.inputs) + 1;
+               call->buffers.size() == static_cast<size_t>(block.inputs) + 1 &&
+               call->buffers.size() <= Direct::kMaxInputs + 1;
   if (!plain) return {};
+  uint32_t order = 0, seen = 0;
   for (size_t i = 0; i < call->buffers.size(); ++i) {
     const rt::Slot& slot = block.slots[static_cast<size_t>(call->buffers[i])];
     bool last = i + 1 == call->buffers.size();
     if (slot.kind != (last ? rt::SlotKind::Output : rt::SlotKind::Input)) return {};
-    if (slot.index != (last ? 0 : static_cast<int32_t>(i))) return {};
+    if (last) break;
+    if (seen >> slot.index & 1u) return {};
+    seen |= 1u << slot.index;
+    order |= static_cast<uint32_t>(slot.index) << (4 * i);
   }
   // How many elements one block takes, read off the formula of the number of blocks.
   std::vector<int64_t> values;
@@ -176,7 +182,7 @@ Program::Direct CpuProgram::direct() const {
   if (count <= 0 || kLarge % count != 0) return {};
   int64_t each = kLarge / count;
   if (blocks(1) != 1 || blocks(each) != 1 || blocks(each + 1) != 2) return {};
-  return {call->kernel, each, each * std::max<int64_t>(call->grain, 1)};
+  return {call->kernel, order, each, each * std::max<int64_t>(call->grain, 1)};
 }
 
 }  // namespace ig::cpu

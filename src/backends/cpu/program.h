@@ -14,8 +14,9 @@ namespace ig::cpu {
 
 class CpuProgram final : public Program {
  public:
+  // `kernels`: the distinct ones, for reading.
   CpuProgram(std::unique_ptr<Graph> graph, plan::Plan plan, ProgramReport report, std::set<int> donated,
-             std::vector<std::string> assembly_sources);
+             std::vector<std::unique_ptr<loop::Function>> kernels, codegen::Target target);
   std::vector<Tensor> run(std::span<const Tensor> inputs) const override;
   const Graph& graph() const override { return *graph_; }
   ProgramReport report() const override;
@@ -30,7 +31,8 @@ class CpuProgram final : public Program {
   std::vector<std::pair<int, int>> donatable_;
   std::set<int> donated_;
   ProgramReport report_;
-  std::vector<std::string> assembly_;
+  std::vector<std::unique_ptr<loop::Function>> kernels_;
+  codegen::Target target_;
   // Where each symbol's value is read: an input and its axis.
   struct Source {
     size_t input, axis;

@@ -2,7 +2,8 @@
 // lanes, or stay scalar while they are the same in all lanes; an index that moves by a constant from lane to
 // lane stays a scalar and a stride, so that most address arithmetic never becomes a vector. Split by subject:
 // emit.cpp (function and statements), emit_expr.cpp (arithmetic), emit_memory.cpp (loads, stores, locals),
-// emit_convert.cpp (dtypes).
+// emit_transpose.cpp
+// (matrices), emit_convert.cpp (dtypes).
 //
 // Aliasing: no pointer is marked noalias and no load invariant. An input and an output may be one buffer (in
 // place), and only the order of loads and stores in the function makes that right, so LLVM must keep that
@@ -104,6 +105,10 @@ class Emitter {
   void assign(const loop::Stmt& s);
   Value reduce_lanes(const Node& n);
   llvm::Value* combine(loop::Reduction reduction, DType type, llvm::Value* a, llvm::Value* b);
+
+  // emit_transpose.cpp
+  void transpose(const loop::Stmt& s);
+  void transpose_square(std::span<llvm::Value*> rows);
 
   // emit_convert.cpp
   llvm::Value* convert(llvm::Value* v, DType from, DType to);

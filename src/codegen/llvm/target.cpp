@@ -1,6 +1,7 @@
 // What code is made for: the psABI levels by name, or the CPU this runs on. CPU and features come from LLVM's
 // own detection; a target runs here if the host has every feature that code for it may use.
 #include <llvm/ADT/StringMap.h>
+#include <llvm/Config/llvm-config.h>
 #include <llvm/TargetParser/Host.h>
 
 #include <algorithm>
@@ -77,6 +78,8 @@ Target Target::named(std::string_view name) {
       return {std::string(level.name), "", level.vector_bytes, level.registers, level.fma};
   throw no_such_target(name);
 }
+
+std::string_view llvm_version() { return LLVM_VERSION_STRING; }
 
 const Target& Target::host() {
   static const Target target = [] {

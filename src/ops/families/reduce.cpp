@@ -147,13 +147,17 @@ const ReduceRule kOr{+[](ReduceContext& c) { return std::vector{number(c, 0)}; }
 const ReduceRule kXor{+[](ReduceContext& c) { return std::vector{number(c, 0)}; }, as_is,
                       +[](ReduceContext&, std::span<const Expr> a, std::span<const Expr> b) { return std::vector{a[0] ^ b[0]}; }, done, true, Reduction::Xor};
 
-// The running values of a search: the best element so far, its position, or -1 before the first.
+// The running values of a search: the best element so far, its position, or -1 before the first. Of equals the one that
+// stands first wins, whichever side it comes from, so lanes and blocks may meet in any order.
 template <bool Max>
 std::vector<Expr> better(ReduceContext&, std::span<const Expr> a, std::span<const Expr> b) {
-  Expr none = a[1] < 0.0;
-  Expr beats = Max ? b[0] > a[0] : b[0] < a[0];
-  if (is_float(a[0].type())) beats = (beats & (a[0] == a[0])) | ((b[0] != b[0]) & (a[0] == a[0]));
-  Expr take = none | beats;
+  Expr none = a[1] < 0.0, earlier = b[1] < a[1];
+  Expr beats = (Max ? b[0] > a[0] : b[0] < a[0]) | ((b[0] == a[0]) & earlier);
+  if (is_float(a[0].type())) {
+    Expr number = a[0] == a[0], other = b[0] == b[0];
+    beats = (beats & number) | (~other & (number | earlier));
+  }
+  Expr take = none | (beats & (b[1] >= 0.0));
   return {select(take, b[0], a[0]), select(take, b[1], a[1])};
 }
 std::vector<Expr> with_position(ReduceContext&, std::span<const Expr> x, Expr position) { return {x[0], position}; }

@@ -1,0 +1,128 @@
+// Operands and tiles of matrix products.
+#include "codegen/dot_operands.h"
+
+#include <algorithm>
+
+namespace ig::codegen {
+
+using loop::Expr;
+
+DotSide::DotSide(Value v, Ints batch_axes, Ints folded_axes)
+    : value(v), batch(std::move(batch_axes)), folded(std::move(folded_axes)) {
+  const Dims& dims = v->type().dims;
+  auto among = [](const Ints& axes, int64_t a) { return std::find(axes.begin(), axes.end(), a) != axes.end(); };
+  for (int64_t a : batch) batch_dims.push_back(dims[static_cast<size_t>(a)]);
+  for (int64_t a : folded) folded_dims.push_back(dims[static_cast<size_t>(a)]);
+  for (int64_t a = 0; a < static_cast<int64_t>(dims.size()); ++a)
+    if (!among(batch, a) && !among(folded, a)) {
+      free.push_back(a);
+      free_dims.push_back(dims[static_cast<size_t>(a)]);
+    }
+  view = strided_view(v);
+  if (!view) return;
+  std::optional<Dim> along_free = view->run_stride(free, dims), along_folded = view->run_stride(folded, dims);
+  if (along_free && along_folded) free_stride = *along_free, folded_stride = *along_folded;
+  else view.reset();
+}
+
+Expr DotSide::at(GroupEmitter& emit, Expr batch_flat, Expr free_flat, Expr folded_flat) const {
+  GroupEmitter::Index index(value->type().dims.size());
+  auto put = [&](const Ints& axes, const Dims& dims, Expr flat) {
+    GroupEmitter::Index part = emit.split(flat, dims);
+    for (size_t i = 0; i < axes.size(); ++i) index[static_cast<size_t>(axes[i])] = part[i];
+  };
+  put(batch, batch_dims, batch_flat);
+  put(free, free_dims, free_flat);
+  put(folded, folded_dims, folded_flat);
+  return emit.element(value, index);
+}
+
+Expr DotSide::batch_offset(GroupEmitter& emit, Expr batch_flat) const {
+  Expr out = emit.size(view->offset);
+  GroupEmitter::Index part = emit.split(batch_flat, batch_dims);
+  for (size_t i = 0; i < batch.size(); ++i)
+    out = out + part[i] * emit.size(view->strides[static_cast<size_t>(batch[i])]);
+  return out;
+}
+
+Expr DotSide::offset(GroupEmitter& emit, Expr from, Expr free_flat, Expr folded_flat) const {
+  return from + free_flat * emit.size(free_stride) + folded_flat * emit.size(folded_stride);
+}
+
+namespace {
+
+int64_t ceil_to(int64_t x, int64_t step) { return (x + step - 1) / step * step; }
+int64_t ceil_over(int64_t x, int64_t by) { return (x + by - 1) / by; }
+// The largest tile of at most `most` that cuts `whole` evenly into multiples of `step`.
+int64_t even_tile(int64_t whole, int64_t most, int64_t step) {
+  whole = std::max<int64_t>(whole, 1);
+  return ceil_to(ceil_over(whole, ceil_over(whole, std::max(most, step))), step);
+}
+
+// Rows of the register tile. A tile needs about eight running vectors to hide the latency of fused multiply-adds, and
+// more rows share each load of B; rows that do not exist are work for nothing.
+int64_t choose_rows(const std::optional<int64_t>& m, int64_t most) {
+  if (!m) return most;
+  if (*m <= most) return std::max<int64_t>(*m, 1);
+  int64_t best = most;
+  double least = 1e300;
+  for (int64_t rows = most; rows >= 4; --rows) {
+    double waste = static_cast<double>(ceil_to(*m, rows)) / static_cast<double>(*m);
+    double cost = waste * (1.0 + 0.5 / static_cast<double>(rows));
+    if (cost < least) least = cost, best = rows;
+  }
+  return best;
+}
+
+}  // namespace
+
+// The block's part of B (kc x nb) is read once for each mc rows of A, in strips that stay in the first cache (kc x nr);
+// the packed rows of A (mc x kc) stay in the second one.
+DotTiles choose_tiles(const DotShape& shape, const Target& target) {
+  auto m = constant_of(shape.m), n = constant_of(shape.n), k = constant_of(shape.k);
+  int64_t lanes = target.vector_bytes / shape.element_bytes;
+  DotTiles t{};
+  bool wide = target.registers == 32;
+  t.nr = 2 * lanes;
+  if (m && *m == 1) t.nr = 8 * lanes;
+  else if (m && *m <= 3) t.nr = 4 * lanes;
+  while (n && t.nr > lanes && t.nr / 2 >= *n) t.nr /= 2;
+  int64_t vectors = t.nr / lanes;
+  int64_t most = wide ? (vectors == 1 ? 14 : 12) : (vectors == 1 ? 10 : 6);
+  t.mr = choose_rows(m, vectors > 2 ? std::max<int64_t>(1, (wide ? 24 : 12) / vectors) : most);
+
+  int64_t longest = shape.turned_b && m && *m <= 4 ? 128 : 384;
+  t.kc = k ? std::max<int64_t>(1, *k) : longest;
+  if (t.kc > longest + longest / 3) t.kc = even_tile(*k, longest, 8);
+
+  t.mc = even_tile(m.value_or(96), 96, t.mr);
+  if (shape.packed_b) {
+    // B is read as it lies: blocks of rows, and of columns only to have work for several threads.
+    t.mb = t.mc;
+    t.nb = n ? *n : 1024;
+    constexpr int64_t kEnough = 400'000;
+    int64_t blocks = m ? ceil_over(std::max<int64_t>(*m, 1), t.mb) : 1;
+    while (blocks * ceil_over(n.value_or(t.nb), t.nb) < 8 && t.nb > 4 * t.nr && t.mb * t.nb * k.value_or(384) > 2 * kEnough)
+      t.nb /= 2;
+    t.nb = even_tile(n.value_or(t.nb), t.nb, t.nr);
+    return t;
+  }
+  t.mb = even_tile(m.value_or(192), 384, t.mr);
+  t.nb = even_tile(n.value_or(256), 512, t.nr);
+  if (m && *m <= 4) t.nb = even_tile(n.value_or(256), 64, t.nr);
+  // Several blocks where there is work for several threads; each packs its parts of A and B for itself.
+  auto enough = [&] {
+    int64_t blocks = ceil_over(m.value_or(t.mb), t.mb) * ceil_over(n.value_or(t.nb), t.nb);
+    int64_t work = t.mb * t.nb * k.value_or(t.kc);
+    return blocks >= 8 || work <= (blocks >= 4 ? 32'000'000 : 8'000'000);
+  };
+  while (!enough()) {
+    if (t.nb >= t.mb && t.nb >= 8 * t.nr) t.nb = even_tile(n.value_or(t.nb), t.nb / 2, t.nr);
+    else if (t.mb >= 8 * t.mr) t.mb = even_tile(m.value_or(t.mb), t.mb / 2, t.mr);
+    else break;
+  }
+  t.mc = even_tile(t.mb, 96, t.mr);
+  return t;
+}
+
+}  // namespace ig::codegen

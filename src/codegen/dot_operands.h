@@ -1,0 +1,50 @@
+// A matrix product as its kernel sees it: each operand as a matrix of free and folded axes for each batch, and the sizes
+// of the tiles that it is cut into.
+#pragma once
+
+#include <optional>
+
+#include "codegen/group_emitter.h"
+#include "codegen/strided_view.h"
+
+namespace ig::codegen {
+
+struct DotSide {
+  Value value = nullptr;
+  Ints batch, free, folded;
+  Dims batch_dims, free_dims, folded_dims;
+  // Where it lies in memory with one stride along all free axes and one along all folded ones.
+  std::optional<StridedView> view;
+  Dim free_stride, folded_stride;
+
+  DotSide(Value v, Ints batch_axes, Ints folded_axes);
+
+  // The element, in its compute type.
+  loop::Expr at(GroupEmitter& emit, loop::Expr batch_flat, loop::Expr free_flat, loop::Expr folded_flat) const;
+  // Of a view: the offset of the batch's first element; of an element from there.
+  loop::Expr batch_offset(GroupEmitter& emit, loop::Expr batch_flat) const;
+  loop::Expr offset(GroupEmitter& emit, loop::Expr batch_offset, loop::Expr free_flat, loop::Expr folded_flat) const;
+  bool rows_lie() const { return view && free_stride == Dim(int64_t{1}); }      // free elements side by side
+  bool columns_lie() const { return view && folded_stride == Dim(int64_t{1}); }  // folded elements side by side
+};
+
+struct DotTiles {
+  int64_t mr, nr;  // the register tile
+  int64_t mb, nb;  // the tile of a block
+  int64_t mc;      // rows of A packed at a time
+  int64_t kc;      // the chunk of k
+};
+
+struct DotShape {
+  Dim m, n, k;
+  int element_bytes;
+  bool packed_b;      // B lies in strips already, whatever the tile
+  bool turned_b;      // B's folded elements lie side by side: it is transposed as it is packed
+};
+DotTiles choose_tiles(const DotShape& shape, const Target& target);
+
+inline std::optional<int64_t> constant_of(const Dim& d) {
+  return d.is_constant() ? std::optional(d.constant()) : std::nullopt;
+}
+
+}  // namespace ig::codegen

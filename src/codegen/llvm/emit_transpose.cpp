@@ -1,0 +1,96 @@
+// Matrices turned over: squares of vectors, read by rows, shuffled in registers and written by columns; what is left at
+// the edges goes element by element. Reading and writing whole vectors is what makes a transposition run at the speed of
+// a copy: single elements would touch a cache line each.
+#include "codegen/llvm/emit.h"
+#include "support/error.h"
+
+namespace ig::codegen {
+namespace {
+
+// The element numbers of two vectors a, b of n: the low or the high halves, interleaved in units of `unit` elements
+// within groups of `group` elements (a 256-bit register shuffles within its halves at the price of one instruction).
+std::vector<int> interleaved(int n, int unit, int group, bool high) {
+  std::vector<int> out;
+  for (int g = 0; g < n; g += group) {
+    int first = g + (high ? group / 2 : 0);
+    for (int u = 0; u < group / 2; u += unit)
+      for (int from : {0, n})
+        for (int i = 0; i < unit; ++i) out.push_back(from + first + u + i);
+  }
+  return out;
+}
+
+}  // namespace
+
+// n vectors of n elements become the vectors of the columns. Within halves of 128 bits: pairs at distance 1, 2, 4 …
+// interleave in units of 1, 2, 4 … elements; then whole halves change places.
+void Emitter::transpose_square(std::span<llvm::Value*> rows) {
+  auto n = static_cast<int>(rows.size());
+  int bits = static_cast<int>(rows[0]->getType()->getScalarSizeInBits());
+  int group = std::min(n, 128 / bits);
+  auto pairs = [&](int distance, int unit, int whole) {
+    for (int i = 0; i < n; ++i) {
+      if ((i & distance) != 0) continue;
+      auto *a = rows[static_cast<size_t>(i)], *b = rows[static_cast<size_t>(i + distance)];
+      rows[static_cast<size_t>(i)] = b_.CreateShuffleVector(a, b, interleaved(n, unit, whole, false));
+      rows[static_cast<size_t>(i + distance)] = b_.CreateShuffleVector(a, b, interleaved(n, unit, whole, true));
+    }
+  };
+  int stages = 0;
+  for (int unit = 1; unit < group; unit *= 2, ++stages) pairs(unit, unit, group);
+  for (int distance = group; distance < n; distance *= 2) pairs(distance, distance, 2 * distance);
+  // Row i now holds the column whose number has the bits of i within a half in reverse.
+  auto reversed = [&](int i) {
+    int out = i & ~(group - 1);
+    for (int k = 0; k < stages; ++k) out |= ((i >> k) & 1) << (stages - 1 - k);
+    return out;
+  };
+  for (int i = 0; i < n; ++i)
+    if (int j = reversed(i); j > i) std::swap(rows[static_cast<size_t>(i)], rows[static_cast<size_t>(j)]);
+}
+
+void Emitter::transpose(const loop::Stmt& s) {
+  IG_CHECK(lanes_ == 1, "a transposition of kernel {} stands inside a vector loop", f_.name);
+  DType type = s.value->type;
+  uint32_t from = s.value->id, to = s.id;
+  auto* element = memory_type(type);
+  llvm::Align align(size_of(type));
+  auto* from_first = scalar(s.value->a);
+  auto* from_stride = scalar(s.from_stride);
+  auto* to_first = scalar(s.index);
+  auto* to_stride = scalar(s.to_stride);
+  auto* rows = scalar(s.begin);
+  auto* columns = scalar(s.end);
+  auto source = [&](llvm::Value* r, llvm::Value* c) {
+    return address(from, element, b_.CreateAdd(b_.CreateAdd(from_first, b_.CreateMul(r, from_stride)), c));
+  };
+  auto target = [&](llvm::Value* r, llvm::Value* c) {
+    return address(to, element, b_.CreateAdd(b_.CreateAdd(to_first, b_.CreateMul(c, to_stride)), r));
+  };
+  // The side of a square: a register of 256 bits where there is one and it holds eight elements or four.
+  int64_t side = size_of(type) == 1 ? 8 : std::min<int64_t>(8, std::min(target_.vector_bytes, 32) / static_cast<int64_t>(size_of(type)));
+  auto* vector = llvm::FixedVectorType::get(element, static_cast<unsigned>(side));
+  auto* whole_rows = b_.CreateAnd(rows, i64(-side));
+  auto* whole_columns = b_.CreateAnd(columns, i64(-side));
+  auto single = [&](llvm::Value* r, llvm::Value* c) {
+    auto* v = b_.CreateAlignedLoad(element, source(r, c), align);
+    b_.CreateAlignedStore(v, target(r, c), align);
+  };
+  counted(i64(0), whole_rows, side, false, [&](llvm::Value* r) {
+    counted(i64(0), whole_columns, side, false, [&](llvm::Value* c) {
+      std::vector<llvm::Value*> square;
+      for (int64_t i = 0; i < side; ++i)
+        square.push_back(b_.CreateAlignedLoad(vector, source(b_.CreateAdd(r, i64(i)), c), align));
+      transpose_square(square);
+      for (int64_t i = 0; i < side; ++i)
+        b_.CreateAlignedStore(square[static_cast<size_t>(i)], target(r, b_.CreateAdd(c, i64(i))), align);
+    });
+    counted(whole_columns, columns, 1, false, [&](llvm::Value* c) {
+      counted(i64(0), i64(side), 1, true, [&](llvm::Value* i) { single(b_.CreateAdd(r, i), c); });
+    });
+  });
+  counted(whole_rows, rows, 1, false,
+          [&](llvm::Value* r) { counted(i64(0), columns, 1, false, [&](llvm::Value* c) { single(r, c); }); });
+}
+
+}  // namespace ig::codegen

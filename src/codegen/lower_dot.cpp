@@ -1,0 +1,376 @@
+// Matrix products. A kernel computes, for each batch, C[m, n] = sum over k of A[m, k] * B[k, n], then the element-wise
+// work that was fused behind it, and stores.
+//
+//   block (batch, mb rows, nb columns)
+//     for each chunk of kc of k
+//       pack B into strips of nr columns: [strip][k][nr]     (unless it came packed, or is small and lies so)
+//       for each mc rows
+//         pack A: [row][k]                                   (unless it can be read in place)
+//         for each strip of B, for each mr rows: mr x nr running sums in registers, one fma chain over k
+//
+// Where there are few rows and B's columns lie side by side, nothing is packed: rows of B are added, times an element of
+// A, to running rows in the first cache, several at a time.
+//
+// Order of summation: for each output one chain of fma over k, ascending, from +0; tiles and chunks only interrupt the
+// chain (the running value is stored and loaded), so no result depends on sizes of tiles, number of rows, or the host.
+#include <algorithm>
+
+#include "codegen/dot_operands.h"
+#include "ops/contraction.h"
+
+namespace ig::codegen {
+namespace {
+
+using loop::Expr;
+const Dim kOne = Dim(int64_t{1});
+
+class DotLowering {
+ public:
+  DotLowering(GroupEmitter& emit, Kernel& kernel, const Node* dot, const std::vector<bool>& constant_operands)
+      : emit_(emit), kernel_(kernel), build_(emit.build), dot_(dot),
+        a_(dot->operand(0), dot->attrs().get(ops::kLhsBatch), dot->attrs().get(ops::kLhsContract)),
+        b_(dot->operand(1), dot->attrs().get(ops::kRhsBatch), dot->attrs().get(ops::kRhsContract)) {
+    DType result = dot->result()->type().dtype;
+    type_ = is_float(result) ? ops::accumulating_type(result, dot->attrs().get(ops::kAccumulate)) : result;
+    batch_ = product(a_.batch_dims);
+    // One column: the product turned over has one row, whose columns fill vectors.
+    swapped_ = product(b_.free_dims) == kOne && product(a_.free_dims) != kOne;
+    if (swapped_) std::swap(a_, b_);
+    m_ = product(a_.free_dims), n_ = product(b_.free_dims), k_ = product(a_.folded_dims);
+    bool constant_b = b_.view && constant_operands[b_.view->arg->index()] && b_.view->offset == Dim(int64_t{0}) &&
+                      b_.view->arg->uses().size() == 1;
+    prepacked_ = constant_b && b_.batch.empty() && constant_of(n_) && constant_of(k_);
+    tiles_ = choose_tiles({m_, n_, k_, static_cast<int>(size_of(type_)), prepacked_, !b_.rows_lie()}, emit.target);
+    auto m = constant_of(m_), n = constant_of(n_), k = constant_of(k_);
+    int64_t nothing_fits = int64_t{1} << 40;
+    int64_t bytes_b = k.value_or(nothing_fits) * n.value_or(nothing_fits) * static_cast<int64_t>(size_of(type_));
+    constexpr int64_t kFirstCache = 24 * 1024;
+    direct_b_ = !prepacked_ && b_.rows_lie() && n && (bytes_b <= kFirstCache || *n <= tiles_.nr);
+    thin_ = !prepacked_ && b_.rows_lie() && !direct_b_ && m && *m <= 4;
+    turned_b_ = !prepacked_ && b_.columns_lie() && b_.value->type().dtype == storage_of(b_);
+    turned_a_ = a_.rows_lie() && !a_.columns_lie() && storage_of(a_) == type_;
+    direct_a_ = a_.view && ((m && *m <= 2 * tiles_.mr) || (n && *n <= 64) || bytes_b <= kFirstCache);
+    // Rows that are a multiple of half a page apart meet in few sets of the caches; others are as good as packed ones.
+    if (auto stride = constant_of(a_.free_stride); a_.columns_lie() && stride)
+      direct_a_ = direct_a_ || (prepacked_ && *stride * static_cast<int64_t>(size_of(type_)) % 2048 != 0);
+    chunked_ = !k || *k > tiles_.kc;
+    long_epilogue_ = emit.region.size() > 5;
+  }
+
+  void run() {
+    if (thin_) tiles_.nb = std::min<int64_t>(1024, constant_of(n_).value_or(1024));
+    const Dim m_blocks = thin_ ? kOne : ceildiv(m_, Dim(tiles_.mb)), n_blocks = ceildiv(n_, Dim(tiles_.nb));
+    kernel_.blocks = batch_ * m_blocks * n_blocks;
+    kernel_.grain = 1;
+    if (auto k = constant_of(k_)) {
+      int64_t work = (thin_ ? constant_of(m_).value_or(1) : tiles_.mb) * tiles_.nb * std::max<int64_t>(*k, 1);
+      kernel_.grain = std::max<int64_t>(1, 150'000 / std::max<int64_t>(1, work));
+    }
+    if (prepacked_) emit_packing();
+
+    Expr columns = emit_.size(n_blocks), rows = emit_.size(m_blocks);
+    Expr block = build_.block();
+    Expr nb = block % columns, rest = block / columns;
+    batch_index_ = build_.let(rest / rows);
+    m_begin_ = build_.let((rest % rows) * tiles_.mb);
+    n_begin_ = build_.let(nb * tiles_.nb);
+    n_end_ = build_.let(loop::lesser(n_begin_ + build_.index(tiles_.nb), emit_.size(n_)));
+    if (a_.view) a_first_ = build_.let(a_.batch_offset(emit_, batch_index_));
+    if (b_.view) b_first_ = build_.let(b_.batch_offset(emit_, batch_index_));
+    if (thin_) return thin();
+    m_end_ = build_.let(loop::lesser(m_begin_ + build_.index(tiles_.mb), emit_.size(m_)));
+
+    if (!direct_a_) scratch_a_ = build_.add_scratch(type_, Dim(tiles_.mc * tiles_.kc), "a");
+    if (!direct_b_ && !prepacked_)
+      scratch_b_ = build_.add_scratch(turned_b_ ? storage_of(b_) : type_, Dim(tiles_.nb * tiles_.kc), "b");
+    if (chunked_) scratch_c_ = build_.add_scratch(type_, Dim(tiles_.mb * tiles_.nb), "c");
+    else if (long_epilogue_) scratch_c_ = build_.add_scratch(type_, Dim(tiles_.mr * tiles_.nr), "c");
+
+    if (!chunked_) return chunk(build_.index(0), emit_.size(k_), {}, {});
+    // An empty sum still writes its results, so there is always one chunk.
+    Expr chunks = loop::greater((emit_.size(k_) + build_.index(tiles_.kc - 1)) / build_.index(tiles_.kc), build_.index(1));
+    emit_.serial(build_.index(0), chunks, [&](Expr c) {
+      Expr begin = build_.let(c * tiles_.kc);
+      Expr end = build_.let(loop::lesser(begin + build_.index(tiles_.kc), emit_.size(k_)));
+      chunk(begin, end, c > build_.index(0), c == chunks - build_.index(1));
+    });
+  }
+
+ private:
+  static DType storage_of(const DotSide& side) { return side.view ? side.view->arg->type().dtype : DType::F32; }
+  Expr widen(Expr value) const { return value.type() == type_ ? value : loop::convert(value, type_); }
+  Expr zero() { return is_float(type_) ? build_.constant(type_, 0) : build_.constant_int(type_, 0); }
+  Expr load_a(Expr row, Expr k) {
+    return widen(build_.load(emit_.buffer_of_arg(a_.view->arg), a_.offset(emit_, a_first_, row, k)));
+  }
+  Expr load_b(Expr k, Expr column) {
+    return widen(build_.load(emit_.buffer_of_arg(b_.view->arg), b_.offset(emit_, b_first_, column, k)));
+  }
+
+  // B in strips of nr columns, all of k, zeros behind the last column, in the type it is stored in: written once, when
+  // the program is made. A block is a strip.
+  void emit_packing() {
+    loop::Builder pack("pack");
+    const Type& type = b_.view->arg->type();
+    const int64_t k = *constant_of(k_), n = *constant_of(n_), nr = tiles_.nr;
+    const int64_t along_n = b_.free_stride.constant(), along_k = b_.folded_stride.constant();
+    uint32_t from = pack.add_buffer(type.dtype, false, "in0");
+    uint32_t to = pack.add_buffer(type.dtype, true, "out0");
+    Expr first = pack.let(pack.block() * pack.index(nr));
+    Expr width = pack.let(loop::lesser(pack.index(nr), pack.index(n) - first));
+    Expr target = pack.block() * pack.index(nr * k);
+    if (n % nr != 0)
+      pack.if_then(width < pack.index(nr), [&] {
+        Expr none = is_float(type.dtype) ? loop::convert(pack.constant(DType::F32, 0), type.dtype) : pack.constant_int(type.dtype, 0);
+        pack.vector_for(pack.index(0), pack.index(nr * k), 32, [&](Expr i) { pack.store(to, target + i, none); });
+      });
+    if (along_k == 1) {
+      pack.transpose({to, target, pack.index(nr)}, {from, first * along_n, pack.index(along_n)}, width, pack.index(k));
+    } else {
+      pack.serial_for(pack.index(0), pack.index(k), [&](Expr i) {
+        pack.vector_for(pack.index(0), width, static_cast<int>(nr), [&](Expr j) {
+          pack.store(to, target + i * nr + j, pack.load(from, (first + j) * along_n + i * along_k));
+        });
+      });
+    }
+    Kernel::Packing packing;
+    packing.operand = static_cast<int>(b_.view->arg->index());
+    packing.blocks = ceildiv(n_, Dim(nr));
+    packing.elements = packing.blocks * k_ * Dim(nr);
+    packing.pack = pack.finish();
+    kernel_.packings.push_back(std::move(packing));
+  }
+
+  bool even_columns() const { return n_.is_constant() && n_.constant() % tiles_.nr == 0; }
+  bool even_rows() const { return m_.is_constant() && m_.constant() % tiles_.mr == 0; }
+
+  // body(strip, its first column, how many columns): the full strips with a constant width.
+  void strips(const std::function<void(Expr strip, Expr first, Expr width)>& body) {
+    Expr nr = build_.index(tiles_.nr);
+    Expr columns = n_end_ - n_begin_;
+    Expr full = build_.let(columns / nr);
+    emit_.serial(build_.index(0), full, [&](Expr s) { body(s, build_.let(n_begin_ + s * nr), nr); });
+    if (!even_columns())
+      build_.if_then(full * nr < columns, [&] {
+        emit_.scoped([&] { body(full, build_.let(n_begin_ + full * nr), build_.let(columns - full * nr)); });
+      });
+  }
+
+  // Copies need no masked group, whose stores are slow: what is left over goes one by one.
+  void whole_then_single(Expr count, int lanes, const std::function<void(Expr)>& body) {
+    Expr whole = build_.let((count / build_.index(lanes)) * build_.index(lanes));
+    emit_.vector(build_.index(0), whole, lanes, body);
+    emit_.serial(whole, count, body);
+  }
+
+  void pack_b(Expr k_begin, Expr k_end) {
+    Expr kc = k_end - k_begin, nr = build_.index(tiles_.nr);
+    auto strip_offset = [&](Expr s) { return s * (tiles_.kc * tiles_.nr); };
+    if (turned_b_)
+      return strips([&](Expr s, Expr first, Expr width) {
+        build_.transpose({scratch_b_, strip_offset(s), nr},
+                         {emit_.buffer_of_arg(b_.view->arg), b_.offset(emit_, b_first_, first, k_begin), emit_.size(b_.free_stride)},
+                         width, kc);
+      });
+    emit_.serial(build_.index(0), kc, [&](Expr k) {
+      strips([&](Expr s, Expr first, Expr width) {
+        whole_then_single(width, static_cast<int>(tiles_.nr), [&](Expr j) {
+          Expr value = b_.view ? load_b(k_begin + k, first + j) : widen(b_.at(emit_, batch_index_, first + j, k_begin + k));
+          build_.store(scratch_b_, strip_offset(s) + k * tiles_.nr + j, value);
+        });
+      });
+    });
+  }
+
+  // Rows [from, to) of A, kc elements each.
+  void pack_a(Expr from, Expr to, Expr k_begin, Expr k_end) {
+    int lanes = 2 * emit_.target.vector_bytes / static_cast<int>(size_of(type_));
+    if (turned_a_)
+      return build_.transpose({scratch_a_, build_.index(0), build_.index(tiles_.kc)},
+                              {emit_.buffer_of_arg(a_.view->arg), a_.offset(emit_, a_first_, from, k_begin), emit_.size(a_.folded_stride)},
+                              k_end - k_begin, to - from);
+    emit_.serial(build_.index(0), to - from, [&](Expr i) {
+      Expr row = build_.let(from + i);
+      whole_then_single(k_end - k_begin, lanes, [&](Expr k) {
+        Expr value = a_.view ? load_a(row, k_begin + k) : widen(a_.at(emit_, batch_index_, row, k_begin + k));
+        build_.store(scratch_a_, i * tiles_.kc + k, value);
+      });
+    });
+  }
+
+  void chunk(Expr k_begin, Expr k_end, Expr resumes, Expr is_last) {
+    if (!direct_b_ && !prepacked_) pack_b(k_begin, k_end);
+    auto rows_of = [&](Expr from, Expr to) {
+      if (!direct_a_) pack_a(from, to, k_begin, k_end);
+      Expr mr = build_.index(tiles_.mr);
+      Expr row_tiles = build_.let((to - from + (mr - build_.index(1))) / mr);
+      strips([&](Expr s, Expr first, Expr width) {
+        emit_.serial(build_.index(0), row_tiles,
+                     [&](Expr t) { tile(t, from, to, s, first, width, k_begin, k_end, resumes, is_last); });
+      });
+    };
+    if (tiles_.mc >= tiles_.mb) return rows_of(m_begin_, m_end_);
+    Expr mc = build_.index(tiles_.mc);
+    emit_.serial(build_.index(0), (m_end_ - m_begin_ + (mc - build_.index(1))) / mc, [&](Expr i) {
+      Expr from = build_.let(m_begin_ + i * mc);
+      rows_of(from, build_.let(loop::lesser(from + mc, m_end_)));
+    });
+  }
+
+  // mr x nr running sums over the chunk's k.
+  void tile(Expr t, Expr from, Expr to, Expr strip, Expr first, Expr width, Expr k_begin, Expr k_end, Expr resumes,
+            Expr is_last) {
+    const int lanes = static_cast<int>(tiles_.nr);
+    const auto mr = static_cast<size_t>(tiles_.mr);
+    Expr row0 = build_.let(from + t * tiles_.mr);
+    std::vector<uint32_t> acc(mr);
+    std::vector<Expr> rows(mr);
+    for (size_t i = 0; i < mr; ++i) {
+      acc[i] = build_.local(type_, lanes, 1, "acc");
+      Expr row = row0 + build_.index(static_cast<int64_t>(i));
+      // Rows behind the last one repeat it; they are not stored.
+      rows[i] = build_.let(even_rows() ? row : loop::lesser(row, to - build_.index(1)));
+    }
+    // Packed strips have all their lanes; only B read in place must not be read behind its last column.
+    bool partial = width->op != loop::Op::Const;
+    Expr all = direct_b_ && partial ? width : build_.index(tiles_.nr);
+    const int64_t c_rows = chunked_ ? tiles_.nb : tiles_.nr;
+    auto c_offset = [&](Expr i, Expr j) {
+      if (!chunked_) return i * c_rows + j;
+      return (row0 - m_begin_ + i) * c_rows + (strip * tiles_.nr + j);
+    };
+    emit_.vector(build_.index(0), all, lanes, [&](Expr j) {
+      for (size_t i = 0; i < mr; ++i) build_.assign(acc[i], zero());
+      if (chunked_)
+        build_.if_then(resumes, [&] {
+          for (size_t i = 0; i < mr; ++i)
+            build_.assign(acc[i], build_.load(scratch_c_, c_offset(build_.index(static_cast<int64_t>(i)), j)));
+        });
+      auto step = [&](Expr k) {  // k counts from the chunk's first
+        Expr b;
+        if (prepacked_)
+          b = build_.load(emit_.buffer_of_arg(b_.view->arg), first * emit_.size(k_) + (k_begin + k) * tiles_.nr + j);
+        else if (direct_b_) b = load_b(k_begin + k, first + j);
+        else b = build_.load(scratch_b_, strip * (tiles_.kc * tiles_.nr) + k * tiles_.nr + j);
+        b = build_.let(widen(b));
+        for (size_t i = 0; i < mr; ++i) {
+          Expr a;
+          if (direct_a_) a = load_a(rows[i], k_begin + k);
+          else a = build_.load(scratch_a_, (rows[i] - from) * tiles_.kc + k);
+          build_.assign(acc[i], multiply_add(a, b, build_.read(acc[i])));
+        }
+      };
+      const int64_t unroll = tiles_.mr * tiles_.nr * static_cast<int64_t>(size_of(type_)) >= 8 * emit_.target.vector_bytes ? 2 : 4;
+      Expr kc = k_end - k_begin;
+      Expr whole = build_.let(kc / build_.index(unroll));
+      emit_.serial(build_.index(0), whole, [&](Expr group) {
+        for (int64_t u = 0; u < unroll; ++u)
+          emit_.scoped([&] { step(group * build_.index(unroll) + build_.index(u)); });
+      });
+      if (!k_.is_constant() || chunked_ || k_.constant() % unroll != 0)
+        emit_.serial(whole * build_.index(unroll), kc, [&](Expr k) { step(k); });
+      if (by_rows())
+        for (size_t i = 0; i < mr; ++i)
+          build_.store(scratch_c_, c_offset(build_.index(static_cast<int64_t>(i)), j), build_.read(acc[i]));
+    });
+    auto finish = [&] {
+      if (!by_rows())
+        return emit_.vector(build_.index(0), width, lanes, [&](Expr j) {
+          for (size_t i = 0; i < mr; ++i) {
+            auto one = [&] { emit_.scoped([&] { store_row(rows[i], first + j, build_.let(build_.read(acc[i]))); }); };
+            if (even_rows()) one();
+            else build_.if_then(row0 + build_.index(static_cast<int64_t>(i)) < to, one);
+          }
+        });
+      Expr count = loop::lesser(build_.index(tiles_.mr), to - row0);
+      emit_.serial(build_.index(0), count, [&](Expr i) {
+        Expr row = build_.let(row0 + i);
+        emit_.vector(build_.index(0), width, lanes,
+                     [&](Expr j) { store_row(row, first + j, build_.let(build_.load(scratch_c_, c_offset(i, j)))); });
+      });
+    };
+    if (chunked_) build_.if_then(is_last, finish);
+    else finish();
+  }
+  // Sums go by way of memory, and the work behind the product is one loop over rows instead of code for each row.
+  bool by_rows() const { return chunked_ || long_epilogue_; }
+
+  // Few rows: row after row of B, several at a time, times elements of A, onto running rows.
+  void thin() {
+    const int64_t m = *constant_of(m_);
+    const int lanes = natural_lanes(emit_.target, static_cast<int>(size_of(type_)));
+    scratch_c_ = build_.add_scratch(type_, Dim(m * tiles_.nb), "c");
+    Expr width = build_.let(n_end_ - n_begin_);
+    auto c_offset = [&](int64_t row, Expr j) { return j + build_.index(row * tiles_.nb); };
+    emit_.vector(build_.index(0), width, lanes, [&](Expr j) {
+      for (int64_t i = 0; i < m; ++i) build_.store(scratch_c_, c_offset(i, j), zero());
+    });
+    auto add_rows = [&](Expr k, int64_t count) {
+      std::vector<Expr> a;
+      for (int64_t i = 0; i < m; ++i)
+        for (int64_t u = 0; u < count; ++u) {
+          Expr at = k + build_.index(u);
+          a.push_back(build_.let(a_.view ? load_a(build_.index(i), at) : widen(a_.at(emit_, batch_index_, build_.index(i), at))));
+        }
+      emit_.vector(build_.index(0), width, lanes, [&](Expr j) {
+        std::vector<Expr> b;
+        for (int64_t u = 0; u < count; ++u) b.push_back(build_.let(load_b(k + build_.index(u), n_begin_ + j)));
+        for (int64_t i = 0; i < m; ++i) {
+          Expr sum = build_.load(scratch_c_, c_offset(i, j));
+          for (int64_t u = 0; u < count; ++u)
+            sum = multiply_add(a[static_cast<size_t>(i * count + u)], b[static_cast<size_t>(u)], sum);
+          build_.store(scratch_c_, c_offset(i, j), sum);
+        }
+      });
+    };
+    const int64_t together = m == 1 ? 8 : 4;
+    Expr whole = build_.let(emit_.size(k_) / build_.index(together));
+    emit_.serial(build_.index(0), whole, [&](Expr g) { add_rows(build_.let(g * together), together); });
+    emit_.serial(whole * together, emit_.size(k_), [&](Expr k) { add_rows(k, 1); });
+    for (int64_t i = 0; i < m; ++i)
+      emit_.vector(build_.index(0), width, lanes, [&](Expr j) {
+        store_row(build_.index(i), n_begin_ + j, build_.let(build_.load(scratch_c_, c_offset(i, j))));
+      });
+  }
+
+  Expr multiply_add(Expr a, Expr b, Expr sum) const {
+    if (is_float(type_)) return loop::fma(a, b, sum);
+    return sum + a * b;
+  }
+
+  void store_row(Expr row, Expr column, Expr sum) {
+    Value product_value = dot_->result();
+    DType dtype = product_value->type().dtype;
+    sum = emit_.round_to(sum, dtype);
+    if (sum.type() != compute_type(dtype)) sum = loop::convert(sum, compute_type(dtype));
+    emit_.pin(product_value, [sum](std::span<const Expr>) { return sum; });
+    GroupEmitter::Index index = emit_.split(batch_index_, a_.batch_dims);
+    const DotSide &left = swapped_ ? b_ : a_, &right = swapped_ ? a_ : b_;
+    for (Expr e : emit_.split(swapped_ ? column : row, left.free_dims)) index.push_back(e);
+    for (Expr e : emit_.split(swapped_ ? row : column, right.free_dims)) index.push_back(e);
+    Expr flat = emit_.flat(index, product_value->type().dims);
+    std::vector<Expr> values;
+    for (Value v : emit_.region.results()) values.push_back(build_.let(emit_.element(v, index)));
+    for (size_t r = 0; r < values.size(); ++r) emit_.store_result(r, flat, values[r]);
+  }
+
+  GroupEmitter& emit_;
+  Kernel& kernel_;
+  loop::Builder& build_;
+  const Node* dot_;
+  DotSide a_, b_;
+  Dim m_, n_, k_, batch_;
+  DType type_;
+  DotTiles tiles_;
+  bool swapped_, prepacked_, direct_a_, direct_b_, turned_a_, turned_b_, thin_, chunked_, long_epilogue_;
+  uint32_t scratch_a_ = 0, scratch_b_ = 0, scratch_c_ = 0;
+  Expr batch_index_, m_begin_, n_begin_, m_end_, n_end_, a_first_, b_first_;
+};
+
+}  // namespace
+
+void lower_dot(GroupEmitter& emit, Kernel& kernel, const Node* dot, const std::vector<bool>& constant_operands) {
+  DotLowering(emit, kernel, dot, constant_operands).run();
+}
+
+}  // namespace ig::codegen

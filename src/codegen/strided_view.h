@@ -1,0 +1,25 @@
+// An operand of a fused region seen through views that only rearrange it: transpositions, slices, broadcasts, and
+// reshapes of whole rows. Its element at an index is at a fixed distance from the first for each step along an axis,
+// which is what the blocked kernels need to know to read it by whole vectors.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace ig::codegen {
+
+struct StridedView {
+  Value arg = nullptr;  // the region's argument
+  Dim offset = int64_t{0};
+  Dims strides;         // in elements, for each axis of the value
+
+  // The stride of several axes walked as one, the last fastest; nullopt where they do not lie like that.
+  std::optional<Dim> run_stride(const std::vector<int64_t>& axes, const Dims& dims) const;
+};
+
+// Nullopt where the value is computed, or is moved in another way.
+std::optional<StridedView> strided_view(Value value);
+
+}  // namespace ig::codegen

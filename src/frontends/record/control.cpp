@@ -1,0 +1,135 @@
+// Regions of a capture, and the nodes that hold them.
+#include "frontends/record/control.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "ops/table.h"
+
+namespace ig::record {
+namespace {
+
+// Captures a region: a symbolic array of a capture around it is read as an operand.
+class RegionCapture : public Capture {
+ public:
+  RegionCapture(std::string name, Capture* parent) : Capture(std::move(name)), parent_(parent) {
+    if (!parent) return;
+    graph().dims = parent->graph().dims;
+    locate = parent->locate;
+    scope = parent->scope;
+  }
+
+  bool reaches(const Tensor& tensor) const override {
+    return Capture::reaches(tensor) || (parent_ && parent_->reaches(tensor));
+  }
+
+  // Whoever made a value answers for it: under `jit`, what a body asks of an array from around it can be
+  // guarded.
+  bool to_bool(const Tensor& x) override { return owns(x) ? Capture::to_bool(x) : parent_->to_bool(x); }
+  int64_t to_int(const Tensor& x) override { return owns(x) ? Capture::to_int(x) : parent_->to_int(x); }
+  double to_float(const Tensor& x) override { return owns(x) ? Capture::to_float(x) : parent_->to_float(x); }
+  Tensor to_concrete(const Tensor& x, std::string_view why) override {
+    return owns(x) ? Capture::to_concrete(x, why) : parent_->to_concrete(x, why);
+  }
+  int64_t to_size(const Dim& dim, std::string_view wanted) override {
+    return parent_ ? parent_->to_size(dim, wanted) : Capture::to_size(dim, wanted);
+  }
+
+  // The tensors that the inputs behind the first `arguments` stand for.
+  std::vector<Tensor> outer(size_t arguments) {
+    std::unordered_map<Value, const Tensor*> origins;
+    for (const Lifted& one : lifted()) origins[one.input] = &one.tensor;
+    for (const auto& [value, read] : read_) origins[read.first] = &read.second;
+    std::vector<Tensor> out;
+    for (Value input : graph().inputs().subspan(arguments)) out.push_back(*origins.at(input));
+    return out;
+  }
+
+ protected:
+  Value foreign(const Tensor& tensor) override {
+    if (!parent_ || !parent_->reaches(tensor)) leaked(tensor, this);
+    auto [place, fresh] = read_.try_emplace(tensor.value());
+    if (fresh) place->second = {graph().body().add_arg(tensor.type(), tensor.value()->name()), tensor};
+    return place->second.first;
+  }
+
+ private:
+  Capture* parent_;
+  std::unordered_map<Value, std::pair<Value, Tensor>> read_;  // by the value outside
+};
+
+bool same_array(const Tensor& a, const Tensor& b) {
+  if (a.is_symbolic() || b.is_symbolic()) return a.value() == b.value();
+  return a.data() == b.data() && a.type() == b.type();
+}
+
+// The region with the reads of all regions in front of its arguments, in one order for all.
+std::unique_ptr<Graph> closed(Region region, const std::vector<Tensor>& reads) {
+  auto out = std::make_unique<Graph>(region.graph->name);
+  out->dims = region.graph->dims;
+  std::span<const Value> inputs = region.graph->inputs();
+  size_t arguments = inputs.size() - region.outer.size();
+  std::vector<Value> read_args;
+  for (const Tensor& read : reads) read_args.push_back(out->body().add_arg(read.type()));
+  std::vector<Value> stand_ins;
+  for (Value input : inputs.first(arguments))
+    stand_ins.push_back(out->body().add_arg(input->type(), input->name()));
+  for (size_t i = 0; i < region.outer.size(); ++i) {
+    size_t place = 0;
+    while (!same_array(reads[place], region.outer[i])) ++place;
+    if (read_args[place]->name().empty()) read_args[place]->set_name(inputs[arguments + i]->name());
+    stand_ins.push_back(read_args[place]);
+  }
+  out->body().set_results(out->inline_block(region.graph->body(), out->body(), stand_ins));
+  return out;
+}
+
+}  // namespace
+
+std::vector<Type> Region::types() const {
+  std::vector<Type> out;
+  for (Value value : graph->outputs()) out.push_back(value->type());
+  return out;
+}
+
+Region capture_region(const Function& function, std::span<const Argument> arguments, std::string name) {
+  RegionCapture capture(std::move(name), Capture::current());
+  std::vector<Tensor> inputs;
+  for (const Argument& argument : arguments)
+    inputs.push_back(capture.add_input(argument.type, argument.name));
+  {
+    Capture::Active active(&capture);
+    capture.finish(function(inputs));
+  }
+  Region region;
+  region.outer = capture.outer(arguments.size());
+  region.graph = capture.take();
+  region.graph->dims.set_decider(nullptr);
+  return region;
+}
+
+std::vector<Tensor> record_control(const ops::Op& op, std::span<const Tensor> leading,
+                                   std::vector<Region> regions,
+                                   const std::vector<std::vector<Tensor>>& segments, Attrs attrs) {
+  Capture* capture = Capture::current();
+  IG_CHECK(capture != nullptr, "{} was to be recorded, and no capture is going on", op.decl.name);
+  std::vector<Tensor> reads;
+  for (const Region& region : regions)
+    for (const Tensor& tensor : region.outer)
+      if (std::none_of(reads.begin(), reads.end(),
+                       [&](const Tensor& known) { return same_array(known, tensor); }))
+        reads.push_back(tensor);
+  std::vector<Tensor> operands(leading.begin(), leading.end());
+  operands.insert(operands.end(), reads.begin(), reads.end());
+  std::vector<uint32_t> sizes = {static_cast<uint32_t>(reads.size())};
+  for (const std::vector<Tensor>& segment : segments) {
+    operands.insert(operands.end(), segment.begin(), segment.end());
+    sizes.push_back(static_cast<uint32_t>(segment.size()));
+  }
+  if (op.decl.segments.empty()) sizes.clear();
+  std::vector<std::unique_ptr<Graph>> graphs;
+  for (Region& region : regions) graphs.push_back(closed(std::move(region), reads));
+  return capture->record(op, operands, std::move(attrs), std::move(sizes), std::move(graphs));
+}
+
+}  // namespace ig::record

@@ -1,0 +1,45 @@
+// Kernels that our own code generator made while the library was built. They lie in a shared object of their
+// own, opened when one is first wanted, in a table for each level of the x86-64 ABI; so eager execution of
+// the common ops and dtypes compiles nothing, and needs no compiler.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "runtime/kernel_abi.h"
+#include "support/hash.h"
+
+namespace ig::rt {
+
+struct PrebuiltKernel {
+  uint64_t low, high;  // of the key; a table is sorted by (high, low)
+  KernelFn kernel;
+  int64_t elements_per_block;  // of a kernel over `n` elements; 0 for one that is known by its loop
+                               // function's hash
+  int64_t grain;               // blocks worth handing to a thread
+  uint32_t order;              // four bits for each of the kernel's inputs: which of the op's it is
+  uint32_t result;             // the dtype of the result
+};
+
+struct PrebuiltTable {
+  uint32_t abi_version;
+  uint32_t count;
+  const PrebuiltKernel* kernels;
+};
+
+// The hook of the shared object; level 2, 3 or 4. Null where it holds nothing for that level.
+using PrebuiltTables = const PrebuiltTable* (*)(int level);
+inline constexpr const char* kPrebuiltSymbol = "intaglio_prebuilt_kernels";
+
+// The level whose kernels this process may use: the highest that this processor has, or the one that
+// INTAGLIO_TARGET names; 0 where INTAGLIO_PREBUILT=0 asks for none.
+int prebuilt_level();
+// Null where there is none.
+const PrebuiltKernel* find_prebuilt(const Hash128& key);
+// How many kernels the table of this process has.
+uint32_t prebuilt_count();
+
+// Keys: what is run (an op with its attributes, dtypes and pattern), or the content of a loop function.
+Hash128 prebuilt_key_of_function(const Hash128& function);
+
+}  // namespace ig::rt

@@ -1,0 +1,107 @@
+// `intaglio opt`: graph in, passes, graph out.
+#include <fmt/ranges.h>
+
+#include "passes/pass.h"
+#include "tools/command.h"
+
+namespace ig::tools {
+namespace {
+
+struct Options {
+  std::string file, pipeline, out = "-";
+  std::vector<std::string> passes, disabled;
+  bool have_passes = false, list = false, verify = false, exact = false, print_changes = false,
+       print_after_all = false;
+  bool locations = false, binary = false;
+};
+
+std::vector<std::string> pass_names() {
+  std::vector<std::string> out;
+  for (const passes::Pass& pass : passes::all()) out.emplace_back(pass.name);
+  return out;
+}
+
+void require_pass(const std::string& name) {
+  std::vector<std::string> names = pass_names();
+  if (std::find(names.begin(), names.end(), name) != names.end()) return;
+  std::string close = nearest(name, names);
+  throw make_error(ErrorKind::Value, "unknown pass '{}'", name)
+      .why("no pass has that name")
+      .hint(fmt::format("{}the passes are {}", close.empty() ? "" : fmt::format("did you mean '{}'? ", close),
+                        fmt::join(names, ", ")));
+}
+
+void list_passes() {
+  for (const passes::Pass& pass : passes::all()) fmt::print("{:<18} {}\n", pass.name, pass.doc);
+  fmt::print("\npipeline default: {}\n", fmt::join(passes::default_pipeline(), ", "));
+}
+
+void print_record(const passes::Record& record) {
+  if (record.changes == 0) return fmt::print(stderr, "{}: unchanged\n", record.name);
+  fmt::print(stderr, "{}: {} {}, {} to {} nodes\n", record.name, record.changes,
+             record.changes == 1 ? "change" : "changes", record.nodes_before, record.nodes_after);
+  for (const std::string& detail : record.details) fmt::print(stderr, "  {}\n", detail);
+}
+
+void optimise(const Options& options) {
+  if (options.list) return list_passes();
+  if (options.file.empty())
+    throw make_error(ErrorKind::Value, "opt: no graph is given")
+        .why("passes rewrite a graph")
+        .hint("write `intaglio opt FILE`, or - for standard input; `intaglio opt --list-passes` needs none");
+  std::vector<std::string> names = options.passes;
+  if (!options.have_passes && options.pipeline != "none")
+    for (std::string_view name : passes::default_pipeline()) names.emplace_back(name);
+  std::erase(names, "");
+  for (const std::string& name : names) require_pass(name);
+  passes::Options run{options.exact, options.verify, {}};
+  for (const std::string& name : options.disabled) {
+    require_pass(name);
+    run.disabled.insert(name);
+  }
+  std::unique_ptr<Graph> graph = read_graph(options.file);
+  for (const std::string& name : names) {
+    std::string_view one[] = {name};
+    for (const passes::Record& record : passes::run(*graph, one, run)) {
+      if (options.print_changes) print_record(record);
+      if (options.print_after_all) fmt::print(stderr, "// after {}\n{}", name, graph->str(options.locations));
+    }
+  }
+  write_file(options.out, options.binary ? graph->to_binary() : graph->str(options.locations));
+}
+
+}  // namespace
+
+void add_opt(CLI::App& app) {
+  auto* command = app.add_subcommand("opt", "Runs passes over a graph and prints what becomes of it.");
+  auto options = std::make_shared<Options>();
+  command->add_option("FILE", options->file, "a graph, as text or in binary form; - is standard input");
+  auto* passes = command->add_option("-p,--passes", options->passes, "passes, in order, separated by commas")
+                     ->type_name("A,B,…")
+                     ->delimiter(',')
+                     ->allow_extra_args(false);
+  command->add_option("--pipeline", options->pipeline, "a list of passes by name: default, or none")
+      ->check(CLI::IsMember({"default", "none"}))
+      ->excludes(passes);
+  command->add_option("--disable", options->disabled, "passes to leave out, separated by commas")
+      ->type_name("A,B,…")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command->add_flag("--verify", options->verify,
+                    "verify the graph after each pass, and what passes say of themselves");
+  command->add_flag("--exact", options->exact, "no rewrite that changes the rounding");
+  command->add_flag("--print-changes", options->print_changes, "what each pass did, on standard error");
+  command->add_flag("--print-after-all", options->print_after_all,
+                    "the graph after each pass, on standard error");
+  command->add_flag("--list-passes", options->list, "the passes and the default pipeline");
+  command->add_flag("--locations", options->locations, "the user's line of each node");
+  command->add_flag("--binary", options->binary, "write the binary form");
+  command->add_option("-o,--out", options->out, "where the graph goes; - is standard output")
+      ->type_name("OUT");
+  command->callback([options, passes] {
+    options->have_passes = passes->count() > 0;
+    optimise(*options);
+  });
+}
+
+}  // namespace ig::tools

@@ -1,0 +1,292 @@
+// Makes the prebuilt kernels, as a step of the build: for each level of the x86-64 ABI the kernels of all
+// element-wise ops of the table at the common dtypes (contiguous, and with one operand a scalar), and the
+// machine code of folds and matrix products of one node. Writes object files and a table in C++, which the
+// build links into one shared object.
+//   intaglio-prebuild --out DIR
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "codegen/kernel.h"
+#include "ops/attrs.h"
+#include "ops/table.h"
+#include "passes/pass.h"
+#include "runtime/prebuilt.h"
+#include "tensor/eager.h"
+
+namespace {
+
+using namespace ig;
+
+constexpr DType kCommon[] = {DType::F32, DType::F64, DType::I64, DType::I32, DType::Bool};
+
+// A kernel to make: under a key, and of an element-wise op with all that a direct call needs.
+struct Item {
+  Hash128 key;
+  std::shared_ptr<loop::Function> function;
+  int64_t elements_per_block = 0, grain = 1;
+  uint32_t order = 0, result = 0;
+};
+
+using Items = std::map<Hash128, Item>;  // by key: what two ops share is made once, and the order is fixed
+
+std::vector<codegen::Kernel> kernels_of(Graph& graph, const codegen::Target& target) {
+  passes::run(graph, passes::default_pipeline(), {});
+  std::vector<codegen::Kernel> out;
+  for (const Node* node : graph.body())
+    if (node->regions().size() == 1 && node->attrs().find("kind"))
+      out.push_back(codegen::lower(node, std::vector<bool>(node->operands().size(), false), target));
+  return out;
+}
+
+// Where the graph is one kernel that reads each of the graph's inputs once and writes its only output: which
+// input each of the kernel's is, four bits for each.
+std::optional<uint32_t> direct_order(const Graph& graph, const codegen::Kernel& kernel) {
+  if (graph.outputs().size() != 1 || kernel.function->sizes.size() != 1) return std::nullopt;
+  const Node* made = graph.outputs()[0]->node();
+  if (!made || made->results().size() != 1 || !kernel.function->scratch.empty()) return std::nullopt;
+  if (made->operands().size() != graph.inputs().size()) return std::nullopt;
+  uint32_t order = 0, seen = 0;
+  for (size_t i = 0; i < made->operands().size(); ++i) {
+    Value input = made->operand(i);
+    if (input->node() || seen >> input->index() & 1u) return std::nullopt;
+    seen |= 1u << input->index();
+    order |= input->index() << (4 * i);
+  }
+  return order;
+}
+
+int64_t elements_per_block(const codegen::Kernel& kernel) {
+  constexpr int64_t kLarge = int64_t{1} << 30;
+  int64_t blocks = kernel.blocks.evaluate({{"n0", kLarge}});
+  return blocks > 0 && kLarge % blocks == 0 ? kLarge / blocks : 0;
+}
+
+void add_elementwise(const ops::Op& op, std::span<const DType> dtypes, const Attrs& attrs, uint32_t broadcast,
+                     const codegen::Target& target, Items& items) {
+  std::unique_ptr<Graph> graph;
+  try {
+    graph = eager::elementwise_graph(op, dtypes, attrs, std::span(&broadcast, 1));
+  } catch (const Error&) {
+    return;  // the op has no such types
+  }
+  if (graph->outputs().size() != 1) return;
+  auto result = static_cast<uint32_t>(graph->outputs()[0]->type().dtype);
+  std::vector<codegen::Kernel> kernels = kernels_of(*graph, target);
+  if (kernels.size() != 1) return;
+  std::optional<uint32_t> order = direct_order(*graph, kernels[0]);
+  if (!order) return;
+  int64_t each = elements_per_block(kernels[0]);
+  if (each == 0) return;
+  Hash128 key = eager::prebuilt_key(op, dtypes, attrs, broadcast);
+  items[key] = {key,   std::move(kernels[0].function), each, std::max<int64_t>(kernels[0].grain, 1), *order,
+                result};
+}
+
+// The attributes that calls of this op usually have: its defaults; for a conversion each of the common
+// dtypes.
+std::vector<Attrs> usual_attrs(const ops::Op& op) {
+  std::vector<Attrs> out(1);
+  for (const AttrSpec& spec : op.decl.attrs) {
+    if (spec.fallback) continue;
+    if (spec.kind != AttrKind::DType) return {};
+    std::vector<Attrs> all;
+    for (const Attrs& attrs : out)
+      for (DType dtype : kCommon) {
+        all.push_back(attrs);
+        all.back().set(spec.name, dtype);
+      }
+    out = std::move(all);
+  }
+  return out;
+}
+
+void add_elementwise(const ops::Op& op, const codegen::Target& target, bool whole, Items& items) {
+  size_t count = op.decl.operands.size();
+  if (count == 0 || count > 3) return;
+  bool scalars = whole && count > 1;
+  for (const Attrs& attrs : usual_attrs(op))
+    for (DType dtype : kCommon) {
+      std::vector<std::vector<DType>> choices = {std::vector<DType>(count, dtype)};
+      if (count == 3 && dtype != DType::Bool) choices.push_back({DType::Bool, dtype, dtype});
+      for (const std::vector<DType>& dtypes : choices) {
+        add_elementwise(op, dtypes, attrs, 0, target, items);
+        if (!scalars || (dtype != DType::F32 && !op.has(ops::Trait::Cheap)))
+          continue;  // bytes: large code that is called seldom
+        for (uint32_t i = 0; i < count; ++i) add_elementwise(op, dtypes, attrs, 1u << i, target, items);
+        if (count == 3) add_elementwise(op, dtypes, attrs, 0b110, target, items);
+      }
+    }
+}
+
+void add_functions(Graph& graph, const codegen::Target& target, Items& items) {
+  for (codegen::Kernel& kernel : kernels_of(graph, target)) {
+    Hash128 key = rt::prebuilt_key_of_function(kernel.function->hash());
+    items[key] = {key, std::move(kernel.function)};
+  }
+}
+
+// Folds of vectors and matrices along all axes and along each.
+void add_fold(const ops::Op& op, const codegen::Target& target, Items& items) {
+  for (DType dtype : {DType::F32, DType::F64, DType::I64, DType::Bool})
+    for (size_t rank : {1u, 2u}) {
+      std::vector<Ints> choices;
+      for (int64_t axis = 0; axis < static_cast<int64_t>(rank); ++axis) choices.push_back({axis});
+      if (rank == 2) choices.push_back({0, 1});
+      Dims dims = {2, 3};
+      std::vector<Type> types(op.decl.operands.size(),
+                              Type::tensor(dtype, {dims.begin(), dims.begin() + static_cast<int64_t>(rank)}));
+      for (const Ints& axes : choices) {
+        Attrs attrs;
+        if (op.decl.attrs.empty()) return;
+        attrs.set(std::string(ops::kAxes.name), axes);
+        try {
+          auto graph = eager::one_node_graph(op, types, attrs, true);
+          add_functions(*graph, target, items);
+        } catch (const Error&) {
+          continue;  // the op has no such types
+        }
+      }
+    }
+}
+
+// The types of a sample that has matrices of T alone ("T[2, 3], T[3, 4]"); none for any other.
+std::vector<Type> matrices(const ops::Sample& sample, DType dtype) {
+  std::vector<Type> out;
+  std::string_view rest = sample.operands;
+  while (!rest.empty()) {
+    size_t end = rest.find(']');
+    if (!rest.starts_with("T[") || end == rest.npos) return {};
+    out.push_back(Type::parse(fmt::format("{}{}", name(dtype), rest.substr(1, end))));
+    if (out.back().rank() != 2) return {};
+    rest.remove_prefix(end + 1);
+    if (rest.starts_with(", "))
+      rest.remove_prefix(2);
+    else if (!rest.empty())
+      return {};
+  }
+  return out;
+}
+
+// What composites do to matrices by default: products, softmax, norms.
+void add_composite(const ops::Op& op, const codegen::Target& target, Items& items) {
+  for (const ops::Sample& sample : op.decl.samples) {
+    if (!sample.attrs.empty() && sample.attrs != "{}") continue;
+    std::vector<Type> types = matrices(sample, DType::F32);
+    if (types.empty()) continue;
+    try {
+      auto graph = eager::one_node_graph(op, types, {}, true);
+      add_functions(*graph, target, items);
+    } catch (const Error&) {
+      continue;  // it asks for fixed sizes, and eager execution compiles for each
+    }
+  }
+}
+
+Items choose(const codegen::Target& target, bool whole) {
+  Items items;
+  for (const ops::Op* op : ops::all()) {
+    if (op->has(ops::Trait::Elementwise) && (whole || op->has(ops::Trait::Cheap)))
+      add_elementwise(*op, target, whole, items);
+    if (whole && op->decl.front == ops::Front::Reduction)
+      add_fold(*op, target, items);
+    else if (whole && op->has(ops::Trait::Composite) && !op->has(ops::Trait::Elementwise))
+      add_composite(*op, target, items);
+  }
+  return items;
+}
+
+// Objects of some kernels each, so that both cores work and no object holds everything up.
+void compile_all(const std::vector<const Item*>& items, const std::vector<std::string>& symbols,
+                 const codegen::Target& target, const std::string& stem) {
+  constexpr size_t kEach = 32;
+  std::atomic<size_t> next{0};
+  std::mutex mutex;
+  std::string failure;
+  auto work = [&] {
+    for (size_t begin = next.fetch_add(kEach); begin < items.size(); begin = next.fetch_add(kEach)) {
+      size_t end = std::min(begin + kEach, items.size());
+      std::vector<const loop::Function*> functions;
+      for (size_t i = begin; i < end; ++i) functions.push_back(items[i]->function.get());
+      try {
+        std::string object =
+            codegen::compile_object(functions, std::span(symbols).subspan(begin, end - begin), target);
+        std::ofstream file(fmt::format("{}_{}.o", stem, begin / kEach), std::ios::binary);
+        file.write(object.data(), static_cast<std::streamsize>(object.size()));
+        if (!file.flush()) throw Error(ErrorKind::IO, "an object file could not be written to " + stem);
+      } catch (const Error& error) {
+        std::lock_guard lock(mutex);
+        failure = error.what();
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  for (unsigned t = 1; t < std::max(1u, std::thread::hardware_concurrency()); ++t) threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads) thread.join();
+  if (!failure.empty()) throw Error(ErrorKind::Internal, failure);
+}
+
+// One level: its objects, its rows.
+std::string make_level(int level, const std::string& out, bool whole) {
+  codegen::Target target = codegen::Target::named(fmt::format("x86-64-v{}", level));
+  Items chosen = choose(target, whole);
+  std::vector<const Item*> items;
+  std::vector<std::string> symbols;
+  for (const auto& [key, item] : chosen) {
+    items.push_back(&item);
+    symbols.push_back(fmt::format("intaglio_v{}_{}", level, symbols.size()));
+  }
+  std::sort(items.begin(), items.end(), [](const Item* a, const Item* b) {
+    return std::tie(a->key.high, a->key.low) < std::tie(b->key.high, b->key.low);
+  });
+  compile_all(items, symbols, target, fmt::format("{}/v{}", out, level));
+  std::string text = "extern \"C\" {\n";
+  for (const std::string& symbol : symbols)
+    text += fmt::format("int32_t {}(const ig::rt::KernelArgs*, int64_t, int64_t);\n", symbol);
+  text += fmt::format("}}\nnamespace {{\nconst ig::rt::PrebuiltKernel level{}[] = {{\n", level);
+  for (size_t i = 0; i < items.size(); ++i)
+    text += fmt::format("    {{0x{:x}u, 0x{:x}u, &{}, {}, {}, {:#x}, {}}},\n", items[i]->key.low,
+                        items[i]->key.high, symbols[i], items[i]->elements_per_block, items[i]->grain,
+                        items[i]->order, items[i]->result);
+  text += fmt::format(
+      "}};\nconst ig::rt::PrebuiltTable table{0} = {{ig::rt::kKernelAbiVersion, {1}, level{0}}};\n}}\n\n",
+      level, items.size());
+  std::printf("prebuilt kernels for x86-64-v%d: %zu\n", level, items.size());
+  return text;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Makes the prebuilt kernels.");
+  std::string out;
+  app.add_option("--out", out, "The folder for objects and table.")->required();
+  CLI11_PARSE(app, argc, argv);
+  try {
+    std::string text =
+        "// The prebuilt kernels, by level and key. Written by intaglio-prebuild; not for editing.\n"
+        "#include \"runtime/prebuilt.h\"\n\n";
+    for (int level : {2, 3, 4}) text += make_level(level, out, level > 2);
+    text +=
+        "extern \"C\" const ig::rt::PrebuiltTable* intaglio_prebuilt_kernels(int level) {\n"
+        "  return level == 4 ? &table4 : level == 3 ? &table3 : level == 2 ? &table2 : nullptr;\n}\n";
+    std::ofstream file(out + "/kernels_table.cpp");
+    file << text;
+    if (!file.flush()) throw Error(ErrorKind::IO, "the table could not be written to " + out);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "intaglio-prebuild: %s\n", error.what());
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,15 @@
+// A sum over no axis adds nothing: whole numbers are passed on, but a float sum starts at 0, and 0 + -0 is 0.
+// RUN: %intaglio opt --passes=canonicalize --verify %s | FileCheck --match-full-lines %s
+// RUN: %intaglio opt --passes=canonicalize %s | %intaglio run - --compare-with %s --reference --tolerance exact --inputs special:1
+// RUN: %intaglio run %s --compare --inputs special:1
+
+graph @main(%x: f32[6], %i: i32[6]) {
+  %y = reduce_sum(%x) {axes = []} : f32[6]
+  %j = reduce_sum(%i) {axes = []} : i32[6]
+  return %y, %j
+}
+
+// CHECK:      graph @main(%x: f32[6], %i: i32[6]) {
+// CHECK-NEXT:   %y = reduce_sum(%x) {axes = []} : f32[6]
+// CHECK-NEXT:   return %y, %i
+// CHECK-NEXT: }

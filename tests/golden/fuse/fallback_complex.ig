@@ -1,0 +1,15 @@
+// Complex numbers have no kernels: the definition runs, and the report says so.
+// RUN: %intaglio opt %s | FileCheck --check-prefix=GRAPH %s
+// RUN: %intaglio run %s --quiet --report --inputs random:1 | FileCheck --check-prefix=REPORT %s
+// RUN: %intaglio opt %s | %intaglio run - --compare-with %s --reference --inputs random:1
+// RUN: %intaglio run %s --compare --inputs random:1
+
+graph @main(%x: c64[6], %y: c64[6]) {
+  %t = reshape(%x) {shape = <2, 3>} : c64[2, 3]
+  %u = transpose(%t) {permutation = [1, 0]} : c64[3, 2]
+  %z = concatenate(%x, %y) {axis = 0} : c64[12]
+  return %u, %z
+}
+
+// GRAPH-NOT: fusion(
+// REPORT: kernels 0: {{.*}}; 3 fallback

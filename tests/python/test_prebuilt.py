@@ -1,0 +1,112 @@
+"""Prebuilt kernels: the first eager calls of common ops compile nothing, and give the bits that compiled ones give."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+FIRST_CALLS = """
+import json, intaglio as ig
+x, n = ig.ones((3, 5)), ig.arange(7)
+out = [x + x, x * 2.0, 1 - x, x / x, ig.exp(x), ig.tanh(x), ig.sqrt(x), -x, ig.maximum(x, 0.0), ig.relu(x),
+       ig.sigmoid(x), x < x, x >= 1, ig.where(x > 0, x, 0.0), ig.astype(x, ig.float64), ig.clip(x, 0.0, 1.0),
+       n + n, n * 3, n == 2, ig.astype(n, ig.float32), ig.logical_and(n > 2, n < 5), ig.abs(x), x**2]
+compiler = any("libintaglio_compiler" in line for line in open("/proc/self/maps"))
+print(json.dumps({"compiler": compiler, **ig._counters()}))
+"""
+
+# Element-wise ops over a tail that fills no vector, on numbers with NaN, infinities, signed zeros and denormals.
+BITS = """
+import sys, numpy as np, intaglio as ig
+rng = np.random.default_rng(7)
+edges = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, -1e-40, 3e38, 1.0, -1.0]
+out = {}
+for dtype in ("float32", "float64", "int64", "int32", "bool"):
+    x = rng.normal(size=1037).astype(dtype) if dtype[0] == "f" else rng.integers(-9, 9, 1037).astype(dtype)
+    if dtype[0] == "f":
+        x[:10] = np.array(edges, dtype)
+    y = rng.permutation(x)
+    for op in ig.op_table():
+        if "elementwise" not in op["traits"] or not op["python"] or len(op["operands"]) > 2:
+            continue
+        function = getattr(ig, op["python"])
+        for name, args in {"array": (y,), "scalar": (y[17],)}.items():
+            operands = [ig.asarray(x), *map(ig.asarray, args)][: len(op["operands"])]
+            try:
+                result = function(*operands)
+            except TypeError:
+                continue
+            out[f"{op['python']} {dtype} {name}"] = np.asarray(result).view(np.uint8)
+for n in (0, 1, 5, 200):
+    m = ig.asarray(rng.normal(size=(n, 9)).astype("float32"))
+    w = ig.asarray(rng.normal(size=(9, 33)).astype("float32"))
+    for name, value in {"sum": ig.sum(m, axis=1), "all": ig.sum(m), "mean": ig.mean(m, axis=0), "matmul": m @ w,
+                        "softmax": ig.softmax(m)}.items():
+        out[f"{name} {n}"] = np.atleast_1d(np.asarray(value)).view(np.uint8)
+np.savez(sys.argv[1], **out)
+print(ig._counters()["prebuilt"], len(out))
+"""
+
+
+def run(code: str, *args: str, **env: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code, *args],
+        env={**os.environ, **env},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_first_calls_of_common_ops_compile_nothing_and_open_no_compiler() -> None:
+    first = json.loads(run(FIRST_CALLS))
+    assert first["programs"] == 0
+    assert first["fallbacks"] == 0
+    assert first["prebuilt"] > 20
+    assert first["compiler"] is False
+
+
+def test_without_them_everything_is_compiled() -> None:
+    first = json.loads(run(FIRST_CALLS, INTAGLIO_PREBUILT="0"))
+    assert first["prebuilt"] == 0
+    assert first["programs"] > 20
+    assert first["compiler"] is True
+
+
+def bits(path: Path, **env: str) -> tuple[int, dict[str, np.ndarray]]:
+    served, count = run(BITS, str(path), **env).split()
+    results = dict(np.load(path))
+    assert len(results) == int(count)
+    return int(served), results
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> dict[str, np.ndarray]:
+    served, results = bits(tmp_path_factory.mktemp("bits") / "compiled.npz", INTAGLIO_PREBUILT="0")
+    assert served == 0
+    return results
+
+
+@pytest.mark.parametrize("level", ["", "x86-64-v3"])
+def test_the_bits_are_those_of_compiled_kernels(
+    compiled: dict[str, np.ndarray], level: str, tmp_path: Path
+) -> None:
+    served, prebuilt = bits(tmp_path / "prebuilt.npz", INTAGLIO_TARGET=level)
+    assert served > 150
+    assert prebuilt.keys() == compiled.keys()
+    assert not [name for name in compiled if not np.array_equal(prebuilt[name], compiled[name])]
+
+
+def test_the_baseline_has_its_own(tmp_path: Path) -> None:
+    """Without fma the vector maths rounds elsewhere, so the baseline's bits are compared with its own compiled ones."""
+    served, prebuilt = bits(tmp_path / "prebuilt.npz", INTAGLIO_TARGET="x86-64-v2")
+    none, compiled = bits(tmp_path / "compiled.npz", INTAGLIO_TARGET="x86-64-v2", INTAGLIO_PREBUILT="0")
+    assert (served > 60, none) == (True, 0)
+    assert not [name for name in compiled if not np.array_equal(prebuilt[name], compiled[name])]
