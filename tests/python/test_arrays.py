@@ -1,4 +1,5 @@
-"""Arrays as Python objects: exchange with NumPy, value semantics, coercions, printing, copying, threads, errors."""
+"""Arrays as Python objects: exchange with NumPy, value semantics, coercions, printing, copying, threads,
+errors."""
 
 from __future__ import annotations
 
@@ -14,8 +15,22 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32",
-          "float64", "complex64", "complex128"]
+DTYPES = [
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+]
 
 
 def sample(dtype: str, shape: tuple[int, ...] = (3, 4)) -> np.ndarray[Any, Any]:
@@ -24,10 +39,14 @@ def sample(dtype: str, shape: tuple[int, ...] = (3, 4)) -> np.ndarray[Any, Any]:
         return rng.integers(0, 2, shape).astype(bool)
     if dtype.startswith("complex"):
         return (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
-    return (rng.standard_normal(shape) * 5).astype(dtype) if "float" in dtype else rng.integers(0, 9, shape).astype(dtype)
+    return (
+        (rng.standard_normal(shape) * 5).astype(dtype)
+        if "float" in dtype
+        else rng.integers(0, 9, shape).astype(dtype)
+    )
 
 
-# --- NumPy --------------------------------------------------------------------------------------------------------------
+# --- NumPy --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -42,8 +61,17 @@ def test_round_trip(dtype: str, shape: tuple[int, ...]) -> None:
         np.testing.assert_array_equal(back, x)
 
 
-@pytest.mark.parametrize("view", [lambda x: x.T, lambda x: x[::-1], lambda x: x[:, ::2], lambda x: x[1:], np.asfortranarray,
-                                  lambda x: np.broadcast_to(x[0], (5, 4))])
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda x: x.T,
+        lambda x: x[::-1],
+        lambda x: x[:, ::2],
+        lambda x: x[1:],
+        np.asfortranarray,
+        lambda x: np.broadcast_to(x[0], (5, 4)),
+    ],
+)
 def test_numpy_views_come_in(view: Any) -> None:
     x = view(sample("float32"))
     np.testing.assert_array_equal(ig.asarray(x).numpy(), x)
@@ -93,13 +121,34 @@ def test_numpy_scalars_keep_their_dtype() -> None:
     assert ig.asarray(np.complex128(1j)).dtype == ig.complex128
     assert ig.asarray(np.int8(3)).dtype == ig.int8
     assert ig.asarray(np.bool_(True)).dtype == ig.bool
-    assert (ig.asarray([1.0]) + np.float64(1)).dtype == ig.float32, "as an operand it counts as a Python number"
+    assert (ig.asarray([1.0]) + np.float64(1)).dtype == ig.float32, (
+        "as an operand it counts as a Python number"
+    )
 
 
 UFUNCS: list[tuple[Any, int]] = [
-    (np.sin, 1), (np.exp, 1), (np.negative, 1), (np.absolute, 1), (np.sqrt, 1), (np.isnan, 1), (np.floor, 1), (np.rint, 1),
-    (np.add, 2), (np.subtract, 2), (np.multiply, 2), (np.divide, 2), (np.power, 2), (np.maximum, 2), (np.arctan2, 2),
-    (np.less, 2), (np.equal, 2), (np.logaddexp, 2), (np.hypot, 2), (np.copysign, 2), (np.floor_divide, 2), (np.remainder, 2),
+    (np.sin, 1),
+    (np.exp, 1),
+    (np.negative, 1),
+    (np.absolute, 1),
+    (np.sqrt, 1),
+    (np.isnan, 1),
+    (np.floor, 1),
+    (np.rint, 1),
+    (np.add, 2),
+    (np.subtract, 2),
+    (np.multiply, 2),
+    (np.divide, 2),
+    (np.power, 2),
+    (np.maximum, 2),
+    (np.arctan2, 2),
+    (np.less, 2),
+    (np.equal, 2),
+    (np.logaddexp, 2),
+    (np.hypot, 2),
+    (np.copysign, 2),
+    (np.floor_divide, 2),
+    (np.remainder, 2),
 ]
 
 
@@ -136,9 +185,18 @@ def test_ufunc_methods_and_out() -> None:
 def test_array_functions() -> None:
     x = ig.asarray([[3.0, 1.0], [2.0, 4.0]])
     y = x.numpy()
-    for function, args in [(np.sum, {"axis": 0}), (np.mean, {"axis": 1, "keepdims": True}), (np.max, {}), (np.argsort, {"axis": 1}),
-                           (np.transpose, {}), (np.squeeze, {}), (np.flip, {"axis": 0}), (np.cumsum, {"axis": 1}),
-                           (np.tril, {}), (np.var, {"axis": 0})]:
+    for function, args in [
+        (np.sum, {"axis": 0}),
+        (np.mean, {"axis": 1, "keepdims": True}),
+        (np.max, {}),
+        (np.argsort, {"axis": 1}),
+        (np.transpose, {}),
+        (np.squeeze, {}),
+        (np.flip, {"axis": 0}),
+        (np.cumsum, {"axis": 1}),
+        (np.tril, {}),
+        (np.var, {"axis": 0}),
+    ]:
         got = function(x, **args)
         assert isinstance(got, ig.Tensor), function
         np.testing.assert_allclose(got.numpy(), function(y, **args), rtol=1e-6)
@@ -147,7 +205,7 @@ def test_array_functions() -> None:
     assert np.where(x > 2, x, 0).tolist() == [[3.0, 0.0], [0.0, 4.0]]
 
 
-# --- DLPack ---------------------------------------------------------------------------------------------------------------
+# --- DLPack -------------------------------------------------------------------------------------------------
 
 
 def test_dlpack_shares_memory() -> None:
@@ -181,7 +239,7 @@ def test_dlpack_in_keeps_the_owner() -> None:
     assert alive() is None, "the owner is let go with the array"
 
 
-# --- values ---------------------------------------------------------------------------------------------------------------
+# --- values -------------------------------------------------------------------------------------------------
 
 
 def test_assignment_makes_new_values() -> None:
@@ -196,8 +254,23 @@ def test_assignment_makes_new_values() -> None:
     assert (x.tolist(), row.tolist()) == ([10, 2, 3], [3, 4])
 
 
-@pytest.mark.parametrize("key", [0, -1, slice(1, 3), slice(None, None, -1), (0, 1), (slice(None), 2), ..., (..., 0),
-                                 np.array([True, False, True]), [2, 0], (slice(None), [0, 2]), None])
+@pytest.mark.parametrize(
+    "key",
+    [
+        0,
+        -1,
+        slice(1, 3),
+        slice(None, None, -1),
+        (0, 1),
+        (slice(None), 2),
+        ...,
+        (..., 0),
+        np.array([True, False, True]),
+        [2, 0],
+        (slice(None), [0, 2]),
+        None,
+    ],
+)
 def test_setitem_like_numpy(key: Any) -> None:
     a = np.arange(12).reshape(3, 4)
     x = ig.asarray(a)
@@ -233,16 +306,19 @@ def test_iteration_and_len() -> None:
     assert (a.tolist(), b.tolist()) == ([1, 2], [3, 4])
 
 
-@pytest.mark.parametrize(("array", "text"), [
-    (ig.asarray(1.5), "Tensor(1.5, dtype=float32)"),
-    (ig.asarray([]), "Tensor([], dtype=float32)"),
-    (ig.zeros((2, 0)), "Tensor([], shape=(2, 0), dtype=float32)"),
-    (ig.asarray([True, False]), "Tensor([ True, False], dtype=bool)"),
-    (ig.asarray([1, -20]), "Tensor([  1, -20], dtype=int64)"),
-    (ig.asarray([float("nan"), float("inf"), -0.0]), "Tensor([nan, inf, -0.], dtype=float32)"),
-    (ig.asarray([1 + 2j]), "Tensor([1.+2.j], dtype=complex64)"),
-    (ig.asarray([[1, 2], [3, 4]], dtype="uint8"), "Tensor([[1, 2],\n        [3, 4]], dtype=uint8)"),
-])
+@pytest.mark.parametrize(
+    ("array", "text"),
+    [
+        (ig.asarray(1.5), "Tensor(1.5, dtype=float32)"),
+        (ig.asarray([]), "Tensor([], dtype=float32)"),
+        (ig.zeros((2, 0)), "Tensor([], shape=(2, 0), dtype=float32)"),
+        (ig.asarray([True, False]), "Tensor([ True, False], dtype=bool)"),
+        (ig.asarray([1, -20]), "Tensor([  1, -20], dtype=int64)"),
+        (ig.asarray([float("nan"), float("inf"), -0.0]), "Tensor([nan, inf, -0.], dtype=float32)"),
+        (ig.asarray([1 + 2j]), "Tensor([1.+2.j], dtype=complex64)"),
+        (ig.asarray([[1, 2], [3, 4]], dtype="uint8"), "Tensor([[1, 2],\n        [3, 4]], dtype=uint8)"),
+    ],
+)
 def test_repr(array: Any, text: str) -> None:
     assert repr(array) == text
 
@@ -266,7 +342,7 @@ def test_products_promote() -> None:
     assert ig.vecdot(ig.asarray([1.0]), ig.asarray([2.0], dtype=ig.float64)).dtype == ig.float64
 
 
-# --- copying --------------------------------------------------------------------------------------------------------------
+# --- copying ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", [*DTYPES, "bfloat16"])
@@ -302,7 +378,9 @@ def test_graphs_are_copied(copier: Any) -> None:
     assert str(other) == str(graph)
     other.name = "other"
     assert graph.name != "other"
-    np.testing.assert_array_equal(other(ig.asarray([1.0, 2.0])).numpy(), graph(ig.asarray([1.0, 2.0])).numpy())
+    np.testing.assert_array_equal(
+        other(ig.asarray([1.0, 2.0])).numpy(), graph(ig.asarray([1.0, 2.0])).numpy()
+    )
 
 
 def test_functions_and_dtypes_are_pickled() -> None:
@@ -312,7 +390,7 @@ def test_functions_and_dtypes_are_pickled() -> None:
     assert {ig.float32: 1}[pickle.loads(pickle.dumps(ig.float32))] == 1
 
 
-# --- threads --------------------------------------------------------------------------------------------------------------
+# --- threads ------------------------------------------------------------------------------------------------
 
 
 def test_threads_share_arrays_and_programs() -> None:
@@ -336,31 +414,67 @@ def test_threads_share_arrays_and_programs() -> None:
     assert wrong == []
 
 
-# --- what is refused ------------------------------------------------------------------------------------------------------
+# --- what is refused ----------------------------------------------------------------------------------------
 
 X = ig.asarray([1.0, 2.0, 3.0])
 I = ig.asarray([1, 2, 3])
 WRONG: list[tuple[str, str]] = [
-    ("X + 'a'", "builtin"), ("X + None", "builtin"), ("ig.exp('a')", ""), ("ig.exp()", ""), ("ig.exp(X, X)", ""),
-    ("ig.exp(X, axis=1)", ""), ("ig.exp(I > 1)", ""), ("X + I", ""), ("I + 1.5", ""), ("I + 2**40 * 2**40", ""),
-    ("ig.asarray(['a'])", ""), ("ig.asarray([[1], [2, 3]])", ""), ("ig.asarray(object())", ""),
-    ("ig.asarray(1, dtype='int3')", ""), ("ig.asarray(1, device='gpu')", ""), ("bool(X)", ""), ("float(X)", ""), ("int(X)", ""),
-    ("range(3)[X]", ""), ("X[5]", ""), ("X[0, 0]", ""), ("X['a']", ""), ("X[1.5]", ""), ("X.reshape(2, 2)", ""),
-    ("ig.concat([])", ""), ("ig.sum(X, axis=1)", ""), ("ig.sum(X, axis=(0, 0))", ""), ("ig.max(X, axis='a')", ""),
-    ("ig.asarray([1, 2]) @ X", ""), ("ig.zeros(-1)", ""), ("ig.zeros('a')", ""), ("ig.arange(0, 3, 0)", ""),
-    ("ig.take(X, [0], axis=1)", ""), ("len(ig.asarray(1))", ""), ("iter(ig.asarray(1))", ""),
-    ("ig.max(ig.zeros((0,)))", ""), ("ig.Graph.parse('nonsense')", ""), ("ig.can_cast(1, 2)", ""), ("f'{X:.2f}'", ""), ("ig.finfo(I)", ""),
-    ("ig.split(X, 2)", ""), ("del X[0]", "statement"), ("X[0] = 'a'", "statement"), ("X[0] = [1, 2]", "statement"),
+    ("X + 'a'", "builtin"),
+    ("X + None", "builtin"),
+    ("ig.exp('a')", ""),
+    ("ig.exp()", ""),
+    ("ig.exp(X, X)", ""),
+    ("ig.exp(X, axis=1)", ""),
+    ("ig.exp(I > 1)", ""),
+    ("X + I", ""),
+    ("I + 1.5", ""),
+    ("I + 2**40 * 2**40", ""),
+    ("ig.asarray(['a'])", ""),
+    ("ig.asarray([[1], [2, 3]])", ""),
+    ("ig.asarray(object())", ""),
+    ("ig.asarray(1, dtype='int3')", ""),
+    ("ig.asarray(1, device='gpu')", ""),
+    ("bool(X)", ""),
+    ("float(X)", ""),
+    ("int(X)", ""),
+    ("range(3)[X]", ""),
+    ("X[5]", ""),
+    ("X[0, 0]", ""),
+    ("X['a']", ""),
+    ("X[1.5]", ""),
+    ("X.reshape(2, 2)", ""),
+    ("ig.concat([])", ""),
+    ("ig.sum(X, axis=1)", ""),
+    ("ig.sum(X, axis=(0, 0))", ""),
+    ("ig.max(X, axis='a')", ""),
+    ("ig.asarray([1, 2]) @ X", ""),
+    ("ig.zeros(-1)", ""),
+    ("ig.zeros('a')", ""),
+    ("ig.arange(0, 3, 0)", ""),
+    ("ig.take(X, [0], axis=1)", ""),
+    ("len(ig.asarray(1))", ""),
+    ("iter(ig.asarray(1))", ""),
+    ("ig.max(ig.zeros((0,)))", ""),
+    ("ig.Graph.parse('nonsense')", ""),
+    ("ig.can_cast(1, 2)", ""),
+    ("f'{X:.2f}'", ""),
+    ("ig.finfo(I)", ""),
+    ("ig.split(X, 2)", ""),
+    ("del X[0]", "statement"),
+    ("X[0] = 'a'", "statement"),
+    ("X[0] = [1, 2]", "statement"),
 ]
 
 
 def raised(source: str) -> str:
     scope = {"ig": ig, "X": X + 0, "I": I + 0}
-    with pytest.raises(Exception) as caught:  # noqa: PT011
+    with pytest.raises(Exception) as caught:
         exec(source, scope)
     error = caught.value
-    lines = [f"{type(error).__module__.removeprefix('intaglio.')}.{type(error).__name__}: "
-             + (error.what if isinstance(error, ig.Error) else str(error))]
+    lines = [
+        f"{type(error).__module__.removeprefix('intaglio.')}.{type(error).__name__}: "
+        + (error.what if isinstance(error, ig.Error) else str(error))
+    ]
     if isinstance(error, ig.Error):
         lines += [f"  why: {error.why}"] if error.why else []
         lines += [f"  hint: {error.hint}"] if error.hint else []

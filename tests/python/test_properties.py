@@ -1,5 +1,7 @@
-"""Laws that hold for all arrays: broadcasting, promotion, indexing, shapes, and random programs by every way to run
-them. Examples are drawn by hypothesis, the same ones in each run; a failure prints the smallest one and how to repeat
+"""Laws that hold for all arrays: broadcasting, promotion, indexing, shapes, and random programs by every way
+to run
+them. Examples are drawn by hypothesis, the same ones in each run; a failure prints the smallest one and how
+to repeat
 it."""
 
 from __future__ import annotations
@@ -17,10 +19,23 @@ from intaglio import _intaglio as core
 
 # INTAGLIO_FUZZ=1000 looks further, with a new seed each time, which hypothesis prints with a failure.
 FUZZ = int(os.environ.get("INTAGLIO_FUZZ", "0"))
-settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=60, print_blob=True, database=None,
-                          suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("fuzz", deadline=None, max_examples=max(FUZZ, 1), print_blob=True, database=None,
-                          suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "fixed",
+    derandomize=True,
+    deadline=None,
+    max_examples=60,
+    print_blob=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(
+    "fuzz",
+    deadline=None,
+    max_examples=max(FUZZ, 1),
+    print_blob=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("fuzz" if FUZZ else "fixed")
 
 Array = np.ndarray[Any, Any]
@@ -32,7 +47,7 @@ def counting(shape: tuple[int, ...], dtype: str = "int64") -> Array:
     return np.arange(int(np.prod(shape)), dtype=dtype).reshape(shape)
 
 
-# --- broadcasting -------------------------------------------------------------------------------------------------------
+# --- broadcasting -------------------------------------------------------------------------------------------
 
 
 @st.composite
@@ -41,7 +56,7 @@ def broadcastable(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[int, ...]]:
     out = []
     for _ in range(2):
         own = [1 if draw(st.booleans()) and draw(st.booleans()) else n for n in whole]
-        out.append(tuple(own[draw(st.integers(0, len(own))):]))
+        out.append(tuple(own[draw(st.integers(0, len(own))) :]))
     return out[0], out[1]
 
 
@@ -70,7 +85,7 @@ def test_shapes_that_do_not_broadcast(a: tuple[int, ...], b: tuple[int, ...]) ->
         assert (ig.zeros(a) + ig.zeros(b)).shape == want
 
 
-# --- promotion: the array API's table, which is in its specification under "Type Promotion Rules" ---------------------------
+# --- promotion: the array API's table, which is in its specification under "Type Promotion Rules" -----------
 
 SIGNED, UNSIGNED = ["int8", "int16", "int32", "int64"], ["uint8", "uint16", "uint32", "uint64"]
 FLOATS, COMPLEX = ["float32", "float64"], ["complex64", "complex128"]
@@ -90,8 +105,9 @@ def standard(a: str, b: str) -> str | None:
         return SIGNED[wide] if wide < 4 else None
     if a in FLOATS + COMPLEX and b in FLOATS + COMPLEX:
         double = "float64" in (a, b) or "complex128" in (a, b)
-        return ("complex" if a in COMPLEX or b in COMPLEX else "float") + str((64 if double else 32) * (
-            2 if a in COMPLEX or b in COMPLEX else 1))
+        return ("complex" if a in COMPLEX or b in COMPLEX else "float") + str(
+            (64 if double else 32) * (2 if a in COMPLEX or b in COMPLEX else 1)
+        )
     return None
 
 
@@ -100,7 +116,8 @@ def test_promotion(a: str, b: str) -> None:
     extended = {"float16", "bfloat16"} & {a, b}
     want = standard(a, b)
     if extended and a != b:
-        # Beside the standard: a 16-bit float meets wider floats at their width, and the other 16-bit float at float32.
+        # Beside the standard: a 16-bit float meets wider floats at their width, and the other 16-bit float
+        # at float32.
         other = b if a in extended else a
         want = "float32" if len(extended) == 2 else other if other in FLOATS + COMPLEX else None
     if want is None:
@@ -130,7 +147,7 @@ def test_python_numbers_take_the_arrays_dtype(name: str, number: Any) -> None:
     assert ig.result_type(x, number).name == (wider if order == 3 else name)
 
 
-# --- indexing -----------------------------------------------------------------------------------------------------------
+# --- indexing -----------------------------------------------------------------------------------------------
 
 
 @st.composite
@@ -156,8 +173,9 @@ def indexed(draw: st.DrawFn, arrays: bool) -> tuple[tuple[int, ...], Any]:
         elif kind == "array" and arrays and not used_array:
             used_array = True
             where = draw(st.lists(st.integers(-n, n - 1), min_size=0, max_size=4))
-            key.append(np.array(where, np.int64).reshape(draw(st.sampled_from([(-1,), (1, -1)]))
-                                                         if where else (0,)))
+            key.append(
+                np.array(where, np.int64).reshape(draw(st.sampled_from([(-1,), (1, -1)])) if where else (0,))
+            )
         elif kind == "mask" and arrays and not used_array:
             used_array = True
             key.append(np.array(draw(st.lists(st.booleans(), min_size=n, max_size=n))))
@@ -210,7 +228,7 @@ def has_duplicates(shape: tuple[int, ...], key: Any) -> bool:
     return len(np.unique(selected)) != selected.size
 
 
-# --- shapes -------------------------------------------------------------------------------------------------------------
+# --- shapes -------------------------------------------------------------------------------------------------
 
 
 @given(shapes, st.randoms(use_true_random=False))
@@ -237,7 +255,7 @@ def test_moves_of_axes(shape: tuple[int, ...], random: Any) -> None:
         np.testing.assert_array_equal(ig.cumulative_sum(x, axis=axis).numpy(), np.cumsum(a, axis))
 
 
-# --- random programs ----------------------------------------------------------------------------------------------------
+# --- random programs ----------------------------------------------------------------------------------------
 
 ELEMENTWISE = ["exp", "tanh", "negative", "abs", "sigmoid", "square", "sin", "relu"]
 BINARY = ["add", "multiply", "subtract", "maximum", "minimum", "where"]
@@ -250,10 +268,16 @@ def programs(draw: st.DrawFn) -> list[tuple[Any, ...]]:
     """Steps of a program on a growing list of values, which it starts with two arrays of one shape."""
     steps: list[tuple[Any, ...]] = []
     for _ in range(draw(st.integers(2, 9))):
-        kind = draw(st.sampled_from(["one", "one", "two", "two", "fold", "spread", "move", "product", "number", "take"]))
+        kind = draw(
+            st.sampled_from(
+                ["one", "one", "two", "two", "fold", "spread", "move", "product", "number", "take"]
+            )
+        )
         a, b = draw(st.integers(0, 30)), draw(st.integers(0, 30))
         word = draw(st.sampled_from(ELEMENTWISE if kind == "one" else BINARY))
-        steps.append((kind, a, b, word, draw(st.integers(0, 5)), draw(st.sampled_from([0.5, -1.0, 0.0, 3.0]))))
+        steps.append(
+            (kind, a, b, word, draw(st.integers(0, 5)), draw(st.sampled_from([0.5, -1.0, 0.0, 3.0])))
+        )
     return steps
 
 
@@ -267,12 +291,22 @@ def run(steps: list[tuple[Any, ...]], x: Any, y: Any) -> list[Any]:
         elif kind == "two" and a.shape == b.shape:
             values.append(ig.where(a > b, b, a * 2.0) if word == "where" else getattr(ig, word)(a, b))
         elif kind == "fold" and axis is not None:
-            values.append([ig.sum, ig.max, ig.mean, ig.min][number % 4](a, axis=axis, keepdims=number % 2 == 0))
+            values.append(
+                [ig.sum, ig.max, ig.mean, ig.min][number % 4](a, axis=axis, keepdims=number % 2 == 0)
+            )
         elif kind == "spread" and axis is not None:
             values.append(a - ig.max(a, axis=axis, keepdims=True))
         elif kind == "move" and a.ndim == 2:
-            values.append([lambda v: v.T, lambda v: v[::-1], lambda v: v[:, :1] + v, ig.ravel, lambda v: ig.concat([v, v]),
-                           lambda v: ig.softmax(v, axis=-1)][number](a))
+            values.append(
+                [
+                    lambda v: v.T,
+                    lambda v: v[::-1],
+                    lambda v: v[:, :1] + v,
+                    ig.ravel,
+                    lambda v: ig.concat([v, v]),
+                    lambda v: ig.softmax(v, axis=-1),
+                ][number](a)
+            )
         elif kind == "product" and a.ndim == 2 and b.ndim == 2:
             values.append(ig.matmul(a, b.T) if a.shape[1] == b.shape[1] else ig.matmul(a, a.T))
         elif kind == "take" and a.ndim and a.shape[0] > 0:
@@ -290,9 +324,15 @@ def close(a: ig.Tensor, b: ig.Tensor) -> bool:
     x, y = a.numpy().astype(np.float64), b.numpy().astype(np.float64)
     scale = max(1.0, float(np.max(np.abs(y[np.isfinite(y)]), initial=1.0)))
     both = np.isfinite(x) & np.isfinite(y)
-    return x.shape == y.shape and bool(np.all(np.where(both, np.abs(np.where(both, x, 0) - np.where(both, y, 0)) <= 1e-4 * scale,
-                                                       (x == y) | (np.isnan(x) & np.isnan(y)) | (np.abs(x) > 1e30) |
-                                                       (np.abs(y) > 1e30))))
+    return x.shape == y.shape and bool(
+        np.all(
+            np.where(
+                both,
+                np.abs(np.where(both, x, 0) - np.where(both, y, 0)) <= 1e-4 * scale,
+                (x == y) | (np.isnan(x) & np.isnan(y)) | (np.abs(x) > 1e30) | (np.abs(y) > 1e30),
+            )
+        )
+    )
 
 
 @given(programs(), st.sampled_from([(3, 4), (1, 5), (2, 17), (33, 3)]))
@@ -318,6 +358,9 @@ def test_any_passes_left_out(steps: list[tuple[Any, ...]], without: set[str]) ->
     x, y = (ig.asarray(rng.uniform(-1, 1, (3, 17)).astype(np.float32)) for _ in range(2))
     graph = ig.trace(lambda a, b: tuple(run(steps, a, b)), x, y).graph
     whole, partial = graph(x, y), core._compile_without(graph, sorted(without))(x, y)
-    for a, b in zip(whole if isinstance(whole, tuple) else (whole,), partial if isinstance(partial, tuple) else (partial,),
-                    strict=True):
+    for a, b in zip(
+        whole if isinstance(whole, tuple) else (whole,),
+        partial if isinstance(partial, tuple) else (partial,),
+        strict=True,
+    ):
         assert same(a, b), f"without {sorted(without)}\n{graph}"
