@@ -154,6 +154,18 @@ def test_symbolic_sizes(name: str) -> None:
             )
 
 
+def test_wide_sums_are_wide() -> None:
+    """A product that asks for sums in float64 gets them, in every dtype."""
+    seen = 0
+    for name in ("dot_general", "convolution"):
+        for case in compared(name):
+            if "accumulate = f64" in case.attrs:
+                for a, b in zip(case.eager(), case.reference(), strict=True):
+                    assert cases.same_values(a, b), cases.difference(str(case), a, b)
+                seen += 1
+    assert seen
+
+
 NEGATIVE = [
     decl["name"]
     for decl in TABLE.values()
