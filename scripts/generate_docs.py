@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-# Writes what follows mechanically from the op table and the public namespace: docs/ops/ (a page a family, an index, the
-# table of rules) and the type stubs python/intaglio/_intaglio.pyi and __init__.pyi. Needs the package installed.
+# Writes what follows mechanically from the op table and the public namespace: docs/ops/ (a page a family, an
+# index, the table of rules) and the type stubs python/intaglio/_intaglio.pyi and __init__.pyi. Needs the
+# package installed.
 #   .venv/bin/python scripts/generate_docs.py [--check]
 from __future__ import annotations
 
@@ -36,7 +37,12 @@ FAMILIES = [
     ("cumulative_sum", "cumulative", "Running folds", "cumulative.cpp"),
     ("broadcast_in_dim", "structural", "Moving elements", "structural.cpp, structural_join.cpp"),
     ("gather", "indexing", "Gather and scatter", "indexing.cpp, scatter.cpp"),
-    ("dot_general", "contraction", "Products and convolution", "contraction.cpp, convolution.cpp, products.cpp"),
+    (
+        "dot_general",
+        "contraction",
+        "Products and convolution",
+        "contraction.cpp, convolution.cpp, products.cpp",
+    ),
     ("reduce_window_sum", "window", "Windows", "window.cpp"),
     ("sort", "order", "Order", "order.cpp, order_composites.cpp"),
     ("random_key", "random", "Random numbers", "random.cpp, random_composites.cpp"),
@@ -51,12 +57,13 @@ def by_family() -> Iterator[tuple[str, str, str, list[dict[str, Any]]]]:
     table = [decl for decl in ig.op_table() if not decl["name"].startswith("user.")]
     names = [decl["name"] for decl in table]
     starts = [names.index(first) for first, *_ in FAMILIES]
-    assert starts == sorted(starts) and starts[0] == 0, "FAMILIES does not follow the table"
+    assert starts[0] == 0, "FAMILIES begins with another op"
+    assert starts == sorted(starts), "FAMILIES does not follow the table"
     for (_, page, title, file), begin, end in zip(FAMILIES, starts, [*starts[1:], len(names)], strict=True):
         yield page, title, file, table[begin:end]
 
 
-# --- pages ------------------------------------------------------------------------------------------------------------
+# --- pages --------------------------------------------------------------------------------------------------
 
 
 def dtypes_of(decl: dict[str, Any]) -> str:
@@ -65,7 +72,7 @@ def dtypes_of(decl: dict[str, Any]) -> str:
 
 
 SHAPES = {
-    "elementwise": "The arrays are promoted to one dtype and broadcast against one another; the result has that shape.",
+    "elementwise": "The arrays are promoted to one dtype and broadcast against one another.",
     "reduction": "`axis` is one axis or several, None all; each goes away, or becomes 1 with `keepdims`.",
 }
 
@@ -84,7 +91,9 @@ def shapes_of(decl: dict[str, Any]) -> str:
 
 def result_types(decl: dict[str, Any], sample: dict[str, Any]) -> str:
     chosen = next((d.name for d in decl["dtypes"] if d.name == "float32"), decl["dtypes"][0].name)
-    short = {"float32": "f32", "bool": "bool", "key": "key", "int32": "i32", "float16": "f16", "int8": "i8"}[chosen]
+    short = {"float32": "f32", "bool": "bool", "key": "key", "int32": "i32", "float16": "f16", "int8": "i8"}[
+        chosen
+    ]
     operands = re.sub(r"\s*{[^}]*}", "", sample["operands"]).replace("T[", f"{short}[")
     parts = re.findall(r"\w+\[[^\]]*\]", operands)
     out = ", ".join(_intaglio._infer(decl["name"], parts, sample["attrs"]))
@@ -114,7 +123,9 @@ def op_section(decl: dict[str, Any]) -> str:
     if decl["python"]:
         out += [f"    {signature(decl)}", ""]
     out += [decl["doc"].replace("\n\n", "\n").replace("\n", "\n\n"), ""]
-    facts = [f"- **in graphs**: `{decl['name']}`" + (f" ({', '.join(decl['traits'])})" if decl["traits"] else "")]
+    facts = [
+        f"- **in graphs**: `{decl['name']}`" + (f" ({', '.join(decl['traits'])})" if decl["traits"] else "")
+    ]
     for spec in decl["operands"]:
         kind = "arrays" if spec["variadic"] else "array, or None" if spec["optional"] else "array"
         facts.append(f"- `{spec['name']}` ({kind}): {spec['doc']}")
@@ -131,11 +142,15 @@ def op_section(decl: dict[str, Any]) -> str:
     if decl["ulp"]:
         facts.append(f"- **accuracy**: within {decl['ulp']:g} units in the last place in float32")
     for bad in decl["bad_samples"]:
-        facts.append(f"- **raises** `{bad['error']}` for `({bad['operands']})"
-                     + (f" {bad['attrs']}`" if bad["attrs"] not in ("", "{}") else "`"))
+        facts.append(
+            f"- **raises** `{bad['error']}` for `({bad['operands']})"
+            + (f" {bad['attrs']}`" if bad["attrs"] not in ("", "{}") else "`")
+        )
     rules = decl["rules"]
-    facts.append(f"- **derivative**: {rule_text(rules['jvp'])}; **transpose**: {rule_text(rules['transpose'])}; "
-                 f"**batching**: {rule_text(rules['batch'])}")
+    facts.append(
+        f"- **derivative**: {rule_text(rules['jvp'])}; **transpose**: {rule_text(rules['transpose'])}; "
+        f"**batching**: {rule_text(rules['batch'])}"
+    )
     how = rules["lower"]["kind"] + (f" ({rules['lower']['reason']})" if rules["lower"]["reason"] else "")
     facts.append(f"- **compiled as**: {how}")
     out += [*facts, ""]
@@ -146,7 +161,12 @@ def op_section(decl: dict[str, Any]) -> str:
 
 
 def rules_page() -> str:
-    out = ["# The rules of each op", "", f"{WRITTEN}. What it says \"none\" of, the op's page gives the reason for.", ""]
+    out = [
+        "# The rules of each op",
+        "",
+        f'{WRITTEN}. What it says "none" of, the op\'s page gives the reason for.',
+        "",
+    ]
     total = 0
     counts = {"jvp": 0, "transpose": 0, "batch": 0, "simplify": 0}
     rows = []
@@ -160,19 +180,33 @@ def rules_page() -> str:
                 counts[rule] += own or composite
                 cells.append("yes" if own else "by its body" if composite else "–")
             total += 1
-            rows.append(f"| [{decl['name']}]({page}.md#{anchor(decl)}) | {' | '.join(cells)} | {rules['lower']['kind']} |")
+            row = [f"[{decl['name']}]({page}.md#{anchor(decl)})", *cells, rules["lower"]["kind"]]
+            rows.append(f"| {' | '.join(row)} |")
     have = ", ".join(f"{rule} {count}" for rule, count in counts.items())
-    out += [f"{total} ops; with a rule of their own or by their body: {have}.", "",
-            "An op is added in one file: [how](../how-to-add-an-op.md).", "",
-            "| op | jvp | transpose | batch | simplify | lowered as |", "|---|---|---|---|---|---|", *rows, ""]
+    out += [
+        f"{total} ops; with a rule of their own or by their body: {have}.",
+        "",
+        "An op is added in one file: [how](../how-to-add-an-op.md).",
+        "",
+        "| op | jvp | transpose | batch | simplify | lowered as |",
+        "|---|---|---|---|---|---|",
+        *rows,
+        "",
+    ]
     return "\n".join(out)
 
 
 def pages() -> dict[str, str]:
     out = {}
-    index = ["# Ops", "", f"{WRITTEN}: `python scripts/generate_docs.py` after each change of a declaration.",
-             "[The rules of each op](rules.md); [how to add an op](../how-to-add-an-op.md).", "",
-             "| family | ops |", "|---|---|"]
+    index = [
+        "# Ops",
+        "",
+        f"{WRITTEN}: `python scripts/generate_docs.py` after each change of a declaration.",
+        "[The rules of each op](rules.md); [how to add an op](../how-to-add-an-op.md).",
+        "",
+        "| family | ops |",
+        "|---|---|",
+    ]
     for page, title, file, ops in by_family():
         links = ", ".join(f"[{anchor(decl)}]({page}.md#{anchor(decl)})" for decl in ops)
         index.append(f"| [{title}]({page}.md) | {links} |")
@@ -183,11 +217,17 @@ def pages() -> dict[str, str]:
     return out
 
 
-# --- stubs ------------------------------------------------------------------------------------------------------------
+# --- stubs --------------------------------------------------------------------------------------------------
 
 ATTR_TYPES = {
-    "bool": "builtins.bool", "int": "int", "float": "float", "text": "str", "dtype": "DTypeLike",
-    "ints": "int | Sequence[int]", "dims": "int | Dim | Sequence[int | Dim]", "literal": "ArrayLike",
+    "bool": "builtins.bool",
+    "int": "int",
+    "float": "float",
+    "text": "str",
+    "dtype": "DTypeLike",
+    "ints": "int | Sequence[int]",
+    "dims": "int | Dim | Sequence[int | Dim]",
+    "literal": "ArrayLike",
 }
 
 
@@ -214,7 +254,9 @@ def parameters(decl: dict[str, Any], method: bool) -> str:
     if decl["operands"] and decl["operands"][-1]["variadic"]:
         out[-1] = f"*{decl['operands'][-1]['name']}: ArrayLike | Sequence[ArrayLike]"
     fold = decl["front"] == "reduction"
-    attrs = sorted(decl["attrs"], key=lambda spec: not spec["required"] and not (fold and spec["name"] == "axes"))
+    attrs = sorted(
+        decl["attrs"], key=lambda spec: not spec["required"] and not (fold and spec["name"] == "axes")
+    )
     for spec in attrs:
         if fold and spec["name"] == "axes":
             out.append("axis: int | Sequence[int] | None = None")
@@ -224,7 +266,12 @@ def parameters(decl: dict[str, Any], method: bool) -> str:
             out.append(f"{spec['name']}: {attr_type(spec)} = ...")
         else:
             out.append(f"{spec['name']}: {attr_type(spec)} | None = {default_of(spec)}")
-    if len(attrs) == 1 and attrs[0]["kind"] in ("ints", "dims") and not fold and not any("*" in p for p in out):
+    if (
+        len(attrs) == 1
+        and attrs[0]["kind"] in ("ints", "dims")
+        and not fold
+        and not any("*" in p for p in out)
+    ):
         out.append("*more: int | Dim")
     return ", ".join(out)
 
@@ -250,8 +297,9 @@ def python_def(name: str, function: Any) -> str:
     """A method that is a Python function: the same, with `self` for its first argument."""
     spec = inspect.signature(function)
     params = list(spec.parameters.values())
-    params[0] = params[0].replace(name="self", annotation=inspect.Parameter.empty,
-                                  kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    params[0] = params[0].replace(
+        name="self", annotation=inspect.Parameter.empty, kind=inspect.Parameter.POSITIONAL_OR_KEYWORD
+    )
     if any(p.kind == p.POSITIONAL_ONLY for p in params[1:]):
         params[0] = params[0].replace(kind=inspect.Parameter.POSITIONAL_ONLY)
     text = str(spec.replace(parameters=params)).replace("'", "")
@@ -266,11 +314,21 @@ COMPARE = "lt le gt ge"
 
 def tensor_class(table: dict[str, dict[str, Any]]) -> str:
     out = ["class Tensor:", '    """An array: concrete, or a value of a graph that is being captured."""', ""]
-    types_of = {"shape": "tuple[Any, ...]", "dtype": "_DType", "ndim": "int", "size": "Any", "nbytes": "Any", "device": "str",
-                "is_symbolic": "builtins.bool", "T": "Tensor", "mT": "Tensor"}
+    types_of = {
+        "shape": "tuple[Any, ...]",
+        "dtype": "_DType",
+        "ndim": "int",
+        "size": "Any",
+        "nbytes": "Any",
+        "device": "str",
+        "is_symbolic": "builtins.bool",
+        "T": "Tensor",
+        "mT": "Tensor",
+    }
     for name, member in vars(ig.Tensor).items():
         if isinstance(member, types.GetSetDescriptorType) and not name.startswith("_"):
-            out.append(f'    @property\n    def {name}(self) -> {types_of.get(name, "Any")}:\n        """{member.__doc__}"""\n')
+            out.append(f"    @property\n    def {name}(self) -> {types_of.get(name, 'Any')}:")
+            out.append(f'        """{member.__doc__}"""\n')
     for word in BINARY.split():
         out.append(f"    def __{word}__(self, other: ArrayLike, /) -> Tensor: ...")
         out.append(f"    def __r{word}__(self, other: ArrayLike, /) -> Tensor: ...")
@@ -280,18 +338,25 @@ def tensor_class(table: dict[str, dict[str, Any]]) -> str:
     out.append("    def __eq__(self, other: object, /) -> Tensor: ...  # type: ignore[override]")
     out.append("    def __ne__(self, other: object, /) -> Tensor: ...  # type: ignore[override]")
     out += [f"    def __{word}__(self) -> Tensor: ..." for word in ("neg", "pos", "abs", "invert")]
-    out += ["    def __bool__(self) -> builtins.bool: ...", "    def __int__(self) -> int: ...",
-            "    def __float__(self) -> float: ...", "    def __complex__(self) -> complex: ...",
-            "    def __index__(self) -> int: ...", "    def __len__(self) -> int: ...",
-            "    def __iter__(self) -> Iterator[Tensor]: ...",
-            "    def __getitem__(self, key: Any, /) -> Tensor: ...",
-            "    def __setitem__(self, key: Any, value: ArrayLike, /) -> None: ...",
-            "    def __array__(self, dtype: Any = None, copy: builtins.bool | None = None) -> Any: ...",
-            "    def __array_namespace__(self, /, *, api_version: str | None = None) -> Any: ...",
-            "    def __dlpack__(self, **options: Any) -> Any: ...",
-            "    def __dlpack_device__(self) -> tuple[int, int]: ...",
-            "    def item(self) -> Any: ...", "    def tolist(self) -> Any: ...", "    def numpy(self) -> Any: ...",
-            "    def to_device(self, device: str, /, *, stream: Any = None) -> Tensor: ..."]
+    out += [
+        "    def __bool__(self) -> builtins.bool: ...",
+        "    def __int__(self) -> int: ...",
+        "    def __float__(self) -> float: ...",
+        "    def __complex__(self) -> complex: ...",
+        "    def __index__(self) -> int: ...",
+        "    def __len__(self) -> int: ...",
+        "    def __iter__(self) -> Iterator[Tensor]: ...",
+        "    def __getitem__(self, key: Any, /) -> Tensor: ...",
+        "    def __setitem__(self, key: Any, value: ArrayLike, /) -> None: ...",
+        "    def __array__(self, dtype: Any = None, copy: builtins.bool | None = None) -> Any: ...",
+        "    def __array_namespace__(self, /, *, api_version: str | None = None) -> Any: ...",
+        "    def __dlpack__(self, **options: Any) -> Any: ...",
+        "    def __dlpack_device__(self) -> tuple[int, int]: ...",
+        "    def item(self) -> Any: ...",
+        "    def tolist(self) -> Any: ...",
+        "    def numpy(self) -> Any: ...",
+        "    def to_device(self, device: str, /, *, stream: Any = None) -> Tensor: ...",
+    ]
     for name, member in sorted(vars(ig.Tensor).items()):
         if name.startswith("_") or name in ("item", "tolist", "numpy", "to_device"):
             continue
@@ -347,10 +412,17 @@ def core_stub() -> str:
     generator = StubGen(_intaglio, include_private=True, include_docstrings=False)
     generator.put(_intaglio)
     text = generator.get()
-    text = text[re.search(r"^(def|class|[a-z_]+:)", text, re.M).start():]  # type: ignore[union-attr]
-    text = text.replace("intaglio.dtype", "dtype").replace("intaglio.Tensor", "Tensor").replace("intaglio._functions.", "")
-    text = re.sub(r"(-> |: )(list|dict|tuple)\b(?!\[)", lambda m: m[1] + {
-        "list": "list[Any]", "dict": "dict[str, Any]", "tuple": "tuple[Any, ...]"}[m[2]], text)
+    text = text[re.search(r"^(def|class|[a-z_]+:)", text, re.M).start() :]  # type: ignore[union-attr]
+    text = (
+        text.replace("intaglio.dtype", "dtype")
+        .replace("intaglio.Tensor", "Tensor")
+        .replace("intaglio._functions.", "")
+    )
+    text = re.sub(
+        r"(-> |: )(list|dict|tuple)\b(?!\[)",
+        lambda m: m[1] + {"list": "list[Any]", "dict": "dict[str, Any]", "tuple": "tuple[Any, ...]"}[m[2]],
+        text,
+    )
     text = re.sub(r"(-> |: )bool\b", r"\1builtins.bool", text)
     text = re.sub(r"-> object\b", "-> Any", text).replace("object | None", "Any").replace(": object", ": Any")
     text = text.replace("*args)", "*args: Any)").replace(": Callable,", ": Callable[..., Any],")
@@ -360,10 +432,16 @@ def core_stub() -> str:
     if graph:
         body = re.sub(r"(?<!def )\bstr\b", "builtins.str", graph[0])
         text = text.replace(graph[0], body)
-    text = re.sub(r"def __(eq|ne)__\(self, arg: Any, /\) -> Any: \.\.\.",
-                  r"def __\1__(self, arg: object, /) -> Any: ...", text)
-    text = re.sub(r"def __(eq|ne)__\(self, arg: Any, /\) -> builtins.bool",
-                  r"def __\1__(self, arg: object, /) -> builtins.bool", text)
+    text = re.sub(
+        r"def __(eq|ne)__\(self, arg: Any, /\) -> Any: \.\.\.",
+        r"def __\1__(self, arg: object, /) -> Any: ...",
+        text,
+    )
+    text = re.sub(
+        r"def __(eq|ne)__\(self, arg: Any, /\) -> builtins.bool",
+        r"def __\1__(self, arg: object, /) -> builtins.bool",
+        text,
+    )
     return text
 
 
@@ -389,13 +467,32 @@ def public_stub(table: dict[str, dict[str, Any]]) -> str:
         else:
             source = module.removeprefix("intaglio.")
             imports.setdefault(source, []).append(f"{getattr(value, '__name__', name)} as {name}")
-    lines = [f"# {WRITTEN} and the namespace.", "import builtins", "from collections.abc import Sequence",
-             "from typing import Any, Literal", "", "from ._intaglio import ArrayLike as ArrayLike, DTypeLike as DTypeLike"]
+    lines = [
+        f"# {WRITTEN} and the namespace.",
+        "import builtins",
+        "from collections.abc import Sequence",
+        "from typing import Any, Literal",
+        "",
+        "from ._intaglio import ArrayLike as ArrayLike, DTypeLike as DTypeLike",
+    ]
     for source, names in sorted(imports.items()):
         lines.append(f"from .{source} import (\n" + "".join(f"    {n},\n" for n in names) + ")")
     assert own
-    return "\n".join([*lines, *modules, "", *constants, "__version__: str", "__array_api_version__: str", "",
-                      *functions]) + "\n"
+    return (
+        "\n".join(
+            [
+                *lines,
+                *modules,
+                "",
+                *constants,
+                "__version__: str",
+                "__array_api_version__: str",
+                "",
+                *functions,
+            ]
+        )
+        + "\n"
+    )
 
 
 def actual(value: Any, name: str) -> str:
@@ -419,7 +516,9 @@ def generated() -> dict[str, str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; fail where a file is out of date")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; fail where a file is out of date"
+    )
     check = parser.parse_args().check
     files = generated()
     stale = sorted({str(p.relative_to(ROOT)) for p in (ROOT / DOCS).glob("*.md")} - set(files))
@@ -431,7 +530,9 @@ def main() -> int:
             continue
         wrong += 1
         if check:
-            difference = difflib.unified_diff(have.splitlines(), text.splitlines(), path, "generated", n=1, lineterm="")
+            difference = difflib.unified_diff(
+                have.splitlines(), text.splitlines(), path, "generated", n=1, lineterm=""
+            )
             print("\n".join(list(difference)[:20]))
         else:
             file.parent.mkdir(parents=True, exist_ok=True)

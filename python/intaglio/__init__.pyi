@@ -4,6 +4,14 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from ._intaglio import ArrayLike as ArrayLike, DTypeLike as DTypeLike
+from ._control import (
+    cond as cond,
+    fori_loop as fori_loop,
+    map as map,
+    scan as scan,
+    switch as switch,
+    while_loop as while_loop,
+)
 from ._errors import (
     CaptureError as CaptureError,
     Error as Error,

@@ -32,15 +32,25 @@ _op = _Ops()
 def _sizes(shape: Any) -> tuple[Any, ...]:
     if isinstance(shape, Dim):
         return (shape,)
-    if isinstance(shape, (tuple, list)):
-        return tuple(s if isinstance(s, Dim) else operator.index(s) for s in shape)
+    given = shape if isinstance(shape, (tuple, list)) else (shape,)
     try:
-        return (operator.index(shape),)
+        sizes = tuple(s if isinstance(s, Dim) else operator.index(s) for s in given)
     except builtins.TypeError:
         raise _errors.TypeError(
-            f"a shape must be an integer or a tuple of integers, not {type(shape).__name__}",
+            f"a shape must be an integer or a tuple of integers, not {shape!r}",
             _intaglio._user_line(),
+            why="each size counts the elements along an axis",
+            hint="write (2, 3) for two rows of three",
         ) from None
+    for size in sizes:
+        if not isinstance(size, Dim) and size < 0:
+            raise _errors.ShapeError(
+                f"the shape {sizes} has a negative size",
+                _intaglio._user_line(),
+                why="each size counts the elements along an axis",
+                hint="only ig.reshape takes -1, for the size that follows from the others",
+            )
+    return sizes
 
 
 def _axis(axis: int, rank: int, who: str) -> int:
@@ -49,6 +59,7 @@ def _axis(axis: int, rank: int, who: str) -> int:
         raise _errors.IndexError(
             f"{who}: the axis {axis} is out of range for an array of rank {rank}",
             _intaglio._user_line(),
+            why="an axis is named by its position, or by its distance from the end as a negative number",
             hint=f"axes go from {-rank} to {rank - 1}" if rank else "an array of rank 0 has no axes",
         )
     return axis % rank
@@ -58,7 +69,10 @@ def _axes(axis: Any, rank: int, who: str) -> tuple[int, ...]:
     given = axis if isinstance(axis, (tuple, list)) else (axis,)
     out = tuple(_axis(a, rank, who) for a in given)
     if len(set(out)) != len(out):
-        raise _errors.ValueError(f"{who}: an axis is named twice in {tuple(given)}", _intaglio._user_line())
+        raise _errors.ValueError(f"{who}: an axis is named twice in {tuple(given)}", _intaglio._user_line(),
+            why="each axis can be meant once",
+            hint="name it once; a negative axis counts from the end",
+        )
     return out
 
 
@@ -118,7 +132,10 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
     if dtype is None:
         dtype = "int64" if whole else "float32"
     if step == 0:
-        raise _errors.ValueError("arange: the step is 0", _intaglio._user_line())
+        raise _errors.ValueError("arange: the step is 0", _intaglio._user_line(),
+            why="the numbers would never reach the end",
+            hint="use a step of 1 or -1, or ig.full for equal numbers",
+        )
     if any(isinstance(v, Dim) for v in (start, stop, step)):
         if isinstance(step, Dim) or isinstance(start, Dim):
             raise _errors.UnsupportedError(
@@ -135,7 +152,10 @@ def linspace(
 ) -> Tensor:
     """`num` evenly spaced numbers from `start` to `stop`."""
     if operator.index(num) < 0:
-        raise _errors.ValueError(f"linspace: the number of elements is {num}", _intaglio._user_line())
+        raise _errors.ValueError(f"linspace: the number of elements is {num}", _intaglio._user_line(),
+            why="there is no negative number of elements",
+            hint="give 0 or more",
+        )
     return _intaglio._linspace(start, stop, num, endpoint, "float32" if dtype is None else dtype)
 
 
@@ -151,7 +171,10 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
 def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     """Coordinate arrays of a grid."""
     if indexing not in ("xy", "ij"):
-        raise _errors.ValueError(f"meshgrid: indexing is 'xy' or 'ij', not {indexing!r}", _intaglio._user_line())
+        raise _errors.ValueError(f"meshgrid: indexing is 'xy' or 'ij', not {indexing!r}", _intaglio._user_line(),
+            why="'ij' puts the axes in the order of the arrays, 'xy' swaps the first two",
+            hint="choose one of the two",
+        )
     order = list(range(len(arrays)))
     if indexing == "xy" and len(arrays) > 1:
         order[0], order[1] = 1, 0
@@ -242,7 +265,8 @@ def take(x: Tensor, indices: Any, /, *, axis: int | None = None) -> Tensor:
     """The slices of an axis at these indices; a negative one counts from the end."""
     if axis is None and x.ndim != 1:
         raise _errors.ValueError(
-            f"take: an array of rank {x.ndim} needs an axis", _intaglio._user_line(), hint="say axis=0"
+            f"take: an array of rank {x.ndim} needs an axis", _intaglio._user_line(),
+            why="the elements have no one order over several axes", hint="say axis=0"
         )
     return x[(slice(None),) * _axis(axis or 0, x.ndim, "take") + (_array(indices),)]
 
@@ -250,7 +274,10 @@ def take(x: Tensor, indices: Any, /, *, axis: int | None = None) -> Tensor:
 def _promoted(arrays: Sequence[Any], who: str) -> list[Tensor]:
     parts = [_array(a) for a in arrays]
     if not parts:
-        raise _errors.ValueError(f"{who}: there is no array to join", _intaglio._user_line())
+        raise _errors.ValueError(f"{who}: there is no array to join", _intaglio._user_line(),
+            why="the dtype and the shape of the result come from the arrays",
+            hint="pass a list of one array or more",
+        )
     wanted = _intaglio.result_type(*parts)
     return [astype(a, wanted) for a in parts]
 
@@ -268,7 +295,8 @@ def _cumulative(op: Any, start: int, x: Tensor, axis: int | None, dtype: Any, in
     if axis is None:
         if x.ndim != 1:
             raise _errors.ValueError(
-                f"a running fold of an array of rank {x.ndim} needs an axis", _intaglio._user_line(), hint="say axis=0"
+                f"a running fold of an array of rank {x.ndim} needs an axis", _intaglio._user_line(),
+            why="the elements have no one order over several axes", hint="say axis=0"
             )
         axis = 0
     out = op(_accumulated(x, dtype), axis=axis)
@@ -323,7 +351,10 @@ class finfo:
         dtype = type.dtype if isinstance(type, Tensor) else _intaglio.dtype(type)
         real = {"complex64": "float32", "complex128": "float64"}.get(dtype.name, dtype.name)
         if real not in self._table:
-            raise _errors.TypeError(f"finfo: {dtype.name} is no floating-point dtype", _intaglio._user_line())
+            raise _errors.TypeError(f"finfo: {dtype.name} is no floating-point dtype", _intaglio._user_line(),
+            why="integers have no precision to tell of",
+            hint="use ig.iinfo for integers",
+        )
         self.dtype = _intaglio.dtype(real)
         self.bits, self.eps, self.max, self.smallest_normal = self._table[real]
         self.min = -self.max
@@ -338,7 +369,10 @@ class iinfo:
     def __init__(self, type: Any) -> None:
         dtype = type.dtype if isinstance(type, Tensor) else _intaglio.dtype(type)
         if not isdtype(dtype, "integral"):
-            raise _errors.TypeError(f"iinfo: {dtype.name} is no integer dtype", _intaglio._user_line())
+            raise _errors.TypeError(f"iinfo: {dtype.name} is no integer dtype", _intaglio._user_line(),
+            why="the limits of floats are described by more numbers",
+            hint="use ig.finfo for floats",
+        )
         self.dtype = dtype
         self.bits = dtype.itemsize * 8
         signed = isdtype(dtype, "signed integer")
@@ -386,7 +420,9 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
     """The last two axes exchanged."""
     if x.ndim < 2:
         raise _errors.ShapeError(
-            f"matrix_transpose: an array of rank {x.ndim} holds no matrices", _intaglio._user_line()
+            f"matrix_transpose: an array of rank {x.ndim} holds no matrices", _intaglio._user_line(),
+            why="a matrix has two axes",
+            hint="add axes with x[None]",
         )
     return functions["permute_dims"](x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
 
@@ -417,7 +453,10 @@ def broadcast_shapes(*shapes: Any) -> tuple[Any, ...]:
             elif (not isinstance(n, Dim) and n == 1) or m == n:
                 out.append(m)
             else:
-                raise _errors.ShapeError(f"broadcast_shapes: {a} and {b} do not broadcast", _intaglio._user_line())
+                raise _errors.ShapeError(f"broadcast_shapes: {a} and {b} do not broadcast", _intaglio._user_line(),
+            why="axes are aligned at the end; sizes must be equal, or one of them 1",
+            hint="reshape one of the arrays",
+        )
     return tuple(out)
 
 
@@ -446,8 +485,10 @@ def split(x: Tensor, parts: int | Sequence[int], /, *, axis: int = 0) -> tuple[T
     else:
         if size % parts:
             raise _errors.ValueError(
-                f"split: {parts} equal parts of an axis of size {size}", _intaglio._user_line()
-            )
+                f"split: {parts} equal parts of an axis of size {size}", _intaglio._user_line(),
+            why="equal parts need a size that the number divides",
+            hint="give the places to cut at as a list",
+        )
         bounds = list(range(0, size + 1, size // parts)) if size else [0] * (parts + 1)
     index: tuple[Any, ...] = (slice(None),) * place
     return tuple(x[(*index, slice(a, b))] for a, b in zip(bounds[:-1], bounds[1:], strict=True))

@@ -153,6 +153,25 @@ def rebuild(dtype: str, shape: tuple[int, ...], data: bytes) -> Tensor:
     return _intaglio._from_bytes(dtype, shape, data)
 
 
+def rebuild_graph(data: bytes) -> Any:
+    """Unpickling."""
+    return _intaglio.Graph.from_binary(data)
+
+
+def format_method(self: Tensor, spec: str) -> str:
+    """As Python formats the one element; with no format, as `str`."""
+    if not spec:
+        return str(self)
+    if self.shape:
+        raise _errors.TypeError(
+            f"a format ({spec!r}) needs an array of one element without axes, not of shape {self.shape}",
+            _intaglio._user_line(),
+            why="a format is for one number",
+            hint="format x.item(), or each of x.tolist()",
+        )
+    return format(self.item(), spec)
+
+
 def reduce(self: Tensor) -> Any:
     values = _intaglio._concrete(self)
     return rebuild, (values.dtype.name, values.shape, _intaglio._to_bytes(values))
@@ -165,3 +184,4 @@ def install() -> None:
     Tensor.__array_function__ = array_function
     Tensor.__array_namespace__ = array_namespace
     Tensor.__reduce__ = reduce
+    Tensor.__format__ = format_method

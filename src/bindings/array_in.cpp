@@ -215,7 +215,8 @@ std::vector<int64_t> gather_nested(PyObject* object, Nested& out, int depth) {
       else if (own != inner)
         throw make_error(ErrorKind::Shape, "asarray: the nested lists are ragged: {} beside {} at position {}",
                          shape_text(own), shape_text(inner), i)
-            .hint("all lists of one depth must have the same length");
+            .why("all lists of one depth must have the same length, the size of that axis")
+            .hint("fill the short ones up, for example with 0");
     }
     inner.insert(inner.begin(), n);
     return inner;
@@ -277,7 +278,9 @@ std::optional<front::Scalar> as_scalar(PyObject* object) {
     uint64_t wide = overflow > 0 ? PyLong_AsUnsignedLongLong(object) : 0;
     if (overflow < 0 || PyErr_Occurred()) {
       PyErr_Clear();
-      throw Error(ErrorKind::Value, "a Python integer does not fit in 64 bits");
+      throw Error(ErrorKind::Value, "a Python integer does not fit in 64 bits")
+          .why("int64 and uint64 are the widest integer dtypes")
+          .hint("make it a float where its last digits do not matter");
     }
     return front::Scalar{.kind = DKind::Unsigned, .integer = static_cast<int64_t>(wide)};
   }
@@ -310,6 +313,7 @@ std::optional<front::Operand> as_operand(PyObject* object) {
 front::Operand require_operand(PyObject* object, std::string_view op, std::string_view name) {
   if (std::optional<front::Operand> operand = as_operand(object)) return *operand;
   throw make_error(ErrorKind::Type, "{}: {} must be an array or a number, not {}", op, name, Py_TYPE(object)->tp_name)
+      .why("the functions compute on arrays; other objects are not converted unasked")
       .hint(PyList_Check(object) || PyTuple_Check(object) ? "make an array of it first: ig.asarray([...])"
                                                           : "ig.asarray makes an array of most data");
 }
@@ -345,6 +349,7 @@ Tensor as_tensor(PyObject* object, std::optional<DType> dtype, std::string_view 
     return dtype ? front::convert(out, *dtype) : out;
   }
   throw make_error(ErrorKind::Type, "{}: {} is no array and no number", who, Py_TYPE(object)->tp_name)
+      .why("an array holds numbers or bools of one dtype")
       .hint("pass a number, nested lists, a NumPy array, or an object with a buffer, __dlpack__ or __array__");
 }
 
@@ -353,7 +358,9 @@ void init_array_in(nb::module_& m) {
       "asarray",
       [](nb::handle data, nb::handle dtype, nb::handle device, nb::handle copy) {
         if (!device.is_none() && (!PyUnicode_Check(device.ptr()) || nb::cast<std::string>(nb::str(device)) != "cpu"))
-          throw Error(ErrorKind::Value, "the only device of this build is \"cpu\"");
+          throw Error(ErrorKind::Value, "the only device of this build is \"cpu\"")
+          .why("no backend for another device was built in")
+          .hint("leave `device` out");
         std::optional<DType> wanted;
         if (!dtype.is_none()) wanted = require_dtype(dtype.ptr(), "asarray");
         bool foreign = !is_tensor(data.ptr()) && is_array_like(data.ptr());
@@ -375,7 +382,9 @@ void init_array_in(nb::module_& m) {
       "from_dlpack",
       [](nb::handle x, nb::handle device, nb::handle copy) {
         if (!device.is_none() && nb::cast<std::string>(nb::str(device)) != "cpu")
-          throw Error(ErrorKind::Value, "the only device of this build is \"cpu\"");
+          throw Error(ErrorKind::Value, "the only device of this build is \"cpu\"")
+          .why("no backend for another device was built in")
+          .hint("leave `device` out");
         if (is_tensor(x.ptr())) return nb::borrow(x);
         return nb::steal(wrap(made(from_dlpack(x.ptr(), copy.ptr() == Py_True))));
       },

@@ -140,6 +140,7 @@ DType require_dtype(PyObject* object, std::string_view who) {
   if (std::optional<DType> dtype = dtype_of(object)) return *dtype;
   nb::object text = own(PyObject_Repr(object));
   throw make_error(ErrorKind::Type, "{}: {} is no dtype", who, PyUnicode_AsUTF8(text.ptr()))
+      .why("a dtype, or an array that has one, was expected")
       .hint("a dtype is ig.float32, ig.int64, …, its name, or NumPy's dtype of that name");
 }
 

@@ -154,7 +154,7 @@ void init_graph(nb::module_& m) {
       })
       .def("__reduce__",
            [](nb::handle self) {
-             return nb::make_tuple(nb::type<PyGraph>().attr("from_binary"), nb::make_tuple(self.attr("to_binary")()));
+             return nb::make_tuple(nb::module_::import_("intaglio._numpy").attr("rebuild_graph"), nb::make_tuple(self.attr("to_binary")()));
            })
       .def_prop_rw("name", [](const PyGraph& self) { return self.graph->name; },
                    [](PyGraph& self, std::string name) { self.graph->name = std::move(name); })
@@ -207,6 +207,14 @@ void init_graph(nb::module_& m) {
         }
         return nb::steal(wrap_all(std::move(out)));
       });
+  m.def("_compile_without",
+        [](const PyGraph& self, const std::vector<std::string>& passes) {
+          CompileOptions options;
+          options.disabled_passes.insert(passes.begin(), passes.end());
+          nb::gil_scoped_release no_gil;
+          return PyGraph{self.graph, compile(*self.graph, options)};
+        },
+        "The graph, compiled with these passes left out.");
 }
 
 }  // namespace ig::py

@@ -68,8 +68,10 @@ std::string signature_text(const ops::Op& op) {
 
 Ints ints_of(PyObject* object, const AttrSpec& spec, std::string_view op) {
   auto wrong = [&]() -> Error {
-    return make_error(ErrorKind::Type, "{}: {} must be an integer or a tuple of integers, not {}", op, spec.name,
-                      Py_TYPE(object)->tp_name);
+    return make_error(ErrorKind::Type, "{}: {} must be an integer or a tuple of integers, not {}", op,
+                      spec.name == ops::kAxes.name ? "axis" : spec.name, Py_TYPE(object)->tp_name)
+        .why("it names axes or sizes: " + spec.doc)
+        .hint("pass integers, such as 1 or (0, 1)");
   };
   auto whole = [&](PyObject* item) -> int64_t {
     nb::object number = nb::steal(PyBool_Check(item) ? nullptr : PyNumber_Index(item));
@@ -305,7 +307,9 @@ nb::object call_function(const char* name, std::initializer_list<PyObject*> args
 
 AttrValue attr_value(PyObject* object, const AttrSpec& spec, std::string_view op) {
   auto wrong = [&](std::string_view wanted) -> Error {
-    return make_error(ErrorKind::Type, "{}: {} must be {}, not {}", op, spec.name, wanted, Py_TYPE(object)->tp_name);
+    return make_error(ErrorKind::Type, "{}: {} must be {}, not {}", op, spec.name, wanted, Py_TYPE(object)->tp_name)
+        .why("it is an option of the function: " + spec.doc)
+        .hint(fmt::format("pass {}", wanted));
   };
   switch (spec.kind) {
     case AttrKind::Bool:

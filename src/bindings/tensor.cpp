@@ -189,7 +189,8 @@ PyObject* tensor_index(PyObject* self) {
     if (!is_integer(x.dtype()) || x.rank() != 0)
       throw make_error(ErrorKind::Type, "an array of {} with shape {} is no index", info(x.dtype()).api_name,
                        str(x.type().dims))
-          .hint("an index is an integer array of rank 0");
+          .why("an index is one whole number")
+          .hint("take one element of an integer array, or convert with ig.astype");
     if (x.is_symbolic()) return PyLong_FromLongLong(capture_of(x).to_int(x));
     return item_at(x, 0).release().ptr();
   });
@@ -218,7 +219,9 @@ Py_ssize_t tensor_len(PyObject* self) {
       [&]() -> Py_ssize_t {
         Type type = tensor_of(self).type();
         if (type.dims.empty())
-          throw Error(ErrorKind::Type, "an array of rank 0 has no length").hint("x.size counts its elements: 1");
+          throw Error(ErrorKind::Type, "an array of rank 0 has no length")
+              .why("the length is the size of the first axis")
+              .hint("x.size counts its elements: 1; x.item() gives the number");
         if (type.dims[0].is_constant()) return type.dims[0].constant();
         return capture_of(tensor_of(self)).to_size(type.dims[0], "the length");
       },
@@ -238,7 +241,9 @@ PyObject* tensor_getitem(PyObject* self, PyObject* key) {
 int tensor_setitem(PyObject* self, PyObject* key, PyObject* value) {
   return guard(
       [&]() -> int {
-        if (!value) throw Error(ErrorKind::Type, "elements of an array cannot be deleted").hint("select what stays");
+        if (!value) throw Error(ErrorKind::Type, "elements of an array cannot be deleted")
+                            .why("an array has a fixed shape")
+                            .hint("select what stays, as in x[mask]");
         set_item(self, key, value);
         return 0;
       },
@@ -321,7 +326,9 @@ PyObject* tensor_to_device(PyObject* self, PyObject* args, PyObject* kwargs) {
   return guard([&]() -> PyObject* {
     const char* text = PyUnicode_Check(device) ? PyUnicode_AsUTF8(device) : nullptr;
     if (!text || std::string_view(text) != "cpu")
-      throw Error(ErrorKind::Value, "the only device of this build is \"cpu\"");
+      throw Error(ErrorKind::Value, "the only device of this build is \"cpu\"")
+          .why("no backend for another device was built in")
+          .hint("leave `device` out");
     return Py_NewRef(self);
   });
 }

@@ -132,7 +132,9 @@ Item integer_item(const Dim& value, const Dim& size, size_t axis) {
   bool outside = scope.less_equal(size, item.index) == Truth::Yes || scope.less(item.index, Dim(int64_t{0})) == Truth::Yes;
   if (outside)
     throw make_error(ErrorKind::Index, "the index {} is out of range for {} of size {}", value.str(),
-                     ordinal_axis(axis), size.str());
+                     ordinal_axis(axis), size.str())
+        .why("positions count from 0, or from the end as negative numbers")
+        .hint("use a position that the axis has; a slice may reach beyond the end");
   return item;
 }
 
@@ -160,12 +162,15 @@ std::vector<Item> parse(const Tensor& x, PyObject* key) {
       if (PyList_Check(part) && arrays[i].elements() == 0) arrays[i] = Tensor::empty(DType::I64, arrays[i].shape());
       if (arrays[i].dtype() != DType::Bool && !is_integer(arrays[i].dtype()))
         throw make_error(ErrorKind::Index, "an array of {} is no index", info(arrays[i].dtype()).api_name)
-            .hint("an index array holds integers or bools; convert it with ig.astype");
+            .why("an index array holds positions or a mask: integers or bools")
+            .hint("convert it with ig.astype");
     }
     taken += arrays[i].valid() && arrays[i].dtype() == DType::Bool ? static_cast<size_t>(arrays[i].rank()) : 1;
   }
   if (taken > dims.size())
-    throw make_error(ErrorKind::Index, "{} indices for an array of rank {}", taken, dims.size());
+    throw make_error(ErrorKind::Index, "{} indices for an array of rank {}", taken, dims.size())
+        .why("each index takes an axis, and a mask as many as it has")
+        .hint("drop an index, or add axes with None");
   std::vector<Item> items;
   size_t axis = 0;
   auto whole = [&](size_t count) {
@@ -206,6 +211,7 @@ std::vector<Item> parse(const Tensor& x, PyObject* key) {
       ++axis;
     } else {
       throw make_error(ErrorKind::Index, "{} is no index", Py_TYPE(part)->tp_name)
+          .why("elements are named by their positions")
           .hint("an index is an integer, a slice, None, ..., or an array of integers or bools");
     }
   }
@@ -291,7 +297,9 @@ Tensor checked(const Tensor& index, const Dim& size, size_t axis) {
       int64_t value = values.as_int(i);
       if (value < -n || value >= n)
         throw make_error(ErrorKind::Index, "the index {} is out of range for {} of size {}", value,
-                         ordinal_axis(axis), n);
+                         ordinal_axis(axis), n)
+        .why("positions count from 0, or from the end as negative numbers")
+        .hint("use a position that the axis has; a slice may reach beyond the end");
       static_cast<int64_t*>(out.data())[i] = value < 0 ? value + n : value;
     }
     return made(out);
@@ -345,12 +353,15 @@ Tensor take_advanced(const Tensor& x, const std::vector<Item>& items) {
   Tensor base = take_basic(x, items, places);
   std::vector<int64_t> axes;
   std::vector<Tensor> arrays;
-  bool adjacent = true;
+  // As in NumPy an integer beside index arrays is one of them: where something stands between, their axes go first.
+  bool adjacent = true, any = false;
   size_t last = 0;
   for (size_t i = 0; i < items.size(); ++i) {
-    if (items[i].kind != Item::Kind::Array && items[i].kind != Item::Kind::Mask) continue;
-    adjacent &= arrays.empty() || last + 1 == i;
+    if (items[i].kind == Item::Kind::NewAxis || items[i].kind == Item::Kind::Slice) continue;
+    adjacent &= !any || last + 1 == i;
+    any = true;
     last = i;
+    if (items[i].kind == Item::Kind::Integer) continue;
     if (items[i].kind == Item::Kind::Array) {
       axes.push_back(places[i]);
       arrays.push_back(checked(items[i].array, x.type().dims[items[i].axis], items[i].axis));
@@ -434,7 +445,9 @@ Tensor assigned(const Tensor& x, const Dims& shape, PyObject* value) {
   Dims joint = own.size() > shape.size() ? own : ops::broadcast_shapes(own, shape, scope_of(), "assignment");
   if (joint != shape)
     throw make_error(ErrorKind::Shape, "assignment: a value of shape {} does not broadcast to {}",
-                     str(tensor.type().dims), str(shape));
+                     str(tensor.type().dims), str(shape))
+        .why("the value is broadcast to the selected elements, which keep their shape")
+        .hint("reshape the value, or select as many elements as it has");
   Ints to;
   for (size_t i = 0; i < own.size(); ++i) to.push_back(static_cast<int64_t>(shape.size() - own.size() + i));
   return one("broadcast_in_dim", {tensor}, {ops::kShape % shape, ops::kBroadcastDims % to});

@@ -83,9 +83,12 @@ void normalise_axes(const ops::Op& op, std::span<const Tensor> operands, Attrs& 
   for (const auto& [name, value] : attrs.items()) {
     if (!ends_with_word(name, "axis") && !ends_with_word(name, "axes")) continue;
     size_t which = name.starts_with("rhs_") && operands.size() > 1 ? 1 : 0;
+    for (size_t i = 1; i < std::min(operands.size(), op.decl.operands.size()); ++i)
+      if (name.starts_with(op.decl.operands[i].name + "_")) which = i;  // y_axes are axes of y
     int rank = operands[which].rank();
     if (const int64_t* axis = std::get_if<int64_t>(&value)) {
-      if (*axis < 0) changed.emplace_back(name, normalise_axis(*axis, rank, op.public_name()));
+      // The bodies of composites count themselves: the axis of some is one of the result.
+      if (*axis < 0 && !op.has(ops::Trait::Composite)) changed.emplace_back(name, normalise_axis(*axis, rank, op.public_name()));
     } else if (const Ints* axes = std::get_if<Ints>(&value)) {
       Ints positive = *axes;
       for (int64_t& one : positive)
@@ -267,6 +270,7 @@ const OperandKinds& operand_kinds(const ops::Op& op) {
 int64_t normalise_axis(int64_t axis, int rank, std::string_view op) {
   if (axis < -rank || axis >= rank)
     throw make_error(ErrorKind::Index, "{}: the axis {} is out of range for an array of rank {}", op, axis, rank)
+        .why("an axis is named by its position, or by its distance from the end as a negative number")
         .hint(rank == 0 ? std::string("an array of rank 0 has no axes")
                         : fmt::format("axes go from {} to {}", -rank, rank - 1));
   return axis < 0 ? axis + rank : axis;
@@ -291,6 +295,7 @@ std::vector<Tensor> call(const ops::Op& op, std::span<const Operand> operands, A
         auto twice = std::adjacent_find(axes.begin(), axes.end());
         if (twice != axes.end())
           throw make_error(ErrorKind::Value, "{}: the axis {} is named twice", op.public_name(), *twice)
+              .why("each axis can be folded once")
               .hint("name each axis once; -1 is the last axis");
       } else {
         for (int64_t axis = 0; axis < rank; ++axis) axes.push_back(axis);
@@ -300,7 +305,9 @@ std::vector<Tensor> call(const ops::Op& op, std::span<const Operand> operands, A
     }
     case ops::Front::Direct:
     case ops::Front::None: {
-      std::vector<Tensor> arrays = materialise(op, operands, false);
+      // Functions that are made of others promote as these would; primitives take their operands as they are.
+      bool promote = op.decl.front == ops::Front::Direct && op.has(ops::Trait::Composite);
+      std::vector<Tensor> arrays = materialise(op, operands, promote);
       if (op.id == convert_op().id) return {convert(arrays.at(0), attrs.get(ops::kDType))};
       normalise_axes(op, arrays, attrs);
       if (op.has(ops::Trait::Elementwise) && !arrays.empty()) {

@@ -1,4 +1,5 @@
-"""Test cases out of the op table: the words of a sample as arrays and attributes, and the comparison of results."""
+"""Test cases out of the op table: the words of a sample as arrays and attributes, and the comparison of
+results."""
 
 from __future__ import annotations
 
@@ -14,9 +15,22 @@ import scipy.special
 from intaglio import _intaglio as core
 
 TEXT_NAMES = {
-    "bool": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16",
-    "u32": "uint32", "u64": "uint64", "f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64",
-    "c64": "complex64", "c128": "complex128", "key": "key",
+    "bool": "bool",
+    "i8": "int8",
+    "i16": "int16",
+    "i32": "int32",
+    "i64": "int64",
+    "u8": "uint8",
+    "u16": "uint16",
+    "u32": "uint32",
+    "u64": "uint64",
+    "f16": "float16",
+    "bf16": "bfloat16",
+    "f32": "float32",
+    "f64": "float64",
+    "c64": "complex64",
+    "c128": "complex128",
+    "key": "key",
 }
 SHORT_NAMES = {long: short for short, long in TEXT_NAMES.items()}
 
@@ -61,7 +75,9 @@ def operand(text: str, dtype: str, low: float, high: float, random: np.random.Ge
     if name == "bool":
         return np.asarray(random.integers(0, 2, shape)).astype(bool)
     if name.startswith("complex"):
-        return np.asarray(random.uniform(low, high, shape) + 1j * random.uniform(low, high, shape)).astype(kind)
+        return np.asarray(random.uniform(low, high, shape) + 1j * random.uniform(low, high, shape)).astype(
+            kind
+        )
     drawn = np.asarray(random.uniform(low, high, shape))
     if name.startswith("uint"):
         drawn = np.abs(drawn)
@@ -81,11 +97,13 @@ def bits(tensor: ig.Tensor) -> bytes:
     return core._to_bytes(tensor)
 
 
-# --- the cases of an op --------------------------------------------------------------------------------------------------
+# --- the cases of an op -------------------------------------------------------------------------------------
 
 TABLE = {decl["name"]: decl for decl in core.op_table()}
 RUNNABLE = [
-    name for name, decl in TABLE.items() if decl["samples"] and not {"control", "effect"} & set(decl["traits"])
+    name
+    for name, decl in TABLE.items()
+    if decl["samples"] and not {"control", "effect"} & set(decl["traits"])
 ]
 
 
@@ -188,7 +206,7 @@ def difference(what: str, a: ig.Tensor, b: ig.Tensor) -> str:
     return f"{what}: {len(where)} of {x.size} elements; at {at} {x[at]!r} and {y[at]!r}"
 
 
-# --- distances ----------------------------------------------------------------------------------------------------------
+# --- distances ----------------------------------------------------------------------------------------------
 
 INTEGER_OF = {2: np.int16, 4: np.int32, 8: np.int64}
 
@@ -205,7 +223,9 @@ def ulps(got: np.ndarray[Any, Any], want: np.ndarray[Any, Any]) -> np.ndarray[An
     if got.size == 0:
         return np.zeros(got.shape)
     gap = np.abs(ordered(got) - ordered(want)).astype(np.float64)
-    return np.where(np.isnan(got) & np.isnan(want), 0.0, np.where(np.isnan(got) | np.isnan(want), np.inf, gap))
+    return np.where(
+        np.isnan(got) & np.isnan(want), 0.0, np.where(np.isnan(got) | np.isnan(want), np.inf, gap)
+    )
 
 
 def describe(index: Any, inputs: list[Any], got: Any, want: Any) -> str:
@@ -241,8 +261,11 @@ def unit_of(array: np.ndarray[Any, Any], size: float) -> float:
 WITH_ZEROS = ("lgamma", "digamma", "logaddexp", "logsumexp")
 
 
-def check_close(decl: dict[str, Any], what: str, arrays: list[Any], got: Any, want: Any, bound: float) -> None:
-    """Floats within `bound` units in the last place (of the largest element, where elements meet in sums), the same
+def check_close(
+    decl: dict[str, Any], what: str, arrays: list[Any], got: Any, want: Any, bound: float
+) -> None:
+    """Floats within `bound` units in the last place (of the largest element, where elements meet in sums),
+    the same
     NaNs and infinities; all else equal."""
     got, want = parts(got), parts(want)
     assert got.shape == want.shape, f"{what}: shape {got.shape}, not {want.shape}"
@@ -256,10 +279,14 @@ def check_close(decl: dict[str, Any], what: str, arrays: list[Any], got: Any, wa
         want = want.astype(got.dtype)
     distance = ulps(got, want)
     wrong = distance > bound
-    if wrong.any() and ("elementwise" not in decl["traits"] or decl["name"] in WITH_ZEROS or "composite" in decl["traits"]):
+    if wrong.any() and (
+        "elementwise" not in decl["traits"] or decl["name"] in WITH_ZEROS or "composite" in decl["traits"]
+    ):
         wide, exact = got.astype(np.float64), want.astype(np.float64)
         finite = np.isfinite(wide) & np.isfinite(exact)
-        largest = 1.0 if "elementwise" in decl["traits"] else float(np.max(np.abs(exact[finite]), initial=1.0))
+        largest = (
+            1.0 if "elementwise" in decl["traits"] else float(np.max(np.abs(exact[finite]), initial=1.0))
+        )
         gap = np.abs(np.where(finite, wide, 0) - np.where(finite, exact, 0))
         wrong &= ~(finite & (gap <= bound * unit_of(got, largest)))
     at = worst(np.where(wrong, distance, 0))
@@ -267,10 +294,12 @@ def check_close(decl: dict[str, Any], what: str, arrays: list[Any], got: Any, wa
 
 
 def bound_of(decl: dict[str, Any], dtype: str) -> float:
-    """The stated bound is of float32; the narrow types round that once more, and float64 has twice the length of
+    """The stated bound is of float32; the narrow types round that once more, and float64 has twice the
+    length of
     polynomial to err in."""
     return float(decl["ulp"]) * (2 if dtype in ("float64", "complex128") else 1) + (
-        1 if dtype in ("float16", "bfloat16") and decl["ulp"] else 0)
+        1 if dtype in ("float16", "bfloat16") and decl["ulp"] else 0
+    )
 
 
 def terms(decl: dict[str, Any], case: Case) -> int:
@@ -291,7 +320,7 @@ def oracle_bound(decl: dict[str, Any], case: Case, dtype: str) -> float:
     return own + (4 if dtype in ("float64", "complex64", "complex128") else 1)
 
 
-# --- the oracle that is not ours ----------------------------------------------------------------------------------------
+# --- the oracle that is not ours ----------------------------------------------------------------------------
 
 # Expressions about the representation itself; all others may be computed with more digits and rounded once.
 BY_REPRESENTATION = ("nextafter", ".view(", "spacing", "astype(dtype)")
@@ -304,14 +333,19 @@ def oracle(decl: dict[str, Any], arrays: list[Any], attr_text: str) -> list[np.n
         return None
     wide = not any(word in expression for word in BY_REPRESENTATION)
     values = [
-        a.astype(np.float64) if wide and a.dtype.name in ("float16", "bfloat16", "float32") else a for a in arrays
+        a.astype(np.float64) if wide and a.dtype.name in ("float16", "bfloat16", "float32") else a
+        for a in arrays
     ]
     scope: dict[str, Any] = {"np": np, "scipy": scipy, "ml_dtypes": ml_dtypes}
     names = decl["operands"]
     for number, spec in enumerate(names):
-        scope[spec["name"]] = values[number:] if spec["variadic"] else values[number] if number < len(values) else None
+        scope[spec["name"]] = (
+            values[number:] if spec["variadic"] else values[number] if number < len(values) else None
+        )
     for name, value in core._parse_attrs(decl["name"], attr_text).items():
-        scope[name] = numpy_dtype(value.name) if isinstance(value, ig.dtype) and value.name != "key" else value
+        scope[name] = (
+            numpy_dtype(value.name) if isinstance(value, ig.dtype) and value.name != "key" else value
+        )
     with np.errstate(all="ignore"):
-        result = eval(expression, scope)  # noqa: S307: the op's own declaration
+        result = eval(expression, scope)  # the op's own declaration
     return [np.asarray(r) for r in (result if isinstance(result, (tuple, list)) else (result,))]

@@ -1,4 +1,5 @@
-"""What is generated out of the op table is up to date, and every example runs and gives what the page shows."""
+"""What is generated out of the op table is up to date, and every example runs and gives what the page
+shows."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 spec = importlib.util.spec_from_file_location("generate_docs", ROOT / "scripts" / "generate_docs.py")
-assert spec and spec.loader
+assert spec is not None
+assert spec.loader is not None
 generate_docs = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(generate_docs)
 FILES: dict[str, str] = generate_docs.generated()
@@ -22,7 +24,9 @@ PUBLIC = [decl for decl in ig.op_table() if decl["python"] and not decl["name"].
 @pytest.mark.parametrize("path", list(FILES))
 def test_up_to_date(path: str) -> None:
     have = (ROOT / path).read_text() if (ROOT / path).exists() else ""
-    difference = difflib.unified_diff(have.splitlines(), FILES[path].splitlines(), path, "generated", n=0, lineterm="")
+    difference = difflib.unified_diff(
+        have.splitlines(), FILES[path].splitlines(), path, "generated", n=0, lineterm=""
+    )
     assert have == FILES[path], "python scripts/generate_docs.py\n" + "\n".join(list(difference)[:30])
 
 
@@ -47,6 +51,11 @@ def test_example(decl: dict[str, Any]) -> None:
 
 
 def test_docstrings_of_the_namespace() -> None:
-    missing = [name for name in dir(ig) if callable(getattr(ig, name)) and not name.startswith("_")
-               and not (getattr(ig, name).__doc__ or "").strip()]
+    missing = [
+        name
+        for name in dir(ig)
+        if callable(getattr(ig, name))
+        and not name.startswith("_")
+        and not (getattr(ig, name).__doc__ or "").strip()
+    ]
     assert missing == []

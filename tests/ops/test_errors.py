@@ -80,7 +80,9 @@ def test_errors(name: str) -> None:
     for call, declared, error in bad(name):
         assert f"{type(error).__name__}: {error.what}" == declared, call
         assert error.where.startswith(__file__), f"{call}: names no line of the user's"
-    assert section(name) == GOLDEN_TEXT.get(name, ""), "python tests/ops/test_errors.py --write, if this is right"
+    assert section(name) == GOLDEN_TEXT.get(name, ""), (
+        "python tests/ops/test_errors.py --write, if this is right"
+    )
 
 
 def test_file_names_known_ops() -> None:

@@ -1,5 +1,7 @@
-"""Tests out of the op table, one an op: each dtype and sample by the reference rule, by NumPy, as eager execution runs
-it, and in a compiled graph; text, binary form and symbolic sizes of those graphs; edge values of element-wise ops."""
+"""Tests out of the op table, one an op: each dtype and sample by the reference rule, by NumPy, as eager
+execution runs
+it, and in a compiled graph; text, binary form and symbolic sizes of those graphs; edge values of
+element-wise ops."""
 
 from __future__ import annotations
 
@@ -27,7 +29,11 @@ def thinned(name: str, rounds: int) -> list[cases.Case]:
     out = []
     for case in compared(name):
         i, j = case.sample, dtypes.index(case.dtype)
-        if any(j == (i + 5 * turn) % len(dtypes) for turn in range(rounds)) or i == j % samples or len(dtypes) == 1:
+        if (
+            any(j == (i + 5 * turn) % len(dtypes) for turn in range(rounds))
+            or i == j % samples
+            or len(dtypes) == 1
+        ):
             out.append(case)
     return out or compared(name)
 
@@ -43,8 +49,14 @@ def test_reference_against_numpy(name: str) -> None:
         got = case.reference()
         assert len(got) == len(want), case
         for a, b in zip(got, want, strict=True):
-            check_close(decl, f"{case}: reference against NumPy", case.arrays, a.numpy(), b,
-                        cases.oracle_bound(decl, case, a.dtype.name))
+            check_close(
+                decl,
+                f"{case}: reference against NumPy",
+                case.arrays,
+                a.numpy(),
+                b,
+                cases.oracle_bound(decl, case, a.dtype.name),
+            )
         checked = True
     assert checked or decl["numpy"].startswith("none: "), f"{name} has no oracle"
 
@@ -63,8 +75,14 @@ def test_eager_against_reference(name: str) -> None:
             if a.dtype.name == "key":
                 assert cases.bits(a) == cases.bits(b), case
             else:
-                check_close(decl, f"{case}: eager against reference", case.arrays, a.numpy(), b.numpy(),
-                            cases.own_bound(decl, case, a.dtype.name))
+                check_close(
+                    decl,
+                    f"{case}: eager against reference",
+                    case.arrays,
+                    a.numpy(),
+                    b.numpy(),
+                    cases.own_bound(decl, case, a.dtype.name),
+                )
 
 
 @pytest.mark.parametrize("name", RUNNABLE)
@@ -90,13 +108,18 @@ def test_graph(name: str) -> None:
             one, other = next(got), next(slow)
             assert one.dtype == eager.dtype, case
             assert one.shape == eager.shape, case
-            assert cases.same_values(one, eager), cases.difference(f"{case}: compiled against eager", one, eager)
-            assert cases.same_values(other, reference), cases.difference(f"{case}: evaluated", other, reference)
+            assert cases.same_values(one, eager), cases.difference(
+                f"{case}: compiled against eager", one, eager
+            )
+            assert cases.same_values(other, reference), cases.difference(
+                f"{case}: evaluated", other, reference
+            )
 
 
 @pytest.mark.parametrize("name", RUNNABLE)
 def test_symbolic_sizes(name: str) -> None:
-    """Where inference takes symbols for the sizes, the program for all sizes gives the bits of the one for these."""
+    """Where inference takes symbols for the sizes, the program for all sizes gives the bits of the one for
+    these."""
     dtypes = cases.dtypes_of(name)
     main = "float32" if "float32" in dtypes else dtypes[0]
     tried = set()
@@ -126,10 +149,66 @@ def test_symbolic_sizes(name: str) -> None:
         for eager in case.eager():
             one = next(got)
             assert one.shape == eager.shape, case
-            assert cases.same_values(one, eager), cases.difference(f"{case}: symbolic against fixed", one, eager)
+            assert cases.same_values(one, eager), cases.difference(
+                f"{case}: symbolic against fixed", one, eager
+            )
 
 
-# --- edges ------------------------------------------------------------------------------------------------------------
+def test_wide_sums_are_wide() -> None:
+    """A product that asks for sums in float64 gets them, in every dtype."""
+    seen = 0
+    for name in ("dot_general", "convolution"):
+        for case in compared(name):
+            if "accumulate = f64" in case.attrs:
+                for a, b in zip(case.eager(), case.reference(), strict=True):
+                    assert cases.same_values(a, b), cases.difference(str(case), a, b)
+                seen += 1
+    assert seen
+
+
+NEGATIVE = [
+    decl["name"]
+    for decl in TABLE.values()
+    if decl["python"]
+    and decl["front"] == "direct"
+    and decl["operands"]
+    and decl["name"] in RUNNABLE
+    and any(a["name"] in ("axis", "axes") or a["name"].endswith(("_axis", "_axes")) for a in decl["attrs"])
+]
+
+
+@pytest.mark.parametrize("name", NEGATIVE)
+def test_negative_axes(name: str) -> None:
+    """An axis counted from the end is the same one: of the operand, or of the result where it is new
+    there."""
+    decl = TABLE[name]
+    function = core.op(name)
+    done = 0
+    for case in compared(name):
+        if case.dtype not in ("float32", "key", "bool") or not case.arrays or not case.arrays[0].ndim:
+            continue
+        attrs = core._parse_attrs(name, case.attrs)
+        given = case.given() if not decl["operands"][0]["variadic"] else [case.given()]
+        rank = case.arrays[0].ndim + (name in ("expand_dims", "stack"))
+        turned = {}
+        for key, value in attrs.items():
+            if key.split("_")[-1] in ("axis", "axes") and isinstance(value, (int, tuple)):
+                own = case.arrays[1].ndim if key == "y_axes" else rank
+                flip = lambda v, own=own: v - own if v >= 0 else v + own  # noqa: E731
+                turned[key] = flip(value) if isinstance(value, int) else tuple(flip(v) for v in value)
+        want, got = function(*given, **attrs), function(*given, **{**attrs, **turned})
+        for a, b in zip(
+            want if isinstance(want, tuple) else (want,),
+            got if isinstance(got, tuple) else (got,),
+            strict=True,
+        ):
+            assert a.shape == b.shape, f"{case} with {turned}"
+            assert cases.bits(a) == cases.bits(b), f"{case} with {turned}"
+        done += 1
+    assert done, name
+
+
+# --- edges --------------------------------------------------------------------------------------------------
 
 
 def edges(dtype: str) -> np.ndarray[Any, Any]:
@@ -138,12 +217,46 @@ def edges(dtype: str) -> np.ndarray[Any, Any]:
         return np.array([False, True])
     if "int" in dtype:
         info = np.iinfo(kind)
-        values = {info.min, info.max, 0, 1, 2, 7, info.max // 2, max(info.min, -1), max(info.min, -7), info.min + 1}
+        values = {
+            info.min,
+            info.max,
+            0,
+            1,
+            2,
+            7,
+            info.max // 2,
+            max(info.min, -1),
+            max(info.min, -7),
+            info.min + 1,
+        }
         return np.array(sorted(values), dtype=kind)
     limits = ig.finfo(dtype)
     tiny = np.array([1], cases.INTEGER_OF[kind.itemsize]).view(kind)[0]
-    values = [np.nan, np.inf, -np.inf, 0.0, -0.0, limits.max, limits.min, limits.smallest_normal,
-              -limits.smallest_normal, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.0, 1e-3, -1e-3, 88.0, -88.0, 1e4, -1e4]
+    values = [
+        np.nan,
+        np.inf,
+        -np.inf,
+        0.0,
+        -0.0,
+        limits.max,
+        limits.min,
+        limits.smallest_normal,
+        -limits.smallest_normal,
+        1.0,
+        -1.0,
+        0.5,
+        -0.5,
+        1.5,
+        2.5,
+        -2.5,
+        3.0,
+        1e-3,
+        -1e-3,
+        88.0,
+        -88.0,
+        1e4,
+        -1e4,
+    ]
     with np.errstate(all="ignore"):
         out = np.array(values, np.float64).astype(kind)
     return np.concatenate([out, np.array([tiny, -tiny], kind)])
@@ -156,7 +269,8 @@ SIZES = (1, 7, 33, 1025)
 
 @pytest.mark.parametrize("name", EDGE_OPS)
 def test_edges(name: str) -> None:
-    """NaN, infinities, both zeros, extremes and denormals in all combinations: compiled code gives the same NaNs,
+    """NaN, infinities, both zeros, extremes and denormals in all combinations: compiled code gives the same
+    NaNs,
     infinities and signs of zero as the definition; and an element's bits do not depend on where it stands."""
     decl = TABLE[name]
     kinds = [text.split("[")[0] for text in cases.split(decl["samples"][0]["operands"])]
@@ -177,14 +291,15 @@ def test_edges(name: str) -> None:
             zeros = (got == 0) & (want == 0)
             wrong = zeros & (np.signbit(got.astype(np.float64)) != np.signbit(want.astype(np.float64)))
             assert not wrong.any(), f"{what}: the sign of zero\n" + cases.describe(
-                cases.worst(wrong), arrays, got, want)
+                cases.worst(wrong), arrays, got, want
+            )
         for size in SIZES:
             index = np.arange(size) * 13 % len(grid)
             part = core._apply(name, cases.tensors([a[index] for a in arrays]), "")[0]
             assert cases.same_values(part, ig.asarray(got[index])), f"{what}: {size} elements give other bits"
 
 
-# --- threads ----------------------------------------------------------------------------------------------------------
+# --- threads ------------------------------------------------------------------------------------------------
 
 
 def test_threads() -> None:
@@ -197,17 +312,29 @@ def test_threads() -> None:
 
     def program(x: Any, y: Any, big: Any, kernel: Any) -> Any:
         z = ig.tanh(x) * 2 + ig.sum(x, axis=0)
-        return (z, ig.matmul(z, y), ig.softmax(z, axis=1), ig.sum(z), ig.mean(z, axis=0), ig.cumulative_sum(z, axis=1),
-                ig.argsort(z, axis=1), ig.max(z, axis=1), ig.conv(big, kernel), ig.max_pool(big, kernel_size=(3, 3)),
-                ig.layer_norm(z))
+        return (
+            z,
+            ig.matmul(z, y),
+            ig.softmax(z, axis=1),
+            ig.sum(z),
+            ig.mean(z, axis=0),
+            ig.cumulative_sum(z, axis=1),
+            ig.argsort(z, axis=1),
+            ig.max(z, axis=1),
+            ig.conv(big, kernel),
+            ig.max_pool(big, kernel_size=(3, 3)),
+            ig.layer_norm(z),
+        )
 
     before = core.get_num_threads()
     try:
         results = []
         for count in (1, 2, 3):
             core.set_num_threads(count)
-            results.append([cases.bits(r) for r in ig.trace(program, x, y, big, kernel)(x, y, big, kernel)]
-                           + [cases.bits(r) for r in program(x, y, big, kernel)])
+            results.append(
+                [cases.bits(r) for r in ig.trace(program, x, y, big, kernel)(x, y, big, kernel)]
+                + [cases.bits(r) for r in program(x, y, big, kernel)]
+            )
     finally:
         core.set_num_threads(before)
     assert results[0] == results[1]

@@ -14,8 +14,17 @@ HERE = Path(__file__).resolve().parent / "typed"
 
 def mypy(file: str, cache: Path) -> list[str]:
     # The installed package is checked, so from a folder that has no other of the name.
-    command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--no-error-summary", "--no-pretty",
-               f"--cache-dir={cache}", str(HERE / file)]
+    command = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--config-file=",
+        "--no-error-summary",
+        "--no-pretty",
+        f"--cache-dir={cache}",
+        str(HERE / file),
+    ]
     run = subprocess.run(command, cwd=cache, capture_output=True, text=True, check=False)
     assert run.returncode in (0, 1), run.stdout + run.stderr
     return run.stdout.splitlines()

@@ -107,7 +107,8 @@ std::vector<Op> attention_ops() {
                 "mask is not None and mask.dtype != bool else 0), -np.inf)))(np.matmul(q, np.swapaxes(k, -1, "
                 "-2)) * "
                 "(scale or 1 / np.sqrt(max(q.shape[-1], 1))))",
-       .example = "ig.scaled_dot_product_attention(ig.asarray([[1.0, 0.0]]), ig.asarray([[1.0, 0.0], [0.0, 1.0]]), ig.asarray([[1.0], [2.0]]))",
+       .example = "ig.scaled_dot_product_attention(ig.asarray([[1.0, 0.0]]), ig.asarray([[1.0, 0.0], [0.0, "
+                  "1.0]]), ig.asarray([[1.0], [2.0]]))",
        .samples = {{"T[3, 4], T[5, 4], T[5, 2]", "{}", -2, 2},
                    {"T[2, 3, 4], T[2, 5, 4], T[2, 5, 4]", "{}", -2, 2},
                    {"T[1, 2, 6, 4], T[1, 2, 6, 4], T[1, 2, 6, 4]", "{causal = true}", -2, 2},

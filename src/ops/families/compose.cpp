@@ -47,7 +47,8 @@ Op composite(OpDecl decl, BodyFn body, InferFn infer) {
           .id = {}};
 }
 
-void give_examples(std::vector<Op>& ops, const std::vector<std::pair<std::string_view, std::string>>& examples) {
+void give_examples(std::vector<Op>& ops,
+                   const std::vector<std::pair<std::string_view, std::string>>& examples) {
   for (const auto& [name, example] : examples) {
     auto op = std::find_if(ops.begin(), ops.end(), [&](const Op& o) { return o.decl.python == name; });
     IG_CHECK(op != ops.end(), "an example of {}, which this family does not have", name);

@@ -90,7 +90,8 @@ class Compose {
 Op composite(OpDecl decl, BodyFn body, InferFn infer = tools::infer_by_body);
 
 // Examples of the functions of these names, for families whose declarations are made by helpers.
-void give_examples(std::vector<Op>& ops, const std::vector<std::pair<std::string_view, std::string>>& examples);
+void give_examples(std::vector<Op>& ops,
+                   const std::vector<std::pair<std::string_view, std::string>>& examples);
 
 // An axis that may count from the end, checked. Error(Index) naming the op.
 int64_t checked_axis(std::string_view op, int64_t axis, int rank);

@@ -245,7 +245,8 @@ Op dot_general_op() {
                     "not in rb + rc]))(list(lhs_batching_dimensions), list(rhs_batching_dimensions), "
                     "list(lhs_contracting_dimensions), "
                     "list(rhs_contracting_dimensions))",
-           .example = "ig.dot_general(ig.asarray([[1.0, 2.0]]), ig.asarray([[3.0], [4.0]]), lhs_contracting_dimensions=(1,), rhs_contracting_dimensions=(0,))",
+           .example = "ig.dot_general(ig.asarray([[1.0, 2.0]]), ig.asarray([[3.0], [4.0]]), "
+                      "lhs_contracting_dimensions=(1,), rhs_contracting_dimensions=(0,))",
            .samples =
                {{"T[3], T[3]", "{lhs_contracting_dimensions = [0], rhs_contracting_dimensions = [0]}", -2, 2},
                 {"T[2, 3], T[3, 4]", "{lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]}",

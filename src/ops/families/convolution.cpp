@@ -273,7 +273,8 @@ Op convolution_op() {
            .numpy =
                "none: NumPy has no convolution of images; the public conv is checked against windows and "
                "einsum",
-           .example = "ig.convolution(ig.asarray([[[1.0, 2.0, 3.0]]]), ig.asarray([[[1.0, 1.0]]]), layout=\"bf0_oi0->bf0\")",
+           .example = "ig.convolution(ig.asarray([[[1.0, 2.0, 3.0]]]), ig.asarray([[[1.0, 1.0]]]), "
+                      "layout=\"bf0_oi0->bf0\")",
            .samples = {{"T[1, 1, 5], T[1, 1, 3]", "{layout = \"bf0_oi0->bf0\"}", -2, 2},
                        {"T[2, 3, 6], T[4, 3, 3]",
                         "{layout = \"bf0_oi0->bf0\", strides = [2], padding = [1, 2]}", -2, 2},

@@ -49,7 +49,7 @@ Op activation(std::string name, std::string doc, std::string numpy, double ulp) 
                     .traits = static_cast<uint32_t>(Trait::Elementwise),
                     .front = Front::Elementwise,
                     .numpy = std::move(numpy),
-                              .samples = {{"T[]", "{}"},
+                    .samples = {{"T[]", "{}"},
                                 {"T[5]", "{}"},
                                 {"T[3, 7]", "{}"},
                                 {"T[2, 3, 4]", "{}", -10, 10},
@@ -420,27 +420,29 @@ std::vector<Op> nn_composites() {
       normalize_body, infer_float));
   for (Op& op : attention_ops()) ops.push_back(std::move(op));
   for (Op& op : nn_layers()) ops.push_back(std::move(op));
-  give_examples(ops, {
-      {"relu", "ig.relu(ig.asarray([-2.0, 0.0, 2.0]))"},
-      {"relu6", "ig.relu6(ig.asarray([-2.0, 0.0, 2.0]))"},
-      {"silu", "ig.silu(ig.asarray([-2.0, 0.0, 2.0]))"},
-      {"softplus", "ig.softplus(ig.asarray([-2.0, 0.0, 2.0]))"},
-      {"log_sigmoid", "ig.log_sigmoid(ig.asarray([-2.0, 0.0, 2.0]))"},
-      {"mish", "ig.mish(ig.asarray([-2.0, 0.0, 2.0]))"},
-      {"hard_sigmoid", "ig.hard_sigmoid(ig.asarray([-2.0, 0.0, 2.0]))"},
-      {"hard_swish", "ig.hard_swish(ig.asarray([-2.0, 0.0, 2.0]))"},
-      {"leaky_relu", "ig.leaky_relu(ig.asarray([-2.0, 0.0, 2.0]))"},
-      {"elu", "ig.elu(ig.asarray([-2.0, 0.0, 2.0]))"},
-      {"gelu", "ig.gelu(ig.asarray([-2.0, 0.0, 2.0]))"},
-      {"softmax", "ig.softmax(ig.asarray([-2.0, 0.0, 2.0]))"},
-      {"log_softmax", "ig.log_softmax(ig.asarray([-2.0, 0.0, 2.0]))"},
-      {"glu", "ig.glu(ig.asarray([1.0, 2.0, 0.0, 0.0]))"},
-      {"layer_norm", "ig.layer_norm(ig.asarray([[1.0, 2.0, 3.0]]))"},
-      {"rms_norm", "ig.rms_norm(ig.asarray([[3.0, 4.0]]))"},
-      {"group_norm", "ig.group_norm(ig.asarray([[1.0, 3.0, 5.0, 7.0]]), num_groups=2)"},
-      {"batch_norm", "ig.batch_norm(ig.asarray([[1.0, 3.0]]), ig.asarray([0.0, 1.0]), ig.asarray([1.0, 4.0]))"},
-      {"normalize", "ig.normalize(ig.asarray([3.0, 4.0]))"},
-  });
+  give_examples(
+      ops, {
+               {"relu", "ig.relu(ig.asarray([-2.0, 0.0, 2.0]))"},
+               {"relu6", "ig.relu6(ig.asarray([-2.0, 0.0, 2.0]))"},
+               {"silu", "ig.silu(ig.asarray([-2.0, 0.0, 2.0]))"},
+               {"softplus", "ig.softplus(ig.asarray([-2.0, 0.0, 2.0]))"},
+               {"log_sigmoid", "ig.log_sigmoid(ig.asarray([-2.0, 0.0, 2.0]))"},
+               {"mish", "ig.mish(ig.asarray([-2.0, 0.0, 2.0]))"},
+               {"hard_sigmoid", "ig.hard_sigmoid(ig.asarray([-2.0, 0.0, 2.0]))"},
+               {"hard_swish", "ig.hard_swish(ig.asarray([-2.0, 0.0, 2.0]))"},
+               {"leaky_relu", "ig.leaky_relu(ig.asarray([-2.0, 0.0, 2.0]))"},
+               {"elu", "ig.elu(ig.asarray([-2.0, 0.0, 2.0]))"},
+               {"gelu", "ig.gelu(ig.asarray([-2.0, 0.0, 2.0]))"},
+               {"softmax", "ig.softmax(ig.asarray([-2.0, 0.0, 2.0]))"},
+               {"log_softmax", "ig.log_softmax(ig.asarray([-2.0, 0.0, 2.0]))"},
+               {"glu", "ig.glu(ig.asarray([1.0, 2.0, 0.0, 0.0]))"},
+               {"layer_norm", "ig.layer_norm(ig.asarray([[1.0, 2.0, 3.0]]))"},
+               {"rms_norm", "ig.rms_norm(ig.asarray([[3.0, 4.0]]))"},
+               {"group_norm", "ig.group_norm(ig.asarray([[1.0, 3.0, 5.0, 7.0]]), num_groups=2)"},
+               {"batch_norm",
+                "ig.batch_norm(ig.asarray([[1.0, 3.0]]), ig.asarray([0.0, 1.0]), ig.asarray([1.0, 4.0]))"},
+               {"normalize", "ig.normalize(ig.asarray([3.0, 4.0]))"},
+           });
   return ops;
 }
 

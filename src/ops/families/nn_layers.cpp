@@ -511,18 +511,24 @@ std::vector<Op> nn_layers() {
             {"T[0, 1, 4, 4]", "{kernel_size = [2]}"}},
            8),
       avg_pool_body, infer_avg_pool));
-  give_examples(ops, {
-      {"linear", "ig.linear(ig.asarray([[1.0, 2.0]]), ig.asarray([[1.0, 1.0], [0.0, 2.0]]))"},
-      {"embedding", "ig.embedding(ig.asarray([2, 0]), ig.asarray([[1.0, 1.5], [2.0, 2.5], [3.0, 3.5]]))"},
-      {"cross_entropy", "ig.cross_entropy(ig.asarray([[2.0, 0.0]]), ig.asarray([0]))"},
-      {"mse", "ig.mse(ig.asarray([1.0, 2.0]), ig.asarray([1.0, 4.0]))"},
-      {"dropout", "ig.dropout(ig.asarray([1.0, 1.0, 1.0, 1.0]), ig.random_key(7))"},
-      {"lstm_cell", "ig.lstm_cell(ig.asarray([[1.0]]), ig.asarray([[0.0]]), ig.asarray([[0.5]]), ig.full((4, 1), 1.0), ig.full((4, 1), 1.0))"},
-      {"gru_cell", "ig.gru_cell(ig.asarray([[1.0]]), ig.asarray([[0.5]]), ig.full((3, 1), 1.0), ig.full((3, 1), 1.0))"},
-      {"conv", "ig.conv(ig.asarray([[[1.0, 2.0, 3.0]]]), ig.asarray([[[1.0, 1.0]]]))"},
-      {"max_pool", "ig.max_pool(ig.asarray([[[1.0, 3.0, 2.0, 4.0]]]), kernel_size=2)"},
-      {"avg_pool", "ig.avg_pool(ig.asarray([[[1.0, 3.0, 2.0, 4.0]]]), kernel_size=2)"},
-  });
+  give_examples(
+      ops,
+      {
+          {"linear", "ig.linear(ig.asarray([[1.0, 2.0]]), ig.asarray([[1.0, 1.0], [0.0, 2.0]]))"},
+          {"embedding", "ig.embedding(ig.asarray([2, 0]), ig.asarray([[1.0, 1.5], [2.0, 2.5], [3.0, 3.5]]))"},
+          {"cross_entropy", "ig.cross_entropy(ig.asarray([[2.0, 0.0]]), ig.asarray([0]))"},
+          {"mse", "ig.mse(ig.asarray([1.0, 2.0]), ig.asarray([1.0, 4.0]))"},
+          {"dropout", "ig.dropout(ig.asarray([1.0, 1.0, 1.0, 1.0]), ig.random_key(7))"},
+          {"lstm_cell",
+           "ig.lstm_cell(ig.asarray([[1.0]]), ig.asarray([[0.0]]), ig.asarray([[0.5]]), ig.full((4, 1), "
+           "1.0), ig.full((4, 1), 1.0))"},
+          {"gru_cell",
+           "ig.gru_cell(ig.asarray([[1.0]]), ig.asarray([[0.5]]), ig.full((3, 1), 1.0), ig.full((3, 1), "
+           "1.0))"},
+          {"conv", "ig.conv(ig.asarray([[[1.0, 2.0, 3.0]]]), ig.asarray([[[1.0, 1.0]]]))"},
+          {"max_pool", "ig.max_pool(ig.asarray([[[1.0, 3.0, 2.0, 4.0]]]), kernel_size=2)"},
+          {"avg_pool", "ig.avg_pool(ig.asarray([[[1.0, 3.0, 2.0, 4.0]]]), kernel_size=2)"},
+      });
   return ops;
 }
 

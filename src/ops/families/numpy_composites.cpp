@@ -388,21 +388,21 @@ std::vector<Op> numpy_composites() {
   add(std::move(diff), diff_body, infer_diff);
   for (Op& op : numpy_indexing()) ops.push_back(std::move(op));
   give_examples(ops, {
-      {"broadcast_to", "ig.broadcast_to(ig.asarray([1, 2]), (2, 2))"},
-      {"reshape", "ig.reshape(ig.asarray([1, 2, 3, 4]), (2, -1))"},
-      {"permute_dims", "ig.permute_dims(ig.asarray([[1, 2], [3, 4]]), (1, 0))"},
-      {"moveaxis", "ig.moveaxis(ig.zeros((2, 3, 4)), 0, 2).shape"},
-      {"squeeze", "ig.squeeze(ig.asarray([[1, 2]]), 0)"},
-      {"expand_dims", "ig.expand_dims(ig.asarray([1, 2]), axis=1)"},
-      {"flip", "ig.flip(ig.asarray([1, 2, 3]))"},
-      {"roll", "ig.roll(ig.asarray([1, 2, 3]), 1)"},
-      {"concat", "ig.concat([ig.asarray([1, 2]), ig.asarray([3])])"},
-      {"stack", "ig.stack([ig.asarray([1, 2]), ig.asarray([3, 4])])"},
-      {"unstack", "ig.unstack(ig.asarray([[1, 2], [3, 4]]))"},
-      {"tile", "ig.tile(ig.asarray([1, 2]), (2,))"},
-      {"repeat", "ig.repeat(ig.asarray([1, 2]), 2)"},
-      {"diff", "ig.diff(ig.asarray([1, 4, 9]))"},
-  });
+                         {"broadcast_to", "ig.broadcast_to(ig.asarray([1, 2]), (2, 2))"},
+                         {"reshape", "ig.reshape(ig.asarray([1, 2, 3, 4]), (2, -1))"},
+                         {"permute_dims", "ig.permute_dims(ig.asarray([[1, 2], [3, 4]]), (1, 0))"},
+                         {"moveaxis", "ig.moveaxis(ig.zeros((2, 3, 4)), 0, 2).shape"},
+                         {"squeeze", "ig.squeeze(ig.asarray([[1, 2]]), 0)"},
+                         {"expand_dims", "ig.expand_dims(ig.asarray([1, 2]), axis=1)"},
+                         {"flip", "ig.flip(ig.asarray([1, 2, 3]))"},
+                         {"roll", "ig.roll(ig.asarray([1, 2, 3]), 1)"},
+                         {"concat", "ig.concat([ig.asarray([1, 2]), ig.asarray([3])])"},
+                         {"stack", "ig.stack([ig.asarray([1, 2]), ig.asarray([3, 4])])"},
+                         {"unstack", "ig.unstack(ig.asarray([[1, 2], [3, 4]]))"},
+                         {"tile", "ig.tile(ig.asarray([1, 2]), (2,))"},
+                         {"repeat", "ig.repeat(ig.asarray([1, 2]), 2)"},
+                         {"diff", "ig.diff(ig.asarray([1, 4, 9]))"},
+                     });
   return ops;
 }
 

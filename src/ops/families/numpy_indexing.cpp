@@ -213,14 +213,15 @@ std::vector<Op> numpy_indexing() {
   matrix("trace", "The sum of a diagonal of the last two axes, in the array's own type.",
          "np.trace(x, k, -2, -1, dtype=x.dtype)", trace_body, infer_trace, DTypeSet::Real);
   give_examples(ops, {
-      {"take", "ig.take(ig.asarray([5, 6, 7]), ig.asarray([2, 0]))"},
-      {"take_along_axis", "ig.take_along_axis(ig.asarray([[5, 6], [7, 8]]), ig.asarray([[1], [0]]))"},
-      {"one_hot", "ig.one_hot(ig.asarray([0, 2]), num_classes=3)"},
-      {"tril", "ig.tril(ig.ones((2, 2)))"},
-      {"triu", "ig.triu(ig.ones((2, 2)))"},
-      {"diagonal", "ig.diagonal(ig.asarray([[1, 2], [3, 4]]))"},
-      {"trace", "ig.asarray([[1, 2], [3, 4]]).trace()"},
-  });
+                         {"take", "ig.take(ig.asarray([5, 6, 7]), ig.asarray([2, 0]))"},
+                         {"take_along_axis",
+                          "ig.take_along_axis(ig.asarray([[5, 6], [7, 8]]), ig.asarray([[1], [0]]))"},
+                         {"one_hot", "ig.one_hot(ig.asarray([0, 2]), num_classes=3)"},
+                         {"tril", "ig.tril(ig.ones((2, 2)))"},
+                         {"triu", "ig.triu(ig.ones((2, 2)))"},
+                         {"diagonal", "ig.diagonal(ig.asarray([[1, 2], [3, 4]]))"},
+                         {"trace", "ig.asarray([[1, 2], [3, 4]]).trace()"},
+                     });
   return ops;
 }
 

@@ -311,10 +311,10 @@ std::vector<Op> order_ops() {
   ops.push_back(top_k_op());
   for (Op& op : order_composites()) ops.push_back(std::move(op));
   give_examples(ops, {
-      {"sort", "ig.sort(ig.asarray([3, 1, 2]))"},
-      {"argsort", "ig.argsort(ig.asarray([3, 1, 2]))"},
-      {"searchsorted", "ig.searchsorted(ig.asarray([1, 3, 5]), ig.asarray([3, 4]))"},
-  });
+                         {"sort", "ig.sort(ig.asarray([3, 1, 2]))"},
+                         {"argsort", "ig.argsort(ig.asarray([3, 1, 2]))"},
+                         {"searchsorted", "ig.searchsorted(ig.asarray([1, 3, 5]), ig.asarray([3, 4]))"},
+                     });
   return ops;
 }
 

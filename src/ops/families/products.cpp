@@ -198,14 +198,17 @@ std::vector<Op> matmul_composites() {
                                         {"T[3, 4], T[3, 4]", "{axis = 0}"},
                                         {"T[0, 3], T[0, 3]", "{}"}}),
                           cross_body, infer_cross));
-  give_examples(ops, {
-      {"matmul", "ig.matmul(ig.asarray([[1.0, 2.0], [3.0, 4.0]]), ig.asarray([1.0, 1.0]))"},
-      {"tensordot", "ig.tensordot(ig.asarray([[1, 2], [3, 4]]), ig.asarray([[1, 0], [0, 1]]), x_axes=(1,), y_axes=(0,))"},
-      {"vecdot", "ig.vecdot(ig.asarray([1.0, 2.0]), ig.asarray([3.0, 4.0]))"},
-      {"outer", "ig.outer(ig.asarray([1, 2]), ig.asarray([3, 4]))"},
-      {"kron", "ig.kron(ig.asarray([1, 2]), ig.asarray([1, 1]))"},
-      {"cross", "ig.cross(ig.asarray([1, 0, 0]), ig.asarray([0, 1, 0]))"},
-  });
+  give_examples(ops,
+                {
+                    {"matmul", "ig.matmul(ig.asarray([[1.0, 2.0], [3.0, 4.0]]), ig.asarray([1.0, 1.0]))"},
+                    {"tensordot",
+                     "ig.tensordot(ig.asarray([[1, 2], [3, 4]]), ig.asarray([[1, 0], [0, 1]]), x_axes=(1,), "
+                     "y_axes=(0,))"},
+                    {"vecdot", "ig.vecdot(ig.asarray([1.0, 2.0]), ig.asarray([3.0, 4.0]))"},
+                    {"outer", "ig.outer(ig.asarray([1, 2]), ig.asarray([3, 4]))"},
+                    {"kron", "ig.kron(ig.asarray([1, 2]), ig.asarray([1, 1]))"},
+                    {"cross", "ig.cross(ig.asarray([1, 0, 0]), ig.asarray([0, 1, 0]))"},
+                });
   return ops;
 }
 

@@ -311,17 +311,18 @@ std::vector<Op> random_ops() {
                  .reference = reference_bits,
                  .point = point_bits}));
   for (Op& op : random_composites()) ops.push_back(std::move(op));
-  give_examples(ops, {
-      {"random_key", "ig.random_bits(ig.random_key(7), shape=(2,), dtype=ig.uint32)"},
-      {"random_split", "ig.random_split(ig.random_key(7), n=2).shape"},
-      {"random_fold_in", "ig.random_uniform(ig.random_fold_in(ig.random_key(7), 3), shape=(2,))"},
-      {"random_bits", "ig.random_bits(ig.random_key(7), shape=(2,), dtype=ig.uint32)"},
-      {"random_uniform", "ig.random_uniform(ig.random_key(7), shape=(2,))"},
-      {"random_normal", "ig.random_normal(ig.random_key(7), shape=(2,))"},
-      {"random_bernoulli", "ig.random_bernoulli(ig.random_key(7), shape=(4,))"},
-      {"randint", "ig.randint(ig.random_key(7), shape=(4,), low=0, high=10)"},
-      {"random_permutation", "ig.random_permutation(ig.random_key(7), n=5)"},
-  });
+  give_examples(
+      ops, {
+               {"random_key", "ig.random_bits(ig.random_key(7), shape=(2,), dtype=ig.uint32)"},
+               {"random_split", "ig.random_split(ig.random_key(7), n=2).shape"},
+               {"random_fold_in", "ig.random_uniform(ig.random_fold_in(ig.random_key(7), 3), shape=(2,))"},
+               {"random_bits", "ig.random_bits(ig.random_key(7), shape=(2,), dtype=ig.uint32)"},
+               {"random_uniform", "ig.random_uniform(ig.random_key(7), shape=(2,))"},
+               {"random_normal", "ig.random_normal(ig.random_key(7), shape=(2,))"},
+               {"random_bernoulli", "ig.random_bernoulli(ig.random_key(7), shape=(4,))"},
+               {"randint", "ig.randint(ig.random_key(7), shape=(4,), low=0, high=10)"},
+               {"random_permutation", "ig.random_permutation(ig.random_key(7), n=5)"},
+           });
   return ops;
 }
 

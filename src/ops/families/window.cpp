@@ -388,7 +388,8 @@ Op select_op() {
            .attrs = {kWindow, kWindowStrides, kWindowPadding},
            .dtypes = DTypeSet::Real,
            .numpy = "none: NumPy has no such op; its reference is checked by hand",
-           .example = "ig.select_and_scatter_add(ig.asarray([1.0, 3.0, 2.0, 4.0]), ig.asarray([10.0, 20.0]), window_dimensions=(2,), window_strides=(2,))",
+           .example = "ig.select_and_scatter_add(ig.asarray([1.0, 3.0, 2.0, 4.0]), ig.asarray([10.0, 20.0]), "
+                      "window_dimensions=(2,), window_strides=(2,))",
            .samples =
                {{"T[5], T[3]", "{window_dimensions = [3]}"},
                 {"T[6], T[3]", "{window_dimensions = [2], window_strides = [2]}"},
@@ -427,11 +428,13 @@ std::vector<Op> window_ops() {
                           window_oracle("np.min", "np.inf if x.dtype.kind == 'f' else np.iinfo(x.dtype).max"),
                           reference_window<Fold::Min>, point_window<Fold::Min>, false));
   ops.push_back(select_op());
-  give_examples(ops, {
-      {"reduce_window_sum", "ig.reduce_window_sum(ig.asarray([1, 2, 3, 4]), window_dimensions=(2,))"},
-      {"reduce_window_max", "ig.reduce_window_max(ig.asarray([1, 3, 2, 4]), window_dimensions=(2,))"},
-      {"reduce_window_min", "ig.reduce_window_min(ig.asarray([1, 3, 2, 4]), window_dimensions=(2,))"},
-  });
+  give_examples(
+      ops,
+      {
+          {"reduce_window_sum", "ig.reduce_window_sum(ig.asarray([1, 2, 3, 4]), window_dimensions=(2,))"},
+          {"reduce_window_max", "ig.reduce_window_max(ig.asarray([1, 3, 2, 4]), window_dimensions=(2,))"},
+          {"reduce_window_min", "ig.reduce_window_min(ig.asarray([1, 3, 2, 4]), window_dimensions=(2,))"},
+      });
   return ops;
 }
 
