@@ -200,8 +200,10 @@ void Observer::enter(PyFrameObject* frame) {
 
 void Observer::finish_pending(PyFrameObject* frame) {
   if (pending_.empty() || pending_.back().frame != frame) return;
-  After what = pending_.back().what;
+  Pending pending = std::move(pending_.back());
+  After what = pending.what;
   pending_.pop_back();
+  if (what == After::Attribute) return notes_.attribute(pending.holder.ptr(), pending.name.ptr());
   PyObject* result = frame::next_step(frame).peek(0);
   if (!result) return;
   if (what == After::Reach) notes_.reach(result);
@@ -250,10 +252,15 @@ void Observer::step(PyFrameObject* frame) {
         refuse_store(frame, fmt::format("closure variable {} is stored", text(s.name)));
       return;
     case I::LoadAttribute:
+      if (PyModule_Check(top) && PyDict_Contains(PyModule_GetDict(top), s.name) == 0 &&
+          PyDict_GetItemString(PyModule_GetDict(top), "__getattr__")) {
+        pending_.push_back({frame, After::Attribute, nb::borrow(top), nb::borrow(s.name)});
+        return;
+      }
       notes_.attribute(top, s.name);
       // A class's namespace, or an object's dict where it is read under that name.
       if (PyUnicode_CompareWithASCIIString(s.name, "__dict__") == 0 && notes_.is_outside(top))
-        pending_.push_back({frame, After::Reach});
+        pending_.push_back({frame, After::Reach, {}, {}});
       return;
     case I::StoreAttribute:
     case I::DeleteAttribute:
@@ -279,7 +286,7 @@ void Observer::step(PyFrameObject* frame) {
       if (notes_.is_outside(container) && type == "collections.defaultdict" && PyDict_Contains(container, top) == 0)
         refuse_store(frame, fmt::format("{}[{}] is stored, because reading a missing key of a defaultdict adds it",
                                         notes_.name_of(container), short_repr(top)));
-      if (notes_.is_outside(container) && type == "mappingproxy") pending_.push_back({frame, After::Reach});
+      if (notes_.is_outside(container) && type == "mappingproxy") pending_.push_back({frame, After::Reach, {}, {}});
       return;
     }
     case I::Contains: return notes_.contains(top, s.peek(1));
@@ -330,7 +337,7 @@ void Observer::step(PyFrameObject* frame) {
     case I::MatchClass: return notes_.opaque(s.peek(2), "a class pattern", user_line(frame));
     case I::Enter: return notes_.special(top, {"__enter__", "__exit__"});
     case I::KeywordNames: keywords_ = s.keywords; return;
-    case I::MakeFunction: pending_.push_back({frame, After::Made}); return;
+    case I::MakeFunction: pending_.push_back({frame, After::Made, {}, {}}); return;
     case I::Call: {
       auto n = static_cast<size_t>(s.argument);
       PyObject** first = s.top - n;

@@ -45,10 +45,11 @@ class Observer {
  private:
   // Whose code a frame runs.
   enum class Owner : uint8_t { User, Library, Transparent, Opaque };
-  enum class After : uint8_t { Reach, Made, MadeIfClass };
+  enum class After : uint8_t { Reach, Made, MadeIfClass, Attribute };
   struct Pending {
     PyFrameObject* frame;
     After what;
+    nb::object holder, name;  // Attribute: read once more, after a module's __getattr__ has set it
   };
   static Owner owner_of(PyCodeObject* code);
 
@@ -60,7 +61,8 @@ class Observer {
   bool method_call(PyFrameObject* frame, PyObject* self, std::string_view name, std::span<PyObject* const> args);
   bool builtin_call(PyFrameObject* frame, std::string_view module, std::string_view name,
                     std::span<PyObject* const> args);
-  void world_call(PyFrameObject* frame, PyObject* callable, std::string_view module, std::string_view name);
+  void world_call(PyFrameObject* frame, PyObject* callable, std::string_view module, std::string_view name,
+                  PyObject* self);
   void advance(PyFrameObject* frame, PyObject* iterator);
   void store(PyFrameObject* frame, PyObject* target, const std::string& what);  // refuses where target is outside
   [[noreturn]] void refuse(PyFrameObject* frame, std::string summary, std::string why, std::string hint);

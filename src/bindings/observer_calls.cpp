@@ -43,7 +43,7 @@ constexpr World kRandom{"a random number",
                         "use ig.random with a key, or draw where the function is called and pass it as an argument"};
 constexpr World kFile{"what lies outside of the program", "read it where the function is called, and pass it as an argument"};
 
-const World* world_of(std::string_view module, std::string_view name, PyObject* callable) {
+const World* world_of(std::string_view module, std::string_view name, PyObject* callable, PyObject* self) {
   if (module == "time" && among(name, {"time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns",
                                        "process_time", "process_time_ns", "thread_time", "localtime", "gmtime", "ctime",
                                        "asctime", "strftime"}))
@@ -52,9 +52,9 @@ const World* world_of(std::string_view module, std::string_view name, PyObject* 
       (module == "posix" && among(name, {"open", "read", "listdir", "scandir", "stat", "lstat", "getcwd", "getpid"})))
     return &kFile;
   if (module == "posix" && among(name, {"urandom", "getrandom"})) return &kRandom;
-  PyObject* self = PyCFunction_Check(callable) ? PyCFunction_GET_SELF(callable) : nullptr;
-  if (PyMethod_Check(callable)) self = PyMethod_GET_SELF(callable);
+  if (PyCFunction_Check(callable)) self = PyCFunction_GET_SELF(callable);
   if (!self) return nullptr;
+  if (PyModule_Check(self)) return nullptr;
   if (PyType_Check(self)) {
     std::string_view type = reinterpret_cast<PyTypeObject*>(self)->tp_name;
     bool dates = type == "datetime.datetime" || type == "datetime.date";
@@ -79,8 +79,8 @@ bool is_class_in_python(PyObject* o) {
 
 }  // namespace
 
-void Observer::world_call(PyFrameObject* frame, PyObject* callable, std::string_view module, std::string_view name) {
-  if (const World* world = world_of(module, name, callable))
+void Observer::world_call(PyFrameObject* frame, PyObject* callable, std::string_view module, std::string_view name, PyObject* self) {
+  if (const World* world = world_of(module, name, callable, self))
     refuse(frame, fmt::format("a captured function reads {}: {}", world->what, name),
            "it would be read once, when the function is captured, and every later call would see that value",
            std::string(world->hint));
@@ -90,10 +90,7 @@ void Observer::call(PyFrameObject* frame, PyObject* callable, std::span<PyObject
   if (PyMethod_Check(callable)) {
     std::vector<PyObject*> all{PyMethod_GET_SELF(callable)};
     all.insert(all.end(), args.begin(), args.end());
-    if (PyMethod_GET_SELF(callable)) {
-      std::string name = text_attribute(callable, "__name__");
-      world_call(frame, callable, "", name);
-    }
+    world_call(frame, callable, "", text_attribute(callable, "__name__"), PyMethod_GET_SELF(callable));
     return call(frame, PyMethod_GET_FUNCTION(callable), all, keywords);
   }
   if (PyFunction_Check(callable)) {
@@ -134,7 +131,8 @@ void Observer::c_call(PyFrameObject* frame, PyObject* callable, std::span<PyObje
     self = PyCFunction_GET_SELF(callable);
     if (self && (PyModule_Check(self) || PyType_Check(self))) self = nullptr;
     module = text_attribute(callable, "__module__");
-  } else if (kind == "method_descriptor" || kind == "wrapper_descriptor") {
+  } else if (kind == "method_descriptor" || kind == "wrapper_descriptor" ||
+             kind.find("cython_function_or_method") != kind.npos) {
     if (!args.empty()) {
       self = args[0];
       rest = args.subspan(1);
@@ -147,7 +145,7 @@ void Observer::c_call(PyFrameObject* frame, PyObject* callable, std::span<PyObje
   } else {
     notes_.special(callable, {"__call__"});
   }
-  world_call(frame, callable, module, name);
+  world_call(frame, callable, module, name, self);
   if (self && method_call(frame, self, name, rest)) return;
   if (!self && builtin_call(frame, module, name, args)) return;
   bool ours = is_ours(callable, module) || (self && is_tensor(self));
@@ -178,7 +176,7 @@ void Observer::c_call(PyFrameObject* frame, PyObject* callable, std::span<PyObje
   }
   bool foreign = !PyCFunction_Check(callable) && !PyType_Check(callable) && !ours && notes_.is_outside(callable);
   // What comes back may be a part of what was handed over, or of the callable (a cache).
-  if (foreign || (read && self && !ours && length_of(self) < 0 && !is_array(self))) pending_.push_back({frame, After::Reach});
+  if (foreign || (read && self && !ours && length_of(self) < 0 && !is_array(self))) pending_.push_back({frame, After::Reach, {}, {}});
 }
 
 // Methods of built-in containers; false where nothing is known of it.
@@ -196,7 +194,7 @@ bool Observer::method_call(PyFrameObject* frame, PyObject* self, std::string_vie
     return true;
   }
   if (type == "mappingproxy" || (PyModule_Check(self))) {
-    pending_.push_back({frame, After::Reach});
+    pending_.push_back({frame, After::Reach, {}, {}});
     return false;
   }
   if (length_of(self) < 0) return false;
@@ -232,13 +230,13 @@ bool Observer::builtin_call(PyFrameObject* frame, std::string_view module, std::
     notes_.reach(frame::globals(frame));
     return true;
   }
-  if (name == "__build_class__") return pending_.push_back({frame, After::MadeIfClass}), true;
+  if (name == "__build_class__") return pending_.push_back({frame, After::MadeIfClass, {}, {}}), true;
   if (!first) return true;
   if (name == "len") return notes_.length(first), true;
   if (name == "bool") return notes_.truth(first), true;
   if (among(name, {"getattr", "hasattr"}) && args.size() >= 2 && PyUnicode_Check(args[1])) {
     notes_.attribute(first, args[1]);
-    if (PyUnicode_CompareWithASCIIString(args[1], "__dict__") == 0) pending_.push_back({frame, After::Reach});
+    if (PyUnicode_CompareWithASCIIString(args[1], "__dict__") == 0) pending_.push_back({frame, After::Reach, {}, {}});
     return true;
   }
   if (among(name, {"isinstance", "issubclass", "type"})) {
@@ -248,7 +246,7 @@ bool Observer::builtin_call(PyFrameObject* frame, std::string_view module, std::
   }
   if (among(name, {"id", "callable", "super", "object", "property", "staticmethod", "classmethod"})) return true;
   if (name == "vars") {
-    if (notes_.is_outside(first)) pending_.push_back({frame, After::Reach});
+    if (notes_.is_outside(first)) pending_.push_back({frame, After::Reach, {}, {}});
     return notes_.class_of(first), true;
   }
   if (name == "next") return advance(frame, first), true;
