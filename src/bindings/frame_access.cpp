@@ -128,6 +128,14 @@ std::vector<PyObject*> own_cells(PyFrameObject* frame) {
   return out;
 }
 
+PyObject* free_cell(PyFrameObject* frame, const char* name) {
+  PyCodeObject* code = raw(frame)->f_code;
+  for (int i = code->co_nlocalsplus - code->co_nfreevars; i < code->co_nlocalsplus; ++i)
+    if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(code->co_localsplusnames, i), name) == 0)
+      return raw(frame)->localsplus[i];
+  return nullptr;
+}
+
 bool set_trace_opcodes(PyFrameObject* frame, bool on) { return std::exchange(frame->f_trace_opcodes, on); }
 bool traces_opcodes(PyFrameObject* frame) { return frame->f_trace_opcodes; }
 
@@ -145,6 +153,7 @@ PyCodeObject* code(PyFrameObject*) { return nullptr; }
 PyFunctionObject* function(PyFrameObject*) { return nullptr; }
 PyObject* first_argument(PyFrameObject*) { return nullptr; }
 std::vector<PyObject*> own_cells(PyFrameObject*) { return {}; }
+PyObject* free_cell(PyFrameObject*, const char*) { return nullptr; }
 bool set_trace_opcodes(PyFrameObject*, bool) { return false; }
 bool traces_opcodes(PyFrameObject*) { return false; }
 

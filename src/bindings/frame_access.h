@@ -48,6 +48,7 @@ PyCodeObject* code(PyFrameObject* frame);
 PyFunctionObject* function(PyFrameObject* frame);
 PyObject* first_argument(PyFrameObject* frame);             // null without one
 std::vector<PyObject*> own_cells(PyFrameObject* frame);     // cells that this frame made
+PyObject* free_cell(PyFrameObject* frame, const char* name);  // of the function's closure; null without one
 bool set_trace_opcodes(PyFrameObject* frame, bool on);      // gives what it was
 bool traces_opcodes(PyFrameObject* frame);
 

@@ -82,6 +82,8 @@ Observer::~Observer() {
 
 void Observer::allow_writes(nb::handle object) { notes_.allow_writes(object.ptr()); }
 
+void Observer::returned(nb::handle result) { notes_.elements(result.ptr(), true); }
+
 void Observer::start() {
   std::string problem = frame::unsupported();
   if (!problem.empty())
@@ -239,7 +241,8 @@ void Observer::step(PyFrameObject* frame) {
       if (PyObject* value = PyDict_GetItemWithError(frame::globals(frame), s.name))
         if (std::string_view(Py_TYPE(value)->tp_name) == "_Environ") notes_.reach(value);
       return;
-    case I::LoadCell: return notes_.cell(s.cell, s.name);
+    // Closures of the standard library are its own, like its globals.
+    case I::LoadCell: return user ? notes_.cell(s.cell, s.name) : void();
     case I::StoreGlobal:
     case I::DeleteGlobal:
       if (user) refuse_store(frame, fmt::format("global {} is {}", text(s.name), s.what == I::StoreGlobal ? "stored" : "deleted"));
@@ -248,7 +251,7 @@ void Observer::step(PyFrameObject* frame) {
       if (user && names == frame::globals(frame)) refuse_store(frame, fmt::format("global {} is stored", text(s.name)));
       return;
     case I::StoreCell:
-      if (!notes_.was_made_here(s.cell) && !notes_.may_write(s.cell))
+      if (user && !notes_.was_made_here(s.cell) && !notes_.may_write(s.cell))
         refuse_store(frame, fmt::format("closure variable {} is stored", text(s.name)));
       return;
     case I::LoadAttribute:

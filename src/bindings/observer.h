@@ -31,6 +31,9 @@ class Observer {
   // Stores to this object are allowed: its owner writes them back after each call.
   void allow_writes(nb::handle object);
 
+  // The function's result: a container from outside that is given back is read by whoever gets it.
+  void returned(nb::handle result);
+
   void start();  // of this thread; refuses a Python whose frames are not known
   // Ends the watch and restores the trace function of before. Throws the refusal of a store, also where the function
   // caught it, and Error(Capture) where what was read did not stay as it was read, or the watch was ended by another.

@@ -231,6 +231,11 @@ bool Observer::builtin_call(PyFrameObject* frame, std::string_view module, std::
     return true;
   }
   if (name == "__build_class__") return pending_.push_back({frame, After::MadeIfClass, {}, {}}), true;
+  if (name == "super" && !first) {
+    // super() without arguments reads the cell that the compiler made for it.
+    PyObject* cell = frame::free_cell(frame, "__class__");
+    if (cell) notes_.cell(cell, own(PyUnicode_InternFromString("__class__")).ptr());
+  }
   if (!first) return true;
   if (name == "len") return notes_.length(first), true;
   if (name == "bool") return notes_.truth(first), true;
@@ -247,7 +252,7 @@ bool Observer::builtin_call(PyFrameObject* frame, std::string_view module, std::
   if (among(name, {"id", "callable", "super", "object", "property", "staticmethod", "classmethod"})) return true;
   if (name == "vars") {
     if (notes_.is_outside(first)) pending_.push_back({frame, After::Reach, {}, {}});
-    return notes_.class_of(first), true;
+    return notes_.attribute(first, own(PyUnicode_InternFromString("__dict__")).ptr()), true;
   }
   if (name == "next") return advance(frame, first), true;
   if (name == "iter") return advance(frame, first), notes_.elements(first, false), true;

@@ -34,6 +34,7 @@ nb::object observe(nb::args args, nb::kwargs kwargs) {
     observer.stop(true);
     throw raised;
   }
+  observer.returned(result);
   observer.stop();
   Guards guards;
   for (auto& guard : observer.take_guards()) guards.list.emplace_back(std::move(guard));

@@ -97,9 +97,8 @@ cfg.names[0]|cfg == Config()|h0(1)|h0(1, z=G0)|h1(2)|list(map(h0, L0))|mod.k|mod
 [*T0[1]]|{**D1}|[*L0]|dict(D1)|tuple(L0)|S0|'a' in S0|len(S0)|list(Q0)|Q0[0]|sum(Q0)|next(iter(D1))|f'{D1}'|globals()['G1']
 (lambda: G2)()|any(L0)|not D1|[k for k in D1]|list(D1.items())|[v for _, v in D1.items()]|min(D1.values())|o0.m.__name__
 o0 + G1|first(*L0)|attempt(D0, 'zz')|attempt(D1, NAME)|nested(2)|h0.__defaults__|zip_(L0, D1)|matched(D1)|h0.__kwdefaults__['z']
-A(G2).m()|B(1).p|repr(cfg)|D1 == {'x': G1}|D1 | {'q': 1}|L1[0] * 2|unpack(T0)|D0['b'].keys() & {'c'}|list(reversed(L0))
+A(G2).m()|B(1).p|repr(cfg)|D1 == {'x': G1}|D0|L1|Q0|T0|L1[0] * 2|unpack(T0)|D0['b'].keys() & {'c'}|list(reversed(L0))
 """.strip().replace("\n", "|").split("|")
-READS = [read for read in READS if read.strip() and not read.strip().startswith("{'q'") and read.strip() != "D1"]
 
 HELPERS = """
 def first(a=0, *rest):
@@ -139,14 +138,14 @@ def make_world(rng: random.Random) -> dict[str, Any]:
     names = ("k", "t", "t1", "mx", "my", "sx", "g0", "g1", "g2")
     space: dict[str, Any] = {"__name__": "world"}
     values = {name: rng.choice([rng.randint(-3, 9), rng.randint(300, 900), rng.random()]) for name in names}
-    exec(SOURCE.format(**values) + HELPERS, space)
+    exec(compile(SOURCE.format(**values) + HELPERS, "world.py", "exec", dont_inherit=True), space)
     return space
 
 
 def make_program(rng: random.Random, space: dict[str, Any]) -> tuple[str, Callable[[], Any]]:
     reads = rng.sample(READS, rng.randint(1, 5))
     text = "def program():\n    return (" + ", ".join(reads) + ",)\n"
-    exec(text, space)
+    exec(compile(text, "program.py", "exec", dont_inherit=True), space)
     return ", ".join(reads), space["program"]
 
 
