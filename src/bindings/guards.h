@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "bindings/common.h"
 #include "tensor/tensor.h"
 
 namespace ig::py {
@@ -23,6 +24,9 @@ struct OutsideGuard {
   // A guard whose place holds an array: its present array (dtype and shape are compared by `holds`), which the entry
   // passes to the program in place of the one seen by the trace. An empty tensor: this guard is about no array.
   virtual Tensor array() const { return {}; }
+  // For the tp_traverse of whoever owns the guard: a guard refers to globals and closures, which refer to the compiled
+  // function in turn, and only the garbage collector can see that such a circle is unused.
+  virtual int traverse(visitproc, void*) const { return 0; }
 };
 
 using OutsideGuards = std::vector<std::unique_ptr<OutsideGuard>>;

@@ -82,7 +82,10 @@ Observer::~Observer() {
 
 void Observer::allow_writes(nb::handle object) { notes_.allow_writes(object.ptr()); }
 
-void Observer::returned(nb::handle result) { notes_.elements(result.ptr(), true); }
+void Observer::returned(nb::handle result) {
+  notes_.at(nullptr, 0);
+  notes_.elements(result.ptr(), true);
+}
 
 void Observer::start() {
   std::string problem = frame::unsupported();
@@ -186,7 +189,7 @@ void Observer::enter(PyFrameObject* frame) {
   frame::set_trace_opcodes(frame, true);
   for (PyObject* cell : frame::own_cells(frame)) notes_.made_here(cell);
   if (owner != Owner::User || frame::names(frame)) return;
-  notes_.where = location_at(frame::code(frame), 0);
+  notes_.at(frame::code(frame), 0);
   PyFunctionObject* function = frame::function(frame);
   notes_.function(function);
   // A method that C code called (a special method, mostly) was found on the class of its first argument.
@@ -224,7 +227,7 @@ void Observer::step(PyFrameObject* frame) {
   if (s.what == I::Other) return;
   PyCodeObject* code = frame::code(frame);
   bool user = owner_of(code) == Owner::User;
-  notes_.where = location_at(code, PyFrame_GetLasti(frame));
+  notes_.at(code, PyFrame_GetLasti(frame));
   PyObject* top = s.peek(0);
   auto text = [](PyObject* name) { return nb::cast<std::string>(nb::handle(name)); };
   PyObject* names = frame::names(frame);
@@ -305,13 +308,14 @@ void Observer::step(PyFrameObject* frame) {
                                         PySet_Check(target) || PyByteArray_Check(target) ||
                                         std::string_view(Py_TYPE(target)->tp_name) == "collections.deque"))
         store(frame, target, fmt::format("{} is changed in place by an operator", notes_.name_of(target)));
-      notes_.special(target, {fmt::format("__i{}__", s.binary).c_str()});
+      if (PyType_HasFeature(Py_TYPE(target), Py_TPFLAGS_HEAPTYPE) && !is_tensor(target))
+        notes_.special(target, {fmt::format("__i{}__", s.binary).c_str()});
       [[fallthrough]];
     }
     case I::Binary: {
-      std::string left = fmt::format("__{}__", s.binary), right = fmt::format("__r{}__", s.binary);
       for (PyObject* side : {top, s.peek(1)}) {
-        notes_.special(side, {left.c_str(), right.c_str()});
+        if (PyType_HasFeature(Py_TYPE(side), Py_TPFLAGS_HEAPTYPE) && !is_tensor(side))
+          notes_.special(side, {fmt::format("__{}__", s.binary).c_str(), fmt::format("__r{}__", s.binary).c_str()});
         if (!is_tensor(side)) notes_.opaque(side, "an operator", "");
       }
       return;

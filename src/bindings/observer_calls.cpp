@@ -148,6 +148,9 @@ void Observer::c_call(PyFrameObject* frame, PyObject* callable, std::span<PyObje
   world_call(frame, callable, module, name, self);
   if (self && method_call(frame, self, name, rest)) return;
   if (!self && builtin_call(frame, module, name, args)) return;
+  // NumPy's functions hand our arrays back to us; these built-in functions do it by special methods.
+  bool numpy = kind == "numpy.ufunc" || kind == "numpy._ArrayFunctionDispatcher";
+  bool by_method = numpy || (module == "builtins" && among(name, {"abs", "round", "divmod", "pow"}));
   bool ours = is_ours(callable, module) || (self && is_tensor(self));
   // What lies in a partial is handed on by it.
   if (kind == "functools.partial") {
@@ -171,10 +174,10 @@ void Observer::c_call(PyFrameObject* frame, PyObject* callable, std::span<PyObje
     read = read || (notes_.is_outside(arg) && !PyType_Check(arg) && !PyFunction_Check(arg));
     bool whole = !ours || (self == arg && among(name, {"item", "tolist", "__array__", "__dlpack__", "__bool__", "__int__",
                                                        "__float__", "__index__", "__complex__"}));
-    if (whole && is_array(arg)) notes_.content(arg);
+    if (whole && is_array(arg) && !(by_method && is_tensor(arg))) notes_.content(arg);
     else notes_.opaque(arg, name.empty() ? kind : std::string_view(name), user_line(frame));
   }
-  bool foreign = !PyCFunction_Check(callable) && !PyType_Check(callable) && !ours && notes_.is_outside(callable);
+  bool foreign = !PyCFunction_Check(callable) && !PyType_Check(callable) && !ours && !numpy && notes_.is_outside(callable);
   // What comes back may be a part of what was handed over, or of the callable (a cache).
   if (foreign || (read && self && !ours && length_of(self) < 0 && !is_array(self))) pending_.push_back({frame, After::Reach, {}, {}});
 }

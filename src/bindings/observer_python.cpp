@@ -6,7 +6,9 @@ namespace ig::py {
 namespace {
 
 struct Guards {
-  std::vector<std::shared_ptr<OutsideGuard>> list;
+  Guards() = default;
+  Guards(Guards&&) = default;  // and so no copies
+  OutsideGuards list;
   std::vector<UnknownRead> unknown;
   bool hold() const {
     for (const auto& guard : list)
@@ -15,9 +17,26 @@ struct Guards {
   }
 };
 
+// One of them; the owner keeps it.
 struct Guard {
-  std::shared_ptr<OutsideGuard> guard;
+  nb::object owner;
+  const OutsideGuard* guard;
 };
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self)) return 0;
+  for (const auto& guard : nb::inst_ptr<Guards>(self)->list)
+    if (int stop = guard->traverse(visit, arg)) return stop;
+  return 0;
+}
+int clear(PyObject* self) {
+  OutsideGuards gone = std::move(nb::inst_ptr<Guards>(self)->list);
+  return 0;
+}
+PyType_Slot guards_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&traverse)},
+                              {Py_tp_clear, reinterpret_cast<void*>(&clear)},
+                              {0, nullptr}};
 
 nb::object observe(nb::args args, nb::kwargs kwargs) {
   if (args.size() == 0) throw make_error(ErrorKind::Type, "_observe: give a function, then its arguments");
@@ -37,7 +56,7 @@ nb::object observe(nb::args args, nb::kwargs kwargs) {
   observer.returned(result);
   observer.stop();
   Guards guards;
-  for (auto& guard : observer.take_guards()) guards.list.emplace_back(std::move(guard));
+  guards.list = observer.take_guards();
   guards.unknown = observer.unknown();
   return nb::make_tuple(result, nb::cast(std::move(guards)));
 }
@@ -52,11 +71,12 @@ void init_observer(nb::module_& m) {
         Tensor tensor = g.guard->array();
         return tensor.valid() ? nb::steal(wrap(tensor)) : nb::none();
       });
-  nb::class_<Guards>(m, "OutsideGuards")
+  nb::class_<Guards>(m, "OutsideGuards", nb::type_slots(guards_slots))
       .def("__len__", [](const Guards& g) { return g.list.size(); })
-      .def("__getitem__", [](const Guards& g, size_t i) {
-        if (i >= g.list.size()) throw nb::index_error();
-        return Guard{g.list[i]};
+      .def("__getitem__", [](nb::handle self, size_t i) {
+        const OutsideGuards& list = nb::inst_ptr<Guards>(self)->list;
+        if (i >= list.size()) throw nb::index_error();
+        return Guard{nb::borrow(self), list[i].get()};
       })
       .def("hold", &Guards::hold, "Whether all of them hold.")
       .def("failed", [](const Guards& g) {

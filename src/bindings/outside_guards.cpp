@@ -207,6 +207,13 @@ std::string Expected::str() const {
   return "is " + short_repr(value_.ptr());
 }
 
+int Expected::traverse(visitproc visit, void* arg) const {
+  Py_VISIT(value_.ptr());
+  Py_VISIT(dtype_.ptr());
+  Py_VISIT(shape_.ptr());
+  return 0;
+}
+
 // --- places --------------------------------------------------------------------------------------------------------------
 
 Py_ssize_t length_of(PyObject* o) {
@@ -291,6 +298,48 @@ bool Place::matches(const Expected& expected) const {
 
 // --- guards --------------------------------------------------------------------------------------------------------------
 
+namespace {
+
+// A number that is another one after every change of the dict, or of the class and its bases; 0: not known. CPython
+// 3.11 keeps them (a new dict or class never gets an old one's number), so a lookup in what has not changed is spared.
+// The guard's own reference to the holder is what makes the number safe to read.
+#if PY_VERSION_HEX < 0x030C0000
+uint64_t dict_epoch(PyObject* dict) { return dict ? reinterpret_cast<PyDictObject*>(dict)->ma_version_tag : 0; }
+uint64_t class_epoch(PyObject* type) {
+  auto* object = reinterpret_cast<PyTypeObject*>(type);
+  return PyType_HasFeature(object, Py_TPFLAGS_VALID_VERSION_TAG) ? object->tp_version_tag : 0;
+}
+#else
+uint64_t dict_epoch(PyObject*) { return 0; }
+uint64_t class_epoch(PyObject*) { return 0; }
+#endif
+
+}  // namespace
+
+bool PlaceGuard::holds() const {
+  using K = Place::Kind;
+  uint64_t now = 0, second = 0;
+  PyObject* holder = place_.holder.ptr();
+  switch (place_.kind) {
+    case K::Global:
+      now = dict_epoch(holder);
+      second = dict_epoch(place_.second.ptr());
+      break;
+    case K::DictItem: now = dict_epoch(holder); break;
+    case K::Attribute: now = dict_epoch(instance_dict(holder)); break;
+    case K::TypeAttribute: now = class_epoch(holder); break;
+    default: return place_.matches(expected_);
+  }
+  // An array's handle may be bound to another value without a change of the dict.
+  bool array = expected_.kind() == Expected::Kind::Array;
+  if (now != 0 && now == epoch_ && second == second_epoch_ && !array) return true;
+  if (!place_.matches(expected_)) return false;
+  // A lookup may have renewed a class's number: taken before it, the old one just does not match next time.
+  epoch_ = now;
+  second_epoch_ = second;
+  return true;
+}
+
 std::string PlaceGuard::describe() const {
   std::string text = place_.label;
   if (place_.kind == Place::Kind::Length) text += fmt::format(" has length {}", place_.index);
@@ -304,6 +353,13 @@ Tensor PlaceGuard::array() const {
   if (expected_.kind() != Expected::Kind::Array) return {};
   nb::object now = place_.read();
   return now.is_valid() && is_tensor(now.ptr()) ? tensor_of(now.ptr()) : Tensor();
+}
+
+int PlaceGuard::traverse(visitproc visit, void* arg) const {
+  Py_VISIT(place_.holder.ptr());
+  Py_VISIT(place_.key.ptr());
+  Py_VISIT(place_.second.ptr());
+  return expected_.traverse(visit, arg);
 }
 
 namespace {
@@ -363,6 +419,14 @@ std::string SnapshotGuard::describe() const {
   return text;
 }
 
+int SnapshotGuard::traverse(visitproc visit, void* arg) const {
+  Py_VISIT(holder_.ptr());
+  for (const auto* list : {&keys_, &values_})
+    for (const Expected& one : *list)
+      if (int stop = one.traverse(visit, arg)) return stop;
+  return 0;
+}
+
 ContentGuard::ContentGuard(nb::object holder, std::string label, Location where)
     : holder_(std::move(holder)), label_(std::move(label)), where_(where) {
   if (is_array(holder_.ptr())) form_ = Expected::of(holder_.ptr());
@@ -386,6 +450,11 @@ std::string ContentGuard::describe() const {
   std::string text = fmt::format("{} has its {} bytes", label_, tensor_.valid() ? tensor_.bytes() : bytes_.size());
   at_end(where_, text);
   return text;
+}
+
+int ContentGuard::traverse(visitproc visit, void* arg) const {
+  Py_VISIT(holder_.ptr());
+  return form_.traverse(visit, arg);
 }
 
 }  // namespace ig::py

@@ -30,6 +30,7 @@ class Expected {
     return now && kind_ != Kind::Identity && matches_slow(now);
   }
   std::string str() const;
+  int traverse(visitproc visit, void* arg) const;
 
  private:
   bool matches_slow(PyObject* now) const;
@@ -71,14 +72,16 @@ class PlaceGuard final : public OutsideGuard {
  public:
   PlaceGuard(Place place, Expected expected, Location where)
       : place_(std::move(place)), expected_(std::move(expected)), where_(where) {}
-  bool holds() const override { return place_.matches(expected_); }
+  bool holds() const override;
   std::string describe() const override;
+  int traverse(visitproc visit, void* arg) const override;
   Tensor array() const override;
 
  private:
   Place place_;
   Expected expected_;
   Location where_;
+  mutable uint64_t epoch_ = 0, second_epoch_ = 0;  // of what was looked up in, when the guard last held
 };
 
 // All elements of a container, in order.
@@ -87,6 +90,7 @@ class SnapshotGuard final : public OutsideGuard {
   SnapshotGuard(nb::object holder, std::string label, Location where);
   bool holds() const override;
   std::string describe() const override;
+  int traverse(visitproc visit, void* arg) const override;
 
  private:
   nb::object holder_;
@@ -102,6 +106,7 @@ class ContentGuard final : public OutsideGuard {
   ContentGuard(nb::object holder, std::string label, Location where);
   bool holds() const override;
   std::string describe() const override;
+  int traverse(visitproc visit, void* arg) const override;
 
  private:
   nb::object holder_;

@@ -7,6 +7,7 @@ namespace ig::py {
 namespace {
 
 constexpr int kDeepest = 8;  // levels of containers handed to code in C
+constexpr int64_t kLargeContent = 1 << 20;  // bytes of a NumPy array; more are worth a word
 // Keys of `seen_` that are no place.
 enum Extra : int { kSnapshot = 100, kContent, kFunction, kUnknown };
 
@@ -59,6 +60,7 @@ PyObject* OutsideNotes::same_key(PyObject* key) {
 }
 
 void OutsideNotes::forget() {
+  code_ = nullptr;
   outside_.clear();
   fresh_.clear();
   writable_.clear();
@@ -101,7 +103,7 @@ PyObject* OutsideNotes::note(Place place, bool presence_only) {
       auto named = outside_.find(value.ptr());
       if (named != outside_.end() && named->second.empty()) named->second = place.label;
     }
-    guards_.push_back(std::make_unique<PlaceGuard>(std::move(place), std::move(expected), where));
+    guards_.push_back(std::make_unique<PlaceGuard>(std::move(place), std::move(expected), where()));
   }
   if (value.is_valid()) keep(value.ptr());
   return value.ptr();
@@ -229,12 +231,18 @@ void OutsideNotes::snapshot(PyObject* container) {
   class_of(container);
   if (PyTuple_CheckExact(container) || PyFrozenSet_CheckExact(container)) return;  // immutable, guarded by identity
   if (first({kSnapshot, container, nullptr, 0}))
-    guards_.push_back(std::make_unique<SnapshotGuard>(nb::borrow(keep(container)), name_of(container), where));
+    guards_.push_back(std::make_unique<SnapshotGuard>(nb::borrow(keep(container)), name_of(container), where()));
 }
 
 void OutsideNotes::content(PyObject* array) {
   if (!is_outside(array) || !first({kContent, array, nullptr, 0})) return;
-  guards_.push_back(std::make_unique<ContentGuard>(nb::borrow(keep(array)), name_of(array), where));
+  if (is_numpy_array(array)) {
+    auto bytes = nb::cast<int64_t>(own(PyObject_GetAttrString(array, "nbytes")));
+    if (bytes > kLargeContent)
+      unknown_.push_back({fmt::format("the {} bytes of {} are compared on every call; an ig.Tensor in its place is not",
+                                      bytes, name_of(array)), where().str()});
+  }
+  guards_.push_back(std::make_unique<ContentGuard>(nb::borrow(keep(array)), name_of(array), where()));
 }
 
 void OutsideNotes::item(PyObject* container, PyObject* key) {
@@ -358,7 +366,7 @@ void OutsideNotes::opaque(PyObject* object, std::string_view reader, const std::
   elements(*dict, false);
   if (first({kUnknown, object, nullptr, 0}))
     unknown_.push_back({fmt::format("{} was handed to {}, which cannot be followed: its attributes are compared whole",
-                                    name_of(object), reader), line.empty() ? where.str() : line});
+                                    name_of(object), reader), line.empty() ? where().str() : line});
 }
 
 }  // namespace ig::py

@@ -21,7 +21,11 @@ struct UnknownRead {
 
 class OutsideNotes {
  public:
-  Location where;  // of the instruction at hand
+  // The instruction at hand; it becomes a location only where a guard wants one.
+  void at(PyCodeObject* code, int offset) {
+    code_ = code;
+    offset_ = offset;
+  }
 
   // Objects reached from outside; what they hold is guarded when it is read.
   void reach(PyObject* object);
@@ -71,6 +75,7 @@ class OutsideNotes {
                      reinterpret_cast<size_t>(k.key) >> 3), static_cast<size_t>(k.index));
     }
   };
+  Location where() const { return code_ ? location_at(code_, offset_) : Location(); }
   PyObject* keep(PyObject* object);
   bool first(Key key) { return seen_.insert(key).second; }
   PyObject* same_key(PyObject* key);
@@ -80,6 +85,8 @@ class OutsideNotes {
   void super_attribute(PyObject* super, PyObject* name);
   void elements(PyObject* container, bool deep, int depth);
 
+  PyCodeObject* code_ = nullptr;  // borrowed from the frame that runs
+  int offset_ = 0;
   std::unordered_map<PyObject*, std::string> outside_;  // with the place where each was first met
   std::unordered_set<PyObject*> fresh_, writable_;
   std::unordered_map<PyObject*, nb::object> kept_;  // so that addresses stay what they are

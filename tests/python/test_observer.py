@@ -8,6 +8,7 @@ import contextlib
 import dataclasses
 import enum
 import functools
+import gc
 import math
 import operator
 import os
@@ -16,6 +17,7 @@ import sys
 import threading
 import time
 import types
+import weakref
 from typing import Any
 
 import numpy as np
@@ -417,6 +419,54 @@ def test_arrays_are_read_again_and_never_baked() -> None:
         ARRAY[1] -= 1
         assert guards.hold()
     assert observe(lambda: ARRAY.shape).hold()
+
+
+def test_what_is_compared_whole_is_reported() -> None:
+    big = np.zeros(200_000)
+    guards = observe(lambda: big.sum())
+    what, where = guards.unknown[0]
+    assert what == "the 1600000 bytes of closure variable big are compared on every call; an ig.Tensor in its place is not"
+    assert "test_observer.py:" in where
+    guards = observe(lambda: operator.attrgetter("width")(CONFIG))
+    assert guards.unknown[0][0] == (
+        "global CONFIG was handed to operator.attrgetter, which cannot be followed: its attributes are compared whole")
+    fails_when(guards, CONFIG, "width", 4)
+
+
+def test_arrays_made_inside_may_be_changed() -> None:
+    def f() -> Any:
+        y = np.exp(np.zeros(3))
+        y[0] = 5
+        return float(y[0]) + abs(WEIGHT).shape[0]
+
+    guards = observe(f)
+    with changed(HERE, "WEIGHT", ig.asarray([7.0, 8.0])):
+        assert guards.hold()
+
+
+def test_a_view_of_an_outside_array_that_is_written() -> None:
+    def f() -> None:
+        view = ARRAY[1:]
+        view[0] = 9
+
+    try:
+        with pytest.raises(ig.CaptureError) as info:
+            ig._observe(f)
+    finally:
+        ARRAY[1] = 1.0
+    assert info.value.what.startswith("what a captured function read changed while it ran: global ARRAY has its 32 bytes")
+
+
+def test_guards_in_a_circle_are_collected() -> None:
+    class Owner:
+        pass
+
+    owner = Owner()
+    gone = weakref.ref(owner)
+    owner.guards = observe(lambda: owner)  # type: ignore[attr-defined]
+    del owner
+    gc.collect()
+    assert gone() is None
 
 
 def store_global() -> None:
