@@ -1,5 +1,5 @@
-// CPython 3.11's frames and instructions. Another version needs its own branch of `kTable` and of the functions that
-// read a frame; until it has one, capture says so instead of guessing at a layout.
+// CPython 3.11's frames and instructions. Another version needs its own branch of `kTable` and of the
+// functions that read a frame; until it has one, capture says so instead of guessing at a layout.
 #include "bindings/frame_access.h"
 
 #if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030C0000
@@ -26,21 +26,56 @@ constexpr std::array<I, 256> make_table() {
     I what;
   };
   constexpr Row rows[] = {
-      {LOAD_GLOBAL, I::LoadGlobal}, {LOAD_NAME, I::LoadName}, {LOAD_DEREF, I::LoadCell},
-      {LOAD_CLASSDEREF, I::LoadClassCell}, {STORE_GLOBAL, I::StoreGlobal}, {DELETE_GLOBAL, I::DeleteGlobal},
-      {STORE_NAME, I::StoreName}, {DELETE_NAME, I::StoreName}, {STORE_DEREF, I::StoreCell},
-      {DELETE_DEREF, I::StoreCell}, {LOAD_ATTR, I::LoadAttribute}, {LOAD_METHOD, I::LoadAttribute},
-      {STORE_ATTR, I::StoreAttribute}, {DELETE_ATTR, I::DeleteAttribute}, {BINARY_SUBSCR, I::Subscript},
-      {STORE_SUBSCR, I::StoreSubscript}, {DELETE_SUBSCR, I::DeleteSubscript}, {CONTAINS_OP, I::Contains},
-      {COMPARE_OP, I::Compare}, {BINARY_OP, I::Binary}, {UNARY_NOT, I::Truth}, {UNARY_NEGATIVE, I::Unary},
-      {UNARY_POSITIVE, I::Unary}, {UNARY_INVERT, I::Unary}, {JUMP_IF_FALSE_OR_POP, I::Truth},
-      {JUMP_IF_TRUE_OR_POP, I::Truth}, {POP_JUMP_FORWARD_IF_FALSE, I::Truth}, {POP_JUMP_FORWARD_IF_TRUE, I::Truth},
-      {POP_JUMP_BACKWARD_IF_FALSE, I::Truth}, {POP_JUMP_BACKWARD_IF_TRUE, I::Truth}, {GET_ITER, I::Iterate},
-      {GET_YIELD_FROM_ITER, I::Iterate}, {FOR_ITER, I::Advance}, {SEND, I::Advance}, {UNPACK_SEQUENCE, I::Unpack},
-      {UNPACK_EX, I::Unpack}, {GET_LEN, I::Length}, {LIST_EXTEND, I::Spread}, {SET_UPDATE, I::Spread},
-      {DICT_UPDATE, I::Spread}, {DICT_MERGE, I::Spread}, {FORMAT_VALUE, I::Format}, {MATCH_KEYS, I::Match},
-      {MATCH_CLASS, I::MatchClass}, {BEFORE_WITH, I::Enter}, {CALL, I::Call}, {CALL_FUNCTION_EX, I::CallSpread},
-      {KW_NAMES, I::KeywordNames}, {MAKE_FUNCTION, I::MakeFunction}, {IMPORT_NAME, I::Import},
+      {LOAD_GLOBAL, I::LoadGlobal},
+      {LOAD_NAME, I::LoadName},
+      {LOAD_DEREF, I::LoadCell},
+      {LOAD_CLASSDEREF, I::LoadClassCell},
+      {STORE_GLOBAL, I::StoreGlobal},
+      {DELETE_GLOBAL, I::DeleteGlobal},
+      {STORE_NAME, I::StoreName},
+      {DELETE_NAME, I::StoreName},
+      {STORE_DEREF, I::StoreCell},
+      {DELETE_DEREF, I::StoreCell},
+      {LOAD_ATTR, I::LoadAttribute},
+      {LOAD_METHOD, I::LoadAttribute},
+      {STORE_ATTR, I::StoreAttribute},
+      {DELETE_ATTR, I::DeleteAttribute},
+      {BINARY_SUBSCR, I::Subscript},
+      {STORE_SUBSCR, I::StoreSubscript},
+      {DELETE_SUBSCR, I::DeleteSubscript},
+      {CONTAINS_OP, I::Contains},
+      {COMPARE_OP, I::Compare},
+      {BINARY_OP, I::Binary},
+      {UNARY_NOT, I::Truth},
+      {UNARY_NEGATIVE, I::Unary},
+      {UNARY_POSITIVE, I::Unary},
+      {UNARY_INVERT, I::Unary},
+      {JUMP_IF_FALSE_OR_POP, I::Truth},
+      {JUMP_IF_TRUE_OR_POP, I::Truth},
+      {POP_JUMP_FORWARD_IF_FALSE, I::Truth},
+      {POP_JUMP_FORWARD_IF_TRUE, I::Truth},
+      {POP_JUMP_BACKWARD_IF_FALSE, I::Truth},
+      {POP_JUMP_BACKWARD_IF_TRUE, I::Truth},
+      {GET_ITER, I::Iterate},
+      {GET_YIELD_FROM_ITER, I::Iterate},
+      {FOR_ITER, I::Advance},
+      {SEND, I::Advance},
+      {UNPACK_SEQUENCE, I::Unpack},
+      {UNPACK_EX, I::Unpack},
+      {GET_LEN, I::Length},
+      {LIST_EXTEND, I::Spread},
+      {SET_UPDATE, I::Spread},
+      {DICT_UPDATE, I::Spread},
+      {DICT_MERGE, I::Spread},
+      {FORMAT_VALUE, I::Format},
+      {MATCH_KEYS, I::Match},
+      {MATCH_CLASS, I::MatchClass},
+      {BEFORE_WITH, I::Enter},
+      {CALL, I::Call},
+      {CALL_FUNCTION_EX, I::CallSpread},
+      {KW_NAMES, I::KeywordNames},
+      {MAKE_FUNCTION, I::MakeFunction},
+      {IMPORT_NAME, I::Import},
       {IMPORT_FROM, I::ImportFrom},
   };
   for (const Row& row : rows) table[static_cast<size_t>(row.opcode)] = row.what;
@@ -48,8 +83,8 @@ constexpr std::array<I, 256> make_table() {
 }
 constexpr std::array<I, 256> kTable = make_table();
 
-constexpr const char* kBinary[] = {"add", "and",    "floordiv", "lshift", "matmul",  "mul", "mod",
-                                   "or",  "pow",    "rshift",   "sub",    "truediv", "xor"};
+constexpr const char* kBinary[] = {"add", "and", "floordiv", "lshift", "matmul",  "mul", "mod",
+                                   "or",  "pow", "rshift",   "sub",    "truediv", "xor"};
 constexpr int kFirstInPlace = static_cast<int>(std::size(kBinary));
 
 _PyInterpreterFrame* raw(PyFrameObject* frame) { return frame->f_frame; }
@@ -83,14 +118,23 @@ Step next_step(PyFrameObject* object) {
   if (frame->stacktop < code->co_nlocalsplus) return step;
   step.top = frame->localsplus + frame->stacktop;
   step.depth = static_cast<size_t>(frame->stacktop - code->co_nlocalsplus);
-  auto name = [&](int i) { return i < PyTuple_GET_SIZE(code->co_names) ? PyTuple_GET_ITEM(code->co_names, i) : nullptr; };
+  auto name = [&](int i) {
+    return i < PyTuple_GET_SIZE(code->co_names) ? PyTuple_GET_ITEM(code->co_names, i) : nullptr;
+  };
   switch (step.what) {
     case I::LoadGlobal: step.name = name(argument >> 1); break;
-    case I::LoadName: case I::StoreGlobal: case I::DeleteGlobal: case I::StoreName: case I::LoadAttribute:
-    case I::StoreAttribute: case I::DeleteAttribute: case I::Import: case I::ImportFrom:
-      step.name = name(argument);
-      break;
-    case I::LoadCell: case I::LoadClassCell: case I::StoreCell:
+    case I::LoadName:
+    case I::StoreGlobal:
+    case I::DeleteGlobal:
+    case I::StoreName:
+    case I::LoadAttribute:
+    case I::StoreAttribute:
+    case I::DeleteAttribute:
+    case I::Import:
+    case I::ImportFrom: step.name = name(argument); break;
+    case I::LoadCell:
+    case I::LoadClassCell:
+    case I::StoreCell:
       step.cell = frame->localsplus[argument];
       step.name = PyTuple_GET_ITEM(code->co_localsplusnames, argument);
       break;

@@ -1,5 +1,5 @@
-// The watch itself: the trace function of the thread, which keeps to the one that was there before, and what each
-// instruction reads or writes. Calls are in observer_calls.cpp.
+// The watch itself: the trace function of the thread, which keeps to the one that was there before, and what
+// each instruction reads or writes. Calls are in observer_calls.cpp.
 #include "bindings/observer.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 struct Watch {
   std::vector<Observer*> observers;
   Py_tracefunc previous = nullptr;
-  PyObject* previous_object = nullptr;          // owned
+  PyObject* previous_object = nullptr;         // owned
   std::unordered_set<PyFrameObject*> foreign;  // frames whose opcodes the previous function asked for itself
 };
 Watch& watch() {
@@ -28,7 +28,8 @@ int on_event(PyObject*, PyFrameObject* frame, int what, PyObject* argument) {
   if (w.previous && !ours && w.previous(w.previous_object, frame, what, argument) < 0) return -1;
   if (what == PyTrace_CALL && frame::traces_opcodes(frame)) w.foreign.insert(frame);
   int result = 0;
-  for (size_t i = 0; i < w.observers.size() && result == 0; ++i) result = w.observers[i]->event(frame, what, argument);
+  for (size_t i = 0; i < w.observers.size() && result == 0; ++i)
+    result = w.observers[i]->event(frame, what, argument);
   if (what == PyTrace_RETURN && !w.foreign.erase(frame)) frame::set_trace_opcodes(frame, false);
   return result;
 }
@@ -44,9 +45,9 @@ std::string standard_library() {
 
 }  // namespace
 
-// Code is classed by its file. The standard library's own globals are taken as they are, and it may fill its caches;
-// what it does to the user's objects is observed like the user's own code. This package and NumPy are not watched
-// inside, but functions of the user's that they call are. An import is left alone as a whole.
+// Code is classed by its file. The standard library's own globals are taken as they are, and it may fill its
+// caches; what it does to the user's objects is observed like the user's own code. This package and NumPy are
+// not watched inside, but functions of the user's that they call are. An import is left alone as a whole.
 Observer::Owner Observer::owner_of(PyCodeObject* code) {
   static auto* known = new std::unordered_map<PyCodeObject*, Owner>;
   auto [place, fresh] = known->try_emplace(code, Owner::User);
@@ -54,9 +55,12 @@ Observer::Owner Observer::owner_of(PyCodeObject* code) {
   Py_INCREF(code);  // the table's own, so that the address stays what it is
   std::string file = nb::cast<std::string>(nb::handle(code->co_filename));
   if (is_package_code(code)) place->second = Owner::Transparent;
-  if (file.starts_with("<frozen importlib")) place->second = Owner::Opaque;
-  else if (file.find("/numpy/") != std::string::npos) place->second = Owner::Transparent;
-  else if (file.starts_with("<frozen ")) place->second = Owner::Library;
+  if (file.starts_with("<frozen importlib"))
+    place->second = Owner::Opaque;
+  else if (file.find("/numpy/") != std::string::npos)
+    place->second = Owner::Transparent;
+  else if (file.starts_with("<frozen "))
+    place->second = Owner::Library;
   else if (file.starts_with(standard_library()) && file.find("/site-packages/") == std::string::npos)
     place->second = Owner::Library;
   return place->second;
@@ -64,11 +68,14 @@ Observer::Owner Observer::owner_of(PyCodeObject* code) {
 
 Observer::Observer(nb::handle function, std::span<const nb::object> arguments)
     : function_(nb::borrow(function)) {
-  if (PyMethod_Check(function.ptr())) notes_.reach(PyMethod_GET_SELF(function.ptr()));
-  else notes_.reach(function.ptr());
+  if (PyMethod_Check(function.ptr()))
+    notes_.reach(PyMethod_GET_SELF(function.ptr()));
+  else
+    notes_.reach(function.ptr());
   for (const nb::object& argument : arguments) {
     PyObject* o = argument.ptr();
-    if (!is_array(o) && !PyDict_CheckExact(o) && !PyList_CheckExact(o) && !PyTuple_CheckExact(o)) notes_.reach(o);
+    if (!is_array(o) && !PyDict_CheckExact(o) && !PyList_CheckExact(o) && !PyTuple_CheckExact(o))
+      notes_.reach(o);
   }
 }
 
@@ -105,7 +112,8 @@ void Observer::start() {
   w.observers.push_back(this);
   running_ = true;
   // A callable object is called through its class.
-  if (!PyFunction_Check(function_.ptr()) && !PyMethod_Check(function_.ptr())) notes_.special(function_.ptr(), {"__call__"});
+  if (!PyFunction_Check(function_.ptr()) && !PyMethod_Check(function_.ptr()))
+    notes_.special(function_.ptr(), {"__call__"});
 }
 
 void Observer::stop(bool failed) {
@@ -128,10 +136,14 @@ void Observer::stop(bool failed) {
   if (lost)
     throw Error(ErrorKind::Capture, "the watch over a captured function was ended by another trace function")
         .why("sys.settrace was called while the function ran, so what it read after that is not known")
-        .hint("set the trace function (of a debugger, or coverage) before the first call, or capture without it");
+        .hint(
+            "set the trace function (of a debugger, or coverage) before the first call, or capture without "
+            "it");
   for (const auto& guard : notes_.guards())
-    if (!guard->holds())
-      throw Error(ErrorKind::Capture, "what a captured function read changed while it ran: " + guard->describe())
+    // A handle that was bound to another array holds that one until the capture puts the old one back.
+    if (!guard->holds() && !(notes_.arrays_followed && guard->array().valid()))
+      throw Error(ErrorKind::Capture,
+                  "what a captured function read changed while it ran: " + guard->describe())
           .why("the change would happen once, when the function is captured, and not on later calls")
           .hint("return the new value, and store it where the function is called");
 }
@@ -140,7 +152,8 @@ std::string Observer::user_line(PyFrameObject* frame) const {
   nb::object at = nb::borrow(reinterpret_cast<PyObject*>(frame));
   while (at.is_valid()) {
     auto* object = reinterpret_cast<PyFrameObject*>(at.ptr());
-    if (owner_of(frame::code(object)) == Owner::User) return location_at(frame::code(object), PyFrame_GetLasti(object)).str();
+    if (owner_of(frame::code(object)) == Owner::User)
+      return location_at(frame::code(object), PyFrame_GetLasti(object)).str();
     at = nb::steal(reinterpret_cast<PyObject*>(PyFrame_GetBack(object)));
   }
   return "";
@@ -160,6 +173,7 @@ void Observer::refuse_store(PyFrameObject* frame, const std::string& what) {
 }
 
 void Observer::store(PyFrameObject* frame, PyObject* target, const std::string& what) {
+  if (notes_.arrays_followed && is_tensor(target)) return;
   if (notes_.is_outside(target) && !notes_.may_write(target)) refuse_store(frame, what);
 }
 
@@ -174,7 +188,9 @@ int Observer::event(PyFrameObject* frame, int what, PyObject*) {
           case PyTrace_CALL: enter(frame); break;
           case PyTrace_OPCODE: step(frame); break;
           case PyTrace_EXCEPTION:
-          case PyTrace_RETURN: std::erase_if(pending_, [&](const Pending& p) { return p.frame == frame; }); break;
+          case PyTrace_RETURN:
+            std::erase_if(pending_, [&](const Pending& p) { return p.frame == frame; });
+            break;
           default: break;
         }
         return 0;
@@ -195,7 +211,8 @@ void Observer::enter(PyFrameObject* frame) {
   // A method that C code called (a special method, mostly) was found on the class of its first argument.
   PyObject* self = frame::first_argument(frame);
   if (!self || notes_.was_made_here(reinterpret_cast<PyObject*>(function))) return;
-  for (PyTypeObject* type : {Py_TYPE(self), PyType_Check(self) ? reinterpret_cast<PyTypeObject*>(self) : nullptr}) {
+  for (PyTypeObject* type :
+       {Py_TYPE(self), PyType_Check(self) ? reinterpret_cast<PyTypeObject*>(self) : nullptr}) {
     PyObject* found = type ? _PyType_Lookup(type, function->func_name) : nullptr;
     if (found && (found == reinterpret_cast<PyObject*>(function) || Py_TYPE(found) == &PyStaticMethod_Type ||
                   Py_TYPE(found) == &PyClassMethod_Type))
@@ -211,8 +228,10 @@ void Observer::finish_pending(PyFrameObject* frame) {
   if (what == After::Attribute) return notes_.attribute(pending.holder.ptr(), pending.name.ptr());
   PyObject* result = frame::next_step(frame).peek(0);
   if (!result) return;
-  if (what == After::Reach) notes_.reach(result);
-  else if (what == After::Made || PyType_Check(result)) notes_.made_here(result);
+  if (what == After::Reach)
+    notes_.reach(result);
+  else if (what == After::Made || PyType_Check(result))
+    notes_.made_here(result);
 }
 
 void Observer::advance(PyFrameObject* frame, PyObject* iterator) {
@@ -235,7 +254,9 @@ void Observer::step(PyFrameObject* frame) {
     case I::LoadClassCell:
     case I::LoadName:
       // In a class body its own names come first.
-      if (names && names != frame::globals(frame) && PyDict_Check(names) && PyDict_Contains(names, s.name) == 1) return;
+      if (names && names != frame::globals(frame) && PyDict_Check(names) &&
+          PyDict_Contains(names, s.name) == 1)
+        return;
       if (s.what == I::LoadClassCell) return notes_.cell(s.cell, s.name);
       [[fallthrough]];
     case I::LoadGlobal:
@@ -248,10 +269,13 @@ void Observer::step(PyFrameObject* frame) {
     case I::LoadCell: return user ? notes_.cell(s.cell, s.name) : void();
     case I::StoreGlobal:
     case I::DeleteGlobal:
-      if (user) refuse_store(frame, fmt::format("global {} is {}", text(s.name), s.what == I::StoreGlobal ? "stored" : "deleted"));
+      if (user)
+        refuse_store(frame, fmt::format("global {} is {}", text(s.name),
+                                        s.what == I::StoreGlobal ? "stored" : "deleted"));
       return;
     case I::StoreName:
-      if (user && names == frame::globals(frame)) refuse_store(frame, fmt::format("global {} is stored", text(s.name)));
+      if (user && names == frame::globals(frame))
+        refuse_store(frame, fmt::format("global {} is stored", text(s.name)));
       return;
     case I::StoreCell:
       if (user && !notes_.was_made_here(s.cell) && !notes_.may_write(s.cell))
@@ -274,25 +298,30 @@ void Observer::step(PyFrameObject* frame) {
       // Setting a property of the user's runs a function, which is watched itself.
       if (PyObject* found = _PyType_Lookup(Py_TYPE(top), s.name))
         if (Py_TYPE(found) == &PyProperty_Type) return;
-      return store(frame, top, fmt::format("attribute {} of {} is {}", text(s.name), notes_.name_of(top),
-                                           s.what == I::StoreAttribute ? "stored" : "deleted"));
+      return store(frame, top,
+                   fmt::format("attribute {} of {} is {}", text(s.name), notes_.name_of(top),
+                               s.what == I::StoreAttribute ? "stored" : "deleted"));
     case I::StoreSubscript:
     case I::DeleteSubscript: {
       PyObject* container = s.peek(1);
       notes_.special(container, {s.what == I::StoreSubscript ? "__setitem__" : "__delitem__"});
       // A class with a __setitem__ in Python is watched where that stores.
-      return store(frame, container, fmt::format("{}[{}] is {}", notes_.name_of(container), short_repr(top),
-                                                 s.what == I::StoreSubscript ? "stored" : "deleted"));
+      return store(frame, container,
+                   fmt::format("{}[{}] is {}", notes_.name_of(container), short_repr(top),
+                               s.what == I::StoreSubscript ? "stored" : "deleted"));
     }
     case I::Subscript: {
       if (is_array(top)) notes_.content(top);
       notes_.item(s.peek(1), top);
       PyObject* container = s.peek(1);
       std::string_view type = Py_TYPE(container)->tp_name;
-      if (notes_.is_outside(container) && type == "collections.defaultdict" && PyDict_Contains(container, top) == 0)
-        refuse_store(frame, fmt::format("{}[{}] is stored, because reading a missing key of a defaultdict adds it",
-                                        notes_.name_of(container), short_repr(top)));
-      if (notes_.is_outside(container) && type == "mappingproxy") pending_.push_back({frame, After::Reach, {}, {}});
+      if (notes_.is_outside(container) && type == "collections.defaultdict" &&
+          PyDict_Contains(container, top) == 0)
+        refuse_store(frame,
+                     fmt::format("{}[{}] is stored, because reading a missing key of a defaultdict adds it",
+                                 notes_.name_of(container), short_repr(top)));
+      if (notes_.is_outside(container) && type == "mappingproxy")
+        pending_.push_back({frame, After::Reach, {}, {}});
       return;
     }
     case I::Contains: return notes_.contains(top, s.peek(1));
@@ -304,9 +333,9 @@ void Observer::step(PyFrameObject* frame) {
       return;
     case I::InPlace: {
       PyObject* target = s.peek(1);
-      if (notes_.is_outside(target) && (is_array(target) || PyList_Check(target) || PyDict_Check(target) ||
-                                        PySet_Check(target) || PyByteArray_Check(target) ||
-                                        std::string_view(Py_TYPE(target)->tp_name) == "collections.deque"))
+      if (notes_.is_outside(target) &&
+          (is_array(target) || PyList_Check(target) || PyDict_Check(target) || PySet_Check(target) ||
+           PyByteArray_Check(target) || std::string_view(Py_TYPE(target)->tp_name) == "collections.deque"))
         store(frame, target, fmt::format("{} is changed in place by an operator", notes_.name_of(target)));
       if (PyType_HasFeature(Py_TYPE(target), Py_TPFLAGS_HEAPTYPE) && !is_tensor(target))
         notes_.special(target, {fmt::format("__i{}__", s.binary).c_str()});
@@ -315,26 +344,23 @@ void Observer::step(PyFrameObject* frame) {
     case I::Binary: {
       for (PyObject* side : {top, s.peek(1)}) {
         if (PyType_HasFeature(Py_TYPE(side), Py_TPFLAGS_HEAPTYPE) && !is_tensor(side))
-          notes_.special(side, {fmt::format("__{}__", s.binary).c_str(), fmt::format("__r{}__", s.binary).c_str()});
-        if (!is_tensor(side)) notes_.opaque(side, "an operator", "");
+          notes_.special(side,
+                         {fmt::format("__{}__", s.binary).c_str(), fmt::format("__r{}__", s.binary).c_str()});
+        bool handed =
+            notes_.arrays_followed && is_numpy_array(side) && (is_tensor(top) || is_tensor(s.peek(1)));
+        if (!is_tensor(side) && !handed) notes_.opaque(side, "an operator", "");
       }
       return;
     }
     case I::Unary: return notes_.opaque(top, "an operator", "");
     case I::Truth: return notes_.truth(top);
-    case I::Iterate:
-      advance(frame, top);
-      return notes_.elements(top, false);
+    case I::Iterate: advance(frame, top); return notes_.elements(top, false);
     case I::Advance:
       if (s.peek(0) && PyIter_Check(top)) return advance(frame, top);
       if (PyObject* below = s.peek(1)) advance(frame, below);
       return;
-    case I::Unpack:
-      advance(frame, top);
-      return notes_.elements(top, false);
-    case I::Spread:
-      advance(frame, top);
-      return notes_.elements(top, false);
+    case I::Unpack: advance(frame, top); return notes_.elements(top, false);
+    case I::Spread: advance(frame, top); return notes_.elements(top, false);
     case I::Length: return notes_.length(top);
     case I::Format:
       top = (s.argument & 4) ? s.peek(1) : top;

@@ -1,7 +1,8 @@
-// Watches a Python function while it runs to be captured, and notes everything that it reads from outside itself:
-// globals, closure cells, defaults, attributes, elements of containers, what classes define. Each read becomes a guard;
-// a store to the outside is refused with its line, because it would happen once, at capture, and not on later calls.
-// Only recording pays for this; a warm call checks the guards and nothing else.
+// Watches a Python function while it runs to be captured, and notes everything that it reads from outside
+// itself: globals, closure cells, defaults, attributes, elements of containers, what classes define. Each
+// read becomes a guard; a store to the outside is refused with its line, because it would happen once, at
+// capture, and not on later calls. Only recording pays for this; a warm call checks the guards and nothing
+// else.
 #pragma once
 
 #include <memory>
@@ -21,8 +22,9 @@ struct Step;
 
 class Observer {
  public:
-  // `arguments`: leaves of the call's arguments, and containers, that the function is given as they are. Arrays and
-  // built-in containers among them are the caller's business (its key compares them); other objects lie outside.
+  // `arguments`: leaves of the call's arguments, and containers, that the function is given as they are.
+  // Arrays and built-in containers among them are the caller's business (its key compares them); other
+  // objects lie outside.
   explicit Observer(nb::handle function, std::span<const nb::object> arguments = {});
   Observer(const Observer&) = delete;
   Observer& operator=(const Observer&) = delete;
@@ -31,13 +33,15 @@ class Observer {
   // Stores to this object are allowed: its owner writes them back after each call.
   void allow_writes(nb::handle object);
 
+  // The capture at work reads outside arrays again by itself, and writes rebound handles back.
+  void follow_arrays() { notes_.arrays_followed = true; }
   // The function's result: a container from outside that is given back is read by whoever gets it.
   void returned(nb::handle result);
 
   void start();  // of this thread; refuses a Python whose frames are not known
-  // Ends the watch and restores the trace function of before. Throws the refusal of a store, also where the function
-  // caught it, and Error(Capture) where what was read did not stay as it was read, or the watch was ended by another.
-  // `failed`: the function raised, so that only references are given up.
+  // Ends the watch and restores the trace function of before. Throws the refusal of a store, also where the
+  // function caught it, and Error(Capture) where what was read did not stay as it was read, or the watch was
+  // ended by another. `failed`: the function raised, so that only references are given up.
   void stop(bool failed = false);
   OutsideGuards take_guards() { return notes_.take_guards(); }
   const std::vector<UnknownRead>& unknown() const { return notes_.unknown(); }
@@ -61,13 +65,15 @@ class Observer {
   void finish_pending(PyFrameObject* frame);
   void call(PyFrameObject* frame, PyObject* callable, std::span<PyObject* const> args, PyObject* keywords);
   void c_call(PyFrameObject* frame, PyObject* callable, std::span<PyObject* const> args, PyObject* keywords);
-  bool method_call(PyFrameObject* frame, PyObject* self, std::string_view name, std::span<PyObject* const> args);
+  bool method_call(PyFrameObject* frame, PyObject* self, std::string_view name,
+                   std::span<PyObject* const> args);
   bool builtin_call(PyFrameObject* frame, std::string_view module, std::string_view name,
                     std::span<PyObject* const> args);
   void world_call(PyFrameObject* frame, PyObject* callable, std::string_view module, std::string_view name,
                   PyObject* self);
   void advance(PyFrameObject* frame, PyObject* iterator);
-  void store(PyFrameObject* frame, PyObject* target, const std::string& what);  // refuses where target is outside
+  void store(PyFrameObject* frame, PyObject* target,
+             const std::string& what);  // refuses where target is outside
   [[noreturn]] void refuse(PyFrameObject* frame, std::string summary, std::string why, std::string hint);
   [[noreturn]] void refuse_store(PyFrameObject* frame, const std::string& what);
   std::string user_line(PyFrameObject* frame) const;  // of the innermost frame that is the user's

@@ -1,6 +1,6 @@
-// What calls read and change. A Python function is watched as it runs; of code in C, the built-in functions and the
-// methods of built-in containers are known one by one, what reads the world (time, random numbers, files) is refused,
-// and all else counts as reading everything that it is handed.
+// What calls read and change. A Python function is watched as it runs; of code in C, the built-in functions
+// and the methods of built-in containers are known one by one, what reads the world (time, random numbers,
+// files) is refused, and all else counts as reading everything that it is handed.
 #include <algorithm>
 #include <string_view>
 
@@ -24,32 +24,63 @@ std::string text_attribute(PyObject* object, const char* name) {
 }
 
 // Methods of dict, list, set, deque, bytearray and their kin that change the object.
-constexpr std::string_view kMutators[] = {
-    "append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "__setitem__", "__delitem__", "__iadd__",
-    "__imul__", "__ior__", "__iand__", "__isub__", "__ixor__", "popitem", "update", "add", "discard",
-    "difference_update", "intersection_update", "symmetric_difference_update", "appendleft", "extendleft", "popleft",
-    "rotate", "move_to_end", "__init__", "__setattr__", "__delattr__"};
+constexpr std::string_view kMutators[] = {"append",
+                                          "extend",
+                                          "insert",
+                                          "pop",
+                                          "remove",
+                                          "clear",
+                                          "sort",
+                                          "reverse",
+                                          "__setitem__",
+                                          "__delitem__",
+                                          "__iadd__",
+                                          "__imul__",
+                                          "__ior__",
+                                          "__iand__",
+                                          "__isub__",
+                                          "__ixor__",
+                                          "popitem",
+                                          "update",
+                                          "add",
+                                          "discard",
+                                          "difference_update",
+                                          "intersection_update",
+                                          "symmetric_difference_update",
+                                          "appendleft",
+                                          "extendleft",
+                                          "popleft",
+                                          "rotate",
+                                          "move_to_end",
+                                          "__init__",
+                                          "__setattr__",
+                                          "__delattr__"};
 
 // Functions in C that change their first argument.
-constexpr std::string_view kMutatingFunctions[] = {"setattr", "delattr", "setitem", "delitem", "heappush", "heappop", "heapify",
-                                      "heapreplace", "heappushpop", "insort", "insort_right", "insort_left",
-                                      "iadd", "iconcat", "ior", "imul", "isub", "iand", "ixor"};
+constexpr std::string_view kMutatingFunctions[] = {
+    "setattr",     "delattr",     "setitem", "delitem",      "heappush",    "heappop", "heapify",
+    "heapreplace", "heappushpop", "insort",  "insort_right", "insort_left", "iadd",    "iconcat",
+    "ior",         "imul",        "isub",    "iand",         "ixor"};
 
 struct World {
   std::string_view what, hint;
 };
 constexpr World kTime{"the time", "take the time where the function is called, and pass it as an argument"};
-constexpr World kRandom{"a random number",
-                        "use ig.random with a key, or draw where the function is called and pass it as an argument"};
-constexpr World kFile{"what lies outside of the program", "read it where the function is called, and pass it as an argument"};
+constexpr World kRandom{
+    "a random number",
+    "use ig.random with a key, or draw where the function is called and pass it as an argument"};
+constexpr World kFile{"what lies outside of the program",
+                      "read it where the function is called, and pass it as an argument"};
 
 const World* world_of(std::string_view module, std::string_view name, PyObject* callable, PyObject* self) {
-  if (module == "time" && among(name, {"time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns",
-                                       "process_time", "process_time_ns", "thread_time", "localtime", "gmtime", "ctime",
-                                       "asctime", "strftime"}))
+  if (module == "time" && among(name, {"time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic",
+                                       "monotonic_ns", "process_time", "process_time_ns", "thread_time",
+                                       "localtime", "gmtime", "ctime", "asctime", "strftime"}))
     return &kTime;
-  if ((module == "builtins" && name == "input") || ((module == "io" || module == "_io" || module == "builtins") && name == "open") ||
-      (module == "posix" && among(name, {"open", "read", "listdir", "scandir", "stat", "lstat", "getcwd", "getpid"})))
+  if ((module == "builtins" && name == "input") ||
+      ((module == "io" || module == "_io" || module == "builtins") && name == "open") ||
+      (module == "posix" &&
+       among(name, {"open", "read", "listdir", "scandir", "stat", "lstat", "getcwd", "getpid"})))
     return &kFile;
   if (module == "posix" && among(name, {"urandom", "getrandom"})) return &kRandom;
   if (PyCFunction_Check(callable)) self = PyCFunction_GET_SELF(callable);
@@ -61,15 +92,16 @@ const World* world_of(std::string_view module, std::string_view name, PyObject* 
     return dates && among(name, {"now", "utcnow", "today"}) ? &kTime : nullptr;
   }
   for (PyTypeObject* type = Py_TYPE(self); type; type = type->tp_base)
-    if (std::string_view(type->tp_name) == "_random.Random" || std::string_view(type->tp_name).starts_with("numpy.random."))
+    if (std::string_view(type->tp_name) == "_random.Random" ||
+        std::string_view(type->tp_name).starts_with("numpy.random."))
       return &kRandom;
   return nullptr;
 }
 
 bool is_ours(PyObject* callable, std::string_view module) {
   std::string_view type = Py_TYPE(callable)->tp_name;
-  return module.starts_with("intaglio") || type.starts_with("intaglio.") || type == "nb_func" || type == "nb_method" ||
-         type == "nb_bound_method";
+  return module.starts_with("intaglio") || type.starts_with("intaglio.") || type == "nb_func" ||
+         type == "nb_method" || type == "nb_bound_method";
 }
 
 bool is_class_in_python(PyObject* o) {
@@ -79,14 +111,16 @@ bool is_class_in_python(PyObject* o) {
 
 }  // namespace
 
-void Observer::world_call(PyFrameObject* frame, PyObject* callable, std::string_view module, std::string_view name, PyObject* self) {
+void Observer::world_call(PyFrameObject* frame, PyObject* callable, std::string_view module,
+                          std::string_view name, PyObject* self) {
   if (const World* world = world_of(module, name, callable, self))
     refuse(frame, fmt::format("a captured function reads {}: {}", world->what, name),
            "it would be read once, when the function is captured, and every later call would see that value",
            std::string(world->hint));
 }
 
-void Observer::call(PyFrameObject* frame, PyObject* callable, std::span<PyObject* const> args, PyObject* keywords) {
+void Observer::call(PyFrameObject* frame, PyObject* callable, std::span<PyObject* const> args,
+                    PyObject* keywords) {
   if (PyMethod_Check(callable)) {
     std::vector<PyObject*> all{PyMethod_GET_SELF(callable)};
     all.insert(all.end(), args.begin(), args.end());
@@ -100,16 +134,21 @@ void Observer::call(PyFrameObject* frame, PyObject* callable, std::span<PyObject
       if (owner_of(code) == Owner::Library && !args.empty() && !is_tensor(args[0])) {
         for (PyTypeObject* type = Py_TYPE(args[0]); type; type = type->tp_base)
           if (std::string_view(type->tp_name) == "_random.Random")
-            refuse(frame, fmt::format("a captured function reads {}: {}", kRandom.what, text_attribute(callable, "__name__")),
-                   "it would be read once, when the function is captured, and every later call would see that value",
+            refuse(frame,
+                   fmt::format("a captured function reads {}: {}", kRandom.what,
+                               text_attribute(callable, "__name__")),
+                   "it would be read once, when the function is captured, and every later call would see "
+                   "that value",
                    std::string(kRandom.hint));
       }
       return;
     }
     bool numpy = !is_package_code(code);
     for (PyObject* arg : args)
-      if (numpy && notes_.is_outside(arg) && is_array(arg)) notes_.content(arg);
-      else notes_.opaque(arg, "a library function", user_line(frame));
+      if (numpy && notes_.is_outside(arg) && is_array(arg))
+        notes_.content(arg);
+      else
+        notes_.opaque(arg, "a library function", user_line(frame));
     return;
   }
   if (is_class_in_python(callable)) {
@@ -158,8 +197,10 @@ void Observer::c_call(PyFrameObject* frame, PyObject* callable, std::span<PyObje
     for (const char* part : {"func", "args", "keywords"}) {
       nb::object value = own(PyObject_GetAttrString(callable, part));
       notes_.reach(value.ptr());
-      if (part[0] != 'f') notes_.elements(value.ptr(), false);
-      else if (!PyFunction_Check(value.ptr())) call(frame, value.ptr(), args, nullptr);
+      if (part[0] != 'f')
+        notes_.elements(value.ptr(), false);
+      else if (!PyFunction_Check(value.ptr()))
+        call(frame, value.ptr(), args, nullptr);
     }
     return;
   }
@@ -167,27 +208,35 @@ void Observer::c_call(PyFrameObject* frame, PyObject* callable, std::span<PyObje
   if (is_class_in_python(callable)) return;
   bool read = false;
   for (PyObject* arg : args) {
+    if (ours && notes_.arrays_followed && is_numpy_array(arg)) continue;
     if (!notes_.is_outside(arg) && !ours) {
       notes_.opaque(arg, name.empty() ? kind : std::string_view(name), "");
       continue;
     }
     read = read || (notes_.is_outside(arg) && !PyType_Check(arg) && !PyFunction_Check(arg));
-    bool whole = !ours || (self == arg && among(name, {"item", "tolist", "__array__", "__dlpack__", "__bool__", "__int__",
-                                                       "__float__", "__index__", "__complex__"}));
-    if (whole && is_array(arg) && !(by_method && is_tensor(arg))) notes_.content(arg);
-    else notes_.opaque(arg, name.empty() ? kind : std::string_view(name), user_line(frame));
+    bool whole =
+        !ours || (self == arg && among(name, {"item", "tolist", "__array__", "__dlpack__", "__bool__",
+                                              "__int__", "__float__", "__index__", "__complex__"}));
+    if (whole && is_array(arg) && !(by_method && is_tensor(arg)))
+      notes_.content(arg);
+    else
+      notes_.opaque(arg, name.empty() ? kind : std::string_view(name), user_line(frame));
   }
-  bool foreign = !PyCFunction_Check(callable) && !PyType_Check(callable) && !ours && !numpy && notes_.is_outside(callable);
+  bool foreign = !PyCFunction_Check(callable) && !PyType_Check(callable) && !ours && !numpy &&
+                 notes_.is_outside(callable);
   // What comes back may be a part of what was handed over, or of the callable (a cache).
-  if (foreign || (read && self && !ours && length_of(self) < 0 && !is_array(self))) pending_.push_back({frame, After::Reach, {}, {}});
+  if (foreign || (read && self && !ours && length_of(self) < 0 && !is_array(self)))
+    pending_.push_back({frame, After::Reach, {}, {}});
 }
 
 // Methods of built-in containers; false where nothing is known of it.
-bool Observer::method_call(PyFrameObject* frame, PyObject* self, std::string_view name, std::span<PyObject* const> args) {
+bool Observer::method_call(PyFrameObject* frame, PyObject* self, std::string_view name,
+                           std::span<PyObject* const> args) {
   std::string_view type = Py_TYPE(self)->tp_name;
   bool container = PyDict_Check(self) || PyList_Check(self) || PySet_Check(self) || PyByteArray_Check(self) ||
                    type == "collections.deque";
-  if (name == "__getattribute__" && !args.empty() && PyUnicode_Check(args[0])) return notes_.attribute(self, args[0]), true;
+  if (name == "__getattribute__" && !args.empty() && PyUnicode_Check(args[0]))
+    return notes_.attribute(self, args[0]), true;
   if (name == "__setattr__" || name == "__delattr__")
     return store(frame, self, fmt::format("an attribute of {} is stored", notes_.name_of(self))), true;
   if (name == "send" || name == "throw" || name == "__next__") return advance(frame, self), false;
@@ -220,7 +269,8 @@ bool Observer::method_call(PyFrameObject* frame, PyObject* self, std::string_vie
   return true;
 }
 
-// Functions and classes of `builtins`, and functions of other modules that change an argument; false where unknown.
+// Functions and classes of `builtins`, and functions of other modules that change an argument; false where
+// unknown.
 bool Observer::builtin_call(PyFrameObject* frame, std::string_view module, std::string_view name,
                             std::span<PyObject* const> args) {
   PyObject* first = args.empty() ? nullptr : args[0];
@@ -244,7 +294,8 @@ bool Observer::builtin_call(PyFrameObject* frame, std::string_view module, std::
   if (name == "bool") return notes_.truth(first), true;
   if (among(name, {"getattr", "hasattr"}) && args.size() >= 2 && PyUnicode_Check(args[1])) {
     notes_.attribute(first, args[1]);
-    if (PyUnicode_CompareWithASCIIString(args[1], "__dict__") == 0) pending_.push_back({frame, After::Reach, {}, {}});
+    if (PyUnicode_CompareWithASCIIString(args[1], "__dict__") == 0)
+      pending_.push_back({frame, After::Reach, {}, {}});
     return true;
   }
   if (among(name, {"isinstance", "issubclass", "type"})) {
@@ -252,15 +303,16 @@ bool Observer::builtin_call(PyFrameObject* frame, std::string_view module, std::
     if (args.size() > 1) notes_.elements(args[1], true);
     return true;
   }
-  if (among(name, {"id", "callable", "super", "object", "property", "staticmethod", "classmethod"})) return true;
+  if (among(name, {"id", "callable", "super", "object", "property", "staticmethod", "classmethod"}))
+    return true;
   if (name == "vars") {
     if (notes_.is_outside(first)) pending_.push_back({frame, After::Reach, {}, {}});
     return notes_.attribute(first, own(PyUnicode_InternFromString("__dict__")).ptr()), true;
   }
   if (name == "next") return advance(frame, first), true;
   if (name == "iter") return advance(frame, first), notes_.elements(first, false), true;
-  if (among(name, {"list", "tuple", "dict", "set", "frozenset", "enumerate", "zip", "map", "filter", "reversed", "sum",
-                   "min", "max", "any", "all", "sorted"})) {
+  if (among(name, {"list", "tuple", "dict", "set", "frozenset", "enumerate", "zip", "map", "filter",
+                   "reversed", "sum", "min", "max", "any", "all", "sorted"})) {
     bool deep = among(name, {"sum", "min", "max", "any", "all", "sorted"});
     for (PyObject* arg : args) {
       advance(frame, arg);
@@ -269,7 +321,8 @@ bool Observer::builtin_call(PyFrameObject* frame, std::string_view module, std::
     return true;
   }
   if (among(name, {"str", "repr", "format", "hash", "int", "float", "abs", "round", "divmod"}))
-    for (const char* special : {"__str__", "__repr__", "__hash__", "__int__", "__float__", "__index__", "__abs__"})
+    for (const char* special :
+         {"__str__", "__repr__", "__hash__", "__int__", "__float__", "__index__", "__abs__"})
       notes_.special(first, {special});
   return false;
 }

@@ -1,5 +1,5 @@
-// The observer's face for tests and for the curious: `_observe(function, *args)` runs a function under watch and gives
-// its result with the guards.
+// The observer's face for tests and for the curious: `_observe(function, *args)` runs a function under watch
+// and gives its result with the guards.
 #include "bindings/observer.h"
 
 namespace ig::py {
@@ -73,24 +73,27 @@ void init_observer(nb::module_& m) {
       });
   nb::class_<Guards>(m, "OutsideGuards", nb::type_slots(guards_slots))
       .def("__len__", [](const Guards& g) { return g.list.size(); })
-      .def("__getitem__", [](nb::handle self, size_t i) {
-        const OutsideGuards& list = nb::inst_ptr<Guards>(self)->list;
-        if (i >= list.size()) throw nb::index_error();
-        return Guard{nb::borrow(self), list[i].get()};
-      })
+      .def("__getitem__",
+           [](nb::handle self, size_t i) {
+             const OutsideGuards& list = nb::inst_ptr<Guards>(self)->list;
+             if (i >= list.size()) throw nb::index_error();
+             return Guard{nb::borrow(self), list[i].get()};
+           })
       .def("hold", &Guards::hold, "Whether all of them hold.")
-      .def("failed", [](const Guards& g) {
-        std::vector<std::string> out;
-        for (const auto& guard : g.list)
-          if (!guard->holds()) out.push_back(guard->describe());
-        return out;
-      })
+      .def("failed",
+           [](const Guards& g) {
+             std::vector<std::string> out;
+             for (const auto& guard : g.list)
+               if (!guard->holds()) out.push_back(guard->describe());
+             return out;
+           })
       .def_prop_ro("unknown", [](const Guards& g) {
         nb::list out;
         for (const UnknownRead& read : g.unknown) out.append(nb::make_tuple(read.what, read.where));
         return out;
       });
-  m.def("_observe", &observe, "Runs function(*args, **kwargs) and gives (result, guards on what it read from outside).");
+  m.def("_observe", &observe,
+        "Runs function(*args, **kwargs) and gives (result, guards on what it read from outside).");
 }
 
 }  // namespace ig::py

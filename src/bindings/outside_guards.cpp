@@ -103,7 +103,8 @@ bool at_end(const Location& where, std::string& text) {
 bool is_atom(PyObject* o) {
   PyTypeObject* type = Py_TYPE(o);
   if (type == &PyLong_Type || type == &PyFloat_Type || type == &PyUnicode_Type || type == &PyBool_Type ||
-      type == &PyBytes_Type || type == &PyComplex_Type || o == Py_None || o == Py_Ellipsis || o == Py_NotImplemented)
+      type == &PyBytes_Type || type == &PyComplex_Type || o == Py_None || o == Py_Ellipsis ||
+      o == Py_NotImplemented)
     return true;
   if (type == &PyTuple_Type) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i)
@@ -127,7 +128,8 @@ bool same_atom(PyObject* a, PyObject* b) {
   if (type == &PyTuple_Type) {
     if (PyTuple_GET_SIZE(a) != PyTuple_GET_SIZE(b)) return false;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(a); ++i)
-      if (!is_atom(PyTuple_GET_ITEM(b, i)) || !same_atom(PyTuple_GET_ITEM(a, i), PyTuple_GET_ITEM(b, i))) return false;
+      if (!is_atom(PyTuple_GET_ITEM(b, i)) || !same_atom(PyTuple_GET_ITEM(a, i), PyTuple_GET_ITEM(b, i)))
+        return false;
     return true;
   }
   if (type == &PyFrozenSet_Type) return is_frozen_text(b) && equal(a, b);
@@ -148,11 +150,16 @@ std::string short_repr(PyObject* object) {
   if (!object) return "nothing";
   Quiet quiet;
   std::string text;
-  if (is_tensor(object) && !tensor_of(object).is_symbolic()) text = "an array " + tensor_of(object).type().str();
-  else if (is_numpy_array(object)) text = "a NumPy array";
-  else if (PyFunction_Check(object)) text = "the function " + nb::cast<std::string>(nb::str(nb::handle(object).attr("__qualname__")));
-  else if (PyType_Check(object)) text = fmt::format("the class {}", reinterpret_cast<PyTypeObject*>(object)->tp_name);
-  else if (PyModule_Check(object)) text = fmt::format("the module {}", PyModule_GetName(object));
+  if (is_tensor(object) && !tensor_of(object).is_symbolic())
+    text = "an array " + tensor_of(object).type().str();
+  else if (is_numpy_array(object))
+    text = "a NumPy array";
+  else if (PyFunction_Check(object))
+    text = "the function " + nb::cast<std::string>(nb::str(nb::handle(object).attr("__qualname__")));
+  else if (PyType_Check(object))
+    text = fmt::format("the class {}", reinterpret_cast<PyTypeObject*>(object)->tp_name);
+  else if (PyModule_Check(object))
+    text = fmt::format("the module {}", PyModule_GetName(object));
   // Only what prints itself without the user's code.
   else if (is_atom(object)) {
     nb::object shown = quiet_steal(PyObject_Repr(object));
@@ -164,7 +171,8 @@ std::string short_repr(PyObject* object) {
   return text;
 }
 
-// --- Expected ------------------------------------------------------------------------------------------------------------
+// --- Expected
+// ------------------------------------------------------------------------------------------------------------
 
 Expected Expected::present() {
   Expected out;
@@ -181,6 +189,7 @@ Expected Expected::of(PyObject* value) {
     if (is_tensor(value)) {
       out.type_ = tensor_of(value).type();
     } else {
+      out.pinned_ = true;  // whoever reads it again reads this object
       out.dtype_ = own(PyObject_GetAttrString(value, "dtype"));
       out.shape_ = own(PyObject_GetAttrString(value, "shape"));
     }
@@ -192,7 +201,7 @@ Expected Expected::of(PyObject* value) {
 
 bool Expected::matches_slow(PyObject* now) const {
   if (kind_ == Kind::Atom) return same_atom(value_.ptr(), now);
-  if (Py_TYPE(now) != Py_TYPE(value_.ptr())) return false;
+  if (Py_TYPE(now) != Py_TYPE(value_.ptr()) || (pinned_ && now != value_.ptr())) return false;
   if (!dtype_.is_valid()) return !tensor_of(now).is_symbolic() && tensor_of(now).type() == type_;
   nb::object dtype = quiet_steal(PyObject_GetAttrString(now, "dtype"));
   nb::object shape = quiet_steal(PyObject_GetAttrString(now, "shape"));
@@ -214,7 +223,8 @@ int Expected::traverse(visitproc visit, void* arg) const {
   return 0;
 }
 
-// --- places --------------------------------------------------------------------------------------------------------------
+// --- places
+// --------------------------------------------------------------------------------------------------------------
 
 Py_ssize_t length_of(PyObject* o) {
   if (PyDict_Check(o)) return PyDict_GET_SIZE(o);
@@ -244,7 +254,8 @@ PyObject* super_item(PyTypeObject* type, PyObject* behind, PyObject* key) {
   Py_ssize_t i = 0, n = PyTuple_GET_SIZE(bases);
   while (i < n && PyTuple_GET_ITEM(bases, i) != behind) ++i;
   for (++i; i < n; ++i)
-    if (PyObject* found = dict_item(reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(bases, i))->tp_dict, key))
+    if (PyObject* found =
+            dict_item(reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(bases, i))->tp_dict, key))
       return found;
   return nullptr;
 }
@@ -296,15 +307,18 @@ bool Place::matches(const Expected& expected) const {
   return kind == Kind::Descriptor ? expected.matches(read().ptr()) : expected.matches(borrowed(*this));
 }
 
-// --- guards --------------------------------------------------------------------------------------------------------------
+// --- guards
+// --------------------------------------------------------------------------------------------------------------
 
 namespace {
 
-// A number that is another one after every change of the dict, or of the class and its bases; 0: not known. CPython
-// 3.11 keeps them (a new dict or class never gets an old one's number), so a lookup in what has not changed is spared.
-// The guard's own reference to the holder is what makes the number safe to read.
+// A number that is another one after every change of the dict, or of the class and its bases; 0: not known.
+// CPython 3.11 keeps them (a new dict or class never gets an old one's number), so a lookup in what has not
+// changed is spared. The guard's own reference to the holder is what makes the number safe to read.
 #if PY_VERSION_HEX < 0x030C0000
-uint64_t dict_epoch(PyObject* dict) { return dict ? reinterpret_cast<PyDictObject*>(dict)->ma_version_tag : 0; }
+uint64_t dict_epoch(PyObject* dict) {
+  return dict ? reinterpret_cast<PyDictObject*>(dict)->ma_version_tag : 0;
+}
 uint64_t class_epoch(PyObject* type) {
   auto* object = reinterpret_cast<PyTypeObject*>(type);
   return PyType_HasFeature(object, Py_TPFLAGS_VALID_VERSION_TAG) ? object->tp_version_tag : 0;
@@ -342,9 +356,12 @@ bool PlaceGuard::holds() const {
 
 std::string PlaceGuard::describe() const {
   std::string text = place_.label;
-  if (place_.kind == Place::Kind::Length) text += fmt::format(" has length {}", place_.index);
-  else if (place_.kind == Place::Kind::Emptiness) text += place_.index ? " is empty" : " is not empty";
-  else text += " " + expected_.str();
+  if (place_.kind == Place::Kind::Length)
+    text += fmt::format(" has length {}", place_.index);
+  else if (place_.kind == Place::Kind::Emptiness)
+    text += place_.index ? " is empty" : " is not empty";
+  else
+    text += " " + expected_.str();
   at_end(where_, text);
   return text;
 }
@@ -395,9 +412,20 @@ bool walk(PyObject* holder, Key&& on_key, Value&& on_value) {
 
 SnapshotGuard::SnapshotGuard(nb::object holder, std::string label, Location where)
     : holder_(std::move(holder)), label_(std::move(label)), where_(where) {
+  // Arrays in a list or a dict have guards of their own, by their place.
+  bool places = PyList_Check(holder_.ptr()) || PyTuple_Check(holder_.ptr());
+  bool named = false;
   walk(
-      holder_.ptr(), [&](PyObject* key) { return keys_.push_back(Expected::of(key)), true; },
-      [&](PyObject* value) { return values_.push_back(Expected::of(value)), true; });
+      holder_.ptr(),
+      [&](PyObject* key) {
+        named = is_atom(key);
+        keys_.push_back(Expected::of(key));
+        return true;
+      },
+      [&](PyObject* value) {
+        values_.push_back((places || named) && is_tensor(value) ? Expected::present() : Expected::of(value));
+        return true;
+      });
 }
 
 bool SnapshotGuard::holds() const {
@@ -447,7 +475,8 @@ bool ContentGuard::holds() const {
 }
 
 std::string ContentGuard::describe() const {
-  std::string text = fmt::format("{} has its {} bytes", label_, tensor_.valid() ? tensor_.bytes() : bytes_.size());
+  std::string text =
+      fmt::format("{} has its {} bytes", label_, tensor_.valid() ? tensor_.bytes() : bytes_.size());
   at_end(where_, text);
   return text;
 }

@@ -1,5 +1,5 @@
-// The guards that the observer makes: one fact each about a place outside of a captured function, checked by value on
-// every call without running Python code where the place is a dict, a cell, a list or a class.
+// The guards that the observer makes: one fact each about a place outside of a captured function, checked by
+// value on every call without running Python code where the place is a dict, a cell, a list or a class.
 #pragma once
 
 #include <string>
@@ -10,7 +10,8 @@
 
 namespace ig::py {
 
-// Whether an object's value is fixed and can be compared in C: numbers, text, None, tuples of such, NumPy's scalars.
+// Whether an object's value is fixed and can be compared in C: numbers, text, None, tuples of such, NumPy's
+// scalars.
 bool is_atom(PyObject* object);
 bool same_atom(PyObject* a, PyObject* b);  // by type and bits: 1, 1.0, True differ, and so do 0.0 and -0.0
 bool is_numpy_array(PyObject* object);
@@ -24,6 +25,7 @@ class Expected {
   static Expected present();
   static Expected of(PyObject* value);  // null: absent
   Kind kind() const { return kind_; }
+  void pin() { pinned_ = true; }  // an array: this very object, not another of its form
   bool matches(PyObject* now) const {
     if (kind_ <= Kind::Present) return (now != nullptr) == (kind_ == Kind::Present);
     if (now == value_.ptr() && kind_ != Kind::Array) return true;
@@ -35,27 +37,30 @@ class Expected {
  private:
   bool matches_slow(PyObject* now) const;
   Kind kind_ = Kind::Absent;
+  bool pinned_ = false;
   nb::object value_;
-  Type type_;             // of a Tensor
+  Type type_;                 // of a Tensor
   nb::object dtype_, shape_;  // of a NumPy array
 };
 
 // A place that can be read again.
 struct Place {
   enum class Kind : uint8_t {
-    Global,         // holder: the globals, second: the builtins, key: the name
-    Cell,           // holder: the cell
-    Attribute,      // holder: an object, key: the name in its own dict
-    TypeAttribute,  // holder: a class, key: the name, looked up along its bases
-    SuperAttribute, // holder: the object's class, second: the class to start behind, key: the name
-    Descriptor,     // holder: an object, second: a descriptor in C
-    DictItem,       // holder: a dict, key: the key
-    SequenceItem,   // holder: a list or tuple, index
-    SetItem,        // holder: a set, key
-    Class,          // of holder
-    Length,         // of holder (dict, list, set): no object; index is what it was
-    Emptiness,      // likewise: index is whether it was empty
-    Code, Defaults, KeywordDefaults,  // of holder, a function
+    Global,          // holder: the globals, second: the builtins, key: the name
+    Cell,            // holder: the cell
+    Attribute,       // holder: an object, key: the name in its own dict
+    TypeAttribute,   // holder: a class, key: the name, looked up along its bases
+    SuperAttribute,  // holder: the object's class, second: the class to start behind, key: the name
+    Descriptor,      // holder: an object, second: a descriptor in C
+    DictItem,        // holder: a dict, key: the key
+    SequenceItem,    // holder: a list or tuple, index
+    SetItem,         // holder: a set, key
+    Class,           // of holder
+    Length,          // of holder (dict, list, set): no object; index is what it was
+    Emptiness,       // likewise: index is whether it was empty
+    Code,
+    Defaults,
+    KeywordDefaults,  // of holder, a function
   };
   Kind kind;
   nb::object holder, key, second;
@@ -76,6 +81,7 @@ class PlaceGuard final : public OutsideGuard {
   std::string describe() const override;
   int traverse(visitproc visit, void* arg) const override;
   Tensor array() const override;
+  void pin() { expected_.pin(); }
 
  private:
   Place place_;

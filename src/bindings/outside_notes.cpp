@@ -6,7 +6,7 @@
 namespace ig::py {
 namespace {
 
-constexpr int kDeepest = 8;  // levels of containers handed to code in C
+constexpr int kDeepest = 8;                 // levels of containers handed to code in C
 constexpr int64_t kLargeContent = 1 << 20;  // bytes of a NumPy array; more are worth a word
 // Keys of `seen_` that are no place.
 enum Extra : int { kSnapshot = 100, kContent, kFunction, kUnknown };
@@ -34,12 +34,14 @@ bool plain_subscript(PyObject* o) {
 }
 
 bool is_view(PyObject* o) { return PyDictKeys_Check(o) || PyDictValues_Check(o) || PyDictItems_Check(o); }
-PyObject* viewed(PyObject* view) { return reinterpret_cast<PyObject*>(reinterpret_cast<_PyDictViewObject*>(view)->dv_dict); }
+PyObject* viewed(PyObject* view) {
+  return reinterpret_cast<PyObject*>(reinterpret_cast<_PyDictViewObject*>(view)->dv_dict);
+}
 
 bool is_sequence_in_c(PyObject* o) {
   std::string_view name = Py_TYPE(o)->tp_name;
-  return name == "collections.deque" || name == "mappingproxy" || name == "array.array" || name == "odict_keys" ||
-         name == "odict_values";
+  return name == "collections.deque" || name == "mappingproxy" || name == "array.array" ||
+         name == "odict_keys" || name == "odict_values";
 }
 
 }  // namespace
@@ -66,6 +68,7 @@ void OutsideNotes::forget() {
   writable_.clear();
   seen_.clear();
   kept_.clear();
+  array_places_.clear();
   keys_.reset();
 }
 
@@ -83,7 +86,8 @@ void OutsideNotes::made_here(PyObject* object) {
 }
 
 bool OutsideNotes::is_outside(PyObject* object) const {
-  if (PyType_Check(object) || PyModule_Check(object) || PyFunction_Check(object)) return !fresh_.contains(object);
+  if (PyType_Check(object) || PyModule_Check(object) || PyFunction_Check(object))
+    return !fresh_.contains(object);
   return outside_.contains(object);
 }
 
@@ -103,16 +107,24 @@ PyObject* OutsideNotes::note(Place place, bool presence_only) {
       auto named = outside_.find(value.ptr());
       if (named != outside_.end() && named->second.empty()) named->second = place.label;
     }
-    guards_.push_back(std::make_unique<PlaceGuard>(std::move(place), std::move(expected), where()));
+    bool array = expected.kind() == Expected::Kind::Array;
+    auto made = std::make_unique<PlaceGuard>(std::move(place), std::move(expected), where());
+    if (array) {
+      array_places_[value.ptr()].push_back(made.get());
+      if (seen_.contains({kContent, value.ptr(), nullptr, 0})) made->pin();
+    }
+    guards_.push_back(std::move(made));
   }
   if (value.is_valid()) keep(value.ptr());
   return value.ptr();
 }
 
-// --- names -----------------------------------------------------------------------------------------------------------------
+// --- names
+// -----------------------------------------------------------------------------------------------------------------
 
 void OutsideNotes::global(PyObject* globals, PyObject* builtins, PyObject* name) {
-  note({Place::Kind::Global, nb::borrow(globals), nb::borrow(name), nb::borrow(builtins), 0, "global " + text_of(name)});
+  note({Place::Kind::Global, nb::borrow(globals), nb::borrow(name), nb::borrow(builtins), 0,
+        "global " + text_of(name)});
 }
 
 void OutsideNotes::cell(PyObject* cell, PyObject* name) {
@@ -125,14 +137,16 @@ void OutsideNotes::function(PyFunctionObject* function) {
   if (fresh_.contains(object) || !first({kFunction, object, nullptr, 0})) return;
   std::string name = text_of(function->func_qualname);
   note({Place::Kind::Code, nb::borrow(object), {}, {}, 0, "the code of " + name});
-  PyObject* defaults = note({Place::Kind::Defaults, nb::borrow(object), {}, {}, 0, "the defaults of " + name});
+  PyObject* defaults =
+      note({Place::Kind::Defaults, nb::borrow(object), {}, {}, 0, "the defaults of " + name});
   if (defaults) elements(defaults, false);
   PyObject* keywords =
       note({Place::Kind::KeywordDefaults, nb::borrow(object), {}, {}, 0, "the keyword defaults of " + name});
   if (keywords) elements(keywords, false);
 }
 
-// --- attributes ------------------------------------------------------------------------------------------------------------
+// --- attributes
+// ------------------------------------------------------------------------------------------------------------
 
 void OutsideNotes::class_of(PyObject* object) {
   if (is_outside(object) && has_python_class(Py_TYPE(object)))
@@ -142,7 +156,11 @@ void OutsideNotes::class_of(PyObject* object) {
 void OutsideNotes::type_attribute(PyTypeObject* type, PyObject* name) {
   auto* object = reinterpret_cast<PyObject*>(type);
   if (!has_python_class(type) || fresh_.contains(object) || is_own_type(type)) return;
-  note({Place::Kind::TypeAttribute, nb::borrow(object), nb::borrow(same_key(name)), {}, 0,
+  note({Place::Kind::TypeAttribute,
+        nb::borrow(object),
+        nb::borrow(same_key(name)),
+        {},
+        0,
         fmt::format("{}.{}", type->tp_name, text_of(name))});
 }
 
@@ -161,7 +179,8 @@ void OutsideNotes::super_attribute(PyObject* super, PyObject* name) {
   if (type.is_none()) return;
   note({Place::Kind::SuperAttribute, type, nb::borrow(same_key(name)), behind,
         reinterpret_cast<Py_ssize_t>(behind.ptr()),
-        fmt::format("super().{} in {}", text_of(name), reinterpret_cast<PyTypeObject*>(behind.ptr())->tp_name)});
+        fmt::format("super().{} in {}", text_of(name),
+                    reinterpret_cast<PyTypeObject*>(behind.ptr())->tp_name)});
 }
 
 void OutsideNotes::attribute(PyObject* object, PyObject* name) {
@@ -179,10 +198,18 @@ void OutsideNotes::attribute(PyObject* object, PyObject* name) {
     if (module == "intaglio" || module.starts_with("intaglio.")) return;
     PyObject* dict = PyModule_GetDict(object);
     class_of(object);
-    if (!note({Place::Kind::DictItem, nb::borrow(dict), nb::borrow(same_key(name)), {}, 0,
+    if (!note({Place::Kind::DictItem,
+               nb::borrow(dict),
+               nb::borrow(same_key(name)),
+               {},
+               0,
                fmt::format("{}.{}", module, text_of(name))}))
-      note({Place::Kind::DictItem, nb::borrow(dict), nb::borrow(same_key(own(PyUnicode_FromString("__getattr__")).ptr())),
-            {}, 0, fmt::format("{}.__getattr__", module)});
+      note({Place::Kind::DictItem,
+            nb::borrow(dict),
+            nb::borrow(same_key(own(PyUnicode_FromString("__getattr__")).ptr())),
+            {},
+            0,
+            fmt::format("{}.__getattr__", module)});
     return;
   }
   type_attribute(type, name);
@@ -194,9 +221,14 @@ void OutsideNotes::attribute(PyObject* object, PyObject* name) {
     if (value) return;
     if (found && Py_TYPE(found)->tp_descr_set && Py_TYPE(found)->tp_descr_get && is_outside(object) &&
         has_python_class(reinterpret_cast<PyTypeObject*>(object)) && text_of(name) != "__dict__")
-      note({Place::Kind::Descriptor, nb::borrow(object), {}, nb::borrow(found), 0,
+      note({Place::Kind::Descriptor,
+            nb::borrow(object),
+            {},
+            nb::borrow(found),
+            0,
             fmt::format("{}.{}", name_of(object), text_of(name))});
-    else special(object, {"__getattr__"});
+    else
+      special(object, {"__getattr__"});
     return;
   }
   if (!is_outside(object)) {
@@ -219,28 +251,38 @@ void OutsideNotes::attribute(PyObject* object, PyObject* name) {
   }
   PyObject** dict = _PyObject_GetDictPtr(object);
   PyObject* value = nullptr;
-  if (dict) value = note({Place::Kind::Attribute, nb::borrow(object), nb::borrow(same_key(name)), {}, 0, label});
+  if (dict)
+    value = note({Place::Kind::Attribute, nb::borrow(object), nb::borrow(same_key(name)), {}, 0, label});
   if (value) return;
-  if (found) reach(found);
-  else special(object, {"__getattr__"});
+  if (found)
+    reach(found);
+  else
+    special(object, {"__getattr__"});
 }
 
-// --- containers ------------------------------------------------------------------------------------------------------------
+// --- containers
+// ------------------------------------------------------------------------------------------------------------
 
 void OutsideNotes::snapshot(PyObject* container) {
   class_of(container);
-  if (PyTuple_CheckExact(container) || PyFrozenSet_CheckExact(container)) return;  // immutable, guarded by identity
+  if (PyTuple_CheckExact(container) || PyFrozenSet_CheckExact(container))
+    return;  // immutable, guarded by identity
   if (first({kSnapshot, container, nullptr, 0}))
-    guards_.push_back(std::make_unique<SnapshotGuard>(nb::borrow(keep(container)), name_of(container), where()));
+    guards_.push_back(
+        std::make_unique<SnapshotGuard>(nb::borrow(keep(container)), name_of(container), where()));
 }
 
 void OutsideNotes::content(PyObject* array) {
+  if (arrays_followed && is_tensor(array)) return;
   if (!is_outside(array) || !first({kContent, array, nullptr, 0})) return;
+  for (PlaceGuard* place : array_places_[array]) place->pin();
   if (is_numpy_array(array)) {
     auto bytes = nb::cast<int64_t>(own(PyObject_GetAttrString(array, "nbytes")));
     if (bytes > kLargeContent)
-      unknown_.push_back({fmt::format("the {} bytes of {} are compared on every call; an ig.Tensor in its place is not",
-                                      bytes, name_of(array)), where().str()});
+      unknown_.push_back(
+          {fmt::format("the {} bytes of {} are compared on every call; an ig.Tensor in its place is not",
+                       bytes, name_of(array)),
+           where().str()});
   }
   guards_.push_back(std::make_unique<ContentGuard>(nb::borrow(keep(array)), name_of(array), where()));
 }
@@ -258,7 +300,8 @@ void OutsideNotes::item(PyObject* container, PyObject* key) {
   std::string label = fmt::format("{}[{}]", name_of(container), short_repr(key));
   if (PyDict_Check(container)) {
     if (!is_atom(key)) return elements(container, false);
-    PyObject* value = note({Place::Kind::DictItem, nb::borrow(container), nb::borrow(same_key(key)), {}, 0, label});
+    PyObject* value =
+        note({Place::Kind::DictItem, nb::borrow(container), nb::borrow(same_key(key)), {}, 0, label});
     if (!value) special(container, {"__missing__"});
   } else if (PyLong_CheckExact(key)) {
     int overflow = 0;
@@ -275,9 +318,15 @@ void OutsideNotes::contains(PyObject* container, PyObject* key) {
   if (!is_outside(container)) return;
   bool dict = PyDict_Check(container);
   if ((dict || PyAnySet_Check(container)) && is_atom(key))
-    note({dict ? Place::Kind::DictItem : Place::Kind::SetItem, nb::borrow(container), nb::borrow(same_key(key)), {}, 0,
-          fmt::format("{} in {}", short_repr(key), name_of(container))}, true);
-  else elements(container, true);
+    note({dict ? Place::Kind::DictItem : Place::Kind::SetItem,
+          nb::borrow(container),
+          nb::borrow(same_key(key)),
+          {},
+          0,
+          fmt::format("{} in {}", short_repr(key), name_of(container))},
+         true);
+  else
+    elements(container, true);
 }
 
 void OutsideNotes::length(PyObject* container) {
@@ -301,8 +350,10 @@ void OutsideNotes::truth(PyObject* object) {
   if (is_array(object)) return content(object);
   if (is_view(object)) object = viewed(object);
   Py_ssize_t n = length_of(object);
-  if (n >= 0) note({Place::Kind::Emptiness, nb::borrow(object), {}, {}, n == 0, name_of(object)}, true);
-  else if (is_sequence_in_c(object)) snapshot(object);
+  if (n >= 0)
+    note({Place::Kind::Emptiness, nb::borrow(object), {}, {}, n == 0, name_of(object)}, true);
+  else if (is_sequence_in_c(object))
+    snapshot(object);
 }
 
 void OutsideNotes::elements(PyObject* container, bool deep) { elements(container, deep, 0); }
@@ -358,15 +409,18 @@ void OutsideNotes::opaque(PyObject* object, std::string_view reader, const std::
     return;
   if (is_view(object) || length_of(object) >= 0 || is_sequence_in_c(object)) return elements(object, true);
   if (!is_outside(object)) return;
-  if (is_numpy_array(object) || (PyObject_CheckBuffer(object) && !PyBytes_Check(object))) return content(object);
+  if (is_numpy_array(object) || (PyObject_CheckBuffer(object) && !PyBytes_Check(object)))
+    return content(object);
   class_of(object);
   PyObject** dict = _PyObject_GetDictPtr(object);
   if (!dict || !*dict) return;
   reach(*dict);
   elements(*dict, false);
   if (first({kUnknown, object, nullptr, 0}))
-    unknown_.push_back({fmt::format("{} was handed to {}, which cannot be followed: its attributes are compared whole",
-                                    name_of(object), reader), line.empty() ? where().str() : line});
+    unknown_.push_back(
+        {fmt::format("{} was handed to {}, which cannot be followed: its attributes are compared whole",
+                     name_of(object), reader),
+         line.empty() ? where().str() : line});
 }
 
 }  // namespace ig::py

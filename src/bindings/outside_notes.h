@@ -1,6 +1,6 @@
-// What was noted so far while a function ran to be captured: which objects lie outside of it, which were made by it,
-// and the guards on what was read. The observer sees instructions and calls; this class knows what each means for
-// objects of each kind.
+// What was noted so far while a function ran to be captured: which objects lie outside of it, which were made
+// by it, and the guards on what was read. The observer sees instructions and calls; this class knows what
+// each means for objects of each kind.
 #pragma once
 
 #include <memory>
@@ -21,6 +21,9 @@ struct UnknownRead {
 
 class OutsideNotes {
  public:
+  // The capture itself follows arrays: it reads Tensors and NumPy arrays that it is handed again on each
+  // call, and turns what is asked of a Tensor into conditions.
+  bool arrays_followed = false;
   // The instruction at hand; it becomes a location only where a guard wants one.
   void at(PyCodeObject* code, int offset) {
     code_ = code;
@@ -35,7 +38,8 @@ class OutsideNotes {
   void allow_writes(PyObject* object) { writable_.insert(keep(object)); }
   bool may_write(PyObject* object) const { return writable_.contains(object); }
 
-  // Reads. Each makes guards where the object lies outside (or, for what its class says, where the class does).
+  // Reads. Each makes guards where the object lies outside (or, for what its class says, where the class
+  // does).
   void global(PyObject* globals, PyObject* builtins, PyObject* name);
   void cell(PyObject* cell, PyObject* name);
   void attribute(PyObject* object, PyObject* name);
@@ -72,7 +76,8 @@ class OutsideNotes {
     size_t operator()(const Key& k) const {
       auto mix = [](size_t h, size_t v) { return (h ^ v) * 0x9E3779B97F4A7C15ull; };
       return mix(mix(mix(static_cast<size_t>(k.kind), reinterpret_cast<size_t>(k.holder) >> 3),
-                     reinterpret_cast<size_t>(k.key) >> 3), static_cast<size_t>(k.index));
+                     reinterpret_cast<size_t>(k.key) >> 3),
+                 static_cast<size_t>(k.index));
     }
   };
   Location where() const { return code_ ? location_at(code_, offset_) : Location(); }
@@ -92,6 +97,7 @@ class OutsideNotes {
   std::unordered_map<PyObject*, nb::object> kept_;  // so that addresses stay what they are
   std::unordered_set<Key, KeyHash> seen_;
   nb::object keys_;
+  std::unordered_map<PyObject*, std::vector<PlaceGuard*>> array_places_;
   OutsideGuards guards_;
   std::vector<UnknownRead> unknown_;
 };

@@ -87,7 +87,8 @@ mod.k, mod.cfg = {k}, {{'x': {t}}}
 part = functools.partial(h0, y={t})
 """
 
-READS = """
+READS = (
+    """
 G0|G1 + G2|D0['a']|D0['b']['c']|D0['b']['d'][1]|D0.get('zz', G1)|'zz' in D0|len(D0)|list(D0)|str(D0)|sum(L0)|L0[0]
 L0[-1]|L0[1:]|len(L0)|[x + 1 for x in L0]|sorted(L0)[0]|max(L0)|L1[1][0]|[len(x) for x in L1]|L1 == [[G0]]|L0 + [G2]
 o0.v|o0.k|o0.t[0]|o0.nest['a']|o0.nest['b'][0]|o0.m()|o0.m(1, y=2)|o0.p|len(o0)|o0[1]|o0(3)|o0.c(1)|o0.s(1)|o0.fn(1)
@@ -98,7 +99,10 @@ cfg.names[0]|cfg == Config()|h0(1)|h0(1, z=G0)|h1(2)|list(map(h0, L0))|mod.k|mod
 (lambda: G2)()|any(L0)|not D1|[k for k in D1]|list(D1.items())|[v for _, v in D1.items()]|min(D1.values())|o0.m.__name__
 o0 + G1|first(*L0)|attempt(D0, 'zz')|attempt(D1, NAME)|nested(2)|h0.__defaults__|zip_(L0, D1)|matched(D1)|h0.__kwdefaults__['z']
 A(G2).m()|B(1).p|repr(cfg)|D1 == {'x': G1}|D0|L1|Q0|T0|L1[0] * 2|unpack(T0)|D0['b'].keys() & {'c'}|list(reversed(L0))
-""".strip().replace("\n", "|").split("|")
+""".strip()
+    .replace("\n", "|")
+    .split("|")
+)
 
 HELPERS = """
 def first(a=0, *rest):
@@ -190,7 +194,9 @@ def changes(rng: random.Random, space: dict[str, Any]) -> list[Change]:
 
     def other(value: Any) -> Any:
         if isinstance(value, bool | str | int | float):
-            return rng.choice([value + 1, float(value), -value]) if not isinstance(value, str) else value + "!"
+            return (
+                rng.choice([value + 1, float(value), -value]) if not isinstance(value, str) else value + "!"
+            )
         return rng.choice([7, [7, 8, 9]])
 
     def visit(value: Any, path: str) -> None:
@@ -231,22 +237,40 @@ def changes(rng: random.Random, space: dict[str, Any]) -> list[Change]:
     def function(value: Any, path: str) -> None:
         defaults = value.__defaults__
         if defaults:
-            out.append(_change(f"{path}.__defaults__", value, "__defaults__", tuple(map(other, defaults)), item=False))
+            out.append(
+                _change(
+                    f"{path}.__defaults__", value, "__defaults__", tuple(map(other, defaults)), item=False
+                )
+            )
         if value.__kwdefaults__:
             new = {key: other(item) for key, item in value.__kwdefaults__.items()}
             out.append(_change(f"{path}.__kwdefaults__", value, "__kwdefaults__", new, item=False))
             visit(value.__kwdefaults__, f"{path}.__kwdefaults__")
         if not value.__closure__:
-            out.append(_change(f"{path}.__code__", value, "__code__", (lambda *a, **k: 77).__code__, item=False))
+            out.append(
+                _change(f"{path}.__code__", value, "__code__", (lambda *a, **k: 77).__code__, item=False)
+            )
         for i, cell in enumerate(value.__closure__ or ()):
-            out.append(_change(f"{path} cell {i}", cell, "cell_contents", other(cell.cell_contents), item=False))
+            out.append(
+                _change(f"{path} cell {i}", cell, "cell_contents", other(cell.cell_contents), item=False)
+            )
             visit(cell.cell_contents, f"{path} cell {i}")
 
     def klass(value: Any, path: str) -> None:
         for key in ("k", "t"):
             out.append(_change(f"{path}.{key}", value, key, other(getattr(value, key, 0)), item=False))
             visit(getattr(value, key, 0), f"{path}.{key}")
-        for key in ("m", "__len__", "__getitem__", "__bool__", "__call__", "__eq__", "__init__", "__repr__", "__add__"):
+        for key in (
+            "m",
+            "__len__",
+            "__getitem__",
+            "__bool__",
+            "__call__",
+            "__eq__",
+            "__init__",
+            "__repr__",
+            "__add__",
+        ):
             new: Any = (lambda *a, **k: None) if key == "__init__" else lambda *a, **k: 3
             if key in ("__eq__", "__bool__"):
                 new = lambda *a: False  # noqa: E731
@@ -263,19 +287,29 @@ def changes(rng: random.Random, space: dict[str, Any]) -> list[Change]:
                 visit(found, f"{path}.{key}")
 
     def instance(value: Any, path: str) -> None:
-        own = vars(value) if hasattr(value, "__dict__") else {key: getattr(value, key) for key in value.__slots__}
+        own = (
+            vars(value)
+            if hasattr(value, "__dict__")
+            else {key: getattr(value, key) for key in value.__slots__}
+        )
         for key in list(own):
             out.append(_change(f"{path}.{key}", value, key, other(own[key]), item=False))
             visit(own[key], f"{path}.{key}")
         if hasattr(value, "__dict__"):
             for key in ("k", "w", "m", "a"):
-                out.append(_change(f"{path}.{key}", value, key, (lambda *a, **k: 1) if key == "m" else 4, item=False))
+                out.append(
+                    _change(f"{path}.{key}", value, key, (lambda *a, **k: 1) if key == "m" else 4, item=False)
+                )
             out.append(_change(f"{path} dict", value, "__dict__", {**vars(value), "v": 1234}, item=False))
         if isinstance(value, space["A"]):
             to = space["A"] if type(value) is space["B"] else space["B"]
             out.append(_change(f"{path}.__class__", value, "__class__", to, item=False))
 
-    for name in [n for n in space if not n.startswith("__") and n not in ("program", "collections", "types", "functools")]:
+    for name in [
+        n
+        for n in space
+        if not n.startswith("__") and n not in ("program", "collections", "types", "functools")
+    ]:
         out.append(_change(f"global {name}", space, name, other(space[name])))
         visit(space[name], name)
     out.append(_change("global len", space, "len", lambda x: 99))
