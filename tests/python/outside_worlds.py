@@ -1,6 +1,8 @@
-"""Random worlds and programs for the tests of what a captured function reads from outside: a module of globals, nests of
-containers, classes, instances, closures and defaults; expressions that read from it; and changes of one thing in it,
-each of which can be undone."""
+"""Random worlds and programs for the tests of what a captured function reads from outside.
+
+A world is a module of globals, nests of containers, classes, instances, closures and defaults; a program is a few
+expressions that read from it; a change is of one thing in it, and can be undone.
+"""
 
 from __future__ import annotations
 
@@ -87,22 +89,22 @@ mod.k, mod.cfg = {k}, {{'x': {t}}}
 part = functools.partial(h0, y={t})
 """
 
-READS = (
-    """
-G0|G1 + G2|D0['a']|D0['b']['c']|D0['b']['d'][1]|D0.get('zz', G1)|'zz' in D0|len(D0)|list(D0)|str(D0)|sum(L0)|L0[0]
-L0[-1]|L0[1:]|len(L0)|[x + 1 for x in L0]|sorted(L0)[0]|max(L0)|L1[1][0]|[len(x) for x in L1]|L1 == [[G0]]|L0 + [G2]
-o0.v|o0.k|o0.t[0]|o0.nest['a']|o0.nest['b'][0]|o0.m()|o0.m(1, y=2)|o0.p|len(o0)|o0[1]|o0(3)|o0.c(1)|o0.s(1)|o0.fn(1)
-o1.v|o1.m()|o1.k|o1.p|o1[0]|isinstance(o0, B)|type(o0).__name__|bool(o1)|1 if o0 else 2|A.k|B.k|A.t[1]|B.m(o1, 2)
-getattr(o0, 'w', 3)|hasattr(o1, 'w')|getattr(o0, NAME, G1)|vars(o0)['v']|o0.__dict__['v']|s0.q|s0.r[0]|cfg.width
-cfg.names[0]|cfg == Config()|h0(1)|h0(1, z=G0)|h1(2)|list(map(h0, L0))|mod.k|mod.cfg['x']|part(1)|[*gen(G0)]|T0[0]|T0[1][0]
-[*T0[1]]|{**D1}|[*L0]|dict(D1)|tuple(L0)|S0|'a' in S0|len(S0)|list(Q0)|Q0[0]|sum(Q0)|next(iter(D1))|f'{D1}'|globals()['G1']
-(lambda: G2)()|any(L0)|not D1|[k for k in D1]|list(D1.items())|[v for _, v in D1.items()]|min(D1.values())|o0.m.__name__
-o0 + G1|first(*L0)|attempt(D0, 'zz')|attempt(D1, NAME)|nested(2)|h0.__defaults__|zip_(L0, D1)|matched(D1)|h0.__kwdefaults__['z']
-A(G2).m()|B(1).p|repr(cfg)|D1 == {'x': G1}|D0|L1|Q0|T0|L1[0] * 2|unpack(T0)|D0['b'].keys() & {'c'}|list(reversed(L0))
-""".strip()
-    .replace("\n", "|")
-    .split("|")
-)
+READS_TEXT = """
+G0|G1 + G2|D0['a']|D0['b']['c']|D0['b']['d'][1]|D0.get('zz', G1)|'zz' in D0|len(D0)|list(D0)|str(D0)
+sum(L0)|L0[0]|L0[-1]|L0[1:]|len(L0)|[x + 1 for x in L0]|sorted(L0)[0]|max(L0)|L1[1][0]
+[len(x) for x in L1]|L1 == [[G0]]|L0 + [G2]|o0.v|o0.k|o0.t[0]|o0.nest['a']|o0.nest['b'][0]|o0.m()
+o0.m(1, y=2)|o0.p|len(o0)|o0[1]|o0(3)|o0.c(1)|o0.s(1)|o0.fn(1)|o1.v|o1.m()|o1.k|o1.p|o1[0]
+isinstance(o0, B)|type(o0).__name__|bool(o1)|1 if o0 else 2|A.k|B.k|A.t[1]|B.m(o1, 2)|getattr(o0, 'w', 3)
+hasattr(o1, 'w')|getattr(o0, NAME, G1)|vars(o0)['v']|o0.__dict__['v']|s0.q|s0.r[0]|cfg.width|cfg.names[0]
+cfg == Config()|h0(1)|h0(1, z=G0)|h1(2)|list(map(h0, L0))|mod.k|mod.cfg['x']|part(1)|[*gen(G0)]|T0[0]
+T0[1][0]|[*T0[1]]|{**D1}|[*L0]|dict(D1)|tuple(L0)|S0|'a' in S0|len(S0)|list(Q0)|Q0[0]|sum(Q0)
+next(iter(D1))|f'{D1}'|globals()['G1']|(lambda: G2)()|any(L0)|not D1|[k for k in D1]|list(D1.items())
+[v for _, v in D1.items()]|min(D1.values())|o0.m.__name__|o0 + G1|first(*L0)|attempt(D0, 'zz')
+attempt(D1, NAME)|nested(2)|h0.__defaults__|zip_(L0, D1)|matched(D1)|h0.__kwdefaults__['z']|A(G2).m()
+B(1).p|repr(cfg)|D1 == {'x': G1}|D0|L1|Q0|T0|L1[0] * 2|unpack(T0)|D0['b'].keys() & {'c'}
+list(reversed(L0))
+"""
+READS = READS_TEXT.strip().replace("\n", "|").split("|")
 
 HELPERS = """
 def first(a=0, *rest):
@@ -168,9 +170,7 @@ def _set(holder: Any, key: Any, value: Any, item: bool) -> None:
 def _change(label: str, holder: Any, key: Any, value: Any, item: bool = True) -> Change:
     if item:
         old = holder[key] if not isinstance(holder, dict) or key in holder else MISSING
-    elif isinstance(holder, type):
-        old = vars(holder).get(key, MISSING)
-    elif isinstance(getattr(holder, "__dict__", None), dict) and not key.startswith("__"):
+    elif isinstance(holder, type) or (hasattr(holder, "__dict__") and not key.startswith("__")):
         old = vars(holder).get(key, MISSING)
     else:
         old = getattr(holder, key)

@@ -1,5 +1,5 @@
-"""The observer: whatever a function read from outside itself is guarded, nothing else is, and stores to the outside are
-refused with their line. The generated test at the end changes one thing at a time in random programs."""
+"""The observer: what a function read from outside itself is guarded, nothing else is, and stores to the outside
+are refused with their line. The generated test at the end changes one thing at a time in random programs."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ import types
 import weakref
 from typing import Any
 
-import numpy as np
-import pytest
-
 import intaglio as ig
+import numpy as np
 import outside_worlds
+import pytest
 
 SCALE = 2.0
 TABLE: dict[str, Any] = {"a": 1, "b": [1, 2, 3], "deep": {"x": {"y": 5}}}
@@ -43,7 +42,7 @@ HERE = sys.modules[__name__]
 def observe(function: Any, *args: Any, **kwargs: Any) -> Any:
     """The guards, all of which hold."""
     before = sys.gettrace()
-    result, guards = ig._observe(function, *args, **kwargs)
+    _, guards = ig._observe(function, *args, **kwargs)
     assert sys.gettrace() is before
     assert guards.hold(), guards.failed()
     return guards
@@ -207,7 +206,7 @@ def test_containers() -> None:
         total = 0
         for i in TABLE["b"]:
             total += i
-        first, *rest = ITEMS
+        first, *_ = ITEMS
         return a, total, first, ITEMS[-1][0], "a" in LETTERS, len(LETTERS), "q" in TABLE
 
     guards = observe(f)
@@ -353,7 +352,7 @@ def test_generators_comprehensions_recursion_with_try() -> None:
             with scope() as a:
                 return [x + a for x in down(3)] + [fact(3)] + [TABLE["absent"]]
         except KeyError:
-            return sum({k: v for k, v in zip("ab", ITEMS, strict=False)}.values()) + SCALE
+            return sum({k: 2 * v for k, v in zip("ab", ITEMS, strict=False)}.values()) + SCALE
 
     guards = observe(f)
     fails_when(guards, HERE, "SCALE", 4.0)
@@ -367,7 +366,7 @@ def test_generators_comprehensions_recursion_with_try() -> None:
 def test_what_is_made_inside_needs_no_guard() -> None:
     def f() -> Any:
         class Local:
-            shared = [1]
+            shared = [1]  # noqa: RUF012
 
             def __init__(self) -> None:
                 self.x = {}
@@ -441,14 +440,15 @@ def test_what_is_compared_whole_is_reported() -> None:
     big = np.zeros(200_000)
     guards = observe(lambda: big.sum())
     what, where = guards.unknown[0]
-    assert (
-        what
-        == "the 1600000 bytes of closure variable big are compared on every call; an ig.Tensor in its place is not"
+    assert what == (
+        "the 1600000 bytes of closure variable big are compared on every call; "
+        "an ig.Tensor in its place is not"
     )
     assert "test_observer.py:" in where
     guards = observe(lambda: operator.attrgetter("width")(CONFIG))
     assert guards.unknown[0][0] == (
-        "global CONFIG was handed to operator.attrgetter, which cannot be followed: its attributes are compared whole"
+        "global CONFIG was handed to operator.attrgetter, which cannot be followed: "
+        "its attributes are compared whole"
     )
     fails_when(guards, CONFIG, "width", 4)
 
@@ -483,10 +483,12 @@ def test_guards_in_a_circle_are_collected() -> None:
     class Owner:
         pass
 
-    owner = Owner()
-    gone = weakref.ref(owner)
-    owner.guards = observe(lambda: owner)  # type: ignore[attr-defined]
-    del owner
+    def circle() -> Any:
+        owner = Owner()
+        owner.guards = observe(lambda: owner)  # type: ignore[attr-defined]
+        return weakref.ref(owner)
+
+    gone = circle()
     gc.collect()
     assert gone() is None
 
@@ -516,7 +518,7 @@ REFUSED = [
     ),
     (lambda: next(STREAM), "global STREAM is advanced"),
     (lambda: list(STREAM), "global STREAM is advanced"),
-    (lambda: [x for x in STREAM], "global STREAM is advanced"),
+    (lambda: [x + 1 for x in STREAM], "global STREAM is advanced"),
 ]
 
 
@@ -588,7 +590,7 @@ WORLD = [
     (lambda: np.random.rand(2), "a random number: rand"),
     (lambda: np.random.default_rng(1).normal(), "a random number: normal"),
     (lambda: __import__("datetime").datetime.now(), "the time: now"),
-    (lambda: open(__file__), "what lies outside of the program: open"),
+    (lambda: open(__file__), "what lies outside of the program: open"),  # noqa: SIM115
     (lambda: os.urandom(1), "a random number: urandom"),
 ]
 
@@ -725,9 +727,7 @@ def test_generated_changes() -> None:
             undo()
             if after != before:
                 caught += 1
-                assert not held, (
-                    f"seed {seed}: {label} changes {text}: {before}, {after}; all guards hold"
-                )
+                assert not held, f"seed {seed}: {label} changes {text}: {before}, {after}; all guards hold"
             assert guards.hold(), (seed, label, text, guards.failed())
     assert made > 5000
     assert caught > 300
