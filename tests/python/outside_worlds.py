@@ -1,7 +1,7 @@
 """Random worlds and programs for the tests of what a captured function reads from outside.
 
-A world is a module of globals, nests of containers, classes, instances, closures and defaults; a program is a few
-expressions that read from it; a change is of one thing in it, and can be undone.
+A world is a module of globals, nests of containers, classes, instances, closures and defaults; a program is a
+few expressions that read from it; a change is of one thing in it, and can be undone.
 """
 
 from __future__ import annotations
