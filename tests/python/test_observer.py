@@ -1,5 +1,6 @@
 """The observer: what a function read from outside itself is guarded, nothing else is, and stores to the
-outside are refused with their line. The generated test at the end changes one thing at a time in random programs."""
+outside are refused with their line. The generated test at the end changes one thing at a time in random
+programs."""
 
 from __future__ import annotations
 
