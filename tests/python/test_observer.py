@@ -609,6 +609,14 @@ def test_reads_of_the_world_are_refused(function: Any, what: str) -> None:
     assert info.value.hint
 
 
+def test_an_assertion_that_pytest_rewrites_may_fail() -> None:
+    def f() -> None:
+        assert SCALE == [1]
+
+    with pytest.raises(AssertionError):
+        ig._observe(f)
+
+
 def test_an_exception_restores_the_trace_function() -> None:
     def f() -> None:
         raise ValueError(SCALE)
