@@ -262,7 +262,7 @@ nb::object CallShape::kwargs(const std::vector<nb::object>& own) const {
   return out;
 }
 
-CallLeaves::CallLeaves(const CallShape& shape, const CallObjects& call) {
+CallLeaves::CallLeaves(const CallShape& shape, const CallObjects& call, bool donate) {
   const std::vector<PyObject*>& objects = call.leaves;
   leaves.reserve(shape.dynamic.size());
   size_t foreign = 0;
@@ -276,7 +276,8 @@ CallLeaves::CallLeaves(const CallShape& shape, const CallObjects& call) {
     if (spec.kind == CallShape::LeafKind::Array) {
       if (is_tensor(object)) {
         leaf.array = &tensor_of(object);
-        if (spec.donated) leaf.donate = &tensor_of(object);
+        leaf.donated = spec.donated;
+        if (spec.donated && donate) leaf.donate = &tensor_of(object);
       } else {
         converted.push_back(as_tensor(object, std::nullopt, spec.name));
         leaf.array = &converted.back();

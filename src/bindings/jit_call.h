@@ -54,7 +54,7 @@ struct CallShape {
 struct CallLeaves {
   std::vector<record::Leaf> leaves;
   std::vector<Tensor> converted;  // copies of other libraries' arrays
-  CallLeaves(const CallShape& shape, const CallObjects& objects);
+  CallLeaves(const CallShape& shape, const CallObjects& objects, bool donate);
 };
 
 // Puts `value` in the place of leaf `index` of a tree that `object` has; false where that place cannot be set.

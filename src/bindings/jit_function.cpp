@@ -112,20 +112,22 @@ struct Found {
   nb::object value;  // invalid where the function is to be run op by op
 };
 
-Found run(Jit& jit, PyObject* const* args, size_t count, PyObject* names) {
+// `dry`: only the trace is wanted, so nothing is written back and nothing given away.
+Found run(Jit& jit, PyObject* const* args, size_t count, PyObject* names, bool dry = false) {
   CallObjects objects;
   Found out;
   out.entry = find(jit, args, count, names, objects);
   if (!out.entry) out.entry = add(jit, args, count, names, objects);
   Entry& entry = *out.entry;
   if (!jit.options.donated_positions.empty() || !jit.options.donated_names.empty()) check_donated(jit, entry, objects);
-  CallLeaves leaves(entry.shape, objects);
+  CallLeaves leaves(entry.shape, objects, !dry);
   PyFront front(jit.function, entry.shape, objects, args, count, names);
   out.result = entry.tree->call(leaves.leaves, front);
   if (!out.result.trace) {
     warn_given_up(jit, *entry.tree->given_up());
     return out;
   }
+  if (dry) return out;
   const auto& kept = static_cast<const PyKept&>(*out.result.trace->kept);
   // Two arguments that are one handle: which of them a write means is decided by running the function itself.
   if (!kept.writes.empty() && same_handle_twice(entry, objects)) return out;
@@ -309,13 +311,12 @@ void init_jit(nb::module_& m) {
       names = nb::tuple(kwargs.keys());
       for (nb::handle name : names) all.push_back(nb::object(kwargs[name]).ptr());
     }
-    Found found = run(jit, all.data(), args.size(), names.is_valid() ? names.ptr() : nullptr);
+    Found found = run(jit, all.data(), args.size(), names.is_valid() ? names.ptr() : nullptr, true);
     if (!found.result.trace) return nb::none();
     nb::dict out = describe(*found.entry, *found.result.trace);
     out["graph"] = graph_object(found.result.trace->graph);
-    out["value"] = found.value;
     return out;
-  }, "Calls, and gives the trace that ran, with its graph.");
+  }, "The trace of this call, with its graph; nothing of the call is seen outside.");
 }
 
 }  // namespace ig::py

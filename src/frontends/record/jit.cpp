@@ -322,7 +322,7 @@ void JitTree::compile_trace(JitTrace& trace, std::span<const Leaf> leaves, JitFr
   // A trace that may turn out not to be the right one must leave its arguments whole.
   if (trace.outcomes.empty())
     for (size_t i = 0; i < trace.inputs.size(); ++i)
-      if (leaves[trace.inputs[i]].donate) options.donated.insert(static_cast<int>(i));
+      if (leaves[trace.inputs[i]].donated) options.donated.insert(static_cast<int>(i));
   Clock::time_point start = Clock::now();
   front.aside([&] { trace.program = compile(*trace.graph, options); });
   trace.compile_ms = ms_since(start);

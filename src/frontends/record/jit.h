@@ -29,7 +29,8 @@ struct Leaf {
   Kind kind = Kind::Array;
   const Tensor* array = nullptr;
   int64_t bits = 0;          // of a number: the integer, or the float's bits
-  Tensor* donate = nullptr;  // the handle to empty, where the array is given to the call
+  bool donated = false;      // programs are compiled to take its memory
+  Tensor* donate = nullptr;  // the handle to empty, where this call gives the array away
 };
 
 // What a front end keeps with a trace (the structure of the results, guards on what was read from outside).
