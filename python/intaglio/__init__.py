@@ -34,6 +34,7 @@ from ._intaglio import (
     Tensor,
     TreeDef,
     _counters,
+    _observe,
     asarray,
     bfloat16,
     bool,  # noqa: A004

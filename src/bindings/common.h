@@ -55,6 +55,8 @@ inline void check(int status) {
 // --- the user's place in the program (locations.cpp) ---------------------------------------------------------------------
 Location python_location();          // interned; unknown without Python frames
 std::string user_line();             // "script.py:12 in f:  z = x + y", or ""
+Location location_at(PyCodeObject* code, int offset);  // keeps the code object
+bool is_package_code(PyCodeObject* code);
 void set_package_folder(std::string folder);  // whose frames are left out
 
 // --- dtypes (dtype.cpp) --------------------------------------------------------------------------------------------------
@@ -138,5 +140,6 @@ void init_pytree(nb::module_& m);
 void init_record(nb::module_& m);
 Scope current_scope();                                 // of `with ig.name_scope(...)`
 void init_jit(nb::module_& m);
+void init_observer(nb::module_& m);
 
 }  // namespace ig::py

@@ -14,6 +14,24 @@ std::string made_at(const Tensor& tensor) {
   return node ? node->location().str() : std::string();
 }
 
+// The containers of a tree, whose leaves are written back where the function replaces them.
+void containers_of(nb::handle object, std::vector<nb::object>& out) {
+  PyObject* raw = object.ptr();
+  bool listed = PyList_CheckExact(raw) || PyTuple_Check(raw);
+  bool fields = !PyType_Check(raw) && nb::hasattr(object.type(), "__dataclass_fields__");
+  if (!listed && !PyDict_Check(raw) && !fields) return;
+  out.push_back(nb::borrow(object));
+  if (listed) {
+    for (nb::handle item : nb::borrow(object)) containers_of(item, out);
+  } else if (fields) {
+    for (nb::handle name : nb::object(object.type().attr("__dataclass_fields__")))
+      containers_of(nb::object(nb::getattr(object, name)), out);
+  } else {
+    nb::object values = own(PyDict_Values(raw));
+    for (nb::handle item : values) containers_of(item, out);
+  }
+}
+
 }  // namespace
 
 void PyFront::prepare(record::JitCapture& capture) {
@@ -81,20 +99,20 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
   nb::object result;
   {
     ArrayNotes::Active active(&notes);
-    if (watch) {
-      for (nb::handle one : args) watch->allow_writes(one);
-      for (auto item : nb::cast<nb::dict>(kwargs)) watch->allow_writes(item.second);
-      watch->start();
-    }
+    std::vector<nb::object> containers;
+    for (nb::handle one : args) containers_of(one, containers);
+    for (auto item : nb::cast<nb::dict>(kwargs)) containers_of(item.second, containers);
+    for (const nb::object& one : containers) watch->allow_writes(one);
+    watch->start();
     result = nb::steal(PyObject_Call(function_.ptr(), args.ptr(), kwargs.ptr()));
     bool failed = !result.is_valid();
     if (failed) {
       interrupted_ = !PyErr_ExceptionMatches(PyExc_Exception);
       nb::python_error error;  // takes it over
-      if (watch) watch->stop(true);
+      watch->stop({});
       throw error;
     }
-    if (watch) kept->guards = watch->stop(false);
+    kept->guards = watch->stop(result);
   }
   std::vector<nb::object> leaves;
   kept->tree = flatten(result, leaves);

@@ -13,12 +13,12 @@
 
 namespace ig::py {
 
-// What watches a function while it is recorded, for what it reads from outside besides arrays; null: nothing does.
+// What watches a function while it is recorded, for what it reads from outside besides arrays.
 struct OutsideWatch {
   virtual ~OutsideWatch() = default;
   virtual void allow_writes(nb::handle object) = 0;  // to a container whose changes are written back
   virtual void start() = 0;
-  virtual OutsideGuards stop(bool failed) = 0;
+  virtual OutsideGuards stop(nb::handle result) = 0;  // null: the function raised
 };
 std::unique_ptr<OutsideWatch> watch_outside(nb::handle function, const std::vector<nb::object>& arguments);
 

@@ -160,7 +160,18 @@ int jit_traverse(PyObject* self, visitproc visit, void* arg) {
   auto* object = reinterpret_cast<PyJit*>(self);
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(object->dict);
-  if (object->jit) Py_VISIT(object->jit->function.ptr());
+  if (!object->jit) return 0;
+  Py_VISIT(object->jit->function.ptr());
+  // Guards refer to globals and closures, which may refer to this function in turn.
+  for (const std::shared_ptr<Entry>& entry : object->jit->entries) {
+    for (const CallShape::Leaf& leaf : entry->shape.leaves) Py_VISIT(leaf.value.ptr());
+    for (const auto& trace : *entry->tree->traces()) {
+      const auto& kept = static_cast<const PyKept&>(*trace->kept);
+      for (const auto& guard : kept.guards)
+        if (int stop = guard->traverse(visit, arg)) return stop;
+      for (const ResultLeaf& leaf : kept.leaves) Py_VISIT(leaf.object.ptr());
+    }
+  }
   return 0;
 }
 

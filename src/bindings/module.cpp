@@ -26,4 +26,5 @@ NB_MODULE(_intaglio, m) {
   init_pytree(m);
   init_record(m);
   init_jit(m);
+  init_observer(m);
 }
