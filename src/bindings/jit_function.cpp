@@ -10,6 +10,8 @@
 namespace ig::py {
 namespace {
 
+constexpr size_t kMostEntries = 256;
+
 struct Entry {
   CallShape shape;
   std::unique_ptr<record::JitTree> tree;
@@ -69,6 +71,8 @@ std::shared_ptr<Entry> add(Jit& jit, PyObject* const* args, size_t count, PyObje
     objects = std::move(again);
     return other;
   }
+  // Values of what is no array may be many; the oldest structure goes.
+  if (jit.entries.size() >= kMostEntries) jit.entries.erase(jit.entries.begin());
   jit.entries.push_back(entry);
   jit.recent = jit.entries.size() - 1;
   return entry;

@@ -164,12 +164,11 @@ def test_bools_strings_and_none_are_fixed_by_value_and_type() -> None:
 
 def test_dtypes_and_ranks_have_traces_of_their_own() -> None:
     f = ig.jit(lambda x: x + x)
-    for dtype in ("float32", "float64", "int32", "bool"):
+    for dtype in ("float32", "float64", "int32", "float32"):
         x = np.ones((2, 2), dtype)
-        assert f(x).dtype == (ig.asarray(x) + ig.asarray(x)).dtype if dtype != "bool" else True
-        if dtype == "bool":
-            break
-    assert traces(f) == 3 or traces(f) == 4
+        assert f(x).dtype == ig.asarray(x).dtype
+    same(f(np.ones(2, np.float32)), [2, 2])
+    assert traces(f) == 4
 
 
 def test_keywords_in_any_order() -> None:
@@ -598,16 +597,7 @@ def test_recompiles_are_logged() -> None:
 
 
 def test_many_threads_compile_once() -> None:
-    recordings = []
-
-    def f(x: Any) -> Any:
-        recordings.append(threading.get_ident())
-        return ig.relu(x) * 2
-
-    def plain(x: Any) -> Any:
-        return ig.relu(x) * 2
-
-    g = ig.jit(plain)
+    g = ig.jit(lambda x: ig.relu(x) * 2)
     x = ig.asarray(floats(16))
     expected = np.maximum(np.asarray(x), 0) * 2
     wrong = []
@@ -624,7 +614,6 @@ def test_many_threads_compile_once() -> None:
         thread.join()
     assert not wrong
     assert traces(g) == 1
-    del f
 
 
 def test_it_may_be_collected() -> None:
