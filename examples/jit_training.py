@@ -1,13 +1,12 @@
-"""A training step under `ig.jit`: state in a dict that the function updates, batches of any size, two compiles.
+"""A training step under `ig.jit`: state in a dict that the function updates, and batches of any size.
 
 Run it: python examples/jit_training.py
 """
 
 from __future__ import annotations
 
-import numpy as np
-
 import intaglio as ig
+import numpy as np
 
 
 @ig.jit

@@ -3,8 +3,9 @@
 //   auto f = ig::jit([](ig::Array x, ig::Array y) { return ig::relu(x * y + 1.0); });
 //   ig::Array z = f(ig::array({1.0f, -2.0f}), ig::array({3.0f, 4.0f}));
 //
-// A function that is jitted may ask its arrays anything (`if (ig::sum(x) > 0)`): each answer is a condition of the
-// trace, and another answer another trace. `ig::trace` gives one closed graph, whose text `str()` gives.
+// A function that is jitted may ask its arrays anything (`if (ig::sum(x) > 0)`): each answer is a condition
+// of the trace, and another answer another trace. `ig::trace` gives one closed graph, whose text `str()`
+// gives.
 #pragma once
 
 #include <cstring>
@@ -29,7 +30,8 @@ class Array;
 using Option = std::pair<std::string, AttrValue>;  // {"axis", int64_t{-1}}
 
 // An op by its public name, as Python has it: call("softmax", {x}, {{"axis", int64_t{-1}}}).
-std::vector<Array> call(std::string_view name, std::vector<front::Operand> operands, std::vector<Option> options = {});
+std::vector<Array> call(std::string_view name, std::vector<front::Operand> operands,
+                        std::vector<Option> options = {});
 
 // A value: concrete, or one of a function that is being captured. Copying is cheap; nothing aliases.
 class Array {
@@ -40,19 +42,24 @@ class Array {
   DType dtype() const { return tensor_.dtype(); }
   int rank() const { return tensor_.rank(); }
   Dims shape() const { return tensor_.type().dims; }  // symbolic while a function is captured for all sizes
-  int64_t size(int axis) const {  // a number: it fixes a symbolic size
+  int64_t size(int axis) const {                      // a number: it fixes a symbolic size
     Dim dim = shape().at(static_cast<size_t>(axis));
     return dim.is_constant() ? dim.constant() : asked_of().to_size(dim, "the value");
   }
-  explicit operator bool() const { return tensor_.is_symbolic() ? asked_of().to_bool(tensor_) : item<double>() != 0; }
+  explicit operator bool() const {
+    return tensor_.is_symbolic() ? asked_of().to_bool(tensor_) : item<double>() != 0;
+  }
 
   // The one element, as a number.
   template <typename T>
   T item() const {
     if (tensor_.is_symbolic()) {
-      if constexpr (std::is_same_v<T, bool>) return asked_of().to_bool(tensor_);
-      else if constexpr (std::is_integral_v<T>) return static_cast<T>(asked_of().to_int(tensor_));
-      else return static_cast<T>(asked_of().to_float(tensor_));
+      if constexpr (std::is_same_v<T, bool>)
+        return asked_of().to_bool(tensor_);
+      else if constexpr (std::is_integral_v<T>)
+        return static_cast<T>(asked_of().to_int(tensor_));
+      else
+        return static_cast<T>(asked_of().to_float(tensor_));
     }
     Literal value = tensor_.literal();
     return is_float(dtype()) ? static_cast<T>(value.as_double(0)) : static_cast<T>(value.as_int(0));
@@ -82,7 +89,8 @@ inline const ops::Op& public_op(std::string_view name) {
   return ops::get(name);
 }
 
-inline std::vector<Array> call(std::string_view name, std::vector<front::Operand> operands, std::vector<Option> options) {
+inline std::vector<Array> call(std::string_view name, std::vector<front::Operand> operands,
+                               std::vector<Option> options) {
   std::vector<Tensor> results = front::call(public_op(name), operands, make_attrs(std::move(options)));
   return {results.begin(), results.end()};
 }
@@ -96,9 +104,12 @@ inline front::Operand operand(const Array& x) { return x.tensor(); }
 template <typename T>
   requires(is_scalar<T>)
 front::Operand operand(T x) {
-  if constexpr (std::is_same_v<T, bool>) return front::Scalar{.kind = DKind::Bool, .integer = x};
-  else if constexpr (std::is_integral_v<T>) return front::Scalar{.kind = DKind::Signed, .integer = static_cast<int64_t>(x)};
-  else return front::Scalar{.kind = DKind::Float, .real = static_cast<double>(x)};
+  if constexpr (std::is_same_v<T, bool>)
+    return front::Scalar{.kind = DKind::Bool, .integer = x};
+  else if constexpr (std::is_integral_v<T>)
+    return front::Scalar{.kind = DKind::Signed, .integer = static_cast<int64_t>(x)};
+  else
+    return front::Scalar{.kind = DKind::Float, .real = static_cast<double>(x)};
 }
 template <typename A, typename B>
 Array binary(const ops::Op& op, const A& a, const B& b) {
@@ -110,17 +121,28 @@ inline Array unary(std::string_view name, const Array& x, std::vector<Option> op
 }
 template <typename T>
 constexpr DType dtype_of() {
-  if constexpr (std::is_same_v<T, bool>) return DType::Bool;
-  else if constexpr (std::is_same_v<T, float>) return DType::F32;
-  else if constexpr (std::is_same_v<T, double>) return DType::F64;
-  else if constexpr (std::is_same_v<T, int8_t>) return DType::I8;
-  else if constexpr (std::is_same_v<T, int16_t>) return DType::I16;
-  else if constexpr (std::is_same_v<T, int32_t>) return DType::I32;
-  else if constexpr (std::is_same_v<T, int64_t>) return DType::I64;
-  else if constexpr (std::is_same_v<T, uint8_t>) return DType::U8;
-  else if constexpr (std::is_same_v<T, uint16_t>) return DType::U16;
-  else if constexpr (std::is_same_v<T, uint32_t>) return DType::U32;
-  else return DType::U64;
+  if constexpr (std::is_same_v<T, bool>)
+    return DType::Bool;
+  else if constexpr (std::is_same_v<T, float>)
+    return DType::F32;
+  else if constexpr (std::is_same_v<T, double>)
+    return DType::F64;
+  else if constexpr (std::is_same_v<T, int8_t>)
+    return DType::I8;
+  else if constexpr (std::is_same_v<T, int16_t>)
+    return DType::I16;
+  else if constexpr (std::is_same_v<T, int32_t>)
+    return DType::I32;
+  else if constexpr (std::is_same_v<T, int64_t>)
+    return DType::I64;
+  else if constexpr (std::is_same_v<T, uint8_t>)
+    return DType::U8;
+  else if constexpr (std::is_same_v<T, uint16_t>)
+    return DType::U16;
+  else if constexpr (std::is_same_v<T, uint32_t>)
+    return DType::U32;
+  else
+    return DType::U64;
 }
 template <typename A, typename B>
 concept Operands = is_value<A> && is_value<B> && (std::is_same_v<A, Array> || std::is_same_v<B, Array>);
@@ -149,12 +171,12 @@ Array scalar(T value) {
 }
 
 // Arithmetic and comparisons, with broadcasting; a plain number takes the dtype of the array.
-#define IG_BINARY(symbol, name)                                   \
-  template <typename A, typename B>                               \
-    requires detail::Operands<A, B>                               \
-  Array operator symbol(const A& a, const B& b) {                 \
-    static const ops::Op& op = public_op(name);                   \
-    return detail::binary(op, a, b);                              \
+#define IG_BINARY(symbol, name)                   \
+  template <typename A, typename B>               \
+    requires detail::Operands<A, B>               \
+  Array operator symbol(const A& a, const B& b) { \
+    static const ops::Op& op = public_op(name);   \
+    return detail::binary(op, a, b);              \
   }
 IG_BINARY(+, "add")
 IG_BINARY(-, "subtract")
@@ -187,7 +209,9 @@ inline Array sum(const Array& x) { return detail::unary("sum", x); }
 inline Array sum(const Array& x, Ints axes) { return detail::unary("sum", x, {{"axes", std::move(axes)}}); }
 inline Array max(const Array& x) { return detail::unary("max", x); }
 inline Array max(const Array& x, Ints axes) { return detail::unary("max", x, {{"axes", std::move(axes)}}); }
-inline Array reshape(const Array& x, Dims shape) { return detail::unary("reshape", x, {{"shape", std::move(shape)}}); }
+inline Array reshape(const Array& x, Dims shape) {
+  return detail::unary("reshape", x, {{"shape", std::move(shape)}});
+}
 
 namespace detail {
 
@@ -199,8 +223,10 @@ inline std::vector<Tensor> tensors_of(const std::vector<Array>& all) {
 }
 template <typename R>
 R result_of(std::vector<Tensor> tensors) {
-  if constexpr (std::is_same_v<R, Array>) return Array(std::move(tensors.at(0)));
-  else return R(tensors.begin(), tensors.end());
+  if constexpr (std::is_same_v<R, Array>)
+    return Array(std::move(tensors.at(0)));
+  else
+    return R(tensors.begin(), tensors.end());
 }
 
 template <typename F>
@@ -263,19 +289,24 @@ class Jitted {
     Recorded record(record::JitCapture&, std::span<const Tensor> stand_ins) override {
       Arguments own = arguments;
       place(own, stand_ins, std::make_index_sequence<kCount>());
-      return {detail::tensors_of(detail::apply_to(self.function_, own, std::make_index_sequence<kCount>())), nullptr};
+      return {detail::tensors_of(detail::apply_to(self.function_, own, std::make_index_sequence<kCount>())),
+              nullptr};
     }
     template <size_t... I>
     static void place(Arguments& own, std::span<const Tensor> stand_ins, std::index_sequence<I...>) {
       (place_one(std::get<I>(own), stand_ins[I]), ...);
     }
-    // A number that the tree made symbolic is asked for its value, which fixes it again: in C++ it has a type of its own.
+    // A number that the tree made symbolic is asked for its value, which fixes it again: in C++ it has a type
+    // of its own.
     template <typename T>
     static void place_one(T& argument, const Tensor& stand_in) {
       if (!stand_in.valid()) return;
-      if constexpr (std::is_same_v<T, Array>) argument = stand_in;
-      else if constexpr (std::is_integral_v<T>) argument = static_cast<T>(Capture::current()->to_int(stand_in));
-      else argument = static_cast<T>(Capture::current()->to_float(stand_in));
+      if constexpr (std::is_same_v<T, Array>)
+        argument = stand_in;
+      else if constexpr (std::is_integral_v<T>)
+        argument = static_cast<T>(Capture::current()->to_int(stand_in));
+      else
+        argument = static_cast<T>(Capture::current()->to_float(stand_in));
     }
     Jitted& self;
     const Arguments& arguments;
@@ -320,13 +351,14 @@ record::Traced trace(F function, const std::vector<record::Argument>& arguments,
   using Tuple = typename detail::Signature<F>::Arguments;
   constexpr size_t count = std::tuple_size_v<Tuple>;
   if (arguments.size() != count)
-    throw make_error(ErrorKind::Type, "trace: the function takes {} arrays, and {} are described", count, arguments.size())
+    throw make_error(ErrorKind::Type, "trace: the function takes {} arrays, and {} are described", count,
+                     arguments.size())
         .hint("give one ig::record::Argument{type, name} for each parameter");
   auto run = [&]<size_t... I>(std::span<const Tensor> in, std::index_sequence<I...>) {
     return detail::tensors_of(function(Array(in[I])...));
   };
-  return record::trace([&](std::span<const Tensor> in) { return run(in, std::make_index_sequence<count>()); }, arguments,
-                       std::move(name));
+  return record::trace([&](std::span<const Tensor> in) { return run(in, std::make_index_sequence<count>()); },
+                       arguments, std::move(name));
 }
 
 }  // namespace ig

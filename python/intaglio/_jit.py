@@ -1,4 +1,4 @@
-"""`ig.jit`: a function captured as it is called, as a tree of traces with the conditions under which each holds."""
+"""`ig.jit`: a function captured as it is called, as a tree of traces with their conditions."""
 
 from __future__ import annotations
 
@@ -87,10 +87,11 @@ def jit(
 ) -> Any:
     """`function`, captured and compiled as it is called.
 
-    The first call records what the function does to its arrays and compiles that. Later calls run the compiled program
-    where its conditions hold: the structure of the arguments, dtypes, sizes, values of what is no array, outcomes of
-    the questions that the function asked of its arrays, and what it read from outside. Otherwise another trace is
-    recorded. A size or number that takes a second value is symbolic from then on.
+    The first call records what the function does to its arrays and compiles that. Later calls run the
+    compiled program where its conditions hold: the structure of the arguments, dtypes, sizes, values of what
+    is no array, outcomes of the questions that the function asked of its arrays, and what it read from
+    outside. Otherwise another trace is recorded. A size or number that takes a second value is symbolic from
+    then on.
 
     Python's own effects (print, appending to a list) happen while the function is recorded, and only then.
 

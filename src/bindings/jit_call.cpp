@@ -24,7 +24,8 @@ bool match_children(const Tree& tree, const std::vector<nb::object>& children, s
   return true;
 }
 
-bool match_tree(const Tree& tree, PyObject* object, std::vector<PyObject*>& leaves, std::vector<nb::object>& held) {
+bool match_tree(const Tree& tree, PyObject* object, std::vector<PyObject*>& leaves,
+                std::vector<nb::object>& held) {
   switch (tree.kind) {
     case Tree::Kind::Leaf:
       if (!is_plain_leaf(object)) {
@@ -36,15 +37,18 @@ bool match_tree(const Tree& tree, PyObject* object, std::vector<PyObject*>& leav
     case Tree::Kind::None: return object == Py_None;
     case Tree::Kind::Tuple:
     case Tree::Kind::List: {
-      if (tree.kind == Tree::Kind::Tuple ? !PyTuple_CheckExact(object) : !PyList_CheckExact(object)) return false;
+      if (tree.kind == Tree::Kind::Tuple ? !PyTuple_CheckExact(object) : !PyList_CheckExact(object))
+        return false;
       if (PySequence_Fast_GET_SIZE(object) != static_cast<Py_ssize_t>(tree.children.size())) return false;
       for (size_t i = 0; i < tree.children.size(); ++i)
-        if (!match_tree(tree.children[i], PySequence_Fast_GET_ITEM(object, static_cast<Py_ssize_t>(i)), leaves, held))
+        if (!match_tree(tree.children[i], PySequence_Fast_GET_ITEM(object, static_cast<Py_ssize_t>(i)),
+                        leaves, held))
           return false;
       return true;
     }
     case Tree::Kind::Dict: {
-      if (!PyDict_Check(object) || PyDict_GET_SIZE(object) != static_cast<Py_ssize_t>(tree.children.size())) return false;
+      if (!PyDict_Check(object) || PyDict_GET_SIZE(object) != static_cast<Py_ssize_t>(tree.children.size()))
+        return false;
       if (tree.type.is_valid() ? reinterpret_cast<PyObject*>(Py_TYPE(object)) != tree.type.ptr()
                                : !PyDict_CheckExact(object))
         return false;
@@ -99,7 +103,8 @@ CallShape::LeafKind kind_of_leaf(PyObject* object) {
     return overflow ? CallShape::LeafKind::Static : CallShape::LeafKind::Integer;
   }
   if (PyFloat_Check(object)) return CallShape::LeafKind::Float;
-  if (PyUnicode_Check(object) || PyBool_Check(object) || PyLong_Check(object)) return CallShape::LeafKind::Static;
+  if (PyUnicode_Check(object) || PyBool_Check(object) || PyLong_Check(object))
+    return CallShape::LeafKind::Static;
   return is_array_like(object) ? CallShape::LeafKind::Array : CallShape::LeafKind::Static;
 }
 
@@ -107,7 +112,8 @@ bool same_leaf(const CallShape::Leaf& leaf, PyObject* object) {
   switch (leaf.kind) {
     case CallShape::LeafKind::Array:
       if (Py_TYPE(object) == tensor_type) return true;
-      if (leaf.type.is_valid() && reinterpret_cast<PyObject*>(Py_TYPE(object)) == leaf.type.ptr()) return true;
+      if (leaf.type.is_valid() && reinterpret_cast<PyObject*>(Py_TYPE(object)) == leaf.type.ptr())
+        return true;
       return kind_of_leaf(object) == CallShape::LeafKind::Array;
     case CallShape::LeafKind::Integer: {
       if (!PyLong_CheckExact(object)) return false;
@@ -151,8 +157,10 @@ CallShape CallShape::of(const CallOptions& options, nb::handle function, PyObjec
   auto add = [&](PyObject* object, const std::string& name, bool fixed, bool donated) {
     Tree tree;
     std::vector<nb::object> own;
-    if (fixed) own.push_back(nb::borrow(object));
-    else tree = flatten(object, own);
+    if (fixed)
+      own.push_back(nb::borrow(object));
+    else
+      tree = flatten(object, own);
     std::vector<std::string> paths = leaf_paths(tree);
     for (size_t i = 0; i < own.size(); ++i) {
       Leaf leaf;
@@ -165,9 +173,13 @@ CallShape CallShape::of(const CallOptions& options, nb::handle function, PyObjec
           PyErr_Clear();
           throw make_error(ErrorKind::Type, "{}: the {}argument `{}` ({}) is not hashable", options.name,
                            fixed ? "static " : "", leaf.name, Py_TYPE(raw)->tp_name)
-              .why("what is no array is compared with the value of the call that was traced, so it must not change")
-              .hint(fixed ? "pass a tuple in place of a list, or a frozen dataclass; or leave it out of static_argnums"
-                          : "pass an array, a container of arrays, or a hashable value; ig.register_pytree makes a "
+              .why(
+                  "what is no array is compared with the value of the call that was traced, so it must not "
+                  "change")
+              .hint(fixed ? "pass a tuple in place of a list, or a frozen dataclass; or leave it out of "
+                            "static_argnums"
+                          : "pass an array, a container of arrays, or a hashable value; ig.register_pytree "
+                            "makes a "
                             "class a container");
         }
         leaf.value = own[i];
@@ -183,8 +195,10 @@ CallShape CallShape::of(const CallOptions& options, nb::handle function, PyObjec
   for (size_t i = 0; i < count; ++i) {
     std::string name = i < parameters.size() ? parameters[i] : fmt::format("argument {}", i);
     auto at = static_cast<Py_ssize_t>(i);
-    bool fixed = options.static_positions.contains(at) || (i < parameters.size() && options.static_names.contains(name));
-    bool donated = options.donated_positions.contains(at) || (i < parameters.size() && options.donated_names.contains(name));
+    bool fixed = options.static_positions.contains(at) ||
+                 (i < parameters.size() && options.static_names.contains(name));
+    bool donated = options.donated_positions.contains(at) ||
+                   (i < parameters.size() && options.donated_names.contains(name));
     out.positional.push_back(add(args[i], name, fixed, donated));
   }
   for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); ++i) {
@@ -192,8 +206,10 @@ CallShape CallShape::of(const CallOptions& options, nb::handle function, PyObjec
     auto name = nb::cast<std::string>(key);
     auto place = std::find(parameters.begin(), parameters.end(), name) - parameters.begin();
     bool positional = static_cast<size_t>(place) < parameters.size();
-    bool fixed = options.static_names.contains(name) || (positional && options.static_positions.contains(place));
-    bool donated = options.donated_names.contains(name) || (positional && options.donated_positions.contains(place));
+    bool fixed =
+        options.static_names.contains(name) || (positional && options.static_positions.contains(place));
+    bool donated =
+        options.donated_names.contains(name) || (positional && options.donated_positions.contains(place));
     out.names.push_back(key);
     out.keywords.push_back(add(args[count + static_cast<size_t>(i)], name, fixed, donated));
   }

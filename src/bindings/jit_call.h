@@ -1,6 +1,7 @@
-// The arguments of a jitted function's calls: their shape (trees of containers, what each leaf is, the values of those
-// that are fixed), and the leaves of one call that has this shape. Matching a call against a shape that was seen before
-// is the warm path: it walks the containers and allocates nothing but the list of leaves.
+// The arguments of a jitted function's calls: their shape (trees of containers, what each leaf is, the values
+// of those that are fixed), and the leaves of one call that has this shape. Matching a call against a shape
+// that was seen before is the warm path: it walks the containers and allocates nothing but the list of
+// leaves.
 #pragma once
 
 #include <set>
@@ -29,10 +30,10 @@ struct CallShape {
   enum class LeafKind : uint8_t { Array, Integer, Float, Static };
   struct Leaf {
     LeafKind kind = LeafKind::Array;
-    nb::object value;     // Static
-    nb::object type;      // of an array of another library, the class
+    nb::object value;  // Static
+    nb::object type;   // of an array of another library, the class
     bool donated = false;
-    std::string name;     // "params['w']"
+    std::string name;  // "params['w']"
   };
   std::vector<Tree> positional;
   std::vector<nb::object> names;
@@ -57,7 +58,8 @@ struct CallLeaves {
   CallLeaves(const CallShape& shape, const CallObjects& objects, bool donate);
 };
 
-// Puts `value` in the place of leaf `index` of a tree that `object` has; false where that place cannot be set.
+// Puts `value` in the place of leaf `index` of a tree that `object` has; false where that place cannot be
+// set.
 bool set_leaf(const Tree& tree, PyObject* object, size_t index, PyObject* value);
 
 }  // namespace ig::py

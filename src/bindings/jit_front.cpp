@@ -6,7 +6,9 @@
 namespace ig::py {
 namespace {
 
-bool is_ndarray(nb::handle object) { return nb::hasattr(object, "__array_interface__") && nb::hasattr(object, "copy"); }
+bool is_ndarray(nb::handle object) {
+  return nb::hasattr(object, "__array_interface__") && nb::hasattr(object, "copy");
+}
 
 // Where the value that stands in `tensor` was made, for errors.
 std::string made_at(const Tensor& tensor) {
@@ -50,8 +52,8 @@ void PyFront::aside(const std::function<void()>& work) {
   }
 }
 
-ResultLeaf PyFront::result_leaf(record::JitCapture& capture, nb::handle object, std::span<const nb::object> stand_ins,
-                                std::vector<Tensor>& outputs) const {
+ResultLeaf PyFront::result_leaf(record::JitCapture& capture, nb::handle object,
+                                std::span<const nb::object> stand_ins, std::vector<Tensor>& outputs) const {
   ResultLeaf out;
   for (size_t i = 0; i < stand_ins.size(); ++i)
     if (stand_ins[i].ptr() == object.ptr() && !shape_.leaves[i].donated && is_tensor(object.ptr()) &&
@@ -116,14 +118,16 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
   }
   std::vector<nb::object> leaves;
   kept->tree = flatten(result, leaves);
-  for (const nb::object& leaf : leaves) kept->leaves.push_back(result_leaf(capture, leaf, given, out.outputs));
+  for (const nb::object& leaf : leaves)
+    kept->leaves.push_back(result_leaf(capture, leaf, given, out.outputs));
   // Handles among the arguments that were bound to new values.
   for (size_t i = 0; i < given.size(); ++i) {
     if (!before[i].valid() || !is_tensor(given[i].ptr()) || before[i].is_number()) continue;
     const Tensor& now = tensor_of(given[i].ptr());
     if (now.symbol() == before[i].symbol()) continue;
     if (!is_tensor(objects_.leaves[i]))
-      throw make_error(ErrorKind::Capture, "the argument `{}`, an array of another library ({}), is written to",
+      throw make_error(ErrorKind::Capture,
+                       "the argument `{}`, an array of another library ({}), is written to",
                        shape_.leaves[i].name, Py_TYPE(objects_.leaves[i])->tp_name)
           .at(made_at(now))
           .why("arrays of other libraries are copied in, so the write would not be seen outside")
@@ -131,8 +135,10 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
     WriteBack write;
     write.leaf = i;
     write.value = {ResultLeaf::Kind::Output, out.outputs.size(), {}, {}};
-    if (now.is_symbolic()) out.outputs.push_back(now);
-    else write.value = {ResultLeaf::Kind::Array, 0, {}, now};
+    if (now.is_symbolic())
+      out.outputs.push_back(now);
+    else
+      write.value = {ResultLeaf::Kind::Array, 0, {}, now};
     kept->writes.push_back(std::move(write));
   }
   // Containers among the arguments that hold other leaves now.
@@ -148,7 +154,8 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
     if (!(after == tree))
       throw make_error(ErrorKind::Capture, "an argument, a container, has another structure after the call")
           .at(user_line())
-          .why(fmt::format("it was {} and became {}, and a trace writes back leaves alone", tree.str(), after.str()))
+          .why(fmt::format("it was {} and became {}, and a trace writes back leaves alone", tree.str(),
+                           after.str()))
           .hint("return the new container in place of changing the one that was passed");
     for (size_t i = 0; i < count; ++i) {
       if (now[i].ptr() == given[at + i].ptr()) continue;
@@ -160,8 +167,10 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
     }
     at += count;
   };
-  for (size_t i = 0; i < shape_.positional.size(); ++i) compare(shape_.positional[i], nb::object(args[nb::int_(i)]));
-  for (size_t i = 0; i < shape_.keywords.size(); ++i) compare(shape_.keywords[i], nb::object(kwargs[shape_.names[i]]));
+  for (size_t i = 0; i < shape_.positional.size(); ++i)
+    compare(shape_.positional[i], nb::object(args[nb::int_(i)]));
+  for (size_t i = 0; i < shape_.keywords.size(); ++i)
+    compare(shape_.keywords[i], nb::object(kwargs[shape_.names[i]]));
   // Handles from outside that were bound to new values.
   std::unordered_map<PyObject*, bool> written;
   for (const ArrayNotes::Handle& handle : notes.rebound) {
@@ -188,7 +197,8 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
   for (const Capture::Lifted& one : capture.lifted()) {
     PyKept::Source source;
     for (size_t i = 0; i < kept->guards.size() && source.kind == PyKept::Source::Kind::Fixed; ++i)
-      if (Tensor array = kept->guards[i]->array(); array.valid() && !array.is_symbolic() && array.data() == one.tensor.data())
+      if (Tensor array = kept->guards[i]->array();
+          array.valid() && !array.is_symbolic() && array.data() == one.tensor.data())
         source = {PyKept::Source::Kind::Guard, i};
     for (size_t i = 0; i < kept->handles.size() && source.kind == PyKept::Source::Kind::Fixed; ++i)
       if (kept->handles[i].before.data() == one.tensor.data()) source = {PyKept::Source::Kind::Handle, i};
@@ -212,7 +222,8 @@ bool PyFront::holds(const record::JitTrace& trace, std::string* why) {
     const Tensor& now = tensor_of(handle.object.ptr());
     if (now.is_symbolic() || now.dtype() != handle.before.dtype() || !(now.shape() == handle.before.shape()))
       return fail([&] {
-        return fmt::format("an array from outside was {}, is {}", handle.before.type().str(), now.type().str());
+        return fmt::format("an array from outside was {}, is {}", handle.before.type().str(),
+                           now.type().str());
       });
   }
   for (auto [a, b] : kept.same)
@@ -267,7 +278,8 @@ nb::object PyFront::leaf_object(const ResultLeaf& leaf, const std::vector<Tensor
     case ResultLeaf::Kind::Copy: return leaf.object.attr("copy")();
     case ResultLeaf::Kind::Argument: {
       PyObject* given = objects_.leaves[leaf.index];
-      return is_tensor(given) ? nb::borrow(given) : nb::steal(wrap(as_tensor(given, std::nullopt, "the result")));
+      return is_tensor(given) ? nb::borrow(given)
+                              : nb::steal(wrap(as_tensor(given, std::nullopt, "the result")));
     }
   }
   return nb::none();
@@ -295,11 +307,14 @@ nb::object PyFront::result(const record::JitTrace& trace, std::vector<Tensor> ou
         throw make_error(ErrorKind::Capture, "`{}` was replaced in a container that cannot be changed",
                          shape_.leaves[write.leaf].name)
             .at(user_line())
-            .why("the function set a leaf of a registered class, and there is no way to set it in the one passed")
+            .why(
+                "the function set a leaf of a registered class, and there is no way to set it in the one "
+                "passed")
             .hint("return the new object instead");
       continue;
     }
-    PyObject* handle = write.place == WriteBack::Place::Outside ? write.handle.ptr() : objects_.leaves[write.leaf];
+    PyObject* handle =
+        write.place == WriteBack::Place::Outside ? write.handle.ptr() : objects_.leaves[write.leaf];
     rebind(handle, tensor_of(value.ptr()));
   }
   if (kept.tree.kind == Tree::Kind::Leaf) return leaf_object(kept.leaves[0], outputs);

@@ -1,5 +1,6 @@
-// The Python side of a jitted function's tree of traces: running the function on stand-ins, what is kept of that run
-// (the structure of the results, what must be written back, what was read from outside), and putting results together.
+// The Python side of a jitted function's tree of traces: running the function on stand-ins, what is kept of
+// that run (the structure of the results, what must be written back, what was read from outside), and putting
+// results together.
 #pragma once
 
 #include <memory>
@@ -26,17 +27,17 @@ std::unique_ptr<OutsideWatch> watch_outside(nb::handle function, const std::vect
 struct ResultLeaf {
   enum class Kind : uint8_t { Output, Number, Argument, Object, Copy, Array };
   Kind kind = Kind::Output;
-  size_t index = 0;    // of the graph's output, or of the argument's leaf
-  nb::object object;   // Object: as it is; Copy: its copy()
-  Tensor array;        // Array: made by the trace, the same in every call
+  size_t index = 0;   // of the graph's output, or of the argument's leaf
+  nb::object object;  // Object: as it is; Copy: its copy()
+  Tensor array;       // Array: made by the trace, the same in every call
 };
 
 // A value that the function bound to a place that it was given.
 struct WriteBack {
   enum class Place : uint8_t { Argument, Slot, Outside };
   Place place = Place::Argument;
-  size_t leaf = 0;     // of the arguments
-  nb::object handle;   // Outside
+  size_t leaf = 0;    // of the arguments
+  nb::object handle;  // Outside
   ResultLeaf value;
 };
 
@@ -58,8 +59,8 @@ struct PyKept final : record::Kept {
 
 class PyFront final : public record::JitFront {
  public:
-  PyFront(nb::handle function, const CallShape& shape, const CallObjects& objects, PyObject* const* args, size_t count,
-          PyObject* names)
+  PyFront(nb::handle function, const CallShape& shape, const CallObjects& objects, PyObject* const* args,
+          size_t count, PyObject* names)
       : function_(function), shape_(shape), objects_(objects), args_(args), count_(count), names_(names) {}
   Recorded record(record::JitCapture& capture, std::span<const Tensor> stand_ins) override;
   void prepare(record::JitCapture& capture) override;
@@ -72,8 +73,8 @@ class PyFront final : public record::JitFront {
   nb::object result(const record::JitTrace& trace, std::vector<Tensor> outputs);
 
  private:
-  ResultLeaf result_leaf(record::JitCapture& capture, nb::handle object, std::span<const nb::object> stand_ins,
-                         std::vector<Tensor>& outputs) const;
+  ResultLeaf result_leaf(record::JitCapture& capture, nb::handle object,
+                         std::span<const nb::object> stand_ins, std::vector<Tensor>& outputs) const;
   nb::object leaf_object(const ResultLeaf& leaf, const std::vector<Tensor>& outputs) const;
   PyObject* argument(size_t i) const;  // of the call, in the order of the shape's trees
 

@@ -1,10 +1,10 @@
-// `intaglio.jit`'s result: a callable of the raw C API. A warm call walks the arguments, compares them with the shape
-// and the conditions of the trace that ran last, and runs its program; all else happens on a miss.
+// `intaglio.jit`'s result: a callable of the raw C API. A warm call walks the arguments, compares them with
+// the shape and the conditions of the trace that ran last, and runs its program; all else happens on a miss.
 
 #include <algorithm>
 
-#include "bindings/jit_front.h"
 #include <structmember.h>
+#include "bindings/jit_front.h"
 #include "tensor/program.h"
 
 namespace ig::py {
@@ -28,8 +28,7 @@ struct Jit {
 };
 
 struct PyJit {
-  PyObject_HEAD
-  vectorcallfunc vectorcall;
+  PyObject_HEAD vectorcallfunc vectorcall;
   PyObject* dict;
   PyObject* weak;
   Jit* jit;
@@ -38,14 +37,16 @@ PyTypeObject* jit_type = nullptr;
 
 Jit& jit_of(PyObject* self) { return *reinterpret_cast<PyJit*>(self)->jit; }
 
-std::shared_ptr<Entry> find(Jit& jit, PyObject* const* args, size_t count, PyObject* names, CallObjects& objects) {
+std::shared_ptr<Entry> find(Jit& jit, PyObject* const* args, size_t count, PyObject* names,
+                            CallObjects& objects) {
   if (jit.recent < jit.entries.size()) {
     std::shared_ptr<Entry> entry = jit.entries[jit.recent];
     if (entry->shape.match(args, count, names, objects)) return entry;
   }
   for (size_t i = 0; i < jit.entries.size(); ++i) {
     if (i == jit.recent) continue;
-    std::shared_ptr<Entry> entry = jit.entries[i];  // comparing runs the program's code, which may add entries
+    std::shared_ptr<Entry> entry =
+        jit.entries[i];  // comparing runs the program's code, which may add entries
     if (!entry->shape.match(args, count, names, objects)) continue;
     jit.recent = i;
     return entry;
@@ -53,7 +54,8 @@ std::shared_ptr<Entry> find(Jit& jit, PyObject* const* args, size_t count, PyObj
   return nullptr;
 }
 
-std::shared_ptr<Entry> add(Jit& jit, PyObject* const* args, size_t count, PyObject* names, CallObjects& objects) {
+std::shared_ptr<Entry> add(Jit& jit, PyObject* const* args, size_t count, PyObject* names,
+                           CallObjects& objects) {
   auto entry = std::make_shared<Entry>();
   entry->shape = CallShape::of(jit.options, jit.function, args, count, names, objects);
   record::JitOptions options = jit.tree;
@@ -61,8 +63,9 @@ std::shared_ptr<Entry> add(Jit& jit, PyObject* const* args, size_t count, PyObje
   if (jit.log) {
     options.log = [](const std::string& line) { PySys_FormatStderr("[intaglio] %s\n", line.c_str()); };
     if (!jit.entries.empty())
-      options.log(fmt::format("recompiling {}: the arguments have another structure, or another value of what is no array",
-                              options.name));
+      options.log(fmt::format(
+          "recompiling {}: the arguments have another structure, or another value of what is no array",
+          options.name));
   }
   entry->tree = std::make_unique<record::JitTree>(std::move(options));
   // Another thread may have added the same shape while this one compared.
@@ -84,8 +87,10 @@ void warn_given_up(Jit& jit, const record::JitTree::GivenUp& reason) {
   std::string text = fmt::format("{} runs op by op from now on: {}", jit.options.name, reason.why);
   if (!reason.where.empty()) text += "\n  at: " + reason.where;
   text += "\n  why: each outcome of a traced value that Python asks for is a trace of its own";
-  text += "\n  hint: keep the value in the graph: ig.where(condition, x, y) for a choice of values, ig.cond for a branch, "
-          "ig.while_loop for a loop; or raise max_traces";
+  text +=
+      "\n  hint: keep the value in the graph: ig.where(condition, x, y) for a choice of values, ig.cond for "
+      "a branch, "
+      "ig.while_loop for a loop; or raise max_traces";
   check(PyErr_WarnEx(PyExc_RuntimeWarning, text.c_str(), 1));
 }
 
@@ -102,8 +107,8 @@ void check_donated(const Jit& jit, const Entry& entry, const CallObjects& object
     if (!entry.shape.leaves[i].donated || !is_tensor(objects.leaves[i])) continue;
     for (size_t j = 0; j < i; ++j)
       if (entry.shape.leaves[j].donated && objects.leaves[j] == objects.leaves[i])
-        throw make_error(ErrorKind::Value, "{}: one array is donated twice, as `{}` and as `{}`", jit.options.name,
-                         entry.shape.leaves[j].name, entry.shape.leaves[i].name)
+        throw make_error(ErrorKind::Value, "{}: one array is donated twice, as `{}` and as `{}`",
+                         jit.options.name, entry.shape.leaves[j].name, entry.shape.leaves[i].name)
             .at(user_line())
             .why("its memory can become one result only")
             .hint("pass a copy for one of them: copy.copy(x), or x + 0");
@@ -123,7 +128,8 @@ Found run(Jit& jit, PyObject* const* args, size_t count, PyObject* names, bool d
   out.entry = find(jit, args, count, names, objects);
   if (!out.entry) out.entry = add(jit, args, count, names, objects);
   Entry& entry = *out.entry;
-  if (!jit.options.donated_positions.empty() || !jit.options.donated_names.empty()) check_donated(jit, entry, objects);
+  if (!jit.options.donated_positions.empty() || !jit.options.donated_names.empty())
+    check_donated(jit, entry, objects);
   CallLeaves leaves(entry.shape, objects, !dry);
   PyFront front(jit.function, entry.shape, objects, args, count, names);
   out.result = entry.tree->call(leaves.leaves, front);
@@ -214,8 +220,9 @@ PyGetSetDef getset[] = {
     {},
 };
 
-nb::object make(nb::object function, const std::string& name, nb::handle static_argnums, nb::handle static_argnames,
-                nb::handle donate_argnums, nb::handle donate_argnames, int max_traces, bool log) {
+nb::object make(nb::object function, const std::string& name, nb::handle static_argnums,
+                nb::handle static_argnames, nb::handle donate_argnums, nb::handle donate_argnames,
+                int max_traces, bool log) {
   auto* self = PyObject_GC_New(PyJit, jit_type);
   if (!self) throw PythonError{};
   self->vectorcall = jit_call;
@@ -258,7 +265,8 @@ nb::dict describe(const Entry& entry, const record::JitTrace& trace) {
   out["size_guards"] = list_of(trace.size_guards, text);
   out["outcomes"] = list_of(trace.outcomes, text);
   out["guards"] = list_of(kept.guards, [](const auto& guard) { return nb::str(guard->describe().c_str()); });
-  out["specialised"] = list_of(trace.specialised, [](const std::string& line) { return nb::str(line.c_str()); });
+  out["specialised"] =
+      list_of(trace.specialised, [](const std::string& line) { return nb::str(line.c_str()); });
   out["lifted"] = list_of(trace.lifted, [](const Capture::Lifted& one) { return nb::str(one.name.c_str()); });
   out["writes"] = kept.writes.size();
   out["nodes"] = trace.graph->node_count();
@@ -296,20 +304,25 @@ void init_jit(nb::module_& m) {
   m.def("_jit_function", [](nb::handle self) { return jit_of(require(self).ptr()).function; });
   m.def("_jit_clear", [](nb::handle self) {
     Jit& jit = jit_of(require(self).ptr());
-    std::vector<std::shared_ptr<Entry>> gone = std::move(jit.entries);  // runs of other threads keep what they use
+    std::vector<std::shared_ptr<Entry>> gone =
+        std::move(jit.entries);  // runs of other threads keep what they use
     jit.entries.clear();
     jit.recent = 0;
     jit.warned = false;
   });
-  m.def("_jit_traces", [](nb::handle self) {
-    nb::list out;
-    for (const std::shared_ptr<Entry>& entry : jit_of(require(self).ptr()).entries)
-      for (const auto& trace : *entry->tree->traces()) out.append(describe(*entry, *trace));
-    return out;
-  }, "What is known of each trace, in the order of their recording within each structure of arguments.");
+  m.def(
+      "_jit_traces",
+      [](nb::handle self) {
+        nb::list out;
+        for (const std::shared_ptr<Entry>& entry : jit_of(require(self).ptr()).entries)
+          for (const auto& trace : *entry->tree->traces()) out.append(describe(*entry, *trace));
+        return out;
+      },
+      "What is known of each trace, in the order of their recording within each structure of arguments.");
   m.def("_jit_hits", [](nb::handle self) {
     uint64_t hits = 0;
-    for (const std::shared_ptr<Entry>& entry : jit_of(require(self).ptr()).entries) hits += entry->tree->hits();
+    for (const std::shared_ptr<Entry>& entry : jit_of(require(self).ptr()).entries)
+      hits += entry->tree->hits();
     return hits;
   });
   m.def("_jit_given_up", [](nb::handle self) -> nb::object {
@@ -317,21 +330,24 @@ void init_jit(nb::module_& m) {
       if (auto reason = entry->tree->given_up()) return nb::make_tuple(reason->why, reason->where);
     return nb::none();
   });
-  m.def("_jit_run", [](nb::handle self, nb::args args, nb::kwargs kwargs) -> nb::object {
-    Jit& jit = jit_of(require(self).ptr());
-    std::vector<PyObject*> all;
-    for (nb::handle one : args) all.push_back(one.ptr());
-    nb::object names;
-    if (kwargs.size() > 0) {
-      names = nb::tuple(kwargs.keys());
-      for (nb::handle name : names) all.push_back(nb::object(kwargs[name]).ptr());
-    }
-    Found found = run(jit, all.data(), args.size(), names.is_valid() ? names.ptr() : nullptr, true);
-    if (!found.result.trace) return nb::none();
-    nb::dict out = describe(*found.entry, *found.result.trace);
-    out["graph"] = graph_object(found.result.trace->graph);
-    return out;
-  }, "The trace of this call, with its graph; nothing of the call is seen outside.");
+  m.def(
+      "_jit_run",
+      [](nb::handle self, nb::args args, nb::kwargs kwargs) -> nb::object {
+        Jit& jit = jit_of(require(self).ptr());
+        std::vector<PyObject*> all;
+        for (nb::handle one : args) all.push_back(one.ptr());
+        nb::object names;
+        if (kwargs.size() > 0) {
+          names = nb::tuple(kwargs.keys());
+          for (nb::handle name : names) all.push_back(nb::object(kwargs[name]).ptr());
+        }
+        Found found = run(jit, all.data(), args.size(), names.is_valid() ? names.ptr() : nullptr, true);
+        if (!found.result.trace) return nb::none();
+        nb::dict out = describe(*found.entry, *found.result.trace);
+        out["graph"] = graph_object(found.result.trace->graph);
+        return out;
+      },
+      "The trace of this call, with its graph; nothing of the call is seen outside.");
 }
 
 }  // namespace ig::py

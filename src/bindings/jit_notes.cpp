@@ -1,5 +1,5 @@
-// Notes on arrays from outside; nothing is noted, and nothing paid but a look at a thread's variable, outside of a
-// recording.
+// Notes on arrays from outside; nothing is noted, and nothing paid but a look at a thread's variable, outside
+// of a recording.
 #include "bindings/jit_notes.h"
 
 namespace ig::py {

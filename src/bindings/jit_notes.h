@@ -1,5 +1,6 @@
-// What a function that is being recorded does to arrays that lie outside of it: which handles it reads, which arrays of
-// other libraries it copies, and which handles it binds to new values. A trace reads these places again on each call.
+// What a function that is being recorded does to arrays that lie outside of it: which handles it reads, which
+// arrays of other libraries it copies, and which handles it binds to new values. A trace reads these places
+// again on each call.
 #pragma once
 
 #include <unordered_map>

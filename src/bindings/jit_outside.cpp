@@ -7,7 +7,8 @@ namespace {
 
 class ObserverWatch final : public OutsideWatch {
  public:
-  ObserverWatch(nb::handle function, const std::vector<nb::object>& arguments) : observer_(function, arguments) {
+  ObserverWatch(nb::handle function, const std::vector<nb::object>& arguments)
+      : observer_(function, arguments) {
     observer_.follow_arrays();
   }
   void allow_writes(nb::handle object) override { observer_.allow_writes(object); }

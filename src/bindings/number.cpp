@@ -1,6 +1,7 @@
-// Symbolic Python numbers: an int or float among the arguments of a jitted function, from its second value on. In the
-// graph it is an int64 or float64 of rank 0. Among themselves numbers do Python's arithmetic, which that is exact for;
-// what it is not exact for (powers, floor division, bits) is done on the numbers themselves, which the capture guards.
+// Symbolic Python numbers: an int or float among the arguments of a jitted function, from its second value
+// on. In the graph it is an int64 or float64 of rank 0. Among themselves numbers do Python's arithmetic,
+// which that is exact for; what it is not exact for (powers, floor division, bits) is done on the numbers
+// themselves, which the capture guards.
 #include "bindings/common.h"
 
 namespace ig::py {
@@ -77,7 +78,8 @@ std::optional<nb::object> number_operator(const char* name, PyObject* a, PyObjec
   DType dtype = real ? DType::F64 : DType::I64;
   if (divides) {
     bool zero = right->symbol ? !capture_of(*right->symbol).to_bool(*right->symbol)
-                              : (right->scalar.kind == DKind::Float ? right->scalar.real == 0 : right->scalar.integer == 0);
+                              : (right->scalar.kind == DKind::Float ? right->scalar.real == 0
+                                                                    : right->scalar.integer == 0);
     if (zero) {
       PyErr_SetString(PyExc_ZeroDivisionError, "division by zero");
       throw PythonError{};

@@ -1,4 +1,5 @@
-// The tree of traces in C++: recompile counts, guards on sizes and values, numbers, giving up, donation, threads.
+// The tree of traces in C++: recompile counts, guards on sizes and values, numbers, giving up, donation,
+// threads.
 #include <gtest/gtest.h>
 
 #include <thread>

@@ -1,4 +1,4 @@
-"""The C++ example builds against the public header and the shared objects, and prints what it should, without Python."""
+"""The C++ example builds against the public header and the shared objects, and runs without Python."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""`ig.jit`: what recompiles and what does not, guards on sizes, values and numbers, writes to what was passed, donation,
-static arguments, containers, threads, stages, and the whole text of its errors."""
+"""`ig.jit`: what recompiles and what does not, guards on sizes, values and numbers, writes to what was
+passed, donation, static arguments, containers, threads, stages, and the whole text of its errors."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ import warnings
 from functools import partial
 from typing import Any
 
+import intaglio as ig
 import numpy as np
 import pytest
-
-import intaglio as ig
 
 
 def floats(*shape: int, seed: int = 0) -> np.ndarray:
@@ -31,7 +30,7 @@ def same(a: Any, b: Any) -> None:
     assert np.array_equal(np.asarray(a), np.asarray(b), equal_nan=True)
 
 
-# --- what may be jitted ----------------------------------------------------------------------------------------------
+# --- what may be jitted ---
 
 
 def test_functions_lambdas_partials_methods_and_callable_objects() -> None:
@@ -73,7 +72,7 @@ def test_a_jitted_function_inside_of_another_is_a_part_of_it() -> None:
     assert len(ig.trace(outer, ig.asarray([1.0])).graph) > 0
 
 
-# --- recompiling -----------------------------------------------------------------------------------------------------
+# --- recompiling ---
 
 
 def test_a_varying_size_costs_two_compiles() -> None:
@@ -179,7 +178,7 @@ def test_keywords_in_any_order() -> None:
     assert traces(f) == 1
 
 
-# --- values that Python asks for -------------------------------------------------------------------------------------
+# --- values that Python asks for ---
 
 
 def test_coercions_are_guards() -> None:
@@ -236,8 +235,8 @@ def test_after_eight_outcomes_it_runs_op_by_op_and_says_so_once() -> None:
         "scaled runs op by op from now on: a traced value had more than 8 outcomes at one place\n"
         f"  at: {__file__}:{line} in {scaled.__qualname__}:  return x * float(x.sum())\n"
         "  why: each outcome of a traced value that Python asks for is a trace of its own\n"
-        "  hint: keep the value in the graph: ig.where(condition, x, y) for a choice of values, ig.cond for a branch, "
-        "ig.while_loop for a loop; or raise max_traces"
+        "  hint: keep the value in the graph: ig.where(condition, x, y) for a choice of values, ig.cond for "
+        "a branch, ig.while_loop for a loop; or raise max_traces"
     )
     with pytest.raises(ig.CaptureError) as error:
         f.trace(ig.asarray([1.0]))
@@ -254,7 +253,7 @@ def test_max_traces_bounds_what_is_kept() -> None:
     assert len(caught) == 1
 
 
-# --- what was passed is written to -----------------------------------------------------------------------------------
+# --- what was passed is written to ---
 
 
 def test_a_handle_that_the_function_rebinds_is_rebound() -> None:
@@ -333,12 +332,15 @@ def test_a_container_of_another_structure_is_refused() -> None:
     with pytest.raises(ig.CaptureError) as error:
         ig.jit(f)({"w": ig.asarray([1.0])})
     assert error.value.what == "an argument, a container, has another structure after the call"
-    assert error.value.why == "it was {'w': *} and became {'w': *, 'new': *}, and a trace writes back leaves alone"
+    assert (
+        error.value.why
+        == "it was {'w': *} and became {'w': *, 'new': *}, and a trace writes back leaves alone"
+    )
     assert error.value.hint == "return the new container in place of changing the one that was passed"
     assert "test_jit.py" in error.value.where
 
 
-# --- arrays from outside ---------------------------------------------------------------------------------------------
+# --- arrays from outside ---
 
 
 def test_arrays_from_outside_are_read_again() -> None:
@@ -362,11 +364,13 @@ def test_arrays_from_outside_are_read_again() -> None:
     assert traces(f) == 2
 
 
-# --- static and donated arguments ------------------------------------------------------------------------------------
+# --- static and donated arguments ---
 
 
 def test_static_arguments() -> None:
-    f = ig.jit(lambda x, axis, kind="sum": getattr(x, kind)(axis=axis), static_argnums=1, static_argnames="kind")
+    f = ig.jit(
+        lambda x, axis, kind="sum": getattr(x, kind)(axis=axis), static_argnums=1, static_argnames="kind"
+    )
     x = ig.asarray(floats(3, 4))
     same(f(x, (0,)), np.asarray(x.sum(axis=0)))
     same(f(x, (1,), kind="max"), np.asarray(x).max(axis=1))
@@ -375,7 +379,10 @@ def test_static_arguments() -> None:
     with pytest.raises(ig.TypeError) as error:
         f(x, [0])
     assert error.value.what == "<lambda>: the static argument `axis` (list) is not hashable"
-    assert error.value.why == "what is no array is compared with the value of the call that was traced, so it must not change"
+    assert (
+        error.value.why
+        == "what is no array is compared with the value of the call that was traced, so it must not change"
+    )
     assert (
         error.value.hint
         == "pass a tuple in place of a list, or a frozen dataclass; or leave it out of static_argnums"
@@ -388,7 +395,8 @@ def test_an_argument_that_is_neither_array_nor_hashable() -> None:
         ig.jit(lambda x, options: x)(ig.asarray([1.0]), {1, 2})
     assert error.value.what == "<lambda>: the argument `options` (set) is not hashable"
     assert error.value.hint == (
-        "pass an array, a container of arrays, or a hashable value; ig.register_pytree makes a class a container"
+        "pass an array, a container of arrays, or a hashable value; ig.register_pytree makes a class a "
+        "container"
     )
 
 
@@ -415,8 +423,8 @@ def test_donated_arrays_cannot_be_used_again() -> None:
     assert str(error.value) == (
         "an array (f32[64]) is used after it was donated\n"
         f"  at: {__file__}:{where} in test_donated_arrays_cannot_be_used_again:  x + y\n"
-        f"  why: its memory was given to the call at {__file__}:{line} in test_donated_arrays_cannot_be_used_again:"
-        "  same(f(x, y), expected)\n"
+        f"  why: its memory was given to the call at {__file__}:{line} in "
+        "test_donated_arrays_cannot_be_used_again:  same(f(x, y), expected)\n"
         "  hint: use the result of that call, or leave the argument out of donate_argnums and donate_argnames"
     )
     with pytest.raises(ig.ValueError, match="used after it was donated"):
@@ -446,7 +454,7 @@ def test_donation_with_a_branch_keeps_the_argument_until_the_path_is_known() -> 
             x.sum()
 
 
-# --- containers, odd arrays, wrong calls -----------------------------------------------------------------------------
+# --- containers, odd arrays, wrong calls ---
 
 
 Point = collections.namedtuple("Point", "x y")
@@ -532,7 +540,7 @@ def test_a_leaked_value_is_refused() -> None:
     assert error.value.what == "a traced array (f32[1]) was used outside of the trace that made it"
 
 
-# --- stages, reports ---------------------------------------------------------------------------------------------------
+# --- stages, reports ---
 
 
 def test_stages() -> None:
@@ -593,7 +601,7 @@ def test_recompiles_are_logged() -> None:
     assert out.stderr == "[intaglio] recompiling <lambda> (trace 1): axis 0 of `x` was 2, is 3\n"
 
 
-# --- threads -------------------------------------------------------------------------------------------------------------
+# --- threads ---
 
 
 def test_many_threads_compile_once() -> None:

@@ -45,8 +45,10 @@ std::string key_of(std::span<const Leaf> leaves) {
 std::vector<int64_t> flat_sizes(std::span<const Leaf> leaves) {
   std::vector<int64_t> out;
   for (const Leaf& leaf : leaves) {
-    if (leaf.kind == Leaf::Kind::Array) out.insert(out.end(), leaf.array->shape().begin(), leaf.array->shape().end());
-    else out.push_back(leaf.bits);
+    if (leaf.kind == Leaf::Kind::Array)
+      out.insert(out.end(), leaf.array->shape().begin(), leaf.array->shape().end());
+    else
+      out.push_back(leaf.bits);
   }
   return out;
 }
@@ -97,8 +99,10 @@ bool JitTrace::matches(std::span<const Leaf> call) const {
         continue;
       }
       int64_t& value = at[-1 - size];
-      if (value < 0 && sizes[a] >= 2) value = sizes[a];
-      else if (value != sizes[a]) return false;
+      if (value < 0 && sizes[a] >= 2)
+        value = sizes[a];
+      else if (value != sizes[a])
+        return false;
     }
   }
   if (size_guards.empty()) return true;
@@ -117,7 +121,8 @@ std::string JitTrace::mismatch(std::span<const Leaf> call, std::span<const std::
     const Pattern& want = leaves[i];
     const Leaf& have = call[i];
     std::string name = name_of(names, i);
-    if (want.kind != have.kind) return fmt::format("`{}` was {}, is {}", name, kind_text(want.kind), kind_text(have.kind));
+    if (want.kind != have.kind)
+      return fmt::format("`{}` was {}, is {}", name, kind_text(want.kind), kind_text(have.kind));
     if (want.kind != Leaf::Kind::Array) {
       if (want.fixed && want.bits != have.bits)
         return fmt::format("the number `{}` was {}, is {}", name, number_text(want.kind, want.bits),
@@ -139,7 +144,8 @@ std::string JitTrace::mismatch(std::span<const Leaf> call, std::span<const std::
       if (size < 2) return fmt::format("{} is {}, which is a case of its own", axis, size);
       auto [place, fresh] = seen.try_emplace(want.sizes[a], size, axis);
       if (!fresh && place->second.first != size)
-        return fmt::format("{} and {} were equal, are {} and {}", place->second.second, axis, place->second.first, size);
+        return fmt::format("{} and {} were equal, are {} and {}", place->second.second, axis,
+                           place->second.first, size);
       by_name[symbols[static_cast<size_t>(-1 - want.sizes[a])]] = size;
     }
   }
@@ -171,8 +177,8 @@ std::string JitTrace::signature(std::span<const std::string> names) const {
 
 // What one recording takes as varying, beside what the attempts before it found out.
 struct JitTree::Attempt {
-  std::vector<int> symbol;        // of each axis, or -1; of each number: 0 where symbolic
-  std::vector<std::string> names; // of symbols
+  std::vector<int> symbol;         // of each axis, or -1; of each number: 0 where symbolic
+  std::vector<std::string> names;  // of symbols
   std::vector<std::string> specialised;
   std::vector<size_t> leaf_of_input;
   std::vector<size_t> place_of_leaf;  // in `symbol`: a number's own place, an array's first axis
@@ -187,8 +193,10 @@ JitTree::Family& JitTree::observe(std::span<const Leaf> leaves) {
   Family& family = place->second;
   std::vector<bool> number;
   for (const Leaf& leaf : leaves) {
-    if (leaf.kind == Leaf::Kind::Array) number.insert(number.end(), leaf.array->shape().size(), false);
-    else number.push_back(true);
+    if (leaf.kind == Leaf::Kind::Array)
+      number.insert(number.end(), leaf.array->shape().size(), false);
+    else
+      number.push_back(true);
   }
   if (fresh) {
     family.first = sizes;
@@ -207,7 +215,8 @@ JitTree::Family& JitTree::observe(std::span<const Leaf> leaves) {
   return family;
 }
 
-std::shared_ptr<JitTrace> JitTree::record_once(std::span<const Leaf> leaves, JitFront& front, Attempt& attempt) {
+std::shared_ptr<JitTrace> JitTree::record_once(std::span<const Leaf> leaves, JitFront& front,
+                                               Attempt& attempt) {
   SymbolValues values;
   std::vector<int64_t> sizes = flat_sizes(leaves);
   size_t place = 0;
@@ -230,7 +239,8 @@ std::shared_ptr<JitTrace> JitTree::record_once(std::span<const Leaf> leaves, Jit
     JitTrace::Pattern pattern;
     pattern.kind = leaf.kind;
     std::string name = name_of(options_.leaf_names, i);
-    std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+    std::replace_if(
+        name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
     if (leaf.kind != Leaf::Kind::Array) {
       pattern.fixed = attempt.symbol[place] < 0;
       pattern.bits = leaf.bits;
@@ -264,7 +274,8 @@ std::shared_ptr<JitTrace> JitTree::record_once(std::span<const Leaf> leaves, Jit
     if (capture->restart().kind == Restart::Kind::None) {
       std::vector<Tensor> outputs = recorded.outputs;
       trace->results = outputs.size();
-      for (const Outcome& outcome : capture->outcomes()) outputs.push_back(Tensor::symbolic(capture.get(), outcome.value));
+      for (const Outcome& outcome : capture->outcomes())
+        outputs.push_back(Tensor::symbolic(capture.get(), outcome.value));
       capture->finish(outputs);
     }
   } catch (...) {
@@ -273,7 +284,8 @@ std::shared_ptr<JitTrace> JitTree::record_once(std::span<const Leaf> leaves, Jit
   const Restart& restart = capture->restart();
   if (restart.kind != Restart::Kind::None) {
     auto symbol_of = [&](const std::string& name) {
-      return static_cast<int>(std::find(attempt.names.begin(), attempt.names.end(), name) - attempt.names.begin());
+      return static_cast<int>(std::find(attempt.names.begin(), attempt.names.end(), name) -
+                              attempt.names.begin());
     };
     if (restart.kind == Restart::Kind::FixNumber) {
       size_t leaf = attempt.leaf_of_input[restart.number->index()];
@@ -343,7 +355,8 @@ std::shared_ptr<JitTrace> JitTree::record(std::span<const Leaf> leaves, JitFront
       if (leaf.kind != Leaf::Kind::Array) {
         symbol = family.varies[place] ? 0 : -1;
       } else if (family.varies[place] && sizes[place] >= 2) {
-        auto [at, fresh] = symbol_of_group.try_emplace(family.group[place], static_cast<int>(attempt.names.size()));
+        auto [at, fresh] =
+            symbol_of_group.try_emplace(family.group[place], static_cast<int>(attempt.names.size()));
         if (fresh) attempt.names.push_back(fmt::format("s{}", attempt.names.size()));
         symbol = at->second;
       }
@@ -422,7 +435,8 @@ std::vector<Tensor> JitTree::run(const JitTrace& trace, std::span<const Leaf> le
       Clock::time_point start = Clock::now();
       if (each == 0 || static_cast<double>(each) * static_cast<double>(elements) > kAsideNs)
         front.aside([&] { out = trace.program->run(inputs); });
-      else out = trace.program->run(inputs);
+      else
+        out = trace.program->run(inputs);
       trace.ns_per_element.store(static_cast<float>(ms_since(start) * 1e6 / static_cast<double>(elements)),
                                  std::memory_order_relaxed);
     } else if (static_cast<double>(each) * static_cast<double>(elements) > kAsideNs) {
@@ -524,7 +538,8 @@ JitTree::Result JitTree::call(std::span<const Leaf> leaves, JitFront& front) {
       Outcome now = last->outcomes[differs];
       reason = fmt::format("a value came out differently; it was {}", now.str());
       if (forks_[site.str()] + 1 >= options_.max_outcomes) {
-        give_up(fmt::format("a traced value had more than {} outcomes at one place", options_.max_outcomes), site.str());
+        give_up(fmt::format("a traced value had more than {} outcomes at one place", options_.max_outcomes),
+                site.str());
         return {};
       }
     } else if (count > 0) {
@@ -536,7 +551,8 @@ JitTree::Result JitTree::call(std::span<const Leaf> leaves, JitFront& front) {
       give_up(fmt::format("it has {} traces, which is the most that it may have", count), site.str());
       return {};
     }
-    if (options_.log && count > 0) options_.log(fmt::format("recompiling {} (trace {}): {}", options_.name, count, reason));
+    if (options_.log && count > 0)
+      options_.log(fmt::format("recompiling {} (trace {}): {}", options_.name, count, reason));
     std::shared_ptr<JitTrace> trace = record(leaves, front, reason);
     if (last) ++forks_[site.str()];
     std::vector<Tensor> out = run(*trace, leaves, front);

@@ -1,11 +1,11 @@
-// A function captured as a tree of traces. Each trace is a straight-line graph with the conditions under which it says
-// what the function does: types and sizes of the arguments, comparisons of sizes, values that the program coerced, and
-// what the front end adds (what was read from outside). A call runs a trace whose conditions hold, and records another
-// where there is none. All graphs are pure, so a trace may be run to see whether its coerced values come out the same,
-// and its results be dropped.
+// A function captured as a tree of traces. Each trace is a straight-line graph with the conditions under
+// which it says what the function does: types and sizes of the arguments, comparisons of sizes, values that
+// the program coerced, and what the front end adds (what was read from outside). A call runs a trace whose
+// conditions hold, and records another where there is none. All graphs are pure, so a trace may be run to see
+// whether its coerced values come out the same, and its results be dropped.
 //
-// Sizes and numbers are fixed by the first trace; one that takes a second value is symbolic from then on. The sizes 0
-// and 1 stay fixed. Axes that had equal sizes in every call so far share one symbol.
+// Sizes and numbers are fixed by the first trace; one that takes a second value is symbolic from then on. The
+// sizes 0 and 1 stay fixed. Axes that had equal sizes in every call so far share one symbol.
 #pragma once
 
 #include <atomic>
@@ -54,18 +54,19 @@ struct JitTrace {
   std::vector<Outcome> outcomes;
   std::vector<size_t> inputs;  // the leaf of each input of the graph; the lifted arrays follow
   std::vector<Capture::Lifted> lifted;
-  size_t results = 0;          // outputs of the graph before those of `outcomes`
+  size_t results = 0;  // outputs of the graph before those of `outcomes`
   std::shared_ptr<Graph> graph;
   std::shared_ptr<Program> program;  // null where the graph has no outputs
   std::shared_ptr<Kept> kept;
-  std::string reason;                 // why it was recorded
+  std::string reason;                    // why it was recorded
   std::vector<std::string> specialised;  // why sizes and numbers that vary were fixed in it
   double trace_ms = 0, compile_ms = 0;
   mutable std::atomic<uint64_t> calls{0};
   mutable std::atomic<float> ns_per_element{0};  // of the last run that was timed
 
   bool matches(std::span<const Leaf> call) const;
-  std::string mismatch(std::span<const Leaf> call, std::span<const std::string> names) const;  // "" where it matches
+  std::string mismatch(std::span<const Leaf> call,
+                       std::span<const std::string> names) const;  // "" where it matches
   std::string signature(std::span<const std::string> names) const;
 };
 
@@ -77,10 +78,12 @@ class JitFront {
     std::vector<Tensor> outputs;
     std::shared_ptr<Kept> kept;
   };
-  // Runs the function on stand-ins; `capture` is current. One stand-in a leaf: null where the leaf is a fixed number.
+  // Runs the function on stand-ins; `capture` is current. One stand-in a leaf: null where the leaf is a fixed
+  // number.
   virtual Recorded record(JitCapture& capture, std::span<const Tensor> stand_ins) = 0;
   virtual void prepare(JitCapture& capture) { (void)capture; }
-  // Whether what the trace read from outside still is what it was; else why not, in `why` where it is not null.
+  // Whether what the trace read from outside still is what it was; else why not, in `why` where it is not
+  // null.
   virtual bool holds(const JitTrace& trace, std::string* why) {
     (void)trace, (void)why;
     return true;
@@ -130,9 +133,9 @@ class JitTree {
  private:
   // Arguments of one kind, dtype and rank each: which sizes and numbers were seen to vary.
   struct Family {
-    std::vector<int64_t> first;   // sizes of all axes, and bits of numbers, in order
+    std::vector<int64_t> first;  // sizes of all axes, and bits of numbers, in order
     std::vector<bool> varies;
-    std::vector<int> group;       // axes that were equal in every call
+    std::vector<int> group;  // axes that were equal in every call
   };
   struct Attempt;
 

@@ -74,7 +74,8 @@ std::string Outcome::str() const {
   return text + at_line(where);
 }
 
-JitCapture::JitCapture(std::string name, SymbolValues sizes) : Capture(std::move(name)), sizes_(std::move(sizes)) {
+JitCapture::JitCapture(std::string name, SymbolValues sizes)
+    : Capture(std::move(name)), sizes_(std::move(sizes)) {
   for (const auto& [symbol, size] : sizes_) graph().dims.declare(symbol, {2, Range{}.high});
   graph().dims.set_decider(
       [this](std::string_view relation, const Dim& a, const Dim& b) { return settle(relation, a, b); });
@@ -108,8 +109,10 @@ bool JitCapture::settle(std::string_view relation, const Dim& a, const Dim& b) {
     if (right && a.is_constant()) again({Restart::Kind::FixSize, *right, "", nullptr, why});
     graph().dims.assume({"==", a, b});
   } else if (relation == "<=") {
-    if (answer) graph().dims.assume({"<=", a, b});
-    else graph().dims.assume({"<=", b + Dim(int64_t{1}), a});
+    if (answer)
+      graph().dims.assume({"<=", a, b});
+    else
+      graph().dims.assume({"<=", b + Dim(int64_t{1}), a});
   }
   size_guards_.push_back({std::string(relation), a, b, answer, here()});
   return answer;

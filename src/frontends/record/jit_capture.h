@@ -1,6 +1,6 @@
 // The capture of `ig.jit`: every question that the program asks of a traced value or size is answered for the
-// arguments at hand, and the answer becomes a condition of the trace. Answers about values come from running the nodes
-// recorded so far, op by op and once each; answers about sizes from the sizes of the arguments.
+// arguments at hand, and the answer becomes a condition of the trace. Answers about values come from running
+// the nodes recorded so far, op by op and once each; answers about sizes from the sizes of the arguments.
 #pragma once
 
 #include <optional>
@@ -34,8 +34,8 @@ struct Outcome {
   std::string str() const;
 };
 
-// What a fresh attempt must do otherwise: a trace whose answers make sizes equal, or a number fixed, is recorded again
-// with that known from the start, so that its graph says it plainly.
+// What a fresh attempt must do otherwise: a trace whose answers make sizes equal, or a number fixed, is
+// recorded again with that known from the start, so that its graph says it plainly.
 struct Restart {
   enum class Kind : uint8_t { None, Unify, FixSize, FixNumber };
   Kind kind = Kind::None;
