@@ -67,6 +67,7 @@ _names = _functions.install()
 _numpy.install()
 globals().update(_names)
 
+from ._jit import explain, jit
 from ._record import Traced, name_scope, register_op, trace, tree_map
 from ._signature import TensorType
 from ._info import __array_namespace_info__
