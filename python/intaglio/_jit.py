@@ -139,6 +139,7 @@ def jit(
         _log_recompiles(),
     )
     functools.update_wrapper(out, function)
+    out.__name__ = name  # of a callable object, its class's
     return out
 
 

@@ -175,6 +175,11 @@ void Observer::refuse_store(PyFrameObject* frame, const std::string& what) {
          "return the new value, and store it where the function is called");
 }
 
+// Whether a store leaves the array there that is there already, as the second half of `self.total += x` does.
+bool Observer::puts_back(PyObject* value, PyObject* now) const {
+  return notes_.arrays_followed && value && value == now && is_tensor(value);
+}
+
 void Observer::store(PyFrameObject* frame, PyObject* target, const std::string& what) {
   if (notes_.arrays_followed && is_tensor(target)) return;
   if (notes_.is_outside(target) && !notes_.may_write(target)) refuse_store(frame, what);
@@ -272,6 +277,7 @@ void Observer::step(PyFrameObject* frame) {
     case I::LoadCell: return user ? notes_.cell(s.cell, s.name) : void();
     case I::StoreGlobal:
     case I::DeleteGlobal:
+      if (s.what == I::StoreGlobal && puts_back(top, PyDict_GetItem(frame::globals(frame), s.name))) return;
       if (user)
         refuse_store(frame, fmt::format("global {} is {}", text(s.name),
                                         s.what == I::StoreGlobal ? "stored" : "deleted"));
@@ -281,6 +287,7 @@ void Observer::step(PyFrameObject* frame) {
         refuse_store(frame, fmt::format("global {} is stored", text(s.name)));
       return;
     case I::StoreCell:
+      if (puts_back(top, PyCell_GET(s.cell))) return;
       if (user && !notes_.was_made_here(s.cell) && !notes_.may_write(s.cell))
         refuse_store(frame, fmt::format("closure variable {} is stored", text(s.name)));
       return;
@@ -301,6 +308,11 @@ void Observer::step(PyFrameObject* frame) {
       // Setting a property of the user's runs a function, which is watched itself.
       if (PyObject* found = _PyType_Lookup(Py_TYPE(top), s.name))
         if (Py_TYPE(found) == &PyProperty_Type) return;
+      if (s.what == I::StoreAttribute && is_array(s.peek(1))) {
+        nb::object now = nb::steal(PyObject_GenericGetAttr(top, s.name));
+        if (!now.is_valid()) PyErr_Clear();
+        if (puts_back(s.peek(1), now.ptr())) return;
+      }
       return store(frame, top,
                    fmt::format("attribute {} of {} is {}", text(s.name), notes_.name_of(top),
                                s.what == I::StoreAttribute ? "stored" : "deleted"));
@@ -308,6 +320,9 @@ void Observer::step(PyFrameObject* frame) {
     case I::DeleteSubscript: {
       PyObject* container = s.peek(1);
       notes_.special(container, {s.what == I::StoreSubscript ? "__setitem__" : "__delitem__"});
+      if (s.what == I::StoreSubscript && PyDict_CheckExact(container) &&
+          puts_back(s.peek(2), PyDict_GetItem(container, top)))
+        return;
       // A class with a __setitem__ in Python is watched where that stores.
       return store(frame, container,
                    fmt::format("{}[{}] is {}", notes_.name_of(container), short_repr(top),

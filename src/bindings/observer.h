@@ -72,6 +72,7 @@ class Observer {
   void world_call(PyFrameObject* frame, PyObject* callable, std::string_view module, std::string_view name,
                   PyObject* self);
   void advance(PyFrameObject* frame, PyObject* iterator);
+  bool puts_back(PyObject* value, PyObject* now) const;
   void store(PyFrameObject* frame, PyObject* target,
              const std::string& what);  // refuses where target is outside
   [[noreturn]] void refuse(PyFrameObject* frame, std::string summary, std::string why, std::string hint);

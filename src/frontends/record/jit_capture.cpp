@@ -234,7 +234,11 @@ void JitCapture::run_node(Node* node) {
   } else {
     std::vector<Tensor> operands;
     for (Value operand : node->operands()) operands.push_back(now_.at(operand));
-    results = eager::run(op, operands, attrs);
+    // As the public function does, so that both share their programs.
+    bool same = op.has(ops::Trait::Elementwise);
+    for (const Tensor& operand : operands) same &= operand.shape() == operands[0].shape();
+    results = same ? eager::run_elementwise(op, operands, attrs, operands[0].shape())
+                   : eager::run(op, operands, attrs);
   }
   for (size_t i = 0; i < results.size(); ++i) now_.emplace(node->result(i), results[i]);
 }
