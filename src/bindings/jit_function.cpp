@@ -3,9 +3,10 @@
 
 #include <algorithm>
 
-#include <structmember.h>
 #include "bindings/jit_front.h"
 #include "tensor/program.h"
+
+#include <structmember.h>  // after Python.h
 
 namespace ig::py {
 namespace {
