@@ -1,6 +1,7 @@
 // Recording a Python function, and its results.
 #include "bindings/jit_front.h"
 
+#include <cstring>
 #include <unordered_map>
 
 namespace ig::py {
@@ -189,7 +190,13 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
   }
   notes.restore();
   kept->handles = std::move(notes.read);
-  kept->foreign = std::move(notes.foreign);
+  // What the function itself wrote to while it ran, it also made: a constant of each place that copied it.
+  for (ArrayNotes::Foreign& one : notes.foreign) {
+    Tensor now = as_tensor(one.object.ptr(), std::nullopt, "an array from outside");
+    bool kept_still = now.bytes() == one.copy.bytes() && std::memcmp(now.data(), one.copy.data(), now.bytes()) == 0;
+    if (kept_still) kept->foreign.push_back(std::move(one));
+  }
+  foreign_now_.clear();
   for (size_t i = 0; i < kept->handles.size(); ++i)
     for (size_t j = 0; j < i; ++j)
       if (kept->handles[i].before.data() == kept->handles[j].before.data()) kept->same.emplace_back(j, i);

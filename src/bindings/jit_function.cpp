@@ -1,12 +1,13 @@
 // `intaglio.jit`'s result: a callable of the raw C API. A warm call walks the arguments, compares them with
 // the shape and the conditions of the trace that ran last, and runs its program; all else happens on a miss.
 
-#include <algorithm>
-
 #include "bindings/jit_front.h"
 #include "tensor/program.h"
 
-#include <structmember.h>  // after Python.h
+// After Python's own header.
+#include <structmember.h>
+
+#include <algorithm>
 
 namespace ig::py {
 namespace {

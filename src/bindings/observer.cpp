@@ -308,7 +308,7 @@ void Observer::step(PyFrameObject* frame) {
       // Setting a property of the user's runs a function, which is watched itself.
       if (PyObject* found = _PyType_Lookup(Py_TYPE(top), s.name))
         if (Py_TYPE(found) == &PyProperty_Type) return;
-      if (s.what == I::StoreAttribute && is_tensor(s.peek(1))) {
+      if (s.what == I::StoreAttribute && s.peek(1) && is_tensor(s.peek(1))) {
         nb::object now = nb::steal(PyObject_GenericGetAttr(top, s.name));
         if (!now.is_valid()) PyErr_Clear();
         if (puts_back(s.peek(1), now.ptr())) return;

@@ -190,9 +190,16 @@ def test_coercions_are_guards() -> None:
         "item": lambda x: x + x.max().item(),
         "tolist": lambda x: x + sum(x.tolist()),
         "numpy": lambda x: x + np.asarray(x)[::-1].copy(),
+        "buffer": lambda x: buffered(x),
         "format": lambda x: x * len(f"{x[0]:.3f}"),
         "loop": lambda x: loop(x),
     }
+
+    def buffered(x: Any) -> Any:
+        buffer = np.zeros(2, np.float32)
+        y = x + buffer
+        buffer[0] = 5
+        return y * (x + buffer)
 
     def loop(x: Any) -> Any:
         while abs(x).sum() < 50 and abs(x).sum() > 0:
