@@ -34,6 +34,7 @@ from ._intaglio import (
     Tensor,
     TreeDef,
     _counters,
+    _observe,
     asarray,
     bfloat16,
     bool,  # noqa: A004
@@ -68,7 +69,8 @@ _names = _functions.install()
 _numpy.install()
 globals().update(_names)
 
-from ._control import cond, fori_loop, map, scan, switch, while_loop  # noqa: A004
+from ._control import cond, fori_loop, map, scan, switch, while_loop
+from ._jit import explain, jit
 from ._record import Traced, name_scope, register_op, trace, tree_map
 from ._signature import TensorType
 from ._info import __array_namespace_info__

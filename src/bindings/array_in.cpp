@@ -298,13 +298,16 @@ bool is_array_like(PyObject* object) {
 }
 
 std::optional<front::Operand> as_operand(PyObject* object) {
-  if (is_tensor(object)) return tensor_of(object);
+  if (is_tensor(object)) {
+    note_handle(object);
+    return tensor_of(object);
+  }
   if (std::optional<front::Scalar> scalar = as_scalar(object)) return *scalar;
   if (std::optional<Dim> dim = as_dim(object)) {
     if (dim->is_constant()) return front::Scalar{.kind = DKind::Signed, .integer = dim->constant()};
     Capture* capture = Capture::current();
     if (!capture) throw make_error(ErrorKind::Capture, "the symbolic size {} has no value here", dim->str());
-    return front::Scalar{.kind = DKind::Signed, .integer = capture->to_size(*dim, "the value")};
+    return capture->size_value(*dim);
   }
   if (is_array_like(object)) return as_tensor(object, std::nullopt, "an operation");
   return std::nullopt;
@@ -319,7 +322,10 @@ front::Operand require_operand(PyObject* object, std::string_view op, std::strin
 }
 
 Tensor as_tensor(PyObject* object, std::optional<DType> dtype, std::string_view who) {
-  if (is_tensor(object)) return dtype ? front::convert(tensor_of(object), *dtype) : tensor_of(object);
+  if (is_tensor(object)) {
+    note_handle(object);
+    return dtype ? front::convert(tensor_of(object), *dtype) : tensor_of(object);
+  }
   // NumPy's float64 and complex128 are Python numbers too, but made an array of they keep their dtype.
   bool has_dtype = !PyFloat_CheckExact(object) && !PyComplex_CheckExact(object) &&
                    (PyFloat_Check(object) || PyComplex_Check(object)) && has(object, "dtype");
@@ -345,7 +351,9 @@ Tensor as_tensor(PyObject* object, std::optional<DType> dtype, std::string_view 
         throw make_error(ErrorKind::Type, "{}: __array__ of {} gave no array", who, Py_TYPE(object)->tp_name);
       out = from_buffer(array.ptr(), std::nullopt);
     }
-    out = made(std::move(out));
+    // What may be written later by its owner is an input of a trace; a scalar of NumPy's is a constant.
+    bool written = PyObject_HasAttrString(object, "__setitem__") && out.elements() > 0;
+    if (!written || !note_foreign(object, out)) made(out);
     return dtype ? front::convert(out, *dtype) : out;
   }
   throw make_error(ErrorKind::Type, "{}: {} is no array and no number", who, Py_TYPE(object)->tp_name)

@@ -95,7 +95,7 @@ int tensor_getbuffer(PyObject* self, Py_buffer* view, int flags) {
         const Tensor& x = tensor_of(self);
         if (x.dtype() == DType::Key) throw Error(ErrorKind::Type, "random keys are not exported");
         if (x.dtype() == DType::BF16) throw Error(ErrorKind::Type, "the buffer protocol has no bfloat16");
-        Tensor values = concrete(x, "the bytes");
+        Tensor values = concrete(asked(self), "the bytes");
         Export* holder = make_export(values, true);
         view->buf = holder->tensor.data();
         view->obj = Py_NewRef(self);
@@ -130,7 +130,7 @@ PyObject* tensor_dlpack(PyObject* self, PyObject* args, PyObject* kwargs) {
     }
     int major = 0, minor = 0;
     if (version != Py_None && !PyArg_ParseTuple(version, "ii", &major, &minor)) throw PythonError{};
-    Tensor x = concrete(tensor_of(self), "the bytes");
+    Tensor x = concrete(asked(self), "the bytes");
     if (copy == Py_True) x = copy_strided(x, StridedView::whole(x.shape()));
     if (major >= 1) {
       dlpack::ManagedVersioned managed{};

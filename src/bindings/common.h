@@ -55,6 +55,8 @@ inline void check(int status) {
 // --- the user's place in the program (locations.cpp) ---------------------------------------------------------------------
 Location python_location();          // interned; unknown without Python frames
 std::string user_line();             // "script.py:12 in f:  z = x + y", or ""
+Location location_at(PyCodeObject* code, int offset);  // keeps the code object
+bool is_package_code(PyCodeObject* code);
 void set_package_folder(std::string folder);  // whose frames are left out
 
 // --- dtypes (dtype.cpp) --------------------------------------------------------------------------------------------------
@@ -79,6 +81,17 @@ PyObject* wrap(Tensor tensor);                         // a new reference
 PyObject* wrap_all(std::vector<Tensor> tensors);       // one array, or a tuple
 // The one place where a handle is bound to a new value: x[i] = v, x += y.
 void rebind(PyObject* object, Tensor value);
+// While a function is recorded: notes that an array from outside was read by this handle (jit_notes.cpp).
+void note_handle(PyObject* handle);
+bool note_foreign(PyObject* object, const Tensor& copy);  // a writable array of another library; false: not recording
+// An array whose values are asked for: noted, and symbolic where the capture at hand guards the answer.
+Tensor asked(PyObject* handle);
+// Arithmetic of a symbolic Python number with another, or with a plain one, as Python does it (number.cpp). None of an
+// operand that is no number. `name` is the operator's public function.
+std::optional<nb::object> number_operator(const char* name, PyObject* a, PyObject* b);
+nb::object number_unary(const char* name, PyObject* x);
+nb::object number_value(PyObject* x);                  // the Python number itself, which the capture settles
+inline bool is_number(PyObject* object) { return is_tensor(object) && tensor_of(object).is_number(); }
 // The capture that a symbolic tensor may be asked in; throws where it has leaked.
 Capture& capture_of(const Tensor& tensor);
 Tensor concrete(const Tensor& tensor, std::string_view why);
@@ -125,5 +138,8 @@ void init_graph(nb::module_& m);
 nb::object graph_object(std::shared_ptr<Graph> graph);
 void init_pytree(nb::module_& m);
 void init_record(nb::module_& m);
+Scope current_scope();                                 // of `with ig.name_scope(...)`
+void init_jit(nb::module_& m);
+void init_observer(nb::module_& m);
 
 }  // namespace ig::py

@@ -54,10 +54,10 @@ void init_creation(nb::module_& m) {
   m.def("_arange", &arange);
   m.def("_linspace", &linspace);
   m.def("_user_line", &user_line, "The user's line at hand, for errors that are raised in Python.");
-  m.def("_concrete", [](nb::handle x) { return nb::steal(wrap(concrete(tensor_of(x.ptr()), "the NumPy array"))); },
+  m.def("_concrete", [](nb::handle x) { return nb::steal(wrap(concrete(asked(x.ptr()), "the NumPy array"))); },
         "The array itself, or what the capture gives for it.");
   m.def("_bits", [](nb::handle x) {
-    Tensor values = concrete(tensor_of(x.ptr()), "the NumPy array");
+    Tensor values = concrete(asked(x.ptr()), "the NumPy array");
     return nb::steal(wrap(Tensor(DType::U16, values.shape(), values.storage())));
   }, "The bits of 16-bit elements, as uint16, in the same memory.");
   m.def("_to_bytes", [](nb::handle x) {

@@ -83,6 +83,14 @@ Location python_location() {
   return count ? Location::of_raw(frames, count, &resolve) : Location();
 }
 
+Location location_at(PyCodeObject* code, int offset) {
+  is_ours(code);  // its table holds the reference
+  Location::RawFrame frame{code, offset};
+  return Location::of_raw(&frame, 1, &resolve);
+}
+
+bool is_package_code(PyCodeObject* code) { return is_ours(code); }
+
 std::string user_line() {
   Location::RawFrame frame;
   if (collect(&frame, 1) == 0) return "";

@@ -35,4 +35,6 @@ NB_MODULE(_intaglio, m) {
   init_graph(m);
   init_pytree(m);
   init_record(m);
+  init_jit(m);
+  init_observer(m);
 }

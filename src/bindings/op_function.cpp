@@ -327,7 +327,8 @@ AttrValue attr_value(PyObject* object, const AttrSpec& spec, std::string_view op
       return value;
     }
     case AttrKind::Float: {
-      if (!PyFloat_Check(object) && !PyLong_Check(object)) throw wrong("a number");
+      bool number = is_tensor(object) && tensor_of(object).is_number();
+      if (!PyFloat_Check(object) && !PyLong_Check(object) && !number) throw wrong("a number");
       double value = PyFloat_AsDouble(object);
       if (value == -1 && PyErr_Occurred()) throw PythonError{};
       return value;

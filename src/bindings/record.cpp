@@ -79,13 +79,15 @@ nb::list record_control(const std::string& name, nb::handle leading, nb::handle 
 
 }  // namespace
 
+Scope current_scope() { return scopes().empty() ? Scope() : Scope::of(scopes().back()); }
+
 void init_record(nb::module_& m) {
   m.def("_trace",
         [](nb::callable function, nb::handle arguments, nb::handle ranges, nb::handle named, const std::string& name,
            bool lift) {
           record::TraceCapture capture(name);
           capture.locate = &python_location;
-          capture.scope = [] { return scopes().empty() ? Scope() : Scope::of(scopes().back()); };
+          capture.scope = &current_scope;
           capture.lift_constants = lift;
           for (nb::handle item : ranges)
             capture.graph().dims.declare(nb::cast<std::string>(nb::object(item[nb::int_(0)])), range_of(item[nb::int_(1)]));

@@ -89,6 +89,9 @@ PyObject* binary(Binary which, PyObject* a, PyObject* b) {
   return guard([&]() -> PyObject* {
     if (concrete_pair(a, b) && tensor_of(a).shape() == tensor_of(b).shape() && !Capture::current())
       if (eager::BinarySite* direct = site(which)) return wrap((*direct)(tensor_of(a), tensor_of(b)));
+    if (is_number(a) || is_number(b))
+      if (std::optional<nb::object> out = number_operator(kBinaryNames[static_cast<size_t>(which)], a, b))
+        return out->release().ptr();
     if (!is_operand(a) || !is_operand(b)) return Py_NewRef(Py_NotImplemented);
     return call_function(kBinaryNames[static_cast<size_t>(which)], {a, b}).release().ptr();
   });
@@ -102,7 +105,7 @@ PyObject* binary_slot(PyObject* a, PyObject* b) {
 template <Binary which>
 PyObject* inplace_slot(PyObject* a, PyObject* b) {
   PyObject* result = binary(which, a, b);
-  if (!result || result == Py_NotImplemented) return result;
+  if (!result || result == Py_NotImplemented || is_number(a)) return result;  // numbers are immutable
   return guard([&]() -> PyObject* {
     nb::object value = nb::steal(result);
     const Tensor& now = tensor_of(value.ptr());
@@ -140,7 +143,7 @@ PyObject* compare(PyObject* a, PyObject* b, int op) {
 }
 
 PyObject* unary(const char* name, PyObject* x) {
-  return guard([&] { return call_function(name, {x}).release().ptr(); });
+  return guard([&] { return (is_number(x) ? number_unary(name, x) : call_function(name, {x})).release().ptr(); });
 }
 PyObject* negative(PyObject* x) { return unary("negative", x); }
 PyObject* positive(PyObject* x) { return unary("positive", x); }
@@ -160,7 +163,7 @@ const Tensor& single(const Tensor& x, std::string_view wanted) {
 int tensor_bool(PyObject* self) {
   return guard(
       [&]() -> int {
-        const Tensor& x = single(tensor_of(self), "the truth");
+        Tensor x = single(asked(self), "the truth");
         if (x.is_symbolic()) return capture_of(x).to_bool(x);
         Literal value = x.literal();
         if (is_complex(x.dtype())) {
@@ -174,7 +177,7 @@ int tensor_bool(PyObject* self) {
 
 PyObject* tensor_int(PyObject* self) {
   return guard([&]() -> PyObject* {
-    const Tensor& x = single(tensor_of(self), "the integer value");
+    Tensor x = single(asked(self), "the integer value");
     if (x.is_symbolic()) return PyLong_FromLongLong(capture_of(x).to_int(x));
     nb::object number = item_at(x, 0);
     if (PyComplex_Check(number.ptr()))
@@ -185,7 +188,7 @@ PyObject* tensor_int(PyObject* self) {
 
 PyObject* tensor_index(PyObject* self) {
   return guard([&]() -> PyObject* {
-    const Tensor& x = tensor_of(self);
+    Tensor x = asked(self);
     if (!is_integer(x.dtype()) || x.rank() != 0)
       throw make_error(ErrorKind::Type, "an array of {} with shape {} is no index", info(x.dtype()).api_name,
                        str(x.type().dims))
@@ -198,7 +201,7 @@ PyObject* tensor_index(PyObject* self) {
 
 PyObject* tensor_float(PyObject* self) {
   return guard([&]() -> PyObject* {
-    const Tensor& x = single(tensor_of(self), "the float value");
+    Tensor x = single(asked(self), "the float value");
     if (x.is_symbolic()) return PyFloat_FromDouble(capture_of(x).to_float(x));
     nb::object number = item_at(x, 0);
     if (PyComplex_Check(number.ptr()))
@@ -209,7 +212,7 @@ PyObject* tensor_float(PyObject* self) {
 
 PyObject* tensor_complex(PyObject* self, PyObject*) {
   return guard([&]() -> PyObject* {
-    nb::object number = item_at(concrete(single(tensor_of(self), "the complex value"), "the complex value"), 0);
+    nb::object number = item_at(concrete(single(asked(self), "the complex value"), "the complex value"), 0);
     return PyObject_CallOneArg(reinterpret_cast<PyObject*>(&PyComplex_Type), number.ptr());
   });
 }
@@ -217,6 +220,7 @@ PyObject* tensor_complex(PyObject* self, PyObject*) {
 Py_ssize_t tensor_len(PyObject* self) {
   return guard(
       [&]() -> Py_ssize_t {
+        note_handle(self);
         Type type = tensor_of(self).type();
         if (type.dims.empty())
           throw Error(ErrorKind::Type, "an array of rank 0 has no length")
@@ -228,10 +232,22 @@ Py_ssize_t tensor_len(PyObject* self) {
       -1);
 }
 
-Py_hash_t tensor_hash(PyObject* self) { return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(self) >> 4); }
+Py_hash_t tensor_hash(PyObject* self) {
+  if (is_number(self)) {
+    nb::object value = guard([&] { return number_value(self); });
+    return value.is_valid() ? PyObject_Hash(value.ptr()) : -1;
+  }
+  return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(self) >> 4);
+}
 
 PyObject* tensor_repr(PyObject* self) {
-  return guard([&]() -> PyObject* { return PyUnicode_FromString(repr(tensor_of(self)).c_str()); });
+  return guard([&]() -> PyObject* {
+    if (is_number(self)) {
+      nb::object value = number_value(self);
+      return PyObject_Repr(value.ptr());
+    }
+    return PyUnicode_FromString(repr(tensor_of(self)).c_str());
+  });
 }
 
 PyObject* tensor_getitem(PyObject* self, PyObject* key) {
@@ -263,11 +279,19 @@ PyObject* tensor_iter(PyObject* self) {
 // --- attributes ----------------------------------------------------------------------------------------------------------------
 
 PyObject* get_shape(PyObject* self, void*) {
+  note_handle(self);
   return guard([&] { return shape_object(tensor_of(self)).release().ptr(); });
 }
-PyObject* get_dtype(PyObject* self, void*) { return Py_NewRef(dtype_object(tensor_of(self).dtype())); }
-PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromLong(tensor_of(self).rank()); }
+PyObject* get_dtype(PyObject* self, void*) {
+  note_handle(self);
+  return Py_NewRef(dtype_object(tensor_of(self).dtype()));
+}
+PyObject* get_ndim(PyObject* self, void*) {
+  note_handle(self);
+  return PyLong_FromLong(tensor_of(self).rank());
+}
 PyObject* get_size(PyObject* self, void*) {
+  note_handle(self);
   return guard([&] { return dim_object(tensor_of(self).type().elements()).release().ptr(); });
 }
 PyObject* get_nbytes(PyObject* self, void*) {
@@ -288,6 +312,7 @@ PyObject* exchanged(const Tensor& x) {
 }
 PyObject* get_mt(PyObject* self, void*) {
   return guard([&] {
+    note_handle(self);
     const Tensor& x = tensor_of(self);
     if (x.rank() < 2)
       throw make_error(ErrorKind::Shape, "x.mT of an array of rank {}, which holds no matrices", x.rank());
@@ -296,6 +321,7 @@ PyObject* get_mt(PyObject* self, void*) {
 }
 PyObject* get_t(PyObject* self, void*) {
   return guard([&]() -> PyObject* {
+    note_handle(self);
     const Tensor& x = tensor_of(self);
     if (x.rank() > 2)
       throw make_error(ErrorKind::Shape, "x.T is for arrays of rank 2, not {}", x.rank())
@@ -306,7 +332,7 @@ PyObject* get_t(PyObject* self, void*) {
 
 PyObject* tensor_item(PyObject* self, PyObject*) {
   return guard([&]() -> PyObject* {
-    const Tensor& x = single(tensor_of(self), "the value");
+    Tensor x = single(asked(self), "the value");
     if (!x.is_symbolic()) return item_at(x, 0).release().ptr();
     Capture& capture = capture_of(x);
     if (x.dtype() == DType::Bool) return PyBool_FromLong(capture.to_bool(x));
@@ -316,7 +342,7 @@ PyObject* tensor_item(PyObject* self, PyObject*) {
 }
 
 PyObject* tensor_tolist(PyObject* self, PyObject*) {
-  return guard([&] { return to_list(concrete(tensor_of(self), "the list of the values")).release().ptr(); });
+  return guard([&] { return to_list(concrete(asked(self), "the list of the values")).release().ptr(); });
 }
 
 PyObject* tensor_to_device(PyObject* self, PyObject* args, PyObject* kwargs) {
@@ -333,6 +359,26 @@ PyObject* tensor_to_device(PyObject* self, PyObject* args, PyObject* kwargs) {
   });
 }
 
+// A format with a specification is a number's, so the array must be one.
+PyObject* tensor_format(PyObject* self, PyObject* spec) {
+  nb::object value;
+  if (is_number(self) || (PyUnicode_Check(spec) && PyUnicode_GET_LENGTH(spec) > 0)) {
+    value = nb::steal(tensor_item(self, nullptr));
+    return value.is_valid() ? PyObject_Format(value.ptr(), spec) : nullptr;
+  }
+  return PyObject_Str(self);
+}
+
+// A symbolic Python number passes for one.
+PyObject* get_class(PyObject* self, void*) {
+  PyTypeObject* type = Py_TYPE(self);
+  if (is_number(self)) {
+    DType dtype = tensor_of(self).dtype();
+    type = dtype == DType::Bool ? &PyBool_Type : is_integer(dtype) ? &PyLong_Type : &PyFloat_Type;
+  }
+  return Py_NewRef(reinterpret_cast<PyObject*>(type));
+}
+
 // `deepcopy` and `copy` give an own handle of the same value.
 PyObject* tensor_copy(PyObject* self, PyObject*) {
   return guard([&] { return wrap(tensor_of(self)); });
@@ -340,6 +386,7 @@ PyObject* tensor_copy(PyObject* self, PyObject*) {
 
 PyMethodDef methods[] = {
     {"item", tensor_item, METH_NOARGS, "The one element, as a Python number."},
+    {"__format__", tensor_format, METH_O, nullptr},
     {"tolist", tensor_tolist, METH_NOARGS, "The elements as nested lists of Python numbers."},
     {"__complex__", tensor_complex, METH_NOARGS, nullptr},
     {"__copy__", tensor_copy, METH_NOARGS, nullptr},
@@ -352,6 +399,7 @@ PyMethodDef methods[] = {
     {},
 };
 PyGetSetDef getset[] = {
+    {"__class__", get_class, nullptr, nullptr, nullptr},
     {"shape", get_shape, nullptr, "The sizes: ints, and Dim objects where they are symbolic.", nullptr},
     {"dtype", get_dtype, nullptr, "The element type.", nullptr},
     {"ndim", get_ndim, nullptr, "The number of axes.", nullptr},
@@ -388,8 +436,6 @@ PyObject* wrap_all(std::vector<Tensor> tensors) {
     PyTuple_SET_ITEM(out.ptr(), static_cast<Py_ssize_t>(i), wrap(std::move(tensors[i])));
   return out.release().ptr();
 }
-
-void rebind(PyObject* object, Tensor value) { tensor_of(object) = std::move(value); }
 
 Capture& capture_of(const Tensor& tensor) {
   Capture* capture = Capture::current();

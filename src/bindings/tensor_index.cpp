@@ -507,11 +507,13 @@ bool is_single(const Tensor& value) { return value.type().elements() == Dim(int6
 }  // namespace
 
 nb::object get_item(PyObject* self, PyObject* key) {
+  note_handle(self);
   const Tensor& x = tensor_of(self);
   return nb::steal(wrap(take(x, parse(x, key))));
 }
 
 void set_item(PyObject* self, PyObject* key, PyObject* value) {
+  note_handle(self);
   const Tensor& x = tensor_of(self);
   std::vector<Item> items = parse(x, key);
   if (items.size() == 1 || (items.size() > 0 && items[0].kind == Item::Kind::Mask)) {

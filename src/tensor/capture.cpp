@@ -61,6 +61,11 @@ Value Capture::constant_of(const Tensor& tensor) {
 }
 
 void Capture::leaked(const Tensor& tensor, Capture* capture) {
+  if (tensor.symbol()->donated)
+    throw make_error(ErrorKind::Value, "an array ({}) is used after it was donated", tensor.type().str())
+        .at(capture && capture->locate ? capture->locate().str() : "")
+        .why(fmt::format("its memory was given to the call at {}", tensor.symbol()->donated_at.str()))
+        .hint("use the result of that call, or leave the argument out of donate_argnums and donate_argnames");
   throw make_error(ErrorKind::Capture, "a traced array ({}) was used outside of the trace that made it",
                    tensor.type().str())
       .at(capture && capture->locate ? capture->locate().str() : "")
@@ -72,7 +77,10 @@ void Capture::leaked(const Tensor& tensor, Capture* capture) {
 Value Capture::foreign(const Tensor& tensor) { leaked(tensor, this); }
 
 Value Capture::value_of(const Tensor& tensor) {
-  if (tensor.is_symbolic()) return owns(tensor) ? tensor.value() : foreign(tensor);
+  if (tensor.is_symbolic()) {
+    if (!tensor.capture()) leaked(tensor, this);
+    return owns(tensor) ? tensor.value() : foreign(tensor);
+  }
   IG_CHECK(tensor.valid(), "an empty handle was given to a capture");
   const void* key = tensor.data();
   auto known = key ? known_.find(key) : known_.end();
@@ -113,6 +121,13 @@ std::vector<Tensor> Capture::record(const ops::Op& op, std::span<const Tensor> o
   std::vector<Tensor> out;
   for (Value result : node->results()) out.push_back(Tensor::symbolic(this, result));
   return out;
+}
+
+Tensor Capture::size_value(const Dim& dim) {
+  ops::Builder build(graph_->body());
+  if (locate) build.set_location(locate());
+  if (scope) build.set_scope(scope());
+  return Tensor::number(this, build("dimension_size", {}, {{"size", Dims{dim}}}));
 }
 
 void Capture::finish(std::span<const Tensor> outputs) {

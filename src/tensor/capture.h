@@ -56,6 +56,10 @@ class Capture {
   virtual int64_t to_int(const Tensor& tensor);
   virtual double to_float(const Tensor& tensor);
   virtual Tensor to_concrete(const Tensor& tensor, std::string_view why);
+  // A concrete array that is about to be coerced: a capture that guards such answers gives a symbolic one in its place.
+  virtual Tensor asked(const Tensor& tensor) { return tensor; }
+  // A size in arithmetic with arrays: a symbolic integer, of the kind that takes the dtype of what it meets.
+  Tensor size_value(const Dim& dim);
   // A symbolic size wanted as a number (range(n), an index); the default refuses likewise.
   virtual int64_t to_size(const Dim& dim, std::string_view wanted);
 

@@ -76,6 +76,13 @@ bool ends_with_word(std::string_view name, std::string_view word) {
   return name == word || (name.ends_with(word) && name[name.size() - word.size() - 1] == '_');
 }
 
+// A symbolic Python number counts as a scalar of its kind wherever dtypes are settled.
+Operand as_scalar_kind(const Operand& operand) {
+  const Tensor* tensor = std::get_if<Tensor>(&operand);
+  if (!tensor || !tensor->is_number()) return operand;
+  return Scalar{.kind = kind_of(tensor->dtype())};
+}
+
 // Negative axes of the attributes become positive: those named `axis`, `axes`, or ending in these words.
 void normalise_axes(const ops::Op& op, std::span<const Tensor> operands, Attrs& attrs) {
   if (operands.empty()) return;
@@ -104,6 +111,15 @@ const ops::Op& convert_op() {
   return op;
 }
 
+// A symbolic Python number in this dtype, rounded as `scalar_tensor` rounds: through float64 where it is an integer
+// that becomes a float. Where the dtype may not hold it, the capture settles its value.
+Tensor number_tensor(const Tensor& number, DType dtype) {
+  if (is_integer(dtype) && dtype != DType::I64)
+    return scalar_tensor(Scalar{.kind = DKind::Signed, .integer = Capture::current()->to_int(number)}, dtype);
+  Tensor wide = is_integer(number.dtype()) && !is_integer(dtype) ? convert(number, DType::F64) : number;
+  return wide.dtype() == dtype ? Tensor::symbolic(wide.capture(), wide.value()) : convert(wide, dtype);
+}
+
 // The operands as arrays: scalars in the dtype of the arrays they meet, or in the type that the op fixes for them.
 std::vector<Tensor> materialise(const ops::Op& op, std::span<const Operand> operands, bool promote) {
   const OperandKinds& kinds = operand_kinds(op);
@@ -112,8 +128,8 @@ std::vector<Tensor> materialise(const ops::Op& op, std::span<const Operand> oper
   const Tensor* first = nullptr;
   for (size_t i = 0; i < operands.size(); ++i) {
     if (!kinds.is_t(i)) continue;
-    typed.push_back(operands[i]);
-    const Tensor* tensor = std::get_if<Tensor>(&operands[i]);
+    typed.push_back(as_scalar_kind(operands[i]));
+    const Tensor* tensor = std::get_if<Tensor>(&typed.back()) ? std::get_if<Tensor>(&operands[i]) : nullptr;
     if (tensor && !first) first = tensor;
     uniform &= tensor && tensor->dtype() == first->dtype();
   }
@@ -136,6 +152,12 @@ std::vector<Tensor> materialise(const ops::Op& op, std::span<const Operand> oper
       out.push_back(scalar_tensor(*scalar, dtype));
     } else {
       const Tensor& tensor = std::get<Tensor>(operands[i]);
+      if (tensor.is_number()) {
+        Scalar kind{.kind = kind_of(tensor.dtype())};
+        DType dtype = kinds.is_t(i) ? *common : kinds.dtype(i).value_or(default_dtype(kind));
+        out.push_back(number_tensor(tensor, dtype));
+        continue;
+      }
       out.push_back(promote && kinds.is_t(i) && tensor.dtype() != *common ? convert(tensor, *common) : tensor);
     }
   }
@@ -229,7 +251,7 @@ DType result_type(std::span<const Operand> operands, std::string_view op) {
   std::optional<DType> arrays;
   for (const Operand& operand : operands) {
     const Tensor* tensor = std::get_if<Tensor>(&operand);
-    if (!tensor) continue;
+    if (!tensor || tensor->is_number()) continue;
     if (!arrays) {
       arrays = tensor->dtype();
       continue;
@@ -244,15 +266,18 @@ DType result_type(std::span<const Operand> operands, std::string_view op) {
     arrays = joint;
   }
   if (arrays) {
-    for (const Operand& operand : operands)
-      if (const Scalar* scalar = std::get_if<Scalar>(&operand)) arrays = with_scalar(*arrays, *scalar, op);
+    for (const Operand& operand : operands) {
+      Operand kind = as_scalar_kind(operand);
+      if (const Scalar* scalar = std::get_if<Scalar>(&kind)) arrays = with_scalar(*arrays, *scalar, op);
+    }
     return *arrays;
   }
   IG_CHECK(!operands.empty(), "the type of no operands was asked for");
   DType out = DType::Bool;
   auto order = [](DType dtype) { return is_complex(dtype) ? 3 : is_float(dtype) ? 2 : dtype == DType::Bool ? 0 : 1; };
   for (const Operand& operand : operands) {
-    DType own = default_dtype(std::get<Scalar>(operand));
+    Operand kind = as_scalar_kind(operand);
+    DType own = default_dtype(std::get<Scalar>(kind));
     if (order(own) > order(out)) out = own;
   }
   return out;

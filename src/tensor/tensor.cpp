@@ -30,7 +30,21 @@ Literal Tensor::literal() const {
 Tensor Tensor::symbolic(Capture* capture, Value value) {
   Tensor out;
   out.dtype_ = value->type().dtype;
-  out.symbol_ = std::make_shared<const Symbol>(Symbol{capture, capture->serial(), value, value->type()});
+  out.symbol_ = std::make_shared<const Symbol>(Symbol{capture, capture->serial(), value, value->type(), false, false, {}});
+  return out;
+}
+
+Tensor Tensor::number(Capture* capture, Value value) {
+  Tensor out;
+  out.dtype_ = value->type().dtype;
+  out.symbol_ = std::make_shared<const Symbol>(Symbol{capture, capture->serial(), value, value->type(), true, false, {}});
+  return out;
+}
+
+Tensor Tensor::donated(Type type, Location where) {
+  Tensor out;
+  out.dtype_ = type.dtype;
+  out.symbol_ = std::make_shared<const Symbol>(Symbol{nullptr, 0, nullptr, std::move(type), false, true, where});
   return out;
 }
 

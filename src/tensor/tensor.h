@@ -67,6 +67,10 @@ class Tensor {
   static Tensor from(const Literal& literal);  // shares the bytes
   Literal literal() const;                     // likewise; concrete only
   static Tensor symbolic(Capture* capture, Value value);
+  // A Python number that a capture made symbolic: it takes the dtype of the arrays that it meets (tensor/front.h).
+  static Tensor number(Capture* capture, Value value);
+  // What stays in a handle whose memory was given to a call: no array; every use is refused, naming that call's line.
+  static Tensor donated(Type type, Location where);
 
   bool valid() const { return storage_ || symbol_; }
   bool is_symbolic() const { return symbol_ != nullptr; }
@@ -89,7 +93,11 @@ class Tensor {
     uint64_t serial = 0;  // of the capture: another one may come to lie at the same address
     Value value = nullptr;
     Type type;
+    bool number = false;     // stands for a Python number
+    bool donated = false;    // see `donated`
+    Location donated_at;     // the call
   };
+  bool is_number() const { return symbol_ && symbol_->number; }
   const Symbol* symbol() const { return symbol_.get(); }
   Capture* capture() const { return symbol_ ? symbol_->capture : nullptr; }
   Value value() const { return symbol_ ? symbol_->value : nullptr; }

@@ -1,0 +1,296 @@
+"""`ig.jit`: a function captured as it is called, as a tree of traces with their conditions."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, overload
+
+from . import _errors, _intaglio
+
+Jit = _intaglio.Jit
+
+
+def _numbers(value: int | Sequence[int], what: str, parameters: list[str] | None) -> list[int]:
+    items = [value] if isinstance(value, int) else list(value)
+    out = []
+    for item in items:
+        if not isinstance(item, int):
+            raise _errors.TypeError(
+                f"jit: {what} holds {item!r}, which is no position",
+                _intaglio._user_line(),
+                why="positions of parameters are integers, counted from 0",
+                hint=f"name parameters in {what.replace('nums', 'names')} instead",
+            )
+        if parameters is not None:
+            if not -len(parameters) <= item < len(parameters):
+                raise _errors.ValueError(
+                    f"jit: {what} names the position {item}, and the function takes {len(parameters)}",
+                    _intaglio._user_line(),
+                    why=f"its parameters are {', '.join(parameters) or 'none'}",
+                    hint="count from 0",
+                )
+            item %= max(len(parameters), 1)
+        out.append(item)
+    return out
+
+
+def _names(value: str | Sequence[str], what: str, known: list[str] | None) -> list[str]:
+    names = [value] if isinstance(value, str) else list(value)
+    for name in names:
+        if known is not None and name not in known:
+            raise _errors.ValueError(
+                f"jit: {what} names `{name}`, which is no parameter",
+                _intaglio._user_line(),
+                why=f"its parameters are {', '.join(known) or 'none'}",
+                hint="spell it as in the function's definition",
+            )
+    return names
+
+
+def _parameters(function: Callable[..., Any]) -> tuple[list[str] | None, list[str] | None]:
+    """Names of the positional parameters, and of all; None where any may be given."""
+    import inspect
+
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return None, None
+    kinds = {p.kind for p in parameters}
+    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    everything = [p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    return (
+        None if inspect.Parameter.VAR_POSITIONAL in kinds else positional,
+        None if inspect.Parameter.VAR_KEYWORD in kinds else everything,
+    )
+
+
+def _log_recompiles() -> bool:
+    return "recompiles" in os.environ.get("IG_LOG", "").split(",")
+
+
+@overload
+def jit(function: Callable[..., Any], /, **options: Any) -> Any: ...
+@overload
+def jit(function: None = None, /, **options: Any) -> Callable[[Callable[..., Any]], Any]: ...
+def jit(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
+    donate_argnums: int | Sequence[int] = (),
+    donate_argnames: str | Sequence[str] = (),
+    inline: bool = False,
+    max_traces: int = 64,
+) -> Any:
+    """`function`, captured and compiled as it is called.
+
+    The first call records what the function does to its arrays and compiles that. Later calls run the
+    compiled program where its conditions hold: the structure of the arguments, dtypes, sizes, values of what
+    is no array, outcomes of the questions that the function asked of its arrays, and what it read from
+    outside. Otherwise another trace is recorded. A size or number that takes a second value is symbolic from
+    then on.
+
+    Python's own effects (print, appending to a list) happen while the function is recorded, and only then.
+
+    Parameters
+    ----------
+    static_argnums, static_argnames
+        Parameters that are compared by type and value, and handed over as they are; they must be hashable.
+    donate_argnums, donate_argnames
+        Parameters whose arrays may give their memory to the results; they cannot be used afterwards.
+    inline
+        Accepted for programs written for JAX: a jitted function inside of another is always a part of it.
+    max_traces
+        The most traces of one structure of arguments, before the function runs op by op.
+    """
+    if function is None:
+        return functools.partial(
+            jit,
+            static_argnums=static_argnums,
+            static_argnames=static_argnames,
+            donate_argnums=donate_argnums,
+            donate_argnames=donate_argnames,
+            inline=inline,
+            max_traces=max_traces,
+        )
+    if not callable(function):
+        raise _errors.TypeError(
+            f"jit: {type(function).__name__} is not callable",
+            _intaglio._user_line(),
+            why="it takes the function that is to be compiled",
+            hint="write ig.jit(f)(x), or @ig.jit above the function",
+        )
+    positional, everything = _parameters(function)
+    inner = function
+    while isinstance(inner, functools.partial):
+        inner = inner.func
+    name = getattr(inner, "__name__", type(inner).__name__)
+    out = _intaglio._jit_make(
+        function,
+        name,
+        _numbers(static_argnums, "static_argnums", positional),
+        _names(static_argnames, "static_argnames", everything),
+        _numbers(donate_argnums, "donate_argnums", positional),
+        _names(donate_argnames, "donate_argnames", everything),
+        max_traces,
+        _log_recompiles(),
+    )
+    functools.update_wrapper(out, function)
+    out.__name__ = name  # of a callable object, its class's
+    return out
+
+
+class Compiled:
+    """A compiled call: run it with arguments of the same structure, dtypes and sizes."""
+
+    def __init__(self, jitted: Any, info: dict[str, Any]) -> None:
+        self._jitted = jitted
+        self._info = info
+        self.graph = info["graph"]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._jitted(*args, **kwargs)
+
+    def report(self) -> dict[str, Any]:
+        """Nodes, kernels, times, bytes, and the compiler's logs."""
+        return dict(self.graph.report())
+
+    def as_text(self) -> str:
+        """The machine code."""
+        return str(self.graph.assembly())
+
+    def memory_analysis(self) -> dict[str, int]:
+        report = self.graph.report()
+        return {
+            "constant_bytes": report["constant_bytes"],
+            "code_bytes": report["code_bytes"],
+            "planned_peak_bytes": report["planned_peak"],
+            "measured_peak_bytes": report["measured_peak"],
+        }
+
+    def cost_analysis(self) -> dict[str, float]:
+        report = self.graph.report()
+        return {
+            "nodes": report["nodes"],
+            "kernels": report["kernels"],
+            "compile_ms": report["compile_ms"],
+            "pass_ms": report["pass_ms"],
+        }
+
+
+class Lowered:
+    """A traced call after the optimiser: its graph, ready to be compiled."""
+
+    def __init__(self, jitted: Any, info: dict[str, Any]) -> None:
+        self._jitted = jitted
+        self._info = info
+        self.graph = info["graph"].optimised()
+
+    def as_text(self) -> str:
+        return str(self.graph)
+
+    def compile(self) -> Compiled:
+        return Compiled(self._jitted, self._info)
+
+
+class TracedCall:
+    """A traced call: the graph as the function was recorded, and the conditions under which it holds."""
+
+    def __init__(self, jitted: Any, info: dict[str, Any]) -> None:
+        self._jitted = jitted
+        self._info = info
+        self.graph = info["graph"]
+
+    @property
+    def guards(self) -> list[str]:
+        info = self._info
+        return [info["signature"], *info["size_guards"], *info["outcomes"], *info["guards"]]
+
+    def lower(self) -> Lowered:
+        return Lowered(self._jitted, self._info)
+
+    def __repr__(self) -> str:
+        return f"<traced call of {self._jitted.__name__}: {self._info['signature']}>"
+
+
+def _trace(self: Any, *args: Any, **kwargs: Any) -> TracedCall:
+    """The trace of this call, recorded where there is none; nothing is written back or given away."""
+    info = _intaglio._jit_run(self, *args, **kwargs)
+    if info is None:
+        why, where = _intaglio._jit_given_up(self)
+        raise _errors.CaptureError(
+            f"{self.__name__} runs op by op, so it has no trace",
+            where,
+            why=why,
+            hint="keep the value in the graph: ig.where for a choice of values, ig.cond for a branch",
+        )
+    return TracedCall(self, info)
+
+
+def _lower(self: Any, *args: Any, **kwargs: Any) -> Lowered:
+    """`trace(...)` and the optimiser."""
+    return _trace(self, *args, **kwargs).lower()
+
+
+def _clear_cache(self: Any) -> None:
+    """Forgets all traces."""
+    _intaglio._jit_clear(self)
+
+
+class CacheInfo(dict):  # type: ignore[type-arg]
+    """What a jitted function holds: counts, and each trace with its conditions."""
+
+    def __str__(self) -> str:
+        lines = [f"{self['name']}: {self['traces']} traces, {self['hits']} hits"]
+        if self["given_up"]:
+            why, where = self["given_up"]
+            lines.append(f"  runs op by op: {why} ({where})")
+        for i, trace in enumerate(self["entries"]):
+            lines.append(f"  trace {i}: {trace['signature']}")
+            lines.append(f"    recorded because: {trace['reason']}")
+            lines.append(
+                f"    {trace['nodes']} nodes, traced in {trace['trace_ms']:.1f} ms, compiled in "
+                f"{trace['compile_ms']:.1f} ms, run {trace['calls']} times"
+            )
+            lines += [f"    fixed: {name} = {value!r}" for name, value in trace["static"].items()]
+            for title, key in (
+                ("size", "size_guards"),
+                ("outcome", "outcomes"),
+                ("outside", "guards"),
+                ("specialised", "specialised"),
+            ):
+                lines += [f"    {title}: {line}" for line in trace[key]]
+        return "\n".join(lines)
+
+
+def _cache_info(self: Any) -> CacheInfo:
+    """Its traces: signatures, guards, outcomes, times, and why each was recorded."""
+    entries = _intaglio._jit_traces(self)
+    return CacheInfo(
+        name=self.__name__,
+        traces=len(entries),
+        hits=_intaglio._jit_hits(self),
+        given_up=_intaglio._jit_given_up(self),
+        entries=entries,
+    )
+
+
+def explain(jitted: Any) -> CacheInfo:
+    """What is known of a jitted function's traces; `print` it to read it."""
+    if not isinstance(jitted, Jit):
+        raise _errors.TypeError(
+            f"explain: {type(jitted).__name__} is no jitted function",
+            _intaglio._user_line(),
+            why="only what ig.jit made has traces",
+            hint="write f = ig.jit(f), call it, then ig.explain(f)",
+        )
+    return _cache_info(jitted)
+
+
+Jit.trace = _trace
+Jit.lower = _lower
+Jit.clear_cache = _clear_cache
+Jit.cache_info = _cache_info

@@ -1,0 +1,65 @@
+// The arguments of a jitted function's calls: their shape (trees of containers, what each leaf is, the values
+// of those that are fixed), and the leaves of one call that has this shape. Matching a call against a shape
+// that was seen before is the warm path: it walks the containers and allocates nothing but the list of
+// leaves.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "bindings/pytree.h"
+#include "frontends/record/jit.h"
+
+namespace ig::py {
+
+// Which arguments are no arrays by the caller's word, and which give their memory away.
+struct CallOptions {
+  std::string name;
+  std::set<Py_ssize_t> static_positions, donated_positions;  // counted from 0
+  std::set<std::string> static_names, donated_names;
+};
+
+// The leaves of one call: borrowed from its arguments, or held where a container makes them up.
+struct CallObjects {
+  std::vector<PyObject*> leaves;
+  std::vector<nb::object> held;
+};
+
+struct CallShape {
+  enum class LeafKind : uint8_t { Array, Integer, Float, Static };
+  struct Leaf {
+    LeafKind kind = LeafKind::Array;
+    nb::object value;  // Static
+    nb::object type;   // of an array of another library, the class
+    bool donated = false;
+    std::string name;  // "params['w']"
+  };
+  std::vector<Tree> positional;
+  std::vector<nb::object> names;
+  std::vector<Tree> keywords;
+  std::vector<Leaf> leaves;
+  std::vector<size_t> dynamic;  // the leaves that are no Static
+
+  // Of this call; Error(Type) where an argument can be neither traced nor compared.
+  static CallShape of(const CallOptions& options, nb::handle function, PyObject* const* args, size_t count,
+                      PyObject* names, CallObjects& objects);
+  // Whether a call has this shape; then `objects` are its own.
+  bool match(PyObject* const* args, size_t count, PyObject* names, CallObjects& objects) const;
+  // The arguments with other leaves.
+  nb::object args(const std::vector<nb::object>& leaves) const;    // a tuple
+  nb::object kwargs(const std::vector<nb::object>& leaves) const;  // a dict
+};
+
+// The leaves of one call as the tree of traces takes them.
+struct CallLeaves {
+  std::vector<record::Leaf> leaves;
+  std::vector<Tensor> converted;  // copies of other libraries' arrays
+  CallLeaves(const CallShape& shape, const CallObjects& objects, bool donate);
+};
+
+// Puts `value` in the place of leaf `index` of a tree that `object` has; false where that place cannot be
+// set.
+bool set_leaf(const Tree& tree, PyObject* object, size_t index, PyObject* value);
+
+}  // namespace ig::py

@@ -1,0 +1,334 @@
+// Recording a Python function, and its results.
+#include "bindings/jit_front.h"
+
+#include <cstring>
+#include <unordered_map>
+
+namespace ig::py {
+namespace {
+
+bool is_ndarray(nb::handle object) {
+  return nb::hasattr(object, "__array_interface__") && nb::hasattr(object, "copy");
+}
+
+// Where the value that stands in `tensor` was made, for errors.
+std::string made_at(const Tensor& tensor) {
+  const Node* node = tensor.is_symbolic() && tensor.value() ? tensor.value()->node() : nullptr;
+  return node ? node->location().str() : std::string();
+}
+
+// The containers of a tree, whose leaves are written back where the function replaces them.
+void containers_of(nb::handle object, std::vector<nb::object>& out) {
+  PyObject* raw = object.ptr();
+  bool listed = PyList_CheckExact(raw) || PyTuple_Check(raw);
+  bool fields = !PyType_Check(raw) && nb::hasattr(object.type(), "__dataclass_fields__");
+  if (!listed && !PyDict_Check(raw) && !fields) return;
+  out.push_back(nb::borrow(object));
+  if (listed) {
+    for (nb::handle item : nb::borrow(object)) containers_of(item, out);
+  } else if (fields) {
+    for (nb::handle name : nb::object(object.type().attr("__dataclass_fields__")))
+      containers_of(nb::object(nb::getattr(object, name)), out);
+  } else {
+    nb::object values = own(PyDict_Values(raw));
+    for (nb::handle item : values) containers_of(item, out);
+  }
+}
+
+}  // namespace
+
+void PyFront::prepare(record::JitCapture& capture) {
+  capture.locate = &python_location;
+  capture.scope = &current_scope;
+}
+
+void PyFront::aside(const std::function<void()>& work) {
+  {
+    nb::gil_scoped_release released;
+    work();
+  }
+  if (PyErr_CheckSignals() < 0) {
+    interrupted_ = true;
+    nb::raise_python_error();
+  }
+}
+
+ResultLeaf PyFront::result_leaf(record::JitCapture& capture, nb::handle object,
+                                std::span<const nb::object> stand_ins, std::vector<Tensor>& outputs) const {
+  ResultLeaf out;
+  for (size_t i = 0; i < stand_ins.size(); ++i)
+    if (stand_ins[i].ptr() == object.ptr() && !shape_.leaves[i].donated && is_tensor(object.ptr()) &&
+        !is_number(object.ptr())) {
+      out.kind = ResultLeaf::Kind::Argument;
+      out.index = i;
+      return out;
+    }
+  if (is_tensor(object.ptr())) {
+    const Tensor& tensor = tensor_of(object.ptr());
+    if (tensor.is_symbolic()) {
+      if (tensor.is_number()) out.kind = ResultLeaf::Kind::Number;
+      out.index = outputs.size();
+      capture.value_of(tensor);  // refuses one that leaked from another trace
+      outputs.push_back(tensor);
+    } else if (capture.made_here(tensor) || !tensor.data()) {
+      out.kind = ResultLeaf::Kind::Array;
+      out.array = tensor;
+    } else {
+      out.kind = ResultLeaf::Kind::Object;  // a handle from outside, as the function gives it
+      out.object = nb::borrow(object);
+    }
+    return out;
+  }
+  out.kind = is_ndarray(object) ? ResultLeaf::Kind::Copy : ResultLeaf::Kind::Object;
+  out.object = nb::borrow(object);
+  return out;
+}
+
+record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::span<const Tensor> stand_ins) {
+  std::vector<nb::object> given;  // one a leaf
+  std::vector<Tensor> before;
+  size_t dynamic = 0;
+  for (size_t i = 0; i < shape_.leaves.size(); ++i) {
+    bool is_dynamic = shape_.leaves[i].kind != CallShape::LeafKind::Static;
+    Tensor stand_in = is_dynamic ? stand_ins[dynamic++] : Tensor();
+    before.push_back(stand_in);
+    given.push_back(stand_in.valid() ? nb::steal(wrap(stand_in)) : nb::borrow(objects_.leaves[i]));
+  }
+  nb::object args = shape_.args(given), kwargs = shape_.kwargs(given);
+  auto kept = std::make_shared<PyKept>();
+  Recorded out;
+  ArrayNotes notes;
+  std::unique_ptr<OutsideWatch> watch = watch_outside(function_, given);
+  nb::object result;
+  {
+    ArrayNotes::Active active(&notes);
+    std::vector<nb::object> containers;
+    for (nb::handle one : args) containers_of(one, containers);
+    for (auto item : nb::cast<nb::dict>(kwargs)) containers_of(item.second, containers);
+    for (const nb::object& one : containers) watch->allow_writes(one);
+    watch->start();
+    result = nb::steal(PyObject_Call(function_.ptr(), args.ptr(), kwargs.ptr()));
+    bool failed = !result.is_valid();
+    if (failed) {
+      interrupted_ = !PyErr_ExceptionMatches(PyExc_Exception);
+      nb::python_error error;  // takes it over
+      watch->stop({});
+      throw error;
+    }
+    kept->guards = watch->stop(result);
+  }
+  std::vector<nb::object> leaves;
+  kept->tree = flatten(result, leaves);
+  for (const nb::object& leaf : leaves)
+    kept->leaves.push_back(result_leaf(capture, leaf, given, out.outputs));
+  // Handles among the arguments that were bound to new values.
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (!before[i].valid() || !is_tensor(given[i].ptr()) || before[i].is_number()) continue;
+    const Tensor& now = tensor_of(given[i].ptr());
+    if (now.symbol() == before[i].symbol()) continue;
+    if (!is_tensor(objects_.leaves[i]))
+      throw make_error(ErrorKind::Capture,
+                       "the argument `{}`, an array of another library ({}), is written to",
+                       shape_.leaves[i].name, Py_TYPE(objects_.leaves[i])->tp_name)
+          .at(made_at(now))
+          .why("arrays of other libraries are copied in, so the write would not be seen outside")
+          .hint("write x = x + y in place of x += y, or pass ig.asarray(x)");
+    WriteBack write;
+    write.leaf = i;
+    write.value = {ResultLeaf::Kind::Output, out.outputs.size(), {}, {}};
+    if (now.is_symbolic())
+      out.outputs.push_back(now);
+    else
+      write.value = {ResultLeaf::Kind::Array, 0, {}, now};
+    kept->writes.push_back(std::move(write));
+  }
+  // Containers among the arguments that hold other leaves now.
+  size_t at = 0;
+  auto compare = [&](const Tree& tree, nb::handle object) {
+    std::vector<nb::object> now;
+    Tree after = flatten(object, now);
+    size_t count = tree.leaves();
+    if (tree.kind == Tree::Kind::Leaf) {
+      ++at;
+      return;
+    }
+    if (!(after == tree))
+      throw make_error(ErrorKind::Capture, "an argument, a container, has another structure after the call")
+          .at(user_line())
+          .why(fmt::format("it was {} and became {}, and a trace writes back leaves alone", tree.str(),
+                           after.str()))
+          .hint("return the new container in place of changing the one that was passed");
+    for (size_t i = 0; i < count; ++i) {
+      if (now[i].ptr() == given[at + i].ptr()) continue;
+      WriteBack write;
+      write.place = WriteBack::Place::Slot;
+      write.leaf = at + i;
+      write.value = result_leaf(capture, now[i], given, out.outputs);
+      kept->writes.push_back(std::move(write));
+    }
+    at += count;
+  };
+  for (size_t i = 0; i < shape_.positional.size(); ++i)
+    compare(shape_.positional[i], nb::object(args[nb::int_(i)]));
+  for (size_t i = 0; i < shape_.keywords.size(); ++i)
+    compare(shape_.keywords[i], nb::object(kwargs[shape_.names[i]]));
+  // Handles from outside that were bound to new values.
+  std::unordered_map<PyObject*, bool> written;
+  for (const ArrayNotes::Handle& handle : notes.rebound) {
+    if (!written.emplace(handle.object.ptr(), true).second) continue;
+    const Tensor& now = tensor_of(handle.object.ptr());
+    WriteBack write;
+    write.place = WriteBack::Place::Outside;
+    write.handle = handle.object;
+    if (now.is_symbolic()) {
+      write.value.index = out.outputs.size();
+      out.outputs.push_back(now);
+    } else {
+      write.value = {ResultLeaf::Kind::Array, 0, {}, now};
+    }
+    kept->writes.push_back(std::move(write));
+  }
+  notes.restore();
+  kept->handles = std::move(notes.read);
+  // What the function itself wrote to while it ran, it also made: a constant of each place that copied it.
+  for (ArrayNotes::Foreign& one : notes.foreign) {
+    Tensor now = as_tensor(one.object.ptr(), std::nullopt, "an array from outside");
+    bool kept_still = now.bytes() == one.copy.bytes() && std::memcmp(now.data(), one.copy.data(), now.bytes()) == 0;
+    if (kept_still) kept->foreign.push_back(std::move(one));
+  }
+  foreign_now_.clear();
+  for (size_t i = 0; i < kept->handles.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      if (kept->handles[i].before.data() == kept->handles[j].before.data()) kept->same.emplace_back(j, i);
+  // Where each array from outside is read again.
+  for (const Capture::Lifted& one : capture.lifted()) {
+    PyKept::Source source;
+    for (size_t i = 0; i < kept->guards.size() && source.kind == PyKept::Source::Kind::Fixed; ++i)
+      if (Tensor array = kept->guards[i]->array();
+          array.valid() && !array.is_symbolic() && array.data() == one.tensor.data())
+        source = {PyKept::Source::Kind::Guard, i};
+    for (size_t i = 0; i < kept->handles.size() && source.kind == PyKept::Source::Kind::Fixed; ++i)
+      if (kept->handles[i].before.data() == one.tensor.data()) source = {PyKept::Source::Kind::Handle, i};
+    for (size_t i = 0; i < kept->foreign.size() && source.kind == PyKept::Source::Kind::Fixed; ++i)
+      if (kept->foreign[i].copy.data() == one.tensor.data()) source = {PyKept::Source::Kind::Foreign, i};
+    kept->sources.push_back(source);
+  }
+  out.kept = std::move(kept);
+  return out;
+}
+
+bool PyFront::holds(const record::JitTrace& trace, std::string* why) {
+  const auto& kept = static_cast<const PyKept&>(*trace.kept);
+  auto fail = [&](auto&& text) {
+    if (why) *why = text();
+    return false;
+  };
+  for (const auto& guard : kept.guards)
+    if (!guard->holds()) return fail([&] { return "no longer holds: " + guard->describe(); });
+  for (const ArrayNotes::Handle& handle : kept.handles) {
+    const Tensor& now = tensor_of(handle.object.ptr());
+    if (now.is_symbolic() || now.dtype() != handle.before.dtype() || !(now.shape() == handle.before.shape()))
+      return fail([&] {
+        return fmt::format("an array from outside was {}, is {}", handle.before.type().str(),
+                           now.type().str());
+      });
+  }
+  for (auto [a, b] : kept.same)
+    if (tensor_of(kept.handles[a].object.ptr()).data() != tensor_of(kept.handles[b].object.ptr()).data())
+      return fail([] { return std::string("two handles from outside no longer hold the same array"); });
+  foreign_now_.clear();
+  for (const ArrayNotes::Foreign& one : kept.foreign) {
+    Tensor now = as_tensor(one.object.ptr(), std::nullopt, "an array from outside");
+    if (now.dtype() != one.copy.dtype() || !(now.shape() == one.copy.shape()))
+      return fail([&] {
+        return fmt::format("an array from outside was {}, is {}", one.copy.type().str(), now.type().str());
+      });
+    foreign_now_.push_back(std::move(now));
+  }
+  return true;
+}
+
+void PyFront::outside(const record::JitTrace& trace, std::span<Tensor> lifted) {
+  const auto& kept = static_cast<const PyKept&>(*trace.kept);
+  for (size_t i = 0; i < lifted.size(); ++i) {
+    const PyKept::Source& source = kept.sources[i];
+    Tensor now;
+    switch (source.kind) {
+      case PyKept::Source::Kind::Fixed: continue;
+      case PyKept::Source::Kind::Handle: now = tensor_of(kept.handles[source.index].object.ptr()); break;
+      case PyKept::Source::Kind::Guard: now = kept.guards[source.index]->array(); break;
+      case PyKept::Source::Kind::Foreign:
+        // Of a trace that was recorded a moment ago, nothing has changed yet.
+        if (source.index >= foreign_now_.size()) continue;
+        now = foreign_now_[source.index];
+        break;
+    }
+    if (!(now.shape() == lifted[i].shape())) now = now.reshaped(lifted[i].shape());
+    lifted[i] = std::move(now);
+  }
+}
+
+PyObject* PyFront::argument(size_t i) const {
+  if (i < count_) return args_[i];
+  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(names_); ++k)
+    if (PyUnicode_Compare(PyTuple_GET_ITEM(names_, k), shape_.names[i - count_].ptr()) == 0)
+      return args_[count_ + static_cast<size_t>(k)];
+  return nullptr;
+}
+
+nb::object PyFront::leaf_object(const ResultLeaf& leaf, const std::vector<Tensor>& outputs) const {
+  switch (leaf.kind) {
+    case ResultLeaf::Kind::Output: return nb::steal(wrap(outputs[leaf.index]));
+    case ResultLeaf::Kind::Number: return item_at(outputs[leaf.index], 0);
+    case ResultLeaf::Kind::Array: return nb::steal(wrap(leaf.array));
+    case ResultLeaf::Kind::Object: return leaf.object;
+    case ResultLeaf::Kind::Copy: return leaf.object.attr("copy")();
+    case ResultLeaf::Kind::Argument: {
+      PyObject* given = objects_.leaves[leaf.index];
+      return is_tensor(given) ? nb::borrow(given)
+                              : nb::steal(wrap(as_tensor(given, std::nullopt, "the result")));
+    }
+  }
+  return nb::none();
+}
+
+nb::object PyFront::result(const record::JitTrace& trace, std::vector<Tensor> outputs) {
+  const auto& kept = static_cast<const PyKept&>(*trace.kept);
+  for (const WriteBack& write : kept.writes) {
+    nb::object value = leaf_object(write.value, outputs);
+    if (write.place == WriteBack::Place::Slot) {
+      size_t at = write.leaf;
+      bool done = false;
+      for (size_t i = 0; i < shape_.positional.size() + shape_.keywords.size() && !done; ++i) {
+        bool keyword = i >= shape_.positional.size();
+        const Tree& tree = keyword ? shape_.keywords[i - shape_.positional.size()] : shape_.positional[i];
+        size_t n = tree.leaves();
+        if (at >= n) {
+          at -= n;
+          continue;
+        }
+        done = set_leaf(tree, argument(i), at, value.ptr());
+        if (PyErr_Occurred()) nb::raise_python_error();
+      }
+      if (!done)
+        throw make_error(ErrorKind::Capture, "`{}` was replaced in a container that cannot be changed",
+                         shape_.leaves[write.leaf].name)
+            .at(user_line())
+            .why(
+                "the function set a leaf of a registered class, and there is no way to set it in the one "
+                "passed")
+            .hint("return the new object instead");
+      continue;
+    }
+    PyObject* handle =
+        write.place == WriteBack::Place::Outside ? write.handle.ptr() : objects_.leaves[write.leaf];
+    rebind(handle, tensor_of(value.ptr()));
+  }
+  if (kept.tree.kind == Tree::Kind::Leaf) return leaf_object(kept.leaves[0], outputs);
+  std::vector<nb::object> leaves;
+  leaves.reserve(kept.leaves.size());
+  for (const ResultLeaf& leaf : kept.leaves) leaves.push_back(leaf_object(leaf, outputs));
+  return unflatten(kept.tree, leaves);
+}
+
+}  // namespace ig::py

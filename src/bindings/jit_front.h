@@ -1,0 +1,91 @@
+// The Python side of a jitted function's tree of traces: running the function on stand-ins, what is kept of
+// that run (the structure of the results, what must be written back, what was read from outside), and putting
+// results together.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bindings/guards.h"
+#include "bindings/jit_call.h"
+#include "bindings/jit_notes.h"
+#include "frontends/record/jit.h"
+
+namespace ig::py {
+
+// What watches a function while it is recorded, for what it reads from outside besides arrays.
+struct OutsideWatch {
+  virtual ~OutsideWatch() = default;
+  virtual void allow_writes(nb::handle object) = 0;  // to a container whose changes are written back
+  virtual void start() = 0;
+  virtual OutsideGuards stop(nb::handle result) = 0;  // null: the function raised
+};
+std::unique_ptr<OutsideWatch> watch_outside(nb::handle function, const std::vector<nb::object>& arguments);
+
+// One leaf of the results.
+struct ResultLeaf {
+  enum class Kind : uint8_t { Output, Number, Argument, Object, Copy, Array };
+  Kind kind = Kind::Output;
+  size_t index = 0;   // of the graph's output, or of the argument's leaf
+  nb::object object;  // Object: as it is; Copy: its copy()
+  Tensor array;       // Array: made by the trace, the same in every call
+};
+
+// A value that the function bound to a place that it was given.
+struct WriteBack {
+  enum class Place : uint8_t { Argument, Slot, Outside };
+  Place place = Place::Argument;
+  size_t leaf = 0;    // of the arguments
+  nb::object handle;  // Outside
+  ResultLeaf value;
+};
+
+struct PyKept final : record::Kept {
+  Tree tree;
+  std::vector<ResultLeaf> leaves;
+  std::vector<WriteBack> writes;
+  OutsideGuards guards;
+  std::vector<ArrayNotes::Handle> handles;
+  std::vector<std::pair<size_t, size_t>> same;  // handles that held one array
+  std::vector<ArrayNotes::Foreign> foreign;
+  struct Source {  // of a lifted array
+    enum class Kind : uint8_t { Fixed, Handle, Foreign, Guard };
+    Kind kind = Kind::Fixed;
+    size_t index = 0;
+  };
+  std::vector<Source> sources;
+};
+
+class PyFront final : public record::JitFront {
+ public:
+  PyFront(nb::handle function, const CallShape& shape, const CallObjects& objects, PyObject* const* args,
+          size_t count, PyObject* names)
+      : function_(function), shape_(shape), objects_(objects), args_(args), count_(count), names_(names) {}
+  Recorded record(record::JitCapture& capture, std::span<const Tensor> stand_ins) override;
+  void prepare(record::JitCapture& capture) override;
+  bool holds(const record::JitTrace& trace, std::string* why) override;
+  void outside(const record::JitTrace& trace, std::span<Tensor> lifted) override;
+  void aside(const std::function<void()>& work) override;
+  Location here() override { return python_location(); }
+  bool interrupted() override { return interrupted_; }
+  // The function's result, after what it writes back.
+  nb::object result(const record::JitTrace& trace, std::vector<Tensor> outputs);
+
+ private:
+  ResultLeaf result_leaf(record::JitCapture& capture, nb::handle object,
+                         std::span<const nb::object> stand_ins, std::vector<Tensor>& outputs) const;
+  nb::object leaf_object(const ResultLeaf& leaf, const std::vector<Tensor>& outputs) const;
+  PyObject* argument(size_t i) const;  // of the call, in the order of the shape's trees
+
+  nb::handle function_;
+  const CallShape& shape_;
+  const CallObjects& objects_;
+  PyObject* const* args_;
+  size_t count_;
+  PyObject* names_;
+  std::vector<Tensor> foreign_now_;
+  bool interrupted_ = false;
+};
+
+}  // namespace ig::py

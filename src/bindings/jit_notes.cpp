@@ -1,0 +1,55 @@
+// Notes on arrays from outside; nothing is noted, and nothing paid but a look at a thread's variable, outside
+// of a recording.
+#include "bindings/jit_notes.h"
+
+namespace ig::py {
+namespace {
+
+thread_local ArrayNotes* current_notes = nullptr;
+
+// A concrete array that was there before the recording.
+bool is_outside(const Tensor& tensor) {
+  Capture* capture = Capture::current();
+  return capture && !tensor.is_symbolic() && !capture->made_here(tensor);
+}
+
+}  // namespace
+
+ArrayNotes::Active::Active(ArrayNotes* notes) : previous_(current_notes) { current_notes = notes; }
+ArrayNotes::Active::~Active() { current_notes = previous_; }
+
+void ArrayNotes::restore() {
+  for (const Handle& handle : rebound) tensor_of(handle.object.ptr()) = handle.before;
+  rebound.clear();
+}
+
+void note_handle(PyObject* handle) {
+  if (!current_notes || !is_outside(tensor_of(handle))) return;
+  auto [place, fresh] = current_notes->known.try_emplace(handle, current_notes->read.size());
+  if (fresh) current_notes->read.push_back({nb::borrow(handle), tensor_of(handle)});
+}
+
+bool note_foreign(PyObject* object, const Tensor& copy) {
+  if (!current_notes || !Capture::current()) return false;
+  current_notes->foreign.push_back({nb::borrow(object), copy});
+  return true;
+}
+
+Tensor asked(PyObject* handle) {
+  const Tensor& tensor = tensor_of(handle);
+  Capture* capture = Capture::current();
+  if (!capture || tensor.is_symbolic()) return tensor;
+  note_handle(handle);
+  return capture->asked(tensor);
+}
+
+void rebind(PyObject* object, Tensor value) {
+  Tensor& bound = tensor_of(object);
+  if (current_notes && bound.valid() && is_outside(bound)) {
+    note_handle(object);
+    current_notes->rebound.push_back({nb::borrow(object), bound});
+  }
+  bound = std::move(value);
+}
+
+}  // namespace ig::py

@@ -1,0 +1,44 @@
+// What a function that is being recorded does to arrays that lie outside of it: which handles it reads, which
+// arrays of other libraries it copies, and which handles it binds to new values. A trace reads these places
+// again on each call.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "bindings/common.h"
+
+namespace ig::py {
+
+struct ArrayNotes {
+  struct Handle {
+    nb::object object;
+    Tensor before;  // as the trace found it
+  };
+  struct Foreign {
+    nb::object object;
+    Tensor copy;
+  };
+  std::vector<Handle> read;
+  std::vector<Foreign> foreign;
+  std::vector<Handle> rebound;
+  std::unordered_map<PyObject*, size_t> known;  // in `read`
+
+  ArrayNotes() = default;
+  ArrayNotes(const ArrayNotes&) = delete;
+  ArrayNotes& operator=(const ArrayNotes&) = delete;
+  // Gives the rebound handles their arrays back.
+  ~ArrayNotes() { restore(); }
+  void restore();
+
+  class Active {  // makes notes current for a scope of code, in this thread
+   public:
+    explicit Active(ArrayNotes* notes);
+    ~Active();
+
+   private:
+    ArrayNotes* previous_;
+  };
+};
+
+}  // namespace ig::py

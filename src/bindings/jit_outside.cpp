@@ -1,0 +1,32 @@
+// The observer as the watch of a recording.
+#include "bindings/jit_front.h"
+#include "bindings/observer.h"
+
+namespace ig::py {
+namespace {
+
+class ObserverWatch final : public OutsideWatch {
+ public:
+  ObserverWatch(nb::handle function, const std::vector<nb::object>& arguments)
+      : observer_(function, arguments) {
+    observer_.follow_arrays();
+  }
+  void allow_writes(nb::handle object) override { observer_.allow_writes(object); }
+  void start() override { observer_.start(); }
+  OutsideGuards stop(nb::handle result) override {
+    if (result.ptr()) observer_.returned(result);
+    observer_.stop(!result.ptr());
+    return observer_.take_guards();
+  }
+
+ private:
+  Observer observer_;
+};
+
+}  // namespace
+
+std::unique_ptr<OutsideWatch> watch_outside(nb::handle function, const std::vector<nb::object>& arguments) {
+  return std::make_unique<ObserverWatch>(function, arguments);
+}
+
+}  // namespace ig::py
