@@ -193,7 +193,8 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
   // What the function itself wrote to while it ran, it also made: a constant of each place that copied it.
   for (ArrayNotes::Foreign& one : notes.foreign) {
     Tensor now = as_tensor(one.object.ptr(), std::nullopt, "an array from outside");
-    bool kept_still = now.bytes() == one.copy.bytes() && std::memcmp(now.data(), one.copy.data(), now.bytes()) == 0;
+    bool kept_still =
+        now.bytes() == one.copy.bytes() && std::memcmp(now.data(), one.copy.data(), now.bytes()) == 0;
     if (kept_still) kept->foreign.push_back(std::move(one));
   }
   foreign_now_.clear();

@@ -266,3 +266,43 @@ def test_pain_25_threads_that_call_first() -> None:
     for one in results:
         same(one, results[0])
     assert traces(f) == 1
+
+
+def helper(x: Any) -> Any:
+    return ig.sin(x) + 20
+
+
+def test_pain_9_a_global_helper_that_is_rebound(monkeypatch: pytest.MonkeyPatch) -> None:
+    f = ig.jit(lambda x, y: helper(x) + y)
+    one = ig.asarray(1.0)
+    np.testing.assert_allclose(float(f(one, one)), np.sin(1) + 21, rtol=1e-6)
+    monkeypatch.setitem(globals(), "helper", ig.cos)
+    np.testing.assert_allclose(float(f(one, one)), np.cos(1) + 1, rtol=1e-6)
+    assert "helper" in f.cache_info()["entries"][1]["reason"]
+
+
+def test_pain_10_an_attribute_that_changes() -> None:
+    class Adder:
+        def __init__(self) -> None:
+            self.a = 1
+
+        def method(self) -> Any:
+            return self.a + ig.asarray(1.0)
+
+    adder = Adder()
+    f = ig.jit(adder.method)
+    assert float(f()) == 2
+    adder.a = 2
+    assert float(f()) == 3
+
+
+def test_pain_12_a_list_of_a_class_is_not_changed_once() -> None:
+    class Model:
+        items: list[int] = []  # noqa: RUF012
+
+        def step(self, x: Any) -> Any:
+            Model.items.append(1)
+            return x
+
+    with pytest.raises(ig.CaptureError, match=r"Model\.items\.append"):
+        ig.jit(Model().step)(ig.asarray(1.0))
