@@ -107,6 +107,10 @@ from ._intaglio import (
     uint64 as uint64,
     uint8 as uint8,
 )
+from ._jit import (
+    explain as explain,
+    jit as jit,
+)
 from ._record import (
     Traced as Traced,
     name_scope as name_scope,
