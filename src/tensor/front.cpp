@@ -48,18 +48,16 @@ DType with_scalar(DType array, const Scalar& scalar, std::string_view op) {
   return scalar.kind == DKind::Complex ? complex_of(array) : array;
 }
 
-// Reads the operand types of a sample: "T[2, 3], i64[2] {0, 2}".
-OperandKinds read_kinds(const ops::Op& op) {
-  OperandKinds out;
-  if (op.decl.samples.empty()) return out;
-  const std::string& text = op.decl.samples.front().operands;
+// The operand types of a sample ("T[2, 3], i64[2] {0, 2}"); none for T.
+std::vector<std::optional<DType>> dtypes_of_sample(const std::string& text) {
+  std::vector<std::optional<DType>> out;
   int depth = 0;
   std::string word;
   auto close = [&] {
     size_t from = word.find_first_not_of(' ');
     if (from == std::string::npos) return;
     std::string name = word.substr(from, word.find_first_of("[ {", from) - from);
-    out.fixed.push_back(dtype_from_name(name));
+    out.push_back(dtype_from_name(name));
     word.clear();
   };
   for (char c : text) {
@@ -69,6 +67,19 @@ OperandKinds read_kinds(const ops::Op& op) {
     else word += c;
   }
   close();
+  return out;
+}
+
+OperandKinds read_kinds(const ops::Op& op) {
+  OperandKinds out;
+  for (const ops::Sample& sample : op.decl.samples) {
+    std::vector<std::optional<DType>> dtypes = dtypes_of_sample(sample.operands);
+    for (size_t i = 0; i < dtypes.size(); ++i) {
+      OperandKinds::Kind kind{.t = !dtypes[i], .dtype = dtypes[i]};
+      if (i == out.kinds.size()) out.kinds.push_back(kind);
+      else if (!(out.kinds[i] == kind)) out.kinds[i] = {.t = false, .dtype = std::nullopt};
+    }
+  }
   return out;
 }
 

@@ -3,6 +3,7 @@
 // behind it is strict.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <variant>
@@ -31,11 +32,15 @@ DType result_type(std::span<const Operand> operands, std::string_view op);
 
 // Which operands have the op's type variable T (the others have a type of their own), read off its first sample.
 struct OperandKinds {
-  std::vector<std::optional<DType>> fixed;  // none: T
-  bool is_t(size_t i) const { return fixed.empty() || !fixed[std::min(i, fixed.size() - 1)].has_value(); }
-  std::optional<DType> dtype(size_t i) const {
-    return fixed.empty() ? std::nullopt : fixed[std::min(i, fixed.size() - 1)];
-  }
+  struct Kind {
+    bool t = true;               // of the type variable T in all samples
+    std::optional<DType> dtype;  // fixed in all samples; neither: it keeps its own, as a mask that may be bool or T
+    bool operator==(const Kind&) const = default;
+  };
+  std::vector<Kind> kinds;  // operands behind the last are like it
+  Kind of(size_t i) const { return kinds.empty() ? Kind{} : kinds[std::min(i, kinds.size() - 1)]; }
+  bool is_t(size_t i) const { return of(i).t; }
+  std::optional<DType> dtype(size_t i) const { return of(i).dtype; }
 };
 const OperandKinds& operand_kinds(const ops::Op& op);
 

@@ -1,4 +1,4 @@
-// Complex numbers have no kernels: the definition runs, and the report says so.
+// Kernels move complex numbers as pairs; nothing runs by its definition.
 // RUN: %intaglio opt %s | FileCheck --check-prefix=GRAPH %s
 // RUN: %intaglio run %s --quiet --report --inputs random:1 | FileCheck --check-prefix=REPORT %s
 // RUN: %intaglio opt %s | %intaglio run - --compare-with %s --reference --inputs random:1
@@ -11,5 +11,6 @@ graph @main(%x: c64[6], %y: c64[6]) {
   return %u, %z
 }
 
-// GRAPH-NOT: fusion(
-// REPORT: kernels 0: {{.*}}; 3 fallback
+// GRAPH: %u = fusion(%x) {kind = "loop"} : c64[3, 2]
+// GRAPH: %z = fusion(%x, %y) {kind = "loop"} : c64[12]
+// REPORT: kernels {{ *}}2: {{.*}}; 0 fallback
