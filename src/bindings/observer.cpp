@@ -82,6 +82,20 @@ Observer::Observer(nb::handle function, std::span<const nb::object> arguments)
   }
 }
 
+namespace {
+
+// The collector runs callbacks and finalizers of anybody in the midst of a function; they are no part of it, so it
+// rests while any thread records. Counted under the GIL.
+int recording = 0;
+bool collector_was_on = false;
+
+void collector_rests(bool rests) {
+  if (rests && recording++ == 0) collector_was_on = PyGC_Disable() != 0;
+  if (!rests && --recording == 0 && collector_was_on) PyGC_Enable();
+}
+
+}  // namespace
+
 Observer::~Observer() {
   if (running_) try {
       stop(true);
@@ -114,6 +128,7 @@ void Observer::start() {
   }
   w.observers.push_back(this);
   running_ = true;
+  collector_rests(true);
   // A callable object is called through its class.
   if (!PyFunction_Check(function_.ptr()) && !PyMethod_Check(function_.ptr()))
     notes_.special(function_.ptr(), {"__call__"});
@@ -122,6 +137,7 @@ void Observer::start() {
 void Observer::stop(bool failed) {
   if (!running_) return;
   running_ = false;
+  collector_rests(false);
   Watch& w = watch();
   std::erase(w.observers, this);
   bool lost = PyThreadState_Get()->c_tracefunc != &on_event;

@@ -741,3 +741,29 @@ def test_generated_changes() -> None:
     assert made > 5000
     assert caught > 300
     assert most < 120
+
+
+def test_the_collectors_callbacks_are_no_part_of_the_function() -> None:
+    """They run in the midst of whatever allocates; what they read (here the time) must not be laid to the function."""
+    seen = []
+
+    def callback(phase: str, info: Any) -> None:
+        seen.append((phase, time.perf_counter()))
+
+    def allocate(x: Any) -> Any:
+        return x + len([[] for _ in range(5000)])
+
+    gc.callbacks.append(callback)
+    try:
+        assert gc.isenabled()
+        result, guards = ig._observe(allocate, 1)
+    finally:
+        gc.callbacks.remove(callback)
+    assert result == 5001
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        ig._observe(allocate, 1)
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
