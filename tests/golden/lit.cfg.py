@@ -19,3 +19,5 @@ filecheck = shutil.which("FileCheck-19") or "/usr/lib/llvm-19/bin/FileCheck"
 config.substitutions.append(("%intaglio", str(build / "bin" / "intaglio")))  # noqa: F821
 config.substitutions.append((r"\bFileCheck\b", f"{filecheck} --dump-input=fail"))  # noqa: F821
 config.substitutions.append((r"\bnot\b", "/usr/lib/llvm-19/bin/not"))  # noqa: F821
+# lit starts tests in a clean environment; what chooses targets, threads and planted faults goes along.
+config.environment.update({name: value for name, value in os.environ.items() if name.startswith("INTAGLIO_")})  # noqa: F821

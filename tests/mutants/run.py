@@ -26,7 +26,8 @@ def faults() -> list[str]:
     """All that can be planted: "OP:infer-dtype", "OP:infer-shape", "OP:lower", "pass:PASS:skip", "pass:PASS:wrong"."""
     code = "import json; from intaglio import _intaglio as core; print(json.dumps(core._mutants()))"
     of_ops = [f"{op}:{fault}" for op, *own in json.loads(output_of([sys.executable, "-c", code])) for fault in own]
-    passes = [line.split()[0] for line in output_of([str(BUILD / "bin" / "intaglio"), "opt", "--list-passes"]).splitlines()]
+    listed = output_of([str(BUILD / "bin" / "intaglio"), "opt", "--list-passes"]).split("\n\n")[0]
+    passes = [line.split()[0] for line in listed.splitlines()]
     return of_ops + [f"pass:{name}:{fault}" for name in passes for fault in ("skip", "wrong")]
 
 
