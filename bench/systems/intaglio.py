@@ -104,12 +104,15 @@ class Intaglio(System):
         return lambda *inputs: program(m, weights, *inputs)
 
     def build(self) -> Call:
+        if not self.weights and not self.workload.batches:
+            return self.ig.jit(self.function())
         # One capture for every batch: the first axis of each input varies together.
         sizes = None
         if self.workload.batches:
             batch = self.ig.Dim("batch", 1, 4096)
             sizes = {f"inputs{i}": {0: batch} for i in range(len(self.example))}
-        return self.ig.trace(self.function(), *self.example, dynamic_shapes=sizes)
+        # Weights are constants, as the initialisers of the ONNX models are.
+        return self.ig.trace(self.function(), *self.example, dynamic_shapes=sizes, lift=False)
 
 
 SYSTEM = Intaglio
