@@ -109,9 +109,7 @@ class Adapter:
         """x [..., in] with the weight [out, in]."""
         return self.matmul(x, self.permute(weight, (1, 0))) + bias
 
-    def batch_norm(
-        self, x: Array, scale: Array, shift: Array, mean: Array, variance: Array, eps: float
-    ) -> Array:
+    def batch_norm(self, x: Array, scale: Array, shift: Array, mean: Array, variance: Array, eps: float) -> Array:
         """Over the channels of [batch, channels, h, w], with given statistics."""
         factor = scale / self.sqrt(variance + eps)
         offset = shift - mean * factor

@@ -25,9 +25,7 @@ def describe() -> dict[str, Any]:
     flags = field("flags").split()
     release = Path("/etc/os-release").read_text() if Path("/etc/os-release").exists() else ""
     system = re.search(r'^PRETTY_NAME="(.*)"', release, re.MULTILINE)
-    vectors = next(
-        (name for flag, name in (("avx512f", "AVX-512"), ("avx2", "AVX2")) if flag in flags), "baseline"
-    )
+    vectors = next((name for flag, name in (("avx512f", "AVX-512"), ("avx2", "AVX2")) if flag in flags), "baseline")
     caches = {}
     for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
         if (index / "type").read_text().strip() != "Instruction":
@@ -78,7 +76,4 @@ class Limits:
     def seconds(self, limit: Limit, threads: int, ms: int) -> dict[str, float]:
         """What the machine needs at least for this amount, measured now."""
         rows = self._run(limit.kind, max(1, limit.mib), threads, ms)
-        return {
-            name: limit.amount / max(row[name] for row in rows) * 1e-9
-            for name in ("median", "best", "processor")
-        }
+        return {name: limit.amount / max(row[name] for row in rows) * 1e-9 for name in ("median", "best", "processor")}

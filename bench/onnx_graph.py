@@ -22,9 +22,7 @@ OPSET = 20
 class Proxy:
     """A value of the graph that is being written."""
 
-    def __init__(
-        self, graph: Recorder, name: str, dtype: Any, shape: Sequence[Size], value: Any = None
-    ) -> None:
+    def __init__(self, graph: Recorder, name: str, dtype: Any, shape: Sequence[Size], value: Any = None) -> None:
         self.graph, self.name, self.value = graph, name, value
         self.dtype, self.shape = np.dtype(dtype), tuple(shape)
 
@@ -91,9 +89,7 @@ class Recorder(Adapter):
         return f"{stem}_{self.count}"
 
     def info(self, name: str, dtype: Any, shape: Sequence[Size]) -> Any:
-        return helper.make_tensor_value_info(
-            name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), list(shape)
-        )
+        return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), list(shape))
 
     def input(self, name: str, dtype: Any, shape: Sequence[Size]) -> Proxy:
         self.inputs.append(self.info(name, dtype, shape))
@@ -104,9 +100,7 @@ class Recorder(Adapter):
         self.initializers[name] = np.array(value, order="C")
         return Proxy(self, name, value.dtype, value.shape, value)
 
-    def node(
-        self, op: str, inputs: Sequence[Proxy | None], dtype: Any, shape: Sequence[Size], **attrs: Any
-    ) -> Proxy:
+    def node(self, op: str, inputs: Sequence[Proxy | None], dtype: Any, shape: Sequence[Size], **attrs: Any) -> Proxy:
         name = self.fresh(op.lower())
         names = ["" if proxy is None else proxy.name for proxy in inputs]
         self.nodes[-1].append(helper.make_node(op, names, [name], name=name, **attrs))
@@ -221,9 +215,7 @@ class Recorder(Adapter):
         return self.node("Slice", [x, *parts], x.dtype, shape)
 
     def to_float(self, x: Any) -> Any:
-        return self.node(
-            "Cast", [x], self.float_type, x.shape, to=helper.np_dtype_to_tensor_dtype(self.float_type)
-        )
+        return self.node("Cast", [x], self.float_type, x.shape, to=helper.np_dtype_to_tensor_dtype(self.float_type))
 
     def conv(self, x: Any, weight: Any, stride: int = 1, padding: int = 0) -> Any:
         b, _, h, w = x.shape
@@ -253,9 +245,7 @@ class Recorder(Adapter):
         )
 
     def batch_norm(self, x: Any, scale: Any, shift: Any, mean: Any, variance: Any, eps: float) -> Any:
-        return self.node(
-            "BatchNormalization", [x, scale, shift, mean, variance], x.dtype, x.shape, epsilon=eps
-        )
+        return self.node("BatchNormalization", [x, scale, shift, mean, variance], x.dtype, x.shape, epsilon=eps)
 
     def lstm(self, x: Any, w: Any, r: Any, bias: Any, h: Any, c: Any) -> Any:
         size = h.shape[-1]
@@ -298,9 +288,7 @@ class Recorder(Adapter):
         )
         outs = [Proxy(self, self.fresh("loop"), s.dtype, s.shape) for s in state]
         self.nodes[-1].append(
-            helper.make_node(
-                "Loop", ["", first.name, *(s.name for s in state)], [p.name for p in outs], body=graph
-            )
+            helper.make_node("Loop", ["", first.name, *(s.name for s in state)], [p.name for p in outs], body=graph)
         )
         return tuple(outs)
 

@@ -99,15 +99,11 @@ def steady(result: dict[str, Any], threads: int) -> str:
         cells.append(times(limit) if limit else "–")
         cells.append(seconds(eager.get("median")))
         cells.append(f"{titles[peer[0]]} {seconds(peer[1])}" if peer else "–")
-        cells.append(
-            "–" if ratio is None else f"**{times(ratio)}**" if ratio >= 1 else f"{times(ratio)} (behind)"
-        )
+        cells.append("–" if ratio is None else f"**{times(ratio)}**" if ratio >= 1 else f"{times(ratio)} (behind)")
         cells.append(times(leanest[1] / own["processor"]) if leanest and "processor" in own else "–")
         for name in others:
             median = row.get(name, {}).get("median")
-            cells.append(
-                times(median / time) if median and time else "–" if median is None else seconds(median)
-            )
+            cells.append(times(median / time) if median and time else "–" if median is None else seconds(median))
         lines.append(cells)
     return table(header, lines)
 
@@ -119,9 +115,7 @@ def cold(result: dict[str, Any], threads: int) -> str:
         if any("cold" in row.get(name, {}) for name in titles):
             first = next(iter(row.values()))
             # A warm call that took longer than the first one says nothing about a compile.
-            lines.append(
-                [first["title"], *(seconds(row.get(name, {}).get("cold") or None) for name in titles)]
-            )
+            lines.append([first["title"], *(seconds(row.get(name, {}).get("cold") or None) for name in titles)])
     return table(["workload", *(result["titles"][name] for name in titles)], lines)
 
 
@@ -287,9 +281,7 @@ def picture(result: dict[str, Any]) -> str:
     bottom = top + ROW * len(rows)
     for mark in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20):
         colour = "#888888" if mark == 1 else "#e4e4e4"
-        out.append(
-            f'<line x1="{x(mark):.1f}" y1="{top - 8}" x2="{x(mark):.1f}" y2="{bottom}" stroke="{colour}"/>'
-        )
+        out.append(f'<line x1="{x(mark):.1f}" y1="{top - 8}" x2="{x(mark):.1f}" y2="{bottom}" stroke="{colour}"/>')
         out.append(f'<text x="{x(mark):.1f}" y="{bottom + 16}" text-anchor="middle">{mark:g}×</text>')
     for i, (_, row) in enumerate(rows):
         y = top + ROW * i + ROW / 2

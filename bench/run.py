@@ -235,9 +235,7 @@ class Bench:
             for name in names[shift:] + names[:shift]:
                 row = rows[name]
                 title = "the limit" if name == "limit" else systems.get(name).title
-                progress.say(
-                    f"{workload.title}, {threads} threads: {title}, round {turn + 1} of {self.options.rounds}"
-                )
+                progress.say(f"{workload.title}, {threads} threads: {title}, round {turn + 1} of {self.options.rounds}")
                 if name == "limit":
                     assert workload.limit is not None
                     answer = self.limits.seconds(workload.limit, threads, max(5, int(self.budget * 500)))
@@ -274,22 +272,14 @@ def listed(text: str) -> list[str]:
 
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench/run.py", description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument(
-        "--workloads", type=listed, metavar="A,B", help="only these ('weight' is import and bytes)"
-    )
+    parser.add_argument("--workloads", type=listed, metavar="A,B", help="only these ('weight' is import and bytes)")
     parser.add_argument("--systems", type=listed, metavar="A,B", help="only these")
-    parser.add_argument(
-        "--peers", action="store_true", help="install the peers that are missing, and measure all"
-    )
+    parser.add_argument("--peers", action="store_true", help="install the peers that are missing, and measure all")
     parser.add_argument("--threads", type=listed, metavar="1,2", help="numbers of threads (default: 1,2)")
     parser.add_argument("--rounds", type=int, help="rounds (default: 7)")
     parser.add_argument("--variants", action="store_true", help="the same work in other forms and sizes too")
-    parser.add_argument(
-        "--quick", action="store_true", help="short rounds, two of them, one thread: a smoke test"
-    )
-    parser.add_argument(
-        "--json", type=Path, metavar="FILE", help="where the results go (default: bench/results/)"
-    )
+    parser.add_argument("--quick", action="store_true", help="short rounds, two of them, one thread: a smoke test")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="where the results go (default: bench/results/)")
     parser.add_argument("--baseline", type=Path, metavar="OLD.json", help="compare with an earlier result")
     parser.add_argument("--update", type=Path, metavar="OLD.json", help="start from an earlier result's rows")
     parser.add_argument("--docs", action="store_true", help="put the table into docs/performance.md")
@@ -315,9 +305,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     texts = options.threads or (["1"] if options.quick or available < 2 else ["1", "2"])
     for text in texts:
         if not text.isdecimal() or not 1 <= int(text) <= available:
-            parser.error(
-                f"--threads must be whole numbers from 1 to {available} (the processors here), not {text!r}"
-            )
+            parser.error(f"--threads must be whole numbers from 1 to {available} (the processors here), not {text!r}")
     options.threads = [int(text) for text in texts]
     if options.rounds is None:
         options.rounds = 2 if options.quick else 7
@@ -390,9 +378,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             progress.say(f"{workload.title}: inputs and the float64 reference")
             inputs, weights = workload.data()
             arrays = {f"input {i}": array for i, array in enumerate(inputs)}
-            np.savez(
-                folder / "data.npz", **arrays, **{f"weight {key}": value for key, value in weights.items()}
-            )
+            np.savez(folder / "data.npz", **arrays, **{f"weight {key}": value for key, value in weights.items()})
             exact = reference(workload)
             for threads in options.threads:
                 rows = bench.measure(workload, folder, exact, threads, progress)

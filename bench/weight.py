@@ -51,16 +51,12 @@ print(json.dumps({{"version": version, "own": own, "with_needs": sum(map(size, n
 
 
 def run(name: str, script: str) -> str:
-    done = subprocess.run(
-        [peers.python_of(name), "-I", "-c", script], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([peers.python_of(name), "-I", "-c", script], capture_output=True, text=True, check=True)
     return done.stdout
 
 
 def version(name: str) -> str:
-    script = (
-        f"import importlib.metadata; print(importlib.metadata.version({systems.get(name).distribution!r}))"
-    )
+    script = f"import importlib.metadata; print(importlib.metadata.version({systems.get(name).distribution!r}))"
     return run(name, script).strip()
 
 

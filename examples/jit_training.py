@@ -5,8 +5,9 @@ Run it: python examples/jit_training.py
 
 from __future__ import annotations
 
-import intaglio as ig
 import numpy as np
+
+import intaglio as ig
 
 
 @ig.jit

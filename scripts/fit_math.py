@@ -42,7 +42,9 @@ def write(name, what, single, f, a, b, degree):
 
 
 def main():
-    print("// Written by scripts/fit_math.py: the polynomials of the vector maths, lowest coefficient first. Not for editing.")
+    print(
+        "// Written by scripts/fit_math.py: the polynomials of the vector maths, lowest coefficient first. Not for editing."
+    )
     print("#pragma once\n\nnamespace ig::loop::math::coefficients {\n")
     half_ln2 = mp.log(2) / 2 + mp.mpf("0.002")
     exp_tail = [1 / mp.factorial(k + 2) for k in range(40)]
@@ -50,12 +52,26 @@ def main():
     write("Exp", "(exp(r) - 1 - r) / r^2", False, lambda r: series(exp_tail, r), -half_ln2, half_ln2, 10)
 
     low, high = mp.sqrt(0.5) - 1, mp.sqrt(2) - 1
-    write("LogF32", "(log(1 + f) - f + f^2/2) / f^3", True,
-          lambda f: (mp.log(1 + f) - f + f * f / 2) / f**3 if abs(f) > 1e-9 else mp.mpf(1) / 3, low, high, 8)
+    write(
+        "LogF32",
+        "(log(1 + f) - f + f^2/2) / f^3",
+        True,
+        lambda f: (mp.log(1 + f) - f + f * f / 2) / f**3 if abs(f) > 1e-9 else mp.mpf(1) / 3,
+        low,
+        high,
+        8,
+    )
     atanh_tail = [mp.mpf(2) / (2 * k + 3) for k in range(60)]
     write("Log", "(2 atanh(s) - 2s) / s^3 in s^2", False, lambda z: series(atanh_tail, z, 60), 0, "0.0296", 7)
-    write("LogTail", "(2 atanh(s) - 2s - 2/3 s^3) / s^5 in s^2", False,
-          lambda z: series(atanh_tail[1:], z, 59), 0, "0.0296", 7)
+    write(
+        "LogTail",
+        "(2 atanh(s) - 2s - 2/3 s^3) / s^5 in s^2",
+        False,
+        lambda z: series(atanh_tail[1:], z, 59),
+        0,
+        "0.0296",
+        7,
+    )
 
     quarter = (mp.pi / 4 + mp.mpf("0.01")) ** 2
     sin_tail = [(-1) ** (k + 1) / mp.factorial(2 * k + 3) for k in range(30)]
@@ -69,6 +85,7 @@ def main():
         def g(z):
             x = mp.sqrt(z)
             return (f(x) - x) / x**3
+
         return g
 
     write("TanhF32", "(tanh(x) - x) / x^3 in x^2, for |x| < 0.6", True, odd_tail(mp.tanh), "1e-20", "0.36", 6)
@@ -87,21 +104,56 @@ def main():
         x = mp.mpf("3.75") * (1 + t) / (1 - t)
         return mp.exp(x * x) * mp.erfc(x) * (1 + 2 * x)
 
-    write("Erfcx", "exp(x^2) erfc(x) (1 + 2x) in t = (x - 3.75) / (x + 3.75), for 0.5 <= x <= 28", False,
-          erfcx, "-0.766", "0.766", 22)
+    write(
+        "Erfcx",
+        "exp(x^2) erfc(x) (1 + 2x) in t = (x - 3.75) / (x + 3.75), for 0.5 <= x <= 28",
+        False,
+        erfcx,
+        "-0.766",
+        "0.766",
+        22,
+    )
 
     def erf_inv_of_w(w):
         x = mp.sqrt(1 - mp.exp(-w))
         return mp.erfinv(x) / x
 
-    write("ErfInvSmall", "erf_inv(x) / x in x^2, for |x| < 1/2", False,
-          lambda z: mp.erfinv(mp.sqrt(z)) / mp.sqrt(z), "1e-20", "0.25", 14)
-    write("ErfInvCentral", "erf_inv(x) / x in w - 3.125, 0.28 < w = -log(1 - x^2) < 6.25", False,
-          lambda u: erf_inv_of_w(u + mp.mpf("3.125")), "-2.85", "3.126", 21)
-    write("ErfInvMiddle", "erf_inv(x) / x in sqrt(w) - 3.25, for 6.25 <= w < 16", False,
-          lambda u: erf_inv_of_w((u + mp.mpf("3.25")) ** 2), "-0.751", "0.751", 17)
-    write("ErfInvTail", "erf_inv(x) / x in sqrt(w) - 5, for w >= 16", False,
-          lambda u: erf_inv_of_w((u + 5) ** 2), "-1.001", "1.08", 17)
+    write(
+        "ErfInvSmall",
+        "erf_inv(x) / x in x^2, for |x| < 1/2",
+        False,
+        lambda z: mp.erfinv(mp.sqrt(z)) / mp.sqrt(z),
+        "1e-20",
+        "0.25",
+        14,
+    )
+    write(
+        "ErfInvCentral",
+        "erf_inv(x) / x in w - 3.125, 0.28 < w = -log(1 - x^2) < 6.25",
+        False,
+        lambda u: erf_inv_of_w(u + mp.mpf("3.125")),
+        "-2.85",
+        "3.126",
+        21,
+    )
+    write(
+        "ErfInvMiddle",
+        "erf_inv(x) / x in sqrt(w) - 3.25, for 6.25 <= w < 16",
+        False,
+        lambda u: erf_inv_of_w((u + mp.mpf("3.25")) ** 2),
+        "-0.751",
+        "0.751",
+        17,
+    )
+    write(
+        "ErfInvTail",
+        "erf_inv(x) / x in sqrt(w) - 5, for w >= 16",
+        False,
+        lambda u: erf_inv_of_w((u + 5) ** 2),
+        "-1.001",
+        "1.08",
+        17,
+    )
     write("Cbrt", "the cube root of 1 to 8, in m - 4.5", False, lambda u: mp.cbrt(u + mp.mpf("4.5")), "-3.5", "3.5", 7)
 
     print("// The binary digits of 2/pi, 64 at a time, behind 64 zeros.")

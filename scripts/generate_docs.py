@@ -91,9 +91,7 @@ def shapes_of(decl: dict[str, Any]) -> str:
 
 def result_types(decl: dict[str, Any], sample: dict[str, Any]) -> str:
     chosen = next((d.name for d in decl["dtypes"] if d.name == "float32"), decl["dtypes"][0].name)
-    short = {"float32": "f32", "bool": "bool", "key": "key", "int32": "i32", "float16": "f16", "int8": "i8"}[
-        chosen
-    ]
+    short = {"float32": "f32", "bool": "bool", "key": "key", "int32": "i32", "float16": "f16", "int8": "i8"}[chosen]
     operands = re.sub(r"\s*{[^}]*}", "", sample["operands"]).replace("T[", f"{short}[")
     parts = re.findall(r"\w+\[[^\]]*\]", operands)
     out = ", ".join(_intaglio._infer(decl["name"], parts, sample["attrs"]))
@@ -123,9 +121,7 @@ def op_section(decl: dict[str, Any]) -> str:
     if decl["python"]:
         out += [f"    {signature(decl)}", ""]
     out += [decl["doc"].replace("\n\n", "\n").replace("\n", "\n\n"), ""]
-    facts = [
-        f"- **in graphs**: `{decl['name']}`" + (f" ({', '.join(decl['traits'])})" if decl["traits"] else "")
-    ]
+    facts = [f"- **in graphs**: `{decl['name']}`" + (f" ({', '.join(decl['traits'])})" if decl["traits"] else "")]
     for spec in decl["operands"]:
         kind = "arrays" if spec["variadic"] else "array, or None" if spec["optional"] else "array"
         facts.append(f"- `{spec['name']}` ({kind}): {spec['doc']}")
@@ -254,9 +250,7 @@ def parameters(decl: dict[str, Any], method: bool) -> str:
     if decl["operands"] and decl["operands"][-1]["variadic"]:
         out[-1] = f"*{decl['operands'][-1]['name']}: ArrayLike | Sequence[ArrayLike]"
     fold = decl["front"] == "reduction"
-    attrs = sorted(
-        decl["attrs"], key=lambda spec: not spec["required"] and not (fold and spec["name"] == "axes")
-    )
+    attrs = sorted(decl["attrs"], key=lambda spec: not spec["required"] and not (fold and spec["name"] == "axes"))
     for spec in attrs:
         if fold and spec["name"] == "axes":
             out.append("axis: int | Sequence[int] | None = None")
@@ -266,12 +260,7 @@ def parameters(decl: dict[str, Any], method: bool) -> str:
             out.append(f"{spec['name']}: {attr_type(spec)} = ...")
         else:
             out.append(f"{spec['name']}: {attr_type(spec)} | None = {default_of(spec)}")
-    if (
-        len(attrs) == 1
-        and attrs[0]["kind"] in ("ints", "dims")
-        and not fold
-        and not any("*" in p for p in out)
-    ):
+    if len(attrs) == 1 and attrs[0]["kind"] in ("ints", "dims") and not fold and not any("*" in p for p in out):
         out.append("*more: int | Dim")
     return ", ".join(out)
 
@@ -414,9 +403,7 @@ def core_stub() -> str:
     text = generator.get()
     text = text[re.search(r"^(def|class|[a-z_]+:)", text, re.M).start() :]  # type: ignore[union-attr]
     text = (
-        text.replace("intaglio.dtype", "dtype")
-        .replace("intaglio.Tensor", "Tensor")
-        .replace("intaglio._functions.", "")
+        text.replace("intaglio.dtype", "dtype").replace("intaglio.Tensor", "Tensor").replace("intaglio._functions.", "")
     )
     text = re.sub(
         r"(-> |: )(list|dict|tuple)\b(?!\[)",
@@ -425,7 +412,7 @@ def core_stub() -> str:
     )
     text = re.sub(r"(-> |: )bool\b", r"\1builtins.bool", text)
     text = re.sub(r"-> object\b", "-> Any", text).replace("object | None", "Any").replace(": object", ": Any")
-    text = text.replace("*args)", "*args: Any)").replace(": Callable,", ": Callable[..., Any],")
+    text = re.sub(r"\*(args|kwargs)(?=[,)])", r"*\1: Any", text).replace(": Callable,", ": Callable[..., Any],")
     text = re.sub(r"^functions: .*$", "functions: dict[str, Any] = ...", text, flags=re.M)
     # `Graph.str` hides the class of that name inside of Graph.
     graph = re.search(r"^class Graph:\n(?:[ \n].*\n?)*", text, re.M)
@@ -516,9 +503,7 @@ def generated() -> dict[str, str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--check", action="store_true", help="write nothing; fail where a file is out of date"
-    )
+    parser.add_argument("--check", action="store_true", help="write nothing; fail where a file is out of date")
     check = parser.parse_args().check
     files = generated()
     stale = sorted({str(p.relative_to(ROOT)) for p in (ROOT / DOCS).glob("*.md")} - set(files))
@@ -530,9 +515,7 @@ def main() -> int:
             continue
         wrong += 1
         if check:
-            difference = difflib.unified_diff(
-                have.splitlines(), text.splitlines(), path, "generated", n=1, lineterm=""
-            )
+            difference = difflib.unified_diff(have.splitlines(), text.splitlines(), path, "generated", n=1, lineterm="")
             print("\n".join(list(difference)[:20]))
         else:
             file.parent.mkdir(parents=True, exist_ok=True)

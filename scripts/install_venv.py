@@ -51,9 +51,7 @@ def main() -> int:
 
     with tempfile.TemporaryDirectory() as staging:
         root = Path(staging)
-        subprocess.run(
-            [cmake, "--install", build, "--prefix", root, "--strip"], check=True, stdout=subprocess.DEVNULL
-        )
+        subprocess.run([cmake, "--install", build, "--prefix", root, "--strip"], check=True, stdout=subprocess.DEVNULL)
         places = {site: root / project["name"], scripts: root / "bin"}
         installed: list[Path] = []
         for target, staged in places.items():

@@ -63,9 +63,7 @@ class IntaglioAdapter(Adapter):
         return self.ig.conv(x, weight, stride=(stride, stride), padding=(padding, padding))
 
     def max_pool(self, x: Any, size: int, stride: int, padding: int) -> Any:
-        return self.ig.max_pool(
-            x, kernel_size=(size, size), stride=(stride, stride), padding=(padding, padding)
-        )
+        return self.ig.max_pool(x, kernel_size=(size, size), stride=(stride, stride), padding=(padding, padding))
 
     def batch_norm(self, x: Any, scale: Any, shift: Any, mean: Any, variance: Any, eps: float) -> Any:
         return self.ig.batch_norm(x, mean, variance, scale, shift, eps=eps)

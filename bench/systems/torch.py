@@ -75,9 +75,7 @@ class TorchAdapter(Adapter):
 
     def lstm(self, x: Any, w: Any, r: Any, bias: Any, h: Any, c: Any) -> Any:
         state = (h.unsqueeze(0), c.unsqueeze(0))
-        return self.t.lstm(
-            x, state, (w, r, bias, self.t.zeros_like(bias)), True, 1, 0.0, False, False, False
-        )[0]
+        return self.t.lstm(x, state, (w, r, bias, self.t.zeros_like(bias)), True, 1, 0.0, False, False, False)[0]
 
     def while_loop(self, condition: Any, body: Any, state: tuple) -> tuple:
         while condition(*state):

@@ -36,9 +36,7 @@ class Workload:
     bound: float  # allowed: largest difference from the float64 reference over the largest magnitude in it
     limit: Limit | None = None
     variant: bool = False  # measured with --variants alone
-    batches: tuple[
-        int, ...
-    ] = ()  # sizes of the first axis, called in a row in a fresh process, compiles included
+    batches: tuple[int, ...] = ()  # sizes of the first axis, called in a row in a fresh process, compiles included
 
     def data(self) -> tuple[tuple[np.ndarray, ...], Arrays]:
         """The same inputs and weights in every process."""

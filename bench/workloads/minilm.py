@@ -53,9 +53,7 @@ def weights() -> Arrays:
     folder = Path(spec.origin).parent / "model"
     assert json.loads((folder / "config.json").read_text())["layer_norm_eps"] == 1e-12
     arrays = load_file(folder / "model.safetensors")
-    return {
-        name: value for name, value in arrays.items() if value.dtype == np.float32 and "pooler" not in name
-    }
+    return {name: value for name, value in arrays.items() if value.dtype == np.float32 and "pooler" not in name}
 
 
 def data(batch: int, length: int) -> Any:

@@ -51,9 +51,7 @@ def resnet_stage(m: Any, w: Any, x: Any) -> Any:
     """7×7 convolution, pooling, and two blocks of two 3×3 convolutions at 56², each with batch norm."""
 
     def norm(x: Any, name: str) -> Any:
-        return m.batch_norm(
-            x, *(w[f"{name}.{part}"] for part in ("scale", "shift", "mean", "variance")), 1e-5
-        )
+        return m.batch_norm(x, *(w[f"{name}.{part}"] for part in ("scale", "shift", "mean", "variance")), 1e-5)
 
     x = m.relu(norm(m.conv(x, w["stem"], 2, 3), "stem"))
     x = m.max_pool(x, 3, 2, 1)

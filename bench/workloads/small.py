@@ -27,9 +27,7 @@ def rotation(rng: np.random.Generator) -> np.ndarray:
     return np.linalg.qr(rng.standard_normal((10, 10)))[0].astype(np.float32)
 
 
-add(
-    Workload("add_4x4", "x + y, 4×4", add_4x4, lambda rng: ((floats(rng, 4, 4), floats(rng, 4, 4)), {}), 1e-7)
-)
+add(Workload("add_4x4", "x + y, 4×4", add_4x4, lambda rng: ((floats(rng, 4, 4), floats(rng, 4, 4)), {}), 1e-7))
 add(Workload("chain_64", "chain of 5, 64²", chain_ops, lambda rng: ((floats(rng, 64, 64),), {}), 1e-6))
 add(
     Workload(

@@ -69,9 +69,7 @@ variants = [
         1e-6,
         Limit("copy", 32 << 20),
     ),
-    Workload(
-        "layer_norm_odd", "layer norm 4097×1023", layer_norm, rows(4097, 1023), 2e-6, Limit("copy", odd)
-    ),
+    Workload("layer_norm_odd", "layer norm 4097×1023", layer_norm, rows(4097, 1023), 2e-6, Limit("copy", odd)),
     Workload(
         "layer_norm_spelled",
         "layer norm spelled out 4096×1024",
@@ -80,9 +78,7 @@ variants = [
         2e-6,
         Limit("copy", 32 << 20),
     ),
-    Workload(
-        "gelu_bias_odd", "gelu(tanh) + bias 4097×1023", gelu_bias, rows(4097, 1023), 2e-6, Limit("copy", odd)
-    ),
+    Workload("gelu_bias_odd", "gelu(tanh) + bias 4097×1023", gelu_bias, rows(4097, 1023), 2e-6, Limit("copy", odd)),
     Workload(
         "gelu_bias_f64",
         "gelu(tanh) + bias 4096×1024, float64",

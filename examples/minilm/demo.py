@@ -20,13 +20,13 @@ from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "2")
 
-import numpy as np  # noqa: E402
-from embed import BATCH, Embedder  # noqa: E402
-from model import load  # noqa: E402
-from reference import Reference  # noqa: E402
-from tokens import encode  # noqa: E402
+import numpy as np
+from embed import BATCH, Embedder
+from model import load
+from reference import Reference
+from tokens import encode
 
-import intaglio as ig  # noqa: E402
+import intaglio as ig
 
 SENTENCES = [
     "The new movie is awesome.",
@@ -102,15 +102,19 @@ def main() -> int:
     print("\nthe graph, for any number and length of sentences")
     print(f"  captured {report['nodes_captured']} nodes; compiled to {report['kernels']} kernels,")
     print(f"  {report['kernels_compiled']} of them distinct, {report['fused_groups']} of several nodes fused;")
-    print(f"  kernels by origin: {report['kernels'] - report['kernels_prebuilt']} compiled, "
-          f"{report['kernels_prebuilt']} prebuilt, {report['kernels_fallback']} fallback")
+    print(
+        f"  kernels by origin: {report['kernels'] - report['kernels_prebuilt']} compiled, "
+        f"{report['kernels_prebuilt']} prebuilt, {report['kernels_fallback']} fallback"
+    )
     print(f"  peak bytes of a call: planned {report['planned_peak']:,}, measured {report['measured_peak']:,}")
     print(f"  picture: {picture(embedder.traced.graph.optimised())}")
 
     print("\ntimes")
     print(f"  load weights and capture {captured - start:.3f} s; first call with compile {first - captured:.3f} s")
-    print(f"  (passes {report['pass_ms']:.0f} ms, lowering {report['lower_ms']:.0f}, machine code "
-          f"{report['compile_ms']:.0f}, packing weights and planning {report['plan_ms']:.0f})")
+    print(
+        f"  (passes {report['pass_ms']:.0f} ms, lowering {report['lower_ms']:.0f}, machine code "
+        f"{report['compile_ms']:.0f}, packing weights and planning {report['plan_ms']:.0f})"
+    )
 
     model, numpy32 = load(), Reference(np.float32)
     arrays = ig.asarray(ids), ig.asarray(mask)

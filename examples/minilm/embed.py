@@ -1,6 +1,6 @@
 """Sentence embeddings from the command line.
 
-    python embed.py --json "a text" "another"      a JSON list: for each text a list of 384 numbers
+python embed.py --json "a text" "another"      a JSON list: for each text a list of 384 numbers
 """
 
 from __future__ import annotations
@@ -26,9 +26,7 @@ class Embedder:
         model = load()
         ids, mask = encode(["an example", "and a second, longer one"])
         b, s = ig.Dim("b", 1, BATCH), ig.Dim("s", 1, 256)
-        self.traced = ig.trace(
-            model.__call__, ids, mask, dynamic_shapes={"ids": (b, s), "mask": (b, s)}, lift=False
-        )
+        self.traced = ig.trace(model.__call__, ids, mask, dynamic_shapes={"ids": (b, s), "mask": (b, s)}, lift=False)
         self.model = model
 
     def __call__(self, texts: list[str]) -> np.ndarray:

@@ -53,7 +53,9 @@ class Reference:
             power = np.exp(scores - scores.max(-1, keepdims=True))
             mixed = (power / power.sum(-1, keepdims=True)) @ v
             mixed = mixed.transpose(0, 2, 1, 3).reshape(b, s, -1)
-            x = self.norm(self.linear(mixed, f"{name}.attention.output.dense") + x, f"{name}.attention.output.LayerNorm")
+            x = self.norm(
+                self.linear(mixed, f"{name}.attention.output.dense") + x, f"{name}.attention.output.LayerNorm"
+            )
             wide = self.linear(x, f"{name}.intermediate.dense")
             wide = (wide * self.dtype(0.5) * (1 + _erf(wide / self.dtype(math.sqrt(2))))).astype(self.dtype)
             x = self.norm(self.linear(wide, f"{name}.output.dense") + x, f"{name}.output.LayerNorm")

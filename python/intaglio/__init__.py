@@ -11,7 +11,7 @@ from __future__ import annotations
 import os as _os
 
 from . import _errors, _intaglio
-from ._errors import (  # noqa: A004
+from ._errors import (
     CaptureError,
     Error,
     IndexError,
@@ -28,6 +28,7 @@ from ._errors import (  # noqa: A004
 
 _intaglio._set_package_folder(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)
 
+from . import _functions, _numpy
 from ._intaglio import (
     Dim,
     Graph,
@@ -37,7 +38,7 @@ from ._intaglio import (
     _observe,
     asarray,
     bfloat16,
-    bool,  # noqa: A004
+    bool,
     compiler_available,
     complex64,
     complex128,
@@ -63,17 +64,16 @@ from ._intaglio import (
     uint32,
     uint64,
 )
-from . import _functions, _numpy
 
 _names = _functions.install()
 _numpy.install()
 globals().update(_names)
 
 from ._control import cond, fori_loop, map, scan, switch, while_loop
+from ._info import __array_namespace_info__
 from ._jit import explain, jit
 from ._record import Traced, name_scope, register_op, trace, tree_map
 from ._signature import TensorType
-from ._info import __array_namespace_info__
 
 array = asarray
 e = 2.718281828459045

@@ -85,9 +85,7 @@ def _types_of(leaves: list[Any]) -> list[tuple[Any, tuple[Any, ...]]]:
 
 def _arrays(tree: Any) -> Any:
     leaves, structure = _intaglio.tree_flatten(tree)
-    return _intaglio.tree_unflatten(
-        structure, _leaves_as_arrays("control flow", "the result", leaves, structure)
-    )
+    return _intaglio.tree_unflatten(structure, _leaves_as_arrays("control flow", "the result", leaves, structure))
 
 
 # --- branches ------------------------------------------------------------------------------------------------------
@@ -227,9 +225,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
             hint="convert it with ig.astype, or use ig.cond",
         )
     if not _intaglio.is_tracing():
-        return _arrays(
-            branches[builtins.min(builtins.max(builtins.int(which), 0), len(branches) - 1)](*operands)
-        )
+        return _arrays(branches[builtins.min(builtins.max(builtins.int(which), 0), len(branches) - 1)](*operands))
     names = _intaglio.functions
     which = names["clip"](names["astype"](which, _intaglio.int64), 0, len(branches) - 1)
     captured, arrays = _capture_branches("switch", branches, operands)
@@ -388,7 +384,7 @@ def scan(
     length: builtins.int | None = None,
     reverse: builtins.bool = False,
 ) -> tuple[Any, Any]:
-    """Runs `carry, y = f(carry, x)` for each slice `x` of `xs` along its first axis: the last carry, and the stacked ys.
+    """Runs `carry, y = f(carry, x)` for each slice `x` of `xs` along its first axis: the last carry, the stacked ys.
 
     Parameters
     ----------
@@ -475,7 +471,7 @@ def scan(
     dtypes = [array.dtype for array in carry]
     eager = not _intaglio.is_tracing()
     if eager and sizes[0] > 0:
-        value, stacked, ys_tree = _intaglio.tree_unflatten(inner, carry), [], None
+        value, stacked, ys_tree = _intaglio.tree_unflatten(inner, carry), [], xs_tree
         order = range(sizes[0] - 1, -1, -1) if reverse else range(sizes[0])
         for i in order:
             value, y = pair(value, _intaglio.tree_unflatten(xs_tree, [array[i] for array in slices]))
@@ -489,16 +485,13 @@ def scan(
             stacked.reverse()
         stack = _intaglio.functions["stack"]
         return value, _intaglio.tree_unflatten(
-            ys_tree, [stack(list(items), axis=0) for items in zip(*stacked)]
+            ys_tree, [stack(list(items), axis=0) for items in zip(*stacked, strict=True)]
         )
     body = capture(list(carry), dtypes)
     carry_tree, ys_tree, count = split(body.raw, body.tree)
     _same_carry("scan", inner, carry, carry_tree, body.types[:count], f)
     if eager:
-        empty = [
-            _intaglio.asarray(_functions.zeros((0, *shape), dtype=dtype))
-            for dtype, shape in body.types[count:]
-        ]
+        empty = [_intaglio.asarray(_functions.zeros((0, *shape), dtype=dtype)) for dtype, shape in body.types[count:]]
         return _intaglio.tree_unflatten(inner, carry), _intaglio.tree_unflatten(ys_tree, empty)
     results = _intaglio._record_control(
         "scan", [], [body.region], [carry, slices], {"length": (sizes[0],), "reverse": builtins.bool(reverse)}
@@ -509,7 +502,7 @@ def scan(
     )
 
 
-def map(f: Callable[[Any], Any], xs: Any) -> Any:  # noqa: A001
+def map(f: Callable[[Any], Any], xs: Any) -> Any:
     """`f` of each slice of `xs` along its first axis, stacked: a `scan` that carries nothing.
 
     Raises

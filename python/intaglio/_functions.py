@@ -6,9 +6,10 @@ Functions that are ops of the table alone are not here: they are made from their
 from __future__ import annotations
 
 import builtins
+import itertools
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from . import _errors, _intaglio
 
@@ -69,7 +70,9 @@ def _axes(axis: Any, rank: int, who: str) -> tuple[int, ...]:
     given = axis if isinstance(axis, (tuple, list)) else (axis,)
     out = tuple(_axis(a, rank, who) for a in given)
     if len(set(out)) != len(out):
-        raise _errors.ValueError(f"{who}: an axis is named twice in {tuple(given)}", _intaglio._user_line(),
+        raise _errors.ValueError(
+            f"{who}: an axis is named twice in {tuple(given)}",
+            _intaglio._user_line(),
             why="each axis can be meant once",
             hint="name it once; a negative axis counts from the end",
         )
@@ -80,7 +83,7 @@ def _array(x: Any) -> Tensor:
     return x if isinstance(x, Tensor) else _intaglio.asarray(x)
 
 
-# --- creation ---------------------------------------------------------------------------------------------------------
+# --- creation ------------------------------------------------------------------------------------------------------
 
 
 def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
@@ -132,7 +135,9 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
     if dtype is None:
         dtype = "int64" if whole else "float32"
     if step == 0:
-        raise _errors.ValueError("arange: the step is 0", _intaglio._user_line(),
+        raise _errors.ValueError(
+            "arange: the step is 0",
+            _intaglio._user_line(),
             why="the numbers would never reach the end",
             hint="use a step of 1 or -1, or ig.full for equal numbers",
         )
@@ -152,7 +157,9 @@ def linspace(
 ) -> Tensor:
     """`num` evenly spaced numbers from `start` to `stop`."""
     if operator.index(num) < 0:
-        raise _errors.ValueError(f"linspace: the number of elements is {num}", _intaglio._user_line(),
+        raise _errors.ValueError(
+            f"linspace: the number of elements is {num}",
+            _intaglio._user_line(),
             why="there is no negative number of elements",
             hint="give 0 or more",
         )
@@ -166,12 +173,12 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
     return astype(mask, "float32" if dtype is None else dtype)
 
 
-
-
 def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     """Coordinate arrays of a grid."""
     if indexing not in ("xy", "ij"):
-        raise _errors.ValueError(f"meshgrid: indexing is 'xy' or 'ij', not {indexing!r}", _intaglio._user_line(),
+        raise _errors.ValueError(
+            f"meshgrid: indexing is 'xy' or 'ij', not {indexing!r}",
+            _intaglio._user_line(),
             why="'ij' puts the axes in the order of the arrays, 'xy' swaps the first two",
             hint="choose one of the two",
         )
@@ -265,8 +272,10 @@ def take(x: Tensor, indices: Any, /, *, axis: int | None = None) -> Tensor:
     """The slices of an axis at these indices; a negative one counts from the end."""
     if axis is None and x.ndim != 1:
         raise _errors.ValueError(
-            f"take: an array of rank {x.ndim} needs an axis", _intaglio._user_line(),
-            why="the elements have no one order over several axes", hint="say axis=0"
+            f"take: an array of rank {x.ndim} needs an axis",
+            _intaglio._user_line(),
+            why="the elements have no one order over several axes",
+            hint="say axis=0",
         )
     return x[(slice(None),) * _axis(axis or 0, x.ndim, "take") + (_array(indices),)]
 
@@ -274,7 +283,9 @@ def take(x: Tensor, indices: Any, /, *, axis: int | None = None) -> Tensor:
 def _promoted(arrays: Sequence[Any], who: str) -> list[Tensor]:
     parts = [_array(a) for a in arrays]
     if not parts:
-        raise _errors.ValueError(f"{who}: there is no array to join", _intaglio._user_line(),
+        raise _errors.ValueError(
+            f"{who}: there is no array to join",
+            _intaglio._user_line(),
             why="the dtype and the shape of the result come from the arrays",
             hint="pass a list of one array or more",
         )
@@ -295,8 +306,10 @@ def _cumulative(op: Any, start: int, x: Tensor, axis: int | None, dtype: Any, in
     if axis is None:
         if x.ndim != 1:
             raise _errors.ValueError(
-                f"a running fold of an array of rank {x.ndim} needs an axis", _intaglio._user_line(),
-            why="the elements have no one order over several axes", hint="say axis=0"
+                f"a running fold of an array of rank {x.ndim} needs an axis",
+                _intaglio._user_line(),
+                why="the elements have no one order over several axes",
+                hint="say axis=0",
             )
         axis = 0
     out = op(_accumulated(x, dtype), axis=axis)
@@ -307,8 +320,7 @@ def _cumulative(op: Any, start: int, x: Tensor, axis: int | None, dtype: Any, in
     return concat([first, out], axis=place)
 
 
-# --- dtypes ------------------------------------------------------------------------------------------------------------
-
+# --- dtypes --------------------------------------------------------------------------------------------------------
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:
@@ -340,7 +352,7 @@ def isdtype(dtype: Any, kind: Any) -> builtins.bool:
 class finfo:
     """The limits of a floating-point dtype."""
 
-    _table = {
+    _table: ClassVar[dict[str, tuple[int, float, float, float]]] = {
         "float16": (16, 2.0**-10, 65504.0, 2.0**-14),
         "bfloat16": (16, 2.0**-7, float.fromhex("0x1.fep+127"), 2.0**-126),
         "float32": (32, 2.0**-23, float.fromhex("0x1.fffffep+127"), 2.0**-126),
@@ -351,10 +363,12 @@ class finfo:
         dtype = type.dtype if isinstance(type, Tensor) else _intaglio.dtype(type)
         real = {"complex64": "float32", "complex128": "float64"}.get(dtype.name, dtype.name)
         if real not in self._table:
-            raise _errors.TypeError(f"finfo: {dtype.name} is no floating-point dtype", _intaglio._user_line(),
-            why="integers have no precision to tell of",
-            hint="use ig.iinfo for integers",
-        )
+            raise _errors.TypeError(
+                f"finfo: {dtype.name} is no floating-point dtype",
+                _intaglio._user_line(),
+                why="integers have no precision to tell of",
+                hint="use ig.iinfo for integers",
+            )
         self.dtype = _intaglio.dtype(real)
         self.bits, self.eps, self.max, self.smallest_normal = self._table[real]
         self.min = -self.max
@@ -369,10 +383,12 @@ class iinfo:
     def __init__(self, type: Any) -> None:
         dtype = type.dtype if isinstance(type, Tensor) else _intaglio.dtype(type)
         if not isdtype(dtype, "integral"):
-            raise _errors.TypeError(f"iinfo: {dtype.name} is no integer dtype", _intaglio._user_line(),
-            why="the limits of floats are described by more numbers",
-            hint="use ig.finfo for floats",
-        )
+            raise _errors.TypeError(
+                f"iinfo: {dtype.name} is no integer dtype",
+                _intaglio._user_line(),
+                why="the limits of floats are described by more numbers",
+                hint="use ig.finfo for floats",
+            )
         self.dtype = dtype
         self.bits = dtype.itemsize * 8
         signed = isdtype(dtype, "signed integer")
@@ -383,10 +399,7 @@ class iinfo:
         return f"iinfo({self.dtype}, min={self.min}, max={self.max})"
 
 
-# --- shapes ------------------------------------------------------------------------------------------------------------
-
-
-
+# --- shapes --------------------------------------------------------------------------------------------------------
 
 
 def flatten(x: Tensor, /, start_axis: int = 0, end_axis: int = -1) -> Tensor:
@@ -405,7 +418,6 @@ def ravel(x: Tensor, /) -> Tensor:
     return _op.reshape(x, shape=(x.size,))
 
 
-
 def transpose(x: Tensor, /, axes: Any = None, *more: int) -> Tensor:
     """The axes reversed, or in the order `axes`."""
     return transpose_all(x) if axes is None else functions["permute_dims"](x, axes, *more)
@@ -420,12 +432,12 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
     """The last two axes exchanged."""
     if x.ndim < 2:
         raise _errors.ShapeError(
-            f"matrix_transpose: an array of rank {x.ndim} holds no matrices", _intaglio._user_line(),
+            f"matrix_transpose: an array of rank {x.ndim} holds no matrices",
+            _intaglio._user_line(),
             why="a matrix has two axes",
             hint="add axes with x[None]",
         )
     return functions["permute_dims"](x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
-
 
 
 def swapaxes(x: Tensor, axis1: int, axis2: int, /) -> Tensor:
@@ -434,9 +446,6 @@ def swapaxes(x: Tensor, axis1: int, axis2: int, /) -> Tensor:
     order = list(range(x.ndim))
     order[a], order[b] = b, a
     return functions["permute_dims"](x, tuple(order))
-
-
-
 
 
 def broadcast_shapes(*shapes: Any) -> tuple[Any, ...]:
@@ -453,10 +462,12 @@ def broadcast_shapes(*shapes: Any) -> tuple[Any, ...]:
             elif (not isinstance(n, Dim) and n == 1) or m == n:
                 out.append(m)
             else:
-                raise _errors.ShapeError(f"broadcast_shapes: {a} and {b} do not broadcast", _intaglio._user_line(),
-            why="axes are aligned at the end; sizes must be equal, or one of them 1",
-            hint="reshape one of the arrays",
-        )
+                raise _errors.ShapeError(
+                    f"broadcast_shapes: {a} and {b} do not broadcast",
+                    _intaglio._user_line(),
+                    why="axes are aligned at the end; sizes must be equal, or one of them 1",
+                    hint="reshape one of the arrays",
+                )
     return tuple(out)
 
 
@@ -466,8 +477,6 @@ def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
     return tuple(functions["broadcast_to"](a, shape=shape) for a in arrays)
 
 
-
-
 def stack_nested(tree: Any, /) -> Tensor:
     """Arrays and numbers in nested lists as one array."""
     if isinstance(tree, (list, tuple)):
@@ -475,29 +484,23 @@ def stack_nested(tree: Any, /) -> Tensor:
     return _array(tree)
 
 
-
 def split(x: Tensor, parts: int | Sequence[int], /, *, axis: int = 0) -> tuple[Tensor, ...]:
     """The array cut along an axis: into equal parts, or before each index of a sequence."""
     place = _axis(axis, x.ndim, "split")
     size = operator.index(x.shape[place])
-    if isinstance(parts, (tuple, list)):
+    if isinstance(parts, Sequence):
         bounds = [0, *parts, size]
     else:
         if size % parts:
             raise _errors.ValueError(
-                f"split: {parts} equal parts of an axis of size {size}", _intaglio._user_line(),
-            why="equal parts need a size that the number divides",
-            hint="give the places to cut at as a list",
-        )
+                f"split: {parts} equal parts of an axis of size {size}",
+                _intaglio._user_line(),
+                why="equal parts need a size that the number divides",
+                hint="give the places to cut at as a list",
+            )
         bounds = list(range(0, size + 1, size // parts)) if size else [0] * (parts + 1)
     index: tuple[Any, ...] = (slice(None),) * place
-    return tuple(x[(*index, slice(a, b))] for a, b in zip(bounds[:-1], bounds[1:], strict=True))
-
-
-
-
-
-
+    return tuple(x[(*index, slice(a, b))] for a, b in itertools.pairwise(bounds))
 
 
 def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
@@ -550,21 +553,76 @@ ALIASES = {
 }
 
 # Names that are functions of the module alone, since a method of the name would mean something else.
-NOT_METHODS = {"full", "zeros", "ones", "empty", "arange", "linspace", "eye", "meshgrid", "can_cast", "isdtype",
-               "broadcast_shapes", "broadcast_arrays", "stack_nested", "dim_min", "dim_max", "concat", "stack",
-               "finfo", "iinfo", "where"}
+NOT_METHODS = {
+    "full",
+    "zeros",
+    "ones",
+    "empty",
+    "arange",
+    "linspace",
+    "eye",
+    "meshgrid",
+    "can_cast",
+    "isdtype",
+    "broadcast_shapes",
+    "broadcast_arrays",
+    "stack_nested",
+    "dim_min",
+    "dim_max",
+    "concat",
+    "stack",
+    "finfo",
+    "iinfo",
+    "where",
+}
 
 PUBLIC = [
-    "full", "zeros", "ones", "empty", "full_like", "zeros_like", "ones_like", "empty_like", "arange", "linspace",
-    "eye", "meshgrid", "can_cast", "isdtype", "finfo", "iinfo", "flatten", "ravel", "transpose", "transpose_all",
-    "matrix_transpose", "swapaxes", "broadcast_shapes", "broadcast_arrays", "stack_nested", "split", "nonzero",
-    "unique_values", "dim_min", "dim_max",
+    "full",
+    "zeros",
+    "ones",
+    "empty",
+    "full_like",
+    "zeros_like",
+    "ones_like",
+    "empty_like",
+    "arange",
+    "linspace",
+    "eye",
+    "meshgrid",
+    "can_cast",
+    "isdtype",
+    "finfo",
+    "iinfo",
+    "flatten",
+    "ravel",
+    "transpose",
+    "transpose_all",
+    "matrix_transpose",
+    "swapaxes",
+    "broadcast_shapes",
+    "broadcast_arrays",
+    "stack_nested",
+    "split",
+    "nonzero",
+    "unique_values",
+    "dim_min",
+    "dim_max",
 ]
 
 # Public functions of the table whose standard signature says more than the op's attributes.
 WRAPPERS = [
-    "astype", "concat", "stack", "expand_dims", "sort", "argsort", "sum", "prod", "cumulative_sum", "cumulative_prod",
-    "repeat", "take",
+    "astype",
+    "concat",
+    "stack",
+    "expand_dims",
+    "sort",
+    "argsort",
+    "sum",
+    "prod",
+    "cumulative_sum",
+    "cumulative_prod",
+    "repeat",
+    "take",
 ]
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, overload
+from typing import Any
 
 from . import _errors, _intaglio
 
-Jit = _intaglio.Jit
+Jit: Any = _intaglio.Jit  # type: ignore[attr-defined]  # a raw type, which the stubs leave out
 
 
 def _numbers(value: int | Sequence[int], what: str, parameters: list[str] | None) -> list[int]:
@@ -70,10 +70,6 @@ def _log_recompiles() -> bool:
     return "recompiles" in os.environ.get("IG_LOG", "").split(",")
 
 
-@overload
-def jit(function: Callable[..., Any], /, **options: Any) -> Any: ...
-@overload
-def jit(function: None = None, /, **options: Any) -> Callable[[Callable[..., Any]], Any]: ...
 def jit(
     function: Callable[..., Any] | None = None,
     /,

@@ -10,18 +10,42 @@ Tensor = _intaglio.Tensor
 functions: dict[str, Any] = _intaglio.functions
 
 _UFUNCS = {
-    "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
-    "arctan2": "atan2", "arctanh": "atanh", "power": "pow", "float_power": "pow", "conjugate": "conj",
-    "invert": "bitwise_invert", "left_shift": "bitwise_left_shift", "right_shift": "bitwise_right_shift",
-    "rint": "round", "fabs": "abs", "true_divide": "divide",
+    "absolute": "abs",
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "arctanh": "atanh",
+    "power": "pow",
+    "float_power": "pow",
+    "conjugate": "conj",
+    "invert": "bitwise_invert",
+    "left_shift": "bitwise_left_shift",
+    "right_shift": "bitwise_right_shift",
+    "rint": "round",
+    "fabs": "abs",
+    "true_divide": "divide",
 }
 _REDUCE = {
-    "add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any",
+    "add": "sum",
+    "multiply": "prod",
+    "maximum": "max",
+    "minimum": "min",
+    "logical_and": "all",
+    "logical_or": "any",
 }
 _ACCUMULATE = {"add": "cumulative_sum", "multiply": "cumulative_prod"}
 _FUNCTIONS = {
-    "concatenate": "concat", "amax": "max", "amin": "min", "around": "round", "cumsum": "cumulative_sum",
-    "cumprod": "cumulative_prod", "transpose": "transpose", "absolute": "abs",
+    "concatenate": "concat",
+    "amax": "max",
+    "amin": "min",
+    "around": "round",
+    "cumsum": "cumulative_sum",
+    "cumprod": "cumulative_prod",
+    "transpose": "transpose",
+    "absolute": "abs",
 }
 
 
@@ -178,10 +202,14 @@ def reduce(self: Tensor) -> Any:
 
 
 def install() -> None:
-    Tensor.numpy = numpy_method
-    Tensor.__array__ = array_method
-    Tensor.__array_ufunc__ = array_ufunc
-    Tensor.__array_function__ = array_function
-    Tensor.__array_namespace__ = array_namespace
-    Tensor.__reduce__ = reduce
-    Tensor.__format__ = format_method
+    methods = {
+        "numpy": numpy_method,
+        "__array__": array_method,
+        "__array_ufunc__": array_ufunc,
+        "__array_function__": array_function,
+        "__array_namespace__": array_namespace,
+        "__reduce__": reduce,
+        "__format__": format_method,
+    }
+    for name, method in methods.items():
+        setattr(Tensor, name, method)

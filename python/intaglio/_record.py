@@ -15,7 +15,9 @@ Dim = _intaglio.Dim
 
 def is_array(leaf: Any) -> bool:
     """Whether a leaf of the arguments becomes an input of the graph."""
-    return isinstance(leaf, Tensor) or (hasattr(leaf, "__array__") and hasattr(leaf, "dtype") and hasattr(leaf, "shape"))
+    return isinstance(leaf, Tensor) or (
+        hasattr(leaf, "__array__") and hasattr(leaf, "dtype") and hasattr(leaf, "shape")
+    )
 
 
 def _argument_names(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
@@ -46,8 +48,16 @@ def _identifier(path: str) -> str:
 class Traced:
     """A traced function: its closed `graph`, and what is needed to call it like the function."""
 
-    def __init__(self, graph: Any, lifted: list[tuple[str, Tensor]], in_tree: Any, statics: list[Any], out_tree: Any,
-                 out_leaves: list[Any], name: str) -> None:
+    def __init__(
+        self,
+        graph: Any,
+        lifted: list[tuple[str, Tensor]],
+        in_tree: Any,
+        statics: list[Any],
+        out_tree: Any,
+        out_leaves: list[Any],
+        name: str,
+    ) -> None:
         self.graph = graph
         self.lifted = lifted
         self.in_tree = in_tree
@@ -94,8 +104,14 @@ class Traced:
         return f"<Traced {self.__name__}: {len(self.graph)} nodes>"
 
 
-def trace(function: Callable[..., Any], /, *args: Any, dynamic_shapes: dict[str, Any] | None = None,
-          lift: bool = True, **kwargs: Any) -> Traced:
+def trace(
+    function: Callable[..., Any],
+    /,
+    *args: Any,
+    dynamic_shapes: dict[str, Any] | None = None,
+    lift: bool = True,
+    **kwargs: Any,
+) -> Traced:
     """One closed graph of `function`, run once on stand-ins for these example arguments.
 
     Arrays in the arguments (in any tree of containers) become inputs; everything else is part of the graph. Arrays
@@ -192,14 +208,34 @@ def tree_map(function: Callable[..., Any], tree: Any, *rest: Any) -> Any:
     return _intaglio.tree_unflatten(structure, [function(*items) for items in zip(leaves, *others, strict=True)])
 
 
-def register_op(name: str, *, doc: str = "", operands: tuple[str, ...] = ("x",), attrs: dict[str, Any] | None = None,
-                infer: Any = None, reference: Any = None, body: Any = None, elementwise: bool = False,
-                results: int = 1, numpy: str = "") -> Any:
+def register_op(
+    name: str,
+    *,
+    doc: str = "",
+    operands: tuple[str, ...] = ("x",),
+    attrs: dict[str, Any] | None = None,
+    infer: Any = None,
+    reference: Any = None,
+    body: Any = None,
+    elementwise: bool = False,
+    results: int = 1,
+    numpy: str = "",
+) -> Any:
     """Adds an op of the user's own to the table and gives its function.
 
     With `body`, a function on arrays, it is a composite: kept whole by name, expanded when compiled. Without one it is
     a primitive with `infer` (from `TensorType`s to one) and `reference` (on NumPy arrays). `attrs` gives the
     attributes with their defaults.
     """
-    return _intaglio._register_op(name, doc or f"{name}, an op of the user's own.", operands, attrs or {}, infer,
-                                  reference, body, elementwise, results, numpy)
+    return _intaglio._register_op(
+        name,
+        doc or f"{name}, an op of the user's own.",
+        operands,
+        attrs or {},
+        infer,
+        reference,
+        body,
+        elementwise,
+        results,
+        numpy,
+    )

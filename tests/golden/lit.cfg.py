@@ -9,15 +9,15 @@ import lit.formats
 root = Path(__file__).resolve().parents[2]
 build = Path(os.environ.get("INTAGLIO_BUILD", root / "build" / "release"))
 
-config.name = "intaglio"  # noqa: F821
-config.test_format = lit.formats.ShTest(execute_external=False)  # noqa: F821
-config.suffixes = [".ig"]  # noqa: F821
-config.test_source_root = str(Path(__file__).resolve().parent)  # noqa: F821
-config.test_exec_root = str(build / "golden")  # noqa: F821
+config.name = "intaglio"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".ig"]
+config.test_source_root = str(Path(__file__).resolve().parent)
+config.test_exec_root = str(build / "golden")
 
 filecheck = shutil.which("FileCheck-19") or "/usr/lib/llvm-19/bin/FileCheck"
-config.substitutions.append(("%intaglio", str(build / "bin" / "intaglio")))  # noqa: F821
-config.substitutions.append((r"\bFileCheck\b", f"{filecheck} --dump-input=fail"))  # noqa: F821
-config.substitutions.append((r"\bnot\b", "/usr/lib/llvm-19/bin/not"))  # noqa: F821
+config.substitutions.append(("%intaglio", str(build / "bin" / "intaglio")))
+config.substitutions.append((r"\bFileCheck\b", f"{filecheck} --dump-input=fail"))
+config.substitutions.append((r"\bnot\b", "/usr/lib/llvm-19/bin/not"))
 # lit starts tests in a clean environment; what chooses targets, threads and planted faults goes along.
-config.environment.update({name: value for name, value in os.environ.items() if name.startswith("INTAGLIO_")})  # noqa: F821
+config.environment.update({name: value for name, value in os.environ.items() if name.startswith("INTAGLIO_")})

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # Tests the tests: plants one fault at a time (a wrong dtype or shape from an op's `infer`, wrong elements from its
 # `lower`, a pass that does nothing or something wrong), runs the tests that should notice, and reports every fault that
-# stays green. Needs a build with INTAGLIO_MUTANTS, which `make test-mutants` makes. Ends with status 1 where one survives.
+# stays green. Needs a build with INTAGLIO_MUTANTS, which `make test-mutants` makes. Ends with status 1 where one
+# survives.
 #   tests/mutants/run.py [--only TEXT] [--jobs N] [--list]
 from __future__ import annotations
 
@@ -85,7 +86,9 @@ def main() -> int:
     green = []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for i, (mutant, survived, seconds) in enumerate(pool.map(survives, mutants), 1):
-            print(f"[{i:4}/{len(mutants)}] {'SURVIVED' if survived else 'noticed '} {mutant}  {seconds:.1f} s", flush=True)
+            print(
+                f"[{i:4}/{len(mutants)}] {'SURVIVED' if survived else 'noticed '} {mutant}  {seconds:.1f} s", flush=True
+            )
             if survived:
                 green.append(mutant)
     print(f"{len(mutants) - len(green)} of {len(mutants)} faults were noticed")

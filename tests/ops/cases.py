@@ -8,10 +8,11 @@ import math
 import re
 from typing import Any
 
-import intaglio as ig
 import ml_dtypes
 import numpy as np
 import scipy.special
+
+import intaglio as ig
 from intaglio import _intaglio as core
 
 TEXT_NAMES = {
@@ -75,9 +76,7 @@ def operand(text: str, dtype: str, low: float, high: float, random: np.random.Ge
     if name == "bool":
         return np.asarray(random.integers(0, 2, shape)).astype(bool)
     if name.startswith("complex"):
-        return np.asarray(random.uniform(low, high, shape) + 1j * random.uniform(low, high, shape)).astype(
-            kind
-        )
+        return np.asarray(random.uniform(low, high, shape) + 1j * random.uniform(low, high, shape)).astype(kind)
     drawn = np.asarray(random.uniform(low, high, shape))
     if name.startswith("uint"):
         drawn = np.abs(drawn)
@@ -100,11 +99,7 @@ def bits(tensor: ig.Tensor) -> bytes:
 # --- the cases of an op -------------------------------------------------------------------------------------
 
 TABLE = {decl["name"]: decl for decl in core.op_table()}
-RUNNABLE = [
-    name
-    for name, decl in TABLE.items()
-    if decl["samples"] and not {"control", "effect"} & set(decl["traits"])
-]
+RUNNABLE = [name for name, decl in TABLE.items() if decl["samples"] and not {"control", "effect"} & set(decl["traits"])]
 
 
 def dtypes_of(name: str) -> list[str]:
@@ -223,9 +218,7 @@ def ulps(got: np.ndarray[Any, Any], want: np.ndarray[Any, Any]) -> np.ndarray[An
     if got.size == 0:
         return np.zeros(got.shape)
     gap = np.abs(ordered(got) - ordered(want)).astype(np.float64)
-    return np.where(
-        np.isnan(got) & np.isnan(want), 0.0, np.where(np.isnan(got) | np.isnan(want), np.inf, gap)
-    )
+    return np.where(np.isnan(got) & np.isnan(want), 0.0, np.where(np.isnan(got) | np.isnan(want), np.inf, gap))
 
 
 def describe(index: Any, inputs: list[Any], got: Any, want: Any) -> str:
@@ -261,9 +254,7 @@ def unit_of(array: np.ndarray[Any, Any], size: float) -> float:
 WITH_ZEROS = ("lgamma", "digamma", "logaddexp", "logsumexp")
 
 
-def check_close(
-    decl: dict[str, Any], what: str, arrays: list[Any], got: Any, want: Any, bound: float
-) -> None:
+def check_close(decl: dict[str, Any], what: str, arrays: list[Any], got: Any, want: Any, bound: float) -> None:
     """Floats within `bound` units in the last place (of the largest element, where elements meet in sums),
     the same
     NaNs and infinities; all else equal."""
@@ -284,9 +275,7 @@ def check_close(
     ):
         wide, exact = got.astype(np.float64), want.astype(np.float64)
         finite = np.isfinite(wide) & np.isfinite(exact)
-        largest = (
-            1.0 if "elementwise" in decl["traits"] else float(np.max(np.abs(exact[finite]), initial=1.0))
-        )
+        largest = 1.0 if "elementwise" in decl["traits"] else float(np.max(np.abs(exact[finite]), initial=1.0))
         gap = np.abs(np.where(finite, wide, 0) - np.where(finite, exact, 0))
         wrong &= ~(finite & (gap <= bound * unit_of(got, largest)))
     at = worst(np.where(wrong, distance, 0))
@@ -333,19 +322,14 @@ def oracle(decl: dict[str, Any], arrays: list[Any], attr_text: str) -> list[np.n
         return None
     wide = not any(word in expression for word in BY_REPRESENTATION)
     values = [
-        a.astype(np.float64) if wide and a.dtype.name in ("float16", "bfloat16", "float32") else a
-        for a in arrays
+        a.astype(np.float64) if wide and a.dtype.name in ("float16", "bfloat16", "float32") else a for a in arrays
     ]
     scope: dict[str, Any] = {"np": np, "scipy": scipy, "ml_dtypes": ml_dtypes}
     names = decl["operands"]
     for number, spec in enumerate(names):
-        scope[spec["name"]] = (
-            values[number:] if spec["variadic"] else values[number] if number < len(values) else None
-        )
+        scope[spec["name"]] = values[number:] if spec["variadic"] else values[number] if number < len(values) else None
     for name, value in core._parse_attrs(decl["name"], attr_text).items():
-        scope[name] = (
-            numpy_dtype(value.name) if isinstance(value, ig.dtype) and value.name != "key" else value
-        )
+        scope[name] = numpy_dtype(value.name) if isinstance(value, ig.dtype) and value.name != "key" else value
     with np.errstate(all="ignore"):
         result = eval(expression, scope)  # the op's own declaration
     return [np.asarray(r) for r in (result if isinstance(result, (tuple, list)) else (result,))]

@@ -8,8 +8,9 @@ import importlib.util
 from pathlib import Path
 from typing import Any
 
-import intaglio as ig
 import pytest
+
+import intaglio as ig
 
 ROOT = Path(__file__).resolve().parents[2]
 spec = importlib.util.spec_from_file_location("generate_docs", ROOT / "scripts" / "generate_docs.py")
@@ -24,9 +25,7 @@ PUBLIC = [decl for decl in ig.op_table() if decl["python"] and not decl["name"].
 @pytest.mark.parametrize("path", list(FILES))
 def test_up_to_date(path: str) -> None:
     have = (ROOT / path).read_text() if (ROOT / path).exists() else ""
-    difference = difflib.unified_diff(
-        have.splitlines(), FILES[path].splitlines(), path, "generated", n=0, lineterm=""
-    )
+    difference = difflib.unified_diff(have.splitlines(), FILES[path].splitlines(), path, "generated", n=0, lineterm="")
     assert have == FILES[path], "python scripts/generate_docs.py\n" + "\n".join(list(difference)[:30])
 
 
@@ -54,8 +53,6 @@ def test_docstrings_of_the_namespace() -> None:
     missing = [
         name
         for name in dir(ig)
-        if callable(getattr(ig, name))
-        and not name.startswith("_")
-        and not (getattr(ig, name).__doc__ or "").strip()
+        if callable(getattr(ig, name)) and not name.startswith("_") and not (getattr(ig, name).__doc__ or "").strip()
     ]
     assert missing == []

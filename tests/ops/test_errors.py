@@ -9,9 +9,10 @@ import sys
 from pathlib import Path
 
 import cases
-import intaglio as ig
 import pytest
 from cases import RUNNABLE, TABLE
+
+import intaglio as ig
 from intaglio import _intaglio as core
 
 GOLDEN = Path(__file__).with_name("errors.txt")
@@ -80,9 +81,7 @@ def test_errors(name: str) -> None:
     for call, declared, error in bad(name):
         assert f"{type(error).__name__}: {error.what}" == declared, call
         assert error.where.startswith(__file__), f"{call}: names no line of the user's"
-    assert section(name) == GOLDEN_TEXT.get(name, ""), (
-        "python tests/ops/test_errors.py --write, if this is right"
-    )
+    assert section(name) == GOLDEN_TEXT.get(name, ""), "python tests/ops/test_errors.py --write, if this is right"
 
 
 def test_file_names_known_ops() -> None:

@@ -10,10 +10,11 @@ import re
 from typing import Any
 
 import cases
-import intaglio as ig
 import numpy as np
 import pytest
 from cases import RUNNABLE, TABLE, check_close
+
+import intaglio as ig
 from intaglio import _intaglio as core
 
 
@@ -29,11 +30,7 @@ def thinned(name: str, rounds: int) -> list[cases.Case]:
     out = []
     for case in compared(name):
         i, j = case.sample, dtypes.index(case.dtype)
-        if (
-            any(j == (i + 5 * turn) % len(dtypes) for turn in range(rounds))
-            or i == j % samples
-            or len(dtypes) == 1
-        ):
+        if any(j == (i + 5 * turn) % len(dtypes) for turn in range(rounds)) or i == j % samples or len(dtypes) == 1:
             out.append(case)
     return out or compared(name)
 
@@ -108,12 +105,8 @@ def test_graph(name: str) -> None:
             one, other = next(got), next(slow)
             assert one.dtype == eager.dtype, case
             assert one.shape == eager.shape, case
-            assert cases.same_values(one, eager), cases.difference(
-                f"{case}: compiled against eager", one, eager
-            )
-            assert cases.same_values(other, reference), cases.difference(
-                f"{case}: evaluated", other, reference
-            )
+            assert cases.same_values(one, eager), cases.difference(f"{case}: compiled against eager", one, eager)
+            assert cases.same_values(other, reference), cases.difference(f"{case}: evaluated", other, reference)
 
 
 @pytest.mark.parametrize("name", RUNNABLE)
@@ -149,9 +142,7 @@ def test_symbolic_sizes(name: str) -> None:
         for eager in case.eager():
             one = next(got)
             assert one.shape == eager.shape, case
-            assert cases.same_values(one, eager), cases.difference(
-                f"{case}: symbolic against fixed", one, eager
-            )
+            assert cases.same_values(one, eager), cases.difference(f"{case}: symbolic against fixed", one, eager)
 
 
 def test_wide_sums_are_wide() -> None:

@@ -6,9 +6,10 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-import intaglio as ig
 import numpy as np
 import pytest
+
+import intaglio as ig
 
 
 def floats(*shape: int, seed: int = 0) -> np.ndarray:

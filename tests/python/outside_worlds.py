@@ -194,9 +194,7 @@ def changes(rng: random.Random, space: dict[str, Any]) -> list[Change]:
 
     def other(value: Any) -> Any:
         if isinstance(value, bool | str | int | float):
-            return (
-                rng.choice([value + 1, float(value), -value]) if not isinstance(value, str) else value + "!"
-            )
+            return rng.choice([value + 1, float(value), -value]) if not isinstance(value, str) else value + "!"
         return rng.choice([7, [7, 8, 9]])
 
     def visit(value: Any, path: str) -> None:
@@ -237,23 +235,15 @@ def changes(rng: random.Random, space: dict[str, Any]) -> list[Change]:
     def function(value: Any, path: str) -> None:
         defaults = value.__defaults__
         if defaults:
-            out.append(
-                _change(
-                    f"{path}.__defaults__", value, "__defaults__", tuple(map(other, defaults)), item=False
-                )
-            )
+            out.append(_change(f"{path}.__defaults__", value, "__defaults__", tuple(map(other, defaults)), item=False))
         if value.__kwdefaults__:
             new = {key: other(item) for key, item in value.__kwdefaults__.items()}
             out.append(_change(f"{path}.__kwdefaults__", value, "__kwdefaults__", new, item=False))
             visit(value.__kwdefaults__, f"{path}.__kwdefaults__")
         if not value.__closure__:
-            out.append(
-                _change(f"{path}.__code__", value, "__code__", (lambda *a, **k: 77).__code__, item=False)
-            )
+            out.append(_change(f"{path}.__code__", value, "__code__", (lambda *a, **k: 77).__code__, item=False))
         for i, cell in enumerate(value.__closure__ or ()):
-            out.append(
-                _change(f"{path} cell {i}", cell, "cell_contents", other(cell.cell_contents), item=False)
-            )
+            out.append(_change(f"{path} cell {i}", cell, "cell_contents", other(cell.cell_contents), item=False))
             visit(cell.cell_contents, f"{path} cell {i}")
 
     def klass(value: Any, path: str) -> None:
@@ -287,28 +277,20 @@ def changes(rng: random.Random, space: dict[str, Any]) -> list[Change]:
                 visit(found, f"{path}.{key}")
 
     def instance(value: Any, path: str) -> None:
-        own = (
-            vars(value)
-            if hasattr(value, "__dict__")
-            else {key: getattr(value, key) for key in value.__slots__}
-        )
+        own = vars(value) if hasattr(value, "__dict__") else {key: getattr(value, key) for key in value.__slots__}
         for key in list(own):
             out.append(_change(f"{path}.{key}", value, key, other(own[key]), item=False))
             visit(own[key], f"{path}.{key}")
         if hasattr(value, "__dict__"):
             for key in ("k", "w", "m", "a"):
-                out.append(
-                    _change(f"{path}.{key}", value, key, (lambda *a, **k: 1) if key == "m" else 4, item=False)
-                )
+                out.append(_change(f"{path}.{key}", value, key, (lambda *a, **k: 1) if key == "m" else 4, item=False))
             out.append(_change(f"{path} dict", value, "__dict__", {**vars(value), "v": 1234}, item=False))
         if isinstance(value, space["A"]):
             to = space["A"] if type(value) is space["B"] else space["B"]
             out.append(_change(f"{path}.__class__", value, "__class__", to, item=False))
 
     for name in [
-        n
-        for n in space
-        if not n.startswith("__") and n not in ("program", "collections", "types", "functools")
+        n for n in space if not n.startswith("__") and n not in ("program", "collections", "types", "functools")
     ]:
         out.append(_change(f"global {name}", space, name, other(space[name])))
         visit(space[name], name)

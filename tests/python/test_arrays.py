@@ -10,10 +10,11 @@ import threading
 import weakref
 from typing import Any
 
-import intaglio as ig
 import ml_dtypes
 import numpy as np
 import pytest
+
+import intaglio as ig
 
 DTYPES = [
     "bool",
@@ -40,9 +41,7 @@ def sample(dtype: str, shape: tuple[int, ...] = (3, 4)) -> np.ndarray[Any, Any]:
     if dtype.startswith("complex"):
         return (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
     return (
-        (rng.standard_normal(shape) * 5).astype(dtype)
-        if "float" in dtype
-        else rng.integers(0, 9, shape).astype(dtype)
+        (rng.standard_normal(shape) * 5).astype(dtype) if "float" in dtype else rng.integers(0, 9, shape).astype(dtype)
     )
 
 
@@ -121,9 +120,7 @@ def test_numpy_scalars_keep_their_dtype() -> None:
     assert ig.asarray(np.complex128(1j)).dtype == ig.complex128
     assert ig.asarray(np.int8(3)).dtype == ig.int8
     assert ig.asarray(np.bool_(True)).dtype == ig.bool
-    assert (ig.asarray([1.0]) + np.float64(1)).dtype == ig.float32, (
-        "as an operand it counts as a Python number"
-    )
+    assert (ig.asarray([1.0]) + np.float64(1)).dtype == ig.float32, "as an operand it counts as a Python number"
 
 
 UFUNCS: list[tuple[Any, int]] = [
@@ -378,9 +375,7 @@ def test_graphs_are_copied(copier: Any) -> None:
     assert str(other) == str(graph)
     other.name = "other"
     assert graph.name != "other"
-    np.testing.assert_array_equal(
-        other(ig.asarray([1.0, 2.0])).numpy(), graph(ig.asarray([1.0, 2.0])).numpy()
-    )
+    np.testing.assert_array_equal(other(ig.asarray([1.0, 2.0])).numpy(), graph(ig.asarray([1.0, 2.0])).numpy())
 
 
 def test_functions_and_dtypes_are_pickled() -> None:

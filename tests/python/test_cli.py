@@ -35,9 +35,7 @@ graph @square(%x: f32[2, 2]) {
 
 def call(*words: Any, stdin: str | bytes = "", **options: Any) -> subprocess.CompletedProcess[str]:
     data = stdin.encode() if isinstance(stdin, str) else stdin
-    done = subprocess.run(
-        [COMMAND, *map(str, words)], input=data, capture_output=True, timeout=120, **options
-    )
+    done = subprocess.run([COMMAND, *map(str, words)], input=data, capture_output=True, timeout=120, **options)
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
@@ -81,9 +79,7 @@ def test_is_installed_beside_python_and_needs_no_python() -> None:
 
 
 def test_runs_from_any_folder_and_as_a_second_process(tmp_path: Path) -> None:
-    first = subprocess.Popen(
-        [COMMAND, "show", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tmp_path
-    )
+    first = subprocess.Popen([COMMAND, "show", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tmp_path)
     assert good("show", "-", stdin=SQUARE, cwd="/") == SQUARE  # while the first one waits
     out, _ = first.communicate(SQUARE.encode(), timeout=60)
     assert out.decode() == SQUARE
@@ -310,9 +306,7 @@ def test_opt_errors(chain: Path) -> None:
     names = "the passes are " + ", ".join(pass_names())
     text = error("unknown pass 'fus'", "no pass has that name", f"did you mean 'fuse'? {names}")
     fails(text, "opt", "--passes=cse,fus", chain)
-    fails(
-        error("unknown pass 'vectorise'", "no pass has that name", names), "opt", "--disable=vectorise", chain
-    )
+    fails(error("unknown pass 'vectorise'", "no pass has that name", names), "opt", "--disable=vectorise", chain)
     fails(
         error(
             "opt: no graph is given",
@@ -392,9 +386,7 @@ def test_every_element_type_passes_through_files(dtype: str, tmp_path: Path) -> 
     np.testing.assert_array_equal(result, array)
 
 
-@pytest.mark.parametrize(
-    "shape", [(0,), (0, 3), (3, 0), (1,), (7,), (1, 33), (33, 1), (1, 1, 1, 1, 1, 1, 1, 1)]
-)
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0), (1,), (7,), (1, 33), (33, 1), (1, 1, 1, 1, 1, 1, 1, 1)])
 def test_odd_shapes(shape: tuple[int, ...], tmp_path: Path) -> None:
     dims = ", ".join(map(str, shape))
     text = f"graph @g(%x: f32[{dims}]) {{ %y = tanh(%x) : f32[{dims}] return %y }}"
@@ -407,9 +399,7 @@ def test_odd_shapes(shape: tuple[int, ...], tmp_path: Path) -> None:
 def test_recipes() -> None:
     text = "graph @g(%x: f32[n]) where n { return %x }"
     size = ["--size", "n=4"]
-    assert good("run", "-", "-i", "x=zeros", *size, stdin=text) == "x: f32[n]\n[0, 0, 0, 0]\n".replace(
-        "[n]", "[4]"
-    )
+    assert good("run", "-", "-i", "x=zeros", *size, stdin=text) == "x: f32[n]\n[0, 0, 0, 0]\n".replace("[n]", "[4]")
     assert good("run", "-", "-i", "x=ones", *size, stdin=text) == "x: f32[4]\n[1, 1, 1, 1]\n"
     assert good("run", "-", "-i", "x=iota", *size, stdin=text) == "x: f32[4]\n[0, 1, 2, 3]\n"
     assert good("run", "-", "-i", "x=full:-2.5", *size, stdin=text) == "x: f32[4]\n[-2.5, -2.5, -2.5, -2.5]\n"
@@ -439,9 +429,7 @@ def test_input_errors(chain: Path, tmp_path: Path) -> None:
         f"add --input x=VALUE, or --inputs=VALUE for all that are not named; VALUE is {recipes}",
     )
     fails(text, "run", "-", stdin=SQUARE)
-    text = error(
-        "the graph has no input z", "its inputs are x", "`intaglio show` prints them in the first line"
-    )
+    text = error("the graph has no input z", "its inputs are x", "`intaglio show` prints them in the first line")
     fails(text, "run", "-", "-i", "z=ones", stdin=SQUARE)
     text = error(
         "input x: 'onse' is no array",
@@ -449,9 +437,7 @@ def test_input_errors(chain: Path, tmp_path: Path) -> None:
         f"an input is {recipes}",
     )
     fails(text, "run", "-", "-i", "x=onse", stdin=SQUARE)
-    text = error(
-        "--input ones: there is no name", "the option assigns something to a name", "write --input NAME=VALUE"
-    )
+    text = error("--input ones: there is no name", "the option assigns something to a name", "write --input NAME=VALUE")
     fails(text, "run", "-", "-i", "ones", stdin=SQUARE)
     shape = "write numbers in brackets, as [[1, 2], [3, 4]]"
     text = error(
@@ -462,9 +448,7 @@ def test_input_errors(chain: Path, tmp_path: Path) -> None:
     fails(text, "run", "-", "-i", "x=[[1, 2], [3]]", stdin=SQUARE)
     text = error("input x: '[1, [2]]' is no list of float32", "numbers stand at different depths", shape)
     fails(text, "run", "-", "-i", "x=[1, [2]]", stdin=SQUARE)
-    text = error(
-        "input x: the array is f32[3], but the graph takes f32[2, 2]", "the ranks differ", "reshape the array"
-    )
+    text = error("input x: the array is f32[3], but the graph takes f32[2, 2]", "the ranks differ", "reshape the array")
     fails(text, "run", "-", "-i", "x=[1, 2, 3]", stdin=SQUARE)
     text = error(
         "input x: the array is f32[], but the graph takes f32[2, 2]",
@@ -483,22 +467,14 @@ def test_input_errors(chain: Path, tmp_path: Path) -> None:
     fails(text, "run", chain, "--inputs", "ones")
     text = error("--size n=-1: '-1' is not a size", "sizes are whole numbers from 0 on", "write --size b=4")
     fails(text, "run", chain, "--inputs", "ones", "--size", "n=-1")
-    text = error(
-        "the graph has no size m", "the sizes of its inputs are n", "`intaglio show --stats` prints them"
-    )
+    text = error("the graph has no size m", "the sizes of its inputs are n", "`intaglio show --stats` prints them")
     fails(text, "run", chain, "--inputs", "ones", "--size", "m=1")
-    text = error(
-        "the graph has no size n", "all sizes of its inputs are fixed", "`intaglio show --stats` prints them"
-    )
+    text = error("the graph has no size n", "all sizes of its inputs are fixed", "`intaglio show --stats` prints them")
     fails(text, "run", "-", "--inputs", "ones", "--size", "n=1", stdin=SQUARE)
     done = call("run", chain, "--inputs", "ones", "--size", "n=9000000000000000000")
     assert done.returncode == 1
-    assert done.stderr.startswith(
-        "error: input x: f32[n, 3] does not fit the memory\n  why: its sizes are 9000000000"
-    )
-    text = error(
-        "the graph has no result q", "its results are s, t", "name one of them, or give its position from 0"
-    )
+    assert done.stderr.startswith("error: input x: f32[n, 3] does not fit the memory\n  why: its sizes are 9000000000")
+    text = error("the graph has no result q", "its results are s, t", "name one of them, or give its position from 0")
     fails(text, "run", chain, "--inputs", "ones", "--size", "n=2", "-o", "q=q.npy")
 
 
@@ -550,10 +526,7 @@ def test_compare_passes_and_fails(chain: Path, tmp_path: Path) -> None:
         "the bound is 64 ULP, or 64 roundings of 1; the worst is element 0: 0.9640276 instead of 0.9092974",
         "give a wider --tolerance or --atol if rounding explains it; else please report it with the graph",
     )
-    assert (
-        call("run", chain, "--inputs=full:1", "--size=n=1", "--compare-with", other, "--atol=1").returncode
-        == 0
-    )
+    assert call("run", chain, "--inputs=full:1", "--size=n=1", "--compare-with", other, "--atol=1").returncode == 0
     other.write_text(SQUARE)
     text = error(
         f"{other} cannot be compared: the graphs' types differ",
@@ -666,9 +639,7 @@ def test_doctor() -> None:
     assert report["ops"] > 100
     assert report["passes"] == len(pass_names())
     assert "x86-64-v2" in report["targets that run here"]
-    assert (
-        1 <= report["processors after quota"] <= report["processors allowed"] <= report["processors online"]
-    )
+    assert 1 <= report["processors after quota"] <= report["processors allowed"] <= report["processors online"]
     assert report["copy bandwidth"] > 0
     assert report["self-test"].startswith("passed: ")
     text = good("doctor", env={"INTAGLIO_NUM_THREADS": "3", "INTAGLIO_TARGET": "x86-64-v2"})

@@ -169,9 +169,7 @@ def test_scan_over_a_symbolic_number_of_steps_is_one_graph() -> None:
 
 def test_the_graph_does_not_grow_with_the_number_of_steps() -> None:
     def nodes(steps: int) -> int:
-        return len(
-            ig.trace(lambda x: ig.fori_loop(0, steps, lambda i, v: ig.sin(v) + 1, x), ig.ones(3)).graph
-        )
+        return len(ig.trace(lambda x: ig.fori_loop(0, steps, lambda i, v: ig.sin(v) + 1, x), ig.ones(3)).graph)
 
     assert nodes(10) == nodes(10_000)
 
@@ -189,9 +187,7 @@ def test_regions_nest() -> None:
     def f(x: Any) -> Any:
         def body(carry: Any) -> Any:
             i, v = carry
-            return i + 1, ig.cond(
-                i % 2 == 0, lambda: ig.fori_loop(0, 2, lambda _, u: u + x, v), lambda: v * 2
-            )
+            return i + 1, ig.cond(i % 2 == 0, lambda: ig.fori_loop(0, 2, lambda _, u: u + x, v), lambda: v * 2)
 
         return ig.while_loop(lambda carry: carry[0] < 6, body, (0, x))
 
@@ -321,7 +317,7 @@ CASES: dict[str, tuple[Any, type[Exception], str, str, str]] = {
         lambda: ig.scan(same_pair, ig.asarray(0), ig.ones(3)),
         ig.TypeError,
         "scan: the body gives a int, but must give a pair",
-        f"it gives the carry, and what is stacked; it is {{same_pair}}",
+        "it gives the carry, and what is stacked; it is {same_pair}",
         "return carry, y; with nothing to stack: return carry, None",
     ),
     "a carry that is no array": (

@@ -7,10 +7,11 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-import intaglio as ig
 import numpy as np
 import pytest
 import scipy.signal
+
+import intaglio as ig
 
 Array = np.ndarray[Any, Any]
 
@@ -29,9 +30,7 @@ def windows(x: Array, taps: tuple[int, ...], stride: tuple[int, ...], dilation: 
     return view[index]
 
 
-def conv(
-    x: Array, w: Array, stride: int, padding: int, dilation: int, groups: int, zero: float = 0.0
-) -> Array:
+def conv(x: Array, w: Array, stride: int, padding: int, dilation: int, groups: int, zero: float = 0.0) -> Array:
     space = x.ndim - 2
     wide = np.pad(x.astype(np.float64), [(0, 0), (0, 0)] + [(padding, padding)] * space, constant_values=zero)
     out = []
@@ -44,9 +43,7 @@ def conv(
 
 CASES = [
     (space, stride, padding, dilation, groups)
-    for space, stride, padding, dilation, groups in itertools.product(
-        (1, 2, 3), (1, 2), (0, 1), (1, 2), (1, 2)
-    )
+    for space, stride, padding, dilation, groups in itertools.product((1, 2, 3), (1, 2), (0, 1), (1, 2), (1, 2))
     if space < 3 or (stride, dilation) in ((1, 1), (2, 2))
 ]
 
@@ -83,9 +80,7 @@ def test_conv_against_scipy() -> None:
     got = ig.conv(ig.asarray(x[None, None]), ig.asarray(w[None, None])).numpy()[0, 0]
     np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12)
     full = scipy.signal.convolve(x[0], w[0], mode="full", method="direct")
-    got = ig.conv(ig.asarray(x[0][None, None]), ig.asarray(w[0][::-1].copy()[None, None]), padding=3).numpy()[
-        0, 0
-    ]
+    got = ig.conv(ig.asarray(x[0][None, None]), ig.asarray(w[0][::-1].copy()[None, None]), padding=3).numpy()[0, 0]
     np.testing.assert_allclose(got, full, rtol=1e-12, atol=1e-12)
 
 
@@ -114,9 +109,7 @@ def test_pools(space: int, size: int, stride: int | None, padding: int) -> None:
     assert ig.max_pool(ig.asarray(x), **options).numpy().tobytes() == np.ascontiguousarray(top).tobytes()
     total = windows(np.pad(x.astype(np.float64), pad), (size,) * space, steps, (1,) * space).sum(last)
     count = windows(np.pad(np.ones_like(x), pad), (size,) * space, steps, (1,) * space).sum(last)
-    np.testing.assert_allclose(
-        ig.avg_pool(ig.asarray(x), **options).numpy(), total / size**space, rtol=1e-5, atol=1e-6
-    )
+    np.testing.assert_allclose(ig.avg_pool(ig.asarray(x), **options).numpy(), total / size**space, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(
         ig.avg_pool(ig.asarray(x), **options, count_include_pad=False).numpy(),
         total / count,

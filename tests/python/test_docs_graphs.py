@@ -8,8 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import intaglio as ig
 import pytest
+
+import intaglio as ig
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 EXAMPLES = DOCS / "examples"
@@ -51,9 +52,7 @@ def test_graph_of_a_page_is_as_printed(text: str) -> None:
     bare = re.sub(r"^ *//.*\n", "", text, flags=re.M)
     assert graph.str(locations=True) == bare
     assert ig.Graph.from_binary(graph.to_binary()).str(locations=True) == bare
-    done = subprocess.run(
-        [COMMAND, "opt", "--verify", "-"], input=text.encode(), capture_output=True, timeout=60
-    )
+    done = subprocess.run([COMMAND, "opt", "--verify", "-"], input=text.encode(), capture_output=True, timeout=60)
     assert done.returncode == 0, done.stderr.decode()
 
 

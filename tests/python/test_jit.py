@@ -13,9 +13,10 @@ import warnings
 from functools import partial
 from typing import Any
 
-import intaglio as ig
 import numpy as np
 import pytest
+
+import intaglio as ig
 
 
 def floats(*shape: int, seed: int = 0) -> np.ndarray:
@@ -340,10 +341,7 @@ def test_a_container_of_another_structure_is_refused() -> None:
     with pytest.raises(ig.CaptureError) as error:
         ig.jit(f)({"w": ig.asarray([1.0])})
     assert error.value.what == "an argument, a container, has another structure after the call"
-    assert (
-        error.value.why
-        == "it was {'w': *} and became {'w': *, 'new': *}, and a trace writes back leaves alone"
-    )
+    assert error.value.why == "it was {'w': *} and became {'w': *, 'new': *}, and a trace writes back leaves alone"
     assert error.value.hint == "return the new container in place of changing the one that was passed"
     assert "test_jit.py" in error.value.where
 
@@ -376,9 +374,7 @@ def test_arrays_from_outside_are_read_again() -> None:
 
 
 def test_static_arguments() -> None:
-    f = ig.jit(
-        lambda x, axis, kind="sum": getattr(x, kind)(axis=axis), static_argnums=1, static_argnames="kind"
-    )
+    f = ig.jit(lambda x, axis, kind="sum": getattr(x, kind)(axis=axis), static_argnums=1, static_argnames="kind")
     x = ig.asarray(floats(3, 4))
     same(f(x, (0,)), np.asarray(x.sum(axis=0)))
     same(f(x, (1,), kind="max"), np.asarray(x).max(axis=1))
@@ -392,8 +388,7 @@ def test_static_arguments() -> None:
         == "what is no array is compared with the value of the call that was traced, so it must not change"
     )
     assert (
-        error.value.hint
-        == "pass a tuple in place of a list, or a frozen dataclass; or leave it out of static_argnums"
+        error.value.hint == "pass a tuple in place of a list, or a frozen dataclass; or leave it out of static_argnums"
     )
     assert "test_jit.py" in error.value.where
 
@@ -403,8 +398,7 @@ def test_an_argument_that_is_neither_array_nor_hashable() -> None:
         ig.jit(lambda x, options: x)(ig.asarray([1.0]), {1, 2})
     assert error.value.what == "<lambda>: the argument `options` (set) is not hashable"
     assert error.value.hint == (
-        "pass an array, a container of arrays, or a hashable value; ig.register_pytree makes a class a "
-        "container"
+        "pass an array, a container of arrays, or a hashable value; ig.register_pytree makes a class a container"
     )
 
 

@@ -7,10 +7,11 @@ import random
 import sys
 from typing import Any
 
-import intaglio as ig
 import numpy as np
 import outside_worlds
 import pytest
+
+import intaglio as ig
 
 HERE = sys.modules[__name__]
 RATE = 0.5
@@ -74,9 +75,7 @@ def test_a_store_to_the_outside_is_refused() -> None:
 
     with pytest.raises(ig.CaptureError) as info:
         ig.jit(f)(ig.asarray([1.0]))
-    assert info.value.what == (
-        "a captured function changes what lies outside of it: global LOG is changed by append"
-    )
+    assert info.value.what == ("a captured function changes what lies outside of it: global LOG is changed by append")
     assert info.value.where.endswith("LOG.append(1)")
     assert LOG == []
 

@@ -21,10 +21,11 @@ import types
 import weakref
 from typing import Any
 
-import intaglio as ig
 import numpy as np
 import outside_worlds
 import pytest
+
+import intaglio as ig
 
 SCALE = 2.0
 TABLE: dict[str, Any] = {"a": 1, "b": [1, 2, 3], "deep": {"x": {"y": 5}}}
@@ -278,9 +279,7 @@ POINT = Point(1, [2])
 
 
 def test_dataclasses_enums_namedtuples() -> None:
-    guards = observe(
-        lambda: (CONFIG.width, CONFIG.names[0], COLOR is Color.RED, COLOR.value, POINT.x, POINT.y[0])
-    )
+    guards = observe(lambda: (CONFIG.width, CONFIG.names[0], COLOR is Color.RED, COLOR.value, POINT.x, POINT.y[0]))
     fails_when(guards, CONFIG, "width", 4)
     fails_when(guards, CONFIG.names, 0, "b", item=True)
     fails_when(guards, HERE, "COLOR", Color.BLUE)
@@ -442,14 +441,12 @@ def test_what_is_compared_whole_is_reported() -> None:
     guards = observe(lambda: big.sum())
     what, where = guards.unknown[0]
     assert what == (
-        "the 1600000 bytes of closure variable big are compared on every call; "
-        "an ig.Tensor in its place is not"
+        "the 1600000 bytes of closure variable big are compared on every call; an ig.Tensor in its place is not"
     )
     assert "test_observer.py:" in where
     guards = observe(lambda: operator.attrgetter("width")(CONFIG))
     assert guards.unknown[0][0] == (
-        "global CONFIG was handed to operator.attrgetter, which cannot be followed: "
-        "its attributes are compared whole"
+        "global CONFIG was handed to operator.attrgetter, which cannot be followed: its attributes are compared whole"
     )
     fails_when(guards, CONFIG, "width", 4)
 
@@ -529,10 +526,7 @@ def test_stores_to_the_outside_are_refused(function: Any, what: str) -> None:
         ig._observe(function)
     assert info.value.what == "a captured function changes what lies outside of it: " + what
     assert "test_observer.py:" in info.value.where
-    assert (
-        info.value.why
-        == "the change would happen once, when the function is captured, and not on later calls"
-    )
+    assert info.value.why == "the change would happen once, when the function is captured, and not on later calls"
     assert info.value.hint == "return the new value, and store it where the function is called"
     assert sys.gettrace() is None
 
@@ -756,7 +750,7 @@ def test_the_collectors_callbacks_are_no_part_of_the_function() -> None:
     gc.callbacks.append(callback)
     try:
         assert gc.isenabled()
-        result, guards = ig._observe(allocate, 1)
+        result, _guards = ig._observe(allocate, 1)
     finally:
         gc.callbacks.remove(callback)
     assert result == 5001

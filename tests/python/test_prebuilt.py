@@ -95,9 +95,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.parametrize("level", ["", "x86-64-v3"])
-def test_the_bits_are_those_of_compiled_kernels(
-    compiled: dict[str, np.ndarray], level: str, tmp_path: Path
-) -> None:
+def test_the_bits_are_those_of_compiled_kernels(compiled: dict[str, np.ndarray], level: str, tmp_path: Path) -> None:
     served, prebuilt = bits(tmp_path / "prebuilt.npz", INTAGLIO_TARGET=level)
     assert served > 150
     assert prebuilt.keys() == compiled.keys()

@@ -10,11 +10,12 @@ import itertools
 import os
 from typing import Any
 
-import intaglio as ig
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+import intaglio as ig
 from intaglio import _intaglio as core
 
 # INTAGLIO_FUZZ=1000 looks further, with a new seed each time, which hypothesis prints with a failure.
@@ -173,9 +174,7 @@ def indexed(draw: st.DrawFn, arrays: bool) -> tuple[tuple[int, ...], Any]:
         elif kind == "array" and arrays and not used_array:
             used_array = True
             where = draw(st.lists(st.integers(-n, n - 1), min_size=0, max_size=4))
-            key.append(
-                np.array(where, np.int64).reshape(draw(st.sampled_from([(-1,), (1, -1)])) if where else (0,))
-            )
+            key.append(np.array(where, np.int64).reshape(draw(st.sampled_from([(-1,), (1, -1)])) if where else (0,)))
         elif kind == "mask" and arrays and not used_array:
             used_array = True
             key.append(np.array(draw(st.lists(st.booleans(), min_size=n, max_size=n))))
@@ -269,15 +268,11 @@ def programs(draw: st.DrawFn) -> list[tuple[Any, ...]]:
     steps: list[tuple[Any, ...]] = []
     for _ in range(draw(st.integers(2, 9))):
         kind = draw(
-            st.sampled_from(
-                ["one", "one", "two", "two", "fold", "spread", "move", "product", "number", "take"]
-            )
+            st.sampled_from(["one", "one", "two", "two", "fold", "spread", "move", "product", "number", "take"])
         )
         a, b = draw(st.integers(0, 30)), draw(st.integers(0, 30))
         word = draw(st.sampled_from(ELEMENTWISE if kind == "one" else BINARY))
-        steps.append(
-            (kind, a, b, word, draw(st.integers(0, 5)), draw(st.sampled_from([0.5, -1.0, 0.0, 3.0])))
-        )
+        steps.append((kind, a, b, word, draw(st.integers(0, 5)), draw(st.sampled_from([0.5, -1.0, 0.0, 3.0]))))
     return steps
 
 
@@ -291,9 +286,7 @@ def run(steps: list[tuple[Any, ...]], x: Any, y: Any) -> list[Any]:
         elif kind == "two" and a.shape == b.shape:
             values.append(ig.where(a > b, b, a * 2.0) if word == "where" else getattr(ig, word)(a, b))
         elif kind == "fold" and axis is not None:
-            values.append(
-                [ig.sum, ig.max, ig.mean, ig.min][number % 4](a, axis=axis, keepdims=number % 2 == 0)
-            )
+            values.append([ig.sum, ig.max, ig.mean, ig.min][number % 4](a, axis=axis, keepdims=number % 2 == 0))
         elif kind == "spread" and axis is not None:
             values.append(a - ig.max(a, axis=axis, keepdims=True))
         elif kind == "move" and a.ndim == 2:

@@ -26,9 +26,7 @@ def libraries() -> list[Path]:
 
 
 def readelf(option: str, library: Path) -> str:
-    return subprocess.run(
-        ["readelf", option, "-W", library], check=True, capture_output=True, text=True
-    ).stdout
+    return subprocess.run(["readelf", option, "-W", library], check=True, capture_output=True, text=True).stdout
 
 
 def test_the_libraries_are_installed() -> None:
@@ -36,12 +34,13 @@ def test_the_libraries_are_installed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "limit"), [
+    ("name", "limit"),
+    [
         ("libintaglio_runtime.so", 2),
         ("libintaglio.so", 4),
         ("libintaglio_kernels.so", 3),
         ("libintaglio_compiler.so", 42),
-    ]
+    ],
 )
 def test_sizes_in_mb(name: str, limit: int) -> None:
     sizes = [p.stat().st_size for p in libraries() if p.name == name]
@@ -50,11 +49,7 @@ def test_sizes_in_mb(name: str, limit: int) -> None:
 
 def test_only_the_basic_libraries_are_needed() -> None:
     for library in libraries():
-        needed = {
-            line.split("[")[1].rstrip("]")
-            for line in readelf("-d", library).splitlines()
-            if "(NEEDED)" in line
-        }
+        needed = {line.split("[")[1].rstrip("]") for line in readelf("-d", library).splitlines() if "(NEEDED)" in line}
         assert needed <= BASE, library.name
 
 
