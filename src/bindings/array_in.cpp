@@ -1,5 +1,5 @@
-// From other libraries' arrays, and from Python's numbers and lists, to ours. NumPy arrays and lists are copied in;
-// `from_dlpack` adopts the memory.
+// From other libraries' arrays, and from Python's numbers and lists, to ours. NumPy arrays and lists are
+// copied in; `from_dlpack` adopts the memory.
 #include <cstring>
 
 #include "bindings/common.h"
@@ -19,7 +19,8 @@ Tensor made(Tensor tensor) {
   return tensor;
 }
 
-// --- buffers ---------------------------------------------------------------------------------------------------------------
+// --- buffers
+// ---------------------------------------------------------------------------------------------------------------
 
 class Buffer {
  public:
@@ -59,8 +60,10 @@ Tensor from_buffer(PyObject* object, std::optional<DType> as) {
   if (!dtype || static_cast<size_t>(view.itemsize) != size_of(*dtype))
     throw make_error(ErrorKind::Type, "an array with elements of the format '{}' cannot be taken in",
                      view.format ? view.format : "")
-        .why("the dtypes are bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32, float64, complex64 and "
-             "complex128, in the machine's byte order")
+        .why(
+            "the dtypes are bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32, float64, "
+            "complex64 and "
+            "complex128, in the machine's byte order")
         .hint("convert it first, as in a.astype('float32')");
   std::vector<int64_t> shape(view.shape, view.shape + view.ndim);
   Tensor out = Tensor::empty(*dtype, Shape(shape));
@@ -86,7 +89,8 @@ Tensor from_buffer(PyObject* object, std::optional<DType> as) {
   return out;
 }
 
-// --- DLPack ----------------------------------------------------------------------------------------------------------------
+// --- DLPack
+// ----------------------------------------------------------------------------------------------------------------
 
 DType dtype_of_dlpack(const dlpack::DataType& type) {
   if (type.lanes == 1) {
@@ -121,8 +125,9 @@ DType dtype_of_dlpack(const dlpack::DataType& type) {
       default: break;
     }
   }
-  throw make_error(ErrorKind::Type, "from_dlpack: the element type (code {}, {} bits, {} lanes) is not known here",
-                   type.code, type.bits, type.lanes);
+  throw make_error(ErrorKind::Type,
+                   "from_dlpack: the element type (code {}, {} bits, {} lanes) is not known here", type.code,
+                   type.bits, type.lanes);
 }
 
 Tensor adopt(const dlpack::TensorView& view, std::function<void()> release, bool copy) {
@@ -155,22 +160,29 @@ Tensor adopt(const dlpack::TensorView& view, std::function<void()> release, bool
 
 Tensor from_capsule(PyObject* capsule, bool copy) {
   if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
-    auto* managed = static_cast<dlpack::ManagedVersioned*>(PyCapsule_GetPointer(capsule, "dltensor_versioned"));
+    auto* managed =
+        static_cast<dlpack::ManagedVersioned*>(PyCapsule_GetPointer(capsule, "dltensor_versioned"));
     PyCapsule_SetName(capsule, "used_dltensor_versioned");
-    return adopt(managed->tensor, [managed] {
-      PyGILState_STATE state = PyGILState_Ensure();
-      if (managed->deleter) managed->deleter(managed);
-      PyGILState_Release(state);
-    }, copy);
+    return adopt(
+        managed->tensor,
+        [managed] {
+          PyGILState_STATE state = PyGILState_Ensure();
+          if (managed->deleter) managed->deleter(managed);
+          PyGILState_Release(state);
+        },
+        copy);
   }
   if (PyCapsule_IsValid(capsule, "dltensor")) {
     auto* managed = static_cast<dlpack::Managed*>(PyCapsule_GetPointer(capsule, "dltensor"));
     PyCapsule_SetName(capsule, "used_dltensor");
-    return adopt(managed->tensor, [managed] {
-      PyGILState_STATE state = PyGILState_Ensure();
-      if (managed->deleter) managed->deleter(managed);
-      PyGILState_Release(state);
-    }, copy);
+    return adopt(
+        managed->tensor,
+        [managed] {
+          PyGILState_STATE state = PyGILState_Ensure();
+          if (managed->deleter) managed->deleter(managed);
+          PyGILState_Release(state);
+        },
+        copy);
   }
   throw Error(ErrorKind::Type, "from_dlpack: __dlpack__ gave no DLPack capsule, or one that was used before");
 }
@@ -194,7 +206,8 @@ Tensor from_dlpack(PyObject* object, bool copy) {
   return from_capsule(capsule.ptr(), copy);
 }
 
-// --- lists -------------------------------------------------------------------------------------------------------------------
+// --- lists
+// -------------------------------------------------------------------------------------------------------------------
 
 struct Nested {
   std::vector<int64_t> shape;
@@ -202,7 +215,9 @@ struct Nested {
   std::vector<Tensor> tensors;  // in place of scalars, where the leaves are arrays
 };
 
-std::string shape_text(const std::vector<int64_t>& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
+std::string shape_text(const std::vector<int64_t>& shape) {
+  return fmt::format("[{}]", fmt::join(shape, ", "));
+}
 
 std::vector<int64_t> gather_nested(PyObject* object, Nested& out, int depth) {
   if (depth > 64) throw Error(ErrorKind::Value, "asarray: the lists are nested more than 64 deep");
@@ -211,10 +226,12 @@ std::vector<int64_t> gather_nested(PyObject* object, Nested& out, int depth) {
     std::vector<int64_t> inner;
     for (Py_ssize_t i = 0; i < n; ++i) {
       std::vector<int64_t> own = gather_nested(PySequence_Fast_GET_ITEM(object, i), out, depth + 1);
-      if (i == 0) inner = own;
+      if (i == 0)
+        inner = own;
       else if (own != inner)
-        throw make_error(ErrorKind::Shape, "asarray: the nested lists are ragged: {} beside {} at position {}",
-                         shape_text(own), shape_text(inner), i)
+        throw make_error(ErrorKind::Shape,
+                         "asarray: the nested lists are ragged: {} beside {} at position {}", shape_text(own),
+                         shape_text(inner), i)
             .why("all lists of one depth must have the same length, the size of that axis")
             .hint("fill the short ones up, for example with 0");
     }
@@ -228,7 +245,8 @@ std::vector<int64_t> gather_nested(PyObject* object, Nested& out, int depth) {
   Tensor leaf = as_tensor(object, std::nullopt, "asarray");
   out.tensors.push_back(leaf);
   std::optional<Ints> dims = constant_dims(leaf.type().dims);
-  if (!dims) throw Error(ErrorKind::Capture, "asarray: a list of arrays of symbolic size").hint("use ig.stack");
+  if (!dims)
+    throw Error(ErrorKind::Capture, "asarray: a list of arrays of symbolic size").hint("use ig.stack");
   return *dims;
 }
 
@@ -238,8 +256,10 @@ Tensor from_list(PyObject* object, std::optional<DType> dtype) {
   if (!nested.tensors.empty()) {
     for (const front::Scalar& scalar : nested.scalars)
       nested.tensors.push_back(front::scalar_tensor(scalar, front::default_dtype(scalar)));
-    if (!nested.scalars.empty() && nested.tensors.size() > nested.scalars.size() + 0 && nested.shape.size() > 1)
-      throw Error(ErrorKind::Type, "asarray: a list mixes arrays and numbers").hint("use ig.stack on arrays alone");
+    if (!nested.scalars.empty() && nested.tensors.size() > nested.scalars.size() + 0 &&
+        nested.shape.size() > 1)
+      throw Error(ErrorKind::Type, "asarray: a list mixes arrays and numbers")
+          .hint("use ig.stack on arrays alone");
     nb::object list = own(PySequence_List(object));
     nb::object stacked = call_function("stack_nested", {list.ptr()});
     Tensor out = tensor_of(stacked.ptr());
@@ -315,7 +335,8 @@ std::optional<front::Operand> as_operand(PyObject* object) {
 
 front::Operand require_operand(PyObject* object, std::string_view op, std::string_view name) {
   if (std::optional<front::Operand> operand = as_operand(object)) return *operand;
-  throw make_error(ErrorKind::Type, "{}: {} must be an array or a number, not {}", op, name, Py_TYPE(object)->tp_name)
+  throw make_error(ErrorKind::Type, "{}: {} must be an array or a number, not {}", op, name,
+                   Py_TYPE(object)->tp_name)
       .why("the functions compute on arrays; other objects are not converted unasked")
       .hint(PyList_Check(object) || PyTuple_Check(object) ? "make an array of it first: ig.asarray([...])"
                                                           : "ig.asarray makes an array of most data");
@@ -358,22 +379,24 @@ Tensor as_tensor(PyObject* object, std::optional<DType> dtype, std::string_view 
   }
   throw make_error(ErrorKind::Type, "{}: {} is no array and no number", who, Py_TYPE(object)->tp_name)
       .why("an array holds numbers or bools of one dtype")
-      .hint("pass a number, nested lists, a NumPy array, or an object with a buffer, __dlpack__ or __array__");
+      .hint(
+          "pass a number, nested lists, a NumPy array, or an object with a buffer, __dlpack__ or __array__");
 }
 
 void init_array_in(nb::module_& m) {
   m.def(
       "asarray",
       [](nb::handle data, nb::handle dtype, nb::handle device, nb::handle copy) {
-        if (!device.is_none() && (!PyUnicode_Check(device.ptr()) || nb::cast<std::string>(nb::str(device)) != "cpu"))
+        if (!device.is_none() &&
+            (!PyUnicode_Check(device.ptr()) || nb::cast<std::string>(nb::str(device)) != "cpu"))
           throw Error(ErrorKind::Value, "the only device of this build is \"cpu\"")
-          .why("no backend for another device was built in")
-          .hint("leave `device` out");
+              .why("no backend for another device was built in")
+              .hint("leave `device` out");
         std::optional<DType> wanted;
         if (!dtype.is_none()) wanted = require_dtype(dtype.ptr(), "asarray");
         bool foreign = !is_tensor(data.ptr()) && is_array_like(data.ptr());
-        if (copy.ptr() == Py_False && (foreign || (!is_tensor(data.ptr())) ||
-                                       (wanted && tensor_of(data.ptr()).dtype() != *wanted)))
+        if (copy.ptr() == Py_False &&
+            (foreign || (!is_tensor(data.ptr())) || (wanted && tensor_of(data.ptr()).dtype() != *wanted)))
           throw Error(ErrorKind::Value, "asarray: copy=False, and a copy is needed")
               .why("arrays are values: data of others is copied in, and so is what changes its dtype")
               .hint("use ig.from_dlpack(x) to share memory, or leave copy out");
@@ -383,7 +406,8 @@ void init_array_in(nb::module_& m) {
         return nb::steal(wrap(as_tensor(data.ptr(), wanted, "asarray")));
       },
       nb::arg("data").none(), nb::kw_only(), nb::arg("dtype") = nb::none(), nb::arg("device") = nb::none(),
-      nb::arg("copy") = nb::none(), "An array from a number, nested lists, or another library's array (copied).",
+      nb::arg("copy") = nb::none(),
+      "An array from a number, nested lists, or another library's array (copied).",
       nb::sig("def asarray(data: ArrayLike, *, dtype: DTypeLike | None = None, device: str | None = None, "
               "copy: bool | None = None) -> Tensor"));
   m.def(
@@ -391,14 +415,15 @@ void init_array_in(nb::module_& m) {
       [](nb::handle x, nb::handle device, nb::handle copy) {
         if (!device.is_none() && nb::cast<std::string>(nb::str(device)) != "cpu")
           throw Error(ErrorKind::Value, "the only device of this build is \"cpu\"")
-          .why("no backend for another device was built in")
-          .hint("leave `device` out");
+              .why("no backend for another device was built in")
+              .hint("leave `device` out");
         if (is_tensor(x.ptr())) return nb::borrow(x);
         return nb::steal(wrap(made(from_dlpack(x.ptr(), copy.ptr() == Py_True))));
       },
       nb::arg("x"), nb::kw_only(), nb::arg("device") = nb::none(), nb::arg("copy") = nb::none(),
       "An array that shares the memory of another library's, where its elements lie in row-major order.",
-      nb::sig("def from_dlpack(x: object, /, *, device: str | None = None, copy: bool | None = None) -> Tensor"));
+      nb::sig(
+          "def from_dlpack(x: object, /, *, device: str | None = None, copy: bool | None = None) -> Tensor"));
 }
 
 }  // namespace ig::py

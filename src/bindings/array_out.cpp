@@ -1,5 +1,5 @@
-// From our arrays to other libraries: the buffer protocol and DLPack, both read-only and without a copy. An export
-// shares the storage, which therefore is not unique and is written by nobody.
+// From our arrays to other libraries: the buffer protocol and DLPack, both read-only and without a copy. An
+// export shares the storage, which therefore is not unique and is written by nobody.
 #include <cstring>
 
 #include "bindings/common.h"
@@ -59,7 +59,13 @@ dlpack::DataType dlpack_type(DType dtype) {
 
 dlpack::TensorView dlpack_view(Export* holder) {
   const Tensor& x = holder->tensor;
-  return {x.data(), {dlpack::kCpu, 0}, x.rank(), dlpack_type(x.dtype()), holder->shape.data(), holder->strides.data(), 0};
+  return {x.data(),
+          {dlpack::kCpu, 0},
+          x.rank(),
+          dlpack_type(x.dtype()),
+          holder->shape.data(),
+          holder->strides.data(),
+          0};
 }
 
 template <typename Managed>
@@ -87,7 +93,8 @@ PyObject* capsule_of(const Tensor& x, const char* name, Managed managed) {
 int tensor_getbuffer(PyObject* self, Py_buffer* view, int flags) {
   view->obj = nullptr;
   if (flags & PyBUF_WRITABLE) {
-    PyErr_SetString(PyExc_BufferError, "an intaglio array is a value: its buffer is read-only (take a copy to write)");
+    PyErr_SetString(PyExc_BufferError,
+                    "an intaglio array is a value: its buffer is read-only (take a copy to write)");
     return -1;
   }
   return guard(
@@ -118,7 +125,8 @@ void tensor_releasebuffer(PyObject*, Py_buffer* view) { delete static_cast<Expor
 PyObject* tensor_dlpack(PyObject* self, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"stream", "max_version", "dl_device", "copy", nullptr};
   PyObject *stream = Py_None, *version = Py_None, *device = Py_None, *copy = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OOOO", const_cast<char**>(names), &stream, &version, &device, &copy))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OOOO", const_cast<char**>(names), &stream, &version,
+                                   &device, &copy))
     return nullptr;
   return guard([&]() -> PyObject* {
     if (stream != Py_None) throw Error(ErrorKind::Value, "__dlpack__: the CPU has no streams");

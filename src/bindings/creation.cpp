@@ -16,7 +16,8 @@ bool whole(nb::handle value) { return PyLong_Check(value.ptr()) != 0; }
 
 int64_t count_of(double start, double stop, double step) {
   double count = std::ceil((stop - start) / step);
-  if (!(count < 9e15)) throw Error(ErrorKind::Value, "arange: the range has too many elements, or none that can be counted");
+  if (!(count < 9e15))
+    throw Error(ErrorKind::Value, "arange: the range has too many elements, or none that can be counted");
   return count > 0 ? static_cast<int64_t>(count) : 0;
 }
 
@@ -24,7 +25,8 @@ nb::object arange(nb::handle start, nb::handle stop, nb::handle step, nb::handle
   DType dtype = require_dtype(dtype_name.ptr(), "arange");
   if (whole(start) && whole(stop) && whole(step)) {
     int64_t from = nb::cast<int64_t>(start), to = nb::cast<int64_t>(stop), by = nb::cast<int64_t>(step);
-    int64_t count = by > 0 ? (to > from ? (to - from - 1) / by + 1 : 0) : (to < from ? (from - to - 1) / -by + 1 : 0);
+    int64_t count =
+        by > 0 ? (to > from ? (to - from - 1) / by + 1 : 0) : (to < from ? (from - to - 1) / -by + 1 : 0);
     Tensor out = Tensor::empty(DType::I64, {count});
     auto* values = static_cast<int64_t*>(out.data());
     for (int64_t i = 0; i < count; ++i) values[i] = from + i * by;
@@ -54,12 +56,16 @@ void init_creation(nb::module_& m) {
   m.def("_arange", &arange);
   m.def("_linspace", &linspace);
   m.def("_user_line", &user_line, "The user's line at hand, for errors that are raised in Python.");
-  m.def("_concrete", [](nb::handle x) { return nb::steal(wrap(concrete(asked(x.ptr()), "the NumPy array"))); },
-        "The array itself, or what the capture gives for it.");
-  m.def("_bits", [](nb::handle x) {
-    Tensor values = concrete(asked(x.ptr()), "the NumPy array");
-    return nb::steal(wrap(Tensor(DType::U16, values.shape(), values.storage())));
-  }, "The bits of 16-bit elements, as uint16, in the same memory.");
+  m.def(
+      "_concrete", [](nb::handle x) { return nb::steal(wrap(concrete(asked(x.ptr()), "the NumPy array"))); },
+      "The array itself, or what the capture gives for it.");
+  m.def(
+      "_bits",
+      [](nb::handle x) {
+        Tensor values = concrete(asked(x.ptr()), "the NumPy array");
+        return nb::steal(wrap(Tensor(DType::U16, values.shape(), values.storage())));
+      },
+      "The bits of 16-bit elements, as uint16, in the same memory.");
   m.def("_to_bytes", [](nb::handle x) {
     const Tensor& values = tensor_of(x.ptr());
     return nb::bytes(static_cast<const char*>(values.data()), values.bytes());
@@ -69,7 +75,8 @@ void init_creation(nb::module_& m) {
     if (!type) throw make_error(ErrorKind::Type, "`{}` is no dtype", dtype);
     Tensor out = Tensor::empty(*type, Shape(shape));
     if (out.bytes() != data.size())
-      throw make_error(ErrorKind::IO, "the bytes of an array are {} long, and its type has {}", data.size(), out.bytes());
+      throw make_error(ErrorKind::IO, "the bytes of an array are {} long, and its type has {}", data.size(),
+                       out.bytes());
     std::memcpy(out.data(), data.c_str(), out.bytes());
     return nb::steal(wrap(made(out)));
   });

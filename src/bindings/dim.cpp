@@ -1,5 +1,6 @@
-// `intaglio.Dim`: a symbolic size in Python. Arithmetic stays symbolic; a comparison that the known ranges do not decide
-// is asked of the capture at hand, which guards it, constrains it, or refuses with the user's line.
+// `intaglio.Dim`: a symbolic size in Python. Arithmetic stays symbolic; a comparison that the known ranges do
+// not decide is asked of the capture at hand, which guards it, constrains it, or refuses with the user's
+// line.
 #include "bindings/common.h"
 
 namespace ig::py {
@@ -13,7 +14,8 @@ struct PyDim {
 
 Dim need(nb::handle object) {
   if (std::optional<Dim> dim = as_dim(object.ptr())) return *dim;
-  throw make_error(ErrorKind::Type, "a size goes with integers and sizes, not {}", Py_TYPE(object.ptr())->tp_name);
+  throw make_error(ErrorKind::Type, "a size goes with integers and sizes, not {}",
+                   Py_TYPE(object.ptr())->tp_name);
 }
 
 bool settle(std::string_view relation, const Dim& a, const Dim& b) {
@@ -36,8 +38,8 @@ int64_t number(const PyDim& self, std::string_view wanted) {
   if (self.dim.is_constant()) return self.dim.constant();
   Capture* capture = Capture::current();
   if (capture) return capture->to_size(self.dim, wanted);
-  throw make_error(ErrorKind::Capture, "{} of the symbolic size `{}` is wanted, and it has no fixed value", wanted,
-                   self.dim.str())
+  throw make_error(ErrorKind::Capture, "{} of the symbolic size `{}` is wanted, and it has no fixed value",
+                   wanted, self.dim.str())
       .hint("sizes get their values when the graph is called");
 }
 
@@ -94,27 +96,30 @@ nb::object shape_object(const Tensor& tensor) {
 
 void init_dim(nb::module_& m) {
   nb::class_<PyDim>(m, "Dim", "A symbolic size: `Dim(\"b\", min=1, max=256)` declares one.")
-      .def("__init__",
-           [](PyDim* self, const std::string& name, int64_t low, std::optional<int64_t> high) {
-             if (low < 0 || (high && *high < low))
-               throw make_error(ErrorKind::Value, "Dim: the range {} to {} of `{}` holds no size", low,
-                                high ? std::to_string(*high) : "", name);
-             new (self) PyDim{Dim::symbol(name), {low, high.value_or(Range{}.high)}, true};
-           },
-           nb::arg("name"), nb::arg("min") = 0, nb::arg("max") = nb::none())
+      .def(
+          "__init__",
+          [](PyDim* self, const std::string& name, int64_t low, std::optional<int64_t> high) {
+            if (low < 0 || (high && *high < low))
+              throw make_error(ErrorKind::Value, "Dim: the range {} to {} of `{}` holds no size", low,
+                               high ? std::to_string(*high) : "", name);
+            new (self) PyDim{Dim::symbol(name), {low, high.value_or(Range{}.high)}, true};
+          },
+          nb::arg("name"), nb::arg("min") = 0, nb::arg("max") = nb::none())
       .def_prop_ro("name", [](const PyDim& self) { return self.dim.str(); })
       .def_prop_ro("min", [](const PyDim& self) { return self.range.low; })
-      .def_prop_ro("max", [](const PyDim& self) -> std::optional<int64_t> {
-        if (self.range.high == Range{}.high) return std::nullopt;
-        return self.range.high;
-      })
+      .def_prop_ro("max",
+                   [](const PyDim& self) -> std::optional<int64_t> {
+                     if (self.range.high == Range{}.high) return std::nullopt;
+                     return self.range.high;
+                   })
       .def_prop_ro("declared", [](const PyDim& self) { return self.declared; })
       .def("__repr__", [](const PyDim& self) { return "Dim(" + self.dim.str() + ")"; })
       .def("__str__", [](const PyDim& self) { return self.dim.str(); })
       .def("__hash__", [](const PyDim& self) { return self.dim.hash(); })
       .def("__int__", [](const PyDim& self) { return number(self, "the integer value"); })
       .def("__index__", [](const PyDim& self) { return number(self, "the integer value"); })
-      .def("__float__", [](const PyDim& self) { return static_cast<double>(number(self, "the float value")); })
+      .def("__float__",
+           [](const PyDim& self) { return static_cast<double>(number(self, "the float value")); })
       .def("__bool__", [](const PyDim& self) { return !settle("==", self.dim, Dim(int64_t{0})); })
       .def("__add__", &forward<add>)
       .def("__radd__", &backward<add>)
@@ -139,8 +144,10 @@ void init_dim(nb::module_& m) {
            })
       .def("__le__", [](const PyDim& self, nb::handle b) { return settle("<=", self.dim, need(b)); })
       .def("__ge__", [](const PyDim& self, nb::handle b) { return settle("<=", need(b), self.dim); })
-      .def("__lt__", [](const PyDim& self, nb::handle b) { return settle("<=", self.dim + Dim(int64_t{1}), need(b)); })
-      .def("__gt__", [](const PyDim& self, nb::handle b) { return settle("<=", need(b) + Dim(int64_t{1}), self.dim); });
+      .def("__lt__",
+           [](const PyDim& self, nb::handle b) { return settle("<=", self.dim + Dim(int64_t{1}), need(b)); })
+      .def("__gt__",
+           [](const PyDim& self, nb::handle b) { return settle("<=", need(b) + Dim(int64_t{1}), self.dim); });
   m.def("_dim_min", [](nb::handle a, nb::handle b) { return dim_object(min(need(a), need(b))); });
   m.def("_dim_max", [](nb::handle a, nb::handle b) { return dim_object(max(need(a), need(b))); });
   m.def("_dim_parse", [](const std::string& text) { return dim_object(Dim::parse(text)); });

@@ -1,5 +1,5 @@
-// The DLPack structures (version 1.0 and the unversioned form before it): the exchange of arrays between libraries
-// without a copy. The layout is fixed by the DLPack standard.
+// The DLPack structures (version 1.0 and the unversioned form before it): the exchange of arrays between
+// libraries without a copy. The layout is fixed by the DLPack standard.
 #pragma once
 
 #include <cstdint>

@@ -5,8 +5,7 @@ namespace ig::py {
 namespace {
 
 struct PyDType {
-  PyObject_HEAD
-  DType dtype;
+  PyObject_HEAD DType dtype;
 };
 PyTypeObject* dtype_type = nullptr;
 PyObject* objects[kDTypeCount] = {};
@@ -14,7 +13,9 @@ PyObject* objects[kDTypeCount] = {};
 DType value_of(PyObject* self) { return reinterpret_cast<PyDType*>(self)->dtype; }
 std::string api_name(DType dtype) { return std::string(info(dtype).api_name); }
 
-PyObject* dtype_repr(PyObject* self) { return PyUnicode_FromString(("intaglio." + api_name(value_of(self))).c_str()); }
+PyObject* dtype_repr(PyObject* self) {
+  return PyUnicode_FromString(("intaglio." + api_name(value_of(self))).c_str());
+}
 PyObject* dtype_str(PyObject* self) { return PyUnicode_FromString(api_name(value_of(self)).c_str()); }
 
 Py_hash_t dtype_hash(PyObject* self) {
@@ -48,8 +49,8 @@ PyObject* dtype_new(PyTypeObject*, PyObject* args, PyObject*) {
 PyObject* get_name(PyObject* self, void*) { return dtype_str(self); }
 PyObject* get_itemsize(PyObject* self, void*) { return PyLong_FromSize_t(size_of(value_of(self))); }
 PyObject* get_kind(PyObject* self, void*) {
-  static const char* words[] = {"bool", "signed integer", "unsigned integer", "real floating", "complex floating",
-                                "key"};
+  static const char* words[] = {"bool",          "signed integer",   "unsigned integer",
+                                "real floating", "complex floating", "key"};
   return PyUnicode_FromString(words[static_cast<size_t>(kind_of(value_of(self)))]);
 }
 // NumPy reads this attribute when it is given the object where it wants a dtype.
@@ -115,9 +116,12 @@ std::optional<DType> dtype_of(PyObject* object) {
     if (object == reinterpret_cast<PyObject*>(&PyComplex_Type)) return DType::C64;
     // NumPy's scalar types: their names are the dtypes' names, but for numpy.bool_.
     std::string_view name = reinterpret_cast<PyTypeObject*>(object)->tp_name;
-    if (name.starts_with("numpy.")) name.remove_prefix(6);
-    else if (name.starts_with("ml_dtypes.")) name.remove_prefix(10);
-    else if (name != "bfloat16") return std::nullopt;
+    if (name.starts_with("numpy."))
+      name.remove_prefix(6);
+    else if (name.starts_with("ml_dtypes."))
+      name.remove_prefix(10);
+    else if (name != "bfloat16")
+      return std::nullopt;
     if (name == "bool_") return DType::Bool;
     return dtype_from_name(name);
   }

@@ -41,7 +41,8 @@ std::shared_ptr<Program> program_of(PyGraph& self) {
 
 // A value's key in the Python view of the graph: "n3.0" of a node, "a0" of a block argument.
 std::string value_key(Value value) {
-  return value->node() ? fmt::format("n{}.{}", value->node()->id(), value->index()) : fmt::format("a{}", value->index());
+  return value->node() ? fmt::format("n{}.{}", value->node()->id(), value->index())
+                       : fmt::format("a{}", value->index());
 }
 
 nb::dict value_dict(Value value) {
@@ -119,55 +120,71 @@ nb::dict report_dict(const ProgramReport& report) {
 
 }  // namespace
 
-nb::object graph_object(std::shared_ptr<Graph> graph) {
-  return nb::cast(PyGraph{std::move(graph), nullptr});
-}
+nb::object graph_object(std::shared_ptr<Graph> graph) { return nb::cast(PyGraph{std::move(graph), nullptr}); }
 
 void init_graph(nb::module_& m) {
-  nb::class_<PyGraph>(m, "Graph", "A graph of the IR. `str(graph)` is its text, and `Graph.parse` reads it back.")
-      .def_static("parse",
-                  [](const std::string& text, const std::string& file) {
-                    PyGraph out{Graph::parse(text, file), nullptr};
-                    ops::verify(*out.graph);
-                    return out;
-                  },
-                  nb::arg("text"), nb::arg("file") = "<text>", "Reads and verifies a graph in text.")
-      .def_static("from_binary",
-                  [](nb::bytes data) {
-                    PyGraph out{Graph::from_binary(std::string_view(data.c_str(), data.size())), nullptr};
-                    ops::verify(*out.graph);
-                    return out;
-                  },
-                  nb::arg("data"), "Reads and verifies a graph in its binary form.")
-      .def("to_binary",
-           [](const PyGraph& self) {
-             std::string bytes = self.graph->to_binary();
-             return nb::bytes(bytes.data(), bytes.size());
-           },
-           "The binary form, which `from_binary` reads back.")
+  nb::class_<PyGraph>(m, "Graph",
+                      "A graph of the IR. `str(graph)` is its text, and `Graph.parse` reads it back.")
+      .def_static(
+          "parse",
+          [](const std::string& text, const std::string& file) {
+            PyGraph out{Graph::parse(text, file), nullptr};
+            ops::verify(*out.graph);
+            return out;
+          },
+          nb::arg("text"), nb::arg("file") = "<text>", "Reads and verifies a graph in text.")
+      .def_static(
+          "from_binary",
+          [](nb::bytes data) {
+            PyGraph out{Graph::from_binary(std::string_view(data.c_str(), data.size())), nullptr};
+            ops::verify(*out.graph);
+            return out;
+          },
+          nb::arg("data"), "Reads and verifies a graph in its binary form.")
+      .def(
+          "to_binary",
+          [](const PyGraph& self) {
+            std::string bytes = self.graph->to_binary();
+            return nb::bytes(bytes.data(), bytes.size());
+          },
+          "The binary form, which `from_binary` reads back.")
       .def("__str__", [](const PyGraph& self) { return self.graph->str(); })
-      .def("str", [](const PyGraph& self, bool locations) { return self.graph->str(locations); },
-           nb::arg("locations") = false, "The text, with the user's line at each node where asked for.")
-      .def("__repr__", [](const PyGraph& self) {
-        return fmt::format("<Graph {}: {} inputs, {} nodes, {} outputs>", self.graph->name, self.graph->inputs().size(),
-                           self.graph->node_count(), self.graph->outputs().size());
-      })
+      .def(
+          "str", [](const PyGraph& self, bool locations) { return self.graph->str(locations); },
+          nb::arg("locations") = false, "The text, with the user's line at each node where asked for.")
+      .def("__repr__",
+           [](const PyGraph& self) {
+             return fmt::format("<Graph {}: {} inputs, {} nodes, {} outputs>", self.graph->name,
+                                self.graph->inputs().size(), self.graph->node_count(),
+                                self.graph->outputs().size());
+           })
       .def("__reduce__",
            [](nb::handle self) {
-             return nb::make_tuple(nb::module_::import_("intaglio._numpy").attr("rebuild_graph"), nb::make_tuple(self.attr("to_binary")()));
+             return nb::make_tuple(nb::module_::import_("intaglio._numpy").attr("rebuild_graph"),
+                                   nb::make_tuple(self.attr("to_binary")()));
            })
-      .def_prop_rw("name", [](const PyGraph& self) { return self.graph->name; },
-                   [](PyGraph& self, std::string name) { self.graph->name = std::move(name); })
-      .def("verify", [](const PyGraph& self) { ops::verify(*self.graph); },
-           "Checks the laws of the IR and of every op; raises VerifyError.")
-      .def("hash", [](const PyGraph& self) { return self.graph->hash().hex(); },
-           "A hash of the text without locations, names and scopes.")
-      .def("canonical_hash", [](const PyGraph& self) { return self.graph->canonical_hash(&commutative).hex(); },
-           "The same for any order of independent nodes, and of the operands of commutative ops.")
-      .def("__eq__", [](const PyGraph& self, nb::handle other) {
-        return nb::isinstance<PyGraph>(other) && self.graph->hash() == nb::cast<const PyGraph&>(other).graph->hash();
-      }, nb::arg("other").none(), "Whether both are the same text, apart from locations, names and scopes.")
-      .def("__hash__", [](const PyGraph& self) { return static_cast<Py_ssize_t>(self.graph->hash().low >> 2); })
+      .def_prop_rw(
+          "name", [](const PyGraph& self) { return self.graph->name; },
+          [](PyGraph& self, std::string name) { self.graph->name = std::move(name); })
+      .def(
+          "verify", [](const PyGraph& self) { ops::verify(*self.graph); },
+          "Checks the laws of the IR and of every op; raises VerifyError.")
+      .def(
+          "hash", [](const PyGraph& self) { return self.graph->hash().hex(); },
+          "A hash of the text without locations, names and scopes.")
+      .def(
+          "canonical_hash",
+          [](const PyGraph& self) { return self.graph->canonical_hash(&commutative).hex(); },
+          "The same for any order of independent nodes, and of the operands of commutative ops.")
+      .def(
+          "__eq__",
+          [](const PyGraph& self, nb::handle other) {
+            return nb::isinstance<PyGraph>(other) &&
+                   self.graph->hash() == nb::cast<const PyGraph&>(other).graph->hash();
+          },
+          nb::arg("other").none(), "Whether both are the same text, apart from locations, names and scopes.")
+      .def("__hash__",
+           [](const PyGraph& self) { return static_cast<Py_ssize_t>(self.graph->hash().low >> 2); })
       .def("__len__", [](const PyGraph& self) { return self.graph->node_count(); })
       .def_prop_ro("inputs", [](const PyGraph& self) { return values_of(self.graph->inputs()); })
       .def_prop_ro("outputs", [](const PyGraph& self) { return values_of(self.graph->outputs()); })
@@ -176,27 +193,38 @@ void init_graph(nb::module_& m) {
                    [](const PyGraph& self) {
                      nb::dict out;
                      for (const auto& [name, range] : self.graph->dims.symbols())
-                       out[name.c_str()] = nb::make_tuple(range.low, range.high == Range{}.high ? nb::none() : nb::object(nb::int_(range.high)));
+                       out[name.c_str()] = nb::make_tuple(range.low, range.high == Range{}.high
+                                                                         ? nb::none()
+                                                                         : nb::object(nb::int_(range.high)));
                      return out;
                    })
-      .def("evaluate",
-           [](const PyGraph& self, nb::args args) {
-             std::vector<Literal> literals;
-             for (const Tensor& input : inputs_of(*self.graph, args)) literals.push_back(input.literal());
-             std::vector<Tensor> out;
-             for (const Literal& literal : ops::evaluate(*self.graph, literals)) out.push_back(Tensor::from(literal));
-             return nb::steal(wrap_all(std::move(out)));
-           },
-           "Runs the graph by the definitions of its ops: slow, exact, and the measure of the compiled program.")
-      .def("compile", [](PyGraph& self) { program_of(self); }, "Compiles now what the first call would compile.")
-      .def("report", [](PyGraph& self) { return report_dict(program_of(self)->report()); },
-           "What the compiler did: nodes, kernels by origin, times, bytes, and its logs.")
-      .def("optimised",
-           [](PyGraph& self) {
-             return graph_object(std::shared_ptr<Graph>(program_of(self)->graph().clone()));
-           },
-           "The graph after passes, as it was compiled.")
-      .def("assembly", [](PyGraph& self) { return program_of(self)->assembly(); }, "The machine code, to read.")
+      .def(
+          "evaluate",
+          [](const PyGraph& self, nb::args args) {
+            std::vector<Literal> literals;
+            for (const Tensor& input : inputs_of(*self.graph, args)) literals.push_back(input.literal());
+            std::vector<Tensor> out;
+            for (const Literal& literal : ops::evaluate(*self.graph, literals))
+              out.push_back(Tensor::from(literal));
+            return nb::steal(wrap_all(std::move(out)));
+          },
+          "Runs the graph by the definitions of its ops: slow, exact, and the measure of the compiled "
+          "program.")
+      .def(
+          "compile", [](PyGraph& self) { program_of(self); },
+          "Compiles now what the first call would compile.")
+      .def(
+          "report", [](PyGraph& self) { return report_dict(program_of(self)->report()); },
+          "What the compiler did: nodes, kernels by origin, times, bytes, and its logs.")
+      .def(
+          "optimised",
+          [](PyGraph& self) {
+            return graph_object(std::shared_ptr<Graph>(program_of(self)->graph().clone()));
+          },
+          "The graph after passes, as it was compiled.")
+      .def(
+          "assembly", [](PyGraph& self) { return program_of(self)->assembly(); },
+          "The machine code, to read.")
       .def("__call__", [](PyGraph& self, nb::args args) {
         std::vector<Tensor> inputs = inputs_of(*self.graph, args);
         std::shared_ptr<Program> program = program_of(self);
@@ -207,14 +235,15 @@ void init_graph(nb::module_& m) {
         }
         return nb::steal(wrap_all(std::move(out)));
       });
-  m.def("_compile_without",
-        [](const PyGraph& self, const std::vector<std::string>& passes) {
-          CompileOptions options;
-          options.disabled_passes.insert(passes.begin(), passes.end());
-          nb::gil_scoped_release no_gil;
-          return PyGraph{self.graph, compile(*self.graph, options)};
-        },
-        "The graph, compiled with these passes left out.");
+  m.def(
+      "_compile_without",
+      [](const PyGraph& self, const std::vector<std::string>& passes) {
+        CompileOptions options;
+        options.disabled_passes.insert(passes.begin(), passes.end());
+        nb::gil_scoped_release no_gil;
+        return PyGraph{self.graph, compile(*self.graph, options)};
+      },
+      "The graph, compiled with these passes left out.");
 }
 
 }  // namespace ig::py

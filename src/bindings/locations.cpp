@@ -1,5 +1,5 @@
-// Where in the user's program we are: the Python frames outside of this package, as code objects and instruction
-// offsets, which become file and line only when somebody asks.
+// Where in the user's program we are: the Python frames outside of this package, as code objects and
+// instruction offsets, which become file and line only when somebody asks.
 #include <unordered_map>
 
 #include "bindings/common.h"
@@ -14,8 +14,8 @@ std::string& package_folder() {
   return *folder;
 }
 
-// Whether a code object is the package's own. The table holds a reference to each code object, so that an address
-// stays what it was, here and in interned locations.
+// Whether a code object is the package's own. The table holds a reference to each code object, so that an
+// address stays what it was, here and in interned locations.
 bool is_ours(PyCodeObject* code) {
   static auto* known = new std::unordered_map<PyCodeObject*, bool>;
   auto [place, fresh] = known->try_emplace(code, false);
@@ -43,7 +43,8 @@ SourceFrame resolve(Location::RawFrame raw) {
     if (const char* function = PyUnicode_AsUTF8(code->co_qualname)) out.function = function;
     nb::object linecache = nb::steal(PyImport_ImportModule("linecache"));
     if (linecache.is_valid()) {
-      nb::object line = nb::steal(PyObject_CallMethod(linecache.ptr(), "getline", "si", out.file.c_str(), out.line));
+      nb::object line =
+          nb::steal(PyObject_CallMethod(linecache.ptr(), "getline", "si", out.file.c_str(), out.line));
       if (line.is_valid()) {
         nb::object stripped = nb::steal(PyObject_CallMethod(line.ptr(), "strip", nullptr));
         const char* text = stripped.is_valid() ? PyUnicode_AsUTF8(stripped.ptr()) : nullptr;

@@ -15,15 +15,20 @@ NB_MODULE(_intaglio, m) {
   });
   m.def("_set_package_folder", &set_package_folder);
   m.def("compiler_available", &ig::compiler_available, "Whether this installation can compile.");
-  m.def("set_num_threads", [](int count) {
-    nb::gil_scoped_release no_gil;
-    ig::rt::ThreadPool::instance().set_num_threads(count);
-  }, nb::arg("count"),
-        "Sets how many threads the process's pool has, counting the caller. No result depends on it.\n\n"
-        "Raises ValueError outside 1 to 1024.");
-  m.def("get_num_threads", [] { return ig::rt::ThreadPool::instance().num_threads(); },
-        "How many threads compute, counting the caller. At first: INTAGLIO_NUM_THREADS where it is set, else the "
-        "processors that affinity and the cgroup's quota leave.");
+  m.def(
+      "set_num_threads",
+      [](int count) {
+        nb::gil_scoped_release no_gil;
+        ig::rt::ThreadPool::instance().set_num_threads(count);
+      },
+      nb::arg("count"),
+      "Sets how many threads the process's pool has, counting the caller. No result depends on it.\n\n"
+      "Raises ValueError outside 1 to 1024.");
+  m.def(
+      "get_num_threads", [] { return ig::rt::ThreadPool::instance().num_threads(); },
+      "How many threads compute, counting the caller. At first: INTAGLIO_NUM_THREADS where it is set, else "
+      "the "
+      "processors that affinity and the cgroup's quota leave.");
   init_dtypes(m);
   init_tensor(m);
   init_dim(m);

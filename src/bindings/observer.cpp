@@ -84,8 +84,8 @@ Observer::Observer(nb::handle function, std::span<const nb::object> arguments)
 
 namespace {
 
-// The collector runs callbacks and finalizers of anybody in the midst of a function; they are no part of it, so it
-// rests while any thread records. Counted under the GIL.
+// The collector runs callbacks and finalizers of anybody in the midst of a function; they are no part of it,
+// so it rests while any thread records. Counted under the GIL.
 int recording = 0;
 bool collector_was_on = false;
 

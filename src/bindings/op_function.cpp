@@ -1,18 +1,18 @@
-// The public functions of the op table: one Python object for each op, made in a loop, with a name, a docstring and a
-// signature from the declaration. Placed on Tensor they are its methods.
+// The public functions of the op table: one Python object for each op, made in a loop, with a name, a
+// docstring and a signature from the declaration. Placed on Tensor they are its methods.
 #include <set>
 #include <unordered_map>
 
 #include "bindings/common.h"
-#include <structmember.h>
 #include "ops/attrs.h"
+
+#include <structmember.h>  // wants Python.h before it
 
 namespace ig::py {
 namespace {
 
 struct PyOp {
-  PyObject_HEAD
-  vectorcallfunc vectorcall;
+  PyObject_HEAD vectorcallfunc vectorcall;
   const ops::Op* op;
   PyObject* signature;  // inspect.Signature, made when asked for
 };
@@ -38,7 +38,8 @@ std::string default_text(const AttrSpec& attr) {
     return nb::cast<std::string>(nb::str(number));
   }
   if (const std::string* value = std::get_if<std::string>(&*attr.fallback)) return "'" + *value + "'";
-  if (const Ints* value = std::get_if<Ints>(&*attr.fallback)) return fmt::format("({})", fmt::join(*value, ", "));
+  if (const Ints* value = std::get_if<Ints>(&*attr.fallback))
+    return fmt::format("({})", fmt::join(*value, ", "));
   return str(*attr.fallback);
 }
 
@@ -98,8 +99,8 @@ PyObject* call(const ops::Op& op, PyObject* const* args, size_t count, PyObject*
   const std::vector<AttrSpec>& attr_specs = op.decl.attrs;
   std::vector<front::Operand> operands;
   Attrs attrs;
-  size_t at = 0;        // the next positional argument
-  size_t given = 0;     // operands bound by position
+  size_t at = 0;     // the next positional argument
+  size_t given = 0;  // operands bound by position
   for (; given < specs.size() && at < count; ++given) {
     const ops::OperandSpec& spec = specs[given];
     PyObject* arg = args[at++];
@@ -126,7 +127,8 @@ PyObject* call(const ops::Op& op, PyObject* const* args, size_t count, PyObject*
     if (args[at] == Py_None && !required(op, spec)) continue;
     // x.reshape(2, 3): what is left are the numbers of one list.
     bool listed = spec.kind == AttrKind::Dims || spec.kind == AttrKind::Ints;
-    if (listed && count - at > attr_specs.size() - attr && !PyTuple_Check(args[at]) && !PyList_Check(args[at])) {
+    if (listed && count - at > attr_specs.size() - attr && !PyTuple_Check(args[at]) &&
+        !PyList_Check(args[at])) {
       nb::object list = own(PyTuple_New(static_cast<Py_ssize_t>(count - at)));
       for (size_t i = at; i < count; ++i)
         PyTuple_SET_ITEM(list.ptr(), static_cast<Py_ssize_t>(i - at), Py_NewRef(args[i]));
@@ -166,7 +168,8 @@ PyObject* call(const ops::Op& op, PyObject* const* args, size_t count, PyObject*
       if (by_name[o] == Py_None && specs[o].optional) continue;
       if (specs[o].variadic && (PyList_Check(by_name[o]) || PyTuple_Check(by_name[o]))) {
         for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(by_name[o]); ++i)
-          operands.push_back(require_operand(PySequence_Fast_GET_ITEM(by_name[o], i), op.public_name(), specs[o].name));
+          operands.push_back(
+              require_operand(PySequence_Fast_GET_ITEM(by_name[o], i), op.public_name(), specs[o].name));
       } else {
         operands.push_back(require_operand(by_name[o], op.public_name(), specs[o].name));
       }
@@ -175,7 +178,8 @@ PyObject* call(const ops::Op& op, PyObject* const* args, size_t count, PyObject*
   }
   size_t least = 0;
   for (const ops::OperandSpec& spec : specs) least += !spec.optional && !spec.variadic;
-  if (operands.size() < least) bad_call(op, fmt::format("the array `{}` is missing", specs[operands.size()].name));
+  if (operands.size() < least)
+    bad_call(op, fmt::format("the array `{}` is missing", specs[operands.size()].name));
   for (const AttrSpec& spec : attr_specs)
     if (required(op, spec) && !attrs.find(spec.name))
       bad_call(op, fmt::format("the option `{}` is missing", keyword(op, spec)));
@@ -183,7 +187,8 @@ PyObject* call(const ops::Op& op, PyObject* const* args, size_t count, PyObject*
 }
 
 PyObject* op_vectorcall(PyObject* self, PyObject* const* args, size_t nargs, PyObject* names) {
-  return guard([&] { return call(op_of(self), args, static_cast<size_t>(PyVectorcall_NARGS(nargs)), names); });
+  return guard(
+      [&] { return call(op_of(self), args, static_cast<size_t>(PyVectorcall_NARGS(nargs)), names); });
 }
 
 PyObject* op_get(PyObject* self, PyObject* instance, PyObject*) {
@@ -217,18 +222,22 @@ PyObject* get_doc(PyObject* self, void*) {
   std::string out = signature_text(op) + "\n\n" + op.decl.doc;
   if (!op.decl.operands.empty() || !op.decl.attrs.empty()) out += "\n\nParameters\n----------";
   for (const ops::OperandSpec& operand : op.decl.operands)
-    out += fmt::format("\n{} : {}\n    {}", operand.name, operand.variadic ? "sequence of arrays" : "array", operand.doc);
+    out += fmt::format("\n{} : {}\n    {}", operand.name, operand.variadic ? "sequence of arrays" : "array",
+                       operand.doc);
   for (const AttrSpec& attr : op.decl.attrs)
     out += fmt::format("\n{} : {}\n    {}", keyword(op, attr), attr_kind_name(attr.kind), attr.doc);
   // What the families promise about types and shapes; the checks themselves are the op's `infer`.
   bool over_t = false;
   for (const ops::Sample& sample : op.decl.samples) over_t |= sample.operands.find("T[") != std::string::npos;
-  if (over_t && !op.decl.operands.empty()) out += fmt::format("\n\nDtypes\n------\n{}", dtype_names(op.decl.dtypes));
+  if (over_t && !op.decl.operands.empty())
+    out += fmt::format("\n\nDtypes\n------\n{}", dtype_names(op.decl.dtypes));
   switch (op.decl.front) {
     case ops::Front::Elementwise:
       out += "\n\nShapes\n------\nThe arrays are broadcast against one another, and promoted to one dtype.";
       break;
-    case ops::Front::Reduction: out += "\n\nShapes\n------\nThe axes go away, or become 1 with keepdims."; break;
+    case ops::Front::Reduction:
+      out += "\n\nShapes\n------\nThe axes go away, or become 1 with keepdims.";
+      break;
     case ops::Front::Direct:
     case ops::Front::None: break;
   }
@@ -307,7 +316,8 @@ nb::object call_function(const char* name, std::initializer_list<PyObject*> args
 
 AttrValue attr_value(PyObject* object, const AttrSpec& spec, std::string_view op) {
   auto wrong = [&](std::string_view wanted) -> Error {
-    return make_error(ErrorKind::Type, "{}: {} must be {}, not {}", op, spec.name, wanted, Py_TYPE(object)->tp_name)
+    return make_error(ErrorKind::Type, "{}: {} must be {}, not {}", op, spec.name, wanted,
+                      Py_TYPE(object)->tp_name)
         .why("it is an option of the function: " + spec.doc)
         .hint(fmt::format("pass {}", wanted));
   };
@@ -369,18 +379,26 @@ nb::object attr_object(const AttrValue& value) {
   return std::visit(
       [](const auto& v) -> nb::object {
         using T = std::decay_t<decltype(v)>;
-        if constexpr (std::is_same_v<T, bool>) return nb::bool_(v);
-        else if constexpr (std::is_same_v<T, int64_t>) return nb::int_(v);
-        else if constexpr (std::is_same_v<T, double>) return nb::float_(v);
-        else if constexpr (std::is_same_v<T, std::string>) return nb::str(v.c_str(), v.size());
-        else if constexpr (std::is_same_v<T, DType>) return nb::borrow(dtype_object(v));
-        else if constexpr (std::is_same_v<T, Literal>) return nb::steal(wrap(Tensor::from(v)));
+        if constexpr (std::is_same_v<T, bool>)
+          return nb::bool_(v);
+        else if constexpr (std::is_same_v<T, int64_t>)
+          return nb::int_(v);
+        else if constexpr (std::is_same_v<T, double>)
+          return nb::float_(v);
+        else if constexpr (std::is_same_v<T, std::string>)
+          return nb::str(v.c_str(), v.size());
+        else if constexpr (std::is_same_v<T, DType>)
+          return nb::borrow(dtype_object(v));
+        else if constexpr (std::is_same_v<T, Literal>)
+          return nb::steal(wrap(Tensor::from(v)));
         else {
           nb::object out = own(PyTuple_New(static_cast<Py_ssize_t>(v.size())));
           for (size_t i = 0; i < v.size(); ++i) {
             nb::object item;
-            if constexpr (std::is_same_v<T, Dims>) item = dim_object(v[i]);
-            else item = nb::int_(v[i]);
+            if constexpr (std::is_same_v<T, Dims>)
+              item = dim_object(v[i]);
+            else
+              item = nb::int_(v[i]);
             PyTuple_SET_ITEM(out.ptr(), static_cast<Py_ssize_t>(i), item.release().ptr());
           }
           return out;
@@ -401,7 +419,8 @@ void init_ops(nb::module_& m) {
       {0, nullptr},
   };
   static PyType_Spec spec = {"intaglio.OpFunction", sizeof(PyOp), 0,
-                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR, slots};
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
+                             slots};
   op_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   if (!op_type) nb::raise_python_error();
   for (const ops::Op* op : ops::all()) {
@@ -410,8 +429,9 @@ void init_ops(nb::module_& m) {
     check(PyDict_SetItemString(functions(), op->decl.python.c_str(), function.ptr()));
   }
   m.attr("functions") = nb::borrow(functions());
-  m.def("op", [](const std::string& name) { return make_function(ops::get(name)); }, nb::arg("name"),
-        "The function of any op of the table, with no preparation of its arguments where it is not public.");
+  m.def(
+      "op", [](const std::string& name) { return make_function(ops::get(name)); }, nb::arg("name"),
+      "The function of any op of the table, with no preparation of its arguments where it is not public.");
   m.def("has_op", [](const std::string& name) { return ops::find(name) != nullptr; }, nb::arg("name"));
 }
 

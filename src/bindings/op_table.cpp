@@ -27,11 +27,20 @@ nb::object lower_rule(const ops::LowerRule& rule) {
 }
 
 const std::pair<ops::Trait, const char*> kTraits[] = {
-    {ops::Trait::Elementwise, "elementwise"}, {ops::Trait::Commutative, "commutative"}, {ops::Trait::View, "view"},
-    {ops::Trait::Reduction, "reduction"},     {ops::Trait::Contraction, "contraction"}, {ops::Trait::Effect, "effect"},
-    {ops::Trait::Control, "control"},         {ops::Trait::Composite, "composite"},     {ops::Trait::Constant, "constant"},
-    {ops::Trait::Linear, "linear"},           {ops::Trait::Idempotent, "idempotent"},   {ops::Trait::Random, "random"},
-    {ops::Trait::Cheap, "cheap"},             {ops::Trait::Relabel, "relabel"},
+    {ops::Trait::Elementwise, "elementwise"},
+    {ops::Trait::Commutative, "commutative"},
+    {ops::Trait::View, "view"},
+    {ops::Trait::Reduction, "reduction"},
+    {ops::Trait::Contraction, "contraction"},
+    {ops::Trait::Effect, "effect"},
+    {ops::Trait::Control, "control"},
+    {ops::Trait::Composite, "composite"},
+    {ops::Trait::Constant, "constant"},
+    {ops::Trait::Linear, "linear"},
+    {ops::Trait::Idempotent, "idempotent"},
+    {ops::Trait::Random, "random"},
+    {ops::Trait::Cheap, "cheap"},
+    {ops::Trait::Relabel, "relabel"},
 };
 
 nb::dict describe(const ops::Op& op) {
@@ -142,7 +151,8 @@ Attrs parse_attrs(const ops::Op& op, const std::string& text) {
 
 std::vector<Tensor> concrete_all(nb::handle arrays) {
   std::vector<Tensor> out;
-  for (nb::handle array : arrays) out.push_back(concrete(as_tensor(array.ptr(), std::nullopt, "op"), "the values"));
+  for (nb::handle array : arrays)
+    out.push_back(concrete(as_tensor(array.ptr(), std::nullopt, "op"), "the values"));
   return out;
 }
 
@@ -156,102 +166,138 @@ nb::object tuple_of(std::vector<Tensor> tensors) {
 }  // namespace
 
 void init_op_table(nb::module_& m) {
-  m.def("op_table", [] {
-    nb::list out;
-    for (const ops::Op* op : ops::all()) out.append(describe(*op));
-    return out;
-  }, "Every op as a dict: its declaration, its samples, and for each rule True or the reason why there is none.");
-  m.def("_reference", [](const std::string& name, nb::handle arrays, const std::string& attr_text) {
-    const ops::Op& op = ops::get(name);
-    Attrs attrs = ops::complete_attrs(op, parse_attrs(op, attr_text));
-    std::vector<Literal> literals;
-    for (const Tensor& array : concrete_all(arrays)) literals.push_back(array.literal());
-    std::vector<Tensor> out;
-    for (const Literal& literal : ops::evaluate(op, attrs, literals)) out.push_back(Tensor::from(literal));
-    return tuple_of(std::move(out));
-  }, "An op by its definition.");
-  m.def("_apply", [](const std::string& name, nb::handle arrays, const std::string& attr_text) {
-    const ops::Op& op = ops::get(name);
-    std::vector<Tensor> operands = concrete_all(arrays);
-    Attrs attrs = ops::complete_attrs(op, parse_attrs(op, attr_text));
-    bool same = op.has(ops::Trait::Elementwise) && !operands.empty();
-    for (const Tensor& operand : operands) same &= operand.shape() == operands[0].shape();
-    return tuple_of(same ? eager::run_elementwise(op, operands, attrs, operands[0].shape())
-                         : apply(op, operands, std::move(attrs)));
-  }, "An op as eager execution runs it, on operands of exactly its shapes.");
-  m.def("_infer", [](const std::string& name, const std::vector<std::string>& types, const std::string& attr_text) {
-    const ops::Op& op = ops::get(name);
-    std::vector<Type> operands;
-    for (const std::string& type : types) operands.push_back(Type::parse(type));
-    std::vector<std::string> out;
-    Attrs attrs = ops::complete_attrs(op, parse_attrs(op, attr_text));
-    for (const Type& type : ops::infer(op, operands, attrs, DimScope{})) out.push_back(type.str());
-    return out;
-  }, "The result types of an op, in graph text.");
-  m.def("_graph_of", [](const std::string& name, const std::vector<std::tuple<std::string, std::vector<std::string>, std::string>>& steps,
-                        const std::map<std::string, int64_t>& symbols) {
-    auto graph = std::make_shared<Graph>(name);
-    for (const auto& [symbol, least] : symbols) graph->dims.declare(symbol, {least, Range{}.high});
-    ops::Builder build(graph->body());
-    std::vector<Value> results;
-    for (const auto& [op_name, types, attr_text] : steps) {
-      const ops::Op& op = ops::get(op_name);
-      std::vector<Value> operands;
-      for (const std::string& type : types)
-        operands.push_back(graph->body().add_arg(Type::parse(type), fmt::format("x{}", graph->inputs().size())));
-      const Node* node = build.node(op, operands, ops::complete_attrs(op, parse_attrs(op, attr_text)));
-      results.insert(results.end(), node->results().begin(), node->results().end());
-    }
-    graph->body().set_results(results);
-    ops::verify(*graph);
-    return graph_object(graph);
-  }, "A graph of unconnected nodes (op, operand types, attributes), their operands its inputs, all results its outputs; "
-     "symbols with their least sizes.");
-  m.def("_parse_attrs", [](const std::string& name, const std::string& attr_text) {
-    const ops::Op& op = ops::get(name);
-    nb::dict out;
-    Attrs attrs = ops::complete_attrs(op, parse_attrs(op, attr_text));
-    for (const auto& [key, value] : attrs.items()) out[key.c_str()] = attr_object(value);
-    return out;
-  }, "Attributes in graph text, as Python values, defaults filled in.");
-  m.def("result_type", [](nb::args given) {
-    std::vector<front::Operand> operands;
-    for (nb::handle arg : given) {
-      if (std::optional<DType> dtype = is_tensor(arg.ptr()) || as_scalar(arg.ptr()) ? std::nullopt : dtype_of(arg.ptr()))
-        operands.push_back(Tensor(*dtype, Shape(), Storage()));
-      else operands.push_back(require_operand(arg.ptr(), "result_type", "an argument"));
-    }
-    if (operands.empty()) throw Error(ErrorKind::Type, "result_type: no arrays or dtypes were given");
-    return nb::borrow(dtype_object(front::result_type(operands, "result_type")));
-  }, "The dtype of an operation on these arrays, dtypes and Python numbers.");
+  m.def(
+      "op_table",
+      [] {
+        nb::list out;
+        for (const ops::Op* op : ops::all()) out.append(describe(*op));
+        return out;
+      },
+      "Every op as a dict: its declaration, its samples, and for each rule True or the reason why there is "
+      "none.");
+  m.def(
+      "_reference",
+      [](const std::string& name, nb::handle arrays, const std::string& attr_text) {
+        const ops::Op& op = ops::get(name);
+        Attrs attrs = ops::complete_attrs(op, parse_attrs(op, attr_text));
+        std::vector<Literal> literals;
+        for (const Tensor& array : concrete_all(arrays)) literals.push_back(array.literal());
+        std::vector<Tensor> out;
+        for (const Literal& literal : ops::evaluate(op, attrs, literals))
+          out.push_back(Tensor::from(literal));
+        return tuple_of(std::move(out));
+      },
+      "An op by its definition.");
+  m.def(
+      "_apply",
+      [](const std::string& name, nb::handle arrays, const std::string& attr_text) {
+        const ops::Op& op = ops::get(name);
+        std::vector<Tensor> operands = concrete_all(arrays);
+        Attrs attrs = ops::complete_attrs(op, parse_attrs(op, attr_text));
+        bool same = op.has(ops::Trait::Elementwise) && !operands.empty();
+        for (const Tensor& operand : operands) same &= operand.shape() == operands[0].shape();
+        return tuple_of(same ? eager::run_elementwise(op, operands, attrs, operands[0].shape())
+                             : apply(op, operands, std::move(attrs)));
+      },
+      "An op as eager execution runs it, on operands of exactly its shapes.");
+  m.def(
+      "_infer",
+      [](const std::string& name, const std::vector<std::string>& types, const std::string& attr_text) {
+        const ops::Op& op = ops::get(name);
+        std::vector<Type> operands;
+        for (const std::string& type : types) operands.push_back(Type::parse(type));
+        std::vector<std::string> out;
+        Attrs attrs = ops::complete_attrs(op, parse_attrs(op, attr_text));
+        for (const Type& type : ops::infer(op, operands, attrs, DimScope{})) out.push_back(type.str());
+        return out;
+      },
+      "The result types of an op, in graph text.");
+  m.def(
+      "_graph_of",
+      [](const std::string& name,
+         const std::vector<std::tuple<std::string, std::vector<std::string>, std::string>>& steps,
+         const std::map<std::string, int64_t>& symbols) {
+        auto graph = std::make_shared<Graph>(name);
+        for (const auto& [symbol, least] : symbols) graph->dims.declare(symbol, {least, Range{}.high});
+        ops::Builder build(graph->body());
+        std::vector<Value> results;
+        for (const auto& [op_name, types, attr_text] : steps) {
+          const ops::Op& op = ops::get(op_name);
+          std::vector<Value> operands;
+          for (const std::string& type : types)
+            operands.push_back(
+                graph->body().add_arg(Type::parse(type), fmt::format("x{}", graph->inputs().size())));
+          const Node* node = build.node(op, operands, ops::complete_attrs(op, parse_attrs(op, attr_text)));
+          results.insert(results.end(), node->results().begin(), node->results().end());
+        }
+        graph->body().set_results(results);
+        ops::verify(*graph);
+        return graph_object(graph);
+      },
+      "A graph of unconnected nodes (op, operand types, attributes), their operands its inputs, all results "
+      "its outputs; "
+      "symbols with their least sizes.");
+  m.def(
+      "_parse_attrs",
+      [](const std::string& name, const std::string& attr_text) {
+        const ops::Op& op = ops::get(name);
+        nb::dict out;
+        Attrs attrs = ops::complete_attrs(op, parse_attrs(op, attr_text));
+        for (const auto& [key, value] : attrs.items()) out[key.c_str()] = attr_object(value);
+        return out;
+      },
+      "Attributes in graph text, as Python values, defaults filled in.");
+  m.def(
+      "result_type",
+      [](nb::args given) {
+        std::vector<front::Operand> operands;
+        for (nb::handle arg : given) {
+          if (std::optional<DType> dtype =
+                  is_tensor(arg.ptr()) || as_scalar(arg.ptr()) ? std::nullopt : dtype_of(arg.ptr()))
+            operands.push_back(Tensor(*dtype, Shape(), Storage()));
+          else
+            operands.push_back(require_operand(arg.ptr(), "result_type", "an argument"));
+        }
+        if (operands.empty()) throw Error(ErrorKind::Type, "result_type: no arrays or dtypes were given");
+        return nb::borrow(dtype_object(front::result_type(operands, "result_type")));
+      },
+      "The dtype of an operation on these arrays, dtypes and Python numbers.");
   m.def("_promote", [](nb::handle a, nb::handle b) -> nb::object {
-    std::optional<DType> joint = promote(require_dtype(a.ptr(), "promote"), require_dtype(b.ptr(), "promote"));
+    std::optional<DType> joint =
+        promote(require_dtype(a.ptr(), "promote"), require_dtype(b.ptr(), "promote"));
     return joint ? nb::borrow(dtype_object(*joint)) : nb::none();
   });
 #ifdef INTAGLIO_MUTANTS
-  m.def("_mutants", [] {
-    nb::list out;
-    for (const ops::Op* op : ops::all()) {
-      nb::list row;
-      row.append(op->decl.name);
-      for (const std::string& fault : ops::mutants_of(*op)) row.append(fault);
-      out.append(row);
-    }
-    return out;
-  }, "The faults that can be planted: lists of an op and its faults.");
+  m.def(
+      "_mutants",
+      [] {
+        nb::list out;
+        for (const ops::Op* op : ops::all()) {
+          nb::list row;
+          row.append(op->decl.name);
+          for (const std::string& fault : ops::mutants_of(*op)) row.append(fault);
+          out.append(row);
+        }
+        return out;
+      },
+      "The faults that can be planted: lists of an op and its faults.");
 #endif
-  m.def("_counters", [] {
-    const eager::Counters& counters = eager::counters();
-    nb::dict out;
-    out["programs"] = counters.programs.load();
-    out["prebuilt"] = counters.prebuilt.load();
-    out["runs"] = counters.runs.load();
-    out["relabels"] = counters.relabels.load();
-    out["views"] = counters.views.load();
-    out["fallbacks"] = counters.fallbacks.load();
-    return out;
-  }, "What eager execution did so far: programs compiled, kinds of call that prebuilt kernels serve, runs, ops that "
-     "moved no byte, strided copies, and runs of reference rules for want of a compiler or a lowering.");
+  m.def(
+      "_counters",
+      [] {
+        const eager::Counters& counters = eager::counters();
+        nb::dict out;
+        out["programs"] = counters.programs.load();
+        out["prebuilt"] = counters.prebuilt.load();
+        out["runs"] = counters.runs.load();
+        out["relabels"] = counters.relabels.load();
+        out["views"] = counters.views.load();
+        out["fallbacks"] = counters.fallbacks.load();
+        return out;
+      },
+      "What eager execution did so far: programs compiled, kinds of call that prebuilt kernels serve, runs, "
+      "ops that "
+      "moved no byte, strided copies, and runs of reference rules for want of a compiler or a lowering.");
 }
 
 }  // namespace ig::py

@@ -15,12 +15,14 @@ nb::dict& registry() {
 }
 
 bool is_named_tuple(nb::handle object) {
-  return PyTuple_Check(object.ptr()) && !PyTuple_CheckExact(object.ptr()) && nb::hasattr(object.type(), "_fields");
+  return PyTuple_Check(object.ptr()) && !PyTuple_CheckExact(object.ptr()) &&
+         nb::hasattr(object.type(), "_fields");
 }
 
 void flatten_into(nb::handle object, Tree& tree, std::vector<nb::object>& leaves, int depth) {
   if (depth > 200)
-    throw Error(ErrorKind::Value, "a container tree is nested more than 200 deep").why("it may contain itself");
+    throw Error(ErrorKind::Value, "a container tree is nested more than 200 deep")
+        .why("it may contain itself");
   PyObject* raw = object.ptr();
   auto child = [&](nb::handle item) {
     tree.children.emplace_back();
@@ -79,7 +81,8 @@ nb::object rebuild(const Tree& tree, const std::vector<nb::object>& leaves, size
   };
   switch (tree.kind) {
     case Tree::Kind::Leaf:
-      if (at >= leaves.size()) throw Error(ErrorKind::Value, "unflatten: there are fewer leaves than the tree has");
+      if (at >= leaves.size())
+        throw Error(ErrorKind::Value, "unflatten: there are fewer leaves than the tree has");
       return leaves[at++];
     case Tree::Kind::None: return nb::none();
     case Tree::Kind::Tuple: return nb::tuple(children());
@@ -90,17 +93,20 @@ nb::object rebuild(const Tree& tree, const std::vector<nb::object>& leaves, size
       return pair[nb::int_(1)](tree.aux, nb::tuple(children()));
     }
     case Tree::Kind::Dict: {
-      nb::object out = tree.type.is_valid() && nb::hasattr(tree.type, "fromkeys") && !nb::hasattr(tree.type, "default_factory")
+      nb::object out = tree.type.is_valid() && nb::hasattr(tree.type, "fromkeys") &&
+                               !nb::hasattr(tree.type, "default_factory")
                            ? tree.type()
                            : nb::object(nb::dict());
-      for (size_t i = 0; i < tree.children.size(); ++i) out[tree.keys[i]] = rebuild(tree.children[i], leaves, at);
+      for (size_t i = 0; i < tree.children.size(); ++i)
+        out[tree.keys[i]] = rebuild(tree.children[i], leaves, at);
       return out;
     }
     case Tree::Kind::Dataclass: {
       // Without its __init__, which may compute; frozen classes are set likewise.
       nb::object out = tree.type.attr("__new__")(tree.type);
       nb::object set = nb::module_::import_("builtins").attr("object").attr("__setattr__");
-      for (size_t i = 0; i < tree.children.size(); ++i) set(out, tree.keys[i], rebuild(tree.children[i], leaves, at));
+      for (size_t i = 0; i < tree.children.size(); ++i)
+        set(out, tree.keys[i], rebuild(tree.children[i], leaves, at));
       return out;
     }
   }
@@ -114,11 +120,14 @@ void paths_into(const Tree& tree, const std::string& prefix, std::vector<std::st
   }
   for (size_t i = 0; i < tree.children.size(); ++i) {
     std::string step;
-    if (tree.kind == Tree::Kind::Dict) step = fmt::format("[{}]", nb::cast<std::string>(nb::repr(tree.keys[i])));
-    else if (tree.kind == Tree::Kind::Dataclass) step = "." + nb::cast<std::string>(nb::str(tree.keys[i]));
+    if (tree.kind == Tree::Kind::Dict)
+      step = fmt::format("[{}]", nb::cast<std::string>(nb::repr(tree.keys[i])));
+    else if (tree.kind == Tree::Kind::Dataclass)
+      step = "." + nb::cast<std::string>(nb::str(tree.keys[i]));
     else if (tree.kind == Tree::Kind::NamedTuple)
       step = "." + nb::cast<std::string>(nb::str(nb::object(tree.type.attr("_fields")[nb::int_(i)])));
-    else step = fmt::format("[{}]", i);
+    else
+      step = fmt::format("[{}]", i);
     paths_into(tree.children[i], prefix + step, out);
   }
 }
@@ -133,7 +142,8 @@ size_t Tree::leaves() const {
 }
 
 bool Tree::operator==(const Tree& other) const {
-  if (kind != other.kind || children.size() != other.children.size() || keys.size() != other.keys.size()) return false;
+  if (kind != other.kind || children.size() != other.children.size() || keys.size() != other.keys.size())
+    return false;
   if (type.ptr() != other.type.ptr()) return false;
   if (aux.is_valid() && !aux.equal(other.aux)) return false;
   for (size_t i = 0; i < keys.size(); ++i)
@@ -185,29 +195,40 @@ std::vector<std::string> leaf_paths(const Tree& tree) {
 void init_pytree(nb::module_& m) {
   nb::class_<Tree>(m, "TreeDef", "The structure of a tree of containers.")
       .def("__repr__", [](const Tree& self) { return "TreeDef(" + self.str() + ")"; })
-      .def("__eq__", [](const Tree& self, nb::handle other) {
-        return nb::isinstance<Tree>(other) && self == nb::cast<const Tree&>(other);
-      })
+      .def("__eq__",
+           [](const Tree& self, nb::handle other) {
+             return nb::isinstance<Tree>(other) && self == nb::cast<const Tree&>(other);
+           })
       .def("__hash__", [](const Tree& self) { return hash64(self.str()); })
       .def_prop_ro("num_leaves", &Tree::leaves)
       .def("paths", &leaf_paths, "Where each leaf stands, as in \"[0].weight\".");
-  m.def("tree_flatten", [](nb::handle object) {
-    std::vector<nb::object> leaves;
-    Tree tree = flatten(object, leaves);
-    nb::list out;
-    for (nb::object& leaf : leaves) out.append(leaf);
-    return nb::make_tuple(out, nb::cast(std::move(tree)));
-  }, nb::arg("tree").none(), "The leaves of a tree of containers, and its structure.");
-  m.def("tree_unflatten", [](const Tree& tree, nb::handle leaves) {
-    std::vector<nb::object> items;
-    for (nb::handle leaf : leaves) items.push_back(nb::borrow(leaf));
-    return unflatten(tree, items);
-  }, nb::arg("treedef"), nb::arg("leaves"), "The tree of this structure with these leaves.");
-  m.def("register_pytree", [](nb::handle type, nb::object flatten_function, nb::object unflatten_function) {
-    if (!PyType_Check(type.ptr())) throw Error(ErrorKind::Type, "register_pytree: the first argument is a class");
-    registry()[type] = nb::make_tuple(flatten_function, unflatten_function);
-  }, nb::arg("type"), nb::arg("flatten"), nb::arg("unflatten"),
-     "Makes a class a container: flatten(x) -> (children, aux), unflatten(aux, children) -> x.");
+  m.def(
+      "tree_flatten",
+      [](nb::handle object) {
+        std::vector<nb::object> leaves;
+        Tree tree = flatten(object, leaves);
+        nb::list out;
+        for (nb::object& leaf : leaves) out.append(leaf);
+        return nb::make_tuple(out, nb::cast(std::move(tree)));
+      },
+      nb::arg("tree").none(), "The leaves of a tree of containers, and its structure.");
+  m.def(
+      "tree_unflatten",
+      [](const Tree& tree, nb::handle leaves) {
+        std::vector<nb::object> items;
+        for (nb::handle leaf : leaves) items.push_back(nb::borrow(leaf));
+        return unflatten(tree, items);
+      },
+      nb::arg("treedef"), nb::arg("leaves"), "The tree of this structure with these leaves.");
+  m.def(
+      "register_pytree",
+      [](nb::handle type, nb::object flatten_function, nb::object unflatten_function) {
+        if (!PyType_Check(type.ptr()))
+          throw Error(ErrorKind::Type, "register_pytree: the first argument is a class");
+        registry()[type] = nb::make_tuple(flatten_function, unflatten_function);
+      },
+      nb::arg("type"), nb::arg("flatten"), nb::arg("unflatten"),
+      "Makes a class a container: flatten(x) -> (children, aux), unflatten(aux, children) -> x.");
 }
 
 }  // namespace ig::py

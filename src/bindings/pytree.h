@@ -1,5 +1,6 @@
-// Trees of Python containers: dicts, lists, tuples, named tuples, dataclasses, None, and classes that were registered.
-// `flatten` takes one apart into its leaves and its structure, `unflatten` puts it together; capture works on leaves.
+// Trees of Python containers: dicts, lists, tuples, named tuples, dataclasses, None, and classes that were
+// registered. `flatten` takes one apart into its leaves and its structure, `unflatten` puts it together;
+// capture works on leaves.
 #pragma once
 
 #include <memory>
@@ -13,9 +14,9 @@ namespace ig::py {
 struct Tree {
   enum class Kind : uint8_t { Leaf, None, Tuple, List, Dict, NamedTuple, Dataclass, Custom };
   Kind kind = Kind::Leaf;
-  nb::object type;                // of NamedTuple, Dataclass and Custom; of Dict, where it is a subclass
-  nb::object aux;                 // Custom: what its flatten gave beside the children
-  std::vector<nb::object> keys;   // Dict: its keys; Dataclass: its fields' names
+  nb::object type;               // of NamedTuple, Dataclass and Custom; of Dict, where it is a subclass
+  nb::object aux;                // Custom: what its flatten gave beside the children
+  std::vector<nb::object> keys;  // Dict: its keys; Dataclass: its fields' names
   std::vector<Tree> children;
 
   size_t leaves() const;

@@ -1,4 +1,5 @@
-// Tracing from Python: the part below pytrees and static arguments, which intaglio/_record.py and _control.py do.
+// Tracing from Python: the part below pytrees and static arguments, which intaglio/_record.py and _control.py
+// do.
 #include "bindings/common.h"
 #include "frontends/record/control.h"
 
@@ -14,7 +15,9 @@ Dims dims_of(nb::handle shape) {
   Dims out;
   for (nb::handle size : shape) {
     std::optional<Dim> dim = as_dim(size.ptr());
-    if (!dim) throw make_error(ErrorKind::Type, "a size must be an integer or a Dim, not {}", Py_TYPE(size.ptr())->tp_name);
+    if (!dim)
+      throw make_error(ErrorKind::Type, "a size must be an integer or a Dim, not {}",
+                       Py_TYPE(size.ptr())->tp_name);
     out.push_back(*dim);
   }
   return out;
@@ -72,7 +75,8 @@ nb::list record_control(const std::string& name, nb::handle leading, nb::handle 
     if (options.contains(spec.name.c_str()))
       attrs.set(spec.name, attr_value(nb::object(options[spec.name.c_str()]).ptr(), spec, name));
   nb::list out;
-  for (Tensor& tensor : record::record_control(op, tensors_of(leading), std::move(bodies), parts, std::move(attrs)))
+  for (Tensor& tensor :
+       record::record_control(op, tensors_of(leading), std::move(bodies), parts, std::move(attrs)))
     out.append(nb::steal(wrap(std::move(tensor))));
   return out;
 }
@@ -82,33 +86,40 @@ nb::list record_control(const std::string& name, nb::handle leading, nb::handle 
 Scope current_scope() { return scopes().empty() ? Scope() : Scope::of(scopes().back()); }
 
 void init_record(nb::module_& m) {
-  m.def("_trace",
-        [](nb::callable function, nb::handle arguments, nb::handle ranges, nb::handle named, const std::string& name,
-           bool lift) {
-          record::TraceCapture capture(name);
-          capture.locate = &python_location;
-          capture.scope = &current_scope;
-          capture.lift_constants = lift;
-          for (nb::handle item : ranges)
-            capture.graph().dims.declare(nb::cast<std::string>(nb::object(item[nb::int_(0)])), range_of(item[nb::int_(1)]));
-          for (nb::handle item : named)
-            capture.name_tensor(tensor_of(nb::object(item[nb::int_(1)]).ptr()), nb::cast<std::string>(nb::object(item[nb::int_(0)])));
-          record::Traced traced = record::trace(capture, function_of(function), arguments_of(arguments));
-          nb::list lifted;
-          for (const Capture::Lifted& one : traced.lifted)
-            lifted.append(nb::make_tuple(one.name, nb::steal(wrap(one.tensor))));
-          return nb::make_tuple(graph_object(std::move(traced.graph)), lifted);
-        },
-        "Runs function(list of stand-ins) -> list of arrays; gives the graph, and the arrays from outside that became "
-        "inputs behind the arguments.");
+  m.def(
+      "_trace",
+      [](nb::callable function, nb::handle arguments, nb::handle ranges, nb::handle named,
+         const std::string& name, bool lift) {
+        record::TraceCapture capture(name);
+        capture.locate = &python_location;
+        capture.scope = &current_scope;
+        capture.lift_constants = lift;
+        for (nb::handle item : ranges)
+          capture.graph().dims.declare(nb::cast<std::string>(nb::object(item[nb::int_(0)])),
+                                       range_of(item[nb::int_(1)]));
+        for (nb::handle item : named)
+          capture.name_tensor(tensor_of(nb::object(item[nb::int_(1)]).ptr()),
+                              nb::cast<std::string>(nb::object(item[nb::int_(0)])));
+        record::Traced traced = record::trace(capture, function_of(function), arguments_of(arguments));
+        nb::list lifted;
+        for (const Capture::Lifted& one : traced.lifted)
+          lifted.append(nb::make_tuple(one.name, nb::steal(wrap(one.tensor))));
+        return nb::make_tuple(graph_object(std::move(traced.graph)), lifted);
+      },
+      "Runs function(list of stand-ins) -> list of arrays; gives the graph, and the arrays from outside that "
+      "became "
+      "inputs behind the arguments.");
   nb::class_<PyRegion>(m, "_Region", "A branch or body, captured.");
-  m.def("_capture_region",
-        [](nb::callable function, nb::handle arguments, const std::string& name) {
-          return PyRegion{record::capture_region(function_of(function), arguments_of(arguments), name)};
-        },
-        "Runs function(list of stand-ins) -> list of arrays, and keeps what it did for _record_control.");
+  m.def(
+      "_capture_region",
+      [](nb::callable function, nb::handle arguments, const std::string& name) {
+        return PyRegion{record::capture_region(function_of(function), arguments_of(arguments), name)};
+      },
+      "Runs function(list of stand-ins) -> list of arrays, and keeps what it did for _record_control.");
   m.def("_record_control", &record_control, "A node of this op with these regions: its results.");
-  m.def("is_tracing", [] { return Capture::current() != nullptr; }, "Whether a capture is going on in this thread.");
+  m.def(
+      "is_tracing", [] { return Capture::current() != nullptr; },
+      "Whether a capture is going on in this thread.");
   m.def("_push_scope", [](const std::string& name) {
     scopes().push_back(scopes().empty() ? name : scopes().back() + "." + name);
   });

@@ -1,11 +1,13 @@
-// The Python type `intaglio.Tensor`: raw C API, because an eager operation on a small array costs less than what a
-// binding layer takes. Handles are values in a box: the box can be bound to a new value (x += y), arrays never change.
+// The Python type `intaglio.Tensor`: raw C API, because an eager operation on a small array costs less than
+// what a binding layer takes. Handles are values in a box: the box can be bound to a new value (x += y),
+// arrays never change.
 #include <array>
 
 #include "bindings/common.h"
-#include <structmember.h>
 #include "ops/attrs.h"
 #include "tensor/eager.h"
+
+#include <structmember.h>  // wants Python.h before it
 
 namespace ig::py {
 
@@ -13,7 +15,8 @@ PyTypeObject* tensor_type = nullptr;
 
 namespace {
 
-// --- life ----------------------------------------------------------------------------------------------------------------
+// --- life
+// ----------------------------------------------------------------------------------------------------------------
 
 constexpr int kFreeMax = 256;
 PyTensor* free_list[kFreeMax];
@@ -37,8 +40,10 @@ void tensor_dealloc(PyObject* object) {
   if (self->weak) PyObject_ClearWeakRefs(object);
   self->tensor.~Tensor();
   PyTypeObject* type = Py_TYPE(object);
-  if (type == tensor_type && free_count < kFreeMax) free_list[free_count++] = self;
-  else type->tp_free(object);
+  if (type == tensor_type && free_count < kFreeMax)
+    free_list[free_count++] = self;
+  else
+    type->tp_free(object);
   Py_DECREF(type);
 }
 
@@ -48,7 +53,8 @@ PyObject* tensor_new(PyTypeObject*, PyObject*, PyObject*) {
   return nullptr;
 }
 
-// --- operators -------------------------------------------------------------------------------------------------------------
+// --- operators
+// -------------------------------------------------------------------------------------------------------------
 
 bool concrete_pair(PyObject* a, PyObject* b) {
   return Py_TYPE(a) == tensor_type && Py_TYPE(b) == tensor_type && !tensor_of(a).is_symbolic() &&
@@ -57,13 +63,46 @@ bool concrete_pair(PyObject* a, PyObject* b) {
 
 // Operators by public name, so what an operator does is what the function of that name does.
 enum class Binary : uint8_t {
-  Add, Subtract, Multiply, Divide, FloorDivide, Remainder, Power, Matmul, And, Or, Xor, LeftShift, RightShift,
-  Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual,
+  Add,
+  Subtract,
+  Multiply,
+  Divide,
+  FloorDivide,
+  Remainder,
+  Power,
+  Matmul,
+  And,
+  Or,
+  Xor,
+  LeftShift,
+  RightShift,
+  Equal,
+  NotEqual,
+  Less,
+  LessEqual,
+  Greater,
+  GreaterEqual,
 };
 constexpr const char* kBinaryNames[] = {
-    "add", "subtract", "multiply", "divide", "floor_divide", "remainder", "pow", "matmul", "bitwise_and",
-    "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift", "equal", "not_equal", "less",
-    "less_equal", "greater", "greater_equal",
+    "add",
+    "subtract",
+    "multiply",
+    "divide",
+    "floor_divide",
+    "remainder",
+    "pow",
+    "matmul",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "bitwise_left_shift",
+    "bitwise_right_shift",
+    "equal",
+    "not_equal",
+    "less",
+    "less_equal",
+    "greater",
+    "greater_equal",
 };
 constexpr size_t kBinaryCount = std::size(kBinaryNames);
 
@@ -75,7 +114,8 @@ eager::BinarySite* site(Binary which) {
   if (!known[i]) {
     known[i] = true;
     const ops::Op* op = op_of_function(PyDict_GetItemString(functions(), kBinaryNames[i]));
-    if (op && op->decl.front == ops::Front::Elementwise && op->decl.operands.size() == 2 && op->decl.attrs.empty())
+    if (op && op->decl.front == ops::Front::Elementwise && op->decl.operands.size() == 2 &&
+        op->decl.attrs.empty())
       sites[i] = new eager::BinarySite(*op);
   }
   return sites[i];
@@ -143,21 +183,24 @@ PyObject* compare(PyObject* a, PyObject* b, int op) {
 }
 
 PyObject* unary(const char* name, PyObject* x) {
-  return guard([&] { return (is_number(x) ? number_unary(name, x) : call_function(name, {x})).release().ptr(); });
+  return guard(
+      [&] { return (is_number(x) ? number_unary(name, x) : call_function(name, {x})).release().ptr(); });
 }
 PyObject* negative(PyObject* x) { return unary("negative", x); }
 PyObject* positive(PyObject* x) { return unary("positive", x); }
 PyObject* absolute(PyObject* x) { return unary("abs", x); }
 PyObject* invert(PyObject* x) { return unary("bitwise_invert", x); }
 
-// --- coercions: asked of the capture where the array is symbolic --------------------------------------------------------------
+// --- coercions: asked of the capture where the array is symbolic
+// --------------------------------------------------------------
 
 const Tensor& single(const Tensor& x, std::string_view wanted) {
   Type type = x.type();
   if (type.elements() == Dim(int64_t{1})) return x;
   throw make_error(ErrorKind::Type, "{} of an array of shape {} is not defined", wanted, str(type.dims))
       .why("only an array of one element is a number")
-      .hint(wanted == "the truth" ? "say which is meant: ig.any(x) or ig.all(x)" : "take one element first, as in x[0]");
+      .hint(wanted == "the truth" ? "say which is meant: ig.any(x) or ig.all(x)"
+                                  : "take one element first, as in x[0]");
 }
 
 int tensor_bool(PyObject* self) {
@@ -257,9 +300,10 @@ PyObject* tensor_getitem(PyObject* self, PyObject* key) {
 int tensor_setitem(PyObject* self, PyObject* key, PyObject* value) {
   return guard(
       [&]() -> int {
-        if (!value) throw Error(ErrorKind::Type, "elements of an array cannot be deleted")
-                            .why("an array has a fixed shape")
-                            .hint("select what stays, as in x[mask]");
+        if (!value)
+          throw Error(ErrorKind::Type, "elements of an array cannot be deleted")
+              .why("an array has a fixed shape")
+              .hint("select what stays, as in x[mask]");
         set_item(self, key, value);
         return 0;
       },
@@ -276,7 +320,8 @@ PyObject* tensor_iter(PyObject* self) {
   return n < 0 ? nullptr : PySeqIter_New(self);
 }
 
-// --- attributes ----------------------------------------------------------------------------------------------------------------
+// --- attributes
+// ----------------------------------------------------------------------------------------------------------------
 
 PyObject* get_shape(PyObject* self, void*) {
   note_handle(self);
@@ -348,7 +393,8 @@ PyObject* tensor_tolist(PyObject* self, PyObject*) {
 PyObject* tensor_to_device(PyObject* self, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"device", "stream", nullptr};
   PyObject *device, *stream = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$O", const_cast<char**>(names), &device, &stream)) return nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$O", const_cast<char**>(names), &device, &stream))
+    return nullptr;
   return guard([&]() -> PyObject* {
     const char* text = PyUnicode_Check(device) ? PyUnicode_AsUTF8(device) : nullptr;
     if (!text || std::string_view(text) != "cpu")
@@ -406,7 +452,8 @@ PyGetSetDef getset[] = {
     {"size", get_size, nullptr, "The number of elements.", nullptr},
     {"nbytes", get_nbytes, nullptr, "The number of bytes of all elements.", nullptr},
     {"device", get_device, nullptr, "The device that holds the array.", nullptr},
-    {"is_symbolic", get_symbolic, nullptr, "Whether the array is a value of a graph being captured.", nullptr},
+    {"is_symbolic", get_symbolic, nullptr, "Whether the array is a value of a graph being captured.",
+     nullptr},
     {"T", get_t, nullptr, "The transposed matrix.", nullptr},
     {"mT", get_mt, nullptr, "The array with its last two axes exchanged.", nullptr},
     {},

@@ -1,5 +1,6 @@
-// x[key] and x[key] = value, with NumPy's meaning: integers, slices with any step, None, Ellipsis, integer arrays and
-// masks. Concrete arrays are walked directly; under a capture the same becomes slices, gathers and scatters.
+// x[key] and x[key] = value, with NumPy's meaning: integers, slices with any step, None, Ellipsis, integer
+// arrays and masks. Concrete arrays are walked directly; under a capture the same becomes slices, gathers and
+// scatters.
 #include "bindings/common.h"
 #include "ops/attrs.h"
 #include "ops/builder.h"
@@ -12,17 +13,18 @@ struct Item {
   enum class Kind : uint8_t { Integer, Slice, NewAxis, Array, Mask };
   explicit Item(Kind kind) : kind(kind) {}
   Kind kind;
-  Dim index;                          // Integer: in [0, size)
-  Dim start, limit;                   // Slice, forwards, before reversal
-  int64_t step = 1;                   // Slice: at least 1
-  bool reversed = false;              // Slice: then backwards
-  Tensor array;                       // Array, Mask
-  size_t axis = 0;                    // of x; unused by NewAxis
+  Dim index;              // Integer: in [0, size)
+  Dim start, limit;       // Slice, forwards, before reversal
+  int64_t step = 1;       // Slice: at least 1
+  bool reversed = false;  // Slice: then backwards
+  Tensor array;           // Array, Mask
+  size_t axis = 0;        // of x; unused by NewAxis
 };
 
 const ops::Op& op(const char* name) { return ops::get(name); }
 
-Tensor one(const char* name, std::vector<Tensor> operands, std::vector<std::pair<std::string, AttrValue>> attrs) {
+Tensor one(const char* name, std::vector<Tensor> operands,
+           std::vector<std::pair<std::string, AttrValue>> attrs) {
   return apply(op(name), operands, make_attrs(std::move(attrs)))[0];
 }
 Tensor reshape(const Tensor& x, Dims shape) {
@@ -64,7 +66,8 @@ std::optional<Dim> bound(PyObject* object) {
   }
   int overflow = 0;
   int64_t value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
-  if (overflow) value = overflow > 0 ? std::numeric_limits<int64_t>::max() / 2 : std::numeric_limits<int64_t>::min() / 2;
+  if (overflow)
+    value = overflow > 0 ? std::numeric_limits<int64_t>::max() / 2 : std::numeric_limits<int64_t>::min() / 2;
   return Dim(value);
 }
 
@@ -72,7 +75,8 @@ std::optional<Dim> bound(PyObject* object) {
 Dim clip(const Dim& value, const Dim& size) {
   const DimScope& scope = scope_of();
   Dim at = value;
-  if (value.is_constant() ? value.constant() < 0 : scope.less(value, Dim(int64_t{0})) == Truth::Yes) at = size + value;
+  if (value.is_constant() ? value.constant() < 0 : scope.less(value, Dim(int64_t{0})) == Truth::Yes)
+    at = size + value;
   if (scope.less_equal(at, size) != Truth::Yes) at = min(at, size);
   if (scope.less_equal(Dim(int64_t{0}), at) != Truth::Yes) at = max(at, Dim(int64_t{0}));
   return at;
@@ -109,7 +113,8 @@ Item slice_item(PyObject* object, const Dim& size, size_t axis) {
   }
   if (by < 0) {
     if (by != -1 || start || stop)
-      throw make_error(ErrorKind::Unsupported, "a backward slice with bounds over the symbolic size {}", size.str())
+      throw make_error(ErrorKind::Unsupported, "a backward slice with bounds over the symbolic size {}",
+                       size.str())
           .hint("take the slice forwards first, then reverse it: x[a:b][::-1]");
     item.start = int64_t{0};
     item.limit = size;
@@ -129,7 +134,8 @@ Item integer_item(const Dim& value, const Dim& size, size_t axis) {
   bool negative = value.is_constant() && value.constant() < 0;
   item.index = negative ? size + value : value;
   const DimScope& scope = scope_of();
-  bool outside = scope.less_equal(size, item.index) == Truth::Yes || scope.less(item.index, Dim(int64_t{0})) == Truth::Yes;
+  bool outside = scope.less_equal(size, item.index) == Truth::Yes ||
+                 scope.less(item.index, Dim(int64_t{0})) == Truth::Yes;
   if (outside)
     throw make_error(ErrorKind::Index, "the index {} is out of range for {} of size {}", value.str(),
                      ordinal_axis(axis), size.str())
@@ -142,8 +148,10 @@ Item integer_item(const Dim& value, const Dim& size, size_t axis) {
 std::vector<Item> parse(const Tensor& x, PyObject* key) {
   std::vector<nb::object> parts;
   if (PyTuple_Check(key))
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i) parts.push_back(nb::borrow(PyTuple_GET_ITEM(key, i)));
-  else parts.push_back(nb::borrow(key));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i)
+      parts.push_back(nb::borrow(PyTuple_GET_ITEM(key, i)));
+  else
+    parts.push_back(nb::borrow(key));
   Dims dims = x.type().dims;
   std::vector<Tensor> arrays(parts.size());
   size_t taken = 0;
@@ -156,16 +164,19 @@ std::vector<Item> parse(const Tensor& x, PyObject* key) {
     }
     if (part == Py_None) continue;
     bool plain = PySlice_Check(part) || (PyLong_Check(part) && !PyBool_Check(part));
-    bool array = !plain && (is_tensor(part) || PyList_Check(part) || PyBool_Check(part) || is_array_like(part));
+    bool array =
+        !plain && (is_tensor(part) || PyList_Check(part) || PyBool_Check(part) || is_array_like(part));
     if (array) {
       arrays[i] = as_tensor(part, std::nullopt, "indexing");
-      if (PyList_Check(part) && arrays[i].elements() == 0) arrays[i] = Tensor::empty(DType::I64, arrays[i].shape());
+      if (PyList_Check(part) && arrays[i].elements() == 0)
+        arrays[i] = Tensor::empty(DType::I64, arrays[i].shape());
       if (arrays[i].dtype() != DType::Bool && !is_integer(arrays[i].dtype()))
         throw make_error(ErrorKind::Index, "an array of {} is no index", info(arrays[i].dtype()).api_name)
             .why("an index array holds positions or a mask: integers or bools")
             .hint("convert it with ig.astype");
     }
-    taken += arrays[i].valid() && arrays[i].dtype() == DType::Bool ? static_cast<size_t>(arrays[i].rank()) : 1;
+    taken +=
+        arrays[i].valid() && arrays[i].dtype() == DType::Bool ? static_cast<size_t>(arrays[i].rank()) : 1;
   }
   if (taken > dims.size())
     throw make_error(ErrorKind::Index, "{} indices for an array of rank {}", taken, dims.size())
@@ -250,8 +261,8 @@ StridedView view_of(const Tensor& x, const std::vector<Item>& items) {
   return out;
 }
 
-// Basic items as slice, reverse and reshape; `Array` and `Mask` axes are left whole. `places` receives, for each item,
-// its axis in the result (of a mask: its first), or -1.
+// Basic items as slice, reverse and reshape; `Array` and `Mask` axes are left whole. `places` receives, for
+// each item, its axis in the result (of a mask: its first), or -1.
 Tensor take_basic(const Tensor& x, const std::vector<Item>& items, std::vector<int>& places) {
   Dims dims = x.type().dims, start(dims.size(), Dim(int64_t{0})), limit = dims, shape;
   Ints steps(dims.size(), 1), reversed;
@@ -298,8 +309,8 @@ Tensor checked(const Tensor& index, const Dim& size, size_t axis) {
       if (value < -n || value >= n)
         throw make_error(ErrorKind::Index, "the index {} is out of range for {} of size {}", value,
                          ordinal_axis(axis), n)
-        .why("positions count from 0, or from the end as negative numbers")
-        .hint("use a position that the axis has; a slice may reach beyond the end");
+            .why("positions count from 0, or from the end as negative numbers")
+            .hint("use a position that the axis has; a slice may reach beyond the end");
       static_cast<int64_t*>(out.data())[i] = value < 0 ? value + n : value;
     }
     return made(out);
@@ -336,7 +347,8 @@ std::vector<Tensor> positions(const Tensor& mask) {
 
 void check_mask(const Tensor& x, const Item& item) {
   Dims want;
-  for (int i = 0; i < item.array.rank(); ++i) want.push_back(x.type().dims[item.axis + static_cast<size_t>(i)]);
+  for (int i = 0; i < item.array.rank(); ++i)
+    want.push_back(x.type().dims[item.axis + static_cast<size_t>(i)]);
   if (item.array.type().dims != want)
     throw make_error(ErrorKind::Index, "a mask of shape {} does not fit the axes {} that it selects from",
                      str(item.array.type().dims), str(want));
@@ -353,7 +365,8 @@ Tensor take_advanced(const Tensor& x, const std::vector<Item>& items) {
   Tensor base = take_basic(x, items, places);
   std::vector<int64_t> axes;
   std::vector<Tensor> arrays;
-  // As in NumPy an integer beside index arrays is one of them: where something stands between, their axes go first.
+  // As in NumPy an integer beside index arrays is one of them: where something stands between, their axes go
+  // first.
   bool adjacent = true, any = false;
   size_t last = 0;
   for (size_t i = 0; i < items.size(); ++i) {
@@ -375,7 +388,8 @@ Tensor take_advanced(const Tensor& x, const std::vector<Item>& items) {
   }
   // The index arrays broadcast together, and become one array of index vectors.
   Dims joint;
-  for (const Tensor& array : arrays) joint = ops::broadcast_shapes(joint, array.type().dims, scope_of(), "indexing");
+  for (const Tensor& array : arrays)
+    joint = ops::broadcast_shapes(joint, array.type().dims, scope_of(), "indexing");
   Dims column = joint;
   column.push_back(int64_t{1});
   std::vector<Tensor> columns;
@@ -383,8 +397,9 @@ Tensor take_advanced(const Tensor& x, const std::vector<Item>& items) {
     Dims own = array.type().dims;
     Ints to;
     for (size_t i = 0; i < own.size(); ++i) to.push_back(static_cast<int64_t>(joint.size() - own.size() + i));
-    Tensor wide = own == joint ? array
-                               : one("broadcast_in_dim", {array}, {ops::kShape % joint, ops::kBroadcastDims % to});
+    Tensor wide = own == joint
+                      ? array
+                      : one("broadcast_in_dim", {array}, {ops::kShape % joint, ops::kBroadcastDims % to});
     columns.push_back(reshape(wide, column));
   }
   int64_t vector_axis = static_cast<int64_t>(joint.size());
@@ -483,8 +498,8 @@ std::optional<Tensor> put_slice(const Tensor& x, const std::vector<Item>& items,
 Tensor put_scatter(const Tensor& x, const std::vector<Item>& items, PyObject* value) {
   std::optional<Ints> sizes = constant_dims(x.type().dims);
   if (!sizes)
-    throw make_error(ErrorKind::Unsupported, "an assignment with steps or index arrays to an array of shape {}",
-                     str(x.type().dims))
+    throw make_error(ErrorKind::Unsupported,
+                     "an assignment with steps or index arrays to an array of shape {}", str(x.type().dims))
         .why("the positions are counted for fixed sizes")
         .hint("use ig.where with a mask");
   Tensor counted = Tensor::empty(DType::I64, Shape(*sizes));
@@ -492,13 +507,13 @@ Tensor put_scatter(const Tensor& x, const std::vector<Item>& items, PyObject* va
   Tensor where = take(made(counted), items);
   Tensor values = assigned(x, where.type().dims, value);
   Dim count = where.type().elements();
-  Tensor flat = one("scatter",
-                    {reshape(x, {x.type().elements()}), reshape(where, {count, Dim(int64_t{1})}),
-                     reshape(values, {count})},
-                    {{"update_window_dims", Ints{}},
-                     {"inserted_window_dims", Ints{0}},
-                     {"scatter_dims_to_operand_dims", Ints{0}},
-                     {"index_vector_dim", int64_t{1}}});
+  Tensor flat = one(
+      "scatter",
+      {reshape(x, {x.type().elements()}), reshape(where, {count, Dim(int64_t{1})}), reshape(values, {count})},
+      {{"update_window_dims", Ints{}},
+       {"inserted_window_dims", Ints{0}},
+       {"scatter_dims_to_operand_dims", Ints{0}},
+       {"index_vector_dim", int64_t{1}}});
   return reshape(flat, x.type().dims);
 }
 

@@ -28,7 +28,8 @@ std::string half_text(float value, DType dtype) {
   for (int digits = 1; digits < 9; ++digits) {
     std::string text = fmt::format("{:.{}g}", value, digits);
     float back = std::strtof(text.c_str(), nullptr);
-    bool same = dtype == DType::F16 ? f32_to_f16(back) == f32_to_f16(value) : f32_to_bf16(back) == f32_to_bf16(value);
+    bool same =
+        dtype == DType::F16 ? f32_to_f16(back) == f32_to_f16(value) : f32_to_bf16(back) == f32_to_bf16(value);
     if (!same) continue;
     return text.find_first_of(".e") == std::string::npos ? text + "." : text;
   }
@@ -73,9 +74,11 @@ void render(const Tensor& x, const Literal& literal, int axis, int64_t base, boo
   for (int64_t i = 0; i < shape[axis]; ++i) {
     if (i > 0) {
       out += ',';
-      if (last) out += ' ';
-      else out += std::string(static_cast<size_t>(std::max(1, shape.rank() - axis - 1)), '\n') +
-                  std::string(static_cast<size_t>(axis) + 8, ' ');
+      if (last)
+        out += ' ';
+      else
+        out += std::string(static_cast<size_t>(std::max(1, shape.rank() - axis - 1)), '\n') +
+               std::string(static_cast<size_t>(axis) + 8, ' ');
     }
     if (summarise && shape[axis] > 2 * kEdge && i == kEdge) {
       out += "...";
@@ -107,20 +110,23 @@ nb::object list_of(const Tensor& x, int axis, int64_t base) {
 
 std::string repr(const Tensor& tensor) {
   if (tensor.is_symbolic())
-    return fmt::format("Tensor(traced, shape={}, dtype={})", str(tensor.type().dims), info(tensor.dtype()).api_name);
+    return fmt::format("Tensor(traced, shape={}, dtype={})", str(tensor.type().dims),
+                       info(tensor.dtype()).api_name);
   Literal literal = tensor.literal();
   std::string out = "Tensor(";
   if (tensor.elements() == 0 && tensor.rank() != 1) {
     out += fmt::format("[], shape=({}{})", fmt::join(tensor.shape(), ", "), tensor.rank() == 1 ? "," : "");
   } else {
     bool summarise = tensor.elements() > kSummariseAbove;
-    render(tensor, literal, 0, 0, summarise, summarise || tensor.rank() == 0 ? 0 : widest(tensor, literal), out);
+    render(tensor, literal, 0, 0, summarise, summarise || tensor.rank() == 0 ? 0 : widest(tensor, literal),
+           out);
   }
   return out + fmt::format(", dtype={})", info(tensor.dtype()).api_name);
 }
 
 nb::object item_at(const Tensor& tensor, int64_t flat) {
-  const char* at = static_cast<const char*>(tensor.data()) + static_cast<size_t>(flat) * size_of(tensor.dtype());
+  const char* at =
+      static_cast<const char*>(tensor.data()) + static_cast<size_t>(flat) * size_of(tensor.dtype());
   switch (tensor.dtype()) {
     case DType::C64: {
       auto* parts = reinterpret_cast<const float*>(at);

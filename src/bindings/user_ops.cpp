@@ -1,5 +1,6 @@
-// Ops of a user's own, declared from Python: a composite by a body in Python, or a primitive by `infer` and a reference
-// in NumPy. The op table's rules are plain function pointers, so each op gets a slot of its own, made at compile time.
+// Ops of a user's own, declared from Python: a composite by a body in Python, or a primitive by `infer` and a
+// reference in NumPy. The op table's rules are plain function pointers, so each op gets a slot of its own,
+// made at compile time.
 #include <array>
 #include <utility>
 
@@ -22,7 +23,8 @@ std::array<UserOp, kSlots>& user_ops() {
 }
 size_t used_slots = 0;
 
-// Python's errors must cross C++ code that knows ig::Error alone: the message goes along, the class where it is ours.
+// Python's errors must cross C++ code that knows ig::Error alone: the message goes along, the class where it
+// is ours.
 template <typename F>
 auto with_python(const UserOp& op, F&& f) {
   nb::gil_scoped_acquire gil;
@@ -45,7 +47,8 @@ nb::dict attr_dict(const Attrs& attrs) {
 nb::object type_object(const Type& type) {
   nb::list shape;
   for (const Dim& dim : type.dims) shape.append(dim_object(dim));
-  return nb::module_::import_("intaglio._signature").attr("TensorType")(nb::borrow(dtype_object(type.dtype)), nb::tuple(shape));
+  return nb::module_::import_("intaglio._signature")
+      .attr("TensorType")(nb::borrow(dtype_object(type.dtype)), nb::tuple(shape));
 }
 
 std::vector<nb::object> items_of(nb::handle result) {
@@ -98,7 +101,8 @@ void infer_slot(ops::InferContext& context) {
     nb::object result = call(op.infer, args, context.attrs);
     bool single = nb::hasattr(result, "dtype");
     std::vector<nb::object> types;
-    if (single) types.push_back(result);
+    if (single)
+      types.push_back(result);
     else
       for (nb::handle item : result) types.push_back(nb::borrow(item));
     for (const nb::object& type : types) {
@@ -119,11 +123,12 @@ void reference_slot(ops::ReferenceContext& context) {
   with_python(op, [&] {
     std::vector<nb::object> args;
     nb::object to_numpy = nb::module_::import_("intaglio._numpy").attr("to_numpy");
-    for (const Literal& operand : context.operands) args.push_back(to_numpy(nb::steal(wrap(Tensor::from(operand)))));
+    for (const Literal& operand : context.operands)
+      args.push_back(to_numpy(nb::steal(wrap(Tensor::from(operand)))));
     std::vector<nb::object> results = items_of(call(op.reference, args, context.attrs));
     if (results.size() != context.results.size())
-      throw make_error(ErrorKind::Value, "{}: the reference gave {} results, and infer {}", op.name, results.size(),
-                       context.results.size());
+      throw make_error(ErrorKind::Value, "{}: the reference gave {} results, and infer {}", op.name,
+                       results.size(), context.results.size());
     for (size_t i = 0; i < results.size(); ++i) {
       Literal& want = context.results[i];
       Tensor value = as_tensor(results[i].ptr(), std::nullopt, op.name);
@@ -164,14 +169,22 @@ AttrSpec attr_spec(const std::string& name, nb::handle value) {
   AttrSpec spec;
   spec.name = name;
   spec.doc = "An attribute of the op.";
-  if (PyBool_Check(raw)) spec.kind = AttrKind::Bool;
-  else if (PyLong_Check(raw)) spec.kind = AttrKind::Int;
-  else if (PyFloat_Check(raw)) spec.kind = AttrKind::Float;
-  else if (dtype_of(raw)) spec.kind = AttrKind::DType;
-  else if (PyUnicode_Check(raw)) spec.kind = AttrKind::Text;
-  else if (PyTuple_Check(raw) || PyList_Check(raw)) spec.kind = AttrKind::Ints;
-  else throw make_error(ErrorKind::Type, "register_op: the attribute `{}` has a default of type {}", name, Py_TYPE(raw)->tp_name)
-      .hint("attributes are bool, int, float, str, dtype or a tuple of ints");
+  if (PyBool_Check(raw))
+    spec.kind = AttrKind::Bool;
+  else if (PyLong_Check(raw))
+    spec.kind = AttrKind::Int;
+  else if (PyFloat_Check(raw))
+    spec.kind = AttrKind::Float;
+  else if (dtype_of(raw))
+    spec.kind = AttrKind::DType;
+  else if (PyUnicode_Check(raw))
+    spec.kind = AttrKind::Text;
+  else if (PyTuple_Check(raw) || PyList_Check(raw))
+    spec.kind = AttrKind::Ints;
+  else
+    throw make_error(ErrorKind::Type, "register_op: the attribute `{}` has a default of type {}", name,
+                     Py_TYPE(raw)->tp_name)
+        .hint("attributes are bool, int, float, str, dtype or a tuple of ints");
   spec.fallback = attr_value(raw, spec, "register_op");
   return spec;
 }
@@ -182,7 +195,9 @@ nb::object register_op(const std::string& name, const std::string& doc, nb::hand
   if (used_slots == kSlots) throw make_error(ErrorKind::Unsupported, "register_op: more than {} ops", kSlots);
   if (body.is_none() && (infer.is_none() || reference.is_none()))
     throw make_error(ErrorKind::Value, "register_op: `{}` needs a body, or infer and reference", name)
-        .hint("body: a Python function on arrays; reference: a function on NumPy arrays; infer: of TensorTypes");
+        .hint(
+            "body: a Python function on arrays; reference: a function on NumPy arrays; infer: of "
+            "TensorTypes");
   ops::OpDecl decl;
   decl.name = name;
   decl.python = name;
@@ -194,7 +209,8 @@ nb::object register_op(const std::string& name, const std::string& doc, nb::hand
     decl.operands.push_back(spec);
   }
   for (nb::handle item : nb::object(attrs.attr("items")()))
-    decl.attrs.push_back(attr_spec(nb::cast<std::string>(nb::object(item[nb::int_(0)])), nb::object(item[nb::int_(1)])));
+    decl.attrs.push_back(
+        attr_spec(nb::cast<std::string>(nb::object(item[nb::int_(0)])), nb::object(item[nb::int_(1)])));
   decl.results = results;
   decl.dtypes = ops::DTypeSet::Any;
   decl.front = elementwise ? ops::Front::Elementwise : ops::Front::Direct;
@@ -214,7 +230,8 @@ nb::object register_op(const std::string& name, const std::string& doc, nb::hand
                        .jvp = ops::Rule<ops::JvpFn>::none(why),
                        .transpose = ops::Rule<ops::TransposeFn>::none(why),
                        .batch = ops::Rule<ops::BatchFn>::none(why),
-                       .body = composite ? ops::Rule<ops::BodyFn>(slot.body) : ops::Rule<ops::BodyFn>::none("a primitive")},
+                       .body = composite ? ops::Rule<ops::BodyFn>(slot.body)
+                                         : ops::Rule<ops::BodyFn>::none("a primitive")},
              .id = {}};
   user_ops()[used_slots] = {std::move(infer), std::move(reference), std::move(body), name};
   const ops::Op& added = ops::add(std::move(op));

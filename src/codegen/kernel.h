@@ -14,16 +14,18 @@ namespace ig::codegen {
 
 struct Kernel {
   std::unique_ptr<loop::Function> function;
-  std::string kind;            // "loop", "row", …
-  Dim blocks = 1;              // independent blocks of work, over the graph's symbols
-  int64_t grain = 1;           // blocks worth handing to a thread
-  // Buffers stand in this order: the node's operands, then its results. (result, operand) pairs that may share memory:
+  std::string kind;   // "loop", "row", …
+  Dim blocks = 1;     // independent blocks of work, over the graph's symbols
+  int64_t grain = 1;  // blocks worth handing to a thread
+  // Buffers stand in this order: the node's operands, then its results. (result, operand) pairs that may
+  // share memory:
   std::vector<std::pair<int, int>> in_place;
-  // Operands that the kernel wants in another layout where they are constant: `pack` writes it, once, at compile time.
+  // Operands that the kernel wants in another layout where they are constant: `pack` writes it, once, at
+  // compile time.
   struct Packing {
     int operand;
-    Dim elements;                             // of the packed form
-    std::unique_ptr<loop::Function> pack;     // buffers: the operand, the packed form
+    Dim elements;                          // of the packed form
+    std::unique_ptr<loop::Function> pack;  // buffers: the operand, the packed form
     Dim blocks = 1;
   };
   std::vector<Packing> packings;

@@ -10,7 +10,8 @@
 namespace ig {
 
 std::string_view attr_kind_name(AttrKind kind) {
-  static constexpr std::string_view kNames[] = {"bool", "int", "float", "text", "dtype", "ints", "dims", "literal"};
+  static constexpr std::string_view kNames[] = {"bool",  "int",  "float", "text",
+                                                "dtype", "ints", "dims",  "literal"};
   return kNames[static_cast<size_t>(kind)];
 }
 
@@ -19,10 +20,14 @@ namespace {
 std::string quote(const std::string& text) {
   std::string out = "\"";
   for (char c : text) {
-    if (c == '"' || c == '\\') out += '\\', out += c;
-    else if (c == '\n') out += "\\n";
-    else if (static_cast<unsigned char>(c) < 0x20) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-    else out += c;
+    if (c == '"' || c == '\\')
+      out += '\\', out += c;
+    else if (c == '\n')
+      out += "\\n";
+    else if (static_cast<unsigned char>(c) < 0x20)
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    else
+      out += c;
   }
   return out + '"';
 }

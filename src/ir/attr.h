@@ -1,5 +1,5 @@
-// Attributes of nodes. An op declares each of its attributes once, as a typed constant (name, doc, default); that
-// one constant serves the parser, the printer, the hash, the bindings, the docs, and typed access:
+// Attributes of nodes. An op declares each of its attributes once, as a typed constant (name, doc, default);
+// that one constant serves the parser, the printer, the hash, the bindings, the docs, and typed access:
 //
 //   inline constexpr Attr<Ints> kAxes{"axes", "the axes to reduce"};
 //   node.attrs().get(kAxes)
@@ -23,21 +23,39 @@ namespace ig {
 
 using Ints = std::vector<int64_t>;
 
-// Int, Ints: fixed whole numbers. Dims: symbolic sizes. Text in quotes; an enumeration is Text with `choices`.
+// Int, Ints: fixed whole numbers. Dims: symbolic sizes. Text in quotes; an enumeration is Text with
+// `choices`.
 using AttrValue = std::variant<bool, int64_t, double, std::string, DType, Ints, Dims, Literal>;
-enum class AttrKind : uint8_t { Bool, Int, Float, Text, DType, Ints, Dims, Literal };  // in the variant's order
+enum class AttrKind : uint8_t {
+  Bool,
+  Int,
+  Float,
+  Text,
+  DType,
+  Ints,
+  Dims,
+  Literal
+};  // in the variant's order
 std::string_view attr_kind_name(AttrKind kind);
 
 template <typename T>
 constexpr AttrKind attr_kind_of() {
-  if constexpr (std::is_same_v<T, bool>) return AttrKind::Bool;
-  else if constexpr (std::is_same_v<T, int64_t>) return AttrKind::Int;
-  else if constexpr (std::is_same_v<T, double>) return AttrKind::Float;
-  else if constexpr (std::is_same_v<T, std::string>) return AttrKind::Text;
-  else if constexpr (std::is_same_v<T, DType>) return AttrKind::DType;
-  else if constexpr (std::is_same_v<T, Ints>) return AttrKind::Ints;
-  else if constexpr (std::is_same_v<T, Dims>) return AttrKind::Dims;
-  else return AttrKind::Literal;
+  if constexpr (std::is_same_v<T, bool>)
+    return AttrKind::Bool;
+  else if constexpr (std::is_same_v<T, int64_t>)
+    return AttrKind::Int;
+  else if constexpr (std::is_same_v<T, double>)
+    return AttrKind::Float;
+  else if constexpr (std::is_same_v<T, std::string>)
+    return AttrKind::Text;
+  else if constexpr (std::is_same_v<T, DType>)
+    return AttrKind::DType;
+  else if constexpr (std::is_same_v<T, Ints>)
+    return AttrKind::Ints;
+  else if constexpr (std::is_same_v<T, Dims>)
+    return AttrKind::Dims;
+  else
+    return AttrKind::Literal;
 }
 
 template <typename T>

@@ -14,7 +14,8 @@ std::string base64_encode(std::string_view bytes) {
   out.reserve((bytes.size() + 2) / 3 * 4);
   for (size_t i = 0; i < bytes.size(); i += 3) {
     uint32_t word = 0;
-    for (size_t k = 0; k < 3; ++k) word = word << 8 | (i + k < bytes.size() ? static_cast<uint8_t>(bytes[i + k]) : 0);
+    for (size_t k = 0; k < 3; ++k)
+      word = word << 8 | (i + k < bytes.size() ? static_cast<uint8_t>(bytes[i + k]) : 0);
     for (size_t k = 0; k < 4; ++k) out += i + k <= bytes.size() ? kDigits[word >> (18 - 6 * k) & 63] : '=';
   }
   return out;
@@ -23,7 +24,8 @@ std::string base64_encode(std::string_view bytes) {
 std::optional<std::string> base64_decode(std::string_view text) {
   std::array<int8_t, 256> digit;
   digit.fill(-1);
-  for (size_t i = 0; i < kDigits.size(); ++i) digit[static_cast<uint8_t>(kDigits[i])] = static_cast<int8_t>(i);
+  for (size_t i = 0; i < kDigits.size(); ++i)
+    digit[static_cast<uint8_t>(kDigits[i])] = static_cast<int8_t>(i);
   if (text.size() % 4 != 0) return std::nullopt;
   std::string out;
   out.reserve(text.size() / 4 * 3);

@@ -2,13 +2,14 @@
 //
 //   "IGIR"  version  strings  literals  locations  types  name  symbols  facts  body  checksum
 //
-// Whole numbers are varints (seven bits a byte, the low ones first; signed ones zigzag), texts are indices into one
-// table, and so are literals, locations and types, each written once. Literals stand as raw little-endian bytes. A
-// block numbers its values as they are defined: arguments, then the results of its nodes. The last eight bytes are
-// XXH3 of all before them.
+// Whole numbers are varints (seven bits a byte, the low ones first; signed ones zigzag), texts are indices
+// into one table, and so are literals, locations and types, each written once. Literals stand as raw
+// little-endian bytes. A block numbers its values as they are defined: arguments, then the results of its
+// nodes. The last eight bytes are XXH3 of all before them.
 //
-// The reader trusts nothing: each count is held against the bytes that are left, each index against its table,
-// nesting has a limit, and what tables can multiply (one long text named a million times) is paid from a budget.
+// The reader trusts nothing: each count is held against the bytes that are left, each index against its
+// table, nesting has a limit, and what tables can multiply (one long text named a million times) is paid from
+// a budget.
 #include <bit>
 #include <cstring>
 #include <map>
@@ -25,12 +26,14 @@ namespace {
 constexpr std::string_view kMagic = "IGIR";
 constexpr uint64_t kVersion = 1;
 constexpr size_t kChecksum = 8;
-constexpr size_t kCopyBudget = size_t{1} << 26;  // bytes that may be copied out of tables, beyond 16 for each byte read
+constexpr size_t kCopyBudget = size_t{1}
+                               << 26;  // bytes that may be copied out of tables, beyond 16 for each byte read
 
 uint64_t zigzag(int64_t v) { return (static_cast<uint64_t>(v) << 1) ^ static_cast<uint64_t>(v >> 63); }
 int64_t unzigzag(uint64_t v) { return static_cast<int64_t>(v >> 1) ^ -static_cast<int64_t>(v & 1); }
 
-// --- writing ---------------------------------------------------------------------------------------------------------
+// --- writing
+// ---------------------------------------------------------------------------------------------------------
 
 class Bytes {
  public:
@@ -156,13 +159,20 @@ class Writer {
 
   void attribute(Bytes& out, const AttrValue& value) {
     out.byte(static_cast<uint8_t>(value.index()));
-    if (const auto* b = std::get_if<bool>(&value)) out.byte(*b ? 1 : 0);
-    else if (const auto* i = std::get_if<int64_t>(&value)) out.signed_number(*i);
-    else if (const auto* f = std::get_if<double>(&value)) out.fixed(std::bit_cast<uint64_t>(*f));
-    else if (const auto* t = std::get_if<std::string>(&value)) out.number(text(*t));
-    else if (const auto* d = std::get_if<DType>(&value)) out.byte(static_cast<uint8_t>(*d));
-    else if (const auto* s = std::get_if<Dims>(&value)) dims(out, *s);
-    else if (const auto* l = std::get_if<Literal>(&value)) out.number(literal(*l));
+    if (const auto* b = std::get_if<bool>(&value))
+      out.byte(*b ? 1 : 0);
+    else if (const auto* i = std::get_if<int64_t>(&value))
+      out.signed_number(*i);
+    else if (const auto* f = std::get_if<double>(&value))
+      out.fixed(std::bit_cast<uint64_t>(*f));
+    else if (const auto* t = std::get_if<std::string>(&value))
+      out.number(text(*t));
+    else if (const auto* d = std::get_if<DType>(&value))
+      out.byte(static_cast<uint8_t>(*d));
+    else if (const auto* s = std::get_if<Dims>(&value))
+      dims(out, *s);
+    else if (const auto* l = std::get_if<Literal>(&value))
+      out.number(literal(*l));
     else {
       const auto& ints = std::get<Ints>(value);
       out.number(ints.size());
@@ -225,7 +235,8 @@ class Writer {
   uint64_t type_count_ = 0, literal_count_ = 0;
 };
 
-// --- reading ---------------------------------------------------------------------------------------------------------
+// --- reading
+// ---------------------------------------------------------------------------------------------------------
 
 class Reader {
  public:
@@ -236,13 +247,16 @@ class Reader {
     at_ = kMagic.size();
     end_ = bytes_.size();
     if (uint64_t version = number(); version != kVersion)
-      fail(fmt::format("the graph has format version {}", version), fmt::format("this library reads version {}", kVersion));
+      fail(fmt::format("the graph has format version {}", version),
+           fmt::format("this library reads version {}", kVersion));
     if (bytes_.size() < at_ + kChecksum) fail("the graph is cut off", "there is no room for its checksum");
     end_ = bytes_.size() - kChecksum;
     uint64_t want = 0;
-    for (size_t i = 0; i < kChecksum; ++i) want |= static_cast<uint64_t>(static_cast<uint8_t>(bytes_[end_ + i])) << (8 * i);
+    for (size_t i = 0; i < kChecksum; ++i)
+      want |= static_cast<uint64_t>(static_cast<uint8_t>(bytes_[end_ + i])) << (8 * i);
     if (hash64(bytes_.substr(0, end_)) != want)
-      fail("the graph's checksum does not agree with its bytes", "the bytes were cut off or changed after they were written");
+      fail("the graph's checksum does not agree with its bytes",
+           "the bytes were cut off or changed after they were written");
     tables();
     graph_ = std::make_unique<Graph>(text());
     scope();
@@ -252,8 +266,11 @@ class Reader {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& what, std::string why = "the bytes do not follow the format of docs/ir.md") const {
-    throw Error(ErrorKind::IO, what).at(fmt::format("byte {} of {}", at_, bytes_.size())).why(std::move(why))
+  [[noreturn]] void fail(const std::string& what,
+                         std::string why = "the bytes do not follow the format of docs/ir.md") const {
+    throw Error(ErrorKind::IO, what)
+        .at(fmt::format("byte {} of {}", at_, bytes_.size()))
+        .why(std::move(why))
         .hint("write the graph again with to_binary, by the same version of Intaglio");
   }
 
@@ -280,7 +297,8 @@ class Reader {
   // How many things follow, of which each takes `least` bytes or more.
   size_t count(std::string_view what, size_t least = 1) {
     uint64_t n = number();
-    if (n > left() / least) fail(fmt::format("{} {} do not fit in the {} bytes that are left", n, what, left()));
+    if (n > left() / least)
+      fail(fmt::format("{} {} do not fit in the {} bytes that are left", n, what, left()));
     return static_cast<size_t>(n);
   }
   size_t index(std::string_view what, size_t size) {
@@ -289,7 +307,8 @@ class Reader {
     return static_cast<size_t>(i);
   }
   void pay(size_t bytes) {
-    if (bytes > budget_) fail("the graph would be out of all proportion to its bytes", "texts are repeated too often");
+    if (bytes > budget_)
+      fail("the graph would be out of all proportion to its bytes", "texts are repeated too often");
     budget_ -= bytes;
   }
 
@@ -342,7 +361,8 @@ class Reader {
         SourceFrame frame;
         frame.file = text();
         int64_t line = signed_number();
-        if (line < 0 || line > std::numeric_limits<int>::max()) fail(fmt::format("there is no line {}", line));
+        if (line < 0 || line > std::numeric_limits<int>::max())
+          fail(fmt::format("there is no line {}", line));
         frame.line = static_cast<int>(line);
         frame.function = text();
         frame.text = text();
@@ -378,7 +398,8 @@ class Reader {
       sizes.push_back(static_cast<int64_t>(d));
       empty = empty || d == 0;
     }
-    // The product of all sizes must be a size, with or without the empty axes: what reads it may multiply in any order.
+    // The product of all sizes must be a size, with or without the empty axes: what reads it may multiply in
+    // any order.
     uint64_t needed = size_of(element);
     for (int64_t d : sizes)
       if (__builtin_mul_overflow(needed, static_cast<uint64_t>(d ? d : 1), &needed) ||
@@ -467,7 +488,8 @@ class Reader {
       for (size_t k = count("segments"); k > 0; --k) {
         uint64_t s = number();
         sum += s;
-        if (s > spec.operands.size() || sum > spec.operands.size()) fail("segments hold more operands than there are");
+        if (s > spec.operands.size() || sum > spec.operands.size())
+          fail("segments hold more operands than there are");
         spec.segments.push_back(static_cast<uint32_t>(s));
       }
       size_t attributes = count("attributes", 3);

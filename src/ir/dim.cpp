@@ -1,6 +1,6 @@
-// Canonical size expressions. A DimExpr is a sum of terms, each a coefficient times a product of atoms; terms and
-// atoms stand in a fixed order, constants last. Every distinct expression exists once in the process, so equality is
-// a comparison of pointers.
+// Canonical size expressions. A DimExpr is a sum of terms, each a coefficient times a product of atoms; terms
+// and atoms stand in a fixed order, constants last. Every distinct expression exists once in the process, so
+// equality is a comparison of pointers.
 #include "ir/dim.h"
 
 #include <algorithm>
@@ -75,11 +75,16 @@ std::string expression_text(const std::vector<Term>& terms) {
   std::string out;
   for (const Term& term : terms) {
     int64_t c = term.coefficient;
-    if (out.empty()) out += c < 0 ? "-" : "";
-    else out += c < 0 ? " - " : " + ";
-    std::string size = c == std::numeric_limits<int64_t>::min() ? "9223372036854775808" : std::to_string(c < 0 ? -c : c);
-    if (term.atoms.empty()) out += size;
-    else out += size == "1" ? product_text(term.atoms) : size + "*" + product_text(term.atoms);
+    if (out.empty())
+      out += c < 0 ? "-" : "";
+    else
+      out += c < 0 ? " - " : " + ";
+    std::string size =
+        c == std::numeric_limits<int64_t>::min() ? "9223372036854775808" : std::to_string(c < 0 ? -c : c);
+    if (term.atoms.empty())
+      out += size;
+    else
+      out += size == "1" ? product_text(term.atoms) : size + "*" + product_text(term.atoms);
   }
   return out;
 }
@@ -106,7 +111,8 @@ std::vector<Term> terms_of(const Dim& d) {
 }
 
 Dim from_terms(std::vector<Term> terms) {
-  std::sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) { return monomial_less(a.atoms, b.atoms); });
+  std::sort(terms.begin(), terms.end(),
+            [](const Term& a, const Term& b) { return monomial_less(a.atoms, b.atoms); });
   std::vector<Term> merged;
   for (Term& term : terms) {
     if (!merged.empty() && merged.back().atoms == term.atoms)
@@ -161,8 +167,10 @@ std::optional<std::pair<Dim, Dim>> split_divisible(const Dim& a, const Dim& divi
         }
         left.erase(it);
       }
-      if (divides) whole.push_back(Term{floor_div(term.coefficient, d[0].coefficient), std::move(left)});
-      else rest.push_back(term);
+      if (divides)
+        whole.push_back(Term{floor_div(term.coefficient, d[0].coefficient), std::move(left)});
+      else
+        rest.push_back(term);
     }
   }
   return std::pair{from_terms(std::move(whole)), from_terms(std::move(rest))};
@@ -190,7 +198,8 @@ int64_t Dim::constant() const {
 std::optional<std::string> Dim::as_symbol() const {
   if (!expr_ || expr_->terms.size() != 1) return std::nullopt;
   const Term& term = expr_->terms[0];
-  if (term.coefficient != 1 || term.atoms.size() != 1 || term.atoms[0]->kind != Atom::Kind::Symbol) return std::nullopt;
+  if (term.coefficient != 1 || term.atoms.size() != 1 || term.atoms[0]->kind != Atom::Kind::Symbol)
+    return std::nullopt;
   return term.atoms[0]->text;
 }
 
@@ -306,7 +315,8 @@ Dim operator*(const Dim& a, const Dim& b) {
     for (const Term& y : right) {
       Term t{checked_multiply(x.coefficient, y.coefficient), x.atoms};
       t.atoms.insert(t.atoms.end(), y.atoms.begin(), y.atoms.end());
-      std::sort(t.atoms.begin(), t.atoms.end(), [](const Atom* p, const Atom* q) { return p->text < q->text; });
+      std::sort(t.atoms.begin(), t.atoms.end(),
+                [](const Atom* p, const Atom* q) { return p->text < q->text; });
       terms.push_back(std::move(t));
     }
   return from_terms(std::move(terms));
@@ -326,7 +336,8 @@ Dim floordiv(const Dim& a, const Dim& b) {
 }
 
 Dim mod(const Dim& a, const Dim& b) {
-  if (a.is_constant() && b.is_constant()) return floor_mod(a.constant(), b.constant() ? b.constant() : floor_div(1, 0));
+  if (a.is_constant() && b.is_constant())
+    return floor_mod(a.constant(), b.constant() ? b.constant() : floor_div(1, 0));
   if (b == Dim(int64_t{1})) return int64_t{0};
   if (b.is_constant() && b.constant() == 0) floor_div(1, 0);
   if (auto split = split_divisible(a, b)) {

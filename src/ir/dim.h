@@ -1,8 +1,8 @@
-// Sizes of arrays, as integer expressions over named symbols. A Dim is a polynomial over symbols and over the atoms
-// floordiv, mod, min and max, kept in canonical form, so that equal expressions compare equal (`b + b == 2*b`).
-// Expressions are interned and immutable; a constant costs no allocation. What is known about the symbols (their
-// ranges, and facts that were assumed) belongs to a DimScope, which answers comparisons with yes, no or unknown.
-// All arithmetic is checked: a size that overflows 64 bits is an Error(Value).
+// Sizes of arrays, as integer expressions over named symbols. A Dim is a polynomial over symbols and over the
+// atoms floordiv, mod, min and max, kept in canonical form, so that equal expressions compare equal (`b + b
+// == 2*b`). Expressions are interned and immutable; a constant costs no allocation. What is known about the
+// symbols (their ranges, and facts that were assumed) belongs to a DimScope, which answers comparisons with
+// yes, no or unknown. All arithmetic is checked: a size that overflows 64 bits is an Error(Value).
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ class Dim {
   static Dim parse(std::string_view text);   // "2*b + 1", "floordiv(n, 2)", "max(a, b)"; Error(Parse)
 
   bool is_constant() const { return expr_ == nullptr; }
-  int64_t constant() const;                          // only of a constant
-  std::optional<std::string> as_symbol() const;      // the name, if this is a bare symbol
+  int64_t constant() const;                                   // only of a constant
+  std::optional<std::string> as_symbol() const;               // the name, if this is a bare symbol
   void collect_symbols(std::vector<std::string>& out) const;  // in order of first appearance, no duplicates
   int64_t evaluate(const SymbolValues& values) const;
   Dim substitute(const std::map<std::string, Dim, std::less<>>& replacement) const;
@@ -84,8 +84,9 @@ class DimScope {
   Truth less_equal(const Dim& a, const Dim& b) const;
   Truth less(const Dim& a, const Dim& b) const { return less_equal(a + 1, b); }
 
-  // Called for a comparison that is unknown. It returns the answer that the capture goes on with (a guard of `jit`,
-  // a constraint of `export`), or throws. With none set, `decide` throws Error(Shape) naming both expressions.
+  // Called for a comparison that is unknown. It returns the answer that the capture goes on with (a guard of
+  // `jit`, a constraint of `export`), or throws. With none set, `decide` throws Error(Shape) naming both
+  // expressions.
   using Decider = std::function<bool(std::string_view relation, const Dim& a, const Dim& b)>;
   void set_decider(Decider decider) { decider_ = std::move(decider); }
   bool decide_equal(const Dim& a, const Dim& b) const;

@@ -25,7 +25,8 @@ int64_t multiply(int64_t a, int64_t b) {
   return out;
 }
 Range multiply(Range a, Range b) {
-  int64_t p[] = {multiply(a.low, b.low), multiply(a.low, b.high), multiply(a.high, b.low), multiply(a.high, b.high)};
+  int64_t p[] = {multiply(a.low, b.low), multiply(a.low, b.high), multiply(a.high, b.low),
+                 multiply(a.high, b.high)};
   return {*std::min_element(p, p + 4), *std::max_element(p, p + 4)};
 }
 int64_t divide(int64_t a, int64_t b) {
@@ -38,7 +39,8 @@ int64_t divide(int64_t a, int64_t b) {
 
 void DimScope::declare(std::string_view symbol, Range range) {
   if (range.low > range.high)
-    throw make_error(ErrorKind::Value, "the size {} has the empty range [{}, {}]", symbol, range.low, range.high)
+    throw make_error(ErrorKind::Value, "the size {} has the empty range [{}, {}]", symbol, range.low,
+                     range.high)
         .why("no size lies in it")
         .hint("give the smaller bound first");
   symbols_.insert_or_assign(std::string(symbol), range);
@@ -65,7 +67,8 @@ Range DimScope::bounds(const Dim& dim) const {
             if (b.low <= 0) {
               r = {kMin, kMax};
             } else {
-              int64_t q[] = {divide(a.low, b.low), divide(a.low, b.high), divide(a.high, b.low), divide(a.high, b.high)};
+              int64_t q[] = {divide(a.low, b.low), divide(a.low, b.high), divide(a.high, b.low),
+                             divide(a.high, b.high)};
               r = {*std::min_element(q, q + 4), *std::max_element(q, q + 4)};
             }
             break;
@@ -119,7 +122,8 @@ Truth DimScope::less_equal(const Dim& a, const Dim& b) const {
 }
 
 namespace {
-bool decide(Truth truth, const DimScope::Decider& decider, std::string_view relation, const Dim& a, const Dim& b) {
+bool decide(Truth truth, const DimScope::Decider& decider, std::string_view relation, const Dim& a,
+            const Dim& b) {
   if (truth != Truth::Unknown) return truth == Truth::Yes;
   if (decider) return decider(relation, a, b);
   throw make_error(ErrorKind::Shape, "it is not known whether {} {} {}", a.str(), relation, b.str())
@@ -128,7 +132,9 @@ bool decide(Truth truth, const DimScope::Decider& decider, std::string_view rela
 }
 }  // namespace
 
-bool DimScope::decide_equal(const Dim& a, const Dim& b) const { return decide(equal(a, b), decider_, "==", a, b); }
+bool DimScope::decide_equal(const Dim& a, const Dim& b) const {
+  return decide(equal(a, b), decider_, "==", a, b);
+}
 bool DimScope::decide_less_equal(const Dim& a, const Dim& b) const {
   return decide(less_equal(a, b), decider_, "<=", a, b);
 }

@@ -108,9 +108,11 @@ Node* Graph::insert(Block& block, NodeSpec spec, Node* before) {
   node.id_ = next_id_++;
   node.block_ = &block;
   for (size_t i = 0; i < spec.result_types.size(); ++i)
-    node.results_.push_back(new_value(std::move(spec.result_types[i]), &block, &node, static_cast<uint32_t>(i)));
+    node.results_.push_back(
+        new_value(std::move(spec.result_types[i]), &block, &node, static_cast<uint32_t>(i)));
   for (int i = 0; i < spec.regions; ++i) node.regions_.push_back(new_block(&node));
-  for (size_t i = 0; i < node.operands_.size(); ++i) add_use(node.operands_[i]->uses_, &node, static_cast<uint32_t>(i));
+  for (size_t i = 0; i < node.operands_.size(); ++i)
+    add_use(node.operands_[i]->uses_, &node, static_cast<uint32_t>(i));
   bool is_return = node.op_ == OpId::of(kReturnOp);
   if (!before && !is_return) before = block.terminator();
   if (before) {
@@ -161,15 +163,18 @@ void Graph::move_before(Node* node, Node* before) {
   before->previous_ = node;
 }
 
-std::vector<Value> Graph::inline_block(const Block& source, Block& block, std::span<const Value> arguments, Node* before) {
-  IG_CHECK(arguments.size() == source.args().size(), "a block of {} arguments is inlined with {}", source.args().size(),
-           arguments.size());
+std::vector<Value> Graph::inline_block(const Block& source, Block& block, std::span<const Value> arguments,
+                                       Node* before) {
+  IG_CHECK(arguments.size() == source.args().size(), "a block of {} arguments is inlined with {}",
+           source.args().size(), arguments.size());
   std::unordered_map<Value, Value> map;
   for (size_t i = 0; i < arguments.size(); ++i) map[source.arg(i)] = arguments[i];
   for (Node* node : source) {
     if (node == source.terminator()) break;
-    NodeSpec spec{node->op(), {}, node->attrs(), {}, node->segments(), node->location(), node->scope(),
-                  static_cast<int>(node->regions().size())};
+    NodeSpec spec{node->op(),       {},
+                  node->attrs(),    {},
+                  node->segments(), node->location(),
+                  node->scope(),    static_cast<int>(node->regions().size())};
     for (Value v : node->operands()) spec.operands.push_back(map.at(v));
     for (Value v : node->results()) spec.result_types.push_back(v->type());
     Node* copy = insert(block, std::move(spec), before);

@@ -1,21 +1,24 @@
 // The graph: typed SSA nodes in order, in blocks; what the whole house works on.
 //
 // Laws (the verifier holds them):
-//  * Every node's results depend on its operands, attributes and regions alone; nodes whose op has effects take and
+//  * Every node's results depend on its operands, attributes and regions alone; nodes whose op has effects
+//  take and
 //    give a token, and so keep their order.
-//  * Regions are closed: a block reads only its own arguments and its own nodes. All that a body needs comes in as an
+//  * Regions are closed: a block reads only its own arguments and its own nodes. All that a body needs comes
+//  in as an
 //    operand, in the segments that the op declares ("consts", "carry", "xs").
 //  * A block ends with one `return` node whose operands are its results.
 //  * Types are exact: an op's `infer` gives the result types from the operand types, and they must agree.
 //
-// Numerics, for every pass, transform and back end: NaN, infinities, -0 and denormals are honoured; rounding is
-// to nearest even; no contraction or reassociation across nodes; integer arithmetic wraps; a float-to-integer
-// conversion saturates and maps NaN to 0; comparisons with NaN are false but for not_equal; `maximum` and `minimum`
-// propagate NaN and order -0 below +0. Primitives are total: indices clamp as StableHLO says, integer division by
-// zero gives -1 (all ones), remainder by zero gives the dividend, INT_MIN / -1 gives INT_MIN and remainder 0.
+// Numerics, for every pass, transform and back end: NaN, infinities, -0 and denormals are honoured; rounding
+// is to nearest even; no contraction or reassociation across nodes; integer arithmetic wraps; a
+// float-to-integer conversion saturates and maps NaN to 0; comparisons with NaN are false but for not_equal;
+// `maximum` and `minimum` propagate NaN and order -0 below +0. Primitives are total: indices clamp as
+// StableHLO says, integer division by zero gives -1 (all ones), remainder by zero gives the dividend, INT_MIN
+// / -1 gives INT_MIN and remainder 0.
 //
-// Ownership: a Graph owns its nodes and values, at stable addresses. An erased node stays in memory, marked, until
-// its graph goes, so a stale handle is never another node.
+// Ownership: a Graph owns its nodes and values, at stable addresses. An erased node stays in memory, marked,
+// until its graph goes, so a stale handle is never another node.
 #pragma once
 
 #include <deque>
@@ -59,10 +62,12 @@ class ValueDef {
  public:
   const Type& type() const { return type_; }
   void set_type(Type type) { type_ = std::move(type); }
-  Node* node() const { return node_; }      // null for a block argument
-  Block* block() const { return block_; }   // the block that defines it
-  uint32_t index() const { return index_; } // among the node's results, or the block's arguments
-  const std::string& name() const { return name_; }  // a hint for the printer; unique names are made when printing
+  Node* node() const { return node_; }       // null for a block argument
+  Block* block() const { return block_; }    // the block that defines it
+  uint32_t index() const { return index_; }  // among the node's results, or the block's arguments
+  const std::string& name() const {
+    return name_;
+  }  // a hint for the printer; unique names are made when printing
   void set_name(std::string name) { name_ = std::move(name); }
   const std::vector<Use>& uses() const { return uses_; }
   void replace_all_uses_with(ValueDef* other);
@@ -132,10 +137,10 @@ class Block {
   void erase_arg(size_t i);  // it must have no uses
   Node* first() const { return first_; }
   Node* last() const { return last_; }
-  Node* terminator() const;  // the `return` node; null while the block is being built
-  std::span<const Value> results() const;  // operands of the terminator
+  Node* terminator() const;                      // the `return` node; null while the block is being built
+  std::span<const Value> results() const;        // operands of the terminator
   void set_results(std::vector<Value> results);  // makes or changes the terminator
-  size_t size() const { return size_; }  // nodes, without the terminator
+  size_t size() const { return size_; }          // nodes, without the terminator
 
   // for (Node* node : block) — safe against erasing the node at hand.
   class Iterator {
@@ -194,31 +199,34 @@ class Graph {
 
   // Inserts before `before`, or at the end of `block` (before the terminator if there is one).
   Node* insert(Block& block, NodeSpec spec, Node* before = nullptr);
-  Block& add_region(Node* node);                // an empty block behind the node's last
-  void erase(Node* node);                       // it must have no uses
-  void move_before(Node* node, Node* before);   // in the same block
+  Block& add_region(Node* node);               // an empty block behind the node's last
+  void erase(Node* node);                      // it must have no uses
+  void move_before(Node* node, Node* before);  // in the same block
 
   std::unique_ptr<Graph> clone() const;
-  // Copies `source`'s nodes (without its terminator) into `block`, before `before`, its arguments standing for
-  // `arguments`; returns the values that stand for its results.
+  // Copies `source`'s nodes (without its terminator) into `block`, before `before`, its arguments standing
+  // for `arguments`; returns the values that stand for its results.
   std::vector<Value> inline_block(const Block& source, Block& block, std::span<const Value> arguments,
                                   Node* before = nullptr);
 
   size_t node_count() const;  // in all blocks, terminators left out
 
-  std::string str(bool with_locations = false) const;      // print.cpp
-  // parse.cpp; Error(Parse) with line, column and caret. `file` is named in errors. Op names are not resolved here,
-  // but every type is written in the text; `ops::verify` checks them against the op table.
+  std::string str(bool with_locations = false) const;  // print.cpp
+  // parse.cpp; Error(Parse) with line, column and caret. `file` is named in errors. Op names are not resolved
+  // here, but every type is written in the text; `ops::verify` checks them against the op table.
   static std::unique_ptr<Graph> parse(std::string_view text, std::string_view file = "<text>");
   // The same; `positions[node->id()]` becomes where in the text each node's op stands.
-  static std::unique_ptr<Graph> parse(std::string_view text, std::string_view file, std::vector<size_t>& positions);
-  std::string to_binary() const;                           // binary.cpp
-  static std::unique_ptr<Graph> from_binary(std::string_view bytes);  // Error(IO); ops are not resolved here either
+  static std::unique_ptr<Graph> parse(std::string_view text, std::string_view file,
+                                      std::vector<size_t>& positions);
+  std::string to_binary() const;  // binary.cpp
+  static std::unique_ptr<Graph> from_binary(
+      std::string_view bytes);  // Error(IO); ops are not resolved here either
   // Structure laws only (dominance, closed regions, terminators, use lists); ops::verify adds the ops' own.
-  void verify_structure() const;                           // verify.cpp; Error(Verify) naming node and law
+  void verify_structure() const;  // verify.cpp; Error(Verify) naming node and law
   // Of the text without locations, names and scopes; value numbering by order.
-  Hash128 hash() const;                                    // hash.cpp
-  // The same for any order of independent nodes, and any order of commutative operands where `commutative` says so.
+  Hash128 hash() const;  // hash.cpp
+  // The same for any order of independent nodes, and any order of commutative operands where `commutative`
+  // says so.
   Hash128 canonical_hash(bool (*commutative)(OpId) = nullptr) const;
 
  private:

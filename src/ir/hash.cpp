@@ -1,6 +1,6 @@
 // Hashes of graphs. The structural hash is that of the nodes in order, with values numbered as they come. The
-// canonical one numbers nodes by what they compute, so the order of independent nodes, names and (where told) the
-// order of commutative operands do not matter.
+// canonical one numbers nodes by what they compute, so the order of independent nodes, names and (where told)
+// the order of commutative operands do not matter.
 #include <algorithm>
 #include <functional>
 #include <unordered_map>
@@ -26,8 +26,10 @@ void add_attrs(Hasher& h, const Node* node) {
   h.add(node->attrs().items().size());
   for (const auto& [key, value] : node->attrs().items()) {
     h.add(key);
-    if (const auto* literal = std::get_if<Literal>(&value)) h.add(literal->hash());
-    else h.add(str(value));
+    if (const auto* literal = std::get_if<Literal>(&value))
+      h.add(literal->hash());
+    else
+      h.add(str(value));
   }
 }
 

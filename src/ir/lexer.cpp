@@ -15,8 +15,8 @@
 namespace ig {
 namespace {
 
-constexpr int kDeepest = 200;                 // of nested sizes
-constexpr int64_t kLargestText = 1ll << 32;   // elements of a literal that is written out
+constexpr int kDeepest = 200;                // of nested sizes
+constexpr int64_t kLargestText = 1ll << 32;  // elements of a literal that is written out
 
 bool word_start(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
 bool word_part(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
@@ -25,9 +25,12 @@ bool word_part(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c
 
 void Lexer::skip_space() {
   while (at_ < text_.size()) {
-    if (std::isspace(static_cast<unsigned char>(text_[at_]))) ++at_;
-    else if (looking_at("//")) at_ = std::min(text_.size(), text_.find('\n', at_));
-    else break;
+    if (std::isspace(static_cast<unsigned char>(text_[at_])))
+      ++at_;
+    else if (looking_at("//"))
+      at_ = std::min(text_.size(), text_.find('\n', at_));
+    else
+      break;
   }
 }
 
@@ -65,13 +68,15 @@ bool Lexer::at_keyword(std::string_view word) const {
 bool Lexer::accept_keyword(std::string_view word) { return at_keyword(word) && accept(word); }
 
 std::string Lexer::identifier(std::string_view what) {
-  if (!at_identifier() && !std::isdigit(static_cast<unsigned char>(peek()))) fail(fmt::format("expected {}", what));
+  if (!at_identifier() && !std::isdigit(static_cast<unsigned char>(peek())))
+    fail(fmt::format("expected {}", what));
   size_t begin = at_;
   auto part = [&](size_t i) {
     char c = text_[i];
     // '-' and '.' are part of a word only between its letters.
     return word_part(c) || c == '$' ||
-           ((c == '.' || c == '-') && i + 1 < text_.size() && (word_part(text_[i + 1]) || text_[i + 1] == '$'));
+           ((c == '.' || c == '-') && i + 1 < text_.size() &&
+            (word_part(text_[i + 1]) || text_[i + 1] == '$'));
   };
   while (at_ < text_.size() && part(at_)) ++at_;
   std::string out(text_.substr(begin, at_ - begin));
@@ -104,7 +109,8 @@ double Lexer::number(std::string_view what) {
   if (end < text_.size() && (text_[end] == '-' || text_[end] == '+')) ++end;
   auto part = [&](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) || c == '.' ||
-           ((c == '-' || c == '+') && end > begin && std::string_view("eEpP").find(text_[end - 1]) != std::string_view::npos);
+           ((c == '-' || c == '+') && end > begin &&
+            std::string_view("eEpP").find(text_[end - 1]) != std::string_view::npos);
   };
   while (end < text_.size() && part(text_[end])) ++end;
   std::string word(text_.substr(begin, end - begin));
@@ -135,8 +141,11 @@ std::string Lexer::quoted(std::string_view what) {
     } else {
       unsigned code = 0;
       const char* digits = text_.data() + at_;
-      bool hex = c == 'x' && at_ + 2 <= text_.size() && std::from_chars(digits, digits + 2, code, 16).ptr == digits + 2;
-      if (!hex) fail("an unknown escape in the quoted text", "the escapes are \\n, \\\", \\\\ and \\x with two hexadecimal digits", at_ - 2);
+      bool hex = c == 'x' && at_ + 2 <= text_.size() &&
+                 std::from_chars(digits, digits + 2, code, 16).ptr == digits + 2;
+      if (!hex)
+        fail("an unknown escape in the quoted text",
+             "the escapes are \\n, \\\", \\\\ and \\x with two hexadecimal digits", at_ - 2);
       out += static_cast<char>(code);
       at_ += 2;
     }
@@ -163,9 +172,12 @@ Dim Lexer::dim() {
 Dim Lexer::dim_sum() {
   Dim out = dim_product(accept("-"));
   for (;;) {
-    if (accept("+")) out = out + dim_product(false);
-    else if (accept("-")) out = out + dim_product(true);
-    else return out;
+    if (accept("+"))
+      out = out + dim_product(false);
+    else if (accept("-"))
+      out = out + dim_product(true);
+    else
+      return out;
   }
 }
 
@@ -199,7 +211,8 @@ Dim Lexer::dim_atom() {
   skip_space();
   if (peek() != '(') return Dim::symbol(word);
   if (word != "floordiv" && word != "mod" && word != "min" && word != "max")
-    fail(fmt::format("'{}' is not a function of sizes", word), "the functions are floordiv, mod, min and max", begin);
+    fail(fmt::format("'{}' is not a function of sizes", word), "the functions are floordiv, mod, min and max",
+         begin);
   expect("(", "after the function");
   Dim a = dim();
   expect(",", "between the two sizes");
@@ -267,7 +280,8 @@ Literal Lexer::literal() {
     if (__builtin_mul_overflow(n, d, &n) || n > kLargestText) fail("the literal is too large", "", begin);
   }
   // What is written must be there: each element takes two characters at least, so no count outgrows the text.
-  if (n > static_cast<int64_t>(text_.size() - at_) + 1) fail("the literal has fewer elements than its sizes say", "", begin);
+  if (n > static_cast<int64_t>(text_.size() - at_) + 1)
+    fail("the literal has fewer elements than its sizes say", "", begin);
   Literal out = Literal::allocate(t.dtype, *sizes);
   expect("{", "before the elements");
   auto* bytes = static_cast<char*>(out.mutable_data());
@@ -317,12 +331,14 @@ AttrValue Lexer::value() {
   if (accept("<")) return dims('>');
   if (accept_keyword("true")) return true;
   if (accept_keyword("false")) return false;
-  if (at_keyword("inf") || at_keyword("nan") || looking_at("-inf") || looking_at("-nan")) return number("a number");
+  if (at_keyword("inf") || at_keyword("nan") || looking_at("-inf") || looking_at("-nan"))
+    return number("a number");
   if (at_identifier()) {
     size_t begin = at_;
     std::string word = identifier("a value");
     auto dtype = dtype_from_name(word);
-    if (!dtype || name(*dtype) != word) fail(fmt::format("'{}' is not a value", word), "text stands in quotes", begin);
+    if (!dtype || name(*dtype) != word)
+      fail(fmt::format("'{}' is not a value", word), "text stands in quotes", begin);
     if (peek() != '[') return *dtype;
     at_ = begin;
     return literal();

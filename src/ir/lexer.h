@@ -1,5 +1,5 @@
-// Reads graph text piece by piece, for the parsers of graphs, types, sizes and attribute values. Every error is an
-// Error(Parse) with file, line and column, the line itself, and a caret.
+// Reads graph text piece by piece, for the parsers of graphs, types, sizes and attribute values. Every error
+// is an Error(Parse) with file, line and column, the line itself, and a caret.
 #pragma once
 
 #include <cstdint>
@@ -22,20 +22,21 @@ class Lexer {
   bool accept(std::string_view token);                          // skips it and the space behind
   void expect(std::string_view token, std::string_view where);  // "expected ')' after the operands"
   bool at_identifier() const;
-  bool at_keyword(std::string_view word) const;                 // a whole word
+  bool at_keyword(std::string_view word) const;  // a whole word
   bool accept_keyword(std::string_view word);
-  std::string identifier(std::string_view what);                // [A-Za-z_][A-Za-z0-9_.$:-]* without a trailing '.'
+  std::string identifier(std::string_view what);  // [A-Za-z_][A-Za-z0-9_.$:-]* without a trailing '.'
   int64_t integer(std::string_view what);
   uint64_t unsigned_integer(std::string_view what);
-  double number(std::string_view what);                         // hexadecimal or decimal float, inf, nan
+  double number(std::string_view what);  // hexadecimal or decimal float, inf, nan
   std::string quoted(std::string_view what);
   Dim dim();
   Dims dims(char close);
   Type type();
-  AttrValue value();                                            // self-describing
+  AttrValue value();  // self-describing
   Literal literal();
 
-  [[noreturn]] void fail(std::string message, std::string hint = "", size_t position = std::string_view::npos) const;
+  [[noreturn]] void fail(std::string message, std::string hint = "",
+                         size_t position = std::string_view::npos) const;
 
  private:
   void skip_space();

@@ -18,7 +18,8 @@ T read(const void* data, int64_t i) {
   return out;
 }
 
-// Of `width` bytes of one float, widened to v. A NaN with other bits than the plain ones is written with its bits.
+// Of `width` bytes of one float, widened to v. A NaN with other bits than the plain ones is written with its
+// bits.
 std::string float_text(double v, DType dtype, const void* bytes) {
   if (std::isinf(v)) return v < 0 ? "-inf" : "inf";
   if (!std::isnan(v)) return fmt::format("{:a}", v);
@@ -39,7 +40,8 @@ Literal::Literal(DType dtype, std::vector<int64_t> dims, Storage storage)
 Literal Literal::allocate(DType dtype, std::vector<int64_t> dims) {
   int64_t n = count(dims);
   int64_t size;
-  if (__builtin_mul_overflow(n, static_cast<int64_t>(size_of(dtype)), &size)) product({Dim(n), Dim(int64_t{16})});
+  if (__builtin_mul_overflow(n, static_cast<int64_t>(size_of(dtype)), &size))
+    product({Dim(n), Dim(int64_t{16})});
   Storage storage = Storage::allocate(static_cast<size_t>(size));
   if (size) std::memset(storage.data(), 0, static_cast<size_t>(size));
   return Literal(dtype, std::move(dims), std::move(storage));
@@ -62,7 +64,8 @@ Literal Literal::scalar(DType dtype, double value) {
     case DType::Bool: put(static_cast<uint8_t>(value != 0)); break;
     case DType::F16: put(f32_to_f16(static_cast<float>(value))); break;
     case DType::BF16: put(f32_to_bf16(static_cast<float>(value))); break;
-    case DType::F32: case DType::C64: put(static_cast<float>(value)); break;
+    case DType::F32:
+    case DType::C64: put(static_cast<float>(value)); break;
     default: put(value); break;
   }
   return out;
@@ -101,7 +104,9 @@ int64_t Literal::as_int(int64_t i) const {
     case DType::U8: return read<uint8_t>(data(), i);
     case DType::U16: return read<uint16_t>(data(), i);
     case DType::U32: return read<uint32_t>(data(), i);
-    case DType::I64: case DType::U64: case DType::Key: return read<int64_t>(data(), i);
+    case DType::I64:
+    case DType::U64:
+    case DType::Key: return read<int64_t>(data(), i);
     default: return static_cast<int64_t>(as_double(i));
   }
 }
@@ -129,7 +134,8 @@ std::string Literal::str() const {
       const char* at = static_cast<const char*>(data()) + static_cast<size_t>(i) * size_of(dtype_);
       out += fmt::format("({}, {})", float_text(re, part, at), float_text(im, part, at + size_of(part)));
     } else if (is_float(dtype_)) {
-      out += float_text(as_double(i), dtype_, static_cast<const char*>(data()) + static_cast<size_t>(i) * size_of(dtype_));
+      out += float_text(as_double(i), dtype_,
+                        static_cast<const char*>(data()) + static_cast<size_t>(i) * size_of(dtype_));
     } else if (dtype_ == DType::Bool) {
       out += as_int(i) ? "true" : "false";
     } else if (dtype_ == DType::U64 || dtype_ == DType::Key) {

@@ -1,5 +1,5 @@
-// A concrete array inside the IR: the value of a `constant`, an operand of folding, a sample of a test. Row-major,
-// immutable once shared.
+// A concrete array inside the IR: the value of a `constant`, an operand of folding, a sample of a test.
+// Row-major, immutable once shared.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class Literal {
     if (!values.empty()) std::memcpy(out.mutable_data(), values.data(), values.size() * sizeof(T));
     return out;
   }
-  static Literal scalar(DType dtype, double value);       // converted to the dtype
+  static Literal scalar(DType dtype, double value);  // converted to the dtype
   static Literal scalar_int(DType dtype, int64_t value);
 
   static uint64_t plain_nan(DType dtype);  // the bits of the NaN that text calls "nan"
@@ -41,13 +41,14 @@ class Literal {
   Type type() const;
   bool valid() const { return static_cast<bool>(storage_); }
 
-  // One element by flat index, widened: float kinds to double, integers and bools to int64 (u64 by bit pattern).
+  // One element by flat index, widened: float kinds to double, integers and bools to int64 (u64 by bit
+  // pattern).
   double as_double(int64_t flat) const;
   int64_t as_int(int64_t flat) const;
 
-  Hash128 hash() const;                             // of dtype, dims and bytes
-  bool operator==(const Literal& other) const;      // bit for bit
-  std::string str() const;                          // "f32[2] {0x1p+0, -0x1.8p+1}", floats exact
+  Hash128 hash() const;                         // of dtype, dims and bytes
+  bool operator==(const Literal& other) const;  // bit for bit
+  std::string str() const;                      // "f32[2] {0x1p+0, -0x1.8p+1}", floats exact
 
  private:
   DType dtype_ = DType::F32;

@@ -81,7 +81,8 @@ Location Location::of(const std::vector<SourceFrame>& frames) {
   if (frames.empty()) return {};
   uint64_t key = 1;
   for (const SourceFrame& f : frames)
-    key = hash_combine(hash_combine(key, hash64(f.file)), hash_combine(hash64(f.function), static_cast<uint64_t>(f.line)));
+    key = hash_combine(hash_combine(key, hash64(f.file)),
+                       hash_combine(hash64(f.function), static_cast<uint64_t>(f.line)));
   Locations& all = locations();
   std::lock_guard lock(all.mutex);
   auto [low, high] = all.by_hash.equal_range(key);
@@ -99,7 +100,8 @@ Location Location::of_raw(const RawFrame* frames, size_t count, Resolver resolve
   if (count == 0) return {};
   uint64_t key = 2;
   for (size_t i = 0; i < count; ++i)
-    key = hash_combine(hash_combine(key, reinterpret_cast<uintptr_t>(frames[i].code)), static_cast<uint64_t>(frames[i].offset));
+    key = hash_combine(hash_combine(key, reinterpret_cast<uintptr_t>(frames[i].code)),
+                       static_cast<uint64_t>(frames[i].offset));
   std::vector<RawFrame> raw(frames, frames + count);
   Locations& all = locations();
   std::lock_guard lock(all.mutex);

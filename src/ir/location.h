@@ -1,6 +1,6 @@
-// Where in the user's program a node came from: an interned stack of frames, so that a node carries four bytes and
-// recording one costs about a microsecond. A frame is a code object with an instruction offset; a front end registers
-// how to turn it into file, line and function, which happens only when somebody asks.
+// Where in the user's program a node came from: an interned stack of frames, so that a node carries four
+// bytes and recording one costs about a microsecond. A frame is a code object with an instruction offset; a
+// front end registers how to turn it into file, line and function, which happens only when somebody asks.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,9 @@ struct SourceFrame {
   int line = 0;
   std::string function;
   std::string text;  // the source line, stripped, where the file can be read; else empty
-  bool operator==(const SourceFrame& o) const { return file == o.file && line == o.line && function == o.function; }
+  bool operator==(const SourceFrame& o) const {
+    return file == o.file && line == o.line && function == o.function;
+  }
 };
 
 class Location {
@@ -35,8 +37,8 @@ class Location {
   using Resolver = SourceFrame (*)(RawFrame);
   static Location of_raw(const RawFrame* frames, size_t count, Resolver resolver);
 
-  std::vector<SourceFrame> frames() const;      // innermost first; resolved and cached on first use
-  std::string str() const;                      // "model.py:12 in forward:  z = x + y"; "" where unknown
+  std::vector<SourceFrame> frames() const;  // innermost first; resolved and cached on first use
+  std::string str() const;                  // "model.py:12 in forward:  z = x + y"; "" where unknown
   bool operator==(const Location&) const = default;
 
  private:

@@ -1,5 +1,5 @@
-// Graph text to graphs. Recursive descent over Lexer; every name is checked where it stands, nesting and counts are
-// bounded by the text itself, and no input is trusted.
+// Graph text to graphs. Recursive descent over Lexer; every name is checked where it stands, nesting and
+// counts are bounded by the text itself, and no input is trusted.
 #include <algorithm>
 #include <functional>
 #include <unordered_map>
@@ -35,7 +35,8 @@ class Parser {
       : lexer_(text, file), positions_(positions) {}
 
   std::unique_ptr<Graph> run() {
-    if (!lexer_.accept_keyword("graph")) lexer_.fail("expected 'graph'", "a graph starts with: graph @name(%x: f32[2]) {");
+    if (!lexer_.accept_keyword("graph"))
+      lexer_.fail("expected 'graph'", "a graph starts with: graph @name(%x: f32[2]) {");
     lexer_.expect("@", "before the graph's name");
     graph_ = std::make_unique<Graph>(lexer_.identifier("the graph's name"));
     Names names;
@@ -50,7 +51,8 @@ class Parser {
       const Pending* first = nullptr;
       for (auto& [hash, uses] : wanted_)
         if (!first || uses.front().position < first->position) first = &uses.front();
-      lexer_.fail(fmt::format("the resource #{} is not given", first->hash), "add it under 'resources'", first->position);
+      lexer_.fail(fmt::format("the resource #{} is not given", first->hash), "add it under 'resources'",
+                  first->position);
     }
     return std::move(graph_);
   }
@@ -59,7 +61,8 @@ class Parser {
   using Names = std::unordered_map<std::string, Value>;
 
   void name_value(Value v, const std::string& name, Names& names, size_t position) {
-    if (!names.emplace(name, v).second) lexer_.fail(fmt::format("the name %{} is given twice", name), "names are unique in a block", position);
+    if (!names.emplace(name, v).second)
+      lexer_.fail(fmt::format("the name %{} is given twice", name), "names are unique in a block", position);
     if (!std::isdigit(static_cast<unsigned char>(name[0]))) v->set_name(name);
   }
 
@@ -110,11 +113,16 @@ class Parser {
     std::string nearest;
     size_t best = std::min<size_t>(3, name.size());  // of a short name, more than its whole is not near
     for (auto& [other, value] : names)
-      if (name.size() > kLongestGuess || other.size() > kLongestGuess) continue;
-      else if (size_t d = distance(name, other); d < best || (d == best && !nearest.empty() && other < nearest)) best = d, nearest = other;
+      if (name.size() > kLongestGuess || other.size() > kLongestGuess)
+        continue;
+      else if (size_t d = distance(name, other);
+               d < best || (d == best && !nearest.empty() && other < nearest))
+        best = d, nearest = other;
     lexer_.fail(fmt::format("the value %{} is not defined here", name),
-                nearest.empty() ? "values are defined before they are used; a region reads only its own arguments"
-                                : fmt::format("did you mean %{}?", nearest), at);
+                nearest.empty()
+                    ? "values are defined before they are used; a region reads only its own arguments"
+                    : fmt::format("did you mean %{}?", nearest),
+                at);
   }
 
   void block(Block& block, Names& names, int depth) {
@@ -123,7 +131,8 @@ class Parser {
       if (lexer_.done()) lexer_.fail("the block is not closed", "a block ends with 'return' and '}'");
       if (lexer_.accept_keyword("return")) {
         std::vector<Value> results;
-        if (lexer_.looking_at("%")) do results.push_back(use(names));
+        if (lexer_.looking_at("%")) do
+            results.push_back(use(names));
           while (lexer_.accept(","));
         block.set_results(std::move(results));
         lexer_.expect("}", "after the block's results");
@@ -147,7 +156,8 @@ class Parser {
     NodeSpec spec;
     size_t op_at = lexer_.position();
     std::string op = lexer_.identifier("the name of an op");
-    if (op == kReturnOp) lexer_.fail("a return has no results", "write 'return %a, %b' at the end of the block", op_at);
+    if (op == kReturnOp)
+      lexer_.fail("a return has no results", "write 'return %a, %b' at the end of the block", op_at);
     lexer_.expect("(", "after the op's name");
     spec.op = OpId::of(op);
     operands(spec, names);
@@ -168,7 +178,8 @@ class Parser {
       lexer_.expect("}", "after the attributes");
     }
     size_t types_at = lexer_.position();
-    if (lexer_.accept(":")) do spec.result_types.push_back(lexer_.type());
+    if (lexer_.accept(":")) do
+        spec.result_types.push_back(lexer_.type());
       while (lexer_.accept(","));
     if (spec.result_types.size() != results.size())
       lexer_.fail(fmt::format("{} names, but {} types of results", results.size(), spec.result_types.size()),
@@ -184,7 +195,8 @@ class Parser {
       positions_->resize(made->id() + 1);
       positions_->back() = op_at;
     }
-    for (size_t i = 0; i < results.size(); ++i) name_value(made->result(i), results[i].first, names, results[i].second);
+    for (size_t i = 0; i < results.size(); ++i)
+      name_value(made->result(i), results[i].first, names, results[i].second);
     for (Pending& p : pending_)
       if (!p.node) p.node = made, wanted_[p.hash].push_back(p);
     pending_.clear();
@@ -218,7 +230,8 @@ class Parser {
       lexer_.expect(":", "after the file");
       size_t at = lexer_.position();
       int64_t line = lexer_.integer("a line");
-      if (line < 0 || line > std::numeric_limits<int>::max()) lexer_.fail(fmt::format("there is no line {}", line), "", at);
+      if (line < 0 || line > std::numeric_limits<int>::max())
+        lexer_.fail(fmt::format("there is no line {}", line), "", at);
       f.line = static_cast<int>(line);
       if (!lexer_.accept_keyword("in")) lexer_.fail("expected 'in' and a function");
       f.function = lexer_.quoted("a function");
@@ -258,14 +271,17 @@ class Parser {
       if (!bytes || !dims) lexer_.fail("the resource is not base64 of an array with fixed sizes", "", at);
       int64_t n = static_cast<int64_t>(size_of(type.dtype));
       for (int64_t d : *dims)
-        if (d < 0 || __builtin_mul_overflow(n, d, &n)) lexer_.fail("the resource's sizes are not possible", "", at);
+        if (d < 0 || __builtin_mul_overflow(n, d, &n))
+          lexer_.fail("the resource's sizes are not possible", "", at);
       if (static_cast<size_t>(n) != bytes->size())
         lexer_.fail(fmt::format("the resource has {} bytes, its type says {}", bytes->size(), n), "", at);
-      if (type.dtype == DType::Bool && std::any_of(bytes->begin(), bytes->end(), [](char c) { return c != 0 && c != 1; }))
+      if (type.dtype == DType::Bool &&
+          std::any_of(bytes->begin(), bytes->end(), [](char c) { return c != 0 && c != 1; }))
         lexer_.fail("the resource's bools are neither 0 nor 1", "", at);
       Literal literal = Literal::allocate(type.dtype, *dims);
       std::copy(bytes->begin(), bytes->end(), static_cast<char*>(literal.mutable_data()));
-      if (literal.hash().hex() != hash) lexer_.fail("the resource's bytes do not have its hash", "the file was changed or damaged", at);
+      if (literal.hash().hex() != hash)
+        lexer_.fail("the resource's bytes do not have its hash", "the file was changed or damaged", at);
       auto it = wanted_.find(hash);
       if (it == wanted_.end()) continue;
       for (Pending& p : it->second) {
@@ -291,9 +307,12 @@ class Parser {
 
 }  // namespace
 
-std::unique_ptr<Graph> Graph::parse(std::string_view text, std::string_view file) { return Parser(text, file).run(); }
+std::unique_ptr<Graph> Graph::parse(std::string_view text, std::string_view file) {
+  return Parser(text, file).run();
+}
 
-std::unique_ptr<Graph> Graph::parse(std::string_view text, std::string_view file, std::vector<size_t>& positions) {
+std::unique_ptr<Graph> Graph::parse(std::string_view text, std::string_view file,
+                                    std::vector<size_t>& positions) {
   return Parser(text, file, &positions).run();
 }
 

@@ -1,4 +1,5 @@
-// Graphs to text. Values keep their names where these are unique and fit the grammar; others are numbered in order.
+// Graphs to text. Values keep their names where these are unique and fit the grammar; others are numbered in
+// order.
 #include <algorithm>
 #include <map>
 #include <unordered_map>
@@ -12,15 +13,17 @@
 namespace ig {
 namespace {
 
-constexpr int64_t kLargestInline = 64;  // elements of a literal that stands in its node; larger ones are resources
+constexpr int64_t kLargestInline =
+    64;  // elements of a literal that stands in its node; larger ones are resources
 
 bool printable(const std::string& name) {
   if (name.empty() || !(std::isalpha(static_cast<unsigned char>(name[0])) || name[0] == '_')) return false;
   for (size_t i = 0; i < name.size(); ++i) {
     char c = name[i];
     bool word = std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$';
-    bool inner = c == '.' && i + 1 < name.size() &&
-                 (std::isalnum(static_cast<unsigned char>(name[i + 1])) || name[i + 1] == '_' || name[i + 1] == '$');
+    bool inner =
+        c == '.' && i + 1 < name.size() &&
+        (std::isalnum(static_cast<unsigned char>(name[i + 1])) || name[i + 1] == '_' || name[i + 1] == '$');
     if (!word && !inner) return false;
   }
   return true;
@@ -53,10 +56,14 @@ class Printer {
     std::string text;
     auto add = [&](std::string item) { text += (text.empty() ? " where " : ", ") + item; };
     for (auto& [symbol, range] : graph_.dims.symbols()) {
-      if (range == Range{}) add(symbol);
-      else add(fmt::format("{} in [{}, {}]", symbol, range.low, range.high == Range{}.high ? "inf" : std::to_string(range.high)));
+      if (range == Range{})
+        add(symbol);
+      else
+        add(fmt::format("{} in [{}, {}]", symbol, range.low,
+                        range.high == Range{}.high ? "inf" : std::to_string(range.high)));
     }
-    for (auto& fact : graph_.dims.facts()) add(fmt::format("{} {} {}", fact.a.str(), fact.relation, fact.b.str()));
+    for (auto& fact : graph_.dims.facts())
+      add(fmt::format("{} {} {}", fact.a.str(), fact.relation, fact.b.str()));
     out_ += text;
   }
 
@@ -94,7 +101,8 @@ class Printer {
       out_ += indent;
       if (node == b.terminator()) {
         out_ += "return";
-        for (size_t i = 0; i < node->operands().size(); ++i) out_ += (i ? ", " : " ") + name(node->operand(i));
+        for (size_t i = 0; i < node->operands().size(); ++i)
+          out_ += (i ? ", " : " ") + name(node->operand(i));
         out_ += "\n";
         continue;
       }
@@ -107,8 +115,10 @@ class Printer {
       };
       if (node->segments().empty()) operands(node->operands().size());
       for (size_t s = 0; s < node->segments().size(); ++s) {
-        if (s) out_ += " | ";
-        else if (node->segments().size() == 1) out_ += "; ";
+        if (s)
+          out_ += " | ";
+        else if (node->segments().size() == 1)
+          out_ += "; ";
         operands(node->segments()[s]);
       }
       out_ += ")";
@@ -122,13 +132,15 @@ class Printer {
         out_ += "}";
       }
       if (!node->results().empty()) out_ += " : ";
-      for (size_t i = 0; i < node->results().size(); ++i) out_ += (i ? ", " : "") + node->result(i)->type().str();
+      for (size_t i = 0; i < node->results().size(); ++i)
+        out_ += (i ? ", " : "") + node->result(i)->type().str();
       if (!node->scope().empty()) out_ += " scope(" + str(AttrValue(node->scope().path())) + ")";
       if (with_locations_ && node->location().known()) {
         out_ += " loc(";
         bool first = true;
         for (const SourceFrame& f : node->location().frames()) {
-          out_ += fmt::format("{}{}:{} in {}", first ? "" : ", ", str(AttrValue(f.file)), f.line, str(AttrValue(f.function)));
+          out_ += fmt::format("{}{}:{} in {}", first ? "" : ", ", str(AttrValue(f.file)), f.line,
+                              str(AttrValue(f.function)));
           first = false;
         }
         out_ += ")";

@@ -1,5 +1,5 @@
-// Types of values: a tensor with an element type and sizes, or a token that orders effects. An open class: sequences
-// and optionals can join as further kinds.
+// Types of values: a tensor with an element type and sizes, or a token that orders effects. An open class:
+// sequences and optionals can join as further kinds.
 #pragma once
 
 #include <string>

@@ -36,20 +36,25 @@ class Verifier {
       for (size_t i = 0; i < node->operands().size(); ++i) {
         Value v = node->operand(i);
         if (!seen.contains(v))
-          broken(node, fmt::format("operand {} is not defined before it in its own block (regions are closed)", i));
-        if (!listed.contains({node, static_cast<uint32_t>(i)})) broken(node, fmt::format("operand {} does not list it among its uses", i));
+          broken(node,
+                 fmt::format("operand {} is not defined before it in its own block (regions are closed)", i));
+        if (!listed.contains({node, static_cast<uint32_t>(i)}))
+          broken(node, fmt::format("operand {} does not list it among its uses", i));
       }
       uint64_t in_segments = 0;
       for (uint32_t n : node->segments()) in_segments += n;
       if (!node->segments().empty() && in_segments != node->operands().size())
-        broken(node, fmt::format("its segments hold {} operands, it has {}", in_segments, node->operands().size()));
+        broken(node,
+               fmt::format("its segments hold {} operands, it has {}", in_segments, node->operands().size()));
       for (Value v : node->results()) {
         if (v->node() != node || v->block() != &block) broken(node, "a result does not know its node");
         seen.insert(v);
         list(v);
       }
-      if (node != end) ++count;
-      else if (node->next()) broken(node->next(), "it stands behind the block's return");
+      if (node != end)
+        ++count;
+      else if (node->next())
+        broken(node->next(), "it stands behind the block's return");
       for (const auto& region : node->regions()) {
         if (region->parent() != node) broken(node, "a region does not know its node");
         this->block(*region);

@@ -1,20 +1,26 @@
-// The loop IR: what a kernel is before it is machine code. A Function is a list of statements (loops, stores, local
-// variables) over pure scalar expressions. Ops state their rules in it, code generation composes it, and
-// codegen/llvm turns it into vectors.
+// The loop IR: what a kernel is before it is machine code. A Function is a list of statements (loops, stores,
+// local variables) over pure scalar expressions. Ops state their rules in it, code generation composes it,
+// and codegen/llvm turns it into vectors.
 //
 // How to read it:
-//  * An Expr is immutable and typed by a DType; Bool is one bit in a register and a byte in memory; index expressions
+//  * An Expr is immutable and typed by a DType; Bool is one bit in a register and a byte in memory; index
+//  expressions
 //    are I64. F16 and BF16 values are only loaded, stored and converted: arithmetic happens in F32.
-//  * Expressions are evaluated where the statement that holds them runs. A `let` evaluates once, and may be used by
+//  * Expressions are evaluated where the statement that holds them runs. A `let` evaluates once, and may be
+//  used by
 //    the statements behind it in the same block.
-//  * `vector_for(begin, end, lanes)` runs its body for `lanes` indices at a time, statement by statement; the last
-//    group is masked (inactive lanes neither load, store nor change locals), so body and tail compute the same bits.
-//    Loops inside a vector loop must have uniform bounds. Only one loop of a nest is a vector loop.
-//  * A local declared with `lanes` > 1 holds one value for each lane of the vector loop of that width in which it is
-//    used; outside, `reduce_lanes` folds it by a fixed binary tree (lane i with lane i + n/2), so the bits do not
-//    depend on the host. Local arrays are indexed by uniform expressions; small ones indexed by constants after
-//    unrolling live in registers.
-//  * Buffers are row-major and contiguous, indexed by a flat element offset; codegen finds from the affine form of
+//  * `vector_for(begin, end, lanes)` runs its body for `lanes` indices at a time, statement by statement; the
+//  last
+//    group is masked (inactive lanes neither load, store nor change locals), so body and tail compute the
+//    same bits. Loops inside a vector loop must have uniform bounds. Only one loop of a nest is a vector
+//    loop.
+//  * A local declared with `lanes` > 1 holds one value for each lane of the vector loop of that width in
+//  which it is
+//    used; outside, `reduce_lanes` folds it by a fixed binary tree (lane i with lane i + n/2), so the bits do
+//    not depend on the host. Local arrays are indexed by uniform expressions; small ones indexed by constants
+//    after unrolling live in registers.
+//  * Buffers are row-major and contiguous, indexed by a flat element offset; codegen finds from the affine
+//  form of
 //    the offset in the vector variable whether a load is contiguous, a broadcast, strided, or a gather.
 //  * Floating point is strict: no contraction or reassociation unless the expression is an explicit `fma`.
 #pragma once
@@ -35,24 +41,45 @@
 namespace ig::loop {
 
 enum class Op : uint8_t {
-  Const,        // bits
-  Var,          // a loop variable or a let, by id
-  Size,         // a size parameter of the kernel, by position
-  Local,        // reads local `id` at index a (null for a plain local)
-  Load,         // reads buffer `id` at flat element offset a
-  Scratch,      // (unused as a value; reserved)
+  Const,    // bits
+  Var,      // a loop variable or a let, by id
+  Size,     // a size parameter of the kernel, by position
+  Local,    // reads local `id` at index a (null for a plain local)
+  Load,     // reads buffer `id` at flat element offset a
+  Scratch,  // (unused as a value; reserved)
   // a, b of one type
-  Add, Sub, Mul, Div, Rem,   // integers wrap; Div truncates and is defined only for a nonzero divisor (rules guard it)
-  And, Or, Xor, Shl, AShr, LShr,  // shift amounts below the width
-  Eq, Ne, Lt, Le, Gt, Ge,    // to Bool; float comparisons are ordered except Ne; Lt… signed or not by dtype
-  Neg, Not, Abs,             // Not: bitwise, logical for Bool
-  Sqrt, Floor, Ceil, Trunc, RoundEven,
-  Popcount, CountLeadingZeros,
-  Fma,          // a * b + c, rounded once (on a target without fma: multiply, then add)
-  Select,       // a ? b : c; both arms are evaluated
-  SelectRare,   // a ? b : c, where b is pure and computed lane by lane, only for the (few) lanes where a holds
-  Convert,      // numeric: float to int saturates, NaN to 0; to Bool is != 0
-  Bitcast,      // same width
+  Add,
+  Sub,
+  Mul,
+  Div,
+  Rem,  // integers wrap; Div truncates and is defined only for a nonzero divisor (rules guard it)
+  And,
+  Or,
+  Xor,
+  Shl,
+  AShr,
+  LShr,  // shift amounts below the width
+  Eq,
+  Ne,
+  Lt,
+  Le,
+  Gt,
+  Ge,  // to Bool; float comparisons are ordered except Ne; Lt… signed or not by dtype
+  Neg,
+  Not,
+  Abs,  // Not: bitwise, logical for Bool
+  Sqrt,
+  Floor,
+  Ceil,
+  Trunc,
+  RoundEven,
+  Popcount,
+  CountLeadingZeros,
+  Fma,         // a * b + c, rounded once (on a target without fma: multiply, then add)
+  Select,      // a ? b : c; both arms are evaluated
+  SelectRare,  // a ? b : c, where b is pure and computed lane by lane, only for the (few) lanes where a holds
+  Convert,     // numeric: float to int saturates, NaN to 0; to Bool is != 0
+  Bitcast,     // same width
   ReduceLanes,  // folds a local with lanes; `reduction` says how
 };
 
@@ -61,7 +88,8 @@ enum class Reduction : uint8_t { Add, Mul, Min, Max, And, Or, Xor };
 struct ExprNode;
 class Builder;
 
-// A handle with arithmetic. Both operands of an operator have one dtype, except that plain numbers take the other's.
+// A handle with arithmetic. Both operands of an operator have one dtype, except that plain numbers take the
+// other's.
 class Expr {
  public:
   Expr() = default;
@@ -103,7 +131,7 @@ Expr operator<(Expr a, Expr b);
 Expr operator<=(Expr a, Expr b);
 Expr operator>(Expr a, Expr b);
 Expr operator>=(Expr a, Expr b);
-#define IG_LOOP_MIXED(OP)        \
+#define IG_LOOP_MIXED(OP)             \
   Expr operator OP(Expr a, double b); \
   Expr operator OP(double a, Expr b);
 IG_LOOP_MIXED(+)
@@ -127,13 +155,13 @@ Expr trunc(Expr a);
 Expr round_even(Expr a);
 Expr abs(Expr a);
 Expr shift_left(Expr a, Expr b);
-Expr shift_right(Expr a, Expr b);          // arithmetic
+Expr shift_right(Expr a, Expr b);  // arithmetic
 Expr shift_right_logical(Expr a, Expr b);
 Expr popcount(Expr a);
 Expr count_leading_zeros(Expr a);
 Expr convert(Expr a, DType to);
 Expr bitcast(Expr a, DType to);
-Expr lesser(Expr a, Expr b);   // a < b ? a : b, for indices
+Expr lesser(Expr a, Expr b);  // a < b ? a : b, for indices
 Expr greater(Expr a, Expr b);
 
 struct Stmt;
@@ -149,13 +177,14 @@ struct Stmt {
     Assign,     // local[index] = value
     Store,      // buffer[index] = value
     Fail,       // writes (id, value) into the error word and returns 1, where the (uniform) condition holds
-    Transpose,  // id[index + c * to_stride + r] = from[f + r * from_stride + c] for r below `begin`, c below `end`,
-                // where `value` is the load from[f]; the two buffers are of one dtype and do not overlap
+    Transpose,  // id[index + c * to_stride + r] = from[f + r * from_stride + c] for r below `begin`, c below
+                // `end`, where `value` is the load from[f]; the two buffers are of one dtype and do not
+                // overlap
   };
   Kind kind;
-  uint32_t id = 0;   // the loop variable, the let, the local, the buffer, the failing node's id
+  uint32_t id = 0;  // the loop variable, the let, the local, the buffer, the failing node's id
   int lanes = 1;
-  Expr begin, end;   // loops; `begin` is the condition of If and Fail
+  Expr begin, end;  // loops; `begin` is the condition of If and Fail
   Expr index, value;
   Expr from_stride, to_stride;  // Transpose
   Stmts body, otherwise;
@@ -164,7 +193,7 @@ struct Stmt {
 struct Local {
   DType type;
   int lanes = 1;
-  int64_t count = 1;          // elements of an array; constant
+  int64_t count = 1;  // elements of an array; constant
   std::string name;
 };
 
@@ -177,19 +206,19 @@ struct Buffer {
 // A kernel: `entry(args, begin, end)` runs `body` with `block_var` going from begin to end.
 struct Function {
   std::string name = "kernel";
-  std::vector<Buffer> buffers;       // in KernelArgs order: inputs, then outputs
-  std::vector<std::string> sizes;    // names of the size parameters, in KernelArgs::dims order
+  std::vector<Buffer> buffers;     // in KernelArgs order: inputs, then outputs
+  std::vector<std::string> sizes;  // names of the size parameters, in KernelArgs::dims order
   std::vector<Local> locals;
-  std::vector<Buffer> scratch;       // per-thread temporary buffers; their ids follow those of `buffers`
-  std::vector<Dim> scratch_elements; // how many elements each has, over `sizes`; in KernelArgs::scratch they stand
-                                     // one behind the other, each start rounded up to 64 bytes
+  std::vector<Buffer> scratch;        // per-thread temporary buffers; their ids follow those of `buffers`
+  std::vector<Dim> scratch_elements;  // how many elements each has, over `sizes`; in KernelArgs::scratch they
+                                      // stand one behind the other, each start rounded up to 64 bytes
   uint32_t block_var = 0;
-  uint32_t variables = 0;            // loop variables and lets in use: ids are below this
+  uint32_t variables = 0;  // loop variables and lets in use: ids are below this
   Stmts body;
   std::deque<ExprNode> expressions;  // owns every ExprNode
 
-  std::string str() const;           // readable pseudo-code, stable: the basis of golden tests and of hash()
-  Hash128 hash() const;              // of str(), names of buffers and the function left out
+  std::string str() const;  // readable pseudo-code, stable: the basis of golden tests and of hash()
+  Hash128 hash() const;     // of str(), names of buffers and the function left out
 };
 
 // Builds a Function. Statements go to the innermost open block.
@@ -212,7 +241,8 @@ class Builder {
   Expr load(uint32_t buffer, Expr offset);
   void store(uint32_t buffer, Expr offset, Expr value);
 
-  // Copies rows x columns elements of a matrix into columns x rows, through registers; outside of vector loops.
+  // Copies rows x columns elements of a matrix into columns x rows, through registers; outside of vector
+  // loops.
   struct Matrix {
     uint32_t buffer;
     Expr offset, stride;  // of the first element, and from row to row
@@ -233,7 +263,8 @@ class Builder {
                const std::function<void()>& otherwise = {});
   void fail_if(Expr uniform_condition, uint32_t node, Expr value);
 
-  // init; for i in [0, extent): acc = step(i, acc). The accumulator has the lanes of the enclosing vector loop.
+  // init; for i in [0, extent): acc = step(i, acc). The accumulator has the lanes of the enclosing vector
+  // loop.
   Expr fold(Expr extent, Expr init, const std::function<Expr(Expr i, Expr acc)>& step);
   int enclosing_lanes() const;  // 1 outside a vector loop
 
@@ -247,18 +278,19 @@ class Builder {
   void body_of(Stmts& into, int lanes, const std::function<void()>& fill);
 
   std::unique_ptr<Function> function_;
-  std::vector<Stmts*> open_;   // innermost last; statements are heap objects, so the pointers stay good
+  std::vector<Stmts*> open_;  // innermost last; statements are heap objects, so the pointers stay good
   std::vector<int> lanes_;
   std::shared_ptr<Interner> interner_;
 };
 
-// Affine form of an offset in one variable: offset = stride * var + rest, where stride is a constant, or nullopt.
-// Lets are looked through; a read of a local counts as depending on every variable, since its value is not in sight.
+// Affine form of an offset in one variable: offset = stride * var + rest, where stride is a constant, or
+// nullopt. Lets are looked through; a read of a local counts as depending on every variable, since its value
+// is not in sight.
 std::optional<int64_t> stride_in(Expr offset, uint32_t var);
 bool depends_on(Expr e, uint32_t var);
 
-// Vector maths (math.cpp): each with its ULP bound, measured over all float32 inputs by a test, the same code for
-// body and tail. Domain edges as C's <math.h>. The argument's type is F32 or F64.
+// Vector maths (math.cpp): each with its ULP bound, measured over all float32 inputs by a test, the same code
+// for body and tail. Domain edges as C's <math.h>. The argument's type is F32 or F64.
 namespace math {
 Expr exp(Expr x);
 Expr exp2(Expr x);

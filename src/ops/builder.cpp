@@ -28,7 +28,13 @@ Node* Builder::node(const Op& op, std::vector<Value> operands, Attrs attrs, std:
       op.rules.infer.get()(context);
       results = std::move(context.results);
     }
-    NodeSpec spec{op.id, std::move(operands), std::move(attrs), std::move(results), std::move(segments), location_, scope_,
+    NodeSpec spec{op.id,
+                  std::move(operands),
+                  std::move(attrs),
+                  std::move(results),
+                  std::move(segments),
+                  location_,
+                  scope_,
                   static_cast<int>(regions.size())};
     Node* made = graph().insert(*block_, std::move(spec), before_);
     for (size_t r = 0; r < regions.size(); ++r) {
@@ -47,7 +53,8 @@ Node* Builder::node(const Op& op, std::vector<Value> operands, Attrs attrs, std:
 Value Builder::operator()(std::string_view op, std::vector<Value> operands,
                           std::vector<std::pair<std::string, AttrValue>> attrs) {
   Node* made = node(get(op), std::move(operands), make_attrs(std::move(attrs)));
-  IG_CHECK(made->results().size() == 1, "{} gives {} results where one is wanted", op, made->results().size());
+  IG_CHECK(made->results().size() == 1, "{} gives {} results where one is wanted", op,
+           made->results().size());
   return made->result();
 }
 
@@ -59,7 +66,9 @@ std::vector<Value> Builder::many(std::string_view op, std::vector<Value> operand
 
 Value Builder::constant(Literal value) { return (*this)("constant", {}, {kValue % std::move(value)}); }
 Value Builder::scalar(DType dtype, double value) { return constant(Literal::scalar(dtype, value)); }
-Value Builder::full(const Type& type, double value) { return broadcast(scalar(type.dtype, value), type.dims, {}); }
+Value Builder::full(const Type& type, double value) {
+  return broadcast(scalar(type.dtype, value), type.dims, {});
+}
 
 Value Builder::broadcast(Value x, const Dims& shape, const Ints& axes) {
   if (x->type().dims == shape && std::is_sorted(axes.begin(), axes.end())) return x;
@@ -70,11 +79,13 @@ Value Builder::broadcast_to(Value x, const Dims& shape) {
   const Dims& from = x->type().dims;
   if (from == shape) return x;
   if (from.size() > shape.size())
-    throw make_error(ErrorKind::Shape, "broadcast_to: shape {} does not broadcast to {}", str(from), str(shape))
+    throw make_error(ErrorKind::Shape, "broadcast_to: shape {} does not broadcast to {}", str(from),
+                     str(shape))
         .why("the result has fewer axes than the operand")
         .hint("reshape or reduce the array first");
   Ints axes;
-  for (size_t i = 0; i < from.size(); ++i) axes.push_back(static_cast<int64_t>(shape.size() - from.size() + i));
+  for (size_t i = 0; i < from.size(); ++i)
+    axes.push_back(static_cast<int64_t>(shape.size() - from.size() + i));
   return broadcast(x, shape, axes);
 }
 
@@ -86,7 +97,8 @@ Value Builder::reshape(Value x, const Dims& shape) {
 }
 Value Builder::transpose(Value x, const Ints& permutation) {
   bool identity = true;
-  for (size_t i = 0; i < permutation.size(); ++i) identity = identity && permutation[i] == static_cast<int64_t>(i);
+  for (size_t i = 0; i < permutation.size(); ++i)
+    identity = identity && permutation[i] == static_cast<int64_t>(i);
   return identity ? x : (*this)("transpose", {x}, {kPermutation % permutation});
 }
 
@@ -104,7 +116,8 @@ Dims broadcast_shapes(const Dims& a, const Dims& b, const DimScope& scope, std::
     }
     if (!scope.decide_equal(have, other))
       throw make_error(ErrorKind::Shape, "{}: shapes {} and {} do not broadcast", op, str(a), str(b))
-          .why(fmt::format("sizes {} and {} meet; they must be equal, or one of them 1", have.str(), other.str()))
+          .why(fmt::format("sizes {} and {} meet; they must be equal, or one of them 1", have.str(),
+                           other.str()))
           .hint("reshape one of the arrays so that the axes to be repeated have size 1");
   }
   return out;

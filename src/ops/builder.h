@@ -1,5 +1,5 @@
-// Makes nodes: fills attribute defaults, asks the op's `infer` for the result types, and inserts. Everything that
-// builds graphs (capture, composites' bodies, passes, derivative rules) goes through it.
+// Makes nodes: fills attribute defaults, asks the op's `infer` for the result types, and inserts. Everything
+// that builds graphs (capture, composites' bodies, passes, derivative rules) goes through it.
 #pragma once
 
 #include <string_view>
@@ -35,14 +35,15 @@ class Builder {
                           std::vector<std::pair<std::string, AttrValue>> attrs = {});
 
   Value constant(Literal value);
-  Value scalar(DType dtype, double value);                        // rank 0
-  Value full(const Type& type, double value);                     // a broadcast scalar
+  Value scalar(DType dtype, double value);     // rank 0
+  Value full(const Type& type, double value);  // a broadcast scalar
   Value full_like(Value like, double value) { return full(like->type(), value); }
-  Value broadcast(Value x, const Dims& shape, const Ints& axes);  // x's axis i becomes axis axes[i]; x itself if equal
-  Value broadcast_to(Value x, const Dims& shape);                 // NumPy's rule: aligned at the end
-  Value convert(Value x, DType dtype);                            // x itself if equal
-  Value reshape(Value x, const Dims& shape);                      // x itself if equal
-  Value transpose(Value x, const Ints& permutation);              // x itself for the identity
+  Value broadcast(Value x, const Dims& shape,
+                  const Ints& axes);                  // x's axis i becomes axis axes[i]; x itself if equal
+  Value broadcast_to(Value x, const Dims& shape);     // NumPy's rule: aligned at the end
+  Value convert(Value x, DType dtype);                // x itself if equal
+  Value reshape(Value x, const Dims& shape);          // x itself if equal
+  Value transpose(Value x, const Ints& permutation);  // x itself for the identity
 
  private:
   Block* block_;

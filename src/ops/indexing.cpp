@@ -52,12 +52,13 @@ std::vector<Expr> split_index(Expr flat, const Dims& dims, const SizeFn& size, l
   return index;
 }
 
-std::vector<Expr> reshape_index(std::span<const Expr> index, const Dims& to, const Dims& from, const SizeFn& size,
-                                loop::Builder& build) {
+std::vector<Expr> reshape_index(std::span<const Expr> index, const Dims& to, const Dims& from,
+                                const SizeFn& size, loop::Builder& build) {
   std::vector<Expr> out(from.size(), build.index(0));
   size_t t = 0, f = 0;
   while (t < to.size() || f < from.size()) {
-    // The shortest runs to[t, t2) and from[f, f2) with the same product; all that is left where there is none.
+    // The shortest runs to[t, t2) and from[f, f2) with the same product; all that is left where there is
+    // none.
     size_t t2 = to.size(), f2 = from.size();
     bool found = false;
     for (size_t a = t + 1; a <= to.size() && !found; ++a) {

@@ -31,18 +31,20 @@ void InferContext::require_dtype(size_t i, DTypeSet set) const {
     fail(ErrorKind::Type, fmt::format("expected an array, but {} is a token", operand_name(op, i)));
   }
   DType have = operands[i].dtype;
-  bool to_float = (set == DTypeSet::Float || set == DTypeSet::FloatComplex) && (is_integer(have) || have == DType::Bool);
+  bool to_float =
+      (set == DTypeSet::Float || set == DTypeSet::FloatComplex) && (is_integer(have) || have == DType::Bool);
   fail(ErrorKind::Type,
        fmt::format("expected {}, but {} is {}", describe(set), operand_name(op, i), info(have).api_name),
-       fmt::format("{} is defined for {} alone; types are never converted unasked", op.public_name(), describe(set)),
+       fmt::format("{} is defined for {} alone; types are never converted unasked", op.public_name(),
+                   describe(set)),
        to_float ? "convert first, e.g. x.astype(ig.float32)" : "convert with astype");
 }
 
 void InferContext::require_same_dtype(size_t a, size_t b) const {
   if (operands[a].dtype == operands[b].dtype) return;
   fail(ErrorKind::Type,
-       fmt::format("{} is {}, but {} is {}", operand_name(op, a), info(operands[a].dtype).api_name, operand_name(op, b),
-                   info(operands[b].dtype).api_name),
+       fmt::format("{} is {}, but {} is {}", operand_name(op, a), info(operands[a].dtype).api_name,
+                   operand_name(op, b), info(operands[b].dtype).api_name),
        "both must have one element type", "convert one of them with astype");
 }
 
@@ -57,14 +59,16 @@ void InferContext::require_same_shape(size_t a, size_t b) const {
 
 void InferContext::require_rank(size_t i, int rank) const {
   if (operands[i].rank() != rank)
-    fail(ErrorKind::Shape, fmt::format("expected {} of rank {}, but its shape is {}", operand_name(op, i), rank, str(operands[i].dims)),
+    fail(ErrorKind::Shape,
+         fmt::format("expected {} of rank {}, but its shape is {}", operand_name(op, i), rank,
+                     str(operands[i].dims)),
          "the op is defined for that rank", "reshape it");
 }
 
 void InferContext::require_equal(const Dim& a, const Dim& b, std::string_view what) const {
   if (!scope.decide_equal(a, b))
-    fail(ErrorKind::Shape, fmt::format("{}: {} and {} differ", what, a.str(), b.str()), "the two sizes must be equal",
-         "reshape or slice one of the operands");
+    fail(ErrorKind::Shape, fmt::format("{}: {} and {} differ", what, a.str(), b.str()),
+         "the two sizes must be equal", "reshape or slice one of the operands");
 }
 
 void InferContext::require_less_equal(const Dim& a, const Dim& b, std::string_view what) const {
@@ -76,7 +80,8 @@ void InferContext::require_less_equal(const Dim& a, const Dim& b, std::string_vi
 int64_t InferContext::axis(int64_t value, int rank) const {
   if (value < 0 || value >= rank)
     fail(ErrorKind::Index, fmt::format("axis {} is out of range for rank {}", value, rank),
-         rank == 0 ? "an array of rank 0 has no axes" : fmt::format("axes run from 0 to {}, or from -{} to -1", rank - 1, rank),
+         rank == 0 ? "an array of rank 0 has no axes"
+                   : fmt::format("axes run from 0 to {}, or from -{} to -1", rank - 1, rank),
          "give an axis that the array has");
   return value;
 }
@@ -92,7 +97,8 @@ std::vector<Type> infer(const Op& op, std::vector<Type> operands, const Attrs& a
     context.fail(ErrorKind::Type,
                  least == most ? fmt::format("expected {} operands, got {}", least, operands.size())
                                : fmt::format("expected at least {} operands, got {}", least, operands.size()),
-                 "the op takes that many arrays", fmt::format("see the documentation of {}", op.public_name()));
+                 "the op takes that many arrays",
+                 fmt::format("see the documentation of {}", op.public_name()));
   if (op.rules.infer) {
     op.rules.infer.get()(context);
     return std::move(context.results);
@@ -120,7 +126,9 @@ std::vector<Type> infer(const Op& op, std::vector<Type> operands, const Attrs& a
 
 Attrs complete_attrs(const Op& op, Attrs given) {
   auto fail = [&](ErrorKind kind, std::string message, std::string hint) {
-    throw make_error(kind, "{}: {}", op.public_name(), message).why("each attribute has a name and a kind").hint(std::move(hint));
+    throw make_error(kind, "{}: {}", op.public_name(), message)
+        .why("each attribute has a name and a kind")
+        .hint(std::move(hint));
   };
   auto names = [&] {
     std::string out;
@@ -132,7 +140,8 @@ Attrs complete_attrs(const Op& op, Attrs given) {
   for (const AttrSpec& spec : op.decl.attrs) {
     const AttrValue* value = given.find(spec.name);
     if (!value) {
-      if (!spec.fallback) fail(ErrorKind::Type, fmt::format("the attribute {} is missing", spec.name), spec.doc);
+      if (!spec.fallback)
+        fail(ErrorKind::Type, fmt::format("the attribute {} is missing", spec.name), spec.doc);
       out.set(spec.name, *spec.fallback);
       continue;
     }
@@ -150,8 +159,10 @@ Attrs complete_attrs(const Op& op, Attrs given) {
     if (!spec.choices.empty()) {
       const auto& word = std::get<std::string>(v);
       std::string all = "|" + spec.choices + "|";
-      if (word.empty() || word.find('|') != std::string::npos || all.find("|" + word + "|") == std::string::npos)
-        fail(ErrorKind::Value, fmt::format("the attribute {} cannot be '{}'", spec.name, word), "it is one of " + spec.choices);
+      if (word.empty() || word.find('|') != std::string::npos ||
+          all.find("|" + word + "|") == std::string::npos)
+        fail(ErrorKind::Value, fmt::format("the attribute {} cannot be '{}'", spec.name, word),
+             "it is one of " + spec.choices);
     }
     out.set(spec.name, std::move(v));
   }

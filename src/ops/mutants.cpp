@@ -62,8 +62,11 @@ void faulty_nest(NestContext& c) {
 std::vector<Value> faulty_body(BodyContext& c) {
   std::vector<Value> out = own_body(c);
   DType dtype = out[0]->type().dtype;
-  if (dtype == DType::Bool) out[0] = c.build("logical_not", {out[0]});
-  else out[0] = c.build("add", {out[0], c.build.full_like(out[0], is_float(dtype) || is_complex(dtype) ? 0.015625 : 1)});
+  if (dtype == DType::Bool)
+    out[0] = c.build("logical_not", {out[0]});
+  else
+    out[0] = c.build(
+        "add", {out[0], c.build.full_like(out[0], is_float(dtype) || is_complex(dtype) ? 0.015625 : 1)});
   return out;
 }
 
@@ -76,8 +79,10 @@ void infer_other_dtype(InferContext& c) {
 void infer_other_shape(InferContext& c) {
   own_infer(c);
   Dims& dims = c.results[0].dims;
-  if (dims.empty()) dims.push_back(1);
-  else dims.back() = dims.back() + 1;
+  if (dims.empty())
+    dims.push_back(1);
+  else
+    dims.back() = dims.back() + 1;
 }
 
 }  // namespace
@@ -95,7 +100,8 @@ std::vector<std::string> mutants_of(const Op& op) {
   if (op.rules.infer) out = {"infer-dtype", "infer-shape"};
   using Kind = LowerRule::Kind;
   Kind kind = op.rules.lower.kind;
-  if (kind == Kind::Scalar || kind == Kind::Point || kind == Kind::Reduce || kind == Kind::Nest || op.rules.body)
+  if (kind == Kind::Scalar || kind == Kind::Point || kind == Kind::Reduce || kind == Kind::Nest ||
+      op.rules.body)
     out.emplace_back("lower");
   return out;
 }

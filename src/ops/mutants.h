@@ -1,5 +1,6 @@
-// Faults planted in rules and passes, to test the tests: `make test-mutants` builds with INTAGLIO_MUTANTS and runs the
-// suite once for each, with INTAGLIO_MUTANT naming it ("exponential:lower", "pass:cse:wrong"). A normal build has none.
+// Faults planted in rules and passes, to test the tests: `make test-mutants` builds with INTAGLIO_MUTANTS and
+// runs the suite once for each, with INTAGLIO_MUTANT naming it ("exponential:lower", "pass:cse:wrong"). A
+// normal build has none.
 #pragma once
 
 #ifdef INTAGLIO_MUTANTS

@@ -1,7 +1,8 @@
-// What an op is: one declaration, from which everything mechanical follows (Python functions, stubs, docs, text,
-// generated tests). A declaration is two constants in one place: OpDecl, which is all that the text, the runtime and
-// the docs need, and OpRules, which says how the op computes and transforms. Every rule is written, or is
-// `none("the reason")`. Families (unary, binary, reduction, view …) supply all but the scalar rule.
+// What an op is: one declaration, from which everything mechanical follows (Python functions, stubs, docs,
+// text, generated tests). A declaration is two constants in one place: OpDecl, which is all that the text,
+// the runtime and the docs need, and OpRules, which says how the op computes and transforms. Every rule is
+// written, or is `none("the reason")`. Families (unary, binary, reduction, view …) supply all but the scalar
+// rule.
 //
 // Passes and transforms know traits and rules; they name no op.
 #pragma once
@@ -22,20 +23,20 @@ class Builder;
 struct Op;
 
 enum class Trait : uint32_t {
-  Elementwise = 1u << 0,   // every operand and result has one shape; result[i] depends on operands[i] alone
-  Commutative = 1u << 1,   // in its first two operands
-  View = 1u << 2,          // moves elements, computes nothing: bits in are bits out
-  Reduction = 1u << 3,     // folds the attribute `axes` away
-  Contraction = 1u << 4,   // sums of products: has a kernel generator of its own
-  Effect = 1u << 5,        // takes and gives a token; keeps its order, is never dropped
-  Control = 1u << 6,       // has regions; the planner runs it
-  Composite = 1u << 7,     // has a body that is built on demand
-  Constant = 1u << 8,      // has no operands and is known at compile time
-  Linear = 1u << 9,        // in all of its operands together
-  Idempotent = 1u << 10,   // f(f(x)) == f(x)
-  Random = 1u << 11,       // draws from a key: pure, but worth keeping whole
-  Cheap = 1u << 12,        // recomputing costs less than a load
-  Relabel = 1u << 13,      // a view that keeps the row-major order: no byte moves
+  Elementwise = 1u << 0,  // every operand and result has one shape; result[i] depends on operands[i] alone
+  Commutative = 1u << 1,  // in its first two operands
+  View = 1u << 2,         // moves elements, computes nothing: bits in are bits out
+  Reduction = 1u << 3,    // folds the attribute `axes` away
+  Contraction = 1u << 4,  // sums of products: has a kernel generator of its own
+  Effect = 1u << 5,       // takes and gives a token; keeps its order, is never dropped
+  Control = 1u << 6,      // has regions; the planner runs it
+  Composite = 1u << 7,    // has a body that is built on demand
+  Constant = 1u << 8,     // has no operands and is known at compile time
+  Linear = 1u << 9,       // in all of its operands together
+  Idempotent = 1u << 10,  // f(f(x)) == f(x)
+  Random = 1u << 11,      // draws from a key: pure, but worth keeping whole
+  Cheap = 1u << 12,       // recomputing costs less than a load
+  Relabel = 1u << 13,     // a view that keeps the row-major order: no byte moves
 };
 constexpr uint32_t operator|(Trait a, Trait b) { return static_cast<uint32_t>(a) | static_cast<uint32_t>(b); }
 constexpr uint32_t operator|(uint32_t a, Trait b) { return a | static_cast<uint32_t>(b); }
@@ -45,8 +46,8 @@ enum class Front : uint8_t {
   None,         // no public function; other functions are built on it
   Elementwise,  // promote dtypes by the standard, let Python scalars take the arrays' dtype, broadcast shapes
   Reduction,    // (x, axis=None, keepdims=False): axis None means all; negatives count from the end
-  Direct,       // operands as given (arrays or scalars), attributes as keywords; attributes named `axis`, `axes`
-                // (and ending in those words) may be negative
+  Direct,  // operands as given (arrays or scalars), attributes as keywords; attributes named `axis`, `axes`
+           // (and ending in those words) may be negative
 };
 
 // Which element types the type variable T of an op ranges over, and its tests run on.
@@ -62,9 +63,9 @@ struct OperandSpec {
   bool optional = false;
 };
 
-// One test case, in words: operand types with T for the dtype under test ("T[2, 3], i64[4]"), attributes as in
-// graph text ("{axes = [1]}"), and the interval that random values are drawn from. Constant operands are written out:
-// "T[3], i64[2] {0, 2}". Symbols are not allowed.
+// One test case, in words: operand types with T for the dtype under test ("T[2, 3], i64[4]"), attributes as
+// in graph text ("{axes = [1]}"), and the interval that random values are drawn from. Constant operands are
+// written out: "T[3], i64[2] {0, 2}". Symbols are not allowed.
 struct Sample {
   std::string operands;
   std::string attrs;
@@ -95,13 +96,18 @@ class Rule {
   std::string reason_;
 };
 
-// --- infer -----------------------------------------------------------------------------------------------------
+// --- infer
+// -----------------------------------------------------------------------------------------------------
 class InferContext {
  public:
   InferContext(const Op& op, std::vector<Type> operands, const Attrs& attrs, const DimScope& scope,
                std::vector<std::vector<Type>> region_results = {}, std::vector<uint32_t> segments = {})
-      : op(op), operands(std::move(operands)), attrs(attrs), scope(scope),
-        region_results(std::move(region_results)), segments(std::move(segments)) {}
+      : op(op),
+        operands(std::move(operands)),
+        attrs(attrs),
+        scope(scope),
+        region_results(std::move(region_results)),
+        segments(std::move(segments)) {}
 
   const Op& op;
   std::vector<Type> operands;
@@ -109,12 +115,14 @@ class InferContext {
   const DimScope& scope;
   std::vector<std::vector<Type>> region_results;  // result types of each region's block
   std::vector<uint32_t> segments;
-  std::vector<Type> results;                      // what infer fills
+  std::vector<Type> results;  // what infer fills
 
   const Type& operand(size_t i) const { return operands[i]; }
   size_t size() const { return operands.size(); }
   template <typename T>
-  const T& get(const Attr<T>& attr) const { return attrs.get(attr); }
+  const T& get(const Attr<T>& attr) const {
+    return attrs.get(attr);
+  }
   void result(DType dtype, Dims dims) { results.push_back(Type::tensor(dtype, std::move(dims))); }
 
   // Checks that throw four-part errors whose summary starts with the op's public name.
@@ -122,14 +130,16 @@ class InferContext {
   void require_same_dtype(size_t a, size_t b) const;
   void require_same_shape(size_t a, size_t b) const;
   void require_rank(size_t operand, int rank) const;
-  void require_equal(const Dim& a, const Dim& b, std::string_view what) const;        // decides unknowns
+  void require_equal(const Dim& a, const Dim& b, std::string_view what) const;  // decides unknowns
   void require_less_equal(const Dim& a, const Dim& b, std::string_view what) const;
   int64_t axis(int64_t value, int rank) const;  // checks 0 <= value < rank
-  [[noreturn]] void fail(ErrorKind kind, std::string message, std::string why = "", std::string hint = "") const;
+  [[noreturn]] void fail(ErrorKind kind, std::string message, std::string why = "",
+                         std::string hint = "") const;
 };
 using InferFn = void (*)(InferContext&);
 
-// --- reference: the definition -----------------------------------------------------------------------------------
+// --- reference: the definition
+// -----------------------------------------------------------------------------------
 struct ReferenceContext {
   const Attrs& attrs;
   std::span<const Literal> operands;
@@ -145,8 +155,9 @@ struct ControlReferenceContext {
 };
 using ControlReferenceFn = std::vector<Literal> (*)(ControlReferenceContext&);
 
-// --- rules on graphs ---------------------------------------------------------------------------------------------
-// A value that stands for this node's result, built in front of it, or null for "nothing to do".
+// --- rules on graphs
+// --------------------------------------------------------------------------------------------- A value that
+// stands for this node's result, built in front of it, or null for "nothing to do".
 struct SimplifyContext {
   Builder& build;
   Node* node;
@@ -162,7 +173,8 @@ struct JvpContext {
 };
 using JvpFn = std::vector<Value> (*)(JvpContext&);
 
-// Of a node that is linear in the operands whose `linear` is set: cotangents of those, null for the others or zero.
+// Of a node that is linear in the operands whose `linear` is set: cotangents of those, null for the others or
+// zero.
 struct TransposeContext {
   Builder& build;
   const Node* node;
@@ -192,12 +204,16 @@ struct BodyContext {
   const Attrs& attrs;
   std::span<const Value> operands;
   template <typename T>
-  const T& get(const Attr<T>& attr) const { return attrs.get(attr); }
+  const T& get(const Attr<T>& attr) const {
+    return attrs.get(attr);
+  }
 };
 using BodyFn = std::vector<Value> (*)(BodyContext&);
 
-// --- lowering to loops -------------------------------------------------------------------------------------------
-struct ScalarContext {  // one element of an elementwise op; F16 and BF16 come widened to F32 and are rounded after
+// --- lowering to loops
+// -------------------------------------------------------------------------------------------
+struct ScalarContext {  // one element of an elementwise op; F16 and BF16 come widened to F32 and are rounded
+                        // after
   loop::Builder& build;
   const Node* node;
   std::span<const loop::Expr> x;
@@ -205,15 +221,16 @@ struct ScalarContext {  // one element of an elementwise op; F16 and BF16 come w
 };
 using ScalarFn = loop::Expr (*)(ScalarContext&);
 
-// One element of any op whose result elements are expressions of operand elements. It is called while the consumer's
-// loop is being built, so it may add lets and `fold` loops; fused producers are inlined through `at`.
+// One element of any op whose result elements are expressions of operand elements. It is called while the
+// consumer's loop is being built, so it may add lets and `fold` loops; fused producers are inlined through
+// `at`.
 class PointContext {
  public:
   virtual ~PointContext() = default;
   loop::Builder* build = nullptr;
   const Node* node = nullptr;
-  uint32_t result = 0;                 // which of the node's results
-  std::vector<loop::Expr> index;       // of the wanted element: one I64 expression an axis
+  uint32_t result = 0;            // which of the node's results
+  std::vector<loop::Expr> index;  // of the wanted element: one I64 expression an axis
   virtual loop::Expr at(size_t operand, std::span<const loop::Expr> index) = 0;
   virtual loop::Expr size(const Dim& dim) = 0;
   // As loop::Builder::fold. Rules fold through this one, so that what `at` gives inside stays inside.
@@ -238,10 +255,12 @@ struct ReduceRule {
   std::vector<loop::Expr> (*init)(ReduceContext&);
   // An element (already widened) with its flat position along the reduced axes, as running values.
   std::vector<loop::Expr> (*element)(ReduceContext&, std::span<const loop::Expr> x, loop::Expr position);
-  std::vector<loop::Expr> (*combine)(ReduceContext&, std::span<const loop::Expr> a, std::span<const loop::Expr> b);
+  std::vector<loop::Expr> (*combine)(ReduceContext&, std::span<const loop::Expr> a,
+                                     std::span<const loop::Expr> b);
   // The running values to the result's elements (in the accumulating type, before narrowing).
   std::vector<loop::Expr> (*finish)(ReduceContext&, std::span<const loop::Expr> a);
-  // The lane fold, where each running value folds alone by one of the loop IR's; else combine is used lane by lane.
+  // The lane fold, where each running value folds alone by one of the loop IR's; else combine is used lane by
+  // lane.
   bool simple = true;
   loop::Reduction lanes = loop::Reduction::Add;
 };
@@ -277,24 +296,25 @@ struct LowerRule {
   static LowerRule none(std::string reason) { return {.kind = Kind::None, .reason = std::move(reason)}; }
 };
 
-// --- the declaration ---------------------------------------------------------------------------------------------
+// --- the declaration
+// ---------------------------------------------------------------------------------------------
 struct OpDecl {
-  std::string name;                       // in graph text; StableHLO's name where it has the op
-  std::string python{};                     // the public function ("exp"); "" for none
-  std::string doc{};                        // first line: what it gives; then semantics, edge cases, source
+  std::string name;      // in graph text; StableHLO's name where it has the op
+  std::string python{};  // the public function ("exp"); "" for none
+  std::string doc{};     // first line: what it gives; then semantics, edge cases, source
   std::vector<OperandSpec> operands{};
   std::vector<AttrSpec> attrs{};
-  std::vector<std::string> segments{};      // names of operand segments, for ops with regions
-  int results = 1;                        // -1: as many as infer gives
-  DTypeSet dtypes = DTypeSet::Any;        // of T
+  std::vector<std::string> segments{};  // names of operand segments, for ops with regions
+  int results = 1;                      // -1: as many as infer gives
+  DTypeSet dtypes = DTypeSet::Any;      // of T
   uint32_t traits = 0;
   Front front = Front::Direct;
-  std::string numpy{};                      // a Python expression over the operand names, attributes, np and scipy:
-                                          // the oracle that is not ours; or "none: reason"
-  std::string example{};                    // a doctest line for the public function, with its output line
+  std::string numpy{};    // a Python expression over the operand names, attributes, np and scipy:
+                          // the oracle that is not ours; or "none: reason"
+  std::string example{};  // a doctest line for the public function, with its output line
   std::vector<Sample> samples{};
   std::vector<BadSample> bad_samples{};
-  double ulp = 0;                         // stated bound of the compiled float32 result against the exact one; 0: exact
+  double ulp = 0;  // stated bound of the compiled float32 result against the exact one; 0: exact
 };
 
 struct OpRules {
@@ -305,14 +325,14 @@ struct OpRules {
   Rule<JvpFn> jvp;
   Rule<TransposeFn> transpose;
   Rule<BatchFn> batch;
-  Rule<BodyFn> body;                      // composites only
+  Rule<BodyFn> body;  // composites only
   Rule<ControlReferenceFn> control_reference = Rule<ControlReferenceFn>::none("it has no regions");
 };
 
 struct Op {
   OpDecl decl;
   OpRules rules;
-  OpId id{};                              // set by the table
+  OpId id{};  // set by the table
   bool has(Trait trait) const { return (decl.traits & static_cast<uint32_t>(trait)) != 0; }
   const std::string& public_name() const { return decl.python.empty() ? decl.name : decl.python; }
 };

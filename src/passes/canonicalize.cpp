@@ -1,6 +1,6 @@
-// Applies each op's own algebra: its `simplify` rule gives a value that stands for the node, or nothing. Nodes are
-// visited in order, and the users of what changed again, until nothing changes; what became unused goes at once, so
-// that rules which ask for a single use see the truth.
+// Applies each op's own algebra: its `simplify` rule gives a value that stands for the node, or nothing.
+// Nodes are visited in order, and the users of what changed again, until nothing changes; what became unused
+// goes at once, so that rules which ask for a single use see the truth.
 #include <deque>
 #include <unordered_set>
 
@@ -31,7 +31,8 @@ void canonicalize(Graph& graph, Context& context) {
     std::deque<Node*> queue;
     std::unordered_set<Node*> queued;
     for (Node* node : block) queue.push_back(node), queued.insert(node);
-    // Rules make graphs smaller or move them towards a normal form; the bound only guards against a faulty pair.
+    // Rules make graphs smaller or move them towards a normal form; the bound only guards against a faulty
+    // pair.
     size_t budget = 64 * (block.size() + 16);
     while (!queue.empty() && budget-- > 0) {
       Node* node = queue.front();
@@ -47,7 +48,8 @@ void canonicalize(Graph& graph, Context& context) {
       Value value = op.rules.simplify.get()(rule);
       if (!value || value == node->result()) continue;
       if (value->type() != node->result()->type()) continue;  // a rule may not change what the users see
-      context.changed(fmt::format("{} became {}", op.decl.name, value->node() ? value->node()->op().name() : "an input"));
+      context.changed(
+          fmt::format("{} became {}", op.decl.name, value->node() ? value->node()->op().name() : "an input"));
       for (Node* fresh = mark ? mark->next() : block.first(); fresh && fresh != node; fresh = fresh->next())
         if (queued.insert(fresh).second) queue.push_back(fresh);
       for (const Use& use : node->result()->uses())

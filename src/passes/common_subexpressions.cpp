@@ -1,5 +1,5 @@
-// Common subexpressions: of two nodes of one block with the same op, operands and attributes, the second gives way.
-// Nodes with effects or regions stay.
+// Common subexpressions: of two nodes of one block with the same op, operands and attributes, the second
+// gives way. Nodes with effects or regions stay.
 #include <unordered_map>
 
 #include <fmt/format.h>

@@ -1,5 +1,6 @@
-// Replaces each composite by the body that its declaration builds, inner ones too, keeping the composite's place in
-// the user's program. What wants composites whole (a backend with a kernel of its own, a pattern) runs before.
+// Replaces each composite by the body that its declaration builds, inner ones too, keeping the composite's
+// place in the user's program. What wants composites whole (a backend with a kernel of its own, a pattern)
+// runs before.
 #include <fmt/format.h>
 
 #include "ops/builder.h"
@@ -16,7 +17,8 @@ void expand(Node* node, Context& context) {
   ops::BodyContext body{build, node->attrs(), node->operands()};
   Node* before = node->previous();
   std::vector<Value> results = op.rules.body.get()(body);
-  IG_CHECK(results.size() == node->results().size(), "the body of {} gives {} results", op.decl.name, results.size());
+  IG_CHECK(results.size() == node->results().size(), "the body of {} gives {} results", op.decl.name,
+           results.size());
   context.changed(fmt::format("opened {}", op.decl.name));
   replace(node, results);
   Block& block = *node->block();

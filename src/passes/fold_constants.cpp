@@ -1,7 +1,7 @@
 // Constant folding: a node whose operands are all constants is evaluated by its op's reference rule, and a
-// constant takes its place. Results that would be larger than their operands and above a limit stay (a broadcast of
-// one number is better made where it is used). Rounding ops fold only where the reference is the same arithmetic as the
-// compiled rule: the op's stated bound is 0.
+// constant takes its place. Results that would be larger than their operands and above a limit stay (a
+// broadcast of one number is better made where it is used). Rounding ops fold only where the reference is the
+// same arithmetic as the compiled rule: the op's stated bound is 0.
 #include <fmt/format.h>
 
 #include "ops/builder.h"
@@ -11,8 +11,8 @@
 namespace ig::passes {
 namespace {
 
-constexpr int64_t kAlwaysFold = 64;           // elements
-constexpr int64_t kLargestFold = 1 << 26;     // elements: weight preparation stays within it
+constexpr int64_t kAlwaysFold = 64;        // elements
+constexpr int64_t kLargestFold = 1 << 26;  // elements: weight preparation stays within it
 
 const Literal* constant_of(Value value) {
   Node* node = value->node();
@@ -53,7 +53,8 @@ void fold_constants(Graph& graph, Context& context) {
       if (known && op.has(ops::Trait::View) && written > read) continue;
       if (!known || (written > kAlwaysFold && (written > read || written > kLargestFold))) continue;
       // Folding sums of products by the slow reference would cost more than it saves, and round otherwise.
-      if (op.has(ops::Trait::Contraction) || (op.has(ops::Trait::Reduction) && written + read > 4096)) continue;
+      if (op.has(ops::Trait::Contraction) || (op.has(ops::Trait::Reduction) && written + read > 4096))
+        continue;
       std::vector<Literal> results = ops::evaluate(op, node->attrs(), operands);
       ops::Builder build(block, node);
       build.at(node);

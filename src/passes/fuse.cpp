@@ -1,5 +1,6 @@
-// Fusion: turns each group of nodes (fusion_groups.h) into one `fusion` node whose closed region holds them. What is
-// cheap to make anew (constants of one element, iota, their broadcasts) is copied into every group that reads it.
+// Fusion: turns each group of nodes (fusion_groups.h) into one `fusion` node whose closed region holds them.
+// What is cheap to make anew (constants of one element, iota, their broadcasts) is copied into every group
+// that reads it.
 #include <fmt/format.h>
 
 #include "ops/builder.h"
@@ -64,8 +65,14 @@ class Outliner {
  private:
   void copy(const Node* node, Block& into, std::unordered_map<Value, Value>& inside,
             const std::function<Value(Value)>& map) {
-    NodeSpec spec{.op = node->op(), .operands = {}, .attrs = node->attrs(), .result_types = {}, .segments = node->segments(),
-                  .location = node->location(), .scope = node->scope(), .regions = 0};
+    NodeSpec spec{.op = node->op(),
+                  .operands = {},
+                  .attrs = node->attrs(),
+                  .result_types = {},
+                  .segments = node->segments(),
+                  .location = node->location(),
+                  .scope = node->scope(),
+                  .regions = 0};
     for (Value v : node->operands()) spec.operands.push_back(map(v));
     for (Value v : node->results()) spec.result_types.push_back(v->type());
     Node* twin = into.graph().insert(into, std::move(spec));
@@ -93,8 +100,10 @@ void fuse(Graph& graph, Context& context) {
     std::vector<Grouping::Unit> units = grouping.ordered_units();
     Outliner outliner(*block, grouping);
     for (const Grouping::Unit& unit : units) {
-      if (unit.group) context.changed(outliner.outline(*unit.group));
-      else graph.move_before(unit.node, block->terminator());
+      if (unit.group)
+        context.changed(outliner.outline(*unit.group));
+      else
+        graph.move_before(unit.node, block->terminator());
     }
     for (const std::string& refusal : grouping.refusals()) context.details.push_back(refusal);
   }

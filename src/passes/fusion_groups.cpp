@@ -1,4 +1,5 @@
-// The grouping itself: how each role of node finds its group, when two groups may become one, and the order of units.
+// The grouping itself: how each role of node finds its group, when two groups may become one, and the order
+// of units.
 #include "passes/fusion_groups.h"
 
 #include <algorithm>
@@ -13,7 +14,7 @@
 namespace ig::passes {
 namespace {
 
-constexpr size_t kLargestGroup = 128;      // nodes: beyond it registers spill and code grows faster than it saves
+constexpr size_t kLargestGroup = 128;  // nodes: beyond it registers spill and code grows faster than it saves
 constexpr size_t kLargestRefusalLog = 1024;
 
 using Kind = ops::LowerRule::Kind;
@@ -56,7 +57,8 @@ Grouping::Role Grouping::role_of(const Node* node) const {
   if (is_terminator(node)) return Role::Barrier;
   const ops::Op& op = ops::op_of(node);
   if (op.has(ops::Trait::Effect) || op.has(ops::Trait::Control)) return Role::Barrier;
-  // Kernels move complex numbers whole, as their bits; what looks into their parts is done by the reference rules.
+  // Kernels move complex numbers whole, as their bits; what looks into their parts is done by the reference
+  // rules.
   auto is_complex_number = [](Value v) { return v->type().is_tensor() && is_complex(v->type().dtype); };
   for (Value v : node->results()) {
     if (!v->type().is_tensor()) return Role::Barrier;
@@ -64,18 +66,21 @@ Grouping::Role Grouping::role_of(const Node* node) const {
     if (op.rules.lower.kind == Kind::Reduce || op.has(ops::Trait::Constant)) return Role::Barrier;
     for (Value x : node->operands())
       if (is_complex_number(x) && x->type().dtype != v->type().dtype) return Role::Barrier;
-    if (std::none_of(node->operands().begin(), node->operands().end(), is_complex_number)) return Role::Barrier;
+    if (std::none_of(node->operands().begin(), node->operands().end(), is_complex_number))
+      return Role::Barrier;
   }
   for (Value v : node->operands()) {
     if (!v->type().is_tensor()) return Role::Barrier;
-    if (is_complex_number(v) && std::none_of(node->results().begin(), node->results().end(), is_complex_number))
+    if (is_complex_number(v) &&
+        std::none_of(node->results().begin(), node->results().end(), is_complex_number))
       return Role::Barrier;
   }
   if (op.has(ops::Trait::Constant)) {
     // Single numbers, and what is computed from indices alone (iota), are made where they are used.
     const AttrValue* value = node->attrs().find(ops::kValue.name);
     bool literal = value && std::holds_alternative<Literal>(*value);
-    bool made_in_place = literal ? std::get<Literal>(*value).elements() == 1 : op.rules.lower.kind == Kind::Point;
+    bool made_in_place =
+        literal ? std::get<Literal>(*value).elements() == 1 : op.rules.lower.kind == Kind::Point;
     return made_in_place ? Role::Free : Role::Barrier;
   }
   switch (op.rules.lower.kind) {
@@ -131,7 +136,8 @@ void Grouping::join(Group* group, Node* node) {
 Group* Grouping::merge(Group* into, Group* from) {
   for (Node* node : from->nodes) of_[node] = into;
   into->nodes.insert(into->nodes.end(), from->nodes.begin(), from->nodes.end());
-  std::sort(into->nodes.begin(), into->nodes.end(), [&](Node* a, Node* b) { return position_.at(a) < position_.at(b); });
+  std::sort(into->nodes.begin(), into->nodes.end(),
+            [&](Node* a, Node* b) { return position_.at(a) < position_.at(b); });
   into->reductions += from->reductions;
   if (into->kind == GroupKind::View || from->kind == GroupKind::Row) {
     into->kind = from->kind == GroupKind::View ? into->kind : from->kind;
@@ -228,8 +234,9 @@ void Grouping::place_scalar(Node* node) {
       refuse(node, group, "something outside must run between them");
       continue;
     }
-    home = home->kind == GroupKind::Row ? merge(home, group)
-                                        : (group->kind == GroupKind::Row ? merge(group, home) : merge(home, group));
+    home = home->kind == GroupKind::Row
+               ? merge(home, group)
+               : (group->kind == GroupKind::Row ? merge(group, home) : merge(home, group));
   }
   if (home) {
     join(home, node);
@@ -247,7 +254,8 @@ void Grouping::place_view(Node* node) {
     const auto& map = std::get<Ints>(*spread);
     bool own_row = node->operand(0)->type().dims == group->kept;
     for (size_t i = 0; i < map.size(); ++i) own_row = own_row && map[i] == static_cast<int64_t>(i);
-    if (own_row && group->nodes.size() < kLargestGroup && !makes_cycle({group}, node)) return join(group, node);
+    if (own_row && group->nodes.size() < kLargestGroup && !makes_cycle({group}, node))
+      return join(group, node);
   }
   start(node, ops::has(node, ops::Trait::Relabel) ? GroupKind::Relabel : GroupKind::View,
         node->result()->type().dims);
@@ -357,7 +365,8 @@ void Grouping::pull_producers() {
           Dims domain = reader->domain, kept = reader->kept;
           Ints axes = reader->axes;
           merge(reader, producer);
-          reader->kind = kind == GroupKind::View && producer->kind == GroupKind::Loop ? GroupKind::Loop : kind;
+          reader->kind =
+              kind == GroupKind::View && producer->kind == GroupKind::Loop ? GroupKind::Loop : kind;
           reader->domain = domain, reader->kept = kept, reader->axes = axes;
           again = true;
           break;
@@ -366,8 +375,8 @@ void Grouping::pull_producers() {
   }
 }
 
-// What is copied into each kernel that reads it has no kernel itself. Where something else reads it (a loop, the block's
-// result), a twin of it is written out by a kernel of its own.
+// What is copied into each kernel that reads it has no kernel itself. Where something else reads it (a loop,
+// the block's result), a twin of it is written out by a kernel of its own.
 void Grouping::write_out_free() {
   std::vector<Node*> read_elsewhere;
   for (Node* node : block_) {
@@ -382,9 +391,14 @@ void Grouping::write_out_free() {
   }
   for (Node* node : read_elsewhere) {
     Value v = node->result();
-    NodeSpec spec{.op = node->op(), .operands = {node->operands().begin(), node->operands().end()}, .attrs = node->attrs(),
-                  .result_types = {v->type()}, .segments = node->segments(), .location = node->location(),
-                  .scope = node->scope(), .regions = 0};
+    NodeSpec spec{.op = node->op(),
+                  .operands = {node->operands().begin(), node->operands().end()},
+                  .attrs = node->attrs(),
+                  .result_types = {v->type()},
+                  .segments = node->segments(),
+                  .location = node->location(),
+                  .scope = node->scope(),
+                  .regions = 0};
     Node* twin = block_.graph().insert(block_, std::move(spec), node->next());
     twin->result()->set_name(v->name());
     std::vector<Use> uses = v->uses();

@@ -1,10 +1,11 @@
-// Which nodes of a block become one kernel. The grouping is greedy and local: nodes are visited in order, and each
-// joins the groups of its producers where one kernel can compute both; then groups whose only reader is one other
-// group move into it. Every refusal is noted with its reason.
+// Which nodes of a block become one kernel. The grouping is greedy and local: nodes are visited in order, and
+// each joins the groups of its producers where one kernel can compute both; then groups whose only reader is
+// one other group move into it. Every refusal is noted with its reason.
 //
 // The kinds of kernel:
 //   loop         all results have one shape; every node is an expression of elements of its operands
-//   row          folds over trailing axes, with element-wise work before, between and after them: one row stays in
+//   row          folds over trailing axes, with element-wise work before, between and after them: one row
+//   stays in
 //                cache for all stages (softmax, layer norm)
 //   column       one stage of folds over other axes, then element-wise work on what is left
 //   contraction  a sum of products with element-wise work on its result, and views on its operands
@@ -45,7 +46,9 @@ class Grouping {
     Node* node = nullptr;
   };
   std::vector<Unit> ordered_units() const;
-  bool is_free(const Node* node) const { return free_.contains(node); }  // cloned into each group that reads it
+  bool is_free(const Node* node) const {
+    return free_.contains(node);
+  }  // cloned into each group that reads it
   const std::vector<std::string>& refusals() const { return refusals_; }
 
  private:

@@ -1,5 +1,5 @@
-// Passes: public, named, ordered, each in one file, each switchable, each telling what it changed. A pass takes a
-// graph and rewrites it in place; it names no op, but reads the ops' traits and rules.
+// Passes: public, named, ordered, each in one file, each switchable, each telling what it changed. A pass
+// takes a graph and rewrites it in place; it names no op, but reads the ops' traits and rules.
 #pragma once
 
 #include <set>
@@ -13,9 +13,9 @@
 namespace ig::passes {
 
 struct Options {
-  bool exact = false;               // forbid rewrites that only keep a stated bound
-  bool verify = false;              // verify the graph after each pass, and check claims of "unchanged"
-  std::set<std::string> disabled;   // names of passes to leave out
+  bool exact = false;              // forbid rewrites that only keep a stated bound
+  bool verify = false;             // verify the graph after each pass, and check claims of "unchanged"
+  std::set<std::string> disabled;  // names of passes to leave out
 };
 
 class Context {
@@ -44,8 +44,8 @@ struct Record {
   std::vector<std::string> details;
 };
 
-std::span<const Pass> all();                 // each pass once, in alphabetical order
-const Pass& find(std::string_view name);     // Error(Value) listing the names
+std::span<const Pass> all();              // each pass once, in alphabetical order
+const Pass& find(std::string_view name);  // Error(Value) listing the names
 std::span<const std::string_view> default_pipeline();
 std::vector<Record> run(Graph& graph, std::span<const std::string_view> names, const Options& options);
 

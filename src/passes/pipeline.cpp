@@ -14,22 +14,26 @@ namespace ig::passes {
 namespace {
 
 constexpr std::array kPasses = {
-    Pass{"canonicalize", "Applies each op's own algebra (its simplify rule) until nothing changes.", canonicalize},
-    Pass{"cse", "Keeps one of several nodes that compute the same from the same operands.", common_subexpressions},
+    Pass{"canonicalize", "Applies each op's own algebra (its simplify rule) until nothing changes.",
+         canonicalize},
+    Pass{"cse", "Keeps one of several nodes that compute the same from the same operands.",
+         common_subexpressions},
     Pass{"dce", "Removes nodes without effects whose results nobody uses.", dead_code},
     Pass{"expand-composites", "Replaces each composite by its body.", expand_composites},
     Pass{"fold", "Evaluates nodes whose operands are constants, where the result is no larger than a limit.",
          fold_constants},
-    Pass{"fuse", "Groups nodes into kernels: each group becomes one `fusion` node with a closed region.", fuse},
+    Pass{"fuse", "Groups nodes into kernels: each group becomes one `fusion` node with a closed region.",
+         fuse},
     Pass{"sink-views", "Moves views below element-wise ops, so that views meet and cancel.", sink_views},
 };
 
 constexpr std::array<std::string_view, 12> kDefault = {
-    "canonicalize", "fold", "cse", "dce", "expand-composites", "canonicalize",
-    "sink-views", "canonicalize", "fold", "cse", "dce", "fuse"};
+    "canonicalize", "fold", "cse", "dce", "expand-composites", "canonicalize", "sink-views", "canonicalize",
+    "fold",         "cse",  "dce", "fuse"};
 
 #ifdef INTAGLIO_MUTANTS
-// "pass:NAME:skip" leaves the pass out; "pass:NAME:wrong" swaps two operands of a node that it had in its hands.
+// "pass:NAME:skip" leaves the pass out; "pass:NAME:wrong" swaps two operands of a node that it had in its
+// hands.
 void run_with_fault(const Pass& pass, Graph& graph, Context& context) {
   const std::string& wanted = ops::wanted_mutant();
   if (wanted == fmt::format("pass:{}:skip", pass.name)) return;
@@ -38,7 +42,9 @@ void run_with_fault(const Pass& pass, Graph& graph, Context& context) {
   bool done = false;
   for_each_block(graph.body(), [&](Block& block) {
     for (Node* node : block) {
-      if (done || node->operands().size() < 2 || ops::has(node, ops::Trait::Commutative) || is_terminator(node)) continue;
+      if (done || node->operands().size() < 2 || ops::has(node, ops::Trait::Commutative) ||
+          is_terminator(node))
+        continue;
       Value a = node->operand(0), b = node->operand(1);
       if (a == b || !(a->type() == b->type()) || node->regions().size() == 1) continue;
       node->set_operand(0, b);
@@ -90,7 +96,8 @@ std::vector<Record> run(Graph& graph, std::span<const std::string_view> names, c
 #else
     pass.run(graph, context);
 #endif
-    record.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    record.milliseconds =
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
     record.nodes_after = graph.node_count();
     record.changes = context.changes;
     record.details = std::move(context.details);
@@ -100,8 +107,8 @@ std::vector<Record> run(Graph& graph, std::span<const std::string_view> names, c
       } catch (Error& error) {
         throw error.why(fmt::format("after the pass `{}`: {}", name, error.why_text()));
       }
-      IG_CHECK(context.changes > 0 || before == graph.hash(), "the pass `{}` says unchanged, but the graph changed",
-               name);
+      IG_CHECK(context.changes > 0 || before == graph.hash(),
+               "the pass `{}` says unchanged, but the graph changed", name);
     }
     records.push_back(std::move(record));
   }

@@ -1,6 +1,6 @@
-// Moves views below element-wise ops: where all operands of an element-wise node are the same view of values of one
-// shape, the node is computed first, on what is not yet spread or moved, and the view follows. So a broadcast's work is
-// done once an element, and views meet their inverses.
+// Moves views below element-wise ops: where all operands of an element-wise node are the same view of values
+// of one shape, the node is computed first, on what is not yet spread or moved, and the view follows. So a
+// broadcast's work is done once an element, and views meet their inverses.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -14,8 +14,8 @@ namespace ig::passes {
 namespace {
 
 bool same_view(const Node* a, const Node* b) {
-  return a->op() == b->op() && a->attrs() == b->attrs() && a->operands().size() == 1 && b->operands().size() == 1 &&
-         a->operand(0)->type().dims == b->operand(0)->type().dims;
+  return a->op() == b->op() && a->attrs() == b->attrs() && a->operands().size() == 1 &&
+         b->operands().size() == 1 && a->operand(0)->type().dims == b->operand(0)->type().dims;
 }
 
 bool one_element(Value v) {
@@ -51,7 +51,8 @@ void sink_views(Graph& graph, Context& context) {
                     (!view || same_view(view, producer));
         // A view that others read as well would be kept, and nothing gained; but relabelling costs nothing.
         fits = fits && (ops::has(producer, ops::Trait::Relabel) ||
-                        std::all_of(v->uses().begin(), v->uses().end(), [&](const Use& u) { return u.user == node; }));
+                        std::all_of(v->uses().begin(), v->uses().end(),
+                                    [&](const Use& u) { return u.user == node; }));
         if (!fits) {
           all = false;
           break;

@@ -53,7 +53,8 @@ void plan_scan(BlockPlanner& planner, Node* node) {
   const Block& body = node->region(0);
   for (size_t i = 0; i < xs.size(); ++i)
     out.x_bytes.push_back(planner.bytes(body.arg(body.args().size() - xs.size() + i)->type()));
-  for (size_t i = carry.size(); i < body.results().size(); ++i) out.y_bytes.push_back(planner.bytes(body.results()[i]->type()));
+  for (size_t i = carry.size(); i < body.results().size(); ++i)
+    out.y_bytes.push_back(planner.bytes(body.results()[i]->type()));
   const AttrValue* length = node->attrs().find("length");
   const AttrValue* reverse = node->attrs().find("reverse");
   out.reverse = reverse && std::get<bool>(*reverse);

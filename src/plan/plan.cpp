@@ -56,7 +56,8 @@ int32_t run_fallback(void* raw, void* const* buffers, const int64_t* dims, int64
   }
   std::vector<Literal> results = ops::evaluate(ops::get(f.op), attrs, operands);
   for (size_t i = 0; i < results.size(); ++i)
-    if (results[i].bytes()) std::memcpy(buffers[f.operands.size() + i], results[i].data(), results[i].bytes());
+    if (results[i].bytes())
+      std::memcpy(buffers[f.operands.size() + i], results[i].data(), results[i].bytes());
   return 0;
 }
 
@@ -88,9 +89,10 @@ class Planner final : public BlockPlanner {
       }
       rt::SizeId b = stack.back();
       stack.pop_back();
-      static constexpr rt::SizeTable::Op kOps[] = {
-          rt::SizeTable::Op::Constant, rt::SizeTable::Op::Symbol, rt::SizeTable::Op::Add, rt::SizeTable::Op::Multiply,
-          rt::SizeTable::Op::FloorDiv, rt::SizeTable::Op::Mod, rt::SizeTable::Op::Min, rt::SizeTable::Op::Max};
+      static constexpr rt::SizeTable::Op kOps[] = {rt::SizeTable::Op::Constant, rt::SizeTable::Op::Symbol,
+                                                   rt::SizeTable::Op::Add,      rt::SizeTable::Op::Multiply,
+                                                   rt::SizeTable::Op::FloorDiv, rt::SizeTable::Op::Mod,
+                                                   rt::SizeTable::Op::Min,      rt::SizeTable::Op::Max};
       stack.back() = table.binary(kOps[static_cast<int>(step)], stack.back(), b);
     });
     return stack.back();
@@ -111,7 +113,8 @@ class Planner final : public BlockPlanner {
 
     std::unordered_map<Value, int> output_of = claim_outputs(source);
     for (size_t i = 0; i < source.args().size(); ++i)
-      slots_[source.arg(i)] = add_slot({rt::SlotKind::Input, static_cast<int32_t>(i), bytes(source.arg(i)->type())});
+      slots_[source.arg(i)] =
+          add_slot({rt::SlotKind::Input, static_cast<int32_t>(i), bytes(source.arg(i)->type())});
     find_last_uses(source);
     for (Node* node : source) {
       if (node == source.terminator()) break;
@@ -175,8 +178,10 @@ class Planner final : public BlockPlanner {
     for (size_t i = 0; i < node->results().size(); ++i) {
       Value v = node->result(i);
       rt::Slot slot{rt::SlotKind::Arena, 0, bytes(v->type())};
-      if (auto it = output_of.find(v); it != output_of.end()) slot = {rt::SlotKind::Output, it->second, bytes(v->type())};
-      else if (kernel != input_.kernels.end()) slot.alias = take_over(node, static_cast<int>(i), kernel->second);
+      if (auto it = output_of.find(v); it != output_of.end())
+        slot = {rt::SlotKind::Output, it->second, bytes(v->type())};
+      else if (kernel != input_.kernels.end())
+        slot.alias = take_over(node, static_cast<int>(i), kernel->second);
       slots_[v] = add_slot(slot);
     }
     if (kernel != input_.kernels.end()) return launch(node, kernel->second);
@@ -191,7 +196,8 @@ class Planner final : public BlockPlanner {
       Value operand = root(node->operand(static_cast<size_t>(a)));
       rt::SlotId slot = slots_.at(operand);
       bool arena = current_->slots[static_cast<size_t>(slot)].kind == rt::SlotKind::Arena;
-      bool same = current_->slots[static_cast<size_t>(slot)].bytes == bytes(node->result(static_cast<size_t>(result))->type());
+      bool same = current_->slots[static_cast<size_t>(slot)].bytes ==
+                  bytes(node->result(static_cast<size_t>(result))->type());
       if (!arena || !same || last_use_.at(operand) != node || taken_.contains(operand)) continue;
       // Only where no other operand of this kernel is the same memory.
       int readers = 0;
@@ -245,7 +251,8 @@ class Planner final : public BlockPlanner {
   }
 
   rt::SlotId constant(const Storage& storage) {
-    auto [it, fresh] = constants_.try_emplace(storage.data(), static_cast<int32_t>(out_.program.constants.size()));
+    auto [it, fresh] =
+        constants_.try_emplace(storage.data(), static_cast<int32_t>(out_.program.constants.size()));
     if (fresh) out_.program.constants.push_back(storage);
     return add_slot({rt::SlotKind::Constant, it->second, size(Dim(static_cast<int64_t>(storage.bytes())))});
   }

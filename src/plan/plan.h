@@ -1,5 +1,6 @@
-// From a graph of kernels to the flat executable: every value gets a slot, slots that may share memory are told so, and
-// control flow becomes blocks. Lifetimes and offsets are the runtime's part (arena_plan.h), since sizes may be symbols.
+// From a graph of kernels to the flat executable: every value gets a slot, slots that may share memory are
+// told so, and control flow becomes blocks. Lifetimes and offsets are the runtime's part (arena_plan.h),
+// since sizes may be symbols.
 #pragma once
 
 #include <functional>
@@ -19,12 +20,12 @@ struct KernelChoice {
   rt::KernelFn function = nullptr;
   rt::Origin origin = rt::Origin::Compiled;
   std::string name;
-  std::vector<std::string> sizes;              // symbols, in the order of the kernel's size parameters
+  std::vector<std::string> sizes;  // symbols, in the order of the kernel's size parameters
   Dim blocks = 1;
   int64_t grain = 1;
-  std::vector<std::pair<DType, Dim>> scratch;  // the kernel's scratch buffers, in elements
-  std::vector<std::pair<int, int>> in_place;   // (result, operand)
-  std::vector<std::pair<int, Storage>> packed; // operands that are read from another form of a constant
+  std::vector<std::pair<DType, Dim>> scratch;   // the kernel's scratch buffers, in elements
+  std::vector<std::pair<int, int>> in_place;    // (result, operand)
+  std::vector<std::pair<int, Storage>> packed;  // operands that are read from another form of a constant
 };
 
 struct Input {
@@ -36,7 +37,8 @@ struct Input {
 struct Plan {
   rt::Program program;
   std::vector<std::string> symbols;  // of the executable's symbol values, in order
-  // Donatable: (output, input) pairs where the output may be written into the input's memory, if that may be taken.
+  // Donatable: (output, input) pairs where the output may be written into the input's memory, if that may be
+  // taken.
   std::vector<std::pair<int, int>> donatable;
 };
 Plan make_plan(Input input);

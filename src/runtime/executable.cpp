@@ -236,7 +236,8 @@ class Executable::Runner {
     args.error = error;
     count(launched, call.origin);
     auto scratch = call.scratch < 0 ? size_t{0} : static_cast<size_t>(sized_[call.scratch]);
-    if (int32_t code = pool_.run(call.kernel, args, sized_[call.blocks], call.grain, scratch)) fail(error, code);
+    if (int32_t code = pool_.run(call.kernel, args, sized_[call.blocks], call.grain, scratch))
+      fail(error, code);
   }
 
   void host(const Host& call, const Step& step, void** operands) {

@@ -1,7 +1,7 @@
-// The one calling convention of machine code: `int32_t kernel(const KernelArgs*, int64_t begin, int64_t end)`.
-// A kernel is pure code without globals. Its work is `blocks` independent blocks, and a call does those in
-// [begin, end), so the caller decides on threads and no result depends on how the range was cut. It returns 0, or a
-// positive code after writing (node, value) into the call's error word.
+// The one calling convention of machine code: `int32_t kernel(const KernelArgs*, int64_t begin, int64_t
+// end)`. A kernel is pure code without globals. Its work is `blocks` independent blocks, and a call does
+// those in [begin, end), so the caller decides on threads and no result depends on how the range was cut. It
+// returns 0, or a positive code after writing (node, value) into the call's error word.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@ inline constexpr uint32_t kKernelAbiVersion = 1;
 
 struct KernelArgs {
   uint32_t version = kKernelAbiVersion;
-  uint32_t thread = 0;              // index of the calling worker, below the pool's size
-  void* const* buffers = nullptr;   // inputs, then outputs, each row-major and contiguous
-  const int64_t* dims = nullptr;    // values of the kernel's size parameters, in the order it declares them
-  void* scratch = nullptr;          // the kernel's stated bytes for each thread, 64-byte aligned; this thread's own
-  int64_t* error = nullptr;         // two words: the node that failed and the offending value
+  uint32_t thread = 0;             // index of the calling worker, below the pool's size
+  void* const* buffers = nullptr;  // inputs, then outputs, each row-major and contiguous
+  const int64_t* dims = nullptr;   // values of the kernel's size parameters, in the order it declares them
+  void* scratch = nullptr;   // the kernel's stated bytes for each thread, 64-byte aligned; this thread's own
+  int64_t* error = nullptr;  // two words: the node that failed and the offending value
 };
 
 using KernelFn = int32_t (*)(const KernelArgs*, int64_t begin, int64_t end);

@@ -1,5 +1,5 @@
-// The element types. A DType is a small tag into a table of descriptors (kind, bits, bytes of storage), so that
-// eight- and four-bit floats can follow without a change of meaning anywhere else.
+// The element types. A DType is a small tag into a table of descriptors (kind, bits, bytes of storage), so
+// that eight- and four-bit floats can follow without a change of meaning anywhere else.
 #pragma once
 
 #include <cstddef>
@@ -10,18 +10,33 @@
 namespace ig {
 
 enum class DType : uint8_t {
-  Bool, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64, C64, C128, Key,
+  Bool,
+  I8,
+  I16,
+  I32,
+  I64,
+  U8,
+  U16,
+  U32,
+  U64,
+  F16,
+  BF16,
+  F32,
+  F64,
+  C64,
+  C128,
+  Key,
 };
 inline constexpr int kDTypeCount = 16;
 
 enum class DKind : uint8_t { Bool, Signed, Unsigned, Float, Complex, Key };
 
 struct DTypeInfo {
-  std::string_view name;       // in graph text: "f32"
-  std::string_view api_name;   // in the array API: "float32"
+  std::string_view name;      // in graph text: "f32"
+  std::string_view api_name;  // in the array API: "float32"
   DKind kind;
   uint8_t bits;
-  uint8_t bytes;               // of storage for one element
+  uint8_t bytes;  // of storage for one element
 };
 
 const DTypeInfo& info(DType dtype);
@@ -36,8 +51,8 @@ inline bool is_integer(DType d) { return is_signed_int(d) || is_unsigned_int(d);
 
 std::optional<DType> dtype_from_name(std::string_view text_or_api_name);
 
-// The array API standard's promotion (2024.12) of two array dtypes; nullopt where the standard leaves it undefined
-// (int64 with uint64, integers with floats).
+// The array API standard's promotion (2024.12) of two array dtypes; nullopt where the standard leaves it
+// undefined (int64 with uint64, integers with floats).
 std::optional<DType> promote(DType a, DType b);
 
 // Half-precision conversions, rounding to nearest even, NaN kept quiet.

@@ -45,7 +45,8 @@ class Error : public std::exception {
   const std::string& why_text() const { return why_; }
   const std::string& hint_text() const { return hint_; }
 
-  // The whole message: the summary, then the lines "  at: …", "  why: …", "  hint: …" for the parts that are set.
+  // The whole message: the summary, then the lines "  at: …", "  why: …", "  hint: …" for the parts that are
+  // set.
   const char* what() const noexcept override { return message_.c_str(); }
 
  private:
@@ -66,12 +67,12 @@ Error make_error(ErrorKind kind, fmt::format_string<Args...> format, Args&&... a
 }
 
 // A law that only a fault of ours can break.
-#define IG_CHECK(condition, ...)                                                                     \
-  do {                                                                                               \
-    if (!(condition))                                                                                \
-      throw ::ig::make_error(::ig::ErrorKind::Internal, __VA_ARGS__)                                 \
-          .why(fmt::format("the check `{}` failed at {}:{}", #condition, __FILE_NAME__, __LINE__))   \
-          .hint("this is a fault in Intaglio; please report it with the program that shows it");     \
+#define IG_CHECK(condition, ...)                                                                   \
+  do {                                                                                             \
+    if (!(condition))                                                                              \
+      throw ::ig::make_error(::ig::ErrorKind::Internal, __VA_ARGS__)                               \
+          .why(fmt::format("the check `{}` failed at {}:{}", #condition, __FILE_NAME__, __LINE__)) \
+          .hint("this is a fault in Intaglio; please report it with the program that shows it");   \
   } while (false)
 
 }  // namespace ig

@@ -1,5 +1,5 @@
-// Hashes of content: 64 bits for tables, 128 bits where a hash stands for the thing itself (graphs, kernels, cache
-// keys). XXH3, by the xxHash library.
+// Hashes of content: 64 bits for tables, 128 bits where a hash stands for the thing itself (graphs, kernels,
+// cache keys). XXH3, by the xxHash library.
 #pragma once
 
 #include <cstddef>

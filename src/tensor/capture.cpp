@@ -1,5 +1,5 @@
-// The capture of a graph: values of tensors, lifted inputs and constants, and the refusals of what a closed graph
-// cannot say.
+// The capture of a graph: values of tensors, lifted inputs and constants, and the refusals of what a closed
+// graph cannot say.
 #include "tensor/capture.h"
 
 #include <atomic>
@@ -18,7 +18,8 @@ bool is_splat(const Literal& literal) {
 }
 
 std::string line_of(Location location) {
-  return location.known() ? fmt::format("it was made at {}", location.str()) : std::string("its origin is not known");
+  return location.known() ? fmt::format("it was made at {}", location.str())
+                          : std::string("its origin is not known");
 }
 
 }  // namespace
@@ -69,8 +70,9 @@ void Capture::leaked(const Tensor& tensor, Capture* capture) {
   throw make_error(ErrorKind::Capture, "a traced array ({}) was used outside of the trace that made it",
                    tensor.type().str())
       .at(capture && capture->locate ? capture->locate().str() : "")
-      .why("an array of a trace stands for a value of that trace's graph; kept in a global, an attribute or a "
-           "closure it has no meaning later")
+      .why(
+          "an array of a trace stands for a value of that trace's graph; kept in a global, an attribute or a "
+          "closure it has no meaning later")
       .hint("return the value from the traced function instead of storing it");
 }
 
@@ -110,7 +112,8 @@ Value Capture::value_of(const Tensor& tensor) {
 }
 
 std::vector<Tensor> Capture::record(const ops::Op& op, std::span<const Tensor> operands, Attrs attrs,
-                                    std::vector<uint32_t> segments, std::vector<std::unique_ptr<Graph>> regions) {
+                                    std::vector<uint32_t> segments,
+                                    std::vector<std::unique_ptr<Graph>> regions) {
   std::vector<Value> values;
   values.reserve(operands.size());
   for (const Tensor& operand : operands) values.push_back(value_of(operand));
@@ -138,30 +141,35 @@ void Capture::finish(std::span<const Tensor> outputs) {
 
 void Capture::refuse(const Tensor& tensor, std::string_view wanted, std::string_view hint) {
   const Node* node = tensor.value()->node();
-  std::string origin = node ? line_of(node->location())
-                            : fmt::format("it is the argument `{}` of the traced function", tensor.value()->name());
+  std::string origin =
+      node ? line_of(node->location())
+           : fmt::format("it is the argument `{}` of the traced function", tensor.value()->name());
   throw make_error(ErrorKind::Capture, "{} of a traced array is wanted, and a graph has none", wanted)
       .at(locate ? locate().str() : "")
-      .why(fmt::format("the array ({}) has no values while the function is traced; {}", tensor.type().str(), origin))
+      .why(fmt::format("the array ({}) has no values while the function is traced; {}", tensor.type().str(),
+                       origin))
       .hint(std::string(hint));
 }
 
 bool Capture::to_bool(const Tensor& tensor) {
-  refuse(tensor, "the truth", "write the branch with ig.cond or ig.where, or capture with ig.jit, which guards it");
+  refuse(tensor, "the truth",
+         "write the branch with ig.cond or ig.where, or capture with ig.jit, which guards it");
 }
 int64_t Capture::to_int(const Tensor& tensor) {
   refuse(tensor, "the integer value",
          "keep the number in an array (indexing takes one), or capture with ig.jit, which guards it");
 }
 double Capture::to_float(const Tensor& tensor) {
-  refuse(tensor, "the float value", "keep the number in an array of rank 0, or return it from the traced function");
+  refuse(tensor, "the float value",
+         "keep the number in an array of rank 0, or return it from the traced function");
 }
 Tensor Capture::to_concrete(const Tensor& tensor, std::string_view why) {
-  refuse(tensor, why, "use the function of `ig` instead of one that needs the bytes, or return the array first");
+  refuse(tensor, why,
+         "use the function of `ig` instead of one that needs the bytes, or return the array first");
 }
 int64_t Capture::to_size(const Dim& dim, std::string_view wanted) {
-  throw make_error(ErrorKind::Capture, "{} of the symbolic size `{}` is wanted, and it has no fixed value", wanted,
-                   dim.str())
+  throw make_error(ErrorKind::Capture, "{} of the symbolic size `{}` is wanted, and it has no fixed value",
+                   wanted, dim.str())
       .at(locate ? locate().str() : "")
       .why("the size was declared as varying, so the graph must serve every value of it")
       .hint("use the size itself in shapes and arithmetic, or trace with a fixed size");

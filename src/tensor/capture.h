@@ -1,6 +1,7 @@
-// The capture of a graph: what every front end records into. It turns the tensors of a call into values, records one
-// node an op, and is asked whenever the program wants to know something about a symbolic array that a graph cannot
-// say (its truth, a number, its bytes); each front end answers in its own way: a guard, a refusal, a break.
+// The capture of a graph: what every front end records into. It turns the tensors of a call into values,
+// records one node an op, and is asked whenever the program wants to know something about a symbolic array
+// that a graph cannot say (its truth, a number, its bytes); each front end answers in its own way: a guard, a
+// refusal, a break.
 #pragma once
 
 #include <functional>
@@ -29,41 +30,47 @@ class Capture {
   std::unique_ptr<Graph> take() { return std::move(graph_); }
 
   Tensor add_input(Type type, std::string name);
-  // The value of any tensor in this graph: its own if it is symbolic here; an input or a constant if concrete.
-  // A symbolic tensor of another, finished capture is refused as leaked, with the line at hand.
+  // The value of any tensor in this graph: its own if it is symbolic here; an input or a constant if
+  // concrete. A symbolic tensor of another, finished capture is refused as leaked, with the line at hand.
   Value value_of(const Tensor& tensor);
   std::vector<Tensor> record(const ops::Op& op, std::span<const Tensor> operands, Attrs attrs,
-                             std::vector<uint32_t> segments = {}, std::vector<std::unique_ptr<Graph>> regions = {});
+                             std::vector<uint32_t> segments = {},
+                             std::vector<std::unique_ptr<Graph>> regions = {});
   void finish(std::span<const Tensor> outputs);
 
-  // Tensors from outside that were read: registered beforehand with a name (weights by module path), or met by chance.
+  // Tensors from outside that were read: registered beforehand with a name (weights by module path), or met
+  // by chance.
   void name_tensor(const Tensor& tensor, std::string name);
   struct Lifted {
     Tensor tensor;
     Value input;
     std::string name;
   };
-  const std::vector<Lifted>& lifted() const { return lifted_; }  // in order of their inputs, after the arguments
+  const std::vector<Lifted>& lifted() const {
+    return lifted_;
+  }                            // in order of their inputs, after the arguments
   bool lift_constants = true;  // false: concrete tensors become `constant` nodes
 
   // The user's place in the program, supplied by the front end for each node.
   std::function<Location()> locate;
   std::function<Scope()> scope;
 
-  // Coercions of a symbolic value. The default refuses with Error(Capture), naming the value's own line, the line at
-  // hand, and the fix.
+  // Coercions of a symbolic value. The default refuses with Error(Capture), naming the value's own line, the
+  // line at hand, and the fix.
   virtual bool to_bool(const Tensor& tensor);
   virtual int64_t to_int(const Tensor& tensor);
   virtual double to_float(const Tensor& tensor);
   virtual Tensor to_concrete(const Tensor& tensor, std::string_view why);
-  // A concrete array that is about to be coerced: a capture that guards such answers gives a symbolic one in its place.
+  // A concrete array that is about to be coerced: a capture that guards such answers gives a symbolic one in
+  // its place.
   virtual Tensor asked(const Tensor& tensor) { return tensor; }
   // A size in arithmetic with arrays: a symbolic integer, of the kind that takes the dtype of what it meets.
   Tensor size_value(const Dim& dim);
   // A symbolic size wanted as a number (range(n), an index); the default refuses likewise.
   virtual int64_t to_size(const Dim& dim, std::string_view wanted);
 
-  // Concrete arrays made while this capture was active are constants of the graph; they are never lifted to inputs.
+  // Concrete arrays made while this capture was active are constants of the graph; they are never lifted to
+  // inputs.
   void note_made_here(const Tensor& tensor);
   bool made_here(const Tensor& tensor) const { return made_here_.contains(tensor.data()); }
 
@@ -81,8 +88,8 @@ class Capture {
   };
 
  protected:
-  // A symbolic tensor of another capture: the default refuses it as leaked. A capture of a region, whose outer capture
-  // is still going on, may take it as an operand instead.
+  // A symbolic tensor of another capture: the default refuses it as leaked. A capture of a region, whose
+  // outer capture is still going on, may take it as an operand instead.
   virtual Value foreign(const Tensor& tensor);
   [[noreturn]] void refuse(const Tensor& tensor, std::string_view wanted, std::string_view hint);
 
@@ -93,7 +100,8 @@ class Capture {
   std::vector<Lifted> lifted_;
   std::unordered_map<const void*, Value> known_;
   std::unordered_map<const void*, std::string> names_;
-  std::unordered_map<const void*, Tensor> kept_;       // concrete tensors that were met, held so that addresses stay
+  std::unordered_map<const void*, Tensor>
+      kept_;  // concrete tensors that were met, held so that addresses stay
   std::unordered_map<const void*, Tensor> made_here_;
 };
 

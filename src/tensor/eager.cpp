@@ -21,15 +21,15 @@ struct Entry {
   std::once_flag once;
   std::shared_ptr<Program> program;  // null: the reference rule runs
   Program::Direct direct;
-  std::vector<DType> results;        // of element-wise ops
-  bool by_size = false;              // infer refused symbols: one entry for each set of sizes instead
-  std::unique_ptr<Graph> moves;      // the body of a composite that only moves elements: its nodes run one by one
+  std::vector<DType> results;    // of element-wise ops
+  bool by_size = false;          // infer refused symbols: one entry for each set of sizes instead
+  std::unique_ptr<Graph> moves;  // the body of a composite that only moves elements: its nodes run one by one
 };
 
 namespace {
 
-// Programs differ by op, attributes and pattern; sizes come in only where infer refuses symbols, and those could go on
-// without end, so past this many the cache starts anew.
+// Programs differ by op, attributes and pattern; sizes come in only where infer refuses symbols, and those
+// could go on without end, so past this many the cache starts anew.
 constexpr size_t kMaxEntries = 8192;
 
 class Cache {
@@ -98,7 +98,8 @@ std::vector<Tensor> run_reference(const ops::Op& op, std::span<const Tensor> ope
   return out;
 }
 
-// --- element-wise ----------------------------------------------------------------------------------------------------
+// --- element-wise
+// ----------------------------------------------------------------------------------------------------
 
 constexpr int kMaxAxes = 16;
 
@@ -146,8 +147,10 @@ void make_elementwise(Entry& entry, const ops::Op& op, std::span<const Tensor> o
                       const Collapsed& axes) {
   std::vector<DType> dtypes = dtypes_of(operands);
   if (axes.axes == 1) {
-    if (const rt::PrebuiltKernel* ready = rt::find_prebuilt(prebuilt_key(op, dtypes, attrs, axes.broadcast[0]))) {
-      entry.direct = {ready->kernel, ready->order, ready->elements_per_block, ready->elements_per_block * ready->grain};
+    if (const rt::PrebuiltKernel* ready =
+            rt::find_prebuilt(prebuilt_key(op, dtypes, attrs, axes.broadcast[0]))) {
+      entry.direct = {ready->kernel, ready->order, ready->elements_per_block,
+                      ready->elements_per_block * ready->grain};
       entry.results = {static_cast<DType>(ready->result)};
       ++counters().prebuilt;
       return;
@@ -183,8 +186,8 @@ Tensor expand(const Tensor& x, const Shape& shape) {
   return out;
 }
 
-std::shared_ptr<Entry> elementwise_entry(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
-                                         const Collapsed& axes) {
+std::shared_ptr<Entry> elementwise_entry(const ops::Op& op, std::span<const Tensor> operands,
+                                         const Attrs& attrs, const Collapsed& axes) {
   KeyWriter key(op, attrs);
   for (const Tensor& operand : operands) key.add(operand.dtype());
   for (int i = 0; i < axes.axes; ++i) key.add(axes.broadcast[i]);
@@ -218,7 +221,8 @@ Tensor run_direct(const Entry& entry, size_t inputs, DataOf data_of, const Shape
   return out;
 }
 
-// --- any op ----------------------------------------------------------------------------------------------------------
+// --- any op
+// ----------------------------------------------------------------------------------------------------------
 
 std::vector<Type> types_of(std::span<const Tensor> operands) {
   std::vector<Type> out;
@@ -256,8 +260,8 @@ Hash128 pattern_key(const ops::Op& op, std::span<const Tensor> operands, const A
   return pattern.key();
 }
 
-// The body of a composite at these sizes, where it only moves elements: then a compiled program for each set of sizes
-// would be wasted, since its nodes are strided copies. Null otherwise.
+// The body of a composite at these sizes, where it only moves elements: then a compiled program for each set
+// of sizes would be wasted, since its nodes are strided copies. Null otherwise.
 std::unique_ptr<Graph> moving_body(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs) {
   if (!op.has(ops::Trait::Composite) || !op.rules.body) return nullptr;
   auto graph = std::make_unique<Graph>("eager_" + op.decl.name);
@@ -290,7 +294,8 @@ std::vector<Tensor> run_moves(const Graph& graph, std::span<const Tensor> operan
   return out;
 }
 
-std::shared_ptr<Entry> general_entry(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs) {
+std::shared_ptr<Entry> general_entry(const ops::Op& op, std::span<const Tensor> operands,
+                                     const Attrs& attrs) {
   std::shared_ptr<Entry> entry = cache().get(pattern_key(op, operands, attrs));
   std::call_once(entry->once, [&] {
     if (moving_body(op, operands, attrs)) {
@@ -310,7 +315,8 @@ std::shared_ptr<Entry> general_entry(const ops::Op& op, std::span<const Tensor> 
   entry = cache().get(size_key(op, operands, attrs));
   std::call_once(entry->once, [&] {
     entry->moves = moving_body(op, operands, attrs);
-    if (!entry->moves) entry->program = make_program(op, *one_node_graph(op, types_of(operands), attrs, false));
+    if (!entry->moves)
+      entry->program = make_program(op, *one_node_graph(op, types_of(operands), attrs, false));
   });
   return entry;
 }
@@ -349,7 +355,8 @@ std::unique_ptr<Graph> elementwise_graph(const ops::Op& op, std::span<const DTyp
   return graph;
 }
 
-Hash128 prebuilt_key(const ops::Op& op, std::span<const DType> dtypes, const Attrs& attrs, uint32_t broadcast) {
+Hash128 prebuilt_key(const ops::Op& op, std::span<const DType> dtypes, const Attrs& attrs,
+                     uint32_t broadcast) {
   std::string text = "op " + op.decl.name;
   Attrs whole = ops::complete_attrs(op, attrs);
   for (const auto& [name, value] : whole.items()) text += fmt::format(" {}={}", name, str(value));
@@ -359,8 +366,8 @@ Hash128 prebuilt_key(const ops::Op& op, std::span<const DType> dtypes, const Att
 
 std::unique_ptr<Graph> one_node_graph(const ops::Op& op, std::span<const Type> operands, const Attrs& attrs,
                                       bool symbolic) {
-  // Each size has a symbol of its own, until the op asks whether two of them are equal: then they share one. So sizes
-  // that are equal by chance do not make another program.
+  // Each size has a symbol of its own, until the op asks whether two of them are equal: then they share one.
+  // So sizes that are equal by chance do not make another program.
   std::vector<std::string> symbol_of;  // of each size, in order
   SymbolValues values;
   for (const Type& operand : operands)
@@ -374,8 +381,8 @@ std::unique_ptr<Graph> one_node_graph(const ops::Op& op, std::span<const Type> o
     graph->dims.set_decider([&](std::string_view relation, const Dim& a, const Dim& b) {
       auto one = a.as_symbol(), other = b.as_symbol();
       if (relation != "==" || !one || !other || values.at(*one) != values.at(*other))
-        throw make_error(ErrorKind::Shape, "{}: {} {} {} holds for some sizes only", op.public_name(), a.str(), relation,
-                         b.str());
+        throw make_error(ErrorKind::Shape, "{}: {} {} {} holds for some sizes only", op.public_name(),
+                         a.str(), relation, b.str());
       equal = {*one, *other};
       return true;
     });
@@ -392,7 +399,8 @@ std::unique_ptr<Graph> one_node_graph(const ops::Op& op, std::span<const Type> o
         if (!graph->dims.symbols().contains(symbol)) graph->dims.declare(symbol, {2, Range{}.high});
         dims.push_back(Dim::symbol(symbol));
       }
-      arguments.push_back(graph->body().add_arg(Type::tensor(operands[i].dtype, dims), fmt::format("x{}", i)));
+      arguments.push_back(
+          graph->body().add_arg(Type::tensor(operands[i].dtype, dims), fmt::format("x{}", i)));
     }
     ops::Builder build(graph->body());
     Node* node = build.node(op, arguments, attrs);
@@ -467,7 +475,8 @@ std::vector<Tensor> run(const ops::Op& op, std::span<const Tensor> operands, con
   bool relabel = op.has(ops::Trait::Relabel) && operands.size() == 1;
   bool view = op.has(ops::Trait::View) && operands.size() == 1;
   bool joins = op.decl.name == "concatenate";
-  bool any_empty = std::any_of(operands.begin(), operands.end(), [](const Tensor& x) { return x.elements() == 0; });
+  bool any_empty =
+      std::any_of(operands.begin(), operands.end(), [](const Tensor& x) { return x.elements() == 0; });
   if (relabel || view || joins || any_empty) {
     std::vector<Type> types;
     for (const Tensor& operand : operands) types.push_back(operand.type());
@@ -491,7 +500,8 @@ std::vector<Tensor> run(const ops::Op& op, std::span<const Tensor> operands, con
                                [](const Type& type) { return type.elements() == Dim(int64_t{0}); });
     if (nothing) {
       std::vector<Tensor> out;
-      for (const Type& type : results) out.push_back(Tensor::empty(type.dtype, Shape(*constant_dims(type.dims))));
+      for (const Type& type : results)
+        out.push_back(Tensor::empty(type.dtype, Shape(*constant_dims(type.dims))));
       return out;
     }
   }

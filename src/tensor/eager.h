@@ -1,8 +1,8 @@
-// Eager execution: one op at a time, on concrete arrays, by compiled programs of one node. A program serves all sizes
-// of its pattern (its sizes are symbols), so after the first call of a kind nothing is compiled: element-wise ops are
-// collapsed to the fewest axes first, which makes one program serve every shape, and broadcasting is part of the
-// program, so it never materialises. Where there is no compiler, or no lowering, the op's reference rule runs, and is
-// counted as a fallback.
+// Eager execution: one op at a time, on concrete arrays, by compiled programs of one node. A program serves
+// all sizes of its pattern (its sizes are symbols), so after the first call of a kind nothing is compiled:
+// element-wise ops are collapsed to the fewest axes first, which makes one program serve every shape, and
+// broadcasting is part of the program, so it never materialises. Where there is no compiler, or no lowering,
+// the op's reference rule runs, and is counted as a fallback.
 #pragma once
 
 #include <array>
@@ -36,20 +36,22 @@ std::vector<Tensor> run_elementwise(const ops::Op& op, std::span<const Tensor> o
 // NumPy's rule; Error(Shape) naming both shapes.
 Shape broadcast_shapes(const ops::Op& op, std::span<const Tensor> operands);
 
-// The graph of an element-wise op over the symbolic sizes n0, n1, …: bit i of `broadcast[a]` says that operand i has no
-// axis a. Its program serves every shape that collapses to these axes.
+// The graph of an element-wise op over the symbolic sizes n0, n1, …: bit i of `broadcast[a]` says that
+// operand i has no axis a. Its program serves every shape that collapses to these axes.
 std::unique_ptr<Graph> elementwise_graph(const ops::Op& op, std::span<const DType> dtypes, const Attrs& attrs,
                                          std::span<const uint32_t> broadcast);
 // How a kernel of such an op over one axis is known among the prebuilt ones, in every process alike.
-Hash128 prebuilt_key(const ops::Op& op, std::span<const DType> dtypes, const Attrs& attrs, uint32_t broadcast);
-// A graph of one node; sizes are symbols where `symbolic`: those that the op wants equal share one, and 1 stays 1.
-// Error(Shape) where the op asks more of its sizes than that.
+Hash128 prebuilt_key(const ops::Op& op, std::span<const DType> dtypes, const Attrs& attrs,
+                     uint32_t broadcast);
+// A graph of one node; sizes are symbols where `symbolic`: those that the op wants equal share one, and 1
+// stays 1. Error(Shape) where the op asks more of its sizes than that.
 std::unique_ptr<Graph> one_node_graph(const ops::Op& op, std::span<const Type> operands, const Attrs& attrs,
                                       bool symbolic);
 
 struct Entry;
 
-// The direct way of a binary operator without attributes: operands of one dtype and one shape, no vector, no hash.
+// The direct way of a binary operator without attributes: operands of one dtype and one shape, no vector, no
+// hash.
 class BinarySite {
  public:
   explicit BinarySite(const ops::Op& op) : op_(op) {}

@@ -27,7 +27,8 @@ std::string_view kind_word(DKind kind) {
 
 DType complex_of(DType real) { return real == DType::F64 || real == DType::C128 ? DType::C128 : DType::C64; }
 
-// The dtype of an array of `array` with a Python scalar; the array's, but that a complex number makes floats complex.
+// The dtype of an array of `array` with a Python scalar; the array's, but that a complex number makes floats
+// complex.
 DType with_scalar(DType array, const Scalar& scalar, std::string_view op) {
   DKind have = kind_of(array);
   bool fits = false;
@@ -40,8 +41,8 @@ DType with_scalar(DType array, const Scalar& scalar, std::string_view op) {
     case DKind::Key: break;
   }
   if (!fits)
-    throw make_error(ErrorKind::Type, "{}: a Python {} does not go with {} arrays", op, kind_word(scalar.kind),
-                     info(array).api_name)
+    throw make_error(ErrorKind::Type, "{}: a Python {} does not go with {} arrays", op,
+                     kind_word(scalar.kind), info(array).api_name)
         .why("a Python scalar takes the dtype of the array, and this one cannot hold it without loss")
         .hint(fmt::format("convert the array first: ig.astype(x, ig.{})",
                           scalar.kind == DKind::Bool ? "bool" : info(default_dtype(scalar)).api_name));
@@ -63,8 +64,10 @@ std::vector<std::optional<DType>> dtypes_of_sample(const std::string& text) {
   for (char c : text) {
     if (c == '[' || c == '{') ++depth;
     if (c == ']' || c == '}') --depth;
-    if (c == ',' && depth == 0) close();
-    else word += c;
+    if (c == ',' && depth == 0)
+      close();
+    else
+      word += c;
   }
   close();
   return out;
@@ -76,8 +79,10 @@ OperandKinds read_kinds(const ops::Op& op) {
     std::vector<std::optional<DType>> dtypes = dtypes_of_sample(sample.operands);
     for (size_t i = 0; i < dtypes.size(); ++i) {
       OperandKinds::Kind kind{.t = !dtypes[i], .dtype = dtypes[i]};
-      if (i == out.kinds.size()) out.kinds.push_back(kind);
-      else if (!(out.kinds[i] == kind)) out.kinds[i] = {.t = false, .dtype = std::nullopt};
+      if (i == out.kinds.size())
+        out.kinds.push_back(kind);
+      else if (!(out.kinds[i] == kind))
+        out.kinds[i] = {.t = false, .dtype = std::nullopt};
     }
   }
   return out;
@@ -106,7 +111,8 @@ void normalise_axes(const ops::Op& op, std::span<const Tensor> operands, Attrs& 
     int rank = operands[which].rank();
     if (const int64_t* axis = std::get_if<int64_t>(&value)) {
       // The bodies of composites count themselves: the axis of some is one of the result.
-      if (*axis < 0 && !op.has(ops::Trait::Composite)) changed.emplace_back(name, normalise_axis(*axis, rank, op.public_name()));
+      if (*axis < 0 && !op.has(ops::Trait::Composite))
+        changed.emplace_back(name, normalise_axis(*axis, rank, op.public_name()));
     } else if (const Ints* axes = std::get_if<Ints>(&value)) {
       Ints positive = *axes;
       for (int64_t& one : positive)
@@ -122,8 +128,8 @@ const ops::Op& convert_op() {
   return op;
 }
 
-// A symbolic Python number in this dtype, rounded as `scalar_tensor` rounds: through float64 where it is an integer
-// that becomes a float. Where the dtype may not hold it, the capture settles its value.
+// A symbolic Python number in this dtype, rounded as `scalar_tensor` rounds: through float64 where it is an
+// integer that becomes a float. Where the dtype may not hold it, the capture settles its value.
 Tensor number_tensor(const Tensor& number, DType dtype) {
   if (is_integer(dtype) && dtype != DType::I64)
     return scalar_tensor(Scalar{.kind = DKind::Signed, .integer = Capture::current()->to_int(number)}, dtype);
@@ -131,7 +137,8 @@ Tensor number_tensor(const Tensor& number, DType dtype) {
   return wide.dtype() == dtype ? Tensor::symbolic(wide.capture(), wide.value()) : convert(wide, dtype);
 }
 
-// The operands as arrays: scalars in the dtype of the arrays they meet, or in the type that the op fixes for them.
+// The operands as arrays: scalars in the dtype of the arrays they meet, or in the type that the op fixes for
+// them.
 std::vector<Tensor> materialise(const ops::Op& op, std::span<const Operand> operands, bool promote) {
   const OperandKinds& kinds = operand_kinds(op);
   std::vector<Operand> typed;
@@ -146,14 +153,17 @@ std::vector<Tensor> materialise(const ops::Op& op, std::span<const Operand> oper
   }
   std::optional<DType> common;
   if (!typed.empty()) {
-    if (uniform) common = first->dtype();
-    else if (promote) common = result_type(typed, op.public_name());
+    if (uniform)
+      common = first->dtype();
+    else if (promote)
+      common = result_type(typed, op.public_name());
     else if (first) {
       std::vector<Operand> with_first{*first};
       for (const Operand& operand : typed)
         if (std::holds_alternative<Scalar>(operand)) with_first.push_back(operand);
       common = result_type(with_first, op.public_name());
-    } else common = result_type(typed, op.public_name());
+    } else
+      common = result_type(typed, op.public_name());
   }
   std::vector<Tensor> out;
   out.reserve(operands.size());
@@ -169,7 +179,8 @@ std::vector<Tensor> materialise(const ops::Op& op, std::span<const Operand> oper
         out.push_back(number_tensor(tensor, dtype));
         continue;
       }
-      out.push_back(promote && kinds.is_t(i) && tensor.dtype() != *common ? convert(tensor, *common) : tensor);
+      out.push_back(promote && kinds.is_t(i) && tensor.dtype() != *common ? convert(tensor, *common)
+                                                                          : tensor);
     }
   }
   return out;
@@ -242,15 +253,16 @@ Tensor scalar_tensor(const Scalar& scalar, DType dtype) {
       fits = scalar.integer >= -(int64_t{1} << (bits - 1)) && scalar.integer < (int64_t{1} << (bits - 1));
     }
     if (!fits)
-      throw make_error(ErrorKind::Value, "the number {} does not fit in {}", scalar.integer, info(dtype).api_name)
+      throw make_error(ErrorKind::Value, "the number {} does not fit in {}", scalar.integer,
+                       info(dtype).api_name)
           .why("a Python integer takes the dtype of the array it meets")
           .hint("convert the array to a wider integer type with ig.astype, or wrap the number yourself");
     out = Tensor::scalar_int(dtype, scalar.integer);
   } else if (whole) {
     out = scalar.kind == DKind::Unsigned
               ? Tensor::scalar(dtype, static_cast<double>(static_cast<uint64_t>(scalar.integer)))
-              : dtype == DType::Bool ? Tensor::scalar_int(dtype, scalar.integer)
-                                     : Tensor::scalar(dtype, static_cast<double>(scalar.integer));
+          : dtype == DType::Bool ? Tensor::scalar_int(dtype, scalar.integer)
+                                 : Tensor::scalar(dtype, static_cast<double>(scalar.integer));
   } else {
     out = Tensor::scalar(dtype, scalar.real);
   }
@@ -271,9 +283,12 @@ DType result_type(std::span<const Operand> operands, std::string_view op) {
     if (!joint)
       throw make_error(ErrorKind::Type, "{}: {} and {} have no common dtype", op, info(*arrays).api_name,
                        info(tensor->dtype()).api_name)
-          .why("the array API standard leaves the promotion of these two undefined, because no dtype holds both")
-          .hint(fmt::format("convert one of them: ig.astype(x, ig.{})",
-                            info(is_float(*arrays) || is_complex(*arrays) ? *arrays : tensor->dtype()).api_name));
+          .why(
+              "the array API standard leaves the promotion of these two undefined, because no dtype holds "
+              "both")
+          .hint(fmt::format(
+              "convert one of them: ig.astype(x, ig.{})",
+              info(is_float(*arrays) || is_complex(*arrays) ? *arrays : tensor->dtype()).api_name));
     arrays = joint;
   }
   if (arrays) {
@@ -285,7 +300,9 @@ DType result_type(std::span<const Operand> operands, std::string_view op) {
   }
   IG_CHECK(!operands.empty(), "the type of no operands was asked for");
   DType out = DType::Bool;
-  auto order = [](DType dtype) { return is_complex(dtype) ? 3 : is_float(dtype) ? 2 : dtype == DType::Bool ? 0 : 1; };
+  auto order = [](DType dtype) {
+    return is_complex(dtype) ? 3 : is_float(dtype) ? 2 : dtype == DType::Bool ? 0 : 1;
+  };
   for (const Operand& operand : operands) {
     Operand kind = as_scalar_kind(operand);
     DType own = default_dtype(std::get<Scalar>(kind));
@@ -305,7 +322,8 @@ const OperandKinds& operand_kinds(const ops::Op& op) {
 
 int64_t normalise_axis(int64_t axis, int rank, std::string_view op) {
   if (axis < -rank || axis >= rank)
-    throw make_error(ErrorKind::Index, "{}: the axis {} is out of range for an array of rank {}", op, axis, rank)
+    throw make_error(ErrorKind::Index, "{}: the axis {} is out of range for an array of rank {}", op, axis,
+                     rank)
         .why("an axis is named by its position, or by its distance from the end as a negative number")
         .hint(rank == 0 ? std::string("an array of rank 0 has no axes")
                         : fmt::format("axes go from {} to {}", -rank, rank - 1));
@@ -319,14 +337,14 @@ Tensor convert(const Tensor& x, DType dtype) {
 
 std::vector<Tensor> call(const ops::Op& op, std::span<const Operand> operands, Attrs attrs) {
   switch (op.decl.front) {
-    case ops::Front::Elementwise:
-      return elementwise(op, materialise(op, operands, true), std::move(attrs));
+    case ops::Front::Elementwise: return elementwise(op, materialise(op, operands, true), std::move(attrs));
     case ops::Front::Reduction: {
       std::vector<Tensor> arrays = materialise(op, operands, true);
       int rank = arrays.at(0).rank();
       Ints axes;
       if (const AttrValue* given = attrs.find(ops::kAxes.name)) {
-        for (int64_t axis : std::get<Ints>(*given)) axes.push_back(normalise_axis(axis, rank, op.public_name()));
+        for (int64_t axis : std::get<Ints>(*given))
+          axes.push_back(normalise_axis(axis, rank, op.public_name()));
         std::sort(axes.begin(), axes.end());
         auto twice = std::adjacent_find(axes.begin(), axes.end());
         if (twice != axes.end())

@@ -1,6 +1,6 @@
-// What stands between a public function and its op: the array API's promotion of dtypes, the rule for Python scalars
-// (a scalar takes the dtype of the arrays that it meets), broadcasting, and axes counted from the end. The primitive
-// behind it is strict.
+// What stands between a public function and its op: the array API's promotion of dtypes, the rule for Python
+// scalars (a scalar takes the dtype of the arrays that it meets), broadcasting, and axes counted from the
+// end. The primitive behind it is strict.
 #pragma once
 
 #include <algorithm>
@@ -30,11 +30,13 @@ Tensor scalar_tensor(const Scalar& scalar, DType dtype);
 // The dtype of an operation on these operands; Error(Type) where the standard leaves it undefined.
 DType result_type(std::span<const Operand> operands, std::string_view op);
 
-// Which operands have the op's type variable T (the others have a type of their own), read off its first sample.
+// Which operands have the op's type variable T (the others have a type of their own), read off its first
+// sample.
 struct OperandKinds {
   struct Kind {
-    bool t = true;               // of the type variable T in all samples
-    std::optional<DType> dtype;  // fixed in all samples; neither: it keeps its own, as a mask that may be bool or T
+    bool t = true;  // of the type variable T in all samples
+    std::optional<DType>
+        dtype;  // fixed in all samples; neither: it keeps its own, as a mask that may be bool or T
     bool operator==(const Kind&) const = default;
   };
   std::vector<Kind> kinds;  // operands behind the last are like it

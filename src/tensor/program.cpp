@@ -1,5 +1,5 @@
-// The way to the compiler. Its library holds LLVM, so it is opened at the first compile only, from the folder in
-// which this library lies, and announces itself by setting the hook.
+// The way to the compiler. Its library holds LLVM, so it is opened at the first compile only, from the folder
+// in which this library lies, and announces itself by setting the hook.
 #include "tensor/program.h"
 
 #include <dlfcn.h>

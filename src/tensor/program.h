@@ -1,5 +1,5 @@
-// A compiled graph, as the layers above the compiler see it, and the hook by which they reach the compiler: the
-// library that holds LLVM is opened at the first compile and sets it.
+// A compiled graph, as the layers above the compiler see it, and the hook by which they reach the compiler:
+// the library that holds LLVM is opened at the first compile and sets it.
 #pragma once
 
 #include <map>
@@ -16,10 +16,10 @@
 namespace ig {
 
 struct CompileOptions {
-  std::string target;                 // "": the host; else a name that codegen::Target::named takes
-  int threads = 0;                    // for compiling; 0: as many as the pool has
-  bool exact = false;                 // forbid rewrites that only keep a stated bound
-  std::set<int> donated;              // inputs whose memory the program may take
+  std::string target;     // "": the host; else a name that codegen::Target::named takes
+  int threads = 0;        // for compiling; 0: as many as the pool has
+  bool exact = false;     // forbid rewrites that only keep a stated bound
+  std::set<int> donated;  // inputs whose memory the program may take
   std::set<std::string> disabled_passes;
 };
 
@@ -28,25 +28,27 @@ struct ProgramReport {
   int kernels_compiled = 0, kernels_prebuilt = 0, kernels_fallback = 0, kernels_shared = 0;
   double pass_ms = 0, lower_ms = 0, compile_ms = 0, plan_ms = 0;
   size_t code_bytes = 0, constant_bytes = 0, planned_peak = 0, measured_peak = 0;
-  std::vector<std::string> pass_log;    // a line a pass that changed something
-  std::vector<std::string> fusion_log;  // a line a group: its nodes, its kernel kind, and why it ends where it ends
+  std::vector<std::string> pass_log;  // a line a pass that changed something
+  std::vector<std::string>
+      fusion_log;  // a line a group: its nodes, its kernel kind, and why it ends where it ends
 };
 
 class Program {
  public:
   virtual ~Program() = default;
-  // Inputs in the graph's order; sizes of symbols are read off them and checked against the graph's types and facts:
-  // Error(Shape/Type) naming the input. Thread-safe.
+  // Inputs in the graph's order; sizes of symbols are read off them and checked against the graph's types and
+  // facts: Error(Shape/Type) naming the input. Thread-safe.
   virtual std::vector<Tensor> run(std::span<const Tensor> inputs) const = 0;
-  virtual const Graph& graph() const = 0;      // as compiled, after passes
+  virtual const Graph& graph() const = 0;  // as compiled, after passes
   virtual ProgramReport report() const = 0;
   virtual std::string assembly() const = 0;
-  // The program as a bare function, where it is one kernel over `n` elements of contiguous inputs and one output,
-  // without scratch, that was compiled for a single symbolic size: what eager execution calls without any vector.
+  // The program as a bare function, where it is one kernel over `n` elements of contiguous inputs and one
+  // output, without scratch, that was compiled for a single symbolic size: what eager execution calls without
+  // any vector.
   struct Direct {
     static constexpr size_t kMaxInputs = 4;
     rt::KernelFn kernel = nullptr;
-    uint32_t order = 0x3210;     // four bits for each of the kernel's inputs: which of the program's it is
+    uint32_t order = 0x3210;  // four bits for each of the kernel's inputs: which of the program's it is
     int64_t elements_per_block = 1;
     int64_t parallel_above = 0;  // elements; below it the caller runs the kernel itself
   };
@@ -60,8 +62,8 @@ using CompileHook = std::shared_ptr<Program> (*)(const Graph&, const CompileOpti
 void set_compile_hook(CompileHook hook);
 bool compiler_available();  // opens the library to see
 
-// Runs one op on concrete tensors, or records it where an operand is symbolic or a capture is active: what every
-// public function ends in. `front` promotion and broadcasting have been done (tensor/front.h).
+// Runs one op on concrete tensors, or records it where an operand is symbolic or a capture is active: what
+// every public function ends in. `front` promotion and broadcasting have been done (tensor/front.h).
 std::vector<Tensor> apply(const ops::Op& op, std::span<const Tensor> operands, Attrs attrs);
 
 }  // namespace ig

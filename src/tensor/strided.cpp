@@ -16,7 +16,8 @@ void walk(const T* from, T* to, const int64_t* sizes, const int64_t* strides, in
     return;
   }
   if (axes == 1) {
-    if (strides[0] == 1) std::memcpy(to, from, static_cast<size_t>(sizes[0]) * sizeof(T));
+    if (strides[0] == 1)
+      std::memcpy(to, from, static_cast<size_t>(sizes[0]) * sizeof(T));
     else
       for (int64_t i = 0; i < sizes[0]; ++i) to[i] = from[i * strides[0]];
     return;
@@ -67,7 +68,8 @@ Tensor copy_strided(const Tensor& x, const StridedView& view) {
   }
   int axes = static_cast<int>(dims.size());
   auto go = [&]<typename T>(T) {
-    walk(static_cast<const T*>(x.data()) + view.offset, static_cast<T*>(out.data()), dims.data(), steps.data(), axes);
+    walk(static_cast<const T*>(x.data()) + view.offset, static_cast<T*>(out.data()), dims.data(),
+         steps.data(), axes);
   };
   switch (size_of(x.dtype())) {
     case 1: go(uint8_t{}); break;

@@ -1,5 +1,6 @@
-// Eager views: slices, transposes, reversals and broadcasts are one strided walk over the operand's bytes. They need
-// no compiled program for each index that a loop uses, and moving bits is the same bits in every way.
+// Eager views: slices, transposes, reversals and broadcasts are one strided walk over the operand's bytes.
+// They need no compiled program for each index that a loop uses, and moving bits is the same bits in every
+// way.
 #pragma once
 
 #include <optional>
@@ -21,14 +22,15 @@ struct StridedView {
 
 Tensor copy_strided(const Tensor& x, const StridedView& view);
 
-// x with the elements of the view replaced by `value`, which has the view's shape; in x's own memory where nobody else
-// sees it.
+// x with the elements of the view replaced by `value`, which has the view's shape; in x's own memory where
+// nobody else sees it.
 Tensor assign_strided(Tensor x, const StridedView& view, const Tensor& value);
 
 // The arrays joined along an axis; they agree in all else.
 Tensor join(std::span<const Tensor> parts, int64_t axis, const Shape& result);
 
-// The view that a node of this op is, or none where it is no strided one. Attributes are valid for the operand.
+// The view that a node of this op is, or none where it is no strided one. Attributes are valid for the
+// operand.
 std::optional<StridedView> strided_view(const ops::Op& op, const Shape& operand, const Attrs& attrs,
                                         const Shape& result);
 

@@ -20,7 +20,9 @@ Tensor Tensor::empty(DType dtype, Shape shape) {
 Tensor Tensor::scalar(DType dtype, double value) { return from(Literal::scalar(dtype, value)); }
 Tensor Tensor::scalar_int(DType dtype, int64_t value) { return from(Literal::scalar_int(dtype, value)); }
 
-Tensor Tensor::from(const Literal& literal) { return Tensor(literal.dtype(), literal.dims(), literal.storage()); }
+Tensor Tensor::from(const Literal& literal) {
+  return Tensor(literal.dtype(), literal.dims(), literal.storage());
+}
 
 Literal Tensor::literal() const {
   IG_CHECK(!is_symbolic(), "a symbolic array has no bytes");
@@ -30,21 +32,24 @@ Literal Tensor::literal() const {
 Tensor Tensor::symbolic(Capture* capture, Value value) {
   Tensor out;
   out.dtype_ = value->type().dtype;
-  out.symbol_ = std::make_shared<const Symbol>(Symbol{capture, capture->serial(), value, value->type(), false, false, {}});
+  out.symbol_ = std::make_shared<const Symbol>(
+      Symbol{capture, capture->serial(), value, value->type(), false, false, {}});
   return out;
 }
 
 Tensor Tensor::number(Capture* capture, Value value) {
   Tensor out;
   out.dtype_ = value->type().dtype;
-  out.symbol_ = std::make_shared<const Symbol>(Symbol{capture, capture->serial(), value, value->type(), true, false, {}});
+  out.symbol_ = std::make_shared<const Symbol>(
+      Symbol{capture, capture->serial(), value, value->type(), true, false, {}});
   return out;
 }
 
 Tensor Tensor::donated(Type type, Location where) {
   Tensor out;
   out.dtype_ = type.dtype;
-  out.symbol_ = std::make_shared<const Symbol>(Symbol{nullptr, 0, nullptr, std::move(type), false, true, where});
+  out.symbol_ =
+      std::make_shared<const Symbol>(Symbol{nullptr, 0, nullptr, std::move(type), false, true, where});
   return out;
 }
 

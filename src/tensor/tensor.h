@@ -1,6 +1,6 @@
-// The one array class, concrete (a buffer) or symbolic (a value of a graph that is being captured). Every function of
-// the library takes both, so every capture front end sees the same calls. Arrays are values: no two alias, and a
-// rebinding of a handle is seen through no other.
+// The one array class, concrete (a buffer) or symbolic (a value of a graph that is being captured). Every
+// function of the library takes both, so every capture front end sees the same calls. Arrays are values: no
+// two alias, and a rebinding of a handle is seen through no other.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,8 @@ class Shape {
   static constexpr int kInline = 6;
   void assign(std::span<const int64_t> dims) {
     rank_ = static_cast<int>(dims.size());
-    if (rank_ > kInline) heap_.assign(dims.begin(), dims.end());
+    if (rank_ > kInline)
+      heap_.assign(dims.begin(), dims.end());
     else
       for (int i = 0; i < rank_; ++i) inline_[i] = dims[i];
   }
@@ -67,9 +68,11 @@ class Tensor {
   static Tensor from(const Literal& literal);  // shares the bytes
   Literal literal() const;                     // likewise; concrete only
   static Tensor symbolic(Capture* capture, Value value);
-  // A Python number that a capture made symbolic: it takes the dtype of the arrays that it meets (tensor/front.h).
+  // A Python number that a capture made symbolic: it takes the dtype of the arrays that it meets
+  // (tensor/front.h).
   static Tensor number(Capture* capture, Value value);
-  // What stays in a handle whose memory was given to a call: no array; every use is refused, naming that call's line.
+  // What stays in a handle whose memory was given to a call: no array; every use is refused, naming that
+  // call's line.
   static Tensor donated(Type type, Location where);
 
   bool valid() const { return storage_ || symbol_; }
@@ -86,16 +89,16 @@ class Tensor {
   const Storage& storage() const { return storage_; }
   Tensor reshaped(Shape shape) const { return Tensor(dtype_, std::move(shape), storage_); }  // same bytes
 
-  // Symbolic only. The type is a copy, so that a handle that outlives its capture still tells what it was; `capture`
-  // and `value` may be used while that capture lives alone, which `Capture::owns` says.
+  // Symbolic only. The type is a copy, so that a handle that outlives its capture still tells what it was;
+  // `capture` and `value` may be used while that capture lives alone, which `Capture::owns` says.
   struct Symbol {
     Capture* capture = nullptr;
     uint64_t serial = 0;  // of the capture: another one may come to lie at the same address
     Value value = nullptr;
     Type type;
-    bool number = false;     // stands for a Python number
-    bool donated = false;    // see `donated`
-    Location donated_at;     // the call
+    bool number = false;   // stands for a Python number
+    bool donated = false;  // see `donated`
+    Location donated_at;   // the call
   };
   bool is_number() const { return symbol_ && symbol_->number; }
   const Symbol* symbol() const { return symbol_.get(); }

@@ -118,7 +118,8 @@ Cache& cache() {
   return *all;
 }
 
-// Whether the prebuilt kernels are what this target asks for: the host's own, or those of the level by that name.
+// Whether the prebuilt kernels are what this target asks for: the host's own, or those of the level by that
+// name.
 bool takes_prebuilt(const Target& target) {
   return target == Target::host() || target.name == fmt::format("x86-64-v{}", rt::prebuilt_level());
 }

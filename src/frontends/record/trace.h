@@ -1,6 +1,6 @@
-// Run and record: a function is run once on stand-ins for its arguments, and what it does to them becomes one closed
-// graph. What a graph cannot say (the truth of a traced array, its length where that is symbolic) is refused with the
-// line and the way to write it.
+// Run and record: a function is run once on stand-ins for its arguments, and what it does to them becomes one
+// closed graph. What a graph cannot say (the truth of a traced array, its length where that is symbolic) is
+// refused with the line and the way to write it.
 #pragma once
 
 #include <functional>

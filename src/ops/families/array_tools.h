@@ -36,7 +36,8 @@ void copy_element(Literal& to, int64_t i, const Literal& from, int64_t j);
 void set_real(Literal& to, int64_t i, double value);     // rounds to the dtype
 void set_whole(Literal& to, int64_t i, int64_t value);   // wraps to the dtype
 int64_t index_at(const Literal& literal, int64_t flat);  // a u64 beyond i64 becomes the greatest i64
-std::pair<double, double> complex_at(const Literal& literal, int64_t flat);  // its parts; of a real number, with 0
+std::pair<double, double> complex_at(const Literal& literal,
+                                     int64_t flat);  // its parts; of a real number, with 0
 void set_complex(Literal& to, int64_t i, double real, double imaginary);
 bool is_nan_at(const Literal& literal, int64_t flat);
 std::vector<int64_t> ints_of(const Dims& dims);  // constants only

@@ -1,5 +1,5 @@
-// Element-wise arithmetic of two operands. Integers wrap; division and remainder by zero, and by -1 of the least
-// integer, are defined as the IR's header says, so no rule can trap.
+// Element-wise arithmetic of two operands. Integers wrap; division and remainder by zero, and by -1 of the
+// least integer, are defined as the IR's header says, so no rule can trap.
 #include <bit>
 #include <limits>
 
@@ -82,7 +82,8 @@ Expr one_like(Expr x) {
 }
 Expr minus_one_like(Expr x) { return x.builder().constant_int(x.type(), -1); }
 
-// Integer division with every case defined; both arms of a select are evaluated, so the divisor is made safe first.
+// Integer division with every case defined; both arms of a select are evaluated, so the divisor is made safe
+// first.
 Expr safe_divisor(Expr x, Expr y) {
   Expr safe = select(y == zero_like(y), one_like(y), y);
   if (!is_signed_int(x.type())) return safe;
@@ -122,8 +123,8 @@ Expr lower_floor_mod(Expr x, Expr y) {
 }
 Expr lower_floor_divide(Expr x, Expr y) {
   if (is_float(x.type())) {
-    // The quotient of what the remainder leaves, which is a whole number but for rounding. Of narrow types in double,
-    // where that rounding is too small to reach the result.
+    // The quotient of what the remainder leaves, which is a whole number but for rounding. Of narrow types in
+    // double, where that rounding is too small to reach the result.
     if (x.type() == DType::F32)
       return convert(lower_floor_divide(convert(x, DType::F64), convert(y, DType::F64)), DType::F32);
     Expr zero = zero_like(x), one = one_like(x);
@@ -180,7 +181,8 @@ Expr lower_next_after(Expr x, Expr y) {
   Expr away = (x < y) == (x > zero);  // the magnitude grows
   Expr step = select(away, i + one, i - one);
   Expr smallest = copy_sign(bitcast(one, x.type()), y);
-  return select((x != x) | (y != y), x + y, select(x == y, y, select(x == zero, smallest, bitcast(step, x.type()))));
+  return select((x != x) | (y != y), x + y,
+                select(x == y, y, select(x == zero, smallest, bitcast(step, x.type()))));
 }
 
 Expr lower_hypot(Expr x, Expr y) {
@@ -208,7 +210,8 @@ Expr lower_logaddexp(Expr x, Expr y) {
 
 // Constants that a whole operand consists of.
 const Literal* number_of(Value v) {
-  while (v->node() && has(v->node(), Trait::View) && v->node()->operands().size() == 1) v = v->node()->operand(0);
+  while (v->node() && has(v->node(), Trait::View) && v->node()->operands().size() == 1)
+    v = v->node()->operand(0);
   if (!v->node() || !has(v->node(), Trait::Constant)) return nullptr;
   const AttrValue* value = v->node()->attrs().find("value");
   const Literal* literal = value ? std::get_if<Literal>(value) : nullptr;
@@ -258,9 +261,11 @@ std::vector<Value> jvp_multiply(JvpContext& c) {
 }
 std::vector<Value> jvp_divide(JvpContext& c) {
   Value x = c.tangents[0] ? c.build("divide", {c.tangents[0], c.operands[1]}) : nullptr;
-  Value y = c.tangents[1]
-                ? c.build("negate", {c.build("multiply", {c.build("divide", {c.results[0], c.operands[1]}), c.tangents[1]})})
-                : nullptr;
+  Value y =
+      c.tangents[1]
+          ? c.build("negate",
+                    {c.build("multiply", {c.build("divide", {c.results[0], c.operands[1]}), c.tangents[1]})})
+          : nullptr;
   return {sum_of(c.build, x, y)};
 }
 
@@ -280,9 +285,13 @@ Value share(Compose& m, Value x, Value y) {
   return m.where(chosen, m.number(x, 1), m.where(m.equal(x, y), m.number(x, 0.5), m.number(x, 0)));
 }
 template <bool Larger>
-Value share_x(Compose& m, Value x, Value y, Value) { return share<Larger>(m, x, y); }
+Value share_x(Compose& m, Value x, Value y, Value) {
+  return share<Larger>(m, x, y);
+}
 template <bool Larger>
-Value share_y(Compose& m, Value x, Value y, Value) { return share<Larger>(m, y, x); }
+Value share_y(Compose& m, Value x, Value y, Value) {
+  return share<Larger>(m, y, x);
+}
 Value one_factor(Compose& m, Value x, Value, Value) { return m.number(x, 1); }
 Value minus_trunc(Compose& m, Value x, Value y, Value) { return m.neg(m.b("trunc", {m.div(x, y)})); }
 Value minus_floor(Compose& m, Value x, Value y, Value) { return m.neg(m.b("floor", {m.div(x, y)})); }
@@ -311,7 +320,9 @@ std::vector<Value> jvp_copysign(JvpContext& c) {
   return {m.where(kept, c.tangents[0], m.neg(c.tangents[0]))};
 }
 
-std::vector<Value> true_divide_body(BodyContext& c) { return {c.build("divide", {c.operands[0], c.operands[1]})}; }
+std::vector<Value> true_divide_body(BodyContext& c) {
+  return {c.build("divide", {c.operands[0], c.operands[1]})};
+}
 void infer_true_divide(InferContext& c) {
   for (size_t i = 0; i < 2; ++i) c.require_dtype(i, DTypeSet::Float);
   c.require_same_dtype(0, 1);
@@ -323,78 +334,172 @@ void infer_true_divide(InferContext& c) {
 
 std::vector<Op> binary_ops() {
   std::vector<Op> ops;
-  ops.push_back(binary<[](double x, double y) { return x + y; }, whole_add, [](Expr x, Expr y) { return x + y; }>(
-      {.name = "add", .python = "add", .doc = "The sum of two arrays, element by element.", .dtypes = DTypeSet::Real, .numpy = "np.add(x, y)",
-       .traits = Trait::Commutative | Trait::Linear | kCheap, .jvp = jvp_add, .simplify = simplify_add}));
-  ops.push_back(binary<[](double x, double y) { return x - y; }, whole_subtract, [](Expr x, Expr y) { return x - y; }>(
-      {.name = "subtract", .python = "subtract", .doc = "The difference of two arrays, element by element.", .dtypes = DTypeSet::Real,
-       .numpy = "np.subtract(x, y)", .traits = kCheap | Trait::Linear, .jvp = jvp_subtract, .simplify = simplify_subtract}));
-  ops.push_back(binary<[](double x, double y) { return x * y; }, whole_multiply, [](Expr x, Expr y) { return x * y; }>(
-      {.name = "multiply", .python = "multiply", .doc = "The product of two arrays, element by element.", .dtypes = DTypeSet::Real,
-       .numpy = "np.multiply(x, y)", .traits = kCheap | Trait::Commutative, .jvp = jvp_multiply, .simplify = simplify_multiply}));
+  ops.push_back(
+      binary<[](double x, double y) { return x + y; }, whole_add, [](Expr x, Expr y) { return x + y; }>(
+          {.name = "add",
+           .python = "add",
+           .doc = "The sum of two arrays, element by element.",
+           .dtypes = DTypeSet::Real,
+           .numpy = "np.add(x, y)",
+           .traits = Trait::Commutative | Trait::Linear | kCheap,
+           .jvp = jvp_add,
+           .simplify = simplify_add}));
+  ops.push_back(
+      binary<[](double x, double y) { return x - y; }, whole_subtract, [](Expr x, Expr y) { return x - y; }>(
+          {.name = "subtract",
+           .python = "subtract",
+           .doc = "The difference of two arrays, element by element.",
+           .dtypes = DTypeSet::Real,
+           .numpy = "np.subtract(x, y)",
+           .traits = kCheap | Trait::Linear,
+           .jvp = jvp_subtract,
+           .simplify = simplify_subtract}));
+  ops.push_back(
+      binary<[](double x, double y) { return x * y; }, whole_multiply, [](Expr x, Expr y) { return x * y; }>(
+          {.name = "multiply",
+           .python = "multiply",
+           .doc = "The product of two arrays, element by element.",
+           .dtypes = DTypeSet::Real,
+           .numpy = "np.multiply(x, y)",
+           .traits = kCheap | Trait::Commutative,
+           .jvp = jvp_multiply,
+           .simplify = simplify_multiply}));
   ops.push_back(binary<[](double x, double y) { return x / y; }, whole_divide, lower_divide>(
-      {.name = "divide", .python = "", .doc = "The quotient of two arrays; of integers truncated towards zero, -1 where the divisor is 0.",
+      {.name = "divide",
+       .python = "",
+       .doc = "The quotient of two arrays; of integers truncated towards zero, -1 where the divisor is 0.",
        .dtypes = DTypeSet::Real,
        .numpy = "np.divide(x, y) if x.dtype.kind == 'f' else np.where(y == 0, ~x.dtype.type(0), "
                 "(x - np.fmod(x, np.where(y == 0, 1, y))) // np.where(y == 0, 1, y)).astype(x.dtype)",
-       .low = 0.5, .high = 9, .traits = kCheap, .jvp = jvp_divide,
+       .low = 0.5,
+       .high = 9,
+       .traits = kCheap,
+       .jvp = jvp_divide,
        .simplify = simplify_divide}));
-  ops.push_back(composite({.name = "true_divide",
-                           .python = "divide",
-                           .doc = "The quotient of two arrays of floats, element by element.",
-                           .operands = {{"x", "The dividend."}, {"y", "The divisor."}},
-                           .dtypes = DTypeSet::Float,
-                           .traits = static_cast<uint32_t>(Trait::Elementwise),
-                           .front = Front::Elementwise,
-                           .numpy = "np.divide(x, y)",
-                           .example = "ig.divide(ig.asarray([1.0, 3.0]), 2.0)",
-                           .samples = {{"T[], T[]", "", 0.5, 9}, {"T[0], T[0]", "", 0.5, 9}, {"T[1], T[1]", "", 0.5, 9},
-                                       {"T[3, 70], T[3, 70]", "", -9, 9}},
-                           .bad_samples = {{"i32[3], i32[3]", "",
-                                            "TypeError: divide: expected a floating-point type, but x is int32"},
-                                           {"f32[3], f32[4]", "", "ShapeError: divide: shapes [3] and [4] differ"}}},
-                          true_divide_body, infer_true_divide));
+  ops.push_back(
+      composite({.name = "true_divide",
+                 .python = "divide",
+                 .doc = "The quotient of two arrays of floats, element by element.",
+                 .operands = {{"x", "The dividend."}, {"y", "The divisor."}},
+                 .dtypes = DTypeSet::Float,
+                 .traits = static_cast<uint32_t>(Trait::Elementwise),
+                 .front = Front::Elementwise,
+                 .numpy = "np.divide(x, y)",
+                 .example = "ig.divide(ig.asarray([1.0, 3.0]), 2.0)",
+                 .samples = {{"T[], T[]", "", 0.5, 9},
+                             {"T[0], T[0]", "", 0.5, 9},
+                             {"T[1], T[1]", "", 0.5, 9},
+                             {"T[3, 70], T[3, 70]", "", -9, 9}},
+                 .bad_samples = {{"i32[3], i32[3]", "",
+                                  "TypeError: divide: expected a floating-point type, but x is int32"},
+                                 {"f32[3], f32[4]", "", "ShapeError: divide: shapes [3] and [4] differ"}}},
+                true_divide_body, infer_true_divide));
   ops.push_back(binary<real_floor_divide, whole_floor_divide, lower_floor_divide>(
-      {.name = "floor_divide", .python = "floor_divide", .doc = "The quotient rounded towards minus infinity; -1 for integers where the divisor is 0.",
-       .dtypes = DTypeSet::Real, .numpy = "np.floor_divide(x, y)", .low = 1, .high = 9, .no_jvp = "a staircase: the derivative is zero"}));
+      {.name = "floor_divide",
+       .python = "floor_divide",
+       .doc = "The quotient rounded towards minus infinity; -1 for integers where the divisor is 0.",
+       .dtypes = DTypeSet::Real,
+       .numpy = "np.floor_divide(x, y)",
+       .low = 1,
+       .high = 9,
+       .no_jvp = "a staircase: the derivative is zero"}));
   ops.push_back(binary<[](double x, double y) { return std::fmod(x, y); }, whole_remainder, lower_remainder>(
-      {.name = "remainder", .python = "fmod", .doc = "The remainder of the truncated quotient, with the dividend's sign; the dividend for integers where the divisor is 0.",
-       .dtypes = DTypeSet::Real, .numpy = "np.fmod(x, y)", .low = 1, .high = 9, .jvp = jvp_by_factors<one_factor, minus_trunc>}));
+      {.name = "remainder",
+       .python = "fmod",
+       .doc = "The remainder of the truncated quotient, with the dividend's sign; the dividend for integers "
+              "where the divisor is 0.",
+       .dtypes = DTypeSet::Real,
+       .numpy = "np.fmod(x, y)",
+       .low = 1,
+       .high = 9,
+       .jvp = jvp_by_factors<one_factor, minus_trunc>}));
   ops.push_back(binary<real_floor_mod, whole_floor_mod, lower_floor_mod>(
-      {.name = "floor_mod", .python = "remainder", .doc = "The remainder of the floored quotient, with the divisor's sign, as Python's %.",
-       .dtypes = DTypeSet::Real, .numpy = "np.remainder(x, y)", .low = 1, .high = 9, .jvp = jvp_by_factors<one_factor, minus_floor>}));
+      {.name = "floor_mod",
+       .python = "remainder",
+       .doc = "The remainder of the floored quotient, with the divisor's sign, as Python's %.",
+       .dtypes = DTypeSet::Real,
+       .numpy = "np.remainder(x, y)",
+       .low = 1,
+       .high = 9,
+       .jvp = jvp_by_factors<one_factor, minus_floor>}));
   ops.push_back(binary<[](double x, double y) { return std::pow(x, y); }, whole_power, lower_power>(
-      {.name = "power", .python = "pow", .doc = "x to the power of y. Integers wrap; to a negative power they give 0, but for 1 and -1.",
-       .dtypes = DTypeSet::Real, .numpy = "np.power(x, y)", .low = 0.1, .high = 4, .ulp = 3, .jvp = jvp_by_factors<power_x, power_y>}));
+      {.name = "power",
+       .python = "pow",
+       .doc = "x to the power of y. Integers wrap; to a negative power they give 0, but for 1 and -1.",
+       .dtypes = DTypeSet::Real,
+       .numpy = "np.power(x, y)",
+       .low = 0.1,
+       .high = 4,
+       .ulp = 3,
+       .jvp = jvp_by_factors<power_x, power_y>}));
   ops.push_back(binary<real_max, whole_max, [](Expr x, Expr y) { return tools::total_max(x, y); }>(
-      {.name = "maximum", .python = "maximum", .doc = "The larger element; NaN where either is, and 0 above -0.", .dtypes = DTypeSet::Real,
-       .numpy = "np.maximum(x, y)", .traits = kCheap | Trait::Commutative, .jvp = jvp_by_factors<share_x<true>, share_y<true>>, .simplify = same_operands}));
+      {.name = "maximum",
+       .python = "maximum",
+       .doc = "The larger element; NaN where either is, and 0 above -0.",
+       .dtypes = DTypeSet::Real,
+       .numpy = "np.maximum(x, y)",
+       .traits = kCheap | Trait::Commutative,
+       .jvp = jvp_by_factors<share_x<true>, share_y<true>>,
+       .simplify = same_operands}));
   ops.push_back(binary<real_min, whole_min, [](Expr x, Expr y) { return tools::total_min(x, y); }>(
-      {.name = "minimum", .python = "minimum", .doc = "The smaller element; NaN where either is, and -0 below 0.", .dtypes = DTypeSet::Real,
-       .numpy = "np.minimum(x, y)", .traits = kCheap | Trait::Commutative, .jvp = jvp_by_factors<share_x<false>, share_y<false>>, .simplify = same_operands}));
+      {.name = "minimum",
+       .python = "minimum",
+       .doc = "The smaller element; NaN where either is, and -0 below 0.",
+       .dtypes = DTypeSet::Real,
+       .numpy = "np.minimum(x, y)",
+       .traits = kCheap | Trait::Commutative,
+       .jvp = jvp_by_factors<share_x<false>, share_y<false>>,
+       .simplify = same_operands}));
   ops.push_back(binary<[](double x, double y) { return std::atan2(x, y); }, nullptr, math::atan2>(
-      {.name = "atan2", .python = "atan2", .doc = "The angle of the point (y, x), in [-π, π].", .numpy = "np.arctan2(x, y)", .ulp = 3, .jvp = jvp_by_factors<angle_x, angle_y>}));
+      {.name = "atan2",
+       .python = "atan2",
+       .doc = "The angle of the point (y, x), in [-π, π].",
+       .numpy = "np.arctan2(x, y)",
+       .ulp = 3,
+       .jvp = jvp_by_factors<angle_x, angle_y>}));
   ops.push_back(binary<[](double x, double y) { return std::hypot(x, y); }, nullptr, lower_hypot>(
-      {.name = "hypot", .python = "hypot", .doc = "sqrt(x² + y²) without overflow on the way.", .numpy = "np.hypot(x, y)", .ulp = 2, .jvp = jvp_by_factors<over_result_x, over_result_y>}));
+      {.name = "hypot",
+       .python = "hypot",
+       .doc = "sqrt(x² + y²) without overflow on the way.",
+       .numpy = "np.hypot(x, y)",
+       .ulp = 2,
+       .jvp = jvp_by_factors<over_result_x, over_result_y>}));
   ops.push_back(binary<[](double x, double y) { return std::copysign(x, y); }, nullptr, copy_sign>(
-      {.name = "copysign", .python = "copysign", .doc = "The magnitude of x with the sign of y.", .numpy = "np.copysign(x, y)", .traits = kCheap, .jvp = jvp_copysign}));
+      {.name = "copysign",
+       .python = "copysign",
+       .doc = "The magnitude of x with the sign of y.",
+       .numpy = "np.copysign(x, y)",
+       .traits = kCheap,
+       .jvp = jvp_copysign}));
   ops.push_back(binary<real_logaddexp, nullptr, lower_logaddexp>(
-      {.name = "logaddexp", .python = "logaddexp", .doc = "log(exp(x) + exp(y)) without overflow on the way.", .numpy = "np.logaddexp(x, y)", .ulp = 8, .jvp = jvp_by_factors<weight_x, weight_y>}));
+      {.name = "logaddexp",
+       .python = "logaddexp",
+       .doc = "log(exp(x) + exp(y)) without overflow on the way.",
+       .numpy = "np.logaddexp(x, y)",
+       .ulp = 8,
+       .jvp = jvp_by_factors<weight_x, weight_y>}));
 
   auto next_after = [](ReferenceContext& c) {
     for (int64_t i = 0, n = c.operands[0].elements(); i < n; ++i) {
       double x = c.operands[0].as_double(i), y = c.operands[1].as_double(i);
       bool wide = c.operands[0].dtype() == DType::F64;
-      tools::set_real(c.results[0], i, wide ? std::nextafter(x, y) : std::nextafterf(static_cast<float>(x), static_cast<float>(y)));
+      tools::set_real(
+          c.results[0], i,
+          wide ? std::nextafter(x, y) : std::nextafterf(static_cast<float>(x), static_cast<float>(y)));
     }
   };
-  Op next = make_binary({.name = "nextafter", .python = "nextafter", .doc = "The next number of the type after x towards y. Of float32 and float64.",
-                         .numpy = "np.nextafter(x, y)", .no_jvp = "it moves by one unit in the last place"},
+  Op next = make_binary({.name = "nextafter",
+                         .python = "nextafter",
+                         .doc = "The next number of the type after x towards y. Of float32 and float64.",
+                         .numpy = "np.nextafter(x, y)",
+                         .no_jvp = "it moves by one unit in the last place"},
                         next_after, detail::lower_binary<lower_next_after>);
   next.rules.infer = +[](InferContext& c) {
     for (size_t i = 0; i < 2; ++i) {
       c.require_dtype(i, DTypeSet::Float);
-      if (size_of(c.operand(i).dtype) == 2) c.fail(ErrorKind::Type, "16-bit floats have no nextafter", "steps are defined for float32 and float64", "convert with astype");
+      if (size_of(c.operand(i).dtype) == 2)
+        c.fail(ErrorKind::Type, "16-bit floats have no nextafter",
+               "steps are defined for float32 and float64", "convert with astype");
     }
     c.require_same_dtype(0, 1);
     c.require_same_shape(0, 1);

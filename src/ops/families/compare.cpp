@@ -14,9 +14,16 @@ bool whole_less(int64_t x, int64_t y, DType d) { return d == DType::U64 ? u(x) <
 
 template <auto Real, auto Whole, auto Lower>
 Op comparison(std::string name, std::string doc, std::string symbol, bool commutative, DTypeSet dtypes) {
-  return binary<Real, Whole, Lower>({.name = name, .python = name, .doc = std::move(doc), .dtypes = dtypes, .numpy = "x " + symbol + " y",
-                                     .low = -2, .high = 2, .traits = commutative ? Trait::Cheap | Trait::Commutative : static_cast<uint32_t>(Trait::Cheap),
-                                     .gives = Gives::Bool});
+  return binary<Real, Whole, Lower>(
+      {.name = name,
+       .python = name,
+       .doc = std::move(doc),
+       .dtypes = dtypes,
+       .numpy = "x " + symbol + " y",
+       .low = -2,
+       .high = 2,
+       .traits = commutative ? Trait::Cheap | Trait::Commutative : static_cast<uint32_t>(Trait::Cheap),
+       .gives = Gives::Bool});
 }
 
 // Of any type: complex numbers are equal in both parts, keys bit for bit.
@@ -25,9 +32,13 @@ void reference_equality(ReferenceContext& c) {
   const Literal &x = c.operands[0], &y = c.operands[1];
   for (int64_t i = 0, n = x.elements(); i < n; ++i) {
     bool same = false;
-    if (x.dtype() == DType::Key) same = std::memcmp(static_cast<const char*>(x.data()) + i * 8, static_cast<const char*>(y.data()) + i * 8, 8) == 0;
-    else if (is_complex(x.dtype())) same = tools::complex_at(x, i) == tools::complex_at(y, i);
-    else same = is_float(x.dtype()) ? x.as_double(i) == y.as_double(i) : x.as_int(i) == y.as_int(i);
+    if (x.dtype() == DType::Key)
+      same = std::memcmp(static_cast<const char*>(x.data()) + i * 8,
+                         static_cast<const char*>(y.data()) + i * 8, 8) == 0;
+    else if (is_complex(x.dtype()))
+      same = tools::complex_at(x, i) == tools::complex_at(y, i);
+    else
+      same = is_float(x.dtype()) ? x.as_double(i) == y.as_double(i) : x.as_int(i) == y.as_int(i);
     tools::set_whole(c.results[0], i, same == Equal);
   }
 }
@@ -46,7 +57,9 @@ bool whole_greater_equal(int64_t x, int64_t y, DType d) { return !whole_less(x, 
 
 int width(DType d) { return info(d).bits; }
 bool beyond(int64_t y, DType d) { return u(y) >= static_cast<uint64_t>(width(d)); }
-int64_t whole_shift_left(int64_t x, int64_t y, DType d) { return beyond(y, d) ? 0 : static_cast<int64_t>(u(x) << y); }
+int64_t whole_shift_left(int64_t x, int64_t y, DType d) {
+  return beyond(y, d) ? 0 : static_cast<int64_t>(u(x) << y);
+}
 int64_t whole_shift_right(int64_t x, int64_t y, DType d) {
   if (is_unsigned_int(d)) return beyond(y, d) ? 0 : static_cast<int64_t>(u(x) >> y);
   return x >> (beyond(y, d) ? 63 : y);
@@ -60,8 +73,10 @@ struct Shift {
   Expr amount, beyond;
   explicit Shift(Expr y) {
     loop::Builder& b = y.builder();
-    DType unsigned_type = static_cast<DType>(static_cast<int>(DType::U8) + (is_signed_int(y.type()) ? static_cast<int>(y.type()) - static_cast<int>(DType::I8)
-                                                                                               : static_cast<int>(y.type()) - static_cast<int>(DType::U8)));
+    DType unsigned_type = static_cast<DType>(
+        static_cast<int>(DType::U8) + (is_signed_int(y.type())
+                                           ? static_cast<int>(y.type()) - static_cast<int>(DType::I8)
+                                           : static_cast<int>(y.type()) - static_cast<int>(DType::U8)));
     Expr wide = y.type() == unsigned_type ? y : bitcast(y, unsigned_type);
     beyond = wide >= b.constant_int(unsigned_type, width(y.type()));
     amount = select(beyond, b.constant_int(y.type(), 0), y);
@@ -87,14 +102,26 @@ Value same_operands(SimplifyContext& c) {  // f(x, x) = x
 }
 
 template <auto Whole, auto Lower>
-Op bits(std::string name, std::string python, std::string doc, DTypeSet dtypes, std::string numpy, SimplifyFn simplify) {
-  return binary<nullptr, Whole, Lower>({.name = std::move(name), .python = std::move(python), .doc = std::move(doc), .dtypes = dtypes,
-                                        .numpy = std::move(numpy), .traits = Trait::Cheap | Trait::Commutative, .simplify = simplify});
+Op bits(std::string name, std::string python, std::string doc, DTypeSet dtypes, std::string numpy,
+        SimplifyFn simplify) {
+  return binary<nullptr, Whole, Lower>({.name = std::move(name),
+                                        .python = std::move(python),
+                                        .doc = std::move(doc),
+                                        .dtypes = dtypes,
+                                        .numpy = std::move(numpy),
+                                        .traits = Trait::Cheap | Trait::Commutative,
+                                        .simplify = simplify});
 }
 template <auto Whole, auto Lower>
 Op shift(std::string name, std::string python, std::string doc, std::string numpy) {
-  return binary<nullptr, Whole, Lower>({.name = std::move(name), .python = std::move(python), .doc = std::move(doc), .dtypes = DTypeSet::Integer,
-                                        .numpy = std::move(numpy), .low = 0, .high = 7, .traits = static_cast<uint32_t>(Trait::Cheap)});
+  return binary<nullptr, Whole, Lower>({.name = std::move(name),
+                                        .python = std::move(python),
+                                        .doc = std::move(doc),
+                                        .dtypes = DTypeSet::Integer,
+                                        .numpy = std::move(numpy),
+                                        .low = 0,
+                                        .high = 7,
+                                        .traits = static_cast<uint32_t>(Trait::Cheap)});
 }
 
 int64_t whole_and(int64_t x, int64_t y, DType) { return x & y; }
@@ -108,14 +135,24 @@ Expr lower_xor(Expr x, Expr y) { return x ^ y; }
 
 std::vector<Op> compare_ops() {
   std::vector<Op> ops;
-  ops.push_back(comparison<[](double x, double y) { return x == y; }, [](int64_t x, int64_t y, DType) { return x == y; },
-                           [](Expr x, Expr y) { return x == y; }>("equal", "True where two elements are equal; NaN equals nothing, 0 equals -0.", "==", true, DTypeSet::Any));
-  ops.push_back(comparison<[](double x, double y) { return x != y; }, [](int64_t x, int64_t y, DType) { return x != y; },
-                           [](Expr x, Expr y) { return x != y; }>("not_equal", "True where two elements differ, and where either is NaN.", "!=", true, DTypeSet::Any));
-  ops.push_back(comparison<real_less, whole_less, lower_less>("less", "True where x is below y.", "<", false, DTypeSet::Real));
-  ops.push_back(comparison<real_less_equal, whole_less_equal, lower_less_equal>("less_equal", "True where x is not above y.", "<=", false, DTypeSet::Real));
-  ops.push_back(comparison<real_greater, whole_greater, lower_greater>("greater", "True where x is above y.", ">", false, DTypeSet::Real));
-  ops.push_back(comparison<real_greater_equal, whole_greater_equal, lower_greater_equal>("greater_equal", "True where x is not below y.", ">=", false, DTypeSet::Real));
+  ops.push_back(
+      comparison<[](double x, double y) { return x == y; },
+                 [](int64_t x, int64_t y, DType) { return x == y; }, [](Expr x, Expr y) { return x == y; }>(
+          "equal", "True where two elements are equal; NaN equals nothing, 0 equals -0.", "==", true,
+          DTypeSet::Any));
+  ops.push_back(
+      comparison<[](double x, double y) { return x != y; },
+                 [](int64_t x, int64_t y, DType) { return x != y; }, [](Expr x, Expr y) { return x != y; }>(
+          "not_equal", "True where two elements differ, and where either is NaN.", "!=", true,
+          DTypeSet::Any));
+  ops.push_back(comparison<real_less, whole_less, lower_less>("less", "True where x is below y.", "<", false,
+                                                              DTypeSet::Real));
+  ops.push_back(comparison<real_less_equal, whole_less_equal, lower_less_equal>(
+      "less_equal", "True where x is not above y.", "<=", false, DTypeSet::Real));
+  ops.push_back(comparison<real_greater, whole_greater, lower_greater>("greater", "True where x is above y.",
+                                                                       ">", false, DTypeSet::Real));
+  ops.push_back(comparison<real_greater_equal, whole_greater_equal, lower_greater_equal>(
+      "greater_equal", "True where x is not below y.", ">=", false, DTypeSet::Real));
   ops[0].rules.reference = reference_equality<true>;
   ops[1].rules.reference = reference_equality<false>;
   return ops;
@@ -123,16 +160,30 @@ std::vector<Op> compare_ops() {
 
 std::vector<Op> logic_ops() {
   std::vector<Op> ops;
-  ops.push_back(bits<whole_and, lower_and>("and", "bitwise_and", "The bits set in both elements; of bool, the logical and.", DTypeSet::IntegerBool, "np.bitwise_and(x, y)", same_operands));
-  ops.push_back(bits<whole_or, lower_or>("or", "bitwise_or", "The bits set in either element; of bool, the logical or.", DTypeSet::IntegerBool, "np.bitwise_or(x, y)", same_operands));
-  ops.push_back(bits<whole_xor, lower_xor>("xor", "bitwise_xor", "The bits set in one of the elements alone.", DTypeSet::IntegerBool, "np.bitwise_xor(x, y)", nullptr));
-  ops.push_back(bits<whole_and, lower_and>("logical_and", "logical_and", "True where both elements are.", DTypeSet::Bool, "np.logical_and(x, y)", same_operands));
-  ops.push_back(bits<whole_or, lower_or>("logical_or", "logical_or", "True where either element is.", DTypeSet::Bool, "np.logical_or(x, y)", same_operands));
-  ops.push_back(bits<whole_xor, lower_xor>("logical_xor", "logical_xor", "True where one of the elements alone is.", DTypeSet::Bool, "np.logical_xor(x, y)", nullptr));
-  ops.push_back(shift<whole_shift_left, lower_shift_left>("shift_left", "bitwise_left_shift", "x with its bits moved up by y; 0 where y is the width or more.", "np.left_shift(x, y)"));
-  ops.push_back(shift<whole_shift_right, lower_shift_right>("shift_right_arithmetic", "bitwise_right_shift", "x with its bits moved down by y, the sign kept.", "np.right_shift(x, y)"));
-  ops.push_back(shift<whole_shift_right_logical, lower_shift_right_logical>("shift_right_logical", "shift_right_logical", "x with its bits moved down by y, zeros moved in.",
-                                                                           "(x.view('u%d' % x.itemsize) >> y.view('u%d' % x.itemsize)).view(x.dtype)"));
+  ops.push_back(bits<whole_and, lower_and>("and", "bitwise_and",
+                                           "The bits set in both elements; of bool, the logical and.",
+                                           DTypeSet::IntegerBool, "np.bitwise_and(x, y)", same_operands));
+  ops.push_back(bits<whole_or, lower_or>("or", "bitwise_or",
+                                         "The bits set in either element; of bool, the logical or.",
+                                         DTypeSet::IntegerBool, "np.bitwise_or(x, y)", same_operands));
+  ops.push_back(bits<whole_xor, lower_xor>("xor", "bitwise_xor", "The bits set in one of the elements alone.",
+                                           DTypeSet::IntegerBool, "np.bitwise_xor(x, y)", nullptr));
+  ops.push_back(bits<whole_and, lower_and>("logical_and", "logical_and", "True where both elements are.",
+                                           DTypeSet::Bool, "np.logical_and(x, y)", same_operands));
+  ops.push_back(bits<whole_or, lower_or>("logical_or", "logical_or", "True where either element is.",
+                                         DTypeSet::Bool, "np.logical_or(x, y)", same_operands));
+  ops.push_back(bits<whole_xor, lower_xor>("logical_xor", "logical_xor",
+                                           "True where one of the elements alone is.", DTypeSet::Bool,
+                                           "np.logical_xor(x, y)", nullptr));
+  ops.push_back(shift<whole_shift_left, lower_shift_left>(
+      "shift_left", "bitwise_left_shift", "x with its bits moved up by y; 0 where y is the width or more.",
+      "np.left_shift(x, y)"));
+  ops.push_back(shift<whole_shift_right, lower_shift_right>("shift_right_arithmetic", "bitwise_right_shift",
+                                                            "x with its bits moved down by y, the sign kept.",
+                                                            "np.right_shift(x, y)"));
+  ops.push_back(shift<whole_shift_right_logical, lower_shift_right_logical>(
+      "shift_right_logical", "shift_right_logical", "x with its bits moved down by y, zeros moved in.",
+      "(x.view('u%d' % x.itemsize) >> y.view('u%d' % x.itemsize)).view(x.dtype)"));
   return ops;
 }
 

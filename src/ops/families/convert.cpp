@@ -37,8 +37,8 @@ int64_t saturated(double v, DType to) {
   return static_cast<int64_t>(v);
 }
 
-// Rounded towards zero, with the last bit set where anything was lost: a second rounding, to fewer bits, then gives
-// what one rounding of the whole value would have given.
+// Rounded towards zero, with the last bit set where anything was lost: a second rounding, to fewer bits, then
+// gives what one rounding of the whole value would have given.
 float odd_float(double v) {
   auto f = static_cast<float>(v);
   if (std::isnan(v) || static_cast<double>(f) == v) return f;
@@ -61,7 +61,8 @@ void reference_convert(ReferenceContext& c) {
   Literal& out = c.results[0];
   DType to = out.dtype();
   for (int64_t i = 0, n = x.elements(); i < n; ++i) {
-    if (to == x.dtype()) tools::copy_element(out, i, x, i);
+    if (to == x.dtype())
+      tools::copy_element(out, i, x, i);
     else if (is_complex(to) && !is_complex(x.dtype()) && is_unsigned_int(x.dtype()))
       tools::set_complex(out, i, static_cast<double>(static_cast<uint64_t>(x.as_int(i))), 0);
     else if (is_complex(to)) {
@@ -70,17 +71,25 @@ void reference_convert(ReferenceContext& c) {
     } else if (is_complex(x.dtype())) {
       auto [real, imaginary] = tools::complex_at(x, i);
       tools::set_whole(out, i, real != 0 || imaginary != 0);
-    } else if (to == DType::Bool) tools::set_whole(out, i, is_float(x.dtype()) ? x.as_double(i) != 0 : x.as_int(i) != 0);
+    } else if (to == DType::Bool)
+      tools::set_whole(out, i, is_float(x.dtype()) ? x.as_double(i) != 0 : x.as_int(i) != 0);
     else if (is_float(to) && is_float(x.dtype()))
       tools::set_real(out, i, tools::is_half(to) ? odd_float(x.as_double(i)) : x.as_double(i));
     else if (is_float(to)) {
       // Straight from the integer: by way of double, a float32 would be rounded twice.
       int64_t v = x.as_int(i);
       bool wide = x.dtype() == DType::U64;
-      if (tools::is_half(to)) tools::set_real(out, i, odd_float(odd_double(v, wide)));
-      else if (to == DType::F64) tools::set_real(out, i, wide ? static_cast<double>(static_cast<uint64_t>(v)) : static_cast<double>(v));
-      else tools::set_real(out, i, static_cast<double>(wide ? static_cast<float>(static_cast<uint64_t>(v)) : static_cast<float>(v)));
-    } else tools::set_whole(out, i, is_float(x.dtype()) ? saturated(x.as_double(i), to) : x.as_int(i));
+      if (tools::is_half(to))
+        tools::set_real(out, i, odd_float(odd_double(v, wide)));
+      else if (to == DType::F64)
+        tools::set_real(out, i,
+                        wide ? static_cast<double>(static_cast<uint64_t>(v)) : static_cast<double>(v));
+      else
+        tools::set_real(
+            out, i,
+            static_cast<double>(wide ? static_cast<float>(static_cast<uint64_t>(v)) : static_cast<float>(v)));
+    } else
+      tools::set_whole(out, i, is_float(x.dtype()) ? saturated(x.as_double(i), to) : x.as_int(i));
   }
 }
 
@@ -100,7 +109,8 @@ Value simplify_convert(SimplifyContext& c) {
   if (!inner || inner->op() != c.node->op()) return nullptr;
   DType from = inner->operand(0)->type().dtype, middle = x->type().dtype;
   bool floats = is_float(from) && is_float(middle) && info(middle).bits > info(from).bits;
-  bool wholes = is_integer(from) && is_integer(middle) && kind_of(from) == kind_of(middle) && info(middle).bits > info(from).bits;
+  bool wholes = is_integer(from) && is_integer(middle) && kind_of(from) == kind_of(middle) &&
+                info(middle).bits > info(from).bits;
   return floats || wholes ? c.build.convert(inner->operand(0), to) : nullptr;
 }
 
@@ -109,16 +119,19 @@ std::vector<Value> jvp_convert(JvpContext& c) {
   return {c.tangents[0] && is_float(to) ? c.build.convert(c.tangents[0], to) : nullptr};
 }
 
-// --- bitcast -----------------------------------------------------------------------------------------------------------
+// --- bitcast
+// -----------------------------------------------------------------------------------------------------------
 void infer_bitcast(InferContext& c) {
   DType from = c.operand(0).dtype, to = c.get(kTo);
-  if (size_of(from) != size_of(to) || (from == DType::Bool) != (to == DType::Bool) || is_complex(from) || is_complex(to))
+  if (size_of(from) != size_of(to) || (from == DType::Bool) != (to == DType::Bool) || is_complex(from) ||
+      is_complex(to))
     c.fail(ErrorKind::Type, fmt::format("{} and {} differ in width", info(from).api_name, info(to).api_name),
            "the bits of one element become one element", "choose a type of the same width");
   c.result(to, c.operand(0).dims);
 }
 void reference_bitcast(ReferenceContext& c) {
-  if (c.operands[0].bytes()) std::memcpy(c.results[0].mutable_data(), c.operands[0].data(), c.operands[0].bytes());
+  if (c.operands[0].bytes())
+    std::memcpy(c.results[0].mutable_data(), c.operands[0].data(), c.operands[0].bytes());
 }
 bool half(DType d) { return d == DType::F16 || d == DType::BF16; }
 Expr lower_bitcast(ScalarContext& c) {
@@ -130,7 +143,8 @@ Expr lower_bitcast(ScalarContext& c) {
   return half(to) ? loop::convert(bits, DType::F32) : bits;
 }
 
-// --- select and clamp --------------------------------------------------------------------------------------------------
+// --- select and clamp
+// --------------------------------------------------------------------------------------------------
 void infer_select(InferContext& c) {
   c.require_dtype(0, DTypeSet::Bool);
   c.require_same_dtype(1, 2);
@@ -145,9 +159,12 @@ void reference_select(ReferenceContext& c) {
 Value simplify_select(SimplifyContext& c) {
   if (c.node->operand(1) == c.node->operand(2)) return c.node->operand(1);
   Value condition = c.node->operand(0);
-  while (condition->node() && has(condition->node(), Trait::View) && condition->node()->operands().size() == 1)
+  while (condition->node() && has(condition->node(), Trait::View) &&
+         condition->node()->operands().size() == 1)
     condition = condition->node()->operand(0);
-  const AttrValue* value = condition->node() && has(condition->node(), Trait::Constant) ? condition->node()->attrs().find("value") : nullptr;
+  const AttrValue* value = condition->node() && has(condition->node(), Trait::Constant)
+                               ? condition->node()->attrs().find("value")
+                               : nullptr;
   const Literal* literal = value ? std::get_if<Literal>(value) : nullptr;
   if (!literal || literal->elements() != 1) return nullptr;
   return c.node->operand(literal->as_int(0) ? 1 : 2);
@@ -195,21 +212,32 @@ std::vector<Op> convert_ops() {
       samples.push_back({"T[7]", fmt::format("{{dtype = {}}}", name(d)), 0, 9});
       samples.push_back({"T[2, 3]", fmt::format("{{dtype = {}}}", name(d)), 0, 1});
     }
-  ops.push_back({.decl = {.name = "convert",
-                          .python = "astype",
-                          .doc = "The array with its elements as another type.\n\nFloats become integers by dropping the fraction; beyond the "
-                                 "type's range they saturate, and NaN becomes 0. Integers wrap. To bool: whether it is not 0. "
-                                 "Real numbers become complex with an imaginary part of 0; complex ones do not become real.",
-                          .operands = {{"x", "The array."}},
-                          .attrs = {kTo},
-                          .dtypes = DTypeSet::Any,
-                          .traits = Trait::Elementwise | Trait::Cheap,
-                          .numpy = "x.astype(dtype)",
-                          .example = "ig.astype(ig.asarray([1.5, -2.5]), ig.int32)",
-                          .samples = std::move(samples),
-                          .bad_samples = {{"c64[2]", "{dtype = f32}", "TypeError: astype: complex64 is not converted to float32"}}},
-                 .rules = {.infer = infer_convert, .reference = reference_convert, .lower = LowerRule::of_scalar(lower_convert),
-                           .simplify = simplify_convert, .jvp = jvp_convert, .transpose = later(), .batch = batch_elementwise, .body = no_body()}});
+  ops.push_back(
+      {.decl =
+           {.name = "convert",
+            .python = "astype",
+            .doc =
+                "The array with its elements as another type.\n\nFloats become integers by dropping the "
+                "fraction; beyond the "
+                "type's range they saturate, and NaN becomes 0. Integers wrap. To bool: whether it is not 0. "
+                "Real numbers become complex with an imaginary part of 0; complex ones do not become real.",
+            .operands = {{"x", "The array."}},
+            .attrs = {kTo},
+            .dtypes = DTypeSet::Any,
+            .traits = Trait::Elementwise | Trait::Cheap,
+            .numpy = "x.astype(dtype)",
+            .example = "ig.astype(ig.asarray([1.5, -2.5]), ig.int32)",
+            .samples = std::move(samples),
+            .bad_samples = {{"c64[2]", "{dtype = f32}",
+                             "TypeError: astype: complex64 is not converted to float32"}}},
+       .rules = {.infer = infer_convert,
+                 .reference = reference_convert,
+                 .lower = LowerRule::of_scalar(lower_convert),
+                 .simplify = simplify_convert,
+                 .jvp = jvp_convert,
+                 .transpose = later(),
+                 .batch = batch_elementwise,
+                 .body = no_body()}});
   ops.push_back({.decl = {.name = "bitcast_convert",
                           .python = "bitcast",
                           .doc = "The same bits as elements of another type of the same width.",
@@ -220,12 +248,24 @@ std::vector<Op> convert_ops() {
                           .numpy = "x.view(dtype)",
                           .example = "ig.bitcast(ig.asarray([1.0]), ig.int32)",
                           .samples = {},
-                          .bad_samples = {{"f32[2]", "{dtype = i64}", "TypeError: bitcast: float32 and int64 differ in width"}}},
-                 .rules = {.infer = infer_bitcast, .reference = reference_bitcast, .lower = LowerRule::of_scalar(lower_bitcast),
-                           .simplify = no_rule("no identity keeps every bit"), .jvp = no_rule("bits have no derivative"),
-                           .transpose = no_rule("bits have no derivative"), .batch = batch_elementwise, .body = no_body()}});
-  for (auto [from, to] : {std::pair{"f32", "i32"}, {"i32", "f32"}, {"f64", "i64"}, {"u64", "f64"}, {"i8", "u8"}, {"f32", "u32"}})
-    ops.back().decl.samples.push_back({fmt::format("{}[5, 3]", from), fmt::format("{{dtype = {}}}", to), 0, 9});
+                          .bad_samples = {{"f32[2]", "{dtype = i64}",
+                                           "TypeError: bitcast: float32 and int64 differ in width"}}},
+                 .rules = {.infer = infer_bitcast,
+                           .reference = reference_bitcast,
+                           .lower = LowerRule::of_scalar(lower_bitcast),
+                           .simplify = no_rule("no identity keeps every bit"),
+                           .jvp = no_rule("bits have no derivative"),
+                           .transpose = no_rule("bits have no derivative"),
+                           .batch = batch_elementwise,
+                           .body = no_body()}});
+  for (auto [from, to] : {std::pair{"f32", "i32"},
+                          {"i32", "f32"},
+                          {"f64", "i64"},
+                          {"u64", "f64"},
+                          {"i8", "u8"},
+                          {"f32", "u32"}})
+    ops.back().decl.samples.push_back(
+        {fmt::format("{}[5, 3]", from), fmt::format("{{dtype = {}}}", to), 0, 9});
   ops.push_back({.decl = {.name = "optimization_barrier",
                           .python = "optimization_barrier",
                           .doc = "The array itself; no rule looks through it.",
@@ -236,9 +276,14 @@ std::vector<Op> convert_ops() {
                           .numpy = "x",
                           .example = "ig.optimization_barrier(ig.asarray([1.0]))",
                           .samples = {{"T[3]", ""}, {"T[2, 0]", ""}}},
-                 .rules = {.infer = infer_identity, .reference = reference_bitcast, .lower = LowerRule::of_scalar([](ScalarContext& c) { return c.x[0]; }),
+                 .rules = {.infer = infer_identity,
+                           .reference = reference_bitcast,
+                           .lower = LowerRule::of_scalar([](ScalarContext& c) { return c.x[0]; }),
                            .simplify = no_rule("it is there to stay"),
-                           .jvp = +[](JvpContext& c) { return std::vector<Value>{c.tangents[0]}; }, .transpose = later(), .batch = batch_elementwise, .body = no_body()}});
+                           .jvp = +[](JvpContext& c) { return std::vector<Value>{c.tangents[0]}; },
+                           .transpose = later(),
+                           .batch = batch_elementwise,
+                           .body = no_body()}});
   ops.push_back({.decl = {.name = "stop_gradient",
                           .python = "stop_gradient",
                           .doc = "The array itself, which derivatives take for a constant.",
@@ -249,11 +294,13 @@ std::vector<Op> convert_ops() {
                           .numpy = "x",
                           .example = "ig.stop_gradient(ig.asarray([1.0]))",
                           .samples = {{"T[]", ""}, {"T[3]", ""}, {"T[2, 0]", ""}, {"T[5, 17]", ""}}},
-                 .rules = {.infer = infer_identity, .reference = reference_bitcast,
+                 .rules = {.infer = infer_identity,
+                           .reference = reference_bitcast,
                            .lower = LowerRule::of_scalar([](ScalarContext& c) { return c.x[0]; }),
                            .simplify = no_rule("it must last until derivatives are taken"),
                            .jvp = +[](JvpContext&) { return std::vector<Value>{nullptr}; },
-                           .transpose = no_rule("it has no tangent to transpose"), .batch = batch_elementwise,
+                           .transpose = no_rule("it has no tangent to transpose"),
+                           .batch = batch_elementwise,
                            .body = no_body()}});
   return ops;
 }
@@ -261,43 +308,59 @@ std::vector<Op> convert_ops() {
 std::vector<Op> select_ops() {
   using tools::no_body, tools::later;
   std::vector<Op> ops;
-  ops.push_back({.decl = {.name = "select",
-                          .python = "where",
-                          .doc = "The elements of x where the condition is true, those of y elsewhere.",
-                          .operands = {{"condition", "Where to take x."}, {"x", "What to take there."}, {"y", "What to take elsewhere."}},
-                          .dtypes = DTypeSet::Any,
-                          .traits = Trait::Elementwise | Trait::Cheap,
-                          .front = Front::Elementwise,
-                          .numpy = "np.where(condition, x, y)",
-                          .example = "ig.where(ig.asarray([True, False]), ig.asarray([1, 2]), ig.asarray([3, 4]))",
-                          .samples = {{"bool[], T[], T[]", ""}, {"bool[0], T[0], T[0]", ""}, {"bool[9], T[9], T[9]", ""}, {"bool[3, 70], T[3, 70], T[3, 70]", ""}},
-                          .bad_samples = {{"i32[2], f32[2], f32[2]", "", "TypeError: where: expected bool, but condition is int32"},
-                                          {"bool[2], f32[2], i32[2]", "", "TypeError: where: x is float32, but y is int32"},
-                                          {"bool[3], f32[2], f32[2]", "", "ShapeError: where: shapes [3] and [2] differ"}}},
-                 .rules = {.infer = infer_select, .reference = reference_select,
-                           .lower = LowerRule::of_scalar([](ScalarContext& c) { return loop::select(c.x[0], c.x[1], c.x[2]); }),
-                           .simplify = simplify_select, .jvp = jvp_select, .transpose = later(), .batch = batch_elementwise, .body = no_body()}});
-  ops.push_back(composite({.name = "clamp",
-                           .python = "",
-                           .doc = "Each element, but no less than min and no more than max; NaN where any of the three is.",
-                           .operands = {{"min", "The least."}, {"x", "The array."}, {"max", "The most; it wins over min."}},
-                           .dtypes = DTypeSet::Real,
-                           .traits = static_cast<uint32_t>(Trait::Elementwise),
-                           .front = Front::None,
-                           .numpy = "np.minimum(np.maximum(min, x), max)",
-                           .samples = {{"T[5], T[5], T[5]", ""}, {"T[], T[], T[]", ""}}},
-                          clamp_body, infer_clamp));
-  ops.push_back(composite({.name = "clip",
-                           .python = "clip",
-                           .doc = "Each element, but no less than min and no more than max; NaN where any of the three is.",
-                           .operands = {{"x", "The array."}, {"min", "The least."}, {"max", "The most; it wins over min."}},
-                           .dtypes = DTypeSet::Real,
-                           .traits = static_cast<uint32_t>(Trait::Elementwise),
-                           .front = Front::Elementwise,
-                           .numpy = "np.minimum(np.maximum(x, min), max)",
-                           .example = "ig.clip(ig.asarray([-2.0, 0.5, 3.0]), -1.0, 1.0)",
-                           .samples = {{"T[5], T[5], T[5]", ""}, {"T[], T[], T[]", ""}, {"T[3, 40], T[3, 40], T[3, 40]", ""}}},
-                          clip_body, infer_clip));
+  ops.push_back(
+      {.decl =
+           {.name = "select",
+            .python = "where",
+            .doc = "The elements of x where the condition is true, those of y elsewhere.",
+            .operands = {{"condition", "Where to take x."},
+                         {"x", "What to take there."},
+                         {"y", "What to take elsewhere."}},
+            .dtypes = DTypeSet::Any,
+            .traits = Trait::Elementwise | Trait::Cheap,
+            .front = Front::Elementwise,
+            .numpy = "np.where(condition, x, y)",
+            .example = "ig.where(ig.asarray([True, False]), ig.asarray([1, 2]), ig.asarray([3, 4]))",
+            .samples = {{"bool[], T[], T[]", ""},
+                        {"bool[0], T[0], T[0]", ""},
+                        {"bool[9], T[9], T[9]", ""},
+                        {"bool[3, 70], T[3, 70], T[3, 70]", ""}},
+            .bad_samples = {{"i32[2], f32[2], f32[2]", "",
+                             "TypeError: where: expected bool, but condition is int32"},
+                            {"bool[2], f32[2], i32[2]", "", "TypeError: where: x is float32, but y is int32"},
+                            {"bool[3], f32[2], f32[2]", "", "ShapeError: where: shapes [3] and [2] differ"}}},
+       .rules = {.infer = infer_select,
+                 .reference = reference_select,
+                 .lower = LowerRule::of_scalar(
+                     [](ScalarContext& c) { return loop::select(c.x[0], c.x[1], c.x[2]); }),
+                 .simplify = simplify_select,
+                 .jvp = jvp_select,
+                 .transpose = later(),
+                 .batch = batch_elementwise,
+                 .body = no_body()}});
+  ops.push_back(composite(
+      {.name = "clamp",
+       .python = "",
+       .doc = "Each element, but no less than min and no more than max; NaN where any of the three is.",
+       .operands = {{"min", "The least."}, {"x", "The array."}, {"max", "The most; it wins over min."}},
+       .dtypes = DTypeSet::Real,
+       .traits = static_cast<uint32_t>(Trait::Elementwise),
+       .front = Front::None,
+       .numpy = "np.minimum(np.maximum(min, x), max)",
+       .samples = {{"T[5], T[5], T[5]", ""}, {"T[], T[], T[]", ""}}},
+      clamp_body, infer_clamp));
+  ops.push_back(composite(
+      {.name = "clip",
+       .python = "clip",
+       .doc = "Each element, but no less than min and no more than max; NaN where any of the three is.",
+       .operands = {{"x", "The array."}, {"min", "The least."}, {"max", "The most; it wins over min."}},
+       .dtypes = DTypeSet::Real,
+       .traits = static_cast<uint32_t>(Trait::Elementwise),
+       .front = Front::Elementwise,
+       .numpy = "np.minimum(np.maximum(x, min), max)",
+       .example = "ig.clip(ig.asarray([-2.0, 0.5, 3.0]), -1.0, 1.0)",
+       .samples = {{"T[5], T[5], T[5]", ""}, {"T[], T[], T[]", ""}, {"T[3, 40], T[3, 40], T[3, 40]", ""}}},
+      clip_body, infer_clip));
   return ops;
 }
 

@@ -21,8 +21,8 @@ constexpr Attr<Dims> kSize{"size", "The size, as one expression."};
 
 void infer_constant(InferContext& c) {
   const Literal& value = c.get(kValue);
-  if (!value.valid()) c.fail(ErrorKind::Value, "the array is missing", "a constant is its array",
-           "give the attribute value");
+  if (!value.valid())
+    c.fail(ErrorKind::Value, "the array is missing", "a constant is its array", "give the attribute value");
   c.results.push_back(value.type());
 }
 void reference_constant(ReferenceContext& c) {
@@ -32,22 +32,27 @@ void reference_constant(ReferenceContext& c) {
 Expr point_constant(PointContext& c) {
   const Literal& value = c.node->attrs().get(kValue);
   IG_CHECK(value.elements() == 1, "only single numbers stand inside kernels");
-  return is_float(value.dtype()) ? c.build->constant(tools::wide_type(value.dtype()), value.as_double(0)) : c.build->constant_int(value.dtype(), value.as_int(0));
+  return is_float(value.dtype()) ? c.build->constant(tools::wide_type(value.dtype()), value.as_double(0))
+                                 : c.build->constant_int(value.dtype(), value.as_int(0));
 }
 
 void infer_iota(InferContext& c) {
   const Dims& shape = c.get(kShape);
   DType d = c.get(kDType);
   c.axis(c.get(kAxis), static_cast<int>(shape.size()));
-  if (d == DType::Bool || d == DType::Key || is_complex(d)) c.fail(ErrorKind::Type, fmt::format("it does not count in {}", info(d).api_name), "counting is in integers or floats", "choose such a dtype");
+  if (d == DType::Bool || d == DType::Key || is_complex(d))
+    c.fail(ErrorKind::Type, fmt::format("it does not count in {}", info(d).api_name),
+           "counting is in integers or floats", "choose such a dtype");
   c.result(d, shape);
 }
 void reference_iota(ReferenceContext& c) {
   Literal& out = c.results[0];
   auto axis = static_cast<size_t>(c.attrs.get(kAxis));
   tools::each_index(out.dims(), [&](const tools::Index& index, int64_t flat) {
-    if (is_float(out.dtype())) tools::set_real(out, flat, static_cast<double>(index[axis]));
-    else tools::set_whole(out, flat, index[axis]);
+    if (is_float(out.dtype()))
+      tools::set_real(out, flat, static_cast<double>(index[axis]));
+    else
+      tools::set_whole(out, flat, index[axis]);
   });
 }
 Expr point_iota(PointContext& c) {
@@ -58,15 +63,18 @@ Expr point_iota(PointContext& c) {
 
 const Dim& one_size(const InferContext& c, const Attr<Dims>& attr) {
   const Dims& dims = c.get(attr);
-  if (dims.size() != 1) c.fail(ErrorKind::Value, fmt::format("the attribute {} holds {} sizes, not one", attr.name, dims.size()), "it is the length of the result",
-           "give one size in angle brackets");
+  if (dims.size() != 1)
+    c.fail(ErrorKind::Value, fmt::format("the attribute {} holds {} sizes, not one", attr.name, dims.size()),
+           "it is the length of the result", "give one size in angle brackets");
   return dims[0];
 }
 void infer_size(InferContext& c) {
   one_size(c, kSize);
   c.result(DType::I64, {});
 }
-void reference_size(ReferenceContext& c) { tools::set_whole(c.results[0], 0, c.attrs.get(kSize)[0].constant()); }
+void reference_size(ReferenceContext& c) {
+  tools::set_whole(c.results[0], 0, c.attrs.get(kSize)[0].constant());
+}
 Expr point_size(PointContext& c) { return c.size(c.node->attrs().get(kSize)[0]); }
 Value simplify_size(SimplifyContext& c) {
   const Dim& d = c.node->attrs().get(kSize)[0];
@@ -98,7 +106,9 @@ std::vector<Value> arange_body(BodyContext& c) {
 void infer_range(InferContext& c) {
   one_size(c, kCount);
   DType d = c.get(kDType);
-  if (!contains(DTypeSet::Real, d)) c.fail(ErrorKind::Type, fmt::format("it does not count in {}", info(d).api_name), "counting is in integers or floats", "choose such a dtype");
+  if (!contains(DTypeSet::Real, d))
+    c.fail(ErrorKind::Type, fmt::format("it does not count in {}", info(d).api_name),
+           "counting is in integers or floats", "choose such a dtype");
   c.result(d, c.get(kCount));
 }
 std::vector<Value> linspace_body(BodyContext& c) {
@@ -118,7 +128,8 @@ std::vector<Value> linspace_body(BodyContext& c) {
   return {c.build.convert(x, c.get(kDType))};
 }
 void infer_linspace(InferContext& c) {
-  if (!one_size(c, kCount).is_constant()) c.fail(ErrorKind::Value, "num must be a fixed number", "the step is computed from it", "use arange");
+  if (!one_size(c, kCount).is_constant())
+    c.fail(ErrorKind::Value, "num must be a fixed number", "the step is computed from it", "use arange");
   infer_range(c);
 }
 std::vector<Value> eye_body(BodyContext& c) {
@@ -130,8 +141,9 @@ std::vector<Value> eye_body(BodyContext& c) {
   return {d == DType::Bool ? on : c.build.convert(on, d)};
 }
 void infer_eye(InferContext& c) {
-  if (c.get(kShape).size() != 2) c.fail(ErrorKind::Shape, fmt::format("expected two sizes, got {}", c.get(kShape).size()), "the result is a matrix",
-           "give rows and columns");
+  if (c.get(kShape).size() != 2)
+    c.fail(ErrorKind::Shape, fmt::format("expected two sizes, got {}", c.get(kShape).size()),
+           "the result is a matrix", "give rows and columns");
   c.result(c.get(kDType), c.get(kShape));
 }
 
@@ -140,20 +152,44 @@ void infer_eye(InferContext& c) {
 std::vector<Op> create_ops() {
   using tools::no_body, tools::no_rule;
   std::vector<Op> ops;
-  auto primitive = [&](OpDecl decl, InferFn infer, ReferenceFn reference, PointFn point, Rule<SimplifyFn> simplify) {
+  auto primitive = [&](OpDecl decl, InferFn infer, ReferenceFn reference, PointFn point,
+                       Rule<SimplifyFn> simplify) {
     decl.traits |= Trait::Constant | Trait::Cheap;
     ops.push_back({.decl = std::move(decl),
-                   .rules = {.infer = infer, .reference = reference, .lower = LowerRule::of_point(point), .simplify = std::move(simplify),
-                             .jvp = no_rule("it has no operands"), .transpose = no_rule("it has no operands"), .batch = no_rule("it has no operands"), .body = no_body()}});
+                   .rules = {.infer = infer,
+                             .reference = reference,
+                             .lower = LowerRule::of_point(point),
+                             .simplify = std::move(simplify),
+                             .jvp = no_rule("it has no operands"),
+                             .transpose = no_rule("it has no operands"),
+                             .batch = no_rule("it has no operands"),
+                             .body = no_body()}});
   };
-  primitive({.name = "constant", .doc = "The array that it holds.", .attrs = {kValue}, .front = Front::None, .numpy = "none: it has no operands"},
+  primitive({.name = "constant",
+             .doc = "The array that it holds.",
+             .attrs = {kValue},
+             .front = Front::None,
+             .numpy = "none: it has no operands"},
             infer_constant, reference_constant, point_constant, no_rule("it is as simple as can be"));
-  primitive({.name = "iota", .python = "iota", .doc = "Each element is its own index along an axis.", .attrs = {kShape, kAxis, kDType}, .numpy = "np.indices(shape)[axis].astype(dtype)",
+  primitive({.name = "iota",
+             .python = "iota",
+             .doc = "Each element is its own index along an axis.",
+             .attrs = {kShape, kAxis, kDType},
+             .numpy = "np.indices(shape)[axis].astype(dtype)",
              .example = "ig.iota(shape=[2, 3], axis=1, dtype=ig.int32)",
-             .samples = {{"", "{shape = <5>, axis = 0, dtype = i64}"}, {"", "{shape = <2, 3>, axis = 1, dtype = f32}"}, {"", "{shape = <2, 3, 40>, axis = 0, dtype = i32}"}, {"", "{shape = <0, 2>, axis = 1, dtype = i64}"}, {"", "{shape = <70>, axis = 0, dtype = bf16}"}},
-             .bad_samples = {{"", "{shape = <2>, axis = 1, dtype = i32}", "IndexError: iota: axis 1 is out of range for rank 1"}}},
+             .samples = {{"", "{shape = <5>, axis = 0, dtype = i64}"},
+                         {"", "{shape = <2, 3>, axis = 1, dtype = f32}"},
+                         {"", "{shape = <2, 3, 40>, axis = 0, dtype = i32}"},
+                         {"", "{shape = <0, 2>, axis = 1, dtype = i64}"},
+                         {"", "{shape = <70>, axis = 0, dtype = bf16}"}},
+             .bad_samples = {{"", "{shape = <2>, axis = 1, dtype = i32}",
+                              "IndexError: iota: axis 1 is out of range for rank 1"}}},
             infer_iota, reference_iota, point_iota, no_rule("it is as simple as can be"));
-  primitive({.name = "dimension_size", .doc = "A size as a number: what it is at run time.", .attrs = {kSize}, .front = Front::None, .numpy = "np.int64(size[0])",
+  primitive({.name = "dimension_size",
+             .doc = "A size as a number: what it is at run time.",
+             .attrs = {kSize},
+             .front = Front::None,
+             .numpy = "np.int64(size[0])",
              .samples = {{"", "{size = <7>}"}}},
             infer_size, reference_size, point_size, simplify_size);
 
@@ -162,23 +198,62 @@ std::vector<Op> create_ops() {
     ops.push_back(composite(std::move(decl), body, infer));
   };
   InferFn shaped = +[](InferContext& c) {
-    if (c.get(kDType) == DType::Key || is_complex(c.get(kDType))) c.fail(ErrorKind::Type, fmt::format("it does not fill with {}", info(c.get(kDType)).api_name), "the value is a real number",
-           "choose a real dtype");
+    if (c.get(kDType) == DType::Key || is_complex(c.get(kDType)))
+      c.fail(ErrorKind::Type, fmt::format("it does not fill with {}", info(c.get(kDType)).api_name),
+             "the value is a real number", "choose a real dtype");
     c.result(c.get(kDType), c.get(kShape));
   };
-  fill({.name = "full", .python = "", .doc = "An array of one value.", .attrs = {kShape, kFill, kDType}, .numpy = "np.full(shape, fill_value, dtype)",
-        .samples = {{"", "{shape = <2, 3>, fill_value = 0x1.8p+0, dtype = f32}"}, {"", "{shape = <>, fill_value = 0x1p+1, dtype = i64}"}, {"", "{shape = <0>, fill_value = 0x1p+0, dtype = bool}"}}}, full_body, shaped);
-  fill({.name = "zeros", .python = "", .doc = "An array of zeros.", .attrs = {kShape, kDType}, .numpy = "np.zeros(shape, dtype)",
-        .samples = {{"", "{shape = <2, 3>, dtype = f32}"}, {"", "{shape = <>, dtype = bool}"}}}, filled_body<0>, shaped);
-  fill({.name = "ones", .python = "", .doc = "An array of ones.", .attrs = {kShape, kDType}, .numpy = "np.ones(shape, dtype)",
-        .samples = {{"", "{shape = <2, 3>, dtype = f16}"}, {"", "{shape = <4>, dtype = bool}"}}}, filled_body<1>, shaped);
-  fill({.name = "arange", .python = "", .doc = "start, start + step, …: so many elements.", .attrs = {kStart, kCount, kDType, kStep}, .numpy = "(np.arange(num[0]) * step + start).astype(dtype)",
-        .samples = {{"", "{start = 0x1p+0, num = <7>, dtype = i32, step = 0x1p+1}"}, {"", "{start = -0x1p+0, num = <50>, dtype = f32, step = 0x1p-2}"}, {"", "{start = 0x0p+0, num = <0>, dtype = f64}"}}}, arange_body, infer_range);
-  fill({.name = "linspace", .python = "", .doc = "So many elements evenly spaced from start to stop.", .attrs = {kStart, kStop, kCount, kDType, kEndpoint}, .numpy = "np.linspace(start, stop, num[0], endpoint=endpoint).astype(dtype)",
-        .samples = {{"", "{start = 0x0p+0, stop = 0x1p+0, num = <5>, dtype = f32}"}, {"", "{start = 0x1p+1, stop = -0x1p+0, num = <40>, dtype = f64, endpoint = false}"}, {"", "{start = 0x1p+1, stop = 0x1p+2, num = <1>, dtype = f32}"}}}, linspace_body, infer_linspace);
-  fill({.name = "eye", .python = "", .doc = "Ones on a diagonal, zeros elsewhere.", .attrs = {kShape, kDType, kDiagonal}, .numpy = "np.eye(shape[0], shape[1], k, dtype)",
-        .samples = {{"", "{shape = <3, 3>, dtype = f32}"}, {"", "{shape = <3, 5>, dtype = i64, k = 1}"}, {"", "{shape = <4, 2>, dtype = bool, k = -1}"}},
-        .bad_samples = {{"", "{shape = <3>, dtype = f32}", "ShapeError: eye: expected two sizes, got 1"}}}, eye_body, infer_eye);
+  fill({.name = "full",
+        .python = "",
+        .doc = "An array of one value.",
+        .attrs = {kShape, kFill, kDType},
+        .numpy = "np.full(shape, fill_value, dtype)",
+        .samples = {{"", "{shape = <2, 3>, fill_value = 0x1.8p+0, dtype = f32}"},
+                    {"", "{shape = <>, fill_value = 0x1p+1, dtype = i64}"},
+                    {"", "{shape = <0>, fill_value = 0x1p+0, dtype = bool}"}}},
+       full_body, shaped);
+  fill({.name = "zeros",
+        .python = "",
+        .doc = "An array of zeros.",
+        .attrs = {kShape, kDType},
+        .numpy = "np.zeros(shape, dtype)",
+        .samples = {{"", "{shape = <2, 3>, dtype = f32}"}, {"", "{shape = <>, dtype = bool}"}}},
+       filled_body<0>, shaped);
+  fill({.name = "ones",
+        .python = "",
+        .doc = "An array of ones.",
+        .attrs = {kShape, kDType},
+        .numpy = "np.ones(shape, dtype)",
+        .samples = {{"", "{shape = <2, 3>, dtype = f16}"}, {"", "{shape = <4>, dtype = bool}"}}},
+       filled_body<1>, shaped);
+  fill({.name = "arange",
+        .python = "",
+        .doc = "start, start + step, …: so many elements.",
+        .attrs = {kStart, kCount, kDType, kStep},
+        .numpy = "(np.arange(num[0]) * step + start).astype(dtype)",
+        .samples = {{"", "{start = 0x1p+0, num = <7>, dtype = i32, step = 0x1p+1}"},
+                    {"", "{start = -0x1p+0, num = <50>, dtype = f32, step = 0x1p-2}"},
+                    {"", "{start = 0x0p+0, num = <0>, dtype = f64}"}}},
+       arange_body, infer_range);
+  fill({.name = "linspace",
+        .python = "",
+        .doc = "So many elements evenly spaced from start to stop.",
+        .attrs = {kStart, kStop, kCount, kDType, kEndpoint},
+        .numpy = "np.linspace(start, stop, num[0], endpoint=endpoint).astype(dtype)",
+        .samples = {{"", "{start = 0x0p+0, stop = 0x1p+0, num = <5>, dtype = f32}"},
+                    {"", "{start = 0x1p+1, stop = -0x1p+0, num = <40>, dtype = f64, endpoint = false}"},
+                    {"", "{start = 0x1p+1, stop = 0x1p+2, num = <1>, dtype = f32}"}}},
+       linspace_body, infer_linspace);
+  fill({.name = "eye",
+        .python = "",
+        .doc = "Ones on a diagonal, zeros elsewhere.",
+        .attrs = {kShape, kDType, kDiagonal},
+        .numpy = "np.eye(shape[0], shape[1], k, dtype)",
+        .samples = {{"", "{shape = <3, 3>, dtype = f32}"},
+                    {"", "{shape = <3, 5>, dtype = i64, k = 1}"},
+                    {"", "{shape = <4, 2>, dtype = bool, k = -1}"}},
+        .bad_samples = {{"", "{shape = <3>, dtype = f32}", "ShapeError: eye: expected two sizes, got 1"}}},
+       eye_body, infer_eye);
   return ops;
 }
 

@@ -1,5 +1,5 @@
-// Running folds along an axis: each element of the result folds all up to it. Compiled as one loop along the axis for
-// each row of the others, in order; in reverse from the end.
+// Running folds along an axis: each element of the result folds all up to it. Compiled as one loop along the
+// axis for each row of the others, in order; in reverse from the end.
 #include <cmath>
 #include <limits>
 
@@ -31,21 +31,31 @@ double logaddexp(double a, double x) {
 }
 template <Kind K>
 double real(double a, double x) {
-  if constexpr (K == Kind::Sum) return a + x;
-  else if constexpr (K == Kind::Prod) return a * x;
-  else if constexpr (K == Kind::LogSumExp) return logaddexp(a, x);
-  else if (std::isnan(a) || std::isnan(x)) return NAN;
-  else if constexpr (K == Kind::Max) return a == x ? (std::signbit(a) ? x : a) : std::fmax(a, x);
-  else return a == x ? (std::signbit(a) ? a : x) : std::fmin(a, x);
+  if constexpr (K == Kind::Sum)
+    return a + x;
+  else if constexpr (K == Kind::Prod)
+    return a * x;
+  else if constexpr (K == Kind::LogSumExp)
+    return logaddexp(a, x);
+  else if (std::isnan(a) || std::isnan(x))
+    return NAN;
+  else if constexpr (K == Kind::Max)
+    return a == x ? (std::signbit(a) ? x : a) : std::fmax(a, x);
+  else
+    return a == x ? (std::signbit(a) ? a : x) : std::fmin(a, x);
 }
 template <Kind K>
 int64_t whole(int64_t a, int64_t x, DType d) {
   auto ua = static_cast<uint64_t>(a), ux = static_cast<uint64_t>(x);
   bool below = d == DType::U64 ? ua < ux : a < x;
-  if constexpr (K == Kind::Sum) return static_cast<int64_t>(ua + ux);
-  else if constexpr (K == Kind::Prod) return static_cast<int64_t>(ua * ux);
-  else if constexpr (K == Kind::Max) return below ? x : a;
-  else return below ? a : x;
+  if constexpr (K == Kind::Sum)
+    return static_cast<int64_t>(ua + ux);
+  else if constexpr (K == Kind::Prod)
+    return static_cast<int64_t>(ua * ux);
+  else if constexpr (K == Kind::Max)
+    return below ? x : a;
+  else
+    return below ? a : x;
 }
 
 template <Kind K>
@@ -55,7 +65,8 @@ void reference_cumulative(ReferenceContext& c) {
   auto axis = static_cast<size_t>(c.attrs.get(kAxis));
   bool reverse = c.attrs.get(kReverse);
   int64_t n = x.dims()[axis], inner = 1, outer = 1;
-  for (size_t i = 0; i < x.dims().size(); ++i) (i < axis ? outer : i > axis ? inner : n) *= i == axis ? 1 : x.dims()[i];
+  for (size_t i = 0; i < x.dims().size(); ++i)
+    (i < axis ? outer : i > axis ? inner : n) *= i == axis ? 1 : x.dims()[i];
   for (int64_t o = 0; o < outer; ++o)
     for (int64_t k = 0; k < inner; ++k) {
       double r = 0;
@@ -75,10 +86,14 @@ void reference_cumulative(ReferenceContext& c) {
 
 template <Kind K>
 Expr combine(Expr a, Expr x) {
-  if constexpr (K == Kind::Sum) return a + x;
-  else if constexpr (K == Kind::Prod) return a * x;
-  else if constexpr (K == Kind::Max) return tools::total_max(a, x);
-  else if constexpr (K == Kind::Min) return tools::total_min(a, x);
+  if constexpr (K == Kind::Sum)
+    return a + x;
+  else if constexpr (K == Kind::Prod)
+    return a * x;
+  else if constexpr (K == Kind::Max)
+    return tools::total_max(a, x);
+  else if constexpr (K == Kind::Min)
+    return tools::total_min(a, x);
   else {
     loop::Builder& b = a.builder();
     Expr lowest = b.constant(a.type(), -std::numeric_limits<double>::infinity());
@@ -98,7 +113,8 @@ void nest_cumulative(NestContext& c) {
   c.set_blocks(product(before));
   Expr n = c.size(type.dims[axis]), inner = c.size(product(behind));
   Expr base = b.let(b.block() * (n * inner));
-  constexpr int kLanes = 16;  // columns side by side; each column's order is its own, so any number gives the same bits
+  constexpr int kLanes =
+      16;  // columns side by side; each column's order is its own, so any number gives the same bits
   b.vector_for(b.index(0), inner, kLanes, [&](Expr column) {
     DType wide = tools::wide_type(type.dtype);
     uint32_t running = b.local(wide, kLanes, 1, "running");
@@ -117,7 +133,8 @@ void nest_cumulative(NestContext& c) {
 
 Batched batch_cumulative(BatchContext& c) {
   Value x = tools::batch_to_front(c.build, c.operands[0], c.axes[0]);
-  Attrs attrs = make_attrs({kAxis % (c.node->attrs().get(kAxis) + 1), kReverse % c.node->attrs().get(kReverse)});
+  Attrs attrs =
+      make_attrs({kAxis % (c.node->attrs().get(kAxis) + 1), kReverse % c.node->attrs().get(kReverse)});
   return {{c.build.node(op_of(c.node), {x}, std::move(attrs))->result()}, {0}};
 }
 
@@ -130,7 +147,8 @@ std::vector<Value> transpose_sum(TransposeContext& c) {
   return {c.build.node(op_of(c.node), {c.cotangents[0]}, attrs)->result()};
 }
 template <Kind K>
-Op cumulative(std::string name, std::string doc, DTypeSet dtypes, std::string numpy, double ulp, double low, double high) {
+Op cumulative(std::string name, std::string doc, DTypeSet dtypes, std::string numpy, double ulp, double low,
+              double high) {
   using tools::later, tools::no_body, tools::no_rule;
   return {.decl = {.name = name,
                    .python = name,
@@ -141,28 +159,54 @@ Op cumulative(std::string name, std::string doc, DTypeSet dtypes, std::string nu
                    .front = Front::Direct,
                    .numpy = std::move(numpy),
                    .example = "ig." + name + "(ig.asarray([1.0, 3.0, 2.0]), axis=0)",
-                   .samples = {{"T[7]", "{axis = 0}", low, high}, {"T[7]", "{axis = 0, reverse = true}", low, high}, {"T[3, 5]", "{axis = 1}", low, high}, {"T[5, 40]", "{axis = 0}", low, high},
-                               {"T[2, 3, 4]", "{axis = 1, reverse = true}", low, high}, {"T[0]", "{axis = 0}", low, high}, {"T[3, 0]", "{axis = 0}", low, high}, {"T[1]", "{axis = 0}", low, high}},
-                   .bad_samples = {{dtypes == DTypeSet::Float ? "f32[]" : "i32[]", "{axis = 0}", fmt::format("IndexError: {}: axis 0 is out of range for rank 0", name)}},
+                   .samples = {{"T[7]", "{axis = 0}", low, high},
+                               {"T[7]", "{axis = 0, reverse = true}", low, high},
+                               {"T[3, 5]", "{axis = 1}", low, high},
+                               {"T[5, 40]", "{axis = 0}", low, high},
+                               {"T[2, 3, 4]", "{axis = 1, reverse = true}", low, high},
+                               {"T[0]", "{axis = 0}", low, high},
+                               {"T[3, 0]", "{axis = 0}", low, high},
+                               {"T[1]", "{axis = 0}", low, high}},
+                   .bad_samples = {{dtypes == DTypeSet::Float ? "f32[]" : "i32[]", "{axis = 0}",
+                                    fmt::format("IndexError: {}: axis 0 is out of range for rank 0", name)}},
                    .ulp = ulp},
-          .rules = {.infer = infer_cumulative, .reference = reference_cumulative<K>, .lower = LowerRule::of_nest(nest_cumulative<K>),
-                    .simplify = no_rule("no identity keeps every bit"), .jvp = later(), .transpose = no_rule("it is not linear"), .batch = batch_cumulative, .body = no_body()}};
+          .rules = {.infer = infer_cumulative,
+                    .reference = reference_cumulative<K>,
+                    .lower = LowerRule::of_nest(nest_cumulative<K>),
+                    .simplify = no_rule("no identity keeps every bit"),
+                    .jvp = later(),
+                    .transpose = no_rule("it is not linear"),
+                    .batch = batch_cumulative,
+                    .body = no_body()}};
 }
 
-std::string along(std::string call) { return "np.flip(" + call + "(np.flip(x, axis), axis), axis) if reverse else " + call + "(x, axis)"; }
+std::string along(std::string call) {
+  return "np.flip(" + call + "(np.flip(x, axis), axis), axis) if reverse else " + call + "(x, axis)";
+}
 
 }  // namespace
 
 std::vector<Op> cumulative_ops() {
   std::vector<Op> ops;
-  ops.push_back(cumulative<Kind::Sum>("cumulative_sum", "The sums of all elements up to each, along the axis; integers wrap.", DTypeSet::Real, along("np.add.accumulate"), 32, -4, 4));
+  ops.push_back(cumulative<Kind::Sum>("cumulative_sum",
+                                      "The sums of all elements up to each, along the axis; integers wrap.",
+                                      DTypeSet::Real, along("np.add.accumulate"), 32, -4, 4));
   ops.back().decl.traits |= static_cast<uint32_t>(Trait::Linear);
   ops.back().rules.jvp = jvp_sum;
   ops.back().rules.transpose = transpose_sum;
-  ops.push_back(cumulative<Kind::Prod>("cumulative_prod", "The products of all elements up to each, along the axis.", DTypeSet::Real, along("np.multiply.accumulate"), 64, 0.9, 1.1));
-  ops.push_back(cumulative<Kind::Max>("cumulative_max", "The largest of all elements up to each, along the axis; NaN from the first one on.", DTypeSet::Real, along("np.maximum.accumulate"), 0, -4, 4));
-  ops.push_back(cumulative<Kind::Min>("cumulative_min", "The smallest of all elements up to each, along the axis; NaN from the first one on.", DTypeSet::Real, along("np.minimum.accumulate"), 0, -4, 4));
-  ops.push_back(cumulative<Kind::LogSumExp>("cumulative_logsumexp", "log of the sum of the exponentials of all elements up to each, along the axis.", DTypeSet::Float, along("np.logaddexp.accumulate"), 32, -4, 4));
+  ops.push_back(cumulative<Kind::Prod>("cumulative_prod",
+                                       "The products of all elements up to each, along the axis.",
+                                       DTypeSet::Real, along("np.multiply.accumulate"), 64, 0.9, 1.1));
+  ops.push_back(cumulative<Kind::Max>(
+      "cumulative_max", "The largest of all elements up to each, along the axis; NaN from the first one on.",
+      DTypeSet::Real, along("np.maximum.accumulate"), 0, -4, 4));
+  ops.push_back(cumulative<Kind::Min>(
+      "cumulative_min", "The smallest of all elements up to each, along the axis; NaN from the first one on.",
+      DTypeSet::Real, along("np.minimum.accumulate"), 0, -4, 4));
+  ops.push_back(cumulative<Kind::LogSumExp>(
+      "cumulative_logsumexp",
+      "log of the sum of the exponentials of all elements up to each, along the axis.", DTypeSet::Float,
+      along("np.logaddexp.accumulate"), 32, -4, 4));
   return ops;
 }
 

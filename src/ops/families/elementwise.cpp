@@ -55,16 +55,17 @@ Op make(ElementwiseDecl d, ReferenceFn reference, ScalarFn lower, std::vector<Op
               .samples = std::move(samples),
               .bad_samples = std::move(bad),
               .ulp = d.ulp};
-  return Op{.decl = std::move(decl),
-            .rules = {.infer = d.gives == Gives::Bool ? infer_bool : infer_same,
-                      .reference = reference,
-                      .lower = LowerRule::of_scalar(lower),
-                      .simplify = d.simplify ? Rule<SimplifyFn>(d.simplify)
-                                             : Rule<SimplifyFn>::none("no identity keeps every bit"),
-                      .jvp = d.jvp ? Rule<JvpFn>(d.jvp) : Rule<JvpFn>::none(d.no_jvp),
-                      .transpose = Rule<TransposeFn>::none("written with the transforms, where the op is linear"),
-                      .batch = batch_elementwise,
-                      .body = tools::no_body()}};
+  return Op{
+      .decl = std::move(decl),
+      .rules = {.infer = d.gives == Gives::Bool ? infer_bool : infer_same,
+                .reference = reference,
+                .lower = LowerRule::of_scalar(lower),
+                .simplify = d.simplify ? Rule<SimplifyFn>(d.simplify)
+                                       : Rule<SimplifyFn>::none("no identity keeps every bit"),
+                .jvp = d.jvp ? Rule<JvpFn>(d.jvp) : Rule<JvpFn>::none(d.no_jvp),
+                .transpose = Rule<TransposeFn>::none("written with the transforms, where the op is linear"),
+                .batch = batch_elementwise,
+                .body = tools::no_body()}};
 }
 
 std::string public_name(const ElementwiseDecl& d) { return d.python.empty() ? d.name : d.python; }
@@ -86,25 +87,32 @@ Op make_unary(ElementwiseDecl d, ReferenceFn reference, ScalarFn lower) {
   std::vector<BadSample> bad;
   if (d.dtypes != DTypeSet::Any) {
     auto [type, called] = outsider(d.dtypes);
-    bad.push_back({type + "[3]", "", fmt::format("TypeError: {}: expected {}, but x is {}", public_name(d), describe(d.dtypes), called)});
+    bad.push_back(
+        {type + "[3]", "",
+         fmt::format("TypeError: {}: expected {}, but x is {}", public_name(d), describe(d.dtypes), called)});
   }
   return make(std::move(d), reference, lower, {{"x", "The array."}}, std::move(samples), std::move(bad));
 }
 
 Op make_binary(ElementwiseDecl d, ReferenceFn reference, ScalarFn lower) {
   std::vector<Sample> samples;
-  for (const char* shape : {"T[], T[]", "T[0], T[0]", "T[1], T[1]", "T[9], T[9]", "T[4, 5], T[4, 5]", "T[2, 3, 17], T[2, 3, 17]"})
+  for (const char* shape :
+       {"T[], T[]", "T[0], T[0]", "T[1], T[1]", "T[9], T[9]", "T[4, 5], T[4, 5]", "T[2, 3, 17], T[2, 3, 17]"})
     samples.push_back({shape, "", d.low, d.high});
   std::vector<BadSample> bad;
-  std::string inside = d.dtypes == DTypeSet::Bool ? "bool" : d.dtypes == DTypeSet::Integer || d.dtypes == DTypeSet::IntegerBool ? "i32" : "f32";
-  bad.push_back({fmt::format("{0}[3], {0}[4]", inside), "", fmt::format("ShapeError: {}: shapes [3] and [4] differ", public_name(d))});
+  std::string inside = d.dtypes == DTypeSet::Bool                                           ? "bool"
+                       : d.dtypes == DTypeSet::Integer || d.dtypes == DTypeSet::IntegerBool ? "i32"
+                                                                                            : "f32";
+  bad.push_back({fmt::format("{0}[3], {0}[4]", inside), "",
+                 fmt::format("ShapeError: {}: shapes [3] and [4] differ", public_name(d))});
   if (d.dtypes != DTypeSet::Any) {
     auto [type, called] = outsider(d.dtypes);
-    bad.push_back({fmt::format("{0}[3], {0}[3]", type), "",
-                   fmt::format("TypeError: {}: expected {}, but x is {}", public_name(d), describe(d.dtypes), called)});
+    bad.push_back(
+        {fmt::format("{0}[3], {0}[3]", type), "",
+         fmt::format("TypeError: {}: expected {}, but x is {}", public_name(d), describe(d.dtypes), called)});
   }
-  return make(std::move(d), reference, lower, {{"x", "The first array."}, {"y", "The second array."}}, std::move(samples),
-              std::move(bad));
+  return make(std::move(d), reference, lower, {{"x", "The first array."}, {"y", "The second array."}},
+              std::move(samples), std::move(bad));
 }
 
 }  // namespace ig::ops

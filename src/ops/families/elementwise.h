@@ -1,5 +1,6 @@
-// The constructors of the element-wise families. An op gives its scalar rule twice, as C++ (the definition) and as a
-// loop expression (the code); everything else (types, shapes, walking, derivative helpers, samples) is the family's.
+// The constructors of the element-wise families. An op gives its scalar rule twice, as C++ (the definition)
+// and as a loop expression (the code); everything else (types, shapes, walking, derivative helpers, samples)
+// is the family's.
 #pragma once
 
 #include <cmath>
@@ -18,14 +19,14 @@ struct ElementwiseDecl {
   std::string name, python, doc;
   DTypeSet dtypes = DTypeSet::Float;
   std::string numpy;
-  double low = -4, high = 4;   // of random samples
+  double low = -4, high = 4;  // of random samples
   double ulp = 0;
-  uint32_t traits = 0;         // beyond Elementwise
+  uint32_t traits = 0;  // beyond Elementwise
   Gives gives = Gives::Same;
   JvpFn jvp = nullptr;
   std::string no_jvp = "the derivative is zero wherever there is one";
   SimplifyFn simplify = nullptr;
-  std::string note = {};       // what to say where there is no simplify rule
+  std::string note = {};  // what to say where there is no simplify rule
 };
 
 // The batch rule of every element-wise op, whatever its attributes.
@@ -43,15 +44,20 @@ void reference_unary(ReferenceContext& c) {
   Literal& out = c.results[0];
   for (int64_t i = 0, n = x.elements(); i < n; ++i) {
     if (is_float(x.dtype())) {
-      if constexpr (std::is_same_v<decltype(Real), std::nullptr_t>) IG_CHECK(false, "no rule for floats");
+      if constexpr (std::is_same_v<decltype(Real), std::nullptr_t>)
+        IG_CHECK(false, "no rule for floats");
       else {
         auto value = Real(x.as_double(i));
-        if constexpr (std::is_same_v<decltype(value), bool>) tools::set_whole(out, i, value);
-        else tools::set_real(out, i, value);
+        if constexpr (std::is_same_v<decltype(value), bool>)
+          tools::set_whole(out, i, value);
+        else
+          tools::set_real(out, i, value);
       }
     } else {
-      if constexpr (std::is_same_v<decltype(Whole), std::nullptr_t>) IG_CHECK(false, "no rule for integers");
-      else tools::set_whole(out, i, static_cast<int64_t>(Whole(x.as_int(i), x.dtype())));
+      if constexpr (std::is_same_v<decltype(Whole), std::nullptr_t>)
+        IG_CHECK(false, "no rule for integers");
+      else
+        tools::set_whole(out, i, static_cast<int64_t>(Whole(x.as_int(i), x.dtype())));
     }
   }
 }
@@ -62,15 +68,20 @@ void reference_binary(ReferenceContext& c) {
   Literal& out = c.results[0];
   for (int64_t i = 0, n = x.elements(); i < n; ++i) {
     if (is_float(x.dtype())) {
-      if constexpr (std::is_same_v<decltype(Real), std::nullptr_t>) IG_CHECK(false, "no rule for floats");
+      if constexpr (std::is_same_v<decltype(Real), std::nullptr_t>)
+        IG_CHECK(false, "no rule for floats");
       else {
         auto value = Real(x.as_double(i), y.as_double(i));
-        if constexpr (std::is_same_v<decltype(value), bool>) tools::set_whole(out, i, value);
-        else tools::set_real(out, i, value);
+        if constexpr (std::is_same_v<decltype(value), bool>)
+          tools::set_whole(out, i, value);
+        else
+          tools::set_real(out, i, value);
       }
     } else {
-      if constexpr (std::is_same_v<decltype(Whole), std::nullptr_t>) IG_CHECK(false, "no rule for integers");
-      else tools::set_whole(out, i, static_cast<int64_t>(Whole(x.as_int(i), y.as_int(i), x.dtype())));
+      if constexpr (std::is_same_v<decltype(Whole), std::nullptr_t>)
+        IG_CHECK(false, "no rule for integers");
+      else
+        tools::set_whole(out, i, static_cast<int64_t>(Whole(x.as_int(i), y.as_int(i), x.dtype())));
     }
   }
 }
@@ -86,7 +97,8 @@ loop::Expr lower_binary(ScalarContext& c) {
 
 }  // namespace detail
 
-// Real: double -> double or bool; Whole: (int64_t, DType) -> int64_t, u64 by its bits; nullptr where the set has none.
+// Real: double -> double or bool; Whole: (int64_t, DType) -> int64_t, u64 by its bits; nullptr where the set
+// has none.
 template <auto Real, auto Whole, auto Lower>
 Op unary(ElementwiseDecl decl) {
   return make_unary(std::move(decl), detail::reference_unary<Real, Whole>, detail::lower_unary<Lower>);

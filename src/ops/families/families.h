@@ -1,5 +1,5 @@
-// The families of ops: each is one function that gives its declarations, in one file or a few. families() lists them
-// all, in the order of the documentation.
+// The families of ops: each is one function that gives its declarations, in one file or a few. families()
+// lists them all, in the order of the documentation.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,5 @@
-// The public folds: the primitives with axes that can be kept as size 1, and the statistics that are built on them.
+// The public folds: the primitives with axes that can be kept as size 1, and the statistics that are built on
+// them.
 #include <cmath>
 #include <limits>
 
@@ -9,7 +10,8 @@
 namespace ig::ops {
 namespace {
 
-constexpr Attr<double> kCorrection{"correction", "What is taken off the count of elements: 1 for an estimate from a sample.", "0x0p+0"};
+constexpr Attr<double> kCorrection{
+    "correction", "What is taken off the count of elements: 1 for an estimate from a sample.", "0x0p+0"};
 
 Value kept(BodyContext& c, Value folded) {
   if (!c.get(kKeepDims)) return folded;
@@ -34,7 +36,9 @@ std::vector<Value> argmin_body(BodyContext& c) { return {kept(c, fold(c, "reduce
 Value truth(BodyContext& c) { return c.build.convert(c.operands[0], DType::Bool); }
 std::vector<Value> all_body(BodyContext& c) { return {kept(c, fold(c, "reduce_and", truth(c)))}; }
 std::vector<Value> any_body(BodyContext& c) { return {kept(c, fold(c, "reduce_or", truth(c)))}; }
-std::vector<Value> count_body(BodyContext& c) { return {kept(c, fold(c, "reduce_sum", c.build.convert(truth(c), DType::I64)))}; }
+std::vector<Value> count_body(BodyContext& c) {
+  return {kept(c, fold(c, "reduce_sum", c.build.convert(truth(c), DType::I64)))};
+}
 
 std::vector<Value> mean_body(BodyContext& c) {
   Compose m(c.build);
@@ -55,7 +59,8 @@ std::vector<Value> var_body(BodyContext& c) {
 }
 std::vector<Value> std_body(BodyContext& c) {
   Compose m(c.build);
-  return {c.build.convert(kept(c, m.sqrt(variance(c, m, m.wide(c.operands[0])))), c.operands[0]->type().dtype)};
+  return {
+      c.build.convert(kept(c, m.sqrt(variance(c, m, m.wide(c.operands[0])))), c.operands[0]->type().dtype)};
 }
 std::vector<Value> logsumexp_body(BodyContext& c) {
   Compose m(c.build);
@@ -87,12 +92,15 @@ void infer_extreme(InferContext& c) {
   }
   if (folded == 0 && kept != 0)
     c.fail(ErrorKind::Value, fmt::format("the axes of {} hold no elements", x.str()),
-           "the result is one of the elements, and there is none", "test the size first, or join a first element with ig.concat");
+           "the result is one of the elements, and there is none",
+           "test the size first, or join a first element with ig.concat");
   tools::infer_by_body(c);
 }
 void infer_truth(InferContext& c) {
   if (c.operand(0).dtype == DType::Key)
-    c.fail(ErrorKind::Type, "keys have no truth", "the op asks whether elements are not zero, and the bits of a key are no number", "draw numbers from the keys first");
+    c.fail(ErrorKind::Type, "keys have no truth",
+           "the op asks whether elements are not zero, and the bits of a key are no number",
+           "draw numbers from the keys first");
   for (int64_t axis : c.get(kAxes)) c.axis(axis, c.operand(0).rank());
   tools::infer_by_body(c);
 }
@@ -104,8 +112,15 @@ void infer_summed(InferContext& c) {
 
 std::vector<Sample> samples(const char* extra, double low, double high) {
   std::vector<Sample> out;
-  for (auto [shape, axes] : {std::pair{"T[]", "[]"}, {"T[7]", "[0]"}, {"T[3, 50]", "[1]"}, {"T[30, 5]", "[0]"}, {"T[2, 3, 4]", "[0, 2]"}, {"T[2, 3, 4]", "[0, 1, 2]"}, {"T[0, 4]", "[1]"}})
-    for (const char* keep : {"false", "true"}) out.push_back({shape, fmt::format("{{axes = {}, keepdims = {}{}}}", axes, keep, extra), low, high});
+  for (auto [shape, axes] : {std::pair{"T[]", "[]"},
+                             {"T[7]", "[0]"},
+                             {"T[3, 50]", "[1]"},
+                             {"T[30, 5]", "[0]"},
+                             {"T[2, 3, 4]", "[0, 2]"},
+                             {"T[2, 3, 4]", "[0, 1, 2]"},
+                             {"T[0, 4]", "[1]"}})
+    for (const char* keep : {"false", "true"})
+      out.push_back({shape, fmt::format("{{axes = {}, keepdims = {}{}}}", axes, keep, extra), low, high});
   return out;
 }
 
@@ -113,7 +128,8 @@ std::vector<Sample> samples(const char* extra, double low, double high) {
 
 std::vector<Op> reduce_composites() {
   std::vector<Op> ops;
-  auto add = [&](std::string name, std::string doc, DTypeSet dtypes, BodyFn body, InferFn infer, std::string numpy, double ulp, const char* extra = "", double low = -4, double high = 4) {
+  auto add = [&](std::string name, std::string doc, DTypeSet dtypes, BodyFn body, InferFn infer,
+                 std::string numpy, double ulp, const char* extra = "", double low = -4, double high = 4) {
     OpDecl decl{.name = name,
                 .python = name,
                 .doc = std::move(doc),
@@ -125,32 +141,67 @@ std::vector<Op> reduce_composites() {
                 .numpy = std::move(numpy),
                 .example = fmt::format("ig.{}(ig.asarray([[1.0, 2.0], [3.0, 5.0]]), axis=1)", name),
                 .samples = samples(extra, low, high),
-                .bad_samples = {{"f32[3]", "{axes = [1], keepdims = false}", fmt::format("IndexError: {}: axis 1 is out of range for rank 1", name)}},
+                .bad_samples = {{"f32[3]", "{axes = [1], keepdims = false}",
+                                 fmt::format("IndexError: {}: axis 1 is out of range for rank 1", name)}},
                 .ulp = ulp};
     if (infer == infer_extreme)
-      decl.bad_samples.push_back({"f32[2, 0]", "{axes = [1], keepdims = false}", fmt::format("ValueError: {}: the axes of f32[2, 0] hold no elements", name)});
+      decl.bad_samples.push_back(
+          {"f32[2, 0]", "{axes = [1], keepdims = false}",
+           fmt::format("ValueError: {}: the axes of f32[2, 0] hold no elements", name)});
     if (body == var_body || body == std_body) decl.attrs.push_back(kCorrection);
     ops.push_back(composite(std::move(decl), body, infer));
   };
   const std::string axes = "axis=tuple(axes), keepdims=keepdims";
-  add("sum", "The sum of the elements over the axes. Sums of integers narrower than 64 bits, and of bool, are of int64 or uint64.", DTypeSet::Real, sum_body, infer_summed,
-      "np.sum(x, " + axes + ", dtype=(x.dtype if x.dtype.kind not in 'biu' else np.uint64 if x.dtype.kind == 'u' else np.int64))", 32);
-  add("prod", "The product of the elements over the axes; types as for sum.", DTypeSet::Real, prod_body, infer_summed,
-      "np.prod(x, " + axes + ", dtype=(x.dtype if x.dtype.kind not in 'biu' else np.uint64 if x.dtype.kind == 'u' else np.int64))", 64, "", 0.9, 1.1);
-  add("max", "The largest element over the axes; NaN where there is one. Axes without elements are refused; where a size is a symbol that turns out 0, the result is the least value of the dtype.", DTypeSet::Real, max_body, infer_extreme, "np.max(x, " + axes + ")", 0);
-  add("min", "The smallest element over the axes; NaN where there is one. Axes without elements are refused; where a size is a symbol that turns out 0, the result is the greatest value of the dtype.", DTypeSet::Real, min_body, infer_extreme, "np.min(x, " + axes + ")", 0);
-  add("all", "Whether every element over the axes is not zero.", DTypeSet::Any, all_body, infer_truth, "np.all(x, " + axes + ")", 0);
-  add("any", "Whether any element over the axes is not zero.", DTypeSet::Any, any_body, infer_truth, "np.any(x, " + axes + ")", 0);
-  add("count_nonzero", "How many elements over the axes are not zero.", DTypeSet::Any, count_body, infer_truth, "np.count_nonzero(x, " + axes + ")", 0);
+  add("sum",
+      "The sum of the elements over the axes. Sums of integers narrower than 64 bits, and of bool, are of "
+      "int64 or uint64.",
+      DTypeSet::Real, sum_body, infer_summed,
+      "np.sum(x, " + axes +
+          ", dtype=(x.dtype if x.dtype.kind not in 'biu' else np.uint64 if x.dtype.kind == 'u' else "
+          "np.int64))",
+      32);
+  add("prod", "The product of the elements over the axes; types as for sum.", DTypeSet::Real, prod_body,
+      infer_summed,
+      "np.prod(x, " + axes +
+          ", dtype=(x.dtype if x.dtype.kind not in 'biu' else np.uint64 if x.dtype.kind == 'u' else "
+          "np.int64))",
+      64, "", 0.9, 1.1);
+  add("max",
+      "The largest element over the axes; NaN where there is one. Axes without elements are refused; where a "
+      "size is a symbol that turns out 0, the result is the least value of the dtype.",
+      DTypeSet::Real, max_body, infer_extreme, "np.max(x, " + axes + ")", 0);
+  add("min",
+      "The smallest element over the axes; NaN where there is one. Axes without elements are refused; where "
+      "a size is a symbol that turns out 0, the result is the greatest value of the dtype.",
+      DTypeSet::Real, min_body, infer_extreme, "np.min(x, " + axes + ")", 0);
+  add("all", "Whether every element over the axes is not zero.", DTypeSet::Any, all_body, infer_truth,
+      "np.all(x, " + axes + ")", 0);
+  add("any", "Whether any element over the axes is not zero.", DTypeSet::Any, any_body, infer_truth,
+      "np.any(x, " + axes + ")", 0);
+  add("count_nonzero", "How many elements over the axes are not zero.", DTypeSet::Any, count_body,
+      infer_truth, "np.count_nonzero(x, " + axes + ")", 0);
   auto numpy_arg = [](std::string f) {
-    return "(np." + f + "(np.moveaxis(x, axes, range(x.ndim - len(axes), x.ndim)).reshape([n for i, n in enumerate(x.shape) if i not in axes] + [int(np.prod([x.shape[a] for a in axes]))]), axis=-1)).reshape([(1 if keepdims else None) if i in axes else n for i, n in enumerate(x.shape) if keepdims or i not in axes])";
+    return "(np." + f +
+           "(np.moveaxis(x, axes, range(x.ndim - len(axes), x.ndim)).reshape([n for i, n in "
+           "enumerate(x.shape) if i not in axes] + [int(np.prod([x.shape[a] for a in axes]))]), "
+           "axis=-1)).reshape([(1 if keepdims else None) if i in axes else n for i, n in enumerate(x.shape) "
+           "if keepdims or i not in axes])";
   };
-  add("argmax", "The position of the first largest element: along the axis, or in row-major order over several.", DTypeSet::Real, argmax_body, infer_extreme, numpy_arg("argmax"), 0);
-  add("argmin", "The position of the first smallest element: along the axis, or in row-major order over several.", DTypeSet::Real, argmin_body, infer_extreme, numpy_arg("argmin"), 0);
-  add("mean", "The mean of the elements over the axes; NaN where there are none.", DTypeSet::Float, mean_body, infer_folded<DTypeSet::Float>, "np.mean(x, " + axes + ")", 32);
-  add("var", "The variance of the elements over the axes: the mean squared distance from the mean.", DTypeSet::Float, var_body, infer_folded<DTypeSet::Float>, "np.var(x, " + axes + ", ddof=correction)", 64, ", correction = 0x1p-1");
-  add("std", "The standard deviation of the elements over the axes.", DTypeSet::Float, std_body, infer_folded<DTypeSet::Float>, "np.std(x, " + axes + ", ddof=correction)", 64, ", correction = 0x0p+0");
-  add("logsumexp", "log(sum(exp(x))) over the axes, without overflow on the way.", DTypeSet::Float, logsumexp_body, infer_folded<DTypeSet::Float>, "np.logaddexp.reduce(x, " + axes + ")", 32);
+  add("argmax",
+      "The position of the first largest element: along the axis, or in row-major order over several.",
+      DTypeSet::Real, argmax_body, infer_extreme, numpy_arg("argmax"), 0);
+  add("argmin",
+      "The position of the first smallest element: along the axis, or in row-major order over several.",
+      DTypeSet::Real, argmin_body, infer_extreme, numpy_arg("argmin"), 0);
+  add("mean", "The mean of the elements over the axes; NaN where there are none.", DTypeSet::Float, mean_body,
+      infer_folded<DTypeSet::Float>, "np.mean(x, " + axes + ")", 32);
+  add("var", "The variance of the elements over the axes: the mean squared distance from the mean.",
+      DTypeSet::Float, var_body, infer_folded<DTypeSet::Float>, "np.var(x, " + axes + ", ddof=correction)",
+      64, ", correction = 0x1p-1");
+  add("std", "The standard deviation of the elements over the axes.", DTypeSet::Float, std_body,
+      infer_folded<DTypeSet::Float>, "np.std(x, " + axes + ", ddof=correction)", 64, ", correction = 0x0p+0");
+  add("logsumexp", "log(sum(exp(x))) over the axes, without overflow on the way.", DTypeSet::Float,
+      logsumexp_body, infer_folded<DTypeSet::Float>, "np.logaddexp.reduce(x, " + axes + ")", 32);
   return ops;
 }
 

@@ -66,7 +66,9 @@ Expr lower_is_finite(Expr x) { return abs(x) < infinity_like(x); }
 
 int bits_of(DType d) { return d == DType::Bool ? 1 : info(d).bits; }
 
-std::vector<Value> jvp_negate(JvpContext& c) { return {c.tangents[0] ? c.build("negate", {c.tangents[0]}) : nullptr}; }
+std::vector<Value> jvp_negate(JvpContext& c) {
+  return {c.tangents[0] ? c.build("negate", {c.tangents[0]}) : nullptr};
+}
 std::vector<Value> jvp_abs(JvpContext& c) {
   if (!c.tangents[0]) return {nullptr};
   return {c.build("multiply", {c.tangents[0], c.build("sign", {c.operands[0]})})};
@@ -80,87 +82,167 @@ std::vector<Value> jvp_square(JvpContext& c) {
 
 std::vector<Op> unary_ops() {
   std::vector<Op> ops;
-  ops.push_back(unary<[](double x) { return -x; }, [](int64_t x, DType) { return wrapped_negative(x); },
-                      [](Expr x) { return -x; }>(
-      {.name = "negate", .python = "negative", .doc = "The negative of each element; integers wrap, -0 and 0 swap.",
-       .dtypes = DTypeSet::Real, .numpy = "np.negative(x)", .traits = Trait::Linear | Trait::Cheap,
-       .jvp = jvp_negate, .simplify = its_own_inverse}));
-  ops.push_back(unary<[](double x) { return x; }, [](int64_t x, DType) { return x; }, [](Expr x) { return x; }>(
-      {.name = "positive", .python = "positive", .doc = "Each element as it is.", .dtypes = DTypeSet::Real,
-       .numpy = "np.positive(x)", .traits = Trait::Linear | Trait::Cheap | Trait::Idempotent,
-       .jvp = +[](JvpContext& c) { return std::vector<Value>{c.tangents[0]}; },
-       .simplify = +[](SimplifyContext& c) { return c.node->operand(0); }}));
+  ops.push_back(
+      unary<[](double x) { return -x; }, [](int64_t x, DType) { return wrapped_negative(x); },
+            [](Expr x) { return -x; }>({.name = "negate",
+                                        .python = "negative",
+                                        .doc = "The negative of each element; integers wrap, -0 and 0 swap.",
+                                        .dtypes = DTypeSet::Real,
+                                        .numpy = "np.negative(x)",
+                                        .traits = Trait::Linear | Trait::Cheap,
+                                        .jvp = jvp_negate,
+                                        .simplify = its_own_inverse}));
+  ops.push_back(
+      unary<[](double x) { return x; }, [](int64_t x, DType) { return x; }, [](Expr x) { return x; }>(
+          {.name = "positive",
+           .python = "positive",
+           .doc = "Each element as it is.",
+           .dtypes = DTypeSet::Real,
+           .numpy = "np.positive(x)",
+           .traits = Trait::Linear | Trait::Cheap | Trait::Idempotent,
+           .jvp = +[](JvpContext& c) { return std::vector<Value>{c.tangents[0]}; },
+           .simplify = +[](SimplifyContext& c) { return c.node->operand(0); }}));
   ops.push_back(unary<[](double x) { return std::fabs(x); },
                       [](int64_t x, DType d) { return is_signed_int(d) && x < 0 ? wrapped_negative(x) : x; },
-                      lower_abs>({.name = "abs", .python = "abs", .doc = "The absolute value of each element; that of the least integer wraps to itself.",
-                          .dtypes = DTypeSet::Real, .numpy = "np.abs(x)",
-                          .traits = Trait::Idempotent | Trait::Cheap, .jvp = jvp_abs, .simplify = same_again}));
+                      lower_abs>(
+      {.name = "abs",
+       .python = "abs",
+       .doc = "The absolute value of each element; that of the least integer wraps to itself.",
+       .dtypes = DTypeSet::Real,
+       .numpy = "np.abs(x)",
+       .traits = Trait::Idempotent | Trait::Cheap,
+       .jvp = jvp_abs,
+       .simplify = same_again}));
   ops.push_back(unary<real_sign, whole_sign, lower_sign>(
-      {.name = "sign", .python = "sign", .doc = "-1, 0 or 1 by the sign of each element; NaN and -0 stay.",
-       .dtypes = DTypeSet::Real, .numpy = "np.where(x == 0, x, np.sign(x)) if x.dtype.kind == 'f' else np.sign(x)",
-       .traits = Trait::Idempotent | Trait::Cheap, .simplify = same_again}));
-  ops.push_back(unary<[](double x) { return x * x; }, [](int64_t x, DType) { return static_cast<int64_t>(static_cast<uint64_t>(x) * static_cast<uint64_t>(x)); },
-                      [](Expr x) { return x * x; }>(
-      {.name = "square", .python = "square", .doc = "Each element times itself; integers wrap.",
-       .dtypes = DTypeSet::Real, .numpy = "np.square(x)", .traits = static_cast<uint32_t>(Trait::Cheap), .jvp = jvp_square}));
+      {.name = "sign",
+       .python = "sign",
+       .doc = "-1, 0 or 1 by the sign of each element; NaN and -0 stay.",
+       .dtypes = DTypeSet::Real,
+       .numpy = "np.where(x == 0, x, np.sign(x)) if x.dtype.kind == 'f' else np.sign(x)",
+       .traits = Trait::Idempotent | Trait::Cheap,
+       .simplify = same_again}));
+  ops.push_back(unary<[](double x) { return x * x; },
+                      [](int64_t x, DType) {
+                        return static_cast<int64_t>(static_cast<uint64_t>(x) * static_cast<uint64_t>(x));
+                      },
+                      [](Expr x) { return x * x; }>({.name = "square",
+                                                     .python = "square",
+                                                     .doc = "Each element times itself; integers wrap.",
+                                                     .dtypes = DTypeSet::Real,
+                                                     .numpy = "np.square(x)",
+                                                     .traits = static_cast<uint32_t>(Trait::Cheap),
+                                                     .jvp = jvp_square}));
 
-  ops.push_back(unary<nullptr, [](int64_t x, DType d) { return d == DType::Bool ? !x : ~x; }, [](Expr x) { return ~x; }>(
-      {.name = "not", .python = "bitwise_invert", .doc = "Each bit inverted; of bool, the logical not.",
-       .dtypes = DTypeSet::IntegerBool, .numpy = "np.invert(x)", .traits = static_cast<uint32_t>(Trait::Cheap),
-       .simplify = its_own_inverse}));
+  ops.push_back(unary<nullptr, [](int64_t x, DType d) { return d == DType::Bool ? !x : ~x; },
+                      [](Expr x) { return ~x; }>({.name = "not",
+                                                  .python = "bitwise_invert",
+                                                  .doc = "Each bit inverted; of bool, the logical not.",
+                                                  .dtypes = DTypeSet::IntegerBool,
+                                                  .numpy = "np.invert(x)",
+                                                  .traits = static_cast<uint32_t>(Trait::Cheap),
+                                                  .simplify = its_own_inverse}));
   ops.push_back(unary<nullptr, [](int64_t x, DType) { return !x; }, [](Expr x) { return ~x; }>(
-      {.name = "logical_not", .python = "logical_not", .doc = "True where the element is false.", .dtypes = DTypeSet::Bool,
-       .numpy = "np.logical_not(x)", .traits = static_cast<uint32_t>(Trait::Cheap), .simplify = its_own_inverse}));
+      {.name = "logical_not",
+       .python = "logical_not",
+       .doc = "True where the element is false.",
+       .dtypes = DTypeSet::Bool,
+       .numpy = "np.logical_not(x)",
+       .traits = static_cast<uint32_t>(Trait::Cheap),
+       .simplify = its_own_inverse}));
   ops.push_back(unary<nullptr,
                       [](int64_t x, DType d) {
                         uint64_t mask = bits_of(d) == 64 ? ~0ull : (1ull << bits_of(d)) - 1;
                         return std::popcount(static_cast<uint64_t>(x) & mask);
                       },
                       [](Expr x) { return popcount(x); }>(
-      {.name = "popcnt", .python = "bitwise_count", .doc = "How many bits of each element are set, in the element's type.",
+      {.name = "popcnt",
+       .python = "bitwise_count",
+       .doc = "How many bits of each element are set, in the element's type.",
        .dtypes = DTypeSet::Integer,
-       .numpy = "np.bitwise_count(x.view('u%d' % x.itemsize)).astype(x.dtype)", .low = -100, .high = 100}));
+       .numpy = "np.bitwise_count(x.view('u%d' % x.itemsize)).astype(x.dtype)",
+       .low = -100,
+       .high = 100}));
   ops.push_back(unary<nullptr,
                       [](int64_t x, DType d) {
                         uint64_t mask = bits_of(d) == 64 ? ~0ull : (1ull << bits_of(d)) - 1;
                         return std::countl_zero(static_cast<uint64_t>(x) & mask) - (64 - bits_of(d));
                       },
                       [](Expr x) { return count_leading_zeros(x); }>(
-      {.name = "count_leading_zeros", .python = "count_leading_zeros",
+      {.name = "count_leading_zeros",
+       .python = "count_leading_zeros",
        .doc = "How many zero bits stand above the highest set bit, in the element's type; its width for 0.",
        .dtypes = DTypeSet::Integer,
-       .numpy = "np.array([8 * x.itemsize - int(v).bit_length() for v in x.view('u%d' % x.itemsize).ravel()], x.dtype).reshape(x.shape)",
-       .low = -100, .high = 100}));
+       .numpy = "np.array([8 * x.itemsize - int(v).bit_length() for v in x.view('u%d' % "
+                "x.itemsize).ravel()], x.dtype).reshape(x.shape)",
+       .low = -100,
+       .high = 100}));
 
   ops.push_back(unary<[](double x) { return std::isnan(x); }, nullptr, [](Expr x) { return x != x; }>(
-      {.name = "is_nan", .python = "isnan", .doc = "True where the element is not a number.", .numpy = "np.isnan(x)",
-       .traits = static_cast<uint32_t>(Trait::Cheap), .gives = Gives::Bool}));
-  ops.push_back(unary<[](double x) { return std::isinf(x); }, nullptr, [](Expr x) { return abs(x) == infinity_like(x); }>(
-      {.name = "is_inf", .python = "isinf", .doc = "True where the element is plus or minus infinity.", .numpy = "np.isinf(x)",
-       .traits = static_cast<uint32_t>(Trait::Cheap), .gives = Gives::Bool}));
+      {.name = "is_nan",
+       .python = "isnan",
+       .doc = "True where the element is not a number.",
+       .numpy = "np.isnan(x)",
+       .traits = static_cast<uint32_t>(Trait::Cheap),
+       .gives = Gives::Bool}));
+  ops.push_back(unary<[](double x) { return std::isinf(x); }, nullptr,
+                      [](Expr x) { return abs(x) == infinity_like(x); }>(
+      {.name = "is_inf",
+       .python = "isinf",
+       .doc = "True where the element is plus or minus infinity.",
+       .numpy = "np.isinf(x)",
+       .traits = static_cast<uint32_t>(Trait::Cheap),
+       .gives = Gives::Bool}));
   ops.push_back(unary<[](double x) { return std::isfinite(x); }, nullptr, lower_is_finite>(
-      {.name = "is_finite", .python = "isfinite", .doc = "True where the element is neither infinite nor NaN.",
-       .numpy = "np.isfinite(x)", .traits = static_cast<uint32_t>(Trait::Cheap), .gives = Gives::Bool}));
-  ops.push_back(unary<[](double x) { return std::signbit(x); }, nullptr,
-                      lower_signbit>({.name = "signbit", .python = "signbit", .doc = "True where the sign bit is set: of negatives, -0 and such NaNs.",
-                          .numpy = "np.signbit(x)", .traits = static_cast<uint32_t>(Trait::Cheap), .gives = Gives::Bool}));
+      {.name = "is_finite",
+       .python = "isfinite",
+       .doc = "True where the element is neither infinite nor NaN.",
+       .numpy = "np.isfinite(x)",
+       .traits = static_cast<uint32_t>(Trait::Cheap),
+       .gives = Gives::Bool}));
+  ops.push_back(unary<[](double x) { return std::signbit(x); }, nullptr, lower_signbit>(
+      {.name = "signbit",
+       .python = "signbit",
+       .doc = "True where the sign bit is set: of negatives, -0 and such NaNs.",
+       .numpy = "np.signbit(x)",
+       .traits = static_cast<uint32_t>(Trait::Cheap),
+       .gives = Gives::Bool}));
 
   ops.push_back(unary<[](double x) { return std::floor(x); }, nullptr, [](Expr x) { return floor(x); }>(
-      {.name = "floor", .python = "floor", .doc = "The greatest whole number that is not above each element.", .numpy = "np.floor(x)",
-       .traits = Trait::Idempotent | Trait::Cheap, .simplify = same_again}));
+      {.name = "floor",
+       .python = "floor",
+       .doc = "The greatest whole number that is not above each element.",
+       .numpy = "np.floor(x)",
+       .traits = Trait::Idempotent | Trait::Cheap,
+       .simplify = same_again}));
   ops.push_back(unary<[](double x) { return std::ceil(x); }, nullptr, [](Expr x) { return ceil(x); }>(
-      {.name = "ceil", .python = "ceil", .doc = "The least whole number that is not below each element.", .numpy = "np.ceil(x)",
-       .traits = Trait::Idempotent | Trait::Cheap, .simplify = same_again}));
+      {.name = "ceil",
+       .python = "ceil",
+       .doc = "The least whole number that is not below each element.",
+       .numpy = "np.ceil(x)",
+       .traits = Trait::Idempotent | Trait::Cheap,
+       .simplify = same_again}));
   ops.push_back(unary<[](double x) { return std::trunc(x); }, nullptr, [](Expr x) { return trunc(x); }>(
-      {.name = "trunc", .python = "trunc", .doc = "Each element without its fraction.", .numpy = "np.trunc(x)",
-       .traits = Trait::Idempotent | Trait::Cheap, .simplify = same_again}));
-  ops.push_back(unary<[](double x) { return std::nearbyint(x); }, nullptr, [](Expr x) { return round_even(x); }>(
-      {.name = "round_nearest_even", .python = "round", .doc = "The nearest whole number; halves go to the even one.", .numpy = "np.round(x)",
-       .traits = Trait::Idempotent | Trait::Cheap, .simplify = same_again}));
+      {.name = "trunc",
+       .python = "trunc",
+       .doc = "Each element without its fraction.",
+       .numpy = "np.trunc(x)",
+       .traits = Trait::Idempotent | Trait::Cheap,
+       .simplify = same_again}));
+  ops.push_back(
+      unary<[](double x) { return std::nearbyint(x); }, nullptr, [](Expr x) { return round_even(x); }>(
+          {.name = "round_nearest_even",
+           .python = "round",
+           .doc = "The nearest whole number; halves go to the even one.",
+           .numpy = "np.round(x)",
+           .traits = Trait::Idempotent | Trait::Cheap,
+           .simplify = same_again}));
   ops.push_back(unary<away_from_zero, nullptr, lower_round_away>(
-      {.name = "round_nearest_afz", .python = "round_half_away", .doc = "The nearest whole number; halves go away from zero.",
+      {.name = "round_nearest_afz",
+       .python = "round_half_away",
+       .doc = "The nearest whole number; halves go away from zero.",
        .numpy = "np.copysign(np.trunc(np.abs(x.astype('f8')) + 0.5), x).astype(x.dtype)",
-       .traits = static_cast<uint32_t>(Trait::Idempotent), .simplify = same_again}));
+       .traits = static_cast<uint32_t>(Trait::Idempotent),
+       .simplify = same_again}));
   return ops;
 }
 

@@ -1,6 +1,6 @@
-// The functions of one real variable: exponentials, logarithms, roots, circular and hyperbolic functions and their
-// inverses, the error function and its kin. Domain edges are those of C's <math.h>. The compiled forms are the vector
-// maths of loop/math; docs/numerics.md has their measured bounds.
+// The functions of one real variable: exponentials, logarithms, roots, circular and hyperbolic functions and
+// their inverses, the error function and its kin. Domain edges are those of C's <math.h>. The compiled forms
+// are the vector maths of loop/math; docs/numerics.md has their measured bounds.
 #include <limits>
 
 #include "ops/families/elementwise.h"
@@ -12,7 +12,8 @@ namespace {
 using loop::Expr;
 namespace math = loop::math;
 
-double logistic(double x) {  // by the exponential that cannot overflow, so that small results keep their digits
+double logistic(
+    double x) {  // by the exponential that cannot overflow, so that small results keep their digits
   double e = std::exp(-std::fabs(x));
   return (std::signbit(x) ? e : 1) / (1 + e);
 }
@@ -49,7 +50,8 @@ double digamma(double x) {
   for (; x < 12; x += 1) sum -= 1 / x;
   double y = 1 / (x * x);
   return sum + std::log(x) - 0.5 / x -
-         y * (1.0 / 12 - y * (1.0 / 120 - y * (1.0 / 252 - y * (1.0 / 240 - y * (1.0 / 132 - y * (691.0 / 32760))))));
+         y * (1.0 / 12 -
+              y * (1.0 / 120 - y * (1.0 / 252 - y * (1.0 / 240 - y * (1.0 / 132 - y * (691.0 / 32760))))));
 }
 
 // Derivatives, as factors of the tangent: t * d(x, f(x)).
@@ -68,102 +70,262 @@ Value times(Builder& b, Value v, double k) { return b("multiply", {v, b.full_lik
 std::vector<Op> unary_float_ops() {
   std::vector<Op> ops;
   ops.push_back(unary<[](double x) { return std::exp(x); }, nullptr, math::exp>(
-      {.name = "exponential", .python = "exp", .doc = "e to the power of each element.", .numpy = "np.exp(x)", .low = -20, .high = 20,
-       .ulp = 2, .jvp = scaled<[](Builder&, Value, Value y) { return y; }>}));
+      {.name = "exponential",
+       .python = "exp",
+       .doc = "e to the power of each element.",
+       .numpy = "np.exp(x)",
+       .low = -20,
+       .high = 20,
+       .ulp = 2,
+       .jvp = scaled<[](Builder&, Value, Value y) { return y; }>}));
   ops.push_back(unary<[](double x) { return std::expm1(x); }, nullptr, math::expm1>(
-      {.name = "exponential_minus_one", .python = "expm1", .doc = "e to the power of each element, less 1; exact near 0.",
-       .numpy = "np.expm1(x)", .ulp = 2,
+      {.name = "exponential_minus_one",
+       .python = "expm1",
+       .doc = "e to the power of each element, less 1; exact near 0.",
+       .numpy = "np.expm1(x)",
+       .ulp = 2,
        .jvp = scaled<[](Builder& b, Value, Value y) { return b("add", {y, b.full_like(y, 1)}); }>}));
   ops.push_back(unary<[](double x) { return std::exp2(x); }, nullptr, math::exp2>(
-      {.name = "exp2", .python = "exp2", .doc = "2 to the power of each element.", .numpy = "np.exp2(x)", .low = -20, .high = 20, .ulp = 2,
+      {.name = "exp2",
+       .python = "exp2",
+       .doc = "2 to the power of each element.",
+       .numpy = "np.exp2(x)",
+       .low = -20,
+       .high = 20,
+       .ulp = 2,
        .jvp = scaled<[](Builder& b, Value, Value y) { return times(b, y, M_LN2); }>}));
   ops.push_back(unary<[](double x) { return std::log(x); }, nullptr, math::log>(
-      {.name = "log", .python = "log", .doc = "The natural logarithm; -inf of 0, NaN of negatives.", .numpy = "np.log(x)", .low = 0.01, .high = 100,
-       .ulp = 2, .jvp = scaled<[](Builder& b, Value x, Value) { return inverse(b, x); }>}));
+      {.name = "log",
+       .python = "log",
+       .doc = "The natural logarithm; -inf of 0, NaN of negatives.",
+       .numpy = "np.log(x)",
+       .low = 0.01,
+       .high = 100,
+       .ulp = 2,
+       .jvp = scaled<[](Builder& b, Value x, Value) { return inverse(b, x); }>}));
   ops.push_back(unary<[](double x) { return std::log2(x); }, nullptr, math::log2>(
-      {.name = "log2", .python = "log2", .doc = "The logarithm to base 2.", .numpy = "np.log2(x)", .low = 0.01, .high = 100, .ulp = 2,
+      {.name = "log2",
+       .python = "log2",
+       .doc = "The logarithm to base 2.",
+       .numpy = "np.log2(x)",
+       .low = 0.01,
+       .high = 100,
+       .ulp = 2,
        .jvp = scaled<[](Builder& b, Value x, Value) { return inverse(b, times(b, x, M_LN2)); }>}));
   ops.push_back(unary<[](double x) { return std::log10(x); }, nullptr, math::log10>(
-      {.name = "log10", .python = "log10", .doc = "The logarithm to base 10.", .numpy = "np.log10(x)", .low = 0.01, .high = 100, .ulp = 2,
+      {.name = "log10",
+       .python = "log10",
+       .doc = "The logarithm to base 10.",
+       .numpy = "np.log10(x)",
+       .low = 0.01,
+       .high = 100,
+       .ulp = 2,
        .jvp = scaled<[](Builder& b, Value x, Value) { return inverse(b, times(b, x, M_LN10)); }>}));
   ops.push_back(unary<[](double x) { return std::log1p(x); }, nullptr, math::log1p>(
-      {.name = "log_plus_one", .python = "log1p", .doc = "The natural logarithm of 1 + x; exact near 0.", .numpy = "np.log1p(x)", .low = -0.9, .high = 20,
-       .ulp = 2, .jvp = scaled<[](Builder& b, Value x, Value) { return inverse(b, b("add", {x, b.full_like(x, 1)})); }>}));
+      {.name = "log_plus_one",
+       .python = "log1p",
+       .doc = "The natural logarithm of 1 + x; exact near 0.",
+       .numpy = "np.log1p(x)",
+       .low = -0.9,
+       .high = 20,
+       .ulp = 2,
+       .jvp =
+           scaled<[](Builder& b, Value x, Value) { return inverse(b, b("add", {x, b.full_like(x, 1)})); }>}));
   ops.push_back(unary<logistic, nullptr, math::logistic>(
-      {.name = "logistic", .python = "sigmoid", .doc = "1 / (1 + exp(-x)).", .numpy = "scipy.special.expit(x)", .low = -10, .high = 10, .ulp = 3,
-       .jvp = scaled<[](Builder& b, Value, Value y) { return b("multiply", {y, b("subtract", {b.full_like(y, 1), y})}); }>}));
+      {.name = "logistic",
+       .python = "sigmoid",
+       .doc = "1 / (1 + exp(-x)).",
+       .numpy = "scipy.special.expit(x)",
+       .low = -10,
+       .high = 10,
+       .ulp = 3,
+       .jvp = scaled<[](Builder& b, Value, Value y) {
+         return b("multiply", {y, b("subtract", {b.full_like(y, 1), y})});
+       }>}));
   ops.push_back(unary<[](double x) { return std::tanh(x); }, nullptr, math::tanh>(
-      {.name = "tanh", .python = "tanh", .doc = "The hyperbolic tangent.", .numpy = "np.tanh(x)", .ulp = 2,
+      {.name = "tanh",
+       .python = "tanh",
+       .doc = "The hyperbolic tangent.",
+       .numpy = "np.tanh(x)",
+       .ulp = 2,
        .jvp = scaled<[](Builder& b, Value, Value y) { return one_minus_square(b, y); }>}));
   ops.push_back(unary<[](double x) { return std::sinh(x); }, nullptr, math::sinh>(
-      {.name = "sinh", .python = "sinh", .doc = "The hyperbolic sine.", .numpy = "np.sinh(x)", .ulp = 3,
+      {.name = "sinh",
+       .python = "sinh",
+       .doc = "The hyperbolic sine.",
+       .numpy = "np.sinh(x)",
+       .ulp = 3,
        .jvp = scaled<[](Builder& b, Value x, Value) { return b("cosh", {x}); }>}));
   ops.push_back(unary<[](double x) { return std::cosh(x); }, nullptr, math::cosh>(
-      {.name = "cosh", .python = "cosh", .doc = "The hyperbolic cosine.", .numpy = "np.cosh(x)", .ulp = 3,
+      {.name = "cosh",
+       .python = "cosh",
+       .doc = "The hyperbolic cosine.",
+       .numpy = "np.cosh(x)",
+       .ulp = 3,
        .jvp = scaled<[](Builder& b, Value x, Value) { return b("sinh", {x}); }>}));
   ops.push_back(unary<[](double x) { return std::sin(x); }, nullptr, math::sin>(
-      {.name = "sine", .python = "sin", .doc = "The sine of an angle in radians.", .numpy = "np.sin(x)", .low = -30, .high = 30, .ulp = 2,
+      {.name = "sine",
+       .python = "sin",
+       .doc = "The sine of an angle in radians.",
+       .numpy = "np.sin(x)",
+       .low = -30,
+       .high = 30,
+       .ulp = 2,
        .jvp = scaled<[](Builder& b, Value x, Value) { return b("cosine", {x}); }>}));
   ops.push_back(unary<[](double x) { return std::cos(x); }, nullptr, math::cos>(
-      {.name = "cosine", .python = "cos", .doc = "The cosine of an angle in radians.", .numpy = "np.cos(x)", .low = -30, .high = 30, .ulp = 2,
+      {.name = "cosine",
+       .python = "cos",
+       .doc = "The cosine of an angle in radians.",
+       .numpy = "np.cos(x)",
+       .low = -30,
+       .high = 30,
+       .ulp = 2,
        .jvp = scaled<[](Builder& b, Value x, Value) { return b("negate", {b("sine", {x})}); }>}));
   ops.push_back(unary<[](double x) { return std::tan(x); }, nullptr, math::tan>(
-      {.name = "tan", .python = "tan", .doc = "The tangent of an angle in radians.", .numpy = "np.tan(x)", .low = -1.5, .high = 1.5, .ulp = 3,
+      {.name = "tan",
+       .python = "tan",
+       .doc = "The tangent of an angle in radians.",
+       .numpy = "np.tan(x)",
+       .low = -1.5,
+       .high = 1.5,
+       .ulp = 3,
        .jvp = scaled<[](Builder& b, Value, Value y) { return one_plus_square(b, y); }>}));
   ops.push_back(unary<[](double x) { return std::asin(x); }, nullptr, math::asin>(
-      {.name = "asin", .python = "asin", .doc = "The angle in [-π/2, π/2] whose sine is x; NaN outside [-1, 1].", .numpy = "np.arcsin(x)",
-       .low = -1, .high = 1, .ulp = 3,
+      {.name = "asin",
+       .python = "asin",
+       .doc = "The angle in [-π/2, π/2] whose sine is x; NaN outside [-1, 1].",
+       .numpy = "np.arcsin(x)",
+       .low = -1,
+       .high = 1,
+       .ulp = 3,
        .jvp = scaled<[](Builder& b, Value x, Value) { return b("rsqrt", {one_minus_square(b, x)}); }>}));
   ops.push_back(unary<[](double x) { return std::acos(x); }, nullptr, math::acos>(
-      {.name = "acos", .python = "acos", .doc = "The angle in [0, π] whose cosine is x; NaN outside [-1, 1].", .numpy = "np.arccos(x)",
-       .low = -1, .high = 1, .ulp = 3,
-       .jvp = scaled<[](Builder& b, Value x, Value) { return b("negate", {b("rsqrt", {one_minus_square(b, x)})}); }>}));
+      {.name = "acos",
+       .python = "acos",
+       .doc = "The angle in [0, π] whose cosine is x; NaN outside [-1, 1].",
+       .numpy = "np.arccos(x)",
+       .low = -1,
+       .high = 1,
+       .ulp = 3,
+       .jvp = scaled<[](Builder& b, Value x, Value) {
+         return b("negate", {b("rsqrt", {one_minus_square(b, x)})});
+       }>}));
   ops.push_back(unary<[](double x) { return std::atan(x); }, nullptr, math::atan>(
-      {.name = "atan", .python = "atan", .doc = "The angle in [-π/2, π/2] whose tangent is x.", .numpy = "np.arctan(x)", .ulp = 3,
+      {.name = "atan",
+       .python = "atan",
+       .doc = "The angle in [-π/2, π/2] whose tangent is x.",
+       .numpy = "np.arctan(x)",
+       .ulp = 3,
        .jvp = scaled<[](Builder& b, Value x, Value) { return inverse(b, one_plus_square(b, x)); }>}));
   ops.push_back(unary<[](double x) { return std::asinh(x); }, nullptr, math::asinh>(
-      {.name = "asinh", .python = "asinh", .doc = "The inverse of sinh.", .numpy = "np.arcsinh(x)", .ulp = 3,
+      {.name = "asinh",
+       .python = "asinh",
+       .doc = "The inverse of sinh.",
+       .numpy = "np.arcsinh(x)",
+       .ulp = 3,
        .jvp = scaled<[](Builder& b, Value x, Value) { return b("rsqrt", {one_plus_square(b, x)}); }>}));
   ops.push_back(unary<[](double x) { return std::acosh(x); }, nullptr, math::acosh>(
-      {.name = "acosh", .python = "acosh", .doc = "The inverse of cosh; NaN below 1.", .numpy = "np.arccosh(x)", .low = 1, .high = 20, .ulp = 3,
-       .jvp = scaled<[](Builder& b, Value x, Value) { return b("rsqrt", {b("subtract", {b("square", {x}), b.full_like(x, 1)})}); }>}));
+      {.name = "acosh",
+       .python = "acosh",
+       .doc = "The inverse of cosh; NaN below 1.",
+       .numpy = "np.arccosh(x)",
+       .low = 1,
+       .high = 20,
+       .ulp = 3,
+       .jvp = scaled<[](Builder& b, Value x, Value) {
+         return b("rsqrt", {b("subtract", {b("square", {x}), b.full_like(x, 1)})});
+       }>}));
   ops.push_back(unary<[](double x) { return std::atanh(x); }, nullptr, math::atanh>(
-      {.name = "atanh", .python = "atanh", .doc = "The inverse of tanh; NaN outside [-1, 1].", .numpy = "np.arctanh(x)", .low = -0.99, .high = 0.99,
-       .ulp = 3, .jvp = scaled<[](Builder& b, Value x, Value) { return inverse(b, one_minus_square(b, x)); }>}));
+      {.name = "atanh",
+       .python = "atanh",
+       .doc = "The inverse of tanh; NaN outside [-1, 1].",
+       .numpy = "np.arctanh(x)",
+       .low = -0.99,
+       .high = 0.99,
+       .ulp = 3,
+       .jvp = scaled<[](Builder& b, Value x, Value) { return inverse(b, one_minus_square(b, x)); }>}));
   ops.push_back(unary<[](double x) { return std::sqrt(x); }, nullptr, [](Expr x) { return sqrt(x); }>(
-      {.name = "sqrt", .python = "sqrt", .doc = "The square root, rightly rounded; NaN of negatives, -0 of -0.", .numpy = "np.sqrt(x)",
-       .low = 0, .high = 100, .jvp = scaled<[](Builder& b, Value, Value y) { return inverse(b, times(b, y, 2)); }>}));
+      {.name = "sqrt",
+       .python = "sqrt",
+       .doc = "The square root, rightly rounded; NaN of negatives, -0 of -0.",
+       .numpy = "np.sqrt(x)",
+       .low = 0,
+       .high = 100,
+       .jvp = scaled<[](Builder& b, Value, Value y) { return inverse(b, times(b, y, 2)); }>}));
   ops.push_back(unary<[](double x) { return 1 / std::sqrt(x); }, nullptr, math::rsqrt>(
-      {.name = "rsqrt", .python = "rsqrt", .doc = "1 / sqrt(x).", .numpy = "1 / np.sqrt(x.astype('f8'))", .low = 0.01, .high = 100, .ulp = 2,
+      {.name = "rsqrt",
+       .python = "rsqrt",
+       .doc = "1 / sqrt(x).",
+       .numpy = "1 / np.sqrt(x.astype('f8'))",
+       .low = 0.01,
+       .high = 100,
+       .ulp = 2,
        .jvp = scaled<[](Builder& b, Value x, Value y) { return times(b, b("divide", {y, x}), -0.5); }>}));
   ops.push_back(unary<[](double x) { return std::cbrt(x); }, nullptr, math::cbrt>(
-      {.name = "cbrt", .python = "cbrt", .doc = "The real cube root.", .numpy = "np.cbrt(x)", .low = -100, .high = 100, .ulp = 2,
+      {.name = "cbrt",
+       .python = "cbrt",
+       .doc = "The real cube root.",
+       .numpy = "np.cbrt(x)",
+       .low = -100,
+       .high = 100,
+       .ulp = 2,
        .jvp = scaled<[](Builder& b, Value, Value y) { return inverse(b, times(b, b("square", {y}), 3)); }>}));
   ops.push_back(unary<[](double x) { return 1 / x; }, nullptr, [](Expr x) { return 1.0 / x; }>(
-      {.name = "reciprocal", .python = "reciprocal", .doc = "1 / x.", .numpy = "np.reciprocal(x)", .low = 0.1, .high = 10,
+      {.name = "reciprocal",
+       .python = "reciprocal",
+       .doc = "1 / x.",
+       .numpy = "np.reciprocal(x)",
+       .low = 0.1,
+       .high = 10,
        .traits = static_cast<uint32_t>(Trait::Cheap),
        .jvp = scaled<[](Builder& b, Value, Value y) { return b("negate", {b("square", {y})}); }>}));
   ops.push_back(unary<[](double x) { return std::erf(x); }, nullptr, math::erf>(
-      {.name = "erf", .python = "erf", .doc = "The error function.", .numpy = "scipy.special.erf(x)", .ulp = 3,
+      {.name = "erf",
+       .python = "erf",
+       .doc = "The error function.",
+       .numpy = "scipy.special.erf(x)",
+       .ulp = 3,
        .jvp = scaled<[](Builder& b, Value x, Value) {
          return times(b, b("exponential", {b("negate", {b("square", {x})})}), M_2_SQRTPI);
        }>}));
   ops.push_back(unary<[](double x) { return std::erfc(x); }, nullptr, math::erfc>(
-      {.name = "erfc", .python = "erfc", .doc = "1 - erf(x), exact where it is small.", .numpy = "scipy.special.erfc(x)", .ulp = 4,
+      {.name = "erfc",
+       .python = "erfc",
+       .doc = "1 - erf(x), exact where it is small.",
+       .numpy = "scipy.special.erfc(x)",
+       .ulp = 4,
        .jvp = scaled<[](Builder& b, Value x, Value) {
          return times(b, b("exponential", {b("negate", {b("square", {x})})}), -M_2_SQRTPI);
        }>}));
   ops.push_back(unary<erf_inv, nullptr, math::erf_inv>(
-      {.name = "erf_inv", .python = "erfinv", .doc = "The inverse of erf; infinite at -1 and 1, NaN outside.", .numpy = "scipy.special.erfinv(x)",
-       .low = -0.99, .high = 0.99, .ulp = 4,
-       .jvp = scaled<[](Builder& b, Value, Value y) { return times(b, b("exponential", {b("square", {y})}), 1 / M_2_SQRTPI); }>}));
+      {.name = "erf_inv",
+       .python = "erfinv",
+       .doc = "The inverse of erf; infinite at -1 and 1, NaN outside.",
+       .numpy = "scipy.special.erfinv(x)",
+       .low = -0.99,
+       .high = 0.99,
+       .ulp = 4,
+       .jvp = scaled<[](Builder& b, Value, Value y) {
+         return times(b, b("exponential", {b("square", {y})}), 1 / M_2_SQRTPI);
+       }>}));
   ops.push_back(unary<[](double x) { return std::lgamma(x); }, nullptr, math::lgamma>(
-      {.name = "lgamma", .python = "lgamma", .doc = "The logarithm of the absolute value of the gamma function.",
-       .numpy = "scipy.special.gammaln(x)", .low = 0.1, .high = 20, .ulp = 4,
+      {.name = "lgamma",
+       .python = "lgamma",
+       .doc = "The logarithm of the absolute value of the gamma function.",
+       .numpy = "scipy.special.gammaln(x)",
+       .low = 0.1,
+       .high = 20,
+       .ulp = 4,
        .jvp = scaled<[](Builder& b, Value x, Value) { return b("digamma", {x}); }>}));
-  ops.push_back(unary<digamma, nullptr, math::digamma>(
-      {.name = "digamma", .python = "digamma", .doc = "The derivative of the logarithm of the gamma function.",
-       .numpy = "scipy.special.digamma(x)", .low = 0.1, .high = 20, .ulp = 4, .no_jvp = "the polygamma functions are not among the ops"}));
+  ops.push_back(
+      unary<digamma, nullptr, math::digamma>({.name = "digamma",
+                                              .python = "digamma",
+                                              .doc = "The derivative of the logarithm of the gamma function.",
+                                              .numpy = "scipy.special.digamma(x)",
+                                              .low = 0.1,
+                                              .high = 20,
+                                              .ulp = 4,
+                                              .no_jvp = "the polygamma functions are not among the ops"}));
   return ops;
 }
 
