@@ -75,6 +75,8 @@ from ._jit import explain, jit
 from ._record import Traced, name_scope, register_op, trace, tree_map
 from ._signature import TensorType
 
+from . import data, nn, optim, random  # isort: skip  (they are written on all of the above)
+
 array = asarray
 e = 2.718281828459045
 inf = float("inf")

@@ -91,6 +91,13 @@ Location location_at(PyCodeObject* code, int offset) {
 }
 
 bool is_package_code(PyCodeObject* code) { return is_ours(code); }
+bool is_program_code(PyCodeObject* code) {
+  if (package_folder().empty()) return false;
+  const char* file = PyUnicode_AsUTF8(code->co_filename);
+  if (!file) PyErr_Clear();
+  std::string_view name = file ? file : "";
+  return name.starts_with(package_folder()) && name.find('/', package_folder().size()) != name.npos;
+}
 
 std::string user_line() {
   Location::RawFrame frame;

@@ -55,7 +55,9 @@ Observer::Owner Observer::owner_of(PyCodeObject* code) {
   if (!fresh) return place->second;
   Py_INCREF(code);  // the table's own, so that the address stays what it is
   std::string file = nb::cast<std::string>(nb::handle(code->co_filename));
-  if (is_package_code(code)) place->second = Owner::Transparent;
+  // Layers and optimisers are programs on public functions: what they read of the user's objects counts.
+  if (is_package_code(code))
+    place->second = is_program_code(code) ? Owner::Library : Owner::Transparent;
   // A test runner's rewritten assertions call it, and it fills caches of its own.
   bool runner = file.find("/_pytest/") != std::string::npos || file.find("/pluggy/") != std::string::npos;
   if (file.starts_with("<frozen importlib") || runner)

@@ -430,7 +430,27 @@ PyObject* tensor_copy(PyObject* self, PyObject*) {
   return guard([&] { return wrap(tensor_of(self)); });
 }
 
+// Binds the handle to the value of another array, of the same dtype and shape, which nothing computes.
+PyObject* tensor_bind(PyObject* self, PyObject* other) {
+  return guard([&]() -> PyObject* {
+    if (!is_tensor(other) || is_number(self) || is_number(other))
+      throw make_error(ErrorKind::Type, "a handle is bound to an array, not to a {}", Py_TYPE(other)->tp_name)
+          .why("it keeps its dtype and shape, so that all who hold it can go on")
+          .hint("convert the value with ig.asarray");
+    Tensor now = tensor_of(other);
+    const Tensor& old = tensor_of(self);
+    if (now.dtype() != old.dtype() || now.type().dims != old.type().dims)
+      throw make_error(now.dtype() != old.dtype() ? ErrorKind::Type : ErrorKind::Shape,
+                       "a handle of {} cannot be bound to a value of {}", old.type().str(), now.type().str())
+          .why("it keeps its dtype and shape, so that all who hold it can go on")
+          .hint("convert or reshape the value");
+    if (self != other) rebind(self, std::move(now));
+    Py_RETURN_NONE;
+  });
+}
+
 PyMethodDef methods[] = {
+    {"_bind", tensor_bind, METH_O, "Binds the handle to the value of an array of the same dtype and shape."},
     {"item", tensor_item, METH_NOARGS, "The one element, as a Python number."},
     {"__format__", tensor_format, METH_O, nullptr},
     {"tolist", tensor_tolist, METH_NOARGS, "The elements as nested lists of Python numbers."},

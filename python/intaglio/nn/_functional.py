@@ -1,0 +1,101 @@
+"""A module as a function of its parameters: what gradients are taken of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from .. import _errors, _intaglio
+from ._module import Module
+
+Tensor = _intaglio.Tensor
+
+
+@contextmanager
+def _bound(handles: Mapping[str, Tensor], values: Mapping[str, Tensor]) -> Iterator[None]:
+    """The handles hold `values` for a while."""
+    before = {name: handles[name].__copy__() for name in values}
+    try:
+        for name, value in values.items():
+            handles[name]._bind(value)
+        yield
+    finally:
+        for name, value in before.items():
+            handles[name]._bind(value)
+
+
+def functional_call(module: Module, arrays: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
+    """`module(*args, **kwargs)` with the parameters and buffers of `arrays` (by path) in place of its own.
+
+    The module is afterwards as it was: buffers that the call bound anew are dropped.
+
+    >>> import intaglio as ig
+    >>> from intaglio import nn
+    >>> layer = nn.Linear(2, 1, key=ig.random.key(0))
+    >>> nn.functional_call(layer, {"weight": ig.ones((1, 2)), "bias": ig.zeros(1)}, ig.asarray([3.0, 4.0]))
+    Tensor([7.], dtype=float32)
+    """
+    handles = dict([*module.named_parameters(), *module.named_buffers()])
+    unknown = [name for name in arrays if name not in handles]
+    if unknown:
+        raise _errors.ValueError(
+            f"{type(module).__name__} has no parameter or buffer {', '.join(unknown)}",
+            _intaglio._user_line(),
+            why="arrays are put in by their paths in the module",
+            hint="dict(module.named_parameters()) has the paths",
+        )
+    values = {name: v if isinstance(v, Tensor) else _intaglio.asarray(v) for name, v in arrays.items()}
+    buffers = {name: handle for name, handle in module.named_buffers() if name not in values}
+    with _bound(handles, {**buffers, **values}):
+        return module(*args, **kwargs)
+
+
+def value_and_grad(
+    module: Module, function: Callable[..., Any], has_aux: bool = False
+) -> Callable[..., tuple[Any, dict[str, Tensor]]]:
+    """A function that gives `function(*args)` and its gradient by the module's trainable parameters, by path.
+
+    `function` calls the module and gives a number (and with `has_aux`, something else beside it). Buffers that the
+    call binds anew, such as running statistics and keys, are kept.
+
+    >>> import intaglio as ig
+    >>> from intaglio import nn
+    >>> layer = nn.Linear(2, 1, key=ig.random.key(0))
+    >>> def loss(x, y):
+    ...     return nn.losses.mse_loss(layer(x), y)
+    >>> value, grads = nn.value_and_grad(layer, loss)(ig.ones((4, 2)), ig.zeros((4, 1)))
+    >>> sorted(grads), grads["weight"].shape
+    (['bias', 'weight'], (1, 2))
+    """
+    from .._transforms import value_and_grad as transform
+
+    def valued(*args: Any, **kwargs: Any) -> tuple[Any, dict[str, Tensor]]:
+        handles = module.trainable_parameters()
+        state = dict(module.named_buffers())
+
+        def of_parameters(values: dict[str, Tensor]) -> tuple[Any, Any]:
+            with _bound(handles, values):
+                kept = {name: handle.__copy__() for name, handle in state.items()}
+                try:
+                    out = function(*args, **kwargs)
+                    learned = {name: handle.__copy__() for name, handle in state.items()}
+                finally:
+                    for name, value in kept.items():
+                        state[name]._bind(value)
+                value, aux = out if has_aux else (out, None)
+                return value, (aux, learned)
+
+        values = {name: handle.__copy__() for name, handle in handles.items()}
+        (value, (aux, learned)), grads = transform(of_parameters, has_aux=True)(values)
+        for name, handle in state.items():
+            handle._bind(learned[name])
+        return ((value, aux) if has_aux else value), grads
+
+    return valued
+
+
+def grad(module: Module, function: Callable[..., Any]) -> Callable[..., dict[str, Tensor]]:
+    """As `value_and_grad`, the gradient alone."""
+    valued = value_and_grad(module, function)
+    return lambda *args, **kwargs: valued(*args, **kwargs)[1]

@@ -1,0 +1,202 @@
+"""Layers that normalise, and dropout: those that behave otherwise while a model is trained."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .. import _errors, _functions, _intaglio, random
+from ._module import Buffer, Module, Parameter
+
+Tensor = _intaglio.Tensor
+_fn = _functions.functions
+
+
+class LayerNorm(Module):
+    """Normalises the last axes, those of `normalized_shape`, to mean 0 and variance 1; then a weight and a bias."""
+
+    def __init__(
+        self,
+        normalized_shape: Any,
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        *,
+        dtype: Any = "float32",
+    ) -> None:
+        self.normalized_shape = _functions._sizes(normalized_shape)
+        self.eps = eps
+        self.register_parameter("weight", _functions.ones(normalized_shape, dtype=dtype) if elementwise_affine else None)
+        both = elementwise_affine and bias
+        self.register_parameter("bias", _functions.zeros(normalized_shape, dtype=dtype) if both else None)
+
+    def forward(self, x: Tensor) -> Tensor:
+        rank = len(self.normalized_shape)
+        return _fn["layer_norm"](x, self.weight, self.bias, normalized_rank=rank, eps=self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.normalized_shape}, eps={self.eps}"
+
+
+class RMSNorm(Module):
+    """Divides the last axes by the root of their mean square; then a weight. Zhang and Sennrich (2019)."""
+
+    def __init__(self, normalized_shape: Any, eps: float = 1e-5, *, dtype: Any = "float32") -> None:
+        self.normalized_shape = _functions._sizes(normalized_shape)
+        self.eps = eps
+        self.weight = Parameter(_functions.ones(normalized_shape, dtype=dtype))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return _fn["rms_norm"](x, self.weight, normalized_rank=len(self.normalized_shape), eps=self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.normalized_shape}, eps={self.eps}"
+
+
+class GroupNorm(Module):
+    """Normalises groups of channels of [batch, channels, space...]; then a weight and a bias for each channel."""
+
+    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, *, dtype: Any = "float32") -> None:
+        self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
+        self.weight = Parameter(_functions.ones(num_channels, dtype=dtype))
+        self.bias = Parameter(_functions.zeros(num_channels, dtype=dtype))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return _fn["group_norm"](x, self.weight, self.bias, num_groups=self.num_groups, eps=self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}"
+
+
+class _BatchNorm(Module):
+    ranks: tuple[int, ...] = ()
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        *,
+        dtype: Any = "float32",
+    ) -> None:
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.track_running_stats = track_running_stats
+        self.register_parameter("weight", _functions.ones(num_features, dtype=dtype) if affine else None)
+        self.register_parameter("bias", _functions.zeros(num_features, dtype=dtype) if affine else None)
+        if track_running_stats:
+            self.running_mean = Buffer(_functions.zeros(num_features, dtype=dtype))
+            self.running_var = Buffer(_functions.ones(num_features, dtype=dtype))
+            self.num_batches_tracked = Buffer(_functions.zeros((), dtype="int64"))
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.ndim not in self.ranks:
+            raise _errors.ShapeError(
+                f"{type(self).__name__} is given an array of rank {x.ndim}",
+                _intaglio._user_line(),
+                why=f"it normalises the channels (axis 1) of arrays of rank {' or '.join(map(str, self.ranks))}",
+                hint="reshape the array, or take the layer for its rank",
+            )
+        if not self.training and self.track_running_stats:
+            return _fn["batch_norm"](
+                x, _array(self.running_mean), _array(self.running_var), self.weight, self.bias, eps=self.eps
+            )
+        axes = (0, *range(2, x.ndim))
+        mean = _fn["mean"](x, axis=axes)
+        variance = _fn["var"](x, axis=axes)
+        if self.track_running_stats:
+            self._learn(x, mean, variance)
+        return _fn["batch_norm"](x, mean, variance, self.weight, self.bias, eps=self.eps)
+
+    def _learn(self, x: Tensor, mean: Tensor, variance: Tensor) -> None:
+        count = math.prod([x.shape[0], *x.shape[2:]])
+        mean, variance = _fn["stop_gradient"](mean), _fn["stop_gradient"](variance)
+        unbiased = variance * (count / max(count - 1, 1)) if isinstance(count, int) else variance * count / (count - 1)
+        tracked, old_mean, old_var = (
+            _array(self.num_batches_tracked), _array(self.running_mean), _array(self.running_var),
+        )
+        tracked._bind(tracked + 1)
+        # Without a momentum, the plain average of all batches.
+        share = 1 / _functions.astype(tracked, mean.dtype) if self.momentum is None else self.momentum
+        old_mean._bind(old_mean + (mean - old_mean) * share)
+        old_var._bind(old_var + (unbiased - old_var) * share)
+
+    def extra_repr(self) -> str:
+        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}"
+
+
+class BatchNorm1d(_BatchNorm):
+    """Normalises each channel over the batch, of [batch, channels] or [batch, channels, length].
+
+    While training by the batch's own statistics, which a running mean and variance learn; in `eval()` by those.
+    Ioffe and Szegedy (2015).
+    """
+
+    ranks = (2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    """As BatchNorm1d, of [batch, channels, height, width]."""
+
+    ranks = (4,)
+
+
+class BatchNorm3d(_BatchNorm):
+    """As BatchNorm1d, of [batch, channels, depth, height, width]."""
+
+    ranks = (5,)
+
+
+class Dropout(Module):
+    """While training, makes each element 0 with probability `p` and divides the others by 1 - p; else gives x.
+
+    It draws from the key passed to the call, or else from its own, which it replaces by a new one each time: a state
+    of the module, kept under `ig.jit` too.
+
+    >>> import intaglio as ig
+    >>> from intaglio import nn
+    >>> drop = nn.Dropout(0.5, key=ig.random.key(1))
+    >>> bool(ig.all(drop(ig.ones(50)) == drop(ig.ones(50))))
+    False
+    >>> drop.eval()(ig.ones(2))
+    Tensor([1., 1.], dtype=float32)
+    """
+
+    def __init__(self, p: float = 0.5, *, key: Tensor | None = None) -> None:
+        if not 0 <= p <= 1:
+            raise _errors.ValueError(
+                f"Dropout: p is {p}, but a probability lies in [0, 1]",
+                _intaglio._user_line(),
+                why="it is the share of the elements that become 0",
+                hint="give a number such as 0.1",
+            )
+        self.p = p
+        self.key = None if key is None else Buffer(key, persistent=False)
+
+    def forward(self, x: Tensor, key: Tensor | None = None) -> Tensor:
+        if not self.training or self.p == 0:
+            return x
+        if key is None:
+            own = self.key
+            if own is None:
+                raise _errors.ValueError(
+                    "Dropout: there is no key to draw from",
+                    _intaglio._user_line(),
+                    why="random numbers come from explicit keys, and neither the layer nor the call has one",
+                    hint="make it by nn.Dropout(p, key=...), or call it with key=; model.eval() turns it off",
+                )
+            own = _array(own)
+            pair = random.split(own)
+            own._bind(pair[0])
+            key = pair[1]
+        return _fn["dropout"](x, key, p=self.p)
+
+    def extra_repr(self) -> str:
+        return f"p={self.p}"
+
+
+def _array(buffer: Any) -> Tensor:
+    """What an attribute holds that was assigned as a Buffer: for the type checker alone."""
+    array: Tensor = buffer
+    return array

@@ -1,0 +1,411 @@
+"""Optimisers. Each is a rule, from a parameter, its gradient and its state to the new parameter and state.
+
+The rule is used in two ways, which give the same numbers:
+
+* with handles: made of a model's parameters, `step(grads)` binds them to their new values in place;
+* as functions of trees: `state = opt.init(params)`, then `params, state = opt.update(grads, state, params)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from .. import _errors, _functions, _intaglio
+from .._record import tree_map
+
+Tensor = _intaglio.Tensor
+_fn = _functions.functions
+Rate = float | Callable[[Tensor], Any]
+
+
+class Optimizer:
+    """The base of all: learning rate (a number, or a schedule of the step's number), weight decay, the two ways.
+
+    `params` are the arrays to train: a module, a dict by name, or any iterable of arrays. Without them the optimiser
+    is used by `init` and `update` alone.
+    """
+
+    slots: tuple[str, ...] = ()  # the names of the arrays that are kept for each parameter
+    rate: Any  # the learning rate, an array of rank 0, or a schedule
+
+    def __init__(self, params: Any = None, lr: Rate = 1e-3, weight_decay: float = 0.0) -> None:
+        if not callable(lr) and not lr >= 0:
+            raise _errors.ValueError(
+                f"{type(self).__name__}: the learning rate is {lr}",
+                _intaglio._user_line(),
+                why="a step goes against the gradient, by the learning rate times it",
+                hint="give a number such as 1e-3, or a schedule such as ig.optim.cosine(1e-3, 1000)",
+            )
+        self.weight_decay = weight_decay
+        # An array, so that another rate is no reason to compile a jitted step again.
+        self.rate = lr if callable(lr) else _intaglio.asarray(float(lr), dtype="float32")
+        self.params: dict[str, Tensor] = {} if params is None else _named(params)
+        self.state: dict[str, Any] = self.init(self.params) if self.params else {}
+
+    # --- the rule, of one parameter ----------------------------------------------------------------------------------
+
+    def start(self, param: Tensor) -> dict[str, Tensor]:
+        """The state of a parameter before the first step."""
+        return {name: _functions.zeros_like(param) for name in self.slots}
+
+    def rule(self, grad: Tensor, slots: dict[str, Tensor], param: Tensor, lr: Any, step: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        """The new value of `param` and its new state; `step` counts from 1."""
+        raise _errors.UnsupportedError(
+            f"{type(self).__name__} has no rule",
+            _intaglio._user_line(),
+            why="an optimiser says how a parameter changes by its method `rule`",
+            hint="write `def rule(self, grad, slots, param, lr, step)` in the class",
+        )
+
+    # --- as functions of trees ---------------------------------------------------------------------------------------
+
+    def init(self, params: Any) -> dict[str, Any]:
+        """The state before the first step, for a tree of parameters."""
+        leaves, tree = _intaglio.tree_flatten(params)
+        starts = [self.start(p) for p in leaves]
+        slots = {name: _intaglio.tree_unflatten(tree, [s[name] for s in starts]) for name in self.slots}
+        return {"step": _functions.zeros((), dtype="int64"), **slots}
+
+    def update(self, grads: Any, state: Mapping[str, Any], params: Any) -> tuple[Any, dict[str, Any]]:
+        """The new parameters and the new state, all as new values, for trees of one structure."""
+        leaves, tree = _intaglio.tree_flatten(params)
+        given, other = _intaglio.tree_flatten(grads)
+        if tree != other:
+            raise _errors.ValueError(
+                f"the gradients {other} do not have the structure of the parameters {tree}",
+                _intaglio._user_line(),
+                why="each parameter moves by its own gradient",
+                hint="take the gradient by the same tree that is passed as params",
+            )
+        step = state["step"] + 1
+        kept = [_intaglio.tree_flatten(state[name])[0] for name in self.slots]
+        moved = self._move(given, kept, leaves, step)
+        slots = {
+            name: _intaglio.tree_unflatten(tree, [m[1][name] for m in moved]) for name in self.slots
+        }
+        return _intaglio.tree_unflatten(tree, [m[0] for m in moved]), {"step": step, **slots}
+
+    # --- with handles ------------------------------------------------------------------------------------------------
+
+    def step(self, grads: Any) -> None:
+        """Moves the parameters by their gradients, in place.
+
+        `grads` has the form of `params`: by name, or in the same order. A parameter whose name is left out stays.
+        """
+        if not self.params:
+            raise _errors.ValueError(
+                f"{type(self).__name__} was made without parameters",
+                _intaglio._user_line(),
+                why="step moves the arrays that the optimiser was made of",
+                hint="make it of them: ig.optim.Adam(model, lr=1e-3); or use opt.update(grads, state, params)",
+            )
+        named = dict(grads) if isinstance(grads, Mapping) else {str(i): g for i, g in enumerate(grads)}
+        unknown = [name for name in named if name not in self.params]
+        if unknown or (not isinstance(grads, Mapping) and len(named) != len(self.params)):
+            raise _errors.ValueError(
+                f"the gradients do not fit the parameters: {', '.join(unknown) or f'{len(named)} for {len(self.params)}'}",
+                _intaglio._user_line(),
+                why="each parameter moves by its own gradient",
+                hint="nn.value_and_grad gives the gradients by the names of the parameters",
+            )
+        count: Tensor = self.state["step"]
+        count._bind(count + 1)
+        names = list(named)
+        kept = [[self.state[slot][n] for n in names] for slot in self.slots]
+        params = [self.params[n] for n in names]
+        moved = self._move([named[n] for n in names], kept, params, count)
+        for i, (value, slots) in enumerate(moved):
+            params[i]._bind(value)
+            for handles, slot in zip(kept, self.slots, strict=True):
+                handles[i]._bind(slots[slot])
+
+    def _move(self, grads: Any, kept: Any, params: Any, step: Tensor) -> list[tuple[Tensor, dict[str, Tensor]]]:
+        lr = self.rate(step - 1) if callable(self.rate) else self.rate
+        out = []
+        for i, (grad, param) in enumerate(zip(grads, params, strict=True)):
+            if tuple(grad.shape) != tuple(param.shape):
+                raise _errors.ShapeError(
+                    f"a gradient has shape {tuple(grad.shape)}, its parameter {tuple(param.shape)}",
+                    _intaglio._user_line(),
+                    why="each number moves by its own derivative",
+                    hint="pass the gradients as they come, in the order of the parameters",
+                )
+            slots = {name: kept[k][i] for k, name in enumerate(self.slots)}
+            own = _functions.astype(lr, param.dtype) if isinstance(lr, Tensor) else lr
+            out.append(self.rule(_functions.astype(grad, param.dtype), slots, param, own, step))
+        return out
+
+    @property
+    def lr(self) -> Any:
+        """The learning rate of the next step. Setting it compiles nothing again."""
+        return self.rate(self.state["step"]) if callable(self.rate) else self.rate
+
+    @lr.setter
+    def lr(self, value: float) -> None:
+        if callable(self.rate):
+            self.rate = _intaglio.asarray(float(value), dtype="float32")
+        else:
+            self.rate._bind(_intaglio.asarray(float(value), dtype="float32"))
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The state by name ("step", "momentum.0.weight"), as values of their own."""
+        out = {"step": self.state["step"].__copy__()}
+        for slot in self.slots:
+            out.update({f"{slot}.{name}": value.__copy__() for name, value in self.state[slot].items()})
+        return out
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Takes what `state_dict` gave. Error: `ig.ValueError` where it is of another optimiser."""
+        own = {"step": self.state["step"]}
+        for slot in self.slots:
+            own.update({f"{slot}.{name}": value for name, value in self.state[slot].items()})
+        if set(own) != set(state):
+            differing = sorted(set(own) ^ set(state))
+            raise _errors.ValueError(
+                f"the state is not one of this {type(self).__name__}: {', '.join(differing[:5])}",
+                _intaglio._user_line(),
+                why="it has an array for each parameter and slot, and a count of steps",
+                hint="make the optimiser of the same parameters and kind as when it was saved",
+            )
+        for name, handle in own.items():
+            value = state[name] if isinstance(state[name], Tensor) else _intaglio.asarray(state[name])
+            handle._bind(_functions.astype(value, handle.dtype))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self.params)} parameters, slots {', '.join(self.slots) or 'none'})"
+
+
+def _named(params: Any) -> dict[str, Tensor]:
+    if hasattr(params, "trainable_parameters"):
+        return dict(params.trainable_parameters())
+    if isinstance(params, Mapping):
+        return dict(params)
+    if isinstance(params, Iterable) and not isinstance(params, Tensor):
+        return {str(i): p for i, p in enumerate(params)}
+    raise _errors.TypeError(
+        f"an optimiser is made of parameters, not of {type(params).__name__}",
+        _intaglio._user_line(),
+        why="it moves each array that it was made of",
+        hint="pass the model, model.parameters(), or a dict of arrays by name",
+    )
+
+
+class SGD(Optimizer):
+    """Stochastic gradient descent, with momentum (plain or Nesterov's), as in torch.
+
+    >>> import intaglio as ig
+    >>> w = ig.asarray([1.0, -2.0])
+    >>> opt = ig.optim.SGD([w], lr=0.5)
+    >>> opt.step([2 * w])
+    >>> w
+    Tensor([0., 0.], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        params: Any = None,
+        lr: Rate = 1e-3,
+        momentum: float = 0.0,
+        dampening: float = 0.0,
+        weight_decay: float = 0.0,
+        nesterov: bool = False,
+    ) -> None:
+        self.momentum, self.dampening, self.nesterov = momentum, dampening, nesterov
+        self.slots = ("momentum_buffer",) if momentum else ()
+        super().__init__(params, lr, weight_decay)
+
+    def rule(self, grad: Tensor, slots: dict[str, Tensor], param: Tensor, lr: Any, step: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        if self.weight_decay:
+            grad = grad + self.weight_decay * param
+        if not self.momentum:
+            return param - lr * grad, {}
+        # The first gradient is taken whole, as in torch.
+        share = _fn["where"](step == 1, _one(grad), _one(grad) * (1 - self.dampening)) if self.dampening else 1
+        buffer = self.momentum * slots["momentum_buffer"] + share * grad
+        way = grad + self.momentum * buffer if self.nesterov else buffer
+        return param - lr * way, {"momentum_buffer": buffer}
+
+
+class Adam(Optimizer):
+    """Kingma and Ba (2015): steps by the running mean of the gradient over the root of that of its square."""
+
+    slots = ("exp_avg", "exp_avg_sq")
+    decoupled = False  # whether weight decay is apart from the gradient
+
+    def __init__(
+        self,
+        params: Any = None,
+        lr: Rate = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+    ) -> None:
+        self.betas, self.eps = betas, eps
+        super().__init__(params, lr, weight_decay)
+
+    def rule(self, grad: Tensor, slots: dict[str, Tensor], param: Tensor, lr: Any, step: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        b1, b2 = self.betas
+        if self.weight_decay and self.decoupled:
+            param = param * (1 - lr * self.weight_decay)
+        elif self.weight_decay:
+            grad = grad + self.weight_decay * param
+        mean = b1 * slots["exp_avg"] + (1 - b1) * grad
+        square = b2 * slots["exp_avg_sq"] + (1 - b2) * (grad * grad)
+        mean_share, square_share = (_functions.astype(1 - _power(b, step), param.dtype) for b in (b1, b2))
+        way = (mean / mean_share) / (_fn["sqrt"](square / square_share) + self.eps)
+        return param - lr * way, {"exp_avg": mean, "exp_avg_sq": square}
+
+
+class AdamW(Adam):
+    """Adam with weight decay apart from the gradient. Loshchilov and Hutter (2019)."""
+
+    decoupled = True
+
+    def __init__(
+        self,
+        params: Any = None,
+        lr: Rate = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+    ) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay)
+
+
+class RMSprop(Optimizer):
+    """Divides the gradient by the root of the running mean of its square. Hinton (2012)."""
+
+    def __init__(
+        self,
+        params: Any = None,
+        lr: Rate = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        momentum: float = 0.0,
+    ) -> None:
+        self.alpha, self.eps, self.momentum = alpha, eps, momentum
+        self.slots = ("square_avg", "momentum_buffer") if momentum else ("square_avg",)
+        super().__init__(params, lr, weight_decay)
+
+    def rule(self, grad: Tensor, slots: dict[str, Tensor], param: Tensor, lr: Any, step: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        if self.weight_decay:
+            grad = grad + self.weight_decay * param
+        square = self.alpha * slots["square_avg"] + (1 - self.alpha) * (grad * grad)
+        way = grad / (_fn["sqrt"](square) + self.eps)
+        if not self.momentum:
+            return param - lr * way, {"square_avg": square}
+        buffer = self.momentum * slots["momentum_buffer"] + way
+        return param - lr * buffer, {"square_avg": square, "momentum_buffer": buffer}
+
+
+class Adagrad(Optimizer):
+    """Divides the gradient by the root of the sum of all its squares. Duchi, Hazan and Singer (2011)."""
+
+    slots = ("sum",)
+
+    def __init__(self, params: Any = None, lr: Rate = 1e-2, eps: float = 1e-10, weight_decay: float = 0.0) -> None:
+        self.eps = eps
+        super().__init__(params, lr, weight_decay)
+
+    def rule(self, grad: Tensor, slots: dict[str, Tensor], param: Tensor, lr: Any, step: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        if self.weight_decay:
+            grad = grad + self.weight_decay * param
+        total = slots["sum"] + grad * grad
+        return param - lr * grad / (_fn["sqrt"](total) + self.eps), {"sum": total}
+
+
+class Lion(Optimizer):
+    """Steps by the sign of a running mean of the gradient. Chen et al. (2023)."""
+
+    slots = ("exp_avg",)
+
+    def __init__(
+        self,
+        params: Any = None,
+        lr: Rate = 1e-4,
+        betas: tuple[float, float] = (0.9, 0.99),
+        weight_decay: float = 0.0,
+    ) -> None:
+        self.betas = betas
+        super().__init__(params, lr, weight_decay)
+
+    def rule(self, grad: Tensor, slots: dict[str, Tensor], param: Tensor, lr: Any, step: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        b1, b2 = self.betas
+        way = _fn["sign"](b1 * slots["exp_avg"] + (1 - b1) * grad)
+        kept = param * (1 - lr * self.weight_decay) if self.weight_decay else param
+        return kept - lr * way, {"exp_avg": b2 * slots["exp_avg"] + (1 - b2) * grad}
+
+
+class Accumulate:
+    """Adds up the gradients of `every` calls and steps by their mean: a large batch in small parts.
+
+    >>> import intaglio as ig
+    >>> w = ig.asarray([1.0])
+    >>> opt = ig.optim.Accumulate(ig.optim.SGD([w], lr=1.0), every=2)
+    >>> opt.step([ig.asarray([0.2])])
+    >>> w
+    Tensor([1.], dtype=float32)
+    >>> opt.step([ig.asarray([0.4])])
+    >>> w
+    Tensor([0.7], dtype=float32)
+    """
+
+    def __init__(self, optimizer: Optimizer, every: int) -> None:
+        self.optimizer, self.every, self.count = optimizer, every, 0
+        self.sums: list[Tensor] = []
+        self.names: list[str] = []
+
+    def step(self, grads: Any) -> None:
+        """Adds the gradients; each `every`-th call steps. Call it outside of `ig.jit`, on a jitted step's gradients."""
+        named = dict(grads) if isinstance(grads, Mapping) else {str(i): g for i, g in enumerate(grads)}
+        if self.sums and self.names != list(named):
+            raise _errors.ValueError(
+                "the gradients are not those of the calls before",
+                _intaglio._user_line(),
+                why="gradients are added up parameter by parameter",
+                hint="pass the gradients of the same parameters each time",
+            )
+        values = list(named.values())
+        self.names = list(named)
+        self.sums = [s + g for s, g in zip(self.sums, values, strict=True)] if self.sums else values
+        self.count += 1
+        if self.count == self.every:
+            self.optimizer.step({n: s / self.every for n, s in zip(self.names, self.sums, strict=True)})
+            self.sums, self.count = [], 0
+
+
+def global_norm(tree: Any) -> Tensor:
+    """The length of all the tree's arrays taken as one vector, in float32 at least."""
+    total: Any = 0.0
+    for leaf in _intaglio.tree_flatten(tree)[0]:
+        wide = leaf if leaf.dtype.name == "float64" else _functions.astype(leaf, "float32")
+        total = _functions.sum(wide * wide) + total
+    return _fn["sqrt"](_functions._array(total))
+
+
+def clip_by_global_norm(tree: Any, max_norm: float) -> tuple[Any, Tensor]:
+    """The arrays, scaled down together where their `global_norm` is above `max_norm`; and that norm.
+
+    >>> import intaglio as ig
+    >>> ig.optim.clip_by_global_norm([ig.asarray([3.0, 4.0])], 1.0)
+    ([Tensor([0.6, 0.8], dtype=float32)], Tensor(5., dtype=float32))
+    """
+    norm = global_norm(tree)
+    scale = _fn["minimum"](max_norm / _fn["maximum"](norm, 1e-30), 1.0)
+    return tree_map(lambda leaf: leaf * _functions.astype(scale, leaf.dtype), tree), norm
+
+
+def clip_by_value(tree: Any, limit: float) -> Any:
+    """The arrays with each element bounded to ±`limit`."""
+    return tree_map(lambda leaf: _fn["clip"](leaf, -limit, limit), tree)
+
+
+def _one(like: Tensor) -> Tensor:
+    return _functions.ones((), dtype=like.dtype)
+
+
+def _power(base: float, step: Tensor) -> Tensor:
+    # In float64: one minus a power near one would lose half of its digits.
+    return _fn["pow"](_functions.full((), base, dtype="float64"), _functions.astype(step, "float64"))
