@@ -121,6 +121,10 @@ from ._record import (
 from ._signature import (
     TensorType as TensorType,
 )
+from . import data as data
+from . import nn as nn
+from . import optim as optim
+from . import random as random
 
 e: float
 inf: float

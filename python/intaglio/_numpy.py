@@ -151,15 +151,29 @@ def array_function(self: Tensor, func: Any, types: Any, args: Any, kwargs: Any) 
     name = func.__name__
     function = _find(_FUNCTIONS.get(name, name))
     if function is None:
-        raise _errors.TypeError(
-            f"np.{name} has no counterpart that works on Intaglio's arrays",
-            _intaglio._user_line(),
-            hint=f"take the values first: np.{name}(x.numpy(), ...)",
-        )
+        # Arrays with values are NumPy's as well; the result is NumPy's then.
+        return func(*_to_numpy(args, name), **_to_numpy(kwargs, name))
     out, dtype = kwargs.pop("out", None), kwargs.pop("dtype", None)
     if name in ("sum", "prod", "mean", "std", "var", "max", "min", "amax", "amin", "all", "any"):
         kwargs = {key: value for key, value in kwargs.items() if type(value).__name__ != "_NoValueType"}
     return _finish(function(*args, **kwargs), out, dtype)
+
+
+def _to_numpy(value: Any, name: str) -> Any:
+    if isinstance(value, Tensor):
+        if value.is_symbolic:
+            raise _errors.TypeError(
+                f"np.{name} has no counterpart here, so it cannot be captured",
+                _intaglio._user_line(),
+                why="it computes on NumPy's arrays, and a traced array has no values yet",
+                hint="write it with functions of this library, or call it outside of the captured function",
+            )
+        return numpy_method(value)
+    if isinstance(value, (list, tuple)):
+        return type(value)(_to_numpy(item, name) for item in value)
+    if isinstance(value, dict):
+        return {key: _to_numpy(item, name) for key, item in value.items()}
+    return value
 
 
 def array_namespace(self: Tensor, /, *, api_version: str | None = None) -> Any:

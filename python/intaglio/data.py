@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from typing import Any, TextIO
 
 import numpy as np
@@ -67,7 +67,7 @@ class DataLoader:
                 hint="pass key=ig.random.key(seed)",
             )
         self.arrays = tree_map(lambda leaf: np.asarray(leaf), arrays)
-        self.count: int = sizes[0]
+        self.count: int = leaves[0].shape[0]
         self.batch_size, self.drop_last = batch_size, drop_last
         self.key = key if shuffle else None
         self.round = 0
@@ -103,7 +103,7 @@ class Progress:
         every: float | None = None,
     ) -> None:
         self.items, self.label = items, label
-        self.total = total if total is not None else len(items) if hasattr(items, "__len__") else None
+        self.total = len(items) if total is None and isinstance(items, Sized) else total
         self.file = sys.stderr if file is None else file
         self.live = self.file.isatty()
         self.every = every if every is not None else 0.1 if self.live else 10.0

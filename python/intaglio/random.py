@@ -96,9 +96,7 @@ def truncated_normal(key: Tensor, lower: float, upper: float, shape: Any = (), d
     drawn = _fn["erfinv"](u) * math.sqrt(2)
     # erfinv may round to a bound, which is not part of the interval.
     inside = _intaglio.asarray([lower, upper], dtype=drawn.dtype)
-    return _fn["clip"](
-        drawn, _fn["nextafter"](inside[0], inside[1]), _fn["nextafter"](inside[1], inside[0])
-    )
+    return _fn["clip"](drawn, _fn["nextafter"](inside[0], inside[1]), _fn["nextafter"](inside[1], inside[0]))
 
 
 def bernoulli(key: Tensor, p: Any = 0.5, shape: Any = None) -> Tensor:
@@ -116,9 +114,7 @@ def rademacher(key: Tensor, shape: Any = (), dtype: Any = "float32") -> Tensor:
 
 def randint(key: Tensor, shape: Any, minval: int, maxval: int, dtype: Any = "int64") -> Tensor:
     """Whole numbers evenly spread over [minval, maxval)."""
-    return _op.randint(
-        key, shape=_functions._sizes(shape), low=minval, high=maxval, dtype=_intaglio.dtype(dtype)
-    )
+    return _op.randint(key, shape=_functions._sizes(shape), low=minval, high=maxval, dtype=_intaglio.dtype(dtype))
 
 
 def exponential(key: Tensor, shape: Any = (), dtype: Any = "float32") -> Tensor:
@@ -134,7 +130,7 @@ def gumbel(key: Tensor, shape: Any = (), dtype: Any = "float32") -> Tensor:
 def laplace(key: Tensor, shape: Any = (), dtype: Any = "float32") -> Tensor:
     """Numbers of the standard Laplace distribution."""
     u = _open_uniform(key, shape, dtype, minval=-1.0)
-    return -_fn["sign"](u) * _fn["log1p"](-_fn["abs"](u))
+    return _fn["sign"](u) * _fn["log1p"](-_fn["abs"](u))
 
 
 def logistic(key: Tensor, shape: Any = (), dtype: Any = "float32") -> Tensor:

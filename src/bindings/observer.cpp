@@ -56,8 +56,7 @@ Observer::Owner Observer::owner_of(PyCodeObject* code) {
   Py_INCREF(code);  // the table's own, so that the address stays what it is
   std::string file = nb::cast<std::string>(nb::handle(code->co_filename));
   // Layers and optimisers are programs on public functions: what they read of the user's objects counts.
-  if (is_package_code(code))
-    place->second = is_program_code(code) ? Owner::Library : Owner::Transparent;
+  if (is_package_code(code)) place->second = is_program_code(code) ? Owner::Library : Owner::Transparent;
   // A test runner's rewritten assertions call it, and it fills caches of its own.
   bool runner = file.find("/_pytest/") != std::string::npos || file.find("/pluggy/") != std::string::npos;
   if (file.starts_with("<frozen importlib") || runner)

@@ -425,32 +425,32 @@ PyObject* get_class(PyObject* self, void*) {
   return Py_NewRef(reinterpret_cast<PyObject*>(type));
 }
 
-// `deepcopy` and `copy` give an own handle of the same value.
+// `deepcopy` and `copy` give an own handle of the same value. While a function is recorded it is a value of
+// the recording, so that later calls read the handle that was copied.
 PyObject* tensor_copy(PyObject* self, PyObject*) {
-  return guard([&] { return wrap(tensor_of(self)); });
+  return guard([&] { return wrap(asked(self)); });
 }
 
 // Binds the handle to the value of another array, of the same dtype and shape, which nothing computes.
-PyObject* tensor_bind(PyObject* self, PyObject* other) {
-  return guard([&]() -> PyObject* {
-    if (!is_tensor(other) || is_number(self) || is_number(other))
-      throw make_error(ErrorKind::Type, "a handle is bound to an array, not to a {}", Py_TYPE(other)->tp_name)
+void bind(nb::handle handle, nb::handle value) {
+  PyObject *self = handle.ptr(), *other = value.ptr();
+  for (PyObject* object : {self, other})
+    if (!is_tensor(object) || is_number(object))
+      throw make_error(ErrorKind::Type, "a handle is bound to an array, not to '{}'",
+                       Py_TYPE(object)->tp_name)
           .why("it keeps its dtype and shape, so that all who hold it can go on")
           .hint("convert the value with ig.asarray");
-    Tensor now = tensor_of(other);
-    const Tensor& old = tensor_of(self);
-    if (now.dtype() != old.dtype() || now.type().dims != old.type().dims)
-      throw make_error(now.dtype() != old.dtype() ? ErrorKind::Type : ErrorKind::Shape,
-                       "a handle of {} cannot be bound to a value of {}", old.type().str(), now.type().str())
-          .why("it keeps its dtype and shape, so that all who hold it can go on")
-          .hint("convert or reshape the value");
-    if (self != other) rebind(self, std::move(now));
-    Py_RETURN_NONE;
-  });
+  Tensor now = tensor_of(other);
+  const Tensor& old = tensor_of(self);
+  if (now.dtype() != old.dtype() || now.type().dims != old.type().dims)
+    throw make_error(now.dtype() != old.dtype() ? ErrorKind::Type : ErrorKind::Shape,
+                     "a handle of {} cannot be bound to a value of {}", old.type().str(), now.type().str())
+        .why("it keeps its dtype and shape, so that all who hold it can go on")
+        .hint("convert or reshape the value");
+  if (self != other) rebind(self, std::move(now));
 }
 
 PyMethodDef methods[] = {
-    {"_bind", tensor_bind, METH_O, "Binds the handle to the value of an array of the same dtype and shape."},
     {"item", tensor_item, METH_NOARGS, "The one element, as a Python number."},
     {"__format__", tensor_format, METH_O, nullptr},
     {"tolist", tensor_tolist, METH_NOARGS, "The elements as nested lists of Python numbers."},
@@ -573,6 +573,11 @@ void init_tensor(nb::module_& m) {
   tensor_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   if (!tensor_type) nb::raise_python_error();
   m.attr("Tensor") = nb::borrow(reinterpret_cast<PyObject*>(tensor_type));
+  m.def("_bind", &bind, nb::arg("handle"), nb::arg("value"),
+        "Binds a handle to the value of another array, of the same dtype and shape.");
+  m.def(
+      "_handle", [](nb::handle x) { return nb::steal(tensor_copy(x.ptr(), nullptr)); }, nb::arg("x"),
+      "A handle of its own to the value of an array.");
 }
 
 }  // namespace ig::py

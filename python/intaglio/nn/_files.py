@@ -20,7 +20,7 @@ def save_arrays(file: str | os.PathLike[str], arrays: Mapping[str, Any]) -> None
     """
     from safetensors.numpy import save
 
-    whole = {name: np.ascontiguousarray(np.asarray(value)) for name, value in arrays.items()}
+    whole = {name: np.asarray(np.asarray(value), order="C") for name, value in arrays.items()}
     beside = f"{os.fspath(file)}.part"
     try:
         with open(beside, "wb") as out:

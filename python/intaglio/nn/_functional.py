@@ -15,14 +15,14 @@ Tensor = _intaglio.Tensor
 @contextmanager
 def _bound(handles: Mapping[str, Tensor], values: Mapping[str, Tensor]) -> Iterator[None]:
     """The handles hold `values` for a while."""
-    before = {name: handles[name].__copy__() for name in values}
+    before = {name: _intaglio._handle(handles[name]) for name in values}
     try:
         for name, value in values.items():
-            handles[name]._bind(value)
+            _intaglio._bind(handles[name], value)
         yield
     finally:
         for name, value in before.items():
-            handles[name]._bind(value)
+            _intaglio._bind(handles[name], value)
 
 
 def functional_call(module: Module, arrays: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
@@ -76,20 +76,20 @@ def value_and_grad(
 
         def of_parameters(values: dict[str, Tensor]) -> tuple[Any, Any]:
             with _bound(handles, values):
-                kept = {name: handle.__copy__() for name, handle in state.items()}
+                kept = {name: _intaglio._handle(handle) for name, handle in state.items()}
                 try:
                     out = function(*args, **kwargs)
-                    learned = {name: handle.__copy__() for name, handle in state.items()}
+                    learned = {name: _intaglio._handle(handle) for name, handle in state.items()}
                 finally:
                     for name, value in kept.items():
-                        state[name]._bind(value)
+                        _intaglio._bind(state[name], value)
                 value, aux = out if has_aux else (out, None)
                 return value, (aux, learned)
 
-        values = {name: handle.__copy__() for name, handle in handles.items()}
+        values = {name: _intaglio._handle(handle) for name, handle in handles.items()}
         (value, (aux, learned)), grads = transform(of_parameters, has_aux=True)(values)
         for name, handle in state.items():
-            handle._bind(learned[name])
+            _intaglio._bind(handle, learned[name])
         return ((value, aux) if has_aux else value), grads
 
     return valued

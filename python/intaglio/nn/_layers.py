@@ -47,6 +47,8 @@ class Linear(Module):
     (5, 2)
     """
 
+    bias: Tensor | None
+
     def __init__(
         self,
         in_features: int,
@@ -112,6 +114,7 @@ def _each(value: Any, rank: int, who: str) -> tuple[int, ...]:
 
 class _Conv(Module):
     rank = 0
+    bias: Tensor | None
 
     def __init__(
         self,
@@ -140,14 +143,15 @@ class _Conv(Module):
         self.kernel_size, self.stride = _each(kernel_size, rank, who), _each(stride, rank, who)
         self.dilation = _each(dilation, rank, who)
         if padding == "same":
-            if any(s != 1 for s in self.stride) or any(d * (k - 1) % 2 for d, k in zip(self.dilation, self.kernel_size, strict=True)):
+            added = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size, strict=True)]
+            if any(s != 1 for s in self.stride) or any(n % 2 for n in added):
                 raise _errors.ValueError(
                     f"{who}: padding='same' is for a stride of 1 and kernels of odd size",
                     _intaglio._user_line(),
                     why="otherwise the two sides would need different padding",
                     hint="give the padding as numbers",
                 )
-            padding = tuple(d * (k - 1) // 2 for d, k in zip(self.dilation, self.kernel_size, strict=True))
+            padding = tuple(n // 2 for n in added)
         self.padding = _each(0 if padding == "valid" else padding, rank, who)
         fan_in = in_channels // groups * math.prod(self.kernel_size)
         shape = (out_channels, in_channels // groups, *self.kernel_size)

@@ -18,25 +18,29 @@ Tensor = _intaglio.Tensor
 M = TypeVar("M", bound="Module")
 
 
-class Parameter:
+class _Mark:
+    def __init__(self, data: Any, kind: str, persistent: bool) -> None:
+        # A handle of the module's own: training binds it anew, and leaves the one that was passed as it is.
+        self.data = _intaglio._handle(data) if isinstance(data, Tensor) else _intaglio.asarray(data)
+        self.kind, self.persistent = kind, persistent
+
+
+def Parameter(data: Any) -> Tensor:
     """Marks an array as a parameter where it is assigned to a module: `self.weight = nn.Parameter(x)`.
 
     The attribute is then the array itself. Arrays that are assigned without a mark are constants of the module.
     """
+    mark: Any = _Mark(data, "_parameters", True)
+    return mark  # typed as what the attribute becomes
 
-    def __init__(self, data: Any) -> None:
-        self.data = data if isinstance(data, Tensor) else _intaglio.asarray(data)
 
-
-class Buffer:
+def Buffer(data: Any, persistent: bool = True) -> Tensor:
     """Marks an array as state that is saved with a module and is no parameter: running statistics, keys.
 
     `persistent=False` keeps it out of `state_dict`.
     """
-
-    def __init__(self, data: Any, persistent: bool = True) -> None:
-        self.data = data if isinstance(data, Tensor) else _intaglio.asarray(data)
-        self.persistent = persistent
+    mark: Any = _Mark(data, "_buffers", persistent)
+    return mark
 
 
 _OWN = ("_parameters", "_buffers", "_transient", "_frozen", "_label", "training")
@@ -64,6 +68,11 @@ class Module:
     """
 
     training: bool
+    _parameters: dict[str, None]  # the names of attributes, in order
+    _buffers: dict[str, None]
+    _transient: set[str]  # buffers that are not saved
+    _frozen: bool
+    _label: str  # the path from the module that holds this one
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         self = super().__new__(cls)
@@ -77,12 +86,12 @@ class Module:
 
     def __setattr__(self, name: str, value: Any) -> None:
         own = self.__dict__
-        if isinstance(value, (Parameter, Buffer)):
+        if isinstance(value, _Mark):
             own["_parameters"].pop(name, None)
             own["_buffers"].pop(name, None)
             own["_transient"].discard(name)
-            own["_parameters" if isinstance(value, Parameter) else "_buffers"][name] = None
-            if isinstance(value, Buffer) and not value.persistent:
+            own[value.kind][name] = None
+            if not value.persistent:
                 own["_transient"].add(name)
             value = value.data
         elif not isinstance(value, Tensor) and (name in own["_parameters"] or name in own["_buffers"]):
@@ -228,7 +237,7 @@ class Module:
             for name in (*module._parameters, *module._buffers):
                 value = module.__dict__[name]
                 if value.dtype.kind == "real floating" and value.dtype != wanted:
-                    value._bind(_intaglio.op("convert")(value, dtype=wanted))
+                    _intaglio._bind(value, _intaglio.op("convert")(value, dtype=wanted))
         return self
 
     # --- saving ------------------------------------------------------------------------------------------------------
@@ -239,7 +248,7 @@ class Module:
         for path, module in self.named_modules():
             for name in (*module._parameters, *module._buffers):
                 if name not in module._transient:
-                    out[f"{path}.{name}" if path else name] = module.__dict__[name].__copy__()
+                    out[f"{path}.{name}" if path else name] = _intaglio._handle(module.__dict__[name])
         return out
 
     def load_state_dict(self: M, state: Mapping[str, Any], strict: bool = True) -> M:
@@ -256,7 +265,9 @@ class Module:
         }
         missing, unknown = [n for n in own if n not in state], [n for n in state if n not in own]
         if strict and (missing or unknown):
-            said = [f"{what}: {', '.join(names)}" for what, names in (("missing", missing), ("unknown", unknown)) if names]
+            said = [
+                f"{what}: {', '.join(names)}" for what, names in (("missing", missing), ("unknown", unknown)) if names
+            ]
             raise _errors.ValueError(
                 f"the state does not fit {type(self).__name__}: {'; '.join(said)}",
                 _intaglio._user_line(),
@@ -280,7 +291,7 @@ class Module:
                 value = _intaglio.op("convert")(value, dtype=handle.dtype)
             ready.append((handle, value))
         for handle, value in ready:
-            handle._bind(value)
+            _intaglio._bind(handle, value)
         return self
 
     def save(self, file: str | os.PathLike[str]) -> None:
@@ -302,9 +313,7 @@ class Module:
         return ""
 
     def __repr__(self) -> str:
-        lines = [
-            f"  ({name}): " + repr(child).replace("\n", "\n  ") for name, child in self.named_children()
-        ]
+        lines = [f"  ({name}): " + repr(child).replace("\n", "\n  ") for name, child in self.named_children()]
         own = self.extra_repr()
         if not lines:
             return f"{type(self).__name__}({own})"

@@ -15,6 +15,9 @@ _fn = _functions.functions
 class LayerNorm(Module):
     """Normalises the last axes, those of `normalized_shape`, to mean 0 and variance 1; then a weight and a bias."""
 
+    weight: Tensor | None
+    bias: Tensor | None
+
     def __init__(
         self,
         normalized_shape: Any,
@@ -26,7 +29,9 @@ class LayerNorm(Module):
     ) -> None:
         self.normalized_shape = _functions._sizes(normalized_shape)
         self.eps = eps
-        self.register_parameter("weight", _functions.ones(normalized_shape, dtype=dtype) if elementwise_affine else None)
+        self.register_parameter(
+            "weight", _functions.ones(normalized_shape, dtype=dtype) if elementwise_affine else None
+        )
         both = elementwise_affine and bias
         self.register_parameter("bias", _functions.zeros(normalized_shape, dtype=dtype) if both else None)
 
@@ -70,6 +75,8 @@ class GroupNorm(Module):
 
 class _BatchNorm(Module):
     ranks: tuple[int, ...] = ()
+    weight: Tensor | None
+    bias: Tensor | None
 
     def __init__(
         self,
@@ -99,9 +106,7 @@ class _BatchNorm(Module):
                 hint="reshape the array, or take the layer for its rank",
             )
         if not self.training and self.track_running_stats:
-            return _fn["batch_norm"](
-                x, _array(self.running_mean), _array(self.running_var), self.weight, self.bias, eps=self.eps
-            )
+            return _fn["batch_norm"](x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)
         axes = (0, *range(2, x.ndim))
         mean = _fn["mean"](x, axis=axes)
         variance = _fn["var"](x, axis=axes)
@@ -113,14 +118,12 @@ class _BatchNorm(Module):
         count = math.prod([x.shape[0], *x.shape[2:]])
         mean, variance = _fn["stop_gradient"](mean), _fn["stop_gradient"](variance)
         unbiased = variance * (count / max(count - 1, 1)) if isinstance(count, int) else variance * count / (count - 1)
-        tracked, old_mean, old_var = (
-            _array(self.num_batches_tracked), _array(self.running_mean), _array(self.running_var),
-        )
-        tracked._bind(tracked + 1)
+        tracked, old_mean, old_var = self.num_batches_tracked, self.running_mean, self.running_var
+        _intaglio._bind(tracked, tracked + 1)
         # Without a momentum, the plain average of all batches.
         share = 1 / _functions.astype(tracked, mean.dtype) if self.momentum is None else self.momentum
-        old_mean._bind(old_mean + (mean - old_mean) * share)
-        old_var._bind(old_var + (unbiased - old_var) * share)
+        _intaglio._bind(old_mean, old_mean + (mean - old_mean) * share)
+        _intaglio._bind(old_var, old_var + (unbiased - old_var) * share)
 
     def extra_repr(self) -> str:
         return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}"
@@ -172,6 +175,7 @@ class Dropout(Module):
                 hint="give a number such as 0.1",
             )
         self.p = p
+        self.key: Tensor | None
         self.key = None if key is None else Buffer(key, persistent=False)
 
     def forward(self, x: Tensor, key: Tensor | None = None) -> Tensor:
@@ -186,17 +190,10 @@ class Dropout(Module):
                     why="random numbers come from explicit keys, and neither the layer nor the call has one",
                     hint="make it by nn.Dropout(p, key=...), or call it with key=; model.eval() turns it off",
                 )
-            own = _array(own)
             pair = random.split(own)
-            own._bind(pair[0])
+            _intaglio._bind(own, pair[0])
             key = pair[1]
         return _fn["dropout"](x, key, p=self.p)
 
     def extra_repr(self) -> str:
         return f"p={self.p}"
-
-
-def _array(buffer: Any) -> Tensor:
-    """What an attribute holds that was assigned as a Buffer: for the type checker alone."""
-    array: Tensor = buffer
-    return array

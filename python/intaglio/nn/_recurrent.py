@@ -18,6 +18,8 @@ class _Cell(Module):
     """One step. The weights' rows lie gate by gate, as in torch."""
 
     gates = 1
+    bias_ih: Tensor | None
+    bias_hh: Tensor | None
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, *, key: Tensor | None = None, dtype: Any = "float32"
@@ -32,11 +34,7 @@ class _Cell(Module):
 
     def start(self, batch: Any) -> Any:
         """The state before the first step: zeros [batch, hidden_size]."""
-        return _functions.zeros((batch, self.hidden_size), dtype=self.weight_hh_dtype())
-
-    def weight_hh_dtype(self) -> Any:
-        weight: Any = self.weight_hh
-        return weight.dtype
+        return _functions.zeros((batch, self.hidden_size), dtype=self.weight_hh.dtype)
 
     def output(self, state: Any) -> Tensor:
         """What of the state the layer gives out."""
@@ -52,7 +50,9 @@ class RNNCell(_Cell):
 
     def forward(self, x: Tensor, state: Tensor | None = None) -> Tensor:
         h = self.start(x.shape[0]) if state is None else state
-        return _fn["tanh"](_fn["linear"](x, self.weight_ih, self.bias_ih) + _fn["linear"](h, self.weight_hh, self.bias_hh))
+        return _fn["tanh"](
+            _fn["linear"](x, self.weight_ih, self.bias_ih) + _fn["linear"](h, self.weight_hh, self.bias_hh)
+        )
 
 
 class GRUCell(_Cell):
@@ -104,9 +104,7 @@ class _Recurrent(Module):
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.batch_first, self.bidirectional = batch_first, bidirectional
         self.cells = [
-            self.cell(
-                input_size if i < ways else hidden_size * ways, hidden_size, bias, key=keys[i], dtype=dtype
-            )
+            self.cell(input_size if i < ways else hidden_size * ways, hidden_size, bias, key=keys[i], dtype=dtype)
             for i in range(num_layers * ways)
         ]
         self.dropout = Dropout(dropout, key=keys[-1])

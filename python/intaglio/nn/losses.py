@@ -68,9 +68,7 @@ def smooth_l1_loss(x: Tensor, target: Any, reduction: str = "mean", beta: float 
     return huber_loss(x, target, reduction, beta) / beta
 
 
-def binary_cross_entropy_with_logits(
-    x: Tensor, target: Any, reduction: str = "mean", pos_weight: Any = None
-) -> Tensor:
+def binary_cross_entropy_with_logits(x: Tensor, target: Any, reduction: str = "mean", pos_weight: Any = None) -> Tensor:
     """-(t log p + (1 - t) log(1 - p)) of p = sigmoid(x), without overflow; `pos_weight` weighs the first term."""
     t = _same(x, target, "binary_cross_entropy_with_logits")
     if pos_weight is None:
@@ -108,9 +106,7 @@ def cross_entropy(
 
 def nll_loss(log_probabilities: Tensor, labels: Tensor, reduction: str = "mean") -> Tensor:
     """The negative of `log_probabilities` [..., classes] at integer `labels` [...]."""
-    picked = _functions.functions["take_along_axis"](
-        log_probabilities, _fn["expand_dims"](labels, axis=-1), axis=-1
-    )
+    picked = _functions.functions["take_along_axis"](log_probabilities, _fn["expand_dims"](labels, axis=-1), axis=-1)
     return _fold(-_fn["squeeze"](picked, axis=-1), reduction, "nll_loss")
 
 

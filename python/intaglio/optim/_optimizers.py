@@ -16,6 +16,7 @@ from .._record import tree_map
 
 Tensor = _intaglio.Tensor
 _fn = _functions.functions
+Slots = dict[str, Tensor]
 Rate = float | Callable[[Tensor], Any]
 
 
@@ -45,11 +46,13 @@ class Optimizer:
 
     # --- the rule, of one parameter ----------------------------------------------------------------------------------
 
-    def start(self, param: Tensor) -> dict[str, Tensor]:
+    def start(self, param: Tensor) -> Slots:
         """The state of a parameter before the first step."""
         return {name: _functions.zeros_like(param) for name in self.slots}
 
-    def rule(self, grad: Tensor, slots: dict[str, Tensor], param: Tensor, lr: Any, step: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+    def rule(
+        self, grad: Tensor, slots: dict[str, Tensor], param: Tensor, lr: Any, step: Tensor
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         """The new value of `param` and its new state; `step` counts from 1."""
         raise _errors.UnsupportedError(
             f"{type(self).__name__} has no rule",
@@ -81,9 +84,7 @@ class Optimizer:
         step = state["step"] + 1
         kept = [_intaglio.tree_flatten(state[name])[0] for name in self.slots]
         moved = self._move(given, kept, leaves, step)
-        slots = {
-            name: _intaglio.tree_unflatten(tree, [m[1][name] for m in moved]) for name in self.slots
-        }
+        slots = {name: _intaglio.tree_unflatten(tree, [m[1][name] for m in moved]) for name in self.slots}
         return _intaglio.tree_unflatten(tree, [m[0] for m in moved]), {"step": step, **slots}
 
     # --- with handles ------------------------------------------------------------------------------------------------
@@ -102,25 +103,27 @@ class Optimizer:
             )
         named = dict(grads) if isinstance(grads, Mapping) else {str(i): g for i, g in enumerate(grads)}
         unknown = [name for name in named if name not in self.params]
-        if unknown or (not isinstance(grads, Mapping) and len(named) != len(self.params)):
+        in_order = not isinstance(grads, Mapping)
+        if unknown or (in_order and len(named) != len(self.params)):
+            said = f"{len(named)} for {len(self.params)}" if in_order else f"no parameter is named {', '.join(unknown)}"
             raise _errors.ValueError(
-                f"the gradients do not fit the parameters: {', '.join(unknown) or f'{len(named)} for {len(self.params)}'}",
+                f"the gradients do not fit the parameters: {said}",
                 _intaglio._user_line(),
                 why="each parameter moves by its own gradient",
                 hint="nn.value_and_grad gives the gradients by the names of the parameters",
             )
         count: Tensor = self.state["step"]
-        count._bind(count + 1)
+        _intaglio._bind(count, count + 1)
         names = list(named)
         kept = [[self.state[slot][n] for n in names] for slot in self.slots]
         params = [self.params[n] for n in names]
         moved = self._move([named[n] for n in names], kept, params, count)
         for i, (value, slots) in enumerate(moved):
-            params[i]._bind(value)
+            _intaglio._bind(params[i], value)
             for handles, slot in zip(kept, self.slots, strict=True):
-                handles[i]._bind(slots[slot])
+                _intaglio._bind(handles[i], slots[slot])
 
-    def _move(self, grads: Any, kept: Any, params: Any, step: Tensor) -> list[tuple[Tensor, dict[str, Tensor]]]:
+    def _move(self, grads: Any, kept: Any, params: Any, step: Tensor) -> list[tuple[Tensor, Slots]]:
         lr = self.rate(step - 1) if callable(self.rate) else self.rate
         out = []
         for i, (grad, param) in enumerate(zip(grads, params, strict=True)):
@@ -146,13 +149,13 @@ class Optimizer:
         if callable(self.rate):
             self.rate = _intaglio.asarray(float(value), dtype="float32")
         else:
-            self.rate._bind(_intaglio.asarray(float(value), dtype="float32"))
+            _intaglio._bind(self.rate, _intaglio.asarray(float(value), dtype="float32"))
 
     def state_dict(self) -> dict[str, Tensor]:
         """The state by name ("step", "momentum.0.weight"), as values of their own."""
-        out = {"step": self.state["step"].__copy__()}
+        out = {"step": _intaglio._handle(self.state["step"])}
         for slot in self.slots:
-            out.update({f"{slot}.{name}": value.__copy__() for name, value in self.state[slot].items()})
+            out.update({f"{slot}.{name}": _intaglio._handle(value) for name, value in self.state[slot].items()})
         return out
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -170,7 +173,7 @@ class Optimizer:
             )
         for name, handle in own.items():
             value = state[name] if isinstance(state[name], Tensor) else _intaglio.asarray(state[name])
-            handle._bind(_functions.astype(value, handle.dtype))
+            _intaglio._bind(handle, _functions.astype(value, handle.dtype))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self.params)} parameters, slots {', '.join(self.slots) or 'none'})"
@@ -215,7 +218,9 @@ class SGD(Optimizer):
         self.slots = ("momentum_buffer",) if momentum else ()
         super().__init__(params, lr, weight_decay)
 
-    def rule(self, grad: Tensor, slots: dict[str, Tensor], param: Tensor, lr: Any, step: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+    def rule(
+        self, grad: Tensor, slots: dict[str, Tensor], param: Tensor, lr: Any, step: Tensor
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         if self.weight_decay:
             grad = grad + self.weight_decay * param
         if not self.momentum:
@@ -244,7 +249,9 @@ class Adam(Optimizer):
         self.betas, self.eps = betas, eps
         super().__init__(params, lr, weight_decay)
 
-    def rule(self, grad: Tensor, slots: dict[str, Tensor], param: Tensor, lr: Any, step: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+    def rule(
+        self, grad: Tensor, slots: dict[str, Tensor], param: Tensor, lr: Any, step: Tensor
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         b1, b2 = self.betas
         if self.weight_decay and self.decoupled:
             param = param * (1 - lr * self.weight_decay)
@@ -289,7 +296,9 @@ class RMSprop(Optimizer):
         self.slots = ("square_avg", "momentum_buffer") if momentum else ("square_avg",)
         super().__init__(params, lr, weight_decay)
 
-    def rule(self, grad: Tensor, slots: dict[str, Tensor], param: Tensor, lr: Any, step: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+    def rule(
+        self, grad: Tensor, slots: dict[str, Tensor], param: Tensor, lr: Any, step: Tensor
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         if self.weight_decay:
             grad = grad + self.weight_decay * param
         square = self.alpha * slots["square_avg"] + (1 - self.alpha) * (grad * grad)
@@ -309,7 +318,9 @@ class Adagrad(Optimizer):
         self.eps = eps
         super().__init__(params, lr, weight_decay)
 
-    def rule(self, grad: Tensor, slots: dict[str, Tensor], param: Tensor, lr: Any, step: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+    def rule(
+        self, grad: Tensor, slots: dict[str, Tensor], param: Tensor, lr: Any, step: Tensor
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         if self.weight_decay:
             grad = grad + self.weight_decay * param
         total = slots["sum"] + grad * grad
@@ -331,7 +342,9 @@ class Lion(Optimizer):
         self.betas = betas
         super().__init__(params, lr, weight_decay)
 
-    def rule(self, grad: Tensor, slots: dict[str, Tensor], param: Tensor, lr: Any, step: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+    def rule(
+        self, grad: Tensor, slots: dict[str, Tensor], param: Tensor, lr: Any, step: Tensor
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         b1, b2 = self.betas
         way = _fn["sign"](b1 * slots["exp_avg"] + (1 - b1) * grad)
         kept = param * (1 - lr * self.weight_decay) if self.weight_decay else param

@@ -62,9 +62,7 @@ def multi_step(rate: float, milestones: Sequence[int], decay: float = 0.1) -> Sc
 
 def cosine(rate: float, steps: int, end: float = 0.0) -> Schedule:
     """Half a cosine wave from `rate` down to `end` over `steps` steps, then `end`. Loshchilov and Hutter (2017)."""
-    return lambda step: end + (rate - end) * 0.5 * (
-        1 + _fn["cos"](math.pi * _fn["minimum"](_count(step) / steps, 1.0))
-    )
+    return lambda step: end + (rate - end) * 0.5 * (1 + _fn["cos"](math.pi * _fn["minimum"](_count(step) / steps, 1.0)))
 
 
 def warmup_cosine(rate: float, warmup: int, steps: int, end: float = 0.0) -> Schedule:
