@@ -5,7 +5,7 @@ PY := $(VENV)/bin/python
 CMAKE := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(VENV)/bin/cmake
 SOURCES = $(shell git ls-files '*.cpp' '*.h')
 .DEFAULT_GOAL := build
-.PHONY: setup build demo test bench format lint asan tsan test-mutants clean
+.PHONY: setup build demo test bench format lint asan tsan test-slow test-mutants clean
 
 setup:
 	@scripts/setup.sh $(if $(PEERS),$(if $(filter demo,$(MAKECMDGOALS)),--peers))
@@ -47,6 +47,10 @@ asan tsan: setup
 	@$(CMAKE) --build --preset $@
 	ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=die_after_fork=0 \
 	  build/$@/bin/intaglio_tests --gtest_brief=1
+
+# What takes minutes: the training examples to their end.
+test-slow: build
+	@$(PY) -m pytest -q tests/slow
 
 # Plants faults in rules and passes, one at a time; every one must turn a test red.
 test-mutants: build

