@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
+from onnx_system import OnnxSystem
 
-from . import Call, System
+from . import Call
 
 
-class OnnxRuntime(System):
+class OnnxRuntime(OnnxSystem):
     title = "ONNX Runtime"
     peer = "onnxruntime"
     packages = ("onnxruntime==1.31.1", "onnx", "numpy")
     distribution = "onnxruntime"
     module = "onnxruntime"
-    compiles = True
 
     def load(self, threads: int) -> None:
         import onnxruntime
 
         self.ort = onnxruntime
         self.threads = threads
-
-    def to_native(self, array: np.ndarray) -> Any:
-        return array
-
-    def prepare(self, workload: Any, inputs: Sequence[np.ndarray], weights: dict[str, np.ndarray]) -> None:
-        from onnx_graph import record
-
-        super().prepare(workload, inputs, {})
-        self.model = record(workload, inputs, weights)
 
     def build(self) -> Call:
         options = self.ort.SessionOptions()

@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from onnx_system import OnnxSystem
 
-from . import Call, System
+from . import Call
 
 
-class OpenVino(System):
+class OpenVino(OnnxSystem):
     title = "OpenVINO"
     peer = "openvino"
     packages = ("openvino==2026.4.1", "onnx", "numpy")
     distribution = "openvino"
     module = "openvino"
-    compiles = True
 
     def load(self, threads: int) -> None:
         import openvino
 
         self.ov = openvino
         self.threads = threads
-
-    def to_native(self, array: np.ndarray) -> Any:
-        return array
-
-    def prepare(self, workload: Any, inputs: Sequence[np.ndarray], weights: dict[str, np.ndarray]) -> None:
-        from onnx_graph import record
-
-        super().prepare(workload, inputs, {})
-        self.model = record(workload, inputs, weights)
 
     def build(self) -> Call:
         core = self.ov.Core()
