@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from onnx_graph import record
 from systems import System
 
 
@@ -17,5 +16,7 @@ class OnnxSystem(System):
         return array
 
     def prepare(self, workload: Any, inputs: Sequence[np.ndarray], weights: dict[str, np.ndarray]) -> None:
+        from onnx_graph import record  # the system's own environment has onnx
+
         super().prepare(workload, inputs, {})
         self.model = record(workload, inputs, weights)
