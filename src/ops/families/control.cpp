@@ -1,17 +1,15 @@
 // Ops with regions: cond, switch, while, scan, call. The planner runs them (plan/control.cpp); regions are
 // closed, so all that they read are their arguments. Types of what branches and loops give must agree
 // exactly.
+#include "ops/control_attrs.h"
 #include "ops/families/array_tools.h"
+#include "ops/families/control_rules.h"
 #include "ops/families/families.h"
 
 namespace ig::ops {
 namespace {
 
 using namespace tools;
-
-constexpr Attr<Dims> kLength{
-    "length", "How often the body runs, as a list of one; needed where nothing is scanned.", "[]"};
-constexpr Attr<bool> kReverse{"reverse", "Runs from the last slice to the first.", "false"};
 
 void require_regions(const InferContext& c, size_t count) {
   if (c.region_results.size() != count)
@@ -196,7 +194,7 @@ std::vector<Literal> run_call(ControlReferenceContext& c) { return c.run(0, c.op
 
 Op control_op(std::string name, std::string doc, std::vector<OperandSpec> operands,
               std::vector<std::string> segments, std::vector<AttrSpec> attrs, InferFn infer,
-              ControlReferenceFn run) {
+              ControlReferenceFn run, Rule<JvpFn> jvp, Rule<TransposeFn> transpose) {
   return {.decl = {.name = name,
                    .doc = std::move(doc),
                    .operands = std::move(operands),
@@ -210,8 +208,8 @@ Op control_op(std::string name, std::string doc, std::vector<OperandSpec> operan
                     .reference = no_rule("control_reference runs it"),
                     .lower = LowerRule::of_control(name),
                     .simplify = no_rule("a pass of its own simplifies control flow"),
-                    .jvp = later(),
-                    .transpose = later(),
+                    .jvp = std::move(jvp),
+                    .transpose = std::move(transpose),
                     .batch = later(),
                     .body = no_body(),
                     .control_reference = run}};
@@ -225,27 +223,28 @@ std::vector<Op> control_ops() {
   std::vector<Op> ops;
   ops.push_back(control_op("cond",
                            "The results of the first region where the predicate is true, else of the second.",
-                           {{"predicate", "A boolean scalar."}, consts}, {}, {}, infer_cond, run_cond));
+                           {{"predicate", "A boolean scalar."}, consts}, {}, {}, infer_cond, run_cond,
+                           jvp_branches, transpose_branches));
   ops.push_back(control_op("switch",
                            "The results of the region that the index names.\nAn index out of range names the "
                            "last region. StableHLO's case.",
-                           {{"index", "An int32 or int64 scalar."}, consts}, {}, {}, infer_switch,
-                           run_switch));
+                           {{"index", "An int32 or int64 scalar."}, consts}, {}, {}, infer_switch, run_switch,
+                           jvp_branches, transpose_branches));
   ops.push_back(
       control_op("while",
                  "What is carried, after the body (second region) has been applied for as long as "
                  "the condition (first region) is true.\nBoth take the consts, then what is carried.",
-                 {all}, {"consts", "carry"}, {}, infer_while, run_while));
-  ops.push_back(
-      control_op("scan",
-                 "Runs the body once for each slice of the scanned arrays' first axis.\nIt takes the "
-                 "consts, what is carried, and the slices; it gives what is carried on, then values "
-                 "that are stacked along a new first axis. With `reverse` it starts at the last "
-                 "slice, and stacks in the slices' order.",
-                 {all}, {"consts", "carry", "xs"}, {kLength, kReverse}, infer_scan, run_scan));
+                 {all}, {"consts", "carry"}, {}, infer_while, run_while, jvp_while, transpose_while));
+  ops.push_back(control_op(
+      "scan",
+      "Runs the body once for each slice of the scanned arrays' first axis.\nIt takes the "
+      "consts, what is carried, and the slices; it gives what is carried on, then values "
+      "that are stacked along a new first axis. With `reverse` it starts at the last "
+      "slice, and stacks in the slices' order.",
+      {all}, {"consts", "carry", "xs"}, {kLength, kReverse}, infer_scan, run_scan, jvp_scan, transpose_scan));
   ops.push_back(control_op("call",
                            "The results of its region on the operands: a function called by its name.", {all},
-                           {}, {}, infer_call, run_call));
+                           {}, {}, infer_call, run_call, jvp_call, transpose_call));
   return ops;
 }
 
