@@ -5,8 +5,23 @@
 
 #include "ops/families/array_tools.h"
 #include "transforms/edit.h"
+#include "transforms/transforms.h"
 
 namespace ig::transforms {
+namespace {
+
+[[noreturn]] void refuse(const Node* node, const std::string& why) {
+  throw make_error(ErrorKind::Unsupported, "{}: it is not linear, and cannot be transposed",
+                   ops::op_of(node).public_name())
+      .at(node->location().str())
+      .why(why)
+      .hint(
+          "a function that is transposed, and the tangents of a rule of ig.custom_jvp, may only add, scale "
+          "and "
+          "move what they are linear in");
+}
+
+}  // namespace
 
 Backward::Backward(Graph& graph, std::span<const Value> linear)
     : graph_(graph), build_(graph.body()), linear_(linear.begin(), linear.end()) {
@@ -19,6 +34,11 @@ Backward::Backward(Graph& graph, std::span<const Value> linear)
       node = expand_composite(node);
       continue;
     }
+    if (depends && node->regions().empty() && node->has_uses() &&
+        std::none_of(node->results().begin(), node->results().end(),
+                     [](Value v) { return has_tangent(v->type()); }))
+      refuse(node,
+             "its result is no number that varies continuously, but depends on what it must be linear in");
     if (depends) {
       nodes_.push_back(node);
       for (Value result : node->results()) linear_.insert(result);
@@ -51,14 +71,7 @@ void Backward::transpose(Node* node) {
     operands.push_back(linear[i] ? nullptr : node->operand(i));
   }
   const ops::Op& op = ops::op_of(node);
-  if (!op.rules.transpose)
-    throw make_error(ErrorKind::Unsupported, "{}: it is not linear, and cannot be transposed",
-                     op.public_name())
-        .at(node->location().str())
-        .why(op.rules.transpose.reason())
-        .hint(
-            "a function that is transposed, and the tangents of a rule of ig.custom_jvp, may only add, scale "
-            "and move what they are linear in");
+  if (!op.rules.transpose) refuse(node, op.rules.transpose.reason());
   build_.at(node);
   ops::TransposeContext context{build_,   node, operands, cotangents, {linear.get(), operands.size()},
                                 &regions_};

@@ -101,13 +101,27 @@ std::unique_ptr<Graph> jvp(const Graph& graph, const Mask& moves, const Mask& wa
   return std::move(moved.graph);
 }
 
-ops::SplitRegion linearize(const Graph& graph, const Mask& moves, const Mask& wanted) {
+ops::SplitRegion split(const Graph& graph, const Mask& moves, const Mask& wanted) {
   Moved moved = move(graph, moves, true);
   set_results(moved, derivatives_of(moved, wanted));
   Mask late(moved.graph->inputs().size(), false);
   for (Value tangent : moved.tangents) late[tangent->index()] = true;
   ops::SplitRegion out = partial_evaluate(*moved.graph, late, moved.results.size());
   for (Value derivative : moved.derivative) out.moves.push_back(derivative != nullptr);
+  return out;
+}
+
+ops::SplitRegion linearize(const Graph& graph, const Mask& moves, const Mask& wanted) {
+  ops::SplitRegion out = split(graph, moves, wanted);
+  for (const Node* node : out.linear->body()) {
+    if (node == out.linear->body().terminator()) break;
+    const ops::Op& op = ops::op_of(node);
+    if (op.rules.lower.kind != ops::LowerRule::Kind::None) continue;
+    throw make_error(ErrorKind::Unsupported, "{}: it has no forward mode", op.decl.name)
+        .at(node->location().str())
+        .why(op.rules.lower.reason)
+        .hint("use ig.grad, ig.vjp or ig.jacrev, or give the function a rule with ig.custom_jvp");
+  }
   return out;
 }
 

@@ -42,7 +42,7 @@ std::unique_ptr<Graph> Regions::jvp(const Block& block, const std::vector<bool>&
 
 ops::SplitRegion Regions::split(const Block& block, const std::vector<bool>& arguments,
                                 const std::vector<bool>& wanted) {
-  return linearize(*graph_of(block), arguments, wanted);
+  return transforms::split(*graph_of(block), arguments, wanted);
 }
 
 std::unique_ptr<Graph> Regions::transpose(const Block& block, std::span<const bool> linear,

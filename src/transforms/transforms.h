@@ -27,6 +27,8 @@ std::unique_ptr<Graph> jvp(const Graph& graph, const Mask& moves, const Mask& wa
 // The graph in two parts, of which the second is linear in the tangents of the inputs that move: see
 // SplitRegion. Run the first once, and the second for each direction.
 ops::SplitRegion linearize(const Graph& graph, const Mask& moves, const Mask& wanted);
+// The same, where the second part may hold what is known by its transpose alone.
+ops::SplitRegion split(const Graph& graph, const Mask& moves, const Mask& wanted);
 
 // Of a graph that is linear in the inputs of `linear`. Inputs: the others, then cotangents of the results in
 // `given`. Results: the cotangents of the linear inputs.

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "ops/families/compose.h"
+#include "ops/families/derivative_rules.h"
 #include "ops/families/elementwise.h"
 #include "ops/families/families.h"
 
@@ -259,11 +260,19 @@ std::vector<Value> transpose_subtract(TransposeContext& c) {
 std::vector<Value> transpose_multiply(TransposeContext& c) {
   Value ct = c.cotangents[0];
   if (!ct) return {nullptr, nullptr};
+  require_one_linear(c);
   if (c.linear[0]) return {c.build("multiply", {ct, c.operands[1]}), nullptr};
   return {nullptr, c.build("multiply", {c.operands[0], ct})};
 }
 std::vector<Value> transpose_divide(TransposeContext& c) {
   Value ct = c.cotangents[0];
+  if (c.linear[1])
+    throw make_error(ErrorKind::Unsupported, "divide: it is not linear, and cannot be transposed")
+        .at(c.node->location().str())
+        .why("a quotient is linear in its dividend, and the divisor depends on what it must be linear in")
+        .hint(
+            "a function that is transposed, and the tangents of a rule of ig.custom_jvp, may only add, scale "
+            "and move what they are linear in");
   return {ct ? c.build("divide", {ct, c.operands[1]}) : nullptr, nullptr};
 }
 std::vector<Value> jvp_subtract(JvpContext& c) {

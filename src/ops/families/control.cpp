@@ -190,7 +190,50 @@ void infer_call(InferContext& c) {
   c.results = c.region_results[0];
 }
 
+// Types of those that have tangents.
+std::vector<Type> moving(std::span<const Type> types) {
+  std::vector<Type> out;
+  for (const Type& type : types)
+    if (control::has_tangent(type)) out.push_back(type);
+  return out;
+}
+
+void infer_custom_jvp(InferContext& c) {
+  require_segments(c, 2);
+  require_regions(c, 2);
+  c.results = c.region_results[0];
+  std::vector<Type> want = c.results, tangents = moving(c.results);
+  want.insert(want.end(), tangents.begin(), tangents.end());
+  require_same(c, c.region_results[1], want, "the rule", "its function with tangents");
+}
+
+void infer_custom_vjp(InferContext& c) {
+  require_segments(c, 2);
+  require_regions(c, 3);
+  c.results = c.region_results[0];
+  const std::vector<Type>& forward = c.region_results[1];
+  require_same(c, part(forward, 0, std::min(forward.size(), c.results.size())), c.results, "the forward rule",
+               "its function");
+  require_same(c, c.region_results[2], moving(std::span(c.operands).subspan(c.segments[0])),
+               "the backward rule", "its arguments");
+}
+
+void infer_pullback(InferContext& c) {
+  require_segments(c, 3);
+  require_regions(c, 1);
+  c.results = part(c.operands, c.segments[0], c.segments[1]);
+  require_same(c, c.region_results[0], part(c.operands, c.segments[0] + c.segments[1], c.segments[2]),
+               "the backward rule", "its arguments");
+}
+
 std::vector<Literal> run_call(ControlReferenceContext& c) { return c.run(0, c.operands); }
+
+std::vector<Literal> run_pullback(ControlReferenceContext& c) {
+  throw make_error(ErrorKind::Unsupported, "custom_vjp: it has no forward mode")
+      .at(c.node->location().str())
+      .why("its rule says how cotangents go back, and not how tangents go on")
+      .hint("use ig.grad, ig.vjp or ig.jacrev, or give the function a rule with ig.custom_jvp");
+}
 
 Op control_op(std::string name, std::string doc, std::vector<OperandSpec> operands,
               std::vector<std::string> segments, std::vector<AttrSpec> attrs, InferFn infer,
@@ -245,6 +288,35 @@ std::vector<Op> control_ops() {
   ops.push_back(control_op("call",
                            "The results of its region on the operands: a function called by its name.", {all},
                            {}, {}, infer_call, run_call, jvp_call, transpose_call));
+  ops.push_back(
+      control_op("checkpoint",
+                 "The results of its region on the operands, whose derivative keeps nothing but the "
+                 "operands: reverse mode computes the region once more.",
+                 {all}, {}, {}, infer_call, run_call, jvp_checkpoint, transpose_call));
+  ops.back().rules.lower = LowerRule::of_control("call");
+  ops.push_back(
+      control_op("custom_jvp",
+                 "The results of the first region, whose derivative is the second: from the operands "
+                 "and the tangents of the floats among the arguments to the results, and the tangents "
+                 "of the floats among those.",
+                 {all}, {"consts", "args"}, {}, infer_custom_jvp, run_call, jvp_custom_jvp, not_linear()));
+  ops.back().rules.lower = LowerRule::of_control("call");
+  ops.push_back(
+      control_op("custom_vjp",
+                 "The results of the first region, whose derivative in reverse mode are the others: "
+                 "the second gives the results and residuals; the third takes the consts, the "
+                 "residuals and cotangents of the floats among the results, and gives those of the "
+                 "floats among the arguments.",
+                 {all}, {"consts", "args"}, {}, infer_custom_vjp, run_call, jvp_custom_vjp, not_linear()));
+  ops.back().rules.lower = LowerRule::of_control("call");
+  ops.push_back(
+      control_op("pullback",
+                 "What is linear in the tangents of a custom_vjp: known by its transpose alone, which "
+                 "is the region. It takes the consts (residuals among them), the results that it has "
+                 "tangents of, and the tangents; it goes when reverse mode transposes it.",
+                 {all}, {"consts", "like", "tangents"}, {}, infer_pullback, run_pullback,
+                 no_rule("a function with a rule of ig.custom_vjp has no forward mode"), transpose_pullback));
+  ops.back().rules.lower = LowerRule::none("a function with a rule of ig.custom_vjp has no forward mode");
   return ops;
 }
 

@@ -18,8 +18,15 @@ std::vector<Value> transpose_scan(TransposeContext& c);
 std::vector<Value> jvp_call(JvpContext& c);
 std::vector<Value> jvp_checkpoint(JvpContext& c);
 std::vector<Value> transpose_call(TransposeContext& c);
+std::vector<Value> jvp_custom_jvp(JvpContext& c);
+std::vector<Value> jvp_custom_vjp(JvpContext& c);
+std::vector<Value> transpose_pullback(TransposeContext& c);
 
 namespace control {
+
+inline bool has_tangent(const Type& type) {
+  return type.is_tensor() && (is_float(type.dtype) || is_complex(type.dtype));
+}
 
 using Order = std::vector<size_t>;
 
