@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import builtins
-import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _errors, _functions, _intaglio
 from ._control import _arrays, _is_number, _line, _type_text
 from ._record import is_array
+from ._wrap import wraps
 
 Tensor = _intaglio.Tensor
 
@@ -22,7 +23,10 @@ class _Region:
     """A function of arrays, captured on stand-ins of these types; `finish` turns its result into arrays."""
 
     def __init__(
-        self, function: Callable[..., Any], types: Sequence[tuple[Any, Any]], call: Callable[[list[Tensor]], list[Tensor]]
+        self,
+        function: Callable[..., Any],
+        types: Sequence[tuple[Any, Any]],
+        call: Callable[[list[Tensor]], list[Tensor]],
     ) -> None:
         self.types: list[tuple[Any, Any]] = []
 
@@ -92,7 +96,7 @@ class _Custom:
     who = ""
 
     def __init__(self, fun: Callable[..., Any], nondiff_argnums: int | Sequence[int] = ()) -> None:
-        functools.update_wrapper(self, fun)
+        wraps(fun)(self)
         self.fun = fun
         self.nondiff = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(nondiff_argnums)
 
@@ -107,8 +111,6 @@ class _Custom:
     def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         if not kwargs:
             return args
-        import inspect
-
         bound = inspect.signature(self.fun).bind(*args, **kwargs)
         bound.apply_defaults()
         return bound.args
@@ -178,7 +180,10 @@ class custom_jvp(_Custom):
             given = [each(t, value, *primals) for each, t in zip(rules, tangents, strict=True) if each is not None]
             if not given:
                 return value, _functions.zeros(value.shape, dtype=value.dtype)
-            return value, functools.reduce(lambda a, b: a + b, given)
+            total = given[0]
+            for each in given[1:]:
+                total = total + each
+            return value, total
 
         self.rule = rule
 
@@ -306,7 +311,10 @@ class custom_vjp(_Custom):
             moved = iter(stand_ins[len(residual_types) :])
             cotangent = _intaglio.tree_unflatten(
                 out_tree,
-                [next(moved) if _moves(dtype) else _functions.zeros(shape, dtype=dtype) for dtype, shape in function.types],
+                [
+                    next(moved) if _moves(dtype) else _functions.zeros(shape, dtype=dtype)
+                    for dtype, shape in function.types
+                ],
             )
             given = backward(*fixed, residuals, cotangent)
             if not isinstance(given, tuple) or len(given) != len(parts):
@@ -331,9 +339,7 @@ class custom_vjp(_Custom):
                         out.append(_check(self.who, f"the cotangent of argument {i}{path}", ct, want, backward))
             return [_intaglio.asarray(x) for x in out]
 
-        second = _Region(
-            backward, residual_types + [t for t in function.types if _moves(t[0])], run_backward
-        )
+        second = _Region(backward, residual_types + [t for t in function.types if _moves(t[0])], run_backward)
         results = _intaglio._record_control(
             "custom_vjp", [], [function.region, first.region, second.region], [arrays], {}
         )
@@ -356,7 +362,7 @@ def checkpoint(fun: Callable[..., Any]) -> Callable[..., Any]:
     Tensor(1., dtype=float32)
     """
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         if not _intaglio.is_tracing():
             return _arrays(fun(*args, **kwargs))

@@ -7,7 +7,6 @@ graph runs at once, or becomes part of the capture that is going on. So all of i
 from __future__ import annotations
 
 import builtins
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from . import _errors, _functions, _intaglio
 from ._control import _is_number, _line, _type_text
 from ._control import map as _map
 from ._record import _argument_names, _identifier, is_array
+from ._wrap import wraps
 
 Tensor = _intaglio.Tensor
 
@@ -52,9 +52,7 @@ class _Function:
     ) -> None:
         self.leaves, self.tree = _intaglio.tree_flatten([args[i] for i in positions])
         names = _argument_names(fun, args, {})
-        paths = [
-            names[i] + path for i in positions for path in _intaglio.tree_flatten(args[i])[1].paths()
-        ]
+        paths = [names[i] + path for i in positions for path in _intaglio.tree_flatten(args[i])[1].paths()]
         self.arrays: list[Tensor] = []
         self.moves: list[builtins.bool] = []
         for leaf, path in zip(self.leaves, paths, strict=True):
@@ -115,9 +113,7 @@ class _Result:
 
     def fill(self, arrays: Sequence[Any]) -> Any:
         rest = iter(arrays)
-        return _intaglio.tree_unflatten(
-            self.tree, [next(rest) if leaf is None else leaf[0] for leaf in self.leaves]
-        )
+        return _intaglio.tree_unflatten(self.tree, [next(rest) if leaf is None else leaf[0] for leaf in self.leaves])
 
 
 def _pair(who: str, fun: Callable[..., Any], value: Any) -> tuple[Any, Any]:
@@ -211,7 +207,7 @@ def value_and_grad(
     (Tensor(5., dtype=float32), Tensor([2., 4.], dtype=float32))
     """
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         value, gradient, aux = _gradients("value_and_grad", fun, argnums, has_aux, args, kwargs)
         return ((value, aux) if has_aux else value), gradient
@@ -237,7 +233,7 @@ def grad(
     Tensor(12., dtype=float32)
     """
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         _, gradient, aux = _gradients("grad", fun, argnums, has_aux, args, kwargs)
         return (gradient, aux) if has_aux else gradient
@@ -330,17 +326,13 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: builtins.bool = False) 
     parts = _intaglio._graph_vjp(function.graph, function.mask, given)
     values, run = _run_parts(parts, function.inputs, len(given))
     count = len(result.arrays)
-    full = _intaglio.tree_flatten(
-        result.fill([0.0 if moves else None for moves in result.moves])
-    )[1]
+    full = _intaglio.tree_flatten(result.fill([0.0 if moves else None for moves in result.moves]))[1]
     types = [each for each, moves in zip(result.types, result.moves, strict=True) if moves]
 
     def pull(cotangent: Any) -> Any:
         gradients = iter(run(_like("vjp", "cotangent", cotangent, full, types)))
         return tuple(
-            _intaglio.tree_unflatten(
-                function.tree, [next(gradients) if moves else None for moves in function.moves]
-            )
+            _intaglio.tree_unflatten(function.tree, [next(gradients) if moves else None for moves in function.moves])
         )
 
     value = result.fill(values[:count])
@@ -507,7 +499,7 @@ def _blocks(columns: Tensor, parts: list[Tensor], first: builtins.bool) -> list[
 def _jacobian(
     who: str, fun: Callable[..., Any], argnums: Any, has_aux: builtins.bool, forward: builtins.bool
 ) -> Callable[..., Any]:
-    @functools.wraps(fun)
+    @wraps(fun)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         positions = _positions(who, argnums, args)
         kept: list[_Result] = []

@@ -123,9 +123,7 @@ LOOPS = {
     "checkpoint of a scan": lambda x: ig.checkpoint(
         lambda v: ig.scan(lambda c, t: (ig.sin(c * t) + v[0], None), v[1], v)[0]
     )(x),
-    "scan of a checkpoint": lambda x: ig.scan(
-        ig.checkpoint(lambda c, t: (ig.sin(c * t) + x[0], None)), x[1], x
-    )[0],
+    "scan of a checkpoint": lambda x: ig.scan(ig.checkpoint(lambda c, t: (ig.sin(c * t) + x[0], None)), x[1], x)[0],
 }
 
 
@@ -183,7 +181,7 @@ def test_vjp_jvp_and_linearize_of_trees() -> None:
     n = ig.asarray([1, 2, 3])
 
     def f(x: Any, y: Any, n: Any) -> Any:
-        return {"a": x * y, "n": n + 1, "s": ig.sum(ig.sin(x)) * n[0]}
+        return {"a": x * y, "n": n + 1, "s": ig.sum(ig.sin(x)) * ig.astype(n[0], ig.float64)}
 
     value, pull = ig.vjp(f, x, y, n)
     ones = ig.ones(3, dtype=ig.float64)
