@@ -70,10 +70,22 @@ _numpy.install()
 globals().update(_names)
 
 from ._control import cond, fori_loop, map, scan, switch, while_loop
+from ._custom_rules import checkpoint, custom_jvp, custom_vjp
 from ._info import __array_namespace_info__
 from ._jit import explain, jit
 from ._record import Traced, name_scope, register_op, trace, tree_map
 from ._signature import TensorType
+from ._transforms import (
+    grad,
+    hessian,
+    jacfwd,
+    jacrev,
+    jvp,
+    linear_transpose,
+    linearize,
+    value_and_grad,
+    vjp,
+)
 
 from . import data, nn, optim, random  # isort: skip  (they are written on all of the above)
 

@@ -1,5 +1,7 @@
 // Tracing from Python: the part below pytrees and static arguments, which intaglio/_record.py and _control.py
 // do.
+#include "bindings/record.h"
+
 #include "bindings/common.h"
 #include "frontends/record/control.h"
 
@@ -39,21 +41,6 @@ std::vector<record::Argument> arguments_of(nb::handle items) {
   return out;
 }
 
-std::vector<Tensor> tensors_of(nb::handle items) {
-  std::vector<Tensor> out;
-  for (nb::handle item : items) out.push_back(tensor_of(item.ptr()));
-  return out;
-}
-
-// A Python function from a list of arrays to one.
-record::Function function_of(nb::callable function) {
-  return [function](std::span<const Tensor> stand_ins) {
-    nb::list list;
-    for (const Tensor& tensor : stand_ins) list.append(nb::steal(wrap(tensor)));
-    return tensors_of(function(list));
-  };
-}
-
 struct PyRegion {
   std::optional<record::Region> region;  // none once it is recorded
 };
@@ -82,6 +69,20 @@ nb::list record_control(const std::string& name, nb::handle leading, nb::handle 
 }
 
 }  // namespace
+
+std::vector<Tensor> tensors_of(nb::handle items) {
+  std::vector<Tensor> out;
+  for (nb::handle item : items) out.push_back(tensor_of(item.ptr()));
+  return out;
+}
+
+record::Function function_of(nb::callable function) {
+  return [function](std::span<const Tensor> stand_ins) {
+    nb::list list;
+    for (const Tensor& tensor : stand_ins) list.append(nb::steal(wrap(tensor)));
+    return tensors_of(function(list));
+  };
+}
 
 Scope current_scope() { return scopes().empty() ? Scope() : Scope::of(scopes().back()); }
 

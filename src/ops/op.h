@@ -165,11 +165,18 @@ struct SimplifyContext {
 };
 using SimplifyFn = Value (*)(SimplifyContext&);
 
+class RegionTransforms;  // ops/regions.h: what the rules of ops with regions ask of the transform at work
+
 // Tangents of the results; null stands for zero.
 struct JvpContext {
   Builder& build;
   const Node* node;
   std::span<const Value> operands, tangents, results;
+  RegionTransforms* regions = nullptr;
+  // Reverse mode: what is linear in the tangents must come in nodes of its own, since those are transposed. A
+  // rule whose node must give more for that builds it anew, and gives the values for the results here.
+  bool split = false;
+  std::vector<Value> replaced = {};
 };
 using JvpFn = std::vector<Value> (*)(JvpContext&);
 
@@ -181,6 +188,7 @@ struct TransposeContext {
   std::span<const Value> operands;  // null where linear: their values are not known
   std::span<const Value> cotangents;
   std::span<const bool> linear;
+  RegionTransforms* regions = nullptr;
 };
 using TransposeFn = std::vector<Value> (*)(TransposeContext&);
 

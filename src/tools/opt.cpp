@@ -3,12 +3,13 @@
 
 #include "passes/pass.h"
 #include "tools/command.h"
+#include "transforms/transforms.h"
 
 namespace ig::tools {
 namespace {
 
 struct Options {
-  std::string file, pipeline, out = "-";
+  std::string file, pipeline, transform, out = "-";
   std::vector<std::string> passes, disabled;
   bool have_passes = false, list = false, verify = false, exact = false, print_changes = false,
        print_after_all = false;
@@ -43,6 +44,25 @@ void print_record(const passes::Record& record) {
   for (const std::string& detail : record.details) fmt::print(stderr, "  {}\n", detail);
 }
 
+// The graph's derivative by all of its inputs that are floats or complex numbers.
+std::unique_ptr<Graph> transformed(std::unique_ptr<Graph> graph, const std::string& how) {
+  auto moving = [](std::span<const Value> values) {
+    transforms::Mask out;
+    for (Value value : values) out.push_back(transforms::has_tangent(value->type()));
+    return out;
+  };
+  transforms::Mask moves = moving(graph->inputs()), wanted = moving(graph->outputs());
+  if (how == "jvp") return transforms::jvp(*graph, moves, wanted);
+  if (how == "transpose") return transforms::transpose(*graph, moves, wanted);
+  if (how == "vjp-forward") return std::move(transforms::vjp(*graph, moves, wanted).known);
+  if (how == "vjp-backward") return std::move(transforms::vjp(*graph, moves, wanted).linear);
+  if (graph->outputs().empty() || !(graph->outputs()[0]->type().rank() == 0 && wanted[0]))
+    throw make_error(ErrorKind::Shape, "opt: the first result of the graph is not one number")
+        .why("a gradient is of one number")
+        .hint("reduce it to one, or use --transform=vjp-backward");
+  return transforms::value_and_grad(*graph, moves);
+}
+
 void optimise(const Options& options) {
   if (options.list) return list_passes();
   if (options.file.empty())
@@ -60,6 +80,7 @@ void optimise(const Options& options) {
     run.disabled.insert(name);
   }
   std::unique_ptr<Graph> graph = read_graph(options.file);
+  if (!options.transform.empty()) graph = transformed(std::move(graph), options.transform);
   for (const std::string& name : names) {
     std::string_view one[] = {name};
     for (const passes::Record& record : passes::run(*graph, one, run)) {
@@ -83,6 +104,12 @@ void add_opt(CLI::App& app) {
   command->add_option("--pipeline", options->pipeline, "a list of passes by name: default, or none")
       ->check(CLI::IsMember({"default", "none"}))
       ->excludes(passes);
+  command
+      ->add_option(
+          "--transform", options->transform,
+          "a derivative to take first, by all inputs that are floats: grad, jvp, transpose, vjp-forward or "
+          "vjp-backward")
+      ->check(CLI::IsMember({"grad", "jvp", "transpose", "vjp-forward", "vjp-backward"}));
   command->add_option("--disable", options->disabled, "passes to leave out, separated by commas")
       ->type_name("A,B,…")
       ->delimiter(',')

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "frontends/record/jit_capture.h"
 #include "ops/table.h"
+#include "transforms/edit.h"
 
 namespace ig::record {
 namespace {
@@ -53,9 +55,71 @@ class RegionCapture : public Capture {
     return place->second.first;
   }
 
- private:
+ protected:
+  // The array outside that an input stands for, where it is one of those that were read.
+  const Tensor* origin(Value input) const {
+    for (const Lifted& one : lifted())
+      if (one.input == input) return &one.tensor;
+    for (const auto& [value, read] : read_)
+      if (read.first == input) return &read.second;
+    return nullptr;
+  }
+
   Capture* parent_;
   std::unordered_map<Value, std::pair<Value, Tensor>> read_;  // by the value outside
+};
+
+// A region that will run once, on arrays that are known to the capture around it: a question about one of its
+// values is put to that capture, about the same computation there.
+class BoundCapture : public RegionCapture {
+ public:
+  BoundCapture(std::string name, Capture* parent) : RegionCapture(std::move(name), parent) {}
+
+  void bind(const Tensor& stand_in, const Tensor& argument) { outside_.emplace(stand_in.value(), argument); }
+
+  bool to_bool(const Tensor& x) override { return parent_->to_bool(outside(x)); }
+  int64_t to_int(const Tensor& x) override { return parent_->to_int(outside(x)); }
+  double to_float(const Tensor& x) override { return parent_->to_float(outside(x)); }
+  Tensor to_concrete(const Tensor& x, std::string_view why) override {
+    return parent_->to_concrete(outside(x), why);
+  }
+  Tensor asked(const Tensor& tensor) override { return parent_->asked(tensor); }
+
+ private:
+  Tensor outside(const Tensor& x) {
+    if (!owns(x)) return x;
+    std::vector<Value> wanted{x.value()};
+    while (!wanted.empty()) {
+      Value at = wanted.back();
+      if (outside_.contains(at)) {
+        wanted.pop_back();
+        continue;
+      }
+      if (!at->node()) {
+        const Tensor* read = origin(at);
+        IG_CHECK(read != nullptr, "an input of a bound region has no array");
+        outside_.emplace(at, *read);
+        continue;
+      }
+      size_t before = wanted.size();
+      for (Value operand : at->node()->operands())
+        if (!outside_.contains(operand)) wanted.push_back(operand);
+      if (wanted.size() == before) repeat(at->node());
+    }
+    return outside_.at(x.value());
+  }
+
+  void repeat(const Node* node) {
+    std::vector<Tensor> operands;
+    for (Value operand : node->operands()) operands.push_back(outside_.at(operand));
+    std::vector<std::unique_ptr<Graph>> regions;
+    for (const auto& region : node->regions()) regions.push_back(transforms::graph_of(*region));
+    std::vector<Tensor> results =
+        parent_->record(ops::op_of(node), operands, node->attrs(), node->segments(), std::move(regions));
+    for (size_t i = 0; i < results.size(); ++i) outside_.emplace(node->result(i), results[i]);
+  }
+
+  std::unordered_map<Value, Tensor> outside_;  // what the region's values are in the capture around
 };
 
 bool same_array(const Tensor& a, const Tensor& b) {
@@ -104,6 +168,40 @@ Region capture_region(const Function& function, std::span<const Argument> argume
   Region region;
   region.outer = capture.outer(arguments.size());
   region.graph = capture.take();
+  region.graph->dims.set_decider(nullptr);
+  return region;
+}
+
+Region capture_bound(const Function& function, std::span<const Tensor> arguments,
+                     std::span<const std::string> names, std::string name,
+                     const std::function<void(Capture&)>& prepare) {
+  Region region;
+  std::vector<Tensor> stand_ins;
+  Capture* parent = Capture::current();
+  if (!parent) {
+    JitCapture capture(std::move(name), {});
+    prepare(capture);
+    for (size_t i = 0; i < arguments.size(); ++i)
+      stand_ins.push_back(capture.add_argument(arguments[i].type(), names[i], arguments[i], false));
+    {
+      Capture::Active active(&capture);
+      capture.finish(function(stand_ins));
+    }
+    for (const Capture::Lifted& one : capture.lifted()) region.outer.push_back(one.tensor);
+    region.graph = capture.take();
+  } else {
+    BoundCapture capture(std::move(name), parent);
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      stand_ins.push_back(capture.add_input(arguments[i].type(), names[i]));
+      capture.bind(stand_ins.back(), arguments[i]);
+    }
+    {
+      Capture::Active active(&capture);
+      capture.finish(function(stand_ins));
+    }
+    region.outer = capture.outer(arguments.size());
+    region.graph = capture.take();
+  }
   region.graph->dims.set_decider(nullptr);
   return region;
 }

@@ -20,6 +20,17 @@ struct Region {
 // there is one.
 Region capture_region(const Function& function, std::span<const Argument> arguments, std::string name);
 
+// The same for a function that is transformed and then runs once, on `arguments`. What it asks of its values
+// (their truth, a number) can therefore be answered: by the arrays at hand, or by the capture around it, which
+// is asked about the same value.
+Region capture_bound(const Function& function, std::span<const Tensor> arguments,
+                     std::span<const std::string> names, std::string name,
+                     const std::function<void(Capture&)>& prepare);
+
+// The results of a closed graph on these arrays: recorded into the capture at hand, node by node, or computed
+// op by op where there is none.
+std::vector<Tensor> apply_graph(const Graph& graph, std::span<const Tensor> inputs);
+
 // Records `op` (cond, switch, while, scan, or an op of the same form) in the capture at hand: `leading`
 // operands (a predicate), then what the regions read, then the segments that are the regions' arguments.
 std::vector<Tensor> record_control(const ops::Op& op, std::span<const Tensor> leading,

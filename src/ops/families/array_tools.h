@@ -25,6 +25,7 @@ inline NoRule later() { return {"to be written with the transforms"}; }
 inline NoRule no_body() { return {"a primitive has no body"}; }
 inline NoRule by_body() { return {"by its body"}; }
 inline NoRule discrete() { return {"the results are whole numbers: the derivative is zero"}; }
+inline NoRule not_linear() { return {"it is not linear in any operand"}; }
 
 // --- literals
 // --------------------------------------------------------------------------------------------------
@@ -86,6 +87,10 @@ void infer_by_body(InferContext& c);
 // ------------------------------------------------------------------------------------------------- Tangents
 // of an op of one operand that is linear: the op itself on the tangent.
 std::vector<Value> linear_jvp(JvpContext& c);
+// The derivative is zero wherever there is one.
+std::vector<Value> zero_jvp(JvpContext& c);
+// A sum of two tangents or cotangents, where null is zero.
+Value sum_of(Builder& build, Value x, Value y);
 // The same for several operands, all linear: zeros stand for the tangents that are null.
 std::vector<Value> linear_jvp_all(JvpContext& c);
 Value batch_to_front(Builder& build, Value x, int axis);

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "ops/families/compose.h"
+#include "ops/families/derivative_rules.h"
 #include "ops/families/elementwise.h"
 #include "ops/families/families.h"
 
@@ -248,16 +249,40 @@ Value same_operands(SimplifyContext& c) {  // f(x, x) = x
   return c.node->operand(0) == c.node->operand(1) ? c.node->operand(0) : nullptr;
 }
 
-Value sum_of(Builder& b, Value x, Value y) { return !x ? y : !y ? x : b("add", {x, y}); }
-std::vector<Value> jvp_add(JvpContext& c) { return {sum_of(c.build, c.tangents[0], c.tangents[1])}; }
+std::vector<Value> jvp_add(JvpContext& c) { return {tools::sum_of(c.build, c.tangents[0], c.tangents[1])}; }
+std::vector<Value> transpose_add(TransposeContext& c) {
+  return {c.linear[0] ? c.cotangents[0] : nullptr, c.linear[1] ? c.cotangents[0] : nullptr};
+}
+std::vector<Value> transpose_subtract(TransposeContext& c) {
+  Value ct = c.cotangents[0];
+  return {c.linear[0] ? ct : nullptr, ct && c.linear[1] ? c.build("negate", {ct}) : nullptr};
+}
+std::vector<Value> transpose_multiply(TransposeContext& c) {
+  Value ct = c.cotangents[0];
+  if (!ct) return {nullptr, nullptr};
+  require_one_linear(c);
+  if (c.linear[0]) return {c.build("multiply", {ct, c.operands[1]}), nullptr};
+  return {nullptr, c.build("multiply", {c.operands[0], ct})};
+}
+std::vector<Value> transpose_divide(TransposeContext& c) {
+  Value ct = c.cotangents[0];
+  if (c.linear[1])
+    throw make_error(ErrorKind::Unsupported, "divide: it is not linear, and cannot be transposed")
+        .at(c.node->location().str())
+        .why("a quotient is linear in its dividend, and the divisor depends on what it must be linear in")
+        .hint(
+            "a function that is transposed, and the tangents of a rule of ig.custom_jvp, may only add, scale "
+            "and move what they are linear in");
+  return {ct ? c.build("divide", {ct, c.operands[1]}) : nullptr, nullptr};
+}
 std::vector<Value> jvp_subtract(JvpContext& c) {
   Value y = c.tangents[1] ? c.build("negate", {c.tangents[1]}) : nullptr;
-  return {sum_of(c.build, c.tangents[0], y)};
+  return {tools::sum_of(c.build, c.tangents[0], y)};
 }
 std::vector<Value> jvp_multiply(JvpContext& c) {
   Value x = c.tangents[0] ? c.build("multiply", {c.tangents[0], c.operands[1]}) : nullptr;
   Value y = c.tangents[1] ? c.build("multiply", {c.operands[0], c.tangents[1]}) : nullptr;
-  return {sum_of(c.build, x, y)};
+  return {tools::sum_of(c.build, x, y)};
 }
 std::vector<Value> jvp_divide(JvpContext& c) {
   Value x = c.tangents[0] ? c.build("divide", {c.tangents[0], c.operands[1]}) : nullptr;
@@ -266,7 +291,7 @@ std::vector<Value> jvp_divide(JvpContext& c) {
           ? c.build("negate",
                     {c.build("multiply", {c.build("divide", {c.results[0], c.operands[1]}), c.tangents[1]})})
           : nullptr;
-  return {sum_of(c.build, x, y)};
+  return {tools::sum_of(c.build, x, y)};
 }
 
 // The others: each tangent times a factor, null where the tangent is.
@@ -276,7 +301,7 @@ std::vector<Value> jvp_by_factors(JvpContext& c) {
   Value x = c.operands[0], y = c.operands[1], r = c.results[0];
   Value dx = c.tangents[0] ? m.mul(c.tangents[0], FactorX(m, x, y, r)) : nullptr;
   Value dy = c.tangents[1] ? m.mul(c.tangents[1], FactorY(m, x, y, r)) : nullptr;
-  return {sum_of(c.build, dx, dy)};
+  return {tools::sum_of(c.build, dx, dy)};
 }
 // The share of the tangent that x's side gets: all where it is chosen, half where the two are equal.
 template <bool Larger>
@@ -343,6 +368,7 @@ std::vector<Op> binary_ops() {
            .numpy = "np.add(x, y)",
            .traits = Trait::Commutative | Trait::Linear | kCheap,
            .jvp = jvp_add,
+           .transpose = transpose_add,
            .simplify = simplify_add}));
   ops.push_back(
       binary<[](double x, double y) { return x - y; }, whole_subtract, [](Expr x, Expr y) { return x - y; }>(
@@ -353,6 +379,7 @@ std::vector<Op> binary_ops() {
            .numpy = "np.subtract(x, y)",
            .traits = kCheap | Trait::Linear,
            .jvp = jvp_subtract,
+           .transpose = transpose_subtract,
            .simplify = simplify_subtract}));
   ops.push_back(
       binary<[](double x, double y) { return x * y; }, whole_multiply, [](Expr x, Expr y) { return x * y; }>(
@@ -363,6 +390,7 @@ std::vector<Op> binary_ops() {
            .numpy = "np.multiply(x, y)",
            .traits = kCheap | Trait::Commutative,
            .jvp = jvp_multiply,
+           .transpose = transpose_multiply,
            .simplify = simplify_multiply}));
   ops.push_back(binary<[](double x, double y) { return x / y; }, whole_divide, lower_divide>(
       {.name = "divide",
@@ -375,6 +403,7 @@ std::vector<Op> binary_ops() {
        .high = 9,
        .traits = kCheap,
        .jvp = jvp_divide,
+       .transpose = transpose_divide,
        .simplify = simplify_divide}));
   ops.push_back(
       composite({.name = "true_divide",
@@ -401,8 +430,7 @@ std::vector<Op> binary_ops() {
        .dtypes = DTypeSet::Real,
        .numpy = "np.floor_divide(x, y)",
        .low = 1,
-       .high = 9,
-       .no_jvp = "a staircase: the derivative is zero"}));
+       .high = 9}));
   ops.push_back(binary<[](double x, double y) { return std::fmod(x, y); }, whole_remainder, lower_remainder>(
       {.name = "remainder",
        .python = "fmod",

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "ops/families/array_tools.h"
+#include "ops/families/derivative_rules.h"
 #include "ops/families/families.h"
 #include "ops/table.h"
 
@@ -191,6 +192,7 @@ Value transpose_side(TransposeContext& c, const DotDims& d, bool left) {
 std::vector<Value> transpose_dot(TransposeContext& c) {
   std::vector<Value> out(2, nullptr);
   if (!c.cotangents[0]) return out;
+  require_one_linear(c);
   DotDims d(c.node->attrs(), c.node->operand(0)->type().rank(), c.node->operand(1)->type().rank());
   for (size_t i = 0; i < 2; ++i)
     if (c.linear[i]) out[i] = transpose_side(c, d, i == 0);

@@ -1,17 +1,15 @@
 // Ops with regions: cond, switch, while, scan, call. The planner runs them (plan/control.cpp); regions are
 // closed, so all that they read are their arguments. Types of what branches and loops give must agree
 // exactly.
+#include "ops/control_attrs.h"
 #include "ops/families/array_tools.h"
+#include "ops/families/control_rules.h"
 #include "ops/families/families.h"
 
 namespace ig::ops {
 namespace {
 
 using namespace tools;
-
-constexpr Attr<Dims> kLength{
-    "length", "How often the body runs, as a list of one; needed where nothing is scanned.", "[]"};
-constexpr Attr<bool> kReverse{"reverse", "Runs from the last slice to the first.", "false"};
 
 void require_regions(const InferContext& c, size_t count) {
   if (c.region_results.size() != count)
@@ -192,11 +190,54 @@ void infer_call(InferContext& c) {
   c.results = c.region_results[0];
 }
 
+// Types of those that have tangents.
+std::vector<Type> moving(std::span<const Type> types) {
+  std::vector<Type> out;
+  for (const Type& type : types)
+    if (control::has_tangent(type)) out.push_back(type);
+  return out;
+}
+
+void infer_custom_jvp(InferContext& c) {
+  require_segments(c, 2);
+  require_regions(c, 2);
+  c.results = c.region_results[0];
+  std::vector<Type> want = c.results, tangents = moving(c.results);
+  want.insert(want.end(), tangents.begin(), tangents.end());
+  require_same(c, c.region_results[1], want, "the rule", "its function with tangents");
+}
+
+void infer_custom_vjp(InferContext& c) {
+  require_segments(c, 2);
+  require_regions(c, 3);
+  c.results = c.region_results[0];
+  const std::vector<Type>& forward = c.region_results[1];
+  require_same(c, part(forward, 0, std::min(forward.size(), c.results.size())), c.results, "the forward rule",
+               "its function");
+  require_same(c, c.region_results[2], moving(std::span(c.operands).subspan(c.segments[0])),
+               "the backward rule", "its arguments");
+}
+
+void infer_pullback(InferContext& c) {
+  require_segments(c, 3);
+  require_regions(c, 1);
+  c.results = part(c.operands, c.segments[0], c.segments[1]);
+  require_same(c, c.region_results[0], part(c.operands, c.segments[0] + c.segments[1], c.segments[2]),
+               "the backward rule", "its arguments");
+}
+
 std::vector<Literal> run_call(ControlReferenceContext& c) { return c.run(0, c.operands); }
+
+std::vector<Literal> run_pullback(ControlReferenceContext& c) {
+  throw make_error(ErrorKind::Unsupported, "custom_vjp: it has no forward mode")
+      .at(c.node->location().str())
+      .why("its rule says how cotangents go back, and not how tangents go on")
+      .hint("use ig.grad, ig.vjp or ig.jacrev, or give the function a rule with ig.custom_jvp");
+}
 
 Op control_op(std::string name, std::string doc, std::vector<OperandSpec> operands,
               std::vector<std::string> segments, std::vector<AttrSpec> attrs, InferFn infer,
-              ControlReferenceFn run) {
+              ControlReferenceFn run, Rule<JvpFn> jvp, Rule<TransposeFn> transpose) {
   return {.decl = {.name = name,
                    .doc = std::move(doc),
                    .operands = std::move(operands),
@@ -210,8 +251,8 @@ Op control_op(std::string name, std::string doc, std::vector<OperandSpec> operan
                     .reference = no_rule("control_reference runs it"),
                     .lower = LowerRule::of_control(name),
                     .simplify = no_rule("a pass of its own simplifies control flow"),
-                    .jvp = later(),
-                    .transpose = later(),
+                    .jvp = std::move(jvp),
+                    .transpose = std::move(transpose),
                     .batch = later(),
                     .body = no_body(),
                     .control_reference = run}};
@@ -225,27 +266,57 @@ std::vector<Op> control_ops() {
   std::vector<Op> ops;
   ops.push_back(control_op("cond",
                            "The results of the first region where the predicate is true, else of the second.",
-                           {{"predicate", "A boolean scalar."}, consts}, {}, {}, infer_cond, run_cond));
+                           {{"predicate", "A boolean scalar."}, consts}, {}, {}, infer_cond, run_cond,
+                           jvp_branches, transpose_branches));
   ops.push_back(control_op("switch",
                            "The results of the region that the index names.\nAn index out of range names the "
                            "last region. StableHLO's case.",
-                           {{"index", "An int32 or int64 scalar."}, consts}, {}, {}, infer_switch,
-                           run_switch));
+                           {{"index", "An int32 or int64 scalar."}, consts}, {}, {}, infer_switch, run_switch,
+                           jvp_branches, transpose_branches));
   ops.push_back(
       control_op("while",
                  "What is carried, after the body (second region) has been applied for as long as "
                  "the condition (first region) is true.\nBoth take the consts, then what is carried.",
-                 {all}, {"consts", "carry"}, {}, infer_while, run_while));
-  ops.push_back(
-      control_op("scan",
-                 "Runs the body once for each slice of the scanned arrays' first axis.\nIt takes the "
-                 "consts, what is carried, and the slices; it gives what is carried on, then values "
-                 "that are stacked along a new first axis. With `reverse` it starts at the last "
-                 "slice, and stacks in the slices' order.",
-                 {all}, {"consts", "carry", "xs"}, {kLength, kReverse}, infer_scan, run_scan));
+                 {all}, {"consts", "carry"}, {}, infer_while, run_while, jvp_while, transpose_while));
+  ops.push_back(control_op(
+      "scan",
+      "Runs the body once for each slice of the scanned arrays' first axis.\nIt takes the "
+      "consts, what is carried, and the slices; it gives what is carried on, then values "
+      "that are stacked along a new first axis. With `reverse` it starts at the last "
+      "slice, and stacks in the slices' order.",
+      {all}, {"consts", "carry", "xs"}, {kLength, kReverse}, infer_scan, run_scan, jvp_scan, transpose_scan));
   ops.push_back(control_op("call",
                            "The results of its region on the operands: a function called by its name.", {all},
-                           {}, {}, infer_call, run_call));
+                           {}, {}, infer_call, run_call, jvp_call, transpose_call));
+  ops.push_back(
+      control_op("checkpoint",
+                 "The results of its region on the operands, whose derivative keeps nothing but the "
+                 "operands: reverse mode computes the region once more.",
+                 {all}, {}, {}, infer_call, run_call, jvp_checkpoint, transpose_call));
+  ops.back().rules.lower = LowerRule::of_control("call");
+  ops.push_back(
+      control_op("custom_jvp",
+                 "The results of the first region, whose derivative is the second: from the operands "
+                 "and the tangents of the floats among the arguments to the results, and the tangents "
+                 "of the floats among those.",
+                 {all}, {"consts", "args"}, {}, infer_custom_jvp, run_call, jvp_custom_jvp, not_linear()));
+  ops.back().rules.lower = LowerRule::of_control("call");
+  ops.push_back(
+      control_op("custom_vjp",
+                 "The results of the first region, whose derivative in reverse mode are the others: "
+                 "the second gives the results and residuals; the third takes the consts, the "
+                 "residuals and cotangents of the floats among the results, and gives those of the "
+                 "floats among the arguments.",
+                 {all}, {"consts", "args"}, {}, infer_custom_vjp, run_call, jvp_custom_vjp, not_linear()));
+  ops.back().rules.lower = LowerRule::of_control("call");
+  ops.push_back(
+      control_op("pullback",
+                 "What is linear in the tangents of a custom_vjp: known by its transpose alone, which "
+                 "is the region. It takes the consts (residuals among them), the results that it has "
+                 "tangents of, and the tangents; it goes when reverse mode transposes it.",
+                 {all}, {"consts", "like", "tangents"}, {}, infer_pullback, run_pullback,
+                 no_rule("a function with a rule of ig.custom_vjp has no forward mode"), transpose_pullback));
+  ops.back().rules.lower = LowerRule::none("a function with a rule of ig.custom_vjp has no forward mode");
   return ops;
 }
 

@@ -119,6 +119,13 @@ std::vector<Value> jvp_convert(JvpContext& c) {
   return {c.tangents[0] && is_float(to) ? c.build.convert(c.tangents[0], to) : nullptr};
 }
 
+std::vector<Value> transpose_convert(TransposeContext& c) {
+  Value ct = c.cotangents[0];
+  return {ct ? c.build.convert(ct, c.node->operand(0)->type().dtype) : nullptr};
+}
+
+std::vector<Value> transpose_identity(TransposeContext& c) { return {c.cotangents[0]}; }
+
 // --- bitcast
 // -----------------------------------------------------------------------------------------------------------
 void infer_bitcast(InferContext& c) {
@@ -176,6 +183,15 @@ std::vector<Value> jvp_select(JvpContext& c) {
   return {c.build("select", {c.operands[0], x, y})};
 }
 
+// The cotangent of a side where it was taken, and 0 elsewhere.
+std::vector<Value> transpose_select(TransposeContext& c) {
+  Value ct = c.cotangents[0];
+  if (!ct) return {nullptr, nullptr, nullptr};
+  Value none = c.build.full_like(ct, 0);
+  return {nullptr, c.linear[1] ? c.build("select", {c.operands[0], ct, none}) : nullptr,
+          c.linear[2] ? c.build("select", {c.operands[0], none, ct}) : nullptr};
+}
+
 void infer_clamp(InferContext& c) {
   c.require_dtype(1, DTypeSet::Real);
   c.require_same_dtype(1, 0);
@@ -204,7 +220,7 @@ void infer_identity(InferContext& c) { c.result(c.operand(0).dtype, c.operand(0)
 }  // namespace
 
 std::vector<Op> convert_ops() {
-  using tools::no_body, tools::no_rule, tools::later;
+  using tools::no_body, tools::no_rule;
   std::vector<Op> ops;
   std::vector<Sample> samples;
   for (DType d : members(DTypeSet::Any))
@@ -235,7 +251,7 @@ std::vector<Op> convert_ops() {
                  .lower = LowerRule::of_scalar(lower_convert),
                  .simplify = simplify_convert,
                  .jvp = jvp_convert,
-                 .transpose = later(),
+                 .transpose = transpose_convert,
                  .batch = batch_elementwise,
                  .body = no_body()}});
   ops.push_back({.decl = {.name = "bitcast_convert",
@@ -281,7 +297,7 @@ std::vector<Op> convert_ops() {
                            .lower = LowerRule::of_scalar([](ScalarContext& c) { return c.x[0]; }),
                            .simplify = no_rule("it is there to stay"),
                            .jvp = +[](JvpContext& c) { return std::vector<Value>{c.tangents[0]}; },
-                           .transpose = later(),
+                           .transpose = transpose_identity,
                            .batch = batch_elementwise,
                            .body = no_body()}});
   ops.push_back({.decl = {.name = "stop_gradient",
@@ -306,7 +322,7 @@ std::vector<Op> convert_ops() {
 }
 
 std::vector<Op> select_ops() {
-  using tools::no_body, tools::later;
+  using tools::no_body;
   std::vector<Op> ops;
   ops.push_back(
       {.decl =
@@ -335,7 +351,7 @@ std::vector<Op> select_ops() {
                      [](ScalarContext& c) { return loop::select(c.x[0], c.x[1], c.x[2]); }),
                  .simplify = simplify_select,
                  .jvp = jvp_select,
-                 .transpose = later(),
+                 .transpose = transpose_select,
                  .batch = batch_elementwise,
                  .body = no_body()}});
   ops.push_back(composite(

@@ -6,6 +6,7 @@
 
 #include "ops/contraction.h"
 #include "ops/families/array_tools.h"
+#include "ops/families/derivative_rules.h"
 #include "ops/table.h"
 
 namespace ig::ops {
@@ -309,7 +310,7 @@ Op convolution_op() {
                 .lower = LowerRule::of_point(point_convolution),
                 .simplify = no_rule("codegen chooses the form of a convolution"),
                 .jvp = jvp_convolution,
-                .transpose = later(),
+                .transpose = transpose_convolution,
                 .batch = later(),
                 .body = no_body()},
       .id = {}};

@@ -5,6 +5,7 @@
 
 #include "ops/attrs.h"
 #include "ops/families/array_tools.h"
+#include "ops/families/derivative_rules.h"
 #include "ops/families/families.h"
 #include "ops/indexing.h"
 
@@ -148,8 +149,8 @@ std::vector<Value> transpose_sum(TransposeContext& c) {
 }
 template <Kind K>
 Op cumulative(std::string name, std::string doc, DTypeSet dtypes, std::string numpy, double ulp, double low,
-              double high) {
-  using tools::later, tools::no_body, tools::no_rule;
+              double high, JvpFn jvp) {
+  using tools::no_body, tools::no_rule;
   return {.decl = {.name = name,
                    .python = name,
                    .doc = std::move(doc),
@@ -174,7 +175,7 @@ Op cumulative(std::string name, std::string doc, DTypeSet dtypes, std::string nu
                     .reference = reference_cumulative<K>,
                     .lower = LowerRule::of_nest(nest_cumulative<K>),
                     .simplify = no_rule("no identity keeps every bit"),
-                    .jvp = later(),
+                    .jvp = jvp,
                     .transpose = no_rule("it is not linear"),
                     .batch = batch_cumulative,
                     .body = no_body()}};
@@ -190,23 +191,22 @@ std::vector<Op> cumulative_ops() {
   std::vector<Op> ops;
   ops.push_back(cumulative<Kind::Sum>("cumulative_sum",
                                       "The sums of all elements up to each, along the axis; integers wrap.",
-                                      DTypeSet::Real, along("np.add.accumulate"), 32, -4, 4));
+                                      DTypeSet::Real, along("np.add.accumulate"), 32, -4, 4, jvp_sum));
   ops.back().decl.traits |= static_cast<uint32_t>(Trait::Linear);
-  ops.back().rules.jvp = jvp_sum;
   ops.back().rules.transpose = transpose_sum;
-  ops.push_back(cumulative<Kind::Prod>("cumulative_prod",
-                                       "The products of all elements up to each, along the axis.",
-                                       DTypeSet::Real, along("np.multiply.accumulate"), 64, 0.9, 1.1));
+  ops.push_back(cumulative<Kind::Prod>(
+      "cumulative_prod", "The products of all elements up to each, along the axis.", DTypeSet::Real,
+      along("np.multiply.accumulate"), 64, 0.9, 1.1, jvp_cumulative_prod));
   ops.push_back(cumulative<Kind::Max>(
       "cumulative_max", "The largest of all elements up to each, along the axis; NaN from the first one on.",
-      DTypeSet::Real, along("np.maximum.accumulate"), 0, -4, 4));
+      DTypeSet::Real, along("np.maximum.accumulate"), 0, -4, 4, jvp_cumulative_max));
   ops.push_back(cumulative<Kind::Min>(
       "cumulative_min", "The smallest of all elements up to each, along the axis; NaN from the first one on.",
-      DTypeSet::Real, along("np.minimum.accumulate"), 0, -4, 4));
+      DTypeSet::Real, along("np.minimum.accumulate"), 0, -4, 4, jvp_cumulative_min));
   ops.push_back(cumulative<Kind::LogSumExp>(
       "cumulative_logsumexp",
       "log of the sum of the exponentials of all elements up to each, along the axis.", DTypeSet::Float,
-      along("np.logaddexp.accumulate"), 32, -4, 4));
+      along("np.logaddexp.accumulate"), 32, -4, 4, jvp_cumulative_logsumexp));
   return ops;
 }
 

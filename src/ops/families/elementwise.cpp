@@ -55,17 +55,19 @@ Op make(ElementwiseDecl d, ReferenceFn reference, ScalarFn lower, std::vector<Op
               .samples = std::move(samples),
               .bad_samples = std::move(bad),
               .ulp = d.ulp};
-  return Op{
-      .decl = std::move(decl),
-      .rules = {.infer = d.gives == Gives::Bool ? infer_bool : infer_same,
-                .reference = reference,
-                .lower = LowerRule::of_scalar(lower),
-                .simplify = d.simplify ? Rule<SimplifyFn>(d.simplify)
-                                       : Rule<SimplifyFn>::none("no identity keeps every bit"),
-                .jvp = d.jvp ? Rule<JvpFn>(d.jvp) : Rule<JvpFn>::none(d.no_jvp),
-                .transpose = Rule<TransposeFn>::none("written with the transforms, where the op is linear"),
-                .batch = batch_elementwise,
-                .body = tools::no_body()}};
+  return Op{.decl = std::move(decl),
+            .rules = {.infer = d.gives == Gives::Bool ? infer_bool : infer_same,
+                      .reference = reference,
+                      .lower = LowerRule::of_scalar(lower),
+                      .simplify = d.simplify ? Rule<SimplifyFn>(d.simplify)
+                                             : Rule<SimplifyFn>::none("no identity keeps every bit"),
+                      .jvp = !d.no_jvp.empty() ? Rule<JvpFn>::none(d.no_jvp)
+                             : d.jvp           ? Rule<JvpFn>(d.jvp)
+                                               : Rule<JvpFn>(tools::zero_jvp),
+                      .transpose = d.transpose ? Rule<TransposeFn>(d.transpose)
+                                               : Rule<TransposeFn>(tools::not_linear()),
+                      .batch = batch_elementwise,
+                      .body = tools::no_body()}};
 }
 
 std::string public_name(const ElementwiseDecl& d) { return d.python.empty() ? d.name : d.python; }

@@ -23,8 +23,9 @@ struct ElementwiseDecl {
   double ulp = 0;
   uint32_t traits = 0;  // beyond Elementwise
   Gives gives = Gives::Same;
-  JvpFn jvp = nullptr;
-  std::string no_jvp = "the derivative is zero wherever there is one";
+  JvpFn jvp = nullptr;              // null: the derivative is zero wherever there is one
+  std::string no_jvp = {};          // why there is no rule, where that is not so
+  TransposeFn transpose = nullptr;  // where the op is linear in an operand
   SimplifyFn simplify = nullptr;
   std::string note = {};  // what to say where there is no simplify rule
 };

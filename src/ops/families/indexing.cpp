@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/families/array_tools.h"
+#include "ops/families/derivative_rules.h"
 #include "ops/families/families.h"
 #include "ops/shape_attrs.h"
 #include "ops/table.h"
@@ -218,7 +219,7 @@ Op gather_op() {
                 .lower = LowerRule::of_point(point_gather),
                 .simplify = no_rule("nothing is simpler without knowing the indices"),
                 .jvp = linear_jvp,
-                .transpose = later(),
+                .transpose = transpose_gather,
                 .batch = later(),
                 .body = no_body()},
       .id = {}};

@@ -9,6 +9,7 @@
 
 #include "ops/families/array_tools.h"
 #include "ops/families/compose.h"
+#include "ops/families/derivative_rules.h"
 #include "ops/families/families.h"
 #include "ops/order_attrs.h"
 #include "ops/table.h"
@@ -209,8 +210,8 @@ Op sort_op() {
                 .reference = reference_sort,
                 .lower = LowerRule::of_nest(nest_sort),
                 .simplify = simplify_sort,
-                .jvp = later(),
-                .transpose = later(),
+                .jvp = jvp_sort,
+                .transpose = not_linear(),
                 .batch = later(),
                 .body = no_body()},
       .id = {}};
@@ -296,8 +297,8 @@ Op top_k_op() {
                 .reference = reference_top_k,
                 .lower = LowerRule::of_nest(nest_top_k),
                 .simplify = no_rule("it has two results"),
-                .jvp = later(),
-                .transpose = later(),
+                .jvp = jvp_top_k,
+                .transpose = not_linear(),
                 .batch = later(),
                 .body = no_body()},
       .id = {}};

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "ops/families/array_tools.h"
+#include "ops/families/derivative_rules.h"
 #include "ops/shape_attrs.h"
 #include "ops/table.h"
 
@@ -331,8 +332,8 @@ Op scatter_op() {
                 .reference = reference_scatter,
                 .lower = LowerRule::of_nest(nest_scatter),
                 .simplify = no_rule("nothing is simpler without knowing the indices"),
-                .jvp = later(),
-                .transpose = later(),
+                .jvp = jvp_scatter,
+                .transpose = transpose_scatter,
                 .batch = later(),
                 .body = no_body()},
       .id = {}};

@@ -69,6 +69,9 @@ int bits_of(DType d) { return d == DType::Bool ? 1 : info(d).bits; }
 std::vector<Value> jvp_negate(JvpContext& c) {
   return {c.tangents[0] ? c.build("negate", {c.tangents[0]}) : nullptr};
 }
+std::vector<Value> transpose_negate(TransposeContext& c) {
+  return {c.cotangents[0] ? c.build("negate", {c.cotangents[0]}) : nullptr};
+}
 std::vector<Value> jvp_abs(JvpContext& c) {
   if (!c.tangents[0]) return {nullptr};
   return {c.build("multiply", {c.tangents[0], c.build("sign", {c.operands[0]})})};
@@ -91,6 +94,7 @@ std::vector<Op> unary_ops() {
                                         .numpy = "np.negative(x)",
                                         .traits = Trait::Linear | Trait::Cheap,
                                         .jvp = jvp_negate,
+                                        .transpose = transpose_negate,
                                         .simplify = its_own_inverse}));
   ops.push_back(
       unary<[](double x) { return x; }, [](int64_t x, DType) { return x; }, [](Expr x) { return x; }>(
@@ -101,6 +105,7 @@ std::vector<Op> unary_ops() {
            .numpy = "np.positive(x)",
            .traits = Trait::Linear | Trait::Cheap | Trait::Idempotent,
            .jvp = +[](JvpContext& c) { return std::vector<Value>{c.tangents[0]}; },
+           .transpose = +[](TransposeContext& c) { return std::vector<Value>{c.cotangents[0]}; },
            .simplify = +[](SimplifyContext& c) { return c.node->operand(0); }}));
   ops.push_back(unary<[](double x) { return std::fabs(x); },
                       [](int64_t x, DType d) { return is_signed_int(d) && x < 0 ? wrapped_negative(x) : x; },

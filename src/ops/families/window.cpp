@@ -6,6 +6,7 @@
 
 #include "ops/families/array_tools.h"
 #include "ops/families/compose.h"
+#include "ops/families/derivative_rules.h"
 #include "ops/families/families.h"
 #include "ops/table.h"
 #include "ops/window_attrs.h"
@@ -234,37 +235,38 @@ std::string window_oracle(const char* fold, const char* neutral) {
 }
 
 Op window_op(std::string name, std::string what, std::string oracle, ReferenceFn reference, PointFn point,
-             bool sum) {
+             JvpFn jvp, bool sum) {
   std::string prefix = "ValueError: " + name + ": ";
-  return {.decl = {.name = name,
-                   .python = name,
-                   .doc = fmt::format(
-                       "The {} of each window slid over the array.\nPadding does not contribute; a "
-                       "window that lies on padding alone gives the fold's neutral element. Elements "
-                       "are folded in row-major order. StableHLO's reduce_window.",
-                       what),
-                   .operands = {{"x", "The array."}},
-                   .attrs = {kWindow, kWindowStrides, kWindowDilations, kWindowPadding},
-                   .dtypes = DTypeSet::Real,
-                   .traits = sum ? static_cast<uint32_t>(Trait::Linear) : 0u,
-                   .numpy = std::move(oracle),
-                   .example = "",
-                   .samples = window_samples(),
-                   .bad_samples = {{"T[5]", "{window_dimensions = [3, 1]}",
-                                    prefix + "window_dimensions has 2 entries, but 1 is needed"},
-                                   {"T[5]", "{window_dimensions = [0]}",
-                                    prefix + "windows, strides and dilations are at least 1, not 0"},
-                                   {"T[5]", "{window_dimensions = [2], padding = [1]}",
-                                    prefix + "padding has 1 entry, but 2 are needed"}}},
-          .rules = {.infer = infer_window,
-                    .reference = reference,
-                    .lower = LowerRule::of_point(point),
-                    .simplify = simplify_window,
-                    .jvp = sum ? Rule<JvpFn>(linear_jvp) : Rule<JvpFn>(later()),
-                    .transpose = later(),
-                    .batch = batch_window,
-                    .body = no_body()},
-          .id = {}};
+  return {
+      .decl = {.name = name,
+               .python = name,
+               .doc =
+                   fmt::format("The {} of each window slid over the array.\nPadding does not contribute; a "
+                               "window that lies on padding alone gives the fold's neutral element. Elements "
+                               "are folded in row-major order. StableHLO's reduce_window.",
+                               what),
+               .operands = {{"x", "The array."}},
+               .attrs = {kWindow, kWindowStrides, kWindowDilations, kWindowPadding},
+               .dtypes = DTypeSet::Real,
+               .traits = sum ? static_cast<uint32_t>(Trait::Linear) : 0u,
+               .numpy = std::move(oracle),
+               .example = "",
+               .samples = window_samples(),
+               .bad_samples = {{"T[5]", "{window_dimensions = [3, 1]}",
+                                prefix + "window_dimensions has 2 entries, but 1 is needed"},
+                               {"T[5]", "{window_dimensions = [0]}",
+                                prefix + "windows, strides and dilations are at least 1, not 0"},
+                               {"T[5]", "{window_dimensions = [2], padding = [1]}",
+                                prefix + "padding has 1 entry, but 2 are needed"}}},
+      .rules = {.infer = infer_window,
+                .reference = reference,
+                .lower = LowerRule::of_point(point),
+                .simplify = simplify_window,
+                .jvp = jvp,
+                .transpose = sum ? Rule<TransposeFn>(transpose_window_sum) : Rule<TransposeFn>(not_linear()),
+                .batch = batch_window,
+                .body = no_body()},
+      .id = {}};
 }
 
 // --- select_and_scatter_add
@@ -407,8 +409,8 @@ Op select_op() {
                 .reference = reference_select,
                 .lower = LowerRule::of_nest(nest_select),
                 .simplify = no_rule("nothing is simpler"),
-                .jvp = later(),
-                .transpose = later(),
+                .jvp = jvp_select_and_scatter,
+                .transpose = transpose_select_and_scatter,
                 .batch = later(),
                 .body = no_body()},
       .id = {}};
@@ -419,14 +421,14 @@ Op select_op() {
 std::vector<Op> window_ops() {
   std::vector<Op> ops;
   ops.push_back(window_op("reduce_window_sum", "sum", window_oracle("np.sum", "0"),
-                          reference_window<Fold::Sum>, point_window<Fold::Sum>, true));
+                          reference_window<Fold::Sum>, point_window<Fold::Sum>, linear_jvp, true));
   ops.push_back(
       window_op("reduce_window_max", "maximum",
                 window_oracle("np.max", "-np.inf if x.dtype.kind == 'f' else np.iinfo(x.dtype).min"),
-                reference_window<Fold::Max>, point_window<Fold::Max>, false));
+                reference_window<Fold::Max>, point_window<Fold::Max>, jvp_window_max, false));
   ops.push_back(window_op("reduce_window_min", "minimum",
                           window_oracle("np.min", "np.inf if x.dtype.kind == 'f' else np.iinfo(x.dtype).max"),
-                          reference_window<Fold::Min>, point_window<Fold::Min>, false));
+                          reference_window<Fold::Min>, point_window<Fold::Min>, jvp_window_min, false));
   ops.push_back(select_op());
   give_examples(
       ops,

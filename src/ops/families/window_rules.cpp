@@ -1,0 +1,109 @@
+// Derivatives of windows that slide over an array.
+#include "ops/families/compose.h"
+#include "ops/families/derivative_rules.h"
+#include "ops/shape_attrs.h"
+#include "ops/table.h"
+#include "ops/window_attrs.h"
+
+namespace ig::ops {
+namespace {
+
+using namespace tools;
+
+// The tangent of each window's greatest element, as max-pooling chooses it: the first of equal ones in
+// row-major order, and a NaN before every number. One strided slice for each place in the window.
+Value at_the_greatest(Builder& b, Value x, Value t, const WindowDims& d, const Dims& out) {
+  Compose m(b);
+  size_t rank = d.window.size();
+  Dims low, high;
+  for (size_t i = 0; i < rank; ++i) {
+    low.emplace_back(d.low[i]);
+    high.emplace_back(d.high[i]);
+  }
+  auto padded = [&](Value v, double edge) {
+    return b("pad", {v, b.scalar(v->type().dtype, edge)},
+             {kPadLow % low, kPadHigh % high, kPadInterior % Ints(rank, 0)});
+  };
+  Value wide = padded(x, -std::numeric_limits<double>::infinity()), moved = padded(t, 0);
+  Value best = nullptr, chosen = nullptr;
+  Ints place(rank, 0);
+  for (bool more = true; more;) {
+    Dims start, limit;
+    for (size_t i = 0; i < rank; ++i) {
+      start.emplace_back(place[i] * d.dilations[i]);
+      limit.push_back(start[i] + max(out[i] - 1, Dim(int64_t{0})) * d.strides[i] + 1);
+    }
+    auto part = [&](Value v) {
+      return b("slice", {v}, {kStart % start, kLimit % limit, kSliceStrides % d.strides});
+    };
+    Value here = part(wide), tangent = part(moved);
+    if (!best) {
+      best = here, chosen = tangent;
+    } else {
+      Value known = m.equal(best, best);
+      Value greater = m.both(m.b("or", {m.less(best, here), m.two("not_equal", here, here)}), known);
+      best = m.where(greater, here, best);
+      chosen = m.where(greater, tangent, chosen);
+    }
+    more = false;
+    for (size_t i = rank; i-- > 0 && !more;) {
+      if (++place[i] < d.window[i])
+        more = true;
+      else
+        place[i] = 0;
+    }
+  }
+  return chosen;
+}
+
+std::vector<Value> extreme(JvpContext& c, bool greatest) {
+  if (!c.tangents[0]) return {nullptr};
+  const Type& out = c.results[0]->type();
+  if (surely_empty(out)) return {nullptr};
+  WindowDims d(c.node->attrs(), out.rank(), c.node->op().name());
+  Value x = greatest ? c.operands[0] : c.build("negate", {c.operands[0]});
+  return {at_the_greatest(c.build, x, c.tangents[0], d, out.dims)};
+}
+
+}  // namespace
+
+std::vector<Value> jvp_window_max(JvpContext& c) { return extreme(c, true); }
+std::vector<Value> jvp_window_min(JvpContext& c) { return extreme(c, false); }
+
+// Each element gets the sum over the windows that it lies in: a window of its own over the cotangents, which
+// are spread out by the stride.
+std::vector<Value> transpose_window_sum(TransposeContext& c) {
+  Value ct = c.cotangents[0];
+  if (!ct) return {nullptr};
+  const Type& x = c.node->operand(0)->type();
+  if (surely_empty(ct->type())) return {c.build.full(x, 0)};
+  WindowDims d(c.node->attrs(), x.rank(), c.node->op().name());
+  Dims low, high;
+  Ints interior;
+  for (size_t i = 0; i < d.window.size(); ++i) {
+    int64_t reach = (d.window[i] - 1) * d.dilations[i];
+    Dim spread = (ct->type().dims[i] - 1) * d.strides[i] + 1;
+    low.emplace_back(reach - d.low[i]);
+    high.push_back(x.dims[i] + Dim(reach) - spread - low.back());
+    interior.push_back(d.strides[i] - 1);
+  }
+  Value wide = c.build("pad", {ct, c.build.scalar(x.dtype, 0)},
+                       {kPadLow % low, kPadHigh % high, kPadInterior % interior});
+  return {c.build("reduce_window_sum", {wide}, {kWindow % d.window, kWindowDilations % d.dilations})};
+}
+
+std::vector<Value> jvp_select_and_scatter(JvpContext& c) {
+  if (!c.tangents[1]) return {nullptr};
+  return {c.build.node(op_of(c.node), {c.operands[0], c.tangents[1]}, c.node->attrs())->result()};
+}
+
+std::vector<Value> transpose_select_and_scatter(TransposeContext& c) {
+  Value ct = c.cotangents[0];
+  if (!ct) return {nullptr, nullptr};
+  const Type& source = c.node->operand(1)->type();
+  if (surely_empty(source)) return {nullptr, nullptr};
+  WindowDims d(c.node->attrs(), source.rank(), c.node->op().name());
+  return {nullptr, at_the_greatest(c.build, c.operands[0], ct, d, source.dims)};
+}
+
+}  // namespace ig::ops

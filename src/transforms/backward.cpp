@@ -1,0 +1,89 @@
+// Transposition; see backward.h.
+#include "transforms/backward.h"
+
+#include <algorithm>
+
+#include "ops/families/array_tools.h"
+#include "transforms/edit.h"
+#include "transforms/transforms.h"
+
+namespace ig::transforms {
+namespace {
+
+[[noreturn]] void refuse(const Node* node, const std::string& why) {
+  throw make_error(ErrorKind::Unsupported, "{}: it is not linear, and cannot be transposed",
+                   ops::op_of(node).public_name())
+      .at(node->location().str())
+      .why(why)
+      .hint(
+          "a function that is transposed, and the tangents of a rule of ig.custom_jvp, may only add, scale "
+          "and "
+          "move what they are linear in");
+}
+
+}  // namespace
+
+Backward::Backward(Graph& graph, std::span<const Value> linear)
+    : graph_(graph), build_(graph.body()), linear_(linear.begin(), linear.end()) {
+  Node* end = graph.body().terminator();
+  for (Node* node = graph.body().first(); node != end;) {
+    bool depends = std::any_of(node->operands().begin(), node->operands().end(),
+                               [&](Value v) { return linear_.contains(v); });
+    const ops::Op& op = ops::op_of(node);
+    if (depends && op.has(ops::Trait::Composite) && !op.rules.transpose) {
+      node = expand_composite(node);
+      continue;
+    }
+    if (depends && node->regions().empty() && node->has_uses() &&
+        std::none_of(node->results().begin(), node->results().end(),
+                     [](Value v) { return has_tangent(v->type()); }))
+      refuse(node,
+             "its result is no number that varies continuously, but depends on what it must be linear in");
+    if (depends) {
+      nodes_.push_back(node);
+      for (Value result : node->results()) linear_.insert(result);
+    }
+    node = node->next();
+  }
+}
+
+void Backward::add(Value value, Value cotangent) {
+  if (!cotangent || !linear_.contains(value)) return;
+  Value& sum = cotangents_[value];
+  sum = ops::tools::sum_of(build_, sum, cotangent);
+}
+
+void Backward::run() {
+  for (size_t i = nodes_.size(); i-- > 0;) transpose(nodes_[i]);
+}
+
+void Backward::transpose(Node* node) {
+  std::vector<Value> cotangents, operands;
+  bool any = false;
+  for (Value result : node->results()) {
+    cotangents.push_back(cotangent(result));
+    any = any || cotangents.back();
+  }
+  if (!any) return;
+  auto linear = std::make_unique<bool[]>(node->operands().size());
+  for (size_t i = 0; i < node->operands().size(); ++i) {
+    linear[i] = linear_.contains(node->operand(i));
+    operands.push_back(linear[i] ? nullptr : node->operand(i));
+  }
+  const ops::Op& op = ops::op_of(node);
+  if (!op.rules.transpose) refuse(node, op.rules.transpose.reason());
+  build_.at(node);
+  ops::TransposeContext context{build_,   node, operands, cotangents, {linear.get(), operands.size()},
+                                &regions_};
+  std::vector<Value> given = op.rules.transpose.get()(context);
+  IG_CHECK(given.size() == operands.size(), "the transpose of {} gives {} cotangents", op.decl.name,
+           given.size());
+  for (size_t i = 0; i < given.size(); ++i)
+    if (linear[i]) add(node->operand(i), given[i]);
+}
+
+void Backward::erase_linear_nodes() {
+  for (size_t i = nodes_.size(); i-- > 0;) graph_.erase(nodes_[i]);
+}
+
+}  // namespace ig::transforms
