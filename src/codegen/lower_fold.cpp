@@ -262,6 +262,7 @@ void lower_row(GroupEmitter& emit, Kernel& kernel) {
           for (const Node* node : keep) {
             Expr value = build.let(emit.element(node->result(), index));
             build.store(scratch.at(node), column, value);
+            emit.know(node->result(), index, value);
           }
           for (Fold& fold : folds) fold.take(fold.operands_at(index), column);
         });

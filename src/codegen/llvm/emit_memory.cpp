@@ -221,7 +221,7 @@ Emitter::Value Emitter::reduce_lanes(const Node& n) {
   return {l.lanes > 1 ? b_.CreateExtractElement(v, i64(0)) : v};
 }
 
-// Min and Max of floats return NaN if either is one, and the left of two equal values.
+// Min and Max of floats return NaN if either is one, and hold -0 below 0.
 llvm::Value* Emitter::combine(loop::Reduction reduction, DType type, llvm::Value* a, llvm::Value* b) {
   using loop::Reduction;
   bool floating = is_float(type), is_signed = is_signed_int(type);
@@ -235,8 +235,13 @@ llvm::Value* Emitter::combine(loop::Reduction reduction, DType type, llvm::Value
   }
   bool least = reduction == Reduction::Min;
   if (floating) {
-    auto* keep = least ? b_.CreateFCmpOLE(a, b) : b_.CreateFCmpOGE(a, b);
-    return b_.CreateSelect(b_.CreateOr(keep, b_.CreateFCmpUNO(a, a)), a, b);
+    // The comparison keeps the second of two equal numbers: the zero that wins must stand there.
+    auto* word = shaped(b_.getIntNTy(a->getType()->getScalarSizeInBits()), a->getType());
+    auto* minus = b_.CreateICmpSLT(b_.CreateBitCast(a, word), llvm::Constant::getNullValue(word));
+    auto* first = least ? b_.CreateSelect(minus, b, a) : b_.CreateSelect(minus, a, b);
+    auto* second = least ? b_.CreateSelect(minus, a, b) : b_.CreateSelect(minus, b, a);
+    auto* wins = least ? b_.CreateFCmpOLT(first, second) : b_.CreateFCmpOGT(first, second);
+    return b_.CreateSelect(b_.CreateFCmpUNO(first, first), first, b_.CreateSelect(wins, first, second));
   }
   auto* keep = least ? (is_signed ? b_.CreateICmpSLE(a, b) : b_.CreateICmpULE(a, b))
                      : (is_signed ? b_.CreateICmpSGE(a, b) : b_.CreateICmpUGE(a, b));

@@ -116,13 +116,14 @@ void infer_glu(InferContext& c) {
 // --- softmax
 // -----------------------------------------------------------------------------------------------------------
 // The row's maximum is subtracted, so that the largest power is 1. A row of -inf alone gives NaN, as the
-// quotient does.
+// quotient does. One division a row: the product with its rounded result is within two units of the quotient.
 std::vector<Value> softmax_body(BodyContext& c) {
   Compose m(c.build);
   Value x = m.wide(c.operands[0]);
   Ints axis{checked_axis("softmax", c.get(kRowAxis), x->type().rank())};
   Value power = m.exp(m.sub(x, m.top_keep(x, axis)));
-  return {c.build.convert(m.div(power, m.sum_keep(power, axis)), c.operands[0]->type().dtype)};
+  Value sum = m.sum_keep(power, axis);
+  return {c.build.convert(m.mul(power, m.div(m.number(sum, 1), sum)), c.operands[0]->type().dtype)};
 }
 
 std::vector<Value> log_softmax_body(BodyContext& c) {
