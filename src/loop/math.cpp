@@ -254,7 +254,7 @@ Expr tanh(Expr x) {
 
 Expr logistic(Expr x) {
   // e^-|x| never overflows; for negative x the quotient is e^x / (1 + e^x).
-  Expr left = x < 0.0;
+  Expr left = to_bits(x) < 0.0;
   if (!single(x)) {
     Expr e = exp(-abs(x));
     return select(left, e, number(x, 1)) / (e + 1.0);

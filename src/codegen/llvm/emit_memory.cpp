@@ -179,6 +179,21 @@ llvm::Value* Emitter::local_address(uint32_t local, const Expr& index) {
   return b_.CreateInBoundsGEP(locals_[local]->getAllocatedType(), locals_[local], {i64(0), at});
 }
 
+void Emitter::prefetch(const loop::Stmt& s) {
+  constexpr int64_t kLine = 64;
+  DType type = s.id < f_.buffers.size() ? f_.buffers[s.id].type : f_.scratch[s.id - f_.buffers.size()].type;
+  auto* element = memory_type(type);
+  Value offset = eval(s.index);
+  IG_CHECK(!offset.v->getType()->isVectorTy(), "kernel {} asks the cache for scattered elements", f_.name);
+  // No promise that the address lies inside of the buffer.
+  auto* first = b_.CreateGEP(element, pointers_[s.id], offset.v);
+  int64_t bytes = offset.stride == 1 ? lanes_ * static_cast<int64_t>(size_of(type)) : 1;
+  for (int64_t at = 0; at < bytes; at += kLine)
+    b_.CreateIntrinsic(
+        llvm::Intrinsic::prefetch, {b_.getPtrTy()},
+        {b_.CreateGEP(b_.getInt8Ty(), first, i64(at)), b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
+}
+
 Emitter::Value Emitter::read_local(const Node& n) {
   const loop::Local& l = f_.locals[n.id];
   IG_CHECK(l.lanes == 1 || l.lanes == lanes_, "local {} has {} lanes, and is read in a loop of {}", l.name,
