@@ -25,6 +25,8 @@
 
 #include <fmt/format.h>
 
+#include "support/multiply_add.h"
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -64,32 +66,10 @@ __attribute__((target("avx2"))) void read_avx2(float* to, const float* from, std
   _mm256_store_ps(to, sums[0]);
 }
 
-constexpr int kChains = 12;  // enough independent chains to hide the latency of two units
 constexpr int kTurns = 1 << 16;
 
-__attribute__((target("avx2,fma"))) void fma_avx2(float* to, const float* from, std::size_t) {
-  __m256 sums[kChains] = {};
-  const __m256 a = _mm256_load_ps(from);
-  const __m256 b = _mm256_load_ps(from + 8);
-  for (int turn = 0; turn < kTurns; ++turn) {
-#pragma GCC unroll 12
-    for (auto& sum : sums) sum = _mm256_fmadd_ps(a, b, sum);
-  }
-  for (int j = 1; j < kChains; ++j) sums[0] = _mm256_add_ps(sums[0], sums[j]);
-  _mm256_store_ps(to, sums[0]);
-}
-
-__attribute__((target("avx512f"))) void fma_avx512(float* to, const float* from, std::size_t) {
-  __m512 sums[kChains] = {};
-  const __m512 a = _mm512_load_ps(from);
-  const __m512 b = _mm512_load_ps(from + 16);
-  for (int turn = 0; turn < kTurns; ++turn) {
-#pragma GCC unroll 12
-    for (auto& sum : sums) sum = _mm512_fmadd_ps(a, b, sum);
-  }
-  for (int j = 1; j < kChains; ++j) sums[0] = _mm512_add_ps(sums[0], sums[j]);
-  _mm512_store_ps(to, sums[0]);
-}
+void fma_avx2(float* to, const float*, std::size_t) { *to = ig::probe::kMultiplyAdd256.run(kTurns); }
+void fma_avx512(float* to, const float*, std::size_t) { *to = ig::probe::kMultiplyAdd512.run(kTurns); }
 
 // ---- measuring
 // ----------------------------------------------------------------------------------------------------
@@ -106,9 +86,9 @@ std::vector<Kind> kinds(const std::string& wanted) {
                            {"stream", stream_avx2, 8, false},
                            {"in_place", in_place_avx2, 8, false},
                            {"read", read_avx2, 4, false},
-                           {"fma_avx2", fma_avx2, 2.0 * 8 * kChains * kTurns, true}};
+                           {"fma_avx2", fma_avx2, ig::probe::kMultiplyAdd256.operations * kTurns, true}};
   if (__builtin_cpu_supports("avx512f")) {
-    all.push_back({"fma_avx512", fma_avx512, 2.0 * 16 * kChains * kTurns, true});
+    all.push_back({"fma_avx512", fma_avx512, ig::probe::kMultiplyAdd512.operations * kTurns, true});
   }
   if (wanted == "all") return all;
   std::erase_if(all,

@@ -91,6 +91,12 @@ class GroupEmitter::Point final : public ops::PointContext {
   GroupEmitter& emit_;
 };
 
+void GroupEmitter::know(Value value, std::span<const Expr> index, Expr is) {
+  Key key{value, {}};
+  for (Expr e : index) key.second.push_back(e.node());
+  known_.back()[std::move(key)] = is;
+}
+
 Expr GroupEmitter::element(Value value, std::span<const Expr> index) {
   Key key{value, {}};
   for (Expr e : index) key.second.push_back(e.node());

@@ -45,6 +45,9 @@ class GroupEmitter {
   using Source = std::function<loop::Expr(std::span<const loop::Expr> index)>;
   void pin(Value value, Source source) { pinned_[value] = std::move(source); }
 
+  // The value at this index is known from now on, in the innermost scope: computed once, however often read.
+  void know(Value value, std::span<const loop::Expr> index, loop::Expr is);
+
   // Loops whose bodies must not leak what they computed once.
   void serial(loop::Expr begin, loop::Expr end, const std::function<void(loop::Expr)>& body);
   void vector(loop::Expr begin, loop::Expr end, int lanes, const std::function<void(loop::Expr)>& body);

@@ -22,7 +22,9 @@ using loop::Expr;
 const Dim kOne = Dim(int64_t{1});
 constexpr int64_t kBlockElements = 8192;
 constexpr int64_t kGrainElements = 16384;
-constexpr int kWorthKeeping = 4;  // cost of computing an element again, in simple operations
+constexpr int64_t kLeastPrefetch = 64;      // elements of a row that are worth asking the cache for ahead
+constexpr int64_t kLargestPrefetch = 8192;  // and at most: two rows of them have room in the second cache
+constexpr int kWorthKeeping = 4;            // cost of computing an element again, in simple operations
 
 Dims pick(const Dims& dims, const Ints& axes, bool folded) {
   Dims out;
@@ -41,6 +43,7 @@ class Fold {
       : emit_(emit), node_(node), rule_(*ops::op_of(node).rules.lower.reduce), context_{emit.build, node} {}
 
   const Node* node() const { return node_; }
+  bool simple() const { return rule_.simple; }
 
   void open(int lanes) {
     lanes_ = lanes;
@@ -149,7 +152,10 @@ class RowPlan {
   // Cost of computing a full-row value from operands and kept values, in simple operations.
   int cost(Value v, std::unordered_map<const Node*, int>& known) const {
     const Node* node = v->node();
-    if (!node || is_fold(node) || std::find(kept_.begin(), kept_.end(), node) != kept_.end()) return 1;
+    // What has one value a row is computed before the row's loop.
+    if (!node || is_fold(node) || v->type().dims != domain_ ||
+        std::find(kept_.begin(), kept_.end(), node) != kept_.end())
+      return 1;
     if (auto it = known.find(node); it != known.end()) return it->second;
     const ops::Op& op = ops::op_of(node);
     int own = op.decl.ulp > 0 ? 12 : op.has(ops::Trait::View) ? 0 : 1;
@@ -240,14 +246,26 @@ void lower_row(GroupEmitter& emit, Kernel& kernel) {
   kernel.grain = std::max<int64_t>(1, kGrainElements / kBlockElements);
   Expr per_block = emit.size(rows_a_block), n = emit.size(columns);
   Expr begin = build.block() * per_block;
+  const bool any_full = std::any_of(region.results().begin(), region.results().end(),
+                                    [&](Value v) { return v->type().dims == domain; });
 
   emit.serial(begin, loop::lesser(begin + per_block, emit.size(rows)), [&](Expr row) {
+    Expr ahead = row + select(n <= build.index(kLargestPrefetch), build.index(1), build.index(0));
     GroupEmitter::Index row_index = emit.split(row, kept);
     auto full_index = [&](Expr column) {
       GroupEmitter::Index index(row_index.begin(), row_index.end());
       for (Expr e : emit.split(column, folded)) index.push_back(e);
       return index;
     };
+    // While a row is computed from the caches, the next one is on its way to them. Rows that do not fit there
+    // ask for what they have at hand already.
+    auto fetch_next = [&](Expr column) {
+      if (plan.stages() + (any_full ? 1 : 0) < 2) return;
+      for (Value arg : region.args())
+        if (arg->type().dims == domain && !(columns.is_constant() && columns.constant() < kLeastPrefetch))
+          build.prefetch(emit.buffer_of_arg(arg), ahead * n + column);
+    };
+    const int fetching = std::min(1, plan.stages() - (any_full ? 0 : 1));
     for (int stage = 0; stage < plan.stages(); ++stage) {
       std::vector<Fold> folds;
       for (Node* node : region)
@@ -259,9 +277,11 @@ void lower_row(GroupEmitter& emit, Kernel& kernel) {
       if (!folds.empty() || !keep.empty())
         emit.vector(build.index(0), n, lanes, [&](Expr column) {
           GroupEmitter::Index index = full_index(column);
+          if (stage == fetching) fetch_next(column);
           for (const Node* node : keep) {
             Expr value = build.let(emit.element(node->result(), index));
             build.store(scratch.at(node), column, value);
+            emit.know(node->result(), index, value);
           }
           for (Fold& fold : folds) fold.take(fold.operands_at(index), column);
         });
@@ -278,11 +298,10 @@ void lower_row(GroupEmitter& emit, Kernel& kernel) {
           emit.pin(fold.node()->result(i), [value = results[i]](std::span<const Expr>) { return value; });
       }
     }
-    bool any_full = false;
-    for (Value v : region.results()) any_full = any_full || v->type().dims == domain;
     if (any_full)
       emit.vector(build.index(0), n, lanes, [&](Expr column) {
         GroupEmitter::Index index = full_index(column);
+        if (fetching == plan.stages()) fetch_next(column);
         std::vector<std::pair<size_t, Expr>> values;
         for (size_t i = 0; i < region.results().size(); ++i)
           if (region.results()[i]->type().dims == domain)
@@ -318,7 +337,7 @@ namespace {
 void fold_panels(GroupEmitter& emit, Kernel& kernel, const Dims& domain, const Ints& axes) {
   loop::Builder& build = emit.build;
   const Block& region = emit.region;
-  constexpr int64_t kPanel = 1024, kNarrow = 64;
+  constexpr int64_t kPanel = 1024, kNarrow = 64, kTogether = 4;
   const Dims kept = pick(domain, axes, false), folded = pick(domain, axes, true);
   const Dims outer(kept.begin(), kept.end() - 1);
   const Dim columns = kept.back(), panels = ceildiv(columns, Dim(kPanel));
@@ -384,19 +403,33 @@ void fold_panels(GroupEmitter& emit, Kernel& kernel, const Dims& domain, const I
       for (size_t s = 0; s < init.size(); ++s) build.store(state[f][s], j, init[s]);
     }
   });
-  emit.serial(build.index(0), emit.size(product(folded)), [&](Expr position) {
-    GroupEmitter::Index folded_index = emit.split(position, folded);
-    emit.vector(build.index(0), width, lanes, [&](Expr j) {
-      GroupEmitter::Index index = index_at(folded_index, j);
-      for (size_t f = 0; f < folds.size(); ++f) {
-        std::vector<Expr> before;
-        for (uint32_t s : state[f]) before.push_back(build.load(s, j));
-        std::vector<Expr> after = folds[f]->combine(before, folds[f]->operands_at(index), position);
-        for (Expr& e : after) e = build.let(e);
-        for (size_t s = 0; s < after.size(); ++s) build.store(state[f][s], j, after[s]);
+  // Several rows at a time, in order, where they are only read: the running values go through the cache once
+  // for all of them.
+  auto take_rows = [&](Expr begin, Expr end, int64_t together) {
+    emit.serial(begin, end, [&](Expr turn) {
+      std::vector<Expr> positions;
+      std::vector<GroupEmitter::Index> folded_index;
+      for (int64_t r = 0; r < together; ++r) {
+        positions.push_back(turn * together + build.index(r));
+        folded_index.push_back(emit.split(positions.back(), folded));
       }
+      emit.vector(build.index(0), width, lanes, [&](Expr j) {
+        for (size_t f = 0; f < folds.size(); ++f) {
+          std::vector<Expr> now;
+          for (uint32_t s : state[f]) now.push_back(build.load(s, j));
+          for (size_t r = 0; r < positions.size(); ++r)
+            now = folds[f]->combine(now, folds[f]->operands_at(index_at(folded_index[r], j)), positions[r]);
+          for (Expr& e : now) e = build.let(e);
+          for (size_t s = 0; s < now.size(); ++s) build.store(state[f][s], j, now[s]);
+        }
+      });
     });
-  });
+  };
+  const Dim turns = product(folded);
+  const bool plain = folds.size() == 1 && folds[0]->simple() && !folds[0]->node()->operand(0)->node();
+  if (plain) take_rows(build.index(0), emit.size(floordiv(turns, Dim(kTogether))), kTogether);
+  take_rows(plain ? emit.size(floordiv(turns, Dim(kTogether)) * Dim(kTogether)) : build.index(0),
+            emit.size(turns), 1);
   emit.vector(build.index(0), width, lanes, [&](Expr j) {
     finish(j, [&](size_t f) {
       std::vector<Expr> values;

@@ -273,6 +273,12 @@ void Builder::store(uint32_t buffer, Expr offset, Expr value) {
   s.value = value;
 }
 
+void Builder::prefetch(uint32_t buffer, Expr offset) {
+  Stmt& s = push(Stmt::Kind::Prefetch);
+  s.id = buffer;
+  s.index = offset;
+}
+
 void Builder::transpose(const Matrix& to, const Matrix& from, Expr rows, Expr columns) {
   IG_CHECK(lanes_.back() == 1, "a transposition stands inside a vector loop");
   Expr first = load(from.buffer, from.offset);

@@ -180,6 +180,8 @@ struct Stmt {
     Transpose,  // id[index + c * to_stride + r] = from[f + r * from_stride + c] for r below `begin`, c below
                 // `end`, where `value` is the load from[f]; the two buffers are of one dtype and do not
                 // overlap
+    Prefetch,   // asks the cache for buffer[index] and, in a vector loop, for the rest of the group; an index
+                // outside of the buffer does no harm
   };
   Kind kind;
   uint32_t id = 0;  // the loop variable, the let, the local, the buffer, the failing node's id
@@ -240,6 +242,8 @@ class Builder {
 
   Expr load(uint32_t buffer, Expr offset);
   void store(uint32_t buffer, Expr offset, Expr value);
+
+  void prefetch(uint32_t buffer, Expr offset);
 
   // Copies rows x columns elements of a matrix into columns x rows, through registers; outside of vector
   // loops.

@@ -8,28 +8,30 @@ namespace {
 
 using namespace coefficients;
 
-// The round number nearest to x, as a float and in the low bits of a word: adding 1.5 * 2^52 (2^23) rounds x
-// there.
+// The round number nearest to x * factor, as a float and in the low bits of a word, there with `bias` added:
+// adding 1.5 * 2^52 (2^23) rounds x there. The product is not rounded before.
 struct Rounded {
   Expr value, word;
 };
-Rounded to_nearest(Expr x) {
-  double magic = single(x) ? 0x1.8p23 : 0x1.8p52;
-  Expr shifted = x + magic;
+Rounded to_nearest(Expr x, double factor, double bias = 0) {
+  double magic = (single(x) ? 0x1.8p23 : 0x1.8p52) + bias;
+  Expr shifted = factor == 1 ? x + magic : fma(x, number(x, factor), number(x, magic));
   return {shifted - magic, to_bits(shifted)};
 }
 
-Expr power_of_two(Expr word) {
-  bool is_single = word.type() == DType::I32;
-  Expr shifted = shift_left(word, bits(word, is_single ? 23 : 52));
-  return from_bits(shifted + bits(word, is_single ? 0x3f800000u : 0x3ff0000000000000u));
+constexpr double kLog2E = 1.4426950408889634;
+double exponent_bias(Expr x) { return single(x) ? 127 : 1023; }
+
+// 2^(n - bias of the exponent) of the number n in the low bits of `word`.
+Expr with_exponent(Expr word) {
+  return from_bits(shift_left(word, bits(word, word.type() == DType::I32 ? 23 : 52)));
 }
 
-// x * 2^n in two steps, so that neither factor leaves the normal range, and only the last one rounds.
-Expr scale(Expr x, Expr n) {
-  Rounded half = to_nearest(n * 0.5);
-  Rounded rest = to_nearest(n - half.value);
-  return x * power_of_two(half.word) * power_of_two(rest.word);
+// x * 2^n in two steps, so that neither factor leaves the normal range, and only the last one rounds. The
+// word holds n with the bias of the exponent added twice: half of it is the first factor's exponent.
+Expr scale(Expr x, Expr word) {
+  Expr half = shift_right_logical(word, bits(word, 1));
+  return x * with_exponent(half) * with_exponent(word - half);
 }
 
 Expr clamp(Expr x, double low, double high) {  // NaN stays
@@ -42,45 +44,52 @@ Expr widen(Expr x) { return convert(x, DType::F64); }
 // One float64 function for both types.
 Expr by_f64(Expr x, Expr (*f)(Expr)) { return single(x) ? convert(f(widen(x)), DType::F32) : f(x); }
 
-// r = x - n ln2 and e^r, without the scale.
+// x = n ln2 + r, with n in `word` as scale() takes it.
 struct Reduced {
-  Expr n, r;
+  Expr n, word, r;
 };
+Expr less_ln2(Expr x, Expr n) {
+  if (single(x)) return fma(n, number(x, 2.12194440e-4), fma(n, number(x, -0.693359375), x));
+  return fma(n, number(x, -kLn2Low), fma(n, number(x, -kLn2High), x));
+}
 Reduced reduce(Expr x) {
-  Expr n = to_nearest(x * 1.4426950408889634).value;
-  if (single(x)) return {n, fma(n, number(x, 2.12194440e-4), fma(n, number(x, -0.693359375), x))};
-  return {n, fma(n, number(x, -kLn2Low), fma(n, number(x, -kLn2High), x))};
+  Rounded n = to_nearest(x, kLog2E, 2 * exponent_bias(x));
+  return {n.value, n.word, less_ln2(x, n.value)};
 }
 Expr exp_tail(Expr r) {  // e^r - 1
   Expr p = single(r) ? polynomial(r, kExpF32) : polynomial(r, kExp);
   return fma(r * r, p, r);
+}
+Expr exp_reduced32(Expr r, double factor = 1) {  // factor e^r, for a power of two
+  Expr sum = number(r, kExpF32[std::size(kExpF32) - 1] * factor);
+  for (size_t i = std::size(kExpF32) - 1; i-- > 0;) sum = fma(sum, r, number(r, kExpF32[i] * factor));
+  return fma(fma(sum, r, number(r, factor)), r, number(r, factor));
 }
 
 }  // namespace
 
 Expr exp32(Expr x) {
   Reduced a = reduce(clamp(x, -104.0, 89.0));
-  return scale(exp_tail(a.r) + 1.0, a.n);
+  return scale(exp_reduced32(a.r), a.word);
 }
 
 Expr exp32_bounded(Expr x) {
-  Rounded n = to_nearest(x * 1.4426950408889634);
-  Expr r = fma(n.value, number(x, 2.12194440e-4), fma(n.value, number(x, -0.693359375), x));
-  return (exp_tail(r) + 1.0) * power_of_two(n.word);
+  Rounded n = to_nearest(x, kLog2E, exponent_bias(x));
+  return exp_reduced32(less_ln2(x, n.value)) * with_exponent(n.word);
 }
 
 Expr exp_of(Expr high, Expr low) {
   Reduced a = reduce(clamp(high, -746.0, 710.0));
   Expr r = low ? a.r + low : a.r;
-  return scale(exp_tail(r) + 1.0, a.n);
+  return scale(exp_tail(r) + 1.0, a.word);
 }
 
 Expr exp(Expr x) { return single(x) ? exp32(x) : exp_of(x, {}); }
 
 Expr exp2(Expr x) {
   x = single(x) ? clamp(x, -151.0, 129.0) : clamp(x, -1080.0, 1030.0);
-  Expr n = to_nearest(x).value;
-  return scale(exp_tail((x - n) * 0.69314718055994529) + 1.0, n);
+  Rounded n = to_nearest(x, 1, 2 * exponent_bias(x));
+  return scale(exp_tail((x - n.value) * 0.69314718055994529) + 1.0, n.word);
 }
 
 Expr expm1(Expr x) {
@@ -88,7 +97,7 @@ Expr expm1(Expr x) {
   // 2^n e^r - 1 = 2^n (e^r - 1) + (2^n - 1); for the largest n in two steps.
   Expr top = a.n > (single(x) ? 100.0 : 1000.0);
   Expr n = select(top, a.n - 64.0, a.n);
-  Expr two_n = power_of_two(to_nearest(n).word);
+  Expr two_n = with_exponent(to_nearest(n, 1, exponent_bias(x)).word);
   Expr y = fma(two_n, exp_tail(a.r), two_n - select(top, number(x, 0x1p-64), number(x, 1)));
   y = y * select(top, number(x, 0x1p64), number(x, 1));
   return select(abs(x) < (single(x) ? 0x1p-25 : 0x1p-54), x, y);
@@ -231,11 +240,13 @@ Expr log1p(Expr x) {
 Expr tanh(Expr x) {
   Expr a = abs(x);
   if (single(x)) {
-    Expr z = x * x;
-    Expr small = fma(a * z, polynomial(z, kTanhF32), a);
-    Expr bounded = select(a > 20.0, number(x, 20), a);
-    Expr large = 1.0 - 2.0 / (exp32_bounded(bounded + bounded) + 1.0);
-    return select(is_nan(x), x, with_sign_of(select(a < 0.6, small, large), x));
+    // (1 - e^-2a) / (1 + e^-2a), where e^-2a = 2^n (1 + t): no digits are lost towards zero.
+    Expr twice = a * -2.0;
+    twice = select(twice < -20.0, number(x, -20), twice);
+    Rounded n = to_nearest(twice, kLog2E, exponent_bias(x));
+    Expr r = less_ln2(twice, n.value);
+    Expr t = fma(r * r, polynomial(r, kExpFineF32), r), two_n = with_exponent(n.word);
+    return with_sign_of(fma(-two_n, t, 1.0 - two_n) / fma(two_n, t, two_n + 1.0), x);
   }
   Expr e = expm1(select(a > 22.0, number(x, 22), a) * 2.0);
   return select(is_nan(x), x, with_sign_of(e / (e + 2.0), x));
@@ -243,20 +254,22 @@ Expr tanh(Expr x) {
 
 Expr logistic(Expr x) {
   // e^-|x| never overflows; for negative x the quotient is e^x / (1 + e^x).
-  Expr left = x < 0.0;
+  Expr left = to_bits(x) < 0.0;
   if (!single(x)) {
     Expr e = exp(-abs(x));
     return select(left, e, number(x, 1)) / (e + 1.0);
   }
-  Reduced a = reduce(clamp(-abs(x), -104.0, 0.0));
-  Pair p = fast_two_sum(number(x, 1), exp_tail(a.r));
-  Expr e = scale(p.high, a.n), e_low = scale(p.low, a.n);
-  Pair d = fast_two_sum(number(x, 1), e);
-  Expr q = select(left, e, number(x, 1)) / d.high;
-  // Left of zero the roundings of e and 1 + e would add up to more than two units: their first order is put
-  // back.
-  Expr t = 1.0 - q;
-  return select(left, fma(t, e_low * t - q * d.low, q), q);
+  // e^-|x| = p / s, with s = 2^-n: the sum p + s is all that is rounded before the division. Both are smaller
+  // by 2^24, so that s does not overflow.
+  Expr a = -abs(x);
+  a = select(a < -104.0, number(x, -104), a);
+  Rounded n = to_nearest(a, -kLog2E, 127 - 24);
+  Expr s = with_exponent(n.word);
+  Expr p = exp_reduced32(less_ln2(a, -n.value), 0x1p-24);
+  Expr q = select(left, p, s) / (p + s);
+  // Left of zero, with e = p / s: e / (1 + e) = e - e q, in which the roundings of q weigh less.
+  Expr e = p * from_bits(bits(n.word, 0x7f000000u) - to_bits(s));
+  return select(left, fma(-e, q, e), q);
 }
 
 Expr sinh(Expr x) {

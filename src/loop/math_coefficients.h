@@ -9,6 +9,11 @@ inline constexpr float kExpF32[] = {
     0.5f, 0.166665748f, 0.0416665524f, 0.00836351886f, 0.00139266078f,
 };
 
+// (exp(r) - 1 - r) / r^2, to float32's last place
+inline constexpr float kExpFineF32[] = {
+    0.5f, 0.166666672f, 0.0416664593f, 0.00833331048f, 0.00139341597f, 0.000198915572f,
+};
+
 // (exp(r) - 1 - r) / r^2
 inline constexpr double kExp[] = {
     0.5,
@@ -68,12 +73,6 @@ inline constexpr double kSin[] = {
 inline constexpr double kCos[] = {
     0.041666666666666664,  -0.0013888888888888887,  2.480158730158429e-5,   -2.7557319221128084e-7,
     2.0876755696861609e-9, -1.1470446143245026e-11, 4.7450137424173926e-14,
-};
-
-// (tanh(x) - x) / x^3 in x^2, for |x| < 0.6
-inline constexpr float kTanhF32[] = {
-    -0.333333343f,   0.133333325f,   -0.0539678298f,   0.0218623076f,
-    -0.00880469941f, 0.00334177935f, -0.000896543905f,
 };
 
 // (atan(t) - t) / t^3 in t^2, for |t| <= tan(pi/8)

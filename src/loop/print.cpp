@@ -205,6 +205,7 @@ class Printer {
       case Stmt::Kind::Let: return line(depth, fmt::format("let i{} = {}", s.id, sub(s.value)));
       case Stmt::Kind::Assign: return line(depth, fmt::format("{}{} = {}", local(s.id), index, sub(s.value)));
       case Stmt::Kind::Store: return line(depth, fmt::format("{}{} = {}", buffer(s.id), index, sub(s.value)));
+      case Stmt::Kind::Prefetch: return line(depth, fmt::format("prefetch {}{}", buffer(s.id), index));
       case Stmt::Kind::Transpose: {
         std::string to = fmt::format("{}{} by {}", buffer(s.id), index, sub(s.to_stride));
         std::string from = sub(s.value);

@@ -1,6 +1,10 @@
 // Fusion: turns each group of nodes (fusion_groups.h) into one `fusion` node whose closed region holds them.
 // What is cheap to make anew (constants of one element, iota, their broadcasts) is copied into every group
 // that reads it.
+#include <algorithm>
+#include <span>
+#include <unordered_set>
+
 #include <fmt/format.h>
 
 #include "ops/builder.h"
@@ -10,6 +14,29 @@
 
 namespace ig::passes {
 namespace {
+
+Dim bytes_of(Value v) {
+  const Type& type = v->type();
+  return type.is_tensor() ? product(type.dims) * Dim(static_cast<int64_t>(size_of(type.dtype)))
+                          : Dim(int64_t{0});
+}
+
+// What the kernel moves, and what would be written and read again were each node a kernel of its own: the
+// cost that speaks for the group.
+std::string traffic(const Group& group, std::span<const Value> read, std::span<const Value> written) {
+  Dim in = int64_t{0}, out = int64_t{0}, kept = int64_t{0};
+  for (Value v : read) in = in + bytes_of(v);
+  for (Value v : written) out = out + bytes_of(v);
+  std::unordered_set<const Node*> members(group.nodes.begin(), group.nodes.end());
+  for (const Node* node : group.nodes)
+    for (Value v : node->results()) {
+      int64_t inside = std::count_if(v->uses().begin(), v->uses().end(),
+                                     [&](const Use& use) { return members.contains(use.user); });
+      bool leaves = std::find(written.begin(), written.end(), v) != written.end();
+      kept = kept + bytes_of(v) * Dim(inside + (leaves ? 0 : 1));
+    }
+  return fmt::format("reads {} bytes, writes {}, keeps {} out of memory", in.str(), out.str(), kept.str());
+}
 
 class Outliner {
  public:
@@ -45,6 +72,7 @@ class Outliner {
       }
     }
     scratch->body().set_results(results);
+    std::string cost = traffic(group, operands, outside_results);
     for (auto& [symbol, range] : block_.graph().dims.symbols()) scratch->dims.declare(symbol, range);
     const Node* last = group.nodes.back();
     ops::Builder build(block_, block_.terminator());
@@ -59,7 +87,7 @@ class Outliner {
       outside_results[i]->replace_all_uses_with(fused->result(i));
     }
     for (auto it = group.nodes.rbegin(); it != group.nodes.rend(); ++it) block_.graph().erase(*it);
-    return fmt::format("{}: {}", group_kind_name(group.kind), description);
+    return fmt::format("{}: {} ({})", group_kind_name(group.kind), description, cost);
   }
 
  private:

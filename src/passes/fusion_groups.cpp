@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <functional>
 #include <queue>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -353,6 +355,35 @@ bool Grouping::may_pull(const Group* producer, const Group* reader) const {
   return product(producer->domain) == product(reader->domain);
 }
 
+// What keeps the kernels of producers apart from their readers', with the cost that decided.
+void Grouping::refuse_pulls() {
+  std::set<std::pair<const Group*, const Group*>> told;
+  for (const auto& reader : groups_)
+    for (const Node* node : reader->nodes)
+      for (const Group* producer : producer_groups(node))
+        if (producer != reader.get() && producer->kind == GroupKind::Loop &&
+            told.insert({producer, reader.get()}).second)
+          refuse_pull(producer, reader.get());
+}
+
+void Grouping::refuse_pull(const Group* producer, const Group* reader) {
+  const Node* last = producer->nodes.back();
+  if (!read_only_by(producer, reader)) {
+    if (may_pull(producer, reader)) refuse(last, reader, "its values are read elsewhere too");
+    return;
+  }
+  if (reader->kind == GroupKind::Nest || reader->kind == GroupKind::Relabel) return;
+  if (reader->kind == GroupKind::Contraction || reader->kind == GroupKind::Heavy)
+    return refuse(last, reader, "each value would be computed again at every reading");
+  Dim own = product(producer->domain), walked = product(reader->domain);
+  Dim bytes = own * Dim(static_cast<int64_t>(2 * size_of(last->result(0)->type().dtype)));
+  if (own != walked)
+    refuse(
+        last, reader,
+        fmt::format("{} values would be computed {} times, which costs more than to write and read {} bytes",
+                    own.str(), walked.str(), bytes.str()));
+}
+
 void Grouping::pull_producers() {
   for (size_t i = groups_.size(); i-- > 0;) {
     Group* reader = groups_[i].get();
@@ -412,6 +443,7 @@ void Grouping::write_out_free() {
 void Grouping::run() {
   for (Node* node : block_) place(node);
   pull_producers();
+  refuse_pulls();
   write_out_free();
 }
 

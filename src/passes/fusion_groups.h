@@ -67,6 +67,8 @@ class Grouping {
   bool makes_cycle(std::vector<const Group*> merged, const Node* with) const;
   bool read_only_by(const Group* producer, const Group* reader) const;
   void pull_producers();
+  void refuse_pulls();
+  void refuse_pull(const Group* producer, const Group* reader);
   void write_out_free();
   bool may_pull(const Group* producer, const Group* reader) const;
   Group* group_of(const Node* node) const;

@@ -1,6 +1,5 @@
 // `intaglio doctor`: what this installation and this machine are, and whether a graph compiles and runs.
 #include <dlfcn.h>
-#include <immintrin.h>
 #include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include "ops/table.h"
 #include "passes/pass.h"
 #include "runtime/thread_pool.h"
+#include "support/multiply_add.h"
 #include "support/storage.h"
 #include "tensor/program.h"
 #include "tools/command.h"
@@ -113,45 +113,20 @@ double copy_bandwidth() {
   return best;
 }
 
-constexpr int kChains = 12;  // independent, more than latency times units of any core
-constexpr int64_t kSteps = 200'000;
-
-__attribute__((target("avx2,fma"))) float multiply_add_256(int64_t steps) {
-  __m256 sums[kChains], a = _mm256_set1_ps(0.999F), b = _mm256_set1_ps(0.001F);
-  for (auto& s : sums) s = b;
-  for (int64_t i = 0; i < steps; ++i)
-#pragma GCC unroll 12
-    for (int k = 0; k < kChains; ++k) sums[k] = _mm256_fmadd_ps(sums[k], a, b);
-  float out = 0;
-  for (auto& s : sums) out += _mm256_cvtss_f32(s);
-  return out;
-}
-
-__attribute__((target("avx512f"))) float multiply_add_512(int64_t steps) {
-  __m512 sums[kChains], a = _mm512_set1_ps(0.999F), b = _mm512_set1_ps(0.001F);
-  for (auto& s : sums) s = b;
-  for (int64_t i = 0; i < steps; ++i)
-#pragma GCC unroll 12
-    for (int k = 0; k < kChains; ++k) sums[k] = _mm512_fmadd_ps(sums[k], a, b);
-  float out = 0;
-  for (auto& s : sums) out += _mm512_cvtss_f32(s);
-  return out;
-}
-
 // Float32 operations in a second on all threads, two a multiply-add; 0 where the processor has none.
 double multiply_add_peak() {
-  bool wide = __builtin_cpu_supports("avx512f");
-  if (!wide && !(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))) return 0;
+  constexpr int64_t kSteps = 200'000;
+  const probe::MultiplyAdd* widest = probe::widest_multiply_add();
+  if (!widest) return 0;
   int threads = rt::ThreadPool::instance().num_threads();
   volatile float keep = 0;
   double best = 0;
   for (int round = 0; round < 5; ++round) {
     auto start = Clock::now();
     rt::ThreadPool::instance().parallel_for(threads, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) keep = wide ? multiply_add_512(kSteps) : multiply_add_256(kSteps);
+      for (int64_t i = begin; i < end; ++i) keep = widest->run(kSteps);
     });
-    best = std::max(
-        best, 2.0 * kChains * (wide ? 16 : 8) * static_cast<double>(kSteps) * threads / seconds_since(start));
+    best = std::max(best, widest->operations * static_cast<double>(kSteps) * threads / seconds_since(start));
   }
   (void)keep;
   return best;

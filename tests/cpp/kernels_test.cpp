@@ -5,6 +5,8 @@
 #include <cstring>
 #include <random>
 
+#include <fmt/format.h>
+
 #include "codegen/jit.h"
 #include "ops/builder.h"
 #include "ops/contraction.h"
@@ -113,6 +115,43 @@ TEST(Kernels, NarrowWeightsArePackedAsTheyAre) {
       EXPECT_EQ(std::memcmp(packed.data(), want.data(), want.bytes()), 0);
     }
   }
+}
+
+// The powers of softmax are computed once, though three loops of its kernel stand on them: one logical shift
+// for each register of a group of 32 columns.
+TEST(Kernels, SoftmaxComputesItsPowersOnce) {
+  auto graph = Graph::parse(
+      "graph @g(%x: f32[64, 256]) { %y = softmax(%x) {axis = -1} : f32[64, 256] return %y }");
+  std::string text = compile(*graph)->assembly();
+  int found = 0;
+  for (size_t at = text.find("psrld\t"); at != std::string::npos; at = text.find("psrld\t", at + 1)) ++found;
+  EXPECT_EQ(found, 32 * 4 / codegen::Target::host().vector_bytes) << text;
+}
+
+// Whatever number of rows are taken at a time, and on whatever target: one after the other.
+TEST(Kernels, ColumnsAreSummedRowAfterRow) {
+  for (int64_t rows : {1, 2, 3, 4, 5, 7, 8, 63, 130})
+    for (int64_t columns : {65, 1100}) {
+      Literal x = random_matrix(DType::F32, {rows, columns}, 7);
+      auto values = static_cast<const float*>(x.data());
+      std::vector<float> want(static_cast<size_t>(columns), 0.0f);
+      for (int64_t r = 0; r < rows; ++r)
+        for (int64_t c = 0; c < columns; ++c) want[static_cast<size_t>(c)] += values[r * columns + c];
+      for (const char* shape : {"", "n"}) {
+        auto graph = Graph::parse(
+            *shape ? fmt::format(
+                         "graph @g(%x: f32[n, {}]) where n {{ %y = reduce_sum(%x) {{axes = [0]}} : f32[{}] "
+                         "return %y }}",
+                         columns, columns)
+                   : fmt::format(
+                         "graph @g(%x: f32[{}, {}]) {{ %y = reduce_sum(%x) {{axes = [0]}} : f32[{}] return "
+                         "%y }}",
+                         rows, columns, columns));
+        Tensor got = compile(*graph)->run({{tensor_of(x)}})[0];
+        EXPECT_EQ(std::memcmp(got.data(), want.data(), want.size() * 4), 0)
+            << rows << " x " << columns << shape;
+      }
+    }
 }
 
 TEST(Kernels, AProgramShowsItsAssembly) {

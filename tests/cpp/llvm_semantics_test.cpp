@@ -364,6 +364,48 @@ TEST(LlvmSemantics, LanesFoldByATreeThatAllTargetsShare) {
   }
 }
 
+// Wherever in the lanes a NaN or a zero of either sign stands.
+TEST(LlvmSemantics, LanesFoldToTheExtremesOfZerosAndNaN) {
+  for (const Target& target : runnable()) {
+    Builder b("extremes");
+    auto in = b.add_buffer(DType::F32, false, "x"), out = b.add_buffer(DType::F32, true, "out");
+    auto lanes = b.local(DType::F32, 16);
+    b.assign(lanes, b.constant(DType::F32, 0));
+    b.vector_for(b.index(0), b.index(16), 16, [&](Expr i) { b.assign(lanes, b.load(in, i)); });
+    b.store(out, b.index(0), b.reduce_lanes(lanes, Reduction::Max));
+    b.store(out, b.index(1), b.reduce_lanes(lanes, Reduction::Min));
+    Kernel kernel(b.finish(), target);
+    for (int at = 0; at < 16; ++at) {
+      float got[2], x[16];
+      std::fill_n(x, 16, -0.0f);
+      x[at] = 0.0f;
+      kernel({x, got}, {});
+      EXPECT_FALSE(std::signbit(got[0])) << target.name << ", lane " << at;
+      EXPECT_TRUE(std::signbit(got[1])) << target.name << ", lane " << at;
+      x[at] = std::numeric_limits<float>::quiet_NaN();
+      kernel({x, got}, {});
+      EXPECT_TRUE(std::isnan(got[0]) && std::isnan(got[1])) << target.name << ", lane " << at;
+    }
+  }
+}
+
+// It may point outside of the buffer, and changes nothing.
+TEST(LlvmSemantics, PrefetchesDoNoHarm) {
+  std::vector<float> x(100), y(100);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
+  for (const Target& target : runnable()) {
+    Builder b("ahead");
+    auto in = b.add_buffer(DType::F32, false, "x"), out = b.add_buffer(DType::F32, true, "out");
+    b.vector_for(b.index(0), b.size(Dim::symbol("n")), 32, [&](Expr i) {
+      b.prefetch(in, i + b.index(int64_t{1} << 40));
+      b.store(out, i, b.load(in, i));
+    });
+    Kernel kernel(b.finish(), target);
+    kernel({x.data(), y.data()}, {100});
+    EXPECT_EQ(x, y) << target.name;
+  }
+}
+
 TEST(LlvmSemantics, RareLanesInFullAndMaskedGroups) {
   std::vector<float> a;
   for (int i = 0; i < 75; ++i) a.push_back(i % 7 == 3 ? -static_cast<float>(i) : static_cast<float>(i));

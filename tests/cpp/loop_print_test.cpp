@@ -55,6 +55,13 @@ TEST(LoopPrint, TranspositionAsGoldenText) {
 )");
 }
 
+TEST(LoopPrint, PrefetchIsText) {
+  Builder b("ahead");
+  auto in = b.add_buffer(DType::F32, false, "x");
+  b.prefetch(in, b.index(7));
+  EXPECT_NE(b.finish()->str().find("  prefetch x[7]\n"), std::string::npos);
+}
+
 TEST(LoopBuilder, TranspositionsStandOutsideOfVectorLoops) {
   Builder b("turn");
   auto x = b.add_buffer(DType::F32, false, "x"), out = b.add_buffer(DType::F32, true, "out");

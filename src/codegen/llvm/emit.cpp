@@ -160,6 +160,7 @@ void Emitter::statement(const Stmt& s) {
     case Stmt::Kind::Store: return store(s);
     case Stmt::Kind::Fail: return fail(s);
     case Stmt::Kind::Transpose: return transpose(s);
+    case Stmt::Kind::Prefetch: return prefetch(s);
   }
 }
 

@@ -96,6 +96,7 @@ class Emitter {
   llvm::Value* load_contiguous(uint32_t buffer, DType type, llvm::Value* offset);
   llvm::Value* load_indexed(uint32_t buffer, DType type, Value offset);
   void store(const loop::Stmt& s);
+  void prefetch(const loop::Stmt& s);
   llvm::Value* stack(llvm::Type* type, std::string_view name);  // a slot of the entry block
   bool masked_moves(DType type) const;
   llvm::Value* active_lanes();

@@ -179,6 +179,21 @@ llvm::Value* Emitter::local_address(uint32_t local, const Expr& index) {
   return b_.CreateInBoundsGEP(locals_[local]->getAllocatedType(), locals_[local], {i64(0), at});
 }
 
+void Emitter::prefetch(const loop::Stmt& s) {
+  constexpr int64_t kLine = 64;
+  DType type = s.id < f_.buffers.size() ? f_.buffers[s.id].type : f_.scratch[s.id - f_.buffers.size()].type;
+  auto* element = memory_type(type);
+  Value offset = eval(s.index);
+  IG_CHECK(!offset.v->getType()->isVectorTy(), "kernel {} asks the cache for scattered elements", f_.name);
+  // No promise that the address lies inside of the buffer.
+  auto* first = b_.CreateGEP(element, pointers_[s.id], offset.v);
+  int64_t bytes = offset.stride == 1 ? lanes_ * static_cast<int64_t>(size_of(type)) : 1;
+  for (int64_t at = 0; at < bytes; at += kLine)
+    b_.CreateIntrinsic(
+        llvm::Intrinsic::prefetch, {b_.getPtrTy()},
+        {b_.CreateGEP(b_.getInt8Ty(), first, i64(at)), b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
+}
+
 Emitter::Value Emitter::read_local(const Node& n) {
   const loop::Local& l = f_.locals[n.id];
   IG_CHECK(l.lanes == 1 || l.lanes == lanes_, "local {} has {} lanes, and is read in a loop of {}", l.name,
@@ -221,7 +236,7 @@ Emitter::Value Emitter::reduce_lanes(const Node& n) {
   return {l.lanes > 1 ? b_.CreateExtractElement(v, i64(0)) : v};
 }
 
-// Min and Max of floats return NaN if either is one, and the left of two equal values.
+// Min and Max of floats return NaN if either is one, and hold -0 below 0.
 llvm::Value* Emitter::combine(loop::Reduction reduction, DType type, llvm::Value* a, llvm::Value* b) {
   using loop::Reduction;
   bool floating = is_float(type), is_signed = is_signed_int(type);
@@ -235,8 +250,13 @@ llvm::Value* Emitter::combine(loop::Reduction reduction, DType type, llvm::Value
   }
   bool least = reduction == Reduction::Min;
   if (floating) {
-    auto* keep = least ? b_.CreateFCmpOLE(a, b) : b_.CreateFCmpOGE(a, b);
-    return b_.CreateSelect(b_.CreateOr(keep, b_.CreateFCmpUNO(a, a)), a, b);
+    // The comparison keeps the second of two equal numbers: the zero that wins must stand there.
+    auto* word = shaped(b_.getIntNTy(a->getType()->getScalarSizeInBits()), a->getType());
+    auto* minus = b_.CreateICmpSLT(b_.CreateBitCast(a, word), llvm::Constant::getNullValue(word));
+    auto* first = least ? b_.CreateSelect(minus, b, a) : b_.CreateSelect(minus, a, b);
+    auto* second = least ? b_.CreateSelect(minus, a, b) : b_.CreateSelect(minus, b, a);
+    auto* wins = least ? b_.CreateFCmpOLT(first, second) : b_.CreateFCmpOGT(first, second);
+    return b_.CreateSelect(b_.CreateFCmpUNO(first, first), first, b_.CreateSelect(wins, first, second));
   }
   auto* keep = least ? (is_signed ? b_.CreateICmpSLE(a, b) : b_.CreateICmpULE(a, b))
                      : (is_signed ? b_.CreateICmpSGE(a, b) : b_.CreateICmpUGE(a, b));

@@ -2,9 +2,11 @@
 #include "ops/families/array_tools.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "ops/table.h"
 
@@ -142,16 +144,29 @@ loop::Expr all_of(const std::vector<loop::Expr>& conditions, loop::Builder& buil
 }
 
 namespace {
-// Equal floats differ at most in the sign of zero, which `or` and `and` of the bits settle.
+// A constant that is neither NaN nor the zero that would have to win over the other one.
+bool plain_constant(loop::Expr c, bool least, bool& zero) {
+  if (c.node()->op != loop::Op::Const) return false;
+  uint64_t word = c->bits[0];
+  double value = c.type() == DType::F64 ? std::bit_cast<double>(word)
+                                        : std::bit_cast<float>(static_cast<uint32_t>(word));
+  zero = value == 0 && std::signbit(value) == least;
+  return value == value && !(zero && least);
+}
+// Floats as the processor's own minimum and maximum take them, which give the second of two equal numbers (of
+// 0 and -0), and of two where one is NaN: so the one that should win stands second, by its sign; and a NaN
+// that stands first wins by itself.
 loop::Expr total_extreme(loop::Expr a, loop::Expr b, bool least) {
   if (a.type() == DType::Bool) return least ? (a & b) : (a | b);
   if (!is_float(a.type())) return least ? select(a < b, a, b) : select(b < a, a, b);
-  DType bits = a.type() == DType::F64 ? DType::U64 : DType::U32;
-  loop::Expr x = bitcast(a, bits), y = bitcast(b, bits);
-  loop::Expr same = bitcast(least ? (x | y) : (x & y), a.type());
-  loop::Expr first = least ? (a < b) : (b < a), second = least ? (b < a) : (a < b);
-  loop::Expr ordered = select(first, a, select(second, b, same));
-  return select(is_nan(a), a, select(is_nan(b), b, ordered));
+  auto wins = [&](loop::Expr x, loop::Expr y) { return select(least ? x < y : x > y, x, y); };
+  bool zero = false;
+  if (plain_constant(a, least, zero)) std::swap(a, b);
+  if (plain_constant(b, least, zero)) return zero ? wins(b, a) + 0.0 : wins(b, a);
+  loop::Expr minus = bitcast(a, a.type() == DType::F64 ? DType::I64 : DType::I32) < 0.0;
+  loop::Expr first = least ? select(minus, b, a) : select(minus, a, b);
+  loop::Expr second = least ? select(minus, a, b) : select(minus, b, a);
+  return select(is_nan(first), first, wins(first, second));
 }
 }  // namespace
 

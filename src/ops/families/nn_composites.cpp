@@ -116,13 +116,14 @@ void infer_glu(InferContext& c) {
 // --- softmax
 // -----------------------------------------------------------------------------------------------------------
 // The row's maximum is subtracted, so that the largest power is 1. A row of -inf alone gives NaN, as the
-// quotient does.
+// quotient does. One division a row: the product with its rounded result is within two units of the quotient.
 std::vector<Value> softmax_body(BodyContext& c) {
   Compose m(c.build);
   Value x = m.wide(c.operands[0]);
   Ints axis{checked_axis("softmax", c.get(kRowAxis), x->type().rank())};
   Value power = m.exp(m.sub(x, m.top_keep(x, axis)));
-  return {c.build.convert(m.div(power, m.sum_keep(power, axis)), c.operands[0]->type().dtype)};
+  Value sum = m.sum_keep(power, axis);
+  return {c.build.convert(m.mul(power, m.div(m.number(sum, 1), sum)), c.operands[0]->type().dtype)};
 }
 
 std::vector<Value> log_softmax_body(BodyContext& c) {
@@ -136,10 +137,11 @@ std::vector<Value> log_softmax_body(BodyContext& c) {
 
 // --- normalisations
 // ----------------------------------------------------------------------------------------------------
+// One division a row, as in softmax.
 Value normalised(Compose& m, Value x, const Ints& axes, double eps) {
   Value d = m.centred(x, axes);
   Value variance = m.mean_keep(m.mul(d, d), axes);
-  return m.div(d, m.sqrt(m.add(variance, eps)));
+  return m.mul(d, m.div(m.number(variance, 1), m.sqrt(m.add(variance, eps))));
 }
 
 Value scaled(Compose& m, Value x, std::span<const Value> operands, size_t weight, size_t bias) {
@@ -179,7 +181,8 @@ std::vector<Value> rms_norm_body(BodyContext& c) {
   Value x = m.wide(c.operands[0]);
   int64_t rank = x->type().rank(), n = c.get(kNormalized);
   Value mean = m.mean_keep(m.mul(x, x), tools::iota(n, rank - n));
-  Value y = scaled(m, m.div(x, m.sqrt(m.add(mean, c.get(kEpsilon)))), c.operands, 1, 9);
+  Value y =
+      scaled(m, m.mul(x, m.div(m.number(mean, 1), m.sqrt(m.add(mean, c.get(kEpsilon))))), c.operands, 1, 9);
   return {c.build.convert(y, c.operands[0]->type().dtype)};
 }
 
@@ -308,15 +311,19 @@ std::vector<Op> nn_composites() {
     s.push_back({"T[2, 3]", attrs});
     return s;
   };
-  ops.push_back(composite(
+  auto each_element = [](Op op) {
+    op.decl.traits |= static_cast<uint32_t>(Trait::Elementwise);
+    return op;
+  };
+  ops.push_back(each_element(composite(
       float_decl("leaky_relu", "x, and negative_slope times x below 0.", {x}, {kSlope},
                  "np.where(x < 0, x * x.dtype.type(negative_slope), x)", with("{negative_slope = 0.25}"), 1),
-      leaky_relu_body, infer_float));
-  ops.push_back(composite(
+      leaky_relu_body, infer_float)));
+  ops.push_back(each_element(composite(
       float_decl("elu", "x, and alpha (exp(x) - 1) below 0.", {x}, {kAlpha},
                  "np.where(x < 0, alpha * np.expm1(np.minimum(x, 0)), x)", with("{alpha = 0.5}"), 8),
-      elu_body, infer_float));
-  ops.push_back(composite(
+      elu_body, infer_float)));
+  ops.push_back(each_element(composite(
       float_decl("gelu",
                  "x times the normal distribution function of x; `approximate` \"tanh\" takes the usual "
                  "approximation of it.",
@@ -325,7 +332,7 @@ std::vector<Op> nn_composites() {
                  "'tanh' else "
                  "scipy.special.erf(x / np.sqrt(2))))",
                  with("{approximate = \"tanh\"}"), 64),
-      gelu_body, infer_float));
+      gelu_body, infer_float)));
   ops.push_back(composite(
       float_decl("glu", "The first half along `axis` times the logistic function of the second.", {x},
                  {kRowAxis}, "(lambda a, b: a / (1 + np.exp(-b)))(*np.split(x, 2, axis))",
