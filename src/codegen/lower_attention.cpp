@@ -13,8 +13,8 @@
 //     the weighted sums over the sums of powers, with the work fused behind, are stored
 //
 // Order of summation, the same on every host and for any number of queries, keys or threads: a score is one
-// fma chain over the features, then times the scale. Powers are summed over kKeys keys in the fixed lanes of
-// a fold, these sums in order. A weighted sum is one fma chain over the keys, interrupted by the scalings.
+// fma chain over the features, then times the scale. Powers are summed over kKeys keys in fixed lanes, these
+// sums in order. A weighted sum is one fma chain over the keys, interrupted by the scalings.
 //
 // A key that is masked does not contribute, whatever its value: where values that are not finite stand among
 // the keys' values, keys of weight 0 are left out one by one; else their products are zeros.
@@ -23,6 +23,7 @@
 
 #include "codegen/dot_operands.h"
 #include "codegen/register_tile.h"
+#include "loop/math_detail.h"
 #include "ops/attention_attrs.h"
 
 namespace ig::codegen {
@@ -32,6 +33,16 @@ using loop::Expr;
 constexpr int64_t kKeys = 128;       // scaled and summed together: part of the order of summation
 constexpr int64_t kCausalRows = 48;  // queries that skip keys behind them together: a multiple of all tiles
 constexpr int64_t kQueries = 192;    // of a block, at most
+
+// Lanes of what runs over the keys of one query: two registers of 256 bits, whose exponentials do not spill.
+int key_lanes(DType type) { return size_of(type) == 8 ? 8 : 16; }
+
+// e^x of x <= 0. In single precision powers that would be denormal are 0: beside the greatest one, which is
+// 1, they weigh nothing.
+Expr power_of(Expr x) {
+  if (x.type() != DType::F32) return loop::math::exp(x);
+  return loop::select(x < -87.0, x.builder().constant(DType::F32, 0), loop::math::exp32_bounded(x));
+}
 
 Ints axes_below(int64_t count) {
   Ints out;
@@ -182,20 +193,56 @@ class AttentionLowering {
     return build_.let(build_.reduce_lanes(sum, loop::Reduction::Add) == zero());
   }
 
+  // One mask for all queries, as that of padding.
+  bool masks_keys() const {
+    if (!mask_ || mask_->type().dtype != DType::Bool) return false;
+    const Dims& dims = mask_->type().dims;
+    return !dims.empty() && dims.back() != Dim(int64_t{1}) &&
+           (dims.size() == 1 || dims[dims.size() - 2] == Dim(int64_t{1}));
+  }
+
+  // The index of a query and a key in the mask, which broadcasts.
+  GroupEmitter::Index mask_index(Expr query, Expr key) {
+    const Dims& dims = mask_->type().dims;
+    GroupEmitter::Index whole = emit_.split(batch_index_, q_.batch_dims), index;
+    whole.push_back(query);
+    whole.push_back(key);
+    const size_t skipped = whole.size() - dims.size();
+    for (size_t i = 0; i < dims.size(); ++i)
+      index.push_back(dims[i] == Dim(int64_t{1}) ? build_.index(0) : whole[skipped + i]);
+    return index;
+  }
+
+  // Keys behind the last one that takes part are not looked at: their powers are zeros at the end of a sum.
   void some_keys(Expr key, Expr keys) {
+    if (!masks_keys()) return taken_keys(key, keys);
+    uint32_t last = build_.local(DType::I64, 1, 1, "last");
+    build_.assign(last, build_.index(0));
+    emit_.serial(build_.index(0), keys, [&](Expr n) {
+      Expr taken = emit_.element(mask_, mask_index(build_.index(0), key + n));
+      build_.assign(last, loop::select(taken, n + build_.index(1), build_.read(last)));
+    });
+    Expr count = build_.let(build_.read(last));
+    build_.if_then(count > build_.index(0), [&] { emit_.scoped([&] { taken_keys(key, count); }); });
+  }
+
+  void taken_keys(Expr key, Expr keys) {
     pack(key, keys);
     Expr finite = mask_ || causal_ ? all_finite(key, keys) : Expr{};
     Expr groups = (count_ + build_.index(kCausalRows - 1)) / build_.index(kCausalRows);
     emit_.serial(build_.index(0), groups, [&](Expr group) {
       Expr from = build_.let(group * kCausalRows);
       Expr to = build_.let(loop::lesser(from + build_.index(kCausalRows), count_));
-      auto all = [&] {
+      auto all = [&](Expr count) {
         emit_.serial(build_.index(0), (to - from + build_.index(mr_ - 1)) / build_.index(mr_),
-                     [&](Expr t) { tile(build_.let(from + t * mr_), to, key, keys, finite); });
+                     [&](Expr t) { tile(build_.let(from + t * mr_), to, key, count, finite); });
       };
-      if (!causal_) return all();
-      // Whether keys are skipped depends on the query's position alone, not on how many there are.
-      build_.if_then(key < first_ + from + build_.index(kCausalRows), [&] { emit_.scoped(all); });
+      if (!causal_) return all(keys);
+      // Which keys are behind all of these queries depends on their positions alone, not on how many there
+      // are.
+      Expr reach = build_.let(first_ + from + build_.index(kCausalRows) - key);
+      build_.if_then(reach > build_.index(0),
+                     [&] { emit_.scoped([&] { all(build_.let(loop::lesser(keys, reach))); }); });
     });
   }
 
@@ -242,14 +289,7 @@ class AttentionLowering {
     score = score * scale_;
     Expr taken;
     if (mask_) {
-      const Dims& dims = mask_->type().dims;
-      GroupEmitter::Index whole = emit_.split(batch_index_, q_.batch_dims), index;
-      whole.push_back(query);
-      whole.push_back(key);
-      const size_t skipped = whole.size() - dims.size();
-      for (size_t i = 0; i < dims.size(); ++i)
-        index.push_back(dims[i] == Dim(int64_t{1}) ? build_.index(0) : whole[skipped + i]);
-      Expr value = emit_.element(mask_, index);
+      Expr value = emit_.element(mask_, mask_index(query, key));
       if (mask_->type().dtype == DType::Bool)
         taken = value;
       else
@@ -264,7 +304,7 @@ class AttentionLowering {
 
   // Scores to powers, and what is kept of the query so far brought to the new greatest score.
   void weights(Expr i, Expr row, Expr key, Expr keys) {
-    const int lanes = fold_lanes(type_);
+    const int lanes = key_lanes(type_);
     Expr at = build_.let(i * kKeys), query = build_.let(first_ + row);
     uint32_t top = build_.local(type_, lanes, 1, "top"), total = build_.local(type_, lanes, 1, "total");
     build_.assign(top, lowest());
@@ -281,14 +321,14 @@ class AttentionLowering {
     // Nothing is subtracted while no key takes part: all powers are 0.
     Expr base = build_.let(loop::select(after == lowest(), zero(), after));
     emit_.vector(build_.index(0), keys, lanes, [&](Expr n) {
-      Expr power = build_.let(loop::math::exp(build_.load(powers_, at + n) - base));
+      Expr power = build_.let(power_of(build_.load(powers_, at + n) - base));
       build_.store(powers_, at + n, power);
       build_.assign(total, build_.read(total) + power);
     });
-    build_.if_then(before < after, [&] {
-      Expr factor = build_.let(loop::math::exp(before - base));
+    build_.store(tops_, row, after);
+    build_.if_then((before < after) & (before > lowest()), [&] {
+      Expr factor = build_.let(power_of(before - base));
       build_.store(totals_, row, build_.load(totals_, row) * factor);
-      build_.store(tops_, row, after);
       const int wide = natural_lanes(emit_.target, static_cast<int>(size_of(type_)));
       emit_.vector(build_.index(0), row_, wide, [&](Expr e) {
         build_.store(sums_, row * row_ + e, build_.load(sums_, row * row_ + e) * factor);
