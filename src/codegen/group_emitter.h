@@ -83,6 +83,7 @@ void lower_dot(GroupEmitter& emit, Kernel& kernel, const Node* dot,
 // False, with nothing emitted, for convolutions that its tiles do not fit (few features, gaps in the image).
 bool lower_convolution(GroupEmitter& emit, Kernel& kernel, const Node* node,
                        const std::vector<bool>& constant_operands);
+void lower_attention(GroupEmitter& emit, Kernel& kernel, const Node* node);
 void lower_nest(GroupEmitter& emit, Kernel& kernel);
 
 }  // namespace ig::codegen

@@ -17,6 +17,7 @@
 #include <algorithm>
 
 #include "codegen/dot_operands.h"
+#include "codegen/register_tile.h"
 #include "ops/contraction.h"
 
 namespace ig::codegen {
@@ -111,7 +112,6 @@ class DotLowering {
     return side.view ? side.view->arg->type().dtype : DType::F32;
   }
   Expr widen(Expr value) const { return value.type() == type_ ? value : loop::convert(value, type_); }
-  Expr zero() { return is_float(type_) ? build_.constant(type_, 0) : build_.constant_int(type_, 0); }
   Expr load_a(Expr row, Expr k) {
     return widen(build_.load(emit_.buffer_of_arg(a_.view->arg), a_.offset(emit_, a_first_, row, k)));
   }
@@ -248,10 +248,9 @@ class DotLowering {
     const int lanes = static_cast<int>(tiles_.nr);
     const auto mr = static_cast<size_t>(tiles_.mr);
     Expr row0 = build_.let(from + t * tiles_.mr);
-    std::vector<uint32_t> acc(mr);
+    RegisterTile sums(build_, type_, tiles_.mr, tiles_.nr);
     std::vector<Expr> rows(mr);
     for (size_t i = 0; i < mr; ++i) {
-      acc[i] = build_.local(type_, lanes, 1, "acc");
       Expr row = row0 + build_.index(static_cast<int64_t>(i));
       // Rows behind the last one repeat it; they are not stored.
       rows[i] = build_.let(even_rows() ? row : loop::lesser(row, to - build_.index(1)));
@@ -264,53 +263,34 @@ class DotLowering {
       return (row0 - m_begin_ + i) * c_rows + (strip * tiles_.nr + j);
     };
     emit_.vector(build_.index(0), all, lanes, [&](Expr j) {
-      for (size_t i = 0; i < mr; ++i) build_.assign(acc[i], zero());
+      sums.clear();
+      auto kept = [&](size_t i) { return c_offset(build_.index(static_cast<int64_t>(i)), j); };
       if (chunked_)
-        build_.if_then(resumes, [&] {
-          for (size_t i = 0; i < mr; ++i)
-            build_.assign(acc[i],
-                          build_.load(scratch_c_, c_offset(build_.index(static_cast<int64_t>(i)), j)));
-        });
-      auto step = [&](Expr k) {  // k counts from the chunk's first
-        Expr b;
-        if (prepacked_)
-          b = build_.load(emit_.buffer_of_arg(b_.view->arg),
-                          first * emit_.size(k_) + (k_begin + k) * tiles_.nr + j);
-        else if (direct_b_)
-          b = load_b(k_begin + k, first + j);
-        else
-          b = build_.load(scratch_b_, strip * (tiles_.kc * tiles_.nr) + k * tiles_.nr + j);
-        b = build_.let(widen(b));
-        for (size_t i = 0; i < mr; ++i) {
-          Expr a;
-          if (direct_a_)
-            a = load_a(rows[i], k_begin + k);
-          else
-            a = build_.load(scratch_a_, (rows[i] - from) * tiles_.kc + k);
-          build_.assign(acc[i], multiply_add(a, b, build_.read(acc[i])));
-        }
-      };
-      const int64_t unroll =
-          tiles_.mr * tiles_.nr * static_cast<int64_t>(size_of(type_)) >= 8 * emit_.target.vector_bytes ? 2
-                                                                                                        : 4;
-      Expr kc = k_end - k_begin;
-      Expr whole = build_.let(kc / build_.index(unroll));
-      emit_.serial(build_.index(0), whole, [&](Expr group) {
-        for (int64_t u = 0; u < unroll; ++u)
-          emit_.scoped([&] { step(group * build_.index(unroll) + build_.index(u)); });
-      });
-      if (!k_.is_constant() || chunked_ || k_.constant() % unroll != 0)
-        emit_.serial(whole * build_.index(unroll), kc, [&](Expr k) { step(k); });
+        build_.if_then(resumes,
+                       [&] { sums.load([&](size_t i) { return build_.load(scratch_c_, kept(i)); }); });
+      // k counts from the chunk's first.
+      sums.sum(
+          emit_, build_.index(0), k_end - k_begin,
+          [&](size_t i, Expr k) {
+            if (direct_a_) return load_a(rows[i], k_begin + k);
+            return build_.load(scratch_a_, (rows[i] - from) * tiles_.kc + k);
+          },
+          [&](Expr k) {
+            if (prepacked_)
+              return widen(build_.load(emit_.buffer_of_arg(b_.view->arg),
+                                       first * emit_.size(k_) + (k_begin + k) * tiles_.nr + j));
+            if (direct_b_) return load_b(k_begin + k, first + j);
+            return widen(build_.load(scratch_b_, strip * (tiles_.kc * tiles_.nr) + k * tiles_.nr + j));
+          });
       if (by_rows())
-        for (size_t i = 0; i < mr; ++i)
-          build_.store(scratch_c_, c_offset(build_.index(static_cast<int64_t>(i)), j), build_.read(acc[i]));
+        for (size_t i = 0; i < mr; ++i) build_.store(scratch_c_, kept(i), sums.value(i));
     });
     auto finish = [&] {
       if (!by_rows())
         return emit_.vector(build_.index(0), width, lanes, [&](Expr j) {
           for (size_t i = 0; i < mr; ++i) {
             auto one = [&] {
-              emit_.scoped([&] { store_row(rows[i], first + j, build_.let(build_.read(acc[i]))); });
+              emit_.scoped([&] { store_row(rows[i], first + j, build_.let(sums.value(i))); });
             };
             if (even_rows())
               one();
@@ -343,7 +323,7 @@ class DotLowering {
     Expr width = build_.let(n_end_ - n_begin_);
     auto c_offset = [&](int64_t row, Expr j) { return j + build_.index(row * tiles_.nb); };
     emit_.vector(build_.index(0), width, lanes, [&](Expr j) {
-      for (int64_t i = 0; i < m; ++i) build_.store(scratch_c_, c_offset(i, j), zero());
+      for (int64_t i = 0; i < m; ++i) build_.store(scratch_c_, c_offset(i, j), zero_of(build_, type_));
     });
     auto add_rows = [&](Expr k, int64_t count) {
       std::vector<Expr> a;
@@ -375,25 +355,12 @@ class DotLowering {
       });
   }
 
-  Expr multiply_add(Expr a, Expr b, Expr sum) const {
-    if (is_float(type_)) return loop::fma(a, b, sum);
-    return sum + a * b;
-  }
-
   void store_row(Expr row, Expr column, Expr sum) {
-    Value product_value = dot_->result();
-    DType dtype = product_value->type().dtype;
-    sum = emit_.round_to(sum, dtype);
-    if (sum.type() != compute_type(dtype)) sum = loop::convert(sum, compute_type(dtype));
-    emit_.pin(product_value, [sum](std::span<const Expr>) { return sum; });
     GroupEmitter::Index index = emit_.split(batch_index_, a_.batch_dims);
     const DotSide &left = swapped_ ? b_ : a_, &right = swapped_ ? a_ : b_;
     for (Expr e : emit_.split(swapped_ ? column : row, left.free_dims)) index.push_back(e);
     for (Expr e : emit_.split(swapped_ ? row : column, right.free_dims)) index.push_back(e);
-    Expr flat = emit_.flat(index, product_value->type().dims);
-    std::vector<Expr> values;
-    for (Value v : emit_.region.results()) values.push_back(build_.let(emit_.element(v, index)));
-    for (size_t r = 0; r < values.size(); ++r) emit_.store_result(r, flat, values[r]);
+    store_sum(emit_, dot_->result(), index, sum);
   }
 
   GroupEmitter& emit_;

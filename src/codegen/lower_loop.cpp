@@ -7,6 +7,8 @@
 
 #include "codegen/group_emitter.h"
 #include "codegen/strided_view.h"
+#include "ops/contraction.h"
+#include "ops/window_attrs.h"
 
 namespace ig::codegen {
 namespace {
@@ -76,6 +78,41 @@ Across find_across(const Block& region, const Dims& dims) {
     for (Value v : node->operands()) consider(v);
   }
   for (Value v : region.results()) consider(v);
+  return out;
+}
+
+// The columns of the walk at which no window of the kernel reaches over the ends of the last axis: there
+// nothing is clamped, and the elements of a window lie at fixed distances.
+struct Columns {
+  int64_t begin = 0, end = 0;
+};
+
+Columns inner_columns(const Block& region, const Dims& dims) {
+  const auto last = static_cast<int64_t>(dims.size()) - 1;
+  Columns out{0, dims.back().constant()};
+  auto narrow = [&](const Dim& size, int64_t window, int64_t dilation, int64_t stride, int64_t low) {
+    if (!size.is_constant() || window < 1) return;
+    int64_t room = size.constant() + low - (window - 1) * dilation - 1;  // of the last window that fits
+    out.begin = std::max(out.begin, low > 0 ? (low + stride - 1) / stride : 0);
+    out.end = std::min(out.end, room < 0 ? 0 : room / stride + 1);
+  };
+  for (const Node* node : region) {
+    if (node->operands().empty() || node->results().empty() || node->result()->type().dims != dims) continue;
+    const Dims& from = node->operand(0)->type().dims;
+    if (node->attrs().find(ops::kWindow.name)) {
+      ops::WindowDims d(node->attrs(), static_cast<int>(from.size()), node->op().name());
+      narrow(from.back(), d.window.back(), d.dilations.back(), d.strides.back(), d.low.back());
+    } else if (node->attrs().find(ops::kConvLayout.name)) {
+      ops::ConvDims d(node->attrs());
+      const Dims& weights = node->operand(1)->type().dims;
+      for (size_t s = 0; s < d.out_space.size(); ++s) {
+        const Dim& taps = weights[static_cast<size_t>(d.rhs_space[s])];
+        if (d.out_space[s] == last && d.lhs_dilation[s] == 1 && taps.is_constant())
+          narrow(from[static_cast<size_t>(d.lhs_space[s])], taps.constant(), d.rhs_dilation[s], d.strides[s],
+                 d.low[s]);
+      }
+    }
+  }
   return out;
 }
 
@@ -166,11 +203,23 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
     loop::Expr begin = build.block() * per_block;
     emit.serial(begin, loop::lesser(begin + per_block, emit.size(rows)), [&](loop::Expr row) {
       std::vector<loop::Expr> outer_index = emit.split(row, outer);
-      emit.vector(build.index(0), n, lanes, [&](loop::Expr column) {
+      auto element = [&](loop::Expr column) {
         std::vector<loop::Expr> index = outer_index;
         if (!dims.empty()) index.push_back(column);
         body(row * n + column, index);
-      });
+      };
+      Columns inner;
+      if (kernel.kind == "heavy" && columns.is_constant()) inner = inner_columns(region, dims);
+      if (inner.begin >= inner.end) return emit.vector(build.index(0), n, lanes, element);
+      auto edge = [&](int64_t from, int64_t to) {
+        if (to - from >= lanes / 2)
+          emit.vector(build.index(from), build.index(to), lanes, element);
+        else if (from < to)
+          emit.serial(build.index(from), build.index(to), element);
+      };
+      edge(0, inner.begin);
+      emit.vector(build.index(inner.begin), build.index(inner.end), lanes, element);
+      edge(inner.end, columns.constant());
     });
   }
   for (size_t r = 0; r < region.results().size(); ++r)

@@ -68,8 +68,80 @@ std::optional<bool> fold_compare(Op op, int64_t a, int64_t b) {
 
 }  // namespace
 
+// What an index expression can be, both ends included; nothing is known where it is empty.
+struct IndexRange {
+  int64_t low, high;
+};
+using MaybeRange = std::optional<IndexRange>;
+
+namespace {
+
+MaybeRange range_of_sum(IndexRange a, IndexRange b, bool subtract) {
+  IndexRange out{};
+  bool wraps = subtract ? __builtin_sub_overflow(a.low, b.high, &out.low) ||
+                              __builtin_sub_overflow(a.high, b.low, &out.high)
+                        : __builtin_add_overflow(a.low, b.low, &out.low) ||
+                              __builtin_add_overflow(a.high, b.high, &out.high);
+  return wraps ? MaybeRange() : MaybeRange(out);
+}
+
+MaybeRange range_of_product(IndexRange a, IndexRange b) {
+  IndexRange out{INT64_MAX, INT64_MIN};
+  for (int64_t x : {a.low, a.high})
+    for (int64_t y : {b.low, b.high}) {
+      int64_t product = 0;
+      if (__builtin_mul_overflow(x, y, &product)) return {};
+      out = {std::min(out.low, product), std::max(out.high, product)};
+    }
+  return out;
+}
+
+std::optional<bool> compare_ranges(Op op, IndexRange a, IndexRange b) {
+  auto decided = [](bool yes, bool no) { return yes || no ? std::optional(yes) : std::nullopt; };
+  switch (op) {
+    case Op::Lt: return decided(a.high < b.low, a.low >= b.high);
+    case Op::Le: return decided(a.high <= b.low, a.low > b.high);
+    case Op::Gt: return decided(a.low > b.high, a.high <= b.low);
+    case Op::Ge: return decided(a.low >= b.high, a.high < b.low);
+    default: return std::nullopt;
+  }
+}
+
+}  // namespace
+
 struct Builder::Interner {
   std::unordered_map<const ExprNode*, const ExprNode*, NodeHash, NodeEqual> nodes;
+  // Of loop variables whose bounds are constants (their bodies run for no other value), and of what is made
+  // of them: conditions that always hold there need not be asked, which turns clamped indices into plain
+  // ones.
+  std::unordered_map<uint32_t, IndexRange> variables;
+  std::unordered_map<const ExprNode*, MaybeRange> known;
+
+  MaybeRange range(Expr e) {
+    if (e.type() != DType::I64) return {};
+    if (is_const(e)) return IndexRange{index_value(e), index_value(e)};
+    if (auto it = known.find(e.node()); it != known.end()) return it->second;
+    MaybeRange out = compute(e);
+    known[e.node()] = out;
+    return out;
+  }
+  void enter(uint32_t variable, Expr begin, Expr end) {
+    MaybeRange first = range(begin), last = range(end);
+    if (first && last && first->low < last->high) variables[variable] = {first->low, last->high - 1};
+  }
+
+ private:
+  MaybeRange compute(Expr e) {
+    if (e->op == Op::Var) {
+      if (e->a) return range(e->a);
+      auto it = variables.find(e->id);
+      return it == variables.end() ? MaybeRange() : it->second;
+    }
+    if (e->op != Op::Add && e->op != Op::Sub && e->op != Op::Mul) return {};
+    MaybeRange a = range(e->a), b = a ? range(e->b) : MaybeRange();
+    if (!b) return {};
+    return e->op == Op::Mul ? range_of_product(*a, *b) : range_of_sum(*a, *b, e->op == Op::Sub);
+  }
 };
 
 Builder::Builder(std::string name)
@@ -186,6 +258,10 @@ static Expr simplify(Builder& b, const ExprNode& n) {
   if ((n.op == Op::Convert || n.op == Op::Bitcast) && n.a.type() == n.type) return n.a;
   if (n.op == Op::Convert && is_const(n.a) && n.a.type() == DType::Bool && is_integer(n.type))
     return b.constant_int(n.type, index_value(n.a));
+  if (n.op == Op::And && n.type == DType::Bool) {
+    if (is_const(n.a)) return n.a->bits[0] != 0 ? n.b : n.a;
+    if (is_const(n.b)) return n.b->bits[0] != 0 ? n.a : n.b;
+  }
   if (!n.b || n.c || n.a.type() != DType::I64 || n.b.type() != DType::I64) return {};
   bool ca = is_index_const(n.a), cb = is_index_const(n.b);
   if (ca && cb) {
@@ -221,6 +297,11 @@ Expr Builder::make(ExprNode node) {
   if (node.op == Op::Load || node.op == Op::Local || node.op == Op::ReduceLanes) return leaf(node);
   if (node.a && node.op != Op::Var)
     if (Expr folded = simplify(*this, node)) return folded;
+  if (node.op >= Op::Lt && node.op <= Op::Ge && node.a.type() == DType::I64) {
+    MaybeRange a = interner_->range(node.a), b = interner_->range(node.b);
+    if (a && b)
+      if (auto v = compare_ranges(node.op, *a, *b)) return constant_bits(DType::Bool, *v);
+  }
   if (auto it = interner_->nodes.find(&node); it != interner_->nodes.end()) return Expr(it->second, this);
   Expr made = leaf(node);
   interner_->nodes.emplace(made.node(), made.node());
@@ -340,6 +421,7 @@ void Builder::serial_for(Expr begin, Expr end, const Body& body) {
   s.id = function_->variables++;
   s.begin = begin;
   s.end = end;
+  interner_->enter(s.id, begin, end);
   ExprNode node{Op::Var, DType::I64, Reduction::Add, 0, {0, 0}, {}, {}, {}};
   node.id = s.id;
   body_of(s.body, lanes_.back(), [&] { body(make(node)); });
@@ -354,6 +436,7 @@ void Builder::vector_for(Expr begin, Expr end, int lanes, const Body& body) {
   s.lanes = lanes;
   s.begin = begin;
   s.end = end;
+  interner_->enter(s.id, begin, end);
   ExprNode node{Op::Var, DType::I64, Reduction::Add, 0, {0, 0}, {}, {}, {}};
   node.id = s.id;
   body_of(s.body, lanes, [&] { body(make(node)); });
@@ -364,6 +447,7 @@ void Builder::unrolled(int64_t begin, int64_t end, const Body& body) {
   s.id = function_->variables++;
   s.begin = index(begin);
   s.end = index(end);
+  interner_->enter(s.id, s.begin, s.end);
   ExprNode node{Op::Var, DType::I64, Reduction::Add, 0, {0, 0}, {}, {}, {}};
   node.id = s.id;
   body_of(s.body, lanes_.back(), [&] { body(make(node)); });

@@ -9,11 +9,14 @@ using loop::Expr;
 
 namespace {
 
-// If acc is b / n and next is b % n: b.
+// If acc is b / n, or something + b / n, and next is b % n: acc * n + next without the division.
 Expr rejoin(Expr acc, Expr next, Expr n) {
-  if (acc->op == loop::Op::Div && next->op == loop::Op::Rem && acc->a.node() == next->a.node() &&
-      acc->b.node() == n.node() && next->b.node() == n.node())
-    return acc->a;
+  if (next->op != loop::Op::Rem || next->b.node() != n.node()) return {};
+  auto quotient = [&](Expr e) {
+    return e->op == loop::Op::Div && e->a.node() == next->a.node() && e->b.node() == n.node();
+  };
+  if (quotient(acc)) return acc->a;
+  if (acc->op == loop::Op::Add && quotient(acc->b)) return acc->a * n + next->a;
   return {};
 }
 

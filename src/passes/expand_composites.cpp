@@ -1,6 +1,6 @@
 // Replaces each composite by the body that its declaration builds, inner ones too, keeping the composite's
-// place in the user's program. What wants composites whole (a backend with a kernel of its own, a pattern)
-// runs before.
+// place in the user's program. What wants composites whole (a pattern) runs before; composites with a kernel
+// of their own stay.
 #include <fmt/format.h>
 
 #include "ops/builder.h"
@@ -9,6 +9,11 @@
 
 namespace ig::passes {
 namespace {
+
+// Sums of products have kernels of their own, composites of them too.
+bool opens(const Node* node) {
+  return ops::has(node, ops::Trait::Composite) && !ops::has(node, ops::Trait::Contraction);
+}
 
 void expand(Node* node, Context& context) {
   const ops::Op& op = ops::op_of(node);
@@ -25,7 +30,7 @@ void expand(Node* node, Context& context) {
   Node* first = before ? before->next() : block.first();
   std::vector<Node*> inner;
   for (Node* n = first; n != node; n = n->next())
-    if (ops::has(n, ops::Trait::Composite)) inner.push_back(n);
+    if (opens(n)) inner.push_back(n);
   block.graph().erase(node);
   for (Node* n : inner) expand(n, context);
 }
@@ -36,7 +41,7 @@ void expand_composites(Graph& graph, Context& context) {
   for_each_block(graph.body(), [&](Block& block) {
     std::vector<Node*> composites;
     for (Node* node : block)
-      if (!is_terminator(node) && ops::has(node, ops::Trait::Composite)) composites.push_back(node);
+      if (!is_terminator(node) && opens(node)) composites.push_back(node);
     for (Node* node : composites) expand(node, context);
   });
 }

@@ -85,10 +85,10 @@ Grouping::Role Grouping::role_of(const Node* node) const {
         literal ? std::get<Literal>(*value).elements() == 1 : op.rules.lower.kind == Kind::Point;
     return made_in_place ? Role::Free : Role::Barrier;
   }
+  if (op.has(ops::Trait::Contraction)) return Role::Contraction;
   switch (op.rules.lower.kind) {
     case Kind::Scalar: return Role::Scalar;
     case Kind::Point: {
-      if (op.has(ops::Trait::Contraction)) return Role::Contraction;
       if (!op.has(ops::Trait::View) && !op.has(ops::Trait::Cheap)) return Role::Heavy;
       bool free = std::all_of(node->operands().begin(), node->operands().end(),
                               [&](Value v) { return v->node() && free_.contains(v->node()); });

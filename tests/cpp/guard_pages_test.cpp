@@ -11,10 +11,12 @@
 
 #include "codegen/kernel.h"
 #include "llvm_test_util.h"
+#include "ops/attention_attrs.h"
 #include "ops/builder.h"
 #include "ops/contraction.h"
 #include "ops/families/array_tools.h"
 #include "ops/table.h"
+#include "ops/window_attrs.h"
 #include "passes/pass.h"
 #include "plan/plan.h"
 
@@ -272,6 +274,66 @@ TEST(GuardPages, Convolutions) {
     check(convolution("f16", "[1, 3, 17]", "[5, 3, 4]", {2}, {2, 1}, 1, "bf0_oi0->bf0", constant));
     check(convolution("f64", "[1, 4, 5, 5]", "[4, 1, 3, 3]", {1, 1}, {1, 1, 1, 1}, 4, "bf01_oi01->bf01",
                       constant));
+    // Several chunks of places; weights that are walked by rows of taps; more than two axes; features last.
+    check(convolution("f32", "[2, 3, 33, 31]", "[20, 3, 7, 7]", {2, 2}, {3, 3, 3, 3}, 1, "bf01_oi01->bf01",
+                      constant));
+    check(convolution("f32", "[1, 64, 17, 18]", "[17, 64, 3, 3]", {1, 1}, {1, 1, 1, 1}, 1, "bf01_oi01->bf01",
+                      constant));
+    check(convolution("f32", "[1, 2, 500]", "[6, 2, 5]", {1}, {4, 0}, 1, "bf0_oi0->bf0", constant));
+    check(convolution("f32", "[1, 5, 6, 7, 8]", "[5, 5, 2, 3, 3]", {1, 2, 1}, {1, 0, 1, 1, 0, 2}, 1,
+                      "bf012_oi012->bf012", constant));
+    check(convolution("f32", "[1, 9, 70, 10]", "[3, 3, 10, 20]", {1, 1}, {1, 1, 1, 1}, 1, "b01f_01io->b01f",
+                      constant));
+    check(convolution("f64", "[1, 6, 9, 33]", "[40, 3, 2, 4]", {1, 3}, {0, 1, 2, 2}, 2, "bf01_oi01->bf01",
+                      constant));
+  }
+  // Depthwise: vectors along the last axis, its ends apart.
+  for (const char* dtype : {"f32", "f16", "i32"})
+    for (int64_t stride : {1, 2})
+      check(convolution(dtype, "[1, 3, 6, 75]", "[3, 1, 3, 5]", {1, stride}, {1, 1, 2, 2}, 3,
+                        "bf01_oi01->bf01", false));
+}
+
+TEST(GuardPages, Windows) {
+  for (const char* dtype : {"f32", "f64", "f16", "i8", "i64"})
+    for (const char* op : {"reduce_window_max", "reduce_window_sum"})
+      for (int64_t width : {3, 9, 70, 131})
+        for (int64_t stride : {1, 2, 3})
+          check({.name = fmt::format("{} {} {} by {}", op, dtype, width, stride),
+                 .inputs = {fmt::format("{}[2, 5, {}]", dtype, width)},
+                 .build =
+                     [=](ops::Builder& b, std::span<const Value> v) {
+                       return std::vector<Value>{
+                           b(op, {v[0]},
+                             {ops::kWindow % Ints{1, 3, 3}, ops::kWindowStrides % Ints{1, 2, stride},
+                              ops::kWindowDilations % Ints{1, 1, 1},
+                              ops::kWindowPadding % Ints{0, 0, 1, 0, 1, 2}})};
+                     },
+                 .kind = "heavy"});
+}
+
+TEST(GuardPages, Attention) {
+  auto attention = [](std::string dtype, std::string q, std::string k, std::string v, std::string mask,
+                      bool causal, double bound) {
+    Case c;
+    c.name = fmt::format("attention {} {} {} {} {}{}", dtype, q, k, v, mask, causal ? " causal" : "");
+    c.inputs = {dtype + q, dtype + k, dtype + v};
+    if (!mask.empty()) c.inputs.push_back(mask);
+    c.bound = bound;
+    c.kind = "contraction";
+    c.build = [=](ops::Builder& b, std::span<const Value> in) {
+      return std::vector<Value>{b("scaled_dot_product_attention", std::vector<Value>(in.begin(), in.end()),
+                                  {ops::kCausal % causal, ops::kScale % 0.0})};
+    };
+    return c;
+  };
+  for (bool causal : {false, true}) {
+    check(attention("f32", "[2, 7, 5]", "[2, 131, 5]", "[2, 131, 19]", "", causal, 1e-5));
+    check(attention("f32", "[1, 3, 61, 16]", "[1, 3, 140, 16]", "[1, 3, 140, 33]", "bool[1, 1, 1, 140]",
+                    causal, 1e-5));
+    check(attention("f32", "[50, 3]", "[50, 3]", "[50, 2]", "f32[50, 50]", causal, 1e-5));
+    check(attention("f64", "[3, 13, 4]", "[3, 9, 4]", "[3, 9, 8]", "bool[3, 13, 9]", causal, 1e-12));
+    check(attention("f16", "[2, 5, 8]", "[2, 20, 8]", "[2, 20, 5]", "bool[20]", causal, 4e-3));
   }
 }
 

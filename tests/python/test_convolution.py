@@ -123,3 +123,79 @@ def test_max_pool_of_nan_and_integers() -> None:
     np.testing.assert_array_equal(ig.max_pool(ig.asarray(x), kernel_size=2).numpy(), [[[np.nan, 3.0]]])
     whole = np.array([[[-5, -9, -2, -7]]], np.int8)
     assert ig.max_pool(ig.asarray(whole), kernel_size=2, padding=1).tolist() == [[[-5, -2, -7]]]
+
+
+WIDE = [
+    ((1, 3, 61, 63), (20, 3, 7, 7), 2, 3, 1, 1),  # a stem: several chunks of places
+    ((2, 64, 19, 17), (24, 64, 3, 3), 1, 1, 1, 1),  # weights walked by rows of taps
+    ((1, 33, 40, 9), (18, 33, 1, 1), 1, 0, 1, 1),
+    ((1, 8, 30, 300), (8, 8, 3, 3), 1, 2, 2, 1),  # rows longer than a chunk
+    ((1, 12, 30, 31), (16, 6, 5, 5), 3, 2, 1, 2),
+    ((2, 5, 700), (9, 5, 4), 1, 3, 1, 1),
+    ((1, 4, 9, 10, 11), (6, 4, 3, 3, 3), 2, 1, 1, 1),
+    ((1, 7, 20, 90), (7, 1, 3, 3), 1, 1, 1, 7),  # depthwise
+    ((1, 7, 21, 91), (14, 1, 3, 5), 2, 2, 1, 7),
+]
+
+
+@pytest.mark.parametrize(("image", "kernel", "stride", "padding", "dilation", "groups"), WIDE)
+def test_sizes_that_fill_blocks(
+    image: tuple[int, ...], kernel: tuple[int, ...], stride: int, padding: int, dilation: int, groups: int
+) -> None:
+    rng = np.random.default_rng(5)
+    x, w = (rng.standard_normal(shape).astype(np.float32) for shape in (image, kernel))
+    options: dict[str, Any] = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+    want = conv(x, w, stride, padding, dilation, groups)
+    bias = rng.standard_normal((kernel[0], *(1,) * (len(image) - 2))).astype(np.float32)
+    other = rng.standard_normal(want.shape).astype(np.float32)
+    eager = ig.conv(ig.asarray(x), ig.asarray(w), **options)
+    np.testing.assert_allclose(eager.numpy(), want, rtol=1e-5, atol=2e-4)
+    # Weights packed beforehand, and work fused behind: the same bits.
+    weights, add = ig.asarray(w), ig.asarray(bias)
+    program = ig.trace(
+        lambda a, b: ig.relu(ig.conv(a, weights, **options) + add + b), ig.asarray(x), ig.asarray(other), lift=False
+    )
+    whole = ig.relu(eager + ig.asarray(bias) + ig.asarray(other))
+    assert program(x, other).numpy().tobytes() == whole.numpy().tobytes()
+    # Neither the batch nor the rows below change a bit.
+    one = ig.conv(ig.asarray(x[-1:]), ig.asarray(w), **options).numpy()
+    assert one.tobytes() == eager.numpy()[-1:].tobytes()
+
+
+@pytest.mark.parametrize("weight", [np.inf, -np.inf, np.nan])
+def test_weights_that_are_not_finite_do_not_reach_over_padding(weight: float) -> None:
+    x = np.ones((1, 2, 9, 40), np.float32)
+    w = np.ones((8, 2, 3, 3), np.float32)
+    w[:, :, 0, 0] = weight
+    got = ig.conv(ig.asarray(x), ig.asarray(w), padding=1).numpy()
+    edge = np.zeros(got.shape, bool)
+    edge[:, :, 0, :], edge[:, :, :, 0] = True, True
+    assert np.isfinite(got[edge]).all()
+    assert not np.isfinite(got[~edge]).any()
+
+
+def test_symbolic_images() -> None:
+    rng = np.random.default_rng(6)
+    w = ig.asarray(rng.standard_normal((10, 3, 3, 3)).astype(np.float32))
+    rows, columns = ig.Dim("rows", 1, 512), ig.Dim("columns", 1, 512)
+    program = ig.trace(
+        lambda x: ig.max_pool(ig.conv(x, w, stride=1, padding=2), kernel_size=3, stride=2, padding=1),
+        ig.zeros((1, 3, 8, 8)),
+        dynamic_shapes={"x": {2: rows, 3: columns}},
+        lift=False,
+    )
+    for size in ((1, 1), (5, 7), (40, 33), (3, 301)):
+        x = ig.asarray(rng.standard_normal((1, 3, *size)).astype(np.float32))
+        want = ig.max_pool(ig.conv(x, w, stride=1, padding=2), kernel_size=3, stride=2, padding=1)
+        assert program(x).numpy().tobytes() == want.numpy().tobytes()
+
+
+@pytest.mark.parametrize(("width", "stride"), itertools.product((5, 33, 64, 131), (1, 2, 3)))
+def test_pools_of_long_rows(width: int, stride: int) -> None:
+    rng = np.random.default_rng(7)
+    x = rng.standard_normal((1, 2, 9, width)).astype(np.float32)
+    x[0, 0, 4, width // 2], x[0, 1, 2, 0], x[0, 1, 2, 1] = np.nan, -0.0, 0.0
+    wide = np.pad(x, [(0, 0), (0, 0), (1, 1), (1, 1)], constant_values=-np.inf)
+    want = windows(wide, (3, 3), (stride, stride), (1, 1)).max((4, 5))
+    got = ig.max_pool(ig.asarray(x), kernel_size=3, stride=stride, padding=1).numpy()
+    np.testing.assert_array_equal(got, want)

@@ -198,19 +198,23 @@ void Emitter::vector(const Stmt& s) {
     b_.CreateCondBr(some, tail, done);
     b_.SetInsertPoint(tail);
     active_ = rest;
-    // Lane numbers compare as narrow integers; the mask of n lanes is then as cheap as a splat and a compare.
-    auto* narrow = b_.getIntNTy(s.lanes <= 128 ? 8 : 32);
-    std::vector<llvm::Constant*> numbers;
-    for (int k = 0; k < s.lanes; ++k)
-      numbers.push_back(llvm::ConstantInt::get(narrow, static_cast<uint64_t>(k)));
-    auto* limit = b_.CreateVectorSplat(static_cast<unsigned>(s.lanes), b_.CreateTrunc(rest, narrow));
-    mask_ = b_.CreateICmpULT(llvm::ConstantVector::get(numbers), limit, "mask");
+    mask_ = first_lanes(rest);
     body(s.body, s.id, {full_end, 1});
     mask_ = active_ = nullptr;
     b_.CreateBr(done);
     b_.SetInsertPoint(done);
   }
   lanes_ = 1;
+}
+
+// Lane numbers compare as narrow integers; the mask of n lanes is then as cheap as a splat and a compare.
+llvm::Value* Emitter::first_lanes(llvm::Value* count) {
+  auto* narrow = b_.getIntNTy(lanes_ <= 128 ? 8 : 32);
+  std::vector<llvm::Constant*> numbers;
+  for (int k = 0; k < lanes_; ++k)
+    numbers.push_back(llvm::ConstantInt::get(narrow, static_cast<uint64_t>(k)));
+  auto* limit = b_.CreateVectorSplat(static_cast<unsigned>(lanes_), b_.CreateTrunc(count, narrow));
+  return b_.CreateICmpULT(llvm::ConstantVector::get(numbers), limit, "mask");
 }
 
 void Emitter::conditional(const Stmt& s) {

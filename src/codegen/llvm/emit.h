@@ -100,6 +100,7 @@ class Emitter {
   llvm::Value* stack(llvm::Type* type, std::string_view name);  // a slot of the entry block
   bool masked_moves(DType type) const;
   llvm::Value* active_lanes();
+  llvm::Value* first_lanes(llvm::Value* count);  // the mask of lanes below count
   llvm::Value* local_address(uint32_t local, const Expr& index);
   llvm::Type* local_type(uint32_t local);
   Value read_local(const Node& n);

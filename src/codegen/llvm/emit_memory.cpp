@@ -81,16 +81,27 @@ llvm::Value* Emitter::load_indexed(uint32_t buffer, DType type, Value offset) {
   auto* vector = vector_of(element);
   llvm::Align align(size_of(type));
   auto lane_count = static_cast<int>(lanes_);
-  if (mask_ == nullptr && (offset.stride == -1 || offset.stride == 2)) {
-    bool reversed = offset.stride == -1;
-    auto* low = reversed ? b_.CreateNSWSub(offset.v, i64(lanes_ - 1)) : offset.v;
+  if (offset.stride == -1 && mask_ == nullptr) {
+    auto* low = b_.CreateNSWSub(offset.v, i64(lanes_ - 1));
     auto* a = b_.CreateAlignedLoad(vector, address(buffer, element, low), align);
     std::vector<int> order(static_cast<size_t>(lanes_));
     for (int k = 0; k < lane_count; ++k) order[static_cast<size_t>(k)] = lane_count - 1 - k;
-    if (reversed) return b_.CreateShuffleVector(a, order);
+    return b_.CreateShuffleVector(a, order);
+  }
+  if (offset.stride == 2 && (mask_ == nullptr || masked_moves(type))) {
     // The second load ends at the last element that is wanted, one before the end of a second full vector.
     auto* high = b_.CreateNSWAdd(offset.v, i64(lanes_ - 1));
-    auto* b = b_.CreateAlignedLoad(vector, address(buffer, element, high), align);
+    auto load = [&](llvm::Value* at, int64_t before) -> llvm::Value* {
+      if (mask_ == nullptr) return b_.CreateAlignedLoad(vector, address(buffer, element, at), align);
+      // The active lanes want 2 * active - 1 elements, of which `before` lie in front of this load.
+      auto* wanted = b_.CreateSub(b_.CreateShl(active_, i64(1)), i64(before + 1));
+      wanted = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, wanted, i64(0));
+      return b_.CreateMaskedLoad(vector, address(buffer, element, at), align, first_lanes(wanted),
+                                 llvm::Constant::getNullValue(vector));
+    };
+    auto* a = load(offset.v, 0);
+    auto* b = load(high, lanes_ - 1);
+    std::vector<int> order(static_cast<size_t>(lanes_));
     for (int k = 0; k < lane_count; ++k)
       order[static_cast<size_t>(k)] = 2 * k < lane_count ? 2 * k : 2 * k - (lane_count - 1) + lane_count;
     return b_.CreateShuffleVector(a, b, order);

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/attention_attrs.h"
 #include "ops/families/compose.h"
 
 namespace ig::ops {
@@ -9,10 +10,6 @@ namespace ig::ops {
 std::vector<Op> attention_ops();
 
 namespace {
-
-constexpr Attr<bool> kCausal{"causal", "A query attends to no key behind its own position.", "false"};
-constexpr Attr<double> kScale{
-    "scale", "The factor of the scores; 0 stands for one over the root of the features.", "0x0p+0"};
 
 void infer_attention(InferContext& c) {
   if (c.size() < 3)
@@ -96,6 +93,7 @@ std::vector<Op> attention_ops() {
                     {.name = "mask", .doc = "Broadcasts to [..., l, s].", .optional = true}},
        .attrs = {kCausal, kScale},
        .dtypes = DTypeSet::Float,
+       .traits = static_cast<uint32_t>(Trait::Contraction),
        .numpy = "(lambda s: (lambda t: (lambda e: np.matmul(e / np.where(e.sum(-1, keepdims=True) == 0, 1, "
                 "e.sum(-1, "
                 "keepdims=True)), v))(np.exp(t - np.where(np.isneginf(t.max(-1, keepdims=True, "

@@ -1,0 +1,63 @@
+// The register tile's statements.
+#include "codegen/register_tile.h"
+
+namespace ig::codegen {
+
+using loop::Expr;
+
+Expr multiply_add(Expr a, Expr b, Expr sum) {
+  return is_float(sum.type()) ? loop::fma(a, b, sum) : sum + a * b;
+}
+
+Expr zero_of(loop::Builder& build, DType type) {
+  return is_float(type) ? build.constant(type, 0) : build.constant_int(type, 0);
+}
+
+RegisterTile::RegisterTile(loop::Builder& build, DType type, int64_t rows, int64_t columns)
+    : build_(build), type_(type), columns_(columns) {
+  for (int64_t i = 0; i < rows; ++i) sums_.push_back(build.local(type, static_cast<int>(columns), 1, "sum"));
+}
+
+void RegisterTile::clear() {
+  for (uint32_t sum : sums_) build_.assign(sum, zero_of(build_, type_));
+}
+
+void RegisterTile::load(const std::function<Expr(size_t)>& value) {
+  for (size_t i = 0; i < sums_.size(); ++i) build_.assign(sums_[i], value(i));
+}
+
+void RegisterTile::add(size_t row, Expr a, Expr b) {
+  build_.assign(sums_[row], multiply_add(a, b, build_.read(sums_[row])));
+}
+
+void RegisterTile::sum(GroupEmitter& emit, Expr begin, Expr end, const std::function<Expr(size_t, Expr)>& a,
+                       const std::function<Expr(Expr)>& b) {
+  auto step = [&](Expr k) {
+    Expr vector = build_.let(b(k));
+    for (size_t i = 0; i < sums_.size(); ++i) add(i, a(i, k), vector);
+  };
+  // Enough work for each turn of the loop to hide its counting.
+  auto bytes = static_cast<int64_t>(sums_.size()) * columns_ * static_cast<int64_t>(size_of(type_));
+  const int64_t unroll = bytes >= 8 * emit.target.vector_bytes ? 2 : 4;
+  Expr count = end - begin;
+  Expr whole = build_.let(count / build_.index(unroll));
+  emit.serial(build_.index(0), whole, [&](Expr group) {
+    for (int64_t u = 0; u < unroll; ++u)
+      emit.scoped([&] { step(begin + group * build_.index(unroll) + build_.index(u)); });
+  });
+  bool even = count->op == loop::Op::Const && static_cast<int64_t>(count->bits[0]) % unroll == 0;
+  if (!even) emit.serial(whole * build_.index(unroll), count, [&](Expr k) { step(begin + k); });
+}
+
+void store_sum(GroupEmitter& emit, Value product, const GroupEmitter::Index& index, Expr sum) {
+  DType dtype = product->type().dtype;
+  sum = emit.round_to(sum, dtype);
+  if (sum.type() != compute_type(dtype)) sum = loop::convert(sum, compute_type(dtype));
+  emit.pin(product, [sum](std::span<const Expr>) { return sum; });
+  Expr flat = emit.flat(index, product->type().dims);
+  std::vector<Expr> values;
+  for (Value v : emit.region.results()) values.push_back(emit.build.let(emit.element(v, index)));
+  for (size_t r = 0; r < values.size(); ++r) emit.store_result(r, flat, values[r]);
+}
+
+}  // namespace ig::codegen

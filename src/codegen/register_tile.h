@@ -1,0 +1,42 @@
+// The register tile that products, convolutions and attention share: rows x columns running sums, a vector of
+// columns a row, each one chain of fused multiply-adds over the steps of its sum, ascending. And what becomes
+// of a finished sum.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "codegen/group_emitter.h"
+#include "codegen/strided_view.h"
+
+namespace ig::codegen {
+
+class RegisterTile {
+ public:
+  RegisterTile(loop::Builder& build, DType type, int64_t rows, int64_t columns);
+
+  // All inside of one vector loop over the columns.
+  void clear();  // all sums are +0
+  void load(const std::function<loop::Expr(size_t row)>& value);
+  loop::Expr value(size_t row) { return build_.read(sums_[row]); }
+  void add(size_t row, loop::Expr a, loop::Expr b);  // one step of one row
+  // The steps [begin, end) of all rows: a(row, step) is one number for all columns, b(step) a vector of them.
+  void sum(GroupEmitter& emit, loop::Expr begin, loop::Expr end,
+           const std::function<loop::Expr(size_t row, loop::Expr step)>& a,
+           const std::function<loop::Expr(loop::Expr step)>& b);
+
+ private:
+  loop::Builder& build_;
+  DType type_;
+  int64_t columns_;
+  std::vector<uint32_t> sums_;
+};
+
+loop::Expr multiply_add(loop::Expr a, loop::Expr b, loop::Expr sum);
+loop::Expr zero_of(loop::Builder& build, DType type);
+
+// Stores the element of the kernel's results whose sum of products is finished, after the element-wise work
+// that was fused behind it.
+void store_sum(GroupEmitter& emit, Value product, const GroupEmitter::Index& index, loop::Expr sum);
+
+}  // namespace ig::codegen
