@@ -74,6 +74,7 @@ from ._info import __array_namespace_info__
 from ._jit import explain, jit
 from ._record import Traced, name_scope, register_op, trace, tree_map
 from ._signature import TensorType
+from ._vmap import vmap
 
 array = asarray
 e = 2.718281828459045

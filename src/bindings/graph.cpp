@@ -2,6 +2,7 @@
 #include <mutex>
 
 #include "bindings/common.h"
+#include "frontends/record/transform.h"
 #include "tensor/program.h"
 
 namespace ig::py {
@@ -18,7 +19,8 @@ bool commutative(OpId id) {
   return op && op->has(ops::Trait::Commutative);
 }
 
-std::vector<Tensor> inputs_of(const Graph& graph, nb::args args) {
+// Concrete arrays; or, in a capture, arrays of any kind, whose types must be the graph's own.
+std::vector<Tensor> inputs_of(const Graph& graph, nb::args args, bool run = true) {
   if (args.size() != graph.inputs().size())
     throw make_error(ErrorKind::Type, "graph `{}` takes {} arrays, and {} were given", graph.name,
                      graph.inputs().size(), args.size());
@@ -26,7 +28,15 @@ std::vector<Tensor> inputs_of(const Graph& graph, nb::args args) {
   for (size_t i = 0; i < args.size(); ++i) {
     std::optional<DType> dtype;
     if (as_scalar(args[i].ptr())) dtype = graph.inputs()[i]->type().dtype;
-    out.push_back(concrete(as_tensor(args[i].ptr(), dtype, graph.name), "the values"));
+    Tensor array = as_tensor(args[i].ptr(), dtype, graph.name);
+    Type want = graph.inputs()[i]->type();
+    if (!run && !(array.type() == want))
+      throw make_error(array.dtype() == want.dtype ? ErrorKind::Shape : ErrorKind::Type,
+                       "graph `{}`: input {} is {}, and {} was given", graph.name, i, want.str(),
+                       array.type().str())
+          .why("in a capture the graph's nodes are recorded as they are, for exactly these types")
+          .hint("pass an array of that type, or trace the function again for this one");
+    out.push_back(run ? concrete(array, "the values") : array);
   }
   return out;
 }
@@ -226,6 +236,10 @@ void init_graph(nb::module_& m) {
           "assembly", [](PyGraph& self) { return program_of(self)->assembly(); },
           "The machine code, to read.")
       .def("__call__", [](PyGraph& self, nb::args args) {
+        if (Capture::current()) {
+          std::vector<Tensor> inputs = inputs_of(*self.graph, args, false);
+          return nb::steal(wrap_all(record::call_graph(*self.graph, inputs)));
+        }
         std::vector<Tensor> inputs = inputs_of(*self.graph, args);
         std::shared_ptr<Program> program = program_of(self);
         std::vector<Tensor> out;

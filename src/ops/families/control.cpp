@@ -2,6 +2,7 @@
 // closed, so all that they read are their arguments. Types of what branches and loops give must agree
 // exactly.
 #include "ops/families/array_tools.h"
+#include "ops/families/batch_rules.h"
 #include "ops/families/families.h"
 
 namespace ig::ops {
@@ -196,7 +197,7 @@ std::vector<Literal> run_call(ControlReferenceContext& c) { return c.run(0, c.op
 
 Op control_op(std::string name, std::string doc, std::vector<OperandSpec> operands,
               std::vector<std::string> segments, std::vector<AttrSpec> attrs, InferFn infer,
-              ControlReferenceFn run) {
+              ControlReferenceFn run, BatchFn batch) {
   return {.decl = {.name = name,
                    .doc = std::move(doc),
                    .operands = std::move(operands),
@@ -212,7 +213,7 @@ Op control_op(std::string name, std::string doc, std::vector<OperandSpec> operan
                     .simplify = no_rule("a pass of its own simplifies control flow"),
                     .jvp = later(),
                     .transpose = later(),
-                    .batch = later(),
+                    .batch = batch,
                     .body = no_body(),
                     .control_reference = run}};
 }
@@ -223,29 +224,29 @@ std::vector<Op> control_ops() {
   const OperandSpec consts{.name = "consts", .doc = "What the branches read.", .variadic = true};
   const OperandSpec all{.name = "operands", .doc = "The segments, one behind the other.", .variadic = true};
   std::vector<Op> ops;
-  ops.push_back(control_op("cond",
-                           "The results of the first region where the predicate is true, else of the second.",
-                           {{"predicate", "A boolean scalar."}, consts}, {}, {}, infer_cond, run_cond));
+  ops.push_back(
+      control_op("cond", "The results of the first region where the predicate is true, else of the second.",
+                 {{"predicate", "A boolean scalar."}, consts}, {}, {}, infer_cond, run_cond, batch_cond));
   ops.push_back(control_op("switch",
                            "The results of the region that the index names.\nAn index out of range names the "
                            "last region. StableHLO's case.",
-                           {{"index", "An int32 or int64 scalar."}, consts}, {}, {}, infer_switch,
-                           run_switch));
+                           {{"index", "An int32 or int64 scalar."}, consts}, {}, {}, infer_switch, run_switch,
+                           batch_switch));
   ops.push_back(
       control_op("while",
                  "What is carried, after the body (second region) has been applied for as long as "
                  "the condition (first region) is true.\nBoth take the consts, then what is carried.",
-                 {all}, {"consts", "carry"}, {}, infer_while, run_while));
+                 {all}, {"consts", "carry"}, {}, infer_while, run_while, batch_while));
   ops.push_back(
       control_op("scan",
                  "Runs the body once for each slice of the scanned arrays' first axis.\nIt takes the "
                  "consts, what is carried, and the slices; it gives what is carried on, then values "
                  "that are stacked along a new first axis. With `reverse` it starts at the last "
                  "slice, and stacks in the slices' order.",
-                 {all}, {"consts", "carry", "xs"}, {kLength, kReverse}, infer_scan, run_scan));
+                 {all}, {"consts", "carry", "xs"}, {kLength, kReverse}, infer_scan, run_scan, batch_scan));
   ops.push_back(control_op("call",
                            "The results of its region on the operands: a function called by its name.", {all},
-                           {}, {}, infer_call, run_call));
+                           {}, {}, infer_call, run_call, batch_call));
   return ops;
 }
 

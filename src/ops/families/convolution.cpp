@@ -6,6 +6,7 @@
 
 #include "ops/contraction.h"
 #include "ops/families/array_tools.h"
+#include "ops/families/batch_rules.h"
 #include "ops/table.h"
 
 namespace ig::ops {
@@ -310,7 +311,7 @@ Op convolution_op() {
                 .simplify = no_rule("codegen chooses the form of a convolution"),
                 .jvp = jvp_convolution,
                 .transpose = later(),
-                .batch = later(),
+                .batch = batch_convolution,
                 .body = no_body()},
       .id = {}};
 }

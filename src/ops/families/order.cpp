@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "ops/families/array_tools.h"
+#include "ops/families/batch_rules.h"
 #include "ops/families/compose.h"
 #include "ops/families/families.h"
 #include "ops/order_attrs.h"
@@ -211,7 +212,7 @@ Op sort_op() {
                 .simplify = simplify_sort,
                 .jvp = later(),
                 .transpose = later(),
-                .batch = later(),
+                .batch = batch_along_axis,
                 .body = no_body()},
       .id = {}};
 }
@@ -298,7 +299,7 @@ Op top_k_op() {
                 .simplify = no_rule("it has two results"),
                 .jvp = later(),
                 .transpose = later(),
-                .batch = later(),
+                .batch = batch_in_front,
                 .body = no_body()},
       .id = {}};
 }

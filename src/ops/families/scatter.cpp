@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "ops/families/array_tools.h"
+#include "ops/families/batch_rules.h"
 #include "ops/shape_attrs.h"
 #include "ops/table.h"
 
@@ -333,7 +334,7 @@ Op scatter_op() {
                 .simplify = no_rule("nothing is simpler without knowing the indices"),
                 .jvp = later(),
                 .transpose = later(),
-                .batch = later(),
+                .batch = batch_scatter,
                 .body = no_body()},
       .id = {}};
 }

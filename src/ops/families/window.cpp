@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "ops/families/array_tools.h"
+#include "ops/families/batch_rules.h"
 #include "ops/families/compose.h"
 #include "ops/families/families.h"
 #include "ops/table.h"
@@ -180,11 +181,7 @@ Value simplify_window(SimplifyContext& c) {
 
 Batched batch_window(BatchContext& c) {
   Attrs attrs = c.node->attrs();
-  WindowDims d(attrs, c.node->operand(0)->type().rank(), "reduce_window");
-  auto with_front = [](Ints list, int64_t value) {
-    list.insert(list.begin(), value);
-    return list;
-  };
+  WindowDims d(attrs, c.node->operand(0)->type().rank(), op_of(c.node).public_name());
   Ints padding{0, 0};
   for (size_t i = 0; i < d.low.size(); ++i) {
     padding.push_back(d.low[i]);
@@ -194,8 +191,7 @@ Batched batch_window(BatchContext& c) {
   attrs.set(kWindowStrides, with_front(d.strides, 1));
   attrs.set(kWindowDilations, with_front(d.dilations, 1));
   attrs.set(kWindowPadding, padding);
-  Value x = batch_to_front(c.build, c.operands[0], c.axes[0]);
-  return {{c.build.node(op_of(c.node), {x}, attrs)->result()}, {0}};
+  return again(c, all_in_front(c), std::move(attrs));
 }
 
 std::vector<Sample> window_samples() {
@@ -409,7 +405,7 @@ Op select_op() {
                 .simplify = no_rule("nothing is simpler"),
                 .jvp = later(),
                 .transpose = later(),
-                .batch = later(),
+                .batch = batch_window,
                 .body = no_body()},
       .id = {}};
 }
