@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -156,10 +155,13 @@ def vmap(
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
 
-    @functools.wraps(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         return _call(fun, in_axes, out_axes, axis_name, axis_size, args, kwargs)
 
+    # Not by functools.wraps, whose writing to a function `ig.jit` would see, and refuse as a side effect.
+    mapped.__name__ = mapped.__qualname__ = _name(fun)
+    mapped.__doc__ = fun.__doc__
+    mapped.__wrapped__ = fun  # type: ignore[attr-defined]
     return mapped
 
 

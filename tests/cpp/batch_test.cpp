@@ -155,11 +155,11 @@ TEST(Batch, EveryOpHasARuleOrAReason) {
 
 TEST(Batch, TwoAxes) {
   auto graph = Graph::parse(
-      "graph g(x: f32[4], w: f32[3, 4]) {\n"
-      "  y = dot_general(w, x) {lhs_batching_dimensions = [], rhs_batching_dimensions = [], "
+      "graph @g(%x: f32[4], %w: f32[3, 4]) {\n"
+      "  %y = dot_general(%w, %x) {lhs_batching_dimensions = [], rhs_batching_dimensions = [], "
       "lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0], accumulate = f32} : f32[3]\n"
-      "  z = tanh(y) : f32[3]\n"
-      "  return z\n}\n");
+      "  %z = tanh(%y) : f32[3]\n"
+      "  return %z\n}\n");
   auto once = batch(*graph, {{0, kNotBatched}, 5, {0}});
   auto twice = batch(*once, {{2, kNotBatched}, 7, {1}});
   EXPECT_EQ(twice->inputs()[0]->type().str(), "f32[5, 4, 7]");
@@ -169,10 +169,10 @@ TEST(Batch, TwoAxes) {
 
 TEST(Batch, WhatIsCommonIsComputedOnce) {
   auto graph = Graph::parse(
-      "graph g(x: f32[4], y: f32[4]) {\n"
-      "  a = exponential(y) : f32[4]\n"
-      "  b = add(x, a) : f32[4]\n"
-      "  return b, a\n}\n");
+      "graph @g(%x: f32[4], %y: f32[4]) {\n"
+      "  %a = exponential(%y) : f32[4]\n"
+      "  %b = add(%x, %a) : f32[4]\n"
+      "  return %b, %a\n}\n");
   auto batched = batch(*graph, {{0, kNotBatched}, 8, {0, kNotBatched}});
   EXPECT_EQ(batched->outputs()[0]->type().str(), "f32[8, 4]");
   EXPECT_EQ(batched->outputs()[1]->type().str(), "f32[4]");
@@ -182,10 +182,10 @@ TEST(Batch, WhatIsCommonIsComputedOnce) {
 // A matrix times each of many vectors is one product of matrices.
 TEST(Batch, MatrixTimesVectorsIsOneProduct) {
   auto graph = Graph::parse(
-      "graph g(w: f32[3, 4], x: f32[4]) {\n"
-      "  y = dot_general(w, x) {lhs_batching_dimensions = [], rhs_batching_dimensions = [], "
+      "graph @g(%w: f32[3, 4], %x: f32[4]) {\n"
+      "  %y = dot_general(%w, %x) {lhs_batching_dimensions = [], rhs_batching_dimensions = [], "
       "lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0], accumulate = f32} : f32[3]\n"
-      "  return y\n}\n");
+      "  return %y\n}\n");
   auto batched = batch(*graph, {{kNotBatched, 0}, 100, {1}});
   EXPECT_EQ(batched->node_count(), 1u) << batched->str();
 }
