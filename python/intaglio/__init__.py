@@ -69,6 +69,7 @@ _names = _functions.install()
 _numpy.install()
 globals().update(_names)
 
+from ._collectives import all_gather, axis_index, axis_size, pmax, pmean, pmin, ppermute, psum
 from ._control import cond, fori_loop, map, scan, switch, while_loop
 from ._info import __array_namespace_info__
 from ._jit import explain, jit

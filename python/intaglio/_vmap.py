@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from . import _collectives as _axes
 from . import _errors, _intaglio
 from ._record import _argument_names, _identifier, is_array
 
@@ -152,6 +153,13 @@ def vmap(
             why="it takes the function that is to be mapped",
             hint="write ig.vmap(f)(x), or @ig.vmap above the function",
         )
+    if axis_name is not None and not isinstance(axis_name, str):
+        raise _errors.TypeError(
+            f"vmap: axis_name is {axis_name!r}, which is no name",
+            _intaglio._user_line(),
+            why="collectives find the axis by it",
+            hint="give a string",
+        )
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
 
@@ -211,7 +219,8 @@ def _call(
         own_args, own_kwargs = _intaglio.tree_unflatten(
             tree, [next(each) if leaf is _MAPPED else leaf for leaf in filled]
         )
-        results, out_tree = _intaglio.tree_flatten(fun(*own_args, **own_kwargs))
+        with _axes.bound(axis_name, size):
+            results, out_tree = _intaglio.tree_flatten(fun(*own_args, **own_kwargs))
         return [_result(result, i, out_tree) for i, result in enumerate(results)]
 
     region = _intaglio._capture_region(run, stand_ins, _identifier(_name(fun)))

@@ -250,7 +250,7 @@ std::unique_ptr<Graph> batch(const Graph& graph, const BatchOptions& options) {
                        i < options.out_names.size() ? options.out_names[i] : fmt::format("output {}", i))
           .at(node ? node->location().str() : "")
           .why("it has one value for each entry of the batch, so it cannot be given without a batch axis")
-          .hint("give an integer in out_axes, or reduce over the batch axis first (give vmap an axis_name)");
+          .hint("give an integer in out_axes, or reduce over the batch axis first (ig.psum, with an axis_name)");
     }
   }
   out->body().set_results(std::move(results.results));

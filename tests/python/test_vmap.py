@@ -241,7 +241,7 @@ def test_a_loop_of_a_common_length_stays_one() -> None:
     x = normal(4, 3)
 
     def f(a: Any, n: Any) -> Any:
-        return ig.fori_loop(0, n, lambda i, v: ig.sin(v) + i, a)
+        return ig.fori_loop(0, n, lambda i, v: ig.sin(v) + ig.astype(i, ig.float32), a)
 
     graph = ig.trace(ig.vmap(f, in_axes=(0, None)), x, ig.asarray(3)).graph
     (node,) = (node for node in graph.nodes if node["op"] == "while")
@@ -305,6 +305,74 @@ def test_what_a_loop_carries_becomes_batched_where_it_must() -> None:
         same(ig.vmap(f)(x)[k], loop(lambda a, k=k: f(a)[k], x))
 
 
+# --- named axes ------------------------------------------------------------------------------------------------------
+
+
+def test_collectives() -> None:
+    x = normal(5, 3)
+    array = np.asarray(x)
+
+    def named(f: Any, *args: Any, **options: Any) -> Any:
+        return ig.vmap(f, axis_name="i", **options)(*args)
+
+    total = np.asarray(ig.sum(x, axis=0))
+    same(named(lambda a: ig.psum(a, "i"), x), np.stack([total] * 5))
+    same(named(lambda a: ig.psum(a, "i"), x, out_axes=None), total)
+    same(named(lambda a: ig.pmean({"a": a}, "i")["a"], x, out_axes=None), total / np.float32(5))
+    same(named(lambda a: ig.pmax(a, "i") - ig.pmin(a, "i"), x, out_axes=None), array.max(0) - array.min(0))
+    same(named(lambda a: ig.axis_index("i") * 2, x), np.arange(5) * 2)
+    same(named(lambda a: ig.all_gather(a, "i"), x, out_axes=None), array)
+    same(named(lambda a: ig.all_gather(a, "i", axis=-1), x, out_axes=None), array.T)
+    same(named(lambda a: ig.all_gather(a, "i", tiled=True), x, out_axes=None), array.reshape(-1))
+    moved = named(lambda a: ig.ppermute(a, "i", [(0, 1), (1, 4), (4, 0)]), x)
+    same(moved, np.stack([array[4], array[0], 0 * array[0], 0 * array[0], array[1]]))
+    same(named(lambda a: ig.psum(1.0, "i") + ig.axis_size("i"), x), np.full(5, 10.0))
+    same(ig.jit(ig.vmap(lambda a: a / ig.psum(a, "i"), axis_name="i"))(x), array / total)
+
+
+def test_collectives_over_one_of_two_axes() -> None:
+    x = normal(4, 3, 2)
+    array = np.asarray(x)
+
+    def both(f: Any) -> Any:
+        return ig.vmap(ig.vmap(f, axis_name="b"), axis_name="a")(x)
+
+    same(both(lambda v: ig.psum(v, "a")), np.broadcast_to(np.asarray(ig.sum(x, axis=0)), (4, 3, 2)))
+    same(both(lambda v: ig.pmax(v, ("a", "b"))), np.broadcast_to(array.max((0, 1)), (4, 3, 2)))
+    same(both(lambda v: ig.all_gather(v, "a"))[1, 2], array[:, 2])
+    same(both(lambda v: ig.axis_index("a") * 10 + ig.axis_index("b")), 10 * np.arange(4)[:, None] + np.arange(3))
+    same(both(lambda v: ig.ppermute(v, "a", [(0, 3)]))[3], array[0])
+    # In a loop, which stays one loop for all: its condition is the same for all examples.
+    have = ig.vmap(
+        lambda v: ig.while_loop(lambda c: ig.pmax(c, "a") < 9, lambda c: c + ig.axis_index("a") + 1, v), axis_name="a"
+    )(ig.zeros(3, dtype=ig.int64))
+    same(have, [3, 6, 9])
+
+
+def test_named_axes_that_are_not_there() -> None:
+    assert error_of(ig.vmap(lambda a: ig.psum(a, "j"), axis_name="i"), normal(3)) == (
+        "psum: there is no mapped axis named 'j'\n"
+        "  why: the mapped axes around are 'i'\n"
+        "  hint: name it: ig.vmap(f, axis_name='j')"
+    )
+    assert error_of(ig.axis_index, "i") == (
+        "axis_index: there is no mapped axis named 'i'\n"
+        "  why: no vmap with an axis_name is around\n"
+        "  hint: name it: ig.vmap(f, axis_name='i')"
+    )
+    assert error_of(ig.vmap(lambda a: ig.ppermute(a, "i", [(0, 3)]), axis_name="i"), normal(3)) == (
+        "ppermute: there is no example 3 along `i`\n  why: the axis has 3 examples\n  hint: number them from 0 to 2"
+    )
+    assert error_of(ig.vmap(lambda a: ig.ppermute(a, "i", [(0, 1), (2, 1)]), axis_name="i"), normal(3)) == (
+        "ppermute: example 1 receives twice\n"
+        "  why: each example takes the array of one other\n"
+        "  hint: name each target once"
+    )
+    assert error_of(ig.vmap, lambda a: a, axis_name=3) == (
+        "vmap: axis_name is 3, which is no name\n  why: collectives find the axis by it\n  hint: give a string"
+    )
+
+
 # --- errors ----------------------------------------------------------------------------------------------------------
 
 
@@ -366,7 +434,7 @@ def test_other_errors() -> None:
     assert error_of(ig.vmap(lambda a: {"r": a * 2}, out_axes=None), normal(3)) == (
         "vmap: the result['r'] depends on the batch, and its out axis is None\n"
         "  why: it has one value for each entry of the batch, so it cannot be given without a batch axis\n"
-        "  hint: give an integer in out_axes, or reduce over the batch axis first (give vmap an axis_name)"
+        "  hint: give an integer in out_axes, or reduce over the batch axis first (ig.psum, with an axis_name)"
     )
     assert error_of(ig.vmap(lambda a: a, in_axes=None), normal(3)) == (
         "vmap: no argument is mapped, so the number of examples is not known\n"
