@@ -69,7 +69,9 @@ void infer_window(InferContext& c) {
   WindowDims d(c.attrs, x.rank(), c.op.public_name());
   Dims dims;
   for (size_t i = 0; i < x.dims.size(); ++i) {
-    if (!x.dims[i].is_constant())
+    // A window of one element fits an empty axis too: there it stands nowhere.
+    bool fits = d.window[i] == 1 && d.low[i] + d.high[i] >= 0;
+    if (!x.dims[i].is_constant() && !fits)
       c.require_less_equal((d.window[i] - 1) * d.dilations[i] + 1, x.dims[i] + (d.low[i] + d.high[i]),
                            "the window and the padded axis");
     dims.push_back(d.result(x.dims[i], i));
