@@ -71,8 +71,13 @@ void compare(const Graph& graph, const Case& c, const std::vector<int>& axes, in
              bool symbolic) {
   BatchOptions options{axes, symbolic ? Dim::symbol("rows") : Dim(size), {}};
   for (Value v : graph.outputs()) options.out_axes.push_back(out < 0 ? v->type().rank() : 0);
-  std::unique_ptr<Graph> batched = batch(graph, options);
-  ops::verify(*batched);
+  std::unique_ptr<Graph> batched;
+  try {
+    batched = batch(graph, options);
+    ops::verify(*batched);
+  } catch (const Error& error) {
+    FAIL() << error.what() << "\n" << graph.str();
+  }
   Rows inputs;
   std::vector<Rows> examples(static_cast<size_t>(size));
   for (size_t i = 0; i < c.operands.size(); ++i) {

@@ -191,7 +191,7 @@ Batched batch_window(BatchContext& c) {
   }
   attrs.set(kWindow, with_front(d.window, 1));
   attrs.set(kWindowStrides, with_front(d.strides, 1));
-  attrs.set(kWindowDilations, with_front(d.dilations, 1));
+  if (attrs.find(kWindowDilations.name)) attrs.set(kWindowDilations, with_front(d.dilations, 1));
   attrs.set(kWindowPadding, padding);
   return again(c, all_in_front(c), std::move(attrs));
 }
