@@ -4,6 +4,16 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from ._intaglio import ArrayLike as ArrayLike, DTypeLike as DTypeLike
+from ._collectives import (
+    all_gather as all_gather,
+    axis_index as axis_index,
+    axis_size as axis_size,
+    pmax as pmax,
+    pmean as pmean,
+    pmin as pmin,
+    ppermute as ppermute,
+    psum as psum,
+)
 from ._control import (
     cond as cond,
     fori_loop as fori_loop,
@@ -120,6 +130,9 @@ from ._record import (
 )
 from ._signature import (
     TensorType as TensorType,
+)
+from ._vmap import (
+    vmap as vmap,
 )
 
 e: float
@@ -521,7 +534,7 @@ def random_bernoulli(key: ArrayLike, shape: int | Dim | Sequence[int | Dim], p: 
     """True with probability p."""
 
 def random_bits(key: ArrayLike, shape: int | Dim | Sequence[int | Dim], dtype: DTypeLike) -> Tensor:
-    """Uniform random bits as unsigned integers."""
+    """Uniform random bits as unsigned integers: a draw of this shape for each key."""
 
 def random_fold_in(key: ArrayLike, data: ArrayLike) -> Tensor:
     """A new key from a key and an integer (its low 32 bits), such as a step number."""

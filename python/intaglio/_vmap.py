@@ -18,6 +18,7 @@ def _name(function: Callable[..., Any]) -> str:
 
 def _spread(what: str, prefix: Any, tree: Any, other: str) -> list[int | None]:
     """For each leaf of the tree its axis. The prefix may end above the leaves."""
+    axes: list[int | None]
     axes, mismatch = _intaglio._spread_prefix(prefix, tree)
     if mismatch:
         raise _errors.TypeError(
