@@ -189,14 +189,14 @@ class Driver final : public ops::BatchRegions {
     if (op.rules.batch) {
       BatchContext context{build, node, operands, axes, size_, axis_name_, active, this};
       out = op.rules.batch.get()(context);
-    } else if (op.rules.body) {
-      out = run(body_of(op, node, dims_)->body(), build, operands, axes, active);
-    } else {
+    } else if (!op.rules.body) {
       throw make_error(ErrorKind::Unsupported, "vmap: {} cannot be batched", op.public_name())
           .at(node->location().str())
           .why(op.rules.batch.reason())
           .hint("call it outside of the function that vmap takes, or on arrays that are not batched");
     }
+    if (out.results.empty() && op.rules.body)
+      out = run(body_of(op, node, dims_)->body(), build, operands, axes, active);
     IG_CHECK(out.results.size() == node->results().size() && out.axes.size() == out.results.size(),
              "the batch rule of {} gives {} results", op.decl.name, out.results.size());
     return out;
@@ -250,7 +250,9 @@ std::unique_ptr<Graph> batch(const Graph& graph, const BatchOptions& options) {
                        i < options.out_names.size() ? options.out_names[i] : fmt::format("output {}", i))
           .at(node ? node->location().str() : "")
           .why("it has one value for each entry of the batch, so it cannot be given without a batch axis")
-          .hint("give an integer in out_axes, or reduce over the batch axis first (ig.psum, with an axis_name)");
+          .hint(
+              "give an integer in out_axes, or reduce over the batch axis first (ig.psum, with an "
+              "axis_name)");
     }
   }
   out->body().set_results(std::move(results.results));

@@ -195,6 +195,21 @@ TEST(Batch, MatrixTimesVectorsIsOneProduct) {
   EXPECT_EQ(batched->node_count(), 1u) << batched->str();
 }
 
+// What a kernel may want whole stays whole, with its axes moved.
+TEST(Batch, CompositesStayWhole) {
+  auto batched_op = [](const char* op, const char* operands, const char* attrs, std::vector<int> axes) {
+    auto graph = graph_of(ops::get(op), ops::case_of(ops::get(op), operands, attrs, DType::F32, -1, 1));
+    auto batched = batch(*graph, {axes, 2, {0}});
+    return batched->node_count() == 1 ? batched->body().first()->op().name() : batched->str();
+  };
+  EXPECT_EQ(batched_op("softmax", "T[3, 4]", "{axis = 0}", {0}), "softmax");
+  EXPECT_EQ(batched_op("gelu", "T[3, 4]", "{}", {0}), "gelu");
+  EXPECT_EQ(batched_op("layer_norm", "T[2, 5], T[5], T[5]", "{}", {0, -1, -1}), "layer_norm");
+  EXPECT_NE(batched_op("layer_norm", "T[2, 5], T[5], T[5]", "{}", {0, 0, -1}), "layer_norm");
+  EXPECT_EQ(batched_op("scaled_dot_product_attention", "T[3, 4], T[5, 4], T[5, 2]", "{}", {0, 0, 0}),
+            "scaled_dot_product_attention");
+}
+
 TEST(Batch, WorkIsLinear) {
   Graph chain("chain");
   Value x = chain.body().add_arg(Type::tensor(DType::F32, {4}));
