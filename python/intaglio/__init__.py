@@ -69,6 +69,7 @@ _names = _functions.install()
 _numpy.install()
 globals().update(_names)
 
+from ._collectives import all_gather, axis_index, axis_size, pmax, pmean, pmin, ppermute, psum
 from ._control import cond, fori_loop, map, scan, switch, while_loop
 from ._custom_rules import checkpoint, custom_jvp, custom_vjp
 from ._info import __array_namespace_info__
@@ -86,6 +87,7 @@ from ._transforms import (
     value_and_grad,
     vjp,
 )
+from ._vmap import vmap
 
 from . import data, nn, optim, random  # isort: skip  (they are written on all of the above)
 

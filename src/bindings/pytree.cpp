@@ -113,23 +113,60 @@ nb::object rebuild(const Tree& tree, const std::vector<nb::object>& leaves, size
   return nb::none();
 }
 
+// How a child is reached from its container: "['w']", ".weight", "[0]".
+std::string step_of(const Tree& tree, size_t i) {
+  switch (tree.kind) {
+    case Tree::Kind::Dict: return fmt::format("[{}]", nb::cast<std::string>(nb::repr(tree.keys[i])));
+    case Tree::Kind::Dataclass: return "." + nb::cast<std::string>(nb::str(tree.keys[i]));
+    case Tree::Kind::NamedTuple:
+      return "." + nb::cast<std::string>(nb::str(nb::object(tree.type.attr("_fields")[nb::int_(i)])));
+    default: return fmt::format("[{}]", i);
+  }
+}
+
 void paths_into(const Tree& tree, const std::string& prefix, std::vector<std::string>& out) {
-  if (tree.kind == Tree::Kind::Leaf) {
-    out.push_back(prefix);
+  if (tree.kind == Tree::Kind::Leaf) out.push_back(prefix);
+  for (size_t i = 0; i < tree.children.size(); ++i)
+    paths_into(tree.children[i], prefix + step_of(tree, i), out);
+}
+
+// One level of a tree, for messages: "a tuple of 2", "a dict with the keys 'a', 'b'".
+std::string level(const Tree& tree) {
+  switch (tree.kind) {
+    case Tree::Kind::Leaf: return "a leaf";
+    case Tree::Kind::None: return "None";
+    case Tree::Kind::Tuple: return fmt::format("a tuple of {}", tree.children.size());
+    case Tree::Kind::List: return fmt::format("a list of {}", tree.children.size());
+    case Tree::Kind::Dict: {
+      std::string out = "a dict with the keys";
+      for (size_t i = 0; i < tree.keys.size(); ++i)
+        out += (i ? ", " : " ") + nb::cast<std::string>(nb::repr(tree.keys[i]));
+      return tree.keys.empty() ? "an empty dict" : out;
+    }
+    default: return "a " + nb::cast<std::string>(nb::str(tree.type.attr("__name__")));
+  }
+}
+
+// Gives each leaf of `tree` the leaf (or None) of the prefix that stands at it or above it. At the first
+// place where the two cannot be laid over each other it stops, and says so in `mismatch`.
+void spread_prefix(const Tree& prefix, const Tree& tree, std::vector<nb::object>::const_iterator& leaf,
+                   const std::string& path, std::vector<nb::object>& out, std::string& mismatch) {
+  if (!mismatch.empty()) return;
+  if (prefix.kind == Tree::Kind::Leaf || prefix.kind == Tree::Kind::None) {
+    nb::object value = prefix.kind == Tree::Kind::Leaf ? *leaf++ : nb::none();
+    for (size_t i = 0, n = tree.leaves(); i < n; ++i) out.push_back(value);
     return;
   }
-  for (size_t i = 0; i < tree.children.size(); ++i) {
-    std::string step;
-    if (tree.kind == Tree::Kind::Dict)
-      step = fmt::format("[{}]", nb::cast<std::string>(nb::repr(tree.keys[i])));
-    else if (tree.kind == Tree::Kind::Dataclass)
-      step = "." + nb::cast<std::string>(nb::str(tree.keys[i]));
-    else if (tree.kind == Tree::Kind::NamedTuple)
-      step = "." + nb::cast<std::string>(nb::str(nb::object(tree.type.attr("_fields")[nb::int_(i)])));
-    else
-      step = fmt::format("[{}]", i);
-    paths_into(tree.children[i], prefix + step, out);
+  bool same_keys = prefix.keys.size() == tree.keys.size();
+  for (size_t i = 0; same_keys && i < tree.keys.size(); ++i) same_keys = prefix.keys[i].equal(tree.keys[i]);
+  if (prefix.kind != tree.kind || prefix.type.ptr() != tree.type.ptr() || !same_keys ||
+      prefix.children.size() != tree.children.size()) {
+    mismatch = fmt::format("at {}it has {}, where the other has {}", path.empty() ? "its top " : path + " ",
+                           level(prefix), level(tree));
+    return;
   }
+  for (size_t i = 0; i < tree.children.size(); ++i)
+    spread_prefix(prefix.children[i], tree.children[i], leaf, path + step_of(tree, i), out, mismatch);
 }
 
 }  // namespace
@@ -220,6 +257,20 @@ void init_pytree(nb::module_& m) {
         return unflatten(tree, items);
       },
       nb::arg("treedef"), nb::arg("leaves"), "The tree of this structure with these leaves.");
+  m.def(
+      "_spread_prefix",
+      [](nb::handle prefix, const Tree& tree) {
+        std::vector<nb::object> leaves, values;
+        Tree own = flatten(prefix, leaves);
+        std::string mismatch;
+        auto leaf = std::as_const(leaves).begin();
+        spread_prefix(own, tree, leaf, "", values, mismatch);
+        nb::list out;
+        for (nb::object& value : values) out.append(value);
+        return nb::make_tuple(out, mismatch);
+      },
+      nb::arg("prefix").none(), nb::arg("tree"),
+      "For each leaf of the tree what the prefix says of it, None included; and where the two do not match.");
   m.def(
       "register_pytree",
       [](nb::handle type, nb::object flatten_function, nb::object unflatten_function) {

@@ -4,6 +4,7 @@
 
 #include "bindings/common.h"
 #include "frontends/record/control.h"
+#include "frontends/record/transform.h"
 
 namespace ig::py {
 namespace {
@@ -68,6 +69,22 @@ nb::list record_control(const std::string& name, nb::handle leading, nb::handle 
   return out;
 }
 
+nb::list call_batched(nb::handle region, nb::handle arguments, const std::vector<int>& in_axes,
+                      nb::handle size, const std::vector<int>& out_axes, const std::string& axis_name,
+                      const std::vector<std::string>& out_names) {
+  auto& captured = nb::cast<PyRegion&>(region).region;
+  IG_CHECK(captured.has_value(), "a region was recorded before it was batched");
+  std::vector<Tensor> tensors = tensors_of(arguments), results;
+  record::Mapping mapping{in_axes, as_dim(size.ptr()).value(), out_axes, axis_name, out_names};
+  {
+    nb::gil_scoped_release no_gil;
+    results = record::call_batched(*captured, tensors, mapping);
+  }
+  nb::list out;
+  for (Tensor& tensor : results) out.append(nb::steal(wrap(std::move(tensor))));
+  return out;
+}
+
 }  // namespace
 
 std::vector<Tensor> tensors_of(nb::handle items) {
@@ -110,7 +127,15 @@ void init_record(nb::module_& m) {
       "Runs function(list of stand-ins) -> list of arrays; gives the graph, and the arrays from outside that "
       "became "
       "inputs behind the arguments.");
-  nb::class_<PyRegion>(m, "_Region", "A branch or body, captured.");
+  nb::class_<PyRegion>(m, "_Region", "A branch or body, captured.")
+      .def_prop_ro(
+          "ranks",
+          [](const PyRegion& self) {
+            nb::list out;
+            for (const Type& type : self.region->types()) out.append(type.rank());
+            return out;
+          },
+          "How many axes each result has.");
   m.def(
       "_capture_region",
       [](nb::callable function, nb::handle arguments, const std::string& name) {
@@ -118,6 +143,7 @@ void init_record(nb::module_& m) {
       },
       "Runs function(list of stand-ins) -> list of arrays, and keeps what it did for _record_control.");
   m.def("_record_control", &record_control, "A node of this op with these regions: its results.");
+  m.def("_call_batched", &call_batched, "A region on many examples at once: its results.");
   m.def(
       "is_tracing", [] { return Capture::current() != nullptr; },
       "Whether a capture is going on in this thread.");

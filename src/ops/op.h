@@ -37,6 +37,8 @@ enum class Trait : uint32_t {
   Random = 1u << 11,      // draws from a key: pure, but worth keeping whole
   Cheap = 1u << 12,       // recomputing costs less than a load
   Relabel = 1u << 13,     // a view that keeps the row-major order: no byte moves
+  NamedAxis = 1u << 14,   // speaks of a batch axis by its name, so its batch rule is asked even where no
+                          // operand is batched
 };
 constexpr uint32_t operator|(Trait a, Trait b) { return static_cast<uint32_t>(a) | static_cast<uint32_t>(b); }
 constexpr uint32_t operator|(uint32_t a, Trait b) { return a | static_cast<uint32_t>(b); }
@@ -192,13 +194,34 @@ struct TransposeContext {
 };
 using TransposeFn = std::vector<Value> (*)(TransposeContext&);
 
-// Operands with their batch axis (-1: not batched); gives the results with theirs.
+// The driver of batching, as the rules of ops with regions see it. In a batched region every batched argument
+// and result has the batch axis in front.
+class BatchRegions {
+ public:
+  virtual ~BatchRegions() = default;
+  // Which results of the region depend on the batched ones of its arguments.
+  virtual std::vector<bool> reached(const Block& region, const std::vector<bool>& batched) = 0;
+  // The region for these batched arguments; the results in `wanted` are batched even where nothing reaches
+  // them. With `masked` it takes, before all else, which rows count (bool[size]).
+  virtual std::unique_ptr<Graph> batch(const Block& region, const std::vector<bool>& batched,
+                                       const std::vector<bool>& wanted, bool masked) = 0;
+  // Whether anything in the region asks which rows count: loops do, for a row that does not count need not
+  // ever end.
+  virtual bool asks_rows(const Block& region) const = 0;
+};
+
+// Operands with their batch axis (-1: not batched); gives the results with theirs. The rule of a composite may
+// give none: then it is batched by its body.
 struct BatchContext {
   Builder& build;
   const Node* node;
   std::span<const Value> operands;
   std::span<const int> axes;
   Dim size;
+  std::string_view axis_name = {};  // of the batch axis; "" where it has none
+  Value active = nullptr;           // bool[size]: the rows whose results are wanted; null: all
+  BatchRegions* regions = nullptr;
+  bool flow_only = false;  // asks for the axes alone: operands are null, nothing is built, results stay empty
 };
 struct Batched {
   std::vector<Value> results;

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "ops/attention_attrs.h"
+#include "ops/families/batch_rules.h"
 #include "ops/families/compose.h"
 
 namespace ig::ops {
@@ -75,6 +76,14 @@ std::vector<Value> attention_body(BodyContext& c) {
   return {c.build.convert(dot(weight, v, rank - 2), c.operands[0]->type().dtype)};
 }
 
+// Axes in front are batch axes already; a mask of each example's own has to be aligned, which the body does.
+Batched batch_attention(BatchContext& c) {
+  if (any_batched(c, 3)) return {};
+  std::vector<Value> operands{in_front(c, 0), in_front(c, 1), in_front(c, 2)};
+  operands.insert(operands.end(), c.operands.begin() + 3, c.operands.end());
+  return again(c, std::move(operands), c.node->attrs());
+}
+
 }  // namespace
 
 std::vector<Op> attention_ops() {
@@ -122,6 +131,7 @@ std::vector<Op> attention_ops() {
              "ShapeError: scaled_dot_product_attention: needs [..., queries, features], got f32[4]"}},
        .ulp = 256},
       attention_body, infer_attention));
+  ops.back().rules.batch = batch_attention;
   return ops;
 }
 

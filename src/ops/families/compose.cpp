@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ops/families/elementwise.h"
 #include "ops/shape_attrs.h"
 
 namespace ig::ops {
@@ -35,6 +36,8 @@ Value Compose::times_rows(Value x, Value w) {
 
 Op composite(OpDecl decl, BodyFn body, InferFn infer) {
   decl.traits |= static_cast<uint32_t>(Trait::Composite);
+  // Where all operands and results have one shape, the composite stays whole under a batch.
+  bool whole = (decl.traits & static_cast<uint32_t>(Trait::Elementwise)) != 0;
   return {.decl = std::move(decl),
           .rules = {.infer = infer,
                     .reference = tools::by_body(),
@@ -42,7 +45,7 @@ Op composite(OpDecl decl, BodyFn body, InferFn infer) {
                     .simplify = tools::no_rule("its body is simplified once it is expanded"),
                     .jvp = tools::by_body(),
                     .transpose = tools::by_body(),
-                    .batch = tools::by_body(),
+                    .batch = whole ? Rule<BatchFn>(batch_elementwise) : Rule<BatchFn>(tools::by_body()),
                     .body = body},
           .id = {}};
 }

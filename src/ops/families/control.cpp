@@ -3,6 +3,7 @@
 // exactly.
 #include "ops/control_attrs.h"
 #include "ops/families/array_tools.h"
+#include "ops/families/batch_rules.h"
 #include "ops/families/control_rules.h"
 #include "ops/families/families.h"
 
@@ -237,7 +238,7 @@ std::vector<Literal> run_pullback(ControlReferenceContext& c) {
 
 Op control_op(std::string name, std::string doc, std::vector<OperandSpec> operands,
               std::vector<std::string> segments, std::vector<AttrSpec> attrs, InferFn infer,
-              ControlReferenceFn run, Rule<JvpFn> jvp, Rule<TransposeFn> transpose) {
+              ControlReferenceFn run, Rule<JvpFn> jvp, Rule<TransposeFn> transpose, BatchFn batch) {
   return {.decl = {.name = name,
                    .doc = std::move(doc),
                    .operands = std::move(operands),
@@ -253,7 +254,7 @@ Op control_op(std::string name, std::string doc, std::vector<OperandSpec> operan
                     .simplify = no_rule("a pass of its own simplifies control flow"),
                     .jvp = std::move(jvp),
                     .transpose = std::move(transpose),
-                    .batch = later(),
+                    .batch = batch,
                     .body = no_body(),
                     .control_reference = run}};
 }
@@ -267,39 +268,41 @@ std::vector<Op> control_ops() {
   ops.push_back(control_op("cond",
                            "The results of the first region where the predicate is true, else of the second.",
                            {{"predicate", "A boolean scalar."}, consts}, {}, {}, infer_cond, run_cond,
-                           jvp_branches, transpose_branches));
+                           jvp_branches, transpose_branches, batch_cond));
   ops.push_back(control_op("switch",
                            "The results of the region that the index names.\nAn index out of range names the "
                            "last region. StableHLO's case.",
                            {{"index", "An int32 or int64 scalar."}, consts}, {}, {}, infer_switch, run_switch,
-                           jvp_branches, transpose_branches));
-  ops.push_back(
-      control_op("while",
-                 "What is carried, after the body (second region) has been applied for as long as "
-                 "the condition (first region) is true.\nBoth take the consts, then what is carried.",
-                 {all}, {"consts", "carry"}, {}, infer_while, run_while, jvp_while, transpose_while));
+                           jvp_branches, transpose_branches, batch_switch));
   ops.push_back(control_op(
-      "scan",
-      "Runs the body once for each slice of the scanned arrays' first axis.\nIt takes the "
-      "consts, what is carried, and the slices; it gives what is carried on, then values "
-      "that are stacked along a new first axis. With `reverse` it starts at the last "
-      "slice, and stacks in the slices' order.",
-      {all}, {"consts", "carry", "xs"}, {kLength, kReverse}, infer_scan, run_scan, jvp_scan, transpose_scan));
+      "while",
+      "What is carried, after the body (second region) has been applied for as long as "
+      "the condition (first region) is true.\nBoth take the consts, then what is carried.",
+      {all}, {"consts", "carry"}, {}, infer_while, run_while, jvp_while, transpose_while, batch_while));
+  ops.push_back(
+      control_op("scan",
+                 "Runs the body once for each slice of the scanned arrays' first axis.\nIt takes the "
+                 "consts, what is carried, and the slices; it gives what is carried on, then values "
+                 "that are stacked along a new first axis. With `reverse` it starts at the last "
+                 "slice, and stacks in the slices' order.",
+                 {all}, {"consts", "carry", "xs"}, {kLength, kReverse}, infer_scan, run_scan, jvp_scan,
+                 transpose_scan, batch_scan));
   ops.push_back(control_op("call",
                            "The results of its region on the operands: a function called by its name.", {all},
-                           {}, {}, infer_call, run_call, jvp_call, transpose_call));
+                           {}, {}, infer_call, run_call, jvp_call, transpose_call, batch_call));
   ops.push_back(
       control_op("checkpoint",
                  "The results of its region on the operands, whose derivative keeps nothing but the "
                  "operands: reverse mode computes the region once more.",
-                 {all}, {}, {}, infer_call, run_call, jvp_checkpoint, transpose_call));
+                 {all}, {}, {}, infer_call, run_call, jvp_checkpoint, transpose_call, batch_call));
   ops.back().rules.lower = LowerRule::of_control("call");
   ops.push_back(
       control_op("custom_jvp",
                  "The results of the first region, whose derivative is the second: from the operands "
                  "and the tangents of the floats among the arguments to the results, and the tangents "
                  "of the floats among those.",
-                 {all}, {"consts", "args"}, {}, infer_custom_jvp, run_call, jvp_custom_jvp, not_linear()));
+                 {all}, {"consts", "args"}, {}, infer_custom_jvp, run_call, jvp_custom_jvp, not_linear(),
+                 batch_by_loop));
   ops.back().rules.lower = LowerRule::of_control("call");
   ops.push_back(
       control_op("custom_vjp",
@@ -307,7 +310,8 @@ std::vector<Op> control_ops() {
                  "the second gives the results and residuals; the third takes the consts, the "
                  "residuals and cotangents of the floats among the results, and gives those of the "
                  "floats among the arguments.",
-                 {all}, {"consts", "args"}, {}, infer_custom_vjp, run_call, jvp_custom_vjp, not_linear()));
+                 {all}, {"consts", "args"}, {}, infer_custom_vjp, run_call, jvp_custom_vjp, not_linear(),
+                 batch_by_loop));
   ops.back().rules.lower = LowerRule::of_control("call");
   ops.push_back(
       control_op("pullback",
@@ -315,7 +319,8 @@ std::vector<Op> control_ops() {
                  "is the region. It takes the consts (residuals among them), the results that it has "
                  "tangents of, and the tangents; it goes when reverse mode transposes it.",
                  {all}, {"consts", "like", "tangents"}, {}, infer_pullback, run_pullback,
-                 no_rule("a function with a rule of ig.custom_vjp has no forward mode"), transpose_pullback));
+                 no_rule("a function with a rule of ig.custom_vjp has no forward mode"), transpose_pullback,
+                 batch_by_loop));
   ops.back().rules.lower = LowerRule::none("a function with a rule of ig.custom_vjp has no forward mode");
   return ops;
 }

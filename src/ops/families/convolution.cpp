@@ -6,6 +6,7 @@
 
 #include "ops/contraction.h"
 #include "ops/families/array_tools.h"
+#include "ops/families/batch_rules.h"
 #include "ops/families/derivative_rules.h"
 #include "ops/table.h"
 
@@ -311,7 +312,7 @@ Op convolution_op() {
                 .simplify = no_rule("codegen chooses the form of a convolution"),
                 .jvp = jvp_convolution,
                 .transpose = transpose_convolution,
-                .batch = later(),
+                .batch = batch_convolution,
                 .body = no_body()},
       .id = {}};
 }

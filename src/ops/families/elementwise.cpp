@@ -3,20 +3,26 @@
 
 namespace ig::ops {
 
-// Every operand gets the batch axis in front; those without are spread over it.
+// All operands have one shape, so the batch axis stays where all batched ones have it. Where they differ, it
+// comes to the front of each. Operands without one are spread over it.
 Batched batch_elementwise(BatchContext& c) {
+  int place = -1;
+  for (int axis : c.axes)
+    if (axis >= 0) place = place < 0 || place == axis ? axis : 0;
   std::vector<Value> operands;
   for (size_t i = 0; i < c.operands.size(); ++i) {
     Value x = c.operands[i];
     if (c.axes[i] >= 0) {
-      operands.push_back(tools::batch_to_front(c.build, x, c.axes[i]));
+      operands.push_back(c.axes[i] == place ? x : tools::batch_to_front(c.build, x, c.axes[i]));
       continue;
     }
     Dims shape = x->type().dims;
-    shape.insert(shape.begin(), c.size);
-    operands.push_back(c.build.broadcast(x, shape, tools::iota(x->type().rank(), 1)));
+    shape.insert(shape.begin() + place, c.size);
+    Ints axes;
+    for (int64_t axis = 0; axis < x->type().rank(); ++axis) axes.push_back(axis < place ? axis : axis + 1);
+    operands.push_back(c.build.broadcast(x, shape, axes));
   }
-  return {{c.build.node(op_of(c.node), operands, c.node->attrs())->result()}, {0}};
+  return {{c.build.node(op_of(c.node), operands, c.node->attrs())->result()}, {place}};
 }
 
 namespace {

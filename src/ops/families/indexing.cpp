@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/families/array_tools.h"
+#include "ops/families/batch_rules.h"
 #include "ops/families/derivative_rules.h"
 #include "ops/families/families.h"
 #include "ops/shape_attrs.h"
@@ -220,7 +221,7 @@ Op gather_op() {
                 .simplify = no_rule("nothing is simpler without knowing the indices"),
                 .jvp = linear_jvp,
                 .transpose = transpose_gather,
-                .batch = later(),
+                .batch = batch_gather,
                 .body = no_body()},
       .id = {}};
 }

@@ -4,6 +4,7 @@
 #include <limits>
 #include <numbers>
 
+#include "ops/families/batch_rules.h"
 #include "ops/families/compose.h"
 #include "ops/families/families.h"
 
@@ -279,6 +280,22 @@ OpDecl float_decl(std::string name, std::string doc, std::vector<OperandSpec> op
           .ulp = ulp};
 }
 
+// --- batching
+// -------------------------------------------------------------------------------------------------------------
+Batched batch_row(BatchContext& c) {
+  Attrs attrs = c.node->attrs();
+  if (attrs.get(kRowAxis) >= 0) attrs.set(kRowAxis, attrs.get(kRowAxis) + 1);
+  return again(c, all_in_front(c), std::move(attrs));
+}
+
+// Weights of each example's own are for the body.
+Batched batch_norm_rows(BatchContext& c) {
+  if (any_batched(c, 1)) return {};
+  std::vector<Value> operands(c.operands.begin(), c.operands.end());
+  operands[0] = in_front(c, 0);
+  return again(c, std::move(operands), c.node->attrs());
+}
+
 }  // namespace
 
 std::vector<Op> nn_composites() {
@@ -425,6 +442,15 @@ std::vector<Op> nn_composites() {
                  {x}, {kRowAxis, kEpsilon}, "x / np.maximum(np.sqrt((x * x).sum(axis, keepdims=True)), eps)",
                  row_samples(), 16),
       normalize_body, infer_float));
+  for (Op& op : ops) {
+    // Element by element, along one axis, or over the last axes of one array, they stay whole under a batch.
+    for (std::string_view name : {"softmax", "log_softmax", "normalize"})
+      if (op.decl.name == name) op.rules.batch = batch_row;
+    for (std::string_view name : {"leaky_relu", "elu", "gelu"})
+      if (op.decl.name == name) op.rules.batch = batch_in_front;
+    for (std::string_view name : {"layer_norm", "rms_norm"})
+      if (op.decl.name == name) op.rules.batch = batch_norm_rows;
+  }
   for (Op& op : attention_ops()) ops.push_back(std::move(op));
   for (Op& op : nn_layers()) ops.push_back(std::move(op));
   give_examples(

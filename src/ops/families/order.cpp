@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "ops/families/array_tools.h"
+#include "ops/families/batch_rules.h"
 #include "ops/families/compose.h"
 #include "ops/families/derivative_rules.h"
 #include "ops/families/families.h"
@@ -212,7 +213,7 @@ Op sort_op() {
                 .simplify = simplify_sort,
                 .jvp = jvp_sort,
                 .transpose = not_linear(),
-                .batch = later(),
+                .batch = batch_along_axis,
                 .body = no_body()},
       .id = {}};
 }
@@ -299,7 +300,7 @@ Op top_k_op() {
                 .simplify = no_rule("it has two results"),
                 .jvp = jvp_top_k,
                 .transpose = not_linear(),
-                .batch = later(),
+                .batch = batch_in_front,
                 .body = no_body()},
       .id = {}};
 }

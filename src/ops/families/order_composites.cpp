@@ -1,4 +1,5 @@
 // The public forms of ordering: sort and argsort with NumPy's arguments, and searchsorted.
+#include "ops/families/batch_rules.h"
 #include "ops/families/compose.h"
 #include "ops/order_attrs.h"
 
@@ -38,9 +39,16 @@ std::vector<Value> argsort_body(BodyContext& c) {
 // --- searchsorted
 // ------------------------------------------------------------------------------------------------------
 void infer_search(InferContext& c) {
-  c.require_rank(0, 1);
+  const Type &sorted = c.operand(0), &values = c.operand(1);
   c.require_same_dtype(0, 1);
   c.require_dtype(0, DTypeSet::Real);
+  if (sorted.rank() == 0 || sorted.rank() > values.rank() + 1)
+    c.fail(ErrorKind::Shape, fmt::format("sorted has {} axes, and values {}", sorted.rank(), values.rank()),
+           "sorted has one axis, or one row for each entry of the first axes of values",
+           "flatten sorted, or give values its leading axes");
+  for (int i = 0; i + 1 < sorted.rank(); ++i)
+    c.require_equal(sorted.dims[static_cast<size_t>(i)], values.dims[static_cast<size_t>(i)],
+                    "the leading axes of sorted and of values");
   c.result(DType::I64, c.operand(1).dims);
 }
 
@@ -55,8 +63,10 @@ bool goes_before(const Literal& a, int64_t i, const Literal& b, int64_t j) {
 void reference_search(ReferenceContext& c) {
   const Literal &sorted = c.operands[0], &values = c.operands[1];
   bool right = c.attrs.get(kSide) == "right";
+  int64_t n = sorted.dims().back(), rows = 1;
+  for (size_t i = 0; i + 1 < sorted.dims().size(); ++i) rows *= sorted.dims()[i];
   for (int64_t v = 0; v < values.elements(); ++v) {
-    int64_t low = 0, high = sorted.elements();
+    int64_t first = v / (values.elements() / rows) * n, low = first, high = first + n;
     while (low < high) {
       int64_t middle = low + (high - low) / 2;
       bool below = right ? !goes_before(values, v, sorted, middle) : goes_before(sorted, middle, values, v);
@@ -65,7 +75,7 @@ void reference_search(ReferenceContext& c) {
       else
         high = middle;
     }
-    set_whole(c.results[0], v, low);
+    set_whole(c.results[0], v, low - first);
   }
 }
 
@@ -73,10 +83,11 @@ void reference_search(ReferenceContext& c) {
 Expr point_search(PointContext& c) {
   loop::Builder& build = *c.build;
   bool right = c.node->attrs().get(kSide) == "right";
-  const Dim& count = c.operand_type(0).dims[0];
+  const Dim& count = c.operand_type(0).dims.back();
   Expr zero = build.index(0);
   if (count == 0) return zero;
   Expr n = c.size(count), value = build.let(widen(c.at(1, c.index)));
+  std::vector<Expr> row(c.index.begin(), c.index.begin() + c.operand_type(0).rank() - 1);
   auto before = [](Expr a, Expr b) {
     return is_float(a.type()) ? (a < b) | (is_nan(b) & ~is_nan(a)) : a < b;
   };
@@ -85,10 +96,17 @@ Expr point_search(PointContext& c) {
     Expr step = shift_left(build.index(1), bits - build.index(1) - i);
     Expr next = build.let(place + step);
     Expr at = build.let(loop::lesser(next, n) - build.index(1));
-    Expr probe = widen(c.at(0, {at}));
+    std::vector<Expr> from = row;
+    from.push_back(at);
+    Expr probe = widen(c.at(0, from));
     Expr below = right ? ~before(value, probe) : before(probe, value);
     return select((next <= n) & below, next, place);
   });
+}
+
+Batched batch_search(BatchContext& c) {
+  bool rows_of_own = c.axes[0] >= 0 || c.node->operand(0)->type().rank() > 1;
+  return again(c, {rows_of_own ? in_front(c, 0) : c.operands[0], in_front(c, 1)}, c.node->attrs());
 }
 
 Op searchsorted_op() {
@@ -98,25 +116,36 @@ Op searchsorted_op() {
            .python = "searchsorted",
            .doc =
                "Where each value would be put into the sorted array to keep it sorted, as int64.\nA NaN is "
-               "greater than every number.",
-           .operands = {{"sorted", "An ascending array of one axis."}, {"values", "What is looked for."}},
+               "greater than every number. Where `sorted` has more axes than one, each of its rows is for "
+               "the "
+               "values at the same place of the first axes.",
+           .operands = {{"sorted", "An ascending array, or rows of them."},
+                        {"values", "What is looked for."}},
            .attrs = {kSide},
            .dtypes = DTypeSet::Real,
-           .numpy = "np.searchsorted(sorted, values, side=side)",
+           .numpy = "np.searchsorted(sorted, values, side=side) if sorted.ndim == 1 else "
+                    "np.stack([np.searchsorted(s, "
+                    "v, side=side) for s, v in zip(sorted, values)])",
            .samples = {{"T[5] {0, 1, 1, 2, 4}, T[6] {0, 1, 2, 3, 4, 5}", "{}"},
                        {"T[5] {0, 1, 1, 2, 4}, T[2, 3] {0, 1, 2, 3, 4, 5}", "{side = \"right\"}"},
                        {"T[1] {3}, T[3] {2, 3, 4}", "{}"},
                        {"T[8] {0, 1, 2, 3, 4, 5, 6, 7}, T[] {7}", "{side = \"right\"}"},
                        {"T[3] {1, 1, 1}, T[2] {1, 1}", "{}"},
-                       {"T[3] {0, 1, 2}, T[0]", "{}"}},
-           .bad_samples = {}},
+                       {"T[3] {0, 1, 2}, T[0]", "{}"},
+                       {"T[2, 3] {0, 1, 2, 3, 4, 5}, T[2, 2] {1, 2, 0, 9}", "{}"},
+                       {"T[2, 3] {0, 1, 2, 3, 4, 5}, T[2] {1, 4}", "{side = \"right\"}"}},
+           .bad_samples = {{"f32[], f32[2]", "{}",
+                            "ShapeError: searchsorted: sorted has 0 axes, and values 1"},
+                           {"f32[2, 3], f32[3]", "{}",
+                            "ShapeError: searchsorted: the leading axes of sorted and of values: 2 and "
+                            "3 differ"}}},
       .rules = {.infer = infer_search,
                 .reference = reference_search,
                 .lower = LowerRule::of_point(point_search),
                 .simplify = no_rule("nothing is simpler"),
                 .jvp = discrete(),
                 .transpose = discrete(),
-                .batch = later(),
+                .batch = batch_search,
                 .body = no_body()}};
 }
 

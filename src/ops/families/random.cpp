@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "ops/families/array_tools.h"
+#include "ops/families/batch_rules.h"
 #include "ops/families/compose.h"
 #include "ops/families/families.h"
 #include "ops/table.h"
@@ -104,10 +105,6 @@ Expr join(Expr high, Expr low) {
 // Kernels compute with keys as u64.
 Expr make_key(WordExprs words) { return join(words.second, words.first); }
 
-Expr flat_index(PointContext& c) {
-  return row_major(c.index, sizes_of(c, c.node->results()[c.result]->type().dims), *c.build);
-}
-
 void require_key(InferContext& c) { c.require_dtype(0, DTypeSet::Key); }
 
 // --- random_key
@@ -181,20 +178,21 @@ Expr point_fold_in(PointContext& c) {
 // -------------------------------------------------------------------------------------------------------
 void infer_bits(InferContext& c) {
   require_key(c);
-  c.require_rank(0, 0);
   DType dtype = c.get(kDType);
   if (!is_unsigned_int(dtype))
     c.fail(ErrorKind::Type, fmt::format("bits are drawn as unsigned integers, not as {}", name(dtype)),
            "all bits are drawn, and so are all numbers of the type",
            "draw u32 or u64, or use random_uniform or randint");
   for (const Dim& d : c.get(kShape)) c.require_less_equal(0, d, "the sizes of the result");
-  c.result(dtype, c.get(kShape));
+  Dims dims = c.operand(0).dims;
+  dims.insert(dims.end(), c.get(kShape).begin(), c.get(kShape).end());
+  c.result(dtype, dims);
 }
 
 void reference_bits(ReferenceContext& c) {
-  Words key = key_at(c.operands[0], 0);
+  int64_t keys = c.operands[0].elements(), each = keys == 0 ? 0 : c.results[0].elements() / keys;
   for (int64_t i = 0; i < c.results[0].elements(); ++i) {
-    Words block = threefry(key, counter_of(static_cast<uint64_t>(i)));
+    Words block = threefry(key_at(c.operands[0], i / each), counter_of(static_cast<uint64_t>(i % each)));
     uint64_t bits = size_of(c.results[0].dtype()) == 8 ? uint64_t{block.first} << 32 | block.second
                                                        : block.first ^ block.second;
     set_whole(c.results[0], i, static_cast<int64_t>(bits));
@@ -204,7 +202,12 @@ void reference_bits(ReferenceContext& c) {
 Expr point_bits(PointContext& c) {
   loop::Builder& build = *c.build;
   DType dtype = c.node->result()->type().dtype;
-  WordExprs block = threefry(build, key_words(build, c.at(0, {})), counter_words(build, flat_index(c)));
+  // Each key's draw counts from 0.
+  auto keys = static_cast<int64_t>(c.operand_type(0).dims.size());
+  std::vector<Expr> which(c.index.begin(), c.index.begin() + keys),
+      place(c.index.begin() + keys, c.index.end());
+  Expr counter = row_major(place, sizes_of(c, c.node->attrs().get(kShape)), build);
+  WordExprs block = threefry(build, key_words(build, c.at(0, which)), counter_words(build, counter));
   if (dtype == DType::U64) return join(block.first, block.second);
   Expr bits = block.first ^ block.second;
   if (dtype == DType::U32) return bits;
@@ -242,7 +245,7 @@ Op random_op(RandomOp r) {
                     .simplify = no_rule("random bits have no algebra"),
                     .jvp = discrete(),
                     .transpose = discrete(),
-                    .batch = later(),
+                    .batch = batch_in_front,
                     .body = no_body()},
           .id = {}};
 }
@@ -293,23 +296,27 @@ std::vector<Op> random_ops() {
                  .infer = infer_fold_in,
                  .reference = reference_fold_in,
                  .point = point_fold_in}));
-  ops.push_back(
-      random_op({.name = "random_bits",
-                 .doc = "Uniform random bits as unsigned integers.\nElement i in row-major order depends on "
-                        "the key and i alone, so a draw of another shape starts with the same bits.",
-                 .operands = {{"key", "A key."}},
-                 .attrs = {kShape, kDType},
-                 .samples = {{"key[]", "{shape = [], dtype = u32}"},
-                             {"key[]", "{shape = [5], dtype = u32}"},
-                             {"key[]", "{shape = [3, 7], dtype = u64}"},
-                             {"key[]", "{shape = [40], dtype = u8}"},
-                             {"key[]", "{shape = [2, 3, 4], dtype = u16}"},
-                             {"key[]", "{shape = [0], dtype = u32}"}},
-                 .bad = {{"key[]", "{shape = [2], dtype = i32}",
-                          "TypeError: random_bits: bits are drawn as unsigned integers, not as i32"}},
-                 .infer = infer_bits,
-                 .reference = reference_bits,
-                 .point = point_bits}));
+  ops.push_back(random_op(
+      {.name = "random_bits",
+       .doc = "Uniform random bits as unsigned integers: a draw of this shape for each key.\nElement i "
+              "of a draw, in row-major order, depends on its key and i alone, so a draw of another "
+              "shape starts with the same bits.",
+       .operands = {{"key", "The keys."}},
+       .attrs = {kShape, kDType},
+       .samples = {{"key[]", "{shape = [], dtype = u32}"},
+                   {"key[]", "{shape = [5], dtype = u32}"},
+                   {"key[]", "{shape = [3, 7], dtype = u64}"},
+                   {"key[]", "{shape = [40], dtype = u8}"},
+                   {"key[]", "{shape = [2, 3, 4], dtype = u16}"},
+                   {"key[]", "{shape = [0], dtype = u32}"},
+                   {"key[3]", "{shape = [2, 2], dtype = u32}"},
+                   {"key[2, 2]", "{shape = [], dtype = u64}"},
+                   {"key[0]", "{shape = [3], dtype = u8}"}},
+       .bad = {{"key[]", "{shape = [2], dtype = i32}",
+                "TypeError: random_bits: bits are drawn as unsigned integers, not as i32"}},
+       .infer = infer_bits,
+       .reference = reference_bits,
+       .point = point_bits}));
   for (Op& op : random_composites()) ops.push_back(std::move(op));
   give_examples(
       ops, {

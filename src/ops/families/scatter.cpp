@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "ops/families/array_tools.h"
+#include "ops/families/batch_rules.h"
 #include "ops/families/derivative_rules.h"
 #include "ops/shape_attrs.h"
 #include "ops/table.h"
@@ -334,7 +335,7 @@ Op scatter_op() {
                 .simplify = no_rule("nothing is simpler without knowing the indices"),
                 .jvp = jvp_scatter,
                 .transpose = transpose_scatter,
-                .batch = later(),
+                .batch = batch_scatter,
                 .body = no_body()},
       .id = {}};
 }

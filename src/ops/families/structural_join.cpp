@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ops/families/array_tools.h"
+#include "ops/families/batch_rules.h"
 #include "ops/shape_attrs.h"
 #include "ops/table.h"
 
@@ -137,15 +138,22 @@ std::vector<Value> transpose_pad(TransposeContext& c) {
 }
 
 Batched batch_pad(BatchContext& c) {
-  IG_CHECK(c.axes[0] >= 0 && c.axes[1] < 0, "pad is batched in its array alone");
-  Dims low = c.node->attrs().get(kPadLow), high = c.node->attrs().get(kPadHigh);
-  Ints interior = c.node->attrs().get(kPadInterior);
-  low.insert(low.begin(), Dim(int64_t{0}));
-  high.insert(high.begin(), Dim(int64_t{0}));
-  interior.insert(interior.begin(), 0);
-  Value x = batch_to_front(c.build, c.operands[0], c.axes[0]);
-  return {{c.build("pad", {x, c.operands[1]}, {kPadLow % low, kPadHigh % high, kPadInterior % interior})},
-          {0}};
+  Attrs attrs = c.node->attrs();
+  attrs.set(kPadLow, with_front(attrs.get(kPadLow), Dim(int64_t{0})));
+  attrs.set(kPadHigh, with_front(attrs.get(kPadHigh), Dim(int64_t{0})));
+  attrs.set(kPadInterior, with_front(attrs.get(kPadInterior), 0));
+  if (c.axes[1] < 0) return again(c, {in_front(c, 0), c.operands[1]}, attrs);
+  // Each row has a padding value of its own: it goes where no element does.
+  Value x = in_front(c, 0), zero = c.build.scalar(x->type().dtype, 0);
+  Value padded = again(c, {x, zero}, attrs).results[0];
+  Value here = c.build.full(Type::tensor(DType::Bool, c.node->operand(0)->type().dims), 1);
+  Value inside =
+      c.build.node(op_of(c.node), {here, c.build.scalar(DType::Bool, 0)}, c.node->attrs())->result();
+  const Dims& shape = padded->type().dims;
+  Value fill = c.build.broadcast(in_front(c, 1), shape, {0});
+  return {
+      {c.build("select", {c.build.broadcast(inside, shape, iota(inside->type().rank(), 1)), padded, fill})},
+      {0}};
 }
 
 // --- concatenate
@@ -236,18 +244,6 @@ std::vector<Value> transpose_concatenate(TransposeContext& c) {
     start[axis] = limit[axis];
   }
   return out;
-}
-
-Batched batch_concatenate(BatchContext& c) {
-  std::vector<Value> parts;
-  for (size_t i = 0; i < c.operands.size(); ++i) {
-    Value x = c.operands[i];
-    Dims shape = x->type().dims;
-    shape.insert(shape.begin(), c.size);
-    parts.push_back(c.axes[i] >= 0 ? batch_to_front(c.build, x, c.axes[i])
-                                   : c.build.broadcast(x, shape, iota(x->type().rank(), 1)));
-  }
-  return {{c.build("concatenate", parts, {kAxis % (c.node->attrs().get(kAxis) + 1)})}, {0}};
 }
 
 // --- dynamic_slice, dynamic_update_slice
@@ -464,7 +460,7 @@ Op concatenate_op() {
                     .simplify = simplify_concatenate,
                     .jvp = linear_jvp_all,
                     .transpose = transpose_concatenate,
-                    .batch = batch_concatenate,
+                    .batch = batch_along_axis,
                     .body = no_body()},
           .id = {}};
 }
@@ -502,7 +498,7 @@ Op dynamic_slice_op() {
                 .simplify = simplify_dynamic_slice,
                 .jvp = linear_jvp,
                 .transpose = transpose_dynamic_slice,
-                .batch = later(),
+                .batch = batch_dynamic_slice,
                 .body = no_body()},
       .id = {}};
 }
@@ -540,7 +536,7 @@ Op dynamic_update_slice_op() {
                 .simplify = simplify_dynamic_update_slice,
                 .jvp = jvp_dynamic_update_slice,
                 .transpose = transpose_dynamic_update_slice,
-                .batch = later(),
+                .batch = batch_dynamic_update_slice,
                 .body = no_body()},
       .id = {}};
 }

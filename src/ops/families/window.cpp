@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "ops/families/array_tools.h"
+#include "ops/families/batch_rules.h"
 #include "ops/families/compose.h"
 #include "ops/families/derivative_rules.h"
 #include "ops/families/families.h"
@@ -69,7 +70,9 @@ void infer_window(InferContext& c) {
   WindowDims d(c.attrs, x.rank(), c.op.public_name());
   Dims dims;
   for (size_t i = 0; i < x.dims.size(); ++i) {
-    if (!x.dims[i].is_constant())
+    // A window of one element fits an empty axis too: there it stands nowhere.
+    bool fits = d.window[i] == 1 && d.low[i] + d.high[i] >= 0;
+    if (!x.dims[i].is_constant() && !fits)
       c.require_less_equal((d.window[i] - 1) * d.dilations[i] + 1, x.dims[i] + (d.low[i] + d.high[i]),
                            "the window and the padded axis");
     dims.push_back(d.result(x.dims[i], i));
@@ -181,11 +184,7 @@ Value simplify_window(SimplifyContext& c) {
 
 Batched batch_window(BatchContext& c) {
   Attrs attrs = c.node->attrs();
-  WindowDims d(attrs, c.node->operand(0)->type().rank(), "reduce_window");
-  auto with_front = [](Ints list, int64_t value) {
-    list.insert(list.begin(), value);
-    return list;
-  };
+  WindowDims d(attrs, c.node->operand(0)->type().rank(), op_of(c.node).public_name());
   Ints padding{0, 0};
   for (size_t i = 0; i < d.low.size(); ++i) {
     padding.push_back(d.low[i]);
@@ -193,10 +192,9 @@ Batched batch_window(BatchContext& c) {
   }
   attrs.set(kWindow, with_front(d.window, 1));
   attrs.set(kWindowStrides, with_front(d.strides, 1));
-  attrs.set(kWindowDilations, with_front(d.dilations, 1));
+  if (attrs.find(kWindowDilations.name)) attrs.set(kWindowDilations, with_front(d.dilations, 1));
   attrs.set(kWindowPadding, padding);
-  Value x = batch_to_front(c.build, c.operands[0], c.axes[0]);
-  return {{c.build.node(op_of(c.node), {x}, attrs)->result()}, {0}};
+  return again(c, all_in_front(c), std::move(attrs));
 }
 
 std::vector<Sample> window_samples() {
@@ -411,7 +409,7 @@ Op select_op() {
                 .simplify = no_rule("nothing is simpler"),
                 .jvp = jvp_select_and_scatter,
                 .transpose = transpose_select_and_scatter,
-                .batch = later(),
+                .batch = batch_window,
                 .body = no_body()},
       .id = {}};
 }

@@ -1,0 +1,63 @@
+"""Compiled batches against the loop, one test an op: the same samples as tests/cpp/batch_test.cpp has by definition,
+here as machine code: all operands batched together, and each alone along an axis that changes from sample to sample."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cases
+import numpy as np
+import pytest
+from cases import RUNNABLE, TABLE
+
+import intaglio as ig
+from intaglio import _intaglio as core
+
+SIZE = 3
+KINDS = ("float32", "int32", "bool", "key", "uint64")
+
+
+def variant(array: Any, row: int) -> Any:
+    """What an operand is in another example: its elements moved on; of a lone whole number, another one."""
+    if isinstance(array, ig.Tensor):
+        return core._from_bytes(
+            "key", list(array.shape), np.roll(np.frombuffer(cases.bits(array), np.uint64), row).tobytes()
+        )
+    if array.size == 1 and array.dtype.kind in "iu":
+        return (array + row).astype(array.dtype)
+    return np.roll(array.reshape(-1), row).reshape(array.shape)
+
+
+def stack(arrays: list[Any], axis: int) -> ig.Tensor:
+    return ig.stack([array if isinstance(array, ig.Tensor) else ig.asarray(array) for array in arrays], axis=axis)
+
+
+def chosen(name: str) -> list[cases.Case]:
+    kinds = [dtype for dtype in cases.dtypes_of(name) if dtype in KINDS][:1] or cases.dtypes_of(name)[:1]
+    return [case for case in cases.cases(name) if case.refused is None and case.dtype in kinds]
+
+
+@pytest.mark.parametrize("name", [name for name in RUNNABLE if TABLE[name]["operands"]])
+def test_compiled_batches_are_the_loop(name: str) -> None:
+    for case in chosen(name):
+        one = core._graph_of("one", [(name, case.types, case.attrs)], {})
+        ranks = [len(array.shape) for array in case.arrays]
+        n = len(ranks)
+        alone = case.sample % n
+        for axes in ([0] * n, [case.sample % (ranks[i] + 1) if i == alone else None for i in range(n)]):
+            rows = [
+                [array if axis is None else variant(array, row) for array, axis in zip(case.arrays, axes, strict=True)]
+                for row in range(SIZE)
+            ]
+            batched = [
+                cases.tensors([case.arrays[i]])[0] if axis is None else stack([row[i] for row in rows], axis)
+                for i, axis in enumerate(axes)
+            ]
+            have = ig.vmap(lambda *args, one=one: one(*args), in_axes=tuple(axes))(*batched)
+            want = [core._apply(name, cases.tensors(row), case.attrs) for row in rows]
+            for r, result in enumerate(have if isinstance(have, tuple) else (have,)):
+                for row in range(SIZE):
+                    mine = result[row]
+                    assert cases.same_values(mine, want[row][r]), cases.difference(
+                        f"{case} along {axes}, result {r}, row {row}", mine, want[row][r]
+                    )
