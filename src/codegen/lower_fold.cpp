@@ -93,7 +93,7 @@ class Fold {
     loop::Builder& build = emit_.build;
     std::vector<uint32_t> memory, joined;
     for (uint32_t local : locals_)
-      memory.push_back(build.add_scratch(build.function().locals[local].type, Dim(int64_t{lanes_}), "lanes"));
+      memory.push_back(build.add_scratch(build.read(local).type(), Dim(int64_t{lanes_}), "lanes"));
     build.vector_for(build.index(0), build.index(lanes_), lanes_, [&](Expr lane) {
       for (size_t i = 0; i < locals_.size(); ++i) build.store(memory[i], lane, build.read(locals_[i]));
     });

@@ -1,6 +1,7 @@
 // Replaces each composite by the body that its declaration builds, inner ones too, keeping the composite's
 // place in the user's program. What wants composites whole (a backend with a kernel of its own, a pattern)
-// runs before.
+// runs before. Other ops with a body rule (a product of complex numbers is made of real ones) are opened
+// where it gives them one.
 #include <fmt/format.h>
 
 #include "ops/builder.h"
@@ -10,6 +11,8 @@
 namespace ig::passes {
 namespace {
 
+bool has_body(const Node* node) { return static_cast<bool>(ops::op_of(node).rules.body); }
+
 void expand(Node* node, Context& context) {
   const ops::Op& op = ops::op_of(node);
   ops::Builder build(*node->block(), node);
@@ -17,6 +20,7 @@ void expand(Node* node, Context& context) {
   ops::BodyContext body{build, node->attrs(), node->operands()};
   Node* before = node->previous();
   std::vector<Value> results = op.rules.body.get()(body);
+  if (results.empty() && !ops::has(node, ops::Trait::Composite)) return;
   IG_CHECK(results.size() == node->results().size(), "the body of {} gives {} results", op.decl.name,
            results.size());
   context.changed(fmt::format("opened {}", op.decl.name));
@@ -25,7 +29,7 @@ void expand(Node* node, Context& context) {
   Node* first = before ? before->next() : block.first();
   std::vector<Node*> inner;
   for (Node* n = first; n != node; n = n->next())
-    if (ops::has(n, ops::Trait::Composite)) inner.push_back(n);
+    if (has_body(n)) inner.push_back(n);
   block.graph().erase(node);
   for (Node* n : inner) expand(n, context);
 }
@@ -36,7 +40,7 @@ void expand_composites(Graph& graph, Context& context) {
   for_each_block(graph.body(), [&](Block& block) {
     std::vector<Node*> composites;
     for (Node* node : block)
-      if (!is_terminator(node) && ops::has(node, ops::Trait::Composite)) composites.push_back(node);
+      if (!is_terminator(node) && has_body(node)) composites.push_back(node);
     for (Node* node : composites) expand(node, context);
   });
 }

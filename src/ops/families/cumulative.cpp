@@ -5,6 +5,7 @@
 
 #include "ops/attrs.h"
 #include "ops/families/array_tools.h"
+#include "ops/families/complex.h"
 #include "ops/families/families.h"
 #include "ops/indexing.h"
 
@@ -71,9 +72,14 @@ void reference_cumulative(ReferenceContext& c) {
     for (int64_t k = 0; k < inner; ++k) {
       double r = 0;
       int64_t w = 0;
+      Complex z = 0;
       for (int64_t step = 0; step < n; ++step) {
         int64_t at = (o * n + (reverse ? n - 1 - step : step)) * inner + k;
-        if (is_float(x.dtype())) {
+        if (is_complex(x.dtype())) {
+          Complex now = x.as_complex(at);
+          z = step == 0 ? now : K == Kind::Sum ? z + now : complex_product(z, now);
+          tools::set_complex(out, at, z.real(), z.imag());
+        } else if (is_float(x.dtype())) {
           r = step == 0 ? x.as_double(at) : real<K>(r, x.as_double(at));
           tools::set_real(out, at, r);
         } else {
@@ -190,13 +196,13 @@ std::vector<Op> cumulative_ops() {
   std::vector<Op> ops;
   ops.push_back(cumulative<Kind::Sum>("cumulative_sum",
                                       "The sums of all elements up to each, along the axis; integers wrap.",
-                                      DTypeSet::Real, along("np.add.accumulate"), 32, -4, 4));
+                                      DTypeSet::Numeric, along("np.add.accumulate"), 32, -4, 4));
   ops.back().decl.traits |= static_cast<uint32_t>(Trait::Linear);
   ops.back().rules.jvp = jvp_sum;
   ops.back().rules.transpose = transpose_sum;
   ops.push_back(cumulative<Kind::Prod>("cumulative_prod",
                                        "The products of all elements up to each, along the axis.",
-                                       DTypeSet::Real, along("np.multiply.accumulate"), 64, 0.9, 1.1));
+                                       DTypeSet::Numeric, along("np.multiply.accumulate"), 64, 0.9, 1.1));
   ops.push_back(cumulative<Kind::Max>(
       "cumulative_max", "The largest of all elements up to each, along the axis; NaN from the first one on.",
       DTypeSet::Real, along("np.maximum.accumulate"), 0, -4, 4));

@@ -35,6 +35,19 @@ void infer_bool(InferContext& c) {
   c.results[0].dtype = DType::Bool;
 }
 
+void infer_part(InferContext& c) {
+  infer_same(c);
+  c.results[0].dtype = part_of(c.operand(0).dtype);
+}
+
+InferFn infer_of(Gives gives) {
+  switch (gives) {
+    case Gives::Bool: return infer_bool;
+    case Gives::Part: return infer_part;
+    default: return infer_same;
+  }
+}
+
 Op make(ElementwiseDecl d, ReferenceFn reference, ScalarFn lower, std::vector<OperandSpec> operands,
         std::vector<Sample> samples, std::vector<BadSample> bad) {
   bool whole = d.dtypes == DTypeSet::Integer || d.dtypes == DTypeSet::IntegerBool;
@@ -57,7 +70,7 @@ Op make(ElementwiseDecl d, ReferenceFn reference, ScalarFn lower, std::vector<Op
               .ulp = d.ulp};
   return Op{
       .decl = std::move(decl),
-      .rules = {.infer = d.gives == Gives::Bool ? infer_bool : infer_same,
+      .rules = {.infer = infer_of(d.gives),
                 .reference = reference,
                 .lower = LowerRule::of_scalar(lower),
                 .simplify = d.simplify ? Rule<SimplifyFn>(d.simplify)
