@@ -152,7 +152,7 @@ class RowPlan {
     if (!node || is_fold(node) || std::find(kept_.begin(), kept_.end(), node) != kept_.end()) return 1;
     if (auto it = known.find(node); it != known.end()) return it->second;
     const ops::Op& op = ops::op_of(node);
-    int own = op.decl.ulp > 0 ? 12 : op.has(ops::Trait::View) ? 0 : 1;
+    int own = std::max(op.decl.ulp, op.decl.complex_ulp) > 0 ? 12 : op.has(ops::Trait::View) ? 0 : 1;
     for (Value operand : node->operands()) own += cost(operand, known);
     return known[node] = own;
   }

@@ -146,7 +146,8 @@ Parts sinh_parts(Parts z) {
   Expr re = (h.sinh * math::cos(z.y)) * h.rest, im = (h.cosh * math::sin(z.y)) * h.rest;
   re = select(z.y == zero, h.sinh * h.rest, re);
   im = select(z.y == zero, z.y, im);
-  re = select(vague & ((z.x == zero) | infinite(z.x)), z.x, re);
+  re = select(vague & (z.x == zero), z.x, re);
+  re = select(vague & infinite(z.x), number(re, kInfinity), re);  // whose sign is not stated
   return {re, im};
 }
 
@@ -155,7 +156,7 @@ Parts cosh_parts(Parts z) {
   Expr zero = number(z.x, 0), vague = ~finite(z.y);
   Expr re = (h.cosh * math::cos(z.y)) * h.rest, im = (h.sinh * math::sin(z.y)) * h.rest;
   re = select(z.y == zero, h.cosh * h.rest, re);
-  im = select(z.y == zero, z.y * one_with_sign_of(z.x), im);
+  im = select(z.y == zero, select(is_nan(z.x), z.y, z.y * one_with_sign_of(z.x)), im);
   re = select(vague & infinite(z.x), number(z.x, kInfinity), re);
   im = select(vague & (z.x == zero), zero, im);
   return {re, im};
@@ -173,7 +174,8 @@ Parts tanh_parts(Parts z) {
   re = select(far, one_with_sign_of(z.x), re);
   Expr e = math::exp(-ax);
   im = select(far, 4.0 * (siny * e) * (cosy * e), im);
-  Expr vague = ~finite(z.y);
+  Expr vague = kept(~finite(z.y));
+  re = select(vague & finite(z.x), not_a_number(re), re);
   re = select(z.x == zero, z.x, re);
   im = select(z.y == zero, z.y, im);
   im = select(vague & infinite(z.x), with_sign_of(zero, z.y), im);
@@ -248,7 +250,7 @@ Parts atanh_parts(Parts z) {
   Expr endless = infinite(z.x) | infinite(z.y);
   re = select(far, select(endless, zero, reciprocal), re);
   im = select(far, number(x, M_PI_2), im);
-  im = select(is_nan(z.y), z.y, im);
+  im = select(is_nan(z.y) | (is_nan(z.x) & ~infinite(z.y)), not_a_number(im), im);
   re = select(is_nan(z.x) & ~endless, z.x, re);
   re = select(ax == zero, zero, re);
   return {flipped_by(re, z.x), flipped_by(im, z.y)};
@@ -259,6 +261,11 @@ template <Parts (*F)(Parts)>
 Parts turned(Parts z) {
   Parts w = F({-z.y, z.x});
   return {w.y, -w.x};
+}
+Parts sin_parts(Parts z) {
+  Parts w = sinh_parts({-z.y, z.x});
+  Expr vague = ~finite(z.x) & infinite(z.y);
+  return {w.y, select(vague, number(w.x, kInfinity), -w.x)};
 }
 Parts cos_parts(Parts z) { return cosh_parts({-z.y, z.x}); }
 Parts acosh_parts(Parts z) {
@@ -337,7 +344,7 @@ Expr log10(Expr z) { return by_parts<scaled_log<M_LOG10E>>(z); }
 Expr log1p(Expr z) { return by_parts<log1p_parts>(z); }
 Expr sqrt(Expr z) { return by_parts<sqrt_parts>(z); }
 Expr rsqrt(Expr z) { return by_parts<rsqrt_parts>(z); }
-Expr sin(Expr z) { return by_parts<turned<sinh_parts>>(z); }
+Expr sin(Expr z) { return by_parts<sin_parts>(z); }
 Expr cos(Expr z) { return by_parts<cos_parts>(z); }
 Expr tan(Expr z) { return by_parts<turned<tanh_parts>>(z); }
 Expr asin(Expr z) { return by_parts<asin_parts>(z); }

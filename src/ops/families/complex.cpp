@@ -151,6 +151,7 @@ std::vector<Op> complex_ops() {
        .dtypes = DTypeSet::FloatComplex,
        .numpy = "np.arctan2(np.imag(x), np.real(x))",
        .ulp = 3,
+       .complex_ulp = 3,
        .gives = Gives::Part,
        .jvp = jvp_angle});
   ops.push_back(with_example(std::move(angle), "ig.angle(ig.asarray([1 + 1j, -1j]))"));

@@ -67,7 +67,8 @@ Op make(ElementwiseDecl d, ReferenceFn reference, ScalarFn lower, std::vector<Op
               .example = d.python.empty() ? "" : "ig." + d.python + "(" + call + ")",
               .samples = std::move(samples),
               .bad_samples = std::move(bad),
-              .ulp = d.ulp};
+              .ulp = d.ulp,
+              .complex_ulp = d.complex_ulp};
   return Op{
       .decl = std::move(decl),
       .rules = {.infer = infer_of(d.gives),

@@ -21,7 +21,7 @@ struct ElementwiseDecl {
   DTypeSet dtypes = DTypeSet::Float;
   std::string numpy;
   double low = -4, high = 4;  // of random samples
-  double ulp = 0;
+  double ulp = 0, complex_ulp = 0;
   uint32_t traits = 0;  // beyond Elementwise
   Gives gives = Gives::Same;
   JvpFn jvp = nullptr;

@@ -149,7 +149,8 @@ std::vector<Op> reduce_composites() {
                 .samples = samples(extra, low, high),
                 .bad_samples = {{"f32[3]", "{axes = [1], keepdims = false}",
                                  fmt::format("IndexError: {}: axis 1 is out of range for rank 1", name)}},
-                .ulp = ulp};
+                .ulp = ulp,
+                .complex_ulp = ulp};
     if (infer == infer_extreme)
       decl.bad_samples.push_back(
           {"f32[2, 0]", "{axes = [1], keepdims = false}",

@@ -149,6 +149,7 @@ std::vector<Op> unary_ops() {
                   "numbers, their distance from 0, which is real.",
            .dtypes = DTypeSet::Numeric,
            .numpy = "np.abs(x)",
+           .complex_ulp = 2,
            .traits = Trait::Idempotent | Trait::Cheap,
            .gives = Gives::Part,
            .jvp = jvp_abs,
@@ -160,6 +161,7 @@ std::vector<Op> unary_ops() {
               "0.",
        .dtypes = DTypeSet::Numeric,
        .numpy = "np.where(x == 0, x, np.sign(x)) if x.dtype.kind == 'f' else np.sign(x)",
+       .complex_ulp = 3,
        .traits = static_cast<uint32_t>(Trait::Cheap),
        .jvp = jvp_sign,
        .simplify = same_again_of_real}));

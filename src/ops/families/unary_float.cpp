@@ -103,6 +103,7 @@ std::vector<Op> unary_float_ops() {
                                 .low = -20,
                                 .high = 20,
                                 .ulp = 2,
+                                .complex_ulp = 6,
                                 .jvp = scaled<[](Builder&, Value, Value y) { return y; }>}));
   ops.push_back(
       unary<[](double x) { return std::expm1(x); }, nullptr, math::expm1, complex_expm1, complex_math::expm1>(
@@ -112,6 +113,7 @@ std::vector<Op> unary_float_ops() {
            .dtypes = DTypeSet::FloatComplex,
            .numpy = "np.expm1(x)",
            .ulp = 2,
+           .complex_ulp = 8,
            .jvp = scaled<[](Builder& b, Value, Value y) { return b("add", {y, b.full_like(y, 1)}); }>}));
   ops.push_back(
       unary<[](double x) { return std::exp2(x); }, nullptr, math::exp2, complex_exp2, complex_math::exp2>(
@@ -123,6 +125,7 @@ std::vector<Op> unary_float_ops() {
            .low = -20,
            .high = 20,
            .ulp = 2,
+           .complex_ulp = 6,
            .jvp = scaled<[](Builder& b, Value, Value y) { return times(b, y, M_LN2); }>}));
   ops.push_back(
       unary<[](double x) { return std::log(x); }, nullptr, math::log, [](Complex z) { return std::log(z); },
@@ -134,6 +137,7 @@ std::vector<Op> unary_float_ops() {
                                 .low = 0.01,
                                 .high = 100,
                                 .ulp = 2,
+                                .complex_ulp = 6,
                                 .jvp = scaled<[](Builder& b, Value x, Value) { return inverse(b, x); }>}));
   ops.push_back(unary<[](double x) { return std::log2(x); }, nullptr, math::log2, complex_log<M_LOG2E>,
                       complex_math::log2>(
@@ -145,6 +149,7 @@ std::vector<Op> unary_float_ops() {
        .low = 0.01,
        .high = 100,
        .ulp = 2,
+       .complex_ulp = 8,
        .jvp = scaled<[](Builder& b, Value x, Value) { return inverse(b, times(b, x, M_LN2)); }>}));
   ops.push_back(unary<[](double x) { return std::log10(x); }, nullptr, math::log10, complex_log<M_LOG10E>,
                       complex_math::log10>(
@@ -156,6 +161,7 @@ std::vector<Op> unary_float_ops() {
        .low = 0.01,
        .high = 100,
        .ulp = 2,
+       .complex_ulp = 8,
        .jvp = scaled<[](Builder& b, Value x, Value) { return inverse(b, times(b, x, M_LN10)); }>}));
   ops.push_back(unary<[](double x) { return std::log1p(x); }, nullptr, math::log1p, complex_log1p,
                       complex_math::log1p>(
@@ -167,6 +173,7 @@ std::vector<Op> unary_float_ops() {
        .low = -0.9,
        .high = 20,
        .ulp = 2,
+       .complex_ulp = 6,
        .jvp =
            scaled<[](Builder& b, Value x, Value) { return inverse(b, b("add", {x, b.full_like(x, 1)})); }>}));
   ops.push_back(unary<logistic, nullptr, math::logistic>(
@@ -188,6 +195,7 @@ std::vector<Op> unary_float_ops() {
        .dtypes = DTypeSet::FloatComplex,
        .numpy = "np.tanh(x)",
        .ulp = 2,
+       .complex_ulp = 12,
        .jvp = scaled<[](Builder& b, Value, Value y) { return one_minus_square(b, y); }>}));
   ops.push_back(unary<[](double x) { return std::sinh(x); }, nullptr, math::sinh,
                       [](Complex z) { return std::sinh(z); }, complex_math::sinh>(
@@ -197,6 +205,7 @@ std::vector<Op> unary_float_ops() {
        .dtypes = DTypeSet::FloatComplex,
        .numpy = "np.sinh(x)",
        .ulp = 3,
+       .complex_ulp = 8,
        .jvp = scaled<[](Builder& b, Value x, Value) { return b("cosh", {x}); }>}));
   ops.push_back(unary<[](double x) { return std::cosh(x); }, nullptr, math::cosh,
                       [](Complex z) { return std::cosh(z); }, complex_math::cosh>(
@@ -206,6 +215,7 @@ std::vector<Op> unary_float_ops() {
        .dtypes = DTypeSet::FloatComplex,
        .numpy = "np.cosh(x)",
        .ulp = 3,
+       .complex_ulp = 8,
        .jvp = scaled<[](Builder& b, Value x, Value) { return b("sinh", {x}); }>}));
   ops.push_back(
       unary<[](double x) { return std::sin(x); }, nullptr, math::sin, [](Complex z) { return std::sin(z); },
@@ -217,6 +227,7 @@ std::vector<Op> unary_float_ops() {
                                 .low = -30,
                                 .high = 30,
                                 .ulp = 2,
+                                .complex_ulp = 8,
                                 .jvp = scaled<[](Builder& b, Value x, Value) { return b("cosine", {x}); }>}));
   ops.push_back(unary<[](double x) { return std::cos(x); }, nullptr, math::cos,
                       [](Complex z) { return std::cos(z); }, complex_math::cos>(
@@ -228,6 +239,7 @@ std::vector<Op> unary_float_ops() {
        .low = -30,
        .high = 30,
        .ulp = 2,
+       .complex_ulp = 8,
        .jvp = scaled<[](Builder& b, Value x, Value) { return b("negate", {b("sine", {x})}); }>}));
   ops.push_back(unary<[](double x) { return std::tan(x); }, nullptr, math::tan,
                       [](Complex z) { return std::tan(z); }, complex_math::tan>(
@@ -239,6 +251,7 @@ std::vector<Op> unary_float_ops() {
        .low = -1.5,
        .high = 1.5,
        .ulp = 3,
+       .complex_ulp = 12,
        .jvp = scaled<[](Builder& b, Value, Value y) { return one_plus_square(b, y); }>}));
   ops.push_back(unary<[](double x) { return std::asin(x); }, nullptr, math::asin,
                       [](Complex z) { return std::asin(z); }, complex_math::asin>(
@@ -250,6 +263,7 @@ std::vector<Op> unary_float_ops() {
        .low = -1,
        .high = 1,
        .ulp = 3,
+       .complex_ulp = 8,
        .jvp = scaled<[](Builder& b, Value x, Value) { return b("rsqrt", {one_minus_square(b, x)}); }>}));
   ops.push_back(unary<[](double x) { return std::acos(x); }, nullptr, math::acos,
                       [](Complex z) { return std::acos(z); }, complex_math::acos>(
@@ -261,6 +275,7 @@ std::vector<Op> unary_float_ops() {
        .low = -1,
        .high = 1,
        .ulp = 3,
+       .complex_ulp = 8,
        .jvp = scaled<[](Builder& b, Value x, Value) {
          return b("negate", {b("rsqrt", {one_minus_square(b, x)})});
        }>}));
@@ -272,6 +287,7 @@ std::vector<Op> unary_float_ops() {
        .dtypes = DTypeSet::FloatComplex,
        .numpy = "np.arctan(x)",
        .ulp = 3,
+       .complex_ulp = 8,
        .jvp = scaled<[](Builder& b, Value x, Value) { return inverse(b, one_plus_square(b, x)); }>}));
   ops.push_back(unary<[](double x) { return std::asinh(x); }, nullptr, math::asinh,
                       [](Complex z) { return std::asinh(z); }, complex_math::asinh>(
@@ -281,6 +297,7 @@ std::vector<Op> unary_float_ops() {
        .dtypes = DTypeSet::FloatComplex,
        .numpy = "np.arcsinh(x)",
        .ulp = 3,
+       .complex_ulp = 8,
        .jvp = scaled<[](Builder& b, Value x, Value) { return b("rsqrt", {one_plus_square(b, x)}); }>}));
   ops.push_back(unary<[](double x) { return std::acosh(x); }, nullptr, math::acosh,
                       [](Complex z) { return std::acosh(z); }, complex_math::acosh>(
@@ -292,6 +309,7 @@ std::vector<Op> unary_float_ops() {
        .low = 1,
        .high = 20,
        .ulp = 3,
+       .complex_ulp = 8,
        .jvp = scaled<[](Builder& b, Value x, Value) {
          return b("rsqrt", {b("subtract", {b("square", {x}), b.full_like(x, 1)})});
        }>}));
@@ -305,6 +323,7 @@ std::vector<Op> unary_float_ops() {
        .low = -0.99,
        .high = 0.99,
        .ulp = 3,
+       .complex_ulp = 8,
        .jvp = scaled<[](Builder& b, Value x, Value) { return inverse(b, one_minus_square(b, x)); }>}));
   ops.push_back(unary<[](double x) { return std::sqrt(x); }, nullptr, [](Expr x) { return sqrt(x); },
                       [](Complex z) { return std::sqrt(z); }, complex_math::sqrt>(
@@ -315,6 +334,7 @@ std::vector<Op> unary_float_ops() {
        .numpy = "np.sqrt(x)",
        .low = 0,
        .high = 100,
+       .complex_ulp = 4,
        .jvp = scaled<[](Builder& b, Value, Value y) { return inverse(b, times(b, y, 2)); }>}));
   ops.push_back(unary<[](double x) { return 1 / std::sqrt(x); }, nullptr, math::rsqrt,
                       [](Complex z) { return complex_reciprocal(std::sqrt(z)); }, complex_math::rsqrt>(
@@ -326,6 +346,7 @@ std::vector<Op> unary_float_ops() {
        .low = 0.01,
        .high = 100,
        .ulp = 2,
+       .complex_ulp = 8,
        .jvp = scaled<[](Builder& b, Value x, Value y) { return times(b, b("divide", {y, x}), -0.5); }>}));
   ops.push_back(unary<[](double x) { return std::cbrt(x); }, nullptr, math::cbrt>(
       {.name = "cbrt",
