@@ -58,7 +58,7 @@ llvm::Value* Emitter::active_lanes() { return active_ != nullptr ? active_ : i64
 Emitter::Value Emitter::load(const Node& n) {
   Value offset = eval(n.a);
   auto* type = memory_type(n.type);
-  llvm::Align align(size_of(n.type));
+  llvm::Align align(size_of(part_of(n.type)));
   if (offset.uniform())
     return {from_memory(n.type, b_.CreateAlignedLoad(type, address(n.id, type, offset.v), align))};
   if (offset.stride == 1) return {from_memory(n.type, load_contiguous(n.id, n.type, offset.v))};
@@ -68,7 +68,7 @@ Emitter::Value Emitter::load(const Node& n) {
 llvm::Value* Emitter::load_contiguous(uint32_t buffer, DType type, llvm::Value* offset) {
   auto* element = memory_type(type);
   auto* vector = vector_of(element);
-  llvm::Align align(size_of(type));
+  llvm::Align align(size_of(part_of(type)));
   auto* at = address(buffer, element, offset);
   if (splits(type) && mask_ == nullptr) {
     return whole_of(type, b_.CreateAlignedLoad(parts_type(type), at, align));
@@ -87,7 +87,7 @@ llvm::Value* Emitter::load_contiguous(uint32_t buffer, DType type, llvm::Value* 
 llvm::Value* Emitter::load_indexed(uint32_t buffer, DType type, Value offset) {
   auto* element = memory_type(type);
   auto* vector = vector_of(element);
-  llvm::Align align(size_of(type));
+  llvm::Align align(size_of(part_of(type)));
   auto lane_count = static_cast<int>(lanes_);
   if (mask_ == nullptr && size_of(type) <= 8 && (offset.stride == -1 || offset.stride == 2)) {
     bool reversed = offset.stride == -1;
@@ -136,7 +136,7 @@ llvm::Value* Emitter::load_indexed(uint32_t buffer, DType type, Value offset) {
 void Emitter::store(const loop::Stmt& s) {
   DType type = s.value.type();
   auto* element = memory_type(type);
-  llvm::Align align(size_of(type));
+  llvm::Align align(size_of(part_of(type)));
   Value value = eval(s.value);
   Value offset = eval(s.index);
   if (offset.uniform()) {
