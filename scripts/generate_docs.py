@@ -137,6 +137,8 @@ def op_section(decl: dict[str, Any]) -> str:
         facts.append(f"- **shapes**: {shapes_of(decl)}")
     if decl["ulp"]:
         facts.append(f"- **accuracy**: within {decl['ulp']:g} units in the last place in float32")
+    if decl["complex_ulp"]:
+        facts.append(f"- **accuracy of complex numbers**: within {decl['complex_ulp']:g} units of the magnitude")
     for bad in decl["bad_samples"]:
         facts.append(
             f"- **raises** `{bad['error']}` for `({bad['operands']})"
@@ -313,6 +315,8 @@ def tensor_class(table: dict[str, dict[str, Any]]) -> str:
         "is_symbolic": "builtins.bool",
         "T": "Tensor",
         "mT": "Tensor",
+        "real": "Tensor",
+        "imag": "Tensor",
     }
     for name, member in vars(ig.Tensor).items():
         if isinstance(member, types.GetSetDescriptorType) and not name.startswith("_"):
@@ -331,7 +335,7 @@ def tensor_class(table: dict[str, dict[str, Any]]) -> str:
         "    def __bool__(self) -> builtins.bool: ...",
         "    def __int__(self) -> int: ...",
         "    def __float__(self) -> float: ...",
-        "    def __complex__(self) -> complex: ...",
+        "    def __complex__(self) -> builtins.complex: ...",
         "    def __index__(self) -> int: ...",
         "    def __len__(self) -> int: ...",
         "    def __iter__(self) -> Iterator[Tensor]: ...",
@@ -368,7 +372,7 @@ class _SupportsArray(Protocol):
     def __array__(self) -> Any: ...
 
 # Numbers, nested sequences of them, and arrays of any library. (int and float are complex to a type checker.)
-ArrayLike = Tensor | complex | _SupportsArray | Sequence[Any]
+ArrayLike = Tensor | builtins.complex | _SupportsArray | Sequence[Any]
 DTypeLike = dtype | str | type[Any]
 
 class dtype:

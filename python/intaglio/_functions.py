@@ -549,6 +549,7 @@ ALIASES = {
     "left_shift": "bitwise_left_shift",
     "right_shift": "bitwise_right_shift",
     "mod": "remainder",
+    "conjugate": "conj",
     "rint": "round",
 }
 
@@ -574,6 +575,7 @@ NOT_METHODS = {
     "finfo",
     "iinfo",
     "where",
+    "complex",
 }
 
 PUBLIC = [

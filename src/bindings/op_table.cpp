@@ -99,6 +99,7 @@ nb::dict describe(const ops::Op& op) {
   out["samples"] = samples;
   out["bad_samples"] = bad;
   out["ulp"] = decl.ulp;
+  out["complex_ulp"] = decl.complex_ulp;
   nb::dict rules;
   rules["infer"] = rule(op.rules.infer);
   rules["reference"] = rule(op.rules.reference);

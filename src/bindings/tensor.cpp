@@ -364,6 +364,20 @@ PyObject* get_mt(PyObject* self, void*) {
     return exchanged(x);
   });
 }
+
+// The real part of a real array is the array itself.
+PyObject* part_of_handle(PyObject* self, const char* op, bool itself) {
+  return guard([&]() -> PyObject* {
+    note_handle(self);
+    const Tensor& x = tensor_of(self);
+    if (itself && !is_complex(x.dtype())) return Py_NewRef(self);
+    Tensor operands[] = {x};
+    return wrap_all(apply(ops::get(op), operands, {}));
+  });
+}
+PyObject* get_real(PyObject* self, void*) { return part_of_handle(self, "real", true); }
+PyObject* get_imag(PyObject* self, void*) { return part_of_handle(self, "imag", false); }
+
 PyObject* get_t(PyObject* self, void*) {
   return guard([&]() -> PyObject* {
     note_handle(self);
@@ -475,6 +489,8 @@ PyGetSetDef getset[] = {
     {"is_symbolic", get_symbolic, nullptr, "Whether the array is a value of a graph being captured.",
      nullptr},
     {"T", get_t, nullptr, "The transposed matrix.", nullptr},
+    {"real", get_real, nullptr, "The real parts; of a real array, the array itself.", nullptr},
+    {"imag", get_imag, nullptr, "The imaginary parts; of a real array, zeros.", nullptr},
     {"mT", get_mt, nullptr, "The array with its last two axes exchanged.", nullptr},
     {},
 };

@@ -121,6 +121,10 @@ Expr GroupEmitter::compute(Value value, std::span<const Expr> index) {
     const auto& array = std::get<Literal>(*literal);
     IG_CHECK(array.elements() == 1, "a kernel holds a constant of {} elements", array.elements());
     DType type = compute_type(dtype);
+    if (is_complex(dtype)) {
+      std::complex<double> z = array.as_complex(0);
+      return loop::complex(build.constant(part_of(type), z.real()), build.constant(part_of(type), z.imag()));
+    }
     return is_float(dtype) ? build.constant(type, array.as_double(0))
                            : build.constant_int(type, array.as_int(0));
   }

@@ -96,7 +96,7 @@ class Fold {
     loop::Builder& build = emit_.build;
     std::vector<uint32_t> memory, joined;
     for (uint32_t local : locals_)
-      memory.push_back(build.add_scratch(build.function().locals[local].type, Dim(int64_t{lanes_}), "lanes"));
+      memory.push_back(build.add_scratch(build.read(local).type(), Dim(int64_t{lanes_}), "lanes"));
     build.vector_for(build.index(0), build.index(lanes_), lanes_, [&](Expr lane) {
       for (size_t i = 0; i < locals_.size(); ++i) build.store(memory[i], lane, build.read(locals_[i]));
     });
@@ -158,7 +158,7 @@ class RowPlan {
       return 1;
     if (auto it = known.find(node); it != known.end()) return it->second;
     const ops::Op& op = ops::op_of(node);
-    int own = op.decl.ulp > 0 ? 12 : op.has(ops::Trait::View) ? 0 : 1;
+    int own = std::max(op.decl.ulp, op.decl.complex_ulp) > 0 ? 12 : op.has(ops::Trait::View) ? 0 : 1;
     for (Value operand : node->operands()) own += cost(operand, known);
     return known[node] = own;
   }

@@ -95,6 +95,12 @@ double Literal::as_double(int64_t i) const {
   }
 }
 
+std::complex<double> Literal::as_complex(int64_t i) const {
+  if (dtype_ == DType::C64) return {read<float>(data(), 2 * i), read<float>(data(), 2 * i + 1)};
+  if (dtype_ == DType::C128) return {read<double>(data(), 2 * i), read<double>(data(), 2 * i + 1)};
+  return {is_float(dtype_) ? as_double(i) : static_cast<double>(as_int(i)), 0};
+}
+
 int64_t Literal::as_int(int64_t i) const {
   switch (dtype_) {
     case DType::Bool: return read<uint8_t>(data(), i) != 0;

@@ -2,6 +2,7 @@
 // Row-major, immutable once shared.
 #pragma once
 
+#include <complex>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -45,6 +46,7 @@ class Literal {
   // pattern).
   double as_double(int64_t flat) const;
   int64_t as_int(int64_t flat) const;
+  std::complex<double> as_complex(int64_t flat) const;  // a real number with an imaginary part of 0
 
   Hash128 hash() const;                         // of dtype, dims and bytes
   bool operator==(const Literal& other) const;  // bit for bit

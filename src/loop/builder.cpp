@@ -216,6 +216,7 @@ Expr Builder::block() {
 }
 
 Expr Builder::constant(DType type, double value) {
+  if (is_complex(type)) return complex(constant(part_of(type), value), constant(part_of(type), 0));
   switch (kind_of(type)) {
     case DKind::Bool: return constant_bits(type, value != 0);
     case DKind::Signed: return constant_int(type, static_cast<int64_t>(value));
@@ -230,11 +231,15 @@ Expr Builder::constant(DType type, double value) {
 }
 
 Expr Builder::constant_int(DType type, int64_t value) {
-  if (is_float(type)) return constant(type, static_cast<double>(value));
+  if (is_float(type) || is_complex(type)) return constant(type, static_cast<double>(value));
   return constant_bits(type, type == DType::Bool ? value != 0 : static_cast<uint64_t>(value));
 }
 
 Expr Builder::constant_bits(DType type, uint64_t bits) {
+  if (is_complex(type)) {
+    IG_CHECK(bits == 0, "the bits {:x} are no complex number", bits);
+    return constant(type, 0);
+  }
   int width = type == DType::Bool ? 1 : info(type).bits;
   if (width < 64) {
     bits &= (uint64_t{1} << width) - 1;
@@ -253,6 +258,10 @@ Expr Builder::leaf(ExprNode node) {
 // Folds what index arithmetic meets all the time; floating point is left alone, since its bits are a
 // contract.
 static Expr simplify(Builder& b, const ExprNode& n) {
+  if (n.op == Op::Real && n.a->op == Op::Complex) return n.a->a;
+  if (n.op == Op::Imag && n.a->op == Op::Complex) return n.a->b;
+  if (n.op == Op::Complex && n.a->op == Op::Real && n.b->op == Op::Imag && n.a->a.node() == n.b->a.node())
+    return n.a->a;
   if (n.op == Op::Select && is_const(n.a)) return n.a->bits[0] != 0 ? n.b : n.c;
   if (n.op == Op::Select && n.b.node() == n.c.node()) return n.b;
   if ((n.op == Op::Convert || n.op == Op::Bitcast) && n.a.type() == n.type) return n.a;
@@ -376,11 +385,22 @@ void Builder::transpose(const Matrix& to, const Matrix& from, Expr rows, Expr co
 uint32_t Builder::local(DType type, int lanes, int64_t count, std::string name) {
   IG_CHECK(lanes > 0 && std::has_single_bit(static_cast<unsigned>(lanes)) && count > 0,
            "a local has a power of two of lanes and a positive count, not {} and {}", lanes, count);
+  auto id = static_cast<uint32_t>(function_->locals.size());
+  if (is_complex(type)) {
+    function_->locals.push_back({part_of(type), lanes, count, name, true});
+    type = part_of(type);
+  }
   function_->locals.push_back({type, lanes, count, std::move(name)});
-  return static_cast<uint32_t>(function_->locals.size() - 1);
+  return id;
 }
 
 Expr Builder::read(uint32_t local, Expr index) {
+  if (function_->locals.at(local).paired)
+    return complex(read_part(local, index), read_part(local + 1, index));
+  return read_part(local, index);
+}
+
+Expr Builder::read_part(uint32_t local, Expr index) {
   ExprNode node{Op::Local, function_->locals.at(local).type, Reduction::Add, 0, {0, 0}, {}, {}, {}};
   node.id = local;
   node.a = index;
@@ -389,8 +409,21 @@ Expr Builder::read(uint32_t local, Expr index) {
 
 void Builder::assign(uint32_t local, Expr value, Expr index) {
   DType type = function_->locals.at(local).type;
+  if (function_->locals[local].paired) {
+    IG_CHECK(value.type() == complex_of(type), "an assignment of {} to a local of {}", ig::name(value.type()),
+             ig::name(complex_of(type)));
+    Expr re = let(real(value)), im = let(imag(value));  // both before either is written
+    assign_part(local, re, index);
+    return assign_part(local + 1, im, index);
+  }
   IG_CHECK(value.type() == type, "an assignment of {} to a local of {}", ig::name(value.type()),
            ig::name(type));
+  assign_part(local, value, index);
+}
+
+void Builder::assign_part(uint32_t local, Expr value, Expr index) {
+  IG_CHECK(value.type() == function_->locals.at(local).type, "an assignment of {} to a part of {}",
+           ig::name(value.type()), ig::name(function_->locals[local].type));
   Stmt& s = push(Stmt::Kind::Assign);
   s.id = local;
   s.index = index;
@@ -398,7 +431,17 @@ void Builder::assign(uint32_t local, Expr value, Expr index) {
 }
 
 Expr Builder::reduce_lanes(uint32_t local, Reduction reduction, Expr index) {
-  ExprNode node{Op::ReduceLanes, function_->locals.at(local).type, Reduction::Add, 0, {0, 0}, {}, {}, {}};
+  const Local& of = function_->locals.at(local);
+  if (of.paired && reduction == Reduction::Add)
+    return complex(reduce_part(local, of.type, reduction, index),
+                   reduce_part(local + 1, of.type, reduction, index));
+  // A product folds both parts together.
+  return reduce_part(local, of.paired ? complex_of(of.type) : of.type, reduction, index);
+}
+
+Expr Builder::reduce_part(uint32_t local, DType type, Reduction reduction, Expr index) {
+  IG_CHECK(!is_complex(type) || reduction == Reduction::Mul, "complex numbers have no order, and no bits");
+  ExprNode node{Op::ReduceLanes, type, Reduction::Add, 0, {0, 0}, {}, {}, {}};
   node.id = local;
   node.reduction = reduction;
   node.a = index;
@@ -407,6 +450,7 @@ Expr Builder::reduce_lanes(uint32_t local, Reduction reduction, Expr index) {
 
 Expr Builder::let(Expr value) {
   if (is_const(value) || value->op == Op::Var || value->op == Op::Size) return value;
+  if (value->op == Op::Complex) return complex(let(value->a), let(value->b));
   Stmt& s = push(Stmt::Kind::Let);
   s.id = function_->variables++;
   s.value = value;

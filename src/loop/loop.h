@@ -22,6 +22,10 @@
 //  * Buffers are row-major and contiguous, indexed by a flat element offset; codegen finds from the affine
 //  form of
 //    the offset in the vector variable whether a load is contiguous, a broadcast, strided, or a gather.
+//  * A complex number is a pair of reals. Expressions of type C64 and C128 are made of loads and of
+//    `complex(re, im)`; every operator on them is written out on the parts as it is built, so code generation
+//    knows no complex arithmetic, and parts that are not used are not computed. In memory the parts stand
+//    side by side. A local of complex type is two locals, the second for the imaginary part.
 //  * Floating point is strict: no contraction or reassociation unless the expression is an explicit `fma`.
 #pragma once
 
@@ -81,6 +85,9 @@ enum class Op : uint8_t {
   Convert,     // numeric: float to int saturates, NaN to 0; to Bool is != 0
   Bitcast,     // same width
   ReduceLanes,  // folds a local with lanes; `reduction` says how
+  Real,
+  Imag,     // a part of the complex a
+  Complex,  // of the parts a and b
 };
 
 enum class Reduction : uint8_t { Add, Mul, Min, Max, And, Or, Xor };
@@ -161,6 +168,9 @@ Expr popcount(Expr a);
 Expr count_leading_zeros(Expr a);
 Expr convert(Expr a, DType to);
 Expr bitcast(Expr a, DType to);
+Expr real(Expr a);  // of a complex number; a real one is its own real part
+Expr imag(Expr a);
+Expr complex(Expr re, Expr im);
 Expr lesser(Expr a, Expr b);  // a < b ? a : b, for indices
 Expr greater(Expr a, Expr b);
 
@@ -197,6 +207,7 @@ struct Local {
   int lanes = 1;
   int64_t count = 1;  // elements of an array; constant
   std::string name;
+  bool paired = false;  // the real part of a complex local: the next one is the imaginary part
 };
 
 struct Buffer {
@@ -277,6 +288,10 @@ class Builder {
  private:
   struct Interner;
   Expr leaf(ExprNode node);
+  // Of a local that is real, or one part of a complex one.
+  Expr read_part(uint32_t local, Expr index);
+  void assign_part(uint32_t local, Expr value, Expr index);
+  Expr reduce_part(uint32_t local, DType type, Reduction reduction, Expr index);
   uint32_t size_id(std::string_view name);
   Stmt& push(Stmt::Kind kind);
   void body_of(Stmts& into, int lanes, const std::function<void()>& fill);

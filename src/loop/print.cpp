@@ -44,6 +44,9 @@ std::string_view symbol(Op op) {
     case Op::Fma: return "fma";
     case Op::Select: return "select";
     case Op::SelectRare: return "select_rare";
+    case Op::Real: return "real";
+    case Op::Imag: return "imag";
+    case Op::Complex: return "complex";
     default: return "?";
   }
 }

@@ -103,7 +103,7 @@ std::vector<Literal> evaluate(const Graph& graph, std::span<const Literal> input
 std::vector<Literal> evaluate(const Op& op, const Attrs& attrs, std::span<const Literal> operands) {
   std::vector<Type> types;
   for (const Literal& literal : operands) types.push_back(literal.type());
-  if (op.rules.body) {
+  if (!op.rules.reference && op.rules.body) {
     Graph body("body");
     std::vector<Value> values;
     for (Type& type : types) values.push_back(body.body().add_arg(std::move(type)));

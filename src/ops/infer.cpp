@@ -33,6 +33,12 @@ void InferContext::require_dtype(size_t i, DTypeSet set) const {
   DType have = operands[i].dtype;
   bool to_float =
       (set == DTypeSet::Float || set == DTypeSet::FloatComplex) && (is_integer(have) || have == DType::Bool);
+  if (is_complex(have) && (set == DTypeSet::Real || set == DTypeSet::Float))
+    fail(ErrorKind::Type,
+         fmt::format("expected {}, but {} is {}", describe(set), operand_name(op, i), info(have).api_name),
+         fmt::format("{} is defined for real numbers alone: complex numbers have no order, and no one part",
+                     op.public_name()),
+         "take a real number of each first: ig.real(x), ig.imag(x) or ig.abs(x)");
   fail(ErrorKind::Type,
        fmt::format("expected {}, but {} is {}", describe(set), operand_name(op, i), info(have).api_name),
        fmt::format("{} is defined for {} alone; types are never converted unasked", op.public_name(),

@@ -20,6 +20,7 @@ loop::Expr off_by_a_bit(loop::Expr value) {
   DType type = value.type();
   loop::Builder& build = value.builder();
   if (type == DType::Bool) return value ^ build.constant_int(type, 1);
+  if (is_complex(type)) return -value;
   if (is_float(type)) return value + build.constant(type, 0.0078125);
   return value + build.constant_int(type, 1);
 }
@@ -27,14 +28,13 @@ loop::Expr off_by_a_bit(loop::Expr value) {
 // Where an operand is above 1, and so wrong for some elements only; where none is a number, everywhere.
 loop::Expr faulty_scalar(ScalarContext& c) {
   loop::Expr value = own_lower.scalar(c);
-  if (c.x.empty() || c.x[0].type() == DType::Bool || is_complex(c.x[0].type()) || is_complex(value.type()))
-    return is_complex(value.type()) ? -value : off_by_a_bit(value);
+  if (c.x.empty() || c.x[0].type() == DType::Bool || is_complex(c.x[0].type())) return off_by_a_bit(value);
   return select(c.x[0] > c.build.constant(c.x[0].type(), 1), off_by_a_bit(value), value);
 }
 
 loop::Expr faulty_point(PointContext& c) {
   loop::Expr value = own_lower.point(c);
-  loop::Expr wrong = is_complex(value.type()) ? -value : off_by_a_bit(value);
+  loop::Expr wrong = off_by_a_bit(value);
   if (c.index.empty()) return wrong;
   return select(c.index.back() == c.build->index(1), wrong, value);
 }
@@ -54,7 +54,7 @@ void faulty_nest(NestContext& c) {
   build.if_then(build.block() == build.index(0), [&] {
     build.if_then(c.size(elements) > build.index(0), [&] {
       loop::Expr first = build.load(c.results[0], build.index(0));
-      build.store(c.results[0], build.index(0), is_complex(first.type()) ? -first : off_by_a_bit(first));
+      build.store(c.results[0], build.index(0), off_by_a_bit(first));
     });
   });
 }
@@ -101,7 +101,7 @@ std::vector<std::string> mutants_of(const Op& op) {
   using Kind = LowerRule::Kind;
   Kind kind = op.rules.lower.kind;
   if (kind == Kind::Scalar || kind == Kind::Point || kind == Kind::Reduce || kind == Kind::Nest ||
-      op.rules.body)
+      op.has(Trait::Composite))
     out.emplace_back("lower");
   return out;
 }
@@ -119,7 +119,7 @@ void plant_mutant(Op& op) {
     op.rules.infer = fault == "infer-dtype" ? &infer_other_dtype : &infer_other_shape;
     return;
   }
-  if (op.rules.body) {
+  if (op.has(Trait::Composite)) {
     own_body = op.rules.body.get();
     op.rules.body = &faulty_body;
     return;

@@ -95,8 +95,11 @@ std::optional<Lack> lacks(const Op& op) {
   if (!r.infer && !r.body) return Lack{"it has neither an infer rule nor a body", "give one of them"};
   if (!r.reference && !r.body && !r.control_reference)
     return Lack{"it has neither a reference rule nor a body", "give one of them"};
-  if (static_cast<bool>(r.body) != op.has(Trait::Composite))
-    return Lack{"a body and Trait::Composite go together", "give both or none"};
+  if (op.has(Trait::Composite) && !r.body)
+    return Lack{"Trait::Composite has no body to it", "give the op a body rule"};
+  if (r.body && !op.has(Trait::Composite) && !r.reference)
+    return Lack{"it has a body, but is neither a composite nor has a reference rule",
+                "give it Trait::Composite, or a reference rule"};
   for (size_t i = 0; i + 1 < d.operands.size(); ++i)
     if (d.operands[i].variadic && d.segments.empty())
       return Lack{fmt::format("the operand {} takes all that remain, but others follow", d.operands[i].name),

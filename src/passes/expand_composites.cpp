@@ -1,6 +1,7 @@
 // Replaces each composite by the body that its declaration builds, inner ones too, keeping the composite's
-// place in the user's program. What wants composites whole (a pattern) runs before; composites with a kernel
-// of their own stay.
+// place in the user's program. What wants composites whole (a backend with a kernel of its own, a pattern)
+// runs before; composites with a kernel of their own stay. Other ops with a body rule (a product of complex
+// numbers is made of real ones) are opened where it gives them one.
 #include <fmt/format.h>
 
 #include "ops/builder.h"
@@ -12,7 +13,8 @@ namespace {
 
 // Sums of products have kernels of their own, composites of them too.
 bool opens(const Node* node) {
-  return ops::has(node, ops::Trait::Composite) && !ops::has(node, ops::Trait::Contraction);
+  bool whole = ops::has(node, ops::Trait::Composite) && ops::has(node, ops::Trait::Contraction);
+  return !whole && ops::op_of(node).rules.body;
 }
 
 void expand(Node* node, Context& context) {
@@ -22,6 +24,7 @@ void expand(Node* node, Context& context) {
   ops::BodyContext body{build, node->attrs(), node->operands()};
   Node* before = node->previous();
   std::vector<Value> results = op.rules.body.get()(body);
+  if (results.empty() && !ops::has(node, ops::Trait::Composite)) return;
   IG_CHECK(results.size() == node->results().size(), "the body of {} gives {} results", op.decl.name,
            results.size());
   context.changed(fmt::format("opened {}", op.decl.name));

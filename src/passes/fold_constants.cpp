@@ -21,6 +21,10 @@ const Literal* constant_of(Value value) {
   return attr ? std::get_if<Literal>(attr) : nullptr;
 }
 
+double stated_bound(const ops::Op& op, const Node* node) {
+  return is_complex(node->operand(0)->type().dtype) ? op.decl.complex_ulp : op.decl.ulp;
+}
+
 }  // namespace
 
 void fold_constants(Graph& graph, Context& context) {
@@ -28,7 +32,7 @@ void fold_constants(Graph& graph, Context& context) {
     for (Node* node : block) {
       if (is_terminator(node) || !node->regions().empty() || node->operands().empty()) continue;
       const ops::Op& op = ops::op_of(node);
-      if (op.has(ops::Trait::Effect) || op.has(ops::Trait::Control) || op.decl.ulp > 0 ||
+      if (op.has(ops::Trait::Effect) || op.has(ops::Trait::Control) || stated_bound(op, node) > 0 ||
           (!op.rules.reference && !op.has(ops::Trait::Composite)))
         continue;
       std::vector<Literal> operands;

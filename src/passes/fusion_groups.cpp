@@ -59,24 +59,10 @@ Grouping::Role Grouping::role_of(const Node* node) const {
   if (is_terminator(node)) return Role::Barrier;
   const ops::Op& op = ops::op_of(node);
   if (op.has(ops::Trait::Effect) || op.has(ops::Trait::Control)) return Role::Barrier;
-  // Kernels move complex numbers whole, as their bits; what looks into their parts is done by the reference
-  // rules.
-  auto is_complex_number = [](Value v) { return v->type().is_tensor() && is_complex(v->type().dtype); };
-  for (Value v : node->results()) {
-    if (!v->type().is_tensor()) return Role::Barrier;
-    if (!is_complex(v->type().dtype)) continue;
-    if (op.rules.lower.kind == Kind::Reduce || op.has(ops::Trait::Constant)) return Role::Barrier;
-    for (Value x : node->operands())
-      if (is_complex_number(x) && x->type().dtype != v->type().dtype) return Role::Barrier;
-    if (std::none_of(node->operands().begin(), node->operands().end(), is_complex_number))
-      return Role::Barrier;
-  }
-  for (Value v : node->operands()) {
-    if (!v->type().is_tensor()) return Role::Barrier;
-    if (is_complex_number(v) &&
-        std::none_of(node->results().begin(), node->results().end(), is_complex_number))
-      return Role::Barrier;
-  }
+  auto no_tensor = [](Value v) { return !v->type().is_tensor(); };
+  if (std::any_of(node->results().begin(), node->results().end(), no_tensor) ||
+      std::any_of(node->operands().begin(), node->operands().end(), no_tensor))
+    return Role::Barrier;
   if (op.has(ops::Trait::Constant)) {
     // Single numbers, and what is computed from indices alone (iota), are made where they are used.
     const AttrValue* value = node->attrs().find(ops::kValue.name);

@@ -45,6 +45,9 @@ inline size_t size_of(DType dtype) { return info(dtype).bytes; }
 inline DKind kind_of(DType dtype) { return info(dtype).kind; }
 inline bool is_float(DType d) { return kind_of(d) == DKind::Float; }
 inline bool is_complex(DType d) { return kind_of(d) == DKind::Complex; }
+// The type of a complex number's parts; of a real type, itself. And the complex type of two such parts.
+inline DType part_of(DType d) { return d == DType::C64 ? DType::F32 : d == DType::C128 ? DType::F64 : d; }
+inline DType complex_of(DType part) { return part_of(part) == DType::F64 ? DType::C128 : DType::C64; }
 inline bool is_signed_int(DType d) { return kind_of(d) == DKind::Signed; }
 inline bool is_unsigned_int(DType d) { return kind_of(d) == DKind::Unsigned; }
 inline bool is_integer(DType d) { return is_signed_int(d) || is_unsigned_int(d); }

@@ -25,7 +25,6 @@ std::string_view kind_word(DKind kind) {
   return "key";
 }
 
-DType complex_of(DType real) { return real == DType::F64 || real == DType::C128 ? DType::C128 : DType::C64; }
 
 // The dtype of an array of `array` with a Python scalar; the array's, but that a complex number makes floats
 // complex.

@@ -43,10 +43,6 @@ Error no_recipe(std::string_view name, std::string_view spec) {
       .hint(fmt::format("an input is {}", kRecipes));
 }
 
-DType part_of(DType dtype) {
-  return dtype == DType::C64 ? DType::F32 : dtype == DType::C128 ? DType::F64 : dtype;
-}
-
 void put_bytes(Literal& array, int64_t i, const Literal& one, size_t part = 0) {
   size_t at = static_cast<size_t>(i) * size_of(array.dtype()) + part * size_of(one.dtype());
   std::memcpy(static_cast<char*>(array.mutable_data()) + at, one.data(), size_of(one.dtype()));

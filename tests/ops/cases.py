@@ -184,9 +184,9 @@ def same_values(a: ig.Tensor, b: ig.Tensor) -> bool:
         return False
     if bits(a) == bits(b):
         return True
-    if a.dtype.name not in ("float16", "bfloat16", "float32", "float64"):
+    if a.dtype.name not in ("float16", "bfloat16", "float32", "float64", "complex64", "complex128"):
         return False
-    x, y = a.numpy(), b.numpy()
+    x, y = parts(a.numpy()), parts(b.numpy())
     nan = np.isnan(x) & np.isnan(y)
     kind = INTEGER_OF[x.dtype.itemsize]
     return bool(np.all(nan | (np.ascontiguousarray(x).view(kind) == np.ascontiguousarray(y).view(kind))))
@@ -238,10 +238,10 @@ def float_of(array: np.ndarray[Any, Any]) -> bool:
 
 
 def parts(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Complex numbers as pairs of floats."""
+    """Complex numbers as pairs of floats, along a new last axis."""
     if array.dtype.kind != "c":
         return array
-    return np.ascontiguousarray(array).view(np.float32 if array.dtype.itemsize == 8 else np.float64)
+    return np.stack([array.real, array.imag], axis=-1)
 
 
 def unit_of(array: np.ndarray[Any, Any], size: float) -> float:
@@ -257,8 +257,9 @@ WITH_ZEROS = ("lgamma", "digamma", "logaddexp", "logsumexp")
 def check_close(decl: dict[str, Any], what: str, arrays: list[Any], got: Any, want: Any, bound: float) -> None:
     """Floats within `bound` units in the last place (of the largest element, where elements meet in sums),
     the same
-    NaNs and infinities; all else equal."""
-    got, want = parts(got), parts(want)
+    NaNs and infinities; complex numbers within as many units of their magnitude; all else equal."""
+    if got.dtype.kind == "c":
+        return check_close_complex(decl, what, arrays, got, want, bound)
     assert got.shape == want.shape, f"{what}: shape {got.shape}, not {want.shape}"
     if got.size == 0:
         return
@@ -282,10 +283,35 @@ def check_close(decl: dict[str, Any], what: str, arrays: list[Any], got: Any, wa
     assert not wrong.any(), f"{what}: {distance[at]} ulp, bound {bound}\n{describe(at, arrays, got, want)}"
 
 
-def bound_of(decl: dict[str, Any], dtype: str) -> float:
+def check_close_complex(decl: dict[str, Any], what: str, arrays: list[Any], got: Any, want: Any, bound: float) -> None:
+    """Both parts within `bound` units in the last place of the magnitude (of the largest one, where elements
+    meet in sums); a part that is NaN or infinite the same."""
+    assert got.shape == want.shape, f"{what}: shape {got.shape}, not {want.shape}"
+    if got.size == 0:
+        return
+    with np.errstate(all="ignore"):
+        a, b = parts(got), parts(want.astype(got.dtype))
+        finite = np.isfinite(b)
+        gap = np.where(finite, np.abs(a - b), np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0, np.inf))
+        size = np.max(np.where(finite, np.abs(b), 0), axis=-1, keepdims=True)
+        if "elementwise" not in decl["traits"] or "composite" in decl["traits"]:
+            size = np.maximum(size, max(1.0, float(np.max(size))))
+        distance = np.where(gap == 0, 0, gap / np.spacing(size))
+    wrong = ~(distance <= bound)
+    at = worst(np.where(wrong, np.nan_to_num(distance, nan=np.inf), 0))
+    assert not wrong.any(), f"{what}: {distance[at]} ulp, bound {bound}\n{describe(at[:-1], arrays, got, want)}"
+
+
+def complex_operands(case: Case) -> bool:
+    return any(isinstance(a, np.ndarray) and a.dtype.kind == "c" for a in case.arrays)
+
+
+def bound_of(decl: dict[str, Any], dtype: str, of_complex: bool = False) -> float:
     """The stated bound is of float32; the narrow types round that once more, and float64 has twice the
     length of
-    polynomial to err in."""
+    polynomial to err in. Complex operands have a bound of their own."""
+    if of_complex:
+        return float(decl["complex_ulp"])
     return float(decl["ulp"]) * (2 if dtype in ("float64", "complex128") else 1) + (
         1 if dtype in ("float16", "bfloat16") and decl["ulp"] else 0
     )
@@ -300,12 +326,13 @@ def terms(decl: dict[str, Any], case: Case) -> int:
 
 def own_bound(decl: dict[str, Any], case: Case, dtype: str) -> float:
     """Compiled code against the definition: the functions' bounds, and sums in another order."""
-    return bound_of(decl, dtype) + (0 if decl["ulp"] == 0 else terms(decl, case) / 4)
+    own = bound_of(decl, dtype, complex_operands(case))
+    return own + (0 if own == 0 else terms(decl, case) / 4)
 
 
 def oracle_bound(decl: dict[str, Any], case: Case, dtype: str) -> float:
     """Against NumPy in float64: rounding at every step instead of once."""
-    own = bound_of(decl, dtype) + terms(decl, case) / 2
+    own = bound_of(decl, dtype, complex_operands(case)) + terms(decl, case) / 2
     return own + (4 if dtype in ("float64", "complex64", "complex128") else 1)
 
 
@@ -315,15 +342,22 @@ def oracle_bound(decl: dict[str, Any], case: Case, dtype: str) -> float:
 BY_REPRESENTATION = ("nextafter", ".view(", "spacing", "astype(dtype)")
 
 
+WIDE: dict[str, Any] = {
+    "float16": np.float64,
+    "bfloat16": np.float64,
+    "float32": np.float64,
+    "complex64": np.complex128,
+    "complex128": np.clongdouble,
+}
+
+
 def oracle(decl: dict[str, Any], arrays: list[Any], attr_text: str) -> list[np.ndarray[Any, Any]] | None:
     """The results by NumPy and SciPy, or None where the declaration says that they have no such function."""
     expression = decl["numpy"]
     if not expression or expression.startswith("none") or any(isinstance(a, ig.Tensor) for a in arrays):
         return None
     wide = not any(word in expression for word in BY_REPRESENTATION)
-    values = [
-        a.astype(np.float64) if wide and a.dtype.name in ("float16", "bfloat16", "float32") else a for a in arrays
-    ]
+    values = [a.astype(WIDE.get(a.dtype.name, a.dtype)) if wide else a for a in arrays]
     scope: dict[str, Any] = {"np": np, "scipy": scipy, "ml_dtypes": ml_dtypes}
     names = decl["operands"]
     for number, spec in enumerate(names):

@@ -108,6 +108,16 @@ class Emitter {
   Value reduce_lanes(const Node& n);
   llvm::Value* combine(loop::Reduction reduction, DType type, llvm::Value* a, llvm::Value* b);
 
+  // emit_complex.cpp
+  bool splits(DType type) { return is_complex(type) && lanes_ > 1; }
+  llvm::Type* parts_type(DType type);                     // twice as many lanes of the parts
+  llvm::Value* parts_of(DType type, llvm::Value* whole);  // re0, im0, re1, im1 ...
+  llvm::Value* whole_of(DType type, llvm::Value* parts);
+  llvm::Value* parts_mask();  // mask_, each lane twice
+  Value part(const Node& n);
+  Value join(const Node& n);
+  llvm::Value* product_of_lanes(const Node& n);
+
   // emit_transpose.cpp
   void transpose(const loop::Stmt& s);
   void transpose_square(std::span<llvm::Value*> rows);

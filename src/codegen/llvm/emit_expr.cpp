@@ -50,6 +50,9 @@ Emitter::Value Emitter::compute(const Node* n) {
     case Op::ReduceLanes: return reduce_lanes(*n);
     case Op::Select: return select(*n);
     case Op::SelectRare: return select_rare(*n);
+    case Op::Real:
+    case Op::Imag: return part(*n);
+    case Op::Complex: return join(*n);
     case Op::Fma: {
       Value a = eval(n->a), b = eval(n->b), c = eval(n->c);
       if (a.uniform() && b.uniform() && c.uniform()) return {fused(a.v, b.v, c.v)};

@@ -14,7 +14,8 @@ llvm::Type* Emitter::register_type(DType type) {
     case DType::F64: return b_.getDoubleTy();
     default: break;
   }
-  // Keys and complex numbers are only moved: whole, as their bits.
+  // Keys are only moved, as their bits. So are complex numbers; what computes takes their parts
+  // (emit_complex).
   return b_.getIntNTy(info(type).bits);
 }
 
@@ -57,7 +58,7 @@ llvm::Value* Emitter::active_lanes() { return active_ != nullptr ? active_ : i64
 Emitter::Value Emitter::load(const Node& n) {
   Value offset = eval(n.a);
   auto* type = memory_type(n.type);
-  llvm::Align align(size_of(n.type));
+  llvm::Align align(size_of(part_of(n.type)));
   if (offset.uniform())
     return {from_memory(n.type, b_.CreateAlignedLoad(type, address(n.id, type, offset.v), align))};
   if (offset.stride == 1) return {from_memory(n.type, load_contiguous(n.id, n.type, offset.v))};
@@ -67,8 +68,15 @@ Emitter::Value Emitter::load(const Node& n) {
 llvm::Value* Emitter::load_contiguous(uint32_t buffer, DType type, llvm::Value* offset) {
   auto* element = memory_type(type);
   auto* vector = vector_of(element);
-  llvm::Align align(size_of(type));
+  llvm::Align align(size_of(part_of(type)));
   auto* at = address(buffer, element, offset);
+  if (splits(type) && mask_ == nullptr) {
+    return whole_of(type, b_.CreateAlignedLoad(parts_type(type), at, align));
+  }
+  if (splits(type) && masked_moves(part_of(type))) {
+    auto* none = llvm::Constant::getNullValue(parts_type(type));
+    return whole_of(type, b_.CreateMaskedLoad(parts_type(type), at, align, parts_mask(), none));
+  }
   if (mask_ == nullptr) return b_.CreateAlignedLoad(vector, at, align);
   if (masked_moves(type))
     return b_.CreateMaskedLoad(vector, at, align, mask_, llvm::Constant::getNullValue(vector));
@@ -79,16 +87,16 @@ llvm::Value* Emitter::load_contiguous(uint32_t buffer, DType type, llvm::Value* 
 llvm::Value* Emitter::load_indexed(uint32_t buffer, DType type, Value offset) {
   auto* element = memory_type(type);
   auto* vector = vector_of(element);
-  llvm::Align align(size_of(type));
+  llvm::Align align(size_of(part_of(type)));
   auto lane_count = static_cast<int>(lanes_);
-  if (offset.stride == -1 && mask_ == nullptr) {
+  if (offset.stride == -1 && mask_ == nullptr && size_of(type) <= 8) {
     auto* low = b_.CreateNSWSub(offset.v, i64(lanes_ - 1));
     auto* a = b_.CreateAlignedLoad(vector, address(buffer, element, low), align);
     std::vector<int> order(static_cast<size_t>(lanes_));
     for (int k = 0; k < lane_count; ++k) order[static_cast<size_t>(k)] = lane_count - 1 - k;
     return b_.CreateShuffleVector(a, order);
   }
-  if (offset.stride == 2 && (mask_ == nullptr || masked_moves(type))) {
+  if (offset.stride == 2 && size_of(type) <= 8 && (mask_ == nullptr || masked_moves(type))) {
     // The second load ends at the last element that is wanted, one before the end of a second full vector.
     auto* high = b_.CreateNSWAdd(offset.v, i64(lanes_ - 1));
     auto load = [&](llvm::Value* at, int64_t before) -> llvm::Value* {
@@ -106,7 +114,7 @@ llvm::Value* Emitter::load_indexed(uint32_t buffer, DType type, Value offset) {
       order[static_cast<size_t>(k)] = 2 * k < lane_count ? 2 * k : 2 * k - (lane_count - 1) + lane_count;
     return b_.CreateShuffleVector(a, b, order);
   }
-  if (target_.vector_bytes == 64 && size_of(type) >= 4) {
+  if (target_.vector_bytes == 64 && size_of(type) >= 4 && size_of(type) <= 8) {
     auto* all = llvm::Constant::getAllOnesValue(vector_of(b_.getInt1Ty()));
     auto* pointers = b_.CreateInBoundsGEP(element, pointers_[buffer], wide(offset));
     return b_.CreateMaskedGather(vector, pointers, align, mask_ != nullptr ? mask_ : all,
@@ -130,14 +138,16 @@ llvm::Value* Emitter::load_indexed(uint32_t buffer, DType type, Value offset) {
   });
   // Lanes that are not active hold what an earlier group left there; freeze makes that a value, whatever it
   // is.
-  auto* out = b_.CreateAlignedLoad(vector, slot, llvm::Align(static_cast<uint64_t>(target_.vector_bytes)));
-  return mask_ != nullptr ? b_.CreateFreeze(out) : out;
+  llvm::Value* out = b_.CreateAlignedLoad(splits(type) ? parts_type(type) : vector, slot,
+                                          llvm::Align(static_cast<uint64_t>(target_.vector_bytes)));
+  if (mask_ != nullptr) out = b_.CreateFreeze(out);
+  return splits(type) ? whole_of(type, out) : out;
 }
 
 void Emitter::store(const loop::Stmt& s) {
   DType type = s.value.type();
   auto* element = memory_type(type);
-  llvm::Align align(size_of(type));
+  llvm::Align align(size_of(part_of(type)));
   Value value = eval(s.value);
   Value offset = eval(s.index);
   if (offset.uniform()) {
@@ -148,13 +158,18 @@ void Emitter::store(const loop::Stmt& s) {
     return;
   }
   auto* v = to_memory(type, wide(value));
+  if (splits(type)) v = parts_of(type, v);
   if (offset.stride == 1) {
     auto* at = address(s.id, element, offset.v);
+    if (splits(type) && mask_ != nullptr && masked_moves(part_of(type))) {
+      b_.CreateMaskedStore(v, at, align, parts_mask());
+      return;
+    }
     if (mask_ == nullptr) {
       b_.CreateAlignedStore(v, at, align);
       return;
     }
-    if (masked_moves(type)) {
+    if (!splits(type) && masked_moves(type)) {
       b_.CreateMaskedStore(v, at, align, mask_);
       return;
     }
@@ -235,6 +250,7 @@ void Emitter::assign(const loop::Stmt& s) {
 
 Emitter::Value Emitter::reduce_lanes(const Node& n) {
   const loop::Local& l = f_.locals[n.id];
+  if (is_complex(n.type)) return {product_of_lanes(n)};
   llvm::Value* v = b_.CreateLoad(local_type(n.id), local_address(n.id, n.a));
   for (int half = l.lanes / 2; half > 0; half /= 2) {
     std::vector<int> low, high;

@@ -56,7 +56,7 @@ void Emitter::transpose(const loop::Stmt& s) {
   DType type = s.value->type;
   uint32_t from = s.value->id, to = s.id;
   auto* element = memory_type(type);
-  llvm::Align align(size_of(type));
+  llvm::Align align(size_of(part_of(type)));
   auto* from_first = scalar(s.value->a);
   auto* from_stride = scalar(s.from_stride);
   auto* to_first = scalar(s.index);

@@ -70,17 +70,8 @@ int64_t index_at(const Literal& literal, int64_t flat) {
 }
 
 std::pair<double, double> complex_at(const Literal& literal, int64_t flat) {
-  if (literal.dtype() == DType::C64) {
-    float parts[2];
-    std::memcpy(parts, static_cast<const char*>(literal.data()) + flat * 8, sizeof parts);
-    return {parts[0], parts[1]};
-  }
-  if (literal.dtype() == DType::C128) {
-    double parts[2];
-    std::memcpy(parts, static_cast<const char*>(literal.data()) + flat * 16, sizeof parts);
-    return {parts[0], parts[1]};
-  }
-  return {is_float(literal.dtype()) ? literal.as_double(flat) : static_cast<double>(literal.as_int(flat)), 0};
+  std::complex<double> value = literal.as_complex(flat);
+  return {value.real(), value.imag()};
 }
 
 void set_complex(Literal& to, int64_t i, double real, double imaginary) {

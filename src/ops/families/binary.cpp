@@ -3,6 +3,7 @@
 #include <bit>
 #include <limits>
 
+#include "loop/math_complex.h"
 #include "ops/families/compose.h"
 #include "ops/families/derivative_rules.h"
 #include "ops/families/elementwise.h"
@@ -77,6 +78,24 @@ double real_logaddexp(double x, double y) {
   return std::fmax(x, y) + std::log1p(std::exp(-std::fabs(x - y)));
 }
 
+// NumPy's: whole real exponents below 100 by products, in the order in which it takes them.
+Complex complex_power(Complex x, Complex y) {
+  if (y == 0.0) return 1;
+  if (x == 0.0) return y.imag() == 0 && y.real() > 0 ? Complex(0) : Complex(NAN, NAN);
+  if (y.imag() != 0 || std::trunc(y.real()) != y.real() || std::fabs(y.real()) >= 100) {
+    Complex l = std::log(x);
+    return std::exp(complex_product(y, l));
+  }
+  int n = static_cast<int>(std::fabs(y.real()));
+  Complex out = 1, base = x;
+  for (int left = n; left; left >>= 1, base = complex_product(base, base))
+    if (left & 1) out = complex_product(out, base);
+  if (n == 1) out = x;
+  if (n == 2) out = complex_product(x, x);
+  if (n == 3) out = complex_product(x, complex_product(x, x));
+  return y.real() < 0 ? complex_reciprocal(out) : out;
+}
+
 Expr zero_like(Expr x) { return x.builder().constant_bits(x.type(), 0); }
 Expr one_like(Expr x) {
   return is_float(x.type()) ? x.builder().constant(x.type(), 1) : x.builder().constant_int(x.type(), 1);
@@ -92,7 +111,7 @@ Expr safe_divisor(Expr x, Expr y) {
   return select((x == low) & (y == minus_one_like(y)), one_like(y), safe);
 }
 Expr lower_divide(Expr x, Expr y) {
-  if (is_float(x.type())) return x / y;
+  if (!is_integer(x.type())) return x / y;
   return select(y == zero_like(y), minus_one_like(y), x / safe_divisor(x, y));
 }
 Expr lower_whole_remainder(Expr x, Expr y) {
@@ -216,6 +235,8 @@ const Literal* number_of(Value v) {
   if (!v->node() || !has(v->node(), Trait::Constant)) return nullptr;
   const AttrValue* value = v->node()->attrs().find("value");
   const Literal* literal = value ? std::get_if<Literal>(value) : nullptr;
+  // Times 1 is not the identity of complex numbers: 0 times an infinite part is NaN.
+  if (literal && is_complex(literal->dtype())) return nullptr;
   return literal && literal->elements() == 1 ? literal : nullptr;
 }
 bool is_number(Value v, double want) {
@@ -349,7 +370,7 @@ std::vector<Value> true_divide_body(BodyContext& c) {
   return {c.build("divide", {c.operands[0], c.operands[1]})};
 }
 void infer_true_divide(InferContext& c) {
-  for (size_t i = 0; i < 2; ++i) c.require_dtype(i, DTypeSet::Float);
+  for (size_t i = 0; i < 2; ++i) c.require_dtype(i, DTypeSet::FloatComplex);
   c.require_same_dtype(0, 1);
   c.require_same_shape(0, 1);
   c.result(c.operand(0).dtype, c.operand(0).dims);
@@ -360,44 +381,48 @@ void infer_true_divide(InferContext& c) {
 std::vector<Op> binary_ops() {
   std::vector<Op> ops;
   ops.push_back(
-      binary<[](double x, double y) { return x + y; }, whole_add, [](Expr x, Expr y) { return x + y; }>(
-          {.name = "add",
-           .python = "add",
-           .doc = "The sum of two arrays, element by element.",
-           .dtypes = DTypeSet::Real,
-           .numpy = "np.add(x, y)",
-           .traits = Trait::Commutative | Trait::Linear | kCheap,
-           .jvp = jvp_add,
-           .transpose = transpose_add,
-           .simplify = simplify_add}));
+      binary<[](double x, double y) { return x + y; }, whole_add, [](Expr x, Expr y) { return x + y; },
+             [](auto x, auto y) { return x + y; }>({.name = "add",
+                                                    .python = "add",
+                                                    .doc = "The sum of two arrays, element by element.",
+                                                    .dtypes = DTypeSet::Numeric,
+                                                    .numpy = "np.add(x, y)",
+                                                    .traits = Trait::Commutative | Trait::Linear | kCheap,
+                                                    .jvp = jvp_add,
+                                                    .transpose = transpose_add,
+                                                    .simplify = simplify_add}));
+  ops.push_back(binary<[](double x, double y) { return x - y; }, whole_subtract,
+                       [](Expr x, Expr y) { return x - y; }, [](auto x, auto y) { return x - y; }>(
+      {.name = "subtract",
+       .python = "subtract",
+       .doc = "The difference of two arrays, element by element.",
+       .dtypes = DTypeSet::Numeric,
+       .numpy = "np.subtract(x, y)",
+       .traits = kCheap | Trait::Linear,
+       .jvp = jvp_subtract,
+       .transpose = transpose_subtract,
+       .simplify = simplify_subtract}));
   ops.push_back(
-      binary<[](double x, double y) { return x - y; }, whole_subtract, [](Expr x, Expr y) { return x - y; }>(
-          {.name = "subtract",
-           .python = "subtract",
-           .doc = "The difference of two arrays, element by element.",
-           .dtypes = DTypeSet::Real,
-           .numpy = "np.subtract(x, y)",
-           .traits = kCheap | Trait::Linear,
-           .jvp = jvp_subtract,
-           .transpose = transpose_subtract,
-           .simplify = simplify_subtract}));
-  ops.push_back(
-      binary<[](double x, double y) { return x * y; }, whole_multiply, [](Expr x, Expr y) { return x * y; }>(
+      binary<[](double x, double y) { return x * y; }, whole_multiply, [](Expr x, Expr y) { return x * y; },
+             [](auto x, auto y) { return complex_product(x, y); }>(
           {.name = "multiply",
            .python = "multiply",
-           .doc = "The product of two arrays, element by element.",
-           .dtypes = DTypeSet::Real,
+           .doc = "The product of two arrays, element by element; of complex numbers a + bi and c + di it is "
+                  "(ac - bd) + (ad + bc)i, each operation rounded.",
+           .dtypes = DTypeSet::Numeric,
            .numpy = "np.multiply(x, y)",
            .traits = kCheap | Trait::Commutative,
            .jvp = jvp_multiply,
            .transpose = transpose_multiply,
            .simplify = simplify_multiply}));
-  ops.push_back(binary<[](double x, double y) { return x / y; }, whole_divide, lower_divide>(
+  ops.push_back(binary<[](double x, double y) { return x / y; }, whole_divide, lower_divide,
+                       [](auto x, auto y) { return complex_quotient(x, y); }>(
       {.name = "divide",
        .python = "",
-       .doc = "The quotient of two arrays; of integers truncated towards zero, -1 where the divisor is 0.",
-       .dtypes = DTypeSet::Real,
-       .numpy = "np.divide(x, y) if x.dtype.kind == 'f' else np.where(y == 0, ~x.dtype.type(0), "
+       .doc = "The quotient of two arrays; of integers truncated towards zero, -1 where the divisor is 0; of "
+              "complex numbers by Smith's method.",
+       .dtypes = DTypeSet::Numeric,
+       .numpy = "np.divide(x, y) if x.dtype.kind in 'fc' else np.where(y == 0, ~x.dtype.type(0), "
                 "(x - np.fmod(x, np.where(y == 0, 1, y))) // np.where(y == 0, 1, y)).astype(x.dtype)",
        .low = 0.5,
        .high = 9,
@@ -408,9 +433,9 @@ std::vector<Op> binary_ops() {
   ops.push_back(
       composite({.name = "true_divide",
                  .python = "divide",
-                 .doc = "The quotient of two arrays of floats, element by element.",
+                 .doc = "The quotient of two arrays of floats or complex numbers, element by element.",
                  .operands = {{"x", "The dividend."}, {"y", "The divisor."}},
-                 .dtypes = DTypeSet::Float,
+                 .dtypes = DTypeSet::FloatComplex,
                  .traits = static_cast<uint32_t>(Trait::Elementwise),
                  .front = Front::Elementwise,
                  .numpy = "np.divide(x, y)",
@@ -420,7 +445,8 @@ std::vector<Op> binary_ops() {
                              {"T[1], T[1]", "", 0.5, 9},
                              {"T[3, 70], T[3, 70]", "", -9, 9}},
                  .bad_samples = {{"i32[3], i32[3]", "",
-                                  "TypeError: divide: expected a floating-point type, but x is int32"},
+                                  "TypeError: divide: expected a floating-point or complex type, but x is "
+                                  "int32"},
                                  {"f32[3], f32[4]", "", "ShapeError: divide: shapes [3] and [4] differ"}}},
                 true_divide_body, infer_true_divide));
   ops.push_back(binary<real_floor_divide, whole_floor_divide, lower_floor_divide>(
@@ -450,15 +476,19 @@ std::vector<Op> binary_ops() {
        .low = 1,
        .high = 9,
        .jvp = jvp_by_factors<one_factor, minus_floor>}));
-  ops.push_back(binary<[](double x, double y) { return std::pow(x, y); }, whole_power, lower_power>(
+  ops.push_back(binary<[](double x, double y) { return std::pow(x, y); }, whole_power, lower_power,
+                       complex_power, loop::complex_math::pow>(
       {.name = "power",
        .python = "pow",
-       .doc = "x to the power of y. Integers wrap; to a negative power they give 0, but for 1 and -1.",
-       .dtypes = DTypeSet::Real,
+       .doc = "x to the power of y. Integers wrap; to a negative power they give 0, but for 1 and -1. Of "
+              "complex numbers it is exp(y log x); whole real exponents below 100 are products, and 0 to a "
+              "power that is not real and positive is NaN.",
+       .dtypes = DTypeSet::Numeric,
        .numpy = "np.power(x, y)",
        .low = 0.1,
        .high = 4,
        .ulp = 3,
+       .complex_ulp = 8,
        .jvp = jvp_by_factors<power_x, power_y>}));
   ops.push_back(binary<real_max, whole_max, [](Expr x, Expr y) { return tools::total_max(x, y); }>(
       {.name = "maximum",
@@ -521,7 +551,7 @@ std::vector<Op> binary_ops() {
                          .doc = "The next number of the type after x towards y. Of float32 and float64.",
                          .numpy = "np.nextafter(x, y)",
                          .no_jvp = "it moves by one unit in the last place"},
-                        next_after, detail::lower_binary<lower_next_after>);
+                        next_after, detail::lower_binary<lower_next_after, nullptr>);
   next.rules.infer = +[](InferContext& c) {
     for (size_t i = 0; i < 2; ++i) {
       c.require_dtype(i, DTypeSet::Float);

@@ -48,7 +48,7 @@ Ints joined(const Ints& a, const Ints& b) {
 void infer_dot(InferContext& c) {
   const Type &x = c.operand(0), &y = c.operand(1);
   c.require_same_dtype(0, 1);
-  c.require_dtype(0, DTypeSet::Real);
+  c.require_dtype(0, DTypeSet::Numeric);
   DType accumulate = c.get(kAccumulate);
   if (accumulate != DType::F32 && accumulate != DType::F64)
     c.fail(ErrorKind::Value,
@@ -85,8 +85,34 @@ void place(const DotDims& d, const std::vector<T>& index, std::vector<T>& x, std
   for (int64_t axis : d.rhs_free) y[static_cast<size_t>(axis)] = index[next++];
 }
 
+// The parts of a complex array, as an array of reals.
+Literal part_of_literal(const Literal& z, bool imaginary) {
+  Literal out = Literal::allocate(part_of(z.dtype()), z.dims());
+  for (int64_t i = 0, n = z.elements(); i < n; ++i)
+    set_real(out, i, imaginary ? z.as_complex(i).imag() : z.as_complex(i).real());
+  return out;
+}
+
+void reference_dot(ReferenceContext& c);
+// Four products of the parts, each a chain of its own, as complex_dot_body has them.
+void reference_complex_dot(ReferenceContext& c) {
+  const Literal &x = c.operands[0], &y = c.operands[1];
+  auto product = [&](bool left, bool right) {
+    Literal operands[] = {part_of_literal(x, left), part_of_literal(y, right)};
+    Literal result = Literal::allocate(part_of(x.dtype()), c.results[0].dims());
+    ReferenceContext inner{c.attrs, operands, std::span(&result, 1)};
+    reference_dot(inner);
+    return result;
+  };
+  Literal rr = product(false, false), ii = product(true, true), ri = product(false, true),
+          ir = product(true, false);
+  for (int64_t i = 0, n = c.results[0].elements(); i < n; ++i)
+    set_complex(c.results[0], i, rr.as_double(i) - ii.as_double(i), ri.as_double(i) + ir.as_double(i));
+}
+
 void reference_dot(ReferenceContext& c) {
   const Literal &x = c.operands[0], &y = c.operands[1];
+  if (is_complex(x.dtype())) return reference_complex_dot(c);
   DotDims d(c.attrs, static_cast<int>(x.dims().size()), static_cast<int>(y.dims().size()));
   DType sum_type = accumulating_type(x.dtype(), c.attrs.get(kAccumulate));
   std::vector<int64_t> summed;
@@ -115,6 +141,21 @@ void reference_dot(ReferenceContext& c) {
     else
       set_real(c.results[0], flat, sum_type == DType::F32 ? sum32 : sum64);
   });
+}
+
+// A complex product is four real ones, which the kernels of real numbers compute; real operands stay whole.
+std::vector<Value> complex_dot_body(BodyContext& c) {
+  Value x = c.operands[0], y = c.operands[1];
+  if (!is_complex(x->type().dtype)) return {};
+  auto part = [&](Value v, bool imaginary) { return c.build(imaginary ? "imag" : "real", {v}); };
+  auto product = [&](bool left, bool right) {
+    return c.build(
+        "dot_general", {part(x, left), part(y, right)},
+        {kLhsBatch % c.get(kLhsBatch), kRhsBatch % c.get(kRhsBatch), kLhsContract % c.get(kLhsContract),
+         kRhsContract % c.get(kRhsContract), kAccumulate % c.get(kAccumulate)});
+  };
+  return {c.build("complex", {c.build("subtract", {product(false, false), product(true, true)}),
+                              c.build("add", {product(false, true), product(true, false)})})};
 }
 
 Expr point_dot(PointContext& c) {
@@ -235,10 +276,12 @@ Op dot_general_op() {
            .doc = "Sums of products over the contracted axes, for each pair of batch entries; the result has "
                   "the batch axes, then the left operand's free axes, then the right's.\nEach element is one "
                   "chain of fused multiply-adds over the contracted axes, the first slowest, from +0; 16-bit "
-                  "floats are summed in float32 and rounded once; integers wrap. StableHLO.",
+                  "floats are summed in float32 and rounded once; integers wrap; complex products are four "
+                  "real ones of "
+                  "the parts, without a conjugate. StableHLO.",
            .operands = {{"x", "The left array."}, {"y", "The right array, of the same type."}},
            .attrs = {kLhsBatch, kRhsBatch, kLhsContract, kRhsContract, kAccumulate},
-           .dtypes = DTypeSet::Real,
+           .dtypes = DTypeSet::Numeric,
            .traits = static_cast<uint32_t>(Trait::Contraction),
            .numpy = "(lambda lb, rb, lc, rc: np.einsum(x, [lb.index(i) if i in lb else 8 + lc.index(i) if i "
                     "in lc else 16 + i for i in range(x.ndim)], y, [rb.index(i) if i in rb else 8 + "
@@ -297,7 +340,7 @@ Op dot_general_op() {
                 .jvp = jvp_dot,
                 .transpose = transpose_dot,
                 .batch = batch_dot,
-                .body = no_body()},
+                .body = complex_dot_body},
       .id = {}};
 }
 

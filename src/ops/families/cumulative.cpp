@@ -5,6 +5,7 @@
 
 #include "ops/attrs.h"
 #include "ops/families/array_tools.h"
+#include "ops/families/complex.h"
 #include "ops/families/derivative_rules.h"
 #include "ops/families/families.h"
 #include "ops/indexing.h"
@@ -72,9 +73,14 @@ void reference_cumulative(ReferenceContext& c) {
     for (int64_t k = 0; k < inner; ++k) {
       double r = 0;
       int64_t w = 0;
+      Complex z = 0;
       for (int64_t step = 0; step < n; ++step) {
         int64_t at = (o * n + (reverse ? n - 1 - step : step)) * inner + k;
-        if (is_float(x.dtype())) {
+        if (is_complex(x.dtype())) {
+          Complex now = x.as_complex(at);
+          z = step == 0 ? now : K == Kind::Sum ? z + now : complex_product(z, now);
+          tools::set_complex(out, at, z.real(), z.imag());
+        } else if (is_float(x.dtype())) {
           r = step == 0 ? x.as_double(at) : real<K>(r, x.as_double(at));
           tools::set_real(out, at, r);
         } else {
@@ -170,7 +176,8 @@ Op cumulative(std::string name, std::string doc, DTypeSet dtypes, std::string nu
                                {"T[1]", "{axis = 0}", low, high}},
                    .bad_samples = {{dtypes == DTypeSet::Float ? "f32[]" : "i32[]", "{axis = 0}",
                                     fmt::format("IndexError: {}: axis 0 is out of range for rank 0", name)}},
-                   .ulp = ulp},
+                   .ulp = ulp,
+                   .complex_ulp = ulp},
           .rules = {.infer = infer_cumulative,
                     .reference = reference_cumulative<K>,
                     .lower = LowerRule::of_nest(nest_cumulative<K>),
@@ -191,11 +198,11 @@ std::vector<Op> cumulative_ops() {
   std::vector<Op> ops;
   ops.push_back(cumulative<Kind::Sum>("cumulative_sum",
                                       "The sums of all elements up to each, along the axis; integers wrap.",
-                                      DTypeSet::Real, along("np.add.accumulate"), 32, -4, 4, jvp_sum));
+                                      DTypeSet::Numeric, along("np.add.accumulate"), 32, -4, 4, jvp_sum));
   ops.back().decl.traits |= static_cast<uint32_t>(Trait::Linear);
   ops.back().rules.transpose = transpose_sum;
   ops.push_back(cumulative<Kind::Prod>(
-      "cumulative_prod", "The products of all elements up to each, along the axis.", DTypeSet::Real,
+      "cumulative_prod", "The products of all elements up to each, along the axis.", DTypeSet::Numeric,
       along("np.multiply.accumulate"), 64, 0.9, 1.1, jvp_cumulative_prod));
   ops.push_back(cumulative<Kind::Max>(
       "cumulative_max", "The largest of all elements up to each, along the axis; NaN from the first one on.",

@@ -41,6 +41,19 @@ void infer_bool(InferContext& c) {
   c.results[0].dtype = DType::Bool;
 }
 
+void infer_part(InferContext& c) {
+  infer_same(c);
+  c.results[0].dtype = part_of(c.operand(0).dtype);
+}
+
+InferFn infer_of(Gives gives) {
+  switch (gives) {
+    case Gives::Bool: return infer_bool;
+    case Gives::Part: return infer_part;
+    default: return infer_same;
+  }
+}
+
 Op make(ElementwiseDecl d, ReferenceFn reference, ScalarFn lower, std::vector<OperandSpec> operands,
         std::vector<Sample> samples, std::vector<BadSample> bad) {
   bool whole = d.dtypes == DTypeSet::Integer || d.dtypes == DTypeSet::IntegerBool;
@@ -60,9 +73,10 @@ Op make(ElementwiseDecl d, ReferenceFn reference, ScalarFn lower, std::vector<Op
               .example = d.python.empty() ? "" : "ig." + d.python + "(" + call + ")",
               .samples = std::move(samples),
               .bad_samples = std::move(bad),
-              .ulp = d.ulp};
+              .ulp = d.ulp,
+              .complex_ulp = d.complex_ulp};
   return Op{.decl = std::move(decl),
-            .rules = {.infer = d.gives == Gives::Bool ? infer_bool : infer_same,
+            .rules = {.infer = infer_of(d.gives),
                       .reference = reference,
                       .lower = LowerRule::of_scalar(lower),
                       .simplify = d.simplify ? Rule<SimplifyFn>(d.simplify)

@@ -12,6 +12,7 @@ namespace ig::ops {
 std::vector<Op> unary_float_ops();
 std::vector<Op> unary_ops();
 std::vector<Op> binary_ops();
+std::vector<Op> complex_ops();
 std::vector<Op> compare_ops();
 std::vector<Op> logic_ops();
 std::vector<Op> convert_ops();

@@ -228,7 +228,7 @@ std::vector<Value> repeat_body(BodyContext& c) {
 }
 
 void infer_diff(InferContext& c) {
-  c.require_dtype(0, DTypeSet::Real);
+  c.require_dtype(0, DTypeSet::Numeric);
   if (c.get(kOrder) < 0)
     c.fail(ErrorKind::Value, fmt::format("n is {}, below 0", c.get(kOrder)), "differences are taken n times",
            "give 0 or more");
@@ -384,7 +384,7 @@ std::vector<Op> numpy_composites() {
                             {"T[3, 2]", "{axis = 0}"},
                             {"T[3]", "{n = 0}"},
                             {"T[1]", "{}"}});
-  diff.dtypes = DTypeSet::Real;
+  diff.dtypes = DTypeSet::Numeric;
   add(std::move(diff), diff_body, infer_diff);
   for (Op& op : numpy_indexing()) ops.push_back(std::move(op));
   give_examples(ops, {

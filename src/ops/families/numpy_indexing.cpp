@@ -133,7 +133,7 @@ std::vector<Value> diagonal_body(BodyContext& c) {
 }
 
 void infer_trace(InferContext& c) {
-  c.require_dtype(0, DTypeSet::Real);
+  c.require_dtype(0, DTypeSet::Numeric);
   infer_matrix(c);
 }
 
@@ -205,13 +205,13 @@ std::vector<Op> numpy_indexing() {
                             body, infer));
   };
   matrix("tril", "The elements on and below a diagonal of the last two axes; the others are 0.",
-         "np.tril(x, k)", tril_body, infer_matrix, DTypeSet::Real);
+         "np.tril(x, k)", tril_body, infer_matrix, DTypeSet::Numeric);
   matrix("triu", "The elements on and above a diagonal of the last two axes; the others are 0.",
-         "np.triu(x, k)", triu_body, infer_matrix, DTypeSet::Real);
+         "np.triu(x, k)", triu_body, infer_matrix, DTypeSet::Numeric);
   matrix("diagonal", "A diagonal of the last two axes.", "np.diagonal(x, k, -2, -1)", diagonal_body,
-         infer_matrix, DTypeSet::Real);
+         infer_matrix, DTypeSet::Numeric);
   matrix("trace", "The sum of a diagonal of the last two axes, in the array's own type.",
-         "np.trace(x, k, -2, -1, dtype=x.dtype)", trace_body, infer_trace, DTypeSet::Real);
+         "np.trace(x, k, -2, -1, dtype=x.dtype)", trace_body, infer_trace, DTypeSet::Numeric);
   give_examples(ops, {
                          {"take", "ig.take(ig.asarray([5, 6, 7]), ig.asarray([2, 0]))"},
                          {"take_along_axis",

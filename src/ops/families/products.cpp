@@ -14,13 +14,13 @@ constexpr Attr<Ints> kAxesY{"y_axes", "The axes of y, paired in order."};
 
 void infer_product(InferContext& c) {
   c.require_same_dtype(0, 1);
-  c.require_dtype(0, DTypeSet::Real);
+  c.require_dtype(0, DTypeSet::Numeric);
   tools::infer_by_body(c);
 }
 
 void infer_matmul(InferContext& c) {
   c.require_same_dtype(0, 1);
-  c.require_dtype(0, DTypeSet::Real);
+  c.require_dtype(0, DTypeSet::Numeric);
   const Type &x = c.operand(0), &y = c.operand(1);
   for (const Type* t : {&x, &y})
     if (t->rank() == 0)
@@ -78,6 +78,7 @@ std::vector<Value> vecdot_body(BodyContext& c) {
   Ints batch;
   for (int64_t i = 0; i < rank; ++i)
     if (i != axis) batch.push_back(i);
+  if (is_complex(x->type().dtype)) x = b("conj", {x});
   return {dot(b, b.broadcast_to(x, shape), b.broadcast_to(y, shape), batch, batch, {axis}, {axis})};
 }
 
@@ -139,7 +140,7 @@ OpDecl product_decl(std::string name, std::string doc, std::vector<AttrSpec> att
           .doc = std::move(doc),
           .operands = {{"x", "The left array."}, {"y", "The right array, of the same type."}},
           .attrs = std::move(attrs),
-          .dtypes = DTypeSet::Real,
+          .dtypes = DTypeSet::Numeric,
           .numpy = std::move(numpy),
           .samples = std::move(samples),
           .bad_samples = std::move(bad)};
@@ -176,8 +177,10 @@ std::vector<Op> matmul_composites() {
                                         {"T[2], T[3]", "{x_axes = [], y_axes = []}"},
                                         {"T[0, 2], T[2]", "{x_axes = [1], y_axes = [0]}"}}),
                           tensordot_body, infer_product));
-  ops.push_back(composite(product_decl("vecdot", "Sums of products along an axis, the others broadcast.",
-                                       {kLastAxis}, "(lambda a: a.sum(axis, dtype=x.dtype))(x * y)",
+  ops.push_back(composite(product_decl("vecdot",
+                                       "Sums of products along an axis, the others broadcast; of complex "
+                                       "arrays the first is conjugated.",
+                                       {kLastAxis}, "(lambda a: a.sum(axis, dtype=x.dtype))(np.conj(x) * y)",
                                        {{"T[3], T[3]", "{}"},
                                         {"T[2, 3], T[3]", "{}"},
                                         {"T[2, 3], T[2, 3]", "{axis = 0}"},

@@ -6,6 +6,7 @@
 
 #include "ops/attrs.h"
 #include "ops/families/array_tools.h"
+#include "ops/families/complex.h"
 #include "ops/families/compose.h"
 #include "ops/families/families.h"
 
@@ -63,13 +64,25 @@ void each_folded(const Literal& x, const Ints& axes,
   });
 }
 
-template <auto Real, auto Whole>
+// OfComplex: (a, x) of any std::complex; nullptr where complex numbers are refused.
+template <auto Real, auto Whole, auto OfComplex = nullptr>
 void reference_fold(ReferenceContext& c) {
   const Literal& x = c.operands[0];
   Literal& out = c.results[0];
   auto n = static_cast<size_t>(out.elements());
   auto [real_start, whole_start] =
       std::pair{Real(0.0, 0.0, true), Whole(int64_t{0}, int64_t{0}, x.dtype(), true)};
+  if constexpr (!std::is_same_v<decltype(OfComplex), std::nullptr_t>)
+    if (is_complex(x.dtype())) {
+      std::vector<Complex> sums(n, Complex(real_start));
+      each_folded(x, c.attrs.get(kAxes), [&](int64_t from, int64_t to, int64_t) {
+        Complex& sum = sums[static_cast<size_t>(to)];
+        sum = OfComplex(sum, x.as_complex(from));
+      });
+      for (size_t i = 0; i < n; ++i)
+        tools::set_complex(out, static_cast<int64_t>(i), sums[i].real(), sums[i].imag());
+      return;
+    }
   std::vector<double> reals(n, real_start);
   std::vector<int64_t> wholes(n, whole_start);
   each_folded(x, c.attrs.get(kAxes), [&](int64_t from, int64_t to, int64_t) {
@@ -98,6 +111,8 @@ double smaller(double a, double x) {
 double max_real(double a, double x, bool start) { return start ? -INFINITY : larger(a, x); }
 double min_real(double a, double x, bool start) { return start ? INFINITY : smaller(a, x); }
 double no_real(double a, double, bool) { return a; }
+
+Complex sum_complex(Complex a, Complex x) { return a + x; }
 
 int64_t sum_whole(int64_t a, int64_t x, DType, bool start) {
   return start ? 0 : static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(x));
@@ -155,7 +170,8 @@ DType accumulator(const Node* node) {
 }
 Expr number(ReduceContext& c, double v) {
   DType d = accumulator(c.node);
-  return is_float(d) ? c.build.constant(d, v) : c.build.constant_int(d, static_cast<int64_t>(v));
+  return is_float(d) || is_complex(d) ? c.build.constant(d, v)
+                                      : c.build.constant_int(d, static_cast<int64_t>(v));
 }
 std::vector<Expr> as_is(ReduceContext&, std::span<const Expr> x, Expr) { return {x[0]}; }
 std::vector<Expr> done(ReduceContext&, std::span<const Expr> a) { return {a.begin(), a.end()}; }
@@ -258,7 +274,7 @@ Value simplify_arg(SimplifyContext& c) {  // a search among one element: its pos
 }
 Value simplify_sum(
     SimplifyContext& c) {  // the compiled sum of -0 alone is 0 + -0 = 0, so floats keep the fold
-  return is_float(c.node->operand(0)->type().dtype) ? nullptr : simplify_fold(c);
+  return is_integer(c.node->operand(0)->type().dtype) ? simplify_fold(c) : nullptr;
 }
 
 // Each element of what was folded, at all the places that were folded into it.
@@ -355,7 +371,8 @@ std::vector<Op> reduce_ops() {
                                fmt::format("IndexError: {}: axis 1 is out of range for rank 1", name)},
                               {dtypes == DTypeSet::IntegerBool ? "i32[3, 4]" : "f32[3, 4]", "{axes = [1, 0]}",
                                fmt::format("ValueError: {}: the axes are not distinct and ascending", name)}},
-              .ulp = ulp},
+              .ulp = ulp,
+              .complex_ulp = ulp},
          .rules = {.infer = infer,
                    .reference = reference,
                    .lower = LowerRule::of_reduce(rule),
@@ -367,14 +384,14 @@ std::vector<Op> reduce_ops() {
   };
   const std::string axes = "axis=tuple(axes)";
   fold("reduce_sum", "The sum over the axes; integers wrap, 16-bit floats are added in float32.",
-       DTypeSet::Real, reference_fold<sum_real, sum_whole>, &kSum, "np.sum(x, " + axes + ", dtype=x.dtype)",
-       -4, 4, 32, jvp_sum);
+       DTypeSet::Numeric, reference_fold<sum_real, sum_whole, sum_complex>, &kSum,
+       "np.sum(x, " + axes + ", dtype=x.dtype)", -4, 4, 32, jvp_sum);
   ops.back().decl.traits |= static_cast<uint32_t>(Trait::Linear);
   ops.back().rules.simplify = simplify_sum;
   ops.back().rules.transpose = transpose_sum;
-  fold("reduce_prod", "The product over the axes; integers wrap.", DTypeSet::Real,
-       reference_fold<prod_real, prod_whole>, &kProd, "np.prod(x, " + axes + ", dtype=x.dtype)", 0.9, 1.1, 64,
-       jvp_prod);
+  fold("reduce_prod", "The product over the axes; integers wrap.", DTypeSet::Numeric,
+       reference_fold<prod_real, prod_whole, complex_product<double>>, &kProd,
+       "np.prod(x, " + axes + ", dtype=x.dtype)", 0.9, 1.1, 64, jvp_prod);
   fold("reduce_max",
        "The largest element over the axes; NaN where there is one; the least value of the type where there "
        "is none.",

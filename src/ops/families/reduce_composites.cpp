@@ -50,17 +50,23 @@ std::vector<Value> mean_body(BodyContext& c) {
 Value variance(BodyContext& c, Compose& m, Value x) {
   const Ints& axes = c.get(kAxes);
   Value d = m.centred(x, axes);
-  Value count = m.sub(m.count(x, axes), c.get(kCorrection));
-  return m.div(m.sum(m.mul(d, d), axes), m.max(count, 0.0));
+  Value squares = m.mul(d, d);
+  if (is_complex(x->type().dtype)) {
+    Value re = c.build("real", {d}), im = c.build("imag", {d});
+    squares = m.add(m.mul(re, re), m.mul(im, im));
+  }
+  Value count = m.sub(m.count(squares, axes), c.get(kCorrection));
+  return m.div(m.sum(squares, axes), m.max(count, 0.0));
 }
 std::vector<Value> var_body(BodyContext& c) {
   Compose m(c.build);
-  return {c.build.convert(kept(c, variance(c, m, m.wide(c.operands[0]))), c.operands[0]->type().dtype)};
+  return {
+      c.build.convert(kept(c, variance(c, m, m.wide(c.operands[0]))), part_of(c.operands[0]->type().dtype))};
 }
 std::vector<Value> std_body(BodyContext& c) {
   Compose m(c.build);
-  return {
-      c.build.convert(kept(c, m.sqrt(variance(c, m, m.wide(c.operands[0])))), c.operands[0]->type().dtype)};
+  return {c.build.convert(kept(c, m.sqrt(variance(c, m, m.wide(c.operands[0])))),
+                          part_of(c.operands[0]->type().dtype))};
 }
 std::vector<Value> logsumexp_body(BodyContext& c) {
   Compose m(c.build);
@@ -105,7 +111,7 @@ void infer_truth(InferContext& c) {
   tools::infer_by_body(c);
 }
 void infer_summed(InferContext& c) {
-  if (is_complex(c.operand(0).dtype) || c.operand(0).dtype == DType::Key) c.require_dtype(0, DTypeSet::Real);
+  if (c.operand(0).dtype == DType::Key) c.require_dtype(0, DTypeSet::Numeric);
   for (int64_t axis : c.get(kAxes)) c.axis(axis, c.operand(0).rank());
   tools::infer_by_body(c);
 }
@@ -143,7 +149,8 @@ std::vector<Op> reduce_composites() {
                 .samples = samples(extra, low, high),
                 .bad_samples = {{"f32[3]", "{axes = [1], keepdims = false}",
                                  fmt::format("IndexError: {}: axis 1 is out of range for rank 1", name)}},
-                .ulp = ulp};
+                .ulp = ulp,
+                .complex_ulp = ulp};
     if (infer == infer_extreme)
       decl.bad_samples.push_back(
           {"f32[2, 0]", "{axes = [1], keepdims = false}",
@@ -155,12 +162,12 @@ std::vector<Op> reduce_composites() {
   add("sum",
       "The sum of the elements over the axes. Sums of integers narrower than 64 bits, and of bool, are of "
       "int64 or uint64.",
-      DTypeSet::Real, sum_body, infer_summed,
+      DTypeSet::Numeric, sum_body, infer_summed,
       "np.sum(x, " + axes +
           ", dtype=(x.dtype if x.dtype.kind not in 'biu' else np.uint64 if x.dtype.kind == 'u' else "
           "np.int64))",
       32);
-  add("prod", "The product of the elements over the axes; types as for sum.", DTypeSet::Real, prod_body,
+  add("prod", "The product of the elements over the axes; types as for sum.", DTypeSet::Numeric, prod_body,
       infer_summed,
       "np.prod(x, " + axes +
           ", dtype=(x.dtype if x.dtype.kind not in 'biu' else np.uint64 if x.dtype.kind == 'u' else "
@@ -193,13 +200,16 @@ std::vector<Op> reduce_composites() {
   add("argmin",
       "The position of the first smallest element: along the axis, or in row-major order over several.",
       DTypeSet::Real, argmin_body, infer_extreme, numpy_arg("argmin"), 0);
-  add("mean", "The mean of the elements over the axes; NaN where there are none.", DTypeSet::Float, mean_body,
-      infer_folded<DTypeSet::Float>, "np.mean(x, " + axes + ")", 32);
-  add("var", "The variance of the elements over the axes: the mean squared distance from the mean.",
-      DTypeSet::Float, var_body, infer_folded<DTypeSet::Float>, "np.var(x, " + axes + ", ddof=correction)",
-      64, ", correction = 0x1p-1");
-  add("std", "The standard deviation of the elements over the axes.", DTypeSet::Float, std_body,
-      infer_folded<DTypeSet::Float>, "np.std(x, " + axes + ", ddof=correction)", 64, ", correction = 0x0p+0");
+  add("mean", "The mean of the elements over the axes; NaN where there are none.", DTypeSet::FloatComplex,
+      mean_body, infer_folded<DTypeSet::FloatComplex>, "np.mean(x, " + axes + ")", 32);
+  add("var",
+      "The variance of the elements over the axes: the mean squared distance from the mean; of complex "
+      "numbers too it is real.",
+      DTypeSet::FloatComplex, var_body, infer_folded<DTypeSet::FloatComplex>,
+      "np.var(x, " + axes + ", ddof=correction)", 64, ", correction = 0x1p-1");
+  add("std", "The standard deviation of the elements over the axes: the square root of the variance.",
+      DTypeSet::FloatComplex, std_body, infer_folded<DTypeSet::FloatComplex>,
+      "np.std(x, " + axes + ", ddof=correction)", 64, ", correction = 0x0p+0");
   add("logsumexp", "log(sum(exp(x))) over the axes, without overflow on the way.", DTypeSet::Float,
       logsumexp_body, infer_folded<DTypeSet::Float>, "np.logaddexp.reduce(x, " + axes + ")", 32);
   return ops;

@@ -8,6 +8,7 @@
 
 #include "ops/families/array_tools.h"
 #include "ops/families/batch_rules.h"
+#include "ops/families/complex.h"
 #include "ops/families/derivative_rules.h"
 #include "ops/shape_attrs.h"
 #include "ops/table.h"
@@ -50,7 +51,8 @@ void infer_scatter(InferContext& c) {
   const Ints &window = c.get(kUpdateWindowDims), &inserted = c.get(kInsertedDims), &map = c.get(kScatterMap);
   const Ints &input_batch = c.get(kInputBatchDims), &indices_batch = c.get(kScatterBatchDims);
   const std::string& update = c.get(kUpdate);
-  if (update != "set") c.require_dtype(0, DTypeSet::Real);
+  if (update == "min" || update == "max") c.require_dtype(0, DTypeSet::Real);
+  if (update == "add" || update == "multiply") c.require_dtype(0, DTypeSet::Numeric);
   int64_t vector_dim = c.get(kIndexVectorDim);
   if (vector_dim < 0 || vector_dim > indices.rank())
     c.fail(ErrorKind::Index,
@@ -106,6 +108,15 @@ T round_once(const std::string& how, T a, T b) {
 void apply(Literal& out, int64_t i, const Literal& updates, int64_t j, const std::string& how) {
   if (how == "set") return copy_element(out, i, updates, j);
   bool least = how == "min", bound = least || how == "max";
+  if (is_complex(out.dtype())) {
+    auto combine = [&]<typename T>(std::complex<T> a, std::complex<T> b) {
+      Complex sum(how == "add" ? a + b : complex_product(a, b));
+      set_complex(out, i, sum.real(), sum.imag());
+    };
+    Complex a = out.as_complex(i), b = updates.as_complex(j);
+    if (out.dtype() == DType::C64) return combine(std::complex<float>(a), std::complex<float>(b));
+    return combine(a, b);
+  }
   if (is_float(out.dtype())) {
     double a = out.as_double(i), b = updates.as_double(j);
     if (bound)
@@ -286,7 +297,7 @@ Op scatter_op() {
                         {"updates", "The windows."}},
            .attrs = {kUpdateWindowDims, kInsertedDims, kInputBatchDims, kScatterBatchDims, kScatterMap,
                      kIndexVectorDim, kUpdate},
-           .dtypes = DTypeSet::Real,
+           .dtypes = DTypeSet::Numeric,
            .front = Front::None,
            .numpy = "none: NumPy has no scatter of windows; put_along_axis is checked against it",
            .example = "",

@@ -2,6 +2,7 @@
 #include <bit>
 #include <limits>
 
+#include "loop/math_complex.h"
 #include "ops/families/elementwise.h"
 #include "ops/families/families.h"
 
@@ -13,6 +14,9 @@ using loop::Expr;
 Value same_again(SimplifyContext& c) {  // f(f(x)) = f(x)
   Node* inner = c.node->operand(0)->node();
   return inner && inner->op() == c.node->op() ? c.node->operand(0) : nullptr;
+}
+Value same_again_of_real(SimplifyContext& c) {  // z / |z| is rounded
+  return is_complex(c.node->result()->type().dtype) ? nullptr : same_again(c);
 }
 Value its_own_inverse(SimplifyContext& c) {  // f(f(x)) = x
   Node* inner = c.node->operand(0)->node();
@@ -62,7 +66,27 @@ Expr lower_signbit(Expr x) {
   Expr bits = bitcast(x, bits_type(x.type()));
   return bits < zero_like(bits);
 }
-Expr lower_is_finite(Expr x) { return abs(x) < infinity_like(x); }
+Expr lower_is_finite(Expr x) {
+  Expr re = real(x), infinity = infinity_like(re);
+  Expr first = abs(re) < infinity;
+  return is_complex(x.type()) ? first & (abs(imag(x)) < infinity) : first;
+}
+Expr lower_is_inf(Expr x) {
+  Expr re = real(x), infinity = infinity_like(re);
+  Expr first = abs(re) == infinity;
+  return is_complex(x.type()) ? first | (abs(imag(x)) == infinity) : first;
+}
+
+// NumPy's: of an infinite part 1 or -1 and 0 of the other, and NaN of two of them.
+Complex complex_sign(Complex z) {
+  bool long_x = std::isinf(z.real()), long_y = std::isinf(z.imag());
+  if (long_x && long_y) return {NAN, NAN};
+  if (long_x) return {std::copysign(1.0, z.real()), 0};
+  if (long_y) return {0, std::copysign(1.0, z.imag())};
+  Complex half = 0.5 * z;
+  double size = std::hypot(half.real(), half.imag());
+  return size == 0 ? Complex(0) : Complex(half.real() / size, half.imag() / size);
+}
 
 int bits_of(DType d) { return d == DType::Bool ? 1 : info(d).bits; }
 
@@ -74,7 +98,20 @@ std::vector<Value> transpose_negate(TransposeContext& c) {
 }
 std::vector<Value> jvp_abs(JvpContext& c) {
   if (!c.tangents[0]) return {nullptr};
-  return {c.build("multiply", {c.tangents[0], c.build("sign", {c.operands[0]})})};
+  Value sign = c.build("sign", {c.operands[0]});
+  if (!is_complex(sign->type().dtype)) return {c.build("multiply", {c.tangents[0], sign})};
+  return {c.build("real", {c.build("multiply", {c.tangents[0], c.build("conj", {sign})})})};
+}
+// Of real numbers 0. Of complex ones the turn of the tangent: i s imag(conj(s) t) / |z|, and 0 at 0.
+std::vector<Value> jvp_sign(JvpContext& c) {
+  Value t = c.tangents[0], s = c.results[0];
+  if (!t || !is_complex(s->type().dtype)) return {nullptr};
+  Value turn = c.build("imag", {c.build("multiply", {t, c.build("conj", {s})})});
+  Value size = c.build("abs", {c.operands[0]});
+  Value none = c.build("equal", {size, c.build.full_like(size, 0)});
+  Value rate = c.build("divide", {turn, c.build("select", {none, c.build.full_like(size, 1), size})});
+  Value across = c.build("complex", {c.build("negate", {c.build("imag", {s})}), c.build("real", {s})});
+  return {c.build("multiply", {across, c.build.convert(rate, s->type().dtype)})};
 }
 std::vector<Value> jvp_square(JvpContext& c) {
   if (!c.tangents[0]) return {nullptr};
@@ -85,58 +122,66 @@ std::vector<Value> jvp_square(JvpContext& c) {
 
 std::vector<Op> unary_ops() {
   std::vector<Op> ops;
+  ops.push_back(unary<[](double x) { return -x; }, [](int64_t x, DType) { return wrapped_negative(x); },
+                      [](Expr x) { return -x; }, [](auto z) { return -z; }>(
+      {.name = "negate",
+       .python = "negative",
+       .doc = "The negative of each element; integers wrap, -0 and 0 swap.",
+       .dtypes = DTypeSet::Numeric,
+       .numpy = "np.negative(x)",
+       .traits = Trait::Linear | Trait::Cheap,
+       .jvp = jvp_negate,
+       .transpose = transpose_negate,
+       .simplify = its_own_inverse}));
+  ops.push_back(unary<[](double x) { return x; }, [](int64_t x, DType) { return x; },
+                      [](Expr x) { return x; }, [](auto z) { return z; }>(
+      {.name = "positive",
+       .python = "positive",
+       .doc = "Each element as it is.",
+       .dtypes = DTypeSet::Numeric,
+       .numpy = "np.positive(x)",
+       .traits = Trait::Linear | Trait::Cheap | Trait::Idempotent,
+       .jvp = +[](JvpContext& c) { return std::vector<Value>{c.tangents[0]}; },
+       .transpose = +[](TransposeContext& c) { return std::vector<Value>{c.cotangents[0]}; },
+       .simplify = +[](SimplifyContext& c) { return c.node->operand(0); }}));
   ops.push_back(
-      unary<[](double x) { return -x; }, [](int64_t x, DType) { return wrapped_negative(x); },
-            [](Expr x) { return -x; }>({.name = "negate",
-                                        .python = "negative",
-                                        .doc = "The negative of each element; integers wrap, -0 and 0 swap.",
-                                        .dtypes = DTypeSet::Real,
-                                        .numpy = "np.negative(x)",
-                                        .traits = Trait::Linear | Trait::Cheap,
-                                        .jvp = jvp_negate,
-                                        .transpose = transpose_negate,
-                                        .simplify = its_own_inverse}));
-  ops.push_back(
-      unary<[](double x) { return x; }, [](int64_t x, DType) { return x; }, [](Expr x) { return x; }>(
-          {.name = "positive",
-           .python = "positive",
-           .doc = "Each element as it is.",
-           .dtypes = DTypeSet::Real,
-           .numpy = "np.positive(x)",
-           .traits = Trait::Linear | Trait::Cheap | Trait::Idempotent,
-           .jvp = +[](JvpContext& c) { return std::vector<Value>{c.tangents[0]}; },
-           .transpose = +[](TransposeContext& c) { return std::vector<Value>{c.cotangents[0]}; },
-           .simplify = +[](SimplifyContext& c) { return c.node->operand(0); }}));
-  ops.push_back(unary<[](double x) { return std::fabs(x); },
-                      [](int64_t x, DType d) { return is_signed_int(d) && x < 0 ? wrapped_negative(x) : x; },
-                      lower_abs>(
-      {.name = "abs",
-       .python = "abs",
-       .doc = "The absolute value of each element; that of the least integer wraps to itself.",
-       .dtypes = DTypeSet::Real,
-       .numpy = "np.abs(x)",
-       .traits = Trait::Idempotent | Trait::Cheap,
-       .jvp = jvp_abs,
-       .simplify = same_again}));
-  ops.push_back(unary<real_sign, whole_sign, lower_sign>(
+      unary<[](double x) { return std::fabs(x); },
+            [](int64_t x, DType d) { return is_signed_int(d) && x < 0 ? wrapped_negative(x) : x; }, lower_abs,
+            [](Complex z) { return std::hypot(z.real(), z.imag()); }, loop::complex_math::abs>(
+          {.name = "abs",
+           .python = "abs",
+           .doc = "The absolute value of each element; that of the least integer wraps to itself. Of complex "
+                  "numbers, their distance from 0, which is real.",
+           .dtypes = DTypeSet::Numeric,
+           .numpy = "np.abs(x)",
+           .complex_ulp = 2,
+           .traits = Trait::Idempotent | Trait::Cheap,
+           .gives = Gives::Part,
+           .jvp = jvp_abs,
+           .simplify = same_again}));
+  ops.push_back(unary<real_sign, whole_sign, lower_sign, complex_sign, loop::complex_math::sign>(
       {.name = "sign",
        .python = "sign",
-       .doc = "-1, 0 or 1 by the sign of each element; NaN and -0 stay.",
-       .dtypes = DTypeSet::Real,
+       .doc = "-1, 0 or 1 by the sign of each element; NaN and -0 stay. Of complex numbers z / |z|, and 0 of "
+              "0.",
+       .dtypes = DTypeSet::Numeric,
        .numpy = "np.where(x == 0, x, np.sign(x)) if x.dtype.kind == 'f' else np.sign(x)",
-       .traits = Trait::Idempotent | Trait::Cheap,
-       .simplify = same_again}));
+       .complex_ulp = 3,
+       .traits = static_cast<uint32_t>(Trait::Cheap),
+       .jvp = jvp_sign,
+       .simplify = same_again_of_real}));
   ops.push_back(unary<[](double x) { return x * x; },
                       [](int64_t x, DType) {
                         return static_cast<int64_t>(static_cast<uint64_t>(x) * static_cast<uint64_t>(x));
                       },
-                      [](Expr x) { return x * x; }>({.name = "square",
-                                                     .python = "square",
-                                                     .doc = "Each element times itself; integers wrap.",
-                                                     .dtypes = DTypeSet::Real,
-                                                     .numpy = "np.square(x)",
-                                                     .traits = static_cast<uint32_t>(Trait::Cheap),
-                                                     .jvp = jvp_square}));
+                      [](Expr x) { return x * x; }, [](auto z) { return complex_product(z, z); }>(
+      {.name = "square",
+       .python = "square",
+       .doc = "Each element times itself; integers wrap.",
+       .dtypes = DTypeSet::Numeric,
+       .numpy = "np.square(x)",
+       .traits = static_cast<uint32_t>(Trait::Cheap),
+       .jvp = jvp_square}));
 
   ops.push_back(unary<nullptr, [](int64_t x, DType d) { return d == DType::Bool ? !x : ~x; },
                       [](Expr x) { return ~x; }>({.name = "not",
@@ -182,25 +227,30 @@ std::vector<Op> unary_ops() {
        .low = -100,
        .high = 100}));
 
-  ops.push_back(unary<[](double x) { return std::isnan(x); }, nullptr, [](Expr x) { return x != x; }>(
+  ops.push_back(unary<[](double x) { return std::isnan(x); }, nullptr, [](Expr x) { return x != x; },
+                      [](Complex z) { return std::isnan(z.real()) || std::isnan(z.imag()); }>(
       {.name = "is_nan",
        .python = "isnan",
-       .doc = "True where the element is not a number.",
+       .doc = "True where the element, or a part of it, is not a number.",
+       .dtypes = DTypeSet::FloatComplex,
        .numpy = "np.isnan(x)",
        .traits = static_cast<uint32_t>(Trait::Cheap),
        .gives = Gives::Bool}));
-  ops.push_back(unary<[](double x) { return std::isinf(x); }, nullptr,
-                      [](Expr x) { return abs(x) == infinity_like(x); }>(
+  ops.push_back(unary<[](double x) { return std::isinf(x); }, nullptr, lower_is_inf,
+                      [](Complex z) { return std::isinf(z.real()) || std::isinf(z.imag()); }>(
       {.name = "is_inf",
        .python = "isinf",
-       .doc = "True where the element is plus or minus infinity.",
+       .doc = "True where the element, or a part of it, is plus or minus infinity.",
+       .dtypes = DTypeSet::FloatComplex,
        .numpy = "np.isinf(x)",
        .traits = static_cast<uint32_t>(Trait::Cheap),
        .gives = Gives::Bool}));
-  ops.push_back(unary<[](double x) { return std::isfinite(x); }, nullptr, lower_is_finite>(
+  ops.push_back(unary<[](double x) { return std::isfinite(x); }, nullptr, lower_is_finite,
+                      [](Complex z) { return std::isfinite(z.real()) && std::isfinite(z.imag()); }>(
       {.name = "is_finite",
        .python = "isfinite",
-       .doc = "True where the element is neither infinite nor NaN.",
+       .doc = "True where the element, and each part of it, is neither infinite nor NaN.",
+       .dtypes = DTypeSet::FloatComplex,
        .numpy = "np.isfinite(x)",
        .traits = static_cast<uint32_t>(Trait::Cheap),
        .gives = Gives::Bool}));

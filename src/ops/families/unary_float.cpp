@@ -3,6 +3,7 @@
 // are the vector maths of loop/math; docs/numerics.md has their measured bounds.
 #include <limits>
 
+#include "loop/math_complex.h"
 #include "ops/families/elementwise.h"
 #include "ops/families/families.h"
 
@@ -11,6 +12,7 @@ namespace {
 
 using loop::Expr;
 namespace math = loop::math;
+namespace complex_math = loop::complex_math;
 
 double logistic(
     double x) {  // by the exponential that cannot overflow, so that small results keep their digits
@@ -54,6 +56,28 @@ double digamma(double x) {
               y * (1.0 / 120 - y * (1.0 / 252 - y * (1.0 / 240 - y * (1.0 / 132 - y * (691.0 / 32760))))));
 }
 
+// What the standard library lacks of complex numbers. NumPy's formulas, but that log1p keeps its digits.
+Complex complex_expm1(Complex z) {
+  double a = std::sin(z.imag() / 2);
+  return {std::expm1(z.real()) * std::cos(z.imag()) - 2 * a * a, std::exp(z.real()) * std::sin(z.imag())};
+}
+Complex complex_exp2(Complex z) { return std::exp(Complex(z.real() * M_LN2, z.imag() * M_LN2)); }
+template <auto Scale>
+Complex complex_log(Complex z) {
+  Complex l = std::log(z);
+  return {l.real() * Scale, l.imag() * Scale};
+}
+Complex complex_log1p(Complex z) {
+  double x = z.real(), y = z.imag();
+  Complex moved(1 + x, y);
+  if (std::fabs(x) < 2 && std::fabs(y) < 2) {
+    long double wide_x = x, wide_y = y, excess = 2 * wide_x + wide_x * wide_x + wide_y * wide_y;
+    if (excess > -0.5L && excess < 1)
+      return {static_cast<double>(0.5L * std::log1p(excess)), std::arg(moved)};
+  }
+  return std::log(moved);
+}
+
 // Derivatives, as factors of the tangent: t * d(x, f(x)).
 template <auto Factor>
 std::vector<Value> scaled(JvpContext& c) {
@@ -69,66 +93,87 @@ Value times(Builder& b, Value v, double k) { return b("multiply", {v, b.full_lik
 
 std::vector<Op> unary_float_ops() {
   std::vector<Op> ops;
-  ops.push_back(unary<[](double x) { return std::exp(x); }, nullptr, math::exp>(
-      {.name = "exponential",
-       .python = "exp",
-       .doc = "e to the power of each element.",
-       .numpy = "np.exp(x)",
-       .low = -20,
-       .high = 20,
-       .ulp = 2,
-       .jvp = scaled<[](Builder&, Value, Value y) { return y; }>}));
-  ops.push_back(unary<[](double x) { return std::expm1(x); }, nullptr, math::expm1>(
-      {.name = "exponential_minus_one",
-       .python = "expm1",
-       .doc = "e to the power of each element, less 1; exact near 0.",
-       .numpy = "np.expm1(x)",
-       .ulp = 2,
-       .jvp = scaled<[](Builder& b, Value, Value y) { return b("add", {y, b.full_like(y, 1)}); }>}));
-  ops.push_back(unary<[](double x) { return std::exp2(x); }, nullptr, math::exp2>(
-      {.name = "exp2",
-       .python = "exp2",
-       .doc = "2 to the power of each element.",
-       .numpy = "np.exp2(x)",
-       .low = -20,
-       .high = 20,
-       .ulp = 2,
-       .jvp = scaled<[](Builder& b, Value, Value y) { return times(b, y, M_LN2); }>}));
-  ops.push_back(unary<[](double x) { return std::log(x); }, nullptr, math::log>(
-      {.name = "log",
-       .python = "log",
-       .doc = "The natural logarithm; -inf of 0, NaN of negatives.",
-       .numpy = "np.log(x)",
-       .low = 0.01,
-       .high = 100,
-       .ulp = 2,
-       .jvp = scaled<[](Builder& b, Value x, Value) { return inverse(b, x); }>}));
-  ops.push_back(unary<[](double x) { return std::log2(x); }, nullptr, math::log2>(
+  ops.push_back(
+      unary<[](double x) { return std::exp(x); }, nullptr, math::exp, [](Complex z) { return std::exp(z); },
+            complex_math::exp>({.name = "exponential",
+                                .python = "exp",
+                                .doc = "e to the power of each element.",
+                                .dtypes = DTypeSet::FloatComplex,
+                                .numpy = "np.exp(x)",
+                                .low = -20,
+                                .high = 20,
+                                .ulp = 2,
+                                .complex_ulp = 6,
+                                .jvp = scaled<[](Builder&, Value, Value y) { return y; }>}));
+  ops.push_back(
+      unary<[](double x) { return std::expm1(x); }, nullptr, math::expm1, complex_expm1, complex_math::expm1>(
+          {.name = "exponential_minus_one",
+           .python = "expm1",
+           .doc = "e to the power of each element, less 1; exact near 0.",
+           .dtypes = DTypeSet::FloatComplex,
+           .numpy = "np.expm1(x)",
+           .ulp = 2,
+           .complex_ulp = 8,
+           .jvp = scaled<[](Builder& b, Value, Value y) { return b("add", {y, b.full_like(y, 1)}); }>}));
+  ops.push_back(
+      unary<[](double x) { return std::exp2(x); }, nullptr, math::exp2, complex_exp2, complex_math::exp2>(
+          {.name = "exp2",
+           .python = "exp2",
+           .doc = "2 to the power of each element.",
+           .dtypes = DTypeSet::FloatComplex,
+           .numpy = "np.exp2(x)",
+           .low = -20,
+           .high = 20,
+           .ulp = 2,
+           .complex_ulp = 6,
+           .jvp = scaled<[](Builder& b, Value, Value y) { return times(b, y, M_LN2); }>}));
+  ops.push_back(
+      unary<[](double x) { return std::log(x); }, nullptr, math::log, [](Complex z) { return std::log(z); },
+            complex_math::log>({.name = "log",
+                                .python = "log",
+                                .doc = "The natural logarithm; -inf of 0, NaN of negatives.",
+                                .dtypes = DTypeSet::FloatComplex,
+                                .numpy = "np.log(x)",
+                                .low = 0.01,
+                                .high = 100,
+                                .ulp = 2,
+                                .complex_ulp = 6,
+                                .jvp = scaled<[](Builder& b, Value x, Value) { return inverse(b, x); }>}));
+  ops.push_back(unary<[](double x) { return std::log2(x); }, nullptr, math::log2, complex_log<M_LOG2E>,
+                      complex_math::log2>(
       {.name = "log2",
        .python = "log2",
        .doc = "The logarithm to base 2.",
+       .dtypes = DTypeSet::FloatComplex,
        .numpy = "np.log2(x)",
        .low = 0.01,
        .high = 100,
        .ulp = 2,
+       .complex_ulp = 8,
        .jvp = scaled<[](Builder& b, Value x, Value) { return inverse(b, times(b, x, M_LN2)); }>}));
-  ops.push_back(unary<[](double x) { return std::log10(x); }, nullptr, math::log10>(
+  ops.push_back(unary<[](double x) { return std::log10(x); }, nullptr, math::log10, complex_log<M_LOG10E>,
+                      complex_math::log10>(
       {.name = "log10",
        .python = "log10",
        .doc = "The logarithm to base 10.",
+       .dtypes = DTypeSet::FloatComplex,
        .numpy = "np.log10(x)",
        .low = 0.01,
        .high = 100,
        .ulp = 2,
+       .complex_ulp = 8,
        .jvp = scaled<[](Builder& b, Value x, Value) { return inverse(b, times(b, x, M_LN10)); }>}));
-  ops.push_back(unary<[](double x) { return std::log1p(x); }, nullptr, math::log1p>(
+  ops.push_back(unary<[](double x) { return std::log1p(x); }, nullptr, math::log1p, complex_log1p,
+                      complex_math::log1p>(
       {.name = "log_plus_one",
        .python = "log1p",
        .doc = "The natural logarithm of 1 + x; exact near 0.",
+       .dtypes = DTypeSet::FloatComplex,
        .numpy = "np.log1p(x)",
        .low = -0.9,
        .high = 20,
        .ulp = 2,
+       .complex_ulp = 6,
        .jvp =
            scaled<[](Builder& b, Value x, Value) { return inverse(b, b("add", {x, b.full_like(x, 1)})); }>}));
   ops.push_back(unary<logistic, nullptr, math::logistic>(
@@ -142,124 +187,166 @@ std::vector<Op> unary_float_ops() {
        .jvp = scaled<[](Builder& b, Value, Value y) {
          return b("multiply", {y, b("subtract", {b.full_like(y, 1), y})});
        }>}));
-  ops.push_back(unary<[](double x) { return std::tanh(x); }, nullptr, math::tanh>(
+  ops.push_back(unary<[](double x) { return std::tanh(x); }, nullptr, math::tanh,
+                      [](Complex z) { return std::tanh(z); }, complex_math::tanh>(
       {.name = "tanh",
        .python = "tanh",
        .doc = "The hyperbolic tangent.",
+       .dtypes = DTypeSet::FloatComplex,
        .numpy = "np.tanh(x)",
        .ulp = 2,
+       .complex_ulp = 12,
        .jvp = scaled<[](Builder& b, Value, Value y) { return one_minus_square(b, y); }>}));
-  ops.push_back(unary<[](double x) { return std::sinh(x); }, nullptr, math::sinh>(
+  ops.push_back(unary<[](double x) { return std::sinh(x); }, nullptr, math::sinh,
+                      [](Complex z) { return std::sinh(z); }, complex_math::sinh>(
       {.name = "sinh",
        .python = "sinh",
        .doc = "The hyperbolic sine.",
+       .dtypes = DTypeSet::FloatComplex,
        .numpy = "np.sinh(x)",
        .ulp = 3,
+       .complex_ulp = 8,
        .jvp = scaled<[](Builder& b, Value x, Value) { return b("cosh", {x}); }>}));
-  ops.push_back(unary<[](double x) { return std::cosh(x); }, nullptr, math::cosh>(
+  ops.push_back(unary<[](double x) { return std::cosh(x); }, nullptr, math::cosh,
+                      [](Complex z) { return std::cosh(z); }, complex_math::cosh>(
       {.name = "cosh",
        .python = "cosh",
        .doc = "The hyperbolic cosine.",
+       .dtypes = DTypeSet::FloatComplex,
        .numpy = "np.cosh(x)",
        .ulp = 3,
+       .complex_ulp = 8,
        .jvp = scaled<[](Builder& b, Value x, Value) { return b("sinh", {x}); }>}));
-  ops.push_back(unary<[](double x) { return std::sin(x); }, nullptr, math::sin>(
-      {.name = "sine",
-       .python = "sin",
-       .doc = "The sine of an angle in radians.",
-       .numpy = "np.sin(x)",
-       .low = -30,
-       .high = 30,
-       .ulp = 2,
-       .jvp = scaled<[](Builder& b, Value x, Value) { return b("cosine", {x}); }>}));
-  ops.push_back(unary<[](double x) { return std::cos(x); }, nullptr, math::cos>(
+  ops.push_back(
+      unary<[](double x) { return std::sin(x); }, nullptr, math::sin, [](Complex z) { return std::sin(z); },
+            complex_math::sin>({.name = "sine",
+                                .python = "sin",
+                                .doc = "The sine of an angle in radians.",
+                                .dtypes = DTypeSet::FloatComplex,
+                                .numpy = "np.sin(x)",
+                                .low = -30,
+                                .high = 30,
+                                .ulp = 2,
+                                .complex_ulp = 8,
+                                .jvp = scaled<[](Builder& b, Value x, Value) { return b("cosine", {x}); }>}));
+  ops.push_back(unary<[](double x) { return std::cos(x); }, nullptr, math::cos,
+                      [](Complex z) { return std::cos(z); }, complex_math::cos>(
       {.name = "cosine",
        .python = "cos",
        .doc = "The cosine of an angle in radians.",
+       .dtypes = DTypeSet::FloatComplex,
        .numpy = "np.cos(x)",
        .low = -30,
        .high = 30,
        .ulp = 2,
+       .complex_ulp = 8,
        .jvp = scaled<[](Builder& b, Value x, Value) { return b("negate", {b("sine", {x})}); }>}));
-  ops.push_back(unary<[](double x) { return std::tan(x); }, nullptr, math::tan>(
+  ops.push_back(unary<[](double x) { return std::tan(x); }, nullptr, math::tan,
+                      [](Complex z) { return std::tan(z); }, complex_math::tan>(
       {.name = "tan",
        .python = "tan",
        .doc = "The tangent of an angle in radians.",
+       .dtypes = DTypeSet::FloatComplex,
        .numpy = "np.tan(x)",
        .low = -1.5,
        .high = 1.5,
        .ulp = 3,
+       .complex_ulp = 12,
        .jvp = scaled<[](Builder& b, Value, Value y) { return one_plus_square(b, y); }>}));
-  ops.push_back(unary<[](double x) { return std::asin(x); }, nullptr, math::asin>(
+  ops.push_back(unary<[](double x) { return std::asin(x); }, nullptr, math::asin,
+                      [](Complex z) { return std::asin(z); }, complex_math::asin>(
       {.name = "asin",
        .python = "asin",
        .doc = "The angle in [-π/2, π/2] whose sine is x; NaN outside [-1, 1].",
+       .dtypes = DTypeSet::FloatComplex,
        .numpy = "np.arcsin(x)",
        .low = -1,
        .high = 1,
        .ulp = 3,
+       .complex_ulp = 8,
        .jvp = scaled<[](Builder& b, Value x, Value) { return b("rsqrt", {one_minus_square(b, x)}); }>}));
-  ops.push_back(unary<[](double x) { return std::acos(x); }, nullptr, math::acos>(
+  ops.push_back(unary<[](double x) { return std::acos(x); }, nullptr, math::acos,
+                      [](Complex z) { return std::acos(z); }, complex_math::acos>(
       {.name = "acos",
        .python = "acos",
        .doc = "The angle in [0, π] whose cosine is x; NaN outside [-1, 1].",
+       .dtypes = DTypeSet::FloatComplex,
        .numpy = "np.arccos(x)",
        .low = -1,
        .high = 1,
        .ulp = 3,
+       .complex_ulp = 8,
        .jvp = scaled<[](Builder& b, Value x, Value) {
          return b("negate", {b("rsqrt", {one_minus_square(b, x)})});
        }>}));
-  ops.push_back(unary<[](double x) { return std::atan(x); }, nullptr, math::atan>(
+  ops.push_back(unary<[](double x) { return std::atan(x); }, nullptr, math::atan,
+                      [](Complex z) { return std::atan(z); }, complex_math::atan>(
       {.name = "atan",
        .python = "atan",
        .doc = "The angle in [-π/2, π/2] whose tangent is x.",
+       .dtypes = DTypeSet::FloatComplex,
        .numpy = "np.arctan(x)",
        .ulp = 3,
+       .complex_ulp = 8,
        .jvp = scaled<[](Builder& b, Value x, Value) { return inverse(b, one_plus_square(b, x)); }>}));
-  ops.push_back(unary<[](double x) { return std::asinh(x); }, nullptr, math::asinh>(
+  ops.push_back(unary<[](double x) { return std::asinh(x); }, nullptr, math::asinh,
+                      [](Complex z) { return std::asinh(z); }, complex_math::asinh>(
       {.name = "asinh",
        .python = "asinh",
        .doc = "The inverse of sinh.",
+       .dtypes = DTypeSet::FloatComplex,
        .numpy = "np.arcsinh(x)",
        .ulp = 3,
+       .complex_ulp = 8,
        .jvp = scaled<[](Builder& b, Value x, Value) { return b("rsqrt", {one_plus_square(b, x)}); }>}));
-  ops.push_back(unary<[](double x) { return std::acosh(x); }, nullptr, math::acosh>(
+  ops.push_back(unary<[](double x) { return std::acosh(x); }, nullptr, math::acosh,
+                      [](Complex z) { return std::acosh(z); }, complex_math::acosh>(
       {.name = "acosh",
        .python = "acosh",
        .doc = "The inverse of cosh; NaN below 1.",
+       .dtypes = DTypeSet::FloatComplex,
        .numpy = "np.arccosh(x)",
        .low = 1,
        .high = 20,
        .ulp = 3,
+       .complex_ulp = 8,
        .jvp = scaled<[](Builder& b, Value x, Value) {
          return b("rsqrt", {b("subtract", {b("square", {x}), b.full_like(x, 1)})});
        }>}));
-  ops.push_back(unary<[](double x) { return std::atanh(x); }, nullptr, math::atanh>(
+  ops.push_back(unary<[](double x) { return std::atanh(x); }, nullptr, math::atanh,
+                      [](Complex z) { return std::atanh(z); }, complex_math::atanh>(
       {.name = "atanh",
        .python = "atanh",
        .doc = "The inverse of tanh; NaN outside [-1, 1].",
+       .dtypes = DTypeSet::FloatComplex,
        .numpy = "np.arctanh(x)",
        .low = -0.99,
        .high = 0.99,
        .ulp = 3,
+       .complex_ulp = 8,
        .jvp = scaled<[](Builder& b, Value x, Value) { return inverse(b, one_minus_square(b, x)); }>}));
-  ops.push_back(unary<[](double x) { return std::sqrt(x); }, nullptr, [](Expr x) { return sqrt(x); }>(
+  ops.push_back(unary<[](double x) { return std::sqrt(x); }, nullptr, [](Expr x) { return sqrt(x); },
+                      [](Complex z) { return std::sqrt(z); }, complex_math::sqrt>(
       {.name = "sqrt",
        .python = "sqrt",
        .doc = "The square root, rightly rounded; NaN of negatives, -0 of -0.",
+       .dtypes = DTypeSet::FloatComplex,
        .numpy = "np.sqrt(x)",
        .low = 0,
        .high = 100,
+       .complex_ulp = 4,
        .jvp = scaled<[](Builder& b, Value, Value y) { return inverse(b, times(b, y, 2)); }>}));
-  ops.push_back(unary<[](double x) { return 1 / std::sqrt(x); }, nullptr, math::rsqrt>(
+  ops.push_back(unary<[](double x) { return 1 / std::sqrt(x); }, nullptr, math::rsqrt,
+                      [](Complex z) { return complex_reciprocal(std::sqrt(z)); }, complex_math::rsqrt>(
       {.name = "rsqrt",
        .python = "rsqrt",
        .doc = "1 / sqrt(x).",
+       .dtypes = DTypeSet::FloatComplex,
        .numpy = "1 / np.sqrt(x.astype('f8'))",
        .low = 0.01,
        .high = 100,
        .ulp = 2,
+       .complex_ulp = 8,
        .jvp = scaled<[](Builder& b, Value x, Value y) { return times(b, b("divide", {y, x}), -0.5); }>}));
   ops.push_back(unary<[](double x) { return std::cbrt(x); }, nullptr, math::cbrt>(
       {.name = "cbrt",
@@ -270,10 +357,12 @@ std::vector<Op> unary_float_ops() {
        .high = 100,
        .ulp = 2,
        .jvp = scaled<[](Builder& b, Value, Value y) { return inverse(b, times(b, b("square", {y}), 3)); }>}));
-  ops.push_back(unary<[](double x) { return 1 / x; }, nullptr, [](Expr x) { return 1.0 / x; }>(
+  ops.push_back(unary<[](double x) { return 1 / x; }, nullptr, [](Expr x) { return 1.0 / x; },
+                      [](auto z) { return complex_reciprocal(z); }, complex_math::reciprocal>(
       {.name = "reciprocal",
        .python = "reciprocal",
        .doc = "1 / x.",
+       .dtypes = DTypeSet::FloatComplex,
        .numpy = "np.reciprocal(x)",
        .low = 0.1,
        .high = 10,
