@@ -70,8 +70,10 @@ _numpy.install()
 globals().update(_names)
 
 from ._control import cond, fori_loop, map, scan, switch, while_loop
+from ._effects import check, debug_print
 from ._info import __array_namespace_info__
 from ._jit import explain, jit
+from ._passes import default_pipeline, passes
 from ._record import Traced, name_scope, register_op, trace, tree_map
 from ._signature import TensorType
 
