@@ -20,7 +20,7 @@ def _prepare(who: str, text: str, args: tuple[Any, ...], named: dict[str, Any]) 
     """The text with its fields numbered by array, and those arrays; what is no array is filled in now."""
     out: list[str] = []
     values: list[Any] = []
-    automatic = 0
+    automatic = numbered = 0
     try:
         for literal, field, spec, conversion in _FORMATTER.parse(text):
             out.append(_escape(literal))
@@ -29,6 +29,10 @@ def _prepare(who: str, text: str, args: tuple[Any, ...], named: dict[str, Any]) 
             if field == "" or field[0] in ".[":
                 field = f"{automatic}{field}"
                 automatic += 1
+            elif field[0].isdigit():
+                numbered += 1
+            if automatic and numbered:
+                raise builtins.ValueError("fields are numbered by hand, as {0}, or all left to be counted, as {}")
             value, _ = _FORMATTER.get_field(field, args, named)
             spec = _FORMATTER.vformat(spec or "", args, named)
             if not is_array(value):

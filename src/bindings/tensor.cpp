@@ -4,6 +4,7 @@
 #include <array>
 
 #include "bindings/common.h"
+#include "bindings/effects.h"
 #include "ops/attrs.h"
 #include "tensor/eager.h"
 
@@ -128,7 +129,12 @@ bool is_operand(PyObject* object) {
 PyObject* binary(Binary which, PyObject* a, PyObject* b) {
   return guard([&]() -> PyObject* {
     if (concrete_pair(a, b) && tensor_of(a).shape() == tensor_of(b).shape() && !Capture::current())
-      if (eager::BinarySite* direct = site(which)) return wrap((*direct)(tensor_of(a), tensor_of(b)));
+      if (eager::BinarySite* direct = site(which)) {
+        bool divides = which == Binary::FloorDivide || which == Binary::Remainder;
+        if (divides && is_integer(tensor_of(b).dtype()) && is_integer(tensor_of(a).dtype()))
+          check_divisor(tensor_of(b), kBinaryNames[static_cast<size_t>(which)]);
+        return wrap((*direct)(tensor_of(a), tensor_of(b)));
+      }
     if (is_number(a) || is_number(b))
       if (std::optional<nb::object> out = number_operator(kBinaryNames[static_cast<size_t>(which)], a, b))
         return out->release().ptr();

@@ -4,6 +4,7 @@
 #include "bindings/common.h"
 #include "ops/attrs.h"
 #include "ops/builder.h"
+#include "tensor/effects.h"
 #include "tensor/strided.h"
 
 namespace ig::py {
@@ -315,13 +316,28 @@ Tensor checked(const Tensor& index, const Dim& size, size_t axis) {
     }
     return made(out);
   }
+  // What a graph cannot know yet, it checks on each run.
   Tensor wide = front::convert(index, DType::I64);
-  if (is_unsigned_int(index.dtype())) return wide;
-  if (!size.is_constant())
-    throw make_error(ErrorKind::Unsupported, "an index array over the symbolic size {}", size.str())
-        .hint("use ig.take with indices that are not negative");
+  std::vector<Tensor> values = {wide};
+  front::Operand n = integer(0);
+  if (size.is_constant()) {
+    n = integer(size.constant());
+  } else {
+    values.push_back(front::convert(Capture::current()->size_value(size), DType::I64));
+    n = values[1];
+  }
   Tensor below = public_op("less", {wide, integer(0)});
-  return public_op("where", {below, public_op("add", {wide, integer(size.constant())}), wide});
+  Tensor from_start = public_op("where", {below, public_op("add", {wide, n}), wide});
+  Tensor inside = public_op(
+      "logical_and", {public_op("less_equal", {integer(0), from_start}), public_op("less", {from_start, n})});
+  effects::Check text;
+  text.kind = "index";
+  text.message = fmt::format("the index {{0}} is out of range for {} of size {}", ordinal_axis(axis),
+                             size.is_constant() ? size.str() : "{1}");
+  text.why = "positions count from 0, or from the end as negative numbers";
+  text.hint = "use a position that the axis has; a slice may reach beyond the end";
+  effects::check(inside, text, values);
+  return from_start;
 }
 
 // The positions of a mask's true elements, one array an axis.

@@ -288,3 +288,64 @@ def test_alternating_paths_run_the_right_trace_only():
         f(positive)
     after = {e["reason"]: e["calls"] for e in ig.explain(f)["entries"]}
     assert sum(after.values()) - sum(before.values()) == 20
+
+
+# --- what Python promises ------------------------------------------------------------------------------------------
+
+
+def fails_alike(function, *args, like=None):
+    """The eager error, and that a graph and a warm jitted call give the same one."""
+    good = like if like is not None else args
+    with pytest.raises(ig.Error) as eager:
+        function(*args)
+    traced, jitted = ig.trace(function, *good), ig.jit(function)
+    for run in (traced, traced.evaluate, jitted, jitted):
+        run(*good)
+        with pytest.raises(type(eager.value)) as caught:
+            run(*args)
+        assert caught.value.what == eager.value.what
+        assert caught.value.hint == eager.value.hint
+        assert caught.value.where and "test_effects.py" in caught.value.where
+    return eager.value
+
+
+def test_an_index_out_of_range_raises_in_captured_functions_too():
+    x = ig.arange(3)
+    error = fails_alike(lambda x, i: x[i], x, ig.asarray(7), like=(x, ig.asarray(-3)))
+    assert isinstance(error, IndexError)
+    assert error.what == "the index 7 is out of range for axis 0 of size 3"
+    fails_alike(lambda x, i: x[i], x, ig.asarray([0, -4, 9]), like=(x, ig.asarray([0, 1, 2])))
+    fails_alike(lambda x, i: ig.take(x, i), x, ig.asarray([3]), like=(x, ig.asarray([-1])))
+
+
+def test_a_negative_index_over_a_symbolic_size():
+    traced = ig.trace(lambda x, i: x[i], ig.arange(4), ig.asarray([0]), dynamic_shapes={"x": {0: ig.Dim("n", 1, 64)}})
+    assert np.asarray(traced(ig.arange(6), ig.asarray([-1]))).tolist() == [5]
+    with pytest.raises(ig.IndexError, match="the index -7 is out of range for axis 0 of size 6"):
+        traced(ig.arange(6), ig.asarray([-7]))
+
+
+def test_an_index_in_a_branch_that_is_not_taken():
+    def f(x, i):
+        return ig.cond(i < 3, lambda: x[i], lambda: ig.asarray(-1))
+
+    for run in both_ways(f, ig.arange(3), ig.asarray(5)).values():
+        assert int(run()) == -1
+
+
+def test_integers_divided_by_zero():
+    one, zero = ig.asarray([4, 5]), ig.asarray([1, 0])
+    for function in (lambda a, b: a // b, lambda a, b: a % b, lambda a, b: ig.floor_divide(a, b)):
+        error = fails_alike(function, one, zero, like=(one, ig.asarray([2, 3])))
+        assert isinstance(error, ZeroDivisionError)
+        assert error.why.startswith("integers have no infinity and no NaN")
+        assert error.hint == "put another divisor there first, ig.where(d == 0, 1, d), or divide floats"
+    assert error.what == "floor_divide: an integer is divided by zero"
+    for divide in (lambda: one // 0, lambda: 7 % zero, lambda: ig.jit(lambda a: a // 0)(one)):
+        with pytest.raises(ZeroDivisionError):
+            divide()
+    assert np.isinf(np.asarray(ig.asarray([1.0]) // 0.0)).all()
+    assert "check" not in str(ig.trace(lambda a: a // 3, one).graph)
+    # A path that is not taken divides nothing.
+    guarded = ig.jit(lambda a, n: ig.cond(n == 0, lambda: a, lambda: a // n))
+    assert np.asarray(guarded(one, ig.asarray(0))).tolist() == [4, 5]

@@ -1,6 +1,6 @@
 // The pipeline drops no effect, merges none and moves none, though nobody reads their tokens.
 // RUN: %intaglio opt --verify %s | FileCheck %s
-// RUN: %intaglio run %s --inputs random:1 | FileCheck --check-prefix=RUN %s
+// RUN: %intaglio run %s --inputs random:1 | FileCheck --check-prefix=OUT %s
 
 graph @main(%x: f32[]) {
   %t = create_token() : token
@@ -28,7 +28,7 @@ graph @main(%x: f32[]) {
 // CHECK-SAME: "one"
 // CHECK: "in the branch"
 // CHECK: "two"
-// RUN: one
-// RUN-NEXT: one
-// RUN-NEXT: in the branch
-// RUN-NEXT: two
+// OUT: one
+// OUT-NEXT: one
+// OUT-NEXT: in the branch
+// OUT-NEXT: two

@@ -13,3 +13,16 @@ graph @main(%p: bool[], %x: f32[n], %y: f32[m]) where m in [0, inf], n in [1, 10
   }
   return %x, %z
 }
+
+// CHECK:      graph @main(%p: bool[], %x: f32[n], %y: f32[2*n]) where n in [1, 100] {
+// CHECK-NEXT:   %z = cond(%p, %y) : f32[2*n] {
+// CHECK-NEXT:     ^(%a: f32[2*n]) {
+// CHECK-NEXT:       %b = sine(%a) : f32[2*n]
+// CHECK-NEXT:       return %b
+// CHECK-NEXT:     }
+// CHECK-NEXT:     ^(%a$1: f32[2*n]) {
+// CHECK-NEXT:       return %a$1
+// CHECK-NEXT:     }
+// CHECK-NEXT:   }
+// CHECK-NEXT:   return %x, %z
+// CHECK-NEXT: }

@@ -5,4 +5,8 @@
 graph @main(%x: f32[n], %y: f32[m], %z: f32[k]) where k in [1, inf], m in [10, 20], n in [1, 100], m == 2*n {
   return %x, %y, %z
 }
+
+// CHECK:      graph @main(%x: f32[n], %y: f32[m], %z: f32[k]) where k in [1, inf], m in [10, 20], n in [1, 100], m == 2*n {
+// CHECK-NEXT:   return %x, %y, %z
+// CHECK-NEXT: }
 // SAME: refine-shapes: unchanged
