@@ -12,6 +12,10 @@ from ._control import (
     switch as switch,
     while_loop as while_loop,
 )
+from ._effects import (
+    check as check,
+    debug_print as debug_print,
+)
 from ._errors import (
     CaptureError as CaptureError,
     Error as Error,
@@ -110,6 +114,10 @@ from ._intaglio import (
 from ._jit import (
     explain as explain,
     jit as jit,
+)
+from ._passes import (
+    default_pipeline as default_pipeline,
+    passes as passes,
 )
 from ._record import (
     Traced as Traced,
