@@ -75,7 +75,8 @@ class _Shown:
             return format(numbers.item(), spec)
         import numpy
 
-        return numpy.array2string(numbers, formatter={"all": lambda number: format(number.item(), spec)})
+        formatter: Any = {"all": lambda number: format(number.item(), spec)}
+        return numpy.array2string(numbers, formatter=formatter)
 
 
 def _fill(text: str, arrays: list[Any]) -> str:

@@ -273,8 +273,12 @@ void init_graph(nb::module_& m) {
             options.disabled_passes.insert(disable.begin(), disable.end());
             options.target = target;
             options.exact = exact;
-            nb::gil_scoped_release no_gil;
-            return PyGraph{self.graph, compile(*self.graph, options)};
+            std::shared_ptr<Program> program;
+            {
+              nb::gil_scoped_release no_gil;
+              program = compile(*self.graph, options);
+            }
+            return PyGraph{self.graph, std::move(program)};
           },
           nb::arg("disable") = std::vector<std::string>{}, nb::arg("target") = "", nb::arg("exact") = false,
           "The graph with its program, compiled now. Without options it is what the first call would "

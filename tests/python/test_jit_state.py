@@ -137,7 +137,8 @@ def test_globals_and_closure_variables():
 
     for x in INPUTS:
         call(x)
-    assert np.asarray(TOTAL).tolist() == [10.0, 5.0] and CALLS == 5
+    assert np.asarray(TOTAL).tolist() == [10.0, 5.0]
+    assert CALLS == 5
     assert np.asarray(inside).tolist() == [32.0, 32.0]
 
 
@@ -167,7 +168,8 @@ def test_nothing_is_stored_where_the_call_fails_or_is_only_traced():
     call.trace(ig.ones(2))
     with pytest.raises(KeyError):
         call(ig.ones(3))
-    assert cell.h is before and not hasattr(cell, "fresh")
+    assert cell.h is before
+    assert not hasattr(cell, "fresh")
 
 
 def test_containers_are_refused_with_the_line():
@@ -181,8 +183,10 @@ def test_containers_are_refused_with_the_line():
     with pytest.raises(ig.CaptureError) as caught:
         call(ig.ones(2))
     error = caught.value
-    assert error.what == "a captured function changes what lies outside of it: state of closure variable cell " \
+    assert (
+        error.what == "a captured function changes what lies outside of it: state of closure variable cell "
         "is bound to a tuple"
+    )
     assert "cell.state = (x, x + 1)" in error.where
     assert error.why == (
         "arrays, numbers and text are stored anew on each call; another object would be the same one in every call"
@@ -315,7 +319,8 @@ def test_a_jitted_function_in_a_circle_is_freed():
 
     holder, jitted = make()
     gc.collect()
-    assert jitted() is None and holder() is None
+    assert jitted() is None
+    assert holder() is None
 
 
 def test_reads_that_cannot_be_followed_are_shown(capfd, monkeypatch):
@@ -337,7 +342,9 @@ def test_reads_that_cannot_be_followed_are_shown(capfd, monkeypatch):
     options.scale = 3.0
     assert float(f(ig.asarray(1.0))) == 3.0
     shown = [entry["unknown"] for entry in ig.explain(f)["entries"]]
-    assert len(shown) == 2 and all("options was handed to " in lines[0] for lines in shown)
-    assert "its attributes are compared whole" in shown[0][0] and "return x * read_scale(options)" in shown[0][0]
+    assert len(shown) == 2
+    assert all("options was handed to " in lines[0] for lines in shown)
+    assert "its attributes are compared whole" in shown[0][0]
+    assert "return x * read_scale(options)" in shown[0][0]
     assert str(ig.explain(f)).count("    not followed: ") == 2
     assert capfd.readouterr().err.count("cannot be followed") == 1
