@@ -29,7 +29,9 @@ bool commutative(OpId id) {
 std::vector<Tensor> inputs_of(const Graph& graph, nb::args args) {
   if (args.size() != graph.inputs().size())
     throw make_error(ErrorKind::Type, "graph `{}` takes {} arrays, and {} were given", graph.name,
-                     graph.inputs().size(), args.size());
+                     graph.inputs().size(), args.size())
+        .why("each input of the graph needs one array")
+        .hint("pass the arrays in the order of graph.inputs");
   std::vector<Tensor> out;
   for (size_t i = 0; i < args.size(); ++i) {
     std::optional<DType> dtype;

@@ -61,7 +61,9 @@ std::optional<Dim> bound(PyObject* object) {
   if (!number.is_valid()) {
     if (PyErr_ExceptionMatches(PyExc_TypeError)) {
       PyErr_Clear();
-      throw make_error(ErrorKind::Type, "a slice takes integers, not {}", Py_TYPE(object)->tp_name);
+      throw make_error(ErrorKind::Type, "a slice takes integers, not {}", Py_TYPE(object)->tp_name)
+          .why("its bounds and its step count positions")
+          .hint("convert it with int(...)");
     }
     throw PythonError{};
   }
@@ -88,10 +90,16 @@ Item slice_item(PyObject* object, const Dim& size, size_t axis) {
   std::optional<Dim> start = bound(slice->start), stop = bound(slice->stop), step = bound(slice->step);
   int64_t by = 1;
   if (step) {
-    if (!step->is_constant()) throw Error(ErrorKind::Capture, "the step of a slice is a symbolic size");
+    if (!step->is_constant())
+      throw Error(ErrorKind::Capture, "the step of a slice is a symbolic size")
+          .why("the number of elements could not be said as a formula of sizes")
+          .hint("use a step that is a number");
     by = step->constant();
   }
-  if (by == 0) throw Error(ErrorKind::Value, "the step of a slice is 0");
+  if (by == 0)
+    throw Error(ErrorKind::Value, "the step of a slice is 0")
+        .why("such a slice would never end")
+        .hint("give a step of 1 or more, or -1 and less to go backwards");
   Item item(Item::Kind::Slice);
   item.axis = axis;
   item.step = by < 0 ? -by : by;
@@ -116,6 +124,7 @@ Item slice_item(PyObject* object, const Dim& size, size_t axis) {
     if (by != -1 || start || stop)
       throw make_error(ErrorKind::Unsupported, "a backward slice with bounds over the symbolic size {}",
                        size.str())
+          .why("where it starts depends on which of both is larger")
           .hint("take the slice forwards first, then reverse it: x[a:b][::-1]");
     item.start = int64_t{0};
     item.limit = size;
@@ -160,7 +169,10 @@ std::vector<Item> parse(const Tensor& x, PyObject* key) {
   for (size_t i = 0; i < parts.size(); ++i) {
     PyObject* part = parts[i].ptr();
     if (part == Py_Ellipsis) {
-      if (++ellipses > 1) throw Error(ErrorKind::Index, "an index holds ... twice");
+      if (++ellipses > 1)
+        throw Error(ErrorKind::Index, "an index holds ... twice")
+            .why("one ... stands for all axes that are left, so a second has none")
+            .hint("write one ..., and : for the other axes");
       continue;
     }
     if (part == Py_None) continue;
@@ -367,14 +379,18 @@ void check_mask(const Tensor& x, const Item& item) {
     want.push_back(x.type().dims[item.axis + static_cast<size_t>(i)]);
   if (item.array.type().dims != want)
     throw make_error(ErrorKind::Index, "a mask of shape {} does not fit the axes {} that it selects from",
-                     str(item.array.type().dims), str(want));
+                     str(item.array.type().dims), str(want))
+        .why("a mask has one bool for each element of the axes that it selects from")
+        .hint("make the mask from an array of that shape");
 }
 
 Tensor take_advanced(const Tensor& x, const std::vector<Item>& items) {
   for (const Item& item : items) {
     if (item.kind != Item::Kind::Mask) continue;
     if (item.array.rank() == 0)
-      throw Error(ErrorKind::Unsupported, "a single bool is no index here").hint("use `if`, or ig.where");
+      throw Error(ErrorKind::Unsupported, "a single bool is no index here")
+          .why("it would select all or nothing, with a size that a graph cannot know")
+          .hint("use `if`, or ig.where");
     check_mask(x, item);
   }
   std::vector<int> places;
@@ -465,6 +481,7 @@ Tensor assigned(const Tensor& x, const Dims& shape, PyObject* value) {
       if (!joint || *joint != x.dtype())
         throw make_error(ErrorKind::Type, "assignment: {} values do not go into a {} array",
                          info(tensor.dtype()).api_name, info(x.dtype()).api_name)
+            .why("an array keeps its dtype, and nothing is lost silently")
             .hint(fmt::format("convert the value: ig.astype(value, ig.{})", info(x.dtype()).api_name));
       tensor = front::convert(tensor, x.dtype());
     }
