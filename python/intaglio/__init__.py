@@ -72,8 +72,10 @@ globals().update(_names)
 from ._collectives import all_gather, axis_index, axis_size, pmax, pmean, pmin, ppermute, psum
 from ._control import cond, fori_loop, map, scan, switch, while_loop
 from ._custom_rules import checkpoint, custom_jvp, custom_vjp
+from ._effects import check, debug_print
 from ._info import __array_namespace_info__
 from ._jit import explain, jit
+from ._passes import default_pipeline, passes
 from ._record import Traced, name_scope, register_op, trace, tree_map
 from ._signature import TensorType
 from ._transforms import (

@@ -72,3 +72,7 @@ class UnsupportedError(Error, builtins.NotImplementedError):
 
 class InternalError(Error, builtins.RuntimeError):
     """A fault in Intaglio itself."""
+
+
+class ZeroDivisionError(ValueError, builtins.ZeroDivisionError):
+    """A division of integers by zero."""

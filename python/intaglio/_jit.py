@@ -80,6 +80,7 @@ def jit(
     donate_argnames: str | Sequence[str] = (),
     inline: bool = False,
     max_traces: int = 64,
+    lift: bool = True,
 ) -> Any:
     """`function`, captured and compiled as it is called.
 
@@ -101,6 +102,10 @@ def jit(
         Accepted for programs written for JAX: a jitted function inside of another is always a part of it.
     max_traces
         The most traces of one structure of arguments, before the function runs op by op.
+    lift
+        Arrays that the function reads from outside are inputs of the graph, named by the way to them
+        (`encoder.layer.0.weight`), and may change their values from call to call. With `lift=False` they are
+        constants, which the compiler may fold and lay out anew; another value is another trace.
     """
     if function is None:
         return functools.partial(
@@ -111,6 +116,7 @@ def jit(
             donate_argnames=donate_argnames,
             inline=inline,
             max_traces=max_traces,
+            lift=lift,
         )
     if not callable(function):
         raise _errors.TypeError(
@@ -133,6 +139,7 @@ def jit(
         _names(donate_argnames, "donate_argnames", everything),
         max_traces,
         _log_recompiles(),
+        lift,
     )
     functools.update_wrapper(out, function)
     out.__name__ = name  # of a callable object, its class's
@@ -256,6 +263,7 @@ class CacheInfo(dict):  # type: ignore[type-arg]
                 ("size", "size_guards"),
                 ("outcome", "outcomes"),
                 ("outside", "guards"),
+                ("not followed", "unknown"),
                 ("specialised", "specialised"),
             ):
                 lines += [f"    {title}: {line}" for line in trace[key]]

@@ -127,7 +127,9 @@ DType dtype_of_dlpack(const dlpack::DataType& type) {
   }
   throw make_error(ErrorKind::Type,
                    "from_dlpack: the element type (code {}, {} bits, {} lanes) is not known here", type.code,
-                   type.bits, type.lanes);
+                   type.bits, type.lanes)
+      .why("the array API has no such type")
+      .hint("convert the array in the other library first");
 }
 
 Tensor adopt(const dlpack::TensorView& view, std::function<void()> release, bool copy) {
@@ -139,6 +141,7 @@ Tensor adopt(const dlpack::TensorView& view, std::function<void()> release, bool
   } once{std::move(release)};
   if (view.device.type != dlpack::kCpu)
     throw Error(ErrorKind::Unsupported, "from_dlpack: the array is not in the memory of the CPU")
+        .why("it lies on another device, and nothing is copied here")
         .hint("copy it to the CPU first, as in t.cpu()");
   DType dtype = dtype_of_dlpack(view.dtype);
   std::vector<int64_t> dims(view.shape, view.shape + view.ndim);
@@ -184,7 +187,9 @@ Tensor from_capsule(PyObject* capsule, bool copy) {
         },
         copy);
   }
-  throw Error(ErrorKind::Type, "from_dlpack: __dlpack__ gave no DLPack capsule, or one that was used before");
+  throw Error(ErrorKind::Type, "from_dlpack: __dlpack__ gave no DLPack capsule, or one that was used before")
+      .why("a capsule is taken over once; its second taker would free the same memory")
+      .hint("call ig.from_dlpack on the array itself, each time anew");
 }
 
 Tensor from_dlpack(PyObject* object, bool copy) {
@@ -193,6 +198,7 @@ Tensor from_dlpack(PyObject* object, bool copy) {
   if (!method.is_valid()) {
     PyErr_Clear();
     throw make_error(ErrorKind::Type, "from_dlpack: {} has no __dlpack__", Py_TYPE(object)->tp_name)
+        .why("DLPack is how libraries share memory")
         .hint("ig.asarray takes anything that is an array in some way");
   }
   nb::object empty = own(PyTuple_New(0));
@@ -220,7 +226,10 @@ std::string shape_text(const std::vector<int64_t>& shape) {
 }
 
 std::vector<int64_t> gather_nested(PyObject* object, Nested& out, int depth) {
-  if (depth > 64) throw Error(ErrorKind::Value, "asarray: the lists are nested more than 64 deep");
+  if (depth > 64)
+    throw Error(ErrorKind::Value, "asarray: the lists are nested more than 64 deep")
+        .why("each level is an axis, and arrays have at most 64")
+        .hint("give flatter lists, or look whether one contains itself");
   if (PyList_Check(object) || PyTuple_Check(object)) {
     Py_ssize_t n = PySequence_Fast_GET_SIZE(object);
     std::vector<int64_t> inner;
@@ -246,7 +255,9 @@ std::vector<int64_t> gather_nested(PyObject* object, Nested& out, int depth) {
   out.tensors.push_back(leaf);
   std::optional<Ints> dims = constant_dims(leaf.type().dims);
   if (!dims)
-    throw Error(ErrorKind::Capture, "asarray: a list of arrays of symbolic size").hint("use ig.stack");
+    throw Error(ErrorKind::Capture, "asarray: a list of arrays of symbolic size")
+        .why("its sizes are not known while the function is captured")
+        .hint("use ig.stack");
   return *dims;
 }
 
@@ -259,6 +270,7 @@ Tensor from_list(PyObject* object, std::optional<DType> dtype) {
     if (!nested.scalars.empty() && nested.tensors.size() > nested.scalars.size() + 0 &&
         nested.shape.size() > 1)
       throw Error(ErrorKind::Type, "asarray: a list mixes arrays and numbers")
+          .why("its parts must be all arrays of one shape, or all numbers")
           .hint("use ig.stack on arrays alone");
     nb::object list = own(PySequence_List(object));
     nb::object stacked = call_function("stack_nested", {list.ptr()});
@@ -326,7 +338,10 @@ std::optional<front::Operand> as_operand(PyObject* object) {
   if (std::optional<Dim> dim = as_dim(object)) {
     if (dim->is_constant()) return front::Scalar{.kind = DKind::Signed, .integer = dim->constant()};
     Capture* capture = Capture::current();
-    if (!capture) throw make_error(ErrorKind::Capture, "the symbolic size {} has no value here", dim->str());
+    if (!capture)
+      throw make_error(ErrorKind::Capture, "the symbolic size {} has no value here", dim->str())
+          .why("it stands for any size until the graph runs")
+          .hint("use the size inside of the captured function, in shapes and arithmetic");
     return capture->size_value(*dim);
   }
   if (is_array_like(object)) return as_tensor(object, std::nullopt, "an operation");
@@ -369,7 +384,9 @@ Tensor as_tensor(PyObject* object, std::optional<DType> dtype, std::string_view 
     } else {
       nb::object array = own(PyObject_CallMethod(object, "__array__", nullptr));
       if (!PyObject_CheckBuffer(array.ptr()))
-        throw make_error(ErrorKind::Type, "{}: __array__ of {} gave no array", who, Py_TYPE(object)->tp_name);
+        throw make_error(ErrorKind::Type, "{}: __array__ of {} gave no array", who, Py_TYPE(object)->tp_name)
+            .why("the protocol promises a NumPy array")
+            .hint("convert the object with numpy.asarray first");
       out = from_buffer(array.ptr(), std::nullopt);
     }
     // What may be written later by its owner is an input of a trace; a scalar of NumPy's is a constant.

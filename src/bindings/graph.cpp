@@ -1,9 +1,17 @@
 // `intaglio.Graph`: text, binary form, hashes, verification, the nodes as Python data, and calling it.
+#include <map>
 #include <mutex>
 
 #include "bindings/record.h"
 #include "frontends/record/control.h"
+#include <fmt/ranges.h>
+
+#include "bindings/common.h"
+#include "tensor/passes.h"
 #include "tensor/program.h"
+
+// After Python's own header.
+#include <nanobind/stl/map.h>
 
 namespace ig::py {
 namespace {
@@ -12,6 +20,7 @@ struct PyGraph {
   std::shared_ptr<Graph> graph;
   std::shared_ptr<Program> program;  // made by the first call
   std::shared_ptr<std::mutex> mutex = std::make_shared<std::mutex>();
+  nb::list passes{};  // that made it of another graph, as reports
 };
 
 bool commutative(OpId id) {
@@ -23,7 +32,9 @@ bool commutative(OpId id) {
 std::vector<Tensor> inputs_of(const Graph& graph, nb::args args, bool run = true) {
   if (args.size() != graph.inputs().size())
     throw make_error(ErrorKind::Type, "graph `{}` takes {} arrays, and {} were given", graph.name,
-                     graph.inputs().size(), args.size());
+                     graph.inputs().size(), args.size())
+        .why("each input of the graph needs one array")
+        .hint("pass the arrays in the order of graph.inputs");
   std::vector<Tensor> out;
   for (size_t i = 0; i < args.size(); ++i) {
     std::optional<DType> dtype;
@@ -128,6 +139,53 @@ nb::dict report_dict(const ProgramReport& report) {
   return out;
 }
 
+// The passes that ran, as `GraphPasses` of Python shows them: one dict each.
+nb::list report_list(const std::vector<PassReport>& reports) {
+  nb::list out;
+  for (const PassReport& report : reports) {
+    nb::dict one;
+    one["name"] = report.name;
+    one["changes"] = report.changes;
+    one["nodes_before"] = report.nodes_before;
+    one["nodes_after"] = report.nodes_after;
+    one["ms"] = report.milliseconds;
+    nb::list details;
+    for (const std::string& line : report.details) details.append(line);
+    one["details"] = details;
+    out.append(one);
+  }
+  return out;
+}
+
+PyGraph run_passes(const PyGraph& self, PassRequest request) {
+  PyGraph out{std::shared_ptr<Graph>(self.graph->clone()), nullptr};
+  std::vector<PassReport> reports;
+  {
+    nb::gil_scoped_release no_gil;
+    reports = pass_hooks().run(*out.graph, request);
+  }
+  out.passes = report_list(reports);
+  return out;
+}
+
+void set_size(Graph& graph, const std::string& symbol, int64_t size) {
+  if (!graph.dims.symbols().contains(symbol)) {
+    std::vector<std::string> names;
+    for (const auto& [name, range] : graph.dims.symbols()) names.push_back(name);
+    throw make_error(ErrorKind::Value, "refined: the graph has no size `{}`", symbol)
+        .why(names.empty() ? "all its sizes are fixed"
+                           : fmt::format("its sizes are {}", fmt::join(names, ", ")))
+        .hint("name one of the graph's symbols: graph.symbols");
+  }
+  Range range = graph.dims.range(symbol);
+  if (size < range.low || size > range.high)
+    throw make_error(ErrorKind::Value, "refined: {} cannot be {}", symbol, size)
+        .why(range.high == Range{}.high ? fmt::format("it is at least {}", range.low)
+                                        : fmt::format("it lies in [{}, {}]", range.low, range.high))
+        .hint("give a size within its range");
+  graph.dims.declare(symbol, {size, size});
+}
+
 }  // namespace
 
 nb::object graph_object(std::shared_ptr<Graph> graph) { return nb::cast(PyGraph{std::move(graph), nullptr}); }
@@ -223,17 +281,53 @@ void init_graph(nb::module_& m) {
           "Runs the graph by the definitions of its ops: slow, exact, and the measure of the compiled "
           "program.")
       .def(
-          "compile", [](PyGraph& self) { program_of(self); },
-          "Compiles now what the first call would compile.")
+          "compile",
+          [](PyGraph& self, const std::vector<std::string>& disable, const std::string& target, bool exact) {
+            if (disable.empty() && target.empty() && !exact) return PyGraph{self.graph, program_of(self)};
+            CompileOptions options;
+            options.disabled_passes.insert(disable.begin(), disable.end());
+            options.target = target;
+            options.exact = exact;
+            std::shared_ptr<Program> program;
+            {
+              nb::gil_scoped_release no_gil;
+              program = compile(*self.graph, options);
+            }
+            return PyGraph{self.graph, std::move(program)};
+          },
+          nb::arg("disable") = std::vector<std::string>{}, nb::arg("target") = "", nb::arg("exact") = false,
+          "The graph with its program, compiled now. Without options it is what the first call would "
+          "compile; "
+          "with them another program of the same graph: `disable` leaves passes out, `target` is a name that "
+          "`intaglio doctor` lists, `exact` forbids rewrites that only keep a stated bound.")
       .def(
           "report", [](PyGraph& self) { return report_dict(program_of(self)->report()); },
           "What the compiler did: nodes, kernels by origin, times, bytes, and its logs.")
       .def(
           "optimised",
-          [](PyGraph& self) {
-            return graph_object(std::shared_ptr<Graph>(program_of(self)->graph().clone()));
+          [](const PyGraph& self, std::optional<std::vector<std::string>> passes,
+             const std::vector<std::string>& disable, bool exact,
+             bool verify) { return run_passes(self, {std::move(passes), disable, exact, verify}); },
+          nb::arg("passes") = nb::none(), nb::arg("disable") = std::vector<std::string>{},
+          nb::arg("exact") = false, nb::arg("verify") = false,
+          "A new graph: this one after passes. `passes` are names, in order (see ig.passes()); left out, the "
+          "compiler's pipeline. `disable` leaves some out; `exact` forbids rewrites that only keep a stated "
+          "bound; `verify` checks the graph after each pass. `pass_reports` of the result says what each "
+          "did.")
+      .def(
+          "refined",
+          [](const PyGraph& self, const std::map<std::string, int64_t>& sizes) {
+            PyGraph fixed{std::shared_ptr<Graph>(self.graph->clone()), nullptr};
+            for (const auto& [symbol, size] : sizes) set_size(*fixed.graph, symbol, size);
+            return run_passes(fixed, {std::vector<std::string>{"refine-shapes", "canonicalize", "dce"}, {}});
           },
-          "The graph after passes, as it was compiled.")
+          nb::arg("sizes"),
+          "A new graph, for these values of its size symbols: types, shapes and sizes used as numbers are "
+          "fixed, and what follows from them. graph.refined({\"b\": 8})")
+      .def_prop_ro(
+          "pass_reports", [](const PyGraph& self) { return self.passes; },
+          "What each pass did that made this graph: dicts with name, changes, nodes_before, nodes_after, ms "
+          "and details; empty for a graph that was captured or read.")
       .def(
           "assembly", [](PyGraph& self) { return program_of(self)->assembly(); },
           "The machine code, to read.")
@@ -251,15 +345,13 @@ void init_graph(nb::module_& m) {
         }
         return nb::steal(wrap_all(std::move(out)));
       });
-  m.def(
-      "_compile_without",
-      [](const PyGraph& self, const std::vector<std::string>& passes) {
-        CompileOptions options;
-        options.disabled_passes.insert(passes.begin(), passes.end());
-        nb::gil_scoped_release no_gil;
-        return PyGraph{self.graph, compile(*self.graph, options)};
-      },
-      "The graph, compiled with these passes left out.");
+  m.def("_passes", [] {
+    nb::dict all;
+    for (const PassInfo& pass : pass_hooks().list()) all[pass.name.c_str()] = pass.doc;
+    nb::list pipeline;
+    for (const std::string& name : pass_hooks().pipeline()) pipeline.append(name);
+    return nb::make_tuple(all, pipeline);
+  });
 }
 
 }  // namespace ig::py

@@ -106,6 +106,11 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
     for (nb::handle one : args) containers_of(one, containers);
     for (auto item : nb::cast<nb::dict>(kwargs)) containers_of(item.second, containers);
     for (const nb::object& one : containers) watch->allow_writes(one);
+    // Numbers that an earlier trace wrote back vary from call to call: here each is a symbol.
+    kept->numbers = moving_numbers();
+    for (const PyKept::Number& number : kept->numbers)
+      watch->assume(number.place, nb::steal(wrap(Tensor::number(&capture, capture.value_of(number.seen)))));
+    capture.lift_constants = lift_;
     watch->start();
     result = nb::steal(PyObject_Call(function_.ptr(), args.ptr(), kwargs.ptr()));
     bool failed = !result.is_valid();
@@ -116,6 +121,7 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
       throw error;
     }
     kept->guards = watch->stop(result);
+    kept->unknown = watch->unknown();
   }
   std::vector<nb::object> leaves;
   kept->tree = flatten(result, leaves);
@@ -161,7 +167,7 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
     for (size_t i = 0; i < count; ++i) {
       if (now[i].ptr() == given[at + i].ptr()) continue;
       WriteBack write;
-      write.place = WriteBack::Place::Slot;
+      write.where = WriteBack::Where::Slot;
       write.leaf = at + i;
       write.value = result_leaf(capture, now[i], given, out.outputs);
       kept->writes.push_back(std::move(write));
@@ -178,7 +184,7 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
     if (!written.emplace(handle.object.ptr(), true).second) continue;
     const Tensor& now = tensor_of(handle.object.ptr());
     WriteBack write;
-    write.place = WriteBack::Place::Outside;
+    write.where = WriteBack::Where::Outside;
     write.handle = handle.object;
     if (now.is_symbolic()) {
       write.value.index = out.outputs.size();
@@ -186,6 +192,36 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
     } else {
       write.value = {ResultLeaf::Kind::Array, 0, {}, now};
     }
+    kept->writes.push_back(std::move(write));
+  }
+  // Names, attributes and elements outside that were bound to new values.
+  for (OutsideNotes::Rebound& one : watch->rebound()) {
+    if (one.after.is(one.before) || !one.after.is_valid()) continue;
+    bool number = is_number(one.after.ptr());
+    if (number && std::any_of(kept->numbers.begin(), kept->numbers.end(), [&](const PyKept::Number& known) {
+          return known.place.holder.is(one.place.holder) && known.place.key.is(one.place.key) &&
+                 capture.value_of(known.seen) == tensor_of(one.after.ptr()).value();
+        }))
+      continue;  // the symbol that was put there
+    if (!is_tensor(one.after.ptr()) && !is_atom(one.after.ptr()))
+      throw make_error(ErrorKind::Capture,
+                       "a captured function changes what lies outside of it: {} is bound to a {}",
+                       one.place.label, Py_TYPE(one.after.ptr())->tp_name)
+          .at(one.where)
+          .why(
+              "arrays, numbers and text are stored anew on each call; another object would be the same one "
+              "in every call")
+          .hint(
+              "store its arrays in attributes of their own, or return it and store it where the function "
+              "is called");
+    WriteBack write;
+    write.where = WriteBack::Where::Place;
+    write.leaf = given.size();
+    for (size_t i = 0; i < given.size(); ++i)
+      if (given[i].is(one.place.holder) && shape_.leaves[i].kind == CallShape::LeafKind::Static)
+        write.leaf = i;
+    write.value = result_leaf(capture, one.after, given, out.outputs);
+    write.place = std::move(one.place);
     kept->writes.push_back(std::move(write));
   }
   notes.restore();
@@ -212,10 +248,76 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
       if (kept->handles[i].before.data() == one.tensor.data()) source = {PyKept::Source::Kind::Handle, i};
     for (size_t i = 0; i < kept->foreign.size() && source.kind == PyKept::Source::Kind::Fixed; ++i)
       if (kept->foreign[i].copy.data() == one.tensor.data()) source = {PyKept::Source::Kind::Foreign, i};
+    for (size_t i = 0; i < kept->numbers.size() && source.kind == PyKept::Source::Kind::Fixed; ++i)
+      if (kept->numbers[i].seen.data() == one.tensor.data()) source = {PyKept::Source::Kind::Number, i};
     kept->sources.push_back(source);
+  }
+  if (!lift_) {
+    auto constant = [&](PyKept::Source source, const Tensor& value) {
+      kept->constants.push_back(source);
+      kept->constant_values.push_back(value);
+    };
+    for (size_t i = 0; i < kept->guards.size(); ++i)
+      if (Tensor array = kept->guards[i]->array(); array.valid() && !array.is_symbolic())
+        constant({PyKept::Source::Kind::Guard, i}, array);
+    for (size_t i = 0; i < kept->handles.size(); ++i)
+      constant({PyKept::Source::Kind::Handle, i}, kept->handles[i].before);
+    for (size_t i = 0; i < kept->foreign.size(); ++i)
+      constant({PyKept::Source::Kind::Foreign, i}, kept->foreign[i].copy);
   }
   out.kept = std::move(kept);
   return out;
+}
+
+std::vector<PyKept::Number> PyFront::moving_numbers() const {
+  std::vector<PyKept::Number> out;
+  if (!tree_) return out;
+  auto add = [&](const Place& place) {
+    for (const PyKept::Number& known : out)
+      if (known.place.holder.is(place.holder) && known.place.key.is(place.key) &&
+          known.place.index == place.index)
+        return;
+    nb::object now = place.read();
+    PyKept::Number number{place, true, {}};
+    if (now.is_valid() && PyFloat_CheckExact(now.ptr())) {
+      number.whole = false;
+      number.seen = Tensor::scalar(DType::F64, PyFloat_AS_DOUBLE(now.ptr()));
+    } else if (now.is_valid() && PyLong_CheckExact(now.ptr())) {
+      int overflow = 0;
+      int64_t value = PyLong_AsLongLongAndOverflow(now.ptr(), &overflow);
+      if (overflow) return;
+      number.seen = Tensor::scalar_int(DType::I64, value);
+    } else {
+      return;
+    }
+    out.push_back(std::move(number));
+  };
+  for (const auto& trace : *tree_->traces()) {
+    const auto& kept = static_cast<const PyKept&>(*trace->kept);
+    for (const PyKept::Number& number : kept.numbers) add(number.place);
+    for (const WriteBack& write : kept.writes)
+      if (write.where == WriteBack::Where::Place) add(write.place);
+  }
+  return out;
+}
+
+// The present value of an array from outside.
+Tensor PyFront::outside_array(const PyKept& kept, const PyKept::Source& source) const {
+  switch (source.kind) {
+    case PyKept::Source::Kind::Fixed: return {};
+    case PyKept::Source::Kind::Handle: return tensor_of(kept.handles[source.index].object.ptr());
+    case PyKept::Source::Kind::Guard: return kept.guards[source.index]->array();
+    // Of a trace that was recorded a moment ago, nothing has changed yet.
+    case PyKept::Source::Kind::Foreign:
+      return source.index < foreign_now_.size() ? foreign_now_[source.index] : Tensor();
+    case PyKept::Source::Kind::Number: {
+      const PyKept::Number& number = kept.numbers[source.index];
+      nb::object now = number.place.read();
+      return number.whole ? Tensor::scalar_int(DType::I64, PyLong_AsLongLong(now.ptr()))
+                          : Tensor::scalar(DType::F64, PyFloat_AsDouble(now.ptr()));
+    }
+  }
+  return {};
 }
 
 bool PyFront::holds(const record::JitTrace& trace, std::string* why) {
@@ -246,24 +348,35 @@ bool PyFront::holds(const record::JitTrace& trace, std::string* why) {
       });
     foreign_now_.push_back(std::move(now));
   }
+  for (const PyKept::Number& number : kept.numbers) {
+    nb::object now = number.place.read();
+    int overflow = 1;
+    if (now.is_valid() && number.whole && PyLong_CheckExact(now.ptr()))
+      PyLong_AsLongLongAndOverflow(now.ptr(), &overflow);
+    if (now.is_valid() && !number.whole && PyFloat_CheckExact(now.ptr())) overflow = 0;
+    if (overflow)
+      return fail([&] {
+        return fmt::format("{} is no {} any more", number.place.label, number.whole ? "int" : "float");
+      });
+  }
+  for (size_t i = 0; i < kept.constants.size(); ++i) {
+    Tensor now = outside_array(kept, kept.constants[i]);
+    const Tensor& then = kept.constant_values[i];
+    bool same = now.data() == then.data() ||
+                (kept.constants[i].kind == PyKept::Source::Kind::Foreign && now.bytes() == then.bytes() &&
+                 std::memcmp(now.data(), then.data(), now.bytes()) == 0);
+    if (!same)
+      return fail(
+          [&] { return fmt::format("an array from outside ({}) has new values", then.type().str()); });
+  }
   return true;
 }
 
 void PyFront::outside(const record::JitTrace& trace, std::span<Tensor> lifted) {
   const auto& kept = static_cast<const PyKept&>(*trace.kept);
   for (size_t i = 0; i < lifted.size(); ++i) {
-    const PyKept::Source& source = kept.sources[i];
-    Tensor now;
-    switch (source.kind) {
-      case PyKept::Source::Kind::Fixed: continue;
-      case PyKept::Source::Kind::Handle: now = tensor_of(kept.handles[source.index].object.ptr()); break;
-      case PyKept::Source::Kind::Guard: now = kept.guards[source.index]->array(); break;
-      case PyKept::Source::Kind::Foreign:
-        // Of a trace that was recorded a moment ago, nothing has changed yet.
-        if (source.index >= foreign_now_.size()) continue;
-        now = foreign_now_[source.index];
-        break;
-    }
+    Tensor now = outside_array(kept, kept.sources[i]);
+    if (!now.valid()) continue;
     if (!(now.shape() == lifted[i].shape())) now = now.reshaped(lifted[i].shape());
     lifted[i] = std::move(now);
   }
@@ -297,7 +410,13 @@ nb::object PyFront::result(const record::JitTrace& trace, std::vector<Tensor> ou
   const auto& kept = static_cast<const PyKept&>(*trace.kept);
   for (const WriteBack& write : kept.writes) {
     nb::object value = leaf_object(write.value, outputs);
-    if (write.place == WriteBack::Place::Slot) {
+    if (write.where == WriteBack::Where::Place) {
+      Place place = write.place;
+      if (write.leaf < objects_.leaves.size()) place.holder = nb::borrow(objects_.leaves[write.leaf]);
+      place.write(value);
+      continue;
+    }
+    if (write.where == WriteBack::Where::Slot) {
       size_t at = write.leaf;
       bool done = false;
       for (size_t i = 0; i < shape_.positional.size() + shape_.keywords.size() && !done; ++i) {
@@ -322,7 +441,7 @@ nb::object PyFront::result(const record::JitTrace& trace, std::vector<Tensor> ou
       continue;
     }
     PyObject* handle =
-        write.place == WriteBack::Place::Outside ? write.handle.ptr() : objects_.leaves[write.leaf];
+        write.where == WriteBack::Where::Outside ? write.handle.ptr() : objects_.leaves[write.leaf];
     rebind(handle, tensor_of(value.ptr()));
   }
   if (kept.tree.kind == Tree::Kind::Leaf) return leaf_object(kept.leaves[0], outputs);

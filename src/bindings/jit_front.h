@@ -10,6 +10,7 @@
 #include "bindings/guards.h"
 #include "bindings/jit_call.h"
 #include "bindings/jit_notes.h"
+#include "bindings/outside_notes.h"
 #include "frontends/record/jit.h"
 
 namespace ig::py {
@@ -18,8 +19,12 @@ namespace ig::py {
 struct OutsideWatch {
   virtual ~OutsideWatch() = default;
   virtual void allow_writes(nb::handle object) = 0;  // to a container whose changes are written back
+  // A place whose reads the caller answers for: the function finds `value` there.
+  virtual void assume(const Place& place, nb::handle value) = 0;
   virtual void start() = 0;
-  virtual OutsideGuards stop(nb::handle result) = 0;  // null: the function raised
+  virtual OutsideGuards stop(nb::handle result) = 0;         // null: the function raised
+  virtual std::vector<OutsideNotes::Rebound> rebound() = 0;  // after `stop`
+  virtual std::vector<std::string> unknown() = 0;            // reads that could not be followed
 };
 std::unique_ptr<OutsideWatch> watch_outside(nb::handle function, const std::vector<nb::object>& arguments);
 
@@ -34,10 +39,11 @@ struct ResultLeaf {
 
 // A value that the function bound to a place that it was given.
 struct WriteBack {
-  enum class Place : uint8_t { Argument, Slot, Outside };
-  Place place = Place::Argument;
+  enum class Where : uint8_t { Argument, Slot, Outside, Place };
+  Where where = Where::Argument;
   size_t leaf = 0;    // of the arguments
   nb::object handle;  // Outside
+  Place place{};      // Place: an attribute, a global, an element
   ResultLeaf value;
 };
 
@@ -50,11 +56,22 @@ struct PyKept final : record::Kept {
   std::vector<std::pair<size_t, size_t>> same;  // handles that held one array
   std::vector<ArrayNotes::Foreign> foreign;
   struct Source {  // of a lifted array
-    enum class Kind : uint8_t { Fixed, Handle, Foreign, Guard };
+    enum class Kind : uint8_t { Fixed, Handle, Foreign, Guard, Number };
     Kind kind = Kind::Fixed;
     size_t index = 0;
   };
   std::vector<Source> sources;
+  // Python numbers outside that earlier traces wrote back: read again on each call, as arguments are.
+  struct Number {
+    Place place;
+    bool whole = true;
+    Tensor seen;
+  };
+  std::vector<Number> numbers;
+  // Arrays from outside that are constants of the graph: each must still hold these very bytes.
+  std::vector<Source> constants;
+  std::vector<Tensor> constant_values;
+  std::vector<std::string> unknown;
 };
 
 class PyFront final : public record::JitFront {
@@ -69,6 +86,11 @@ class PyFront final : public record::JitFront {
   void aside(const std::function<void()>& work) override;
   Location here() override { return python_location(); }
   bool interrupted() override { return interrupted_; }
+  // The tree that is called, for what its traces know; whether arrays from outside become inputs.
+  void set_tree(const record::JitTree& tree, bool lift) {
+    tree_ = &tree;
+    lift_ = lift;
+  }
   // The function's result, after what it writes back.
   nb::object result(const record::JitTrace& trace, std::vector<Tensor> outputs);
 
@@ -78,6 +100,10 @@ class PyFront final : public record::JitFront {
   nb::object leaf_object(const ResultLeaf& leaf, const std::vector<Tensor>& outputs) const;
   PyObject* argument(size_t i) const;  // of the call, in the order of the shape's trees
 
+  // Numbers outside that a trace of this tree wrote back, and whose values differ by now.
+  std::vector<PyKept::Number> moving_numbers() const;
+  Tensor outside_array(const PyKept& kept, const PyKept::Source& source) const;
+
   nb::handle function_;
   const CallShape& shape_;
   const CallObjects& objects_;
@@ -86,6 +112,8 @@ class PyFront final : public record::JitFront {
   PyObject* names_;
   std::vector<Tensor> foreign_now_;
   bool interrupted_ = false;
+  bool lift_ = true;
+  const record::JitTree* tree_ = nullptr;
 };
 
 }  // namespace ig::py

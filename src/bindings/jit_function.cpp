@@ -24,7 +24,9 @@ struct Jit {
   CallOptions options;
   record::JitOptions tree;
   bool log = false;
+  bool lift = true;  // arrays from outside become inputs of the graph
   bool warned = false;
+  std::set<std::string> told;  // reads that could not be followed, in the log
   std::vector<std::shared_ptr<Entry>> entries;
   size_t recent = 0;
 };
@@ -134,13 +136,18 @@ Found run(Jit& jit, PyObject* const* args, size_t count, PyObject* names, bool d
     check_donated(jit, entry, objects);
   CallLeaves leaves(entry.shape, objects, !dry);
   PyFront front(jit.function, entry.shape, objects, args, count, names);
+  front.set_tree(*entry.tree, jit.lift);
   out.result = entry.tree->call(leaves.leaves, front);
   if (!out.result.trace) {
     warn_given_up(jit, *entry.tree->given_up());
     return out;
   }
-  if (dry) return out;
   const auto& kept = static_cast<const PyKept&>(*out.result.trace->kept);
+  if (jit.log)
+    for (const std::string& line : kept.unknown)
+      if (jit.told.insert(line).second)
+        PySys_FormatStderr("[intaglio] %s: %s\n", jit.options.name.c_str(), line.c_str());
+  if (dry) return out;
   // Two arguments that are one handle: which of them a write means is decided by running the function itself.
   if (!kept.writes.empty() && same_handle_twice(entry, objects)) return out;
   out.value = front.result(*out.result.trace, std::move(out.result.outputs));
@@ -182,6 +189,15 @@ int jit_traverse(PyObject* self, visitproc visit, void* arg) {
       for (const auto& guard : kept.guards)
         if (int stop = guard->traverse(visit, arg)) return stop;
       for (const ResultLeaf& leaf : kept.leaves) Py_VISIT(leaf.object.ptr());
+      for (const WriteBack& write : kept.writes) {
+        Py_VISIT(write.handle.ptr());
+        Py_VISIT(write.value.object.ptr());
+        if (int stop = write.place.traverse(visit, arg)) return stop;
+      }
+      for (const PyKept::Number& number : kept.numbers)
+        if (int stop = number.place.traverse(visit, arg)) return stop;
+      for (const ArrayNotes::Handle& handle : kept.handles) Py_VISIT(handle.object.ptr());
+      for (const ArrayNotes::Foreign& one : kept.foreign) Py_VISIT(one.object.ptr());
     }
   }
   return 0;
@@ -224,7 +240,7 @@ PyGetSetDef getset[] = {
 
 nb::object make(nb::object function, const std::string& name, nb::handle static_argnums,
                 nb::handle static_argnames, nb::handle donate_argnums, nb::handle donate_argnames,
-                int max_traces, bool log) {
+                int max_traces, bool log, bool lift) {
   auto* self = PyObject_GC_New(PyJit, jit_type);
   if (!self) throw PythonError{};
   self->vectorcall = jit_call;
@@ -243,6 +259,7 @@ nb::object make(nb::object function, const std::string& name, nb::handle static_
   jit.tree.name = name;
   jit.tree.max_traces = max_traces;
   jit.log = log;
+  jit.lift = lift;
   return out;
 }
 
@@ -270,6 +287,7 @@ nb::dict describe(const Entry& entry, const record::JitTrace& trace) {
   out["specialised"] =
       list_of(trace.specialised, [](const std::string& line) { return nb::str(line.c_str()); });
   out["lifted"] = list_of(trace.lifted, [](const Capture::Lifted& one) { return nb::str(one.name.c_str()); });
+  out["unknown"] = list_of(kept.unknown, [](const std::string& line) { return nb::str(line.c_str()); });
   out["writes"] = kept.writes.size();
   out["nodes"] = trace.graph->node_count();
   out["trace_ms"] = trace.trace_ms;

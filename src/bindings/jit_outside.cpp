@@ -12,11 +12,20 @@ class ObserverWatch final : public OutsideWatch {
     observer_.follow_arrays();
   }
   void allow_writes(nb::handle object) override { observer_.allow_writes(object); }
+  void assume(const Place& place, nb::handle value) override { observer_.assume(place, value); }
   void start() override { observer_.start(); }
   OutsideGuards stop(nb::handle result) override {
     if (result.ptr()) observer_.returned(result);
     observer_.stop(!result.ptr());
     return observer_.take_guards();
+  }
+
+  std::vector<OutsideNotes::Rebound> rebound() override { return observer_.take_rebound(); }
+  std::vector<std::string> unknown() override {
+    std::vector<std::string> out;
+    for (const UnknownRead& read : observer_.unknown())
+      out.push_back(read.where.empty() ? read.what : fmt::format("{} ({})", read.what, read.where));
+    return out;
   }
 
  private:

@@ -1,4 +1,6 @@
 // The extension module `intaglio._intaglio`.
+#include "bindings/common.h"
+#include "bindings/effects.h"
 #include "bindings/record.h"
 #include "runtime/thread_pool.h"
 #include "tensor/program.h"
@@ -41,6 +43,7 @@ NB_MODULE(_intaglio, m) {
   init_pytree(m);
   init_record(m);
   init_transforms(m);
+  init_effects(m);
   init_jit(m);
   init_observer(m);
 }

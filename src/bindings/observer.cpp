@@ -139,6 +139,7 @@ void Observer::stop(bool failed) {
   if (!running_) return;
   running_ = false;
   collector_rests(false);
+  notes_.give_back();
   Watch& w = watch();
   std::erase(w.observers, this);
   bool lost = PyThreadState_Get()->c_tracefunc != &on_event;
@@ -200,6 +201,71 @@ bool Observer::puts_back(PyObject* value, PyObject* now) const {
 void Observer::store(PyFrameObject* frame, PyObject* target, const std::string& what) {
   if (notes_.arrays_followed && is_tensor(target)) return;
   if (notes_.is_outside(target) && !notes_.may_write(target)) refuse_store(frame, what);
+}
+
+void Observer::assume(Place place, nb::handle value) {
+  notes_.rebind(place, "");
+  place.write(value);
+}
+
+// Whether a store binds a name, an attribute or an element that the caller of the capture can bind again on
+// each call; then it is noted. Only where nothing but the binding happens: no `__setattr__`, no property, and
+// of a container no change of its structure.
+bool Observer::rebinds(PyFrameObject* frame, const frame::Step& s) {
+  using I = frame::Instruction;
+  if (!notes_.arrays_followed) return false;
+  auto label = [&](PyObject* name) { return nb::cast<std::string>(nb::str(nb::handle(name))); };
+  PyObject* top = s.peek(0);
+  Place place{};
+  switch (s.what) {
+    case I::StoreGlobal:
+    case I::StoreName:
+      place = {Place::Kind::Global,
+               nb::borrow(frame::globals(frame)),
+               nb::borrow(notes_.key_for(s.name)),
+               nb::borrow(frame::builtins(frame)),
+               0,
+               "global " + label(s.name)};
+      break;
+    case I::StoreCell:
+      place = {Place::Kind::Cell, nb::borrow(s.cell), {}, {}, 0, "closure variable " + label(s.name)};
+      break;
+    case I::StoreAttribute: {
+      PyTypeObject* type = Py_TYPE(top);
+      PyObject* found = _PyType_Lookup(type, s.name);
+      if (PyType_Check(top) || PyModule_Check(top) || PyFunction_Check(top) || !notes_.is_outside(top) ||
+          type->tp_setattro != PyObject_GenericSetAttr || !_PyObject_GetDictPtr(top) ||
+          (found && Py_TYPE(found)->tp_descr_set))
+        return false;
+      place = {Place::Kind::Attribute,
+               nb::borrow(top),
+               nb::borrow(notes_.key_for(s.name)),
+               {},
+               0,
+               fmt::format("{} of {}", label(s.name), notes_.name_of(top))};
+      break;
+    }
+    case I::StoreSubscript: {
+      PyObject* container = s.peek(1);
+      if (!notes_.is_outside(container)) return false;
+      std::string name = fmt::format("{}[{}]", notes_.name_of(container), short_repr(top));
+      if (PyDict_CheckExact(container) && is_atom(top) && PyDict_Contains(container, top) == 1) {
+        place = {Place::Kind::DictItem, nb::borrow(container), nb::borrow(notes_.key_for(top)), {}, 0, name};
+      } else if (PyList_CheckExact(container) && PyLong_CheckExact(top)) {
+        Py_ssize_t n = PyList_GET_SIZE(container), i = PyLong_AsSsize_t(top);
+        if (i == -1 && PyErr_Occurred()) PyErr_Clear();
+        if (i < 0) i += n;
+        if (i < 0 || i >= n) return false;
+        place = {Place::Kind::SequenceItem, nb::borrow(container), {}, {}, i, name};
+      } else {
+        return false;
+      }
+      break;
+    }
+    default: return false;
+  }
+  notes_.rebind(std::move(place), user_line(frame));
+  return true;
 }
 
 int Observer::event(PyFrameObject* frame, int what, PyObject*) {
@@ -295,17 +361,18 @@ void Observer::step(PyFrameObject* frame) {
     case I::StoreGlobal:
     case I::DeleteGlobal:
       if (s.what == I::StoreGlobal && puts_back(top, PyDict_GetItem(frame::globals(frame), s.name))) return;
+      if (user && rebinds(frame, s)) return;
       if (user)
         refuse_store(frame, fmt::format("global {} is {}", text(s.name),
                                         s.what == I::StoreGlobal ? "stored" : "deleted"));
       return;
     case I::StoreName:
-      if (user && names == frame::globals(frame))
+      if (user && names == frame::globals(frame) && !rebinds(frame, s))
         refuse_store(frame, fmt::format("global {} is stored", text(s.name)));
       return;
     case I::StoreCell:
       if (puts_back(top, PyCell_GET(s.cell))) return;
-      if (user && !notes_.was_made_here(s.cell) && !notes_.may_write(s.cell))
+      if (user && !notes_.was_made_here(s.cell) && !notes_.may_write(s.cell) && !rebinds(frame, s))
         refuse_store(frame, fmt::format("closure variable {} is stored", text(s.name)));
       return;
     case I::LoadAttribute:
@@ -330,6 +397,7 @@ void Observer::step(PyFrameObject* frame) {
         if (!now.is_valid()) PyErr_Clear();
         if (puts_back(s.peek(1), now.ptr())) return;
       }
+      if (rebinds(frame, s)) return;
       return store(frame, top,
                    fmt::format("attribute {} of {} is {}", text(s.name), notes_.name_of(top),
                                s.what == I::StoreAttribute ? "stored" : "deleted"));
@@ -340,6 +408,7 @@ void Observer::step(PyFrameObject* frame) {
       if (s.what == I::StoreSubscript && PyDict_CheckExact(container) &&
           puts_back(s.peek(2), PyDict_GetItem(container, top)))
         return;
+      if (!notes_.may_write(container) && rebinds(frame, s)) return;
       // A class with a __setitem__ in Python is watched where that stores.
       return store(frame, container,
                    fmt::format("{}[{}] is {}", notes_.name_of(container), short_repr(top),

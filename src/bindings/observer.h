@@ -43,6 +43,10 @@ class Observer {
   // function caught it, and Error(Capture) where what was read did not stay as it was read, or the watch was
   // ended by another. `failed`: the function raised, so that only references are given up.
   void stop(bool failed = false);
+  // Places that the function bound to new values, and what each held before and after; they are given back.
+  std::vector<OutsideNotes::Rebound> take_rebound() { return notes_.take_rebound(); }
+  // The same as if the function had bound the place first: its reads need no guard.
+  void assume(Place place, nb::handle value);
   OutsideGuards take_guards() { return notes_.take_guards(); }
   const std::vector<UnknownRead>& unknown() const { return notes_.unknown(); }
 
@@ -75,6 +79,7 @@ class Observer {
   bool puts_back(PyObject* value, PyObject* now) const;
   void store(PyFrameObject* frame, PyObject* target,
              const std::string& what);  // refuses where target is outside
+  bool rebinds(PyFrameObject* frame, const frame::Step& step);
   [[noreturn]] void refuse(PyFrameObject* frame, std::string summary, std::string why, std::string hint);
   [[noreturn]] void refuse_store(PyFrameObject* frame, const std::string& what);
   std::string user_line(PyFrameObject* frame) const;  // of the innermost frame that is the user's

@@ -303,6 +303,22 @@ nb::object Place::read() const {
   return quiet_steal(Py_TYPE(second.ptr())->tp_descr_get(second.ptr(), holder.ptr(), type));
 }
 
+void Place::write(nb::handle value) const {
+  PyObject *at = holder.ptr(), *now = value.ptr();
+  switch (kind) {
+    case Kind::Attribute:
+      return check(now ? PyObject_SetAttr(at, key.ptr(), now) : PyObject_DelAttr(at, key.ptr()));
+    case Kind::Global:
+    case Kind::DictItem:
+      return check(now ? PyDict_SetItem(at, key.ptr(), now) : PyDict_DelItem(at, key.ptr()));
+    case Kind::Cell: return check(PyCell_Set(at, now));
+    case Kind::SequenceItem:
+      // A list that the program made shorter in the meantime raises Python's own error.
+      return check(PyList_SetItem(at, index, Py_XNewRef(now)));
+    default: IG_CHECK(false, "{} cannot be written back", label);
+  }
+}
+
 bool Place::matches(const Expected& expected) const {
   return kind == Kind::Descriptor ? expected.matches(read().ptr()) : expected.matches(borrowed(*this));
 }
@@ -372,10 +388,15 @@ Tensor PlaceGuard::array() const {
   return now.is_valid() && is_tensor(now.ptr()) ? tensor_of(now.ptr()) : Tensor();
 }
 
+int Place::traverse(visitproc visit, void* arg) const {
+  Py_VISIT(holder.ptr());
+  Py_VISIT(key.ptr());
+  Py_VISIT(second.ptr());
+  return 0;
+}
+
 int PlaceGuard::traverse(visitproc visit, void* arg) const {
-  Py_VISIT(place_.holder.ptr());
-  Py_VISIT(place_.key.ptr());
-  Py_VISIT(place_.second.ptr());
+  if (int stop = place_.traverse(visit, arg)) return stop;
   return expected_.traverse(visit, arg);
 }
 

@@ -68,6 +68,9 @@ struct Place {
   std::string label;  // for reports: "global SCALE"
 
   nb::object read() const;  // null where there is nothing
+  // Binds the place to a value; null takes what is there away. Of places that a program can store to.
+  void write(nb::handle value) const;
+  int traverse(visitproc visit, void* arg) const;
   bool matches(const Expected& expected) const;
 };
 Py_ssize_t length_of(PyObject* container);  // of a dict, list, tuple or set; -1 of others

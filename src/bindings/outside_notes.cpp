@@ -2,6 +2,7 @@
 #include "bindings/outside_notes.h"
 
 #include <algorithm>
+#include <cctype>
 
 namespace ig::py {
 namespace {
@@ -69,6 +70,7 @@ void OutsideNotes::forget() {
   seen_.clear();
   kept_.clear();
   array_places_.clear();
+  paths_.clear();
   keys_.reset();
 }
 
@@ -97,8 +99,61 @@ std::string OutsideNotes::name_of(PyObject* object) const {
   return short_repr(object);
 }
 
+const OutsideNotes::Rebound* OutsideNotes::rebound(const Place& place) const {
+  for (const Rebound& one : rebound_)
+    if (one.place.kind == place.kind && one.place.holder.is(place.holder) && one.place.index == place.index &&
+        one.place.key.is(place.key))
+      return &one;
+  return nullptr;
+}
+
+void OutsideNotes::rebind(Place place, std::string where) {
+  if (rebound(place)) return;
+  keep(place.holder.ptr());
+  nb::object before = place.kind == Place::Kind::Global
+                          ? nb::borrow(PyDict_GetItem(place.holder.ptr(), place.key.ptr()))
+                          : place.read();
+  rebound_.push_back({std::move(place), std::move(before), {}, std::move(where)});
+}
+
+void OutsideNotes::give_back() {
+  for (auto one = rebound_.rbegin(); one != rebound_.rend(); ++one) {
+    one->after = one->place.read();
+    one->place.write(one->before);
+  }
+}
+
+std::string OutsideNotes::path_of(const Place& place) const {
+  auto from = paths_.find(place.holder.ptr());
+  std::string path = from == paths_.end() ? "" : from->second;
+  std::string step;
+  switch (place.kind) {
+    case Place::Kind::Global:
+    case Place::Kind::Attribute:
+    case Place::Kind::DictItem: step = text_of(place.key.ptr()); break;
+    case Place::Kind::SequenceItem: step = std::to_string(place.index); break;
+    case Place::Kind::Cell: step = place.label.substr(place.label.rfind(' ') + 1); break;
+    case Place::Kind::Descriptor: step = place.label.substr(0, place.label.find(' ')); break;
+    default: return "";
+  }
+  for (char& letter : step)
+    if (!std::isalnum(static_cast<unsigned char>(letter)) && letter != '.') letter = '_';
+  return path.empty() ? step : path + "." + step;
+}
+
 PyObject* OutsideNotes::note(Place place, bool presence_only) {
   nb::object value = place.read();
+  if (!rebound_.empty() && rebound(place)) {
+    if (value.is_valid()) keep(value.ptr());
+    return value.ptr();
+  }
+  if (value.is_valid() && !presence_only && !is_atom(value.ptr())) {
+    auto [path, fresh] = paths_.try_emplace(value.ptr());
+    if (fresh) path->second = path_of(place);
+    Capture* capture = Capture::current();
+    if (fresh && arrays_followed && capture && is_tensor(value.ptr()) && !path->second.empty())
+      capture->name_tensor(tensor_of(value.ptr()), path->second);
+  }
   const void* key = place.key.is_valid() ? place.key.ptr() : place.second.ptr();
   if (first({static_cast<int>(place.kind) * 2 + presence_only, place.holder.ptr(), key, place.index})) {
     Expected expected = presence_only && value.is_valid() ? Expected::present() : Expected::of(value.ptr());
@@ -365,9 +420,12 @@ void OutsideNotes::elements(PyObject* o, bool deep, int depth) {
   if (is_view(o)) o = viewed(o);
   if (depth == 0) special(o, {"__iter__"});
   bool outside = is_outside(o);
-  auto visit = [&](PyObject* item) {
+  auto from = paths_.find(o);
+  const std::string path = from == paths_.end() ? "" : from->second;
+  auto visit = [&](PyObject* item, const std::string& step = "") {
     if (outside) {
       reach(item);
+      if (!step.empty() && !is_atom(item)) paths_.try_emplace(item, path.empty() ? step : path + "." + step);
       auto named = outside_.find(item);
       if (named != outside_.end() && named->second.empty()) named->second = "an element of " + name_of(o);
     }
@@ -389,7 +447,7 @@ void OutsideNotes::elements(PyObject* o, bool deep, int depth) {
       // Arrays get a place of their own, so that they can be read again.
       if (outside && is_array(value) && is_atom(key)) item(o, key);
       visit(key);
-      visit(value);
+      visit(value, PyUnicode_Check(key) ? text_of(key) : "");
     }
   } else if (PyAnySet_Check(o)) {
     while (_PySet_NextEntry(o, &at, &value, &hash)) visit(value);
@@ -398,7 +456,7 @@ void OutsideNotes::elements(PyObject* o, bool deep, int depth) {
       value = PyList_Check(o) ? PyList_GET_ITEM(o, at) : PyTuple_GET_ITEM(o, at);
       if (outside && is_array(value))
         note({Place::Kind::SequenceItem, nb::borrow(o), {}, {}, at, fmt::format("{}[{}]", name_of(o), at)});
-      visit(value);
+      visit(value, std::to_string(at));
     }
   }
 }

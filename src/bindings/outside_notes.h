@@ -57,6 +57,19 @@ class OutsideNotes {
   // Handed to code that cannot be followed.
   void opaque(PyObject* object, std::string_view reader, const std::string& line);
 
+  // Places outside that the function binds to new values. The function sees its own values there; at the end
+  // each place gets back what it held, and the caller of the capture stores anew on each call. What is read
+  // of such a place after the store needs no guard.
+  struct Rebound {
+    Place place;
+    nb::object before, after;  // null: nothing was there
+    std::string where;         // the user's line of the first store
+  };
+  void rebind(Place place, std::string where);
+  void give_back();  // every place; the function's own values are in `after` then
+  std::vector<Rebound> take_rebound() { return std::move(rebound_); }
+  PyObject* key_for(PyObject* key) { return same_key(key); }
+
   // What the observer calls it in messages: "global SCALE", "an object of class Model".
   std::string name_of(PyObject* object) const;
 
@@ -87,6 +100,10 @@ class OutsideNotes {
   // Notes the place's present value, which it gives (borrowed, or null).
   PyObject* note(Place place, bool presence_only = false);
   void snapshot(PyObject* container);
+  const Rebound* rebound(const Place& place) const;
+  // The way from the function's own object, or from a global, to what a place holds:
+  // "encoder.layer.0.weight".
+  std::string path_of(const Place& place) const;
   void super_attribute(PyObject* super, PyObject* name);
   void elements(PyObject* container, bool deep, int depth);
 
@@ -98,6 +115,8 @@ class OutsideNotes {
   std::unordered_set<Key, KeyHash> seen_;
   nb::object keys_;
   std::unordered_map<PyObject*, std::vector<PlaceGuard*>> array_places_;
+  std::unordered_map<PyObject*, std::string> paths_;
+  std::vector<Rebound> rebound_;
   OutsideGuards guards_;
   std::vector<UnknownRead> unknown_;
 };

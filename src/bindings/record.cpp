@@ -20,7 +20,9 @@ Dims dims_of(nb::handle shape) {
     std::optional<Dim> dim = as_dim(size.ptr());
     if (!dim)
       throw make_error(ErrorKind::Type, "a size must be an integer or a Dim, not {}",
-                       Py_TYPE(size.ptr())->tp_name);
+                       Py_TYPE(size.ptr())->tp_name)
+          .why("it says how many elements an axis has")
+          .hint("give a number, or ig.Dim(\"n\") for a size that varies");
     out.push_back(*dim);
   }
   return out;

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "bindings/common.h"
+#include "bindings/effects.h"
 #include "ops/attrs.h"
 #include "tensor/eager.h"
 
@@ -49,6 +50,7 @@ void tensor_dealloc(PyObject* object) {
 
 PyObject* tensor_new(PyTypeObject*, PyObject*, PyObject*) {
   set_error(Error(ErrorKind::Type, "a Tensor is not made by its class")
+                .why("arrays are made from data by functions, which choose their dtype")
                 .hint("use ig.asarray(data), ig.zeros(shape) or another creation function"));
   return nullptr;
 }
@@ -128,7 +130,12 @@ bool is_operand(PyObject* object) {
 PyObject* binary(Binary which, PyObject* a, PyObject* b) {
   return guard([&]() -> PyObject* {
     if (concrete_pair(a, b) && tensor_of(a).shape() == tensor_of(b).shape() && !Capture::current())
-      if (eager::BinarySite* direct = site(which)) return wrap((*direct)(tensor_of(a), tensor_of(b)));
+      if (eager::BinarySite* direct = site(which)) {
+        bool divides = which == Binary::FloorDivide || which == Binary::Remainder;
+        if (divides && is_integer(tensor_of(b).dtype()) && is_integer(tensor_of(a).dtype()))
+          check_divisor(tensor_of(b), kBinaryNames[static_cast<size_t>(which)]);
+        return wrap((*direct)(tensor_of(a), tensor_of(b)));
+      }
     if (is_number(a) || is_number(b))
       if (std::optional<nb::object> out = number_operator(kBinaryNames[static_cast<size_t>(which)], a, b))
         return out->release().ptr();
@@ -152,10 +159,12 @@ PyObject* inplace_slot(PyObject* a, PyObject* b) {
     if (now.dtype() != tensor_of(a).dtype())
       throw make_error(ErrorKind::Type, "an in-place operation would make a {} array {}",
                        info(tensor_of(a).dtype()).api_name, info(now.dtype()).api_name)
+          .why("x += y binds the same handle, whose dtype stays")
           .hint("write x = x + y where the dtype is to change");
     if (now.type().dims != tensor_of(a).type().dims)
       throw make_error(ErrorKind::Shape, "an in-place operation would change the shape {} to {}",
                        str(tensor_of(a).type().dims), str(now.type().dims))
+          .why("x += y binds the same handle, whose shape stays")
           .hint("write x = x + y where the shape is to change");
     rebind(a, now);
     return Py_NewRef(a);
@@ -224,7 +233,9 @@ PyObject* tensor_int(PyObject* self) {
     if (x.is_symbolic()) return PyLong_FromLongLong(capture_of(x).to_int(x));
     nb::object number = item_at(x, 0);
     if (PyComplex_Check(number.ptr()))
-      throw Error(ErrorKind::Type, "a complex array has no integer value").hint("take ig.real(x) first");
+      throw Error(ErrorKind::Type, "a complex array has no integer value")
+          .why("it would lose the imaginary part")
+          .hint("take ig.real(x) first");
     return PyNumber_Long(number.ptr());
   });
 }
@@ -248,7 +259,9 @@ PyObject* tensor_float(PyObject* self) {
     if (x.is_symbolic()) return PyFloat_FromDouble(capture_of(x).to_float(x));
     nb::object number = item_at(x, 0);
     if (PyComplex_Check(number.ptr()))
-      throw Error(ErrorKind::Type, "a complex array has no float value").hint("take ig.real(x) first");
+      throw Error(ErrorKind::Type, "a complex array has no float value")
+          .why("it would lose the imaginary part")
+          .hint("take ig.real(x) first");
     return PyNumber_Float(number.ptr());
   });
 }
@@ -360,7 +373,9 @@ PyObject* get_mt(PyObject* self, void*) {
     note_handle(self);
     const Tensor& x = tensor_of(self);
     if (x.rank() < 2)
-      throw make_error(ErrorKind::Shape, "x.mT of an array of rank {}, which holds no matrices", x.rank());
+      throw make_error(ErrorKind::Shape, "x.mT of an array of rank {}, which holds no matrices", x.rank())
+          .why("it swaps the last two axes")
+          .hint("reshape it, or use ig.permute_dims");
     return exchanged(x);
   });
 }
@@ -384,6 +399,7 @@ PyObject* get_t(PyObject* self, void*) {
     const Tensor& x = tensor_of(self);
     if (x.rank() > 2)
       throw make_error(ErrorKind::Shape, "x.T is for arrays of rank 2, not {}", x.rank())
+          .why("the array API leaves it undefined for others")
           .hint("use x.mT for stacks of matrices, or ig.permute_dims(x, axes)");
     return x.rank() < 2 ? Py_NewRef(self) : exchanged(x);
   });

@@ -4,6 +4,7 @@
 #include "bindings/common.h"
 #include "ops/attrs.h"
 #include "ops/builder.h"
+#include "tensor/effects.h"
 #include "tensor/strided.h"
 
 namespace ig::py {
@@ -60,7 +61,9 @@ std::optional<Dim> bound(PyObject* object) {
   if (!number.is_valid()) {
     if (PyErr_ExceptionMatches(PyExc_TypeError)) {
       PyErr_Clear();
-      throw make_error(ErrorKind::Type, "a slice takes integers, not {}", Py_TYPE(object)->tp_name);
+      throw make_error(ErrorKind::Type, "a slice takes integers, not {}", Py_TYPE(object)->tp_name)
+          .why("its bounds and its step count positions")
+          .hint("convert it with int(...)");
     }
     throw PythonError{};
   }
@@ -87,10 +90,16 @@ Item slice_item(PyObject* object, const Dim& size, size_t axis) {
   std::optional<Dim> start = bound(slice->start), stop = bound(slice->stop), step = bound(slice->step);
   int64_t by = 1;
   if (step) {
-    if (!step->is_constant()) throw Error(ErrorKind::Capture, "the step of a slice is a symbolic size");
+    if (!step->is_constant())
+      throw Error(ErrorKind::Capture, "the step of a slice is a symbolic size")
+          .why("the number of elements could not be said as a formula of sizes")
+          .hint("use a step that is a number");
     by = step->constant();
   }
-  if (by == 0) throw Error(ErrorKind::Value, "the step of a slice is 0");
+  if (by == 0)
+    throw Error(ErrorKind::Value, "the step of a slice is 0")
+        .why("such a slice would never end")
+        .hint("give a step of 1 or more, or -1 and less to go backwards");
   Item item(Item::Kind::Slice);
   item.axis = axis;
   item.step = by < 0 ? -by : by;
@@ -115,6 +124,7 @@ Item slice_item(PyObject* object, const Dim& size, size_t axis) {
     if (by != -1 || start || stop)
       throw make_error(ErrorKind::Unsupported, "a backward slice with bounds over the symbolic size {}",
                        size.str())
+          .why("where it starts depends on which of both is larger")
           .hint("take the slice forwards first, then reverse it: x[a:b][::-1]");
     item.start = int64_t{0};
     item.limit = size;
@@ -159,7 +169,10 @@ std::vector<Item> parse(const Tensor& x, PyObject* key) {
   for (size_t i = 0; i < parts.size(); ++i) {
     PyObject* part = parts[i].ptr();
     if (part == Py_Ellipsis) {
-      if (++ellipses > 1) throw Error(ErrorKind::Index, "an index holds ... twice");
+      if (++ellipses > 1)
+        throw Error(ErrorKind::Index, "an index holds ... twice")
+            .why("one ... stands for all axes that are left, so a second has none")
+            .hint("write one ..., and : for the other axes");
       continue;
     }
     if (part == Py_None) continue;
@@ -315,13 +328,28 @@ Tensor checked(const Tensor& index, const Dim& size, size_t axis) {
     }
     return made(out);
   }
+  // What a graph cannot know yet, it checks on each run.
   Tensor wide = front::convert(index, DType::I64);
-  if (is_unsigned_int(index.dtype())) return wide;
-  if (!size.is_constant())
-    throw make_error(ErrorKind::Unsupported, "an index array over the symbolic size {}", size.str())
-        .hint("use ig.take with indices that are not negative");
+  std::vector<Tensor> values = {wide};
+  front::Operand n = integer(0);
+  if (size.is_constant()) {
+    n = integer(size.constant());
+  } else {
+    values.push_back(front::convert(Capture::current()->size_value(size), DType::I64));
+    n = values[1];
+  }
   Tensor below = public_op("less", {wide, integer(0)});
-  return public_op("where", {below, public_op("add", {wide, integer(size.constant())}), wide});
+  Tensor from_start = public_op("where", {below, public_op("add", {wide, n}), wide});
+  Tensor inside = public_op(
+      "logical_and", {public_op("less_equal", {integer(0), from_start}), public_op("less", {from_start, n})});
+  effects::Check text;
+  text.kind = "index";
+  text.message = fmt::format("the index {{0}} is out of range for {} of size {}", ordinal_axis(axis),
+                             size.is_constant() ? size.str() : "{1}");
+  text.why = "positions count from 0, or from the end as negative numbers";
+  text.hint = "use a position that the axis has; a slice may reach beyond the end";
+  effects::check(inside, text, values);
+  return from_start;
 }
 
 // The positions of a mask's true elements, one array an axis.
@@ -351,14 +379,18 @@ void check_mask(const Tensor& x, const Item& item) {
     want.push_back(x.type().dims[item.axis + static_cast<size_t>(i)]);
   if (item.array.type().dims != want)
     throw make_error(ErrorKind::Index, "a mask of shape {} does not fit the axes {} that it selects from",
-                     str(item.array.type().dims), str(want));
+                     str(item.array.type().dims), str(want))
+        .why("a mask has one bool for each element of the axes that it selects from")
+        .hint("make the mask from an array of that shape");
 }
 
 Tensor take_advanced(const Tensor& x, const std::vector<Item>& items) {
   for (const Item& item : items) {
     if (item.kind != Item::Kind::Mask) continue;
     if (item.array.rank() == 0)
-      throw Error(ErrorKind::Unsupported, "a single bool is no index here").hint("use `if`, or ig.where");
+      throw Error(ErrorKind::Unsupported, "a single bool is no index here")
+          .why("it would select all or nothing, with a size that a graph cannot know")
+          .hint("use `if`, or ig.where");
     check_mask(x, item);
   }
   std::vector<int> places;
@@ -449,6 +481,7 @@ Tensor assigned(const Tensor& x, const Dims& shape, PyObject* value) {
       if (!joint || *joint != x.dtype())
         throw make_error(ErrorKind::Type, "assignment: {} values do not go into a {} array",
                          info(tensor.dtype()).api_name, info(x.dtype()).api_name)
+            .why("an array keeps its dtype, and nothing is lost silently")
             .hint(fmt::format("convert the value: ig.astype(value, ig.{})", info(x.dtype()).api_name));
       tensor = front::convert(tensor, x.dtype());
     }

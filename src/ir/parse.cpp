@@ -161,7 +161,9 @@ class Parser {
     lexer_.expect("(", "after the op's name");
     spec.op = OpId::of(op);
     operands(spec, names);
-    if (lexer_.accept("{")) {
+    // Behind a node that has neither attributes nor results, the regions' brace comes first.
+    bool brace = lexer_.accept("{"), only_regions = brace && lexer_.looking_at("^");
+    if (brace && !only_regions) {
       do {
         size_t at = lexer_.position();
         std::string key = lexer_.identifier("an attribute's name");
@@ -178,18 +180,18 @@ class Parser {
       lexer_.expect("}", "after the attributes");
     }
     size_t types_at = lexer_.position();
-    if (lexer_.accept(":")) do
+    if (!only_regions && lexer_.accept(":")) do
         spec.result_types.push_back(lexer_.type());
       while (lexer_.accept(","));
     if (spec.result_types.size() != results.size())
       lexer_.fail(fmt::format("{} names, but {} types of results", results.size(), spec.result_types.size()),
                   "each result has a name and a type", types_at);
-    if (lexer_.accept_keyword("scope")) {
+    if (!only_regions && lexer_.accept_keyword("scope")) {
       lexer_.expect("(", "after 'scope'");
       spec.scope = Scope::of(lexer_.quoted("a module path"));
       lexer_.expect(")", "after the module path");
     }
-    if (lexer_.accept_keyword("loc")) spec.location = location();
+    if (!only_regions && lexer_.accept_keyword("loc")) spec.location = location();
     Node* made = graph_->insert(block, std::move(spec));
     if (positions_) {
       positions_->resize(made->id() + 1);
@@ -200,7 +202,7 @@ class Parser {
     for (Pending& p : pending_)
       if (!p.node) p.node = made, wanted_[p.hash].push_back(p);
     pending_.clear();
-    if (lexer_.accept("{")) regions(made, depth);
+    if (only_regions || lexer_.accept("{")) regions(made, depth);
   }
 
   void operands(NodeSpec& spec, const Names& names) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "ops/builder.h"
+#include "ops/effects.h"
 #include "ops/table.h"
 
 namespace ig::ops {
@@ -83,7 +84,10 @@ class Evaluator {
       const auto* dims = std::get_if<Dims>(&value);
       attrs.set(key, dims ? AttrValue(fixed(*dims)) : value);
     }
-    return evaluate(op, attrs, operands);
+    // A token is an empty literal.
+    if (op.has(Trait::Effect)) run_effect(op, attrs, operands.subspan(1), node->location());
+    bool token = node->results().size() == 1 && !node->result()->type().is_tensor();
+    return token ? std::vector<Literal>(1) : evaluate(op, attrs, operands);
   }
 
   SymbolValues symbols_;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "ops/builder.h"
+#include "ops/effects.h"
 #include "passes/pass.h"
 #include "passes/walk.h"
 
@@ -14,7 +15,7 @@ namespace ig::passes {
 namespace {
 
 void erase_dead(Graph& graph, Node* node, std::deque<Node*>& queue) {
-  if (node->erased() || node->has_uses() || is_terminator(node) || ops::has(node, ops::Trait::Effect)) return;
+  if (node->erased() || node->has_uses() || is_terminator(node) || ops::has_effects(node)) return;
   std::vector<Value> operands(node->operands().begin(), node->operands().end());
   graph.erase(node);
   for (Value v : operands)

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "ops/attrs.h"
+#include "ops/effects.h"
 #include "passes/walk.h"
 
 namespace ig::passes {
@@ -52,7 +53,13 @@ std::string_view group_kind_name(GroupKind kind) {
 
 Grouping::Grouping(Block& block) : block_(block) {
   size_t i = 0;
-  for (Node* node : block) position_[node] = i++;
+  const Node* last_effect = nullptr;
+  for (Node* node : block) {
+    position_[node] = i++;
+    if (!ops::has_effects(node)) continue;
+    if (last_effect) next_effect_[last_effect] = node;
+    last_effect = node;
+  }
 }
 
 Grouping::Role Grouping::role_of(const Node* node) const {
@@ -154,6 +161,11 @@ bool Grouping::makes_cycle(std::vector<const Group*> merged, const Node* with) c
       for (const Use& use : v->uses())
         if (use.user->block() == &block_ && position_.at(use.user) <= last && seen.insert(use.user).second)
           work.push_back(use.user);
+    // Effects run in their order, whether or not one reads what the other gives.
+    auto effect = next_effect_.find(n);
+    if (effect != next_effect_.end() && position_.at(effect->second) <= last &&
+        seen.insert(effect->second).second)
+      work.push_back(effect->second);
   };
   for (const Group* g : merged)
     for (const Node* n : g->nodes)
@@ -460,6 +472,10 @@ std::vector<Grouping::Unit> Grouping::ordered_units() const {
         readers[unit].push_back(it->second);
         ++missing[it->second];
       }
+  for (auto [first, then] : next_effect_) {
+    readers[unit_of.at(first)].push_back(unit_of.at(then));
+    ++missing[unit_of.at(then)];
+  }
   std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;  // nearest to the order as written
   for (size_t u = 0; u < units.size(); ++u)
     if (missing[u] == 0) ready.push(u);

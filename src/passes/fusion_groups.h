@@ -79,6 +79,7 @@ class Grouping {
   std::vector<std::unique_ptr<Group>> groups_;
   std::unordered_map<const Node*, Group*> of_;
   std::unordered_map<const Node*, size_t> position_;
+  std::unordered_map<const Node*, const Node*> next_effect_;  // of nodes with effects: the next one
   std::unordered_set<const Node*> free_;
   std::vector<std::string> refusals_;
 };

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "ops/effects.h"
 #include "ops/table.h"
 #include "plan/control.h"
 
@@ -16,6 +17,26 @@ bool is_relabel(const Node* node) {
   const AttrValue* kind = node->attrs().find("kind");
   return kind && std::holds_alternative<std::string>(*kind) && std::get<std::string>(*kind) == "relabel" &&
          node->operands().size() == 1 && node->results().size() == 1;
+}
+
+rt::SizeId add_size(rt::SizeTable& table, const Dim& dim, const std::map<std::string, int32_t>& symbols) {
+  std::vector<rt::SizeId> stack;
+  dim.postfix([&](Dim::Step step, int64_t constant, std::string_view symbol) {
+    if (step == Dim::Step::Constant) return stack.push_back(table.constant(constant));
+    if (step == Dim::Step::Symbol) {
+      auto it = symbols.find(std::string(symbol));
+      IG_CHECK(it != symbols.end(), "the size symbol {} is not declared", symbol);
+      return stack.push_back(table.symbol(it->second));
+    }
+    rt::SizeId b = stack.back();
+    stack.pop_back();
+    static constexpr rt::SizeTable::Op kOps[] = {rt::SizeTable::Op::Constant, rt::SizeTable::Op::Symbol,
+                                                 rt::SizeTable::Op::Add,      rt::SizeTable::Op::Multiply,
+                                                 rt::SizeTable::Op::FloorDiv, rt::SizeTable::Op::Mod,
+                                                 rt::SizeTable::Op::Min,      rt::SizeTable::Op::Max};
+    stack.back() = table.binary(kOps[static_cast<int>(step)], stack.back(), b);
+  });
+  return stack.back();
 }
 
 namespace {
@@ -61,6 +82,30 @@ int32_t run_fallback(void* raw, void* const* buffers, const int64_t* dims, int64
   return 0;
 }
 
+// An effect, done by its reference rule on copies of its values.
+struct EffectCall {
+  OpId op;
+  Attrs attrs;
+  std::vector<Type> values;
+  std::vector<std::string> symbols;
+  Location where;
+};
+
+int32_t run_effect(void* raw, void* const* buffers, const int64_t* dims, int64_t*) {
+  const auto& call = *static_cast<const EffectCall*>(raw);
+  SymbolValues symbols;
+  for (size_t i = 0; i < call.symbols.size(); ++i) symbols.emplace(call.symbols[i], dims[i]);
+  std::vector<Literal> values;
+  for (size_t i = 0; i < call.values.size(); ++i) {
+    std::vector<int64_t> sizes;
+    for (const Dim& size : call.values[i].dims) sizes.push_back(size.evaluate(symbols));
+    values.push_back(Literal::allocate(call.values[i].dtype, sizes));
+    if (values.back().bytes()) std::memcpy(values.back().mutable_data(), buffers[i], values.back().bytes());
+  }
+  ops::run_effect(ops::get(call.op), call.attrs, values, call.where);
+  return 0;
+}
+
 class Planner final : public BlockPlanner {
  public:
   explicit Planner(Input input) : input_(std::move(input)) {
@@ -77,26 +122,7 @@ class Planner final : public BlockPlanner {
     return std::move(out_);
   }
 
-  rt::SizeId size(const Dim& dim) override {
-    std::vector<rt::SizeId> stack;
-    dim.postfix([&](Dim::Step step, int64_t constant, std::string_view symbol) {
-      rt::SizeTable& table = out_.program.sizes;
-      if (step == Dim::Step::Constant) return stack.push_back(table.constant(constant));
-      if (step == Dim::Step::Symbol) {
-        auto it = symbol_index_.find(std::string(symbol));
-        IG_CHECK(it != symbol_index_.end(), "the size symbol {} is not declared", symbol);
-        return stack.push_back(table.symbol(it->second));
-      }
-      rt::SizeId b = stack.back();
-      stack.pop_back();
-      static constexpr rt::SizeTable::Op kOps[] = {rt::SizeTable::Op::Constant, rt::SizeTable::Op::Symbol,
-                                                   rt::SizeTable::Op::Add,      rt::SizeTable::Op::Multiply,
-                                                   rt::SizeTable::Op::FloorDiv, rt::SizeTable::Op::Mod,
-                                                   rt::SizeTable::Op::Min,      rt::SizeTable::Op::Max};
-      stack.back() = table.binary(kOps[static_cast<int>(step)], stack.back(), b);
-    });
-    return stack.back();
-  }
+  rt::SizeId size(const Dim& dim) override { return add_size(out_.program.sizes, dim, symbol_index_); }
   rt::SizeId bytes(const Type& type) override {
     if (!type.is_tensor()) return size(Dim(int64_t{0}));
     return size(type.elements() * Dim(static_cast<int64_t>(size_of(type.dtype))));
@@ -186,6 +212,9 @@ class Planner final : public BlockPlanner {
     }
     if (kernel != input_.kernels.end()) return launch(node, kernel->second);
     if (ops::has(node, ops::Trait::Control)) return plan_control(*this, node);
+    if (ops::has(node, ops::Trait::Effect)) return effect(node);
+    bool token = node->results().size() == 1 && !node->result()->type().is_tensor();
+    if (token && node->operands().empty()) return;  // the order of instructions is all there is to a token
     fall_back(node);
   }
 
@@ -246,6 +275,24 @@ class Planner final : public BlockPlanner {
     host.name = node->op().name();
     for (Value v : node->operands()) host.buffers.push_back(slots_.at(v));
     for (Value v : node->results()) host.buffers.push_back(slots_.at(v));
+    for (const std::string& symbol : out_.symbols) host.dims.push_back(size(Dim::symbol(symbol)));
+    current_->code.push_back(std::move(host));
+  }
+
+  void effect(Node* node) {
+    auto call = std::make_shared<EffectCall>();
+    call->op = node->op();
+    call->attrs = node->attrs();
+    call->symbols = out_.symbols;
+    call->where = node->location();
+    rt::Host host;
+    host.function = run_effect;
+    host.context = call;
+    host.name = node->op().name();
+    for (Value v : node->operands().subspan(1)) {
+      call->values.push_back(v->type());
+      host.buffers.push_back(slots_.at(v));
+    }
     for (const std::string& symbol : out_.symbols) host.dims.push_back(size(Dim::symbol(symbol)));
     current_->code.push_back(std::move(host));
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -42,6 +43,9 @@ struct Plan {
   std::vector<std::pair<int, int>> donatable;
 };
 Plan make_plan(Input input);
+
+// The formula of a size over symbols of these indices.
+rt::SizeId add_size(rt::SizeTable& table, const Dim& dim, const std::map<std::string, int32_t>& symbols);
 
 // A node that moves no byte: its result is its operand's memory.
 bool is_relabel(const Node* node);

@@ -124,6 +124,7 @@ Collapsed collapse(std::span<const Tensor> operands, const Shape& shape) {
     } else {
       if (out.axes == kMaxAxes)
         throw Error(ErrorKind::Unsupported, "broadcasting alternates over more than 16 axes")
+            .why("each run of axes that broadcast alike is a loop of the kernel")
             .hint("reshape the operands so that neighbouring axes that broadcast alike are one");
       out.sizes[out.axes] = shape[axis];
       out.broadcast[out.axes++] = mask;
@@ -428,7 +429,9 @@ Shape broadcast_shapes(const ops::Op& op, std::span<const Tensor> operands) {
         Dims so_far(out.begin(), out.end());
         ops::broadcast_shapes(so_far, operand.type().dims, DimScope{}, op.public_name());
         throw make_error(ErrorKind::Shape, "{}: {} and {} do not broadcast", op.public_name(), str(so_far),
-                         str(operand.type().dims));
+                         str(operand.type().dims))
+            .why("sizes that meet must be equal, or one of them 1")
+            .hint("reshape one of the arrays so that the axes to be repeated have size 1");
       }
       have = size;
     }
@@ -474,7 +477,9 @@ std::vector<Tensor> run(const ops::Op& op, std::span<const Tensor> operands, con
   if (elementwise) return run_elementwise(op, operands, attrs, operands[0].shape());
   bool relabel = op.has(ops::Trait::Relabel) && operands.size() == 1;
   bool view = op.has(ops::Trait::View) && operands.size() == 1;
-  bool joins = op.decl.name == "concatenate";
+  // A view of any number of arrays along an axis lays them one behind the other.
+  bool joins = op.has(ops::Trait::View) && op.decl.operands.size() == 1 && op.decl.operands[0].variadic &&
+               attrs.find(ops::kAxis.name);
   bool any_empty =
       std::any_of(operands.begin(), operands.end(), [](const Tensor& x) { return x.elements() == 0; });
   if (relabel || view || joins || any_empty) {

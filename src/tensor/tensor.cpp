@@ -10,9 +10,12 @@ Tensor Tensor::empty(DType dtype, Shape shape) {
   for (int64_t dim : shape) {
     if (dim < 0)
       throw make_error(ErrorKind::Value, "an array cannot have the negative size {}", dim)
+          .why("a size counts elements")
           .hint("sizes are 0 or more; only reshape takes one -1, for \"what is left\"");
     if (__builtin_mul_overflow(bytes, static_cast<size_t>(dim), &bytes))
-      throw Error(ErrorKind::Memory, "an array of this shape has more bytes than 64 bits can count");
+      throw Error(ErrorKind::Memory, "an array of this shape has more bytes than 64 bits can count")
+          .why("no machine could hold it")
+          .hint("look at the sizes; one of them may be a product by mistake");
   }
   return Tensor(dtype, std::move(shape), Storage::allocate(bytes));
 }

@@ -10,6 +10,7 @@
 #include "ops/table.h"
 #include "passes/pass.h"
 #include "runtime/thread_pool.h"
+#include "tensor/passes.h"
 
 namespace ig::cpu {
 namespace {
@@ -172,7 +173,35 @@ std::shared_ptr<Program> compile_graph(const Graph& source, const CompileOptions
                                       std::move(readable), target);
 }
 
+std::vector<PassReport> run_passes(Graph& graph, const PassRequest& request) {
+  passes::Options options;
+  options.exact = request.exact;
+  options.verify = request.verify;
+  options.disabled.insert(request.disabled.begin(), request.disabled.end());
+  std::vector<std::string_view> names(passes::default_pipeline().begin(), passes::default_pipeline().end());
+  if (request.names) names.assign(request.names->begin(), request.names->end());
+  std::vector<PassReport> out;
+  for (passes::Record& record : passes::run(graph, names, options))
+    out.push_back({std::move(record.name), record.changes, record.nodes_before, record.nodes_after,
+                   record.milliseconds, std::move(record.details)});
+  return out;
+}
+
+std::vector<PassInfo> list_passes() {
+  std::vector<PassInfo> out;
+  for (const passes::Pass& pass : passes::all())
+    out.push_back({std::string(pass.name), std::string(pass.doc)});
+  return out;
+}
+
+std::vector<std::string> default_passes() {
+  return {passes::default_pipeline().begin(), passes::default_pipeline().end()};
+}
+
 }  // namespace
 }  // namespace ig::cpu
 
-extern "C" void intaglio_compiler_register() { ig::set_compile_hook(ig::cpu::compile_graph); }
+extern "C" void intaglio_compiler_register() {
+  ig::set_pass_hooks({ig::cpu::run_passes, ig::cpu::list_passes, ig::cpu::default_passes});
+  ig::set_compile_hook(ig::cpu::compile_graph);
+}

@@ -44,6 +44,8 @@ CpuProgram::CpuProgram(std::unique_ptr<Graph> graph, plan::Plan plan, ProgramRep
   if (fixed_sizes_) {
     input_shapes_ = fixed(graph_->inputs());
     output_shapes_ = fixed(graph_->outputs());
+  } else {
+    make_size_tables();
   }
   executable_ = std::make_unique<rt::Executable>(std::move(plan.program));
 }
@@ -67,33 +69,54 @@ void CpuProgram::check_input(size_t i, const Tensor& tensor) const {
         .hint("reshape it, or compile for this shape");
 }
 
-std::vector<int64_t> CpuProgram::bind_symbols(std::span<const Tensor> inputs) const {
-  std::vector<int64_t> values;
-  SymbolValues by_name;
+void CpuProgram::make_size_tables() {
+  std::map<std::string, int32_t> index;
   for (size_t s = 0; s < symbols_.size(); ++s) {
-    int64_t v = inputs[sources_[s].input].shape()[sources_[s].axis];
-    values.push_back(v);
-    by_name.emplace(symbols_[s], v);
-    Range range = graph_->dims.range(symbols_[s]);
-    if (v < range.low || v > range.high)
+    index[symbols_[s]] = static_cast<int32_t>(s);
+    ranges_.push_back(graph_->dims.range(symbols_[s]));
+  }
+  auto formulas = [&](std::span<const Value> values) {
+    std::vector<std::vector<rt::SizeId>> out;
+    for (Value v : values) {
+      out.emplace_back();
+      for (const Dim& dim : v->type().dims) out.back().push_back(plan::add_size(sizes_, dim, index));
+    }
+    return out;
+  };
+  input_sizes_ = formulas(graph_->inputs());
+  output_sizes_ = formulas(graph_->outputs());
+  for (const DimScope::Fact& fact : graph_->dims.facts())
+    facts_.push_back({plan::add_size(sizes_, fact.a, index), plan::add_size(sizes_, fact.b, index),
+                      fact.relation == "=="});
+}
+
+std::vector<int64_t> CpuProgram::bind_symbols(std::span<const Tensor> inputs,
+                                              std::vector<int64_t>& sizes) const {
+  std::vector<int64_t> values(symbols_.size());
+  for (size_t s = 0; s < symbols_.size(); ++s) {
+    int64_t v = values[s] = inputs[sources_[s].input].shape()[sources_[s].axis];
+    if (v < ranges_[s].low || v > ranges_[s].high)
       throw make_error(ErrorKind::Shape, "{} has size {} along axis {}, but {} lies in [{}, {}]",
-                       input_name(*graph_, sources_[s].input), v, sources_[s].axis, symbols_[s], range.low,
-                       range.high)
+                       input_name(*graph_, sources_[s].input), v, sources_[s].axis, symbols_[s],
+                       ranges_[s].low, ranges_[s].high)
           .why("the graph was captured for that range of sizes")
           .hint("pass an array within the range, or capture with a wider one");
   }
+  sizes_.evaluate(values, sizes);
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const Dims& dims = graph_->inputs()[i]->type().dims;
-    for (size_t a = 0; a < dims.size(); ++a)
-      if (int64_t want = dims[a].evaluate(by_name); want != inputs[i].shape()[a])
+    const Shape& shape = inputs[i].shape();
+    for (size_t a = 0; a < input_sizes_[i].size(); ++a)
+      if (int64_t want = sizes[static_cast<size_t>(input_sizes_[i][a])]; want != shape[a])
         throw make_error(ErrorKind::Shape, "{} has shape [{}], but the graph takes {}",
-                         input_name(*graph_, i), fmt::join(inputs[i].shape(), ", "), str(dims))
+                         input_name(*graph_, i), fmt::join(shape, ", "),
+                         str(graph_->inputs()[i]->type().dims))
             .why(fmt::format("along axis {} the size must be {}", a, want))
             .hint("pass an array of the right shape, or compile for this one");
   }
-  for (const DimScope::Fact& fact : graph_->dims.facts()) {
-    int64_t a = fact.a.evaluate(by_name), b = fact.b.evaluate(by_name);
-    if (fact.relation == "==" ? a != b : a > b)
+  for (size_t f = 0; f < facts_.size(); ++f) {
+    int64_t a = sizes[static_cast<size_t>(facts_[f].a)], b = sizes[static_cast<size_t>(facts_[f].b)];
+    const DimScope::Fact& fact = graph_->dims.facts()[f];
+    if (facts_[f].equal ? a != b : a > b)
       throw make_error(ErrorKind::Shape, "the sizes of the arguments break {} {} {}", fact.a.str(),
                        fact.relation, fact.b.str())
           .why(fmt::format("here {} against {}; the capture relied on it", a, b))
@@ -113,9 +136,9 @@ std::vector<Tensor> CpuProgram::run(std::span<const Tensor> inputs) const {
     check_input(i, inputs[i]);
     pointers[i] = inputs[i].data();
   }
-  std::vector<int64_t> symbols;
+  std::vector<int64_t> symbols, sizes;
   if (!fixed_sizes_) {
-    symbols = bind_symbols(inputs);
+    symbols = bind_symbols(inputs, sizes);
   } else {
     for (size_t i = 0; i < inputs.size(); ++i)
       if (!std::equal(inputs[i].shape().begin(), inputs[i].shape().end(), input_shapes_[i].begin()))
@@ -132,17 +155,16 @@ std::vector<Tensor> CpuProgram::run(std::span<const Tensor> inputs) const {
   executable_->run(pointers, symbols, outputs);
   std::vector<Tensor> results;
   results.reserve(outputs.size());
-  SymbolValues by_name;
-  for (size_t s = 0; s < symbols.size(); ++s) by_name.emplace(symbols_[s], symbols[s]);
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const Type& type = graph_->outputs()[i]->type();
+    DType dtype = graph_->outputs()[i]->type().dtype;
     if (fixed_sizes_) {
-      results.emplace_back(type.dtype, Shape(output_shapes_[i]), std::move(outputs[i]));
+      results.emplace_back(dtype, Shape(output_shapes_[i]), std::move(outputs[i]));
       continue;
     }
     std::vector<int64_t> dims;
-    for (const Dim& d : type.dims) dims.push_back(d.evaluate(by_name));
-    results.emplace_back(type.dtype, Shape(dims), std::move(outputs[i]));
+    dims.reserve(output_sizes_[i].size());
+    for (rt::SizeId id : output_sizes_[i]) dims.push_back(sizes[static_cast<size_t>(id)]);
+    results.emplace_back(dtype, Shape(dims), std::move(outputs[i]));
   }
   return results;
 }

@@ -25,7 +25,8 @@ class CpuProgram final : public Program {
 
  private:
   void check_input(size_t i, const Tensor& tensor) const;
-  std::vector<int64_t> bind_symbols(std::span<const Tensor> inputs) const;
+  std::vector<int64_t> bind_symbols(std::span<const Tensor> inputs, std::vector<int64_t>& sizes) const;
+  void make_size_tables();
 
   std::unique_ptr<Graph> graph_;
   std::vector<std::pair<int, int>> donatable_;
@@ -39,6 +40,15 @@ class CpuProgram final : public Program {
   };
   std::vector<std::string> symbols_;
   std::vector<Source> sources_;
+  std::vector<Range> ranges_;  // of the symbols
+  // All sizes and facts as formulas over the symbols, evaluated in one pass on each call.
+  struct Fact {
+    rt::SizeId a, b;
+    bool equal;
+  };
+  rt::SizeTable sizes_;
+  std::vector<std::vector<rt::SizeId>> input_sizes_, output_sizes_;
+  std::vector<Fact> facts_;                          // as in the graph
   bool fixed_sizes_ = true;                          // no symbols: shapes are compared, nothing evaluated
   std::vector<std::vector<int64_t>> input_shapes_;   // of fixed sizes
   std::vector<std::vector<int64_t>> output_shapes_;  // likewise

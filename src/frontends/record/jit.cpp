@@ -5,7 +5,7 @@
 #include <bit>
 #include <chrono>
 
-#include "ops/table.h"
+#include "ops/effects.h"
 
 namespace ig::record {
 namespace {
@@ -66,6 +66,10 @@ void mark_donated(std::span<const Leaf> leaves, JitFront& front) {
 }
 
 constexpr size_t kManySymbols = 16;
+
+// A program that goes its paths by turns would run the whole of a wrong trace on most calls. A surprise
+// counts for more than a hit, so that about one in four is enough to ask first.
+constexpr int kSurprise = 3, kAskFirst = 6, kMostSurprises = 12;
 
 }  // namespace
 
@@ -329,7 +333,8 @@ std::shared_ptr<JitTrace> JitTree::record_once(std::span<const Leaf> leaves, Jit
 }
 
 void JitTree::compile_trace(JitTrace& trace, std::span<const Leaf> leaves, JitFront& front) {
-  if (trace.graph->outputs().empty()) return;
+  trace.effects = ops::has_effects(*trace.graph);
+  if (trace.graph->outputs().empty() && !trace.effects) return;
   CompileOptions options = options_.compile;
   // A trace that may turn out not to be the right one must leave its arguments whole.
   if (trace.outcomes.empty())
@@ -389,18 +394,14 @@ std::shared_ptr<JitTrace> JitTree::record(std::span<const Leaf> leaves, JitFront
   return trace;
 }
 
-std::vector<Tensor> JitTree::run(const JitTrace& trace, std::span<const Leaf> leaves, JitFront& front) const {
-  if (!trace.program) return {};
+std::vector<Tensor> JitTree::inputs(const JitTrace& trace, std::span<const Leaf> leaves,
+                                    JitFront& front) const {
   std::vector<Tensor> inputs;
   inputs.reserve(trace.inputs.size() + trace.lifted.size());
-  int64_t elements = 1;
-  bool donates = false;
   for (size_t i : trace.inputs) {
     const Leaf& leaf = leaves[i];
     if (leaf.kind == Leaf::Kind::Array) {
       inputs.push_back(*leaf.array);
-      elements += leaf.array->elements();
-      donates |= leaf.donate != nullptr;
     } else if (leaf.kind == Leaf::Kind::Integer) {
       inputs.push_back(Tensor::scalar_int(DType::I64, leaf.bits));
     } else {
@@ -408,12 +409,36 @@ std::vector<Tensor> JitTree::run(const JitTrace& trace, std::span<const Leaf> le
     }
   }
   if (!trace.lifted.empty()) {
-    for (const Capture::Lifted& one : trace.lifted) {
-      inputs.push_back(one.tensor);
-      elements += one.tensor.elements();
-    }
+    for (const Capture::Lifted& one : trace.lifted) inputs.push_back(one.tensor);
     front.outside(trace, std::span(inputs).subspan(trace.inputs.size()));
   }
+  return inputs;
+}
+
+std::vector<Tensor> JitTree::ask(const JitTrace& trace, std::span<const Leaf> leaves, JitFront& front) const {
+  std::vector<Tensor> inputs = this->inputs(trace, leaves, front);
+  std::vector<Tensor> out;
+  // Always aside: whoever waits for the program to be made must not hold what its maker needs.
+  front.aside([&] {
+    std::call_once(trace.asking, [&] {
+      std::unique_ptr<Graph> graph = trace.graph->clone();
+      ops::strip_effects(*graph);
+      std::span<const Value> all = graph->outputs();
+      graph->body().set_results({all.begin() + static_cast<std::ptrdiff_t>(trace.results), all.end()});
+      trace.questions = compile(*graph, options_.compile);
+    });
+    out = trace.questions->run(inputs);
+  });
+  return out;
+}
+
+std::vector<Tensor> JitTree::run(const JitTrace& trace, std::span<const Leaf> leaves, JitFront& front) const {
+  if (!trace.program) return {};
+  std::vector<Tensor> inputs = this->inputs(trace, leaves, front);
+  int64_t elements = 1;
+  for (const Tensor& input : inputs) elements += input.elements();
+  bool donates = std::any_of(trace.inputs.begin(), trace.inputs.end(),
+                             [&](size_t i) { return leaves[i].donate != nullptr; });
   Location here;
   auto give = [&] {
     here = front.here();
@@ -508,17 +533,25 @@ JitTree::Result JitTree::call(std::span<const Leaf> leaves, JitFront& front) {
         }
       }
       if (!front.holds(trace, nullptr)) continue;
-      std::vector<Tensor> out = run(trace, leaves, front);
-      size_t bad = 0;
-      while (bad < trace.outcomes.size() && trace.outcomes[bad].matches(out[trace.results + bad])) ++bad;
+      bool ask_first = !trace.outcomes.empty() &&
+                       (trace.effects || surprises_.load(std::memory_order_relaxed) >= kAskFirst);
+      std::vector<Tensor> out = ask_first ? ask(trace, leaves, front) : run(trace, leaves, front);
+      size_t answers = ask_first ? 0 : trace.results, bad = 0;
+      while (bad < trace.outcomes.size() && trace.outcomes[bad].matches(out[answers + bad])) ++bad;
+      if (!trace.outcomes.empty() && !last) {
+        int surprises = surprises_.load(std::memory_order_relaxed);
+        surprises += bad < trace.outcomes.size() ? kSurprise : -1;
+        surprises_.store(std::clamp(surprises, 0, kMostSurprises), std::memory_order_relaxed);
+      }
       if (bad < trace.outcomes.size()) {
         tried.insert(&trace);
         last = &trace;
         differs = bad;
-        seen.assign(std::make_move_iterator(out.begin() + static_cast<std::ptrdiff_t>(trace.results)),
+        seen.assign(std::make_move_iterator(out.begin() + static_cast<std::ptrdiff_t>(answers)),
                     std::make_move_iterator(out.end()));
         continue;
       }
+      if (ask_first) out = run(trace, leaves, front);
       if (!trace.outcomes.empty()) mark_donated(leaves, front);
       out.resize(trace.results);
       if (i != recent) recent_.store(i, std::memory_order_relaxed);

@@ -1,8 +1,9 @@
 // A function captured as a tree of traces. Each trace is a straight-line graph with the conditions under
 // which it says what the function does: types and sizes of the arguments, comparisons of sizes, values that
 // the program coerced, and what the front end adds (what was read from outside). A call runs a trace whose
-// conditions hold, and records another where there is none. All graphs are pure, so a trace may be run to see
-// whether its coerced values come out the same, and its results be dropped.
+// conditions hold, and records another where there is none. A trace may be run to see whether its coerced
+// values come out the same, and its results be dropped; where it has effects, or values came out differently
+// of late, a program of those values alone is run first.
 //
 // Sizes and numbers are fixed by the first trace; one that takes a second value is symbolic from then on. The
 // sizes 0 and 1 stay fixed. Axes that had equal sizes in every call so far share one symbol.
@@ -56,7 +57,10 @@ struct JitTrace {
   std::vector<Capture::Lifted> lifted;
   size_t results = 0;  // outputs of the graph before those of `outcomes`
   std::shared_ptr<Graph> graph;
-  std::shared_ptr<Program> program;  // null where the graph has no outputs
+  std::shared_ptr<Program> program;  // null where the graph has neither outputs nor effects
+  bool effects = false;              // it prints or checks, so it must not be run where it is not right
+  mutable std::once_flag asking;
+  mutable std::shared_ptr<Program> questions;  // gives `outcomes` alone, without effects; made at need
   std::shared_ptr<Kept> kept;
   std::string reason;                    // why it was recorded
   std::vector<std::string> specialised;  // why sizes and numbers that vary were fixed in it
@@ -143,7 +147,10 @@ class JitTree {
   std::shared_ptr<JitTrace> record(std::span<const Leaf> leaves, JitFront& front, std::string reason);
   std::shared_ptr<JitTrace> record_once(std::span<const Leaf> leaves, JitFront& front, Attempt& attempt);
   void compile_trace(JitTrace& trace, std::span<const Leaf> leaves, JitFront& front);
+  std::vector<Tensor> inputs(const JitTrace& trace, std::span<const Leaf> leaves, JitFront& front) const;
   std::vector<Tensor> run(const JitTrace& trace, std::span<const Leaf> leaves, JitFront& front) const;
+  // What the trace's coerced values are for these arguments.
+  std::vector<Tensor> ask(const JitTrace& trace, std::span<const Leaf> leaves, JitFront& front) const;
   void give_up(std::string why, std::string where);
 
   JitOptions options_;
@@ -152,6 +159,7 @@ class JitTree {
   std::shared_ptr<const GivenUp> given_up_;
   std::atomic<size_t> recent_{0};
   std::atomic<uint64_t> hits_{0};
+  std::atomic<int> surprises_{0};   // more where the first trace that was tried was wrong, less where right
   std::recursive_mutex recording_;  // one recording at a time; others wait, then look again
   std::map<std::string, Family> families_;
   std::map<std::string, int> forks_;  // by line: recordings made because a value came out differently

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "ops/table.h"
+#include "ops/effects.h"
 #include "tensor/eager.h"
 #include "tensor/program.h"
 
@@ -215,6 +215,7 @@ Attrs JitCapture::with_sizes(const Attrs& attrs) const {
 Tensor JitCapture::run_slice(Value value) {
   graph().body().set_results({value});  // nodes recorded later go before it; `finish` sets the real results
   std::unique_ptr<Graph> slice = graph().clone();
+  ops::strip_effects(*slice);  // they happen when the trace is run
   std::vector<Tensor> inputs;
   for (Value input : graph().inputs()) inputs.push_back(now(input));
   return compile(*slice)->run(inputs)[0];

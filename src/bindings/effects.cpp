@@ -1,0 +1,111 @@
+// Effects from Python: recording them, and the sink that fills texts in by Python's own formatting and prints
+// to sys.stdout.
+#include "bindings/effects.h"
+
+#include <algorithm>
+
+#include "ops/effects.h"
+#include "tensor/effects.h"
+
+namespace ig::py {
+namespace {
+
+std::string fill(std::string_view text, std::span<const Literal> values) {
+  nb::gil_scoped_acquire held;
+  nb::list arrays;
+  for (const Literal& value : values) arrays.append(nb::steal(wrap(Tensor::from(value))));
+  nb::object module = nb::module_::import_("intaglio._effects");
+  return nb::cast<std::string>(module.attr("_fill")(nb::str(text.data(), text.size()), arrays));
+}
+
+void write_line(std::string_view line) {
+  nb::gil_scoped_acquire held;
+  nb::module_::import_("builtins").attr("print")(nb::str(line.data(), line.size()));
+}
+
+// Kinds of errors that Python has and the library has not.
+void fail(std::string_view kind, const Error& error) {
+  if (kind != "zero_division") return;
+  nb::gil_scoped_acquire held;
+  nb::object type = nb::module_::import_("intaglio._errors").attr("ZeroDivisionError");
+  std::string where = error.where().empty() ? user_line() : error.where();
+  nb::object instance = type(error.summary(), where, error.why_text(), error.hint_text());
+  PyErr_SetObject(type.ptr(), instance.ptr());
+  throw nb::python_error();
+}
+
+std::vector<Tensor> arrays_of(nb::handle items) {
+  std::vector<Tensor> out;
+  for (nb::handle item : items) out.push_back(as_tensor(item.ptr(), std::nullopt, "the values"));
+  return out;
+}
+
+bool whole(const front::Operand& operand) {
+  if (const auto* scalar = std::get_if<front::Scalar>(&operand))
+    return scalar->kind == DKind::Signed || scalar->kind == DKind::Unsigned || scalar->kind == DKind::Bool;
+  return is_integer(std::get<Tensor>(operand).dtype()) || std::get<Tensor>(operand).dtype() == DType::Bool;
+}
+
+template <typename T>
+bool holds_zero(const Tensor& x) {
+  const T* values = static_cast<const T*>(x.data());
+  bool found = false;  // no early end, so that the loop is done in vectors
+  for (int64_t i = 0, n = x.elements(); i < n; ++i) found |= values[i] == 0;
+  return found;
+}
+
+bool has_zero(const Tensor& x) {
+  switch (size_of(x.dtype())) {
+    case 1: return holds_zero<uint8_t>(x);
+    case 2: return holds_zero<uint16_t>(x);
+    case 4: return holds_zero<uint32_t>(x);
+    default: return holds_zero<uint64_t>(x);
+  }
+}
+
+effects::Check divided_by_zero(std::string_view who) {
+  return {fmt::format("{}: an integer is divided by zero", who), "integers have no infinity and no NaN",
+          "put another divisor there first, ig.where(d == 0, 1, d), or divide floats", "zero_division"};
+}
+
+}  // namespace
+
+void check_divisor(const Tensor& divisor, std::string_view who) {
+  if (has_zero(divisor)) effects::check(Tensor::scalar_int(DType::Bool, 0), divided_by_zero(who), {});
+}
+
+void check_divisor(const ops::Op& op, std::span<const front::Operand> operands) {
+  static const ops::Op* const kDivide[] = {&ops::get("floor_divide"), &ops::get("floor_mod"),
+                                           &ops::get("remainder")};
+  if (std::ranges::find(kDivide, &op) == std::end(kDivide) || operands.size() != 2 || !whole(operands[0]) ||
+      !whole(operands[1]))
+    return;
+  Capture* capture = Capture::current();
+  Tensor divisor;
+  if (const auto* scalar = std::get_if<front::Scalar>(&operands[1])) {
+    if (scalar->integer != 0) return;
+    divisor = Tensor::scalar_int(DType::Bool, 0);
+    if (capture) capture->note_made_here(divisor);
+  } else {
+    divisor = std::get<Tensor>(operands[1]);
+  }
+  bool known = !divisor.is_symbolic() && (!capture || capture->made_here(divisor));
+  if (known && !has_zero(divisor)) return;
+  if (!capture) return check_divisor(divisor, op.public_name());
+  front::Operand sides[] = {divisor, front::Scalar{.kind = DKind::Signed, .integer = 0}};
+  if (divisor.dtype() == DType::Bool) sides[1] = front::Scalar{.kind = DKind::Bool, .integer = 0};
+  effects::check(front::call(ops::get("not_equal"), sides, {})[0], divided_by_zero(op.public_name()), {});
+}
+
+void init_effects(nb::module_& m) {
+  ops::set_effect_sink({fill, write_line, fail});
+  m.def("_effect_print",
+        [](const std::string& text, nb::handle values) { effects::print(text, arrays_of(values)); });
+  m.def("_effect_check", [](nb::handle condition, const std::string& message, const std::string& why,
+                            const std::string& hint, nb::handle values) {
+    effects::check(as_tensor(condition.ptr(), std::nullopt, "check"), {message, why, hint},
+                   arrays_of(values));
+  });
+}
+
+}  // namespace ig::py

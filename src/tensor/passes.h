@@ -1,0 +1,40 @@
+// Running passes on a graph, as the layers above the compiler see it: a second hook of the compiler's
+// library.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace ig {
+
+struct PassRequest {
+  std::optional<std::vector<std::string>> names;  // in order; none: the default pipeline
+  std::vector<std::string> disabled;
+  bool exact = false;
+  bool verify = false;
+};
+struct PassReport {
+  std::string name;
+  int changes = 0;
+  size_t nodes_before = 0, nodes_after = 0;
+  double milliseconds = 0;
+  std::vector<std::string> details;  // the first changes, in words
+};
+struct PassInfo {
+  std::string name, doc;
+};
+
+struct PassHooks {
+  std::vector<PassReport> (*run)(Graph& graph, const PassRequest& request);
+  std::vector<PassInfo> (*list)();
+  std::vector<std::string> (*pipeline)();
+};
+void set_pass_hooks(const PassHooks& hooks);
+// Opens the compiler's library on first use. Error(Unsupported) where it is missing.
+PassHooks pass_hooks();
+
+}  // namespace ig
