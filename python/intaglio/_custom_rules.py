@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 import inspect
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from . import _errors, _functions, _intaglio
@@ -90,6 +92,9 @@ def _pair(who: str, what: str, value: Any, rule: Callable[..., Any]) -> tuple[An
     return value
 
 
+_DEEPEST = 4  # how many times a rule is followed into the calls of its own function
+
+
 class _Custom:
     """What both kinds share: the arguments that are differentiated, and the function itself as a region."""
 
@@ -98,15 +103,33 @@ class _Custom:
     def __init__(self, fun: Callable[..., Any], nondiff_argnums: int | Sequence[int] = ()) -> None:
         wraps(fun)(self)
         self.fun = fun
+        self.local = threading.local()
         self.nondiff = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(nondiff_argnums)
 
     def _no_rule(self, how: str) -> Exception:
         return _errors.ValueError(
-            f"{self.who}: {_line(self.fun)} has no rule yet",
+            f"{self.who}: the function has no rule yet",
             _intaglio._user_line(),
-            why=f"the decorator alone says nothing about the derivative; {how} gives the rule",
+            why=f"the decorator alone says nothing about the derivative; the function is {_line(self.fun)}",
             hint=f"call {how} before the function is used",
         )
+
+    @contextlib.contextmanager
+    def _deeper(self) -> Iterator[None]:
+        """While rules are captured: they may call their own function, and each such call has rules again."""
+        self.local.depth = self._depth() + 1
+        try:
+            yield
+        finally:
+            self.local.depth -= 1
+
+    def _depth(self) -> int:
+        return getattr(self.local, "depth", 0)
+
+    def _last(self, function: _Region, arrays: list[Tensor], out_tree: Any) -> Any:
+        """The call that ends them: the value is right, and a derivative of it is refused."""
+        results = _intaglio._record_control("custom_jvp", [], [function.region], [arrays], {})
+        return _intaglio.tree_unflatten(out_tree, results)
 
     def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         if not kwargs:
@@ -197,6 +220,8 @@ class custom_jvp(_Custom):
         arrays, tree = _leaves(self.who, "argument ", parts)
         types = [(array.dtype, array.shape) for array in arrays]
         function, out_tree = self._function(fixed, tree, types)
+        if self._depth() == _DEEPEST:
+            return self._last(function, arrays, out_tree)
         moves = [_moves(dtype) for dtype, _ in types]
 
         def call(stand_ins: list[Tensor]) -> list[Tensor]:
@@ -230,7 +255,8 @@ class custom_jvp(_Custom):
                     out.append(_check(self.who, f"the tangent{path}", x, want, rule))
             return out
 
-        both = _Region(rule, types + [t for t, m in zip(types, moves, strict=True) if m], call)
+        with self._deeper():
+            both = _Region(rule, types + [t for t, m in zip(types, moves, strict=True) if m], call)
         results = _intaglio._record_control("custom_jvp", [], [function.region, both.region], [arrays], {})
         return _intaglio.tree_unflatten(out_tree, results)
 
@@ -279,6 +305,8 @@ class custom_vjp(_Custom):
         arrays, tree = _leaves(self.who, "argument ", parts)
         types = [(array.dtype, array.shape) for array in arrays]
         function, out_tree = self._function(fixed, tree, types)
+        if self._depth() == _DEEPEST:
+            return self._last(function, arrays, out_tree)
         kept: list[Any] = []
 
         def run_forward(stand_ins: list[Tensor]) -> list[Tensor]:
@@ -299,7 +327,8 @@ class custom_vjp(_Custom):
             kept.append((leaves, residual_tree))
             return out + saved
 
-        first = _Region(forward, types, run_forward)
+        with self._deeper():
+            first = _Region(forward, types, run_forward)
         residual_types = first.types[len(function.types) :]
 
         def run_backward(stand_ins: list[Tensor]) -> list[Tensor]:
@@ -339,7 +368,8 @@ class custom_vjp(_Custom):
                         out.append(_check(self.who, f"the cotangent of argument {i}{path}", ct, want, backward))
             return [_intaglio.asarray(x) for x in out]
 
-        second = _Region(backward, residual_types + [t for t in function.types if _moves(t[0])], run_backward)
+        with self._deeper():
+            second = _Region(backward, residual_types + [t for t in function.types if _moves(t[0])], run_backward)
         results = _intaglio._record_control(
             "custom_vjp", [], [function.region, first.region, second.region], [arrays], {}
         )

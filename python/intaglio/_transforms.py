@@ -168,7 +168,7 @@ def _gradients(
     positions = _positions(who, argnums, args)
     function = _Function(who, fun, args, kwargs, positions, finish)
     graph = _intaglio._graph_value_and_grad(function.graph, function.mask)
-    results = _intaglio._apply(graph, function.inputs)
+    results = _intaglio._apply_graph(graph, function.inputs)
     extra = len(aux[0].arrays) if has_aux else 0
     gradients = _intaglio.tree_unflatten(function.tree, results[1 + extra :])
     return (
@@ -278,10 +278,10 @@ def _like(who: str, what: str, value: Any, tree: Any, types: list[Any]) -> list[
 def _run_parts(parts: Any, inputs: list[Tensor], results: int) -> tuple[list[Tensor], Callable[..., list[Tensor]]]:
     """Runs the first part: its results, and the second part as a function."""
     known, linear, residuals, _ = parts
-    given = _intaglio._apply(known, inputs)
+    given = _intaglio._apply_graph(known, inputs)
     rest = iter(given[results:])
     kept = [inputs[i] if i >= 0 else next(rest) for i in residuals]
-    return given[:results], lambda arrays: _intaglio._apply(linear, kept + arrays)
+    return given[:results], lambda arrays: _intaglio._apply_graph(linear, kept + arrays)
 
 
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: builtins.bool = False) -> Any:
@@ -384,7 +384,7 @@ def jvp(
     result, aux = kept
     wanted = result.moves + [False] * len(aux.arrays)
     graph = _intaglio._graph_jvp(function.graph, function.mask, wanted)
-    results = _intaglio._apply(graph, function.inputs + arrays)
+    results = _intaglio._apply_graph(graph, function.inputs + arrays)
     count, all_count = len(result.arrays), len(wanted)
     moved = iter(results[all_count:])
     out = result.fill(results[:count]), result.fill([next(moved) if moves else None for moves in result.moves])
@@ -455,7 +455,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
 
     def pull(cotangent: Any) -> Any:
         arrays = _like("linear_transpose", "cotangent", cotangent, result.tree, result.types)
-        results = _intaglio._apply(graph, function.outer + arrays)
+        results = _intaglio._apply_graph(graph, function.outer + arrays)
         return tuple(_intaglio.tree_unflatten(function.tree, results))
 
     return pull

@@ -1,5 +1,8 @@
-"""Wrappers that look like what they wrap. (`functools.wraps` would be seen as a change from outside by `ig.jit`, where a
-function is wrapped while it is captured.)"""
+"""Wrappers that look like what they wrap.
+
+`functools.wraps` is no code of this package: where a function is wrapped while it is captured, `ig.jit` would take what
+it does for a change of the user's own.
+"""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ void init_transforms(nb::module_& m) {
         "from "
         "outside that became inputs behind the arguments.");
   m.def(
-      "_apply",
+      "_apply_graph",
       [](nb::handle graph, nb::handle inputs) {
         nb::list out;
         for (Tensor& tensor : record::apply_graph(graph_of(graph), tensors_of(inputs)))

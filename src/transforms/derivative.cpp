@@ -117,7 +117,7 @@ ops::SplitRegion linearize(const Graph& graph, const Mask& moves, const Mask& wa
     if (node == out.linear->body().terminator()) break;
     const ops::Op& op = ops::op_of(node);
     if (op.rules.lower.kind != ops::LowerRule::Kind::None) continue;
-    throw make_error(ErrorKind::Unsupported, "{}: it has no forward mode", op.decl.name)
+    throw make_error(ErrorKind::Unsupported, "the function has no forward mode")
         .at(node->location().str())
         .why(op.rules.lower.reason)
         .hint("use ig.grad, ig.vjp or ig.jacrev, or give the function a rule with ig.custom_jvp");

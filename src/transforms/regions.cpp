@@ -25,7 +25,7 @@ ops::RegionTransforms::Pushed Regions::inline_jvp(ops::Builder& build, const Blo
 
 std::vector<bool> Regions::moving(const Block& block, const std::vector<bool>& arguments) {
   std::unique_ptr<Graph> graph = graph_of(block);
-  Forward forward(*graph, false);
+  Forward forward(*graph, true);  // where there is no forward mode, the question has an answer all the same
   std::vector<Value> inputs(graph->inputs().begin(), graph->inputs().end());
   for (size_t i = 0; i < inputs.size(); ++i)
     if (arguments[i]) forward.set_tangent(inputs[i], graph->body().add_arg(inputs[i]->type()));

@@ -32,7 +32,8 @@ def check(f: Any, x: ig.Tensor, tolerance: float = 1e-6) -> None:
     """grad, jitted grad, jvp and the Hessian of f at x against differences."""
     want = differences(f, x)
     got = ig.grad(f)(x)
-    assert got.dtype == x.dtype and got.shape == x.shape
+    assert got.dtype == x.dtype
+    assert got.shape == x.shape
     np.testing.assert_allclose(np.asarray(got), want, rtol=tolerance, atol=tolerance)
     np.testing.assert_allclose(np.asarray(ig.jit(ig.grad(f))(x)), want, rtol=tolerance, atol=tolerance)
     direction = f64(*x.shape)
@@ -172,7 +173,8 @@ def test_argnums_aux_and_keywords() -> None:
     np.testing.assert_array_equal(np.asarray(aux["seen"]), [2, 3])
     assert aux["name"] == "f"
     (value, aux), gradient = ig.value_and_grad(f, has_aux=True)(a, b, scale=1.0)
-    assert float(value) == 11 and aux["name"] == "f"
+    assert float(value) == 11
+    assert aux["name"] == "f"
     np.testing.assert_array_equal(np.asarray(gradient["x"]), [3, 4])
 
 
@@ -190,10 +192,10 @@ def test_vjp_jvp_and_linearize_of_trees() -> None:
     np.testing.assert_allclose(np.asarray(dy), np.asarray(x))
     assert dn is None
     np.testing.assert_array_equal(np.asarray(value["n"]), [2, 3, 4])
-    out, tangent = ig.jvp(lambda x, y: (x * y, n), (x, y), (ones, 2 * ones))
+    _, tangent = ig.jvp(lambda x, y: (x * y, n), (x, y), (ones, 2 * ones))
     np.testing.assert_allclose(np.asarray(tangent[0]), np.asarray(y) + 2 * np.asarray(x))
     assert tangent[1] is None
-    out, push = ig.linearize(lambda x: ig.exp(x) * y, x)
+    _out, push = ig.linearize(lambda x: ig.exp(x) * y, x)
     np.testing.assert_allclose(np.asarray(push(y)), np.exp(np.asarray(x)) * np.asarray(y) ** 2)
     _, pull, aux = ig.vjp(lambda x: (x * 2, "aux"), x, has_aux=True)
     assert aux == "aux"
@@ -214,7 +216,8 @@ def test_jacobians_and_their_order() -> None:
         np.testing.assert_allclose(np.asarray(jacobian(f)(x)), want, atol=1e-15)
         np.testing.assert_allclose(np.asarray(ig.jit(jacobian(f))(x)), want, atol=1e-15)
     inner = ig.jacrev(lambda p: {"y": p["m"] @ p["v"]})({"m": f64(2, 3), "v": x})
-    assert inner["y"]["m"].shape == (2, 2, 3) and inner["y"]["v"].shape == (2, 3)
+    assert inner["y"]["m"].shape == (2, 2, 3)
+    assert inner["y"]["v"].shape == (2, 3)
     np.testing.assert_allclose(np.asarray(inner["y"]["m"])[0, 0], np.asarray(x))
     for second in (ig.jacfwd(ig.jacrev(FUNCTIONS["outer"])), ig.jacrev(ig.jacfwd(FUNCTIONS["outer"]))):
         np.testing.assert_allclose(np.asarray(second(x)), np.asarray(ig.hessian(FUNCTIONS["outer"])(x)), atol=1e-12)

@@ -39,6 +39,19 @@ def test_custom_jvp_in_both_modes_and_again() -> None:
     assert float(inside) == pytest.approx(100 * np.cos(0.5) * np.cos(np.sin(0.5)), rel=1e-5)
 
 
+def test_a_rule_that_calls_its_own_function_keeps_its_rule() -> None:
+    @ig.custom_jvp
+    def f(x: Any) -> Any:
+        return ig.exp(x)
+
+    f.defjvp(lambda primals, tangents: (f(*primals), 2 * f(*primals) * tangents[0]))
+    g, value = f, 1.0
+    for _ in range(3):
+        g, value = ig.grad(g), value * 2
+        assert float(g(0.0)) == value
+    assert float(ig.jvp(lambda x: ig.jvp(f, (x,), (1.0,))[0], (0.0,), (1.0,))[1]) == 2
+
+
 def test_defjvps() -> None:
     @ig.custom_jvp
     def f(x: Any, y: Any) -> Any:
@@ -85,7 +98,8 @@ def test_checkpoint_keeps_the_arguments_alone() -> None:
     for function in (f, ig.checkpoint(f)):
         graph = ig.trace(lambda x, function=function: function(x), x).graph  # type: ignore[misc]
         kept.append(len(plain(graph, [True], [True])[2]))
-    assert kept[0] == 3 and kept[1] == 1
+    assert kept[0] == 3
+    assert kept[1] == 1
     want = np.asarray(ig.grad(lambda x: ig.sum(f(x)))(x))
     np.testing.assert_array_equal(np.asarray(ig.grad(lambda x: ig.sum(ig.checkpoint(f)(x)))(x)), want)
     np.testing.assert_array_equal(np.asarray(ig.jit(ig.grad(lambda x: ig.sum(ig.checkpoint(f)(x))))(x)), want)

@@ -201,8 +201,9 @@ std::vector<Type> moving(std::span<const Type> types) {
 
 void infer_custom_jvp(InferContext& c) {
   require_segments(c, 2);
-  require_regions(c, 2);
+  if (c.region_results.size() != 1) require_regions(c, 2);
   c.results = c.region_results[0];
+  if (c.region_results.size() == 1) return;
   std::vector<Type> want = c.results, tangents = moving(c.results);
   want.insert(want.end(), tangents.begin(), tangents.end());
   require_same(c, c.region_results[1], want, "the rule", "its function with tangents");
@@ -296,13 +297,14 @@ std::vector<Op> control_ops() {
                  "operands: reverse mode computes the region once more.",
                  {all}, {}, {}, infer_call, run_call, jvp_checkpoint, transpose_call, batch_call));
   ops.back().rules.lower = LowerRule::of_control("call");
-  ops.push_back(
-      control_op("custom_jvp",
-                 "The results of the first region, whose derivative is the second: from the operands "
-                 "and the tangents of the floats among the arguments to the results, and the tangents "
-                 "of the floats among those.",
-                 {all}, {"consts", "args"}, {}, infer_custom_jvp, run_call, jvp_custom_jvp, not_linear(),
-                 batch_by_loop));
+  ops.push_back(control_op(
+      "custom_jvp",
+      "The results of the first region, whose derivative is the second: from the operands "
+      "and the tangents of the floats among the arguments to the results, and the tangents "
+      "of the floats among those. Without the second region it has no derivative: so end the calls "
+      "of its own function that a rule makes.",
+      {all}, {"consts", "args"}, {}, infer_custom_jvp, run_call, jvp_custom_jvp, not_linear(),
+      batch_by_loop));
   ops.back().rules.lower = LowerRule::of_control("call");
   ops.push_back(
       control_op("custom_vjp",

@@ -24,6 +24,11 @@ void refuse_moving_consts(JvpContext& c, std::string_view who) {
 }  // namespace
 
 std::vector<Value> jvp_custom_jvp(JvpContext& c) {
+  if (c.node->regions().size() == 1)
+    throw make_error(ErrorKind::Unsupported, "custom_jvp, custom_vjp: no derivatives of so high an order")
+        .at(c.node->location().str())
+        .why("the rule calls its own function, whose rule was followed four times")
+        .hint("write the value out in the rule instead of calling the function");
   refuse_moving_consts(c, "custom_jvp");
   std::vector<Value> args(c.operands.begin(), c.operands.end());
   for (size_t i = c.node->segments()[0]; i < c.operands.size(); ++i)
