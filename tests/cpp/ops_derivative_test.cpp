@@ -73,7 +73,7 @@ bool has_double(const Op& op) {
 }
 
 // What has no derivative, and says so.
-const std::set<std::string> kRefused = {"bitcast_convert", "digamma", "nextafter"};
+const std::set<std::string> kRefused = {"digamma", "nextafter"};
 
 // The values of those that are `wanted`.
 std::vector<Literal> chosen(const std::vector<Literal>& values, const std::vector<bool>& wanted) {

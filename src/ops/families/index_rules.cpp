@@ -121,6 +121,8 @@ void require_one_linear(const TransposeContext& c) {
 }
 
 Value along_axis(Builder& build, Value x, Value positions, int64_t axis) {
+  if (surely_empty(x->type()) || surely_empty(positions->type()))
+    return build.full(Type::tensor(x->type().dtype, positions->type().dims), 0);
   Ints others;
   for (int64_t i = 0; i < x->type().rank(); ++i)
     if (i != axis) others.push_back(i);

@@ -7,6 +7,7 @@
 #include "ops/families/batch_rules.h"
 #include "ops/families/compose.h"
 #include "ops/families/families.h"
+#include "ops/families/row_rules.h"
 
 namespace ig::ops {
 
@@ -362,12 +363,14 @@ std::vector<Op> nn_composites() {
                            "initial=-np.inf)))",
                            row_samples(), 16),
                 softmax_body, infer_float));
+  ops.back().rules.jvp = jvp_softmax;
   ops.push_back(composite(
       float_decl("log_softmax", "The logarithm of softmax, without underflow.", {x}, {kRowAxis},
                  "(lambda s: s - np.log(np.exp(s).sum(axis, keepdims=True)))(x - x.max(axis, keepdims=True, "
                  "initial=-np.inf))",
                  row_samples(), 64),
       log_softmax_body, infer_float));
+  ops.back().rules.jvp = jvp_log_softmax;
   ops.push_back(composite(
       float_decl(
           "layer_norm",

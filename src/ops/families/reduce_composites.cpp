@@ -6,6 +6,7 @@
 #include "ops/attrs.h"
 #include "ops/families/compose.h"
 #include "ops/families/families.h"
+#include "ops/families/row_rules.h"
 
 namespace ig::ops {
 namespace {
@@ -212,6 +213,7 @@ std::vector<Op> reduce_composites() {
       "np.std(x, " + axes + ", ddof=correction)", 64, ", correction = 0x0p+0");
   add("logsumexp", "log(sum(exp(x))) over the axes, without overflow on the way.", DTypeSet::Float,
       logsumexp_body, infer_folded<DTypeSet::Float>, "np.logaddexp.reduce(x, " + axes + ")", 32);
+  ops.back().rules.jvp = jvp_logsumexp;
   return ops;
 }
 

@@ -100,6 +100,12 @@ std::vector<Value> jvp_select_and_scatter(JvpContext& c) {
 std::vector<Value> transpose_select_and_scatter(TransposeContext& c) {
   Value ct = c.cotangents[0];
   if (!ct) return {nullptr, nullptr};
+  if (c.linear[0])
+    throw make_error(ErrorKind::Unsupported,
+                     "select_and_scatter_add: it is not linear, and cannot be transposed")
+        .at(c.node->location().str())
+        .why("it chooses places by x, which depends on what it would have to be linear in")
+        .hint("transpose it by its source alone");
   const Type& source = c.node->operand(1)->type();
   if (surely_empty(source)) return {nullptr, nullptr};
   WindowDims d(c.node->attrs(), source.rank(), c.node->op().name());
