@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import runpy
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -373,6 +375,16 @@ def test_named_axes_that_are_not_there() -> None:
     )
 
 
+def test_a_graph_with_an_unbound_axis_is_not_run() -> None:
+    graph = ig.Graph.parse('graph @g(%x: f32[2]) {\n  %y = axis_sum(%x) {axis_name = "i"} : f32[2]\n  return %y\n}\n')
+    assert error_of(graph.evaluate, ig.ones(2)) == (
+        "the axis `i` is not bound\n"
+        "  why: what an example sees of the others is known once the examples are batched\n"
+        "  hint: batch the graph with ig.vmap(..., axis_name=...)"
+    )
+    same(ig.vmap(graph, axis_name="i")(ig.ones((3, 2))), np.full((3, 2), 3))
+
+
 # --- errors ----------------------------------------------------------------------------------------------------------
 
 
@@ -454,3 +466,19 @@ def test_other_errors() -> None:
     assert error_of(ig.vmap(lambda a: a if a > 0 else -a), normal(3)).startswith(
         "the truth of a traced array is wanted, and a graph has none\n"
     )
+
+
+def test_an_op_without_a_rule() -> None:
+    double = ig.register_op("test_vmap_double", infer=lambda x: x, reference=lambda x: x * 2, numpy="x * 2")
+    assert error_of(ig.vmap(lambda a: double(a)), ig.ones((3, 2))) == (
+        "vmap: test_vmap_double cannot be batched\n"
+        "  why: an op of the user's own, declared without it\n"
+        "  hint: call it outside of the function that vmap takes, or on arrays that are not batched"
+    )
+    other = ig.register_op("test_vmap_other", body=lambda x: x / ig.sum(x), numpy="x / x.sum()")
+    same(ig.vmap(lambda a: other(a))(ig.ones((3, 2))), np.full((3, 2), 0.5))
+
+
+def test_the_example(capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(Path(__file__).parents[2] / "examples" / "vmap" / "newton.py"), run_name="__main__")
+    assert capsys.readouterr().out.startswith("6 steps at most, 3 most often; largest error ")
