@@ -210,8 +210,8 @@ class BatchRegions {
   virtual bool asks_rows(const Block& region) const = 0;
 };
 
-// Operands with their batch axis (-1: not batched); gives the results with theirs. The rule of a composite may
-// give none: then it is batched by its body.
+// Operands with their batch axis (-1: not batched); gives the results with theirs. The rule of a composite
+// may give none: then it is batched by its body.
 struct BatchContext {
   Builder& build;
   const Node* node;
