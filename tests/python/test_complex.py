@@ -223,7 +223,7 @@ def test_predicates_and_choice() -> None:
 def test_folds(dtype: str) -> None:
     random = np.random.default_rng(3)
     x = (random.standard_normal((37, 130)) + 1j * random.standard_normal((37, 130))).astype(dtype)
-    z, near = ig.asarray(x), dict(rtol=3e-5 if dtype == "complex64" else 1e-12)
+    z, near = ig.asarray(x), {"rtol": 3e-5 if dtype == "complex64" else 1e-12}
     for axis in (None, 0, 1, (0, 1)):
         np.testing.assert_allclose(ig.sum(z, axis=axis).numpy(), x.sum(axis), **near)
         np.testing.assert_allclose(ig.mean(z, axis=axis).numpy(), x.mean(axis), **near)
@@ -249,7 +249,8 @@ def test_folds(dtype: str) -> None:
 def test_products(dtype: str) -> None:
     random = np.random.default_rng(4)
     draw = lambda *shape: (random.standard_normal(shape) + 1j * random.standard_normal(shape)).astype(dtype)  # noqa: E731
-    near = dict(rtol=1e-4, atol=1e-4) if dtype == "complex64" else dict(rtol=1e-11, atol=1e-11)
+    tolerance = 1e-4 if dtype == "complex64" else 1e-11
+    near = {"rtol": tolerance, "atol": tolerance}
     a, b, v, stack = draw(33, 47), draw(47, 21), draw(47), draw(3, 47, 5)
     np.testing.assert_allclose((ig.asarray(a) @ b).numpy(), a @ b, **near)
     np.testing.assert_allclose((ig.asarray(a) @ v).numpy(), a @ v, **near)
