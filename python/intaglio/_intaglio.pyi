@@ -9,7 +9,7 @@ class _SupportsArray(Protocol):
     def __array__(self) -> Any: ...
 
 # Numbers, nested sequences of them, and arrays of any library. (int and float are complex to a type checker.)
-ArrayLike = Tensor | complex | _SupportsArray | Sequence[Any]
+ArrayLike = Tensor | builtins.complex | _SupportsArray | Sequence[Any]
 DTypeLike = dtype | str | type[Any]
 
 class dtype:
@@ -369,6 +369,14 @@ class Tensor:
         """The transposed matrix."""
 
     @property
+    def real(self) -> Tensor:
+        """The real parts; of a real array, the array itself."""
+
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary parts; of a real array, zeros."""
+
+    @property
     def mT(self) -> Tensor:
         """The array with its last two axes exchanged."""
 
@@ -424,7 +432,7 @@ class Tensor:
     def __bool__(self) -> builtins.bool: ...
     def __int__(self) -> int: ...
     def __float__(self) -> float: ...
-    def __complex__(self) -> complex: ...
+    def __complex__(self) -> builtins.complex: ...
     def __index__(self) -> int: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[Tensor]: ...
@@ -439,10 +447,10 @@ class Tensor:
     def numpy(self) -> Any: ...
     def to_device(self, device: str, /, *, stream: Any = None) -> Tensor: ...
     def abs(self) -> Tensor:
-        """The absolute value of each element; that of the least integer wraps to itself."""
+        """The absolute value of each element; that of the least integer wraps to itself. Of complex numbers, their distance from 0, which is real."""
 
     def absolute(self) -> Tensor:
-        """The absolute value of each element; that of the least integer wraps to itself."""
+        """The absolute value of each element; that of the least integer wraps to itself. Of complex numbers, their distance from 0, which is real."""
 
     def acos(self) -> Tensor:
         """The angle in [0, π] whose cosine is x; NaN outside [-1, 1]."""
@@ -455,6 +463,9 @@ class Tensor:
 
     def all(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
         """Whether every element over the axes is not zero."""
+
+    def angle(self) -> Tensor:
+        """The angle of each element in the complex plane, in radians, in [-π, π]; of a real element 0 or π, by its sign."""
 
     def any(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
         """Whether any element over the axes is not zero."""
@@ -558,6 +569,12 @@ class Tensor:
     def concatenate(self, *, axis: int | None = 0) -> Tensor:
         """The arrays joined along an axis that they have; None joins their flattened elements."""
 
+    def conj(self) -> Tensor:
+        """The complex conjugate: each element with its imaginary part negated; a real element itself."""
+
+    def conjugate(self) -> Tensor:
+        """The complex conjugate: each element with its imaginary part negated; a real element itself."""
+
     def conv(self, weight: ArrayLike, bias: ArrayLike | None = None, stride: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ..., dilation: int | Sequence[int] | None = ..., groups: int | None = 1) -> Tensor:
         """A convolution over the spatial axes of [batch, channels, space...]."""
 
@@ -616,7 +633,7 @@ class Tensor:
         """The derivative of the logarithm of the gamma function."""
 
     def divide(self, y: ArrayLike) -> Tensor:
-        """The quotient of two arrays of floats, element by element."""
+        """The quotient of two arrays of floats or complex numbers, element by element."""
 
     def dot_general(self, y: ArrayLike, lhs_contracting_dimensions: int | Sequence[int], rhs_contracting_dimensions: int | Sequence[int], lhs_batching_dimensions: int | Sequence[int] | None = ..., rhs_batching_dimensions: int | Sequence[int] | None = ..., accumulate: DTypeLike | None = ...) -> Tensor:
         """Sums of products over the contracted axes, for each pair of batch entries; the result has the batch axes, then the left operand's free axes, then the right's."""
@@ -712,13 +729,13 @@ class Tensor:
         """Each bit inverted; of bool, the logical not."""
 
     def isfinite(self) -> Tensor:
-        """True where the element is neither infinite nor NaN."""
+        """True where the element, and each part of it, is neither infinite nor NaN."""
 
     def isinf(self) -> Tensor:
-        """True where the element is plus or minus infinity."""
+        """True where the element, or a part of it, is plus or minus infinity."""
 
     def isnan(self) -> Tensor:
-        """True where the element is not a number."""
+        """True where the element, or a part of it, is not a number."""
 
     def kron(self, y: ArrayLike) -> Tensor:
         """Each element of x times the whole of y, in x's arrangement."""
@@ -820,7 +837,7 @@ class Tensor:
         """The squared differences, folded by `reduction`."""
 
     def multiply(self, y: ArrayLike) -> Tensor:
-        """The product of two arrays, element by element."""
+        """The product of two arrays, element by element; of complex numbers a + bi and c + di it is (ac - bd) + (ad + bc)i, each operation rounded."""
 
     def negative(self) -> Tensor:
         """The negative of each element; integers wrap, -0 and 0 swap."""
@@ -856,10 +873,10 @@ class Tensor:
         """Each element as it is."""
 
     def pow(self, y: ArrayLike) -> Tensor:
-        """x to the power of y. Integers wrap; to a negative power they give 0, but for 1 and -1."""
+        """x to the power of y. Integers wrap; to a negative power they give 0, but for 1 and -1. Of complex numbers it is exp(y log x); whole real exponents below 100 are products, and 0 to a power that is not real and positive is NaN."""
 
     def power(self, y: ArrayLike) -> Tensor:
-        """x to the power of y. Integers wrap; to a negative power they give 0, but for 1 and -1."""
+        """x to the power of y. Integers wrap; to a negative power they give 0, but for 1 and -1. Of complex numbers it is exp(y log x); whole real exponents below 100 are products, and 0 to a power that is not real and positive is NaN."""
 
     def prod(self, axis: Any = None, dtype: Any = None, keepdims: builtins.bool = False) -> Tensor:
         """The product of the elements along these axes; None: of all. Small integers are multiplied in 64 bits."""
@@ -958,7 +975,7 @@ class Tensor:
         """1 / (1 + exp(-x))."""
 
     def sign(self) -> Tensor:
-        """-1, 0 or 1 by the sign of each element; NaN and -0 stay."""
+        """-1, 0 or 1 by the sign of each element; NaN and -0 stay. Of complex numbers z / |z|, and 0 of 0."""
 
     def signbit(self) -> Tensor:
         """True where the sign bit is set: of negatives, -0 and such NaNs."""
@@ -994,7 +1011,7 @@ class Tensor:
         """The array without axes of size 1: those named, or all."""
 
     def std(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False, correction: float | None = 0.0) -> Tensor:
-        """The standard deviation of the elements over the axes."""
+        """The standard deviation of the elements over the axes: the square root of the variance."""
 
     def stop_gradient(self) -> Tensor:
         """The array itself, which derivatives take for a constant."""
@@ -1045,7 +1062,7 @@ class Tensor:
         """The elements on and above a diagonal of the last two axes; the others are 0."""
 
     def true_divide(self, y: ArrayLike) -> Tensor:
-        """The quotient of two arrays of floats, element by element."""
+        """The quotient of two arrays of floats or complex numbers, element by element."""
 
     def trunc(self) -> Tensor:
         """Each element without its fraction."""
@@ -1057,10 +1074,10 @@ class Tensor:
         """The slices along an axis, one array each."""
 
     def var(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False, correction: float | None = 0.0) -> Tensor:
-        """The variance of the elements over the axes: the mean squared distance from the mean."""
+        """The variance of the elements over the axes: the mean squared distance from the mean; of complex numbers too it is real."""
 
     def vecdot(self, y: ArrayLike, axis: int | None = -1) -> Tensor:
-        """Sums of products along an axis, the others broadcast."""
+        """Sums of products along an axis, the others broadcast; of complex arrays the first is conjugated."""
 
     def zeros_like(self, *, dtype: Any = None, device: Any = None) -> Tensor:
         """Zeros in the shape and dtype of `x`."""

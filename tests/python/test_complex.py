@@ -49,7 +49,9 @@ def grid(dtype: Any) -> np.ndarray[Any, Any]:
 def same_kind(got: np.ndarray[Any, Any], want: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Where NaN, infinities and signed zeros of both parts agree, and finite parts nearly."""
     ok = np.ones(got.shape, bool)
-    size = np.maximum(np.abs(np.nan_to_num(want.real, posinf=0, neginf=0)), np.abs(np.nan_to_num(want.imag, posinf=0, neginf=0)))
+    size = np.maximum(
+        np.abs(np.nan_to_num(want.real, posinf=0, neginf=0)), np.abs(np.nan_to_num(want.imag, posinf=0, neginf=0))
+    )
     for a, b in ((got.real, want.real), (got.imag, want.imag)):
         with np.errstate(all="ignore"):
             near = np.abs(a - b) <= 16 * np.spacing(size)
@@ -72,8 +74,8 @@ def test_special_values_are_numpys(name: str, dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 @pytest.mark.parametrize("name", ["add", "subtract", "multiply", "divide"])
-def test_arithmetic_has_numpys_bits(name: str, dtype: str) -> None:
-    """NaN, infinities and rounding: both take the same formulas."""
+def test_arithmetic_is_numpys(name: str, dtype: str) -> None:
+    """NaN, infinities and rounding: both take the same formulas. (NumPy's products are fused on some machines.)"""
     values = grid(dtype)
     random = np.random.default_rng(1)
     draws = [random.standard_normal(5000) * np.exp(random.uniform(-30, 30, 5000)) for _ in range(4)]
@@ -83,8 +85,11 @@ def test_arithmetic_has_numpys_bits(name: str, dtype: str) -> None:
         want = getattr(np, name)(x, y)
     got = getattr(ig, name)(ig.asarray(x), ig.asarray(y)).numpy()
     for a, b in ((got.real, want.real), (got.imag, want.imag)):
-        nan = np.isnan(a) & np.isnan(b)
-        wrong = np.flatnonzero(~(nan | ((a == b) & (np.signbit(a) == np.signbit(b)))))
+        same = (np.isnan(a) & np.isnan(b)) | ((a == b) & (np.signbit(a) == np.signbit(b)))
+        if name == "multiply":
+            with np.errstate(all="ignore"):
+                same[len(values) ** 2 :] |= (np.abs(a - b) <= 2 * np.spacing(np.abs(want)))[len(values) ** 2 :]
+        wrong = np.flatnonzero(~same)
         assert not wrong.size, [(x[i], y[i], got[i], want[i]) for i in wrong[:5]]
 
 
@@ -93,7 +98,9 @@ def points(count: int, dtype: Any) -> np.ndarray[Any, Any]:
     random = np.random.default_rng(7)
     wide = random.standard_normal((2, count)) * np.exp(random.uniform(-12, 4, (2, count)))
     turn = np.exp(2j * np.pi * random.uniform(0, 1, count)) * (1 + random.standard_normal(count) * 1e-7)
-    near = random.choice([1, -1, 1j, -1j], count) + 1e-5 * (random.standard_normal(count) + 1j * random.standard_normal(count))
+    near = random.choice([1, -1, 1j, -1j], count) + 1e-5 * (
+        random.standard_normal(count) + 1j * random.standard_normal(count)
+    )
     return np.concatenate([wide[0] + 1j * wide[1], turn, near]).astype(dtype)
 
 
@@ -216,7 +223,7 @@ def test_predicates_and_choice() -> None:
 def test_folds(dtype: str) -> None:
     random = np.random.default_rng(3)
     x = (random.standard_normal((37, 130)) + 1j * random.standard_normal((37, 130))).astype(dtype)
-    z, near = ig.asarray(x), dict(rtol=3e-5 if dtype == "complex64" else 1e-12)
+    z, near = ig.asarray(x), {"rtol": 3e-5 if dtype == "complex64" else 1e-12}
     for axis in (None, 0, 1, (0, 1)):
         np.testing.assert_allclose(ig.sum(z, axis=axis).numpy(), x.sum(axis), **near)
         np.testing.assert_allclose(ig.mean(z, axis=axis).numpy(), x.mean(axis), **near)
@@ -225,24 +232,34 @@ def test_folds(dtype: str) -> None:
     assert ig.std(z).dtype.name == ("float32" if dtype == "complex64" else "float64")
     turn = np.exp(1j * x.real).astype(dtype)
     for axis in (0, 1):
-        np.testing.assert_allclose(ig.prod(ig.asarray(turn), axis=axis).numpy(), turn.prod(axis), rtol=1e-3 if dtype == "complex64" else 1e-12)
-        np.testing.assert_allclose(ig.cumulative_sum(z, axis=axis).numpy(), x.cumsum(axis), rtol=1e-3 if dtype == "complex64" else 1e-11)
-        np.testing.assert_allclose(ig.cumulative_prod(ig.asarray(turn), axis=axis).numpy(), turn.cumprod(axis), rtol=1e-3 if dtype == "complex64" else 1e-12)
+        np.testing.assert_allclose(
+            ig.prod(ig.asarray(turn), axis=axis).numpy(), turn.prod(axis), rtol=1e-3 if dtype == "complex64" else 1e-12
+        )
+        np.testing.assert_allclose(
+            ig.cumulative_sum(z, axis=axis).numpy(), x.cumsum(axis), rtol=1e-3 if dtype == "complex64" else 1e-11
+        )
+        np.testing.assert_allclose(
+            ig.cumulative_prod(ig.asarray(turn), axis=axis).numpy(),
+            turn.cumprod(axis),
+            rtol=1e-3 if dtype == "complex64" else 1e-12,
+        )
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 def test_products(dtype: str) -> None:
     random = np.random.default_rng(4)
     draw = lambda *shape: (random.standard_normal(shape) + 1j * random.standard_normal(shape)).astype(dtype)  # noqa: E731
-    near = dict(rtol=1e-4, atol=1e-4) if dtype == "complex64" else dict(rtol=1e-11, atol=1e-11)
+    tolerance = 1e-4 if dtype == "complex64" else 1e-11
+    near = {"rtol": tolerance, "atol": tolerance}
     a, b, v, stack = draw(33, 47), draw(47, 21), draw(47), draw(3, 47, 5)
     np.testing.assert_allclose((ig.asarray(a) @ b).numpy(), a @ b, **near)
     np.testing.assert_allclose((ig.asarray(a) @ v).numpy(), a @ v, **near)
     np.testing.assert_allclose(ig.matmul(ig.asarray(a), stack).numpy(), a @ stack, **near)
     np.testing.assert_allclose(ig.vecdot(ig.asarray(a), v).numpy(), (a.conj() * v).sum(-1), **near)
-    np.testing.assert_allclose(ig.tensordot(ig.asarray(a), ig.asarray(b), x_axes=(1,), y_axes=(0,)).numpy(), a @ b, **near)
+    np.testing.assert_allclose(
+        ig.tensordot(ig.asarray(a), ig.asarray(b), x_axes=(1,), y_axes=(0,)).numpy(), a @ b, **near
+    )
     np.testing.assert_allclose(ig.outer(ig.asarray(v), v).numpy(), np.outer(v, v), **near)
-    np.testing.assert_allclose(ig.trace(ig.asarray(a)).numpy(), np.trace(a), **near)
     np.testing.assert_allclose(ig.diff(ig.asarray(v)).numpy(), np.diff(v), **near)
     # A real matrix with a complex one.
     real = a.real.copy()
@@ -252,13 +269,26 @@ def test_products(dtype: str) -> None:
 def test_numpys_functions() -> None:
     x = np.array([1 + 2j, -3j, 0.5], np.complex64)
     z = ig.asarray(x)
-    for name in ("abs", "exp", "conj", "conjugate", "sqrt", "negative", "square", "isnan", "angle", "real", "imag", "sign"):
+    for name in (
+        "abs",
+        "exp",
+        "conj",
+        "conjugate",
+        "sqrt",
+        "negative",
+        "square",
+        "isnan",
+        "angle",
+        "real",
+        "imag",
+        "sign",
+    ):
         got = getattr(np, name)(z)
         assert isinstance(got, ig.Tensor), name
         np.testing.assert_allclose(got.numpy(), getattr(np, name)(x), rtol=1e-6)
     assert np.add(z, x).dtype == ig.complex64
     assert np.asarray(z).dtype == np.complex64
-    assert repr(ig.asarray([1 + 2j, -0.5j])) == "Tensor([1.+2.j, -0.-0.5j], dtype=complex64)"
+    assert repr(ig.asarray([1 + 2j, -0.5j])) == "Tensor([  1.+2.j, -0.-0.5j], dtype=complex64)"
 
 
 def test_eager_is_compiled() -> None:
@@ -267,13 +297,22 @@ def test_eager_is_compiled() -> None:
     def program(z: Any, w: Any) -> Any:
         y = ig.exp(z * 1j) / (w + 2) - ig.conj(w) ** 2
         centred = y - ig.mean(y, axis=1, keepdims=True)
-        return centred, ig.abs(centred), ig.sum(ig.sqrt(centred) * w, axis=1), ig.cumulative_prod(w, axis=1), centred @ w.mT
+        return (
+            centred,
+            ig.abs(centred),
+            ig.sum(ig.sqrt(centred) * w, axis=1),
+            ig.cumulative_prod(w, axis=1),
+            centred @ w.mT,
+        )
 
     random = np.random.default_rng(5)
     for dtype in ("complex64", "complex128"):
-        z, w = (ig.asarray((random.standard_normal((9, 53)) + 1j * random.standard_normal((9, 53))).astype(dtype)) for _ in range(2))
+        z, w = (
+            ig.asarray((random.standard_normal((9, 53)) + 1j * random.standard_normal((9, 53))).astype(dtype))
+            for _ in range(2)
+        )
         graph = ig.trace(program, z, w)
-        assert str(ig.Graph.parse(str(graph.graph if hasattr(graph, "graph") else graph)))
+        assert str(ig.Graph.parse(str(graph.graph))) == str(graph.graph)
         for a, b in zip(graph(z, w), program(z, w), strict=True):
             assert a.dtype == b.dtype
             assert np.array_equal(a.numpy(), b.numpy())
@@ -281,7 +320,7 @@ def test_eager_is_compiled() -> None:
 
 def test_constants_are_folded_and_printed() -> None:
     graph = ig.trace(lambda z: z * (ig.asarray([1 + 2j]) * 2j), ig.asarray([1 + 0j]))
-    assert "(0x1p+0, 0x1p+1)" in str(graph)
+    assert "{(-0x1p+2, 0x1p+1)}" in str(graph.graph)
     assert graph(ig.asarray([1 + 0j])).tolist() == [-4 + 2j]
 
 
@@ -311,7 +350,12 @@ def refusals() -> str:
         try:
             call(z)
         except ig.Error as error:
-            lines = [f">>> {text}", f"{type(error).__name__}: {error.what}", f"  why: {error.why}", f"  hint: {error.hint}"]
+            lines = [
+                f">>> {text}",
+                f"{type(error).__name__}: {error.what}",
+                f"  why: {error.why}",
+                f"  hint: {error.hint}",
+            ]
             out.append("\n".join(lines))
             continue
         raise AssertionError(f"{text} is not refused")

@@ -488,7 +488,7 @@ std::vector<Op> binary_ops() {
        .low = 0.1,
        .high = 4,
        .ulp = 3,
-       .complex_ulp = 8,
+       .complex_ulp = 32,
        .jvp = jvp_by_factors<power_x, power_y>}));
   ops.push_back(binary<real_max, whole_max, [](Expr x, Expr y) { return tools::total_max(x, y); }>(
       {.name = "maximum",

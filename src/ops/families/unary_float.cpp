@@ -342,7 +342,7 @@ std::vector<Op> unary_float_ops() {
        .python = "rsqrt",
        .doc = "1 / sqrt(x).",
        .dtypes = DTypeSet::FloatComplex,
-       .numpy = "1 / np.sqrt(x.astype('f8'))",
+       .numpy = "1 / np.sqrt(x if x.dtype.kind == 'c' else x.astype('f8'))",
        .low = 0.01,
        .high = 100,
        .ulp = 2,
