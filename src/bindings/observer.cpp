@@ -98,11 +98,12 @@ void collector_rests(bool rests) {
 }  // namespace
 
 Observer::~Observer() {
-  if (running_) try {
-      stop(true);
-    } catch (...) {
-      PyErr_Clear();
-    }
+  try {
+    if (running_) stop(true);
+    notes_.give_back();  // also where the watch did not come to begin
+  } catch (...) {
+    PyErr_Clear();
+  }
 }
 
 void Observer::allow_writes(nb::handle object) { notes_.allow_writes(object.ptr()); }

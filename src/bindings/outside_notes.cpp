@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 namespace ig::py {
 namespace {
@@ -113,10 +114,12 @@ void OutsideNotes::rebind(Place place, std::string where) {
   nb::object before = place.kind == Place::Kind::Global
                           ? nb::borrow(PyDict_GetItem(place.holder.ptr(), place.key.ptr()))
                           : place.read();
+  bound_ = true;
   rebound_.push_back({std::move(place), std::move(before), {}, std::move(where)});
 }
 
 void OutsideNotes::give_back() {
+  if (!std::exchange(bound_, false)) return;
   for (auto one = rebound_.rbegin(); one != rebound_.rend(); ++one) {
     one->after = one->place.read();
     one->place.write(one->before);

@@ -117,6 +117,7 @@ class OutsideNotes {
   std::unordered_map<PyObject*, std::vector<PlaceGuard*>> array_places_;
   std::unordered_map<PyObject*, std::string> paths_;
   std::vector<Rebound> rebound_;
+  bool bound_ = false;  // the places of `rebound_` hold the function's values
   OutsideGuards guards_;
   std::vector<UnknownRead> unknown_;
 };

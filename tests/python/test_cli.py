@@ -298,8 +298,10 @@ def test_opt_lists_its_passes() -> None:
     text = good("opt", "--list-passes")
     names = pass_names()
     assert names == sorted(names)
-    assert {"canonicalize", "cse", "dce", "expand-composites", "fold", "fuse", "sink-views"} <= set(names)
-    assert text.splitlines()[-1].startswith("pipeline default: canonicalize, ")
+    assert {"canonicalize", "cse", "dce", "expand-composites", "fold", "fuse", "refine-shapes", "sink-views"} <= set(
+        names
+    )
+    assert text.splitlines()[-1].startswith("pipeline default: refine-shapes, canonicalize, ")
 
 
 def test_opt_errors(chain: Path) -> None:

@@ -353,3 +353,17 @@ def test_integers_divided_by_zero():
     # A path that is not taken divides nothing.
     guarded = ig.jit(lambda a, n: ig.cond(n == 0, lambda: a, lambda: a // n))
     assert np.asarray(guarded(one, ig.asarray(0))).tolist() == [4, 5]
+
+
+def test_the_example(capsys):
+    import runpy
+    from pathlib import Path
+
+    runpy.run_path(str(Path(__file__).parents[2] / "examples" / "debugging.py"), run_name="__main__")
+    assert lines(capsys) == [
+        "far away: [4.0 8.0], the mean is [2.00 2.40]",
+        "far away: [5.0 1.0], the mean is [2.50 2.17]",
+        "mean [2.5, 2.1666667461395264] of 6",
+        "traces: 2",
+        "a sample holds nan after 6 samples",
+    ]
