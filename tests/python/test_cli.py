@@ -326,7 +326,10 @@ def test_opt_tells_what_it_did(chain: Path) -> None:
     done = call("opt", "--passes=dce,fuse", "--print-changes", "--print-after-all", "--verify", chain)
     assert done.returncode == 0
     assert done.stderr.startswith("dce: unchanged\n// after dce\ngraph @chain(")
-    assert "fuse: 1 change, 2 to 3 nodes\n  loop: add tanh\n// after fuse\n" in done.stderr
+    assert (
+        "fuse: 1 change, 2 to 3 nodes\n  loop: add tanh (reads 24*n bytes, writes 24*n, keeps 12*n out of memory)\n// after fuse\n"
+        in done.stderr
+    )
     assert done.stderr.endswith(done.stdout)
     assert good("opt", "--disable=fuse", chain) == good("show", chain)
     assert good("opt", "--pipeline", "none", chain) == good("show", chain)
@@ -584,7 +587,7 @@ def test_report(chain: Path) -> None:
     assert lines["fused groups"].strip() == "1"
     # Two results of 12000 bytes, and nothing else.
     assert lines["peak memory"].strip() == "24000 bytes planned, 24000 measured"
-    assert lines["fuse"] == "loop: add tanh"
+    assert lines["fuse"] == "loop: add tanh (reads 24*n bytes, writes 24*n, keeps 12*n out of memory)"
     text = error(
         "there is no report of a run by reference",
         "the report is about compiled code",
