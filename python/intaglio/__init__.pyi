@@ -12,6 +12,11 @@ from ._control import (
     switch as switch,
     while_loop as while_loop,
 )
+from ._custom_rules import (
+    checkpoint as checkpoint,
+    custom_jvp as custom_jvp,
+    custom_vjp as custom_vjp,
+)
 from ._errors import (
     CaptureError as CaptureError,
     Error as Error,
@@ -120,6 +125,17 @@ from ._record import (
 )
 from ._signature import (
     TensorType as TensorType,
+)
+from ._transforms import (
+    grad as grad,
+    hessian as hessian,
+    jacfwd as jacfwd,
+    jacrev as jacrev,
+    jvp as jvp,
+    linear_transpose as linear_transpose,
+    linearize as linearize,
+    value_and_grad as value_and_grad,
+    vjp as vjp,
 )
 
 e: float
