@@ -549,7 +549,6 @@ ALIASES = {
     "left_shift": "bitwise_left_shift",
     "right_shift": "bitwise_right_shift",
     "mod": "remainder",
-    "conjugate": "conj",
     "rint": "round",
 }
 
