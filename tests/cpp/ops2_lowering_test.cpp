@@ -99,7 +99,8 @@ class Interpreter {
         tools::set_whole(to, at, static_cast<int64_t>(value(s.value)));
         return;
       }
-      case Stmt::Kind::Fail: return;
+      case Stmt::Kind::Fail:
+      case Stmt::Kind::Prefetch: return;
       case Stmt::Kind::Transpose: FAIL() << "no rule of an op transposes";
     }
   }
