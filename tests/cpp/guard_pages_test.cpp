@@ -295,10 +295,10 @@ TEST(GuardPages, Convolutions) {
 }
 
 TEST(GuardPages, Windows) {
-  for (const char* dtype : {"f32", "f64", "f16", "i8", "i64"})
+  for (const char* dtype : {"f32", "f16", "i64"})
     for (const char* op : {"reduce_window_max", "reduce_window_sum"})
-      for (int64_t width : {3, 9, 70, 131})
-        for (int64_t stride : {1, 2, 3})
+      for (int64_t width : {9, 131})
+        for (int64_t stride : {1, 2})
           check({.name = fmt::format("{} {} {} by {}", op, dtype, width, stride),
                  .inputs = {fmt::format("{}[2, 5, {}]", dtype, width)},
                  .build =
