@@ -116,12 +116,14 @@ Value simplify_convert(SimplifyContext& c) {
 
 std::vector<Value> jvp_convert(JvpContext& c) {
   DType to = c.results[0]->type().dtype;
-  return {c.tangents[0] && is_float(to) ? c.build.convert(c.tangents[0], to) : nullptr};
+  return {c.tangents[0] && (is_float(to) || is_complex(to)) ? c.build.convert(c.tangents[0], to) : nullptr};
 }
 
 std::vector<Value> transpose_convert(TransposeContext& c) {
   Value ct = c.cotangents[0];
-  return {ct ? c.build.convert(ct, c.node->operand(0)->type().dtype) : nullptr};
+  DType from = c.node->operand(0)->type().dtype;
+  if (ct && is_complex(ct->type().dtype) && !is_complex(from)) ct = c.build("real", {ct});
+  return {ct ? c.build.convert(ct, from) : nullptr};
 }
 
 std::vector<Value> transpose_identity(TransposeContext& c) { return {c.cotangents[0]}; }
