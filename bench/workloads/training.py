@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -30,7 +31,7 @@ def mlp_step(m: Any, w: Any, x: Any, goal: Any, *parameters: Any) -> Any:
 def mlp_step_data(rng: np.random.Generator) -> Any:
     goal = np.eye(LAYERS[-1], dtype=np.float32)[rng.integers(0, LAYERS[-1], BATCH)]
     parameters = []
-    for into, out in zip(LAYERS, LAYERS[1:], strict=False):
+    for into, out in itertools.pairwise(LAYERS):
         parameters += [floats(rng, out, into, scale=math.sqrt(2 / into)), floats(rng, out, scale=0.1)]
     return (floats(rng, BATCH, LAYERS[0]), goal, *parameters), {}
 
