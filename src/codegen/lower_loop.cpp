@@ -209,7 +209,8 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
         body(row * n + column, index);
       };
       Columns inner;
-      if (kernel.kind == "heavy" && columns.is_constant()) inner = inner_columns(region, dims);
+      if (kernel.kind == "heavy" && !dims.empty() && columns.is_constant())
+        inner = inner_columns(region, dims);
       if (inner.begin >= inner.end) return emit.vector(build.index(0), n, lanes, element);
       auto edge = [&](int64_t from, int64_t to) {
         if (to - from >= lanes / 2)
