@@ -495,7 +495,8 @@ def scan(
         )
 
     value = _intaglio.tree_unflatten(inner, carry)
-    if (eager or turn == sizes[0]) and sizes[0] > 0:
+    whole = isinstance(sizes[0], builtins.int) and turn == sizes[0]
+    if (eager or whole) and sizes[0] > 0:
         return steps(value, slices, sizes[0])
     if turn > 1:
         return _in_turns(steps, value, slices, sizes[0], turn, builtins.bool(reverse))
