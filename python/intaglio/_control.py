@@ -591,7 +591,8 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: builtins.int | None = N
         )
     from ._vmap import vmap  # which is written on this module
 
-    turns, rest = divmod(sizes[0], batch_size)
+    count: builtins.int = slices[0].shape[0]
+    turns, rest = divmod(count, batch_size)
     names, many, parts = _intaglio.functions, vmap(f), []
     whole = turns * batch_size
     if turns:
