@@ -119,6 +119,10 @@ class Planner final : public BlockPlanner {
 
   Plan run() {
     block(input_.graph.body());
+    // The graph lives as long as the program that was planned for it.
+    out_.program.describe = [held = std::move(held_)](rt::BlockId block, rt::SlotId slot) {
+      return describe(held[static_cast<size_t>(block)][static_cast<size_t>(slot)]);
+    };
     return std::move(out_);
   }
 
@@ -131,6 +135,7 @@ class Planner final : public BlockPlanner {
   rt::BlockId block(const Block& source) override {
     auto id = static_cast<rt::BlockId>(out_.program.blocks.size());
     out_.program.blocks.emplace_back();
+    held_.emplace_back();
     rt::Block made;
     made.inputs = static_cast<int32_t>(source.args().size());
     made.outputs = static_cast<int32_t>(source.results().size());
@@ -154,6 +159,12 @@ class Planner final : public BlockPlanner {
       rt::SlotId to = add_slot({rt::SlotKind::Output, static_cast<int32_t>(i), n});
       current_->code.push_back(rt::Copy{slots_.at(v), to, n});
     }
+    std::vector<Value>& held = held_[static_cast<size_t>(id)];
+    held.resize(made.slots.size(), nullptr);
+    for (const auto& [value, slot] : slots_) held[static_cast<size_t>(slot)] = root(value);
+    for (size_t s = 0; s < made.slots.size(); ++s)
+      if (made.slots[s].kind == rt::SlotKind::Output)
+        held[s] = root(source.results()[static_cast<size_t>(made.slots[s].index)]);
     if (id == 0) find_donatable(source, output_of);
     current_ = saved_block;
     slots_ = std::move(saved_slots);
@@ -168,6 +179,14 @@ class Planner final : public BlockPlanner {
   static Value root(Value v) {
     while (v->node() && is_relabel(v->node())) v = v->node()->operand(0);
     return v;
+  }
+
+  // "f32[8, 128] of model.py:12 in forward:  s = x.sum(0)".
+  static std::string describe(Value v) {
+    if (!v) return "an array";
+    std::string text = v->type().str();
+    if (v->node() && v->node()->location().known()) text += " of " + v->node()->location().str();
+    return text;
   }
 
   rt::SlotId add_slot(rt::Slot slot) {
@@ -326,6 +345,7 @@ class Planner final : public BlockPlanner {
   std::unordered_map<Value, Node*> last_use_;
   std::unordered_set<Value> taken_;
   std::unordered_map<const void*, int32_t> constants_;
+  std::vector<std::vector<Value>> held_;  // of each block's slots; null where a slot has no value of its own
   rt::Block* current_ = nullptr;
 };
 

@@ -11,6 +11,7 @@
 
 #include "runtime/executable_code.h"
 #include "runtime/thread_pool.h"
+#include "support/units.h"
 
 namespace ig::rt {
 namespace {
@@ -165,6 +166,41 @@ std::shared_ptr<const Executable::Sized> Executable::sized_for(std::span<const i
   if (plans_.size() >= kMaxPlans) plans_.erase(plans_.begin());
   plans_.push_back(made);
   return last_ = made;
+}
+
+// Memory for temporaries or a result. What does not fit is told with the plan's largest arrays, since those
+// are what the user can change.
+Storage Executable::reserve(const Sized& sized, size_t bytes) const {
+  try {
+    return Storage::allocate(bytes);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::Memory) throw;
+    struct Held {
+      size_t bytes;
+      BlockId block;
+      SlotId slot;
+    };
+    std::vector<Held> held;
+    for (size_t b = 0; b < program_.blocks.size(); ++b)
+      for (size_t s = 0; s < program_.blocks[b].slots.size(); ++s) {
+        const Slot& slot = program_.blocks[b].slots[s];
+        if (slot.kind == SlotKind::Arena || (slot.kind == SlotKind::Output && b == 0))
+          held.push_back(
+              {checked_bytes(program_, sized[slot.bytes]), static_cast<BlockId>(b), static_cast<SlotId>(s)});
+      }
+    std::ranges::stable_sort(held, std::ranges::greater(), &Held::bytes);
+    constexpr size_t kShown = 5;
+    std::string largest;
+    for (size_t i = 0; i < std::min(held.size(), kShown); ++i)
+      largest +=
+          fmt::format("\n    {}: {}", readable_bytes(held[i].bytes),
+                      program_.describe ? program_.describe(held[i].block, held[i].slot) : "an array");
+    throw make_error(ErrorKind::Memory, "{}: the plan needs {} for temporaries and {} for results",
+                     program_.name, readable_bytes(sized.blocks[0].total),
+                     readable_bytes(sized.planned_outputs))
+        .why(fmt::format("{}; the largest arrays of the plan are{}", error.why_text(), largest))
+        .hint(error.hint_text());
+  }
 }
 
 class Executable::Runner {
@@ -407,7 +443,7 @@ void Executable::run(std::span<void* const> inputs, std::span<const int64_t> sym
     size_t total = sized->blocks[0].total;
     if (state.arena.bytes() < total) {
       state.arena = Storage();
-      state.arena = Storage::allocate(total);
+      state.arena = reserve(*sized, total);
     }
     state.bound.assign(program_.blocks.size(), kUnbound);
     state.sized = sized;
@@ -425,7 +461,7 @@ void Executable::run(std::span<void* const> inputs, std::span<const int64_t> sym
   for (size_t i = 0; i < outputs.size(); ++i) {
     size_t bytes = sized->output_bytes[i];
     if (!outputs[i]) {
-      outputs[i] = Storage::allocate(bytes);
+      outputs[i] = reserve(*sized, bytes);
       lease.held += bytes;
     }
     IG_CHECK(outputs[i].bytes() >= bytes && !outputs[i].read_only(),

@@ -126,12 +126,16 @@ struct Block {
 // Turns the error word of a failed kernel (node, value, the kernel's code) into the error for the user.
 using ErrorDecoder = std::function<Error(int64_t node, int64_t value, int32_t code)>;
 
+// What a slot holds and which line of the user's made it, for the error about memory that does not suffice.
+using SlotDescriber = std::function<std::string(BlockId, SlotId)>;
+
 struct Program {
   std::string name;
   SizeTable sizes;
   std::vector<Block> blocks;
   std::vector<Storage> constants;
   ErrorDecoder decode;
+  SlotDescriber describe;
   std::vector<std::shared_ptr<const void>>
       owners;  // what must live as long as the executable: machine code above all
 };
@@ -182,6 +186,7 @@ class Executable {
 
   std::shared_ptr<const Sized> sized_for(std::span<const int64_t> symbol_values) const;
   std::shared_ptr<const Sized> plan(std::span<const int64_t> symbol_values) const;
+  Storage reserve(const Sized& sized, size_t bytes) const;
 
   Program program_;
   std::unique_ptr<const Code> code_;

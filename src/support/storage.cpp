@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "support/error.h"
+#include "support/units.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -83,14 +84,6 @@ void unpoison([[maybe_unused]] Header* h, [[maybe_unused]] size_t bytes) {
 #if defined(__SANITIZE_ADDRESS__)
   ASAN_UNPOISON_MEMORY_REGION(data_of(h), bytes);
 #endif
-}
-
-std::string readable(size_t bytes) {
-  static constexpr std::array<const char*, 5> kUnits = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-  auto value = static_cast<double>(bytes);
-  size_t unit = 0;
-  while (value >= 1024 && unit + 1 < kUnits.size()) value /= 1024, ++unit;
-  return unit == 0 ? fmt::format("{} bytes", bytes) : fmt::format("{:.2f} {}", value, kUnits[unit]);
 }
 
 size_t initial_limit() {
@@ -408,9 +401,9 @@ Storage Storage::allocate(size_t bytes) {
     Central& central = Central::instance();
     size_t limit = central.limit();
     bool over = bytes > limit || central.held() > limit - bytes;
-    throw make_error(ErrorKind::Memory, "cannot allocate {} for an array", readable(bytes))
-        .why(fmt::format("arrays hold {} now, and {} {}", readable(central.live()),
-                         over ? "may hold at most" : "the system has no more to give, of", readable(limit)))
+    throw make_error(ErrorKind::Memory, "cannot allocate {} for an array", readable_bytes(bytes))
+        .why(fmt::format("arrays hold {} now, and {} {}", readable_bytes(central.live()),
+                         over ? "may hold at most" : "the system has no more to give, of", readable_bytes(limit)))
         .hint(
             "use smaller sizes or batches, donate or delete arrays that are no longer needed, or raise "
             "INTAGLIO_MEMORY_LIMIT");

@@ -1,0 +1,18 @@
+// Numbers as people read them.
+#include "support/units.h"
+
+#include <array>
+
+#include <fmt/format.h>
+
+namespace ig {
+
+std::string readable_bytes(size_t bytes) {
+  static constexpr std::array<const char*, 5> kUnits = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+  auto value = static_cast<double>(bytes);
+  size_t unit = 0;
+  while (value >= 1024 && unit + 1 < kUnits.size()) value /= 1024, ++unit;
+  return unit == 0 ? fmt::format("{} bytes", bytes) : fmt::format("{:.2f} {}", value, kUnits[unit]);
+}
+
+}  // namespace ig

@@ -1,0 +1,12 @@
+// Numbers as people read them in messages and reports.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace ig {
+
+// "17 bytes", "1.50 GiB".
+std::string readable_bytes(size_t bytes);
+
+}  // namespace ig
