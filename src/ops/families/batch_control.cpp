@@ -271,6 +271,85 @@ Batched batch_call(BatchContext& c) {
                            masked, results, std::vector<int>(results.size(), 0));
 }
 
+namespace {
+
+bool has_tangent(Value v) {
+  const Type& type = v->type();
+  return type.is_tensor() && (is_float(type.dtype) || is_complex(type.dtype));
+}
+
+// One flag for each of the values that have tangents.
+Flags of_tangents(std::span<const Value> values, const Flags& flags) {
+  Flags out;
+  for (size_t i = 0; i < values.size(); ++i)
+    if (has_tangent(values[i])) out.push_back(flags[i]);
+  return out;
+}
+
+Flags part(const Flags& flags, size_t begin, size_t count) {
+  auto from = flags.begin() + static_cast<int64_t>(begin);
+  return {from, from + static_cast<int64_t>(count)};
+}
+
+}  // namespace
+
+// A tangent is batched where its value is, for it has that value's type.
+Batched batch_custom_jvp(BatchContext& c) {
+  const auto& regions = c.node->regions();
+  size_t consts = c.node->segments()[0], count = c.node->results().size();
+  Flags batched = flags_of(c.axes), results = c.regions->reached(*regions[0], batched);
+  Flags args = part(batched, consts, batched.size() - consts);
+  Flags rule = joined(batched, of_tangents(c.node->operands().subspan(consts), args));
+  if (regions.size() == 2) {
+    Flags reached = c.regions->reached(*regions[1], rule);
+    results = either(results, part(reached, 0, count));
+    size_t next = count;
+    for (size_t i = 0; i < count; ++i)
+      if (has_tangent(c.node->result(i))) results[i] = reached[next++] || results[i];
+  }
+  if (c.flow_only) return axes_alone(results);
+  bool masked = c.active && asks_rows(c);
+  std::vector<std::unique_ptr<Graph>> graphs;
+  graphs.push_back(c.regions->batch(*regions[0], batched, results, masked));
+  if (regions.size() == 2)
+    graphs.push_back(c.regions->batch(*regions[1], rule,
+                                      joined(results, of_tangents(c.node->results(), results)), masked));
+  return node_with_regions(c, {}, arguments(c, 0, batched.size(), batched), {}, c.node->segments(),
+                           std::move(graphs), masked, results, std::vector<int>(count, 0));
+}
+
+// The cotangent of an argument that is the same for all rows is the sum over the rows.
+Batched batch_custom_vjp(BatchContext& c) {
+  const auto& regions = c.node->regions();
+  size_t consts = c.node->segments()[0], count = c.node->results().size();
+  Flags batched = flags_of(c.axes), forward = c.regions->reached(*regions[1], batched);
+  Flags results = either(c.regions->reached(*regions[0], batched), part(forward, 0, count));
+  if (c.flow_only) return axes_alone(results);
+  Flags residuals = part(forward, count, forward.size() - count);
+  Flags backward =
+      joined(joined(part(batched, 0, consts), residuals), of_tangents(c.node->results(), results));
+  Flags args =
+      of_tangents(c.node->operands().subspan(consts), part(batched, consts, batched.size() - consts));
+  bool sums = std::find(args.begin(), args.end(), false) != args.end();
+  bool masked = c.active && (sums || asks_rows(c));
+  std::vector<std::unique_ptr<Graph>> graphs;
+  graphs.push_back(c.regions->batch(*regions[0], batched, results, masked));
+  graphs.push_back(c.regions->batch(*regions[1], batched, joined(results, residuals), masked));
+  graphs.push_back(c.regions->batch(*regions[2], backward, Flags(args.size(), true), masked));
+  Graph& back = *graphs.back();
+  Builder build(back.body());
+  build.at(c.node);
+  std::vector<Value> given(back.outputs().begin(), back.outputs().end());
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (args[i]) continue;
+    if (masked) given[i] = by_row(build, back.inputs()[0], given[i], build.full_like(given[i], 0));
+    given[i] = build("reduce_sum", {given[i]}, {kAxes % Ints{0}});
+  }
+  back.body().set_results(std::move(given));
+  return node_with_regions(c, {}, arguments(c, 0, batched.size(), batched), {}, c.node->segments(),
+                           std::move(graphs), masked, results, std::vector<int>(count, 0));
+}
+
 Batched batch_by_loop(BatchContext& c) {
   auto body = std::make_unique<Graph>("one");
   body->dims = c.build.graph().dims;
