@@ -87,16 +87,17 @@ def run_cpp(build: Path, extra: list[str]) -> Counts:
 
 def run_pytest(reports: Path, extra: list[str]) -> Counts:
     """Runs each group of folders in a process of its own, side by side; what the first says is shown as it goes."""
-    started = []
+    started: list[tuple[subprocess.Popen[bytes], Path, Path | None]] = []
     for i, group in enumerate(PYTEST_GROUPS):
         folders = [folder for folder in group if any((ROOT / folder).rglob("test_*.py"))]
         if not folders:
             continue
-        report, log = reports / f"pytest-{i}.xml", reports / f"pytest-{i}.log"
+        report = reports / f"pytest-{i}.xml"
         report.unlink(missing_ok=True)
+        log = reports / f"pytest-{i}.log" if started else None
         command = [sys.executable, "-m", "pytest", f"--junitxml={report}", *folders, *extra]
-        out = log.open("w") if started else None
-        started.append((subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=out), report, log if out else None))
+        out = log.open("w") if log else None
+        started.append((subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=out), report, log))
     counts = Counts()
     for run, report, log in started:
         code = run.wait()

@@ -495,7 +495,8 @@ def scan(
         )
 
     value = _intaglio.tree_unflatten(inner, carry)
-    if (eager or turn == sizes[0]) and sizes[0] > 0:
+    whole = isinstance(sizes[0], builtins.int) and turn == sizes[0]
+    if (eager or whole) and sizes[0] > 0:
         return steps(value, slices, sizes[0])
     if turn > 1:
         return _in_turns(steps, value, slices, sizes[0], turn, builtins.bool(reverse))
@@ -590,7 +591,8 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: builtins.int | None = N
         )
     from ._vmap import vmap  # which is written on this module
 
-    turns, rest = divmod(sizes[0], batch_size)
+    count: builtins.int = slices[0].shape[0]
+    turns, rest = divmod(count, batch_size)
     names, many, parts = _intaglio.functions, vmap(f), []
     whole = turns * batch_size
     if turns:

@@ -484,8 +484,8 @@ def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[
     --------
     >>> for kept in ig.saved_residuals(lambda x: ig.sin(ig.exp(x)), ig.ones(3)):
     ...     print(kept.bytes, kept.source.split(" at ")[0])
-    12 exponential
     12 cosine
+    12 exponential
     """
     kept: list[_Result] = []
 

@@ -81,6 +81,7 @@ def check_reuse() -> Iterator[None]:
 
     Examples
     --------
+    >>> import intaglio as ig
     >>> key = ig.random.key(0)
     >>> with ig.random.check_reuse():
     ...     x = ig.random.normal(key, (3,))

@@ -42,7 +42,7 @@ for dtype in ("float32", "float64", "int64", "int32", "bool"):
             operands = [ig.asarray(x), *map(ig.asarray, args)][: len(op["operands"])]
             try:
                 result = function(*operands)
-            except TypeError:
+            except (TypeError, ZeroDivisionError):  # bools, which are divided as integers
                 continue
             out[f"{op['python']} {dtype} {name}"] = np.asarray(result).view(np.uint8)
 for n in (0, 1, 5, 200):
