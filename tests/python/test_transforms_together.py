@@ -142,6 +142,35 @@ def test_a_rule_in_a_branch_that_a_row_does_not_take() -> None:
     close(by_x, [0.25, 1, 1 / 6], 1e-6)
 
 
+BY_ROWS: dict[str, Any] = {
+    "cond": lambda x, w: ig.cond(x > 0, lambda: w * ig.sqrt(x), lambda: x),
+    "switch": lambda x, w: ig.switch(ig.astype(x > 0, ig.int32), [lambda: x, lambda: w * ig.sqrt(x)]),
+    "cond in cond": lambda x, w: ig.cond(x > -5, lambda: ig.cond(x > 0, lambda: w * ig.sqrt(x), lambda: x), lambda: x),
+    "while": lambda x, w: ig.while_loop(lambda c: (c > 0) & (c < 100), lambda c: 100 + w * ig.sqrt(c), x)[()],
+}
+
+
+@pytest.mark.parametrize("kind", BY_ROWS)
+@pytest.mark.parametrize("rows", [[4.0, -1.0, 9.0], [-1.0, 0.0, -2.0], [4.0], []])
+def test_no_nan_from_what_a_row_does_not_do(kind: str, rows: list[float]) -> None:
+    f = BY_ROWS[kind]
+    x, w = ig.asarray(rows, dtype=ig.float64), ig.asarray(2.0, dtype=ig.float64)
+    ones = np.asarray(rows) > 0
+    slope = np.where(ones, 1 / np.sqrt(np.where(ones, rows, 1)), 1)
+    total = np.sum(np.sqrt(np.where(ones, rows, 0)))
+
+    def whole(x: Any, w: Any) -> Any:
+        return ig.sum(ig.vmap(f, in_axes=(0, None))(x, w))
+
+    for transform in (lambda g: g, ig.jit):
+        by_x, by_w = transform(ig.grad(whole, argnums=(0, 1)))(x, w)
+        close(by_x, slope)
+        close(by_w, total)
+        if rows:
+            close(transform(ig.vmap(ig.grad(f), in_axes=(0, None)))(x, w), slope)
+            close(transform(ig.jacfwd(lambda x: ig.vmap(f, in_axes=(0, None))(x, w)))(x), np.diag(slope))
+
+
 def test_checkpoint_stays_one_under_vmap() -> None:
     graph = ig.trace(ig.vmap(ig.checkpoint(lambda x: ig.sin(ig.sin(x)))), f64(4)).graph
     assert [node["op"] for node in graph.nodes] == ["checkpoint"]

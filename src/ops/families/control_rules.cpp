@@ -238,12 +238,20 @@ bool names_it(std::string_view names, const std::string& name) {
 std::vector<Value> saved_by(const std::string& policy, const Graph& graph) {
   static constexpr std::string_view kOnly = "names:", kAllBut = "all_but:";
   std::string_view text = policy;
+  auto named = [](const Node* node, std::string_view names) {
+    return node->op() == OpId::of("checkpoint_name") && names_it(names, node->attrs().get(kValueName));
+  };
   auto keeps = [&](const Node* node) {
-    bool named = op_of(node).decl.name == "checkpoint_name";
-    if (text.starts_with(kOnly))
-      return named && names_it(text.substr(kOnly.size()), node->attrs().get(kValueName));
-    if (text.starts_with(kAllBut))
-      return !named || !names_it(text.substr(kAllBut.size()), node->attrs().get(kValueName));
+    if (text.starts_with(kOnly)) return named(node, text.substr(kOnly.size()));
+    if (text.starts_with(kAllBut)) {
+      // Neither what has such a name, nor the same under no name.
+      std::string_view names = text.substr(kAllBut.size());
+      auto other = [&](Value v) {
+        return std::any_of(v->uses().begin(), v->uses().end(),
+                           [&](const Use& use) { return !named(use.user, names); });
+      };
+      return !named(node, names) && std::any_of(node->results().begin(), node->results().end(), other);
+    }
     if (text == "everything") return true;
     if (!has(node, Trait::Contraction)) return false;
     const AttrValue* batch = node->attrs().find("lhs_batching_dimensions");
