@@ -71,7 +71,7 @@ globals().update(_names)
 
 from ._collectives import all_gather, axis_index, axis_size, pmax, pmean, pmin, ppermute, psum
 from ._control import cond, fori_loop, map, scan, switch, while_loop
-from ._custom_rules import checkpoint, custom_jvp, custom_vjp
+from ._custom_rules import checkpoint, checkpoint_policies, custom_jvp, custom_vjp
 from ._effects import check, debug_print
 from ._functional import ShapeDtypeStruct, associative_scan, eval_shape, vectorize
 from ._info import __array_namespace_info__

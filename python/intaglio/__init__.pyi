@@ -24,6 +24,7 @@ from ._control import (
 )
 from ._custom_rules import (
     checkpoint as checkpoint,
+    checkpoint_policies as checkpoint_policies,
     custom_jvp as custom_jvp,
     custom_vjp as custom_vjp,
 )
@@ -288,6 +289,9 @@ def cbrt(x: ArrayLike) -> Tensor:
 
 def ceil(x: ArrayLike) -> Tensor:
     """The least whole number that is not below each element."""
+
+def checkpoint_name(x: ArrayLike, name: str) -> Tensor:
+    """The array itself, by a name that the policies of ig.checkpoint know."""
 
 def clip(x: ArrayLike, min: ArrayLike, max: ArrayLike) -> Tensor:
     """Each element, but no less than min and no more than max; NaN where any of the three is."""

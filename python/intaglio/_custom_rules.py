@@ -376,21 +376,90 @@ class custom_vjp(_Custom):
         return _intaglio.tree_unflatten(out_tree, results)
 
 
-def checkpoint(fun: Callable[..., Any]) -> Callable[..., Any]:
+class Policy:
+    """What a `checkpoint` keeps for the backward pass; `ig.checkpoint_policies` has them."""
+
+    __slots__ = ("saves",)
+
+    def __init__(self, saves: str) -> None:
+        self.saves = saves
+
+    def __repr__(self) -> str:
+        return f"<policy {self.saves}>"
+
+
+def _named(kind: str, names: tuple[Any, ...]) -> Policy:
+    for name in names:
+        if not isinstance(name, str) or not name or "," in name:
+            raise _errors.ValueError(
+                f"checkpoint_policies: {name!r} is no name",
+                _intaglio._user_line(),
+                why="names are those of ig.checkpoint_name: text without commas",
+                hint='write ig.checkpoint_policies.save_only_these_names("a", "b")',
+            )
+    return Policy(f"{kind}:{','.join(names)}")
+
+
+class checkpoint_policies:
+    """What `ig.checkpoint` keeps of the values that its function computes on the way; all else is computed again.
+
+    Examples
+    --------
+    >>> f = lambda x: ig.sin(ig.checkpoint_name(ig.exp(x), name="e"))
+    >>> only = ig.checkpoint_policies.save_only_these_names("e")
+    >>> len(ig.saved_residuals(ig.checkpoint(f, policy=only), ig.ones(3)))
+    2
+    """
+
+    everything_saveable = Policy("everything")
+    nothing_saveable = Policy("nothing")
+    dots_saveable = Policy("dots")
+    checkpoint_dots = Policy("dots")
+    dots_with_no_batch_dims_saveable = Policy("dots_without_batch")
+    checkpoint_dots_with_no_batch_dims = Policy("dots_without_batch")
+
+    @staticmethod
+    def save_only_these_names(*names: str) -> Policy:
+        """Keeps what `ig.checkpoint_name` gave one of these names."""
+        return _named("names", names)
+
+    @staticmethod
+    def save_anything_except_these_names(*names: str) -> Policy:
+        """Keeps all but what `ig.checkpoint_name` gave one of these names."""
+        return _named("all_but", names)
+
+
+def checkpoint(fun: Callable[..., Any], *, policy: Policy | None = None) -> Callable[..., Any]:
     """`fun`, whose derivative in reverse mode keeps its arguments alone, and computes all else once more.
 
     Less memory for more time: what `fun` computes on the way is not kept for the backward pass.
 
+    Parameters
+    ----------
+    fun : callable
+        Of any trees of arrays.
+    policy : Policy
+        What is kept all the same: one of `ig.checkpoint_policies`.
+
     Raises
     ------
     TypeError
-        Where the result holds anything but arrays and numbers.
+        Where the result holds anything but arrays and numbers, or the policy is none.
 
     Examples
     --------
     >>> ig.grad(ig.checkpoint(lambda x: ig.sin(ig.sin(x))))(0.0)
     Tensor(1., dtype=float32)
     """
+
+    if policy is not None and not isinstance(policy, Policy):
+        raise _errors.TypeError(
+            f"checkpoint: policy is a {type(policy).__name__}, which is no policy",
+            _intaglio._user_line(),
+            why="it says which values are kept for the backward pass",
+            hint="use one of ig.checkpoint_policies, such as dots_saveable",
+        )
+    saves = "nothing" if policy is None else policy.saves
 
     @wraps(fun)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -410,7 +479,7 @@ def checkpoint(fun: Callable[..., Any]) -> Callable[..., Any]:
             return results
 
         region = _Region(fun, [(array.dtype, array.shape) for array in arrays], call)
-        results = _intaglio._record_control("checkpoint", [], [region.region], [arrays], {})
+        results = _intaglio._record_control("checkpoint", [], [region.region], [arrays], {"saves": saves})
         return _intaglio.tree_unflatten(kept[0], results)
 
     return wrapper

@@ -579,6 +579,9 @@ class Tensor:
     def ceil(self) -> Tensor:
         """The least whole number that is not below each element."""
 
+    def checkpoint_name(self, name: str) -> Tensor:
+        """The array itself, by a name that the policies of ig.checkpoint know."""
+
     def clip(self, min: ArrayLike, max: ArrayLike) -> Tensor:
         """Each element, but no less than min and no more than max; NaN where any of the three is."""
 

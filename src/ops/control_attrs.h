@@ -8,5 +8,11 @@ namespace ig::ops {
 inline constexpr Attr<Dims> kLength{
     "length", "How often the body runs, as a list of one; needed where nothing is scanned.", "[]"};
 inline constexpr Attr<bool> kReverse{"reverse", "Runs from the last slice to the first.", "false"};
+inline constexpr Attr<std::string> kSaves{
+    "saves",
+    "What the derivative keeps of the values on the way: nothing, everything, dots (the products), "
+    "dots_without_batch, names:a,b (of checkpoint_name), or all_but:a,b.",
+    "\"nothing\""};
+inline constexpr Attr<std::string> kValueName{"name", "What a checkpoint's policy calls the value."};
 
 }  // namespace ig::ops

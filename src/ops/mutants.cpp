@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "ops/builder.h"
+#include "ops/families/array_tools.h"
 
 namespace ig::ops {
 namespace {
@@ -14,6 +15,9 @@ namespace {
 LowerRule own_lower;
 InferFn own_infer = nullptr;
 BodyFn own_body = nullptr;
+JvpFn own_jvp = nullptr;
+TransposeFn own_transpose = nullptr;
+BatchFn own_batch = nullptr;
 ReduceRule faulty_reduce;
 
 loop::Expr off_by_a_bit(loop::Expr value) {
@@ -85,6 +89,36 @@ void infer_other_shape(InferContext& c) {
     dims.back() = dims.back() + 1;
 }
 
+// The first tangent or cotangent that there is comes twice.
+void double_first(Builder& build, std::vector<Value>& values) {
+  auto found = std::find_if(values.begin(), values.end(), [](Value v) { return v != nullptr; });
+  if (found != values.end()) *found = build("add", {*found, *found});
+}
+
+std::vector<Value> faulty_jvp(JvpContext& c) {
+  std::vector<Value> out = own_jvp(c);
+  double_first(c.build, out);
+  return out;
+}
+
+std::vector<Value> faulty_transpose(TransposeContext& c) {
+  std::vector<Value> out = own_transpose(c);
+  double_first(c.build, out);
+  return out;
+}
+
+// The rows of the first result come in the other order; a result that is the same for all comes twice.
+Batched faulty_batch(BatchContext& c) {
+  Batched out = own_batch(c);
+  if (c.flow_only || out.results.empty() || !out.results[0]->type().is_tensor()) return out;
+  Value& first = out.results[0];
+  if (out.axes[0] >= 0)
+    first = c.build("reverse", {first}, {{"dimensions", Ints{out.axes[0]}}});
+  else if (first->type().dtype != DType::Bool)
+    first = c.build("add", {first, first});
+  return out;
+}
+
 }  // namespace
 
 const std::string& wanted_mutant() {
@@ -103,6 +137,9 @@ std::vector<std::string> mutants_of(const Op& op) {
   if (kind == Kind::Scalar || kind == Kind::Point || kind == Kind::Reduce || kind == Kind::Nest ||
       op.has(Trait::Composite))
     out.emplace_back("lower");
+  if (op.rules.jvp && op.rules.jvp.get() != &tools::zero_jvp) out.emplace_back("jvp");
+  if (op.rules.transpose) out.emplace_back("transpose");
+  if (op.rules.batch && !op.has(Trait::Effect)) out.emplace_back("batch");
   return out;
 }
 
@@ -114,6 +151,21 @@ void plant_mutant(Op& op) {
   std::vector<std::string> known = mutants_of(op);
   if (std::find(known.begin(), known.end(), fault) == known.end())
     throw make_error(ErrorKind::Value, "INTAGLIO_MUTANT: {} has no fault {}", op.decl.name, fault);
+  if (fault == "jvp") {
+    own_jvp = op.rules.jvp.get();
+    op.rules.jvp = &faulty_jvp;
+    return;
+  }
+  if (fault == "transpose") {
+    own_transpose = op.rules.transpose.get();
+    op.rules.transpose = &faulty_transpose;
+    return;
+  }
+  if (fault == "batch") {
+    own_batch = op.rules.batch.get();
+    op.rules.batch = &faulty_batch;
+    return;
+  }
   if (fault != "lower") {
     own_infer = op.rules.infer.get();
     op.rules.infer = fault == "infer-dtype" ? &infer_other_dtype : &infer_other_shape;

@@ -13,7 +13,8 @@ namespace ig::ops {
 
 // "" where no fault is asked for.
 const std::string& wanted_mutant();
-// The faults that can be planted in this op, without its name: "infer-dtype", "infer-shape", "lower".
+// The faults that can be planted in this op, without its name: "infer-dtype", "infer-shape", "lower",
+// "jvp", "transpose", "batch".
 std::vector<std::string> mutants_of(const Op& op);
 // Plants the fault that is asked for, if it is one of this op's.
 void plant_mutant(Op& op);

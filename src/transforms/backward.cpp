@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/families/array_tools.h"
+#include "transforms/batch.h"
 #include "transforms/edit.h"
 #include "transforms/transforms.h"
 
@@ -41,10 +42,37 @@ Backward::Backward(Graph& graph, std::span<const Value> linear)
              "its result is no number that varies continuously, but depends on what it must be linear in");
     if (depends) {
       nodes_.push_back(node);
-      for (Value result : node->results()) linear_.insert(result);
+      if (node->regions().empty())
+        linear_.insert(node->results().begin(), node->results().end());
+      else
+        find_linear_results(node);
     }
     node = node->next();
   }
+}
+
+// A result that no linear operand reaches (a loop's counter) is known. The node goes in the end, so for what
+// reads such a result there is another one, of zeros in the place of what is linear.
+void Backward::find_linear_results(Node* node) {
+  std::vector<bool> operands;
+  for (Value operand : node->operands()) operands.push_back(linear_.contains(operand));
+  std::vector<bool> results = reached(node, operands);
+  bool known = false;
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (results[i]) linear_.insert(node->result(i));
+    known = known || (!results[i] && !node->result(i)->uses().empty());
+  }
+  if (!known) return;
+  ops::Builder build(*node->block(), node);
+  build.at(node);
+  std::unordered_map<Value, Value> map;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    Value operand = node->operand(i);
+    map[operand] = operands[i] ? build.full(operand->type(), 0) : operand;
+  }
+  copy_node(node, *node->block(), map, node);
+  for (size_t i = 0; i < results.size(); ++i)
+    if (!results[i]) node->result(i)->replace_all_uses_with(map.at(node->result(i)));
 }
 
 void Backward::add(Value value, Value cotangent) {

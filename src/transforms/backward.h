@@ -24,6 +24,7 @@ class Backward {
   void erase_linear_nodes();  // nothing may use them any more
 
  private:
+  void find_linear_results(Node* node);
   void transpose(Node* node);
 
   Graph& graph_;

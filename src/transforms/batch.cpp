@@ -80,7 +80,8 @@ class Driver final : public ops::BatchRegions {
       }
       const Op& op = ops::op_of(node);
       bool asked = std::any_of(operand_axes.begin(), operand_axes.end(), is_batched) ||
-                   op.has(Trait::NamedAxis) || (active && !node->regions().empty());
+                   op.has(Trait::NamedAxis) ||
+                   (active && (!node->regions().empty() || op.has(Trait::Effect)));
       Batched out =
           asked ? by_rule(op, node, build, operands, operand_axes, active) : copied(node, build, operands);
       for (size_t i = 0; i < out.results.size(); ++i) {
@@ -134,17 +135,6 @@ class Driver final : public ops::BatchRegions {
     return graph;
   }
 
-  bool asks_rows(const Block& region) const override {
-    for (Node* node : region) {
-      if (node == region.terminator()) break;
-      if (!node->regions().empty()) return true;
-      const Op& op = ops::op_of(node);
-      if (op.rules.body && asks_rows(body_of(op, node, dims_)->body())) return true;
-    }
-    return false;
-  }
-
- private:
   std::vector<bool> reached(const Node* node, const std::vector<bool>& operands) {
     const Op& op = ops::op_of(node);
     bool any = std::find(operands.begin(), operands.end(), true) != operands.end();
@@ -160,6 +150,17 @@ class Driver final : public ops::BatchRegions {
     return out;
   }
 
+  bool asks_rows(const Block& region) const override {
+    for (Node* node : region) {
+      if (node == region.terminator()) break;
+      const Op& op = ops::op_of(node);
+      if (!node->regions().empty() || op.has(Trait::Effect)) return true;
+      if (op.rules.body && asks_rows(body_of(op, node, dims_)->body())) return true;
+    }
+    return false;
+  }
+
+ private:
   Batched copied(const Node* node, Builder& build, std::vector<Value> operands) {
     NodeSpec spec{.op = node->op(),
                   .operands = std::move(operands),
@@ -216,6 +217,10 @@ void require_axis(int axis, int rank, std::string_view what, size_t i) {
 }
 
 }  // namespace
+
+std::vector<bool> reached(const Node* node, const std::vector<bool>& operands) {
+  return Driver(node->block()->graph().dims, 1, "").reached(node, operands);
+}
 
 std::unique_ptr<Graph> batch(const Graph& graph, const BatchOptions& options) {
   IG_CHECK(

@@ -28,4 +28,7 @@ struct BatchOptions {
 // range, or an output that depends on the batch is to have no batch axis.
 std::unique_ptr<Graph> batch(const Graph& graph, const BatchOptions& options);
 
+// Which results of the node depend on these of its operands: of a node with regions, by the way through them.
+std::vector<bool> reached(const Node* node, const std::vector<bool>& operands);
+
 }  // namespace ig::transforms

@@ -16,7 +16,7 @@ std::unique_ptr<Graph> graph_of(const Block& block) {
   return out;
 }
 
-Node* copy_node(const Node* node, Block& block, std::unordered_map<Value, Value>& map) {
+Node* copy_node(const Node* node, Block& block, std::unordered_map<Value, Value>& map, Node* before) {
   Graph& graph = block.graph();
   NodeSpec spec{node->op(),       {},
                 node->attrs(),    {},
@@ -24,7 +24,7 @@ Node* copy_node(const Node* node, Block& block, std::unordered_map<Value, Value>
                 node->scope(),    static_cast<int>(node->regions().size())};
   for (Value v : node->operands()) spec.operands.push_back(map.at(v));
   for (Value v : node->results()) spec.result_types.push_back(v->type());
-  Node* copy = graph.insert(block, std::move(spec));
+  Node* copy = graph.insert(block, std::move(spec), before);
   for (size_t i = 0; i < node->results().size(); ++i) {
     copy->result(i)->set_name(node->result(i)->name());
     map[node->result(i)] = copy->result(i);

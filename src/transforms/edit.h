@@ -12,9 +12,10 @@ namespace ig::transforms {
 
 // A graph of its own that holds a copy of the block.
 std::unique_ptr<Graph> graph_of(const Block& block);
-// A copy of the node in front of the end of `block`, its operands looked up in `map`, which learns its
-// results.
-Node* copy_node(const Node* node, Block& block, std::unordered_map<Value, Value>& map);
+// A copy of the node in `block` (in front of `before`, null: of the block's end), its operands looked up in
+// `map`, which learns its results.
+Node* copy_node(const Node* node, Block& block, std::unordered_map<Value, Value>& map,
+                Node* before = nullptr);
 // Puts a composite's body in its place; gives the body's first node, or the one behind where there is none.
 Node* expand_composite(Node* node, std::vector<Value>* results = nullptr);
 // Erases what nothing uses, but effects.

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # Tests the tests: plants one fault at a time (a wrong dtype or shape from an op's `infer`, wrong elements from its
-# `lower`, a pass that does nothing or something wrong), runs the tests that should notice, and reports every fault that
-# stays green. Needs a build with INTAGLIO_MUTANTS, which `make test-mutants` makes. Ends with status 1 where one
-# survives.
+# `lower`, wrong derivatives or batches from its `jvp`, `transpose` or `batch`, a pass that does nothing or something
+# wrong), runs the tests that should notice, and reports every fault that stays green. Needs a build with
+# INTAGLIO_MUTANTS, which `make test-mutants` makes. Ends with status 1 where one survives.
 #   tests/mutants/run.py [--only TEXT] [--jobs N] [--list]
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def output_of(command: list[str]) -> str:
 
 
 def faults() -> list[str]:
-    """All that can be planted: "OP:infer-dtype", "OP:infer-shape", "OP:lower", "pass:PASS:skip", "pass:PASS:wrong"."""
+    """All that can be planted: "OP:" with infer-dtype, infer-shape, lower, jvp, transpose, batch; "pass:PASS:skip" and
+    "pass:PASS:wrong"."""
     code = "import json; from intaglio import _intaglio as core; print(json.dumps(core._mutants()))"
     of_ops = [f"{op}:{fault}" for op, *own in json.loads(output_of([sys.executable, "-c", code])) for fault in own]
     listed = output_of([str(BUILD / "bin" / "intaglio"), "opt", "--list-passes"]).split("\n\n")[0]
@@ -54,7 +55,13 @@ def commands(mutant: str) -> list[list[str]]:
         golden = ROOT / "tests" / "golden"
         own = [[*lit, str(golden / name)]] if (golden / name).is_dir() else []
         return [*own, [*lit, str(golden)], [*python, "tests/programs"]]
-    return [[*python, "tests/ops", "-k", f"[{kind}]"], [*python, "tests/ops"]]
+    own = [*python, "tests/ops", "-k", f"[{kind}]"]
+    if name in ("jvp", "transpose", "batch"):
+        together = ["test_transforms", "test_transforms_rules", "test_transforms_together", "test_vmap"]
+        definitions = "Batch.*" if name == "batch" else "OpDerivatives.*"
+        tests = [str(BUILD / "bin" / "intaglio_tests"), f"--gtest_filter={definitions}", "--gtest_brief=1"]
+        return [own, tests, [*python, *(f"tests/python/{one}.py" for one in together)]]
+    return [own, [*python, "tests/ops"]]
 
 
 def survives(mutant: str) -> tuple[str, bool, float]:

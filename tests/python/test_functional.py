@@ -1,4 +1,4 @@
-"""`eval_shape`, `vectorize`, `associative_scan`, loops that are unrolled or batched, keys that are used twice."""
+"""`eval_shape`, `vectorize`, `associative_scan`, loops that are unrolled or batched, and policies of `checkpoint`."""
 
 from __future__ import annotations
 
@@ -169,7 +169,68 @@ def test_map_in_batches(batch_size: int) -> None:
     close(ig.grad(lambda x: ig.sum(ig.map(lambda r: ig.sum(r**2), x, batch_size=batch_size)))(x), 2 * np.asarray(x))
 
 
-# --- what the backward pass keeps -------------------------------------------------------------------------------------
+# --- policies of checkpoint ----------------------------------------------------------------------------------------
+
+W = ig.asarray(RNG.normal(size=(3, 3)).astype(np.float32))
+
+
+def block(x: Any) -> Any:
+    a = ig.checkpoint_name(ig.sin(W @ x), name="a")
+    b = ig.checkpoint_name(ig.exp(a), name="b")
+    return ig.sum(ig.cos(b) * a)
+
+
+POLICIES = ig.checkpoint_policies
+KEPT: dict[str, tuple[Any, list[str]]] = {
+    "none": (None, []),
+    "nothing": (POLICIES.nothing_saveable, []),
+    "dots": (POLICIES.dots_saveable, ["dot_general"]),
+    "dots without batch": (POLICIES.dots_with_no_batch_dims_saveable, ["dot_general"]),
+    "one name": (POLICIES.save_only_these_names("b"), ["checkpoint_name"]),
+    "two names": (POLICIES.save_only_these_names("a", "b"), ["checkpoint_name", "checkpoint_name"]),
+    "no such name": (POLICIES.save_only_these_names("c"), []),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_policies(name: str) -> None:
+    policy, ops = KEPT[name]
+    f = ig.checkpoint(block, policy=policy)
+    x = ig.asarray([0.5, -1.0, 2.0])
+    want = np.asarray(ig.grad(block)(x))
+    np.testing.assert_array_equal(np.asarray(ig.grad(f)(x)), want)
+    np.testing.assert_array_equal(np.asarray(ig.jit(ig.grad(f))(x)), want)
+    np.testing.assert_array_equal(np.asarray(ig.vmap(ig.grad(f))(ig.stack([x, x]))[1]), want)
+    np.testing.assert_allclose(np.asarray(ig.hessian(f)(x)), np.asarray(ig.hessian(block)(x)), rtol=1e-4, atol=1e-4)
+    graph = ig.Graph.parse(str(ig.trace(f, x).graph))
+    np.testing.assert_array_equal(np.asarray(ig.grad(lambda v: graph(v, W))(x)), want)
+    kept = [each for each in ig.saved_residuals(f, x) if not each.source.startswith("argument")]
+    assert len(kept) == len(ops)
+    assert all(each.bytes == 12 and each.shape == (3,) and each.dtype == ig.float32 for each in kept)
+    known = ig._intaglio._graph_vjp(ig.trace(f, x).graph, [True, False], [True])[0]
+    (region,) = (node for node in known.nodes if node["op"] == "checkpoint")
+    made = {result["key"]: node["op"] for node in region["regions"][0] for result in node["results"]}
+    assert sorted(op for op in made.values() if op in set(ops)) >= sorted(ops)
+
+
+def test_all_but_a_name_and_everything() -> None:
+    x = ig.asarray([0.5, -1.0, 2.0])
+    want = np.asarray(ig.grad(block)(x))
+
+    def recomputed(policy: Any) -> list[str]:
+        f = ig.checkpoint(block, policy=policy)
+        np.testing.assert_array_equal(np.asarray(ig.grad(f)(x)), want)
+        linear = ig._intaglio._graph_vjp(ig.trace(f, x).graph, [True, False], [True])[1]
+        (node,) = (node for node in linear.nodes if node["op"] == "checkpoint")
+        return [inner["op"] for inner in node["regions"][0]]
+
+    # The derivative of the cosine is a sine too.
+    nothing, everything = recomputed(POLICIES.nothing_saveable), recomputed(POLICIES.everything_saveable)
+    assert [nothing.count(op) for op in ("dot_general", "sine", "exponential")] == [2, 2, 1]
+    assert [everything.count(op) for op in ("dot_general", "sine", "exponential")] == [1, 1, 0]
+    all_but = recomputed(POLICIES.save_anything_except_these_names("a"))
+    assert [all_but.count(op) for op in ("dot_general", "sine", "exponential")] == [1, 2, 0]
+    assert repr(POLICIES.save_only_these_names("a", "b")) == "<policy names:a,b>"
 
 
 def test_what_is_kept_is_reported() -> None:
@@ -259,6 +320,20 @@ ERRORS: dict[str, tuple[Any, type[Exception], str, str, str]] = {
         "one element of each array is folded at a time",
         "all arrays of elems have one size there",
     ),
+    "policy": (
+        lambda: ig.checkpoint(lambda x: x, policy="dots"),
+        ig.TypeError,
+        "checkpoint: policy is a str, which is no policy",
+        "it says which values are kept for the backward pass",
+        "use one of ig.checkpoint_policies, such as dots_saveable",
+    ),
+    "name of a policy": (
+        lambda: ig.checkpoint_policies.save_only_these_names("a,b"),
+        ig.ValueError,
+        "checkpoint_policies: 'a,b' is no name",
+        "names are those of ig.checkpoint_name: text without commas",
+        'write ig.checkpoint_policies.save_only_these_names("a", "b")',
+    ),
 }
 
 
@@ -300,6 +375,7 @@ def test_the_examples_of_the_docstrings() -> None:
         "eval_shape",
         "vectorize",
         "associative_scan",
+        "checkpoint_policies",
         "saved_residuals",
         "scan",
         "map",

@@ -1,5 +1,5 @@
-"""Transforms of transforms: derivatives under `vmap` and `vmap` under derivatives, collectives and complex numbers; on
-functions and on graphs."""
+"""Transforms of transforms: derivatives under `vmap` and `vmap` under derivatives, through rules of the user's own,
+effects, collectives and complex numbers; on functions and on graphs."""
 
 from __future__ import annotations
 
@@ -35,9 +35,28 @@ def rows(f: Any, *arrays: Any) -> np.ndarray[Any, Any]:
 M = f64(3, 3)
 
 
+@ig.custom_jvp
+def softened(x: Any) -> Any:
+    return ig.log(1 + ig.exp(x))
+
+
+@softened.defjvp
+def softened_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (t,) = primals, tangents
+    return softened(x), 3 * t / (1 + ig.exp(-x))  # not the derivative, so that it shows which rule was followed
+
+
+@ig.custom_vjp
+def scaled(x: Any, w: Any) -> Any:
+    return x * w
+
+
+scaled.defvjp(lambda x, w: (x * w, (x, w)), lambda kept, ct: (5 * ct * kept[1], 7 * ct * kept[0]))
+
 SCALARS: dict[str, Any] = {
     "products": lambda x: ig.sum(ig.tanh(M @ x) * x),
     "checkpoint": lambda x: ig.sum(ig.checkpoint(lambda v: ig.sin(M @ v) * v)(x)),
+    "custom_jvp": lambda x: ig.sum(softened(M @ x)),
     "cond": lambda x: ig.cond(x[0] > 0, lambda: ig.sum(x**3), lambda: ig.sum(ig.exp(x))),
     "scan": lambda x: ig.scan(lambda c, v: (ig.sin(c) * v, None), x[0], x)[0],
     "while": lambda x: ig.sum(ig.while_loop(lambda c: ig.sum(c * c) > 0.5, lambda c: c * 0.7, x) ** 2),
@@ -93,9 +112,167 @@ def test_a_jacobian_is_one_batched_product() -> None:
     close(ig.jacrev(lambda x: ig.tanh(w @ x))(x), slope[:, None] * np.asarray(w))
 
 
+def test_custom_vjp_of_many_examples() -> None:
+    x, w = f64(4, 3), f64(3)
+    both = ig.vmap(ig.grad(lambda x, w: ig.sum(scaled(x, w)), argnums=(0, 1)), in_axes=(0, None))(x, w)
+    close(both[0], np.broadcast_to(5 * np.asarray(w), (4, 3)))
+    close(both[1], 7 * np.asarray(x))
+    # What is the same for all examples gets the sum over them.
+    total = ig.grad(lambda w: ig.sum(ig.vmap(scaled, in_axes=(0, None))(x, w)))(w)
+    close(total, 7 * np.asarray(x).sum(0))
+    close(ig.jit(ig.grad(lambda w: ig.sum(ig.vmap(scaled, in_axes=(0, None))(x, w))))(w), 7 * np.asarray(x).sum(0))
+    close(ig.vmap(scaled, in_axes=(0, None))(x, w), np.asarray(x) * np.asarray(w))
+    close(ig.vmap(ig.vmap(scaled), in_axes=(0, None))(ig.stack([x, 2 * x]), x)[1], 2 * np.asarray(x) ** 2)
+
+
+def test_a_rule_in_a_branch_that_a_row_does_not_take() -> None:
+    @ig.custom_vjp
+    def root(x: Any, w: Any) -> Any:
+        return ig.sqrt(x) * w
+
+    root.defvjp(lambda x, w: (ig.sqrt(x) * w, x), lambda x, ct: (ct / (2 * ig.sqrt(x)), ct * ig.sqrt(x)))
+
+    def f(x: Any, w: Any) -> Any:
+        return ig.cond(x > 0, lambda: root(x, w), lambda: x)
+
+    x = ig.asarray([4.0, -1.0, 9.0])
+    by_w = ig.grad(lambda w: ig.sum(ig.vmap(f, in_axes=(0, None))(x, w)))(ig.asarray(1.0))
+    assert float(by_w) == 5
+    by_x = ig.grad(lambda x: ig.sum(ig.vmap(f, in_axes=(0, None))(x, ig.asarray(1.0))))(x)
+    close(by_x, [0.25, 1, 1 / 6], 1e-6)
+
+
+BY_ROWS: dict[str, Any] = {
+    "cond": lambda x, w: ig.cond(x > 0, lambda: w * ig.sqrt(x), lambda: x),
+    "switch": lambda x, w: ig.switch(ig.astype(x > 0, ig.int32), [lambda: x, lambda: w * ig.sqrt(x)]),
+    "cond in cond": lambda x, w: ig.cond(x > -5, lambda: ig.cond(x > 0, lambda: w * ig.sqrt(x), lambda: x), lambda: x),
+    "while": lambda x, w: ig.while_loop(lambda c: (c > 0) & (c < 100), lambda c: 100 + w * ig.sqrt(c), x)[()],
+}
+
+
+@pytest.mark.parametrize("kind", BY_ROWS)
+@pytest.mark.parametrize("rows", [[4.0, -1.0, 9.0], [-1.0, 0.0, -2.0], [4.0], []])
+def test_no_nan_from_what_a_row_does_not_do(kind: str, rows: list[float]) -> None:
+    f = BY_ROWS[kind]
+    x, w = ig.asarray(rows, dtype=ig.float64), ig.asarray(2.0, dtype=ig.float64)
+    ones = np.asarray(rows) > 0
+    slope = np.where(ones, 1 / np.sqrt(np.where(ones, rows, 1)), 1)
+    total = np.sum(np.sqrt(np.where(ones, rows, 0)))
+
+    def whole(x: Any, w: Any) -> Any:
+        return ig.sum(ig.vmap(f, in_axes=(0, None))(x, w))
+
+    for transform in (lambda g: g, ig.jit):
+        by_x, by_w = transform(ig.grad(whole, argnums=(0, 1)))(x, w)
+        close(by_x, slope)
+        close(by_w, total)
+        if rows:
+            close(transform(ig.vmap(ig.grad(f), in_axes=(0, None)))(x, w), slope)
+            close(transform(ig.jacfwd(lambda x: ig.vmap(f, in_axes=(0, None))(x, w)))(x), np.diag(slope))
+
+
 def test_checkpoint_stays_one_under_vmap() -> None:
     graph = ig.trace(ig.vmap(ig.checkpoint(lambda x: ig.sin(ig.sin(x)))), f64(4)).graph
     assert [node["op"] for node in graph.nodes] == ["checkpoint"]
+
+
+# --- transposes ----------------------------------------------------------------------------------------------------
+
+
+def test_what_a_loop_knows_is_no_part_of_the_transpose() -> None:
+    def f(x: Any) -> Any:
+        last, count = ig.fori_loop(0, 3, lambda i, c: (c[0] * 2, c[1] + 1), (x, ig.asarray(0.0)))
+        known, _ = ig.while_loop(lambda c: c[0] < 5, lambda c: (c[0] + 2, c[1] * 1.0), (ig.asarray(0.0), x))
+        return last * count + x * known * count
+
+    (back,) = ig.linear_transpose(f, ig.zeros(2))(ig.asarray([1.0, 10.0]))
+    close(back, [8 * 3 + 6 * 3, 10 * (8 * 3 + 6 * 3)])
+
+
+def test_a_branch_that_gives_something_known() -> None:
+    def f(x: Any, flag: Any) -> Any:
+        value, known = ig.cond(flag, lambda: (x * 2, 3.0), lambda: (x * 5, 7.0))
+        return value * known
+
+    (back,) = ig.linear_transpose(lambda x: f(x, ig.asarray(True)), ig.zeros(2))(ig.asarray([1.0, 10.0]))
+    close(back, [6, 60])
+
+
+# --- effects -------------------------------------------------------------------------------------------------------
+
+
+def printed(capsys: Any, run: Any) -> list[str]:
+    capsys.readouterr()
+    run()
+    return str(capsys.readouterr().out).split("\n")[:-1]
+
+
+def test_each_row_prints_on_its_own_path(capsys: Any) -> None:
+    def f(x: Any) -> Any:
+        def positive() -> Any:
+            ig.debug_print("up {x}", x=x)
+            return x * 2
+
+        def other() -> Any:
+            ig.debug_print("down")
+            return x
+
+        return ig.cond(x > 0, positive, other)
+
+    x = ig.asarray([1, -2, 3])
+    for function in (ig.vmap(f), ig.jit(ig.vmap(f))):
+        assert sorted(printed(capsys, lambda function=function: function(x))) == ["down", "up 1", "up 3"]  # type: ignore[misc]
+
+
+def test_each_row_prints_as_long_as_it_runs(capsys: Any) -> None:
+    def f(x: Any) -> Any:
+        def body(v: Any) -> Any:
+            ig.debug_print("at {v}", v=v)
+            return v - 1
+
+        return ig.while_loop(lambda v: v > 0, body, x)
+
+    assert printed(capsys, lambda: ig.vmap(f)(ig.asarray([1, 3, 0]))) == ["at 1", "at 3", "at 2", "at 1"]
+
+
+def test_a_check_in_a_branch_that_a_row_does_not_take() -> None:
+    def f(x: Any) -> Any:
+        def safe() -> Any:
+            ig.check(x < 10, "too large: {x}", x=x)
+            return ig.sqrt(x)
+
+        return ig.cond(x > 0, safe, lambda: x)
+
+    close(ig.vmap(f)(ig.asarray([4.0, -20.0, 9.0])), [2, -20, 3])
+    with pytest.raises(ig.ValueError, match="too large: 11"):
+        ig.vmap(f)(ig.asarray([4.0, -20.0, 11.0]))
+    # x < 10 is false for none of these that is asked
+    close(ig.vmap(lambda x: f(-x))(ig.asarray([-4.0, 20.0])), [2, -20])
+
+
+@pytest.mark.parametrize("kind", ["plain", "checkpoint", "scan", "while", "cond", "call"])
+def test_a_derivative_prints_once(kind: str, capsys: Any) -> None:
+    def noisy(x: Any) -> Any:
+        ig.debug_print("here")
+        ig.check(x > -100, "never")
+        return ig.sin(x)
+
+    functions: dict[str, Any] = {
+        "plain": noisy,
+        "checkpoint": ig.checkpoint(noisy),
+        "scan": lambda x: ig.scan(lambda c, _: (noisy(c), None), x, None, length=2)[0],
+        "while": lambda x: ig.while_loop(lambda c: c[1] < 2, lambda c: (noisy(c[0]), c[1] + 1), (x, 0))[0],
+        "cond": lambda x: ig.cond(x > 0, noisy, lambda v: v, x),
+        "call": ig.jit(noisy),
+    }
+    f = functions[kind]
+    want = ["here"] * (2 if kind in ("scan", "while") else 1)
+    x = ig.asarray(0.5)
+    assert printed(capsys, lambda: ig.trace(f, x)(x)) == want
+    assert printed(capsys, lambda: ig.grad(f)(x)) == want
+    assert printed(capsys, lambda: ig.jit(ig.value_and_grad(f))(x)) == want
+    assert printed(capsys, lambda: ig.jvp(f, (x,), (x,))) == want
+    assert printed(capsys, lambda: ig.vjp(f, x)[1](x)) == want
 
 
 # --- collectives ---------------------------------------------------------------------------------------------------
@@ -103,6 +280,10 @@ def test_checkpoint_stays_one_under_vmap() -> None:
 COLLECTIVES: dict[str, Any] = {
     "psum": (lambda x: x * ig.psum(x * x, "i"), lambda x: x * ig.sum(x * x, axis=0)),
     "pmean": (lambda x: ig.sin(x - ig.pmean(x, "i")), lambda x: ig.sin(x - ig.mean(x, axis=0))),
+    "all_gather": (
+        lambda x: ig.sum(ig.all_gather(x, "i") ** 2 * ig.asarray([1.0, 2.0, 3.0, 4.0])[:, None]) * x,
+        lambda x: ig.sum(x**2 * ig.asarray([1.0, 2.0, 3.0, 4.0])[:, None]) * x,
+    ),
     "ppermute": (
         lambda x: x * ig.ppermute(x, "i", [(0, 1), (1, 2), (3, 0)]),
         lambda x: x * ig.concat([x[3:], x[:2], 0 * x[:1]]),

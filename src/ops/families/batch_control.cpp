@@ -3,6 +3,7 @@
 // while rows that are done keep what they carry. Rows that do not count (of a branch that they do not take,
 // of a loop that they have left) never keep a loop running.
 #include <algorithm>
+#include <limits>
 
 #include "ops/attrs.h"
 #include "ops/families/array_tools.h"
@@ -62,11 +63,62 @@ std::vector<Value> inlined(Builder& build, const Graph& graph, Value mask, std::
   return build.graph().inline_block(graph.body(), build.block(), values, build.before());
 }
 
+bool has_tangent(Value v) {
+  const Type& type = v->type();
+  return type.is_tensor() && (is_float(type.dtype) || is_complex(type.dtype));
+}
+
+// In each row the values of the first row that counts.
+Value first_of(Builder& build, const Dim& size, Value rows, Value x) {
+  const Dims& dims = x->type().dims;
+  Value numbers = build("iota", {}, {{"shape", Dims{size}}, {"dtype", DType::I64}, {"axis", int64_t{0}}});
+  Value none = build.full_like(numbers, static_cast<double>(std::numeric_limits<int32_t>::max()));
+  Value first = build("reduce_min", {build("select", {rows, numbers, none})}, {kAxes % Ints{0}});
+  std::vector<Value> operands{x, first};
+  for (size_t i = 1; i < dims.size(); ++i) operands.push_back(build.scalar(DType::I64, 0));
+  Dims one = dims;
+  one[0] = 1;
+  return build.broadcast(build("dynamic_slice", operands, {{"slice_sizes", one}}), dims,
+                         tools::iota(x->type().rank()));
+}
+
+// What a region is given that runs for all rows, where `rows` count alone. In the others nothing is as the
+// user's code takes for granted: a derivative may be infinite there, and 0 times that is NaN. So no
+// derivative leaves through a row that does not count; and where one is summed over the rows, because a value
+// is the same for all, those rows compute on the values of one that counts.
+void guard(BatchContext& c, Flags& batched, std::vector<Value>& values, Value rows) {
+  if (!rows) return;
+  Builder& build = c.build;
+  bool shared = false;
+  for (size_t i = 0; i < values.size(); ++i) shared = shared || (!batched[i] && has_tangent(values[i]));
+  bool some = build.graph().dims.less_equal(1, c.size) == Truth::Yes;
+  Value any = shared && some ? build("reduce_or", {rows}, {kAxes % Ints{0}}) : nullptr;
+  for (size_t i = 0; i < values.size(); ++i) {
+    Value& value = values[i];
+    if (!has_tangent(value) && !(batched[i] && value->type().is_tensor() && any)) continue;
+    if (value->type().dtype == DType::Key) continue;
+    if (!batched[i] && any) {
+      Value taken = build.broadcast(any, value->type().dims, {});
+      value = build("select", {taken, value, build("stop_gradient", {value})});
+      continue;
+    }
+    if (!batched[i]) {
+      Ints axes = tools::iota(value->type().rank(), 1);
+      value = build.broadcast(value, with_front(value->type().dims, c.size), axes);
+      batched[i] = true;
+    }
+    Value other = any ? first_of(build, c.size, rows, value) : value;
+    value = by_row(build, rows, value, build("stop_gradient", {other}));
+  }
+}
+
 // A region run here and now for the rows of `rows`, all results batched.
-std::vector<Value> run_here(BatchContext& c, size_t region, const Flags& batched,
-                            const std::vector<Value>& values, Value rows) {
+std::vector<Value> run_here(BatchContext& c, size_t region, Flags batched, std::vector<Value> values,
+                            Value rows) {
   const Block& block = c.node->region(region);
   bool masked = rows && c.regions->asks_rows(block);
+  if (std::any_of(block.results().begin(), block.results().end(), has_tangent))
+    guard(c, batched, values, rows);
   auto graph = c.regions->batch(block, batched, Flags(block.results().size(), true), masked);
   return inlined(c.build, *graph, masked ? rows : nullptr, values);
 }
@@ -269,6 +321,80 @@ Batched batch_call(BatchContext& c) {
   regions.push_back(c.regions->batch(c.node->region(0), batched, results, masked));
   return node_with_regions(c, {}, arguments(c, 0, batched.size(), batched), {}, {}, std::move(regions),
                            masked, results, std::vector<int>(results.size(), 0));
+}
+
+namespace {
+
+// One flag for each of the values that have tangents.
+Flags of_tangents(std::span<const Value> values, const Flags& flags) {
+  Flags out;
+  for (size_t i = 0; i < values.size(); ++i)
+    if (has_tangent(values[i])) out.push_back(flags[i]);
+  return out;
+}
+
+Flags part(const Flags& flags, size_t begin, size_t count) {
+  auto from = flags.begin() + static_cast<int64_t>(begin);
+  return {from, from + static_cast<int64_t>(count)};
+}
+
+}  // namespace
+
+// A tangent is batched where its value is, for it has that value's type.
+Batched batch_custom_jvp(BatchContext& c) {
+  const auto& regions = c.node->regions();
+  size_t consts = c.node->segments()[0], count = c.node->results().size();
+  Flags batched = flags_of(c.axes), results = c.regions->reached(*regions[0], batched);
+  Flags args = part(batched, consts, batched.size() - consts);
+  Flags rule = joined(batched, of_tangents(c.node->operands().subspan(consts), args));
+  if (regions.size() == 2) {
+    Flags reached = c.regions->reached(*regions[1], rule);
+    results = either(results, part(reached, 0, count));
+    size_t next = count;
+    for (size_t i = 0; i < count; ++i)
+      if (has_tangent(c.node->result(i))) results[i] = reached[next++] || results[i];
+  }
+  if (c.flow_only) return axes_alone(results);
+  bool masked = c.active && asks_rows(c);
+  std::vector<std::unique_ptr<Graph>> graphs;
+  graphs.push_back(c.regions->batch(*regions[0], batched, results, masked));
+  if (regions.size() == 2)
+    graphs.push_back(c.regions->batch(*regions[1], rule,
+                                      joined(results, of_tangents(c.node->results(), results)), masked));
+  return node_with_regions(c, {}, arguments(c, 0, batched.size(), batched), {}, c.node->segments(),
+                           std::move(graphs), masked, results, std::vector<int>(count, 0));
+}
+
+// The cotangent of an argument that is the same for all rows is the sum over the rows.
+Batched batch_custom_vjp(BatchContext& c) {
+  const auto& regions = c.node->regions();
+  size_t consts = c.node->segments()[0], count = c.node->results().size();
+  Flags batched = flags_of(c.axes), forward = c.regions->reached(*regions[1], batched);
+  Flags results = either(c.regions->reached(*regions[0], batched), part(forward, 0, count));
+  if (c.flow_only) return axes_alone(results);
+  Flags residuals = part(forward, count, forward.size() - count);
+  Flags backward =
+      joined(joined(part(batched, 0, consts), residuals), of_tangents(c.node->results(), results));
+  Flags args =
+      of_tangents(c.node->operands().subspan(consts), part(batched, consts, batched.size() - consts));
+  bool sums = std::find(args.begin(), args.end(), false) != args.end();
+  bool masked = c.active && (sums || asks_rows(c));
+  std::vector<std::unique_ptr<Graph>> graphs;
+  graphs.push_back(c.regions->batch(*regions[0], batched, results, masked));
+  graphs.push_back(c.regions->batch(*regions[1], batched, joined(results, residuals), masked));
+  graphs.push_back(c.regions->batch(*regions[2], backward, Flags(args.size(), true), masked));
+  Graph& back = *graphs.back();
+  Builder build(back.body());
+  build.at(c.node);
+  std::vector<Value> given(back.outputs().begin(), back.outputs().end());
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (args[i]) continue;
+    if (masked) given[i] = by_row(build, back.inputs()[0], given[i], build.full_like(given[i], 0));
+    given[i] = build("reduce_sum", {given[i]}, {kAxes % Ints{0}});
+  }
+  back.body().set_results(std::move(given));
+  return node_with_regions(c, {}, arguments(c, 0, batched.size(), batched), {}, c.node->segments(),
+                           std::move(graphs), masked, results, std::vector<int>(count, 0));
 }
 
 Batched batch_by_loop(BatchContext& c) {

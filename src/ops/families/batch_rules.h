@@ -32,6 +32,8 @@ Batched batch_switch(BatchContext& c);
 Batched batch_while(BatchContext& c);
 Batched batch_scan(BatchContext& c);
 Batched batch_call(BatchContext& c);
+Batched batch_custom_jvp(BatchContext& c);
+Batched batch_custom_vjp(BatchContext& c);
 
 // The result of the op for one example after the other, by a scan: for what no wider form of the op can say.
 Batched batch_by_loop(BatchContext& c);

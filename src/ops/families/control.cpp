@@ -239,7 +239,7 @@ std::vector<Literal> run_pullback(ControlReferenceContext& c) {
 
 Op control_op(std::string name, std::string doc, std::vector<OperandSpec> operands,
               std::vector<std::string> segments, std::vector<AttrSpec> attrs, InferFn infer,
-              ControlReferenceFn run, Rule<JvpFn> jvp, Rule<TransposeFn> transpose, BatchFn batch) {
+              ControlReferenceFn run, Rule<JvpFn> jvp, Rule<TransposeFn> transpose, Rule<BatchFn> batch) {
   return {.decl = {.name = name,
                    .doc = std::move(doc),
                    .operands = std::move(operands),
@@ -255,7 +255,7 @@ Op control_op(std::string name, std::string doc, std::vector<OperandSpec> operan
                     .simplify = no_rule("a pass of its own simplifies control flow"),
                     .jvp = std::move(jvp),
                     .transpose = std::move(transpose),
-                    .batch = batch,
+                    .batch = std::move(batch),
                     .body = no_body(),
                     .control_reference = run}};
 }
@@ -294,8 +294,9 @@ std::vector<Op> control_ops() {
   ops.push_back(
       control_op("checkpoint",
                  "The results of its region on the operands, whose derivative keeps nothing but the "
-                 "operands: reverse mode computes the region once more.",
-                 {all}, {}, {}, infer_call, run_call, jvp_checkpoint, transpose_call, batch_call));
+                 "operands, and what its policy names: reverse mode computes the rest of the region once "
+                 "more.",
+                 {all}, {}, {kSaves}, infer_call, run_call, jvp_checkpoint, transpose_call, batch_call));
   ops.back().rules.lower = LowerRule::of_control("call");
   ops.push_back(control_op(
       "custom_jvp",
@@ -304,7 +305,7 @@ std::vector<Op> control_ops() {
       "of the floats among those. Without the second region it has no derivative: so end the calls "
       "of its own function that a rule makes.",
       {all}, {"consts", "args"}, {}, infer_custom_jvp, run_call, jvp_custom_jvp, not_linear(),
-      batch_by_loop));
+      batch_custom_jvp));
   ops.back().rules.lower = LowerRule::of_control("call");
   ops.push_back(
       control_op("custom_vjp",
@@ -313,7 +314,7 @@ std::vector<Op> control_ops() {
                  "residuals and cotangents of the floats among the results, and gives those of the "
                  "floats among the arguments.",
                  {all}, {"consts", "args"}, {}, infer_custom_vjp, run_call, jvp_custom_vjp, not_linear(),
-                 batch_by_loop));
+                 batch_custom_vjp));
   ops.back().rules.lower = LowerRule::of_control("call");
   ops.push_back(
       control_op("pullback",
@@ -322,7 +323,7 @@ std::vector<Op> control_ops() {
                  "tangents of, and the tangents; it goes when reverse mode transposes it.",
                  {all}, {"consts", "like", "tangents"}, {}, infer_pullback, run_pullback,
                  no_rule("a function with a rule of ig.custom_vjp has no forward mode"), transpose_pullback,
-                 batch_by_loop));
+                 no_rule("it goes when reverse mode transposes it, before anything is batched")));
   ops.back().rules.lower = LowerRule::none("a function with a rule of ig.custom_vjp has no forward mode");
   return ops;
 }

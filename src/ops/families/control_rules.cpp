@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <map>
 
+#include "ops/control_attrs.h"
+#include "ops/effects.h"
 #include "ops/table.h"
 
 namespace ig::ops {
@@ -199,25 +201,139 @@ std::vector<Value> transpose_call(TransposeContext& c) {
   return scattered(node->results(), {c.linear.begin(), c.linear.end()});
 }
 
-// What is linear in the tangents computes all that it needs anew, from the operands: nothing else is kept.
+namespace {
+
+// Opens the composites that are differentiated by their bodies, so that a policy sees what is in them.
+void open_composites(Graph& graph) {
+  for (Node* node = graph.body().first(); node != graph.body().terminator();) {
+    const Op& op = op_of(node);
+    if (!op.has(Trait::Composite) || !op.rules.body || op.rules.jvp) {
+      node = node->next();
+      continue;
+    }
+    Node* before = node->previous();
+    Builder build(graph.body(), node);
+    build.at(node);
+    std::vector<Value> operands(node->operands().begin(), node->operands().end());
+    BodyContext body{build, node->attrs(), operands};
+    std::vector<Value> results = op.rules.body.get()(body);
+    for (size_t i = 0; i < results.size(); ++i) node->result(i)->replace_all_uses_with(results[i]);
+    Node* behind = node->next();
+    graph.erase(node);
+    node = before ? before->next() : graph.body().first();
+    if (!node) node = behind;
+  }
+}
+
+bool names_it(std::string_view names, const std::string& name) {
+  while (!names.empty()) {
+    size_t comma = std::min(names.find(','), names.size());
+    if (names.substr(0, comma) == name) return true;
+    names.remove_prefix(std::min(comma + 1, names.size()));
+  }
+  return false;
+}
+
+// Which values of the body the policy keeps.
+std::vector<Value> saved_by(const std::string& policy, const Graph& graph) {
+  static constexpr std::string_view kOnly = "names:", kAllBut = "all_but:";
+  std::string_view text = policy;
+  auto named = [](const Node* node, std::string_view names) {
+    return node->op() == OpId::of("checkpoint_name") && names_it(names, node->attrs().get(kValueName));
+  };
+  auto keeps = [&](const Node* node) {
+    if (text.starts_with(kOnly)) return named(node, text.substr(kOnly.size()));
+    if (text.starts_with(kAllBut)) {
+      // Neither what has such a name, nor the same under no name.
+      std::string_view names = text.substr(kAllBut.size());
+      auto other = [&](Value v) {
+        return std::any_of(v->uses().begin(), v->uses().end(),
+                           [&](const Use& use) { return !named(use.user, names); });
+      };
+      return !named(node, names) && std::any_of(node->results().begin(), node->results().end(), other);
+    }
+    if (text == "everything") return true;
+    if (!has(node, Trait::Contraction)) return false;
+    const AttrValue* batch = node->attrs().find("lhs_batching_dimensions");
+    return text == "dots" || !batch || std::get<Ints>(*batch).empty();
+  };
+  std::vector<Value> out;
+  for (const Node* node : graph.body()) {
+    if (node == graph.body().terminator()) break;
+    if (has(node, Trait::Constant) || !keeps(node)) continue;
+    for (Value v : node->results())
+      if (v->type().is_tensor() && !v->uses().empty()) out.push_back(v);
+  }
+  return out;
+}
+
+void drop_dead(Block& block) {
+  for (Node* node = block.last(); node;) {
+    Node* before = node->previous();
+    if (node != block.terminator() && !node->has_uses()) block.graph().erase(node);
+    node = before;
+  }
+}
+
+}  // namespace
+
+// What is linear in the tangents computes anew, from the operands and what the policy keeps, all that it
+// needs: nothing else is kept.
 std::vector<Value> jvp_checkpoint(JvpContext& c) {
   const Block& body = c.node->region(0);
   std::vector<bool> moves = set(c.tangents), out = c.regions->moving(body, moves);
   if (std::find(out.begin(), out.end(), true) == out.end())
     return std::vector<Value>(c.results.size(), nullptr);
-  std::unique_ptr<Graph> graph = c.regions->jvp(body, moves, out, c.split);
   size_t results = c.results.size();
-  if (c.split)
-    graph = reordered(*graph, range(0, graph->inputs().size()),
-                      range(results, graph->outputs().size() - results));
   std::vector<Value> operands(c.operands.begin(), c.operands.end());
   for (Value t : present(c.tangents)) operands.push_back(t);
   std::vector<std::unique_ptr<Graph>> graphs;
+  if (!c.split) {
+    graphs.push_back(c.regions->jvp(body, moves, out));
+    Node* node = c.build.node(op_of(c.node), operands, c.node->attrs(), {}, std::move(graphs));
+    c.replaced.assign(node->results().begin(), node->results().begin() + static_cast<int64_t>(results));
+    return scattered(node->results().subspan(results), out);
+  }
+  const std::string& policy = c.node->attrs().get(kSaves);
+  size_t kept = 0;
+  std::unique_ptr<Graph> whole;  // the body, with what is kept behind its results
+  if (policy != "nothing") {
+    whole = std::make_unique<Graph>(c.build.graph().name);
+    whole->dims = c.build.graph().dims;
+    std::vector<Value> args;
+    for (Value arg : body.args()) args.push_back(whole->body().add_arg(arg->type(), arg->name()));
+    whole->body().set_results(whole->inline_block(body, whole->body(), args));
+    open_composites(*whole);
+    std::vector<Value> all(whole->outputs().begin(), whole->outputs().end());
+    std::vector<Value> saved = saved_by(policy, *whole);
+    kept = saved.size();
+    all.insert(all.end(), saved.begin(), saved.end());
+    whole->body().set_results(std::move(all));
+  }
+  std::vector<bool> wanted = out;
+  wanted.resize(results + kept, false);
+  std::unique_ptr<Graph> graph = c.regions->jvp(whole ? whole->body() : body, moves, wanted, true);
+  strip_effects(*graph);  // the node itself stays too, and has them
+  std::vector<Value> all(graph->outputs().begin(), graph->outputs().end());
+  graph->body().set_results(
+      std::vector<Value>(all.begin() + static_cast<int64_t>(results + kept), all.end()));
+  for (size_t i = 0; i < kept; ++i) {
+    Value value = all[results + i], given = graph->body().add_arg(value->type(), value->name());
+    value->replace_all_uses_with(given);
+  }
+  drop_dead(graph->body());
+  if (whole) {
+    std::vector<Value> own(c.operands.begin(), c.operands.end());
+    graphs.push_back(std::move(whole));
+    Node* first = c.build.node(op_of(c.node), own, c.node->attrs(), {}, std::move(graphs));
+    c.replaced.assign(first->results().begin(), first->results().begin() + static_cast<int64_t>(results));
+    std::span<const Value> saved = first->results().subspan(results);
+    operands.insert(operands.end(), saved.begin(), saved.end());
+    graphs.clear();
+  }
   graphs.push_back(std::move(graph));
-  Node* node = c.build.node(op_of(c.node), operands, c.node->attrs(), {}, std::move(graphs));
-  if (c.split) return scattered(node->results(), out);
-  c.replaced.assign(node->results().begin(), node->results().begin() + static_cast<int64_t>(results));
-  return scattered(node->results().subspan(results), out);
+  Node* node = c.build.node(op_of(c.node), operands, {}, {}, std::move(graphs));
+  return scattered(node->results(), out);
 }
 
 }  // namespace ig::ops

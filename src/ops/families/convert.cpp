@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/control_attrs.h"
 #include "ops/families/compose.h"
 #include "ops/families/elementwise.h"
 #include "ops/families/families.h"
@@ -298,6 +299,25 @@ std::vector<Op> convert_ops() {
                            .reference = reference_bitcast,
                            .lower = LowerRule::of_scalar([](ScalarContext& c) { return c.x[0]; }),
                            .simplify = no_rule("it is there to stay"),
+                           .jvp = +[](JvpContext& c) { return std::vector<Value>{c.tangents[0]}; },
+                           .transpose = transpose_identity,
+                           .batch = batch_elementwise,
+                           .body = no_body()}});
+  ops.push_back({.decl = {.name = "checkpoint_name",
+                          .python = "checkpoint_name",
+                          .doc = "The array itself, by a name that the policies of ig.checkpoint know.",
+                          .operands = {{"x", "The array."}},
+                          .attrs = {kValueName},
+                          .dtypes = DTypeSet::Any,
+                          .traits = Trait::Elementwise | Trait::Linear | Trait::Cheap,
+                          .front = Front::Elementwise,
+                          .numpy = "x",
+                          .example = "ig.checkpoint_name(ig.asarray([1.0]), name=\"weights\")",
+                          .samples = {{"T[3]", "{name = \"a\"}"}, {"T[2, 0]", "{name = \"a\"}"}}},
+                 .rules = {.infer = infer_identity,
+                           .reference = reference_bitcast,
+                           .lower = LowerRule::of_scalar([](ScalarContext& c) { return c.x[0]; }),
+                           .simplify = no_rule("it must last until derivatives are taken"),
                            .jvp = +[](JvpContext& c) { return std::vector<Value>{c.tangents[0]}; },
                            .transpose = transpose_identity,
                            .batch = batch_elementwise,

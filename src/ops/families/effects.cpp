@@ -151,7 +151,52 @@ Value in_front(BatchContext& c, size_t i, bool spread) {
   return c.build.broadcast(x, dims, iota(x->type().rank(), 1));
 }
 
+// Where not all rows count, each that does prints on its own: a scan over the rows, with a branch in it.
+Batched print_by_rows(BatchContext& c) {
+  std::vector<Value> consts, xs{c.active};
+  for (size_t i = 1; i < c.operands.size(); ++i)
+    (c.axes[i] < 0 ? consts : xs).push_back(in_front(c, i, false));
+  auto graph = [&](std::string name) {
+    auto out = std::make_unique<Graph>(std::move(name));
+    out->dims = c.build.graph().dims;
+    return out;
+  };
+  std::vector<std::unique_ptr<Graph>> branches;
+  for (bool counts : {true, false}) {
+    auto branch = graph(counts ? "row" : "other_row");
+    std::vector<Value> operands{nullptr};
+    for (size_t i = 1; i < c.operands.size(); ++i)
+      operands.push_back(branch->body().add_arg(c.node->operand(i)->type()));
+    if (counts) {
+      Builder build(branch->body());
+      build.at(c.node);
+      operands[0] = build("create_token", {});
+      build.node(op_of(c.node), operands, c.node->attrs());
+    }
+    branch->body().set_results({});
+    branches.push_back(std::move(branch));
+  }
+  auto body = graph("rows");
+  std::vector<Value> own(c.operands.size(), nullptr);
+  for (size_t i = 1; i < own.size(); ++i)
+    if (c.axes[i] < 0) own[i] = body->body().add_arg(c.node->operand(i)->type());
+  own[0] = body->body().add_arg(Type::tensor(DType::Bool, {}), "active");
+  for (size_t i = 1; i < own.size(); ++i)
+    if (c.axes[i] >= 0) own[i] = body->body().add_arg(c.node->operand(i)->type());
+  Builder build(body->body());
+  build.at(c.node);
+  build.node(get("cond"), own, {}, {}, std::move(branches));
+  body->body().set_results({});
+  std::vector<std::unique_ptr<Graph>> regions;
+  regions.push_back(std::move(body));
+  std::vector<uint32_t> segments{static_cast<uint32_t>(consts.size()), 0, static_cast<uint32_t>(xs.size())};
+  consts.insert(consts.end(), xs.begin(), xs.end());
+  c.build.node(get("scan"), std::move(consts), {}, std::move(segments), std::move(regions));
+  return {{c.operands[0]}, {-1}};
+}
+
 Batched batch_print(BatchContext& c) {
+  if (c.active) return print_by_rows(c);
   std::vector<Value> operands = {c.operands[0]};
   for (size_t i = 1; i < c.operands.size(); ++i) operands.push_back(in_front(c, i, true));
   Attrs attrs = c.node->attrs();
@@ -162,7 +207,12 @@ Batched batch_print(BatchContext& c) {
 Batched batch_check(BatchContext& c) {
   Attrs attrs = c.node->attrs();
   Ints paired = attrs.get(kPaired);
-  std::vector<Value> operands = {c.operands[0], in_front(c, 1, true)};
+  Value condition = in_front(c, 1, true);
+  if (c.active) {  // a row that does not count cannot fail
+    Value counts = c.build.broadcast(c.active, condition->type().dims, {0});
+    condition = c.build("or", {condition, c.build("not", {counts})});
+  }
+  std::vector<Value> operands = {c.operands[0], condition};
   for (size_t i = 2; i < c.operands.size(); ++i) {
     bool batched = c.axes[i] >= 0 || paired[i - 2] > 0;
     operands.push_back(in_front(c, i, batched));

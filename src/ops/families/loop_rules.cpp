@@ -11,6 +11,7 @@
 #include <unordered_set>
 
 #include "ops/control_attrs.h"
+#include "ops/effects.h"
 #include "ops/families/control_rules.h"
 #include "ops/table.h"
 
@@ -275,6 +276,7 @@ void drop_unused(Block& block) {
 std::unique_ptr<Graph> known_part(const Block& body, const std::vector<bool>& linear, size_t consts,
                                   size_t carried, bool stack) {
   std::unique_ptr<Graph> graph = copy_of(body);
+  strip_effects(*graph);  // it runs more often than the loop
   std::vector<Value> results;
   for (size_t i = 0; i < carried; ++i)
     if (!linear[consts + i]) results.push_back(graph->outputs()[i]);
@@ -320,6 +322,7 @@ std::vector<Value> transpose_scan(TransposeContext& c) {
   auto mask = std::make_unique<bool[]>(n);
   for (size_t i = 0; i < n; ++i) mask[i] = linear[i];
   std::unique_ptr<Graph> back = c.regions->transpose(body, {mask.get(), n}, given);
+  strip_effects(*back);
 
   // back: known consts, known carry, known xs, cotangents of carry, of ys -> of consts, carry, xs.
   size_t kc = known_consts.size(), kk = known_carry.size(), kx = known_xs.size();
@@ -379,6 +382,7 @@ std::vector<Value> jvp_while(JvpContext& c) {
   if (count(loop.carry_moves) == 0) return std::vector<Value>(c.results.size(), nullptr);
   size_t n = c.operands.size(), dc = count(loop.const_moves), dk = count(loop.carry_moves);
   std::unique_ptr<Graph> body = c.regions->jvp(c.node->region(1), loop.arguments(), loop.results, c.split);
+  if (c.split) strip_effects(*body);  // the loop of values alone has them
   Order inputs = range(0, loop.consts) + range(n, dc) + range(loop.consts, loop.carried) + range(n + dc, dk);
   std::unique_ptr<Graph> step = reordered(*body, inputs, range(0, loop.carried + dk));
   auto test = std::make_unique<Graph>(body->name);
@@ -388,6 +392,7 @@ std::vector<Value> jvp_while(JvpContext& c) {
   append(own, std::span<const Value>(args).subspan(0, loop.consts));
   append(own, std::span<const Value>(args).subspan(loop.consts + dc, loop.carried));
   test->body().set_results(test->inline_block(c.node->region(0), test->body(), own));
+  if (c.split) strip_effects(*test);
   std::vector<Value> consts = list(c.operands.subspan(0, loop.consts));
   append(consts, present(c.tangents.subspan(0, loop.consts)));
   std::span<const Value> carry = c.operands.subspan(loop.consts);
@@ -547,6 +552,7 @@ std::vector<Value> transpose_while(TransposeContext& c) {
   size_t kc = known_consts.size(), kk = start.size();
   std::unique_ptr<Graph> step = known_part(body, linear, consts, carried, false);
   std::unique_ptr<Graph> test = copy_of(condition);
+  strip_effects(*test);
   for (size_t i = n; i-- > 0;) {
     if (!linear[i]) continue;
     if (!test->inputs()[i]->uses().empty())
@@ -562,6 +568,7 @@ std::vector<Value> transpose_while(TransposeContext& c) {
   auto mask = std::make_unique<bool[]>(n);
   for (size_t i = 0; i < n; ++i) mask[i] = linear[i];
   std::unique_ptr<Graph> back = c.regions->transpose(body, {mask.get(), n}, given);
+  strip_effects(*back);
   size_t lc = consts - kc, lk = carried - kk;
 
   Steps steps(c, known_consts, *test, *step);

@@ -127,6 +127,20 @@ std::vector<Value> transpose_sum(TransposeContext& c) {
   return {c.build.node(op_of(c.node), {c.cotangents[0]}, c.node->attrs())->result()};
 }
 
+// All examples have this one's array at its place: what they say of it, summed.
+std::vector<Value> transpose_all(TransposeContext& c) {
+  if (!c.cotangents[0]) return {nullptr};
+  Builder& b = c.build;
+  Attrs name = make_attrs({kAxisName % c.node->attrs().get(kAxisName)});
+  Value total = b.node(get("axis_sum"), {c.cotangents[0]}, name)->result();
+  std::vector<Value> operands{total, b.node(get("axis_index"), {}, name)->result()};
+  for (int i = 1; i < total->type().rank(); ++i) operands.push_back(b.scalar(DType::I64, 0));
+  Dims own = total->type().dims;
+  own[0] = 1;
+  Value mine = b("dynamic_slice", operands, {{"slice_sizes", own}});
+  return {b.reshape(mine, Dims(own.begin() + 1, own.end()))};
+}
+
 std::vector<Value> transpose_permute(TransposeContext& c) {
   if (!c.cotangents[0]) return {nullptr};
   Attrs attrs = c.node->attrs();
@@ -197,7 +211,7 @@ std::vector<Op> named_axis_ops() {
                      .infer = infer_gather,
                      .batch = batch_all,
                      .jvp = linear_jvp,
-                     .transpose = no_rule("take the derivative after vmap")}));
+                     .transpose = transpose_all}));
   ops.push_back(named_axis_op({.name = "axis_index",
                                .doc = "Which example along the named batch axis this is, from 0.",
                                .attrs = {kAxisName},
