@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import compatibility
+
 import intaglio as ig
 from intaglio import _functions, _intaglio
 
@@ -502,7 +504,7 @@ def stubs() -> dict[str, str]:
 
 
 def generated() -> dict[str, str]:
-    return {**pages(), **stubs()}
+    return {**pages(), **stubs(), **compatibility.page()}
 
 
 def main() -> int:

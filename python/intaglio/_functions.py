@@ -144,7 +144,10 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
     if any(isinstance(v, Dim) for v in (start, stop, step)):
         if isinstance(step, Dim) or isinstance(start, Dim):
             raise _errors.UnsupportedError(
-                "arange: only the end may be a symbolic size", _intaglio._user_line(), hint="add the start afterwards"
+                "arange: only the end may be a symbolic size",
+                _intaglio._user_line(),
+                why="the number of elements must be one formula of the sizes",
+                hint="add the start afterwards, as in ig.arange(n) + start",
             )
         count = _intaglio._dim_max((stop - start + step - 1) // step, 0)
         counted = _op.iota(shape=(count,), dtype="int64", axis=0)

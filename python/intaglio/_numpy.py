@@ -60,6 +60,7 @@ def to_numpy(x: Tensor) -> Any:
             raise _errors.TypeError(
                 "NumPy itself has no bfloat16",
                 _intaglio._user_line(),
+                why="the type comes with the package ml_dtypes, which is not installed",
                 hint="install ml_dtypes, or convert with ig.astype(x, ig.float32) first",
             ) from None
         return numpy.asarray(memoryview(_intaglio._bits(x))).view(ml_dtypes.bfloat16)
@@ -75,7 +76,12 @@ def array_method(self: Tensor, dtype: Any = None, copy: bool | None = None) -> A
     values = to_numpy(self)
     if dtype is not None and values.dtype != dtype:
         if copy is False:
-            raise _errors.ValueError("__array__: another dtype needs a copy", _intaglio._user_line())
+            raise _errors.ValueError(
+                "__array__: another dtype needs a copy",
+                _intaglio._user_line(),
+                why="copy=False asks for the array's own bytes",
+                hint="leave `copy` out, or convert first: x.astype(dtype)",
+            )
         return values.astype(dtype)
     return values.copy() if copy else values
 
@@ -121,7 +127,12 @@ def array_ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **options: 
         result = function(*arrays)
         if where is not True:
             if out is None:
-                raise _errors.ValueError(f"np.{name}: `where` needs `out`", _intaglio._user_line())
+                raise _errors.ValueError(
+                    f"np.{name}: `where` needs `out`",
+                    _intaglio._user_line(),
+                    why="NumPy leaves the other elements of a new array undefined",
+                    hint="use ig.where(condition, result, other), or give `out`",
+                )
             result = functions["where"](where, result, out[0] if isinstance(out, tuple) else out)
         return _finish(result, out, dtype)
     if where is not True:
@@ -181,7 +192,10 @@ def array_namespace(self: Tensor, /, *, api_version: str | None = None) -> Any:
 
     if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
         raise _errors.ValueError(
-            f"the array API version {api_version!r} is not implemented", hint="the newest one here is '2024.12'"
+            f"the array API version {api_version!r} is not implemented",
+            _intaglio._user_line(),
+            why="the functions follow one version of the standard",
+            hint="the newest one here is '2024.12'",
         )
     return intaglio
 

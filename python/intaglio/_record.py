@@ -136,6 +136,7 @@ def trace(
         raise _errors.ValueError(
             f"trace: dynamic_shapes names {sorted(unknown)[0]!r}, which is no argument",
             _intaglio._user_line(),
+            why="sizes are given by the argument's name",
             hint=f"the arguments are {', '.join(names)}",
         )
     statics: list[Any] = []
@@ -157,6 +158,8 @@ def trace(
                 raise _errors.IndexError(
                     f"trace: dynamic_shapes names axis {axis} of {path}, which has rank {len(shape)}",
                     _intaglio._user_line(),
+                    why="axes count from 0",
+                    hint="name an axis that the argument has",
                 )
             ranges[dim.name] = (dim.min, dim.max)
             shape[axis] = dim
@@ -202,7 +205,10 @@ def tree_map(function: Callable[..., Any], tree: Any, *rest: Any) -> Any:
         own, own_structure = _intaglio.tree_flatten(other)
         if own_structure != structure:
             raise _errors.ValueError(
-                f"tree_map: the trees differ: {structure!r} and {own_structure!r}", _intaglio._user_line()
+                f"tree_map: the trees differ: {structure!r} and {own_structure!r}",
+                _intaglio._user_line(),
+                "leaves go together by their place, so all trees need the containers and keys of the first",
+                "give trees of one structure",
             )
         others.append(own)
     return _intaglio.tree_unflatten(structure, [function(*items) for items in zip(leaves, *others, strict=True)])

@@ -52,7 +52,10 @@ dlpack::DataType dlpack_type(DType dtype) {
     case DKind::Unsigned: code = 1; break;
     case DKind::Float: code = dtype == DType::BF16 ? 4 : 2; break;
     case DKind::Complex: code = 5; break;
-    case DKind::Key: throw Error(ErrorKind::Type, "random keys have no DLPack type");
+    case DKind::Key:
+      throw Error(ErrorKind::Type, "random keys have no DLPack type")
+          .why("DLPack knows numbers only, and a key's bits mean nothing to others")
+          .hint("hand over what was drawn with the key, or pickle the key");
   }
   return {code, static_cast<uint8_t>(8 * size_of(dtype)), 1};
 }
@@ -100,8 +103,14 @@ int tensor_getbuffer(PyObject* self, Py_buffer* view, int flags) {
   return guard(
       [&]() -> int {
         const Tensor& x = tensor_of(self);
-        if (x.dtype() == DType::Key) throw Error(ErrorKind::Type, "random keys are not exported");
-        if (x.dtype() == DType::BF16) throw Error(ErrorKind::Type, "the buffer protocol has no bfloat16");
+        if (x.dtype() == DType::Key)
+          throw Error(ErrorKind::Type, "random keys are not exported")
+              .why("the buffer protocol knows numbers only, and a key's bits mean nothing to others")
+              .hint("hand over what was drawn with the key, or pickle the key");
+        if (x.dtype() == DType::BF16)
+          throw Error(ErrorKind::Type, "the buffer protocol has no bfloat16")
+              .why("its formats are those of Python's struct module, which has no such type")
+              .hint("np.asarray(x) with ml_dtypes installed, or convert first: ig.astype(x, ig.float32)");
         Tensor values = concrete(asked(self), "the bytes");
         Export* holder = make_export(values, true);
         view->buf = holder->tensor.data();
@@ -129,7 +138,10 @@ PyObject* tensor_dlpack(PyObject* self, PyObject* args, PyObject* kwargs) {
                                    &device, &copy))
     return nullptr;
   return guard([&]() -> PyObject* {
-    if (stream != Py_None) throw Error(ErrorKind::Value, "__dlpack__: the CPU has no streams");
+    if (stream != Py_None)
+      throw Error(ErrorKind::Value, "__dlpack__: the CPU has no streams")
+          .why("a stream orders work on another device, and this array lies in main memory")
+          .hint("leave `stream` out, or give None");
     int kind = dlpack::kCpu, id = 0;
     if (device != Py_None && !PyArg_ParseTuple(device, "ii", &kind, &id)) throw PythonError{};
     if (kind != dlpack::kCpu) {

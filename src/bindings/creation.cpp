@@ -17,7 +17,10 @@ bool whole(nb::handle value) { return PyLong_Check(value.ptr()) != 0; }
 int64_t count_of(double start, double stop, double step) {
   double count = std::ceil((stop - start) / step);
   if (!(count < 9e15))
-    throw Error(ErrorKind::Value, "arange: the range has too many elements, or none that can be counted");
+    throw make_error(ErrorKind::Value, "arange: the range from {} to {} by {} cannot be counted", start, stop,
+                     step)
+        .why(step == 0 ? "a step of 0 never ends" : "it has 9e15 elements or more, or a bound is no number")
+        .hint("give finite bounds, and a step that is not 0");
   return count > 0 ? static_cast<int64_t>(count) : 0;
 }
 
@@ -72,11 +75,16 @@ void init_creation(nb::module_& m) {
   });
   m.def("_from_bytes", [](const std::string& dtype, const std::vector<int64_t>& shape, nb::bytes data) {
     std::optional<DType> type = dtype_from_name(dtype);
-    if (!type) throw make_error(ErrorKind::Type, "`{}` is no dtype", dtype);
+    if (!type)
+      throw make_error(ErrorKind::Type, "`{}` is no dtype", dtype)
+          .why("the array was pickled by another version, or its bytes were changed")
+          .hint("pickle it again with this version");
     Tensor out = Tensor::empty(*type, Shape(shape));
     if (out.bytes() != data.size())
       throw make_error(ErrorKind::IO, "the bytes of an array are {} long, and its type has {}", data.size(),
-                       out.bytes());
+                       out.bytes())
+          .why("the bytes were cut off or changed after they were written")
+          .hint("pickle the array again");
     std::memcpy(out.data(), data.c_str(), out.bytes());
     return nb::steal(wrap(made(out)));
   });

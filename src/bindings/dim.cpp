@@ -15,7 +15,9 @@ struct PyDim {
 Dim need(nb::handle object) {
   if (std::optional<Dim> dim = as_dim(object.ptr())) return *dim;
   throw make_error(ErrorKind::Type, "a size goes with integers and sizes, not {}",
-                   Py_TYPE(object.ptr())->tp_name);
+                   Py_TYPE(object.ptr())->tp_name)
+      .why("arithmetic on symbolic sizes is that of integers")
+      .hint("use whole numbers; to compute with the size as an array: ig.asarray(x.shape[0])");
 }
 
 bool settle(std::string_view relation, const Dim& a, const Dim& b) {
@@ -31,7 +33,8 @@ bool settle(std::string_view relation, const Dim& a, const Dim& b) {
   if (known != Truth::Unknown) return known == Truth::Yes;
   if (capture) return scope.decide_less_equal(a, b);
   throw make_error(ErrorKind::Capture, "whether {} <= {} is not known", a.str(), b.str())
-      .why("the sizes are symbols, and no trace is going on that could guard the answer");
+      .why("the sizes are symbols, and no trace is going on that could guard the answer")
+      .hint("compare sizes inside of the traced function, or give the symbols ranges that settle it");
 }
 
 int64_t number(const PyDim& self, std::string_view wanted) {
@@ -40,6 +43,7 @@ int64_t number(const PyDim& self, std::string_view wanted) {
   if (capture) return capture->to_size(self.dim, wanted);
   throw make_error(ErrorKind::Capture, "{} of the symbolic size `{}` is wanted, and it has no fixed value",
                    wanted, self.dim.str())
+      .why("no trace is going on that could guard a value")
       .hint("sizes get their values when the graph is called");
 }
 
@@ -71,7 +75,10 @@ std::optional<Dim> as_dim(PyObject* object) {
     int64_t value = PyLong_AsLongLong(object);
     if (value == -1 && PyErr_Occurred()) {
       PyErr_Clear();
-      throw Error(ErrorKind::Value, "a size does not fit in 64 bits");
+
+      throw Error(ErrorKind::Value, "a size does not fit in 64 bits")
+          .why("sizes are counted in signed 64-bit integers")
+          .hint("use smaller sizes, or split the array");
     }
     return Dim(value);
   }
@@ -101,7 +108,9 @@ void init_dim(nb::module_& m) {
           [](PyDim* self, const std::string& name, int64_t low, std::optional<int64_t> high) {
             if (low < 0 || (high && *high < low))
               throw make_error(ErrorKind::Value, "Dim: the range {} to {} of `{}` holds no size", low,
-                               high ? std::to_string(*high) : "", name);
+                               high ? std::to_string(*high) : "", name)
+                  .why("sizes are 0 or more, and `max` is at least `min`")
+                  .hint("give a range that holds a size, as in ig.Dim('n', min=1, max=1024)");
             new (self) PyDim{Dim::symbol(name), {low, high.value_or(Range{}.high)}, true};
           },
           nb::arg("name"), nb::arg("min") = 0, nb::arg("max") = nb::none())

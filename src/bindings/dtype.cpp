@@ -61,6 +61,7 @@ PyObject* get_numpy(PyObject* self, void*) {
     if (!extra.is_valid()) {
       PyErr_Clear();
       set_error(Error(ErrorKind::Type, "NumPy itself has no bfloat16")
+                    .why("the type comes with the package ml_dtypes, which is not installed")
                     .hint("install ml_dtypes, or convert with ig.astype(x, ig.float32) first"));
       return nullptr;
     }

@@ -41,7 +41,9 @@ void set_current_exception() {
   } catch (nb::python_error& error) {
     error.restore();
   } catch (const std::bad_alloc&) {
-    set_error(Error(ErrorKind::Memory, "the system has no memory left"));
+    set_error(Error(ErrorKind::Memory, "the system has no memory left")
+                  .why("the process could not get memory for its own records, apart from arrays")
+                  .hint("delete arrays and compiled functions that are no longer needed"));
   } catch (const std::exception& error) {
     set_error(Error(ErrorKind::Internal, error.what())
                   .hint("this is a fault in Intaglio; please report it with the program that shows it"));

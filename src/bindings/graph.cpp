@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 #include "bindings/record.h"
 #include "frontends/record/control.h"
+#include "ops/read.h"
 
 #include "bindings/common.h"
 #include "tensor/passes.h"
@@ -198,9 +199,7 @@ void init_graph(nb::module_& m) {
       .def_static(
           "parse",
           [](const std::string& text, const std::string& file) {
-            PyGraph out{Graph::parse(text, file), nullptr};
-            ops::verify(*out.graph);
-            return out;
+            return PyGraph{ops::read_graph(text, file), nullptr};
           },
           nb::arg("text"), nb::arg("file") = "<text>", "Reads and verifies a graph in text.")
       .def_static(

@@ -264,7 +264,10 @@ nb::object make(nb::object function, const std::string& name, nb::handle static_
 }
 
 nb::object require(nb::handle object) {
-  if (Py_TYPE(object.ptr()) != jit_type) throw Error(ErrorKind::Type, "this is no jitted function");
+  if (Py_TYPE(object.ptr()) != jit_type)
+    throw make_error(ErrorKind::Type, "a jitted function is wanted, not {}", Py_TYPE(object.ptr())->tp_name)
+        .why("only what ig.jit returned has traces")
+        .hint("wrap the function: ig.jit(f)");
   return nb::borrow(object);
 }
 

@@ -39,7 +39,10 @@ PyType_Slot guards_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&traverse
                               {0, nullptr}};
 
 nb::object observe(nb::args args, nb::kwargs kwargs) {
-  if (args.size() == 0) throw make_error(ErrorKind::Type, "_observe: give a function, then its arguments");
+  if (args.size() == 0)
+    throw Error(ErrorKind::Type, "_observe: give a function, then its arguments")
+        .why("there is nothing to call")
+        .hint("_observe(f, *args, **kwargs)");
   nb::object function = nb::object(args[0]);
   std::vector<nb::object> given;
   for (size_t i = 1; i < args.size(); ++i) given.push_back(nb::object(args[i]));

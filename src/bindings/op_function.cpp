@@ -312,7 +312,10 @@ const ops::Op* op_of_function(PyObject* object) {
 
 nb::object call_function(const char* name, std::initializer_list<PyObject*> args) {
   PyObject* function = PyDict_GetItemString(functions(), name);
-  if (!function) throw make_error(ErrorKind::Unsupported, "this build has no function `{}`", name);
+  if (!function)
+    throw make_error(ErrorKind::Unsupported, "this build has no function `{}`", name)
+        .why("no declaration of the op table has that public name")
+        .hint("ig.op_table() lists what there is");
   return own(PyObject_Vectorcall(function, std::data(args), args.size(), nullptr));
 }
 

@@ -143,7 +143,10 @@ Attrs parse_attrs(const ops::Op& op, const std::string& text) {
     std::string value = text.substr(from, to - from);
     value.erase(0, value.find_first_not_of(' '));
     value.erase(value.find_last_not_of(' ') + 1);
-    if (!spec) throw make_error(ErrorKind::Value, "{}: there is no attribute `{}`", op.public_name(), name);
+    if (!spec)
+      throw make_error(ErrorKind::Value, "{}: there is no attribute `{}`", op.public_name(), name)
+          .why("the op's declaration has no such attribute")
+          .hint(fmt::format("docs/ops.md has the attributes of {}", op.public_name()));
     attrs.set(name, AttrSpec::parse_value(spec->kind, value));
     at = to + 1;
   }
@@ -259,7 +262,10 @@ void init_op_table(nb::module_& m) {
           else
             operands.push_back(require_operand(arg.ptr(), "result_type", "an argument"));
         }
-        if (operands.empty()) throw Error(ErrorKind::Type, "result_type: no arrays or dtypes were given");
+        if (operands.empty())
+          throw Error(ErrorKind::Type, "result_type: no arrays or dtypes were given")
+              .why("the promotion of nothing has no result")
+              .hint("give one or more, as in ig.result_type(x, ig.float32)");
         return nb::borrow(dtype_object(front::result_type(operands, "result_type")));
       },
       "The dtype of an operation on these arrays, dtypes and Python numbers.");
@@ -282,6 +288,7 @@ void init_op_table(nb::module_& m) {
         return out;
       },
       "The faults that can be planted: lists of an op and its faults.");
+  m.def("_plant_mutant", &ops::plant, "Plants a fault in this process, before anything ran.");
 #endif
   m.def(
       "_counters",

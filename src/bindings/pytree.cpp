@@ -22,7 +22,8 @@ bool is_named_tuple(nb::handle object) {
 void flatten_into(nb::handle object, Tree& tree, std::vector<nb::object>& leaves, int depth) {
   if (depth > 200)
     throw Error(ErrorKind::Value, "a container tree is nested more than 200 deep")
-        .why("it may contain itself");
+        .why("it may contain itself")
+        .hint("take the circle apart, or register the class with ig.register_pytree");
   PyObject* raw = object.ptr();
   auto child = [&](nb::handle item) {
     tree.children.emplace_back();
@@ -82,7 +83,10 @@ nb::object rebuild(const Tree& tree, const std::vector<nb::object>& leaves, size
   switch (tree.kind) {
     case Tree::Kind::Leaf:
       if (at >= leaves.size())
-        throw Error(ErrorKind::Value, "unflatten: there are fewer leaves than the tree has");
+
+        throw make_error(ErrorKind::Value, "unflatten: {} leaves for a tree of more", leaves.size())
+            .why("each leaf of the structure needs one value")
+            .hint("give as many leaves as treedef.num_leaves, in the order of tree_flatten");
       return leaves[at++];
     case Tree::Kind::None: return nb::none();
     case Tree::Kind::Tuple: return nb::tuple(children());
@@ -219,7 +223,10 @@ nb::object unflatten(const Tree& tree, const std::vector<nb::object>& leaves) {
   size_t at = 0;
   nb::object out = rebuild(tree, leaves, at);
   if (at != leaves.size())
-    throw make_error(ErrorKind::Value, "unflatten: {} leaves for a tree of {}", leaves.size(), at);
+
+    throw make_error(ErrorKind::Value, "unflatten: {} leaves for a tree of {}", leaves.size(), at)
+        .why("each leaf of the structure needs one value")
+        .hint("give as many leaves as treedef.num_leaves, in the order of tree_flatten");
   return out;
 }
 
@@ -275,7 +282,11 @@ void init_pytree(nb::module_& m) {
       "register_pytree",
       [](nb::handle type, nb::object flatten_function, nb::object unflatten_function) {
         if (!PyType_Check(type.ptr()))
-          throw Error(ErrorKind::Type, "register_pytree: the first argument is a class");
+
+          throw make_error(ErrorKind::Type, "register_pytree: the first argument is {}, not a class",
+                           Py_TYPE(type.ptr())->tp_name)
+              .why("containers are known by their class")
+              .hint("ig.register_pytree(Point, lambda p: (p.x, p.y), lambda children: Point(*children))");
         registry()[type] = nb::make_tuple(flatten_function, unflatten_function);
       },
       nb::arg("type"), nb::arg("flatten"), nb::arg("unflatten"),

@@ -136,7 +136,10 @@ nb::object item_at(const Tensor& tensor, int64_t flat) {
       auto* parts = reinterpret_cast<const double*>(at);
       return own(PyComplex_FromDoubles(parts[0], parts[1]));
     }
-    case DType::Key: throw Error(ErrorKind::Type, "a random key is no number");
+    case DType::Key:
+      throw Error(ErrorKind::Type, "a random key is no number")
+          .why("a key names a stream of random numbers and has no value of its own")
+          .hint("draw with it: ig.random.uniform(key)");
     default: break;
   }
   Literal literal = tensor.literal();

@@ -25,6 +25,12 @@ size_t used_slots = 0;
 
 // Python's errors must cross C++ code that knows ig::Error alone: the message goes along, the class where it
 // is ours.
+Error of_user(const UserOp& op, const char* what) {
+  return make_error(ErrorKind::Value, "{}: {}", op.name, what)
+      .why("a function that was given to ig.register_op raised this")
+      .hint("mend the function, or call it by itself with the same arguments to see where it fails");
+}
+
 template <typename F>
 auto with_python(const UserOp& op, F&& f) {
   nb::gil_scoped_acquire gil;
@@ -32,9 +38,9 @@ auto with_python(const UserOp& op, F&& f) {
     return f();
   } catch (const PythonError&) {
     nb::python_error error;
-    throw make_error(ErrorKind::Value, "{}: {}", op.name, error.what());
+    throw of_user(op, error.what());
   } catch (nb::python_error& error) {
-    throw make_error(ErrorKind::Value, "{}: {}", op.name, error.what());
+    throw of_user(op, error.what());
   }
 }
 
@@ -109,7 +115,11 @@ void infer_slot(ops::InferContext& context) {
       Dims dims;
       for (nb::handle size : nb::object(type.attr("shape"))) {
         std::optional<Dim> dim = as_dim(size.ptr());
-        if (!dim) throw make_error(ErrorKind::Type, "{}: infer gave a size that is none", op.name);
+        if (!dim)
+          throw make_error(ErrorKind::Type, "{}: infer gave a size of type {}", op.name,
+                           Py_TYPE(size.ptr())->tp_name)
+              .why("sizes are integers, or sizes of the operands")
+              .hint("give ig.TensorType(shape, dtype) with whole numbers and sizes in its shape");
         dims.push_back(*dim);
       }
       context.result(require_dtype(nb::object(type.attr("dtype")).ptr(), op.name), std::move(dims));
@@ -128,14 +138,18 @@ void reference_slot(ops::ReferenceContext& context) {
     std::vector<nb::object> results = items_of(call(op.reference, args, context.attrs));
     if (results.size() != context.results.size())
       throw make_error(ErrorKind::Value, "{}: the reference gave {} results, and infer {}", op.name,
-                       results.size(), context.results.size());
+                       results.size(), context.results.size())
+          .why("both must agree: infer says what the op gives, and the reference gives it")
+          .hint("return one array for each TensorType of infer");
     for (size_t i = 0; i < results.size(); ++i) {
       Literal& want = context.results[i];
       Tensor value = as_tensor(results[i].ptr(), std::nullopt, op.name);
       if (value.dtype() != want.dtype()) value = as_tensor(results[i].ptr(), want.dtype(), op.name);
       if (value.shape() != Shape(want.dims()))
         throw make_error(ErrorKind::Shape, "{}: the reference gave the shape [{}], and infer [{}]", op.name,
-                         fmt::join(value.shape(), ", "), fmt::join(want.dims(), ", "));
+                         fmt::join(value.shape(), ", "), fmt::join(want.dims(), ", "))
+            .why("both must agree: infer says what the op gives, and the reference gives it")
+            .hint("mend the one that is wrong");
       std::memcpy(want.mutable_data(), value.data(), want.bytes());
     }
   });
@@ -184,6 +198,7 @@ AttrSpec attr_spec(const std::string& name, nb::handle value) {
   else
     throw make_error(ErrorKind::Type, "register_op: the attribute `{}` has a default of type {}", name,
                      Py_TYPE(raw)->tp_name)
+        .why("an attribute is part of the graph's text, and this type has no form there")
         .hint("attributes are bool, int, float, str, dtype or a tuple of ints");
   spec.fallback = attr_value(raw, spec, "register_op");
   return spec;
@@ -192,9 +207,13 @@ AttrSpec attr_spec(const std::string& name, nb::handle value) {
 nb::object register_op(const std::string& name, const std::string& doc, nb::handle operands, nb::handle attrs,
                        nb::object infer, nb::object reference, nb::object body, bool elementwise, int results,
                        const std::string& numpy) {
-  if (used_slots == kSlots) throw make_error(ErrorKind::Unsupported, "register_op: more than {} ops", kSlots);
+  if (used_slots == kSlots)
+    throw make_error(ErrorKind::Unsupported, "register_op: more than {} ops", kSlots)
+        .why("each op of a user's own takes one of that many places in the table")
+        .hint("declare ops once, at import, and not in a loop; give what varies as attributes");
   if (body.is_none() && (infer.is_none() || reference.is_none()))
     throw make_error(ErrorKind::Value, "register_op: `{}` needs a body, or infer and reference", name)
+        .why("an op must say what it gives and how that is computed")
         .hint(
             "body: a Python function on arrays; reference: a function on NumPy arrays; infer: of "
             "TensorTypes");

@@ -7,6 +7,7 @@
 
 #include "ops/builder.h"
 #include "ops/families/array_tools.h"
+#include "ops/table.h"
 
 namespace ig::ops {
 namespace {
@@ -121,12 +122,22 @@ Batched faulty_batch(BatchContext& c) {
 
 }  // namespace
 
-const std::string& wanted_mutant() {
-  static const std::string wanted = [] {
+namespace {
+std::string& wanted() {
+  static std::string fault = [] {
     const char* text = std::getenv("INTAGLIO_MUTANT");
     return std::string(text ? text : "");
   }();
-  return wanted;
+  return fault;
+}
+}  // namespace
+
+const std::string& wanted_mutant() { return wanted(); }
+
+void plant(const std::string& fault) {
+  wanted() = fault;
+  // The one place where a declared op changes: a build to test the tests.
+  for (const Op* op : all()) plant_mutant(const_cast<Op&>(*op));
 }
 
 std::vector<std::string> mutants_of(const Op& op) {
@@ -150,7 +161,10 @@ void plant_mutant(Op& op) {
   std::string fault = wanted.substr(colon + 1);
   std::vector<std::string> known = mutants_of(op);
   if (std::find(known.begin(), known.end(), fault) == known.end())
-    throw make_error(ErrorKind::Value, "INTAGLIO_MUTANT: {} has no fault {}", op.decl.name, fault);
+
+    throw make_error(ErrorKind::Value, "INTAGLIO_MUTANT: {} has no fault {}", op.decl.name, fault)
+        .why("each op has a fault for each of its rules")
+        .hint("tests/mutants/run.py --list prints them");
   if (fault == "jvp") {
     own_jvp = op.rules.jvp.get();
     op.rules.jvp = &faulty_jvp;

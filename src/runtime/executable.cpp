@@ -192,9 +192,8 @@ Storage Executable::reserve(const Sized& sized, size_t bytes) const {
     constexpr size_t kShown = 5;
     std::string largest;
     for (size_t i = 0; i < std::min(held.size(), kShown); ++i)
-      largest +=
-          fmt::format("\n    {}: {}", readable_bytes(held[i].bytes),
-                      program_.describe ? program_.describe(held[i].block, held[i].slot) : "an array");
+      largest += fmt::format("\n    {}: {}", readable_bytes(held[i].bytes),
+                             program_.describe ? program_.describe(held[i].block, held[i].slot) : "an array");
     throw make_error(ErrorKind::Memory, "{}: the plan needs {} for temporaries and {} for results",
                      program_.name, readable_bytes(sized.blocks[0].total),
                      readable_bytes(sized.planned_outputs))

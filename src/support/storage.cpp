@@ -403,7 +403,8 @@ Storage Storage::allocate(size_t bytes) {
     bool over = bytes > limit || central.held() > limit - bytes;
     throw make_error(ErrorKind::Memory, "cannot allocate {} for an array", readable_bytes(bytes))
         .why(fmt::format("arrays hold {} now, and {} {}", readable_bytes(central.live()),
-                         over ? "may hold at most" : "the system has no more to give, of", readable_bytes(limit)))
+                         over ? "may hold at most" : "the system has no more to give, of",
+                         readable_bytes(limit)))
         .hint(
             "use smaller sizes or batches, donate or delete arrays that are no longer needed, or raise "
             "INTAGLIO_MEMORY_LIMIT");

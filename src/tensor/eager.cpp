@@ -265,6 +265,8 @@ Hash128 pattern_key(const ops::Op& op, std::span<const Tensor> operands, const A
 // of sizes would be wasted, since its nodes are strided copies. Null otherwise.
 std::unique_ptr<Graph> moving_body(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs) {
   if (!op.has(ops::Trait::Composite) || !op.rules.body) return nullptr;
+  // A body relies on what infer checks, and its own errors would be those of other ops.
+  ops::infer(op, types_of(operands), attrs, DimScope{});
   auto graph = std::make_unique<Graph>("eager_" + op.decl.name);
   std::vector<Value> values;
   for (const Tensor& operand : operands) values.push_back(graph->body().add_arg(operand.type()));
@@ -383,7 +385,9 @@ std::unique_ptr<Graph> one_node_graph(const ops::Op& op, std::span<const Type> o
       auto one = a.as_symbol(), other = b.as_symbol();
       if (relation != "==" || !one || !other || values.at(*one) != values.at(*other))
         throw make_error(ErrorKind::Shape, "{}: {} {} {} holds for some sizes only", op.public_name(),
-                         a.str(), relation, b.str());
+                         a.str(), relation, b.str())
+            .why("the op needs a relation of sizes that these arrays do not have")
+            .hint(fmt::format("docs/ops.md has the shapes that {} takes", op.public_name()));
       equal = {*one, *other};
       return true;
     });

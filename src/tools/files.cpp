@@ -5,12 +5,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <functional>
 #include <system_error>
-#include <unordered_map>
 
 #include <fmt/format.h>
 
+#include "ops/read.h"
 #include "ops/table.h"
 #include "tools/command.h"
 
@@ -18,40 +17,6 @@ namespace ig::tools {
 namespace {
 
 constexpr size_t kLongestGuess = 64;  // characters of a word for which a near one is looked for
-
-void for_each_node(const Block& block, const std::function<void(Node*)>& visit) {
-  for (Node* node : block) {
-    visit(node);
-    for (const auto& region : node->regions()) for_each_node(*region, visit);
-  }
-}
-
-// The graph again, each node with its own place in the file as its location, so that the error tells which it
-// was.
-[[noreturn]] void explain(const Error& error, const std::string& text, const std::string& file) {
-  std::vector<size_t> positions;
-  std::unique_ptr<Graph> graph = Graph::parse(text, file, positions);
-  std::unordered_map<std::string, size_t> by_location;
-  for_each_node(graph->body(), [&](Node* node) {
-    if (node->id() >= positions.size()) return;
-    node->set_location(Location::of({{file, static_cast<int>(node->id()), "", {}}}));
-    by_location.emplace(node->location().str(), positions[node->id()]);
-  });
-  try {
-    ops::verify(*graph);
-  } catch (const Error& again) {
-    auto it = by_location.find(again.where());
-    if (it == by_location.end()) throw;
-    size_t at = it->second, begin = at == 0 ? 0 : text.rfind('\n', at - 1) + 1;
-    size_t end = std::min(text.find('\n', at), text.size());
-    auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(begin), '\n');
-    throw make_error(again.kind(), "{}:{}:{}: {}", file, line, at - begin + 1, again.summary())
-        .why(fmt::format("{}\n    {}\n    {}^", again.why_text(), text.substr(begin, end - begin),
-                         std::string(at - begin, ' ')))
-        .hint(again.hint_text());
-  }
-  throw error;
-}
 
 }  // namespace
 
@@ -132,24 +97,17 @@ Progress::~Progress() { show(""); }
 std::unique_ptr<Graph> read_graph(const std::string& path) {
   std::string text = read_file(path);
   std::string file = path == "-" ? "<stdin>" : path;
-  bool binary = text.starts_with("IGIR");
+  if (!text.starts_with("IGIR")) return ops::read_graph(text, file);
   std::unique_ptr<Graph> graph;
   try {
-    graph = binary ? Graph::from_binary(text) : Graph::parse(text, file);
-  } catch (Error& error) {
-    // The binary reader does not know the file's name.
-    if (binary)
-      throw make_error(error.kind(), "{}: {}", file, error.summary())
-          .why(error.why_text())
-          .hint(error.hint_text());
-    throw;
-  }
-  try {
-    ops::verify(*graph);
+    graph = Graph::from_binary(text);
   } catch (const Error& error) {
-    if (binary) throw;
-    explain(error, text, file);
+    // The binary reader does not know the file's name.
+    throw make_error(error.kind(), "{}: {}", file, error.summary())
+        .why(error.why_text())
+        .hint(error.hint_text());
   }
+  ops::verify(*graph);
   return graph;
 }
 

@@ -223,7 +223,10 @@ void compile_all(const std::vector<const Item*>& items, const std::vector<std::s
             codegen::compile_object(functions, std::span(symbols).subspan(begin, end - begin), target);
         std::ofstream file(fmt::format("{}_{}.o", stem, begin / kEach), std::ios::binary);
         file.write(object.data(), static_cast<std::streamsize>(object.size()));
-        if (!file.flush()) throw Error(ErrorKind::IO, "an object file could not be written to " + stem);
+        if (!file.flush())
+          throw Error(ErrorKind::IO, "an object file could not be written to " + stem)
+              .why("the disk is full, or the folder is read-only")
+              .hint("make room, and build again");
       } catch (const Error& error) {
         std::lock_guard lock(mutex);
         failure = error.what();
@@ -283,7 +286,10 @@ int main(int argc, char** argv) {
         "  return level == 4 ? &table4 : level == 3 ? &table3 : level == 2 ? &table2 : nullptr;\n}\n";
     std::ofstream file(out + "/kernels_table.cpp");
     file << text;
-    if (!file.flush()) throw Error(ErrorKind::IO, "the table could not be written to " + out);
+    if (!file.flush())
+      throw Error(ErrorKind::IO, "the table could not be written to " + out)
+          .why("the disk is full, or the folder is read-only")
+          .hint("make room, and build again");
   } catch (const std::exception& error) {
     std::fprintf(stderr, "intaglio-prebuild: %s\n", error.what());
     return 1;

@@ -12,7 +12,10 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -59,18 +62,51 @@ def commands(mutant: str) -> list[list[str]]:
     if name in ("jvp", "transpose", "batch"):
         together = ["test_transforms", "test_transforms_rules", "test_transforms_together", "test_vmap"]
         definitions = "Batch.*" if name == "batch" else "OpDerivatives.*"
-        tests = [str(BUILD / "bin" / "intaglio_tests"), f"--gtest_filter={definitions}", "--gtest_brief=1"]
+        tests = [str(BUILD / "bin" / "intaglio_tests"), f"--gtest_filter={definitions}", "--gtest_throw_on_failure"]
         return [own, tests, [*python, *(f"tests/python/{one}.py" for one in together)]]
     return [own, [*python, "tests/ops"]]
 
 
-def survives(mutant: str) -> tuple[str, bool, float]:
-    start = time.monotonic()
+def survives(mutant: str) -> bool:
     for command in commands(mutant):
         done = subprocess.run(command, cwd=ROOT, env=environment(mutant), capture_output=True, text=True)
         if done.returncode not in (0, 5):  # 5: no test of that name
-            return mutant, False, time.monotonic() - start
-    return mutant, True, time.monotonic() - start
+            return False
+    return True
+
+
+def try_by_forks(mutants: list[str], said: Callable[[str, bool, float], None]) -> None:
+    """Each fault against its op's own tests, which are collected once; see forking.py."""
+    if not mutants:
+        return
+    reading, writing = os.pipe()
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as listed, os.fdopen(reading) as verdicts:
+        listed.write("\n".join(mutants))
+        listed.flush()
+        own = {
+            "INTAGLIO_FAULTS": listed.name,
+            "INTAGLIO_VERDICTS": str(writing),
+            "PYTHONPATH": f"{BUILD / 'python'}:{Path(__file__).parent}",
+        }
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "forking", "tests/ops"]
+        worker = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env={**environment(""), **own},
+            pass_fds=[writing],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        os.close(writing)
+        heard = 0
+        for line in verdicts:
+            word, mutant, seconds = line.split()
+            said(mutant, word == "green", float(seconds))
+            heard += 1
+        output = worker.communicate()[0]
+        if heard != len(mutants):
+            raise RuntimeError(f"the worker stopped after {heard} of {len(mutants)} faults:\n{output}")
 
 
 def main() -> int:
@@ -86,18 +122,40 @@ def main() -> int:
     if not mutants:
         print(f"no fault has '{options.only}' in its name")
         return 2
-    clean = survives("")
-    if not clean[1]:
+    if not survives(""):
         print("the tests fail without a fault: mend that first")
         return 2
-    green = []
+    lock = threading.Lock()
+    done = 0
+
+    def say(mutant: str, word: str, seconds: float) -> None:
+        nonlocal done
+        with lock:
+            done += 1
+            print(f"[{done:4}/{len(mutants)}] {word} {mutant}  {seconds:.1f} s", flush=True)
+
+    # The op's own tests first; what they let pass, and the passes, by whole suites.
+    wide = [mutant for mutant in mutants if mutant.startswith("pass:")]
+    near = [mutant for mutant in mutants if not mutant.startswith("pass:")]
+
+    def said_near(mutant: str, green: bool, seconds: float) -> None:
+        if green:
+            with lock:
+                wide.append(mutant)
+        else:
+            say(mutant, "noticed ", seconds)
+
+    def widely(mutant: str) -> str | None:
+        start = time.monotonic()
+        survived = survives(mutant)
+        say(mutant, "SURVIVED" if survived else "noticed ", time.monotonic() - start)
+        return mutant if survived else None
+
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for i, (mutant, survived, seconds) in enumerate(pool.map(survives, mutants), 1):
-            print(
-                f"[{i:4}/{len(mutants)}] {'SURVIVED' if survived else 'noticed '} {mutant}  {seconds:.1f} s", flush=True
-            )
-            if survived:
-                green.append(mutant)
+        list(
+            pool.map(lambda part: try_by_forks(part, said_near), [near[i :: options.jobs] for i in range(options.jobs)])
+        )
+        green = [mutant for mutant in pool.map(widely, sorted(wide)) if mutant]
     print(f"{len(mutants) - len(green)} of {len(mutants)} faults were noticed")
     for mutant in green:
         print(f"  no test notices {mutant}")

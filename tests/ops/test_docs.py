@@ -4,7 +4,8 @@ shows."""
 from __future__ import annotations
 
 import difflib
-import importlib.util
+import importlib
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,8 @@ import pytest
 import intaglio as ig
 
 ROOT = Path(__file__).resolve().parents[2]
-spec = importlib.util.spec_from_file_location("generate_docs", ROOT / "scripts" / "generate_docs.py")
-assert spec is not None
-assert spec.loader is not None
-generate_docs = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(generate_docs)
+sys.path.append(str(ROOT / "scripts"))
+generate_docs: Any = importlib.import_module("generate_docs")
 FILES: dict[str, str] = generate_docs.generated()
 PUBLIC = [decl for decl in ig.op_table() if decl["python"] and not decl["name"].startswith("user.")]
 
