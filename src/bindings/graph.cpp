@@ -2,9 +2,9 @@
 #include <map>
 #include <mutex>
 
+#include <fmt/ranges.h>
 #include "bindings/record.h"
 #include "frontends/record/control.h"
-#include <fmt/ranges.h>
 
 #include "bindings/common.h"
 #include "tensor/passes.h"
@@ -343,6 +343,7 @@ void init_graph(nb::module_& m) {
           nb::gil_scoped_release no_gil;
           out = program->run(inputs);
         }
+        if (const GradLink* link = recording_link(inputs)) link->record(self.graph, inputs, out);
         return nb::steal(wrap_all(std::move(out)));
       });
   m.def("_passes", [] {

@@ -2,6 +2,8 @@
 // of a recording.
 #include "bindings/jit_notes.h"
 
+#include "frontends/tape/tape.h"
+
 namespace ig::py {
 namespace {
 
@@ -45,6 +47,15 @@ Tensor asked(PyObject* handle) {
 
 void rebind(PyObject* object, Tensor value) {
   Tensor& bound = tensor_of(object);
+  // A leaf stays one, with its gradient and its hooks; what it holds may change where nothing is recorded.
+  if (bound.link() && !value.is_symbolic() && tape::is_leaf(bound)) {
+    if (tape::mode().grad)
+      throw Error(ErrorKind::Value, "a leaf that requires grad is being used in an in-place operation")
+          .why("the handle would no longer be the array that the gradient is wanted by")
+          .hint("update it under `with ig.no_grad():`, or write y = x + 1 for a new array");
+    std::shared_ptr<const GradLink> link = bound.link();
+    value.set_link(std::move(link));
+  }
   if (current_notes && bound.valid() && is_outside(bound)) {
     note_handle(object);
     current_notes->rebound.push_back({nb::borrow(object), bound});

@@ -5,6 +5,7 @@
 
 #include "bindings/common.h"
 #include "bindings/effects.h"
+#include "frontends/tape/tape.h"
 #include "ops/attrs.h"
 #include "tensor/eager.h"
 
@@ -458,7 +459,11 @@ PyObject* get_class(PyObject* self, void*) {
 // `deepcopy` and `copy` give an own handle of the same value. While a function is recorded it is a value of
 // the recording, so that later calls read the handle that was copied.
 PyObject* tensor_copy(PyObject* self, PyObject*) {
-  return guard([&] { return wrap(asked(self)); });
+  return guard([&] {
+    Tensor x = asked(self);
+    if (!x.link() || !tape::is_leaf(x)) return wrap(std::move(x));
+    return wrap(tape::mode().inference ? x.unlinked() : tape::as_leaf(x));  // with a gradient of its own
+  });
 }
 
 // Binds the handle to the value of another array, of the same dtype and shape, which nothing computes.
@@ -608,7 +613,7 @@ void init_tensor(nb::module_& m) {
   m.def("_bind", &bind, nb::arg("handle"), nb::arg("value"),
         "Binds a handle to the value of another array, of the same dtype and shape.");
   m.def(
-      "_handle", [](nb::handle x) { return nb::steal(tensor_copy(x.ptr(), nullptr)); }, nb::arg("x"),
+      "_handle", [](nb::handle x) { return nb::steal(wrap(asked(x.ptr()))); }, nb::arg("x"),
       "A handle of its own to the value of an array.");
 }
 

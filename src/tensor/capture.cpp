@@ -51,6 +51,13 @@ void Capture::name_tensor(const Tensor& tensor, std::string name) {
 }
 
 Value Capture::constant_of(const Tensor& tensor) {
+  if (recording_link(std::span(&tensor, 1)))
+    throw make_error(ErrorKind::Capture,
+                     "an array that requires grad ({}) would become a constant of a graph",
+                     tensor.type().str())
+        .at(locate ? locate().str() : "")
+        .why("the function reads it from outside, and the gradient by it would be lost without a word")
+        .hint("pass it as an argument, or take it out of the tape with x.detach()");
   ops::Builder build(graph_->body());
   if (locate) build.set_location(locate());
   if (scope) build.set_scope(scope());

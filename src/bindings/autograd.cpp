@@ -1,0 +1,215 @@
+// The tape of eager autograd from Python: what intaglio/autograd.py and the methods of arrays are made of.
+#include "bindings/autograd.h"
+
+#include <memory>
+
+#include "bindings/record.h"
+#include "frontends/tape/tape.h"
+
+namespace ig::py {
+namespace {
+
+// A node as Python sees it; two of one node are equal.
+struct PyNode {
+  std::shared_ptr<tape::Node> node;
+};
+
+// Nodes may die in any thread, so what they hold of Python's is let go under its lock.
+std::shared_ptr<PyObject> shared(nb::handle object) {
+  return {object.inc_ref().ptr(), [](PyObject* held) {
+            PyGILState_STATE state = PyGILState_Ensure();
+            Py_DECREF(held);
+            PyGILState_Release(state);
+          }};
+}
+
+tape::Hook hook_of(nb::handle function) {
+  return [held = shared(function)](const Tensor& gradient) -> std::optional<Tensor> {
+    nb::object given = nb::steal(wrap(gradient));
+    nb::object out = own(PyObject_CallOneArg(held.get(), given.ptr()));
+    if (out.is_none()) return std::nullopt;
+    if (is_tensor(out.ptr())) return tensor_of(out.ptr());
+    throw make_error(ErrorKind::Type, "a hook gives a {}, which is no array", Py_TYPE(out.ptr())->tp_name)
+        .why("what it returns takes the gradient's place")
+        .hint("return an array of the gradient's shape and dtype, or None to leave it as it is");
+  };
+}
+
+tape::Edge linked_edge(nb::handle x, std::string_view what) {
+  const Tensor& tensor = tensor_of(x.ptr());
+  if (!tensor.link())
+    throw make_error(ErrorKind::Value, "{} of an array that does not require grad", what)
+        .why("no gradient will come by")
+        .hint("call x.requires_grad_() first");
+  return tape::edge_of(tensor);
+}
+
+nb::object array_or_none(const Tensor& tensor) {
+  return tensor.valid() ? nb::steal(wrap(tensor)) : nb::none();
+}
+
+// None where a gradient was left out.
+std::vector<Tensor> maybe_tensors(nb::handle items) {
+  std::vector<Tensor> out;
+  for (nb::handle item : items) out.push_back(item.is_none() ? Tensor() : tensor_of(item.ptr()));
+  return out;
+}
+
+void set_requires_grad(nb::handle x, bool wanted) {
+  Tensor& tensor = tensor_of(x.ptr());
+  if (wanted) {
+    if (!tensor.link()) tensor = tape::as_leaf(tensor);
+    return;
+  }
+  if (!tensor.link()) return;
+  if (!tape::is_leaf(tensor))
+    throw Error(ErrorKind::Value, "requires_grad of an array that was computed is set to False")
+        .why("it requires grad because something that it was computed from does")
+        .hint("use y = x.detach() for the value alone");
+  tensor = tensor.unlinked();
+}
+
+nb::object grad_of(nb::handle x) {
+  const Tensor& tensor = tensor_of(x.ptr());
+  if (!tensor.link()) return nb::none();
+  tape::Edge edge = tape::edge_of(tensor);
+  auto at = edge.node->watches.find(edge.result);
+  return at == edge.node->watches.end() ? nb::none() : array_or_none(at->second.grad);
+}
+
+void set_grad(nb::handle x, nb::handle value) {
+  const Tensor& tensor = tensor_of(x.ptr());
+  if (value.is_none() && !tensor.link()) return;
+  tape::Edge edge = linked_edge(x, "the gradient");
+  if (value.is_none()) {
+    edge.node->watches[edge.result].grad = Tensor();
+    return;
+  }
+  if (!is_tensor(value.ptr()))
+    throw make_error(ErrorKind::Type, "a gradient is an array or None, not a {}",
+                     Py_TYPE(value.ptr())->tp_name)
+        .why("it has one number for each element of its array")
+        .hint("make an array of it with ig.asarray");
+  const Tensor& given = tensor_of(value.ptr());
+  if (given.type() != tensor.type())
+    throw make_error(given.dtype() != tensor.dtype() ? ErrorKind::Type : ErrorKind::Shape,
+                     "a gradient of {} is given for an array of {}", given.type().str(), tensor.type().str())
+        .why("there is one number for each element of the array")
+        .hint("pass an array of its shape and dtype");
+  edge.node->watches[edge.result].grad = given;
+}
+
+nb::object node_object(const std::shared_ptr<tape::Node>& node) {
+  return node ? nb::cast(PyNode{node}) : nb::none();
+}
+
+nb::tuple next_functions(const PyNode& self) {
+  nb::list out;
+  for (const tape::Edge& edge : self.node->next)
+    out.append(nb::make_tuple(node_object(edge.node), edge.result));
+  return nb::tuple(out);
+}
+
+}  // namespace
+
+void init_autograd(nb::module_& m) {
+  tape::set_locate(&python_location);
+  nb::class_<PyNode>(m, "GradNode", "What one op left on the tape, for the backward pass.")
+      .def_prop_ro(
+          "name", [](const PyNode& self) { return self.node->name(); }, "The op; \"leaf\" of a leaf.")
+      .def_prop_ro(
+          "next_functions", &next_functions,
+          "Where its gradients go: for each operand the node that made it and which of its results it "
+          "is; None where no gradient is wanted.")
+      .def_prop_ro(
+          "location", [](const PyNode& self) { return self.node->where.str(); },
+          "The line of the program at which it ran.")
+      .def("__eq__",
+           [](const PyNode& self, nb::handle other) {
+             return nb::isinstance<PyNode>(other) && nb::cast<PyNode&>(other).node == self.node;
+           })
+      .def("__hash__", [](const PyNode& self) { return std::hash<const void*>()(self.node.get()); })
+      .def("__repr__", [](const PyNode& self) {
+        return self.node->where.known() ? fmt::format("<{} at {}>", self.node->name(), self.node->where.str())
+                                        : fmt::format("<{}>", self.node->name());
+      });
+  m.def("_requires_grad", [](nb::handle x) { return tape::requires_grad(tensor_of(x.ptr())); });
+  m.def("_set_requires_grad", &set_requires_grad);
+  m.def("_is_leaf", [](nb::handle x) { return tape::is_leaf(tensor_of(x.ptr())); });
+  m.def("_grad_fn", [](nb::handle x) {
+    const Tensor& tensor = tensor_of(x.ptr());
+    return tape::is_leaf(tensor) ? nb::none() : node_object(tape::edge_of(tensor).node);
+  });
+  m.def("_get_grad", &grad_of);
+  m.def("_set_grad", &set_grad, nb::arg("x"), nb::arg("value").none());
+  m.def("_detached", [](nb::handle x) { return nb::steal(wrap(tensor_of(x.ptr()).unlinked())); });
+  m.def("_retain_grad", [](nb::handle x) {
+    tape::Edge edge = linked_edge(x, "the gradient");
+    edge.node->watches[edge.result].retain = true;
+  });
+  m.def("_retains_grad", [](nb::handle x) {
+    tape::Edge edge = tape::edge_of(tensor_of(x.ptr()));
+    if (!edge.node || edge.node->is_leaf()) return false;
+    auto at = edge.node->watches.find(edge.result);
+    return at != edge.node->watches.end() && at->second.retain;
+  });
+  m.def(
+      "_add_hook",
+      [](nb::handle x, nb::handle function) {
+        static std::atomic<int> next{0};
+        tape::Edge edge = linked_edge(x, "a hook");
+        int id = next++;
+        edge.node->watches[edge.result].hooks[id] = hook_of(function);
+        std::weak_ptr<tape::Node> node = edge.node;
+        return nb::cpp_function([node, result = edge.result, id] {
+          if (std::shared_ptr<tape::Node> alive = node.lock()) alive->watches[result].hooks.erase(id);
+        });
+      },
+      "Calls function(gradient) when a gradient comes by; gives what takes it off again.");
+  m.def(
+      "_backward",
+      [](nb::handle outputs, nb::handle gradients, bool retain_graph, bool create_graph) {
+        tape::backward(tensors_of(outputs), maybe_tensors(gradients), {retain_graph, create_graph});
+      },
+      nb::arg("outputs"), nb::arg("gradients"), nb::arg("retain_graph"), nb::arg("create_graph"));
+  m.def(
+      "_tape_grad",
+      [](nb::handle outputs, nb::handle inputs, nb::handle gradients, bool retain_graph, bool create_graph) {
+        nb::list out;
+        for (const Tensor& tensor : tape::grad(tensors_of(outputs), tensors_of(inputs),
+                                               maybe_tensors(gradients), {retain_graph, create_graph}))
+          out.append(array_or_none(tensor));
+        return out;
+      },
+      nb::arg("outputs"), nb::arg("inputs"), nb::arg("gradients"), nb::arg("retain_graph"),
+      nb::arg("create_graph"));
+  m.def(
+      "is_grad_enabled", [] { return tape::mode().grad; },
+      "Whether ops on arrays that require grad go on the tape, in this thread.");
+  m.def(
+      "is_inference_mode_enabled", [] { return tape::mode().inference; },
+      "Whether this thread is in inference mode.");
+  m.def(
+      "is_anomaly_enabled", [] { return tape::mode().anomaly; },
+      "Whether a backward pass of this thread looks for NaN.");
+  m.def(
+      "_set_grad_mode",
+      [](bool grad, bool inference) {
+        auto before = nb::make_tuple(tape::mode().grad, tape::mode().inference);
+        tape::mode().grad = grad;
+        tape::mode().inference = inference;
+        return before;
+      },
+      "Sets both for this thread; gives what they were.");
+  m.def("_set_anomaly", [](bool on, bool check_nan) {
+    auto before = nb::make_tuple(tape::mode().anomaly, tape::mode().check_nan);
+    tape::mode().anomaly = on;
+    tape::mode().check_nan = check_nan;
+    return before;
+  });
+  m.def(
+      "_may_record", [] { return tape::mode().grad && tape::leaves() > 0 && !Capture::current(); },
+      "Whether what is computed now could go on the tape.");
+}
+
+}  // namespace ig::py
