@@ -421,9 +421,7 @@ def _detach(self: Tensor) -> Tensor:
     False
     """
     if self.is_symbolic:
-        from ._transforms import stop_gradient
-
-        return stop_gradient(self)  # type: ignore[no-any-return]
+        return _intaglio.functions["stop_gradient"](self)  # type: ignore[no-any-return]
     return _intaglio._detached(self)  # type: ignore[no-any-return]
 
 

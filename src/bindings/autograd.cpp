@@ -143,6 +143,18 @@ void init_autograd(nb::module_& m) {
   m.def("_get_grad", &grad_of);
   m.def("_set_grad", &set_grad, nb::arg("x"), nb::arg("value").none());
   m.def("_detached", [](nb::handle x) { return nb::steal(wrap(tensor_of(x.ptr()).unlinked())); });
+  m.def(
+      "_set_value",
+      [](nb::handle x, nb::handle value) {
+        Tensor now = tensor_of(value.ptr());
+        const Tensor& old = tensor_of(x.ptr());
+        if (old.link() && !now.is_symbolic()) {
+          now = now.unlinked();
+          now.set_link(old.link());
+        }
+        bind_raw(x.ptr(), std::move(now));
+      },
+      "Binds a handle to a value of its dtype and shape; a leaf stays the leaf that it is.");
   m.def("_retain_grad", [](nb::handle x) {
     tape::Edge edge = linked_edge(x, "the gradient");
     edge.node->watches[edge.result].retain = true;

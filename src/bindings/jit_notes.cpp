@@ -2,6 +2,7 @@
 // of a recording.
 #include "bindings/jit_notes.h"
 
+#include "bindings/autograd.h"
 #include "frontends/tape/tape.h"
 
 namespace ig::py {
@@ -45,22 +46,26 @@ Tensor asked(PyObject* handle) {
   return capture->asked(tensor);
 }
 
-void rebind(PyObject* object, Tensor value) {
+void bind_raw(PyObject* object, Tensor value) {
   Tensor& bound = tensor_of(object);
+  if (current_notes && bound.valid() && is_outside(bound)) {
+    note_handle(object);
+    current_notes->rebound.push_back({nb::borrow(object), bound});
+  }
+  bound = std::move(value);
+}
+
+void rebind(PyObject* object, Tensor value) {
+  const Tensor& bound = tensor_of(object);
   // A leaf stays one, with its gradient and its hooks; what it holds may change where nothing is recorded.
   if (bound.link() && !value.is_symbolic() && tape::is_leaf(bound)) {
     if (tape::mode().grad)
       throw Error(ErrorKind::Value, "a leaf that requires grad is being used in an in-place operation")
           .why("the handle would no longer be the array that the gradient is wanted by")
           .hint("update it under `with ig.no_grad():`, or write y = x + 1 for a new array");
-    std::shared_ptr<const GradLink> link = bound.link();
-    value.set_link(std::move(link));
+    value.set_link(bound.link());
   }
-  if (current_notes && bound.valid() && is_outside(bound)) {
-    note_handle(object);
-    current_notes->rebound.push_back({nb::borrow(object), bound});
-  }
-  bound = std::move(value);
+  bind_raw(object, std::move(value));
 }
 
 }  // namespace ig::py

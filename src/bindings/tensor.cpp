@@ -3,6 +3,7 @@
 // arrays never change.
 #include <array>
 
+#include "bindings/autograd.h"
 #include "bindings/common.h"
 #include "bindings/effects.h"
 #include "frontends/tape/tape.h"
@@ -482,7 +483,7 @@ void bind(nb::handle handle, nb::handle value) {
                      "a handle of {} cannot be bound to a value of {}", old.type().str(), now.type().str())
         .why("it keeps its dtype and shape, so that all who hold it can go on")
         .hint("convert or reshape the value");
-  if (self != other) rebind(self, std::move(now));
+  if (self != other) bind_raw(self, std::move(now));
 }
 
 PyMethodDef methods[] = {

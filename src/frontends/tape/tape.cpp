@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "frontends/tape/recipe.h"
+#include "ops/table.h"
 #include "transforms/transforms.h"
 
 namespace ig::tape {
@@ -81,6 +82,8 @@ bool Link::recording() const { return mode().grad; }
 
 void Link::record(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
                   std::span<Tensor> results) const {
+  static const ops::Op& ends = ops::get("stop_gradient");
+  if (op.id == ends.id) return;
   bool any = false;
   std::vector<bool> moves = moving(operands, any);
   if (any) put(recipe_of(op, operands, attrs, moves), operands, results);
