@@ -8,9 +8,11 @@
 
 #include "frontends/tape/recipe.h"
 #include "frontends/tape/tape.h"
+#include "ops/attrs.h"
 #include "ops/table.h"
+#include "tensor/capture.h"
 #include "tensor/eager.h"
-#include "tensor/front.h"
+#include "tensor/program.h"
 #include "transforms/transforms.h"
 
 namespace ig::tape {
@@ -26,13 +28,26 @@ Tensor filled(const Type& type, double value) {
   Tensor one = Tensor::scalar(type.dtype, value);
   if (sizes->empty()) return one;
   return apply(ops::get("broadcast_in_dim"), std::span(&one, 1),
-               make_attrs({{"shape", type.dims}, {"broadcast_dimensions", Ints{}}}))[0];
+               make_attrs({ops::kShape % type.dims, ops::kBroadcastDims % Ints{}}))[0];
+}
+
+template <typename T>
+bool any_nan(const void* data, int64_t count) {
+  const T* values = static_cast<const T*>(data);
+  return std::any_of(values, values + count, [](T value) { return std::isnan(value); });
 }
 
 bool has_nan(const Tensor& x) {
-  if (!is_float(x.dtype())) return false;  // of complex numbers the parts are not looked at
+  int64_t count = x.elements();
+  switch (x.dtype()) {
+    case DType::F32: return any_nan<float>(x.data(), count);
+    case DType::F64: return any_nan<double>(x.data(), count);
+    case DType::C64: return any_nan<float>(x.data(), 2 * count);
+    case DType::C128: return any_nan<double>(x.data(), 2 * count);
+    default: break;
+  }
   Literal values = x.literal();
-  for (int64_t i = 0; i < x.elements(); ++i)
+  for (int64_t i = 0; i < count; ++i)
     if (std::isnan(values.as_double(i))) return true;
   return false;
 }
@@ -87,12 +102,12 @@ class Pass {
     std::unordered_set<const Node*> targets, seen;
     for (const Edge& edge : inputs_) targets.insert(edge.node.get());
     std::vector<const Node*> order;
-    auto visit = [&](const Node* node) {
+    auto look = [&](const Node* node) {
       if (node && seen.insert(node).second) order.push_back(node);
     };
-    for (const Edge& root : roots) visit(root.node.get());
+    for (const Edge& root : roots) look(root.node.get());
     for (size_t i = 0; i < order.size(); ++i)
-      for (const Edge& edge : order[i]->next) visit(edge.node.get());
+      for (const Edge& edge : order[i]->next) look(edge.node.get());
     std::sort(order.begin(), order.end(),
               [](const Node* a, const Node* b) { return a->sequence < b->sequence; });
     for (const Node* node : order) {
@@ -205,14 +220,14 @@ class Pass {
 
 std::vector<Tensor> start(std::span<const Tensor> outputs, std::span<const Tensor> gradients,
                           const BackwardOptions& options, std::vector<Edge> inputs) {
+  if (Capture::current())
+    throw Error(ErrorKind::Capture, "a backward pass is wanted while a function is traced")
+        .why("what is traced has no values yet, and the tape holds what ran")
+        .hint("take the derivative of the function with ig.grad, which a graph can hold");
   std::vector<Edge> roots;
   std::vector<Tensor> first;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Tensor& output = outputs[i];
-    if (output.is_symbolic())
-      throw Error(ErrorKind::Capture, "a backward pass of a traced array")
-          .why("it stands for a value of a graph, and the tape holds what ran")
-          .hint("take the derivative of the function with ig.grad");
     if (!output.link())
       throw make_error(ErrorKind::Value, "a backward pass begins at an array that does not require grad")
           .why("nothing that it was computed from requires grad, or it was computed under ig.no_grad()")

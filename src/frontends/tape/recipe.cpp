@@ -86,8 +86,9 @@ std::unique_ptr<Graph> join(const Graph& forward, const std::vector<bool>& moves
 }
 
 bool has_regions(const Graph& graph) {
-  return std::any_of(graph.body().begin(), graph.body().end(),
-                     [](const Node& node) { return !node.regions().empty(); });
+  for (const Node* node : graph.body())
+    if (!node->regions().empty()) return true;
+  return false;
 }
 
 // Drops the operands and results that the way back does not read.
