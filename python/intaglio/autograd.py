@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from . import _errors, _intaglio
+from . import _errors, _functions, _intaglio
 from ._intaglio import GradNode, is_anomaly_enabled, is_grad_enabled, is_inference_mode_enabled
 from ._wrap import wraps
 
@@ -129,7 +129,7 @@ class no_grad(_Mode):
 
     def _set(self) -> Any:
         _refuse_traced("ig.no_grad")
-        return _intaglio._set_grad_mode(False, is_inference_mode_enabled())
+        return _intaglio._set_grad_mode(False, _intaglio._grad_mode()[1])
 
 
 class enable_grad(_Mode):
@@ -145,7 +145,8 @@ class enable_grad(_Mode):
     """
 
     def _set(self) -> Any:
-        return _intaglio._set_grad_mode(not is_inference_mode_enabled(), is_inference_mode_enabled())
+        inference = _intaglio._grad_mode()[1]
+        return _intaglio._set_grad_mode(not inference, inference)
 
 
 class set_grad_enabled(_Mode):
@@ -168,8 +169,8 @@ class set_grad_enabled(_Mode):
     def _set(self) -> Any:
         if not self.mode:
             _refuse_traced("ig.set_grad_enabled(False)")
-        on = self.mode and not is_inference_mode_enabled()
-        return _intaglio._set_grad_mode(on, is_inference_mode_enabled())
+        inference = _intaglio._grad_mode()[1]
+        return _intaglio._set_grad_mode(self.mode and not inference, inference)
 
 
 class inference_mode(_Mode):
@@ -274,6 +275,7 @@ def backward(
     grad_tensors: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    inputs: Any = None,
 ) -> None:
     """Adds the gradients of `tensors` to `.grad` of all leaves that they were computed from.
 
@@ -287,6 +289,8 @@ def backward(
         Keeps what the nodes saved, for another pass. By default as `create_graph`.
     create_graph : bool
         Puts the pass itself on the tape, for derivatives of gradients.
+    inputs : array, or sequence of arrays
+        The arrays whose `.grad` is wanted, leaves or computed; all other leaves stay as they are.
 
     Raises
     ------
@@ -304,7 +308,23 @@ def backward(
     """
     outputs = _arrays("backward", "tensors", _listed(tensors))
     gradients = _gradients("backward", outputs, grad_tensors)
-    _intaglio._backward(outputs, gradients, create_graph if retain_graph is None else retain_graph, create_graph)
+    retain = create_graph if retain_graph is None else retain_graph
+    if inputs is None:
+        _intaglio._backward(outputs, gradients, retain, create_graph)
+        return
+    targets = _arrays("backward", "inputs", _listed(inputs))
+    if not targets:
+        raise _errors.ValueError(
+            "backward: inputs is empty",
+            _intaglio._user_line(),
+            why="the pass would give no gradient to anything",
+            hint="name the arrays whose .grad is wanted, or leave inputs out for all leaves",
+        )
+    for target, found in zip(
+        targets, _intaglio._tape_grad(outputs, targets, gradients, retain, create_graph), strict=True
+    ):
+        if found is not None:
+            _intaglio._add_grad(target, found)
 
 
 def grad(
@@ -313,7 +333,8 @@ def grad(
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    allow_unused: bool = False,
+    allow_unused: bool | None = None,
+    materialize_grads: bool = False,
 ) -> tuple[Tensor | None, ...]:
     """The gradients of `outputs` by `inputs`, as a tuple. No `.grad` changes.
 
@@ -328,7 +349,10 @@ def grad(
     retain_graph, create_graph : bool
         As for `backward`.
     allow_unused : bool
-        Gives None for an input that the outputs do not depend on, instead of an error.
+        Gives None for an input that the outputs do not depend on, instead of an error. By default as
+        `materialize_grads`.
+    materialize_grads : bool
+        Gives zeros in place of None.
 
     Raises
     ------
@@ -347,6 +371,10 @@ def grad(
     gradients = _gradients("grad", begin, grad_outputs)
     retain = create_graph if retain_graph is None else retain_graph
     out = tuple(_intaglio._tape_grad(begin, end, gradients, retain, create_graph))
+    if materialize_grads:
+        out = tuple(
+            _functions.zeros(x.shape, dtype=x.dtype) if one is None else one for one, x in zip(out, end, strict=True)
+        )
     if not allow_unused and any(one is None for one in out):
         which = next(i for i, one in enumerate(out) if one is None)
         raise _errors.ValueError(
@@ -379,7 +407,11 @@ class RemovableHandle:
 
 
 def _backward_method(
-    self: Tensor, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False
+    self: Tensor,
+    gradient: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
 ) -> None:
     """Adds the gradients of this array to `.grad` of all leaves that it was computed from. See ig.autograd.backward.
 
@@ -390,7 +422,7 @@ def _backward_method(
     >>> x.grad
     Tensor(6., dtype=float32)
     """
-    backward(self, None if gradient is None else [gradient], retain_graph, create_graph)
+    backward(self, None if gradient is None else [gradient], retain_graph, create_graph, inputs)
 
 
 def _requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
@@ -420,7 +452,7 @@ def _detach(self: Tensor) -> Tensor:
     >>> ig.asarray(1.0, requires_grad=True).detach().requires_grad
     False
     """
-    if self.is_symbolic:
+    if self.is_symbolic or _intaglio.is_tracing():
         return _intaglio.functions["stop_gradient"](self)  # type: ignore[no-any-return]
     return _intaglio._detached(self)  # type: ignore[no-any-return]
 
@@ -486,7 +518,7 @@ def _install() -> None:
     )
     _property(
         "grad",
-        "The gradient that backward passes have added up; None before the first.",
+        "The gradient that backward passes have added up; None before the first. One object, which later passes add to.",
         lambda self: _intaglio._get_grad(self),
         lambda self, value: _intaglio._set_grad(self, value),
     )

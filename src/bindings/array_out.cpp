@@ -102,6 +102,7 @@ int tensor_getbuffer(PyObject* self, Py_buffer* view, int flags) {
         const Tensor& x = tensor_of(self);
         if (x.dtype() == DType::Key) throw Error(ErrorKind::Type, "random keys are not exported");
         if (x.dtype() == DType::BF16) throw Error(ErrorKind::Type, "the buffer protocol has no bfloat16");
+        refuse_export(x);
         Tensor values = concrete(asked(self), "the bytes");
         Export* holder = make_export(values, true);
         view->buf = holder->tensor.data();
@@ -138,6 +139,7 @@ PyObject* tensor_dlpack(PyObject* self, PyObject* args, PyObject* kwargs) {
     }
     int major = 0, minor = 0;
     if (version != Py_None && !PyArg_ParseTuple(version, "ii", &major, &minor)) throw PythonError{};
+    refuse_export(tensor_of(self));
     Tensor x = concrete(asked(self), "the bytes");
     if (copy == Py_True) x = copy_strided(x, StridedView::whole(x.shape()));
     if (major >= 1) {

@@ -23,6 +23,38 @@ std::shared_ptr<PyObject> shared(nb::handle object) {
           }};
 }
 
+// A gradient that Python has seen: it stays one object, so that `x.grad[0] = 0` changes it.
+class Seen final : public tape::GradHandle {
+ public:
+  explicit Seen(nb::handle handle) : handle_(shared(handle)) {}
+  Tensor get() const override { return tensor_of(handle_.get()); }
+  bool set(const Tensor& value) override {
+    Tensor& held = tensor_of(handle_.get());
+    if (held.link() || value.link()) return false;
+    held = value;
+    return true;
+  }
+  nb::object object() const { return nb::borrow(handle_.get()); }
+
+ private:
+  std::shared_ptr<PyObject> handle_;
+};
+
+// Nodes ask for it, and some come from code that runs without Python's lock.
+Location located() {
+  if (PyGILState_Check()) return python_location();
+  nb::gil_scoped_acquire gil;
+  return python_location();
+}
+
+// A graph serves arrays on the tape and off it alike, so what a trace asked would be asked once.
+void refuse_traced(std::string_view what) {
+  if (!Capture::current()) return;
+  throw make_error(ErrorKind::Capture, "{} is asked for while a function is traced", what)
+      .why("the trace serves later calls too, for which the answer may be another one")
+      .hint("ask before the call, and pass what depends on it as an argument");
+}
+
 tape::Hook hook_of(nb::handle function) {
   return [held = shared(function)](const Tensor& gradient) -> std::optional<Tensor> {
     nb::object given = nb::steal(wrap(gradient));
@@ -70,21 +102,33 @@ void set_requires_grad(nb::handle x, bool wanted) {
 }
 
 nb::object grad_of(nb::handle x) {
+  refuse_traced("the gradient of an array");
   const Tensor& tensor = tensor_of(x.ptr());
   if (!tensor.link()) return nb::none();
   tape::Edge edge = tape::edge_of(tensor);
   auto at = edge.node->watches.find(edge.result);
-  return at == edge.node->watches.end() ? nb::none() : array_or_none(at->second.grad);
+  if (at == edge.node->watches.end()) return nb::none();
+  tape::Watch& watch = at->second;
+  if (watch.handle) return static_cast<Seen&>(*watch.handle).object();
+  if (!watch.grad.valid()) return nb::none();
+  nb::object handle = nb::steal(wrap(std::exchange(watch.grad, Tensor())));
+  watch.handle = std::make_shared<Seen>(handle);
+  return handle;
 }
 
 void set_grad(nb::handle x, nb::handle value) {
+  refuse_traced("the gradient of an array");
   const Tensor& tensor = tensor_of(x.ptr());
   if (value.is_none() && !tensor.link()) return;
   tape::Edge edge = linked_edge(x, "the gradient");
   if (value.is_none()) {
-    edge.node->watches[edge.result].grad = Tensor();
+    edge.node->watches[edge.result].forget();
     return;
   }
+  if (value.is(x))
+    throw Error(ErrorKind::Value, "an array is set as its own gradient")
+        .why("the two would keep each other alive, and adding to one would change the other")
+        .hint("set a copy: x.grad = x.detach().copy()");
   if (!is_tensor(value.ptr()))
     throw make_error(ErrorKind::Type, "a gradient is an array or None, not a {}",
                      Py_TYPE(value.ptr())->tp_name)
@@ -96,7 +140,9 @@ void set_grad(nb::handle x, nb::handle value) {
                      "a gradient of {} is given for an array of {}", given.type().str(), tensor.type().str())
         .why("there is one number for each element of the array")
         .hint("pass an array of its shape and dtype");
-  edge.node->watches[edge.result].grad = given;
+  tape::Watch& watch = edge.node->watches[edge.result];
+  watch.forget();
+  watch.handle = std::make_shared<Seen>(value);
 }
 
 nb::object node_object(const std::shared_ptr<tape::Node>& node) {
@@ -112,8 +158,15 @@ nb::tuple next_functions(const PyNode& self) {
 
 }  // namespace
 
+void refuse_export(const Tensor& tensor) {
+  if (!recording_link(std::span(&tensor, 1))) return;
+  throw Error(ErrorKind::Type, "an array that requires grad is to become another library's")
+      .why("its values would leave the tape, and what is computed from them would have no gradient")
+      .hint("call x.detach() first where that is meant, or do it under `with ig.no_grad():`");
+}
+
 void init_autograd(nb::module_& m) {
-  tape::set_locate(&python_location);
+  tape::set_locate(&located);
   nb::class_<PyNode>(m, "GradNode", "What one op left on the tape, for the backward pass.")
       .def_prop_ro(
           "name", [](const PyNode& self) { return self.node->name(); }, "The op; \"leaf\" of a leaf.")
@@ -133,10 +186,18 @@ void init_autograd(nb::module_& m) {
         return self.node->where.known() ? fmt::format("<{} at {}>", self.node->name(), self.node->where.str())
                                         : fmt::format("<{}>", self.node->name());
       });
-  m.def("_requires_grad", [](nb::handle x) { return tape::requires_grad(tensor_of(x.ptr())); });
+  m.def("_on_tape", [](nb::handle x) { return tape::requires_grad(tensor_of(x.ptr())); });
+  m.def("_requires_grad", [](nb::handle x) {
+    refuse_traced("requires_grad");
+    return tape::requires_grad(tensor_of(x.ptr()));
+  });
   m.def("_set_requires_grad", &set_requires_grad);
-  m.def("_is_leaf", [](nb::handle x) { return tape::is_leaf(tensor_of(x.ptr())); });
+  m.def("_is_leaf", [](nb::handle x) {
+    refuse_traced("is_leaf");
+    return tape::is_leaf(tensor_of(x.ptr()));
+  });
   m.def("_grad_fn", [](nb::handle x) {
+    refuse_traced("grad_fn");
     const Tensor& tensor = tensor_of(x.ptr());
     return tape::is_leaf(tensor) ? nb::none() : node_object(tape::edge_of(tensor).node);
   });
@@ -144,17 +205,12 @@ void init_autograd(nb::module_& m) {
   m.def("_set_grad", &set_grad, nb::arg("x"), nb::arg("value").none());
   m.def("_detached", [](nb::handle x) { return nb::steal(wrap(tensor_of(x.ptr()).unlinked())); });
   m.def(
-      "_set_value",
-      [](nb::handle x, nb::handle value) {
-        Tensor now = tensor_of(value.ptr());
-        const Tensor& old = tensor_of(x.ptr());
-        if (old.link() && !now.is_symbolic()) {
-          now = now.unlinked();
-          now.set_link(old.link());
-        }
-        bind_raw(x.ptr(), std::move(now));
-      },
+      "_set_value", [](nb::handle x, nb::handle value) { bind_silently(x.ptr(), tensor_of(value.ptr())); },
       "Binds a handle to a value of its dtype and shape; a leaf stays the leaf that it is.");
+  m.def("_add_grad", [](nb::handle x, nb::handle gradient) {
+    tape::Edge edge = linked_edge(x, "the gradient");
+    edge.node->watches[edge.result].add(tensor_of(gradient.ptr()));
+  });
   m.def("_retain_grad", [](nb::handle x) {
     tape::Edge edge = linked_edge(x, "the gradient");
     edge.node->watches[edge.result].retain = true;
@@ -195,11 +251,20 @@ void init_autograd(nb::module_& m) {
       },
       nb::arg("outputs"), nb::arg("inputs"), nb::arg("gradients"), nb::arg("retain_graph"),
       nb::arg("create_graph"));
+  m.def("_grad_mode", [] { return nb::make_tuple(tape::mode().grad, tape::mode().inference); });
   m.def(
-      "is_grad_enabled", [] { return tape::mode().grad; },
+      "is_grad_enabled",
+      [] {
+        refuse_traced("the mode of eager autograd");
+        return tape::mode().grad;
+      },
       "Whether ops on arrays that require grad go on the tape, in this thread.");
   m.def(
-      "is_inference_mode_enabled", [] { return tape::mode().inference; },
+      "is_inference_mode_enabled",
+      [] {
+        refuse_traced("the mode of eager autograd");
+        return tape::mode().inference;
+      },
       "Whether this thread is in inference mode.");
   m.def(
       "is_anomaly_enabled", [] { return tape::mode().anomaly; },

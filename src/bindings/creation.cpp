@@ -62,6 +62,7 @@ void init_creation(nb::module_& m) {
   m.def(
       "_bits",
       [](nb::handle x) {
+        refuse_export(tensor_of(x.ptr()));
         Tensor values = concrete(asked(x.ptr()), "the NumPy array");
         return nb::steal(wrap(Tensor(DType::U16, values.shape(), values.storage())));
       },

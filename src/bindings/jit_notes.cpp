@@ -56,14 +56,26 @@ void bind_raw(PyObject* object, Tensor value) {
 }
 
 void rebind(PyObject* object, Tensor value) {
+  if (current_notes) current_notes->changed.insert(object);
   const Tensor& bound = tensor_of(object);
-  // A leaf stays one, with its gradient and its hooks; what it holds may change where nothing is recorded.
-  if (bound.link() && !value.is_symbolic() && tape::is_leaf(bound)) {
-    if (tape::mode().grad)
-      throw Error(ErrorKind::Value, "a leaf that requires grad is being used in an in-place operation")
-          .why("the handle would no longer be the array that the gradient is wanted by")
-          .hint("update it under `with ig.no_grad():`, or write y = x + 1 for a new array");
-    value.set_link(bound.link());
+  if (bound.link() && !value.is_symbolic()) {
+    refuse_change_of_leaf(bound);
+    if (!tape::mode().grad) return bind_silently(object, std::move(value));
+  }
+  bind_raw(object, std::move(value));
+}
+
+void refuse_change_of_leaf(const Tensor& bound) {
+  if (!bound.link() || !tape::mode().grad || !tape::is_leaf(bound)) return;
+  throw Error(ErrorKind::Value, "a leaf that requires grad is being used in an in-place operation")
+      .why("the handle would no longer be the array that the gradient is wanted by")
+      .hint("update it under `with ig.no_grad():`, or write y = x + 1 for a new array");
+}
+
+void bind_silently(PyObject* object, Tensor value) {
+  if (!value.is_symbolic()) {
+    value = value.unlinked();
+    value.set_link(tensor_of(object).link());
   }
   bind_raw(object, std::move(value));
 }

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import intaglio as ig
@@ -80,6 +81,16 @@ def inference_inside(x: Any) -> Any:
         return x * 2
 
 
+def set_in_trace(x: Any) -> Any:
+    x.grad = None
+    return x * 2
+
+
+def own_gradient() -> None:
+    x = leaf([1.0, 2.0])
+    x.grad = x
+
+
 OUTSIDE = leaf([1.0, 2.0])
 
 CASES: dict[str, Callable[[], Any]] = {
@@ -113,7 +124,20 @@ CASES: dict[str, Callable[[], Any]] = {
     "requires_grad in a trace": lambda: ig.jit(lambda x: (x * 2).requires_grad_())(ig.ones(2)),
     "no_grad in a trace": lambda: ig.jit(no_grad_inside)(ig.ones(2)),
     "inference_mode in a trace": lambda: ig.trace(inference_inside, ig.ones(2)),
-    "a leaf as a constant of a trace": lambda: ig.trace(lambda x: x * OUTSIDE, ig.ones(2)),
+    "a leaf as a constant of a trace": lambda: ig.trace(lambda x: x * OUTSIDE, ig.ones(2), lift=False),
+    "gradients read in a trace": lambda: ig.jit(lambda x: x * OUTSIDE.grad)(ig.ones(2)),
+    "gradients set in a trace": lambda: ig.jit(set_in_trace)(leaf([1.0, 2.0])),
+    "requires_grad asked in a trace": lambda: ig.jit(lambda x: x * 2 if x.requires_grad else x)(ig.ones(2)),
+    "the mode asked in a trace": lambda: ig.jit(lambda x: x * 2 if ig.is_grad_enabled() else x)(ig.ones(2)),
+    "step without gradients in a trace": lambda: ig.jit(lambda: ig.optim.SGD([leaf([1.0])], lr=0.1).step())(),
+    "in place on a leaf in a trace": lambda: ig.jit(add_in_place)(leaf([1.0, 2.0])),
+    "its own gradient": own_gradient,
+    "as a NumPy array": lambda: np.asarray(leaf([1.0, 2.0])),
+    "by numpy()": lambda: (leaf([1.0, 2.0]) * 2).numpy(),
+    "by its buffer": lambda: memoryview(leaf([1.0, 2.0])),
+    "by DLPack": lambda: np.from_dlpack(leaf([1.0, 2.0])),
+    "a NumPy function that is not known": lambda: np.linalg.svd(leaf([[1.0, 2.0]])),
+    "backward into nothing": lambda: (leaf(1.0) * 2).backward(inputs=[]),
     "step without gradients": lambda: ig.optim.SGD([leaf([1.0])], lr=0.1).step(),
 }
 

@@ -23,9 +23,9 @@ class _Mark:
         # A handle of the module's own: training binds it anew, and leaves the one that was passed as it is.
         # Of a leaf it is a leaf of its own.
         self.data = _intaglio._handle(data) if isinstance(data, Tensor) else _intaglio.asarray(data)
-        if isinstance(data, Tensor) and not data.is_symbolic and data.requires_grad:
-            self.data = data.detach()
-            if kind == "_parameters" and data.is_leaf:
+        if isinstance(data, Tensor) and not data.is_symbolic and _intaglio._on_tape(data):
+            self.data = _intaglio._detached(data)
+            if kind == "_parameters" and not _intaglio.is_tracing() and data.is_leaf:
                 self.data.requires_grad_()
         self.kind, self.persistent = kind, persistent
 

@@ -102,7 +102,7 @@ class Optimizer:
         `grads` has the form of `params`: by name, or in the same order. A parameter whose name is left out stays.
         Without `grads` it is `.grad` of each parameter, and those that have none stay. Nothing goes on the tape.
         """
-        before = _intaglio._set_grad_mode(False, _intaglio.is_inference_mode_enabled())
+        before = _intaglio._set_grad_mode(False, _intaglio._grad_mode()[1])
         try:
             self._step(grads)
         finally:
@@ -390,15 +390,6 @@ class Accumulate:
 
     def step(self, grads: Any) -> None:
         """Adds the gradients; each `every`-th call steps. Call it outside of `ig.jit`, on a jitted step's gradients."""
-        if grads is None:
-            grads = {name: param.grad for name, param in self.params.items() if param.grad is not None}
-            if not grads:
-                raise _errors.ValueError(
-                    "no parameter has a gradient",
-                    _intaglio._user_line(),
-                    why="step() without gradients takes .grad of the parameters, and no backward pass set one",
-                    hint="call model.requires_grad_() once and loss.backward() before it, or pass the gradients",
-                )
         named = dict(grads) if isinstance(grads, Mapping) else {str(i): g for i, g in enumerate(grads)}
         if self.sums and self.names != list(named):
             raise _errors.ValueError(

@@ -205,8 +205,7 @@ class Pass {
         }
       if (!own.retain || !inputs_.empty()) continue;
       std::lock_guard lock(node.mutex);
-      Tensor kept = options_.create_graph ? gradient : gradient.unlinked();
-      own.grad = node.is_leaf() && own.grad.valid() ? sum_of(own.grad, kept) : kept;
+      own.add(options_.create_graph ? gradient : gradient.unlinked());
     }
   }
 
@@ -254,6 +253,19 @@ std::vector<Tensor> start(std::span<const Tensor> outputs, std::span<const Tenso
 }
 
 }  // namespace
+
+void Watch::add(const Tensor& gradient) {
+  Tensor before = handle ? handle->get() : grad;
+  Tensor now = before.valid() ? sum_of(before, gradient) : gradient;
+  if (handle && handle->set(now)) return;
+  handle.reset();
+  grad = std::move(now);
+}
+
+void Watch::forget() {
+  handle.reset();
+  grad = Tensor();
+}
 
 void backward(std::span<const Tensor> outputs, std::span<const Tensor> gradients,
               const BackwardOptions& options) {

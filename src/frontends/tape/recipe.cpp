@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "ops/attrs.h"
 #include "ops/builder.h"
@@ -39,14 +40,30 @@ std::unique_ptr<Graph> graph_of(const ops::Op& op, std::span<const Tensor> opera
   return graph;
 }
 
+// Which results a gradient can come back from: those with a way to an operand that moves. A node with regions
+// is taken to lead from all of its operands to all of its results.
+transforms::Mask reached(const Graph& graph, const std::vector<bool>& moves) {
+  std::unordered_set<Value> moving;
+  for (size_t i = 0; i < moves.size(); ++i)
+    if (moves[i] && has_tangent(graph.inputs()[i]->type())) moving.insert(graph.inputs()[i]);
+  for (const Node* node : graph.body()) {
+    if (node == graph.body().terminator() || ops::op_of(node).has(ops::Trait::Detached)) continue;
+    std::span<const Value> operands = node->operands();
+    if (std::none_of(operands.begin(), operands.end(), [&](Value x) { return moving.contains(x); })) continue;
+    for (Value result : node->results())
+      if (has_tangent(result->type())) moving.insert(result);
+  }
+  transforms::Mask out;
+  for (Value output : graph.outputs()) out.push_back(moving.contains(output));
+  return out;
+}
+
 // From operands, results and cotangents to the cotangents of the operands that move. The forward part is
 // copied as far as the backward part needs it, and takes the results as they were.
 std::unique_ptr<Graph> join(const Graph& forward, const std::vector<bool>& moves, Recipe& recipe) {
-  transforms::Mask given;
-  for (size_t i = 0; i < recipe.results.size(); ++i) {
-    given.push_back(has_tangent(recipe.results[i]));
-    if (given.back()) recipe.given.push_back(static_cast<int>(i));
-  }
+  transforms::Mask given = reached(forward, moves);
+  for (size_t i = 0; i < given.size(); ++i)
+    if (given[i]) recipe.given.push_back(static_cast<int>(i));
   ops::SplitRegion parts = transforms::vjp(forward, moves, given);
   auto graph = std::make_unique<Graph>("backward_" + forward.name);
   graph->dims = forward.dims;

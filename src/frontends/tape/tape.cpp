@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "frontends/tape/recipe.h"
-#include "ops/table.h"
 #include "transforms/transforms.h"
 
 namespace ig::tape {
@@ -82,8 +81,7 @@ bool Link::recording() const { return mode().grad; }
 
 void Link::record(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
                   std::span<Tensor> results) const {
-  static const ops::Op& ends = ops::get("stop_gradient");
-  if (op.id == ends.id) return;
+  if (op.has(ops::Trait::Detached)) return;
   bool any = false;
   std::vector<bool> moves = moving(operands, any);
   if (any) put(recipe_of(op, operands, attrs, moves), operands, results);

@@ -48,11 +48,24 @@ class Link : public GradLink {
 // Takes the gradient of one result, once it is complete; may give another in its place.
 using Hook = std::function<std::optional<Tensor>(const Tensor&)>;
 
+// A gradient that the user holds an object of; later passes add to what that object holds.
+class GradHandle {
+ public:
+  virtual ~GradHandle() = default;
+  virtual Tensor get() const = 0;
+  // False where the object must keep what it holds: it, or the new value, is itself on the tape.
+  virtual bool set(const Tensor& value) = 0;
+};
+
 // What the user attached to one result of a node.
 struct Watch {
   bool retain = false;
-  Tensor grad;  // of a leaf, or retained
+  Tensor grad;                         // of a leaf, or retained; where there is no handle
+  std::shared_ptr<GradHandle> handle;  // to the gradient, once it was asked for
   std::map<int, Hook> hooks;
+
+  void add(const Tensor& gradient);
+  void forget();
 };
 
 struct Node {
