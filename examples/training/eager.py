@@ -27,7 +27,11 @@ def train(steps: int = 400) -> tuple[list[float], float]:
     """The losses, and the share of points that the model puts on their own spiral."""
     keys = [ig.random.key(i) for i in range(3)]
     model = nn.Sequential(
-        nn.Linear(2, 32, key=keys[0]), nn.Tanh(), nn.Linear(32, 32, key=keys[1]), nn.Tanh(), nn.Linear(32, 2, key=keys[2])
+        nn.Linear(2, 32, key=keys[0]),
+        nn.Tanh(),
+        nn.Linear(32, 32, key=keys[1]),
+        nn.Tanh(),
+        nn.Linear(32, 2, key=keys[2]),
     ).requires_grad_()
     optimizer = ig.optim.Adam(model, lr=1e-2)
     points, labels = spirals(100)

@@ -7,7 +7,7 @@ derivatives are those of `ig.grad`, from the same rules. See docs/autograd.md.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from . import _errors, _functions, _intaglio
@@ -518,7 +518,7 @@ def _install() -> None:
     )
     _property(
         "grad",
-        "The gradient that backward passes have added up; None before the first. One object, which later passes add to.",
+        "The gradient that backward passes add up, one object; None before the first.",
         lambda self: _intaglio._get_grad(self),
         lambda self, value: _intaglio._set_grad(self, value),
     )

@@ -2,6 +2,7 @@
 // export shares the storage, which therefore is not unique and is written by nobody.
 #include <cstring>
 
+#include "bindings/autograd.h"
 #include "bindings/common.h"
 #include "bindings/dlpack.h"
 #include "tensor/strided.h"

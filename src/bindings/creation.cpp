@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "bindings/autograd.h"
 #include "bindings/common.h"
 
 namespace ig::py {

@@ -462,7 +462,7 @@ PyObject* get_class(PyObject* self, void*) {
 PyObject* tensor_copy(PyObject* self, PyObject*) {
   return guard([&] {
     Tensor x = asked(self);
-    if (!x.link() || !tape::is_leaf(x)) return wrap(std::move(x));
+    if (!x.link() || !tape::is_leaf(x) || Capture::current()) return wrap(std::move(x));
     return wrap(tape::mode().inference ? x.unlinked() : tape::as_leaf(x));  // with a gradient of its own
   });
 }

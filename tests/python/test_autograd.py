@@ -158,7 +158,13 @@ def test_complex_gradients_follow_ig_grad() -> None:
 
 def test_indexing_and_assignment() -> None:
     x = leaf([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
-    parts = [x[0, 1], x[:, ::-1][0, 0], x[1][None, 2][0], x[ig.asarray([0, 0]), ig.asarray([2, 2])].sum(), x[x > 4].sum()]
+    parts = [
+        x[0, 1],
+        x[:, ::-1][0, 0],
+        x[1][None, 2][0],
+        x[ig.asarray([0, 0]), ig.asarray([2, 2])].sum(),
+        x[x > 4].sum(),
+    ]
     total = parts[0]
     for part in parts[1:]:
         total = total + part
@@ -776,7 +782,9 @@ def test_threads_share_a_tape() -> None:
 def test_a_model_learns_by_backward_and_step() -> None:
     def make() -> tuple[nn.Module, ig.optim.Optimizer]:
         keys = ig.random.split(ig.random.key(3), 2)
-        model = nn.Sequential(nn.Linear(3, 4, bias=False, key=keys[0]), nn.BatchNorm1d(4), nn.ReLU(), nn.Linear(4, 1, key=keys[1]))
+        model = nn.Sequential(
+            nn.Linear(3, 4, bias=False, key=keys[0]), nn.BatchNorm1d(4), nn.ReLU(), nn.Linear(4, 1, key=keys[1])
+        )
         return model, ig.optim.Adam(model, lr=0.05)
 
     random = np.random.default_rng(0)

@@ -122,6 +122,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "grad set to another shape": set_gradient(ig.ones(3)),
     "backward in a trace": lambda: ig.jit(lambda x: ig.sum(x * 2).backward())(leaf([1.0])),
     "requires_grad in a trace": lambda: ig.jit(lambda x: (x * 2).requires_grad_())(ig.ones(2)),
+    "a leaf made in a trace": lambda: ig.grad(lambda v: v * leaf(2.0))(3.0),
     "no_grad in a trace": lambda: ig.jit(no_grad_inside)(ig.ones(2)),
     "inference_mode in a trace": lambda: ig.trace(inference_inside, ig.ones(2)),
     "a leaf as a constant of a trace": lambda: ig.trace(lambda x: x * OUTSIDE, ig.ones(2), lift=False),

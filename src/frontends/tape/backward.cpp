@@ -156,7 +156,7 @@ class Pass {
                              place_of(*node)))
             .hint("pass retain_graph=True to the first backward(), or add the losses and go back once");
       values = node->saved;
-      if (!options_.retain_graph) {
+      if (!options_.retain_graph && !values.empty()) {
         node->saved.clear();
         node->freed = true;
       }

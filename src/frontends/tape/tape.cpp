@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "frontends/tape/recipe.h"
+#include "tensor/capture.h"
 #include "transforms/transforms.h"
 
 namespace ig::tape {
@@ -122,9 +123,9 @@ Tensor as_leaf(const Tensor& tensor) {
     throw make_error(ErrorKind::Type, "an array of {} cannot require grad", info(tensor.dtype()).api_name)
         .why("only floats and complex numbers have derivatives")
         .hint("convert it first: ig.astype(x, ig.float32)");
-  if (tensor.is_symbolic())
-    throw Error(ErrorKind::Capture, "a traced array cannot require grad")
-        .why("it stands for a value of a graph, and eager autograd follows arrays that have values")
+  if (tensor.is_symbolic() || Capture::current())
+    throw Error(ErrorKind::Capture, "an array is to require grad while a function is traced")
+        .why("a trace makes values of a graph, and eager autograd follows arrays that have values")
         .hint("take derivatives of the function with ig.grad, inside or outside of the trace");
   if (mode().inference)
     throw Error(ErrorKind::Value, "an array is to require grad in inference mode")

@@ -83,9 +83,9 @@ struct Node {
   Location where;           // in the forward program
   const uint64_t sequence;  // nodes count up, so operands come before what was made of them
 
-  std::mutex mutex;           // of what follows
-  std::vector<Tensor> saved;  // operands with their links, results without
-  bool freed = false;
+  std::mutex mutex;              // of what follows
+  std::vector<Tensor> saved;     // operands with their links, results without
+  bool freed = false;            // something was saved, and is no more
   std::map<int, Watch> watches;  // by result
 };
 
