@@ -486,7 +486,7 @@ def _register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHand
     """
     if not callable(hook):
         raise _errors.TypeError(
-            f"register_hook: a {type(hook).__name__} is no function",
+            f"register_hook: an object of type {type(hook).__name__} is no function",
             _intaglio._user_line(),
             why="it is called with the gradient",
             hint="pass a function of one array",

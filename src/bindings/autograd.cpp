@@ -48,9 +48,9 @@ Location located() {
 }
 
 // A graph serves arrays on the tape and off it alike, so what a trace asked would be asked once.
-void refuse_traced(std::string_view what) {
+void refuse_traced(std::string_view what, std::string_view done = "asked for") {
   if (!Capture::current()) return;
-  throw make_error(ErrorKind::Capture, "{} is asked for while a function is traced", what)
+  throw make_error(ErrorKind::Capture, "{} is {} while a function is traced", what, done)
       .why("the trace serves later calls too, for which the answer may be another one")
       .hint("ask before the call, and pass what depends on it as an argument");
 }
@@ -102,7 +102,7 @@ void set_requires_grad(nb::handle x, bool wanted) {
 }
 
 nb::object grad_of(nb::handle x) {
-  refuse_traced("the gradient of an array");
+  refuse_traced("the gradient of an array", "read or set");
   const Tensor& tensor = tensor_of(x.ptr());
   if (!tensor.link()) return nb::none();
   tape::Edge edge = tape::edge_of(tensor);
@@ -117,7 +117,7 @@ nb::object grad_of(nb::handle x) {
 }
 
 void set_grad(nb::handle x, nb::handle value) {
-  refuse_traced("the gradient of an array");
+  refuse_traced("the gradient of an array", "read or set");
   const Tensor& tensor = tensor_of(x.ptr());
   if (value.is_none() && !tensor.link()) return;
   tape::Edge edge = linked_edge(x, "the gradient");
@@ -212,7 +212,7 @@ void init_autograd(nb::module_& m) {
     edge.node->watches[edge.result].add(tensor_of(gradient.ptr()));
   });
   m.def("_retain_grad", [](nb::handle x) {
-    tape::Edge edge = linked_edge(x, "the gradient");
+    tape::Edge edge = linked_edge(x, "retain_grad()");
     edge.node->watches[edge.result].retain = true;
   });
   m.def("_retains_grad", [](nb::handle x) {

@@ -92,6 +92,7 @@ def own_gradient() -> None:
 
 
 OUTSIDE = leaf([1.0, 2.0])
+STEPPED = ig.optim.SGD([OUTSIDE], lr=0.1)
 
 CASES: dict[str, Callable[[], Any]] = {
     "in place on a leaf": in_place(add_in_place),
@@ -130,7 +131,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "gradients set in a trace": lambda: ig.jit(set_in_trace)(leaf([1.0, 2.0])),
     "requires_grad asked in a trace": lambda: ig.jit(lambda x: x * 2 if x.requires_grad else x)(ig.ones(2)),
     "the mode asked in a trace": lambda: ig.jit(lambda x: x * 2 if ig.is_grad_enabled() else x)(ig.ones(2)),
-    "step without gradients in a trace": lambda: ig.jit(lambda: ig.optim.SGD([leaf([1.0])], lr=0.1).step())(),
+    "step without gradients in a trace": lambda: ig.jit(lambda: STEPPED.step())(),
     "in place on a leaf in a trace": lambda: ig.jit(add_in_place)(leaf([1.0, 2.0])),
     "its own gradient": own_gradient,
     "as a NumPy array": lambda: np.asarray(leaf([1.0, 2.0])),

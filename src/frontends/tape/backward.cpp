@@ -182,8 +182,8 @@ class Pass {
                          node->name(), i)
             .why(place_of(*node))
             .hint(
-                "look at the values there: a root or logarithm at 0, or 0/0; ig.where guards them where both "
-                "branches are finite");
+                "look at the values there: a root or logarithm at 0, or 0/0; guard the operand by ig.where "
+                "before the op, not its result");
       send(node->next[i], std::move(out[at++]));
     }
   }
