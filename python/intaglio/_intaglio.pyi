@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Protocol, Self
 
 from ._errors import Error as Error
+from .autograd import RemovableHandle
 
 class _SupportsArray(Protocol):
     def __array__(self) -> Any: ...

@@ -85,7 +85,7 @@ class _Mode:
                     return function(*args, **kwargs)
 
             wrapper = call
-        return wraps(function)(wrapper)  # type: ignore[no-any-return]
+        return wraps(function)(wrapper)
 
 
 def _refuse_traced(who: str) -> None:
@@ -453,8 +453,8 @@ def _detach(self: Tensor) -> Tensor:
     False
     """
     if self.is_symbolic or _intaglio.is_tracing():
-        return _intaglio.functions["stop_gradient"](self)  # type: ignore[no-any-return]
-    return _intaglio._detached(self)  # type: ignore[no-any-return]
+        return _intaglio.functions["stop_gradient"](self)
+    return _intaglio._detached(self)
 
 
 def _retain_grad(self: Tensor) -> None:
