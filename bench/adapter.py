@@ -87,6 +87,10 @@ class Adapter:
         """The loss of the parameters, and its gradient by each of them."""
         raise NotImplementedError("it takes no derivatives")
 
+    def backward(self, loss: Callable[[tuple], Array], parameters: tuple) -> tuple[Array, tuple]:
+        """The same by a tape: the loss runs op by op, and then a backward pass does."""
+        raise NotImplementedError("it has no tape")
+
     # ---- written on the above, unless a system has its own form ------------------------------------------
     def sigmoid(self, x: Array) -> Array:
         return 1.0 / (1.0 + self.exp(-x))

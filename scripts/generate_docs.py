@@ -319,11 +319,20 @@ def tensor_class(table: dict[str, dict[str, Any]]) -> str:
         "mT": "Tensor",
         "real": "Tensor",
         "imag": "Tensor",
+        "requires_grad": "builtins.bool",
+        "grad": "Any",
+        "is_leaf": "builtins.bool",
+        "retains_grad": "builtins.bool",
+        "grad_fn": "GradNode | None",
     }
     for name, member in vars(ig.Tensor).items():
-        if isinstance(member, types.GetSetDescriptorType) and not name.startswith("_"):
+        if isinstance(member, (types.GetSetDescriptorType, property)) and not name.startswith("_"):
             out.append(f"    @property\n    def {name}(self) -> {types_of.get(name, 'Any')}:")
             out.append(f'        """{member.__doc__}"""\n')
+            if isinstance(member, property) and member.fset:
+                out.append(f"    @{name}.setter\n    def {name}(self, value: Any) -> None: ...")
+            if isinstance(member, property) and member.fdel:
+                out.append(f"    @{name}.deleter\n    def {name}(self) -> None: ...")
     for word in BINARY.split():
         out.append(f"    def __{word}__(self, other: ArrayLike, /) -> Tensor: ...")
         out.append(f"    def __r{word}__(self, other: ArrayLike, /) -> Tensor: ...")
@@ -369,6 +378,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Protocol, Self
 
 from ._errors import Error as Error
+from .autograd import RemovableHandle
 
 class _SupportsArray(Protocol):
     def __array__(self) -> Any: ...

@@ -39,6 +39,11 @@ class IntaglioAdapter(Adapter):
     def value_and_grad(self, loss: Any, parameters: tuple) -> tuple:
         return self.ig.value_and_grad(loss)(parameters)
 
+    def backward(self, loss: Any, parameters: tuple) -> tuple:
+        own = tuple(p.detach().requires_grad_() for p in parameters)
+        value = loss(own)
+        return value.detach(), self.ig.autograd.grad(value, own)
+
     def layer_norm(self, x: Any, weight: Any, bias: Any, eps: float) -> Any:
         return self.ig.layer_norm(x, weight, bias, eps=eps)
 
@@ -108,6 +113,8 @@ class Intaglio(System):
         return lambda *inputs: program(m, weights, *inputs)
 
     def build(self) -> Call:
+        if self.workload.eager:
+            return self.function()
         if not self.weights and not self.workload.batches:
             return self.ig.jit(self.function())
         # One capture for every batch: the first axis of each input varies together.

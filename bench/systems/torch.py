@@ -51,6 +51,8 @@ class TorchAdapter(Adapter):
         value = loss(own)
         return value.detach(), self.t.autograd.grad(value, own)
 
+    backward = value_and_grad
+
     def layer_norm(self, x: Any, weight: Any, bias: Any, eps: float) -> Any:
         return self.f.layer_norm(x, (x.shape[-1],), weight, bias, eps)
 

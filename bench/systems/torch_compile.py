@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from adapter import Adapter
+
 from . import Call
 from .torch import Torch, TorchAdapter
 
@@ -19,6 +21,8 @@ class CompileAdapter(TorchAdapter):
         from torch._higher_order_ops import while_loop
 
         return while_loop(condition, body, state)
+
+    backward = Adapter.backward  # what it compiles has none
 
 
 class TorchCompile(Torch):

@@ -38,6 +38,7 @@ class Workload:
     variant: bool = False  # measured with --variants alone
     # The float64 outputs, where the program cannot be run in NumPy: what takes derivatives.
     reference: Callable[..., list[np.ndarray]] | None = None
+    eager: bool = False  # it is the running op by op that is measured
     batches: tuple[int, ...] = ()  # sizes of the first axis, called in a row in a fresh process, compiles included
 
     def data(self) -> tuple[tuple[np.ndarray, ...], Arrays]:

@@ -59,3 +59,55 @@ add(
         "train_mlp", "training step of an MLP, batch 64", mlp_step, mlp_step_data, 1e-4, reference=mlp_step_reference
     )
 )
+
+
+STEPS, SIZE = 5, 64
+
+
+def eager_backward(m: Any, w: Any, x: Any, weight: Any, bias: Any) -> Any:
+    """A loss of twenty ops on small arrays and its gradient by each of them, without a compiled step."""
+
+    def loss(parameters: tuple[Any, ...]) -> Any:
+        x, weight, bias = parameters
+        h = x
+        for _ in range(STEPS):
+            h = m.tanh(m.matmul(h, weight) + bias) * x
+        return m.sum(h)
+
+    value, grads = m.backward(loss, (x, weight, bias))
+    return (value, *grads)
+
+
+def eager_backward_data(rng: np.random.Generator) -> Any:
+    return (floats(rng, SIZE, SIZE), floats(rng, SIZE, SIZE, scale=0.2), floats(rng, SIZE, scale=0.2)), {}
+
+
+def eager_backward_reference(x: np.ndarray, weight: np.ndarray, bias: np.ndarray) -> list[np.ndarray]:
+    """The same by the chain rule, written out."""
+    inputs, bent = [], []
+    h = x
+    for _ in range(STEPS):
+        inputs.append(h)
+        bent.append(np.tanh(h @ weight + bias))
+        h = bent[-1] * x
+    delta, by_x, by_weight, by_bias = np.ones_like(x), np.zeros_like(x), np.zeros_like(weight), np.zeros_like(bias)
+    for before, t in zip(reversed(inputs), reversed(bent), strict=True):
+        by_x += delta * t
+        inner = delta * x * (1 - t * t)
+        by_weight += before.T @ inner
+        by_bias += inner.sum(0)
+        delta = inner @ weight.T
+    return [np.asarray(h.sum()), by_x + delta, by_weight, by_bias]
+
+
+add(
+    Workload(
+        "eager_backward",
+        "tape of 20 ops on 64×64, forward and backward, op by op",
+        eager_backward,
+        eager_backward_data,
+        1e-4,
+        reference=eager_backward_reference,
+        eager=True,
+    )
+)

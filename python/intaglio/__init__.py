@@ -92,8 +92,16 @@ from ._transforms import (
     vjp,
 )
 from ._vmap import vmap
+from .autograd import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
 
-from . import data, nn, optim, random  # isort: skip  (they are written on all of the above)
+from . import autograd, data, nn, optim, random  # isort: skip  (they are written on all of the above)
 
 array = asarray
 e = 2.718281828459045

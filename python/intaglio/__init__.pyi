@@ -121,6 +121,8 @@ from ._intaglio import (
     int32 as int32,
     int64 as int64,
     int8 as int8,
+    is_grad_enabled as is_grad_enabled,
+    is_inference_mode_enabled as is_inference_mode_enabled,
     is_tracing as is_tracing,
     op_table as op_table,
     register_pytree as register_pytree,
@@ -166,6 +168,13 @@ from ._transforms import (
 from ._vmap import (
     vmap as vmap,
 )
+from .autograd import (
+    enable_grad as enable_grad,
+    inference_mode as inference_mode,
+    no_grad as no_grad,
+    set_grad_enabled as set_grad_enabled,
+)
+from . import autograd as autograd
 from . import data as data
 from . import nn as nn
 from . import optim as optim

@@ -92,6 +92,25 @@ def _pair(who: str, what: str, value: Any, rule: Callable[..., Any]) -> tuple[An
     return value
 
 
+def _on_tape(who: str, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`call(*args, **kwargs)` by way of a graph, so that its rule and not its body goes on the tape."""
+    leaves, tree = _intaglio.tree_flatten((args, kwargs))
+    arrays = [_intaglio.asarray(leaf) for leaf in leaves if is_array(leaf)]
+    kept: list[Any] = []
+
+    def run(stand_ins: list[Tensor]) -> list[Tensor]:
+        given = iter(stand_ins)
+        filled = [next(given) if is_array(leaf) else leaf for leaf in leaves]
+        own_args, own_kwargs = _intaglio.tree_unflatten(tree, filled)
+        results, out_tree = _leaves(who, "result", call(*own_args, **own_kwargs))
+        kept.append(out_tree)
+        return results
+
+    names = [f"x{i}" for i in range(len(arrays))]
+    graph, outer = _intaglio._capture_function(run, arrays, names, getattr(call, "__name__", "function"))
+    return _intaglio.tree_unflatten(kept[0], _intaglio._apply_graph(graph, [*arrays, *outer]))
+
+
 _DEEPEST = 4  # how many times a rule is followed into the calls of its own function
 
 
@@ -212,6 +231,8 @@ class custom_jvp(_Custom):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not _intaglio.is_tracing():
+            if _intaglio._may_record():
+                return _on_tape(self.who, self, args, kwargs)
             return self.fun(*args, **kwargs)
         rule = self.rule
         if rule is None:
@@ -297,6 +318,8 @@ class custom_vjp(_Custom):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not _intaglio.is_tracing():
+            if _intaglio._may_record():
+                return _on_tape(self.who, self, args, kwargs)
             return self.fun(*args, **kwargs)
         forward, backward = self.forward, self.backward
         if forward is None or backward is None:
@@ -464,6 +487,8 @@ def checkpoint(fun: Callable[..., Any], *, policy: Policy | None = None) -> Call
     @wraps(fun)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         if not _intaglio.is_tracing():
+            if _intaglio._may_record():
+                return _on_tape("checkpoint", wrapper, args, kwargs)
             return _arrays(fun(*args, **kwargs))
         leaves, tree = _intaglio.tree_flatten((args, kwargs))
         leaves = [_intaglio.asarray(leaf) if is_array(leaf) else leaf for leaf in leaves]

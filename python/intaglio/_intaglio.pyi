@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Protocol, Self
 
 from ._errors import Error as Error
+from .autograd import RemovableHandle
 
 class _SupportsArray(Protocol):
     def __array__(self) -> Any: ...
@@ -174,7 +175,7 @@ def _counters() -> dict[str, Any]: ...
 
 def _register_op(name: str, doc: str, operands: Any, attrs: Any, infer: Any, reference: Any, body: Any, elementwise: builtins.bool, results: int, numpy: str) -> Any: ...
 
-def asarray(data: ArrayLike, *, dtype: DTypeLike | None = None, device: str | None = None, copy: builtins.bool | None = None) -> Tensor: ...
+def asarray(data: ArrayLike, *, dtype: DTypeLike | None = None, device: str | None = None, copy: builtins.bool | None = None, requires_grad: builtins.bool = False) -> Tensor: ...
 
 def from_dlpack(x: Any, /, *, device: str | None = None, copy: builtins.bool | None = None) -> Tensor: ...
 
@@ -314,6 +315,66 @@ def _effect_print(arg0: builtins.str, arg1: Any, /) -> None: ...
 
 def _effect_check(arg0: Any, arg1: builtins.str, arg2: builtins.str, arg3: builtins.str, arg4: Any, /) -> None: ...
 
+class GradNode:
+    @property
+    def name(self) -> builtins.str: ...
+
+    @property
+    def next_functions(self) -> tuple[Any, ...]: ...
+
+    @property
+    def location(self) -> builtins.str: ...
+
+    def __eq__(self, arg: object, /) -> builtins.bool: ...
+
+    def __hash__(self) -> int: ...
+
+    def __repr__(self) -> builtins.str: ...
+
+def _on_tape(arg: Any, /) -> builtins.bool: ...
+
+def _requires_grad(arg: Any, /) -> builtins.bool: ...
+
+def _set_requires_grad(arg0: Any, arg1: builtins.bool, /) -> None: ...
+
+def _is_leaf(arg: Any, /) -> builtins.bool: ...
+
+def _grad_fn(arg: Any, /) -> Any: ...
+
+def _get_grad(arg: Any, /) -> Any: ...
+
+def _set_grad(x: Any, value: Any) -> None: ...
+
+def _detached(arg: Any, /) -> Any: ...
+
+def _set_value(arg0: Any, arg1: Any, /) -> None: ...
+
+def _add_grad(arg0: Any, arg1: Any, /) -> None: ...
+
+def _retain_grad(arg: Any, /) -> None: ...
+
+def _retains_grad(arg: Any, /) -> builtins.bool: ...
+
+def _add_hook(arg0: Any, arg1: Any, /) -> Any: ...
+
+def _backward(outputs: Any, gradients: Any, retain_graph: builtins.bool, create_graph: builtins.bool) -> None: ...
+
+def _tape_grad(outputs: Any, inputs: Any, gradients: Any, retain_graph: builtins.bool, create_graph: builtins.bool) -> list[Any]: ...
+
+def _grad_mode() -> tuple[Any, ...]: ...
+
+def is_grad_enabled() -> builtins.bool: ...
+
+def is_inference_mode_enabled() -> builtins.bool: ...
+
+def is_anomaly_enabled() -> builtins.bool: ...
+
+def _set_grad_mode(arg0: builtins.bool, arg1: builtins.bool, /) -> tuple[Any, ...]: ...
+
+def _set_anomaly(arg0: builtins.bool, arg1: builtins.bool, /) -> tuple[Any, ...]: ...
+
+def _may_record() -> builtins.bool: ...
+
 def _jit_make(arg0: Any, arg1: builtins.str, arg2: Any, arg3: Any, arg4: Any, arg5: Any, arg6: int, arg7: builtins.bool, arg8: builtins.bool, /) -> Any: ...
 
 def _jit_function(arg: Any, /) -> Any: ...
@@ -395,6 +456,32 @@ class Tensor:
     @property
     def mT(self) -> Tensor:
         """The array with its last two axes exchanged."""
+
+    @property
+    def requires_grad(self) -> builtins.bool:
+        """Whether ops on this array go on the tape of eager autograd."""
+
+    @requires_grad.setter
+    def requires_grad(self, value: Any) -> None: ...
+    @property
+    def grad(self) -> Any:
+        """The gradient that backward passes add up, one object; None before the first."""
+
+    @grad.setter
+    def grad(self, value: Any) -> None: ...
+    @grad.deleter
+    def grad(self) -> None: ...
+    @property
+    def is_leaf(self) -> builtins.bool:
+        """Whether no op on the tape made this array."""
+
+    @property
+    def grad_fn(self) -> GradNode | None:
+        """The node of the tape that made this array; None of a leaf."""
+
+    @property
+    def retains_grad(self) -> builtins.bool:
+        """Whether a computed array keeps its gradient."""
 
     def __add__(self, other: ArrayLike, /) -> Tensor: ...
     def __radd__(self, other: ArrayLike, /) -> Tensor: ...
@@ -537,6 +624,9 @@ class Tensor:
     def avg_pool(self, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ..., count_include_pad: builtins.bool | None = True) -> Tensor:
         """The mean of each window over the spatial axes of [batch, channels, space...]."""
 
+    def backward(self, gradient: Any = None, retain_graph: builtins.bool | None = None, create_graph: builtins.bool = False, inputs: Any = None) -> None:
+        """Adds the gradients of this array to `.grad` of all leaves that it was computed from. See ig.autograd.backward."""
+
     def batch_norm(self, mean: ArrayLike, variance: ArrayLike, weight: ArrayLike | None = None, bias: ArrayLike | None = None, eps: float | None = 1e-05) -> Tensor:
         """(x - mean) / sqrt(variance + eps), times weight, plus bias, for each channel (axis 1)."""
 
@@ -641,6 +731,9 @@ class Tensor:
 
     def cumulative_sum(self, axis: int | None = None, dtype: Any = None, include_initial: builtins.bool = False) -> Tensor:
         """The running sums along an axis; with `include_initial` they start with 0."""
+
+    def detach(self) -> Tensor:
+        """The same value without its place on the tape; no bytes are copied. In a trace, `ig.stop_gradient`."""
 
     def diagonal(self, k: int | None = 0) -> Tensor:
         """A diagonal of the last two axes."""
@@ -942,6 +1035,9 @@ class Tensor:
     def reduce_window_sum(self, window_dimensions: int | Sequence[int], window_strides: int | Sequence[int] | None = ..., window_dilations: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ...) -> Tensor:
         """The sum of each window slid over the array."""
 
+    def register_hook(self, hook: Callable[[Tensor], Any]) -> RemovableHandle:
+        """Calls `hook(gradient)` whenever a gradient of this array is complete; what it returns takes its place."""
+
     def relu(self) -> Tensor:
         """The greater of x and 0; NaN stays."""
 
@@ -954,8 +1050,14 @@ class Tensor:
     def repeat(self, repeats: Any, /, *, axis: int | None = None) -> Tensor:
         """Each element `repeats` times, next to itself; an array of counts must be concrete."""
 
+    def requires_grad_(self, requires_grad: builtins.bool = True) -> Tensor:
+        """Makes this array a leaf whose gradient is wanted, or an array that is none; gives the array."""
+
     def reshape(self, shape: int | Dim | Sequence[int | Dim], *more: int | Dim) -> Tensor:
         """The same elements in row-major order with other sizes; one size may be -1."""
+
+    def retain_grad(self) -> None:
+        """Keeps the gradient of a computed array in `.grad`, as that of a leaf is. Of a leaf: nothing."""
 
     def right_shift(self, y: ArrayLike) -> Tensor:
         """x with its bits moved down by y, the sign kept."""

@@ -200,9 +200,12 @@ def array_namespace(self: Tensor, /, *, api_version: str | None = None) -> Any:
     return intaglio
 
 
-def rebuild(dtype: str, shape: tuple[int, ...], data: bytes) -> Tensor:
+def rebuild(dtype: str, shape: tuple[int, ...], data: bytes, requires_grad: bool = False) -> Tensor:
     """Unpickling."""
-    return _intaglio._from_bytes(dtype, shape, data)
+    out = _intaglio._from_bytes(dtype, shape, data)
+    if requires_grad and not _intaglio._grad_mode()[1]:  # in inference mode nothing begins to require grad
+        _intaglio._set_requires_grad(out, True)
+    return out
 
 
 def rebuild_graph(data: bytes) -> Any:
@@ -226,7 +229,9 @@ def format_method(self: Tensor, spec: str) -> str:
 
 def reduce(self: Tensor) -> Any:
     values = _intaglio._concrete(self)
-    return rebuild, (values.dtype.name, values.shape, _intaglio._to_bytes(values))
+    # A leaf comes back as one; a computed array as its value.
+    leaf = _intaglio._on_tape(self) and not _intaglio.is_tracing() and self.is_leaf
+    return rebuild, (values.dtype.name, values.shape, _intaglio._to_bytes(values), leaf)
 
 
 def install() -> None:

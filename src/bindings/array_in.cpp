@@ -4,6 +4,7 @@
 
 #include "bindings/common.h"
 #include "bindings/dlpack.h"
+#include "frontends/tape/tape.h"
 #include "tensor/strided.h"
 
 namespace ig::py {
@@ -403,7 +404,7 @@ Tensor as_tensor(PyObject* object, std::optional<DType> dtype, std::string_view 
 void init_array_in(nb::module_& m) {
   m.def(
       "asarray",
-      [](nb::handle data, nb::handle dtype, nb::handle device, nb::handle copy) {
+      [](nb::handle data, nb::handle dtype, nb::handle device, nb::handle copy, bool requires_grad) {
         if (!device.is_none() &&
             (!PyUnicode_Check(device.ptr()) || nb::cast<std::string>(nb::str(device)) != "cpu"))
           throw Error(ErrorKind::Value, "the only device of this build is \"cpu\"")
@@ -417,16 +418,21 @@ void init_array_in(nb::module_& m) {
           throw Error(ErrorKind::Value, "asarray: copy=False, and a copy is needed")
               .why("arrays are values: data of others is copied in, and so is what changes its dtype")
               .hint("use ig.from_dlpack(x) to share memory, or leave copy out");
+        if (requires_grad) {
+          Tensor value = as_tensor(data.ptr(), wanted, "asarray");
+          return nb::steal(wrap(tape::as_leaf(value)));
+        }
         if (is_tensor(data.ptr()) && copy.ptr() != Py_True &&
             (!wanted || *wanted == tensor_of(data.ptr()).dtype()))
           return nb::borrow(data);
         return nb::steal(wrap(as_tensor(data.ptr(), wanted, "asarray")));
       },
       nb::arg("data").none(), nb::kw_only(), nb::arg("dtype") = nb::none(), nb::arg("device") = nb::none(),
-      nb::arg("copy") = nb::none(),
-      "An array from a number, nested lists, or another library's array (copied).",
+      nb::arg("copy") = nb::none(), nb::arg("requires_grad") = false,
+      "An array from a number, nested lists, or another library's array (copied). With requires_grad it is a "
+      "new leaf of eager autograd: x.grad takes the gradient of y.backward().",
       nb::sig("def asarray(data: ArrayLike, *, dtype: DTypeLike | None = None, device: str | None = None, "
-              "copy: bool | None = None) -> Tensor"));
+              "copy: bool | None = None, requires_grad: bool = False) -> Tensor"));
   m.def(
       "from_dlpack",
       [](nb::handle x, nb::handle device, nb::handle copy) {

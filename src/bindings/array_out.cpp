@@ -2,6 +2,7 @@
 // export shares the storage, which therefore is not unique and is written by nobody.
 #include <cstring>
 
+#include "bindings/autograd.h"
 #include "bindings/common.h"
 #include "bindings/dlpack.h"
 #include "tensor/strided.h"
@@ -111,6 +112,7 @@ int tensor_getbuffer(PyObject* self, Py_buffer* view, int flags) {
           throw Error(ErrorKind::Type, "the buffer protocol has no bfloat16")
               .why("its formats are those of Python's struct module, which has no such type")
               .hint("np.asarray(x) with ml_dtypes installed, or convert first: ig.astype(x, ig.float32)");
+        refuse_export(x);
         Tensor values = concrete(asked(self), "the bytes");
         Export* holder = make_export(values, true);
         view->buf = holder->tensor.data();
@@ -150,6 +152,7 @@ PyObject* tensor_dlpack(PyObject* self, PyObject* args, PyObject* kwargs) {
     }
     int major = 0, minor = 0;
     if (version != Py_None && !PyArg_ParseTuple(version, "ii", &major, &minor)) throw PythonError{};
+    refuse_export(tensor_of(self));
     Tensor x = concrete(asked(self), "the bytes");
     if (copy == Py_True) x = copy_strided(x, StridedView::whole(x.shape()));
     if (major >= 1) {

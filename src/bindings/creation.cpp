@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "bindings/autograd.h"
 #include "bindings/common.h"
 
 namespace ig::py {
@@ -65,6 +66,7 @@ void init_creation(nb::module_& m) {
   m.def(
       "_bits",
       [](nb::handle x) {
+        refuse_export(tensor_of(x.ptr()));
         Tensor values = concrete(asked(x.ptr()), "the NumPy array");
         return nb::steal(wrap(Tensor(DType::U16, values.shape(), values.storage())));
       },

@@ -342,6 +342,7 @@ void init_graph(nb::module_& m) {
           nb::gil_scoped_release no_gil;
           out = program->run(inputs);
         }
+        if (const GradLink* link = recording_link(inputs)) link->record(self.graph, inputs, out);
         return nb::steal(wrap_all(std::move(out)));
       });
   m.def("_passes", [] {

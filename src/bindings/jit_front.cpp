@@ -1,6 +1,8 @@
 // Recording a Python function, and its results.
 #include "bindings/jit_front.h"
 
+#include "bindings/autograd.h"
+
 #include <cstring>
 #include <unordered_map>
 
@@ -10,6 +12,9 @@ namespace {
 bool is_ndarray(nb::handle object) {
   return nb::hasattr(object, "__array_interface__") && nb::hasattr(object, "copy");
 }
+
+// One memory, and one place on the tape of eager autograd: x and x.detach() are two arrays.
+bool same_array(const Tensor& a, const Tensor& b) { return a.data() == b.data() && a.link() == b.link(); }
 
 // Where the value that stands in `tensor` was made, for errors.
 std::string made_at(const Tensor& tensor) {
@@ -141,6 +146,7 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
           .hint("write x = x + y in place of x += y, or pass ig.asarray(x)");
     WriteBack write;
     write.leaf = i;
+    write.silent = !notes.changed.contains(given[i].ptr());
     write.value = {ResultLeaf::Kind::Output, out.outputs.size(), {}, {}};
     if (now.is_symbolic())
       out.outputs.push_back(now);
@@ -186,6 +192,7 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
     WriteBack write;
     write.where = WriteBack::Where::Outside;
     write.handle = handle.object;
+    write.silent = !notes.changed.contains(handle.object.ptr());
     if (now.is_symbolic()) {
       write.value.index = out.outputs.size();
       out.outputs.push_back(now);
@@ -236,16 +243,16 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
   foreign_now_.clear();
   for (size_t i = 0; i < kept->handles.size(); ++i)
     for (size_t j = 0; j < i; ++j)
-      if (kept->handles[i].before.data() == kept->handles[j].before.data()) kept->same.emplace_back(j, i);
+      if (same_array(kept->handles[i].before, kept->handles[j].before)) kept->same.emplace_back(j, i);
   // Where each array from outside is read again.
   for (const Capture::Lifted& one : capture.lifted()) {
     PyKept::Source source;
     for (size_t i = 0; i < kept->guards.size() && source.kind == PyKept::Source::Kind::Fixed; ++i)
       if (Tensor array = kept->guards[i]->array();
-          array.valid() && !array.is_symbolic() && array.data() == one.tensor.data())
+          array.valid() && !array.is_symbolic() && same_array(array, one.tensor))
         source = {PyKept::Source::Kind::Guard, i};
     for (size_t i = 0; i < kept->handles.size() && source.kind == PyKept::Source::Kind::Fixed; ++i)
-      if (kept->handles[i].before.data() == one.tensor.data()) source = {PyKept::Source::Kind::Handle, i};
+      if (same_array(kept->handles[i].before, one.tensor)) source = {PyKept::Source::Kind::Handle, i};
     for (size_t i = 0; i < kept->foreign.size() && source.kind == PyKept::Source::Kind::Fixed; ++i)
       if (kept->foreign[i].copy.data() == one.tensor.data()) source = {PyKept::Source::Kind::Foreign, i};
     for (size_t i = 0; i < kept->numbers.size() && source.kind == PyKept::Source::Kind::Fixed; ++i)
@@ -337,7 +344,7 @@ bool PyFront::holds(const record::JitTrace& trace, std::string* why) {
       });
   }
   for (auto [a, b] : kept.same)
-    if (tensor_of(kept.handles[a].object.ptr()).data() != tensor_of(kept.handles[b].object.ptr()).data())
+    if (!same_array(tensor_of(kept.handles[a].object.ptr()), tensor_of(kept.handles[b].object.ptr())))
       return fail([] { return std::string("two handles from outside no longer hold the same array"); });
   foreign_now_.clear();
   for (const ArrayNotes::Foreign& one : kept.foreign) {
@@ -365,7 +372,8 @@ bool PyFront::holds(const record::JitTrace& trace, std::string* why) {
     bool same = now.data() == then.data() ||
                 (kept.constants[i].kind == PyKept::Source::Kind::Foreign && now.bytes() == then.bytes() &&
                  std::memcmp(now.data(), then.data(), now.bytes()) == 0);
-    if (!same)
+    if (!same ||
+        recording_link(std::span(&now, 1)))  // recorded anew, which refuses what would lose a gradient
       return fail(
           [&] { return fmt::format("an array from outside ({}) has new values", then.type().str()); });
   }
@@ -408,6 +416,13 @@ nb::object PyFront::leaf_object(const ResultLeaf& leaf, const std::vector<Tensor
 
 nb::object PyFront::result(const record::JitTrace& trace, std::vector<Tensor> outputs) {
   const auto& kept = static_cast<const PyKept&>(*trace.kept);
+  auto handle_of = [&](const WriteBack& write) {
+    return write.where == WriteBack::Where::Outside ? write.handle.ptr() : objects_.leaves[write.leaf];
+  };
+  for (const WriteBack& write : kept.writes)  // before anything is written
+    if ((write.where == WriteBack::Where::Outside || write.where == WriteBack::Where::Argument) &&
+        !write.silent)
+      refuse_change_of_leaf(tensor_of(handle_of(write)));
   for (const WriteBack& write : kept.writes) {
     nb::object value = leaf_object(write.value, outputs);
     if (write.where == WriteBack::Where::Place) {
@@ -440,9 +455,10 @@ nb::object PyFront::result(const record::JitTrace& trace, std::vector<Tensor> ou
             .hint("return the new object instead");
       continue;
     }
-    PyObject* handle =
-        write.where == WriteBack::Where::Outside ? write.handle.ptr() : objects_.leaves[write.leaf];
-    rebind(handle, tensor_of(value.ptr()));
+    if (write.silent)
+      bind_silently(handle_of(write), tensor_of(value.ptr()));
+    else
+      rebind(handle_of(write), tensor_of(value.ptr()));
   }
   if (kept.tree.kind == Tree::Kind::Leaf) return leaf_object(kept.leaves[0], outputs);
   std::vector<nb::object> leaves;

@@ -45,6 +45,7 @@ struct WriteBack {
   nb::object handle;  // Outside
   Place place{};      // Place: an attribute, a global, an element
   ResultLeaf value;
+  bool silent = false;  // of a handle: bound by a module or an optimiser, off the tape of eager autograd
 };
 
 struct PyKept final : record::Kept {

@@ -2,6 +2,9 @@
 // of a recording.
 #include "bindings/jit_notes.h"
 
+#include "bindings/autograd.h"
+#include "frontends/tape/tape.h"
+
 namespace ig::py {
 namespace {
 
@@ -43,13 +46,38 @@ Tensor asked(PyObject* handle) {
   return capture->asked(tensor);
 }
 
-void rebind(PyObject* object, Tensor value) {
+void bind_raw(PyObject* object, Tensor value) {
   Tensor& bound = tensor_of(object);
   if (current_notes && bound.valid() && is_outside(bound)) {
     note_handle(object);
     current_notes->rebound.push_back({nb::borrow(object), bound});
   }
   bound = std::move(value);
+}
+
+void rebind(PyObject* object, Tensor value) {
+  if (current_notes) current_notes->changed.insert(object);
+  const Tensor& bound = tensor_of(object);
+  if (bound.link() && !value.is_symbolic()) {
+    refuse_change_of_leaf(bound);
+    if (!tape::mode().grad) return bind_silently(object, std::move(value));
+  }
+  bind_raw(object, std::move(value));
+}
+
+void refuse_change_of_leaf(const Tensor& bound) {
+  if (!bound.link() || !tape::mode().grad || !tape::is_leaf(bound)) return;
+  throw Error(ErrorKind::Value, "a leaf that requires grad is being used in an in-place operation")
+      .why("the handle would no longer be the array that the gradient is wanted by")
+      .hint("update it under `with ig.no_grad():`, or write y = x + 1 for a new array");
+}
+
+void bind_silently(PyObject* object, Tensor value) {
+  if (!value.is_symbolic()) {
+    value = value.unlinked();
+    value.set_link(tensor_of(object).link());
+  }
+  bind_raw(object, std::move(value));
 }
 
 }  // namespace ig::py

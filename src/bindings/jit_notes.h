@@ -4,6 +4,7 @@
 #pragma once
 
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "bindings/common.h"
@@ -23,6 +24,9 @@ struct ArrayNotes {
   std::vector<Foreign> foreign;
   std::vector<Handle> rebound;
   std::unordered_map<PyObject*, size_t> known;  // in `read`
+  // Handles that the program itself changed in place. Others are bound by modules and optimisers, which
+  // nothing records (`_bind`, `_set_value`).
+  std::unordered_set<PyObject*> changed;
 
   ArrayNotes() = default;
   ArrayNotes(const ArrayNotes&) = delete;

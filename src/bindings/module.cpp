@@ -1,4 +1,5 @@
 // The extension module `intaglio._intaglio`.
+#include "bindings/autograd.h"
 #include "bindings/common.h"
 #include "bindings/effects.h"
 #include "bindings/record.h"
@@ -44,6 +45,7 @@ NB_MODULE(_intaglio, m) {
   init_record(m);
   init_transforms(m);
   init_effects(m);
+  init_autograd(m);
   init_jit(m);
   init_observer(m);
 }

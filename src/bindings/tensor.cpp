@@ -3,8 +3,10 @@
 // arrays never change.
 #include <array>
 
+#include "bindings/autograd.h"
 #include "bindings/common.h"
 #include "bindings/effects.h"
+#include "frontends/tape/tape.h"
 #include "ops/attrs.h"
 #include "tensor/eager.h"
 
@@ -458,7 +460,11 @@ PyObject* get_class(PyObject* self, void*) {
 // `deepcopy` and `copy` give an own handle of the same value. While a function is recorded it is a value of
 // the recording, so that later calls read the handle that was copied.
 PyObject* tensor_copy(PyObject* self, PyObject*) {
-  return guard([&] { return wrap(asked(self)); });
+  return guard([&] {
+    Tensor x = asked(self);
+    if (!x.link() || !tape::is_leaf(x) || Capture::current()) return wrap(std::move(x));
+    return wrap(tape::mode().inference ? x.unlinked() : tape::as_leaf(x));  // with a gradient of its own
+  });
 }
 
 // Binds the handle to the value of another array, of the same dtype and shape, which nothing computes.
@@ -477,7 +483,7 @@ void bind(nb::handle handle, nb::handle value) {
                      "a handle of {} cannot be bound to a value of {}", old.type().str(), now.type().str())
         .why("it keeps its dtype and shape, so that all who hold it can go on")
         .hint("convert or reshape the value");
-  if (self != other) rebind(self, std::move(now));
+  if (self != other) bind_raw(self, std::move(now));
 }
 
 PyMethodDef methods[] = {
@@ -611,7 +617,7 @@ void init_tensor(nb::module_& m) {
       "_held", [](nb::handle x) { return nb::steal(wrap(tensor_of(x.ptr()))); }, nb::arg("x"),
       "What a handle holds at the moment, as it is and unnoted: to be bound to it again.");
   m.def(
-      "_handle", [](nb::handle x) { return nb::steal(tensor_copy(x.ptr(), nullptr)); }, nb::arg("x"),
+      "_handle", [](nb::handle x) { return nb::steal(wrap(asked(x.ptr()))); }, nb::arg("x"),
       "A handle of its own to the value of an array.");
 }
 

@@ -40,6 +40,7 @@ front::Scalar integer(int64_t value) { return {.kind = DKind::Signed, .integer =
 
 bool runs_now(const Tensor& x) {
   Capture* capture = Capture::current();
+  if (!capture && recording_link(std::span(&x, 1))) return false;  // the tape holds ops, and a walk is none
   return !x.is_symbolic() && (!capture || !capture->lift_constants || capture->made_here(x));
 }
 Tensor made(Tensor x) {
@@ -583,7 +584,7 @@ void set_item(PyObject* self, PyObject* key, PyObject* value) {
       StridedView view = view_of(x, items);
       Tensor ready = assigned(x, Dims(view.shape.begin(), view.shape.end()), value);
       // Taken out of the handle, so that memory that nobody else sees is written in place.
-      Tensor old = x.storage().unique() ? std::exchange(tensor_of(self), Tensor()) : x;
+      Tensor old = x.storage().unique() && !x.link() ? std::exchange(tensor_of(self), Tensor()) : x;
       rebind(self, made(assign_strided(std::move(old), view, ready)));
       return;
     }

@@ -39,6 +39,7 @@ enum class Trait : uint32_t {
   Relabel = 1u << 13,     // a view that keeps the row-major order: no byte moves
   NamedAxis = 1u << 14,   // speaks of a batch axis by its name, so its batch rule is asked even where no
                           // operand is batched
+  Detached = 1u << 15,    // its results are constants to derivatives, whatever they are made of
 };
 constexpr uint32_t operator|(Trait a, Trait b) { return static_cast<uint32_t>(a) | static_cast<uint32_t>(b); }
 constexpr uint32_t operator|(uint32_t a, Trait b) { return a | static_cast<uint32_t>(b); }

@@ -2,6 +2,7 @@
 // graph cannot say.
 #include "tensor/capture.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 
@@ -47,10 +48,17 @@ void Capture::note_made_here(const Tensor& tensor) {
 void Capture::name_tensor(const Tensor& tensor, std::string name) {
   if (tensor.is_symbolic() || !tensor.data()) return;
   names_[tensor.data()] = std::move(name);
-  kept_.emplace(tensor.data(), tensor);
+  kept_.emplace(Key{tensor.data(), tensor.link().get()}, tensor);
 }
 
 Value Capture::constant_of(const Tensor& tensor) {
+  if (recording_link(std::span(&tensor, 1)))
+    throw make_error(ErrorKind::Capture,
+                     "an array that requires grad ({}) would become a constant of a graph",
+                     tensor.type().str())
+        .at(locate ? locate().str() : "")
+        .why("the function reads it from outside, and the gradient by it would be lost without a word")
+        .hint("pass it as an argument, or take it out of the tape with x.detach()");
   ops::Builder build(graph_->body());
   if (locate) build.set_location(locate());
   if (scope) build.set_scope(scope());
@@ -85,7 +93,7 @@ Value Capture::value_of(const Tensor& tensor) {
   }
   IG_CHECK(tensor.valid(), "an empty handle was given to a capture");
   const void* key = tensor.data();
-  auto known = key ? known_.find(key) : known_.end();
+  auto known = key ? known_.find({key, tensor.link().get()}) : known_.end();
   if (known != known_.end()) {
     Value value = known->second;
     if (value->type() == tensor.type()) return value;
@@ -98,15 +106,19 @@ Value Capture::value_of(const Tensor& tensor) {
   Value value = nullptr;
   if (lifted) {
     auto named = names_.find(key);
-    std::string name = named != names_.end() ? named->second : fmt::format("outer{}", lifted_.size());
+    bool taken = named == names_.end() || std::any_of(lifted_.begin(), lifted_.end(), [&](const Lifted& one) {
+                   return one.name == named->second;
+                 });
+    std::string name = taken ? fmt::format("outer{}", lifted_.size()) : named->second;
     value = graph_->body().add_arg(tensor.type(), name);
     lifted_.push_back({tensor, value, name});
   } else {
     value = constant_of(tensor);
   }
   if (key) {
-    known_[key] = value;
-    kept_.emplace(key, tensor);
+    Key place{key, tensor.link().get()};
+    known_[place] = value;
+    kept_.emplace(place, tensor);
   }
   return value;
 }

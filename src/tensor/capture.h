@@ -98,10 +98,21 @@ class Capture {
   uint64_t serial_;
   std::unique_ptr<Graph> graph_;
   std::vector<Lifted> lifted_;
-  std::unordered_map<const void*, Value> known_;
+  // One memory is one value, but two where one handle is on the tape of eager autograd and the other is not.
+  struct Key {
+    const void* data;
+    const GradLink* link;
+    bool operator==(const Key&) const = default;
+  };
+  struct KeyHash {
+    size_t operator()(const Key& key) const {
+      return std::hash<const void*>()(key.data) ^ (std::hash<const void*>()(key.link) << 1);
+    }
+  };
+  std::unordered_map<Key, Value, KeyHash> known_;
   std::unordered_map<const void*, std::string> names_;
-  std::unordered_map<const void*, Tensor>
-      kept_;  // concrete tensors that were met, held so that addresses stay
+  // Concrete tensors that were met, held so that addresses stay.
+  std::unordered_map<Key, Tensor, KeyHash> kept_;
   std::unordered_map<const void*, Tensor> made_here_;
 };
 

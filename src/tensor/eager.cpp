@@ -443,8 +443,24 @@ Shape broadcast_shapes(const ops::Op& op, std::span<const Tensor> operands) {
   return Shape(out);
 }
 
+namespace {
+
+std::vector<Tensor> unlinked(std::span<const Tensor> operands) {
+  std::vector<Tensor> out;
+  out.reserve(operands.size());
+  for (const Tensor& operand : operands) out.push_back(operand.unlinked());
+  return out;
+}
+
+}  // namespace
+
 std::vector<Tensor> run_elementwise(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
                                     const Shape& shape) {
+  if (const GradLink* link = recording_link(operands)) {
+    std::vector<Tensor> out = run_elementwise(op, unlinked(operands), attrs, shape);
+    link->record(op, operands, attrs, out);
+    return out;
+  }
   Collapsed axes = collapse(operands, shape);
   std::shared_ptr<Entry> entry = elementwise_entry(op, operands, attrs, axes);
   std::vector<Tensor> out;
@@ -476,6 +492,11 @@ std::vector<Tensor> run_elementwise(const ops::Op& op, std::span<const Tensor> o
 }
 
 std::vector<Tensor> run(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs) {
+  if (const GradLink* link = recording_link(operands)) {
+    std::vector<Tensor> out = run(op, unlinked(operands), attrs);
+    link->record(op, operands, attrs, out);
+    return out;
+  }
   bool elementwise = op.has(ops::Trait::Elementwise) && !operands.empty();
   for (const Tensor& operand : operands) elementwise = elementwise && operand.shape() == operands[0].shape();
   if (elementwise) return run_elementwise(op, operands, attrs, operands[0].shape());
@@ -524,6 +545,10 @@ std::vector<Tensor> run(const ops::Op& op, std::span<const Tensor> operands, con
 }
 
 Tensor BinarySite::operator()(const Tensor& a, const Tensor& b) {
+  if (a.link() || b.link()) {
+    Tensor operands[] = {a, b};
+    if (recording_link(operands)) return std::move(run_elementwise(op_, operands, {}, a.shape())[0]);
+  }
   std::atomic<const Entry*>& slot = entries_[static_cast<size_t>(a.dtype())];
   const Entry* entry = slot.load(std::memory_order_acquire);
   if (entry) {

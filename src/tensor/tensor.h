@@ -15,6 +15,25 @@
 namespace ig {
 
 class Capture;
+class Tensor;
+namespace ops {
+struct Op;
+}
+
+// What a concrete array remembers for eager autograd: its place on the tape (frontends/tape). An array that
+// no derivative is asked of has none.
+class GradLink {
+ public:
+  virtual ~GradLink() = default;
+  // Whether what is computed now, in this thread, goes on the tape.
+  virtual bool recording() const = 0;
+  // An op ran on operands of which one has this link: links the results.
+  virtual void record(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
+                      std::span<Tensor> results) const = 0;
+  // A whole graph ran on inputs of which one has this link: the same.
+  virtual void record(std::shared_ptr<const Graph> graph, std::span<const Tensor> inputs,
+                      std::span<Tensor> results) const = 0;
+};
 
 // Sizes of a concrete array; six axes without an allocation.
 class Shape {
@@ -89,6 +108,11 @@ class Tensor {
   const Storage& storage() const { return storage_; }
   Tensor reshaped(Shape shape) const { return Tensor(dtype_, std::move(shape), storage_); }  // same bytes
 
+  // Concrete only; null for all arrays that eager autograd has nothing to do with.
+  const std::shared_ptr<const GradLink>& link() const { return link_; }
+  void set_link(std::shared_ptr<const GradLink> link) { link_ = std::move(link); }
+  Tensor unlinked() const { return symbol_ ? *this : Tensor(dtype_, shape_, storage_); }
+
   // Symbolic only. The type is a copy, so that a handle that outlives its capture still tells what it was;
   // `capture` and `value` may be used while that capture lives alone, which `Capture::owns` says.
   struct Symbol {
@@ -110,6 +134,14 @@ class Tensor {
   Shape shape_;
   Storage storage_;
   std::shared_ptr<const Symbol> symbol_;
+  std::shared_ptr<const GradLink> link_;
 };
+
+// The link of the first array that has one, where what is computed now goes on the tape; null otherwise.
+inline const GradLink* recording_link(std::span<const Tensor> arrays) {
+  for (const Tensor& array : arrays)
+    if (array.link()) return array.link()->recording() ? array.link().get() : nullptr;
+  return nullptr;
+}
 
 }  // namespace ig

@@ -126,3 +126,12 @@ def test_every_workload_runs_in_float64_and_keeps_its_reference() -> None:
             assert np.abs(mine - true).max() <= workload.bound * np.abs(true).max(), name
     count = reference(all_workloads()["while_1000"])[1]
     assert count == 1000
+
+
+def test_a_tape_is_measured_where_there_is_one(tmp_path: Path) -> None:
+    file = tmp_path / "tape.json"
+    done = run("--quick", "--workloads", "eager_backward", "--systems", "intaglio,numpy", "--json", file)
+    assert done.returncode == 0, done.stderr
+    rows = {row["system"]: row for row in json.loads(file.read_text())["rows"]}
+    assert rows["intaglio"]["error"] <= rows["intaglio"]["bound"]
+    assert rows["numpy"]["problem"] == "NotImplementedError: it has no tape"

@@ -21,7 +21,12 @@ M = TypeVar("M", bound="Module")
 class _Mark:
     def __init__(self, data: Any, kind: str, persistent: bool) -> None:
         # A handle of the module's own: training binds it anew, and leaves the one that was passed as it is.
+        # Of a leaf it is a leaf of its own.
         self.data = _intaglio._handle(data) if isinstance(data, Tensor) else _intaglio.asarray(data)
+        if isinstance(data, Tensor) and not data.is_symbolic and _intaglio._on_tape(data):
+            self.data = _intaglio._detached(data)
+            if kind == "_parameters" and not _intaglio.is_tracing() and data.is_leaf:
+                self.data.requires_grad_()
         self.kind, self.persistent = kind, persistent
 
 
@@ -202,6 +207,24 @@ class Module:
                     out[f"{path}.{name}" if path else name] = value
         return out
 
+    def requires_grad_(self: M, requires_grad: bool = True) -> M:
+        """Makes the parameters here and below leaves of eager autograd, for `loss.backward()`. Returns the module.
+
+        They are not from the start, so that calling a model alone records nothing. Frozen modules keep theirs as they
+        are where it is True.
+        """
+        for module in self.modules():
+            for name in module._parameters:
+                value = module.__dict__[name]
+                if isinstance(value, Tensor) and not (requires_grad and module._frozen):
+                    value.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self) -> None:
+        """Drops the gradients of the parameters, so that the next `backward()` begins anew."""
+        for parameter in self.parameters():
+            parameter.grad = None
+
     def num_parameters(self) -> int:
         """How many numbers the parameters hold."""
         return sum(p.size for p in self.parameters())
@@ -248,7 +271,7 @@ class Module:
         for path, module in self.named_modules():
             for name in (*module._parameters, *module._buffers):
                 if name not in module._transient:
-                    out[f"{path}.{name}" if path else name] = _intaglio._handle(module.__dict__[name])
+                    out[f"{path}.{name}" if path else name] = module.__dict__[name].detach()
         return out
 
     def load_state_dict(self: M, state: Mapping[str, Any], strict: bool = True) -> M:
@@ -291,7 +314,7 @@ class Module:
                 value = _intaglio.op("convert")(value, dtype=handle.dtype)
             ready.append((handle, value))
         for handle, value in ready:
-            _intaglio._bind(handle, value)
+            _intaglio._set_value(handle, value)
         return self
 
     def save(self, file: str | os.PathLike[str]) -> None:

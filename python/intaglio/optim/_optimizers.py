@@ -2,7 +2,8 @@
 
 The rule is used in two ways, which give the same numbers:
 
-* with handles: made of a model's parameters, `step(grads)` binds them to their new values in place;
+* with handles: made of a model's parameters, `step(grads)` binds them to their new values in place; `step()` takes the
+  gradients of `loss.backward()`;
 * as functions of trees: `state = opt.init(params)`, then `params, state = opt.update(grads, state, params)`.
 """
 
@@ -67,7 +68,7 @@ class Optimizer:
     def init(self, params: Any) -> dict[str, Any]:
         """The state before the first step, for a tree of parameters."""
         leaves, tree = _intaglio.tree_flatten(params)
-        starts = [self.start(p) for p in leaves]
+        starts = [self.start(_intaglio._detached(p) if isinstance(p, Tensor) else p) for p in leaves]
         slots = {name: _intaglio.tree_unflatten(tree, [s[name] for s in starts]) for name in self.slots}
         return {"step": _functions.zeros((), dtype="int64"), **slots}
 
@@ -90,11 +91,24 @@ class Optimizer:
 
     # --- with handles ------------------------------------------------------------------------------------------------
 
-    def step(self, grads: Any) -> None:
+    def zero_grad(self) -> None:
+        """Drops the gradients of `loss.backward()`, so that the next pass begins anew."""
+        for param in self.params.values():
+            param.grad = None
+
+    def step(self, grads: Any = None) -> None:
         """Moves the parameters by their gradients, in place.
 
         `grads` has the form of `params`: by name, or in the same order. A parameter whose name is left out stays.
+        Without `grads` it is `.grad` of each parameter, and those that have none stay. Nothing goes on the tape.
         """
+        before = _intaglio._set_grad_mode(False, _intaglio._grad_mode()[1])
+        try:
+            self._step(grads)
+        finally:
+            _intaglio._set_grad_mode(*before)
+
+    def _step(self, grads: Any) -> None:
         if not self.params:
             raise _errors.ValueError(
                 f"{type(self).__name__} was made without parameters",
@@ -102,6 +116,15 @@ class Optimizer:
                 why="step moves the arrays that the optimiser was made of",
                 hint="make it of them: ig.optim.Adam(model, lr=1e-3); or use opt.update(grads, state, params)",
             )
+        if grads is None:
+            grads = {name: param.grad for name, param in self.params.items() if param.grad is not None}
+            if not grads:
+                raise _errors.ValueError(
+                    "no parameter has a gradient",
+                    _intaglio._user_line(),
+                    why="step() without gradients takes .grad of the parameters, and no backward pass set one",
+                    hint="call model.requires_grad_() once and loss.backward() before it, or pass the gradients",
+                )
         named = dict(grads) if isinstance(grads, Mapping) else {str(i): g for i, g in enumerate(grads)}
         unknown = [name for name in named if name not in self.params]
         in_order = not isinstance(grads, Mapping)
@@ -120,7 +143,7 @@ class Optimizer:
         params = [self.params[n] for n in names]
         moved = self._move([named[n] for n in names], kept, params, count)
         for i, (value, slots) in enumerate(moved):
-            _intaglio._bind(params[i], value)
+            _intaglio._set_value(params[i], value)
             for handles, slot in zip(kept, self.slots, strict=True):
                 _intaglio._bind(handles[i], slots[slot])
 

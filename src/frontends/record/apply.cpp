@@ -11,12 +11,18 @@
 namespace ig::record {
 namespace {
 
+struct Compiled {
+  std::shared_ptr<const Graph> graph;
+  std::shared_ptr<Program> program;
+};
+
 // Programs of nodes with regions, which only a compiled program runs, by the text of the node.
-std::shared_ptr<Program> program_of(const Node* node) {
+Compiled program_of(const Node* node) {
   static std::mutex mutex;
-  static std::unordered_map<Hash128, std::shared_ptr<Program>> known;
+  static std::unordered_map<Hash128, Compiled> known;
   constexpr size_t kMost = 512;
-  Graph graph("region");
+  auto made = std::make_shared<Graph>("region");
+  Graph& graph = *made;
   graph.dims = node->graph().dims;
   std::unordered_map<Value, Value> map;
   for (Value operand : node->operands())
@@ -29,11 +35,11 @@ std::shared_ptr<Program> program_of(const Node* node) {
     std::lock_guard lock(mutex);
     if (auto found = known.find(key); found != known.end()) return found->second;
   }
-  std::shared_ptr<Program> program = compile(graph);
+  Compiled compiled{made, compile(graph)};
   std::lock_guard lock(mutex);
   if (known.size() >= kMost) known.clear();
-  known.emplace(key, program);
-  return program;
+  known.emplace(key, compiled);
+  return compiled;
 }
 
 std::vector<Tensor> run_node(const Node* node, const std::unordered_map<Value, Tensor>& values) {
@@ -43,7 +49,10 @@ std::vector<Tensor> run_node(const Node* node, const std::unordered_map<Value, T
     std::unordered_map<Value, bool> seen;
     for (Value operand : node->operands())
       if (!std::exchange(seen[operand], true)) operands.push_back(values.at(operand));
-    return program_of(node)->run(operands);
+    Compiled compiled = program_of(node);
+    std::vector<Tensor> out = compiled.program->run(operands);
+    if (const GradLink* link = recording_link(operands)) link->record(compiled.graph, operands, out);
+    return out;
   }
   if (op.has(ops::Trait::Effect)) {  // the nodes run in order, so nothing passes by the token
     std::vector<Literal> shown;

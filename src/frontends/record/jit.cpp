@@ -474,6 +474,7 @@ std::vector<Tensor> JitTree::run(const JitTrace& trace, std::span<const Leaf> le
     throw;
   }
   trace.calls.fetch_add(1, std::memory_order_relaxed);
+  if (const GradLink* link = recording_link(inputs)) link->record(trace.graph, inputs, out);
   return out;
 }
 

@@ -327,7 +327,7 @@ std::vector<Op> convert_ops() {
                           .doc = "The array itself, which derivatives take for a constant.",
                           .operands = {{"x", "The array."}},
                           .dtypes = DTypeSet::Any,
-                          .traits = Trait::Elementwise | Trait::Cheap | Trait::Idempotent,
+                          .traits = Trait::Elementwise | Trait::Cheap | Trait::Idempotent | Trait::Detached,
                           .front = Front::Elementwise,
                           .numpy = "x",
                           .example = "ig.stop_gradient(ig.asarray([1.0]))",

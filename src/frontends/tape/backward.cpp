@@ -1,0 +1,289 @@
+// The backward pass: nodes from the latest to the first, each once all that was made of it has given its
+// gradients.
+#include <algorithm>
+#include <cmath>
+#include <queue>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "frontends/tape/recipe.h"
+#include "frontends/tape/tape.h"
+#include "ops/attrs.h"
+#include "ops/table.h"
+#include "tensor/capture.h"
+#include "tensor/eager.h"
+#include "tensor/program.h"
+#include "transforms/transforms.h"
+
+namespace ig::tape {
+namespace {
+
+Tensor sum_of(const Tensor& a, const Tensor& b) {
+  static eager::BinarySite& add = *new eager::BinarySite(ops::get("add"));
+  return add(a, b);
+}
+
+Tensor filled(const Type& type, double value) {
+  std::optional<Ints> sizes = constant_dims(type.dims);
+  Tensor one = Tensor::scalar(type.dtype, value);
+  if (sizes->empty()) return one;
+  return apply(ops::get("broadcast_in_dim"), std::span(&one, 1),
+               make_attrs({ops::kShape % type.dims, ops::kBroadcastDims % Ints{}}))[0];
+}
+
+template <typename T>
+bool any_nan(const void* data, int64_t count) {
+  const T* values = static_cast<const T*>(data);
+  return std::any_of(values, values + count, [](T value) { return std::isnan(value); });
+}
+
+bool has_nan(const Tensor& x) {
+  int64_t count = x.elements();
+  switch (x.dtype()) {
+    case DType::F32: return any_nan<float>(x.data(), count);
+    case DType::F64: return any_nan<double>(x.data(), count);
+    case DType::C64: return any_nan<float>(x.data(), 2 * count);
+    case DType::C128: return any_nan<double>(x.data(), 2 * count);
+    default: break;
+  }
+  Literal values = x.literal();
+  for (int64_t i = 0; i < count; ++i)
+    if (std::isnan(values.as_double(i))) return true;
+  return false;
+}
+
+std::string place_of(const Node& node) {
+  return node.where.known() ? fmt::format("`{}` ran at {}", node.name(), node.where.str())
+                            : fmt::format("`{}` ran where no line is known", node.name());
+}
+
+// Sets the mode of this thread for the length of a pass.
+class Within {
+ public:
+  explicit Within(bool record) : before_(mode().grad) { mode().grad = record; }
+  ~Within() { mode().grad = before_; }
+  Within(const Within&) = delete;
+  Within& operator=(const Within&) = delete;
+
+ private:
+  bool before_;
+};
+
+class Pass {
+ public:
+  Pass(const BackwardOptions& options, std::vector<Edge> inputs)
+      : options_(options), inputs_(std::move(inputs)) {}
+
+  // Gradients by the inputs, where there are any.
+  std::vector<Tensor> run(std::span<const Edge> roots, std::span<const Tensor> gradients) {
+    if (!inputs_.empty()) find_needed(roots);
+    found_.resize(inputs_.size());
+    Within within(options_.create_graph);
+    for (size_t i = 0; i < roots.size(); ++i) send(roots[i], gradients[i]);
+    while (!queue_.empty()) {
+      std::shared_ptr<Node> node = queue_.top().node;
+      queue_.pop();
+      auto at = pending_.find(node.get());
+      std::vector<Tensor> given = std::move(at->second);
+      pending_.erase(at);
+      visit(node, given);
+    }
+    return std::move(found_);
+  }
+
+ private:
+  struct Ready {
+    std::shared_ptr<Node> node;
+    bool operator<(const Ready& o) const { return node->sequence < o.node->sequence; }
+  };
+
+  // The nodes that lie between the outputs and the inputs.
+  void find_needed(std::span<const Edge> roots) {
+    std::unordered_set<const Node*> targets, seen;
+    for (const Edge& edge : inputs_) targets.insert(edge.node.get());
+    std::vector<const Node*> order;
+    auto look = [&](const Node* node) {
+      if (node && seen.insert(node).second) order.push_back(node);
+    };
+    for (const Edge& root : roots) look(root.node.get());
+    for (size_t i = 0; i < order.size(); ++i)
+      for (const Edge& edge : order[i]->next) look(edge.node.get());
+    std::sort(order.begin(), order.end(),
+              [](const Node* a, const Node* b) { return a->sequence < b->sequence; });
+    for (const Node* node : order) {
+      bool through = std::any_of(node->next.begin(), node->next.end(),
+                                 [&](const Edge& edge) { return needed_.contains(edge.node.get()); });
+      if (through) through_.insert(node);
+      if (through || targets.contains(node)) needed_.insert(node);
+    }
+  }
+
+  void send(const Edge& edge, Tensor gradient) {
+    if (!edge.node) return;
+    if (!inputs_.empty() && !needed_.contains(edge.node.get())) return;
+    auto [at, fresh] = pending_.try_emplace(edge.node.get());
+    if (fresh) {
+      at->second.resize(edge.node->results.size());
+      queue_.push({edge.node});
+    }
+    Tensor& sum = at->second[static_cast<size_t>(edge.result)];
+    sum = sum.valid() ? sum_of(sum, gradient) : std::move(gradient);
+  }
+
+  void visit(const std::shared_ptr<Node>& node, std::vector<Tensor>& given) {
+    watch(*node, given);
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      if (inputs_[i].node == node) {
+        const Tensor& gradient = given[static_cast<size_t>(inputs_[i].result)];
+        if (gradient.valid()) found_[i] = options_.create_graph ? gradient : gradient.unlinked();
+      }
+    if (node->is_leaf()) return;
+    if (!inputs_.empty() && !through_.contains(node.get())) return;
+    const Recipe& recipe = *node->recipe;
+    if (recipe.failure) {
+      Error error = *recipe.failure;
+      throw make_error(error.kind(), "the gradient of `{}` is wanted, and there is none", node->name())
+          .why(fmt::format("{}: {}", error.summary(), error.why_text()))
+          .hint(fmt::format("{}; take the value out of the tape with x.detach() where no gradient is meant",
+                            place_of(*node)));
+    }
+    std::vector<Tensor> values;
+    {
+      std::lock_guard lock(node->mutex);
+      if (node->freed)
+        throw Error(ErrorKind::Value, "a second backward pass goes through a part of the tape that was freed")
+            .why(fmt::format("the first pass let go of what `{}` had saved; {}", node->name(),
+                             place_of(*node)))
+            .hint("pass retain_graph=True to the first backward(), or add the losses and go back once");
+      values = node->saved;
+      if (!options_.retain_graph && !values.empty()) {
+        node->saved.clear();
+        node->freed = true;
+      }
+    }
+    // Results were saved without their place on the tape, which would keep the node alive.
+    if (options_.create_graph)
+      for (size_t i = 0; i < values.size(); ++i) {
+        int result = recipe.saved[i] - static_cast<int>(recipe.moves.size());
+        if (result >= 0 && transforms::has_tangent(values[i].type()))
+          values[i] = linked(std::move(values[i]), {node, result});
+      }
+    for (int result : recipe.given) {
+      Tensor& gradient = given[static_cast<size_t>(result)];
+      values.push_back(gradient.valid() ? std::move(gradient)
+                                        : filled(node->results[static_cast<size_t>(result)], 0));
+    }
+    std::vector<Tensor> out = recipe.run(std::move(values));
+    size_t at = 0;
+    for (size_t i = 0; i < recipe.moves.size(); ++i) {
+      if (!recipe.moves[i]) continue;
+      if (mode().anomaly && mode().check_nan && has_nan(out[at]))
+        throw make_error(ErrorKind::Value, "the backward pass of `{}` gives NaN by its operand {}",
+                         node->name(), i)
+            .why(place_of(*node))
+            .hint(
+                "look at the values there: a root or logarithm at 0, or 0/0; guard the operand by ig.where "
+                "before the op, not its result");
+      send(node->next[i], std::move(out[at++]));
+    }
+  }
+
+  // Hooks in the order in which they came, then what is kept for the user.
+  void watch(Node& node, std::vector<Tensor>& given) {
+    for (auto& [result, own] : node.watches) {
+      Tensor& gradient = given[static_cast<size_t>(result)];
+      if (!gradient.valid()) continue;
+      std::map<int, Hook> hooks = own.hooks;  // one may take itself off
+      for (const auto& [id, hook] : hooks)
+        if (std::optional<Tensor> other = hook(gradient)) {
+          if (other->type() != gradient.type())
+            throw make_error(ErrorKind::Type, "a hook gives {} for a gradient of {}", other->type().str(),
+                             gradient.type().str())
+                .why("what it returns takes the gradient's place")
+                .hint("return an array of the gradient's shape and dtype, or None to leave it as it is");
+          gradient = *other;
+        }
+      if (!own.retain || !inputs_.empty()) continue;
+      std::lock_guard lock(node.mutex);
+      own.add(options_.create_graph ? gradient : gradient.unlinked());
+    }
+  }
+
+  const BackwardOptions& options_;
+  std::vector<Edge> inputs_;
+  std::vector<Tensor> found_;
+  std::unordered_set<const Node*> needed_, through_;
+  std::unordered_map<const Node*, std::vector<Tensor>> pending_;
+  std::priority_queue<Ready> queue_;
+};
+
+std::vector<Tensor> start(std::span<const Tensor> outputs, std::span<const Tensor> gradients,
+                          const BackwardOptions& options, std::vector<Edge> inputs) {
+  if (Capture::current())
+    throw Error(ErrorKind::Capture, "a backward pass is wanted while a function is traced")
+        .why("what is traced has no values yet, and the tape holds what ran")
+        .hint("take the derivative of the function with ig.grad, which a graph can hold");
+  std::vector<Edge> roots;
+  std::vector<Tensor> first;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Tensor& output = outputs[i];
+    if (!output.link())
+      throw make_error(ErrorKind::Value, "a backward pass begins at an array that does not require grad")
+          .why("nothing that it was computed from requires grad, or it was computed under ig.no_grad()")
+          .hint("make the arrays to differentiate by with requires_grad=True, before they are used");
+    roots.push_back(edge_of(output));
+    if (gradients[i].valid()) {
+      if (gradients[i].type() != output.type())
+        throw make_error(gradients[i].dtype() != output.dtype() ? ErrorKind::Type : ErrorKind::Shape,
+                         "a gradient of {} is given for an array of {}", gradients[i].type().str(),
+                         output.type().str())
+            .why("there is one number for each element of the array")
+            .hint("pass an array of its shape and dtype");
+      first.push_back(gradients[i]);
+      continue;
+    }
+    if (output.elements() != 1 || !is_float(output.dtype()))
+      throw make_error(ErrorKind::Value, "a backward pass of an array of {} without a gradient",
+                       output.type().str())
+          .why("only of one real number is it clear what to begin with: 1")
+          .hint("reduce it to one number, as ig.sum does, or pass the gradient by it");
+    first.push_back(filled(output.type(), 1));
+  }
+  return Pass(options, std::move(inputs)).run(roots, first);
+}
+
+}  // namespace
+
+void Watch::add(const Tensor& gradient) {
+  Tensor before = handle ? handle->get() : grad;
+  Tensor now = before.valid() ? sum_of(before, gradient) : gradient;
+  if (handle && handle->set(now)) return;
+  handle.reset();
+  grad = std::move(now);
+}
+
+void Watch::forget() {
+  handle.reset();
+  grad = Tensor();
+}
+
+void backward(std::span<const Tensor> outputs, std::span<const Tensor> gradients,
+              const BackwardOptions& options) {
+  start(outputs, gradients, options, {});
+}
+
+std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor> inputs,
+                         std::span<const Tensor> gradients, const BackwardOptions& options) {
+  std::vector<Edge> edges;
+  for (const Tensor& input : inputs) {
+    if (!input.link())
+      throw Error(ErrorKind::Value, "a gradient is wanted by an array that does not require grad")
+          .why("what was computed from it was not recorded")
+          .hint("make it with requires_grad=True, or call x.requires_grad_() before it is used");
+    edges.push_back(edge_of(input));
+  }
+  if (edges.empty()) return {};
+  return start(outputs, gradients, options, std::move(edges));
+}
+
+}  // namespace ig::tape

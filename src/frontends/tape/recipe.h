@@ -1,0 +1,51 @@
+// How a node of the tape goes backward: the `vjp` of its op's graph, with what the forward pass computed
+// taken as it was saved, as a list of ops that run one by one. Recipes are kept by op, types and attributes,
+// so a node in a loop is derived once.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ops/op.h"
+#include "support/error.h"
+#include "tensor/program.h"
+#include "tensor/tensor.h"
+
+namespace ig::tape {
+
+struct Recipe {
+  struct Step {
+    const ops::Op* op = nullptr;
+    Attrs attrs;
+    std::vector<int> in, out;  // slots
+    std::vector<int> last;     // slots that nothing needs afterwards
+    bool elementwise = false;  // on operands of one shape
+  };
+  std::string name;
+  std::vector<bool> moves;  // operands whose gradients it gives
+  std::vector<int> saved;   // operands, then results (counted on): what the node must keep
+  std::vector<Type> results;
+  std::vector<int> given;  // results that have gradients: inputs of the backward pass, behind what was saved
+  std::optional<Error> failure;  // why there is no way back
+  // One of the two ways to run: op by op, or, where a node has regions or sizes are symbols, as a program.
+  std::vector<Step> steps;
+  std::vector<Tensor> constants;  // of slots; invalid where the slot is computed
+  std::vector<int> outputs;       // slots, one for each operand that moves
+  std::shared_ptr<const Graph> graph;
+  std::shared_ptr<Program> program;
+
+  // From what was saved and the gradients of `given`, the gradients of the operands that move. On the tape,
+  // where this thread records.
+  std::vector<Tensor> run(std::vector<Tensor> inputs) const;
+};
+
+std::shared_ptr<const Recipe> recipe_of(const ops::Op& op, std::span<const Tensor> operands,
+                                        const Attrs& attrs, const std::vector<bool>& moves);
+std::shared_ptr<const Recipe> recipe_of(const std::shared_ptr<const Graph>& graph,
+                                        std::span<const Tensor> inputs, std::span<const Tensor> results,
+                                        const std::vector<bool>& moves);
+
+}  // namespace ig::tape
