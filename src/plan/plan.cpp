@@ -244,6 +244,7 @@ class Planner final : public BlockPlanner {
     call.origin = kernel.origin;
     call.name = kernel.name;
     call.grain = kernel.grain;
+    call.steps = kernel.steps;
     for (Value v : node->operands()) call.buffers.push_back(slots_.at(v));
     for (const auto& [operand, storage] : kernel.packed)
       call.buffers[static_cast<size_t>(operand)] = constant(storage);

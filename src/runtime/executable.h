@@ -54,6 +54,7 @@ struct KernelCall {
   SizeId scratch = -1;  // bytes for each thread; -1: none
   Origin origin = Origin::Compiled;
   std::string name{};  // for profiles and reports
+  KernelSteps steps = KernelSteps::None;  // `blocks` of Until is not read
 };
 
 struct Copy {
