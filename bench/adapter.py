@@ -83,6 +83,10 @@ class Adapter:
         """`step(carry, x)` gives the next carry and an output, over the first axis of `xs`."""
         raise NotImplementedError
 
+    def value_and_grad(self, loss: Callable[[tuple], Array], parameters: tuple) -> tuple[Array, tuple]:
+        """The loss of the parameters, and its gradient by each of them."""
+        raise NotImplementedError("it takes no derivatives")
+
     # ---- written on the above, unless a system has its own form ------------------------------------------
     def sigmoid(self, x: Array) -> Array:
         return 1.0 / (1.0 + self.exp(-x))
@@ -93,6 +97,9 @@ class Adapter:
     def softmax(self, x: Array, axis: int) -> Array:
         power = self.exp(x - self.max(x, axis, True))
         return power / self.sum(power, axis, True)
+
+    def log_softmax(self, x: Array, axis: int) -> Array:
+        raise NotImplementedError
 
     def layer_norm(self, x: Array, weight: Array, bias: Array, eps: float) -> Array:
         """Over the last axis."""

@@ -33,6 +33,12 @@ class IntaglioAdapter(Adapter):
     def softmax(self, x: Any, axis: int) -> Any:
         return self.ig.softmax(x, axis=axis)
 
+    def log_softmax(self, x: Any, axis: int) -> Any:
+        return self.ig.log_softmax(x, axis=axis)
+
+    def value_and_grad(self, loss: Any, parameters: tuple) -> tuple:
+        return self.ig.value_and_grad(loss)(parameters)
+
     def layer_norm(self, x: Any, weight: Any, bias: Any, eps: float) -> Any:
         return self.ig.layer_norm(x, weight, bias, eps=eps)
 

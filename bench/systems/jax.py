@@ -34,6 +34,12 @@ class JaxAdapter(Adapter):
     def softmax(self, x: Any, axis: int) -> Any:
         return self.jax.nn.softmax(x, axis)
 
+    def log_softmax(self, x: Any, axis: int) -> Any:
+        return self.jax.nn.log_softmax(x, axis)
+
+    def value_and_grad(self, loss: Any, parameters: tuple) -> tuple:
+        return self.jax.value_and_grad(loss)(parameters)
+
     def gelu(self, x: Any, approximate: bool = False) -> Any:
         return self.jax.nn.gelu(x, approximate=approximate)
 

@@ -34,6 +34,15 @@ class TensorFlowAdapter(Adapter):
     def softmax(self, x: Any, axis: int) -> Any:
         return self.tf.nn.softmax(x, axis)
 
+    def log_softmax(self, x: Any, axis: int) -> Any:
+        return self.tf.nn.log_softmax(x, axis)
+
+    def value_and_grad(self, loss: Any, parameters: tuple) -> tuple:
+        with self.tf.GradientTape() as tape:
+            tape.watch(parameters)
+            value = loss(parameters)
+        return value, tape.gradient(value, parameters)
+
     def gelu(self, x: Any, approximate: bool = False) -> Any:
         return self.tf.nn.gelu(x, approximate)
 

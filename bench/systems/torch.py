@@ -43,6 +43,14 @@ class TorchAdapter(Adapter):
     def softmax(self, x: Any, axis: int) -> Any:
         return self.t.softmax(x, axis)
 
+    def log_softmax(self, x: Any, axis: int) -> Any:
+        return self.t.log_softmax(x, axis)
+
+    def value_and_grad(self, loss: Any, parameters: tuple) -> tuple:
+        own = tuple(p.detach().requires_grad_() for p in parameters)
+        value = loss(own)
+        return value.detach(), self.t.autograd.grad(value, own)
+
     def layer_norm(self, x: Any, weight: Any, bias: Any, eps: float) -> Any:
         return self.f.layer_norm(x, (x.shape[-1],), weight, bias, eps)
 
@@ -105,13 +113,15 @@ class Torch(System):
         return self.torch.from_numpy(np.array(array))
 
     def to_numpy(self, native: Any) -> np.ndarray:
-        return native.numpy()
+        return native.detach().numpy()
 
     def function(self) -> Call:
         program, m, weights = self.workload.program, self.m, self.weights
         return lambda *inputs: program(m, weights, *inputs)
 
     def inference(self, function: Call) -> Call:
+        if self.workload.reference is not None:  # it takes derivatives
+            return function
         mode = self.torch.inference_mode
 
         def call(*inputs: Any) -> Any:

@@ -36,6 +36,8 @@ class Workload:
     bound: float  # allowed: largest difference from the float64 reference over the largest magnitude in it
     limit: Limit | None = None
     variant: bool = False  # measured with --variants alone
+    # The float64 outputs, where the program cannot be run in NumPy: what takes derivatives.
+    reference: Callable[..., list[np.ndarray]] | None = None
     batches: tuple[int, ...] = ()  # sizes of the first axis, called in a row in a fresh process, compiles included
 
     def data(self) -> tuple[tuple[np.ndarray, ...], Arrays]:
@@ -53,7 +55,7 @@ def add(workload: Workload) -> Workload:
     return workload
 
 
-MODULES = ("memory", "small", "matmul", "networks", "loops", "minilm", "variants")
+MODULES = ("memory", "small", "matmul", "networks", "training", "loops", "minilm", "variants")
 
 
 def all_workloads() -> dict[str, Workload]:

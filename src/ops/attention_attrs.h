@@ -1,4 +1,5 @@
-// The attributes of scaled dot-product attention, for the op and for the kernel generator that takes it whole.
+// The attributes of scaled dot-product attention, for the op and for the kernel generator that takes it
+// whole.
 #pragma once
 
 #include "ops/attrs.h"

@@ -131,7 +131,9 @@ def test_a_query_without_keys_gives_zero() -> None:
 
 
 def test_transposed_operands_and_work_behind() -> None:
-    q, k, v = (ig.asarray(np.random.default_rng(9).standard_normal((2, 20, 3, 16)).astype(np.float32)) for _ in range(3))
+    q, k, v = (
+        ig.asarray(np.random.default_rng(9).standard_normal((2, 20, 3, 16)).astype(np.float32)) for _ in range(3)
+    )
 
     def heads(x: Any) -> Any:
         return ig.permute_dims(x, axes=(0, 2, 1, 3))

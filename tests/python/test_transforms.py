@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import doctest
+import runpy
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -294,3 +297,24 @@ def test_sixteen_bit_floats() -> None:
         g = ig.grad(lambda x: ig.sum(x * x))(ig.astype(ig.asarray([1.0, 2.0]), dtype))
         assert g.dtype == dtype
         np.testing.assert_array_equal(np.asarray(ig.astype(g, ig.float32)), [2, 4])
+
+
+DOCUMENTED = [
+    *("grad", "value_and_grad", "vjp", "jvp", "linearize", "linear_transpose", "jacfwd", "jacrev", "hessian"),
+    *("custom_jvp", "custom_vjp", "checkpoint"),
+]
+
+
+def test_the_examples_of_the_docstrings() -> None:
+    for name in DOCUMENTED:
+        finder, runner = doctest.DocTestFinder(recurse=False), doctest.DocTestRunner()
+        (examples,) = finder.find(getattr(ig, name), name, globs={"ig": ig})
+        assert examples.examples, name
+        assert runner.run(examples).failed == 0, name
+
+
+def test_newtons_method_converges_quadratically() -> None:
+    path = Path(__file__).resolve().parents[2] / "examples" / "gradients" / "newton.py"
+    sizes = [runpy.run_path(str(path))["main"](steps) for steps in (5, 6)]
+    assert sizes[0] < 2e-3
+    assert sizes[1] < 10 * sizes[0] ** 2
