@@ -69,7 +69,7 @@ void weigh_kernel(const Node* kernel, Cost& cost) {
     for (Value v : node->results()) most = std::max(most, elements(v->type())), all *= elements(v->type());
     // A product of m x k and k x n: sqrt(mk kn mn).
     bool product = ops::has(node, ops::Trait::Contraction);
-    cost.work += product ? std::pow(all, 1.0 / 2) : most;
+    cost.work += product ? std::sqrt(all) : most;
   }
 }
 

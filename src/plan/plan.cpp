@@ -314,6 +314,9 @@ class Planner final : public BlockPlanner {
         Value operand = root(node->operand(static_cast<size_t>(a)));
         auto output = output_of.find(node->result(static_cast<size_t>(r)));
         if (operand->node() || output == output_of.end() || last_use_.at(operand) != node) continue;
+        if (std::count_if(node->operands().begin(), node->operands().end(),
+                          [&](Value v) { return root(v) == operand; }) != 1)
+          continue;
         if (bytes(operand->type()) != bytes(node->result(static_cast<size_t>(r))->type())) continue;
         out_.donatable.emplace_back(output->second, static_cast<int>(operand->index()));
       }
