@@ -6,7 +6,8 @@
 // between steps, so the caller may run the steps in several calls and look at interrupts in between. A
 // `while` leaves by a check that is no error (rt::kLoopDone).
 #include <algorithm>
-#include <unordered_set>
+#include <optional>
+#include <unordered_map>
 
 #include "codegen/group_emitter.h"
 #include "codegen/splice.h"

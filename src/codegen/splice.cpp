@@ -60,6 +60,8 @@ class Splicer {
       case Stmt::Kind::Store: return write_place(to_, places_[s.id], map(s.index), map(s.value));
       case Stmt::Kind::Fail: return to_.fail_if(map(s.begin), s.id, map(s.value));
       case Stmt::Kind::Transpose:
+        if (places_[s.id].kind != Place::Kind::Buffer || places_[s.value->id].kind != Place::Kind::Buffer)
+          return write_place(to_, places_[s.id], map(s.index), map(s.value));  // of a single element
         return to_.transpose({buffer(s.id), offset(s.id, s.index), map(s.to_stride)},
                              {buffer(s.value->id), offset(s.value->id, s.value->a), map(s.from_stride)},
                              map(s.begin), map(s.end));
@@ -69,10 +71,7 @@ class Splicer {
     }
   }
 
-  uint32_t buffer(uint32_t id) const {
-    IG_CHECK(places_[id].kind == Place::Kind::Buffer, "a value that needs memory has none");
-    return places_[id].id;
-  }
+  uint32_t buffer(uint32_t id) const { return places_[id].id; }
   Expr offset(uint32_t id, Expr at) { return places_[id].offset + map(at); }
 
   Expr map(Expr e) {
@@ -106,7 +105,6 @@ bool stored_singly(const loop::Stmts& all, uint32_t buffer, bool in_vector) {
   for (const auto& s : all) {
     bool named = s->id == buffer;
     if (s->kind == Stmt::Kind::Store && named && in_vector) return false;
-    if (s->kind == Stmt::Kind::Transpose && (named || s->value->id == buffer)) return false;
     bool inside = in_vector || s->kind == Stmt::Kind::VectorFor;
     if (!stored_singly(s->body, buffer, inside) || !stored_singly(s->otherwise, buffer, inside)) return false;
   }

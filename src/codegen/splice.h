@@ -30,8 +30,7 @@ void write_place(loop::Builder& build, const Place& place, loop::Expr offset, lo
 // The statements of `from` for one block, its buffers at `places`.
 void splice(loop::Builder& to, const loop::Function& from, std::span<const Place> places, loop::Expr block);
 
-// Whether a buffer of one element can be a plain local instead: it is stored to outside of vector loops only,
-// and never named by what works on memory alone (transpositions, prefetches).
+// Whether a buffer of one element can be a plain local instead: it is stored to outside of vector loops only.
 bool fits_register(const loop::Function& function, uint32_t buffer);
 
 }  // namespace ig::codegen

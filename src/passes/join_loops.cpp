@@ -2,6 +2,7 @@
 // small kernels the executor's way from one to the next costs more than they do, and one function keeps
 // single numbers in registers. A loop whose steps are long, or do what is no kernel (an effect, a loop that
 // ends by its data), stays as it is: its kernels then have all threads, and interrupts are seen in time.
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <unordered_map>
