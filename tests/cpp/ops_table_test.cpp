@@ -75,7 +75,9 @@ TEST(OpTable, EveryRuleIsWrittenOrAbsentForAReason) {
     EXPECT_TRUE(said(r.body));
     EXPECT_TRUE(r.infer || r.body);
     EXPECT_TRUE(r.reference || r.body || r.control_reference);
-    EXPECT_EQ(static_cast<bool>(r.body), op->has(Trait::Composite));
+    if (op->has(Trait::Composite)) {
+      EXPECT_TRUE(static_cast<bool>(r.body));
+    }
     EXPECT_EQ(static_cast<bool>(r.control_reference), op->has(Trait::Control));
     bool lowered =
         r.lower.scalar || r.lower.point || r.lower.reduce || r.lower.nest || !r.lower.reason.empty();
@@ -229,7 +231,8 @@ TEST(Inference, ErrorsNameWhatIsWrong) {
   EXPECT_EQ(of("add", {f, g}), "ShapeError: add: shapes [2, 3] and [3] differ");
   EXPECT_EQ(of("add", {f}), "TypeError: add: expected 2 operands, got 1");
   EXPECT_EQ(of("add", {f, f, f}), "TypeError: add: expected 2 operands, got 3");
-  EXPECT_EQ(of("exponential", {i}), "TypeError: exp: expected a floating-point type, but x is int32");
+  EXPECT_EQ(of("exponential", {i}),
+            "TypeError: exp: expected a floating-point or complex type, but x is int32");
   EXPECT_EQ(of("exponential", {Type::token()}), "TypeError: exp: expected an array, but x is a token");
 }
 
@@ -426,8 +429,7 @@ TEST(UserOp, IsRefusedWhereSomethingLacks) {
       "the op 'test_silent' cannot be declared: the rule batch is neither written nor absent for a reason");
   op = weighted("test_bodiless");
   op.decl.traits |= static_cast<uint32_t>(Trait::Composite);
-  EXPECT_EQ(refused(op),
-            "the op 'test_bodiless' cannot be declared: a body and Trait::Composite go together");
+  EXPECT_EQ(refused(op), "the op 'test_bodiless' cannot be declared: Trait::Composite has no body to it");
   op = weighted("test_mute");
   op.rules.lower = LowerRule{};
   EXPECT_EQ(

@@ -15,7 +15,7 @@ Tensor = _intaglio.Tensor
 @contextmanager
 def _bound(handles: Mapping[str, Tensor], values: Mapping[str, Tensor]) -> Iterator[None]:
     """The handles hold `values` for a while."""
-    before = {name: _intaglio._handle(handles[name]) for name in values}
+    before = {name: _intaglio._held(handles[name]) for name in values}
     try:
         for name, value in values.items():
             _intaglio._bind(handles[name], value)
@@ -76,7 +76,7 @@ def value_and_grad(
 
         def of_parameters(values: dict[str, Tensor]) -> tuple[Any, Any]:
             with _bound(handles, values):
-                kept = {name: _intaglio._handle(handle) for name, handle in state.items()}
+                kept = {name: _intaglio._held(handle) for name, handle in state.items()}
                 try:
                     out = function(*args, **kwargs)
                     learned = {name: _intaglio._handle(handle) for name, handle in state.items()}
