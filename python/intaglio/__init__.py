@@ -73,6 +73,7 @@ from ._collectives import all_gather, axis_index, axis_size, pmax, pmean, pmin, 
 from ._control import cond, fori_loop, map, scan, switch, while_loop
 from ._custom_rules import checkpoint, custom_jvp, custom_vjp
 from ._effects import check, debug_print
+from ._functional import ShapeDtypeStruct, associative_scan, eval_shape, vectorize
 from ._info import __array_namespace_info__
 from ._jit import explain, jit
 from ._passes import default_pipeline, passes
@@ -86,6 +87,7 @@ from ._transforms import (
     jvp,
     linear_transpose,
     linearize,
+    saved_residuals,
     value_and_grad,
     vjp,
 )

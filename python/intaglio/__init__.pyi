@@ -45,6 +45,12 @@ from ._errors import (
     ValueError as ValueError,
     VerifyError as VerifyError,
 )
+from ._functional import (
+    ShapeDtypeStruct as ShapeDtypeStruct,
+    associative_scan as associative_scan,
+    eval_shape as eval_shape,
+    vectorize as vectorize,
+)
 from ._functions import (
     arange as arange,
     argsort as argsort,
@@ -152,6 +158,7 @@ from ._transforms import (
     jvp as jvp,
     linear_transpose as linear_transpose,
     linearize as linearize,
+    saved_residuals as saved_residuals,
     value_and_grad as value_and_grad,
     vjp as vjp,
 )

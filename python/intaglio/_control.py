@@ -383,6 +383,7 @@ def scan(
     xs: Any = None,
     length: builtins.int | None = None,
     reverse: builtins.bool = False,
+    unroll: builtins.int | builtins.bool = 1,
 ) -> tuple[Any, Any]:
     """Runs `carry, y = f(carry, x)` for each slice `x` of `xs` along its first axis: the last carry, the stacked ys.
 
@@ -398,6 +399,9 @@ def scan(
         The number of steps; needed where `xs` is None.
     reverse : bool
         From the last slice to the first; the ys stand in the slices' order.
+    unroll : int or bool
+        In a capture, how many steps each turn of the loop writes out; True: all of them, without a loop. The results
+        are the same. A number of steps that is a symbol is not unrolled.
 
     Raises
     ------
@@ -470,11 +474,13 @@ def scan(
     carry = _settle("scan", probe, raw, inner)
     dtypes = [array.dtype for array in carry]
     eager = not _intaglio.is_tracing()
-    if eager and sizes[0] > 0:
-        value, stacked, ys_tree = _intaglio.tree_unflatten(inner, carry), [], xs_tree
-        order = range(sizes[0] - 1, -1, -1) if reverse else range(sizes[0])
-        for i in order:
-            value, y = pair(value, _intaglio.tree_unflatten(xs_tree, [array[i] for array in slices]))
+    turn = _steps_a_turn(unroll, sizes[0])
+
+    def steps(value: Any, own: list[Tensor], count: builtins.int) -> tuple[Any, Any]:
+        """So many steps, one after the other, on the slices of `own`."""
+        stacked, ys_tree = [], xs_tree
+        for i in range(count - 1, -1, -1) if reverse else range(count):
+            value, y = pair(value, _intaglio.tree_unflatten(xs_tree, [array[i] for array in own]))
             leaves, given_tree = _intaglio.tree_flatten(value)
             given = _leaves_as_arrays("scan", "the body's carry", leaves, given_tree, dtypes)
             _same_carry("scan", inner, carry, given_tree, [(g.dtype, g.shape) for g in given], f)
@@ -487,6 +493,13 @@ def scan(
         return value, _intaglio.tree_unflatten(
             ys_tree, [stack(list(items), axis=0) for items in zip(*stacked, strict=True)]
         )
+
+    value = _intaglio.tree_unflatten(inner, carry)
+    whole = isinstance(sizes[0], builtins.int) and turn == sizes[0]
+    if (eager or whole) and sizes[0] > 0:
+        return steps(value, slices, sizes[0])
+    if turn > 1:
+        return _in_turns(steps, value, slices, sizes[0], turn, builtins.bool(reverse))
     body = capture(list(carry), dtypes)
     carry_tree, ys_tree, count = split(body.raw, body.tree)
     _same_carry("scan", inner, carry, carry_tree, body.types[:count], f)
@@ -502,17 +515,93 @@ def scan(
     )
 
 
-def map(f: Callable[[Any], Any], xs: Any) -> Any:
+def _steps_a_turn(unroll: Any, size: Any) -> builtins.int:
+    if not isinstance(unroll, builtins.int) or (unroll < 1 and unroll is not False):
+        raise _errors.ValueError(
+            f"scan: unroll is {unroll!r}, but is a number of steps",
+            _intaglio._user_line(),
+            why="each turn of the loop writes out so many steps",
+            hint="give an integer from 1 on, or True for all steps",
+        )
+    if type(size) is not builtins.int:
+        return 1
+    return size if unroll is True else builtins.min(builtins.max(unroll, 1), builtins.max(size, 1))
+
+
+def _in_turns(
+    steps: Callable[[Any, list[Tensor], builtins.int], tuple[Any, Any]],
+    carry: Any,
+    slices: list[Tensor],
+    size: builtins.int,
+    turn: builtins.int,
+    reverse: builtins.bool,
+) -> tuple[Any, Any]:
+    """A scan whose body is `turn` steps; those that are left over come behind it."""
+    names = _intaglio.functions
+    turns, rest = divmod(size, turn)
+    first, last = (rest, size) if reverse else (0, size - rest)
+    blocks = [names["reshape"](x[first:last], (turns, turn, *x.shape[1:])) for x in slices]
+    carry, ys = scan(lambda c, block: steps(c, block, turn), carry, blocks, length=turns, reverse=reverse)
+    leaves, tree = _intaglio.tree_flatten(ys)
+    leaves = [names["reshape"](y, (turns * turn, *y.shape[2:])) for y in leaves]
+    if rest:
+        carry, more = steps(carry, [x[:rest] if reverse else x[last:] for x in slices], rest)
+        pairs = zip(leaves, _intaglio.tree_flatten(more)[0], strict=True)
+        leaves = [names["concat"]([b, a] if reverse else [a, b], axis=0) for a, b in pairs]
+    return carry, _intaglio.tree_unflatten(tree, leaves)
+
+
+def map(f: Callable[[Any], Any], xs: Any, *, batch_size: builtins.int | None = None) -> Any:
     """`f` of each slice of `xs` along its first axis, stacked: a `scan` that carries nothing.
+
+    Parameters
+    ----------
+    batch_size : int
+        So many slices are done together, by `vmap`: between `map` and `vmap` in memory and time.
 
     Raises
     ------
-    ShapeError
-        Where the arrays of `xs` differ in their first size.
+    ShapeError, ValueError
+        Where the arrays of `xs` differ in their first size, or the batch size is no number of slices.
 
     Examples
     --------
     >>> ig.map(lambda row: ig.sum(row), ig.asarray([[1, 2], [3, 4]]))
     Tensor([3, 7], dtype=int64)
     """
-    return scan(lambda carry, x: (carry, f(x)), (), xs)[1]
+    if batch_size is None:
+        return scan(lambda carry, x: (carry, f(x)), (), xs)[1]
+    leaves, tree = _intaglio.tree_flatten(xs)
+    slices = _leaves_as_arrays("map", "xs", leaves, tree)
+    sizes = [array.shape[0] if len(array.shape) else None for array in slices]
+    if type(batch_size) is not builtins.int or batch_size < 1:
+        raise _errors.ValueError(
+            f"map: batch_size is {batch_size!r}, but is a number of slices",
+            _intaglio._user_line(),
+            why="so many slices are done together",
+            hint="give an integer from 1 on, or None to do one after the other",
+        )
+    if not sizes or any(type(size) is not builtins.int or size != sizes[0] for size in sizes):
+        raise _errors.ShapeError(
+            f"map: the first sizes of xs are {', '.join(str(size) for size in sizes) or 'not there'}, "
+            "but one fixed size is cut into batches",
+            _intaglio._user_line(),
+            why="all arrays are cut along their first axis, at the same places",
+            hint="give arrays with one first size; with a symbolic size leave batch_size out",
+        )
+    from ._vmap import vmap  # which is written on this module
+
+    count: builtins.int = slices[0].shape[0]
+    turns, rest = divmod(count, batch_size)
+    names, many, parts = _intaglio.functions, vmap(f), []
+    whole = turns * batch_size
+    if turns:
+        blocks = [names["reshape"](x[:whole], (turns, batch_size, *x.shape[1:])) for x in slices]
+        done = scan(lambda carry, x: (carry, many(x)), (), _intaglio.tree_unflatten(tree, blocks))[1]
+        ys, out_tree = _intaglio.tree_flatten(done)
+        parts.append([names["reshape"](y, (whole, *y.shape[2:])) for y in ys])
+    if rest or not turns:
+        ys, out_tree = _intaglio.tree_flatten(many(_intaglio.tree_unflatten(tree, [x[whole:] for x in slices])))
+        parts.append(ys)
+    stacked = parts[0] if len(parts) == 1 else [names["concat"](list(two), axis=0) for two in zip(*parts, strict=True)]
+    return _intaglio.tree_unflatten(out_tree, stacked)

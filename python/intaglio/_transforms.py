@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import _errors, _functions, _intaglio
 from ._control import _is_number, _line, _type_text
-from ._control import map as _map
 from ._record import _argument_names, _identifier, is_array
+from ._vmap import vmap
 from ._wrap import wraps
 
 Tensor = _intaglio.Tensor
@@ -461,6 +461,57 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
     return pull
 
 
+class Residual(NamedTuple):
+    """An array that the forward pass keeps for the backward pass."""
+
+    dtype: Any
+    shape: tuple[Any, ...]
+    bytes: Any
+    source: str
+
+
+def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Residual]:
+    """What reverse mode of `fun` keeps between forward and backward pass: for each array its type, bytes and source.
+
+    Numbers and views that are made again are not among them; an argument that is kept costs nothing of its own.
+
+    Raises
+    ------
+    TypeError
+        Where an argument is no array, or the result holds anything but arrays and numbers.
+
+    Examples
+    --------
+    >>> for kept in ig.saved_residuals(lambda x: ig.sin(ig.exp(x)), ig.ones(3)):
+    ...     print(kept.bytes, kept.source.split(" at ")[0])
+    12 cosine
+    12 exponential
+    """
+    kept: list[_Result] = []
+
+    def finish(value: Any) -> list[Tensor]:
+        kept.append(_Result("saved_residuals", value))
+        return kept[0].arrays
+
+    function = _Function("saved_residuals", fun, args, kwargs, range(len(args)), finish, whole=True)
+    given = kept[0].moves
+    known, linear, residuals, _ = _intaglio._graph_vjp(function.graph, function.mask, given)
+    made = {result["key"]: node for node in known.nodes for result in node["results"]}
+    extra = iter(known.outputs[len(given) :])
+    out = []
+    for residual, value in zip(residuals, linear.inputs, strict=False):
+        if residual >= 0:
+            source = f"argument {function.graph.inputs[residual]['name']}"
+        else:
+            node = made[next(extra)["key"]]
+            source = f"{node['op']} at {node['location']}" if node["location"] else node["op"]
+        size: Any = value["dtype"].itemsize
+        for each in value["shape"]:
+            size = size * each
+        out.append(Residual(value["dtype"], value["shape"], size, source))
+    return out
+
+
 # --- whole matrices of derivatives ---------------------------------------------------------------------------------
 
 
@@ -528,7 +579,7 @@ def _jacobian(
         count = len(result.arrays)
         outputs = values[:count]
         along = _basis(function.arrays if forward else outputs)
-        columns = _map(run, along) if along else []
+        columns = vmap(lambda *directions: run(list(directions)))(*along) if along else []
         # table[output][input]
         if forward:
             table = [_blocks(column, function.arrays, False) for column in columns]
@@ -548,7 +599,7 @@ def _jacobian(
 def jacfwd(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: builtins.bool = False
 ) -> Callable[..., Any]:
-    """The Jacobian of `fun`, column by column by forward mode: good where there are few inputs.
+    """The Jacobian of `fun` by forward mode, all columns together (`vmap`): good where there are few inputs.
 
     For each array of the result there is the argument's tree, of arrays of shape `(*result.shape, *argument.shape)`.
 
@@ -569,7 +620,7 @@ def jacfwd(
 def jacrev(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: builtins.bool = False
 ) -> Callable[..., Any]:
-    """The Jacobian of `fun`, row by row by reverse mode: good where there are few results.
+    """The Jacobian of `fun` by reverse mode, all rows together (`vmap`): good where there are few results.
 
     For each array of the result there is the argument's tree, of arrays of shape `(*result.shape, *argument.shape)`.
 

@@ -16,7 +16,10 @@ are JAX's, so the same seeds give the same numbers there.
 
 from __future__ import annotations
 
+import contextlib
 import math
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 from . import _errors, _functions, _intaglio
@@ -30,6 +33,7 @@ __all__ = [
     "bits",
     "categorical",
     "cauchy",
+    "check_reuse",
     "choice",
     "exponential",
     "fold_in",
@@ -52,8 +56,75 @@ def key(seed: Any) -> Tensor:
     return _op.random_key(seed)
 
 
+class _Used(threading.local):
+    """The keys that were used, in the innermost `check_reuse` of this thread; each with who used it and where."""
+
+    values: dict[bytes, tuple[str, str]] | None = None
+    handles: list[tuple[Tensor, tuple[str, str]]]
+
+
+_used = _Used()
+
+
+@contextlib.contextmanager
+def check_reuse() -> Iterator[None]:
+    """Inside of it a key that is used twice (drawn from or split) is refused, with both lines.
+
+    Eagerly keys are compared by their bits. In a capture each is known by its handle, so a function that uses one
+    argument twice is found, and keys that two expressions compute alike are not. `fold_in` does not use its key up:
+    that with one number twice does what it should.
+
+    Raises
+    ------
+    ValueError
+        At the second use.
+
+    Examples
+    --------
+    >>> import intaglio as ig
+    >>> key = ig.random.key(0)
+    >>> with ig.random.check_reuse():
+    ...     x = ig.random.normal(key, (3,))
+    ...     try:
+    ...         y = ig.random.uniform(key, (3,))
+    ...     except ig.ValueError as error:
+    ...         print(error.what)
+    uniform: the key was used before, by normal
+    """
+    before = _used.values, getattr(_used, "handles", [])
+    _used.values, _used.handles = {}, []
+    try:
+        yield
+    finally:
+        _used.values, _used.handles = before
+
+
+def _use(key: Any, who: str) -> None:
+    """Notes that the key is used up, where somebody asked for it."""
+    values = _used.values
+    if values is None or not isinstance(key, Tensor):
+        return
+    mine = who, _intaglio._user_line()
+    first: tuple[str, str] | None = None
+    if _intaglio.is_tracing():
+        first = next((use for known, use in _used.handles if known is key), None)
+        _used.handles.append((key, mine))
+    else:
+        bits = _op.random_bits(key, shape=(2,), dtype=_intaglio.uint32).__array__().tobytes()
+        first = values.get(bits)
+        values[bits] = mine
+    if first is not None:
+        raise _errors.ValueError(
+            f"{who}: the key was used before, by {first[0]}",
+            mine[1],
+            why=f"the same key gives the same bits, so what is drawn is not independent; it was used at {first[1]}",
+            hint="make new keys first: key, own = ig.random.split(key)",
+        )
+
+
 def split(key: Tensor, num: int = 2) -> Tensor:
     """`num` new keys from one, an array of shape (*key.shape, num): independent of each other and of the old one."""
+    _use(key, "split")
     return _op.random_split(key, n=num)
 
 
@@ -64,11 +135,13 @@ def fold_in(key: Tensor, data: Any) -> Tensor:
 
 def bits(key: Tensor, shape: Any = (), dtype: Any = "uint32") -> Tensor:
     """Uniform random bits as unsigned integers."""
+    _use(key, "bits")
     return _op.random_bits(key, shape=_functions._sizes(shape), dtype=_intaglio.dtype(dtype))
 
 
 def uniform(key: Tensor, shape: Any = (), dtype: Any = "float32", minval: Any = 0.0, maxval: Any = 1.0) -> Tensor:
     """Numbers evenly spread over [minval, maxval); bounds that are arrays broadcast to `shape`."""
+    _use(key, "uniform")
     sizes, kind = _functions._sizes(shape), _intaglio.dtype(dtype)
     if isinstance(minval, Tensor) or isinstance(maxval, Tensor):
         unit = _op.random_uniform(key, shape=sizes, dtype=kind)
@@ -79,6 +152,7 @@ def uniform(key: Tensor, shape: Any = (), dtype: Any = "float32", minval: Any = 
 
 def normal(key: Tensor, shape: Any = (), dtype: Any = "float32") -> Tensor:
     """Numbers of the standard normal distribution."""
+    _use(key, "normal")
     return _op.random_normal(key, shape=_functions._sizes(shape), dtype=_intaglio.dtype(dtype))
 
 
@@ -104,6 +178,7 @@ def bernoulli(key: Tensor, p: Any = 0.5, shape: Any = None) -> Tensor:
     if isinstance(p, Tensor):
         sizes = p.shape if shape is None else _functions._sizes(shape)
         return uniform(key, sizes, p.dtype) < p
+    _use(key, "bernoulli")
     return _op.random_bernoulli(key, shape=() if shape is None else _functions._sizes(shape), p=float(p))
 
 
@@ -114,6 +189,7 @@ def rademacher(key: Tensor, shape: Any = (), dtype: Any = "float32") -> Tensor:
 
 def randint(key: Tensor, shape: Any, minval: int, maxval: int, dtype: Any = "int64") -> Tensor:
     """Whole numbers evenly spread over [minval, maxval)."""
+    _use(key, "randint")
     return _op.randint(key, shape=_functions._sizes(shape), low=minval, high=maxval, dtype=_intaglio.dtype(dtype))
 
 
@@ -165,6 +241,7 @@ def categorical(key: Tensor, logits: Tensor, axis: int = -1, shape: Any = None) 
 
 def permutation(key: Tensor, x: Any, axis: int = 0) -> Tensor:
     """The numbers 0 … x - 1 in random order; or the slices of an array along `axis` in random order."""
+    _use(key, "permutation")
     if not isinstance(x, Tensor):
         return _op.random_permutation(key, n=x)
     axis = _functions._axis(axis, x.ndim, "permutation")

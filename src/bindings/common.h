@@ -59,7 +59,7 @@ Location python_location();                            // interned; unknown with
 std::string user_line();                               // "script.py:12 in f:  z = x + y", or ""
 Location location_at(PyCodeObject* code, int offset);  // keeps the code object
 bool is_package_code(PyCodeObject* code);
-bool is_program_code(PyCodeObject* code);  // of the package's sub-folders: layers, optimisers
+bool is_program_code(PyCodeObject* code);     // of the package's sub-folders: layers, optimisers
 void set_package_folder(std::string folder);  // whose frames are left out
 
 // --- dtypes (dtype.cpp)

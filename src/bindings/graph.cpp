@@ -2,9 +2,9 @@
 #include <map>
 #include <mutex>
 
+#include <fmt/ranges.h>
 #include "bindings/record.h"
 #include "frontends/record/control.h"
-#include <fmt/ranges.h>
 
 #include "bindings/common.h"
 #include "tensor/passes.h"

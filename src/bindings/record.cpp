@@ -78,7 +78,9 @@ nb::list call_batched(nb::handle region, nb::handle arguments, const std::vector
   IG_CHECK(captured.has_value(), "a region was recorded before it was batched");
   std::vector<Tensor> tensors = tensors_of(arguments), results;
   record::Mapping mapping{in_axes, as_dim(size.ptr()).value(), out_axes, axis_name, out_names};
-  {
+  if (Capture::current()) {  // recording asks Python for the line of each constant
+    results = record::call_batched(*captured, tensors, mapping);
+  } else {
     nb::gil_scoped_release no_gil;
     results = record::call_batched(*captured, tensors, mapping);
   }

@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "codegen/group_emitter.h"
+#include "codegen/strided_view.h"
 #include "ops/attrs.h"
 
 namespace ig::codegen {
@@ -324,9 +325,7 @@ void lower_row(GroupEmitter& emit, Kernel& kernel) {
       Value arg = region.arg(a);
       bool own = arg->type().dims == domain &&
                  size_of(arg->type().dtype) == size_of(region.results()[0]->type().dtype);
-      for (const Use& use : arg->uses())
-        own = own && (is_fold(use.user) || ops::has(use.user, ops::Trait::Elementwise));
-      if (own) kernel.in_place.emplace_back(0, static_cast<int>(a));
+      if (own && read_at_own_element(arg, true)) kernel.in_place.emplace_back(0, static_cast<int>(a));
     }
 }
 

@@ -33,15 +33,6 @@ bool is_flat(const Block& region, const Dims& dims) {
   return true;
 }
 
-// Operands that are only read at the very element that is written may give their memory to the result.
-bool read_in_place(const Block& region, Value arg, const Dims& dims) {
-  if (arg->type().dims != dims) return false;
-  return std::all_of(arg->uses().begin(), arg->uses().end(), [&](const Use& use) {
-    return use.user == region.terminator() ||
-           (ops::has(use.user, ops::Trait::Elementwise) && use.user->result()->type().dims == dims);
-  });
-}
-
 // Operands that lie across the walk: their elements are side by side along `axis`, not along the last one.
 struct Across {
   size_t axis = 0;
@@ -212,7 +203,8 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
         body(row * n + column, index);
       };
       Columns inner;
-      if (kernel.kind == "heavy" && columns.is_constant()) inner = inner_columns(region, dims);
+      if (kernel.kind == "heavy" && !dims.empty() && columns.is_constant())
+        inner = inner_columns(region, dims);
       if (inner.begin >= inner.end) return emit.vector(build.index(0), n, lanes, element);
       auto edge = [&](int64_t from, int64_t to) {
         if (to - from >= lanes / 2)
@@ -229,7 +221,7 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
     for (size_t a = 0; a < region.args().size(); ++a) {
       const Type& type = region.arg(a)->type();
       if (size_of(type.dtype) == size_of(region.results()[r]->type().dtype) &&
-          read_in_place(region, region.arg(a), dims))
+          region.arg(a)->type().dims == dims && read_at_own_element(region.arg(a)))
         kernel.in_place.emplace_back(static_cast<int>(r), static_cast<int>(a));
     }
 }

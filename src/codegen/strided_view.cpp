@@ -1,6 +1,8 @@
 // Views composed into one stride an axis.
 #include "codegen/strided_view.h"
 
+#include <unordered_set>
+
 #include "ops/attrs.h"
 #include "ops/shape_attrs.h"
 #include "ops/table.h"
@@ -76,6 +78,23 @@ std::optional<StridedView> strided_view(Value value) {
     return out;
   }
   return std::nullopt;
+}
+
+bool read_at_own_element(Value arg, bool folds) {
+  std::vector<Value> left = {arg};
+  std::unordered_set<Value> seen = {arg};
+  while (!left.empty()) {
+    Value value = left.back();
+    left.pop_back();
+    for (const Use& use : value->uses()) {
+      Node* user = use.user;
+      if (user == user->block()->terminator() || (folds && ops::has(user, ops::Trait::Reduction))) continue;
+      if (!ops::has(user, ops::Trait::Elementwise) || user->result()->type().dims != arg->type().dims)
+        return false;
+      if (seen.insert(user->result()).second) left.push_back(user->result());
+    }
+  }
+  return true;
 }
 
 }  // namespace ig::codegen

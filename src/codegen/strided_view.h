@@ -22,4 +22,9 @@ struct StridedView {
 // Nullopt where the value is computed, or is moved in another way.
 std::optional<StridedView> strided_view(Value value);
 
+// Whether each element of a region's argument is read only where the same element of a result is computed
+// (or, with `folds`, by folds): then a result may stand in its memory. What is computed of it may not be
+// moved by a view either.
+bool read_at_own_element(Value arg, bool folds = false);
+
 }  // namespace ig::codegen

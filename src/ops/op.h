@@ -345,7 +345,7 @@ struct OpDecl {
   std::string example{};  // a doctest line for the public function, with its output line
   std::vector<Sample> samples{};
   std::vector<BadSample> bad_samples{};
-  double ulp = 0;  // stated bound of the compiled float32 result against the exact one; 0: exact
+  double ulp = 0;          // stated bound of the compiled float32 result against the exact one; 0: exact
   double complex_ulp = 0;  // the same of complex operands, in units of the result's magnitude
 };
 
@@ -357,8 +357,8 @@ struct OpRules {
   Rule<JvpFn> jvp;
   Rule<TransposeFn> transpose;
   Rule<BatchFn> batch;
-  // Of every composite. A primitive's gives the operands that its lowering is not made for (complex numbers) a
-  // body of other ops, and for all others nothing.
+  // Of every composite. A primitive's gives the operands that its lowering is not made for (complex numbers)
+  // a body of other ops, and for all others nothing.
   Rule<BodyFn> body;
   Rule<ControlReferenceFn> control_reference = Rule<ControlReferenceFn>::none("it has no regions");
 };

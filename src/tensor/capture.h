@@ -48,7 +48,7 @@ class Capture {
   };
   const std::vector<Lifted>& lifted() const {
     return lifted_;
-  }                            // in order of their inputs, after the arguments
+  }  // in order of their inputs, after the arguments
   bool lift_constants = true;  // false: concrete tensors become `constant` nodes
 
   // The user's place in the program, supplied by the front end for each node.

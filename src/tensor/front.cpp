@@ -25,7 +25,6 @@ std::string_view kind_word(DKind kind) {
   return "key";
 }
 
-
 // The dtype of an array of `array` with a Python scalar; the array's, but that a complex number makes floats
 // complex.
 DType with_scalar(DType array, const Scalar& scalar, std::string_view op) {

@@ -177,3 +177,23 @@ def test_nan_and_infinity_survive_the_optimiser() -> None:
     assert out[0] == 0
     assert np.isnan(out[1])
     assert np.isnan(out[2])
+
+
+def test_a_result_stands_in_no_memory_that_is_still_read_crosswise() -> None:
+    # The product `s` dies in the sum, which reads it transposed: the sum must not be written over it.
+    def f(w: ig.Tensor, t: ig.Tensor, q: ig.Tensor, y: ig.Tensor) -> ig.Tensor:
+        s = (w @ t) * 2
+        return (y + (q[:, None] * s).T) @ w
+
+    def g(w: ig.Tensor, y: ig.Tensor) -> ig.Tensor:  # likewise along a row that is folded
+        s = w @ y
+        return ig.softmax(s + ig.flip(s * 2, axis=1), axis=1) @ w
+
+    rng = np.random.default_rng(0)
+    w, t, y = (ig.asarray(rng.normal(size=(37, 37))) for _ in range(3))
+    q = ig.asarray(rng.normal(size=37))
+    for function, arrays in ((f, (w, t, q, y)), (g, (w, y))):
+        traced = ig.trace(function, *arrays)
+        np.testing.assert_allclose(
+            np.asarray(traced(*arrays)), np.asarray(traced.evaluate(*arrays)), rtol=1e-9, atol=1e-9
+        )

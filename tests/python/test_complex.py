@@ -215,7 +215,8 @@ def test_predicates_and_choice() -> None:
     assert (w != 2j).tolist() == [True, False]
     assert ig.where(ig.asarray([True, False]), w, -w).tolist() == [1 + 1j, -2j]
     assert ig.sign(ig.asarray([3 + 4j, 0])).tolist() == pytest.approx([0.6 + 0.8j, 0])
-    assert ig.any(w) and ig.all(w)
+    assert ig.any(w)
+    assert ig.all(w)
     assert ig.count_nonzero(ig.asarray([0, 1j, 1])).tolist() == 2
 
 

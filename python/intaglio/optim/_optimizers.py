@@ -28,6 +28,7 @@ class Optimizer:
     """
 
     slots: tuple[str, ...] = ()  # the names of the arrays that are kept for each parameter
+    decoupled = False  # whether weight decay is apart from the gradient, and takes its share of the parameter
     rate: Any  # the learning rate, an array of rank 0, or a schedule
 
     def __init__(self, params: Any = None, lr: Rate = 1e-3, weight_decay: float = 0.0) -> None:
@@ -53,7 +54,7 @@ class Optimizer:
     def rule(
         self, grad: Tensor, slots: dict[str, Tensor], param: Tensor, lr: Any, step: Tensor
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """The new value of `param` and its new state; `step` counts from 1."""
+        """The new value of `param` and its new state; `step` counts from 1. Weight decay has been applied."""
         raise _errors.UnsupportedError(
             f"{type(self).__name__} has no rule",
             _intaglio._user_line(),
@@ -135,8 +136,13 @@ class Optimizer:
                     hint="pass the gradients as they come, in the order of the parameters",
                 )
             slots = {name: kept[k][i] for k, name in enumerate(self.slots)}
-            own = _functions.astype(lr, param.dtype) if isinstance(lr, Tensor) else lr
-            out.append(self.rule(_functions.astype(grad, param.dtype), slots, param, own, step))
+            rate = _functions.astype(lr, param.dtype) if isinstance(lr, Tensor) else lr
+            own_grad = _functions.astype(grad, param.dtype)
+            if self.weight_decay and self.decoupled:
+                param = param * (1 - rate * self.weight_decay)
+            elif self.weight_decay:
+                own_grad = own_grad + self.weight_decay * param
+            out.append(self.rule(own_grad, slots, param, rate, step))
         return out
 
     @property
@@ -221,8 +227,6 @@ class SGD(Optimizer):
     def rule(
         self, grad: Tensor, slots: dict[str, Tensor], param: Tensor, lr: Any, step: Tensor
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        if self.weight_decay:
-            grad = grad + self.weight_decay * param
         if not self.momentum:
             return param - lr * grad, {}
         # The first gradient is taken whole, as in torch.
@@ -236,7 +240,6 @@ class Adam(Optimizer):
     """Kingma and Ba (2015): steps by the running mean of the gradient over the root of that of its square."""
 
     slots = ("exp_avg", "exp_avg_sq")
-    decoupled = False  # whether weight decay is apart from the gradient
 
     def __init__(
         self,
@@ -253,10 +256,6 @@ class Adam(Optimizer):
         self, grad: Tensor, slots: dict[str, Tensor], param: Tensor, lr: Any, step: Tensor
     ) -> tuple[Tensor, dict[str, Tensor]]:
         b1, b2 = self.betas
-        if self.weight_decay and self.decoupled:
-            param = param * (1 - lr * self.weight_decay)
-        elif self.weight_decay:
-            grad = grad + self.weight_decay * param
         mean = b1 * slots["exp_avg"] + (1 - b1) * grad
         square = b2 * slots["exp_avg_sq"] + (1 - b2) * (grad * grad)
         mean_share, square_share = (_functions.astype(1 - _power(b, step), param.dtype) for b in (b1, b2))
@@ -299,8 +298,6 @@ class RMSprop(Optimizer):
     def rule(
         self, grad: Tensor, slots: dict[str, Tensor], param: Tensor, lr: Any, step: Tensor
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        if self.weight_decay:
-            grad = grad + self.weight_decay * param
         square = self.alpha * slots["square_avg"] + (1 - self.alpha) * (grad * grad)
         way = grad / (_fn["sqrt"](square) + self.eps)
         if not self.momentum:
@@ -321,8 +318,6 @@ class Adagrad(Optimizer):
     def rule(
         self, grad: Tensor, slots: dict[str, Tensor], param: Tensor, lr: Any, step: Tensor
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        if self.weight_decay:
-            grad = grad + self.weight_decay * param
         total = slots["sum"] + grad * grad
         return param - lr * grad / (_fn["sqrt"](total) + self.eps), {"sum": total}
 
@@ -331,6 +326,7 @@ class Lion(Optimizer):
     """Steps by the sign of a running mean of the gradient. Chen et al. (2023)."""
 
     slots = ("exp_avg",)
+    decoupled = True
 
     def __init__(
         self,
@@ -347,8 +343,7 @@ class Lion(Optimizer):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         b1, b2 = self.betas
         way = _fn["sign"](b1 * slots["exp_avg"] + (1 - b1) * grad)
-        kept = param * (1 - lr * self.weight_decay) if self.weight_decay else param
-        return kept - lr * way, {"exp_avg": b2 * slots["exp_avg"] + (1 - b2) * grad}
+        return param - lr * way, {"exp_avg": b2 * slots["exp_avg"] + (1 - b2) * grad}
 
 
 class Accumulate:

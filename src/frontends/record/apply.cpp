@@ -2,6 +2,7 @@
 #include <mutex>
 
 #include "frontends/record/control.h"
+#include "ops/effects.h"
 #include "ops/table.h"
 #include "tensor/eager.h"
 #include "tensor/program.h"
@@ -44,8 +45,15 @@ std::vector<Tensor> run_node(const Node* node, const std::unordered_map<Value, T
       if (!std::exchange(seen[operand], true)) operands.push_back(values.at(operand));
     return program_of(node)->run(operands);
   }
+  if (op.has(ops::Trait::Effect)) {  // the nodes run in order, so nothing passes by the token
+    std::vector<Literal> shown;
+    for (Value operand : node->operands().subspan(1)) shown.push_back(values.at(operand).literal());
+    ops::run_effect(op, node->attrs(), shown, node->location());
+    return {Tensor()};
+  }
   for (Value operand : node->operands()) operands.push_back(values.at(operand));
   if (operands.empty()) {
+    if (node->result()->type() == Type::token()) return {Tensor()};
     std::vector<Tensor> out;
     for (const Literal& literal : ops::evaluate(op, node->attrs(), {})) out.push_back(Tensor::from(literal));
     return out;

@@ -21,8 +21,8 @@ struct Region {
 Region capture_region(const Function& function, std::span<const Argument> arguments, std::string name);
 
 // The same for a function that is transformed and then runs once, on `arguments`. What it asks of its values
-// (their truth, a number) can therefore be answered: by the arrays at hand, or by the capture around it, which
-// is asked about the same value.
+// (their truth, a number) can therefore be answered: by the arrays at hand, or by the capture around it,
+// which is asked about the same value.
 Region capture_bound(const Function& function, std::span<const Tensor> arguments,
                      std::span<const std::string> names, std::string name,
                      const std::function<void(Capture&)>& prepare);

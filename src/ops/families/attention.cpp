@@ -76,11 +76,21 @@ std::vector<Value> attention_body(BodyContext& c) {
   return {c.build.convert(dot(weight, v, rank - 2), c.operands[0]->type().dtype)};
 }
 
-// Axes in front are batch axes already; a mask of each example's own has to be aligned, which the body does.
+// Axes in front are batch axes already. A mask of each example's own is aligned at the end with the scores,
+// so axes of size 1 come between.
 Batched batch_attention(BatchContext& c) {
-  if (any_batched(c, 3)) return {};
   std::vector<Value> operands{in_front(c, 0), in_front(c, 1), in_front(c, 2)};
-  operands.insert(operands.end(), c.operands.begin() + 3, c.operands.end());
+  if (c.operands.size() > 3) {
+    Value mask = c.operands[3];
+    if (any_batched(c, 3)) {
+      mask = in_front(c, 3);
+      auto missing = static_cast<size_t>(operands[0]->type().rank() - mask->type().rank());
+      Dims dims = mask->type().dims;
+      dims.insert(dims.begin() + 1, missing, Dim(1));
+      mask = c.build.reshape(mask, dims);
+    }
+    operands.push_back(mask);
+  }
   return again(c, std::move(operands), c.node->attrs());
 }
 

@@ -125,7 +125,7 @@ std::vector<Op> unary_float_ops() {
            .low = -20,
            .high = 20,
            .ulp = 2,
-           .complex_ulp = 6,
+           .complex_ulp = 10,
            .jvp = scaled<[](Builder& b, Value, Value y) { return times(b, y, M_LN2); }>}));
   ops.push_back(
       unary<[](double x) { return std::log(x); }, nullptr, math::log, [](Complex z) { return std::log(z); },
