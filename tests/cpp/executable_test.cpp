@@ -452,8 +452,10 @@ Program steps_program(KernelFn fn, KernelSteps steps) {
   SizeId four = p.sizes.constant(4), n = p.sizes.symbol(0);
   KernelCall loop = call(fn, {0, 1, 2}, n);
   loop.steps = steps;
-  p.blocks.push_back(
-      {.inputs = 2, .outputs = 1, .slots = {input(0, four), input(1, four), output(0, four)}, .code = {loop}});
+  p.blocks.push_back({.inputs = 2,
+                      .outputs = 1,
+                      .slots = {input(0, four), input(1, four), output(0, four)},
+                      .code = {loop}});
   return p;
 }
 
