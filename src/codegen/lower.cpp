@@ -55,7 +55,7 @@ Kernel lower(const Node* fusion, const std::vector<bool>& constant_operands, con
   else if (kernel.kind == "nest")
     lower_nest(emit, kernel);
   else if (kernel.kind == "program")
-    lower_program(emit, kernel);
+    lower_program(emit, kernel, constant_operands);
   else
     lower_loop(emit, kernel);
   kernel.function = emit.build.finish();

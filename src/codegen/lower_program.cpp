@@ -34,7 +34,8 @@ bool single(const Type& type) { return product(type.dims) == Dim(int64_t{1}); }
 
 class ProgramLowering {
  public:
-  ProgramLowering(GroupEmitter& emit, Kernel& kernel) : emit_(emit), build_(emit.build), kernel_(kernel) {}
+  ProgramLowering(GroupEmitter& emit, Kernel& kernel, const std::vector<bool>& constant_operands)
+      : emit_(emit), build_(emit.build), kernel_(kernel), constant_operands_(constant_operands) {}
 
   void run() {
     const Node* loop = nullptr;
@@ -245,8 +246,40 @@ class ProgramLowering {
     return place;
   }
 
+  // The operand of the whole kernel that this value is, where that is a constant and nothing else reads it;
+  // so it may come in another layout. Or -1.
+  int constant_behind(Value v) const {
+    while (v->uses().size() == 1) {
+      if (v->node()) {
+        if (!is_relabel(v->node())) return -1;
+        v = v->node()->operand(0);
+        continue;
+      }
+      const Node* holder = v->block()->parent();
+      if (v->block() == &emit_.region)
+        return constant_operands_[v->index()] ? static_cast<int>(v->index()) : -1;
+      bool loop = way_of(holder) == "while" || way_of(holder) == "scan";
+      if (!loop || v->index() >= holder->segments()[0]) return -1;
+      size_t readers = 0;  // a `while` gives it to its condition and its body
+      for (const auto& region : holder->regions()) readers += region->arg(v->index())->uses().size();
+      if (readers != 1) return -1;
+      v = holder->operand(v->index());
+    }
+    return -1;
+  }
+
   void kernel(const Node* node, const Claims& claims, const Wanted& wanted, Places& places) {
-    Kernel part = lower(node, std::vector<bool>(node->operands().size(), false), emit_.target);
+    std::vector<int> constants;
+    std::vector<bool> constant;
+    for (Value v : node->operands()) {
+      constants.push_back(constant_behind(v));
+      constant.push_back(constants.back() >= 0);
+    }
+    Kernel part = lower(node, constant, emit_.target);
+    for (Kernel::Packing& packing : part.packings) {
+      packing.operand = constants[static_cast<size_t>(packing.operand)];
+      kernel_.packings.push_back(std::move(packing));
+    }
     std::vector<Place> buffers;
     for (Value v : node->operands()) buffers.push_back(places.at(v));
     for (size_t r = 0; r < node->results().size(); ++r) {
@@ -323,10 +356,13 @@ class ProgramLowering {
   GroupEmitter& emit_;
   loop::Builder& build_;
   Kernel& kernel_;
+  const std::vector<bool>& constant_operands_;
 };
 
 }  // namespace
 
-void lower_program(GroupEmitter& emit, Kernel& kernel) { ProgramLowering(emit, kernel).run(); }
+void lower_program(GroupEmitter& emit, Kernel& kernel, const std::vector<bool>& constant_operands) {
+  ProgramLowering(emit, kernel, constant_operands).run();
+}
 
 }  // namespace ig::codegen

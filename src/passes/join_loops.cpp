@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -20,6 +21,8 @@ namespace {
 constexpr int64_t kLargestValue = 16384;  // bytes of one value: a few of them stay in the first cache
 // Of a step, in element operations: some microseconds. The executor's way costs about 20 ns a kernel.
 constexpr double kLargestWork = 65536;
+constexpr double kProduct =
+    0.5;  // of a multiplication and an addition in a sum of products; see lower_dot's grain
 constexpr size_t kMostKernels = 64;  // of the body, each compiled into the one function
 
 const std::string& way_of(const Node* node) { return ops::op_of(node).rules.lower.reason; }
@@ -36,6 +39,7 @@ struct Cost {
   double work = 0;
   size_t kernels = 0;
   std::string refusal{};
+  std::unordered_set<Value> given{};  // what is the same in every step: only read, and of any size
 
   void refuse(std::string why) {
     if (refusal.empty()) refusal = std::move(why);
@@ -54,7 +58,7 @@ void weigh_value(Value v, Cost& cost) {
   if (!constant_dims(v->type().dims))
     return cost.refuse(fmt::format("{} has a size that is a symbol", v->type().str()));
   double bytes = elements(v->type()) * static_cast<double>(size_of(v->type().dtype));
-  if (bytes > static_cast<double>(kLargestValue))
+  if (!cost.given.contains(v) && bytes > static_cast<double>(kLargestValue))
     cost.refuse(fmt::format("{} is larger than {} bytes", v->type().str(), kLargestValue));
 }
 
@@ -70,15 +74,24 @@ void weigh_kernel(const Node* kernel, Cost& cost) {
     for (Value v : node->results()) most = std::max(most, elements(v->type())), all *= elements(v->type());
     // A product of m x k and k x n: sqrt(mk kn mn).
     bool product = ops::has(node, ops::Trait::Contraction);
-    cost.work += product ? std::sqrt(all) : most;
+    cost.work += product ? kProduct * std::sqrt(all) : most;
   }
+}
+
+// What is given to a node from operand `first` on is given to its region.
+void give(const Node* node, size_t first, size_t count, const Block& region, Cost& cost) {
+  for (size_t i = 0; i < count; ++i)
+    if (cost.given.contains(node->operand(first + i))) cost.given.insert(region.arg(i));
 }
 
 void weigh(const Block& block, Cost& cost) {
   for (Value v : block.args()) weigh_value(v, cost);
   for (const Node* node : block) {
     if (is_terminator(node) || !cost.refusal.empty()) continue;
-    if (is_relabel(node)) continue;
+    if (is_relabel(node)) {
+      if (cost.given.contains(node->operand(0))) cost.given.insert(node->result());
+      continue;
+    }
     if (is_kernel(node)) {
       weigh_kernel(node, cost);
       continue;
@@ -98,14 +111,19 @@ void weigh(const Block& block, Cost& cost) {
     const std::string& way = way_of(node);
     if (way == "cond" || way == "switch" || way == "call") {
       for (Value v : node->operands()) weigh_value(v, cost);
-      for (const auto& region : node->regions()) weigh(*region, cost);
+      size_t selectors = way == "call" ? 0 : 1;
+      for (const auto& region : node->regions()) {
+        give(node, selectors, region->args().size(), *region, cost);
+        weigh(*region, cost);
+      }
     } else if (way == "scan") {
       for (Value v : node->operands()) weigh_value(v, cost);
       for (Value v : node->results()) weigh_value(v, cost);
       size_t before = node->segments()[0] + node->segments()[1];
       Dim trips =
           node->segments()[2] ? node->operand(before)->type().dims[0] : node->attrs().get(ops::kLength)[0];
-      Cost inner;
+      Cost inner{.given = cost.given};
+      give(node, 0, node->segments()[0], node->region(0), inner);
       weigh(node->region(0), inner);
       if (!trips.is_constant()) inner.refuse("an inner loop's number of steps is a symbol");
       cost.kernels += inner.kernels;
@@ -124,10 +142,13 @@ void weigh(const Block& block, Cost& cost) {
 
 Cost weigh_loop(const Node* loop) {
   Cost cost;
-  for (const auto& region : loop->regions()) weigh(*region, cost);
+  size_t consts = loop->segments()[0], carried = consts + loop->segments()[1];
+  for (const auto& region : loop->regions()) {
+    for (size_t i = 0; i < consts; ++i) cost.given.insert(region->arg(i));
+    weigh(*region, cost);
+  }
   // What is scanned and stacked may be of any size: a step sees a slice.
-  size_t carried = loop->segments()[0] + loop->segments()[1];
-  for (size_t i = 0; i < carried; ++i) weigh_value(loop->operand(i), cost);
+  for (size_t i = consts; i < carried; ++i) weigh_value(loop->operand(i), cost);
   return cost;
 }
 
