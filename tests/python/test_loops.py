@@ -294,6 +294,71 @@ def test_folds_of_slices_over_all_steps_have_the_bits_of_their_steps(k: int) -> 
     same_bits(traced, *args)
 
 
+@pytest.mark.parametrize("rows", [1, 2, 4])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_large_constant_weights_are_read_packed(rows: int, dtype: str) -> None:
+    wide = getattr(ig, dtype)
+    r = ig.astype(0.1 * normal(48, 100), wide)  # more than 16 KiB, and the last strip is not full
+    back = ig.astype(0.1 * normal(100, 48, seed=1), wide)
+
+    def once(h: Any, xs: Any) -> Any:
+        return ig.scan(lambda h, x: (ig.tanh(x + ig.matmul(ig.matmul(h, r), back)), h), h, xs)
+
+    def twice(h: Any, xs: Any) -> Any:  # read in another way too: it stays as it lies
+        return ig.scan(lambda h, x: (ig.tanh(x + ig.matmul(ig.matmul(h, r), back) + r[0, :48]), h), h, xs)
+
+    def inner(h: Any, xs: Any) -> Any:
+        def step(h: Any, x: Any) -> Any:
+            return ig.fori_loop(0, 3, lambda i, v: ig.tanh(x + ig.matmul(ig.matmul(v, r), back)), h), h
+
+        return ig.scan(step, h, xs)
+
+    def both(h: Any, xs: Any) -> Any:  # by the condition and by the body
+        def body(c: Any) -> Any:
+            return c[0] + 1, ig.tanh(xs[0] + ig.matmul(ig.matmul(c[1], r), back))
+
+        return ig.while_loop(lambda c: (ig.sum(ig.matmul(c[1], r)) < 1e9) & (c[0] < 4), body, (ig.asarray(0), h))
+
+    args = [ig.astype(v, wide) for v in (normal(rows, 48), normal(6, rows, 48, seed=1))]
+    for function in (once, twice, inner, both):
+        traced = ig.trace(function, *args, lift=False)
+        assert programs(traced) == 1, (function.__name__, str(traced.graph.optimised())[:4000])
+        same_bits(traced, *args)
+
+
+def test_derivatives_of_loops_are_loops_of_one_kernel() -> None:
+    def cell(h: Any, x: Any, w: Any) -> Any:
+        return ig.tanh(ig.matmul(w, h) + x)
+
+    def scanned(w: Any, h: Any, xs: Any) -> Any:
+        last, all_of = ig.scan(lambda h, x: (cell(h, x, w), ig.sin(h)), h, xs)
+        return ig.sum(last) + ig.sum(all_of * all_of)
+
+    def repeated(w: Any, h: Any, xs: Any) -> Any:
+        return ig.sum(ig.fori_loop(0, 5, lambda i, v: cell(v, xs[0], w), h))
+
+    args = normal(5, 5), normal(5, seed=1), normal(7, 5, seed=2)
+    for function in (scanned, repeated):
+        traced = ig.trace(ig.value_and_grad(function, argnums=(0, 1, 2)), *args)
+        assert programs(traced) == 2  # there and back
+        same_bits(traced, *args)
+        agree(ig.jacfwd(function), *args, fused=True)
+
+
+def test_mapped_loops_are_loops_of_one_kernel() -> None:
+    def scanned(h: Any, xs: Any) -> Any:
+        return ig.scan(lambda h, x: (h * x, ig.cumsum(h + x)), h, xs)
+
+    def until(x: Any, xs: Any) -> Any:  # examples end at different steps
+        return ig.while_loop(lambda c: ig.sum(c[0]) < 20, lambda c: (c[0] * 2 + 1, c[1] + 1), (x, ig.asarray(0)))
+
+    args = ig.abs(normal(4, 3)), normal(4, 6, 3, seed=1)
+    agree(ig.vmap(scanned), *args, joined=1)
+    steps = agree(ig.vmap(until), *args, joined=1)[1]
+    assert len(set(steps.tolist())) > 1
+    agree(ig.vmap(ig.grad(lambda h, xs: ig.sum(ig.sin(scanned(h, xs)[1])))), *args, joined=2)
+
+
 UNARY = [ig.sin, ig.tanh, ig.abs, ig.negative, ig.sqrt, ig.floor, lambda v: ig.cumsum(v, axis=0), ig.flip]
 BINARY = [ig.add, ig.subtract, ig.multiply, ig.minimum, ig.maximum, ig.divide]
 
