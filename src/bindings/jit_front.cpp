@@ -50,7 +50,12 @@ void PyFront::prepare(record::JitCapture& capture) {
 void PyFront::aside(const std::function<void()>& work) {
   {
     nb::gil_scoped_release released;
-    work();
+    try {
+      work();
+    } catch (const PythonError&) {  // a loop saw the signal first
+      interrupted_ = true;
+      throw;
+    }
   }
   if (PyErr_CheckSignals() < 0) {
     interrupted_ = true;

@@ -3,8 +3,24 @@
 #include "bindings/common.h"
 #include "bindings/effects.h"
 #include "bindings/record.h"
+#include "runtime/executable.h"
 #include "runtime/thread_pool.h"
 #include "tensor/program.h"
+
+namespace {
+
+// While a loop of the graph runs: lets other Python threads on, and ends the run where a signal's handler
+// raised (Ctrl-C).
+void poll_python() {
+  PyGILState_STATE state = PyGILState_Ensure();
+  PyThreadState* paused = PyEval_SaveThread();
+  PyEval_RestoreThread(paused);
+  int status = PyErr_CheckSignals();
+  PyGILState_Release(state);
+  ig::py::check(status);
+}
+
+}  // namespace
 
 NB_MODULE(_intaglio, m) {
   using namespace ig::py;
@@ -16,6 +32,7 @@ NB_MODULE(_intaglio, m) {
     } catch (const PythonError&) {
     }
   });
+  ig::rt::set_loop_poll(&poll_python);
   m.def("_set_package_folder", &set_package_folder);
   m.def("compiler_available", &ig::compiler_available, "Whether this installation can compile.");
   m.def(

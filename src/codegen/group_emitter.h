@@ -85,5 +85,6 @@ bool lower_convolution(GroupEmitter& emit, Kernel& kernel, const Node* node,
                        const std::vector<bool>& constant_operands);
 void lower_attention(GroupEmitter& emit, Kernel& kernel, const Node* node);
 void lower_nest(GroupEmitter& emit, Kernel& kernel);
+void lower_program(GroupEmitter& emit, Kernel& kernel, const std::vector<bool>& constant_operands);
 
 }  // namespace ig::codegen

@@ -9,6 +9,7 @@
 #include "codegen/jit.h"
 #include "ir/graph.h"
 #include "loop/loop.h"
+#include "runtime/kernel_abi.h"
 
 namespace ig::codegen {
 
@@ -17,6 +18,7 @@ struct Kernel {
   std::string kind;   // "loop", "row", …
   Dim blocks = 1;     // independent blocks of work, over the graph's symbols
   int64_t grain = 1;  // blocks worth handing to a thread
+  rt::KernelSteps steps = rt::KernelSteps::None;
   // Buffers stand in this order: the node's operands, then its results. (result, operand) pairs that may
   // share memory:
   std::vector<std::pair<int, int>> in_place;

@@ -54,6 +54,8 @@ Kernel lower(const Node* fusion, const std::vector<bool>& constant_operands, con
     lower_contraction(emit, kernel, constant_operands);
   else if (kernel.kind == "nest")
     lower_nest(emit, kernel);
+  else if (kernel.kind == "program")
+    lower_program(emit, kernel, constant_operands);
   else
     lower_loop(emit, kernel);
   kernel.function = emit.build.finish();

@@ -53,7 +53,7 @@ class DotLowering {
         k.value_or(nothing_fits) * n.value_or(nothing_fits) * static_cast<int64_t>(size_of(type_));
     constexpr int64_t kFirstCache = 24 * 1024;
     direct_b_ = !prepacked_ && b_.rows_lie() && n && (bytes_b <= kFirstCache || *n <= tiles_.nr);
-    thin_ = !prepacked_ && b_.rows_lie() && !direct_b_ && m && *m <= 4;
+    thin_ = !prepacked_ && b_.rows_lie() && !direct_b_ && m && *m <= 8;
     turned_b_ = !prepacked_ && b_.columns_lie() && b_.value->type().dtype == storage_of(b_);
     turned_a_ = a_.rows_lie() && !a_.columns_lie() && storage_of(a_) == type_;
     direct_a_ = a_.view && ((m && *m <= 2 * tiles_.mr) || (n && *n <= 64) || bytes_b <= kFirstCache);
@@ -66,7 +66,10 @@ class DotLowering {
   }
 
   void run() {
-    if (thin_) tiles_.nb = std::min<int64_t>(1024, constant_of(n_).value_or(1024));
+    if (thin_) {  // the running rows, and the rows of B that are added to them, stay in the first cache
+      int64_t most = *constant_of(m_) > 4 ? 512 : 1024;
+      tiles_.nb = std::min(most, constant_of(n_).value_or(most));
+    }
     const Dim m_blocks = thin_ ? kOne : ceildiv(m_, Dim(tiles_.mb)), n_blocks = ceildiv(n_, Dim(tiles_.nb));
     kernel_.blocks = batch_ * m_blocks * n_blocks;
     kernel_.grain = 1;
@@ -325,9 +328,9 @@ class DotLowering {
     emit_.vector(build_.index(0), width, lanes, [&](Expr j) {
       for (int64_t i = 0; i < m; ++i) build_.store(scratch_c_, c_offset(i, j), zero_of(build_, type_));
     });
-    auto add_rows = [&](Expr k, int64_t count) {
+    auto add_to = [&](int64_t from, int64_t to, Expr k, int64_t count) {
       std::vector<Expr> a;
-      for (int64_t i = 0; i < m; ++i)
+      for (int64_t i = from; i < to; ++i)
         for (int64_t u = 0; u < count; ++u) {
           Expr at = k + build_.index(u);
           a.push_back(build_.let(a_.view ? load_a(build_.index(i), at)
@@ -337,13 +340,20 @@ class DotLowering {
         std::vector<Expr> b;
         for (int64_t u = 0; u < count; ++u)
           b.push_back(build_.let(load_b(k + build_.index(u), n_begin_ + j)));
-        for (int64_t i = 0; i < m; ++i) {
+        for (int64_t i = from; i < to; ++i) {
           Expr sum = build_.load(scratch_c_, c_offset(i, j));
           for (int64_t u = 0; u < count; ++u)
-            sum = multiply_add(a[static_cast<size_t>(i * count + u)], b[static_cast<size_t>(u)], sum);
+            sum =
+                multiply_add(a[static_cast<size_t>((i - from) * count + u)], b[static_cast<size_t>(u)], sum);
           build_.store(scratch_c_, c_offset(i, j), sum);
         }
       });
+    };
+    // Four rows at a time: more elements of A than that do not stay in registers.
+    const int64_t parts = (m + 3) / 4;
+    auto add_rows = [&](Expr k, int64_t count) {
+      for (int64_t p = 0; p < parts; ++p)
+        emit_.scoped([&] { add_to(m * p / parts, m * (p + 1) / parts, k, count); });
     };
     const int64_t together = m == 1 ? 8 : 4;
     Expr whole = build_.let(emit_.size(k_) / build_.index(together));

@@ -175,7 +175,10 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
   };
 
   Across across = find_across(region, dims);
-  if (!across.operands.empty()) {
+  if (product(dims) == Dim(int64_t{1})) {
+    // One element needs no vector.
+    body(build.index(0), GroupEmitter::Index(dims.size(), build.index(0)));
+  } else if (!across.operands.empty()) {
     lower_tiles(emit, kernel, dims, across, body, lanes);
   } else if (is_flat(region, dims)) {
     Dim n = product(dims);

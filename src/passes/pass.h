@@ -56,6 +56,8 @@ void dead_code(Graph&, Context&);
 void expand_composites(Graph&, Context&);
 void fold_constants(Graph&, Context&);
 void fuse(Graph&, Context&);
+void hoist_scan(Graph&, Context&);
+void join_loops(Graph&, Context&);
 void refine_shapes(Graph&, Context&);
 void sink_views(Graph&, Context&);
 

@@ -24,14 +24,19 @@ constexpr std::array kPasses = {
          fold_constants},
     Pass{"fuse", "Groups nodes into kernels: each group becomes one `fusion` node with a closed region.",
          fuse},
+    Pass{"hoist-scan", "Takes out of a scan's body what is the same in every step, and products of slices.",
+         hoist_scan},
+    Pass{"join-loops", "Makes each loop of small kernels one kernel, a `fusion` node that holds the loop.",
+         join_loops},
     Pass{"refine-shapes", "Writes what is known of size symbols into all types and attributes.",
          refine_shapes},
     Pass{"sink-views", "Moves views below element-wise ops, so that views meet and cancel.", sink_views},
 };
 
-constexpr std::array<std::string_view, 13> kDefault = {
-    "refine-shapes", "canonicalize", "fold", "cse", "dce", "expand-composites", "canonicalize", "sink-views",
-    "canonicalize",  "fold",         "cse",  "dce", "fuse"};
+constexpr std::array<std::string_view, 15> kDefault = {
+    "refine-shapes", "canonicalize", "fold",       "cse",          "dce",  "expand-composites",
+    "canonicalize",  "hoist-scan",   "sink-views", "canonicalize", "fold", "cse",
+    "dce",           "fuse",         "join-loops"};
 
 #ifdef INTAGLIO_MUTANTS
 // "pass:NAME:skip" leaves the pass out; "pass:NAME:wrong" swaps two operands of a node that it had in its

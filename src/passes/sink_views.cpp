@@ -61,19 +61,19 @@ void sink_views(Graph& graph, Context& context) {
       }
       // Broadcast numbers are made where they are used; moving them apart would only hide them.
       if (!all || !view || one_element(view->operand(0))) continue;
-      // A view that pads or drops elements is not crossed by a number that was spread over its result.
+      // Not below a view that drops elements: the work on those would be for nothing (a gate's function over
+      // all gates).
       const Dims& before = view->operand(0)->type().dims;
       bool whole = product(before) == product(view->result()->type().dims) ||
                    view->attrs().find(ops::kBroadcastDims.name) != nullptr;
+      if (!whole) continue;
       ops::Builder build(block, node);
       build.at(node);
       std::vector<Value> operands;
       for (Value v : node->operands()) {
         Value number = spread_number(v);
-        if (number && !whole) break;
         operands.push_back(number ? build.broadcast(number, before, {}) : v->node()->operand(0));
       }
-      if (operands.size() != node->operands().size()) continue;
       Value inner = build.node(ops::op_of(node), operands, node->attrs())->result();
       Value outer = build.node(ops::op_of(view), {inner}, view->attrs())->result();
       if (outer->type() != node->result()->type()) continue;

@@ -263,6 +263,7 @@ class Planner final : public BlockPlanner {
     call.origin = kernel.origin;
     call.name = kernel.name;
     call.grain = kernel.grain;
+    call.steps = kernel.steps;
     for (Value v : node->operands()) call.buffers.push_back(slots_.at(v));
     for (const auto& [operand, storage] : kernel.packed)
       call.buffers[static_cast<size_t>(operand)] = constant(storage);
@@ -332,6 +333,9 @@ class Planner final : public BlockPlanner {
         Value operand = root(node->operand(static_cast<size_t>(a)));
         auto output = output_of.find(node->result(static_cast<size_t>(r)));
         if (operand->node() || output == output_of.end() || last_use_.at(operand) != node) continue;
+        if (std::count_if(node->operands().begin(), node->operands().end(),
+                          [&](Value v) { return root(v) == operand; }) != 1)
+          continue;
         if (bytes(operand->type()) != bytes(node->result(static_cast<size_t>(r))->type())) continue;
         out_.donatable.emplace_back(output->second, static_cast<int>(operand->index()));
       }

@@ -19,6 +19,7 @@ namespace {
 constexpr size_t kUnbound = SIZE_MAX;
 constexpr size_t kMaxPlans = 64;
 constexpr int64_t kPollEveryNs = 20'000'000;
+constexpr int64_t kStepsAtOnce = 256;  // of a loop in one kernel, each a few microseconds at most
 
 std::atomic<LoopPoll> g_loop_poll{nullptr};
 
@@ -77,6 +78,7 @@ void set_loop_poll(LoopPoll poll) { g_loop_poll.store(poll, std::memory_order_re
 struct Executable::State {
   std::shared_ptr<const Sized> sized;
   Storage arena;
+  Storage scratch;  // of loops that are one kernel
   std::vector<void*> pointers;
   std::vector<void*> work;
   std::vector<size_t> bound;  // of each block: the base that its arena pointers were made for
@@ -271,8 +273,33 @@ class Executable::Runner {
     args.error = error;
     count(launched, call.origin);
     auto scratch = call.scratch < 0 ? size_t{0} : static_cast<size_t>(sized_[call.scratch]);
-    if (int32_t code = pool_.run(call.kernel, args, sized_[call.blocks], call.grain, scratch))
-      fail(error, code);
+    if (call.steps != KernelSteps::None) return all_steps(call, args, error, scratch);
+    int64_t blocks = sized_[call.blocks];
+    // Too little for a second thread: called at once. The run has set the floating-point control word.
+    int32_t code = blocks <= call.grain && call.scratch < 0
+                       ? (blocks > 0 ? call.kernel(&args, 0, blocks) : 0)
+                       : pool_.run(call.kernel, args, blocks, call.grain, scratch);
+    if (code) fail(error, code);
+  }
+
+  // A loop as one kernel: some steps at a time, so that an interrupt is seen.
+  void all_steps(const KernelCall& call, KernelArgs& args, int64_t (&error)[2], size_t scratch_bytes) {
+    if (state_.scratch.bytes() < scratch_bytes) {
+      state_.scratch = Storage();
+      state_.scratch = Storage::allocate(scratch_bytes);
+    }
+    args.scratch = state_.scratch.data();
+    int64_t end = call.steps == KernelSteps::Until ? INT64_MAX : sized_[call.blocks];
+    LoopWatch watch;
+    for (int64_t step = 0; step < end;) {
+      int64_t next = end - step > kStepsAtOnce ? step + kStepsAtOnce : end;
+      if (int32_t code = call.kernel(&args, step, next)) {
+        if (call.steps == KernelSteps::Until && error[0] == int64_t{kLoopDone}) return;
+        fail(error, code);
+      }
+      step = next;
+      watch.tick();
+    }
   }
 
   void host(const Host& call, const Step& step, void** operands) {

@@ -53,7 +53,8 @@ struct KernelCall {
   int64_t grain = 1;    // the least number of blocks worth handing to a thread: about 5 µs of work
   SizeId scratch = -1;  // bytes for each thread; -1: none
   Origin origin = Origin::Compiled;
-  std::string name{};  // for profiles and reports
+  std::string name{};                     // for profiles and reports
+  KernelSteps steps = KernelSteps::None;  // `blocks` of Until is not read
 };
 
 struct Copy {

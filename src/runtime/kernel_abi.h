@@ -19,6 +19,12 @@ struct KernelArgs {
   int64_t* error = nullptr;  // two words: the node that failed and the offending value
 };
 
+// Kernels whose blocks are the steps of a loop. They run in order, on one thread, in as many calls as the
+// caller likes; what they carry lies in their results. A kernel that runs Until its condition fails says so
+// as a failed check would, by this node in the error word.
+enum class KernelSteps : uint8_t { None, Counted, Until };
+inline constexpr uint32_t kLoopDone = UINT32_MAX;
+
 using KernelFn = int32_t (*)(const KernelArgs*, int64_t begin, int64_t end);
 
 }  // namespace ig::rt

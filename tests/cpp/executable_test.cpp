@@ -425,5 +425,59 @@ TEST(Executable, LoopsArePolledAndMayBeEnded) {
   set_loop_poll(nullptr);
 }
 
+// A loop as one kernel: each block is a step that doubles, and the loop is over where the limit is reached.
+int32_t double_until(const KernelArgs* args, int64_t begin, int64_t end) {
+  float *limit = f32(args->buffers[0]), *out = f32(args->buffers[2]);
+  for (int64_t step = begin; step < end; ++step) {
+    if (step == 0) out[0] = f32(args->buffers[1])[0];
+    if (out[0] >= limit[0]) {
+      args->error[0] = int64_t{kLoopDone};
+      return 1;
+    }
+    out[0] *= 2;
+  }
+  return 0;
+}
+
+// Adds up the numbers of its steps; each call must go on where the last one ended.
+int32_t sum_steps(const KernelArgs* args, int64_t begin, int64_t end) {
+  float* out = f32(args->buffers[2]);
+  for (int64_t step = begin; step < end; ++step) out[0] = step == 0 ? 0 : out[0] + static_cast<float>(step);
+  return 0;
+}
+
+Program steps_program(KernelFn fn, KernelSteps steps) {
+  Program p;
+  p.name = "steps";
+  SizeId four = p.sizes.constant(4), n = p.sizes.symbol(0);
+  KernelCall loop = call(fn, {0, 1, 2}, n);
+  loop.steps = steps;
+  p.blocks.push_back({.inputs = 2,
+                      .outputs = 1,
+                      .slots = {input(0, four), input(1, four), output(0, four)},
+                      .code = {loop}});
+  return p;
+}
+
+TEST(Executable, StepsOfALoopThatIsOneKernelRunInOrderInSeveralCalls) {
+  Executable counted(steps_program(sum_steps, KernelSteps::Counted));
+  for (int64_t n : {1, 2, 255, 256, 257, 1000})
+    EXPECT_EQ(run_one(counted, {{0}, {0}}, {n})[0], static_cast<float>(n * (n - 1) / 2)) << n;
+  Executable until(steps_program(double_until, KernelSteps::Until));
+  EXPECT_EQ(run_one(until, {{1000}, {1}}, {1})[0], 1024.0f);
+  EXPECT_EQ(run_one(until, {{1}, {4}}, {1})[0], 4.0f);
+}
+
+TEST(Executable, LoopsThatAreOneKernelArePolledAndMayBeEnded) {
+  Executable exe(steps_program(double_until, KernelSteps::Until));
+  float limit = 1, x = 0;
+  void* in[] = {&limit, &x};  // never ends by itself
+  int64_t n[] = {1};
+  Storage out[1];
+  set_loop_poll([] { throw make_error(ErrorKind::Value, "interrupted"); });
+  EXPECT_THROW(exe.run(in, n, out), Error);
+  set_loop_poll(nullptr);
+}
+
 }  // namespace
 }  // namespace ig::rt

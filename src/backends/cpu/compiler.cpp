@@ -30,8 +30,17 @@ void collect_fusions(const Block& block, std::vector<const Node*>& out) {
   }
 }
 
+// What a region's argument is outside of it, where it is the same in every step; else null.
+Value outside(Value arg) {
+  const Node* node = arg->block()->parent();
+  if (!node || node->segments().empty() || arg->index() >= node->segments()[0]) return nullptr;
+  const std::string& way = ops::op_of(node).rules.lower.reason;
+  return way == "while" || way == "scan" ? node->operand(arg->index()) : nullptr;
+}
+
 const Literal* constant_of(Value v) {
-  while (v->node() && plan::is_relabel(v->node())) v = v->node()->operand(0);
+  while (v->node() ? plan::is_relabel(v->node()) : outside(v) != nullptr)
+    v = v->node() ? v->node()->operand(0) : outside(v);
   if (!v->node() || !ops::has(v->node(), ops::Trait::Constant)) return nullptr;
   const AttrValue* value = v->node()->attrs().find("value");
   return value ? std::get_if<Literal>(value) : nullptr;
@@ -95,7 +104,8 @@ std::shared_ptr<Program> compile_graph(const Graph& source, const CompileOptions
     if (record.changes)
       report.pass_log.push_back(fmt::format("{}: {} changes, {} to {} nodes", record.name, record.changes,
                                             record.nodes_before, record.nodes_after));
-    if (record.name == "fuse") report.fusion_log = record.details;
+    if (record.name == "fuse" || record.name == "join-loops")
+      report.fusion_log.insert(report.fusion_log.end(), record.details.begin(), record.details.end());
   }
   report.pass_ms = since(start);
 
@@ -140,6 +150,7 @@ std::shared_ptr<Program> compile_graph(const Graph& source, const CompileOptions
     choice.sizes = kernel.function->sizes;
     choice.blocks = kernel.blocks;
     choice.grain = kernel.grain;
+    choice.steps = kernel.steps;
     choice.in_place = kernel.in_place;
     for (size_t s = 0; s < kernel.function->scratch.size(); ++s)
       choice.scratch.emplace_back(kernel.function->scratch[s].type, kernel.function->scratch_elements[s]);

@@ -190,8 +190,8 @@ Program::Direct CpuProgram::direct() const {
   const rt::Block& block = program.blocks[0];
   const auto* call = block.code.size() == 1 ? std::get_if<rt::KernelCall>(&block.code[0]) : nullptr;
   bool plain = call && program.blocks.size() == 1 && program.constants.empty() && symbols_.size() == 1 &&
-               call->scratch < 0 && call->dims.size() == 1 && block.outputs == 1 &&
-               call->buffers.size() == static_cast<size_t>(block.inputs) + 1 &&
+               call->steps == rt::KernelSteps::None && call->scratch < 0 && call->dims.size() == 1 &&
+               block.outputs == 1 && call->buffers.size() == static_cast<size_t>(block.inputs) + 1 &&
                call->buffers.size() <= Direct::kMaxInputs + 1;
   if (!plain) return {};
   uint32_t order = 0, seen = 0;

@@ -5,7 +5,7 @@ namespace ig::ops {
 namespace {
 
 constexpr Attr<std::string> kKind{"kind", "The kind of kernel; passes/fusion_groups.h tells them apart.",
-                                  "\"loop\"", "loop|row|column|contraction|heavy|nest|relabel"};
+                                  "\"loop\"", "loop|row|column|contraction|heavy|nest|relabel|program"};
 
 void infer_fusion(InferContext& context) {
   if (context.region_results.size() != 1)

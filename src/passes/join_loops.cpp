@@ -1,0 +1,223 @@
+// Loops of small kernels become one kernel: a `fusion` node of kind "program" that holds the loop. Between
+// small kernels the executor's way from one to the next costs more than they do, and one function keeps
+// single numbers in registers. A loop whose steps are long, or do what is no kernel (an effect, a loop that
+// ends by its data), stays as it is: its kernels then have all threads, and interrupts are seen in time.
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+#include "ops/builder.h"
+#include "ops/control_attrs.h"
+#include "passes/pass.h"
+#include "passes/walk.h"
+
+namespace ig::passes {
+namespace {
+
+constexpr int64_t kLargestValue = 16384;  // bytes of one value: a few of them stay in the first cache
+// Of a step, in element operations: some microseconds. The executor's way costs about 20 ns a kernel.
+constexpr double kLargestWork = 65536;
+constexpr double kProduct =
+    0.5;  // of a multiplication and an addition in a sum of products; see lower_dot's grain
+constexpr size_t kMostKernels = 64;  // of the body, each compiled into the one function
+
+const std::string& way_of(const Node* node) { return ops::op_of(node).rules.lower.reason; }
+bool is_loop(const Node* node) {
+  return ops::has(node, ops::Trait::Control) && (way_of(node) == "while" || way_of(node) == "scan");
+}
+bool is_kernel(const Node* node) { return node->op() == OpId::of("fusion"); }
+bool is_relabel(const Node* node) {
+  return is_kernel(node) && std::get<std::string>(*node->attrs().find("kind")) == "relabel";
+}
+
+// What a step costs, and the first reason why the loop is not to be one kernel.
+struct Cost {
+  double work = 0;
+  size_t kernels = 0;
+  std::string refusal{};
+  std::unordered_set<Value> given{};  // what is the same in every step: only read, and of any size
+
+  void refuse(std::string why) {
+    if (refusal.empty()) refusal = std::move(why);
+  }
+};
+
+double elements(const Type& type) {
+  auto dims = constant_dims(type.dims);
+  double n = 1;
+  for (int64_t d : dims.value_or(std::vector<int64_t>{})) n *= static_cast<double>(d);
+  return n;
+}
+
+void weigh_value(Value v, Cost& cost) {
+  if (!v->type().is_tensor()) return cost.refuse("it has effects");
+  if (!constant_dims(v->type().dims))
+    return cost.refuse(fmt::format("{} has a size that is a symbol", v->type().str()));
+  double bytes = elements(v->type()) * static_cast<double>(size_of(v->type().dtype));
+  if (!cost.given.contains(v) && bytes > static_cast<double>(kLargestValue))
+    cost.refuse(fmt::format("{} is larger than {} bytes", v->type().str(), kLargestValue));
+}
+
+void weigh_kernel(const Node* kernel, Cost& cost) {
+  ++cost.kernels;
+  for (Value v : kernel->operands()) weigh_value(v, cost);
+  for (Value v : kernel->results()) weigh_value(v, cost);
+  if (!cost.refusal.empty()) return;
+  for (const Node* node : kernel->region(0)) {
+    if (is_terminator(node)) continue;
+    double most = 0, all = 1;
+    for (Value v : node->operands()) most = std::max(most, elements(v->type())), all *= elements(v->type());
+    for (Value v : node->results()) most = std::max(most, elements(v->type())), all *= elements(v->type());
+    // A product of m x k and k x n: sqrt(mk kn mn).
+    bool product = ops::has(node, ops::Trait::Contraction);
+    cost.work += product ? kProduct * std::sqrt(all) : most;
+  }
+}
+
+// What is given to a node from operand `first` on is given to its region.
+void give(const Node* node, size_t first, size_t count, const Block& region, Cost& cost) {
+  for (size_t i = 0; i < count; ++i)
+    if (cost.given.contains(node->operand(first + i))) cost.given.insert(region.arg(i));
+}
+
+void weigh(const Block& block, Cost& cost) {
+  for (Value v : block.args()) weigh_value(v, cost);
+  for (const Node* node : block) {
+    if (is_terminator(node) || !cost.refusal.empty()) continue;
+    if (is_relabel(node)) {
+      if (cost.given.contains(node->operand(0))) cost.given.insert(node->result());
+      continue;
+    }
+    if (is_kernel(node)) {
+      weigh_kernel(node, cost);
+      continue;
+    }
+    if (ops::has(node, ops::Trait::Constant)) {
+      DType dtype = node->result()->type().dtype;
+      bool plain = is_float(dtype) ? dtype == DType::F32 || dtype == DType::F64
+                                   : !is_complex(dtype) && dtype != DType::Key;
+      if (elements(node->result()->type()) != 1 || !plain || !node->attrs().find("value"))
+        cost.refuse("its body holds a constant array");
+      continue;
+    }
+    if (!ops::has(node, ops::Trait::Control) || ops::has(node, ops::Trait::Effect)) {
+      cost.refuse(fmt::format("{} is not a kernel", node->op().name()));
+      continue;
+    }
+    const std::string& way = way_of(node);
+    if (way == "cond" || way == "switch" || way == "call") {
+      for (Value v : node->operands()) weigh_value(v, cost);
+      size_t selectors = way == "call" ? 0 : 1;
+      for (const auto& region : node->regions()) {
+        give(node, selectors, region->args().size(), *region, cost);
+        weigh(*region, cost);
+      }
+    } else if (way == "scan") {
+      for (Value v : node->operands()) weigh_value(v, cost);
+      for (Value v : node->results()) weigh_value(v, cost);
+      size_t before = node->segments()[0] + node->segments()[1];
+      Dim trips =
+          node->segments()[2] ? node->operand(before)->type().dims[0] : node->attrs().get(ops::kLength)[0];
+      Cost inner{.given = cost.given};
+      give(node, 0, node->segments()[0], node->region(0), inner);
+      weigh(node->region(0), inner);
+      if (!trips.is_constant()) inner.refuse("an inner loop's number of steps is a symbol");
+      cost.kernels += inner.kernels;
+      if (trips.is_constant())
+        cost.work += inner.work * static_cast<double>(std::max<int64_t>(trips.constant(), 0));
+      cost.refuse(inner.refusal);
+    } else {
+      cost.refuse("an inner loop ends by its data");
+    }
+  }
+  if (cost.work > kLargestWork)
+    cost.refuse(fmt::format("a step is some {:.0f} operations, more than {:.0f}", cost.work, kLargestWork));
+  if (cost.kernels > kMostKernels)
+    cost.refuse(fmt::format("its body has more than {} kernels", kMostKernels));
+}
+
+Cost weigh_loop(const Node* loop) {
+  Cost cost;
+  size_t consts = loop->segments()[0], carried = consts + loop->segments()[1];
+  for (const auto& region : loop->regions()) {
+    for (size_t i = 0; i < consts; ++i) cost.given.insert(region->arg(i));
+    weigh(*region, cost);
+  }
+  // What is scanned and stacked may be of any size: a step sees a slice.
+  for (size_t i = consts; i < carried; ++i) weigh_value(loop->operand(i), cost);
+  return cost;
+}
+
+void wrap(Node* loop) {
+  Block& block = *loop->block();
+  auto inner = std::make_unique<Graph>("fusion");
+  for (auto& [symbol, range] : block.graph().dims.symbols()) inner->dims.declare(symbol, range);
+  std::unordered_map<Value, Value> inside;
+  std::vector<Value> operands;
+  NodeSpec spec{.op = loop->op(),
+                .operands = {},
+                .attrs = loop->attrs(),
+                .result_types = {},
+                .segments = loop->segments(),
+                .location = loop->location(),
+                .scope = loop->scope(),
+                .regions = static_cast<int>(loop->regions().size())};
+  for (Value v : loop->operands()) {
+    auto [it, fresh] = inside.try_emplace(v, nullptr);
+    if (fresh) {
+      operands.push_back(v);
+      it->second = inner->body().add_arg(v->type(), v->name());
+    }
+    spec.operands.push_back(it->second);
+  }
+  for (Value v : loop->results()) spec.result_types.push_back(v->type());
+  Node* twin = inner->insert(inner->body(), std::move(spec));
+  for (size_t r = 0; r < loop->regions().size(); ++r) {
+    Block& to = twin->region(r);
+    std::vector<Value> args;
+    for (Value v : loop->region(r).args()) args.push_back(to.add_arg(v->type(), v->name()));
+    to.set_results(inner->inline_block(loop->region(r), to, args));
+  }
+  std::vector<Value> results(twin->results().begin(), twin->results().end());
+  for (size_t i = 0; i < results.size(); ++i) results[i]->set_name(loop->result(i)->name());
+  inner->body().set_results(results);
+  ops::Builder build(block, loop);
+  build.at(loop);
+  std::vector<std::unique_ptr<Graph>> regions;
+  regions.push_back(std::move(inner));
+  Attrs attrs;
+  attrs.set("kind", std::string("program"));
+  Node* fused = build.node(ops::get("fusion"), operands, attrs, {}, std::move(regions));
+  replace(loop, fused->results());
+  block.graph().erase(loop);
+}
+
+void visit(Block& block, Context& context) {
+  for (Node* node : block) {
+    if (is_terminator(node) || is_kernel(node)) continue;
+    if (!is_loop(node)) {
+      for (const auto& region : node->regions()) visit(*region, context);
+      continue;
+    }
+    Cost cost = weigh_loop(node);
+    if (cost.refusal.empty()) {
+      context.changed(fmt::format("program: {} of {} kernels, some {:.0f} operations a step",
+                                  node->op().name(), cost.kernels, cost.work));
+      wrap(node);
+      continue;
+    }
+    context.details.push_back(
+        fmt::format("{} does not become one kernel: {}", node->op().name(), cost.refusal));
+    for (const auto& region : node->regions()) visit(*region, context);
+  }
+}
+
+}  // namespace
+
+void join_loops(Graph& graph, Context& context) { visit(graph.body(), context); }
+
+}  // namespace ig::passes
