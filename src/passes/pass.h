@@ -57,6 +57,7 @@ void expand_composites(Graph&, Context&);
 void fold_constants(Graph&, Context&);
 void fuse(Graph&, Context&);
 void refine_shapes(Graph&, Context&);
+void rematerialize(Graph&, Context&);
 void sink_views(Graph&, Context&);
 
 }  // namespace ig::passes

@@ -26,12 +26,15 @@ constexpr std::array kPasses = {
          fuse},
     Pass{"refine-shapes", "Writes what is known of size symbols into all types and attributes.",
          refine_shapes},
+    Pass{"rematerialize",
+         "Computes again, late, what is cheap to compute and would be kept where the most memory is taken.",
+         rematerialize},
     Pass{"sink-views", "Moves views below element-wise ops, so that views meet and cancel.", sink_views},
 };
 
-constexpr std::array<std::string_view, 13> kDefault = {
-    "refine-shapes", "canonicalize", "fold", "cse", "dce", "expand-composites", "canonicalize", "sink-views",
-    "canonicalize",  "fold",         "cse",  "dce", "fuse"};
+constexpr std::array<std::string_view, 14> kDefault = {
+    "refine-shapes", "canonicalize", "fold", "cse", "dce", "expand-composites", "canonicalize",
+    "sink-views",    "canonicalize", "fold", "cse", "dce", "rematerialize",     "fuse"};
 
 #ifdef INTAGLIO_MUTANTS
 // "pass:NAME:skip" leaves the pass out; "pass:NAME:wrong" swaps two operands of a node that it had in its
