@@ -490,7 +490,7 @@ def checkpoint(
                 why="it is the most bytes that are kept for the backward pass",
                 hint="give 0 to keep nothing but the arguments, or None for no budget",
             )
-        saves = f"budget:{limit}/{'everything' if policy is None else saves}"
+        saves = f"budget:{builtins.min(limit, 10**15 - 1)}/{'everything' if policy is None else saves}"
 
     @wraps(fun)
     def wrapper(*args: Any, **kwargs: Any) -> Any:

@@ -206,6 +206,7 @@ SavedAnswer choose_saved(const DimScope& scope, const SavedQuestion& question) {
       it->second = flow.vertex();
       Work work = work_of(node, scope);
       double cost = work.fusible ? work.cost : work.cost == 0 ? 0 : work.cost * question.rate;
+      if (question.once.contains(node)) cost = kInfinity;
       if (cost > 0) flow.edge(source, it->second, cost);
       for (Value operand : node->operands()) {
         int read = vertices(operand).second;
@@ -250,6 +251,28 @@ SavedAnswer choose_saved_within(const DimScope& scope, SavedQuestion question, d
     } else {
       high = question.rate;
     }
+  }
+  // Nodes of one price come and go together: what fits of them is taken one by one.
+  question.rate = low;
+  std::vector<std::pair<double, const Node*>> worth;
+  for (const Node* node : best.again) {
+    Work work = work_of(node, scope);
+    if (!work.fusible && std::none_of(node->results().begin(), node->results().end(),
+                                      [&](Value v) { return question.saveable && !question.saveable(v); }))
+      worth.emplace_back(work.cost, node);
+  }
+  std::sort(worth.begin(), worth.end(), [](const auto& a, const auto& b) {
+    return std::pair{-a.first, a.second->id()} < std::pair{-b.first, b.second->id()};
+  });
+  if (worth.size() > 32) worth.resize(32);
+  for (const auto& [work, node] : worth) {
+    if (!best.again.contains(node)) continue;
+    question.once.insert(node);
+    SavedAnswer next = choose_saved(scope, question);
+    if (next.bytes <= budget && next.work < best.work)
+      best = std::move(next);
+    else
+      question.once.erase(node);
   }
   return best;
 }

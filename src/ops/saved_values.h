@@ -34,6 +34,7 @@ struct SavedQuestion {
   // What one operation of a node that is not fusible is worth in bytes. Infinity: no such node is computed
   // again.
   double rate = std::numeric_limits<double>::infinity();
+  std::unordered_set<const Node*> once;  // never computed again
 };
 
 struct SavedAnswer {
@@ -45,7 +46,8 @@ struct SavedAnswer {
 
 SavedAnswer choose_saved(const DimScope& scope, const SavedQuestion& question);
 
-// With the least work whose values take no more than `budget` bytes: the rate falls until they fit.
+// With little work, and values that take no more than `budget` bytes: the rate falls until they fit; then
+// what is most work is kept after all where there is room, up to 32 tries.
 SavedAnswer choose_saved_within(const DimScope& scope, SavedQuestion question, double budget);
 
 }  // namespace ig::ops

@@ -106,6 +106,7 @@ std::vector<Record> run(Graph& graph, std::span<const std::string_view> names, c
     record.nodes_after = graph.node_count();
     record.changes = context.changes;
     record.details = std::move(context.details);
+    record.notes = std::move(context.notes);
     if (options.verify) {
       try {
         ops::verify(graph);

@@ -24,12 +24,12 @@ namespace {
 
 constexpr double kSmall = 1 << 20;   // bytes of a peak that is not worth the work
 constexpr double kLeastGain = 0.03;  // of the peak
-constexpr int kRounds = 3;           // a peak that falls uncovers the next one
+constexpr int kRounds = 2;           // a peak that falls uncovers the next one
 
 // What the memory of the fused graph will be. Nodes are known by their number in the block.
 struct Memory {
   double peak = 0;           // the most bytes alive at a kernel
-  size_t kernel = 0;         // the one behind which the most bytes are kept
+  size_t kernel = 0;         // the last one behind which the most bytes are kept
   double kept = 0;           // those
   std::vector<size_t> when;  // for each node: its kernel's place in the order; where it has none, 0
 };
@@ -72,7 +72,7 @@ class Meter {
       kept += change[u];
       out.peak = std::max(out.peak, kept - taken_over(units[u], u));
       kept -= inside[u];
-      if (kept > out.kept) out.kept = kept, out.kernel = u;
+      if (kept > 0 && kept >= out.kept) out.kept = kept, out.kernel = u;
     }
     return out;
   }
@@ -220,21 +220,22 @@ class Rewriter {
   // early part.
   Value gate_of(size_t place) const {
     Value best = nullptr;
-    auto tensor = [](Value v) { return v->type().is_tensor(); };
     for (Value v : nodes_[place]->operands()) {
-      if (!v->node() || !tensor(v)) continue;
+      if (!v->node() || !v->type().is_tensor()) continue;
       auto it = number_.find(v->node());
-      if (it == number_.end() || !choice_.late[it->second] || makes_itself(v->node())) continue;
+      if (it == number_.end() || !choice_.late[it->second] || !may_gate(it->second)) continue;
       if (!best || number_.at(best->node()) < it->second) best = v;
     }
     for (size_t i = place; !best && i-- > 0;)
-      if (choice_.late[i] && !makes_itself(nodes_[i]) && !nodes_[i]->results().empty() &&
-          tensor(nodes_[i]->result()))
-        best = nodes_[i]->result();
+      if (choice_.late[i] && may_gate(i)) best = nodes_[i]->result();
     for (size_t i = place; !best && i-- > 0;)
-      if (!makes_itself(nodes_[i]) && !nodes_[i]->results().empty() && tensor(nodes_[i]->result()))
-        best = nodes_[i]->result();
+      if (may_gate(i)) best = nodes_[i]->result();
     return best;
+  }
+  bool may_gate(size_t i) const {
+    const Node* node = nodes_[i];
+    return !place_.contains(i) && !makes_itself(node) && !node->results().empty() &&
+           node->result()->type().is_tensor();
   }
   // Constants and what is made of them stand nowhere.
   static bool makes_itself(const Node* node) {
@@ -311,9 +312,10 @@ double bytes_of_temporaries(const Graph& graph) {
 void rematerialize(Graph& graph, Context& context) {
   if (bytes_of_temporaries(graph) < kSmall) return;
   Memory memory = Meter(graph).measure();
+  double kept = 0, peak = memory.peak, last = 0;
   for (int round = 0; round < kRounds && memory.peak >= kSmall; ++round) {
     std::optional<Choice> choice = choose(graph, memory);
-    if (!choice) return;
+    if (!choice) break;
     std::unique_ptr<Graph> trial = graph.clone();
     rewrite(*trial, *choice, context.options);
     Memory then = Meter(*trial).measure();
@@ -321,12 +323,17 @@ void rematerialize(Graph& graph, Context& context) {
                                       choice->after, memory.peak, then.peak);
     if (then.peak > memory.peak * (1 - kLeastGain)) {
       context.details.push_back(fmt::format("refused: keeps {}", numbers));
-      return;
+      break;
     }
     rewrite(graph, *choice, context.options);
     context.changed(fmt::format("computes {} nodes again: keeps {}", choice->again.size(), numbers));
+    if (kept == 0) kept = choice->before;
     memory = std::move(then);
+    last = memory.kept;
   }
+  if (context.changes > 0)
+    context.notes.push_back(fmt::format("saved bytes {:.0f} to {:.0f}, peak of temporaries {:.0f} to {:.0f}",
+                                        kept, last, peak, memory.peak));
 }
 
 }  // namespace ig::passes

@@ -95,6 +95,8 @@ std::shared_ptr<Program> compile_graph(const Graph& source, const CompileOptions
     if (record.changes)
       report.pass_log.push_back(fmt::format("{}: {} changes, {} to {} nodes", record.name, record.changes,
                                             record.nodes_before, record.nodes_after));
+    for (const std::string& note : record.notes)
+      report.pass_log.push_back(fmt::format("{}: {}", record.name, note));
     if (record.name == "fuse") report.fusion_log = record.details;
   }
   report.pass_ms = since(start);

@@ -255,7 +255,7 @@ std::vector<Value> saved_by(const std::string& policy, const Graph& graph) {
       return !named(node, names) && std::any_of(node->results().begin(), node->results().end(), other);
     }
     if (text == "everything") return true;
-    if (!has(node, Trait::Contraction)) return false;
+    if (text == "nothing" || !has(node, Trait::Contraction)) return false;
     const AttrValue* batch = node->attrs().find("lhs_batching_dimensions");
     return text == "dots" || !batch || std::get<Ints>(*batch).empty();
   };
