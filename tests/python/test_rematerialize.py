@@ -233,11 +233,12 @@ def test_errors(name: str) -> None:
         call()
     lines = str(caught.value).split("\n")
     assert lines[0] == summary
-    assert lines[1].startswith("  at: ") and "test_rematerialize.py" in lines[1]
+    assert lines[1].startswith("  at: ")
+    assert "test_rematerialize.py" in lines[1]
     assert lines[2:] == [f"  why: {why}", f"  hint: {hint}"]
 
 
-# --- size of derivatives -----------------------------------------------------------------------------------------------
+# --- size of derivatives ---------------------------------------------------------------------------------------------
 
 
 def test_the_gradient_of_a_long_scan_is_no_larger() -> None:
