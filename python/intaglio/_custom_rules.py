@@ -462,8 +462,8 @@ def checkpoint(
     >>> ig.grad(ig.checkpoint(lambda x: ig.sin(ig.sin(x))))(0.0)
     Tensor(1., dtype=float32)
     >>> block = ig.checkpoint(lambda w, x: ig.tanh(w @ ig.tanh(w @ x)), budget=24)
-    >>> [kept.bytes for kept in ig.saved_residuals(block, ig.ones((3, 3)), ig.ones(3)) if "arg" not in kept.source]
-    [12, 12]
+    >>> [kept.source.startswith("arg") for kept in ig.saved_residuals(block, ig.ones((3, 3)), ig.ones(3))]
+    [True, True, False, False]
     """
 
     if policy is not None and not isinstance(policy, Policy):

@@ -153,7 +153,9 @@ struct Choice {
   double before = 0, after = 0;
 };
 
-std::optional<Choice> choose(const Graph& graph, const Memory& memory) {
+// With `streams` what a product or another whole kernel reads early, and so is in memory once, is not
+// computed again: a chain of such values would all be alive again before the first of them is read.
+std::optional<Choice> choose(const Graph& graph, const Memory& memory, bool streams) {
   std::unordered_map<const Node*, size_t> number;
   Choice out;
   for (Node* node : graph.body()) {
@@ -173,6 +175,11 @@ std::optional<Choice> choose(const Graph& graph, const Memory& memory) {
       if (!v->node() || out.late[number.at(v->node())] || !seen.insert(v).second) continue;
       question.needed.push_back(v);
     }
+  }
+  for (Node* node : graph.body()) {
+    if (!streams || is_terminator(node) || ops::work_of(node, graph.dims).fusible) continue;
+    for (Value v : node->operands())
+      if (v->node() && !ops::has(v->node(), ops::Trait::View)) question.once.insert(v->node());
   }
   ops::SavedAnswer answer = ops::choose_saved(graph.dims, question);
   for (Node* node : graph.body())
@@ -313,8 +320,9 @@ void rematerialize(Graph& graph, Context& context) {
   if (bytes_of_temporaries(graph) < kSmall) return;
   Memory memory = Meter(graph).measure();
   double kept = 0, peak = memory.peak, last = 0;
-  for (int round = 0; round < kRounds && memory.peak >= kSmall; ++round) {
-    std::optional<Choice> choice = choose(graph, memory);
+  bool streams = false;
+  for (int round = 0; round < kRounds && memory.peak >= kSmall;) {
+    std::optional<Choice> choice = choose(graph, memory, streams);
     if (!choice) break;
     std::unique_ptr<Graph> trial = graph.clone();
     rewrite(*trial, *choice, context.options);
@@ -323,13 +331,16 @@ void rematerialize(Graph& graph, Context& context) {
                                       choice->after, memory.peak, then.peak);
     if (then.peak > memory.peak * (1 - kLeastGain)) {
       context.details.push_back(fmt::format("refused: keeps {}", numbers));
-      break;
+      if (streams || round > 0) break;
+      streams = true;
+      continue;
     }
     rewrite(graph, *choice, context.options);
     context.changed(fmt::format("computes {} nodes again: keeps {}", choice->again.size(), numbers));
     if (kept == 0) kept = choice->before;
     memory = std::move(then);
     last = memory.kept;
+    ++round;
   }
   if (context.changes > 0)
     context.notes.push_back(fmt::format("saved bytes {:.0f} to {:.0f}, peak of temporaries {:.0f} to {:.0f}",
