@@ -68,7 +68,11 @@ def programs() -> dict[str, tuple[Any, Any, Any]]:
     dense = [(f32(WIDTH, HIDDEN), f32(HIDDEN), f32(HIDDEN, WIDTH)) for _ in range(LAYERS)]
     blocks = [(*(f32(WIDTH, WIDTH) for _ in range(3)), f32(WIDTH, HIDDEN), f32(HIDDEN, WIDTH)) for _ in range(3)]
     square = [f32(WIDTH, WIDTH) for _ in range(12)]
-    return {"stream": (stream, square, f32(256, WIDTH)), "mlp": (mlp, dense, f32(ROWS, WIDTH)), "transformer": (attention, blocks, f32(ROWS, WIDTH))}
+    return {
+        "stream": (stream, square, f32(256, WIDTH)),
+        "mlp": (mlp, dense, f32(ROWS, WIDTH)),
+        "transformer": (attention, blocks, f32(ROWS, WIDTH)),
+    }
 
 
 # By how much the planned peak falls at least.
