@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import inspect
+import operator
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -452,27 +453,40 @@ class checkpoint_policies:
         return _named("all_but", names)
 
 
-def checkpoint(fun: Callable[..., Any], *, policy: Policy | None = None) -> Callable[..., Any]:
+def checkpoint(
+    fun: Callable[..., Any], *, policy: Policy | None = None, budget: int | None = None
+) -> Callable[..., Any]:
     """`fun`, whose derivative in reverse mode keeps its arguments alone, and computes all else once more.
 
-    Less memory for more time: what `fun` computes on the way is not kept for the backward pass.
+    Less memory for more time: what `fun` computes on the way is not kept for the backward pass. With a budget, what is
+    kept is chosen by a minimum cut: as few bytes as can be without computing a product, a long fold or random numbers
+    again; where those are more than the budget, so much more is computed again that they fit, by what is saved for an
+    operation.
 
     Parameters
     ----------
     fun : callable
         Of any trees of arrays.
     policy : Policy
-        What is kept all the same: one of `ig.checkpoint_policies`.
+        What is kept all the same: one of `ig.checkpoint_policies`. With a budget: what may be kept.
+    budget : int
+        The most bytes that are kept besides the arguments. A size that varies counts as 64, or as what of its range is
+        next to that.
 
     Raises
     ------
     TypeError
-        Where the result holds anything but arrays and numbers, or the policy is none.
+        Where the result holds anything but arrays and numbers, the policy is none, or the budget is no integer.
+    ValueError
+        Where the budget is negative.
 
     Examples
     --------
     >>> ig.grad(ig.checkpoint(lambda x: ig.sin(ig.sin(x))))(0.0)
     Tensor(1., dtype=float32)
+    >>> block = ig.checkpoint(lambda w, x: ig.tanh(w @ ig.tanh(w @ x)), budget=24)
+    >>> [kept.source.startswith("arg") for kept in ig.saved_residuals(block, ig.ones((3, 3)), ig.ones(3))]
+    [True, True, False, False]
     """
 
     if policy is not None and not isinstance(policy, Policy):
@@ -483,6 +497,23 @@ def checkpoint(fun: Callable[..., Any], *, policy: Policy | None = None) -> Call
             hint="use one of ig.checkpoint_policies, such as dots_saveable",
         )
     saves = "nothing" if policy is None else policy.saves
+    if budget is not None:
+        if isinstance(budget, builtins.bool) or not hasattr(budget, "__index__"):
+            raise _errors.TypeError(
+                f"checkpoint: budget is a {type(budget).__name__}, which is no integer",
+                _intaglio._user_line(),
+                why="it is the most bytes that are kept for the backward pass",
+                hint="give a number of bytes, such as 1 << 20, or None for no budget",
+            )
+        limit = operator.index(budget)
+        if limit < 0:
+            raise _errors.ValueError(
+                f"checkpoint: budget is {limit}, which is negative",
+                _intaglio._user_line(),
+                why="it is the most bytes that are kept for the backward pass",
+                hint="give 0 to keep nothing but the arguments, or None for no budget",
+            )
+        saves = f"budget:{builtins.min(limit, 10**15 - 1)}/{'everything' if policy is None else saves}"
 
     @wraps(fun)
     def wrapper(*args: Any, **kwargs: Any) -> Any:

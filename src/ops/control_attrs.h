@@ -11,7 +11,8 @@ inline constexpr Attr<bool> kReverse{"reverse", "Runs from the last slice to the
 inline constexpr Attr<std::string> kSaves{
     "saves",
     "What the derivative keeps of the values on the way: nothing, everything, dots (the products), "
-    "dots_without_batch, names:a,b (of checkpoint_name), or all_but:a,b.",
+    "dots_without_batch, names:a,b (of checkpoint_name), or all_but:a,b. budget:N/P keeps no more than N "
+    "bytes of what the policy P keeps, and chooses by a minimum cut.",
     "\"nothing\""};
 inline constexpr Attr<std::string> kValueName{"name", "What a checkpoint's policy calls the value."};
 

@@ -28,6 +28,7 @@ class Context {
   }
   int changes = 0;
   std::vector<std::string> details;  // the first few changes, in words
+  std::vector<std::string> notes;    // what every report of a compile shows
 };
 
 struct Pass {
@@ -41,7 +42,7 @@ struct Record {
   int changes = 0;
   size_t nodes_before = 0, nodes_after = 0;
   double milliseconds = 0;
-  std::vector<std::string> details;
+  std::vector<std::string> details, notes;
 };
 
 std::span<const Pass> all();              // each pass once, in alphabetical order
@@ -59,6 +60,7 @@ void fuse(Graph&, Context&);
 void hoist_scan(Graph&, Context&);
 void join_loops(Graph&, Context&);
 void refine_shapes(Graph&, Context&);
+void rematerialize(Graph&, Context&);
 void sink_views(Graph&, Context&);
 
 }  // namespace ig::passes

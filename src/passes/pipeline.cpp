@@ -30,13 +30,15 @@ constexpr std::array kPasses = {
          join_loops},
     Pass{"refine-shapes", "Writes what is known of size symbols into all types and attributes.",
          refine_shapes},
+    Pass{"rematerialize",
+         "Computes again, late, what is cheap to compute and would be kept where the most memory is taken.",
+         rematerialize},
     Pass{"sink-views", "Moves views below element-wise ops, so that views meet and cancel.", sink_views},
 };
 
-constexpr std::array<std::string_view, 15> kDefault = {
-    "refine-shapes", "canonicalize", "fold",       "cse",          "dce",  "expand-composites",
-    "canonicalize",  "hoist-scan",   "sink-views", "canonicalize", "fold", "cse",
-    "dce",           "fuse",         "join-loops"};
+constexpr std::array<std::string_view, 16> kDefault = {
+    "refine-shapes", "canonicalize", "fold", "cse", "dce", "expand-composites", "canonicalize", "hoist-scan",
+    "sink-views",    "canonicalize", "fold", "cse", "dce", "rematerialize",     "fuse",         "join-loops"};
 
 #ifdef INTAGLIO_MUTANTS
 // "pass:NAME:skip" leaves the pass out; "pass:NAME:wrong" swaps two operands of a node that it had in its
@@ -108,6 +110,7 @@ std::vector<Record> run(Graph& graph, std::span<const std::string_view> names, c
     record.nodes_after = graph.node_count();
     record.changes = context.changes;
     record.details = std::move(context.details);
+    record.notes = std::move(context.notes);
     if (options.verify) {
       try {
         ops::verify(graph);

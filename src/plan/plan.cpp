@@ -14,6 +14,9 @@
 namespace ig::plan {
 
 bool is_relabel(const Node* node) {
+  const ops::Op* op = ops::find(node->op());
+  if (op && op->rules.lower.kind == ops::LowerRule::Kind::Control && op->rules.lower.reason == "relabel")
+    return true;
   const AttrValue* kind = node->attrs().find("kind");
   return kind && std::holds_alternative<std::string>(*kind) && std::get<std::string>(*kind) == "relabel" &&
          node->operands().size() == 1 && node->results().size() == 1;
@@ -205,8 +208,10 @@ class Planner final : public BlockPlanner {
   }
 
   void find_last_uses(const Block& source) {
-    for (Node* node : source)
+    for (Node* node : source) {
+      if (node != source.terminator() && is_relabel(node)) continue;  // what reads its result counts
       for (Value v : node->operands()) last_use_[root(v)] = node;
+    }
   }
 
   void emit(Node* node, const std::unordered_map<Value, int>& output_of) {

@@ -302,6 +302,9 @@ TEST(ElementwiseCompiled, EdgesAgreeWithReferences) {
     std::vector<std::string> labels;
     for (DType t : dtypes_of(*op)) {
       Case c{combinations(t, op->decl.operands.size()), {}};
+      const Sample* sample = op->decl.samples.empty() ? nullptr : &op->decl.samples.front();
+      if (sample && !sample->attrs.empty())
+        c.attrs = case_of(*op, sample->operands, sample->attrs, t, sample->low, sample->high).attrs;
       if (!takes(*op, c)) continue;
       cases.push_back(std::move(c));
       labels.emplace_back(name(t));

@@ -104,6 +104,8 @@ std::shared_ptr<Program> compile_graph(const Graph& source, const CompileOptions
     if (record.changes)
       report.pass_log.push_back(fmt::format("{}: {} changes, {} to {} nodes", record.name, record.changes,
                                             record.nodes_before, record.nodes_after));
+    for (const std::string& note : record.notes)
+      report.pass_log.push_back(fmt::format("{}: {}", record.name, note));
     if (record.name == "fuse" || record.name == "join-loops")
       report.fusion_log.insert(report.fusion_log.end(), record.details.begin(), record.details.end());
   }

@@ -1,4 +1,7 @@
-// Nodes that the compiler itself puts into graphs: `fusion`, a group of nodes that becomes one kernel.
+// Nodes that the compiler itself puts into graphs: `fusion`, a group of nodes that becomes one kernel, and
+// `after`, which keeps what is computed again from being computed early.
+#include "ops/builder.h"
+#include "ops/families/array_tools.h"
 #include "ops/families/families.h"
 
 namespace ig::ops {
@@ -39,6 +42,45 @@ std::vector<Op> compiler_ops() {
                    .body = Rule<BodyFn>::none("it has a region of its own"),
                    .control_reference = run_fusion},
          .id = {}});
+  ops.push_back(Op{
+      .decl = {.name = "after",
+               .doc =
+                   "The array itself, in its own memory, but not before the gate is computed.\n\n"
+                   "Made by the pass `rematerialize`: what is computed again from the array is so computed "
+                   "late, and is no part of an earlier kernel.",
+               .operands = {{"x", "The array."},
+                            {"gate",
+                             "What must be computed first; its values do not "
+                             "matter."}},
+               .dtypes = DTypeSet::Any,
+               .traits = Trait::Linear | Trait::Cheap,
+               .front = Front::None,
+               .numpy = "x",
+               .samples = {{"T[3], f32[2]", ""}, {"T[], T[4]", ""}, {"T[5, 17], bool[]", ""}}},
+      .rules = {.infer =
+                    +[](InferContext& c) {
+                      tools::require_operands(c, 2);
+                      c.result(c.operand(0).dtype, c.operand(0).dims);
+                    },
+                .reference =
+                    +[](ReferenceContext& c) {
+                      if (c.operands[0].bytes())
+                        std::memcpy(c.results[0].mutable_data(), c.operands[0].data(), c.operands[0].bytes());
+                    },
+                .lower = LowerRule::of_control("relabel"),
+                .simplify = Rule<SimplifyFn>::none("it is there to stay"),
+                .jvp = +[](JvpContext& c) { return std::vector<Value>{c.tangents[0]}; },
+                .transpose =
+                    +[](TransposeContext& c) {
+                      return std::vector<Value>{c.linear[0] ? c.cotangents[0] : nullptr, nullptr};
+                    },
+                .batch =
+                    +[](BatchContext& c) {
+                      Value x = c.build.node(op_of(c.node), {c.operands[0], c.operands[1]})->result();
+                      return Batched{{x}, {c.axes[0]}};
+                    },
+                .body = Rule<BodyFn>::none("it is no composite")},
+      .id = {}});
   return ops;
 }
 

@@ -199,6 +199,31 @@ std::vector<Type> moving(std::span<const Type> types) {
   return out;
 }
 
+// What the policy of a checkpoint may say; see kSaves.
+bool is_policy(std::string_view text) {
+  constexpr std::string_view kBudget = "budget:";
+  if (text.starts_with(kBudget)) {
+    text.remove_prefix(kBudget.size());
+    size_t slash = std::min(text.find('/'), text.size());
+    bool number = slash > 0 && std::all_of(text.begin(), text.begin() + static_cast<int64_t>(slash),
+                                           [](char c) { return c >= '0' && c <= '9'; });
+    if (!number || slash > 15) return false;
+    return slash == text.size() ||
+           (!text.substr(slash + 1).starts_with(kBudget) && is_policy(text.substr(slash + 1)));
+  }
+  return text == "nothing" || text == "everything" || text == "dots" || text == "dots_without_batch" ||
+         text.starts_with("names:") || text.starts_with("all_but:");
+}
+
+void infer_checkpoint(InferContext& c) {
+  infer_call(c);
+  const std::string& saves = c.get(kSaves);
+  if (!is_policy(saves))
+    c.fail(ErrorKind::Value, fmt::format("saves is \"{}\", which is no policy", saves),
+           "it says what the derivative keeps of the values on the way",
+           "write nothing, everything, dots, dots_without_batch, names:a,b, all_but:a,b or budget:N/POLICY");
+}
+
 void infer_custom_jvp(InferContext& c) {
   require_segments(c, 2);
   if (c.region_results.size() != 1) require_regions(c, 2);
@@ -291,12 +316,12 @@ std::vector<Op> control_ops() {
   ops.push_back(control_op("call",
                            "The results of its region on the operands: a function called by its name.", {all},
                            {}, {}, infer_call, run_call, jvp_call, transpose_call, batch_call));
-  ops.push_back(
-      control_op("checkpoint",
-                 "The results of its region on the operands, whose derivative keeps nothing but the "
-                 "operands, and what its policy names: reverse mode computes the rest of the region once "
-                 "more.",
-                 {all}, {}, {kSaves}, infer_call, run_call, jvp_checkpoint, transpose_call, batch_call));
+  ops.push_back(control_op(
+      "checkpoint",
+      "The results of its region on the operands, whose derivative keeps nothing but the "
+      "operands, and what its policy names: reverse mode computes the rest of the region once "
+      "more.",
+      {all}, {}, {kSaves}, infer_checkpoint, run_call, jvp_checkpoint, transpose_call, batch_call));
   ops.back().rules.lower = LowerRule::of_control("call");
   ops.push_back(control_op(
       "custom_jvp",

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_set>
 
 #include "ops/control_attrs.h"
 #include "ops/effects.h"
+#include "ops/saved_values.h"
 #include "ops/table.h"
 
 namespace ig::ops {
@@ -253,7 +255,7 @@ std::vector<Value> saved_by(const std::string& policy, const Graph& graph) {
       return !named(node, names) && std::any_of(node->results().begin(), node->results().end(), other);
     }
     if (text == "everything") return true;
-    if (!has(node, Trait::Contraction)) return false;
+    if (text == "nothing" || !has(node, Trait::Contraction)) return false;
     const AttrValue* batch = node->attrs().find("lhs_batching_dimensions");
     return text == "dots" || !batch || std::get<Ints>(*batch).empty();
   };
@@ -270,9 +272,90 @@ std::vector<Value> saved_by(const std::string& policy, const Graph& graph) {
 void drop_dead(Block& block) {
   for (Node* node = block.last(); node;) {
     Node* before = node->previous();
-    if (node != block.terminator() && !node->has_uses()) block.graph().erase(node);
+    if (node != block.terminator() && !node->has_uses() && !has_effects(node)) block.graph().erase(node);
     node = before;
   }
+}
+
+constexpr std::string_view kBudget = "budget:";
+
+// The derivative as two nodes: `first` gives the results, and what is kept behind them; `second` takes that
+// behind the tangents, and gives the tangents in `out`. Without a first the node itself gives the results.
+std::vector<Value> push_in_two(JvpContext& c, const std::vector<bool>& out, std::unique_ptr<Graph> first,
+                               std::unique_ptr<Graph> second) {
+  size_t results = c.results.size();
+  std::vector<Value> operands(c.operands.begin(), c.operands.end());
+  for (Value t : present(c.tangents)) operands.push_back(t);
+  std::vector<std::unique_ptr<Graph>> graphs;
+  if (first) {
+    std::vector<Value> own(c.operands.begin(), c.operands.end());
+    graphs.push_back(std::move(first));
+    Node* node = c.build.node(op_of(c.node), own, c.node->attrs(), {}, std::move(graphs));
+    c.replaced.assign(node->results().begin(), node->results().begin() + static_cast<int64_t>(results));
+    std::span<const Value> saved = node->results().subspan(results);
+    operands.insert(operands.end(), saved.begin(), saved.end());
+    graphs.clear();
+  }
+  graphs.push_back(std::move(second));
+  Node* node = c.build.node(op_of(c.node), operands, {}, {}, std::move(graphs));
+  return scattered(node->results(), out);
+}
+
+// The values that a minimum cut keeps, among all that do not depend on the tangents.
+std::vector<Value> push_within_budget(JvpContext& c, const std::vector<bool>& moves,
+                                      const std::vector<bool>& out) {
+  std::string_view text = std::string_view(c.node->attrs().get(kSaves)).substr(kBudget.size());
+  size_t slash = text.find('/');
+  double budget = std::stod(std::string(text.substr(0, slash)));
+  std::string policy(slash == text.npos ? "everything" : text.substr(slash + 1));
+  size_t results = c.results.size(), args = c.operands.size();
+  std::unique_ptr<Graph> second = c.regions->jvp(c.node->region(0), moves, out, true);
+  std::unordered_set<Value> moving(second->inputs().begin() + static_cast<int64_t>(args),
+                                   second->inputs().end());
+  std::unordered_set<const Node*> late;
+  SavedQuestion question;
+  std::unordered_set<Value> needed, allowed;
+  for (Value v : saved_by(policy, *second)) allowed.insert(v);
+  auto need = [&](Value v) {
+    if (!moving.contains(v) && needed.insert(v).second) question.needed.push_back(v);
+  };
+  for (const Node* node : second->body()) {
+    if (node == second->body().terminator()) break;
+    if (std::none_of(node->operands().begin(), node->operands().end(),
+                     [&](Value v) { return moving.contains(v); }))
+      continue;
+    late.insert(node);
+    moving.insert(node->results().begin(), node->results().end());
+    for (Value v : node->operands()) need(v);
+  }
+  for (Value v : second->outputs().subspan(results)) need(v);
+  question.early = [&](const Node* node) { return !late.contains(node); };
+  question.there_anyway = [](Value v) { return !v->node() || has(v->node(), Trait::Constant); };
+  question.saveable = [&](Value v) { return allowed.contains(v); };
+  SavedAnswer answer = choose_saved_within(second->dims, question, budget);
+
+  size_t kept = answer.saved.size();
+  std::vector<Value> all(second->outputs().begin(), second->outputs().end());
+  std::vector<Value> tangents(all.begin() + static_cast<int64_t>(results), all.end());
+  all.resize(results);
+  all.insert(all.end(), answer.saved.begin(), answer.saved.end());
+  all.insert(all.end(), tangents.begin(), tangents.end());
+  second->body().set_results(all);
+  std::unique_ptr<Graph> first = second->clone();
+  first->body().set_results(
+      {first->outputs().begin(), first->outputs().begin() + static_cast<int64_t>(results + kept)});
+  drop_dead(first->body());
+  for (size_t i = first->inputs().size(); i-- > args;) first->body().erase_arg(i);
+
+  strip_effects(*second);  // the first has them
+  all.assign(second->outputs().begin(), second->outputs().end());
+  second->body().set_results({all.begin() + static_cast<int64_t>(results + kept), all.end()});
+  for (size_t i = 0; i < kept; ++i) {
+    Value value = all[results + i], given = second->body().add_arg(value->type(), value->name());
+    value->replace_all_uses_with(given);
+  }
+  drop_dead(second->body());
+  return push_in_two(c, out, std::move(first), std::move(second));
 }
 
 }  // namespace
@@ -285,16 +368,17 @@ std::vector<Value> jvp_checkpoint(JvpContext& c) {
   if (std::find(out.begin(), out.end(), true) == out.end())
     return std::vector<Value>(c.results.size(), nullptr);
   size_t results = c.results.size();
-  std::vector<Value> operands(c.operands.begin(), c.operands.end());
-  for (Value t : present(c.tangents)) operands.push_back(t);
-  std::vector<std::unique_ptr<Graph>> graphs;
   if (!c.split) {
+    std::vector<Value> operands(c.operands.begin(), c.operands.end());
+    for (Value t : present(c.tangents)) operands.push_back(t);
+    std::vector<std::unique_ptr<Graph>> graphs;
     graphs.push_back(c.regions->jvp(body, moves, out));
     Node* node = c.build.node(op_of(c.node), operands, c.node->attrs(), {}, std::move(graphs));
     c.replaced.assign(node->results().begin(), node->results().begin() + static_cast<int64_t>(results));
     return scattered(node->results().subspan(results), out);
   }
   const std::string& policy = c.node->attrs().get(kSaves);
+  if (std::string_view(policy).starts_with(kBudget)) return push_within_budget(c, moves, out);
   size_t kept = 0;
   std::unique_ptr<Graph> whole;  // the body, with what is kept behind its results
   if (policy != "nothing") {
@@ -322,18 +406,7 @@ std::vector<Value> jvp_checkpoint(JvpContext& c) {
     value->replace_all_uses_with(given);
   }
   drop_dead(graph->body());
-  if (whole) {
-    std::vector<Value> own(c.operands.begin(), c.operands.end());
-    graphs.push_back(std::move(whole));
-    Node* first = c.build.node(op_of(c.node), own, c.node->attrs(), {}, std::move(graphs));
-    c.replaced.assign(first->results().begin(), first->results().begin() + static_cast<int64_t>(results));
-    std::span<const Value> saved = first->results().subspan(results);
-    operands.insert(operands.end(), saved.begin(), saved.end());
-    graphs.clear();
-  }
-  graphs.push_back(std::move(graph));
-  Node* node = c.build.node(op_of(c.node), operands, {}, {}, std::move(graphs));
-  return scattered(node->results(), out);
+  return push_in_two(c, out, std::move(whole), std::move(graph));
 }
 
 }  // namespace ig::ops
