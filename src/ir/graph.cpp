@@ -5,22 +5,22 @@
 #include <unordered_map>
 
 namespace ig {
-namespace {
-
-void add_use(std::vector<Use>& uses, Node* user, uint32_t operand) { uses.push_back({user, operand}); }
-
-// From the end: what was added last is most often removed first (chains that die backwards).
-void drop_use(std::vector<Use>& uses, Node* user, uint32_t operand) {
-  for (size_t i = uses.size(); i-- > 0;)
-    if (uses[i].user == user && uses[i].operand == operand) {
-      uses[i] = uses.back();
-      uses.pop_back();
-      return;
-    }
-  IG_CHECK(false, "a use is missing from its value's list");
+// A use knows its place in the list, so that a value with many uses loses one as quickly as one with few.
+void Node::add_use(size_t operand) {
+  std::vector<Use>& uses = operands_[operand]->uses_;
+  use_at_[operand] = static_cast<uint32_t>(uses.size());
+  uses.push_back({this, static_cast<uint32_t>(operand)});
 }
 
-}  // namespace
+void Node::drop_use(size_t operand) {
+  std::vector<Use>& uses = operands_[operand]->uses_;
+  uint32_t at = use_at_[operand];
+  IG_CHECK(at < uses.size() && uses[at].user == this && uses[at].operand == operand,
+           "a use is missing from its value's list");
+  uses[at] = uses.back();
+  uses[at].user->use_at_[uses[at].operand] = at;
+  uses.pop_back();
+}
 
 Graph& Node::graph() const { return block_->graph(); }
 
@@ -30,9 +30,9 @@ bool Node::has_uses() const {
 
 void Node::set_operand(size_t i, Value value) {
   if (operands_[i] == value) return;
-  drop_use(operands_[i]->uses_, this, static_cast<uint32_t>(i));
+  drop_use(i);
   operands_[i] = value;
-  add_use(value->uses_, this, static_cast<uint32_t>(i));
+  add_use(i);
 }
 
 void ValueDef::replace_all_uses_with(ValueDef* other) {
@@ -41,7 +41,7 @@ void ValueDef::replace_all_uses_with(ValueDef* other) {
   uses_.clear();
   for (const Use& use : uses) {
     use.user->operands_[use.operand] = other;
-    other->uses_.push_back(use);
+    use.user->add_use(use.operand);
   }
 }
 
@@ -111,8 +111,8 @@ Node* Graph::insert(Block& block, NodeSpec spec, Node* before) {
     node.results_.push_back(
         new_value(std::move(spec.result_types[i]), &block, &node, static_cast<uint32_t>(i)));
   for (int i = 0; i < spec.regions; ++i) node.regions_.push_back(new_block(&node));
-  for (size_t i = 0; i < node.operands_.size(); ++i)
-    add_use(node.operands_[i]->uses_, &node, static_cast<uint32_t>(i));
+  node.use_at_.resize(node.operands_.size());
+  for (size_t i = 0; i < node.operands_.size(); ++i) node.add_use(i);
   bool is_return = node.op_ == OpId::of(kReturnOp);
   if (!before && !is_return) before = block.terminator();
   if (before) {
@@ -140,8 +140,7 @@ void Graph::erase(Node* node) {
   // The nodes inside go too, the last first.
   for (auto& region : node->regions_)
     while (region->last_) erase(region->last_);
-  for (size_t i = 0; i < node->operands_.size(); ++i)
-    drop_use(node->operands_[i]->uses_, node, static_cast<uint32_t>(i));
+  for (size_t i = 0; i < node->operands_.size(); ++i) node->drop_use(i);
   (node->previous_ ? node->previous_->next_ : block.first_) = node->next_;
   (node->next_ ? node->next_->previous_ : block.last_) = node->previous_;
   if (node->op_ != OpId::of(kReturnOp)) --block.size_;

@@ -117,7 +117,10 @@ class Node {
   friend class ValueDef;
   OpId op_;
   Attrs attrs_;
+  void add_use(size_t operand);
+  void drop_use(size_t operand);
   std::vector<Value> operands_, results_;
+  std::vector<uint32_t> use_at_;  // for each operand: where this use stands among the value's
   std::vector<uint32_t> segments_;
   std::vector<std::unique_ptr<Block>> regions_;
   Block* block_ = nullptr;
