@@ -60,8 +60,8 @@ def field(key: ig.Tensor) -> nn.Module:
 
 
 def integrate(f: nn.Module, y: ig.Tensor, length: float) -> tuple[ig.Tensor, ig.Tensor]:
-    """The state `length` later, and the number of steps. All trajectories share one step size, which the largest error of
-    the embedded method of second order decides."""
+    """The state `length` later, and the number of steps. All trajectories share one step size; the largest error of
+    the embedded method of second order decides on it."""
 
     def going(carry: Any) -> ig.Tensor:
         t, _, _, _ = carry

@@ -115,10 +115,11 @@ class Node {
   friend class Graph;
   friend class Block;
   friend class ValueDef;
-  OpId op_;
-  Attrs attrs_;
   void add_use(size_t operand);
   void drop_use(size_t operand);
+
+  OpId op_;
+  Attrs attrs_;
   std::vector<Value> operands_, results_;
   std::vector<uint32_t> use_at_;  // for each operand: where this use stands among the value's
   std::vector<uint32_t> segments_;
