@@ -23,7 +23,7 @@ from intaglio import nn
 
 MOMENTS = 20  # of each trajectory that are seen, `APART` seconds from one to the next
 APART = 0.25
-TOLERANCE = 1e-3
+TOLERANCE = 1e-5
 
 
 def pendulum(y: np.ndarray) -> np.ndarray:
@@ -96,7 +96,7 @@ def train(steps: int) -> dict[str, Any]:
 
     def loss_of(y: ig.Tensor, wanted: ig.Tensor) -> tuple[ig.Tensor, ig.Tensor]:
         end, count = integrate(model, y, APART)
-        return nn.losses.mse(end, wanted), count
+        return nn.losses.mse_loss(end, wanted), count
 
     @ig.jit
     def step(y: ig.Tensor, wanted: ig.Tensor) -> tuple[ig.Tensor, ig.Tensor]:

@@ -79,7 +79,8 @@ class ConvLowering {
     if (prepacked_ && outer.is_constant())
       while (part_strips_ > 1 && outer.constant() * parts() < 8) part_strips_ = (part_strips_ + 1) / 2;
     const Dim shared_chunks = prepacked_ ? chunks : kOne;
-    kernel_.blocks = batch * shared_chunks * Dim(d_.feature_groups * parts());
+    const int64_t images = prepacked_ ? 1 : images_of_a_block(batch, places);
+    kernel_.blocks = ceildiv(batch, Dim(images)) * shared_chunks * Dim(d_.feature_groups * parts());
     int64_t work = kPlaces * nr_ * taps_ * inputs_ * part_strips_;
     kernel_.grain = prepacked_ ? std::max<int64_t>(1, 150'000 / work) : 1;
     if (prepacked_)
@@ -104,9 +105,12 @@ class ConvLowering {
     Expr chunk_number = rest % chunk_count;
     rest = rest / chunk_count;
     group_ = build_.let(rest % build_.index(d_.feature_groups));
-    batch_ = build_.let(rest / build_.index(d_.feature_groups));
-    image_ = build_.let(emit_.size(x_->offset) + batch_ * stride(d_.lhs_batch) +
-                        group_ * build_.index(inputs_) * stride(d_.lhs_feature));
+    Expr batch_number = build_.let(rest / build_.index(d_.feature_groups));
+    auto begin_image = [&](Expr number) {
+      batch_ = number;
+      image_ = build_.let(emit_.size(x_->offset) + batch_ * stride(d_.lhs_batch) +
+                          group_ * build_.index(inputs_) * stride(d_.lhs_feature));
+    };
     Expr first_strip = build_.let(part * part_strips_);
     Expr last_strip = loop::lesser(first_strip + build_.index(part_strips_), build_.index(group_strips_));
     auto begin_chunk = [&](Expr c) {
@@ -121,6 +125,7 @@ class ConvLowering {
       width_ = build_.let(loop::lesser(build_.index(nr_), build_.index(group_features_) - in_group));
     };
     if (prepacked_) {
+      begin_image(batch_number);
       begin_chunk(chunk_number);
       return emit_.serial(first_strip, last_strip, [&](Expr s) {
         strip(s);
@@ -130,14 +135,29 @@ class ConvLowering {
     }
     strip(first_strip);
     pack_here();
-    emit_.serial(build_.index(0), emit_.size(chunks), [&](Expr c) {
-      begin_chunk(c);
-      tiles();
-      store();
+    Expr first_image = build_.let(batch_number * images);
+    Expr last_image = build_.let(loop::lesser(first_image + build_.index(images), emit_.size(batch)));
+    emit_.serial(first_image, last_image, [&](Expr number) {
+      begin_image(number);
+      emit_.serial(build_.index(0), emit_.size(chunks), [&](Expr c) {
+        begin_chunk(c);
+        tiles();
+        store();
+      });
     });
   }
 
  private:
+  // A block that packs weights for itself does so for several images, until the sums outweigh the packing;
+  // but some blocks are left to share.
+  int64_t images_of_a_block(const Dim& batch, const Dim& places) const {
+    if (!places.is_constant()) return 1;
+    int64_t images = ceildiv(Dim(kPlaces), max(places, kOne)).constant();
+    if (batch.is_constant())
+      while (images > 1 && ceildiv(batch, Dim(images)).constant() * d_.feature_groups * parts() < 8)
+        images = (images + 1) / 2;
+    return images;
+  }
   const Dim& stride_of(int64_t axis) const { return x_->strides[static_cast<size_t>(axis)]; }
   Expr stride(int64_t axis) { return emit_.size(stride_of(axis)); }
   int64_t parts() const { return (group_strips_ + part_strips_ - 1) / part_strips_; }

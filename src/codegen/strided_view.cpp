@@ -61,6 +61,15 @@ std::optional<StridedView> strided_view(Value value) {
       out.strides[i] = below->strides[static_cast<size_t>(permutation[i])];
     return out;
   }
+  if (node->attrs().find(ops::kReversed.name)) {
+    out.strides = below->strides;
+    for (int64_t axis : node->attrs().get(ops::kReversed)) {
+      auto i = static_cast<size_t>(axis);
+      out.offset = out.offset + (dims[i] - kOne) * below->strides[i];
+      out.strides[i] = below->strides[i] * Dim(int64_t{-1});
+    }
+    return out;
+  }
   if (node->attrs().find(ops::kBroadcastDims.name)) {
     const Ints& map = node->attrs().get(ops::kBroadcastDims);
     for (size_t i = 0; i < map.size(); ++i)

@@ -343,8 +343,12 @@ bool Grouping::may_pull(const Group* producer, const Group* reader) const {
   if (reader->kind == GroupKind::Nest) return false;
   // A relabelled result stays where it was computed; the relabelling costs nothing.
   if (reader->kind == GroupKind::Relabel) return producer->kind == GroupKind::Relabel;
-  // A contraction reads each element many times: only moves of bytes are worth doing at each reading.
-  if (reader->kind == GroupKind::Contraction || reader->kind == GroupKind::Heavy) return views;
+  // A contraction reads each element many times: only moves of bytes are worth doing at each reading, and of
+  // those only the ones that leave elements at even distances, since its kernels read whole vectors.
+  if (reader->kind == GroupKind::Contraction)
+    return views &&
+           std::ranges::all_of(producer->nodes, [](const Node* n) { return n->operands().size() == 1; });
+  if (reader->kind == GroupKind::Heavy) return views;
   // Spreading values out computes them again for each copy: only what is cheap.
   bool cheap = views || std::all_of(producer->nodes.begin(), producer->nodes.end(), [](const Node* n) {
                  return ops::has(n, ops::Trait::View) || ops::has(n, ops::Trait::Cheap);

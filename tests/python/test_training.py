@@ -21,7 +21,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "training"
 def example(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(str(EXAMPLES))
     yield importlib.import_module
-    for name in ("digits", "characters", "characters_text", "fitting", "picture"):
+    for name in ("digits", "characters", "characters_text", "fitting", "pendulum", "picture"):
         sys.modules.pop(name, None)
 
 
@@ -48,6 +48,13 @@ def test_fitting_finds_the_certified_parameters(example: Any) -> None:
         b, sums = fitting.fit(start)
         assert np.max(np.abs(np.asarray(b) / fitting.CERTIFIED - 1)) < 1e-9
         assert abs(sums[-1] / 1.2455138894e-01 - 1) < 1e-9  # NIST's residual sum of squares
+
+
+def test_an_equation_is_learnt_through_an_adaptive_loop(example: Any) -> None:
+    result = example("pendulum").train(40)
+    assert result["losses"][-1] < result["losses"][0] / 5
+    assert max(result["counts"]) > 2
+    assert len(result["errors"]) == 20
 
 
 def test_a_jitted_step_learns_as_an_eager_one() -> None:

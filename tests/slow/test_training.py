@@ -36,3 +36,12 @@ def test_characters_follow_torch(tmp_path: Path) -> None:
     assert all(abs(a - b) < 0.01 for a, b in zip(result["losses"][:20], reference["losses"], strict=False))
     assert result["final"] < reference["final"] + 0.02
     assert "torch" in picture.read_text()
+
+
+def test_a_pendulums_equation_is_learnt(tmp_path: Path) -> None:
+    picture = tmp_path / "loss.svg"
+    result = run("pendulum.py", "--json", "--picture", str(picture))
+    assert result["losses"][-1] < result["losses"][0] / 100
+    assert result["errors"][-1] < 0.1  # after 5 seconds, from where it never was
+    assert len(set(result["counts"])) > 1  # the data decide how often the loop runs
+    assert picture.read_text().startswith("<svg")
