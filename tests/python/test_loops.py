@@ -201,11 +201,20 @@ def test_an_interrupt_ends_a_loop_that_is_one_kernel() -> None:
 
     traced = ig.trace(forever, ig.asarray(np.float32(1)))
     assert programs(traced) == 1
-    timer = threading.Timer(0.3, lambda: signal.raise_signal(signal.SIGINT))
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        traced(ig.asarray(np.float32(1)))
-    timer.join()
+    ended = threading.Event()
+
+    def press() -> None:  # again and again: on a busy machine the first may meet the compile, not the loop
+        while not ended.wait(0.3):
+            signal.raise_signal(signal.SIGINT)
+
+    keys = threading.Thread(target=press)
+    keys.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            traced(ig.asarray(np.float32(1)))
+    finally:
+        ended.set()
+        keys.join()
     assert float(traced(ig.asarray(np.float32(4)))) == 4
 
 
