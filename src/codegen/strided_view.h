@@ -1,6 +1,6 @@
 // An operand of a fused region seen through views that only rearrange it: transpositions, slices, broadcasts,
-// reversals, and reshapes of whole rows. Its element at an index is at a fixed distance from the first for each step
-// along an axis, which is what the blocked kernels need to know to read it by whole vectors.
+// reversals, and reshapes of whole rows. Its element at an index is at a fixed distance from the first for
+// each step along an axis, which is what the blocked kernels need to know to read it by whole vectors.
 #pragma once
 
 #include <optional>
