@@ -48,15 +48,14 @@ class DotLowering {
     tiles_ =
         choose_tiles({m_, n_, k_, static_cast<int>(size_of(type_)), prepacked_, !b_.rows_lie()}, emit.target);
     auto m = constant_of(m_), n = constant_of(n_), k = constant_of(k_);
-    int64_t nothing_fits = int64_t{1} << 40;
-    int64_t bytes_b =
-        k.value_or(nothing_fits) * n.value_or(nothing_fits) * static_cast<int64_t>(size_of(type_));
     constexpr int64_t kFirstCache = 24 * 1024;
-    direct_b_ = !prepacked_ && b_.rows_lie() && n && (bytes_b <= kFirstCache || *n <= tiles_.nr);
+    const int64_t most = kFirstCache / static_cast<int64_t>(size_of(type_));
+    const bool small_b = k && n && *k <= most && *n <= most && *k * *n <= most;
+    direct_b_ = !prepacked_ && b_.rows_lie() && n && (small_b || *n <= tiles_.nr);
     thin_ = !prepacked_ && b_.rows_lie() && !direct_b_ && m && *m <= 8;
     turned_b_ = !prepacked_ && b_.columns_lie() && b_.value->type().dtype == storage_of(b_);
     turned_a_ = a_.rows_lie() && !a_.columns_lie() && storage_of(a_) == type_;
-    direct_a_ = a_.view && ((m && *m <= 2 * tiles_.mr) || (n && *n <= 64) || bytes_b <= kFirstCache);
+    direct_a_ = a_.view && ((m && *m <= 2 * tiles_.mr) || (n && *n <= 64) || small_b);
     // Rows that are a multiple of half a page apart meet in few sets of the caches; others are as good as
     // packed ones.
     if (auto stride = constant_of(a_.free_stride); a_.columns_lie() && stride)
