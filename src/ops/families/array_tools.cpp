@@ -144,9 +144,9 @@ bool plain_constant(loop::Expr c, bool least, bool& zero) {
   zero = value == 0 && std::signbit(value) == least;
   return value == value && !(zero && least);
 }
-// The processor's own minimum and maximum give the second of two equal numbers (of 0 and -0), and of two where one
-// is NaN. Taken both ways round, they differ in these cases alone: then the bits of both, together, are a NaN or -0,
-// and what they have in common is 0 where one of two zeros is 0.
+// The processor's own minimum and maximum give the second of two equal numbers (of 0 and -0), and of two
+// where one is NaN. Taken both ways round, they differ in these cases alone: then the bits of both, together,
+// are a NaN or -0, and what they have in common is 0 where one of two zeros is 0.
 loop::Expr total_extreme(loop::Expr a, loop::Expr b, bool least) {
   if (a.type() == DType::Bool) return least ? (a & b) : (a | b);
   if (!is_float(a.type())) return least ? select(a < b, a, b) : select(b < a, a, b);
@@ -158,7 +158,8 @@ loop::Expr total_extreme(loop::Expr a, loop::Expr b, bool least) {
   loop::Expr one = bitcast(wins(a, b), word), other = bitcast(wins(b, a), word);
   if (least) return bitcast(one | other, a.type());
   loop::Builder& build = a.builder();
-  loop::Expr no_number = select(is_nan(a) | is_nan(b), build.constant_int(word, -1), build.constant_int(word, 0));
+  loop::Expr no_number =
+      select(is_nan(a) | is_nan(b), build.constant_int(word, -1), build.constant_int(word, 0));
   return bitcast((one & other) | no_number, a.type());
 }
 }  // namespace
