@@ -276,10 +276,7 @@ Expr logistic(Expr x) {
   Rounded n = to_nearest(a, -kLog2E, 127 - 24);
   Expr s = with_exponent(n.word);
   Expr p = exp_reduced32(less_ln2(a, -n.value), 0x1p-24);
-  Expr q = select(left, p, s) / (p + s);
-  // Left of zero, with e = p / s: e / (1 + e) = e - e q, in which the roundings of q weigh less.
-  Expr e = p * from_bits(bits(n.word, 0x7f000000u) - to_bits(s));
-  return select(left, fma(-e, q, e), q);
+  return select(left, p, s) / (p + s);
 }
 
 Expr sinh(Expr x) {

@@ -90,7 +90,7 @@ const Case kCases[] = {
     {"erfc", math::erfc, std::erfc, 1, 4, false},
     {"erf_inv", math::erf_inv, erf_inv_truth, 1, 4, false},
     {"cbrt", math::cbrt, std::cbrt, 1, 4, false},
-    {"logistic", math::logistic, logistic_truth, 2, 4, false,
+    {"logistic", math::logistic, logistic_truth, 2.5, 4, false,
      [](double x) { return 1 / (1 + std::exp(-x)); }},
     {"rsqrt", math::rsqrt, [](long double x) { return 1 / std::sqrt(x); }, 2, 4, false},
     {"lgamma", math::lgamma, [](long double x) { return std::lgamma(x); }, 1, 4, true},
