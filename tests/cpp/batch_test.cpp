@@ -106,6 +106,7 @@ std::vector<DType> kinds(const Op& op) {
   std::vector<DType> out;
   for (DType want : {DType::F32, DType::I32, DType::Bool, DType::U64, DType::Key})
     if (contains(op.decl.dtypes, want) && out.size() < 3) out.push_back(want);
+  if (contains(op.decl.dtypes, DType::C64)) out.push_back(DType::C64);
   return out;
 }
 
