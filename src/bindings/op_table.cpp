@@ -22,7 +22,11 @@ nb::object lower_rule(const ops::LowerRule& rule) {
   static const char* words[] = {"none", "scalar", "point", "reduce", "nest", "control", "composite"};
   nb::dict out;
   out["kind"] = words[static_cast<size_t>(rule.kind)];
-  out["reason"] = rule.kind == Kind::None || rule.kind == Kind::Control ? rule.reason : std::string();
+  static const char* ways[] = {
+      "", "cond", "switch", "while", "scan", "call", "codegen/lower.cpp, as one kernel", "relabel"};
+  out["reason"] = rule.kind == Kind::Control ? ways[static_cast<size_t>(rule.way)]
+                  : rule.kind == Kind::None  ? rule.reason
+                                             : std::string();
   return out;
 }
 

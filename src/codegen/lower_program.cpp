@@ -23,7 +23,6 @@ bool is_kernel(const Node* node) { return node->attrs().find("kind") && node->re
 bool is_relabel(const Node* node) {
   return is_kernel(node) && std::get<std::string>(*node->attrs().find("kind")) == "relabel";
 }
-const std::string& way_of(const Node* node) { return ops::op_of(node).rules.lower.reason; }
 
 Value root(Value v) {
   while (v->node() && is_relabel(v->node())) v = v->node()->operand(0);
@@ -48,7 +47,7 @@ class ProgramLowering {
     std::vector<Place> operands, results;
     for (Value v : loop->operands()) operands.push_back(at(emit_.buffer_of_arg(v)));
     for (size_t i = 0; i < loop->results().size(); ++i) results.push_back(at(result_buffer(loop, i)));
-    if (way_of(loop) == "while")
+    if (ops::way_of(loop) == ops::Way::While)
       steps_of_while(loop, operands, results);
     else
       steps_of_scan(loop, operands, results);
@@ -258,8 +257,7 @@ class ProgramLowering {
       const Node* holder = v->block()->parent();
       if (v->block() == &emit_.region)
         return constant_operands_[v->index()] ? static_cast<int>(v->index()) : -1;
-      bool loop = way_of(holder) == "while" || way_of(holder) == "scan";
-      if (!loop || v->index() >= holder->segments()[0]) return -1;
+      if (!ops::is_loop(holder) || v->index() >= holder->segments()[0]) return -1;
       size_t readers = 0;  // a `while` gives it to its condition and its body
       for (const auto& region : holder->regions()) readers += region->arg(v->index())->uses().size();
       if (readers != 1) return -1;
@@ -314,20 +312,20 @@ class ProgramLowering {
       results.push_back(slot ? *wanted[static_cast<size_t>(claimed)] : temporary(v->type()));
       places[v] = results.back();
     }
-    const std::string& way = way_of(node);
+    const ops::Way way = ops::way_of(node);
     Wanted into(results.begin(), results.end());
-    if (way == "scan") return inner_scan(node, operands, results);
-    if (way == "call") {
+    if (way == ops::Way::Scan) return inner_scan(node, operands, results);
+    if (way == ops::Way::Call) {
       run_block(node->region(0), operands, into);
       return;
     }
     std::span<const Place> args = std::span<const Place>(operands).subspan(1);
     Expr selector = build_.let(read_place(build_, operands[0], build_.index(0)));
-    if (way == "cond")
+    if (way == ops::Way::Cond)
       return build_.if_then(
           selector, [&] { run_block(node->region(0), args, into); },
           [&] { run_block(node->region(1), args, into); });
-    IG_CHECK(way == "switch", "a program kernel holds {}", node->op().name());
+    IG_CHECK(way == ops::Way::Switch, "a program kernel holds {}", node->op().name());
     branch(node, 0, loop::convert(selector, DType::I64), args, into);
   }
 

@@ -310,6 +310,10 @@ class NestContext {
 };
 using NestFn = void (*)(NestContext&);
 
+// How a plan runs what is not computed by a kernel of its own rule: the ways of control flow, a fused group,
+// or the same bytes under another type.
+enum class Way : uint8_t { None, Cond, Switch, While, Scan, Call, Group, Relabel };
+
 struct LowerRule {
   enum class Kind : uint8_t { None, Scalar, Point, Reduce, Nest, Control, Composite };
   Kind kind = Kind::None;
@@ -317,13 +321,14 @@ struct LowerRule {
   PointFn point = nullptr;
   const ReduceRule* reduce = nullptr;
   NestFn nest = nullptr;
+  Way way = Way::None;
   std::string reason = {};
 
   static LowerRule of_scalar(ScalarFn fn) { return {.kind = Kind::Scalar, .scalar = fn}; }
   static LowerRule of_point(PointFn fn) { return {.kind = Kind::Point, .point = fn}; }
   static LowerRule of_reduce(const ReduceRule* rule) { return {.kind = Kind::Reduce, .reduce = rule}; }
   static LowerRule of_nest(NestFn fn) { return {.kind = Kind::Nest, .nest = fn}; }
-  static LowerRule of_control(std::string how) { return {.kind = Kind::Control, .reason = std::move(how)}; }
+  static LowerRule of_control(Way way) { return {.kind = Kind::Control, .way = way}; }
   static LowerRule of_body() { return {.kind = Kind::Composite, .reason = "by its body"}; }
   static LowerRule none(std::string reason) { return {.kind = Kind::None, .reason = std::move(reason)}; }
 };

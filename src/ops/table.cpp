@@ -117,7 +117,7 @@ std::optional<Lack> lacks(const Op& op) {
     return Lack{fmt::format("the rule {} is neither written nor absent for a reason", silent),
                 "write it, or none(\"the reason\")"};
   const LowerRule& l = r.lower;
-  bool given = l.scalar || l.point || l.reduce || l.nest || !l.reason.empty();
+  bool given = l.scalar || l.point || l.reduce || l.nest || l.way != Way::None || !l.reason.empty();
   if (!given)
     return Lack{"the rule lower is neither written nor absent for a reason",
                 "write it, or none(\"the reason\")"};

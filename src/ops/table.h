@@ -19,6 +19,11 @@ std::vector<const Op*> all();  // in declared order, user's own last
 const Op& add(Op op);          // Error(Value) where a name is taken, or a field or a rule's reason is missing
 
 inline const Op& op_of(const Node* node) { return get(node->op()); }
+inline Way way_of(const Node* node) {
+  const Op* op = find(node->op());
+  return op ? op->rules.lower.way : Way::None;
+}
+inline bool is_loop(const Node* node) { return way_of(node) == Way::While || way_of(node) == Way::Scan; }
 inline bool has(const Node* node, Trait trait) {
   const Op* op = find(node->op());
   return op && op->has(trait);

@@ -20,9 +20,7 @@ namespace {
 // What a value of the body depends on.
 enum class Kind : uint8_t { Same, Slice, Varies };
 
-bool is_scan(const Node* node) {
-  return ops::has(node, ops::Trait::Control) && ops::op_of(node).rules.lower.reason == "scan";
-}
+bool is_scan(const Node* node) { return ops::way_of(node) == ops::Way::Scan; }
 
 class Hoister {
  public:

@@ -25,10 +25,6 @@ constexpr double kProduct =
     0.5;  // of a multiplication and an addition in a sum of products; see lower_dot's grain
 constexpr size_t kMostKernels = 64;  // of the body, each compiled into the one function
 
-const std::string& way_of(const Node* node) { return ops::op_of(node).rules.lower.reason; }
-bool is_loop(const Node* node) {
-  return ops::has(node, ops::Trait::Control) && (way_of(node) == "while" || way_of(node) == "scan");
-}
 bool is_kernel(const Node* node) { return node->op() == OpId::of("fusion"); }
 bool is_relabel(const Node* node) {
   return is_kernel(node) && std::get<std::string>(*node->attrs().find("kind")) == "relabel";
@@ -108,15 +104,15 @@ void weigh(const Block& block, Cost& cost) {
       cost.refuse(fmt::format("{} is not a kernel", node->op().name()));
       continue;
     }
-    const std::string& way = way_of(node);
-    if (way == "cond" || way == "switch" || way == "call") {
+    const ops::Way way = ops::way_of(node);
+    if (way == ops::Way::Cond || way == ops::Way::Switch || way == ops::Way::Call) {
       for (Value v : node->operands()) weigh_value(v, cost);
-      size_t selectors = way == "call" ? 0 : 1;
+      size_t selectors = way == ops::Way::Call ? 0 : 1;
       for (const auto& region : node->regions()) {
         give(node, selectors, region->args().size(), *region, cost);
         weigh(*region, cost);
       }
-    } else if (way == "scan") {
+    } else if (way == ops::Way::Scan) {
       for (Value v : node->operands()) weigh_value(v, cost);
       for (Value v : node->results()) weigh_value(v, cost);
       size_t before = node->segments()[0] + node->segments()[1];
@@ -199,7 +195,7 @@ void wrap(Node* loop) {
 void visit(Block& block, Context& context) {
   for (Node* node : block) {
     if (is_terminator(node) || is_kernel(node)) continue;
-    if (!is_loop(node)) {
+    if (!ops::is_loop(node)) {
       for (const auto& region : node->regions()) visit(*region, context);
       continue;
     }

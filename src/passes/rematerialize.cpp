@@ -85,8 +85,7 @@ class Meter {
 
   static bool moves_nothing(const Grouping::Unit& unit) {
     if (unit.group) return unit.group->kind == GroupKind::Relabel;
-    const ops::LowerRule& rule = ops::op_of(unit.node).rules.lower;
-    return rule.kind == ops::LowerRule::Kind::Control && rule.reason == "relabel";
+    return ops::way_of(unit.node) == ops::Way::Relabel;
   }
 
   void find_lives(const std::vector<Grouping::Unit>& units,

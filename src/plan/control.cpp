@@ -2,8 +2,6 @@
 // (LowerRule::of_control), so an op of a user's own can use the same ways.
 #include "plan/control.h"
 
-#include <fmt/format.h>
-
 #include "ops/table.h"
 
 namespace ig::plan {
@@ -80,15 +78,17 @@ void plan_call(BlockPlanner& planner, Node* node) {
 }  // namespace
 
 void plan_control(BlockPlanner& planner, Node* node) {
-  const std::string& how = ops::op_of(node).rules.lower.reason;
-  if (how == "cond") return plan_cond(planner, node, true);
-  if (how == "switch") return plan_cond(planner, node, false);
-  if (how == "while") return plan_while(planner, node);
-  if (how == "scan") return plan_scan(planner, node);
-  if (how == "call") return plan_call(planner, node);
+  switch (ops::way_of(node)) {
+    case ops::Way::Cond: return plan_cond(planner, node, true);
+    case ops::Way::Switch: return plan_cond(planner, node, false);
+    case ops::Way::While: return plan_while(planner, node);
+    case ops::Way::Scan: return plan_scan(planner, node);
+    case ops::Way::Call: return plan_call(planner, node);
+    default: break;
+  }
   throw make_error(ErrorKind::Unsupported, "{} cannot be planned", node->op().name())
       .at(node->location().str())
-      .why(fmt::format("its declaration says it runs by '{}'", how))
+      .why("its declaration gives no way of control flow")
       .hint("control flow runs by cond, switch, while, scan or call");
 }
 

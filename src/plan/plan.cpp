@@ -14,9 +14,7 @@
 namespace ig::plan {
 
 bool is_relabel(const Node* node) {
-  const ops::Op* op = ops::find(node->op());
-  if (op && op->rules.lower.kind == ops::LowerRule::Kind::Control && op->rules.lower.reason == "relabel")
-    return true;
+  if (ops::way_of(node) == ops::Way::Relabel) return true;
   const AttrValue* kind = node->attrs().find("kind");
   return kind && std::holds_alternative<std::string>(*kind) && std::get<std::string>(*kind) == "relabel" &&
          node->operands().size() == 1 && node->results().size() == 1;

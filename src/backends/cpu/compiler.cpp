@@ -34,8 +34,7 @@ void collect_fusions(const Block& block, std::vector<const Node*>& out) {
 Value outside(Value arg) {
   const Node* node = arg->block()->parent();
   if (!node || node->segments().empty() || arg->index() >= node->segments()[0]) return nullptr;
-  const std::string& way = ops::op_of(node).rules.lower.reason;
-  return way == "while" || way == "scan" ? node->operand(arg->index()) : nullptr;
+  return ops::is_loop(node) ? node->operand(arg->index()) : nullptr;
 }
 
 const Literal* constant_of(Value v) {

@@ -34,7 +34,7 @@ std::vector<Op> compiler_ops() {
                   .numpy = "none: it stands for its region"},
          .rules = {.infer = infer_fusion,
                    .reference = Rule<ReferenceFn>::none("its region says what it computes"),
-                   .lower = LowerRule::of_control("codegen/lower.cpp, as one kernel"),
+                   .lower = LowerRule::of_control(Way::Group),
                    .simplify = Rule<SimplifyFn>::none("fusion is the last pass"),
                    .jvp = Rule<JvpFn>::none("derivatives are taken before fusion"),
                    .transpose = Rule<TransposeFn>::none("derivatives are taken before fusion"),
@@ -67,7 +67,7 @@ std::vector<Op> compiler_ops() {
                       if (c.operands[0].bytes())
                         std::memcpy(c.results[0].mutable_data(), c.operands[0].data(), c.operands[0].bytes());
                     },
-                .lower = LowerRule::of_control("relabel"),
+                .lower = LowerRule::of_control(Way::Relabel),
                 .simplify = Rule<SimplifyFn>::none("it is there to stay"),
                 .jvp = +[](JvpContext& c) { return std::vector<Value>{c.tangents[0]}; },
                 .transpose =

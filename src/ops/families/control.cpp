@@ -262,7 +262,7 @@ std::vector<Literal> run_pullback(ControlReferenceContext& c) {
       .hint("use ig.grad, ig.vjp or ig.jacrev, or give the function a rule with ig.custom_jvp");
 }
 
-Op control_op(std::string name, std::string doc, std::vector<OperandSpec> operands,
+Op control_op(std::string name, Way way, std::string doc, std::vector<OperandSpec> operands,
               std::vector<std::string> segments, std::vector<AttrSpec> attrs, InferFn infer,
               ControlReferenceFn run, Rule<JvpFn> jvp, Rule<TransposeFn> transpose, Rule<BatchFn> batch) {
   return {.decl = {.name = name,
@@ -276,7 +276,7 @@ Op control_op(std::string name, std::string doc, std::vector<OperandSpec> operan
                    .numpy = "none: it has regions; its tests are written by hand"},
           .rules = {.infer = infer,
                     .reference = no_rule("control_reference runs it"),
-                    .lower = LowerRule::of_control(name),
+                    .lower = LowerRule::of_control(way),
                     .simplify = no_rule("a pass of its own simplifies control flow"),
                     .jvp = std::move(jvp),
                     .transpose = std::move(transpose),
@@ -291,58 +291,55 @@ std::vector<Op> control_ops() {
   const OperandSpec consts{.name = "consts", .doc = "What the branches read.", .variadic = true};
   const OperandSpec all{.name = "operands", .doc = "The segments, one behind the other.", .variadic = true};
   std::vector<Op> ops;
-  ops.push_back(control_op("cond",
+  ops.push_back(control_op("cond", Way::Cond,
                            "The results of the first region where the predicate is true, else of the second.",
                            {{"predicate", "A boolean scalar."}, consts}, {}, {}, infer_cond, run_cond,
                            jvp_branches, transpose_branches, batch_cond));
-  ops.push_back(control_op("switch",
+  ops.push_back(control_op("switch", Way::Switch,
                            "The results of the region that the index names.\nAn index out of range names the "
                            "last region. StableHLO's case.",
                            {{"index", "An int32 or int64 scalar."}, consts}, {}, {}, infer_switch, run_switch,
                            jvp_branches, transpose_branches, batch_switch));
   ops.push_back(control_op(
-      "while",
+      "while", Way::While,
       "What is carried, after the body (second region) has been applied for as long as "
       "the condition (first region) is true.\nBoth take the consts, then what is carried.",
       {all}, {"consts", "carry"}, {}, infer_while, run_while, jvp_while, transpose_while, batch_while));
   ops.push_back(
-      control_op("scan",
+      control_op("scan", Way::Scan,
                  "Runs the body once for each slice of the scanned arrays' first axis.\nIt takes the "
                  "consts, what is carried, and the slices; it gives what is carried on, then values "
                  "that are stacked along a new first axis. With `reverse` it starts at the last "
                  "slice, and stacks in the slices' order.",
                  {all}, {"consts", "carry", "xs"}, {kLength, kReverse}, infer_scan, run_scan, jvp_scan,
                  transpose_scan, batch_scan));
-  ops.push_back(control_op("call",
+  ops.push_back(control_op("call", Way::Call,
                            "The results of its region on the operands: a function called by its name.", {all},
                            {}, {}, infer_call, run_call, jvp_call, transpose_call, batch_call));
   ops.push_back(control_op(
-      "checkpoint",
+      "checkpoint", Way::Call,
       "The results of its region on the operands, whose derivative keeps nothing but the "
       "operands, and what its policy names: reverse mode computes the rest of the region once "
       "more.",
       {all}, {}, {kSaves}, infer_checkpoint, run_call, jvp_checkpoint, transpose_call, batch_call));
-  ops.back().rules.lower = LowerRule::of_control("call");
   ops.push_back(control_op(
-      "custom_jvp",
+      "custom_jvp", Way::Call,
       "The results of the first region, whose derivative is the second: from the operands "
       "and the tangents of the floats among the arguments to the results, and the tangents "
       "of the floats among those. Without the second region it has no derivative: so end the calls "
       "of its own function that a rule makes.",
       {all}, {"consts", "args"}, {}, infer_custom_jvp, run_call, jvp_custom_jvp, not_linear(),
       batch_custom_jvp));
-  ops.back().rules.lower = LowerRule::of_control("call");
   ops.push_back(
-      control_op("custom_vjp",
+      control_op("custom_vjp", Way::Call,
                  "The results of the first region, whose derivative in reverse mode are the others: "
                  "the second gives the results and residuals; the third takes the consts, the "
                  "residuals and cotangents of the floats among the results, and gives those of the "
                  "floats among the arguments.",
                  {all}, {"consts", "args"}, {}, infer_custom_vjp, run_call, jvp_custom_vjp, not_linear(),
                  batch_custom_vjp));
-  ops.back().rules.lower = LowerRule::of_control("call");
   ops.push_back(
-      control_op("pullback",
+      control_op("pullback", Way::None,
                  "What is linear in the tangents of a custom_vjp: known by its transpose alone, which "
                  "is the region. It takes the consts (residuals among them), the results that it has "
                  "tangents of, and the tangents; it goes when reverse mode transposes it.",
