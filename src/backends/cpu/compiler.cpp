@@ -164,7 +164,8 @@ std::shared_ptr<Program> compile_graph(const Graph& source, const CompileOptions
     ++report.kernels;
     report.kernels_prebuilt += compiled.prebuilt;
     if (distinct.insert(compiled.fn).second) {
-      report.kernels_compiled += !compiled.prebuilt;
+      report.kernels_compiled += !compiled.prebuilt && !compiled.cached;
+      report.kernels_cached += compiled.cached;
       kernel.function->name = fmt::format("{}_{}", kernel.kind, distinct.size());
       readable.push_back(std::move(kernel.function));
     }
@@ -174,7 +175,8 @@ std::shared_ptr<Program> compile_graph(const Graph& source, const CompileOptions
     if (c.code && c.fresh) report.code_bytes += c.code->bytes();
     if (c.code) input.owners.push_back(c.code);
   }
-  report.kernels_shared = report.kernels - report.kernels_compiled - report.kernels_prebuilt;
+  report.kernels_shared =
+      report.kernels - report.kernels_compiled - report.kernels_cached - report.kernels_prebuilt;
   report.nodes = static_cast<int>(graph->node_count());
   plan::Plan made = plan::make_plan(std::move(input));
   for (const Storage& constant : made.program.constants) report.constant_bytes += constant.bytes();
