@@ -317,18 +317,20 @@ def test_settings_that_say_nothing_sensible(tmp_path: Path) -> None:
 
     assert refused(INTAGLIO_CACHE="yes") == (
         "ValueError: INTAGLIO_CACHE=yes is neither 0 nor 1\n"
+        "  at: <string>:6 in <module>\n"
         "  why: 0 turns the cache of compiled kernels off, 1 (or nothing) on\n"
         "  hint: write INTAGLIO_CACHE=0, or unset it; INTAGLIO_CACHE_DIR names the folder\n"
     )
     for text in ("1G", "-1", "1e9", " 7", "99999999999999999999"):
         assert refused(INTAGLIO_CACHE_BYTES=text) == (
             f"ValueError: INTAGLIO_CACHE_BYTES={text} is not a number of bytes\n"
+            "  at: <string>:6 in <module>\n"
             "  why: it bounds the files of the cache of compiled kernels\n"
             "  hint: write it in plain bytes, as INTAGLIO_CACHE_BYTES=268435456, or unset it\n"
         )
     with pytest.raises(ig.ValueError) as caught:
         ig.cache.configure(limit=-1)
-    assert re.sub(r"at: .*test_kernel_cache.py:\d+", "at: HERE", str(caught.value)) == (
+    assert re.sub(r"at: .*test_kernel_cache.py:\d+ in .*", "at: HERE", str(caught.value)) == (
         "configure: limit is -1\n"
         "  at: HERE\n"
         "  why: it is the number of bytes that the files of the cache may have together\n"
