@@ -50,7 +50,7 @@ const Literal* constant_of(Value v) {
 class PackedConstants {
  public:
   Storage get(const Literal& literal, const codegen::Kernel::Packing& packing, rt::KernelFn pack) {
-    auto key = std::pair{literal.data(), packing.pack->hash().low};
+    auto key = std::tuple{literal.data(), packing.pack->hash().low, packing.sizes};
     std::lock_guard lock(mutex_);
     if (auto it = made_.find(key); it != made_.end() && it->second.source == literal.storage())
       return it->second.packed;
@@ -61,6 +61,7 @@ class PackedConstants {
     int64_t error[2] = {};
     rt::KernelArgs args;
     args.buffers = buffers;
+    args.dims = packing.sizes.data();
     args.error = error;
     rt::ThreadPool::instance().run(pack, args, packing.blocks.evaluate(none), 1, 0);
     // Entries whose packed form only this table holds are of programs that are gone.
@@ -74,7 +75,7 @@ class PackedConstants {
     Storage source, packed;
   };
   std::mutex mutex_;
-  std::map<std::pair<const void*, uint64_t>, Entry> made_;
+  std::map<std::tuple<const void*, uint64_t, std::vector<int64_t>>, Entry> made_;
 };
 
 PackedConstants& packed_constants() {

@@ -200,6 +200,9 @@ std::vector<Compiled> compile(std::span<const loop::Function* const> functions, 
       futures[i] = it->second;
     }
   }
+  // The long ones first, so that no thread is left alone with one at the end.
+  std::stable_sort(jobs.begin(), jobs.end(),
+                   [](const Job& a, const Job& b) { return a.text.size() > b.text.size(); });
   std::atomic<size_t> next{0};
   auto work = [&] {
     for (size_t j = next++; j < jobs.size(); j = next++) {
