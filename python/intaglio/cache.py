@@ -7,9 +7,9 @@ large it may grow, and `INTAGLIO_CACHE=0` turns it off.
 >>> import intaglio as ig
 >>> with tempfile.TemporaryDirectory() as folder:
 ...     ig.cache.configure(enabled=True, folder=folder)
-...     traced = ig.trace(lambda x: ig.sin(x) * 3 - x, ig.ones(5))
+...     traced = ig.trace(lambda x: ig.sin(x) * 3.75 - x, ig.ones(5))
 ...     _ = traced(ig.ones(5))
-...     ig.cache.info().stored, ig.cache.clear()
+...     ig.cache.info().entries, ig.cache.clear()
 (1, 1)
 >>> ig.cache.configure(enabled=False)
 """

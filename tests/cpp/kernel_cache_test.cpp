@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "codegen/object_cache.h"
+#include "intaglio/intaglio.h"
 #include "loop/canonical.h"
 #include "runtime/cache_folder.h"
 #include "runtime/kernel_cache.h"
@@ -28,7 +29,7 @@ using namespace ig;
 using codegen::ObjectCache;
 using rt::CacheFolder;
 namespace fs = std::filesystem;
-namespace kc = rt::kernel_cache;
+namespace kc = ig::cache;  // as users of the public header have it
 
 // No test depends on what the user's own cache holds.
 class CacheOff : public testing::Environment {

@@ -1,5 +1,5 @@
-"""The cache of compiled kernels on disk, as processes meet it: the second one compiles nothing, the bits are the same, and
-whatever is wrong with folder or files, programs run. tests/cpp/kernel_cache_test.cpp goes through every byte."""
+"""The cache of compiled kernels on disk, as processes meet it: the second one compiles nothing, the bits are the same,
+and whatever is wrong with folder or files, programs run. tests/cpp/kernel_cache_test.cpp goes through every byte."""
 
 from __future__ import annotations
 

@@ -163,8 +163,8 @@ std::shared_ptr<Program> compile_graph(const Graph& source, const CompileOptions
       choice.packed.emplace_back(packing.operand, packed_constants().get(*literal, packing, pack.fn));
     }
     ++report.kernels;
-    report.kernels_prebuilt += compiled.prebuilt;
     if (distinct.insert(compiled.fn).second) {
+      report.kernels_prebuilt += compiled.prebuilt;
       report.kernels_compiled += !compiled.prebuilt && !compiled.cached;
       report.kernels_cached += compiled.cached;
       kernel.function->name = fmt::format("{}_{}", kernel.kind, distinct.size());
