@@ -2,8 +2,9 @@
 // the signature of all of these.
 #include "codegen/object_cache.h"
 
-#include <atomic>
+#include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "loop/canonical.h"
 #include "runtime/kernel_abi.h"
@@ -34,19 +35,6 @@ const std::string& builds() {
                        runtime, llvm_version(), rt::kKernelAbiVersion);
   }();
   return all;
-}
-
-// A process lists the folder after its first writing, and again when it wrote so much that, with all others
-// doing the same, the folder could have outgrown its limit noticeably.
-constexpr uint64_t kListings = 64;
-struct Growth {
-  std::mutex mutex;
-  std::string folder;
-  uint64_t listed = 0, written = 0;  // bytes of the folder when it was listed last; what was written since
-};
-Growth& growth() {
-  static auto* all = new Growth;
-  return *all;
 }
 
 }  // namespace
@@ -138,23 +126,9 @@ void ObjectCache::store(const Digest& key, std::string_view object) {
   written_ += file.size();
 }
 
-void ObjectCache::keep_limit() {
-  Growth& since = growth();
-  std::lock_guard lock(since.mutex);
-  if (since.folder != settings_.folder) since.folder = settings_.folder, since.listed = settings_.limit;
-  since.written += written_;
-  if (since.listed + since.written > settings_.limit || since.written > settings_.limit / kListings) {
-    // Lower than the limit, or the next kernel would have it listed again.
-    rt::CacheFolder::Size size = folder_->trim(settings_.limit, settings_.limit / 10 * 9);
-    counts_.removed += size.removed;
-    since.listed = size.bytes;
-    since.written = 0;
-  }
-}
-
 ObjectCache::~ObjectCache() {
   try {
-    if (written_ > 0) keep_limit();
+    if (written_ > 0) counts_.removed += folder_->grew(written_, settings_.limit).removed;
   } catch (const std::bad_alloc&) {
     // The next process keeps it.
   }

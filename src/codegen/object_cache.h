@@ -35,7 +35,6 @@ class ObjectCache {
 
  private:
   void open();
-  void keep_limit();
 
   const Target target_;
   rt::kernel_cache::Settings settings_;

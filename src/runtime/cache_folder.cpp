@@ -23,6 +23,10 @@ namespace ig::rt {
 namespace {
 
 constexpr const char* kSecretName = "secret";
+// Numbers of eight bytes: what all entries had when the folder was listed last, and what was written since,
+// one for each time.
+constexpr const char* kJournalName = "written";
+constexpr uint64_t kJournalRecords = 4096;  // then it is listed again
 constexpr std::string_view kTemporary = ".writing-";
 constexpr time_t kAbandoned = 3600;  // seconds after which nobody still writes a temporary file
 constexpr time_t kFreshEnough = 60;  // a file that was used within so many seconds is not marked again
@@ -291,6 +295,34 @@ CacheFolder::Size CacheFolder::trim(uint64_t limit, uint64_t goal) {
   return out;
 }
 
+// Appends a number; the sum of all, or nothing where the folder must be listed.
+std::optional<uint64_t> CacheFolder::journal(uint64_t bytes) const {
+  int fd = openat(fd_, kJournalName, O_RDWR | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  Descriptor file(fd);
+  struct stat status;
+  if (!file.valid() || fstat(fd, &status) != 0 || !own_file(status)) return std::nullopt;
+  // So few bytes at the end of a file are written in one piece, whoever else writes there.
+  if (!write_all(fd, {reinterpret_cast<const char*>(&bytes), sizeof bytes})) return std::nullopt;
+  if (fstat(fd, &status) != 0 || lseek(fd, 0, SEEK_SET) != 0) return std::nullopt;
+  auto all = read_all(fd, static_cast<uint64_t>(status.st_size), kJournalRecords * sizeof(uint64_t));
+  if (!all || all->empty() || all->size() % sizeof(uint64_t) != 0) return std::nullopt;
+  uint64_t sum = 0;
+  for (size_t at = 0; at < all->size(); at += sizeof(uint64_t)) {
+    uint64_t record;
+    std::memcpy(&record, all->data() + at, sizeof record);
+    if (__builtin_add_overflow(sum, record, &sum)) return std::nullopt;
+  }
+  return sum;
+}
+
+CacheFolder::Size CacheFolder::grew(uint64_t bytes, uint64_t limit) {
+  if (auto sum = journal(bytes); sum && *sum <= limit) return {};
+  // Lower than the limit, or the next kernel would have it listed again.
+  Size size = trim(limit, limit / 10 * 9);
+  put(kJournalName, {reinterpret_cast<const char*>(&size.bytes), sizeof size.bytes}, false, false);
+  return size;
+}
+
 CacheFolder::Size CacheFolder::clear() {
   std::vector<Entry> entries;
   each([&](Entry entry) { entries.push_back(std::move(entry)); });
@@ -303,6 +335,7 @@ CacheFolder::Size CacheFolder::clear() {
       out.bytes += entry.bytes;
     }
   unlinkat(fd_, kSecretName, 0);
+  unlinkat(fd_, kJournalName, 0);
   return out;
 }
 

@@ -52,7 +52,10 @@ class CacheFolder {
   // Where all are more than `limit` bytes, removes those used longest ago until the rest is at most `goal`.
   // Temporary files that a process left behind go in any case.
   Size trim(uint64_t limit, uint64_t goal);
-  // Removes entries, the secret and temporary files; other files, and the folder, stay.
+  // To be told after so many bytes were written, by this process: trims to nine tenths of the limit where all
+  // processes together reached it. They share a journal, so that the folder need not be listed each time.
+  Size grew(uint64_t bytes, uint64_t limit);
+  // Removes entries, the secret, the journal and temporary files; other files, and the folder, stay.
   Size clear();
 
   static constexpr std::string_view kSuffix = ".kernel";
@@ -62,6 +65,7 @@ class CacheFolder {
   struct Entry;
   std::optional<Error> put(const std::string& name, std::string_view bytes, bool keep_existing, bool sync);
   std::optional<Secret> read_secret() const;
+  std::optional<uint64_t> journal(uint64_t bytes) const;
   template <typename Visit>
   void each(Visit visit) const;
 

@@ -111,7 +111,7 @@ TEST_F(KernelCache, KeepsWhatWasStored) {
   EXPECT_EQ(find("c"), std::nullopt);
   store("a", "again");
   EXPECT_EQ(find("a"), "again");
-  EXPECT_EQ(names_in(folder_).size(), 3u);  // and the secret
+  EXPECT_EQ(names_in(folder_).size(), 4u);  // and the secret, and the journal
 }
 
 TEST_F(KernelCache, CountsWhatItDid) {
@@ -392,7 +392,7 @@ TEST_F(KernelCache, WhereThereIsNoRoomNothingIsLeftBehind) {
   signal(SIGXFSZ, handler);
   EXPECT_TRUE(loaded);
   EXPECT_EQ(find("b"), std::nullopt);
-  EXPECT_EQ(names_in(folder_).size(), 2u);  // a, and the secret
+  EXPECT_EQ(names_in(folder_).size(), 3u);  // a, the secret, the journal
   EXPECT_NE(kc::info().problem.find("it cannot be written: File too large"), std::string::npos)
       << kc::info().problem;
 }
@@ -444,6 +444,51 @@ TEST_F(KernelCache, NeverOutgrowsItsLimitByMoreThanOneBatch) {
   EXPECT_EQ(find("huge"), std::nullopt);
 }
 
+TEST_F(KernelCache, AJournalSavesListingTheFolder) {
+  uint64_t whole = 0;
+  for (uint64_t i = 1; i <= 5; ++i) {
+    store(fmt::format("kernel {}", i), std::string(1000, 'x'));
+    std::string journal = slurp(folder_ / "written");
+    EXPECT_EQ(journal.size(), 8 * i);
+    whole = 0;
+    for (size_t at = 0; at < journal.size(); at += 8) {
+      uint64_t record;
+      std::memcpy(&record, journal.data() + at, sizeof record);
+      whole += record;
+    }
+    EXPECT_EQ(whole, kc::info().bytes);
+  }
+}
+
+TEST_F(KernelCache, AJournalOfAnyContentKeepsTheLimit) {
+  use(5'000);
+  fs::path journal = folder_ / "written";
+  auto fill = [&] {
+    for (int i = 0; i < 12; ++i) store(fmt::format("kernel {}", i), std::string(1000, 'x'));
+  };
+  fill();
+  EXPECT_LE(kc::info().bytes, 5'000u);
+  uint64_t listed = kc::info().bytes;
+  // Torn, empty, full of nonsense, too long, a link, gone.
+  for (std::string bytes : {std::string("abc"), std::string(), std::string(80, '\xff'),
+                            std::string(8 * 5000, '\0'), std::string(16, '\0')}) {
+    spill(journal, bytes);
+    fill();
+    EXPECT_LE(kc::info().bytes, 6'200u);  // of the last one two kernels are not known of
+    fs::remove(journal);
+    fill();
+    EXPECT_LE(kc::info().bytes, 5'000u);
+  }
+  spill(base_ / "mine", "untouched");
+  fs::remove(journal);
+  fs::create_symlink(base_ / "mine", journal);
+  fill();
+  EXPECT_LE(kc::info().bytes, 5'000u);
+  EXPECT_EQ(slurp(base_ / "mine"), "untouched");
+  EXPECT_FALSE(fs::is_symlink(journal));
+  EXPECT_GT(listed, 3'000u);
+}
+
 TEST_F(KernelCache, SixteenProcessesAtOnce) {
   use(30'000);  // so that they remove while others read and write
   constexpr int kProcesses = 16, kKernels = 40;
@@ -474,7 +519,8 @@ TEST_F(KernelCache, SixteenProcessesAtOnce) {
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
   }
   for (const std::string& name : names_in(folder_)) EXPECT_FALSE(name.starts_with(".writing")) << name;
-  store("last", "object");
+  fs::remove(folder_ / "written");
+  store("last", "object");  // lists
   EXPECT_LE(kc::info().bytes, 30'000u);
   EXPECT_GT(kc::info().entries, 5u);
 }

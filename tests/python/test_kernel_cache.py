@@ -275,7 +275,7 @@ def test_a_folder_that_cannot_be_written_is_still_read(filled: Path, compiled: d
     assert found["misses"] == 1
     assert found["stored"] == 0
     assert warning_of(found) == f"{NOT_KEPT}{folder}\n  why: it cannot be written: File too large\n{OTHER_FOLDER}"
-    assert sorted(file.name for file in folder.iterdir()) == [file.name for file in entries(folder)] + ["secret"]
+    assert sorted(file.name for file in folder.iterdir()) == [file.name for file in entries(folder)] + ["secret", "written"]
 
 
 def test_where_warnings_are_errors_the_program_runs_on(compiled: dict[str, Any], tmp_path: Path) -> None:
@@ -349,7 +349,7 @@ def test_sixteen_processes_at_once(compiled: dict[str, Any], tmp_path: Path) -> 
         assert found["problem"] == ""
     last = run(folder)
     assert last["compiled"] == 0
-    assert sorted(file.name for file in folder.iterdir()) == [file.name for file in entries(folder)] + ["secret"]
+    assert sorted(file.name for file in folder.iterdir()) == [file.name for file in entries(folder)] + ["secret", "written"]
     assert last["entries"] == last["hits"]
 
 
