@@ -114,6 +114,14 @@ TEST_F(KernelCache, KeepsWhatWasStored) {
   EXPECT_EQ(names_in(folder_).size(), 4u);  // and the secret, and the journal
 }
 
+TEST_F(KernelCache, AFolderThatIsRemovedIsMadeAgain) {
+  store("a", "object");
+  fs::remove_all(folder_);
+  EXPECT_EQ(find("a"), std::nullopt);
+  store("a", "object");
+  EXPECT_EQ(find("a"), "object");
+}
+
 TEST_F(KernelCache, CountsWhatItDid) {
   kc::Counts before = kc::counts();
   find("a");
