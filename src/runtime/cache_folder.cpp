@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -78,6 +79,12 @@ bool write_all(int fd, std::string_view bytes) {
     bytes.remove_prefix(static_cast<size_t>(wrote));
   }
   return true;
+}
+
+// Whether a file may become so long. Writing beyond the process's limit would end it by a signal.
+bool may_grow_to(uint64_t bytes) {
+  rlimit limit;
+  return getrlimit(RLIMIT_FSIZE, &limit) != 0 || bytes <= limit.rlim_cur;
 }
 
 // Opens a file for reading without following a link, and without waiting where it is a pipe.
@@ -208,6 +215,7 @@ std::optional<Error> CacheFolder::put(const std::string& name, std::string_view 
         path_, fmt::format("it cannot be written: {}", reason(code)),
         code == ENOSPC || code == EDQUOT ? std::string("make room, or ") + kOtherFolder : kOtherFolder);
   };
+  if (!may_grow_to(bytes.size())) return problem(EFBIG);
   std::string temporary;
   int fd = -1;
   do {
@@ -301,6 +309,7 @@ std::optional<uint64_t> CacheFolder::journal(uint64_t bytes) const {
   Descriptor file(fd);
   struct stat status;
   if (!file.valid() || fstat(fd, &status) != 0 || !own_file(status)) return std::nullopt;
+  if (!may_grow_to(static_cast<uint64_t>(status.st_size) + sizeof bytes)) return std::nullopt;
   // So few bytes at the end of a file are written in one piece, whoever else writes there.
   if (!write_all(fd, {reinterpret_cast<const char*>(&bytes), sizeof bytes})) return std::nullopt;
   if (fstat(fd, &status) != 0 || lseek(fd, 0, SEEK_SET) != 0) return std::nullopt;

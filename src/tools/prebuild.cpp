@@ -140,7 +140,14 @@ void add_functions(Graph& graph, const codegen::Target& target, Items& items) {
 // How constant weights are packed: one function for weights of all sizes.
 void add_packings(const ops::Op& op, std::span<const Type> types, const codegen::Target& target,
                   Items& items) {
-  auto graph = eager::one_node_graph(op, types, {}, false);
+  // Of sizes that layers have: the width of the strips depends on them.
+  std::vector<Type> wide;
+  for (const Type& type : types) {
+    Dims dims;
+    for (const Dim& dim : type.dims) dims.push_back(dim * Dim(int64_t{64}));
+    wide.push_back(Type::tensor(type.dtype, std::move(dims)));
+  }
+  auto graph = eager::one_node_graph(op, wide, {}, false);
   for (codegen::Kernel& kernel : kernels_of(*graph, target, true))
     for (codegen::Kernel::Packing& packing : kernel.packings) {
       Hash128 key = rt::prebuilt_key_of_function(packing.pack->hash());
