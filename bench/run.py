@@ -80,6 +80,7 @@ class Worker:
         own = set(processors[-threads:])
         counts = {variable: str(threads) for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
         environment = os.environ | counts | systems.get(name).environ(threads) | {"TMPDIR": str(scratch)}
+        environment["INTAGLIO_CACHE"] = "0"  # the cold time is that of compiling
         self.log = scratch / f"{name}.log"
         with self.log.open("w") as log:
             self.process = subprocess.Popen(

@@ -42,7 +42,8 @@ execute_process(COMMAND ${LLVM_CONFIG} --bindir OUTPUT_VARIABLE LLVM_BINDIR OUTP
 if(EXISTS ${LLVM_BINDIR}/ld.lld)
   add_link_options(-B${LLVM_BINDIR} -fuse-ld=lld)
 endif()
-target_link_options(intaglio_options INTERFACE -Wl,--gc-sections)
+# What is kept on disk is keyed by the build ids of the libraries, which are hashes of their contents.
+target_link_options(intaglio_options INTERFACE -Wl,--gc-sections -Wl,--build-id=sha1)
 
 if(INTAGLIO_SANITIZE)
   target_compile_options(intaglio_options INTERFACE

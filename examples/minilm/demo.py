@@ -101,11 +101,12 @@ def main() -> int:
     report = embedder.traced.graph.report()
     print("\nthe graph, for any number and length of sentences")
     print(f"  captured {report['nodes_captured']} nodes; compiled to {report['kernels']} kernels,")
-    print(f"  {report['kernels_compiled']} of them distinct, {report['fused_groups']} of several nodes fused;")
-    print(
-        f"  kernels by origin: {report['kernels'] - report['kernels_prebuilt']} compiled, "
-        f"{report['kernels_prebuilt']} prebuilt, {report['kernels_fallback']} fallback"
+    distinct = report["kernels"] - report["kernels_shared"]
+    print(f"  {distinct} of them distinct, {report['fused_groups']} of several nodes fused;")
+    origins = ", ".join(
+        f"{report[f'kernels_{origin}']} {origin}" for origin in ("compiled", "cached", "prebuilt", "shared", "fallback")
     )
+    print(f"  kernels by origin: {origins}")
     print(f"  peak bytes of a call: planned {report['planned_peak']:,}, measured {report['measured_peak']:,}")
     print(f"  picture: {picture(embedder.traced.graph.optimised())}")
 

@@ -21,10 +21,14 @@
 #include "frontends/record/trace.h"
 #include "ops/attrs.h"
 #include "ops/table.h"
+#include "runtime/kernel_cache.h"
 #include "tensor/front.h"
 #include "tensor/program.h"
 
 namespace ig {
+
+// The cache of compiled kernels on disk: cache::info(), cache::configure(settings), cache::clear().
+namespace cache = rt::kernel_cache;
 
 class Array;
 using Option = std::pair<std::string, AttrValue>;  // {"axis", int64_t{-1}}

@@ -175,6 +175,7 @@ from .autograd import (
     set_grad_enabled as set_grad_enabled,
 )
 from . import autograd as autograd
+from . import cache as cache
 from . import data as data
 from . import nn as nn
 from . import optim as optim

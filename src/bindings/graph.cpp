@@ -121,6 +121,7 @@ nb::dict report_dict(const ProgramReport& report) {
   out["kernels"] = report.kernels;
   out["fused_groups"] = report.fused_groups;
   out["kernels_compiled"] = report.kernels_compiled;
+  out["kernels_cached"] = report.kernels_cached;
   out["kernels_prebuilt"] = report.kernels_prebuilt;
   out["kernels_fallback"] = report.kernels_fallback;
   out["kernels_shared"] = report.kernels_shared;

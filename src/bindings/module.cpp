@@ -2,6 +2,7 @@
 #include "bindings/autograd.h"
 #include "bindings/common.h"
 #include "bindings/effects.h"
+#include "bindings/kernel_cache.h"
 #include "bindings/record.h"
 #include "runtime/executable.h"
 #include "runtime/thread_pool.h"
@@ -65,4 +66,5 @@ NB_MODULE(_intaglio, m) {
   init_autograd(m);
   init_jit(m);
   init_observer(m);
+  init_kernel_cache(m);
 }

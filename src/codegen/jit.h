@@ -48,13 +48,15 @@ class Code {
 std::shared_ptr<Code> load_object(std::string object);
 
 // Compiles each distinct function once in the process (by content and target), in parallel on up to
-// `threads`; the result stands in the order of the argument. Thread-safe.
+// `threads`, or loads it from the cache on disk (codegen/object_cache.h); the result stands in the order of
+// the argument. Thread-safe.
 struct Compiled {
   rt::KernelFn fn = nullptr;
   std::shared_ptr<Code> code;
-  bool fresh = false;       // false: it was compiled before
+  bool fresh = false;       // false: it was in the process before, or is prebuilt
   bool prebuilt = false;    // made while the library was built
-  double milliseconds = 0;  // of its own compile
+  bool cached = false;      // loaded from the cache on disk
+  double milliseconds = 0;  // of its own compile, or of loading it
 };
 std::vector<Compiled> compile(std::span<const loop::Function* const> functions, const Target& target,
                               int threads);

@@ -29,6 +29,8 @@ struct Kernel {
     Dim elements;                          // of the packed form
     std::unique_ptr<loop::Function> pack;  // buffers: the operand, the packed form
     Dim blocks = 1;
+    // What the function's own sizes are here, so that operands of many shapes share one function.
+    std::vector<int64_t> sizes;
   };
   std::vector<Packing> packings;
 };

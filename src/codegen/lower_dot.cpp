@@ -130,27 +130,33 @@ class DotLowering {
     const int64_t along_n = b_.free_stride.constant(), along_k = b_.folded_stride.constant();
     uint32_t from = pack.add_buffer(type.dtype, false, "in0");
     uint32_t to = pack.add_buffer(type.dtype, true, "out0");
+    // Sizes are parameters: weights of all shapes share one function. A step of 1 lets vectors be loaded.
+    Kernel::Packing packing;
+    auto size = [&](std::string_view name, int64_t value, bool fixed = false) {
+      if (fixed) return pack.index(value);
+      packing.sizes.push_back(value);
+      return pack.size(Dim::symbol(name));
+    };
+    Expr columns = size("n", n), rows = size("k", k);
+    Expr step_n = size("along_n", along_n, along_n == 1), step_k = size("along_k", along_k, along_k == 1);
     Expr first = pack.let(pack.block() * pack.index(nr));
-    Expr width = pack.let(loop::lesser(pack.index(nr), pack.index(n) - first));
-    Expr target = pack.block() * pack.index(nr * k);
-    if (n % nr != 0)
-      pack.if_then(width < pack.index(nr), [&] {
-        Expr none = is_float(type.dtype) ? loop::convert(pack.constant(DType::F32, 0), type.dtype)
-                                         : pack.constant_int(type.dtype, 0);
-        pack.vector_for(pack.index(0), pack.index(nr * k), 32,
-                        [&](Expr i) { pack.store(to, target + i, none); });
-      });
+    Expr width = pack.let(loop::lesser(pack.index(nr), columns - first));
+    Expr strip = pack.let(rows * pack.index(nr));
+    Expr target = pack.let(pack.block() * strip);
+    pack.if_then(width < pack.index(nr), [&] {
+      Expr none = is_float(type.dtype) ? loop::convert(pack.constant(DType::F32, 0), type.dtype)
+                                       : pack.constant_int(type.dtype, 0);
+      pack.vector_for(pack.index(0), strip, 32, [&](Expr i) { pack.store(to, target + i, none); });
+    });
     if (along_k == 1) {
-      pack.transpose({to, target, pack.index(nr)}, {from, first * along_n, pack.index(along_n)}, width,
-                     pack.index(k));
+      pack.transpose({to, target, pack.index(nr)}, {from, first * step_n, step_n}, width, rows);
     } else {
-      pack.serial_for(pack.index(0), pack.index(k), [&](Expr i) {
+      pack.serial_for(pack.index(0), rows, [&](Expr i) {
         pack.vector_for(pack.index(0), width, static_cast<int>(nr), [&](Expr j) {
-          pack.store(to, target + i * nr + j, pack.load(from, (first + j) * along_n + i * along_k));
+          pack.store(to, target + i * nr + j, pack.load(from, (first + j) * step_n + i * step_k));
         });
       });
     }
-    Kernel::Packing packing;
     packing.operand = static_cast<int>(b_.view->arg->index());
     packing.blocks = ceildiv(n_, Dim(nr));
     packing.elements = packing.blocks * k_ * Dim(nr);

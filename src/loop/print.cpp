@@ -6,6 +6,7 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "loop/canonical.h"
 #include "loop/loop.h"
 #include "support/error.h"
 
@@ -233,6 +234,7 @@ class Printer {
 }  // namespace
 
 std::string Function::str() const { return Printer(*this, true).run(); }
-Hash128 Function::hash() const { return hash128(Printer(*this, false).run()); }
+Hash128 Function::hash() const { return hash128(canonical_text(*this)); }
+std::string canonical_text(const Function& function) { return Printer(function, false).run(); }
 
 }  // namespace ig::loop

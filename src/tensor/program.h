@@ -25,7 +25,10 @@ struct CompileOptions {
 
 struct ProgramReport {
   int nodes_captured = 0, nodes = 0, kernels = 0, fused_groups = 0;
-  int kernels_compiled = 0, kernels_prebuilt = 0, kernels_fallback = 0, kernels_shared = 0;
+  // By origin: compiled in this process, from the cache on disk, prebuilt, and those that share the code of one
+  // that is counted already.
+  int kernels_compiled = 0, kernels_cached = 0, kernels_prebuilt = 0, kernels_shared = 0;
+  int kernels_fallback = 0;  // ops without a kernel
   double pass_ms = 0, lower_ms = 0, compile_ms = 0, plan_ms = 0;
   size_t code_bytes = 0, constant_bytes = 0, planned_peak = 0, measured_peak = 0;
   std::vector<std::string> pass_log;  // a line a pass that changed something

@@ -20,6 +20,7 @@ void add_opt(CLI::App& app);
 void add_run(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_doctor(CLI::App& app);
+void add_cache(CLI::App& app);
 
 // --- files
 // -----------------------------------------------------------------------------------------------------------

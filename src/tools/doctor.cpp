@@ -14,6 +14,7 @@
 #include "codegen/jit.h"
 #include "ops/table.h"
 #include "passes/pass.h"
+#include "runtime/kernel_cache.h"
 #include "runtime/thread_pool.h"
 #include "support/multiply_add.h"
 #include "support/storage.h"
@@ -150,6 +151,16 @@ std::string self_test() {
   }
 }
 
+std::string cache_line() {
+  rt::kernel_cache::Info cache = rt::kernel_cache::info();
+  if (!cache.settings.enabled) return "off";
+  std::string problem = cache.problem;
+  for (size_t at; (at = problem.find("\n  ")) != std::string::npos;) problem.replace(at, 3, "; ");
+  if (!problem.empty()) return "not used: " + problem;
+  return fmt::format("{}: {} kernels, {} of at most {} bytes", cache.settings.folder, cache.entries,
+                     cache.bytes, cache.settings.limit);
+}
+
 void doctor(bool json) {
   Report report;
   Progress progress;
@@ -187,7 +198,7 @@ void doctor(bool json) {
   for (char** entry = environ; *entry; ++entry)
     if (std::strncmp(*entry, "INTAGLIO_", 9) == 0) settings.emplace_back(*entry);
   report.list("settings", settings);
-  report.text("compile cache", "in memory, for the life of a process");
+  report.text("kernel cache", cache_line());
   progress.show("measuring the memory …");
   report.number("copy bandwidth", copy_bandwidth() * 1e-9, "GB/s read and written");
   progress.show("measuring arithmetic …");

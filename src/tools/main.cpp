@@ -89,6 +89,7 @@ int run(int argc, char** argv) {
   ig::tools::add_run(app);
   ig::tools::add_bench(app);
   ig::tools::add_doctor(app);
+  ig::tools::add_cache(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

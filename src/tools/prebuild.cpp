@@ -40,12 +40,13 @@ struct Item {
 
 using Items = std::map<Hash128, Item>;  // by key: what two ops share is made once, and the order is fixed
 
-std::vector<codegen::Kernel> kernels_of(Graph& graph, const codegen::Target& target) {
+// `constants`: as if all operands were known when the graph is compiled.
+std::vector<codegen::Kernel> kernels_of(Graph& graph, const codegen::Target& target, bool constants = false) {
   passes::run(graph, passes::default_pipeline(), {});
   std::vector<codegen::Kernel> out;
   for (const Node* node : graph.body())
     if (node->regions().size() == 1 && node->attrs().find("kind"))
-      out.push_back(codegen::lower(node, std::vector<bool>(node->operands().size(), false), target));
+      out.push_back(codegen::lower(node, std::vector<bool>(node->operands().size(), constants), target));
   return out;
 }
 
@@ -136,6 +137,24 @@ void add_functions(Graph& graph, const codegen::Target& target, Items& items) {
   }
 }
 
+// How constant weights are packed: one function for weights of all sizes.
+void add_packings(const ops::Op& op, std::span<const Type> types, const codegen::Target& target,
+                  Items& items) {
+  // Of sizes that layers have: the width of the strips depends on them.
+  std::vector<Type> wide;
+  for (const Type& type : types) {
+    Dims dims;
+    for (const Dim& dim : type.dims) dims.push_back(dim * Dim(int64_t{64}));
+    wide.push_back(Type::tensor(type.dtype, std::move(dims)));
+  }
+  auto graph = eager::one_node_graph(op, wide, {}, false);
+  for (codegen::Kernel& kernel : kernels_of(*graph, target, true))
+    for (codegen::Kernel::Packing& packing : kernel.packings) {
+      Hash128 key = rt::prebuilt_key_of_function(packing.pack->hash());
+      items[key] = {key, std::move(packing.pack)};
+    }
+}
+
 // Folds of vectors and matrices along all axes and along each.
 void add_fold(const ops::Op& op, const codegen::Target& target, Items& items) {
   for (DType dtype : {DType::F32, DType::F64, DType::I64, DType::Bool})
@@ -187,6 +206,7 @@ void add_composite(const ops::Op& op, const codegen::Target& target, Items& item
     try {
       auto graph = eager::one_node_graph(op, types, {}, true);
       add_functions(*graph, target, items);
+      add_packings(op, types, target, items);
     } catch (const Error&) {
       continue;  // it asks for fixed sizes, and eager execution compiles for each
     }

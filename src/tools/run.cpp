@@ -46,8 +46,9 @@ void print_report(const Program& program) {
   ProgramReport r = program.report();
   fmt::print("report\n");
   fmt::print("  nodes            {} captured, {} after passes\n", r.nodes_captured, r.nodes);
-  fmt::print("  kernels          {}: {} compiled, {} prebuilt, {} shared; {} fallback\n", r.kernels,
-             r.kernels_compiled, r.kernels_prebuilt, r.kernels_shared, r.kernels_fallback);
+  fmt::print("  kernels          {}: {} compiled, {} cached, {} prebuilt, {} shared; {} fallback\n",
+             r.kernels, r.kernels_compiled, r.kernels_cached, r.kernels_prebuilt, r.kernels_shared,
+             r.kernels_fallback);
   fmt::print("  fused groups     {}\n", r.fused_groups);
   fmt::print("  compile          {:.2f} ms (passes {:.2f}, lowering {:.2f}, code {:.2f}, plan {:.2f})\n",
              r.pass_ms + r.lower_ms + r.compile_ms + r.plan_ms, r.pass_ms, r.lower_ms, r.compile_ms,

@@ -86,7 +86,8 @@ std::vector<Literal> run_guarded(const Graph& source, std::span<const Literal> i
       auto bytes = static_cast<size_t>(v->type().elements().constant()) * size_of(v->type().dtype);
       of_call.push_back(buffers[v] = std::make_shared<Guarded>(bytes, at_end));
     }
-    auto call = [&](const loop::Function& function, std::span<const Buffer> arguments, int64_t blocks) {
+    auto call = [&](const loop::Function& function, std::span<const Buffer> arguments, int64_t blocks,
+                    const std::vector<int64_t>& sizes = {}) {
       const loop::Function* list[] = {&function};
       size_t bytes = 0;
       for (size_t i = 0; i < function.scratch.size(); ++i)
@@ -100,6 +101,7 @@ std::vector<Literal> run_guarded(const Graph& source, std::span<const Literal> i
       int64_t error[2] = {};
       rt::KernelArgs args;
       args.buffers = pointers.data();
+      args.dims = sizes.data();
       args.scratch = scratch.data();
       args.error = error;
       EXPECT_EQ(compile(list, target, 1)[0].fn(&args, 0, blocks), 0);
@@ -110,7 +112,7 @@ std::vector<Literal> run_guarded(const Graph& source, std::span<const Literal> i
       auto packed =
           std::make_shared<Guarded>(static_cast<size_t>(packing.elements.constant()) * element, at_end);
       const Buffer both[] = {operand, packed};
-      call(*packing.pack, both, packing.blocks.constant());
+      call(*packing.pack, both, packing.blocks.constant(), packing.sizes);
       operand = packed;
     }
     call(*kernel.function, of_call, kernel.blocks.constant());

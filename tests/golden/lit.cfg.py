@@ -21,3 +21,4 @@ config.substitutions.append((r"\bFileCheck\b", f"{filecheck} --dump-input=fail")
 config.substitutions.append((r"\bnot\b", "/usr/lib/llvm-19/bin/not"))
 # lit starts tests in a clean environment; what chooses targets, threads and planted faults goes along.
 config.environment.update({name: value for name, value in os.environ.items() if name.startswith("INTAGLIO_")})
+config.environment["INTAGLIO_CACHE"] = "0"

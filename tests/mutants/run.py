@@ -45,6 +45,7 @@ def environment(mutant: str) -> dict[str, str]:
         **os.environ,
         "PYTHONPATH": str(BUILD / "python"),
         "INTAGLIO_BUILD": str(BUILD),
+        "INTAGLIO_CACHE": "0",
         "INTAGLIO_PREBUILT": "0",
         "INTAGLIO_MUTANT": mutant,
     }

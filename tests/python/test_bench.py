@@ -135,3 +135,19 @@ def test_a_tape_is_measured_where_there_is_one(tmp_path: Path) -> None:
     rows = {row["system"]: row for row in json.loads(file.read_text())["rows"]}
     assert rows["intaglio"]["error"] <= rows["intaglio"]["bound"]
     assert rows["numpy"]["problem"] == "NotImplementedError: it has no tape"
+
+
+def test_cold_calls_with_the_cache_off_empty_and_full(tmp_path: Path) -> None:
+    file = tmp_path / "cold.json"
+    done = subprocess.run(
+        [sys.executable, BENCH / "cold.py", "--rounds", "1", "--threads", "1", "--layers", "2,4", "--json", file],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(file.read_text())
+    off, empty, full = (found["minilm"][name] for name in ("off", "empty", "full"))
+    assert off["kernels_compiled"] == empty["kernels_compiled"] == full["kernels_cached"] > 0
+    assert full["kernels_compiled"] == empty["kernels_cached"] == off["kernels_cached"] == 0
+    assert [(row["layers"], row["nodes"]) for row in found["layers"]] == [(2, 10), (4, 20)]

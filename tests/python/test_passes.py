@@ -99,3 +99,44 @@ def test_refused_refinements():
         "it lies in [2, 64]",
         "give a size within its range",
     )
+
+
+def test_large_constants_are_one_only_where_all_their_bytes_are():
+    """Tables of constants look at a few places first; what differs elsewhere stays apart."""
+    base = np.arange(100_000, dtype=np.float32)
+    copies = [base.copy() for _ in range(40)]
+    for i, copy in enumerate(copies[2:]):
+        copy[1000 + 37 * i] = -1
+    graph = ig.trace(lambda x: sum((x * ig.asarray(copy) for copy in copies), x), ig.ones(100_000), lift=False).graph
+    merged = graph.optimised(passes=["cse"])
+
+    def constants(graph):
+        return sum(node["op"] == "constant" and "100000" in str(node["results"]) for node in graph.nodes)
+
+    assert constants(graph) == 40
+    assert constants(merged) == 39
+    x = ig.asarray(np.arange(100_000, dtype=np.float32))
+    np.testing.assert_array_equal(np.asarray(merged(x)), np.asarray(graph(x)))
+
+
+def test_weights_of_many_shapes_are_packed_by_one_function():
+    rng = np.random.default_rng(3)
+    shapes = [(40, 33), (33, 70), (70, 16), (16, 17), (17, 64)]
+    weights = [rng.normal(size=shape).astype(np.float32) for shape in shapes]
+    x = rng.normal(size=(9, 40)).astype(np.float32)
+    for turned in (False, True):  # lying by rows, and by columns
+        given = [np.ascontiguousarray(w.T) if turned else w for w in weights]
+
+        def program(x, given=given, turned=turned):
+            for w in given:
+                w = ig.asarray(w)
+                x = x @ (w.T if turned else w)
+            return x
+
+        traced = ig.trace(program, ig.asarray(x), lift=False)
+        want = x.astype(np.float64)
+        for w in weights:
+            want = want @ w
+        np.testing.assert_allclose(np.asarray(traced(x)), want, rtol=1e-4, atol=1e-3)
+        text = traced.graph.compile().assembly()
+        assert "pack" not in text  # kernels alone; packing is no part of a call

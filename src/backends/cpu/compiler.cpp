@@ -49,7 +49,7 @@ const Literal* constant_of(Value v) {
 class PackedConstants {
  public:
   Storage get(const Literal& literal, const codegen::Kernel::Packing& packing, rt::KernelFn pack) {
-    auto key = std::pair{literal.data(), packing.pack->hash().low};
+    auto key = std::tuple{literal.data(), packing.pack->hash().low, packing.sizes};
     std::lock_guard lock(mutex_);
     if (auto it = made_.find(key); it != made_.end() && it->second.source == literal.storage())
       return it->second.packed;
@@ -60,6 +60,7 @@ class PackedConstants {
     int64_t error[2] = {};
     rt::KernelArgs args;
     args.buffers = buffers;
+    args.dims = packing.sizes.data();
     args.error = error;
     rt::ThreadPool::instance().run(pack, args, packing.blocks.evaluate(none), 1, 0);
     // Entries whose packed form only this table holds are of programs that are gone.
@@ -73,7 +74,7 @@ class PackedConstants {
     Storage source, packed;
   };
   std::mutex mutex_;
-  std::map<std::pair<const void*, uint64_t>, Entry> made_;
+  std::map<std::tuple<const void*, uint64_t, std::vector<int64_t>>, Entry> made_;
 };
 
 PackedConstants& packed_constants() {
@@ -161,9 +162,10 @@ std::shared_ptr<Program> compile_graph(const Graph& source, const CompileOptions
       choice.packed.emplace_back(packing.operand, packed_constants().get(*literal, packing, pack.fn));
     }
     ++report.kernels;
-    report.kernels_prebuilt += compiled.prebuilt;
     if (distinct.insert(compiled.fn).second) {
-      report.kernels_compiled += !compiled.prebuilt;
+      report.kernels_prebuilt += compiled.prebuilt;
+      report.kernels_compiled += !compiled.prebuilt && !compiled.cached;
+      report.kernels_cached += compiled.cached;
       kernel.function->name = fmt::format("{}_{}", kernel.kind, distinct.size());
       readable.push_back(std::move(kernel.function));
     }
@@ -173,7 +175,8 @@ std::shared_ptr<Program> compile_graph(const Graph& source, const CompileOptions
     if (c.code && c.fresh) report.code_bytes += c.code->bytes();
     if (c.code) input.owners.push_back(c.code);
   }
-  report.kernels_shared = report.kernels - report.kernels_compiled - report.kernels_prebuilt;
+  report.kernels_shared =
+      report.kernels - report.kernels_compiled - report.kernels_cached - report.kernels_prebuilt;
   report.nodes = static_cast<int>(graph->node_count());
   plan::Plan made = plan::make_plan(std::move(input));
   for (const Storage& constant : made.program.constants) report.constant_bytes += constant.bytes();

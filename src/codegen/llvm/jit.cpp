@@ -14,6 +14,8 @@
 #include <unordered_map>
 
 #include "codegen/jit.h"
+#include "codegen/object_cache.h"
+#include "loop/canonical.h"
 #include "runtime/prebuilt.h"
 #include "support/error.h"
 
@@ -124,16 +126,45 @@ bool takes_prebuilt(const Target& target) {
   return target == Target::host() || target.name == fmt::format("x86-64-v{}", rt::prebuilt_level());
 }
 
-Compiled compile_one(const loop::Function& function, const Target& target) {
+// A function to compile, with the text that identifies it.
+struct Job {
+  size_t position;
+  Hash128 key;  // in the table of the process
+  std::string text;
+  std::promise<Compiled> promise;
+};
+
+// What the cache on disk has for this key, loaded.
+std::shared_ptr<Code> load_cached(ObjectCache& disk, const Digest& key) {
+  std::optional<std::string> object = disk.find(key);
+  if (!object) return nullptr;
+  try {
+    return load_object(std::move(*object));
+  } catch (const Error&) {
+    disk.reject();
+    return nullptr;
+  }
+}
+
+Compiled compile_one(const loop::Function& function, std::string_view text, const Target& target,
+                     ObjectCache& disk) {
   if (takes_prebuilt(target)) {
-    if (const auto* ready = rt::find_prebuilt(rt::prebuilt_key_of_function(function.hash())))
-      return {.fn = ready->kernel, .code = nullptr, .fresh = false, .prebuilt = true, .milliseconds = 0};
+    if (const auto* ready = rt::find_prebuilt(rt::prebuilt_key_of_function(hash128(text))))
+      return {.fn = ready->kernel, .code = nullptr, .prebuilt = true};
   }
   auto start = std::chrono::steady_clock::now();
-  const loop::Function* functions[] = {&function};
-  const std::string symbols[] = {"kernel"};
   Compiled out;
-  out.code = load_object(compile_object(functions, symbols, target));
+  std::optional<Digest> key;
+  if (disk.enabled()) key = disk.key(text);
+  if (key) out.code = load_cached(disk, *key);
+  out.cached = out.code != nullptr;
+  if (!out.cached) {
+    const loop::Function* functions[] = {&function};
+    const std::string symbols[] = {"kernel"};
+    std::string object = compile_object(functions, symbols, target);
+    out.code = load_object(object);
+    if (key) disk.store(*key, object);
+  }
   out.fn = out.code->find("kernel");
   out.fresh = true;
   out.milliseconds =
@@ -149,33 +180,35 @@ std::shared_ptr<Code> load_object(std::string object) {
 
 std::vector<Compiled> compile(std::span<const loop::Function* const> functions, const Target& target,
                               int threads) {
-  struct Job {
-    size_t position;
-    Hash128 key;
-    std::promise<Compiled> promise;
-  };
+  ObjectCache disk(target);
   std::vector<Job> jobs;
   std::vector<std::shared_future<Compiled>> futures(functions.size());
   std::vector<Hash128> keys;
-  for (const auto* f : functions)
-    keys.push_back(hash128(f->hash().hex() + "|" + target.name + "|" + target.features));
+  std::vector<std::string> texts;
+  for (const auto* f : functions) {
+    texts.push_back(loop::canonical_text(*f));
+    keys.push_back(hash128(hash128(texts.back()).hex() + "|" + target.name + "|" + target.features));
+  }
   {
     std::lock_guard lock(cache().mutex);
     for (size_t i = 0; i < functions.size(); ++i) {
       auto [it, fresh] = cache().entries.try_emplace(keys[i]);
       if (fresh) {
-        jobs.push_back({i, keys[i], {}});
+        jobs.push_back({i, keys[i], std::move(texts[i]), {}});
         it->second = jobs.back().promise.get_future().share();
       }
       futures[i] = it->second;
     }
   }
+  // The long ones first, so that no thread is left alone with one at the end.
+  std::stable_sort(jobs.begin(), jobs.end(),
+                   [](const Job& a, const Job& b) { return a.text.size() > b.text.size(); });
   std::atomic<size_t> next{0};
   auto work = [&] {
     for (size_t j = next++; j < jobs.size(); j = next++) {
       Job& job = jobs[j];
       try {
-        job.promise.set_value(compile_one(*functions[job.position], target));
+        job.promise.set_value(compile_one(*functions[job.position], job.text, target, disk));
       } catch (...) {
         // Whoever waits sees the error; whoever asks later tries again.
         std::lock_guard lock(cache().mutex);

@@ -37,7 +37,7 @@ namespace {
 
 constexpr const char* kTriple = "x86_64-unknown-linux-gnu";
 
-std::unique_ptr<llvm::TargetMachine> machine(const Target& target) {
+std::unique_ptr<llvm::TargetMachine> make_machine(const Target& target) {
   static std::once_flag once;
   std::call_once(once, [] {
     LLVMInitializeX86TargetInfo();
@@ -53,6 +53,18 @@ std::unique_ptr<llvm::TargetMachine> machine(const Target& target) {
   return std::unique_ptr<llvm::TargetMachine>(
       registered->createTargetMachine(kTriple, target.name, target.features, options, llvm::Reloc::PIC_,
                                       llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+}
+
+// One for each thread, kept for the next kernel: with its tables of what the processor can do it costs more
+// to make than a small kernel's code.
+llvm::TargetMachine& machine(const Target& target) {
+  struct Made {
+    Target target;
+    std::unique_ptr<llvm::TargetMachine> machine;
+  };
+  thread_local Made made;
+  if (!made.machine || made.target != target) made = {target, make_machine(target)};
+  return *made.machine;
 }
 
 void optimise(llvm::Module& module, llvm::TargetMachine& tm) {
@@ -132,16 +144,16 @@ std::unique_ptr<llvm::Module> build(llvm::LLVMContext& context,
 
 std::string generate(std::span<const loop::Function* const> functions, std::span<const std::string> symbols,
                      const Target& target, FileKind kind) {
-  auto tm = machine(target);
+  llvm::TargetMachine& tm = machine(target);
   llvm::LLVMContext context;
-  auto module = build(context, functions, symbols, target, *tm);
-  optimise(*module, *tm);
+  auto module = build(context, functions, symbols, target, tm);
+  optimise(*module, tm);
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream out(bytes);
   llvm::legacy::PassManager passes;
   bool assembly = kind == FileKind::Assembly;
   auto type = assembly ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile;
-  bool refused = tm->addPassesToEmitFile(passes, out, nullptr, type, /*DisableVerify=*/true);
+  bool refused = tm.addPassesToEmitFile(passes, out, nullptr, type, /*DisableVerify=*/true);
   IG_CHECK(!refused, "LLVM cannot write {} files", assembly ? "assembly" : "object");
   passes.run(*module);
   std::string text(bytes.begin(), bytes.end());
@@ -161,12 +173,12 @@ std::string compile_assembly(const loop::Function& function, const Target& targe
 }
 
 std::string compile_ir(const loop::Function& function, const Target& target, bool optimised) {
-  auto tm = machine(target);
+  llvm::TargetMachine& tm = machine(target);
   llvm::LLVMContext context;
   const loop::Function* functions[] = {&function};
   const std::string symbols[] = {function.name};
-  auto module = build(context, functions, symbols, target, *tm);
-  if (optimised) optimise(*module, *tm);
+  auto module = build(context, functions, symbols, target, tm);
+  if (optimised) optimise(*module, tm);
   std::string text;
   llvm::raw_string_ostream out(text);
   module->print(out, nullptr);
