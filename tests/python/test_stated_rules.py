@@ -184,3 +184,123 @@ def test_rules_are_rules(name: str) -> None:
     f(leaf, w).backward()
     assert leaf.grad is not None
     np.testing.assert_allclose(leaf.grad.numpy(), gradient(x, w).numpy(), rtol=1e-10)
+
+
+# --- attention -------------------------------------------------------------------------------------------------------
+
+
+def attend(q: ig.Tensor, k: ig.Tensor, v: ig.Tensor, mask: Any = None, causal: bool = False) -> ig.Tensor:
+    """Attention in plain steps, whose derivatives are those of the steps."""
+    scores = ig.matmul(q, ig.matrix_transpose(k)) / float(np.sqrt(q.shape[-1]))
+    taken = ig.ones(scores.shape[-2:], dtype=ig.bool)
+    if mask is not None and mask.dtype == ig.bool:
+        taken = ig.logical_and(taken, mask)
+    elif mask is not None:
+        scores = scores + mask
+    if causal:
+        taken = ig.logical_and(taken, ig.tril(ig.ones(scores.shape[-2:], dtype=ig.bool)))
+    weights = ig.where(taken, ig.softmax(ig.where(taken, scores, -1e30)), 0.0)
+    return ig.matmul(weights, v)
+
+
+# Few positions: the weights are kept. Many: they are made again.
+SIZES = [((2, 3), 7, 9, 4, 5), ((2,), 40, 40, 3, 2), ((), 1, 1, 2, 2)]
+
+
+@pytest.mark.parametrize("mask", ["none", "bool", "float", "causal"])
+@pytest.mark.parametrize("sizes", SIZES)
+def test_attention_against_its_steps(sizes: tuple[tuple[int, ...], int, int, int, int], mask: str) -> None:
+    batch, queries, keys, features, columns = sizes
+    rng = np.random.default_rng(3)
+    q, k, v, w = (
+        ig.asarray(rng.normal(size=(*batch, *shape)))
+        for shape in ((queries, features), (keys, features), (keys, columns), (queries, columns))
+    )
+    given: Any = None
+    if mask == "bool":
+        given = ig.asarray((rng.random((queries, keys)) > 0.3) | np.eye(queries, keys, dtype=bool))
+    elif mask == "float":  # broadcasts over the first batch axis and the queries
+        given = ig.asarray(rng.normal(size=(*(1 for _ in batch), 1, keys)))
+    arguments = (q, k, v, given) if mask == "float" else (q, k, v)
+    numbers = tuple(range(len(arguments)))
+
+    def loss(attention: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda q, k, v, m=given: ig.sum(attention(q, k, v, m, causal=mask == "causal") ** 2 * w)
+
+    def whole(q: ig.Tensor, k: ig.Tensor, v: ig.Tensor, m: Any, causal: bool) -> ig.Tensor:
+        rest = () if m is None else (m,)
+        return ig.scaled_dot_product_attention(q, k, v, *rest, causal=causal)
+
+    tangents = tuple(ig.asarray(rng.normal(size=x.shape)) for x in arguments)
+
+    def all_of(attention: Callable[..., Any]) -> list[Any]:
+        f = loss(attention)
+        gradient = ig.grad(f, argnums=numbers)
+        slope = lambda *a: sum(ig.sum(g * t) for g, t in zip(gradient(*a), tangents, strict=True))  # noqa: E731
+        push = ig.jvp(f, arguments, tangents)[1]
+        linear = ig.linearize(f, *arguments)[1](*tangents)
+        twice = ig.grad(slope, argnums=numbers)(*arguments)
+        return [*ig.jit(gradient)(*arguments), push, linear, *twice, ig.jvp(slope, arguments, tangents)[1]]
+
+    for ours, steps in zip(all_of(whole), all_of(attend), strict=True):
+        size = max(1.0, float(ig.max(ig.abs(steps))))
+        np.testing.assert_allclose(ours.numpy(), steps.numpy(), rtol=1e-9, atol=1e-11 * size)
+
+
+def test_weights_of_long_attention_are_not_kept() -> None:
+    q, k, v, w = (ig.asarray(RNG.normal(size=(2, 128, 8)).astype(np.float32)) for _ in range(4))
+
+    def loss(q: ig.Tensor, k: ig.Tensor, v: ig.Tensor) -> ig.Tensor:
+        for _ in range(4):
+            q = ig.scaled_dot_product_attention(q, k, v, causal=True)
+        return ig.sum(q * w)
+
+    def steps(q: ig.Tensor, k: ig.Tensor, v: ig.Tensor) -> ig.Tensor:
+        for _ in range(4):
+            q = attend(q, k, v, causal=True)
+        return ig.sum(q * w)
+
+    assert all(tuple(kept.shape) != (2, 128, 128) for kept in ig.saved_residuals(loss, q, k, v))
+    peaks = [ig.trace(ig.grad(f, argnums=(0, 1, 2)), q, k, v).graph.report()["planned_peak"] for f in (loss, steps)]
+    assert peaks[0] < 0.75 * peaks[1]
+    for a, b in zip(ig.grad(loss, argnums=(0, 1, 2))(q, k, v), ig.grad(steps, argnums=(0, 1, 2))(q, k, v), strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-3, atol=1e-4)
+    # The value is that of the forward pass, bit by bit.
+    assert float(ig.jit(ig.value_and_grad(loss))(q, k, v)[0]) == float(ig.jit(loss)(q, k, v))
+
+
+@pytest.mark.parametrize("length", [4, 64])
+@pytest.mark.parametrize("kind", ["bool", "float"])
+def test_masked_rows_and_keys_give_no_nan(length: int, kind: str) -> None:
+    rng = np.random.default_rng(4)
+    q, k, v, w = (rng.normal(size=(length, 2)).astype(np.float32) for _ in range(4))
+    taken = np.ones((length, length), bool)
+    taken[1] = False  # a query without a key
+    taken[:, 2] = False  # a key that nobody looks at, with a value that must not be looked at
+    v[2] = np.nan
+    mask = ig.asarray(taken if kind == "bool" else np.where(taken, 0.0, -np.inf).astype(np.float32))
+    arrays = tuple(map(ig.asarray, (q, k, v)))
+
+    def loss(q: ig.Tensor, k: ig.Tensor, v: ig.Tensor) -> ig.Tensor:
+        return ig.sum(ig.scaled_dot_product_attention(q, k, v, mask) * ig.asarray(w))
+
+    value, gradients = ig.jit(ig.value_and_grad(loss, argnums=(0, 1, 2)))(*arrays)
+    clean = np.where(np.isnan(v), 0, v)
+    want = ig.grad(loss, argnums=(0, 1, 2))(arrays[0], arrays[1], ig.asarray(clean))
+    assert np.isfinite(float(value))
+    for gradient, one in zip(gradients, want, strict=True):
+        assert np.isfinite(gradient.numpy()).all()
+        np.testing.assert_allclose(gradient.numpy(), one.numpy(), rtol=1e-4, atol=1e-5)
+    assert gradients[0][1].tolist() == [0.0, 0.0]
+    assert gradients[1][2].tolist() == gradients[2][2].tolist() == [0.0, 0.0]
+
+
+def test_attention_of_symbolic_lengths_and_batches() -> None:
+    gradient = ig.jit(ig.grad(lambda q, k, v: ig.sum(ig.scaled_dot_product_attention(q, k, v, causal=True) ** 2)))
+    one = ig.vmap(ig.grad(lambda q, k, v: ig.sum(ig.scaled_dot_product_attention(q, k, v) ** 2)))
+    for length in (3, 5, 70, 33):
+        q, k, v = (ig.asarray(RNG.normal(size=(2, length, 4))) for _ in range(3))
+        want = ig.grad(lambda q, k, v: ig.sum(attend(q, k, v, causal=True) ** 2))(q, k, v)
+        np.testing.assert_allclose(gradient(q, k, v).numpy(), want.numpy(), rtol=1e-9, atol=1e-11)
+        want = ig.grad(lambda q, k, v: ig.sum(attend(q, k, v) ** 2))(q, k, v)
+        np.testing.assert_allclose(one(q, k, v).numpy(), want.numpy(), rtol=1e-9, atol=1e-11)
