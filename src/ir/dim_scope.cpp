@@ -81,6 +81,13 @@ Range DimScope::bounds(const Dim& dim) const {
     }
     sum = {add(sum.low, p.low), add(sum.high, p.high)};
   }
+  // What is known of the same size but for a number.
+  for (const Fact& fact : facts_) {
+    if (fact.relation != "<=") continue;
+    Dim room = fact.b - fact.a;  // is not negative
+    if (Dim above = dim - room; above.is_constant()) sum.low = std::max(sum.low, above.constant());
+    if (Dim below = dim + room; below.is_constant()) sum.high = std::min(sum.high, below.constant());
+  }
   return sum;
 }
 

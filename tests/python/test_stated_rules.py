@@ -304,3 +304,59 @@ def test_attention_of_symbolic_lengths_and_batches() -> None:
         np.testing.assert_allclose(gradient(q, k, v).numpy(), want.numpy(), rtol=1e-9, atol=1e-11)
         want = ig.grad(lambda q, k, v: ig.sum(attend(q, k, v) ** 2))(q, k, v)
         np.testing.assert_allclose(one(q, k, v).numpy(), want.numpy(), rtol=1e-9, atol=1e-11)
+
+
+# --- max-pooling -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("shape", "pool"),
+    [
+        ((2, 3, 8, 6), {"kernel_size": 2}),
+        ((2, 3, 9, 7), {"kernel_size": 3, "stride": 2, "padding": 1}),
+        ((2, 2, 7), {"kernel_size": 3, "stride": 1}),
+        ((1, 2, 11, 11), {"kernel_size": 5, "stride": 2}),  # more taps than are written out
+        ((1, 2, 4, 5, 6), {"kernel_size": (2, 1, 3), "stride": (1, 2, 1)}),
+    ],
+    ids=str,
+)
+def test_max_pooling_sends_each_gradient_to_one_element(shape: tuple[int, ...], pool: dict[str, Any]) -> None:
+    rng = np.random.default_rng(5)
+    # Few different numbers: windows with several greatest elements, of which the first in row-major order is taken.
+    x = ig.asarray(rng.integers(0, 3, size=shape).astype(np.float64))
+    y = ig.max_pool(x, **pool)
+    w = ig.asarray(rng.integers(1, 9, size=y.shape).astype(np.float64))
+    gradient = ig.jit(ig.grad(lambda x: ig.sum(ig.max_pool(x, **pool) * w)))(x).numpy()
+
+    space = len(shape) - 2
+    each = lambda name, default: (lambda v: (v,) * space if isinstance(v, int) else v)(pool.get(name, default))  # noqa: E731
+    window, padding = each("kernel_size", 1), each("padding", 0)
+    step = each("stride", window)
+    want = np.zeros(shape)
+    for place in np.ndindex(*y.shape):
+        best, chosen = -np.inf, None
+        for tap in np.ndindex(*window):
+            at = tuple(p * s + t - low for p, s, t, low in zip(place[2:], step, tap, padding, strict=True))
+            if all(0 <= a < n for a, n in zip(at, shape[2:], strict=True)) and x.numpy()[place[:2] + at] > best:
+                best, chosen = x.numpy()[place[:2] + at], place[:2] + at
+        want[chosen] += w.numpy()[place]
+    assert gradient.tolist() == want.tolist()
+
+    # Forward mode is its adjoint, and the linear part may be differentiated again, and batched.
+    t = ig.asarray(rng.normal(size=shape))
+    push = ig.jvp(lambda x: ig.max_pool(x, **pool), (x,), (t,))[1]
+    np.testing.assert_allclose(float(ig.sum(push * w)), float(np.sum(gradient * t.numpy())), rtol=1e-12)
+    square = lambda x: ig.sum(ig.max_pool(x, **pool) ** 2 * w)  # noqa: E731
+    second = ig.jvp(ig.grad(square), (x,), (t,))[1]
+    np.testing.assert_allclose(second.numpy(), ig.grad(lambda x: ig.jvp(square, (x,), (t,))[1])(x).numpy(), rtol=1e-12)
+    batched = ig.vmap(ig.grad(square))(ig.stack([x, -x]))
+    np.testing.assert_allclose(batched[1].numpy(), ig.grad(square)(-x).numpy(), rtol=1e-12)
+
+
+def test_max_pooling_of_nan_and_of_nothing_but_padding() -> None:
+    x = ig.asarray([[[1.0, np.nan, 3.0, np.nan, -np.inf, -np.inf]]])
+    gradient = ig.grad(lambda x: ig.sum(ig.max_pool(x, kernel_size=2) * ig.asarray([1.0, 2.0, 4.0])))(x)
+    assert gradient.tolist() == [[[0.0, 1.0, 0.0, 2.0, 4.0, 0.0]]]
+    text = str(ig.trace(ig.grad(lambda x: ig.sum(ig.max_pool(x, kernel_size=2) ** 2)), ig.ones((1, 1, 6))).graph)
+    assert text.count("select_and_scatter_add(") == 1
+    assert "slice(" not in text

@@ -12,6 +12,7 @@
 #include <limits>
 
 #include "ops/attrs.h"
+#include "ops/saved_values.h"
 #include "ops/table.h"
 
 namespace ig::ops {
@@ -220,7 +221,7 @@ std::vector<Value> transpose_attention_tangent(TransposeContext& c) {
           .hint("transpose it by the tangents");
   // Behind the cotangent, so that the weights are not made, and kept, when the queries are known.
   std::vector<Value> operands = operands_of(c.operands);
-  operands[0] = c.build("after", {operands[0], gate});
+  operands[0] = behind(c.build, operands[0], gate);
   Attention a(c.build, c.node->attrs(), operands);
   Value scaled_q = a.scaled(a.q), weights = a.weights(scaled_q, m.wide(c.operands[4]));
   auto give = [&](size_t i, Value ct) { out[i] = c.build.convert(ct, c.node->operand(i)->type().dtype); };
