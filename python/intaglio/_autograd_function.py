@@ -156,7 +156,7 @@ class _Call:
         self.marked: list[int] = []
 
     def run(self) -> Any:
-        if self.recording:
+        if self.recording and self.arrays:
             return _on_tape(self.name, self._captured, tuple(self.arrays), {})
         if _intaglio.is_tracing() and self.arrays:
             return self._captured(*self.arrays)
@@ -184,8 +184,8 @@ class _Call:
         if not self.marked:
             return out
         if self.single:
-            return _functions.stop_gradient(out)
-        return tuple(_functions.stop_gradient(x) if i in self.marked else x for i, x in enumerate(out))
+            return _intaglio.functions["stop_gradient"](out)
+        return tuple(_intaglio.functions["stop_gradient"](x) if i in self.marked else x for i, x in enumerate(out))
 
     def _value(self, *arrays: Tensor) -> Any:
         output, ctx = self._forward(list(arrays))
@@ -253,14 +253,14 @@ class _Call:
                 hint="reduce or broadcast it in backward",
             )
         if axes:
-            one = _functions.reshape(_functions.sum(one, axis=axes), shape)
+            one = _intaglio.functions["reshape"](_intaglio.functions["sum"](one, axis=axes), shape)
         if one.dtype == argument.dtype:
             return one
         if _functions.isdtype(one.dtype, "complex floating") and not _functions.isdtype(
             argument.dtype, "complex floating"
         ):
-            one = _functions.real(one)
-        return _functions.astype(one, argument.dtype)
+            one = _intaglio.functions["real"](one)
+        return one.astype(argument.dtype)
 
 
 def _tree_of(value: Any) -> Any:

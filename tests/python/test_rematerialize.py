@@ -278,7 +278,7 @@ def test_explain_lists_what_is_kept() -> None:
     assert len([one for one in kept["arrays"] if one["bytes"] == wide]) >= LAYERS - 1
     assert kept["bytes"] == sum(one["bytes"] for one in kept["arrays"])
     assert kept["arrays"] == sorted(kept["arrays"], key=lambda one: -one["bytes"])
-    assert {one["op"] for one in kept["arrays"] if one["bytes"] == wide} == {"dot_general"}
+    assert not {one["op"] for one in kept["arrays"]} & {"fusion", "after"}
     assert all(__file__ in one["location"] for one in kept["arrays"])
     assert kept["again"]["tanh"] >= LAYERS - 1
     assert 0 < kept["bytes"] <= kept["planned_peak"] * 1.01

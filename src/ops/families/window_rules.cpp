@@ -19,7 +19,8 @@ Value at_the_greatest(Builder& b, Value x, Value t, const WindowDims& d, const D
   Dims low, high;
   for (size_t i = 0; i < rank; ++i) {
     low.emplace_back(d.low[i]);
-    high.emplace_back(d.high[i]);
+    // So that a slice of that many strides is there, whatever a division leaves.
+    high.emplace_back(d.high[i] + d.strides[i] - 1);
   }
   auto padded = [&](Value v, double edge) {
     return b("pad", {v, b.scalar(v->type().dtype, edge)},
@@ -32,7 +33,7 @@ Value at_the_greatest(Builder& b, Value x, Value t, const WindowDims& d, const D
     Dims start, limit;
     for (size_t i = 0; i < rank; ++i) {
       start.emplace_back(place[i] * d.dilations[i]);
-      limit.push_back(start[i] + max(out[i] - 1, Dim(int64_t{0})) * d.strides[i] + 1);
+      limit.push_back(start[i] + out[i] * d.strides[i]);
     }
     auto part = [&](Value v) {
       return b("slice", {v}, {kStart % start, kLimit % limit, kSliceStrides % d.strides});
