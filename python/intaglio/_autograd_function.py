@@ -198,7 +198,8 @@ class _Call:
         output, ctx = self._forward(list(arrays))
         kept = {name: value for name, value in vars(ctx).items() if name not in ("_marked", "needs_input_grad")}
         # Arrays in attributes (trees of them too) come along as saved arrays do; all else goes round the graph.
-        residuals, rest = {}, {}
+        residuals: dict[str, Any] = {}
+        rest: dict[str, Any] = {}
         for name, value in kept.items():
             (residuals if builtins.any(isinstance(x, Tensor) for x in _leaves_of(value)) else rest)[name] = value
         self.rest = rest

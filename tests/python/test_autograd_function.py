@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import doctest
 import re
+import runpy
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -207,6 +210,18 @@ def test_once_is_enough_for_one() -> None:
     # Without a backward there is a value.
     assert ig.jit(Forwards.apply)(ig.asarray(3.0)) == 9.0
     assert Forwards.apply(3.0) == 9.0
+
+
+def test_a_network_of_steps_is_trained() -> None:
+    path = Path(__file__).resolve().parents[2] / "examples" / "gradients" / "straight_through.py"
+    assert runpy.run_path(str(path))["train"](60) > 0.95
+
+
+@pytest.mark.parametrize("name", ["Function", "once_differentiable"])
+def test_examples_of_the_docs(name: str) -> None:
+    (examples,) = doctest.DocTestFinder(recurse=False).find(getattr(ig.autograd, name), name, globs={"ig": ig})
+    assert examples.examples
+    assert doctest.DocTestRunner().run(examples).failed == 0
 
 
 def made(backward: Callable[..., Any], forward: Callable[..., Any] = lambda ctx, x: x * 2) -> Any:
