@@ -346,7 +346,9 @@ class Selection {
       best_ = build_.local(wide_type(x_.dtype), 1, 1, "best");
       chosen_ = build_.local(DType::I64, 1, 1, "chosen");
     }
-    windows();
+    // Windows of nothing but padding may stand over an empty array.
+    if (surely_nonempty(c_.node, x_)) return windows();
+    build_.if_then(c_.size(inner) > build_.index(0), [&] { windows(); });
   }
 
  private:
