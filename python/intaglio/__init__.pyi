@@ -672,7 +672,7 @@ def scaled_dot_product_attention(q: ArrayLike, k: ArrayLike, v: ArrayLike, mask:
 def searchsorted(sorted: ArrayLike, values: ArrayLike, side: Literal["left", "right"] | None = 'left') -> Tensor:
     """Where each value would be put into the sorted array to keep it sorted, as int64."""
 
-def select_and_scatter_add(x: ArrayLike, source: ArrayLike, window_dimensions: int | Sequence[int], window_strides: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ...) -> Tensor:
+def select_and_scatter_add(x: ArrayLike, source: ArrayLike, window_dimensions: int | Sequence[int], window_strides: int | Sequence[int] | None = ..., window_dilations: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ...) -> Tensor:
     """Zeros, with each element of `source` added where the window of `x` it stands for has its greatest element: the derivative of a maximum over windows."""
 
 def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Tensor:

@@ -633,7 +633,7 @@ class Tensor:
         """The mean of each window over the spatial axes of [batch, channels, space...]."""
 
     def backward(self, gradient: Any = None, retain_graph: builtins.bool | None = None, create_graph: builtins.bool = False, inputs: Any = None) -> None:
-        """Adds the gradients of this array to `.grad` of all leaves that it was computed from. See ig.autograd.backward."""
+        """Adds the gradients of this array to `.grad` of all leaves that it was computed from."""
 
     def batch_norm(self, mean: ArrayLike, variance: ArrayLike, weight: ArrayLike | None = None, bias: ArrayLike | None = None, eps: float | None = 1e-05) -> Tensor:
         """(x - mean) / sqrt(variance + eps), times weight, plus bias, for each channel (axis 1)."""
@@ -1094,7 +1094,7 @@ class Tensor:
     def searchsorted(self, values: ArrayLike, side: Literal["left", "right"] | None = 'left') -> Tensor:
         """Where each value would be put into the sorted array to keep it sorted, as int64."""
 
-    def select_and_scatter_add(self, source: ArrayLike, window_dimensions: int | Sequence[int], window_strides: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ...) -> Tensor:
+    def select_and_scatter_add(self, source: ArrayLike, window_dimensions: int | Sequence[int], window_strides: int | Sequence[int] | None = ..., window_dilations: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ...) -> Tensor:
         """Zeros, with each element of `source` added where the window of `x` it stands for has its greatest element: the derivative of a maximum over windows."""
 
     def shift_right_logical(self, y: ArrayLike) -> Tensor:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _errors, _intaglio
+from ._kept import kept
 
 Jit: Any = _intaglio.Jit  # type: ignore[attr-defined]  # a raw type, which the stubs leave out
 
@@ -267,6 +268,7 @@ class CacheInfo(dict):  # type: ignore[type-arg]
                 ("specialised", "specialised"),
             ):
                 lines += [f"    {title}: {line}" for line in trace[key]]
+            lines += [f"    {line}" for line in trace["kept"].lines()] if "kept" in trace else []
         return "\n".join(lines)
 
 
@@ -283,7 +285,24 @@ def _cache_info(self: Any) -> CacheInfo:
 
 
 def explain(jitted: Any) -> CacheInfo:
-    """What is known of a jitted function's traces; `print` it to read it."""
+    """What is known of a jitted function's traces; `print` it to read it.
+
+    Beside what `cache_info` gives, `entries[i]["kept"]` holds what the compiled graph keeps where it is at its fullest:
+    of a training step, what the forward part leaves for the backward part (its bytes, each array with its op, module
+    and line), and the ops that are computed again behind that place.
+
+    Raises
+    ------
+    TypeError
+        Where it is no jitted function.
+
+    Examples
+    --------
+    >>> f = ig.jit(ig.grad(lambda x: ig.sum(ig.tanh(ig.sin(x)))))
+    >>> _ = f(ig.ones(4))
+    >>> ig.explain(f)["entries"][0]["kept"]["bytes"]
+    0
+    """
     if not isinstance(jitted, Jit):
         raise _errors.TypeError(
             f"explain: {type(jitted).__name__} is no jitted function",
@@ -291,7 +310,10 @@ def explain(jitted: Any) -> CacheInfo:
             why="only what ig.jit made has traces",
             hint="write f = ig.jit(f), call it, then ig.explain(f)",
         )
-    return _cache_info(jitted)
+    info = _cache_info(jitted)
+    for entry in info["entries"]:
+        entry["kept"] = kept(entry["graph"])
+    return info
 
 
 Jit.trace = _trace

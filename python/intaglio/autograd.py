@@ -11,10 +11,13 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from . import _errors, _functions, _intaglio
+from ._autograd_function import Function, FunctionCtx, once_differentiable
 from ._intaglio import GradNode, is_anomaly_enabled, is_grad_enabled, is_inference_mode_enabled
 from ._wrap import wraps
 
 __all__ = [
+    "Function",
+    "FunctionCtx",
     "GradNode",
     "RemovableHandle",
     "backward",
@@ -26,6 +29,7 @@ __all__ = [
     "is_grad_enabled",
     "is_inference_mode_enabled",
     "no_grad",
+    "once_differentiable",
     "set_grad_enabled",
 ]
 
@@ -406,14 +410,11 @@ class RemovableHandle:
         self.remove()
 
 
-def _backward_method(
-    self: Tensor,
-    gradient: Any = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
-    inputs: Any = None,
-) -> None:
-    """Adds the gradients of this array to `.grad` of all leaves that it was computed from. See ig.autograd.backward.
+def _backward_method(self: Tensor, gradient: Any = None, *options: Any, **named: Any) -> None:
+    """Adds the gradients of this array to `.grad` of all leaves that it was computed from.
+
+    `gradient` is what the pass begins with; None is 1, for an array of one element. What follows is as for
+    `ig.autograd.backward`: retain_graph, create_graph, inputs.
 
     Examples
     --------
@@ -422,7 +423,15 @@ def _backward_method(
     >>> x.grad
     Tensor(6., dtype=float32)
     """
-    backward(self, None if gradient is None else [gradient], retain_graph, create_graph, inputs)
+    backward(self, None if gradient is None else [gradient], *options, **named)
+
+
+def _method_signature() -> inspect.Signature:
+    own = list(inspect.signature(_backward_method).parameters.values())[:2]
+    return inspect.Signature([*own, *list(inspect.signature(backward).parameters.values())[2:]], return_annotation=None)
+
+
+_backward_method.__signature__ = _method_signature()  # type: ignore[attr-defined]
 
 
 def _requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:

@@ -94,15 +94,21 @@ nb::list nodes_of(const Block& block) {
     nb::dict one;
     one["id"] = node->id();
     one["op"] = node->op().name();
-    nb::list operands, regions;
+    nb::list operands, regions, region_results;
     for (Value operand : node->operands()) operands.append(value_key(operand));
-    for (const auto& region : node->regions()) regions.append(nodes_of(*region));
+    for (const auto& region : node->regions()) {
+      regions.append(nodes_of(*region));
+      nb::list keys;
+      for (Value result : region->results()) keys.append(value_key(result));
+      region_results.append(keys);
+    }
     one["operands"] = operands;
     one["results"] = values_of(node->results());
     nb::dict attrs;
     for (const auto& [name, value] : node->attrs().items()) attrs[name.c_str()] = attr_object(value);
     one["attrs"] = attrs;
     one["regions"] = regions;
+    one["region_results"] = region_results;
     one["location"] = node->location().str();
     nb::list frames;
     for (const SourceFrame& frame : node->location().frames())

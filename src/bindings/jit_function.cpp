@@ -292,6 +292,7 @@ nb::dict describe(const Entry& entry, const record::JitTrace& trace) {
   out["lifted"] = list_of(trace.lifted, [](const Capture::Lifted& one) { return nb::str(one.name.c_str()); });
   out["unknown"] = list_of(kept.unknown, [](const std::string& line) { return nb::str(line.c_str()); });
   out["writes"] = kept.writes.size();
+  out["graph"] = graph_object(trace.graph);
   out["nodes"] = trace.graph->node_count();
   out["trace_ms"] = trace.trace_ms;
   out["compile_ms"] = trace.compile_ms;

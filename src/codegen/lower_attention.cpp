@@ -129,6 +129,7 @@ class AttentionLowering {
     emit_.serial(build_.index(0), count_, [&](Expr r) {
       Expr total = build_.load(totals_, r);
       Expr by = build_.let(loop::select(total == zero(), build_.constant(type_, 1), total));
+      store_log_sum(r, by);
       emit_.vector(build_.index(0), emit_.size(columns_), lanes, [&](Expr e) {
         GroupEmitter::Index index = emit_.split(batch_index_, q_.batch_dims);
         index.push_back(first_ + r);
@@ -139,6 +140,17 @@ class AttentionLowering {
   }
 
  private:
+  // For derivatives: the logarithm of a query's sum of powers, 0 where it has no key.
+  void store_log_sum(Expr r, Expr sum) {
+    for (size_t i = 0; node_->results().size() > 1 && i < emit_.region.results().size(); ++i) {
+      if (emit_.region.results()[i] != node_->result(1)) continue;
+      Expr top = build_.load(tops_, r);
+      top = loop::select(top == lowest(), zero(), top);
+      GroupEmitter::Index index = emit_.split(batch_index_, q_.batch_dims);
+      index.push_back(first_ + r);
+      emit_.store_result(i, emit_.flat(index, node_->result(1)->type().dims), top + loop::math::log(sum));
+    }
+  }
   static DType stored(const DotSide& side) { return side.view->arg->type().dtype; }
   Expr zero() { return build_.constant(type_, 0); }
   Expr lowest() { return build_.constant(type_, -std::numeric_limits<double>::infinity()); }

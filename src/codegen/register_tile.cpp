@@ -55,9 +55,12 @@ void store_sum(GroupEmitter& emit, Value product, const GroupEmitter::Index& ind
   if (sum.type() != compute_type(dtype)) sum = loop::convert(sum, compute_type(dtype));
   emit.pin(product, [sum](std::span<const Expr>) { return sum; });
   Expr flat = emit.flat(index, product->type().dims);
-  std::vector<Expr> values;
-  for (Value v : emit.region.results()) values.push_back(emit.build.let(emit.element(v, index)));
-  for (size_t r = 0; r < values.size(); ++r) emit.store_result(r, flat, values[r]);
+  // Results of another shape than the sums are the generator's own to store.
+  std::vector<std::pair<size_t, Expr>> values;
+  for (size_t r = 0; r < emit.region.results().size(); ++r)
+    if (Value v = emit.region.results()[r]; v->type().dims == product->type().dims)
+      values.emplace_back(r, emit.build.let(emit.element(v, index)));
+  for (auto [r, value] : values) emit.store_result(r, flat, value);
 }
 
 }  // namespace ig::codegen

@@ -81,6 +81,24 @@ Range DimScope::bounds(const Dim& dim) const {
     }
     sum = {add(sum.low, p.low), add(sum.high, p.high)};
   }
+  // c floordiv(x, c) is x less what the division leaves, of which each bound may say more.
+  for (const Term& term : DimExpr::of(dim)->terms) {
+    if (term.atoms.size() != 1 || term.atoms[0]->kind != Atom::Kind::FloorDiv) continue;
+    const Dim &x = term.atoms[0]->a, &by = term.atoms[0]->b;
+    if (!by.is_constant() || by.constant() <= 0 || term.coefficient % by.constant() != 0) continue;
+    int64_t times = term.coefficient / by.constant();
+    Range rest = bounds(dim - floordiv(x, by) * term.coefficient + x * times);
+    int64_t most = multiply(times, by.constant() - 1);  // of what is left, times that
+    sum.low = std::max(sum.low, add(rest.low, times > 0 ? -most : 0));
+    sum.high = std::min(sum.high, add(rest.high, times > 0 ? 0 : -most));
+  }
+  // What is known of the same size but for a number.
+  for (const Fact& fact : facts_) {
+    if (fact.relation != "<=") continue;
+    Dim room = fact.b - fact.a;  // is not negative
+    if (Dim above = dim - room; above.is_constant()) sum.low = std::max(sum.low, above.constant());
+    if (Dim below = dim + room; below.is_constant()) sum.high = std::min(sum.high, below.constant());
+  }
   return sum;
 }
 

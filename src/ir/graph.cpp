@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "ir/copy.h"
+
 namespace ig {
 // A use knows its place in the list, so that a value with many uses loses one as quickly as one with few.
 void Node::add_use(size_t operand) {
@@ -170,23 +172,10 @@ std::vector<Value> Graph::inline_block(const Block& source, Block& block, std::s
   for (size_t i = 0; i < arguments.size(); ++i) map[source.arg(i)] = arguments[i];
   for (Node* node : source) {
     if (node == source.terminator()) break;
-    NodeSpec spec{node->op(),       {},
-                  node->attrs(),    {},
-                  node->segments(), node->location(),
-                  node->scope(),    static_cast<int>(node->regions().size())};
-    for (Value v : node->operands()) spec.operands.push_back(map.at(v));
-    for (Value v : node->results()) spec.result_types.push_back(v->type());
-    Node* copy = insert(block, std::move(spec), before);
-    for (size_t i = 0; i < node->results().size(); ++i) {
-      copy->result(i)->set_name(node->result(i)->name());
-      map[node->result(i)] = copy->result(i);
-    }
-    for (size_t r = 0; r < node->regions().size(); ++r) {
-      Block& inner = copy->region(r);
-      std::vector<Value> args;
-      for (Value v : node->region(r).args()) args.push_back(inner.add_arg(v->type(), v->name()));
-      inner.set_results(inline_block(node->region(r), inner, args));
-    }
+    std::vector<Value> operands;
+    for (Value v : node->operands()) operands.push_back(map.at(v));
+    Node* copy = copy_node(node, block, std::move(operands), before);
+    for (size_t i = 0; i < node->results().size(); ++i) map[node->result(i)] = copy->result(i);
   }
   std::vector<Value> results;
   for (Value v : source.results()) results.push_back(map.at(v));

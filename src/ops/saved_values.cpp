@@ -175,6 +175,8 @@ Work work_of(const Node* node, const DimScope& scope) {
   }
 }
 
+Value behind(Builder& build, Value x, Value gate) { return build("after", {x, gate}); }
+
 SavedAnswer choose_saved(const DimScope& scope, const SavedQuestion& question) {
   Flow flow;
   int source = flow.vertex(), sink = flow.vertex();

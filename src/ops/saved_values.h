@@ -12,7 +12,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "ops/table.h"
+#include "ops/builder.h"
 
 namespace ig::ops {
 
@@ -25,6 +25,10 @@ struct Work {
   double cost = 0;      // fusible: in bytes that could as well be moved; else multiplications and additions
 };
 Work work_of(const Node* node, const DimScope& scope);
+
+// The array itself, but not before the gate is computed: what is made of it is made late, and is no part of
+// an earlier kernel.
+Value behind(Builder& build, Value x, Value gate);
 
 struct SavedQuestion {
   std::vector<Value> needed;                // what the late part reads

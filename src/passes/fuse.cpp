@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/copy.h"
 #include "ops/builder.h"
 #include "passes/fusion_groups.h"
 #include "passes/pass.h"
@@ -93,21 +94,10 @@ class Outliner {
  private:
   void copy(const Node* node, Block& into, std::unordered_map<Value, Value>& inside,
             const std::function<Value(Value)>& map) {
-    NodeSpec spec{.op = node->op(),
-                  .operands = {},
-                  .attrs = node->attrs(),
-                  .result_types = {},
-                  .segments = node->segments(),
-                  .location = node->location(),
-                  .scope = node->scope(),
-                  .regions = 0};
-    for (Value v : node->operands()) spec.operands.push_back(map(v));
-    for (Value v : node->results()) spec.result_types.push_back(v->type());
-    Node* twin = into.graph().insert(into, std::move(spec));
-    for (size_t i = 0; i < node->results().size(); ++i) {
-      twin->result(i)->set_name(node->result(i)->name());
-      inside[node->result(i)] = twin->result(i);
-    }
+    std::vector<Value> operands;
+    for (Value v : node->operands()) operands.push_back(map(v));
+    Node* twin = copy_node(node, into, std::move(operands));
+    for (size_t i = 0; i < node->results().size(); ++i) inside[node->result(i)] = twin->result(i);
   }
 
   Block& block_;

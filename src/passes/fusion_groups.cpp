@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/copy.h"
 #include "ops/attrs.h"
 #include "ops/effects.h"
 #include "passes/walk.h"
@@ -424,16 +425,7 @@ void Grouping::write_out_free() {
   }
   for (Node* node : read_elsewhere) {
     Value v = node->result();
-    NodeSpec spec{.op = node->op(),
-                  .operands = {node->operands().begin(), node->operands().end()},
-                  .attrs = node->attrs(),
-                  .result_types = {v->type()},
-                  .segments = node->segments(),
-                  .location = node->location(),
-                  .scope = node->scope(),
-                  .regions = 0};
-    Node* twin = block_.graph().insert(block_, std::move(spec), node->next());
-    twin->result()->set_name(v->name());
+    Node* twin = copy_node(node, block_, {node->operands().begin(), node->operands().end()}, node->next());
     std::vector<Use> uses = v->uses();
     for (const Use& use : uses)
       if (!group_of(use.user) && !is_free(use.user)) use.user->set_operand(use.operand, twin->result());

@@ -5,7 +5,7 @@
 // the choice where the peak falls by it. Products, convolutions, long folds, random bits, loops and effects
 // are never computed again; what would disappear in a kernel anyway is.
 //
-// What is computed again reads what is kept through `after`, behind a value of the late part: so no kernel of
+// What is computed again reads what is kept behind a value of the late part (ops::behind): so no kernel of
 // the early part takes it in. Bits stay: the same nodes compute the same.
 #include <algorithm>
 #include <map>
@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/copy.h"
 #include "ops/builder.h"
 #include "ops/saved_values.h"
 #include "passes/fusion_groups.h"
@@ -251,21 +252,10 @@ class Rewriter {
   }
 
   void copy(const Node* node, Node* before) {
-    NodeSpec spec{.op = node->op(),
-                  .operands = {},
-                  .attrs = node->attrs(),
-                  .result_types = {},
-                  .segments = node->segments(),
-                  .location = node->location(),
-                  .scope = node->scope(),
-                  .regions = 0};
-    for (Value v : node->operands()) spec.operands.push_back(late_form(v, before));
-    for (Value v : node->results()) spec.result_types.push_back(v->type());
-    Node* twin = graph_.insert(*before->block(), std::move(spec), before);
-    for (size_t i = 0; i < node->results().size(); ++i) {
-      twin->result(i)->set_name(node->result(i)->name());
-      twin_[node->result(i)] = twin->result(i);
-    }
+    std::vector<Value> operands;
+    for (Value v : node->operands()) operands.push_back(late_form(v, before));
+    Node* twin = copy_node(node, *before->block(), std::move(operands), before);
+    for (size_t i = 0; i < node->results().size(); ++i) twin_[node->result(i)] = twin->result(i);
   }
 
   void read_late(Value value) {
@@ -286,7 +276,7 @@ class Rewriter {
     if (fresh) {
       ops::Builder build(*before->block(), before);
       build.at(before);
-      it->second = build("after", {v, gate});
+      it->second = ops::behind(build, v, gate);
     }
     return it->second;
   }

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/copy.h"
 #include "ops/builder.h"
 #include "ops/families/array_tools.h"
 #include "ops/open.h"
@@ -162,23 +163,7 @@ class Driver final : public ops::BatchRegions {
 
  private:
   Batched copied(const Node* node, Builder& build, std::vector<Value> operands) {
-    NodeSpec spec{.op = node->op(),
-                  .operands = std::move(operands),
-                  .attrs = node->attrs(),
-                  .result_types = {},
-                  .segments = node->segments(),
-                  .location = node->location(),
-                  .scope = node->scope(),
-                  .regions = static_cast<int>(node->regions().size())};
-    for (Value result : node->results()) spec.result_types.push_back(result->type());
-    Graph& graph = build.graph();
-    Node* copy = graph.insert(build.block(), std::move(spec), build.before());
-    for (size_t r = 0; r < node->regions().size(); ++r) {
-      Block& inner = copy->region(r);
-      std::vector<Value> arguments;
-      for (Value arg : node->region(r).args()) arguments.push_back(inner.add_arg(arg->type(), arg->name()));
-      inner.set_results(graph.inline_block(node->region(r), inner, arguments));
-    }
+    Node* copy = copy_node(node, build.block(), std::move(operands), build.before());
     return {{copy->results().begin(), copy->results().end()},
             std::vector<int>(copy->results().size(), kNotBatched)};
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ir/copy.h"
 #include "ops/table.h"
 
 namespace ig::transforms {
@@ -17,24 +18,10 @@ std::unique_ptr<Graph> graph_of(const Block& block) {
 }
 
 Node* copy_node(const Node* node, Block& block, std::unordered_map<Value, Value>& map, Node* before) {
-  Graph& graph = block.graph();
-  NodeSpec spec{node->op(),       {},
-                node->attrs(),    {},
-                node->segments(), node->location(),
-                node->scope(),    static_cast<int>(node->regions().size())};
-  for (Value v : node->operands()) spec.operands.push_back(map.at(v));
-  for (Value v : node->results()) spec.result_types.push_back(v->type());
-  Node* copy = graph.insert(block, std::move(spec), before);
-  for (size_t i = 0; i < node->results().size(); ++i) {
-    copy->result(i)->set_name(node->result(i)->name());
-    map[node->result(i)] = copy->result(i);
-  }
-  for (size_t r = 0; r < node->regions().size(); ++r) {
-    Block& inner = copy->region(r);
-    std::vector<Value> args;
-    for (Value v : node->region(r).args()) args.push_back(inner.add_arg(v->type(), v->name()));
-    inner.set_results(graph.inline_block(node->region(r), inner, args));
-  }
+  std::vector<Value> operands;
+  for (Value v : node->operands()) operands.push_back(map.at(v));
+  Node* copy = ig::copy_node(node, block, std::move(operands), before);
+  for (size_t i = 0; i < node->results().size(); ++i) map[node->result(i)] = copy->result(i);
   return copy;
 }
 

@@ -294,8 +294,9 @@ TEST(OpDerivatives, TransposesAreAdjoint) {
         known[which] = nullptr;
         auto linear = std::make_unique<bool[]>(values.size());
         for (size_t i = 0; i < values.size(); ++i) linear[i] = i == which;
-        TransposeContext context{
-            build, node, known, std::span<const Value>(&cotangent, 1), {linear.get(), values.size()}};
+        std::vector<Value> cotangents(node->results().size(), nullptr);
+        cotangents[0] = cotangent;
+        TransposeContext context{build, node, known, cotangents, {linear.get(), values.size()}};
         std::vector<Value> given;
         try {
           given = op->rules.transpose.get()(context);

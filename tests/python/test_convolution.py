@@ -199,3 +199,66 @@ def test_pools_of_long_rows(width: int, stride: int) -> None:
     want = windows(wide, (3, 3), (stride, stride), (1, 1)).max((4, 5))
     got = ig.max_pool(ig.asarray(x), kernel_size=3, stride=stride, padding=1).numpy()
     np.testing.assert_array_equal(got, want)
+
+
+# --- symbolic sizes --------------------------------------------------------------------------------------------------
+
+GEOMETRIES: list[dict[str, Any]] = [
+    {"padding": 1},
+    {},
+    {"stride": 2},
+    {"stride": 2, "padding": 1},
+    {"stride": (3, 2), "padding": (0, 2)},
+    {"dilation": 2},
+    {"stride": 2, "dilation": 2, "padding": 1},
+    {"groups": 2, "stride": 2},
+]
+SHAPES = [(2, 9, 8), (3, 10, 7), (1, 12, 12), (2, 5, 11), (3, 8, 6)]
+
+
+@pytest.mark.parametrize("geometry", GEOMETRIES, ids=str)
+def test_gradients_of_symbolic_batch_and_image_sizes(geometry: dict[str, Any]) -> None:
+    """One trace for all sizes, by strides that leave elements of the image out or not, beside fixed sizes."""
+    rng = np.random.default_rng(0)
+    weight = ig.asarray(rng.normal(size=(4, 4 // geometry.get("groups", 1), 3, 3)))
+
+    def loss(x: ig.Tensor, w: ig.Tensor) -> ig.Tensor:
+        return ig.sum(ig.conv(x, w, **geometry) ** 3)
+
+    gradient = ig.grad(loss, argnums=(0, 1))
+    sizes = {"x": {0: ig.Dim("b", 1, 64), 2: ig.Dim("h", 5, 64), 3: ig.Dim("w", 5, 64)}}
+    symbolic = ig.trace(gradient, ig.ones((2, 4, 9, 8), dtype=ig.float64), weight, dynamic_shapes=sizes)
+    jitted = ig.jit(gradient)
+    for batch, height, width in SHAPES:
+        x = ig.asarray(rng.normal(size=(batch, 4, height, width)))
+        fixed = ig.trace(gradient, x, weight)(x, weight)
+        for ours in (symbolic(x, weight), jitted(x, weight)):
+            for a, b in zip(ours, fixed, strict=True):
+                np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-10, atol=1e-9)
+    # One trace for the first call, one for all sizes, one for an axis of size 1.
+    assert jitted.cache_info()["traces"] <= 3
+
+
+def test_a_convnet_is_trained_on_batches_and_images_of_any_size() -> None:
+    keys = ig.random.split(ig.random.key(0), 3)
+    model = ig.nn.Sequential(
+        ig.nn.Conv2d(3, 8, 3, stride=2, padding=1, key=keys[0]),
+        ig.nn.ReLU(),
+        ig.nn.MaxPool2d(2),
+        ig.nn.Conv2d(8, 8, 3, padding=1, key=keys[1]),
+        ig.nn.AvgPool2d(2),
+    )
+
+    def loss(x: ig.Tensor) -> ig.Tensor:
+        return ig.mean(model(x) ** 2)
+
+    step = ig.jit(lambda x: ig.nn.value_and_grad(model, loss)(x))
+    rng = np.random.default_rng(1)
+    for shape in ((4, 3, 16, 16), (3, 3, 18, 20), (5, 3, 33, 17), (2, 3, 24, 16)):
+        x = ig.asarray(rng.normal(size=shape).astype(np.float32))
+        value, gradients = step(x)
+        want, exact = ig.nn.value_and_grad(model, loss)(x)
+        np.testing.assert_allclose(float(value), float(want), rtol=1e-5)
+        for a, b in zip(ig._intaglio.tree_flatten(gradients)[0], ig._intaglio.tree_flatten(exact)[0], strict=True):
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-4, atol=1e-6)
+    assert step.cache_info()["traces"] == 2

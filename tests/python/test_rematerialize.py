@@ -266,3 +266,39 @@ def test_the_gradient_of_a_long_scan_is_no_larger() -> None:
         return len(str(graph).splitlines()), report["kernels"]
 
     assert count(10) == count(1000)
+
+
+def test_explain_lists_what_is_kept() -> None:
+    loss, params, x = programs()["mlp"]
+    step = ig.jit(ig.value_and_grad(loss))
+    step(params, x)
+    info = ig.explain(step)
+    (kept,) = (entry["kept"] for entry in info["entries"])
+    wide = ROWS * HIDDEN * 4
+    assert len([one for one in kept["arrays"] if one["bytes"] == wide]) >= LAYERS - 1
+    assert kept["bytes"] == sum(one["bytes"] for one in kept["arrays"])
+    assert kept["arrays"] == sorted(kept["arrays"], key=lambda one: -one["bytes"])
+    assert not {one["op"] for one in kept["arrays"]} & {"fusion", "after"}
+    assert all(__file__ in one["location"] for one in kept["arrays"])
+    assert kept["again"]["tanh"] >= LAYERS - 1
+    assert 0 < kept["bytes"] <= kept["planned_peak"] * 1.01
+    text = str(info)
+    assert f"kept at the fullest place: {len(kept['arrays'])} arrays" in text
+    assert "computed again behind it: " in text
+    assert f"[{kept['arrays'][0]['scope']}] " in text or not kept["arrays"][0]["scope"]
+
+    # Without the pass all of it is kept, and nothing is computed again; of a function without derivatives little is.
+    plain = ig.jit(lambda x: ig.sum(ig.tanh(x) @ x))
+    plain(f32(8, 8))
+    (small,) = (entry["kept"] for entry in ig.explain(plain)["entries"])
+    assert small["again"] == {}
+    assert small["bytes"] <= 8 * 8 * 4
+
+
+def test_explain_of_symbolic_sizes() -> None:
+    loss, params, x = programs()["mlp"]
+    step = ig.jit(ig.value_and_grad(loss))
+    step(params, x)
+    step(params, f32(ROWS // 2, WIDTH))
+    symbolic = ig.explain(step)["entries"][1]["kept"]
+    assert any("s0" in one["type"] and one["bytes"] == 64 * HIDDEN * 4 for one in symbolic["arrays"])

@@ -19,7 +19,8 @@ def run(*command: str) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-@pytest.mark.parametrize(("model", "least"), [("mlp", 0.97), ("conv", 0.985), ("lstm", 0.97)])
+# The recurrent net is to do what torch's own does in the same training: 96.1 to 96.9 % for three seeds.
+@pytest.mark.parametrize(("model", "least"), [("mlp", 0.97), ("conv", 0.985), ("lstm", 0.955)])
 def test_digits_are_learnt(model: str, least: float, tmp_path: Path) -> None:
     picture = tmp_path / "loss.svg"
     result = run("digits.py", model, "--json", "--picture", str(picture))

@@ -17,6 +17,13 @@ class RegionCapture : public Capture {
   RegionCapture(std::string name, Capture* parent) : Capture(std::move(name)), parent_(parent) {
     if (!parent) return;
     graph().dims = parent->graph().dims;
+    // The capture around answers, and what it answers is known here too: to transforms of this graph alone.
+    graph().dims.set_decider([this](std::string_view relation, const Dim& a, const Dim& b) {
+      const DimScope& around = parent_->graph().dims;
+      bool answer = relation == "==" ? around.decide_equal(a, b) : around.decide_less_equal(a, b);
+      assume_answer(graph().dims, relation, a, b, answer);
+      return answer;
+    });
     locate = parent->locate;
     scope = parent->scope;
   }
@@ -149,6 +156,12 @@ std::unique_ptr<Graph> closed(Region region, const std::vector<Tensor>& reads) {
 }
 
 }  // namespace
+
+void assume_answer(DimScope& scope, std::string_view relation, const Dim& a, const Dim& b, bool answer) {
+  if (relation == "==" && answer) scope.assume({"==", a, b});
+  if (relation == "<=" && answer) scope.assume({"<=", a, b});
+  if (relation == "<=" && !answer) scope.assume({"<=", b + Dim(int64_t{1}), a});
+}
 
 std::vector<Type> Region::types() const {
   std::vector<Type> out;

@@ -37,4 +37,7 @@ std::vector<Tensor> record_control(const ops::Op& op, std::span<const Tensor> le
                                    std::vector<Region> regions,
                                    const std::vector<std::vector<Tensor>>& segments, Attrs attrs = {});
 
+// Takes the answer to a comparison of sizes as a fact.
+void assume_answer(DimScope& scope, std::string_view relation, const Dim& a, const Dim& b, bool answer);
+
 }  // namespace ig::record

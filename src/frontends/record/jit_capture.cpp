@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "frontends/record/control.h"
 #include "ops/effects.h"
 #include "tensor/eager.h"
 #include "tensor/program.h"
@@ -107,13 +108,8 @@ bool JitCapture::settle(std::string_view relation, const Dim& a, const Dim& b) {
     if (left && right) again({Restart::Kind::Unify, *left, *right, nullptr, why});
     if (left && b.is_constant()) again({Restart::Kind::FixSize, *left, "", nullptr, why});
     if (right && a.is_constant()) again({Restart::Kind::FixSize, *right, "", nullptr, why});
-    graph().dims.assume({"==", a, b});
-  } else if (relation == "<=") {
-    if (answer)
-      graph().dims.assume({"<=", a, b});
-    else
-      graph().dims.assume({"<=", b + Dim(int64_t{1}), a});
   }
+  assume_answer(graph().dims, relation, a, b, answer);
   size_guards_.push_back({std::string(relation), a, b, answer, here()});
   return answer;
 }

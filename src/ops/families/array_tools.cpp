@@ -290,6 +290,13 @@ std::vector<Value> linear_jvp(JvpContext& c) {
 
 std::vector<Value> zero_jvp(JvpContext& c) { return std::vector<Value>(c.results.size(), nullptr); }
 
+Dim gaps_between(const DimScope& scope, const Dim& size, int64_t interior) {
+  if (interior == 0) return Dim(int64_t{0});
+  Dim gaps = size - 1;
+  if (scope.less_equal(1, size) != Truth::Yes) gaps = max(gaps, Dim(int64_t{0}));
+  return gaps * interior;
+}
+
 Value sum_of(Builder& build, Value x, Value y) { return !x ? y : !y ? x : build("add", {x, y}); }
 
 std::vector<Value> linear_jvp_all(JvpContext& c) {

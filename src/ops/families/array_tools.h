@@ -91,6 +91,9 @@ std::vector<Value> linear_jvp(JvpContext& c);
 std::vector<Value> zero_jvp(JvpContext& c);
 // A sum of two tangents or cotangents, where null is zero.
 Value sum_of(Builder& build, Value x, Value y);
+// How many elements lie between the first and the last of so many that have `interior` between each two; not
+// below 0 where there may be none.
+Dim gaps_between(const DimScope& scope, const Dim& size, int64_t interior);
 // The same for several operands, all linear: zeros stand for the tangents that are null.
 std::vector<Value> linear_jvp_all(JvpContext& c);
 Value batch_to_front(Builder& build, Value x, int axis);

@@ -1,8 +1,11 @@
-// Scaled dot-product attention, as one composite: a backend that has a blocked kernel takes it whole.
+// Scaled dot-product attention, as one composite: a backend that has a blocked kernel takes it whole. It
+// comes twice: as users call it, and for derivatives with the logarithm of each query's sum of powers beside
+// it.
 #include <cmath>
 #include <limits>
 
 #include "ops/attention_attrs.h"
+#include "ops/families/attention_rules.h"
 #include "ops/families/batch_rules.h"
 #include "ops/families/compose.h"
 
@@ -35,46 +38,14 @@ void infer_attention(InferContext& c) {
   tools::infer_by_body(c);
 }
 
-std::vector<Value> attention_body(BodyContext& c) {
+std::vector<Value> with_sums_body(BodyContext& c) {
   Compose m(c.build);
-  Value q = m.wide(c.operands[0]), k = m.wide(c.operands[1]), v = m.wide(c.operands[2]);
-  int64_t rank = q->type().rank();
-  Ints batch = tools::iota(rank - 2), keys{rank - 1};
-  auto dot = [&](Value x, Value y, int64_t contracted) {
-    return c.build("dot_general", {x, y},
-                   {{"lhs_batching_dimensions", batch},
-                    {"rhs_batching_dimensions", batch},
-                    {"lhs_contracting_dimensions", Ints{rank - 1}},
-                    {"rhs_contracting_dimensions", Ints{contracted}}});
-  };
-  Value scores = dot(q, k, rank - 1);
-  scores = c.get(kScale) == 0 ? m.div(scores, m.sqrt(m.count(q, keys))) : m.mul(scores, c.get(kScale));
-  const Dims shape = scores->type().dims;
-  Value taken = nullptr;  // where a query may attend to a key
-  if (c.operands.size() > 3) {
-    Value mask = c.operands[3];
-    if (mask->type().dtype == DType::Bool)
-      taken = c.build.broadcast_to(mask, shape);
-    else
-      scores = m.add(scores, m.wide(mask));
-  }
-  if (c.get(kCausal)) {
-    Dims square(shape.end() - 2, shape.end());
-    Value lower = m.less_equal(m.iota(DType::I64, square, 1), m.iota(DType::I64, square, 0));
-    lower = c.build.broadcast_to(lower, shape);
-    taken = taken ? m.both(taken, lower) : lower;
-  }
-  Value lowest = m.number(scores, -std::numeric_limits<double>::infinity());
-  if (taken) scores = m.where(taken, scores, lowest);
-  // A row with no key has the maximum -inf; nothing is subtracted there, its powers are 0, and so is the
-  // result.
-  Value top = m.top_keep(scores, keys);
-  top = m.where(m.equal(top, m.number(top, -std::numeric_limits<double>::infinity())), m.number(top, 0), top);
-  Value power = m.exp(m.sub(scores, top));
-  Value sum = m.sum_keep(power, keys);
-  Value weight = m.div(power, m.where(m.equal(sum, m.number(sum, 0)), m.number(sum, 1), sum));
-  return {c.build.convert(dot(weight, v, rank - 2), c.operands[0]->type().dtype)};
+  Attention a(c.build, c.attrs, c.operands);
+  Attention::Steps steps = a.steps();
+  return {c.build.convert(steps.result, c.operands[0]->type().dtype), steps.sums};
 }
+
+std::vector<Value> attention_body(BodyContext& c) { return {with_sums_body(c)[0]}; }
 
 // Axes in front are batch axes already. A mask of each example's own is aligned at the end with the scores,
 // so axes of size 1 come between.
@@ -142,6 +113,51 @@ std::vector<Op> attention_ops() {
        .ulp = 256},
       attention_body, infer_attention));
   ops.back().rules.batch = batch_attention;
+  ops.back().rules.jvp = jvp_attention;
+  OpDecl with_sums = ops.back().decl;
+  with_sums.name = "attention_with_sums";
+  with_sums.python = "";
+  with_sums.doc =
+      "scaled_dot_product_attention, and for each query [..., l] the logarithm of the sum of the powers of "
+      "its scores (0 where it has no key), in float32 for 16-bit arrays.\n\nWhat its derivative keeps in the "
+      "place of the weights.";
+  with_sums.front = Front::None;
+  with_sums.numpy = "none: the first result is that of scaled_dot_product_attention";
+  with_sums.example = "";
+  with_sums.results = 2;
+  with_sums.bad_samples[0].error =
+      "ShapeError: attention_with_sums: needs [..., queries, features], got f32[4]";
+  ops.push_back(composite(std::move(with_sums), with_sums_body, infer_attention));
+  ops.back().rules.batch = batch_attention;
+  ops.back().rules.jvp = jvp_attention;
+  ops.push_back(composite(
+      {.name = "attention_tangent",
+       .doc =
+           "The tangents of the results of attention_with_sums: linear in those of its operands, which "
+           "come last but for the mask.\n\nIts transpose makes the weights again from what is given, where "
+           "it needs them.",
+       .operands = {{"q", "Queries [..., l, d]."},
+                    {"k", "Keys [..., s, d]."},
+                    {"v", "Values [..., s, e]."},
+                    {"result", "[..., l, e]."},
+                    {"sums", "The logarithms [..., l]."},
+                    {"t_q", "The queries' tangent."},
+                    {"t_k", "The keys'."},
+                    {"t_v", "The values'."},
+                    {.name = "mask", .doc = "Broadcasts to [..., l, s].", .optional = true},
+                    {.name = "t_mask", .doc = "The mask's tangent.", .optional = true}},
+       .attrs = {kCausal, kScale},
+       .results = 2,
+       .dtypes = DTypeSet::Float,
+       .front = Front::None,
+       .numpy = "none: it is checked as the derivative that it is",
+       .samples = {{"T[3, 4], T[5, 4], T[5, 2], T[3, 2], T[3], T[3, 4], T[5, 4], T[5, 2]", "{}", -1, 1},
+                   {"T[2, 3, 4], T[2, 3, 4], T[2, 3, 4], T[2, 3, 4], T[2, 3], T[2, 3, 4], T[2, 3, 4], "
+                    "T[2, 3, 4], T[3, 3], T[3, 3]",
+                    "{causal = true, scale = 0x1p-1}", -1, 1}},
+       .ulp = 4096},
+      attention_tangent_body));
+  ops.back().rules.transpose = transpose_attention_tangent;
   return ops;
 }
 

@@ -119,10 +119,11 @@ void infer_convolution(InferContext& c) {
       d.batch_groups == 1 ? at(x.dims, d.lhs_batch) : floordiv(at(x.dims, d.lhs_batch), d.batch_groups);
   dims[static_cast<size_t>(d.out_feature)] = at(w.dims, d.rhs_out);
   for (size_t i = 0; i < d.strides.size(); ++i) {
-    Dim size = at(x.dims, d.lhs_space[i]);
-    if (d.lhs_dilation[i] != 1) size = size + max(size - 1, Dim(int64_t{0})) * (d.lhs_dilation[i] - 1);
-    Dim kernel = at(w.dims, d.rhs_space[i]);
-    if (d.rhs_dilation[i] != 1) kernel = max((kernel - 1) * d.rhs_dilation[i] + 1, Dim(int64_t{0}));
+    auto reach = [&](const Dim& size, int64_t dilation) {
+      return size + gaps_between(c.scope, size, dilation - 1);
+    };
+    Dim size = reach(at(x.dims, d.lhs_space[i]), d.lhs_dilation[i]);
+    Dim kernel = reach(at(w.dims, d.rhs_space[i]), d.rhs_dilation[i]);
     Dim room = size + d.low[i] + d.high[i] - kernel;
     if (room.is_constant() && room.constant() < 0) {
       dims[static_cast<size_t>(d.out_space[i])] = 0;

@@ -42,33 +42,57 @@ Value merged(Builder& b, Value x, int64_t axis, int64_t into) {
 }
 
 struct Sizes {
-  Ints image, kernel, result;  // of the spatial axes, with gaps: how far they reach
+  Dims image, kernel, result;  // of the spatial axes, with gaps: how far they reach
 };
 
-int64_t reach(const Dim& size, int64_t dilation) {
-  return size.constant() == 0 ? 0 : 1 + dilation * (size.constant() - 1);
+Dim reach(const Dim& size, int64_t dilation) {
+  if (size == Dim(int64_t{0})) return size;
+  return (size - 1) * dilation + 1;
 }
 
 Sizes sizes_of(TransposeContext& c, const ConvDims& d, const Type& out) {
   const Type &x = c.node->operand(0)->type(), &w = c.node->operand(1)->type();
   Sizes s;
   for (size_t i = 0; i < static_cast<size_t>(d.spatial); ++i) {
-    const Dim& image = x.dims[static_cast<size_t>(d.lhs_space[i])];
-    const Dim& kernel = w.dims[static_cast<size_t>(d.rhs_space[i])];
-    const Dim& result = out.dims[static_cast<size_t>(d.out_space[i])];
-    if (!image.is_constant() || !kernel.is_constant() || !result.is_constant())
-      throw make_error(ErrorKind::Unsupported,
-                       "convolution: it cannot be transposed over the symbolic sizes {}", str(x.dims))
-          .at(c.node->location().str())
-          .why(
-              "the padding of the transposed convolution follows from the spatial sizes, and is made of "
-              "numbers")
-          .hint("fix the spatial sizes; the batch and the features may vary");
-    s.image.push_back(reach(image, d.lhs_dilation[i]));
-    s.kernel.push_back(reach(kernel, d.rhs_dilation[i]));
-    s.result.push_back(reach(result, d.strides[i]));
+    s.image.push_back(reach(x.dims[static_cast<size_t>(d.lhs_space[i])], d.lhs_dilation[i]));
+    s.kernel.push_back(reach(w.dims[static_cast<size_t>(d.rhs_space[i])], d.rhs_dilation[i]));
+    s.result.push_back(reach(out.dims[static_cast<size_t>(d.out_space[i])], d.strides[i]));
   }
   return s;
+}
+
+bool are_numbers(const Dims& dims) {
+  return std::ranges::all_of(dims, [](const Dim& d) { return d.is_constant(); });
+}
+
+// What a convolution reads in the place of an image, and how. Gaps and padding are the convolution's own
+// where they are numbers; else (or with `writes_gaps`) they are written out, for which sizes may be symbolic.
+struct Image {
+  Value value;
+  Ints dilation, padding;  // padding: low0, high0, low1, …
+};
+
+Image padded(Builder& b, Value x, const Ints& space, const Ints& dilation, const Dims& low, const Dims& high,
+             bool writes_gaps) {
+  const bool numbers = are_numbers(low) && are_numbers(high), gaps = writes_gaps || !numbers;
+  Image out{x, gaps ? Ints(space.size(), 1) : dilation, Ints(2 * space.size(), 0)};
+  const auto rank = static_cast<size_t>(x->type().rank());
+  Dims before(rank, Dim(int64_t{0})), behind(rank, Dim(int64_t{0}));
+  Ints between(rank, 0);
+  bool written = false;
+  for (size_t i = 0; i < space.size(); ++i) {
+    auto axis = static_cast<size_t>(space[i]);
+    if (gaps) between[axis] = dilation[i] - 1;
+    if (numbers)
+      out.padding[2 * i] = low[i].constant(), out.padding[2 * i + 1] = high[i].constant();
+    else
+      before[axis] = low[i], behind[axis] = high[i];
+    written = written || between[axis] > 0 || !numbers;
+  }
+  if (written)
+    out.value = b("pad", {x, b.scalar(x->type().dtype, 0)},
+                  {kPadLow % before, kPadHigh % behind, kPadInterior % between});
+  return out;
 }
 
 struct Layout {
@@ -83,28 +107,20 @@ Value of_image(TransposeContext& c, const ConvDims& d, const Sizes& s, const Lay
   Value kernel = c.operands[1];
   int64_t groups = std::max(d.feature_groups, d.batch_groups);
   if (groups > 1) kernel = merged(c.build, cut(c.build, kernel, d.rhs_out, groups), d.rhs_out, d.rhs_in);
-  Ints space(d.rhs_space.begin(), d.rhs_space.end()), padding;
-  if (!space.empty()) kernel = c.build("reverse", {kernel}, {kReversed % space});
-  for (size_t i = 0; i < space.size(); ++i) {
-    int64_t before = s.kernel[i] - d.low[i] - 1;
-    padding.push_back(before);
-    padding.push_back(s.image[i] + s.kernel[i] - 1 - s.result[i] - before);
+  if (!d.rhs_space.empty()) kernel = c.build("reverse", {kernel}, {kReversed % d.rhs_space});
+  Dims low, high;
+  for (size_t i = 0; i < d.rhs_space.size(); ++i) {
+    low.push_back(s.kernel[i] - d.low[i] - 1);
+    high.push_back(s.image[i] + s.kernel[i] - 1 - s.result[i] - low[i]);
   }
   std::string text = layout.result + "_" + swapped(layout.kernel, 'o', 'i', 'i', 'o') + "->" + layout.image;
   // Zeros are written between what strides skipped: a kernel over what lies side by side is worth more than
   // the products with zeros that it saves.
-  Value cotangent = c.cotangents[0];
-  if (std::ranges::any_of(d.strides, [](int64_t step) { return step > 1; })) {
-    Ints between(static_cast<size_t>(cotangent->type().rank()), 0);
-    for (size_t i = 0; i < space.size(); ++i) between[static_cast<size_t>(d.out_space[i])] = d.strides[i] - 1;
-    Dims border(between.size(), Dim(int64_t{0}));
-    cotangent = c.build("pad", {cotangent, c.build.scalar(cotangent->type().dtype, 0)},
-                        {kPadLow % border, kPadHigh % border, kPadInterior % between});
-  }
+  Image cotangent = padded(c.build, c.cotangents[0], d.out_space, d.strides, low, high, true);
   Value out =
-      c.build("convolution", {cotangent, kernel},
-              {kConvLayout % text, kConvStrides % d.lhs_dilation, kConvPadding % padding,
-               kLhsDilation % Ints(space.size(), 1), kRhsDilation % d.rhs_dilation, kFeatureGroups % groups,
+      c.build("convolution", {cotangent.value, kernel},
+              {kConvLayout % text, kConvStrides % d.lhs_dilation, kConvPadding % cotangent.padding,
+               kLhsDilation % cotangent.dilation, kRhsDilation % d.rhs_dilation, kFeatureGroups % groups,
                kBatchGroups % int64_t{1}, kAccumulate % c.node->attrs().get(kAccumulate)});
   if (d.batch_groups > 1)
     out = merged(c.build, cut(c.build, out, d.lhs_feature, d.batch_groups), d.lhs_feature, d.lhs_batch);
@@ -112,17 +128,18 @@ Value of_image(TransposeContext& c, const ConvDims& d, const Sizes& s, const Lay
 }
 
 Value of_kernel(TransposeContext& c, const ConvDims& d, const Sizes& s, const Layout& layout) {
-  Ints padding;
-  for (size_t i = 0; i < static_cast<size_t>(d.spatial); ++i) {
-    padding.push_back(d.low[i]);
-    padding.push_back(s.result[i] - s.image[i] + s.kernel[i] - d.low[i] - 1);
+  Dims low, high;
+  for (size_t i = 0; i < d.lhs_space.size(); ++i) {
+    low.emplace_back(d.low[i]);
+    high.push_back(s.result[i] - s.image[i] + s.kernel[i] - d.low[i] - 1);
   }
   std::string text = swapped(layout.image, 'b', 'f', 'f', 'b') + "_" +
                      swapped(layout.result, 'f', 'b', 'o', 'i') + "->" +
                      swapped(layout.kernel, 'i', 'o', 'b', 'f');
-  return c.build("convolution", {c.operands[0], c.cotangents[0]},
-                 {kConvLayout % text, kConvStrides % d.rhs_dilation, kConvPadding % padding,
-                  kLhsDilation % d.lhs_dilation, kRhsDilation % d.strides, kFeatureGroups % d.batch_groups,
+  Image image = padded(c.build, c.operands[0], d.lhs_space, d.lhs_dilation, low, high, false);
+  return c.build("convolution", {image.value, c.cotangents[0]},
+                 {kConvLayout % text, kConvStrides % d.rhs_dilation, kConvPadding % image.padding,
+                  kLhsDilation % image.dilation, kRhsDilation % d.strides, kFeatureGroups % d.batch_groups,
                   kBatchGroups % d.feature_groups, kAccumulate % c.node->attrs().get(kAccumulate)});
 }
 

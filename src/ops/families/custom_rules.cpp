@@ -25,10 +25,14 @@ void refuse_moving_consts(JvpContext& c, std::string_view who) {
 
 std::vector<Value> jvp_custom_jvp(JvpContext& c) {
   if (c.node->regions().size() == 1)
-    throw make_error(ErrorKind::Unsupported, "custom_jvp, custom_vjp: no derivatives of so high an order")
+    throw make_error(ErrorKind::Unsupported, "a function with a rule of its own: no derivative of this order")
         .at(c.node->location().str())
-        .why("the rule calls its own function, whose rule was followed four times")
-        .hint("write the value out in the rule instead of calling the function");
+        .why(
+            "it has no backward, its backward is marked once_differentiable, or its rule calls the function "
+            "again and was followed four times")
+        .hint(
+            "write a backward whose steps have derivatives, and the value out in a rule that calls its own "
+            "function");
   refuse_moving_consts(c, "custom_jvp");
   std::vector<Value> args(c.operands.begin(), c.operands.end());
   for (size_t i = c.node->segments()[0]; i < c.operands.size(); ++i)

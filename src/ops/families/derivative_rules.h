@@ -27,6 +27,12 @@ std::vector<Value> jvp_cumulative_logsumexp(JvpContext& c);
 std::vector<Value> jvp_window_max(JvpContext& c);
 std::vector<Value> jvp_window_min(JvpContext& c);
 std::vector<Value> transpose_window_sum(TransposeContext& c);
+struct WindowDims;
+// The elements of t at each window's greatest element of x, as max-pooling chooses it: in slices, one for
+// each place in the window. `out`: how many windows there are.
+Value at_the_greatest(Builder& build, Value x, Value t, const WindowDims& d, const Dims& out);
+std::vector<Value> jvp_window_at_greatest(JvpContext& c);
+std::vector<Value> transpose_window_at_greatest(TransposeContext& c);
 std::vector<Value> jvp_select_and_scatter(JvpContext& c);
 std::vector<Value> transpose_select_and_scatter(TransposeContext& c);
 

@@ -16,16 +16,10 @@ std::vector<Op> attention_ops();  // attention.cpp
 
 namespace {
 
-constexpr Attr<int64_t> kRowAxis{"axis", "The axis along which it normalises.", "-1"};
-constexpr Attr<double> kEpsilon{"eps", "Added to the variance.", "0x1.4f8b588e368f1p-17"};
 constexpr Attr<double> kSlope{"negative_slope", "The factor of negative elements.", "0x1.47ae147ae147bp-7"};
 constexpr Attr<double> kAlpha{"alpha", "What it tends to, negated.", "0x1p+0"};
 constexpr Attr<std::string> kApproximate{"approximate", "Which form of the normal distribution.", "\"none\"",
                                          "none|tanh"};
-constexpr Attr<int64_t> kNormalized{"normalized_rank", "How many of the last axes are normalised together.",
-                                    "1"};
-constexpr Attr<int64_t> kGroups{"num_groups", "How many groups the channels fall into."};
-
 using Unary = Value (*)(Compose&, Value);
 
 // An activation: one float array in, one out.
@@ -139,13 +133,6 @@ std::vector<Value> log_softmax_body(BodyContext& c) {
 
 // --- normalisations
 // ----------------------------------------------------------------------------------------------------
-// One division a row, as in softmax.
-Value normalised(Compose& m, Value x, const Ints& axes, double eps) {
-  Value d = m.centred(x, axes);
-  Value variance = m.mean_keep(m.mul(d, d), axes);
-  return m.mul(d, m.div(m.number(variance, 1), m.sqrt(m.add(variance, eps))));
-}
-
 Value scaled(Compose& m, Value x, std::span<const Value> operands, size_t weight, size_t bias) {
   if (operands.size() > weight) x = m.mul(x, m.wide(operands[weight]));
   if (operands.size() > bias) x = m.add(x, m.wide(operands[bias]));
@@ -156,7 +143,8 @@ std::vector<Value> layer_norm_body(BodyContext& c) {
   Compose m(c.build);
   Value x = m.wide(c.operands[0]);
   int64_t rank = x->type().rank(), n = c.get(kNormalized);
-  Value y = scaled(m, normalised(m, x, tools::iota(n, rank - n), c.get(kEpsilon)), c.operands, 1, 2);
+  Value y = normalised(m, x, tools::iota(n, rank - n), c.get(kEpsilon)).rows;
+  y = scaled(m, y, c.operands, 1, 2);
   return {c.build.convert(y, c.operands[0]->type().dtype)};
 }
 
@@ -182,27 +170,17 @@ std::vector<Value> rms_norm_body(BodyContext& c) {
   Compose m(c.build);
   Value x = m.wide(c.operands[0]);
   int64_t rank = x->type().rank(), n = c.get(kNormalized);
-  Value mean = m.mean_keep(m.mul(x, x), tools::iota(n, rank - n));
-  Value y =
-      scaled(m, m.mul(x, m.div(m.number(mean, 1), m.sqrt(m.add(mean, c.get(kEpsilon))))), c.operands, 1, 9);
+  Value y = scaled_to_one(m, x, tools::iota(n, rank - n), c.get(kEpsilon)).rows;
+  y = scaled(m, y, c.operands, 1, 9);
   return {c.build.convert(y, c.operands[0]->type().dtype)};
-}
-
-// A value for each channel (axis 1), so that it broadcasts over [n, c, ...].
-Value per_channel(Compose& m, Value v, int rank) {
-  Dims shape(static_cast<size_t>(rank), Dim(int64_t{1}));
-  shape[1] = v->type().dims[0];
-  return m.b.reshape(m.wide(v), shape);
 }
 
 std::vector<Value> group_norm_body(BodyContext& c) {
   Compose m(c.build);
   Value x = m.wide(c.operands[0]);
   const Dims dims = x->type().dims;
-  Dims grouped{dims[0], c.get(kGroups), floordiv(dims[1], c.get(kGroups))};
-  grouped.insert(grouped.end(), dims.begin() + 2, dims.end());
-  Value g = c.build.reshape(x, grouped);
-  Value y = normalised(m, g, tools::iota(static_cast<int64_t>(dims.size()) - 1, 2), c.get(kEpsilon));
+  Value g = in_groups(m, x, c.get(kGroups));
+  Value y = normalised(m, g, axes_of_group(g->type().rank()), c.get(kEpsilon)).rows;
   y = c.build.reshape(y, dims);
   int rank = x->type().rank();
   if (c.operands.size() > 1) y = m.mul(y, per_channel(m, c.operands[1], rank));
@@ -375,8 +353,8 @@ std::vector<Op> nn_composites() {
       float_decl(
           "layer_norm",
           "(x - mean) / sqrt(variance + eps) over the last axes, times weight, plus bias.\nThe variance is "
-          "the "
-          "mean of squared differences from the mean (two passes).",
+          "the mean of squared differences from the mean (two passes), and what the rounding of the mean "
+          "left in them is taken off: a row far from 0 loses nothing.",
           {x, optional("weight", "A factor for each normalised element."), optional("bias", "An addend.")},
           {kNormalized, kEpsilon},
           "(lambda a: (x - x.mean(a, keepdims=True)) / np.sqrt(x.var(a, keepdims=True) + eps))("
@@ -453,6 +431,11 @@ std::vector<Op> nn_composites() {
       if (op.decl.name == name) op.rules.batch = batch_in_front;
     for (std::string_view name : {"layer_norm", "rms_norm"})
       if (op.decl.name == name) op.rules.batch = batch_norm_rows;
+    for (auto [name, rule] : {std::pair<std::string_view, JvpFn>{"layer_norm", jvp_layer_norm},
+                              {"rms_norm", jvp_rms_norm},
+                              {"group_norm", jvp_group_norm},
+                              {"normalize", jvp_normalize}})
+      if (op.decl.name == name) op.rules.jvp = rule;
   }
   for (Op& op : attention_ops()) ops.push_back(std::move(op));
   for (Op& op : nn_layers()) ops.push_back(std::move(op));

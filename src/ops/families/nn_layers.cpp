@@ -92,28 +92,63 @@ void infer_cross_entropy(InferContext& c) {
   tools::infer_by_body(c);
 }
 
+// The labels as integers, and where they do not count.
+struct Labels {
+  Value labels, ignored;
+};
+Labels labels_of(Compose& m, Value labels, int64_t ignore) {
+  labels = m.b.convert(labels, DType::I64);
+  return {labels, m.equal(labels, m.number(labels, static_cast<double>(ignore)))};
+}
+
+// The losses of the single rows, made one by `reduction`.
+Value folded(Compose& m, Value losses, const Labels& l, const std::string& reduction) {
+  if (reduction == "none") return losses;
+  Value sum = all(m, losses);
+  if (reduction == "sum") return sum;
+  Value counted = m.where(l.ignored, m.number(l.labels, 0), m.number(l.labels, 1));
+  return m.div(sum, all(m, m.b.convert(counted, losses->type().dtype)));
+}
+
 std::vector<Value> cross_entropy_body(BodyContext& c) {
   Compose m(c.build);
   Value x = m.wide(c.operands[0]);
   int64_t rank = x->type().rank();
   Value logs = c.build("log_softmax", {x}, {{"axis", rank - 1}});
-  Value labels = c.build.convert(c.operands[1], DType::I64);
-  Dims column = labels->type().dims;
+  Labels l = labels_of(m, c.operands[1], c.get(kIgnore));
+  Dims column = l.labels->type().dims;
   column.push_back(1);
   Ints batch = tools::iota(rank - 1);
   Value picked =
-      c.build("gather", {logs, c.build.reshape(labels, column)},
+      c.build("gather", {logs, c.build.reshape(l.labels, column)},
               {kOffsetDims % Ints{}, kCollapsedDims % Ints{rank - 1}, kOperandBatchDims % batch,
                kIndicesBatchDims % batch, kStartIndexMap % Ints{rank - 1}, kIndexVectorDim % (rank - 1),
                kSliceSizes % Dims(static_cast<size_t>(rank), Dim(int64_t{1}))});
-  Value ignored = m.equal(labels, m.number(labels, static_cast<double>(c.get(kIgnore))));
-  Value loss = m.where(ignored, m.number(picked, 0), m.neg(picked));
-  if (c.get(kFold) != "none") {
-    Value counted =
-        c.build.convert(m.where(ignored, m.number(labels, 0), m.number(labels, 1)), x->type().dtype);
-    loss = c.get(kFold) == "sum" ? all(m, loss) : m.div(all(m, loss), all(m, counted));
-  }
-  return {c.build.convert(loss, c.operands[0]->type().dtype)};
+  Value losses = m.where(l.ignored, m.number(picked, 0), m.neg(picked));
+  return {c.build.convert(folded(m, losses, l, c.get(kFold)), c.operands[0]->type().dtype)};
+}
+
+// sum((softmax(x) - 1 at the label) t), which needs no scattering in reverse mode. Rows that do not count
+// have no share in it, whatever they hold.
+std::vector<Value> jvp_cross_entropy(JvpContext& c) {
+  if (!c.tangents[0]) return {nullptr};
+  Compose m(c.build);
+  Value x = m.wide(c.operands[0]), t = m.wide(c.tangents[0]);
+  const int64_t last = x->type().rank() - 1;
+  Labels l = labels_of(m, c.operands[1], c.node->attrs().get(kIgnore));
+  Value power = m.exp(m.sub(x, m.top_keep(x, {last})));
+  Value sum = m.sum_keep(power, {last});
+  Value share = m.mul(power, m.div(m.number(sum, 1), sum));
+  Value classes = m.iota(DType::I64, x->type().dims, last);
+  auto column = [&](Value v) { return m.keep(v, x, {last}); };
+  // As the body's gather clamps them.
+  Value greatest =
+      c.build.convert(c.build("dimension_size", {}, {{"size", Dims{x->type().dims.back() - 1}}}), DType::I64);
+  Value label = m.max(m.min(l.labels, greatest), m.number(greatest, 0));
+  Value taken = m.equal(classes, column(label));
+  Value less = m.where(taken, m.sub(share, 1.0), share);
+  Value moved = m.sum(m.mul(m.where(column(l.ignored), m.number(less, 0), less), t), {last});
+  return {c.build.convert(folded(m, moved, l, c.node->attrs().get(kFold)), c.results[0]->type().dtype)};
 }
 
 std::vector<Value> mse_body(BodyContext& c) {
@@ -392,6 +427,7 @@ std::vector<Op> nn_layers() {
             {"T[0, 3], i64[0] {}", "{reduction = \"none\"}"}},
            64),
       cross_entropy_body, infer_cross_entropy));
+  ops.back().rules.jvp = jvp_cross_entropy;
   ops.push_back(composite(decl("mse", "The squared differences, folded by `reduction`.",
                                {{"x", "The array."}, {"target", "Its like."}}, {kFold},
                                "(lambda s: s if reduction == 'none' else s.sum() if reduction == 'sum' else "

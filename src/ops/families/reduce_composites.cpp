@@ -71,14 +71,8 @@ std::vector<Value> std_body(BodyContext& c) {
 }
 std::vector<Value> logsumexp_body(BodyContext& c) {
   Compose m(c.build);
-  const Ints& axes = c.get(kAxes);
-  Value x = m.wide(c.operands[0]);
-  Value top = m.top(x, axes);
-  // Rows whose largest is infinite are shifted by nothing, so that inf - inf does not arise.
-  Value finite = c.build("is_finite", {top});
-  Value shift = m.where(finite, top, m.number(top, 0));
-  Value sum = m.sum(m.exp(m.sub(x, m.keep(shift, x, axes))), axes);
-  return {c.build.convert(kept(c, m.add(m.log(sum), shift)), c.operands[0]->type().dtype)};
+  Powers p = powers_of(m, m.wide(c.operands[0]), c.get(kAxes));
+  return {c.build.convert(kept(c, m.add(m.log(p.sum), p.shift)), c.operands[0]->type().dtype)};
 }
 
 template <DTypeSet Set>

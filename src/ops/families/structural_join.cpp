@@ -28,8 +28,7 @@ void infer_pad(InferContext& c) {
     if (interior[i] < 0)
       c.fail(ErrorKind::Value, fmt::format("interior padding {} of axis {} is negative", interior[i], i),
              "a number of elements goes between each two", "give 0 or more");
-    Dim between = interior[i] == 0 ? Dim(int64_t{0}) : max(x.dims[i] - 1, Dim(int64_t{0})) * interior[i];
-    Dim size = low[i] + high[i] + x.dims[i] + between;
+    Dim size = low[i] + high[i] + x.dims[i] + gaps_between(c.scope, x.dims[i], interior[i]);
     if (size.is_constant() && size.constant() < 0)
       c.fail(ErrorKind::Shape,
              fmt::format("padding takes {} elements away from axis {} of size {}",
@@ -122,8 +121,7 @@ std::vector<Value> transpose_pad(TransposeContext& c) {
     minus_high.push_back(Dim(int64_t{0}) - high[i]);
     start.push_back(Dim(int64_t{0}));
     steps.push_back(interior[i] + 1);
-    limit.push_back(interior[i] == 0 ? x.dims[i]
-                                     : x.dims[i] + max(x.dims[i] - 1, Dim(int64_t{0})) * interior[i]);
+    limit.push_back(x.dims[i] + gaps_between(c.build.graph().dims, x.dims[i], interior[i]));
   }
   Value cut = c.build("pad", {ct, c.build.scalar(x.dtype, 0)},
                       {kPadLow % minus_low, kPadHigh % minus_high, kPadInterior % Ints(low.size(), 0)});

@@ -139,7 +139,8 @@ std::vector<Op> unary_float_ops() {
            .numpy = "np.expm1(x)",
            .ulp = 2,
            .complex_ulp = 8,
-           .jvp = scaled<[](Builder& b, Value, Value y) { return b("add", {y, b.full_like(y, 1)}); }>}));
+           // Not the result plus 1, which is 0 where the power is below half a unit of 1.
+           .jvp = scaled<[](Builder& b, Value x, Value) { return b("exponential", {x}); }>}));
   ops.push_back(
       unary<[](double x) { return std::exp2(x); }, nullptr, math::exp2, complex_exp2, complex_math::exp2>(
           {.name = "exp2",

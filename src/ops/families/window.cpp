@@ -309,69 +309,187 @@ void reference_select(ReferenceContext& c) {
   });
 }
 
-void nest_select(NestContext& c) {
-  loop::Builder& build = *c.build;
-  const Type &x = c.node->operand(0)->type(), &source = c.node->operand(1)->type();
-  WindowDims d(c.node->attrs(), x.rank(), "select_and_scatter_add");
-  c.set_blocks(1);
-  DType storage = x.dtype;
-  std::vector<Expr> sizes, source_sizes;
-  for (const Dim& dim : x.dims) sizes.push_back(c.size(dim));
-  for (const Dim& dim : source.dims) source_sizes.push_back(c.size(dim));
-  build.vector_for(build.index(0), c.size(x.elements()), 8,
-                   [&](Expr i) { build.store(c.results[0], i, build.constant_bits(storage, 0)); });
-  uint32_t best = build.local(wide_type(storage), 1, 1, "best"),
-           chosen = build.local(DType::I64, 1, 1, "chosen");
-  std::vector<Expr> place, from(x.dims.size());
-  std::function<void(size_t)> windows, elements;
-  std::vector<Expr> inside;
-  elements = [&](size_t i) {
-    if (i == x.dims.size()) {
+// Windows lie in the axes behind the first ones that have none: an element of those is a block of its own.
+class Selection {
+ public:
+  explicit Selection(NestContext& c)
+      : c_(c),
+        build_(*c.build),
+        x_(c.node->operand(0)->type()),
+        source_(c.node->operand(1)->type()),
+        d_(c.node->attrs(), x_.rank(), "select_and_scatter_add") {
+    while (first_ < x_.dims.size() && d_.window[first_] == 1 && d_.strides[first_] == 1 &&
+           d_.low[first_] == 0 && d_.high[first_] == 0)
+      ++first_;
+  }
+
+  void run() {
+    Dim blocks(int64_t{1}), inner(int64_t{1}), inner_source(int64_t{1});
+    for (size_t i = 0; i < x_.dims.size(); ++i) {
+      if (i < first_) {
+        blocks = blocks * x_.dims[i];
+        continue;
+      }
+      inner = inner * x_.dims[i], inner_source = inner_source * source_.dims[i];
+      sizes_.push_back(c_.size(x_.dims[i])), source_sizes_.push_back(c_.size(source_.dims[i]));
+    }
+    c_.set_blocks(blocks);
+    base_ = build_.let(build_.block() * c_.size(inner));
+    source_base_ = build_.let(build_.block() * c_.size(inner_source));
+    build_.vector_for(build_.index(0), c_.size(inner), 8, [&](Expr i) {
+      build_.store(c_.results[0], base_ + i, build_.constant_bits(x_.dtype, 0));
+    });
+    int64_t taps = 1;
+    for (int64_t size : d_.window) taps = std::min(taps * size, kUnrolled + 1);
+    unrolls_ = taps <= kUnrolled;
+    if (!unrolls_) {
+      best_ = build_.local(wide_type(x_.dtype), 1, 1, "best");
+      chosen_ = build_.local(DType::I64, 1, 1, "chosen");
+    }
+    // Windows of nothing but padding may stand over an empty array.
+    if (surely_nonempty(c_.node, x_)) return windows();
+    build_.if_then(c_.size(inner) > build_.index(0), [&] { windows(); });
+  }
+
+ private:
+  static constexpr int64_t kUnrolled = 16;  // taps of a window that are written out
+
+  void windows() {
+    size_t i = place_.size();
+    if (i == sizes_.size()) return unrolls_ ? unrolled() : looped();
+    build_.serial_for(build_.index(0), source_sizes_[i], [&](Expr p) {
+      place_.push_back(p);
+      windows();
+      place_.pop_back();
+    });
+  }
+
+  // Where tap w of the window's axis i lies; what must hold for it to lie in the array goes to `inside`.
+  Expr position(size_t i, Expr w, std::vector<Expr>& inside) {
+    size_t axis = first_ + i;
+    Expr p = place_[i] * build_.index(d_.strides[axis]) + w * build_.index(d_.dilations[axis]) -
+             build_.index(d_.low[axis]);
+    if (d_.low[axis] > 0) inside.push_back(p >= build_.index(0));
+    if (d_.high[axis] > 0) inside.push_back(p < sizes_[i]);
+    return p;
+  }
+  static Expr beats(Expr value, Expr held) { return (is_nan(value) | (held < value)) & ~is_nan(held); }
+
+  void unrolled() {
+    Expr best, chosen, any;  // any: null where a tap always lies inside
+    each_index(Ints(d_.window.begin() + static_cast<int64_t>(first_), d_.window.end()),
+               [&](const Index& tap, int64_t) {
+                 std::vector<Expr> from, inside;
+                 for (size_t i = 0; i < tap.size(); ++i) {
+                   size_t had = inside.size();
+                   Expr p = position(i, build_.index(tap[i]), inside);
+                   from.push_back(inside.size() == had ? p : clamp_index(p, sizes_[i]));
+                 }
+                 Expr flat = build_.let(row_major(from, sizes_, build_));
+                 Expr value = build_.let(widen(build_.load(c_.operands[0], base_ + flat)));
+                 Expr here = inside.empty() ? Expr{} : build_.let(all_of(inside, build_));
+                 if (!best) {
+                   best = value, chosen = flat, any = here;
+                   return;
+                 }
+                 Expr better = beats(value, best);
+                 if (any) better = better | ~any;
+                 if (here) better = better & here;
+                 better = build_.let(better);
+                 best = build_.let(select(better, value, best));
+                 chosen = build_.let(select(better, flat, chosen));
+                 if (any) any = here ? build_.let(any | here) : Expr{};
+               });
+    if (!any) return add_at(chosen);
+    build_.if_then(any, [&] { add_at(chosen); });
+  }
+
+  void looped() {
+    build_.assign(chosen_, build_.index(-1));
+    build_.assign(best_, lowest(build_, wide_type(x_.dtype)));
+    std::vector<Expr> from, inside;
+    std::function<void(size_t)> taps = [&](size_t i) {
+      if (i < sizes_.size()) {
+        build_.serial_for(build_.index(0), build_.index(d_.window[first_ + i]), [&](Expr w) {
+          size_t had = inside.size();
+          from.push_back(position(i, w, inside));
+          taps(i + 1);
+          inside.resize(had);
+          from.pop_back();
+        });
+        return;
+      }
       auto look = [&] {
-        Expr flat = build.let(row_major(from, sizes, build));
-        Expr value = build.let(widen(build.load(c.operands[0], flat)));
-        Expr held = build.read(best);
-        Expr greater = (is_nan(value) | (held < value)) & ~is_nan(held);
-        Expr better = build.let((build.read(chosen) < build.index(0)) | greater);
-        build.assign(best, select(better, value, build.read(best)));
-        build.assign(chosen, select(better, flat, build.read(chosen)));
+        Expr flat = build_.let(row_major(from, sizes_, build_));
+        Expr value = build_.let(widen(build_.load(c_.operands[0], base_ + flat)));
+        Expr better = build_.let((build_.read(chosen_) < build_.index(0)) | beats(value, build_.read(best_)));
+        build_.assign(best_, select(better, value, build_.read(best_)));
+        build_.assign(chosen_, select(better, flat, build_.read(chosen_)));
       };
       if (inside.empty())
         look();
       else
-        build.if_then(all_of(inside, build), look);
-      return;
-    }
-    build.serial_for(build.index(0), build.index(d.window[i]), [&](Expr w) {
-      from[i] =
-          place[i] * build.index(d.strides[i]) + w * build.index(d.dilations[i]) - build.index(d.low[i]);
-      size_t had = inside.size();
-      if (d.low[i] > 0) inside.push_back(from[i] >= build.index(0));
-      if (d.high[i] > 0) inside.push_back(from[i] < sizes[i]);
-      elements(i + 1);
-      inside.resize(had);
-    });
-  };
-  windows = [&](size_t i) {
-    if (i < x.dims.size()) {
-      build.serial_for(build.index(0), source_sizes[i], [&](Expr p) {
-        place.push_back(p);
-        windows(i + 1);
-        place.pop_back();
-      });
-      return;
-    }
-    build.assign(chosen, build.index(-1));
-    build.assign(best, lowest(build, wide_type(storage)));
-    elements(0);
-    build.if_then(build.read(chosen) >= build.index(0), [&] {
-      Expr at = build.let(build.read(chosen));
-      Expr sum = widen(build.load(c.results[0], at)) +
-                 widen(build.load(c.operands[1], row_major(place, source_sizes, build)));
-      build.store(c.results[0], at, narrow(sum, storage));
-    });
-  };
-  windows(0);
+        build_.if_then(all_of(inside, build_), look);
+    };
+    taps(0);
+    build_.if_then(build_.read(chosen_) >= build_.index(0),
+                   [&] { add_at(build_.let(build_.read(chosen_))); });
+  }
+
+  void add_at(Expr flat) {
+    Expr sum = widen(build_.load(c_.results[0], base_ + flat)) +
+               widen(build_.load(c_.operands[1], source_base_ + row_major(place_, source_sizes_, build_)));
+    build_.store(c_.results[0], base_ + flat, narrow(sum, x_.dtype));
+  }
+
+  NestContext& c_;
+  loop::Builder& build_;
+  const Type &x_, &source_;
+  WindowDims d_;
+  size_t first_ = 0;  // the first axis that is windowed
+  std::vector<Expr> sizes_, source_sizes_, place_;
+  Expr base_, source_base_;
+  bool unrolls_ = false;
+  uint32_t best_ = 0, chosen_ = 0;
+};
+
+void nest_select(NestContext& c) { Selection(c).run(); }
+
+std::vector<Value> at_greatest_body(BodyContext& c) {
+  WindowDims d(c.attrs, c.operands[0]->type().rank(), "window_at_greatest");
+  Dims out;
+  for (size_t i = 0; i < d.window.size(); ++i) out.push_back(d.result(c.operands[0]->type().dims[i], i));
+  Type result = Type::tensor(c.operands[1]->type().dtype, out);
+  if (surely_empty(result)) return {c.build.full(result, 0)};
+  return {at_the_greatest(c.build, c.operands[0], c.operands[1], d, out)};
+}
+
+void infer_at_greatest(InferContext& c) {
+  c.require_dtype(0, DTypeSet::Real);
+  c.require_same_shape(0, 1);
+  c.require_same_dtype(0, 1);
+  infer_window(c);
+}
+
+Op at_greatest_op() {
+  Op op = composite({.name = "window_at_greatest",
+                     .doc = "The elements of `t` where each window of `x` has its greatest element, as "
+                            "select_and_scatter_add chooses it: the tangent of a maximum over windows.",
+                     .operands = {{"x", "The array that the windows slide over."}, {"t", "Its like."}},
+                     .attrs = {kWindow, kWindowStrides, kWindowDilations, kWindowPadding},
+                     .dtypes = DTypeSet::Real,
+                     .front = Front::None,
+                     .numpy = "none: it is checked as the derivative that it is",
+                     .samples = {{"T[6], T[6]", "{window_dimensions = [2], window_strides = [2]}"},
+                                 {"T[9], T[9]", "{window_dimensions = [3], window_dilations = [2]}"},
+                                 {"T[2, 4, 5], T[2, 4, 5]",
+                                  "{window_dimensions = [1, 3, 2], window_strides = [1, 2, 1], padding = [0, "
+                                  "0, 1, 1, 0, 1]}"}}},
+                    at_greatest_body, infer_at_greatest);
+  op.rules.jvp = jvp_window_at_greatest;
+  op.rules.transpose = transpose_window_at_greatest;
+  op.rules.batch = batch_window;
+  return op;
 }
 
 Op select_op() {
@@ -385,7 +503,7 @@ Op select_op() {
                   "select_and_scatter.",
            .operands = {{"x", "The array that the windows slide over."},
                         {"source", "A value for each window."}},
-           .attrs = {kWindow, kWindowStrides, kWindowPadding},
+           .attrs = {kWindow, kWindowStrides, kWindowDilations, kWindowPadding},
            .dtypes = DTypeSet::Real,
            .numpy = "none: NumPy has no such op; its reference is checked by hand",
            .example = "ig.select_and_scatter_add(ig.asarray([1.0, 3.0, 2.0, 4.0]), ig.asarray([10.0, 20.0]), "
@@ -397,6 +515,8 @@ Op select_op() {
                 {"T[1, 2, 4, 5], T[1, 2, 2, 3]",
                  "{window_dimensions = [1, 1, 3, 3], window_strides = [1, 1, 2, 2], padding = [0, 0, 0, "
                  "0, 1, 0, 1, 1]}"},
+                {"T[9], T[5]", "{window_dimensions = [3], window_dilations = [2]}"},
+                {"T[2, 9, 9], T[2, 5, 5]", "{window_dimensions = [1, 5, 5]}"},
                 {"T[2], T[0]", "{window_dimensions = [3]}"},
                 {"T[0], T[2]", "{window_dimensions = [2], padding = [2, 1]}"},
                 {"T[1], T[1]", "{window_dimensions = [1]}"}},
@@ -428,6 +548,7 @@ std::vector<Op> window_ops() {
                           window_oracle("np.min", "np.inf if x.dtype.kind == 'f' else np.iinfo(x.dtype).max"),
                           reference_window<Fold::Min>, point_window<Fold::Min>, jvp_window_min, false));
   ops.push_back(select_op());
+  ops.push_back(at_greatest_op());
   give_examples(
       ops,
       {

@@ -10,15 +10,17 @@ namespace {
 
 using namespace tools;
 
-// The tangent of each window's greatest element, as max-pooling chooses it: the first of equal ones in
-// row-major order, and a NaN before every number. One strided slice for each place in the window.
+}  // namespace
+
+// The first of equal elements in row-major order, and a NaN before every number.
 Value at_the_greatest(Builder& b, Value x, Value t, const WindowDims& d, const Dims& out) {
   Compose m(b);
   size_t rank = d.window.size();
   Dims low, high;
   for (size_t i = 0; i < rank; ++i) {
     low.emplace_back(d.low[i]);
-    high.emplace_back(d.high[i]);
+    // So that a slice of that many strides is there, whatever a division leaves.
+    high.emplace_back(d.high[i] + d.strides[i] - 1);
   }
   auto padded = [&](Value v, double edge) {
     return b("pad", {v, b.scalar(v->type().dtype, edge)},
@@ -31,7 +33,7 @@ Value at_the_greatest(Builder& b, Value x, Value t, const WindowDims& d, const D
     Dims start, limit;
     for (size_t i = 0; i < rank; ++i) {
       start.emplace_back(place[i] * d.dilations[i]);
-      limit.push_back(start[i] + max(out[i] - 1, Dim(int64_t{0})) * d.strides[i] + 1);
+      limit.push_back(start[i] + out[i] * d.strides[i]);
     }
     auto part = [&](Value v) {
       return b("slice", {v}, {kStart % start, kLimit % limit, kSliceStrides % d.strides});
@@ -56,13 +58,20 @@ Value at_the_greatest(Builder& b, Value x, Value t, const WindowDims& d, const D
   return chosen;
 }
 
+namespace {
+
+std::vector<std::pair<std::string, AttrValue>> windows_of(const Attrs& attrs) {
+  return {{kWindow.name, attrs.get(kWindow)},
+          {kWindowStrides.name, attrs.get(kWindowStrides)},
+          {kWindowDilations.name, attrs.get(kWindowDilations)},
+          {kWindowPadding.name, attrs.get(kWindowPadding)}};
+}
+
 std::vector<Value> extreme(JvpContext& c, bool greatest) {
   if (!c.tangents[0]) return {nullptr};
-  const Type& out = c.results[0]->type();
-  if (surely_empty(out)) return {nullptr};
-  WindowDims d(c.node->attrs(), out.rank(), c.node->op().name());
+  if (surely_empty(c.results[0]->type())) return {nullptr};
   Value x = greatest ? c.operands[0] : c.build("negate", {c.operands[0]});
-  return {at_the_greatest(c.build, x, c.tangents[0], d, out.dims)};
+  return {c.build("window_at_greatest", {x, c.tangents[0]}, windows_of(c.node->attrs()))};
 }
 
 }  // namespace
@@ -92,6 +101,32 @@ std::vector<Value> transpose_window_sum(TransposeContext& c) {
   return {c.build("reduce_window_sum", {wide}, {kWindow % d.window, kWindowDilations % d.dilations})};
 }
 
+// Which element is the greatest does not change with x but in leaps.
+std::vector<Value> jvp_window_at_greatest(JvpContext& c) {
+  if (!c.tangents[1]) return {nullptr};
+  return {c.build.node(op_of(c.node), {c.operands[0], c.tangents[1]}, c.node->attrs())->result()};
+}
+
+namespace {
+
+void refuse_linear_in_x(const TransposeContext& c, const char* name) {
+  if (!c.linear[0]) return;
+  throw make_error(ErrorKind::Unsupported, "{}: it is not linear, and cannot be transposed", name)
+      .at(c.node->location().str())
+      .why("it chooses places by x, which depends on what it would have to be linear in")
+      .hint("transpose it by its other operand alone");
+}
+
+}  // namespace
+
+// Each cotangent goes to one element, the one that was chosen.
+std::vector<Value> transpose_window_at_greatest(TransposeContext& c) {
+  Value ct = c.cotangents[0];
+  if (!ct) return {nullptr, nullptr};
+  refuse_linear_in_x(c, "window_at_greatest");
+  return {nullptr, c.build("select_and_scatter_add", {c.operands[0], ct}, windows_of(c.node->attrs()))};
+}
+
 std::vector<Value> jvp_select_and_scatter(JvpContext& c) {
   if (!c.tangents[1]) return {nullptr};
   return {c.build.node(op_of(c.node), {c.operands[0], c.tangents[1]}, c.node->attrs())->result()};
@@ -100,16 +135,9 @@ std::vector<Value> jvp_select_and_scatter(JvpContext& c) {
 std::vector<Value> transpose_select_and_scatter(TransposeContext& c) {
   Value ct = c.cotangents[0];
   if (!ct) return {nullptr, nullptr};
-  if (c.linear[0])
-    throw make_error(ErrorKind::Unsupported,
-                     "select_and_scatter_add: it is not linear, and cannot be transposed")
-        .at(c.node->location().str())
-        .why("it chooses places by x, which depends on what it would have to be linear in")
-        .hint("transpose it by its source alone");
-  const Type& source = c.node->operand(1)->type();
-  if (surely_empty(source)) return {nullptr, nullptr};
-  WindowDims d(c.node->attrs(), source.rank(), c.node->op().name());
-  return {nullptr, at_the_greatest(c.build, c.operands[0], ct, d, source.dims)};
+  refuse_linear_in_x(c, "select_and_scatter_add");
+  if (surely_empty(c.node->operand(1)->type())) return {nullptr, nullptr};
+  return {nullptr, c.build("window_at_greatest", {c.operands[0], ct}, windows_of(c.node->attrs()))};
 }
 
 }  // namespace ig::ops
