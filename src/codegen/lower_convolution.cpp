@@ -25,6 +25,7 @@
 
 #include "codegen/register_tile.h"
 #include "codegen/window_axis.h"
+#include "ops/attrs.h"
 #include "ops/contraction.h"
 
 namespace ig::codegen {
@@ -32,8 +33,9 @@ namespace {
 
 using loop::Expr;
 constexpr int64_t kPlaces = 224;  // places of a chunk, at least, where there are as many
-constexpr int64_t kFirstCache = 24 * 1024, kImagePart = 96 * 1024;  // bytes
-constexpr int64_t kEnoughBlocks = 8;                                // for threads to share
+constexpr int64_t kSecondCache = 256 * 1024, kImagePart = 96 * 1024;  // bytes
+constexpr int64_t kEnoughBlocks = 8;                                  // for threads to share
+constexpr int64_t kLeastPlaces = 48;  // of a chunk, where there are few chunks
 const Dim kOne = Dim(int64_t{1});
 
 class ConvLowering {
@@ -70,13 +72,12 @@ class ConvLowering {
     group_features_ = weights[at(d_.rhs_out)].constant() / groups_;
     image_features_ = inputs_;
     const int64_t lanes = emit.target.vector_bytes / static_cast<int64_t>(size_of(type_));
-    constexpr int64_t kFewFeatures = 4;  // fewer would leave most lanes empty
-    if (inputs_ == 1 && group_features_ == 1 && groups_ >= kFewFeatures) {
+    if (inputs_ == 1 && group_features_ == 1 && groups_ > 1) {
       depthwise_ = true;
       image_features_ = group_features_ = groups_;
       groups_ = 1;
     }
-    supported_ = group_features_ >= kFewFeatures && inputs_ > 0 && taps_ > 0;
+    supported_ = group_features_ > 0 && inputs_ > 0 && taps_ > 0;
     nr_ = group_features_ <= lanes ? lanes : 2 * lanes;
     mr_ = emit.target.registers == 32 ? 12 : (nr_ == lanes ? 8 : 6);
     group_strips_ = (group_features_ + nr_ - 1) / nr_;
@@ -84,8 +85,12 @@ class ConvLowering {
     packs_image_ = stride_of(d_.lhs_feature) != kOne && (depthwise_ || image_features_ > 1);
     turned_ = d_.out_feature + 1 != static_cast<int64_t>(node->result()->type().dims.size());
     const int64_t strip_bytes = taps_ * inputs_ * nr_ * static_cast<int64_t>(size_of(type_));
-    by_rows_ = axes_.size() > 1 && axes_[0].taps > 1 && strip_bytes > kFirstCache;
+    by_rows_ = axes_.size() > 1 && axes_[0].taps > 1 && strip_bytes > kSecondCache / 2;
     waits_ = turned_ || by_rows_;
+    // What the kernel gives may be its finished values, turned over.
+    const Node* last = emit.region.results()[0]->node();
+    if (last && last->attrs().find(ops::kPermutation.name) && last->operand(0)->node())
+      finished_ = last->operand(0);
   }
   bool supported() const { return supported_; }
 
@@ -104,6 +109,8 @@ class ConvLowering {
       kept_ = emit_.size(kept);
       turned_sums_ = build_.add_scratch(type_, kept * Dim(nr_), "turned");
     }
+    if (finished_)
+      finished_values_ = build_.add_scratch(finished_->type().dtype, kept * Dim(nr_), "finished");
     if (packs_image_)
       packed_image_ = build_.add_scratch(x_->arg->type().dtype, Dim(images_) * slab_elements(), "image");
 
@@ -140,6 +147,7 @@ class ConvLowering {
         else
           sum_parts({});
         if (waits_) store_chunk();
+        if (finished_) turn_finished();
       });
     });
   }
@@ -183,6 +191,14 @@ class ConvLowering {
            more = more * 2)
         rows_ = more;
     }
+    // Few chunks: fewer rows each, for threads to share, where packing them stays a small part of the work.
+    if (batch_.is_constant())
+      while (rows_.constant() * inner.constant() > kLeastPlaces && rows_.constant() > 1 &&
+             (batch_ * ceildiv(space_[0], rows_)).constant() < kEnoughBlocks) {
+        Dim fewer = ceildiv(rows_, Dim(int64_t{2}));
+        if (packs_image_ && slab_rows(fewer).constant() * 3 > 4 * fewer.constant() * axes_[0].stride) break;
+        rows_ = fewer;
+      }
     if (rows_ == space_[0]) images_ = std::max<int64_t>(1, kPlaces / std::max<int64_t>(1, places.constant()));
     if (batch_.is_constant()) images_ = std::min(images_, std::max<int64_t>(1, batch_.constant()));
   }
@@ -194,8 +210,12 @@ class ConvLowering {
     chunks_a_block_ = kOne;
     part_strips_ = group_strips_;
     if (prepacked_) {
+      // Each part of the strips packs the image anew, which should be a small part of its products.
+      constexpr int64_t kProducts = 128;  // for each element that is packed
+      auto worth = [&](int64_t strips) { return !packs_image_ || strips * nr_ * taps_ >= kProducts; };
       if (chunk_count_.is_constant())
-        while (part_strips_ > 1 && chunk_count_.constant() * groups_ * parts() < kEnoughBlocks)
+        while (part_strips_ > 1 && chunk_count_.constant() * groups_ * parts() < kEnoughBlocks &&
+               worth((part_strips_ + 1) / 2))
           part_strips_ = (part_strips_ + 1) / 2;
     } else {
       constexpr int64_t kUnknown = int64_t{1} << 20, kMost = int64_t{1} << 18;
@@ -446,7 +466,7 @@ class ConvLowering {
                      : row * emit_.size(space_[s]) + here;
       }
       at_corner[i] = known(offset, i == 0 ? Expr() : at_corner[i - 1]);
-      if (waits_) kept_at[i] = known(row * nr_, i == 0 ? Expr() : kept_at[i - 1]);
+      if (waits_ || finished_) kept_at[i] = known(row * nr_, i == 0 ? Expr() : kept_at[i - 1]);
       Expr carry = one;  // the last axis counts fastest
       for (size_t s = parts.size() + 1; s-- > 0;) {
         Expr next = build_.let(build_.read(where[s]) + carry);
@@ -474,7 +494,7 @@ class ConvLowering {
     emit_.vector(none, width_, static_cast<int>(nr_), [&](Expr j) {
       for (size_t i = 0; i < mr; ++i) {
         auto one_place = [&] {
-          emit_.scoped([&] { store_one(place[i], first_feature_ + j, build_.let(tile.value(i))); });
+          emit_.scoped([&] { store_one(place[i], kept_at[i], j, build_.let(tile.value(i))); });
         };
         if (i == 0)
           one_place();
@@ -539,9 +559,8 @@ class ConvLowering {
           Expr kept = build_.let((image * image_places + p) * nr_);
           std::vector<Expr> index = index_of(image, p);
           for (Expr& e : index) e = build_.let(e);
-          emit_.vector(build_.index(0), width_, static_cast<int>(nr_), [&](Expr j) {
-            store_one(index, first_feature_ + j, build_.let(build_.load(sums_, kept + j)));
-          });
+          emit_.vector(build_.index(0), width_, static_cast<int>(nr_),
+                       [&](Expr j) { store_one(index, kept, j, build_.let(build_.load(sums_, kept + j))); });
         });
       });
     build_.transpose({turned_sums_, build_.index(0), kept_}, {sums_, build_.index(0), build_.index(nr_)},
@@ -551,19 +570,50 @@ class ConvLowering {
       emit_.serial(build_.index(0), width_, [&](Expr f) {
         Expr feature = build_.let(first_feature_ + f), row = build_.let(f * kept_ + image * image_places);
         emit_.vector(build_.index(0), image_places, lanes, [&](Expr p) {
-          store_one(index_of(image, p), feature, build_.let(build_.load(turned_sums_, row + p)));
+          store_sum(emit_, node_->result(), index_at(index_of(image, p), feature),
+                    build_.let(build_.load(turned_sums_, row + p)));
         });
       });
     });
   }
 
   // `place`: the image among the chunk's, then the place along each axis.
-  void store_one(const std::vector<Expr>& place, Expr feature, Expr sum) {
+  GroupEmitter::Index index_at(const std::vector<Expr>& place, Expr feature) const {
     GroupEmitter::Index index(node_->result()->type().dims.size());
     index[at(d_.out_batch)] = first_image_ + place[0];
     index[at(d_.out_feature)] = feature;
     for (size_t s = 0; s + 1 < place.size(); ++s) index[at(d_.out_space[s])] = place[s + 1];
-    store_sum(emit_, node_->result(), index, sum);
+    return index;
+  }
+  // `kept`: where the place's features stand in scratch.
+  void store_one(const std::vector<Expr>& place, Expr kept, Expr j, Expr sum) {
+    GroupEmitter::Index index = index_at(place, first_feature_ + j);
+    if (!finished_) return store_sum(emit_, node_->result(), index, sum);
+    know_sum(emit_, node_->result(), sum);
+    const DType stored = finished_->type().dtype;
+    Expr value = emit_.element(finished_, index);
+    build_.store(finished_values_, kept + j, value.type() == stored ? value : loop::convert(value, stored));
+  }
+  // The strip's finished values, place by place, into the result, feature by feature.
+  void turn_finished() {
+    const Dims& dims = emit_.region.results()[0]->type().dims;
+    const Ints& order = emit_.region.results()[0]->node()->attrs().get(ops::kPermutation);
+    Expr row_places = emit_.size(product(inner_space()));
+    Expr image_places = build_.let((end_row_ - first_row_) * row_places);
+    emit_.serial(build_.index(0), image_count_, [&](Expr image) {
+      std::vector<Expr> place(axes_.size() + 1, build_.index(0));
+      place[0] = image, place[1] = first_row_;
+      GroupEmitter::Index own = index_at(place, first_feature_), index;
+      Dim feature_step = kOne;
+      for (size_t i = 0; i < order.size(); ++i) {
+        index.push_back(own[at(order[i])]);
+        if (order[i] == d_.out_feature)
+          feature_step = product(Dims(dims.begin() + static_cast<long>(i) + 1, dims.end()));
+      }
+      build_.transpose(
+          {emit_.result_buffer(0), build_.let(emit_.flat(index, dims)), emit_.size(feature_step)},
+          {finished_values_, image * image_places * nr_, build_.index(nr_)}, image_places, width_);
+    });
   }
 
   GroupEmitter& emit_;
@@ -582,9 +632,10 @@ class ConvLowering {
   Dim rows_ = int64_t{1};  // of a chunk's images
   Dim chunk_count_ = int64_t{1}, chunks_a_block_ = int64_t{1}, chunk_blocks_ = int64_t{1};
   bool supported_ = false, prepacked_ = false, depthwise_ = false, turned_ = false, packs_image_ = false;
-  bool by_rows_ = false;  // the tiles run for one step of the first axis' taps at a time
-  bool waits_ = false;    // all sums of a chunk are kept until they are stored
-  uint32_t packed_w_ = 0, sums_ = 0, turned_sums_ = 0, packed_image_ = 0;
+  bool by_rows_ = false;      // the tiles run for one step of the first axis' taps at a time
+  bool waits_ = false;        // all sums of a chunk are kept until they are stored
+  Value finished_ = nullptr;  // what the kernel gives, before it is turned over
+  uint32_t packed_w_ = 0, sums_ = 0, turned_sums_ = 0, packed_image_ = 0, finished_values_ = 0;
   Expr kept_, first_strip_, strip_, group_, first_feature_, width_;
   Expr first_image_, image_count_, first_row_, end_row_, image_, slab_row_;
 };

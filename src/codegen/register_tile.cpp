@@ -49,11 +49,15 @@ void RegisterTile::sum(GroupEmitter& emit, Expr begin, Expr end, const std::func
   if (!even) emit.serial(whole * build_.index(unroll), count, [&](Expr k) { step(begin + k); });
 }
 
-void store_sum(GroupEmitter& emit, Value product, const GroupEmitter::Index& index, Expr sum) {
+void know_sum(GroupEmitter& emit, Value product, Expr sum) {
   DType dtype = product->type().dtype;
   sum = emit.round_to(sum, dtype);
   if (sum.type() != compute_type(dtype)) sum = loop::convert(sum, compute_type(dtype));
   emit.pin(product, [sum](std::span<const Expr>) { return sum; });
+}
+
+void store_sum(GroupEmitter& emit, Value product, const GroupEmitter::Index& index, Expr sum) {
+  know_sum(emit, product, sum);
   Expr flat = emit.flat(index, product->type().dims);
   std::vector<Expr> values;
   for (Value v : emit.region.results()) values.push_back(emit.build.let(emit.element(v, index)));

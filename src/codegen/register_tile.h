@@ -35,6 +35,8 @@ class RegisterTile {
 loop::Expr multiply_add(loop::Expr a, loop::Expr b, loop::Expr sum);
 loop::Expr zero_of(loop::Builder& build, DType type);
 
+// The finished sum of products is known from now on, as the value of its op.
+void know_sum(GroupEmitter& emit, Value product, loop::Expr sum);
 // Stores the element of the kernel's results whose sum of products is finished, after the element-wise work
 // that was fused behind it.
 void store_sum(GroupEmitter& emit, Value product, const GroupEmitter::Index& index, loop::Expr sum);
