@@ -200,7 +200,8 @@ class ConvLowering {
         rows_ = fewer;
       }
     if (rows_ == space_[0]) images_ = std::max<int64_t>(1, kPlaces / std::max<int64_t>(1, places.constant()));
-    if (batch_.is_constant()) images_ = std::min(images_, std::max<int64_t>(1, batch_.constant()));
+    if (batch_.is_constant() && batch_.constant() > 0)  // as many in each chunk
+      images_ = ceildiv(batch_, ceildiv(batch_, Dim(images_))).constant();
   }
 
   // A block: some strips of some chunks. Weights that came packed are shared by all blocks; else a block
@@ -353,6 +354,21 @@ class ConvLowering {
         along == kOne && (inner.empty() || stride_of(d_.lhs_space[0]) == image_row() || image_row() == kOne);
     const bool whole = (axes_.size() == 1 ? stride_of(d_.lhs_space[0]) == kOne : one_run);
     Expr slab = build_.let(emit_.size(slab_elements()));
+    Expr rows = build_.let(loop::greater(end - slab_row_, build_.index(0)));
+    auto place_offset = [&](Expr row, Expr place) {
+      Expr offset = image_ + (slab_row_ + row) * stride(d_.lhs_space[0]);
+      std::vector<Expr> index = emit_.split(place, inner);
+      for (size_t s = 0; s < index.size(); ++s) offset = offset + index[s] * stride(inner_axes[s]);
+      return build_.let(offset);
+    };
+    // Images side by side: each place's features and images are turned over.
+    if (stride_of(d_.lhs_batch) == kOne && images_ > 1)
+      return emit_.serial(build_.index(0), rows, [&](Expr r) {
+        emit_.serial(build_.index(0), row_places, [&](Expr place) {
+          build_.transpose({packed_image_, build_.let((r * row_places + place) * features), slab},
+                           {from, place_offset(r, place), stride(d_.lhs_feature)}, features, image_count_);
+        });
+      });
     emit_.serial(build_.index(0), image_count_, [&](Expr number) {
       Expr to = build_.let(number * slab);
       Expr source = build_.let(image_ + number * stride(d_.lhs_batch) + slab_row_ * stride(d_.lhs_space[0]));
@@ -360,7 +376,6 @@ class ConvLowering {
         build_.transpose({packed_image_, goal, features}, {from, begin, stride(d_.lhs_feature)}, features,
                          columns);
       };
-      Expr rows = build_.let(loop::greater(end - slab_row_, build_.index(0)));
       if (whole) return turn(to, source, build_.let(rows * row_places));
       emit_.serial(build_.index(0), rows, [&](Expr r) {
         Expr goal = build_.let(to + r * row_places * features);
@@ -368,10 +383,7 @@ class ConvLowering {
         if (axes_.size() > 1 && along == kOne) return turn(goal, begin, row_places);
         const int lanes = natural_lanes(emit_.target, static_cast<int>(size_of(type_)));
         emit_.serial(build_.index(0), row_places, [&](Expr place) {
-          Expr place_at = begin;
-          std::vector<Expr> index = emit_.split(place, inner);
-          for (size_t s = 0; s < index.size(); ++s) place_at = place_at + index[s] * stride(inner_axes[s]);
-          place_at = build_.let(place_at);
+          Expr place_at = build_.let(place_offset(r, place) + number * stride(d_.lhs_batch));
           emit_.vector(build_.index(0), features, lanes, [&](Expr i) {
             build_.store(packed_image_, goal + place * features + i,
                          build_.load(from, place_at + i * stride(d_.lhs_feature)));

@@ -91,21 +91,10 @@ Value of_image(TransposeContext& c, const ConvDims& d, const Sizes& s, const Lay
     padding.push_back(s.image[i] + s.kernel[i] - 1 - s.result[i] - before);
   }
   std::string text = layout.result + "_" + swapped(layout.kernel, 'o', 'i', 'i', 'o') + "->" + layout.image;
-  // Zeros are written between what strides skipped: a kernel over what lies side by side is worth more than
-  // the products with zeros that it saves.
-  Value cotangent = c.cotangents[0];
-  if (std::ranges::any_of(d.strides, [](int64_t step) { return step > 1; })) {
-    Ints between(static_cast<size_t>(cotangent->type().rank()), 0);
-    for (size_t i = 0; i < space.size(); ++i) between[static_cast<size_t>(d.out_space[i])] = d.strides[i] - 1;
-    Dims border(between.size(), Dim(int64_t{0}));
-    cotangent = c.build("pad", {cotangent, c.build.scalar(cotangent->type().dtype, 0)},
-                        {kPadLow % border, kPadHigh % border, kPadInterior % between});
-  }
-  Value out =
-      c.build("convolution", {cotangent, kernel},
-              {kConvLayout % text, kConvStrides % d.lhs_dilation, kConvPadding % padding,
-               kLhsDilation % Ints(space.size(), 1), kRhsDilation % d.rhs_dilation, kFeatureGroups % groups,
-               kBatchGroups % int64_t{1}, kAccumulate % c.node->attrs().get(kAccumulate)});
+  Value out = c.build("convolution", {c.cotangents[0], kernel},
+                      {kConvLayout % text, kConvStrides % d.lhs_dilation, kConvPadding % padding,
+                       kLhsDilation % d.strides, kRhsDilation % d.rhs_dilation, kFeatureGroups % groups,
+                       kBatchGroups % int64_t{1}, kAccumulate % c.node->attrs().get(kAccumulate)});
   if (d.batch_groups > 1)
     out = merged(c.build, cut(c.build, out, d.lhs_feature, d.batch_groups), d.lhs_feature, d.lhs_batch);
   return out;
