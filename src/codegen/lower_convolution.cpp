@@ -98,6 +98,8 @@ class ConvLowering {
     choose_chunks();
     choose_blocks();
     const int64_t strip_elements = taps_ * inputs_ * nr_;
+    const int64_t part_bytes = part_strips_ * strip_elements * static_cast<int64_t>(size_of(type_));
+    strips_inside_ = !waits_ && !finished_ && part_bytes <= kSecondCache * 3 / 4;
     if (prepacked_)
       emit_packing();
     else
@@ -120,17 +122,8 @@ class ConvLowering {
     Expr part = build_.let(rest % build_.index(parts()));
     group_ = build_.let(rest / build_.index(parts()));
     first_strip_ = build_.let(part * part_strips_);
-    Expr last_strip =
+    last_strip_ =
         build_.let(loop::lesser(first_strip_ + build_.index(part_strips_), build_.index(group_strips_)));
-    auto each_strip = [&](const std::function<void()>& body) {
-      emit_.serial(first_strip_, last_strip, [&](Expr number) {
-        strip_ = number;
-        Expr in_group = build_.let(number * nr_);
-        first_feature_ = build_.let(group_ * build_.index(group_features_) + in_group);
-        width_ = build_.let(loop::lesser(build_.index(nr_), build_.index(group_features_) - in_group));
-        body();
-      });
-    };
     if (!prepacked_)
       each_strip([&] {
         pack(build_, emit_.size, emit_.buffer_of_arg(w_->arg), packed_w_,
@@ -141,6 +134,7 @@ class ConvLowering {
     Expr first_chunk = build_.let(chunk_block * per_block);
     emit_.serial(first_chunk, loop::lesser(first_chunk + per_block, chunk_count), [&](Expr chunk) {
       begin_chunk(chunk, row_chunks);
+      if (strips_inside_) return sum_parts({});
       each_strip([&] {
         if (by_rows_)
           emit_.serial(build_.index(0), build_.index(axes_[0].taps), [&](Expr tap) { sum_parts(tap); });
@@ -153,6 +147,15 @@ class ConvLowering {
   }
 
  private:
+  void each_strip(const std::function<void()>& body) {
+    emit_.serial(first_strip_, last_strip_, [&](Expr number) {
+      strip_ = number;
+      Expr in_group = build_.let(number * nr_);
+      first_feature_ = build_.let(group_ * build_.index(group_features_) + in_group);
+      width_ = build_.let(loop::lesser(build_.index(nr_), build_.index(group_features_) - in_group));
+      body();
+    });
+  }
   static size_t at(int64_t axis) { return static_cast<size_t>(axis); }
   const Dim& stride_of(int64_t axis) const { return x_->strides[at(axis)]; }
   Expr stride(int64_t axis) { return emit_.size(stride_of(axis)); }
@@ -491,6 +494,19 @@ class ConvLowering {
         carry = build_.let(loop::select(over, one, none));
       }
     }
+    auto strip = [&] { sum_and_store(parts, place, at_corner, kept_at, left, only); };
+    if (strips_inside_)
+      each_strip(strip);
+    else
+      strip();
+  }
+
+  // The sums of a strip's features at mr places.
+  void sum_and_store(const std::vector<WindowPart>& parts, const std::vector<std::vector<Expr>>& place,
+                     const std::vector<Expr>& at_corner, const std::vector<Expr>& kept_at, Expr left,
+                     Expr only) {
+    const auto mr = at(mr_);
+    const Expr none = build_.index(0);
     RegisterTile tile(build_, type_, mr_, nr_);
     Expr lanes = depthwise_ ? width_ : build_.index(nr_);
     emit_.vector(none, lanes, static_cast<int>(nr_), [&](Expr j) {
@@ -644,11 +660,12 @@ class ConvLowering {
   Dim rows_ = int64_t{1};  // of a chunk's images
   Dim chunk_count_ = int64_t{1}, chunks_a_block_ = int64_t{1}, chunk_blocks_ = int64_t{1};
   bool supported_ = false, prepacked_ = false, depthwise_ = false, turned_ = false, packs_image_ = false;
-  bool by_rows_ = false;      // the tiles run for one step of the first axis' taps at a time
-  bool waits_ = false;        // all sums of a chunk are kept until they are stored
-  Value finished_ = nullptr;  // what the kernel gives, before it is turned over
+  bool by_rows_ = false;        // the tiles run for one step of the first axis' taps at a time
+  bool strips_inside_ = false;  // all strips of a tile, then the next tile
+  bool waits_ = false;          // all sums of a chunk are kept until they are stored
+  Value finished_ = nullptr;    // what the kernel gives, before it is turned over
   uint32_t packed_w_ = 0, sums_ = 0, turned_sums_ = 0, packed_image_ = 0, finished_values_ = 0;
-  Expr kept_, first_strip_, strip_, group_, first_feature_, width_;
+  Expr kept_, first_strip_, last_strip_, strip_, group_, first_feature_, width_;
   Expr first_image_, image_count_, first_row_, end_row_, image_, slab_row_;
 };
 
