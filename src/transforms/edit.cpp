@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ops/builder.h"
+#include "ops/table.h"
 
 namespace ig::transforms {
 
@@ -36,25 +36,6 @@ Node* copy_node(const Node* node, Block& block, std::unordered_map<Value, Value>
     inner.set_results(graph.inline_block(node->region(r), inner, args));
   }
   return copy;
-}
-
-Node* expand_composite(Node* node, std::vector<Value>* given) {
-  const ops::Op& op = ops::op_of(node);
-  Block& block = *node->block();
-  Node* before = node->previous();
-  ops::Builder build(block, node);
-  build.at(node);
-  std::vector<Value> operands(node->operands().begin(), node->operands().end());
-  ops::BodyContext body{build, node->attrs(), operands};
-  std::vector<Value> results = op.rules.body.get()(body);
-  IG_CHECK(results.size() == node->results().size(), "the body of {} gives {} results", op.decl.name,
-           results.size());
-  for (size_t i = 0; i < results.size(); ++i) node->result(i)->replace_all_uses_with(results[i]);
-  if (given) *given = results;
-  Node* behind = node->next();
-  block.graph().erase(node);
-  Node* first = before ? before->next() : block.first();
-  return first ? first : behind;
 }
 
 void sweep(Block& block) {

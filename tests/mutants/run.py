@@ -63,7 +63,8 @@ def commands(mutant: str) -> list[list[str]]:
         together = ["test_transforms", "test_transforms_rules", "test_transforms_together", "test_vmap"]
         definitions = "Batch.*" if name == "batch" else "OpDerivatives.*"
         tests = [str(BUILD / "bin" / "intaglio_tests"), f"--gtest_filter={definitions}", "--gtest_throw_on_failure"]
-        return [own, tests, [*python, *(f"tests/python/{one}.py" for one in together)]]
+        near = ["env", f"INTAGLIO_TEST_OP={kind}", *tests]
+        return [near, own, tests, [*python, *(f"tests/python/{one}.py" for one in together)]]
     return [own, [*python, "tests/ops"]]
 
 
