@@ -539,14 +539,14 @@ class ConvLowering {
     const WindowPart& last = parts.back();
     const Dim tap_step = image_step(parts.size() - 1) * Dim(last.dilation);
     // `count` steps of the sum from number `step` on, for all places: element number n of the place's run.
-    auto together = [&](Expr step, Expr count, Expr from, const Dim& between) {
+    auto together = [&](Expr step, Expr count, Expr from, const Dim& between, int64_t usual) {
       tile.sum(
           emit_, build_.index(0), count,
           [&](size_t i, Expr n) {
             Expr offset = at_corner[i] + from + n * emit_.size(between);
             return widen(build_.load(image, depthwise_ ? offset + first_feature_ + j : offset));
           },
-          [&](Expr n) { return load_w(step + n, j); });
+          [&](Expr n) { return load_w(step + n, j); }, usual);
     };
     // Taps along the last axis and input features are one run, in the image as in the kernel.
     const bool adjoin = axes_.back().taps_adjoin();
@@ -562,11 +562,11 @@ class ConvLowering {
       }
       Expr first = build_.let(number * inputs_);
       offset = build_.let(offset);
-      if (one_input) return together(first, part.taps, offset, tap_step);
-      if (joined) return together(first, part.taps * inputs_, offset, kOne);
+      if (one_input) return together(first, part.taps, offset, tap_step, axes_[s].taps);
+      if (joined) return together(first, part.taps * inputs_, offset, kOne, axes_[s].taps * inputs_);
       emit_.serial(build_.index(0), part.taps, [&](Expr u) {
         together(build_.let(first + u * (part.tap_step * inputs_)), build_.index(inputs_),
-                 build_.let(offset + u * emit_.size(tap_step)), image_feature_step());
+                 build_.let(offset + u * emit_.size(tap_step)), image_feature_step(), inputs_);
       });
     };
     outer(0, build_.index(0), build_.index(0));
