@@ -152,9 +152,14 @@ class ConvLowering {
       strip_ = number;
       Expr in_group = build_.let(number * nr_);
       first_feature_ = build_.let(group_ * build_.index(group_features_) + in_group);
-      width_ = build_.let(loop::lesser(build_.index(nr_), build_.index(group_features_) - in_group));
+      width_ = width_of(build_, in_group);
       body();
     });
+  }
+  // How many features the strip has that begins there.
+  Expr width_of(loop::Builder& build, Expr in_group) const {
+    if (group_features_ % nr_ == 0) return build.index(nr_);
+    return build.let(loop::lesser(build.index(nr_), build.index(group_features_) - in_group));
   }
   static size_t at(int64_t axis) { return static_cast<size_t>(axis); }
   const Dim& stride_of(int64_t axis) const { return x_->strides[at(axis)]; }
@@ -305,7 +310,7 @@ class ConvLowering {
     ops::SizeFn size = [&](const Dim& d) { return build.size(d); };
     Expr in_group = build.let((build.block() % build.index(group_strips_)) * nr_);
     Expr first = build.let((build.block() / build.index(group_strips_)) * group_features_ + in_group);
-    Expr width = build.let(loop::lesser(build.index(nr_), build.index(group_features_) - in_group));
+    Expr width = width_of(build, in_group);
     pack(build, size, from, to, build.let(build.block() * (taps_ * inputs_ * nr_)), first, width, false);
     Kernel::Packing packing;
     packing.operand = static_cast<int>(w_->arg->index());
