@@ -321,3 +321,23 @@ def test_gradients_of_strided_convolutions_form_no_zeros() -> None:
             moved[which][place] -= 2 * step
             below = float(loss(*map(ig.asarray, moved)))
             np.testing.assert_allclose(gradient.numpy()[place], (above - below) / (2 * step), rtol=2e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("layout", ["b01f_oi01->b01f", "bf01_oi01->bf01", "b01f_oi01->bf01"])
+@pytest.mark.parametrize("constant", [False, True])
+def test_symbolic_batches(layout: str, constant: bool) -> None:
+    rng = np.random.default_rng(8)
+    image = (5, 7, 6) if layout.startswith("bf") else (7, 6, 5)
+    w = ig.asarray(rng.standard_normal((9, 5, 3, 3)).astype(np.float32))
+    op = ig._intaglio.op("convolution")
+    options: dict[str, Any] = {"layout": layout, "padding": (1, 1, 1, 1), "strides": (1, 2)}
+    sizes = {"x": {0: ig.Dim("batch", 1, 4096)}}
+    example = ig.zeros((4, *image))
+    if constant:
+        known = ig.trace(lambda x: ig.relu(op(x, w, **options)), example, dynamic_shapes=sizes, lift=False)
+    else:
+        given = ig.trace(lambda x, w: ig.relu(op(x, w, **options)), example, w, dynamic_shapes=sizes)
+    for batch in (1, 2, 3, 8, 33, 100):
+        x = ig.asarray(rng.standard_normal((batch, *image)).astype(np.float32))
+        got = known(x) if constant else given(x, w)
+        assert got.numpy().tobytes() == ig.relu(op(x, w, **options)).numpy().tobytes()
