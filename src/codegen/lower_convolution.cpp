@@ -1,30 +1,41 @@
 // Convolutions, without an image of windows. A kernel's vectors are output features: a tile of mr places x nr
 // features has its running sums in registers, and for each tap and input feature takes one element of the
 // image a place, times a vector of the kernel, which lies packed as [strip of features][tap][input
-// feature][nr].
+// feature][nr]. Where each feature is a group of its own (depthwise), the image's features are vectors too.
 //
-//   block (batch, group, chunk of places, some strips of features)
-//     pack the rows of the image that the chunk reads, input features side by side: [place][input feature]
-//     for each strip: for each mr places: for each tap and input feature: mr x nr fma
-//     the sums, turned over where features are not the fastest axis, with the work fused behind, are stored
+//   block (group, some strips of features, some chunks of places)
+//     pack the strips' weights                  (unless they came packed)
+//     for each chunk: some rows of an image, or some whole images
+//       pack the image's rows that it reads, input features side by side   (unless they lie so)
+//       for each strip, for each part of the chunk (window_axis.h), for each mr of its places:
+//         for each tap that the part sees, for each input feature: mr x nr fma
+//         the sums, with the work fused behind, are stored
 //
-// With the input features side by side, a row of taps is one run through memory, in the image as in the
-// kernel. Tiles whose windows lie inside the image run through whole rows without a question; in the others a
-// tap that falls on padding is left out, place by place.
+// All places of a part see the same taps, so a tap on padding costs neither a question nor a product, and
+// none is multiplied with a gap of the image. With the input features side by side a row of taps is one run
+// through memory, in the image as in the kernel.
+//
+// Sums wait in scratch where the features are not the result's fastest axis (they are turned over there), and
+// where the weights of a strip are more than the first cache holds: then the tiles run for one step of the
+// first axis' taps at a time.
 //
 // Order of summation: as the op states it: one fma chain over the taps, the first spatial axis slowest, then
-// the input features of the group, from +0. Where the weights of a strip are more than the first cache holds,
-// the tiles run for one step of the first axis' taps at a time: the running sums are stored and loaded again.
+// the input features of the group, from +0.
 #include <algorithm>
 
 #include "codegen/register_tile.h"
+#include "codegen/window_axis.h"
+#include "ops/attrs.h"
 #include "ops/contraction.h"
 
 namespace ig::codegen {
 namespace {
 
 using loop::Expr;
-constexpr int64_t kPlaces = 224;  // places of a chunk, about: their sums are kept until they are stored
+constexpr int64_t kPlaces = 224;  // places of a chunk, at least, where there are as many
+constexpr int64_t kSecondCache = 256 * 1024, kImagePart = 96 * 1024;  // bytes
+constexpr int64_t kEnoughBlocks = 8;                                  // for threads to share
+constexpr int64_t kLeastPlaces = 48;  // of a chunk, where there are few chunks
 const Dim kOne = Dim(int64_t{1});
 
 class ConvLowering {
@@ -42,137 +53,208 @@ class ConvLowering {
     DType result = node->result()->type().dtype;
     type_ = is_float(result) ? ops::accumulating_type(result, node->attrs().get(ops::kAccumulate)) : result;
     supported_ = x_ && w_ && d_.spatial > 0 && d_.batch_groups == 1 && constant_dims(weights);
-    for (int64_t step : d_.lhs_dilation) supported_ = supported_ && step == 1;
     if (!supported_) return;
-    for (int64_t axis : d_.lhs_space) image_space_.push_back(image[static_cast<size_t>(axis)]);
-    for (int64_t axis : d_.out_space)
-      space_.push_back(node->result()->type().dims[static_cast<size_t>(axis)]);
-    for (int64_t axis : d_.rhs_space) tap_counts_.push_back(weights[static_cast<size_t>(axis)].constant());
-    inputs_ = weights[static_cast<size_t>(d_.rhs_in)].constant();
-    group_features_ = weights[static_cast<size_t>(d_.rhs_out)].constant() / d_.feature_groups;
-    for (int64_t n : tap_counts_) taps_ *= n;
-    for (size_t s = 0; s < space_.size(); ++s) padded_ = padded_ || d_.low[s] > 0 || d_.high[s] > 0;
-    constexpr int64_t kFewFeatures = 4;  // fewer would leave most lanes empty
-    supported_ = group_features_ >= kFewFeatures && inputs_ > 0 && taps_ > 0;
-    int64_t lanes = emit.target.vector_bytes / static_cast<int64_t>(size_of(type_));
+    batch_ = node->result()->type().dims[at(d_.out_batch)];
+    for (size_t s = 0; s < at(d_.spatial); ++s) {
+      WindowAxis axis;
+      axis.taps = weights[at(d_.rhs_space[s])].constant();
+      axis.stride = d_.strides[s], axis.dilation = d_.rhs_dilation[s], axis.gaps = d_.lhs_dilation[s];
+      axis.low = d_.low[s];
+      axis.padded = d_.low[s] > 0 || d_.high[s] > 0;
+      axis.image = image[at(d_.lhs_space[s])];
+      axis.places = node->result()->type().dims[at(d_.out_space[s])];
+      space_.push_back(axis.places);
+      taps_ *= axis.taps;
+      axes_.push_back(axis);
+    }
+    inputs_ = weights[at(d_.rhs_in)].constant();
+    groups_ = d_.feature_groups;
+    group_features_ = weights[at(d_.rhs_out)].constant() / groups_;
+    image_features_ = inputs_;
+    const int64_t lanes = emit.target.vector_bytes / static_cast<int64_t>(size_of(type_));
+    if (inputs_ == 1 && group_features_ == 1 && groups_ > 1) {
+      depthwise_ = true;
+      image_features_ = group_features_ = groups_;
+      groups_ = 1;
+    }
+    supported_ = group_features_ > 0 && inputs_ > 0 && taps_ > 0;
     nr_ = group_features_ <= lanes ? lanes : 2 * lanes;
     mr_ = emit.target.registers == 32 ? 12 : (nr_ == lanes ? 8 : 6);
     group_strips_ = (group_features_ + nr_ - 1) / nr_;
-    strips_ = group_strips_ * d_.feature_groups;
     prepacked_ = supported_ && constant_operands[w_->arg->index()] && w_->arg->uses().size() == 1;
+    packs_image_ = stride_of(d_.lhs_feature) != kOne && (depthwise_ || image_features_ > 1);
+    turned_ = d_.out_feature + 1 != static_cast<int64_t>(node->result()->type().dims.size());
+    const int64_t strip_bytes = taps_ * inputs_ * nr_ * static_cast<int64_t>(size_of(type_));
+    by_rows_ = axes_.size() > 1 && axes_[0].taps > 1 && strip_bytes > kSecondCache / 2;
+    waits_ = turned_ || by_rows_;
+    // What the kernel gives may be its finished values, turned over.
+    const Node* last = emit.region.results()[0]->node();
+    if (last && last->attrs().find(ops::kPermutation.name) && last->operand(0)->node())
+      finished_ = last->operand(0);
   }
   bool supported() const { return supported_; }
 
   void run() {
-    const Dim places = product(space_);
-    const Dim batch = node_->result()->type().dims[static_cast<size_t>(d_.out_batch)];
-    // Chunks of whole rows where rows of the image are packed, so that none is packed for nothing.
-    const bool lies = stride_of(d_.lhs_feature) == kOne;
-    packs_image_ = !lies && d_.spatial <= 2;
-    const Dim row = d_.spatial == 2 ? max(space_[1], kOne) : kOne;
-    chunk_ = d_.spatial == 2 ? row * max(floordiv(Dim(kPlaces), row), kOne) : Dim(kPlaces);
-    const Dim chunks = ceildiv(places, chunk_);
-    // Weights that are not known beforehand are packed by the block that uses them: then a block has all
-    // places of one strip. Else it has all strips of its places, unless that leaves too few blocks to share.
-    part_strips_ = prepacked_ ? group_strips_ : 1;
-    const Dim outer = batch * chunks * Dim(d_.feature_groups);
-    if (prepacked_ && outer.is_constant())
-      while (part_strips_ > 1 && outer.constant() * parts() < 8) part_strips_ = (part_strips_ + 1) / 2;
-    const Dim shared_chunks = prepacked_ ? chunks : kOne;
-    const int64_t images = prepacked_ ? 1 : images_of_a_block(batch, places);
-    kernel_.blocks = ceildiv(batch, Dim(images)) * shared_chunks * Dim(d_.feature_groups * parts());
-    int64_t work = kPlaces * nr_ * taps_ * inputs_ * part_strips_;
-    kernel_.grain = prepacked_ ? std::max<int64_t>(1, 150'000 / work) : 1;
+    choose_chunks();
+    choose_blocks();
+    const int64_t strip_elements = taps_ * inputs_ * nr_;
+    const int64_t part_bytes = part_strips_ * strip_elements * static_cast<int64_t>(size_of(type_));
+    strips_inside_ = !waits_ && !finished_ && part_bytes <= kSecondCache * 3 / 4;
     if (prepacked_)
       emit_packing();
     else
-      scratch_w_ = build_.add_scratch(type_, Dim(taps_ * inputs_ * nr_), "w");
-    const Dim rows = ceildiv(chunk_, Dim(mr_)) * Dim(mr_);
-    rows_ = emit_.size(rows);
-    sums_ = build_.add_scratch(type_, rows * Dim(nr_), "sums");
-    turned_ = d_.out_feature + 1 != static_cast<int64_t>(node_->result()->type().dims.size());
-    if (turned_) turned_sums_ = build_.add_scratch(type_, rows * Dim(nr_), "turned");
-    if (packs_image_) {
-      const Dim steps = d_.spatial == 2 ? floordiv(chunk_, row) : chunk_;
-      const Dim slab = (steps - 1) * Dim(d_.strides[0]) + Dim((tap_counts_[0] - 1) * d_.rhs_dilation[0] + 1);
-      packed_image_ = build_.add_scratch(x_->arg->type().dtype,
-                                         min(slab, image_space_[0]) * image_row() * Dim(inputs_), "image");
+      packed_w_ = build_.add_scratch(type_, Dim(part_strips_ * strip_elements), "w");
+    const Dim chunk_places = Dim(images_) * rows_ * product(inner_space());
+    const Dim kept = ceildiv(chunk_places, Dim(mr_)) * Dim(mr_);
+    if (waits_) sums_ = build_.add_scratch(type_, kept * Dim(nr_), "sums");
+    if (turned_) {
+      kept_ = emit_.size(kept);
+      turned_sums_ = build_.add_scratch(type_, kept * Dim(nr_), "turned");
     }
+    if (finished_)
+      finished_values_ = build_.add_scratch(finished_->type().dtype, kept * Dim(nr_), "finished");
+    if (packs_image_)
+      packed_image_ = build_.add_scratch(x_->arg->type().dtype, Dim(images_) * slab_elements(), "image");
 
-    Expr rest = build_.block(), part_count = build_.index(parts()), chunk_count = emit_.size(shared_chunks);
-    Expr part = build_.let(rest % part_count);
-    rest = rest / part_count;
-    Expr chunk_number = rest % chunk_count;
-    rest = rest / chunk_count;
-    group_ = build_.let(rest % build_.index(d_.feature_groups));
-    Expr batch_number = build_.let(rest / build_.index(d_.feature_groups));
-    auto begin_image = [&](Expr number) {
-      batch_ = number;
-      image_ = build_.let(emit_.size(x_->offset) + batch_ * stride(d_.lhs_batch) +
-                          group_ * build_.index(inputs_) * stride(d_.lhs_feature));
-    };
-    Expr first_strip = build_.let(part * part_strips_);
-    Expr last_strip = loop::lesser(first_strip + build_.index(part_strips_), build_.index(group_strips_));
-    auto begin_chunk = [&](Expr c) {
-      from_ = build_.let(c * emit_.size(chunk_));
-      count_ = build_.let(loop::lesser(emit_.size(chunk_), emit_.size(places) - from_));
-      if (packs_image_) pack_image();
-    };
-    auto strip = [&](Expr number) {
-      Expr in_group = build_.let(number * nr_);
-      strip_ = build_.let(group_ * build_.index(group_strips_) + number);
-      first_feature_ = build_.let(group_ * build_.index(group_features_) + in_group);
-      width_ = build_.let(loop::lesser(build_.index(nr_), build_.index(group_features_) - in_group));
-    };
-    if (prepacked_) {
-      begin_image(batch_number);
-      begin_chunk(chunk_number);
-      return emit_.serial(first_strip, last_strip, [&](Expr s) {
-        strip(s);
-        tiles();
-        store();
+    Expr rest = build_.block(), chunk_blocks = emit_.size(chunk_blocks_);
+    Expr chunk_block = build_.let(rest % chunk_blocks);
+    rest = rest / chunk_blocks;
+    Expr part = build_.let(rest % build_.index(parts()));
+    group_ = build_.let(rest / build_.index(parts()));
+    first_strip_ = build_.let(part * part_strips_);
+    last_strip_ =
+        build_.let(loop::lesser(first_strip_ + build_.index(part_strips_), build_.index(group_strips_)));
+    if (!prepacked_)
+      each_strip([&] {
+        pack(build_, emit_.size, emit_.buffer_of_arg(w_->arg), packed_w_,
+             build_.let((strip_ - first_strip_) * strip_elements), first_feature_, width_, true);
       });
-    }
-    strip(first_strip);
-    pack_here();
-    Expr first_image = build_.let(batch_number * images);
-    Expr last_image = build_.let(loop::lesser(first_image + build_.index(images), emit_.size(batch)));
-    emit_.serial(first_image, last_image, [&](Expr number) {
-      begin_image(number);
-      emit_.serial(build_.index(0), emit_.size(chunks), [&](Expr c) {
-        begin_chunk(c);
-        tiles();
-        store();
+    Expr row_chunks = emit_.size(ceildiv(space_[0], rows_)), per_block = emit_.size(chunks_a_block_);
+    Expr chunk_count = emit_.size(chunk_count_);
+    Expr first_chunk = build_.let(chunk_block * per_block);
+    emit_.serial(first_chunk, loop::lesser(first_chunk + per_block, chunk_count), [&](Expr chunk) {
+      begin_chunk(chunk, row_chunks);
+      if (strips_inside_) return sum_parts({});
+      each_strip([&] {
+        if (by_rows_)
+          emit_.serial(build_.index(0), build_.index(axes_[0].taps), [&](Expr tap) { sum_parts(tap); });
+        else
+          sum_parts({});
+        if (waits_) store_chunk();
+        if (finished_) turn_finished();
       });
     });
   }
 
  private:
-  // A block that packs weights for itself does so for several images, until the sums outweigh the packing;
-  // but some blocks are left to share.
-  int64_t images_of_a_block(const Dim& batch, const Dim& places) const {
-    if (!places.is_constant()) return 1;
-    int64_t images = ceildiv(Dim(kPlaces), max(places, kOne)).constant();
-    if (batch.is_constant())
-      while (images > 1 && ceildiv(batch, Dim(images)).constant() * d_.feature_groups * parts() < 8)
-        images = (images + 1) / 2;
-    return images;
+  void each_strip(const std::function<void()>& body) {
+    emit_.serial(first_strip_, last_strip_, [&](Expr number) {
+      strip_ = number;
+      Expr in_group = build_.let(number * nr_);
+      first_feature_ = build_.let(group_ * build_.index(group_features_) + in_group);
+      width_ = width_of(build_, in_group);
+      body();
+    });
   }
-  const Dim& stride_of(int64_t axis) const { return x_->strides[static_cast<size_t>(axis)]; }
+  // How many features the strip has that begins there.
+  Expr width_of(loop::Builder& build, Expr in_group) const {
+    if (group_features_ % nr_ == 0) return build.index(nr_);
+    return build.let(loop::lesser(build.index(nr_), build.index(group_features_) - in_group));
+  }
+  static size_t at(int64_t axis) { return static_cast<size_t>(axis); }
+  const Dim& stride_of(int64_t axis) const { return x_->strides[at(axis)]; }
   Expr stride(int64_t axis) { return emit_.size(stride_of(axis)); }
   int64_t parts() const { return (group_strips_ + part_strips_ - 1) / part_strips_; }
-  // Places of the image for each step along the first axis.
-  Dim image_row() const { return d_.spatial == 2 ? image_space_[1] : kOne; }
+  Dims inner_space() const { return Dims(space_.begin() + 1, space_.end()); }
   Expr widen(Expr value) const { return value.type() == type_ ? value : loop::convert(value, type_); }
+
+  // The image's places for each step along the first axis.
+  Dim image_row() const {
+    Dim places = kOne;
+    for (size_t s = 1; s < axes_.size(); ++s) places = places * axes_[s].image;
+    return places;
+  }
+  // Rows of an image that `rows` rows of places reach, no more than there are.
+  Dim slab_rows(const Dim& rows) const {
+    const WindowAxis& axis = axes_[0];
+    Dim reach = (rows - 1) * Dim(axis.stride) + Dim((axis.taps - 1) * axis.dilation);
+    return min(floordiv(reach, Dim(axis.gaps)) + 2, axis.image);
+  }
+  Dim slab_elements() const { return slab_rows(rows_) * image_row() * Dim(image_features_); }
+
+  // A chunk: whole rows of places, or whole images where one has few.
+  void choose_chunks() {
+    const Dim inner = product(inner_space());
+    rows_ = max(min(floordiv(Dim(kPlaces), max(inner, kOne)), space_[0]), kOne);
+    images_ = 1;
+    const Dim places = product(space_);
+    if (!places.is_constant() || !image_row().is_constant() || !axes_[0].image.is_constant()) return;
+    // Rows that two chunks reach are packed twice: more rows a chunk, while they stay in the second cache.
+    if (packs_image_ && batch_.is_constant()) {
+      const auto bytes = static_cast<int64_t>(size_of(x_->arg->type().dtype));
+      auto chunks = [&](const Dim& rows) { return (batch_ * ceildiv(space_[0], rows)).constant(); };
+      for (Dim more = rows_ * 2;
+           more.constant() <= space_[0].constant() && chunks(more) >= kEnoughBlocks &&
+           (slab_rows(more) * image_row() * Dim(image_features_ * bytes)).constant() <= kImagePart;
+           more = more * 2)
+        rows_ = more;
+    }
+    // Few chunks: fewer rows each, for threads to share, where packing them stays a small part of the work.
+    if (batch_.is_constant())
+      while (rows_.constant() * inner.constant() > kLeastPlaces && rows_.constant() > 1 &&
+             (batch_ * ceildiv(space_[0], rows_)).constant() < kEnoughBlocks) {
+        Dim fewer = ceildiv(rows_, Dim(int64_t{2}));
+        if (packs_image_ && slab_rows(fewer).constant() * 3 > 4 * fewer.constant() * axes_[0].stride) break;
+        rows_ = fewer;
+      }
+    if (rows_ == space_[0]) images_ = std::max<int64_t>(1, kPlaces / std::max<int64_t>(1, places.constant()));
+    if (batch_.is_constant() && batch_.constant() > 0)  // as many in each chunk
+      images_ = ceildiv(batch_, ceildiv(batch_, Dim(images_))).constant();
+  }
+
+  // A block: some strips of some chunks. Weights that came packed are shared by all blocks; else a block
+  // packs its own, and the image's rows for each part of the strips.
+  void choose_blocks() {
+    chunk_count_ = ceildiv(batch_, Dim(images_)) * ceildiv(space_[0], rows_);
+    chunks_a_block_ = kOne;
+    part_strips_ = group_strips_;
+    if (prepacked_) {
+      // Each part of the strips packs the image anew, which should be a small part of its products.
+      constexpr int64_t kProducts = 128;  // for each element that is packed
+      auto worth = [&](int64_t strips) { return !packs_image_ || strips * nr_ * taps_ >= kProducts; };
+      if (chunk_count_.is_constant())
+        while (part_strips_ > 1 && chunk_count_.constant() * groups_ * parts() < kEnoughBlocks &&
+               worth((part_strips_ + 1) / 2))
+          part_strips_ = (part_strips_ + 1) / 2;
+    } else {
+      constexpr int64_t kUnknown = int64_t{1} << 20, kMost = int64_t{1} << 18;
+      const Dim image = product(node_->operand(0)->type().dims);
+      const int64_t image_elements = packs_image_ ? (image.is_constant() ? image.constant() : kUnknown) : 0;
+      const int64_t weights = taps_ * inputs_ * group_features_ * groups_;
+      auto splits = [&](int64_t count) { return std::max<int64_t>(1, kEnoughBlocks / (count * groups_)); };
+      int64_t best = 0;
+      for (int64_t size = group_strips_; size >= 1; size = size == 1 ? 0 : (size + 1) / 2) {
+        const int64_t count = (group_strips_ + size - 1) / size;
+        if (size > 1 && size * taps_ * inputs_ * nr_ > kMost) continue;
+        const int64_t cost = weights * splits(count) + image_elements * count;
+        if (best != 0 && cost >= best) continue;
+        best = cost, part_strips_ = size;
+      }
+      chunks_a_block_ = max(ceildiv(chunk_count_, Dim(splits(parts()))), kOne);
+    }
+    chunk_blocks_ = ceildiv(chunk_count_, chunks_a_block_);
+    kernel_.blocks = Dim(groups_ * parts()) * chunk_blocks_;
+    int64_t work = kPlaces * nr_ * taps_ * inputs_ * part_strips_;
+    kernel_.grain = prepacked_ ? std::max<int64_t>(1, 150'000 / work) : 1;
+  }
 
   // The offset of a tap in the kernel, by its number.
   Expr tap_offset(Expr tap, loop::Builder& build, const ops::SizeFn& size) const {
     Dims counts;
-    for (int64_t n : tap_counts_) counts.push_back(n);
+    for (const WindowAxis& axis : axes_) counts.push_back(axis.taps);
     std::vector<Expr> index = ops::split_index(tap, counts, size, build);
     Expr out = size(w_->offset);
-    for (size_t s = 0; s < index.size(); ++s)
-      out = out + index[s] * size(w_->strides[static_cast<size_t>(d_.rhs_space[s])]);
+    for (size_t s = 0; s < index.size(); ++s) out = out + index[s] * size(w_->strides[at(d_.rhs_space[s])]);
     return out;
   }
   void pack(loop::Builder& build, const ops::SizeFn& size, uint32_t from, uint32_t to, Expr target,
@@ -180,18 +262,44 @@ class ConvLowering {
     DType stored = w_->arg->type().dtype, packed = widened ? type_ : stored;
     Expr none = is_float(packed) ? loop::convert(build.constant(DType::F32, 0), packed)
                                  : build.constant_int(packed, 0);
+    const Dim& along_out = w_->strides[at(d_.rhs_out)];
+    std::vector<int64_t> space(d_.rhs_space.begin(), d_.rhs_space.end());
+    const std::optional<Dim> along_taps = w_->run_stride(space, node_->operand(1)->type().dims);
+    const bool forward = along_taps == kOne, backward = along_taps == Dim(int64_t{-1});
+    // Squares of taps and features, or of input and output features, turned over in registers.
+    const bool by_taps = taps_ > 1 && (forward || backward);
+    const bool by_inputs = !by_taps && inputs_ > 1 && w_->strides[at(d_.rhs_in)] == kOne;
+    if (stored == packed && along_out != kOne && (by_taps || by_inputs)) {
+      build.if_then(width < build.index(nr_), [&] {
+        build.vector_for(build.index(0), build.index(taps_ * inputs_ * nr_), static_cast<int>(nr_),
+                         [&](Expr i) { build.store(to, target + i, none); });
+      });
+      const int64_t rows = by_taps ? inputs_ : taps_, columns = by_taps ? taps_ : inputs_;
+      build.serial_for(build.index(0), build.index(rows), [&](Expr row) {
+        const int64_t between = by_taps ? inputs_ * nr_ : nr_;  // from column to column, packed
+        Expr source = first * size(along_out);
+        if (by_inputs)
+          source = source + tap_offset(row, build, size);
+        else
+          source = source + row * size(w_->strides[at(d_.rhs_in)]) +
+                   tap_offset(build.index(forward ? 0 : taps_ - 1), build, size);
+        Expr goal = target + row * (by_taps ? nr_ : inputs_ * nr_);
+        if (by_taps && backward) goal = goal + build.index((taps_ - 1) * between);
+        build.transpose({to, build.let(goal), build.index(by_taps && backward ? -between : between)},
+                        {from, build.let(source), size(along_out)}, width, build.index(columns));
+      });
+      return;
+    }
     build.serial_for(build.index(0), build.index(taps_), [&](Expr tap) {
-      Expr base = build.let(tap_offset(tap, build, size) +
-                            first * size(w_->strides[static_cast<size_t>(d_.rhs_out)]));
+      Expr base = build.let(tap_offset(tap, build, size) + first * size(along_out));
       build.serial_for(build.index(0), build.index(inputs_), [&](Expr i) {
-        Expr row = build.let(base + i * size(w_->strides[static_cast<size_t>(d_.rhs_in)]));
-        Expr at = build.let(target + (tap * inputs_ + i) * nr_);
-        build.vector_for(build.index(0), build.index(nr_), static_cast<int>(nr_), [&](Expr j) {
-          Expr lane = loop::lesser(j, width - build.index(1));
-          Expr value = build.load(from, row + lane * size(w_->strides[static_cast<size_t>(d_.rhs_out)]));
-          if (widened) value = widen(value);
-          build.store(to, at + j, loop::select(j < width, value, none));
+        Expr row = build.let(base + i * size(w_->strides[at(d_.rhs_in)]));
+        Expr goal = build.let(target + (tap * inputs_ + i) * nr_);
+        build.vector_for(build.index(0), width, static_cast<int>(nr_), [&](Expr j) {
+          Expr value = build.load(from, row + j * size(along_out));
+          build.store(to, goal + j, widened ? widen(value) : value);
         });
+        build.serial_for(width, build.index(nr_), [&](Expr j) { build.store(to, goal + j, none); });
       });
     });
   }
@@ -202,228 +310,343 @@ class ConvLowering {
     ops::SizeFn size = [&](const Dim& d) { return build.size(d); };
     Expr in_group = build.let((build.block() % build.index(group_strips_)) * nr_);
     Expr first = build.let((build.block() / build.index(group_strips_)) * group_features_ + in_group);
-    Expr width = build.let(loop::lesser(build.index(nr_), build.index(group_features_) - in_group));
+    Expr width = width_of(build, in_group);
     pack(build, size, from, to, build.let(build.block() * (taps_ * inputs_ * nr_)), first, width, false);
     Kernel::Packing packing;
     packing.operand = static_cast<int>(w_->arg->index());
-    packing.blocks = strips_;
-    packing.elements = strips_ * taps_ * inputs_ * nr_;
+    packing.blocks = group_strips_ * groups_;
+    packing.elements = packing.blocks * Dim(taps_ * inputs_ * nr_);
     packing.pack = build.finish();
     kernel_.packings.push_back(std::move(packing));
   }
-  void pack_here() {
-    pack(build_, emit_.size, emit_.buffer_of_arg(w_->arg), scratch_w_, build_.index(0), first_feature_,
-         width_, true);
-  }
   // The vector of the kernel for a step of the sum, counted over taps and input features.
   Expr load_w(Expr step, Expr j) {
-    if (!prepacked_) return build_.load(scratch_w_, step * nr_ + j);
-    Expr at = strip_ * (taps_ * inputs_ * nr_) + step * nr_ + j;
-    return widen(build_.load(emit_.buffer_of_arg(w_->arg), at));
+    const int64_t strip_elements = taps_ * inputs_ * nr_;
+    if (!prepacked_) return build_.load(packed_w_, (strip_ - first_strip_) * strip_elements + step * nr_ + j);
+    Expr number = group_ * build_.index(group_strips_) + strip_;
+    return widen(build_.load(emit_.buffer_of_arg(w_->arg), number * strip_elements + step * nr_ + j));
   }
 
-  // The rows (along the first axis) that the chunk's windows reach, input features side by side.
+  void begin_chunk(Expr chunk, Expr row_chunks) {
+    Expr images = build_.index(images_);
+    first_image_ = build_.let((chunk / row_chunks) * images);
+    image_count_ = build_.let(loop::lesser(images, emit_.size(batch_) - first_image_));
+    first_row_ = build_.let((chunk % row_chunks) * emit_.size(rows_));
+    end_row_ = build_.let(loop::lesser(first_row_ + emit_.size(rows_), emit_.size(space_[0])));
+    image_ = build_.let(emit_.size(x_->offset) + first_image_ * stride(d_.lhs_batch) +
+                        group_ * build_.index(image_features_) * stride(d_.lhs_feature));
+    if (packs_image_) pack_image();
+  }
+
+  // The rows (along the first axis) that the chunk's windows reach, features side by side.
   void pack_image() {
     const uint32_t from = emit_.buffer_of_arg(x_->arg);
-    Expr row_places = emit_.size(d_.spatial == 2 ? space_[1] : kOne);
-    Expr first = (from_ / row_places) * d_.strides[0] - build_.index(d_.low[0]);
-    Expr last = ((from_ + count_ - build_.index(1)) / row_places) * d_.strides[0] +
-                build_.index((tap_counts_[0] - 1) * d_.rhs_dilation[0] + 1 - d_.low[0]);
-    first_row_ = build_.let(loop::greater(first, build_.index(0)));
-    Expr end_row = build_.let(loop::lesser(last, emit_.size(image_space_[0])));
-    const int64_t along_axis = d_.lhs_space.back();
-    // Of one axis the whole chunk is one run; of two, each row.
-    Expr columns = d_.spatial == 2 ? emit_.size(image_space_[1]) : end_row - first_row_;
-    auto run = [&](Expr to, Expr at) {
-      if (stride_of(along_axis) == kOne)
-        return build_.transpose({packed_image_, to, build_.index(inputs_)},
-                                {from, at, stride(d_.lhs_feature)}, build_.index(inputs_), columns);
-      const int lanes = natural_lanes(emit_.target, static_cast<int>(size_of(type_)));
-      emit_.serial(build_.index(0), columns, [&](Expr c) {
-        emit_.vector(build_.index(0), build_.index(inputs_), lanes, [&](Expr i) {
-          build_.store(packed_image_, to + c * inputs_ + i,
-                       build_.load(from, at + c * stride(along_axis) + i * stride(d_.lhs_feature)));
+    const WindowAxis& axis = axes_[0];
+    // The first row reached, or one before it; dividing cuts off, which is down where it matters.
+    Expr first = first_row_ * axis.stride - build_.index(axis.low);
+    Expr last =
+        (end_row_ - build_.index(1)) * axis.stride + build_.index((axis.taps - 1) * axis.dilation - axis.low);
+    slab_row_ = build_.let(loop::greater(first, build_.index(0)) / build_.index(axis.gaps));
+    Expr end = build_.let(
+        loop::lesser(loop::greater(last + build_.index(axis.gaps), build_.index(0)) / build_.index(axis.gaps),
+                     emit_.size(axis.image)));
+    Dims inner;
+    std::vector<int64_t> inner_axes;
+    for (size_t s = 1; s < axes_.size(); ++s) {
+      inner.push_back(axes_[s].image);
+      inner_axes.push_back(d_.lhs_space[s]);
+    }
+    Expr row_places = emit_.size(image_row()), features = build_.index(image_features_);
+    const std::optional<Dim> along = x_->run_stride(inner_axes, node_->operand(0)->type().dims);
+    const bool one_run =
+        along == kOne && (inner.empty() || stride_of(d_.lhs_space[0]) == image_row() || image_row() == kOne);
+    const bool whole = (axes_.size() == 1 ? stride_of(d_.lhs_space[0]) == kOne : one_run);
+    Expr slab = build_.let(emit_.size(slab_elements()));
+    Expr rows = build_.let(loop::greater(end - slab_row_, build_.index(0)));
+    auto place_offset = [&](Expr row, Expr place) {
+      Expr offset = image_ + (slab_row_ + row) * stride(d_.lhs_space[0]);
+      std::vector<Expr> index = emit_.split(place, inner);
+      for (size_t s = 0; s < index.size(); ++s) offset = offset + index[s] * stride(inner_axes[s]);
+      return build_.let(offset);
+    };
+    // Images side by side: each place's features and images are turned over.
+    if (stride_of(d_.lhs_batch) == kOne && images_ > 1)
+      return emit_.serial(build_.index(0), rows, [&](Expr r) {
+        emit_.serial(build_.index(0), row_places, [&](Expr place) {
+          build_.transpose({packed_image_, build_.let((r * row_places + place) * features), slab},
+                           {from, place_offset(r, place), stride(d_.lhs_feature)}, features, image_count_);
         });
       });
-    };
-    if (d_.spatial == 1)
-      return build_.if_then(first_row_ < end_row, [&] {
-        run(build_.index(0), build_.let(image_ + first_row_ * stride(along_axis)));
+    emit_.serial(build_.index(0), image_count_, [&](Expr number) {
+      Expr to = build_.let(number * slab);
+      Expr source = build_.let(image_ + number * stride(d_.lhs_batch) + slab_row_ * stride(d_.lhs_space[0]));
+      auto turn = [&](Expr goal, Expr begin, Expr columns) {
+        build_.transpose({packed_image_, goal, features}, {from, begin, stride(d_.lhs_feature)}, features,
+                         columns);
+      };
+      if (whole) return turn(to, source, build_.let(rows * row_places));
+      emit_.serial(build_.index(0), rows, [&](Expr r) {
+        Expr goal = build_.let(to + r * row_places * features);
+        Expr begin = build_.let(source + r * stride(d_.lhs_space[0]));
+        if (axes_.size() > 1 && along == kOne) return turn(goal, begin, row_places);
+        const int lanes = natural_lanes(emit_.target, static_cast<int>(size_of(type_)));
+        emit_.serial(build_.index(0), row_places, [&](Expr place) {
+          Expr place_at = build_.let(place_offset(r, place) + number * stride(d_.lhs_batch));
+          emit_.vector(build_.index(0), features, lanes, [&](Expr i) {
+            build_.store(packed_image_, goal + place * features + i,
+                         build_.load(from, place_at + i * stride(d_.lhs_feature)));
+          });
+        });
       });
-    emit_.serial(first_row_, end_row, [&](Expr r) {
-      run(build_.let((r - first_row_) * emit_.size(image_row() * Dim(inputs_))),
-          build_.let(image_ + r * stride(d_.lhs_space[0])));
     });
   }
 
-  // Where an element of the image lies: as it came, or in the packed rows.
+  // Where the image's elements lie: as it came, or in the packed rows.
   uint32_t image_buffer() const { return packs_image_ ? packed_image_ : emit_.buffer_of_arg(x_->arg); }
   Expr image_origin() {
-    return packs_image_ ? build_.index(0) - first_row_ * emit_.size(image_row() * Dim(inputs_)) : image_;
+    if (!packs_image_) return image_;
+    return build_.index(0) - slab_row_ * emit_.size(image_row() * Dim(image_features_));
   }
-  Expr image_step(size_t axis) {
-    if (!packs_image_) return stride(d_.lhs_space[axis]);
-    return axis + 1 == space_.size() ? build_.index(inputs_) : emit_.size(image_row() * Dim(inputs_));
+  Expr image_between() { return packs_image_ ? emit_.size(slab_elements()) : stride(d_.lhs_batch); }
+  Dim image_step(size_t axis) const {
+    if (!packs_image_) return stride_of(d_.lhs_space[axis]);
+    Dim step = image_features_;
+    for (size_t s = axis + 1; s < axes_.size(); ++s) step = step * axes_[s].image;
+    return step;
   }
-  Expr image_feature_step() { return packs_image_ ? build_.index(1) : stride(d_.lhs_feature); }
-  // Taps along the last axis and input features are one run, in the image as in the kernel.
-  bool runs_join() const {
-    if (d_.rhs_dilation.back() != 1) return tap_counts_.back() == 1;
-    if (packs_image_) return true;
-    return stride_of(d_.lhs_feature) == kOne && stride_of(d_.lhs_space.back()) == Dim(inputs_);
-  }
+  Dim image_feature_step() const { return packs_image_ ? kOne : stride_of(d_.lhs_feature); }
 
-  void tiles() {
-    Expr tile_count = (count_ + build_.index(mr_ - 1)) / build_.index(mr_);
-    constexpr int64_t kFirstCache = 24 * 1024;
-    bool by_rows = space_.size() > 1 && tap_counts_[0] > 1 &&
-                   taps_ * inputs_ * nr_ * static_cast<int64_t>(size_of(type_)) > kFirstCache;
-    auto all_tiles = [&](Expr first_tap, Expr last_tap) {
-      emit_.serial(build_.index(0), tile_count,
-                   [&](Expr t) { tile(build_.let(t * mr_), first_tap, last_tap); });
+  // The sums of the chunk's places, over all taps or those of one number along the first axis.
+  void sum_parts(Expr only) {
+    std::vector<WindowPart> chosen;
+    std::function<void(size_t)> axis = [&](size_t s) {
+      if (s == axes_.size()) return sum_part(chosen, only);
+      Expr from = s == 0 ? first_row_ : build_.index(0), to = s == 0 ? end_row_ : emit_.size(space_[s]);
+      axes_[s].each_part(build_, emit_.size, from, to, [&](const WindowPart& part) {
+        emit_.scoped([&] {
+          chosen.push_back(part);
+          if (s == 0 && only) {  // this number among the part's taps, or none
+            WindowPart& first = chosen.back();
+            Expr behind = build_.let(only - part.tap), step = build_.index(part.tap_step);
+            Expr skipped = build_.let(behind / step);
+            Expr here = (behind >= build_.index(0)) & (skipped < part.taps) & (skipped * step == behind);
+            first.tap = only;
+            first.origin = part.origin + skipped * part.dilation;
+            first.taps = build_.let(loop::select(here, build_.index(1), build_.index(0)));
+          }
+          axis(s + 1);
+          chosen.pop_back();
+        });
+      });
     };
-    if (!by_rows) return all_tiles({}, {});
-    emit_.serial(build_.index(0), build_.index(tap_counts_[0]),
-                 [&](Expr tap) { all_tiles(tap, build_.let(tap + build_.index(1))); });
+    axis(0);
   }
 
-  // The sums of the places from_ + first …, mr of them, over a range of the first axis' taps (or all); those
-  // behind the last repeat it.
-  void tile(Expr first, Expr first_tap, Expr last_tap) {
-    const auto mr = static_cast<size_t>(mr_);
-    const size_t axes = space_.size();
-    std::vector<std::vector<Expr>> corner(mr);  // of each place's window, in the image
-    std::vector<Expr> at_corner;                // its offset
-    Expr inside;                                // all windows lie inside, along all axes
-    for (size_t i = 0; i < mr; ++i) {
-      Expr place =
-          from_ + loop::lesser(first + build_.index(static_cast<int64_t>(i)), count_ - build_.index(1));
-      std::vector<Expr> at = emit_.split(build_.let(place), space_);
-      Expr offset = image_origin();
-      for (size_t s = 0; s < axes; ++s) {
-        corner[i].push_back(build_.let(at[s] * d_.strides[s] - build_.index(d_.low[s])));
-        offset = offset + corner[i][s] * image_step(s);
-        if (!padded_) continue;
-        Expr here = (corner[i][s] >= build_.index(0)) &
-                    (corner[i][s] + build_.index((tap_counts_[s] - 1) * d_.rhs_dilation[s]) <
-                     emit_.size(image_space_[s]));
-        inside = inside ? inside & here : here;
-      }
-      at_corner.push_back(build_.let(offset));
+  void sum_part(const std::vector<WindowPart>& parts, Expr only) {
+    Expr origin = image_origin(), places = image_count_;
+    for (size_t s = 0; s < parts.size(); ++s) {
+      origin = origin + parts[s].origin * emit_.size(image_step(s));
+      places = places * parts[s].count;
     }
+    origin = build_.let(origin), places = build_.let(places);
+    // Where the next place stands: its image, and its number along each part.
+    std::vector<uint32_t> where;
+    for (size_t s = 0; s <= parts.size(); ++s) {
+      where.push_back(build_.local(DType::I64, 1, 1, "at"));
+      build_.assign(where[s], build_.index(0));
+    }
+    Expr tile_count = (places + build_.index(mr_ - 1)) / build_.index(mr_);
+    emit_.serial(build_.index(0), tile_count,
+                 [&](Expr t) { tile(parts, where, origin, build_.let(places - t * mr_), only); });
+  }
+
+  // The sums of the next mr places; those behind the last repeat it.
+  void tile(const std::vector<WindowPart>& parts, const std::vector<uint32_t>& where, Expr origin, Expr left,
+            Expr only) {
+    const auto mr = at(mr_);
+    const Expr none = build_.index(0), one = build_.index(1);
+    std::vector<Expr> at_corner(mr), kept_at(mr);  // of each place's window, in the image; of its sums
+    std::vector<std::vector<Expr>> place(mr);      // its image, then its place along each axis
+    for (size_t i = 0; i < mr; ++i) {
+      Expr there = left > build_.index(static_cast<int64_t>(i));
+      auto known = [&](Expr value, Expr before) {
+        return build_.let(i == 0 ? value : loop::select(there, value, before));
+      };
+      Expr number = build_.let(build_.read(where[0]));
+      Expr offset = origin + number * image_between(), row = number;
+      place[i].push_back(known(number, i == 0 ? Expr() : place[i - 1][0]));
+      for (size_t s = 0; s < parts.size(); ++s) {
+        Expr k = build_.let(build_.read(where[s + 1]));
+        offset = offset + k * (Dim(parts[s].stride).constant() == 1
+                                   ? emit_.size(image_step(s))
+                                   : emit_.size(image_step(s) * Dim(parts[s].stride)));
+        Expr here = build_.let(parts[s].first + k * parts[s].step);
+        place[i].push_back(known(here, i == 0 ? Expr() : place[i - 1][s + 1]));
+        row = s == 0 ? number * (end_row_ - first_row_) + (here - first_row_)
+                     : row * emit_.size(space_[s]) + here;
+      }
+      at_corner[i] = known(offset, i == 0 ? Expr() : at_corner[i - 1]);
+      if (waits_ || finished_) kept_at[i] = known(row * nr_, i == 0 ? Expr() : kept_at[i - 1]);
+      Expr carry = one;  // the last axis counts fastest
+      for (size_t s = parts.size() + 1; s-- > 0;) {
+        Expr next = build_.let(build_.read(where[s]) + carry);
+        if (s == 0) {
+          build_.assign(where[s], next);
+          break;
+        }
+        Expr over = build_.let(next == parts[s - 1].count);
+        build_.assign(where[s], loop::select(over, none, next));
+        carry = build_.let(loop::select(over, one, none));
+      }
+    }
+    auto strip = [&] { sum_and_store(parts, place, at_corner, kept_at, left, only); };
+    if (strips_inside_)
+      each_strip(strip);
+    else
+      strip();
+  }
+
+  // The sums of a strip's features at mr places.
+  void sum_and_store(const std::vector<WindowPart>& parts, const std::vector<std::vector<Expr>>& place,
+                     const std::vector<Expr>& at_corner, const std::vector<Expr>& kept_at, Expr left,
+                     Expr only) {
+    const auto mr = at(mr_);
+    const Expr none = build_.index(0);
     RegisterTile tile(build_, type_, mr_, nr_);
-    const uint32_t image = image_buffer();
-    auto sum_offset = [&](size_t i, Expr j) {
-      return (first + build_.index(static_cast<int64_t>(i))) * nr_ + j;
-    };
-    emit_.vector(build_.index(0), build_.index(nr_), static_cast<int>(nr_), [&](Expr j) {
+    Expr lanes = depthwise_ ? width_ : build_.index(nr_);
+    emit_.vector(none, lanes, static_cast<int>(nr_), [&](Expr j) {
       tile.clear();
-      if (first_tap)
-        build_.if_then(first_tap > build_.index(0),
-                       [&] { tile.load([&](size_t i) { return build_.load(sums_, sum_offset(i, j)); }); });
-      // `count` steps of the sum from `step` on, for all places: element number n of the place's run.
-      auto together = [&](Expr step, int64_t count, Expr from) {
-        tile.sum(
-            emit_, build_.index(0), build_.index(count),
-            [&](size_t i, Expr n) {
-              return widen(build_.load(image, at_corner[i] + from + n * image_feature_step()));
-            },
-            [&](Expr n) { return load_w(step + n, j); });
-      };
-      const int64_t last_count = tap_counts_.back(), row_steps = last_count * inputs_;
-      auto tap_step = [&](Expr tap) { return tap * d_.rhs_dilation.back() * image_step(axes - 1); };
-      // Outer axes' taps by nested loops; body(taps along them, the first step of their row, its offset).
-      std::vector<Expr> taps;
-      std::function<void(size_t, Expr, Expr, const std::function<void(Expr, Expr)>&)> outer =
-          [&](size_t s, Expr number, Expr offset, const std::function<void(Expr, Expr)>& body) {
-            if (s + 1 >= axes) return body(build_.let(number * row_steps), build_.let(offset));
-            const bool part = s == 0 && first_tap;
-            emit_.serial(part ? first_tap : build_.index(0), part ? last_tap : build_.index(tap_counts_[s]),
-                         [&](Expr tap) {
-                           taps.push_back(tap);
-                           outer(s + 1, number * tap_counts_[s] + tap,
-                                 offset + tap * d_.rhs_dilation[s] * image_step(s), body);
-                           taps.pop_back();
-                         });
-          };
-      auto each_row = [&](const std::function<void(Expr, Expr)>& body) {
-        outer(0, build_.index(0), build_.index(0), body);
-      };
-      auto unasked = [&] {
-        each_row([&](Expr step, Expr offset) {
-          if (runs_join()) return together(step, row_steps, offset);
-          emit_.serial(build_.index(0), build_.index(last_count), [&](Expr tap) {
-            together(build_.let(step + tap * inputs_), inputs_, build_.let(offset + tap_step(tap)));
-          });
-        });
-      };
-      auto asked = [&] {
-        each_row([&](Expr step, Expr offset) {
-          std::vector<Expr> row_valid(mr);
-          for (size_t i = 0; i < mr; ++i)
-            for (size_t s = 0; s + 1 < axes; ++s) {
-              Expr at = build_.let(corner[i][s] + taps[s] * d_.rhs_dilation[s]);
-              Expr here = (at >= build_.index(0)) & (at < emit_.size(image_space_[s]));
-              row_valid[i] = build_.let(row_valid[i] ? row_valid[i] & here : here);
-            }
-          emit_.serial(build_.index(0), build_.index(last_count), [&](Expr tap) {
-            std::vector<Expr> valid(mr);
-            Expr all;
-            for (size_t i = 0; i < mr; ++i) {
-              Expr at = build_.let(corner[i].back() + tap * d_.rhs_dilation.back());
-              Expr here = (at >= build_.index(0)) & (at < emit_.size(image_space_.back()));
-              valid[i] = build_.let(row_valid[i] ? row_valid[i] & here : here);
-              all = all ? all & valid[i] : valid[i];
-            }
-            Expr from = build_.let(offset + tap_step(tap)), tap_first = build_.let(step + tap * inputs_);
-            build_.if_then(
-                all, [&] { emit_.scoped([&] { together(tap_first, inputs_, from); }); },
-                [&] {
-                  emit_.serial(build_.index(0), build_.index(inputs_), [&](Expr n) {
-                    Expr w = build_.let(load_w(tap_first + n, j));
-                    for (size_t i = 0; i < mr; ++i)
-                      build_.if_then(valid[i], [&] {
-                        Expr a = build_.load(image, at_corner[i] + from + n * image_feature_step());
-                        tile.add(i, widen(a), w);
-                      });
-                  });
-                });
-          });
-        });
-      };
-      if (padded_)
-        build_.if_then(inside, [&] { emit_.scoped(unasked); }, [&] { emit_.scoped(asked); });
-      else
-        unasked();
-      for (size_t i = 0; i < mr; ++i) build_.store(sums_, sum_offset(i, j), tile.value(i));
+      if (only)
+        build_.if_then(only > none,
+                       [&] { tile.load([&](size_t i) { return build_.load(sums_, kept_at[i] + j); }); });
+      sum_taps(tile, parts, at_corner, j);
+      if (waits_)
+        for (size_t i = 0; i < mr; ++i) build_.store(sums_, kept_at[i] + j, tile.value(i));
+    });
+    if (waits_) return;
+    emit_.vector(none, width_, static_cast<int>(nr_), [&](Expr j) {
+      for (size_t i = 0; i < mr; ++i) {
+        auto one_place = [&] {
+          emit_.scoped([&] { store_one(place[i], kept_at[i], j, build_.let(tile.value(i))); });
+        };
+        if (i == 0)
+          one_place();
+        else
+          build_.if_then(left > build_.index(static_cast<int64_t>(i)), one_place);
+      }
     });
   }
 
-  void store() {
+  // Adds the products of all taps that the parts see.
+  void sum_taps(RegisterTile& tile, const std::vector<WindowPart>& parts, const std::vector<Expr>& at_corner,
+                Expr j) {
+    const uint32_t image = image_buffer();
+    const WindowPart& last = parts.back();
+    const Dim tap_step = image_step(parts.size() - 1) * Dim(last.dilation);
+    // `count` steps of the sum from number `step` on, for all places: element number n of the place's run.
+    auto together = [&](Expr step, Expr count, Expr from, const Dim& between, int64_t usual) {
+      tile.sum(
+          emit_, build_.index(0), count,
+          [&](size_t i, Expr n) {
+            Expr offset = at_corner[i] + from + n * emit_.size(between);
+            return widen(build_.load(image, depthwise_ ? offset + first_feature_ + j : offset));
+          },
+          [&](Expr n) { return load_w(step + n, j); }, usual);
+    };
+    // Taps along the last axis and input features are one run, in the image as in the kernel.
+    const bool adjoin = axes_.back().taps_adjoin();
+    const bool one_input = inputs_ == 1 && adjoin;
+    const bool joined = adjoin && image_feature_step() == kOne && tap_step == Dim(inputs_);
+    std::function<void(size_t, Expr, Expr)> outer = [&](size_t s, Expr number, Expr offset) {
+      const WindowPart& part = parts[s];
+      number = number * axes_[s].taps + part.tap;
+      if (s + 1 < parts.size()) {
+        Expr step = emit_.size(image_step(s) * Dim(part.dilation));
+        return emit_.serial(build_.index(0), part.taps,
+                            [&](Expr u) { outer(s + 1, number + u * part.tap_step, offset + u * step); });
+      }
+      Expr first = build_.let(number * inputs_);
+      offset = build_.let(offset);
+      if (one_input) return together(first, part.taps, offset, tap_step, axes_[s].taps);
+      if (joined) return together(first, part.taps * inputs_, offset, kOne, axes_[s].taps * inputs_);
+      emit_.serial(build_.index(0), part.taps, [&](Expr u) {
+        together(build_.let(first + u * (part.tap_step * inputs_)), build_.index(inputs_),
+                 build_.let(offset + u * emit_.size(tap_step)), image_feature_step(), inputs_);
+      });
+    };
+    outer(0, build_.index(0), build_.index(0));
+  }
+
+  void store_chunk() {
+    Expr row_places = emit_.size(product(inner_space()));
+    Expr image_places = build_.let((end_row_ - first_row_) * row_places);
+    Expr first_place = build_.let(first_row_ * row_places);
+    auto index_of = [&](Expr image, Expr p) {
+      std::vector<Expr> index{image};
+      for (Expr e : emit_.split(first_place + p, space_)) index.push_back(e);
+      return index;
+    };
     if (!turned_)
-      return emit_.serial(build_.index(0), count_, [&](Expr p) {
-        emit_.vector(build_.index(0), width_, static_cast<int>(nr_), [&](Expr j) {
-          store_one(from_ + p, first_feature_ + j, build_.let(build_.load(sums_, p * nr_ + j)));
+      return emit_.serial(build_.index(0), image_count_, [&](Expr image) {
+        emit_.serial(build_.index(0), image_places, [&](Expr p) {
+          Expr kept = build_.let((image * image_places + p) * nr_);
+          std::vector<Expr> index = index_of(image, p);
+          for (Expr& e : index) e = build_.let(e);
+          emit_.vector(build_.index(0), width_, static_cast<int>(nr_),
+                       [&](Expr j) { store_one(index, kept, j, build_.let(build_.load(sums_, kept + j))); });
         });
       });
-    build_.transpose({turned_sums_, build_.index(0), rows_}, {sums_, build_.index(0), build_.index(nr_)},
-                     count_, build_.index(nr_));
+    build_.transpose({turned_sums_, build_.index(0), kept_}, {sums_, build_.index(0), build_.index(nr_)},
+                     image_count_ * image_places, build_.index(nr_));
     int lanes = natural_lanes(emit_.target, widest_element(emit_.region));
-    emit_.serial(build_.index(0), width_, [&](Expr f) {
-      Expr feature = build_.let(first_feature_ + f), row = build_.let(f * rows_);
-      emit_.vector(build_.index(0), count_, lanes, [&](Expr p) {
-        store_one(from_ + p, feature, build_.let(build_.load(turned_sums_, row + p)));
+    emit_.serial(build_.index(0), image_count_, [&](Expr image) {
+      emit_.serial(build_.index(0), width_, [&](Expr f) {
+        Expr feature = build_.let(first_feature_ + f), row = build_.let(f * kept_ + image * image_places);
+        emit_.vector(build_.index(0), image_places, lanes, [&](Expr p) {
+          store_sum(emit_, node_->result(), index_at(index_of(image, p), feature),
+                    build_.let(build_.load(turned_sums_, row + p)));
+        });
       });
     });
   }
 
-  void store_one(Expr place, Expr feature, Expr sum) {
+  // `place`: the image among the chunk's, then the place along each axis.
+  GroupEmitter::Index index_at(const std::vector<Expr>& place, Expr feature) const {
     GroupEmitter::Index index(node_->result()->type().dims.size());
-    index[static_cast<size_t>(d_.out_batch)] = batch_;
-    index[static_cast<size_t>(d_.out_feature)] = feature;
-    GroupEmitter::Index at = emit_.split(place, space_);
-    for (size_t s = 0; s < at.size(); ++s) index[static_cast<size_t>(d_.out_space[s])] = at[s];
-    store_sum(emit_, node_->result(), index, sum);
+    index[at(d_.out_batch)] = first_image_ + place[0];
+    index[at(d_.out_feature)] = feature;
+    for (size_t s = 0; s + 1 < place.size(); ++s) index[at(d_.out_space[s])] = place[s + 1];
+    return index;
+  }
+  // `kept`: where the place's features stand in scratch.
+  void store_one(const std::vector<Expr>& place, Expr kept, Expr j, Expr sum) {
+    GroupEmitter::Index index = index_at(place, first_feature_ + j);
+    if (!finished_) return store_sum(emit_, node_->result(), index, sum);
+    know_sum(emit_, node_->result(), sum);
+    const DType stored = finished_->type().dtype;
+    Expr value = emit_.element(finished_, index);
+    build_.store(finished_values_, kept + j, value.type() == stored ? value : loop::convert(value, stored));
+  }
+  // The strip's finished values, place by place, into the result, feature by feature.
+  void turn_finished() {
+    const Dims& dims = emit_.region.results()[0]->type().dims;
+    const Ints& order = emit_.region.results()[0]->node()->attrs().get(ops::kPermutation);
+    Expr row_places = emit_.size(product(inner_space()));
+    Expr image_places = build_.let((end_row_ - first_row_) * row_places);
+    emit_.serial(build_.index(0), image_count_, [&](Expr image) {
+      std::vector<Expr> place(axes_.size() + 1, build_.index(0));
+      place[0] = image, place[1] = first_row_;
+      GroupEmitter::Index own = index_at(place, first_feature_), index;
+      Dim feature_step = kOne;
+      for (size_t i = 0; i < order.size(); ++i) {
+        index.push_back(own[at(order[i])]);
+        if (order[i] == d_.out_feature)
+          feature_step = product(Dims(dims.begin() + static_cast<long>(i) + 1, dims.end()));
+      }
+      build_.transpose(
+          {emit_.result_buffer(0), build_.let(emit_.flat(index, dims)), emit_.size(feature_step)},
+          {finished_values_, image * image_places * nr_, build_.index(nr_)}, image_places, width_);
+    });
   }
 
   GroupEmitter& emit_;
@@ -433,14 +656,22 @@ class ConvLowering {
   ops::ConvDims d_;
   std::optional<StridedView> x_, w_;
   DType type_;
-  Dims space_, image_space_;
-  Dim chunk_ = int64_t{1};  // places whose sums a block keeps
-  Ints tap_counts_;
-  int64_t inputs_ = 0, group_features_ = 0, taps_ = 1, nr_ = 0, mr_ = 0;
-  int64_t group_strips_ = 0, strips_ = 0, part_strips_ = 1;
-  bool supported_ = false, prepacked_ = false, turned_ = false, padded_ = false, packs_image_ = false;
-  uint32_t scratch_w_ = 0, sums_ = 0, turned_sums_ = 0, packed_image_ = 0;
-  Expr rows_, strip_, group_, batch_, first_feature_, width_, image_, from_, count_, first_row_;
+  std::vector<WindowAxis> axes_;
+  Dims space_;  // the result's places along each axis
+  Dim batch_ = int64_t{1};
+  int64_t inputs_ = 0, groups_ = 1, group_features_ = 0, image_features_ = 0, taps_ = 1, nr_ = 0, mr_ = 0;
+  int64_t group_strips_ = 0, part_strips_ = 1;
+  int64_t images_ = 1;     // of a chunk
+  Dim rows_ = int64_t{1};  // of a chunk's images
+  Dim chunk_count_ = int64_t{1}, chunks_a_block_ = int64_t{1}, chunk_blocks_ = int64_t{1};
+  bool supported_ = false, prepacked_ = false, depthwise_ = false, turned_ = false, packs_image_ = false;
+  bool by_rows_ = false;        // the tiles run for one step of the first axis' taps at a time
+  bool strips_inside_ = false;  // all strips of a tile, then the next tile
+  bool waits_ = false;          // all sums of a chunk are kept until they are stored
+  Value finished_ = nullptr;    // what the kernel gives, before it is turned over
+  uint32_t packed_w_ = 0, sums_ = 0, turned_sums_ = 0, packed_image_ = 0, finished_values_ = 0;
+  Expr kept_, first_strip_, last_strip_, strip_, group_, first_feature_, width_;
+  Expr first_image_, image_count_, first_row_, end_row_, image_, slab_row_;
 };
 
 }  // namespace

@@ -16,16 +16,22 @@ namespace {
 constexpr int64_t kBlockElements = 8192;   // a block of work: a few microseconds, and within the first caches
 constexpr int64_t kGrainElements = 32768;  // worth a second thread
 
-// All operands are of the results' shape or single elements, and nothing moves elements about.
+// All operands have as many elements as the results, or one, and nothing moves elements about: what is only
+// relabelled keeps its order.
 bool is_flat(const Block& region, const Dims& dims) {
+  const Dim all = product(dims);
   auto one = [](const Type& t) {
     return std::all_of(t.dims.begin(), t.dims.end(), [](const Dim& d) { return d == Dim(int64_t{1}); });
   };
+  auto whole = [&](const Type& t) { return t.dims == dims || product(t.dims) == all; };
   for (Value arg : region.args())
-    if (arg->type().dims != dims && !one(arg->type())) return false;
+    if (!whole(arg->type()) && !one(arg->type())) return false;
   for (Node* node : region) {
     if (node == region.terminator() || node->operands().empty()) continue;
-    if (ops::has(node, ops::Trait::Elementwise)) continue;
+    if (ops::has(node, ops::Trait::Elementwise) || ops::has(node, ops::Trait::Relabel)) {
+      if (!whole(node->result()->type()) && !one(node->result()->type())) return false;
+      continue;
+    }
     bool spread_number = std::all_of(node->operands().begin(), node->operands().end(),
                                      [&](Value v) { return one(v->type()); });
     if (!spread_number) return false;

@@ -31,14 +31,15 @@ void RegisterTile::add(size_t row, Expr a, Expr b) {
 }
 
 void RegisterTile::sum(GroupEmitter& emit, Expr begin, Expr end, const std::function<Expr(size_t, Expr)>& a,
-                       const std::function<Expr(Expr)>& b) {
+                       const std::function<Expr(Expr)>& b, int64_t usual) {
   auto step = [&](Expr k) {
     Expr vector = build_.let(b(k));
     for (size_t i = 0; i < sums_.size(); ++i) add(i, a(i, k), vector);
   };
   // Enough work for each turn of the loop to hide its counting.
   auto bytes = static_cast<int64_t>(sums_.size()) * columns_ * static_cast<int64_t>(size_of(type_));
-  const int64_t unroll = bytes >= 8 * emit.target.vector_bytes ? 2 : 4;
+  int64_t unroll = bytes >= 8 * emit.target.vector_bytes ? 2 : 4;
+  if (usual % unroll != 0 && usual % 3 == 0) unroll = 3;  // none is left over
   Expr count = end - begin;
   Expr whole = build_.let(count / build_.index(unroll));
   emit.serial(build_.index(0), whole, [&](Expr group) {
@@ -49,11 +50,15 @@ void RegisterTile::sum(GroupEmitter& emit, Expr begin, Expr end, const std::func
   if (!even) emit.serial(whole * build_.index(unroll), count, [&](Expr k) { step(begin + k); });
 }
 
-void store_sum(GroupEmitter& emit, Value product, const GroupEmitter::Index& index, Expr sum) {
+void know_sum(GroupEmitter& emit, Value product, Expr sum) {
   DType dtype = product->type().dtype;
   sum = emit.round_to(sum, dtype);
   if (sum.type() != compute_type(dtype)) sum = loop::convert(sum, compute_type(dtype));
   emit.pin(product, [sum](std::span<const Expr>) { return sum; });
+}
+
+void store_sum(GroupEmitter& emit, Value product, const GroupEmitter::Index& index, Expr sum) {
+  know_sum(emit, product, sum);
   Expr flat = emit.flat(index, product->type().dims);
   // Results of another shape than the sums are the generator's own to store.
   std::vector<std::pair<size_t, Expr>> values;

@@ -21,9 +21,10 @@ class RegisterTile {
   loop::Expr value(size_t row) { return build_.read(sums_[row]); }
   void add(size_t row, loop::Expr a, loop::Expr b);  // one step of one row
   // The steps [begin, end) of all rows: a(row, step) is one number for all columns, b(step) a vector of them.
+  // `usual`: how many steps there are most of the time, where that is known.
   void sum(GroupEmitter& emit, loop::Expr begin, loop::Expr end,
            const std::function<loop::Expr(size_t row, loop::Expr step)>& a,
-           const std::function<loop::Expr(loop::Expr step)>& b);
+           const std::function<loop::Expr(loop::Expr step)>& b, int64_t usual = 0);
 
  private:
   loop::Builder& build_;
@@ -35,6 +36,8 @@ class RegisterTile {
 loop::Expr multiply_add(loop::Expr a, loop::Expr b, loop::Expr sum);
 loop::Expr zero_of(loop::Builder& build, DType type);
 
+// The finished sum of products is known from now on, as the value of its op.
+void know_sum(GroupEmitter& emit, Value product, loop::Expr sum);
 // Stores the element of the kernel's results whose sum of products is finished, after the element-wise work
 // that was fused behind it.
 void store_sum(GroupEmitter& emit, Value product, const GroupEmitter::Index& index, loop::Expr sum);

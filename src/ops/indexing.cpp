@@ -1,6 +1,8 @@
 // Index arithmetic: flat offsets, their splitting, and reshapes run by run.
 #include "ops/indexing.h"
 
+#include <cstdint>
+
 #include "support/error.h"
 
 namespace ig::ops {
@@ -9,14 +11,24 @@ using loop::Expr;
 
 namespace {
 
-// If acc is b / n, or something + b / n, and next is b % n: acc * n + next without the division.
+// If acc is b / n, or something + b / n, and next is b % n: acc * n + next without the division. And if acc
+// is b / n % m: what is left of b modulo n * m.
 Expr rejoin(Expr acc, Expr next, Expr n) {
   if (next->op != loop::Op::Rem || next->b.node() != n.node()) return {};
+  auto number = [](Expr e) { return e->op == loop::Op::Const ? static_cast<int64_t>(e->bits[0]) : 0; };
   auto quotient = [&](Expr e) {
-    return e->op == loop::Op::Div && e->a.node() == next->a.node() && e->b.node() == n.node();
+    if (e->op == loop::Op::Div && e->a.node() == next->a.node() && e->b.node() == n.node()) return true;
+    int64_t by = 1;  // several divisions by numbers are one
+    while (e->op == loop::Op::Div && number(e->b) > 0 && by <= INT32_MAX && number(e->b) <= INT32_MAX) {
+      by *= number(e->b);
+      e = e->a;
+      if (e.node() == next->a.node()) return by == number(n);
+    }
+    return false;
   };
-  if (quotient(acc)) return acc->a;
+  if (quotient(acc)) return next->a;
   if (acc->op == loop::Op::Add && quotient(acc->b)) return acc->a * n + next->a;
+  if (acc->op == loop::Op::Rem && quotient(acc->a)) return next->a % (n * acc->b);
   return {};
 }
 

@@ -12,6 +12,7 @@
 
 #include "ir/copy.h"
 #include "ops/attrs.h"
+#include "ops/contraction.h"
 #include "ops/effects.h"
 #include "passes/walk.h"
 
@@ -190,7 +191,7 @@ bool Grouping::makes_cycle(std::vector<const Group*> merged, const Node* with) c
 
 bool Grouping::accepts_scalar(const Group* group, const Node* node) const {
   const Dims& shape = node->result()->type().dims;
-  if (group->nodes.size() >= kLargestGroup) return false;
+  if (group->nodes.size() >= kLargestGroup || group->turned) return false;
   switch (group->kind) {
     case GroupKind::Loop:
     case GroupKind::View:
@@ -258,8 +259,36 @@ void Grouping::place_view(Node* node) {
     if (own_row && group->nodes.size() < kLargestGroup && !makes_cycle({group}, node))
       return join(group, node);
   }
+  for (Group* group : producer_groups(node))
+    if (turns_behind(group, node) && !makes_cycle({group}, node)) {
+      join(group, node);
+      group->turned = true;
+      return;
+    }
   start(node, ops::has(node, ops::Trait::Relabel) ? GroupKind::Relabel : GroupKind::View,
         node->result()->type().dims);
+}
+
+// A convolution's kernel turns its finished values over while it stores them, where the view puts the places
+// last, in their order, and nothing else reads what the kernel computes.
+bool Grouping::turns_behind(const Group* group, const Node* node) const {
+  if (group->kind != GroupKind::Contraction || group->turned || !node->attrs().find(ops::kPermutation.name))
+    return false;
+  std::string axes;
+  for (const Node* member : group->nodes) {
+    for (Value v : member->results())
+      for (const Use& use : v->uses())
+        if (use.user != node && group_of(use.user) != group) return false;
+    if (const AttrValue* layout = member->attrs().find(ops::kConvLayout.name)) {
+      const auto& text = std::get<std::string>(*layout);
+      axes = text.substr(text.find("->") + 2);
+    }
+  }
+  const Ints& order = node->attrs().get(ops::kPermutation);
+  if (axes.size() != order.size()) return false;
+  for (size_t i = 2; i < order.size(); ++i)
+    if (axes[static_cast<size_t>(order[i])] != static_cast<char>('0' + i - 2)) return false;
+  return axes.back() == 'f';
 }
 
 void Grouping::place_reduce(Node* node) {

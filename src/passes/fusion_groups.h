@@ -33,6 +33,7 @@ struct Group {
   Ints axes;                 // folded axes, for row and column
   Dims kept;                 // the domain without the folded axes
   int reductions = 0;        // folds inside
+  bool turned = false;       // a view stands behind: nothing else may
 };
 
 class Grouping {
@@ -58,6 +59,7 @@ class Grouping {
   void write_out(Node* node);
   void place_scalar(Node* node);
   void place_view(Node* node);
+  bool turns_behind(const Group* group, const Node* node) const;
   void place_reduce(Node* node);
   Group* start(Node* node, GroupKind kind, Dims domain);
   void join(Group* group, Node* node);

@@ -52,6 +52,7 @@ std::vector<Record> run(Graph& graph, std::span<const std::string_view> names, c
 
 // The passes, one a file.
 void canonicalize(Graph&, Context&);
+void choose_layouts(Graph&, Context&);
 void common_subexpressions(Graph&, Context&);
 void dead_code(Graph&, Context&);
 void expand_composites(Graph&, Context&);

@@ -16,6 +16,8 @@ namespace {
 constexpr std::array kPasses = {
     Pass{"canonicalize", "Applies each op's own algebra (its simplify rule) until nothing changes.",
          canonicalize},
+    Pass{"choose-layouts", "Puts the features of images last where convolutions and windows pass them on.",
+         choose_layouts},
     Pass{"cse", "Keeps one of several nodes that compute the same from the same operands.",
          common_subexpressions},
     Pass{"dce", "Removes nodes without effects whose results nobody uses.", dead_code},
@@ -36,9 +38,15 @@ constexpr std::array kPasses = {
     Pass{"sink-views", "Moves views below element-wise ops, so that views meet and cancel.", sink_views},
 };
 
-constexpr std::array<std::string_view, 16> kDefault = {
-    "refine-shapes", "canonicalize", "fold", "cse", "dce", "expand-composites", "canonicalize", "hoist-scan",
-    "sink-views",    "canonicalize", "fold", "cse", "dce", "rematerialize",     "fuse",         "join-loops"};
+constexpr std::array<std::string_view, 17> kDefault = {"refine-shapes", "canonicalize",
+                                                       "fold",          "cse",
+                                                       "dce",           "expand-composites",
+                                                       "canonicalize",  "hoist-scan",
+                                                       "sink-views",    "choose-layouts",
+                                                       "canonicalize",  "fold",
+                                                       "cse",           "dce",
+                                                       "rematerialize", "fuse",
+                                                       "join-loops"};
 
 #ifdef INTAGLIO_MUTANTS
 // "pass:NAME:skip" leaves the pass out; "pass:NAME:wrong" swaps two operands of a node that it had in its

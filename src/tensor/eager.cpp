@@ -10,6 +10,7 @@
 
 #include "ops/attrs.h"
 #include "ops/builder.h"
+#include "ops/contraction.h"
 #include "runtime/prebuilt.h"
 #include "runtime/thread_pool.h"
 #include "tensor/capture.h"
@@ -261,9 +262,8 @@ Hash128 pattern_key(const ops::Op& op, std::span<const Tensor> operands, const A
   return pattern.key();
 }
 
-// The body of a composite at these sizes, where it only moves elements: then a compiled program for each set
-// of sizes would be wasted, since its nodes are strided copies. Null otherwise.
-std::unique_ptr<Graph> moving_body(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs) {
+// The body of a composite at these sizes; null for other ops.
+std::unique_ptr<Graph> body_of(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs) {
   if (!op.has(ops::Trait::Composite) || !op.rules.body) return nullptr;
   // A body relies on what infer checks, and its own errors would be those of other ops.
   ops::infer(op, types_of(operands), attrs, DimScope{});
@@ -274,12 +274,27 @@ std::unique_ptr<Graph> moving_body(const ops::Op& op, std::span<const Tensor> op
   Attrs full = ops::complete_attrs(op, attrs);
   ops::BodyContext context{build, full, values};
   graph->body().set_results(op.rules.body.get()(context));
-  for (const Node* node : graph->body()) {
-    if (node->op().name() == kReturnOp) continue;
-    if (!ops::has(node, ops::Trait::View) && !ops::has(node, ops::Trait::Constant)) return nullptr;
-    if (!node->regions().empty()) return nullptr;
-  }
   return graph;
+}
+
+// Whether the body only moves elements: then a compiled program for each set of sizes would be wasted, since
+// its nodes are strided copies.
+bool only_moves(const Graph& body) {
+  for (const Node* node : body.body()) {
+    if (node->op().name() == kReturnOp) continue;
+    if (!ops::has(node, ops::Trait::View) && !ops::has(node, ops::Trait::Constant)) return false;
+    if (!node->regions().empty()) return false;
+  }
+  return true;
+}
+
+// A convolution's kernel is made for the sizes of its window and features: code for any sizes is slow.
+bool convolves(const ops::Op& op, const Attrs& attrs, const Graph* body) {
+  auto has_layout = [](const Attrs& a) { return a.find(ops::kConvLayout.name) != nullptr; };
+  if (!body) return has_layout(ops::complete_attrs(op, attrs));
+  for (const Node* node : body->body())
+    if (has_layout(node->attrs())) return true;
+  return false;
 }
 
 std::vector<Tensor> run_moves(const Graph& graph, std::span<const Tensor> operands) {
@@ -301,7 +316,8 @@ std::shared_ptr<Entry> general_entry(const ops::Op& op, std::span<const Tensor> 
                                      const Attrs& attrs) {
   std::shared_ptr<Entry> entry = cache().get(pattern_key(op, operands, attrs));
   std::call_once(entry->once, [&] {
-    if (moving_body(op, operands, attrs)) {
+    std::unique_ptr<Graph> body = body_of(op, operands, attrs);
+    if ((body && only_moves(*body)) || convolves(op, attrs, body.get())) {
       entry->by_size = true;
       return;
     }
@@ -317,7 +333,8 @@ std::shared_ptr<Entry> general_entry(const ops::Op& op, std::span<const Tensor> 
   if (!entry->by_size) return entry;
   entry = cache().get(size_key(op, operands, attrs));
   std::call_once(entry->once, [&] {
-    entry->moves = moving_body(op, operands, attrs);
+    entry->moves = body_of(op, operands, attrs);
+    if (entry->moves && !only_moves(*entry->moves)) entry->moves = nullptr;
     if (!entry->moves)
       entry->program = make_program(op, *one_node_graph(op, types_of(operands), attrs, false));
   });

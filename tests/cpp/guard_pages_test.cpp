@@ -250,7 +250,8 @@ TEST(GuardPages, BatchedProducts) {
 
 TEST(GuardPages, Convolutions) {
   auto convolution = [](std::string dtype, std::string image, std::string kernel, Ints strides, Ints padding,
-                        int64_t groups, std::string layout, bool constant) {
+                        int64_t groups, std::string layout, bool constant, Ints gaps = {},
+                        bool turned = false) {
     Case c;
     c.name =
         fmt::format("convolution {} {} {} {}{}", dtype, image, kernel, layout, constant ? " constant" : "");
@@ -258,11 +259,11 @@ TEST(GuardPages, Convolutions) {
     if (constant) c.constants = {1};
     c.kind = "contraction";
     c.build = [=](ops::Builder& b, std::span<const Value> v) {
-      return std::vector<Value>{
-          b("convolution", {v[0], v[1]},
-            {ops::kConvLayout % layout, ops::kConvStrides % strides, ops::kConvPadding % padding,
-             ops::kFeatureGroups % groups, ops::kLhsDilation % Ints{}, ops::kRhsDilation % Ints{},
-             ops::kBatchGroups % int64_t{1}, ops::kAccumulate % DType::F32})};
+      Value y = b("convolution", {v[0], v[1]},
+                  {ops::kConvLayout % layout, ops::kConvStrides % strides, ops::kConvPadding % padding,
+                   ops::kFeatureGroups % groups, ops::kLhsDilation % gaps, ops::kRhsDilation % Ints{},
+                   ops::kBatchGroups % int64_t{1}, ops::kAccumulate % DType::F32});
+      return std::vector<Value>{turned ? b.transpose(y, {0, 3, 1, 2}) : y};
     };
     return c;
   };
@@ -288,12 +289,30 @@ TEST(GuardPages, Convolutions) {
                       constant));
     check(convolution("f64", "[1, 6, 9, 33]", "[40, 3, 2, 4]", {1, 3}, {0, 1, 2, 2}, 2, "bf01_oi01->bf01",
                       constant));
+    // Weights that the second cache does not hold; gaps in the image; many small images; images side by side;
+    // finished values that the kernel turns over.
+    check(convolution("f32", "[1, 5, 6, 300]", "[17, 300, 3, 3]", {1, 1}, {1, 1, 1, 1}, 1, "b01f_oi01->b01f",
+                      constant));
+    check(convolution("f32", "[1, 3, 5, 6]", "[7, 3, 3, 3]", {1, 1}, {1, 2, 1, 1}, 1, "bf01_oi01->bf01",
+                      constant, {2, 3}));
+    check(convolution("f64", "[2, 4, 5, 3]", "[3, 3, 3, 4]", {2, 1}, {3, 2, 0, 1}, 1, "b01f_01io->b01f",
+                      constant, {3, 2}));
+    check(convolution("f32", "[11, 3, 4, 5]", "[18, 5, 3, 3]", {1, 1}, {1, 1, 1, 1}, 1, "b01f_oi01->b01f",
+                      constant));
+    check(convolution("f32", "[9, 5, 6, 13]", "[9, 7, 2, 3]", {1, 1}, {1, 0, 0, 1}, 1, "f01b_io01->b01f",
+                      constant));
+    check(convolution("f16", "[3, 9, 10, 6]", "[21, 6, 3, 3]", {1, 2}, {1, 1, 1, 1}, 1, "b01f_oi01->b01f",
+                      constant, {}, true));
   }
   // Depthwise: vectors along the last axis, its ends apart.
   for (const char* dtype : {"f32", "f16", "i32"})
     for (int64_t stride : {1, 2})
       check(convolution(dtype, "[1, 3, 6, 75]", "[3, 1, 3, 5]", {1, stride}, {1, 1, 2, 2}, 3,
                         "bf01_oi01->bf01", false));
+  for (const char* dtype : {"f32", "f16", "i32"})
+    for (int64_t features : {3, 16, 37})
+      check(convolution(dtype, fmt::format("[2, 9, 8, {}]", features), fmt::format("[{}, 1, 3, 3]", features),
+                        {1, 2}, {1, 1, 1, 1}, features, "b01f_oi01->b01f", features == 16));
 }
 
 TEST(GuardPages, Windows) {

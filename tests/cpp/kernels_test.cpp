@@ -154,6 +154,43 @@ TEST(Kernels, ColumnsAreSummedRowAfterRow) {
     }
 }
 
+std::unique_ptr<Graph> convolution_graph(const Literal& x, const Literal& w, const Literal* constant) {
+  auto graph = std::make_unique<Graph>("convolution");
+  Value image = graph->body().add_arg(x.type());
+  ops::Builder build(graph->body());
+  Value kernel = constant ? build.constant(*constant) : graph->body().add_arg(w.type());
+  graph->body().set_results({build(
+      "convolution", {image, kernel},
+      {ops::kConvLayout % std::string("b01f_oi01->b01f"), ops::kConvStrides % Ints{1, 1},
+       ops::kConvPadding % Ints{1, 1, 1, 1}, ops::kLhsDilation % Ints{}, ops::kRhsDilation % Ints{},
+       ops::kFeatureGroups % int64_t{1}, ops::kBatchGroups % int64_t{1}, ops::kAccumulate % DType::F32})});
+  return graph;
+}
+
+TEST(Kernels, AnImagesBitsDependOnNeitherThreadsNorTheBatch) {
+  Literal x = random_matrix(DType::F32, {9, 7, 11, 20}, 5), w = random_matrix(DType::F32, {40, 20, 3, 3}, 6);
+  const int64_t image = 7 * 11;
+  Literal last = Literal::allocate(DType::F32, {1, 7, 11, 20});
+  std::memcpy(last.mutable_data(), static_cast<const float*>(x.data()) + 8 * image * 20, last.bytes());
+  rt::ThreadPool& pool = rt::ThreadPool::instance();
+  const int before = pool.num_threads();
+  std::vector<Tensor> results;
+  for (int threads : {1, 4})
+    for (bool constant : {false, true}) {
+      pool.set_num_threads(threads);
+      std::vector<Tensor> inputs{tensor_of(x)}, one{tensor_of(last)};
+      if (!constant) inputs.push_back(tensor_of(w)), one.push_back(tensor_of(w));
+      results.push_back(compile(*convolution_graph(x, w, constant ? &w : nullptr))->run(inputs)[0]);
+      Tensor alone = compile(*convolution_graph(last, w, constant ? &w : nullptr))->run(one)[0];
+      EXPECT_EQ(std::memcmp(alone.data(), static_cast<const float*>(results[0].data()) + 8 * image * 40,
+                            image * 40 * sizeof(float)),
+                0);
+    }
+  pool.set_num_threads(before);
+  for (const Tensor& result : results)
+    EXPECT_EQ(std::memcmp(result.data(), results[0].data(), 9 * image * 40 * sizeof(float)), 0);
+}
+
 TEST(Kernels, AProgramShowsItsAssembly) {
   Type matrix = Type::parse("f32[64, 64]");
   CompileOptions options;
@@ -163,13 +200,11 @@ TEST(Kernels, AProgramShowsItsAssembly) {
   EXPECT_NE(text.find("mulps"), std::string::npos);
 }
 
-// The inner loop of a large product keeps all running sums in registers.
-TEST(Kernels, ProductsDoNotSpill) {
-  if (!codegen::Target::named("x86-64-v3").runs_here()) return;
-  Type matrix = Type::parse("f32[600, 600]");
+// The inner loops of large products and convolutions keep all running sums in registers.
+void expect_no_spill(const Graph& graph) {
   CompileOptions options;
   options.target = "x86-64-v3";
-  std::string text = compile(*product_graph(matrix, matrix, nullptr, DType::F32), options)->assembly();
+  std::string text = compile(graph, options)->assembly();
   size_t fused = 0;
   for (size_t at = text.find("vfmadd"); at != std::string::npos; at = text.find("vfmadd", at + 1)) {
     size_t end = text.find('\n', at);
@@ -177,6 +212,19 @@ TEST(Kernels, ProductsDoNotSpill) {
     ++fused;
   }
   EXPECT_GE(fused, 24u);
+}
+
+TEST(Kernels, ProductsDoNotSpill) {
+  if (!codegen::Target::named("x86-64-v3").runs_here()) return;
+  Type matrix = Type::parse("f32[600, 600]");
+  expect_no_spill(*product_graph(matrix, matrix, nullptr, DType::F32));
+}
+
+TEST(Kernels, ConvolutionsDoNotSpill) {
+  if (!codegen::Target::named("x86-64-v3").runs_here()) return;
+  Literal x = random_matrix(DType::F32, {1, 14, 14, 64}, 7), w = random_matrix(DType::F32, {64, 64, 3, 3}, 8);
+  expect_no_spill(*convolution_graph(x, w, nullptr));
+  expect_no_spill(*convolution_graph(x, w, &w));
 }
 
 }  // namespace

@@ -262,3 +262,145 @@ def test_a_convnet_is_trained_on_batches_and_images_of_any_size() -> None:
         for a, b in zip(ig._intaglio.tree_flatten(gradients)[0], ig._intaglio.tree_flatten(exact)[0], strict=True):
             np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-4, atol=1e-6)
     assert step.cache_info()["traces"] == 2
+
+
+def plain_convolution(x: Array, w: Array, options: dict[str, Any]) -> Array:
+    """By shifted products in float64, of image bf01 and kernel oi01, with gaps in the image, strides, dilations."""
+    gaps, steps, spread = options["lhs_dilation"], options["strides"], options["rhs_dilation"]
+    groups, (low0, high0, low1, high1) = options["feature_group_count"], options["padding"]
+    wide = np.zeros((*x.shape[:2], *((n - 1) * g + 1 for n, g in zip(x.shape[2:], gaps, strict=True))))
+    wide[:, :, :: gaps[0], :: gaps[1]] = x
+    wide = np.pad(wide, ((0, 0), (0, 0), (max(low0, 0), max(high0, 0)), (max(low1, 0), max(high1, 0))))
+    wide = wide[:, :, max(-low0, 0) : wide.shape[2] - max(-high0, 0), max(-low1, 0) : wide.shape[3] - max(-high1, 0)]
+    places = [
+        max(0, (n - (t - 1) * d - 1) // s + 1)
+        for n, t, d, s in zip(wide.shape[2:], w.shape[2:], spread, steps, strict=True)
+    ]
+    out = np.zeros((x.shape[0], w.shape[0], *places))
+    if 0 in places:
+        return out
+    inputs, features = w.shape[1], w.shape[0] // groups
+    for g, i, j in itertools.product(range(groups), range(w.shape[2]), range(w.shape[3])):
+        rows = slice(i * spread[0], i * spread[0] + (places[0] - 1) * steps[0] + 1, steps[0])
+        columns = slice(j * spread[1], j * spread[1] + (places[1] - 1) * steps[1] + 1, steps[1])
+        part, of = wide[:, g * inputs : (g + 1) * inputs, rows, columns], slice(g * features, (g + 1) * features)
+        out[:, of] += np.einsum("bcyx,oc->boyx", part, w[of, :, i, j].astype(np.float64))
+    return out
+
+
+LAYOUTS = ("bf01_oi01->bf01", "bf01_oi01->b01f", "b01f_oi01->b01f", "b01f_01io->bf01", "f01b_io01->fb01")
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_any_convolution(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    pick = lambda *choices: choices[rng.integers(len(choices))]  # noqa: E731
+    inputs, features, groups = pick((1, 4, 1), (3, 17, 1), (37, 5, 1), (16, 35, 1), (2, 6, 3), (1, 16, 16), (1, 7, 7))
+    image = (pick(1, 2, 7), groups * inputs, pick(1, 3, 8, 13), pick(1, 4, 9, 30))
+    kernel = (features if groups > 3 else features * groups, inputs, pick(1, 2, 3, 5), pick(1, 3, 4))
+    options: dict[str, Any] = {
+        "strides": (pick(1, 2, 3), pick(1, 2)),
+        "padding": tuple(pick(-1, 0, 1, 2, 3) for _ in range(4)),
+        "lhs_dilation": (pick(1, 1, 2, 3), pick(1, 1, 2, 4)),
+        "rhs_dilation": (pick(1, 1, 2, 3), pick(1, 2)),
+        "feature_group_count": groups,
+    }
+    reach = [
+        (n - 1) * g + 1 + options["padding"][2 * s] + options["padding"][2 * s + 1]
+        for s, (n, g) in enumerate(zip(image[2:], options["lhs_dilation"], strict=True))
+    ]
+    for s in range(2):  # the kernel fits, with more padding where it would not
+        short = (kernel[2 + s] - 1) * options["rhs_dilation"][s] + 1 - reach[s]
+        if short > 0:
+            padding = list(options["padding"])
+            padding[2 * s] += short
+            options["padding"] = tuple(padding)
+    dtype = pick("float32", "float64")
+    x, w = rng.standard_normal(image).astype(dtype), rng.standard_normal(kernel).astype(dtype)
+    want = plain_convolution(x, w, options)
+    op = ig._intaglio.op("convolution")
+    bound = 2e-4 if dtype == "float32" else 1e-11
+    for layout in LAYOUTS:
+        (of_x, of_w), of_y = layout.split("->")[0].split("_"), layout.split("->")[1]
+        a = ig.asarray(np.ascontiguousarray(x.transpose(["bf01".index(axis) for axis in of_x])))
+        b = ig.asarray(np.ascontiguousarray(w.transpose(["oi01".index(axis) for axis in of_w])))
+        eager = op(a, b, layout=layout, **options)
+        got = eager.numpy().transpose([of_y.index(axis) for axis in "bf01"])
+        np.testing.assert_allclose(got, want, rtol=bound, atol=bound)
+        # Packed beforehand: the same bits, in every layout.
+        program = ig.trace(lambda a, b=b, layout=layout: op(a, b, layout=layout, **options), a, lift=False)
+        assert program(a).numpy().tobytes() == eager.numpy().tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("groups", [1, 2, 12])
+def test_a_network_has_the_bits_of_its_layers(groups: int, dtype: str) -> None:
+    rng = np.random.default_rng(groups)
+    arrays = {
+        "stem": (12, 3, 5, 5),
+        "one": (12, 12 // groups, 3, 3),
+        "two": (24, 12, 1, 1),
+        "skip": (24, 12, 3, 3),
+        "mean": (24,),
+        "scale": (24,),
+    }
+    w = {name: ig.asarray((rng.standard_normal(shape) * 0.4).astype(dtype)) for name, shape in arrays.items()}
+    variance = ig.asarray((rng.random(24) + 0.5).astype(dtype))
+
+    def network(x: ig.Tensor) -> ig.Tensor:
+        h = ig.max_pool(ig.relu(ig.conv(x, w["stem"], stride=2, padding=2)), kernel_size=3, stride=2, padding=1)
+        y = ig.relu(ig.conv(h, w["one"], padding=1, groups=groups))
+        y = ig.batch_norm(ig.conv(y, w["two"]), w["mean"], variance, w["scale"], w["mean"])
+        return ig.relu(y + ig.conv(h, w["skip"], padding=1))
+
+    for batch, size in ((7, (23, 31)), (1, (9, 8))):
+        x = ig.asarray(rng.standard_normal((batch, 3, *size)).astype(dtype))
+        want = network(x).numpy()
+        for lift in (False, True):
+            program = ig.trace(network, x, lift=lift)
+            assert program(x).numpy().tobytes() == want.tobytes()
+        report = ig.trace(network, x, lift=False).graph.report()
+        kinds = [line.split(":")[0] for line in report["fusion_log"] if " does not join " not in line]
+        # Four convolutions and a window; the rest is arithmetic on one number a channel.
+        assert kinds.count("contraction") == 4
+        assert kinds.count("heavy") == 1
+        assert not [line for line in report["fusion_log"] if line.startswith("loop: transpose")]
+
+
+def test_gradients_of_strided_convolutions_form_no_zeros() -> None:
+    rng = np.random.default_rng(9)
+    x, w = rng.standard_normal((3, 5, 9, 10)), rng.standard_normal((6, 5, 3, 2))
+    loss = lambda x, w: ig.sum(ig.conv(x, w, stride=(2, 3), padding=1) ** 3)  # noqa: E731
+    program = ig.trace(ig.grad(loss, argnums=(0, 1)), ig.asarray(x), ig.asarray(w))
+    assert "pad(" not in program.graph.str()
+    got = program(ig.asarray(x), ig.asarray(w))
+    step = 1e-5
+    for which, (array, gradient) in enumerate(zip((x, w), got, strict=True)):
+        for _ in range(12):
+            place = tuple(rng.integers(n) for n in array.shape)
+            moved = [x.copy(), w.copy()]
+            moved[which][place] += step
+            above = float(loss(*map(ig.asarray, moved)))
+            moved[which][place] -= 2 * step
+            below = float(loss(*map(ig.asarray, moved)))
+            np.testing.assert_allclose(gradient.numpy()[place], (above - below) / (2 * step), rtol=2e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("layout", ["b01f_oi01->b01f", "bf01_oi01->bf01", "b01f_oi01->bf01"])
+@pytest.mark.parametrize("constant", [False, True])
+def test_symbolic_batches(layout: str, constant: bool) -> None:
+    rng = np.random.default_rng(8)
+    image = (5, 7, 6) if layout.startswith("bf") else (7, 6, 5)
+    w = ig.asarray(rng.standard_normal((9, 5, 3, 3)).astype(np.float32))
+    op = ig._intaglio.op("convolution")
+    options: dict[str, Any] = {"layout": layout, "padding": (1, 1, 1, 1), "strides": (1, 2)}
+    sizes = {"x": {0: ig.Dim("batch", 1, 4096)}}
+    example = ig.zeros((4, *image))
+    if constant:
+        known = ig.trace(lambda x: ig.relu(op(x, w, **options)), example, dynamic_shapes=sizes, lift=False)
+    else:
+        given = ig.trace(lambda x, w: ig.relu(op(x, w, **options)), example, w, dynamic_shapes=sizes)
+    for batch in (1, 2, 3, 8, 33, 100):
+        x = ig.asarray(rng.standard_normal((batch, *image)).astype(np.float32))
+        got = known(x) if constant else given(x, w)
+        assert got.numpy().tobytes() == ig.relu(op(x, w, **options)).numpy().tobytes()

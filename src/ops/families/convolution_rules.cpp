@@ -66,33 +66,30 @@ bool are_numbers(const Dims& dims) {
 }
 
 // What a convolution reads in the place of an image, and how. Gaps and padding are the convolution's own
-// where they are numbers; else (or with `writes_gaps`) they are written out, for which sizes may be symbolic.
+// where they are numbers; else they are written out, for which sizes may be symbolic.
 struct Image {
   Value value;
   Ints dilation, padding;  // padding: low0, high0, low1, …
 };
 
-Image padded(Builder& b, Value x, const Ints& space, const Ints& dilation, const Dims& low, const Dims& high,
-             bool writes_gaps) {
-  const bool numbers = are_numbers(low) && are_numbers(high), gaps = writes_gaps || !numbers;
-  Image out{x, gaps ? Ints(space.size(), 1) : dilation, Ints(2 * space.size(), 0)};
+Image padded(Builder& b, Value x, const Ints& space, const Ints& dilation, const Dims& low,
+             const Dims& high) {
+  if (are_numbers(low) && are_numbers(high)) {
+    Image out{x, dilation, {}};
+    for (size_t i = 0; i < space.size(); ++i)
+      out.padding.insert(out.padding.end(), {low[i].constant(), high[i].constant()});
+    return out;
+  }
   const auto rank = static_cast<size_t>(x->type().rank());
   Dims before(rank, Dim(int64_t{0})), behind(rank, Dim(int64_t{0}));
   Ints between(rank, 0);
-  bool written = false;
   for (size_t i = 0; i < space.size(); ++i) {
     auto axis = static_cast<size_t>(space[i]);
-    if (gaps) between[axis] = dilation[i] - 1;
-    if (numbers)
-      out.padding[2 * i] = low[i].constant(), out.padding[2 * i + 1] = high[i].constant();
-    else
-      before[axis] = low[i], behind[axis] = high[i];
-    written = written || between[axis] > 0 || !numbers;
+    before[axis] = low[i], behind[axis] = high[i], between[axis] = dilation[i] - 1;
   }
-  if (written)
-    out.value = b("pad", {x, b.scalar(x->type().dtype, 0)},
-                  {kPadLow % before, kPadHigh % behind, kPadInterior % between});
-  return out;
+  Value written = b("pad", {x, b.scalar(x->type().dtype, 0)},
+                    {kPadLow % before, kPadHigh % behind, kPadInterior % between});
+  return {written, Ints(space.size(), 1), Ints(2 * space.size(), 0)};
 }
 
 struct Layout {
@@ -114,9 +111,7 @@ Value of_image(TransposeContext& c, const ConvDims& d, const Sizes& s, const Lay
     high.push_back(s.image[i] + s.kernel[i] - 1 - s.result[i] - low[i]);
   }
   std::string text = layout.result + "_" + swapped(layout.kernel, 'o', 'i', 'i', 'o') + "->" + layout.image;
-  // Zeros are written between what strides skipped: a kernel over what lies side by side is worth more than
-  // the products with zeros that it saves.
-  Image cotangent = padded(c.build, c.cotangents[0], d.out_space, d.strides, low, high, true);
+  Image cotangent = padded(c.build, c.cotangents[0], d.out_space, d.strides, low, high);
   Value out =
       c.build("convolution", {cotangent.value, kernel},
               {kConvLayout % text, kConvStrides % d.lhs_dilation, kConvPadding % cotangent.padding,
@@ -136,7 +131,7 @@ Value of_kernel(TransposeContext& c, const ConvDims& d, const Sizes& s, const La
   std::string text = swapped(layout.image, 'b', 'f', 'f', 'b') + "_" +
                      swapped(layout.result, 'f', 'b', 'o', 'i') + "->" +
                      swapped(layout.kernel, 'i', 'o', 'b', 'f');
-  Image image = padded(c.build, c.operands[0], d.lhs_space, d.lhs_dilation, low, high, false);
+  Image image = padded(c.build, c.operands[0], d.lhs_space, d.lhs_dilation, low, high);
   return c.build("convolution", {image.value, c.cotangents[0]},
                  {kConvLayout % text, kConvStrides % d.rhs_dilation, kConvPadding % image.padding,
                   kLhsDilation % image.dilation, kRhsDilation % d.strides, kFeatureGroups % d.batch_groups,

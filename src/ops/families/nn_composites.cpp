@@ -216,8 +216,10 @@ std::vector<Value> batch_norm_body(BodyContext& c) {
   Value x = m.wide(c.operands[0]);
   int rank = x->type().rank();
   Value d = m.sub(x, per_channel(m, c.operands[1], rank));
-  Value y = m.div(d, m.sqrt(m.add(per_channel(m, c.operands[2], rank), c.get(kEpsilon))));
-  if (c.operands.size() > 3) y = m.mul(y, per_channel(m, c.operands[3], rank));
+  // One division a channel; an element costs a product.
+  Value spread = m.sqrt(m.add(per_channel(m, c.operands[2], rank), c.get(kEpsilon)));
+  Value scale = c.operands.size() > 3 ? per_channel(m, c.operands[3], rank) : m.number(spread, 1);
+  Value y = m.mul(d, m.div(scale, spread));
   if (c.operands.size() > 4) y = m.add(y, per_channel(m, c.operands[4], rank));
   return {c.build.convert(y, c.operands[0]->type().dtype)};
 }

@@ -1,0 +1,43 @@
+// One axis that a kernel's window slides along, cut into parts whose places all see the same taps. So the
+// code that sums over a part asks about padding, and about gaps in the image, once and not for each tap.
+//
+// With gaps (an image whose elements stand `gaps` apart, as in the gradient of a strided convolution) a place
+// meets only some taps. Places that are `classes()` apart meet the same ones: within a class the axis is one
+// without gaps, with steps of its own. Of a class, each place whose window reaches over an end of the image
+// is a part, and all places between are one.
+#pragma once
+
+#include <functional>
+
+#include "loop/loop.h"
+#include "ops/indexing.h"
+
+namespace ig::codegen {
+
+// Some places of an axis and the taps that they all see. Place number k of the part is the axis' place
+// `first + k * step`; its tap number u is the kernel's `tap + u * tap_step`, and sees the image's element
+// `origin + k * stride + u * dilation`.
+struct WindowPart {
+  loop::Expr first, count;
+  loop::Expr origin;
+  loop::Expr tap, taps;
+  int64_t step = 1, tap_step = 1, stride = 1, dilation = 1;
+};
+
+struct WindowAxis {
+  int64_t taps = 1, stride = 1, dilation = 1, gaps = 1, low = 0;
+  bool padded = false;  // a window may reach over an end
+  Dim image = int64_t{0}, places = int64_t{0};
+
+  int64_t classes() const;
+  bool taps_adjoin() const;  // a part's taps stand side by side in the kernel
+  // Calls body for each part, within loops, for the places in [from, to).
+  void each_part(loop::Builder& build, const ops::SizeFn& size, loop::Expr from, loop::Expr to,
+                 const std::function<void(const WindowPart&)>& body) const;
+
+ private:
+  void parts_of_class(loop::Builder& build, const ops::SizeFn& size, loop::Expr number, loop::Expr from,
+                      loop::Expr to, const std::function<void(const WindowPart&)>& body) const;
+};
+
+}  // namespace ig::codegen
