@@ -25,8 +25,8 @@ struct CompileOptions {
 
 struct ProgramReport {
   int nodes_captured = 0, nodes = 0, kernels = 0, fused_groups = 0;
-  // By origin: compiled in this process, from the cache on disk, prebuilt, and those that share the code of one
-  // that is counted already.
+  // By origin: compiled in this process, from the cache on disk, prebuilt, and those that share the code of
+  // one that is counted already.
   int kernels_compiled = 0, kernels_cached = 0, kernels_prebuilt = 0, kernels_shared = 0;
   int kernels_fallback = 0;  // ops without a kernel
   double pass_ms = 0, lower_ms = 0, compile_ms = 0, plan_ms = 0;
