@@ -292,7 +292,7 @@ def _promoted(arrays: Sequence[Any], who: str) -> list[Tensor]:
             why="the dtype and the shape of the result come from the arrays",
             hint="pass a list of one array or more",
         )
-    wanted = _intaglio.result_type(*parts)
+    wanted = _intaglio._result_type(who, *parts)
     return [astype(a, wanted) for a in parts]
 
 

@@ -26,6 +26,22 @@ nb::object lower_rule(const ops::LowerRule& rule) {
   return out;
 }
 
+nb::object common_dtype(const std::string& who, nb::args given) {
+  std::vector<front::Operand> operands;
+  for (nb::handle arg : given) {
+    if (std::optional<DType> dtype =
+            is_tensor(arg.ptr()) || as_scalar(arg.ptr()) ? std::nullopt : dtype_of(arg.ptr()))
+      operands.push_back(Tensor(*dtype, Shape(), Storage()));
+    else
+      operands.push_back(require_operand(arg.ptr(), who, "an argument"));
+  }
+  if (operands.empty())
+    throw make_error(ErrorKind::Type, "{}: no arrays or dtypes were given", who)
+        .why("the promotion of nothing has no result")
+        .hint("give one or more, as in ig.result_type(x, ig.float32)");
+  return nb::borrow(dtype_object(front::result_type(operands, who)));
+}
+
 const std::pair<ops::Trait, const char*> kTraits[] = {
     {ops::Trait::Elementwise, "elementwise"},
     {ops::Trait::Commutative, "commutative"},
@@ -252,23 +268,9 @@ void init_op_table(nb::module_& m) {
       },
       "Attributes in graph text, as Python values, defaults filled in.");
   m.def(
-      "result_type",
-      [](nb::args given) {
-        std::vector<front::Operand> operands;
-        for (nb::handle arg : given) {
-          if (std::optional<DType> dtype =
-                  is_tensor(arg.ptr()) || as_scalar(arg.ptr()) ? std::nullopt : dtype_of(arg.ptr()))
-            operands.push_back(Tensor(*dtype, Shape(), Storage()));
-          else
-            operands.push_back(require_operand(arg.ptr(), "result_type", "an argument"));
-        }
-        if (operands.empty())
-          throw Error(ErrorKind::Type, "result_type: no arrays or dtypes were given")
-              .why("the promotion of nothing has no result")
-              .hint("give one or more, as in ig.result_type(x, ig.float32)");
-        return nb::borrow(dtype_object(front::result_type(operands, "result_type")));
-      },
+      "result_type", [](nb::args given) { return common_dtype("result_type", given); },
       "The dtype of an operation on these arrays, dtypes and Python numbers.");
+  m.def("_result_type", &common_dtype, "The same on behalf of a function, which errors name.");
   m.def("_promote", [](nb::handle a, nb::handle b) -> nb::object {
     std::optional<DType> joint =
         promote(require_dtype(a.ptr(), "promote"), require_dtype(b.ptr(), "promote"));

@@ -267,6 +267,14 @@ void lower_row(GroupEmitter& emit, Kernel& kernel) {
           build.prefetch(emit.buffer_of_arg(arg), ahead * n + column);
     };
     const int fetching = std::min(1, plan.stages() - (any_full ? 0 : 1));
+    // A store into a line that no cache holds waits for the line, so the row's results are asked for in the
+    // pass before the one that writes them.
+    auto fetch_results = [&](Expr column) {
+      if (columns.is_constant() && columns.constant() < kLeastPrefetch) return;
+      for (size_t i = 0; i < region.results().size(); ++i)
+        if (region.results()[i]->type().dims == domain)
+          build.prefetch(emit.result_buffer(i), row * n + column);
+    };
     for (int stage = 0; stage < plan.stages(); ++stage) {
       std::vector<Fold> folds;
       for (Node* node : region)
@@ -279,6 +287,7 @@ void lower_row(GroupEmitter& emit, Kernel& kernel) {
         emit.vector(build.index(0), n, lanes, [&](Expr column) {
           GroupEmitter::Index index = full_index(column);
           if (stage == fetching) fetch_next(column);
+          if (stage + 1 == plan.stages()) fetch_results(column);
           for (const Node* node : keep) {
             Expr value = build.let(emit.element(node->result(), index));
             build.store(scratch.at(node), column, value);

@@ -73,6 +73,15 @@ Expr exp32(Expr x) {
   return scale(exp_reduced32(a.r), a.word);
 }
 
+Expr exp_of_nonpositive(Expr x) {
+  double least = single(x) ? -104 : -746, spare = single(x) ? 64 : 512;
+  x = select(x < least, number(x, least), x);
+  Rounded n = to_nearest(x, kLog2E, exponent_bias(x) + spare);
+  Expr r = less_ln2(x, n.value);
+  Expr power = single(x) ? exp_reduced32(r) : exp_tail(r) + 1.0;
+  return power * with_exponent(n.word) * std::exp2(-spare);
+}
+
 Expr exp32_bounded(Expr x) {
   Rounded n = to_nearest(x, kLog2E, exponent_bias(x));
   return exp_reduced32(less_ln2(x, n.value)) * with_exponent(n.word);
@@ -187,12 +196,13 @@ Expr log_in(Expr x, const Base& base) {
 
 }  // namespace
 
-Expr log_of(Expr x, Expr correction) {
+Expr log_ordinary(Expr x, Expr correction) {
   LogParts p = log_parts(x);
   Expr low = p.k * kLn2Low;
   if (correction) low = low + correction;
-  return log_edges(x, p.k * kLn2High - ((p.half - (p.rest + low)) - p.f));
+  return p.k * kLn2High - ((p.half - (p.rest + low)) - p.f);
 }
+Expr log_of(Expr x, Expr correction) { return log_edges(x, log_ordinary(x, correction)); }
 
 Pair log_pair(Expr x) {
   Split a = split(x);
@@ -266,10 +276,7 @@ Expr logistic(Expr x) {
   Rounded n = to_nearest(a, -kLog2E, 127 - 24);
   Expr s = with_exponent(n.word);
   Expr p = exp_reduced32(less_ln2(a, -n.value), 0x1p-24);
-  Expr q = select(left, p, s) / (p + s);
-  // Left of zero, with e = p / s: e / (1 + e) = e - e q, in which the roundings of q weigh less.
-  Expr e = p * from_bits(bits(n.word, 0x7f000000u) - to_bits(s));
-  return select(left, fma(-e, q, e), q);
+  return select(left, p, s) / (p + s);
 }
 
 Expr sinh(Expr x) {
@@ -348,18 +355,24 @@ Expr cbrt(Expr x) {
   });
 }
 
-Expr pow(Expr x, Expr y) {
-  if (single(x)) return convert(pow(widen(x), widen(y)), DType::F32);
-  Expr a = abs(x);
-  Expr ordinary = (a > 0.0) & (a < kInfinity);
-  Pair l = log_pair(select(ordinary, a, number(x, 2)));
-  Expr edge = select(a == 0.0, number(x, -kInfinity), a);  // 0, infinity or NaN: the log of it
+namespace {
+
+// a^y of F64 for a positive, finite a, as log and exponential: to the last place of float32, or of float64.
+Expr power_of_ordinary(Expr a, Expr y, Expr ordinary, Expr edge, bool fine) {
+  if (!fine) return exp_of(select(ordinary, log_ordinary(a), edge) * y, {});
+  Pair l = log_pair(a);
   Expr high = select(ordinary, l.high, edge);
   Pair t = two_product(high, y);
   Expr exact = abs(t.high) < 800.0;
-  Expr low = select(exact & ordinary, t.low + l.low * y, number(x, 0));
   // The product's rest may be as large as its own last place: fold it in before the clamp.
-  Expr value = exp_of(t.high, low);
+  return exp_of(t.high, select(exact & ordinary, t.low + l.low * y, number(a, 0)));
+}
+
+Expr power_by_log(Expr x, Expr y, bool fine) {
+  Expr a = abs(x);
+  Expr ordinary = (a > 0.0) & (a < kInfinity);
+  Expr edge = select(a == 0.0, number(x, -kInfinity), a);  // 0, infinity or NaN: the log of it
+  Expr value = power_of_ordinary(select(ordinary, a, number(x, 2)), y, ordinary, edge, fine);
   Expr whole = floor(y) == y;
   Expr half = y * 0.5;
   Expr odd = whole & (floor(half) != half) & (abs(y) < 0x1p53);
@@ -370,6 +383,22 @@ Expr pow(Expr x, Expr y) {
   value = select(is_nan(x) | is_nan(y), not_a_number(x), value);
   Expr one = (y == 0.0) | (x == 1.0) | ((x == -1.0) & (abs(y) == kInfinity));
   return select(one, number(x, 1), value);
+}
+
+}  // namespace
+
+// The powers that programs are full of are products, quotients and roots, whether or not the exponent is
+// known when the code is made: so the bits are the same.
+Expr pow(Expr x, Expr y) {
+  Expr value =
+      single(x) ? convert(power_by_log(widen(x), widen(y), false), DType::F32) : power_by_log(x, y, true);
+  Expr root = select(x == -kInfinity, number(x, kInfinity), sqrt(x + 0.0));
+  value = select(y == 0.5, root, value);
+  value = select(y == -1.0, number(x, 1) / x, value);
+  value = select(y == 1.0, x, value);
+  Expr square = x * x;
+  value = select(y == 3.0, square * x, value);
+  return select(y == 2.0, square, value);
 }
 
 }  // namespace ig::loop::math

@@ -61,12 +61,14 @@ inline Pair two_product(Expr a, Expr b) {
   return {p, ((ah * bh - p) + ah * bl + al * bh) + al * bl};
 }
 
-Expr exp_of(Expr high, Expr low);      // e^(high + low) of F64; low may be empty
-Pair log_pair(Expr x);                 // log of a positive, finite F64, with about 20 digits
-Expr log_of(Expr x, Expr correction);  // log(x) + correction (may be empty) of F64, edges as log's
+Expr exp_of(Expr high, Expr low);                 // e^(high + low) of F64; low may be empty
+Pair log_pair(Expr x);                            // log of a positive, finite F64, with about 20 digits
+Expr log_of(Expr x, Expr correction);             // log(x) + correction (may be empty) of F64, edges as log's
+Expr log_ordinary(Expr x, Expr correction = {});  // the same of a positive, finite x
 
-Expr exp32(Expr x);          // of F32
-Expr exp32_bounded(Expr x);  // where |x| < 87: one scale, no edges
+Expr exp_of_nonpositive(Expr x);  // the bits of exp, where x <= 0 or NaN; fewer instructions
+Expr exp32(Expr x);               // of F32
+Expr exp32_bounded(Expr x);       // where |x| < 87: one scale, no edges
 Expr sin64(Expr x);
 Expr cos64(Expr x);
 

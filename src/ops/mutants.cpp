@@ -30,11 +30,12 @@ loop::Expr off_by_a_bit(loop::Expr value) {
   return value + build.constant_int(type, 1);
 }
 
-// Where an operand is above 1, and so wrong for some elements only; where none is a number, everywhere.
+// Where an operand is above 1/2, and so wrong for some elements only; where none is a number, everywhere.
 loop::Expr faulty_scalar(ScalarContext& c) {
   loop::Expr value = own_lower.scalar(c);
   if (c.x.empty() || c.x[0].type() == DType::Bool || is_complex(c.x[0].type())) return off_by_a_bit(value);
-  return select(c.x[0] > c.build.constant(c.x[0].type(), 1), off_by_a_bit(value), value);
+  double level = is_float(c.x[0].type()) ? 0.5 : 1;
+  return select(c.x[0] > c.build.constant(c.x[0].type(), level), off_by_a_bit(value), value);
 }
 
 loop::Expr faulty_point(PointContext& c) {
@@ -77,12 +78,14 @@ std::vector<Value> faulty_body(BodyContext& c) {
 
 void infer_other_dtype(InferContext& c) {
   own_infer(c);
+  if (!c.results[0].is_tensor()) return void(c.results[0] = Type::tensor(DType::F32, {}));
   DType& dtype = c.results[0].dtype;
   dtype = dtype == DType::F32 ? DType::F64 : DType::F32;
 }
 
 void infer_other_shape(InferContext& c) {
   own_infer(c);
+  if (!c.results[0].is_tensor()) return void(c.results[0] = Type::tensor(DType::Bool, {2}));
   Dims& dims = c.results[0].dims;
   if (dims.empty())
     dims.push_back(1);
@@ -148,7 +151,8 @@ std::vector<std::string> mutants_of(const Op& op) {
   if (kind == Kind::Scalar || kind == Kind::Point || kind == Kind::Reduce || kind == Kind::Nest ||
       op.has(Trait::Composite))
     out.emplace_back("lower");
-  if (op.rules.jvp && op.rules.jvp.get() != &tools::zero_jvp) out.emplace_back("jvp");
+  if (op.rules.jvp && op.rules.jvp.get() != &tools::zero_jvp && !op.has(Trait::Effect))
+    out.emplace_back("jvp");
   if (op.rules.transpose) out.emplace_back("transpose");
   if (op.rules.batch && !op.has(Trait::Effect)) out.emplace_back("batch");
   return out;

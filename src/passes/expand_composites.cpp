@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "ops/builder.h"
+#include "ops/open.h"
 #include "passes/pass.h"
 #include "passes/walk.h"
 
@@ -18,16 +19,13 @@ bool opens(const Node* node) {
 }
 
 void expand(Node* node, Context& context) {
-  const ops::Op& op = ops::op_of(node);
   ops::Builder build(*node->block(), node);
   build.at(node);
-  ops::BodyContext body{build, node->attrs(), node->operands()};
   Node* before = node->previous();
-  std::vector<Value> results = op.rules.body.get()(body);
-  if (results.empty() && !ops::has(node, ops::Trait::Composite)) return;
-  IG_CHECK(results.size() == node->results().size(), "the body of {} gives {} results", op.decl.name,
-           results.size());
-  context.changed(fmt::format("opened {}", op.decl.name));
+  std::vector<Value> results =
+      ops::open_body(build, node, {node->operands().begin(), node->operands().end()});
+  if (results.empty()) return;
+  context.changed(fmt::format("opened {}", node->op().name()));
   replace(node, results);
   Block& block = *node->block();
   Node* first = before ? before->next() : block.first();

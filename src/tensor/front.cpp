@@ -9,6 +9,7 @@
 #include "ops/builder.h"
 #include "tensor/capture.h"
 #include "tensor/eager.h"
+#include "tensor/scalar_forms.h"
 
 namespace ig::front {
 namespace {
@@ -335,7 +336,15 @@ Tensor convert(const Tensor& x, DType dtype) {
 
 std::vector<Tensor> call(const ops::Op& op, std::span<const Operand> operands, Attrs attrs) {
   switch (op.decl.front) {
-    case ops::Front::Elementwise: return elementwise(op, materialise(op, operands, true), std::move(attrs));
+    case ops::Front::Elementwise: {
+      std::vector<Tensor> arrays = materialise(op, operands, true);
+      // Only ops that cost more than the search for a form.
+      bool may_have_form = op.decl.ulp > 0 && op.rules.simplify && arrays.size() == 2 &&
+                           std::holds_alternative<Scalar>(operands[1]) && !arrays[0].is_symbolic();
+      if (may_have_form && !Capture::current())
+        if (std::optional<Tensor> out = eager::run_scalar_form(op, arrays[0], arrays[1])) return {*out};
+      return elementwise(op, std::move(arrays), std::move(attrs));
+    }
     case ops::Front::Reduction: {
       std::vector<Tensor> arrays = materialise(op, operands, true);
       int rank = arrays.at(0).rank();

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/families/array_tools.h"
+#include "ops/open.h"
 #include "transforms/batch.h"
 #include "transforms/edit.h"
 #include "transforms/transforms.h"
@@ -32,7 +33,7 @@ Backward::Backward(Graph& graph, std::span<const Value> linear)
                                [&](Value v) { return linear_.contains(v); });
     const ops::Op& op = ops::op_of(node);
     if (depends && op.has(ops::Trait::Composite) && !op.rules.transpose) {
-      node = expand_composite(node);
+      node = ops::open_in_place(node);
       continue;
     }
     if (depends && node->regions().empty() && node->has_uses() &&

@@ -10,6 +10,7 @@
 #include "ir/copy.h"
 #include "ops/builder.h"
 #include "ops/families/array_tools.h"
+#include "ops/open.h"
 
 namespace ig::transforms {
 namespace {
@@ -55,8 +56,7 @@ std::unique_ptr<Graph> body_of(const Op& op, const Node* node, const DimScope& d
   for (Value operand : node->operands()) arguments.push_back(graph->body().add_arg(operand->type()));
   Builder build(graph->body());
   build.at(node);
-  ops::BodyContext context{build, node->attrs(), arguments};
-  graph->body().set_results(op.rules.body.get()(context));
+  graph->body().set_results(ops::open_body(build, node, arguments));
   return graph;
 }
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "ir/copy.h"
-#include "ops/builder.h"
+#include "ops/table.h"
 
 namespace ig::transforms {
 
@@ -23,25 +23,6 @@ Node* copy_node(const Node* node, Block& block, std::unordered_map<Value, Value>
   Node* copy = ig::copy_node(node, block, std::move(operands), before);
   for (size_t i = 0; i < node->results().size(); ++i) map[node->result(i)] = copy->result(i);
   return copy;
-}
-
-Node* expand_composite(Node* node, std::vector<Value>* given) {
-  const ops::Op& op = ops::op_of(node);
-  Block& block = *node->block();
-  Node* before = node->previous();
-  ops::Builder build(block, node);
-  build.at(node);
-  std::vector<Value> operands(node->operands().begin(), node->operands().end());
-  ops::BodyContext body{build, node->attrs(), operands};
-  std::vector<Value> results = op.rules.body.get()(body);
-  IG_CHECK(results.size() == node->results().size(), "the body of {} gives {} results", op.decl.name,
-           results.size());
-  for (size_t i = 0; i < results.size(); ++i) node->result(i)->replace_all_uses_with(results[i]);
-  if (given) *given = results;
-  Node* behind = node->next();
-  block.graph().erase(node);
-  Node* first = before ? before->next() : block.first();
-  return first ? first : behind;
 }
 
 void sweep(Block& block) {

@@ -16,8 +16,6 @@ std::unique_ptr<Graph> graph_of(const Block& block);
 // `map`, which learns its results.
 Node* copy_node(const Node* node, Block& block, std::unordered_map<Value, Value>& map,
                 Node* before = nullptr);
-// Puts a composite's body in its place; gives the body's first node, or the one behind where there is none.
-Node* expand_composite(Node* node, std::vector<Value>* results = nullptr);
 // Erases what nothing uses, but effects.
 void sweep(Block& block);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ops/open.h"
 #include "transforms/edit.h"
 #include "transforms/transforms.h"
 
@@ -30,7 +31,7 @@ void Forward::replace(Value value, Value by) {
 void Forward::expand(Node* node) {
   Node* behind = node->next();
   std::vector<Value> own(node->results().begin(), node->results().end()), given;
-  Node* first = expand_composite(node, &given);
+  Node* first = ops::open_in_place(node, &given);
   for (size_t i = 0; i < own.size(); ++i) replaced_[own[i]] = given[i];
   walk(first, behind);
 }

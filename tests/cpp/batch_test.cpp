@@ -106,12 +106,14 @@ std::vector<DType> kinds(const Op& op) {
   std::vector<DType> out;
   for (DType want : {DType::F32, DType::I32, DType::Bool, DType::U64, DType::Key})
     if (contains(op.decl.dtypes, want) && out.size() < 3) out.push_back(want);
+  if (contains(op.decl.dtypes, DType::C64)) out.push_back(DType::C64);
   return out;
 }
 
 TEST(Batch, EveryOpOnEveryAxisIsTheLoop) {
   size_t compared = 0;
   for (const Op* op : ops::all()) {
+    if (!ops::is_asked_for(*op)) continue;
     if (op->has(ops::Trait::Control) || op->has(ops::Trait::Effect) || op->decl.operands.empty()) continue;
     for (const ops::Sample& sample : op->decl.samples)
       for (DType dtype : kinds(*op)) {
@@ -146,7 +148,9 @@ TEST(Batch, EveryOpOnEveryAxisIsTheLoop) {
         ++compared;
       }
   }
-  EXPECT_GT(compared, 1000u);
+  if (ops::all_asked_for()) {
+    EXPECT_GT(compared, 1000u);
+  }
 }
 
 // Every rule is written, or says why there is none; a composite without one is batched by its body.

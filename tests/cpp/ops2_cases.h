@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <random>
 #include <string>
 #include <vector>
@@ -15,6 +16,12 @@
 #include "ops/table.h"
 
 namespace ig::ops {
+
+// INTAGLIO_TEST_OP narrows the tests that go through all ops to one of them.
+inline bool all_asked_for() { return std::getenv("INTAGLIO_TEST_OP") == nullptr; }
+inline bool is_asked_for(const Op& op) {
+  return all_asked_for() || op.decl.name == std::getenv("INTAGLIO_TEST_OP");
+}
 
 struct Case {
   std::vector<Literal> operands;

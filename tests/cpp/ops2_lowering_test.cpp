@@ -288,7 +288,7 @@ void compare(const Op& op, const Case& c) {
 TEST(Ops2Lowering, RulesAgreeWithReferences) {
   int cases = 0;
   for (const Op* op : all()) {
-    if (!is_ops2(*op)) continue;
+    if (!is_ops2(*op) || !is_asked_for(*op)) continue;
     if (op->rules.lower.kind != LowerRule::Kind::Point && op->rules.lower.kind != LowerRule::Kind::Nest)
       continue;
     for (DType t : members(op->decl.dtypes)) {
@@ -300,7 +300,9 @@ TEST(Ops2Lowering, RulesAgreeWithReferences) {
       }
     }
   }
-  EXPECT_GT(cases, 500);
+  if (all_asked_for()) {
+    EXPECT_GT(cases, 500);
+  }
 }
 
 }  // namespace

@@ -64,6 +64,7 @@ Literal moved(const Literal& x, const Literal& by, double step) {
 std::vector<const Op*> built_in() {
   std::vector<const Op*> out = all();
   out.resize(families().size());
+  std::erase_if(out, [](const Op* op) { return !is_asked_for(*op); });
   return out;
 }
 
@@ -233,16 +234,24 @@ TEST(OpDerivatives, ForwardModeAgreesWithDifferences) {
   int compared = 0;
   std::set<std::string> refused =
       for_each_sample([&](const Program& program) { return check_jvp(program, compared); });
-  EXPECT_EQ(refused, kRefused);
-  EXPECT_GT(compared, 5000);
+  if (all_asked_for()) {
+    EXPECT_EQ(refused, kRefused);
+  }
+  if (all_asked_for()) {
+    EXPECT_GT(compared, 5000);
+  }
 }
 
 TEST(OpDerivatives, ReverseModeIsTheAdjointOfForwardMode) {
   int compared = 0;
   std::set<std::string> refused =
       for_each_sample([&](const Program& program) { return check_vjp(program, compared); });
-  EXPECT_EQ(refused, kRefused);
-  EXPECT_GT(compared, 800);
+  if (all_asked_for()) {
+    EXPECT_EQ(refused, kRefused);
+  }
+  if (all_asked_for()) {
+    EXPECT_GT(compared, 800);
+  }
 }
 
 TEST(OpDerivatives, SecondDerivativesAgreeWithDifferencesAndEachOther) {
@@ -251,7 +260,9 @@ TEST(OpDerivatives, SecondDerivativesAgreeWithDifferencesAndEachOther) {
     Program gradient = gradient_of(program);
     return check_jvp(gradient, compared) + check_vjp(gradient, compared);
   });
-  EXPECT_GT(compared, 5000);
+  if (all_asked_for()) {
+    EXPECT_GT(compared, 5000);
+  }
 }
 
 // <T y, x> = <y, L x> for each operand alone, the others fixed: L x = f(x) - f(0), which is f(x) where f is

@@ -22,7 +22,8 @@ const std::vector<const Op*>& family_ops() {
     auto* out = new std::vector<const Op*>;
     for (auto family : {unary_float_ops, unary_ops, binary_ops, compare_ops, logic_ops, convert_ops,
                         select_ops, create_ops, reduce_ops, reduce_composites, cumulative_ops})
-      for (const Op& o : family()) out->push_back(&get(o.decl.name));
+      for (const Op& o : family())
+        if (is_asked_for(o)) out->push_back(&get(o.decl.name));
     return out;
   }();
   return *ops;

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import argparse
 import concurrent.futures
+import functools
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -20,6 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "mutants"
+LOWERING = "Ops2Lowering.*:ElementwiseCompiled.*Agree*:Elementwise.ReferencesAgree*"
 
 
 def output_of(command: list[str]) -> str:
@@ -53,18 +56,36 @@ def commands(mutant: str) -> list[list[str]]:
     if not mutant:
         return [[*python, "tests/ops", "-k", "[add] or [sum] or [matmul]"]]
     kind, name = mutant.split(":")[:2]
+    golden = ROOT / "tests" / "golden"
+    lit = [str(Path(sys.executable).parent / "lit"), "-q", str(golden)]
     if kind == "pass":
-        lit = [str(Path(sys.executable).parent / "lit"), "-q"]
-        golden = ROOT / "tests" / "golden"
-        own = [[*lit, str(golden / name)]] if (golden / name).is_dir() else []
-        return [*own, [*lit, str(golden)], [*python, "tests/programs"]]
+        own = [[*lit[:-1], str(golden / name)]] if (golden / name).is_dir() else []
+        return [*own, lit, [*python, "tests/programs"]]
     own = [*python, "tests/ops", "-k", f"[{kind}]"]
     if name in ("jvp", "transpose", "batch"):
         together = ["test_transforms", "test_transforms_rules", "test_transforms_together", "test_vmap"]
         definitions = "Batch.*" if name == "batch" else "OpDerivatives.*"
         tests = [str(BUILD / "bin" / "intaglio_tests"), f"--gtest_filter={definitions}", "--gtest_throw_on_failure"]
-        return [own, tests, [*python, *(f"tests/python/{one}.py" for one in together)]]
-    return [own, [*python, "tests/ops"]]
+        near = ["env", f"INTAGLIO_TEST_OP={kind}", *tests]
+        return [near, own, tests, [*python, *(f"tests/python/{one}.py" for one in together)]]
+    tests = [str(BUILD / "bin" / "intaglio_tests"), "--gtest_throw_on_failure"]
+    near = ["env", f"INTAGLIO_TEST_OP={kind}", *tests, f"--gtest_filter={LOWERING}"]
+    return [near, own, *([*python, file] for file in mentioning(kind)), lit, [*python, "tests/ops"]]
+
+
+@functools.cache
+def public_names() -> dict[str, str]:
+    code = "import json, intaglio._intaglio as c; print(json.dumps({d['name']: d['python'] for d in c.op_table()}))"
+    names: dict[str, str] = json.loads(output_of([sys.executable, "-c", code]))
+    return names
+
+
+def mentioning(op: str) -> list[str]:
+    """The three test files of the public functions that speak of the op the most."""
+    word = re.compile(rf"\b(ig|core|lax)\.({public_names().get(op) or op}|{op})\b|\b{op}\(")
+    texts = {str(path): path.read_text() for path in (ROOT / "tests" / "python").glob("test_*.py")}
+    counts = {path: len(word.findall(text)) for path, text in texts.items()}
+    return sorted((path for path in counts if counts[path]), key=lambda path: -counts[path])[:3]
 
 
 def survives(mutant: str) -> bool:

@@ -67,3 +67,74 @@ def test_compiled_derivatives_are_those_of_the_definitions(name: str) -> None:
             if a.dtype == ig.float32 and a.size:
                 size = max(1.0, float(np.nanmax(np.where(np.isfinite(a.numpy()), np.abs(a.numpy()), 0))))
                 np.testing.assert_allclose(b.numpy(), a.numpy(), rtol=2e-4, atol=2e-5 * size)
+
+
+# Branch cuts and kinks of the other ops lie outside of where their samples are drawn.
+UNMOVED = {"stop_gradient"}  # its rule is not its derivative: that is what it is for
+
+
+def complex_cases(name: str) -> list[Case]:
+    """Samples with a complex operand or result."""
+    kinds = {dtype.name for dtype in TABLE[name]["dtypes"]} & {"complex128", "float64"}
+    samples = [i for i, sample in enumerate(TABLE[name]["samples"]) if "T[" in sample["operands"]]
+    cases = [Case(name, i, kind) for i in samples for kind in sorted(kinds)]
+    return [
+        case
+        for case in cases
+        if case.refused is None
+        and any(text.startswith("c") for text in [*case.types, *core._infer(name, case.types, case.attrs)])
+    ]
+
+
+@pytest.mark.parametrize("name", [name for name in RUNNABLE if name not in UNMOVED and complex_cases(name)])
+def test_complex_derivatives_agree_with_differences(name: str) -> None:
+    """Forward mode is the derivative along any direction of the plane; reverse mode is its adjoint, in the pairing
+    without a conjugate."""
+    for case in complex_cases(name):
+        graph = core._graph_of("derivative", [(name, case.types, case.attrs)], {})
+        kinds = ("complex floating", "real floating")
+        moves = [entry["dtype"].kind in kinds for entry in graph.inputs]
+        wanted = [entry["dtype"].kind in kinds for entry in graph.outputs]
+        if not any(wanted):
+            continue
+        forward = core._graph_jvp(graph, moves, wanted)
+        known, backward, residuals, _ = core._graph_vjp(graph, moves, wanted)
+        random = np.random.default_rng(7)
+        given = [x.numpy() for x in case.given()]
+
+        def like(x: Any, random: np.random.Generator = random) -> Any:
+            drawn = random.uniform(-1, 1, x.shape)
+            return (drawn + 1j * random.uniform(-1, 1, x.shape) if x.dtype.kind == "c" else drawn).astype(x.dtype)
+
+        def run(graph: Any, inputs: list[Any]) -> list[Any]:
+            out = graph.evaluate(*(ig.asarray(x) for x in inputs))
+            return [x.numpy() for x in (out if isinstance(out, tuple) else (out,))]
+
+        moved = [x for x, m in zip(given, moves, strict=True) if m]
+        tangents = [like(x) for x in moved]
+        step = 1e-6
+        sides = []
+        for sign in (1, -1):
+            along = iter(tangents)
+            sides.append(
+                run(graph, [x + sign * step * next(along) if m else x for x, m in zip(given, moves, strict=True)])
+            )
+        ahead, behind = ([x for x, w in zip(side, wanted, strict=True) if w] for side in sides)
+        results = run(forward, given + tangents)
+        pushed = results[len(wanted) :] if len(results) > sum(wanted) else results
+        assert len(pushed) == len(ahead)
+        if not all(np.isfinite(x).all() for x in pushed):
+            continue  # a kink: the deviation of one number
+        for have, a, b in zip(pushed, ahead, behind, strict=True):
+            want = (a - b) / (2 * step)
+            size = max(1.0, float(np.max(np.abs(want), initial=0)))
+            rounding = float(np.finfo(a.dtype).eps * np.max(np.abs(a), initial=1)) / step
+            np.testing.assert_allclose(have, want, rtol=0, atol=(1e-6 + rounding) * size)
+        values = run(known, given)
+        cotangents = [like(x) for x, w in zip(values, wanted, strict=False) if w]
+        rest = iter(values[len(wanted) :])
+        pulled = run(backward, [given[i] if i >= 0 else next(rest) for i in residuals] + cotangents)
+        left = sum(np.sum(c * p).real for c, p in zip(cotangents, pushed, strict=True))
+        right = sum(np.sum(c * t).real for c, t in zip(pulled, tangents, strict=True))
+        single = any(np.finfo(x.dtype).bits == 32 for x in ahead)
+        np.testing.assert_allclose(left, right, rtol=1e-5 if single else 1e-9, atol=1e-5 if single else 1e-9)

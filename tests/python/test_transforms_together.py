@@ -53,7 +53,21 @@ def scaled(x: Any, w: Any) -> Any:
 
 scaled.defvjp(lambda x, w: (x * w, (x, w)), lambda kept, ct: (5 * ct * kept[1], 7 * ct * kept[0]))
 
+# A function in a graph.
+CALLS = ig.Graph.parse("""graph @calls(%x: f64[3]) {
+  %y = call(%x) : f64[3] {
+    ^(%v: f64[3]) {
+      %s = sine(%v) : f64[3]
+      %t = multiply(%s, %v) : f64[3]
+      return %t
+    }
+  }
+  return %y
+}
+""")
+
 SCALARS: dict[str, Any] = {
+    "call": lambda x: CALLS(x)[0] + 2 * CALLS(x)[2],
     "products": lambda x: ig.sum(ig.tanh(M @ x) * x),
     "checkpoint": lambda x: ig.sum(ig.checkpoint(lambda v: ig.sin(M @ v) * v)(x)),
     "custom_jvp": lambda x: ig.sum(softened(M @ x)),
@@ -72,9 +86,36 @@ def on_its_own(graph: ig.Graph) -> Any:
     return lambda x: again(x, *[M] * (len(again.inputs) - 1))
 
 
+@pytest.mark.parametrize("name", [name for name in SCALARS if name != "custom_jvp"])
+def test_gradients_are_those_of_differences(name: str) -> None:
+    f, x, step = SCALARS[name], f64(3), 1e-6
+    graph = on_its_own(ig.trace(f, x).graph)
+    sides = [[float(f(x + sign * step * row)) for row in ig.eye(3, dtype=ig.float64)] for sign in (1, -1)]
+    want = np.subtract(*sides) / (2 * step)
+    close(ig.grad(f)(x), want, 1e-5)
+    close(ig.grad(graph)(x), want, 1e-5)
+
+
+def test_transposed_calls() -> None:
+    """A call inside of what is linear is transposed as one."""
+    sums = ig.Graph.parse("""graph @linear(%x: f64[3]) {
+  %y = call(%x) : f64[3] {
+    ^(%v: f64[3]) {
+      %s = cumulative_sum(%v) {axis = 0, reverse = false} : f64[3]
+      return %s
+    }
+  }
+  return %y
+}
+""")
+    (have,) = ig.linear_transpose(sums, f64(3))(ig.asarray([1.0, 10.0, 100.0], dtype=ig.float64))
+    close(have, [111.0, 110.0, 100.0])
+
+
 @pytest.mark.parametrize("name", SCALARS)
 def test_grad_and_vmap(name: str) -> None:
     f, x = SCALARS[name], f64(4, 3)
+    close(ig.vmap(f)(x), rows(f, x))
     per_row = rows(ig.grad(f), x)
     close(ig.vmap(ig.grad(f))(x), per_row)
     close(ig.jit(ig.vmap(ig.grad(f)))(x), per_row)

@@ -213,11 +213,12 @@ void Emitter::prefetch(const loop::Stmt& s) {
   IG_CHECK(!offset.v->getType()->isVectorTy(), "kernel {} asks the cache for scattered elements", f_.name);
   // No promise that the address lies inside of the buffer.
   auto* first = b_.CreateGEP(element, pointers_[s.id], offset.v);
+  const bool written = s.id < f_.buffers.size() && f_.buffers[s.id].writable;
   int64_t bytes = offset.stride == 1 ? lanes_ * static_cast<int64_t>(size_of(type)) : 1;
   for (int64_t at = 0; at < bytes; at += kLine)
     b_.CreateIntrinsic(
         llvm::Intrinsic::prefetch, {b_.getPtrTy()},
-        {b_.CreateGEP(b_.getInt8Ty(), first, i64(at)), b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
+        {b_.CreateGEP(b_.getInt8Ty(), first, i64(at)), b_.getInt32(written ? 1 : 0), b_.getInt32(3), b_.getInt32(1)});
 }
 
 Emitter::Value Emitter::read_local(const Node& n) {

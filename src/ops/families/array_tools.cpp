@@ -144,9 +144,9 @@ bool plain_constant(loop::Expr c, bool least, bool& zero) {
   zero = value == 0 && std::signbit(value) == least;
   return value == value && !(zero && least);
 }
-// Floats as the processor's own minimum and maximum take them, which give the second of two equal numbers (of
-// 0 and -0), and of two where one is NaN: so the one that should win stands second, by its sign; and a NaN
-// that stands first wins by itself.
+// The processor's own minimum and maximum give the second of two equal numbers (of 0 and -0), and of two
+// where one is NaN. Taken both ways round, they differ in these cases alone: then the bits of both, together,
+// are a NaN or -0, and what they have in common is 0 where one of two zeros is 0.
 loop::Expr total_extreme(loop::Expr a, loop::Expr b, bool least) {
   if (a.type() == DType::Bool) return least ? (a & b) : (a | b);
   if (!is_float(a.type())) return least ? select(a < b, a, b) : select(b < a, a, b);
@@ -154,10 +154,13 @@ loop::Expr total_extreme(loop::Expr a, loop::Expr b, bool least) {
   bool zero = false;
   if (plain_constant(a, least, zero)) std::swap(a, b);
   if (plain_constant(b, least, zero)) return zero ? wins(b, a) + 0.0 : wins(b, a);
-  loop::Expr minus = bitcast(a, a.type() == DType::F64 ? DType::I64 : DType::I32) < 0.0;
-  loop::Expr first = least ? select(minus, b, a) : select(minus, a, b);
-  loop::Expr second = least ? select(minus, a, b) : select(minus, b, a);
-  return select(is_nan(first), first, wins(first, second));
+  const DType word = a.type() == DType::F64 ? DType::I64 : DType::I32;
+  loop::Expr one = bitcast(wins(a, b), word), other = bitcast(wins(b, a), word);
+  if (least) return bitcast(one | other, a.type());
+  loop::Builder& build = a.builder();
+  loop::Expr no_number =
+      select(is_nan(a) | is_nan(b), build.constant_int(word, -1), build.constant_int(word, 0));
+  return bitcast((one & other) | no_number, a.type());
 }
 }  // namespace
 

@@ -266,6 +266,24 @@ Value simplify_multiply(SimplifyContext& c) {  // x * 1 = x; x * 0 = 0 for integ
 Value simplify_divide(SimplifyContext& c) {  // x / 1 = x
   return is_number(c.node->operand(1), 1) ? c.node->operand(0) : nullptr;
 }
+// The exponents for which math::pow has forms of its own; the bits are the same.
+Value simplify_power(SimplifyContext& c) {
+  Value x = c.node->operand(0), y = c.node->operand(1);
+  const DType dtype = x->type().dtype;
+  auto multiply = [&](Value a, Value b) { return c.build("multiply", {a, b}); };
+  if (is_complex(dtype)) return nullptr;
+  if (is_number(y, 1)) return x;
+  if (is_number(y, 2)) return multiply(x, x);
+  // A product of three is rounded twice, but a 16-bit power only at its end.
+  if (is_number(y, 3) && size_of(dtype) >= 4) return multiply(multiply(x, x), x);
+  if (!real(x)) return nullptr;
+  if (is_number(y, -1)) return c.build("divide", {c.build.full_like(x, 1), x});
+  if (!is_number(y, 0.5)) return nullptr;
+  Value infinity = c.build.full_like(x, std::numeric_limits<double>::infinity());
+  Value least = c.build("equal", {x, c.build.full_like(x, -std::numeric_limits<double>::infinity())});
+  return c.build("select",
+                 {least, infinity, c.build("sqrt", {c.build("add", {x, c.build.full_like(x, 0)})})});
+}
 Value same_operands(SimplifyContext& c) {  // f(x, x) = x
   return c.node->operand(0) == c.node->operand(1) ? c.node->operand(0) : nullptr;
 }
@@ -489,7 +507,8 @@ std::vector<Op> binary_ops() {
        .high = 4,
        .ulp = 3,
        .complex_ulp = 32,
-       .jvp = jvp_by_factors<power_x, power_y>}));
+       .jvp = jvp_by_factors<power_x, power_y>,
+       .simplify = simplify_power}));
   ops.push_back(binary<real_max, whole_max, [](Expr x, Expr y) { return tools::total_max(x, y); }>(
       {.name = "maximum",
        .python = "maximum",

@@ -9,6 +9,7 @@
 
 #include "ops/control_attrs.h"
 #include "ops/effects.h"
+#include "ops/open.h"
 #include "ops/saved_values.h"
 #include "ops/table.h"
 
@@ -213,17 +214,7 @@ void open_composites(Graph& graph) {
       node = node->next();
       continue;
     }
-    Node* before = node->previous();
-    Builder build(graph.body(), node);
-    build.at(node);
-    std::vector<Value> operands(node->operands().begin(), node->operands().end());
-    BodyContext body{build, node->attrs(), operands};
-    std::vector<Value> results = op.rules.body.get()(body);
-    for (size_t i = 0; i < results.size(); ++i) node->result(i)->replace_all_uses_with(results[i]);
-    Node* behind = node->next();
-    graph.erase(node);
-    node = before ? before->next() : graph.body().first();
-    if (!node) node = behind;
+    node = open_in_place(node);
   }
 }
 

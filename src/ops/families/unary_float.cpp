@@ -1,9 +1,12 @@
 // The functions of one real variable: exponentials, logarithms, roots, circular and hyperbolic functions and
 // their inverses, the error function and its kin. Domain edges are those of C's <math.h>. The compiled forms
 // are the vector maths of loop/math; docs/numerics.md has their measured bounds.
+#include <algorithm>
 #include <limits>
 
 #include "loop/math_complex.h"
+#include "loop/math_detail.h"
+#include "ops/attrs.h"
 #include "ops/families/elementwise.h"
 #include "ops/families/families.h"
 
@@ -89,6 +92,27 @@ Value one_plus_square(Builder& b, Value v) { return b("add", {b.full_like(v, 1),
 Value inverse(Builder& b, Value v) { return b("divide", {b.full_like(v, 1), v}); }
 Value times(Builder& b, Value v, double k) { return b("multiply", {v, b.full_like(v, k)}); }
 
+// Whether v is x less the maximum of x over some axes, as in every softmax: then it is not positive, or NaN.
+bool is_below_maximum(Value v) {
+  auto made_by = [](Value value, std::string_view name) {
+    const Node* node = value->node();
+    return node && node->op().name() == name ? node : nullptr;
+  };
+  const Node* less = made_by(v, "subtract");
+  const Node* spread = less ? made_by(less->operand(1), "broadcast_in_dim") : nullptr;
+  const Node* fold = spread ? made_by(spread->operand(0), "reduce_max") : nullptr;
+  if (!fold || fold->operand(0) != less->operand(0)) return false;
+  const Ints &folded = fold->attrs().get(kAxes), &places = spread->attrs().get(kBroadcastDims);
+  Ints kept;
+  for (int64_t axis = 0; axis < fold->operand(0)->type().rank(); ++axis)
+    if (std::find(folded.begin(), folded.end(), axis) == folded.end()) kept.push_back(axis);
+  return places == kept;
+}
+loop::Expr lower_exp(ScalarContext& c) {
+  if (is_complex(c.x[0].type())) return complex_math::exp(c.x[0]);
+  return is_below_maximum(c.node->operand(0)) ? math::exp_of_nonpositive(c.x[0]) : math::exp(c.x[0]);
+}
+
 }  // namespace
 
 std::vector<Op> unary_float_ops() {
@@ -105,6 +129,7 @@ std::vector<Op> unary_float_ops() {
                                 .ulp = 2,
                                 .complex_ulp = 6,
                                 .jvp = scaled<[](Builder&, Value, Value y) { return y; }>}));
+  ops.back().rules.lower = LowerRule::of_scalar(&lower_exp);
   ops.push_back(
       unary<[](double x) { return std::expm1(x); }, nullptr, math::expm1, complex_expm1, complex_math::expm1>(
           {.name = "exponential_minus_one",
