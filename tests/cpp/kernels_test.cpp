@@ -117,14 +117,14 @@ TEST(Kernels, NarrowWeightsArePackedAsTheyAre) {
   }
 }
 
-// The powers of softmax are computed once, though three loops of its kernel stand on them: one logical shift
-// for each register of a group of 32 columns.
+// The powers of softmax are computed once, though three loops of its kernel stand on them: one shift
+// to the left for each register of a group of 32 columns.
 TEST(Kernels, SoftmaxComputesItsPowersOnce) {
   auto graph =
       Graph::parse("graph @g(%x: f32[64, 256]) { %y = softmax(%x) {axis = -1} : f32[64, 256] return %y }");
   std::string text = compile(*graph)->assembly();
   int found = 0;
-  for (size_t at = text.find("psrld\t"); at != std::string::npos; at = text.find("psrld\t", at + 1)) ++found;
+  for (size_t at = text.find("pslld\t"); at != std::string::npos; at = text.find("pslld\t", at + 1)) ++found;
   EXPECT_EQ(found, 32 * 4 / codegen::Target::host().vector_bytes) << text;
 }
 

@@ -443,6 +443,7 @@ WRONG: list[tuple[str, str]] = [
     ("ig.sum(X, axis=(0, 0))", ""),
     ("ig.max(X, axis='a')", ""),
     ("ig.asarray([1, 2]) @ X", ""),
+    ("ig.concat([X, ig.zeros(2, dtype=ig.int64)])", ""),
     ("ig.zeros(-1)", ""),
     ("ig.zeros('a')", ""),
     ("ig.arange(0, 3, 0)", ""),
