@@ -294,7 +294,10 @@ LAYOUTS = ("bf01_oi01->bf01", "bf01_oi01->b01f", "b01f_oi01->b01f", "b01f_01io->
 @pytest.mark.parametrize("seed", range(24))
 def test_any_convolution(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    pick = lambda *choices: choices[rng.integers(len(choices))]  # noqa: E731
+
+    def pick(*choices: Any) -> Any:
+        return choices[rng.integers(len(choices))]
+
     inputs, features, groups = pick((1, 4, 1), (3, 17, 1), (37, 5, 1), (16, 35, 1), (2, 6, 3), (1, 16, 16), (1, 7, 7))
     image = (pick(1, 2, 7), groups * inputs, pick(1, 3, 8, 13), pick(1, 4, 9, 30))
     kernel = (features if groups > 3 else features * groups, inputs, pick(1, 2, 3, 5), pick(1, 3, 4))
@@ -370,7 +373,10 @@ def test_a_network_has_the_bits_of_its_layers(groups: int, dtype: str) -> None:
 def test_gradients_of_strided_convolutions_form_no_zeros() -> None:
     rng = np.random.default_rng(9)
     x, w = rng.standard_normal((3, 5, 9, 10)), rng.standard_normal((6, 5, 3, 2))
-    loss = lambda x, w: ig.sum(ig.conv(x, w, stride=(2, 3), padding=1) ** 3)  # noqa: E731
+
+    def loss(x: ig.Tensor, w: ig.Tensor) -> ig.Tensor:
+        return ig.sum(ig.conv(x, w, stride=(2, 3), padding=1) ** 3)
+
     program = ig.trace(ig.grad(loss, argnums=(0, 1)), ig.asarray(x), ig.asarray(w))
     assert "pad(" not in program.graph.str()
     got = program(ig.asarray(x), ig.asarray(w))
