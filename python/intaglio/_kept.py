@@ -40,7 +40,7 @@ def _size(count: float) -> str:
 
 def _bytes(result: dict[str, Any]) -> int:
     out = getattr(result["dtype"], "itemsize", 0)
-    for size in result["shape"] or ():
+    for size in result["shape"]:
         out *= size if isinstance(size, int) else _SYMBOLIC
     return int(out)
 
@@ -76,7 +76,7 @@ def kept(graph: Any) -> Kept:
             key = result["key"]
             if _moves_nothing(node):
                 root[key] = root.get(node["operands"][0], node["operands"][0])
-            elif key not in given and node["op"] != "constant" and result["shape"] is not None:
+            elif key not in given and node["op"] != "constant" and "shape" in result:  # not a token
                 made = _made_by(node, i)
                 alive[key] = {
                     "bytes": _bytes(result),

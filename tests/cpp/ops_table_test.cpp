@@ -79,8 +79,8 @@ TEST(OpTable, EveryRuleIsWrittenOrAbsentForAReason) {
       EXPECT_TRUE(static_cast<bool>(r.body));
     }
     EXPECT_EQ(static_cast<bool>(r.control_reference), op->has(Trait::Control));
-    bool lowered =
-        r.lower.scalar || r.lower.point || r.lower.reduce || r.lower.nest || !r.lower.reason.empty();
+    bool lowered = r.lower.scalar || r.lower.point || r.lower.reduce || r.lower.nest ||
+                   r.lower.way != Way::None || !r.lower.reason.empty();
     EXPECT_TRUE(lowered);
     if (r.lower.kind == LowerRule::Kind::Reduce) {
       EXPECT_TRUE(op->has(Trait::Reduction));

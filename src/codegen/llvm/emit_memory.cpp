@@ -216,9 +216,9 @@ void Emitter::prefetch(const loop::Stmt& s) {
   const bool written = s.id < f_.buffers.size() && f_.buffers[s.id].writable;
   int64_t bytes = offset.stride == 1 ? lanes_ * static_cast<int64_t>(size_of(type)) : 1;
   for (int64_t at = 0; at < bytes; at += kLine)
-    b_.CreateIntrinsic(
-        llvm::Intrinsic::prefetch, {b_.getPtrTy()},
-        {b_.CreateGEP(b_.getInt8Ty(), first, i64(at)), b_.getInt32(written ? 1 : 0), b_.getInt32(3), b_.getInt32(1)});
+    b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
+                       {b_.CreateGEP(b_.getInt8Ty(), first, i64(at)), b_.getInt32(written ? 1 : 0),
+                        b_.getInt32(3), b_.getInt32(1)});
 }
 
 Emitter::Value Emitter::read_local(const Node& n) {
