@@ -127,6 +127,13 @@ class Function:
     @classmethod
     def apply(cls, *args: Any) -> Any:
         """Calls `forward`, with `backward` as its gradient."""
+        if cls.forward is Function.forward:
+            raise _errors.UnsupportedError(
+                f"{cls.__name__}: it has no forward",
+                _intaglio._user_line(),
+                why="an autograd.Function computes its value by a static method of that name",
+                hint="write one in the class: @staticmethod, def forward(ctx, x): ...",
+            )
         return _Call(cls, args).run()
 
 

@@ -50,6 +50,16 @@ struct DotDims {
   DotDims(const Attrs& attrs, int lhs_rank, int rhs_rank);
 };
 
+// The value of kConvLayout: the axes of the image, the kernel and the result, a letter each.
+struct ConvLayout {
+  std::string image, kernel, result;
+  explicit ConvLayout(std::string_view text)
+      : image(text.substr(0, text.find('_'))),
+        kernel(text.substr(text.find('_') + 1, text.find("->") - text.find('_') - 1)),
+        result(text.substr(text.find("->") + 2)) {}
+  std::string str() const { return image + "_" + kernel + "->" + result; }
+};
+
 // A convolution's dimension numbers with all defaults filled in. The axes are positions in the shapes.
 struct ConvDims {
   int spatial = 0;

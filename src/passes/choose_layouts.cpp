@@ -22,16 +22,6 @@
 namespace ig::passes {
 namespace {
 
-// The layout of a convolution: the axes of its image, its kernel and its result.
-struct ConvLayout {
-  std::string image, kernel, result;
-  explicit ConvLayout(std::string_view text)
-      : image(text.substr(0, text.find('_'))),
-        kernel(text.substr(text.find('_') + 1, text.find("->") - text.find('_') - 1)),
-        result(text.substr(text.find("->") + 2)) {}
-  std::string str() const { return image + "_" + kernel + "->" + result; }
-};
-
 template <class List>
 List permuted(const List& list, const Ints& order) {
   if (list.empty()) return list;  // an attribute left at its default
@@ -152,7 +142,7 @@ class Chooser {
 
   void count(Node* node) {
     if (is_convolution(node)) {
-      ConvLayout layout(node->attrs().get(ops::kConvLayout));
+      ops::ConvLayout layout(node->attrs().get(ops::kConvLayout));
       vote(node->operand(0), layout.image, 'f', 1);
       vote(node->result(), layout.result, 'f', 1);
       return;
@@ -268,8 +258,8 @@ class Chooser {
   }
 
   void rewrite_convolution(Node* node, ops::Builder& build) {
-    ConvLayout layout(node->attrs().get(ops::kConvLayout));
-    const ConvLayout before = layout;
+    ops::ConvLayout layout(node->attrs().get(ops::kConvLayout));
+    const ops::ConvLayout before = layout;
     std::vector<Value> operands(node->operands().begin(), node->operands().end());
     std::string* letters[] = {&layout.image, &layout.kernel};
     for (size_t i = 0; i < 2; ++i)

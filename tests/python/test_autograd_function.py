@@ -315,3 +315,19 @@ def test_refused(name: str) -> None:
     lines = [line for line in str(caught.value).splitlines() if not line.startswith("  at: ")]
     whole = f"{type(caught.value).__name__}: " + "\n".join(lines)
     assert re.sub(re.escape(__file__) + r":\d+", "FILE", whole) == text
+
+
+def test_a_function_without_forward_is_refused() -> None:
+    class Empty(ig.autograd.Function):
+        pass
+
+    with pytest.raises(ig.UnsupportedError) as caught:
+        Empty.apply(ig.ones(2))
+    at, line = str(caught.value).split("\n")[1].rsplit(":  ", 1)
+    assert line == "Empty.apply(ig.ones(2))"
+    assert at.endswith("in test_a_function_without_forward_is_refused")
+    assert [text for i, text in enumerate(str(caught.value).split("\n")) if i != 1] == [
+        "Empty: it has no forward",
+        "  why: an autograd.Function computes its value by a static method of that name",
+        "  hint: write one in the class: @staticmethod, def forward(ctx, x): ...",
+    ]

@@ -92,15 +92,7 @@ Image padded(Builder& b, Value x, const Ints& space, const Ints& dilation, const
   return {written, Ints(space.size(), 1), Ints(2 * space.size(), 0)};
 }
 
-struct Layout {
-  std::string image, kernel, result;
-  explicit Layout(std::string_view text)
-      : image(text.substr(0, text.find('_'))),
-        kernel(text.substr(text.find('_') + 1, text.find("->") - text.find('_') - 1)),
-        result(text.substr(text.find("->") + 2)) {}
-};
-
-Value of_image(TransposeContext& c, const ConvDims& d, const Sizes& s, const Layout& layout) {
+Value of_image(TransposeContext& c, const ConvDims& d, const Sizes& s, const ConvLayout& layout) {
   Value kernel = c.operands[1];
   int64_t groups = std::max(d.feature_groups, d.batch_groups);
   if (groups > 1) kernel = merged(c.build, cut(c.build, kernel, d.rhs_out, groups), d.rhs_out, d.rhs_in);
@@ -122,7 +114,7 @@ Value of_image(TransposeContext& c, const ConvDims& d, const Sizes& s, const Lay
   return out;
 }
 
-Value of_kernel(TransposeContext& c, const ConvDims& d, const Sizes& s, const Layout& layout) {
+Value of_kernel(TransposeContext& c, const ConvDims& d, const Sizes& s, const ConvLayout& layout) {
   Dims low, high;
   for (size_t i = 0; i < d.lhs_space.size(); ++i) {
     low.emplace_back(d.low[i]);
@@ -154,7 +146,7 @@ std::vector<Value> transpose_convolution(TransposeContext& c) {
       continue;
     }
     Sizes s = sizes_of(c, d, ct->type());
-    Layout layout(c.node->attrs().get(kConvLayout));
+    ConvLayout layout(c.node->attrs().get(kConvLayout));
     out[i] = i == 0 ? of_image(c, d, s, layout) : of_kernel(c, d, s, layout);
   }
   return out;
