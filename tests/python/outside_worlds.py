@@ -178,9 +178,11 @@ def _change(label: str, holder: Any, key: Any, value: Any, item: bool = True) ->
 
 
 def _whole(label: str, holder: Any, new: list[Any]) -> Change:
-    old = list(holder.items()) if isinstance(holder, dict) else list(holder)
+    # A set that is filled again element by element may get another order, where hashes collide; from a copy of
+    # itself it gets the same table.
+    old = list(holder.items()) if isinstance(holder, dict) else holder.copy()
 
-    def put(items: list[Any]) -> None:
+    def put(items: Any) -> None:
         holder.clear()
         (holder.update if isinstance(holder, dict | set) else holder.extend)(items)
 
