@@ -403,9 +403,9 @@ PyObject* PyFront::argument(size_t i) const {
   return nullptr;
 }
 
-nb::object PyFront::leaf_object(const ResultLeaf& leaf, const std::vector<Tensor>& outputs) const {
+nb::object PyFront::leaf_object(const ResultLeaf& leaf, std::vector<Tensor>& outputs) const {
   switch (leaf.kind) {
-    case ResultLeaf::Kind::Output: return nb::steal(wrap(outputs[leaf.index]));
+    case ResultLeaf::Kind::Output: return nb::steal(wrap(std::move(outputs[leaf.index])));
     case ResultLeaf::Kind::Number: return item_at(outputs[leaf.index], 0);
     case ResultLeaf::Kind::Array: return nb::steal(wrap(leaf.array));
     case ResultLeaf::Kind::Object: return leaf.object;

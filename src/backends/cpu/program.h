@@ -24,7 +24,7 @@ class CpuProgram final : public Program {
   Direct direct() const override;
 
  private:
-  void check_input(size_t i, const Tensor& tensor) const;
+  [[noreturn]] void refuse_input(size_t i, const Tensor& tensor) const;
   std::vector<int64_t> bind_symbols(std::span<const Tensor> inputs, std::vector<int64_t>& sizes) const;
   void make_size_tables();
 
@@ -48,10 +48,16 @@ class CpuProgram final : public Program {
   };
   rt::SizeTable sizes_;
   std::vector<std::vector<rt::SizeId>> input_sizes_, output_sizes_;
-  std::vector<Fact> facts_;                          // as in the graph
+  std::vector<Fact> facts_;  // as in the graph
+  // What the graph's inputs and outputs are, at hand for each call.
+  struct Input {
+    DType dtype;
+    int rank;
+  };
+  std::vector<Input> inputs_;
+  std::vector<DType> outputs_;
   bool fixed_sizes_ = true;                          // no symbols: shapes are compared, nothing evaluated
-  std::vector<std::vector<int64_t>> input_shapes_;   // of fixed sizes
-  std::vector<std::vector<int64_t>> output_shapes_;  // likewise
+  std::vector<Shape> input_shapes_, output_shapes_;  // of fixed sizes
   std::unique_ptr<rt::Executable> executable_;
 };
 

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "frontends/record/jit_capture.h"
+#include "support/inline_vector.h"
 #include "tensor/program.h"
 
 namespace ig::record {
@@ -147,7 +148,11 @@ class JitTree {
   std::shared_ptr<JitTrace> record(std::span<const Leaf> leaves, JitFront& front, std::string reason);
   std::shared_ptr<JitTrace> record_once(std::span<const Leaf> leaves, JitFront& front, Attempt& attempt);
   void compile_trace(JitTrace& trace, std::span<const Leaf> leaves, JitFront& front);
-  std::vector<Tensor> inputs(const JitTrace& trace, std::span<const Leaf> leaves, JitFront& front) const;
+  std::shared_ptr<const JitTrace> recent() const;  // null where there is none, or it gave up
+  // The arrays that a trace's program takes; the call holds them while it runs.
+  struct Inputs : InlineVector<Tensor, 8> {
+    Inputs(const JitTrace& trace, std::span<const Leaf> leaves, JitFront& front);
+  };
   std::vector<Tensor> run(const JitTrace& trace, std::span<const Leaf> leaves, JitFront& front) const;
   // What the trace's coerced values are for these arguments.
   std::vector<Tensor> ask(const JitTrace& trace, std::span<const Leaf> leaves, JitFront& front) const;
