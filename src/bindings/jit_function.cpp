@@ -318,6 +318,7 @@ nb::dict describe(const Entry& entry, const record::JitTrace& trace) {
   out["lifted"] = list_of(trace.lifted, [](const Capture::Lifted& one) { return nb::str(one.name.c_str()); });
   out["unknown"] = list_of(kept.unknown, [](const std::string& line) { return nb::str(line.c_str()); });
   out["writes"] = kept.writes.size();
+  out["prepared_bytes"] = trace.program ? trace.program->report().prepared_bytes : 0;
   out["graph"] = graph_object(trace.graph);
   out["nodes"] = trace.graph->node_count();
   out["trace_ms"] = trace.trace_ms;

@@ -1,8 +1,7 @@
 // The CPU compiler: passes, kernels, machine code, constants in the form that kernels want them, the plan. It
 // lives in the library that holds LLVM, which sets the compile hook when it is opened.
+#include <algorithm>
 #include <chrono>
-#include <functional>
-#include <mutex>
 
 #include <fmt/format.h>
 
@@ -45,41 +44,13 @@ const Literal* constant_of(Value v) {
   return value ? std::get_if<Literal>(value) : nullptr;
 }
 
-// Constants in other layouts, each made once in the process for as long as somebody holds it.
-class PackedConstants {
- public:
-  Storage get(const Literal& literal, const codegen::Kernel::Packing& packing, rt::KernelFn pack) {
-    auto key = std::tuple{literal.data(), packing.pack->hash().low, packing.sizes};
-    std::lock_guard lock(mutex_);
-    if (auto it = made_.find(key); it != made_.end() && it->second.source == literal.storage())
-      return it->second.packed;
-    SymbolValues none;
-    auto n = static_cast<size_t>(packing.elements.evaluate(none));
-    Storage packed = Storage::allocate(n * size_of(literal.dtype()));
-    void* buffers[] = {const_cast<void*>(literal.data()), packed.data()};
-    int64_t error[2] = {};
-    rt::KernelArgs args;
-    args.buffers = buffers;
-    args.dims = packing.sizes.data();
-    args.error = error;
-    rt::ThreadPool::instance().run(pack, args, packing.blocks.evaluate(none), 1, 0);
-    // Entries whose packed form only this table holds are of programs that are gone.
-    std::erase_if(made_, [](const auto& entry) { return entry.second.packed.unique(); });
-    made_[key] = {literal.storage(), packed};
-    return packed;
-  }
-
- private:
-  struct Entry {
-    Storage source, packed;
-  };
-  std::mutex mutex_;
-  std::map<std::tuple<const void*, uint64_t, std::vector<int64_t>>, Entry> made_;
-};
-
-PackedConstants& packed_constants() {
-  static auto* instance = new PackedConstants;
-  return *instance;
+// The input of the graph that a value is, where it may be read in another form by kernels outside of control
+// flow; else -1.
+int steady_input(const Node* kernel, Value v, const CompileOptions& options) {
+  while (v->node() && plan::is_relabel(v->node())) v = v->node()->operand(0);
+  if (v->node() || v->block() != kernel->block() || v->block()->parent()) return -1;
+  auto input = static_cast<int>(v->index());
+  return options.steady.contains(input) && constant_dims(v->type().dims) ? input : -1;
 }
 
 std::shared_ptr<Program> compile_graph(const Graph& source, const CompileOptions& options) {
@@ -117,7 +88,8 @@ std::shared_ptr<Program> compile_graph(const Graph& source, const CompileOptions
   std::vector<codegen::Kernel> kernels;
   for (const Node* node : fusions) {
     std::vector<bool> constant;
-    for (Value v : node->operands()) constant.push_back(constant_of(v) != nullptr);
+    for (Value v : node->operands())
+      constant.push_back(constant_of(v) || steady_input(node, v, options) >= 0);
     try {
       kernels.push_back(codegen::lower(node, constant, target));
     } catch (Error& error) {
@@ -139,7 +111,8 @@ std::shared_ptr<Program> compile_graph(const Graph& source, const CompileOptions
   report.compile_ms = since(start);
 
   start = Clock::now();
-  plan::Input input{*graph, {}, {}};
+  plan::Input input{*graph, {}, {}, {}};
+  std::vector<PreparedInput> prepared;
   size_t at = 0;
   std::set<rt::KernelFn> distinct;
   std::vector<std::unique_ptr<loop::Function>> readable;
@@ -157,9 +130,19 @@ std::shared_ptr<Program> compile_graph(const Graph& source, const CompileOptions
     for (size_t s = 0; s < kernel.function->scratch.size(); ++s)
       choice.scratch.emplace_back(kernel.function->scratch[s].type, kernel.function->scratch_elements[s]);
     for (const auto& packing : kernel.packings) {
-      const codegen::Compiled& pack = code[at++];
-      const Literal* literal = constant_of(fusions[i]->operand(static_cast<size_t>(packing.operand)));
-      choice.packed.emplace_back(packing.operand, packed_constants().get(*literal, packing, pack.fn));
+      Value operand = fusions[i]->operand(static_cast<size_t>(packing.operand));
+      Packing form(packing, operand->type().dtype, code[at++].fn);
+      if (const Literal* literal = constant_of(operand)) {
+        choice.packed.emplace_back(packing.operand, packed(literal->storage(), form));
+        continue;
+      }
+      PreparedInput want{steady_input(fusions[i], operand, options), std::move(form)};
+      auto place = std::find(prepared.begin(), prepared.end(), want) - prepared.begin();
+      choice.prepared.emplace_back(packing.operand, static_cast<int>(place));
+      if (static_cast<size_t>(place) < prepared.size()) continue;
+      input.prepared.push_back(static_cast<int64_t>(want.form.bytes));
+      report.prepared_bytes += want.form.bytes;
+      prepared.push_back(std::move(want));
     }
     ++report.kernels;
     if (distinct.insert(compiled.fn).second) {
@@ -185,7 +168,7 @@ std::shared_ptr<Program> compile_graph(const Graph& source, const CompileOptions
       if (const auto* host = std::get_if<rt::Host>(&instruction)) report.kernels_fallback += host->fallback;
   report.plan_ms = since(start);
   return std::make_shared<CpuProgram>(std::move(graph), std::move(made), std::move(report), options.donated,
-                                      std::move(readable), target);
+                                      std::move(prepared), std::move(readable), target);
 }
 
 std::vector<PassReport> run_passes(Graph& graph, const PassRequest& request) {

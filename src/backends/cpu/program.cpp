@@ -1,6 +1,8 @@
 // The call of a compiled graph: check, bind sizes, run.
 #include "backends/cpu/program.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -17,12 +19,14 @@ std::string input_name(const Graph& graph, size_t i) {
 }  // namespace
 
 CpuProgram::CpuProgram(std::unique_ptr<Graph> graph, plan::Plan plan, ProgramReport report,
-                       std::set<int> donated, std::vector<std::unique_ptr<loop::Function>> kernels,
-                       codegen::Target target)
+                       std::set<int> donated, std::vector<PreparedInput> prepared,
+                       std::vector<std::unique_ptr<loop::Function>> kernels, codegen::Target target)
     : graph_(std::move(graph)),
       donatable_(std::move(plan.donatable)),
       donated_(std::move(donated)),
       report_(std::move(report)),
+      prepared_(std::move(prepared)),
+      forms_(prepared_.size()),
       kernels_(std::move(kernels)),
       target_(std::move(target)),
       symbols_(std::move(plan.symbols)) {
@@ -128,12 +132,30 @@ std::vector<int64_t> CpuProgram::bind_symbols(std::span<const Tensor> inputs,
   return values;
 }
 
+void CpuProgram::prepare(std::span<const Tensor> inputs, std::span<Storage> out) const {
+  std::lock_guard lock(forms_mutex_);
+  bool first = !forms_[0].packed, anew = false;
+  for (size_t i = 0; i < prepared_.size(); ++i) {
+    const Storage& source = inputs[static_cast<size_t>(prepared_[i].input)].storage();
+    Form& form = forms_[i];
+    if (!(form.source == source) || source.read_only()) {
+      form.packed = Storage();
+      form.packed = packed(source, prepared_[i].form);
+      form.source = source;
+      anew = true;
+    }
+    out[i] = form.packed;
+  }
+  int score = unsteady_.load(std::memory_order_relaxed) + (anew ? kAnew : -1);
+  if (!first) unsteady_.store(std::clamp(score, 0, kMostUnsteady), std::memory_order_relaxed);
+}
+
 std::vector<Tensor> CpuProgram::run(std::span<const Tensor> inputs) const {
   if (inputs.size() != inputs_.size())
     throw make_error(ErrorKind::Type, "the graph takes {} arrays, got {}", inputs_.size(), inputs.size())
         .why("each input of the graph needs one array")
         .hint("pass the arrays in the order of the graph's inputs");
-  InlineVector<void*, 16> pointers(inputs.size());
+  InlineVector<void*, 16> pointers(inputs.size() + prepared_.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Tensor& input = inputs[i];
     if (input.is_symbolic() || !input.valid() || input.dtype() != inputs_[i].dtype ||
@@ -152,6 +174,12 @@ std::vector<Tensor> CpuProgram::run(std::span<const Tensor> inputs) const {
                          fmt::join(input_shapes_[i], ", "))
             .why("the graph was compiled for fixed sizes")
             .hint("pass an array of that shape, or compile for this one");
+  }
+  InlineVector<Storage, 8> forms(prepared_.size());
+  if (!prepared_.empty()) {
+    for (size_t i = 0; i < prepared_.size(); ++i) forms.emplace_back();
+    prepare(inputs, forms.span());
+    for (const Storage& form : forms.span()) pointers.emplace_back(form.data());
   }
   InlineVector<Storage, 4> outputs(outputs_.size());
   for (size_t i = 0; i < outputs_.size(); ++i) outputs.emplace_back();

@@ -325,6 +325,11 @@ std::shared_ptr<JitTrace> JitTree::record_once(std::span<const Leaf> leaves, Jit
   trace->outcomes = capture->outcomes();
   trace->lifted = capture->lifted();
   trace->inputs = attempt.leaf_of_input;
+  // An array on the tape is being trained; what another library owns is written to without a word.
+  for (size_t i = 0; i < recorded.steady.size(); ++i)
+    if (const Tensor& one = trace->lifted[i].tensor;
+        recorded.steady[i] && !one.link() && !one.storage().read_only())
+      trace->steady.insert(static_cast<int>(trace->inputs.size() + i));
   trace->kept = std::move(recorded.kept);
   trace->graph = capture->take();
   trace->specialised = attempt.specialised;
@@ -333,14 +338,20 @@ std::shared_ptr<JitTrace> JitTree::record_once(std::span<const Leaf> leaves, Jit
   return trace;
 }
 
-void JitTree::compile_trace(JitTrace& trace, std::span<const Leaf> leaves, JitFront& front) {
-  trace.effects = ops::has_effects(*trace.graph);
-  if (trace.graph->outputs().empty() && !trace.effects) return;
+CompileOptions JitTree::options_for(const JitTrace& trace, std::span<const Leaf> leaves) const {
   CompileOptions options = options_.compile;
   // A trace that may turn out not to be the right one must leave its arguments whole.
   if (trace.outcomes.empty())
     for (size_t i = 0; i < trace.inputs.size(); ++i)
       if (leaves[trace.inputs[i]].donated) options.donated.insert(static_cast<int>(i));
+  return options;
+}
+
+void JitTree::compile_trace(JitTrace& trace, std::span<const Leaf> leaves, JitFront& front) {
+  trace.effects = ops::has_effects(*trace.graph);
+  if (trace.graph->outputs().empty() && !trace.effects) return;
+  CompileOptions options = options_for(trace, leaves);
+  options.steady = trace.steady;
   Clock::time_point start = Clock::now();
   front.aside([&] { trace.program = compile(*trace.graph, options); });
   trace.compile_ms = ms_since(start);
@@ -429,8 +440,18 @@ std::vector<Tensor> JitTree::ask(const JitTrace& trace, std::span<const Leaf> le
   return out;
 }
 
+const Program& JitTree::program(const JitTrace& trace, std::span<const Leaf> leaves, JitFront& front) const {
+  if (trace.program->steady()) return *trace.program;
+  front.aside([&] {
+    std::call_once(trace.unsettling,
+                   [&] { trace.unsteady = compile(*trace.graph, options_for(trace, leaves)); });
+  });
+  return *trace.unsteady;
+}
+
 std::vector<Tensor> JitTree::run(const JitTrace& trace, std::span<const Leaf> leaves, JitFront& front) const {
   if (!trace.program) return {};
+  const Program& program = this->program(trace, leaves, front);
   Inputs inputs(trace, leaves, front);
   int64_t elements = 1;
   for (const Tensor& input : inputs.span()) elements += input.elements();
@@ -456,15 +477,15 @@ std::vector<Tensor> JitTree::run(const JitTrace& trace, std::span<const Leaf> le
     if (timed) {
       Clock::time_point start = Clock::now();
       if (each == 0 || static_cast<double>(each) * static_cast<double>(elements) > kAsideNs)
-        front.aside([&] { out = trace.program->run(inputs.span()); });
+        front.aside([&] { out = program.run(inputs.span()); });
       else
-        out = trace.program->run(inputs.span());
+        out = program.run(inputs.span());
       trace.ns_per_element.store(static_cast<float>(ms_since(start) * 1e6 / static_cast<double>(elements)),
                                  std::memory_order_relaxed);
     } else if (static_cast<double>(each) * static_cast<double>(elements) > kAsideNs) {
-      front.aside([&] { out = trace.program->run(inputs.span()); });
+      front.aside([&] { out = program.run(inputs.span()); });
     } else {
-      out = trace.program->run(inputs.span());
+      out = program.run(inputs.span());
     }
   } catch (...) {
     if (early) take_back();
