@@ -28,6 +28,14 @@ struct KernelChoice {
   std::vector<std::pair<DType, Dim>> scratch;   // the kernel's scratch buffers, in elements
   std::vector<std::pair<int, int>> in_place;    // (result, operand)
   std::vector<std::pair<int, Storage>> packed;  // operands that are read from another form of a constant
+  // Operands that are written in another form before each call, by a kernel over the operand and that form.
+  struct Pack {
+    int operand;
+    rt::KernelFn function;
+    std::vector<int64_t> sizes;
+    int64_t blocks = 1, bytes = 0;
+  };
+  std::vector<Pack> packs;
 };
 
 struct Input {
