@@ -22,8 +22,8 @@ struct Kernel {
   // Buffers stand in this order: the node's operands, then its results. (result, operand) pairs that may
   // share memory:
   std::vector<std::pair<int, int>> in_place;
-  // Operands that the kernel wants in another layout where they are constant: `pack` writes it, once, at
-  // compile time.
+  // Operands that the kernel wants in another layout where they are constant: `pack` writes it, once, when
+  // the program is made; or in every call, into a temporary, where that costs little and so saves memory.
   struct Packing {
     int operand;
     Dim elements;                          // of the packed form
@@ -31,6 +31,7 @@ struct Kernel {
     Dim blocks = 1;
     // What the function's own sizes are here, so that operands of many shapes share one function.
     std::vector<int64_t> sizes;
+    bool every_call = false;
   };
   std::vector<Packing> packings;
 };

@@ -3,8 +3,8 @@
 //
 //   block (batch, mb rows, nb columns)
 //     for each chunk of kc of k
-//       pack B into strips of nr columns: [strip][k][nr]     (unless it came packed, or is small and lies so)
-//       for each mc rows
+//       pack B into strips of nr columns: [strip][k][nr]     (unless it comes packed, or is small and lies
+//       so) for each mc rows
 //         pack A: [row][k]                                   (unless it can be read in place)
 //         for each strip of B, for each mr rows: mr x nr running sums in registers, one fma chain over k
 //
@@ -26,6 +26,11 @@ namespace {
 using loop::Expr;
 const Dim kOne = Dim(int64_t{1});
 
+// So many rows that to pack a constant B in each call costs next to nothing beside the product (each of its
+// elements is used once a row): the weights are then held once. A larger B is packed block by block instead.
+constexpr int64_t kManyRows = 512;
+constexpr int64_t kLargestPackedInCall = int64_t{8} << 20;  // bytes
+
 class DotLowering {
  public:
   DotLowering(GroupEmitter& emit, Kernel& kernel, const Node* dot, const std::vector<bool>& constant_operands)
@@ -44,10 +49,14 @@ class DotLowering {
     m_ = product(a_.free_dims), n_ = product(b_.free_dims), k_ = product(a_.folded_dims);
     bool constant_b = b_.view && constant_operands[b_.view->arg->index()] &&
                       b_.view->offset == Dim(int64_t{0}) && b_.view->arg->uses().size() == 1;
-    prepacked_ = constant_b && b_.batch.empty() && constant_of(n_) && constant_of(k_);
+    auto m = constant_of(m_), n = constant_of(n_), k = constant_of(k_);
+    prepacked_ = constant_b && b_.batch.empty() && n && k;
+    if (prepacked_ && m && *m >= kManyRows) {
+      packed_every_call_ = *n * *k * static_cast<int64_t>(size_of(storage_of(b_))) <= kLargestPackedInCall;
+      prepacked_ = packed_every_call_;
+    }
     tiles_ =
         choose_tiles({m_, n_, k_, static_cast<int>(size_of(type_)), prepacked_, !b_.rows_lie()}, emit.target);
-    auto m = constant_of(m_), n = constant_of(n_), k = constant_of(k_);
     constexpr int64_t kFirstCache = 24 * 1024;
     const int64_t most = kFirstCache / static_cast<int64_t>(size_of(type_));
     const bool small_b = k && n && *k <= most && *n <= most && *k * *n <= most;
@@ -149,7 +158,13 @@ class DotLowering {
       pack.vector_for(pack.index(0), strip, 32, [&](Expr i) { pack.store(to, target + i, none); });
     });
     if (along_k == 1) {
-      pack.transpose({to, target, pack.index(nr)}, {from, first * step_n, step_n}, width, rows);
+      // Piece by piece, so that each line of the packed form is complete before it leaves the first cache.
+      const int64_t piece = 8192 / (nr * static_cast<int64_t>(size_of(type.dtype)));
+      pack.serial_for(pack.index(0), (rows + (piece - 1)) / pack.index(piece), [&](Expr p) {
+        Expr begin = pack.let(p * piece);
+        pack.transpose({to, target + begin * nr, pack.index(nr)}, {from, first * step_n + begin, step_n},
+                       width, loop::lesser(pack.index(piece), rows - begin));
+      });
     } else {
       pack.serial_for(pack.index(0), rows, [&](Expr i) {
         pack.vector_for(pack.index(0), width, static_cast<int>(nr), [&](Expr j) {
@@ -161,6 +176,7 @@ class DotLowering {
     packing.blocks = ceildiv(n_, Dim(nr));
     packing.elements = packing.blocks * k_ * Dim(nr);
     packing.pack = pack.finish();
+    packing.every_call = packed_every_call_;
     kernel_.packings.push_back(std::move(packing));
   }
 
@@ -386,6 +402,7 @@ class DotLowering {
   Dim m_, n_, k_, batch_;
   DType type_;
   DotTiles tiles_;
+  bool packed_every_call_ = false;
   bool swapped_, prepacked_, direct_a_, direct_b_, turned_a_, turned_b_, thin_, chunked_, long_epilogue_;
   uint32_t scratch_a_ = 0, scratch_b_ = 0, scratch_c_ = 0;
   Expr batch_index_, m_begin_, n_begin_, m_end_, n_end_, a_first_, b_first_;

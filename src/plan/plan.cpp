@@ -275,6 +275,9 @@ class Planner final : public BlockPlanner {
       call.buffers[static_cast<size_t>(operand)] = constant(storage);
     for (auto [operand, index] : kernel.prepared)
       call.buffers[static_cast<size_t>(operand)] = prepared_[static_cast<size_t>(index)];
+    for (const KernelChoice::Pack& pack : kernel.packs)
+      call.buffers[static_cast<size_t>(pack.operand)] =
+          packed_before(slots_.at(node->operand(static_cast<size_t>(pack.operand))), pack);
     for (Value v : node->results()) call.buffers.push_back(slots_.at(v));
     for (const std::string& symbol : kernel.sizes) call.dims.push_back(size(Dim::symbol(symbol)));
     call.blocks = size(kernel.blocks);
@@ -287,6 +290,19 @@ class Planner final : public BlockPlanner {
       call.scratch = size(total);
     }
     current_->code.push_back(std::move(call));
+  }
+
+  // A temporary that holds the operand's other form, and the call that writes it.
+  rt::SlotId packed_before(rt::SlotId operand, const KernelChoice::Pack& pack) {
+    rt::SlotId to = add_slot({rt::SlotKind::Arena, 0, size(Dim(pack.bytes))});
+    rt::KernelCall call;
+    call.kernel = pack.function;
+    call.name = "pack";
+    call.buffers = {operand, to};
+    for (int64_t n : pack.sizes) call.dims.push_back(size(Dim(n)));
+    call.blocks = size(Dim(pack.blocks));
+    current_->code.push_back(std::move(call));
+    return to;
   }
 
   void fall_back(Node* node) {

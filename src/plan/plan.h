@@ -29,6 +29,14 @@ struct KernelChoice {
   std::vector<std::pair<int, int>> in_place;    // (result, operand)
   std::vector<std::pair<int, Storage>> packed;  // operands that are read from another form of a constant
   std::vector<std::pair<int, int>> prepared;    // likewise of an input: (operand, index in Input::prepared)
+  // Operands that are written in another form before each call, by a kernel over the operand and that form.
+  struct Pack {
+    int operand;
+    rt::KernelFn function;
+    std::vector<int64_t> sizes;
+    int64_t blocks = 1, bytes = 0;
+  };
+  std::vector<Pack> packs;
 };
 
 struct Input {

@@ -1,0 +1,86 @@
+"""What a program holds in memory: weights once where a call has many rows, and a peak that is as planned."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import intaglio as ig
+
+WIDE, DEEP = 80, 48
+
+
+def _product(rows: int, turned: bool, wide: int = WIDE) -> tuple[ig.Graph, ig.Graph, tuple[ig.Tensor, ...]]:
+    """The graph with its weights inside, the graph that takes them, and the arrays."""
+    rng = np.random.default_rng(rows)
+    x = ig.asarray(rng.standard_normal((rows, DEEP), dtype=np.float32))
+    w = ig.asarray(rng.standard_normal((wide, DEEP) if turned else (DEEP, wide), dtype=np.float32))
+
+    def f(x: ig.Tensor, w: ig.Tensor) -> ig.Tensor:
+        return x @ (w.T if turned else w)
+
+    inside = ig.trace(lambda x: f(x, w), x, lift=False).graph
+    return inside, ig.trace(f, x, w).graph, (x, w)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(("rows", "once"), [(16, False), (511, False), (512, True), (700, True)])
+def test_weights_are_held_once_where_a_call_has_many_rows(rows: int, once: bool, turned: bool) -> None:
+    inside, outside, (x, w) = _product(rows, turned)
+    assert np.array_equal(np.asarray(inside(x)).view(np.uint32), np.asarray(outside(x, w)).view(np.uint32))
+    report = inside.report()
+    result, weights = rows * WIDE * 4, WIDE * DEEP * 4
+    assert report["constant_bytes"] == (weights if once else 2 * weights)
+    # The packed form is a temporary of the plan, and no more than the plan was taken.
+    assert report["planned_peak"] == result + (weights if once else 0)
+    assert report["measured_peak"] == report["planned_peak"]
+
+
+def test_large_weights_are_packed_block_by_block() -> None:
+    inside, outside, (x, w) = _product(512, True, wide=9 << 18 >> 4)
+    assert w.nbytes > 8 << 20
+    assert np.array_equal(np.asarray(inside(x)).view(np.uint32), np.asarray(outside(x, w)).view(np.uint32))
+    report = inside.report()
+    assert report["constant_bytes"] == w.nbytes
+    assert report["planned_peak"] == x.shape[0] * w.shape[0] * 4
+
+
+def test_packing_in_a_call_is_inside_of_loops_too() -> None:
+    rng = np.random.default_rng(0)
+    x = ig.asarray(rng.standard_normal((512, DEEP), dtype=np.float32))
+    w = ig.asarray(rng.standard_normal((DEEP, DEEP), dtype=np.float32) / 8)
+
+    def step(w: ig.Tensor, x: ig.Tensor) -> ig.Tensor:
+        return ig.fori_loop(0, 3, lambda i, x: ig.tanh(x @ w), x)
+
+    inside = ig.trace(lambda x: step(w, x), x, lift=False).graph
+    outside = ig.trace(step, w, x).graph
+    assert np.array_equal(np.asarray(inside(x)).view(np.uint32), np.asarray(outside(w, x)).view(np.uint32))
+
+
+def test_minilm_holds_its_weights_once_and_plans_little_beside_them() -> None:
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples" / "minilm"))
+    from model import load
+
+    model = load()
+    ids = ig.asarray(np.ones((8, 128), np.int64))
+    mask = ig.asarray(np.ones((8, 128), np.bool_))
+    report = ig.trace(model.__call__, ids, mask, lift=False).graph.report()
+    weights = sum(one.nbytes for one in _arrays(model))
+    assert weights - 1e6 < report["constant_bytes"] <= weights
+    # Of a layer: what goes in (8·128·384 floats), what the inner product gives (four times that), its result, and the
+    # packed weights of the second product, which are as large as 1.5 of these.
+    floats = 8 * 128 * 384 * 4
+    assert report["planned_peak"] <= 7.6 * floats
+
+
+def _arrays(model: object) -> list[ig.Tensor]:
+    """Every array that hangs on the model."""
+    if isinstance(model, ig.Tensor):
+        return [model]
+    if isinstance(model, (list, tuple)):
+        return [array for one in model for array in _arrays(one)]
+    return [array for one in getattr(model, "__dict__", {}).values() for array in _arrays(one)]
