@@ -94,6 +94,7 @@ def first_that_fails(fault: str, items: list[pytest.Item]) -> str | None:
 
 def run_until_one_fails(items: list[pytest.Item], at: mmap.mmap) -> int:
     session = items[0].session
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background are started without one
     for number, (item, following) in enumerate(zip(items, [*items[1:], None], strict=True)):
         at[:4] = number.to_bytes(4, "little")
         signal.alarm(LONGEST_SECONDS)

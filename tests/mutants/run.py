@@ -3,7 +3,7 @@
 # `lower`, wrong derivatives or batches from its `jvp`, `transpose` or `batch`, a pass that does nothing or something
 # wrong), runs the tests that should notice, and reports every fault that stays green. Needs a build with
 # INTAGLIO_MUTANTS, which `make test-mutants` makes. Ends with status 1 where one survives.
-#   tests/mutants/run.py [--only TEXT] [--jobs N] [--list]
+#   tests/mutants/run.py [--only PATTERN] [--jobs N] [--list]
 from __future__ import annotations
 
 import argparse
@@ -11,6 +11,7 @@ import collections
 import concurrent.futures
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -82,16 +83,16 @@ def try_faults(next_fault: Callable[[], str | None], say: Callable[[str, dict[st
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Plants faults and reports those that no test notices.")
-    parser.add_argument("--only", default="", help="only faults whose name holds this text")
+    parser.add_argument("--only", default="", metavar="PATTERN", help="only faults in whose name this pattern is found")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--list", action="store_true", help="print the faults and stop")
     options = parser.parse_args()
-    mutants = [mutant for mutant in faults() if options.only in mutant]
+    mutants = [mutant for mutant in faults() if re.search(options.only, mutant)]
     if options.list:
         print("\n".join(mutants))
         return 0
     if not mutants:
-        print(f"no fault has '{options.only}' in its name")
+        print(f"in no fault's name '{options.only}' is found")
         return 2
     began = time.monotonic()
     left = collections.deque(mutants)
