@@ -8,8 +8,8 @@ from __future__ import annotations
 import base64
 import compileall
 import csv
-import importlib.util
 import hashlib
+import importlib.util
 import os
 import shutil
 import subprocess

@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-import intaglio as ig
 import numpy as np
 import pytest
+
+import intaglio as ig
 
 rng = np.random.default_rng(5)
 
