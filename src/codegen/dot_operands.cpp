@@ -56,7 +56,6 @@ Expr DotSide::offset(GroupEmitter& emit, Expr from, Expr free_flat, Expr folded_
 namespace {
 
 int64_t ceil_to(int64_t x, int64_t step) { return (x + step - 1) / step * step; }
-int64_t ceil_over(int64_t x, int64_t by) { return (x + by - 1) / by; }
 // The largest tile of at most `most` that cuts `whole` evenly into multiples of `step`.
 int64_t even_tile(int64_t whole, int64_t most, int64_t step) {
   whole = std::max<int64_t>(whole, 1);

@@ -47,6 +47,16 @@ def test_weights_are_laid_out_once_and_change_no_bit(rows: int) -> None:
     assert len(ig.explain(f)["entries"]) == 1
 
 
+@pytest.mark.parametrize(("rows", "k", "n"), [(5, 300, 310), (16, 384, 1536), (25, 1030, 101), (33, 517, 260)])
+def test_large_weights_of_few_rows(rows: int, k: int, n: int) -> None:
+    """The kernels ask the caches for strips of weights ahead, also behind the last one."""
+    w, x = random(k, n), random(rows, k)
+    f = ig.jit(lambda x: x @ w)
+    for _ in range(2):
+        same(f(x), x, w)
+    assert prepared(f) >= k * n * 4
+
+
 def test_another_array_in_its_place_is_found() -> None:
     layer = Layer()
     f = ig.jit(lambda x: layer(x))
