@@ -171,3 +171,12 @@ def test_threads_that_share_a_function_and_change_its_weight() -> None:
     for thread in threads:
         thread.join()
     assert not failures
+
+
+@pytest.mark.parametrize("lift", [True, False])
+@pytest.mark.parametrize(("rows", "k", "n"), [(3, 7, 0), (1, 7, 0), (0, 7, 5), (3, 0, 5), (0, 0, 0), (600, 7, 0)])
+def test_weights_of_nothing(rows: int, k: int, n: int, lift: bool) -> None:
+    w, bias = random(k, n), random(n)
+    x = random(rows, k)
+    got = ig.jit(lambda x: ig.maximum(x @ w + bias, 0), lift=lift)(x)
+    np.testing.assert_array_equal(np.asarray(got), np.maximum(np.asarray(x) @ np.asarray(w) + np.asarray(bias), 0))
