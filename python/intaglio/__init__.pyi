@@ -67,6 +67,7 @@ from ._functions import (
     cumulative_sum as cumulative_sum,
     dim_max as dim_max,
     dim_min as dim_min,
+    einsum as einsum,
     empty as empty,
     empty_like as empty_like,
     expand_dims as expand_dims,

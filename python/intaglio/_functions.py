@@ -219,6 +219,15 @@ def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
     return _op.stack(_promoted(arrays, "stack"), axis=axis)
 
 
+def einsum(subscripts: str, /, *arrays: Tensor) -> Tensor:
+    """Sums of products by names of axes, as in `einsum("bij,bjk->bik", x, y)`.
+
+    An axis that the result does not name is summed over; a name twice in one array takes the diagonal; `...` stands for
+    any axes, which broadcast. Without `->` the result has the names that stand once, in alphabetical order.
+    """
+    return _op.einsum(_promoted(arrays, "einsum"), subscripts=subscripts)
+
+
 def expand_dims(x: Tensor, /, axis: Any = 0) -> Tensor:
     """New axes of size 1 at these places of the result."""
     if not isinstance(axis, (tuple, list)):
@@ -574,6 +583,7 @@ NOT_METHODS = {
     "dim_max",
     "concat",
     "stack",
+    "einsum",
     "finfo",
     "iinfo",
     "where",
@@ -618,6 +628,7 @@ WRAPPERS = [
     "astype",
     "concat",
     "stack",
+    "einsum",
     "expand_dims",
     "sort",
     "argsort",

@@ -47,8 +47,8 @@ std::string standard_library() {
 
 // Code is classed by its file. The standard library's own globals are taken as they are, and it may fill its
 // caches; what it does to the user's objects is observed like the user's own code. This package and NumPy are
-// not watched inside, but functions of the user's that they call are. An import, and pytest, are left alone
-// as a whole.
+// not watched inside, but functions of the user's that they call are. An import, a message to a log or a
+// warning (effects while the function is recorded, like print), and pytest, are left alone as a whole.
 Observer::Owner Observer::owner_of(PyCodeObject* code) {
   static auto* known = new std::unordered_map<PyCodeObject*, Owner>;
   auto [place, fresh] = known->try_emplace(code, Owner::User);
@@ -59,7 +59,10 @@ Observer::Owner Observer::owner_of(PyCodeObject* code) {
   if (is_package_code(code)) place->second = is_program_code(code) ? Owner::Library : Owner::Transparent;
   // A test runner's rewritten assertions call it, and it fills caches of its own.
   bool runner = file.find("/_pytest/") != std::string::npos || file.find("/pluggy/") != std::string::npos;
-  if (file.starts_with("<frozen importlib") || runner)
+  bool message = false;
+  for (std::string_view name : {"logging/", "warnings.py", "linecache.py", "traceback.py"})
+    message = message || file.starts_with(standard_library() + std::string(name));
+  if (file.starts_with("<frozen importlib") || runner || message)
     place->second = Owner::Opaque;
   else if (file.find("/numpy/") != std::string::npos)
     place->second = Owner::Transparent;

@@ -222,6 +222,7 @@ def ulps(got: np.ndarray[Any, Any], want: np.ndarray[Any, Any]) -> np.ndarray[An
 
 
 def describe(index: Any, inputs: list[Any], got: Any, want: Any) -> str:
+    got, want = np.atleast_1d(got), np.atleast_1d(want)
     lines = [f"at {index}: got {got[index]!r}, want {want[index]!r}"]
     for number, array in enumerate(inputs):
         if isinstance(array, np.ndarray) and array.shape == got.shape:

@@ -3,8 +3,10 @@ every result is compared with plain Python's."""
 
 from __future__ import annotations
 
+import logging
 import random
 import sys
+import warnings
 from typing import Any
 
 import numpy as np
@@ -78,6 +80,26 @@ def test_a_store_to_the_outside_is_refused() -> None:
     assert info.value.what == ("a captured function changes what lies outside of it: global LOG is changed by append")
     assert info.value.where.endswith("LOG.append(1)")
     assert LOG == []
+
+
+def test_messages_to_a_log_and_warnings_are_effects_of_the_recording(caplog: Any) -> None:
+    log = logging.getLogger("intaglio.test")
+
+    @ig.jit
+    def f(x: Any) -> Any:
+        log.warning("shape %s", x.shape)
+        log.debug("not shown")
+        warnings.warn("careful", stacklevel=1)
+        return x * 2
+
+    x = ig.asarray([1.0, 2.0])
+    with pytest.warns(UserWarning, match="careful"):
+        assert numbers(f(x)) == [2.0, 4.0]
+    assert [record.getMessage() for record in caplog.records] == ["shape (2,)"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert numbers(f(x)) == [2.0, 4.0]
+    assert len(caplog.records) == 1
 
 
 def test_generated_changes() -> None:
