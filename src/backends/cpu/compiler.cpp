@@ -110,6 +110,7 @@ std::shared_ptr<Program> compiled(const Graph& source, const CompileOptions& opt
       report.pass_log.push_back(fmt::format("{}: {}", record.name, note));
     if (record.name == "fuse" || record.name == "join-loops")
       report.fusion_log.insert(report.fusion_log.end(), record.details.begin(), record.details.end());
+    report.fusion.add(record.fusion);
   }
   report.pass_ms = since(start);
 
