@@ -260,7 +260,7 @@ class CacheInfo(dict):  # type: ignore[type-arg]
         """
         for entry in reversed(self["entries"]):
             if "memory" in entry:
-                return entry["memory"]  # type: ignore[no-any-return]
+                return entry["memory"]
         raise _errors.ValueError(
             f"{self['name']} has no plan of memory",
             _intaglio._user_line(),
