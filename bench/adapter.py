@@ -30,6 +30,15 @@ class Adapter:
     def sqrt(self, x: Array) -> Array:
         raise NotImplementedError
 
+    def sin(self, x: Array) -> Array:
+        raise NotImplementedError
+
+    def cos(self, x: Array) -> Array:
+        raise NotImplementedError
+
+    def abs(self, x: Array) -> Array:
+        raise NotImplementedError
+
     def maximum(self, x: Array, y: Array | float) -> Array:
         raise NotImplementedError
 
@@ -61,6 +70,9 @@ class Adapter:
     def concat(self, xs: Sequence[Array], axis: int) -> Array:
         raise NotImplementedError
 
+    def stack(self, xs: Sequence[Array], axis: int) -> Array:
+        raise NotImplementedError
+
     def slice(self, x: Array, axis: int, start: int, stop: int) -> Array:
         raise NotImplementedError
 
@@ -78,6 +90,14 @@ class Adapter:
     def while_loop(self, condition: Callable[..., Array], body: Callable[..., tuple], state: tuple) -> tuple:
         """Applies `body` to the state (a tuple of arrays) while `condition` of it holds."""
         raise NotImplementedError
+
+    def fori_loop(self, start: int, stop: int, body: Callable[[Any, Array], Array], value: Array) -> Array:
+        """`body(i, value)` for each i, each time on what it gave."""
+        raise NotImplementedError
+
+    def vmap(self, function: Callable[..., Array]) -> Callable[..., Array]:
+        """The function of one example, on the examples of the first axes of its arguments."""
+        raise NotImplementedError("it maps no functions")
 
     def scan(self, step: Callable[..., tuple[tuple, Array]], carry: tuple, xs: Array) -> tuple[tuple, Array]:
         """`step(carry, x)` gives the next carry and an output, over the first axis of `xs`."""

@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import base64
+import compileall
 import csv
 import hashlib
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -66,6 +68,11 @@ def main() -> int:
                 temporary = to.with_name(to.name + ".new")
                 shutil.copy2(file, temporary)
                 os.replace(temporary, to)
+        # As pip does: compiling at each import where bytecode may not be written costs as much again as NumPy's.
+        sources = [file for file in installed if file.suffix == ".py"]
+        for file in sources:
+            compileall.compile_file(file, quiet=1)
+        installed += [Path(importlib.util.cache_from_source(file)) for file in sources]
 
     for old in site.glob(f"{project['name']}-*.dist-info"):
         for file in recorded_files(site, old) - set(installed):

@@ -18,6 +18,8 @@ class IntaglioAdapter(Adapter):
 
         self.ig = ig
         self.exp, self.tanh, self.erf, self.sqrt = ig.exp, ig.tanh, ig.erf, ig.sqrt
+        self.sin, self.cos, self.abs, self.vmap = ig.sin, ig.cos, ig.abs, ig.vmap
+        self.fori_loop = ig.fori_loop
         self.sigmoid, self.relu, self.maximum = ig.sigmoid, ig.relu, ig.maximum
         self.where, self.matmul, self.linear = ig.where, ig.matmul, ig.linear
 
@@ -61,6 +63,9 @@ class IntaglioAdapter(Adapter):
 
     def concat(self, xs: Any, axis: int) -> Any:
         return self.ig.concat(tuple(xs), axis=axis)
+
+    def stack(self, xs: Any, axis: int) -> Any:
+        return self.ig.stack(tuple(xs), axis=axis)
 
     def slice(self, x: Any, axis: int, start: int, stop: int) -> Any:
         place = [slice(None)] * len(x.shape)

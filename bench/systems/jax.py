@@ -17,10 +17,11 @@ class JaxAdapter(Adapter):
 
         self.jax, self.jnp = jax, jnp
         self.exp, self.tanh, self.sqrt = jnp.exp, jnp.tanh, jnp.sqrt
+        self.sin, self.cos, self.abs, self.stack = jnp.sin, jnp.cos, jnp.abs, jnp.stack
         self.erf, self.sigmoid, self.relu = jax.scipy.special.erf, jax.nn.sigmoid, jax.nn.relu
         self.maximum, self.where, self.matmul = jnp.maximum, jnp.where, jnp.matmul
         self.reshape, self.permute = jnp.reshape, jnp.transpose
-        self.scan = jax.lax.scan
+        self.scan, self.fori_loop, self.vmap = jax.lax.scan, jax.lax.fori_loop, jax.vmap
 
     def sum(self, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
         return self.jnp.sum(x, axis, keepdims=keepdims)

@@ -56,7 +56,18 @@ def add(workload: Workload) -> Workload:
     return workload
 
 
-MODULES = ("memory", "small", "matmul", "networks", "training", "training_networks", "loops", "minilm", "variants")
+MODULES = (
+    "memory",
+    "small",
+    "matmul",
+    "networks",
+    "training",
+    "training_networks",
+    "loops",
+    "solvers",
+    "minilm",
+    "variants",
+)
 
 
 def all_workloads() -> dict[str, Workload]:

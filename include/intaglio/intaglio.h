@@ -294,7 +294,8 @@ class Jitted {
       Arguments own = arguments;
       place(own, stand_ins, std::make_index_sequence<kCount>());
       return {detail::tensors_of(detail::apply_to(self.function_, own, std::make_index_sequence<kCount>())),
-              nullptr};
+              nullptr,
+              {}};
     }
     template <size_t... I>
     static void place(Arguments& own, std::span<const Tensor> stand_ins, std::index_sequence<I...>) {

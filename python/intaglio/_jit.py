@@ -285,6 +285,8 @@ class CacheInfo(dict):  # type: ignore[type-arg]
                 f"    {trace['nodes']} nodes, traced in {trace['trace_ms']:.1f} ms, compiled in "
                 f"{trace['compile_ms']:.1f} ms, run {trace['calls']} times"
             )
+            if trace["prepared_bytes"]:
+                lines.append(f"    weights laid out for its kernels: {trace['prepared_bytes']:,} bytes")
             lines += [f"    fixed: {name} = {value!r}" for name, value in trace["static"].items()]
             for title, key in (
                 ("size", "size_guards"),

@@ -278,34 +278,38 @@ nb::object CallShape::kwargs(const std::vector<nb::object>& own) const {
   return out;
 }
 
-CallLeaves::CallLeaves(const CallShape& shape, const CallObjects& call, bool donate) {
-  const std::vector<PyObject*>& objects = call.leaves;
-  leaves.reserve(shape.dynamic.size());
+void CallObjects::clear() {
+  leaves.clear();
+  dynamic.clear();
+  converted.clear();
+  held.clear();  // may run the program's code
+}
+
+void CallShape::read(CallObjects& objects, bool donate) const {
   size_t foreign = 0;
-  for (size_t i : shape.dynamic)
-    foreign += shape.leaves[i].kind == CallShape::LeafKind::Array && !is_tensor(objects[i]);
-  converted.reserve(foreign);  // pointers into it stay valid
-  for (size_t i : shape.dynamic) {
-    const CallShape::Leaf& spec = shape.leaves[i];
-    PyObject* object = objects[i];
+  for (size_t i : dynamic) foreign += leaves[i].kind == LeafKind::Array && !is_tensor(objects.leaves[i]);
+  objects.converted.reserve(foreign);  // pointers into it stay valid
+  for (size_t i : dynamic) {
+    const Leaf& spec = leaves[i];
+    PyObject* object = objects.leaves[i];
     record::Leaf leaf;
-    if (spec.kind == CallShape::LeafKind::Array) {
+    if (spec.kind == LeafKind::Array) {
       if (is_tensor(object)) {
         leaf.array = &tensor_of(object);
         leaf.donated = spec.donated;
         if (spec.donated && donate) leaf.donate = &tensor_of(object);
       } else {
-        converted.push_back(as_tensor(object, std::nullopt, spec.name));
-        leaf.array = &converted.back();
+        objects.converted.push_back(as_tensor(object, std::nullopt, spec.name));
+        leaf.array = &objects.converted.back();
       }
-    } else if (spec.kind == CallShape::LeafKind::Integer) {
+    } else if (spec.kind == LeafKind::Integer) {
       leaf.kind = record::Leaf::Kind::Integer;
       leaf.bits = PyLong_AsLongLong(object);
     } else {
       leaf.kind = record::Leaf::Kind::Float;
       leaf.bits = std::bit_cast<int64_t>(PyFloat_AS_DOUBLE(object));
     }
-    leaves.push_back(leaf);
+    objects.dynamic.push_back(leaf);
   }
 }
 

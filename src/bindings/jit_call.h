@@ -24,6 +24,11 @@ struct CallOptions {
 struct CallObjects {
   std::vector<PyObject*> leaves;
   std::vector<nb::object> held;
+  // Those that are no Static, as the tree of traces takes them (`CallShape::read`).
+  std::vector<record::Leaf> dynamic;
+  std::vector<Tensor> converted;  // copies of other libraries' arrays
+
+  void clear();  // keeps the lists' memory for another call
 };
 
 struct CallShape {
@@ -46,16 +51,11 @@ struct CallShape {
                       PyObject* names, CallObjects& objects);
   // Whether a call has this shape; then `objects` are its own.
   bool match(PyObject* const* args, size_t count, PyObject* names, CallObjects& objects) const;
+  // The values of a call that has this shape. `donate`: the arrays that it gives away may be taken.
+  void read(CallObjects& objects, bool donate) const;
   // The arguments with other leaves.
   nb::object args(const std::vector<nb::object>& leaves) const;    // a tuple
   nb::object kwargs(const std::vector<nb::object>& leaves) const;  // a dict
-};
-
-// The leaves of one call as the tree of traces takes them.
-struct CallLeaves {
-  std::vector<record::Leaf> leaves;
-  std::vector<Tensor> converted;  // copies of other libraries' arrays
-  CallLeaves(const CallShape& shape, const CallObjects& objects, bool donate);
 };
 
 // Puts `value` in the place of leaf `index` of a tree that `object` has; false where that place cannot be

@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace ig::py {
 namespace {
@@ -207,8 +208,11 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
     kept->writes.push_back(std::move(write));
   }
   // Names, attributes and elements outside that were bound to new values.
+  std::unordered_set<const void*> replaced;  // the arrays that were there
   for (OutsideNotes::Rebound& one : watch->rebound()) {
     if (one.after.is(one.before) || !one.after.is_valid()) continue;
+    if (one.before.is_valid() && is_tensor(one.before.ptr()))
+      replaced.insert(tensor_of(one.before.ptr()).data());
     bool number = is_number(one.after.ptr());
     if (number && std::any_of(kept->numbers.begin(), kept->numbers.end(), [&](const PyKept::Number& known) {
           return known.place.holder.is(one.place.holder) && known.place.key.is(one.place.key) &&
@@ -237,6 +241,8 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
     kept->writes.push_back(std::move(write));
   }
   notes.restore();
+  for (const WriteBack& write : kept->writes)
+    if (write.where == WriteBack::Where::Outside) replaced.insert(tensor_of(write.handle.ptr()).data());
   kept->handles = std::move(notes.read);
   // What the function itself wrote to while it ran, it also made: a constant of each place that copied it.
   for (ArrayNotes::Foreign& one : notes.foreign) {
@@ -263,6 +269,9 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
     for (size_t i = 0; i < kept->numbers.size() && source.kind == PyKept::Source::Kind::Fixed; ++i)
       if (kept->numbers[i].seen.data() == one.tensor.data()) source = {PyKept::Source::Kind::Number, i};
     kept->sources.push_back(source);
+    bool handle = source.kind == PyKept::Source::Kind::Guard || source.kind == PyKept::Source::Kind::Handle;
+    out.steady.push_back((handle || source.kind == PyKept::Source::Kind::Fixed) &&
+                         !replaced.contains(one.tensor.data()));
   }
   if (!lift_) {
     auto constant = [&](PyKept::Source source, const Tensor& value) {
@@ -403,9 +412,9 @@ PyObject* PyFront::argument(size_t i) const {
   return nullptr;
 }
 
-nb::object PyFront::leaf_object(const ResultLeaf& leaf, const std::vector<Tensor>& outputs) const {
+nb::object PyFront::leaf_object(const ResultLeaf& leaf, std::vector<Tensor>& outputs) const {
   switch (leaf.kind) {
-    case ResultLeaf::Kind::Output: return nb::steal(wrap(outputs[leaf.index]));
+    case ResultLeaf::Kind::Output: return nb::steal(wrap(std::move(outputs[leaf.index])));
     case ResultLeaf::Kind::Number: return item_at(outputs[leaf.index], 0);
     case ResultLeaf::Kind::Array: return nb::steal(wrap(leaf.array));
     case ResultLeaf::Kind::Object: return leaf.object;

@@ -98,7 +98,8 @@ class PyFront final : public record::JitFront {
  private:
   ResultLeaf result_leaf(record::JitCapture& capture, nb::handle object,
                          std::span<const nb::object> stand_ins, std::vector<Tensor>& outputs) const;
-  nb::object leaf_object(const ResultLeaf& leaf, const std::vector<Tensor>& outputs) const;
+  // Takes its output, which no other leaf has.
+  nb::object leaf_object(const ResultLeaf& leaf, std::vector<Tensor>& outputs) const;
   PyObject* argument(size_t i) const;  // of the call, in the order of the shape's trees
 
   // Numbers outside that a trace of this tree wrote back, and whose values differ by now.

@@ -29,6 +29,31 @@ struct Jit {
   std::set<std::string> told;  // reads that could not be followed, in the log
   std::vector<std::shared_ptr<Entry>> entries;
   size_t recent = 0;
+  std::vector<std::unique_ptr<CallObjects>> spare;  // of calls that have ended
+};
+
+// The lists of one call, in memory of an earlier one: calls nest, and threads call side by side.
+class CallLists {
+ public:
+  explicit CallLists(Jit& jit) : jit_(jit) {
+    if (jit.spare.empty()) {
+      lists_ = std::make_unique<CallObjects>();
+    } else {
+      lists_ = std::move(jit.spare.back());
+      jit.spare.pop_back();
+    }
+  }
+  ~CallLists() {
+    lists_->clear();
+    jit_.spare.push_back(std::move(lists_));
+  }
+  CallLists(const CallLists&) = delete;
+  CallLists& operator=(const CallLists&) = delete;
+  CallObjects& operator*() { return *lists_; }
+
+ private:
+  Jit& jit_;
+  std::unique_ptr<CallObjects> lists_;
 };
 
 struct PyJit {
@@ -127,17 +152,18 @@ struct Found {
 
 // `dry`: only the trace is wanted, so nothing is written back and nothing given away.
 Found run(Jit& jit, PyObject* const* args, size_t count, PyObject* names, bool dry = false) {
-  CallObjects objects;
+  CallLists lists(jit);
+  CallObjects& objects = *lists;
   Found out;
   out.entry = find(jit, args, count, names, objects);
   if (!out.entry) out.entry = add(jit, args, count, names, objects);
   Entry& entry = *out.entry;
   if (!jit.options.donated_positions.empty() || !jit.options.donated_names.empty())
     check_donated(jit, entry, objects);
-  CallLeaves leaves(entry.shape, objects, !dry);
+  entry.shape.read(objects, !dry);
   PyFront front(jit.function, entry.shape, objects, args, count, names);
   front.set_tree(*entry.tree, jit.lift);
-  out.result = entry.tree->call(leaves.leaves, front);
+  out.result = entry.tree->call(objects.dynamic, front);
   if (!out.result.trace) {
     warn_given_up(jit, *entry.tree->given_up());
     return out;
@@ -292,6 +318,7 @@ nb::dict describe(const Entry& entry, const record::JitTrace& trace) {
   out["lifted"] = list_of(trace.lifted, [](const Capture::Lifted& one) { return nb::str(one.name.c_str()); });
   out["unknown"] = list_of(kept.unknown, [](const std::string& line) { return nb::str(line.c_str()); });
   out["writes"] = kept.writes.size();
+  out["prepared_bytes"] = trace.program ? trace.program->report().prepared_bytes : 0;
   out["graph"] = graph_object(trace.graph);
   out["nodes"] = trace.graph->node_count();
   out["trace_ms"] = trace.trace_ms;

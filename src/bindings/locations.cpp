@@ -41,6 +41,8 @@ SourceFrame resolve(Location::RawFrame raw) {
     out.line = PyCode_Addr2Line(code, raw.offset);
     if (const char* file = PyUnicode_AsUTF8(code->co_filename)) out.file = file;
     if (const char* function = PyUnicode_AsUTF8(code->co_qualname)) out.function = function;
+    // What a function that is being captured reads is watched; this is not its doing.
+    PyThreadState_EnterTracing(PyThreadState_Get());
     nb::object linecache = nb::steal(PyImport_ImportModule("linecache"));
     if (linecache.is_valid()) {
       nb::object line =
@@ -52,6 +54,7 @@ SourceFrame resolve(Location::RawFrame raw) {
       }
     }
     PyErr_Clear();
+    PyThreadState_LeaveTracing(PyThreadState_Get());
     PyErr_Restore(type, value, traceback);
   }
   PyGILState_Release(state);

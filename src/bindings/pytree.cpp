@@ -75,11 +75,14 @@ void flatten_into(nb::handle object, Tree& tree, std::vector<nb::object>& leaves
 }
 
 nb::object rebuild(const Tree& tree, const std::vector<nb::object>& leaves, size_t& at) {
-  auto children = [&] {
-    nb::list out;
-    for (const Tree& child : tree.children) out.append(rebuild(child, leaves, at));
+  auto children = [&](PyObject* fresh, auto set) {
+    nb::object out = own(fresh);
+    for (size_t i = 0; i < tree.children.size(); ++i)
+      set(out.ptr(), static_cast<Py_ssize_t>(i), rebuild(tree.children[i], leaves, at).release().ptr());
     return out;
   };
+  auto count = static_cast<Py_ssize_t>(tree.children.size());
+  auto tuple = [&] { return children(PyTuple_New(count), PyTuple_SetItem); };
   switch (tree.kind) {
     case Tree::Kind::Leaf:
       if (at >= leaves.size())
@@ -89,12 +92,12 @@ nb::object rebuild(const Tree& tree, const std::vector<nb::object>& leaves, size
             .hint("give as many leaves as treedef.num_leaves, in the order of tree_flatten");
       return leaves[at++];
     case Tree::Kind::None: return nb::none();
-    case Tree::Kind::Tuple: return nb::tuple(children());
-    case Tree::Kind::List: return children();
-    case Tree::Kind::NamedTuple: return tree.type(*nb::tuple(children()));
+    case Tree::Kind::Tuple: return tuple();
+    case Tree::Kind::List: return children(PyList_New(count), PyList_SetItem);
+    case Tree::Kind::NamedTuple: return tree.type(*tuple());
     case Tree::Kind::Custom: {
       nb::object pair = registry()[tree.type];
-      return pair[nb::int_(1)](tree.aux, nb::tuple(children()));
+      return pair[nb::int_(1)](tree.aux, tuple());
     }
     case Tree::Kind::Dict: {
       nb::object out = tree.type.is_valid() && nb::hasattr(tree.type, "fromkeys") &&

@@ -56,10 +56,8 @@ Expr DotSide::offset(GroupEmitter& emit, Expr from, Expr free_flat, Expr folded_
 namespace {
 
 int64_t ceil_to(int64_t x, int64_t step) { return (x + step - 1) / step * step; }
-int64_t ceil_over(int64_t x, int64_t by) { return (x + by - 1) / by; }
 // The largest tile of at most `most` that cuts `whole` evenly into multiples of `step`.
 int64_t even_tile(int64_t whole, int64_t most, int64_t step) {
-  whole = std::max<int64_t>(whole, 1);
   return ceil_to(ceil_over(whole, ceil_over(whole, std::max(most, step))), step);
 }
 
@@ -67,7 +65,7 @@ int64_t even_tile(int64_t whole, int64_t most, int64_t step) {
 // multiply-adds, and more rows share each load of B; rows that do not exist are work for nothing.
 int64_t choose_rows(const std::optional<int64_t>& m, int64_t most) {
   if (!m) return most;
-  if (*m <= most) return std::max<int64_t>(*m, 1);
+  if (*m <= most) return *m;
   int64_t best = most;
   double least = 1e300;
   for (int64_t rows = most; rows >= 4; --rows) {
@@ -83,7 +81,12 @@ int64_t choose_rows(const std::optional<int64_t>& m, int64_t most) {
 // The block's part of B (kc x nb) is read once for each mc rows of A, in strips that stay in the first cache
 // (kc x nr); the packed rows of A (mc x kc) stay in the second one.
 DotTiles choose_tiles(const DotShape& shape, const Target& target) {
-  auto m = constant_of(shape.m), n = constant_of(shape.n), k = constant_of(shape.k);
+  // Nothing at all is cut like one row or column.
+  auto size = [](const Dim& dim) {
+    auto known = constant_of(dim);
+    return known ? std::optional(std::max<int64_t>(1, *known)) : known;
+  };
+  auto m = size(shape.m), n = size(shape.n), k = size(shape.k);
   int64_t lanes = target.vector_bytes / shape.element_bytes;
   DotTiles t{};
   bool wide = target.registers == 32;
@@ -98,7 +101,7 @@ DotTiles choose_tiles(const DotShape& shape, const Target& target) {
   t.mr = choose_rows(m, vectors > 2 ? std::max<int64_t>(1, (wide ? 24 : 12) / vectors) : most);
 
   int64_t longest = shape.turned_b && m && *m <= 4 ? 128 : 384;
-  t.kc = k ? std::max<int64_t>(1, *k) : longest;
+  t.kc = k.value_or(longest);
   if (t.kc > longest + longest / 3) t.kc = even_tile(*k, longest, 8);
 
   t.mc = even_tile(m.value_or(96), 96, t.mr);
@@ -107,7 +110,7 @@ DotTiles choose_tiles(const DotShape& shape, const Target& target) {
     t.mb = t.mc;
     t.nb = n ? *n : 1024;
     constexpr int64_t kEnough = 400'000;
-    int64_t blocks = m ? ceil_over(std::max<int64_t>(*m, 1), t.mb) : 1;
+    int64_t blocks = m ? ceil_over(*m, t.mb) : 1;
     while (blocks * ceil_over(n.value_or(t.nb), t.nb) < 8 && t.nb > 4 * t.nr &&
            t.mb * t.nb * k.value_or(384) > 2 * kEnough)
       t.nb /= 2;

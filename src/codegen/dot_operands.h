@@ -47,6 +47,8 @@ struct DotShape {
 };
 DotTiles choose_tiles(const DotShape& shape, const Target& target);
 
+inline int64_t ceil_over(int64_t x, int64_t by) { return (x + by - 1) / by; }
+
 inline std::optional<int64_t> constant_of(const Dim& d) {
   return d.is_constant() ? std::optional(d.constant()) : std::nullopt;
 }

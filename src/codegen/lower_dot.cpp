@@ -86,6 +86,7 @@ class DotLowering {
       kernel_.grain = std::max<int64_t>(1, 150'000 / std::max<int64_t>(1, work));
     }
     if (prepacked_) emit_packing();
+    fetches_next_ = prepacked_ && few_tiles() > 1 && b_.view;
 
     Expr columns = emit_.size(n_blocks), rows = emit_.size(m_blocks);
     Expr block = build_.block();
@@ -180,6 +181,17 @@ class DotLowering {
     kernel_.packings.push_back(std::move(packing));
   }
 
+  // How many tiles read each strip of B, where they are so few that reading it takes as long as they do:
+  // while all but the first find it in the cache, the next one would not be on its way. Else 0.
+  int64_t few_tiles() const {
+    constexpr int64_t kFew = 16, kLargeWeights = 256 * 1024;
+    auto m = constant_of(m_);
+    if (!m || *m > tiles_.mc ||
+        *constant_of(n_) * *constant_of(k_) * static_cast<int64_t>(size_of(type_)) < kLargeWeights)
+      return 0;
+    const int64_t tiles = ceil_over(*m, tiles_.mr);
+    return tiles <= kFew ? tiles : 0;
+  }
   bool even_columns() const { return n_.is_constant() && n_.constant() % tiles_.nr == 0; }
   bool even_rows() const { return m_.is_constant() && m_.constant() % tiles_.mr == 0; }
 
@@ -286,6 +298,14 @@ class DotLowering {
       if (!chunked_) return i * c_rows + j;
       return (row0 - m_begin_ + i) * c_rows + (strip * tiles_.nr + j);
     };
+    // The tiles of a strip share the work of asking for the next one.
+    const int64_t line = 64 / static_cast<int64_t>(size_of(storage_of(b_)));
+    auto fetch_next = [&](Expr k, int64_t steps) {
+      const int64_t each = ceil_over(ceil_over(steps * tiles_.nr, line), few_tiles());
+      Expr next = (first + tiles_.nr) * emit_.size(k_) + (k_begin + k) * tiles_.nr;
+      for (int64_t i = 0; i < each; ++i)
+        build_.prefetch(emit_.buffer_of_arg(b_.view->arg), next + (t * each + build_.index(i)) * line);
+    };
     emit_.vector(build_.index(0), all, lanes, [&](Expr j) {
       sums.clear();
       auto kept = [&](size_t i) { return c_offset(build_.index(static_cast<int64_t>(i)), j); };
@@ -305,7 +325,8 @@ class DotLowering {
                                        first * emit_.size(k_) + (k_begin + k) * tiles_.nr + j));
             if (direct_b_) return load_b(k_begin + k, first + j);
             return widen(build_.load(scratch_b_, strip * (tiles_.kc * tiles_.nr) + k * tiles_.nr + j));
-          });
+          },
+          0, fetches_next_ ? fetch_next : std::function<void(Expr, int64_t)>());
       if (by_rows())
         for (size_t i = 0; i < mr; ++i) build_.store(scratch_c_, kept(i), sums.value(i));
     });
@@ -404,6 +425,7 @@ class DotLowering {
   DotTiles tiles_;
   bool packed_every_call_ = false;
   bool swapped_, prepacked_, direct_a_, direct_b_, turned_a_, turned_b_, thin_, chunked_, long_epilogue_;
+  bool fetches_next_ = false;
   uint32_t scratch_a_ = 0, scratch_b_ = 0, scratch_c_ = 0;
   Expr batch_index_, m_begin_, n_begin_, m_end_, n_end_, a_first_, b_first_;
 };

@@ -73,6 +73,23 @@ class Fold {
       state.push_back(lanes_ > 1 ? emit_.build.reduce_lanes(local, rule_.lanes) : emit_.build.read(local));
     return finish(state);
   }
+  // The fold of one element after the other, in the order of lanes: lane l takes elements l, l + lanes, …,
+  // and then lanes fold as a binary tree. Lanes without an element change nothing.
+  std::vector<Expr> in_order_of_lanes(std::span<const Expr> elements, int lanes) {
+    std::vector<std::vector<Expr>> slots(std::min(elements.size(), static_cast<size_t>(lanes)));
+    for (size_t c = 0; c < elements.size(); ++c) {
+      std::vector<Expr>& slot = slots[c % slots.size()];
+      if (c < slots.size()) slot = rule_.init(context_);
+      slot = combine(slot, elements.subspan(c, 1), emit_.build.index(static_cast<int64_t>(c)));
+      for (Expr& e : slot) e = emit_.build.let(e);
+    }
+    for (size_t half = static_cast<size_t>(lanes) / 2; half > 0; half /= 2)
+      for (size_t i = 0; i < half && i + half < slots.size(); ++i) {
+        slots[i] = rule_.combine(context_, slots[i], slots[i + half]);
+        for (Expr& e : slots[i]) e = emit_.build.let(e);
+      }
+    return finish(slots.empty() ? rule_.init(context_) : slots[0]);
+  }
   // Where each lane is a fold of its own.
   std::vector<Expr> columns() {
     std::vector<Expr> state;
@@ -218,6 +235,74 @@ const Node* first_fold(const Block& region) {
   return nullptr;
 }
 
+// Short rows that lie side by side: what is folded was turned over, and behind one row's element in memory is
+// the next row's. Then a vector holds the same column of as many rows. Said here by the view that turns the
+// rows; which walk is taken does not show in the bits.
+bool rows_lie_across(const Block& region, const Dims& domain, size_t kept) {
+  constexpr int64_t kLongestRow = 64;
+  if (kept == 0) return false;
+  const Dim columns = product(Dims(domain.begin() + static_cast<int64_t>(kept), domain.end()));
+  if (!columns.is_constant() || columns.constant() < 1 || columns.constant() > kLongestRow) return false;
+  bool across = false;
+  for (const Node* node : region) {
+    if (node == region.terminator()) continue;
+    if (is_fold(node) && (node->operands().size() != 1 || node->results().size() != 1 ||
+                          !ops::op_of(node).rules.lower.reduce->simple))
+      return false;
+    if (const AttrValue* order = node->attrs().find(ops::kPermutation.name))
+      across = across || (node->result()->type().dims == domain &&
+                          std::get<Ints>(*order)[kept - 1] + 1 == static_cast<int64_t>(domain.size()));
+  }
+  for (Value v : region.results())
+    if (v->type().dims == domain) return false;
+  return across;
+}
+
+void lower_rows_across(GroupEmitter& emit, Kernel& kernel, const Dims& kept, const Dims& folded, int lanes) {
+  constexpr int64_t kTile = 64;
+  loop::Builder& build = emit.build;
+  const Dims outer(kept.begin(), kept.end() - 1);
+  const int64_t columns = product(folded).constant();
+  const Dim tiles = ceildiv(kept.back(), Dim(kTile));
+  const int width = natural_lanes(emit.target, widest_element(emit.region));
+  kernel.blocks = product(outer) * tiles;
+  kernel.grain = std::max<int64_t>(1, kGrainElements / (kTile * columns));
+  std::vector<std::pair<const Node*, uint32_t>> folds;
+  for (Node* node : emit.region)
+    if (is_fold(node))
+      folds.emplace_back(node, build.add_scratch(compute_type(node->operand(0)->type().dtype),
+                                                 Dim(columns * kTile), "columns"));
+  Expr count = emit.size(kept.back()), block = build.block();
+  Expr begin = build.let((block % emit.size(tiles)) * build.index(kTile));
+  Expr end = build.let(loop::lesser(begin + build.index(kTile), count));
+  Expr outer_flat = build.let(block / emit.size(tiles));
+  GroupEmitter::Index row = emit.split(outer_flat, outer);
+  emit.serial(build.index(0), build.index(columns), [&](Expr column) {
+    GroupEmitter::Index place = emit.split(column, folded);
+    emit.vector(begin, end, width, [&](Expr i) {
+      GroupEmitter::Index index = row;
+      index.push_back(i);
+      index.insert(index.end(), place.begin(), place.end());
+      for (auto [node, buffer] : folds)
+        build.store(buffer, column * kTile + (i - begin), emit.element(node->operand(0), index));
+    });
+  });
+  emit.vector(begin, end, width, [&](Expr i) {
+    for (auto [node, buffer] : folds) {
+      std::vector<Expr> elements;
+      for (int64_t c = 0; c < columns; ++c)
+        elements.push_back(build.let(build.load(buffer, build.index(c * kTile) + (i - begin))));
+      Expr value = Fold(emit, node).in_order_of_lanes(elements, lanes)[0];
+      emit.pin(node->result(), [value](std::span<const Expr>) { return value; });
+    }
+    GroupEmitter::Index index = row;
+    index.push_back(i);
+    std::vector<Expr> values;
+    for (Value v : emit.region.results()) values.push_back(build.let(emit.element(v, index)));
+    for (size_t r = 0; r < values.size(); ++r) emit.store_result(r, outer_flat * count + i, values[r]);
+  });
+}
+
 }  // namespace
 
 void lower_row(GroupEmitter& emit, Kernel& kernel) {
@@ -237,6 +322,8 @@ void lower_row(GroupEmitter& emit, Kernel& kernel) {
       for (Value v : node->operands())
         if (size_of(compute_type(v->type().dtype)) > size_of(widest)) widest = compute_type(v->type().dtype);
   const int lanes = fold_lanes(widest);
+  if (plan.stages() == 1 && rows_lie_across(region, domain, kept.size()))
+    return lower_rows_across(emit, kernel, kept, folded, lanes);
 
   std::unordered_map<const Node*, uint32_t> scratch;
   for (const Node* node : plan.kept())

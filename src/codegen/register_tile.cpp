@@ -31,7 +31,8 @@ void RegisterTile::add(size_t row, Expr a, Expr b) {
 }
 
 void RegisterTile::sum(GroupEmitter& emit, Expr begin, Expr end, const std::function<Expr(size_t, Expr)>& a,
-                       const std::function<Expr(Expr)>& b, int64_t usual) {
+                       const std::function<Expr(Expr)>& b, int64_t usual,
+                       const std::function<void(Expr, int64_t)>& aside) {
   auto step = [&](Expr k) {
     Expr vector = build_.let(b(k));
     for (size_t i = 0; i < sums_.size(); ++i) add(i, a(i, k), vector);
@@ -43,6 +44,7 @@ void RegisterTile::sum(GroupEmitter& emit, Expr begin, Expr end, const std::func
   Expr count = end - begin;
   Expr whole = build_.let(count / build_.index(unroll));
   emit.serial(build_.index(0), whole, [&](Expr group) {
+    if (aside) aside(begin + group * build_.index(unroll), unroll);
     for (int64_t u = 0; u < unroll; ++u)
       emit.scoped([&] { step(begin + group * build_.index(unroll) + build_.index(u)); });
   });

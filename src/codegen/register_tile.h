@@ -21,10 +21,12 @@ class RegisterTile {
   loop::Expr value(size_t row) { return build_.read(sums_[row]); }
   void add(size_t row, loop::Expr a, loop::Expr b);  // one step of one row
   // The steps [begin, end) of all rows: a(row, step) is one number for all columns, b(step) a vector of them.
-  // `usual`: how many steps there are most of the time, where that is known.
+  // `usual`: how many steps there are most of the time, where that is known. `aside`, if given: work of
+  // another kind that goes along with each few steps, from the first of them.
   void sum(GroupEmitter& emit, loop::Expr begin, loop::Expr end,
            const std::function<loop::Expr(size_t row, loop::Expr step)>& a,
-           const std::function<loop::Expr(loop::Expr step)>& b, int64_t usual = 0);
+           const std::function<loop::Expr(loop::Expr step)>& b, int64_t usual = 0,
+           const std::function<void(loop::Expr first, int64_t steps)>& aside = nullptr);
 
  private:
   loop::Builder& build_;

@@ -9,6 +9,7 @@
 
 #include <string_view>
 
+#include "ir/graph.h"
 #include "ops/attrs.h"
 
 namespace ig::ops {
@@ -49,6 +50,12 @@ struct DotDims {
   Ints lhs_batch, rhs_batch, lhs_contract, rhs_contract, lhs_free, rhs_free;
   DotDims(const Attrs& attrs, int lhs_rank, int rhs_rank);
 };
+
+// Whether the product of one entry of the batch is so small that a row of entries fills vectors better than
+// its own rows do.
+bool is_small_product(const Node* dot);
+// Such a product whose operands have their one batch axis last.
+bool batch_lies_last(const Node* node);
 
 // The value of kConvLayout: the axes of the image, the kernel and the result, a letter each.
 struct ConvLayout {

@@ -302,7 +302,8 @@ void Grouping::place_view(Node* node) {
 }
 
 // A convolution's kernel turns its finished values over while it stores them, where the view puts the places
-// last, in their order, and nothing else reads what the kernel computes.
+// last, in their order, and nothing else reads what the kernel computes. A product of many small matrices
+// that lie with their batch last is stored like that.
 bool Grouping::turns_behind(const Group* group, const Node* node) const {
   if (group->kind != GroupKind::Contraction || group->turned || !node->attrs().find(ops::kPermutation.name))
     return false;
@@ -317,6 +318,9 @@ bool Grouping::turns_behind(const Group* group, const Node* node) const {
     }
   }
   const Ints& order = node->attrs().get(ops::kPermutation);
+  if (axes.empty())
+    return group->nodes.size() == 1 && ops::batch_lies_last(group->nodes[0]) && order.back() == 0 &&
+           std::is_sorted(order.begin(), order.end() - 1);
   if (axes.size() != order.size()) return false;
   for (size_t i = 2; i < order.size(); ++i)
     if (axes[static_cast<size_t>(order[i])] != static_cast<char>('0' + i - 2)) return false;

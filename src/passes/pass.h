@@ -54,6 +54,7 @@ std::span<const std::string_view> default_pipeline();
 std::vector<Record> run(Graph& graph, std::span<const std::string_view> names, const Options& options);
 
 // The passes, one a file.
+void batch_last(Graph&, Context&);
 void canonicalize(Graph&, Context&);
 void choose_layouts(Graph&, Context&);
 void common_subexpressions(Graph&, Context&);

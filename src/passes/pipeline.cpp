@@ -14,6 +14,8 @@ namespace ig::passes {
 namespace {
 
 constexpr std::array kPasses = {
+    Pass{"batch-last", "Puts the batch of many small problems last in memory, in loops over them.",
+         batch_last},
     Pass{"canonicalize", "Applies each op's own algebra (its simplify rule) until nothing changes.",
          canonicalize},
     Pass{"choose-layouts", "Puts the features of images last where convolutions and windows pass them on.",
@@ -38,15 +40,11 @@ constexpr std::array kPasses = {
     Pass{"sink-views", "Moves views below element-wise ops, so that views meet and cancel.", sink_views},
 };
 
-constexpr std::array<std::string_view, 17> kDefault = {"refine-shapes", "canonicalize",
-                                                       "fold",          "cse",
-                                                       "dce",           "expand-composites",
-                                                       "canonicalize",  "hoist-scan",
-                                                       "sink-views",    "choose-layouts",
-                                                       "canonicalize",  "fold",
-                                                       "cse",           "dce",
-                                                       "rematerialize", "fuse",
-                                                       "join-loops"};
+constexpr std::array<std::string_view, 18> kDefault = {
+    "refine-shapes",     "canonicalize", "fold",       "cse",        "dce",
+    "expand-composites", "canonicalize", "hoist-scan", "sink-views", "batch-last",
+    "choose-layouts",    "canonicalize", "fold",       "cse",        "dce",
+    "rematerialize",     "fuse",         "join-loops"};
 
 #ifdef INTAGLIO_MUTANTS
 // "pass:NAME:skip" leaves the pass out; "pass:NAME:wrong" swaps two operands of a node that it had in its

@@ -28,6 +28,7 @@ struct KernelChoice {
   std::vector<std::pair<DType, Dim>> scratch;   // the kernel's scratch buffers, in elements
   std::vector<std::pair<int, int>> in_place;    // (result, operand)
   std::vector<std::pair<int, Storage>> packed;  // operands that are read from another form of a constant
+  std::vector<std::pair<int, int>> prepared;    // likewise of an input: (operand, index in Input::prepared)
   // Operands that are written in another form before each call, by a kernel over the operand and that form.
   struct Pack {
     int operand;
@@ -42,6 +43,7 @@ struct Input {
   const Graph& graph;
   std::unordered_map<const Node*, KernelChoice> kernels;
   std::vector<std::shared_ptr<const void>> owners;
+  std::vector<int64_t> prepared;  // bytes of other forms of inputs, which the program takes behind its inputs
 };
 
 struct Plan {

@@ -81,7 +81,8 @@ struct Executable::State {
   Storage scratch;  // of loops that are one kernel
   std::vector<void*> pointers;
   std::vector<void*> work;
-  std::vector<size_t> bound;  // of each block: the base that its arena pointers were made for
+  std::vector<void*> targets;  // of the run's outputs
+  std::vector<size_t> bound;   // of each block: the base that its arena pointers were made for
 };
 
 std::shared_ptr<const Executable::Sized> Executable::plan(std::span<const int64_t> symbol_values) const {
@@ -153,14 +154,11 @@ std::shared_ptr<const Executable::Sized> Executable::plan(std::span<const int64_
   return sized;
 }
 
-std::shared_ptr<const Executable::Sized> Executable::sized_for(std::span<const int64_t> symbol_values) const {
-  auto used =
-      symbol_values.first(std::min(symbol_values.size(), static_cast<size_t>(program_.sizes.symbols())));
-  auto matches = [&](const std::shared_ptr<const Sized>& s) { return std::ranges::equal(s->symbols, used); };
+std::shared_ptr<const Executable::Sized> Executable::sized_for(std::span<const int64_t> used) const {
   {
     std::lock_guard lock(mutex_);
-    if (last_ && matches(last_)) return last_;
-    auto known = std::ranges::find_if(plans_, matches);
+    auto known =
+        std::ranges::find_if(plans_, [&](const auto& s) { return std::ranges::equal(s->symbols, used); });
     if (known != plans_.end()) return last_ = *known;
   }
   auto made = plan(used);  // outside the lock; two threads may both plan, with the same result
@@ -432,7 +430,8 @@ void Executable::run(std::span<void* const> inputs, std::span<const int64_t> sym
            "{}: run with {} inputs and {} outputs, has {} and {}", program_.name, inputs.size(),
            outputs.size(), this->inputs(), this->outputs());
   FloatControl control;
-  std::shared_ptr<const Sized> sized = sized_for(symbol_values);
+  std::span<const int64_t> used =
+      symbol_values.first(std::min(symbol_values.size(), static_cast<size_t>(program_.sizes.symbols())));
 
   // The state goes back to the idle ones whatever happens.
   struct Lease {
@@ -440,12 +439,14 @@ void Executable::run(std::span<void* const> inputs, std::span<const int64_t> sym
     std::unique_ptr<State> state;
     KernelCounts launched{};
     size_t held = 0;
+    bool ready = false;  // the state is that of a run of these very sizes, and the last one
 
-    explicit Lease(const Executable& o) : owner(o) {
+    Lease(const Executable& o, std::span<const int64_t> sizes) : owner(o) {
       std::lock_guard lock(owner.mutex_);
       if (owner.idle_.empty()) return;
       state = std::move(owner.idle_.back());
       owner.idle_.pop_back();
+      ready = state->sized && state->sized == owner.last_ && std::ranges::equal(state->sized->symbols, sizes);
     }
     ~Lease() {
       std::lock_guard lock(owner.mutex_);
@@ -456,48 +457,45 @@ void Executable::run(std::span<void* const> inputs, std::span<const int64_t> sym
     }
     Lease(const Lease&) = delete;
     Lease& operator=(const Lease&) = delete;
-  } lease(*this);
+  } lease(*this, used);
 
   if (!lease.state) {
     lease.state = std::make_unique<State>();
     lease.state->pointers.resize(static_cast<size_t>(code_->pointers));
     lease.state->work.resize(static_cast<size_t>(code_->work));
+    lease.state->targets.resize(outputs.size());
   }
   State& state = *lease.state;
-  if (state.sized != sized) {
-    state.sized = nullptr;
-    size_t total = sized->blocks[0].total;
-    if (state.arena.bytes() < total) {
-      state.arena = Storage();
-      state.arena = reserve(*sized, total);
+  if (!lease.ready) {
+    std::shared_ptr<const Sized> sized = sized_for(used);
+    if (state.sized != sized) {
+      state.sized = nullptr;
+      size_t total = sized->blocks[0].total;
+      if (state.arena.bytes() < total) {
+        state.arena = Storage();
+        state.arena = reserve(*sized, total);
+      }
+      state.bound.assign(program_.blocks.size(), kUnbound);
+      state.sized = std::move(sized);
     }
-    state.bound.assign(program_.blocks.size(), kUnbound);
-    state.sized = sized;
   }
+  const Sized& sized = *state.sized;
   lease.held = state.arena.bytes();
 
-  constexpr size_t kInline = 16;
-  void* few[kInline];
-  std::vector<void*> many;
-  void** targets = few;
-  if (outputs.size() > kInline) {
-    many.resize(outputs.size());
-    targets = many.data();
-  }
   for (size_t i = 0; i < outputs.size(); ++i) {
-    size_t bytes = sized->output_bytes[i];
+    size_t bytes = sized.output_bytes[i];
     if (!outputs[i]) {
-      outputs[i] = reserve(*sized, bytes);
+      outputs[i] = reserve(sized, bytes);
       lease.held += bytes;
     }
     IG_CHECK(outputs[i].bytes() >= bytes && !outputs[i].read_only(),
              "{}: the memory for output {} does not fit", program_.name, i);
-    targets[i] = outputs[i].data();
+    state.targets[i] = outputs[i].data();
   }
 
   Runner runner(*this, state);
   try {
-    runner.run_block(0, 0, inputs.data(), targets);
+    runner.run_block(0, 0, inputs.data(), state.targets.data());
   } catch (...) {
     lease.launched = runner.launched;
     throw;

@@ -21,6 +21,9 @@ struct CompileOptions {
   int threads = 0;        // for compiling; 0: as many as the pool has
   bool exact = false;     // forbid rewrites that only keep a stated bound
   std::set<int> donated;  // inputs whose memory the program may take
+  // Inputs that most calls leave as they are (weights): kernels may read them in a form of their own, which
+  // is made when another array is passed.
+  std::set<int> steady;
   std::set<std::string> disabled_passes;
 };
 
@@ -31,7 +34,7 @@ struct ProgramReport {
   int kernels_compiled = 0, kernels_cached = 0, kernels_prebuilt = 0, kernels_shared = 0;
   int kernels_fallback = 0;  // ops without a kernel
   double pass_ms = 0, lower_ms = 0, compile_ms = 0, plan_ms = 0;
-  size_t code_bytes = 0, constant_bytes = 0, planned_peak = 0, measured_peak = 0;
+  size_t code_bytes = 0, constant_bytes = 0, prepared_bytes = 0, planned_peak = 0, measured_peak = 0;
   std::vector<std::string> pass_log;  // a line a pass that changed something
   std::vector<std::string>
       fusion_log;            // a line a group: its nodes, its kernel kind, and why it ends where it ends
@@ -58,6 +61,8 @@ class Program {
     int64_t parallel_above = 0;  // elements; below it the caller runs the kernel itself
   };
   virtual Direct direct() const { return {}; }
+  // False where steady inputs have changed so often of late that a program without them would be quicker.
+  virtual bool steady() const { return true; }
 };
 
 // Compiles by the hook; opens the compiler's library on first use. Error(Unsupported) where it is missing.

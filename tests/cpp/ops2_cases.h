@@ -55,7 +55,7 @@ inline std::vector<std::string> split(std::string_view text) {
   return out;
 }
 
-inline Literal literal_of(std::string text, DType t, double low, double high) {
+inline Literal literal_of(std::string text, DType t, double low, double high, size_t seed) {
   if (text.starts_with("T[")) text = std::string(name(t)) + text.substr(1);
   size_t brace = text.find('{');
   Type type = Type::parse(text.substr(0, text.find(']') + 1));
@@ -67,21 +67,26 @@ inline Literal literal_of(std::string text, DType t, double low, double high) {
       double value = values[i] == "true" ? 1 : values[i] == "false" ? 0 : std::stod(values[i]);
       if (is_float(type.dtype))
         tools::set_real(out, static_cast<int64_t>(i), value);
+      else if (is_complex(type.dtype))
+        tools::set_complex(out, static_cast<int64_t>(i), value, 0);
       else
         tools::set_whole(out, static_cast<int64_t>(i), static_cast<int64_t>(value));
     }
     return out;
   }
-  std::mt19937_64 random(7);
+  std::mt19937_64 random(seed);
   for (int64_t i = 0; i < out.elements(); ++i) {
-    double u = low + (high - low) * std::uniform_real_distribution<double>(0, 1)(random);
+    auto drawn = [&] { return low + (high - low) * std::uniform_real_distribution<double>(0, 1)(random); };
+    double u = drawn();
     if (is_float(type.dtype))
       tools::set_real(out, i, u);
+    else if (is_complex(type.dtype))
+      tools::set_complex(out, i, u, drawn());
     else if (type.dtype == DType::Key)
       tools::set_whole(out, i, static_cast<int64_t>(random()));
     else if (type.dtype == DType::Bool)
       tools::set_whole(out, i, static_cast<int64_t>(random() & 1));
-    else if (!is_complex(type.dtype))
+    else
       tools::set_whole(out, i, static_cast<int64_t>(u));
   }
   return out;
@@ -90,7 +95,8 @@ inline Literal literal_of(std::string text, DType t, double low, double high) {
 inline Case case_of(const Op& op, const std::string& operands, const std::string& attrs, DType t, double low,
                     double high) {
   Case out;
-  for (const std::string& text : split(operands)) out.operands.push_back(literal_of(text, t, low, high));
+  for (const std::string& text : split(operands))  // no two operands alike
+    out.operands.push_back(literal_of(text, t, low, high, 7 + out.operands.size()));
   std::string inside = attrs.substr(1, attrs.size() - 2);
   Attrs given;
   for (const std::string& item : split(inside)) {

@@ -1,57 +1,139 @@
-"""A pytest plugin that tests many faults of ops with one collection: for each, a fork plants it and runs the op's own
-tests of tests/ops until one fails. INTAGLIO_FAULTS names a file with a fault a line; for each a line comes on the
-inherited file descriptor INTAGLIO_VERDICTS: "noticed" or "green", the fault, and the seconds it took."""
+"""A pytest plugin that tries many faults with one collection. For each it asks, in order, until one notices: the C++
+tests of the op by definition, or the golden tests of the pass; the op's own tests of tests/ops; all else that was
+collected. The Python tests run in a fork in which the fault is planted, so what they spoil is gone with it.
+
+run.py sends the faults, one a line, over the socket whose number is INTAGLIO_FAULTS, and reads an answer for each: a
+line of JSON with "stage" and "test" (None where no test noticed), or "broken" with a test that fails without a fault
+too."""
 
 from __future__ import annotations
 
+import contextlib
+import json
+import mmap
 import os
 import signal
+import socket
+import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-LONGEST_SECONDS = 300
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ["INTAGLIO_BUILD"])
+LONGEST_SECONDS = 120  # a fault may make a loop endless: a test that takes longer has noticed it
+LOWERING = "Ops2Lowering.*:ElementwiseCompiled.*Agree*:Elementwise.ReferencesAgree*"
+DERIVATIVES = ("jvp", "transpose", "batch")
+# The tests that have passed without a fault in this process: what they notice is the fault.
+PROVEN: set[str] = set()
 
 
-def tests_of(fault: str, items: list[pytest.Item]) -> list[pytest.Item]:
-    op, kind = fault.split(":")
-    own = [item for item in items if item.name.endswith(f"[{op}]")]
+class Broken(Exception):
+    """A test that fails without a fault."""
+
+
+def command_of(fault: str) -> list[str]:
+    """The tests that are no Python, as a command that takes milliseconds."""
+    of, kind = fault.split(":")[:2]
+    if of == "pass":
+        return [str(Path(sys.executable).parent / "lit"), "-q", str(ROOT / "tests" / "golden" / kind)]
+    tests = "Batch.*" if kind == "batch" else "OpDerivatives.*" if kind in DERIVATIVES else LOWERING
+    run = [str(BUILD / "bin" / "intaglio_tests"), f"--gtest_filter={tests}", "--gtest_throw_on_failure"]
+    return ["env", f"INTAGLIO_TEST_OP={of}", *run]
+
+
+def command_fails(fault: str, command: list[str]) -> bool:
+    try:
+        run = subprocess.run(
+            command,
+            cwd=ROOT,
+            env={**os.environ, "INTAGLIO_MUTANT": fault},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=LONGEST_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        return True
+    return run.returncode != 0
+
+
+def own_tests(fault: str, items: list[pytest.Item]) -> list[pytest.Item]:
+    op, kind = fault.split(":")[:2]
+    own = [item for item in items if item.path.parent.name == "ops" and item.name.endswith(f"[{op}]")]
     # The nearest first: values before derivatives, or the other way round.
-    derivatives = kind in ("jvp", "transpose", "batch")
-    return sorted(own, key=lambda item: item.path.name.startswith("test_generated.py") == derivatives)
+    return sorted(own, key=lambda item: (item.path.name == "test_generated.py") == (kind in DERIVATIVES))
 
 
-def noticed(fault: str, session: pytest.Session) -> bool:
+def first_that_fails(fault: str, items: list[pytest.Item]) -> str | None:
+    """Runs tests in a fork with the fault ("" for none) until one fails, dies or takes too long."""
+    if not items:
+        return None
+    at = mmap.mmap(-1, 4)  # the number of the running test, which outlives the fork
     child = os.fork()
     if child == 0:
-        signal.alarm(LONGEST_SECONDS)  # a fault may make a loop endless: that is noticed
-        silent = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(silent, 1)
-        os.dup2(silent, 2)
         status = 1
         try:
-            from intaglio import _intaglio
+            os.setsid()
+            silent = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(silent, 1)
+            os.dup2(silent, 2)
+            os.environ["INTAGLIO_MUTANT"] = fault
+            if fault:
+                from intaglio import _intaglio
 
-            _intaglio._plant_mutant(fault)
-            items = tests_of(fault, session.items)
-            for item, following in zip(items, [*items[1:], None], strict=True):
-                session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-                if session.testsfailed:
-                    break
-            status = 1 if session.testsfailed else 0
+                _intaglio._plant_mutant(fault)
+            status = run_until_one_fails(items, at)
         finally:
             os._exit(status)
-    return os.waitpid(child, 0)[1] != 0
+    status = os.waitpid(child, 0)[1]
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)  # what a test that was stopped has left behind
+    return items[int.from_bytes(at[:4], "little")].nodeid if status else None
+
+
+def run_until_one_fails(items: list[pytest.Item], at: mmap.mmap) -> int:
+    session = items[0].session
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background are started without one
+    for number, (item, following) in enumerate(zip(items, [*items[1:], None], strict=True)):
+        at[:4] = number.to_bytes(4, "little")
+        signal.alarm(LONGEST_SECONDS)
+        session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        if session.testsfailed:
+            return 1
+    return 0
+
+
+def verdict(fault: str, items: list[pytest.Item]) -> dict[str, str | None]:
+    command = command_of(fault)
+    if command_fails(fault, command):
+        name = " ".join(word for word in command if word != "env")
+        if name not in PROVEN and command_fails("", command):
+            raise Broken(name)
+        PROVEN.add(name)
+        return {"stage": "near", "test": Path(command[0]).name if fault.startswith("pass:") else "intaglio_tests"}
+    own = own_tests(fault, items)
+    taken = set(own)
+    for stage, tests in (("near", own), ("wide", [item for item in items if item not in taken])):
+        test = first_that_fails(fault, tests)
+        if test is None:
+            continue
+        if test not in PROVEN and first_that_fails("", [item for item in tests if item.nodeid == test]):
+            raise Broken(test)
+        PROVEN.add(test)
+        return {"stage": stage, "test": test}
+    return {"stage": "wide", "test": None}
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool:
-    verdicts = int(os.environ["INTAGLIO_VERDICTS"])
-    for fault in Path(os.environ["INTAGLIO_FAULTS"]).read_text().split():
-        start = time.monotonic()
-        word = "noticed" if noticed(fault, session) else "green"
-        os.write(verdicts, f"{word} {fault} {time.monotonic() - start:.1f}\n".encode())
-    sys.stdout.flush()
+    with socket.socket(fileno=int(os.environ["INTAGLIO_FAULTS"])) as connection:
+        channel = connection.makefile("rw")
+        for fault in iter(channel.readline, ""):
+            try:
+                answer = verdict(fault.strip(), session.items)
+            except Broken as broken:
+                answer = {"broken": str(broken)}
+            channel.write(json.dumps(answer) + "\n")
+            channel.flush()
     return True

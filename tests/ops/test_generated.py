@@ -96,7 +96,10 @@ def test_graph(name: str) -> None:
     assert str(ig.Graph.from_binary(binary)) == text
     assert ig.Graph.from_binary(binary).to_binary() == binary
     inputs = [x for case in chosen for x in case.given()]
-    results = graph(*inputs)
+    # What its own algebra removes everywhere would never run: that is compiled without.
+    algebra = ["canonicalize", "fold"]
+    stays = re.search(rf"= {name}\(", str(graph.optimised(passes=algebra)))
+    results = (graph if stays else graph.compile(disable=algebra))(*inputs)
     evaluated = graph.evaluate(*inputs)
     got = iter(results if isinstance(results, tuple) else (results,))
     slow = iter(evaluated if isinstance(evaluated, tuple) else (evaluated,))

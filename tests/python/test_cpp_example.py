@@ -32,6 +32,13 @@ graph @shifted(%x: f32[n]) where n {
 compiled: 1 4
 """
 
+TRANSFORMS = """\
+fitted: 2.000 x + 1.000, 1 trace
+roots: 1.000 2.000 3.000
+hessian: [8 2; 2 14]
+clipped: 0.5
+"""
+
 
 def test_the_cpp_example(tmp_path: Path) -> None:
     spec = importlib.util.find_spec("intaglio")
@@ -51,6 +58,7 @@ def test_the_cpp_example(tmp_path: Path) -> None:
     options = [f"-DINTAGLIO_SOURCE={ROOT}", f"-DINTAGLIO_LIBRARIES={package}"]
     run(cmake, "-S", str(ROOT / "examples" / "cpp"), "-B", str(tmp_path), *options)
     run(cmake, "--build", str(tmp_path))
-    example = tmp_path / "jit_example"
-    assert run(str(example)) == EXPECTED
-    assert "libpython" not in run("ldd", str(example))
+    for name, expected in (("jit_example", EXPECTED), ("transforms_example", TRANSFORMS)):
+        example = tmp_path / name
+        assert run(str(example)) == expected
+        assert "libpython" not in run("ldd", str(example))

@@ -526,6 +526,27 @@ def test_errors_of_the_function_name_its_line_and_change_nothing() -> None:
         g(floats(2, 3))
 
 
+def test_an_error_in_a_file_that_nobody_has_read_yet(tmp_path: Any) -> None:
+    """Reading the line for the error is nothing that the captured function reads from outside."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import intaglio as ig\n"
+        "w = ig.ones((3, 2), dtype=ig.bool)\n"
+        "try:\n"
+        "    ig.jit(lambda x: x @ w)(w.mT)\n"
+        "except ig.Error as error:\n"
+        "    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    assert done.stderr == ""
+    assert done.stdout == (
+        "matmul: expected a numeric type, but x is bool\n"
+        f"  at: {script}:4 in <lambda>:  ig.jit(lambda x: x @ w)(w.mT)\n"
+        "  why: matmul is defined for a numeric type alone; types are never converted unasked\n"
+        "  hint: convert with astype\n"
+    )
+
+
 def test_a_leaked_value_is_refused() -> None:
     kept = []
 

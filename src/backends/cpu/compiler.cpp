@@ -2,9 +2,8 @@
 // lives in the library that holds LLVM, which sets the compile hook when it is opened.
 #include <malloc.h>
 
+#include <algorithm>
 #include <chrono>
-#include <functional>
-#include <mutex>
 
 #include <fmt/format.h>
 
@@ -47,44 +46,16 @@ const Literal* constant_of(Value v) {
   return value ? std::get_if<Literal>(value) : nullptr;
 }
 
-// Constants in other layouts, each made once in the process for as long as somebody holds it.
-class PackedConstants {
- public:
-  Storage get(const Literal& literal, const codegen::Kernel::Packing& packing, rt::KernelFn pack) {
-    auto key = std::tuple{literal.data(), packing.pack->hash().low, packing.sizes};
-    std::lock_guard lock(mutex_);
-    if (auto it = made_.find(key); it != made_.end() && it->second.source == literal.storage())
-      return it->second.packed;
-    SymbolValues none;
-    auto n = static_cast<size_t>(packing.elements.evaluate(none));
-    Storage packed = Storage::allocate(n * size_of(literal.dtype()));
-    void* buffers[] = {const_cast<void*>(literal.data()), packed.data()};
-    int64_t error[2] = {};
-    rt::KernelArgs args;
-    args.buffers = buffers;
-    args.dims = packing.sizes.data();
-    args.error = error;
-    rt::ThreadPool::instance().run(pack, args, packing.blocks.evaluate(none), 1, 0);
-    // Entries whose packed form only this table holds are of programs that are gone.
-    std::erase_if(made_, [](const auto& entry) { return entry.second.packed.unique(); });
-    made_[key] = {literal.storage(), packed};
-    return packed;
-  }
-
- private:
-  struct Entry {
-    Storage source, packed;
-  };
-  std::mutex mutex_;
-  std::map<std::tuple<const void*, uint64_t, std::vector<int64_t>>, Entry> made_;
-};
-
-PackedConstants& packed_constants() {
-  static auto* instance = new PackedConstants;
-  return *instance;
+// The input of the graph that a value is, where it may be read in another form by kernels outside of control
+// flow; else -1.
+int steady_input(const Node* kernel, Value v, const CompileOptions& options) {
+  while (v->node() && plan::is_relabel(v->node())) v = v->node()->operand(0);
+  if (v->node() || v->block() != kernel->block() || v->block()->parent()) return -1;
+  auto input = static_cast<int>(v->index());
+  return options.steady.contains(input) && constant_dims(v->type().dims) ? input : -1;
 }
 
-std::shared_ptr<Program> compiled(const Graph& source, const CompileOptions& options) {
+std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions& options) {
   ProgramReport report;
   const codegen::Target target =
       options.target.empty() ? codegen::Target::host() : codegen::Target::named(options.target);
@@ -120,7 +91,8 @@ std::shared_ptr<Program> compiled(const Graph& source, const CompileOptions& opt
   std::vector<codegen::Kernel> kernels;
   for (const Node* node : fusions) {
     std::vector<bool> constant;
-    for (Value v : node->operands()) constant.push_back(constant_of(v) != nullptr);
+    for (Value v : node->operands())
+      constant.push_back(constant_of(v) || steady_input(node, v, options) >= 0);
     try {
       kernels.push_back(codegen::lower(node, constant, target));
     } catch (Error& error) {
@@ -142,7 +114,8 @@ std::shared_ptr<Program> compiled(const Graph& source, const CompileOptions& opt
   report.compile_ms = since(start);
 
   start = Clock::now();
-  plan::Input input{*graph, {}, {}};
+  plan::Input input{*graph, {}, {}, {}};
+  std::vector<PreparedInput> prepared;
   size_t at = 0;
   std::set<rt::KernelFn> distinct;
   std::vector<std::unique_ptr<loop::Function>> readable;
@@ -160,18 +133,24 @@ std::shared_ptr<Program> compiled(const Graph& source, const CompileOptions& opt
     for (size_t s = 0; s < kernel.function->scratch.size(); ++s)
       choice.scratch.emplace_back(kernel.function->scratch[s].type, kernel.function->scratch_elements[s]);
     for (const auto& packing : kernel.packings) {
-      const codegen::Compiled& pack = code[at++];
+      Value operand = fusions[i]->operand(static_cast<size_t>(packing.operand));
+      Packing form(packing, operand->type().dtype, code[at++].fn);
       if (packing.every_call) {
-        SymbolValues none;
-        int64_t bytes = packing.elements.evaluate(none) *
-                        static_cast<int64_t>(
-                            size_of(fusions[i]->operand(static_cast<size_t>(packing.operand))->type().dtype));
         choice.packs.push_back(
-            {packing.operand, pack.fn, packing.sizes, packing.blocks.evaluate(none), bytes});
+            {packing.operand, form.pack, form.sizes, form.blocks, static_cast<int64_t>(form.bytes)});
         continue;
       }
-      const Literal* literal = constant_of(fusions[i]->operand(static_cast<size_t>(packing.operand)));
-      choice.packed.emplace_back(packing.operand, packed_constants().get(*literal, packing, pack.fn));
+      if (const Literal* literal = constant_of(operand)) {
+        choice.packed.emplace_back(packing.operand, packed(literal->storage(), form));
+        continue;
+      }
+      PreparedInput want{steady_input(fusions[i], operand, options), std::move(form)};
+      auto place = std::find(prepared.begin(), prepared.end(), want) - prepared.begin();
+      choice.prepared.emplace_back(packing.operand, static_cast<int>(place));
+      if (static_cast<size_t>(place) < prepared.size()) continue;
+      input.prepared.push_back(static_cast<int64_t>(want.form.bytes));
+      report.prepared_bytes += want.form.bytes;
+      prepared.push_back(std::move(want));
     }
     ++report.kernels;
     if (distinct.insert(compiled.fn).second) {
@@ -197,7 +176,7 @@ std::shared_ptr<Program> compiled(const Graph& source, const CompileOptions& opt
       if (const auto* host = std::get_if<rt::Host>(&instruction)) report.kernels_fallback += host->fallback;
   report.plan_ms = since(start);
   return std::make_shared<CpuProgram>(std::move(graph), std::move(made), std::move(report), options.donated,
-                                      std::move(readable), target);
+                                      std::move(prepared), std::move(readable), target);
 }
 
 // The compiler's working memory goes back to the system where it was much: some megabytes of small blocks,
@@ -208,7 +187,7 @@ void give_back_memory(int kernels_compiled) {
 }
 
 std::shared_ptr<Program> compile_graph(const Graph& source, const CompileOptions& options) {
-  std::shared_ptr<Program> program = compiled(source, options);
+  std::shared_ptr<Program> program = make_program(source, options);
   give_back_memory(program->report().kernels_compiled);
   return program;
 }

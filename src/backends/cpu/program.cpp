@@ -1,8 +1,12 @@
 // The call of a compiled graph: check, bind sizes, run.
 #include "backends/cpu/program.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include "support/inline_vector.h"
 
 namespace ig::cpu {
 namespace {
@@ -15,12 +19,14 @@ std::string input_name(const Graph& graph, size_t i) {
 }  // namespace
 
 CpuProgram::CpuProgram(std::unique_ptr<Graph> graph, plan::Plan plan, ProgramReport report,
-                       std::set<int> donated, std::vector<std::unique_ptr<loop::Function>> kernels,
-                       codegen::Target target)
+                       std::set<int> donated, std::vector<PreparedInput> prepared,
+                       std::vector<std::unique_ptr<loop::Function>> kernels, codegen::Target target)
     : graph_(std::move(graph)),
       donatable_(std::move(plan.donatable)),
       donated_(std::move(donated)),
       report_(std::move(report)),
+      prepared_(std::move(prepared)),
+      forms_(prepared_.size()),
       kernels_(std::move(kernels)),
       target_(std::move(target)),
       symbols_(std::move(plan.symbols)) {
@@ -37,8 +43,8 @@ CpuProgram::CpuProgram(std::unique_ptr<Graph> graph, plan::Plan plan, ProgramRep
           .hint(fmt::format("add an input with an axis of size {}", symbol));
   }
   auto fixed = [](std::span<const Value> values) {
-    std::vector<std::vector<int64_t>> out;
-    for (Value v : values) out.push_back(constant_dims(v->type().dims).value_or(std::vector<int64_t>{}));
+    std::vector<Shape> out;
+    for (Value v : values) out.emplace_back(constant_dims(v->type().dims).value_or(std::vector<int64_t>{}));
     return out;
   };
   if (fixed_sizes_) {
@@ -47,10 +53,12 @@ CpuProgram::CpuProgram(std::unique_ptr<Graph> graph, plan::Plan plan, ProgramRep
   } else {
     make_size_tables();
   }
+  for (Value v : graph_->inputs()) inputs_.push_back({v->type().dtype, v->type().rank()});
+  for (Value v : graph_->outputs()) outputs_.push_back(v->type().dtype);
   executable_ = std::make_unique<rt::Executable>(std::move(plan.program));
 }
 
-void CpuProgram::check_input(size_t i, const Tensor& tensor) const {
+void CpuProgram::refuse_input(size_t i, const Tensor& tensor) const {
   const Type& type = graph_->inputs()[i]->type();
   if (!tensor.valid() || tensor.is_symbolic())
     throw make_error(ErrorKind::Type, "{} is not a concrete array", input_name(*graph_, i))
@@ -62,11 +70,10 @@ void CpuProgram::check_input(size_t i, const Tensor& tensor) const {
         .why("a compiled graph takes the types it was compiled for")
         .hint(fmt::format("convert it with astype(ig.{}), or compile for {}", info(type.dtype).api_name,
                           info(tensor.dtype()).api_name));
-  if (tensor.rank() != type.rank())
-    throw make_error(ErrorKind::Shape, "{} has shape [{}], but the graph takes {}", input_name(*graph_, i),
-                     fmt::join(tensor.shape(), ", "), str(type.dims))
-        .why(fmt::format("it has rank {}, not {}", tensor.rank(), type.rank()))
-        .hint("reshape it, or compile for this shape");
+  throw make_error(ErrorKind::Shape, "{} has shape [{}], but the graph takes {}", input_name(*graph_, i),
+                   fmt::join(tensor.shape(), ", "), str(type.dims))
+      .why(fmt::format("it has rank {}, not {}", tensor.rank(), type.rank()))
+      .hint("reshape it, or compile for this shape");
 }
 
 void CpuProgram::make_size_tables() {
@@ -125,46 +132,72 @@ std::vector<int64_t> CpuProgram::bind_symbols(std::span<const Tensor> inputs,
   return values;
 }
 
+void CpuProgram::prepare(std::span<const Tensor> inputs, std::span<Storage> out) const {
+  std::lock_guard lock(forms_mutex_);
+  bool first = !forms_[0].packed, anew = false;
+  for (size_t i = 0; i < prepared_.size(); ++i) {
+    const Storage& source = inputs[static_cast<size_t>(prepared_[i].input)].storage();
+    Form& form = forms_[i];
+    if (!(form.source == source) || source.read_only()) {
+      form.packed = Storage();
+      form.packed = packed(source, prepared_[i].form);
+      form.source = source;
+      anew = true;
+    }
+    out[i] = form.packed;
+  }
+  int score = unsteady_.load(std::memory_order_relaxed) + (anew ? kAnew : -1);
+  if (!first) unsteady_.store(std::clamp(score, 0, kMostUnsteady), std::memory_order_relaxed);
+}
+
 std::vector<Tensor> CpuProgram::run(std::span<const Tensor> inputs) const {
-  if (inputs.size() != graph_->inputs().size())
-    throw make_error(ErrorKind::Type, "the graph takes {} arrays, got {}", graph_->inputs().size(),
-                     inputs.size())
+  if (inputs.size() != inputs_.size())
+    throw make_error(ErrorKind::Type, "the graph takes {} arrays, got {}", inputs_.size(), inputs.size())
         .why("each input of the graph needs one array")
         .hint("pass the arrays in the order of the graph's inputs");
-  std::vector<void*> pointers(inputs.size());
+  InlineVector<void*, 16> pointers(inputs.size() + prepared_.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
-    check_input(i, inputs[i]);
-    pointers[i] = inputs[i].data();
+    const Tensor& input = inputs[i];
+    if (input.is_symbolic() || !input.valid() || input.dtype() != inputs_[i].dtype ||
+        input.shape().rank() != inputs_[i].rank)
+      refuse_input(i, input);
+    pointers.emplace_back(input.data());
   }
   std::vector<int64_t> symbols, sizes;
   if (!fixed_sizes_) {
     symbols = bind_symbols(inputs, sizes);
   } else {
     for (size_t i = 0; i < inputs.size(); ++i)
-      if (!std::equal(inputs[i].shape().begin(), inputs[i].shape().end(), input_shapes_[i].begin()))
+      if (!(inputs[i].shape() == input_shapes_[i]))
         throw make_error(ErrorKind::Shape, "{} has shape [{}], but the graph takes [{}]",
                          input_name(*graph_, i), fmt::join(inputs[i].shape(), ", "),
                          fmt::join(input_shapes_[i], ", "))
             .why("the graph was compiled for fixed sizes")
             .hint("pass an array of that shape, or compile for this one");
   }
-  std::vector<Storage> outputs(graph_->outputs().size());
+  InlineVector<Storage, 8> forms(prepared_.size());
+  if (!prepared_.empty()) {
+    for (size_t i = 0; i < prepared_.size(); ++i) forms.emplace_back();
+    prepare(inputs, forms.span());
+    for (const Storage& form : forms.span()) pointers.emplace_back(form.data());
+  }
+  InlineVector<Storage, 4> outputs(outputs_.size());
+  for (size_t i = 0; i < outputs_.size(); ++i) outputs.emplace_back();
   for (auto [output, input] : donatable_)
     if (donated_.contains(input) && inputs[static_cast<size_t>(input)].storage().unique())
       outputs[static_cast<size_t>(output)] = inputs[static_cast<size_t>(input)].storage();
-  executable_->run(pointers, symbols, outputs);
+  executable_->run(pointers.span(), symbols, outputs.span());
   std::vector<Tensor> results;
   results.reserve(outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i) {
-    DType dtype = graph_->outputs()[i]->type().dtype;
     if (fixed_sizes_) {
-      results.emplace_back(dtype, Shape(output_shapes_[i]), std::move(outputs[i]));
+      results.emplace_back(outputs_[i], output_shapes_[i], std::move(outputs[i]));
       continue;
     }
     std::vector<int64_t> dims;
     dims.reserve(output_sizes_[i].size());
     for (rt::SizeId id : output_sizes_[i]) dims.push_back(sizes[static_cast<size_t>(id)]);
-    results.emplace_back(dtype, Shape(dims), std::move(outputs[i]));
+    results.emplace_back(outputs_[i], Shape(dims), std::move(outputs[i]));
   }
   return results;
 }

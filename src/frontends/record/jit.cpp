@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "ops/effects.h"
+#include "support/inline_vector.h"
 
 namespace ig::record {
 namespace {
@@ -324,6 +325,11 @@ std::shared_ptr<JitTrace> JitTree::record_once(std::span<const Leaf> leaves, Jit
   trace->outcomes = capture->outcomes();
   trace->lifted = capture->lifted();
   trace->inputs = attempt.leaf_of_input;
+  // An array on the tape is being trained; what another library owns is written to without a word.
+  for (size_t i = 0; i < recorded.steady.size(); ++i)
+    if (const Tensor& one = trace->lifted[i].tensor;
+        recorded.steady[i] && !one.link() && !one.storage().read_only())
+      trace->steady.insert(static_cast<int>(trace->inputs.size() + i));
   trace->kept = std::move(recorded.kept);
   trace->graph = capture->take();
   trace->specialised = attempt.specialised;
@@ -332,14 +338,20 @@ std::shared_ptr<JitTrace> JitTree::record_once(std::span<const Leaf> leaves, Jit
   return trace;
 }
 
-void JitTree::compile_trace(JitTrace& trace, std::span<const Leaf> leaves, JitFront& front) {
-  trace.effects = ops::has_effects(*trace.graph);
-  if (trace.graph->outputs().empty() && !trace.effects) return;
+CompileOptions JitTree::options_for(const JitTrace& trace, std::span<const Leaf> leaves) const {
   CompileOptions options = options_.compile;
   // A trace that may turn out not to be the right one must leave its arguments whole.
   if (trace.outcomes.empty())
     for (size_t i = 0; i < trace.inputs.size(); ++i)
       if (leaves[trace.inputs[i]].donated) options.donated.insert(static_cast<int>(i));
+  return options;
+}
+
+void JitTree::compile_trace(JitTrace& trace, std::span<const Leaf> leaves, JitFront& front) {
+  trace.effects = ops::has_effects(*trace.graph);
+  if (trace.graph->outputs().empty() && !trace.effects) return;
+  CompileOptions options = options_for(trace, leaves);
+  options.steady = trace.steady;
   Clock::time_point start = Clock::now();
   front.aside([&] { trace.program = compile(*trace.graph, options); });
   trace.compile_ms = ms_since(start);
@@ -394,29 +406,25 @@ std::shared_ptr<JitTrace> JitTree::record(std::span<const Leaf> leaves, JitFront
   return trace;
 }
 
-std::vector<Tensor> JitTree::inputs(const JitTrace& trace, std::span<const Leaf> leaves,
-                                    JitFront& front) const {
-  std::vector<Tensor> inputs;
-  inputs.reserve(trace.inputs.size() + trace.lifted.size());
+JitTree::Inputs::Inputs(const JitTrace& trace, std::span<const Leaf> leaves, JitFront& front)
+    : InlineVector(trace.inputs.size() + trace.lifted.size()) {
   for (size_t i : trace.inputs) {
     const Leaf& leaf = leaves[i];
     if (leaf.kind == Leaf::Kind::Array) {
-      inputs.push_back(*leaf.array);
+      emplace_back(*leaf.array);
     } else if (leaf.kind == Leaf::Kind::Integer) {
-      inputs.push_back(Tensor::scalar_int(DType::I64, leaf.bits));
+      emplace_back(Tensor::scalar_int(DType::I64, leaf.bits));
     } else {
-      inputs.push_back(Tensor::scalar(DType::F64, std::bit_cast<double>(leaf.bits)));
+      emplace_back(Tensor::scalar(DType::F64, std::bit_cast<double>(leaf.bits)));
     }
   }
-  if (!trace.lifted.empty()) {
-    for (const Capture::Lifted& one : trace.lifted) inputs.push_back(one.tensor);
-    front.outside(trace, std::span(inputs).subspan(trace.inputs.size()));
-  }
-  return inputs;
+  if (trace.lifted.empty()) return;
+  for (const Capture::Lifted& one : trace.lifted) emplace_back(one.tensor);
+  front.outside(trace, span().subspan(trace.inputs.size()));
 }
 
 std::vector<Tensor> JitTree::ask(const JitTrace& trace, std::span<const Leaf> leaves, JitFront& front) const {
-  std::vector<Tensor> inputs = this->inputs(trace, leaves, front);
+  Inputs inputs(trace, leaves, front);
   std::vector<Tensor> out;
   // Always aside: whoever waits for the program to be made must not hold what its maker needs.
   front.aside([&] {
@@ -427,16 +435,26 @@ std::vector<Tensor> JitTree::ask(const JitTrace& trace, std::span<const Leaf> le
       graph->body().set_results({all.begin() + static_cast<std::ptrdiff_t>(trace.results), all.end()});
       trace.questions = compile(*graph, options_.compile);
     });
-    out = trace.questions->run(inputs);
+    out = trace.questions->run(inputs.span());
   });
   return out;
 }
 
+const Program& JitTree::program(const JitTrace& trace, std::span<const Leaf> leaves, JitFront& front) const {
+  if (trace.program->steady()) return *trace.program;
+  front.aside([&] {
+    std::call_once(trace.unsettling,
+                   [&] { trace.unsteady = compile(*trace.graph, options_for(trace, leaves)); });
+  });
+  return *trace.unsteady;
+}
+
 std::vector<Tensor> JitTree::run(const JitTrace& trace, std::span<const Leaf> leaves, JitFront& front) const {
   if (!trace.program) return {};
-  std::vector<Tensor> inputs = this->inputs(trace, leaves, front);
+  const Program& program = this->program(trace, leaves, front);
+  Inputs inputs(trace, leaves, front);
   int64_t elements = 1;
-  for (const Tensor& input : inputs) elements += input.elements();
+  for (const Tensor& input : inputs.span()) elements += input.elements();
   bool donates = std::any_of(trace.inputs.begin(), trace.inputs.end(),
                              [&](size_t i) { return leaves[i].donate != nullptr; });
   Location here;
@@ -459,22 +477,22 @@ std::vector<Tensor> JitTree::run(const JitTrace& trace, std::span<const Leaf> le
     if (timed) {
       Clock::time_point start = Clock::now();
       if (each == 0 || static_cast<double>(each) * static_cast<double>(elements) > kAsideNs)
-        front.aside([&] { out = trace.program->run(inputs); });
+        front.aside([&] { out = program.run(inputs.span()); });
       else
-        out = trace.program->run(inputs);
+        out = program.run(inputs.span());
       trace.ns_per_element.store(static_cast<float>(ms_since(start) * 1e6 / static_cast<double>(elements)),
                                  std::memory_order_relaxed);
     } else if (static_cast<double>(each) * static_cast<double>(elements) > kAsideNs) {
-      front.aside([&] { out = trace.program->run(inputs); });
+      front.aside([&] { out = program.run(inputs.span()); });
     } else {
-      out = trace.program->run(inputs);
+      out = program.run(inputs.span());
     }
   } catch (...) {
     if (early) take_back();
     throw;
   }
   trace.calls.fetch_add(1, std::memory_order_relaxed);
-  if (const GradLink* link = recording_link(inputs)) link->record(trace.graph, inputs, out);
+  if (const GradLink* link = recording_link(inputs.span())) link->record(trace.graph, inputs.span(), out);
   return out;
 }
 
@@ -505,7 +523,20 @@ void JitTree::clear(JitFront& front) {
   hits_ = 0;
 }
 
+std::shared_ptr<const JitTrace> JitTree::recent() const {
+  std::lock_guard lock(mutex_);
+  size_t recent = recent_.load(std::memory_order_relaxed);
+  return given_up_ || recent >= traces_->size() ? nullptr : (*traces_)[recent];
+}
+
 JitTree::Result JitTree::call(std::span<const Leaf> leaves, JitFront& front) {
+  // Most calls are like the one before, and ask nothing of the values.
+  if (std::shared_ptr<const JitTrace> trace = recent();
+      trace && trace->outcomes.empty() && trace->matches(leaves) && front.holds(*trace, nullptr)) {
+    std::vector<Tensor> out = run(*trace, leaves, front);
+    hits_.fetch_add(1, std::memory_order_relaxed);
+    return {std::move(trace), std::move(out)};
+  }
   std::unique_lock recording(recording_, std::defer_lock);
   std::set<const JitTrace*> tried;
   const JitTrace* last = nullptr;  // that was run and whose values came out differently

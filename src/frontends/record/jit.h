@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "frontends/record/jit_capture.h"
+#include "support/inline_vector.h"
 #include "tensor/program.h"
 
 namespace ig::record {
@@ -58,7 +59,10 @@ struct JitTrace {
   size_t results = 0;  // outputs of the graph before those of `outcomes`
   std::shared_ptr<Graph> graph;
   std::shared_ptr<Program> program;  // null where the graph has neither outputs nor effects
-  bool effects = false;              // it prints or checks, so it must not be run where it is not right
+  std::set<int> steady;              // inputs that `program` may read in a form of its own
+  mutable std::once_flag unsettling;
+  mutable std::shared_ptr<Program> unsteady;  // what runs once those turn out to change; made at need
+  bool effects = false;  // it prints or checks, so it must not be run where it is not right
   mutable std::once_flag asking;
   mutable std::shared_ptr<Program> questions;  // gives `outcomes` alone, without effects; made at need
   std::shared_ptr<Kept> kept;
@@ -81,6 +85,8 @@ class JitFront {
   struct Recorded {
     std::vector<Tensor> outputs;
     std::shared_ptr<Kept> kept;
+    // Of the lifted arrays: whether most calls are likely to find the same one. Empty: none is.
+    std::vector<bool> steady;
   };
   // Runs the function on stand-ins; `capture` is current. One stand-in a leaf: null where the leaf is a fixed
   // number.
@@ -147,7 +153,13 @@ class JitTree {
   std::shared_ptr<JitTrace> record(std::span<const Leaf> leaves, JitFront& front, std::string reason);
   std::shared_ptr<JitTrace> record_once(std::span<const Leaf> leaves, JitFront& front, Attempt& attempt);
   void compile_trace(JitTrace& trace, std::span<const Leaf> leaves, JitFront& front);
-  std::vector<Tensor> inputs(const JitTrace& trace, std::span<const Leaf> leaves, JitFront& front) const;
+  std::shared_ptr<const JitTrace> recent() const;  // null where there is none, or it gave up
+  // The arrays that a trace's program takes; the call holds them while it runs.
+  struct Inputs : InlineVector<Tensor, 8> {
+    Inputs(const JitTrace& trace, std::span<const Leaf> leaves, JitFront& front);
+  };
+  CompileOptions options_for(const JitTrace& trace, std::span<const Leaf> leaves) const;
+  const Program& program(const JitTrace& trace, std::span<const Leaf> leaves, JitFront& front) const;
   std::vector<Tensor> run(const JitTrace& trace, std::span<const Leaf> leaves, JitFront& front) const;
   // What the trace's coerced values are for these arguments.
   std::vector<Tensor> ask(const JitTrace& trace, std::span<const Leaf> leaves, JitFront& front) const;

@@ -21,6 +21,25 @@ DType accumulating_type(DType operand, DType accumulate) {
   return info(operand).bits >= info(accumulate).bits ? operand : accumulate;
 }
 
+bool is_small_product(const Node* dot) {
+  constexpr int64_t kMostResults = 64, kMostTerms = 64;
+  const Dims &x = dot->operand(0)->type().dims, &y = dot->operand(1)->type().dims;
+  DotDims d(dot->attrs(), static_cast<int>(x.size()), static_cast<int>(y.size()));
+  Dim results = int64_t{1}, terms = int64_t{1};
+  for (int64_t axis : d.lhs_free) results = results * x[static_cast<size_t>(axis)];
+  for (int64_t axis : d.rhs_free) results = results * y[static_cast<size_t>(axis)];
+  for (int64_t axis : d.lhs_contract) terms = terms * x[static_cast<size_t>(axis)];
+  return results.is_constant() && terms.is_constant() && results.constant() <= kMostResults &&
+         terms.constant() <= kMostTerms && terms.constant() > 0;
+}
+
+bool batch_lies_last(const Node* node) {
+  if (!node->attrs().find(kLhsContract.name) || node->operands().size() != 2) return false;
+  const Ints &left = node->attrs().get(kLhsBatch), &right = node->attrs().get(kRhsBatch);
+  return left.size() == 1 && right.size() == 1 && left[0] + 1 == node->operand(0)->type().rank() &&
+         right[0] + 1 == node->operand(1)->type().rank() && is_small_product(node);
+}
+
 DotDims::DotDims(const Attrs& attrs, int lhs_rank, int rhs_rank)
     : lhs_batch(attrs.get(kLhsBatch)),
       rhs_batch(attrs.get(kRhsBatch)),

@@ -169,7 +169,12 @@ std::vector<Op> create_ops() {
              .doc = "The array that it holds.",
              .attrs = {kValue},
              .front = Front::None,
-             .numpy = "none: it has no operands"},
+             .numpy = "np.asarray(value)",
+             .samples = {{"", "{value = f32[2, 2] {0x1p+0, -0x1.8p+1, inf, nan}}"},
+                         {"", "{value = i64[] {-7}}"},
+                         {"", "{value = bool[3] {true, false, true}}"},
+                         {"", "{value = bf16[0] {}}"},
+                         {"", "{value = c64[1] {(0x1p+0, 0x1p-1)}}"}}},
             infer_constant, reference_constant, point_constant, no_rule("it is as simple as can be"));
   primitive({.name = "iota",
              .python = "iota",
