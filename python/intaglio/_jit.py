@@ -8,7 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _errors, _intaglio
+from ._fusion import Fusion
 from ._kept import kept
+from ._memory import Memory
 
 Jit: Any = _intaglio.Jit  # type: ignore[attr-defined]  # a raw type, which the stubs leave out
 
@@ -247,6 +249,30 @@ def _clear_cache(self: Any) -> None:
 class CacheInfo(dict):  # type: ignore[type-arg]
     """What a jitted function holds: counts, and each trace with its conditions."""
 
+    @property
+    def memory(self) -> Memory:
+        """What is held while each kernel of the last trace runs; of `ig.explain` alone.
+
+        Raises
+        ------
+        ValueError
+            Where there is no trace.
+        """
+        for entry in reversed(self["entries"]):
+            if "memory" in entry:
+                return entry["memory"]
+        raise _errors.ValueError(
+            f"{self['name']} has no plan of memory",
+            _intaglio._user_line(),
+            why="the function has no trace: it was not called yet, or it runs op by op",
+            hint="call it, then ask ig.explain",
+        )
+
+    @property
+    def fusion(self) -> Fusion:
+        """Of each trace, what became one kernel and what did not, with the costs; of `ig.explain` alone."""
+        return Fusion([(entry["signature"], entry["fusion"]) for entry in self["entries"] if "fusion" in entry])
+
     def __str__(self) -> str:
         lines = [f"{self['name']}: {self['traces']} traces, {self['hits']} hits"]
         if self["given_up"]:
@@ -291,7 +317,10 @@ def explain(jitted: Any) -> CacheInfo:
 
     Beside what `cache_info` gives, `entries[i]["kept"]` holds what the compiled graph keeps where it is at its fullest:
     of a training step, what the forward part leaves for the backward part (its bytes, each array with its op, module
-    and line), and the ops that are computed again behind that place.
+    and line), and the ops that are computed again behind that place. `fusion` says what became one kernel, what did
+    not, and the costs that were compared; `fusion.why(node)` says it of the nodes of that op, name, module or line.
+    `entries[i]["memory"]` tells what is held while each kernel runs, as text (`print` it) and as a picture (`svg()`);
+    `memory` is that of the last trace.
 
     Raises
     ------
@@ -304,6 +333,8 @@ def explain(jitted: Any) -> CacheInfo:
     >>> _ = f(ig.ones(4))
     >>> ig.explain(f)["entries"][0]["kept"]["bytes"]
     0
+    >>> len(ig.explain(f).fusion.kernels)
+    1
     """
     if not isinstance(jitted, Jit):
         raise _errors.TypeError(
@@ -315,6 +346,8 @@ def explain(jitted: Any) -> CacheInfo:
     info = _cache_info(jitted)
     for entry in info["entries"]:
         entry["kept"] = kept(entry["graph"])
+        entry["fusion"] = entry["graph"].fusion()
+        entry["memory"] = Memory(entry["graph"])
     return info
 
 

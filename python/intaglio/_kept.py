@@ -60,9 +60,9 @@ def _made_by(node: dict[str, Any], index: int) -> dict[str, Any]:
     return node
 
 
-def kept(graph: Any) -> Kept:
-    """Of a graph as it was captured."""
-    compiled = graph.optimised()
+def lifetimes(compiled: Any) -> list[dict[str, Any]]:
+    """Of an optimised graph: each array that a kernel gives, with the places of the first and the last node that touch
+    it. Constants and tokens are left out; a result of the graph is marked as `given`."""
     nodes = compiled.nodes
     given = {output["key"] for output in compiled.outputs}
     alive: dict[str, dict[str, Any]] = {}
@@ -76,7 +76,7 @@ def kept(graph: Any) -> Kept:
             key = result["key"]
             if _moves_nothing(node):
                 root[key] = root.get(node["operands"][0], node["operands"][0])
-            elif key not in given and node["op"] != "constant" and "shape" in result:  # not a token
+            elif node["op"] != "constant" and "shape" in result:  # not a token
                 made = _made_by(node, i)
                 alive[key] = {
                     "bytes": _bytes(result),
@@ -86,17 +86,29 @@ def kept(graph: Any) -> Kept:
                     "location": made["location"] or node["location"],
                     "first": place,
                     "last": place,
+                    "given": key in given,
                 }
+    for key in given:
+        if root.get(key, key) in alive:
+            alive[root.get(key, key)]["given"] = True
+    return list(alive.values())
+
+
+def kept(graph: Any) -> Kept:
+    """Of a graph as it was captured."""
+    compiled = graph.optimised()
+    nodes = compiled.nodes
+    alive = [value for value in lifetimes(compiled) if not value["given"]]
     fullest, most = 0, -1
     for place in range(len(nodes)):
-        held = sum(value["bytes"] for value in alive.values() if value["first"] <= place < value["last"])
+        held = sum(value["bytes"] for value in alive if value["first"] <= place < value["last"])
         if held >= most and held > 0:
             fullest, most = place, held
-    arrays = [value for value in alive.values() if value["first"] <= fullest < value["last"]]
+    arrays = [value for value in alive if value["first"] <= fullest < value["last"]]
     arrays.sort(key=lambda value: -value["bytes"])
     return Kept(
         bytes=sum(value["bytes"] for value in arrays),
-        arrays=[{k: v for k, v in value.items() if k not in ("first", "last")} for value in arrays],
+        arrays=[{k: v for k, v in value.items() if k not in ("first", "last", "given")} for value in arrays],
         again=_computed_again(nodes),
         planned_peak=graph.report()["planned_peak"],
     )

@@ -147,6 +147,53 @@ nb::dict report_dict(const ProgramReport& report) {
   return out;
 }
 
+nb::dict cost_dict(const ops::FusionCost& cost) {
+  nb::dict out;
+  out["bytes"] = cost.bytes;
+  out["operations"] = cost.operations;
+  out["ns"] = cost.nanoseconds;
+  return out;
+}
+
+nb::dict fusion_node_dict(const ops::FusionNode& node) {
+  nb::dict out;
+  out["op"] = node.op.name();
+  out["name"] = node.name;
+  out["location"] = node.where.known() ? node.where.str() : "";
+  out["scope"] = node.scope.path();
+  return out;
+}
+
+nb::list kernel_list(const ops::FusionReport& report) {
+  nb::list out;
+  for (const ops::FusedKernel& kernel : report.kernels) {
+    nb::dict one;
+    one["kind"] = kernel.kind;
+    nb::list nodes;
+    for (const ops::FusionNode& node : kernel.nodes) nodes.append(fusion_node_dict(node));
+    one["nodes"] = nodes;
+    one["together"] = cost_dict(kernel.together);
+    one["apart"] = cost_dict(kernel.apart);
+    out.append(one);
+  }
+  return out;
+}
+
+nb::list refusal_list(const ops::FusionReport& report) {
+  nb::list out;
+  for (const ops::FusionRefusal& refusal : report.refusals) {
+    nb::dict one;
+    one["node"] = fusion_node_dict(refusal.node);
+    one["kernel_of"] = fusion_node_dict(refusal.kernel_of);
+    one["kind"] = refusal.kind;
+    one["reason"] = refusal.reason;
+    one["together"] = refusal.by_cost ? nb::object(cost_dict(refusal.together)) : nb::none();
+    one["apart"] = refusal.by_cost ? nb::object(cost_dict(refusal.apart)) : nb::none();
+    out.append(one);
+  }
+  return out;
+}
+
 // The passes that ran, as `GraphPasses` of Python shows them: one dict each.
 nb::list report_list(const std::vector<PassReport>& reports) {
   nb::list out;
@@ -201,6 +248,24 @@ nb::object graph_object(std::shared_ptr<Graph> graph) { return nb::cast(PyGraph{
 const Graph& graph_of(nb::handle graph) { return *nb::cast<const PyGraph&>(graph).graph; }
 
 void init_graph(nb::module_& m) {
+  nb::class_<ops::FusionReport>(m, "FusionReport",
+                                "What became one kernel, what did not and why, and the costs that were "
+                                "compared. `str(report)` is its text.")
+      .def("__str__", [](const ops::FusionReport& self) { return self.str(); })
+      .def("__repr__", [](const ops::FusionReport& self) { return self.str(); })
+      .def_prop_ro(
+          "kernels", &kernel_list,
+          "A dict a kernel: its kind, its nodes (op, name, location, scope), and its costs: together, "
+          "as the one kernel, and apart, were each node a kernel of its own; each with bytes, "
+          "operations and ns, as estimates.")
+      .def_prop_ro("refused", &refusal_list,
+                   "A dict for each node that did not join a kernel which reads it or which it reads: node, "
+                   "kernel_of, kind, reason, and where costs decided, these: together and apart, else None.")
+      .def(
+          "why", [](const ops::FusionReport& self, const std::string& node) { return self.why(node); },
+          nb::arg("node"),
+          "The decisions about a node, as text. It is meant by its op, its result's name, its module, or a "
+          "part of its line (\"model.py:12\"). Raises ValueError where no kernel holds such a node.");
   nb::class_<PyGraph>(m, "Graph",
                       "A graph of the IR. `str(graph)` is its text, and `Graph.parse` reads it back.")
       .def_static(
@@ -309,6 +374,9 @@ void init_graph(nb::module_& m) {
       .def(
           "report", [](PyGraph& self) { return report_dict(program_of(self)->report()); },
           "What the compiler did: nodes, kernels by origin, times, bytes, and its logs.")
+      .def(
+          "fusion", [](PyGraph& self) { return program_of(self)->report().fusion; },
+          "What became one kernel and what did not, with the costs: a `FusionReport`.")
       .def(
           "optimised",
           [](const PyGraph& self, std::optional<std::vector<std::string>> passes,

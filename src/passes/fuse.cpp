@@ -117,13 +117,19 @@ void fuse(Graph& graph, Context& context) {
     grouping.run();
     std::vector<Grouping::Unit> units = grouping.ordered_units();
     Outliner outliner(*block, grouping);
+    for (const Grouping::Unit& unit : units)
+      if (unit.group && unit.group->kind != GroupKind::Relabel)
+        context.fusion.kernels.push_back(grouping.describe(*unit.group));
     for (const Grouping::Unit& unit : units) {
       if (unit.group)
         context.changed(outliner.outline(*unit.group));
       else
         graph.move_before(unit.node, block->terminator());
     }
-    for (const std::string& refusal : grouping.refusals()) context.details.push_back(refusal);
+    for (const ops::FusionRefusal& refusal : grouping.refusals()) {
+      context.details.push_back(refusal.headline());
+      context.fusion.refusals.push_back(refusal);
+    }
   }
   // Free nodes that every group has copied: their going is no news.
   Context left_over(context.options);

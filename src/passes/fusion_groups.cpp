@@ -14,6 +14,7 @@
 #include "ops/attrs.h"
 #include "ops/contraction.h"
 #include "ops/effects.h"
+#include "passes/fusion_cost.h"
 #include "passes/walk.h"
 
 namespace ig::passes {
@@ -108,10 +109,41 @@ std::vector<Group*> Grouping::producer_groups(const Node* node) const {
   return out;
 }
 
-void Grouping::refuse(const Node* node, const Group* group, std::string_view why) {
-  if (refusals_.size() < kLargestRefusalLog)
-    refusals_.push_back(fmt::format("{} does not join the {} kernel of {}: {}", node->op().name(),
-                                    group_kind_name(group->kind), group->nodes.back()->op().name(), why));
+void Grouping::refuse(const Node* node, const Group* group, std::string_view why, const Costs* costs) {
+  if (refusals_.size() >= kLargestRefusalLog) return;
+  ops::FusionRefusal told;
+  told.node = ops::FusionNode::of(node);
+  told.kernel_of = ops::FusionNode::of(group->nodes.back());
+  told.kind = group_kind_name(group->kind);
+  told.reason = why;
+  if (costs) told.by_cost = true, told.together = costs->together, told.apart = costs->apart;
+  refusals_.push_back({node, group->nodes.back(), std::move(told)});
+}
+
+// What was refused at first, but came about another way, is no refusal.
+void Grouping::tell_refusals() {
+  for (Refusal& refusal : refusals_)
+    if (const Group* home = group_of(refusal.node); !home || home != group_of(refusal.of))
+      told_.push_back(std::move(refusal.told));
+}
+
+ops::FusedKernel Grouping::describe(const Group& group) const {
+  auto free = [&](const Node* node) { return is_free(node); };
+  const DimScope& scope = block_.graph().dims;
+  ops::FusedKernel out;
+  out.kind = group_kind_name(group.kind);
+  const KernelWork all[] = {{group.nodes}};
+  out.together = cost_of_kernel(all, free, scope);
+  for (Node* const& node : group.nodes) {
+    out.nodes.push_back(ops::FusionNode::of(node));
+    if (ops::has(node, ops::Trait::Relabel)) continue;
+    const KernelWork alone[] = {{std::span(&node, 1)}};
+    ops::FusionCost cost = cost_of_kernel(alone, free, scope);
+    out.apart.bytes += cost.bytes;
+    out.apart.operations += cost.operations;
+    out.apart.nanoseconds += cost.nanoseconds;
+  }
+  return out;
 }
 
 Group* Grouping::start(Node* node, GroupKind kind, Dims domain) {
@@ -383,12 +415,35 @@ bool Grouping::may_pull(const Group* producer, const Group* reader) const {
     return views &&
            std::ranges::all_of(producer->nodes, [](const Node* n) { return n->operands().size() == 1; });
   if (reader->kind == GroupKind::Heavy) return views;
-  // Spreading values out computes them again for each copy: only what is cheap.
-  bool cheap = views || std::all_of(producer->nodes.begin(), producer->nodes.end(), [](const Node* n) {
-                 return ops::has(n, ops::Trait::View) || ops::has(n, ops::Trait::Cheap);
-               });
-  if (cheap) return true;
-  return product(producer->domain) == product(reader->domain);
+  if (views || product(producer->domain) == product(reader->domain)) return true;
+  // Spreading values out computes them again for each copy: only where that costs less than another kernel,
+  // or not much more for what is cheap: the estimate does not know what a loop keeps in registers, and what
+  // is computed while it waits for memory.
+  bool cheap = std::ranges::all_of(producer->nodes, [](const Node* n) {
+    return ops::has(n, ops::Trait::View) || ops::has(n, ops::Trait::Cheap);
+  });
+  Costs costs = costs_of_pull(producer, reader);
+  bool one_stage = reader->kind == GroupKind::Loop || reader->kind == GroupKind::View;
+  if (!costs.fixed || (!cheap && !one_stage)) return cheap;
+  return costs.together.nanoseconds < (cheap ? 1.25 : 0.95) * costs.apart.nanoseconds;
+}
+
+Grouping::Costs Grouping::costs_of_pull(const Group* producer, const Group* reader) const {
+  auto free = [&](const Node* node) { return is_free(node); };
+  const DimScope& scope = block_.graph().dims;
+  double own = elements_in(producer->domain, scope), walked = elements_in(reader->domain, scope);
+  Costs out;
+  const KernelWork both[] = {{producer->nodes, own > 0 ? walked / own : 1.0}, {reader->nodes}};
+  out.together = cost_of_kernel(both, free, scope);
+  for (const Group* group : {producer, reader}) {
+    const KernelWork alone[] = {{group->nodes}};
+    ops::FusionCost cost = cost_of_kernel(alone, free, scope);
+    out.apart.bytes += cost.bytes;
+    out.apart.operations += cost.operations;
+    out.apart.nanoseconds += cost.nanoseconds;
+  }
+  out.fixed = constant_dims(producer->domain).has_value() && constant_dims(reader->domain).has_value();
+  return out;
 }
 
 // What keeps the kernels of producers apart from their readers', with the cost that decided.
@@ -413,11 +468,15 @@ void Grouping::refuse_pull(const Group* producer, const Group* reader) {
     return refuse(last, reader, "each value would be computed again at every reading");
   Dim own = product(producer->domain), walked = product(reader->domain);
   Dim bytes = own * Dim(static_cast<int64_t>(2 * size_of(last->result(0)->type().dtype)));
-  if (own != walked)
-    refuse(
-        last, reader,
-        fmt::format("{} values would be computed {} times, which costs more than to write and read {} bytes",
-                    own.str(), walked.str(), bytes.str()));
+  if (own == walked) return;
+  Costs costs = costs_of_pull(producer, reader);
+  bool dearer = !costs.fixed || costs.together.nanoseconds >= costs.apart.nanoseconds;
+  refuse(
+      last, reader,
+      fmt::format("{} values would be computed {} times, which {} {} bytes", own.str(), walked.str(),
+                  dearer ? "costs more than to write and read" : "saves too little over writing and reading",
+                  bytes.str()),
+      costs.fixed ? &costs : nullptr);
 }
 
 void Grouping::pull_producers() {
@@ -439,6 +498,59 @@ void Grouping::pull_producers() {
           break;
         }
     }
+  }
+}
+
+// Whether to compute the group's results earlier or later keeps next to nothing longer in memory: they are
+// small, or results of the block.
+bool Grouping::keeps_little(const Group* group) const {
+  constexpr double kLittle = 0.25;  // of the elements that the kernel walks
+  const DimScope& scope = block_.graph().dims;
+  double walked = elements_in(group->domain, scope);
+  for (const Node* node : group->nodes)
+    for (Value v : node->results()) {
+      if (!v->type().is_tensor() || elements_in(v->type().dims, scope) <= kLittle * walked) continue;
+      for (const Use& use : v->uses())
+        if (group_of(use.user) != group && !is_terminator(use.user)) return false;
+    }
+  return true;
+}
+
+bool Grouping::may_join(const Group* first, const Group* then) const {
+  constexpr size_t kFar = 256;  // nodes between them: no long searches, and nothing waits for long
+  if (first->kind != then->kind || !can_merge(first, then) || first->turned || then->turned) return false;
+  size_t from = position_.at(first->nodes.back()), to = position_.at(then->nodes.back());
+  if (std::max(from, to) - std::min(from, to) > kFar) return false;
+  return keeps_little(first) && keeps_little(then) && !makes_cycle({first, then}, nullptr);
+}
+
+// Kernels that walk the same array side by side become one, which reads it once.
+void Grouping::join_siblings() {
+  constexpr size_t kTried = 4;  // of the kernels that read an array, the last ones
+  std::unordered_map<Value, std::vector<Group*>> readers;
+  for (const auto& made : groups_) {
+    Group* group = made.get();
+    if (group->nodes.empty() || (group->kind != GroupKind::Loop && group->kind != GroupKind::Row)) continue;
+    std::vector<Value> read;
+    for (const Node* node : group->nodes)
+      for (Value v : node->operands())
+        if (v->type().is_tensor() && v->type().dims == group->domain &&
+            !(v->node() && (group_of(v->node()) == group || is_free(v->node()))) &&
+            std::find(read.begin(), read.end(), v) == read.end())
+          read.push_back(v);
+    for (Value v : read) {
+      std::vector<Group*>& others = readers[v];
+      for (size_t tried = 0; tried < kTried && tried < others.size(); ++tried) {
+        Group* other = others[others.size() - 1 - tried];
+        if (other == group || other->nodes.empty() || !may_join(other, group)) continue;
+        group = merge(other, group);
+        break;
+      }
+      if (group != made.get()) break;
+    }
+    for (Value v : read)
+      if (std::vector<Group*>& all = readers[v]; std::find(all.begin(), all.end(), group) == all.end())
+        all.push_back(group);
   }
 }
 
@@ -470,8 +582,10 @@ void Grouping::write_out_free() {
 void Grouping::run() {
   for (Node* node : block_) place(node);
   pull_producers();
+  join_siblings();
   refuse_pulls();
   write_out_free();
+  tell_refusals();
 }
 
 std::vector<Grouping::Unit> Grouping::ordered_units() const {

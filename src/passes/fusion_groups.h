@@ -2,6 +2,10 @@
 // each joins the groups of its producers where one kernel can compute both; then groups whose only reader is
 // one other group move into it. Every refusal is noted with its reason.
 //
+// Where a producer would be computed more often than it is now, or less, the costs of both decide
+// (fusion_cost.h). Groups that fold the same rows, or walk the same arrays, become one where that saves
+// reading them and keeps nothing longer in memory.
+//
 // The kinds of kernel:
 //   loop         all results have one shape; every node is an expression of elements of its operands
 //   row          folds over trailing axes, with element-wise work before, between and after them: one row
@@ -19,6 +23,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "ops/fusion_report.h"
 #include "ops/table.h"
 
 namespace ig::passes {
@@ -50,7 +55,9 @@ class Grouping {
   bool is_free(const Node* node) const {
     return free_.contains(node);
   }  // cloned into each group that reads it
-  const std::vector<std::string>& refusals() const { return refusals_; }
+  // What one kernel could not hold, or what would have cost more.
+  const std::vector<ops::FusionRefusal>& refusals() const { return told_; }
+  ops::FusedKernel describe(const Group& group) const;
 
  private:
   enum class Role : uint8_t { Barrier, Free, Scalar, View, Heavy, Reduce, Contraction, Nest };
@@ -69,13 +76,22 @@ class Grouping {
   bool makes_cycle(std::vector<const Group*> merged, const Node* with) const;
   bool read_only_by(const Group* producer, const Group* reader) const;
   void pull_producers();
+  struct Costs {
+    ops::FusionCost together, apart;
+    bool fixed = false;  // no size is a symbol
+  };
+  Costs costs_of_pull(const Group* producer, const Group* reader) const;
+  void join_siblings();
+  bool may_join(const Group* first, const Group* then) const;
+  bool keeps_little(const Group* group) const;
+  void tell_refusals();
   void refuse_pulls();
   void refuse_pull(const Group* producer, const Group* reader);
   void write_out_free();
   bool may_pull(const Group* producer, const Group* reader) const;
   Group* group_of(const Node* node) const;
   std::vector<Group*> producer_groups(const Node* node) const;
-  void refuse(const Node* node, const Group* group, std::string_view why);
+  void refuse(const Node* node, const Group* group, std::string_view why, const Costs* costs = nullptr);
 
   Block& block_;
   std::vector<std::unique_ptr<Group>> groups_;
@@ -83,7 +99,12 @@ class Grouping {
   std::unordered_map<const Node*, size_t> position_;
   std::unordered_map<const Node*, const Node*> next_effect_;  // of nodes with effects: the next one
   std::unordered_set<const Node*> free_;
-  std::vector<std::string> refusals_;
+  struct Refusal {
+    const Node *node, *of;  // what does not join, and a node of the kernel
+    ops::FusionRefusal told;
+  };
+  std::vector<Refusal> refusals_;
+  std::vector<ops::FusionRefusal> told_;
 };
 
 }  // namespace ig::passes

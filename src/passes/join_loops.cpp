@@ -203,11 +203,21 @@ void visit(Block& block, Context& context) {
     if (cost.refusal.empty()) {
       context.changed(fmt::format("program: {} of {} kernels, some {:.0f} operations a step",
                                   node->op().name(), cost.kernels, cost.work));
+      ops::FusedKernel made;
+      made.kind = "program";
+      made.nodes.push_back(ops::FusionNode::of(node));
+      made.together.operations = cost.work;
+      context.fusion.kernels.push_back(std::move(made));
       wrap(node);
       continue;
     }
     context.details.push_back(
         fmt::format("{} does not become one kernel: {}", node->op().name(), cost.refusal));
+    ops::FusionRefusal refusal;
+    refusal.node = refusal.kernel_of = ops::FusionNode::of(node);
+    refusal.kind = "program";
+    refusal.reason = cost.refusal;
+    context.fusion.refusals.push_back(std::move(refusal));
     for (const auto& region : node->regions()) visit(*region, context);
   }
 }

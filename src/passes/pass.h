@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ops/fusion_report.h"
 
 namespace ig::passes {
 
@@ -29,6 +30,7 @@ class Context {
   int changes = 0;
   std::vector<std::string> details;  // the first few changes, in words
   std::vector<std::string> notes;    // what every report of a compile shows
+  ops::FusionReport fusion;          // what became one kernel, and what did not
 };
 
 struct Pass {
@@ -43,6 +45,7 @@ struct Record {
   size_t nodes_before = 0, nodes_after = 0;
   double milliseconds = 0;
   std::vector<std::string> details, notes;
+  ops::FusionReport fusion;
 };
 
 std::span<const Pass> all();              // each pass once, in alphabetical order

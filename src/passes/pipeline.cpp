@@ -117,6 +117,7 @@ std::vector<Record> run(Graph& graph, std::span<const std::string_view> names, c
     record.changes = context.changes;
     record.details = std::move(context.details);
     record.notes = std::move(context.notes);
+    record.fusion = std::move(context.fusion);
     if (options.verify) {
       try {
         ops::verify(graph);

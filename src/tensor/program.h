@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "ops/fusion_report.h"
 #include "ops/op.h"
 #include "runtime/kernel_abi.h"
 #include "tensor/tensor.h"
@@ -36,7 +37,8 @@ struct ProgramReport {
   size_t code_bytes = 0, constant_bytes = 0, prepared_bytes = 0, planned_peak = 0, measured_peak = 0;
   std::vector<std::string> pass_log;  // a line a pass that changed something
   std::vector<std::string>
-      fusion_log;  // a line a group: its nodes, its kernel kind, and why it ends where it ends
+      fusion_log;            // a line a group: its nodes, its kernel kind, and why it ends where it ends
+  ops::FusionReport fusion;  // the same, to be asked
 };
 
 class Program {

@@ -9,10 +9,10 @@ namespace ig::tools {
 namespace {
 
 struct Options {
-  std::string file, pipeline, transform, out = "-";
+  std::string file, pipeline, transform, why, out = "-";
   std::vector<std::string> passes, disabled;
   bool have_passes = false, list = false, verify = false, exact = false, print_changes = false,
-       print_after_all = false;
+       print_after_all = false, fusion = false;
   bool locations = false, binary = false;
 };
 
@@ -81,13 +81,17 @@ void optimise(const Options& options) {
   }
   std::unique_ptr<Graph> graph = read_graph(options.file);
   if (!options.transform.empty()) graph = transformed(std::move(graph), options.transform);
+  ops::FusionReport fusion;
   for (const std::string& name : names) {
     std::string_view one[] = {name};
     for (const passes::Record& record : passes::run(*graph, one, run)) {
       if (options.print_changes) print_record(record);
+      fusion.add(record.fusion);
       if (options.print_after_all) fmt::print(stderr, "// after {}\n{}", name, graph->str(options.locations));
     }
   }
+  if (options.fusion) return write_file(options.out, fusion.str());
+  if (!options.why.empty()) return write_file(options.out, fusion.why(options.why));
   write_file(options.out, options.binary ? graph->to_binary() : graph->str(options.locations));
 }
 
@@ -120,6 +124,14 @@ void add_opt(CLI::App& app) {
   command->add_flag("--print-changes", options->print_changes, "what each pass did, on standard error");
   command->add_flag("--print-after-all", options->print_after_all,
                     "the graph after each pass, on standard error");
+  auto* all = command->add_flag(
+      "--fusion", options->fusion,
+      "in place of the graph: what became one kernel, what did not and why, and the costs compared");
+  command
+      ->add_option("--why", options->why,
+                   "in place of the graph: that of the nodes of this op, result, module, or part of a line")
+      ->type_name("NODE")
+      ->excludes(all);
   command->add_flag("--list-passes", options->list, "the passes and the default pipeline");
   command->add_flag("--locations", options->locations, "the user's line of each node");
   command->add_flag("--binary", options->binary, "write the binary form");

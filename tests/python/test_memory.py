@@ -84,3 +84,64 @@ def _arrays(model: object) -> list[ig.Tensor]:
     if isinstance(model, (list, tuple)):
         return [array for one in model for array in _arrays(one)]
     return [array for one in getattr(model, "__dict__", {}).values() for array in _arrays(one)]
+
+
+def test_memory_kernel_by_kernel() -> None:
+    f = ig.jit(lambda x: ig.sort(ig.sort(x + 1) * 2))
+    f(ig.ones(256))
+    memory = ig.explain(f).memory
+    assert [(step["ops"], step["bytes"]) for step in memory.steps] == [
+        (["add"], 1024),
+        (["sort"], 2048),
+        (["multiply"], 2048),
+        (["sort"], 2048),
+    ]
+    assert memory.peak == 2048
+    assert str(memory) == repr(memory)
+    assert str(memory).splitlines() == [
+        f"4 kernels, at most 2.0 kB held; planned peak {memory.planned_peak / 1000:.1f} kB, constants 0 bytes",
+        f"  {'█' * 20:<40}     1.0 kB  add",
+        f"  {'█' * 40}     2.0 kB  sort",
+        f"  {'█' * 40}     2.0 kB  multiply",
+        f"  {'█' * 40}     2.0 kB  sort",
+    ]
+
+
+def test_memory_drawn() -> None:
+    from xml.etree import ElementTree
+
+    f = ig.jit(lambda x: ig.sort(ig.sort(x + 1) * 2))
+    f(ig.ones(256))
+    memory = ig.explain(f).memory
+    space = "{http://www.w3.org/2000/svg}"
+    columns = ElementTree.fromstring(memory.svg()).findall(f"{space}rect")
+    assert len(columns) == len(memory.steps)
+    heights = [float(column.get("height", "")) for column in columns]
+    assert [round(h / max(heights), 2) for h in heights] == [0.5, 1, 1, 1]
+    tips = [column.findtext(f"{space}title") for column in columns]
+    assert str(tips[0]).startswith("add: 1.0 kB ")
+
+
+def test_long_programs_are_shown_by_parts() -> None:
+    def long(x: ig.Tensor) -> ig.Tensor:
+        for _ in range(60):
+            x = ig.sort(x) + 1
+        return x
+
+    f = ig.jit(long)
+    f(ig.ones(64))
+    memory = ig.explain(f).memory
+    assert len(memory.steps) == 120
+    assert len(str(memory).splitlines()) == 1 + 40
+
+
+def test_memory_of_a_function_that_was_not_called() -> None:
+    with pytest.raises(ig.ValueError) as caught:
+        _ = ig.explain(ig.jit(lambda x: x)).memory
+    head, place, *rest = str(caught.value).splitlines()
+    assert head == "<lambda> has no plan of memory"
+    assert place.endswith("_ = ig.explain(ig.jit(lambda x: x)).memory")
+    assert rest == [
+        "  why: the function has no trace: it was not called yet, or it runs op by op",
+        "  hint: call it, then ask ig.explain",
+    ]

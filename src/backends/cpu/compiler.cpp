@@ -81,6 +81,7 @@ std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions&
       report.pass_log.push_back(fmt::format("{}: {}", record.name, note));
     if (record.name == "fuse" || record.name == "join-loops")
       report.fusion_log.insert(report.fusion_log.end(), record.details.begin(), record.details.end());
+    report.fusion.add(record.fusion);
   }
   report.pass_ms = since(start);
 

@@ -1,0 +1,64 @@
+// What the compiler decided about kernels: which nodes became one, which did not and why, and the costs that
+// were compared. The passes fill it in where they decide; whoever holds a compiled graph can ask it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace ig::ops {
+
+// A node as it was when the decision was made: it may be gone by now.
+struct FusionNode {
+  OpId op;
+  std::string name;  // of its first result, where it has one
+  Location where;
+  Scope scope;
+
+  static FusionNode of(const Node* node);
+  std::string str() const;  // "add %s"
+  // Whether the query is its op, its result's name, its module, or a part of its line ("model.py:12", "x +
+  // y").
+  bool is_meant_by(std::string_view query) const;
+};
+
+// What kernels cost, as an estimate for one thread of a machine with registers of 256 bits.
+struct FusionCost {
+  double bytes = 0;       // read and written
+  double operations = 0;  // of single elements; those that are computed again count again
+  double nanoseconds = 0;
+};
+
+struct FusedKernel {
+  std::string kind;
+  std::vector<FusionNode> nodes;
+  FusionCost together, apart;  // as the one kernel; were each node a kernel of its own
+
+  std::string str() const;
+};
+
+struct FusionRefusal {
+  FusionNode node, kernel_of;  // what does not join; the node that the other kernel is known by
+  std::string kind;            // of that kernel
+  std::string reason;
+  bool by_cost = false;  // the costs below decided; else one kernel could not hold both
+  FusionCost together, apart;
+
+  std::string headline() const;  // "exponential does not join the loop kernel of multiply: …"
+  std::string str() const;
+};
+
+struct FusionReport {
+  std::vector<FusedKernel> kernels;
+  std::vector<FusionRefusal> refusals;
+
+  void add(const FusionReport& other);
+  std::string str() const;
+  // Of every node that is meant: its kernel, what it was joined with and why not with others.
+  // Error(Value) where none is.
+  std::string why(std::string_view query) const;
+};
+
+}  // namespace ig::ops

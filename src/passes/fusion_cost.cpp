@@ -1,0 +1,84 @@
+// The cost of kernels: moving bytes, computing, and what it takes to start one.
+#include "passes/fusion_cost.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ops/saved_values.h"
+#include "ops/table.h"
+
+namespace ig::passes {
+namespace {
+
+constexpr double kStart = 20;       // ns, the executor's way to a kernel
+constexpr double kOperations = 40;  // a ns: 8 lanes, 1.5 of them a cycle
+constexpr double kCostly = 24;      // operations of a function that is no single instruction
+constexpr double kFold = 4;         // of an element that a window or a loop nest touches
+
+// Bytes a ns: within the second cache, the third one, and memory.
+double bandwidth(double bytes) { return bytes <= 512 * 1024 ? 40 : bytes <= 8 * 1024 * 1024 ? 25 : 12; }
+
+// A slice or a gather reads no more than it gives.
+double bytes_read(const Node* node, Value operand, const DimScope& scope) {
+  double all = ops::bytes_of(operand->type(), scope);
+  const ops::Op& op = ops::op_of(node);
+  if (op.rules.lower.kind != ops::LowerRule::Kind::Point || !op.has(ops::Trait::View)) return all;
+  return std::min(all, elements_in(node->result()->type().dims, scope) *
+                           static_cast<double>(size_of(operand->type().dtype)));
+}
+
+}  // namespace
+
+double elements_in(const Dims& dims, const DimScope& scope) {
+  Type type = Type::tensor(DType::U8, dims);
+  return ops::bytes_of(type, scope);
+}
+
+double operations_of(const Node* node, const DimScope& scope) {
+  using Kind = ops::LowerRule::Kind;
+  double in = 0, out = 0, all = 1;
+  auto weigh = [&](Value v, double& sum) {
+    if (!v->type().is_tensor()) return;
+    double n = elements_in(v->type().dims, scope);
+    sum += n;
+    all *= std::max(n, 1.0);
+  };
+  for (Value v : node->operands()) weigh(v, in);
+  for (Value v : node->results()) weigh(v, out);
+  const ops::Op& op = ops::op_of(node);
+  double width = node->results().empty() || !node->result(0)->type().is_tensor()
+                     ? 1
+                     : std::max(1.0, static_cast<double>(size_of(node->result(0)->type().dtype)) / 4);
+  if (op.has(ops::Trait::Constant) || op.has(ops::Trait::Relabel)) return 0;
+  if (op.has(ops::Trait::Contraction)) return width * std::sqrt(all);  // m k n of a product
+  switch (op.rules.lower.kind) {
+    case Kind::Scalar: return width * out * (op.has(ops::Trait::Cheap) ? 1 : kCostly);
+    case Kind::Point:
+      return width * (op.has(ops::Trait::View) || op.has(ops::Trait::Cheap) ? out : kFold * (in + out));
+    case Kind::Reduce: return width * in;
+    default: return width * kFold * (in + out);
+  }
+}
+
+ops::FusionCost cost_of_kernel(std::span<const KernelWork> parts,
+                               const std::function<bool(const Node*)>& is_free, const DimScope& scope) {
+  std::unordered_set<const Node*> inside;
+  for (const KernelWork& part : parts) inside.insert(part.nodes.begin(), part.nodes.end());
+  ops::FusionCost cost;
+  std::unordered_set<Value> read;
+  for (const KernelWork& part : parts)
+    for (const Node* node : part.nodes) {
+      cost.operations += part.repeats * operations_of(node, scope);
+      for (Value v : node->operands())
+        if (!(v->node() && (inside.contains(v->node()) || is_free(v->node()))) && read.insert(v).second)
+          cost.bytes += bytes_read(node, v, scope);
+      for (Value v : node->results())
+        if (std::any_of(v->uses().begin(), v->uses().end(),
+                        [&](const Use& use) { return !inside.contains(use.user); }))
+          cost.bytes += ops::bytes_of(v->type(), scope);
+    }
+  cost.nanoseconds = kStart + cost.bytes / bandwidth(cost.bytes) + cost.operations / kOperations;
+  return cost;
+}
+
+}  // namespace ig::passes

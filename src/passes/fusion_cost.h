@@ -1,0 +1,28 @@
+// What kernels cost, by counting bytes, operations and what is computed again. The constants are those of one
+// thread of a processor with registers of 256 bits; only ratios decide, and the bits of a result never depend
+// on what is decided.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <unordered_set>
+
+#include "ops/fusion_report.h"
+
+namespace ig::passes {
+
+// Nodes that are one kernel; `repeats` is how often a node is computed, where that is not once.
+struct KernelWork {
+  std::span<Node* const> nodes;
+  double repeats = 1;
+};
+// `is_free` says of a node that what reads it makes it anew.
+ops::FusionCost cost_of_kernel(std::span<const KernelWork> parts,
+                               const std::function<bool(const Node*)>& is_free, const DimScope& scope);
+
+// Operations of a node: one for what is cheap on one float32 element, 24 for a transcendental function.
+double operations_of(const Node* node, const DimScope& scope);
+
+double elements_in(const Dims& dims, const DimScope& scope);
+
+}  // namespace ig::passes
