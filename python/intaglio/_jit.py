@@ -9,6 +9,7 @@ from typing import Any
 
 from . import _errors, _intaglio
 from ._kept import kept
+from ._wrap import wraps
 
 Jit: Any = _intaglio.Jit  # type: ignore[attr-defined]  # a raw type, which the stubs leave out
 
@@ -142,7 +143,10 @@ def jit(
         _log_recompiles(),
         lift,
     )
-    functools.update_wrapper(out, function)
+    # Not by functools.update_wrapper: in a function that is captured, its writing would be a change of the user's own.
+    for key, value in getattr(function, "__dict__", {}).items():
+        setattr(out, key, value)
+    wraps(function)(out)
     out.__name__ = name  # of a callable object, its class's
     return out
 
