@@ -212,6 +212,9 @@ class Turner {
     if (ops::has(node, Trait::Reduction)) return fold(node, axis, build);
     if (!ops::has(node, Trait::View)) return false;
     if (is_broadcast(node)) return spread(node, axis, build);
+    if (attrs.find(ops::kOffsetDims.name)) return gathered(node, build);
+    if (attrs.find(ops::kSliceSizes.name)) return slice_at(node, axis, build);
+    if (attrs.empty()) return update_at(node, axis, build);
     if (attrs.find(ops::kStart.name)) return slice(node, axis, build);
     if (attrs.find(ops::kPermutation.name)) return transposed(node, axis, build);
     if (attrs.find(ops::kAxis.name)) return joined(node, axis, build);
@@ -255,6 +258,70 @@ class Turner {
     enter(node->result(),
           build.node(ops::op_of(node), {turned(node->operand(0), axis, build)}, std::move(attrs))->result(),
           axis);
+    return true;
+  }
+
+  // Slices at computed places, which are the same for all examples.
+  bool all_plain(const Node* node, size_t first) {
+    for (size_t i = first; i < node->operands().size(); ++i)
+      if (known_.at(node->operand(i)).axis >= 0) return false;
+    return true;
+  }
+  // The operands from `first` on, one for each axis, in the order of the turned axes.
+  void add_starts(Node* node, size_t first, int axis, std::vector<Value>& operands, ops::Builder& build) {
+    for (int64_t i : with_last(node->operand(0)->type().rank(), axis))
+      operands.push_back(plain(node->operand(first + static_cast<size_t>(i)), build));
+  }
+  bool slice_at(Node* node, int axis, ops::Builder& build) {
+    const Type& from = node->operand(0)->type();
+    Attrs attrs = node->attrs();
+    const Dims sizes = attrs.get(ops::kSliceSizes);
+    if (!all_plain(node, 1) || !(sizes[static_cast<size_t>(axis)] == batch_)) return false;
+    attrs.set(ops::kSliceSizes, permuted(sizes, with_last(from.rank(), axis)));
+    std::vector<Value> operands{turned(node->operand(0), axis, build)};
+    add_starts(node, 1, axis, operands, build);
+    gain_ += bytes(node->result()->type());
+    enter(node->result(), build.node(ops::op_of(node), operands, std::move(attrs))->result(), axis);
+    return true;
+  }
+  bool update_at(Node* node, int axis, ops::Builder& build) {
+    const Type &whole = node->operand(0)->type(), &part = node->operand(1)->type();
+    if (node->operands().size() != static_cast<size_t>(whole.rank()) + 2 || part.rank() != whole.rank() ||
+        !all_plain(node, 2) || !(part.dims[static_cast<size_t>(axis)] == batch_))
+      return false;
+    std::vector<Value> operands{turned(node->operand(0), axis, build), turned(node->operand(1), axis, build)};
+    add_starts(node, 2, axis, operands, build);
+    gain_ += bytes(part);
+    enter(node->result(), build.node(ops::op_of(node), operands, node->attrs())->result(), axis);
+    return true;
+  }
+  bool gathered(Node* node, ops::Builder& build) {
+    const int axis = known_.at(node->operand(0)).axis;
+    const Type &from = node->operand(0)->type(), &to = node->result()->type();
+    Attrs attrs = node->attrs();
+    const Ints collapsed = attrs.get(ops::kCollapsedDims), offset = attrs.get(ops::kOffsetDims);
+    const Dims sizes = attrs.get(ops::kSliceSizes);
+    if (axis < 0 || !all_plain(node, 1) || !attrs.get(ops::kOperandBatchDims).empty() ||
+        contains(collapsed, axis) || !(sizes[static_cast<size_t>(axis)] == batch_))
+      return false;
+    size_t among = 0;  // of the slice's axes
+    for (int i = 0; i < axis; ++i) among += contains(collapsed, i) ? 0 : 1;
+    const auto place = static_cast<int>(offset[among]);
+    const Ints order = with_last(from.rank(), axis), places = inverse(order);
+    const Ints result_places = inverse(with_last(to.rank(), place));
+    auto mapped = [](const Ints& list, const Ints& by, bool sorted) {
+      Ints out;
+      for (int64_t i : list) out.push_back(by[static_cast<size_t>(i)]);
+      if (sorted) std::ranges::sort(out);
+      return out;
+    };
+    attrs.set(ops::kCollapsedDims, mapped(collapsed, places, true));
+    attrs.set(ops::kStartIndexMap, mapped(attrs.get(ops::kStartIndexMap), places, false));
+    attrs.set(ops::kOffsetDims, mapped(offset, result_places, true));
+    attrs.set(ops::kSliceSizes, permuted(sizes, order));
+    std::vector<Value> operands{turned(node->operand(0), axis, build), plain(node->operand(1), build)};
+    gain_ += bytes(to);
+    enter(node->result(), build.node(ops::op_of(node), operands, std::move(attrs))->result(), place);
     return true;
   }
 
