@@ -23,7 +23,8 @@ class TorchAdapter(Adapter):
             torch.matmul,
             self.f.linear,
         )
-        self.reshape, self.permute = torch.reshape, torch.permute
+        self.reshape, self.permute, self.stack = torch.reshape, torch.permute, torch.stack
+        self.sin, self.cos, self.abs, self.vmap = torch.sin, torch.cos, torch.abs, torch.vmap
 
     def maximum(self, x: Any, y: Any) -> Any:
         return x.clamp(min=y) if isinstance(y, float) else self.t.maximum(x, y)
@@ -86,6 +87,11 @@ class TorchAdapter(Adapter):
     def lstm(self, x: Any, w: Any, r: Any, bias: Any, h: Any, c: Any) -> Any:
         state = (h.unsqueeze(0), c.unsqueeze(0))
         return self.t.lstm(x, state, (w, r, bias, self.t.zeros_like(bias)), True, 1, 0.0, False, False, False)[0]
+
+    def fori_loop(self, start: int, stop: int, body: Any, value: Any) -> Any:
+        for i in range(start, stop):
+            value = body(i, value)
+        return value
 
     def while_loop(self, condition: Any, body: Any, state: tuple) -> tuple:
         while condition(*state):

@@ -8,9 +8,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _errors, _intaglio
+from ._control import _type_text
 from ._fusion import Fusion
 from ._kept import kept
 from ._memory import Memory
+from ._record import _argument_names
+from ._wrap import wraps
 
 Jit: Any = _intaglio.Jit  # type: ignore[attr-defined]  # a raw type, which the stubs leave out
 
@@ -82,6 +85,7 @@ def jit(
     donate_argnums: int | Sequence[int] = (),
     donate_argnames: str | Sequence[str] = (),
     inline: bool = False,
+    keep_unused: bool = False,
     max_traces: int = 64,
     lift: bool = True,
 ) -> Any:
@@ -101,8 +105,9 @@ def jit(
         Parameters that are compared by type and value, and handed over as they are; they must be hashable.
     donate_argnums, donate_argnames
         Parameters whose arrays may give their memory to the results; they cannot be used afterwards.
-    inline
-        Accepted for programs written for JAX: a jitted function inside of another is always a part of it.
+    inline, keep_unused
+        Accepted for programs written for JAX: a jitted function inside of another is always a part of it, and an
+        argument that is not used costs nothing.
     max_traces
         The most traces of one structure of arguments, before the function runs op by op.
     lift
@@ -118,6 +123,7 @@ def jit(
             donate_argnums=donate_argnums,
             donate_argnames=donate_argnames,
             inline=inline,
+            keep_unused=keep_unused,
             max_traces=max_traces,
             lift=lift,
         )
@@ -144,9 +150,26 @@ def jit(
         _log_recompiles(),
         lift,
     )
-    functools.update_wrapper(out, function)
+    # Not by functools.update_wrapper: in a function that is captured, its writing would be a change of the user's own.
+    for key, value in getattr(function, "__dict__", {}).items():
+        setattr(out, key, value)
+    wraps(function)(out)
     out.__name__ = name  # of a callable object, its class's
     return out
+
+
+def _given(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, str]]:
+    """The structure of a call's arguments, and the type of each leaf by its name: of what is no array, its value."""
+    names = _argument_names(function, args, kwargs)
+    types = {}
+    for name, part in zip(names, (*args, *kwargs.values()), strict=True):
+        leaves, tree = _intaglio.tree_flatten(part)
+        for path, leaf in zip(tree.paths(), leaves, strict=True):
+            array = leaf if hasattr(leaf, "dtype") and hasattr(leaf, "shape") else None
+            number = isinstance(leaf, int | float) and not isinstance(leaf, bool)
+            kind = "a number" if number else repr(leaf)
+            types[name + path] = kind if array is None else _type_text(_intaglio.asarray(array))
+    return _intaglio.tree_flatten((args, kwargs))[1], types
 
 
 class Compiled:
@@ -158,6 +181,21 @@ class Compiled:
         self.graph = info["graph"]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        tree, types = self._info["given"]
+        now, given = _given(self._jitted, args, kwargs)
+        wrong = [
+            f"\n    {name}: {kind}, and now {given[name]}"
+            for name, kind in types.items()
+            if given.get(name, kind) != kind
+        ]
+        if now != tree or wrong:
+            raise _errors.TypeError(
+                f"{self._jitted.__name__}: it is compiled for other arguments"
+                + ("".join(wrong) if now == tree else f": of the structure {tree!r}, and now {now!r}"),
+                _intaglio._user_line(),
+                why="a compiled call is of one structure, and of one dtype and size for each array",
+                hint="call the jitted function itself, which compiles what is new",
+            )
         return self._jitted(*args, **kwargs)
 
     def report(self) -> dict[str, Any]:
@@ -233,7 +271,7 @@ def _trace(self: Any, *args: Any, **kwargs: Any) -> TracedCall:
             why=why,
             hint="keep the value in the graph: ig.where for a choice of values, ig.cond for a branch",
         )
-    return TracedCall(self, info)
+    return TracedCall(self, {**info, "given": _given(self, args, kwargs)})
 
 
 def _lower(self: Any, *args: Any, **kwargs: Any) -> Lowered:

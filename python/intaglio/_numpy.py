@@ -158,9 +158,22 @@ def functions_asarray(value: Any) -> Tensor:
     return _intaglio.asarray(value)
 
 
+def _dot(a: Any, b: Any) -> Tensor:
+    """np.dot: a product of numbers, or over the last axis of a and the last but one of b."""
+    a, b = functions_asarray(a), functions_asarray(b)
+    if a.ndim == 0 or b.ndim == 0:
+        out: Tensor = functions["multiply"](a, b)
+        return out
+    if b.ndim <= 2:
+        out = functions["matmul"](a, b)
+        return out
+    out = functions["tensordot"](a, b, x_axes=(a.ndim - 1,), y_axes=(b.ndim - 2,))
+    return out
+
+
 def array_function(self: Tensor, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
     name = func.__name__
-    function = _find(_FUNCTIONS.get(name, name))
+    function = _dot if name == "dot" else _find(_FUNCTIONS.get(name, name))
     if function is None:
         # Arrays with values are NumPy's as well; the result is NumPy's then.
         return func(*_to_numpy(args, name), **_to_numpy(kwargs, name))

@@ -370,6 +370,14 @@ def jvp(
     >>> ig.jvp(lambda x: x * x, (ig.asarray(3.0),), (ig.asarray(1.0),))
     (Tensor(9., dtype=float32), Tensor(6., dtype=float32))
     """
+    for what, given in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(given, (tuple, list)):
+            raise _errors.TypeError(
+                f"jvp: the {what} are a {type(given).__name__}, but must be a tuple",
+                _intaglio._user_line(),
+                why="they hold one entry for each argument of the function",
+                hint="write ig.jvp(f, (x,), (tangent,))",
+            )
     kept: list[_Result] = []
 
     def finish(value: Any) -> list[Tensor]:

@@ -143,7 +143,11 @@ void init_record(nb::module_& m) {
   m.def(
       "_capture_region",
       [](nb::callable function, nb::handle arguments, const std::string& name) {
-        return PyRegion{record::capture_region(function_of(function), arguments_of(arguments), name)};
+        return PyRegion{record::capture_region(function_of(function), arguments_of(arguments), name,
+                                               [](Capture& capture) {
+                                                 capture.locate = &python_location;
+                                                 capture.scope = &current_scope;
+                                               })};
       },
       "Runs function(list of stand-ins) -> list of arrays, and keeps what it did for _record_control.");
   m.def("_record_control", &record_control, "A node of this op with these regions: its results.");

@@ -1,8 +1,10 @@
-// Puts the batch of many small problems last in memory. In a loop over arrays [batch, small, small], as vmap
-// makes them, short axes leave the lanes of vectors empty: slices of single columns, products of 3 x 3. With
-// the batch last, [small, small, batch], each element of the small problems is a row of vectors. A loop is
-// written anew in that order, and what it reads and gives is turned over outside of it, where that moves
-// fewer bytes than it saves. Each element is computed by the same operations in the same order as before.
+// Puts the batch of many small problems last in memory. In a loop over arrays
+// [batch, small, small], as vmap makes them, short axes leave the lanes of
+// vectors empty: slices of single columns, products of 3 x 3. With the batch
+// last, [small, small, batch], each element of the small problems is a row of
+// vectors. A loop is written anew in that order, and what it reads and gives is
+// turned over outside of it, where that moves fewer bytes than it saves. Each
+// element is computed by the same operations in the same order as before.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -22,6 +24,7 @@ namespace {
 
 constexpr int64_t kLeastBatch = 32;       // examples that fill vectors
 constexpr int64_t kLargestExample = 256;  // elements of one example's value: beyond it rows fill vectors
+constexpr int64_t kShortRow = 16;         // elements that leave lanes of vectors empty
 constexpr int64_t kUsualSize = 64;        // what a size symbol counts as
 
 using ops::Trait;
@@ -62,7 +65,8 @@ List permuted(const List& list, const Ints& order) {
 
 bool contains(const Ints& list, int64_t what) { return std::ranges::find(list, what) != list.end(); }
 
-// Writes the regions of one loop anew, and counts what that saves and costs a step, in bytes moved.
+// Writes the regions of one loop anew, and counts what that saves and costs a
+// step, in bytes moved.
 class Turner {
  public:
   Turner(Node* loop, Dim batch) : loop_(loop), batch_(std::move(batch)) {}
@@ -76,16 +80,32 @@ class Turner {
       regions_.push_back(rewritten(*region, wanted));
       if (too_large_) return false;
     }
+    count_slices();
     if (gain_ <= loss_) return false;
-    context.changed(fmt::format("{} with its batch of {} last: saves {:.0f} bytes a step, turns over {:.0f}",
-                                loop_->op().name(), batch_.str(), gain_, loss_));
+    context.changed(
+        fmt::format("{} with its batch of {} last: saves {:.0f} "
+                    "bytes a step, turns over {:.0f}",
+                    loop_->op().name(), batch_.str(), gain_, loss_));
     replace_loop();
     return true;
   }
 
  private:
-  // A value of the old region in the new one: as it was, with the batch last, or both, each made when asked
-  // for. `axis` is where the batch was; -1 where there is none.
+  // What is scanned and stacked is turned over in every step's slice.
+  void count_slices() {
+    if (ops::way_of(loop_) != ops::Way::Scan) return;
+    const Block& body = *loop_->regions().back();
+    auto count = [&](const Type& type) {
+      if (axis_of(type) >= 0 && !is_last(type, axis_of(type))) loss_ += 2 * bytes(type);
+    };
+    for (size_t i = loop_->segments()[0] + loop_->segments()[1]; i < body.args().size(); ++i)
+      count(body.arg(i)->type());
+    for (size_t i = loop_->segments()[1]; i < body.results().size(); ++i) count(body.results()[i]->type());
+  }
+
+  // A value of the old region in the new one: as it was, with the batch last,
+  // or both, each made when asked for. `axis` is where the batch was; -1 where
+  // there is none.
   struct Known {
     Value plain = nullptr, turned = nullptr;
     int axis = -1;
@@ -107,6 +127,7 @@ class Turner {
     return n;
   }
   static bool is_last(const Type& type, int axis) { return axis + 1 == type.rank(); }
+  static bool is_short(const Dim& row) { return row.is_constant() && row.constant() < kShortRow; }
 
   Value plain(Value old, ops::Builder& build) {
     Known& known = known_.at(old);
@@ -212,6 +233,9 @@ class Turner {
     if (ops::has(node, Trait::Reduction)) return fold(node, axis, build);
     if (!ops::has(node, Trait::View)) return false;
     if (is_broadcast(node)) return spread(node, axis, build);
+    if (attrs.find(ops::kOffsetDims.name)) return gathered(node, build);
+    if (attrs.find(ops::kSliceSizes.name)) return slice_at(node, axis, build);
+    if (attrs.empty()) return update_at(node, axis, build);
     if (attrs.find(ops::kStart.name)) return slice(node, axis, build);
     if (attrs.find(ops::kPermutation.name)) return transposed(node, axis, build);
     if (attrs.find(ops::kAxis.name)) return joined(node, axis, build);
@@ -251,10 +275,76 @@ class Turner {
     attrs.set(ops::kLimit, permuted(attrs.get(ops::kLimit), order));
     if (const Ints& strides = attrs.get(ops::kSliceStrides); !strides.empty())
       attrs.set(ops::kSliceStrides, permuted(Ints(strides), order));
-    if (!is_last(from, axis) && !(from.dims.back() == to.dims.back())) gain_ += 2 * bytes(to);
+    if (!is_last(from, axis) && !(from.dims.back() == to.dims.back()) && is_short(to.dims.back()))
+      gain_ += 2 * bytes(to);
     enter(node->result(),
           build.node(ops::op_of(node), {turned(node->operand(0), axis, build)}, std::move(attrs))->result(),
           axis);
+    return true;
+  }
+
+  // Slices at computed places, which are the same for all examples.
+  bool all_plain(const Node* node, size_t first) {
+    for (size_t i = first; i < node->operands().size(); ++i)
+      if (known_.at(node->operand(i)).axis >= 0) return false;
+    return true;
+  }
+  // The operands from `first` on, one for each axis, in the order of the turned
+  // axes.
+  void add_starts(Node* node, size_t first, int axis, std::vector<Value>& operands, ops::Builder& build) {
+    for (int64_t i : with_last(node->operand(0)->type().rank(), axis))
+      operands.push_back(plain(node->operand(first + static_cast<size_t>(i)), build));
+  }
+  bool slice_at(Node* node, int axis, ops::Builder& build) {
+    const Type& from = node->operand(0)->type();
+    Attrs attrs = node->attrs();
+    const Dims sizes = attrs.get(ops::kSliceSizes);
+    if (!all_plain(node, 1) || !(sizes[static_cast<size_t>(axis)] == batch_)) return false;
+    attrs.set(ops::kSliceSizes, permuted(sizes, with_last(from.rank(), axis)));
+    std::vector<Value> operands{turned(node->operand(0), axis, build)};
+    add_starts(node, 1, axis, operands, build);
+    gain_ += bytes(node->result()->type());
+    enter(node->result(), build.node(ops::op_of(node), operands, std::move(attrs))->result(), axis);
+    return true;
+  }
+  bool update_at(Node* node, int axis, ops::Builder& build) {
+    const Type &whole = node->operand(0)->type(), &part = node->operand(1)->type();
+    if (node->operands().size() != static_cast<size_t>(whole.rank()) + 2 || part.rank() != whole.rank() ||
+        !all_plain(node, 2) || !(part.dims[static_cast<size_t>(axis)] == batch_))
+      return false;
+    std::vector<Value> operands{turned(node->operand(0), axis, build), turned(node->operand(1), axis, build)};
+    add_starts(node, 2, axis, operands, build);
+    gain_ += bytes(part);
+    enter(node->result(), build.node(ops::op_of(node), operands, node->attrs())->result(), axis);
+    return true;
+  }
+  bool gathered(Node* node, ops::Builder& build) {
+    const int axis = known_.at(node->operand(0)).axis;
+    const Type &from = node->operand(0)->type(), &to = node->result()->type();
+    Attrs attrs = node->attrs();
+    const Ints collapsed = attrs.get(ops::kCollapsedDims), offset = attrs.get(ops::kOffsetDims);
+    const Dims sizes = attrs.get(ops::kSliceSizes);
+    if (axis < 0 || !all_plain(node, 1) || !attrs.get(ops::kOperandBatchDims).empty() ||
+        contains(collapsed, axis) || !(sizes[static_cast<size_t>(axis)] == batch_))
+      return false;
+    size_t among = 0;  // of the slice's axes
+    for (int i = 0; i < axis; ++i) among += contains(collapsed, i) ? 0 : 1;
+    const auto place = static_cast<int>(offset[among]);
+    const Ints order = with_last(from.rank(), axis), places = inverse(order);
+    const Ints result_places = inverse(with_last(to.rank(), place));
+    auto mapped = [](const Ints& list, const Ints& by, bool sorted) {
+      Ints out;
+      for (int64_t i : list) out.push_back(by[static_cast<size_t>(i)]);
+      if (sorted) std::ranges::sort(out);
+      return out;
+    };
+    attrs.set(ops::kCollapsedDims, mapped(collapsed, places, true));
+    attrs.set(ops::kStartIndexMap, mapped(attrs.get(ops::kStartIndexMap), places, false));
+    attrs.set(ops::kOffsetDims, mapped(offset, result_places, true));
+    attrs.set(ops::kSliceSizes, permuted(sizes, order));
+    std::vector<Value> operands{turned(node->operand(0), axis, build), plain(node->operand(1), build)};
+    gain_ += bytes(to);
+    enter(node->result(), build.node(ops::op_of(node), operands, std::move(attrs))->result(), place);
     return true;
   }
 
@@ -280,7 +370,9 @@ class Turner {
     for (Value v : node->operands()) operands.push_back(turned(v, axis, build));
     Attrs attrs = node->attrs();
     attrs.set(ops::kAxis, inverse(with_last(type.rank(), axis))[static_cast<size_t>(along)]);
-    if (along + 1 == type.rank()) gain_ += 2 * bytes(type);
+    if (along + 1 == type.rank() &&
+        std::ranges::any_of(node->operands(), [](Value v) { return is_short(v->type().dims.back()); }))
+      gain_ += 2 * bytes(type);
     enter(node->result(), build.node(ops::op_of(node), operands, std::move(attrs))->result(), axis);
     return true;
   }
@@ -302,7 +394,8 @@ class Turner {
     return false;
   }
 
-  // A fold over the last axes goes by lanes, and one over others in order: it stays what it was.
+  // A fold over the last axes goes by lanes, and one over others in order: it
+  // stays what it was.
   bool fold(Node* node, int axis, ops::Builder& build) {
     if (node->operands().size() != 1 || !node->attrs().find(ops::kAxes.name)) return false;
     const Ints& axes = node->attrs().get(ops::kAxes);
@@ -324,7 +417,15 @@ class Turner {
     Value x = turned(node->operand(0), axis, build);
     Attrs attrs = node->attrs();
     attrs.set(ops::kAxes, folded);
-    if (rows) x = build.transpose(x, order), gain_ += bytes(from);
+    if (rows) {
+      x = build.transpose(x, order);
+      Dim row = int64_t{1};
+      for (int64_t i : axes) row = row * from.dims[static_cast<size_t>(i)];
+      if (row.is_constant() && row.constant() < 2 * kShortRow)
+        gain_ += bytes(from);
+      else
+        loss_ += bytes(from);
+    }
     enter(node->result(), build.node(ops::op_of(node), {x}, std::move(attrs))->result(), place);
     return true;
   }
@@ -341,7 +442,8 @@ class Turner {
     };
     Attrs attrs = node->attrs();
     if (at_a >= 0 && at_b >= 0) {
-      // Each example's own product: the kernel turns its results over as it stores them.
+      // Each example's own product: the kernel turns its results over as it
+      // stores them.
       auto pair = std::ranges::find(d.lhs_batch, at_a) - d.lhs_batch.begin();
       if (d.lhs_batch.size() != 1 || pair != 0 || d.rhs_batch[0] != at_b || !ops::is_small_product(node))
         return false;
@@ -415,7 +517,8 @@ class Turner {
   bool too_large_ = false;
 };
 
-// The size that stands in front of most of what is carried or scanned, if that is many examples.
+// The size that stands in front of most of what is carried or scanned, if that
+// is many examples.
 std::optional<Dim> batch_of(const Node* loop) {
   const Block& body = *loop->regions().back();
   std::vector<std::pair<Dim, int>> sizes;

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "ops/attrs.h"
 #include "ops/builder.h"
 #include "ops/contraction.h"
 #include "ops/shape_attrs.h"
@@ -50,6 +51,10 @@ bool is_identity(const Ints& order) { return std::ranges::is_sorted(order); }
 bool is_convolution(const Node* node) { return node->attrs().find(ops::kConvLayout.name) != nullptr; }
 bool is_window(const Node* node) {
   return node->attrs().find(ops::kWindow.name) != nullptr && node->results().size() == 1;
+}
+// Joins arrays along an axis.
+bool is_join(const Node* node) {
+  return ops::has(node, ops::Trait::View) && node->attrs().find(ops::kAxis.name) != nullptr;
 }
 bool is_broadcast(const Node* node) {
   return node && node->attrs().find(ops::kBroadcastDims.name) != nullptr && node->operands().size() == 1;
@@ -100,12 +105,12 @@ class Chooser {
     if (node->results().size() != 1 || node->operands().empty() || !node->result()->type().is_tensor())
       return false;
     if (ops::has(node, ops::Trait::Elementwise)) return node->result()->type().rank() > 0;
-    return is_window(node) || node->attrs().find(ops::kPadInterior.name) != nullptr;
+    return is_window(node) || is_join(node) || node->attrs().find(ops::kPadInterior.name) != nullptr;
   }
   // Its operands that have the result's axes: what is spread out can be spread in any order.
   static std::vector<size_t> moved_operands(const Node* node) {
     std::vector<size_t> out;
-    const bool all = ops::has(node, ops::Trait::Elementwise) || is_window(node);
+    const bool all = ops::has(node, ops::Trait::Elementwise) || is_window(node) || is_join(node);
     for (size_t i = 0; i < (all ? node->operands().size() : 1); ++i) out.push_back(i);
     return out;
   }
@@ -251,6 +256,8 @@ class Chooser {
         for (int64_t axis : *order)
           for (size_t side : {0u, 1u}) padding.push_back(before[2 * static_cast<size_t>(axis) + side]);
       attrs.set(ops::kWindowPadding, padding);
+    } else if (is_join(node)) {
+      attrs.set(ops::kAxis, inverse(*order)[static_cast<size_t>(attrs.get(ops::kAxis))]);
     } else if (!ops::has(node, ops::Trait::Elementwise)) {
       turn(ops::kPadLow), turn(ops::kPadHigh), turn(ops::kPadInterior);
     }

@@ -202,6 +202,17 @@ def test_array_functions() -> None:
     assert np.where(x > 2, x, 0).tolist() == [[3.0, 0.0], [0.0, 4.0]]
 
 
+def test_np_dot_by_ranks() -> None:
+    shapes = [((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((2, 3), (3, 4)), ((), (3,)), ((2, 3), (4, 3, 2))]
+    shapes += [((2, 4, 3), (3,)), ((2, 4, 3), (5, 3, 2))]
+    for left, right in shapes:
+        a, b = np.arange(1.0, 1 + np.prod(left)).reshape(left), np.arange(2.0, 2 + np.prod(right)).reshape(right)
+        for dot in (np.dot, ig.jit(np.dot) if left and right else np.dot):
+            got = dot(ig.asarray(a), ig.asarray(b))
+            assert isinstance(got, ig.Tensor)
+            np.testing.assert_array_equal(np.asarray(got), np.dot(a, b))
+
+
 # --- DLPack -------------------------------------------------------------------------------------------------
 
 

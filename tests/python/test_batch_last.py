@@ -104,6 +104,48 @@ def test_gradients_of_many_scans() -> None:
     np.testing.assert_allclose(np.asarray(have), rows, rtol=2e-5, atol=1e-6)
 
 
+def put(x: ig.Tensor, i: ig.Tensor, value: ig.Tensor) -> ig.Tensor:
+    x[i] = value
+    return x
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda i, m: m - m[i] * m[:, i][:, None] / m[i, i],
+        lambda i, m: m * 0.5 + m[i, 1],
+        lambda i, m: (
+            ig.dynamic_slice(m, (i, i), slice_sizes=(2, 3)).T @ ig.dynamic_slice(m, (0, i), slice_sizes=(2, 3))
+        ),
+        lambda i, m: ig.dynamic_update_slice(m, m[:2, :2] * 0.5, (i, 0)),
+        lambda i, m: put(m, i, m[i] * 0.5),
+        lambda i, m: put(m, i, m[i, 0]) + ig.take(m, ig.asarray([1, 0, 2]), axis=1),
+    ],
+)
+def test_elements_at_computed_places(step: Callable[..., Any]) -> None:
+    m = numbers(40, 3, 3)
+    run = lambda m: ig.fori_loop(0, 3, lambda i, v: ig.tanh(step(i, v)), m)  # noqa: E731
+    have = both_ways(ig.vmap(run), m, taken=None)
+    rows = np.stack([np.asarray(run(m[k])) for k in range(40)])
+    np.testing.assert_array_equal(np.asarray(have), rows)
+
+
+def test_elimination_is_taken() -> None:
+    """Rows and columns at the place of the step: as systems are solved."""
+
+    def solve(a: ig.Tensor, b: ig.Tensor) -> ig.Tensor:
+        def step(i: ig.Tensor, m: ig.Tensor) -> ig.Tensor:
+            row = m[i] / m[i, i]
+            own = (ig.arange(4) == i)[:, None]
+            return ig.where(own, row[None], m - m[:, i][:, None] * row[None])
+
+        return ig.fori_loop(0, 4, step, ig.concat((a, b[:, None]), axis=1))[:, 4]
+
+    a, b = numbers(50, 4, 4) + 5 * ig.eye(4), numbers(50, 4, seed=1)
+    have = both_ways(ig.vmap(solve), a, b)
+    np.testing.assert_allclose(np.asarray(have), np.linalg.solve(a.numpy(), b.numpy()[..., None])[..., 0], atol=1e-5)
+
+
 def test_what_stays() -> None:
     """Few examples, large examples, and loops of element-wise work alone keep their order."""
     turn = lambda x: ig.fori_loop(0, 3, lambda i, v: ig.concat((v[1:], v[:1])), x)  # noqa: E731

@@ -584,6 +584,32 @@ def test_stages() -> None:
     assert traces(f) == 1
 
 
+def test_a_compiled_call_takes_what_it_was_compiled_for() -> None:
+    def f(x: Any, scale: float, opts: dict[str, Any]) -> Any:
+        return x * scale + opts["b"]
+
+    compiled = ig.jit(f).lower(ig.ones(3), 2.0, {"b": ig.ones(())}).compile()
+    same(compiled(ig.zeros(3), 5.0, {"b": ig.ones(())}), [1, 1, 1])
+
+    def text_of(*args: Any) -> list[str]:
+        with pytest.raises(ig.TypeError) as caught:
+            compiled(*args)
+        assert "test_jit.py" in str(caught.value)
+        return [line for line in str(caught.value).split("\n") if not line.startswith("  at: ")]
+
+    assert text_of(ig.zeros(4), 2.0, {"b": ig.asarray(1)}) == [
+        "f: it is compiled for other arguments",
+        "    x: float32[3], and now float32[4]",
+        "    opts['b']: float32[], and now int64[]",
+        "  why: a compiled call is of one structure, and of one dtype and size for each array",
+        "  hint: call the jitted function itself, which compiles what is new",
+    ]
+    assert text_of(ig.zeros(3), 2.0)[0] == (
+        "f: it is compiled for other arguments: of the structure TreeDef(((*, *, {'b': *}), {})), "
+        "and now TreeDef(((*, *), {}))"
+    )
+
+
 def test_a_trace_of_a_call_changes_nothing() -> None:
     f = ig.jit(lambda x: x + 1, donate_argnums=0)
     x = ig.asarray([1.0])

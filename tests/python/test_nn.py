@@ -59,11 +59,8 @@ def recorded(name: str, part: str = "p") -> dict[str, np.ndarray]:
 )
 def test_recurrent_layers_give_what_torch_gives(name: str, layer: Any, layers: int, both_ways: bool) -> None:
     model = layer(3, 5, layers, bidirectional=both_ways, key=KEY)
-    state = {}
-    for path, value in recorded(name).items():
-        kind, _, rest = path.partition("_l")
-        cell = int(rest.split("_")[0]) * (2 if both_ways else 1) + rest.endswith("_reverse")
-        state[f"cells.{cell}.{kind}"] = value
+    state = recorded(name)
+    assert set(model.state_dict()) == set(state)
     model.load_state_dict(state)
     x = TORCH[f"{name}/x0"]
     close(model(ig.asarray(x))[0], TORCH[f"{name}/y"])

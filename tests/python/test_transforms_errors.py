@@ -68,6 +68,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "vjp of a string": lambda: ig.vjp(lambda x: (x, "text"), X),
     "tangents missing": lambda: ig.jvp(lambda x, y: x * y, (X, X), (X,)),
     "tangent of another shape": lambda: ig.jvp(lambda x: x * 2, (X,), (X[:1],)),
+    "jvp of arrays in no tuple": lambda: ig.jvp(lambda x: x * 2, X, X),
     "jvp by an integer": lambda: ig.jvp(lambda x: x * 2, (ig.asarray(1),), (ig.asarray(1),)),
     "jacobian of an integer": lambda: ig.jacrev(lambda x: {"i": ig.argsort(x)})(X),
     "transpose of a square": lambda: ig.linear_transpose(lambda x: x * x, X)(X),

@@ -433,3 +433,24 @@ def test_bits_of_a_float_have_no_derivative() -> None:
     close(ig.grad(f)(x), [3, -4])
     close(ig.jit(ig.grad(f))(x), [3, -4])
     close(ig.jvp(f, (x,), (ig.ones(2),))[1], -1)
+
+
+def test_functions_that_are_wrapped_where_they_are_used() -> None:
+    """`jit` and all transforms may be made anew inside of a function that is captured."""
+
+    def outer(x: Any) -> Any:
+        double = ig.jit(lambda v: v * 2)
+
+        @ig.jit(static_argnums=1)
+        def power(v: Any, n: int) -> Any:
+            return v**n
+
+        slope = ig.vmap(ig.grad(ig.jit(lambda v: v * v)))
+        return ig.sum(power(double(x), 3)) + ig.sum(slope(x))
+
+    x = ig.asarray([1.0, 2.0])
+    for f in (outer, ig.jit(outer)):
+        assert float(f(x)) == 78.0
+        assert np.asarray(ig.jit(ig.grad(f))(x)).tolist() == [26.0, 98.0]
+    named = ig.jit(outer)
+    assert (named.__name__, named.__wrapped__) == ("outer", outer)

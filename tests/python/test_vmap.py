@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -463,8 +464,19 @@ def test_other_errors() -> None:
         "  why: it takes the function that is to be mapped\n"
         "  hint: write ig.vmap(f)(x), or @ig.vmap above the function"
     )
-    assert error_of(ig.vmap(lambda a: a if a > 0 else -a), normal(3)).startswith(
+    text = error_of(ig.vmap(lambda a: a if a > 0 else -a), normal(3))
+    assert re.sub(r"made at .*test_vmap.py:\d+ in .*", "made HERE", text) == (
         "the truth of a traced array is wanted, and a graph has none\n"
+        "  why: the array (bool[]) has no values while the function is traced; it was made HERE\n"
+        "  hint: write the branch with ig.cond or ig.where: loop bodies, branches, what vmap takes and rules of one's "
+        "own are captured once for all values, under ig.jit too"
+    )
+    text = error_of(ig.jit(lambda x: ig.fori_loop(0, 2, lambda i, v: v[: int(i)], x)), normal(3))
+    assert re.sub(r"; .*\n", "; …\n", text) == (
+        "the integer value of a traced array is wanted, and a graph has none\n"
+        "  why: the array (i64[]) has no values while the function is traced; …\n"
+        "  hint: keep the number in an array (indexing takes one): loop bodies, branches, what vmap takes and rules of "
+        "one's own are captured once for all values, under ig.jit too"
     )
 
 

@@ -14,6 +14,10 @@ Tensor = _intaglio.Tensor
 _fn = _functions.functions
 
 
+Weights = tuple[Tensor, Tensor, Tensor | None, Tensor | None]
+_PARTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+
+
 class _Cell(Module):
     """One step. The weights' rows lie gate by gate, as in torch."""
 
@@ -32,14 +36,27 @@ class _Cell(Module):
         self.register_parameter("bias_ih", torch_like(keys[2], (rows,), hidden_size, dtype) if bias else None)
         self.register_parameter("bias_hh", torch_like(keys[3], (rows,), hidden_size, dtype) if bias else None)
 
-    def start(self, batch: Any) -> Any:
+    @staticmethod
+    def start(batch: Any, hidden_size: int, dtype: Any) -> Any:
         """The state before the first step: zeros [batch, hidden_size]."""
-        return _functions.zeros((batch, self.hidden_size), dtype=self.weight_hh.dtype)
+        return _functions.zeros((batch, hidden_size), dtype=dtype)
 
-    def output(self, state: Any) -> Tensor:
+    @staticmethod
+    def step(x: Tensor, state: Any, weights: Weights) -> Any:
+        """The next state; the weights are weight_ih, weight_hh, bias_ih, bias_hh."""
+        raise NotImplementedError
+
+    @staticmethod
+    def output(state: Any) -> Tensor:
         """What of the state the layer gives out."""
         out: Tensor = state
         return out
+
+    def forward(self, x: Tensor, state: Any = None) -> Any:
+        """The state after x [batch, input_size]; without a state from zeros."""
+        if state is None:
+            state = self.start(x.shape[0], self.hidden_size, self.weight_hh.dtype)
+        return self.step(x, state, (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh))
 
     def extra_repr(self) -> str:
         return f"{self.input_size}, {self.hidden_size}"
@@ -48,11 +65,10 @@ class _Cell(Module):
 class RNNCell(_Cell):
     """h' = tanh(W_ih x + b_ih + W_hh h + b_hh)."""
 
-    def forward(self, x: Tensor, state: Tensor | None = None) -> Tensor:
-        h = self.start(x.shape[0]) if state is None else state
-        return _fn["tanh"](
-            _fn["linear"](x, self.weight_ih, self.bias_ih) + _fn["linear"](h, self.weight_hh, self.bias_hh)
-        )
+    @staticmethod
+    def step(x: Tensor, state: Any, weights: Weights) -> Any:
+        weight_ih, weight_hh, bias_ih, bias_hh = weights
+        return _fn["tanh"](_fn["linear"](x, weight_ih, bias_ih) + _fn["linear"](state, weight_hh, bias_hh))
 
 
 class GRUCell(_Cell):
@@ -60,9 +76,9 @@ class GRUCell(_Cell):
 
     gates = 3
 
-    def forward(self, x: Tensor, state: Tensor | None = None) -> Tensor:
-        h = self.start(x.shape[0]) if state is None else state
-        return _fn["gru_cell"](x, h, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+    @staticmethod
+    def step(x: Tensor, state: Any, weights: Weights) -> Any:
+        return _fn["gru_cell"](x, state, *weights)
 
 
 class LSTMCell(_Cell):
@@ -70,17 +86,19 @@ class LSTMCell(_Cell):
 
     gates = 4
 
-    def start(self, batch: Any) -> Any:
-        zeros = super().start(batch)
+    @staticmethod
+    def start(batch: Any, hidden_size: int, dtype: Any) -> Any:
+        zeros = _Cell.start(batch, hidden_size, dtype)
         return zeros, zeros
 
-    def output(self, state: Any) -> Tensor:
+    @staticmethod
+    def step(x: Tensor, state: Any, weights: Weights) -> Any:
+        return _fn["lstm_cell"](x, *state, *weights)
+
+    @staticmethod
+    def output(state: Any) -> Tensor:
         out: Tensor = state[0]
         return out
-
-    def forward(self, x: Tensor, state: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
-        h, c = self.start(x.shape[0]) if state is None else state
-        return _fn["lstm_cell"](x, h, c, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
 
 
 class _Recurrent(Module):
@@ -103,11 +121,17 @@ class _Recurrent(Module):
         keys = random.split(_needs_key(key, type(self).__name__), num_layers * ways + 1)
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.batch_first, self.bidirectional = batch_first, bidirectional
-        self.cells = [
-            self.cell(input_size if i < ways else hidden_size * ways, hidden_size, bias, key=keys[i], dtype=dtype)
-            for i in range(num_layers * ways)
-        ]
+        for i in range(num_layers * ways):
+            rows = input_size if i < ways else hidden_size * ways
+            cell = self.cell(rows, hidden_size, bias, key=keys[i], dtype=dtype)
+            for part in _PARTS:
+                self.register_parameter(self._name(part, i // ways, i % ways), getattr(cell, part))
         self.dropout = Dropout(dropout, key=keys[-1])
+
+    @staticmethod
+    def _name(part: str, layer: int, way: int) -> str:
+        """The parameter's name, as torch has it."""
+        return f"{part}_l{layer}{'_reverse' if way else ''}"
 
     def forward(self, x: Tensor, state: Any = None) -> tuple[Tensor, Any]:
         """x [length, batch, input_size], or [batch, length, input_size] with `batch_first`.
@@ -129,13 +153,16 @@ class _Recurrent(Module):
         for layer in range(self.num_layers):
             outputs = []
             for way in range(ways):
-                i = layer * ways + way
-                cell = self.cells[i]
-                first = cell.start(x.shape[1]) if state is None else state[i]
+                weights: Any = tuple(getattr(self, self._name(part, layer, way)) for part in _PARTS)
+                first = (
+                    self.cell.start(x.shape[1], self.hidden_size, weights[1].dtype)
+                    if state is None
+                    else state[layer * ways + way]
+                )
 
-                def step(carry: Any, row: Tensor, cell: _Cell = cell) -> tuple[Any, Tensor]:
-                    carry = cell(row, carry)
-                    return carry, cell.output(carry)
+                def step(carry: Any, row: Tensor, weights: Any = weights) -> tuple[Any, Tensor]:
+                    carry = self.cell.step(row, carry, weights)
+                    return carry, self.cell.output(carry)
 
                 final, out = scan(step, first, x, reverse=way == 1)
                 last.append(final)

@@ -33,9 +33,21 @@ class RegionCapture : public Capture {
   }
 
   // Whoever made a value answers for it: under `jit`, what a body asks of an array from around it can be
-  // guarded.
-  bool to_bool(const Tensor& x) override { return owns(x) ? Capture::to_bool(x) : parent_->to_bool(x); }
-  int64_t to_int(const Tensor& x) override { return owns(x) ? Capture::to_int(x) : parent_->to_int(x); }
+  // guarded. What the region itself makes has many values, of all steps, rows and calls.
+  bool to_bool(const Tensor& x) override {
+    if (owns(x))
+      refuse(x, "the truth",
+             "write the branch with ig.cond or ig.where: loop bodies, branches, what vmap takes and rules of "
+             "one's own are captured once for all values, under ig.jit too");
+    return parent_->to_bool(x);
+  }
+  int64_t to_int(const Tensor& x) override {
+    if (owns(x))
+      refuse(x, "the integer value",
+             "keep the number in an array (indexing takes one): loop bodies, branches, what vmap takes and "
+             "rules of one's own are captured once for all values, under ig.jit too");
+    return parent_->to_int(x);
+  }
   double to_float(const Tensor& x) override { return owns(x) ? Capture::to_float(x) : parent_->to_float(x); }
   Tensor to_concrete(const Tensor& x, std::string_view why) override {
     return owns(x) ? Capture::to_concrete(x, why) : parent_->to_concrete(x, why);
@@ -169,8 +181,11 @@ std::vector<Type> Region::types() const {
   return out;
 }
 
-Region capture_region(const Function& function, std::span<const Argument> arguments, std::string name) {
-  RegionCapture capture(std::move(name), Capture::current());
+Region capture_region(const Function& function, std::span<const Argument> arguments, std::string name,
+                      const std::function<void(Capture&)>& prepare) {
+  Capture* parent = Capture::current();
+  RegionCapture capture(std::move(name), parent);
+  if (!parent && prepare) prepare(capture);
   std::vector<Tensor> inputs;
   for (const Argument& argument : arguments)
     inputs.push_back(capture.add_input(argument.type, argument.name));

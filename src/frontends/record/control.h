@@ -17,8 +17,9 @@ struct Region {
 };
 
 // Runs `function` on stand-ins. It may read the values of the capture that is going on in this thread, if
-// there is one.
-Region capture_region(const Function& function, std::span<const Argument> arguments, std::string name);
+// there is one; where there is none, `prepare` says where lines come from.
+Region capture_region(const Function& function, std::span<const Argument> arguments, std::string name,
+                      const std::function<void(Capture&)>& prepare = {});
 
 // The same for a function that is transformed and then runs once, on `arguments`. What it asks of its values
 // (their truth, a number) can therefore be answered: by the arrays at hand, or by the capture around it,
