@@ -16,6 +16,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -33,14 +34,16 @@ class Broken(Exception):
     """A test that fails without a fault."""
 
 
-def command_of(fault: str) -> list[str]:
-    """The tests that are no Python, as a command that takes milliseconds."""
+def commands(fault: str) -> list[tuple[str, list[str]]]:
+    """The tests that are no Python: those of the op or the pass, in milliseconds; for ops then the derivatives of all
+    ops, in a second, since some are what others' derivatives are made of."""
     of, kind = fault.split(":")[:2]
     if of == "pass":
-        return [str(Path(sys.executable).parent / "lit"), "-q", str(ROOT / "tests" / "golden" / kind)]
+        return [("near", [str(Path(sys.executable).parent / "lit"), "-q", str(ROOT / "tests" / "golden" / kind)])]
+    run = [str(BUILD / "bin" / "intaglio_tests"), "--gtest_throw_on_failure"]
     tests = "Batch.*" if kind == "batch" else "OpDerivatives.*" if kind in DERIVATIVES else LOWERING
-    run = [str(BUILD / "bin" / "intaglio_tests"), f"--gtest_filter={tests}", "--gtest_throw_on_failure"]
-    return ["env", f"INTAGLIO_TEST_OP={of}", *run]
+    near = ["env", f"INTAGLIO_TEST_OP={of}", *run, f"--gtest_filter={tests}"]
+    return [("near", near), ("wide", [*run, "--gtest_filter=OpDerivatives.*"])]
 
 
 def command_fails(fault: str, command: list[str]) -> bool:
@@ -104,24 +107,39 @@ def run_until_one_fails(items: list[pytest.Item], at: mmap.mmap) -> int:
     return 0
 
 
+def noticing_command(fault: str, command: list[str]) -> str | None:
+    if not command_fails(fault, command):
+        return None
+    name = " ".join(Path(word).name for word in command if word != "env")
+    if name not in PROVEN and command_fails("", command):
+        raise Broken(name)
+    PROVEN.add(name)
+    return name
+
+
+def noticing_test(fault: str, items: list[pytest.Item]) -> str | None:
+    test = first_that_fails(fault, items)
+    if test is None:
+        return None
+    if test not in PROVEN and first_that_fails("", [item for item in items if item.nodeid == test]):
+        raise Broken(test)
+    PROVEN.add(test)
+    return test
+
+
 def verdict(fault: str, items: list[pytest.Item]) -> dict[str, str | None]:
-    command = command_of(fault)
-    if command_fails(fault, command):
-        name = " ".join(word for word in command if word != "env")
-        if name not in PROVEN and command_fails("", command):
-            raise Broken(name)
-        PROVEN.add(name)
-        return {"stage": "near", "test": Path(command[0]).name if fault.startswith("pass:") else "intaglio_tests"}
     own = own_tests(fault, items)
     taken = set(own)
-    for stage, tests in (("near", own), ("wide", [item for item in items if item not in taken])):
-        test = first_that_fails(fault, tests)
-        if test is None:
-            continue
-        if test not in PROVEN and first_that_fails("", [item for item in tests if item.nodeid == test]):
-            raise Broken(test)
-        PROVEN.add(test)
-        return {"stage": stage, "test": test}
+    (near, command), *more = commands(fault)
+    stages: list[tuple[str, Callable[[], str | None]]] = [
+        (near, lambda: noticing_command(fault, command)),
+        ("near", lambda: noticing_test(fault, own)),
+        *((stage, lambda wide=wide: noticing_command(fault, wide)) for stage, wide in more),
+        ("wide", lambda: noticing_test(fault, [item for item in items if item not in taken])),
+    ]
+    for stage, ask in stages:
+        if test := ask():
+            return {"stage": stage, "test": test}
     return {"stage": "wide", "test": None}
 
 

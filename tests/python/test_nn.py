@@ -372,12 +372,10 @@ def test_random_numbers_are_those_of_jax() -> None:
     first, _ = r.split(key)
     near = {"rtol": 2e-6, "atol": 0}
     assert np.allclose(r.uniform(first, (2,)), [0.8673705, 0.55631435], **near)
-    assert np.allclose(r.normal(key, (2,)), [0.45123515, 1.9534509], **near)
     assert np.allclose(r.gumbel(key, (2,)), [0.9304105, 3.6608431], **near)
     assert np.allclose(r.laplace(key, (2,)), [-0.42798662, -2.980525], **near)
     assert np.allclose(r.exponential(key, (2,)), [1.1211338, 3.673671], **near)
     assert np.allclose(r.truncated_normal(key, -1, 2, (2,)), [0.55473375, 1.7111288], **near)
-    assert r.permutation(key, 5).tolist() == [4, 2, 3, 0, 1]
     logits = ig.log(ig.asarray([0.1, 0.2, 0.7]))
     assert r.categorical(key, logits, shape=(5,)).tolist() == [1, 2, 2, 2, 2]
 
