@@ -29,6 +29,8 @@ LONGEST_SECONDS = 120  # a fault may make a loop endless: a test that takes long
 LOWERING = "Ops2Lowering.*:ElementwiseCompiled.*Agree*:Elementwise.ReferencesAgree*"
 # The tests that have passed without a fault in this process: what they notice is the fault.
 PROVEN: set[str] = set()
+# Collected tests that have noticed a fault of another's, the last one last: they are near to the next fault too.
+WATCHFUL: list[str] = []
 
 
 class Broken(Exception):
@@ -121,7 +123,7 @@ def asked(fault: str, items: list[pytest.Item]) -> list[tuple[str, Tests]]:
     of, kind = fault.split(":")[:2]
     if of == "pass":
         golden = (str(Path(sys.executable).parent / "lit"), "-q", f"tests/golden/{kind}")
-        return [("near", Command(golden)), ("wide", Items(items))]
+        return [("near", Command(golden)), ("wide", Items(watchful_first(items)))]
     run = (str(BUILD / "bin" / "intaglio_tests"), "--gtest_throw_on_failure")
     derivatives = "--gtest_filter=OpDerivatives.*"
     by_definition = {"batch": "--gtest_filter=Batch.*", "jvp": derivatives, "transpose": derivatives}
@@ -132,8 +134,12 @@ def asked(fault: str, items: list[pytest.Item]) -> list[tuple[str, Tests]]:
         ("near", Command((*run, by_definition.get(kind, f"--gtest_filter={LOWERING}")), op=of)),
         ("near", Items(own)),
         ("wide", Command((*run, derivatives))),  # the op may be what another's derivative is made of
-        ("wide", Items([item for item in items if item not in own])),
+        ("wide", Items(watchful_first([item for item in items if item not in own]))),
     ]
+
+
+def watchful_first(items: list[pytest.Item]) -> list[pytest.Item]:
+    return sorted(items, key=lambda item: -WATCHFUL.index(item.nodeid) - 1 if item.nodeid in WATCHFUL else 0)
 
 
 def verdict(fault: str, items: list[pytest.Item]) -> dict[str, str | None]:
@@ -144,6 +150,8 @@ def verdict(fault: str, items: list[pytest.Item]) -> dict[str, str | None]:
         if test not in PROVEN and tests.only(test).failing(""):
             raise Broken(test)
         PROVEN.add(test)
+        if stage == "wide" and isinstance(tests, Items):
+            WATCHFUL[:] = [*(other for other in WATCHFUL if other != test), test]
         return {"stage": stage, "test": test}
     return {"stage": "wide", "test": None}
 
