@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from . import _errors, _functions, _intaglio
 from ._control import _line, _type_text
-from ._custom_rules import _moves, _on_tape, _Region, custom_vjp
+from ._custom_rules import _ending, _moves, _on_tape, _Region, custom_vjp
 from ._wrap import wraps
 
 Tensor = _intaglio.Tensor
@@ -70,6 +70,24 @@ class FunctionCtx:
         )
 
 
+# What a subclass writes, what it is for, and how it begins.
+_METHODS = {
+    "forward": ("computes its value", "forward(ctx, x)"),
+    "setup_context": ("says what is left for backward", "setup_context(ctx, inputs, output)"),
+    "backward": ("goes back", "backward(ctx, grad)"),
+}
+
+
+def _unwritten(method: str, who: str = "autograd.Function") -> Exception:
+    purpose, signature = _METHODS[method]
+    return _errors.UnsupportedError(
+        f"{who}: it has no {method}",
+        _intaglio._user_line(),
+        why=f"an autograd.Function {purpose} by a static method of that name",
+        hint=f"write one in the class: @staticmethod, def {signature}: ...",
+    )
+
+
 class Function:
     """A function with a gradient of your own, written as in torch; called by `.apply(...)`.
 
@@ -103,17 +121,17 @@ class Function:
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
         """The value; written in the subclass."""
-        raise NotImplementedError
+        raise _unwritten("forward")
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
         """What `forward` without ctx leaves for `backward`; written in the subclass."""
-        raise NotImplementedError
+        raise _unwritten("setup_context")
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         """The gradients by the arguments; written in the subclass."""
-        raise NotImplementedError
+        raise _unwritten("backward")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         name = type(self).__name__
@@ -128,12 +146,7 @@ class Function:
     def apply(cls, *args: Any) -> Any:
         """Calls `forward`, with `backward` as its gradient."""
         if cls.forward is Function.forward:
-            raise _errors.UnsupportedError(
-                f"{cls.__name__}: it has no forward",
-                _intaglio._user_line(),
-                why="an autograd.Function computes its value by a static method of that name",
-                hint="write one in the class: @staticmethod, def forward(ctx, x): ...",
-            )
+            raise _unwritten("forward", cls.__name__)
         return _Call(cls, args).run()
 
 
@@ -184,7 +197,7 @@ class _Call:
         rule = _Rule(self.cls, self._value)
         if self.cls.backward is Function.backward:
             function, tree = rule._function([], _tree_of(arrays), [(x.dtype, x.shape) for x in arrays])
-            out = _intaglio.tree_unflatten(tree, _without_derivative(function, list(arrays)))
+            out = _intaglio.tree_unflatten(tree, _ending(function, list(arrays), f"backward:{self.name}"))
         else:
             rule.defvjp(self._with_residuals, self._backward)
             out = rule(*arrays)
@@ -320,13 +333,8 @@ def once_differentiable(backward: F) -> F:
             return given
         arrays = [listed[i] for i in places]
         same = _Region(backward, [(x.dtype, x.shape) for x in arrays], lambda stand_ins: stand_ins)
-        for i, one in zip(places, _without_derivative(same, arrays), strict=True):
+        for i, one in zip(places, _ending(same, arrays, f"once:{ctx._name}"), strict=True):
             listed[i] = one
         return tuple(listed)
 
     return wraps(backward)(once)  # type: ignore[return-value]
-
-
-def _without_derivative(function: _Region, arrays: list[Tensor]) -> list[Tensor]:
-    """The call of a function that has a value and no derivative: one is refused."""
-    return list(_intaglio._record_control("custom_jvp", [], [function.region], [arrays], {}))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import _errors, _functions, _intaglio
 from ._record import is_array
@@ -254,31 +254,45 @@ def _settle(
     return _leaves_as_arrays(who, "init", leaves, tree)
 
 
-def _same_carry(
+class _Passed(NamedTuple):
+    """What a function takes and gives alike, in the words of errors."""
+
+    part: str
+    function: str
+    why: str
+
+
+_CARRY = _Passed("carry", "the body", "each step begins with what the one before gave")
+
+
+def _same_types(
     who: str,
     tree: Any,
-    carry: list[Tensor],
+    arrays: list[Tensor],
     given_tree: Any,
     given: list[tuple[Any, tuple[Any, ...]]],
-    body: Callable[..., Any],
+    function: Callable[..., Any],
+    passed: _Passed = _CARRY,
 ) -> None:
+    """Refuses a function that gives another tree than it takes, or other types."""
+    why = f"{passed.why}; {passed.function} is {_line(function)}"
     if given_tree != tree:
         raise _errors.TypeError(
-            f"{who}: the body gives {given_tree!r}, but what is carried is {tree!r}",
+            f"{who}: {passed.part} comes in as {tree!r}, and {passed.function} gives {given_tree!r}",
             _intaglio._user_line(),
-            why=f"each step begins with what the one before gave; the body is {_line(body)}",
-            hint="return the carry with the structure that it came with",
+            why=why,
+            hint="return the structure that it came with",
         )
-    for path, array, (dtype, shape) in zip(tree.paths(), carry, given, strict=True):
+    for path, array, (dtype, shape) in zip(tree.paths(), arrays, given, strict=True):
         if array.dtype == dtype and array.shape == shape:
             continue
         kind = _errors.TypeError if array.dtype != dtype else _errors.ShapeError
         raise kind(
-            f"{who}: carry{path} comes in as {_type_text(array)}, and the body gives "
+            f"{who}: {passed.part}{path} comes in as {_type_text(array)}, and {passed.function} gives "
             f"{dtype}[{', '.join(str(size) for size in shape)}]",
             _intaglio._user_line(),
-            why=f"a carry keeps its type in all steps; the body is {_line(body)}",
-            hint="start with that type, or convert in the body (ig.astype, ig.broadcast_to)",
+            why=why,
+            hint=f"start with that type, or convert in {passed.function} (ig.astype, ig.broadcast_to)",
         )
 
 
@@ -324,7 +338,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
         while builtins.bool(_scalar("while_loop", "the condition", cond_fun(value))):
             leaves, given_tree = _intaglio.tree_flatten(body_fun(value))
             given = _leaves_as_arrays("while_loop", "the body's result", leaves, given_tree, dtypes)
-            _same_carry("while_loop", inner, carry, given_tree, [(g.dtype, g.shape) for g in given], body_fun)
+            _same_types("while_loop", inner, carry, given_tree, [(g.dtype, g.shape) for g in given], body_fun)
             value = _intaglio.tree_unflatten(inner, given)
         return value
     types = _types_of(carry)
@@ -335,7 +349,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
 
     test = _Captured("while_loop", "the condition", condition, tree, list(carry), types)
     body = _Captured("while_loop", "the body's result", body_fun, tree, list(carry), types, dtypes)
-    _same_carry("while_loop", inner, carry, body.tree, body.types, body_fun)
+    _same_types("while_loop", inner, carry, body.tree, body.types, body_fun)
     results = _intaglio._record_control("while", [], [test.region, body.region], [carry], {})
     return _intaglio.tree_unflatten(inner, results)
 
@@ -483,7 +497,7 @@ def scan(
             value, y = pair(value, _intaglio.tree_unflatten(xs_tree, [array[i] for array in own]))
             leaves, given_tree = _intaglio.tree_flatten(value)
             given = _leaves_as_arrays("scan", "the body's carry", leaves, given_tree, dtypes)
-            _same_carry("scan", inner, carry, given_tree, [(g.dtype, g.shape) for g in given], f)
+            _same_types("scan", inner, carry, given_tree, [(g.dtype, g.shape) for g in given], f)
             value = _intaglio.tree_unflatten(inner, given)
             ys, ys_tree = _intaglio.tree_flatten(y)
             stacked.append(_leaves_as_arrays("scan", "the body's y", ys, ys_tree))
@@ -502,7 +516,7 @@ def scan(
         return _in_turns(steps, value, slices, sizes[0], turn, builtins.bool(reverse))
     body = capture(list(carry), dtypes)
     carry_tree, ys_tree, count = split(body.raw, body.tree)
-    _same_carry("scan", inner, carry, carry_tree, body.types[:count], f)
+    _same_types("scan", inner, carry, carry_tree, body.types[:count], f)
     if eager:
         empty = [_intaglio.asarray(_functions.zeros((0, *shape), dtype=dtype)) for dtype, shape in body.types[count:]]
         return _intaglio.tree_unflatten(inner, carry), _intaglio.tree_unflatten(ys_tree, empty)

@@ -112,6 +112,11 @@ def _on_tape(who: str, call: Callable[..., Any], args: tuple[Any, ...], kwargs: 
     return _intaglio.tree_unflatten(kept[0], _intaglio._apply_graph(graph, [*arrays, *outer]))
 
 
+def _ending(function: _Region, arrays: list[Tensor], why: str) -> list[Tensor]:
+    """A call whose value is right, and of which a derivative is refused: `why` is the node's `ends`."""
+    return list(_intaglio._record_control("custom_jvp", [], [function.region], [arrays], {"ends": why}))
+
+
 _DEEPEST = 4  # how many times a rule is followed into the calls of its own function
 
 
@@ -147,9 +152,7 @@ class _Custom:
         return getattr(self.local, "depth", 0)
 
     def _last(self, function: _Region, arrays: list[Tensor], out_tree: Any) -> Any:
-        """The call that ends them: the value is right, and a derivative of it is refused."""
-        results = _intaglio._record_control("custom_jvp", [], [function.region], [arrays], {})
-        return _intaglio.tree_unflatten(out_tree, results)
+        return _intaglio.tree_unflatten(out_tree, _ending(function, arrays, f"followed:{self.who}"))
 
     def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         if not kwargs:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from . import _errors, _intaglio
-from ._control import _is_number, _leaves_as_arrays, _line, _type_text
+from ._control import _is_number, _leaves_as_arrays, _line, _Passed, _same_types, _type_text
 from ._record import is_array
 from ._vmap import vmap
 from ._wrap import wraps
@@ -260,6 +260,9 @@ def _require_core(
 # --- prefix sums ---------------------------------------------------------------------------------------------------
 
 
+_FOLDED = _Passed("elems", "the function", "its results are folded again")
+
+
 def associative_scan(
     fn: Callable[[Any, Any], Any], elems: Any, reverse: builtins.bool = False, axis: builtins.int = 0
 ) -> Any:
@@ -336,24 +339,9 @@ def associative_scan(
         given, given_tree = _intaglio.tree_flatten(
             fn(_intaglio.tree_unflatten(tree, a), _intaglio.tree_unflatten(tree, b))
         )
-        if given_tree != tree:
-            raise _errors.TypeError(
-                f"associative_scan: the function gives {given_tree!r}, but the elements are {tree!r}",
-                _intaglio._user_line(),
-                why=f"its results are folded again; the function is {_line(fn)}",
-                hint="return the structure of elems",
-            )
-        out = _leaves_as_arrays("associative_scan", "the result", given, tree, [x.dtype for x in a])
-        for have, want, path in zip(out, a, tree.paths(), strict=True):
-            if have.dtype == want.dtype and tuple(have.shape) == tuple(want.shape):
-                continue
-            kind = _errors.TypeError if have.dtype != want.dtype else _errors.ShapeError
-            raise kind(
-                f"associative_scan: elems{path} come as {_type_text(want)}, and the function gives {_type_text(have)}",
-                _intaglio._user_line(),
-                why=f"its results are folded again; the function is {_line(fn)}",
-                hint="give elems that type, or convert in the function (ig.astype, ig.broadcast_to)",
-            )
+        out = _leaves_as_arrays("associative_scan", "the result", given, given_tree, [x.dtype for x in a])
+        types = [(x.dtype, tuple(x.shape)) for x in out]
+        _same_types("associative_scan", tree, a, given_tree, types, fn, _FOLDED)
         return out
 
     def interleaved(even: Tensor, odd: Tensor, place: builtins.int) -> Tensor:

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "ops/attrs.h"
 
 namespace ig::codegen {
 
@@ -117,17 +116,6 @@ Expr GroupEmitter::compute(Value value, std::span<const Expr> index) {
     if (dtype == DType::Key) return loop::bitcast(loaded, DType::U64);
     return dtype == compute_type(dtype) ? loaded : loop::convert(loaded, compute_type(dtype));
   }
-  if (const AttrValue* literal = node->attrs().find(ops::kValue.name); literal && node->operands().empty()) {
-    const auto& array = std::get<Literal>(*literal);
-    IG_CHECK(array.elements() == 1, "a kernel holds a constant of {} elements", array.elements());
-    DType type = compute_type(dtype);
-    if (is_complex(dtype)) {
-      std::complex<double> z = array.as_complex(0);
-      return loop::complex(build.constant(part_of(type), z.real()), build.constant(part_of(type), z.imag()));
-    }
-    return is_float(dtype) ? build.constant(type, array.as_double(0))
-                           : build.constant_int(type, array.as_int(0));
-  }
   const ops::LowerRule& rule = ops::op_of(node).rules.lower;
   if (rule.kind == ops::LowerRule::Kind::Scalar) {
     std::vector<Expr> x;
@@ -139,7 +127,8 @@ Expr GroupEmitter::compute(Value value, std::span<const Expr> index) {
            node->op().name());
   Point context(*this, node, value->index(), index);
   Expr out = rule.point(context);
-  return ops::has(node, ops::Trait::View) && out.type() == compute_type(dtype) ? out : round_to(out, dtype);
+  bool exact = ops::has(node, ops::Trait::View) || ops::has(node, ops::Trait::Constant);
+  return exact && out.type() == compute_type(dtype) ? out : round_to(out, dtype);
 }
 
 }  // namespace ig::codegen

@@ -14,6 +14,11 @@ inline constexpr Attr<std::string> kSaves{
     "dots_without_batch, names:a,b (of checkpoint_name), or all_but:a,b. budget:N/P keeps no more than N "
     "bytes of what the policy P keeps, and chooses by a minimum cut.",
     "\"nothing\""};
+inline constexpr Attr<std::string> kEnds{
+    "ends",
+    "Why there is no second region, and whose function it is: backward:NAME (it has no backward), once:NAME "
+    "(its backward is marked once_differentiable), or followed:NAME (its rule was followed often enough).",
+    "\"\""};
 inline constexpr Attr<std::string> kValueName{"name", "What a checkpoint's policy calls the value."};
 
 }  // namespace ig::ops

@@ -99,10 +99,24 @@ void double_first(Builder& build, std::vector<Value>& values) {
   if (found != values.end()) *found = build("add", {*found, *found});
 }
 
+// Where the derivative is zero, an operand's tangent goes through.
 std::vector<Value> faulty_jvp(JvpContext& c) {
   std::vector<Value> out = own_jvp(c);
   double_first(c.build, out);
+  if (own_jvp == &tools::zero_jvp)
+    out[0] = *std::find_if(c.tangents.begin(), c.tangents.end(), [](Value v) { return v != nullptr; });
   return out;
+}
+
+// Whether the result has the operands' type, so that a tangent can go through.
+bool keeps_type(const Op& op) {
+  if (!op.has(Trait::Elementwise) || !contains(op.decl.dtypes, DType::F64)) return false;
+  Type type = Type::tensor(DType::F64, {2});
+  try {
+    return infer(op, std::vector<Type>(op.decl.operands.size(), type), {}, DimScope())[0] == type;
+  } catch (const Error&) {
+    return false;  // it takes other types beside it
+  }
 }
 
 std::vector<Value> faulty_transpose(TransposeContext& c) {
@@ -151,7 +165,7 @@ std::vector<std::string> mutants_of(const Op& op) {
   if (kind == Kind::Scalar || kind == Kind::Point || kind == Kind::Reduce || kind == Kind::Nest ||
       op.has(Trait::Composite))
     out.emplace_back("lower");
-  if (op.rules.jvp && op.rules.jvp.get() != &tools::zero_jvp && !op.has(Trait::Effect))
+  if (op.rules.jvp && !op.has(Trait::Effect) && (op.rules.jvp.get() != &tools::zero_jvp || keeps_type(op)))
     out.emplace_back("jvp");
   if (op.rules.transpose) out.emplace_back("transpose");
   if (op.rules.batch && !op.has(Trait::Effect)) out.emplace_back("batch");
@@ -165,7 +179,6 @@ void plant_mutant(Op& op) {
   std::string fault = wanted.substr(colon + 1);
   std::vector<std::string> known = mutants_of(op);
   if (std::find(known.begin(), known.end(), fault) == known.end())
-
     throw make_error(ErrorKind::Value, "INTAGLIO_MUTANT: {} has no fault {}", op.decl.name, fault)
         .why("each op has a fault for each of its rules")
         .hint("tests/mutants/run.py --list prints them");

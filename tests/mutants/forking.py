@@ -1,6 +1,7 @@
 """A pytest plugin that tries many faults with one collection. For each it asks, in order, until one notices: the C++
-tests of the op by definition, or the golden tests of the pass; the op's own tests of tests/ops; all else that was
-collected. The Python tests run in a fork in which the fault is planted, so what they spoil is gone with it.
+tests of the op by definition, or the golden tests of the pass; the op's own tests of tests/ops; the derivatives of all
+ops by definition; all else that was collected. Python tests run in a fork in which the fault is planted, so what they
+spoil is gone with it.
 
 run.py sends the faults, one a line, over the socket whose number is INTAGLIO_FAULTS, and reads an answer for each: a
 line of JSON with "stage" and "test" (None where no test noticed), or "broken" with a test that fails without a fault
@@ -16,7 +17,9 @@ import signal
 import socket
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
@@ -24,103 +27,131 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ["INTAGLIO_BUILD"])
 LONGEST_SECONDS = 120  # a fault may make a loop endless: a test that takes longer has noticed it
 LOWERING = "Ops2Lowering.*:ElementwiseCompiled.*Agree*:Elementwise.ReferencesAgree*"
-DERIVATIVES = ("jvp", "transpose", "batch")
 # The tests that have passed without a fault in this process: what they notice is the fault.
 PROVEN: set[str] = set()
+# Collected tests that have noticed a fault of another's, the last one last: they are near to the next fault too.
+WATCHFUL: list[str] = []
 
 
 class Broken(Exception):
     """A test that fails without a fault."""
 
 
-def command_of(fault: str) -> list[str]:
-    """The tests that are no Python, as a command that takes milliseconds."""
+class Tests(Protocol):
+    def failing(self, fault: str) -> str | None:
+        """Runs the tests with the fault ("" for none): one that fails."""
+
+    def only(self, test: str) -> Tests:
+        """Of these tests that one."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """Tests that are no Python."""
+
+    words: tuple[str, ...]
+    op: str = ""  # C++ tests of this op alone
+
+    def failing(self, fault: str) -> str | None:
+        narrow = {"INTAGLIO_TEST_OP": self.op} if self.op else {}
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            run = subprocess.run(
+                self.words,
+                cwd=ROOT,
+                env={**os.environ, **narrow, "INTAGLIO_MUTANT": fault},
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                timeout=LONGEST_SECONDS,
+            )
+            if run.returncode == 0:
+                return None
+        return f"{Path(self.words[0]).name} {self.words[-1]}" + (f" of {self.op}" if self.op else "")
+
+    def only(self, test: str) -> Command:
+        return self
+
+
+@dataclass(frozen=True)
+class Items:
+    """Tests that were collected."""
+
+    items: list[pytest.Item]
+
+    def failing(self, fault: str) -> str | None:
+        """Runs them in a fork until one fails, dies or takes too long."""
+        if not self.items:
+            return None
+        at = mmap.mmap(-1, 4)  # the number of the running test, which outlives the fork
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                status = self.run_here(fault, at)
+            finally:
+                os._exit(status)
+        status = os.waitpid(child, 0)[1]
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)  # what a test that was stopped has left behind
+        return self.items[int.from_bytes(at[:4], "little")].nodeid if status else None
+
+    def run_here(self, fault: str, at: mmap.mmap) -> int:
+        os.setsid()
+        silent = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(silent, 1)
+        os.dup2(silent, 2)
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background are started without one
+        os.environ["INTAGLIO_MUTANT"] = fault  # for processes that tests start
+        if fault:
+            from intaglio import _intaglio
+
+            _intaglio._plant_mutant(fault)
+        session = self.items[0].session
+        for number, (item, following) in enumerate(zip(self.items, [*self.items[1:], None], strict=True)):
+            at[:4] = number.to_bytes(4, "little")
+            signal.alarm(LONGEST_SECONDS)
+            session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            if session.testsfailed:
+                return 1
+        return 0
+
+    def only(self, test: str) -> Items:
+        return Items([item for item in self.items if item.nodeid == test])
+
+
+def asked(fault: str, items: list[pytest.Item]) -> list[tuple[str, Tests]]:
+    """Who should notice, the nearest first, and the stage that this counts as."""
     of, kind = fault.split(":")[:2]
     if of == "pass":
-        return [str(Path(sys.executable).parent / "lit"), "-q", str(ROOT / "tests" / "golden" / kind)]
-    tests = "Batch.*" if kind == "batch" else "OpDerivatives.*" if kind in DERIVATIVES else LOWERING
-    run = [str(BUILD / "bin" / "intaglio_tests"), f"--gtest_filter={tests}", "--gtest_throw_on_failure"]
-    return ["env", f"INTAGLIO_TEST_OP={of}", *run]
-
-
-def command_fails(fault: str, command: list[str]) -> bool:
-    try:
-        run = subprocess.run(
-            command,
-            cwd=ROOT,
-            env={**os.environ, "INTAGLIO_MUTANT": fault},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            timeout=LONGEST_SECONDS,
-        )
-    except subprocess.TimeoutExpired:
-        return True
-    return run.returncode != 0
-
-
-def own_tests(fault: str, items: list[pytest.Item]) -> list[pytest.Item]:
-    op, kind = fault.split(":")[:2]
-    own = [item for item in items if item.path.parent.name == "ops" and item.name.endswith(f"[{op}]")]
+        golden = (str(Path(sys.executable).parent / "lit"), "-q", f"tests/golden/{kind}")
+        return [("near", Command(golden)), ("wide", Items(watchful_first(items)))]
+    run = (str(BUILD / "bin" / "intaglio_tests"), "--gtest_throw_on_failure")
+    derivatives = "--gtest_filter=OpDerivatives.*"
+    by_definition = {"batch": "--gtest_filter=Batch.*", "jvp": derivatives, "transpose": derivatives}
+    own = [item for item in items if item.path.parent.name == "ops" and item.name.endswith(f"[{of}]")]
     # The nearest first: values before derivatives, or the other way round.
-    return sorted(own, key=lambda item: (item.path.name == "test_generated.py") == (kind in DERIVATIVES))
+    own.sort(key=lambda item: (item.path.name == "test_generated.py") == (kind in by_definition))
+    return [
+        ("near", Command((*run, by_definition.get(kind, f"--gtest_filter={LOWERING}")), op=of)),
+        ("near", Items(own)),
+        ("wide", Command((*run, derivatives))),  # the op may be what another's derivative is made of
+        ("wide", Items(watchful_first([item for item in items if item not in own]))),
+    ]
 
 
-def first_that_fails(fault: str, items: list[pytest.Item]) -> str | None:
-    """Runs tests in a fork with the fault ("" for none) until one fails, dies or takes too long."""
-    if not items:
-        return None
-    at = mmap.mmap(-1, 4)  # the number of the running test, which outlives the fork
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            os.setsid()
-            silent = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(silent, 1)
-            os.dup2(silent, 2)
-            os.environ["INTAGLIO_MUTANT"] = fault
-            if fault:
-                from intaglio import _intaglio
-
-                _intaglio._plant_mutant(fault)
-            status = run_until_one_fails(items, at)
-        finally:
-            os._exit(status)
-    status = os.waitpid(child, 0)[1]
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(child, signal.SIGKILL)  # what a test that was stopped has left behind
-    return items[int.from_bytes(at[:4], "little")].nodeid if status else None
-
-
-def run_until_one_fails(items: list[pytest.Item], at: mmap.mmap) -> int:
-    session = items[0].session
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background are started without one
-    for number, (item, following) in enumerate(zip(items, [*items[1:], None], strict=True)):
-        at[:4] = number.to_bytes(4, "little")
-        signal.alarm(LONGEST_SECONDS)
-        session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-        if session.testsfailed:
-            return 1
-    return 0
+def watchful_first(items: list[pytest.Item]) -> list[pytest.Item]:
+    return sorted(items, key=lambda item: -WATCHFUL.index(item.nodeid) - 1 if item.nodeid in WATCHFUL else 0)
 
 
 def verdict(fault: str, items: list[pytest.Item]) -> dict[str, str | None]:
-    command = command_of(fault)
-    if command_fails(fault, command):
-        name = " ".join(word for word in command if word != "env")
-        if name not in PROVEN and command_fails("", command):
-            raise Broken(name)
-        PROVEN.add(name)
-        return {"stage": "near", "test": Path(command[0]).name if fault.startswith("pass:") else "intaglio_tests"}
-    own = own_tests(fault, items)
-    taken = set(own)
-    for stage, tests in (("near", own), ("wide", [item for item in items if item not in taken])):
-        test = first_that_fails(fault, tests)
+    for stage, tests in asked(fault, items):
+        test = tests.failing(fault)
         if test is None:
             continue
-        if test not in PROVEN and first_that_fails("", [item for item in tests if item.nodeid == test]):
+        if test not in PROVEN and tests.only(test).failing(""):
             raise Broken(test)
         PROVEN.add(test)
+        if stage == "wide" and isinstance(tests, Items):
+            WATCHFUL[:] = [*(other for other in WATCHFUL if other != test), test]
         return {"stage": stage, "test": test}
     return {"stage": "wide", "test": None}
 

@@ -95,7 +95,7 @@ def main() -> int:
         print(f"in no fault's name '{options.only}' is found")
         return 2
     began = time.monotonic()
-    left = collections.deque(mutants)
+    left = collections.deque(reversed(mutants))  # the last ones, of control flow and passes, take longest
     noticed: collections.Counter[str] = collections.Counter()
     green: list[str] = []
     broken: list[str] = []

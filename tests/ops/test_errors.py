@@ -1,29 +1,16 @@
-"""The whole errors of the bad samples, and of samples in dtypes that an op refuses, as errors.txt holds them.
-
-`python tests/ops/test_errors.py --write` writes the file anew; read the difference before it is committed.
-"""
+"""The whole errors of the bad samples, and of samples in dtypes that an op refuses, as errors.txt holds them."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import cases
 import pytest
 from cases import RUNNABLE, TABLE
+from refusals import check_texts, text_of
 
 import intaglio as ig
 from intaglio import _intaglio as core
-
-GOLDEN = Path(__file__).with_name("errors.txt")
-
-
-def text_of(error: ig.Error) -> str:
-    """All but the line of the call, which is this file's."""
-    lines = [f"{type(error).__name__}: {error.what}"]
-    lines += [f"  why: {error.why}"] if error.why else []
-    lines += [f"  hint: {error.hint}"] if error.hint else []
-    return "\n".join(lines)
 
 
 def caught(name: str, types: list[str], attrs: str) -> ig.Error:
@@ -65,37 +52,12 @@ def section(name: str) -> str:
     return "\n\n".join(entries)
 
 
-def golden() -> dict[str, str]:
-    out: dict[str, str] = {}
-    for part in GOLDEN.read_text().split("\n=== ")[1:]:
-        name, _, body = part.partition(" ===\n")
-        out[name] = body.strip("\n")
-    return out
-
-
-GOLDEN_TEXT = golden() if GOLDEN.exists() else {}
-
-
 @pytest.mark.parametrize("name", list(TABLE))
 def test_errors(name: str) -> None:
     for call, declared, error in bad(name):
         assert f"{type(error).__name__}: {error.what}" == declared, call
         assert error.where.startswith(__file__), f"{call}: names no line of the user's"
-    assert section(name) == GOLDEN_TEXT.get(name, ""), "python tests/ops/test_errors.py --write, if this is right"
 
 
-def test_file_names_known_ops() -> None:
-    assert set(GOLDEN_TEXT) <= set(TABLE)
-
-
-@pytest.mark.parametrize("name", list(TABLE))
-def test_says_why_and_what_to_do(name: str) -> None:
-    for call, _, error in bad(name):
-        assert error.why, f"{call}\n{text_of(error)}: no reason"
-        assert error.hint, f"{call}\n{text_of(error)}: no hint"
-
-
-if __name__ == "__main__":
-    assert sys.argv[1:] == ["--write"], "the only option is --write"
-    parts = [f"\n=== {name} ===\n{section(name)}\n" for name in TABLE if section(name)]
-    GOLDEN.write_text("The errors of the bad samples, written by test_errors.py --write.\n" + "".join(parts))
+def test_whole_texts() -> None:
+    check_texts({name: section(name) for name in TABLE if section(name)}, Path(__file__).with_name("errors.txt"))

@@ -8,11 +8,13 @@ import gc
 import pickle
 import threading
 import weakref
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
+from refusals import check_texts, text_of
 
 import intaglio as ig
 
@@ -495,25 +497,11 @@ def raised(source: str) -> str:
     with pytest.raises(Exception) as caught:
         exec(source, scope)
     error = caught.value
-    lines = [
-        f"{type(error).__module__.removeprefix('intaglio.')}.{type(error).__name__}: "
-        + (error.what if isinstance(error, ig.Error) else str(error))
-    ]
-    if isinstance(error, ig.Error):
-        lines += [f"  why: {error.why}"] if error.why else []
-        lines += [f"  hint: {error.hint}"] if error.hint else []
-    return "\n".join(lines)
-
-
-def wrong_texts() -> str:
-    return "\n\n".join(f">>> {source}\n{raised(source)}" for source, _ in WRONG) + "\n"
+    return text_of(error) if isinstance(error, ig.Error) else f"{type(error).__name__}: {error}"
 
 
 def test_wrong_uses() -> None:
-    """The whole texts, in array_errors.txt: `python tests/python/test_arrays.py --write` writes it anew."""
-    from pathlib import Path
-
-    assert wrong_texts() == Path(__file__).with_name("array_errors.txt").read_text()
+    check_texts({source: raised(source) for source, _ in WRONG}, Path(__file__).with_name("array_errors.txt"))
 
 
 def test_errors_name_the_line() -> None:
@@ -521,35 +509,3 @@ def test_errors_name_the_line() -> None:
         ig.exp("a")
     assert "test_arrays.py" in caught.value.where
     assert "ig.exp(" in caught.value.where
-
-
-if __name__ == "__main__":
-    import sys
-    from pathlib import Path
-
-    assert sys.argv[1:] == ["--write"], "the only option is --write"
-    Path(__file__).with_name("array_errors.txt").write_text(wrong_texts())
-
-
-@pytest.mark.parametrize("dtype", [ig.float16, ig.float32, ig.float64])
-@pytest.mark.parametrize("exponent", [2, 3, 1, -1, 0.5, 2.0, 0, -2, 1.5])
-def test_powers_of_numbers_have_the_same_bits_everywhere(dtype: ig.DType, exponent: float) -> None:
-    """x ** 2 is x * x whether the number is written, traced, jitted or an array, and follows the standard's edges."""
-    numbers = [0.0, -0.0, 1, -1, 2.5, -2.5, np.inf, -np.inf, np.nan, 1e-30, 1e30, 4097, 1e-40, 3e38]
-    with np.errstate(all="ignore"):
-        given = np.asarray(numbers, dtype=np.dtype(str(dtype)))
-        want = np.power(given.astype(np.float64), np.full(given.shape, exponent)).astype(given.dtype)
-    x = ig.asarray(given)
-    forms = [
-        x**exponent,
-        ig.jit(lambda x: x**exponent)(x),
-        ig.trace(lambda x: x**exponent, x)(x),
-        ig.pow(x, ig.full(x.shape, exponent, dtype=dtype)),
-    ]
-    word = np.dtype(f"u{given.itemsize}")
-    for form in forms:
-        have = np.asarray(form)
-        np.testing.assert_allclose(have, want, rtol=4 * float(np.finfo(given.dtype).eps))
-        numbers_alone = ~np.isnan(have)
-        assert np.array_equal(np.signbit(have[numbers_alone]), np.signbit(want[numbers_alone]))
-        assert np.array_equal(have[numbers_alone].view(word), np.asarray(forms[0])[numbers_alone].view(word))

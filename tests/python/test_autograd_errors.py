@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from refusals import check_texts, refusal
 
 import intaglio as ig
 
@@ -144,32 +144,8 @@ CASES: dict[str, Callable[[], Any]] = {
 }
 
 
-def text_of(name: str) -> str:
-    with pytest.raises(ig.Error) as caught:
-        CASES[name]()
-    error = caught.value
-    assert error.where.startswith(f"{__file__}:"), f"{name}: {error.where!r}"
-    assert error.why, name
-    assert error.hint, name
-    parts = [error.why.replace(str(Path(__file__).parent) + "/", ""), error.hint]
-    # The lines of ops that it names move with this file.
-    why, hint = (re.sub(r"\S*(test_autograd_errors\.py):\d+[^;]*", r"\1", part) for part in parts)
-    return f"{type(error).__name__}: {error.what}\n  why: {why}\n  hint: {hint}\n"
-
-
-def parse(text: str) -> dict[str, str]:
-    parts = text.split("== ")[1:]
-    return {part.split("\n", 1)[0]: part.split("\n", 1)[1].rstrip("\n") + "\n" for part in parts}
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_errors(name: str) -> None:
-    """The whole texts, in autograd_errors.txt: `python tests/python/test_autograd_errors.py` writes it anew."""
-    assert text_of(name) == parse(TEXTS.read_text())[name]
-
-
-def test_every_text_is_tested() -> None:
-    assert set(parse(TEXTS.read_text())) == set(CASES)
+def test_errors() -> None:
+    check_texts({name: refusal(case, __file__) for name, case in CASES.items()}, TEXTS)
 
 
 def test_errors_name_the_forward_line() -> None:
@@ -178,7 +154,3 @@ def test_errors_name_the_forward_line() -> None:
             case()
         line = case.__code__.co_firstlineno + 2  # of y
         assert f"test_autograd_errors.py:{line}" in caught.value.why
-
-
-if __name__ == "__main__":
-    TEXTS.write_text("\n".join(f"== {name}\n{text_of(name)}" for name in CASES))

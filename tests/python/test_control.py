@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from refusals import refusal
 
 import intaglio as ig
 
@@ -236,7 +237,7 @@ def widened(x: Any) -> Any:
 
 
 def short(function: Any) -> str:
-    return f"{function.__name__} ({__file__}:{function.__code__.co_firstlineno})"
+    return f"{function.__name__} (FILE)"
 
 
 CASES: dict[str, tuple[Any, type[Exception], str, str, str]] = {
@@ -265,22 +266,22 @@ CASES: dict[str, tuple[Any, type[Exception], str, str, str]] = {
         lambda: ig.trace(lambda x: ig.while_loop(lambda v: v[0] < 3, widened, x), ig.ones(3)),
         ig.TypeError,
         "while_loop: carry comes in as float32[3], and the body gives float64[3]",
-        f"a carry keeps its type in all steps; the body is {short(widened)}",
+        f"each step begins with what the one before gave; the body is {short(widened)}",
         "start with that type, or convert in the body (ig.astype, ig.broadcast_to)",
     ),
     "a carry that changes its dtype, eager": (
         lambda: ig.while_loop(lambda v: v[0] < 3, widened, ig.ones(3)),
         ig.TypeError,
         "while_loop: carry comes in as float32[3], and the body gives float64[3]",
-        f"a carry keeps its type in all steps; the body is {short(widened)}",
+        f"each step begins with what the one before gave; the body is {short(widened)}",
         "start with that type, or convert in the body (ig.astype, ig.broadcast_to)",
     ),
     "a carry that changes its tree": (
         lambda: ig.trace(lambda x: ig.while_loop(lambda v: v[0] < 3, paired, x), ig.ones(3)),
         ig.TypeError,
-        "while_loop: the body gives TreeDef((*, *)), but what is carried is TreeDef(*)",
+        "while_loop: carry comes in as TreeDef(*), and the body gives TreeDef((*, *))",
         f"each step begins with what the one before gave; the body is {short(paired)}",
-        "return the carry with the structure that it came with",
+        "return the structure that it came with",
     ),
     "a switch without branches": (
         lambda: ig.switch(0, []),
@@ -341,14 +342,9 @@ def same_pair(carry: Any, x: Any) -> Any:
 @pytest.mark.parametrize("case", CASES)
 def test_refusals_have_four_parts(case: str) -> None:
     call, kind, what, why, hint = CASES[case]
-    with pytest.raises(kind) as caught:
-        call()
-    error = caught.value
-    assert isinstance(error, ig.Error)
-    assert error.what == what
-    assert error.where.startswith(f"{__file__}:")
-    assert error.why == why.format(same_pair=short(same_pair))
-    assert error.hint == hint
+    assert refusal(call, __file__) == f"{kind.__name__}: {what}\n  why: {why}\n  hint: {hint}".format(
+        same_pair=short(same_pair)
+    )
 
 
 def test_an_array_of_a_region_cannot_leave_it() -> None:

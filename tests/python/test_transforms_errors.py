@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
+from refusals import check_texts, refusal
 
 import intaglio as ig
 
@@ -104,34 +103,5 @@ CASES: dict[str, Callable[[], Any]] = {
 }
 
 
-def text_of(name: str) -> str:
-    with pytest.raises(ig.Error) as caught:
-        CASES[name]()
-    error = caught.value
-    assert error.where.startswith(f"{__file__}:"), f"{name}: {error.where!r}"
-    assert error.why, name
-    assert error.hint, name
-    why = error.why.replace(str(Path(__file__).parent) + "/", "")
-    # The lines of functions that it names move with this file.
-
-    why = re.sub(r"(test_transforms_errors\.py):\d+", r"\1", why)
-    return f"{type(error).__name__}: {error.what}\n  why: {why}\n  hint: {error.hint}\n"
-
-
-def parse(text: str) -> dict[str, str]:
-    parts = text.split("== ")[1:]
-    return {part.split("\n", 1)[0]: part.split("\n", 1)[1].rstrip("\n") + "\n" for part in parts}
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_errors(name: str) -> None:
-    """The whole texts, in transforms_errors.txt: `python tests/python/test_transforms_errors.py` writes it anew."""
-    assert text_of(name) == parse(TEXTS.read_text())[name]
-
-
-def test_every_text_is_tested() -> None:
-    assert set(parse(TEXTS.read_text())) == set(CASES)
-
-
-if __name__ == "__main__":
-    TEXTS.write_text("\n".join(f"== {name}\n{text_of(name)}" for name in CASES))
+def test_errors() -> None:
+    check_texts({name: refusal(case, __file__) for name, case in CASES.items()}, TEXTS)

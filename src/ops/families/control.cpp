@@ -228,6 +228,12 @@ void infer_custom_jvp(InferContext& c) {
   require_segments(c, 2);
   if (c.region_results.size() != 1) require_regions(c, 2);
   c.results = c.region_results[0];
+  const std::string& ends = c.get(kEnds);
+  bool known = ends.starts_with("backward:") || ends.starts_with("once:") || ends.starts_with("followed:");
+  if (c.region_results.size() == 1 ? !known : !ends.empty())
+    c.fail(ErrorKind::Value, fmt::format("ends is \"{}\", with {} regions", ends, c.region_results.size()),
+           "it says why there is no second region, and there is none or it says nothing",
+           "write backward:NAME, once:NAME or followed:NAME beside one region, and nothing beside two");
   if (c.region_results.size() == 1) return;
   std::vector<Type> want = c.results, tangents = moving(c.results);
   want.insert(want.end(), tangents.begin(), tangents.end());
@@ -322,14 +328,13 @@ std::vector<Op> control_ops() {
       "operands, and what its policy names: reverse mode computes the rest of the region once "
       "more.",
       {all}, {}, {kSaves}, infer_checkpoint, run_call, jvp_checkpoint, transpose_call, batch_call));
-  ops.push_back(control_op(
-      "custom_jvp", Way::Call,
-      "The results of the first region, whose derivative is the second: from the operands "
-      "and the tangents of the floats among the arguments to the results, and the tangents "
-      "of the floats among those. Without the second region it has no derivative: so end the calls "
-      "of its own function that a rule makes.",
-      {all}, {"consts", "args"}, {}, infer_custom_jvp, run_call, jvp_custom_jvp, not_linear(),
-      batch_custom_jvp));
+  ops.push_back(
+      control_op("custom_jvp", Way::Call,
+                 "The results of the first region, whose derivative is the second: from the operands "
+                 "and the tangents of the floats among the arguments to the results, and the tangents "
+                 "of the floats among those. Without the second region it has no derivative, and says why.",
+                 {all}, {"consts", "args"}, {kEnds}, infer_custom_jvp, run_call, jvp_custom_jvp, not_linear(),
+                 batch_custom_jvp));
   ops.push_back(
       control_op("custom_vjp", Way::Call,
                  "The results of the first region, whose derivative in reverse mode are the others: "

@@ -31,9 +31,14 @@ void reference_constant(ReferenceContext& c) {
 }
 Expr point_constant(PointContext& c) {
   const Literal& value = c.node->attrs().get(kValue);
-  IG_CHECK(value.elements() == 1, "only single numbers stand inside kernels");
-  return is_float(value.dtype()) ? c.build->constant(tools::wide_type(value.dtype()), value.as_double(0))
-                                 : c.build->constant_int(value.dtype(), value.as_int(0));
+  IG_CHECK(value.elements() == 1, "a kernel holds a constant of {} elements", value.elements());
+  DType type = value.dtype();
+  if (is_complex(type)) {
+    auto [real, imaginary] = tools::complex_at(value, 0);
+    return loop::complex(c.build->constant(part_of(type), real), c.build->constant(part_of(type), imaginary));
+  }
+  if (is_float(type)) return c.build->constant(tools::is_half(type) ? DType::F32 : type, value.as_double(0));
+  return c.build->constant_int(type == DType::Key ? DType::U64 : type, value.as_int(0));
 }
 
 void infer_iota(InferContext& c) {

@@ -2,6 +2,7 @@
 // the graph does.
 #include <algorithm>
 
+#include "ops/control_attrs.h"
 #include "ops/families/control_rules.h"
 #include "ops/table.h"
 
@@ -21,18 +22,33 @@ void refuse_moving_consts(JvpContext& c, std::string_view who) {
       .hint("pass the array as an argument");
 }
 
+// A function that has a value and no derivative; kEnds says why.
+[[noreturn]] void refuse_where_it_ends(const Node* node) {
+  std::string_view ends = node->attrs().get(kEnds);
+  size_t colon = ends.find(':');
+  std::string_view reason = ends.substr(0, colon), who = ends.substr(colon + 1);
+  auto refused = [&](std::string what, const char* why, const char* hint) {
+    return make_error(ErrorKind::Unsupported, "{}: {}", who, what)
+        .at(node->location().str())
+        .why(why)
+        .hint(hint);
+  };
+  if (reason == "backward")
+    throw refused("it has no backward", "an autograd.Function goes back by a static method of that name",
+                  "write one in the class: @staticmethod, def backward(ctx, grad): ...");
+  if (reason == "once")
+    throw refused("a derivative of its backward, which is marked once_differentiable",
+                  "the mark says that what backward computes is not to be differentiated",
+                  "leave the mark out where all steps of backward have derivatives");
+  throw refused("no derivative of this order",
+                "its rule calls the function again, and was followed into these calls four times",
+                "write the value out in the rule, in place of a call of its own function");
+}
+
 }  // namespace
 
 std::vector<Value> jvp_custom_jvp(JvpContext& c) {
-  if (c.node->regions().size() == 1)
-    throw make_error(ErrorKind::Unsupported, "a function with a rule of its own: no derivative of this order")
-        .at(c.node->location().str())
-        .why(
-            "it has no backward, its backward is marked once_differentiable, or its rule calls the function "
-            "again and was followed four times")
-        .hint(
-            "write a backward whose steps have derivatives, and the value out in a rule that calls its own "
-            "function");
+  if (c.node->regions().size() == 1) refuse_where_it_ends(c.node);
   refuse_moving_consts(c, "custom_jvp");
   std::vector<Value> args(c.operands.begin(), c.operands.end());
   for (size_t i = c.node->segments()[0]; i < c.operands.size(); ++i)

@@ -139,8 +139,6 @@ void run_check(ReferenceContext& c) {
       .hint(c.attrs.get(kHint));
 }
 
-std::vector<Value> no_tangent(JvpContext& c) { return std::vector<Value>(c.results.size(), nullptr); }
-
 // All batched operands with their batch in front; what is not batched is repeated where `spread` says so.
 Value in_front(BatchContext& c, size_t i, bool spread) {
   Value x = c.operands[i];
@@ -235,7 +233,7 @@ Op effect_op(std::string name, std::string doc, std::vector<OperandSpec> operand
                     .reference = run,
                     .lower = LowerRule::none("the executor calls its reference rule, in order"),
                     .simplify = no_rule("an effect stays as it was written"),
-                    .jvp = no_tangent,
+                    .jvp = &tools::zero_jvp,
                     .transpose = no_rule("a token has no cotangent"),
                     .batch = batch,
                     .body = no_body()}};
@@ -256,7 +254,7 @@ std::vector<Op> effect_ops() {
                    .reference = run_nothing,
                    .lower = LowerRule::none("a token has no bytes"),
                    .simplify = no_rule("there is nothing simpler"),
-                   .jvp = no_tangent,
+                   .jvp = no_rule("it has no operands that could have tangents"),
                    .transpose = no_rule("a token has no cotangent"),
                    .batch = no_rule("it has no operands that could be batched"),
                    .body = no_body()},
