@@ -661,4 +661,5 @@ def hessian(
     Tensor([[ 6.,  0.],
             [ 0., 12.]], dtype=float32)
     """
-    return jacfwd(jacrev(fun, argnums, has_aux), argnums, has_aux)
+    inner = _jacobian("hessian", fun, argnums, has_aux, False)
+    return _jacobian("hessian", inner, argnums, has_aux, True)

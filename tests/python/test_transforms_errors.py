@@ -69,6 +69,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "tangent of another shape": lambda: ig.jvp(lambda x: x * 2, (X,), (X[:1],)),
     "jvp of arrays in no tuple": lambda: ig.jvp(lambda x: x * 2, X, X),
     "jvp by an integer": lambda: ig.jvp(lambda x: x * 2, (ig.asarray(1),), (ig.asarray(1),)),
+    "hessian by an integer": lambda: ig.hessian(lambda x: x * x)(1),
     "jacobian of an integer": lambda: ig.jacrev(lambda x: {"i": ig.argsort(x)})(X),
     "transpose of a square": lambda: ig.linear_transpose(lambda x: x * x, X)(X),
     "transpose of a sine": lambda: ig.linear_transpose(lambda x: ig.sin(x), X)(X),
