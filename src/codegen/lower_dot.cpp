@@ -3,8 +3,8 @@
 //
 //   block (batch, mb rows, nb columns)
 //     for each chunk of kc of k
-//       pack B into strips of nr columns: [strip][k][nr]     (unless it comes packed, or is small and lies
-//       so) for each mc rows
+//       pack B into strips of nr columns: [strip][k][nr]     (unless it comes packed, or is small)
+//       for each mc rows
 //         pack A: [row][k]                                   (unless it can be read in place)
 //         for each strip of B, for each mr rows: mr x nr running sums in registers, one fma chain over k
 //
