@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-
 namespace ig::codegen {
 
 using loop::Expr;
