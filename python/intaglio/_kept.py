@@ -50,8 +50,8 @@ def _moves_nothing(node: dict[str, Any]) -> bool:
 
 
 def _made_by(node: dict[str, Any], index: int) -> dict[str, Any]:
-    """The op inside a kernel that gives its result."""
-    if not node["regions"]:
+    """The op inside a kernel that gives its result; the node itself where it has no region, or is there for its effects."""
+    if not node["regions"] or not node["results"]:
         return node
     wanted = node["region_results"][0][index]
     for inner in node["regions"][0]:

@@ -202,6 +202,7 @@ def test_an_interrupt_ends_a_loop_that_is_one_kernel() -> None:
     traced = ig.trace(forever, ig.asarray(np.float32(1)))
     assert programs(traced) == 1
     ended = threading.Event()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background has none
 
     def press() -> None:  # again and again: on a busy machine the first may meet the compile, not the loop
         while not ended.wait(0.3):
@@ -215,6 +216,7 @@ def test_an_interrupt_ends_a_loop_that_is_one_kernel() -> None:
     finally:
         ended.set()
         keys.join()
+        signal.signal(signal.SIGINT, before)
     assert float(traced(ig.asarray(np.float32(4)))) == 4
 
 
