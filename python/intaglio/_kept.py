@@ -50,7 +50,7 @@ def _moves_nothing(node: dict[str, Any]) -> bool:
 
 
 def _made_by(node: dict[str, Any], index: int) -> dict[str, Any]:
-    """The op inside a kernel that gives its result; the node itself where it has no region, or is there for its effects."""
+    """The op inside a kernel that gives its result; the node itself where there is none, as in an effect."""
     if not node["regions"] or not node["results"]:
         return node
     wanted = node["region_results"][0][index]
