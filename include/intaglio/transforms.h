@@ -453,6 +453,16 @@ inline Array directions_of(const Type& type) {
   return reshape(rows, joined({Dim(count)}, type.dims));
 }
 
+// The function of one argument, the others as they are. It refers to what it is given.
+template <size_t Argument, typename F>
+auto along(const F& function, const ArgumentsOf<F>& arguments) {
+  return [&function, &arguments](Array x) {
+    auto own = arguments;
+    std::get<Argument>(own) = x;
+    return call_with(function, own);
+  };
+}
+
 }  // namespace detail
 
 // The matrix of derivatives of an array by an array, [result's axes, argument's axes]: by columns, all
@@ -463,11 +473,7 @@ auto jacfwd(F function) {
   return [function = std::move(function)](const auto&... given) {
     const detail::ArgumentsOf<F> arguments(given...);
     const Array at = std::get<Argument>(arguments);
-    auto along = [&](Array x) {
-      auto own = arguments;
-      std::get<Argument>(own) = x;
-      return detail::call_with(function, own);
-    };
+    auto along = detail::along<Argument>(function, arguments);
     auto parts = linearize(along, at);
     auto push = [&](Array tangent) { return parts.second(tangent); };
     Array columns = vmap(push, {.out_axes = {-1}})(detail::directions_of(at.tensor().type()));
@@ -480,11 +486,7 @@ auto jacrev(F function) {
   return [function = std::move(function)](const auto&... given) {
     const detail::ArgumentsOf<F> arguments(given...);
     const Array at = std::get<Argument>(arguments);
-    auto along = [&](Array x) {
-      auto own = arguments;
-      std::get<Argument>(own) = x;
-      return detail::call_with(function, own);
-    };
+    auto along = detail::along<Argument>(function, arguments);
     auto parts = vjp(along, at);
     auto pull = [&](Array cotangent) { return std::get<0>(parts.second(cotangent)); };
     Array rows = vmap(pull)(detail::directions_of(parts.first.tensor().type()));

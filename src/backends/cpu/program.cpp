@@ -147,7 +147,9 @@ void CpuProgram::prepare(std::span<const Tensor> inputs, std::span<Storage> out)
     out[i] = form.packed;
   }
   int score = unsteady_.load(std::memory_order_relaxed) + (anew ? kAnew : -1);
-  if (!first) unsteady_.store(std::clamp(score, 0, kMostUnsteady), std::memory_order_relaxed);
+  if (first) return;
+  unsteady_.store(std::clamp(score, 0, kMostUnsteady), std::memory_order_relaxed);
+  if (!steady()) forms_.assign(prepared_.size(), {});  // another program runs from now on
 }
 
 std::vector<Tensor> CpuProgram::run(std::span<const Tensor> inputs) const {
