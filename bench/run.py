@@ -334,10 +334,10 @@ def start_from(old: dict[str, Any], result: dict[str, Any], measured: bool) -> N
     """Takes an earlier result's rows over; what is measured again, if anything is, takes their place."""
     for part in ("versions", "titles"):
         result[part] = old[part] | result[part]
-    threads = {*old["settings"]["threads"], *(result["settings"]["threads"] if measured else ())}
-    result["settings"] = old["settings"] | {"threads": sorted(threads)}
-    for part in ("limits", "weight"):
-        result[part] = old[part]
+    again = result["settings"]["threads"] if measured else ()
+    result["settings"] = old["settings"] | {"threads": sorted({*old["settings"]["threads"], *again})}
+    result["limits"] = [row for row in old["limits"] if row["threads"] not in again]
+    result["weight"] = old["weight"]
     result["rows"] += old["rows"]
     if not measured:
         result |= {part: old[part] for part in ("when", "machine", "load_after") if part in old}
