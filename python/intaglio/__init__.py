@@ -14,6 +14,7 @@ from . import _errors, _intaglio
 from ._errors import (
     CaptureError,
     Error,
+    FloatingPointError,
     IndexError,
     InternalError,
     IOError,
@@ -24,6 +25,7 @@ from ._errors import (
     UnsupportedError,
     ValueError,
     VerifyError,
+    ZeroDivisionError,
 )
 
 _intaglio._set_package_folder(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)
@@ -73,6 +75,7 @@ from ._collectives import all_gather, axis_index, axis_size, pmax, pmean, pmin, 
 from ._control import cond, fori_loop, map, scan, switch, while_loop
 from ._custom_rules import checkpoint, checkpoint_policies, custom_jvp, custom_vjp
 from ._effects import check, debug_print
+from ._watch import debug_infs, debug_nans
 from ._functional import ShapeDtypeStruct, associative_scan, eval_shape, vectorize
 from ._info import __array_namespace_info__
 from ._jit import explain, jit

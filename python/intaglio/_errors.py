@@ -76,3 +76,7 @@ class InternalError(Error, builtins.RuntimeError):
 
 class ZeroDivisionError(ValueError, builtins.ZeroDivisionError):
     """A division of integers by zero."""
+
+
+class FloatingPointError(ValueError, builtins.FloatingPointError):
+    """A NaN or an infinity that an op makes, where the program watches for them."""

@@ -6,6 +6,7 @@
 
 #include "ops/effects.h"
 #include "tensor/effects.h"
+#include "tensor/numbers.h"
 
 namespace ig::py {
 namespace {
@@ -25,9 +26,12 @@ void write_line(std::string_view line) {
 
 // Kinds of errors that Python has and the library has not.
 void fail(std::string_view kind, const Error& error) {
-  if (kind != "zero_division") return;
+  const char* name = kind == "zero_division"    ? "ZeroDivisionError"
+                     : kind == "floating_point" ? "FloatingPointError"
+                                                : nullptr;
+  if (!name) return;
   nb::gil_scoped_acquire held;
-  nb::object type = nb::module_::import_("intaglio._errors").attr("ZeroDivisionError");
+  nb::object type = nb::module_::import_("intaglio._errors").attr(name);
   std::string where = error.where().empty() ? user_line() : error.where();
   nb::object instance = type(error.summary(), where, error.why_text(), error.hint_text());
   PyErr_SetObject(type.ptr(), instance.ptr());
@@ -106,6 +110,12 @@ void init_effects(nb::module_& m) {
     effects::check(as_tensor(condition.ptr(), std::nullopt, "check"), {message, why, hint},
                    arrays_of(values));
   });
+  m.def("_watched_everywhere", &numbers::everywhere);
+  m.def("_watch_everywhere", &numbers::set_everywhere, nb::arg("bits"));
+  m.def("_watched", &numbers::watched);
+  m.def("_watch_here", &numbers::set_here, nb::arg("bits"),
+        "What this thread looks for, as bits (1: NaN, 2: infinities), or -1: as the process. Gives what it "
+        "was.");
 }
 
 }  // namespace ig::py

@@ -8,6 +8,7 @@
 #include "ops/read.h"
 
 #include "bindings/common.h"
+#include "tensor/numbers.h"
 #include "tensor/passes.h"
 #include "tensor/program.h"
 
@@ -415,7 +416,7 @@ void init_graph(nb::module_& m) {
         std::vector<Tensor> out;
         {
           nb::gil_scoped_release no_gil;
-          out = program->run(inputs);
+          out = numbers::run(*self.graph, inputs, [&] { return program->run(inputs); });
         }
         if (const GradLink* link = recording_link(inputs)) link->record(self.graph, inputs, out);
         return nb::steal(wrap_all(std::move(out)));

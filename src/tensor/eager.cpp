@@ -14,6 +14,7 @@
 #include "runtime/prebuilt.h"
 #include "runtime/thread_pool.h"
 #include "tensor/capture.h"
+#include "tensor/numbers.h"
 #include "tensor/strided.h"
 
 namespace ig::eager {
@@ -469,15 +470,8 @@ std::vector<Tensor> unlinked(std::span<const Tensor> operands) {
   return out;
 }
 
-}  // namespace
-
-std::vector<Tensor> run_elementwise(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
-                                    const Shape& shape) {
-  if (const GradLink* link = recording_link(operands)) {
-    std::vector<Tensor> out = run_elementwise(op, unlinked(operands), attrs, shape);
-    link->record(op, operands, attrs, out);
-    return out;
-  }
+std::vector<Tensor> compute_elementwise(const ops::Op& op, std::span<const Tensor> operands,
+                                        const Attrs& attrs, const Shape& shape) {
   Collapsed axes = collapse(operands, shape);
   std::shared_ptr<Entry> entry = elementwise_entry(op, operands, attrs, axes);
   std::vector<Tensor> out;
@@ -508,15 +502,10 @@ std::vector<Tensor> run_elementwise(const ops::Op& op, std::span<const Tensor> o
   return out;
 }
 
-std::vector<Tensor> run(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs) {
-  if (const GradLink* link = recording_link(operands)) {
-    std::vector<Tensor> out = run(op, unlinked(operands), attrs);
-    link->record(op, operands, attrs, out);
-    return out;
-  }
+std::vector<Tensor> compute(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs) {
   bool elementwise = op.has(ops::Trait::Elementwise) && !operands.empty();
   for (const Tensor& operand : operands) elementwise = elementwise && operand.shape() == operands[0].shape();
-  if (elementwise) return run_elementwise(op, operands, attrs, operands[0].shape());
+  if (elementwise) return compute_elementwise(op, operands, attrs, operands[0].shape());
   bool relabel = op.has(ops::Trait::Relabel) && operands.size() == 1;
   bool view = op.has(ops::Trait::View) && operands.size() == 1;
   // A view of any number of arrays along an axis lays them one behind the other.
@@ -561,6 +550,31 @@ std::vector<Tensor> run(const ops::Op& op, std::span<const Tensor> operands, con
   return entry->program->run(operands);
 }
 
+}  // namespace
+
+std::vector<Tensor> run_elementwise(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
+                                    const Shape& shape) {
+  if (const GradLink* link = recording_link(operands)) {
+    std::vector<Tensor> out = run_elementwise(op, unlinked(operands), attrs, shape);
+    link->record(op, operands, attrs, out);
+    return out;
+  }
+  std::vector<Tensor> out = compute_elementwise(op, operands, attrs, shape);
+  numbers::look(op, operands, out);
+  return out;
+}
+
+std::vector<Tensor> run(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs) {
+  if (const GradLink* link = recording_link(operands)) {
+    std::vector<Tensor> out = run(op, unlinked(operands), attrs);
+    link->record(op, operands, attrs, out);
+    return out;
+  }
+  std::vector<Tensor> out = compute(op, operands, attrs);
+  numbers::look(op, operands, out);
+  return out;
+}
+
 Tensor BinarySite::operator()(const Tensor& a, const Tensor& b) {
   if (a.link() || b.link()) {
     Tensor operands[] = {a, b};
@@ -570,7 +584,12 @@ Tensor BinarySite::operator()(const Tensor& a, const Tensor& b) {
   const Entry* entry = slot.load(std::memory_order_acquire);
   if (entry) {
     if (a.elements() > 0) {
-      return run_direct(*entry, 2, [&](size_t i) { return (i == 0 ? a : b).data(); }, a.shape());
+      Tensor out = run_direct(*entry, 2, [&](size_t i) { return (i == 0 ? a : b).data(); }, a.shape());
+      if (numbers::possible()) {
+        Tensor operands[] = {a, b};
+        numbers::check(op_, operands, std::span(&out, 1));
+      }
+      return out;
     }
   } else {
     Tensor operands[] = {a, b};

@@ -5,6 +5,7 @@
 #include "ops/effects.h"
 #include "ops/table.h"
 #include "tensor/eager.h"
+#include "tensor/numbers.h"
 #include "tensor/program.h"
 #include "transforms/edit.h"
 
@@ -100,7 +101,7 @@ std::vector<Tensor> run_graph(const Graph& graph, std::span<const Tensor> inputs
 
 std::vector<Tensor> apply_graph(const Graph& graph, std::span<const Tensor> inputs) {
   Capture* capture = Capture::current();
-  if (!capture) return run_graph(graph, inputs);
+  if (!capture) return numbers::run(graph, inputs, [&] { return run_graph(graph, inputs); });
   for (const auto& [symbol, range] : graph.dims.symbols())
     if (!capture->graph().dims.symbols().contains(symbol)) capture->graph().dims.declare(symbol, range);
   std::vector<Value> values;

@@ -7,6 +7,7 @@
 
 #include "ops/effects.h"
 #include "support/inline_vector.h"
+#include "tensor/numbers.h"
 
 namespace ig::record {
 namespace {
@@ -471,21 +472,25 @@ std::vector<Tensor> JitTree::run(const JitTrace& trace, std::span<const Leaf> le
   bool early = donates && trace.outcomes.empty();
   if (early) give();
   std::vector<Tensor> out;
+  auto go = [&] {
+    auto compute = [&] { return program.run(inputs.span()); };
+    out = numbers::possible() ? numbers::run(*trace.graph, inputs.span(), compute) : compute();
+  };
   try {
     float each = trace.ns_per_element.load(std::memory_order_relaxed);
     bool timed = each == 0 || (trace.calls.load(std::memory_order_relaxed) & 255) == 0;
     if (timed) {
       Clock::time_point start = Clock::now();
       if (each == 0 || static_cast<double>(each) * static_cast<double>(elements) > kAsideNs)
-        front.aside([&] { out = program.run(inputs.span()); });
+        front.aside(go);
       else
-        out = program.run(inputs.span());
+        go();
       trace.ns_per_element.store(static_cast<float>(ms_since(start) * 1e6 / static_cast<double>(elements)),
                                  std::memory_order_relaxed);
     } else if (static_cast<double>(each) * static_cast<double>(elements) > kAsideNs) {
-      front.aside([&] { out = program.run(inputs.span()); });
+      front.aside(go);
     } else {
-      out = program.run(inputs.span());
+      go();
     }
   } catch (...) {
     if (early) take_back();

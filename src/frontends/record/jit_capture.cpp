@@ -7,6 +7,7 @@
 #include "frontends/record/control.h"
 #include "ops/effects.h"
 #include "tensor/eager.h"
+#include "tensor/numbers.h"
 #include "tensor/program.h"
 
 namespace ig::record {
@@ -226,6 +227,7 @@ void JitCapture::run_node(Node* node) {
   const ops::Op& op = ops::op_of(node);
   Attrs attrs = with_sizes(node->attrs());
   std::vector<Tensor> results;
+  numbers::Place place(node->location());
   if (node->operands().empty()) {
     for (const Literal& literal : ops::evaluate(op, attrs, {})) results.push_back(Tensor::from(literal));
   } else {

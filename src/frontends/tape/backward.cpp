@@ -12,6 +12,7 @@
 #include "ops/table.h"
 #include "tensor/capture.h"
 #include "tensor/eager.h"
+#include "tensor/numbers.h"
 #include "tensor/program.h"
 #include "transforms/transforms.h"
 
@@ -173,7 +174,12 @@ class Pass {
       values.push_back(gradient.valid() ? std::move(gradient)
                                         : filled(node->results[static_cast<size_t>(result)], 0));
     }
-    std::vector<Tensor> out = recipe.run(std::move(values));
+    std::vector<Tensor> out;
+    if (numbers::possible()) {
+      out = run_watched(*node, values);
+    } else {
+      out = recipe.run(std::move(values));
+    }
     size_t at = 0;
     for (size_t i = 0; i < recipe.moves.size(); ++i) {
       if (!recipe.moves[i]) continue;
@@ -186,6 +192,21 @@ class Pass {
                 "before the op, not its result");
       send(node->next[i], std::move(out[at++]));
     }
+  }
+
+  // The single steps of a way back may hold what a choice then leaves out, so it is looked at as a whole; a
+  // program finds the op itself.
+  static std::vector<Tensor> run_watched(const Node& node, const std::vector<Tensor>& values) {
+    std::string name = node.name();
+    numbers::Place place(node.where, name);
+    if (node.recipe->program) return node.recipe->run(values);
+    std::vector<Tensor> out;
+    {
+      numbers::Pause pause;
+      out = node.recipe->run(values);
+    }
+    numbers::check_backward(name, values, out);
+    return out;
   }
 
   // Hooks in the order in which they came, then what is kept for the user.

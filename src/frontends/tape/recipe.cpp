@@ -11,6 +11,7 @@
 #include "ops/effects.h"
 #include "support/hash.h"
 #include "tensor/eager.h"
+#include "tensor/numbers.h"
 #include "transforms/edit.h"
 #include "transforms/transforms.h"
 
@@ -231,10 +232,10 @@ std::vector<Tensor> Recipe::run(std::vector<Tensor> inputs) const {
   if (program) {
     const GradLink* link = recording_link(inputs);
     std::vector<Tensor> out;
-    if (!link) return program->run(inputs);
+    if (!link) return numbers::run(*graph, inputs, [&] { return program->run(inputs); });
     std::vector<Tensor> plain;
     for (const Tensor& input : inputs) plain.push_back(input.unlinked());
-    out = program->run(plain);
+    out = numbers::run(*graph, plain, [&] { return program->run(plain); });
     link->record(graph, inputs, out);
     return out;
   }
