@@ -33,7 +33,9 @@ class Writer(nn.Module):
         self.letters = nn.Embedding(letters, FEATURES, key=keys[0])
         self.places = nn.Embedding(CONTEXT, FEATURES, key=keys[1])
         self.layers = [
-            nn.TransformerEncoderLayer(FEATURES, HEADS, 4 * FEATURES, activation=ig.gelu, norm_first=True, key=k)
+            nn.TransformerEncoderLayer(
+                FEATURES, HEADS, 4 * FEATURES, 0.0, "gelu", batch_first=True, norm_first=True, key=k
+            )
             for k in keys[2:-1]
         ]
         self.norm = nn.LayerNorm(FEATURES)
@@ -42,7 +44,7 @@ class Writer(nn.Module):
     def forward(self, x: ig.Tensor) -> ig.Tensor:
         h = self.letters(x) * 0.1 + self.places(ig.arange(x.shape[1])) * 0.1
         for layer in self.layers:
-            h = layer(h, causal=True)
+            h = layer(h, is_causal=True)
         return self.head(self.norm(h))
 
     def write(self, start: str, count: int, letters: str, key: ig.Tensor) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import scipy.signal
 import scipy.special
 
 import intaglio as ig

@@ -1,32 +1,69 @@
-"""Attention and transformer layers."""
+"""Attention, with torch's arguments and names of parameters."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from .. import _errors, _functions, _intaglio, random
+from . import init
 from ._layers import Linear, _needs_key
-from ._module import Module
-from ._norms import Dropout, LayerNorm
+from ._module import Module, Parameter
+from ._norms import Dropout
 
 Tensor = _intaglio.Tensor
 _fn = _functions.functions
 
 
 class MultiheadAttention(Module):
-    """Attention of queries [batch, n, embed_dim] over keys and values [batch, m, …], in `num_heads` heads.
+    """Attention of queries over keys and values in `num_heads` heads, as `torch.nn.MultiheadAttention`.
 
-    `mask` is boolean (True: may be attended to) or is added to the scores; it broadcasts to [batch, heads, n, m].
-    Vaswani et al. (2017).
+    Arrays are [length, batch, features], or [batch, length, features] with `batch_first`, or [length, features] without
+    a batch. The result is the pair of the attention's output and its weights: the mean over the heads, [batch, n, m],
+    or those of each head with `average_attn_weights=False`, or None with `need_weights=False`, which is quicker: then
+    the weights are never held.
 
+    Masks are torch's: of booleans, True says what may **not** be attended to; of floats, they are added to the scores.
+    `attn_mask` is [n, m] or [batch * num_heads, n, m], `key_padding_mask` [batch, m]. `is_causal` masks all keys behind
+    their query, with or without an `attn_mask`. A query that may attend to nothing gets zeros (in torch NaN).
+
+    Parameters
+    ----------
+    embed_dim, num_heads : int
+        The features of queries and results, and in how many heads they fall.
+    dropout : float
+        The share of the weights that become 0 while training; drawn from the layer's own key.
+    bias, add_bias_kv, add_zero_attn : bool
+        Biases of the projections; a learned key and value behind the others; a zero key and value behind them.
+    kdim, vdim : int
+        The features of keys and values, where they differ from `embed_dim`.
+    batch_first : bool
+        Whether the batch is the first axis.
+
+    Raises
+    ------
+    ValueError, ShapeError
+        Where the heads do not divide the features, or arrays or masks do not fit.
+
+    Examples
+    --------
     >>> import intaglio as ig
     >>> from intaglio import nn
-    >>> attention = nn.MultiheadAttention(8, 2, key=ig.random.key(0))
+    >>> attention = nn.MultiheadAttention(8, 2, batch_first=True, key=ig.random.key(0))
     >>> x = ig.ones((1, 3, 8))
-    >>> attention(x, causal=True).shape
-    (1, 3, 8)
+    >>> y, weights = attention(x, x, x, is_causal=True)
+    >>> y.shape, weights
+    ((1, 3, 8), Tensor([[[   1.,    0.,    0.],
+            [  0.5,   0.5,    0.],
+            [0.333, 0.333, 0.333]]], dtype=float32))
     """
+
+    in_proj_weight: Tensor | None
+    q_proj_weight: Tensor | None
+    k_proj_weight: Tensor | None
+    v_proj_weight: Tensor | None
+    in_proj_bias: Tensor | None
+    bias_k: Tensor | None
+    bias_v: Tensor | None
 
     def __init__(
         self,
@@ -34,8 +71,11 @@ class MultiheadAttention(Module):
         num_heads: int,
         dropout: float = 0.0,
         bias: bool = True,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
         kdim: int | None = None,
         vdim: int | None = None,
+        batch_first: bool = False,
         *,
         key: Tensor | None = None,
         dtype: Any = "float32",
@@ -47,74 +87,181 @@ class MultiheadAttention(Module):
                 why="each head has as many features as any other",
                 hint="choose a number of heads that divides embed_dim",
             )
-        keys = random.split(_needs_key(key, "MultiheadAttention"), 5)
-        self.embed_dim, self.num_heads = embed_dim, num_heads
-        self.q_proj = Linear(embed_dim, embed_dim, bias, key=keys[0], dtype=dtype)
-        self.k_proj = Linear(kdim or embed_dim, embed_dim, bias, key=keys[1], dtype=dtype)
-        self.v_proj = Linear(vdim or embed_dim, embed_dim, bias, key=keys[2], dtype=dtype)
-        self.out_proj = Linear(embed_dim, embed_dim, bias, key=keys[3], dtype=dtype)
-        self.dropout = Dropout(dropout, key=keys[4])
+        keys = random.split(_needs_key(key, "MultiheadAttention"), 7)
+        self.embed_dim, self.num_heads, self.batch_first = embed_dim, num_heads, batch_first
+        self.kdim, self.vdim = embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim
+        self.add_zero_attn = add_zero_attn
+        self.dropout = dropout
+        one = self.kdim == self.vdim == embed_dim
+
+        def drawn(key: Tensor, *shape: int) -> Tensor:
+            return init.xavier_uniform(key, shape, dtype=dtype)
+
+        self.register_parameter("in_proj_weight", drawn(keys[0], 3 * embed_dim, embed_dim) if one else None)
+        for i, (name, size) in enumerate(zip("qkv", (embed_dim, self.kdim, self.vdim), strict=True)):
+            self.register_parameter(f"{name}_proj_weight", None if one else drawn(keys[1 + i], embed_dim, size))
+        self.register_parameter("in_proj_bias", _functions.zeros(3 * embed_dim, dtype=dtype) if bias else None)
+        self.out_proj = Linear(embed_dim, embed_dim, bias, key=keys[4], dtype=dtype)
+        if bias:
+            self.out_proj.bias = Parameter(_functions.zeros(embed_dim, dtype=dtype))
+        for name, k in (("bias_k", keys[5]), ("bias_v", keys[6])):
+            drawn_bias = init.xavier_normal(k, (1, 1, embed_dim), dtype=dtype) if add_bias_kv else None
+            self.register_parameter(name, drawn_bias)
+        self.drop = Dropout(dropout, key=random.fold_in(keys[0], 1) if dropout else None)
+
+    def _projected(self, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
+        n = self.embed_dim
+        bias = [None] * 3 if self.in_proj_bias is None else [self.in_proj_bias[i * n : (i + 1) * n] for i in range(3)]
+        if self.in_proj_weight is None:
+            weights: list[Any] = [self.q_proj_weight, self.k_proj_weight, self.v_proj_weight]
+        elif query is key and key is value:  # one product for all three
+            joined = _fn["linear"](query, self.in_proj_weight, self.in_proj_bias)
+            return [joined[..., i * n : (i + 1) * n] for i in range(3)]
+        else:
+            weights = [self.in_proj_weight[i * n : (i + 1) * n] for i in range(3)]
+        return [_fn["linear"](x, w, b) for x, w, b in zip((query, key, value), weights, bias, strict=True)]
 
     def _heads(self, x: Tensor) -> Tensor:
         batch, length, features = x.shape
         split = x.reshape((batch, length, self.num_heads, features // self.num_heads))
         return _fn["permute_dims"](split, axes=(0, 2, 1, 3))
 
+    def _extended(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor, int]:
+        """With what is put behind the keys and values, and how many that is."""
+        parts: list[list[Tensor]] = [[keys], [values]]
+        row = (keys.shape[0], 1, self.embed_dim)
+        if self.bias_k is not None and self.bias_v is not None:
+            parts[0].append(_fn["broadcast_to"](self.bias_k, shape=row))
+            parts[1].append(_fn["broadcast_to"](self.bias_v, shape=row))
+        if self.add_zero_attn:
+            for part in parts:
+                part.append(_functions.zeros(row, dtype=keys.dtype))
+        return _functions.concat(parts[0], axis=1), _functions.concat(parts[1], axis=1), len(parts[0]) - 1
+
     def forward(
         self,
         query: Tensor,
-        key: Tensor | None = None,
-        value: Tensor | None = None,
-        mask: Tensor | None = None,
-        causal: bool = False,
-    ) -> Tensor:
-        key = query if key is None else key
-        value = key if value is None else value
-        q, k, v = self._heads(self.q_proj(query)), self._heads(self.k_proj(key)), self._heads(self.v_proj(value))
-        mixed = _fn["scaled_dot_product_attention"](q, k, v, mask, causal=causal)
-        batch, length, features = query.shape
-        joined = _fn["permute_dims"](mixed, axes=(0, 2, 1, 3)).reshape((batch, length, features))
-        return self.dropout(self.out_proj(joined))
+        key: Tensor,
+        value: Tensor,
+        key_padding_mask: Any = None,
+        need_weights: bool = True,
+        attn_mask: Any = None,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
+        rank = query.ndim
+        if rank not in (2, 3) or key.ndim != rank or value.ndim != rank:
+            raise _errors.ShapeError(
+                f"MultiheadAttention: query, key and value have {rank}, {key.ndim} and {value.ndim} axes",
+                _intaglio._user_line(),
+                why="all three have the axes [length, batch, features], or all [length, features]",
+                hint="add a batch axis with x[:, None], or with x[None] where batch_first is set",
+            )
+        q, k, v = self._projected(query, key, value)
+        if rank == 2:
+            q, k, v = (x[None] for x in (q, k, v))
+            if key_padding_mask is not None:
+                key_padding_mask = _functions._array(key_padding_mask)[None]
+        elif not self.batch_first:
+            q, k, v = (_fn["swapaxes"](x, 0, 1) for x in (q, k, v))
+        batch, n, m = q.shape[0], q.shape[1], k.shape[1]
+        k, v, more = self._extended(k, v)
+        mask = _Mask(batch, self.num_heads, n, m, more, q.dtype)
+        mask.add(attn_mask, "attn_mask", ((n, m), (batch * self.num_heads, n, m)))
+        mask.add(key_padding_mask, "key_padding_mask", ((batch, m),))
+        q, k, v = (self._heads(x) for x in (q, k, v))
+        drops = self.training and self.dropout > 0
+        weights: Tensor | None = None
+        if need_weights or drops:
+            if is_causal:
+                mask.close_behind()
+            weights = mask.weights(_fn["matmul"](q * (q.shape[-1] ** -0.5), k.mT))
+            weights = self.drop(weights)
+            mixed = _fn["matmul"](weights, v)
+        else:
+            causal = is_causal and not more
+            if is_causal and not causal:
+                mask.close_behind()
+            mixed = _fn["scaled_dot_product_attention"](q, k, v, mask.joined(), causal=causal)
+        joined = _fn["permute_dims"](mixed, axes=(0, 2, 1, 3)).reshape((batch, n, self.embed_dim))
+        out = self.out_proj(joined)
+        out = out[0] if rank == 2 else out if self.batch_first else _fn["swapaxes"](out, 0, 1)
+        if weights is None or not need_weights:
+            return out, None
+        if average_attn_weights:
+            weights = _fn["mean"](weights, axis=1)
+        return out, weights[0] if rank == 2 else weights
 
     def extra_repr(self) -> str:
-        return f"{self.embed_dim}, num_heads={self.num_heads}"
+        return f"{self.embed_dim}, num_heads={self.num_heads}" + (", batch_first=True" if self.batch_first else "")
 
 
-class TransformerEncoderLayer(Module):
-    """Self-attention, then a perceptron of two layers, each added to what it read; [batch, length, d_model].
+class _Mask:
+    """What may be attended to, [batch, heads, n, m], and what is added to the scores; either may be None."""
 
-    `norm_first` normalises before each of the two (which trains more steadily), else after.
-    """
+    def __init__(self, batch: Any, heads: int, n: Any, m: Any, more: int, dtype: Any) -> None:
+        self.batch, self.heads, self.n, self.m, self.more, self.dtype = batch, heads, n, m, more, dtype
+        self.allowed: Tensor | None = None
+        self.added: Tensor | None = None
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.0,
-        activation: Callable[[Tensor], Tensor] | None = None,
-        layer_norm_eps: float = 1e-5,
-        norm_first: bool = False,
-        *,
-        key: Tensor | None = None,
-        dtype: Any = "float32",
-    ) -> None:
-        keys = random.split(_needs_key(key, "TransformerEncoderLayer"), 4)
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout, key=keys[0], dtype=dtype)
-        self.linear1 = Linear(d_model, dim_feedforward, key=keys[1], dtype=dtype)
-        self.linear2 = Linear(dim_feedforward, d_model, key=keys[2], dtype=dtype)
-        self.norm1 = LayerNorm(d_model, layer_norm_eps, dtype=dtype)
-        self.norm2 = LayerNorm(d_model, layer_norm_eps, dtype=dtype)
-        self.dropout = Dropout(dropout, key=keys[3])
-        self.activation = _fn["relu"] if activation is None else activation
-        self.norm_first = norm_first
+    def add(self, mask: Any, name: str, shapes: tuple[tuple[Any, ...], ...]) -> None:
+        if mask is None:
+            return
+        mask = _functions._array(mask)
+        if tuple(mask.shape) not in shapes:
+            wanted = " or ".join(str(shape) for shape in shapes)
+            raise _errors.ShapeError(
+                f"MultiheadAttention: {name} has shape {tuple(mask.shape)}, not {wanted}",
+                _intaglio._user_line(),
+                why="it says of each key, or of each query and key, whether or how much it counts",
+                hint="broadcast or reshape the mask",
+            )
+        if mask.dtype.kind not in ("bool", "real floating"):
+            raise _errors.TypeError(
+                f"MultiheadAttention: {name} is {mask.dtype.name}",
+                _intaglio._user_line(),
+                why="a mask is of booleans, True for what is not attended to, or of floats that are added",
+                hint="convert it: mask.astype(ig.bool)",
+            )
+        if name == "key_padding_mask":
+            mask = mask[:, None, None, :]
+        elif mask.ndim == 3:
+            mask = mask.reshape((self.batch, self.heads, self.n, self.m))
+        else:
+            mask = mask[None, None]
+        if self.more:
+            open_end = _functions.zeros((*mask.shape[:-1], self.more), dtype=mask.dtype)
+            mask = _functions.concat([mask, open_end], axis=-1)
+        if mask.dtype.kind == "bool":
+            self._allow(~mask)
+            return
+        mask = _functions.astype(mask, self.dtype)
+        # Minus infinity closes, as False does: no weight of such a row is NaN.
+        open_here = mask > float("-inf")
+        self._allow(open_here)
+        mask = _fn["where"](open_here, mask, 0.0)
+        self.added = mask if self.added is None else self.added + mask
 
-    def _mix(self, x: Tensor) -> Tensor:
-        return self.dropout(self.linear2(self.activation(self.linear1(x))))
+    def close_behind(self) -> None:
+        """Closes the keys that stand behind their query."""
+        m = self.m + self.more
+        keys, queries = _functions.arange(m)[None, :], _functions.arange(self.n)[:, None]
+        self._allow(((keys <= queries) | (keys >= self.m))[None, None])
 
-    def forward(self, x: Tensor, mask: Tensor | None = None, causal: bool = False) -> Tensor:
-        if self.norm_first:
-            x = x + self.self_attn(self.norm1(x), mask=mask, causal=causal)
-            return x + self._mix(self.norm2(x))
-        x = self.norm1(x + self.self_attn(x, mask=mask, causal=causal))
-        return self.norm2(x + self._mix(x))
+    def _allow(self, allowed: Tensor) -> None:
+        self.allowed = allowed if self.allowed is None else self.allowed & allowed
+
+    def joined(self) -> Tensor | None:
+        """As scaled_dot_product_attention takes it."""
+        if self.added is None or self.allowed is None:
+            return self.allowed
+        return _fn["where"](self.allowed, self.added, float("-inf"))
+
+    def weights(self, scores: Tensor) -> Tensor:
+        if self.added is not None:
+            scores = scores + self.added
+        if self.allowed is None:
+            return _fn["softmax"](scores, axis=-1)
+        lowest = _functions.finfo(scores.dtype).min
+        weights = _fn["softmax"](_fn["where"](self.allowed, scores, lowest), axis=-1)
+        return _fn["where"](self.allowed, weights, 0.0)

@@ -1,4 +1,4 @@
-"""Layers without memory: linear maps, embeddings, convolutions, pooling, activations."""
+"""Layers without memory: linear maps, embeddings, convolutions, activations."""
 
 from __future__ import annotations
 
@@ -112,6 +112,16 @@ def _each(value: Any, rank: int, who: str) -> tuple[int, ...]:
     return sizes
 
 
+def _check_groups(who: str, channels_in: int, channels_out: int, groups: int) -> None:
+    if channels_in % groups or channels_out % groups:
+        raise _errors.ValueError(
+            f"{who}: {channels_in} channels in and {channels_out} out do not fall into {groups} groups",
+            _intaglio._user_line(),
+            why="each group has as many channels as any other",
+            hint="choose groups that divide both",
+        )
+
+
 class _Conv(Module):
     rank = 0
     bias: Tensor | None
@@ -132,13 +142,7 @@ class _Conv(Module):
     ) -> None:
         who, rank = type(self).__name__, self.rank
         weight_key, bias_key = random.split(_needs_key(key, who))
-        if in_channels % groups or out_channels % groups:
-            raise _errors.ValueError(
-                f"{who}: {in_channels} channels in and {out_channels} out do not fall into {groups} groups",
-                _intaglio._user_line(),
-                why="each group has as many channels as any other",
-                hint="choose groups that divide both",
-            )
+        _check_groups(who, in_channels, out_channels, groups)
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
         self.kernel_size, self.stride = _each(kernel_size, rank, who), _each(stride, rank, who)
         self.dilation = _each(dilation, rank, who)
@@ -198,52 +202,122 @@ class Conv3d(_Conv):
     rank = 3
 
 
-class _Pool(Module):
+class _ConvTranspose(Module):
     rank = 0
-    function = ""
+    bias: Tensor | None
 
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
-        who = type(self).__name__
-        self.kernel_size = _each(kernel_size, self.rank, who)
-        self.stride = self.kernel_size if stride is None else _each(stride, self.rank, who)
-        self.padding = _each(padding, self.rank, who)
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Any = 1,
+        *,
+        key: Tensor | None = None,
+        dtype: Any = "float32",
+    ) -> None:
+        who, rank = type(self).__name__, self.rank
+        weight_key, bias_key = random.split(_needs_key(key, who))
+        _check_groups(who, in_channels, out_channels, groups)
+        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
+        self.kernel_size, self.stride = _each(kernel_size, rank, who), _each(stride, rank, who)
+        self.padding, self.output_padding = _each(padding, rank, who), _each(output_padding, rank, who)
+        self.dilation = _each(dilation, rank, who)
+        fan_in = out_channels // groups * math.prod(self.kernel_size)
+        shape = (in_channels, out_channels // groups, *self.kernel_size)
+        self.weight = Parameter(torch_like(weight_key, shape, fan_in, dtype))
+        self.register_parameter("bias", torch_like(bias_key, (out_channels,), fan_in, dtype) if bias else None)
 
     def forward(self, x: Tensor) -> Tensor:
-        return _fn[self.function](x, kernel_size=self.kernel_size, stride=self.stride, padding=self.padding)
+        return _fn["conv_transpose"](
+            x,
+            self.weight,
+            self.bias,
+            stride=self.stride,
+            padding=self.padding,
+            output_padding=self.output_padding,
+            dilation=self.dilation,
+            groups=self.groups,
+        )
 
     def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+        return f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
 
 
-class MaxPool1d(_Pool):
-    """The greatest element of each window of [batch, channels, length]."""
+class ConvTranspose1d(_ConvTranspose):
+    """The transpose of a convolution: [batch, in_channels, length] to a longer one."""
 
-    rank, function = 1, "max_pool"
-
-
-class MaxPool2d(_Pool):
-    """The greatest element of each window of [batch, channels, height, width]."""
-
-    rank, function = 2, "max_pool"
+    rank = 1
 
 
-class AvgPool1d(_Pool):
-    """The mean of each window of [batch, channels, length]."""
+class ConvTranspose2d(_ConvTranspose):
+    """The transpose of a convolution: [batch, in_channels, height, width] to a larger image.
 
-    rank, function = 1, "avg_pool"
+    >>> import intaglio as ig
+    >>> from intaglio import nn
+    >>> nn.ConvTranspose2d(3, 8, 4, stride=2, padding=1, key=ig.random.key(0))(ig.ones((2, 3, 5, 7))).shape
+    (2, 8, 10, 14)
+    """
+
+    rank = 2
 
 
-class AvgPool2d(_Pool):
-    """The mean of each window of [batch, channels, height, width]."""
+class ConvTranspose3d(_ConvTranspose):
+    """The transpose of a convolution: [batch, in_channels, depth, height, width] to a larger volume."""
 
-    rank, function = 2, "avg_pool"
+    rank = 3
 
 
-class GlobalAvgPool(Module):
-    """The mean over all spatial axes of [batch, channels, space...]: [batch, channels]."""
+class Bilinear(Module):
+    """x1ᵀ W x2 + b: of [..., in1_features] and [..., in2_features] to [..., out_features]."""
+
+    bias: Tensor | None
+
+    def __init__(
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        bias: bool = True,
+        *,
+        key: Tensor | None = None,
+        dtype: Any = "float32",
+    ) -> None:
+        weight_key, bias_key = random.split(_needs_key(key, "Bilinear"))
+        self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
+        shape = (out_features, in1_features, in2_features)
+        self.weight = Parameter(torch_like(weight_key, shape, in1_features, dtype))
+        self.register_parameter("bias", torch_like(bias_key, (out_features,), in1_features, dtype) if bias else None)
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        out = _functions.einsum("...i,oij,...j->...o", x1, self.weight, x2)
+        return out if self.bias is None else out + self.bias
+
+    def extra_repr(self) -> str:
+        return f"{self.in1_features}, {self.in2_features}, {self.out_features}, bias={self.bias is not None}"
+
+
+class Unflatten(Module):
+    """The axis `dim` as several of the sizes `unflattened_size`, one of which may be -1."""
+
+    def __init__(self, dim: int, unflattened_size: Any) -> None:
+        self.dim, self.unflattened_size = dim, tuple(unflattened_size)
 
     def forward(self, x: Tensor) -> Tensor:
-        return _fn["mean"](x, axis=tuple(range(2, x.ndim)))
+        axis = _functions._axis(self.dim, x.ndim, "Unflatten")
+        sizes = list(self.unflattened_size)
+        if -1 in sizes:
+            known = math.prod(size for size in sizes if size != -1)
+            sizes[sizes.index(-1)] = x.shape[axis] // max(known, 1)
+        return x.reshape((*x.shape[:axis], *sizes, *x.shape[axis + 1 :]))
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
 
 
 class Flatten(Module):
@@ -257,11 +331,23 @@ class Flatten(Module):
 
 
 class Activation(Module):
-    """A function of the op table, with its options, as a module."""
+    """A function of the op table, with its options, as a module. Options have torch's names and order."""
 
     function = ""
+    names: tuple[str, ...] = ()  # of options that are given by position
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, *values: Any, **options: Any) -> None:
+        if len(values) > len(self.names):
+            raise _errors.TypeError(
+                f"{type(self).__name__} is given {len(values)} options by position",
+                _intaglio._user_line(),
+                why=f"it has {len(self.names)}: {', '.join(self.names) or 'none'}",
+                hint="give further ones by name",
+            )
+        options = {**dict(zip(self.names, values, strict=False)), **options}
+        options.pop("inplace", None)  # arrays are values
+        if "dim" in options:
+            options["axis"] = options.pop("dim")
         self.options = options
 
     def forward(self, x: Tensor) -> Tensor:
@@ -271,25 +357,71 @@ class Activation(Module):
         return ", ".join(f"{name}={value!r}" for name, value in self.options.items())
 
 
-def _activation(name: str, function: str) -> type[Activation]:
-    made = type(name, (Activation,), {"function": function, "__module__": "intaglio.nn"})
-    made.__doc__ = f"`ig.{function}` as a module; takes its options as keywords."
+def _activation(name: str, function: str, *names: str) -> type[Activation]:
+    made = type(name, (Activation,), {"function": function, "names": names, "__module__": "intaglio.nn"})
+    made.__doc__ = f"`ig.{function}` as a module; takes its options, by position in the order of torch's."
     return made
 
 
-ReLU = _activation("ReLU", "relu")
-ReLU6 = _activation("ReLU6", "relu6")
-LeakyReLU = _activation("LeakyReLU", "leaky_relu")
-ELU = _activation("ELU", "elu")
-GELU = _activation("GELU", "gelu")
-SiLU = _activation("SiLU", "silu")
-Mish = _activation("Mish", "mish")
-Hardsigmoid = _activation("Hardsigmoid", "hard_sigmoid")
-Hardswish = _activation("Hardswish", "hard_swish")
-Softplus = _activation("Softplus", "softplus")
+ReLU = _activation("ReLU", "relu", "inplace")
+ReLU6 = _activation("ReLU6", "relu6", "inplace")
+LeakyReLU = _activation("LeakyReLU", "leaky_relu", "negative_slope", "inplace")
+ELU = _activation("ELU", "elu", "alpha", "inplace")
+CELU = _activation("CELU", "celu", "alpha", "inplace")
+SELU = _activation("SELU", "selu", "inplace")
+GELU = _activation("GELU", "gelu", "approximate")
+SiLU = _activation("SiLU", "silu", "inplace")
+Mish = _activation("Mish", "mish", "inplace")
+Hardsigmoid = _activation("Hardsigmoid", "hard_sigmoid", "inplace")
+Hardswish = _activation("Hardswish", "hard_swish", "inplace")
+Hardtanh = _activation("Hardtanh", "hard_tanh", "min_val", "max_val", "inplace")
+Hardshrink = _activation("Hardshrink", "hardshrink", "lambd")
+Softshrink = _activation("Softshrink", "softshrink", "lambd")
+Softsign = _activation("Softsign", "soft_sign")
+Tanhshrink = _activation("Tanhshrink", "tanh_shrink")
 LogSigmoid = _activation("LogSigmoid", "log_sigmoid")
 Sigmoid = _activation("Sigmoid", "sigmoid")
 Tanh = _activation("Tanh", "tanh")
-GLU = _activation("GLU", "glu")
-Softmax = _activation("Softmax", "softmax")
-LogSoftmax = _activation("LogSoftmax", "log_softmax")
+GLU = _activation("GLU", "glu", "dim")
+Softmax = _activation("Softmax", "softmax", "dim")
+LogSoftmax = _activation("LogSoftmax", "log_softmax", "dim")
+
+
+class Softmin(Activation):
+    """The softmax of -x."""
+
+    names = ("dim",)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return _fn["softmax"](-x, **self.options)
+
+
+class Softplus(Module):
+    """log(1 + exp(beta x)) / beta; x itself where beta x is above `threshold`, as in torch."""
+
+    def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
+        self.beta, self.threshold = beta, threshold
+
+    def forward(self, x: Tensor) -> Tensor:
+        scaled = x * self.beta
+        return _fn["where"](scaled > self.threshold, x, _fn["softplus"](scaled) / self.beta)
+
+    def extra_repr(self) -> str:
+        return f"beta={self.beta}, threshold={self.threshold}"
+
+
+class PReLU(Module):
+    """x, and a learned slope times x below 0: one slope, or one for each channel (axis 1)."""
+
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, *, dtype: Any = "float32") -> None:
+        self.num_parameters = num_parameters
+        self.weight = Parameter(_functions.full(num_parameters, init, dtype=dtype))
+
+    def forward(self, x: Tensor) -> Tensor:
+        slope = self.weight
+        if self.num_parameters > 1 and x.ndim > 2:
+            slope = slope.reshape((self.num_parameters,) + (1,) * (x.ndim - 2))
+        return _fn["where"](x < 0, slope * x, x)
+
+    def extra_repr(self) -> str:
+        return f"num_parameters={self.num_parameters}"

@@ -61,10 +61,15 @@ class RMSNorm(Module):
 class GroupNorm(Module):
     """Normalises groups of channels of [batch, channels, space...]; then a weight and a bias for each channel."""
 
-    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, *, dtype: Any = "float32") -> None:
+    weight: Tensor | None
+    bias: Tensor | None
+
+    def __init__(
+        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, *, dtype: Any = "float32"
+    ) -> None:
         self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
-        self.weight = Parameter(_functions.ones(num_channels, dtype=dtype))
-        self.bias = Parameter(_functions.zeros(num_channels, dtype=dtype))
+        self.register_parameter("weight", _functions.ones(num_channels, dtype=dtype) if affine else None)
+        self.register_parameter("bias", _functions.zeros(num_channels, dtype=dtype) if affine else None)
 
     def forward(self, x: Tensor) -> Tensor:
         return _fn["group_norm"](x, self.weight, self.bias, num_groups=self.num_groups, eps=self.eps)
@@ -97,7 +102,7 @@ class _BatchNorm(Module):
             self.running_var = Buffer(_functions.ones(num_features, dtype=dtype))
             self.num_batches_tracked = Buffer(_functions.zeros((), dtype="int64"))
 
-    def forward(self, x: Tensor) -> Tensor:
+    def _check_rank(self, x: Tensor) -> None:
         if x.ndim not in self.ranks:
             raise _errors.ShapeError(
                 f"{type(self).__name__} is given an array of rank {x.ndim}",
@@ -105,17 +110,19 @@ class _BatchNorm(Module):
                 why=f"it normalises the channels (axis 1) of arrays of rank {' or '.join(map(str, self.ranks))}",
                 hint="reshape the array, or take the layer for its rank",
             )
+
+    def forward(self, x: Tensor) -> Tensor:
+        self._check_rank(x)
         if not self.training and self.track_running_stats:
             return _fn["batch_norm"](x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)
         axes = (0, *range(2, x.ndim))
         mean = _fn["mean"](x, axis=axes)
         variance = _fn["var"](x, axis=axes)
         if self.track_running_stats:
-            self._learn(x, mean, variance)
+            self._learn(math.prod([x.shape[0], *x.shape[2:]]), mean, variance)
         return _fn["batch_norm"](x, mean, variance, self.weight, self.bias, eps=self.eps)
 
-    def _learn(self, x: Tensor, mean: Tensor, variance: Tensor) -> None:
-        count = math.prod([x.shape[0], *x.shape[2:]])
+    def _learn(self, count: Any, mean: Tensor, variance: Tensor) -> None:
         mean, variance = _fn["stop_gradient"](mean), _fn["stop_gradient"](variance)
         unbiased = variance * (count / max(count - 1, 1)) if isinstance(count, int) else variance * count / (count - 1)
         tracked, old_mean, old_var = self.num_batches_tracked, self.running_mean, self.running_var
@@ -147,6 +154,53 @@ class BatchNorm2d(_BatchNorm):
 
 class BatchNorm3d(_BatchNorm):
     """As BatchNorm1d, of [batch, channels, depth, height, width]."""
+
+    ranks = (5,)
+
+
+class _InstanceNorm(_BatchNorm):
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        *,
+        dtype: Any = "float32",
+    ) -> None:
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, dtype=dtype)
+
+    def forward(self, x: Tensor) -> Tensor:
+        self._check_rank(x)
+        if not self.training and self.track_running_stats:
+            return _fn["batch_norm"](x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)
+        if self.track_running_stats:
+            space = tuple(range(2, x.ndim))
+            # The statistics of the single images, averaged over the batch.
+            variance = _fn["mean"](_fn["var"](x, axis=space), axis=0)
+            self._learn(math.prod(x.shape[2:]), _fn["mean"](x, axis=(0, *space)), variance)
+        return _fn["group_norm"](x, self.weight, self.bias, num_groups=self.num_features, eps=self.eps)
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Normalises each channel of each example over its length, of [batch, channels, length].
+
+    With `track_running_stats` a running mean and variance are learned, and take their place in `eval()`. Ulyanov et al.
+    (2016).
+    """
+
+    ranks = (3,)
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """As InstanceNorm1d, of [batch, channels, height, width]."""
+
+    ranks = (4,)
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """As InstanceNorm1d, of [batch, channels, depth, height, width]."""
 
     ranks = (5,)
 
@@ -193,7 +247,28 @@ class Dropout(Module):
             pair = random.split(own)
             _intaglio._bind(own, pair[0])
             key = pair[1]
+        return self._dropped(x, key)
+
+    def _dropped(self, x: Tensor, key: Tensor) -> Tensor:
         return _fn["dropout"](x, key, p=self.p)
 
     def extra_repr(self) -> str:
         return f"p={self.p}"
+
+
+class _DropChannels(Dropout):
+    def _dropped(self, x: Tensor, key: Tensor) -> Tensor:
+        kept = _fn["dropout"](_functions.ones((*x.shape[:2], *(1,) * (x.ndim - 2)), dtype=x.dtype), key, p=self.p)
+        return x * kept
+
+
+class Dropout1d(_DropChannels):
+    """As Dropout, of whole channels of [batch, channels, length]."""
+
+
+class Dropout2d(_DropChannels):
+    """As Dropout, of whole channels of [batch, channels, height, width]."""
+
+
+class Dropout3d(_DropChannels):
+    """As Dropout, of whole channels of [batch, channels, depth, height, width]."""

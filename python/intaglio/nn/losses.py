@@ -104,10 +104,16 @@ def cross_entropy(
     return _fold(losses, reduction, "cross_entropy")
 
 
-def nll_loss(log_probabilities: Tensor, labels: Tensor, reduction: str = "mean") -> Tensor:
-    """The negative of `log_probabilities` [..., classes] at integer `labels` [...]."""
-    picked = _functions.functions["take_along_axis"](log_probabilities, _fn["expand_dims"](labels, axis=-1), axis=-1)
-    return _fold(-_fn["squeeze"](picked, axis=-1), reduction, "nll_loss")
+def nll_loss(log_probabilities: Tensor, labels: Tensor, reduction: str = "mean", ignore_index: int = -100) -> Tensor:
+    """The negative of `log_probabilities` [..., classes] at integer `labels` [...]; labels of `ignore_index` do not
+    count."""
+    counts = labels != ignore_index
+    safe = _fn["expand_dims"](_fn["where"](counts, labels, 0), axis=-1)
+    picked = _fn["squeeze"](_fn["take_along_axis"](log_probabilities, safe, axis=-1), axis=-1)
+    losses = _fn["where"](counts, -picked, 0.0)
+    if reduction == "mean":
+        return _functions.sum(losses) / _functions.astype(_fn["count_nonzero"](counts), losses.dtype)
+    return _fold(losses, reduction, "nll_loss")
 
 
 def kl_div(x: Tensor, target: Any, reduction: str = "mean", log_target: bool = False) -> Tensor:
@@ -118,3 +124,92 @@ def kl_div(x: Tensor, target: Any, reduction: str = "mean", log_target: bool = F
     there = t > 0
     safe = _fn["where"](there, t, _functions.ones_like(t))
     return _fold(_fn["where"](there, t * (_fn["log"](safe) - x), _functions.zeros_like(t)), reduction, "kl_div")
+
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """The cosine of the angle between the rows of `x1` and `x2` along `dim`; lengths are at least `eps`."""
+    lengths = [_fn["sqrt"](_fn["maximum"](_functions.sum(x * x, axis=dim), eps * eps)) for x in (x1, x2)]
+    return _functions.sum(x1 * x2, axis=dim) / (lengths[0] * lengths[1])
+
+
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
+    """The p-norm of x1 - x2 + eps along the last axis."""
+    d = _fn["abs"](x1 - x2 + eps)
+    if p == 1:
+        return _functions.sum(d, axis=-1, keepdims=keepdim)
+    if p == 2:
+        return _fn["sqrt"](_functions.sum(d * d, axis=-1, keepdims=keepdim))
+    return _functions.sum(d**p, axis=-1, keepdims=keepdim) ** (1 / p)
+
+
+def cosine_embedding_loss(x1: Tensor, x2: Tensor, target: Any, margin: float = 0.0, reduction: str = "mean") -> Tensor:
+    """1 - cos of rows that belong together (target 1); cos above `margin` of those that do not (target -1)."""
+    cosine = cosine_similarity(x1, x2, dim=-1)
+    t = _same(cosine, target, "cosine_embedding_loss")
+    losses = _fn["where"](t > 0, 1 - cosine, _fn["maximum"](cosine - margin, 0.0))
+    return _fold(losses, reduction, "cosine_embedding_loss")
+
+
+def margin_ranking_loss(x1: Tensor, x2: Tensor, target: Any, margin: float = 0.0, reduction: str = "mean") -> Tensor:
+    """max(0, margin - target (x1 - x2)): x1 is to be the greater where the target is 1, x2 where it is -1."""
+    t = _same(x1, target, "margin_ranking_loss")
+    losses = _fn["maximum"](margin - t * (x1 - _same(x1, x2, "margin_ranking_loss")), 0.0)
+    return _fold(losses, reduction, "margin_ranking_loss")
+
+
+def hinge_embedding_loss(x: Tensor, target: Any, margin: float = 1.0, reduction: str = "mean") -> Tensor:
+    """x where the target is 1; max(0, margin - x) where it is -1."""
+    t = _same(x, target, "hinge_embedding_loss")
+    return _fold(_fn["where"](t > 0, x, _fn["maximum"](margin - x, 0.0)), reduction, "hinge_embedding_loss")
+
+
+def soft_margin_loss(x: Tensor, target: Any, reduction: str = "mean") -> Tensor:
+    """log(1 + exp(-target x)) of targets 1 and -1."""
+    return _fold(_fn["softplus"](-_same(x, target, "soft_margin_loss") * x), reduction, "soft_margin_loss")
+
+
+def triplet_margin_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: float = 2.0,
+    eps: float = 1e-6,
+    reduction: str = "mean",
+) -> Tensor:
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin), by `pairwise_distance`."""
+    near = pairwise_distance(anchor, _same(anchor, positive, "triplet_margin_loss"), p, eps)
+    far = pairwise_distance(anchor, _same(anchor, negative, "triplet_margin_loss"), p, eps)
+    return _fold(_fn["maximum"](near - far + margin, 0.0), reduction, "triplet_margin_loss")
+
+
+def poisson_nll_loss(
+    x: Tensor, target: Any, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"
+) -> Tensor:
+    """exp(x) - target x of the logarithms of rates x (of rates with `log_input=False`); `full` adds Stirling's term."""
+    t = _same(x, target, "poisson_nll_loss")
+    losses = _fn["exp"](x) - t * x if log_input else x - t * _fn["log"](x + eps)
+    if full:
+        many = _fn["where"](t > 1, t, 1.0)
+        term = many * _fn["log"](many) - many + 0.5 * _fn["log"](6.283185307179586 * many)
+        losses = losses + _fn["where"](t > 1, term, 0.0)
+    return _fold(losses, reduction, "poisson_nll_loss")
+
+
+def gaussian_nll_loss(
+    x: Tensor, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> Tensor:
+    """(log var + (x - target)² / var) / 2 with variances of at least `eps`, which get no gradient from the bound."""
+    t = _same(x, target, "gaussian_nll_loss")
+    var = var if isinstance(var, Tensor) else _intaglio.asarray(var)
+    if var.ndim == x.ndim - 1:
+        var = _fn["expand_dims"](var, axis=-1)
+    var = var + _fn["stop_gradient"](_fn["maximum"](var, eps) - var)
+    losses = 0.5 * (_fn["log"](var) + (x - t) ** 2 / var)
+    return _fold(losses + 0.9189385332046727 if full else losses, reduction, "gaussian_nll_loss")
+
+
+def multilabel_soft_margin_loss(x: Tensor, target: Any, reduction: str = "mean") -> Tensor:
+    """The mean over the last axis of the binary cross-entropy of logits x."""
+    losses = binary_cross_entropy_with_logits(x, target, "none")
+    return _fold(_fn["mean"](losses, axis=-1), reduction, "multilabel_soft_margin_loss")

@@ -8,6 +8,7 @@
 Tensor([2.9], dtype=float32)
 """
 
+from ._adaptive import Adadelta, Adamax, NAdam, RAdam
 from ._optimizers import (
     SGD,
     Accumulate,
@@ -21,10 +22,13 @@ from ._optimizers import (
     clip_by_value,
     global_norm,
 )
+from ._plateau import ReduceOnPlateau
 from .schedules import (
     constant,
     cosine,
+    cosine_restarts,
     exponential,
+    inverse_sqrt,
     join,
     linear,
     multi_step,
@@ -37,18 +41,25 @@ from .schedules import (
 __all__ = [
     "SGD",
     "Accumulate",
+    "Adadelta",
     "Adagrad",
     "Adam",
     "AdamW",
+    "Adamax",
     "Lion",
+    "NAdam",
     "Optimizer",
+    "RAdam",
     "RMSprop",
+    "ReduceOnPlateau",
     "clip_by_global_norm",
     "clip_by_value",
     "constant",
     "cosine",
+    "cosine_restarts",
     "exponential",
     "global_norm",
+    "inverse_sqrt",
     "join",
     "linear",
     "multi_step",

@@ -65,6 +65,34 @@ def cosine(rate: float, steps: int, end: float = 0.0) -> Schedule:
     return lambda step: end + (rate - end) * 0.5 * (1 + _fn["cos"](math.pi * _fn["minimum"](_count(step) / steps, 1.0)))
 
 
+def cosine_restarts(rate: float, steps: int, times: int = 1, end: float = 0.0) -> Schedule:
+    """Half a cosine wave from `rate` to `end` over `steps` steps, again and again; each period `times` as long as the
+    one before. Loshchilov and Hutter (2017)."""
+
+    def at(step: Any) -> Tensor:
+        count = _count(step)
+        if times == 1:
+            share = count / steps - _fn["floor"](count / steps)
+        else:
+            # The period n begins at steps (timesⁿ - 1) / (times - 1).
+            n = _fn["floor"](_fn["log"](count * ((times - 1) / steps) + 1) / math.log(times) + 1e-6)
+            length = steps * _fn["exp"](n * math.log(times))
+            share = (count - (length - steps) / (times - 1)) / length
+        return end + (rate - end) * 0.5 * (1 + _fn["cos"](math.pi * share))
+
+    return at
+
+
+def inverse_sqrt(rate: float, warmup: int) -> Schedule:
+    """Linearly from 0 to `rate` over `warmup` steps, then by one over the root of the step. Vaswani et al. (2017)."""
+
+    def at(step: Any) -> Tensor:
+        count = _count(step)
+        return rate * _fn["minimum"](count / warmup, _fn["rsqrt"](_fn["maximum"](count, 1.0) / warmup))
+
+    return at
+
+
 def warmup_cosine(rate: float, warmup: int, steps: int, end: float = 0.0) -> Schedule:
     """Linearly from 0 to `rate` over `warmup` steps, then by a cosine to `end` at `steps`."""
     return join([linear(0.0, rate, warmup), cosine(rate, steps - warmup, end)], [warmup])

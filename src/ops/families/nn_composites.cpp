@@ -18,6 +18,9 @@ namespace {
 
 constexpr Attr<double> kSlope{"negative_slope", "The factor of negative elements.", "0x1.47ae147ae147bp-7"};
 constexpr Attr<double> kAlpha{"alpha", "What it tends to, negated.", "0x1p+0"};
+constexpr Attr<double> kLowest{"min_val", "The least value.", "-0x1p+0"};
+constexpr Attr<double> kGreatest{"max_val", "The greatest value.", "0x1p+0"};
+constexpr Attr<double> kLambda{"lambd", "How far from 0 an element must be.", "0x1p-1"};
 constexpr Attr<std::string> kApproximate{"approximate", "Which form of the normal distribution.", "\"none\"",
                                          "none|tanh"};
 using Unary = Value (*)(Compose&, Value);
@@ -63,6 +66,56 @@ Value log_sigmoid(Compose& m, Value x) { return m.neg(softplus(m, m.neg(x))); }
 Value mish(Compose& m, Value x) { return m.mul(x, m.tanh(softplus(m, x))); }
 Value hard_sigmoid(Compose& m, Value x) { return m.div(m.min(m.max(m.add(x, 3.0), 0.0), 6.0), 6.0); }
 Value hard_swish(Compose& m, Value x) { return m.mul(x, hard_sigmoid(m, x)); }
+
+Value soft_sign(Compose& m, Value x) { return m.div(x, m.add(m.abs(x), 1.0)); }
+Value tanh_shrink(Compose& m, Value x) { return m.sub(x, m.tanh(x)); }
+// Klambauer et al. (2017): the fixed point of mean 0 and variance 1.
+constexpr double kSeluScale = 1.0507009873554804934193349852946, kSeluAlpha = 1.6732632423543772848170429916717;
+Value selu(Compose& m, Value x) {
+  Value below = m.mul(m.expm1(m.min(x, 0.0)), kSeluAlpha);
+  return m.mul(m.where(m.less(m.number(x, 0), x), x, below), kSeluScale);
+}
+
+std::vector<Value> celu_body(BodyContext& c) {
+  Compose m(c.build);
+  Value x = m.wide(c.operands[0]);
+  Value below = m.mul(m.expm1(m.div(m.min(x, 0.0), c.get(kAlpha))), c.get(kAlpha));
+  return {c.build.convert(m.where(m.less(x, m.number(x, 0)), below, x), c.operands[0]->type().dtype)};
+}
+
+void infer_celu(InferContext& c) {
+  c.require_dtype(0, DTypeSet::Float);
+  if (!(c.get(kAlpha) != 0))
+    c.fail(ErrorKind::Value, fmt::format("alpha is {}", c.get(kAlpha)), "elements are divided by it",
+           "give a positive number such as 1");
+  tools::infer_by_body(c);
+}
+
+std::vector<Value> hard_tanh_body(BodyContext& c) {
+  Compose m(c.build);
+  return {m.min(m.max(c.operands[0], c.get(kLowest)), c.get(kGreatest))};
+}
+
+std::vector<Value> soft_shrink_body(BodyContext& c) {
+  Compose m(c.build);
+  Value x = c.operands[0], far = m.number(x, c.get(kLambda)), near = m.number(x, -c.get(kLambda));
+  return {m.where(m.less(far, x), m.sub(x, far), m.where(m.less(x, near), m.sub(x, near), m.mul(x, 0.0)))};
+}
+
+std::vector<Value> hard_shrink_body(BodyContext& c) {
+  Compose m(c.build);
+  Value x = c.operands[0], zero = m.number(x, 0);
+  Value inside = m.both(m.less_equal(m.number(x, -c.get(kLambda)), x), m.less_equal(x, m.number(x, c.get(kLambda))));
+  return {m.where(inside, zero, x)};
+}
+
+void infer_shrink(InferContext& c) {
+  c.require_dtype(0, DTypeSet::Float);
+  if (!(c.get(kLambda) >= 0))
+    c.fail(ErrorKind::Value, fmt::format("lambd is {}, but it is a distance", c.get(kLambda)),
+           "a negative one would push numbers apart", "give 0 or more");
+  tools::infer_by_body(c);
+}
 
 std::vector<Value> leaky_relu_body(BodyContext& c) {
   Compose m(c.build);
@@ -331,6 +384,35 @@ std::vector<Op> nn_composites() {
                  "scipy.special.erf(x / np.sqrt(2))))",
                  with("{approximate = \"tanh\"}"), 64),
       gelu_body, infer_float)));
+  ops.push_back(activation<soft_sign>("soft_sign", "x / (1 + |x|).", "x / (1 + np.abs(x))", 2));
+  ops.push_back(activation<tanh_shrink>("tanh_shrink", "x - tanh(x).", "x - np.tanh(x)", 0));
+  ops.back().decl.ulp = 1 << 20;  // x and its tangent cancel near 0
+  ops.push_back(activation<selu>(
+      "selu", "elu with the scale and slope that keep mean 0 and variance 1. Klambauer et al. (2017).",
+      "1.0507009873554804934 * np.where(x > 0, x, 1.6732632423543772848 * np.expm1(np.minimum(x, 0)))", 16));
+  ops.push_back(each_element(composite(
+      float_decl("celu", "x, and alpha (exp(x / alpha) - 1) below 0. Barron (2017).", {x}, {kAlpha},
+                 "np.where(x < 0, alpha * np.expm1(np.minimum(x, 0) / alpha), x)", with("{alpha = 0.5}"), 8),
+      celu_body, infer_celu)));
+  ops.back().decl.bad_samples.push_back(
+      {"f32[2]", "{alpha = 0x0p+0}", "ValueError: celu: alpha is 0"});
+  ops.push_back(each_element(composite(
+      float_decl("hard_tanh", "x bounded to [min_val, max_val].", {x}, {kLowest, kGreatest},
+                 "np.clip(x, x.dtype.type(min_val), x.dtype.type(max_val))",
+                 with("{min_val = -0.5, max_val = 2.0}"), 0),
+      hard_tanh_body, infer_float)));
+  ops.push_back(each_element(composite(
+      float_decl("softshrink", "x moved towards 0 by lambd; 0 where it is nearer than that.", {x}, {kLambda},
+                 "x - np.clip(x, -x.dtype.type(lambd), x.dtype.type(lambd))", with("{lambd = 1.5}"), 1),
+      soft_shrink_body, infer_shrink)));
+  ops.back().decl.bad_samples.push_back(
+      {"f32[2]", "{lambd = -0x1p+0}", "ValueError: softshrink: lambd is -1, but it is a distance"});
+  ops.push_back(each_element(composite(
+      float_decl("hardshrink", "x, and 0 where it is no further than lambd from 0.", {x}, {kLambda},
+                 "np.where(np.abs(x) <= x.dtype.type(lambd), x.dtype.type(0), x)", with("{lambd = 1.5}"), 0),
+      hard_shrink_body, infer_shrink)));
+  ops.back().decl.bad_samples.push_back(
+      {"f32[2]", "{lambd = -0x1p+0}", "ValueError: hardshrink: lambd is -1, but it is a distance"});
   ops.push_back(composite(
       float_decl("glu", "The first half along `axis` times the logistic function of the second.", {x},
                  {kRowAxis}, "(lambda a, b: a / (1 + np.exp(-b)))(*np.split(x, 2, axis))",
@@ -429,7 +511,7 @@ std::vector<Op> nn_composites() {
     // Element by element, along one axis, or over the last axes of one array, they stay whole under a batch.
     for (std::string_view name : {"softmax", "log_softmax", "normalize"})
       if (op.decl.name == name) op.rules.batch = batch_row;
-    for (std::string_view name : {"leaky_relu", "elu", "gelu"})
+    for (std::string_view name : {"leaky_relu", "elu", "gelu", "celu", "hard_tanh", "softshrink", "hardshrink"})
       if (op.decl.name == name) op.rules.batch = batch_in_front;
     for (std::string_view name : {"layer_norm", "rms_norm"})
       if (op.decl.name == name) op.rules.batch = batch_norm_rows;
@@ -456,6 +538,13 @@ std::vector<Op> nn_composites() {
                {"gelu", "ig.gelu(ig.asarray([-2.0, 0.0, 2.0]))"},
                {"softmax", "ig.softmax(ig.asarray([-2.0, 0.0, 2.0]))"},
                {"log_softmax", "ig.log_softmax(ig.asarray([-2.0, 0.0, 2.0]))"},
+               {"soft_sign", "ig.soft_sign(ig.asarray([-3.0, 0.0, 1.0]))"},
+               {"tanh_shrink", "ig.tanh_shrink(ig.asarray([-2.0, 0.0, 2.0]))"},
+               {"selu", "ig.selu(ig.asarray([-2.0, 0.0, 2.0]))"},
+               {"celu", "ig.celu(ig.asarray([-2.0, 0.0, 2.0]))"},
+               {"hard_tanh", "ig.hard_tanh(ig.asarray([-2.0, 0.5, 2.0]))"},
+               {"softshrink", "ig.softshrink(ig.asarray([-2.0, 0.25, 2.0]))"},
+               {"hardshrink", "ig.hardshrink(ig.asarray([-2.0, 0.25, 2.0]))"},
                {"glu", "ig.glu(ig.asarray([1.0, 2.0, 0.0, 0.0]))"},
                {"layer_norm", "ig.layer_norm(ig.asarray([[1.0, 2.0, 3.0]]))"},
                {"rms_norm", "ig.rms_norm(ig.asarray([[3.0, 4.0]]))"},

@@ -24,6 +24,8 @@ constexpr Attr<Ints> kStride{"stride", "The step of the window, for each spatial
 constexpr Attr<Ints> kPadding{"padding", "What is added on both sides of each spatial axis; none: 0.", "[]"};
 constexpr Attr<Ints> kDilation{"dilation", "The kernel's taps stand this far apart; none: 1.", "[]"};
 constexpr Attr<int64_t> kConvGroups{"groups", "How many groups the channels fall into.", "1"};
+constexpr Attr<Ints> kOutputPadding{
+    "output_padding", "What is added behind each spatial axis of the result; none: 0.", "[]"};
 constexpr Attr<bool> kCountPad{"count_include_pad", "Divides by the whole window, padding too.", "true"};
 
 void infer_same_floats(InferContext& c) {
@@ -306,6 +308,66 @@ std::vector<Value> conv_body(BodyContext& c) {
   return {y};
 }
 
+void infer_conv_transpose(InferContext& c) {
+  c.require_same_dtype(0, 1);
+  require_image(c);
+  c.require_rank(1, c.operand(0).rank());
+  if (c.get(kConvGroups) < 1)
+    c.fail(ErrorKind::Value, fmt::format("groups is {}, below 1", c.get(kConvGroups)),
+           "the channels are cut into so many groups", "give 1 or more");
+  c.require_equal(c.operand(0).dims[1], c.operand(1).dims[0], "the channels of x and of the weight");
+  c.require_equal(mod(c.operand(0).dims[1], c.get(kConvGroups)), Dim(int64_t{0}),
+                  "the channels modulo the groups");
+  for (size_t i = 2; i < c.operand(1).dims.size(); ++i)
+    if (!c.operand(1).dims[i].is_constant())
+      c.fail(ErrorKind::Shape, fmt::format("the size {} of the kernel is not fixed", c.operand(1).dims[i].str()),
+             "what is put around the image is made of it", "give the weight a number of taps");
+  if (c.size() > 2) {
+    c.require_same_dtype(0, 2);
+    c.require_rank(2, 1);
+    c.require_equal(c.operand(2).dims[0], c.operand(1).dims[1] * c.get(kConvGroups),
+                    "the bias and the output channels");
+  }
+  tools::infer_by_body(c);
+}
+
+// The convolution whose transpose is a convolution of the image with gaps, by the kernel back to front.
+std::vector<Value> conv_transpose_body(BodyContext& c) {
+  Compose m(c.build);
+  Value x = c.operands[0], w = c.operands[1];
+  auto n = static_cast<size_t>(x->type().rank() - 2);
+  Ints stride = spatial("conv_transpose", c.get(kStride), n, 1, "stride");
+  Ints dilation = spatial("conv_transpose", c.get(kDilation), n, 1, "dilation");
+  Ints padding = spatial("conv_transpose", c.get(kPadding), n, 0, "padding");
+  Ints behind = spatial("conv_transpose", c.get(kOutputPadding), n, 0, "output_padding");
+  int64_t groups = c.get(kConvGroups);
+  const Dims wide = w->type().dims;
+  Dims apart{Dim(groups), floordiv(wide[0], groups), wide[1]};
+  Dims joined{wide[1] * groups, floordiv(wide[0], groups)};
+  Ints order{0, 2, 1}, taps, around;
+  for (size_t i = 0; i < n; ++i) {
+    apart.push_back(wide[i + 2]);
+    joined.push_back(wide[i + 2]);
+    order.push_back(static_cast<int64_t>(i) + 3);
+    taps.push_back(static_cast<int64_t>(i) + 2);
+    int64_t low = dilation[i] * (wide[i + 2].constant() - 1) - padding[i];
+    around.insert(around.end(), {low, low + behind[i]});
+  }
+  w = c.build.reshape(c.build.transpose(c.build.reshape(w, apart), order), joined);
+  w = c.build("reverse", {w}, {kReversed % taps});
+  std::string digits = std::string("0123456789").substr(0, n);
+  Value y = c.build("convolution", {x, w},
+                    {kConvLayout % ("bf" + digits + "_oi" + digits + "->bf" + digits),
+                     kConvPadding % around, kLhsDilation % stride, kRhsDilation % dilation,
+                     kFeatureGroups % groups});
+  if (c.operands.size() > 2) {
+    Dims shape(n + 2, Dim(int64_t{1}));
+    shape[1] = c.operands[2]->type().dims[0];
+    y = m.add(y, c.build.reshape(c.operands[2], shape));
+  }
+  return {y};
+}
+
 void infer_pool(InferContext& c) {
   c.require_dtype(0, DTypeSet::Real);
   require_image(c);
@@ -516,6 +578,35 @@ std::vector<Op> nn_layers() {
                      2),
                 conv_body, infer_conv));
   ops.push_back(composite(
+      decl("conv_transpose",
+           "The transpose of a convolution over the spatial axes of [batch, channels, space...].\nPyTorch's: "
+           "an image of (n - 1) * stride - 2 * padding + dilation * (taps - 1) + output_padding + 1 places. One "
+           "number stands for all spatial axes.",
+           {{"x", "[batch, in, space...]."},
+            {"weight", "[in, out / groups, taps...]."},
+            optional("bias", "[out].")},
+           {kStride, kPadding, kOutputPadding, kDilation, kConvGroups},
+           "(lambda F, up: (lambda s, p, d, q, O, I: np.array([[(lambda f: f[tuple(slice(a, n - a) for a, n in "
+           "zip(p, f.shape))])(np.pad(sum(scipy.signal.convolve(up(x[b, i], s), up(weight[i, o % O], d), "
+           "method='direct') for i in range(o // O * I, (o // O + 1) * I)), [(0, a) for a in q])) for o in "
+           "range(O * groups)] for b in range(x.shape[0])]))(F(stride, 1), F(padding, 0), F(dilation, 1), "
+           "F(output_padding, 0), weight.shape[1], x.shape[1] // groups))(lambda v, e: list(v) * (1 if len(v) "
+           "== x.ndim - 2 else x.ndim - 2) if len(v) else [e] * (x.ndim - 2), lambda a, s: np.kron(a, "
+           "(np.arange(np.prod(s)) == 0).reshape(s).astype(a.dtype))[tuple(slice(0, (n - 1) * k + 1) for n, k "
+           "in zip(a.shape, s))]) + (0 if bias is None else bias.reshape([1, -1] + [1] * (x.ndim - 2)))",
+           {{"T[1, 2, 5], T[2, 3, 3]", "{}", -2, 2},
+            {"T[2, 3, 4, 5], T[3, 2, 3, 2], T[2]",
+             "{stride = [2, 1], padding = [1, 0], output_padding = [1, 0]}", -2, 2},
+            {"T[1, 4, 5, 5], T[4, 1, 3, 3]", "{groups = 2, padding = [1], stride = [2]}", -2, 2},
+            {"T[1, 1, 4, 4], T[1, 2, 2, 2], T[2]", "{dilation = [2], stride = [3]}", -2, 2},
+            {"T[1, 1, 2, 3, 2], T[1, 2, 2, 2, 2]", "{}", -2, 2}},
+           2),
+      conv_transpose_body, infer_conv_transpose));
+  ops.back().decl.bad_samples = {
+      {"f32[1, 2, 5], f32[3, 2, 3]", "{}",
+       "ShapeError: conv_transpose: the channels of x and of the weight: 2 and 3 differ"},
+      {"f32[1, 2, 5], f32[2, 2, 3]", "{groups = 0}", "ValueError: conv_transpose: groups is 0, below 1"}};
+  ops.push_back(composite(
       decl("max_pool",
            "The greatest element of each window over the spatial axes of [batch, channels, space...]; NaN "
            "wins.",
@@ -562,6 +653,7 @@ std::vector<Op> nn_layers() {
            "ig.gru_cell(ig.asarray([[1.0]]), ig.asarray([[0.5]]), ig.full((3, 1), 1.0), ig.full((3, 1), "
            "1.0))"},
           {"conv", "ig.conv(ig.asarray([[[1.0, 2.0, 3.0]]]), ig.asarray([[[1.0, 1.0]]]))"},
+          {"conv_transpose", "ig.conv_transpose(ig.asarray([[[1.0, 2.0]]]), ig.asarray([[[1.0, 0.5]]]), stride=2)"},
           {"max_pool", "ig.max_pool(ig.asarray([[[1.0, 3.0, 2.0, 4.0]]]), kernel_size=2)"},
           {"avg_pool", "ig.avg_pool(ig.asarray([[[1.0, 3.0, 2.0, 4.0]]]), kernel_size=2)"},
       });

@@ -1,0 +1,121 @@
+"""The losses of `nn.losses` as modules, with torch's names and arguments.
+
+>>> import intaglio as ig
+>>> from intaglio import nn
+>>> nn.MSELoss()(ig.asarray([1.0, 2.0]), ig.asarray([1.0, 4.0]))
+Tensor(2., dtype=float32)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import _functions, _intaglio
+from . import losses
+from ._module import Module
+
+Tensor = _intaglio.Tensor
+_fn = _functions.functions
+
+
+class Loss(Module):
+    """A function of `nn.losses` with its options."""
+
+    function: Callable[..., Tensor]
+    defaults: dict[str, Any]
+
+    def __init__(self, **options: Any) -> None:
+        self.options = {**self.defaults, **options}
+
+    def forward(self, *arrays: Any) -> Tensor:
+        return type(self).function(*arrays, **self.options)
+
+    def extra_repr(self) -> str:
+        return ", ".join(f"{name}={value!r}" for name, value in self.options.items())
+
+
+def _loss(name: str, function: str, **defaults: Any) -> type[Loss]:
+    members = {
+        "function": staticmethod(getattr(losses, function)),
+        "defaults": {**defaults, "reduction": "mean"},
+        "__module__": "intaglio.nn",
+    }
+    made = type(name, (Loss,), members)
+    made.__doc__ = f"`nn.losses.{function}` as a module; its options are keywords."
+    return made
+
+
+L1Loss = _loss("L1Loss", "l1_loss")
+MSELoss = _loss("MSELoss", "mse_loss")
+HuberLoss = _loss("HuberLoss", "huber_loss", delta=1.0)
+SmoothL1Loss = _loss("SmoothL1Loss", "smooth_l1_loss", beta=1.0)
+BCELoss = _loss("BCELoss", "binary_cross_entropy")
+BCEWithLogitsLoss = _loss("BCEWithLogitsLoss", "binary_cross_entropy_with_logits", pos_weight=None)
+CosineEmbeddingLoss = _loss("CosineEmbeddingLoss", "cosine_embedding_loss", margin=0.0)
+MarginRankingLoss = _loss("MarginRankingLoss", "margin_ranking_loss", margin=0.0)
+HingeEmbeddingLoss = _loss("HingeEmbeddingLoss", "hinge_embedding_loss", margin=1.0)
+SoftMarginLoss = _loss("SoftMarginLoss", "soft_margin_loss")
+TripletMarginLoss = _loss("TripletMarginLoss", "triplet_margin_loss", margin=1.0, p=2.0, eps=1e-6)
+PoissonNLLLoss = _loss("PoissonNLLLoss", "poisson_nll_loss", log_input=True, full=False, eps=1e-8)
+GaussianNLLLoss = _loss("GaussianNLLLoss", "gaussian_nll_loss", full=False, eps=1e-6)
+MultiLabelSoftMarginLoss = _loss("MultiLabelSoftMarginLoss", "multilabel_soft_margin_loss")
+
+
+class KLDivLoss(Loss):
+    """`nn.losses.kl_div` as a module; the reduction "batchmean" is the sum over the size of the first axis."""
+
+    function = staticmethod(losses.kl_div)
+    defaults = {"reduction": "mean", "log_target": False}
+
+    def forward(self, *arrays: Any) -> Tensor:
+        if self.options["reduction"] != "batchmean":
+            return super().forward(*arrays)
+        total = losses.kl_div(*arrays, reduction="sum", log_target=self.options["log_target"])
+        return total / arrays[0].shape[0]
+
+
+def _classes_last(x: Tensor) -> Tensor:
+    return x if x.ndim < 3 else _fn["moveaxis"](x, (1,), (-1,))
+
+
+class CrossEntropyLoss(Loss):
+    """`nn.losses.cross_entropy` as a module, of logits [batch, classes, space...] and labels [batch, space...]."""
+
+    function = staticmethod(losses.cross_entropy)
+    defaults = {"ignore_index": -100, "reduction": "mean", "label_smoothing": 0.0}
+
+    def forward(self, *arrays: Any) -> Tensor:
+        logits, labels = arrays
+        return super().forward(_classes_last(logits), labels)
+
+
+class NLLLoss(Loss):
+    """`nn.losses.nll_loss` as a module, of log-probabilities [batch, classes, space...] and labels."""
+
+    function = staticmethod(losses.nll_loss)
+    defaults = {"ignore_index": -100, "reduction": "mean"}
+
+    def forward(self, *arrays: Any) -> Tensor:
+        log_probabilities, labels = arrays
+        return super().forward(_classes_last(log_probabilities), labels)
+
+
+class CosineSimilarity(Module):
+    """`nn.losses.cosine_similarity` as a module."""
+
+    def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
+        self.dim, self.eps = dim, eps
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        return losses.cosine_similarity(x1, x2, self.dim, self.eps)
+
+
+class PairwiseDistance(Module):
+    """`nn.losses.pairwise_distance` as a module."""
+
+    def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:
+        self.p, self.eps, self.keepdim = p, eps, keepdim
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        return losses.pairwise_distance(x1, x2, self.p, self.eps, self.keepdim)
