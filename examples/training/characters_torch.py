@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import torch
-from characters_text import BATCH, CONTEXT, FEATURES, HEADS, LAYERS, batches, load
+from characters_text import CONTEXT, FEATURES, HEADS, LAYERS, batches, load
 from safetensors.torch import load_file
 from torch import nn
 from torch.nn import functional
@@ -21,34 +21,16 @@ from torch.nn import functional
 STEPS = 1000
 
 
-class Layer(nn.Module):
-    def __init__(self, weights: dict[str, torch.Tensor], name: str) -> None:
-        super().__init__()
-        own = {k.removeprefix(name + "."): v for k, v in weights.items() if k.startswith(name + ".")}
-        self.p = nn.ParameterDict({k.replace(".", "_"): nn.Parameter(v) for k, v in own.items()})
-
-    def linear(self, x: torch.Tensor, name: str) -> torch.Tensor:
-        return functional.linear(x, self.p[f"{name}_weight"], self.p[f"{name}_bias"])
-
-    def norm(self, x: torch.Tensor, name: str) -> torch.Tensor:
-        return functional.layer_norm(x, (FEATURES,), self.p[f"{name}_weight"], self.p[f"{name}_bias"])
-
-    def heads(self, x: torch.Tensor) -> torch.Tensor:
-        return x.reshape(BATCH, CONTEXT, HEADS, FEATURES // HEADS).transpose(1, 2)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        h = self.norm(x, "norm1")
-        q, k, v = (self.heads(self.linear(h, f"self_attn_{part}_proj")) for part in "qkv")
-        mixed = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-        x = x + self.linear(mixed.transpose(1, 2).reshape(BATCH, CONTEXT, FEATURES), "self_attn_out_proj")
-        h = functional.gelu(self.linear(self.norm(x, "norm2"), "linear1"))
-        return x + self.linear(h, "linear2")
+def layer_of(weights: dict[str, torch.Tensor], name: str) -> nn.Module:
+    layer = nn.TransformerEncoderLayer(FEATURES, HEADS, 4 * FEATURES, 0.0, "gelu", batch_first=True, norm_first=True)
+    layer.load_state_dict({k.removeprefix(name + "."): v for k, v in weights.items() if k.startswith(name + ".")})
+    return layer
 
 
 def main() -> None:
     text, _ = load()
     w = load_file(sys.argv[1])
-    layers = nn.ModuleList(Layer(w, f"layers.{i}") for i in range(LAYERS))
+    layers = nn.ModuleList(layer_of(w, f"layers.{i}") for i in range(LAYERS))
     names = ("letters.weight", "places.weight", "norm.weight", "norm.bias", "head.weight", "head.bias")
     rest = nn.ParameterDict({n.replace(".", "_"): nn.Parameter(w[n]) for n in names})
     parameters = [*layers.parameters(), *rest.parameters()]
@@ -60,11 +42,12 @@ def main() -> None:
         return 0.5 * (1 + float(torch.cos(torch.tensor(torch.pi * min((step - 50) / (STEPS - 50), 1)))))
 
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, rate)
+    behind = nn.Transformer.generate_square_subsequent_mask(CONTEXT)
     losses, start = [], time.perf_counter()
     for x, y in batches(text, STEPS):
         h = functional.embedding(torch.from_numpy(x), rest["letters_weight"]) * 0.1 + rest["places_weight"] * 0.1
         for layer in layers:
-            h = layer(h)
+            h = layer(h, src_mask=behind, is_causal=True)
         h = functional.layer_norm(h, (FEATURES,), rest["norm_weight"], rest["norm_bias"])
         logits = functional.linear(h, rest["head_weight"], rest["head_bias"])
         loss = functional.cross_entropy(logits.flatten(0, 1), torch.from_numpy(y).flatten())

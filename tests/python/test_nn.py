@@ -23,13 +23,18 @@ MODULES = [
     "nn._containers",
     "nn._functional",
     "nn._layers",
+    "nn._losses",
     "nn._module",
     "nn._norms",
+    "nn._pooling",
     "nn._recurrent",
+    "nn._transformer",
     "nn.init",
     "nn.losses",
     "optim",
+    "optim._adaptive",
     "optim._optimizers",
+    "optim._plateau",
     "optim.schedules",
     "random",
 ]
@@ -84,15 +89,157 @@ def test_layers_give_what_torch_gives(name: str, make: Any) -> None:
         close(dict(layer.named_buffers())[path], value)
 
 
-def test_attention_gives_what_torch_gives() -> None:
-    p, state = recorded("attention"), {}
-    for i, part in enumerate("qkv"):
-        state[f"{part}_proj.weight"] = np.split(p["in_proj_weight"], 3)[i]
-        state[f"{part}_proj.bias"] = np.split(p["in_proj_bias"], 3)[i]
-    state |= {f"out_proj.{name}": p[f"out_proj.{name}"] for name in ("weight", "bias")}
-    layer = nn.MultiheadAttention(8, 2, key=KEY).load_state_dict(state)
-    q, k, v = (ig.asarray(TORCH[f"attention/x{i}"]) for i in range(3))
-    close(layer(q, k, v), TORCH["attention/y"])
+LAYERS: dict[str, Any] = {
+    "instance_norm": lambda: nn.InstanceNorm1d(4, affine=True, track_running_stats=True),
+    "conv_transpose1": lambda: nn.ConvTranspose1d(4, 6, 3, stride=2, groups=2, key=KEY),
+    "conv_transpose2": lambda: nn.ConvTranspose2d(
+        3, 2, (3, 2), stride=(2, 3), padding=1, output_padding=(1, 2), dilation=(1, 2), key=KEY
+    ),
+    "bilinear": lambda: nn.Bilinear(3, 4, 2, key=KEY),
+    "prelu": lambda: nn.PReLU(3),
+    "adaptive_avg": lambda: nn.AdaptiveAvgPool2d((3, 2)),
+    "adaptive_max": lambda: nn.AdaptiveMaxPool1d(4),
+    "avg_pool": lambda: nn.AvgPool3d(2, 1, 1, count_include_pad=False),
+    "max_pool": lambda: nn.MaxPool3d(2),
+    "reflection": lambda: nn.ReflectionPad2d((1, 2, 0, 3)),
+    "replication": lambda: nn.ReplicationPad1d((2, 1)),
+    "circular": lambda: nn.CircularPad1d((2, 1)),
+    "constant": lambda: nn.ConstantPad2d((1, 0, 2, -1), 3.5),
+    "shuffle": lambda: nn.PixelShuffle(2),
+    "unshuffle": lambda: nn.PixelUnshuffle(2),
+    "nearest": lambda: nn.Upsample(size=(7, 4)),
+    "bilinear_up": lambda: nn.Upsample(scale_factor=2.5, mode="bilinear"),
+    "aligned_up": lambda: nn.Upsample(size=9, mode="linear", align_corners=True),
+    "unflatten": lambda: nn.Unflatten(1, (2, -1)),
+    "softplus": lambda: nn.Softplus(2.0, 3.0),
+    "hardtanh": lambda: nn.Hardtanh(-0.5, 0.75),
+    "celu": lambda: nn.CELU(0.7),
+    "selu": lambda: nn.SELU(),
+    "leaky": lambda: nn.LeakyReLU(0.2, True),
+    "softmin": lambda: nn.Softmin(dim=0),
+    "softsign": lambda: nn.Softsign(),
+    "tanhshrink": lambda: nn.Tanhshrink(),
+    "softshrink": lambda: nn.Softshrink(0.3),
+    "hardshrink": lambda: nn.Hardshrink(0.3),
+    "cosine": lambda: nn.CosineSimilarity(dim=1),
+    "distance": lambda: nn.PairwiseDistance(3.0),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_more_layers_give_what_torch_gives(name: str) -> None:
+    layer = LAYERS[name]()
+    state = recorded(name)
+    assert set(layer.state_dict()) == set(state)
+    layer.load_state_dict(state)
+    arrays = [ig.asarray(TORCH[f"{name}/x{i}"]) for i in range(2) if f"{name}/x{i}" in TORCH]
+    wanted = TORCH[f"{name}/y"]
+    given = layer(*arrays)
+    assert given.shape == wanted.shape
+    close(given, wanted, 2e-6)
+    for path, value in recorded(name, "after").items():
+        close(dict(layer.named_buffers())[path], value)
+    if not recorded(name, "after"):
+        assert np.array_equal(ig.jit(layer)(*arrays), given)
+
+
+def test_whole_channels_are_dropped() -> None:
+    x = np.asarray(nn.Dropout2d(0.5, key=KEY)(ig.ones((8, 16, 3, 2))))
+    assert set(np.unique(x)) == {0.0, 2.0}
+    assert (x == x[:, :, :1, :1]).all()
+
+
+# How the recorded attention layers are made and called (tests/data/record_torch_layers.py).
+ATTENTION: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "plain": ({"batch_first": True}, {}),
+    "length_first": ({}, {}),
+    "self": ({"batch_first": True}, {}),
+    "unbatched": ({}, {}),
+    "bool_mask": ({"batch_first": True}, {}),
+    "float_mask": ({}, {}),
+    "mask_of_heads": ({"batch_first": True}, {"need_weights": False}),
+    "each_head": ({"batch_first": True}, {"average_attn_weights": False}),
+    "causal": ({"batch_first": True}, {"need_weights": False, "is_causal": True}),
+    "other_sizes": ({"batch_first": True, "kdim": 5, "vdim": 6}, {}),
+    "biases": ({"batch_first": True, "add_bias_kv": True, "add_zero_attn": True}, {}),
+    "no_bias": ({"bias": False}, {}),
+}
+
+
+@pytest.mark.parametrize("name", ATTENTION)
+def test_attention_gives_what_torch_gives(name: str) -> None:
+    made, call = ATTENTION[name]
+    layer = nn.MultiheadAttention(8, 2, **made, key=KEY)
+    state = recorded(f"attention.{name}")
+    assert {n: v.shape for n, v in layer.state_dict().items()} == {n: v.shape for n, v in state.items()}
+    layer.load_state_dict(state)
+    arrays = [ig.asarray(TORCH[f"attention.{name}/x{i}"]) for i in range(3)]
+    if name in ("self", "causal"):
+        arrays = [arrays[0]] * 3
+    masks = {n: ig.asarray(v) for n, v in recorded(f"attention.{name}", "call").items()}
+    y, weights = layer(*arrays, **masks, **call)
+    close(y, TORCH[f"attention.{name}/y"])
+    # The way without weights gives the same, and so does a compiled call.
+    other, none = layer(*arrays, **masks, **{**call, "need_weights": False})
+    assert none is None
+    close(other, TORCH[f"attention.{name}/y"])
+    close(ig.jit(lambda *a: layer(*a, **masks, **call)[0])(*arrays), TORCH[f"attention.{name}/y"])
+    if call.get("need_weights", True):
+        close(weights, TORCH[f"attention.{name}/weights"])
+    else:
+        assert weights is None
+
+
+def test_causal_attention_needs_no_mask_and_closed_rows_give_zeros() -> None:
+    layer = nn.MultiheadAttention(8, 2, batch_first=True, key=KEY)
+    x = ig.random.normal(KEY, (2, 4, 8))
+    behind = ig.triu(ig.ones((4, 4)), k=1) > 0
+    for need in (True, False):
+        a, _ = layer(x, x, x, is_causal=True, need_weights=need)
+        b, _ = layer(x, x, x, attn_mask=behind, need_weights=need)
+        close(a, np.asarray(b, np.float64))
+        closed, _ = layer(x, x, x, key_padding_mask=ig.ones((2, 4)) > 0, need_weights=need)
+        assert np.array_equal(closed, np.zeros((2, 4, 8)))
+
+
+def test_attention_drops_weights_while_training() -> None:
+    layer = nn.MultiheadAttention(8, 2, 0.5, batch_first=True, key=KEY)
+    x = ig.random.normal(KEY, (2, 4, 8))
+    _, weights = layer(x, x, x, average_attn_weights=False)
+    kept = layer.eval()(x, x, x, average_attn_weights=False)[1]
+    dropped = np.asarray(weights) == 0
+    assert 0.2 < dropped.mean() < 0.8
+    close(np.asarray(weights)[~dropped], 2 * np.asarray(kept)[~dropped])
+    assert not np.array_equal(layer.train()(x, x, x)[0], layer(x, x, x)[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("after", {}), ("before", {"norm_first": True, "batch_first": True, "activation": "gelu"})],
+)
+def test_encoders_give_what_torch_gives(name: str, options: dict[str, Any]) -> None:
+    layer = nn.TransformerEncoderLayer(8, 2, 12, 0.0, **options, key=KEY)
+    encoder = nn.TransformerEncoder(layer, 2, nn.LayerNorm(8))
+    state = recorded(f"encoder.{name}")
+    assert set(encoder.state_dict()) == set(state)
+    encoder.load_state_dict(state)
+    x, padding = TORCH[f"encoder.{name}/x"], ig.asarray(TORCH[f"encoder.{name}/padding"])
+    n = x.shape[1] if options else x.shape[0]
+    behind = ig.triu(ig.ones((n, n)), k=1) > 0
+    y = encoder(ig.asarray(x), mask=behind, src_key_padding_mask=padding)
+    close(y, TORCH[f"encoder.{name}/y"], 3e-6)
+    close(encoder(ig.asarray(x), src_key_padding_mask=padding, is_causal=True), TORCH[f"encoder.{name}/y"], 3e-6)
+
+
+def test_layers_of_an_encoder_are_their_own() -> None:
+    layer = nn.TransformerEncoderLayer(8, 2, 12, 0.5, key=KEY)
+    encoder = nn.TransformerEncoder(layer, 2)
+    first, second = encoder.layers[0], encoder.layers[1]
+    assert np.array_equal(first.linear1.weight, second.linear1.weight)
+    first.linear1.weight[0, 0] = 7.0
+    assert float(second.linear1.weight[0, 0]) != 7.0
+    x = ig.ones((3, 1, 8))
+    assert not np.array_equal(first.dropout1(x), second.dropout1(x))
 
 
 OPTIMIZERS = {
@@ -102,6 +249,11 @@ OPTIMIZERS = {
     "adamw": lambda p: ig.optim.AdamW(p, lr=0.1),
     "rmsprop": lambda p: ig.optim.RMSprop(p, lr=0.1, momentum=0.5),
     "adagrad": lambda p: ig.optim.Adagrad(p, lr=0.1),
+    "adamax": lambda p: ig.optim.Adamax(p, lr=0.1, weight_decay=0.1),
+    "adadelta": lambda p: ig.optim.Adadelta(p, lr=0.5),
+    "nadam": lambda p: ig.optim.NAdam(p, lr=0.1),
+    "nadamw": lambda p: ig.optim.NAdam(p, lr=0.1, weight_decay=0.1, decoupled_weight_decay=True),
+    "radam": lambda p: ig.optim.RAdam(p, lr=0.1, betas=(0.9, 0.6)),
 }
 
 
@@ -142,6 +294,26 @@ def test_losses_give_what_torch_gives() -> None:
         "kl": loss.kl_div(log_p, t, "sum"),
         "nll": loss.nll_loss(log_p, ig.maximum(labels, 0)),
     }
+    signs, other, third, images, places = (
+        ig.asarray(TORCH[f"loss/{name}"]) for name in ("signs", "other", "third", "images", "places")
+    )
+    given |= {
+        "cosine_embedding": nn.CosineEmbeddingLoss(margin=0.2)(x, other, signs[:, 0]),
+        "margin_ranking": nn.MarginRankingLoss(margin=0.3)(x, other, signs),
+        "hinge_embedding": nn.HingeEmbeddingLoss(margin=0.7)(x, signs),
+        "soft_margin": nn.SoftMarginLoss()(x, signs),
+        "triplet": nn.TripletMarginLoss(margin=0.5)(x, other, third),
+        "poisson": nn.PoissonNLLLoss(full=True)(x, 3 * t),
+        "gaussian": nn.GaussianNLLLoss(full=True)(x, t, ig.abs(other)),
+        "multilabel": nn.MultiLabelSoftMarginLoss()(x, ig.astype(t > 0.25, ig.float32)),
+        "kl_batchmean": nn.KLDivLoss(reduction="batchmean")(log_p, t),
+        "nll_ignored": nn.NLLLoss()(log_p, labels),
+        "of_images": nn.CrossEntropyLoss(label_smoothing=0.1)(images, places),
+        "nll_of_images": nn.NLLLoss()(images, places),
+    }
+    assert {f"loss/{name}" for name in given} | {
+        f"loss/{name}" for name in ("x", "t", "labels", "signs", "other", "third", "images", "places")
+    } == {name for name in TORCH if name.startswith("loss/")}
     for name, value in given.items():
         close(value, TORCH[f"loss/{name}"])
 
@@ -321,11 +493,29 @@ def test_schedules() -> None:
         optim.multi_step(1.0, [5, 15]): [1, 1, 0.1, 0.1, 0.01],
         optim.polynomial(1.0, 0.0, 10, 2.0): [1, 0.64, 0.25, 0, 0],
         optim.warmup_cosine(1.0, 5, 15): [0, 0.4, 1, 0.5, 0],
+        optim.cosine_restarts(1.0, 10): [1, 0.5 + 0.5 * np.cos(0.2 * np.pi), 0.5, 1, 1],
+        optim.inverse_sqrt(1.0, 5): [0, 0.4, 1, np.sqrt(0.5), 0.5],
         optim.one_cycle(1.0, 20, 0.25, 0.1, 0.0): [0.1, 1.1 - (0.1 + 0.45 * (1 + np.cos(0.4 * np.pi))), 1, 0.75, 0],
     }
     for schedule, values in expected.items():
         assert np.allclose([float(schedule(s)) for s in steps], values, atol=1e-6)
         assert np.allclose(np.asarray(ig.jit(schedule)(ig.asarray(5))), values[2], atol=1e-6)
+
+
+def test_restarts_and_plateaus_follow_torch() -> None:
+    schedule = ig.optim.cosine_restarts(1.0, 3, 2, end=0.1)
+    close([float(schedule(i)) for i in range(16)], TORCH["restarts/rates"], 1e-5)
+    optimizer = ig.optim.SGD([ig.asarray([1.0])], lr=1.0)
+    plateau = ig.optim.ReduceOnPlateau(optimizer, factor=0.5, patience=1, cooldown=1, threshold=0.1)
+    rates = []
+    for i, measure in enumerate(TORCH["plateau/measures"]):
+        if i == 5:
+            state = plateau.state_dict()
+            plateau = ig.optim.ReduceOnPlateau(optimizer, factor=0.5, patience=1, cooldown=1, threshold=0.1)
+            plateau.load_state_dict(state)
+        plateau.step(measure)
+        rates.append(float(optimizer.lr))
+    close(rates, TORCH["plateau/rates"])
 
 
 def test_clipping() -> None:
@@ -461,6 +651,20 @@ ERRORS = {
     "Dropout p": lambda: nn.Dropout(1.5),
     "Dropout key": lambda: nn.Dropout(0.5)(ig.ones(3)),
     "heads": lambda: nn.MultiheadAttention(7, 2, key=KEY),
+    "attention ranks": lambda: nn.MultiheadAttention(4, 2, key=KEY)(ig.ones((3, 1, 4)), ig.ones((3, 4)), ig.ones((3, 4))),
+    "mask shape": lambda: nn.MultiheadAttention(4, 2, key=KEY)(*[ig.ones((3, 1, 4))] * 3, attn_mask=ig.ones((2, 2)) > 0),
+    "mask dtype": lambda: nn.MultiheadAttention(4, 2, key=KEY)(
+        *[ig.ones((3, 1, 4))] * 3, key_padding_mask=ig.ones((1, 3), dtype="int32")
+    ),
+    "encoder activation": lambda: nn.TransformerEncoderLayer(4, 2, activation="tanh", key=KEY),
+    "padding": lambda: nn.ZeroPad2d((1, 2)),
+    "upsample": lambda: nn.Upsample(3, 2.0),
+    "upsample mode": lambda: nn.Upsample(3, mode="cubic"),
+    "adaptive rank": lambda: nn.AdaptiveAvgPool2d(2)(ig.ones((2, 3, 4))),
+    "activation options": lambda: nn.ELU(1.0, True, 3),
+    "plateau mode": lambda: ig.optim.ReduceOnPlateau(ig.optim.SGD([ig.ones(1)]), "least"),
+    "plateau factor": lambda: ig.optim.ReduceOnPlateau(ig.optim.SGD([ig.ones(1)]), factor=2.0),
+    "plateau schedule": lambda: ig.optim.ReduceOnPlateau(ig.optim.SGD([ig.ones(1)], lr=ig.optim.constant(1.0))),
     "LSTM rank": lambda: nn.LSTM(2, 3, key=KEY)(ig.ones((2, 2))),
     "forward": no_forward,
     "state names": lambda: nn.Linear(2, 3, key=KEY).load_state_dict({"weight": ig.ones((3, 2)), "other": ig.ones(1)}),
