@@ -50,7 +50,9 @@ FAMILIES = [
     ("random_key", "random", "Random numbers", "random.cpp, random_composites.cpp"),
     ("cond", "control", "Control flow", "control.cpp"),
     ("relu", "nn", "Neural networks", "nn_composites.cpp, nn_layers.cpp, attention.cpp"),
-    ("broadcast_to", "shapes", "Shapes and indexing as in NumPy", "numpy_composites.cpp, numpy_indexing.cpp"),
+    ("broadcast_to", "shapes", "Shapes and indexing as in NumPy", "numpy_composites.cpp, numpy_indexing.cpp, numpy_shapes.cpp"),
+    ("isclose", "numbers", "Functions of numbers as in NumPy", "numpy_numbers.cpp"),
+    ("nansum", "statistics", "Statistics, samples and bins as in NumPy", "numpy_statistics.cpp, numpy_samples.cpp"),
     ("fusion", "compiler", "The compiler's own", "compiler.cpp"),
 ]
 

@@ -37,6 +37,8 @@ std::vector<Op> effect_ops();
 // Composites.
 std::vector<Op> nn_composites();
 std::vector<Op> numpy_composites();
+std::vector<Op> numpy_numbers();
+std::vector<Op> numpy_statistics();
 // What the compiler itself puts into graphs.
 std::vector<Op> compiler_ops();
 

@@ -70,7 +70,8 @@ Value hard_swish(Compose& m, Value x) { return m.mul(x, hard_sigmoid(m, x)); }
 Value soft_sign(Compose& m, Value x) { return m.div(x, m.add(m.abs(x), 1.0)); }
 Value tanh_shrink(Compose& m, Value x) { return m.sub(x, m.tanh(x)); }
 // Klambauer et al. (2017): the fixed point of mean 0 and variance 1.
-constexpr double kSeluScale = 1.0507009873554804934193349852946, kSeluAlpha = 1.6732632423543772848170429916717;
+constexpr double kSeluScale = 1.0507009873554804934193349852946,
+                 kSeluAlpha = 1.6732632423543772848170429916717;
 Value selu(Compose& m, Value x) {
   Value below = m.mul(m.expm1(m.min(x, 0.0)), kSeluAlpha);
   return m.mul(m.where(m.less(m.number(x, 0), x), x, below), kSeluScale);
@@ -105,7 +106,8 @@ std::vector<Value> soft_shrink_body(BodyContext& c) {
 std::vector<Value> hard_shrink_body(BodyContext& c) {
   Compose m(c.build);
   Value x = c.operands[0], zero = m.number(x, 0);
-  Value inside = m.both(m.less_equal(m.number(x, -c.get(kLambda)), x), m.less_equal(x, m.number(x, c.get(kLambda))));
+  Value inside =
+      m.both(m.less_equal(m.number(x, -c.get(kLambda)), x), m.less_equal(x, m.number(x, c.get(kLambda))));
   return {m.where(inside, zero, x)};
 }
 
@@ -394,13 +396,12 @@ std::vector<Op> nn_composites() {
       float_decl("celu", "x, and alpha (exp(x / alpha) - 1) below 0. Barron (2017).", {x}, {kAlpha},
                  "np.where(x < 0, alpha * np.expm1(np.minimum(x, 0) / alpha), x)", with("{alpha = 0.5}"), 8),
       celu_body, infer_celu)));
-  ops.back().decl.bad_samples.push_back(
-      {"f32[2]", "{alpha = 0x0p+0}", "ValueError: celu: alpha is 0"});
-  ops.push_back(each_element(composite(
-      float_decl("hard_tanh", "x bounded to [min_val, max_val].", {x}, {kLowest, kGreatest},
-                 "np.clip(x, x.dtype.type(min_val), x.dtype.type(max_val))",
-                 with("{min_val = -0.5, max_val = 2.0}"), 0),
-      hard_tanh_body, infer_float)));
+  ops.back().decl.bad_samples.push_back({"f32[2]", "{alpha = 0x0p+0}", "ValueError: celu: alpha is 0"});
+  ops.push_back(each_element(
+      composite(float_decl("hard_tanh", "x bounded to [min_val, max_val].", {x}, {kLowest, kGreatest},
+                           "np.clip(x, x.dtype.type(min_val), x.dtype.type(max_val))",
+                           with("{min_val = -0.5, max_val = 2.0}"), 0),
+                hard_tanh_body, infer_float)));
   ops.push_back(each_element(composite(
       float_decl("softshrink", "x moved towards 0 by lambd; 0 where it is nearer than that.", {x}, {kLambda},
                  "x - np.clip(x, -x.dtype.type(lambd), x.dtype.type(lambd))", with("{lambd = 1.5}"), 1),
@@ -511,7 +512,8 @@ std::vector<Op> nn_composites() {
     // Element by element, along one axis, or over the last axes of one array, they stay whole under a batch.
     for (std::string_view name : {"softmax", "log_softmax", "normalize"})
       if (op.decl.name == name) op.rules.batch = batch_row;
-    for (std::string_view name : {"leaky_relu", "elu", "gelu", "celu", "hard_tanh", "softshrink", "hardshrink"})
+    for (std::string_view name :
+         {"leaky_relu", "elu", "gelu", "celu", "hard_tanh", "softshrink", "hardshrink"})
       if (op.decl.name == name) op.rules.batch = batch_in_front;
     for (std::string_view name : {"layer_norm", "rms_norm"})
       if (op.decl.name == name) op.rules.batch = batch_norm_rows;

@@ -24,8 +24,8 @@ constexpr Attr<Ints> kStride{"stride", "The step of the window, for each spatial
 constexpr Attr<Ints> kPadding{"padding", "What is added on both sides of each spatial axis; none: 0.", "[]"};
 constexpr Attr<Ints> kDilation{"dilation", "The kernel's taps stand this far apart; none: 1.", "[]"};
 constexpr Attr<int64_t> kConvGroups{"groups", "How many groups the channels fall into.", "1"};
-constexpr Attr<Ints> kOutputPadding{
-    "output_padding", "What is added behind each spatial axis of the result; none: 0.", "[]"};
+constexpr Attr<Ints> kOutputPadding{"output_padding",
+                                    "What is added behind each spatial axis of the result; none: 0.", "[]"};
 constexpr Attr<bool> kCountPad{"count_include_pad", "Divides by the whole window, padding too.", "true"};
 
 void infer_same_floats(InferContext& c) {
@@ -320,7 +320,8 @@ void infer_conv_transpose(InferContext& c) {
                   "the channels modulo the groups");
   for (size_t i = 2; i < c.operand(1).dims.size(); ++i)
     if (!c.operand(1).dims[i].is_constant())
-      c.fail(ErrorKind::Shape, fmt::format("the size {} of the kernel is not fixed", c.operand(1).dims[i].str()),
+      c.fail(ErrorKind::Shape,
+             fmt::format("the size {} of the kernel is not fixed", c.operand(1).dims[i].str()),
              "what is put around the image is made of it", "give the weight a number of taps");
   if (c.size() > 2) {
     c.require_same_dtype(0, 2);
@@ -357,9 +358,8 @@ std::vector<Value> conv_transpose_body(BodyContext& c) {
   w = c.build("reverse", {w}, {kReversed % taps});
   std::string digits = std::string("0123456789").substr(0, n);
   Value y = c.build("convolution", {x, w},
-                    {kConvLayout % ("bf" + digits + "_oi" + digits + "->bf" + digits),
-                     kConvPadding % around, kLhsDilation % stride, kRhsDilation % dilation,
-                     kFeatureGroups % groups});
+                    {kConvLayout % ("bf" + digits + "_oi" + digits + "->bf" + digits), kConvPadding % around,
+                     kLhsDilation % stride, kRhsDilation % dilation, kFeatureGroups % groups});
   if (c.operands.size() > 2) {
     Dims shape(n + 2, Dim(int64_t{1}));
     shape[1] = c.operands[2]->type().dims[0];
@@ -578,29 +578,32 @@ std::vector<Op> nn_layers() {
                      2),
                 conv_body, infer_conv));
   ops.push_back(composite(
-      decl("conv_transpose",
-           "The transpose of a convolution over the spatial axes of [batch, channels, space...].\nPyTorch's: "
-           "an image of (n - 1) * stride - 2 * padding + dilation * (taps - 1) + output_padding + 1 places. One "
-           "number stands for all spatial axes.",
-           {{"x", "[batch, in, space...]."},
-            {"weight", "[in, out / groups, taps...]."},
-            optional("bias", "[out].")},
-           {kStride, kPadding, kOutputPadding, kDilation, kConvGroups},
-           "(lambda F, up: (lambda s, p, d, q, O, I: np.array([[(lambda f: f[tuple(slice(a, n - a) for a, n in "
-           "zip(p, f.shape))])(np.pad(sum(scipy.signal.convolve(up(x[b, i], s), up(weight[i, o % O], d), "
-           "method='direct') for i in range(o // O * I, (o // O + 1) * I)), [(0, a) for a in q])) for o in "
-           "range(O * groups)] for b in range(x.shape[0])]))(F(stride, 1), F(padding, 0), F(dilation, 1), "
-           "F(output_padding, 0), weight.shape[1], x.shape[1] // groups))(lambda v, e: list(v) * (1 if len(v) "
-           "== x.ndim - 2 else x.ndim - 2) if len(v) else [e] * (x.ndim - 2), lambda a, s: np.kron(a, "
-           "(np.arange(np.prod(s)) == 0).reshape(s).astype(a.dtype))[tuple(slice(0, (n - 1) * k + 1) for n, k "
-           "in zip(a.shape, s))]) + (0 if bias is None else bias.reshape([1, -1] + [1] * (x.ndim - 2)))",
-           {{"T[1, 2, 5], T[2, 3, 3]", "{}", -2, 2},
-            {"T[2, 3, 4, 5], T[3, 2, 3, 2], T[2]",
-             "{stride = [2, 1], padding = [1, 0], output_padding = [1, 0]}", -2, 2},
-            {"T[1, 4, 5, 5], T[4, 1, 3, 3]", "{groups = 2, padding = [1], stride = [2]}", -2, 2},
-            {"T[1, 1, 4, 4], T[1, 2, 2, 2], T[2]", "{dilation = [2], stride = [3]}", -2, 2},
-            {"T[1, 1, 2, 3, 2], T[1, 2, 2, 2, 2]", "{}", -2, 2}},
-           2),
+      decl(
+          "conv_transpose",
+          "The transpose of a convolution over the spatial axes of [batch, channels, space...].\nPyTorch's: "
+          "an image of (n - 1) * stride - 2 * padding + dilation * (taps - 1) + output_padding + 1 places. "
+          "One "
+          "number stands for all spatial axes.",
+          {{"x", "[batch, in, space...]."},
+           {"weight", "[in, out / groups, taps...]."},
+           optional("bias", "[out].")},
+          {kStride, kPadding, kOutputPadding, kDilation, kConvGroups},
+          "(lambda F, up: (lambda s, p, d, q, O, I: np.array([[(lambda f: f[tuple(slice(a, n - a) for a, n "
+          "in "
+          "zip(p, f.shape))])(np.pad(sum(scipy.signal.convolve(up(x[b, i], s), up(weight[i, o % O], d), "
+          "method='direct') for i in range(o // O * I, (o // O + 1) * I)), [(0, a) for a in q])) for o in "
+          "range(O * groups)] for b in range(x.shape[0])]))(F(stride, 1), F(padding, 0), F(dilation, 1), "
+          "F(output_padding, 0), weight.shape[1], x.shape[1] // groups))(lambda v, e: list(v) * (1 if len(v) "
+          "== x.ndim - 2 else x.ndim - 2) if len(v) else [e] * (x.ndim - 2), lambda a, s: np.kron(a, "
+          "(np.arange(np.prod(s)) == 0).reshape(s).astype(a.dtype))[tuple(slice(0, (n - 1) * k + 1) for n, k "
+          "in zip(a.shape, s))]) + (0 if bias is None else bias.reshape([1, -1] + [1] * (x.ndim - 2)))",
+          {{"T[1, 2, 5], T[2, 3, 3]", "{}", -2, 2},
+           {"T[2, 3, 4, 5], T[3, 2, 3, 2], T[2]",
+            "{stride = [2, 1], padding = [1, 0], output_padding = [1, 0]}", -2, 2},
+           {"T[1, 4, 5, 5], T[4, 1, 3, 3]", "{groups = 2, padding = [1], stride = [2]}", -2, 2},
+           {"T[1, 1, 4, 4], T[1, 2, 2, 2], T[2]", "{dilation = [2], stride = [3]}", -2, 2},
+           {"T[1, 1, 2, 3, 2], T[1, 2, 2, 2, 2]", "{}", -2, 2}},
+          2),
       conv_transpose_body, infer_conv_transpose));
   ops.back().decl.bad_samples = {
       {"f32[1, 2, 5], f32[3, 2, 3]", "{}",
@@ -653,7 +656,8 @@ std::vector<Op> nn_layers() {
            "ig.gru_cell(ig.asarray([[1.0]]), ig.asarray([[0.5]]), ig.full((3, 1), 1.0), ig.full((3, 1), "
            "1.0))"},
           {"conv", "ig.conv(ig.asarray([[[1.0, 2.0, 3.0]]]), ig.asarray([[[1.0, 1.0]]]))"},
-          {"conv_transpose", "ig.conv_transpose(ig.asarray([[[1.0, 2.0]]]), ig.asarray([[[1.0, 0.5]]]), stride=2)"},
+          {"conv_transpose",
+           "ig.conv_transpose(ig.asarray([[[1.0, 2.0]]]), ig.asarray([[[1.0, 0.5]]]), stride=2)"},
           {"max_pool", "ig.max_pool(ig.asarray([[[1.0, 3.0, 2.0, 4.0]]]), kernel_size=2)"},
           {"avg_pool", "ig.avg_pool(ig.asarray([[[1.0, 3.0, 2.0, 4.0]]]), kernel_size=2)"},
       });

@@ -10,6 +10,7 @@
 namespace ig::ops {
 
 std::vector<Op> numpy_indexing();  // numpy_indexing.cpp
+std::vector<Op> numpy_shapes();    // numpy_shapes.cpp
 
 namespace {
 
@@ -387,6 +388,7 @@ std::vector<Op> numpy_composites() {
   diff.dtypes = DTypeSet::Numeric;
   add(std::move(diff), diff_body, infer_diff);
   for (Op& op : numpy_indexing()) ops.push_back(std::move(op));
+  for (Op& op : numpy_shapes()) ops.push_back(std::move(op));
   give_examples(ops, {
                          {"broadcast_to", "ig.broadcast_to(ig.asarray([1, 2]), (2, 2))"},
                          {"reshape", "ig.reshape(ig.asarray([1, 2, 3, 4]), (2, -1))"},

@@ -95,15 +95,12 @@ std::vector<Value> outer_body(BodyContext& c) {
   return {m.mul(c.build.reshape(c.operands[0], column), c.operands[1])};
 }
 
-void infer_kron(InferContext& c) {
-  c.require_rank(1, c.operand(0).rank());
-  infer_product(c);
-}
-
 // Each axis of x next to the same axis of y, then joined.
 std::vector<Value> kron_body(BodyContext& c) {
   Compose m(c.build);
-  const Dims &x = c.operands[0]->type().dims, &y = c.operands[1]->type().dims;
+  Dims x = c.operands[0]->type().dims, y = c.operands[1]->type().dims;
+  while (x.size() < y.size()) x.insert(x.begin(), Dim(int64_t{1}));
+  while (y.size() < x.size()) y.insert(y.begin(), Dim(int64_t{1}));
   Dims wide_x, wide_y, joined;
   for (size_t i = 0; i < x.size(); ++i) {
     wide_x.insert(wide_x.end(), {x[i], Dim(int64_t{1})});
@@ -112,6 +109,44 @@ std::vector<Value> kron_body(BodyContext& c) {
   }
   Value all = m.mul(c.build.reshape(c.operands[0], wide_x), c.build.reshape(c.operands[1], wide_y));
   return {c.build.reshape(all, joined)};
+}
+
+// NumPy's dot: numbers scale; else sums over the last axis of x and the last but one of y.
+std::vector<Value> numpy_dot_body(BodyContext& c) {
+  Compose m(c.build);
+  Value x = c.operands[0], y = c.operands[1];
+  int64_t xr = x->type().rank(), yr = y->type().rank();
+  if (xr == 0 || yr == 0) return {m.mul(x, y)};
+  return {dot(c.build, x, y, {}, {}, {xr - 1}, {yr == 1 ? 0 : yr - 2})};
+}
+
+std::vector<Value> inner_body(BodyContext& c) {
+  Compose m(c.build);
+  Value x = c.operands[0], y = c.operands[1];
+  int64_t xr = x->type().rank(), yr = y->type().rank();
+  if (xr == 0 || yr == 0) return {m.mul(x, y)};
+  return {dot(c.build, x, y, {}, {}, {xr - 1}, {yr - 1})};
+}
+
+std::vector<Value> vdot_body(BodyContext& c) {
+  Value x = c.build.reshape(c.operands[0], {c.operands[0]->type().elements()});
+  Value y = c.build.reshape(c.operands[1], {c.operands[1]->type().elements()});
+  if (is_complex(x->type().dtype)) x = c.build("conj", {x});
+  return {dot(c.build, x, y, {}, {}, {0}, {0})};
+}
+
+template <int Rank>
+void infer_dot(InferContext& c) {
+  c.require_same_dtype(0, 1);
+  c.require_dtype(0, DTypeSet::Numeric);
+  const Type &x = c.operand(0), &y = c.operand(1);
+  if (Rank == 0) {
+    c.require_equal(x.elements(), y.elements(), "the numbers of elements");
+  } else if (x.rank() > 0 && y.rank() > 0) {
+    const Dim& rows = y.rank() == 1 || Rank == 1 ? y.dims.back() : y.dims[y.dims.size() - 2];
+    c.require_equal(x.dims.back(), rows, "the axes that are summed over");
+  }
+  tools::infer_by_body(c);
 }
 
 void infer_cross(InferContext& c) {
@@ -192,8 +227,11 @@ std::vector<Op> matmul_composites() {
                 outer_body, infer_outer));
   ops.push_back(composite(
       product_decl("kron", "Each element of x times the whole of y, in x's arrangement.", {}, "np.kron(x, y)",
-                   {{"T[2], T[3]", "{}"}, {"T[2, 2], T[1, 3]", "{}"}, {"T[2, 1, 2], T[1, 2, 2]", "{}"}}),
-      kron_body, infer_kron));
+                   {{"T[2], T[3]", "{}"},
+                    {"T[2, 2], T[1, 3]", "{}"},
+                    {"T[2, 1, 2], T[1, 2, 2]", "{}"},
+                    {"T[2], T[2, 3]", "{}"}}),
+      kron_body, infer_product));
   ops.push_back(composite(product_decl("cross", "The vector product along an axis of size 3.", {kLastAxis},
                                        "np.cross(x, y, axis=axis)",
                                        {{"T[3], T[3]", "{}"},
@@ -201,8 +239,37 @@ std::vector<Op> matmul_composites() {
                                         {"T[3, 4], T[3, 4]", "{axis = 0}"},
                                         {"T[0, 3], T[0, 3]", "{}"}}),
                           cross_body, infer_cross));
+  ops.push_back(composite(
+      product_decl(
+          "dot",
+          "NumPy's product: of vectors and matrices as matmul, numbers scale.\nSums over the last axis "
+          "of x and the last but one of y; the other axes follow one another.",
+          {}, "np.dot(x, y)",
+          {{"T[3], T[3]", "{}"},
+           {"T[], T[2, 3]", "{}"},
+           {"T[2, 3], T[3]", "{}"},
+           {"T[2, 3], T[3, 4]", "{}"},
+           {"T[2, 3], T[2, 3, 2]", "{}"},
+           {"T[0], T[0]", "{}"}},
+          {{"f32[2, 3], f32[2, 3]", "{}", "ShapeError: dot: the axes that are summed over: 3 and 2 differ"}}),
+      numpy_dot_body, infer_dot<2>));
+  ops.push_back(composite(
+      product_decl(
+          "inner", "Sums of products over the last axes; numbers scale.", {}, "np.inner(x, y)",
+          {{"T[3], T[3]", "{}"}, {"T[2, 3], T[4, 3]", "{}"}, {"T[2, 3], T[3]", "{}"}, {"T[3], T[]", "{}"}},
+          {{"f32[3], f32[2]", "{}", "ShapeError: inner: the axes that are summed over: 3 and 2 differ"}}),
+      inner_body, infer_dot<1>));
+  ops.push_back(composite(
+      product_decl("vdot", "The sum of products of all elements; of complex arrays the first is conjugated.",
+                   {}, "np.vdot(x, y)",
+                   {{"T[3], T[3]", "{}"}, {"T[2, 3], T[3, 2]", "{}"}, {"T[], T[]", "{}"}},
+                   {{"f32[3], f32[2]", "{}", "ShapeError: vdot: the numbers of elements: 3 and 2 differ"}}),
+      vdot_body, infer_dot<0>));
   give_examples(ops,
                 {
+                    {"dot", "ig.dot(ig.asarray([1.0, 2.0]), ig.asarray([3.0, 4.0]))"},
+                    {"inner", "ig.inner(ig.asarray([1, 2]), ig.asarray([3, 4]))"},
+                    {"vdot", "ig.vdot(ig.asarray([1, 2]), ig.asarray([3, 4]))"},
                     {"matmul", "ig.matmul(ig.asarray([[1.0, 2.0], [3.0, 4.0]]), ig.asarray([1.0, 1.0]))"},
                     {"tensordot",
                      "ig.tensordot(ig.asarray([[1, 2], [3, 4]]), ig.asarray([[1, 0], [0, 1]]), x_axes=(1,), "
