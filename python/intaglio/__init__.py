@@ -30,7 +30,7 @@ from ._errors import (
 
 _intaglio._set_package_folder(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)
 
-from . import _functions, _numpy
+from . import _functions, _numpy, _numpy_like
 from ._intaglio import (
     Dim,
     Graph,
@@ -67,6 +67,7 @@ from ._intaglio import (
     uint64,
 )
 
+_numpy_like.install()
 _names = _functions.install()
 _numpy.install()
 globals().update(_names)

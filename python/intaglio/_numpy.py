@@ -37,6 +37,11 @@ _REDUCE = {
     "logical_or": "any",
 }
 _ACCUMULATE = {"add": "cumulative_sum", "multiply": "cumulative_prod"}
+# Folds, whose arguments that were left out come as a value of NumPy's own.
+_FOLDS = {
+    *("sum", "prod", "mean", "std", "var", "max", "min", "amax", "amin", "all", "any", "average", "median", "ptp"),
+    *("nansum", "nanprod", "nanmean", "nanstd", "nanvar", "nanmax", "nanmin", "quantile", "percentile", "diff"),
+}
 _FUNCTIONS = {
     "concatenate": "concat",
     "amax": "max",
@@ -158,27 +163,16 @@ def functions_asarray(value: Any) -> Tensor:
     return _intaglio.asarray(value)
 
 
-def _dot(a: Any, b: Any) -> Tensor:
-    """np.dot: a product of numbers, or over the last axis of a and the last but one of b."""
-    a, b = functions_asarray(a), functions_asarray(b)
-    if a.ndim == 0 or b.ndim == 0:
-        out: Tensor = functions["multiply"](a, b)
-        return out
-    if b.ndim <= 2:
-        out = functions["matmul"](a, b)
-        return out
-    out = functions["tensordot"](a, b, x_axes=(a.ndim - 1,), y_axes=(b.ndim - 2,))
-    return out
-
-
 def array_function(self: Tensor, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
     name = func.__name__
-    function = _dot if name == "dot" else _find(_FUNCTIONS.get(name, name))
+    function = _find(_FUNCTIONS.get(name, name))
     if function is None:
         # Arrays with values are NumPy's as well; the result is NumPy's then.
         return func(*_to_numpy(args, name), **_to_numpy(kwargs, name))
     out, dtype = kwargs.pop("out", None), kwargs.pop("dtype", None)
-    if name in ("sum", "prod", "mean", "std", "var", "max", "min", "amax", "amin", "all", "any"):
+    if "ddof" in kwargs and name in ("std", "var", "nanstd", "nanvar"):
+        kwargs["correction"] = kwargs.pop("ddof")
+    if name in _FOLDS:
         kwargs = {key: value for key, value in kwargs.items() if type(value).__name__ != "_NoValueType"}
     return _finish(function(*args, **kwargs), out, dtype)
 
