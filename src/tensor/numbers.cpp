@@ -390,7 +390,7 @@ std::vector<Tensor> run(const Graph& graph, std::span<const Tensor> inputs,
   if (!made) return out;
   if (Search(graph, held, made).run(graph, held)) return out;  // it came in with the inputs
   Error error =
-      make_error(ErrorKind::Value, "the compiled `{}` makes {}", graph.name(), word_of(made))
+      make_error(ErrorKind::Value, "the compiled `{}` makes {}", graph.name, word_of(made))
           .why("run op by op on the same arrays it does not: the compiled program rounds otherwise")
           .hint(fmt::format("call the function without ig.jit, and report it with the program that shows it; "
                             "{}(False) ends the watch",

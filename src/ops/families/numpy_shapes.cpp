@@ -227,7 +227,7 @@ void infer_fill(InferContext& c) {
 
 std::vector<Value> fill_body(BodyContext& c) {
   Compose m(c.build);
-  Value x = c.operands[0], there;
+  Value x = c.operands[0], there = nullptr;
   const Dims& shape = x->type().dims;
   for (int64_t axis = 1; axis < rank_of(x); ++axis) {
     Value same = m.equal(m.iota(DType::I64, shape, 0), m.iota(DType::I64, shape, axis));
