@@ -42,6 +42,8 @@ _FOLDS = {
     *("sum", "prod", "mean", "std", "var", "max", "min", "amax", "amin", "all", "any", "average", "median", "ptp"),
     *("nansum", "nanprod", "nanmean", "nanstd", "nanvar", "nanmax", "nanmin", "quantile", "percentile", "diff"),
 }
+# Functions that give a bool of Python's, where the arrays have values.
+_TRUTHS = ("allclose", "array_equal")
 _FUNCTIONS = {
     "concatenate": "concat",
     "amax": "max",
@@ -166,7 +168,7 @@ def functions_asarray(value: Any) -> Tensor:
 def array_function(self: Tensor, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
     name = func.__name__
     function = _find(_FUNCTIONS.get(name, name))
-    if function is None:
+    if function is None or (name in _TRUTHS and not any(_is_symbolic(arg) for arg in args)):
         # Arrays with values are NumPy's as well; the result is NumPy's then.
         return func(*_to_numpy(args, name), **_to_numpy(kwargs, name))
     out, dtype = kwargs.pop("out", None), kwargs.pop("dtype", None)
@@ -175,6 +177,10 @@ def array_function(self: Tensor, func: Any, types: Any, args: Any, kwargs: Any) 
     if name in _FOLDS:
         kwargs = {key: value for key, value in kwargs.items() if type(value).__name__ != "_NoValueType"}
     return _finish(function(*args, **kwargs), out, dtype)
+
+
+def _is_symbolic(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.is_symbolic
 
 
 def _to_numpy(value: Any, name: str) -> Any:

@@ -45,7 +45,7 @@ LAYERS: dict[str, tuple[Any, list[tuple[int, ...]]]] = {
     "hardtanh": (lambda: torch.nn.Hardtanh(-0.5, 0.75), [(20,)]),
     "celu": (lambda: torch.nn.CELU(0.7), [(20,)]),
     "selu": (lambda: torch.nn.SELU(), [(20,)]),
-    "leaky": (lambda: torch.nn.LeakyReLU(0.2, True), [(20,)]),
+    "leaky": (lambda: torch.nn.LeakyReLU(0.2), [(20,)]),
     "softmin": (lambda: torch.nn.Softmin(dim=0), [(4, 3)]),
     "softsign": (lambda: torch.nn.Softsign(), [(20,)]),
     "tanhshrink": (lambda: torch.nn.Tanhshrink(), [(20,)]),

@@ -51,10 +51,8 @@ class MultiheadAttention(Module):
     >>> attention = nn.MultiheadAttention(8, 2, batch_first=True, key=ig.random.key(0))
     >>> x = ig.ones((1, 3, 8))
     >>> y, weights = attention(x, x, x, is_causal=True)
-    >>> y.shape, weights
-    ((1, 3, 8), Tensor([[[   1.,    0.,    0.],
-            [  0.5,   0.5,    0.],
-            [0.333, 0.333, 0.333]]], dtype=float32))
+    >>> y.shape, ig.round(weights[0], 2).tolist()[1]
+    ((1, 3, 8), [0.5, 0.5, 0.0])
     """
 
     in_proj_weight: Tensor | None

@@ -123,12 +123,15 @@ class _BatchNorm(Module):
         return _fn["batch_norm"](x, mean, variance, self.weight, self.bias, eps=self.eps)
 
     def _learn(self, count: Any, mean: Tensor, variance: Tensor) -> None:
-        mean, variance = _fn["stop_gradient"](mean), _fn["stop_gradient"](variance)
-        unbiased = variance * (count / max(count - 1, 1)) if isinstance(count, int) else variance * count / (count - 1)
-        tracked, old_mean, old_var = self.num_batches_tracked, self.running_mean, self.running_var
+        tracked = self.num_batches_tracked
         _intaglio._bind(tracked, tracked + 1)
         # Without a momentum, the plain average of all batches.
-        share = 1 / _functions.astype(tracked, mean.dtype) if self.momentum is None else self.momentum
+        self._move(count, mean, variance, 1 / _functions.astype(tracked, mean.dtype) if self.momentum is None else self.momentum)
+
+    def _move(self, count: Any, mean: Tensor, variance: Tensor, share: Any) -> None:
+        mean, variance = _fn["stop_gradient"](mean), _fn["stop_gradient"](variance)
+        unbiased = variance * (count / max(count - 1, 1)) if isinstance(count, int) else variance * count / (count - 1)
+        old_mean, old_var = self.running_mean, self.running_var
         _intaglio._bind(old_mean, old_mean + (mean - old_mean) * share)
         _intaglio._bind(old_var, old_var + (unbiased - old_var) * share)
 
@@ -179,7 +182,8 @@ class _InstanceNorm(_BatchNorm):
             space = tuple(range(2, x.ndim))
             # The statistics of the single images, averaged over the batch.
             variance = _fn["mean"](_fn["var"](x, axis=space), axis=0)
-            self._learn(math.prod(x.shape[2:]), _fn["mean"](x, axis=(0, *space)), variance)
+            share = 0.0 if self.momentum is None else self.momentum  # as in torch, which does not count batches here
+            self._move(math.prod(x.shape[2:]), _fn["mean"](x, axis=(0, *space)), variance, share)
         return _fn["group_norm"](x, self.weight, self.bias, num_groups=self.num_features, eps=self.eps)
 
 

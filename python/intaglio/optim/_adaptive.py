@@ -85,8 +85,9 @@ class NAdam(Optimizer):
         super().__init__(params, lr, weight_decay)
 
     def start(self, param: Tensor) -> Slots:
-        zeros = _functions.zeros_like(param)
-        return {"exp_avg": zeros, "exp_avg_sq": zeros, "mu_product": _functions.ones((), dtype="float32")}
+        # Each has a handle of its own, which a step binds anew.
+        slots = {name: _functions.zeros_like(param) for name in ("exp_avg", "exp_avg_sq")}
+        return {**slots, "mu_product": _functions.ones((), dtype="float32")}
 
     def rule(
         self, grad: Tensor, slots: dict[str, Tensor], param: Tensor, lr: Any, step: Tensor
