@@ -1,15 +1,16 @@
 // Control flow for C++, with the names that it has in Python and JAX, over lambdas:
 //
-//   ig::Array y = ig::cond(ig::sum(x) > 0.0, [](ig::Array x) { return x; }, [](ig::Array x) { return -x; }, x);
-//   ig::Array root = ig::while_loop([=](ig::Array r) { return ig::abs(r * r - a) > 1e-6; },
+//   ig::Array y = ig::cond(ig::sum(x) > 0.0, [](ig::Array x) { return x; }, [](ig::Array x) { return -x; },
+//   x); ig::Array root = ig::while_loop([=](ig::Array r) { return ig::abs(r * r - a) > 1e-6; },
 //                                   [=](ig::Array r) { return (r + a / r) * 0.5; }, a);
 //   auto [total, sums] = ig::scan([](ig::Array sum, ig::Array x) { return std::pair(sum + x, sum + x); },
 //                                 ig::scalar(0.0), xs);
 //
-// In a capture (ig::jit, ig::trace, derivatives, vmap) each is one node with regions: branches and bodies run once, on
-// stand-ins, and may read whatever is around them. Outside of one they are C++'s own `if` and loops. What passes
-// through is a tree, as in intaglio/transforms.h: an Array, or a std::vector, std::pair, std::tuple or std::map of
-// trees. Functions name the types of their parameters (no generic lambdas), and take them by value.
+// In a capture (ig::jit, ig::trace, derivatives, vmap) each is one node with regions: branches and bodies run
+// once, on stand-ins, and may read whatever is around them. Outside of one they are C++'s own `if` and loops.
+// What passes through is a tree, as in intaglio/transforms.h: an Array, or a std::vector, std::pair,
+// std::tuple or std::map of trees. Functions name the types of their parameters (no generic lambdas), and
+// take them by value.
 #pragma once
 
 #include <functional>
@@ -30,7 +31,8 @@ struct Decider {
 inline Array decided(const Array& value, std::string_view who, std::string_view what,
                      const std::source_location& where) {
   if (value.rank() != 0)
-    throw make_error(ErrorKind::Shape, "{}: {} is {}, but one value decides", who, what, type_text(value.tensor()))
+    throw make_error(ErrorKind::Shape, "{}: {} is {}, but one value decides", who, what,
+                     type_text(value.tensor()))
         .at(where_text(where))
         .why("a branch or step is taken as a whole; there is none for each element")
         .hint("reduce it with ig::call(\"any\", …), or choose element by element with ig::where");
@@ -44,7 +46,8 @@ inline Array truth(const Array& value, std::string_view who, std::string_view wh
 
 // Refuses results of other types than those that are needed.
 inline void require_same(std::string_view who, std::string_view what, std::span<const Type> given,
-                         std::span<const Type> wanted, std::string_view why, const std::source_location& where) {
+                         std::span<const Type> wanted, std::string_view why,
+                         const std::source_location& where) {
   for (size_t i = 0; i < std::max(given.size(), wanted.size()); ++i)
     if (i >= given.size() || i >= wanted.size() || !(given[i] == wanted[i]))
       throw make_error(ErrorKind::Type, "{}: {} {} is {}, but {} is needed", who, what, i,
@@ -81,8 +84,9 @@ inline Array row_of(const Array& x, int64_t i) {
   start[0] = Dim(i);
   limit[0] = Dim(i + 1);
   std::vector<Tensor> operand{x.tensor()};
-  Array slice = apply(ops::get("slice"), operand,
-                      make_attrs({{"start", start}, {"limit", limit}, {"strides", Ints(shape.size(), 1)}}))[0];
+  Array slice =
+      apply(ops::get("slice"), operand,
+            make_attrs({{"start", start}, {"limit", limit}, {"strides", Ints(shape.size(), 1)}}))[0];
   return reshape(slice, rest);
 }
 
@@ -96,8 +100,8 @@ inline Type slice_type(const Tensor& x) {
 // --- branches
 // ------------------------------------------------------------------------------------------------------
 
-// true_fun(operands…) where the predicate is true, else false_fun(operands…): only that one runs. Both give the same
-// tree, with the same types.
+// true_fun(operands…) where the predicate is true, else false_fun(operands…): only that one runs. Both give
+// the same tree, with the same types.
 template <typename T, typename F, typename... A>
 detail::ResultOf<T> cond(const detail::Decider& predicate, const T& true_fun, const F& false_fun,
                          const A&... operands) {
@@ -122,7 +126,8 @@ detail::ResultOf<T> cond(const detail::Decider& predicate, const T& true_fun, co
 
 // branches[index](operands…); an index out of range is clamped. Only that branch runs.
 template <typename R, typename... P, typename... A>
-R switch_(const detail::Decider& index, const std::vector<std::function<R(P...)>>& branches, const A&... operands) {
+R switch_(const detail::Decider& index, const std::vector<std::function<R(P...)>>& branches,
+          const A&... operands) {
   if (branches.empty())
     throw Error(ErrorKind::Value, "switch_: there is no branch")
         .at(detail::where_text(index.where))
@@ -139,7 +144,8 @@ R switch_(const detail::Decider& index, const std::vector<std::function<R(P...)>
   std::tuple<std::decay_t<P>...> arguments(operands...);
   if (!Capture::current()) {
     int64_t at = std::clamp<int64_t>(which.item<int64_t>(), 0, last);
-    return std::apply([&](const auto&... each) { return branches[static_cast<size_t>(at)](each...); }, arguments);
+    return std::apply([&](const auto&... each) { return branches[static_cast<size_t>(at)](each...); },
+                      arguments);
   }
   std::vector<Tensor> leading{
       call("clip", {call("astype", {which.tensor()}, {{"dtype", DType::I64}})[0].tensor(),
@@ -175,14 +181,15 @@ detail::ResultOf<F> switch_(const detail::Decider& index, const std::tuple<F, G.
 // --- loops
 // ---------------------------------------------------------------------------------------------------------
 
-// value = init; while (condition(value)) value = body(value); and then the value. Reverse mode keeps what each step
-// began with.
+// value = init; while (condition(value)) value = body(value); and then the value. Reverse mode keeps what
+// each step began with.
 template <typename C, typename B>
 detail::ResultOf<B> while_loop(const C& condition, const B& body, const detail::ResultOf<B>& init,
                                std::source_location where = std::source_location::current()) {
   using T = detail::ResultOf<B>;
   static_assert(std::is_same_v<detail::ArgumentsOf<B>, std::tuple<T>>, "the body gives what it takes");
-  static_assert(std::is_same_v<detail::ArgumentsOf<C>, std::tuple<T>>, "the condition takes what the body does");
+  static_assert(std::is_same_v<detail::ArgumentsOf<C>, std::tuple<T>>,
+                "the condition takes what the body does");
   static_assert(std::is_same_v<detail::ResultOf<C>, Array>, "the condition gives an Array");
   std::vector<Tensor> carry = detail::leaves_of(init);
   std::vector<Type> types = detail::types_of(std::span<const Tensor>(carry));
@@ -202,7 +209,8 @@ detail::ResultOf<B> while_loop(const C& condition, const B& body, const detail::
   std::vector<record::Region> regions;
   regions.push_back(detail::region_on(test, std::tuple(init), types, truth));
   regions.push_back(detail::region_on(body, std::tuple(init), types, result));
-  detail::require_same("while_loop", "what the body gives,", regions[1].types(), types, detail::kWhyCarry, where);
+  detail::require_same("while_loop", "what the body gives,", regions[1].types(), types, detail::kWhyCarry,
+                       where);
   return detail::filled(result, record::record_control(ops::get("while"), {}, std::move(regions), {carry}));
 }
 
@@ -211,14 +219,13 @@ struct ScanOptions {
   bool reverse = false;  // from the last slice to the first; what is stacked stands in the slices' order
 };
 
-// carry, y = f(carry, x) for each slice x of xs along its first axis: a pair of the last carry and the stacked ys.
-// f gives a std::pair of both; std::tuple<> stands for nothing to scan over, or to stack.
+// carry, y = f(carry, x) for each slice x of xs along its first axis: a pair of the last carry and the
+// stacked ys. f gives a std::pair of both; std::tuple<> stands for nothing to scan over, or to stack.
 template <typename F>
 auto scan(const F& f, const std::tuple_element_t<0, detail::ArgumentsOf<F>>& init,
           const std::tuple_element_t<1, detail::ArgumentsOf<F>>& xs, ScanOptions options = {},
           std::source_location where = std::source_location::current()) {
   using C = std::tuple_element_t<0, detail::ArgumentsOf<F>>;
-  using X = std::tuple_element_t<1, detail::ArgumentsOf<F>>;
   using Pair = detail::ResultOf<F>;
   using Y = typename Pair::second_type;
   static_assert(std::is_same_v<typename Pair::first_type, C>, "the body's carry has the type that it takes");
@@ -262,8 +269,8 @@ auto scan(const F& f, const std::tuple_element_t<0, detail::ArgumentsOf<F>>& ini
     std::vector<record::Region> regions;
     regions.push_back(region());
     Attrs attrs = make_attrs({{"length", Dims{length}}, {"reverse", options.reverse}});
-    return detail::filled(result, record::record_control(ops::get("scan"), {}, std::move(regions), {carry, slices},
-                                                         std::move(attrs)));
+    return detail::filled(result, record::record_control(ops::get("scan"), {}, std::move(regions),
+                                                         {carry, slices}, std::move(attrs)));
   }
   const int64_t count = length.constant();
   if (count == 0) {
@@ -273,7 +280,8 @@ auto scan(const F& f, const std::tuple_element_t<0, detail::ArgumentsOf<F>>& ini
     for (size_t i = carry.size(); i < all.size(); ++i) {
       Dims shape = all[i].dims;
       shape.insert(shape.begin(), Dim(int64_t{0}));
-      leaves.push_back(apply(ops::get("zeros"), {}, make_attrs({{"shape", shape}, {"dtype", all[i].dtype}}))[0]);
+      leaves.push_back(
+          apply(ops::get("zeros"), {}, make_attrs({{"shape", shape}, {"dtype", all[i].dtype}}))[0]);
     }
     return detail::filled(result, leaves);
   }
@@ -301,8 +309,8 @@ auto scan(const F& f, const std::tuple_element_t<0, detail::ArgumentsOf<F>>& ini
   return Pair(value, detail::filled(y, ys));
 }
 
-// value = init; for (i = lower; i < upper; ++i) value = body(i, value); and then the value. The counter is an Array of
-// int64.
+// value = init; for (i = lower; i < upper; ++i) value = body(i, value); and then the value. The counter is an
+// Array of int64.
 template <typename B>
 detail::ResultOf<B> fori_loop(int64_t lower, int64_t upper, const B& body, const detail::ResultOf<B>& init,
                               std::source_location where = std::source_location::current()) {
@@ -315,12 +323,14 @@ detail::ResultOf<B> fori_loop(int64_t lower, int64_t upper, const B& body, const
   Array first = Tensor::scalar_int(DType::I64, lower);
   if (Capture* capture = Capture::current()) capture->note_made_here(first.tensor());
   return std::get<1>(
-      scan(step, Carry(first, init), std::tuple<>(), {.length = std::max<int64_t>(upper - lower, 0)}, where).first);
+      scan(step, Carry(first, init), std::tuple<>(), {.length = std::max<int64_t>(upper - lower, 0)}, where)
+          .first);
 }
 
 // The same up to a number that is known only when the graph runs: a while_loop.
 template <typename B>
-detail::ResultOf<B> fori_loop(const Array& lower, const Array& upper, const B& body, const detail::ResultOf<B>& init,
+detail::ResultOf<B> fori_loop(const Array& lower, const Array& upper, const B& body,
+                              const detail::ResultOf<B>& init,
                               std::source_location where = std::source_location::current()) {
   using Carry = std::tuple<Array, detail::ResultOf<B>>;
   auto counter = [&](const Array& x, std::string_view what) {

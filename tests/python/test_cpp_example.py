@@ -39,6 +39,16 @@ hessian: [8 2; 2 14]
 clipped: 0.5
 """
 
+CONTROL = """\
+root of 2: 1.414214, its slope: 0.353553
+roots: 1.000 2.000 3.000
+sums: 1 2.5 4.25, the last: 4.25
+slope by the decay: 3
+branches: 4 2
+powers: 1 3 9
+5! = 120, lengths: 5 10
+"""
+
 
 def test_the_cpp_example(tmp_path: Path) -> None:
     spec = importlib.util.find_spec("intaglio")
@@ -58,7 +68,11 @@ def test_the_cpp_example(tmp_path: Path) -> None:
     options = [f"-DINTAGLIO_SOURCE={ROOT}", f"-DINTAGLIO_LIBRARIES={package}"]
     run(cmake, "-S", str(ROOT / "examples" / "cpp"), "-B", str(tmp_path), *options)
     run(cmake, "--build", str(tmp_path))
-    for name, expected in (("jit_example", EXPECTED), ("transforms_example", TRANSFORMS)):
+    for name, expected in (
+        ("jit_example", EXPECTED),
+        ("transforms_example", TRANSFORMS),
+        ("control_example", CONTROL),
+    ):
         example = tmp_path / name
         assert run(str(example)) == expected
         assert "libpython" not in run("ldd", str(example))

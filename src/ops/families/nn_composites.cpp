@@ -74,7 +74,7 @@ constexpr double kSeluScale = 1.0507009873554804934193349852946,
                  kSeluAlpha = 1.6732632423543772848170429916717;
 Value selu(Compose& m, Value x) {
   Value below = m.mul(m.expm1(m.min(x, 0.0)), kSeluAlpha);
-  return m.mul(m.where(m.less(m.number(x, 0), x), x, below), kSeluScale);
+  return m.mul(m.where(m.less(x, m.number(x, 0)), below, x), kSeluScale);
 }
 
 std::vector<Value> celu_body(BodyContext& c) {

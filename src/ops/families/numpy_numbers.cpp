@@ -1,5 +1,6 @@
 // NumPy's functions of numbers that are made of others: comparisons within a tolerance, replacing of NaN,
 // angles in degrees, and the like. 16-bit floats are widened for the whole body and rounded once at its end.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -15,9 +16,11 @@ constexpr Attr<double> kAbsolute{"atol", "What they may be apart besides.", "0x1
 constexpr Attr<bool> kEqualNaN{"equal_nan", "Whether two NaN are equal.", "false"};
 constexpr Attr<double> kForNaN{"nan", "What takes the place of NaN.", "0x0p+0"};
 constexpr Attr<double> kForInfinity{
-    "posinf", "What takes the place of +infinity; NaN: the greatest number of the type.", "nan"};
-constexpr Attr<double> kForMinus{
-    "neginf", "What takes the place of -infinity; NaN: the least number of the type.", "nan"};
+    "posinf", "What takes the place of +infinity; the greatest number of the type at most.",
+    "0x1.fffffffffffffp+1023"};
+constexpr Attr<double> kForMinus{"neginf",
+                                 "What takes the place of -infinity; the least number of the type at least.",
+                                 "-0x1.fffffffffffffp+1023"};
 
 using Unary = Value (*)(Compose&, Value);
 using Binary = Value (*)(Compose&, Value, Value);
@@ -186,9 +189,12 @@ std::vector<Value> nan_to_num_body(BodyContext& c) {
                       : x->type().dtype == DType::BF16 ? 0x1.fep+127
                       : x->type().dtype == DType::F32  ? std::numeric_limits<float>::max()
                                                        : std::numeric_limits<double>::max();
-    double high = c.get(kForInfinity), low = c.get(kForMinus);
-    Value out = m.where(is_positive_infinity(m, x), m.number(x, std::isnan(high) ? greatest : high), x);
-    out = m.where(is_negative_infinity(m, x), m.number(x, std::isnan(low) ? -greatest : low), out);
+    // An infinity that is given stays one.
+    auto bounded = [&](double given) {
+      return std::isinf(given) ? given : std::clamp(given, -greatest, greatest);
+    };
+    Value out = m.where(is_positive_infinity(m, x), m.number(x, bounded(c.get(kForInfinity))), x);
+    out = m.where(is_negative_infinity(m, x), m.number(x, bounded(c.get(kForMinus))), out);
     return m.where(c.build("is_nan", {x}), m.number(x, c.get(kForNaN)), out);
   };
   if (!is_complex(dtype)) return {replaced(c.operands[0])};
@@ -246,8 +252,8 @@ std::vector<Op> numpy_numbers() {
       unary_decl("nan_to_num",
                  "The array with numbers in place of NaN and infinities; of complex numbers in each "
                  "part. Integers stay.",
-                 "np.nan_to_num(x, nan=nan, posinf=None if np.isnan(posinf) else posinf, neginf=None "
-                 "if np.isnan(neginf) else neginf)",
+                 "np.nan_to_num(x, nan=nan, posinf=None if posinf > 1e308 else posinf, "
+                 "neginf=None if neginf < -1e308 else neginf)",
                  0, DTypeSet::Numeric);
   replaced.attrs = {kForNaN, kForInfinity, kForMinus};
   replaced.example = "ig.nan_to_num(ig.asarray([1.0, float('nan')]), nan=5.0)";

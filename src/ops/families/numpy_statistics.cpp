@@ -433,7 +433,7 @@ std::vector<Op> numpy_statistics() {
                               .doc = "Of x's shape, or along the one axis; all 1 where left out.",
                               .optional = true});
   average.complex_ulp = 32;
-  average.example = "ig.average(ig.asarray([1.0, 4.0]), ig.asarray([3.0, 1.0]))";
+  average.example = "ig.average(ig.asarray([1.0, 4.0]), weights=ig.asarray([3.0, 1.0]))";
   average.samples = {{"T[7]", "{axes = [0], keepdims = false}"},
                      {"T[3, 5], T[3, 5]", "{axes = [0, 1], keepdims = true}", 1, 4},
                      {"T[3, 5], T[5]", "{axes = [1], keepdims = false}", 1, 4},
