@@ -53,6 +53,7 @@ FAMILIES = [
     ("broadcast_to", "shapes", "Shapes and indexing as in NumPy", "numpy_composites.cpp, numpy_indexing.cpp, numpy_shapes.cpp"),
     ("isclose", "numbers", "Functions of numbers as in NumPy", "numpy_numbers.cpp"),
     ("nansum", "statistics", "Statistics, samples and bins as in NumPy", "numpy_statistics.cpp, numpy_samples.cpp"),
+    ("cholesky", "linalg", "Linear algebra", "linalg.cpp, linalg_composites.cpp"),
     ("fusion", "compiler", "The compiler's own", "compiler.cpp"),
 ]
 

@@ -52,7 +52,8 @@ int main() {
               power(ig::scalar(2), ig::scalar(3.0)).item<double>());
 
   // Both arrays are read in every step; a factorial by a counter.
-  Array factorial = ig::fori_loop(1, 6, [](Array i, Array product) { return product * i; }, ig::scalar(1));
+  Array factorial =
+      ig::fori_loop(1, 6, [](Array i, Array product) { return product * i; }, ig::scalar(int64_t{1}));
   std::vector<double> norms =
       ig::map([](Array row) { return ig::sqrt(ig::sum(row * row)); }, ig::array({3.0, 4.0, 6.0, 8.0}, {2, 2}))
           .values<double>();

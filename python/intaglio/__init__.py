@@ -105,7 +105,7 @@ from .autograd import (
     set_grad_enabled,
 )
 
-from . import autograd, cache, data, nn, optim, random  # isort: skip  (they are written on all of the above)
+from . import autograd, cache, data, linalg, nn, optim, random  # isort: skip  (they are written on all of the above)
 
 array = asarray
 e = 2.718281828459045

@@ -35,6 +35,7 @@ from ._effects import (
 from ._errors import (
     CaptureError as CaptureError,
     Error as Error,
+    FloatingPointError as FloatingPointError,
     IOError as IOError,
     IndexError as IndexError,
     InternalError as InternalError,
@@ -45,6 +46,7 @@ from ._errors import (
     UnsupportedError as UnsupportedError,
     ValueError as ValueError,
     VerifyError as VerifyError,
+    ZeroDivisionError as ZeroDivisionError,
 )
 from ._functional import (
     ShapeDtypeStruct as ShapeDtypeStruct,
@@ -140,6 +142,48 @@ from ._jit import (
     explain as explain,
     jit as jit,
 )
+from ._numpy_like import (
+    append as append,
+    apply_along_axis as apply_along_axis,
+    argwhere as argwhere,
+    round as around,
+    array_split as array_split,
+    atleast_1d as atleast_1d,
+    atleast_2d as atleast_2d,
+    atleast_3d as atleast_3d,
+    average as average,
+    bincount as bincount,
+    corrcoef as corrcoef,
+    cov as cov,
+    diag_indices as diag_indices,
+    diff as diff,
+    divmod as divmod,
+    dsplit as dsplit,
+    flatnonzero as flatnonzero,
+    geomspace as geomspace,
+    gradient as gradient,
+    histogram as histogram,
+    histogram_bin_edges as histogram_bin_edges,
+    hsplit as hsplit,
+    identity as identity,
+    indices as indices,
+    interp as interp,
+    logspace as logspace,
+    modf as modf,
+    pad as pad,
+    percentile as percentile,
+    piecewise as piecewise,
+    quantile as quantile,
+    round as rint,
+    round as round,
+    select as select,
+    trapezoid as trapezoid,
+    tri as tri,
+    tril_indices as tril_indices,
+    triu_indices as triu_indices,
+    vander as vander,
+    vsplit as vsplit,
+)
 from ._passes import (
     default_pipeline as default_pipeline,
     passes as passes,
@@ -168,6 +212,10 @@ from ._transforms import (
 )
 from ._vmap import (
     vmap as vmap,
+)
+from ._watch import (
+    debug_infs as debug_infs,
+    debug_nans as debug_nans,
 )
 from .autograd import (
     enable_grad as enable_grad,
@@ -208,6 +256,15 @@ def add(x: ArrayLike, y: ArrayLike) -> Tensor:
 def all(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
     """Whether every element over the axes is not zero."""
 
+def allclose(x: ArrayLike, y: ArrayLike, rtol: float | None = 1e-05, atol: float | None = 1e-08, equal_nan: builtins.bool | None = False) -> Tensor:
+    """Whether all elements are equal within a tolerance, as `isclose` has it; the arrays broadcast."""
+
+def amax(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
+    """The largest element over the axes; NaN where there is one. Axes without elements are refused; where a size is a symbol that turns out 0, the result is the least value of the dtype."""
+
+def amin(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
+    """The smallest element over the axes; NaN where there is one. Axes without elements are refused; where a size is a symbol that turns out 0, the result is the greatest value of the dtype."""
+
 def angle(x: ArrayLike) -> Tensor:
     """The angle of each element in the complex plane, in radians, in [-π, π]; of a real element 0 or π, by its sign."""
 
@@ -240,6 +297,9 @@ def argmax(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: buil
 
 def argmin(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
     """The position of the first smallest element: along the axis, or in row-major order over several."""
+
+def array_equal(x: ArrayLike, y: ArrayLike, equal_nan: builtins.bool | None = False) -> Tensor:
+    """Whether both have one shape, and all elements are equal; NaN equals NaN with `equal_nan`."""
 
 def asin(x: ArrayLike) -> Tensor:
     """The angle in [-π/2, π/2] whose sine is x; NaN outside [-1, 1]."""
@@ -301,11 +361,17 @@ def cbrt(x: ArrayLike) -> Tensor:
 def ceil(x: ArrayLike) -> Tensor:
     """The least whole number that is not below each element."""
 
+def celu(x: ArrayLike, alpha: float | None = 1.0) -> Tensor:
+    """x, and alpha (exp(x / alpha) - 1) below 0. Barron (2017)."""
+
 def checkpoint_name(x: ArrayLike, name: str) -> Tensor:
     """The array itself, by a name that the policies of ig.checkpoint know."""
 
 def clip(x: ArrayLike, min: ArrayLike, max: ArrayLike) -> Tensor:
     """Each element, but no less than min and no more than max; NaN where any of the three is."""
+
+def column_stack(*arrays: ArrayLike | Sequence[ArrayLike]) -> Tensor:
+    """The arrays as columns of a matrix; one of two axes is several columns."""
 
 def complex(x: ArrayLike, y: ArrayLike) -> Tensor:
     """The complex numbers whose parts are given: complex64 of float32, complex128 of float64."""
@@ -319,11 +385,20 @@ def conjugate(x: ArrayLike) -> Tensor:
 def conv(x: ArrayLike, weight: ArrayLike, bias: ArrayLike | None = None, stride: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ..., dilation: int | Sequence[int] | None = ..., groups: int | None = 1) -> Tensor:
     """A convolution over the spatial axes of [batch, channels, space...]."""
 
+def conv_transpose(x: ArrayLike, weight: ArrayLike, bias: ArrayLike | None = None, stride: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ..., output_padding: int | Sequence[int] | None = ..., dilation: int | Sequence[int] | None = ..., groups: int | None = 1) -> Tensor:
+    """The transpose of a convolution over the spatial axes of [batch, channels, space...]."""
+
 def convolution(x: ArrayLike, kernel: ArrayLike, layout: str | None = 'bf01_oi01->bf01', strides: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ..., lhs_dilation: int | Sequence[int] | None = ..., rhs_dilation: int | Sequence[int] | None = ..., feature_group_count: int | None = 1, batch_group_count: int | None = 1, accumulate: DTypeLike | None = ...) -> Tensor:
     """A window slid over an image: for each place and output feature, the sum of products of the kernel's taps with the image under them."""
 
+def convolve(x: ArrayLike, y: ArrayLike, mode: Literal["full", "same", "valid"] | None = 'full') -> Tensor:
+    """The convolution of two rows: sums of products of elements whose places add up."""
+
 def copysign(x: ArrayLike, y: ArrayLike) -> Tensor:
     """The magnitude of x with the sign of y."""
+
+def correlate(x: ArrayLike, y: ArrayLike, mode: Literal["full", "same", "valid"] | None = 'valid') -> Tensor:
+    """The correlation of two rows: sums of products of x and of y moved along."""
 
 def cos(x: ArrayLike) -> Tensor:
     """The cosine of an angle in radians."""
@@ -352,17 +427,29 @@ def cumulative_max(x: ArrayLike, axis: int, reverse: builtins.bool | None = Fals
 def cumulative_min(x: ArrayLike, axis: int, reverse: builtins.bool | None = False) -> Tensor:
     """The smallest of all elements up to each, along the axis; NaN from the first one on."""
 
+def deg2rad(x: ArrayLike) -> Tensor:
+    """Angles in radians, of degrees."""
+
+def degrees(x: ArrayLike) -> Tensor:
+    """Angles in degrees, of radians."""
+
+def diag(x: ArrayLike, k: int | None = 0) -> Tensor:
+    """The matrix with a row as its k-th diagonal, or the k-th diagonal of a matrix."""
+
 def diagonal(x: ArrayLike, k: int | None = 0) -> Tensor:
     """A diagonal of the last two axes."""
-
-def diff(x: ArrayLike, n: int | None = 1, axis: int | None = -1) -> Tensor:
-    """The differences of neighbours along an axis, taken n times."""
 
 def digamma(x: ArrayLike) -> Tensor:
     """The derivative of the logarithm of the gamma function."""
 
+def digitize(x: ArrayLike, bins: ArrayLike, right: builtins.bool | None = False) -> Tensor:
+    """The number of the bin that each element lies in, as int64: 0 in front of the first edge."""
+
 def divide(x: ArrayLike, y: ArrayLike) -> Tensor:
     """The quotient of two arrays of floats or complex numbers, element by element."""
+
+def dot(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """NumPy's product: of vectors and matrices as matmul, numbers scale."""
 
 def dot_general(x: ArrayLike, y: ArrayLike, lhs_contracting_dimensions: int | Sequence[int], rhs_contracting_dimensions: int | Sequence[int], lhs_batching_dimensions: int | Sequence[int] | None = ..., rhs_batching_dimensions: int | Sequence[int] | None = ..., accumulate: DTypeLike | None = ...) -> Tensor:
     """Sums of products over the contracted axes, for each pair of batch entries; the result has the batch axes, then the left operand's free axes, then the right's."""
@@ -370,11 +457,17 @@ def dot_general(x: ArrayLike, y: ArrayLike, lhs_contracting_dimensions: int | Se
 def dropout(x: ArrayLike, key: ArrayLike, p: float | None = 0.5) -> Tensor:
     """Each element 0 with probability p, else divided by 1 - p."""
 
+def dstack(*arrays: ArrayLike | Sequence[ArrayLike]) -> Tensor:
+    """The arrays behind one another: along the third axis."""
+
 def dynamic_slice(x: ArrayLike, *starts: ArrayLike | Sequence[ArrayLike], slice_sizes: int | Dim | Sequence[int | Dim]) -> Tensor:
     """A slice of the given sizes whose start is computed."""
 
 def dynamic_update_slice(x: ArrayLike, update: ArrayLike, *starts: ArrayLike | Sequence[ArrayLike]) -> Tensor:
     """The array with a slice, whose start is computed, replaced by `update`."""
+
+def ediff1d(x: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None) -> Tensor:
+    """The differences of neighbours among all elements in one row."""
 
 def elu(x: ArrayLike, alpha: float | None = 1.0) -> Tensor:
     """x, and alpha (exp(x) - 1) below 0."""
@@ -403,14 +496,35 @@ def exp2(x: ArrayLike) -> Tensor:
 def expm1(x: ArrayLike) -> Tensor:
     """e to the power of each element, less 1; exact near 0."""
 
+def fabs(x: ArrayLike) -> Tensor:
+    """The absolute value of each element; that of the least integer wraps to itself. Of complex numbers, their distance from 0, which is real."""
+
+def fill_diagonal(x: ArrayLike, value: ArrayLike) -> Tensor:
+    """The array with a number on its main diagonal, as a new value."""
+
+def fix(x: ArrayLike) -> Tensor:
+    """Each element without its fraction."""
+
 def flip(x: ArrayLike, axis: int | Sequence[int] | None = ..., *more: int | Dim) -> Tensor:
     """The array with the order reversed along the axes named, or all."""
+
+def fliplr(x: ArrayLike) -> Tensor:
+    """The columns in reverse order."""
+
+def flipud(x: ArrayLike) -> Tensor:
+    """The rows in reverse order."""
 
 def floor(x: ArrayLike) -> Tensor:
     """The greatest whole number that is not above each element."""
 
 def floor_divide(x: ArrayLike, y: ArrayLike) -> Tensor:
     """The quotient rounded towards minus infinity; -1 for integers where the divisor is 0."""
+
+def fmax(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """The greater of x and y; the other one where one is NaN."""
+
+def fmin(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """The lesser of x and y; the other one where one is NaN."""
 
 def fmod(x: ArrayLike, y: ArrayLike) -> Tensor:
     """The remainder of the truncated quotient, with the dividend's sign; the dividend for integers where the divisor is 0."""
@@ -420,6 +534,9 @@ def gelu(x: ArrayLike, approximate: Literal["none", "tanh"] | None = 'none') -> 
 
 def glu(x: ArrayLike, axis: int | None = -1) -> Tensor:
     """The first half along `axis` times the logistic function of the second."""
+
+def gradient_along(f: ArrayLike, spacing: ArrayLike | None = None, axis: int | None = -1, edge_order: int | None = 1) -> Tensor:
+    """The slopes of the samples f along an axis: central differences, and one-sided ones at the ends."""
 
 def greater(x: ArrayLike, y: ArrayLike) -> Tensor:
     """True where x is above y."""
@@ -439,17 +556,38 @@ def hard_sigmoid(x: ArrayLike) -> Tensor:
 def hard_swish(x: ArrayLike) -> Tensor:
     """x times hard_sigmoid(x)."""
 
+def hard_tanh(x: ArrayLike, min_val: float | None = -1.0, max_val: float | None = 1.0) -> Tensor:
+    """x bounded to [min_val, max_val]."""
+
+def hardshrink(x: ArrayLike, lambd: float | None = 0.5) -> Tensor:
+    """x, and 0 where it is no further than lambd from 0."""
+
+def heaviside(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """0 where x is negative, 1 where it is positive, y where it is 0."""
+
+def histogram_counts(x: ArrayLike, edges: ArrayLike, weights: ArrayLike | None = None) -> Tensor:
+    """How many elements lie in each bin, as int64, or the sums of their weights."""
+
+def hstack(*arrays: ArrayLike | Sequence[ArrayLike]) -> Tensor:
+    """The arrays side by side: along the second axis, or the only one."""
+
 def hypot(x: ArrayLike, y: ArrayLike) -> Tensor:
     """sqrt(x² + y²) without overflow on the way."""
 
 def imag(x: ArrayLike) -> Tensor:
     """The imaginary part of each element; 0 of a real one."""
 
+def inner(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """Sums of products over the last axes; numbers scale."""
+
 def invert(x: ArrayLike) -> Tensor:
     """Each bit inverted; of bool, the logical not."""
 
 def iota(shape: int | Dim | Sequence[int | Dim], axis: int, dtype: DTypeLike) -> Tensor:
     """Each element is its own index along an axis."""
+
+def isclose(x: ArrayLike, y: ArrayLike, rtol: float | None = 1e-05, atol: float | None = 1e-08, equal_nan: builtins.bool | None = False) -> Tensor:
+    """Whether elements are equal within a tolerance: |x - y| <= atol + rtol |y|."""
 
 def isfinite(x: ArrayLike) -> Tensor:
     """True where the element, and each part of it, is neither infinite nor NaN."""
@@ -459,6 +597,12 @@ def isinf(x: ArrayLike) -> Tensor:
 
 def isnan(x: ArrayLike) -> Tensor:
     """True where the element, or a part of it, is not a number."""
+
+def isneginf(x: ArrayLike) -> Tensor:
+    """Whether an element is -infinity."""
+
+def isposinf(x: ArrayLike) -> Tensor:
+    """Whether an element is +infinity."""
 
 def kron(x: ArrayLike, y: ArrayLike) -> Tensor:
     """Each element of x times the whole of y, in x's arrangement."""
@@ -505,6 +649,9 @@ def log_softmax(x: ArrayLike, axis: int | None = -1) -> Tensor:
 def logaddexp(x: ArrayLike, y: ArrayLike) -> Tensor:
     """log(exp(x) + exp(y)) without overflow on the way."""
 
+def logaddexp2(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """log2(2**x + 2**y) without overflow on the way."""
+
 def logical_and(x: ArrayLike, y: ArrayLike) -> Tensor:
     """True where both elements are."""
 
@@ -538,6 +685,9 @@ def maximum(x: ArrayLike, y: ArrayLike) -> Tensor:
 def mean(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
     """The mean of the elements over the axes; NaN where there are none."""
 
+def median(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
+    """The middle element over the axes in order, or the mean of the middle two; NaN where there is one."""
+
 def min(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
     """The smallest element over the axes; NaN where there is one. Axes without elements are refused; where a size is a symbol that turns out 0, the result is the greatest value of the dtype."""
 
@@ -558,6 +708,30 @@ def mse(x: ArrayLike, target: ArrayLike, reduction: Literal["none", "mean", "sum
 
 def multiply(x: ArrayLike, y: ArrayLike) -> Tensor:
     """The product of two arrays, element by element; of complex numbers a + bi and c + di it is (ac - bd) + (ad + bc)i, each operation rounded."""
+
+def nan_to_num(x: ArrayLike, nan: float | None = 0.0, posinf: float | None = 1.7976931348623157e+308, neginf: float | None = -1.7976931348623157e+308) -> Tensor:
+    """The array with numbers in place of NaN and infinities; of complex numbers in each part. Integers stay."""
+
+def nanmax(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
+    """The largest element over the axes that is not NaN; NaN where all are."""
+
+def nanmean(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
+    """The mean of the elements over the axes that are not NaN; NaN where there are none."""
+
+def nanmin(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
+    """The smallest element over the axes that is not NaN; NaN where all are."""
+
+def nanprod(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
+    """The product of the elements over the axes that are not NaN."""
+
+def nanstd(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False, correction: float | None = 0.0) -> Tensor:
+    """The root of nanvar."""
+
+def nansum(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
+    """The sum of the elements over the axes that are not NaN."""
+
+def nanvar(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False, correction: float | None = 0.0) -> Tensor:
+    """The mean squared distance from nanmean; NaN where not more elements are there than `correction`."""
 
 def negative(x: ArrayLike) -> Tensor:
     """The negative of each element; integers wrap, -0 and 0 swap."""
@@ -583,6 +757,9 @@ def outer(x: ArrayLike, y: ArrayLike) -> Tensor:
 def permute_dims(x: ArrayLike, axes: int | Sequence[int], *more: int | Dim) -> Tensor:
     """The array with its axes reordered."""
 
+def polyval(p: ArrayLike, x: ArrayLike) -> Tensor:
+    """The polynomial with the coefficients p, the highest power first, at x; by Horner's rule."""
+
 def positive(x: ArrayLike) -> Tensor:
     """Each element as it is."""
 
@@ -591,6 +768,15 @@ def pow(x: ArrayLike, y: ArrayLike) -> Tensor:
 
 def power(x: ArrayLike, y: ArrayLike) -> Tensor:
     """x to the power of y. Integers wrap; to a negative power they give 0, but for 1 and -1. Of complex numbers it is exp(y log x); whole real exponents below 100 are products, and 0 to a power that is not real and positive is NaN."""
+
+def ptp(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
+    """The largest element over the axes less the smallest."""
+
+def rad2deg(x: ArrayLike) -> Tensor:
+    """Angles in degrees, of radians."""
+
+def radians(x: ArrayLike) -> Tensor:
+    """Angles in radians, of degrees."""
 
 def randint(key: ArrayLike, shape: int | Dim | Sequence[int | Dim], low: int, high: int, dtype: DTypeLike | None = ...) -> Tensor:
     """Whole numbers evenly spread over [low, high). JAX's bits."""
@@ -649,17 +835,14 @@ def reshape(x: ArrayLike, shape: int | Dim | Sequence[int | Dim], *more: int | D
 def right_shift(x: ArrayLike, y: ArrayLike) -> Tensor:
     """x with its bits moved down by y, the sign kept."""
 
-def rint(x: ArrayLike) -> Tensor:
-    """The nearest whole number; halves go to the even one."""
-
 def rms_norm(x: ArrayLike, weight: ArrayLike | None = None, normalized_rank: int | None = 1, eps: float | None = 1e-05) -> Tensor:
     """x over the root of its mean square (plus eps) over the last axes, times weight."""
 
 def roll(x: ArrayLike, shift: int | Sequence[int], axis: int | Sequence[int] | None = ...) -> Tensor:
     """The array shifted in a circle along each axis named; with none, as one long row."""
 
-def round(x: ArrayLike) -> Tensor:
-    """The nearest whole number; halves go to the even one."""
+def rot90(x: ArrayLike, k: int | None = 1, axes: int | Sequence[int] | None = ...) -> Tensor:
+    """The array turned by a quarter, k times, in the plane of two axes."""
 
 def round_half_away(x: ArrayLike) -> Tensor:
     """The nearest whole number; halves go away from zero."""
@@ -675,6 +858,9 @@ def searchsorted(sorted: ArrayLike, values: ArrayLike, side: Literal["left", "ri
 
 def select_and_scatter_add(x: ArrayLike, source: ArrayLike, window_dimensions: int | Sequence[int], window_strides: int | Sequence[int] | None = ..., window_dilations: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ...) -> Tensor:
     """Zeros, with each element of `source` added where the window of `x` it stands for has its greatest element: the derivative of a maximum over windows."""
+
+def selu(x: ArrayLike) -> Tensor:
+    """elu with the scale and slope that keep mean 0 and variance 1. Klambauer et al. (2017)."""
 
 def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Tensor:
     """x with its bits moved down by y, zeros moved in."""
@@ -694,14 +880,23 @@ def silu(x: ArrayLike) -> Tensor:
 def sin(x: ArrayLike) -> Tensor:
     """The sine of an angle in radians."""
 
+def sinc(x: ArrayLike) -> Tensor:
+    """sin(pi x) / (pi x), and 1 at 0."""
+
 def sinh(x: ArrayLike) -> Tensor:
     """The hyperbolic sine."""
+
+def soft_sign(x: ArrayLike) -> Tensor:
+    """x / (1 + |x|)."""
 
 def softmax(x: ArrayLike, axis: int | None = -1) -> Tensor:
     """exp(x) over its sum along `axis`, with the maximum subtracted first."""
 
 def softplus(x: ArrayLike) -> Tensor:
     """log(1 + exp(x)), without overflow."""
+
+def softshrink(x: ArrayLike, lambd: float | None = 0.5) -> Tensor:
+    """x moved towards 0 by lambd; 0 where it is nearer than that."""
 
 def sqrt(x: ArrayLike) -> Tensor:
     """The square root, rightly rounded; NaN of negatives, -0 of -0."""
@@ -730,6 +925,9 @@ def tan(x: ArrayLike) -> Tensor:
 def tanh(x: ArrayLike) -> Tensor:
     """The hyperbolic tangent."""
 
+def tanh_shrink(x: ArrayLike) -> Tensor:
+    """x - tanh(x)."""
+
 def tensordot(x: ArrayLike, y: ArrayLike, x_axes: int | Sequence[int], y_axes: int | Sequence[int]) -> Tensor:
     """Sums of products over pairs of axes."""
 
@@ -757,8 +955,14 @@ def unstack(x: ArrayLike, axis: int | None = 0) -> tuple[Tensor, ...]:
 def var(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False, correction: float | None = 0.0) -> Tensor:
     """The variance of the elements over the axes: the mean squared distance from the mean; of complex numbers too it is real."""
 
+def vdot(x: ArrayLike, y: ArrayLike) -> Tensor:
+    """The sum of products of all elements; of complex arrays the first is conjugated."""
+
 def vecdot(x: ArrayLike, y: ArrayLike, axis: int | None = -1) -> Tensor:
     """Sums of products along an axis, the others broadcast; of complex arrays the first is conjugated."""
+
+def vstack(*arrays: ArrayLike | Sequence[ArrayLike]) -> Tensor:
+    """The arrays one below the other: along the first axis; one of one axis is a row."""
 
 def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Tensor:
     """The elements of x where the condition is true, those of y elsewhere."""

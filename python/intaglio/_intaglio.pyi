@@ -332,6 +332,14 @@ def _effect_print(arg0: builtins.str, arg1: Any, /) -> None: ...
 
 def _effect_check(arg0: Any, arg1: builtins.str, arg2: builtins.str, arg3: builtins.str, arg4: Any, /) -> None: ...
 
+def _watched_everywhere() -> int: ...
+
+def _watch_everywhere(bits: int) -> None: ...
+
+def _watched() -> int: ...
+
+def _watch_here(bits: int) -> int: ...
+
 class GradNode:
     @property
     def name(self) -> builtins.str: ...
@@ -590,6 +598,15 @@ class Tensor:
     def all(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
         """Whether every element over the axes is not zero."""
 
+    def allclose(self, y: ArrayLike, rtol: float | None = 1e-05, atol: float | None = 1e-08, equal_nan: builtins.bool | None = False) -> Tensor:
+        """Whether all elements are equal within a tolerance, as `isclose` has it; the arrays broadcast."""
+
+    def amax(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
+        """The largest element over the axes; NaN where there is one. Axes without elements are refused; where a size is a symbol that turns out 0, the result is the least value of the dtype."""
+
+    def amin(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
+        """The smallest element over the axes; NaN where there is one. Axes without elements are refused; where a size is a symbol that turns out 0, the result is the greatest value of the dtype."""
+
     def angle(self) -> Tensor:
         """The angle of each element in the complex plane, in radians, in [-π, π]; of a real element 0 or π, by its sign."""
 
@@ -626,6 +643,18 @@ class Tensor:
     def argsort(self, *, axis: int = -1, descending: builtins.bool = False, stable: builtins.bool = True) -> Tensor:
         """The indices that sort the array along an axis; equal elements keep their order."""
 
+    def argwhere(self) -> Tensor:
+        """The places of the elements that are not zero, one row each. The array must be concrete."""
+
+    def around(self, decimals: int = 0) -> Tensor:
+        """The nearest whole number, of two equally near the even one; or the nearest with so many decimals."""
+
+    def array_equal(self, y: ArrayLike, equal_nan: builtins.bool | None = False) -> Tensor:
+        """Whether both have one shape, and all elements are equal; NaN equals NaN with `equal_nan`."""
+
+    def array_split(self, parts: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+        """As `split`, into parts whose sizes differ by one at most."""
+
     def asin(self) -> Tensor:
         """The angle in [-π/2, π/2] whose sine is x; NaN outside [-1, 1]."""
 
@@ -644,6 +673,9 @@ class Tensor:
     def atanh(self) -> Tensor:
         """The inverse of tanh; NaN outside [-1, 1]."""
 
+    def average(self, axis: Any = None, weights: Any = None, returned: builtins.bool = False, keepdims: builtins.bool = False) -> Any:
+        """The mean of the elements along these axes, each times its weight; with `returned`, and the sum of the weights."""
+
     def avg_pool(self, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ..., count_include_pad: builtins.bool | None = True) -> Tensor:
         """The mean of each window over the spatial axes of [batch, channels, space...]."""
 
@@ -652,6 +684,9 @@ class Tensor:
 
     def batch_norm(self, mean: ArrayLike, variance: ArrayLike, weight: ArrayLike | None = None, bias: ArrayLike | None = None, eps: float | None = 1e-05) -> Tensor:
         """(x - mean) / sqrt(variance + eps), times weight, plus bias, for each channel (axis 1)."""
+
+    def bincount(self, weights: Any = None, minlength: int = 0, *, length: int | None = None) -> Tensor:
+        """How often each of the numbers 0, 1, … stands in `x`, or the sums of their weights."""
 
     def bitcast(self, dtype: DTypeLike) -> Tensor:
         """The same bits as elements of another type of the same width."""
@@ -692,6 +727,9 @@ class Tensor:
     def ceil(self) -> Tensor:
         """The least whole number that is not below each element."""
 
+    def celu(self, alpha: float | None = 1.0) -> Tensor:
+        """x, and alpha (exp(x / alpha) - 1) below 0. Barron (2017)."""
+
     def checkpoint_name(self, name: str) -> Tensor:
         """The array itself, by a name that the policies of ig.checkpoint know."""
 
@@ -710,11 +748,23 @@ class Tensor:
     def conv(self, weight: ArrayLike, bias: ArrayLike | None = None, stride: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ..., dilation: int | Sequence[int] | None = ..., groups: int | None = 1) -> Tensor:
         """A convolution over the spatial axes of [batch, channels, space...]."""
 
+    def conv_transpose(self, weight: ArrayLike, bias: ArrayLike | None = None, stride: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ..., output_padding: int | Sequence[int] | None = ..., dilation: int | Sequence[int] | None = ..., groups: int | None = 1) -> Tensor:
+        """The transpose of a convolution over the spatial axes of [batch, channels, space...]."""
+
     def convolution(self, kernel: ArrayLike, layout: str | None = 'bf01_oi01->bf01', strides: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ..., lhs_dilation: int | Sequence[int] | None = ..., rhs_dilation: int | Sequence[int] | None = ..., feature_group_count: int | None = 1, batch_group_count: int | None = 1, accumulate: DTypeLike | None = ...) -> Tensor:
         """A window slid over an image: for each place and output feature, the sum of products of the kernel's taps with the image under them."""
 
+    def convolve(self, y: ArrayLike, mode: Literal["full", "same", "valid"] | None = 'full') -> Tensor:
+        """The convolution of two rows: sums of products of elements whose places add up."""
+
     def copysign(self, y: ArrayLike) -> Tensor:
         """The magnitude of x with the sign of y."""
+
+    def corrcoef(self, y: Any = None, /, rowvar: builtins.bool = True) -> Tensor:
+        """The correlations of variables in rows (or columns, with `rowvar=False`); those of `y` come behind."""
+
+    def correlate(self, y: ArrayLike, mode: Literal["full", "same", "valid"] | None = 'valid') -> Tensor:
+        """The correlation of two rows: sums of products of x and of y moved along."""
 
     def cos(self) -> Tensor:
         """The cosine of an angle in radians."""
@@ -727,6 +777,9 @@ class Tensor:
 
     def count_nonzero(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
         """How many elements over the axes are not zero."""
+
+    def cov(self, y: Any = None, /, rowvar: builtins.bool = True, bias: builtins.bool = False, ddof: int | None = None) -> Tensor:
+        """The covariances of variables in rows (or columns, with `rowvar=False`); those of `y` come behind."""
 
     def cross(self, y: ArrayLike, axis: int | None = -1) -> Tensor:
         """The vector product along an axis of size 3."""
@@ -755,20 +808,35 @@ class Tensor:
     def cumulative_sum(self, axis: int | None = None, dtype: Any = None, include_initial: builtins.bool = False) -> Tensor:
         """The running sums along an axis; with `include_initial` they start with 0."""
 
+    def deg2rad(self) -> Tensor:
+        """Angles in radians, of degrees."""
+
+    def degrees(self) -> Tensor:
+        """Angles in degrees, of radians."""
+
     def detach(self) -> Tensor:
         """The same value without its place on the tape; no bytes are copied. In a trace, `ig.stop_gradient`."""
+
+    def diag(self, k: int | None = 0) -> Tensor:
+        """The matrix with a row as its k-th diagonal, or the k-th diagonal of a matrix."""
 
     def diagonal(self, k: int | None = 0) -> Tensor:
         """A diagonal of the last two axes."""
 
-    def diff(self, n: int | None = 1, axis: int | None = -1) -> Tensor:
-        """The differences of neighbours along an axis, taken n times."""
+    def diff(self, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Tensor:
+        """The differences of neighbours along an axis, taken n times; `prepend` and `append` are joined to it first."""
 
     def digamma(self) -> Tensor:
         """The derivative of the logarithm of the gamma function."""
 
+    def digitize(self, bins: ArrayLike, right: builtins.bool | None = False) -> Tensor:
+        """The number of the bin that each element lies in, as int64: 0 in front of the first edge."""
+
     def divide(self, y: ArrayLike) -> Tensor:
         """The quotient of two arrays of floats or complex numbers, element by element."""
+
+    def dot(self, y: ArrayLike) -> Tensor:
+        """NumPy's product: of vectors and matrices as matmul, numbers scale."""
 
     def dot_general(self, y: ArrayLike, lhs_contracting_dimensions: int | Sequence[int], rhs_contracting_dimensions: int | Sequence[int], lhs_batching_dimensions: int | Sequence[int] | None = ..., rhs_batching_dimensions: int | Sequence[int] | None = ..., accumulate: DTypeLike | None = ...) -> Tensor:
         """Sums of products over the contracted axes, for each pair of batch entries; the result has the batch axes, then the left operand's free axes, then the right's."""
@@ -776,11 +844,17 @@ class Tensor:
     def dropout(self, key: ArrayLike, p: float | None = 0.5) -> Tensor:
         """Each element 0 with probability p, else divided by 1 - p."""
 
+    def dsplit(self, parts: Any, /) -> tuple[Tensor, ...]:
+        """`split` along the third axis."""
+
     def dynamic_slice(self, *starts: ArrayLike | Sequence[ArrayLike], slice_sizes: int | Dim | Sequence[int | Dim]) -> Tensor:
         """A slice of the given sizes whose start is computed."""
 
     def dynamic_update_slice(self, update: ArrayLike, *starts: ArrayLike | Sequence[ArrayLike]) -> Tensor:
         """The array with a slice, whose start is computed, replaced by `update`."""
+
+    def ediff1d(self, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None) -> Tensor:
+        """The differences of neighbours among all elements in one row."""
 
     def elu(self, alpha: float | None = 1.0) -> Tensor:
         """x, and alpha (exp(x) - 1) below 0."""
@@ -815,17 +889,41 @@ class Tensor:
     def expm1(self) -> Tensor:
         """e to the power of each element, less 1; exact near 0."""
 
+    def fabs(self) -> Tensor:
+        """The absolute value of each element; that of the least integer wraps to itself. Of complex numbers, their distance from 0, which is real."""
+
+    def fill_diagonal(self, value: ArrayLike) -> Tensor:
+        """The array with a number on its main diagonal, as a new value."""
+
+    def fix(self) -> Tensor:
+        """Each element without its fraction."""
+
+    def flatnonzero(self) -> Tensor:
+        """The places of the elements that are not zero, all elements in one row. The array must be concrete."""
+
     def flatten(self, start_axis: int = 0, end_axis: int = -1) -> Tensor:
         """The axes from `start_axis` to `end_axis` as one."""
 
     def flip(self, axis: int | Sequence[int] | None = ..., *more: int | Dim) -> Tensor:
         """The array with the order reversed along the axes named, or all."""
 
+    def fliplr(self) -> Tensor:
+        """The columns in reverse order."""
+
+    def flipud(self) -> Tensor:
+        """The rows in reverse order."""
+
     def floor(self) -> Tensor:
         """The greatest whole number that is not above each element."""
 
     def floor_divide(self, y: ArrayLike) -> Tensor:
         """The quotient rounded towards minus infinity; -1 for integers where the divisor is 0."""
+
+    def fmax(self, y: ArrayLike) -> Tensor:
+        """The greater of x and y; the other one where one is NaN."""
+
+    def fmin(self, y: ArrayLike) -> Tensor:
+        """The lesser of x and y; the other one where one is NaN."""
 
     def fmod(self, y: ArrayLike) -> Tensor:
         """The remainder of the truncated quotient, with the dividend's sign; the dividend for integers where the divisor is 0."""
@@ -838,6 +936,9 @@ class Tensor:
 
     def glu(self, axis: int | None = -1) -> Tensor:
         """The first half along `axis` times the logistic function of the second."""
+
+    def gradient_along(self, spacing: ArrayLike | None = None, axis: int | None = -1, edge_order: int | None = 1) -> Tensor:
+        """The slopes of the samples f along an axis: central differences, and one-sided ones at the ends."""
 
     def greater(self, y: ArrayLike) -> Tensor:
         """True where x is above y."""
@@ -857,11 +958,38 @@ class Tensor:
     def hard_swish(self) -> Tensor:
         """x times hard_sigmoid(x)."""
 
+    def hard_tanh(self, min_val: float | None = -1.0, max_val: float | None = 1.0) -> Tensor:
+        """x bounded to [min_val, max_val]."""
+
+    def hardshrink(self, lambd: float | None = 0.5) -> Tensor:
+        """x, and 0 where it is no further than lambd from 0."""
+
+    def heaviside(self, y: ArrayLike) -> Tensor:
+        """0 where x is negative, 1 where it is positive, y where it is 0."""
+
+    def histogram(self, bins: Any = 10, range: Any = None, density: builtins.bool | None = None, weights: Any = None) -> tuple[Tensor, Tensor]:
+        """How many elements lie in each bin, and the bins' edges."""
+
+    def histogram_bin_edges(self, bins: Any = 10, range: Any = None) -> Tensor:
+        """The edges of `bins` equal bins from the least element to the greatest, or over `range`; edges stay."""
+
+    def histogram_counts(self, edges: ArrayLike, weights: ArrayLike | None = None) -> Tensor:
+        """How many elements lie in each bin, as int64, or the sums of their weights."""
+
+    def hsplit(self, parts: Any, /) -> tuple[Tensor, ...]:
+        """`split` along the second axis, or the only one."""
+
     def hypot(self, y: ArrayLike) -> Tensor:
         """sqrt(x² + y²) without overflow on the way."""
 
+    def inner(self, y: ArrayLike) -> Tensor:
+        """Sums of products over the last axes; numbers scale."""
+
     def invert(self) -> Tensor:
         """Each bit inverted; of bool, the logical not."""
+
+    def isclose(self, y: ArrayLike, rtol: float | None = 1e-05, atol: float | None = 1e-08, equal_nan: builtins.bool | None = False) -> Tensor:
+        """Whether elements are equal within a tolerance: |x - y| <= atol + rtol |y|."""
 
     def isfinite(self) -> Tensor:
         """True where the element, and each part of it, is neither infinite nor NaN."""
@@ -871,6 +999,12 @@ class Tensor:
 
     def isnan(self) -> Tensor:
         """True where the element, or a part of it, is not a number."""
+
+    def isneginf(self) -> Tensor:
+        """Whether an element is -infinity."""
+
+    def isposinf(self) -> Tensor:
+        """Whether an element is +infinity."""
 
     def kron(self, y: ArrayLike) -> Tensor:
         """Each element of x times the whole of y, in x's arrangement."""
@@ -917,6 +1051,9 @@ class Tensor:
     def logaddexp(self, y: ArrayLike) -> Tensor:
         """log(exp(x) + exp(y)) without overflow on the way."""
 
+    def logaddexp2(self, y: ArrayLike) -> Tensor:
+        """log2(2**x + 2**y) without overflow on the way."""
+
     def logical_and(self, y: ArrayLike) -> Tensor:
         """True where both elements are."""
 
@@ -953,6 +1090,9 @@ class Tensor:
     def mean(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
         """The mean of the elements over the axes; NaN where there are none."""
 
+    def median(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
+        """The middle element over the axes in order, or the mean of the middle two; NaN where there is one."""
+
     def min(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
         """The smallest element over the axes; NaN where there is one. Axes without elements are refused; where a size is a symbol that turns out 0, the result is the greatest value of the dtype."""
 
@@ -965,6 +1105,9 @@ class Tensor:
     def mod(self, y: ArrayLike) -> Tensor:
         """The remainder of the floored quotient, with the divisor's sign, as Python's %."""
 
+    def modf(self) -> tuple[Tensor, Tensor]:
+        """What stands behind the point, and the whole part, both with the number's sign."""
+
     def moveaxis(self, source_axes: int | Sequence[int], destination_axes: int | Sequence[int]) -> Tensor:
         """The array with some axes moved, the others in their order."""
 
@@ -973,6 +1116,30 @@ class Tensor:
 
     def multiply(self, y: ArrayLike) -> Tensor:
         """The product of two arrays, element by element; of complex numbers a + bi and c + di it is (ac - bd) + (ad + bc)i, each operation rounded."""
+
+    def nan_to_num(self, nan: float | None = 0.0, posinf: float | None = 1.7976931348623157e+308, neginf: float | None = -1.7976931348623157e+308) -> Tensor:
+        """The array with numbers in place of NaN and infinities; of complex numbers in each part. Integers stay."""
+
+    def nanmax(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
+        """The largest element over the axes that is not NaN; NaN where all are."""
+
+    def nanmean(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
+        """The mean of the elements over the axes that are not NaN; NaN where there are none."""
+
+    def nanmin(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
+        """The smallest element over the axes that is not NaN; NaN where all are."""
+
+    def nanprod(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
+        """The product of the elements over the axes that are not NaN."""
+
+    def nanstd(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False, correction: float | None = 0.0) -> Tensor:
+        """The root of nanvar."""
+
+    def nansum(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
+        """The sum of the elements over the axes that are not NaN."""
+
+    def nanvar(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False, correction: float | None = 0.0) -> Tensor:
+        """The mean squared distance from nanmean; NaN where not more elements are there than `correction`."""
 
     def negative(self) -> Tensor:
         """The negative of each element; integers wrap, -0 and 0 swap."""
@@ -1001,8 +1168,17 @@ class Tensor:
     def outer(self, y: ArrayLike) -> Tensor:
         """All products of an element of x with one of y."""
 
+    def pad(self, pad_width: Any, /, mode: str = constant, *, constant_values: Any = 0) -> Tensor:
+        """The array with elements around it."""
+
+    def percentile(self, q: Any, /, axis: Any = None, keepdims: builtins.bool = False, method: str = linear) -> Tensor:
+        """As `quantile`, of percentages (0 to 100)."""
+
     def permute_dims(self, axes: int | Sequence[int], *more: int | Dim) -> Tensor:
         """The array with its axes reordered."""
+
+    def polyval(self, x: ArrayLike) -> Tensor:
+        """The polynomial with the coefficients p, the highest power first, at x; by Horner's rule."""
 
     def positive(self) -> Tensor:
         """Each element as it is."""
@@ -1015,6 +1191,18 @@ class Tensor:
 
     def prod(self, axis: Any = None, dtype: Any = None, keepdims: builtins.bool = False) -> Tensor:
         """The product of the elements along these axes; None: of all. Small integers are multiplied in 64 bits."""
+
+    def ptp(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
+        """The largest element over the axes less the smallest."""
+
+    def quantile(self, q: Any, /, axis: Any = None, keepdims: builtins.bool = False, method: str = linear) -> Tensor:
+        """What the share `q` (0 to 1; one, or an axis of them) of the elements along these axes is not above."""
+
+    def rad2deg(self) -> Tensor:
+        """Angles in degrees, of radians."""
+
+    def radians(self) -> Tensor:
+        """Angles in radians, of degrees."""
 
     def randint(self, shape: int | Dim | Sequence[int | Dim], low: int, high: int, dtype: DTypeLike | None = ...) -> Tensor:
         """Whole numbers evenly spread over [low, high). JAX's bits."""
@@ -1085,8 +1273,8 @@ class Tensor:
     def right_shift(self, y: ArrayLike) -> Tensor:
         """x with its bits moved down by y, the sign kept."""
 
-    def rint(self) -> Tensor:
-        """The nearest whole number; halves go to the even one."""
+    def rint(self, decimals: int = 0) -> Tensor:
+        """The nearest whole number, of two equally near the even one; or the nearest with so many decimals."""
 
     def rms_norm(self, weight: ArrayLike | None = None, normalized_rank: int | None = 1, eps: float | None = 1e-05) -> Tensor:
         """x over the root of its mean square (plus eps) over the last axes, times weight."""
@@ -1094,8 +1282,11 @@ class Tensor:
     def roll(self, shift: int | Sequence[int], axis: int | Sequence[int] | None = ...) -> Tensor:
         """The array shifted in a circle along each axis named; with none, as one long row."""
 
-    def round(self) -> Tensor:
-        """The nearest whole number; halves go to the even one."""
+    def rot90(self, k: int | None = 1, axes: int | Sequence[int] | None = ...) -> Tensor:
+        """The array turned by a quarter, k times, in the plane of two axes."""
+
+    def round(self, decimals: int = 0) -> Tensor:
+        """The nearest whole number, of two equally near the even one; or the nearest with so many decimals."""
 
     def round_half_away(self) -> Tensor:
         """The nearest whole number; halves go away from zero."""
@@ -1111,6 +1302,9 @@ class Tensor:
 
     def select_and_scatter_add(self, source: ArrayLike, window_dimensions: int | Sequence[int], window_strides: int | Sequence[int] | None = ..., window_dilations: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ...) -> Tensor:
         """Zeros, with each element of `source` added where the window of `x` it stands for has its greatest element: the derivative of a maximum over windows."""
+
+    def selu(self) -> Tensor:
+        """elu with the scale and slope that keep mean 0 and variance 1. Klambauer et al. (2017)."""
 
     def shift_right_logical(self, y: ArrayLike) -> Tensor:
         """x with its bits moved down by y, zeros moved in."""
@@ -1130,14 +1324,23 @@ class Tensor:
     def sin(self) -> Tensor:
         """The sine of an angle in radians."""
 
+    def sinc(self) -> Tensor:
+        """sin(pi x) / (pi x), and 1 at 0."""
+
     def sinh(self) -> Tensor:
         """The hyperbolic sine."""
+
+    def soft_sign(self) -> Tensor:
+        """x / (1 + |x|)."""
 
     def softmax(self, axis: int | None = -1) -> Tensor:
         """exp(x) over its sum along `axis`, with the maximum subtracted first."""
 
     def softplus(self) -> Tensor:
         """log(1 + exp(x)), without overflow."""
+
+    def softshrink(self, lambd: float | None = 0.5) -> Tensor:
+        """x moved towards 0 by lambd; 0 where it is nearer than that."""
 
     def sort(self, *, axis: int = -1, descending: builtins.bool = False, stable: builtins.bool = True) -> Tensor:
         """The array sorted along an axis, NaN last."""
@@ -1181,6 +1384,9 @@ class Tensor:
     def tanh(self) -> Tensor:
         """The hyperbolic tangent."""
 
+    def tanh_shrink(self) -> Tensor:
+        """x - tanh(x)."""
+
     def tensordot(self, y: ArrayLike, x_axes: int | Sequence[int], y_axes: int | Sequence[int]) -> Tensor:
         """Sums of products over pairs of axes."""
 
@@ -1198,6 +1404,9 @@ class Tensor:
 
     def transpose_all(self) -> Tensor:
         """The axes in reverse order."""
+
+    def trapezoid(self, x: Any = None, dx: float = 1.0, axis: int = -1) -> Tensor:
+        """The area under the samples `y` along an axis, by trapezes; they were taken at `x`, or `dx` apart."""
 
     def tril(self, k: int | None = 0) -> Tensor:
         """The elements on and below a diagonal of the last two axes; the others are 0."""
@@ -1220,8 +1429,14 @@ class Tensor:
     def var(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False, correction: float | None = 0.0) -> Tensor:
         """The variance of the elements over the axes: the mean squared distance from the mean; of complex numbers too it is real."""
 
+    def vdot(self, y: ArrayLike) -> Tensor:
+        """The sum of products of all elements; of complex arrays the first is conjugated."""
+
     def vecdot(self, y: ArrayLike, axis: int | None = -1) -> Tensor:
         """Sums of products along an axis, the others broadcast; of complex arrays the first is conjugated."""
+
+    def vsplit(self, parts: Any, /) -> tuple[Tensor, ...]:
+        """`split` along the first axis."""
 
     def zeros_like(self, *, dtype: Any = None, device: Any = None) -> Tensor:
         """Zeros in the shape and dtype of `x`."""

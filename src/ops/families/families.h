@@ -39,6 +39,8 @@ std::vector<Op> nn_composites();
 std::vector<Op> numpy_composites();
 std::vector<Op> numpy_numbers();
 std::vector<Op> numpy_statistics();
+// Factors of matrices.
+std::vector<Op> linalg_ops();
 // What the compiler itself puts into graphs.
 std::vector<Op> compiler_ops();
 

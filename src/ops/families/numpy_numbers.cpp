@@ -231,6 +231,7 @@ std::vector<Op> numpy_numbers() {
   allclose.example = "ig.allclose(ig.asarray([1.0, 2.0]), ig.asarray([1.0, 2.0000001]))";
   allclose.traits = 0;
   allclose.front = Front::Direct;
+  allclose.samples.push_back({"T[4] {1, 2, 3, 4}, T[4] {1, 2, 3, 4}", "{}"});
   allclose.samples.push_back({"T[3] {1, 1, 1}, T[2, 1] {1, 1}", "{}"});
   allclose.bad_samples = {};
   add(allclose, allclose_body, infer_allclose);
@@ -259,10 +260,13 @@ std::vector<Op> numpy_numbers() {
   replaced.example = "ig.nan_to_num(ig.asarray([1.0, float('nan')]), nan=5.0)";
   replaced.samples.push_back({"T[4]", "{nan = 1.0, posinf = 2.0, neginf = -2.0}"});
   add(std::move(replaced), nan_to_num_body);
-  add(unary_decl("isposinf", "Whether an element is +infinity.", "np.isposinf(x)", 0),
-      unary_body<is_positive_infinity>);
-  add(unary_decl("isneginf", "Whether an element is -infinity.", "np.isneginf(x)", 0),
-      unary_body<is_negative_infinity>);
+  for (bool positive : {true, false}) {
+    OpDecl decl = unary_decl(positive ? "isposinf" : "isneginf",
+                             fmt::format("Whether an element is {}infinity.", positive ? '+' : '-'),
+                             positive ? "np.isposinf(x)" : "np.isneginf(x)", 0);
+    decl.samples.push_back({"T[4] {nan, inf, -inf, 0}", "{}"});
+    add(std::move(decl), positive ? unary_body<is_positive_infinity> : unary_body<is_negative_infinity>);
+  }
   add(unary_decl("rad2deg", "Angles in degrees, of radians.", "np.rad2deg(x)", 2), unary_body<degrees>);
   add(unary_decl("deg2rad", "Angles in radians, of degrees.", "np.deg2rad(x)", 2), unary_body<radians>);
   add(unary_decl("sinc", "sin(pi x) / (pi x), and 1 at 0.", "np.sinc(x)", 1 << 22), unary_body<sinc>);

@@ -332,7 +332,7 @@ std::vector<Op> numpy_shapes() {
                    {"T[2, 3, 4]", "{k = 1, axes = [2, 0]}"},
                    {"T[2, 3]", "{k = 4}"}},
        .bad_samples = {{"f32[2, 3]", "{axes = [0]}",
-                        "ValueError: rot90: axes has 1 entries, but 2 are needed"}}},
+                        "ValueError: rot90: axes has 1 entry, but 2 are needed"}}},
       rot90_body, infer_rot90);
   auto flipping = [&](std::string name, std::string doc, BodyFn body, InferFn infer, std::string bad,
                       std::string error) {

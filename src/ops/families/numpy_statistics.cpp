@@ -351,6 +351,7 @@ std::vector<Op> numpy_statistics() {
   OpDecl nanprod = reduction("nanprod", "The product of the elements over the axes that are not NaN.",
                              DTypeSet::Real, "np.nanprod(x, " + axes + wide_type, 64);
   for (Sample& s : nanprod.samples) s.low = 0.9, s.high = 1.1;
+  nanprod.samples.push_back({"T[2, 3] {1, 2, 3, 4, 5, 6}", "{axes = [1], keepdims = false}"});
   add(nanprod, nanprod_body);
   for (bool largest : {true, false}) {
     std::string name = largest ? "nanmax" : "nanmin";

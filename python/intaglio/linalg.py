@@ -1,0 +1,471 @@
+"""Linear algebra: the array API's extension `linalg`, as far as the factors of Cholesky and LU reach.
+
+Matrices are the last two axes; the others are a batch, and broadcast. Float32 and float64. All of it is differentiable,
+and goes under `ig.vmap` and `ig.jit`.
+
+>>> import intaglio as ig
+>>> a = ig.asarray([[3.0, 1.0], [1.0, 2.0]])
+>>> ig.linalg.solve(a, ig.asarray([9.0, 8.0]))
+Tensor([2., 3.], dtype=float32)
+>>> ig.grad(ig.linalg.det)(a)
+Tensor([[ 2., -1.],
+        [-1.,  3.]], dtype=float32)
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any, NamedTuple
+
+from . import _errors, _functions, _intaglio
+from ._functions import _array, _op, astype
+
+Tensor = _intaglio.Tensor
+_fn = _functions.functions
+
+__all__ = [
+    "SlogdetResult",
+    "cholesky",
+    "cross",
+    "det",
+    "diagonal",
+    "inv",
+    "lu",
+    "matmul",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_transpose",
+    "norm",
+    "outer",
+    "slogdet",
+    "solve",
+    "tensordot",
+    "trace",
+    "triangular_solve",
+    "vecdot",
+    "vector_norm",
+]
+
+
+class SlogdetResult(NamedTuple):
+    """The sign of a determinant, and the logarithm of its size."""
+
+    sign: Tensor
+    logabsdet: Tensor
+
+
+def _matrices(x: Any, who: str) -> Tensor:
+    x = _array(x)
+    if x.ndim < 2:
+        raise _errors.ShapeError(
+            f"linalg.{who}: an array of {x.ndim} axes holds no matrix",
+            _intaglio._user_line(),
+            why="the last two axes are the matrix, all others a batch",
+            hint="give it two axes or more, as with x[None] for a matrix of one row",
+        )
+    return x if x.dtype.kind in ("real floating", "complex floating") else astype(x, "float32")
+
+
+def _batched(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """Both of one dtype, with their leading axes broadcast."""
+    dtype = _intaglio._result_type("solve", a, b)
+    a, b = astype(a, dtype), astype(b, dtype)
+    batch = _functions.broadcast_shapes(tuple(a.shape[:-2]), tuple(b.shape[:-2]))
+    return tuple(_fn["broadcast_to"](x, shape=(*batch, *x.shape[-2:])) for x in (a, b))  # type: ignore[return-value]
+
+
+def cholesky(x: Any, /, *, upper: bool = False, symmetrize_input: bool = True) -> Tensor:
+    """The lower triangular L with L Lᵀ = x, of symmetric positive definite matrices; or U with Uᵀ U = x.
+
+    Parameters
+    ----------
+    x : array [..., n, n], float32 or float64
+        By default its symmetric part is taken, as JAX does, so that gradients are symmetric.
+    upper : bool
+        Gives U, the transpose of L.
+    symmetrize_input : bool
+        False: the lower triangle alone is read.
+
+    Returns
+    -------
+    array [..., n, n]
+        NaN from the first column on that shows that the matrix is not positive definite.
+
+    Raises
+    ------
+    ShapeError, TypeError
+        For matrices that are not square, and for 16-bit floats.
+
+    Examples
+    --------
+    >>> ig.linalg.cholesky(ig.asarray([[4.0, 2.0], [2.0, 5.0]]))
+    Tensor([[2., 0.],
+            [1., 2.]], dtype=float32)
+    """
+    x = _matrices(x, "cholesky")
+    if symmetrize_input:
+        x = (x + x.mT) * 0.5
+    out: Tensor = _op.cholesky(x)
+    return out.mT if upper else out
+
+
+def triangular_solve(
+    a: Any, b: Any, /, *, lower: bool = True, transpose_a: bool = False, unit_diagonal: bool = False
+) -> Tensor:
+    """The x with a x = b (or aᵀ x = b) for triangular matrices a; their other triangle is not read.
+
+    Parameters
+    ----------
+    a : array [..., n, n]
+    b : array [..., n, m], or [n]
+    lower, transpose_a, unit_diagonal : bool
+        Which triangle, whether it is transposed, and whether its diagonal is taken as ones.
+
+    Raises
+    ------
+    ShapeError, TypeError
+        For shapes that do not fit, and for 16-bit floats.
+
+    Examples
+    --------
+    >>> ig.linalg.triangular_solve(ig.asarray([[2.0, 0.0], [1.0, 4.0]]), ig.asarray([2.0, 9.0]))
+    Tensor([1., 2.], dtype=float32)
+    """
+    a, b = _matrices(a, "triangular_solve"), _array(b)
+    column = b.ndim == 1
+    a, b = _batched(a, b[:, None] if column else b)
+    out: Tensor = _op.triangular_solve(a, b, lower=lower, transpose_a=transpose_a, unit_diagonal=unit_diagonal)
+    return out[..., 0] if column else out
+
+
+def lu(x: Any, /) -> tuple[Tensor, Tensor, Tensor]:
+    """The factors of square matrices: `x[order] = L @ U`, as the triple of order, L and U.
+
+    Rows are exchanged so that no factor of L is above 1 in size.
+
+    Parameters
+    ----------
+    x : array [..., n, n]
+
+    Returns
+    -------
+    order : int64 array [..., n]
+    L, U : arrays [..., n, n]
+        Lower triangular with ones on its diagonal, and upper triangular.
+
+    Raises
+    ------
+    ShapeError, TypeError
+        For matrices that are not square, and for 16-bit floats.
+
+    Examples
+    --------
+    >>> order, l, u = ig.linalg.lu(ig.asarray([[1.0, 2.0], [2.0, 2.0]]))
+    >>> order.tolist(), (l @ u).tolist()
+    ([1, 0], [[2.0, 2.0], [1.0, 2.0]])
+    """
+    factors, _, order = _op.lu(_matrices(x, "lu"))
+    ones = _functions.eye(factors.shape[-1], dtype=factors.dtype)
+    return order, _fn["tril"](factors, k=-1) + ones, _fn["triu"](factors)
+
+
+def solve(x1: Any, x2: Any, /) -> Tensor:
+    """The x with x1 x = x2, for each matrix; `x2` is a vector where it has one axis.
+
+    Parameters
+    ----------
+    x1 : array [..., n, n]
+    x2 : array [..., n, m], or [n]
+
+    Returns
+    -------
+    array
+        Infinities or NaN where a matrix is singular.
+
+    Raises
+    ------
+    ShapeError, TypeError
+        For shapes that do not fit, and for 16-bit floats.
+
+    Examples
+    --------
+    >>> ig.linalg.solve(ig.asarray([[0.0, 2.0], [4.0, 0.0]]), ig.asarray([[2.0], [8.0]]))
+    Tensor([[2.],
+            [1.]], dtype=float32)
+    """
+    a, b = _matrices(x1, "solve"), _array(x2)
+    column = b.ndim == 1
+    a, b = _batched(a, b[:, None] if column else b)
+    out: Tensor = _op.solve(a, b)
+    return out[..., 0] if column else out
+
+
+def inv(x: Any, /) -> Tensor:
+    """The inverse of each matrix. (For systems, `solve` is quicker and more exact.)
+
+    Parameters
+    ----------
+    x : array [..., n, n]
+
+    Raises
+    ------
+    ShapeError, TypeError
+        For matrices that are not square, and for 16-bit floats.
+
+    Examples
+    --------
+    >>> ig.linalg.inv(ig.asarray([[0.0, 2.0], [4.0, 0.0]]))
+    Tensor([[0.  , 0.25],
+            [0.5 , 0.  ]], dtype=float32)
+    """
+    out: Tensor = _op.inverse(_matrices(x, "inv"))
+    return out
+
+
+def det(x: Any, /) -> Tensor:
+    """The determinant of each matrix; of a singular one 0, where its slope is NaN.
+
+    Parameters
+    ----------
+    x : array [..., n, n]
+
+    Raises
+    ------
+    ShapeError, TypeError
+        For matrices that are not square, and for 16-bit floats.
+
+    Examples
+    --------
+    >>> ig.linalg.det(ig.asarray([[0.0, 2.0], [4.0, 0.0]]))
+    Tensor(-8., dtype=float32)
+    """
+    out: Tensor = _op.determinant(_matrices(x, "det"))
+    return out
+
+
+def slogdet(x: Any, /) -> SlogdetResult:
+    """The sign of each determinant, and the logarithm of its size: without overflow.
+
+    Parameters
+    ----------
+    x : array [..., n, n]
+
+    Raises
+    ------
+    ShapeError, TypeError
+        For matrices that are not square, and for 16-bit floats.
+
+    Examples
+    --------
+    >>> sign, log = ig.linalg.slogdet(ig.asarray([[0.0, 1.0], [1.0, 0.0]]))
+    >>> float(sign), float(log)
+    (-1.0, 0.0)
+    """
+    return SlogdetResult(*_op.sign_and_log_determinant(_matrices(x, "slogdet")))
+
+
+def matrix_power(x: Any, n: int, /) -> Tensor:
+    """The product of `n` factors x; of the inverse where `n` is negative, and the identity where it is 0.
+
+    Parameters
+    ----------
+    x : array [..., m, m]
+    n : int
+
+    Raises
+    ------
+    ShapeError, TypeError
+        For matrices that are not square, and for 16-bit floats.
+
+    Examples
+    --------
+    >>> ig.linalg.matrix_power(ig.asarray([[1.0, 1.0], [0.0, 1.0]]), 5)
+    Tensor([[1., 5.],
+            [0., 1.]], dtype=float32)
+    """
+    x = _matrices(x, "matrix_power")
+    out: Tensor = _op.matrix_power(x, n=operator.index(n))
+    return out
+
+
+# --- norms -----------------------------------------------------------------------------------------------------------
+
+
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: float = 2) -> Tensor:
+    """The length of vectors along these axes (None: of all elements), by the norm `ord`.
+
+    Parameters
+    ----------
+    x : array
+    axis : int, or tuple of ints
+    keepdims : bool
+    ord : number, inf or -inf
+        2 is the Euclidean length; inf the largest size; 0 the count of elements that are not 0; p the p-th root of the
+        sum of the p-th powers.
+
+    Examples
+    --------
+    >>> ig.linalg.vector_norm(ig.asarray([3.0, -4.0])), ig.linalg.vector_norm(ig.asarray([3.0, -4.0]), ord=1)
+    (Tensor(5., dtype=float32), Tensor(7., dtype=float32))
+    """
+    x = _array(x)
+    if x.dtype.kind not in ("real floating", "complex floating"):
+        x = astype(x, "float32")
+    if ord == 2 and x.dtype.kind == "real floating":
+        return _fn["sqrt"](_functions.sum(x * x, axis=axis, keepdims=keepdims))
+    size = _fn["abs"](x)
+    if ord == 2:
+        return _fn["sqrt"](_functions.sum(size * size, axis=axis, keepdims=keepdims))
+    if ord == math.inf:
+        return _fn["max"](size, axis=axis, keepdims=keepdims)
+    if ord == -math.inf:
+        return _fn["min"](size, axis=axis, keepdims=keepdims)
+    if ord == 0:
+        return astype(_fn["count_nonzero"](size, axis=axis, keepdims=keepdims), size.dtype)
+    if ord == 1:
+        return _functions.sum(size, axis=axis, keepdims=keepdims)
+    return _functions.sum(size**ord, axis=axis, keepdims=keepdims) ** (1 / ord)
+
+
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Tensor:
+    """The norm of each matrix: "fro" (the length of all elements), 1 or -1 (of columns), inf or -inf (of rows).
+
+    Parameters
+    ----------
+    x : array [..., m, n]
+    keepdims : bool
+    ord : "fro", 1, -1, inf or -inf
+
+    Raises
+    ------
+    UnsupportedError
+        For 2, -2 and "nuc", which need singular values.
+
+    Examples
+    --------
+    >>> a = ig.asarray([[3.0, 0.0], [4.0, 1.0]])
+    >>> ig.linalg.matrix_norm(a, ord=1), ig.linalg.matrix_norm(a, ord=float("inf"))
+    (Tensor(7., dtype=float32), Tensor(5., dtype=float32))
+    """
+    x = _matrices(x, "matrix_norm")
+    if ord == "fro":
+        return vector_norm(x, axis=(-2, -1), keepdims=keepdims)
+    folded = {1: (-2, "max"), -1: (-2, "min"), math.inf: (-1, "max"), -math.inf: (-1, "min")}
+    if ord not in folded:
+        known = ord in (2, -2, "nuc")
+        kind = _errors.UnsupportedError if known else _errors.ValueError
+        raise kind(
+            f"linalg.matrix_norm: the norm {ord!r}",
+            _intaglio._user_line(),
+            why="it is made of singular values, which are not computed here" if known else "there is no norm of that name",
+            hint='choose "fro", 1, -1, inf or -inf, or compute it with NumPy from np.asarray(x)',
+        )
+    along, fold = folded[ord]
+    sums = _functions.sum(_fn["abs"](x), axis=along, keepdims=True)
+    out: Tensor = _fn[fold](sums, axis=(-2, -1), keepdims=keepdims)
+    return out
+
+
+def norm(x: Any, /, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """NumPy's norm: of vectors along one axis, of matrices in two; without `ord` and `axis`, of all elements.
+
+    Parameters
+    ----------
+    x : array
+    ord : as for `vector_norm` and `matrix_norm`
+    axis : int, or a pair of ints
+    keepdims : bool
+
+    Raises
+    ------
+    UnsupportedError, ValueError
+        As `matrix_norm`.
+
+    Examples
+    --------
+    >>> ig.linalg.norm(ig.asarray([[3.0, 4.0], [6.0, 8.0]]), axis=1)
+    Tensor([ 5., 10.], dtype=float32)
+    """
+    x = _array(x)
+    if ord is None:
+        return vector_norm(x, axis=axis, keepdims=keepdims)
+    axes = tuple(range(x.ndim)) if axis is None else _functions._axes(axis, x.ndim, "norm")
+    if len(axes) == 1:
+        return vector_norm(x, axis=axes, keepdims=keepdims, ord=ord)
+    if len(axes) != 2:
+        raise _errors.ValueError(
+            f"linalg.norm: a norm {ord!r} over {len(axes)} axes",
+            _intaglio._user_line(),
+            why="a vector has one axis, a matrix two",
+            hint="name one axis or two, or leave ord out for the length of all elements",
+        )
+    out = matrix_norm(_fn["moveaxis"](x, axes, (-2, -1)), ord=ord)
+    return out if not keepdims else _functions.expand_dims(out, axis=tuple(sorted(axes)))
+
+
+# --- what is known outside as well -----------------------------------------------------------------------------------
+
+
+def outer(x1: Any, x2: Any, /) -> Tensor:
+    """All products of an element of one vector with one of the other: `ig.outer`."""
+    out: Tensor = _fn["outer"](x1, x2)
+    return out
+
+
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
+    """The vector product along an axis of size 3: `ig.cross`."""
+    out: Tensor = _fn["cross"](x1, x2, axis=axis)
+    return out
+
+
+def matmul(x1: Any, x2: Any, /) -> Tensor:
+    """The product of matrices: `ig.matmul`."""
+    out: Tensor = _fn["matmul"](x1, x2)
+    return out
+
+
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
+    """Sums of products along an axis: `ig.vecdot`."""
+    out: Tensor = _fn["vecdot"](x1, x2, axis=axis)
+    return out
+
+
+def matrix_transpose(x: Any, /) -> Tensor:
+    """The last two axes exchanged: `ig.matrix_transpose`."""
+    return _functions.matrix_transpose(_array(x))
+
+
+def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
+    """A diagonal of each matrix; above the main one where `offset` is positive."""
+    out: Tensor = _fn["diagonal"](_array(x), k=offset)
+    return out
+
+
+def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
+    """The sum of a diagonal of each matrix. Small integers are summed in 64 bits.
+
+    Examples
+    --------
+    >>> ig.linalg.trace(ig.asarray([[1.0, 2.0], [3.0, 4.0]]))
+    Tensor(5., dtype=float32)
+    """
+    return _functions.sum(diagonal(x, offset=offset), axis=-1, dtype=dtype)
+
+
+def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Tensor:
+    """Sums of products over pairs of axes: so many last of one and first of the other, or a pair of lists.
+
+    Examples
+    --------
+    >>> ig.linalg.tensordot(ig.ones((2, 3, 4)), ig.ones((3, 4, 5))).shape
+    (2, 5)
+    """
+    x1, x2 = _array(x1), _array(x2)
+    if isinstance(axes, int):
+        pairs = (tuple(range(x1.ndim - axes, x1.ndim)), tuple(range(axes)))
+    else:
+        first, second = axes
+        pairs = tuple((a,) if isinstance(a, int) else tuple(a) for a in (first, second))  # type: ignore[assignment]
+    out: Tensor = _fn["tensordot"](x1, x2, x_axes=pairs[0], y_axes=pairs[1])
+    return out

@@ -1,0 +1,412 @@
+// The primitives of linear algebra: the factors of Cholesky and of LU, and systems with a triangular matrix.
+// The last two axes are the matrix; each matrix is a block of its own, and its rows are updated in vectors.
+// Float32 and float64.
+#include <cmath>
+#include <utility>
+
+#include "ops/families/batch_rules.h"
+#include "ops/families/compose.h"
+#include "ops/families/families.h"
+
+namespace ig::ops {
+
+std::vector<Op> linalg_composites();  // linalg_composites.cpp
+
+namespace {
+
+using loop::Expr;
+using tools::no_rule;
+
+constexpr Attr<bool> kLowerTriangle{"lower", "Whether the lower triangle is the matrix, else the upper one.",
+                                    "true"};
+constexpr Attr<bool> kTransposed{"transpose_a", "Whether the triangle is transposed first.", "false"};
+constexpr Attr<bool> kUnit{"unit_diagonal", "Takes the diagonal as ones, whatever stands there.", "false"};
+constexpr int kLanes = 16;  // columns side by side; each has its own order of operations, so any number does
+
+void require_matrices(InferContext& c, size_t operand) {
+  const Type& x = c.operand(operand);
+  c.require_dtype(operand, DTypeSet::Float);
+  if (size_of(x.dtype) == 2)
+    c.fail(ErrorKind::Type, fmt::format("matrices of {} have no factors", info(x.dtype).api_name),
+           "they are computed in float32 and float64", "convert with astype, and back afterwards");
+  if (x.rank() < 2)
+    c.fail(ErrorKind::Shape, fmt::format("needs matrices [..., n, n], got {}", x.str()),
+           "the last two axes are the matrix", "reshape the array to two axes or more");
+  c.require_equal(x.dims[x.dims.size() - 2], x.dims.back(), "the rows and the columns of a square matrix");
+}
+
+Dims batch_of(const Type& x) { return {x.dims.begin(), x.dims.end() - 2}; }
+
+// The matrices of a literal, one after the other, as numbers.
+void each_matrix(const Literal& x, const std::function<void(int64_t)>& visit) {
+  int64_t size = x.dims()[x.dims().size() - 1] * x.dims()[x.dims().size() - 2];
+  for (int64_t at = 0; size > 0 && at < x.elements(); at += size) visit(at);
+}
+
+// The loops of a kernel on one matrix [rows, columns] that lies somewhere.
+struct Grid {
+  loop::Builder& b;
+  uint32_t buffer;
+  Expr base, columns;
+  Expr load(Expr i, Expr j) const { return b.load(buffer, base + i * columns + j); }
+  void store(Expr i, Expr j, Expr value) const { b.store(buffer, base + i * columns + j, value); }
+};
+
+void each_of(loop::Builder& b, Expr rows, Expr columns, const std::function<void(Expr, Expr)>& body) {
+  b.serial_for(b.index(0), rows,
+               [&](Expr i) { b.vector_for(b.index(0), columns, kLanes, [&](Expr j) { body(i, j); }); });
+}
+
+// --- Cholesky
+// -----------------------------------------------------------------------------------------------------------
+void infer_cholesky(InferContext& c) {
+  require_matrices(c, 0);
+  c.result(c.operand(0).dtype, c.operand(0).dims);
+}
+
+void reference_cholesky(ReferenceContext& c) {
+  const Literal& x = c.operands[0];
+  int64_t n = x.dims().empty() ? 0 : x.dims().back();
+  each_matrix(x, [&](int64_t at) {
+    std::vector<double> u(static_cast<size_t>(n * n), 0);  // the transposed factor
+    auto e = [&](int64_t i, int64_t j) -> double& { return u[static_cast<size_t>(i * n + j)]; };
+    for (int64_t i = 0; i < n; ++i)
+      for (int64_t j = i; j < n; ++j) e(i, j) = x.as_double(at + j * n + i);
+    for (int64_t k = 0; k < n; ++k) {
+      double root = std::sqrt(e(k, k));
+      for (int64_t j = k; j < n; ++j) e(k, j) = j == k ? root : e(k, j) / root;
+      for (int64_t i = k + 1; i < n; ++i)
+        for (int64_t j = i; j < n; ++j) e(i, j) -= e(k, i) * e(k, j);
+    }
+    for (int64_t i = 0; i < n; ++i)
+      for (int64_t j = 0; j < n; ++j) tools::set_real(c.results[0], at + i * n + j, j <= i ? e(j, i) : 0);
+  });
+}
+
+void nest_cholesky(NestContext& c) {
+  loop::Builder& b = *c.build;
+  const Type& type = c.node->operand(0)->type();
+  c.set_blocks(product(batch_of(type)));
+  Expr n = c.size(type.dims.back());
+  uint32_t scratch = b.add_scratch(type.dtype, type.dims.back() * type.dims.back(), "factor");
+  Expr base = b.let(b.block() * n * n);
+  Grid x{b, c.operands[0], base, n}, out{b, c.results[0], base, n}, u{b, scratch, b.index(0), n};
+  each_of(b, n, n, [&](Expr i, Expr j) { u.store(i, j, x.load(j, i)); });
+  b.serial_for(b.index(0), n, [&](Expr k) {
+    Expr root = b.let(sqrt(u.load(k, k)));
+    b.vector_for(k, n, kLanes, [&](Expr j) { u.store(k, j, select(j == k, root, u.load(k, j) / root)); });
+    b.serial_for(k + b.index(1), n, [&](Expr i) {
+      Expr factor = b.let(u.load(k, i));
+      b.vector_for(i, n, kLanes, [&](Expr j) { u.store(i, j, u.load(i, j) - factor * u.load(k, j)); });
+    });
+  });
+  Expr zero = b.constant(type.dtype, 0);
+  each_of(b, n, n, [&](Expr i, Expr j) { out.store(i, j, select(j <= i, u.load(j, i), zero)); });
+}
+
+Value with(Builder& b, std::string_view op, std::vector<Value> operands,
+           std::vector<std::pair<std::string, AttrValue>> attrs = {}) {
+  return b(op, std::move(operands), std::move(attrs));
+}
+Value turned(Builder& b, Value x) {
+  Ints order = tools::iota(x->type().rank());
+  std::swap(order[order.size() - 1], order[order.size() - 2]);
+  return b.transpose(x, order);
+}
+Value product_of(Builder& b, Value x, Value y) { return with(b, "matmul", {x, y}); }
+Value triangle(Builder& b, Value x, bool lower, int64_t k) {
+  return with(b, lower ? "tril" : "triu", {x}, {{"k", k}});
+}
+Value solved(Builder& b, Value a, Value y, bool lower, bool transposed, bool unit) {
+  return with(b, "triangular_solve", {a, y},
+              {kLowerTriangle % lower, kTransposed % transposed, kUnit % unit});
+}
+
+// The lower triangle is the matrix: dL = L phi(L⁻¹ dA L⁻ᵀ), phi taking the lower triangle and half of the
+// diagonal.
+std::vector<Value> jvp_cholesky(JvpContext& c) {
+  if (!c.tangents[0]) return {nullptr};
+  Builder& b = c.build;
+  Compose m(b);
+  Value l = c.results[0], t = c.tangents[0];
+  Value whole = m.add(triangle(b, t, true, 0), turned(b, triangle(b, t, true, -1)));
+  Value half = solved(b, l, whole, true, false, false);
+  Value inner = solved(b, l, turned(b, half), true, false, false);
+  Value below = m.sub(triangle(b, inner, true, 0),
+                      m.mul(m.sub(triangle(b, inner, true, 0), triangle(b, inner, true, -1)), 0.5));
+  return {product_of(b, l, below)};
+}
+
+// --- systems with a triangular matrix
+// -----------------------------------------------------------------------------------
+void infer_solve(InferContext& c) {
+  require_matrices(c, 0);
+  c.require_same_dtype(0, 1);
+  const Type &a = c.operand(0), &y = c.operand(1);
+  c.require_rank(1, a.rank());
+  for (size_t i = 0; i + 1 < a.dims.size(); ++i)
+    c.require_equal(a.dims[i], y.dims[i],
+                    i + 2 < a.dims.size() ? "the leading axes" : "the rows of a and of b");
+  c.result(y.dtype, y.dims);
+}
+
+void reference_solve(ReferenceContext& c) {
+  const Literal &a = c.operands[0], &y = c.operands[1];
+  int64_t n = a.dims().back(), m = y.dims().back(), batch = n > 0 ? a.elements() / (n * n) : 0;
+  bool lower = c.attrs.get(kLowerTriangle), transposed = c.attrs.get(kTransposed), unit = c.attrs.get(kUnit);
+  for (int64_t at = 0; at < batch; ++at) {
+    std::vector<double> x(static_cast<size_t>(n * m));
+    for (int64_t i = 0; i < n * m; ++i) x[static_cast<size_t>(i)] = y.as_double(at * n * m + i);
+    auto e = [&](int64_t i, int64_t j) -> double& { return x[static_cast<size_t>(i * m + j)]; };
+    auto entry = [&](int64_t i, int64_t k) {
+      return a.as_double(at * n * n + (transposed ? k * n + i : i * n + k));
+    };
+    bool down = lower != transposed;
+    for (int64_t step = 0; step < n; ++step) {
+      int64_t k = down ? step : n - 1 - step;
+      for (int64_t j = 0; j < m && !unit; ++j) e(k, j) /= entry(k, k);
+      for (int64_t i = down ? k + 1 : 0; i < (down ? n : k); ++i)
+        for (int64_t j = 0; j < m; ++j) e(i, j) -= entry(i, k) * e(k, j);
+    }
+    for (int64_t i = 0; i < n * m; ++i)
+      tools::set_real(c.results[0], at * n * m + i, x[static_cast<size_t>(i)]);
+  }
+}
+
+void nest_solve(NestContext& c) {
+  loop::Builder& b = *c.build;
+  const Type &at = c.node->operand(0)->type(), &yt = c.node->operand(1)->type();
+  const Attrs& attrs = c.node->attrs();
+  bool lower = attrs.get(kLowerTriangle), transposed = attrs.get(kTransposed), unit = attrs.get(kUnit);
+  c.set_blocks(product(batch_of(at)));
+  Expr n = c.size(at.dims.back()), m = c.size(yt.dims.back());
+  uint32_t scratch = b.add_scratch(yt.dtype, yt.dims[yt.dims.size() - 2] * yt.dims.back(), "unknowns");
+  Grid a{b, c.operands[0], b.let(b.block() * n * n), n};
+  Expr base = b.let(b.block() * n * m);
+  Grid y{b, c.operands[1], base, m}, out{b, c.results[0], base, m}, x{b, scratch, b.index(0), m};
+  each_of(b, n, m, [&](Expr i, Expr j) { x.store(i, j, y.load(i, j)); });
+  bool down = lower != transposed;
+  b.serial_for(b.index(0), n, [&](Expr step) {
+    Expr k = b.let(down ? step : n - b.index(1) - step);
+    if (!unit) {
+      Expr own = b.let(a.load(k, k));
+      b.vector_for(b.index(0), m, kLanes, [&](Expr j) { x.store(k, j, x.load(k, j) / own); });
+    }
+    b.serial_for(down ? k + b.index(1) : b.index(0), down ? n : k, [&](Expr i) {
+      Expr factor = b.let(transposed ? a.load(k, i) : a.load(i, k));
+      b.vector_for(b.index(0), m, kLanes,
+                   [&](Expr j) { x.store(i, j, x.load(i, j) - factor * x.load(k, j)); });
+    });
+  });
+  each_of(b, n, m, [&](Expr i, Expr j) { out.store(i, j, x.load(i, j)); });
+}
+
+// x = a⁻¹ b: dx = a⁻¹ (db - da x), where da has the triangle alone.
+std::vector<Value> jvp_solve(JvpContext& c) {
+  Builder& b = c.build;
+  Compose m(b);
+  const Attrs& attrs = c.node->attrs();
+  bool lower = attrs.get(kLowerTriangle), transposed = attrs.get(kTransposed), unit = attrs.get(kUnit);
+  Value right = c.tangents[1];
+  if (Value t = c.tangents[0]) {
+    t = triangle(b, t, lower, unit ? (lower ? -1 : 1) : 0);
+    Value moved = m.neg(product_of(b, transposed ? turned(b, t) : t, c.results[0]));
+    right = right ? m.add(right, moved) : moved;
+  }
+  if (!right) return {nullptr};
+  return {solved(b, c.operands[0], right, lower, transposed, unit)};
+}
+
+std::vector<Value> transpose_solve(TransposeContext& c) {
+  if (!c.cotangents[0] || !c.linear[1]) return {nullptr, nullptr};
+  const Attrs& attrs = c.node->attrs();
+  return {nullptr, solved(c.build, c.operands[0], c.cotangents[0], attrs.get(kLowerTriangle),
+                          !attrs.get(kTransposed), attrs.get(kUnit))};
+}
+
+// --- LU
+// -----------------------------------------------------------------------------------------------------------------
+void infer_lu(InferContext& c) {
+  require_matrices(c, 0);
+  const Type& x = c.operand(0);
+  c.result(x.dtype, x.dims);
+  Dims rows(x.dims.begin(), x.dims.end() - 1);
+  c.result(DType::I64, rows);
+  c.result(DType::I64, rows);
+}
+
+void reference_lu(ReferenceContext& c) {
+  const Literal& x = c.operands[0];
+  int64_t n = x.dims().back();
+  each_matrix(x, [&](int64_t at) {
+    std::vector<double> u(static_cast<size_t>(n * n));
+    std::vector<int64_t> order = tools::iota(n);
+    for (int64_t i = 0; i < n * n; ++i) u[static_cast<size_t>(i)] = x.as_double(at + i);
+    auto e = [&](int64_t i, int64_t j) -> double& { return u[static_cast<size_t>(i * n + j)]; };
+    for (int64_t k = 0; k < n; ++k) {
+      int64_t pivot = k;
+      for (int64_t i = k + 1; i < n; ++i)
+        if (std::fabs(e(i, k)) > std::fabs(e(pivot, k))) pivot = i;
+      tools::set_whole(c.results[1], at / n + k, pivot);
+      for (int64_t j = 0; j < n; ++j) std::swap(e(k, j), e(pivot, j));
+      std::swap(order[static_cast<size_t>(k)], order[static_cast<size_t>(pivot)]);
+      for (int64_t i = k + 1; i < n; ++i) {
+        e(i, k) = e(k, k) == 0 ? 0 : e(i, k) / e(k, k);
+        for (int64_t j = k + 1; j < n; ++j) e(i, j) -= e(i, k) * e(k, j);
+      }
+    }
+    for (int64_t i = 0; i < n * n; ++i) tools::set_real(c.results[0], at + i, u[static_cast<size_t>(i)]);
+    for (int64_t i = 0; i < n; ++i) tools::set_whole(c.results[2], at / n + i, order[static_cast<size_t>(i)]);
+  });
+}
+
+void nest_lu(NestContext& c) {
+  loop::Builder& b = *c.build;
+  const Type& type = c.node->operand(0)->type();
+  c.set_blocks(product(batch_of(type)));
+  Expr n = c.size(type.dims.back()), one = b.index(1);
+  uint32_t scratch = b.add_scratch(type.dtype, type.dims.back() * type.dims.back(), "factors");
+  uint32_t order = b.add_scratch(DType::I64, type.dims.back(), "order");
+  uint32_t best = b.local(type.dtype, 1, 1, "best"), place = b.local(DType::I64, 1, 1, "place");
+  Expr base = b.let(b.block() * n * n), row = b.let(b.block() * n);
+  Grid x{b, c.operands[0], base, n}, out{b, c.results[0], base, n}, u{b, scratch, b.index(0), n};
+  each_of(b, n, n, [&](Expr i, Expr j) { u.store(i, j, x.load(i, j)); });
+  b.serial_for(b.index(0), n, [&](Expr i) { b.store(order, i, i); });
+  b.serial_for(b.index(0), n, [&](Expr k) {
+    b.assign(best, abs(u.load(k, k)));
+    b.assign(place, k);
+    b.serial_for(k + one, n, [&](Expr i) {
+      Expr size = b.let(abs(u.load(i, k)));
+      Expr larger = b.let(b.read(best) < size);
+      b.assign(place, select(larger, i, b.read(place)));
+      b.assign(best, select(larger, size, b.read(best)));
+    });
+    Expr pivot = b.let(b.read(place));
+    b.store(c.results[1], row + k, pivot);
+    Expr mine = b.let(b.load(order, k)), other = b.let(b.load(order, pivot));
+    b.store(order, k, other);
+    b.store(order, pivot, mine);
+    b.vector_for(b.index(0), n, kLanes, [&](Expr j) {
+      Expr above = b.let(u.load(k, j)), below = b.let(u.load(pivot, j));
+      u.store(k, j, below);
+      u.store(pivot, j, above);
+    });
+    Expr own = b.let(u.load(k, k)), zero = b.constant(type.dtype, 0);
+    Expr divisor = b.let(select(own == zero, b.constant(type.dtype, 1), own));
+    b.serial_for(k + one, n, [&](Expr i) {
+      Expr factor = b.let(select(own == zero, zero, u.load(i, k) / divisor));
+      u.store(i, k, factor);
+      b.vector_for(k + one, n, kLanes, [&](Expr j) { u.store(i, j, u.load(i, j) - factor * u.load(k, j)); });
+    });
+  });
+  each_of(b, n, n, [&](Expr i, Expr j) { out.store(i, j, u.load(i, j)); });
+  b.serial_for(b.index(0), n, [&](Expr i) { b.store(c.results[2], row + i, b.load(order, i)); });
+}
+
+// With the rows of dA in the order of the pivots: M = L⁻¹ dA U⁻¹, dL = L tril(M, -1), dU = triu(M) U.
+std::vector<Value> jvp_lu(JvpContext& c) {
+  if (!c.tangents[0]) return {nullptr, nullptr, nullptr};
+  Builder& b = c.build;
+  Compose m(b);
+  Value lu = c.results[0], t = c.tangents[0];
+  Dims column = c.results[2]->type().dims, wide = t->type().dims;
+  column.push_back(1);
+  Value rows = b.broadcast_to(b.reshape(c.results[2], column), wide);
+  Value moved = with(b, "take_along_axis", {t, rows}, {{"axis", int64_t{-2}}});
+  Value left = solved(b, lu, moved, true, false, true);
+  Value inner = turned(b, solved(b, lu, turned(b, left), false, true, false));
+  Value strict = triangle(b, inner, true, -1), upper = triangle(b, inner, false, 0);
+  Value below = triangle(b, lu, true, -1);  // L without its ones
+  Value d_lower = m.add(strict, product_of(b, below, strict));
+  return {m.add(d_lower, product_of(b, upper, triangle(b, lu, false, 0))), nullptr, nullptr};
+}
+
+constexpr const char* kSpd3 = "T[3, 3] {4, 1, 0.5, 1, 3, -0.5, 0.5, -0.5, 2}";
+constexpr const char* kMixed3 = "T[3, 3] {1, 2, -0.5, 4, -1, 0.5, 0.25, 3, 2}";
+
+Op primitive(OpDecl decl, InferFn infer, ReferenceFn reference, NestFn nest, JvpFn jvp,
+             Rule<TransposeFn> transpose) {
+  decl.dtypes = DTypeSet::Float;
+  decl.front = Front::None;
+  decl.bad_samples.push_back({"f16[2, 2]" + std::string(decl.operands.size() > 1 ? ", f16[2, 1]" : ""), "{}",
+                              "TypeError: " + decl.name + ": matrices of float16 have no factors"});
+  decl.bad_samples.push_back(
+      {"f32[2, 3]" + std::string(decl.operands.size() > 1 ? ", f32[2, 1]" : ""), "{}",
+       "ShapeError: " + decl.name + ": the rows and the columns of a square matrix: 2 and 3 differ"});
+  return {.decl = std::move(decl),
+          .rules = {.infer = infer,
+                    .reference = reference,
+                    .lower = LowerRule::of_nest(nest),
+                    .simplify = no_rule("no identity keeps every bit"),
+                    .jvp = jvp,
+                    .transpose = std::move(transpose),
+                    .batch = &batch_in_front,
+                    .body = tools::no_body()},
+          .id = {}};
+}
+
+}  // namespace
+
+std::vector<Op> linalg_ops() {
+  std::vector<Op> ops;
+  ops.push_back(primitive(
+      {.name = "cholesky",
+       .doc = "The lower triangular L with L Lᵀ = x, for each matrix of the last two axes.\nThe lower "
+              "triangle of x is "
+              "read. Of a matrix that is not positive definite, NaN from the first column on that shows it.",
+       .operands = {{"x", "[..., n, n]."}},
+       .numpy = "np.linalg.cholesky(x.astype(float))",
+       .samples = {{kSpd3, "{}"},
+                   {"T[2, 2, 2] {4, 1, 1, 3, 2, -1, -1, 5}", "{}"},
+                   {"T[1, 1] {9}", "{}"},
+                   {"T[0, 2, 2]", "{}"},
+                   {"T[0, 0]", "{}"}},
+       .ulp = 64},
+      infer_cholesky, reference_cholesky, nest_cholesky, jvp_cholesky, tools::not_linear()));
+  ops.push_back(
+      primitive({.name = "triangular_solve",
+                 .doc = "The x with a x = b, for a triangular a: of each matrix of the last two axes.\nThe "
+                        "other triangle of a is not "
+                        "read. A zero on the diagonal gives infinities or NaN.",
+                 .operands = {{"a", "[..., n, n]."}, {"b", "[..., n, m]."}},
+                 .attrs = {kLowerTriangle, kTransposed, kUnit},
+                 .numpy = "np.linalg.solve((lambda t: np.swapaxes(t, -1, -2) if transpose_a else t)((lambda "
+                          "t: t - (t - 1) * "
+                          "np.eye(a.shape[-1]) if unit_diagonal else t)(np.tril(a) if lower else "
+                          "np.triu(a))).astype(float), "
+                          "b.astype(float))",
+                 .samples = {{std::string(kSpd3) + ", T[3, 2]", "{}"},
+                             {std::string(kSpd3) + ", T[3, 1]", "{lower = false}"},
+                             {std::string(kSpd3) + ", T[3, 2]", "{transpose_a = true}"},
+                             {std::string(kSpd3) + ", T[3, 2]",
+                              "{lower = false, transpose_a = true, unit_diagonal = true}"},
+                             {"T[2, 2, 2] {4, 1, 1, 3, 2, -1, -1, 5}, T[2, 2, 33]", "{unit_diagonal = true}"},
+                             {"T[1, 1] {2}, T[1, 3]", "{}"},
+                             {"T[2, 2] {2, 0, 1, 1}, T[2, 0]", "{}"},
+                             {"T[0, 0], T[0, 3]", "{}"}},
+                 .bad_samples = {{"f32[2, 2], f32[3, 1]", "{}",
+                                  "ShapeError: triangular_solve: the rows of a and of b: 2 and 3 differ"}},
+                 .ulp = 256},
+                infer_solve, reference_solve, nest_solve, jvp_solve, &transpose_solve));
+  ops.push_back(
+      primitive({.name = "lu",
+                 .doc = "The factors L and U of x with its rows exchanged, in one matrix; the row that each "
+                        "step took; and the order "
+                        "of the rows.\nL has ones on its diagonal, which are left out. x[order] = L U. Of "
+                        "several largest elements "
+                        "the first is the pivot.",
+                 .operands = {{"x", "[..., n, n]."}},
+                 .results = 3,
+                 .numpy = "none: NumPy has no factors of LU; the tests of ig.linalg multiply them again",
+                 .samples = {{kMixed3, "{}"},
+                             {"T[2, 2, 2] {0, 1, 2, 3, 2, -1, -1, 5}", "{}"},
+                             {"T[1, 1] {9}", "{}"},
+                             {"T[0, 2, 2]", "{}"},
+                             {"T[0, 0]", "{}"}},
+                 .ulp = 256},
+                infer_lu, reference_lu, nest_lu, jvp_lu, tools::not_linear()));
+  for (Op& op : linalg_composites()) ops.push_back(std::move(op));
+  return ops;
+}
+
+}  // namespace ig::ops
