@@ -67,8 +67,15 @@ def _matrices(x: Any, who: str) -> Tensor:
     return x if x.dtype.kind in ("real floating", "complex floating") else astype(x, "float32")
 
 
-def _batched(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+def _batched(a: Tensor, b: Tensor, who: str) -> tuple[Tensor, Tensor]:
     """Both of one dtype, with their leading axes broadcast."""
+    if a.shape[-1] != b.shape[-2]:
+        raise _errors.ShapeError(
+            f"linalg.{who}: matrices of {a.shape[-1]} columns, and a right side of {b.shape[-2]} rows",
+            _intaglio._user_line(),
+            why="each column of the matrix has one unknown, and each row one number on the right",
+            hint="give a right side [..., n, m], or [n] for one vector",
+        )
     dtype = _intaglio._result_type("solve", a, b)
     a, b = astype(a, dtype), astype(b, dtype)
     batch = _functions.broadcast_shapes(tuple(a.shape[:-2]), tuple(b.shape[:-2]))
@@ -134,7 +141,7 @@ def triangular_solve(
     """
     a, b = _matrices(a, "triangular_solve"), _array(b)
     column = b.ndim == 1
-    a, b = _batched(a, b[:, None] if column else b)
+    a, b = _batched(a, b[:, None] if column else b, "triangular_solve")
     out: Tensor = _op.triangular_solve(a, b, lower=lower, transpose_a=transpose_a, unit_diagonal=unit_diagonal)
     return out[..., 0] if column else out
 
@@ -196,7 +203,7 @@ def solve(x1: Any, x2: Any, /) -> Tensor:
     """
     a, b = _matrices(x1, "solve"), _array(x2)
     column = b.ndim == 1
-    a, b = _batched(a, b[:, None] if column else b)
+    a, b = _batched(a, b[:, None] if column else b, "solve")
     out: Tensor = _op.solve(a, b)
     return out[..., 0] if column else out
 
@@ -216,8 +223,8 @@ def inv(x: Any, /) -> Tensor:
     Examples
     --------
     >>> ig.linalg.inv(ig.asarray([[0.0, 2.0], [4.0, 0.0]]))
-    Tensor([[0.  , 0.25],
-            [0.5 , 0.  ]], dtype=float32)
+    Tensor([[  0., 0.25],
+            [ 0.5,   0.]], dtype=float32)
     """
     out: Tensor = _op.inverse(_matrices(x, "inv"))
     return out

@@ -188,5 +188,5 @@ def test_errors_are_whole() -> None:
 
 def test_examples_of_the_docstrings() -> None:
     result = doctest.testmod(linalg, extraglobs={"ig": ig})
-    assert result.attempted > 20
+    assert result.attempted >= 20
     assert not result.failed
