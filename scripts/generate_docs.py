@@ -50,7 +50,12 @@ FAMILIES = [
     ("random_key", "random", "Random numbers", "random.cpp, random_composites.cpp"),
     ("cond", "control", "Control flow", "control.cpp"),
     ("relu", "nn", "Neural networks", "nn_composites.cpp, nn_layers.cpp, attention.cpp"),
-    ("broadcast_to", "shapes", "Shapes and indexing as in NumPy", "numpy_composites.cpp, numpy_indexing.cpp, numpy_shapes.cpp"),
+    (
+        "broadcast_to",
+        "shapes",
+        "Shapes and indexing as in NumPy",
+        "numpy_composites.cpp, numpy_indexing.cpp, numpy_shapes.cpp",
+    ),
     ("isclose", "numbers", "Functions of numbers as in NumPy", "numpy_numbers.cpp"),
     ("nansum", "statistics", "Statistics, samples and bins as in NumPy", "numpy_statistics.cpp, numpy_samples.cpp"),
     ("cholesky", "linalg", "Linear algebra", "linalg.cpp, linalg_composites.cpp"),
@@ -298,7 +303,7 @@ def python_def(name: str, function: Any) -> str:
     )
     if any(p.kind == p.POSITIONAL_ONLY for p in params[1:]):
         params[0] = params[0].replace(kind=inspect.Parameter.POSITIONAL_ONLY)
-    text = str(spec.replace(parameters=params)).replace("'", "")
+    text = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(spec.replace(parameters=params))).replace("'", '"')
     text = text.replace(": bool", ": builtins.bool").replace("-> builtins.bool", "-> builtins.bool")
     doc = first_line(inspect.getdoc(function) or "")
     return f'    def {name}{text}:\n        """{doc}"""\n'

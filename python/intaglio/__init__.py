@@ -76,7 +76,6 @@ from ._collectives import all_gather, axis_index, axis_size, pmax, pmean, pmin, 
 from ._control import cond, fori_loop, map, scan, switch, while_loop
 from ._custom_rules import checkpoint, checkpoint_policies, custom_jvp, custom_vjp
 from ._effects import check, debug_print
-from ._watch import debug_infs, debug_nans
 from ._functional import ShapeDtypeStruct, associative_scan, eval_shape, vectorize
 from ._info import __array_namespace_info__
 from ._jit import explain, jit
@@ -96,6 +95,7 @@ from ._transforms import (
     vjp,
 )
 from ._vmap import vmap
+from ._watch import debug_infs, debug_nans
 from .autograd import (
     enable_grad,
     inference_mode,

@@ -230,6 +230,7 @@ from .tree import (
 from . import autograd as autograd
 from . import cache as cache
 from . import data as data
+from . import linalg as linalg
 from . import nn as nn
 from . import optim as optim
 from . import random as random

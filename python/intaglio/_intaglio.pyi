@@ -1170,10 +1170,10 @@ class Tensor:
     def outer(self, y: ArrayLike) -> Tensor:
         """All products of an element of x with one of y."""
 
-    def pad(self, pad_width: Any, /, mode: str = constant, *, constant_values: Any = 0) -> Tensor:
+    def pad(self, pad_width: Any, /, mode: str = "constant", *, constant_values: Any = 0) -> Tensor:
         """The array with elements around it."""
 
-    def percentile(self, q: Any, /, axis: Any = None, keepdims: builtins.bool = False, method: str = linear) -> Tensor:
+    def percentile(self, q: Any, /, axis: Any = None, keepdims: builtins.bool = False, method: str = "linear") -> Tensor:
         """As `quantile`, of percentages (0 to 100)."""
 
     def permute_dims(self, axes: int | Sequence[int], *more: int | Dim) -> Tensor:
@@ -1197,7 +1197,7 @@ class Tensor:
     def ptp(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
         """The largest element over the axes less the smallest."""
 
-    def quantile(self, q: Any, /, axis: Any = None, keepdims: builtins.bool = False, method: str = linear) -> Tensor:
+    def quantile(self, q: Any, /, axis: Any = None, keepdims: builtins.bool = False, method: str = "linear") -> Tensor:
         """What the share `q` (0 to 1; one, or an axis of them) of the elements along these axes is not above."""
 
     def rad2deg(self) -> Tensor:

@@ -108,7 +108,12 @@ def diff(x: Tensor, /, *, axis: int = -1, n: int = 1, prepend: Any = None, appen
 
 
 def average(
-    x: Tensor, /, axis: Any = None, weights: Any = None, returned: builtins.bool = False, keepdims: builtins.bool = False
+    x: Tensor,
+    /,
+    axis: Any = None,
+    weights: Any = None,
+    returned: builtins.bool = False,
+    keepdims: builtins.bool = False,
 ) -> Any:
     """The mean of the elements along these axes, each times its weight; with `returned`, and the sum of the weights."""
     x = _array(x)
@@ -129,9 +134,7 @@ def _shares(q: Any) -> Tensor:
     return astype(q, "float64") if isinstance(q, Tensor) else _intaglio.asarray(q, dtype="float64")
 
 
-def quantile(
-    x: Tensor, q: Any, /, axis: Any = None, keepdims: builtins.bool = False, method: str = "linear"
-) -> Tensor:
+def quantile(x: Tensor, q: Any, /, axis: Any = None, keepdims: builtins.bool = False, method: str = "linear") -> Tensor:
     """What the share `q` (0 to 1; one, or an axis of them) of the elements along these axes is not above."""
     return _op.quantile(x, _shares(q), axis=axis, keepdims=keepdims, method=method)
 
@@ -309,7 +312,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
     function: Any = lambda row: func1d(row, *args, **kwargs)  # noqa: E731
     # The axes behind the row's go in last and come out behind its result; those in front come out in front.
     for _ in builtins.range(x.ndim - place - 1):
-        function = vmap(function, in_axes=1, out_axes=-1)
+        function = vmap(function, in_axes=-1, out_axes=-1)
     for _ in builtins.range(place):
         function = vmap(function)
     return function(x)
@@ -486,7 +489,9 @@ def diag_indices(n: int, ndim: int = 2, /) -> tuple[Tensor, ...]:
 
 def _triangle(n: int, k: int, m: int | None, lower: builtins.bool) -> tuple[Tensor, Tensor]:
     columns = n if m is None else m
-    places = [(i, j) for i in builtins.range(n) for j in builtins.range(columns) if (j <= i + k if lower else j >= i + k)]
+    places = [
+        (i, j) for i in builtins.range(n) for j in builtins.range(columns) if (j <= i + k if lower else j >= i + k)
+    ]
     return tuple(_intaglio.asarray([p[axis] for p in places], dtype="int64") for axis in (0, 1))  # type: ignore[return-value]
 
 

@@ -79,7 +79,7 @@ def _batched(a: Tensor, b: Tensor, who: str) -> tuple[Tensor, Tensor]:
     dtype = _intaglio._result_type("solve", a, b)
     a, b = astype(a, dtype), astype(b, dtype)
     batch = _functions.broadcast_shapes(tuple(a.shape[:-2]), tuple(b.shape[:-2]))
-    return tuple(_fn["broadcast_to"](x, shape=(*batch, *x.shape[-2:])) for x in (a, b))  # type: ignore[return-value]
+    return tuple(_fn["broadcast_to"](x, shape=(*batch, *x.shape[-2:])) for x in (a, b))
 
 
 def cholesky(x: Any, /, *, upper: bool = False, symmetrize_input: bool = True) -> Tensor:
@@ -365,7 +365,9 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Tenso
         raise kind(
             f"linalg.matrix_norm: the norm {ord!r}",
             _intaglio._user_line(),
-            why="it is made of singular values, which are not computed here" if known else "there is no norm of that name",
+            why="it is made of singular values, which are not computed here"
+            if known
+            else "there is no norm of that name",
             hint='choose "fro", 1, -1, inf or -inf, or compute it with NumPy from np.asarray(x)',
         )
     along, fold = folded[ord]

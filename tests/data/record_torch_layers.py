@@ -22,7 +22,9 @@ LAYERS: dict[str, tuple[Any, list[tuple[int, ...]]]] = {
     "instance_norm": (lambda: torch.nn.InstanceNorm1d(4, affine=True, track_running_stats=True), [(2, 4, 5)]),
     "conv_transpose1": (lambda: torch.nn.ConvTranspose1d(4, 6, 3, stride=2, groups=2), [(2, 4, 7)]),
     "conv_transpose2": (
-        lambda: torch.nn.ConvTranspose2d(3, 2, (3, 2), stride=(2, 3), padding=1, output_padding=(1, 2), dilation=(1, 2)),
+        lambda: torch.nn.ConvTranspose2d(
+            3, 2, (3, 2), stride=(2, 3), padding=1, output_padding=(1, 2), dilation=(1, 2)
+        ),
         [(2, 3, 5, 4)],
     ),
     "bilinear": (lambda: torch.nn.Bilinear(3, 4, 2), [(5, 3), (5, 4)]),

@@ -114,7 +114,10 @@ def test_gradients_are_those_of_differences(name: str) -> None:
 def test_under_vmap_and_on_the_tape() -> None:
     s, b = positive(5, 3), RNG.standard_normal((5, 3))
     close(ig.vmap(linalg.solve)(ig.asarray(s), ig.asarray(b)), np.linalg.solve(s, b[..., None])[..., 0])
-    close(ig.vmap(linalg.cholesky, in_axes=2, out_axes=2)(ig.asarray(np.moveaxis(s, 0, 2))), np.moveaxis(np.linalg.cholesky(s), 0, 2))
+    close(
+        ig.vmap(linalg.cholesky, in_axes=2, out_axes=2)(ig.asarray(np.moveaxis(s, 0, 2))),
+        np.moveaxis(np.linalg.cholesky(s), 0, 2),
+    )
     close(ig.vmap(linalg.solve, in_axes=(None, 0))(ig.asarray(s[0]), ig.asarray(b)), np.linalg.solve(s[0], b.T).T)
     rows = ig.jit(ig.vmap(ig.grad(lambda a: linalg.slogdet(a).logabsdet)))(ig.asarray(s))
     close(rows, np.linalg.inv(s).swapaxes(-1, -2))
@@ -132,7 +135,9 @@ def test_norms_are_numpy_s() -> None:
         for keep in (False, True):
             wanted = np.linalg.matrix_norm(x, ord=order, keepdims=keep)
             close(linalg.matrix_norm(ours, ord=order, keepdims=keep), wanted)
-        close(linalg.norm(ours, order, axis=(0, 2), keepdims=True), np.linalg.norm(x, order, axis=(0, 2), keepdims=True))
+        close(
+            linalg.norm(ours, order, axis=(0, 2), keepdims=True), np.linalg.norm(x, order, axis=(0, 2), keepdims=True)
+        )
     close(linalg.norm(ours), np.linalg.norm(x))
     close(linalg.norm(ours, axis=-1), np.linalg.norm(x, axis=-1))
     close(linalg.norm(ours[0, 0], 1), np.linalg.norm(x[0, 0], 1))

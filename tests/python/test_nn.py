@@ -651,8 +651,12 @@ ERRORS = {
     "Dropout p": lambda: nn.Dropout(1.5),
     "Dropout key": lambda: nn.Dropout(0.5)(ig.ones(3)),
     "heads": lambda: nn.MultiheadAttention(7, 2, key=KEY),
-    "attention ranks": lambda: nn.MultiheadAttention(4, 2, key=KEY)(ig.ones((3, 1, 4)), ig.ones((3, 4)), ig.ones((3, 4))),
-    "mask shape": lambda: nn.MultiheadAttention(4, 2, key=KEY)(*[ig.ones((3, 1, 4))] * 3, attn_mask=ig.ones((2, 2)) > 0),
+    "attention ranks": lambda: nn.MultiheadAttention(4, 2, key=KEY)(
+        ig.ones((3, 1, 4)), ig.ones((3, 4)), ig.ones((3, 4))
+    ),
+    "mask shape": lambda: nn.MultiheadAttention(4, 2, key=KEY)(
+        *[ig.ones((3, 1, 4))] * 3, attn_mask=ig.ones((2, 2)) > 0
+    ),
     "mask dtype": lambda: nn.MultiheadAttention(4, 2, key=KEY)(
         *[ig.ones((3, 1, 4))] * 3, key_padding_mask=ig.ones((1, 3), dtype="int32")
     ),

@@ -414,14 +414,14 @@ class PReLU(Module):
     """x, and a learned slope times x below 0: one slope, or one for each channel (axis 1)."""
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, *, dtype: Any = "float32") -> None:
-        self.num_parameters = num_parameters
+        self.slopes = num_parameters
         self.weight = Parameter(_functions.full(num_parameters, init, dtype=dtype))
 
     def forward(self, x: Tensor) -> Tensor:
         slope = self.weight
-        if self.num_parameters > 1 and x.ndim > 2:
-            slope = slope.reshape((self.num_parameters,) + (1,) * (x.ndim - 2))
+        if self.slopes > 1 and x.ndim > 2:
+            slope = slope.reshape((self.slopes,) + (1,) * (x.ndim - 2))
         return _fn["where"](x < 0, slope * x, x)
 
     def extra_repr(self) -> str:
-        return f"num_parameters={self.num_parameters}"
+        return f"num_parameters={self.slopes}"

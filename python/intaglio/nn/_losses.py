@@ -9,7 +9,7 @@ Tensor(2., dtype=float32)
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from .. import _functions, _intaglio
 from . import losses
@@ -23,7 +23,7 @@ class Loss(Module):
     """A function of `nn.losses` with its options."""
 
     function: Callable[..., Tensor]
-    defaults: dict[str, Any]
+    defaults: ClassVar[dict[str, Any]]
 
     def __init__(self, **options: Any) -> None:
         self.options = {**self.defaults, **options}
@@ -66,13 +66,14 @@ class KLDivLoss(Loss):
     """`nn.losses.kl_div` as a module; the reduction "batchmean" is the sum over the size of the first axis."""
 
     function = staticmethod(losses.kl_div)
-    defaults = {"reduction": "mean", "log_target": False}
+    defaults: ClassVar[dict[str, Any]] = {"reduction": "mean", "log_target": False}
 
     def forward(self, *arrays: Any) -> Tensor:
         if self.options["reduction"] != "batchmean":
             return super().forward(*arrays)
-        total = losses.kl_div(*arrays, reduction="sum", log_target=self.options["log_target"])
-        return total / arrays[0].shape[0]
+        x, target = arrays
+        total = losses.kl_div(x, target, reduction="sum", log_target=self.options["log_target"])
+        return total / x.shape[0]
 
 
 def _classes_last(x: Tensor) -> Tensor:
@@ -83,7 +84,7 @@ class CrossEntropyLoss(Loss):
     """`nn.losses.cross_entropy` as a module, of logits [batch, classes, space...] and labels [batch, space...]."""
 
     function = staticmethod(losses.cross_entropy)
-    defaults = {"ignore_index": -100, "reduction": "mean", "label_smoothing": 0.0}
+    defaults: ClassVar[dict[str, Any]] = {"ignore_index": -100, "reduction": "mean", "label_smoothing": 0.0}
 
     def forward(self, *arrays: Any) -> Tensor:
         logits, labels = arrays
@@ -94,7 +95,7 @@ class NLLLoss(Loss):
     """`nn.losses.nll_loss` as a module, of log-probabilities [batch, classes, space...] and labels."""
 
     function = staticmethod(losses.nll_loss)
-    defaults = {"ignore_index": -100, "reduction": "mean"}
+    defaults: ClassVar[dict[str, Any]] = {"ignore_index": -100, "reduction": "mean"}
 
     def forward(self, *arrays: Any) -> Tensor:
         log_probabilities, labels = arrays

@@ -126,7 +126,12 @@ class _BatchNorm(Module):
         tracked = self.num_batches_tracked
         _intaglio._bind(tracked, tracked + 1)
         # Without a momentum, the plain average of all batches.
-        self._move(count, mean, variance, 1 / _functions.astype(tracked, mean.dtype) if self.momentum is None else self.momentum)
+        self._move(
+            count,
+            mean,
+            variance,
+            1 / _functions.astype(tracked, mean.dtype) if self.momentum is None else self.momentum,
+        )
 
     def _move(self, count: Any, mean: Tensor, variance: Tensor, share: Any) -> None:
         mean, variance = _fn["stop_gradient"](mean), _fn["stop_gradient"](variance)

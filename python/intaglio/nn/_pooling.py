@@ -1,4 +1,4 @@
-"""Layers that fold or place the points of images: pooling, padding, scaling up. Arrays are [batch, channels, space...]."""
+"""Layers that fold or place the points of images [batch, channels, space...]: pooling, padding, scaling up."""
 
 from __future__ import annotations
 
@@ -29,9 +29,7 @@ class _Pool(Module):
 
 
 class _AvgPool(_Pool):
-    def __init__(
-        self, kernel_size: Any, stride: Any = None, padding: Any = 0, count_include_pad: bool = True
-    ) -> None:
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, count_include_pad: bool = True) -> None:
         super().__init__(kernel_size, stride, padding)
         self.count_include_pad = count_include_pad
 
@@ -239,7 +237,7 @@ class PixelShuffle(Module):
 
 
 class PixelUnshuffle(Module):
-    """The inverse of PixelShuffle: [batch, channels, height * r, width * r] to [batch, channels * r², height, width]."""
+    """The inverse of PixelShuffle: each square of r² points becomes as many channels."""
 
     def __init__(self, downscale_factor: int) -> None:
         self.downscale_factor = downscale_factor
@@ -300,7 +298,11 @@ class Upsample(Module):
         for axis, (size, scale) in enumerate(zip(sizes, scales, strict=True), start=2):
             n = int(x.shape[axis])
             step = n / size if scale is None else scale
-            x = self._nearest(x, axis, n, size, step) if self.mode == "nearest" else self._linear(x, axis, n, size, step)
+            x = (
+                self._nearest(x, axis, n, size, step)
+                if self.mode == "nearest"
+                else self._linear(x, axis, n, size, step)
+            )
         return x
 
     def _nearest(self, x: Tensor, axis: int, n: int, size: int, step: float) -> Tensor:

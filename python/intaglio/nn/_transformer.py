@@ -18,7 +18,7 @@ _fn = _functions.functions
 
 def _activation(activation: Any) -> Callable[[Tensor], Tensor]:
     if callable(activation):
-        return activation  # type: ignore[no-any-return]
+        return activation
     if activation not in ("relu", "gelu"):
         raise _errors.ValueError(
             f"TransformerEncoderLayer: the activation is {activation!r}",
@@ -26,7 +26,7 @@ def _activation(activation: Any) -> Callable[[Tensor], Tensor]:
             why="it stands between the two linear layers",
             hint="choose 'relu' or 'gelu', or pass a function such as ig.silu",
         )
-    return _fn[activation]  # type: ignore[no-any-return]
+    return _fn[activation]
 
 
 class TransformerEncoderLayer(Module):
@@ -138,7 +138,9 @@ class TransformerEncoder(Module):
         self.layers = ModuleList([_copied(encoder_layer, i) for i in range(num_layers)])
         self.num_layers, self.norm = num_layers, norm
 
-    def forward(self, src: Tensor, mask: Any = None, src_key_padding_mask: Any = None, is_causal: bool = False) -> Tensor:
+    def forward(
+        self, src: Tensor, mask: Any = None, src_key_padding_mask: Any = None, is_causal: bool = False
+    ) -> Tensor:
         for layer in self.layers:
             src = layer(src, src_mask=mask, src_key_padding_mask=src_key_padding_mask, is_causal=is_causal)
         return src if self.norm is None else self.norm(src)
