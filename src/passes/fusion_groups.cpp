@@ -223,7 +223,7 @@ bool Grouping::makes_cycle(std::vector<const Group*> merged, const Node* with) c
 
 bool Grouping::accepts_scalar(const Group* group, const Node* node) const {
   const Dims& shape = node->result()->type().dims;
-  if (group->nodes.size() >= kLargestGroup || group->turned) return false;
+  if (group->nodes.size() >= kLargestGroup || group->closed) return false;
   switch (group->kind) {
     case GroupKind::Loop:
     case GroupKind::View:
@@ -294,7 +294,7 @@ void Grouping::place_view(Node* node) {
   for (Group* group : producer_groups(node))
     if (turns_behind(group, node) && !makes_cycle({group}, node)) {
       join(group, node);
-      group->turned = true;
+      group->closed = true;
       return;
     }
   start(node, ops::has(node, ops::Trait::Relabel) ? GroupKind::Relabel : GroupKind::View,
@@ -305,7 +305,7 @@ void Grouping::place_view(Node* node) {
 // last, in their order, and nothing else reads what the kernel computes. A product of many small matrices
 // that lie with their batch last is stored like that.
 bool Grouping::turns_behind(const Group* group, const Node* node) const {
-  if (group->kind != GroupKind::Contraction || group->turned || !node->attrs().find(ops::kPermutation.name))
+  if (group->kind != GroupKind::Contraction || group->closed || !node->attrs().find(ops::kPermutation.name))
     return false;
   std::string axes;
   for (const Node* member : group->nodes) {
@@ -381,7 +381,13 @@ void Grouping::place(Node* node) {
     case Role::Scalar: return place_scalar(node);
     case Role::View: return place_view(node);
     case Role::Reduce: return place_reduce(node);
-    case Role::Contraction: start(node, GroupKind::Contraction, node->result()->type().dims); return;
+    case Role::Contraction: {
+      Group* group = start(node, GroupKind::Contraction, node->result()->type().dims);
+      // Of several matrices the kernel finishes one after the other: nothing reads two of them there.
+      auto matrix = [&](Value v) { return v->type().rank() == node->result()->type().rank(); };
+      group->closed = std::ranges::count_if(node->results(), matrix) > 1;
+      return;
+    }
     case Role::Heavy: start(node, GroupKind::Heavy, node->result()->type().dims); return;
     case Role::Nest:
       for (Value v : node->operands())
@@ -518,7 +524,7 @@ bool Grouping::keeps_little(const Group* group) const {
 
 bool Grouping::may_join(const Group* first, const Group* then) const {
   constexpr size_t kFar = 256;  // nodes between them: no long searches, and nothing waits for long
-  if (first->kind != then->kind || !can_merge(first, then) || first->turned || then->turned) return false;
+  if (first->kind != then->kind || !can_merge(first, then) || first->closed || then->closed) return false;
   size_t from = position_.at(first->nodes.back()), to = position_.at(then->nodes.back());
   if (std::max(from, to) - std::min(from, to) > kFar) return false;
   return keeps_little(first) && keeps_little(then) && !makes_cycle({first, then}, nullptr);

@@ -38,7 +38,7 @@ struct Group {
   Ints axes;                 // folded axes, for row and column
   Dims kept;                 // the domain without the folded axes
   int reductions = 0;        // folds inside
-  bool turned = false;       // a view stands behind: nothing else may
+  bool closed = false;       // nothing may stand behind: a view does, or it gives several matrices
 };
 
 class Grouping {
