@@ -54,7 +54,7 @@ std::string_view group_kind_name(GroupKind kind) {
   return "loop";
 }
 
-Grouping::Grouping(Block& block) : block_(block) {
+Grouping::Grouping(Block& block, bool tells) : block_(block), tells_(tells) {
   size_t i = 0;
   const Node* last_effect = nullptr;
   for (Node* node : block) {
@@ -110,7 +110,7 @@ std::vector<Group*> Grouping::producer_groups(const Node* node) const {
 }
 
 void Grouping::refuse(const Node* node, const Group* group, std::string_view why, const Costs* costs) {
-  if (refusals_.size() >= kLargestRefusalLog) return;
+  if (!tells_ || refusals_.size() >= kLargestRefusalLog) return;
   ops::FusionRefusal told;
   told.node = ops::FusionNode::of(node);
   told.kernel_of = ops::FusionNode::of(group->nodes.back());
@@ -581,6 +581,7 @@ void Grouping::write_out_free() {
     for (const Use& use : uses)
       if (!group_of(use.user) && !is_free(use.user)) use.user->set_operand(use.operand, twin->result());
     position_[twin] = position_.at(node);
+    twins_.emplace_back(twin, node);
     start(twin, GroupKind::View, v->type().dims);
   }
 }
@@ -589,9 +590,17 @@ void Grouping::run() {
   for (Node* node : block_) place(node);
   pull_producers();
   join_siblings();
-  refuse_pulls();
+  if (tells_) refuse_pulls();
   write_out_free();
   tell_refusals();
+}
+
+void Grouping::take_back() {
+  for (auto [twin, of] : twins_) {
+    twin->result()->replace_all_uses_with(of->result());
+    block_.graph().erase(twin);
+  }
+  twins_.clear();
 }
 
 std::vector<Grouping::Unit> Grouping::ordered_units() const {

@@ -43,8 +43,11 @@ struct Group {
 
 class Grouping {
  public:
-  explicit Grouping(Block& block);
+  // Without `tells` no refusal is noted, which is a good part of the work.
+  explicit Grouping(Block& block, bool tells = true);
   void run();
+  // Takes the nodes out again that the grouping wrote into the block; nothing else of it may be used then.
+  void take_back();
 
   // Groups and lone nodes in an order in which each stands behind all that it reads.
   struct Unit {
@@ -94,6 +97,8 @@ class Grouping {
   void refuse(const Node* node, const Group* group, std::string_view why, const Costs* costs = nullptr);
 
   Block& block_;
+  bool tells_;
+  std::vector<std::pair<Node*, Node*>> twins_;  // what is written out, and what it is a twin of
   std::vector<std::unique_ptr<Group>> groups_;
   std::unordered_map<const Node*, Group*> of_;
   std::unordered_map<const Node*, size_t> position_;

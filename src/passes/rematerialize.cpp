@@ -37,14 +37,14 @@ struct Memory {
 
 class Meter {
  public:
-  explicit Meter(const Graph& source) : graph_(source.clone()) {
-    for (Node* node : graph_->body()) number_.emplace(node, number_.size());
+  explicit Meter(Graph& graph) : graph_(graph) {
+    for (Node* node : graph_.body()) number_.emplace(node, number_.size());
     count_ = number_.size();
   }
 
+  // Leaves the graph as it was.
   Memory measure() {
-    Block& block = graph_->body();
-    Grouping grouping(block);
+    Grouping grouping(graph_.body(), /*tells=*/false);
     grouping.run();
     std::vector<Grouping::Unit> units = grouping.ordered_units();
     Memory out;
@@ -75,6 +75,7 @@ class Meter {
       kept -= inside[u];
       if (kept > 0 && kept >= out.kept) out.kept = kept, out.kernel = u;
     }
+    grouping.take_back();
     return out;
   }
 
@@ -114,7 +115,7 @@ class Meter {
           // Results of the graph have memory of their own, and constants are no temporaries.
           double bytes = given || relabel || ops::has(node, ops::Trait::Constant) || !leaves
                              ? 0
-                             : ops::bytes_of(v->type(), graph_->dims);
+                             : ops::bytes_of(v->type(), graph_.dims);
           lives_[v] = {bytes, u, u};
         }
       }
@@ -140,7 +141,7 @@ class Meter {
     return out;
   }
 
-  std::unique_ptr<Graph> graph_;
+  Graph& graph_;
   size_t count_ = 0;
   std::unordered_map<const Node*, size_t> number_, unit_of_;
   std::unordered_map<Value, Life> lives_;

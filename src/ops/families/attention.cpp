@@ -218,7 +218,8 @@ std::vector<Op> attention_ops() {
        .front = Front::None,
        .numpy = "none: it is checked as the derivative that it is",
        .samples = {{"T[3, 4], T[5, 4], T[5, 2], T[3, 2], T[3], T[3, 2]", "{}", -1, 1},
-                   {"T[2, 3, 4], T[2, 5, 4], T[2, 5, 4], T[2, 3, 4], T[2, 3], T[2, 3, 4], bool[2, 1, 5]",
+                   {"T[2, 3, 4], T[2, 5, 4], T[2, 5, 4], T[2, 3, 4], T[2, 3], T[2, 3, 4], bool[5] {true, "
+                    "false, true, true, false}",
                     "{scale = 0x1p-1}", -1, 1},
                    {"T[2, 3, 4], T[2, 3, 4], T[2, 3, 4], T[2, 3, 4], T[2, 3], T[2, 3, 4], T[3, 3]",
                     "{causal = true, mask_gradient = true}", -1, 1},
