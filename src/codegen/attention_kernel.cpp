@@ -133,7 +133,7 @@ void AttentionKernel::products(int64_t rows, Expr keys, Expr features, uint32_t 
     emit_.vector(build_.index(0), build_.index(nr_), static_cast<int>(nr_), [&](Expr j) {
       tile.clear();
       tile.sum(emit_, build_.index(0), features, a,
-               [&](Expr d) { return build_.load(strips, strip + d * nr_ + j); });
+               [&](Expr d, size_t) { return build_.load(strips, strip + d * nr_ + j); });
       for (int64_t i = 0; i < rows; ++i)
         build_.store(to, at + s * nr_ + j + build_.index(i * pitch), tile.value(static_cast<size_t>(i)));
     });
@@ -149,9 +149,9 @@ void AttentionKernel::add_products(int64_t rows, const Sums& to, Expr steps, con
       auto kept = [&](size_t i) {
         return (to.row + build_.index(static_cast<int64_t>(i))) * to.pitch + first + j;
       };
-      tile.load([&](size_t i) { return build_.load(to.buffer, kept(i)); });
+      tile.load([&](size_t i, size_t) { return build_.load(to.buffer, kept(i)); });
       if (!taken)
-        tile.sum(emit_, build_.index(0), steps, a, [&](Expr n) { return b(n, first + j); });
+        tile.sum(emit_, build_.index(0), steps, a, [&](Expr n, size_t) { return b(n, first + j); });
       else
         emit_.serial(build_.index(0), steps, [&](Expr n) {
           Expr vector = build_.let(b(n, first + j));
