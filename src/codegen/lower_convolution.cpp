@@ -36,6 +36,8 @@ constexpr int64_t kPlaces = 224;  // places of a chunk, at least, where there ar
 constexpr int64_t kSecondCache = 256 * 1024, kImagePart = 96 * 1024;  // bytes
 constexpr int64_t kEnoughBlocks = 8;                                  // for threads to share
 constexpr int64_t kLeastPlaces = 48;  // of a chunk, where there are few chunks
+constexpr int64_t kApart = 16;        // elements
+constexpr int64_t kAhead = 3;         // places, of what is packed soon
 constexpr int64_t kUsualInputs = 64;  // where their number is a symbol
 const Dim kOne = Dim(int64_t{1});
 
@@ -190,7 +192,12 @@ class ConvLowering {
     Dim reach = (rows - 1) * Dim(axis.stride) + Dim((axis.taps - 1) * axis.dilation);
     return min(floordiv(reach, Dim(axis.gaps)) + 2, axis.image);
   }
-  Dim slab_elements() const { return slab_rows(rows_) * image_row() * image_features_; }
+  // Images that are turned over together are written side by side: their slabs begin at different places of
+  // the first cache.
+  Dim slab_elements() const {
+    Dim elements = slab_rows(rows_) * image_row() * image_features_;
+    return images_ > 1 ? elements + Dim(kApart) : elements;
+  }
 
   // A chunk: whole rows of places, or whole images where one has few.
   void choose_chunks() {
@@ -306,6 +313,8 @@ class ConvLowering {
       Expr base = build.let(tap_offset(tap, build, size) + first * size(along_out));
       build.serial_for(build.index(0), size(inputs_), [&](Expr i) {
         Expr row = build.let(base + i * size(w_->strides[at(d_.rhs_in)]));
+        if (along_out == kOne && taps_ > kAhead)
+          build.prefetch(from, row + build.index(kAhead) * size(w_->strides[at(d_.rhs_space.back())]));
         Expr goal = build.let(target + (tap * size(inputs_) + i) * nr_);
         build.vector_for(build.index(0), width, static_cast<int>(nr_), [&](Expr j) {
           Expr value = build.load(from, row + j * size(along_out));
@@ -385,8 +394,15 @@ class ConvLowering {
     if (stride_of(d_.lhs_batch) == kOne && images_ > 1)
       return emit_.serial(build_.index(0), rows, [&](Expr r) {
         emit_.serial(build_.index(0), row_places, [&](Expr place) {
+          Expr source = place_offset(r, place);
+          // Runs this short and this far apart no cache asks for by itself.
+          if (!inner.empty()) {
+            Expr soon = build_.let(source + build_.index(kAhead) * stride(inner_axes.back()));
+            emit_.serial(build_.index(0), features,
+                         [&](Expr i) { build_.prefetch(from, soon + i * stride(d_.lhs_feature)); });
+          }
           build_.transpose({packed_image_, build_.let((r * row_places + place) * features), slab},
-                           {from, place_offset(r, place), stride(d_.lhs_feature)}, features, image_count_);
+                           {from, source, stride(d_.lhs_feature)}, features, image_count_);
         });
       });
     emit_.serial(build_.index(0), image_count_, [&](Expr number) {
