@@ -161,6 +161,7 @@ class Chooser {
       ops::ConvLayout layout(node->attrs().get(ops::kConvLayout));
       vote(node->operand(0), layout.image, 'f', 1);
       vote(node->result(), layout.result, 'f', 1);
+      convolutions_.push_back(node);
       return;
     }
     const bool moves = passes_on(node);
@@ -206,6 +207,16 @@ class Chooser {
       Value v = node->operand(0);
       const auto* best = best_of(*chain_of(v));
       if (!best || !folds_places(node, best->first)) leaves(v);
+    }
+    // A gradient by weights takes an image's features for its examples, and turns them over element by
+    // element where they lie last: that costs more than the kernels around it are spared.
+    for (const Node* node : convolutions_) {
+      constexpr double kShortRuns = 4;
+      ops::ConvLayout layout(node->attrs().get(ops::kConvLayout));
+      Chain* chain = chain_of(node->operand(0));
+      const auto* best = chain ? best_of(*chain) : nullptr;
+      if (best && best->first == with_last(layout.image, 'b'))
+        chain->ends += kShortRuns * bytes(node->operand(0));
     }
     std::unordered_set<Value> seen;
     for (const Node* node : nodes_) {  // in the order of the program
@@ -338,7 +349,7 @@ class Chooser {
 
   Block& block_;
   Context& context_;
-  std::vector<Node*> nodes_, windows_, folds_, old_;
+  std::vector<Node*> nodes_, convolutions_, windows_, folds_, old_;
   std::unordered_map<Value, Value> parent_;
   std::unordered_map<Value, Chain> chains_;
   std::unordered_set<Value> ended_, made_;

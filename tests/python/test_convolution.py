@@ -427,28 +427,34 @@ def _training_arrays(dtype: str) -> list[ig.Tensor]:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
-def test_training_keeps_the_features_last(dtype: str) -> None:
+def test_statistics_of_a_batch_are_no_end_of_a_chain(dtype: str) -> None:
     w = _training_arrays(dtype)
     x = ig.asarray(np.random.default_rng(32).standard_normal((5, 3, 9, 35)).astype(dtype))
-    gradient = ig.value_and_grad(_trained, argnums=1)
-    graph = ig.trace(gradient, x, w).graph
+    graph = ig.trace(_trained, x, w).graph
     turned, plain = graph.compile(), graph.compile(disable=["choose-layouts"])
     flat = [x, *w]
-    for one, other in zip(turned(*flat), plain(*flat), strict=True):
-        assert one.numpy().tobytes() == other.numpy().tobytes()  # means too: the order of sums is the op's
-    log = turned.report()["pass_log"]
-    assert [line for line in log if line.startswith("choose-layouts:") and "in the order [0, 2, 3, 1]" in line]
+    assert turned(*flat).numpy().tobytes() == plain(*flat).numpy().tobytes()  # the order of sums is the op's
+    assert [line for line in turned.report()["pass_log"] if line.startswith("choose-layouts: 2 changes")]
     kernels = [line for line in turned.report()["fusion_log"] if " does not join " not in line]
-    # Means, variances, gradients of scales and shifts are read from the turned arrays as they lie.
+    # Means and variances are read from the turned arrays as they lie.
     assert not [line for line in kernels if line.startswith("loop: transpose (")]
+    assert len([line for line in kernels if line.startswith("column: transpose reduce_sum")]) >= 3
 
 
-@pytest.mark.parametrize("batch", [1, 2, 31, 64])
+def test_gradients_by_weights_keep_the_order_of_a_chain() -> None:
+    """Their kernel turns over what it reads, which costs more than it saves where the features lie last."""
+    w = _training_arrays("float32")
+    x = ig.asarray(np.random.default_rng(32).standard_normal((5, 3, 9, 35)).astype(np.float32))
+    log = ig.trace(ig.value_and_grad(_trained, argnums=1), x, w).graph.compile().report()["pass_log"]
+    assert not [line for line in log if line.startswith("choose-layouts:") and "unchanged" not in line]
+
+
+@pytest.mark.parametrize("batch", [2, 31, 64])
 def test_gradients_by_weights_with_a_symbolic_batch(batch: int) -> None:
     w = _training_arrays("float32")
     gradient = ig.grad(_trained, argnums=1)
     example = ig.asarray(np.zeros((4, 3, 10, 11), np.float32))
-    b = ig.Dim("b", 1, 128)
+    b = ig.Dim("b", 2, 128)
     program = ig.trace(gradient, example, w, dynamic_shapes={"x": {0: b}})
     x = ig.asarray(np.random.default_rng(batch).standard_normal((batch, 3, 10, 11)).astype(np.float32))
     fixed = ig.trace(gradient, x, w)
