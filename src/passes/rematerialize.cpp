@@ -38,8 +38,7 @@ struct Memory {
 class Meter {
  public:
   explicit Meter(Graph& graph) : graph_(graph) {
-    for (Node* node : graph_.body()) number_.emplace(node, number_.size());
-    count_ = number_.size();
+    for (Node* node : graph_.body()) number_[node] = ++count_;
   }
 
   // Leaves the graph as it was.
@@ -56,8 +55,8 @@ class Meter {
       else
         members[u].push_back(units[u].node);
       for (const Node* node : members[u]) {
-        unit_of_[node] = u;
-        if (auto it = number_.find(node); it != number_.end()) out.when[it->second] = u;
+        unit_of_[node] = u + 1;
+        if (size_t number = number_.get(node); number != 0) out.when[number - 1] = u;
       }
     }
     find_lives(units, members);
@@ -107,9 +106,9 @@ class Meter {
         for (Value v : node->results()) {
           bool leaves = false, given = false;
           for (const Use& use : v->uses()) {
-            auto reader = unit_of_.find(use.user);
+            size_t reader = unit_of_.get(use.user);
             given = given || is_terminator(use.user);
-            leaves = leaves || is_terminator(use.user) || (reader != unit_of_.end() && reader->second != u);
+            leaves = leaves || is_terminator(use.user) || (reader != 0 && reader != u + 1);
           }
           if (relabel) roots[v] = root(node->operand(0));
           // Results of the graph have memory of their own, and constants are no temporaries.
@@ -143,7 +142,7 @@ class Meter {
 
   Graph& graph_;
   size_t count_ = 0;
-  std::unordered_map<const Node*, size_t> number_, unit_of_;
+  NodeTable<size_t> number_, unit_of_;  // counted from 1
   std::unordered_map<Value, Life> lives_;
 };
 

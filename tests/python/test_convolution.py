@@ -434,11 +434,11 @@ def test_statistics_of_a_batch_are_no_end_of_a_chain(dtype: str) -> None:
     turned, plain = graph.compile(), graph.compile(disable=["choose-layouts"])
     flat = [x, *w]
     assert turned(*flat).numpy().tobytes() == plain(*flat).numpy().tobytes()  # the order of sums is the op's
-    assert [line for line in turned.report()["pass_log"] if line.startswith("choose-layouts: 2 changes")]
+    assert [line for line in turned.report()["pass_log"] if line.startswith("choose-layouts: 1 changes")]
     kernels = [line for line in turned.report()["fusion_log"] if " does not join " not in line]
     # Means and variances are read from the turned arrays as they lie.
     assert not [line for line in kernels if line.startswith("loop: transpose (")]
-    assert len([line for line in kernels if line.startswith("column: transpose reduce_sum")]) >= 3
+    assert len([line for line in kernels if line.startswith("column: transpose reduce_sum")]) >= 1
 
 
 def test_gradients_by_weights_keep_the_order_of_a_chain() -> None:
