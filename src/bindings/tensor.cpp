@@ -151,6 +151,21 @@ PyObject* binary_slot(PyObject* a, PyObject* b) {
   return binary(which, a, b);
 }
 
+PyObject* divmod_slot(PyObject* a, PyObject* b) {
+  nb::object quotient = nb::steal(binary(Binary::FloorDivide, a, b));
+  if (!quotient.is_valid() || quotient.ptr() == Py_NotImplemented) return quotient.release().ptr();
+  nb::object rest = nb::steal(binary(Binary::Remainder, a, b));
+  return rest.is_valid() ? PyTuple_Pack(2, quotient.ptr(), rest.ptr()) : nullptr;
+}
+
+// Whether any element equals the value, as in NumPy.
+int tensor_contains(PyObject* self, PyObject* value) {
+  nb::object same = nb::steal(PyObject_RichCompare(self, value, Py_EQ));
+  if (same.is_valid() && is_tensor(same.ptr()))
+    same = nb::steal(PyObject_CallMethod(same.ptr(), "any", nullptr));
+  return same.is_valid() ? PyObject_IsTrue(same.ptr()) : -1;
+}
+
 template <Binary which>
 PyObject* inplace_slot(PyObject* a, PyObject* b) {
   PyObject* result = binary(which, a, b);
@@ -447,6 +462,35 @@ PyObject* tensor_format(PyObject* self, PyObject* spec) {
   return PyObject_Str(self);
 }
 
+// To so many decimal digits, by way of a power of ten as NumPy does it.
+PyObject* tensor_round(PyObject* self, PyObject* args) {
+  PyObject* digits = Py_None;
+  if (!PyArg_ParseTuple(args, "|O", &digits)) return nullptr;
+  if (is_number(self)) {
+    nb::object number = nb::steal(tensor_item(self, nullptr));
+    return number.is_valid() ? PyObject_CallMethod(number.ptr(), "__round__", "O", digits) : nullptr;
+  }
+  if (digits == Py_None) return PyObject_CallMethod(self, "round", nullptr);
+  if (!is_float(tensor_of(self).dtype())) {
+    int64_t count = PyLong_AsLongLong(digits);
+    if (PyErr_Occurred()) return nullptr;
+    if (count >= 0) return Py_NewRef(self);
+    return guard([&]() -> PyObject* {
+      throw make_error(ErrorKind::Type, "round: {} digits of an array of {}", count,
+                       info(tensor_of(self).dtype()).api_name)
+          .why("tens are reached by way of a division, which whole numbers do not survive exactly")
+          .hint("convert first: round(ig.astype(x, ig.float64), -1)");
+    });
+  }
+  nb::object ten = nb::steal(PyFloat_FromDouble(10));
+  nb::object power = nb::steal(PyNumber_Power(ten.ptr(), digits, Py_None));
+  if (!power.is_valid()) return nullptr;
+  nb::object scaled = nb::steal(PyNumber_Multiply(self, power.ptr()));
+  if (!scaled.is_valid()) return nullptr;
+  nb::object whole = nb::steal(PyObject_CallMethod(scaled.ptr(), "round", nullptr));
+  return whole.is_valid() ? PyNumber_TrueDivide(whole.ptr(), power.ptr()) : nullptr;
+}
+
 // A symbolic Python number passes for one.
 PyObject* get_class(PyObject* self, void*) {
   PyTypeObject* type = Py_TYPE(self);
@@ -487,6 +531,7 @@ void bind(nb::handle handle, nb::handle value) {
 }
 
 PyMethodDef methods[] = {
+    {"__round__", tensor_round, METH_VARARGS, "The nearest numbers of so many decimal digits."},
     {"item", tensor_item, METH_NOARGS, "The one element, as a Python number."},
     {"__format__", tensor_format, METH_O, nullptr},
     {"tolist", tensor_tolist, METH_NOARGS, "The elements as nested lists of Python numbers."},
@@ -570,6 +615,8 @@ void init_tensor(nb::module_& m) {
       slot(Py_nb_true_divide, binary_slot<Binary::Divide>),
       slot(Py_nb_floor_divide, binary_slot<Binary::FloorDivide>),
       slot(Py_nb_remainder, binary_slot<Binary::Remainder>),
+      slot(Py_nb_divmod, divmod_slot),
+      slot(Py_sq_contains, tensor_contains),
       slot(Py_nb_matrix_multiply, binary_slot<Binary::Matmul>),
       slot(Py_nb_and, binary_slot<Binary::And>),
       slot(Py_nb_or, binary_slot<Binary::Or>),

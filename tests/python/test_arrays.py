@@ -3,6 +3,7 @@ errors."""
 
 from __future__ import annotations
 
+import builtins
 import copy
 import gc
 import pickle
@@ -509,3 +510,23 @@ def test_errors_name_the_line() -> None:
         ig.exp("a")
     assert "test_arrays.py" in caught.value.where
     assert "ig.exp(" in caught.value.where
+
+
+def test_divmod_round_and_in() -> None:
+    x = ig.asarray([5.55, -7.25, 2.0])
+    a = np.asarray(x)
+    for f in (divmod, ig.jit(lambda x, y: divmod(x, y))):
+        for got, expected in zip(f(x, 2.0), divmod(a, np.float32(2)), strict=True):
+            np.testing.assert_array_equal(np.asarray(got), expected)
+    assert [int(part[0]) for part in divmod(7, ig.asarray([2]))] == [3, 1]
+    with pytest.raises(builtins.TypeError, match="unsupported operand"):
+        divmod(x, "two")
+    for digits in (None, 0, 1):
+        np.testing.assert_array_equal(np.asarray(round(x, digits)), np.round(a, digits or 0))
+    assert round(ig.asarray([7]), 2).tolist() == [7]
+    assert ig.jit(lambda n: ig.ones(2) * round(n, 1))(2.345).tolist() == pytest.approx([2.3, 2.3])
+    assert 2.0 in x
+    assert 3 not in x
+    assert None not in x
+    assert ig.jit(lambda x: ig.ones(1) if 2.0 in x else ig.zeros(1))(x).tolist() == [1.0]
+    assert ig.jit(lambda x: ig.ones(1) if 2.0 in x else ig.zeros(1))(x + 1).tolist() == [0.0]
