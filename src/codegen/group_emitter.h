@@ -84,6 +84,7 @@ void lower_dot(GroupEmitter& emit, Kernel& kernel, const Node* dot,
 bool lower_convolution(GroupEmitter& emit, Kernel& kernel, const Node* node,
                        const std::vector<bool>& constant_operands);
 void lower_attention(GroupEmitter& emit, Kernel& kernel, const Node* node);
+void lower_attention_gradient(GroupEmitter& emit, Kernel& kernel, const Node* node);
 void lower_nest(GroupEmitter& emit, Kernel& kernel);
 void lower_program(GroupEmitter& emit, Kernel& kernel, const std::vector<bool>& constant_operands);
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "codegen/group_emitter.h"
+#include "ops/attention_attrs.h"
 #include "ops/contraction.h"
 
 namespace ig::codegen {
@@ -47,6 +48,7 @@ bool walks_batch(const GroupEmitter& emit, const Node* dot) {
 void lower_contraction(GroupEmitter& emit, Kernel& kernel, const std::vector<bool>& constant_operands) {
   for (Node* node : emit.region)
     if (ops::has(node, ops::Trait::Contraction)) {
+      if (node->attrs().find(ops::kMaskGradient.name)) return lower_attention_gradient(emit, kernel, node);
       if (ops::has(node, ops::Trait::Composite)) return lower_attention(emit, kernel, node);
       if (walks_batch(emit, node)) return lower_small_products(emit, kernel);
       if (node->attrs().find("lhs_contracting_dimensions"))

@@ -36,6 +36,9 @@ constexpr int64_t kPlaces = 224;  // places of a chunk, at least, where there ar
 constexpr int64_t kSecondCache = 256 * 1024, kImagePart = 96 * 1024;  // bytes
 constexpr int64_t kEnoughBlocks = 8;                                  // for threads to share
 constexpr int64_t kLeastPlaces = 48;  // of a chunk, where there are few chunks
+constexpr int64_t kApart = 16;        // elements
+constexpr int64_t kAhead = 3;         // places, of what is packed soon
+constexpr int64_t kUsualInputs = 64;  // where their number is a symbol
 const Dim kOne = Dim(int64_t{1});
 
 class ConvLowering {
@@ -52,7 +55,10 @@ class ConvLowering {
     const Dims &image = node->operand(0)->type().dims, &weights = node->operand(1)->type().dims;
     DType result = node->result()->type().dtype;
     type_ = is_float(result) ? ops::accumulating_type(result, node->attrs().get(ops::kAccumulate)) : result;
-    supported_ = x_ && w_ && d_.spatial > 0 && d_.batch_groups == 1 && constant_dims(weights);
+    // How many input features there are may be a symbol: in gradients by weights they are the examples.
+    Dims fixed = weights;
+    fixed[at(d_.rhs_in)] = kOne;
+    supported_ = x_ && w_ && d_.spatial > 0 && d_.batch_groups == 1 && constant_dims(fixed);
     if (!supported_) return;
     batch_ = node->result()->type().dims[at(d_.out_batch)];
     for (size_t s = 0; s < at(d_.spatial); ++s) {
@@ -67,24 +73,27 @@ class ConvLowering {
       taps_ *= axis.taps;
       axes_.push_back(axis);
     }
-    inputs_ = weights[at(d_.rhs_in)].constant();
+    inputs_ = weights[at(d_.rhs_in)];
+    usual_inputs_ = inputs_.is_constant() ? inputs_.constant() : kUsualInputs;
     groups_ = d_.feature_groups;
     group_features_ = weights[at(d_.rhs_out)].constant() / groups_;
     image_features_ = inputs_;
     const int64_t lanes = emit.target.vector_bytes / static_cast<int64_t>(size_of(type_));
-    if (inputs_ == 1 && group_features_ == 1 && groups_ > 1) {
+    if (inputs_ == kOne && group_features_ == 1 && groups_ > 1) {
       depthwise_ = true;
-      image_features_ = group_features_ = groups_;
+      group_features_ = groups_;
+      image_features_ = Dim(groups_);
       groups_ = 1;
     }
-    supported_ = group_features_ > 0 && inputs_ > 0 && taps_ > 0;
+    supported_ = group_features_ > 0 && usual_inputs_ > 0 && taps_ > 0;
     nr_ = group_features_ <= lanes ? lanes : 2 * lanes;
     mr_ = emit.target.registers == 32 ? 12 : (nr_ == lanes ? 8 : 6);
     group_strips_ = (group_features_ + nr_ - 1) / nr_;
-    prepacked_ = supported_ && constant_operands[w_->arg->index()] && w_->arg->uses().size() == 1;
-    packs_image_ = stride_of(d_.lhs_feature) != kOne && (depthwise_ || image_features_ > 1);
+    prepacked_ = supported_ && inputs_.is_constant() && constant_operands[w_->arg->index()] &&
+                 w_->arg->uses().size() == 1;
+    packs_image_ = stride_of(d_.lhs_feature) != kOne && (depthwise_ || image_features_ != kOne);
     turned_ = d_.out_feature + 1 != static_cast<int64_t>(node->result()->type().dims.size());
-    const int64_t strip_bytes = taps_ * inputs_ * nr_ * static_cast<int64_t>(size_of(type_));
+    const int64_t strip_bytes = taps_ * usual_inputs_ * nr_ * static_cast<int64_t>(size_of(type_));
     by_rows_ = axes_.size() > 1 && axes_[0].taps > 1 && strip_bytes > kSecondCache / 2;
     waits_ = turned_ || by_rows_;
     // What the kernel gives may be its finished values, turned over.
@@ -97,13 +106,13 @@ class ConvLowering {
   void run() {
     choose_chunks();
     choose_blocks();
-    const int64_t strip_elements = taps_ * inputs_ * nr_;
-    const int64_t part_bytes = part_strips_ * strip_elements * static_cast<int64_t>(size_of(type_));
+    const int64_t part_bytes =
+        part_strips_ * taps_ * usual_inputs_ * nr_ * static_cast<int64_t>(size_of(type_));
     strips_inside_ = !waits_ && !finished_ && part_bytes <= kSecondCache * 3 / 4;
     if (prepacked_)
       emit_packing();
     else
-      packed_w_ = build_.add_scratch(type_, Dim(part_strips_ * strip_elements), "w");
+      packed_w_ = build_.add_scratch(type_, Dim(part_strips_) * strip_elements(), "w");
     const Dim chunk_places = Dim(images_) * rows_ * product(inner_space());
     const Dim kept = ceildiv(chunk_places, Dim(mr_)) * Dim(mr_);
     if (waits_) sums_ = build_.add_scratch(type_, kept * Dim(nr_), "sums");
@@ -127,7 +136,8 @@ class ConvLowering {
     if (!prepacked_)
       each_strip([&] {
         pack(build_, emit_.size, emit_.buffer_of_arg(w_->arg), packed_w_,
-             build_.let((strip_ - first_strip_) * strip_elements), first_feature_, width_, true);
+             build_.let((strip_ - first_strip_) * emit_.size(strip_elements())), first_feature_, width_,
+             true);
       });
     Expr row_chunks = emit_.size(ceildiv(space_[0], rows_)), per_block = emit_.size(chunks_a_block_);
     Expr chunk_count = emit_.size(chunk_count_);
@@ -164,6 +174,8 @@ class ConvLowering {
   static size_t at(int64_t axis) { return static_cast<size_t>(axis); }
   const Dim& stride_of(int64_t axis) const { return x_->strides[at(axis)]; }
   Expr stride(int64_t axis) { return emit_.size(stride_of(axis)); }
+  // Of the packed weights.
+  Dim strip_elements() const { return Dim(taps_ * nr_) * inputs_; }
   int64_t parts() const { return (group_strips_ + part_strips_ - 1) / part_strips_; }
   Dims inner_space() const { return Dims(space_.begin() + 1, space_.end()); }
   Expr widen(Expr value) const { return value.type() == type_ ? value : loop::convert(value, type_); }
@@ -180,7 +192,12 @@ class ConvLowering {
     Dim reach = (rows - 1) * Dim(axis.stride) + Dim((axis.taps - 1) * axis.dilation);
     return min(floordiv(reach, Dim(axis.gaps)) + 2, axis.image);
   }
-  Dim slab_elements() const { return slab_rows(rows_) * image_row() * Dim(image_features_); }
+  // Images that are turned over together are written side by side: their slabs begin at different places of
+  // the first cache.
+  Dim slab_elements() const {
+    Dim elements = slab_rows(rows_) * image_row() * image_features_;
+    return images_ > 1 ? elements + Dim(kApart) : elements;
+  }
 
   // A chunk: whole rows of places, or whole images where one has few.
   void choose_chunks() {
@@ -190,12 +207,12 @@ class ConvLowering {
     const Dim places = product(space_);
     if (!places.is_constant() || !image_row().is_constant() || !axes_[0].image.is_constant()) return;
     // Rows that two chunks reach are packed twice: more rows a chunk, while they stay in the second cache.
-    if (packs_image_ && batch_.is_constant()) {
+    if (packs_image_ && batch_.is_constant() && image_features_.is_constant()) {
       const auto bytes = static_cast<int64_t>(size_of(x_->arg->type().dtype));
       auto chunks = [&](const Dim& rows) { return (batch_ * ceildiv(space_[0], rows)).constant(); };
       for (Dim more = rows_ * 2;
            more.constant() <= space_[0].constant() && chunks(more) >= kEnoughBlocks &&
-           (slab_rows(more) * image_row() * Dim(image_features_ * bytes)).constant() <= kImagePart;
+           (slab_rows(more) * image_row() * image_features_ * Dim(bytes)).constant() <= kImagePart;
            more = more * 2)
         rows_ = more;
     }
@@ -230,12 +247,12 @@ class ConvLowering {
       constexpr int64_t kUnknown = int64_t{1} << 20, kMost = int64_t{1} << 18;
       const Dim image = product(node_->operand(0)->type().dims);
       const int64_t image_elements = packs_image_ ? (image.is_constant() ? image.constant() : kUnknown) : 0;
-      const int64_t weights = taps_ * inputs_ * group_features_ * groups_;
+      const int64_t weights = taps_ * usual_inputs_ * group_features_ * groups_;
       auto splits = [&](int64_t count) { return std::max<int64_t>(1, kEnoughBlocks / (count * groups_)); };
       int64_t best = 0;
       for (int64_t size = group_strips_; size >= 1; size = size == 1 ? 0 : (size + 1) / 2) {
         const int64_t count = (group_strips_ + size - 1) / size;
-        if (size > 1 && size * taps_ * inputs_ * nr_ > kMost) continue;
+        if (size > 1 && size * taps_ * usual_inputs_ * nr_ > kMost) continue;
         const int64_t cost = weights * splits(count) + image_elements * count;
         if (best != 0 && cost >= best) continue;
         best = cost, part_strips_ = size;
@@ -244,7 +261,7 @@ class ConvLowering {
     }
     chunk_blocks_ = ceildiv(chunk_count_, chunks_a_block_);
     kernel_.blocks = Dim(groups_ * parts()) * chunk_blocks_;
-    int64_t work = kPlaces * nr_ * taps_ * inputs_ * part_strips_;
+    int64_t work = kPlaces * nr_ * taps_ * usual_inputs_ * part_strips_;
     kernel_.grain = prepacked_ ? std::max<int64_t>(1, 150'000 / work) : 1;
   }
 
@@ -268,33 +285,37 @@ class ConvLowering {
     const bool forward = along_taps == kOne, backward = along_taps == Dim(int64_t{-1});
     // Squares of taps and features, or of input and output features, turned over in registers.
     const bool by_taps = taps_ > 1 && (forward || backward);
-    const bool by_inputs = !by_taps && inputs_ > 1 && w_->strides[at(d_.rhs_in)] == kOne;
+    const bool by_inputs = !by_taps && inputs_ != kOne && w_->strides[at(d_.rhs_in)] == kOne;
     if (stored == packed && along_out != kOne && (by_taps || by_inputs)) {
       build.if_then(width < build.index(nr_), [&] {
-        build.vector_for(build.index(0), build.index(taps_ * inputs_ * nr_), static_cast<int>(nr_),
+        build.vector_for(build.index(0), size(strip_elements()), static_cast<int>(nr_),
                          [&](Expr i) { build.store(to, target + i, none); });
       });
-      const int64_t rows = by_taps ? inputs_ : taps_, columns = by_taps ? taps_ : inputs_;
-      build.serial_for(build.index(0), build.index(rows), [&](Expr row) {
-        const int64_t between = by_taps ? inputs_ * nr_ : nr_;  // from column to column, packed
+      const Dim taps(taps_), nr(nr_);
+      const Dim rows = by_taps ? inputs_ : taps, columns = by_taps ? taps : inputs_;
+      build.serial_for(build.index(0), size(rows), [&](Expr row) {
+        const Dim between = by_taps ? inputs_ * nr : nr;  // from column to column, packed
         Expr source = first * size(along_out);
         if (by_inputs)
           source = source + tap_offset(row, build, size);
         else
           source = source + row * size(w_->strides[at(d_.rhs_in)]) +
                    tap_offset(build.index(forward ? 0 : taps_ - 1), build, size);
-        Expr goal = target + row * (by_taps ? nr_ : inputs_ * nr_);
-        if (by_taps && backward) goal = goal + build.index((taps_ - 1) * between);
-        build.transpose({to, build.let(goal), build.index(by_taps && backward ? -between : between)},
-                        {from, build.let(source), size(along_out)}, width, build.index(columns));
+        Expr goal = target + row * size(by_taps ? nr : inputs_ * nr);
+        if (by_taps && backward) goal = goal + size((taps - kOne) * between);
+        build.transpose(
+            {to, build.let(goal), size(by_taps && backward ? Dim(int64_t{-1}) * between : between)},
+            {from, build.let(source), size(along_out)}, width, size(columns));
       });
       return;
     }
     build.serial_for(build.index(0), build.index(taps_), [&](Expr tap) {
       Expr base = build.let(tap_offset(tap, build, size) + first * size(along_out));
-      build.serial_for(build.index(0), build.index(inputs_), [&](Expr i) {
+      build.serial_for(build.index(0), size(inputs_), [&](Expr i) {
         Expr row = build.let(base + i * size(w_->strides[at(d_.rhs_in)]));
-        Expr goal = build.let(target + (tap * inputs_ + i) * nr_);
+        if (along_out == kOne && taps_ > kAhead)
+          build.prefetch(from, row + build.index(kAhead) * size(w_->strides[at(d_.rhs_space.back())]));
+        Expr goal = build.let(target + (tap * size(inputs_) + i) * nr_);
         build.vector_for(build.index(0), width, static_cast<int>(nr_), [&](Expr j) {
           Expr value = build.load(from, row + j * size(along_out));
           build.store(to, goal + j, widened ? widen(value) : value);
@@ -311,20 +332,20 @@ class ConvLowering {
     Expr in_group = build.let((build.block() % build.index(group_strips_)) * nr_);
     Expr first = build.let((build.block() / build.index(group_strips_)) * group_features_ + in_group);
     Expr width = width_of(build, in_group);
-    pack(build, size, from, to, build.let(build.block() * (taps_ * inputs_ * nr_)), first, width, false);
+    pack(build, size, from, to, build.let(build.block() * size(strip_elements())), first, width, false);
     Kernel::Packing packing;
     packing.operand = static_cast<int>(w_->arg->index());
     packing.blocks = group_strips_ * groups_;
-    packing.elements = packing.blocks * Dim(taps_ * inputs_ * nr_);
+    packing.elements = packing.blocks * strip_elements();
     packing.pack = build.finish();
     kernel_.packings.push_back(std::move(packing));
   }
   // The vector of the kernel for a step of the sum, counted over taps and input features.
   Expr load_w(Expr step, Expr j) {
-    const int64_t strip_elements = taps_ * inputs_ * nr_;
-    if (!prepacked_) return build_.load(packed_w_, (strip_ - first_strip_) * strip_elements + step * nr_ + j);
+    Expr strip = emit_.size(strip_elements());
+    if (!prepacked_) return build_.load(packed_w_, (strip_ - first_strip_) * strip + step * nr_ + j);
     Expr number = group_ * build_.index(group_strips_) + strip_;
-    return widen(build_.load(emit_.buffer_of_arg(w_->arg), number * strip_elements + step * nr_ + j));
+    return widen(build_.load(emit_.buffer_of_arg(w_->arg), number * strip + step * nr_ + j));
   }
 
   void begin_chunk(Expr chunk, Expr row_chunks) {
@@ -334,7 +355,7 @@ class ConvLowering {
     first_row_ = build_.let((chunk % row_chunks) * emit_.size(rows_));
     end_row_ = build_.let(loop::lesser(first_row_ + emit_.size(rows_), emit_.size(space_[0])));
     image_ = build_.let(emit_.size(x_->offset) + first_image_ * stride(d_.lhs_batch) +
-                        group_ * build_.index(image_features_) * stride(d_.lhs_feature));
+                        group_ * emit_.size(image_features_) * stride(d_.lhs_feature));
     if (packs_image_) pack_image();
   }
 
@@ -356,7 +377,7 @@ class ConvLowering {
       inner.push_back(axes_[s].image);
       inner_axes.push_back(d_.lhs_space[s]);
     }
-    Expr row_places = emit_.size(image_row()), features = build_.index(image_features_);
+    Expr row_places = emit_.size(image_row()), features = emit_.size(image_features_);
     const std::optional<Dim> along = x_->run_stride(inner_axes, node_->operand(0)->type().dims);
     const bool one_run =
         along == kOne && (inner.empty() || stride_of(d_.lhs_space[0]) == image_row() || image_row() == kOne);
@@ -373,8 +394,15 @@ class ConvLowering {
     if (stride_of(d_.lhs_batch) == kOne && images_ > 1)
       return emit_.serial(build_.index(0), rows, [&](Expr r) {
         emit_.serial(build_.index(0), row_places, [&](Expr place) {
+          Expr source = place_offset(r, place);
+          // Runs this short and this far apart no cache asks for by itself.
+          if (!inner.empty()) {
+            Expr soon = build_.let(source + build_.index(kAhead) * stride(inner_axes.back()));
+            emit_.serial(build_.index(0), features,
+                         [&](Expr i) { build_.prefetch(from, soon + i * stride(d_.lhs_feature)); });
+          }
           build_.transpose({packed_image_, build_.let((r * row_places + place) * features), slab},
-                           {from, place_offset(r, place), stride(d_.lhs_feature)}, features, image_count_);
+                           {from, source, stride(d_.lhs_feature)}, features, image_count_);
         });
       });
     emit_.serial(build_.index(0), image_count_, [&](Expr number) {
@@ -405,7 +433,7 @@ class ConvLowering {
   uint32_t image_buffer() const { return packs_image_ ? packed_image_ : emit_.buffer_of_arg(x_->arg); }
   Expr image_origin() {
     if (!packs_image_) return image_;
-    return build_.index(0) - slab_row_ * emit_.size(image_row() * Dim(image_features_));
+    return build_.index(0) - slab_row_ * emit_.size(image_row() * image_features_);
   }
   Expr image_between() { return packs_image_ ? emit_.size(slab_elements()) : stride(d_.lhs_batch); }
   Dim image_step(size_t axis) const {
@@ -556,8 +584,9 @@ class ConvLowering {
     };
     // Taps along the last axis and input features are one run, in the image as in the kernel.
     const bool adjoin = axes_.back().taps_adjoin();
-    const bool one_input = inputs_ == 1 && adjoin;
-    const bool joined = adjoin && image_feature_step() == kOne && tap_step == Dim(inputs_);
+    const bool one_input = inputs_ == kOne && adjoin;
+    const bool joined = adjoin && image_feature_step() == kOne && tap_step == inputs_;
+    const int64_t inputs = inputs_.is_constant() ? usual_inputs_ : 0;  // where it is known
     std::function<void(size_t, Expr, Expr)> outer = [&](size_t s, Expr number, Expr offset) {
       const WindowPart& part = parts[s];
       number = number * axes_[s].taps + part.tap;
@@ -566,13 +595,14 @@ class ConvLowering {
         return emit_.serial(build_.index(0), part.taps,
                             [&](Expr u) { outer(s + 1, number + u * part.tap_step, offset + u * step); });
       }
-      Expr first = build_.let(number * inputs_);
+      Expr first = build_.let(number * emit_.size(inputs_));
       offset = build_.let(offset);
       if (one_input) return together(first, part.taps, offset, tap_step, axes_[s].taps);
-      if (joined) return together(first, part.taps * inputs_, offset, kOne, axes_[s].taps * inputs_);
+      if (joined)
+        return together(first, part.taps * emit_.size(inputs_), offset, kOne, axes_[s].taps * inputs);
       emit_.serial(build_.index(0), part.taps, [&](Expr u) {
-        together(build_.let(first + u * (part.tap_step * inputs_)), build_.index(inputs_),
-                 build_.let(offset + u * emit_.size(tap_step)), image_feature_step(), inputs_);
+        together(build_.let(first + u * emit_.size(Dim(part.tap_step) * inputs_)), emit_.size(inputs_),
+                 build_.let(offset + u * emit_.size(tap_step)), image_feature_step(), inputs);
       });
     };
     outer(0, build_.index(0), build_.index(0));
@@ -660,7 +690,8 @@ class ConvLowering {
   std::vector<WindowAxis> axes_;
   Dims space_;  // the result's places along each axis
   Dim batch_ = int64_t{1};
-  int64_t inputs_ = 0, groups_ = 1, group_features_ = 0, image_features_ = 0, taps_ = 1, nr_ = 0, mr_ = 0;
+  Dim inputs_ = int64_t{0}, image_features_ = int64_t{0};
+  int64_t usual_inputs_ = 0, groups_ = 1, group_features_ = 0, taps_ = 1, nr_ = 0, mr_ = 0;
   int64_t group_strips_ = 0, part_strips_ = 1;
   int64_t images_ = 1;     // of a chunk
   Dim rows_ = int64_t{1};  // of a chunk's images

@@ -8,7 +8,8 @@
 // Order of summation: within a row, lane l of fold_lanes() takes columns l, l + lanes, …; then lanes fold as
 // a binary tree (lane i with lane i + n/2). Over several axes, outer ones are walked in order. In a column
 // kernel whose last axis stays, each output folds its elements in order. So the order depends on shape and
-// dtype alone.
+// dtype alone, and not on how the operand lies in memory: where what is folded was turned over, vectors go
+// across the rows, and each lane of the order is an element of a vector's own.
 #include <algorithm>
 #include <optional>
 
@@ -63,6 +64,9 @@ class Fold {
   }
   std::vector<Expr> combine(std::span<const Expr> state, std::span<const Expr> x, Expr position) {
     return rule_.combine(context_, state, rule_.element(context_, x, position));
+  }
+  std::vector<Expr> merge(std::span<const Expr> a, std::span<const Expr> b) {
+    return rule_.combine(context_, a, b);
   }
   std::vector<Expr> init() { return rule_.init(context_); }
   // The results, in compute type, rounded as if stored.
@@ -580,6 +584,114 @@ void fold_rows(GroupEmitter& emit, Kernel& kernel, const Dims& domain, const Int
     emit.store_result(i, build.block(), emit.element(region.results()[i], kept_index));
 }
 
+// Whether the axis that stays last lies last in memory, turned over by a view: an image with its features
+// last, whose places are folded.
+bool features_lie_last(const Block& region, const Dims& domain, const Ints& axes) {
+  size_t last = domain.size();
+  for (size_t i = 0; i < domain.size(); ++i)
+    if (std::find(axes.begin(), axes.end(), static_cast<int64_t>(i)) == axes.end()) last = i;
+  if (last == domain.size()) return false;
+  bool turned = false;
+  for (const Node* node : region) {
+    if (node == region.terminator()) continue;
+    if (is_fold(node) && (node->operands().size() != 1 || node->results().size() != 1 ||
+                          !ops::op_of(node).rules.lower.reduce->simple))
+      return false;
+    if (const AttrValue* order = node->attrs().find(ops::kPermutation.name))
+      turned = turned || (node->result()->type().dims == domain &&
+                          std::get<Ints>(*order)[last] + 1 == static_cast<int64_t>(domain.size()));
+  }
+  return turned;
+}
+
+// The same folds in the same order as rows within rows, with a vector of features at a time: a lane of a row
+// is a vector of scratch.
+void fold_rows_across(GroupEmitter& emit, Kernel& kernel, const Dims& domain, const Ints& axes) {
+  loop::Builder& build = emit.build;
+  const Block& region = emit.region;
+  const Dims kept = pick(domain, axes, false), folded = pick(domain, axes, true);
+  const Dims outer_kept(kept.begin(), kept.end() - 1), outer_folded(folded.begin(), folded.end() - 1);
+  const int64_t panel = 64 / std::min(8, widest_element(region));  // a line of the cache
+  const Dim panels = ceildiv(kept.back(), Dim(panel));
+  kernel.blocks = product(outer_kept) * panels;
+  kernel.grain = 1;
+  struct Running {
+    std::unique_ptr<Fold> fold;
+    int64_t lanes;
+    std::vector<uint32_t> state;  // [lane][feature]
+  };
+  std::vector<Running> all;
+  for (Node* node : region) {
+    if (!is_fold(node)) continue;
+    Running one{
+        std::make_unique<Fold>(emit, node), fold_lanes(compute_type(node->operand(0)->type().dtype)), {}};
+    for (Expr init : one.fold->init())
+      one.state.push_back(build.add_scratch(init.type(), Dim(one.lanes * panel), "lanes"));
+    all.push_back(std::move(one));
+  }
+  Expr panel_count = emit.size(max(panels, kOne));
+  GroupEmitter::Index outer_index = emit.split(build.let(build.block() / panel_count), outer_kept);
+  Expr start = build.let((build.block() % panel_count) * build.index(panel));
+  Expr width = build.let(loop::lesser(build.index(panel), emit.size(kept.back()) - start));
+  auto each = [&](const std::function<void(Expr)>& body) {
+    emit.vector(build.index(0), width, static_cast<int>(panel), body);
+  };
+  auto read = [&](const Running& one, Expr at) {
+    std::vector<Expr> out;
+    for (uint32_t s : one.state) out.push_back(build.load(s, at));
+    return out;
+  };
+  auto write = [&](const Running& one, Expr at, std::vector<Expr> values) {
+    for (Expr& e : values) e = build.let(e);
+    for (size_t s = 0; s < values.size(); ++s) build.store(one.state[s], at, values[s]);
+  };
+  for (const Running& one : all)
+    emit.serial(build.index(0), build.index(one.lanes),
+                [&](Expr lane) { each([&](Expr j) { write(one, lane * panel + j, one.fold->init()); }); });
+  Expr inner = emit.size(folded.back());
+  emit.serial(build.index(0), emit.size(product(outer_folded)), [&](Expr outer) {
+    GroupEmitter::Index places = emit.split(outer, outer_folded);
+    emit.serial(build.index(0), inner, [&](Expr column) {
+      each([&](Expr j) {
+        GroupEmitter::Index index;
+        size_t from_kept = 0, from_folded = 0;
+        for (size_t axis = 0; axis < domain.size(); ++axis) {
+          bool is_folded = std::find(axes.begin(), axes.end(), static_cast<int64_t>(axis)) != axes.end();
+          if (is_folded)
+            index.push_back(axis + 1 == domain.size() ? column : places[from_folded++]);
+          else
+            index.push_back(from_kept < outer_index.size() ? outer_index[from_kept++] : start + j);
+        }
+        for (const Running& one : all) {
+          Expr at = (column % build.index(one.lanes)) * panel + j;
+          write(one, at,
+                one.fold->combine(read(one, at), one.fold->operands_at(index), outer * inner + column));
+        }
+      });
+    });
+  });
+  for (const Running& one : all)
+    for (int64_t half = one.lanes / 2; half > 0; half /= 2)
+      emit.serial(build.index(0), build.index(half), [&](Expr lane) {
+        each([&](Expr j) {
+          write(one, lane * panel + j,
+                one.fold->merge(read(one, lane * panel + j),
+                                read(one, (lane + build.index(half)) * panel + j)));
+        });
+      });
+  each([&](Expr j) {
+    for (const Running& one : all) {
+      Expr value = one.fold->finish(read(one, j))[0];
+      emit.pin(one.fold->node()->result(), [value](std::span<const Expr>) { return value; });
+    }
+    GroupEmitter::Index index = outer_index;
+    index.push_back(start + j);
+    std::vector<Expr> values;
+    for (Value v : region.results()) values.push_back(build.let(emit.element(v, index)));
+    for (size_t i = 0; i < values.size(); ++i) emit.store_result(i, emit.flat(index, kept), values[i]);
+  });
+}
+
 }  // namespace
 
 void lower_column(GroupEmitter& emit, Kernel& kernel) {
@@ -588,7 +700,9 @@ void lower_column(GroupEmitter& emit, Kernel& kernel) {
   const Ints& axes = any->attrs().get(ops::kAxes);
   const Dims domain = any->operand(0)->type().dims;
   bool last_folded = !axes.empty() && axes.back() == static_cast<int64_t>(domain.size()) - 1;
-  if (last_folded)
+  if (last_folded && features_lie_last(emit.region, domain, axes))
+    fold_rows_across(emit, kernel, domain, axes);
+  else if (last_folded)
     fold_rows(emit, kernel, domain, axes);
   else
     fold_panels(emit, kernel, domain, axes);

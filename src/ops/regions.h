@@ -21,6 +21,14 @@ struct SplitRegion {
   std::vector<bool> moves;  // of the block's results: which have a tangent
 };
 
+// What a block that runs many times keeps for its linear part, which is chosen by a minimum cut: what it
+// costs nothing to keep.
+struct Keeping {
+  std::vector<bool> arguments;  // that are there anyway
+  std::vector<bool> same;       // that are the same in every run: what is made of them alone is made once
+  std::vector<bool> results;    // that are there anyway
+};
+
 class RegionTransforms {
  public:
   virtual ~RegionTransforms() = default;
@@ -37,9 +45,10 @@ class RegionTransforms {
   // its own, then the tangents of those in `wanted` (zeros where there is none).
   virtual std::unique_ptr<Graph> jvp(const Block& block, const std::vector<bool>& arguments,
                                      const std::vector<bool>& wanted, bool split = false) = 0;
-  // The block in two parts. `linear` gives the tangents in `wanted` (zeros where there is none).
+  // The block in two parts. `linear` gives the tangents in `wanted` (zeros where there is none). Without
+  // `keeping` all arguments and results are there anyway.
   virtual SplitRegion split(const Block& block, const std::vector<bool>& arguments,
-                            const std::vector<bool>& wanted) = 0;
+                            const std::vector<bool>& wanted, const Keeping* keeping = nullptr) = 0;
   // Of a block that is linear in these of its arguments: inputs are the other arguments, then cotangents of
   // the results in `given`; results are the cotangents of the linear arguments (zeros where there is none).
   virtual std::unique_ptr<Graph> transpose(const Block& block, std::span<const bool> linear,

@@ -1,8 +1,9 @@
 // Puts the features of images last in memory where convolutions, windows and element-wise work pass them on,
 // so that kernels read and write them by whole vectors and nothing is turned over between two of them. A
 // layout is an order of axes: the nodes of a chain are written anew for the other order, and transpositions
-// stand where a chain begins and ends. A chain is turned only where that moves fewer bytes; each element is
-// computed by the same operations in the same order as before.
+// stand where a chain begins and ends. A fold over all places (the mean of a batch norm, the gradient of a
+// bias) is no end of a chain: its kernel reads them in any order. A chain is turned only where that moves
+// fewer bytes; each element is computed by the same operations in the same order as before.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -55,6 +56,16 @@ bool is_window(const Node* node) {
 // Joins arrays along an axis.
 bool is_join(const Node* node) {
   return ops::has(node, ops::Trait::View) && node->attrs().find(ops::kAxis.name) != nullptr;
+}
+bool is_fold(const Node* node) {
+  return ops::has(node, ops::Trait::Reduction) && node->operands().size() == 1 &&
+         node->attrs().find(ops::kAxes.name) != nullptr;
+}
+// Folds all axes but the last one of that order: its kernel reads the places as they lie then.
+bool folds_places(const Node* node, const Ints& order) {
+  Ints folded = node->attrs().get(ops::kAxes), places(order.begin(), order.end() - 1);
+  std::ranges::sort(places);
+  return std::ranges::equal(folded, places);
 }
 bool is_broadcast(const Node* node) {
   return node && node->attrs().find(ops::kBroadcastDims.name) != nullptr && node->operands().size() == 1;
@@ -150,13 +161,18 @@ class Chooser {
       ops::ConvLayout layout(node->attrs().get(ops::kConvLayout));
       vote(node->operand(0), layout.image, 'f', 1);
       vote(node->result(), layout.result, 'f', 1);
+      convolutions_.push_back(node);
       return;
     }
     const bool moves = passes_on(node);
     std::vector<size_t> moved = moves ? moved_operands(node) : std::vector<size_t>();
     for (size_t i = 0; i < node->operands().size(); ++i) {
       Value v = node->operand(i);
-      if (std::ranges::find(moved, i) == moved.end() && known(v)) leaves(v);
+      if (std::ranges::find(moved, i) != moved.end() || !known(v)) continue;
+      if (is_fold(node))
+        folds_.push_back(node);
+      else
+        leaves(v);
     }
     for (Value v : node->results())
       if (!moves && known(v)) leaves(v);
@@ -166,6 +182,13 @@ class Chooser {
   // Turning over costs a kernel that reads and writes.
   void leaves(Value v) {
     if (ended_.insert(v).second) chain_of(v)->ends += 2 * bytes(v);
+  }
+
+  static const std::pair<const Ints, double>* best_of(const Chain& chain) {
+    const std::pair<const Ints, double>* best = nullptr;
+    for (const auto& option : chain.votes)
+      if (best == nullptr || option.second > best->second) best = &option;
+    return best;
   }
 
   bool choose() {
@@ -180,15 +203,28 @@ class Chooser {
           const Ints& window = node->attrs().get(ops::kWindow);
           if (window[static_cast<size_t>(order.back())] == 1) saved += 2 * bytes(node->operand(0));
         }
+    for (const Node* node : folds_) {
+      Value v = node->operand(0);
+      const auto* best = best_of(*chain_of(v));
+      if (!best || !folds_places(node, best->first)) leaves(v);
+    }
+    // A gradient by weights takes an image's features for its examples, and turns them over element by
+    // element where they lie last: that costs more than the kernels around it are spared.
+    for (const Node* node : convolutions_) {
+      constexpr double kShortRuns = 4;
+      ops::ConvLayout layout(node->attrs().get(ops::kConvLayout));
+      Chain* chain = chain_of(node->operand(0));
+      const auto* best = chain ? best_of(*chain) : nullptr;
+      if (best && best->first == with_last(layout.image, 'b'))
+        chain->ends += kShortRuns * bytes(node->operand(0));
+    }
     std::unordered_set<Value> seen;
     for (const Node* node : nodes_) {  // in the order of the program
       if (node->results().empty() || !known(node->result(0)) || !seen.insert(root(node->result(0))).second)
         continue;
       Value first = node->result(0);
       Chain& chain = *chain_of(first);
-      const std::pair<const Ints, double>* best = nullptr;
-      for (const auto& option : chain.votes)
-        if (best == nullptr || option.second > best->second) best = &option;
+      const auto* best = best_of(chain);
       if (best == nullptr || is_identity(best->first) || best->second <= chain.ends || chain.values == 0)
         continue;
       chain.order = best->first;
@@ -313,7 +349,7 @@ class Chooser {
 
   Block& block_;
   Context& context_;
-  std::vector<Node*> nodes_, windows_, old_;
+  std::vector<Node*> nodes_, convolutions_, windows_, folds_, old_;
   std::unordered_map<Value, Value> parent_;
   std::unordered_map<Value, Chain> chains_;
   std::unordered_set<Value> ended_, made_;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
 
 #include "ops/saved_values.h"
 #include "ops/table.h"
@@ -36,12 +38,12 @@ double elements_in(const Dims& dims, const DimScope& scope) {
 
 double operations_of(const Node* node, const DimScope& scope) {
   using Kind = ops::LowerRule::Kind;
-  double in = 0, out = 0, all = 1;
+  double in = 0, out = 0;
+  std::vector<double> all;
   auto weigh = [&](Value v, double& sum) {
     if (!v->type().is_tensor()) return;
-    double n = elements_in(v->type().dims, scope);
-    sum += n;
-    all *= std::max(n, 1.0);
+    all.push_back(std::max(elements_in(v->type().dims, scope), 1.0));
+    sum += elements_in(v->type().dims, scope);
   };
   for (Value v : node->operands()) weigh(v, in);
   for (Value v : node->results()) weigh(v, out);
@@ -50,7 +52,12 @@ double operations_of(const Node* node, const DimScope& scope) {
                      ? 1
                      : std::max(1.0, static_cast<double>(size_of(node->result(0)->type().dtype)) / 4);
   if (op.has(ops::Trait::Constant) || op.has(ops::Trait::Relabel)) return 0;
-  if (op.has(ops::Trait::Contraction)) return width * std::sqrt(all);  // m k n of a product
+  if (op.has(ops::Trait::Contraction)) {  // m k n of a product: the root of mk, kn and mn multiplied
+    std::ranges::sort(all, std::greater<>());
+    return width *
+           std::sqrt(std::accumulate(all.begin(), all.begin() + std::min<ptrdiff_t>(3, std::ssize(all)), 1.0,
+                                     std::multiplies<>()));
+  }
   switch (op.rules.lower.kind) {
     case Kind::Scalar: return width * out * (op.has(ops::Trait::Cheap) ? 1 : kCostly);
     case Kind::Point:

@@ -54,7 +54,7 @@ std::string_view group_kind_name(GroupKind kind) {
   return "loop";
 }
 
-Grouping::Grouping(Block& block) : block_(block) {
+Grouping::Grouping(Block& block, bool tells) : block_(block), tells_(tells) {
   size_t i = 0;
   const Node* last_effect = nullptr;
   for (Node* node : block) {
@@ -87,7 +87,7 @@ Grouping::Role Grouping::role_of(const Node* node) const {
     case Kind::Point: {
       if (!op.has(ops::Trait::View) && !op.has(ops::Trait::Cheap)) return Role::Heavy;
       bool free = std::all_of(node->operands().begin(), node->operands().end(),
-                              [&](Value v) { return v->node() && free_.contains(v->node()); });
+                              [&](Value v) { return v->node() && is_free(v->node()); });
       return free ? Role::Free : Role::View;
     }
     case Kind::Reduce: return Role::Reduce;
@@ -96,10 +96,7 @@ Grouping::Role Grouping::role_of(const Node* node) const {
   }
 }
 
-Group* Grouping::group_of(const Node* node) const {
-  auto it = of_.find(node);
-  return it == of_.end() ? nullptr : it->second;
-}
+Group* Grouping::group_of(const Node* node) const { return of_.get(node); }
 
 std::vector<Group*> Grouping::producer_groups(const Node* node) const {
   std::vector<Group*> out;
@@ -110,7 +107,7 @@ std::vector<Group*> Grouping::producer_groups(const Node* node) const {
 }
 
 void Grouping::refuse(const Node* node, const Group* group, std::string_view why, const Costs* costs) {
-  if (refusals_.size() >= kLargestRefusalLog) return;
+  if (!tells_ || refusals_.size() >= kLargestRefusalLog) return;
   ops::FusionRefusal told;
   told.node = ops::FusionNode::of(node);
   told.kernel_of = ops::FusionNode::of(group->nodes.back());
@@ -166,7 +163,7 @@ Group* Grouping::merge(Group* into, Group* from) {
   for (Node* node : from->nodes) of_[node] = into;
   into->nodes.insert(into->nodes.end(), from->nodes.begin(), from->nodes.end());
   std::sort(into->nodes.begin(), into->nodes.end(),
-            [&](Node* a, Node* b) { return position_.at(a) < position_.at(b); });
+            [&](Node* a, Node* b) { return position_.get(a) < position_.get(b); });
   into->reductions += from->reductions;
   if (into->kind == GroupKind::View || from->kind == GroupKind::Row) {
     into->kind = from->kind == GroupKind::View ? into->kind : from->kind;
@@ -181,32 +178,32 @@ Group* Grouping::merge(Group* into, Group* from) {
 
 // Whether the merged kernel would have to run both before and after something outside of it.
 bool Grouping::makes_cycle(std::vector<const Group*> merged, const Node* with) const {
-  size_t last = with ? position_.at(with) : 0;
+  size_t last = with ? position_.get(with) : 0;
   for (const Group* g : merged)
-    for (const Node* n : g->nodes) last = std::max(last, position_.at(n));
+    for (const Node* n : g->nodes) last = std::max(last, position_.get(n));
   auto inside = [&](const Node* n) {
     const Group* g = group_of(n);
     return n == with || (g && std::find(merged.begin(), merged.end(), g) != merged.end());
   };
-  std::unordered_set<const Node*> seen;
+  const uint32_t search = ++searches_;
+  auto meet = [&](const Node* n) { return std::exchange(seen_[n], search) != search; };
   std::vector<const Node*> work;
   auto push_users = [&](const Node* n) {
     for (Value v : n->results())
       for (const Use& use : v->uses())
-        if (use.user->block() == &block_ && position_.at(use.user) <= last && seen.insert(use.user).second)
+        if (use.user->block() == &block_ && position_.get(use.user) <= last && meet(use.user))
           work.push_back(use.user);
     // Effects run in their order, whether or not one reads what the other gives.
     auto effect = next_effect_.find(n);
-    if (effect != next_effect_.end() && position_.at(effect->second) <= last &&
-        seen.insert(effect->second).second)
+    if (effect != next_effect_.end() && position_.get(effect->second) <= last && meet(effect->second))
       work.push_back(effect->second);
   };
   for (const Group* g : merged)
     for (const Node* n : g->nodes)
       for (Value v : n->results())
         for (const Use& use : v->uses())
-          if (use.user->block() == &block_ && !inside(use.user) && position_.at(use.user) <= last &&
-              seen.insert(use.user).second)
+          if (use.user->block() == &block_ && !inside(use.user) && position_.get(use.user) <= last &&
+              meet(use.user))
             work.push_back(use.user);
   while (!work.empty()) {
     const Node* n = work.back();
@@ -215,7 +212,7 @@ bool Grouping::makes_cycle(std::vector<const Group*> merged, const Node* with) c
     push_users(n);
     if (const Group* g = group_of(n))
       for (const Node* member : g->nodes) {
-        if (seen.insert(member).second) push_users(member);
+        if (meet(member)) push_users(member);
       }
   }
   return false;
@@ -223,7 +220,7 @@ bool Grouping::makes_cycle(std::vector<const Group*> merged, const Node* with) c
 
 bool Grouping::accepts_scalar(const Group* group, const Node* node) const {
   const Dims& shape = node->result()->type().dims;
-  if (group->nodes.size() >= kLargestGroup || group->turned) return false;
+  if (group->nodes.size() >= kLargestGroup || group->closed) return false;
   switch (group->kind) {
     case GroupKind::Loop:
     case GroupKind::View:
@@ -294,7 +291,7 @@ void Grouping::place_view(Node* node) {
   for (Group* group : producer_groups(node))
     if (turns_behind(group, node) && !makes_cycle({group}, node)) {
       join(group, node);
-      group->turned = true;
+      group->closed = true;
       return;
     }
   start(node, ops::has(node, ops::Trait::Relabel) ? GroupKind::Relabel : GroupKind::View,
@@ -305,7 +302,7 @@ void Grouping::place_view(Node* node) {
 // last, in their order, and nothing else reads what the kernel computes. A product of many small matrices
 // that lie with their batch last is stored like that.
 bool Grouping::turns_behind(const Group* group, const Node* node) const {
-  if (group->kind != GroupKind::Contraction || group->turned || !node->attrs().find(ops::kPermutation.name))
+  if (group->kind != GroupKind::Contraction || group->closed || !node->attrs().find(ops::kPermutation.name))
     return false;
   std::string axes;
   for (const Node* member : group->nodes) {
@@ -369,7 +366,8 @@ void Grouping::place_reduce(Node* node) {
 
 // A nest reads buffers: what would be made anew where it is read gets one.
 void Grouping::write_out(Node* node) {
-  if (!free_.erase(node)) return;
+  if (!is_free(node)) return;
+  free_[node] = 0;
   if (node->attrs().find(ops::kValue.name)) return;  // a constant of the program
   start(node, GroupKind::Loop, node->result()->type().dims);
 }
@@ -377,11 +375,17 @@ void Grouping::write_out(Node* node) {
 void Grouping::place(Node* node) {
   switch (role_of(node)) {
     case Role::Barrier: return;
-    case Role::Free: free_.insert(node); return;
+    case Role::Free: free_[node] = 1; return;
     case Role::Scalar: return place_scalar(node);
     case Role::View: return place_view(node);
     case Role::Reduce: return place_reduce(node);
-    case Role::Contraction: start(node, GroupKind::Contraction, node->result()->type().dims); return;
+    case Role::Contraction: {
+      Group* group = start(node, GroupKind::Contraction, node->result()->type().dims);
+      // Of several matrices the kernel finishes one after the other: nothing reads two of them there.
+      auto matrix = [&](Value v) { return v->type().rank() == node->result()->type().rank(); };
+      group->closed = std::ranges::count_if(node->results(), matrix) > 1;
+      return;
+    }
     case Role::Heavy: start(node, GroupKind::Heavy, node->result()->type().dims); return;
     case Role::Nest:
       for (Value v : node->operands())
@@ -518,8 +522,8 @@ bool Grouping::keeps_little(const Group* group) const {
 
 bool Grouping::may_join(const Group* first, const Group* then) const {
   constexpr size_t kFar = 256;  // nodes between them: no long searches, and nothing waits for long
-  if (first->kind != then->kind || !can_merge(first, then) || first->turned || then->turned) return false;
-  size_t from = position_.at(first->nodes.back()), to = position_.at(then->nodes.back());
+  if (first->kind != then->kind || !can_merge(first, then) || first->closed || then->closed) return false;
+  size_t from = position_.get(first->nodes.back()), to = position_.get(then->nodes.back());
   if (std::max(from, to) - std::min(from, to) > kFar) return false;
   return keeps_little(first) && keeps_little(then) && !makes_cycle({first, then}, nullptr);
 }
@@ -574,7 +578,8 @@ void Grouping::write_out_free() {
     std::vector<Use> uses = v->uses();
     for (const Use& use : uses)
       if (!group_of(use.user) && !is_free(use.user)) use.user->set_operand(use.operand, twin->result());
-    position_[twin] = position_.at(node);
+    position_[twin] = position_.get(node);
+    twins_.emplace_back(twin, node);
     start(twin, GroupKind::View, v->type().dims);
   }
 }
@@ -583,42 +588,48 @@ void Grouping::run() {
   for (Node* node : block_) place(node);
   pull_producers();
   join_siblings();
-  refuse_pulls();
+  if (tells_) refuse_pulls();
   write_out_free();
   tell_refusals();
 }
 
+void Grouping::take_back() {
+  for (auto [twin, of] : twins_) {
+    twin->result()->replace_all_uses_with(of->result());
+    block_.graph().erase(twin);
+  }
+  twins_.clear();
+}
+
 std::vector<Grouping::Unit> Grouping::ordered_units() const {
   std::vector<Unit> units;
-  std::unordered_map<const Node*, size_t> unit_of;
+  NodeTable<size_t> unit_of;  // counted from 1
   std::unordered_map<const Group*, size_t> group_unit;
   for (Node* node : block_) {
     if (is_terminator(node)) continue;
     Group* g = group_of(node);
     if (!g) {
-      unit_of[node] = units.size();
       units.push_back({nullptr, node});
-    } else if (auto [it, fresh] = group_unit.try_emplace(g, units.size()); fresh) {
       unit_of[node] = units.size();
+    } else if (auto [it, fresh] = group_unit.try_emplace(g, units.size() + 1); fresh) {
       units.push_back({g, nullptr});
+      unit_of[node] = units.size();
     } else {
       unit_of[node] = it->second;
     }
   }
   std::vector<std::vector<size_t>> readers(units.size());
   std::vector<size_t> missing(units.size(), 0);
-  for (auto& [node, unit] : unit_of)
+  auto waits = [&](size_t reader, size_t unit) {
+    readers[unit - 1].push_back(reader - 1);
+    ++missing[reader - 1];
+  };
+  for (const Node* node : block_)
     for (Value v : node->results())
-      for (const Use& use : v->uses()) {
-        auto it = unit_of.find(use.user);
-        if (it == unit_of.end() || it->second == unit) continue;
-        readers[unit].push_back(it->second);
-        ++missing[it->second];
-      }
-  for (auto [first, then] : next_effect_) {
-    readers[unit_of.at(first)].push_back(unit_of.at(then));
-    ++missing[unit_of.at(then)];
-  }
+      for (const Use& use : v->uses())
+        if (size_t reader = unit_of.get(use.user); reader != 0 && reader != unit_of.get(node))
+          waits(reader, unit_of.get(node));
+  for (auto [first, then] : next_effect_) waits(unit_of.get(then), unit_of.get(first));
   std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;  // nearest to the order as written
   for (size_t u = 0; u < units.size(); ++u)
     if (missing[u] == 0) ready.push(u);

@@ -18,6 +18,7 @@
 //   relabel      views that keep the order of bytes: no kernel at all
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -38,13 +39,30 @@ struct Group {
   Ints axes;                 // folded axes, for row and column
   Dims kept;                 // the domain without the folded axes
   int reductions = 0;        // folds inside
-  bool turned = false;       // a view stands behind: nothing else may
+  bool closed = false;       // nothing may stand behind: a view does, or it gives several matrices
+};
+
+// What is known of the nodes of one graph, by their numbers.
+template <typename T>
+class NodeTable {
+ public:
+  T get(const Node* node) const { return node->id() < values_.size() ? values_[node->id()] : T{}; }
+  T& operator[](const Node* node) {
+    if (node->id() >= values_.size()) values_.resize(std::max<size_t>(node->id() + 1, 2 * values_.size()));
+    return values_[node->id()];
+  }
+
+ private:
+  std::vector<T> values_;
 };
 
 class Grouping {
  public:
-  explicit Grouping(Block& block);
+  // Without `tells` no refusal is noted, which is a good part of the work.
+  explicit Grouping(Block& block, bool tells = true);
   void run();
+  // Takes the nodes out again that the grouping wrote into the block; nothing else of it may be used then.
+  void take_back();
 
   // Groups and lone nodes in an order in which each stands behind all that it reads.
   struct Unit {
@@ -53,7 +71,7 @@ class Grouping {
   };
   std::vector<Unit> ordered_units() const;
   bool is_free(const Node* node) const {
-    return free_.contains(node);
+    return free_.get(node) != 0;
   }  // cloned into each group that reads it
   // What one kernel could not hold, or what would have cost more.
   const std::vector<ops::FusionRefusal>& refusals() const { return told_; }
@@ -94,11 +112,15 @@ class Grouping {
   void refuse(const Node* node, const Group* group, std::string_view why, const Costs* costs = nullptr);
 
   Block& block_;
+  bool tells_;
+  std::vector<std::pair<Node*, Node*>> twins_;  // what is written out, and what it is a twin of
   std::vector<std::unique_ptr<Group>> groups_;
-  std::unordered_map<const Node*, Group*> of_;
-  std::unordered_map<const Node*, size_t> position_;
+  NodeTable<Group*> of_;
+  NodeTable<size_t> position_;
   std::unordered_map<const Node*, const Node*> next_effect_;  // of nodes with effects: the next one
-  std::unordered_set<const Node*> free_;
+  NodeTable<uint8_t> free_;
+  mutable NodeTable<uint32_t> seen_;  // in which search for a way a node was met last
+  mutable uint32_t searches_ = 0;
   struct Refusal {
     const Node *node, *of;  // what does not join, and a node of the kernel
     ops::FusionRefusal told;

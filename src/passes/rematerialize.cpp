@@ -37,14 +37,13 @@ struct Memory {
 
 class Meter {
  public:
-  explicit Meter(const Graph& source) : graph_(source.clone()) {
-    for (Node* node : graph_->body()) number_.emplace(node, number_.size());
-    count_ = number_.size();
+  explicit Meter(Graph& graph) : graph_(graph) {
+    for (Node* node : graph_.body()) number_[node] = ++count_;
   }
 
+  // Leaves the graph as it was.
   Memory measure() {
-    Block& block = graph_->body();
-    Grouping grouping(block);
+    Grouping grouping(graph_.body(), /*tells=*/false);
     grouping.run();
     std::vector<Grouping::Unit> units = grouping.ordered_units();
     Memory out;
@@ -56,8 +55,8 @@ class Meter {
       else
         members[u].push_back(units[u].node);
       for (const Node* node : members[u]) {
-        unit_of_[node] = u;
-        if (auto it = number_.find(node); it != number_.end()) out.when[it->second] = u;
+        unit_of_[node] = u + 1;
+        if (size_t number = number_.get(node); number != 0) out.when[number - 1] = u;
       }
     }
     find_lives(units, members);
@@ -75,6 +74,7 @@ class Meter {
       kept -= inside[u];
       if (kept > 0 && kept >= out.kept) out.kept = kept, out.kernel = u;
     }
+    grouping.take_back();
     return out;
   }
 
@@ -106,15 +106,15 @@ class Meter {
         for (Value v : node->results()) {
           bool leaves = false, given = false;
           for (const Use& use : v->uses()) {
-            auto reader = unit_of_.find(use.user);
+            size_t reader = unit_of_.get(use.user);
             given = given || is_terminator(use.user);
-            leaves = leaves || is_terminator(use.user) || (reader != unit_of_.end() && reader->second != u);
+            leaves = leaves || is_terminator(use.user) || (reader != 0 && reader != u + 1);
           }
           if (relabel) roots[v] = root(node->operand(0));
           // Results of the graph have memory of their own, and constants are no temporaries.
           double bytes = given || relabel || ops::has(node, ops::Trait::Constant) || !leaves
                              ? 0
-                             : ops::bytes_of(v->type(), graph_->dims);
+                             : ops::bytes_of(v->type(), graph_.dims);
           lives_[v] = {bytes, u, u};
         }
       }
@@ -140,9 +140,9 @@ class Meter {
     return out;
   }
 
-  std::unique_ptr<Graph> graph_;
+  Graph& graph_;
   size_t count_ = 0;
-  std::unordered_map<const Node*, size_t> number_, unit_of_;
+  NodeTable<size_t> number_, unit_of_;  // counted from 1
   std::unordered_map<Value, Life> lives_;
 };
 

@@ -101,18 +101,34 @@ std::unique_ptr<Graph> jvp(const Graph& graph, const Mask& moves, const Mask& wa
   return std::move(moved.graph);
 }
 
-ops::SplitRegion split(const Graph& graph, const Mask& moves, const Mask& wanted) {
+namespace {
+
+ops::SplitRegion split_by(const Graph& graph, const Mask& moves, const Mask& wanted,
+                          const ops::Keeping* keeping) {
   Moved moved = move(graph, moves, true);
   set_results(moved, derivatives_of(moved, wanted));
   Mask late(moved.graph->inputs().size(), false);
   for (Value tangent : moved.tangents) late[tangent->index()] = true;
-  ops::SplitRegion out = partial_evaluate(*moved.graph, late, moved.results.size());
+  ops::SplitRegion out = partial_evaluate(*moved.graph, late, moved.results.size(), keeping);
   for (Value derivative : moved.derivative) out.moves.push_back(derivative != nullptr);
   return out;
 }
 
+}  // namespace
+
+ops::Keeping all_there(const Graph& graph) {
+  return {.arguments = Mask(graph.inputs().size(), true),
+          .same = Mask(graph.inputs().size(), false),
+          .results = Mask(graph.outputs().size(), true)};
+}
+
+ops::SplitRegion split(const Graph& graph, const Mask& moves, const Mask& wanted,
+                       const ops::Keeping& keeping) {
+  return split_by(graph, moves, wanted, &keeping);
+}
+
 ops::SplitRegion linearize(const Graph& graph, const Mask& moves, const Mask& wanted) {
-  ops::SplitRegion out = split(graph, moves, wanted);
+  ops::SplitRegion out = split_by(graph, moves, wanted, nullptr);
   for (const Node* node : out.linear->body()) {
     if (node == out.linear->body().terminator()) break;
     const ops::Op& op = ops::op_of(node);
@@ -149,7 +165,7 @@ std::unique_ptr<Graph> transpose(const Graph& source, const Mask& linear, const 
   return graph;
 }
 
-ops::SplitRegion vjp(const Graph& graph, const Mask& moves, const Mask& given) {
+ops::SplitRegion vjp(const Graph& graph, const Mask& moves, const Mask& given, bool together) {
   Moved moved = move(graph, moves, true);
   std::vector<Value> cotangents;
   size_t seeds = 0;
@@ -163,7 +179,9 @@ ops::SplitRegion vjp(const Graph& graph, const Mask& moves, const Mask& given) {
   erase_tangents(moved);
   Mask late(moved.graph->inputs().size(), false);
   std::fill(late.end() - static_cast<int64_t>(seeds), late.end(), true);
-  ops::SplitRegion out = partial_evaluate(*moved.graph, late, moved.results.size());
+  ops::Keeping keeping = all_there(graph);
+  ops::SplitRegion out =
+      partial_evaluate(*moved.graph, late, moved.results.size(), together ? nullptr : &keeping);
   for (Value derivative : moved.derivative) out.moves.push_back(derivative != nullptr);
   return out;
 }

@@ -1,8 +1,11 @@
-// Partial evaluation: a graph in two parts by which inputs are known first.
+// Partial evaluation: a graph in two parts by which inputs are known first. What passes from the first to the
+// second is what the second reads, or, where a minimum cut chooses it (ops/saved_values.h), what keeps the
+// fewest bytes of all that the second can compute the rest from.
 #include <algorithm>
 #include <unordered_set>
 
 #include "ops/builder.h"
+#include "ops/saved_values.h"
 #include "transforms/edit.h"
 #include "transforms/transforms.h"
 
@@ -11,8 +14,8 @@ namespace {
 
 class Cut {
  public:
-  Cut(const Graph& graph, const Mask& late_inputs, size_t results)
-      : graph_(graph), late_inputs_(late_inputs), first_late_(results) {
+  Cut(const Graph& graph, const Mask& late_inputs, size_t results, const ops::Keeping* keeping)
+      : graph_(graph), late_inputs_(late_inputs), first_late_(results), keeping_(keeping) {
     out_.known = std::make_unique<Graph>(graph.name);
     out_.linear = std::make_unique<Graph>(graph.name);
     out_.known->dims = out_.linear->dims = graph.dims;
@@ -41,9 +44,11 @@ class Cut {
     }
     // Residuals come in front of the late inputs, so they are found first.
     std::span<const Value> results = graph_.outputs();
-    for (const Node* node : later)
-      for (Value v : node->operands()) need(v);
-    for (Value v : results.subspan(first_late_)) need(v);
+    std::vector<Value> read;
+    for (const Node* node : later) read.insert(read.end(), node->operands().begin(), node->operands().end());
+    read.insert(read.end(), results.begin() + static_cast<ptrdiff_t>(first_late_), results.end());
+    if (keeping_) choose(read);
+    need(std::move(read));
     std::vector<Value> known_results;
     for (Value v : results.first(first_late_)) known_results.push_back(known_.at(v));
     for (Value v : residuals_) {
@@ -53,7 +58,8 @@ class Cut {
       second_[v] = out_.linear->body().add_arg(v->type(), v->name());
     }
     for (Value v : late_args) second_[v] = out_.linear->body().add_arg(v->type(), v->name());
-    for (const Node* node : again_) copy_node(node, out_.linear->body(), second_);
+    for (const Node* node : graph_.body())
+      if (again_.contains(node)) copy_node(node, out_.linear->body(), second_);
     for (const Node* node : later) copy_node(node, out_.linear->body(), second_);
     std::vector<Value> late_results;
     for (Value v : results.subspan(first_late_)) late_results.push_back(second_.at(v));
@@ -79,34 +85,76 @@ class Cut {
     return whole.is_constant() && part.is_constant() && whole.constant() >= part.constant();
   }
 
-  void need(Value value) {
-    if (late_values_.contains(value) || !needed_.insert(value).second) return;
-    const Node* node = value->node();
-    if (node && (free_.contains(node) || is_view_of_less(node))) {
-      for (Value operand : node->operands()) need(operand);
-      again_.push_back(node);
-      return;
+  // What costs nothing to keep.
+  void find_there() {
+    std::unordered_set<Value> same;
+    for (size_t i = 0; i < graph_.inputs().size(); ++i) {
+      Value input = graph_.inputs()[i];
+      if (late_inputs_[i]) continue;
+      if (i >= keeping_->arguments.size() || keeping_->arguments[i]) there_.insert(input);
+      if (i < keeping_->same.size() && keeping_->same[i]) same.insert(input);
     }
-    residuals_.push_back(value);
+    for (size_t i = 0; i < first_late_; ++i)
+      if (keeping_->results[i]) there_.insert(graph_.outputs()[i]);
+    if (same.empty()) return;
+    for (const Node* node : graph_.body()) {
+      if (node == graph_.body().terminator()) break;
+      if (ops::has(node, ops::Trait::Effect) || !node->regions().empty() || node->operands().empty())
+        continue;
+      auto fixed = [&](Value v) { return same.contains(v) || (v->node() && free_.contains(v->node())); };
+      if (std::ranges::all_of(node->operands(), fixed))
+        for (Value v : node->results()) same.insert(v), there_.insert(v);
+    }
+  }
+
+  void choose(const std::vector<Value>& read) {
+    find_there();
+    ops::SavedQuestion question;
+    std::unordered_set<Value> seen;
+    for (Value v : read)
+      if (!late_values_.contains(v) && seen.insert(v).second) question.needed.push_back(v);
+    question.early = [](const Node*) { return true; };  // of what is known, which is all that is asked about
+    question.there_anyway = [&](Value v) {
+      return there_.contains(v) || (v->node() && ops::has(v->node(), ops::Trait::Constant));
+    };
+    computed_ = ops::choose_saved(graph_.dims, question).again;
+  }
+
+  void need(std::vector<Value> work) {
+    std::reverse(work.begin(), work.end());
+    while (!work.empty()) {
+      Value value = work.back();
+      work.pop_back();
+      if (late_values_.contains(value) || !needed_.insert(value).second) continue;
+      const Node* node = value->node();
+      const bool anew = node && (free_.contains(node) || is_view_of_less(node) ||
+                                 (computed_.contains(node) && !there_.contains(value)));
+      if (!anew) {
+        residuals_.push_back(value);
+      } else if (again_.insert(node).second) {
+        work.insert(work.end(), node->operands().rbegin(), node->operands().rend());
+      }
+    }
   }
 
   const Graph& graph_;
   const Mask& late_inputs_;
   size_t first_late_;
+  const ops::Keeping* keeping_;
   int next_ = 0;
   ops::SplitRegion out_;
   std::unordered_map<Value, Value> known_, second_;
   std::unordered_map<Value, int> number_;
-  std::unordered_set<Value> late_values_, needed_;
-  std::unordered_set<const Node*> free_;
+  std::unordered_set<Value> late_values_, needed_, there_;
+  std::unordered_set<const Node*> free_, computed_, again_;
   std::vector<Value> residuals_;
-  std::vector<const Node*> again_;
 };
 
 }  // namespace
 
-ops::SplitRegion partial_evaluate(const Graph& graph, const Mask& late, size_t results) {
-  return Cut(graph, late, results).run();
+ops::SplitRegion partial_evaluate(const Graph& graph, const Mask& late, size_t results,
+                                  const ops::Keeping* keeping) {
+  return Cut(graph, late, results, keeping).run();
 }
 
 }  // namespace ig::transforms

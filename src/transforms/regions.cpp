@@ -41,8 +41,9 @@ std::unique_ptr<Graph> Regions::jvp(const Block& block, const std::vector<bool>&
 }
 
 ops::SplitRegion Regions::split(const Block& block, const std::vector<bool>& arguments,
-                                const std::vector<bool>& wanted) {
-  return transforms::split(*graph_of(block), arguments, wanted);
+                                const std::vector<bool>& wanted, const ops::Keeping* keeping) {
+  std::unique_ptr<Graph> graph = graph_of(block);
+  return transforms::split(*graph, arguments, wanted, keeping ? *keeping : all_there(*graph));
 }
 
 std::unique_ptr<Graph> Regions::transpose(const Block& block, std::span<const bool> linear,

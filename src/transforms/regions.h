@@ -15,7 +15,7 @@ class Regions : public ops::RegionTransforms {
   std::unique_ptr<Graph> jvp(const Block& block, const std::vector<bool>& arguments,
                              const std::vector<bool>& wanted, bool split = false) override;
   ops::SplitRegion split(const Block& block, const std::vector<bool>& arguments,
-                         const std::vector<bool>& wanted) override;
+                         const std::vector<bool>& wanted, const ops::Keeping* keeping = nullptr) override;
   std::unique_ptr<Graph> transpose(const Block& block, std::span<const bool> linear,
                                    const std::vector<bool>& given) override;
 

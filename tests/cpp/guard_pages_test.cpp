@@ -358,6 +358,47 @@ TEST(GuardPages, Attention) {
   }
 }
 
+TEST(GuardPages, AttentionGradient) {
+  struct Sizes {
+    std::string batch;  // "" or "2, 3, "
+    int64_t queries, keys, features, columns;
+  };
+  auto gradient = [](std::string dtype, const Sizes& of, std::string mask, bool causal, bool by_mask,
+                     double bound) {
+    auto shape = [&](int64_t rows, int64_t columns) {
+      return fmt::format("{}[{}{}, {}]", dtype, of.batch, rows, columns);
+    };
+    Case c;
+    c.name = fmt::format("attention gradient {} {} {}{}", shape(of.queries, of.features),
+                         shape(of.keys, of.columns), mask, causal ? " causal" : "");
+    c.inputs = {shape(of.queries, of.features), shape(of.keys, of.features), shape(of.keys, of.columns),
+                shape(of.queries, of.columns)};
+    if (!mask.empty()) c.inputs.push_back(mask);
+    c.bound = bound;
+    c.kind = "contraction";
+    c.build = [=](ops::Builder& b, std::span<const Value> in) {
+      std::vector<Value> forward(in.begin(), in.begin() + 3);
+      if (in.size() > 4) forward.push_back(in[4]);
+      std::vector<Value> all =
+          b.many("attention_with_sums", forward, {ops::kCausal % causal, ops::kScale % 0.0});
+      all.insert(all.begin(), forward.begin(), forward.begin() + 3);
+      all.push_back(in[3]);
+      if (in.size() > 4) all.push_back(in[4]);
+      return b.many("attention_gradient", all,
+                    {ops::kCausal % causal, ops::kScale % 0.0, ops::kMaskGradient % by_mask});
+    };
+    return c;
+  };
+  for (bool causal : {false, true}) {
+    check(gradient("f32", {"9, ", 7, 131, 5, 19}, "", causal, false, 1e-4));
+    check(gradient("f32", {"1, 3, ", 61, 140, 16, 33}, "bool[1, 1, 1, 140]", causal, false, 1e-4));
+    check(gradient("f32", {"", 50, 50, 3, 2}, "f32[50, 50]", causal, true, 1e-4));
+    check(gradient("f32", {"2, 3, ", 20, 30, 4, 4}, "f32[3, 20, 30]", causal, true, 1e-4));
+    check(gradient("f64", {"3, ", 13, 9, 4, 8}, "bool[3, 13, 9]", causal, false, 1e-11));
+    check(gradient("f16", {"2, ", 5, 20, 8, 5}, "bool[20]", causal, false, 2e-2));
+  }
+}
+
 TEST(GuardPages, Loops) {
   auto twice = [](ops::Builder& b, std::span<const Value> v) {
     return std::vector<Value>{b("add", {b("multiply", {v[0], v[1]}), v[0]})};

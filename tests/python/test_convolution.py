@@ -410,3 +410,70 @@ def test_symbolic_batches(layout: str, constant: bool) -> None:
         x = ig.asarray(rng.standard_normal((batch, *image)).astype(np.float32))
         got = known(x) if constant else given(x, w)
         assert got.numpy().tobytes() == ig.relu(op(x, w, **options)).numpy().tobytes()
+
+
+def _trained(x: ig.Tensor, w: list[ig.Tensor]) -> ig.Tensor:
+    """Two convolutions with batch norms of the batch's own statistics."""
+    for kernel, scale, shift in zip(w[::3], w[1::3], w[2::3], strict=True):
+        x = ig.conv(x, kernel, padding=1)
+        x = ig.relu(ig.batch_norm(x, ig.mean(x, axis=(0, 2, 3)), ig.var(x, axis=(0, 2, 3)), scale, shift))
+    return ig.sum(x * x)
+
+
+def _training_arrays(dtype: str) -> list[ig.Tensor]:
+    rng = np.random.default_rng(31)
+    shapes = [(20, 3, 3, 3), (20,), (20,), (33, 20, 3, 3), (33,), (33,)]
+    return [ig.asarray((rng.standard_normal(shape) * 0.3 + 0.1).astype(dtype)) for shape in shapes]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_statistics_of_a_batch_are_no_end_of_a_chain(dtype: str) -> None:
+    w = _training_arrays(dtype)
+    x = ig.asarray(np.random.default_rng(32).standard_normal((5, 3, 9, 35)).astype(dtype))
+    graph = ig.trace(_trained, x, w).graph
+    turned, plain = graph.compile(), graph.compile(disable=["choose-layouts"])
+    flat = [x, *w]
+    assert turned(*flat).numpy().tobytes() == plain(*flat).numpy().tobytes()  # the order of sums is the op's
+    assert [line for line in turned.report()["pass_log"] if line.startswith("choose-layouts: 1 changes")]
+    kernels = [line for line in turned.report()["fusion_log"] if " does not join " not in line]
+    # Means and variances are read from the turned arrays as they lie.
+    assert not [line for line in kernels if line.startswith("loop: transpose (")]
+    assert len([line for line in kernels if line.startswith("column: transpose reduce_sum")]) >= 1
+
+
+def test_gradients_by_weights_keep_the_order_of_a_chain() -> None:
+    """Their kernel turns over what it reads, which costs more than it saves where the features lie last."""
+    w = _training_arrays("float32")
+    x = ig.asarray(np.random.default_rng(32).standard_normal((5, 3, 9, 35)).astype(np.float32))
+    log = ig.trace(ig.value_and_grad(_trained, argnums=1), x, w).graph.compile().report()["pass_log"]
+    assert not [line for line in log if line.startswith("choose-layouts:") and "unchanged" not in line]
+
+
+@pytest.mark.parametrize("batch", [2, 31, 64])
+def test_gradients_by_weights_with_a_symbolic_batch(batch: int) -> None:
+    w = _training_arrays("float32")
+    gradient = ig.grad(_trained, argnums=1)
+    example = ig.asarray(np.zeros((4, 3, 10, 11), np.float32))
+    b = ig.Dim("b", 2, 128)
+    program = ig.trace(gradient, example, w, dynamic_shapes={"x": {0: b}})
+    x = ig.asarray(np.random.default_rng(batch).standard_normal((batch, 3, 10, 11)).astype(np.float32))
+    fixed = ig.trace(gradient, x, w)
+    for one, other in zip(program(x, w), fixed(x, w), strict=True):
+        assert one.numpy().tobytes() == other.numpy().tobytes()
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_the_kernel_of_weight_gradients_takes_any_batch(stride: int, groups: int) -> None:
+    rng = np.random.default_rng(33)
+    w = ig.asarray(rng.standard_normal((18, 6 // groups, 3, 3)).astype(np.float32))
+    b = ig.Dim("b", 1, 128)
+
+    def loss(w: ig.Tensor, x: ig.Tensor) -> ig.Tensor:
+        return ig.sum(ig.conv(x, w, stride=stride, padding=1, groups=groups) ** 2)
+
+    example = ig.asarray(np.zeros((4, 6, 12, 12), np.float32))
+    program = ig.trace(ig.grad(loss), w, example, dynamic_shapes={"x": {0: b}})
+    for batch in (1, 3, 40):
+        x = ig.asarray(rng.standard_normal((batch, 6, 12, 12)).astype(np.float32))
+        assert program(w, x).numpy().tobytes() == ig.trace(ig.grad(loss), w, x)(w, x).numpy().tobytes()

@@ -65,7 +65,7 @@ std::unique_ptr<Graph> join(const Graph& forward, const std::vector<bool>& moves
   transforms::Mask given = reached(forward, moves);
   for (size_t i = 0; i < given.size(); ++i)
     if (given[i]) recipe.given.push_back(static_cast<int>(i));
-  ops::SplitRegion parts = transforms::vjp(forward, moves, given);
+  ops::SplitRegion parts = transforms::vjp(forward, moves, given, /*together=*/true);
   auto graph = std::make_unique<Graph>("backward_" + forward.name);
   graph->dims = forward.dims;
   std::unordered_map<Value, Value> known, late;

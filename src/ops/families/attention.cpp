@@ -1,6 +1,7 @@
 // Scaled dot-product attention, as one composite: a backend that has a blocked kernel takes it whole. It
 // comes twice: as users call it, and for derivatives with the logarithm of each query's sum of powers beside
-// it.
+// it. Its gradient is a composite that a backend takes whole too.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -47,14 +48,39 @@ std::vector<Value> with_sums_body(BodyContext& c) {
 
 std::vector<Value> attention_body(BodyContext& c) { return {with_sums_body(c)[0]}; }
 
+void infer_attention_gradient(InferContext& c) {
+  if (c.size() < 6)
+    c.fail(ErrorKind::Value,
+           fmt::format("takes a query, keys, values, the result, its sums and a cotangent, got {} operands",
+                       c.size()),
+           "the weights are made again from them",
+           "pass the operands of attention_with_sums, its results, and g");
+  c.require_dtype(0, DTypeSet::Float);
+  const Type &q = c.operand(0), &k = c.operand(1);
+  if (q.rank() < 2)
+    c.fail(ErrorKind::Shape, fmt::format("needs [..., queries, features], got {}", q.str()),
+           "the last two axes are positions and features", "reshape the arrays to two axes or more");
+  if (c.get(kMaskGradient)) {
+    auto pair = static_cast<size_t>(q.rank() - 2);
+    const Dims wanted{q.dims[pair], k.dims[pair]};
+    const bool whole = c.size() > 6 && c.operand(6).dtype == q.dtype && c.operand(6).rank() >= 2 &&
+                       std::equal(wanted.begin(), wanted.end(), c.operand(6).dims.end() - 2);
+    if (!whole)
+      c.fail(ErrorKind::Shape, "gives the gradient of a mask of floats for each query and key alone",
+             "its sum over what a mask is spread along is another op", "broadcast the mask to [..., l, s]");
+  }
+  tools::infer_by_body(c);
+}
+
 // Axes in front are batch axes already. A mask of each example's own is aligned at the end with the scores,
 // so axes of size 1 come between.
-Batched batch_attention(BatchContext& c) {
-  std::vector<Value> operands{in_front(c, 0), in_front(c, 1), in_front(c, 2)};
-  if (c.operands.size() > 3) {
-    Value mask = c.operands[3];
-    if (any_batched(c, 3)) {
-      mask = in_front(c, 3);
+Batched batch_with_mask(BatchContext& c, size_t mask_at, bool own_mask) {
+  std::vector<Value> operands;
+  for (size_t i = 0; i < mask_at; ++i) operands.push_back(in_front(c, i));
+  if (c.operands.size() > mask_at) {
+    Value mask = c.operands[mask_at];
+    if (own_mask || any_batched(c, mask_at)) {
+      mask = in_front(c, mask_at);
       auto missing = static_cast<size_t>(operands[0]->type().rank() - mask->type().rank());
       Dims dims = mask->type().dims;
       dims.insert(dims.begin() + 1, missing, Dim(1));
@@ -63,6 +89,19 @@ Batched batch_attention(BatchContext& c) {
     operands.push_back(mask);
   }
   return again(c, std::move(operands), c.node->attrs());
+}
+
+Batched batch_attention(BatchContext& c) { return batch_with_mask(c, 3, false); }
+
+// A gradient of each example's own is asked of a mask of its own, and has the axes that the mask then has.
+Batched batch_attention_gradient(BatchContext& c) {
+  const bool own = c.node->attrs().get(kMaskGradient);
+  Batched out = batch_with_mask(c, 6, own);
+  if (!own) return out;
+  Dims dims = c.node->result(3)->type().dims;
+  dims.insert(dims.begin(), c.size);
+  out.results[3] = c.build.reshape(out.results[3], dims);
+  return out;
 }
 
 }  // namespace
@@ -158,6 +197,43 @@ std::vector<Op> attention_ops() {
        .ulp = 4096},
       attention_tangent_body));
   ops.back().rules.transpose = transpose_attention_tangent;
+  ops.push_back(composite(
+      {.name = "attention_gradient",
+       .doc =
+           "The cotangents of the queries, keys and values of attention_with_sums, and with `mask_gradient` "
+           "of the mask, of the cotangent of its first result.\n\nThe weights are made again, some queries "
+           "and keys at a time. A mask whose gradient is wanted has an element for each query and key; the "
+           "gradient has its sizes, in float32 for 16-bit arrays.",
+       .operands = {{"q", "Queries [..., l, d]."},
+                    {"k", "Keys [..., s, d]."},
+                    {"v", "Values [..., s, e]."},
+                    {"result", "[..., l, e]."},
+                    {"sums", "The logarithms [..., l]."},
+                    {"g", "The cotangent of the result [..., l, e]."},
+                    {.name = "mask", .doc = "Broadcasts to [..., l, s].", .optional = true}},
+       .attrs = {kCausal, kScale, kMaskGradient},
+       .results = -1,
+       .dtypes = DTypeSet::Float,
+       .traits = static_cast<uint32_t>(Trait::Contraction),
+       .front = Front::None,
+       .numpy = "none: it is checked as the derivative that it is",
+       .samples = {{"T[3, 4], T[5, 4], T[5, 2], T[3, 2], T[3], T[3, 2]", "{}", -1, 1},
+                   {"T[2, 3, 4], T[2, 5, 4], T[2, 5, 4], T[2, 3, 4], T[2, 3], T[2, 3, 4], bool[5] {true, "
+                    "false, true, true, false}",
+                    "{scale = 0x1p-1}", -1, 1},
+                   {"T[2, 3, 4], T[2, 3, 4], T[2, 3, 4], T[2, 3, 4], T[2, 3], T[2, 3, 4], T[3, 3]",
+                    "{causal = true, mask_gradient = true}", -1, 1},
+                   {"T[0, 4], T[3, 4], T[3, 4], T[0, 4], T[0], T[0, 4]", "{}", -1, 1},
+                   {"T[2, 4], T[0, 4], T[0, 3], T[2, 3], T[2], T[2, 3]", "{}", -1, 1}},
+       .bad_samples =
+           {{"T[4], T[4], T[4], T[4], T[4], T[4]", "{}",
+             "ShapeError: attention_gradient: needs [..., queries, features], got f32[4]"},
+            {"T[2, 4], T[3, 4], T[3, 4], T[2, 4], T[2], T[2, 4], T[1, 3]", "{mask_gradient = true}",
+             "ShapeError: attention_gradient: gives the gradient of a mask of floats for each query "
+             "and key alone"}},
+       .ulp = 4096},
+      attention_gradient_body, infer_attention_gradient));
+  ops.back().rules.batch = batch_attention_gradient;
   return ops;
 }
 

@@ -1,6 +1,7 @@
 // The derivative of attention. Its weights are a matrix that grows with the square of the sequence, and are
 // not kept: the logarithm of each query's sum of powers is, and the backward part makes the weights again
-// from the queries and keys, when it is there (Dao et al., FlashAttention, 2022).
+// from the queries and keys, when it is there (Dao et al., FlashAttention, 2022). Its transpose is a
+// composite with a blocked kernel of its own, attention_gradient, so the matrix is in memory in neither part.
 //
 //   w = exp(s - log_sum)           ds = scale (tq k^T + q tk^T) + t_mask
 //   t_log_sum = rowsum(w ds)       t_result = (w ds) v + w tv - t_log_sum result
@@ -192,6 +193,41 @@ std::vector<Value> operands_of(std::span<const Value> all) {
   return out;
 }
 
+// The mask with an element for each query and key, but not for each batch entry where it has none.
+Value of_each_pair(Builder& build, std::span<const Value> operands) {
+  Dims dims = operands[3]->type().dims;
+  while (dims.size() < 2) dims.insert(dims.begin(), Dim(1));
+  for (size_t i : {0u, 1u}) {
+    const Dims& from = operands[i]->type().dims;
+    dims[dims.size() - 2 + i] = from[from.size() - 2];
+  }
+  return build.broadcast_to(operands[3], dims);
+}
+
+struct Gradients {
+  Value q, k, v, scores;  // v: null where g is
+};
+
+// Of these cotangents of the result and of the logarithms; null: zero, but not both.
+Gradients pull(Compose& m, Attention& a, Value result, Value sums, Value g, Value h) {
+  Value scaled_q = a.scaled(a.q), weights = a.weights(scaled_q, m.wide(sums));
+  Gradients out{};
+  if (g) out.v = a.turned_dot(weights, g);
+  Value row = h;  // what is added to the cotangent of each score of a query
+  if (g) {
+    Value along = m.neg(m.sum(m.mul(g, m.wide(result)), {a.rank - 1}));
+    row = row ? m.add(row, along) : along;
+  }
+  row = m.keep(row, weights, {a.rank - 1});
+  out.scores = m.mul(weights, g ? m.add(a.dot(g, a.v, a.rank - 1), row) : row);
+  // A masked key contributes nothing, whatever its value.
+  if (a.masks)
+    out.scores = m.where(m.equal(weights, m.number(weights, 0)), m.number(out.scores, 0), out.scores);
+  out.q = a.scaled(a.dot(out.scores, a.k, a.rank - 2));
+  out.k = a.turned_dot(out.scores, scaled_q);
+  return out;
+}
+
 }  // namespace
 
 std::vector<Value> attention_tangent_body(BodyContext& c) {
@@ -219,25 +255,43 @@ std::vector<Value> transpose_attention_tangent(TransposeContext& c) {
           .at(c.node->location().str())
           .why("it is linear in the tangents alone, the last of its operands")
           .hint("transpose it by the tangents");
-  // Behind the cotangent, so that the weights are not made, and kept, when the queries are known.
+  auto give = [&](size_t i, Value ct) {
+    if (c.linear[i]) out[i] = c.build.convert(ct, c.node->operand(i)->type().dtype);
+  };
+  const bool moves_mask = c.linear.size() > 9 && c.linear[9];
   std::vector<Value> operands = operands_of(c.operands);
+  if (g && !h) {
+    std::vector<Value> all{operands[0],   operands[1],   operands[2],
+                           c.operands[3], c.operands[4], c.cotangents[0]};
+    if (operands.size() > 3) all.push_back(moves_mask ? of_each_pair(c.build, operands) : operands[3]);
+    const Attrs& attrs = c.node->attrs();
+    std::vector<Value> by =
+        c.build.many("attention_gradient", all,
+                     {kCausal % attrs.get(kCausal), kScale % attrs.get(kScale), kMaskGradient % moves_mask});
+    for (size_t i = 0; i < 3; ++i) give(5 + i, by[i]);
+    if (moves_mask) out[9] = folded_to(m, by[3], c.node->operand(9)->type());
+    return out;
+  }
+  // Behind the cotangent, so that the weights are not made, and kept, when the queries are known.
   operands[0] = behind(c.build, operands[0], gate);
   Attention a(c.build, c.node->attrs(), operands);
-  Value scaled_q = a.scaled(a.q), weights = a.weights(scaled_q, m.wide(c.operands[4]));
-  auto give = [&](size_t i, Value ct) { out[i] = c.build.convert(ct, c.node->operand(i)->type().dtype); };
-  if (c.linear[7] && g) give(7, a.turned_dot(weights, g));
-  Value row = h;  // what is added to the cotangent of each score of a query
-  if (g) {
-    Value along = m.neg(m.sum(m.mul(g, m.wide(c.operands[3])), {a.rank - 1}));
-    row = row ? m.add(row, along) : along;
-  }
-  row = m.keep(row, weights, {a.rank - 1});
-  Value moved = m.mul(weights, g ? m.add(a.dot(g, a.v, a.rank - 1), row) : row);
-  // A masked key contributes nothing, whatever its value.
-  if (a.masks) moved = m.where(m.equal(weights, m.number(weights, 0)), m.number(moved, 0), moved);
-  if (c.linear.size() > 9 && c.linear[9]) out[9] = folded_to(m, moved, c.node->operand(9)->type());
-  if (c.linear[5]) give(5, a.scaled(a.dot(moved, a.k, a.rank - 2)));
-  if (c.linear[6]) give(6, a.turned_dot(moved, scaled_q));
+  Gradients by = pull(m, a, c.operands[3], c.operands[4], g, h);
+  give(5, by.q), give(6, by.k);
+  if (by.v) give(7, by.v);
+  if (moves_mask) out[9] = folded_to(m, by.scores, c.node->operand(9)->type());
+  return out;
+}
+
+std::vector<Value> attention_gradient_body(BodyContext& c) {
+  Compose m(c.build);
+  std::vector<Value> operands(c.operands.begin(), c.operands.begin() + 3);
+  if (c.operands.size() > 6) operands.push_back(c.operands[6]);
+  Attention a(c.build, c.attrs, operands);
+  Gradients by = pull(m, a, c.operands[3], c.operands[4], m.wide(c.operands[5]), nullptr);
+  std::vector<Value> out;
+  for (Value v : {by.q, by.k, by.v}) out.push_back(c.build.convert(v, c.operands[out.size()]->type().dtype));
+  if (c.attrs.get(kMaskGradient))
+    out.push_back(folded_to(m, by.scores, Type::tensor(a.q->type().dtype, c.operands[6]->type().dims)));
   return out;
 }
 

@@ -36,6 +36,7 @@ class Attention {
 
 std::vector<Value> jvp_attention(JvpContext& c);
 std::vector<Value> attention_tangent_body(BodyContext& c);
+std::vector<Value> attention_gradient_body(BodyContext& c);
 std::vector<Value> transpose_attention_tangent(TransposeContext& c);
 
 }  // namespace ig::ops

@@ -1,7 +1,8 @@
 // Derivatives of scan and while.
 //
 // scan: forward mode carries tangents beside values. Reverse mode runs it with residuals stacked, and a
-// second scan, linear in the tangents, over them; its transpose is a scan the other way round.
+// second scan, linear in the tangents, over them; its transpose is a scan the other way round. A minimum cut
+// chooses what is stacked: what can be computed again at little cost, is, a step at a time.
 //
 // while: how often it runs is known only when it has. Its transpose counts the steps first, keeps 64 of the
 // carries on the way, and goes back from one to the one before, where it keeps 64 again: memory is bounded,
@@ -168,7 +169,14 @@ class Hoist {
 
 std::vector<Value> push_scan_split(JvpContext& c, const Loop& loop) {
   size_t results = c.results.size();
-  SplitRegion parts = c.regions->split(c.node->region(0), loop.arguments(), loop.results);
+  // What is carried is to be stacked where it is kept; slices of what is scanned, and results, are there.
+  Keeping keeping;
+  for (size_t i = 0; i < c.operands.size(); ++i) {
+    keeping.arguments.push_back(i < loop.consts || i >= loop.consts + loop.carried);
+    keeping.same.push_back(i < loop.consts);
+  }
+  for (size_t i = 0; i < results; ++i) keeping.results.push_back(i >= loop.carried);
+  SplitRegion parts = c.regions->split(c.node->region(0), loop.arguments(), loop.results, &keeping);
   Graph& known = *parts.known;
   Hoist hoist(c.build, known, c.operands.subspan(0, loop.consts));
   std::vector<Value> given = list(known.outputs().subspan(0, results));
@@ -179,7 +187,8 @@ std::vector<Value> push_scan_split(JvpContext& c, const Loop& loop) {
   };
   std::vector<Place> places;
   std::vector<Value> consts, xs;
-  std::vector<size_t> stacked;  // places in xs that the first scan fills
+  std::vector<std::pair<size_t, size_t>>
+      stacked;  // places in xs, and the result of the first scan that is it
   size_t extra = results;
   for (int residual : parts.residuals) {
     Value inside = residual >= 0 ? known.inputs()[static_cast<size_t>(residual)] : known.outputs()[extra++];
@@ -194,9 +203,10 @@ std::vector<Value> push_scan_split(JvpContext& c, const Loop& loop) {
       if (is_slice) {
         xs.push_back(c.operands[argument]);
       } else {
-        stacked.push_back(xs.size());
+        auto stack = std::find(given.begin() + static_cast<int64_t>(loop.carried), given.end(), inside);
+        stacked.emplace_back(xs.size(), static_cast<size_t>(stack - given.begin()));
         xs.push_back(nullptr);
-        given.push_back(inside);
+        if (stack == given.end()) given.push_back(inside);
       }
     }
   }
@@ -210,7 +220,7 @@ std::vector<Value> push_scan_split(JvpContext& c, const Loop& loop) {
                             list(c.operands.subspan(loop.consts + loop.carried))},
                            scan_attrs(trips, reverse), graphs(std::move(parts.known)));
   c.replaced = list(first->results().subspan(0, results));
-  for (size_t i = 0; i < stacked.size(); ++i) xs[stacked[i]] = first->result(results + i);
+  for (auto [place, result] : stacked) xs[place] = first->result(result);
 
   size_t dc = count(loop.const_moves), dk = count(loop.carry_moves), dx = count(loop.xs_moves);
   Order from_const(kept), from_xs(over);
