@@ -6,10 +6,10 @@
 
 graph @main(%x: f32[8, 8], %w: f32[8, 4]) {
   %y = dot_general(%x, %w) {lhs_batching_dimensions = [], rhs_batching_dimensions = [], lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0], accumulate = f32} : f32[8, 4]
-  %all = reduce_sum(%y) {axes = [0, 1], keepdims = false} : f32[]
+  %all = reduce_sum(%y) {axes = [0, 1]} : f32[]
   %spread = broadcast_in_dim(%all) {shape = <8, 4>, broadcast_dimensions = []} : f32[8, 4]
   %z = subtract(%y, %spread) : f32[8, 4]
-  %columns = reduce_max(%z) {axes = [0], keepdims = false} : f32[4]
+  %columns = reduce_max(%z) {axes = [0]} : f32[4]
   return %z, %columns
 }
 
