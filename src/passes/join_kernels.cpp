@@ -30,7 +30,8 @@ constexpr double kMuchLonger = 25;  // times the way to a kernel: what takes lon
 constexpr double kNest = 4;         // a loop nest's operations against the estimate of fusion_cost.h
 
 // Code, in what an addition takes; the length of machine code and the time to make it go with it.
-constexpr int kFunction = 24;  // of a function around its statements: arguments, loop over blocks, an object
+constexpr int kLoop = 16;        // of a kernel that walks more than one element
+constexpr int kMostAgain = 8;    // to be written again: two or three numbers more
 constexpr int kMostCode = 1024;  // of one function: more do not compile side by side on several threads
 constexpr size_t kMostKernels = 32;
 
@@ -102,6 +103,8 @@ Piece weigh(Node* kernel) {
         return piece;
       }
   double nests = 0;
+  for (Value v : kernel->results())
+    if (product(v->type().dims) != Dim(int64_t{1})) piece.code = kLoop;
   for (Node* node : kernel->region(0)) {
     if (is_terminator(node)) continue;
     piece.nodes.push_back(node);
@@ -139,7 +142,7 @@ class Joining {
     for (auto& [node, piece] : pieces_) {
       if (!piece.willing()) continue;
       int count = copies.at(piece.content);
-      if ((count - 1) * piece.code > kFunction)
+      if ((count - 1) * piece.code > kMostAgain)
         piece.refusal = fmt::format("it stands {} times in the graph, and is compiled once", count);
     }
     for (Block* block : blocks_) follow(*block);

@@ -37,13 +37,14 @@ bool may_share(const Kernel& kernel, int result, int operand) {
 
 constexpr std::string_view kNumbers = R"(
 graph @main(%x: f32[5, 7], %y: f32[5, 7], %z: f32[9]) {
-  %a = reduce_sum(%x) {axes = [0, 1]} : f32[]
-  %b = reduce_max(%z) {axes = [0]} : f32[]
+  %m = reduce_min(%x) {axes = [0]} : f32[7]
+  %a = reduce_max(%z) {axes = [0]} : f32[]
+  %b = reduce_sum(%m) {axes = [0]} : f32[]
   %c = add(%a, %b) : f32[]
   %d = broadcast_in_dim(%c) {shape = <5, 7>, broadcast_dimensions = []} : f32[5, 7]
   %e = multiply(%d, %y) : f32[5, 7]
   %f = subtract(%e, %x) : f32[5, 7]
-  return %f, %a
+  return %m, %a, %f
 }
 )";
 
@@ -55,10 +56,23 @@ TEST(ProgramKernel, NumbersAreInRegisters) {
 
 TEST(ProgramKernel, ResultsStandWhereNothingIsReadAnyMore) {
   Kernel kernel = only_kernel(kNumbers);
-  EXPECT_TRUE(may_share(kernel, 0, 0));  // %x is read last by the kernel that writes %f, element by element
-  EXPECT_TRUE(may_share(kernel, 0, 1));
-  EXPECT_TRUE(may_share(kernel, 0, 2));   // %z is read before
-  EXPECT_FALSE(may_share(kernel, 1, 0));  // %a is given while %x is still wanted
+  for (int operand = 0; operand < 3; ++operand) {
+    EXPECT_TRUE(
+        may_share(kernel, 2, operand));  // %f: read before, or last by its kernel, each at its element
+    EXPECT_FALSE(may_share(kernel, 1, operand));  // %a is a number, stored at the end
+  }
+  EXPECT_FALSE(may_share(kernel, 0, 0));  // %m: %x is read again
+  Kernel later = only_kernel(R"(
+graph @main(%x: f32[5, 7]) {
+  %a = sort(%x) {axis = 1, descending = false, is_stable = true} : f32[5, 7]
+  %b = reduce_sum(%a) {axes = [0]} : f32[7]
+  %c = broadcast_in_dim(%b) {shape = <5, 7>, broadcast_dimensions = [1]} : f32[5, 7]
+  %d = multiply(%c, %x) : f32[5, 7]
+  return %a, %d
+}
+)");
+  EXPECT_FALSE(may_share(later, 0, 0));  // %x is read again
+  EXPECT_TRUE(may_share(later, 1, 0));
 }
 
 TEST(ProgramKernel, ScratchIsTakenAgain) {
@@ -68,8 +82,8 @@ TEST(ProgramKernel, ScratchIsTakenAgain) {
   std::string text = "graph @main(%v0: f32[3, 4]) {\n";
   for (size_t i = 0; i < kSteps; ++i) {
     size_t axis = i % 2;
-    text += fmt::format("  %s{0} = {1}(%v{0}) {{axes = [{2}]}} : f32[{3}]\n", i,
-                        kFolds[i / 2], axis, axis ? 3 : 4);
+    text += fmt::format("  %s{0} = {1}(%v{0}) {{axes = [{2}]}} : f32[{3}]\n", i, kFolds[i / 2], axis,
+                        axis ? 3 : 4);
     text += fmt::format(
         "  %w{0} = broadcast_in_dim(%s{0}) {{shape = <3, 4>, broadcast_dimensions = [{1}]}} : "
         "f32[3, 4]\n",

@@ -1,4 +1,4 @@
-// What stands several times in the graph is compiled once, and stays a kernel of its own; little code is written again.
+// What stands several times in the graph is compiled once, and stays a kernel of its own; the rest joins.
 // RUN: %intaglio opt %s | FileCheck --check-prefix=GRAPH %s
 // RUN: %intaglio opt --fusion %s | FileCheck --check-prefix=WHY %s
 // RUN: %intaglio run %s --quiet --report --inputs random:1 | FileCheck --check-prefix=REPORT %s
