@@ -16,7 +16,6 @@ graph @main(%x: f32[8, 8], %w: f32[8, 4]) {
 // GRAPH:     fusion(%x, %w) {kind = "program"}
 // GRAPH:       fusion{{.*}} {kind = "contraction"}
 // GRAPH:       fusion{{.*}} {kind = "row"}
-// GRAPH:       fusion{{.*}} {kind = "loop"}
 // GRAPH:       fusion{{.*}} {kind = "column"}
 // GRAPH-NOT: fusion
 // GRAPH: return

@@ -12,7 +12,8 @@ graph @main(%x: f32[4, 6]) {
   return %b, %c, %e
 }
 
-// GRAPH:     %[[ALL:.*]]:3 = fusion(%x) {kind = "program"}
+// GRAPH:     fusion(%x) {kind = "program"}
 // GRAPH:       {kind = "relabel"}
-// GRAPH:     {kind = "relabel"}
+// GRAPH:       {kind = "nest"}
+// GRAPH:       {kind = "relabel"}
 // GRAPH:     return
