@@ -14,6 +14,7 @@ import datetime
 import json
 import os
 import select
+import signal
 import statistics
 import subprocess
 import sys
@@ -72,7 +73,8 @@ class WorkerError(Exception):
 
 
 class Worker:
-    """A child process of bench/worker.py for one system."""
+    """A child process of bench/worker.py for one system. It stands still while others have their turn: threads
+    that wait for work by spinning, as most systems' do, would take a processor from them."""
 
     def __init__(self, name: str, threads: int, scratch: Path) -> None:
         self.name = name
@@ -95,6 +97,7 @@ class Worker:
     def ask(self, **command: Any) -> dict[str, Any]:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
+        self.process.send_signal(signal.SIGCONT)
         try:
             self.process.stdin.write(json.dumps(command).encode() + b"\n")
             self.process.stdin.flush()
@@ -109,6 +112,7 @@ class Worker:
         answer = json.loads(line)
         if "error" in answer:
             raise WorkerError(answer["error"])
+        self.process.send_signal(signal.SIGSTOP)
         return answer
 
     def _end(self) -> str:
@@ -118,6 +122,7 @@ class Worker:
 
     def close(self) -> None:
         assert self.process.stdin is not None
+        self.process.send_signal(signal.SIGCONT)
         try:
             self.process.stdin.close()
             self.process.wait(5)

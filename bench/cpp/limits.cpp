@@ -10,7 +10,7 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <barrier>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -130,6 +130,26 @@ double processor_seconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
+// Where threads wait for each other. They spin: one that sleeps may take as long to wake as a pass takes.
+class Gate {
+ public:
+  explicit Gate(int threads) : threads_(threads) {}
+  void arrive_and_wait() {
+    const int turn = turn_.load(std::memory_order_acquire);
+    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
+      arrived_.store(0, std::memory_order_relaxed);
+      turn_.store(turn + 1, std::memory_order_release);
+      return;
+    }
+    for (int spins = 1; turn_.load(std::memory_order_acquire) == turn; ++spins)
+      if (spins % 4096 == 0) std::this_thread::yield();
+  }
+
+ private:
+  const int threads_;
+  std::atomic<int> arrived_{0}, turn_{0};
+};
+
 // Passes over the arrays by all threads together, each on its own part, for so many milliseconds.
 Measure measure(const Kind& kind, std::size_t mib, int threads, double ms) {
   const std::size_t part =
@@ -140,7 +160,7 @@ Measure measure(const Kind& kind, std::size_t mib, int threads, double ms) {
   const double work =
       kind.flops ? kind.work_per_element * threads : kind.work_per_element * static_cast<double>(n);
   const std::vector<int> processors = own_processors();
-  std::barrier<> gate(threads);
+  Gate gate(threads);
   std::vector<double> rates;
   std::vector<double> processor_rates;
   bool going = true;  // written by the first thread between two gates

@@ -77,7 +77,7 @@ from ._functional import ShapeDtypeStruct, associative_scan, eval_shape, vectori
 from ._info import __array_namespace_info__
 from ._jit import explain, jit
 from ._passes import default_pipeline, passes
-from ._record import Traced, name_scope, register_op, trace, tree_map
+from ._record import Traced, name_scope, register_op, trace
 from ._signature import TensorType
 from ._transforms import (
     grad,
@@ -101,9 +101,12 @@ from .autograd import (
     set_grad_enabled,
 )
 
-from . import autograd, cache, data, nn, optim, random  # isort: skip  (they are written on all of the above)
+from . import autograd, cache, data, nn, optim, random, tree  # isort: skip  (they are written on all of the above)
 
 array = asarray
+tree_leaves = tree.leaves
+tree_map = tree.map
+tree_structure = tree.structure
 e = 2.718281828459045
 inf = float("inf")
 nan = float("nan")

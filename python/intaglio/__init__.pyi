@@ -149,7 +149,6 @@ from ._record import (
     name_scope as name_scope,
     register_op as register_op,
     trace as trace,
-    tree_map as tree_map,
 )
 from ._signature import (
     TensorType as TensorType,
@@ -175,12 +174,18 @@ from .autograd import (
     no_grad as no_grad,
     set_grad_enabled as set_grad_enabled,
 )
+from .tree import (
+    leaves as tree_leaves,
+    map as tree_map,
+    structure as tree_structure,
+)
 from . import autograd as autograd
 from . import cache as cache
 from . import data as data
 from . import nn as nn
 from . import optim as optim
 from . import random as random
+from . import tree as tree
 
 e: float
 inf: float

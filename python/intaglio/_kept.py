@@ -50,11 +50,12 @@ def _moves_nothing(node: dict[str, Any]) -> bool:
 
 
 def _made_by(node: dict[str, Any], index: int) -> dict[str, Any]:
-    """The op inside a kernel that gives its result; the node itself where there is none, as in an effect."""
+    """The op inside a kernel or a loop's body that gives its result; the node itself where there is none, as in an
+    effect."""
     if not node["regions"] or not node["results"]:
         return node
-    wanted = node["region_results"][0][index]
-    for inner in node["regions"][0]:
+    wanted = node["region_results"][-1][index]  # a `while` has its condition in front of its body
+    for inner in node["regions"][-1]:
         for place, result in enumerate(inner["results"]):
             if result["key"] == wanted:
                 return _made_by(inner, place) if inner["op"] == "fusion" else dict(inner)

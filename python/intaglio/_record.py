@@ -197,23 +197,6 @@ def name_scope(name: str) -> Iterator[None]:
         _intaglio._pop_scope()
 
 
-def tree_map(function: Callable[..., Any], tree: Any, *rest: Any) -> Any:
-    """The tree with `function` applied to its leaves (and to those of further trees of the same structure)."""
-    leaves, structure = _intaglio.tree_flatten(tree)
-    others = []
-    for other in rest:
-        own, own_structure = _intaglio.tree_flatten(other)
-        if own_structure != structure:
-            raise _errors.ValueError(
-                f"tree_map: the trees differ: {structure!r} and {own_structure!r}",
-                _intaglio._user_line(),
-                "leaves go together by their place, so all trees need the containers and keys of the first",
-                "give trees of one structure",
-            )
-        others.append(own)
-    return _intaglio.tree_unflatten(structure, [function(*items) for items in zip(leaves, *others, strict=True)])
-
-
 def register_op(
     name: str,
     *,

@@ -18,7 +18,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from . import _errors, _intaglio, random
-from ._record import tree_map
+from .tree import map as tree_map
 
 Tensor = _intaglio.Tensor
 

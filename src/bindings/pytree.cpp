@@ -19,7 +19,8 @@ bool is_named_tuple(nb::handle object) {
          nb::hasattr(object.type(), "_fields");
 }
 
-void flatten_into(nb::handle object, Tree& tree, std::vector<nb::object>& leaves, int depth) {
+void flatten_into(nb::handle object, Tree& tree, std::vector<nb::object>& leaves, const IsLeaf& is_leaf,
+                  int depth) {
   if (depth > 200)
     throw Error(ErrorKind::Value, "a container tree is nested more than 200 deep")
         .why("it may contain itself")
@@ -28,10 +29,10 @@ void flatten_into(nb::handle object, Tree& tree, std::vector<nb::object>& leaves
   auto child = [&](nb::handle item) {
     tree.children.emplace_back();
     Tree own;
-    flatten_into(item, own, leaves, depth + 1);
+    flatten_into(item, own, leaves, is_leaf, depth + 1);
     tree.children.back() = std::move(own);
   };
-  if (is_tensor(raw)) {
+  if (is_tensor(raw) || (is_leaf && is_leaf(object, depth))) {
     leaves.push_back(nb::borrow(object));
     return;
   }
@@ -154,6 +155,29 @@ std::string level(const Tree& tree) {
   }
 }
 
+// The parts of `object` that stand where `tree` has its leaves. At the first place where it has no such
+// container it stops, and says so in `mismatch`.
+void parts_at_leaves(const Tree& tree, nb::handle object, const std::string& path,
+                     std::vector<nb::object>& out, std::string& mismatch) {
+  if (!mismatch.empty()) return;
+  if (tree.kind == Tree::Kind::Leaf) {
+    out.push_back(nb::borrow(object));
+    return;
+  }
+  std::vector<nb::object> items;
+  Tree own = flatten(object, items, [](nb::handle, int depth) { return depth > 0; });
+  bool same_keys = own.keys.size() == tree.keys.size();
+  for (size_t i = 0; same_keys && i < tree.keys.size(); ++i) same_keys = own.keys[i].equal(tree.keys[i]);
+  if (own.kind != tree.kind || own.type.ptr() != tree.type.ptr() || !same_keys ||
+      own.children.size() != tree.children.size() || (own.aux.is_valid() && !own.aux.equal(tree.aux))) {
+    mismatch = fmt::format("at {}it has {}, where the first has {}", path.empty() ? "its top " : path + " ",
+                           level(own), level(tree));
+    return;
+  }
+  for (size_t i = 0; i < tree.children.size(); ++i)
+    parts_at_leaves(tree.children[i], items[i], path + step_of(tree, i), out, mismatch);
+}
+
 // Gives each leaf of `tree` the leaf (or None) of the prefix that stands at it or above it. At the first
 // place where the two cannot be laid over each other it stops, and says so in `mismatch`.
 void spread_prefix(const Tree& prefix, const Tree& tree, std::vector<nb::object>::const_iterator& leaf,
@@ -216,9 +240,9 @@ std::string Tree::str() const {
   }
 }
 
-Tree flatten(nb::handle object, std::vector<nb::object>& leaves) {
+Tree flatten(nb::handle object, std::vector<nb::object>& leaves, const IsLeaf& is_leaf) {
   Tree tree;
-  flatten_into(object, tree, leaves, 0);
+  flatten_into(object, tree, leaves, is_leaf, 0);
   return tree;
 }
 
@@ -248,17 +272,32 @@ void init_pytree(nb::module_& m) {
            })
       .def("__hash__", [](const Tree& self) { return hash64(self.str()); })
       .def_prop_ro("num_leaves", &Tree::leaves)
-      .def("paths", &leaf_paths, "Where each leaf stands, as in \"[0].weight\".");
+      .def("paths", &leaf_paths, "Where each leaf stands, as in \"[0].weight\".")
+      .def(
+          "_parts",
+          [](const Tree& self, nb::handle tree) {
+            std::vector<nb::object> parts;
+            std::string mismatch;
+            parts_at_leaves(self, tree, "", parts, mismatch);
+            nb::list out;
+            for (nb::object& part : parts) out.append(part);
+            return nb::make_tuple(out, mismatch);
+          },
+          nb::arg("tree").none(),
+          "What the tree has where this one has leaves; and where it has no such container.");
   m.def(
       "tree_flatten",
-      [](nb::handle object) {
+      [](nb::handle object, nb::object is_leaf) {
         std::vector<nb::object> leaves;
-        Tree tree = flatten(object, leaves);
+        IsLeaf stops;
+        if (!is_leaf.is_none()) stops = [&](nb::handle node, int) { return bool(nb::bool_(is_leaf(node))); };
+        Tree tree = flatten(object, leaves, stops);
         nb::list out;
         for (nb::object& leaf : leaves) out.append(leaf);
         return nb::make_tuple(out, nb::cast(std::move(tree)));
       },
-      nb::arg("tree").none(), "The leaves of a tree of containers, and its structure.");
+      nb::arg("tree").none(), nb::arg("is_leaf") = nb::none(),
+      "The leaves of a tree of containers, and its structure; a node of which `is_leaf` is true is a leaf.");
   m.def(
       "tree_unflatten",
       [](const Tree& tree, nb::handle leaves) {

@@ -3,6 +3,7 @@
 // capture works on leaves.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,7 +25,9 @@ struct Tree {
   std::string str() const;
 };
 
-Tree flatten(nb::handle object, std::vector<nb::object>& leaves);
+// Says of a container, so many levels down, whether the way ends there.
+using IsLeaf = std::function<bool(nb::handle node, int depth)>;
+Tree flatten(nb::handle object, std::vector<nb::object>& leaves, const IsLeaf& is_leaf = nullptr);
 nb::object unflatten(const Tree& tree, const std::vector<nb::object>& leaves);
 std::vector<std::string> leaf_paths(const Tree& tree);  // "[0].weight", in order
 

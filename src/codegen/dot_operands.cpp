@@ -89,6 +89,7 @@ DotTiles choose_tiles(const DotShape& shape, const Target& target) {
   auto m = size(shape.m), n = size(shape.n), k = size(shape.k);
   int64_t lanes = target.vector_bytes / shape.element_bytes;
   DotTiles t{};
+  t.groups = 1;
   bool wide = target.registers == 32;
   t.nr = 2 * lanes;
   if (m && *m == 1)
@@ -100,18 +101,27 @@ DotTiles choose_tiles(const DotShape& shape, const Target& target) {
   int64_t most = wide ? (vectors == 1 ? 14 : 12) : (vectors == 1 ? 10 : 6);
   t.mr = choose_rows(m, vectors > 2 ? std::max<int64_t>(1, (wide ? 24 : 12) / vectors) : most);
 
+  // Four rows of two registers are no more sums than it takes to hide the latency; a third gives them room.
+  // What it adds at the right edge is work for nothing.
+  const int64_t third = 3 * lanes;
+  if (shape.packed_b && !wide && vectors == 2 && t.mr == 4 && n && ceil_to(*n, third) * 50 <= *n * 51)
+    t.nr = third, t.groups = 3;
+
   int64_t longest = shape.turned_b && m && *m <= 4 ? 128 : 384;
   t.kc = k.value_or(longest);
   if (t.kc > longest + longest / 3) t.kc = even_tile(*k, longest, 8);
 
-  t.mc = even_tile(m.value_or(96), 96, t.mr);
+  // B in strips is read as it lies: blocks of rows, and of columns only to have work for several threads.
+  // Many rows are cut into so many blocks that all threads end at nearly the same time.
+  const bool many_rows = shape.packed_b && m && *m > 384;
+  const int64_t share = many_rows ? std::clamp<int64_t>(*m / 8, 48, 96) : 96;
+  t.mc = even_tile(m.value_or(96), share, t.mr);
   if (shape.packed_b) {
-    // B is read as it lies: blocks of rows, and of columns only to have work for several threads.
     t.mb = t.mc;
     t.nb = n ? *n : 1024;
     constexpr int64_t kEnough = 400'000;
     int64_t blocks = m ? ceil_over(*m, t.mb) : 1;
-    while (blocks * ceil_over(n.value_or(t.nb), t.nb) < 8 && t.nb > 4 * t.nr &&
+    while (blocks * ceil_over(n.value_or(t.nb), t.nb) < (many_rows ? 16 : 8) && t.nb > 4 * t.nr &&
            t.mb * t.nb * k.value_or(384) > 2 * kEnough)
       t.nb /= 2;
     t.nb = even_tile(n.value_or(t.nb), t.nb, t.nr);

@@ -289,7 +289,7 @@ class AttentionLowering {
               uint32_t buffer = packs_q_ ? packed_q_ : emit_.buffer_of_arg(q_.view->arg);
               return build_.load(buffer, from[i] + d);
             },
-            [&](Expr d) { return build_.load(packed_k_, strip + d * nr_ + j); });
+            [&](Expr d, size_t) { return build_.load(packed_k_, strip + d * nr_ + j); });
         for (size_t i = 0; i < rows.size(); ++i)
           build_.store(powers_, s * nr_ + j + build_.index(static_cast<int64_t>(i) * kKeys), tile.value(i));
       });
@@ -361,9 +361,10 @@ class AttentionLowering {
         auto power = [&](size_t i, Expr n) {
           return build_.load(powers_, build_.index(static_cast<int64_t>(i) * kKeys) + n);
         };
-        tile.load([&](size_t i) { return build_.load(sums_, kept(i)); });
+        tile.load([&](size_t i, size_t) { return build_.load(sums_, kept(i)); });
         if (!asked)
-          tile.sum(emit_, build_.index(0), keys, power, [&](Expr n) { return value(key, n, first + j); });
+          tile.sum(emit_, build_.index(0), keys, power,
+                   [&](Expr n, size_t) { return value(key, n, first + j); });
         else
           emit_.serial(build_.index(0), keys, [&](Expr n) {
             Expr v = build_.let(value(key, n, first + j));

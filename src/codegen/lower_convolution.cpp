@@ -517,8 +517,9 @@ class ConvLowering {
     emit_.vector(none, lanes, static_cast<int>(nr_), [&](Expr j) {
       tile.clear();
       if (only)
-        build_.if_then(only > none,
-                       [&] { tile.load([&](size_t i) { return build_.load(sums_, kept_at[i] + j); }); });
+        build_.if_then(only > none, [&] {
+          tile.load([&](size_t i, size_t) { return build_.load(sums_, kept_at[i] + j); });
+        });
       sum_taps(tile, parts, at_corner, j);
       if (waits_)
         for (size_t i = 0; i < mr; ++i) build_.store(sums_, kept_at[i] + j, tile.value(i));
@@ -551,7 +552,7 @@ class ConvLowering {
             Expr offset = at_corner[i] + from + n * emit_.size(between);
             return widen(build_.load(image, depthwise_ ? offset + first_feature_ + j : offset));
           },
-          [&](Expr n) { return load_w(step + n, j); }, usual);
+          [&](Expr n, size_t) { return load_w(step + n, j); }, usual);
     };
     // Taps along the last axis and input features are one run, in the image as in the kernel.
     const bool adjoin = axes_.back().taps_adjoin();

@@ -29,6 +29,10 @@ const Dim kOne = Dim(int64_t{1});
 // So many rows that to pack a constant B in each call costs next to nothing beside the product (each of its
 // elements is used once a row): the weights are then held once. A larger B is packed block by block instead.
 constexpr int64_t kManyRows = 512;
+// So many rows are several blocks, each of which would pack a B that changes for itself.
+constexpr int64_t kSeveralBlocks = 192;
+// A block of so few columns does not repay the packing of its rows.
+constexpr int64_t kFewColumns = 128;
 constexpr int64_t kLargestPackedInCall = int64_t{8} << 20;  // bytes
 
 class DotLowering {
@@ -47,19 +51,21 @@ class DotLowering {
     swapped_ = product(b_.free_dims) == kOne && product(a_.free_dims) != kOne;
     if (swapped_) std::swap(a_, b_);
     m_ = product(a_.free_dims), n_ = product(b_.free_dims), k_ = product(a_.folded_dims);
-    bool constant_b = b_.view && constant_operands[b_.view->arg->index()] &&
-                      b_.view->offset == Dim(int64_t{0}) && b_.view->arg->uses().size() == 1;
     auto m = constant_of(m_), n = constant_of(n_), k = constant_of(k_);
-    prepacked_ = constant_b && b_.batch.empty() && n && k;
-    if (prepacked_ && m && *m >= kManyRows) {
-      packed_every_call_ = *n * *k * static_cast<int64_t>(size_of(storage_of(b_))) <= kLargestPackedInCall;
-      prepacked_ = packed_every_call_;
-    }
-    tiles_ =
-        choose_tiles({m_, n_, k_, static_cast<int>(size_of(type_)), prepacked_, !b_.rows_lie()}, emit.target);
     constexpr int64_t kFirstCache = 24 * 1024;
     const int64_t most = kFirstCache / static_cast<int64_t>(size_of(type_));
     const bool small_b = k && n && *k <= most && *n <= most && *k * *n <= most;
+    if (n && k && b_.view && b_.batch.empty() && b_.view->offset == Dim(int64_t{0}) &&
+        b_.view->arg->uses().size() == 1) {
+      const bool constant_b = constant_operands[b_.view->arg->index()];
+      const int64_t bytes = *n * *k * static_cast<int64_t>(size_of(storage_of(b_)));
+      prepacked_ = constant_b;
+      if (m && *m >= (constant_b ? kManyRows : kSeveralBlocks))
+        prepacked_ = packed_every_call_ =
+            bytes <= kLargestPackedInCall && (constant_b || (!small_b && storage_of(b_) == type_));
+    }
+    tiles_ =
+        choose_tiles({m_, n_, k_, static_cast<int>(size_of(type_)), prepacked_, !b_.rows_lie()}, emit.target);
     direct_b_ = !prepacked_ && b_.rows_lie() && n && (small_b || *n <= tiles_.nr);
     thin_ = !prepacked_ && b_.rows_lie() && !direct_b_ && m && *m <= 8;
     turned_b_ = !prepacked_ && b_.columns_lie() && b_.value->type().dtype == storage_of(b_);
@@ -68,7 +74,8 @@ class DotLowering {
     // Rows that are a multiple of half a page apart meet in few sets of the caches; others are as good as
     // packed ones.
     if (auto stride = constant_of(a_.free_stride); a_.columns_lie() && stride)
-      direct_a_ = direct_a_ || (prepacked_ && *stride * static_cast<int64_t>(size_of(type_)) % 2048 != 0);
+      direct_a_ = direct_a_ || (prepacked_ && (*stride * static_cast<int64_t>(size_of(type_)) % 2048 != 0 ||
+                                               tiles_.nb <= kFewColumns));
     chunked_ = !k || *k > tiles_.kc;
     long_epilogue_ = emit.region.size() > 5;
   }
@@ -168,7 +175,7 @@ class DotLowering {
       });
     } else {
       pack.serial_for(pack.index(0), rows, [&](Expr i) {
-        pack.vector_for(pack.index(0), width, static_cast<int>(nr), [&](Expr j) {
+        pack.vector_for(pack.index(0), width, static_cast<int>(nr / tiles_.groups), [&](Expr j) {
           pack.store(to, target + i * nr + j, pack.load(from, (first + j) * step_n + i * step_k));
         });
       });
@@ -281,10 +288,11 @@ class DotLowering {
   // mr x nr running sums over the chunk's k.
   void tile(Expr t, Expr from, Expr to, Expr strip, Expr first, Expr width, Expr k_begin, Expr k_end,
             Expr resumes, Expr is_last) {
-    const int lanes = static_cast<int>(tiles_.nr);
-    const auto mr = static_cast<size_t>(tiles_.mr);
+    const int lanes = static_cast<int>(tiles_.nr / tiles_.groups);
+    const auto mr = static_cast<size_t>(tiles_.mr), groups = static_cast<size_t>(tiles_.groups);
+    auto column = [&](size_t group, Expr j) { return j + build_.index(static_cast<int64_t>(group) * lanes); };
     Expr row0 = build_.let(from + t * tiles_.mr);
-    RegisterTile sums(build_, type_, tiles_.mr, tiles_.nr);
+    RegisterTile sums(build_, type_, tiles_.mr, lanes, tiles_.groups);
     std::vector<Expr> rows(mr);
     for (size_t i = 0; i < mr; ++i) {
       Expr row = row0 + build_.index(static_cast<int64_t>(i));
@@ -292,7 +300,7 @@ class DotLowering {
       rows[i] = build_.let(even_rows() ? row : loop::lesser(row, to - build_.index(1)));
     }
     // Packed strips have all their lanes; only B read in place must not be read behind its last column.
-    Expr all = direct_b_ ? width : build_.index(tiles_.nr);
+    Expr all = direct_b_ ? width : build_.index(lanes);
     const int64_t c_rows = chunked_ ? tiles_.nb : tiles_.nr;
     auto c_offset = [&](Expr i, Expr j) {
       if (!chunked_) return i * c_rows + j;
@@ -308,10 +316,13 @@ class DotLowering {
     };
     emit_.vector(build_.index(0), all, lanes, [&](Expr j) {
       sums.clear();
-      auto kept = [&](size_t i) { return c_offset(build_.index(static_cast<int64_t>(i)), j); };
+      auto kept = [&](size_t i, size_t g) {
+        return c_offset(build_.index(static_cast<int64_t>(i)), column(g, j));
+      };
       if (chunked_)
-        build_.if_then(resumes,
-                       [&] { sums.load([&](size_t i) { return build_.load(scratch_c_, kept(i)); }); });
+        build_.if_then(resumes, [&] {
+          sums.load([&](size_t i, size_t g) { return build_.load(scratch_c_, kept(i, g)); });
+        });
       // k counts from the chunk's first.
       sums.sum(
           emit_, build_.index(0), k_end - k_begin,
@@ -319,30 +330,42 @@ class DotLowering {
             if (direct_a_) return load_a(rows[i], k_begin + k);
             return build_.load(scratch_a_, (rows[i] - from) * tiles_.kc + k);
           },
-          [&](Expr k) {
+          [&](Expr k, size_t g) {
             if (prepacked_)
               return widen(build_.load(emit_.buffer_of_arg(b_.view->arg),
-                                       first * emit_.size(k_) + (k_begin + k) * tiles_.nr + j));
+                                       first * emit_.size(k_) + (k_begin + k) * tiles_.nr + column(g, j)));
             if (direct_b_) return load_b(k_begin + k, first + j);
             return widen(build_.load(scratch_b_, strip * (tiles_.kc * tiles_.nr) + k * tiles_.nr + j));
           },
           0, fetches_next_ ? fetch_next : std::function<void(Expr, int64_t)>());
       if (by_rows())
-        for (size_t i = 0; i < mr; ++i) build_.store(scratch_c_, kept(i), sums.value(i));
+        for (size_t i = 0; i < mr; ++i)
+          for (size_t g = 0; g < groups; ++g) build_.store(scratch_c_, kept(i, g), sums.value(i, g));
     });
+    // How many columns of a group there are: fewer than it has, or none, at the right edge alone.
+    auto width_of = [&](size_t group) {
+      if (groups == 1) return width;
+      if (width->op == loop::Op::Const) return build_.index(lanes);
+      Expr rest = width - build_.index(static_cast<int64_t>(group) * lanes);
+      return build_.let(loop::greater(loop::lesser(rest, build_.index(lanes)), build_.index(0)));
+    };
     auto finish = [&] {
-      if (!by_rows())
-        return emit_.vector(build_.index(0), width, lanes, [&](Expr j) {
-          for (size_t i = 0; i < mr; ++i) {
-            auto one = [&] {
-              emit_.scoped([&] { store_row(rows[i], first + j, build_.let(sums.value(i))); });
-            };
-            if (even_rows())
-              one();
-            else
-              build_.if_then(row0 + build_.index(static_cast<int64_t>(i)) < to, one);
-          }
-        });
+      if (!by_rows()) {
+        for (size_t g = 0; g < groups; ++g) {
+          emit_.vector(build_.index(0), width_of(g), lanes, [&](Expr j) {
+            for (size_t i = 0; i < mr; ++i) {
+              auto one = [&] {
+                emit_.scoped([&] { store_row(rows[i], first + column(g, j), build_.let(sums.value(i, g))); });
+              };
+              if (even_rows())
+                one();
+              else
+                build_.if_then(row0 + build_.index(static_cast<int64_t>(i)) < to, one);
+            }
+          });
+        }
+        return;
+      }
       Expr count = loop::lesser(build_.index(tiles_.mr), to - row0);
       emit_.serial(build_.index(0), count, [&](Expr i) {
         Expr row = build_.let(row0 + i);
@@ -423,8 +446,8 @@ class DotLowering {
   Dim m_, n_, k_, batch_;
   DType type_;
   DotTiles tiles_;
-  bool packed_every_call_ = false;
-  bool swapped_, prepacked_, direct_a_, direct_b_, turned_a_, turned_b_, thin_, chunked_, long_epilogue_;
+  bool prepacked_ = false, packed_every_call_ = false;
+  bool swapped_, direct_a_, direct_b_, turned_a_, turned_b_, thin_, chunked_, long_epilogue_;
   bool fetches_next_ = false;
   uint32_t scratch_a_ = 0, scratch_b_ = 0, scratch_c_ = 0;
   Expr batch_index_, m_begin_, n_begin_, m_end_, n_end_, a_first_, b_first_;

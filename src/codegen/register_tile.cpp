@@ -13,29 +13,35 @@ Expr zero_of(loop::Builder& build, DType type) {
   return is_float(type) ? build.constant(type, 0) : build.constant_int(type, 0);
 }
 
-RegisterTile::RegisterTile(loop::Builder& build, DType type, int64_t rows, int64_t columns)
-    : build_(build), type_(type), columns_(columns) {
-  for (int64_t i = 0; i < rows; ++i) sums_.push_back(build.local(type, static_cast<int>(columns), 1, "sum"));
+RegisterTile::RegisterTile(loop::Builder& build, DType type, int64_t rows, int64_t columns, int64_t groups)
+    : build_(build), type_(type), columns_(columns), groups_(static_cast<size_t>(groups)) {
+  for (int64_t i = 0; i < rows * groups; ++i)
+    sums_.push_back(build.local(type, static_cast<int>(columns), 1, "sum"));
 }
 
 void RegisterTile::clear() {
   for (uint32_t sum : sums_) build_.assign(sum, zero_of(build_, type_));
 }
 
-void RegisterTile::load(const std::function<Expr(size_t)>& value) {
-  for (size_t i = 0; i < sums_.size(); ++i) build_.assign(sums_[i], value(i));
+void RegisterTile::load(const std::function<Expr(size_t, size_t)>& value) {
+  for (size_t i = 0; i < sums_.size(); ++i) build_.assign(sums_[i], value(i / groups_, i % groups_));
 }
 
-void RegisterTile::add(size_t row, Expr a, Expr b) {
-  build_.assign(sums_[row], multiply_add(a, b, build_.read(sums_[row])));
+void RegisterTile::add(size_t row, Expr a, Expr b, size_t group) {
+  const uint32_t sum = sums_[row * groups_ + group];
+  build_.assign(sum, multiply_add(a, b, build_.read(sum)));
 }
 
 void RegisterTile::sum(GroupEmitter& emit, Expr begin, Expr end, const std::function<Expr(size_t, Expr)>& a,
-                       const std::function<Expr(Expr)>& b, int64_t usual,
+                       const std::function<Expr(Expr, size_t)>& b, int64_t usual,
                        const std::function<void(Expr, int64_t)>& aside) {
   auto step = [&](Expr k) {
-    Expr vector = build_.let(b(k));
-    for (size_t i = 0; i < sums_.size(); ++i) add(i, a(i, k), vector);
+    std::vector<Expr> vectors;
+    for (size_t g = 0; g < groups_; ++g) vectors.push_back(build_.let(b(k, g)));
+    for (size_t i = 0; i < sums_.size() / groups_; ++i) {
+      Expr number = groups_ == 1 ? a(i, k) : build_.let(a(i, k));
+      for (size_t g = 0; g < groups_; ++g) add(i, number, vectors[g], g);
+    }
   };
   // Enough work for each turn of the loop to hide its counting.
   auto bytes = static_cast<int64_t>(sums_.size()) * columns_ * static_cast<int64_t>(size_of(type_));

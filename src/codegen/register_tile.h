@@ -1,6 +1,6 @@
 // The register tile that products, convolutions and attention share: rows x columns running sums, a vector of
-// columns a row, each one chain of fused multiply-adds over the steps of its sum, ascending. And what becomes
-// of a finished sum.
+// columns a row or several, each one chain of fused multiply-adds over the steps of its sum, ascending. And
+// what becomes of a finished sum.
 #pragma once
 
 #include <functional>
@@ -13,25 +13,27 @@ namespace ig::codegen {
 
 class RegisterTile {
  public:
-  RegisterTile(loop::Builder& build, DType type, int64_t rows, int64_t columns);
+  // `groups` vectors of `columns` columns in each row.
+  RegisterTile(loop::Builder& build, DType type, int64_t rows, int64_t columns, int64_t groups = 1);
 
-  // All inside of one vector loop over the columns.
+  // All inside of one vector loop over the columns of a group.
   void clear();  // all sums are +0
-  void load(const std::function<loop::Expr(size_t row)>& value);
-  loop::Expr value(size_t row) { return build_.read(sums_[row]); }
-  void add(size_t row, loop::Expr a, loop::Expr b);  // one step of one row
-  // The steps [begin, end) of all rows: a(row, step) is one number for all columns, b(step) a vector of them.
-  // `usual`: how many steps there are most of the time, where that is known. `aside`, if given: work of
-  // another kind that goes along with each few steps, from the first of them.
+  void load(const std::function<loop::Expr(size_t row, size_t group)>& value);
+  loop::Expr value(size_t row, size_t group = 0) { return build_.read(sums_[row * groups_ + group]); }
+  void add(size_t row, loop::Expr a, loop::Expr b, size_t group = 0);  // one step of one row
+  // The steps [begin, end) of all rows: a(row, step) is one number for all columns, b(step, group) a vector
+  // of them. `usual`: how many steps there are most of the time, where that is known. `aside`, if given: work
+  // of another kind that goes along with each few steps, from the first of them.
   void sum(GroupEmitter& emit, loop::Expr begin, loop::Expr end,
            const std::function<loop::Expr(size_t row, loop::Expr step)>& a,
-           const std::function<loop::Expr(loop::Expr step)>& b, int64_t usual = 0,
+           const std::function<loop::Expr(loop::Expr step, size_t group)>& b, int64_t usual = 0,
            const std::function<void(loop::Expr first, int64_t steps)>& aside = nullptr);
 
  private:
   loop::Builder& build_;
   DType type_;
   int64_t columns_;
+  size_t groups_;
   std::vector<uint32_t> sums_;
 };
 

@@ -147,9 +147,10 @@ class Planner final : public BlockPlanner {
     for (size_t i = 0; i < source.args().size(); ++i)
       slots_[source.arg(i)] =
           add_slot({rt::SlotKind::Input, static_cast<int32_t>(i), bytes(source.arg(i)->type())});
-    if (id == 0)
-      for (int64_t n : input_.prepared)
-        prepared_.push_back(add_slot({rt::SlotKind::Input, made.inputs++, size(Dim(n))}));
+    if (id == 0) {  // other forms of inputs stand behind them
+      first_prepared_ = made.inputs;
+      made.inputs += static_cast<int32_t>(input_.prepared.size());
+    }
     find_last_uses(source);
     for (Node* node : source) {
       if (node == source.terminator()) break;
@@ -274,7 +275,9 @@ class Planner final : public BlockPlanner {
     for (const auto& [operand, storage] : kernel.packed)
       call.buffers[static_cast<size_t>(operand)] = constant(storage);
     for (auto [operand, index] : kernel.prepared)
-      call.buffers[static_cast<size_t>(operand)] = prepared_[static_cast<size_t>(index)];
+      call.buffers[static_cast<size_t>(operand)] =
+          add_slot({rt::SlotKind::ProgramInput, first_prepared_ + index,
+                    size(Dim(input_.prepared[static_cast<size_t>(index)]))});
     for (const KernelChoice::Pack& pack : kernel.packs)
       call.buffers[static_cast<size_t>(pack.operand)] =
           packed_before(slots_.at(node->operand(static_cast<size_t>(pack.operand))), pack);
@@ -373,7 +376,7 @@ class Planner final : public BlockPlanner {
   std::unordered_map<Value, Node*> last_use_;
   std::unordered_set<Value> taken_;
   std::unordered_map<const void*, int32_t> constants_;
-  std::vector<rt::SlotId> prepared_;      // of block 0
+  int32_t first_prepared_ = 0;            // among the program's inputs
   std::vector<std::vector<Value>> held_;  // of each block's slots; null where a slot has no value of its own
   rt::Block* current_ = nullptr;
 };

@@ -204,20 +204,25 @@ Storage Executable::reserve(const Sized& sized, size_t bytes) const {
 
 class Executable::Runner {
  public:
-  Runner(const Executable& executable, State& state)
+  Runner(const Executable& executable, State& state, void* const* inputs)
       : program_(executable.program_),
         code_(*executable.code_),
         sized_(*state.sized),
         state_(state),
         arena_(static_cast<char*>(state.arena.data())),
-        pool_(ThreadPool::instance()) {}
+        pool_(ThreadPool::instance()),
+        program_inputs_(inputs) {}
 
   KernelCounts launched;
 
+  void run(void* const* outputs) { run_block(0, 0, program_inputs_, outputs); }
+
+ private:
   void run_block(BlockId id, size_t base, void* const* inputs, void* const* outputs) {
     const BlockCode& code = code_.blocks[static_cast<size_t>(id)];
     if (state_.bound[static_cast<size_t>(id)] != base) bind(id, base);
     for (const Patch& p : code.inputs) pointer(p.pointer) = inputs[p.index];
+    for (const Patch& p : code.program_inputs) pointer(p.pointer) = program_inputs_[p.index];
     for (const Patch& p : code.outputs) pointer(p.pointer) = outputs[p.index];
     for (size_t i = 0; i < code.steps.size(); ++i) {
       const Step& step = code.steps[i];
@@ -242,7 +247,6 @@ class Executable::Runner {
     }
   }
 
- private:
   void*& pointer(int32_t index) { return state_.pointers[static_cast<size_t>(index)]; }
   const BlockPlan& plan_of(BlockId id) const { return sized_.blocks[static_cast<size_t>(id)]; }
   size_t child(BlockId id, size_t step, size_t base) const { return base + plan_of(id).child[step]; }
@@ -413,6 +417,7 @@ class Executable::Runner {
   State& state_;
   char* arena_;
   ThreadPool& pool_;
+  void* const* program_inputs_;
 };
 
 Executable::Executable(Program program) : program_(std::move(program)) {
@@ -497,9 +502,9 @@ void Executable::run(std::span<void* const> inputs, std::span<const int64_t> sym
     state.targets[i] = outputs[i].data();
   }
 
-  Runner runner(*this, state);
+  Runner runner(*this, state, inputs.data());
   try {
-    runner.run_block(0, 0, inputs.data(), state.targets.data());
+    runner.run(state.targets.data());
   } catch (...) {
     lease.launched = runner.launched;
     throw;

@@ -32,7 +32,8 @@ namespace ig::rt {
 using SlotId = int32_t;
 using BlockId = int32_t;
 
-enum class SlotKind : uint8_t { Input, Output, Constant, Arena };
+// A `ProgramInput` is an input of block 0, in whichever block it is read.
+enum class SlotKind : uint8_t { Input, ProgramInput, Output, Constant, Arena };
 
 struct Slot {
   SlotKind kind = SlotKind::Arena;

@@ -60,6 +60,7 @@ class Checker {
                slot.index, limit);
     };
     if (slot.kind == SlotKind::Input) below(block.inputs, "input");
+    if (slot.kind == SlotKind::ProgramInput) below(program_.blocks[0].inputs, "input of the program");
     if (slot.kind == SlotKind::Output) below(block.outputs, "output");
     if (slot.kind == SlotKind::Constant) below(static_cast<int32_t>(program_.constants.size()), "constant");
     IG_CHECK(slot.alias < 0 ||
@@ -202,6 +203,7 @@ Executable::Code Executable::Code::build(const Program& program) {
         if (life.last < life.first) life.first = static_cast<int32_t>(i);
         life.last = static_cast<int32_t>(i);
         if (slot.kind == SlotKind::Input) out.inputs.push_back({code.pointers, slot.index});
+        if (slot.kind == SlotKind::ProgramInput) out.program_inputs.push_back({code.pointers, slot.index});
         if (slot.kind == SlotKind::Output) out.outputs.push_back({code.pointers, slot.index});
         out.operands.push_back(slot_id);
         ++code.pointers;

@@ -20,14 +20,14 @@ struct Step {
 
 struct Patch {
   int32_t pointer;  // into State::pointers
-  int32_t index;    // of the block's input or output
+  int32_t index;    // of the input or output
 };
 
 struct BlockCode {
   std::vector<Step> steps;
   std::vector<SlotId> operands;  // of all steps, in order
   int32_t first_pointer = 0;
-  std::vector<Patch> inputs, outputs;
+  std::vector<Patch> inputs, program_inputs, outputs;
   std::vector<LiveRange>
       lifetimes;  // of each slot, bytes left open; last < first where no instruction touches it
   std::vector<BlockId> children;

@@ -32,11 +32,13 @@ namespace ig::rt {
 namespace {
 
 constexpr int kMaxThreads = 1024;
-constexpr int64_t kChunksPerThread = 4;
+constexpr int64_t kChunksPerThread = 16;
 constexpr auto kSpin = std::chrono::microseconds(50);
-// Waking a sleeping worker costs the caller several microseconds; it pays once about this many grains (5 µs
-// each) were done without help.
-constexpr int64_t kWakeAfterGrains = 20;
+// Waking a sleeping worker costs the caller several microseconds; it pays once work of about this time was
+// done, or stands to be done, without help. A grain is at least about 5 µs.
+using Clock = std::chrono::steady_clock;
+constexpr Clock::duration kWakeAfter = std::chrono::microseconds(100);
+constexpr Clock::duration kGrain = std::chrono::microseconds(5);
 
 constexpr uint64_t kClosed =
     0xffffffffu;  // as the next chunk: nothing to claim, the job's data is being written
@@ -58,14 +60,14 @@ void futex_wake(std::atomic<uint32_t>& word, int count) {
 // difference (8 to 16 µs).
 template <typename Done>
 bool spin_until(Done done) {
-  auto end = std::chrono::steady_clock::now() + kSpin;
+  auto end = Clock::now() + kSpin;
   do {
     for (int i = 0; i < 64; ++i) {
       if (done()) return true;
       _mm_pause();
     }
     sched_yield();
-  } while (std::chrono::steady_clock::now() < end);
+  } while (Clock::now() < end);
   return done();
 }
 
@@ -194,7 +196,7 @@ struct ThreadPool::Impl {
 
   alignas(64) std::atomic<bool> busy{false};  // one caller has the workers
   std::atomic<int> wanted{0};                 // threads, counting the caller; 0: not decided yet
-  int64_t unhelped = 0;                       // grains done while the workers slept
+  Clock::duration unhelped{};                 // the time of work done while the workers slept
   std::mutex config;
   std::vector<std::thread>* workers =
       new std::vector<std::thread>;  // after a fork the parent's are left alone
@@ -213,20 +215,42 @@ struct ThreadPool::Impl {
     }
   }
 
-  bool work(uint32_t thread) {
+  // Does chunks for as long as there are any, and `more()` after each says so.
+  template <typename More>
+  void work(uint32_t thread, More more) {
     uint64_t seen;
     uint32_t index;
-    bool any = false;
     while (claim(seen, index)) {
-      any = true;
       uint32_t all = chunks.load(std::memory_order_relaxed);
       job.load(std::memory_order_acquire)->execute(index, thread);
       // After the last count the caller may be gone, and the job with it.
       if (finished.fetch_add(1, std::memory_order_seq_cst) + 1 == all &&
           waiting.load(std::memory_order_seq_cst))
         futex_wake(finished, 1);
+      if (!more()) return;
     }
-    return any;
+  }
+  void work(uint32_t thread) {
+    work(thread, [] { return true; });
+  }
+
+  // All workers sleep. A grain says what a chunk takes at least; what it takes shows when it is done.
+  void work_until_help_pays(const Job& shared, uint32_t chunks_of_job) {
+    const Clock::time_point begin = Clock::now();
+    const int64_t grains = std::min(shared.total / shared.grain, kWakeAfter / kGrain);
+    bool pays = unhelped + grains * kGrain >= kWakeAfter;
+    if (!pays) {
+      Clock::duration alone = unhelped;
+      work(0, [&] {
+        alone = unhelped + (Clock::now() - begin);
+        pays = alone >= kWakeAfter;
+        return !pays;
+      });
+      unhelped = alone;
+    }
+    if (!pays) return;
+    unhelped = {};
+    futex_wake(wake, static_cast<int>(std::min(sleepers.load(std::memory_order_seq_cst), chunks_of_job - 1)));
   }
 
   void worker(uint32_t thread) {
@@ -297,13 +321,10 @@ struct ThreadPool::Impl {
     wake.fetch_add(1, std::memory_order_seq_cst);
 
     uint32_t asleep = sleepers.load(std::memory_order_seq_cst);
-    if (asleep > 0) {
-      if (asleep == available) unhelped += shared.total / shared.grain;
-      if (asleep < available || unhelped >= kWakeAfterGrains) {
-        unhelped = 0;
-        futex_wake(wake, static_cast<int>(std::min(asleep, count - 1)));
-      }
-    }
+    if (asleep == available)
+      work_until_help_pays(shared, count);
+    else if (asleep > 0)
+      futex_wake(wake, static_cast<int>(std::min(asleep, count - 1)));
 
     work(0);
     auto done = [&] { return finished.load(std::memory_order_acquire) == count; };

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -116,6 +117,25 @@ TEST(ThreadPool, TheExceptionOfTheLowestRangeIsThrown) {
   ThreadPool::instance().parallel_for(
       100, 1, [&](int64_t begin, int64_t end) { after += static_cast<int>(end - begin); });
   EXPECT_EQ(after, 100);
+}
+
+// Few blocks say little of the work in them: that shows when the first is done.
+TEST(ThreadPool, AFewHeavyBlocksAreSharedWithSleepingWorkers) {
+  using namespace std::chrono_literals;
+  Threads threads(2);
+  ThreadPool::instance().parallel_for(1000, 1, [](int64_t, int64_t) {});  // the worker has started
+  for (int round = 0; round < 3; ++round) {
+    std::this_thread::sleep_for(20ms);  // and sleeps
+    std::atomic<int> helped{0};
+    const std::thread::id caller = std::this_thread::get_id();
+    ThreadPool::instance().parallel_for(4, 1, [&](int64_t begin, int64_t) {
+      std::this_thread::sleep_for(1ms);
+      if (std::this_thread::get_id() != caller) ++helped;
+      // The caller leaves the rest to a worker that comes, and does not wait for one for ever.
+      for (int i = 0; begin > 0 && helped == 0 && i < 10'000; ++i) std::this_thread::sleep_for(1ms);
+    });
+    EXPECT_GT(helped, 0) << "round " << round;
+  }
 }
 
 TEST(ThreadPool, NestedCallsRunInline) {

@@ -69,6 +69,11 @@ WRONG: dict[str, list[str]] = {
         "GRAPH(X, X, X)",
         "traced({'a': X}, X)",
         "ig.tree_map(plus, {'a': 1, 'b': 2}, {'a': 1})",
+        "ig.tree.map(plus, {'a': [1, (2,)]}, {'a': [1, 2]})",
+        "ig.tree.map_with_path(plus, [1, None], [1, 2])",
+        "ig.tree.transpose(ig.tree.structure([0, 0]), ig.tree.structure({'x': 0}), [{'x': 1}, {'y': 1}])",
+        "ig.tree.reduce(plus, [None, ()])",
+        "ig.tree.unflatten(ig.tree.structure([0, 0]), [1])",
     ],
     "text of a graph": [
         "ig.Graph.parse('')",

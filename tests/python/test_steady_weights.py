@@ -151,6 +151,33 @@ def test_a_convolution_and_a_loop_read_weights_from_outside() -> None:
         kernel, recurrent = kernel * 2, recurrent * 0.5
 
 
+def test_loops_of_large_steps_read_weights_laid_out_once() -> None:
+    """Their steps are kernels of their own, in blocks inside of blocks."""
+    recurrent, back = random(128, 512) * 0.1, random(512, 128) * 0.1
+
+    def scanned(h: Any, xs: Any) -> Any:
+        def step(h: Any, x: Any) -> Any:
+            return ig.tanh((h @ recurrent) @ back + x), h
+
+        return ig.scan(step, h, xs)
+
+    def nested(h: Any, xs: Any) -> Any:
+        def step(h: Any, x: Any) -> Any:
+            return ig.fori_loop(0, 3, lambda i, h: ig.tanh((h @ recurrent) @ back + x), h), h
+
+        return ig.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, ig.scan(step, c[1], xs)[0]), (0, h))
+
+    h, xs = random(24, 128), random(5, 24, 128)
+    for f in (scanned, nested):
+        lifted, constant = ig.jit(f), ig.jit(f, lift=False)
+        for a, b in zip(ig.tree_flatten(lifted(h, xs))[0], ig.tree_flatten(constant(h, xs))[0], strict=True):
+            np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+        assert prepared(lifted) >= 2 * 128 * 512 * 4
+        recurrent = recurrent * 0.5
+        for a, b in zip(ig.tree_flatten(lifted(h, xs))[0], ig.tree_flatten(ig.jit(f)(h, xs))[0], strict=True):
+            np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+
+
 def test_threads_that_share_a_function_and_change_its_weight() -> None:
     layer = Layer()
     weights = [random(48, 40) for _ in range(3)]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from .. import _errors, _functions, _intaglio
-from .._record import tree_map
+from ..tree import map as tree_map
 
 Tensor = _intaglio.Tensor
 _fn = _functions.functions

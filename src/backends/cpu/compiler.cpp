@@ -38,19 +38,24 @@ Value outside(Value arg) {
   return ops::is_loop(node) ? node->operand(arg->index()) : nullptr;
 }
 
-const Literal* constant_of(Value v) {
+// The value that this one is, seen through relabelling and the constants of loops.
+Value origin_of(Value v) {
   while (v->node() ? plan::is_relabel(v->node()) : outside(v) != nullptr)
     v = v->node() ? v->node()->operand(0) : outside(v);
+  return v;
+}
+
+const Literal* constant_of(Value v) {
+  v = origin_of(v);
   if (!v->node() || !ops::has(v->node(), ops::Trait::Constant)) return nullptr;
   const AttrValue* value = v->node()->attrs().find("value");
   return value ? std::get_if<Literal>(value) : nullptr;
 }
 
-// The input of the graph that a value is, where it may be read in another form by kernels outside of control
-// flow; else -1.
-int steady_input(const Node* kernel, Value v, const CompileOptions& options) {
-  while (v->node() && plan::is_relabel(v->node())) v = v->node()->operand(0);
-  if (v->node() || v->block() != kernel->block() || v->block()->parent()) return -1;
+// The input of the graph that a value is, where kernels may read it in another form; else -1.
+int steady_input(Value v, const CompileOptions& options) {
+  v = origin_of(v);
+  if (v->node() || v->block()->parent()) return -1;
   auto input = static_cast<int>(v->index());
   return options.steady.contains(input) && constant_dims(v->type().dims) ? input : -1;
 }
@@ -91,8 +96,7 @@ std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions&
   std::vector<codegen::Kernel> kernels;
   for (const Node* node : fusions) {
     std::vector<bool> constant;
-    for (Value v : node->operands())
-      constant.push_back(constant_of(v) || steady_input(node, v, options) >= 0);
+    for (Value v : node->operands()) constant.push_back(constant_of(v) || steady_input(v, options) >= 0);
     try {
       kernels.push_back(codegen::lower(node, constant, target));
     } catch (Error& error) {
@@ -144,7 +148,7 @@ std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions&
         choice.packed.emplace_back(packing.operand, packed(literal->storage(), form));
         continue;
       }
-      PreparedInput want{steady_input(fusions[i], operand, options), std::move(form)};
+      PreparedInput want{steady_input(operand, options), std::move(form)};
       auto place = std::find(prepared.begin(), prepared.end(), want) - prepared.begin();
       choice.prepared.emplace_back(packing.operand, static_cast<int>(place));
       if (static_cast<size_t>(place) < prepared.size()) continue;

@@ -82,14 +82,15 @@ std::vector<Value> elu_body(BodyContext& c) {
 std::vector<Value> gelu_body(BodyContext& c) {
   Compose m(c.build);
   Value x = m.wide(c.operands[0]);
-  Value factor;
+  Value y;
   if (c.get(kApproximate) == "tanh") {
-    Value cubic = m.mul(m.mul(m.mul(x, x), x), 0.044715);
-    factor = m.tanh(m.mul(m.add(x, cubic), std::sqrt(2 / std::numbers::pi)));
+    // (1 + tanh z) / 2 is the logistic function of 2 z: nothing cancels where x is far below 0.
+    const double slope = 2 * std::sqrt(2 / std::numbers::pi);
+    y = m.mul(x, m.logistic(m.mul(x, m.add(m.mul(m.mul(x, x), slope * 0.044715), slope))));
   } else {
-    factor = m.erf(m.mul(x, std::numbers::sqrt2 / 2));
+    y = m.mul(m.mul(x, 0.5), m.add(m.erf(m.mul(x, std::numbers::sqrt2 / 2)), 1.0));
   }
-  return {c.build.convert(m.mul(m.mul(x, 0.5), m.add(factor, 1.0)), c.operands[0]->type().dtype)};
+  return {c.build.convert(y, c.operands[0]->type().dtype)};
 }
 
 std::vector<Value> glu_body(BodyContext& c) {

@@ -1,0 +1,76 @@
+"""Products of many rows, whose right side is put into strips once a call: no bit depends on it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import intaglio as ig
+
+rng = np.random.default_rng(8)
+
+
+def random(*shape: int, dtype: Any = np.float32) -> np.ndarray:
+    return rng.standard_normal(shape).astype(dtype)
+
+
+@pytest.mark.parametrize(
+    ("m", "k", "n"), [(192, 97, 83), (256, 256, 256), (517, 401, 130), (1000, 700, 33), (385, 1, 6200), (400, 0, 70)]
+)
+@pytest.mark.parametrize("turned", ["", "a", "b", "ab"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_have_the_bits_of_a_product_of_few_rows(m: int, k: int, n: int, turned: str, dtype: Any) -> None:
+    a, b = random(m, k, dtype=dtype), random(k, n, dtype=dtype)
+    x = ig.asarray(a.T.copy() if "a" in turned else a)
+    y = ig.asarray(b.T.copy() if "b" in turned else b)
+
+    def product(x: Any, y: Any) -> Any:
+        return (x.T if "a" in turned else x) @ (y.T if "b" in turned else y)
+
+    f = ig.jit(product)
+    whole = np.asarray(f(x, y))
+    tolerance = {"rtol": 1e-3, "atol": 1e-4} if dtype == np.float32 else {"rtol": 1e-10, "atol": 1e-11}
+    np.testing.assert_allclose(whole, a.astype(np.float64) @ b.astype(np.float64), **tolerance)
+    np.testing.assert_array_equal(whole, np.asarray(product(x, y)))
+    for begin in range(0, m, 100):
+        rows = x[:, begin : begin + 100] if "a" in turned else x[begin : begin + 100]
+        np.testing.assert_array_equal(np.asarray(f(rows, y)), whole[begin : begin + 100])
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_strips_of_a_side_that_the_program_makes(threads: int) -> None:
+    """The right side is a temporary, then an argument that is read twice; work is fused behind both products."""
+    x, w, c = (ig.asarray(random(*shape)) for shape in ((320, 210), (210, 150), (150,)))
+
+    def f(x: Any, w: Any, c: Any) -> Any:
+        made = ig.tanh(w) * 2
+        return ig.relu(x @ made + c), (x @ w).sum(axis=0), w + 1
+
+    before = ig.get_num_threads()
+    ig.set_num_threads(threads)
+    try:
+        got = ig.jit(f)(x, w, c)
+    finally:
+        ig.set_num_threads(before)
+    for mine, eager in zip(got, f(x, w, c), strict=True):
+        np.testing.assert_array_equal(np.asarray(mine), np.asarray(eager))
+
+
+def test_a_right_side_too_large_for_strips_is_cut_block_by_block() -> None:
+    x, w = ig.asarray(random(200, 1500)), ig.asarray(random(1500, 1500))
+    f = ig.jit(lambda x, w: x @ w)
+    np.testing.assert_array_equal(np.asarray(f(x, w)), np.asarray(x @ w))
+    f = ig.jit(lambda x, w: x @ w)
+    np.testing.assert_allclose(np.asarray(f(x, w)), np.asarray(x) @ np.asarray(w), rtol=1e-3, atol=1e-3)
+
+
+def test_gelu_by_tanh_keeps_its_digits_far_below_zero() -> None:
+    """1 + tanh(z) has none left there; x / (1 + exp(-2 z)) has them all."""
+    x = np.linspace(-8, 8, 4001, dtype=np.float32)
+    wide = x.astype(np.float64)
+    exact = wide / (1 + np.exp(-2 * np.sqrt(2 / np.pi) * (wide + 0.044715 * wide**3)))
+    for f in (ig.gelu, ig.jit(ig.gelu, static_argnames=["approximate"])):
+        got = np.asarray(f(ig.asarray(x), approximate="tanh")).astype(np.float64)
+        np.testing.assert_allclose(got, exact, rtol=2e-5, atol=0)
