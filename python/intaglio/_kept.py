@@ -56,9 +56,17 @@ def _made_by(node: dict[str, Any], index: int) -> dict[str, Any]:
         return node
     wanted = node["region_results"][-1][index]  # a `while` has its condition in front of its body
     for inner in node["regions"][-1]:
-        if any(result["key"] == wanted for result in inner["results"]):
-            return dict(inner)
+        for place, result in enumerate(inner["results"]):
+            if result["key"] == wanted:
+                return _made_by(inner, place) if inner["op"] == "fusion" else dict(inner)
     return node
+
+
+def _inside(node: dict[str, Any]) -> list[str]:
+    """The ops of a kernel, be it one of kernels; the op itself of what is no kernel."""
+    if node["op"] != "fusion":
+        return [node["op"]]
+    return [op for one in node["regions"][0] for op in _inside(one)]
 
 
 def lifetimes(compiled: Any) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._kept import _made_by, _moves_nothing, _size, lifetimes
+from ._kept import _inside, _made_by, _moves_nothing, _size, lifetimes
 
 _ROWS = 40  # of the text; longer programs show the fullest kernel of each part
 _BAR = 40
@@ -36,7 +36,7 @@ class Memory:
                 continue
             made = _made_by(node, 0)
             held = [v for v in values if v["first"] <= place and (v["given"] or place <= v["last"])]
-            inner = [one["op"] for one in node["regions"][0]] if node["op"] == "fusion" else [node["op"]]
+            inner = _inside(node)
             free = ("constant", "broadcast_in_dim", "reshape")
             self.steps.append(
                 {

@@ -7,6 +7,10 @@ namespace ig::codegen {
 
 using loop::Expr;
 
+namespace {
+constexpr int kLeastVector = 16;  // bytes of the narrowest vector register
+}
+
 int widest_element(const Block& region) {
   size_t widest = 1;
   auto take = [&](Value v) {
@@ -20,7 +24,27 @@ int widest_element(const Block& region) {
 
 int natural_lanes(const Target& target, int element_bytes) { return 4 * target.vector_bytes / element_bytes; }
 
+int lanes_for(const Target& target, int element_bytes, const Dim& turns) {
+  const int widest = natural_lanes(target, element_bytes);
+  if (!turns.is_constant()) return widest;
+  const int64_t n = turns.constant();
+  int lanes = widest;
+  while (lanes * element_bytes > kLeastVector && lanes / 2 >= n) lanes /= 2;
+  if (n < 2 * widest)
+    for (int narrow = lanes; narrow * element_bytes >= target.vector_bytes; narrow /= 2)
+      if (n % narrow == 0) return narrow;
+  return lanes;
+}
+
 int fold_lanes(DType accumulator) { return size_of(accumulator) == 8 ? 16 : 32; }
+
+int fold_lanes(DType accumulator, const Dim& turns, bool simple) {
+  int lanes = fold_lanes(accumulator);
+  if (simple && turns.is_constant())
+    while (lanes * static_cast<int>(size_of(accumulator)) > kLeastVector && lanes / 2 >= turns.constant())
+      lanes /= 2;
+  return lanes;
+}
 
 GroupEmitter::GroupEmitter(const Node* node, const Target& the_target)
     : build("kernel"), fusion(node), region(node->region(0)), target(the_target) {

@@ -26,8 +26,14 @@ inline DType compute_type(DType d) {
 int widest_element(const Block& region);
 // Lanes of a vector loop on this target: about four registers of the widest element.
 int natural_lanes(const Target& target, int element_bytes);
+// The same for a loop of so many turns: a short one has no wider vectors than elements, and no masked group
+// where narrower vectors leave nothing over. An element's bits do not depend on it.
+int lanes_for(const Target& target, int element_bytes, const Dim& turns);
 // Lanes of a fold, the same on every target, since they are part of the order of summation.
 int fold_lanes(DType accumulator);
+// As many of them as a short fold needs: lanes without an element hold the start, which changes nothing where
+// the fold is `simple`.
+int fold_lanes(DType accumulator, const Dim& turns, bool simple);
 
 class GroupEmitter {
  public:

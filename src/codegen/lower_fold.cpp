@@ -239,6 +239,12 @@ const Node* first_fold(const Block& region) {
   return nullptr;
 }
 
+bool folds_are_simple(const Block& region) {
+  for (const Node* node : region)
+    if (is_fold(node) && !ops::op_of(node).rules.lower.reduce->simple) return false;
+  return true;
+}
+
 // Short rows that lie side by side: what is folded was turned over, and behind one row's element in memory is
 // the next row's. Then a vector holds the same column of as many rows. Said here by the view that turns the
 // rows; which walk is taken does not show in the bits.
@@ -325,9 +331,9 @@ void lower_row(GroupEmitter& emit, Kernel& kernel) {
     if (is_fold(node))
       for (Value v : node->operands())
         if (size_of(compute_type(v->type().dtype)) > size_of(widest)) widest = compute_type(v->type().dtype);
-  const int lanes = fold_lanes(widest);
   if (plan.stages() == 1 && rows_lie_across(region, domain, kept.size()))
-    return lower_rows_across(emit, kernel, kept, folded, lanes);
+    return lower_rows_across(emit, kernel, kept, folded, fold_lanes(widest));
+  const int lanes = fold_lanes(widest, columns, folds_are_simple(region));
 
   std::unordered_map<const Node*, uint32_t> scratch;
   for (const Node* node : plan.kept())
@@ -547,12 +553,15 @@ void fold_rows(GroupEmitter& emit, Kernel& kernel, const Dims& domain, const Int
   kernel.blocks = product(kept);
   kernel.grain = 1;
   GroupEmitter::Index kept_index = emit.split(build.block(), kept);
+  auto lanes_of = [&](const Node* node) {
+    return fold_lanes(compute_type(node->operand(0)->type().dtype), folded.back(),
+                      ops::op_of(node).rules.lower.reduce->simple);
+  };
   std::vector<std::unique_ptr<Fold>> folds;
   for (Node* node : region)
     if (is_fold(node)) {
       folds.push_back(std::make_unique<Fold>(emit, node));
-      DType type = compute_type(node->operand(0)->type().dtype);
-      folds.back()->open(fold_lanes(type));
+      folds.back()->open(lanes_of(node));
     }
   Expr inner = emit.size(folded.back());
   emit.serial(build.index(0), emit.size(product(outer_folded)), [&](Expr outer) {
@@ -571,8 +580,7 @@ void fold_rows(GroupEmitter& emit, Kernel& kernel, const Dims& domain, const Int
     };
     for (auto& fold : folds) {
       auto step = [&](Expr j) { fold->take(fold->operands_at(index_at(j)), outer * inner + j); };
-      emit.vector(build.index(0), inner, fold_lanes(compute_type(fold->node()->operand(0)->type().dtype)),
-                  step);
+      emit.vector(build.index(0), inner, lanes_of(fold->node()), step);
     }
   });
   for (auto& fold : folds) {

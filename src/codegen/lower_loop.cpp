@@ -171,7 +171,7 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
   for (Value v : region.results())
     IG_CHECK(v->type().dims == dims, "a loop kernel gives {} and {}", str(dims), str(v->type().dims));
   loop::Builder& build = emit.build;
-  int lanes = natural_lanes(emit.target, widest_element(region));
+  const int widest = widest_element(region);
 
   auto body = [&](loop::Expr flat, std::span<const loop::Expr> index) {
     // All values first: a result may stand in the memory of an operand.
@@ -185,14 +185,16 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
     // One element needs no vector.
     body(build.index(0), GroupEmitter::Index(dims.size(), build.index(0)));
   } else if (!across.operands.empty()) {
-    lower_tiles(emit, kernel, dims, across, body, lanes);
+    lower_tiles(emit, kernel, dims, across, body, natural_lanes(emit.target, widest));
   } else if (is_flat(region, dims)) {
     Dim n = product(dims);
     kernel.blocks = ceildiv(n, kBlockElements);
     kernel.grain = kGrainElements / kBlockElements;
-    loop::Expr begin = build.block() * build.index(kBlockElements);
-    loop::Expr end = loop::lesser(begin + build.index(kBlockElements), emit.size(n));
-    emit.vector(begin, end, lanes, [&](loop::Expr i) { body(i, emit.split(i, dims)); });
+    const bool whole = n.is_constant() && n.constant() <= kBlockElements;
+    loop::Expr begin = whole ? build.index(0) : build.block() * build.index(kBlockElements);
+    loop::Expr end = whole ? emit.size(n) : loop::lesser(begin + build.index(kBlockElements), emit.size(n));
+    emit.vector(begin, end, lanes_for(emit.target, widest, n),
+                [&](loop::Expr i) { body(i, emit.split(i, dims)); });
   } else {
     Dims outer(dims.begin(), dims.end() - (dims.empty() ? 0 : 1));
     Dim rows = product(outer), columns = dims.empty() ? Dim(int64_t{1}) : dims.back();
@@ -201,6 +203,7 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
     kernel.grain = kGrainElements / kBlockElements;
     loop::Expr per_block = emit.size(rows_a_block), n = emit.size(columns);
     loop::Expr begin = build.block() * per_block;
+    const int lanes = lanes_for(emit.target, widest, columns);
     emit.serial(begin, loop::lesser(begin + per_block, emit.size(rows)), [&](loop::Expr row) {
       std::vector<loop::Expr> outer_index = emit.split(row, outer);
       auto element = [&](loop::Expr column) {

@@ -1,13 +1,16 @@
-// Program kernels: a loop of small kernels as one function. Each kernel of the loop's body is lowered as it
-// always is, and spliced in where it runs; what passes between them lies in scratch, or in a register where
-// it is a single element, and slices of what is scanned and stacked are read and written where they are.
+// Program kernels: small kernels, or a loop of them, as one function. Each kernel is lowered as it always is,
+// and spliced in where it runs; what passes between them lies in scratch, or in a register where it is a
+// single element. Scratch whose value nobody reads any more is taken again.
 //
-// A block of the kernel is a step of the loop. What is carried lies in the buffers of the loop's results
-// between steps, so the caller may run the steps in several calls and look at interrupts in between. A
-// `while` leaves by a check that is no error (rt::kLoopDone).
+// Kernels that follow each other are one block. Of a loop, a block of the kernel is a step. Slices of what is
+// scanned and stacked are read and written where they are, and what is carried lies in the buffers of the
+// loop's results between steps, so the caller may run the steps in several calls and look at interrupts in
+// between. A `while` leaves by a check that is no error (rt::kLoopDone).
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "codegen/group_emitter.h"
 #include "codegen/splice.h"
@@ -37,13 +40,29 @@ class ProgramLowering {
       : emit_(emit), build_(emit.build), kernel_(kernel), constant_operands_(constant_operands) {}
 
   void run() {
-    const Node* loop = nullptr;
-    for (Node* node : emit_.region)
-      if (node != emit_.region.terminator()) {
-        IG_CHECK(!loop, "a program kernel holds one loop");
-        loop = node;
-      }
-    IG_CHECK(loop, "a program kernel without its loop");
+    const Node* first = emit_.region.first();
+    if (ops::is_loop(first)) {
+      IG_CHECK(emit_.region.size() == 1, "a program kernel holds one loop, or kernels");
+      loop(first);
+    } else {
+      line();
+    }
+  }
+
+ private:
+  using Places = std::unordered_map<Value, Place>;
+  using Wanted = std::vector<std::optional<Place>>;
+
+  // Kernels that follow each other.
+  void line() {
+    std::vector<Place> operands;
+    for (Value v : emit_.region.args()) operands.push_back(at(emit_.buffer_of_arg(v)));
+    Wanted results;
+    for (size_t r = 0; r < emit_.region.results().size(); ++r) results.push_back(at(emit_.result_buffer(r)));
+    run_block(emit_.region, operands, results);
+  }
+
+  void loop(const Node* loop) {
     std::vector<Place> operands, results;
     for (Value v : loop->operands()) operands.push_back(at(emit_.buffer_of_arg(v)));
     for (size_t i = 0; i < loop->results().size(); ++i) results.push_back(at(result_buffer(loop, i)));
@@ -61,12 +80,21 @@ class ProgramLowering {
     }
   }
 
- private:
-  using Places = std::unordered_map<Value, Place>;
-  using Wanted = std::vector<std::optional<Place>>;
-
   Place at(uint32_t buffer) { return {Place::Kind::Buffer, buffer, build_.index(0), {}}; }
-  Place temporary(const Type& type) { return at(build_.add_scratch(type.dtype, product(type.dims), "t")); }
+
+  // Scratch of that size, and giving it back: the next one who asks may have it.
+  Place temporary(DType dtype, const Dim& elements) {
+    std::vector<uint32_t>& unused = unused_[{dtype, elements.str()}];
+    if (unused.empty()) return at(build_.add_scratch(dtype, elements, "t"));
+    uint32_t id = unused.back();
+    unused.pop_back();
+    return at(id);
+  }
+  Place temporary(const Type& type) { return temporary(type.dtype, product(type.dims)); }
+  void give_back(const Place& place, DType dtype, const Dim& elements) {
+    unused_[{dtype, elements.str()}].push_back(place.id);
+  }
+
   // A result that nobody reads has no buffer among the node's.
   uint32_t result_buffer(const Node* loop, size_t i) {
     for (size_t r = 0; r < emit_.region.results().size(); ++r)
@@ -80,7 +108,7 @@ class ProgramLowering {
       return;
     if (single(type))
       return write_place(build_, to, build_.index(0), build_.let(read_place(build_, from, build_.index(0))));
-    int lanes = natural_lanes(emit_.target, static_cast<int>(size_of(type.dtype)));
+    int lanes = lanes_for(emit_.target, static_cast<int>(size_of(type.dtype)), product(type.dims));
     build_.vector_for(build_.index(0), emit_.size(product(type.dims)), lanes,
                       [&](Expr i) { write_place(build_, to, i, read_place(build_, from, i)); });
   }
@@ -164,28 +192,34 @@ class ProgramLowering {
           if (wanted[i] && same(args[a], *wanted[i])) shares_[i].push_back(a);
     }
 
+    using InPlace = std::span<const std::pair<int, int>>;
+
     // The number of the block's result that the node's result may be written as, or -1.
-    int of(const Node* node, size_t result, std::span<const std::pair<int, int>> in_place) const {
+    int of(const Node* node, size_t result, InPlace in_place) const {
       auto it = claimed_.find(node->result(result));
       if (it == claimed_.end()) return -1;
       auto shared = shares_.find(it->second);
       if (shared == shares_.end()) return static_cast<int>(it->second);
-      for (size_t a : shared->second) {
-        auto read = last_read_.find(a);
-        if (read == last_read_.end() || read->second < position_.at(node)) continue;
-        if (read->second > position_.at(node)) return -1;
-        int readers = 0;
-        bool allowed = false;
-        for (size_t o = 0; o < node->operands().size(); ++o) {
-          Value v = root(node->operand(o));
-          if (v->node() || v->index() != a) continue;
-          ++readers;
-          allowed = std::find(in_place.begin(), in_place.end(),
-                              std::pair{static_cast<int>(result), static_cast<int>(o)}) != in_place.end();
-        }
-        if (readers != 1 || !allowed) return -1;
-      }
+      for (size_t a : shared->second)
+        if (!may_replace(a, node, result, in_place)) return -1;
       return static_cast<int>(it->second);
+    }
+
+    // Whether the node may write its result where the block's argument lies: nothing reads that any more.
+    bool may_replace(size_t argument, const Node* node, size_t result, InPlace in_place) const {
+      auto read = last_read_.find(argument);
+      if (read == last_read_.end() || read->second < position_.at(node)) return true;
+      if (read->second > position_.at(node)) return false;
+      int readers = 0;
+      bool allowed = false;
+      for (size_t o = 0; o < node->operands().size(); ++o) {
+        Value v = root(node->operand(o));
+        if (v->node() || v->index() != argument) continue;
+        ++readers;
+        allowed = std::find(in_place.begin(), in_place.end(),
+                            std::pair{static_cast<int>(result), static_cast<int>(o)}) != in_place.end();
+      }
+      return readers == 1 && allowed;
     }
 
     static bool same(const Place& a, const Place& b) { return a.kind == b.kind && a.id == b.id; }
@@ -202,6 +236,16 @@ class ProgramLowering {
     Claims claims(block, args, wanted);
     Places places;
     for (size_t i = 0; i < args.size(); ++i) places[block.arg(i)] = args[i];
+    std::unordered_map<Value, const Node*> last_reader;
+    for (const Node* node : block)
+      if (!is_relabel(node))
+        for (Value v : node->operands()) last_reader[root(v)] = node;
+    std::unordered_map<const Node*, std::vector<Value>> dead_behind;  // in order: it decides about places
+    for (const Node* node : block)
+      for (Value v : node->results())
+        if (auto reader = last_reader.find(v);
+            reader != last_reader.end() && reader->second != block.terminator())
+          dead_behind[reader->second].push_back(v);
     for (Node* node : block) {
       if (node == block.terminator()) break;
       if (is_relabel(node))
@@ -212,6 +256,8 @@ class ProgramLowering {
         kernel(node, claims, wanted, places);
       else
         control(node, claims, wanted, places);
+      for (Value v : dead_behind[node])
+        if (own_.contains(v)) give_back(places.at(v), v->type().dtype, product(v->type().dims));
     }
 
     // The rest is copied; first aside what would be written over by another of these copies.
@@ -282,24 +328,36 @@ class ProgramLowering {
     for (Value v : node->operands()) buffers.push_back(places.at(v));
     for (size_t r = 0; r < node->results().size(); ++r) {
       Value v = node->result(r);
-      int claimed = claims.of(node, r, part.in_place);
       auto buffer = static_cast<uint32_t>(buffers.size());
       bool plain = !is_complex(v->type().dtype) && compute_type(v->type().dtype) == v->type().dtype;
+      bool number = single(v->type()) && plain && fits_register(*part.function, buffer);
+      // What is read inside as a number goes to its place at the end.
+      const bool outermost = &emit_.region == node->block();
+      int claimed = outermost && number ? -1 : claims.of(node, r, part.in_place);
       Place place;
       if (claimed >= 0)
         place = *wanted[static_cast<size_t>(claimed)];
-      else if (single(v->type()) && plain && fits_register(*part.function, buffer))
+      else if (number)
         place = {Place::Kind::Register, build_.local(v->type().dtype), {}, {}};
       else
-        place = temporary(v->type());
+        place = temporary(v->type()), own_.insert(v);
       places[v] = place;
       buffers.push_back(place);
+      if (claimed < 0 || !outermost) continue;
+      for (size_t a = 0; a < emit_.region.args().size(); ++a)
+        if (claims.may_replace(a, node, r, part.in_place))
+          kernel_.in_place.emplace_back(claimed, static_cast<int>(a));
     }
+    const loop::Function& function = *part.function;
+    for (size_t s = 0; s < function.scratch.size(); ++s)
+      buffers.push_back(temporary(function.scratch[s].type, function.scratch_elements[s]));
     if (part.blocks == Dim(int64_t{1}))
-      splice(build_, *part.function, buffers, build_.index(0));
+      splice(build_, function, buffers, build_.index(0));
     else
       build_.serial_for(build_.index(0), emit_.size(part.blocks),
-                        [&](Expr b) { splice(build_, *part.function, buffers, b); });
+                        [&](Expr b) { splice(build_, function, buffers, b); });
+    for (size_t s = 0; s < function.scratch.size(); ++s)
+      give_back(buffers[function.buffers.size() + s], function.scratch[s].type, function.scratch_elements[s]);
   }
 
   void control(const Node* node, const Claims& claims, const Wanted& wanted, Places& places) {
@@ -310,6 +368,7 @@ class ProgramLowering {
       Value v = node->result(r);
       bool slot = claimed >= 0 && wanted[static_cast<size_t>(claimed)]->kind == Place::Kind::Buffer;
       results.push_back(slot ? *wanted[static_cast<size_t>(claimed)] : temporary(v->type()));
+      if (!slot) own_.insert(v);
       places[v] = results.back();
     }
     const ops::Way way = ops::way_of(node);
@@ -355,6 +414,8 @@ class ProgramLowering {
   loop::Builder& build_;
   Kernel& kernel_;
   const std::vector<bool>& constant_operands_;
+  std::map<std::pair<DType, std::string>, std::vector<uint32_t>> unused_;  // scratch, by type and size
+  std::unordered_set<Value> own_;  // values in scratch that was taken for them
 };
 
 }  // namespace

@@ -18,16 +18,13 @@ class Splicer {
  public:
   Splicer(loop::Builder& to, const loop::Function& from, std::span<const Place> places)
       : to_(to), from_(from), places_(places.begin(), places.end()), vars_(from.variables) {
-    IG_CHECK(places.size() == from.buffers.size(), "a kernel of {} buffers is given {} places",
-             from.buffers.size(), places.size());
+    IG_CHECK(places.size() == from.buffers.size() + from.scratch.size(),
+             "a kernel of {} buffers is given {} places", from.buffers.size() + from.scratch.size(),
+             places.size());
     first_local_ = static_cast<uint32_t>(to.function().locals.size());
     for (loop::Local local : from.locals) {
       local.paired = false;  // both parts are there already, and statements name them one by one
       to.function().locals.push_back(std::move(local));
-    }
-    for (size_t i = 0; i < from.scratch.size(); ++i) {
-      uint32_t id = to.add_scratch(from.scratch[i].type, from.scratch_elements[i], from.scratch[i].name);
-      places_.push_back({Place::Kind::Buffer, id, to.index(0), {}});
     }
   }
 

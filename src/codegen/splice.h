@@ -27,7 +27,7 @@ struct Place {
 loop::Expr read_place(loop::Builder& build, const Place& place, loop::Expr offset);
 void write_place(loop::Builder& build, const Place& place, loop::Expr offset, loop::Expr value);
 
-// The statements of `from` for one block, its buffers at `places`.
+// The statements of `from` for one block, its buffers and then its scratch buffers at `places`.
 void splice(loop::Builder& to, const loop::Function& from, std::span<const Place> places, loop::Expr block);
 
 // Whether a buffer of one element can be a plain local instead: it is stored to outside of vector loops only.

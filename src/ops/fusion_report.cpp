@@ -72,7 +72,7 @@ std::string FusedKernel::str() const {
   for (const FusionNode& node : nodes)
     if (std::string place = place_of(node); !place.empty() && told.insert(place).second)
       add_line(out, fmt::format("  at {}", place));
-  if (kind == "program") {
+  if (kind == "program" && together.nanoseconds == 0) {  // what a loop takes is not known
     add_line(out, fmt::format("  a step of the loop: {:.0f} operations", together.operations));
     return out;
   }

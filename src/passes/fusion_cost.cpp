@@ -12,10 +12,8 @@
 namespace ig::passes {
 namespace {
 
-constexpr double kStart = 20;       // ns, the executor's way to a kernel
-constexpr double kOperations = 40;  // a ns: 8 lanes, 1.5 of them a cycle
-constexpr double kCostly = 24;      // operations of a function that is no single instruction
-constexpr double kFold = 4;         // of an element that a window or a loop nest touches
+constexpr double kCostly = 24;  // operations of a function that is no single instruction
+constexpr double kFold = 4;     // of an element that a window or a loop nest touches
 
 // Bytes a ns: within the second cache, the third one, and memory.
 double bandwidth(double bytes) { return bytes <= 512 * 1024 ? 40 : bytes <= 8 * 1024 * 1024 ? 25 : 12; }
@@ -84,7 +82,8 @@ ops::FusionCost cost_of_kernel(std::span<const KernelWork> parts,
                         [&](const Use& use) { return !inside.contains(use.user); }))
           cost.bytes += ops::bytes_of(v->type(), scope);
     }
-  cost.nanoseconds = kStart + cost.bytes / bandwidth(cost.bytes) + cost.operations / kOperations;
+  cost.nanoseconds =
+      kStartOfKernel + cost.bytes / bandwidth(cost.bytes) + cost.operations / kOperationsANanosecond;
   return cost;
 }
 

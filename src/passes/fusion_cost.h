@@ -11,6 +11,9 @@
 
 namespace ig::passes {
 
+inline constexpr double kStartOfKernel = 20;          // ns, the executor's way to a kernel
+inline constexpr double kOperationsANanosecond = 40;  // 8 lanes, 1.5 of them a cycle
+
 // Nodes that are one kernel; `repeats` is how often a node is computed, where that is not once.
 struct KernelWork {
   std::span<Node* const> nodes;

@@ -5,14 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
-#include <unordered_map>
 #include <unordered_set>
 
 #include <fmt/format.h>
 
-#include "ops/builder.h"
 #include "ops/control_attrs.h"
 #include "passes/pass.h"
+#include "passes/program_kernel.h"
 #include "passes/walk.h"
 
 namespace ig::passes {
@@ -24,11 +23,6 @@ constexpr double kLargestWork = 65536;
 constexpr double kProduct =
     0.5;  // of a multiplication and an addition in a sum of products; see lower_dot's grain
 constexpr size_t kMostKernels = 64;  // of the body, each compiled into the one function
-
-bool is_kernel(const Node* node) { return node->op() == OpId::of("fusion"); }
-bool is_relabel(const Node* node) {
-  return is_kernel(node) && std::get<std::string>(*node->attrs().find("kind")) == "relabel";
-}
 
 // What a step costs, and the first reason why the loop is not to be one kernel.
 struct Cost {
@@ -148,50 +142,6 @@ Cost weigh_loop(const Node* loop) {
   return cost;
 }
 
-void wrap(Node* loop) {
-  Block& block = *loop->block();
-  auto inner = std::make_unique<Graph>("fusion");
-  for (auto& [symbol, range] : block.graph().dims.symbols()) inner->dims.declare(symbol, range);
-  std::unordered_map<Value, Value> inside;
-  std::vector<Value> operands;
-  NodeSpec spec{.op = loop->op(),
-                .operands = {},
-                .attrs = loop->attrs(),
-                .result_types = {},
-                .segments = loop->segments(),
-                .location = loop->location(),
-                .scope = loop->scope(),
-                .regions = static_cast<int>(loop->regions().size())};
-  for (Value v : loop->operands()) {
-    auto [it, fresh] = inside.try_emplace(v, nullptr);
-    if (fresh) {
-      operands.push_back(v);
-      it->second = inner->body().add_arg(v->type(), v->name());
-    }
-    spec.operands.push_back(it->second);
-  }
-  for (Value v : loop->results()) spec.result_types.push_back(v->type());
-  Node* twin = inner->insert(inner->body(), std::move(spec));
-  for (size_t r = 0; r < loop->regions().size(); ++r) {
-    Block& to = twin->region(r);
-    std::vector<Value> args;
-    for (Value v : loop->region(r).args()) args.push_back(to.add_arg(v->type(), v->name()));
-    to.set_results(inner->inline_block(loop->region(r), to, args));
-  }
-  std::vector<Value> results(twin->results().begin(), twin->results().end());
-  for (size_t i = 0; i < results.size(); ++i) results[i]->set_name(loop->result(i)->name());
-  inner->body().set_results(results);
-  ops::Builder build(block, loop);
-  build.at(loop);
-  std::vector<std::unique_ptr<Graph>> regions;
-  regions.push_back(std::move(inner));
-  Attrs attrs;
-  attrs.set("kind", std::string("program"));
-  Node* fused = build.node(ops::get("fusion"), operands, attrs, {}, std::move(regions));
-  replace(loop, fused->results());
-  block.graph().erase(loop);
-}
-
 void visit(Block& block, Context& context) {
   for (Node* node : block) {
     if (is_terminator(node) || is_kernel(node)) continue;
@@ -208,7 +158,7 @@ void visit(Block& block, Context& context) {
       made.nodes.push_back(ops::FusionNode::of(node));
       made.together.operations = cost.work;
       context.fusion.kernels.push_back(std::move(made));
-      wrap(node);
+      make_program({&node, 1});
       continue;
     }
     context.details.push_back(

@@ -63,6 +63,7 @@ void expand_composites(Graph&, Context&);
 void fold_constants(Graph&, Context&);
 void fuse(Graph&, Context&);
 void hoist_scan(Graph&, Context&);
+void join_kernels(Graph&, Context&);
 void join_loops(Graph&, Context&);
 void refine_shapes(Graph&, Context&);
 void rematerialize(Graph&, Context&);

@@ -30,6 +30,9 @@ constexpr std::array kPasses = {
          fuse},
     Pass{"hoist-scan", "Takes out of a scan's body what is the same in every step, and products of slices.",
          hoist_scan},
+    Pass{"join-kernels",
+         "Makes small kernels that follow each other one kernel, a `fusion` node that holds them.",
+         join_kernels},
     Pass{"join-loops", "Makes each loop of small kernels one kernel, a `fusion` node that holds the loop.",
          join_loops},
     Pass{"refine-shapes", "Writes what is known of size symbols into all types and attributes.",
@@ -40,11 +43,11 @@ constexpr std::array kPasses = {
     Pass{"sink-views", "Moves views below element-wise ops, so that views meet and cancel.", sink_views},
 };
 
-constexpr std::array<std::string_view, 18> kDefault = {
-    "refine-shapes",     "canonicalize", "fold",       "cse",        "dce",
-    "expand-composites", "canonicalize", "hoist-scan", "sink-views", "batch-last",
-    "choose-layouts",    "canonicalize", "fold",       "cse",        "dce",
-    "rematerialize",     "fuse",         "join-loops"};
+constexpr std::array<std::string_view, 19> kDefault = {
+    "refine-shapes",     "canonicalize", "fold",       "cse",         "dce",
+    "expand-composites", "canonicalize", "hoist-scan", "sink-views",  "batch-last",
+    "choose-layouts",    "canonicalize", "fold",       "cse",         "dce",
+    "rematerialize",     "fuse",         "join-loops", "join-kernels"};
 
 #ifdef INTAGLIO_MUTANTS
 // "pass:NAME:skip" leaves the pass out; "pass:NAME:wrong" swaps two operands of a node that it had in its

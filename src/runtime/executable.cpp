@@ -277,10 +277,14 @@ class Executable::Runner {
     auto scratch = call.scratch < 0 ? size_t{0} : static_cast<size_t>(sized_[call.scratch]);
     if (call.steps != KernelSteps::None) return all_steps(call, args, error, scratch);
     int64_t blocks = sized_[call.blocks];
-    // Too little for a second thread: called at once. The run has set the floating-point control word.
-    int32_t code = blocks <= call.grain && call.scratch < 0
-                       ? (blocks > 0 ? call.kernel(&args, 0, blocks) : 0)
-                       : pool_.run(call.kernel, args, blocks, call.grain, scratch);
+    int32_t code = 0;
+    if (blocks > call.grain) {
+      code = pool_.run(call.kernel, args, blocks, call.grain, scratch);
+    } else if (blocks > 0) {
+      // Too little for a second thread: called at once. The run has set the floating-point control word.
+      if (scratch) args.scratch = ThreadPool::scratch_here(scratch);
+      code = call.kernel(&args, 0, blocks);
+    }
     if (code) fail(error, code);
   }
 

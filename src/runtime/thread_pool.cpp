@@ -406,6 +406,8 @@ int32_t ThreadPool::run(KernelFn kernel, const KernelArgs& proto, int64_t blocks
   return work.code;
 }
 
+void* ThreadPool::scratch_here(size_t bytes) { return t_state.scratch_of(bytes); }
+
 void ThreadPool::parallel_for(int64_t n, int64_t grain, RangeBody body) {
   if (n <= 0) return;
   FloatControl control;

@@ -63,6 +63,9 @@ class ThreadPool {
   // copied to `proto.error`. So neither results nor errors depend on the number of threads.
   int32_t run(KernelFn kernel, const KernelArgs& proto, int64_t blocks, int64_t grain, size_t scratch_bytes);
 
+  // The scratch that run() gives to a kernel on the calling thread, for who calls a kernel himself.
+  static void* scratch_here(size_t bytes);
+
   // Calls the body on disjoint ranges that cover [0, n). All ranges are run; the exception of the first range
   // that threw is then thrown here.
   void parallel_for(int64_t n, int64_t grain, RangeBody body);

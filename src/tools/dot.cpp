@@ -64,6 +64,18 @@ class Dot {
     return literal->elements() == 1 ? array_text(*literal) : literal->type().str();
   }
 
+  // The ops of a kernel, be it one of kernels.
+  static void hold(const Node* kernel, std::string& held) {
+    for (const Node* inner : kernel->region(0)) {
+      if (inner == kernel->region(0).terminator() || is_constant(inner) || ops::has(inner, ops::Trait::View))
+        continue;
+      if (inner->op() == kernel->op())
+        hold(inner, held);
+      else
+        held += (held.empty() ? "" : " ") + inner->op().name();
+    }
+  }
+
   // What the box says: the op, what it holds where it is a kernel, its constants.
   static std::string label(const Node* node) {
     std::string text = node->op().name();
@@ -71,10 +83,7 @@ class Dot {
     if (node->op() == OpId::of("fusion") && kind && std::holds_alternative<std::string>(*kind)) {
       text = std::get<std::string>(*kind) + " kernel";
       std::string held;
-      for (const Node* inner : node->region(0))
-        if (inner != node->region(0).terminator() && !is_constant(inner) &&
-            !ops::has(inner, ops::Trait::View))
-          held += (held.empty() ? "" : " ") + inner->op().name();
+      hold(node, held);
       if (held.empty()) held = "views";
       text += "\n" + clipped(held);
     }

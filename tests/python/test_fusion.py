@@ -26,6 +26,12 @@ exponential is in the kernel
   loop: exponential
     at {FILE}:{LINE + 1} in _f:  e = ig.exp(w)
     alone: 64 bytes, 192 operations, some 26 ns
+exponential is in the kernel
+  program: exponential, broadcast_in_dim, add
+    at {FILE}:{LINE + 1} in _f:  e = ig.exp(w)
+    at {FILE}:{LINE + 2} in _f:  return x + e
+    together: 4192 bytes, 1216 operations, some 155 ns
+    apart:    4192 bytes, 1216 operations, some 175 ns
 exponential does not join the loop kernel of add: 8 values would be computed 512 times, which costs more than to \
 write and read 64 bytes
   at {FILE}:{LINE + 1} in _f:  e = ig.exp(w)
@@ -33,7 +39,7 @@ write and read 64 bytes
   apart:    4192 bytes, 1216 operations, some 175 ns"""
 
 ALL = f"""\
-2 kernels
+3 kernels
   loop: exponential
     at {FILE}:{LINE + 1} in _f:  e = ig.exp(w)
     alone: 64 bytes, 192 operations, some 26 ns
@@ -41,6 +47,11 @@ ALL = f"""\
     at {FILE}:{LINE + 2} in _f:  return x + e
     together: 4128 bytes, 1024 operations, some 149 ns
     apart:    8224 bytes, 1024 operations, some 271 ns
+  program: exponential, broadcast_in_dim, add
+    at {FILE}:{LINE + 1} in _f:  e = ig.exp(w)
+    at {FILE}:{LINE + 2} in _f:  return x + e
+    together: 4192 bytes, 1216 operations, some 155 ns
+    apart:    4192 bytes, 1216 operations, some 175 ns
 1 refused
   exponential does not join the loop kernel of add: 8 values would be computed 512 times, which costs more than to \
 write and read 64 bytes
@@ -61,8 +72,9 @@ def test_the_whole_report() -> None:
 
 def test_figures() -> None:
     fusion = ig.explain(_called()).fusion
-    alone, loop = fusion.kernels
+    alone, loop, both = fusion.kernels
     assert [node["op"] for node in loop["nodes"]] == ["broadcast_in_dim", "add"]
+    assert both["together"]["ns"] == pytest.approx(both["apart"]["ns"] - 20)
     assert alone["together"] == {"bytes": 64.0, "operations": 192.0, "ns": pytest.approx(26.4)}
     (refused,) = fusion.refused
     assert (refused["node"]["op"], refused["kernel_of"]["op"], refused["kind"]) == ("exponential", "add", "loop")

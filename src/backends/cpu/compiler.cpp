@@ -84,7 +84,7 @@ std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions&
                                             record.nodes_before, record.nodes_after));
     for (const std::string& note : record.notes)
       report.pass_log.push_back(fmt::format("{}: {}", record.name, note));
-    if (record.name == "fuse" || record.name == "join-loops")
+    if (record.name == "fuse" || record.name.starts_with("join-"))
       report.fusion_log.insert(report.fusion_log.end(), record.details.begin(), record.details.end());
     report.fusion.add(record.fusion);
   }

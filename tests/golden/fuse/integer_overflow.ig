@@ -1,6 +1,6 @@
 // Whole numbers wrap inside a kernel at every step, of 8 and of 64 bits.
-// RUN: %intaglio opt %s | FileCheck --check-prefix=GRAPH %s
-// RUN: %intaglio run %s --quiet --report --inputs special:3 | FileCheck --check-prefix=REPORT %s
+// RUN: %intaglio opt --disable join-kernels %s | FileCheck --check-prefix=GRAPH %s
+// RUN: %intaglio run %s --disable-passes join-kernels --quiet --report --inputs special:3 | FileCheck --check-prefix=REPORT %s
 // RUN: %intaglio opt %s | %intaglio run - --compare-with %s --reference --inputs special:3 --tolerance exact
 // RUN: %intaglio run %s --compare --inputs special:3 --tolerance exact
 

@@ -1,6 +1,6 @@
 // Folds over other axes do not share a kernel: a row is not a column.
-// RUN: %intaglio opt %s | FileCheck --check-prefix=GRAPH %s
-// RUN: %intaglio run %s --quiet --report --inputs random:1 | FileCheck --check-prefix=REPORT %s
+// RUN: %intaglio opt --disable join-kernels %s | FileCheck --check-prefix=GRAPH %s
+// RUN: %intaglio run %s --disable-passes join-kernels --quiet --report --inputs random:1 | FileCheck --check-prefix=REPORT %s
 // RUN: %intaglio opt %s | %intaglio run - --compare-with %s --reference --inputs random:1
 // RUN: %intaglio run %s --compare --inputs random:1
 

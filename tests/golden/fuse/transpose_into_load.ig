@@ -1,6 +1,6 @@
 // A transpose is no kernel of its own: the loop that reads it reads its operand turned over, and so does a fold.
-// RUN: %intaglio opt %s | FileCheck --check-prefix=GRAPH %s
-// RUN: %intaglio run %s --quiet --report --inputs random:1 | FileCheck --check-prefix=REPORT %s
+// RUN: %intaglio opt --disable join-kernels %s | FileCheck --check-prefix=GRAPH %s
+// RUN: %intaglio run %s --disable-passes join-kernels --quiet --report --inputs random:1 | FileCheck --check-prefix=REPORT %s
 // RUN: %intaglio opt %s | %intaglio run - --compare-with %s --reference --inputs random:1
 // RUN: %intaglio run %s --compare --inputs random:1
 

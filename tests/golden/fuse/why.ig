@@ -18,7 +18,7 @@ graph @main(%x: f32[64, 8], %w: f32[8], %u: f32[4, 1024], %v: f32[2, 1024], %m: 
   return %y, %z, %p
 }
 
-// ALL:5 kernels
+// ALL:7 kernels
 // ALL-NEXT:  loop: exponential %a
 // ALL-NEXT:    alone: 64 bytes, 192 operations, some 26 ns
 // ALL-NEXT:  loop: broadcast_in_dim %c, add %y
@@ -31,11 +31,20 @@ graph @main(%x: f32[64, 8], %w: f32[8], %u: f32[4, 1024], %v: f32[2, 1024], %m: 
 // ALL-NEXT:    alone: 4096 bytes, 12288 operations, some 430 ns
 // ALL-NEXT:  contraction: dot_general %p
 // ALL-NEXT:    alone: 4352 bytes, 4096 operations, some 231 ns
-// ALL-NEXT:2 refused
+// ALL-NEXT:  program: exponential %a, broadcast_in_dim %c, add %y
+// ALL-NEXT:    together: 4192 bytes, 1216 operations, some 155 ns
+// ALL-NEXT:    apart:    4192 bytes, 1216 operations, some 175 ns
+// ALL-NEXT:  program: tanh %d, dot_general %p
+// ALL-NEXT:    together: 8448 bytes, 16384 operations, some 641 ns
+// ALL-NEXT:    apart:    8448 bytes, 16384 operations, some 661 ns
+// ALL-NEXT:3 refused
 // ALL-NEXT:  exponential %a does not join the loop kernel of add %y: 8 values would be computed 512 times, which costs more than to write and read 64 bytes
 // ALL-NEXT:    together: 4128 bytes, 13312 operations, some 456 ns
 // ALL-NEXT:    apart:    4192 bytes, 1216 operations, some 175 ns
 // ALL-NEXT:  tanh %d does not join the contraction kernel of dot_general %p: each value would be computed again at every reading
+// ALL-NEXT:  add %z does not join the program kernel of add %y: it takes some 3379 ns, beside which the way to it (20) is little
+// ALL-NEXT:    together: 36896 bytes, 103424 operations, some 3.5 µs
+// ALL-NEXT:    apart:    36896 bytes, 103424 operations, some 3.5 µs
 
 // WHY: exponential %a is in the kernel
 // WHY-NEXT:   loop: exponential %a
@@ -44,6 +53,10 @@ graph @main(%x: f32[64, 8], %w: f32[8], %u: f32[4, 1024], %v: f32[2, 1024], %m: 
 // WHY-NEXT:   loop: exponential %e, slice %f, add %z
 // WHY-NEXT:     together: 32768 bytes, 102400 operations, some 3.4 µs
 // WHY-NEXT:     apart:    73728 bytes, 102400 operations, some 4.5 µs
+// WHY-NEXT: exponential %a is in the kernel
+// WHY-NEXT:   program: exponential %a, broadcast_in_dim %c, add %y
+// WHY-NEXT:     together: 4192 bytes, 1216 operations, some 155 ns
+// WHY-NEXT:     apart:    4192 bytes, 1216 operations, some 175 ns
 // WHY-NEXT: exponential %a does not join the loop kernel of add %y: 8 values would be computed 512 times, which costs more than to write and read 64 bytes
 // WHY-NEXT:   together: 4128 bytes, 13312 operations, some 456 ns
 // WHY-NEXT:   apart:    4192 bytes, 1216 operations, some 175 ns
@@ -51,6 +64,10 @@ graph @main(%x: f32[64, 8], %w: f32[8], %u: f32[4, 1024], %v: f32[2, 1024], %m: 
 // NAME: tanh %d is in the kernel
 // NAME-NEXT:   loop: tanh %d
 // NAME-NEXT:     alone: 4096 bytes, 12288 operations, some 430 ns
+// NAME-NEXT: tanh %d is in the kernel
+// NAME-NEXT:   program: tanh %d, dot_general %p
+// NAME-NEXT:     together: 8448 bytes, 16384 operations, some 641 ns
+// NAME-NEXT:     apart:    8448 bytes, 16384 operations, some 661 ns
 // NAME-NEXT: tanh %d does not join the contraction kernel of dot_general %p: each value would be computed again at every reading
 
 // NONE: error: no kernel holds a node `relu`

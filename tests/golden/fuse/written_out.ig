@@ -1,6 +1,6 @@
 // What each kernel makes for itself is written out by one loop where something else reads it: a result, a loop.
-// RUN: %intaglio opt %s | FileCheck --check-prefix=GRAPH %s
-// RUN: %intaglio run %s --quiet --report --inputs random:1 --size n=9 | FileCheck --check-prefix=REPORT %s
+// RUN: %intaglio opt --disable join-kernels %s | FileCheck --check-prefix=GRAPH %s
+// RUN: %intaglio run %s --disable-passes join-kernels --quiet --report --inputs random:1 --size n=9 | FileCheck --check-prefix=REPORT %s
 // RUN: %intaglio opt %s | %intaglio run - --compare-with %s --reference --inputs random:1 --size n=9 --tolerance exact
 // RUN: %intaglio run %s --compare --inputs random:1 --size n=9 --tolerance exact
 
