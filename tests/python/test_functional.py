@@ -235,14 +235,16 @@ def test_all_but_a_name_and_everything() -> None:
 
 
 def test_what_is_kept_is_reported() -> None:
-    def f(x: Any, y: Any) -> Any:
-        return ig.sin(x) * y
+    def f(w: Any, x: Any, y: Any) -> Any:
+        return ig.sin(w @ x) * y
 
-    kept = ig.saved_residuals(f, ig.ones((2, 3)), ig.ones((2, 3)))
+    # Sine and cosine are computed again from the product, which is not.
+    kept = ig.saved_residuals(f, ig.ones((3, 2)), ig.ones((2, 3)), ig.ones((3, 3)))
     assert sorted((each.bytes, each.source.split(" at ")[0]) for each in kept) == [
-        (24, "argument y"),
-        (24, "cosine"),
-        (24, "sine"),
+        (24, "argument w"),
+        (24, "argument x"),
+        (36, "argument y"),
+        (36, "dot_general"),
     ]
     assert all("test_functional.py" in each.source for each in kept if " at " in each.source)
 

@@ -119,14 +119,14 @@ Tangents push(Compose& m, Attention& a, const Attention::Steps& steps, std::span
   return out;
 }
 
-// Whether the weights are more than what stands for them, the operands and the result; and where nobody
-// knows.
-bool weights_are_large(const JvpContext& c) {
-  const Type &q = c.operands[0]->type(), &k = c.operands[1]->type(), &v = c.operands[2]->type();
-  auto last = static_cast<size_t>(q.rank() - 1);
-  Dim queries = q.dims[last - 1], keys = k.dims[last - 1];
-  Dim kept = (queries + keys) * (q.dims[last] + v.dims[last]) + queries, weights = queries * keys;
-  return !kept.is_constant() || !weights.is_constant() || weights.constant() > kept.constant();
+// Whether a head has so few weights that products of whole matrices, with the weights kept, are quicker than
+// blocks of them; and where nobody knows.
+bool weights_are_few(const JvpContext& c) {
+  constexpr int64_t kFew = 2048;
+  const Type &q = c.operands[0]->type(), &k = c.operands[1]->type();
+  auto positions = static_cast<size_t>(q.rank() - 2);
+  Dim weights = q.dims[positions] * k.dims[positions];
+  return weights.is_constant() && weights.constant() <= kFew;
 }
 
 // The cotangent of what was broadcast to x's shape.
@@ -151,7 +151,7 @@ std::vector<Value> jvp_attention(JvpContext& c) {
   const DType dtype = c.results[0]->type().dtype;
   const bool both = c.results.size() > 1;
   const bool masks = operands.size() > 3 || attrs.get(kCausal);
-  const bool again = c.split && (masks || weights_are_large(c));
+  const bool again = c.split && (masks || !weights_are_few(c));
   Tangents t;
   std::vector<Value> given(c.results.begin(), c.results.end());
   // With a mask the value is the kernel's own: products with weights of 0 would let NaN in from masked keys.

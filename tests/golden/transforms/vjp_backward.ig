@@ -10,7 +10,10 @@ graph @main(%x: f32[3], %i: i64[2]) {
   return %o, %i
 }
 
-// CHECK:      graph @main(%z: f32[3], %y: f32[3], %x: f32[3], %ct_o: f32[3]) {
+// CHECK:      graph @main(%x: f32[3], %ct_o: f32[3]) {
+// CHECK-NEXT:   %y = exponential(%x) : f32[3]
+// CHECK-NEXT:   %m = multiply(%y, %x) : f32[3]
+// CHECK-NEXT:   %z = stop_gradient(%m) : f32[3]
 // CHECK-NEXT:   %0 = multiply(%ct_o, %z) : f32[3]
 // CHECK-NEXT:   %1 = multiply(%y, %0) : f32[3]
 // CHECK-NEXT:   %2 = multiply(%0, %x) : f32[3]

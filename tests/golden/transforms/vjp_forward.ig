@@ -1,4 +1,4 @@
-// What the backward pass needs is given beside the results.
+// What the backward pass needs is given beside the results: here it computes all again from the argument.
 // RUN: %intaglio opt --pipeline none --transform vjp-forward %s | FileCheck --match-full-lines %s
 // RUN: %intaglio opt --pipeline none --transform vjp-forward %s | %intaglio run - --compare --inputs random:1
 
@@ -15,5 +15,5 @@ graph @main(%x: f32[3], %i: i64[2]) {
 // CHECK-NEXT:   %m = multiply(%y, %x) : f32[3]
 // CHECK-NEXT:   %z = stop_gradient(%m) : f32[3]
 // CHECK-NEXT:   %o = multiply(%m, %z) : f32[3]
-// CHECK-NEXT:   return %o, %i, %z, %y
+// CHECK-NEXT:   return %o, %i
 // CHECK-NEXT: }
