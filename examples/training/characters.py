@@ -25,6 +25,22 @@ from intaglio import nn
 REFERENCE = Path(__file__).with_name("characters_torch.json")
 
 
+def started(layer: nn.TransformerEncoderLayer, key: ig.Tensor) -> nn.TransformerEncoderLayer:
+    """The layer with the first weights of the recorded run, in which each projection starts as a linear layer does."""
+    keys = ig.random.split(key, 4)
+    own = ig.random.split(keys[0], 5)
+    q, k, v, out = (nn.Linear(FEATURES, FEATURES, key=own[i]) for i in range(4))
+    parts = {
+        "self_attn.out_proj": out,
+        "linear1": nn.Linear(FEATURES, 4 * FEATURES, key=keys[1]),
+        "linear2": nn.Linear(4 * FEATURES, FEATURES, key=keys[2]),
+    }
+    state = {f"{name}.{n}": p for name, part in parts.items() for n, p in part.named_parameters()}
+    for n in ("weight", "bias"):
+        state[f"self_attn.in_proj_{n}"] = ig.concat([getattr(part, n) for part in (q, k, v)], axis=0)
+    return layer.load_state_dict(state, strict=False)
+
+
 class Writer(nn.Module):
     """Characters [batch, n] to the logits of the next character at each place, [batch, n, letters]."""
 
@@ -33,8 +49,11 @@ class Writer(nn.Module):
         self.letters = nn.Embedding(letters, FEATURES, key=keys[0])
         self.places = nn.Embedding(CONTEXT, FEATURES, key=keys[1])
         self.layers = [
-            nn.TransformerEncoderLayer(
-                FEATURES, HEADS, 4 * FEATURES, 0.0, "gelu", batch_first=True, norm_first=True, key=k
+            started(
+                nn.TransformerEncoderLayer(
+                    FEATURES, HEADS, 4 * FEATURES, 0.0, "gelu", batch_first=True, norm_first=True, key=k
+                ),
+                k,
             )
             for k in keys[2:-1]
         ]

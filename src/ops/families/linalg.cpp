@@ -309,6 +309,7 @@ std::vector<Value> jvp_lu(JvpContext& c) {
   Builder& b = c.build;
   Compose m(b);
   Value lu = c.results[0], t = c.tangents[0];
+  if (t->type().dims.back() == 0) return {t, nullptr, nullptr};  // no rows to put in order
   Dims column = c.results[2]->type().dims, wide = t->type().dims;
   column.push_back(1);
   Value rows = b.broadcast_to(b.reshape(c.results[2], column), wide);

@@ -405,6 +405,7 @@ std::vector<Op> numpy_samples() {
        .samples = {{"i64[5] {0, 2, 2, 1, 2}", "{length = 3}"},
                    {"i32[4] {0, 5, -1, 1}, f32[4]", "{length = 4}"},
                    {"u8[3] {1, 1, 0}, f64[3]", "{length = 2}"},
+                   {"i64[1] {0}", "{length = 3}"},
                    {"i64[0] {}", "{length = 2}"}},
        .bad_samples = {{"i64[2]", "{length = -1}", "ValueError: bincount: length is -1, below 0"}},
        .ulp = 8},
