@@ -462,33 +462,14 @@ PyObject* tensor_format(PyObject* self, PyObject* spec) {
   return PyObject_Str(self);
 }
 
-// To so many decimal digits, by way of a power of ten as NumPy does it.
 PyObject* tensor_round(PyObject* self, PyObject* args) {
   PyObject* digits = Py_None;
   if (!PyArg_ParseTuple(args, "|O", &digits)) return nullptr;
-  if (is_number(self)) {
-    nb::object number = nb::steal(tensor_item(self, nullptr));
-    return number.is_valid() ? PyObject_CallMethod(number.ptr(), "__round__", "O", digits) : nullptr;
-  }
-  if (digits == Py_None) return PyObject_CallMethod(self, "round", nullptr);
-  if (!is_float(tensor_of(self).dtype())) {
-    int64_t count = PyLong_AsLongLong(digits);
-    if (PyErr_Occurred()) return nullptr;
-    if (count >= 0) return Py_NewRef(self);
-    return guard([&]() -> PyObject* {
-      throw make_error(ErrorKind::Type, "round: {} digits of an array of {}", count,
-                       info(tensor_of(self).dtype()).api_name)
-          .why("tens are reached by way of a division, which whole numbers do not survive exactly")
-          .hint("convert first: round(ig.astype(x, ig.float64), -1)");
-    });
-  }
-  nb::object ten = nb::steal(PyFloat_FromDouble(10));
-  nb::object power = nb::steal(PyNumber_Power(ten.ptr(), digits, Py_None));
-  if (!power.is_valid()) return nullptr;
-  nb::object scaled = nb::steal(PyNumber_Multiply(self, power.ptr()));
-  if (!scaled.is_valid()) return nullptr;
-  nb::object whole = nb::steal(PyObject_CallMethod(scaled.ptr(), "round", nullptr));
-  return whole.is_valid() ? PyNumber_TrueDivide(whole.ptr(), power.ptr()) : nullptr;
+  if (!is_number(self))
+    return digits == Py_None ? PyObject_CallMethod(self, "round", nullptr)
+                             : PyObject_CallMethod(self, "round", "O", digits);
+  nb::object number = nb::steal(tensor_item(self, nullptr));
+  return number.is_valid() ? PyObject_CallMethod(number.ptr(), "__round__", "O", digits) : nullptr;
 }
 
 // A symbolic Python number passes for one.

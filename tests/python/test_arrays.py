@@ -523,6 +523,7 @@ def test_divmod_round_and_in() -> None:
         divmod(x, "two")
     for digits in (None, 0, 1):
         np.testing.assert_array_equal(np.asarray(round(x, digits)), np.round(a, digits or 0))
+    assert round(ig.asarray([127]), -1).tolist() == [130]
     assert round(ig.asarray([7]), 2).tolist() == [7]
     assert ig.jit(lambda n: ig.ones(2) * round(n, 1))(2.345).tolist() == pytest.approx([2.3, 2.3])
     assert 2.0 in x
