@@ -60,7 +60,9 @@ Buffer guarded_copy(const Literal& literal, bool at_end) {
 std::vector<Literal> run_guarded(const Graph& source, std::span<const Literal> inputs, const Case& c,
                                  const Target& target, bool at_end) {
   std::unique_ptr<Graph> graph = source.clone();
-  passes::run(*graph, passes::default_pipeline(), {});
+  passes::Options options;
+  options.disabled.insert("join-kernels");  // each kernel is to have pages of its own around what it touches
+  passes::run(*graph, passes::default_pipeline(), options);
   std::map<Value, Buffer> buffers;
   for (size_t i = 0; i < inputs.size(); ++i) buffers[graph->inputs()[i]] = guarded_copy(inputs[i], at_end);
   std::string kind;

@@ -38,7 +38,7 @@ def test_the_libraries_are_installed() -> None:
     [
         ("libintaglio_runtime.so", 2),
         ("libintaglio.so", 4),
-        ("libintaglio_kernels.so", 3),
+        ("libintaglio_kernels.so", 4),
         ("libintaglio_compiler.so", 42),
     ],
 )
