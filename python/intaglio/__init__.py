@@ -30,7 +30,7 @@ from ._errors import (
 
 _intaglio._set_package_folder(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)
 
-from . import _functions, _numpy, _numpy_like
+from . import _functions, _numpy, _numpy_like, _numpy_numbers, _numpy_places, _numpy_sets
 from ._intaglio import (
     Dim,
     Graph,
@@ -67,7 +67,8 @@ from ._intaglio import (
     uint64,
 )
 
-_numpy_like.install()
+for _more in (_numpy_like, _numpy_sets, _numpy_places, _numpy_numbers):
+    _more.install()
 _names = _functions.install()
 _numpy.install()
 globals().update(_names)
@@ -112,6 +113,7 @@ tree_leaves = tree.leaves
 tree_map = tree.map
 tree_structure = tree.structure
 e = 2.718281828459045
+euler_gamma = 0.5772156649015329
 inf = float("inf")
 nan = float("nan")
 newaxis = None

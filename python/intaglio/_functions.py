@@ -515,21 +515,6 @@ def split(x: Tensor, parts: int | Sequence[int], /, *, axis: int = 0) -> tuple[T
     return tuple(x[(*index, slice(a, b))] for a, b in itertools.pairwise(bounds))
 
 
-def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
-    """The positions of the elements that are not zero, one array an axis. The size of the result is in the values, so
-    the array must be concrete."""
-    import numpy
-
-    return tuple(_intaglio.asarray(part) for part in numpy.nonzero(x.numpy()))
-
-
-def unique_values(x: Tensor, /) -> Tensor:
-    """The distinct elements, ascending. The array must be concrete."""
-    import numpy
-
-    return _intaglio.asarray(numpy.unique_values(x.numpy()))
-
-
 def dim_min(a: Any, b: Any, /) -> Any:
     """The smaller of two sizes, symbolic ones included."""
     return _intaglio._dim_min(a, b)
@@ -617,8 +602,6 @@ PUBLIC = [
     "broadcast_arrays",
     "stack_nested",
     "split",
-    "nonzero",
-    "unique_values",
     "dim_min",
     "dim_max",
 ]

@@ -394,11 +394,6 @@ def atleast_3d(*arrays: Any) -> Any:
     return _of_rank(arrays, shape)
 
 
-def append(x: Any, values: Any, /, *, axis: int | None = None) -> Tensor:
-    """`values` behind `x` along an axis; with None both flattened."""
-    return concat([_array(x), _array(values)], axis=axis)
-
-
 def array_split(x: Tensor, parts: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     """As `split`, into parts whose sizes differ by one at most."""
     if isinstance(parts, (tuple, list)):
@@ -505,16 +500,6 @@ def triu_indices(n: int, /, k: int = 0, m: int | None = None) -> tuple[Tensor, T
     return _triangle(n, k, m, False)
 
 
-def flatnonzero(x: Tensor, /) -> Tensor:
-    """The places of the elements that are not zero, all elements in one row. The array must be concrete."""
-    return _functions.nonzero(ravel(x))[0]
-
-
-def argwhere(x: Tensor, /) -> Tensor:
-    """The places of the elements that are not zero, one row each. The array must be concrete."""
-    return _functions.stack(list(_functions.nonzero(x)), axis=1)
-
-
 ALIASES = {
     "amax": "max",
     "amin": "min",
@@ -527,7 +512,6 @@ ALIASES = {
 
 # Functions of the module alone, since the first argument is no array or a method would mean something else.
 NOT_METHODS = {
-    "append",
     "apply_along_axis",
     "atleast_1d",
     "atleast_2d",
@@ -563,9 +547,7 @@ WRAPPERS = [
     "trapezoid",
 ]
 PUBLIC = [
-    "append",
     "apply_along_axis",
-    "argwhere",
     "array_split",
     "atleast_1d",
     "atleast_2d",
@@ -573,7 +555,6 @@ PUBLIC = [
     "diag_indices",
     "divmod",
     "dsplit",
-    "flatnonzero",
     "geomspace",
     "gradient",
     "histogram",
