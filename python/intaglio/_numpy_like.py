@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _errors, _functions, _intaglio
-from ._functions import _array, _axis, _op, _sizes, arange, astype, concat, full, ravel
+from ._functions import _array, _axis, _op, _sizes, arange, astype, concat, full
 
 Tensor = _intaglio.Tensor
 functions: dict[str, Any] = _intaglio.functions

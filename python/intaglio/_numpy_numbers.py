@@ -214,9 +214,7 @@ def i0(x: Any, /) -> Tensor:
     return astype(functions["exp"](size) * functions["where"](size <= 8, near, far), x.dtype)
 
 
-def unwrap(
-    p: Any, /, discont: float | None = None, axis: int = -1, *, period: float = 6.283185307179586
-) -> Tensor:
+def unwrap(p: Any, /, discont: float | None = None, axis: int = -1, *, period: float = 6.283185307179586) -> Tensor:
     """Angles along an axis without jumps: each is moved by whole periods to within half of one from the one before."""
     p = _array(p)
     if p.dtype.kind not in ("signed integer", "real floating") or isinstance(period, float):
@@ -307,9 +305,7 @@ def _nan_place(name: str, x: Any, axis: int | None, keepdims: bool, other: float
 Method = Literal["linear", "lower", "higher", "midpoint", "nearest"]
 
 
-def nanquantile(
-    x: Any, q: Any, /, axis: Any = None, keepdims: bool = False, method: Method = "linear"
-) -> Tensor:
+def nanquantile(x: Any, q: Any, /, axis: Any = None, keepdims: bool = False, method: Method = "linear") -> Tensor:
     """As `quantile`, of the elements that are not NaN; NaN where there is none."""
     if method not in ("linear", "lower", "higher", "midpoint", "nearest"):
         raise _errors.ValueError(
@@ -351,9 +347,7 @@ def nanquantile(
     return out
 
 
-def nanpercentile(
-    x: Any, q: Any, /, axis: Any = None, keepdims: bool = False, method: Method = "linear"
-) -> Tensor:
+def nanpercentile(x: Any, q: Any, /, axis: Any = None, keepdims: bool = False, method: Method = "linear") -> Tensor:
     """As `nanquantile`, of percentages (0 to 100)."""
     return nanquantile(x, _shares(q) / 100, axis=axis, keepdims=keepdims, method=method)
 
@@ -572,9 +566,7 @@ def hanning(m: int, /, *, dtype: Any = "float32") -> Tensor:
 def kaiser(m: int, beta: Any, /, *, dtype: Any = "float32") -> Tensor:
     """Kaiser's window of `m` points: nearly the most energy in the middle, the more narrow the greater `beta`."""
     beta = _shares(beta)
-    return _window(
-        m, lambda x: i0(beta * functions["sqrt"](functions["maximum"](1 - x * x, 0.0))) / i0(beta), dtype
-    )
+    return _window(m, lambda x: i0(beta * functions["sqrt"](functions["maximum"](1 - x * x, 0.0))) / i0(beta), dtype)
 
 
 PUBLIC = [

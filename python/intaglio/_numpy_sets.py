@@ -112,9 +112,7 @@ def argwhere(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> T
     return _functions.stack(list(nonzero(x, size=size, fill_value=fill_value)), axis=1)
 
 
-def where(
-    condition: Any, x: Any = None, y: Any = None, *, size: int | None = None, fill_value: Any = None
-) -> Any:
+def where(condition: Any, x: Any = None, y: Any = None, *, size: int | None = None, fill_value: Any = None) -> Any:
     """The elements of x where the condition is true, those of y elsewhere.
 
     Without x and y it is `nonzero(condition)`.
@@ -188,7 +186,7 @@ def _order(x: Tensor) -> Tensor:
 
 
 def lexsort(keys: Any, /, axis: int = -1) -> Tensor:
-    """The indices that sort along an axis by several keys: by the last one, where that is equal by the one before it."""
+    """The indices that sort along an axis by several keys: by the last, where that is equal by the one before it."""
     rows = [_sortable(_array(key)) for key in keys]
     if not rows:
         raise _errors.ValueError(
@@ -354,7 +352,7 @@ def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None)
 def isin(
     element: Any, test_elements: Any, /, assume_unique: bool = False, invert: bool = False, *, kind: Any = None
 ) -> Tensor:
-    """Whether each element is one of `test_elements`; NaN is none of them. `assume_unique` and `kind` change nothing."""
+    """Whether each element is one of `test_elements`; NaN is none. `assume_unique` and `kind` change nothing."""
     x, test = _promoted([element, test_elements], "isin")
     return ~_isin(x, ravel(test)) if invert else _isin(x, ravel(test))
 
@@ -618,4 +616,3 @@ def install() -> None:
     for name in PUBLIC:
         functions[name] = globals()[name]
     _functions.NOT_METHODS.update(set(PUBLIC) - METHODS)
-

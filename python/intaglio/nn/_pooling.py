@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from .. import _errors, _functions, _intaglio
@@ -75,6 +76,44 @@ class AvgPool2d(_AvgPool):
 
 class AvgPool3d(_AvgPool):
     """The mean of each window of [batch, channels, depth, height, width]."""
+
+    rank = 3
+
+
+class _LPPool(_Pool):
+    def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None) -> None:
+        super().__init__(kernel_size, stride)
+        self.norm_type = norm_type
+
+    def forward(self, x: Tensor) -> Tensor:
+        p = int(self.norm_type) if self.norm_type == int(self.norm_type) else self.norm_type
+        mean = _fn["avg_pool"](x**p, kernel_size=self.kernel_size, stride=self.stride, padding=self.padding)
+        total = _fn["maximum"](mean, 0.0) * float(math.prod(self.kernel_size))
+        if p == 1:
+            return total
+        # The root has no slope at 0: there the gradient is 0.
+        some = total > 0
+        safe = _fn["where"](some, total, 1.0)
+        return _fn["where"](some, _fn["sqrt"](safe) if p == 2 else safe ** (1 / p), 0.0)
+
+    def extra_repr(self) -> str:
+        return f"norm_type={self.norm_type}, {super().extra_repr()}"
+
+
+class LPPool1d(_LPPool):
+    """The p-th root of the sum of the p-th powers of each window of [batch, channels, length]; of a sum below 0, 0."""
+
+    rank = 1
+
+
+class LPPool2d(_LPPool):
+    """The p-th root of the sum of the p-th powers of each window of [batch, channels, height, width]."""
+
+    rank = 2
+
+
+class LPPool3d(_LPPool):
+    """The p-th root of the sum of the p-th powers of each window of [batch, channels, depth, height, width]."""
 
     rank = 3
 
@@ -219,6 +258,28 @@ CircularPad1d, CircularPad2d, CircularPad3d = (
 )
 
 
+class ChannelShuffle(Module):
+    """The channels of [batch, channels, space...] in another order: of each of `groups` groups one in turn."""
+
+    def __init__(self, groups: int) -> None:
+        self.groups = groups
+
+    def forward(self, x: Tensor) -> Tensor:
+        batch, channels = x.shape[:2]
+        if channels % self.groups:
+            raise _errors.ShapeError(
+                f"ChannelShuffle: {channels} channels do not fall into {self.groups} groups",
+                _intaglio._user_line(),
+                why="each group has as many channels as any other",
+                hint="choose a number of groups that divides the channels",
+            )
+        split = x.reshape((batch, self.groups, channels // self.groups, *x.shape[2:]))
+        return _fn["swapaxes"](split, 1, 2).reshape(x.shape)
+
+    def extra_repr(self) -> str:
+        return f"groups={self.groups}"
+
+
 class PixelShuffle(Module):
     """[batch, channels * r², height, width] to [batch, channels, height * r, width * r]. Shi et al. (2016)."""
 
@@ -325,3 +386,17 @@ class Upsample(Module):
     def extra_repr(self) -> str:
         given = f"size={self.size}" if self.scale_factor is None else f"scale_factor={self.scale_factor}"
         return f"{given}, mode={self.mode!r}"
+
+
+class UpsamplingNearest2d(Upsample):
+    """`Upsample` of images by the nearest point."""
+
+    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+        super().__init__(size, scale_factor, "nearest")
+
+
+class UpsamplingBilinear2d(Upsample):
+    """`Upsample` of images between the points, the corners of both images on one another."""
+
+    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+        super().__init__(size, scale_factor, "bilinear", align_corners=True)
