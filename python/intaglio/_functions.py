@@ -289,7 +289,11 @@ def take(x: Tensor, indices: Any, /, *, axis: int | None = None) -> Tensor:
             why="the elements have no one order over several axes",
             hint="say axis=0",
         )
-    return x[(slice(None),) * _axis(axis or 0, x.ndim, "take") + (_array(indices),)]
+    place = _axis(axis or 0, x.ndim, "take")
+    index = _array(indices)
+    if isinstance(indices, (list, tuple)) and not index.size:  # a list without elements has the dtype of floats
+        index = astype(index, "int64")
+    return x[(slice(None),) * place + (index,)]
 
 
 def _promoted(arrays: Sequence[Any], who: str) -> list[Tensor]:

@@ -19,7 +19,6 @@ _UFUNCS = {
     "arctan2": "atan2",
     "arctanh": "atanh",
     "power": "pow",
-    "float_power": "pow",
     "conjugate": "conj",
     "invert": "bitwise_invert",
     "left_shift": "bitwise_left_shift",

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from . import _errors, _functions, _intaglio
 from ._functions import _array, _axis, _promoted, _sizes, arange, astype, concat, ravel
-from ._numpy_sets import nonzero
+from ._numpy_sets import _truth, nonzero
 
 Tensor = _intaglio.Tensor
 Mode = Literal["raise", "wrap", "clip"]
@@ -331,7 +331,7 @@ def packbits(x: Any, /, axis: int | None = None, bitorder: Literal["big", "littl
     x = _array(x)
     x, place = (ravel(x), 0) if axis is None else (x, _axis(axis, x.ndim, "packbits"))
     shift = _bit_weights(bitorder, "packbits")
-    bits = functions["moveaxis"](astype(x != 0, "uint8"), (place,), (-1,))
+    bits = functions["moveaxis"](astype(_truth(x), "uint8"), (place,), (-1,))
     n = operator.index(bits.shape[-1])
     padded = functions["pad"](bits, ((0, 0),) * (bits.ndim - 1) + ((0, -n % 8),))
     eights = padded.reshape((*bits.shape[:-1], (n + 7) // 8, 8))

@@ -50,6 +50,10 @@ def _places(mask: Tensor, size: Any) -> Tensor:
     return functions["searchsorted"](running, arange(1, size + 1))
 
 
+def _truth(x: Tensor) -> Tensor:
+    return x if x.dtype == _intaglio.bool else x != 0
+
+
 def _size(mask: Tensor, size: Any, who: str) -> int:
     """How many places are wanted: as many as are true, or `size`."""
     if size is None:
@@ -85,7 +89,7 @@ def nonzero(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> tu
         import numpy
 
         return tuple(_intaglio.asarray(part) for part in numpy.nonzero(x.numpy()))
-    mask = ravel(x if x.dtype == _intaglio.bool else x != 0)
+    mask = ravel(_truth(x))
     fixed = size is not None
     places = _places(mask, _size(mask, size, "nonzero"))
     missing = places == mask.shape[0]
@@ -513,7 +517,7 @@ def insert(x: Any, obj: Any, values: Any, /, axis: int | None = None) -> Tensor:
 def trim_zeros(x: Any, /, trim: str = "fb") -> Tensor:
     """A row without the zeros at its front ("f") and at its end ("b")."""
     x = _array(x)
-    there = x != 0
+    there = _truth(x)
     n = operator.index(x.shape[0])
     if not n:
         return x

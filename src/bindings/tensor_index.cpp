@@ -460,6 +460,19 @@ Tensor take_advanced(const Tensor& x, const std::vector<Item>& items) {
   Dims joint;
   for (const Tensor& array : arrays)
     joint = ops::broadcast_shapes(joint, array.type().dims, scope_of(), "indexing");
+  int rank = base.rank();
+  int64_t front = adjacent ? axes[0] : 0;
+  if (std::find(joint.begin(), joint.end(), Dim(int64_t{0})) != joint.end()) {
+    // Nothing is taken: also from an axis that has nothing, of which a gather could take no slice.
+    Dims shape;
+    for (int64_t i = 0; i < rank; ++i) {
+      if (i == front) shape.insert(shape.end(), joint.begin(), joint.end());
+      if (std::find(axes.begin(), axes.end(), i) == axes.end())
+        shape.push_back(base.type().dims[static_cast<size_t>(i)]);
+    }
+    Tensor zero = made(Tensor::from(Literal::allocate(x.dtype(), {})));
+    return one("broadcast_in_dim", {zero}, {ops::kShape % shape, ops::kBroadcastDims % Ints{}});
+  }
   Dims column = joint;
   column.push_back(int64_t{1});
   std::vector<Tensor> columns;
@@ -474,10 +487,8 @@ Tensor take_advanced(const Tensor& x, const std::vector<Item>& items) {
   }
   int64_t vector_axis = static_cast<int64_t>(joint.size());
   Tensor indices = columns.size() == 1 ? columns[0] : one("concatenate", columns, {ops::kAxis % vector_axis});
-  int rank = base.rank();
   Dims sizes = base.type().dims;
   for (int64_t axis : axes) sizes[static_cast<size_t>(axis)] = int64_t{1};
-  int64_t front = adjacent ? axes[0] : 0;
   Ints offsets;
   int64_t count = rank - static_cast<int64_t>(axes.size()) + vector_axis;
   for (int64_t i = 0; i < count; ++i)

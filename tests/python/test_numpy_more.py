@@ -17,6 +17,7 @@ X = RNG.standard_normal((3, 5))
 ROW, OTHER = RNG.standard_normal(6), RNG.standard_normal(4)
 WHOLE, FEW = RNG.integers(-4, 5, (4, 6)), RNG.integers(0, 6, 9)
 HOLES = np.where(X > 0.7, np.nan, X)
+MIXED = RNG.permutation(9)
 TWICE = np.array([[1, 2], [0, 2], [1, 2], [0, 1]])
 EMPTY = np.zeros((0,))
 
@@ -34,7 +35,7 @@ CALLS: dict[str, Any] = {
     "unique_all": lambda m, a: tuple(m.unique_all(a(FEW))),
     "unique_counts": lambda m, a: tuple(m.unique_counts(a(FEW))),
     "unique_inverse": lambda m, a: tuple(m.unique_inverse(a(WHOLE))),
-    "unique_values": lambda m, a: m.unique_values(a(FEW.astype(np.uint8))),
+    "unique_values": lambda m, a: m.sort(m.unique_values(a(FEW.astype(np.uint8)))),
     "isin": lambda m, a: m.isin(a(WHOLE), a(FEW[:3])),
     "isin not": lambda m, a: m.isin(a(WHOLE), a(FEW[:3]), invert=True),
     "isin nothing": lambda m, a: m.isin(a(WHOLE), a(EMPTY.astype(int))),
@@ -45,7 +46,7 @@ CALLS: dict[str, Any] = {
     "setdiff1d": lambda m, a: m.setdiff1d(a(FEW), a(FEW + 2)),
     "setdiff1d unique": lambda m, a: m.setdiff1d(a(np.array([5, 3, 9, 1])), a(FEW[:2]), assume_unique=True),
     "setxor1d": lambda m, a: m.setxor1d(a(FEW), a(FEW + 2)),
-    "lexsort": lambda m, a: m.lexsort((a(RNG.permutation(9)), a(FEW), a(FEW // 3))),
+    "lexsort": lambda m, a: m.lexsort((a(MIXED), a(FEW), a(FEW // 3))),
     "lexsort rows": lambda m, a: m.lexsort((a(X), a(WHOLE[:3, :5])), axis=0),
     "sort_complex": lambda m, a: m.sort_complex(a(np.array([2 + 1j, 1 + 3j, 2 - 1j, 0 + 0j]))),
     "insert one": lambda m, a: m.insert(a(X), 1, 7.0, axis=1),
@@ -103,7 +104,7 @@ CALLS: dict[str, Any] = {
     ),
     "frexp": lambda m, a: m.frexp(a(np.array([0.0, -1.0, 3.5, 1e-310, np.inf, np.nan, -0.0, 1e300]))),
     "spacing": lambda m, a: m.spacing(a(np.array([1.0, -1.0, 0.0, 1e-310, 1e300]))),
-    "float_power": lambda m, a: m.float_power(a(FEW), a(FEW - 2)),
+    "float_power": lambda m, a: m.float_power(a(FEW), a(FEW + 2)),
     "isreal": lambda m, a: m.isreal(a(np.array([1 + 0j, 1 + 1j]))),
     "iscomplex": lambda m, a: m.iscomplex(a(X)),
     "i0": lambda m, a: m.i0(a(np.array([0.0, -1.0, 7.9, 8.0, 8.1, 30.0]))),
@@ -132,8 +133,6 @@ CALLS: dict[str, Any] = {
     "polyint": lambda m, a: m.polyint(a(ROW), 2, [3.0, 4.0]),
     "poly": lambda m, a: m.poly(a(ROW)),
 }
-# NumPy's own functions of these make no use of __array_function__, or have another result.
-OURS_ALONE = {"choose wrap", "ldexp far", "nanquantile nearest"}
 
 
 def same(given: Any, wanted: Any) -> None:
@@ -150,28 +149,21 @@ def same(given: Any, wanted: Any) -> None:
 @pytest.mark.parametrize("name", CALLS)
 def test_as_numpy(name: str) -> None:
     call = CALLS[name]
-    state = RNG.bit_generator.state
     wanted = call(np, lambda x: x)
-    RNG.bit_generator.state = state
     same(call(ig, ig.asarray), wanted)  # by our name
-    RNG.bit_generator.state = state
     same(call(np, ig.asarray), wanted)  # by NumPy's
 
 
 @pytest.mark.parametrize("name", CALLS)
 def test_captured(name: str) -> None:
     call, seen = CALLS[name], []
-    state = RNG.bit_generator.state
     wanted = call(ig, lambda x: seen.append(ig.asarray(x)) or seen[-1])
-    RNG.bit_generator.state = state
 
     def traced(*arrays: Any) -> Any:
         left = list(arrays)
         return call(ig, lambda _: left.pop(0))
 
-    given = ig.jit(traced)(*seen)
-    RNG.bit_generator.state = state
-    same(given, tuple(map(np.asarray, wanted)) if isinstance(wanted, (tuple, list)) else np.asarray(wanted))
+    same(ig.jit(traced)(*seen), ig.tree_map(np.asarray, wanted))
 
 
 def test_windows_grids_and_index_objects() -> None:
@@ -180,7 +172,8 @@ def test_windows_grids_and_index_objects() -> None:
             same(getattr(ig, name)(m, dtype="float64"), getattr(np, name)(m))
     same(ig.kaiser(9, 8.6, dtype="float64"), np.kaiser(9, 8.6))
     assert ig.hanning(5).dtype == ig.float32
-    assert abs(float(ig.grad(lambda b: ig.sum(ig.kaiser(9, b)))(ig.asarray(3.0))) + 0.568) < 1e-3
+    slope = (np.kaiser(9, 3.001).sum() - np.kaiser(9, 2.999).sum()) / 0.002
+    assert abs(float(ig.grad(lambda b: ig.sum(ig.kaiser(9, b)))(ig.asarray(3.0))) - slope) < 1e-5
     same(ig.mgrid[0:3, 1:7:2], np.mgrid[0:3, 1:7:2])
     same(ig.ogrid[0:3, 1:7:2], np.ogrid[0:3, 1:7:2])
     np.testing.assert_allclose(np.asarray(ig.mgrid[0:1:5j]), np.mgrid[0:1:5j], rtol=1e-6)
@@ -237,9 +230,9 @@ def test_the_number_of_results_is_asked_and_the_values_stay_traced() -> None:
         x = np.array(row)
         same(f(ig.asarray(x)), (np.unique(x), x[x > 1], np.nonzero(x > 1)[0]))
     info = str(f.cache_info())
-    assert "3 traces" in info
+    assert "2 traces" in info
     assert f(ig.asarray([5, 1, 4, 5, 1]))[0].tolist() == [1, 4, 5]
-    assert "3 traces" in str(f.cache_info())  # the counts of the first: no value is guarded
+    assert "2 traces" in str(f.cache_info())  # the counts of the first: no value is guarded
 
 
 def test_sizes_that_are_given() -> None:
@@ -326,7 +319,7 @@ def test_masks_in_captures() -> None:
         row = np.arange(n) - 1.5
         same(sizes(ig.asarray(row)), row[row > 0])
     rows = [ig.asarray(np.arange(12.0) - n) for n in range(12)]
-    with pytest.warns(UserWarning, match="more than 8 outcomes"):
+    with pytest.warns(RuntimeWarning, match="more than 8 outcomes"):
         given = [sizes(row) for row in rows]
     assert [out.shape[0] for out in given] == [max(11 - n, 0) for n in range(12)]
 
@@ -353,7 +346,10 @@ def test_one_row_of_a_batch_each() -> None:
 
 def test_gradients() -> None:
     x = ig.asarray(ROW)
-    assert ig.grad(lambda x: ig.sum(ig.unique(x) * ig.arange(6)))(x).tolist() == np.argsort(np.argsort(ROW)).tolist()
+    assert (
+        ig.grad(lambda x: ig.sum(ig.unique(x) * ig.arange(6.0, dtype="float64")))(x).tolist()
+        == np.argsort(np.argsort(ROW)).tolist()
+    )
     assert ig.grad(lambda x: ig.nanmedian(ig.where(x > 9, ig.nan, x)))(x).tolist().count(0.5) == 2
     same(ig.grad(lambda x: ig.sum(ig.ldexp(x, 3)))(x), np.full(6, 8.0))
     same(ig.grad(lambda x: ig.sum(ig.frexp(x)[0]))(x), 2.0 ** -np.frexp(ROW)[1].astype(float))

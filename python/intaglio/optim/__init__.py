@@ -8,7 +8,10 @@
 Tensor([2.9], dtype=float32)
 """
 
-from ._adaptive import Adadelta, Adamax, NAdam, RAdam
+from . import lr_scheduler, schedules
+from ._adaptive import ASGD, Adadelta, Adamax, NAdam, RAdam, Rprop
+from ._groups import ParamGroup
+from ._lbfgs import LBFGS
 from ._optimizers import (
     SGD,
     Accumulate,
@@ -39,6 +42,8 @@ from .schedules import (
 )
 
 __all__ = [
+    "ASGD",
+    "LBFGS",
     "SGD",
     "Accumulate",
     "Adadelta",
@@ -49,9 +54,11 @@ __all__ = [
     "Lion",
     "NAdam",
     "Optimizer",
+    "ParamGroup",
     "RAdam",
     "RMSprop",
     "ReduceOnPlateau",
+    "Rprop",
     "clip_by_global_norm",
     "clip_by_value",
     "constant",
@@ -62,9 +69,11 @@ __all__ = [
     "inverse_sqrt",
     "join",
     "linear",
+    "lr_scheduler",
     "multi_step",
     "one_cycle",
     "polynomial",
+    "schedules",
     "step_decay",
     "warmup_cosine",
 ]
