@@ -133,7 +133,7 @@ def bags(out: Out) -> None:
     for name, options in BAGS.items():
         bag = nn.EmbeddingBag(6, 3, **options)
         nn.init.normal_(bag.weight)
-        out[f"bags.{name}/table"] = bag.weight.detach().numpy().copy()
+        out[f"bags.{name}/start"] = bag.weight.detach().numpy().copy()
         calls = {
             "row": (indices, torch.cat([offsets, torch.tensor([9])]) if "include_last_offset" in options else offsets),
             "table": (indices.reshape(3, 3),),

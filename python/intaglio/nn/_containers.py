@@ -130,6 +130,7 @@ class ParameterList(Module):
 
     def __setitem__(self, index: int, value: Any) -> None:
         setattr(self, str(range(self.size)[index]), Parameter(value))
+        self.__dict__["_parameters"] = {str(i): None for i in range(self.size)}
 
     def __iter__(self) -> Iterator[Tensor]:
         return (self[i] for i in range(self.size))

@@ -1,7 +1,7 @@
 """torch's learning-rate schedulers: objects that set the rates of an optimiser's groups, one `step()` an epoch.
 
-They change the rate outside of `ig.jit`, and compile nothing again. `ig.optim.schedules` has such curves as functions of
-the step's number, which are part of a jitted step.
+They change the rate outside of `ig.jit`, and compile nothing again. `ig.optim.schedules` has such curves as functions
+of the step's number, which are part of a jitted step.
 
 >>> import intaglio as ig
 >>> opt = ig.optim.SGD([ig.asarray([1.0])], lr=0.5)
@@ -44,8 +44,7 @@ class LRScheduler:
             )
         self.optimizer = optimizer
         for group in groups:
-            if last_epoch == -1 or "initial_lr" not in group:
-                group["initial_lr"] = group["lr"]
+            group.setdefault("initial_lr", group["lr"])  # of the first scheduler
         self.base_lrs: Rates = [group["initial_lr"] for group in groups]
         self.last_epoch = last_epoch
         self._last_lr: Rates = []
