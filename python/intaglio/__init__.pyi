@@ -83,7 +83,6 @@ from ._functions import (
     linspace as linspace,
     matrix_transpose as matrix_transpose,
     meshgrid as meshgrid,
-    nonzero as nonzero,
     ones as ones,
     ones_like as ones_like,
     prod as prod,
@@ -98,7 +97,6 @@ from ._functions import (
     take as take,
     transpose as transpose,
     transpose_all as transpose_all,
-    unique_values as unique_values,
     zeros as zeros,
     zeros_like as zeros_like,
 )
@@ -143,9 +141,7 @@ from ._jit import (
     jit as jit,
 )
 from ._numpy_like import (
-    append as append,
     apply_along_axis as apply_along_axis,
-    argwhere as argwhere,
     round as around,
     array_split as array_split,
     atleast_1d as atleast_1d,
@@ -159,7 +155,6 @@ from ._numpy_like import (
     diff as diff,
     divmod as divmod,
     dsplit as dsplit,
-    flatnonzero as flatnonzero,
     geomspace as geomspace,
     gradient as gradient,
     histogram as histogram,
@@ -183,6 +178,107 @@ from ._numpy_like import (
     triu_indices as triu_indices,
     vander as vander,
     vsplit as vsplit,
+)
+from ._numpy_numbers import (
+    bartlett as bartlett,
+    blackman as blackman,
+    float_power as float_power,
+    frexp as frexp,
+    gcd as gcd,
+    hamming as hamming,
+    hanning as hanning,
+    histogram2d as histogram2d,
+    histogramdd as histogramdd,
+    i0 as i0,
+    iscomplex as iscomplex,
+    isreal as isreal,
+    kaiser as kaiser,
+    lcm as lcm,
+    ldexp as ldexp,
+    matvec as matvec,
+    nanargmax as nanargmax,
+    nanargmin as nanargmin,
+    nancumprod as nancumprod,
+    nancumsum as nancumsum,
+    nanmedian as nanmedian,
+    nanpercentile as nanpercentile,
+    nanquantile as nanquantile,
+    poly as poly,
+    polyadd as polyadd,
+    polyder as polyder,
+    polydiv as polydiv,
+    polyint as polyint,
+    polymul as polymul,
+    polysub as polysub,
+    spacing as spacing,
+    unwrap as unwrap,
+    vecmat as vecmat,
+)
+from ._numpy_places import (
+    apply_over_axes as apply_over_axes,
+    array_equiv as array_equiv,
+    c_ as c_,
+    choose as choose,
+    copy as copy,
+    copyto as copyto,
+    diag_indices_from as diag_indices_from,
+    diagflat as diagflat,
+    einsum_path as einsum_path,
+    fromfunction as fromfunction,
+    index_exp as index_exp,
+    iscomplexobj as iscomplexobj,
+    isrealobj as isrealobj,
+    isscalar as isscalar,
+    iterable as iterable,
+    ix_ as ix_,
+    mask_indices as mask_indices,
+    mgrid as mgrid,
+    ndim as ndim,
+    ogrid as ogrid,
+    packbits as packbits,
+    place as place,
+    promote_types as promote_types,
+    put as put,
+    put_along_axis as put_along_axis,
+    putmask as putmask,
+    r_ as r_,
+    ravel_multi_index as ravel_multi_index,
+    rollaxis as rollaxis,
+    s_ as s_,
+    shape as shape,
+    size as size,
+    tril_indices_from as tril_indices_from,
+    triu_indices_from as triu_indices_from,
+    unpackbits as unpackbits,
+    unravel_index as unravel_index,
+)
+from ._numpy_sets import (
+    append as append,
+    argpartition as argpartition,
+    argwhere as argwhere,
+    block as block,
+    compress as compress,
+    delete as delete,
+    extract as extract,
+    flatnonzero as flatnonzero,
+    insert as insert,
+    intersect1d as intersect1d,
+    isin as isin,
+    lexsort as lexsort,
+    nonzero as nonzero,
+    partition as partition,
+    resize as resize,
+    setdiff1d as setdiff1d,
+    setxor1d as setxor1d,
+    sort_complex as sort_complex,
+    trim_zeros as trim_zeros,
+    union1d as union1d,
+    unique as unique,
+    unique_all as unique_all,
+    unique_counts as unique_counts,
+    unique_inverse as unique_inverse,
+    unique_values as unique_values,
+    where as where,
 )
 from ._passes import (
     default_pipeline as default_pipeline,
@@ -237,6 +333,7 @@ from . import random as random
 from . import tree as tree
 
 e: float
+euler_gamma: float
 inf: float
 nan: float
 newaxis: None
@@ -887,7 +984,7 @@ def sin(x: ArrayLike) -> Tensor:
     """The sine of an angle in radians."""
 
 def sinc(x: ArrayLike) -> Tensor:
-    """sin(pi x) / (pi x), and 1 at 0."""
+    """sin(pi x) / (pi x), and 1 at 0; 0 at the other whole numbers."""
 
 def sinh(x: ArrayLike) -> Tensor:
     """The hyperbolic sine."""
@@ -932,7 +1029,7 @@ def tanh(x: ArrayLike) -> Tensor:
     """The hyperbolic tangent."""
 
 def tanh_shrink(x: ArrayLike) -> Tensor:
-    """x - tanh(x)."""
+    """x - tanh(x), with all its digits near 0."""
 
 def tensordot(x: ArrayLike, y: ArrayLike, x_axes: int | Sequence[int], y_axes: int | Sequence[int]) -> Tensor:
     """Sums of products over pairs of axes."""
@@ -969,7 +1066,4 @@ def vecdot(x: ArrayLike, y: ArrayLike, axis: int | None = -1) -> Tensor:
 
 def vstack(*arrays: ArrayLike | Sequence[ArrayLike]) -> Tensor:
     """The arrays one below the other: along the first axis; one of one axis is a row."""
-
-def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Tensor:
-    """The elements of x where the condition is true, those of y elsewhere."""
 

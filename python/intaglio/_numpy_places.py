@@ -18,7 +18,6 @@ from ._functions import _array, _axis, _promoted, _sizes, arange, astype, concat
 from ._numpy_sets import _truth, nonzero
 
 Tensor = _intaglio.Tensor
-Mode = Literal["raise", "wrap", "clip"]
 functions: dict[str, Any] = _intaglio.functions
 
 
@@ -37,7 +36,7 @@ def _by_mode(index: Tensor, size: Any, mode: str, who: str) -> Tensor:
     return index
 
 
-def choose(x: Any, choices: Any, /, mode: Mode = "raise") -> Tensor:
+def choose(x: Any, choices: Any, /, mode: str = "raise") -> Tensor:
     """At each place the element of that choice whose number stands in `x`; all broadcast together."""
     parts = [choices[i] for i in range(len(choices))] if isinstance(choices, Tensor) else list(choices)
     wide = _functions.broadcast_arrays(_array(x), *_promoted(parts, "choose"))
@@ -52,7 +51,7 @@ def _repeated(values: Any, count: Any, dtype: Any) -> Tensor:
     return functions["take"](row, arange(count) % row.shape[0], axis=0)
 
 
-def put(x: Any, indices: Any, values: Any, /, mode: Mode = "raise") -> Tensor:
+def put(x: Any, indices: Any, values: Any, /, mode: str = "raise") -> Tensor:
     """The array with `values` at these places, all elements counted in one row; they repeat where they are too few."""
     x = _array(x)
     index = _by_mode(ravel(_array(indices)), x.size, mode, "put")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import builtins
 import operator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 from . import _errors, _functions, _intaglio
 from ._functions import _array, _axis, _promoted, arange, astype, concat, full, ravel
@@ -116,6 +116,10 @@ def argwhere(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> T
     return _functions.stack(list(nonzero(x, size=size, fill_value=fill_value)), axis=1)
 
 
+@overload
+def where(condition: Any, x: Any, y: Any) -> Tensor: ...
+@overload
+def where(condition: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Tensor, ...]: ...
 def where(condition: Any, x: Any = None, y: Any = None, *, size: int | None = None, fill_value: Any = None) -> Any:
     """The elements of x where the condition is true, those of y elsewhere.
 

@@ -230,7 +230,7 @@ class LBFGS(Optimizer):
         if product > 1e-10:
             if len(self.changes) == self.history_size:
                 for kept in (self.changes, self.steps, self.weights):
-                    kept.pop(0)  # type: ignore[attr-defined]
+                    kept.pop(0)
             self.changes.append(change)
             self.steps.append(step)
             self.weights.append(1.0 / product)
