@@ -73,6 +73,7 @@ _names = _functions.install()
 _numpy.install()
 globals().update(_names)
 
+from ._autocast import autocast, get_autocast_dtype, is_autocast_enabled
 from ._collectives import all_gather, axis_index, axis_size, pmax, pmean, pmin, ppermute, psum
 from ._control import cond, fori_loop, map, scan, switch, while_loop
 from ._custom_rules import checkpoint, checkpoint_policies, custom_jvp, custom_vjp

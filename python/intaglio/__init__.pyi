@@ -4,6 +4,11 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from ._intaglio import ArrayLike as ArrayLike, DTypeLike as DTypeLike
+from ._autocast import (
+    autocast as autocast,
+    get_autocast_dtype as get_autocast_dtype,
+    is_autocast_enabled as is_autocast_enabled,
+)
 from ._collectives import (
     all_gather as all_gather,
     axis_index as axis_index,
@@ -172,6 +177,7 @@ from ._numpy_like import (
     round as rint,
     round as round,
     select as select,
+    tensordot as tensordot,
     trapezoid as trapezoid,
     tri as tri,
     tril_indices as tril_indices,
@@ -1030,9 +1036,6 @@ def tanh(x: ArrayLike) -> Tensor:
 
 def tanh_shrink(x: ArrayLike) -> Tensor:
     """x - tanh(x), with all its digits near 0."""
-
-def tensordot(x: ArrayLike, y: ArrayLike, x_axes: int | Sequence[int], y_axes: int | Sequence[int]) -> Tensor:
-    """Sums of products over pairs of axes."""
 
 def tile(x: ArrayLike, repetitions: int | Sequence[int], *more: int | Dim) -> Tensor:
     """The array repeated as a whole, for each axis."""

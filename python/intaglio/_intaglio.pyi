@@ -398,6 +398,12 @@ def is_anomaly_enabled() -> builtins.bool: ...
 
 def _set_grad_mode(arg0: builtins.bool, arg1: builtins.bool, /) -> tuple[Any, ...]: ...
 
+def _autocast() -> Any: ...
+
+def _set_autocast(dtype: Any) -> Any: ...
+
+def _set_work(arg0: Sequence[builtins.str], arg1: Sequence[builtins.str], /) -> None: ...
+
 def _set_anomaly(arg0: builtins.bool, arg1: builtins.bool, /) -> tuple[Any, ...]: ...
 
 def _may_record() -> builtins.bool: ...
@@ -738,7 +744,7 @@ class Tensor:
     def checkpoint_name(self, name: str) -> Tensor:
         """The array itself, by a name that the policies of ig.checkpoint know."""
 
-    def choose(self, choices: Any, /, mode: Mode = "raise") -> Tensor:
+    def choose(self, choices: Any, /, mode: str = "raise") -> Tensor:
         """At each place the element of that choice whose number stands in `x`; all broadcast together."""
 
     def clip(self, min: ArrayLike, max: ArrayLike) -> Tensor:
@@ -1401,7 +1407,7 @@ class Tensor:
     def tanh_shrink(self) -> Tensor:
         """x - tanh(x), with all its digits near 0."""
 
-    def tensordot(self, y: ArrayLike, x_axes: int | Sequence[int], y_axes: int | Sequence[int]) -> Tensor:
+    def tensordot(self, y: Any, /, axes: Any = 2, *, x_axes: Any = None, y_axes: Any = None) -> Tensor:
         """Sums of products over pairs of axes."""
 
     def tile(self, repetitions: int | Sequence[int], *more: int | Dim) -> Tensor:

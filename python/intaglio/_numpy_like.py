@@ -294,6 +294,20 @@ def gradient(f: Any, /, *spacing: Any, axis: Any = None, edge_order: int = 1) ->
     return out[0] if len(out) == 1 else tuple(out)
 
 
+def tensordot(x: Any, y: Any, /, axes: Any = 2, *, x_axes: Any = None, y_axes: Any = None) -> Tensor:
+    """Sums of products over pairs of axes.
+
+    `axes` is how many of the last axes of x go with the first ones of y, or the pair of the axes of x and of y.
+    """
+    x, y = _array(x), _array(y)
+    if x_axes is None and y_axes is None:
+        if isinstance(axes, int):
+            x_axes, y_axes = tuple(builtins.range(x.ndim - axes, x.ndim)), tuple(builtins.range(axes))
+        else:
+            x_axes, y_axes = ((a,) if isinstance(a, int) else tuple(a) for a in axes)
+    return _op.tensordot(x, y, x_axes=x_axes, y_axes=y_axes)
+
+
 def trapezoid(y: Any, /, x: Any = None, dx: float = 1.0, axis: int = -1) -> Tensor:
     """The area under the samples `y` along an axis, by trapezes; they were taken at `x`, or `dx` apart."""
     y = _floating(_array(y))
@@ -544,6 +558,7 @@ WRAPPERS = [
     "percentile",
     "quantile",
     "round",
+    "tensordot",
     "trapezoid",
 ]
 PUBLIC = [

@@ -21,7 +21,8 @@ KEY = ig.random.key(0)
 
 
 @pytest.mark.parametrize(
-    "name", ["nn._bags", "nn._containers", "nn._ctc", "optim._lbfgs", "optim._optimizers", "optim.lr_scheduler"]
+    "name",
+    ["_autocast", "nn._bags", "nn._containers", "nn._ctc", "optim._lbfgs", "optim._optimizers", "optim.lr_scheduler"],
 )
 def test_examples_in_docstrings(name: str) -> None:
     result = doctest.testmod(importlib.import_module(f"intaglio.{name}"))
