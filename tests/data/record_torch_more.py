@@ -206,6 +206,40 @@ def optimizers(out: Out) -> None:
             out["optim/asgd_mean"] = torch.stack([optimizer.state[p]["ax"] for p in params]).numpy()
 
 
+def matrices(out: Out) -> None:
+    shapes = [(4, 3), (3, 5), (6,), (2, 3, 4)]
+    starts, grads = [torch.randn(s) for s in shapes], [[torch.randn(s) for s in shapes] for _ in range(4)]
+    for i, start in enumerate(starts):
+        out[f"matrices/start{i}"] = start.numpy()
+        out[f"matrices/grads{i}"] = torch.stack([g[i] for g in grads]).numpy()
+    for name, make, count in (
+        ("adafactor", lambda p: torch.optim.Adafactor(p, lr=0.3, weight_decay=0.1), 4),
+        ("adafactor_eps", lambda p: torch.optim.Adafactor(p, lr=0.3, beta2_decay=-0.5, eps=(1e-3, 0.5), d=1.5), 4),
+        ("muon", lambda p: torch.optim.Muon(p, lr=0.1), 2),
+        ("muon_rms", lambda p: torch.optim.Muon(p, 0.1, nesterov=False, adjust_lr_fn="match_rms_adamw"), 2),
+    ):
+        params = [nn.Parameter(start.clone()) for start in starts[:count]]
+        optimizer = make(params)
+        for step in grads:
+            for p, g in zip(params, step, strict=False):
+                p.grad = g.clone()
+            optimizer.step()
+        out.update({f"matrices/{name}{i}": p.detach().numpy() for i, p in enumerate(params)})
+
+
+def in_float32(out: Out) -> None:
+    """Muon's steps without the noise of bfloat16."""
+    narrow = torch.Tensor.bfloat16
+    torch.Tensor.bfloat16 = torch.Tensor.clone
+    try:
+        wide: Out = {}
+        torch.manual_seed(1)
+        matrices(wide)
+    finally:
+        torch.Tensor.bfloat16 = narrow
+    out.update(wide)
+
+
 def lbfgs(out: Out) -> None:
     for search in ("strong_wolfe", None):
         w = nn.Parameter(torch.tensor([-1.5, 2.0, 0.5], dtype=torch.float64))
@@ -241,7 +275,7 @@ def schedulers(out: Out) -> None:
 def main() -> None:
     torch.manual_seed(0)
     out: Out = {}
-    for part in (layers, transformers, bags, ctc, losses, optimizers, lbfgs, schedulers):
+    for part in (layers, transformers, bags, ctc, losses, optimizers, lbfgs, schedulers, in_float32):
         part(out)
     np.savez_compressed(Path(__file__).with_name("torch_more.npz"), **out)
 

@@ -22,7 +22,16 @@ KEY = ig.random.key(0)
 
 @pytest.mark.parametrize(
     "name",
-    ["_autocast", "nn._bags", "nn._containers", "nn._ctc", "optim._lbfgs", "optim._optimizers", "optim.lr_scheduler"],
+    [
+        "_autocast",
+        "nn._bags",
+        "nn._containers",
+        "nn._ctc",
+        "optim._lbfgs",
+        "optim._matrices",
+        "optim._optimizers",
+        "optim.lr_scheduler",
+    ],
 )
 def test_examples_in_docstrings(name: str) -> None:
     result = doctest.testmod(importlib.import_module(f"intaglio.{name}"))
@@ -350,6 +359,43 @@ def test_optimizers_give_what_torch_gives(name: str) -> None:
     close(np.stack(params), wanted, 2e-6)
 
 
+MATRICES: dict[str, Any] = {
+    "adafactor": (lambda p: ig.optim.Adafactor(p, lr=0.3, weight_decay=0.1), 4, 2e-6),
+    "adafactor_eps": (lambda p: ig.optim.Adafactor(p, lr=0.3, beta2_decay=-0.5, eps=(1e-3, 0.5), d=1.5), 4, 2e-6),
+    "muon": (lambda p: ig.optim.Muon(p, lr=0.1), 2, 2e-6),
+    "muon_rms": (lambda p: ig.optim.Muon(p, 0.1, nesterov=False, adjust_lr_fn="match_rms_adamw"), 2, 2e-6),
+}
+
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_optimizers_of_matrices_give_what_torch_gives(name: str) -> None:
+    make, count, bound = MATRICES[name]
+    starts = [TORCH[f"matrices/start{i}"] for i in range(count)]
+    grads = [TORCH[f"matrices/grads{i}"] for i in range(count)]
+    eager, jitted, tree = ([ig.asarray(start) for start in starts] for _ in range(3))
+    optimizer, compiled, rule = make(eager), make(jitted), make(None)
+    narrow = [ig.asarray(start) for start in starts]
+    by_default = make(narrow)
+    if isinstance(rule, ig.optim.Muon):
+        for one in (optimizer, compiled, rule):
+            one.precision = "float32"  # recorded so: bfloat16 rounds at each of its steps
+    state = rule.init(tree)
+    step = ig.jit(lambda *grads: compiled.step(list(grads)))
+    for k in range(len(grads[0])):
+        now = [ig.asarray(g[k]) for g in grads]
+        optimizer.step(now)
+        by_default.step(now)
+        step(*now)
+        tree, state = rule.update(now, state, tree)
+    for i in range(count):
+        for given in (eager, jitted, tree):
+            close(given[i], TORCH[f"matrices/{name}{i}"], bound)
+        assert np.abs(np.asarray(narrow[i]) - np.asarray(eager[i])).max() < 0.05
+    other = make(eager)
+    other.load_state_dict({n: np.asarray(v) for n, v in optimizer.state_dict().items()})
+    assert np.array_equal(other.state[other.slots[0]]["0"], optimizer.state[other.slots[0]]["0"])
+
+
 def test_groups_of_a_model() -> None:
     model = nn.Sequential(nn.Linear(2, 3, key=KEY), nn.Linear(3, 1, key=KEY))
     optimizer = ig.optim.SGD(
@@ -575,6 +621,8 @@ ERRORS: dict[str, Any] = {
     "group twice": lambda: ig.optim.SGD([{"params": [P]}, {"params": {"w": P}}]),
     "group name": lambda: ig.optim.SGD([{"params": {"w": ig.ones(1)}}, {"params": {"w": ig.ones(2)}}]),
     "group slots": lambda: ig.optim.SGD([{"params": [P], "momentum": 0.5}]),
+    "muon shape": lambda: ig.optim.Muon([ig.ones(3)]),
+    "muon rate": lambda: ig.optim.Muon([P[0]], adjust_lr_fn="none"),
     "lbfgs search": lambda: ig.optim.LBFGS([P], line_search_fn="armijo"),
     "lbfgs closure": lambda: ig.optim.LBFGS([P]).step([P]),
     "lbfgs gradients": lambda: ig.optim.LBFGS([P]).step(lambda: 0.0),

@@ -12,6 +12,7 @@ from . import lr_scheduler, schedules
 from ._adaptive import ASGD, Adadelta, Adamax, NAdam, RAdam, Rprop
 from ._groups import ParamGroup
 from ._lbfgs import LBFGS
+from ._matrices import Adafactor, Muon
 from ._optimizers import (
     SGD,
     Accumulate,
@@ -47,11 +48,13 @@ __all__ = [
     "SGD",
     "Accumulate",
     "Adadelta",
+    "Adafactor",
     "Adagrad",
     "Adam",
     "AdamW",
     "Adamax",
     "Lion",
+    "Muon",
     "NAdam",
     "Optimizer",
     "ParamGroup",

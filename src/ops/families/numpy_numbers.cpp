@@ -89,17 +89,25 @@ Value radians(Compose& m, Value x) { return m.mul(x, std::numbers::pi / 180); }
 Value is_positive_infinity(Compose& m, Value x) { return m.equal(x, m.number(x, INFINITY)); }
 Value is_negative_infinity(Compose& m, Value x) { return m.equal(x, m.number(x, -INFINITY)); }
 
-// Whole numbers are taken off before pi rounds: so these give 0, and what lies near them keeps its digits.
-// The divisor is never 0, so that neither side of the choice holds a NaN.
+// Near 0 the series in x^2, whose derivatives of all orders are right there too. Further out whole numbers
+// are taken off before pi rounds: so these give 0, and what lies near them keeps its digits. The divisor is
+// never 0, so that neither side of the choice holds a NaN.
 Value sinc(Compose& m, Value x) {
   Value zero = m.number(x, 0), one = m.number(x, 1);
-  Value centre = m.equal(x, zero);
+  Value near = m.less(m.abs(x), m.number(x, 0.375));
+  Value small = m.where(near, x, zero);
+  Value square = m.mul(small, small);
+  std::vector<double> terms{1};
+  for (int k = 1; k <= 10; ++k)
+    terms.push_back(-terms.back() * std::numbers::pi * std::numbers::pi / (2 * k * (2 * k + 1)));
+  Value series = m.number(x, terms.back());
+  for (size_t k = terms.size() - 1; k-- > 0;) series = m.add(m.mul(series, square), terms[k]);
   Value whole = m.b("round_nearest_even", {x});
   Value even = m.mul(m.b("round_nearest_even", {m.mul(whole, 0.5)}), 2.0);
   Value odd = m.abs(m.sub(whole, even));  // 1 or 0
   Value sine = m.b("sine", {m.mul(m.sub(x, whole), std::numbers::pi)});
-  Value angle = m.mul(m.where(centre, one, x), std::numbers::pi);
-  return m.where(centre, one, m.div(m.mul(sine, m.sub(one, m.mul(odd, 2.0))), angle));
+  Value angle = m.mul(m.where(near, one, x), std::numbers::pi);
+  return m.where(near, series, m.div(m.mul(sine, m.sub(one, m.mul(odd, 2.0))), angle));
 }
 
 Value logaddexp2(Compose& m, Value x, Value y) {
