@@ -100,6 +100,31 @@ def layers(out: Out) -> None:
         out[f"{name}/y"] = make()(*inputs).numpy()
 
 
+def pools(out: Out) -> None:
+    for name, pool, unpool, shape in (
+        ("1", nn.MaxPool1d(3, 2, 1, return_indices=True), nn.MaxUnpool1d(3, 2, 1), (2, 3, 9)),
+        ("2", nn.MaxPool2d((2, 3), (2, 3), return_indices=True), nn.MaxUnpool2d((2, 3), (2, 3)), (2, 2, 4, 6)),
+        ("3", nn.MaxPool3d(2, return_indices=True), nn.MaxUnpool3d(2), (1, 2, 4, 2, 4)),
+    ):
+        x = torch.randn(shape)
+        y, indices = pool(x)
+        out[f"pools/x{name}"], out[f"pools/y{name}"], out[f"pools/i{name}"] = x.numpy(), y.numpy(), indices.numpy()
+        out[f"pools/back{name}"] = unpool(y, indices).numpy()
+    x = torch.randn(1, 2, 5, 5)
+    y, indices = nn.functional.max_pool2d(x, 2, return_indices=True)
+    out["pools/xs"], out["pools/backs"] = x.numpy(), nn.MaxUnpool2d(2)(y, indices, output_size=(5, 5)).numpy()
+
+
+def adaptive(out: Out) -> None:
+    layer = nn.AdaptiveLogSoftmaxWithLoss(8, 20, [4, 10], div_value=2.0, head_bias=True)
+    x, target = torch.randn(6, 8), torch.tensor([0, 3, 4, 9, 10, 19])
+    arrays_of(layer, "adaptive", out)
+    out["adaptive/x"], out["adaptive/target"] = x.numpy(), target.numpy()
+    result = layer(x, target)
+    out["adaptive/output"], out["adaptive/loss"] = result.output.detach().numpy(), result.loss.detach().numpy()
+    out["adaptive/all"], out["adaptive/best"] = layer.log_prob(x).detach().numpy(), layer.predict(x).numpy()
+
+
 def transformers(out: Out) -> None:
     for name, options in {
         "after": {},
@@ -275,7 +300,7 @@ def schedulers(out: Out) -> None:
 def main() -> None:
     torch.manual_seed(0)
     out: Out = {}
-    for part in (layers, transformers, bags, ctc, losses, optimizers, lbfgs, schedulers, in_float32):
+    for part in (layers, transformers, bags, ctc, losses, optimizers, lbfgs, schedulers, in_float32, pools, adaptive):
         part(out)
     np.savez_compressed(Path(__file__).with_name("torch_more.npz"), **out)
 

@@ -27,6 +27,7 @@ KEY = ig.random.key(0)
         "nn._bags",
         "nn._containers",
         "nn._ctc",
+        "nn._unpooling",
         "optim._lbfgs",
         "optim._matrices",
         "optim._optimizers",
@@ -84,6 +85,48 @@ def test_fold_is_the_transpose_of_unfold() -> None:
     close(fold(y), np.asarray(back(y)[0], np.float64), 2e-6)
     _, back = ig.vjp(fold, y)
     close(back(x)[0], np.asarray(unfold(x), np.float64), 2e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "pool", "unpool"),
+    [
+        ("1", lambda: nn.MaxPool1d(3, 2, 1, return_indices=True), lambda: nn.MaxUnpool1d(3, 2, 1)),
+        ("2", lambda: nn.MaxPool2d((2, 3), (2, 3), return_indices=True), lambda: nn.MaxUnpool2d((2, 3), (2, 3))),
+        ("3", lambda: nn.MaxPool3d(2, return_indices=True), lambda: nn.MaxUnpool3d(2)),
+    ],
+)
+def test_pooling_there_and_back(name: str, pool: Any, unpool: Any) -> None:
+    x = ig.asarray(TORCH[f"pools/x{name}"])
+    for way in (lambda f: f, ig.jit):
+        y, indices = way(pool())(x)
+        close(y, TORCH[f"pools/y{name}"])
+        assert np.array_equal(indices, TORCH[f"pools/i{name}"])
+        close(way(unpool())(y, indices), TORCH[f"pools/back{name}"])
+    plain = pool()
+    plain.return_indices = False
+    assert np.array_equal(plain(x), y)
+    both = ig.grad(lambda x: ig.sum(unpool()(*pool()(x)) ** 2))(x)
+    # Windows may share their greatest element, which then stands there once.
+    inside = np.asarray(both) != 0
+    places = TORCH[f"pools/i{name}"].reshape((x.shape[0] * x.shape[1], -1))
+    assert inside.sum() == sum(np.unique(row).size for row in places)
+    np.testing.assert_allclose(np.asarray(both)[inside], 2 * TORCH[f"pools/x{name}"][inside], rtol=1e-6)
+    if name == "2":
+        given = nn.MaxPool2d(2, return_indices=True)(ig.asarray(TORCH["pools/xs"]))
+        close(nn.MaxUnpool2d(2)(*given, output_size=(5, 5)), TORCH["pools/backs"])
+
+
+def test_adaptive_softmax_gives_what_torch_gives() -> None:
+    layer = nn.AdaptiveLogSoftmaxWithLoss(8, 20, [4, 10], div_value=2.0, head_bias=True, key=KEY)
+    state = recorded("adaptive", "p")
+    assert {n: v.shape for n, v in layer.state_dict().items()} == {n: v.shape for n, v in state.items()}
+    layer.load_state_dict(state)
+    x, target = ig.asarray(TORCH["adaptive/x"]), ig.asarray(TORCH["adaptive/target"])
+    for result in (layer(x, target), ig.jit(layer)(x, target)):
+        close(result.output, TORCH["adaptive/output"])
+        close(result.loss, TORCH["adaptive/loss"])
+    close(layer.log_prob(x), TORCH["adaptive/all"])
+    assert np.array_equal(layer.predict(x), TORCH["adaptive/best"])
 
 
 def test_dropout_of_selu_keeps_mean_and_variance() -> None:
@@ -610,6 +653,8 @@ ERRORS: dict[str, Any] = {
     "unfold axes": lambda: nn.Unfold(2)(ig.ones((2, 2))),
     "unfold size": lambda: nn.Unfold(5)(ig.ones((1, 1, 4, 4))),
     "fold": lambda: nn.Fold(4, 2)(ig.ones((1, 4, 4))),
+    "unpool": lambda: nn.MaxUnpool1d(2)(ig.ones((1, 1, 3)), ig.zeros((1, 1, 2), dtype="int64")),
+    "cutoffs": lambda: nn.AdaptiveLogSoftmaxWithLoss(8, 20, [4, 20], key=KEY),
     "shuffle": lambda: nn.ChannelShuffle(3)(ig.ones((1, 4, 2))),
     "ctc axes": lambda: nn.losses.ctc_loss(ig.ones(3), ig.asarray([1]), 1, 1),
     "ctc reduction": lambda: nn.losses.ctc_loss(P, ig.ones((2, 1)), (3, 3), (1, 1), reduction="average"),

@@ -8,6 +8,7 @@ from typing import Any
 from .. import _errors, _functions, _intaglio
 from ._layers import _each
 from ._module import Module
+from ._unpooling import max_pool_with_indices
 
 Tensor = _intaglio.Tensor
 _fn = _functions.functions
@@ -29,6 +30,19 @@ class _Pool(Module):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
+class _MaxPool(_Pool):
+    """With `return_indices` the pair of the elements and their places, which `nn.MaxUnpool` takes."""
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, *, return_indices: bool = False) -> None:
+        super().__init__(kernel_size, stride, padding)
+        self.return_indices = return_indices
+
+    def forward(self, x: Tensor) -> Any:
+        if self.return_indices:
+            return max_pool_with_indices(x, self.kernel_size, self.stride, self.padding)
+        return super().forward(x)
+
+
 class _AvgPool(_Pool):
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, count_include_pad: bool = True) -> None:
         super().__init__(kernel_size, stride, padding)
@@ -44,19 +58,19 @@ class _AvgPool(_Pool):
         )
 
 
-class MaxPool1d(_Pool):
+class MaxPool1d(_MaxPool):
     """The greatest element of each window of [batch, channels, length]."""
 
     rank = 1
 
 
-class MaxPool2d(_Pool):
+class MaxPool2d(_MaxPool):
     """The greatest element of each window of [batch, channels, height, width]."""
 
     rank = 2
 
 
-class MaxPool3d(_Pool):
+class MaxPool3d(_MaxPool):
     """The greatest element of each window of [batch, channels, depth, height, width]."""
 
     rank = 3
