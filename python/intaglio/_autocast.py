@@ -36,7 +36,10 @@ def _tell_work() -> None:
         if "composite" in decl["traits"]:
             for sample in decl["samples"][:2]:
                 steps = [(name, _types(sample["operands"], "f32"), sample["attrs"])]
-                body = str(_intaglio._graph_of("work", steps, {}).optimised(passes=["expand-composites"]))
+                try:
+                    body = str(_intaglio._graph_of("work", steps, {}).optimised(passes=["expand-composites"]))
+                except _errors.Error:  # of integers alone, say: nothing to cast
+                    continue
                 for inner in set(re.findall(r"= (\w+)\(", body)):
                     kinds |= work(table[inner]) if inner in table else set()
         if "contraction" in kinds:

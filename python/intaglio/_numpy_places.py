@@ -101,11 +101,22 @@ def put_along_axis(x: Any, indices: Any, values: Any, /, axis: int) -> Tensor:
     return out
 
 
+def _check_range(index: Tensor, size: Any, who: str) -> None:
+    """Raises where an index is out of range, captured too: then on each call."""
+    _intaglio._effect_check(
+        (index >= 0) & (index < size),
+        f"{who}: the index {{0}} is out of range for a size of {size}",
+        "positions count from 0",
+        f"give indices from 0 to {size} - 1",
+        [index],
+    )
+
+
 def unravel_index(indices: Any, shape: Any, /) -> tuple[Tensor, ...]:
-    """Places that are counted in one row as one index for each axis of this shape. Out of range, the nearest place."""
+    """Places that are counted in one row as one index for each axis of this shape."""
     sizes = _sizes(shape)
     index, total = _array(indices), math.prod(sizes)
-    index = functions["clip"](functions["where"](index < 0, index + total, index), 0, max(total - 1, 0))
+    _check_range(index, total, "unravel_index")
     out: list[Tensor] = []
     for size in reversed(sizes):
         out.insert(0, index % max(size, 1))
@@ -113,20 +124,15 @@ def unravel_index(indices: Any, shape: Any, /) -> tuple[Tensor, ...]:
     return tuple(out)
 
 
-def ravel_multi_index(multi_index: Sequence[Any], dims: Any, /, mode: str = "clip", order: str = "C") -> Tensor:
-    """One index for each axis as places that are counted in one row. What is out of range is brought in by `mode`."""
+def ravel_multi_index(multi_index: Sequence[Any], dims: Any, /, mode: str = "raise", order: str = "C") -> Tensor:
+    """One index for each axis as places that are counted in one row; `mode` is that of `choose`."""
     sizes = _sizes(dims)
-    if mode not in ("clip", "wrap"):
-        raise _errors.ValueError(
-            f"ravel_multi_index: the mode is {mode!r}",
-            _intaglio._user_line(),
-            why="the result depends on the indices alone, so that it can be recorded",
-            hint="choose 'clip' or 'wrap'; check the indices with ig.check where they may be out of range",
-        )
     out: Any = None
     pairs = list(zip(multi_index, sizes, strict=True))
     for index, size in pairs if order == "C" else pairs[::-1]:
         index = _by_mode(_array(index), size, mode, "ravel_multi_index")
+        if mode == "raise":
+            _check_range(index, size, "ravel_multi_index")
         out = index if out is None else out * size + index
     return _array(out)
 

@@ -57,7 +57,16 @@ def _truth(x: Tensor) -> Tensor:
 def _size(mask: Tensor, size: Any, who: str) -> int:
     """How many places are wanted: as many as are true, or `size`."""
     if size is None:
-        return int(functions["count_nonzero"](mask))
+        try:
+            return int(functions["count_nonzero"](mask))
+        except _errors.CaptureError:
+            # A jitted function that starts again remembers so itself.
+            raise _errors.CaptureError(
+                f"{who}: how many elements the result has follows from values that are traced",
+                _intaglio._user_line(),
+                why="the sizes of this graph do not depend on the values of its arrays",
+                hint=f"say how many: ig.{who}(..., size=n); ig.jit alone guards the number",
+            ) from None
     try:
         count = operator.index(size)
     except builtins.TypeError:
@@ -286,17 +295,23 @@ def unique(
     NaN are one element, or with `equal_nan=False` each its own. With `size` there are so many: where they are fewer,
     `fill_value` (by default the first of them) stands behind them with the count 0.
     """
+    return _unique(x, (return_index, return_inverse, return_counts), axis, equal_nan, size, fill_value, "unique")
+
+
+def _unique(
+    x: Any, wanted: tuple[bool, bool, bool], axis: int | None, equal_nan: bool, size: Any, fill_value: Any, who: str
+) -> Any:
     x = _array(x)
     rows = ravel(x)
     if axis is not None:
-        place = _axis(axis, x.ndim, "unique")
+        place = _axis(axis, x.ndim, who)
         front = functions["moveaxis"](x, (place,), (0,))
         rows = front.reshape((x.shape[place], -1)) if x.size else front.reshape((x.shape[place], 0))
     n = rows.shape[0]
     order = _order(rows) if axis is None else _order_of_rows(rows)
     ascending = functions["take"](rows, order, axis=0)
     new = _differs(ascending, equal_nan)
-    count = _size(new, size, "unique")
+    count = _size(new, size, who)
     bounds = _places(new, count + 1)  # n for those that are not there
     starts = bounds[:-1]
     missing = starts == n
@@ -311,15 +326,15 @@ def unique(
     if axis is not None:
         values = functions["moveaxis"](values.reshape((count, *front.shape[1:])), (0,), (place,))
     out: list[Tensor] = [values]
-    if return_index:
+    if wanted[0]:
         out.append(first)
-    if return_inverse:
+    if wanted[1]:
         rank = _functions.cumulative_sum(astype(new, "int64"), axis=0) - 1
         if size is not None:
             rank = functions["minimum"](rank, max(count - 1, 0))
         inverse = functions["take"](rank, _functions.argsort(order), axis=0)
         out.append(inverse.reshape(x.shape) if axis is None else inverse)
-    if return_counts:
+    if wanted[2]:
         out.append(bounds[1:] - starts)
     return out[0] if len(out) == 1 else tuple(out)
 
@@ -335,22 +350,22 @@ def _order_of_rows(rows: Tensor) -> Tensor:
 
 def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueAll:
     """The distinct elements, where each stands first, which one each element is, and how often each stands there."""
-    return UniqueAll(*unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value))
+    return UniqueAll(*_unique(x, (True, True, True), None, False, size, fill_value, "unique_all"))
 
 
 def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueCounts:
     """The distinct elements, and how often each stands there."""
-    return UniqueCounts(*unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value))
+    return UniqueCounts(*_unique(x, (False, False, True), None, False, size, fill_value, "unique_counts"))
 
 
 def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueInverse:
     """The distinct elements, and for each element which one it is."""
-    return UniqueInverse(*unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value))
+    return UniqueInverse(*_unique(x, (False, True, False), None, False, size, fill_value, "unique_inverse"))
 
 
 def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Tensor:
     """The distinct elements, ascending; each NaN is one of its own."""
-    out: Tensor = unique(x, equal_nan=False, size=size, fill_value=fill_value)
+    out: Tensor = _unique(x, (False, False, False), None, False, size, fill_value, "unique_values")
     return out
 
 
@@ -397,7 +412,8 @@ def _two_rows(x: Any, y: Any, who: str) -> tuple[Tensor, Tensor]:
 
 def union1d(x: Any, y: Any, /, *, size: int | None = None, fill_value: Any = None) -> Tensor:
     """The distinct elements of both, ascending."""
-    out: Tensor = unique(concat(_two_rows(x, y, "union1d")), size=size, fill_value=fill_value)
+    both = concat(_two_rows(x, y, "union1d"))
+    out: Tensor = _unique(both, (False, False, False), None, True, size, fill_value, "union1d")
     return out
 
 

@@ -544,6 +544,13 @@ def test_lbfgs_takes_torch_s_steps(search: str | None) -> None:
         other.step(lambda: jitted(pure))
         close(w.detach(), wanted, 1e-7)
         close(ig.concat(pure), wanted, 1e-7)
+    count = optimizer.n_iter
+    optimizer.param_groups[0]["max_iter"] = 7
+    assert (optimizer.max_iter, optimizer.n_iter, len(optimizer.changes)) == (
+        7,
+        count,
+        3 if search else len(other.changes),
+    )
     assert [optimizer.n_iter, optimizer.func_evals] == TORCH[f"lbfgs/{search}_counts"].tolist()
 
 

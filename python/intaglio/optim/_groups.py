@@ -69,8 +69,11 @@ class ParamGroup(MutableMapping[str, Any]):
         elif name in self.rule._options and name != "params":
             fresh = type(self.rule)(None, **{**self.rule._options, "lr": self["lr"], name: value})
             _same_slots(self.rule, fresh, name)
-            kept = ("rate", "_exact", "params", "state", "groups")
-            self.rule.__dict__.update({key: held for key, held in vars(fresh).items() if key not in kept})
+            # What an optimiser remembers stays: set is what follows from the option alone.
+            kept = ("rate", "params", "state", "groups")
+            before = vars(type(self.rule)(None, **{**self.rule._options, "lr": self["lr"]}))
+            changed = {k: v for k, v in vars(fresh).items() if k not in kept and v != before[k]}
+            self.rule.__dict__.update(changed)
         else:
             self.extra[name] = value
 
