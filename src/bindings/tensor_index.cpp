@@ -365,7 +365,7 @@ int64_t count_true(Capture& capture, const Tensor& numbers) {
         .why("the sizes of this graph do not depend on the values of its arrays")
         .hint(
             "use ig.where(mask, x, other), or say how many: x[ig.nonzero(mask, size=n)]; ig.jit guards the "
-            "number");
+            "number, but not in vmap or in the body of a loop");
   }
 }
 
