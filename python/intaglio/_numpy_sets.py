@@ -65,8 +65,8 @@ def _size(mask: Tensor, size: Any, who: str) -> int:
                 f"{who}: how many elements the result has follows from values that are traced",
                 _intaglio._user_line(),
                 why="the sizes of this graph do not depend on the values of its arrays",
-                hint=f"say how many: ig.{who}(..., size=n); ig.jit guards the number, but not in vmap or in the body of "
-                "a loop",
+                hint=f"say how many: ig.{who}(..., size=n); ig.jit guards the number, but not in vmap or in the body "
+                "of a loop",
             ) from None
     try:
         count = operator.index(size)
