@@ -123,8 +123,10 @@ void add_opt(CLI::App& app) {
                     "verify the graph after each pass, and what passes say of themselves");
   command
       ->add_option("--steady", options->steady,
-                   "inputs that most calls leave as they are, separated by commas")
-      ->delimiter(',');
+                   "inputs that most calls leave as they are, by number, separated by commas")
+      ->type_name("A,B,…")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command->add_flag("--exact", options->exact, "no rewrite that changes the rounding");
   command->add_flag("--print-changes", options->print_changes, "what each pass did, on standard error");
   command->add_flag("--print-after-all", options->print_after_all,
