@@ -348,8 +348,8 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Tenso
     x : array [..., m, n]
     keepdims : bool
     ord : "fro", 1, -1, inf, -inf, 2, -2 or "nuc"
-        "fro" is the length of all elements; 1 and -1 the largest and the smallest sum of a column's sizes, inf and -inf of
-        a row's; 2 and -2 the largest and the smallest singular value, "nuc" the sum of all.
+        "fro" is the length of all elements; 1 and -1 the largest and the smallest sum of a column's sizes, inf and -inf
+        of a row's; 2 and -2 the largest and the smallest singular value, "nuc" the sum of all.
 
     Raises
     ------
@@ -461,7 +461,7 @@ def cond(x: Any, /, p: Any = None) -> Tensor:
     return result
 
 
-# --- tensors as matrices -----------------------------------------------------------------------------------------------
+# --- tensors as matrices ---------------------------------------------------------------------------------------------
 
 
 def tensorsolve(a: Any, b: Any, axes: Any = None) -> Tensor:
@@ -534,7 +534,7 @@ def tensorinv(a: Any, ind: int = 2) -> Tensor:
 
 
 def multi_dot(arrays: Any, /) -> Tensor:
-    """The product of matrices in the order that takes the fewest multiplications; the first and the last may be vectors.
+    """The product of matrices in the order that takes the fewest multiplications; the ends may be vectors.
 
     Parameters
     ----------

@@ -10,12 +10,16 @@ namespace ig::ops::factors {
 
 void require_matrices(InferContext& c, size_t operand) {
   const Type& x = c.operand(operand);
+  if (is_complex(x.dtype))
+    c.fail(ErrorKind::Type, fmt::format("matrices of {} have no factors", info(x.dtype).api_name),
+           "they are computed of real numbers, in float32 and float64",
+           "write the matrix as a real one, [[re, -im], [im, re]], which is the same map of pairs");
   c.require_dtype(operand, DTypeSet::Float);
   if (size_of(x.dtype) == 2)
     c.fail(ErrorKind::Type, fmt::format("matrices of {} have no factors", info(x.dtype).api_name),
            "they are computed in float32 and float64", "convert with astype, and back afterwards");
   if (x.rank() < 2)
-    c.fail(ErrorKind::Shape, fmt::format("needs matrices [..., n, n], got {}", x.str()),
+    c.fail(ErrorKind::Shape, fmt::format("needs matrices [..., m, n], got {}", x.str()),
            "the last two axes are the matrix", "reshape the array to two axes or more");
 }
 
@@ -97,7 +101,7 @@ Op factorisation(OpDecl decl, bool square, InferFn infer, ReferenceFn reference,
          "ShapeError: " + decl.name + ": the rows and the columns of a square matrix: 2 and 3 differ"});
   else
     decl.bad_samples.push_back(
-        {"f32[3]", "{}", "ShapeError: " + decl.name + ": needs matrices [..., n, n], got f32[3]"});
+        {"f32[3]", "{}", "ShapeError: " + decl.name + ": needs matrices [..., m, n], got f32[3]"});
   return {.decl = std::move(decl),
           .rules = {.infer = infer,
                     .reference = reference,
