@@ -4,6 +4,7 @@ they are, against NumPy, on matrices that are hard, under derivatives, batches a
 from __future__ import annotations
 
 import doctest
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -507,6 +508,29 @@ def test_numpy_s_functions_come_here() -> None:
     close(f(x, s)[3], [1, 0, 0])
     assert isinstance(np.linalg.svdvals(x), ig.Tensor)
     assert isinstance(np.linalg.tensorinv(ig.eye(6).reshape(2, 3, 6)), ig.Tensor)
+
+
+# --- the example -------------------------------------------------------------------------------------------------------
+
+
+def test_the_example_has_the_certified_figures() -> None:
+    path = Path(__file__).resolve().parents[2] / "examples" / "linear_algebra" / "longley.py"
+    example = runpy.run_path(str(path))
+    result, data = example["fit"](), example["DATA"]
+    for name in ("coefficients", "by QR"):
+        assert np.abs(result[name] / example["CERTIFIED"] - 1).max() < 1e-9
+    assert abs(result["deviation"] / example["CERTIFIED_DEVIATION"] - 1) < 1e-10
+    a = np.column_stack([np.ones(16), data[:, 1:]])
+    close(result["condition"] / np.linalg.cond(a), 1.0, 1e-6)
+    q = np.linalg.qr(a).Q
+    close(result["influence"], (q**2).sum(1), 1e-6)
+    for left_out in (0, 7, 15):
+        kept = np.arange(16) != left_out
+        lengths = np.linalg.norm(a[kept], axis=0)
+        wanted = np.linalg.lstsq(a[kept] / lengths, data[kept, 0])[0] / lengths
+        close(result["without each"][left_out] / wanted, np.ones(7), 1e-6)
+    z = (data[:, 1:] - data[:, 1:].mean(0)) / data[:, 1:].std(0)
+    close(result["shares"], np.linalg.svd(z, compute_uv=False) ** 2 / z.size)
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------

@@ -30,6 +30,19 @@ int lanes_of(DType dtype, const Dim& columns) {
   return static_cast<int>(std::min<uint64_t>(static_cast<uint64_t>(most), std::bit_ceil(wanted)));
 }
 
+Dim row_step(DType dtype, const Dim& columns) {
+  constexpr int64_t kLine = 64;
+  const int64_t line = kLine / static_cast<int64_t>(size_of(dtype));
+  Dim lines = floordiv(columns + (line - 1), line);
+  return (floordiv(lines, 2) * 2 + 1) * line;
+}
+
+Grid scratch_grid(NestContext& c, DType dtype, const Dim& rows, const Dim& columns, const char* name) {
+  loop::Builder& b = *c.build;
+  Dim step = row_step(dtype, columns);
+  return {b, b.add_scratch(dtype, rows * step, name), b.index(0), b.let(c.size(step))};
+}
+
 Expr Tools::epsilon() const { return number(dtype == DType::F64 ? 0x1p-52 : 0x1p-23); }
 Expr Tools::nan() const { return number(std::numeric_limits<double>::quiet_NaN()); }
 

@@ -20,15 +20,22 @@ using loop::Expr;
 // same bits either way, since the lanes that are left out would add zeros.
 int lanes_of(DType dtype, const Dim& columns);
 
+// How far the rows of a matrix in scratch lie apart: an odd number of cache lines, so that a few columns of
+// many rows fit in the cache together, whatever the size.
+Dim row_step(DType dtype, const Dim& columns);
+
 // One matrix, row-major.
 struct Grid {
   loop::Builder& b;
   uint32_t buffer;
-  Expr base, columns;
-  Expr load(Expr i, Expr j) const { return b.load(buffer, base + i * columns + j); }
-  void store(Expr i, Expr j, Expr value) const { b.store(buffer, base + i * columns + j, value); }
-  loop::Builder::Matrix at_origin() const { return {buffer, base, columns}; }
+  Expr base, step;  // of the first element, and from row to row
+  Expr load(Expr i, Expr j) const { return b.load(buffer, base + i * step + j); }
+  void store(Expr i, Expr j, Expr value) const { b.store(buffer, base + i * step + j, value); }
+  loop::Builder::Matrix at_origin() const { return {buffer, base, step}; }
 };
+
+// A matrix of its own in scratch.
+Grid scratch_grid(NestContext& c, DType dtype, const Dim& rows, const Dim& columns, const char* name);
 
 // A number that loops change.
 struct Cell {

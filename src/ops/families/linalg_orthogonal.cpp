@@ -66,7 +66,7 @@ void nest_of(NestContext& c, bool vectors) {
   Tools along_rows(b, dtype, lanes_of(dtype, columns_of(type)));
   Tools along_columns(b, dtype, lanes_of(dtype, rows_of(type)));
   Grid x{b, c.operands[0], b.let(b.block() * m * n), n};
-  Grid a{b, b.add_scratch(dtype, rows_of(type) * columns_of(type), "factors"), zero, n};
+  Grid a = scratch_grid(c, dtype, rows_of(type), columns_of(type), "factors");
   uint32_t v = b.add_scratch(dtype, rows_of(type), "vector");
   uint32_t factors = b.add_scratch(dtype, shorter(type), "factor");
   auto at = [&](Expr i) { return b.load(v, i); };
@@ -84,13 +84,15 @@ void nest_of(NestContext& c, bool vectors) {
   along_rows.each_of(
       height, n, [&](Expr i, Expr j) { r.store(i, j, select(j >= i, a.load(i, j), along_rows.number(0))); });
   if (!vectors) return;
-  Grid q{b, c.results[0], b.let(b.block() * m * height), height};
+  Grid q = scratch_grid(c, dtype, rows_of(type), rows_of(r_type), "q");
   along_columns.fill_identity(q, m, height);
   along_columns.backwards(zero, steps, [&](Expr k) {
     b.serial_for(k + one, m, [&](Expr i) { b.store(v, i, a.load(i, k)); });
     b.store(v, k, along_columns.number(1));
     along_columns.reflect_rows(q, at, b.let(b.load(factors, k)), k, m, k, height);
   });
+  Grid out{b, c.results[0], b.let(b.block() * m * height), height};
+  along_columns.each_of(m, height, [&](Expr i, Expr j) { out.store(i, j, q.load(i, j)); });
 }
 
 void nest_qr(NestContext& c) { nest_of(c, true); }

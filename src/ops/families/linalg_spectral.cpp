@@ -147,14 +147,14 @@ void nest_symmetric(NestContext& c, bool vectors) {
   Expr n = c.size(order), zero = b.index(0), one = b.index(1);
   Tools t(b, dtype, lanes_of(dtype, order));
   Grid x{b, c.operands[0], b.let(b.block() * n * n), n};
-  Grid a{b, b.add_scratch(dtype, order * order, "a"), zero, n};
+  Grid a = scratch_grid(c, dtype, order, order, "a");
   uint32_t v = b.add_scratch(dtype, order, "v"), w = b.add_scratch(dtype, order, "w");
   Lines lines{b.add_scratch(dtype, order, "d"), b.add_scratch(dtype, order, "e"),
               b.add_scratch(dtype, order, "factors")};
   std::optional<Grid> z;
   std::optional<Chains> chains;
   if (vectors) {
-    z.emplace(Grid{b, b.add_scratch(dtype, order * order, "z"), zero, n});
+    z.emplace(scratch_grid(c, dtype, order, order, "z"));
     chains.emplace(t, order, n, kChains, -1);
   }
 
@@ -387,7 +387,7 @@ void nest_singular(NestContext& c, bool vectors) {
   Grid x{b, c.operands[0], b.let(b.block() * m * n), n};
   Bidiagonal work{t,
                   high_tools,
-                  {b, b.add_scratch(dtype, rows * columns, "a"), zero, n},
+                  scratch_grid(c, dtype, rows, columns, "a"),
                   m,
                   n,
                   {b.add_scratch(dtype, columns, "d"), b.add_scratch(dtype, columns, "e"),
@@ -401,10 +401,10 @@ void nest_singular(NestContext& c, bool vectors) {
   std::optional<Grid> u, ut, v, vt;
   std::optional<Chains> left, right;
   if (vectors) {
-    u.emplace(Grid{b, b.add_scratch(dtype, rows * width, "u"), zero, q});
-    ut.emplace(Grid{b, b.add_scratch(dtype, rows * width, "ut"), zero, m});
-    v.emplace(Grid{b, b.add_scratch(dtype, columns * columns, "vectors"), zero, n});
-    vt.emplace(Grid{b, b.add_scratch(dtype, columns * columns, "vt"), zero, n});
+    u.emplace(scratch_grid(c, dtype, rows, width, "u"));
+    ut.emplace(scratch_grid(c, dtype, width, rows, "ut"));
+    v.emplace(scratch_grid(c, dtype, columns, columns, "vectors"));
+    vt.emplace(scratch_grid(c, dtype, columns, columns, "vt"));
     left.emplace(high_tools, columns, n, kChains, 1);
     right.emplace(t, columns, n, kChains, 1);
   }
@@ -460,8 +460,8 @@ void nest_singular(NestContext& c, bool vectors) {
   Expr failed = b.let(~scale.finite | (high.get() > zero));
   Expr row = b.let(b.block() * n);
   Expr right_at = b.let(b.block() * n * n);
-  std::optional<Grid> sorted;  // of the left vectors, where they were made
-  if (vectors) sorted.emplace(Grid{b, u->buffer, zero, m});
+  std::optional<Grid> sorted;  // the left vectors in their order
+  if (vectors) sorted.emplace(scratch_grid(c, dtype, width, rows, "sorted"));
   b.serial_for(zero, n, [&](Expr i) {
     Expr rank = t.rank_of(i, n, [&](Expr j) { return abs(b.load(lines.d, j)); }, true);
     Expr place = b.let(select(failed, i, rank)), mine = b.let(b.load(lines.d, i));
