@@ -199,10 +199,6 @@ def eigvalsh(x: Any, /, UPLO: str | None = None, *, symmetrize_input: bool = Tru
 # --- singular values -------------------------------------------------------------------------------------------------
 
 
-def _is_wide(x: Tensor) -> bool:
-    return bool(x.shape[-2] < x.shape[-1])
-
-
 def _svd_of_symmetric(x: Tensor) -> SVDResult:
     w, v = _op.eigh(x)
     order = _functions.argsort(_fn["abs"](w), axis=-1, descending=True)
@@ -253,9 +249,6 @@ def svd(x: Any, /, full_matrices: bool = True, compute_uv: bool = True, hermitia
         return _functions.sort(_fn["abs"](_op.eigvalsh(x)), axis=-1, descending=True)
     if not compute_uv:
         return svdvals(x)
-    if _is_wide(x):
-        v, s, uh = _op.svd(x.mT, full_matrices=full_matrices)
-        return SVDResult(uh.mT, s, v.mT)
     return SVDResult(*_op.svd(x, full_matrices=full_matrices))
 
 
@@ -276,8 +269,7 @@ def svdvals(x: Any, /) -> Tensor:
     >>> ig.linalg.svdvals(ig.asarray([[0.0, 2.0], [3.0, 0.0], [0.0, 0.0]]))
     Tensor([3., 2.], dtype=float32)
     """
-    x = matrices(x, "svdvals")
-    out: Tensor = _op.svdvals(x.mT if _is_wide(x) else x)
+    out: Tensor = _op.svdvals(matrices(x, "svdvals"))
     return out
 
 
@@ -288,11 +280,13 @@ def _limits(x: Tensor, rtol: Any, who: str) -> Tensor:
     """What is small beside the largest singular value, one number a matrix. None: the longer side's rounding errors."""
     batch = tuple(x.shape[:-2])
     if rtol is None:
-        longer = x.shape[-1] if _is_wide(x) else x.shape[-2]
-        if isinstance(longer, int):
-            rtol = longer * _functions.finfo(x.dtype).eps
+        rows, columns = x.shape[-2:]
+        epsilon = _functions.finfo(x.dtype).eps
+        if isinstance(rows, int) and isinstance(columns, int):
+            rtol = max(rows, columns) * epsilon
         else:
-            rtol = astype(_op.dimension_size(size=(longer,)), x.dtype) * _functions.finfo(x.dtype).eps
+            sizes = (_op.dimension_size(size=(size,)) for size in (rows, columns))
+            rtol = astype(_fn["maximum"](*sizes), x.dtype) * epsilon
     rtol = astype(_array(rtol), x.dtype)
     if rtol.ndim > len(batch):
         raise _errors.ShapeError(

@@ -478,21 +478,35 @@ def test_transforms_in_any_order() -> None:
 
 
 def test_sizes_that_are_symbols() -> None:
-    svd, eigh, qr = (
-        ig.jit(f) for f in (lambda x: linalg.svd(x, full_matrices=False), linalg.eigh, lambda x: linalg.qr(x, "r"))
-    )
-    solve = ig.jit(lambda a, b: linalg.lstsq(a, b).solution)
-    for m, n in ((2, 3), (7, 3), (9, 4), (3, 11), (5, 5), (6, 6), (20, 2)):
+    svd = ig.jit(lambda x: linalg.svd(x, full_matrices=False))
+    full, eigh, qr = ig.jit(lambda x: linalg.svd(x)), ig.jit(linalg.eigh), ig.jit(lambda x: linalg.qr(x, "r"))
+    solve, inverse = ig.jit(lambda a, b: linalg.lstsq(a, b).solution), ig.jit(linalg.pinv)
+    slope = ig.jit(ig.grad(lambda x: ig.sum(linalg.svd(x, full_matrices=False).U[0]) + ig.sum(linalg.qr(x).R)))
+    for m, n in ((2, 3), (7, 3), (9, 4), (3, 11), (5, 5), (6, 6), (20, 2), (4, 6)):
         x, b = draw(m, n), draw(m)
-        close(svd(ig.asarray(x)).S, np.linalg.svd(x, compute_uv=False))
+        ours = ig.asarray(x)
+        for got, want in zip(svd(ours), linalg.svd(ours, False), strict=True):
+            close(got, want)
+        u, s, vh = full(ours)
+        close((u[:, : min(m, n)] * s) @ vh[: min(m, n)], x)
+        unit_columns(u)
+        unit_columns(np.asarray(vh).T)
         close(eigh(ig.asarray(x @ x.T)).eigenvalues, np.linalg.eigvalsh(x @ x.T))
-        close(qr(ig.asarray(x)), np.linalg.qr(x, "r"))
-        close(solve(ig.asarray(x), ig.asarray(b)), np.linalg.lstsq(x, b)[0])
+        close(qr(ours), np.linalg.qr(x, "r"))
+        close(solve(ours, ig.asarray(b)), np.linalg.lstsq(x, b)[0])
+        close(inverse(ours), np.linalg.pinv(x))
+        wanted = central(
+            lambda y: ig.sum(linalg.svd(ig.asarray(y), False).U[0]) + ig.sum(linalg.qr(ig.asarray(y)).R), x
+        )
+        np.testing.assert_allclose(np.asarray(slope(ours)), wanted, rtol=1e-4, atol=1e-5 * np.abs(wanted).max())
     n = ig.Dim("n", 2, 64)
     traced = ig.trace(lambda x: linalg.eigvalsh(x), ig.asarray(symmetric(5)), dynamic_shapes={"x": {0: n, 1: n}})
+    m = ig.Dim("m", 2, 64)
+    both = ig.trace(lambda x: linalg.pinv(x), ig.asarray(draw(5, 3)), dynamic_shapes={"x": {0: m, 1: n}})
     for size in (2, 9, 40):
-        s = symmetric(size)
+        s, x = symmetric(size), draw(size, 11)
         close(traced(ig.asarray(s)), np.linalg.eigvalsh(s))
+        close(both(ig.asarray(x)), np.linalg.pinv(x))
 
 
 def test_numpy_s_functions_come_here() -> None:

@@ -18,10 +18,8 @@ struct Factors {
 };
 
 Factors factors_of(Builder& b, Value x) {
-  bool wide = surely_wide(b, x->type());
-  std::vector<Value> f = b.many("svd", {wide ? turned(b, x) : x});
-  Value v = turned(b, f[2]);
-  return wide ? Factors{v, f[1], f[0]} : Factors{f[0], f[1], v};
+  std::vector<Value> f = b.many("svd", {x});
+  return {f[0], f[1], turned(b, f[2])};
 }
 
 // 1 / s as a row, and 0 for what counts as nothing: not above rtol times the largest. NaN stays.

@@ -4,6 +4,8 @@
 //
 // Sources: G. Golub and C. Van Loan, "Matrix Computations", 8.3 and 8.6; the steps are those of LAPACK's
 // steqr and bdsqr, with matrices brought to a largest element between 1 and 2 first.
+#include <algorithm>
+#include <functional>
 #include <optional>
 
 #include "ops/families/compose.h"
@@ -246,41 +248,45 @@ std::vector<Value> jvp_eigvalsh(JvpContext& c) {
 
 // --- singular values
 // ----------------------------------------------------------------------------------------------------------
-void require_tall(InferContext& c) {
+Dim longer_of(const Type& x) { return max(rows_of(x), columns_of(x)); }
+Dim shorter_of(const Type& x) { return min(rows_of(x), columns_of(x)); }
+
+void infer_svd(InferContext& c) {
   require_matrices(c, 0);
   const Type& x = c.operand(0);
-  if (!c.scope.decide_less_equal(columns_of(x), rows_of(x)))
-    c.fail(ErrorKind::Shape, fmt::format("matrices of more columns than rows: {}", x.str()),
-           "the factors are computed of high matrices", "transpose it, and exchange U and Vᵀ");
-}
-void infer_svd(InferContext& c) {
-  require_tall(c);
-  const Type& x = c.operand(0);
-  const Dim &m = rows_of(x), &n = columns_of(x);
-  c.result(x.dtype, with_last(batch_of(x), {m, c.get(kFull) ? m : n}));
-  c.result(x.dtype, with_last(batch_of(x), {n}));
-  c.result(x.dtype, with_last(batch_of(x), {n, n}));
+  const Dim &m = rows_of(x), &n = columns_of(x), shorter = shorter_of(x);
+  c.result(x.dtype, with_last(batch_of(x), {m, c.get(kFull) ? m : shorter}));
+  c.result(x.dtype, with_last(batch_of(x), {shorter}));
+  c.result(x.dtype, with_last(batch_of(x), {c.get(kFull) ? n : shorter, n}));
 }
 void infer_svdvals(InferContext& c) {
-  require_tall(c);
+  require_matrices(c, 0);
   const Type& x = c.operand(0);
-  c.result(x.dtype, with_last(batch_of(x), {columns_of(x)}));
+  c.result(x.dtype, with_last(batch_of(x), {shorter_of(x)}));
 }
 
+// Of a wide matrix by its transpose.
 void reference_of_svd(const Literal& x, Literal* u, Literal& s, Literal* vh) {
   int64_t m = x.dims()[x.dims().size() - 2], n = x.dims().back(), count = 1;
-  int64_t width = u ? u->dims().back() : n;
+  int64_t high = std::max(m, n), low = std::min(m, n);
+  int64_t width =
+      u && u->dims().back() == m && vh->dims().back() == vh->dims()[vh->dims().size() - 2] ? high : low;
   for (size_t i = 0; i + 2 < x.dims().size(); ++i) count *= x.dims()[i];
   for (int64_t number = 0; number < count; ++number) {
-    Dense work(m, n);
-    for (int64_t i = 0; i < m * n; ++i)
-      work.elements[static_cast<size_t>(i)] = x.as_double(number * m * n + i);
+    Dense work(high, low);
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < n; ++j)
+        (m < n ? work.at(j, i) : work.at(i, j)) = x.as_double((number * m + i) * n + j);
     Spectrum found = singular_of(std::move(work), width);
-    for (int64_t i = 0; i < n; ++i) tools::set_real(s, number * n + i, found.values[static_cast<size_t>(i)]);
-    for (int64_t i = 0; i < m * width && u; ++i)
-      tools::set_real(*u, number * m * width + i, found.left.elements[static_cast<size_t>(i)]);
-    for (int64_t i = 0; i < n && vh; ++i)
-      for (int64_t j = 0; j < n; ++j) tools::set_real(*vh, (number * n + i) * n + j, found.right.at(j, i));
+    for (int64_t i = 0; i < low; ++i)
+      tools::set_real(s, number * low + i, found.values[static_cast<size_t>(i)]);
+    if (!u) continue;
+    Dense &left = m < n ? found.right : found.left, &right = m < n ? found.left : found.right;
+    for (int64_t i = 0; i < m * left.columns; ++i)
+      tools::set_real(*u, number * m * left.columns + i, left.elements[static_cast<size_t>(i)]);
+    for (int64_t i = 0; i < right.columns; ++i)
+      for (int64_t j = 0; j < n; ++j)
+        tools::set_real(*vh, (number * right.columns + i) * n + j, right.at(j, i));
   }
 }
 void reference_svd(ReferenceContext& c) {
@@ -376,15 +382,27 @@ void to_two_diagonals(const Bidiagonal& k) {
   });
 }
 
+// Runs one of both, which is known here where the sizes are.
+void by_shape(NestContext& c, const std::function<void()>& high, const std::function<void()>& wide) {
+  const Type& x = c.node->operand(0)->type();
+  const Dim &rows = rows_of(x), &columns = columns_of(x);
+  if (rows == columns) return high();
+  if (rows.is_constant() && columns.is_constant())
+    return rows.constant() < columns.constant() ? wide() : high();
+  c.build->if_then(c.size(rows) < c.size(columns), wide, high);
+}
+
+// The longer side's vectors are called left here, the shorter side's right: a wide matrix is transposed.
 void nest_singular(NestContext& c, bool vectors) {
   loop::Builder& b = *c.build;
   const Type& type = c.node->operand(0)->type();
-  const Dim &rows = rows_of(type), &columns = columns_of(type);
+  const Dim rows = longer_of(type), columns = shorter_of(type);
   DType dtype = type.dtype;
   c.set_blocks(product(batch_of(type)));
-  Expr m = c.size(rows), n = c.size(columns), zero = b.index(0), one = b.index(1);
+  Expr m = b.let(c.size(rows)), n = b.let(c.size(columns)), zero = b.index(0), one = b.index(1);
+  Expr x_rows = c.size(rows_of(type)), x_columns = c.size(columns_of(type));
   Tools t(b, dtype, lanes_of(dtype, columns)), high_tools(b, dtype, lanes_of(dtype, rows));
-  Grid x{b, c.operands[0], b.let(b.block() * m * n), n};
+  Grid x{b, c.operands[0], b.let(b.block() * m * n), x_columns};
   Bidiagonal work{t,
                   high_tools,
                   scratch_grid(c, dtype, rows, columns, "a"),
@@ -396,8 +414,8 @@ void nest_singular(NestContext& c, bool vectors) {
                   b.add_scratch(dtype, rows, "v")};
   const Lines& lines = work.lines;
   const Grid& a = work.a;
-  const Dim width = vectors ? columns_of(c.node->result(0)->type()) : Dim(int64_t{0});
-  Expr q = c.size(width);
+  const Dim width = vectors && c.node->attrs().get(kFull) ? rows : columns;
+  Expr q = b.let(c.size(width));
   std::optional<Grid> u, ut, v, vt;
   std::optional<Chains> left, right;
   if (vectors) {
@@ -409,8 +427,11 @@ void nest_singular(NestContext& c, bool vectors) {
     right.emplace(t, columns, n, kChains, 1);
   }
 
-  Tools::Scale scale = t.scale_of(x, m, [&](Expr) { return n; });
-  t.each_of(m, n, [&](Expr i, Expr j) { a.store(i, j, x.load(i, j) / scale.factor); });
+  by_shape(
+      c, [&] { t.each_of(m, n, [&](Expr i, Expr j) { a.store(i, j, x.load(i, j)); }); },
+      [&] { t.transpose(a, x, x_rows, x_columns); });
+  Tools::Scale scale = t.scale_of(a, m, [&](Expr) { return n; });
+  t.each_of(m, n, [&](Expr i, Expr j) { a.store(i, j, a.load(i, j) / scale.factor); });
   to_two_diagonals(work);
   if (vectors) {
     // The products of the reflectors, and then their transposes, whose rows are the vectors.
@@ -459,8 +480,8 @@ void nest_singular(NestContext& c, bool vectors) {
 
   Expr failed = b.let(~scale.finite | (high.get() > zero));
   Expr row = b.let(b.block() * n);
-  Expr right_at = b.let(b.block() * n * n);
-  std::optional<Grid> sorted;  // the left vectors in their order
+  // The vectors in their order; v is free for the right ones.
+  std::optional<Grid> sorted;
   if (vectors) sorted.emplace(scratch_grid(c, dtype, width, rows, "sorted"));
   b.serial_for(zero, n, [&](Expr i) {
     Expr rank = t.rank_of(i, n, [&](Expr j) { return abs(b.load(lines.d, j)); }, true);
@@ -468,8 +489,7 @@ void nest_singular(NestContext& c, bool vectors) {
     b.store(c.results[vectors ? 1 : 0], row + place, select(failed, t.nan(), abs(mine) * scale.factor));
     if (!vectors) return;
     Expr sign = b.let(select(failed, t.nan(), t.sign_of_row(*vt, i, n)));
-    Grid out{b, c.results[2], right_at, n};
-    t.each(zero, n, [&](Expr j) { out.store(place, j, vt->load(i, j) * sign); });
+    t.each(zero, n, [&](Expr j) { v->store(place, j, vt->load(i, j) * sign); });
     Expr other = b.let(select(mine < t.number(0), -sign, sign));
     high_tools.each(zero, m, [&](Expr j) { sorted->store(place, j, ut->load(i, j) * other); });
   });
@@ -478,26 +498,42 @@ void nest_singular(NestContext& c, bool vectors) {
     Expr sign = b.let(select(failed, t.nan(), high_tools.sign_of_row(*ut, i, m)));
     high_tools.each(zero, m, [&](Expr j) { sorted->store(i, j, ut->load(i, j) * sign); });
   });
-  t.transpose({b, c.results[0], b.let(b.block() * m * q), q}, *sorted, q, m);
+  Expr shorter = b.let(b.block() * n * n), longer = b.let(b.block() * m * q);
+  by_shape(
+      c,
+      [&] {
+        t.transpose({b, c.results[0], longer, q}, *sorted, q, m);
+        Grid out{b, c.results[2], shorter, n};
+        t.each_of(n, n, [&](Expr i, Expr j) { out.store(i, j, v->load(i, j)); });
+      },
+      [&] {
+        t.transpose({b, c.results[0], shorter, n}, *v, n, n);
+        Grid out{b, c.results[2], longer, m};
+        high_tools.each_of(q, m, [&](Expr i, Expr j) { out.store(i, j, sorted->load(i, j)); });
+      });
 }
 
 void nest_svd(NestContext& c) { nest_singular(c, true); }
 void nest_svdvals(NestContext& c) { nest_singular(c, false); }
 
 // With G = Uᵀ dx V and F_ij = 1 / (s_j² - s_i²): dU = U (F * (G S + S Gᵀ)) + (1 - U Uᵀ) dx V S⁻¹, ds = diag
-// G, dV = V (F * (S G + Gᵀ S)): of singular values that differ, and where x is higher than wide, are not 0.
+// G, dV = V (F * (S G + Gᵀ S)) + (1 - V Vᵀ) dxᵀ U S⁻¹: of singular values that differ, and unless x is
+// square, are not 0.
 std::vector<Value> jvp_svd(JvpContext& c) {
   if (!c.tangents[0]) return {nullptr, nullptr, nullptr};
   Builder& b = c.build;
   Compose m(b);
   const Type& x = c.operands[0]->type();
-  bool square = b.graph().dims.less_equal(rows_of(x), columns_of(x)) == Truth::Yes;
-  if (c.node->attrs().get(kFull) && !square)
+  const DimScope& scope = b.graph().dims;
+  bool high = scope.less_equal(rows_of(x), columns_of(x)) != Truth::Yes;  // or may be
+  bool wide = scope.less_equal(columns_of(x), rows_of(x)) != Truth::Yes;
+  if (c.node->attrs().get(kFull) && (high || wide))
     throw make_error(ErrorKind::Unsupported, "svd: full factors of matrices {} have no derivative", x.str())
         .at(c.node->location().str())
         .why(
-            "the columns of U beyond those of x are any ones at right angles to the others, so no slope is "
-            "theirs")
+            "the vectors beyond the shorter side of x are any ones at right angles to the others, so no "
+            "slope "
+            "is theirs")
         .hint("use full_matrices=False, or put ig.stop_gradient around the argument");
   Value u = c.results[0], s = c.results[1], vh = c.results[2];
   Value ut = turned(b, u), v = turned(b, vh);
@@ -507,8 +543,12 @@ std::vector<Value> jvp_svd(JvpContext& c) {
   Value factor = inverse_differences(b, m.mul(m.add(across, down), m.sub(across, down)));
   Value right_scaled = m.mul(inner, across), left_scaled = m.mul(inner, down);
   Value du = product_of(b, u, m.mul(factor, m.add(right_scaled, turned(b, right_scaled))));
-  if (!square) du = m.add(du, m.div(m.sub(moved, product_of(b, u, inner)), across));
+  if (high) du = m.add(du, m.div(m.sub(moved, product_of(b, u, inner)), across));
   Value dv = product_of(b, v, m.mul(factor, m.add(left_scaled, turned(b, left_scaled))));
+  if (wide) {
+    Value other = product_of(b, turned(b, c.tangents[0]), u);
+    dv = m.add(dv, m.div(m.sub(other, product_of(b, v, turned(b, inner))), across));
+  }
   return {du, b("diagonal", {inner}), turned(b, dv)};
 }
 
@@ -560,17 +600,20 @@ std::vector<Op> linalg_spectral() {
                                .samples = symmetrics,
                                .ulp = 256},
                               true, infer_eigvalsh, reference_eigvalsh, nest_eigvalsh, jvp_eigvalsh));
-  std::vector<Sample> highs{{square, "{}"},         {tall, "{}"},         {high, "{}"},
-                            {"T[1, 1] {-9}", "{}"}, {"T[0, 2, 2]", "{}"}, {"T[3, 0]", "{}"}};
+  std::vector<Sample> highs{{square, "{}"},
+                            {tall, "{}"},
+                            {high, "{}"},
+                            {"T[1, 1] {-9}", "{}"},
+                            {"T[0, 2, 2]", "{}"},
+                            {"T[3, 0]", "{}"},
+                            {"T[2, 3] {1, 2, -0.5, 4, -1, 0.5}", "{}"}};
   ops.push_back(factorisation(
       {.name = "svdvals",
        .doc =
            "The singular values of matrices, in descending order.\nNaN where an element is NaN or infinite.",
-       .operands = {{"x", "[..., m, n], with m at least n."}},
+       .operands = {{"x", "[..., m, n]."}},
        .numpy = "np.linalg.svd(x.astype(float), compute_uv=False)",
        .samples = highs,
-       .bad_samples = {{"f32[2, 3]", "{}",
-                        "ShapeError: svdvals: matrices of more columns than rows: f32[2, 3]"}},
        .ulp = 256},
       false, infer_svdvals, reference_svdvals, nest_svdvals, jvp_svdvals));
   highs.push_back({square, "{full_matrices = true}"});
@@ -578,16 +621,17 @@ std::vector<Op> linalg_spectral() {
       {.name = "svd",
        .doc =
            "U, the singular values s in descending order, and Vᵀ, with x = U diag(s) Vᵀ, where the columns "
-           "of U and the rows of Vᵀ are unit vectors at right angles.\nOf the elements of a row of Vᵀ that "
+           "of U and the rows of Vᵀ are unit vectors at right angles.\nOf the elements of a row of Vᵀ (where "
+           "x is wider than high: of a column of U) that "
            "are within a hundredth of the largest in size, the first is positive. NaN where an element is "
            "NaN or infinite. Derivatives of the vectors are those of singular values that differ.",
-       .operands = {{"x", "[..., m, n], with m at least n."}},
+       .operands = {{"x", "[..., m, n]."}},
        .attrs = {kFull},
        .results = 3,
        .numpy = "(lambda u, s, v: (lambda g: (u * np.swapaxes(g, -1, -2), s, v * g))(" + signs_of("v") +
+                " if x.shape[-2] >= x.shape[-1] else " + signs_of("np.swapaxes(u, -1, -2)") +
                 ") if v.size else (u, s, v))(*np.linalg.svd(x.astype(float), full_matrices=full_matrices))",
        .samples = highs,
-       .bad_samples = {{"f32[2, 3]", "{}", "ShapeError: svd: matrices of more columns than rows: f32[2, 3]"}},
        .ulp = 256},
       false, infer_svd, reference_svd, nest_svd, jvp_svd));
   return ops;
