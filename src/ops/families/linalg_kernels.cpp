@@ -50,15 +50,15 @@ void Tools::backwards(Expr begin, Expr end, const std::function<void(Expr)>& bod
   b.serial_for(b.index(0), end - begin, [&](Expr t) { body(b.let(end - b.index(1) - t)); });
 }
 
-Expr Tools::sum(Expr begin, Expr end, const std::function<Expr(Expr)>& term) const {
-  uint32_t acc = b.local(dtype, lanes, 1, "sum");
+Expr Tools::sum(int width, Expr begin, Expr end, const std::function<Expr(Expr)>& term) const {
+  uint32_t acc = b.local(dtype, width, 1, "sum");
   b.assign(acc, number(0));
-  each(begin, end, [&](Expr j) { b.assign(acc, b.read(acc) + term(j)); });
+  b.vector_for(begin, end, width, [&](Expr j) { b.assign(acc, b.read(acc) + term(j)); });
   return b.let(b.reduce_lanes(acc, loop::Reduction::Add));
 }
 
 Expr Tools::largest(Expr begin, Expr end, const std::function<Expr(Expr)>& term) const {
-  uint32_t acc = b.local(dtype, lanes, 1, "largest");
+  uint32_t acc = b.local(dtype, few, 1, "largest");
   b.assign(acc, number(0));
   each(begin, end, [&](Expr j) {
     Expr size = b.let(abs(term(j))), best = b.let(b.read(acc));
@@ -72,7 +72,9 @@ void Tools::fill_identity(const Grid& to, Expr rows, Expr columns) const {
 }
 
 void Tools::transpose(const Grid& to, const Grid& from, Expr rows, Expr columns) const {
-  b.transpose(to.at_origin(), from.at_origin(), rows, columns);
+  b.serial_for(b.index(0), rows, [&](Expr i) {
+    b.serial_for(b.index(0), columns, [&](Expr j) { to.store(j, i, from.load(i, j)); });
+  });
 }
 
 Tools::Reflector Tools::reflector(uint32_t v, Expr first, Expr end) const {
@@ -101,7 +103,7 @@ void Tools::reflect_rows(const Grid& a, const std::function<Expr(Expr)>& v_of, E
                          Expr from, Expr to) const {
   b.if_then(tau != number(0), [&] {
     uint32_t acc = b.local(dtype, lanes, 1, "product");
-    each(from, to, [&](Expr j) {
+    many(from, to, [&](Expr j) {
       b.assign(acc, number(0));
       b.serial_for(first, end, [&](Expr i) { b.assign(acc, fma(v_of(i), a.load(i, j), b.read(acc))); });
       Expr w = b.let(b.read(acc) * tau);
@@ -145,7 +147,7 @@ Tools::Scale Tools::scale_of(const Grid& a, Expr rows, const std::function<Expr(
 }
 
 Expr Tools::rank_of(Expr i, Expr n, const std::function<Expr(Expr)>& d, bool descending) const {
-  uint32_t acc = b.local(DType::I64, lanes, 1, "rank");
+  uint32_t acc = b.local(DType::I64, few, 1, "rank");
   Expr zero = b.index(0), one = b.index(1), mine = b.let(d(i));
   b.assign(acc, zero);
   each(zero, n, [&](Expr j) {
@@ -161,7 +163,7 @@ Expr Tools::sign_of_row(const Grid& a, Expr row, Expr columns) const {
   constexpr double kNearly = 0.99;
   Expr top = largest(b.index(0), columns, [&](Expr j) { return a.load(row, j); });
   Expr level = b.let(top * number(kNearly));
-  uint32_t place = b.local(DType::I64, lanes, 1, "place");
+  uint32_t place = b.local(DType::I64, few, 1, "place");
   b.assign(place, columns);
   each(b.index(0), columns, [&](Expr j) {
     Expr before = b.let(b.read(place));
@@ -196,7 +198,7 @@ void Chains::apply(const Grid& a, Expr columns, Expr count) const {
   loop::Builder& b = t_.b;
   uint32_t carried = b.local(t_.dtype, t_.lanes, 1, "carried");
   auto row = [&](Expr start, Expr t) { return step_ > 0 ? start + t : start - t; };
-  t_.each(b.index(0), columns, [&](Expr j) {
+  t_.many(b.index(0), columns, [&](Expr j) {
     b.serial_for(b.index(0), count, [&](Expr chain) {
       Expr start = b.let(b.load(starts_, chain)), length = b.let(b.load(lengths_, chain));
       Expr at = b.let(chain * stride_);

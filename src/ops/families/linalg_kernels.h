@@ -7,6 +7,7 @@
 // bdsqr.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 
 #include "ops/builder.h"
@@ -16,8 +17,8 @@ namespace ig::ops::factors {
 
 using loop::Expr;
 
-// Columns side by side: four registers of AVX2, or fewer where a row is known to be shorter. A sum has the
-// same bits either way, since the lanes that are left out would add zeros.
+// Columns side by side in the loops that take the time: four registers of AVX2, or fewer where a row is known
+// to be shorter. A sum has the same bits either way, since the lanes that are left out would add zeros.
 int lanes_of(DType dtype, const Dim& columns);
 
 // How far the rows of a matrix in scratch lie apart: an odd number of cache lines, so that a few columns of
@@ -31,7 +32,6 @@ struct Grid {
   Expr base, step;  // of the first element, and from row to row
   Expr load(Expr i, Expr j) const { return b.load(buffer, base + i * step + j); }
   void store(Expr i, Expr j, Expr value) const { b.store(buffer, base + i * step + j, value); }
-  loop::Builder::Matrix at_origin() const { return {buffer, base, step}; }
 };
 
 // A matrix of its own in scratch.
@@ -52,16 +52,21 @@ struct Cell {
 // The pieces, for matrices of one type whose rows have about so many columns.
 class Tools {
  public:
-  Tools(loop::Builder& build, DType dtype, int lanes) : b(build), dtype(dtype), lanes(lanes) {}
+  Tools(loop::Builder& build, DType dtype, int lanes)
+      : b(build), dtype(dtype), lanes(lanes), few(std::min(lanes, 32 / static_cast<int>(size_of(dtype)))) {}
 
   loop::Builder& b;
   const DType dtype;
-  const int lanes;
+  const int lanes;  // of the loops that take the time
+  const int few;  // of all others: one register, since code that is twice as wide takes twice as long to make
 
   Expr number(double value) const { return b.constant(dtype, value); }
   Expr epsilon() const;  // the distance from 1 to the next number
   Expr nan() const;
   void each(Expr begin, Expr end, const std::function<void(Expr)>& body) const {
+    b.vector_for(begin, end, few, body);
+  }
+  void many(Expr begin, Expr end, const std::function<void(Expr)>& body) const {
     b.vector_for(begin, end, lanes, body);
   }
   void each_of(Expr rows, Expr columns, const std::function<void(Expr, Expr)>& body) const {
@@ -69,11 +74,17 @@ class Tools {
   }
   // For i from the last one down to the first.
   void backwards(Expr begin, Expr end, const std::function<void(Expr)>& body) const;
-  Expr sum(Expr begin, Expr end, const std::function<Expr(Expr)>& term) const;
+  Expr sum(Expr begin, Expr end, const std::function<Expr(Expr)>& term) const {
+    return sum(few, begin, end, term);
+  }
+  Expr sum_of_many(Expr begin, Expr end, const std::function<Expr(Expr)>& term) const {
+    return sum(lanes, begin, end, term);
+  }
   Expr largest(Expr begin, Expr end, const std::function<Expr(Expr)>& term) const;  // at least 0; no NaN
 
   void fill_identity(const Grid& to, Expr rows, Expr columns) const;
-  // `to` is the transpose of `from`, which has so many rows and columns.
+  // `to` is the transpose of `from`, which has so many rows and columns. Element by element: that is little
+  // beside the rest, and the loop IR's transposition is much code.
   void transpose(const Grid& to, const Grid& from, Expr rows, Expr columns) const;
 
   // The reflector H = I - tau v vᵀ with H x = beta e: x stands in v[first, end) and gives way to v, whose
@@ -104,6 +115,9 @@ class Tools {
 
   // 1 or -1: the sign of the first element of a row that is within a hundredth of the largest in size.
   Expr sign_of_row(const Grid& a, Expr row, Expr columns) const;
+
+ private:
+  Expr sum(int width, Expr begin, Expr end, const std::function<Expr(Expr)>& term) const;
 };
 
 // Rotations of neighbouring rows that are kept back, and applied chain after chain to a few columns at a

@@ -85,7 +85,7 @@ void to_three_diagonals(const Tools& t, const Grid& a, Expr n, const Lines& line
     b.if_then(h.tau != t.number(0), [&] {
       // p = tau a v, w = p - (tau / 2) (pᵀ v) v, a = a - v wᵀ - w vᵀ.
       uint32_t acc = b.local(t.dtype, t.lanes, 1, "product");
-      t.each(first, n, [&](Expr j) {
+      t.many(first, n, [&](Expr j) {
         b.assign(acc, t.number(0));
         b.serial_for(first, n, [&](Expr i) { b.assign(acc, fma(at(i), a.load(i, j), b.read(acc))); });
         b.store(w, j, b.read(acc) * h.tau);
@@ -374,8 +374,9 @@ void to_two_diagonals(const Bidiagonal& k) {
       t.each(first, k.n, [&](Expr j) { a.store(step, j, at(j)); });
       b.if_then(row.tau != t.number(0), [&] {
         b.serial_for(first, k.m, [&](Expr i) {
-          Expr along = b.let(-t.sum(first, k.n, [&](Expr j) { return a.load(i, j) * at(j); }) * row.tau);
-          t.each(first, k.n, [&](Expr j) { a.store(i, j, fma(along, at(j), a.load(i, j))); });
+          Expr along =
+              b.let(-t.sum_of_many(first, k.n, [&](Expr j) { return a.load(i, j) * at(j); }) * row.tau);
+          t.many(first, k.n, [&](Expr j) { a.store(i, j, fma(along, at(j), a.load(i, j))); });
         });
       });
     });
