@@ -524,7 +524,7 @@ def test_numpy_s_functions_come_here() -> None:
     assert isinstance(np.linalg.tensorinv(ig.eye(6).reshape(2, 3, 6)), ig.Tensor)
 
 
-# --- the example -------------------------------------------------------------------------------------------------------
+# --- the example ------------------------------------------------------------------------------------------------------
 
 
 def test_the_example_has_the_certified_figures() -> None:
