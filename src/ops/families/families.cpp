@@ -12,7 +12,7 @@ std::vector<Op> families() {
            logic_ops,         convert_ops,    select_ops,       create_ops,    reduce_ops,
            reduce_composites, cumulative_ops, structural_ops,   indexing_ops,  contraction_ops,
            window_ops,        order_ops,      random_ops,       control_ops,   named_axis_ops,
-           effect_ops,        nn_composites,  numpy_composites, numpy_numbers, numpy_statistics,
+           effect_ops,        host_call_ops,     nn_composites,  numpy_composites, numpy_numbers, numpy_statistics,
            linalg_ops,        compiler_ops,
        }) {
     std::vector<Op> ops = family();
