@@ -1,7 +1,7 @@
 // Calls from a captured program back into C++, with the names that they have in Python and JAX:
 //
-//   ig::Callback sorted("sorted", [](const std::vector<ig::Array>& x) { return std::vector{sort_of(x[0])}; });
-//   auto f = ig::jit([=](ig::Array x) {
+//   ig::Callback sorted("sorted", [](const std::vector<ig::Array>& x) { return std::vector{sort_of(x[0])};
+//   }); auto f = ig::jit([=](ig::Array x) {
 //     ig::debug::callback(seen, {x});
 //     return ig::pure_callback(sorted, {x.tensor().type()}, {x})[0] * 2.0;
 //   });
@@ -55,7 +55,8 @@ inline std::vector<Array> arrays_of(std::vector<Tensor> tensors) {
 // What a function without effects gives; it has these types. `vmap_method`: none, sequential, expand_dims or
 // broadcast_all.
 inline std::vector<Array> pure_callback(const Callback& function, const std::vector<Type>& results,
-                                        const std::vector<Array>& arguments, std::string vmap_method = "none") {
+                                        const std::vector<Array>& arguments,
+                                        std::string vmap_method = "none") {
   return detail::arrays_of(
       effects::call_pure(function.ref(), detail::tensors_of(arguments), results, std::move(vmap_method)));
 }

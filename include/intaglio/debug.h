@@ -1,5 +1,5 @@
-// The watch for NaN and infinities, as ig.debug_nans and ig.debug_infs are in Python: a program stops at the op
-// that makes one from operands without one, with an error that names the op, its operands and its line.
+// The watch for NaN and infinities, as ig.debug_nans and ig.debug_infs are in Python: a program stops at the
+// op that makes one from operands without one, with an error that names the op, its operands and its line.
 //
 //   ig::debug_nans(true);             // the process, until it is set to false
 //   { ig::DebugNans watch; step(x); } // this thread, for a scope

@@ -6,6 +6,7 @@ arguments and results are put together from arrays. A `_Host` lives as long as a
 
 from __future__ import annotations
 
+import atexit
 import builtins
 import functools
 import json
@@ -196,13 +197,13 @@ def _declared(who: str, specs: Any) -> tuple[list[tuple[Any, Any]], Any]:
     return [(leaf.dtype, tuple(leaf.shape)) for leaf in leaves], tree
 
 
-def _callable(who: str, function: Any) -> None:
+def _callable(who: str, function: Any, form: str = "(f, ...)") -> None:
     if not callable(function):
         raise _errors.TypeError(
             f"{who}: the callback is a {type(function).__name__}, which cannot be called",
             _intaglio._user_line(),
             why="the compiled program calls it with arrays",
-            hint=f"give the function first: ig.{who}(f, ...)",
+            hint=f"give the function itself: ig.{who}{form}",
         )
 
 
@@ -372,10 +373,20 @@ def register_host_function(name: str, function: Callable[..., Any]) -> None:
     >>> ig.Graph.parse(text)(ig.ones(2))
     Tensor([2., 2.], dtype=float32)
     """
-    _callable("register_host_function", function)
+    _callable("register_host_function", function, '("name", f)')
     before = _registered.get(name)
     host = _host_of(function)
     _intaglio._register_host(name, host)
     if before is not None and before is not host:
         before.name = None
     _registered[name] = host
+
+
+@atexit.register
+def _end() -> None:
+    """The registry keeps its hosts for the life of the process; what they hold goes before the interpreter ends."""
+    for host in _registered.values():
+        host.trees.clear()
+        del host.function
+    _registered.clear()
+    _trees_of.cache_clear()

@@ -44,7 +44,7 @@ class Untraced {
   PyThreadState* state_;
 };
 
-std::string name_of(const ops::HostCall& call) { return std::string(call.function.substr(0, call.function.find('@'))); }
+std::string name_of(const ops::HostCall& call) { return std::string(ops::host_label(call.function)); }
 
 std::string type_text(DType dtype, std::span<const int64_t> shape) {
   return fmt::format("{}[{}]", info(dtype).api_name, fmt::join(shape, ", "));
@@ -64,23 +64,32 @@ bool fits(const front::Scalar& scalar, DType dtype) {
 Literal result_of(const ops::HostCall& call, nb::handle module, nb::handle host, nb::handle leaf, size_t i) {
   const Type& want = call.results[i];
   std::vector<int64_t> shape = *constant_dims(want.dims);
+  auto path = [&] {
+    return nb::cast<std::string>(nb::object(module.attr("_result_path")(
+        host, nb::str(call.structure.data(), call.structure.size()), call.results.size(), i)));
+  };
   Tensor value;
   if (std::optional<front::Scalar> scalar = as_scalar(leaf.ptr());
       scalar && shape.empty() && fits(*scalar, want.dtype))
     value = front::scalar_tensor(*scalar, want.dtype);
-  else
+  else if (scalar || is_tensor(leaf.ptr()) || is_array_like(leaf.ptr()))
     value = as_tensor(leaf.ptr(), std::nullopt, name_of(call));
+  else
+    throw make_error(ErrorKind::Type, "the callback {} gave a {} for the result{}, and {} was declared",
+                     name_of(call), Py_TYPE(leaf.ptr())->tp_name, path(), type_text(want.dtype, shape))
+        .why("it is no array and no number")
+        .hint("return a NumPy array, an array of ig, or a number");
   const bool dtype = value.dtype() == want.dtype;
   if (dtype && value.shape() == Shape(shape)) return value.unlinked().literal();
-  std::string path = nb::cast<std::string>(
-      nb::object(module.attr("_result_path")(host, nb::str(call.structure.data(), call.structure.size()), call.results.size(), i)));
-  throw make_error(dtype ? ErrorKind::Shape : ErrorKind::Type, "the callback {} gave {} for the result{}, and {} was declared",
-                   name_of(call), type_text(value.dtype(), value.shape().span()), path, type_text(want.dtype, shape))
+  throw make_error(dtype ? ErrorKind::Shape : ErrorKind::Type,
+                   "the callback {} gave {} for the result{}, and {} was declared", name_of(call),
+                   type_text(value.dtype(), value.shape().span()), path(), type_text(want.dtype, shape))
       .why("what a callback gives is declared before it runs, and is never converted or broadcast")
-      .hint(dtype ? "return an array of that shape, or declare the one that it has"
-                  : fmt::format("convert what it returns, as by numpy.asarray(y, \"{}\"), or declare the dtype "
-                                "that it has",
-                                info(want.dtype).api_name));
+      .hint(dtype
+                ? "return an array of that shape, or declare the one that it has"
+                : fmt::format("convert what it returns, as by numpy.asarray(y, \"{}\"), or declare the dtype "
+                              "that it has",
+                              info(want.dtype).api_name));
 }
 
 // Says where the compiled program called, in the user's own exception.
@@ -92,7 +101,8 @@ void note_place(nb::python_error& error, const ops::HostCall& call) {
   Py_XDECREF(done);
 }
 
-std::vector<Literal> call_python(const Held& held, const ops::HostCall& call, std::span<const Literal> values) {
+std::vector<Literal> call_python(const Held& held, const ops::HostCall& call,
+                                 std::span<const Literal> values) {
   nb::gil_scoped_acquire gil;
   Untraced untraced(Capture::current() != nullptr);
   Capture::Active outside(nullptr);
@@ -168,8 +178,8 @@ nb::list host_call(nb::handle host, const std::string& label, nb::handle argumen
 }  // namespace
 
 void init_host_call(nb::module_& m) {
-  m.def("_host_call", &host_call, nb::arg("host"), nb::arg("label"), nb::arg("arguments"),
-        nb::arg("results"), nb::arg("structure"), nb::arg("vmap_method").none(), nb::arg("effect"),
+  m.def("_host_call", &host_call, nb::arg("host"), nb::arg("label"), nb::arg("arguments"), nb::arg("results"),
+        nb::arg("structure"), nb::arg("vmap_method").none(), nb::arg("effect"),
         "Calls the host object, or records that: its results' arrays.");
   m.def(
       "_register_host",

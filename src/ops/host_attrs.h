@@ -12,7 +12,7 @@ inline constexpr Attr<std::string> kHostFunction{"function", "The function's nam
 inline constexpr Attr<std::string> kHostDtypes{
     "dtypes", "The results' element types, separated by a space: \"f32 i64\".", "\"\""};
 inline constexpr Attr<Ints> kHostRanks{"ranks", "How many axes each result has.", "[]"};
-inline constexpr Attr<Dims> kHostSizes{"sizes", "The results' sizes, one result's behind the other's.", "[]"};
+inline constexpr Attr<Dims> kHostSizes{"sizes", "The results' sizes, one result's behind the other's.", "<>"};
 inline constexpr Attr<std::string> kHostStructure{
     "structure", "How containers of the caller hold arguments and results; empty: they do not.", "\"\""};
 inline constexpr Attr<std::string> kHostBatching{

@@ -100,7 +100,7 @@ std::string list(std::span<const Type> types) {
   return out.empty() ? "nothing" : out;
 }
 
-void for_each_call(Block& block, const std::function<void(Node*)>& f) {
+void for_each_call(const Block& block, const std::function<void(Node*)>& f) {
   for (Node* node : block) {
     for (const auto& region : node->regions()) for_each_call(*region, f);
     if (is_host_call(node)) f(node);
@@ -152,6 +152,22 @@ void release_host_functions(Graph& graph) {
   });
 }
 
+bool calls_host(const Graph& graph) {
+  bool any = false;
+  for_each_call(graph.body(), [&](Node*) { any = true; });
+  return any;
+}
+
+std::vector<HostRef> host_functions(const Graph& graph) {
+  std::vector<HostRef> out;
+  for_each_call(graph.body(), [&](Node* node) {
+    if (HostRef held = find_host_function(node->attrs().get(kHostFunction))) out.push_back(std::move(held));
+  });
+  return out;
+}
+
+std::string_view host_label(std::string_view name) { return name.substr(0, name.find('@')); }
+
 void set_host_results(Attrs& attrs, std::span<const Type> results) {
   std::string dtypes;
   Ints ranks;
@@ -161,7 +177,9 @@ void set_host_results(Attrs& attrs, std::span<const Type> results) {
     ranks.push_back(type.rank());
     sizes.insert(sizes.end(), type.dims.begin(), type.dims.end());
   }
-  attrs.set(kHostDtypes, std::move(dtypes)).set(kHostRanks, std::move(ranks)).set(kHostSizes, std::move(sizes));
+  attrs.set(kHostDtypes, std::move(dtypes))
+      .set(kHostRanks, std::move(ranks))
+      .set(kHostSizes, std::move(sizes));
 }
 
 std::optional<std::vector<Type>> host_results(const Attrs& attrs) {
@@ -209,21 +227,22 @@ std::vector<Literal> run_host_call(const Op& op, const Attrs& attrs, std::span<c
     return error;
   };
   if (name.empty())
-    throw placed(Error(ErrorKind::Unsupported, "what an effectful callback gave is wanted a second time")
-                     .why("this part of the program runs again for a derivative or a guard, and an effect "
-                          "happens once")
-                     .hint("call it in front of the loop, the checkpoint or the function, and pass on what it "
-                           "gives; or use pure_callback, if calling it again does no harm"));
+    throw placed(
+        Error(ErrorKind::Unsupported, "what an effectful callback gave is wanted a second time")
+            .why("this part of the program runs again for a derivative or a guard, and an effect "
+                 "happens once")
+            .hint("call it in front of the loop, the checkpoint or the function, and pass on what it "
+                  "gives; or use pure_callback, if calling it again does no harm"));
   std::shared_ptr<const HostFunction> function = HostRegistry::instance().function(name);
   if (!function)
-    throw placed(make_error(ErrorKind::Value, "the host function '{}' is not there", name)
-                     .why("the graph names it and does not hold it: it was read from text or from a file, and "
-                          "this process has registered no function of that name")
-                     .hint(name.find('@') == std::string::npos
-                               ? fmt::format("register it before the run: register_host_function(\"{}\", f)",
-                                             name)
-                               : "register the function under a name of its own before the graph is captured, "
-                                 "and here under the same one, with register_host_function(name, f)"));
+    throw placed(
+        make_error(ErrorKind::Value, "the host function '{}' is not there", name)
+            .why("the graph names it and does not hold it: it was read from text or from a file, and "
+                 "this process has registered no function of that name")
+            .hint(name.find('@') == std::string::npos
+                      ? fmt::format("register it before the run: register_host_function(\"{}\", f)", name)
+                      : "register the function under a name of its own before the graph is captured, "
+                        "and here under the same one, with register_host_function(name, f)"));
   std::vector<Type> results = *host_results(attrs);
   std::vector<Literal> out;
   {

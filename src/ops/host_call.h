@@ -57,6 +57,12 @@ void keep_host_functions(Graph& graph);
 // Takes them away: of a graph that a cache holds, and whose functions others keep.
 void release_host_functions(Graph& graph);
 
+bool calls_host(const Graph& graph);
+// The functions of its calls, as far as the process has them.
+std::vector<HostRef> host_functions(const Graph& graph);
+// The part of a function's name that people read.
+std::string_view host_label(std::string_view name);
+
 // The attributes that say what a call gives: dtypes by name, ranks, and all sizes one behind the other.
 void set_host_results(Attrs& attrs, std::span<const Type> results);
 

@@ -65,7 +65,8 @@ class Hoister {
     for (size_t i = 0; i < body_.args().size(); ++i)
       kind_[body_.arg(i)] = i < consts_ ? Kind::Same : i < consts_ + carries_ ? Kind::Varies : Kind::Slice;
     for (Node* node : body_) {
-      bool pure = !ops::has(node, ops::Trait::Effect) && node->regions().empty() && !ops::is_host_call(node) &&
+      bool pure = !ops::has(node, ops::Trait::Effect) && node->regions().empty() &&
+                  !ops::is_host_call(node) &&
                   std::all_of(node->results().begin(), node->results().end(),
                               [](Value v) { return v->type().is_tensor(); });
       Kind kind = pure ? Kind::Same : Kind::Varies;

@@ -65,7 +65,8 @@ TEST(HostCall, LivesAsLongAsAGraphThatNamesIt) {
       {
         Callback twice = doubling(std::move(calls));
         graph = std::move(
-            trace([&](Array a) { return pure_callback(twice, {f32({1})}, {a})[0]; }, {{f32({1}), "x"}}).graph);
+            trace([&](Array a) { return pure_callback(twice, {f32({1})}, {a})[0]; }, {{f32({1}), "x"}})
+                .graph);
       }
       EXPECT_FALSE(alive.expired());
       std::unique_ptr<Graph> copy = graph->clone();
@@ -144,12 +145,12 @@ TEST(HostCall, BatchesBySequenceOrAtOnce) {
     EXPECT_EQ(jit([=](Array x) { return vmap(row)(x); })(rows).values<float>(), wanted) << method;
   }
   Callback plain = Callback::registered("test.plain", [](const std::vector<Array>& x) { return x; });
-  EXPECT_EQ(message_of([&] {
-              vmap([=](Array x) { return pure_callback(plain, {f32(x.shape())}, {x})[0]; })(rows);
-            }),
-            "vmap: the pure_callback of 'test.plain' has no vmap_method\n  why: only its writer knows whether the "
-            "function takes arrays with further axes\n  hint: give vmap_method=\"sequential\" for a call an "
-            "element, or \"expand_dims\" or \"broadcast_all\" for one call on arrays with the batch in front");
+  EXPECT_EQ(
+      message_of(
+          [&] { vmap([=](Array x) { return pure_callback(plain, {f32(x.shape())}, {x})[0]; })(rows); }),
+      "vmap: the pure_callback of 'test.plain' has no vmap_method\n  why: only its writer knows whether the "
+      "function takes arrays with further axes\n  hint: give vmap_method=\"sequential\" for a call an "
+      "element, or \"expand_dims\" or \"broadcast_all\" for one call on arrays with the batch in front");
 }
 
 TEST(HostCall, ErrorsReachTheCallerAndTheProgramStaysUsable) {
@@ -175,23 +176,27 @@ TEST(HostCall, Texts) {
         trace([&](Array a) { return pure_callback(wrong, {declared}, {a})[0]; }, {{f32({2}), "x"}}).graph);
   };
   Literal x = Literal::allocate(DType::F32, {2});
-  EXPECT_EQ(message_of([&] { ops::evaluate(*graph(f32({3})), std::span(&x, 1)); }),
-            "the host function 'test.wrong' gave f32[2], but f32[3] was declared\n  why: what a callback gives is "
-            "known before it runs by what is declared, and is never converted\n  hint: give arrays of these "
-            "dtypes and shapes, or declare what it gives");
-  EXPECT_EQ(message_of([] { Callback::registered("a@b", nullptr); }),
-            "a host function cannot be registered as 'a@b'\n  why: names with an @ are those that functions get "
-            "which nobody registers\n  hint: choose a name without it, such as \"my_package.load\"");
+  EXPECT_EQ(
+      message_of([&] { ops::evaluate(*graph(f32({3})), std::span(&x, 1)); }),
+      "the host function 'test.wrong' gave f32[2], but f32[3] was declared\n  why: what a callback gives is "
+      "known before it runs by what is declared, and is never converted\n  hint: give arrays of these "
+      "dtypes and shapes, or declare what it gives");
+  EXPECT_EQ(
+      message_of([] { Callback::registered("a@b", nullptr); }),
+      "a host function cannot be registered as 'a@b'\n  why: names with an @ are those that functions get "
+      "which nobody registers\n  hint: choose a name without it, such as \"my_package.load\"");
   const std::string text = R"(graph @main(%x: f32[2]) {
-  %y = pure_callback(%x) {function = "test.later", dtypes = "f32", ranks = [1], sizes = [2], structure = "", vmap_method = "none", kept = u8[0] {}} : f32[2]
+  %y = pure_callback(%x) {function = "test.later", dtypes = "f32", ranks = [1], sizes = <2>, structure = "", vmap_method = "none", kept = u8[0] {}} : f32[2]
   return %y
 })";
   std::unique_ptr<Graph> parsed = ops::read_graph(text, "later.ig");
   std::shared_ptr<Program> program = compile(*parsed);
   Tensor input = Tensor::from(x);
   const std::string absent =
-      "the host function 'test.later' is not there\n  why: the graph names it and does not hold it: it was read "
-      "from text or from a file, and this process has registered no function of that name\n  hint: register it "
+      "the host function 'test.later' is not there\n  why: the graph names it and does not hold it: it was "
+      "read "
+      "from text or from a file, and this process has registered no function of that name\n  hint: register "
+      "it "
       "before the run: register_host_function(\"test.later\", f)";
   EXPECT_EQ(message_of([&] { program->run(std::span(&input, 1)); }), absent);
   EXPECT_EQ(message_of([&] { ops::evaluate(*parsed, std::span(&x, 1)); }), absent);
@@ -244,7 +249,8 @@ TEST(HostCall, DerivativesLeaveEffectsOnTheValues) {
 
 TEST(HostCall, ManyThreadsAndCallsWithinCalls) {
   auto inner = jit([](Array x) { return x * 2.0; });
-  Callback nested("nested", [inner](const std::vector<Array>& x) mutable { return std::vector{inner(x[0])}; });
+  Callback nested("nested",
+                  [inner](const std::vector<Array>& x) mutable { return std::vector{inner(x[0])}; });
   auto f = jit([=](Array x) { return pure_callback(nested, {f32(x.shape())}, {x})[0] + 1.0; });
   Array x = array({1.0f, 2.0f});
   f(x);

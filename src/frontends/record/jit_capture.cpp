@@ -248,8 +248,9 @@ namespace {
   throw make_error(ErrorKind::Capture, "the program chooses by what an effectful callback gives")
       .at(node->location().known() ? node->location().str() : "")
       .why("which trace to run is found before anything of the run happens, and an effect happens once")
-      .hint("choose inside of the graph, by ig.cond or ig.where; or use pure_callback, if calling it again "
-            "does no harm");
+      .hint(
+          "choose inside of the graph, by ig.cond or ig.where; or use pure_callback, if calling it again "
+          "does no harm");
 }
 
 }  // namespace

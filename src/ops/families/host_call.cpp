@@ -152,44 +152,47 @@ Batched batch_pure(BatchContext& c) {
   const std::string& method = c.node->attrs().get(kHostBatching);
   if (method == "none")
     throw make_error(ErrorKind::Unsupported, "vmap: the pure_callback of '{}' has no vmap_method",
-                     c.node->attrs().get(kHostFunction))
+                     host_label(c.node->attrs().get(kHostFunction)))
         .at(c.node->location().str())
         .why("only its writer knows whether the function takes arrays with further axes")
         .hint(
             "give vmap_method=\"sequential\" for a call an element, or \"expand_dims\" or \"broadcast_all\" "
             "for one call on arrays with the batch in front");
-  std::vector<Value> results = method == "sequential" ? by_rows(c, false) : at_once(c, method != "expand_dims");
+  std::vector<Value> results =
+      method == "sequential" ? by_rows(c, false) : at_once(c, method != "expand_dims");
   std::vector<int> axes(results.size(), 0);
   return {std::move(results), std::move(axes)};
 }
 
 constexpr const char* kNoDerivative = "what a function of the host computes cannot be looked into";
 
-Op host_op(std::string name, std::string doc, std::vector<OperandSpec> operands,
-           std::vector<AttrSpec> attrs, uint32_t traits, InferFn infer, Rule<BatchFn> batch) {
-  return {.decl = {.name = std::move(name),
-                   .doc = std::move(doc),
-                   .operands = std::move(operands),
-                   .attrs = std::move(attrs),
-                   .results = -1,
-                   .traits = traits,
-                   .front = Front::None,
-                   .numpy = "none: it is whatever the function of the host is; its tests are written by hand"},
-          .rules = {.infer = infer,
-                    .reference = &host_call_reference,
-                    .lower = LowerRule::none("the executor calls the function, between kernels"),
-                    .simplify = no_rule("nothing is known of the function"),
-                    .jvp = no_rule(kNoDerivative),
-                    .transpose = no_rule(kNoDerivative),
-                    .batch = std::move(batch),
-                    .body = no_body()}};
+Op host_op(std::string name, std::string doc, std::vector<OperandSpec> operands, std::vector<AttrSpec> attrs,
+           uint32_t traits, InferFn infer, Rule<BatchFn> batch) {
+  return {
+      .decl = {.name = std::move(name),
+               .doc = std::move(doc),
+               .operands = std::move(operands),
+               .attrs = std::move(attrs),
+               .results = -1,
+               .traits = traits,
+               .front = Front::None,
+               .numpy = "none: it is whatever the function of the host is; its tests are written by hand"},
+      .rules = {.infer = infer,
+                .reference = &host_call_reference,
+                .lower = LowerRule::none("the executor calls the function, between kernels"),
+                .simplify = no_rule("nothing is known of the function"),
+                .jvp = no_rule(kNoDerivative),
+                .transpose = no_rule(kNoDerivative),
+                .batch = std::move(batch),
+                .body = no_body()}};
 }
 
 }  // namespace
 
 std::vector<Op> host_call_ops() {
   const OperandSpec token{"token", "What the effect before gave."};
-  const OperandSpec arguments{.name = "arguments", .doc = "Arrays that the function takes.", .variadic = true};
+  const OperandSpec arguments{
+      .name = "arguments", .doc = "Arrays that the function takes.", .variadic = true};
   const std::vector<AttrSpec> attrs{kHostFunction, kHostDtypes, kHostRanks, kHostSizes, kHostStructure};
   auto with = [&](std::vector<AttrSpec> more) {
     std::vector<AttrSpec> out = attrs;
@@ -197,37 +200,39 @@ std::vector<Op> host_call_ops() {
     return out;
   };
   std::vector<Op> ops;
-  ops.push_back(host_op("pure_callback",
-                        "What a function of the host gives for these arrays.\nThe function gives the same for "
-                        "the same arrays and does nothing else, so a call may be dropped where its results are "
-                        "not used, shared, or done again.",
-                        {arguments}, with({kHostBatching, kHostKept}), 0, infer_pure, &batch_pure));
+  ops.push_back(
+      host_op("pure_callback",
+              "What a function of the host gives for these arrays.\nThe function gives the same for "
+              "the same arrays and does nothing else, so a call may be dropped where its results are "
+              "not used, shared, or done again.",
+              {arguments}, with({kHostBatching, kHostKept}), 0, infer_pure, &batch_pure));
   ops.back().decl.samples = {
       {"f32[2, 3], i64[]",
-       "{function = \"intaglio.identity\", dtypes = \"f32 i64\", ranks = [2, 0], sizes = [2, 3], "
+       "{function = \"intaglio.identity\", dtypes = \"f32 i64\", ranks = [2, 0], sizes = <2, 3>, "
        "vmap_method = \"sequential\"}"},
       {"bf16[3], bool[2]",
-       "{function = \"intaglio.identity\", dtypes = \"bf16 bool\", ranks = [1, 1], sizes = [3, 2], "
+       "{function = \"intaglio.identity\", dtypes = \"bf16 bool\", ranks = [1, 1], sizes = <3, 2>, "
        "vmap_method = \"broadcast_all\"}"},
       {"f64[0, 2]",
-       "{function = \"intaglio.identity\", dtypes = \"f64\", ranks = [2], sizes = [0, 2], vmap_method = "
+       "{function = \"intaglio.identity\", dtypes = \"f64\", ranks = [2], sizes = <0, 2>, vmap_method = "
        "\"expand_dims\"}"}};
   ops.back().decl.bad_samples = {
-      {"f32[2]", "{function = \"intaglio.identity\", dtypes = \"f32\", ranks = [1], sizes = []}",
-       "ValueError: pure_callback: dtypes \"f32\", ranks [1] and sizes [] do not fit together"},
-      {"f32[2]", "{function = \"intaglio.identity\", dtypes = \"f31\", ranks = [1], sizes = [2]}",
-       "ValueError: pure_callback: dtypes \"f31\", ranks [1] and sizes [2] do not fit together"}};
-  ops.push_back(host_op("io_callback",
-                        "Calls a function of the host, which does something and may give arrays.\nEach run calls "
-                        "it once, in the order of the block's effects, and only where the path comes to it.",
-                        {token, arguments}, with({kHostKept}), static_cast<uint32_t>(Trait::Effect),
-                        infer_effect, &batch_effect));
-  ops.push_back(host_op("io_callback_results",
-                        "What an `io_callback` gave, in a part of the program that runs again.\nAn effect "
-                        "happens once, so this stands for what is not there: running it is an error, and where "
-                        "nothing uses it, it goes.",
-                        {arguments}, with({kHostKept}), 0, infer_pure,
-                        no_rule("it stands for what is not there")));
+      {"f32[2]", "{function = \"intaglio.identity\", dtypes = \"f32\", ranks = [1], sizes = <>}",
+       "ValueError: pure_callback: dtypes \"f32\", ranks [1] and sizes <> do not fit together"},
+      {"f32[2]", "{function = \"intaglio.identity\", dtypes = \"f31\", ranks = [1], sizes = <2>}",
+       "ValueError: pure_callback: dtypes \"f31\", ranks [1] and sizes <2> do not fit together"}};
+  ops.push_back(
+      host_op("io_callback",
+              "Calls a function of the host, which does something and may give arrays.\nEach run calls "
+              "it once, in the order of the block's effects, and only where the path comes to it.",
+              {token, arguments}, with({kHostKept}), static_cast<uint32_t>(Trait::Effect), infer_effect,
+              &batch_effect));
+  ops.push_back(
+      host_op("io_callback_results",
+              "What an `io_callback` gave, in a part of the program that runs again.\nAn effect "
+              "happens once, so this stands for what is not there: running it is an error, and where "
+              "nothing uses it, it goes.",
+              {arguments}, with({kHostKept}), 0, infer_pure, no_rule("it stands for what is not there")));
   return ops;
 }
 
