@@ -63,10 +63,10 @@ def main() -> None:
             lambda: ig.debug.callback(lambda v: print(f"still far: {v:.3f}"), value),
             lambda: None,
         )
-        return c - 0.5 * slope
+        return c - 0.05 * slope
 
     c = ig.asarray([[1.0, 0.0, -1.0, 0.0], [1.0, 0.0, 0.0, -8.0]], dtype=ig.float64)
-    for _ in range(40):
+    for _ in range(100):
         c = step(c)
     print("roots", np.round(np.asarray(ig.vmap(root)(c)), 3).tolist(), "after", targets.given, "targets")
 

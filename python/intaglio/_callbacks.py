@@ -12,6 +12,7 @@ import functools
 import json
 import weakref
 from collections.abc import Callable
+from json.encoder import encode_basestring_ascii
 from typing import Any
 
 from . import _errors, _intaglio
@@ -34,16 +35,24 @@ class _Host:
         self.trees: dict[str, tuple[Any, Any]] = {}
 
 
-_hosts: weakref.WeakValueDictionary[builtins.int, _Host] = weakref.WeakValueDictionary()  # by the function's id
+# By the function's id. No dictionary of the library's: what a captured function reads there would be guarded.
+_hosts: dict[builtins.int, weakref.ref[_Host]] = {}
 _registered: dict[str, _Host] = {}
 
 
 def _host_of(function: Callable[..., Any]) -> _Host:
     """One host a function while a graph keeps it, so that equal calls are seen to be equal."""
-    host = _hosts.get(id(function))
+    known = _hosts.get(id(function))
+    host = known() if known is not None else None
     if host is None or host.function is not function:
-        host = _hosts[id(function)] = _Host(function)
+        host = _Host(function)
+        _hosts[id(function)] = weakref.ref(host, functools.partial(_forget, id(function)))
     return host
+
+
+def _forget(place: builtins.int, gone: weakref.ref[_Host]) -> None:
+    if _hosts.get(place) is gone:
+        del _hosts[place]
 
 
 def _label(function: Callable[..., Any]) -> str:
@@ -59,16 +68,17 @@ class _NotPlainError(Exception):
     """A container that text cannot say: a named tuple, a class of the user's."""
 
 
-def _encode(tree: Any) -> Any:
-    """Containers with 0 for each leaf, as JSON has them."""
+def _encode(tree: Any) -> str:
+    """Containers as JSON, with 0 for each leaf. (Written here: what the library's writer reads would be guarded.)"""
     if tree is None or type(tree) is builtins.int:
-        return None if tree is None else 0
+        return "null" if tree is None else "0"
     if type(tree) is list:
-        return [_encode(item) for item in tree]
+        return f"[{','.join([_encode(item) for item in tree])}]"
     if type(tree) is tuple:
-        return {"t": [_encode(item) for item in tree]}
-    if type(tree) is dict and all(type(key) is str for key in tree):
-        return {"d": [[key, _encode(item)] for key, item in tree.items()]}
+        return f'{{"t":[{",".join([_encode(item) for item in tree])}]}}'
+    if type(tree) is dict and all([type(key) is str for key in tree]):
+        items = [f"[{encode_basestring_ascii(key)},{_encode(item)}]" for key, item in tree.items()]
+        return f'{{"d":[{",".join(items)}]}}'
     raise _NotPlainError
 
 
@@ -99,8 +109,8 @@ def _structure(host: _Host, in_tree: Any, out_tree: Any) -> str:
         if out_tree == _intaglio.tree_flatten(plain)[1]:
             return _PLAIN
     try:
-        result = "ignored" if out_tree is None else _encode(_filled(out_tree))
-        return json.dumps([_encode(_filled(in_tree)), result], separators=(",", ":"))
+        result = '"ignored"' if out_tree is None else _encode(_filled(out_tree))
+        return f"[{_encode(_filled(in_tree))},{result}]"
     except _NotPlainError:
         pass
     for text, known in host.trees.items():

@@ -301,7 +301,10 @@ std::shared_ptr<const Recipe> recipe_of(const std::shared_ptr<const Graph>& grap
       keep_needed(*back, out, all);
     else  // sizes are read off all of them
       for (size_t i = 0; i < all; ++i) out.saved.push_back(static_cast<int>(i));
-    if (calls_host) ops::release_host_functions(*back);
+    if (calls_host) {
+      back = back->clone();  // without the nodes that were erased, which keep what they had
+      ops::release_host_functions(*back);
+    }
     out.program = compile(*back);
     out.calls_host = calls_host && ops::calls_host(*back);
     out.graph = std::move(back);
