@@ -76,7 +76,7 @@ def _encode(tree: Any) -> str:
         return f"[{','.join([_encode(item) for item in tree])}]"
     if type(tree) is tuple:
         return f'{{"t":[{",".join([_encode(item) for item in tree])}]}}'
-    if type(tree) is dict and all([type(key) is str for key in tree]):
+    if type(tree) is dict and all(type(key) is str for key in tree):
         items = [f"[{encode_basestring_ascii(key)},{_encode(item)}]" for key, item in tree.items()]
         return f'{{"d":[{",".join(items)}]}}'
     raise _NotPlainError
@@ -142,7 +142,7 @@ def _trees(host: _Host, structure: str) -> tuple[Any, Any]:
     )
 
 
-# --- calling -----------------------------------------------------------------------------------------------------------
+# --- calling ----------------------------------------------------------------------------------------------------------
 
 
 def _result_tree(structure: str, results: builtins.int) -> Any:
@@ -152,7 +152,7 @@ def _result_tree(structure: str, results: builtins.int) -> Any:
 def _call(host: _Host, structure: str, arrays: list[Any], results: builtins.int) -> Any:
     """Calls the user's function; gives the leaves of what it returns. (The registry's function does this.)"""
     values = [to_numpy(array) for array in arrays]
-    if structure == _PLAIN or structure == _IGNORED:
+    if structure in (_PLAIN, _IGNORED):
         out = host.function(*values)
         if structure == _IGNORED:
             return ()
@@ -295,9 +295,7 @@ def pure_callback(
             hint='give "sequential", "expand_dims" or "broadcast_all", or None',
         )
     specs = _declared("pure_callback", result_shape_dtypes)
-    return _intaglio.tree_unflatten(
-        specs[1], _bind("pure_callback", callback, specs, args, kwargs, vmap_method, False)
-    )
+    return _intaglio.tree_unflatten(specs[1], _bind("pure_callback", callback, specs, args, kwargs, vmap_method, False))
 
 
 def io_callback(
