@@ -39,7 +39,10 @@ class Callback {
       std::vector<Array> arrays;
       for (const Literal& value : values) arrays.emplace_back(Tensor::from(value));
       std::vector<Literal> out;
-      for (const Array& array : function(arrays)) out.push_back(array.tensor().literal());
+      for (const Array& array : function(arrays)) {
+        if (array.tensor().is_symbolic()) Capture::leaked(array.tensor(), nullptr);
+        out.push_back(array.tensor().literal());
+      }
       return out;
     };
   }

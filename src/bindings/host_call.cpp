@@ -2,6 +2,9 @@
 // object of intaglio._callbacks, and calling one from whatever thread a program runs in.
 #include "bindings/effects.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include "ops/host_call.h"
 #include "tensor/effects.h"
 
@@ -61,6 +64,30 @@ bool fits(const front::Scalar& scalar, DType dtype) {
   }
 }
 
+// A NumPy array of just this dtype and shape, copied; none of any other object. (It is what callbacks mostly
+// give, and a tenth of the way that serves all arrays.)
+std::optional<Literal> copied(PyObject* object, DType dtype, const std::vector<int64_t>& shape) {
+  if (std::string_view(Py_TYPE(object)->tp_name) != "numpy.ndarray") return std::nullopt;
+  Py_buffer view;
+  if (PyObject_GetBuffer(object, &view, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS) < 0) {
+    PyErr_Clear();  // strided, or of a dtype without a format: the other way tells
+    return std::nullopt;
+  }
+  struct Release {
+    Py_buffer* view;
+    ~Release() { PyBuffer_Release(view); }
+  } release{&view};
+  const std::string_view format = view.format;
+  const bool named = (dtype == DType::F32 && format == "f") || (dtype == DType::F64 && format == "d") ||
+                     (dtype == DType::Bool && format == "?") || (dtype == DType::I32 && format == "i") ||
+                     (dtype == DType::I64 && format == "l");
+  if (!named || !std::equal(view.shape, view.shape + view.ndim, shape.begin(), shape.end()))
+    return std::nullopt;
+  Literal out = Literal::allocate(dtype, shape);
+  if (out.bytes()) std::memcpy(out.mutable_data(), view.buf, out.bytes());
+  return out;
+}
+
 Literal result_of(const ops::HostCall& call, nb::handle module, nb::handle host, nb::handle leaf, size_t i) {
   const Type& want = call.results[i];
   std::vector<int64_t> shape = *constant_dims(want.dims);
@@ -68,6 +95,7 @@ Literal result_of(const ops::HostCall& call, nb::handle module, nb::handle host,
     return nb::cast<std::string>(nb::object(module.attr("_result_path")(
         host, nb::str(call.structure.data(), call.structure.size()), call.results.size(), i)));
   };
+  if (std::optional<Literal> copy = copied(leaf.ptr(), want.dtype, shape)) return *copy;
   Tensor value;
   if (std::optional<front::Scalar> scalar = as_scalar(leaf.ptr());
       scalar && shape.empty() && fits(*scalar, want.dtype))
@@ -79,6 +107,7 @@ Literal result_of(const ops::HostCall& call, nb::handle module, nb::handle host,
                      name_of(call), Py_TYPE(leaf.ptr())->tp_name, path(), type_text(want.dtype, shape))
         .why("it is no array and no number")
         .hint("return a NumPy array, an array of ig, or a number");
+  if (value.is_symbolic()) Capture::leaked(value, nullptr);
   const bool dtype = value.dtype() == want.dtype;
   if (dtype && value.shape() == Shape(shape)) return value.unlinked().literal();
   throw make_error(dtype ? ErrorKind::Shape : ErrorKind::Type,

@@ -231,8 +231,9 @@ std::vector<Literal> run_host_call(const Op& op, const Attrs& attrs, std::span<c
         Error(ErrorKind::Unsupported, "what an effectful callback gave is wanted a second time")
             .why("this part of the program runs again for a derivative or a guard, and an effect "
                  "happens once")
-            .hint("call it in front of the loop, the checkpoint or the function, and pass on what it "
-                  "gives; or use pure_callback, if calling it again does no harm"));
+            .hint("call it in front of the loop, the checkpoint or the jitted function, and pass on what it "
+                  "gives; in the place of backward() take the gradient inside, by ig.grad; or use "
+                  "pure_callback, if calling it again does no harm"));
   std::shared_ptr<const HostFunction> function = HostRegistry::instance().function(name);
   if (!function)
     throw placed(

@@ -762,6 +762,7 @@ def test_texts() -> None:
     def again(x: Any) -> Any:
         return ig.checkpoint(lambda v: (v * v * ig.io_callback(lambda: np.float32(2), NUMBER)).sum())(x)
 
+    add("a traced array in the result", lambda: ig.jit(lambda x: ig.pure_callback(lambda v: x, VECTOR, x) + 1)(X))
     add("an effect in a checkpoint", lambda: ig.grad(again)(X))
     loaded = ig.jit(lambda x: (x * ig.io_callback(lambda: np.float32(2), NUMBER)).sum())
     add("an effect of a jitted function, on the tape", lambda: loaded(ig.ones(3).requires_grad_()).backward())
@@ -852,7 +853,7 @@ def test_a_callback_may_wait_for_another_thread_in_the_same_function() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=120)
+        thread.join(timeout=180)
         assert not thread.is_alive()
     assert out == [[4.0, 2.0, 3.0]] * 2
 
@@ -863,6 +864,14 @@ def test_a_function_may_call_itself_through_a_callback() -> None:
 
     factorial = ig.jit(lambda n: ig.pure_callback(host, like(n), n))
     assert int(factorial(ig.asarray(10))) == 3628800
+
+
+def test_a_callback_may_call_its_function_for_other_shapes() -> None:
+    def count(x: Any) -> Any:
+        return np.float32(0 if x.size == 0 else 1 + float(f(ig.asarray(x[1:]))))
+
+    f = ig.jit(lambda x: ig.pure_callback(count, NUMBER, x))
+    assert float(f(X)) == 3.0
 
 
 # --- breakpoints ------------------------------------------------------------------------------------------------------
