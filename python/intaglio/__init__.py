@@ -30,7 +30,7 @@ from ._errors import (
 
 _intaglio._set_package_folder(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)
 
-from . import _functions, _numpy, _numpy_like
+from . import _functions, _numpy, _numpy_like, _numpy_numbers, _numpy_places, _numpy_sets
 from ._intaglio import (
     Dim,
     Graph,
@@ -67,11 +67,13 @@ from ._intaglio import (
     uint64,
 )
 
-_numpy_like.install()
+for _more in (_numpy_like, _numpy_sets, _numpy_places, _numpy_numbers):
+    _more.install()
 _names = _functions.install()
 _numpy.install()
 globals().update(_names)
 
+from ._autocast import autocast, get_autocast_dtype, is_autocast_enabled
 from ._callbacks import io_callback, pure_callback, register_host_function
 from ._collectives import all_gather, axis_index, axis_size, pmax, pmean, pmin, ppermute, psum
 from ._control import cond, fori_loop, map, scan, switch, while_loop
@@ -113,6 +115,7 @@ tree_leaves = tree.leaves
 tree_map = tree.map
 tree_structure = tree.structure
 e = 2.718281828459045
+euler_gamma = 0.5772156649015329
 inf = float("inf")
 nan = float("nan")
 newaxis = None

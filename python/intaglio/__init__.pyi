@@ -4,6 +4,11 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from ._intaglio import ArrayLike as ArrayLike, DTypeLike as DTypeLike
+from ._autocast import (
+    autocast as autocast,
+    get_autocast_dtype as get_autocast_dtype,
+    is_autocast_enabled as is_autocast_enabled,
+)
 from ._callbacks import (
     io_callback as io_callback,
     pure_callback as pure_callback,
@@ -88,7 +93,6 @@ from ._functions import (
     linspace as linspace,
     matrix_transpose as matrix_transpose,
     meshgrid as meshgrid,
-    nonzero as nonzero,
     ones as ones,
     ones_like as ones_like,
     prod as prod,
@@ -103,7 +107,6 @@ from ._functions import (
     take as take,
     transpose as transpose,
     transpose_all as transpose_all,
-    unique_values as unique_values,
     zeros as zeros,
     zeros_like as zeros_like,
 )
@@ -148,9 +151,7 @@ from ._jit import (
     jit as jit,
 )
 from ._numpy_like import (
-    append as append,
     apply_along_axis as apply_along_axis,
-    argwhere as argwhere,
     round as around,
     array_split as array_split,
     atleast_1d as atleast_1d,
@@ -164,7 +165,6 @@ from ._numpy_like import (
     diff as diff,
     divmod as divmod,
     dsplit as dsplit,
-    flatnonzero as flatnonzero,
     geomspace as geomspace,
     gradient as gradient,
     histogram as histogram,
@@ -182,12 +182,114 @@ from ._numpy_like import (
     round as rint,
     round as round,
     select as select,
+    tensordot as tensordot,
     trapezoid as trapezoid,
     tri as tri,
     tril_indices as tril_indices,
     triu_indices as triu_indices,
     vander as vander,
     vsplit as vsplit,
+)
+from ._numpy_numbers import (
+    bartlett as bartlett,
+    blackman as blackman,
+    float_power as float_power,
+    frexp as frexp,
+    gcd as gcd,
+    hamming as hamming,
+    hanning as hanning,
+    histogram2d as histogram2d,
+    histogramdd as histogramdd,
+    i0 as i0,
+    iscomplex as iscomplex,
+    isreal as isreal,
+    kaiser as kaiser,
+    lcm as lcm,
+    ldexp as ldexp,
+    matvec as matvec,
+    nanargmax as nanargmax,
+    nanargmin as nanargmin,
+    nancumprod as nancumprod,
+    nancumsum as nancumsum,
+    nanmedian as nanmedian,
+    nanpercentile as nanpercentile,
+    nanquantile as nanquantile,
+    poly as poly,
+    polyadd as polyadd,
+    polyder as polyder,
+    polydiv as polydiv,
+    polyint as polyint,
+    polymul as polymul,
+    polysub as polysub,
+    spacing as spacing,
+    unwrap as unwrap,
+    vecmat as vecmat,
+)
+from ._numpy_places import (
+    apply_over_axes as apply_over_axes,
+    array_equiv as array_equiv,
+    c_ as c_,
+    choose as choose,
+    copy as copy,
+    copyto as copyto,
+    diag_indices_from as diag_indices_from,
+    diagflat as diagflat,
+    einsum_path as einsum_path,
+    fromfunction as fromfunction,
+    index_exp as index_exp,
+    iscomplexobj as iscomplexobj,
+    isrealobj as isrealobj,
+    isscalar as isscalar,
+    iterable as iterable,
+    ix_ as ix_,
+    mask_indices as mask_indices,
+    mgrid as mgrid,
+    ndim as ndim,
+    ogrid as ogrid,
+    packbits as packbits,
+    place as place,
+    promote_types as promote_types,
+    put as put,
+    put_along_axis as put_along_axis,
+    putmask as putmask,
+    r_ as r_,
+    ravel_multi_index as ravel_multi_index,
+    rollaxis as rollaxis,
+    s_ as s_,
+    shape as shape,
+    size as size,
+    tril_indices_from as tril_indices_from,
+    triu_indices_from as triu_indices_from,
+    unpackbits as unpackbits,
+    unravel_index as unravel_index,
+)
+from ._numpy_sets import (
+    append as append,
+    argpartition as argpartition,
+    argwhere as argwhere,
+    block as block,
+    compress as compress,
+    delete as delete,
+    extract as extract,
+    flatnonzero as flatnonzero,
+    insert as insert,
+    intersect1d as intersect1d,
+    isin as isin,
+    lexsort as lexsort,
+    nonzero as nonzero,
+    partition as partition,
+    resize as resize,
+    setdiff1d as setdiff1d,
+    setxor1d as setxor1d,
+    sort_complex as sort_complex,
+    trim_zeros as trim_zeros,
+    union1d as union1d,
+    unique as unique,
+    unique_all as unique_all,
+    unique_counts as unique_counts,
+    unique_inverse as unique_inverse,
+    unique_values as unique_values,
+    where as where,
 )
 from ._passes import (
     default_pipeline as default_pipeline,
@@ -243,6 +345,7 @@ from . import random as random
 from . import tree as tree
 
 e: float
+euler_gamma: float
 inf: float
 nan: float
 newaxis: None
@@ -893,7 +996,7 @@ def sin(x: ArrayLike) -> Tensor:
     """The sine of an angle in radians."""
 
 def sinc(x: ArrayLike) -> Tensor:
-    """sin(pi x) / (pi x), and 1 at 0."""
+    """sin(pi x) / (pi x), and 1 at 0; 0 at the other whole numbers."""
 
 def sinh(x: ArrayLike) -> Tensor:
     """The hyperbolic sine."""
@@ -938,10 +1041,7 @@ def tanh(x: ArrayLike) -> Tensor:
     """The hyperbolic tangent."""
 
 def tanh_shrink(x: ArrayLike) -> Tensor:
-    """x - tanh(x)."""
-
-def tensordot(x: ArrayLike, y: ArrayLike, x_axes: int | Sequence[int], y_axes: int | Sequence[int]) -> Tensor:
-    """Sums of products over pairs of axes."""
+    """x - tanh(x), with all its digits near 0."""
 
 def tile(x: ArrayLike, repetitions: int | Sequence[int], *more: int | Dim) -> Tensor:
     """The array repeated as a whole, for each axis."""
@@ -975,7 +1075,4 @@ def vecdot(x: ArrayLike, y: ArrayLike, axis: int | None = -1) -> Tensor:
 
 def vstack(*arrays: ArrayLike | Sequence[ArrayLike]) -> Tensor:
     """The arrays one below the other: along the first axis; one of one axis is a row."""
-
-def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Tensor:
-    """The elements of x where the condition is true, those of y elsewhere."""
 

@@ -289,7 +289,11 @@ def take(x: Tensor, indices: Any, /, *, axis: int | None = None) -> Tensor:
             why="the elements have no one order over several axes",
             hint="say axis=0",
         )
-    return x[(slice(None),) * _axis(axis or 0, x.ndim, "take") + (_array(indices),)]
+    place = _axis(axis or 0, x.ndim, "take")
+    index = _array(indices)
+    if isinstance(indices, (list, tuple)) and not index.size:  # a list without elements has the dtype of floats
+        index = astype(index, "int64")
+    return x[(slice(None),) * place + (index,)]
 
 
 def _promoted(arrays: Sequence[Any], who: str) -> list[Tensor]:
@@ -515,21 +519,6 @@ def split(x: Tensor, parts: int | Sequence[int], /, *, axis: int = 0) -> tuple[T
     return tuple(x[(*index, slice(a, b))] for a, b in itertools.pairwise(bounds))
 
 
-def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
-    """The positions of the elements that are not zero, one array an axis. The size of the result is in the values, so
-    the array must be concrete."""
-    import numpy
-
-    return tuple(_intaglio.asarray(part) for part in numpy.nonzero(x.numpy()))
-
-
-def unique_values(x: Tensor, /) -> Tensor:
-    """The distinct elements, ascending. The array must be concrete."""
-    import numpy
-
-    return _intaglio.asarray(numpy.unique_values(x.numpy()))
-
-
 def dim_min(a: Any, b: Any, /) -> Any:
     """The smaller of two sizes, symbolic ones included."""
     return _intaglio._dim_min(a, b)
@@ -617,8 +606,6 @@ PUBLIC = [
     "broadcast_arrays",
     "stack_nested",
     "split",
-    "nonzero",
-    "unique_values",
     "dim_min",
     "dim_max",
 ]

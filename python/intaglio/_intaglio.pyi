@@ -404,6 +404,12 @@ def is_anomaly_enabled() -> builtins.bool: ...
 
 def _set_grad_mode(arg0: builtins.bool, arg1: builtins.bool, /) -> tuple[Any, ...]: ...
 
+def _autocast() -> Any: ...
+
+def _set_autocast(dtype: Any) -> Any: ...
+
+def _set_work(arg0: Sequence[builtins.str], arg1: Sequence[builtins.str], /) -> None: ...
+
 def _set_anomaly(arg0: builtins.bool, arg1: builtins.bool, /) -> tuple[Any, ...]: ...
 
 def _may_record() -> builtins.bool: ...
@@ -648,11 +654,14 @@ class Tensor:
     def argmin(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
         """The position of the first smallest element: along the axis, or in row-major order over several."""
 
+    def argpartition(self, kth: Any, /, axis: int | None = -1) -> Tensor:
+        """The indices that put an array into the order of `partition`."""
+
     def argsort(self, *, axis: int = -1, descending: builtins.bool = False, stable: builtins.bool = True) -> Tensor:
         """The indices that sort the array along an axis; equal elements keep their order."""
 
-    def argwhere(self) -> Tensor:
-        """The places of the elements that are not zero, one row each. The array must be concrete."""
+    def argwhere(self, *, size: int | None = None, fill_value: Any = None) -> Tensor:
+        """The places of the elements that are not zero, one row each."""
 
     def around(self, decimals: int = 0) -> Tensor:
         """The nearest whole number, of two equally near the even one; or the nearest with so many decimals."""
@@ -741,6 +750,9 @@ class Tensor:
     def checkpoint_name(self, name: str) -> Tensor:
         """The array itself, by a name that the policies of ig.checkpoint know."""
 
+    def choose(self, choices: Any, /, mode: str = "raise") -> Tensor:
+        """At each place the element of that choice whose number stands in `x`; all broadcast together."""
+
     def clip(self, min: ArrayLike, max: ArrayLike) -> Tensor:
         """Each element, but no less than min and no more than max; NaN where any of the three is."""
 
@@ -764,6 +776,9 @@ class Tensor:
 
     def convolve(self, y: ArrayLike, mode: Literal["full", "same", "valid"] | None = 'full') -> Tensor:
         """The convolution of two rows: sums of products of elements whose places add up."""
+
+    def copy(self) -> Tensor:
+        """A handle of its own for the same value: a change of either leaves the other as it is."""
 
     def copysign(self, y: ArrayLike) -> Tensor:
         """The magnitude of x with the sign of y."""
@@ -906,8 +921,8 @@ class Tensor:
     def fix(self) -> Tensor:
         """Each element without its fraction."""
 
-    def flatnonzero(self) -> Tensor:
-        """The places of the elements that are not zero, all elements in one row. The array must be concrete."""
+    def flatnonzero(self, *, size: int | None = None, fill_value: Any = None) -> Tensor:
+        """The places of the elements that are not zero, all elements in one row."""
 
     def flatten(self, start_axis: int = 0, end_axis: int = -1) -> Tensor:
         """The axes from `start_axis` to `end_axis` as one."""
@@ -1155,8 +1170,8 @@ class Tensor:
     def nextafter(self, y: ArrayLike) -> Tensor:
         """The next number of the type after x towards y. Of float32 and float64."""
 
-    def nonzero(self) -> tuple[Tensor, ...]:
-        """The positions of the elements that are not zero, one array an axis. The size of the result is in the values, so"""
+    def nonzero(self, *, size: int | None = None, fill_value: Any = None) -> tuple[Tensor, ...]:
+        """The positions of the elements that are not zero, one array an axis."""
 
     def normalize(self, axis: int | None = -1, eps: float | None = 1e-05) -> Tensor:
         """x over its Euclidean length along `axis`, or over eps where that is greater."""
@@ -1178,6 +1193,9 @@ class Tensor:
 
     def pad(self, pad_width: Any, /, mode: str = "constant", *, constant_values: Any = 0) -> Tensor:
         """The array with elements around it."""
+
+    def partition(self, kth: Any, /, axis: int | None = -1) -> Tensor:
+        """The array with the kth element of an axis where sorting puts it, no greater ones before it, no lesser behind."""
 
     def percentile(self, q: Any, /, axis: Any = None, keepdims: builtins.bool = False, method: str = "linear") -> Tensor:
         """As `quantile`, of percentages (0 to 100)."""
@@ -1333,7 +1351,7 @@ class Tensor:
         """The sine of an angle in radians."""
 
     def sinc(self) -> Tensor:
-        """sin(pi x) / (pi x), and 1 at 0."""
+        """sin(pi x) / (pi x), and 1 at 0; 0 at the other whole numbers."""
 
     def sinh(self) -> Tensor:
         """The hyperbolic sine."""
@@ -1393,9 +1411,9 @@ class Tensor:
         """The hyperbolic tangent."""
 
     def tanh_shrink(self) -> Tensor:
-        """x - tanh(x)."""
+        """x - tanh(x), with all its digits near 0."""
 
-    def tensordot(self, y: ArrayLike, x_axes: int | Sequence[int], y_axes: int | Sequence[int]) -> Tensor:
+    def tensordot(self, y: Any, /, axes: Any = 2, *, x_axes: Any = None, y_axes: Any = None) -> Tensor:
         """Sums of products over pairs of axes."""
 
     def tile(self, repetitions: int | Sequence[int], *more: int | Dim) -> Tensor:
@@ -1428,8 +1446,8 @@ class Tensor:
     def trunc(self) -> Tensor:
         """Each element without its fraction."""
 
-    def unique_values(self) -> Tensor:
-        """The distinct elements, ascending. The array must be concrete."""
+    def unique_values(self, *, size: int | None = None, fill_value: Any = None) -> Tensor:
+        """The distinct elements, ascending; each NaN is one of its own."""
 
     def unstack(self, axis: int | None = 0) -> tuple[Tensor, ...]:
         """The slices along an axis, one array each."""

@@ -384,7 +384,8 @@ def explain(jitted: Any) -> CacheInfo:
     info = _cache_info(jitted)
     for entry in info["entries"]:
         entry["kept"] = kept(entry["graph"])
-        entry["fusion"] = entry["graph"].fusion()
+        if "fusion" not in entry:  # a trace that runs nothing has no program
+            entry["fusion"] = entry["graph"].fusion()
         entry["memory"] = Memory(entry["graph"])
     return info
 

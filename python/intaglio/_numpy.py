@@ -19,7 +19,6 @@ _UFUNCS = {
     "arctan2": "atan2",
     "arctanh": "atanh",
     "power": "pow",
-    "float_power": "pow",
     "conjugate": "conj",
     "invert": "bitwise_invert",
     "left_shift": "bitwise_left_shift",
@@ -40,10 +39,13 @@ _ACCUMULATE = {"add": "cumulative_sum", "multiply": "cumulative_prod"}
 # Folds, whose arguments that were left out come as a value of NumPy's own.
 _FOLDS = {
     *("sum", "prod", "mean", "std", "var", "max", "min", "amax", "amin", "all", "any", "average", "median", "ptp"),
+    *("nanmedian", "nanquantile", "nanpercentile", "nanargmax", "nanargmin"),
     *("nansum", "nanprod", "nanmean", "nanstd", "nanvar", "nanmax", "nanmin", "quantile", "percentile", "diff"),
 }
 # Functions that give a bool of Python's, where the arrays have values.
 _TRUTHS = ("allclose", "array_equal")
+# Functions that write into their first argument: the handle is bound to what ours give.
+_WRITES = {"copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"}
 _FUNCTIONS = {
     "concatenate": "concat",
     "amax": "max",
@@ -175,6 +177,9 @@ def array_function(self: Tensor, func: Any, types: Any, args: Any, kwargs: Any) 
     if function is None or (name in _TRUTHS and not any(_is_symbolic(arg) for arg in args)):
         # Arrays with values are NumPy's as well; the result is NumPy's then.
         return func(*_to_numpy(args, name), **_to_numpy(kwargs, name))
+    if name in _WRITES:
+        args[0][...] = function(*args, **kwargs)
+        return None
     out, dtype = kwargs.pop("out", None), kwargs.pop("dtype", None)
     if "ddof" in kwargs and name in ("std", "var", "nanstd", "nanvar"):
         kwargs["correction"] = kwargs.pop("ddof")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _errors, _functions, _intaglio
-from ._functions import _array, _axis, _op, _sizes, arange, astype, concat, full, ravel
+from ._functions import _array, _axis, _op, _sizes, arange, astype, concat, full
 
 Tensor = _intaglio.Tensor
 functions: dict[str, Any] = _intaglio.functions
@@ -294,6 +294,20 @@ def gradient(f: Any, /, *spacing: Any, axis: Any = None, edge_order: int = 1) ->
     return out[0] if len(out) == 1 else tuple(out)
 
 
+def tensordot(x: Any, y: Any, /, axes: Any = 2, *, x_axes: Any = None, y_axes: Any = None) -> Tensor:
+    """Sums of products over pairs of axes.
+
+    `axes` is how many of the last axes of x go with the first ones of y, or the pair of the axes of x and of y.
+    """
+    x, y = _array(x), _array(y)
+    if x_axes is None and y_axes is None:
+        if isinstance(axes, int):
+            x_axes, y_axes = tuple(builtins.range(x.ndim - axes, x.ndim)), tuple(builtins.range(axes))
+        else:
+            x_axes, y_axes = ((a,) if isinstance(a, int) else tuple(a) for a in axes)
+    return _op.tensordot(x, y, x_axes=x_axes, y_axes=y_axes)
+
+
 def trapezoid(y: Any, /, x: Any = None, dx: float = 1.0, axis: int = -1) -> Tensor:
     """The area under the samples `y` along an axis, by trapezes; they were taken at `x`, or `dx` apart."""
     y = _floating(_array(y))
@@ -392,11 +406,6 @@ def atleast_3d(*arrays: Any) -> Any:
         return front + (1,) * builtins.max(3 - len(front), 0)
 
     return _of_rank(arrays, shape)
-
-
-def append(x: Any, values: Any, /, *, axis: int | None = None) -> Tensor:
-    """`values` behind `x` along an axis; with None both flattened."""
-    return concat([_array(x), _array(values)], axis=axis)
 
 
 def array_split(x: Tensor, parts: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
@@ -505,16 +514,6 @@ def triu_indices(n: int, /, k: int = 0, m: int | None = None) -> tuple[Tensor, T
     return _triangle(n, k, m, False)
 
 
-def flatnonzero(x: Tensor, /) -> Tensor:
-    """The places of the elements that are not zero, all elements in one row. The array must be concrete."""
-    return _functions.nonzero(ravel(x))[0]
-
-
-def argwhere(x: Tensor, /) -> Tensor:
-    """The places of the elements that are not zero, one row each. The array must be concrete."""
-    return _functions.stack(list(_functions.nonzero(x)), axis=1)
-
-
 ALIASES = {
     "amax": "max",
     "amin": "min",
@@ -527,7 +526,6 @@ ALIASES = {
 
 # Functions of the module alone, since the first argument is no array or a method would mean something else.
 NOT_METHODS = {
-    "append",
     "apply_along_axis",
     "atleast_1d",
     "atleast_2d",
@@ -560,12 +558,11 @@ WRAPPERS = [
     "percentile",
     "quantile",
     "round",
+    "tensordot",
     "trapezoid",
 ]
 PUBLIC = [
-    "append",
     "apply_along_axis",
-    "argwhere",
     "array_split",
     "atleast_1d",
     "atleast_2d",
@@ -573,7 +570,6 @@ PUBLIC = [
     "diag_indices",
     "divmod",
     "dsplit",
-    "flatnonzero",
     "geomspace",
     "gradient",
     "histogram",

@@ -1,4 +1,4 @@
-"""Linear algebra: the array API's extension `linalg`, as far as the factors of Cholesky and LU reach.
+"""Linear algebra: the array API's extension `linalg`, and NumPy's functions of these names.
 
 Matrices are the last two axes; the others are a batch, and broadcast. Float32 and float64. All of it is differentiable,
 and goes under `ig.vmap` and `ig.jit`.
@@ -19,28 +19,60 @@ import operator
 from typing import Any, NamedTuple
 
 from . import _errors, _functions, _intaglio
+from ._factors import (
+    EighResult,
+    LstsqResult,
+    QRResult,
+    SVDResult,
+    eigh,
+    eigvalsh,
+    lstsq,
+    matrix_rank,
+    pinv,
+    qr,
+    svd,
+    svdvals,
+)
+from ._factors import batched as _batched
+from ._factors import matrices as _matrices
 from ._functions import _array, _op, astype
 
 Tensor = _intaglio.Tensor
 _fn = _functions.functions
 
 __all__ = [
+    "EighResult",
+    "LstsqResult",
+    "QRResult",
+    "SVDResult",
     "SlogdetResult",
     "cholesky",
+    "cond",
     "cross",
     "det",
     "diagonal",
+    "eigh",
+    "eigvalsh",
     "inv",
+    "lstsq",
     "lu",
     "matmul",
     "matrix_norm",
     "matrix_power",
+    "matrix_rank",
     "matrix_transpose",
+    "multi_dot",
     "norm",
     "outer",
+    "pinv",
+    "qr",
     "slogdet",
     "solve",
+    "svd",
+    "svdvals",
     "tensordot",
+    "tensorinv",
+    "tensorsolve",
     "trace",
     "triangular_solve",
     "vecdot",
@@ -53,33 +85,6 @@ class SlogdetResult(NamedTuple):
 
     sign: Tensor
     logabsdet: Tensor
-
-
-def _matrices(x: Any, who: str) -> Tensor:
-    x = _array(x)
-    if x.ndim < 2:
-        raise _errors.ShapeError(
-            f"linalg.{who}: an array of {x.ndim} axes holds no matrix",
-            _intaglio._user_line(),
-            why="the last two axes are the matrix, all others a batch",
-            hint="give it two axes or more, as with x[None] for a matrix of one row",
-        )
-    return x if x.dtype.kind in ("real floating", "complex floating") else astype(x, "float32")
-
-
-def _batched(a: Tensor, b: Tensor, who: str) -> tuple[Tensor, Tensor]:
-    """Both of one dtype, with their leading axes broadcast."""
-    if a.shape[-1] != b.shape[-2]:
-        raise _errors.ShapeError(
-            f"linalg.{who}: matrices of {a.shape[-1]} columns, and a right side of {b.shape[-2]} rows",
-            _intaglio._user_line(),
-            why="each column of the matrix has one unknown, and each row one number on the right",
-            hint="give a right side [..., n, m], or [n] for one vector",
-        )
-    dtype = _intaglio._result_type("solve", a, b)
-    a, b = astype(a, dtype), astype(b, dtype)
-    batch = _functions.broadcast_shapes(tuple(a.shape[:-2]), tuple(b.shape[:-2]))
-    return tuple(_fn["broadcast_to"](x, shape=(*batch, *x.shape[-2:])) for x in (a, b))
 
 
 def cholesky(x: Any, /, *, upper: bool = False, symmetrize_input: bool = True) -> Tensor:
@@ -336,18 +341,20 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: flo
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Tensor:
-    """The norm of each matrix: "fro" (the length of all elements), 1 or -1 (of columns), inf or -inf (of rows).
+    """The norm of each matrix.
 
     Parameters
     ----------
     x : array [..., m, n]
     keepdims : bool
-    ord : "fro", 1, -1, inf or -inf
+    ord : "fro", 1, -1, inf, -inf, 2, -2 or "nuc"
+        "fro" is the length of all elements; 1 and -1 the largest and the smallest sum of a column's sizes, inf and -inf
+        of a row's; 2 and -2 the largest and the smallest singular value, "nuc" the sum of all.
 
     Raises
     ------
-    UnsupportedError
-        For 2, -2 and "nuc", which need singular values.
+    ValueError
+        For other norms.
 
     Examples
     --------
@@ -356,24 +363,29 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Tenso
     (Tensor(7., dtype=float32), Tensor(5., dtype=float32))
     """
     x = _matrices(x, "matrix_norm")
-    if ord == "fro":
-        return vector_norm(x, axis=(-2, -1), keepdims=keepdims)
+    if isinstance(ord, str):
+        if ord == "fro":
+            return vector_norm(x, axis=(-2, -1), keepdims=keepdims)
+        if ord == "nuc":
+            return _spread(_functions.sum(svdvals(x), axis=-1), keepdims)
+    elif abs(ord) == 2:
+        return _spread(_fn["max" if ord > 0 else "min"](svdvals(x), axis=-1), keepdims)
     folded = {1: (-2, "max"), -1: (-2, "min"), math.inf: (-1, "max"), -math.inf: (-1, "min")}
     if ord not in folded:
-        known = ord in (2, -2, "nuc")
-        kind = _errors.UnsupportedError if known else _errors.ValueError
-        raise kind(
+        raise _errors.ValueError(
             f"linalg.matrix_norm: the norm {ord!r}",
             _intaglio._user_line(),
-            why="it is made of singular values, which are not computed here"
-            if known
-            else "there is no norm of that name",
-            hint='choose "fro", 1, -1, inf or -inf, or compute it with NumPy from np.asarray(x)',
+            why="there is no norm of that name",
+            hint='choose "fro", "nuc", 1, -1, 2, -2, inf or -inf',
         )
     along, fold = folded[ord]
     sums = _functions.sum(_fn["abs"](x), axis=along, keepdims=True)
     out: Tensor = _fn[fold](sums, axis=(-2, -1), keepdims=keepdims)
     return out
+
+
+def _spread(x: Tensor, keepdims: bool) -> Tensor:
+    return x[..., None, None] if keepdims else x
 
 
 def norm(x: Any, /, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
@@ -388,7 +400,7 @@ def norm(x: Any, /, ord: Any = None, axis: Any = None, keepdims: bool = False) -
 
     Raises
     ------
-    UnsupportedError, ValueError
+    ValueError
         As `matrix_norm`.
 
     Examples
@@ -411,6 +423,171 @@ def norm(x: Any, /, ord: Any = None, axis: Any = None, keepdims: bool = False) -
         )
     out = matrix_norm(_fn["moveaxis"](x, axes, (-2, -1)), ord=ord)
     return out if not keepdims else _functions.expand_dims(out, axis=tuple(sorted(axes)))
+
+
+def cond(x: Any, /, p: Any = None) -> Tensor:
+    """How much a system with each matrix makes of errors: the norm of x times that of its inverse.
+
+    Parameters
+    ----------
+    x : array [..., m, n]; square for norms other than 2 and -2
+    p : as `ord` of `matrix_norm`
+        None: 2, the largest singular value over the smallest one.
+
+    Returns
+    -------
+    array of the shape of the leading axes
+        Infinity for singular matrices.
+
+    Raises
+    ------
+    ValueError, ShapeError, TypeError
+        For other norms, for matrices that are not square, and for 16-bit floats.
+
+    Examples
+    --------
+    >>> ig.linalg.cond(ig.asarray([[4.0, 0.0], [0.0, 0.5]]))
+    Tensor(8., dtype=float32)
+    """
+    x = _matrices(x, "cond")
+    if p is None or (not isinstance(p, str) and abs(p) == 2):
+        s = svdvals(x)
+        largest, smallest = _fn["max"](s, axis=-1), _fn["min"](s, axis=-1)
+        out = smallest / largest if p == -2 else largest / smallest
+    else:
+        out = matrix_norm(x, ord=p) * matrix_norm(inv(x), ord=p)
+    known = ~_fn["any"](_fn["isnan"](x), axis=(-2, -1))
+    result: Tensor = _fn["where"](_fn["isnan"](out) & known, math.inf, out)
+    return result
+
+
+# --- tensors as matrices ---------------------------------------------------------------------------------------------
+
+
+def tensorsolve(a: Any, b: Any, axes: Any = None) -> Tensor:
+    """The x with a sum over all of its axes of a x = b: `tensordot(a, x, x.ndim) == b`.
+
+    Parameters
+    ----------
+    a : array of shape (*b.shape, *x.shape), with as many elements in both parts
+    b : array
+    axes : ints
+        Axes of `a` to move to its end first.
+
+    Raises
+    ------
+    ShapeError
+        For parts that differ in size.
+
+    Examples
+    --------
+    >>> a = ig.eye(6).reshape(2, 3, 6) * 2.0
+    >>> ig.linalg.tensorsolve(a, ig.ones((2, 3)))
+    Tensor([0.5, 0.5, 0.5, 0.5, 0.5, 0.5], dtype=float32)
+    """
+    a, b = _array(a), _array(b)
+    if axes is not None:
+        moved = _functions._axes(axes, a.ndim, "tensorsolve")
+        kept = [axis for axis in range(a.ndim) if axis not in moved]
+        a = _fn["transpose"](a, (*kept, *moved))
+    shape = tuple(a.shape[b.ndim :])
+    size = math.prod(shape)
+    if math.prod(a.shape[: b.ndim]) != size:
+        raise _errors.ShapeError(
+            f"linalg.tensorsolve: an array {tuple(a.shape)} for a right side {tuple(b.shape)}",
+            _intaglio._user_line(),
+            why=f"its first {b.ndim} axes must hold as many elements as the others",
+            hint="name the axes of the unknown in `axes`, or reshape the array",
+        )
+    return solve(a.reshape(size, size), b.reshape(size)).reshape(shape)
+
+
+def tensorinv(a: Any, ind: int = 2) -> Tensor:
+    """The inverse of an array as a map from its last axes to its first `ind`: `tensorsolve(a, b)` is
+    `tensordot(tensorinv(a), b, ind)`.
+
+    Parameters
+    ----------
+    a : array, with as many elements in its first `ind` axes as in the others
+    ind : int, at least 1
+
+    Raises
+    ------
+    ValueError, ShapeError
+        For `ind` below 1, and for parts that differ in size.
+
+    Examples
+    --------
+    >>> ig.linalg.tensorinv(ig.eye(6).reshape(2, 3, 6)).shape
+    (6, 2, 3)
+    """
+    a, ind = _array(a), operator.index(ind)
+    if ind <= 0:
+        raise _errors.ValueError(
+            f"linalg.tensorinv: ind is {ind}",
+            _intaglio._user_line(),
+            why="it counts the first axes, which are the rows",
+            hint="give 1 or more",
+        )
+    rows, columns = tuple(a.shape[:ind]), tuple(a.shape[ind:])
+    return inv(a.reshape(math.prod(rows), math.prod(columns))).reshape((*columns, *rows))
+
+
+def multi_dot(arrays: Any, /) -> Tensor:
+    """The product of matrices in the order that takes the fewest multiplications; the ends may be vectors.
+
+    Parameters
+    ----------
+    arrays : two or more arrays [m, n], or [n] at both ends
+
+    Raises
+    ------
+    ValueError, ShapeError
+        For fewer than two, and for shapes that do not fit.
+
+    Examples
+    --------
+    >>> ig.linalg.multi_dot([ig.ones((2, 30)), ig.ones((30, 4)), ig.ones(4)])
+    Tensor([120., 120.], dtype=float32)
+    """
+    parts = [_array(x) for x in arrays]
+    if len(parts) < 2 or any(x.ndim != 2 for x in parts[1:-1]) or any(x.ndim not in (1, 2) for x in parts):
+        raise _errors.ValueError(
+            f"linalg.multi_dot: arrays of {[x.ndim for x in parts]} axes",
+            _intaglio._user_line(),
+            why="it multiplies two or more matrices, of which the first and the last may be vectors",
+            hint="give a list of matrices; batches are multiplied by ig.matmul",
+        )
+    first, last = parts[0].ndim == 1, parts[-1].ndim == 1
+    parts[0] = parts[0][None] if first else parts[0]
+    parts[-1] = parts[-1][:, None] if last else parts[-1]
+    sizes = [x.shape[0] for x in parts] + [parts[-1].shape[1]]
+    out = _product(parts, _splits(sizes), 0, len(parts) - 1)
+    out = out[0] if first else out
+    return out[..., 0] if last else out
+
+
+def _splits(sizes: list[Any]) -> dict[tuple[int, int], int]:
+    """Where each run of factors is best split; from the left where a size is not known."""
+    count = len(sizes) - 1
+    if not all(isinstance(size, int) for size in sizes):
+        return {(i, j): j - 1 for i in range(count) for j in range(i + 1, count)}
+    cost = {(i, i): 0 for i in range(count)}
+    out = {}
+    for length in range(1, count):
+        for i in range(count - length):
+            j = i + length
+            cost[i, j], out[i, j] = min(
+                (cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)
+            )
+    return out
+
+
+def _product(parts: list[Tensor], splits: dict[tuple[int, int], int], i: int, j: int) -> Tensor:
+    if i == j:
+        return parts[i]
+    k = splits[i, j]
+    return matmul(_product(parts, splits, i, k), _product(parts, splits, k + 1, j))
 
 
 # --- what is known outside as well -----------------------------------------------------------------------------------

@@ -5,6 +5,7 @@
 
 #include "bindings/record.h"
 #include "frontends/tape/tape.h"
+#include "tensor/autocast.h"
 
 namespace ig::py {
 namespace {
@@ -278,6 +279,29 @@ void init_autograd(nb::module_& m) {
         return before;
       },
       "Sets both for this thread; gives what they were.");
+  m.def("_autocast", []() -> nb::object {
+    std::optional<DType> on = front::autocast();
+    return on ? nb::borrow(dtype_object(*on)) : nb::none();
+  });
+  m.def(
+      "_set_autocast",
+      [](nb::handle dtype) {
+        nb::object before = nb::none();
+        if (std::optional<DType> on = front::autocast()) before = nb::borrow(dtype_object(*on));
+        front::set_autocast(dtype.is_none() ? std::nullopt : dtype_of(dtype.ptr()));
+        return before;
+      },
+      nb::arg("dtype").none(),
+      "Sets the type of automatic casting in this thread, None for off; gives what it was.");
+  m.def(
+      "_set_work",
+      [](const std::vector<std::string>& products, const std::vector<std::string>& folds) {
+        std::vector<std::pair<const ops::Op*, front::Work>> works;
+        for (const std::string& name : products) works.emplace_back(&ops::get(name), front::Work::Products);
+        for (const std::string& name : folds) works.emplace_back(&ops::get(name), front::Work::Folds);
+        front::set_work(works);
+      },
+      "What automatic casting takes ops for: sums of products, and folds.");
   m.def("_set_anomaly", [](bool on, bool check_nan) {
     auto before = nb::make_tuple(tape::mode().anomaly, tape::mode().check_nan);
     tape::mode().anomaly = on;

@@ -107,6 +107,7 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
   }
   nb::object args = shape_.args(given), kwargs = shape_.kwargs(given);
   auto kept = std::make_shared<PyKept>();
+  kept->autocast = front::autocast();
   Recorded out;
   ArrayNotes notes;
   std::unique_ptr<OutsideWatch> watch = watch_outside(function_, given);
@@ -347,6 +348,13 @@ bool PyFront::holds(const record::JitTrace& trace, std::string* why) {
     if (why) *why = text();
     return false;
   };
+  if (kept.autocast != front::autocast())
+    return fail([&] {
+      auto said = [](std::optional<DType> on) {
+        return on ? fmt::format("to {}", info(*on).api_name) : std::string("off");
+      };
+      return fmt::format("automatic casting was {}, is {}", said(kept.autocast), said(front::autocast()));
+    });
   for (const auto& guard : kept.guards)
     if (!guard->holds()) return fail([&] { return "no longer holds: " + guard->describe(); });
   for (const ArrayNotes::Handle& handle : kept.handles) {

@@ -12,6 +12,7 @@
 #include "bindings/jit_notes.h"
 #include "bindings/outside_notes.h"
 #include "frontends/record/jit.h"
+#include "tensor/autocast.h"
 
 namespace ig::py {
 
@@ -73,6 +74,7 @@ struct PyKept final : record::Kept {
   std::vector<Source> constants;
   std::vector<Tensor> constant_values;
   std::vector<std::string> unknown;
+  std::optional<DType> autocast;  // that was on outside of the function
 };
 
 class PyFront final : public record::JitFront {

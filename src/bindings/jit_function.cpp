@@ -320,6 +320,7 @@ nb::dict describe(const Entry& entry, const record::JitTrace& trace) {
   out["writes"] = kept.writes.size();
   out["prepared_bytes"] = trace.program ? trace.program->report().prepared_bytes : 0;
   out["graph"] = graph_object(trace.graph);
+  if (trace.program) out["fusion"] = trace.program->report().fusion;  // of the program that runs
   out["nodes"] = trace.graph->node_count();
   out["trace_ms"] = trace.trace_ms;
   out["compile_ms"] = trace.compile_ms;

@@ -31,10 +31,9 @@ Tensor one(const char* name, std::vector<Tensor> operands,
 Tensor reshape(const Tensor& x, Dims shape) {
   return x.type().dims == shape ? x : one("reshape", {x}, {ops::kShape % std::move(shape)});
 }
+// By its name in the table: promoted and broadcast as the public function does it.
 Tensor public_op(const char* name, std::vector<front::Operand> operands) {
-  const ops::Op* found = op_of_function(PyDict_GetItemString(functions(), name));
-  IG_CHECK(found, "there is no public op {}", name);
-  return front::call(*found, operands, {})[0];
+  return front::call(op(name), operands, {})[0];
 }
 front::Scalar integer(int64_t value) { return {.kind = DKind::Signed, .integer = value}; }
 
@@ -340,7 +339,7 @@ Tensor checked(const Tensor& index, const Dim& size, size_t axis) {
     n = values[1];
   }
   Tensor below = public_op("less", {wide, integer(0)});
-  Tensor from_start = public_op("where", {below, public_op("add", {wide, n}), wide});
+  Tensor from_start = public_op("select", {below, public_op("add", {wide, n}), wide});
   Tensor inside = public_op(
       "logical_and", {public_op("less_equal", {integer(0), from_start}), public_op("less", {from_start, n})});
   effects::Check text;
@@ -353,13 +352,51 @@ Tensor checked(const Tensor& index, const Dim& size, size_t axis) {
   return from_start;
 }
 
-// The positions of a mask's true elements, one array an axis.
-std::vector<Tensor> positions(const Tensor& mask) {
-  if (!runs_now(mask))
+// How many elements of a traced mask are true. A capture that guards what it is asked for says so, and is
+// recorded anew for another number; any other refuses.
+int64_t count_true(Capture& capture, const Tensor& numbers) {
+  Tensor count = one("reduce_sum", {numbers}, {{"axes", Ints{0}}});
+  try {
+    return capture.to_int(count);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::Capture) throw;
     throw Error(ErrorKind::Capture, "a mask that is traced selects a number of elements that is not known")
         .at(user_line())
-        .why("the sizes of a graph do not depend on the values of its arrays")
-        .hint("use ig.where(mask, x, other), or weigh with the mask: ig.sum(x * mask)");
+        .why("the sizes of this graph do not depend on the values of its arrays")
+        .hint(
+            "use ig.where(mask, x, other), or say how many: x[ig.nonzero(mask, size=n)]; ig.jit guards the "
+            "number, but not in vmap or in the body of a loop");
+  }
+}
+
+// The positions of a traced mask's true elements: their number is fixed for this recording, they are not.
+std::vector<Tensor> traced_positions(const Tensor& mask) {
+  Capture& capture = *Capture::current();
+  Ints sizes;
+  int64_t elements = 1;
+  for (const Dim& dim : mask.type().dims) {
+    sizes.push_back(dim.is_constant() ? dim.constant() : capture.to_size(dim, "the shape of a mask"));
+    elements *= sizes.back();
+  }
+  Tensor numbers = front::convert(reshape(mask, {Dim(elements)}), DType::I64);
+  int64_t count = count_true(capture, numbers);
+  // The k-th true element is the first one up to which k are true.
+  Tensor running = one("cumulative_sum", {numbers}, {{"axis", int64_t{0}}});
+  Tensor wanted = Tensor::empty(DType::I64, Shape({count}));
+  for (int64_t k = 0; k < count; ++k) static_cast<int64_t*>(wanted.data())[k] = k + 1;
+  Tensor flat = one("searchsorted", {running, made(wanted)}, {});
+  std::vector<Tensor> out;
+  for (size_t a = sizes.size(); a-- > 0;) {
+    front::Operand size = integer(std::max<int64_t>(sizes[a], 1));
+    out.insert(out.begin(), public_op("remainder", {flat, size}));
+    flat = public_op("floor_divide", {flat, size});
+  }
+  return out;
+}
+
+// The positions of a mask's true elements, one array an axis.
+std::vector<Tensor> positions(const Tensor& mask) {
+  if (Capture::current() && !runs_now(mask)) return traced_positions(mask);
   std::vector<std::vector<int64_t>> found(static_cast<size_t>(mask.rank()));
   const auto* bits = static_cast<const uint8_t*>(mask.data());
   std::vector<int64_t> index(mask.shape().size(), 0);
@@ -423,6 +460,19 @@ Tensor take_advanced(const Tensor& x, const std::vector<Item>& items) {
   Dims joint;
   for (const Tensor& array : arrays)
     joint = ops::broadcast_shapes(joint, array.type().dims, scope_of(), "indexing");
+  int rank = base.rank();
+  int64_t front = adjacent ? axes[0] : 0;
+  if (std::find(joint.begin(), joint.end(), Dim(int64_t{0})) != joint.end()) {
+    // Nothing is taken: also from an axis that has nothing, of which a gather could take no slice.
+    Dims shape;
+    for (int64_t i = 0; i < rank; ++i) {
+      if (i == front) shape.insert(shape.end(), joint.begin(), joint.end());
+      if (std::find(axes.begin(), axes.end(), i) == axes.end())
+        shape.push_back(base.type().dims[static_cast<size_t>(i)]);
+    }
+    Tensor zero = made(Tensor::from(Literal::allocate(x.dtype(), {})));
+    return one("broadcast_in_dim", {zero}, {ops::kShape % shape, ops::kBroadcastDims % Ints{}});
+  }
   Dims column = joint;
   column.push_back(int64_t{1});
   std::vector<Tensor> columns;
@@ -437,10 +487,8 @@ Tensor take_advanced(const Tensor& x, const std::vector<Item>& items) {
   }
   int64_t vector_axis = static_cast<int64_t>(joint.size());
   Tensor indices = columns.size() == 1 ? columns[0] : one("concatenate", columns, {ops::kAxis % vector_axis});
-  int rank = base.rank();
   Dims sizes = base.type().dims;
   for (int64_t axis : axes) sizes[static_cast<size_t>(axis)] = int64_t{1};
-  int64_t front = adjacent ? axes[0] : 0;
   Ints offsets;
   int64_t count = rank - static_cast<int64_t>(axes.size()) + vector_axis;
   for (int64_t i = 0; i < count; ++i)
@@ -571,7 +619,7 @@ void set_item(PyObject* self, PyObject* key, PyObject* value) {
       check_mask(x, first);
       std::optional<front::Operand> given = as_operand(value);
       if (given && (std::holds_alternative<front::Scalar>(*given) || is_single(std::get<Tensor>(*given)))) {
-        rebind(self, public_op("where", {first.array, assigned(x, {}, value), x}));
+        rebind(self, public_op("select", {first.array, assigned(x, {}, value), x}));
         return;
       }
     }

@@ -80,11 +80,12 @@ Expr GroupEmitter::round_to(Expr value, DType dtype) {
   return value;
 }
 
-void GroupEmitter::store_result(size_t result, Expr flat_offset, Expr value) {
+void GroupEmitter::store_result(size_t result, Expr flat_offset, Expr value, bool whole) {
   DType dtype = fusion->result(result)->type().dtype;
   if ((dtype == DType::F16 || dtype == DType::BF16) && value.type() == DType::F32)
     value = loop::convert(value, dtype);
   if (dtype == DType::Key && value.type() == DType::U64) value = loop::bitcast(value, DType::Key);
+  if (whole && streams(result)) return build.stream(result_buffers_[result], flat_offset, value);
   build.store(result_buffers_[result], flat_offset, value);
 }
 

@@ -44,6 +44,7 @@ class GroupEmitter {
   const Block& region;
   const Target& target;
   ops::SizeFn size;
+  std::vector<bool> streamed_results;  // see `lower`
 
   using Index = std::vector<loop::Expr>;
   loop::Expr element(Value value, std::span<const loop::Expr> index);
@@ -59,8 +60,10 @@ class GroupEmitter {
   void vector(loop::Expr begin, loop::Expr end, int lanes, const std::function<void(loop::Expr)>& body);
   void scoped(const std::function<void()>& body);
 
-  // Stores an element of a result of the fusion node, narrowing 16-bit floats.
-  void store_result(size_t result, loop::Expr flat, loop::Expr value);
+  // Stores an element of a result of the fusion node, narrowing 16-bit floats. `whole`: all groups of the
+  // vector loop around it begin at a multiple of its lanes, so that results may be streamed.
+  void store_result(size_t result, loop::Expr flat, loop::Expr value, bool whole = false);
+  bool streams(size_t result) const { return result < streamed_results.size() && streamed_results[result]; }
   uint32_t operand_buffer(size_t i) const { return operand_buffers_[i]; }
   uint32_t result_buffer(size_t i) const { return result_buffers_[i]; }
   uint32_t buffer_of_arg(Value arg) const { return operand_buffers_[arg->index()]; }

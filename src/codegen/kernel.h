@@ -37,6 +37,9 @@ struct Kernel {
 };
 
 // `constant_operands[i]` says that operand i is known at compile time, so that packing it once pays.
-Kernel lower(const Node* fusion, const std::vector<bool>& constant_operands, const Target& target);
+// `streamed_results[i]` (where the list is not empty) that result i is not read again before it has left the
+// caches, and begins at a multiple of 64 bytes: it may be written past them.
+Kernel lower(const Node* fusion, const std::vector<bool>& constant_operands, const Target& target,
+             const std::vector<bool>& streamed_results = {});
 
 }  // namespace ig::codegen

@@ -42,10 +42,12 @@ void lower_nest(GroupEmitter& emit, Kernel& kernel) {
   IG_CHECK(false, "a nest kernel without its op");
 }
 
-Kernel lower(const Node* fusion, const std::vector<bool>& constant_operands, const Target& target) {
+Kernel lower(const Node* fusion, const std::vector<bool>& constant_operands, const Target& target,
+             const std::vector<bool>& streamed_results) {
   Kernel kernel;
   kernel.kind = std::get<std::string>(*fusion->attrs().find("kind"));
   GroupEmitter emit(fusion, target);
+  emit.streamed_results = streamed_results;
   if (kernel.kind == "row")
     lower_row(emit, kernel);
   else if (kernel.kind == "column")

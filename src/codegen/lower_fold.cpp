@@ -346,6 +346,7 @@ void lower_row(GroupEmitter& emit, Kernel& kernel) {
   Expr begin = build.block() * per_block;
   const bool any_full = std::any_of(region.results().begin(), region.results().end(),
                                     [&](Value v) { return v->type().dims == domain; });
+  const bool whole = columns.is_constant() && columns.constant() % lanes == 0;
 
   emit.serial(begin, loop::lesser(begin + per_block, emit.size(rows)), [&](Expr row) {
     Expr ahead = row + select(n <= build.index(kLargestPrefetch), build.index(1), build.index(0));
@@ -369,7 +370,7 @@ void lower_row(GroupEmitter& emit, Kernel& kernel) {
     auto fetch_results = [&](Expr column) {
       if (columns.is_constant() && columns.constant() < kLeastPrefetch) return;
       for (size_t i = 0; i < region.results().size(); ++i)
-        if (region.results()[i]->type().dims == domain)
+        if (region.results()[i]->type().dims == domain && !(whole && emit.streams(i)))
           build.prefetch(emit.result_buffer(i), row * n + column);
     };
     for (int stage = 0; stage < plan.stages(); ++stage) {
@@ -413,7 +414,7 @@ void lower_row(GroupEmitter& emit, Kernel& kernel) {
         for (size_t i = 0; i < region.results().size(); ++i)
           if (region.results()[i]->type().dims == domain)
             values.emplace_back(i, build.let(emit.element(region.results()[i], index)));
-        for (auto& [i, value] : values) emit.store_result(i, row * n + column, value);
+        for (auto& [i, value] : values) emit.store_result(i, row * n + column, value, whole);
       });
     for (size_t i = 0; i < region.results().size(); ++i) {
       const Type& type = region.results()[i]->type();

@@ -173,11 +173,12 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
   loop::Builder& build = emit.build;
   const int widest = widest_element(region);
 
+  bool whole = false;  // vectors begin at multiples of their lanes
   auto body = [&](loop::Expr flat, std::span<const loop::Expr> index) {
     // All values first: a result may stand in the memory of an operand.
     std::vector<loop::Expr> values;
     for (Value v : region.results()) values.push_back(build.let(emit.element(v, index)));
-    for (size_t i = 0; i < values.size(); ++i) emit.store_result(i, flat, values[i]);
+    for (size_t i = 0; i < values.size(); ++i) emit.store_result(i, flat, values[i], whole);
   };
 
   Across across = find_across(region, dims);
@@ -190,9 +191,11 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
     Dim n = product(dims);
     kernel.blocks = ceildiv(n, kBlockElements);
     kernel.grain = kGrainElements / kBlockElements;
-    const bool whole = n.is_constant() && n.constant() <= kBlockElements;
-    loop::Expr begin = whole ? build.index(0) : build.block() * build.index(kBlockElements);
-    loop::Expr end = whole ? emit.size(n) : loop::lesser(begin + build.index(kBlockElements), emit.size(n));
+    const bool one_block = n.is_constant() && n.constant() <= kBlockElements;
+    loop::Expr begin = one_block ? build.index(0) : build.block() * build.index(kBlockElements);
+    loop::Expr end =
+        one_block ? emit.size(n) : loop::lesser(begin + build.index(kBlockElements), emit.size(n));
+    whole = true;
     emit.vector(begin, end, lanes_for(emit.target, widest, n),
                 [&](loop::Expr i) { body(i, emit.split(i, dims)); });
   } else {
@@ -214,6 +217,7 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
       Columns inner;
       if (kernel.kind == "heavy" && !dims.empty() && columns.is_constant())
         inner = inner_columns(region, dims);
+      whole = inner.begin >= inner.end && columns.is_constant() && columns.constant() % lanes == 0;
       if (inner.begin >= inner.end) return emit.vector(build.index(0), n, lanes, element);
       auto edge = [&](int64_t from, int64_t to) {
         if (to - from >= lanes / 2)

@@ -363,6 +363,11 @@ void Builder::store(uint32_t buffer, Expr offset, Expr value) {
   s.value = value;
 }
 
+void Builder::stream(uint32_t buffer, Expr offset, Expr value) {
+  store(buffer, offset, value);
+  open_.back()->back()->streamed = true;
+}
+
 void Builder::prefetch(uint32_t buffer, Expr offset) {
   Stmt& s = push(Stmt::Kind::Prefetch);
   s.id = buffer;

@@ -185,7 +185,7 @@ struct Stmt {
     If,         // condition uniform
     Let,        // var = value
     Assign,     // local[index] = value
-    Store,      // buffer[index] = value
+    Store,      // buffer[index] = value; `streamed`: past the caches, by whole vectors of a vector loop
     Fail,       // writes (id, value) into the error word and returns 1, where the (uniform) condition holds
     Transpose,  // id[index + c * to_stride + r] = from[f + r * from_stride + c] for r below `begin`, c below
                 // `end`, where `value` is the load from[f]; the two buffers are of one dtype and do not
@@ -196,6 +196,7 @@ struct Stmt {
   Kind kind;
   uint32_t id = 0;  // the loop variable, the let, the local, the buffer, the failing node's id
   int lanes = 1;
+  bool streamed = false;
   Expr begin, end;  // loops; `begin` is the condition of If and Fail
   Expr index, value;
   Expr from_stride, to_stride;  // Transpose
@@ -253,6 +254,9 @@ class Builder {
 
   Expr load(uint32_t buffer, Expr offset);
   void store(uint32_t buffer, Expr offset, Expr value);
+  // The same for what nobody reads soon, in a vector loop each of whose groups begins at a multiple of the
+  // lanes; the buffer begins at a multiple of 64 bytes.
+  void stream(uint32_t buffer, Expr offset, Expr value);
 
   void prefetch(uint32_t buffer, Expr offset);
 

@@ -208,7 +208,9 @@ class Printer {
         return line(depth, "}");
       case Stmt::Kind::Let: return line(depth, fmt::format("let i{} = {}", s.id, sub(s.value)));
       case Stmt::Kind::Assign: return line(depth, fmt::format("{}{} = {}", local(s.id), index, sub(s.value)));
-      case Stmt::Kind::Store: return line(depth, fmt::format("{}{} = {}", buffer(s.id), index, sub(s.value)));
+      case Stmt::Kind::Store:
+        return line(depth, fmt::format("{}{}{} = {}", s.streamed ? "stream " : "", buffer(s.id), index,
+                                       sub(s.value)));
       case Stmt::Kind::Prefetch: return line(depth, fmt::format("prefetch {}{}", buffer(s.id), index));
       case Stmt::Kind::Transpose: {
         std::string to = fmt::format("{}{} by {}", buffer(s.id), index, sub(s.to_stride));

@@ -1,8 +1,11 @@
 // Takes out of a scan what waits for no carry. A product of a slice of what is scanned with what is the same
 // in every step is one product over all steps, made by the op's own batch rule; and what is the same in every
-// step, and dear, is computed once. The scan then reads slices of the one and the whole of the other. Each
-// element is computed by the same operations in the same order as before.
+// step, and dear, is computed once. The scan then reads slices of the one and the whole of the other. A
+// weight that most calls leave as it is goes the other way: products read it in a form that is made once for
+// all calls, so turning it over is left to them, inside. Each element is computed by the same operations in
+// the same order as before.
 #include <algorithm>
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -43,10 +46,12 @@ class Hoister {
         if (kind_.at(v) == Kind::Same && leaves(v) && worth(v)) same.push_back(v);
         if (kind_.at(v) == Kind::Slice && product(node) && fits(v) && has_rules(v)) slices.push_back(v);
       }
-    if (same.empty() && slices.empty()) return;
+    find_turned();
+    if (same.empty() && slices.empty() && turned_.empty()) return;
     std::vector<std::pair<Value, Value>> new_same, new_slices;  // of the body, and what stands for it outside
     for (Value v : same) new_same.emplace_back(v, outside(v).first);
     for (Value v : slices) new_slices.emplace_back(v, stacked(v));
+    for (const auto& [i, view] : turned_) say(view->result(), "is left to the products in every step");
     for (const auto& [v, out] : new_same) say(v, "is the same in every step");
     for (const auto& [v, out] : new_slices) say(v, "is one product over all steps");
     rebuild(new_same, new_slices);
@@ -91,8 +96,31 @@ class Hoister {
     if (ops::has(v->node(), ops::Trait::View) && grows(v->node())) return false;
     if (ops::has(v->node(), ops::Trait::View) &&
         std::any_of(v->uses().begin(), v->uses().end(), [](const Use& use) { return product(use.user); }))
-      return true;
+      return !turns_steady(v->node()) || !only_products(v);
     return dear(v);
+  }
+
+  static bool only_products(Value v) {
+    return std::all_of(v->uses().begin(), v->uses().end(), [](const Use& use) { return product(use.user); });
+  }
+  // Turns over a matrix that is an input of the graph which most calls leave as it is: those kernels read
+  // packed.
+  bool turns_steady(const Node* view) const {
+    if (!ops::has(view, ops::Trait::View) || view->operands().size() != 1 || grows(view)) return false;
+    Value v = view->operand(0);
+    while (v->node() ? ops::has(v->node(), ops::Trait::Relabel) : outside_of_loop(v) != nullptr)
+      v = v->node() ? v->node()->operand(0) : outside_of_loop(v);
+    return !v->node() && !v->block()->parent() && constant_dims(v->type().dims) &&
+           view->result()->type().rank() == 2 &&
+           context_.options.steady.contains(static_cast<int>(v->index()));
+  }
+  void find_turned() {
+    for (size_t i = 0; i < consts_; ++i) {
+      Node* view = scan_->operand(i)->node();
+      if (view && view->results().size() == 1 && !ops::has(view, ops::Trait::Relabel) && turns_steady(view) &&
+          !body_.arg(i)->uses().empty() && only_products(body_.arg(i)))
+        turned_[i] = view;
+    }
   }
   static bool grows(const Node* node) {
     return node->operands().empty() ||
@@ -175,6 +203,15 @@ class Hoister {
     std::vector<Value> args, operands;
     std::unordered_map<Value, Value> instead;
     auto keep = [&](size_t i) {
+      if (auto it = turned_.find(i); it != turned_.end()) {
+        const Node* view = it->second;
+        operands.push_back(view->operand(0));
+        Value source = to.add_arg(view->operand(0)->type(), view->operand(0)->name());
+        ops::Builder inside(to);
+        inside.at(view);
+        args.push_back(inside.node(ops::op_of(view), {source}, view->attrs())->result());
+        return;
+      }
       args.push_back(to.add_arg(body_.arg(i)->type(), body_.arg(i)->name()));
       operands.push_back(scan_->operand(i));
     };
@@ -188,8 +225,9 @@ class Hoister {
     add(same);
     for (size_t i = consts_; i < body_.args().size(); ++i) keep(i);
     add(slices);
+    Node* before = to.last();
     to.set_results(graph->inline_block(body_, to, args));
-    Node* copy = to.first();
+    Node* copy = before ? before->next() : to.first();
     for (Node* node : body_) {
       for (size_t r = 0; r < node->results().size(); ++r)
         if (auto it = instead.find(node->result(r)); it != instead.end())
@@ -211,6 +249,7 @@ class Hoister {
   const Block& body_;
   Context& context_;
   size_t consts_, carries_;
+  std::map<size_t, Node*> turned_;  // constants of the scan that are such a view of a steady input
   ops::Builder build_;
   std::unordered_map<Value, Kind> kind_;
   std::unordered_map<Value, std::pair<Value, int>> made_;

@@ -17,6 +17,7 @@ struct Options {
   bool exact = false;              // forbid rewrites that only keep a stated bound
   bool verify = false;             // verify the graph after each pass, and check claims of "unchanged"
   std::set<std::string> disabled;  // names of passes to leave out
+  std::set<int> steady{};          // inputs that most calls leave as they are: kernels may read another form
 };
 
 class Context {

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "ir/graph.h"
+#include "ops/table.h"
 
 namespace ig::passes {
 
@@ -15,6 +15,13 @@ inline void for_each_block(Block& block, const std::function<void(Block&)>& visi
 }
 
 inline bool is_terminator(const Node* node) { return node->op().name() == kReturnOp; }
+
+// What a region's argument is outside of it, where it is the same in every step of a loop; else null.
+inline Value outside_of_loop(Value arg) {
+  const Node* node = arg->block()->parent();
+  if (!node || node->segments().empty() || arg->index() >= node->segments()[0]) return nullptr;
+  return ops::is_loop(node) ? node->operand(arg->index()) : nullptr;
+}
 
 inline void replace(Node* node, std::span<const Value> values) {
   for (size_t i = 0; i < values.size(); ++i) {

@@ -205,7 +205,8 @@ Storage Executable::reserve(const Sized& sized, size_t bytes) const {
 class Executable::Runner {
  public:
   Runner(const Executable& executable, State& state, void* const* inputs)
-      : program_(executable.program_),
+      : executable_(executable),
+        program_(executable.program_),
         code_(*executable.code_),
         sized_(*state.sized),
         state_(state),
@@ -285,7 +286,7 @@ class Executable::Runner {
       if (scratch) args.scratch = ThreadPool::scratch_here(scratch);
       code = call.kernel(&args, 0, blocks);
     }
-    if (code) fail(error, code);
+    if (code) executable_.fail(error, code);
   }
 
   // A loop as one kernel: some steps at a time, so that an interrupt is seen.
@@ -301,7 +302,7 @@ class Executable::Runner {
       int64_t next = end - step > kStepsAtOnce ? step + kStepsAtOnce : end;
       if (int32_t code = call.kernel(&args, step, next)) {
         if (call.steps == KernelSteps::Until && error[0] == int64_t{kLoopDone}) return;
-        fail(error, code);
+        executable_.fail(error, code);
       }
       step = next;
       watch.tick();
@@ -311,15 +312,8 @@ class Executable::Runner {
   void host(const Host& call, const Step& step, void** operands) {
     int64_t error[2] = {-1, 0};
     if (call.fallback) ++launched.fallback;
-    if (int32_t code = call.function(call.context.get(), operands, dims(step), error)) fail(error, code);
-  }
-
-  [[noreturn]] void fail(const int64_t (&error)[2], int32_t code) const {
-    if (program_.decode) throw program_.decode(error[0], error[1], code);
-    throw make_error(ErrorKind::Internal, "{}: node {} failed with code {} on the value {}", program_.name,
-                     error[0], code, error[1])
-        .why("the program came without a table of its checks")
-        .hint("this is a fault in Intaglio; please report it with the program that shows it");
+    if (int32_t code = call.function(call.context.get(), operands, dims(step), error))
+      executable_.fail(error, code);
   }
 
   void condition(const Cond& cond, size_t base, void** operands) {
@@ -411,6 +405,7 @@ class Executable::Runner {
     return static_cast<size_t>(sized_[block.slots[static_cast<size_t>(id)].bytes]);
   }
 
+  const Executable& executable_;
   const Program& program_;
   const Code& code_;
   const Sized& sized_;
@@ -428,9 +423,18 @@ Executable::Executable(Program program) : program_(std::move(program)) {
       if (const auto* h = std::get_if<Host>(&instruction)) counts_.fallback += h->fallback;
     }
   if (program_.sizes.symbols() == 0) sized_for({});
+  small_ = Small::of(*this);
 }
 
 Executable::~Executable() = default;
+
+void Executable::fail(const int64_t (&error)[2], int32_t code) const {
+  if (program_.decode) throw program_.decode(error[0], error[1], code);
+  throw make_error(ErrorKind::Internal, "{}: node {} failed with code {} on the value {}", program_.name,
+                   error[0], code, error[1])
+      .why("the program came without a table of its checks")
+      .hint("this is a fault in Intaglio; please report it with the program that shows it");
+}
 
 void Executable::run(std::span<void* const> inputs, std::span<const int64_t> symbol_values,
                      std::span<Storage> outputs) const {
@@ -525,6 +529,11 @@ RunReport Executable::report() const {
   report.runs = runs_;
   report.kernels = counts_;
   report.launched = launched_;
+  if (int64_t runs = small_ ? small_->runs.load(std::memory_order_relaxed) : 0) {
+    report.measured_peak = std::max(report.measured_peak, report.planned_peak);
+    report.runs += runs;
+    add(report.launched, {counts_.compiled * runs, counts_.prebuilt * runs, counts_.fallback * runs});
+  }
   return report;
 }
 

@@ -2,6 +2,8 @@
 // Private to the runtime's executable*.cpp.
 #pragma once
 
+#include <atomic>
+#include <memory>
 #include <vector>
 
 #include "runtime/arena_plan.h"
@@ -62,6 +64,25 @@ struct Executable::Sized {
   size_t planned_outputs = 0;
 
   int64_t operator[](SizeId id) const { return values[static_cast<size_t>(id)]; }
+};
+
+// A program that one thread runs at once.
+struct Executable::Small {
+  static constexpr size_t kMostKernels = 8, kMostPointers = 48, kMostBytes = 4096;
+  struct Kernel {
+    const KernelCall* call;
+    const int64_t* dims;
+    int32_t first_pointer;
+    int64_t blocks;
+  };
+  std::shared_ptr<const Sized> sized;
+  std::vector<Kernel> kernels;
+  std::vector<void*> pointers;  // of all operands; those to constants are filled in
+  std::vector<Patch> inputs, outputs;
+  std::vector<Patch> arena;  // the index is the offset in bytes
+  mutable std::atomic<int64_t> runs{0};
+
+  static std::unique_ptr<const Small> of(const Executable& executable);  // null where it is another kind
 };
 
 // The operands of an instruction in the order in which its pointers stand.

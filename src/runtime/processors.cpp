@@ -1,10 +1,13 @@
-// How many threads the machine leaves to this process: the affinity mask, and the cgroup's quota rounded up.
+// How many threads the machine leaves to this process (the affinity mask, and the cgroup's quota rounded up),
+// and how large its last cache is.
 #include <sched.h>
 
 #include <algorithm>
 #include <fstream>
 #include <optional>
 #include <string>
+
+#include <fmt/format.h>
 
 #include "runtime/thread_pool.h"
 
@@ -51,6 +54,20 @@ std::optional<double> cgroup_quota() {
 }
 
 }  // namespace
+
+// What the kernel lists for one processor: the C library adds up the parts of a cache that processors of
+// other groups have.
+size_t last_level_cache() {
+  size_t bytes = 0;
+  for (int index = 0;; ++index) {
+    std::ifstream file(fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/size", index));
+    size_t number = 0;
+    std::string unit;
+    if (!(file >> number)) return bytes;
+    file >> unit;
+    bytes = std::max(bytes, number << (unit == "K" ? 10 : unit == "M" ? 20 : unit == "G" ? 30 : 0));
+  }
+}
 
 int available_processors() {
   int count = 1;

@@ -7,6 +7,7 @@
 
 #include "ops/attrs.h"
 #include "ops/builder.h"
+#include "tensor/autocast.h"
 #include "tensor/capture.h"
 #include "tensor/eager.h"
 #include "tensor/scalar_forms.h"
@@ -335,6 +336,11 @@ Tensor convert(const Tensor& x, DType dtype) {
 }
 
 std::vector<Tensor> call(const ops::Op& op, std::span<const Operand> operands, Attrs attrs) {
+  std::vector<Operand> cast;
+  if (std::optional<DType> dtype = autocast()) {
+    cast = autocast_operands(op, operands, *dtype);
+    operands = cast;
+  }
   switch (op.decl.front) {
     case ops::Front::Elementwise: {
       std::vector<Tensor> arrays = materialise(op, operands, true);

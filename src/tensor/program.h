@@ -61,6 +61,13 @@ class Program {
     int64_t parallel_above = 0;  // elements; below it the caller runs the kernel itself
   };
   virtual Direct direct() const { return {}; }
+  // Whether the program is over before a second thread could help, with sizes fixed and nothing donated: then
+  // `run_small` is the cheapest way to run it. Its caller holds the inputs, and has compared their dtypes and
+  // sizes with the graph's.
+  virtual bool small() const { return false; }
+  virtual std::vector<Tensor> run_small(void* const* inputs) const {
+    return (void)inputs, std::vector<Tensor>();
+  }
   // False where steady inputs have changed so often of late that a program without them would be quicker.
   virtual bool steady() const { return true; }
 };

@@ -11,6 +11,7 @@ namespace {
 struct Options {
   std::string file, pipeline, transform, why, out = "-";
   std::vector<std::string> passes, disabled;
+  std::vector<int> steady;
   bool have_passes = false, list = false, verify = false, exact = false, print_changes = false,
        print_after_all = false, fusion = false;
   bool locations = false, binary = false;
@@ -74,7 +75,7 @@ void optimise(const Options& options) {
     for (std::string_view name : passes::default_pipeline()) names.emplace_back(name);
   std::erase(names, "");
   for (const std::string& name : names) require_pass(name);
-  passes::Options run{options.exact, options.verify, {}};
+  passes::Options run{options.exact, options.verify, {}, {options.steady.begin(), options.steady.end()}};
   for (const std::string& name : options.disabled) {
     require_pass(name);
     run.disabled.insert(name);
@@ -120,6 +121,12 @@ void add_opt(CLI::App& app) {
       ->allow_extra_args(false);
   command->add_flag("--verify", options->verify,
                     "verify the graph after each pass, and what passes say of themselves");
+  command
+      ->add_option("--steady", options->steady,
+                   "inputs that most calls leave as they are, by number, separated by commas")
+      ->type_name("A,B,…")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command->add_flag("--exact", options->exact, "no rewrite that changes the rounding");
   command->add_flag("--print-changes", options->print_changes, "what each pass did, on standard error");
   command->add_flag("--print-after-all", options->print_after_all,

@@ -139,6 +139,84 @@ TEST(Executable, AChainWithSymbolicSizes) {
   }
 }
 
+// ((x + y) * 2) * c[0] with fixed sizes and two temporaries: n elements, n * 4 bytes.
+Program small_chain(int64_t n) {
+  Program p;
+  p.name = "small chain";
+  SizeId count = p.sizes.constant(n), bytes = p.sizes.constant(4 * n);
+  Storage seven = Storage::allocate(static_cast<size_t>(4 * n));
+  std::fill_n(f32(seven.data()), n, 7.0f);
+  p.constants.push_back(seven);
+  Block b{.inputs = 2,
+          .outputs = 1,
+          .slots = {input(0, bytes), input(1, bytes), output(0, bytes), constant(0, bytes), arena(bytes),
+                    arena(bytes)},
+          .code = {call(add, {0, 1, 4}, count), call(twice, {4, 5}, count), call(add, {5, 3, 2}, count)}};
+  for (Instruction& instruction : b.code) std::get<KernelCall>(instruction).grain = 1 << 20;
+  p.blocks.push_back(b);
+  return p;
+}
+
+TEST(Executable, SmallProgramsRunWithoutALease) {
+  Executable exe(small_chain(5));
+  ASSERT_TRUE(exe.small());
+  std::vector<float> x{1, 2, 3, 4, 5}, y{10, 20, 30, 40, 50};
+  void* inputs[] = {x.data(), y.data()};
+  std::vector<Storage> quick(1), usual(1);
+  exe.run_small(inputs, quick);
+  exe.run(inputs, {}, usual);
+  for (size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(f32(quick[0].data())[i], 2 * (x[i] + y[i]) + 7);
+    EXPECT_EQ(f32(usual[0].data())[i], f32(quick[0].data())[i]);
+  }
+  exe.run_small(inputs, usual);
+  RunReport report = exe.report();
+  EXPECT_EQ(report.runs, 3);
+  EXPECT_EQ(report.launched.compiled, 9);
+  EXPECT_EQ(report.measured_peak, report.planned_peak);
+  EXPECT_GE(report.planned_arena, 40u);
+}
+
+TEST(Executable, ProgramsThatAreNotSmall) {
+  EXPECT_FALSE(Executable(small_chain(1024)).small());  // more temporaries than the stack is to hold
+  Program shared = small_chain(5);
+  for (Instruction& instruction : shared.blocks[0].code) std::get<KernelCall>(instruction).grain = 4;
+  EXPECT_FALSE(Executable(std::move(shared)).small());  // work for a second thread
+  EXPECT_FALSE(Executable(chain(1, false)).small());    // symbolic sizes
+  Program steps = small_chain(5);
+  std::get<KernelCall>(steps.blocks[0].code[1]).steps = KernelSteps::Counted;
+  EXPECT_FALSE(Executable(std::move(steps)).small());  // a loop
+}
+
+TEST(Executable, ASmallProgramThatFailsGoesOn) {
+  Program p;
+  p.name = "small check";
+  SizeId n = p.sizes.constant(2), bytes = p.sizes.constant(8);
+  p.blocks.push_back({.inputs = 1,
+                      .outputs = 1,
+                      .slots = {input(0, bytes), output(0, bytes)},
+                      .code = {call(check_positive, {0}, n), call(twice, {0, 1}, n)}});
+  for (Instruction& instruction : p.blocks[0].code) std::get<KernelCall>(instruction).grain = 8;
+  p.decode = [](int64_t node, int64_t value, int32_t code) {
+    return make_error(ErrorKind::Value, "node {} value {} code {}", node, value, code).why("w").hint("h");
+  };
+  Executable exe(std::move(p));
+  ASSERT_TRUE(exe.small());
+  std::vector<float> x{1, -2};
+  void* inputs[] = {x.data()};
+  std::vector<Storage> out(1);
+  try {
+    exe.run_small(inputs, out);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.summary(), "node 42 value 1 code 5");
+  }
+  x[1] = 2;
+  out.assign(1, {});
+  exe.run_small(inputs, out);
+  EXPECT_EQ(f32(out[0].data())[1], 4);
+}
+
 TEST(Executable, NoAllocationInSteadyState) {
   Executable exe(chain(4, false));
   std::vector<float> x(1000, 1.0f);

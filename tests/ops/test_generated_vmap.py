@@ -24,10 +24,11 @@ def variant(array: Any, row: int) -> Any:
         keys = np.frombuffer(cases.bits(array), np.uint64)
         keys = keys + np.uint64(row) if keys.size == 1 else np.roll(keys, row)
         return core._from_bytes("key", list(array.shape), keys.tobytes())
-    if array.size == 1 and array.dtype.kind in "iu":
-        return (array + row).astype(array.dtype)
-    if array.size == 1 and array.dtype.kind in "fc":
-        return (array * (1 + row / 8)).astype(array.dtype)
+    with np.errstate(over="ignore"):  # samples hold the largest numbers, too
+        if array.size == 1 and array.dtype.kind in "iu":
+            return (array + row).astype(array.dtype)
+        if array.size == 1 and array.dtype.kind in "fc":
+            return (array * (1 + row / 8)).astype(array.dtype)
     moved = np.roll(array.reshape(-1), row).reshape(array.shape)
     return ~moved if array.dtype.kind == "b" and row == SIZE - 1 else moved
 

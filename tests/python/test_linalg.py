@@ -131,7 +131,7 @@ def test_norms_are_numpy_s() -> None:
     ours = ig.asarray(x)
     for order in (2, 1, 0, np.inf, -np.inf, 3):
         close(linalg.vector_norm(ours, axis=1, ord=order), np.linalg.vector_norm(x, axis=1, ord=order))
-    for order in ("fro", 1, -1, np.inf, -np.inf):
+    for order in ("fro", 1, -1, np.inf, -np.inf, 2, -2, "nuc"):
         for keep in (False, True):
             wanted = np.linalg.matrix_norm(x, ord=order, keepdims=keep)
             close(linalg.matrix_norm(ours, ord=order, keepdims=keep), wanted)
@@ -171,7 +171,7 @@ def test_numpy_s_functions_come_here() -> None:
     wanted = linalg.solve(s, b) * linalg.det(s) + linalg.norm(b) + linalg.cholesky(s)[0]
     close(f(s, b), np.asarray(wanted))
     assert isinstance(np.linalg.inv(s), ig.Tensor)
-    assert isinstance(np.linalg.eigvalsh(s), np.ndarray)  # what is not here is NumPy's
+    assert isinstance(np.linalg.eigvals(s), np.ndarray)  # what is not here is NumPy's
 
 
 ERRORS: dict[str, Any] = {
@@ -180,7 +180,6 @@ ERRORS: dict[str, Any] = {
     "half": lambda: linalg.det(ig.ones((2, 2), dtype="float16")),
     "rows": lambda: linalg.solve(ig.ones((2, 2)), ig.ones((3, 1))),
     "batch": lambda: linalg.solve(ig.ones((2, 2, 2)), ig.ones((3, 2, 1))),
-    "singular values": lambda: linalg.matrix_norm(ig.ones((2, 2)), ord=2),
     "norm": lambda: linalg.matrix_norm(ig.ones((2, 2)), ord="two"),
     "axes": lambda: linalg.norm(ig.ones((2, 2, 2)), 1),
 }

@@ -59,6 +59,9 @@ CALLS: dict[str, Any] = {
         lambda row: m.cumsum(row)[:2], 0, a(X[..., None] * a(np.ones(2)))
     ),
     "vander": lambda m, a: m.vander(a(ROW), 3),
+    "tensordot": lambda m, a: m.tensordot(a(X), a(Y.T), 1),
+    "tensordot all": lambda m, a: m.tensordot(a(X), a(Y)),
+    "tensordot pairs": lambda m, a: m.tensordot(a(X), a(Y), axes=(0, 0)),
     "ptp": lambda m, a: m.ptp(a(X), axis=1),
     "nanvar": lambda m, a: m.nanvar(a(np.where(X > 0, X, np.nan)), axis=1, ddof=1),
     "vdot": lambda m, a: m.vdot(a(X + 1j * Y), a(Y + 1j * X)),

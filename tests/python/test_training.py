@@ -21,7 +21,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "training"
 def example(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(str(EXAMPLES))
     yield importlib.import_module
-    for name in ("digits", "characters", "characters_text", "fitting", "pendulum", "picture"):
+    for name in ("alignment", "digits", "characters", "characters_text", "fitting", "pendulum", "picture"):
         sys.modules.pop(name, None)
 
 
@@ -31,6 +31,12 @@ def test_digits(example: Any, tmp_path: Path) -> None:
     assert result["accuracy"] > 0.9
     example("picture").draw(tmp_path / "loss.svg", "digits", {"loss": result["losses"]})
     assert (tmp_path / "loss.svg").read_text().count("polyline") == 1
+
+
+def test_alignment(example: Any) -> None:
+    result = example("alignment").train(60, autocast=True)
+    assert np.mean(result["losses"][-5:]) < 0.5 * result["losses"][0]
+    assert result["traces"] == 1
 
 
 def test_characters_start_as_in_torch(example: Any) -> None:

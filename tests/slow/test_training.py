@@ -28,6 +28,14 @@ def test_digits_are_learnt(model: str, least: float, tmp_path: Path) -> None:
     assert picture.read_text().startswith("<svg")
 
 
+@pytest.mark.parametrize("options", [(), ("--autocast",)])
+def test_words_are_spelt(options: tuple[str, ...]) -> None:
+    result = run("alignment.py", "--json", *options)
+    assert result["losses"][-1] < 0.05 * result["losses"][0]
+    assert result["accuracy"] > 0.8
+    assert result["traces"] == 1
+
+
 def test_characters_follow_torch(tmp_path: Path) -> None:
     picture = tmp_path / "loss.svg"
     result = run("characters.py", "--json", "--picture", str(picture))

@@ -1,12 +1,12 @@
-"""Modules made of modules."""
+"""Modules made of modules, and of parameters by number or name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from .. import _intaglio
-from ._module import Module
+from ._module import Module, Parameter
 
 Tensor = _intaglio.Tensor
 
@@ -93,3 +93,93 @@ class ModuleDict(Module):
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.layers)
+
+
+class ParameterList(Module):
+    """A list of parameters, named by their places.
+
+    >>> import intaglio as ig
+    >>> from intaglio import nn
+    >>> weights = nn.ParameterList([ig.ones(2), ig.zeros(3)])
+    >>> [(name, p.shape) for name, p in weights.named_parameters()]
+    [('0', (2,)), ('1', (3,))]
+    """
+
+    def __init__(self, values: Iterable[Any] = ()) -> None:
+        self.size = 0
+        self.extend(values)
+
+    def append(self, value: Any) -> ParameterList:
+        """Puts a parameter behind the others. Returns the list."""
+        setattr(self, str(self.size), Parameter(value))
+        self.size += 1
+        return self
+
+    def extend(self, values: Iterable[Any]) -> ParameterList:
+        """Puts several behind the others. Returns the list."""
+        for value in values:
+            self.append(value)
+        return self
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, index: int) -> Tensor:
+        parameter: Tensor = getattr(self, str(range(self.size)[index]))
+        return parameter
+
+    def __setitem__(self, index: int, value: Any) -> None:
+        setattr(self, str(range(self.size)[index]), Parameter(value))
+        self.__dict__["_parameters"] = {str(i): None for i in range(self.size)}
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return (self[i] for i in range(self.size))
+
+
+class ParameterDict(Module):
+    """Parameters by name, which stand in its paths.
+
+    >>> import intaglio as ig
+    >>> from intaglio import nn
+    >>> weights = nn.ParameterDict({"left": ig.ones(2)})
+    >>> weights["right"] = ig.zeros(2)
+    >>> [name for name, _ in weights.named_parameters()]
+    ['left', 'right']
+    """
+
+    def __init__(self, values: Mapping[str, Any] | None = None) -> None:
+        for name, value in (values or {}).items():
+            self[name] = value
+
+    def __getitem__(self, name: str) -> Tensor:
+        if name not in self._parameters:
+            raise KeyError(name)
+        parameter: Tensor = self.__dict__[name]
+        return parameter
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        setattr(self, name, Parameter(value))
+
+    def __delitem__(self, name: str) -> None:
+        delattr(self, name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._parameters
+
+    def __len__(self) -> int:
+        return len(self._parameters)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(list(self._parameters))
+
+    def keys(self) -> list[str]:
+        """The names."""
+        return list(self)
+
+    def values(self) -> list[Tensor]:
+        """The parameters."""
+        return [self[name] for name in self]
+
+    def items(self) -> list[tuple[str, Tensor]]:
+        """Names and parameters."""
+        return [(name, self[name]) for name in self]

@@ -396,6 +396,26 @@ class Softmin(Activation):
         return _fn["softmax"](-x, **self.options)
 
 
+class Softmax2d(Module):
+    """The softmax over the channels of [batch, channels, height, width], or of one image, at each place."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return _fn["softmax"](x, axis=-3)
+
+
+class Threshold(Module):
+    """x where it is above `threshold`, else `value`."""
+
+    def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
+        self.threshold, self.value = threshold, value
+
+    def forward(self, x: Tensor) -> Tensor:
+        return _fn["where"](x > self.threshold, x, self.value)
+
+    def extra_repr(self) -> str:
+        return f"threshold={self.threshold}, value={self.value}"
+
+
 class Softplus(Module):
     """log(1 + exp(beta x)) / beta; x itself where beta x is above `threshold`, as in torch."""
 

@@ -61,6 +61,17 @@ PoissonNLLLoss = _loss("PoissonNLLLoss", "poisson_nll_loss", log_input=True, ful
 GaussianNLLLoss = _loss("GaussianNLLLoss", "gaussian_nll_loss", full=False, eps=1e-6)
 MultiLabelSoftMarginLoss = _loss("MultiLabelSoftMarginLoss", "multilabel_soft_margin_loss")
 
+MultiMarginLoss = _loss("MultiMarginLoss", "multi_margin_loss", p=1, margin=1.0, weight=None)
+MultiLabelMarginLoss = _loss("MultiLabelMarginLoss", "multilabel_margin_loss")
+TripletMarginWithDistanceLoss = _loss(
+    "TripletMarginWithDistanceLoss",
+    "triplet_margin_with_distance_loss",
+    distance_function=None,
+    margin=1.0,
+    swap=False,
+)
+CTCLoss = _loss("CTCLoss", "ctc_loss", blank=0, zero_infinity=False)
+
 
 class KLDivLoss(Loss):
     """`nn.losses.kl_div` as a module; the reduction "batchmean" is the sum over the size of the first axis."""

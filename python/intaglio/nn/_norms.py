@@ -214,6 +214,26 @@ class InstanceNorm3d(_InstanceNorm):
     ranks = (5,)
 
 
+class LocalResponseNorm(Module):
+    """Divides by (k + alpha * mean of the squares of `size` channels around each) ** beta. Krizhevsky et al. (2012)."""
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
+        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
+
+    def forward(self, x: Tensor) -> Tensor:
+        channels = x.shape[1]
+        around = [(0, 0)] * x.ndim
+        around[1] = (self.size // 2, (self.size - 1) // 2)
+        squares = _fn["pad"](x * x, tuple(around))
+        total: Any = 0.0
+        for i in range(self.size):
+            total = total + squares[:, i : i + channels]
+        return x / (self.k + self.alpha / self.size * total) ** self.beta
+
+    def extra_repr(self) -> str:
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+
 class Dropout(Module):
     """While training, makes each element 0 with probability `p` and divides the others by 1 - p; else gives x.
 
@@ -281,3 +301,51 @@ class Dropout2d(_DropChannels):
 
 class Dropout3d(_DropChannels):
     """As Dropout, of whole channels of [batch, channels, depth, height, width]."""
+
+
+# What SELU tends to, negated: the value that dropped elements take.
+_SATURATED = -1.7580993408473766
+
+
+class AlphaDropout(Dropout):
+    """Dropout that keeps mean and variance of what `nn.SELU` gives: dropped elements take the value it tends to.
+
+    Klambauer et al. (2017).
+    """
+
+    def _dropped(self, x: Tensor, key: Tensor) -> Tensor:
+        return self._kept(x, random.bernoulli(key, 1 - self.p, x.shape))
+
+    def _kept(self, x: Tensor, kept: Tensor) -> Tensor:
+        if self.p == 1:
+            return _functions.zeros_like(x)
+        scale = ((1 - self.p) * (1 + self.p * _SATURATED**2)) ** -0.5
+        return _fn["where"](kept, x, _SATURATED) * scale - scale * _SATURATED * self.p
+
+
+class FeatureAlphaDropout(AlphaDropout):
+    """As AlphaDropout, of whole channels of [batch, channels, space...]."""
+
+    def _dropped(self, x: Tensor, key: Tensor) -> Tensor:
+        shape = (*x.shape[:2], *(1,) * (x.ndim - 2))
+        return self._kept(x, random.bernoulli(key, 1 - self.p, shape))
+
+
+class RReLU(Dropout):
+    """x, and below 0 a slope times x: drawn between `lower` and `upper` while training, else the mean of both."""
+
+    def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3, *, key: Tensor | None = None) -> None:
+        super().__init__(1.0, key=key)
+        self.lower, self.upper = lower, upper
+
+    def forward(self, x: Tensor, key: Tensor | None = None) -> Tensor:
+        if self.training:
+            return super().forward(x, key)
+        return _fn["where"](x < 0, x * ((self.lower + self.upper) / 2), x)
+
+    def _dropped(self, x: Tensor, key: Tensor) -> Tensor:
+        slopes = random.uniform(key, x.shape, x.dtype, minval=self.lower, maxval=self.upper)
+        return _fn["where"](x < 0, x * slopes, x)
+
+    def extra_repr(self) -> str:
+        return f"lower={self.lower}, upper={self.upper}"

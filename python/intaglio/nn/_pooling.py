@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from .. import _errors, _functions, _intaglio
 from ._layers import _each
 from ._module import Module
+from ._unpooling import max_pool_with_indices
 
 Tensor = _intaglio.Tensor
 _fn = _functions.functions
@@ -28,6 +30,19 @@ class _Pool(Module):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
+class _MaxPool(_Pool):
+    """With `return_indices` the pair of the elements and their places, which `nn.MaxUnpool` takes."""
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, *, return_indices: bool = False) -> None:
+        super().__init__(kernel_size, stride, padding)
+        self.return_indices = return_indices
+
+    def forward(self, x: Tensor) -> Any:
+        if self.return_indices:
+            return max_pool_with_indices(x, self.kernel_size, self.stride, self.padding)
+        return super().forward(x)
+
+
 class _AvgPool(_Pool):
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, count_include_pad: bool = True) -> None:
         super().__init__(kernel_size, stride, padding)
@@ -43,19 +58,19 @@ class _AvgPool(_Pool):
         )
 
 
-class MaxPool1d(_Pool):
+class MaxPool1d(_MaxPool):
     """The greatest element of each window of [batch, channels, length]."""
 
     rank = 1
 
 
-class MaxPool2d(_Pool):
+class MaxPool2d(_MaxPool):
     """The greatest element of each window of [batch, channels, height, width]."""
 
     rank = 2
 
 
-class MaxPool3d(_Pool):
+class MaxPool3d(_MaxPool):
     """The greatest element of each window of [batch, channels, depth, height, width]."""
 
     rank = 3
@@ -75,6 +90,44 @@ class AvgPool2d(_AvgPool):
 
 class AvgPool3d(_AvgPool):
     """The mean of each window of [batch, channels, depth, height, width]."""
+
+    rank = 3
+
+
+class _LPPool(_Pool):
+    def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None) -> None:
+        super().__init__(kernel_size, stride)
+        self.norm_type = norm_type
+
+    def forward(self, x: Tensor) -> Tensor:
+        p = int(self.norm_type) if self.norm_type == int(self.norm_type) else self.norm_type
+        mean = _fn["avg_pool"](x**p, kernel_size=self.kernel_size, stride=self.stride, padding=self.padding)
+        total = _fn["maximum"](mean, 0.0) * float(math.prod(self.kernel_size))
+        if p == 1:
+            return total
+        # The root has no slope at 0: there the gradient is 0.
+        some = total > 0
+        safe = _fn["where"](some, total, 1.0)
+        return _fn["where"](some, _fn["sqrt"](safe) if p == 2 else safe ** (1 / p), 0.0)
+
+    def extra_repr(self) -> str:
+        return f"norm_type={self.norm_type}, {super().extra_repr()}"
+
+
+class LPPool1d(_LPPool):
+    """The p-th root of the sum of the p-th powers of each window of [batch, channels, length]; of a sum below 0, 0."""
+
+    rank = 1
+
+
+class LPPool2d(_LPPool):
+    """The p-th root of the sum of the p-th powers of each window of [batch, channels, height, width]."""
+
+    rank = 2
+
+
+class LPPool3d(_LPPool):
+    """The p-th root of the sum of the p-th powers of each window of [batch, channels, depth, height, width]."""
 
     rank = 3
 
@@ -219,6 +272,28 @@ CircularPad1d, CircularPad2d, CircularPad3d = (
 )
 
 
+class ChannelShuffle(Module):
+    """The channels of [batch, channels, space...] in another order: of each of `groups` groups one in turn."""
+
+    def __init__(self, groups: int) -> None:
+        self.groups = groups
+
+    def forward(self, x: Tensor) -> Tensor:
+        batch, channels = x.shape[:2]
+        if channels % self.groups:
+            raise _errors.ShapeError(
+                f"ChannelShuffle: {channels} channels do not fall into {self.groups} groups",
+                _intaglio._user_line(),
+                why="each group has as many channels as any other",
+                hint="choose a number of groups that divides the channels",
+            )
+        split = x.reshape((batch, self.groups, channels // self.groups, *x.shape[2:]))
+        return _fn["swapaxes"](split, 1, 2).reshape(x.shape)
+
+    def extra_repr(self) -> str:
+        return f"groups={self.groups}"
+
+
 class PixelShuffle(Module):
     """[batch, channels * r², height, width] to [batch, channels, height * r, width * r]. Shi et al. (2016)."""
 
@@ -325,3 +400,17 @@ class Upsample(Module):
     def extra_repr(self) -> str:
         given = f"size={self.size}" if self.scale_factor is None else f"scale_factor={self.scale_factor}"
         return f"{given}, mode={self.mode!r}"
+
+
+class UpsamplingNearest2d(Upsample):
+    """`Upsample` of images by the nearest point."""
+
+    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+        super().__init__(size, scale_factor, "nearest")
+
+
+class UpsamplingBilinear2d(Upsample):
+    """`Upsample` of images between the points, the corners of both images on one another."""
+
+    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+        super().__init__(size, scale_factor, "bilinear", align_corners=True)

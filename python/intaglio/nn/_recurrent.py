@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import _errors, _functions, _intaglio, random
 from .._control import scan
+from ..tree import map as tree_map
 from ._layers import _needs_key, torch_like
 from ._module import Module, Parameter
 from ._norms import Dropout
@@ -161,7 +162,9 @@ class _Recurrent(Module):
                 )
 
                 def step(carry: Any, row: Tensor, weights: Any = weights) -> tuple[Any, Tensor]:
-                    carry = self.cell.step(row, carry, weights)
+                    now = self.cell.step(row, carry, weights)
+                    # A state keeps its dtype also where automatic casting computes the step in another one.
+                    carry = tree_map(lambda new, old: _functions.astype(new, old.dtype), now, carry)
                     return carry, self.cell.output(carry)
 
                 final, out = scan(step, first, x, reverse=way == 1)

@@ -10,9 +10,11 @@ Tensor(2., dtype=float32)
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .. import _errors, _functions, _intaglio
+from ._ctc import ctc_loss as ctc_loss
 
 Tensor = _intaglio.Tensor
 _fn = _functions.functions
@@ -213,3 +215,53 @@ def multilabel_soft_margin_loss(x: Tensor, target: Any, reduction: str = "mean")
     """The mean over the last axis of the binary cross-entropy of logits x."""
     losses = binary_cross_entropy_with_logits(x, target, "none")
     return _fold(_fn["mean"](losses, axis=-1), reduction, "multilabel_soft_margin_loss")
+
+
+def triplet_margin_with_distance_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    """`triplet_margin_loss` by any distance of rows (by default `pairwise_distance`).
+
+    With `swap` the negative's distance is the lesser one of those from the anchor and from the positive.
+    """
+    distance = pairwise_distance if distance_function is None else distance_function
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = _fn["minimum"](far, distance(positive, negative))
+    return _fold(_fn["maximum"](near - far + margin, 0.0), reduction, "triplet_margin_with_distance_loss")
+
+
+def multi_margin_loss(
+    x: Tensor, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None, reduction: str = "mean"
+) -> Tensor:
+    """The mean over the other classes of max(0, margin - x[label] + x[other]) ** p, for scores x [..., classes]."""
+    labels = _functions._array(target)
+    own = _fn["take_along_axis"](x, labels[..., None], axis=-1)
+    over = _fn["maximum"](margin - own + x, 0.0)
+    over = over * over if p == 2 else over if p == 1 else over**p
+    if weight is not None:
+        over = over * _functions._op.take(_functions._array(weight), labels.reshape((-1,)), axis=0).reshape(own.shape)
+    other = _functions.arange(x.shape[-1]) != labels[..., None]
+    return _fold(_fn["mean"](_fn["where"](other, over, 0.0), axis=-1), reduction, "multi_margin_loss")
+
+
+def multilabel_margin_loss(x: Tensor, target: Any, reduction: str = "mean") -> Tensor:
+    """max(0, 1 - x[label] + x[other]) for all labels of a row and all other classes, over the number of classes.
+
+    The labels of a row (of the shape of x) end before its first negative number.
+    """
+    t = _same(x, target, "multilabel_margin_loss")
+    counts = _fn["cumulative_min"](_functions.astype(t >= 0, "int32"), axis=-1) > 0
+    classes = _functions.arange(x.shape[-1])
+    chosen = (t[..., None] == classes) & counts[..., None]
+    own = _fn["take_along_axis"](x, _fn["where"](counts, t, 0), axis=-1)
+    over = _fn["maximum"](1 - own[..., None] + x[..., None, :], 0.0)
+    other = ~_fn["any"](chosen, axis=-2)
+    over = _fn["where"](counts[..., None] & other[..., None, :], over, 0.0)
+    return _fold(_functions.sum(over, axis=(-2, -1)) / x.shape[-1], reduction, "multilabel_margin_loss")

@@ -8,7 +8,11 @@
 Tensor([2.9], dtype=float32)
 """
 
-from ._adaptive import Adadelta, Adamax, NAdam, RAdam
+from . import lr_scheduler, schedules
+from ._adaptive import ASGD, Adadelta, Adamax, NAdam, RAdam, Rprop
+from ._groups import ParamGroup
+from ._lbfgs import LBFGS
+from ._matrices import Adafactor, Muon
 from ._optimizers import (
     SGD,
     Accumulate,
@@ -39,19 +43,25 @@ from .schedules import (
 )
 
 __all__ = [
+    "ASGD",
+    "LBFGS",
     "SGD",
     "Accumulate",
     "Adadelta",
+    "Adafactor",
     "Adagrad",
     "Adam",
     "AdamW",
     "Adamax",
     "Lion",
+    "Muon",
     "NAdam",
     "Optimizer",
+    "ParamGroup",
     "RAdam",
     "RMSprop",
     "ReduceOnPlateau",
+    "Rprop",
     "clip_by_global_norm",
     "clip_by_value",
     "constant",
@@ -62,9 +72,11 @@ __all__ = [
     "inverse_sqrt",
     "join",
     "linear",
+    "lr_scheduler",
     "multi_step",
     "one_cycle",
     "polynomial",
+    "schedules",
     "step_decay",
     "warmup_cosine",
 ]

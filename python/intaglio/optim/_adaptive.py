@@ -1,4 +1,4 @@
-"""More optimisers of torch's: Adamax, Adadelta, NAdam, RAdam."""
+"""More optimisers of torch's: Adamax, Adadelta, NAdam, RAdam, Rprop, ASGD."""
 
 from __future__ import annotations
 
@@ -145,3 +145,67 @@ class RAdam(Optimizer):
         adaptive = factor / (_fn["sqrt"](square) + self.eps)
         corrected = mean / _functions.astype(1 - _power(b1, step), param.dtype)
         return param - lr * corrected * _fn["where"](known, adaptive, 1.0), {"exp_avg": mean, "exp_avg_sq": square}
+
+
+class Rprop(Optimizer):
+    """Steps of each element's own size, which grows while its gradient keeps its sign. Riedmiller and Braun (1993).
+
+    `etas` are what the size is multiplied by where the sign changed and where it did not, `step_sizes` its bounds. It
+    is for gradients of all examples at once.
+    """
+
+    slots = ("prev", "step_size")
+
+    def __init__(
+        self,
+        params: Any = None,
+        lr: Rate = 1e-2,
+        etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-6, 50.0),
+    ) -> None:
+        self.etas, self.step_sizes = etas, step_sizes
+        super().__init__(params, lr)
+
+    def rule(
+        self, grad: Tensor, slots: dict[str, Tensor], param: Tensor, lr: Any, step: Tensor
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        where = _fn["where"]
+        # No size is 0 once it has begun.
+        size = where(slots["step_size"] == 0, lr, slots["step_size"])
+        turn = grad * slots["prev"]
+        factor = where(turn > 0, self.etas[1], where(turn < 0, self.etas[0], _functions.ones_like(turn)))
+        size = _fn["clip"](size * factor, *self.step_sizes)
+        grad = where(turn < 0, 0.0, grad)
+        return param - _fn["sign"](grad) * size, {"prev": grad, "step_size": size}
+
+
+class ASGD(Optimizer):
+    """Gradient descent that also keeps the mean of the parameters from the step `t0` on. Polyak and Juditsky (1992).
+
+    The mean is the state "ax". The rate falls as lr / (1 + lambd * lr * step) ** alpha.
+    """
+
+    slots = ("ax",)
+
+    def __init__(
+        self,
+        params: Any = None,
+        lr: Rate = 1e-2,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
+        weight_decay: float = 0.0,
+    ) -> None:
+        self.lambd, self.alpha, self.t0 = lambd, alpha, t0
+        super().__init__(params, lr, weight_decay)
+
+    def rule(
+        self, grad: Tensor, slots: dict[str, Tensor], param: Tensor, lr: Any, step: Tensor
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        count = _functions.astype(step, "float64") - 1
+        wide = _functions.astype(_functions._array(lr), "float64")
+        eta = _functions.astype(wide / (1 + self.lambd * wide * count) ** self.alpha, param.dtype)
+        share = _functions.astype(1 / _fn["maximum"](count - self.t0, 1.0), param.dtype)
+        moved = param * (1 - self.lambd * eta) - eta * grad
+        mean = _fn["where"](share == 1, moved, slots["ax"] + (moved - slots["ax"]) * share)
+        return moved, {"ax": mean}

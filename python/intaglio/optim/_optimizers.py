@@ -9,11 +9,12 @@ The rule is used in two ways, which give the same numbers:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .. import _errors, _functions, _intaglio
 from ..tree import map as tree_map
+from ._groups import ParamGroup, are_groups, made_of, named, options_of, own_count
 
 Tensor = _intaglio.Tensor
 _fn = _functions.functions
@@ -24,13 +25,29 @@ Rate = float | Callable[[Tensor], Any]
 class Optimizer:
     """The base of all: learning rate (a number, or a schedule of the step's number), weight decay, the two ways.
 
-    `params` are the arrays to train: a module, a dict by name, or any iterable of arrays. Without them the optimiser
-    is used by `init` and `update` alone.
+    `params` are the arrays to train: a module, a dict by name, or any iterable of arrays or of pairs (name, array).
+    Without them the optimiser is used by `init` and `update` alone. A list of dicts makes groups: each has "params" and
+    any of the optimiser's options, which else are those of the optimiser.
+
+    >>> import intaglio as ig
+    >>> a, b = ig.asarray([1.0]), ig.asarray([1.0])
+    >>> opt = ig.optim.SGD([{"params": [a]}, {"params": [b], "lr": 0.5}], lr=0.25)
+    >>> opt.step([ig.ones(1), ig.ones(1)])
+    >>> float(a[0]), float(b[0]), [group["lr"] for group in opt.param_groups]
+    (0.75, 0.5, [0.25, 0.5])
     """
 
     slots: tuple[str, ...] = ()  # the names of the arrays that are kept for each parameter
     decoupled = False  # whether weight decay is apart from the gradient, and takes its share of the parameter
     rate: Any  # the learning rate, an array of rank 0, or a schedule
+    groups: list[ParamGroup]
+    _options: dict[str, Any]  # what it was made with beside the parameters
+    _exact: float  # the rate, as it was given
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        self = super().__new__(cls)
+        self._options = options_of(cls, args, kwargs)
+        return self
 
     def __init__(self, params: Any = None, lr: Rate = 1e-3, weight_decay: float = 0.0) -> None:
         if not callable(lr) and not lr >= 0:
@@ -43,8 +60,21 @@ class Optimizer:
         self.weight_decay = weight_decay
         # An array, so that another rate is no reason to compile a jitted step again.
         self.rate = lr if callable(lr) else _intaglio.asarray(float(lr), dtype="float32")
-        self.params: dict[str, Tensor] = {} if params is None else _named(params)
-        self.state: dict[str, Any] = self.init(self.params) if self.params else {}
+        self._exact = 0.0 if callable(lr) else float(lr)
+        self.groups = []
+        self.params: dict[str, Tensor] = {}
+        self.state: dict[str, Any] = {}
+        if are_groups(params):
+            count = own_count()
+            for group in params:
+                self.groups.append(made_of(self, group, count))
+                self.params.update(self.groups[-1].params)
+            self.state = {**self.init(self.params), "step": count}
+        elif params is not None:
+            self.params = named(params)
+            if self.params:
+                self.state = self.init(self.params)
+                self.groups.append(ParamGroup(self, self.params, self.state["step"]))
 
     # --- the rule, of one parameter ----------------------------------------------------------------------------------
 
@@ -89,6 +119,35 @@ class Optimizer:
         slots = {name: _intaglio.tree_unflatten(tree, [m[1][name] for m in moved]) for name in self.slots}
         return _intaglio.tree_unflatten(tree, [m[0] for m in moved]), {"step": step, **slots}
 
+    # --- groups ------------------------------------------------------------------------------------------------------
+
+    @property
+    def param_groups(self) -> list[ParamGroup]:
+        """The groups: of each its parameters and options, which may be set (`param_groups[1]["lr"] = 1e-4`)."""
+        return self.groups
+
+    def add_param_group(self, group: Mapping[str, Any]) -> None:
+        """Trains more parameters, in a group of their own whose steps are counted from here on.
+
+        >>> import intaglio as ig
+        >>> a, b = ig.asarray([1.0]), ig.asarray([1.0])
+        >>> opt = ig.optim.SGD([a], lr=0.5)
+        >>> opt.add_param_group({"params": [b], "lr": 0.25})
+        >>> opt.step([ig.ones(1), ig.ones(1)])
+        >>> float(a[0]), float(b[0])
+        (0.5, 0.75)
+        """
+        made = made_of(self, group, own_count())
+        fresh = self.init(made.params)
+        if not self.state:
+            self.state = {**fresh, "step": made.count}
+        else:
+            self.state[f"step.{len(self.groups)}"] = made.count
+            for slot in self.slots:
+                self.state[slot].update(fresh[slot])
+        self.params = {**self.params, **made.params}
+        self.groups.append(made)
+
     # --- with handles ------------------------------------------------------------------------------------------------
 
     def zero_grad(self) -> None:
@@ -125,27 +184,28 @@ class Optimizer:
                     why="step() without gradients takes .grad of the parameters, and no backward pass set one",
                     hint="call model.requires_grad_() once and loss.backward() before it, or pass the gradients",
                 )
-        named = dict(grads) if isinstance(grads, Mapping) else {str(i): g for i, g in enumerate(grads)}
-        unknown = [name for name in named if name not in self.params]
+        given = dict(grads) if isinstance(grads, Mapping) else {str(i): g for i, g in enumerate(grads)}
+        unknown = [name for name in given if name not in self.params]
         in_order = not isinstance(grads, Mapping)
-        if unknown or (in_order and len(named) != len(self.params)):
-            said = f"{len(named)} for {len(self.params)}" if in_order else f"no parameter is named {', '.join(unknown)}"
+        if unknown or (in_order and len(given) != len(self.params)):
+            said = f"{len(given)} for {len(self.params)}" if in_order else f"no parameter is named {', '.join(unknown)}"
             raise _errors.ValueError(
                 f"the gradients do not fit the parameters: {said}",
                 _intaglio._user_line(),
                 why="each parameter moves by its own gradient",
                 hint="nn.value_and_grad gives the gradients by the names of the parameters",
             )
-        count: Tensor = self.state["step"]
-        _intaglio._bind(count, count + 1)
-        names = list(named)
-        kept = [[self.state[slot][n] for n in names] for slot in self.slots]
-        params = [self.params[n] for n in names]
-        moved = self._move([named[n] for n in names], kept, params, count)
-        for i, (value, slots) in enumerate(moved):
-            _intaglio._set_value(params[i], value)
-            for handles, slot in zip(kept, self.slots, strict=True):
-                _intaglio._bind(handles[i], slots[slot])
+        for name in self._counts():
+            _intaglio._bind(self.state[name], self.state[name] + 1)
+        for group in self.groups:
+            names = [name for name in group.params if name in given]
+            kept = [[self.state[slot][n] for n in names] for slot in self.slots]
+            params = [group.params[n] for n in names]
+            moved = group.rule._move([given[n] for n in names], kept, params, group.count)
+            for i, (value, slots) in enumerate(moved):
+                _intaglio._set_value(params[i], value)
+                for handles, slot in zip(kept, self.slots, strict=True):
+                    _intaglio._bind(handles[i], slots[slot])
 
     def _move(self, grads: Any, kept: Any, params: Any, step: Tensor) -> list[tuple[Tensor, Slots]]:
         lr = self.rate(step - 1) if callable(self.rate) else self.rate
@@ -170,26 +230,39 @@ class Optimizer:
 
     @property
     def lr(self) -> Any:
-        """The learning rate of the next step. Setting it compiles nothing again."""
-        return self.rate(self.state["step"]) if callable(self.rate) else self.rate
+        """The learning rate of the next step, that of the first group. Setting it (of all) compiles nothing again."""
+        rule = self.groups[0].rule if self.groups else self
+        return rule.rate(self.groups[0].count if self.groups else 0) if callable(rule.rate) else rule.rate
 
     @lr.setter
     def lr(self, value: float) -> None:
+        for rule in [self, *(group.rule for group in self.groups if group.rule is not self)]:
+            rule._set_rate(value)
+
+    def _set_rate(self, value: Any) -> None:
+        self._options["lr"] = value
+        if callable(value):
+            self.rate = value
+            return
+        self._exact = float(value)
         if callable(self.rate):
             self.rate = _intaglio.asarray(float(value), dtype="float32")
         else:
             _intaglio._bind(self.rate, _intaglio.asarray(float(value), dtype="float32"))
 
+    def _counts(self) -> list[str]:
+        return [name for name in self.state if name.partition(".")[0] == "step"]
+
     def state_dict(self) -> dict[str, Tensor]:
         """The state by name ("step", "momentum.0.weight"), as values of their own."""
-        out = {"step": _intaglio._handle(self.state["step"])}
+        out = {name: _intaglio._handle(self.state[name]) for name in self._counts()}
         for slot in self.slots:
             out.update({f"{slot}.{name}": _intaglio._handle(value) for name, value in self.state[slot].items()})
         return out
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Takes what `state_dict` gave. Error: `ig.ValueError` where it is of another optimiser."""
-        own = {"step": self.state["step"]}
+        own = {name: self.state[name] for name in self._counts()}
         for slot in self.slots:
             own.update({f"{slot}.{name}": value for name, value in self.state[slot].items()})
         if set(own) != set(state):
@@ -206,21 +279,6 @@ class Optimizer:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self.params)} parameters, slots {', '.join(self.slots) or 'none'})"
-
-
-def _named(params: Any) -> dict[str, Tensor]:
-    if hasattr(params, "trainable_parameters"):
-        return dict(params.trainable_parameters())
-    if isinstance(params, Mapping):
-        return dict(params)
-    if isinstance(params, Iterable) and not isinstance(params, Tensor):
-        return {str(i): p for i, p in enumerate(params)}
-    raise _errors.TypeError(
-        f"an optimiser is made of parameters, not of {type(params).__name__}",
-        _intaglio._user_line(),
-        why="it moves each array that it was made of",
-        hint="pass the model, model.parameters(), or a dict of arrays by name",
-    )
 
 
 class SGD(Optimizer):

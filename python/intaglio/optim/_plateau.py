@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from .. import _errors, _intaglio
@@ -21,7 +22,7 @@ class ReduceOnPlateau:
     mode : "min" or "max"
         Whether less or more is better.
     factor, min_lr : float
-        What the rate is multiplied by, and where it ends.
+        What the rate of each group is multiplied by, and where it ends (one for all, or one for each group).
     patience, cooldown : int
         How many measures may be no better before it falls, and how many are passed over after that.
     threshold, threshold_mode : float, "rel" or "abs"
@@ -55,7 +56,7 @@ class ReduceOnPlateau:
         threshold: float = 1e-4,
         threshold_mode: str = "rel",
         cooldown: int = 0,
-        min_lr: float = 0.0,
+        min_lr: float | Sequence[float] = 0.0,
         eps: float = 1e-8,
     ) -> None:
         for name, value, choices in (
@@ -76,7 +77,7 @@ class ReduceOnPlateau:
                 why="the rate is to fall",
                 hint="give a number below 1, such as 0.1",
             )
-        if callable(optimizer.rate):
+        if callable(optimizer.rate) or any(callable(group["lr"]) for group in optimizer.param_groups):
             raise _errors.ValueError(
                 "ReduceOnPlateau: the optimiser has a schedule",
                 _intaglio._user_line(),
@@ -107,11 +108,16 @@ class ReduceOnPlateau:
             self.cooldown_counter -= 1
             self.num_bad_epochs = 0
         if self.num_bad_epochs > self.patience:
-            before = float(self.optimizer.lr)
-            after = max(before * self.factor, self.min_lr)
-            if before - after > self.eps:
-                self.optimizer.lr = after
+            for group, least in zip(self.optimizer.param_groups, self._least(), strict=True):
+                before = group["lr"]
+                after = max(before * self.factor, least)
+                if before - after > self.eps:
+                    group["lr"] = after
             self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
+
+    def _least(self) -> Sequence[float]:
+        count = len(self.optimizer.param_groups)
+        return self.min_lr if isinstance(self.min_lr, Sequence) else [self.min_lr] * count
 
     def state_dict(self) -> dict[str, float]:
         """What it remembers."""

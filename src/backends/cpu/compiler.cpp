@@ -10,6 +10,7 @@
 #include "backends/cpu/program.h"
 #include "ops/table.h"
 #include "passes/pass.h"
+#include "passes/walk.h"
 #include "runtime/thread_pool.h"
 #include "tensor/passes.h"
 
@@ -31,17 +32,10 @@ void collect_fusions(const Block& block, std::vector<const Node*>& out) {
   }
 }
 
-// What a region's argument is outside of it, where it is the same in every step; else null.
-Value outside(Value arg) {
-  const Node* node = arg->block()->parent();
-  if (!node || node->segments().empty() || arg->index() >= node->segments()[0]) return nullptr;
-  return ops::is_loop(node) ? node->operand(arg->index()) : nullptr;
-}
-
 // The value that this one is, seen through relabelling and the constants of loops.
 Value origin_of(Value v) {
-  while (v->node() ? plan::is_relabel(v->node()) : outside(v) != nullptr)
-    v = v->node() ? v->node()->operand(0) : outside(v);
+  while (v->node() ? plan::is_relabel(v->node()) : passes::outside_of_loop(v) != nullptr)
+    v = v->node() ? v->node()->operand(0) : passes::outside_of_loop(v);
   return v;
 }
 
@@ -60,6 +54,30 @@ int steady_input(Value v, const CompileOptions& options) {
   return options.steady.contains(input) && constant_dims(v->type().dims) ? input : -1;
 }
 
+// Which results of a kernel are to be written past the caches: results of the graph, of kernels that touch
+// more than the caches hold, so that the first elements have left them before the last are written. A line
+// that is written whole need not be read first. What takes the memory of an input is in the caches already.
+std::vector<bool> streamed_results(const Node* kernel, const CompileOptions& options) {
+  static const size_t cache = rt::last_level_cache();
+  if (cache == 0 || !options.donated.empty() || kernel->block()->parent()) return {};
+  size_t touched = 0;
+  for (std::span<const Value> values : {kernel->operands(), kernel->results()})
+    for (Value v : values) {
+      auto dims = constant_dims(v->type().dims);
+      if (!dims) return {};
+      size_t bytes = size_of(v->type().dtype);
+      for (int64_t d : *dims) bytes *= static_cast<size_t>(d);
+      touched += bytes;
+    }
+  if (touched < cache) return {};
+  std::vector<bool> out;
+  for (Value v : kernel->results())
+    out.push_back(!v->uses().empty() && std::ranges::all_of(v->uses(), [](const Use& use) {
+      return passes::is_terminator(use.user);
+    }));
+  return out;
+}
+
 std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions& options) {
   ProgramReport report;
   const codegen::Target target =
@@ -75,6 +93,7 @@ std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions&
   passes::Options pass_options;
   pass_options.exact = options.exact;
   pass_options.disabled = options.disabled_passes;
+  pass_options.steady = options.steady;
 #ifndef NDEBUG
   pass_options.verify = true;
 #endif
@@ -98,7 +117,7 @@ std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions&
     std::vector<bool> constant;
     for (Value v : node->operands()) constant.push_back(constant_of(v) || steady_input(v, options) >= 0);
     try {
-      kernels.push_back(codegen::lower(node, constant, target));
+      kernels.push_back(codegen::lower(node, constant, target, streamed_results(node, options)));
     } catch (Error& error) {
       if (error.where().empty() && node->location().known()) error.at(node->location().str());
       throw;

@@ -204,6 +204,17 @@ std::vector<Tensor> CpuProgram::run(std::span<const Tensor> inputs) const {
   return results;
 }
 
+std::vector<Tensor> CpuProgram::run_small(void* const* inputs) const {
+  InlineVector<Storage, 4> outputs(outputs_.size());
+  for (size_t i = 0; i < outputs_.size(); ++i) outputs.emplace_back();
+  executable_->run_small(inputs, outputs.span());
+  std::vector<Tensor> results;
+  results.reserve(outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i)
+    results.emplace_back(outputs_[i], output_shapes_[i], std::move(outputs[i]));
+  return results;
+}
+
 ProgramReport CpuProgram::report() const {
   ProgramReport out = report_;
   rt::RunReport run = executable_->report();

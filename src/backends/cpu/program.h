@@ -33,6 +33,10 @@ class CpuProgram final : public Program {
   ProgramReport report() const override;
   std::string assembly() const override;
   Direct direct() const override;
+  bool small() const override {
+    return fixed_sizes_ && prepared_.empty() && donated_.empty() && executable_->small();
+  }
+  std::vector<Tensor> run_small(void* const* inputs) const override;
   bool steady() const override { return unsteady_.load(std::memory_order_relaxed) < kUnsteady; }
 
  private:

@@ -33,6 +33,7 @@ void Emitter::emit(std::string_view symbol) {
   scopes_.emplace_back();
   counted(entry_->getArg(1), entry_->getArg(2), 1, false,
           [&](llvm::Value* i) { body(f_.body, f_.block_var, {i}); });
+  if (streams_) b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
   b_.CreateRet(b_.getInt32(0));
   b_.SetInsertPoint(first_);
   b_.CreateBr(start);

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Module.h>
 
 #include <functional>
@@ -96,6 +97,7 @@ class Emitter {
   llvm::Value* load_contiguous(uint32_t buffer, DType type, llvm::Value* offset);
   llvm::Value* load_indexed(uint32_t buffer, DType type, Value offset);
   void store(const loop::Stmt& s);
+  void stream(llvm::StoreInst* store);
   void prefetch(const loop::Stmt& s);
   llvm::Value* stack(llvm::Type* type, std::string_view name);  // a slot of the entry block
   bool masked_moves(DType type) const;
@@ -157,6 +159,7 @@ class Emitter {
   std::vector<Scope> scopes_;
   std::unordered_map<const Node*, bool> impure_;
   std::unordered_map<std::string, llvm::AllocaInst*> slots_;
+  bool streams_ = false;  // some store goes past the caches
   int lanes_ = 1;
   llvm::Value* mask_ = nullptr;    // of the last group; null where all lanes are active
   llvm::Value* active_ = nullptr;  // how many lanes are, in the last group

@@ -166,7 +166,10 @@ void Emitter::store(const loop::Stmt& s) {
       return;
     }
     if (mask_ == nullptr) {
-      b_.CreateAlignedStore(v, at, align);
+      auto whole = static_cast<uint64_t>(target_.vector_bytes);
+      const bool past = s.streamed && static_cast<uint64_t>(lanes_) * size_of(type) % whole == 0;
+      auto* made = b_.CreateAlignedStore(v, at, past ? llvm::Align(whole) : align);
+      if (past) stream(made);
       return;
     }
     if (!splits(type) && masked_moves(type)) {
@@ -192,6 +195,13 @@ void Emitter::store(const loop::Stmt& s) {
     auto* one = b_.CreateAlignedLoad(element, b_.CreateInBoundsGEP(element, slot, k), align);
     b_.CreateAlignedStore(one, address(s.id, element, at), align);
   });
+}
+
+// Such a store waits in no order with others: the function ends with a fence.
+void Emitter::stream(llvm::StoreInst* store) {
+  auto* one = llvm::ConstantAsMetadata::get(b_.getInt32(1));
+  store->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(b_.getContext(), one));
+  streams_ = true;
 }
 
 llvm::Type* Emitter::local_type(uint32_t local) {

@@ -355,6 +355,7 @@ void JitTree::compile_trace(JitTrace& trace, std::span<const Leaf> leaves, JitFr
   options.steady = trace.steady;
   Clock::time_point start = Clock::now();
   front.aside([&] { trace.program = compile(*trace.graph, options); });
+  trace.small = trace.lifted.empty() && trace.program->small();
   trace.compile_ms = ms_since(start);
 }
 
@@ -450,6 +451,22 @@ const Program& JitTree::program(const JitTrace& trace, std::span<const Leaf> lea
   return *trace.unsteady;
 }
 
+bool JitTree::run_small(const JitTrace& trace, std::span<const Leaf> leaves, std::vector<Tensor>& out) const {
+  InlineVector<void*, 8> inputs(trace.inputs.size());
+  for (size_t i : trace.inputs) {
+    const Leaf& leaf = leaves[i];
+    if (leaf.kind != Leaf::Kind::Array) {
+      inputs.emplace_back(const_cast<int64_t*>(&leaf.bits));  // an int64, or a float64's bits
+      continue;
+    }
+    if (leaf.array->link() || leaf.donate) return false;
+    inputs.emplace_back(leaf.array->data());
+  }
+  out = trace.program->run_small(inputs.span().data());
+  trace.calls.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
 std::vector<Tensor> JitTree::run(const JitTrace& trace, std::span<const Leaf> leaves, JitFront& front) const {
   if (!trace.program) return {};
   const Program& program = this->program(trace, leaves, front);
@@ -538,7 +555,9 @@ JitTree::Result JitTree::call(std::span<const Leaf> leaves, JitFront& front) {
   // Most calls are like the one before, and ask nothing of the values.
   if (std::shared_ptr<const JitTrace> trace = recent();
       trace && trace->outcomes.empty() && trace->matches(leaves) && front.holds(*trace, nullptr)) {
-    std::vector<Tensor> out = run(*trace, leaves, front);
+    std::vector<Tensor> out;
+    if (!trace->small || numbers::possible() || !run_small(*trace, leaves, out))
+      out = run(*trace, leaves, front);
     hits_.fetch_add(1, std::memory_order_relaxed);
     return {std::move(trace), std::move(out)};
   }

@@ -59,6 +59,7 @@ struct JitTrace {
   size_t results = 0;  // outputs of the graph before those of `outcomes`
   std::shared_ptr<Graph> graph;
   std::shared_ptr<Program> program;  // null where the graph has neither outputs nor effects
+  bool small = false;                // `program` is, and it takes nothing from outside
   std::set<int> steady;              // inputs that `program` may read in a form of its own
   mutable std::once_flag unsettling;
   mutable std::shared_ptr<Program> unsteady;  // what runs once those turn out to change; made at need
@@ -161,6 +162,9 @@ class JitTree {
   CompileOptions options_for(const JitTrace& trace, std::span<const Leaf> leaves) const;
   const Program& program(const JitTrace& trace, std::span<const Leaf> leaves, JitFront& front) const;
   std::vector<Tensor> run(const JitTrace& trace, std::span<const Leaf> leaves, JitFront& front) const;
+  // The shortest way, of small traces that `leaves` match. False where an argument asks for more than to be
+  // read: it is on a tape, or given away.
+  bool run_small(const JitTrace& trace, std::span<const Leaf> leaves, std::vector<Tensor>& out) const;
   // What the trace's coerced values are for these arguments.
   std::vector<Tensor> ask(const JitTrace& trace, std::span<const Leaf> leaves, JitFront& front) const;
   void give_up(std::string why, std::string where);

@@ -7,50 +7,32 @@
 #include "ops/families/batch_rules.h"
 #include "ops/families/compose.h"
 #include "ops/families/families.h"
+#include "ops/families/linalg_kernels.h"
+#include "ops/families/linalg_rules.h"
 
 namespace ig::ops {
 
-std::vector<Op> linalg_composites();  // linalg_composites.cpp
+std::vector<Op> linalg_composites();     // linalg_composites.cpp
+std::vector<Op> linalg_orthogonal();     // linalg_orthogonal.cpp
+std::vector<Op> linalg_spectral();       // linalg_spectral.cpp
+std::vector<Op> linalg_least_squares();  // linalg_least_squares.cpp
 
 namespace {
 
+using factors::batch_of;
+using factors::each_matrix;
+using factors::Grid;
+using factors::product_of;
+using factors::solved;
+using factors::triangle;
+using factors::turned;
 using loop::Expr;
-using tools::no_rule;
 
 constexpr Attr<bool> kLowerTriangle{"lower", "Whether the lower triangle is the matrix, else the upper one.",
                                     "true"};
 constexpr Attr<bool> kTransposed{"transpose_a", "Whether the triangle is transposed first.", "false"};
 constexpr Attr<bool> kUnit{"unit_diagonal", "Takes the diagonal as ones, whatever stands there.", "false"};
 constexpr int kLanes = 16;  // columns side by side; each has its own order of operations, so any number does
-
-void require_matrices(InferContext& c, size_t operand) {
-  const Type& x = c.operand(operand);
-  c.require_dtype(operand, DTypeSet::Float);
-  if (size_of(x.dtype) == 2)
-    c.fail(ErrorKind::Type, fmt::format("matrices of {} have no factors", info(x.dtype).api_name),
-           "they are computed in float32 and float64", "convert with astype, and back afterwards");
-  if (x.rank() < 2)
-    c.fail(ErrorKind::Shape, fmt::format("needs matrices [..., n, n], got {}", x.str()),
-           "the last two axes are the matrix", "reshape the array to two axes or more");
-  c.require_equal(x.dims[x.dims.size() - 2], x.dims.back(), "the rows and the columns of a square matrix");
-}
-
-Dims batch_of(const Type& x) { return {x.dims.begin(), x.dims.end() - 2}; }
-
-// The matrices of a literal, one after the other, as numbers.
-void each_matrix(const Literal& x, const std::function<void(int64_t)>& visit) {
-  int64_t size = x.dims()[x.dims().size() - 1] * x.dims()[x.dims().size() - 2];
-  for (int64_t at = 0; size > 0 && at < x.elements(); at += size) visit(at);
-}
-
-// The loops of a kernel on one matrix [rows, columns] that lies somewhere.
-struct Grid {
-  loop::Builder& b;
-  uint32_t buffer;
-  Expr base, columns;
-  Expr load(Expr i, Expr j) const { return b.load(buffer, base + i * columns + j); }
-  void store(Expr i, Expr j, Expr value) const { b.store(buffer, base + i * columns + j, value); }
-};
 
 void each_of(loop::Builder& b, Expr rows, Expr columns, const std::function<void(Expr, Expr)>& body) {
   b.serial_for(b.index(0), rows,
@@ -60,14 +42,14 @@ void each_of(loop::Builder& b, Expr rows, Expr columns, const std::function<void
 // --- Cholesky
 // -----------------------------------------------------------------------------------------------------------
 void infer_cholesky(InferContext& c) {
-  require_matrices(c, 0);
+  factors::require_square(c, 0);
   c.result(c.operand(0).dtype, c.operand(0).dims);
 }
 
 void reference_cholesky(ReferenceContext& c) {
   const Literal& x = c.operands[0];
   int64_t n = x.dims().empty() ? 0 : x.dims().back();
-  each_matrix(x, [&](int64_t at) {
+  each_matrix(x, [&](int64_t at, int64_t) {
     std::vector<double> u(static_cast<size_t>(n * n), 0);  // the transposed factor
     auto e = [&](int64_t i, int64_t j) -> double& { return u[static_cast<size_t>(i * n + j)]; };
     for (int64_t i = 0; i < n; ++i)
@@ -104,24 +86,6 @@ void nest_cholesky(NestContext& c) {
   each_of(b, n, n, [&](Expr i, Expr j) { out.store(i, j, select(j <= i, u.load(j, i), zero)); });
 }
 
-Value with(Builder& b, std::string_view op, std::vector<Value> operands,
-           std::vector<std::pair<std::string, AttrValue>> attrs = {}) {
-  return b(op, std::move(operands), std::move(attrs));
-}
-Value turned(Builder& b, Value x) {
-  Ints order = tools::iota(x->type().rank());
-  std::swap(order[order.size() - 1], order[order.size() - 2]);
-  return b.transpose(x, order);
-}
-Value product_of(Builder& b, Value x, Value y) { return with(b, "matmul", {x, y}); }
-Value triangle(Builder& b, Value x, bool lower, int64_t k) {
-  return with(b, lower ? "tril" : "triu", {x}, {{"k", k}});
-}
-Value solved(Builder& b, Value a, Value y, bool lower, bool transposed, bool unit) {
-  return with(b, "triangular_solve", {a, y},
-              {kLowerTriangle % lower, kTransposed % transposed, kUnit % unit});
-}
-
 // The lower triangle is the matrix: dL = L phi(L⁻¹ dA L⁻ᵀ), phi taking the lower triangle and half of the
 // diagonal.
 std::vector<Value> jvp_cholesky(JvpContext& c) {
@@ -140,7 +104,7 @@ std::vector<Value> jvp_cholesky(JvpContext& c) {
 // --- systems with a triangular matrix
 // -----------------------------------------------------------------------------------
 void infer_solve(InferContext& c) {
-  require_matrices(c, 0);
+  factors::require_square(c, 0);
   c.require_same_dtype(0, 1);
   const Type &a = c.operand(0), &y = c.operand(1);
   c.require_rank(1, a.rank());
@@ -227,7 +191,7 @@ std::vector<Value> transpose_solve(TransposeContext& c) {
 // --- LU
 // -----------------------------------------------------------------------------------------------------------------
 void infer_lu(InferContext& c) {
-  require_matrices(c, 0);
+  factors::require_square(c, 0);
   const Type& x = c.operand(0);
   c.result(x.dtype, x.dims);
   Dims rows(x.dims.begin(), x.dims.end() - 1);
@@ -238,7 +202,7 @@ void infer_lu(InferContext& c) {
 void reference_lu(ReferenceContext& c) {
   const Literal& x = c.operands[0];
   int64_t n = x.dims().back();
-  each_matrix(x, [&](int64_t at) {
+  each_matrix(x, [&](int64_t at, int64_t) {
     std::vector<double> u(static_cast<size_t>(n * n));
     std::vector<int64_t> order = tools::iota(n);
     for (int64_t i = 0; i < n * n; ++i) u[static_cast<size_t>(i)] = x.as_double(at + i);
@@ -313,7 +277,7 @@ std::vector<Value> jvp_lu(JvpContext& c) {
   Dims column = c.results[2]->type().dims, wide = t->type().dims;
   column.push_back(1);
   Value rows = b.broadcast_to(b.reshape(c.results[2], column), wide);
-  Value moved = with(b, "take_along_axis", {t, rows}, {{"axis", int64_t{-2}}});
+  Value moved = b("take_along_axis", {t, rows}, {{"axis", int64_t{-2}}});
   Value left = solved(b, lu, moved, true, false, true);
   Value inner = turned(b, solved(b, lu, turned(b, left), false, true, false));
   Value strict = triangle(b, inner, true, -1), upper = triangle(b, inner, false, 0);
@@ -327,23 +291,7 @@ constexpr const char* kMixed3 = "T[3, 3] {1, 2, -0.5, 4, -1, 0.5, 0.25, 3, 2}";
 
 Op primitive(OpDecl decl, InferFn infer, ReferenceFn reference, NestFn nest, JvpFn jvp,
              Rule<TransposeFn> transpose) {
-  decl.dtypes = DTypeSet::Float;
-  decl.front = Front::None;
-  decl.bad_samples.push_back({"f16[2, 2]" + std::string(decl.operands.size() > 1 ? ", f16[2, 1]" : ""), "{}",
-                              "TypeError: " + decl.name + ": matrices of float16 have no factors"});
-  decl.bad_samples.push_back(
-      {"f32[2, 3]" + std::string(decl.operands.size() > 1 ? ", f32[2, 1]" : ""), "{}",
-       "ShapeError: " + decl.name + ": the rows and the columns of a square matrix: 2 and 3 differ"});
-  return {.decl = std::move(decl),
-          .rules = {.infer = infer,
-                    .reference = reference,
-                    .lower = LowerRule::of_nest(nest),
-                    .simplify = no_rule("no identity keeps every bit"),
-                    .jvp = jvp,
-                    .transpose = std::move(transpose),
-                    .batch = &batch_in_front,
-                    .body = tools::no_body()},
-          .id = {}};
+  return factors::factorisation(std::move(decl), true, infer, reference, nest, jvp, std::move(transpose));
 }
 
 }  // namespace
@@ -406,7 +354,8 @@ std::vector<Op> linalg_ops() {
                              {"T[0, 0]", "{}"}},
                  .ulp = 256},
                 infer_lu, reference_lu, nest_lu, jvp_lu, tools::not_linear()));
-  for (Op& op : linalg_composites()) ops.push_back(std::move(op));
+  for (auto family : {linalg_orthogonal, linalg_spectral, linalg_composites, linalg_least_squares})
+    for (Op& op : family()) ops.push_back(std::move(op));
   return ops;
 }
 

@@ -1,5 +1,6 @@
 // What the factors of a matrix are good for: systems, determinants, powers.
 #include "ops/families/compose.h"
+#include "ops/families/linalg_rules.h"
 
 namespace ig::ops {
 
@@ -9,9 +10,8 @@ namespace {
 
 constexpr Attr<int64_t> kPower{"n", "How many factors; the inverse's where negative."};
 
-Value solved(Builder& b, Value a, Value y, bool lower, bool unit) {
-  return b("triangular_solve", {a, y}, {{"lower", lower}, {"unit_diagonal", unit}});
-}
+using factors::identity_like;
+using factors::solved;
 
 // a x = b by the factors of a: L U x = b, its rows in the order of the pivots.
 Value solution(Builder& b, Value a, Value y) {
@@ -21,15 +21,7 @@ Value solution(Builder& b, Value a, Value y) {
   column.push_back(1);
   Value rows = b.broadcast_to(b.reshape(factors[2], column), y->type().dims);
   Value ordered = b("take_along_axis", {y, rows}, {{"axis", int64_t{-2}}});
-  return solved(b, factors[0], solved(b, factors[0], ordered, true, true), false, false);
-}
-
-Value identity_like(Builder& b, Value x) {
-  Compose m(b);
-  const Dims& dims = x->type().dims;
-  Dims square(dims.end() - 2, dims.end());
-  Value same = m.equal(m.iota(DType::I64, square, 0), m.iota(DType::I64, square, 1));
-  return b.broadcast_to(b.convert(same, x->type().dtype), dims);
+  return solved(b, factors[0], solved(b, factors[0], ordered, true, false, true), false, false, false);
 }
 
 void infer_square(InferContext& c) {

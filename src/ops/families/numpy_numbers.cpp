@@ -89,12 +89,25 @@ Value radians(Compose& m, Value x) { return m.mul(x, std::numbers::pi / 180); }
 Value is_positive_infinity(Compose& m, Value x) { return m.equal(x, m.number(x, INFINITY)); }
 Value is_negative_infinity(Compose& m, Value x) { return m.equal(x, m.number(x, -INFINITY)); }
 
-// The divisor is never 0, so that neither side of the choice holds a NaN.
+// Near 0 the series in x^2, whose derivatives of all orders are right there too. Further out whole numbers
+// are taken off before pi rounds: so these give 0, and what lies near them keeps its digits. The divisor is
+// never 0, so that neither side of the choice holds a NaN.
 Value sinc(Compose& m, Value x) {
   Value zero = m.number(x, 0), one = m.number(x, 1);
-  Value centre = m.equal(x, zero);
-  Value angle = m.mul(m.where(centre, one, x), std::numbers::pi);
-  return m.where(centre, one, m.div(m.b("sine", {angle}), angle));
+  Value near = m.less(m.abs(x), m.number(x, 0.375));
+  Value small = m.where(near, x, zero);
+  Value square = m.mul(small, small);
+  std::vector<double> terms{1};
+  for (int k = 1; k <= 10; ++k)
+    terms.push_back(-terms.back() * std::numbers::pi * std::numbers::pi / (2 * k * (2 * k + 1)));
+  Value series = m.number(x, terms.back());
+  for (size_t k = terms.size() - 1; k-- > 0;) series = m.add(m.mul(series, square), terms[k]);
+  Value whole = m.b("round_nearest_even", {x});
+  Value even = m.mul(m.b("round_nearest_even", {m.mul(whole, 0.5)}), 2.0);
+  Value odd = m.abs(m.sub(whole, even));  // 1 or 0
+  Value sine = m.b("sine", {m.mul(m.sub(x, whole), std::numbers::pi)});
+  Value angle = m.mul(m.where(near, one, x), std::numbers::pi);
+  return m.where(near, series, m.div(m.mul(sine, m.sub(one, m.mul(odd, 2.0))), angle));
 }
 
 Value logaddexp2(Compose& m, Value x, Value y) {
@@ -270,7 +283,14 @@ std::vector<Op> numpy_numbers() {
   }
   add(unary_decl("rad2deg", "Angles in degrees, of radians.", "np.rad2deg(x)", 2), unary_body<degrees>);
   add(unary_decl("deg2rad", "Angles in radians, of degrees.", "np.deg2rad(x)", 2), unary_body<radians>);
-  add(unary_decl("sinc", "sin(pi x) / (pi x), and 1 at 0.", "np.sinc(x)", 1 << 22), unary_body<sinc>);
+  // NumPy's sinc is not 0 at whole numbers.
+  OpDecl sinc_decl =
+      unary_decl("sinc", "sin(pi x) / (pi x), and 1 at 0; 0 at the other whole numbers.",
+                 "(lambda x, n: np.where(x == 0, 1, np.sin(np.pi * (x - n)) * np.where(n % 2 == 0, 1, -1) / "
+                 "(np.pi * np.where(x == 0, 1, x))))(x, np.round(x))",
+                 4);
+  sinc_decl.samples.push_back({"T[8] {0, 1, -2, 1.0009765625, 7.9921875, 100.5, 0x1p-12, -0.5}", "{}"});
+  add(std::move(sinc_decl), unary_body<sinc>);
   add(binary_decl("logaddexp2", "log2(2**x + 2**y) without overflow on the way.", "np.logaddexp2(x, y)", 16),
       binary_body<logaddexp2>);
   add(binary_decl("fmax", "The greater of x and y; the other one where one is NaN.", "np.fmax(x, y)", 0),

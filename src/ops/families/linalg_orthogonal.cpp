@@ -1,0 +1,199 @@
+// QR: a matrix as an orthogonal one times an upper triangular one, by Householder's reflectors.
+#include "ops/families/compose.h"
+#include "ops/families/linalg_kernels.h"
+#include "ops/families/linalg_reference.h"
+#include "ops/families/linalg_rules.h"
+
+namespace ig::ops {
+
+std::vector<Op> linalg_orthogonal();
+
+namespace {
+
+using namespace factors;
+
+constexpr Attr<bool> kComplete{
+    "complete", "Whether Q is square, and R as high as x; else they meet in the shorter side of x.", "false"};
+
+const Dim& rows_of(const Type& x) { return x.dims[x.dims.size() - 2]; }
+const Dim& columns_of(const Type& x) { return x.dims.back(); }
+Dim shorter(const Type& x) { return min(rows_of(x), columns_of(x)); }
+
+void infer_qr(InferContext& c) {
+  require_matrices(c, 0);
+  const Type& x = c.operand(0);
+  Dim inner = c.get(kComplete) ? rows_of(x) : shorter(x);
+  c.result(x.dtype, with_last(batch_of(x), {rows_of(x), inner}));
+  c.result(x.dtype, with_last(batch_of(x), {inner, columns_of(x)}));
+}
+
+void infer_triangle(InferContext& c) {
+  require_matrices(c, 0);
+  const Type& x = c.operand(0);
+  c.result(x.dtype, with_last(batch_of(x), {shorter(x), columns_of(x)}));
+}
+
+// Q (null: not wanted) and R of each matrix.
+void reference_of(const Literal& x, Literal* q, Literal& r) {
+  int64_t m = x.dims()[x.dims().size() - 2], n = x.dims().back(), height = r.dims()[r.dims().size() - 2];
+  int64_t count = 1;
+  for (size_t i = 0; i + 2 < x.dims().size(); ++i) count *= x.dims()[i];
+  for (int64_t number = 0; number < count; ++number) {
+    Dense work(m, n);
+    for (int64_t i = 0; i < m * n; ++i)
+      work.elements[static_cast<size_t>(i)] = x.as_double(number * m * n + i);
+    Dense left = reduce_to_triangle(work, height);
+    for (int64_t i = 0; i < height; ++i)
+      for (int64_t j = 0; j < n; ++j)
+        tools::set_real(r, number * height * n + i * n + j, j >= i ? work.at(i, j) : 0);
+    for (int64_t i = 0; i < m && q; ++i)
+      for (int64_t j = 0; j < height; ++j) tools::set_real(*q, (number * m + i) * height + j, left.at(i, j));
+  }
+}
+
+void reference_qr(ReferenceContext& c) { reference_of(c.operands[0], &c.results[0], c.results[1]); }
+void reference_triangle(ReferenceContext& c) { reference_of(c.operands[0], nullptr, c.results[0]); }
+
+void nest_of(NestContext& c, bool vectors) {
+  loop::Builder& b = *c.build;
+  const Type& type = c.node->operand(0)->type();
+  DType dtype = type.dtype;
+  const Type& r_type = c.node->result(vectors ? 1 : 0)->type();
+  c.set_blocks(product(batch_of(type)));
+  Expr m = c.size(rows_of(type)), n = c.size(columns_of(type)), steps = c.size(shorter(type)),
+       height = c.size(rows_of(r_type));
+  Expr zero = b.index(0), one = b.index(1);
+  Tools along_rows(b, dtype, lanes_of(dtype, columns_of(type)));
+  Tools along_columns(b, dtype, lanes_of(dtype, rows_of(type)));
+  Grid x{b, c.operands[0], b.let(b.block() * m * n), n};
+  Grid a = scratch_grid(c, dtype, rows_of(type), columns_of(type), "factors");
+  uint32_t v = b.add_scratch(dtype, rows_of(type), "vector");
+  uint32_t factors = b.add_scratch(dtype, shorter(type), "factor");
+  auto at = [&](Expr i) { return b.load(v, i); };
+
+  along_rows.each_of(m, n, [&](Expr i, Expr j) { a.store(i, j, x.load(i, j)); });
+  b.serial_for(zero, steps, [&](Expr k) {
+    b.serial_for(k, m, [&](Expr i) { b.store(v, i, a.load(i, k)); });
+    Tools::Reflector h = along_columns.reflector(v, k, m);
+    b.store(factors, k, h.tau);
+    along_rows.reflect_rows(a, at, h.tau, k, m, k + one, n);
+    b.serial_for(k, m, [&](Expr i) { a.store(i, k, at(i)); });
+    a.store(k, k, h.beta);
+  });
+  Grid r{b, c.results[vectors ? 1 : 0], b.let(b.block() * height * n), n};
+  along_rows.each_of(
+      height, n, [&](Expr i, Expr j) { r.store(i, j, select(j >= i, a.load(i, j), along_rows.number(0))); });
+  if (!vectors) return;
+  Grid q = scratch_grid(c, dtype, rows_of(type), rows_of(r_type), "q");
+  along_columns.fill_identity(q, m, height);
+  along_columns.backwards(zero, steps, [&](Expr k) {
+    b.serial_for(k + one, m, [&](Expr i) { b.store(v, i, a.load(i, k)); });
+    b.store(v, k, along_columns.number(1));
+    along_columns.reflect_rows(q, at, b.let(b.load(factors, k)), k, m, k, height);
+  });
+  Grid out{b, c.results[0], b.let(b.block() * m * height), height};
+  along_columns.each_of(m, height, [&](Expr i, Expr j) { out.store(i, j, q.load(i, j)); });
+}
+
+void nest_qr(NestContext& c) { nest_of(c, true); }
+void nest_triangle(NestContext& c) { nest_of(c, false); }
+
+struct Tangents {
+  Value q, r;
+};
+
+// Of x = q r with at least as many rows as columns: with M = qᵀ dx r⁻¹ and the skew S that has M's lower
+// triangle, dq = dx r⁻¹ - q (M - S), dr = (M - S) r.
+Tangents tangents_of(Builder& b, Value q, Value r, Value dx) {
+  Compose m(b);
+  Value over = turned(b, solved(b, r, turned(b, dx), false, true, false));
+  Value inner = product_of(b, turned(b, q), over);
+  Value below = triangle(b, inner, true, -1);
+  Value upper = m.sub(inner, m.sub(below, turned(b, below)));
+  return {m.sub(over, product_of(b, q, upper)), product_of(b, upper, r)};
+}
+
+Value columns(Builder& b, Value x, const Dim& from, const Dim& to) {
+  return Compose(b).slice(x, x->type().rank() - 1, from, to);
+}
+
+// Where there are more columns than rows, the first ones decide about q; the others follow as qᵀ x.
+Tangents tangents_of_any(Builder& b, Value x, Value q, Value r, Value dx) {
+  const Dim &rows = rows_of(x->type()), &width = columns_of(x->type());
+  if (!surely_wide(b, x->type())) return tangents_of(b, q, r, dx);
+  Compose m(b);
+  Dim none(int64_t{0});
+  Tangents first = tangents_of(b, q, columns(b, r, none, rows), columns(b, dx, none, rows));
+  Value rest = m.add(product_of(b, turned(b, first.q), columns(b, x, rows, width)),
+                     product_of(b, turned(b, q), columns(b, dx, rows, width)));
+  return {first.q, b("concatenate", {first.r, rest}, {{"axis", int64_t{x->type().rank() - 1}}})};
+}
+
+std::vector<Value> jvp_qr(JvpContext& c) {
+  if (!c.tangents[0]) return {nullptr, nullptr};
+  const Type& x = c.operands[0]->type();
+  const DimScope& scope = c.build.graph().dims;
+  if (c.node->attrs().get(kComplete) && scope.less_equal(rows_of(x), columns_of(x)) != Truth::Yes)
+    throw make_error(ErrorKind::Unsupported, "qr: complete factors of matrices {} have no derivative",
+                     x.str())
+        .at(c.node->location().str())
+        .why(
+            "the columns of Q beyond those of x are any ones at right angles to the others, so no slope is "
+            "theirs")
+        .hint("use mode=\"reduced\", or put ig.stop_gradient around the argument");
+  Tangents t = tangents_of_any(c.build, c.operands[0], c.results[0], c.results[1], c.tangents[0]);
+  return {t.q, t.r};
+}
+
+std::vector<Value> jvp_triangle(JvpContext& c) {
+  if (!c.tangents[0]) return {nullptr};
+  std::vector<Value> both = c.build.many("qr", {c.operands[0]});
+  c.replaced = {both[1]};
+  return {tangents_of_any(c.build, c.operands[0], both[0], both[1], c.tangents[0]).r};
+}
+
+}  // namespace
+
+std::vector<Op> linalg_orthogonal() {
+  const std::string square = "T[3, 3] {1, 2, -0.5, 4, -1, 0.5, 0.25, 3, 2}",
+                    tall = "T[2, 3, 2] {1, 2, 3, -1, 0.5, 2, -1, 1, 2, 0.5, 3, 1}",
+                    wide = "T[2, 3] {1, 2, -0.5, 4, -1, 0.5}";
+  std::vector<Op> ops;
+  ops.push_back(factorisation(
+      {.name = "qr",
+       .doc =
+           "Q, whose columns are unit vectors at right angles, and R, which is upper triangular, with x = Q "
+           "R.\nBy Householder's reflectors, as LAPACK has them: an element of R's diagonal is negative "
+           "where the one of x that it replaces is not, unless nothing stands below that. Its derivative "
+           "is that of matrices whose first columns (as many as the shorter side) are independent.",
+       .operands = {{"x", "[..., m, n]."}},
+       .attrs = {kComplete},
+       .results = 2,
+       .numpy = "tuple(np.linalg.qr(x.astype(float), 'complete' if complete else 'reduced'))",
+       .samples = {{square, "{}"},
+                   {tall, "{}"},
+                   {wide, "{}"},
+                   {wide, "{complete = true}"},
+                   {square, "{complete = true}"},
+                   {"T[5, 2, 2]", "{}"},
+                   {"T[1, 1] {-9}", "{}"},
+                   {"T[0, 2, 2]", "{}"},
+                   {"T[3, 0]", "{}"}},
+       .ulp = 128},
+      false, infer_qr, reference_qr, nest_qr, jvp_qr));
+  ops.push_back(factorisation({.name = "qr_triangle",
+                               .doc = "R of the factors x = Q R alone, as high as the shorter side of x.",
+                               .operands = {{"x", "[..., m, n]."}},
+                               .numpy = "np.linalg.qr(x.astype(float), 'r')",
+                               .samples = {{square, "{}"},
+                                           {tall, "{}"},
+                                           {wide, "{}"},
+                                           {"T[1, 1] {-9}", "{}"},
+                                           {"T[0, 2, 2]", "{}"},
+                                           {"T[3, 0]", "{}"}},
+                               .ulp = 128},
+                              false, infer_triangle, reference_triangle, nest_triangle, jvp_triangle));
+  return ops;
+}
+
+}  // namespace ig::ops

@@ -1,0 +1,37 @@
+// What the files of linear algebra share: checks, products and triangles in the bodies of rules, and the
+// declaration of a factorisation with a kernel of its own.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "ops/builder.h"
+#include "ops/families/array_tools.h"
+#include "ops/op.h"
+
+namespace ig::ops::factors {
+
+// Matrices of float32 or float64 in the last two axes; and square ones.
+void require_matrices(InferContext& c, size_t operand);
+void require_square(InferContext& c, size_t operand);
+Dims batch_of(const Type& x);
+Dims with_last(Dims batch, std::initializer_list<Dim> last);
+// The matrices of a literal, one after the other: where each begins, and which it is.
+void each_matrix(const Literal& x, const std::function<void(int64_t at, int64_t number)>& visit);
+
+Value turned(Builder& b, Value x);  // the last two axes exchanged
+Value product_of(Builder& b, Value x, Value y);
+Value triangle(Builder& b, Value x, bool lower, int64_t k);
+Value symmetric_from_lower(Builder& b, Value x);
+Value solved(Builder& b, Value a, Value y, bool lower, bool transposed, bool unit);
+Value identity_like(Builder& b, Value x);       // of square matrices
+Value row_of(Builder& b, Value vector);         // [..., n] as [..., 1, n]
+Value column_of(Builder& b, Value vector);      // [..., n] as [..., n, 1]
+Value last_sum(Builder& b, Value x, int from);  // over the axis `from` places from the end (1: the last)
+bool surely_wide(Builder& b, const Type& x);    // fewer rows than columns
+
+// A factorisation: its results are batched as its operand is.
+Op factorisation(OpDecl decl, bool square, InferFn infer, ReferenceFn reference, NestFn nest, JvpFn jvp,
+                 Rule<TransposeFn> transpose = tools::not_linear());
+
+}  // namespace ig::ops::factors
