@@ -49,6 +49,7 @@ FAMILIES = [
     ("sort", "order", "Order", "order.cpp, order_composites.cpp"),
     ("random_key", "random", "Random numbers", "random.cpp, random_composites.cpp"),
     ("cond", "control", "Control flow", "control.cpp"),
+    ("pure_callback", "callbacks", "Calls of the host", "host_call.cpp"),
     ("relu", "nn", "Neural networks", "nn_composites.cpp, nn_layers.cpp, attention.cpp"),
     (
         "broadcast_to",

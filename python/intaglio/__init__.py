@@ -74,6 +74,7 @@ _numpy.install()
 globals().update(_names)
 
 from ._autocast import autocast, get_autocast_dtype, is_autocast_enabled
+from ._callbacks import io_callback, pure_callback, register_host_function
 from ._collectives import all_gather, axis_index, axis_size, pmax, pmean, pmin, ppermute, psum
 from ._control import cond, fori_loop, map, scan, switch, while_loop
 from ._custom_rules import checkpoint, checkpoint_policies, custom_jvp, custom_vjp
@@ -107,7 +108,7 @@ from .autograd import (
     set_grad_enabled,
 )
 
-from . import autograd, cache, data, linalg, nn, optim, random, tree  # isort: skip  (they are written on all of these)
+from . import autograd, cache, data, debug, linalg, nn, optim, random, tree  # isort: skip  (they are written on all of these)
 
 array = asarray
 tree_leaves = tree.leaves

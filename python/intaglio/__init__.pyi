@@ -9,6 +9,11 @@ from ._autocast import (
     get_autocast_dtype as get_autocast_dtype,
     is_autocast_enabled as is_autocast_enabled,
 )
+from ._callbacks import (
+    io_callback as io_callback,
+    pure_callback as pure_callback,
+    register_host_function as register_host_function,
+)
 from ._collectives import (
     all_gather as all_gather,
     axis_index as axis_index,
@@ -332,6 +337,7 @@ from .tree import (
 from . import autograd as autograd
 from . import cache as cache
 from . import data as data
+from . import debug as debug
 from . import linalg as linalg
 from . import nn as nn
 from . import optim as optim

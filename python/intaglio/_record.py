@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from . import _errors, _intaglio
@@ -104,11 +104,62 @@ class Traced:
         return f"<Traced {self.__name__}: {len(self.graph)} nodes>"
 
 
+def _shapes_by_name(given: Any, names: list[str]) -> dict[str, list[tuple[int, Any]]]:
+    """Pairs of axis and size for each argument, of any form that `dynamic_shapes` may have."""
+    if given is None:
+        return {}
+    if isinstance(given, (tuple, list)):
+        if len(given) != len(names):
+            raise _errors.ValueError(
+                f"trace: dynamic_shapes has {len(given)} entries, for {len(names)} arguments",
+                _intaglio._user_line(),
+                why="in a tuple or list there is one for each argument, in their order",
+                hint="put None where no size varies, or give a dict by the arguments' names",
+            )
+        given = dict(zip(names, given, strict=True))
+    if not isinstance(given, dict):
+        raise _errors.TypeError(
+            f"trace: dynamic_shapes is a {type(given).__name__}",
+            _intaglio._user_line(),
+            why="it says for each argument which of its sizes vary",
+            hint='give a dict by the arguments\' names, {"x": {0: ig.Dim("n")}}, or a tuple in their order',
+        )
+    unknown = [name for name in given if name not in names]
+    if unknown:
+        raise _errors.ValueError(
+            f"trace: dynamic_shapes names {unknown[0]!r}, which is no argument",
+            _intaglio._user_line(),
+            why="sizes are given by the argument's name",
+            hint=f"the arguments are {', '.join(names)}",
+        )
+    out = {}
+    for name, entry in given.items():
+        if entry is None:
+            continue
+        if not isinstance(entry, (dict, tuple, list)):
+            raise _errors.TypeError(
+                f"trace: dynamic_shapes has a {type(entry).__name__} for `{name}`",
+                _intaglio._user_line(),
+                why="an argument has one size for each of its axes",
+                hint='give {0: ig.Dim("n")}, or a tuple with a Dim or None for each axis, or None',
+            )
+        out[name] = list(entry.items() if isinstance(entry, dict) else enumerate(entry))
+        for axis, dim in out[name]:
+            if type(axis) is not int or not (dim is None or isinstance(dim, Dim)):
+                raise _errors.TypeError(
+                    f"trace: dynamic_shapes has {dim!r} for axis {axis!r} of `{name}`",
+                    _intaglio._user_line(),
+                    why="an axis is a whole number, and its size an ig.Dim where it varies and None where not",
+                    hint='write {0: ig.Dim("n")}; fixed sizes are those of the example',
+                )
+    return out
+
+
 def trace(
     function: Callable[..., Any],
     /,
     *args: Any,
-    dynamic_shapes: dict[str, Any] | None = None,
+    dynamic_shapes: dict[str, Any] | Sequence[Any] | None = None,
     lift: bool = True,
     **kwargs: Any,
 ) -> Traced:
@@ -122,6 +173,7 @@ def trace(
     ----------
     dynamic_shapes
         Sizes that vary: for a parameter's name a dict from axis to `ig.Dim`, or a tuple with None for fixed sizes.
+        In the place of a dict by name a tuple or list with an entry for each argument, None for those without.
     """
     leaves, in_tree = _intaglio.tree_flatten((args, kwargs))
     names = _argument_names(function, args, kwargs)
@@ -131,14 +183,7 @@ def trace(
         own, tree = _intaglio.tree_flatten(value)
         owners += [name] * len(own)
         paths += [name + path for path in tree.paths()]
-    unknown = set(dynamic_shapes or {}) - set(names)
-    if unknown:
-        raise _errors.ValueError(
-            f"trace: dynamic_shapes names {sorted(unknown)[0]!r}, which is no argument",
-            _intaglio._user_line(),
-            why="sizes are given by the argument's name",
-            hint=f"the arguments are {', '.join(names)}",
-        )
+    shapes = _shapes_by_name(dynamic_shapes, names)
     statics: list[Any] = []
     arguments = []
     ranges: dict[str, tuple[int, int | None]] = {}
@@ -149,9 +194,7 @@ def trace(
         statics.append((False, None))
         array = _intaglio.asarray(leaf)
         shape = list(array.shape)
-        wanted = (dynamic_shapes or {}).get(owner)
-        items = wanted.items() if isinstance(wanted, dict) else enumerate(wanted or ())
-        for axis, dim in items:
+        for axis, dim in shapes.get(owner, ()):
             if dim is None:
                 continue
             if not -len(shape) <= axis < len(shape):

@@ -6,6 +6,7 @@
 namespace ig::py {
 
 void init_effects(nb::module_& m);
+void init_host_call(nb::module_& m);  // host_call.cpp
 
 // Raises ZeroDivisionError where integers are divided by zero, as Python does; a captured function does so on
 // each run. The primitives themselves are total. Of ops that do not divide, and of floats: nothing.

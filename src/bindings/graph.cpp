@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 #include "bindings/record.h"
 #include "frontends/record/control.h"
+#include "ops/host_call.h"
 #include "ops/read.h"
 
 #include "bindings/common.h"
@@ -280,6 +281,7 @@ void init_graph(nb::module_& m) {
           [](nb::bytes data) {
             PyGraph out{Graph::from_binary(std::string_view(data.c_str(), data.size())), nullptr};
             ops::verify(*out.graph);
+            ops::keep_host_functions(*out.graph);
             return out;
           },
           nb::arg("data"), "Reads and verifies a graph in its binary form.")

@@ -63,6 +63,7 @@ NB_MODULE(_intaglio, m) {
   init_record(m);
   init_transforms(m);
   init_effects(m);
+  init_host_call(m);
   init_autograd(m);
   init_jit(m);
   init_observer(m);

@@ -6,6 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "ops/builder.h"
+#include "ops/host_attrs.h"
+
 namespace ig::ops {
 namespace {
 
@@ -82,13 +85,27 @@ bool block_has_effects(const Block& block) {
   return false;
 }
 
+// What an effect gave besides its token is not there without it: a node that says so takes its place.
+void stand_in(Node* node) {
+  Builder build(*node->block(), node);
+  build.at(node);
+  Attrs attrs = node->attrs();
+  attrs.set(kHostFunction, std::string());
+  attrs.set(kHostKept, Literal::allocate(DType::U8, {0}));
+  std::vector<Value> operands(node->operands().begin() + 1, node->operands().end());
+  const Node* other = build.node(get("io_callback_results"), std::move(operands), std::move(attrs));
+  for (size_t i = 1; i < node->results().size(); ++i)
+    node->result(i)->replace_all_uses_with(other->result(i - 1));
+}
+
 void strip_block(Block& block) {
   for (Node* node : block) {
     for (const auto& region : node->regions()) strip_block(*region);
     if (!has(node, Trait::Effect)) continue;
-    IG_CHECK(node->results().size() == 1 && !node->result()->type().is_tensor() && !node->operands().empty(),
-             "the effect {} gives more than its token", node->op().name());
+    IG_CHECK(!node->result()->type().is_tensor() && !node->operands().empty(),
+             "the effect {} gives no token first", node->op().name());
     node->result()->replace_all_uses_with(node->operand(0));
+    if (node->results().size() > 1) stand_in(node);
     block.graph().erase(node);
   }
 }

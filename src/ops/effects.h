@@ -27,7 +27,8 @@ void set_effect_sink(const EffectSink& sink);
 bool has_effects(const Node* node);
 bool has_effects(const Graph& graph);
 
-// Takes all effects out of the graph, also of its regions: what is left computes the same values.
+// Takes all effects out of the graph, also of its regions: what is left computes the same values. What an
+// effect gave besides its token is an error to compute from then on.
 void strip_effects(Graph& graph);
 
 // Does the effect on its values (the operands without the token). Errors carry `where` as their second part.

@@ -7,6 +7,7 @@
 
 #include "ops/builder.h"
 #include "ops/effects.h"
+#include "ops/host_call.h"
 #include "ops/table.h"
 
 namespace ig::ops {
@@ -85,6 +86,12 @@ class Evaluator {
       attrs.set(key, dims ? AttrValue(fixed(*dims)) : value);
     }
     // A token is an empty literal.
+    if (is_host_call(op)) {
+      const bool effect = op.has(Trait::Effect);
+      std::vector<Literal> out = run_host_call(op, attrs, operands.subspan(effect), node->location());
+      if (effect) out.insert(out.begin(), Literal());
+      return out;
+    }
     if (op.has(Trait::Effect)) run_effect(op, attrs, operands.subspan(1), node->location());
     bool token = node->results().size() == 1 && !node->result()->type().is_tensor();
     return token ? std::vector<Literal>(1) : evaluate(op, attrs, operands);

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "ops/host_call.h"
 #include "ops/table.h"
 
 namespace ig::ops {
@@ -57,6 +58,7 @@ std::unique_ptr<Graph> read_graph(const std::string& text, const std::string& fi
   } catch (const Error& error) {
     explain(error, text, file);
   }
+  keep_host_functions(*graph);
   return graph;
 }
 

@@ -10,6 +10,7 @@
 
 #include "ops/attrs.h"
 #include "ops/effects.h"
+#include "ops/host_call.h"
 
 namespace ig::ops {
 namespace {
@@ -158,7 +159,7 @@ Work work_of(const Node* node, const DimScope& scope) {
     return {false, (in + inside) * std::max(length, 1.0)};
   }
   if (op.has(Trait::Constant)) return {true, 0};
-  if (op.has(Trait::Effect)) return {false, kInfinity};
+  if (op.has(Trait::Effect) || is_host_call(op)) return {false, kInfinity};
   if (op.has(Trait::Contraction)) return {false, 2 * out * std::sqrt(product / std::max(out, 1.0))};
   if (op.has(Trait::Random)) return {false, 32 * out};
   switch (op.rules.lower.kind) {

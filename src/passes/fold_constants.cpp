@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "ops/builder.h"
+#include "ops/host_call.h"
 #include "passes/pass.h"
 #include "passes/walk.h"
 
@@ -32,8 +33,8 @@ void fold_constants(Graph& graph, Context& context) {
     for (Node* node : block) {
       if (is_terminator(node) || !node->regions().empty() || node->operands().empty()) continue;
       const ops::Op& op = ops::op_of(node);
-      if (op.has(ops::Trait::Effect) || op.has(ops::Trait::Control) || stated_bound(op, node) > 0 ||
-          (!op.rules.reference && !op.has(ops::Trait::Composite)))
+      if (op.has(ops::Trait::Effect) || op.has(ops::Trait::Control) || ops::is_host_call(op) ||
+          stated_bound(op, node) > 0 || (!op.rules.reference && !op.has(ops::Trait::Composite)))
         continue;
       std::vector<Literal> operands;
       int64_t read = 0, written = 0;

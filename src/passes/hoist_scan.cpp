@@ -14,6 +14,7 @@
 
 #include "ops/builder.h"
 #include "ops/control_attrs.h"
+#include "ops/host_call.h"
 #include "passes/pass.h"
 #include "passes/walk.h"
 
@@ -70,6 +71,7 @@ class Hoister {
       kind_[body_.arg(i)] = i < consts_ ? Kind::Same : i < consts_ + carries_ ? Kind::Varies : Kind::Slice;
     for (Node* node : body_) {
       bool pure = !ops::has(node, ops::Trait::Effect) && node->regions().empty() &&
+                  !ops::is_host_call(node) &&
                   std::all_of(node->results().begin(), node->results().end(),
                               [](Value v) { return v->type().is_tensor(); });
       Kind kind = pure ? Kind::Same : Kind::Varies;

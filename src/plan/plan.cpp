@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "ops/effects.h"
+#include "ops/host_call.h"
 #include "ops/table.h"
 #include "plan/control.h"
 
@@ -104,6 +105,47 @@ int32_t run_effect(void* raw, void* const* buffers, const int64_t* dims, int64_t
     if (values.back().bytes()) std::memcpy(values.back().mutable_data(), buffers[i], values.back().bytes());
   }
   ops::run_effect(ops::get(call.op), call.attrs, values, call.where);
+  return 0;
+}
+
+// A call of the host, on arrays of its own: the function may keep them.
+struct HostNode {
+  OpId op;
+  Attrs attrs;
+  std::vector<Type> operands;
+  std::vector<std::string> symbols;
+  Location where;
+};
+
+int32_t run_host_node(void* raw, void* const* buffers, const int64_t* dims, int64_t*) {
+  const auto& call = *static_cast<const HostNode*>(raw);
+  SymbolValues symbols;
+  for (size_t i = 0; i < call.symbols.size(); ++i) symbols.emplace(call.symbols[i], dims[i]);
+  std::vector<Literal> operands;
+  for (size_t i = 0; i < call.operands.size(); ++i) {
+    std::vector<int64_t> sizes;
+    for (const Dim& size : call.operands[i].dims) sizes.push_back(size.evaluate(symbols));
+    Literal literal = Literal::allocate(call.operands[i].dtype, std::move(sizes));
+    if (literal.bytes()) std::memcpy(literal.mutable_data(), buffers[i], literal.bytes());
+    operands.push_back(std::move(literal));
+  }
+  const ops::Op& op = ops::get(call.op);
+  std::vector<Literal> results;
+  if (symbols.empty()) {
+    results = ops::run_host_call(op, call.attrs, operands, call.where);
+  } else {
+    Attrs attrs;
+    for (const auto& [key, value] : call.attrs.items()) {
+      const auto* sizes = std::get_if<Dims>(&value);
+      Dims fixed;
+      for (const Dim& size : sizes ? *sizes : Dims()) fixed.push_back(size.evaluate(symbols));
+      attrs.set(key, sizes ? AttrValue(std::move(fixed)) : value);
+    }
+    results = ops::run_host_call(op, attrs, operands, call.where);
+  }
+  for (size_t i = 0; i < results.size(); ++i)
+    if (results[i].bytes())
+      std::memcpy(buffers[call.operands.size() + i], results[i].data(), results[i].bytes());
   return 0;
 }
 
@@ -238,6 +280,7 @@ class Planner final : public BlockPlanner {
     }
     if (kernel != input_.kernels.end()) return launch(node, kernel->second);
     if (ops::has(node, ops::Trait::Control)) return plan_control(*this, node);
+    if (ops::is_host_call(node)) return host_call(node);
     if (ops::has(node, ops::Trait::Effect)) return effect(node);
     bool token = node->results().size() == 1 && !node->result()->type().is_tensor();
     if (token && node->operands().empty()) return;  // the order of instructions is all there is to a token
@@ -340,6 +383,26 @@ class Planner final : public BlockPlanner {
       call->values.push_back(v->type());
       host.buffers.push_back(slots_.at(v));
     }
+    for (const std::string& symbol : out_.symbols) host.dims.push_back(size(Dim::symbol(symbol)));
+    current_->code.push_back(std::move(host));
+  }
+
+  void host_call(Node* node) {
+    auto call = std::make_shared<HostNode>();
+    call->op = node->op();
+    call->attrs = node->attrs();
+    call->symbols = out_.symbols;
+    call->where = node->location();
+    rt::Host host;
+    host.function = run_host_node;
+    host.context = call;
+    host.name = node->op().name();
+    const size_t token = ops::has(node, ops::Trait::Effect);
+    for (Value v : node->operands().subspan(token)) {
+      call->operands.push_back(v->type());
+      host.buffers.push_back(slots_.at(v));
+    }
+    for (Value v : node->results().subspan(token)) host.buffers.push_back(slots_.at(v));
     for (const std::string& symbol : out_.symbols) host.dims.push_back(size(Dim::symbol(symbol)));
     current_->code.push_back(std::move(host));
   }

@@ -11,6 +11,7 @@
 #include "ops/attrs.h"
 #include "ops/builder.h"
 #include "ops/contraction.h"
+#include "ops/host_call.h"
 #include "runtime/prebuilt.h"
 #include "runtime/thread_pool.h"
 #include "tensor/capture.h"
@@ -470,6 +471,15 @@ std::vector<Tensor> unlinked(std::span<const Tensor> operands) {
   return out;
 }
 
+// At once: no program stands between, and no cache, which would keep the function alive.
+std::vector<Tensor> call_host(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs) {
+  std::vector<Literal> values;
+  for (const Tensor& operand : operands) values.push_back(operand.literal());
+  std::vector<Tensor> out;
+  for (const Literal& result : ops::run_host_call(op, attrs, values, {})) out.push_back(Tensor::from(result));
+  return out;
+}
+
 std::vector<Tensor> compute_elementwise(const ops::Op& op, std::span<const Tensor> operands,
                                         const Attrs& attrs, const Shape& shape) {
   Collapsed axes = collapse(operands, shape);
@@ -503,6 +513,7 @@ std::vector<Tensor> compute_elementwise(const ops::Op& op, std::span<const Tenso
 }
 
 std::vector<Tensor> compute(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs) {
+  if (ops::is_host_call(op)) return call_host(op, operands, attrs);
   bool elementwise = op.has(ops::Trait::Elementwise) && !operands.empty();
   for (const Tensor& operand : operands) elementwise = elementwise && operand.shape() == operands[0].shape();
   if (elementwise) return compute_elementwise(op, operands, attrs, operands[0].shape());

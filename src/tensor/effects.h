@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "ops/host_call.h"
 #include "tensor/tensor.h"
 
 namespace ig::effects {
@@ -20,5 +21,15 @@ struct Check {
 // Ends the run with the error where the condition (booleans) is false in any element. Values of the
 // condition's shape are shown at the first such element, others whole.
 void check(const Tensor& condition, Check text, std::span<const Tensor> values);
+
+// Functions of the host (ops/host_call.h): called at once when eager, and by each run where captured.
+// What a function without effects gives: a run may leave the call out, share it, or do it again. How a batch
+// is computed is told by `vmap_method`: none, sequential, expand_dims or broadcast_all.
+std::vector<Tensor> call_pure(const ops::HostRef& function, std::span<const Tensor> arguments,
+                              std::span<const Type> results, std::string vmap_method = "none",
+                              std::string structure = "");
+// An effect: each run calls the function once, in the order of the program's effects, on the path it takes.
+std::vector<Tensor> call_effect(const ops::HostRef& function, std::span<const Tensor> arguments,
+                                std::span<const Type> results, std::string structure = "");
 
 }  // namespace ig::effects

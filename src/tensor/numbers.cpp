@@ -14,6 +14,7 @@
 #include <fmt/ranges.h>
 
 #include "ops/effects.h"
+#include "ops/host_call.h"
 #include "ops/table.h"
 #include "tensor/eager.h"
 
@@ -215,7 +216,10 @@ Error made_by(const ops::Op& op, std::span<const Tensor> operands, std::span<con
 // result: what a choice leaves out (the branch of a `where` that is not taken) has done no harm.
 class Search {
  public:
-  Search(const Graph& graph, std::span<const Tensor> inputs, uint8_t bits) : bits_(bits) {
+  // `given`: what calls of the host with effects gave, in the run's order, which is that of the search.
+  Search(const Graph& graph, std::span<const Tensor> inputs, uint8_t bits,
+         const std::vector<std::vector<Literal>>& given)
+      : bits_(bits), given_(given) {
     for (size_t i = 0; i < inputs.size(); ++i) {
       const Dims& dims = graph.inputs()[i]->type().dims;
       for (size_t axis = 0; axis < dims.size(); ++axis)
@@ -292,7 +296,14 @@ class Search {
       if (value.valid()) arrays.push_back(Tensor::from(value));
     bool token =
         op.has(ops::Trait::Effect) || (node->results().size() == 1 && !node->result()->type().is_tensor());
-    if (token) return std::vector<Slot>(node->results().size());  // effects have happened already
+    if (token) {  // effects have happened already
+      out.resize(node->results().size());
+      if (!ops::is_host_call(op)) return out;
+      IG_CHECK(next_call_ < given_.size(), "the search meets more calls of the host than the run did");
+      const std::vector<Literal>& results = given_[next_call_++];
+      for (size_t i = 0; i < results.size(); ++i) out[i + 1] = slot(results[i], kNowhere);
+      return out;
+    }
     Attrs attrs;
     for (const auto& [key, value] : node->attrs().items()) {
       const auto* dims = std::get_if<Dims>(&value);
@@ -320,6 +331,8 @@ class Search {
   }
 
   uint8_t bits_;
+  const std::vector<std::vector<Literal>>& given_;
+  size_t next_call_ = 0;
   SymbolValues symbols_;
 };
 
@@ -332,6 +345,13 @@ void count(int before, int after) {
 uint8_t everywhere() { return of_process.load(std::memory_order_relaxed); }
 
 void set_everywhere(uint8_t bits) { count(of_process.exchange(bits), bits); }
+
+void watch_everywhere(uint8_t kinds, bool on) {
+  uint8_t before = everywhere(), after = 0;
+  do after = static_cast<uint8_t>(on ? before | kinds : before & ~kinds);
+  while (!of_process.compare_exchange_weak(before, after, std::memory_order_relaxed));
+  count(before, after);
+}
 
 int set_here(int bits) {
   int before = std::exchange(of_thread, bits);
@@ -385,10 +405,11 @@ std::vector<Tensor> run(const Graph& graph, std::span<const Tensor> inputs,
   std::vector<Tensor> held;  // a second handle on each, so that the memory of none is taken
   for (const Tensor& input : inputs) held.push_back(input.unlinked());
   Pause pause;
+  ops::HostResults given;
   std::vector<Tensor> out = compute();
   uint8_t made = found(out, bits);
   if (!made) return out;
-  if (Search(graph, held, made).run(graph, held)) return out;  // it came in with the inputs
+  if (Search(graph, held, made, given.all()).run(graph, held)) return out;  // it came in with the inputs
   Error error =
       make_error(ErrorKind::Value, "the compiled `{}` makes {}", graph.name, word_of(made))
           .why("run op by op on the same arrays it does not: the compiled program rounds otherwise")

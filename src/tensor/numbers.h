@@ -22,6 +22,7 @@ constexpr uint8_t kNaN = 1, kInfinity = 2;  // what is watched for, as bits
 // What all threads watch for that have no setting of their own.
 uint8_t everywhere();
 void set_everywhere(uint8_t bits);
+void watch_everywhere(uint8_t kinds, bool on);  // these alone
 // What this thread watches for; -1: as everywhere. Gives what was set before.
 int set_here(int bits);
 uint8_t watched();

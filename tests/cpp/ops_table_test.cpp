@@ -96,6 +96,7 @@ TEST(OpTable, EveryOpHasSamples) {
     if (op->has(Trait::Control) || op->has(Trait::Effect)) continue;  // their tests are written by hand
     if (op->has(Trait::NamedAxis)) continue;                          // no example stands alone
     if (op->decl.name == "create_token") continue;                    // a token has no value
+    if (op->decl.name == "io_callback_results") continue;             // running it is an error
     if (op->has(Trait::Constant) && op->decl.operands.empty() && op->decl.attrs.size() == 1) continue;
     EXPECT_FALSE(op->decl.samples.empty()) << op->decl.name;
   }

@@ -3,6 +3,7 @@
 
 #include "frontends/record/control.h"
 #include "ops/effects.h"
+#include "ops/host_call.h"
 #include "ops/table.h"
 #include "tensor/eager.h"
 #include "tensor/numbers.h"
@@ -36,6 +37,8 @@ Compiled program_of(const Node* node) {
     std::lock_guard lock(mutex);
     if (auto found = known.find(key); found != known.end()) return found->second;
   }
+  // Programs that are kept here for others keep no function of theirs alive.
+  ops::release_host_functions(graph);
   Compiled compiled{made, compile(graph)};
   std::lock_guard lock(mutex);
   if (known.size() >= kMost) known.clear();
@@ -58,8 +61,13 @@ std::vector<Tensor> run_node(const Node* node, const std::unordered_map<Value, T
   if (op.has(ops::Trait::Effect)) {  // the nodes run in order, so nothing passes by the token
     std::vector<Literal> shown;
     for (Value operand : node->operands().subspan(1)) shown.push_back(values.at(operand).literal());
-    ops::run_effect(op, node->attrs(), shown, node->location());
-    return {Tensor()};
+    std::vector<Tensor> out{Tensor()};
+    if (!ops::is_host_call(op))
+      ops::run_effect(op, node->attrs(), shown, node->location());
+    else
+      for (const Literal& result : ops::run_host_call(op, node->attrs(), shown, node->location()))
+        out.push_back(Tensor::from(result));
+    return out;
   }
   for (Value operand : node->operands()) operands.push_back(values.at(operand));
   if (operands.empty()) {

@@ -562,6 +562,10 @@ JitTree::Result JitTree::call(std::span<const Leaf> leaves, JitFront& front) {
     return {std::move(trace), std::move(out)};
   }
   std::unique_lock recording(recording_, std::defer_lock);
+  // A run may call back into the program, which may call this function again, or wait for who does.
+  auto freely = [&] {
+    if (recording.owns_lock()) recording.unlock();
+  };
   std::set<const JitTrace*> tried;
   const JitTrace* last = nullptr;  // that was run and whose values came out differently
   size_t differs = 0;              // at this outcome
@@ -591,6 +595,7 @@ JitTree::Result JitTree::call(std::span<const Leaf> leaves, JitFront& front) {
       if (!front.holds(trace, nullptr)) continue;
       bool ask_first = !trace.outcomes.empty() &&
                        (trace.effects || surprises_.load(std::memory_order_relaxed) >= kAskFirst);
+      freely();
       std::vector<Tensor> out = ask_first ? ask(trace, leaves, front) : run(trace, leaves, front);
       size_t answers = ask_first ? 0 : trace.results, bad = 0;
       while (bad < trace.outcomes.size() && trace.outcomes[bad].matches(out[answers + bad])) ++bad;
@@ -644,6 +649,7 @@ JitTree::Result JitTree::call(std::span<const Leaf> leaves, JitFront& front) {
       options_.log(fmt::format("recompiling {} (trace {}): {}", options_.name, count, reason));
     std::shared_ptr<JitTrace> trace = record(leaves, front, reason);
     if (last) ++forks_[site.str()];
+    freely();
     std::vector<Tensor> out = run(*trace, leaves, front);
     mark_donated(leaves, front);
     out.resize(std::min(out.size(), trace->results));

@@ -242,6 +242,19 @@ void JitCapture::run_node(Node* node) {
   for (size_t i = 0; i < results.size(); ++i) now_.emplace(node->result(i), results[i]);
 }
 
+namespace {
+
+[[noreturn]] void refuse_effect(const Node* node) {
+  throw make_error(ErrorKind::Capture, "the program chooses by what an effectful callback gives")
+      .at(node->location().known() ? node->location().str() : "")
+      .why("which trace to run is found before anything of the run happens, and an effect happens once")
+      .hint(
+          "choose inside of the graph, by ig.cond or ig.where; or use pure_callback, if calling it again "
+          "does no harm");
+}
+
+}  // namespace
+
 const Tensor& JitCapture::now(Value value) {
   Active outside(nullptr);
   for (const Lifted& one : lifted()) now_.emplace(one.input, one.tensor);
@@ -253,6 +266,7 @@ const Tensor& JitCapture::now(Value value) {
       continue;
     }
     IG_CHECK(at->node(), "an input of the trace has no array");
+    if (ops::has(at->node(), ops::Trait::Effect)) refuse_effect(at->node());
     bool ready = true;
     if (at->node()->regions().empty())
       for (Value operand : at->node()->operands())

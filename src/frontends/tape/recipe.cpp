@@ -9,6 +9,7 @@
 #include "ops/attrs.h"
 #include "ops/builder.h"
 #include "ops/effects.h"
+#include "ops/host_call.h"
 #include "support/hash.h"
 #include "tensor/eager.h"
 #include "tensor/numbers.h"
@@ -281,8 +282,13 @@ std::shared_ptr<const Recipe> recipe_of(const ops::Op& op, std::span<const Tenso
 std::shared_ptr<const Recipe> recipe_of(const std::shared_ptr<const Graph>& graph,
                                         std::span<const Tensor> inputs, std::span<const Tensor> results,
                                         const std::vector<bool>& moves) {
+  // One that calls the host must not be kept, for it keeps what it calls: it is known by its text.
+  const bool calls_host = ops::calls_host(*graph);
   std::string bytes = "graph";
-  add(bytes, graph.get());
+  if (calls_host)
+    add(bytes, graph->hash());
+  else
+    add(bytes, graph.get());
   // Of sizes that vary the recipe serves all, but what a node's results are is told by the arrays.
   add_types(bytes, inputs, moves);
   Hash128 key = hash128(bytes);
@@ -295,10 +301,15 @@ std::shared_ptr<const Recipe> recipe_of(const std::shared_ptr<const Graph>& grap
       keep_needed(*back, out, all);
     else  // sizes are read off all of them
       for (size_t i = 0; i < all; ++i) out.saved.push_back(static_cast<int>(i));
+    if (calls_host) {
+      back = back->clone();  // without the nodes that were erased, which keep what they had
+      ops::release_host_functions(*back);
+    }
     out.program = compile(*back);
+    out.calls_host = calls_host && ops::calls_host(*back);
     out.graph = std::move(back);
   });
-  known().keep(key, recipe, graph);
+  known().keep(key, recipe, calls_host ? nullptr : graph);
   return recipe;
 }
 

@@ -36,6 +36,7 @@ struct Recipe {
   std::vector<int> outputs;       // slots, one for each operand that moves
   std::shared_ptr<const Graph> graph;
   std::shared_ptr<Program> program;
+  bool calls_host = false;  // functions that the graph names; nodes of the tape keep them, and the recipe not
 
   // From what was saved and the gradients of `given`, the gradients of the operands that move. On the tape,
   // where this thread records.

@@ -52,6 +52,7 @@ void put(std::shared_ptr<const Recipe> recipe, std::span<const Tensor> operands,
     Tensor& result = results[static_cast<size_t>(i)];
     result = linked(std::move(result), {node, i});
   }
+  if (recipe->calls_host) node->functions = ops::host_functions(*recipe->graph);
   node->recipe = std::move(recipe);
 }
 

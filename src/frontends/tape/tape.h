@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "ir/location.h"
+#include "ops/host_call.h"
 #include "tensor/tensor.h"
 
 namespace ig::tape {
@@ -83,10 +84,11 @@ struct Node {
   Location where;           // in the forward program
   const uint64_t sequence;  // nodes count up, so operands come before what was made of them
 
-  std::mutex mutex;              // of what follows
-  std::vector<Tensor> saved;     // operands with their links, results without
-  bool freed = false;            // something was saved, and is no more
-  std::map<int, Watch> watches;  // by result
+  std::mutex mutex;                     // of what follows
+  std::vector<Tensor> saved;            // operands with their links, results without
+  std::vector<ops::HostRef> functions;  // of the host, which the recipe's program calls
+  bool freed = false;                   // something was saved, and is no more
+  std::map<int, Watch> watches;         // by result
 };
 
 // Whether this thread records, and whether it is in inference mode (where nothing may begin to require grad).

@@ -34,6 +34,7 @@ std::vector<Op> random_ops();
 std::vector<Op> control_ops();
 std::vector<Op> named_axis_ops();
 std::vector<Op> effect_ops();
+std::vector<Op> host_call_ops();
 // Composites.
 std::vector<Op> nn_composites();
 std::vector<Op> numpy_composites();

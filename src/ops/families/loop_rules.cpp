@@ -14,6 +14,7 @@
 #include "ops/control_attrs.h"
 #include "ops/effects.h"
 #include "ops/families/control_rules.h"
+#include "ops/host_call.h"
 #include "ops/table.h"
 
 namespace ig::ops {
@@ -144,7 +145,7 @@ class Hoist {
     Node* end = body.body().terminator();
     for (const Node* node : body.body()) {
       if (node == end) break;
-      if (has(node, Trait::Effect) || !node->regions().empty()) continue;
+      if (has(node, Trait::Effect) || is_host_call(node) || !node->regions().empty()) continue;
       if (std::all_of(node->operands().begin(), node->operands().end(),
                       [&](Value v) { return outside_.contains(v) || fixed_.contains(v); }))
         fixed_.insert(node->results().begin(), node->results().end());
