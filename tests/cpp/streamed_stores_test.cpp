@@ -124,7 +124,8 @@ TEST(StreamedStores, AreOfLargeResultsOfTheGraph) {
   if (cache == 0) return;  // the system does not tell, and nothing is streamed
   auto assembly = [&](int64_t elements, const CompileOptions& options = {}) {
     std::string type = fmt::format("f32[{}]", elements);
-    auto graph = Graph::parse(fmt::format("graph @g(%x: {0}) {{ %s = exponential(%x) : {0} return %s }}", type));
+    auto graph =
+        Graph::parse(fmt::format("graph @g(%x: {0}) {{ %s = exponential(%x) : {0} return %s }}", type));
     return compile(*graph, options)->assembly();
   };
   EXPECT_NE(assembly(cache / 8).find("movnt"), std::string::npos);  // half the cache in, half out
