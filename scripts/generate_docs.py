@@ -462,8 +462,8 @@ def public_stub(table: dict[str, dict[str, Any]]) -> str:
     imports: dict[str, list[str]] = {}
     constants, functions, modules = [], [], []
     own = {decl["python"]: decl for decl in table.values()}
-    for name in sorted(n for n in vars(ig) if not n.startswith("_")):
-        value = vars(ig)[name]
+    for name in (n for n in dir(ig) if not n.startswith("_")):
+        value = getattr(ig, name)
         module = getattr(value, "__module__", None)
         if isinstance(value, types.ModuleType):
             if value.__name__.startswith("intaglio."):

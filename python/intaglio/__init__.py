@@ -9,6 +9,7 @@ Tensor([2., 3.], dtype=float32)
 from __future__ import annotations
 
 import os as _os
+from importlib import import_module as _import_module
 
 from . import _errors, _intaglio
 from ._errors import (
@@ -108,7 +109,7 @@ from .autograd import (
     set_grad_enabled,
 )
 
-from . import autograd, cache, data, debug, linalg, nn, optim, random, tree  # isort: skip  (they are written on all of these)
+from . import autograd, cache, debug, linalg, random, tree  # isort: skip  (they are written on all of these)
 
 array = asarray
 tree_leaves = tree.leaves
@@ -125,5 +126,15 @@ __version__ = "0.1.0"
 __array_api_version__ = "2024.12"
 
 
+# Imported when they are first asked for: they take as long as all the rest, and many programs need none of them.
+_LATER = frozenset({"data", "nn", "optim"})
+
+
+def __getattr__(name: str) -> object:
+    if name in _LATER:
+        return _import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 def __dir__() -> list[str]:
-    return sorted(name for name in globals() if not name.startswith("_") or name.startswith("__"))
+    return sorted({name for name in globals() if not name.startswith("_") or name.startswith("__")} | _LATER)
