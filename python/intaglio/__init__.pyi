@@ -218,6 +218,7 @@ from ._numpy_numbers import (
     polyadd as polyadd,
     polyder as polyder,
     polydiv as polydiv,
+    polyfit as polyfit,
     polyint as polyint,
     polymul as polymul,
     polysub as polysub,

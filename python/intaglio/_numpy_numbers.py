@@ -524,6 +524,102 @@ def poly(zeros: Any, /) -> Tensor:
     return out
 
 
+def polyfit(
+    x: Any,
+    y: Any,
+    deg: int,
+    rcond: Any = None,
+    full: builtins.bool = False,
+    w: Any = None,
+    cov: builtins.bool | Literal["unscaled"] = False,
+) -> Any:
+    """The polynomial of degree `deg` that is nearest to points in the sum of squares.
+
+    Parameters
+    ----------
+    x : array [n]
+    y : array [n] or [n, k]
+        The values of one set of points, or of k.
+    deg : int
+    rcond : number
+        Singular values of the scaled powers of `x` below `rcond` times the largest count as 0; by default n times the
+        distance of 1 to the next number.
+    full : bool
+        To give the sums of squares that are left, the rank, the singular values and `rcond` too.
+    w : array [n]
+        What each difference is multiplied by, before it is squared.
+    cov : bool or "unscaled"
+        To give the covariance of the coefficients too; "unscaled": not multiplied by chi-square over the degrees of
+        freedom.
+
+    Returns
+    -------
+    array [deg + 1] or [deg + 1, k]
+        The coefficients, the highest power first.
+
+    Raises
+    ------
+    ShapeError
+        Where the points are no rows of one length, or too few for `cov`.
+    ValueError
+        Where the degree is negative.
+
+    Examples
+    --------
+    >>> x = ig.asarray([0.0, 1.0, 2.0, 3.0])
+    >>> bool(ig.allclose(ig.polyfit(x, x * x * 2 + 1, 2), ig.asarray([2.0, 0.0, 1.0]), atol=1e-4))
+    True
+    """
+    from . import linalg
+
+    if operator.index(deg) < 0:
+        raise _errors.ValueError(
+            f"polyfit: the degree is {deg}",
+            _intaglio._user_line(),
+            why="it is the highest power of x",
+            hint="give 0 for the mean, 1 for a line",
+        )
+    x, y = (_floating(part) for part in _promoted([x, y], "polyfit"))
+    if x.ndim != 1 or y.ndim not in (1, 2) or x.shape[0] != y.shape[0]:
+        raise _errors.ShapeError(
+            f"polyfit: x has the shape {list(x.shape)} and y {list(y.shape)}",
+            _intaglio._user_line(),
+            why="each of n points has a place x and a value y, or a row of values",
+            hint="give x as [n] and y as [n] or [n, k]",
+        )
+    powers, values = functions["vander"](x, deg + 1), y
+    if w is not None:
+        weight = astype(_array(w), x.dtype)
+        powers = powers * weight[:, None]
+        values = values * (weight if y.ndim == 1 else weight[:, None])
+    # Columns of length 1: the powers of large x would drown the others.
+    scale = functions["sqrt"](functions["sum"](powers * powers, axis=0))
+    scale = functions["where"](scale == 0, 1.0, scale)
+    powers = powers / scale
+    if rcond is None:
+        rcond = operator.index(x.shape[0]) * _functions.finfo(x.dtype).eps
+    found = linalg.lstsq(powers, values, rcond, numpy_resid=full)
+    out = found[0] / (scale if y.ndim == 1 else scale[:, None])
+    if full:
+        return out, found[1], found[2], found[3], rcond
+    if not cov:
+        return out
+    inverse = linalg.inv(powers.mT @ powers) / (scale[:, None] * scale)
+    if cov != "unscaled":
+        left = operator.index(x.shape[0]) - (deg + 1)
+        if left <= 0:
+            raise _errors.ShapeError(
+                f"polyfit: {x.shape[0]} points for {deg + 1} coefficients",
+                _intaglio._user_line(),
+                why="the covariance is scaled by what is left over the points beyond the coefficients",
+                hint='give more points, or cov="unscaled"',
+            )
+        rest = values - powers @ found[0]
+        spread = functions["sum"](rest * rest, axis=0) / left
+        return out, (inverse if y.ndim == 1 else inverse[:, :, None]) * spread
+    return out, (inverse if y.ndim == 1 else inverse[:, :, None])
+
+
 # --- windows ---------------------------------------------------------------------------------------------------------
 
 
@@ -597,6 +693,7 @@ PUBLIC = [
     "polyadd",
     "polyder",
     "polydiv",
+    "polyfit",
     "polyint",
     "polymul",
     "polysub",

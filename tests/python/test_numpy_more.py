@@ -133,6 +133,11 @@ CALLS: dict[str, Any] = {
     "polyder of one": lambda m, a: m.polyder(a(ROW[:1])),
     "polyint": lambda m, a: m.polyint(a(ROW), 2, [3.0, 4.0]),
     "poly": lambda m, a: m.poly(a(ROW)),
+    "polyfit": lambda m, a: m.polyfit(a(X[0]), a(X[1]), 2),
+    "polyfit of columns": lambda m, a: m.polyfit(a(X[0]), a(X.T), deg=1, w=a(np.arange(1.0, 6.0))),
+    "polyfit cov": lambda m, a: m.polyfit(a(X[0]), a(X[1]), 1, cov=True),
+    "polyfit cov of columns": lambda m, a: m.polyfit(a(X[0]), a(X.T), 1, cov=True),
+    "polyfit unscaled": lambda m, a: m.polyfit(a(X[0]), a(X.T), 1, cov="unscaled"),
 }
 
 
@@ -210,6 +215,22 @@ def test_orders_that_are_one_of_many() -> None:
             np.sort(X, axis=0),
         )
     assert ig.partition(x, 3, axis=None).shape == (15,)
+
+
+def test_fits_of_polynomials() -> None:
+    x, y = X[0], X[1]
+    given, wanted = ig.polyfit(ig.asarray(x), ig.asarray(y), 2, full=True), np.polyfit(x, y, 2, full=True)
+    for a, b in zip(given[:2], wanted[:2], strict=True):
+        same(a, b)
+    assert int(given[2]) == wanted[2] == 3
+    same(given[3], wanted[3])
+    assert abs(given[4] - wanted[4]) < 1e-18
+    # The derivative by one value is what a shift of it gives, since the coefficients are linear in the values.
+    slope = ig.jacfwd(lambda v: ig.polyfit(ig.asarray(x), v, 1))(ig.asarray(y))
+    moved = [np.polyfit(x, y + row, 1) - np.polyfit(x, y, 1) for row in np.eye(5)]
+    np.testing.assert_allclose(np.asarray(slope).T, moved, rtol=1e-8, atol=1e-10)
+    rows = ig.vmap(lambda v: ig.polyfit(ig.asarray(x), v, 1))(ig.asarray(X))
+    np.testing.assert_allclose(np.asarray(rows), [np.polyfit(x, row, 1) for row in X], rtol=1e-8, atol=1e-12)
 
 
 def test_division_of_polynomials() -> None:
@@ -504,6 +525,9 @@ ERRORS: dict[str, Any] = {
     "polyint": lambda: ig.polyint(ig.ones(3), 2, [1.0, 2.0, 3.0]),
     "polyder": lambda: ig.polyder(ig.ones(3), -1),
     "poly": lambda: ig.poly(ig.ones((2, 2))),
+    "polyfit of a negative degree": lambda: ig.polyfit(ig.ones(3), ig.ones(3), -1),
+    "polyfit of unlike rows": lambda: ig.polyfit(ig.ones(3), ig.ones(4), 1),
+    "polyfit of too few points": lambda: ig.polyfit(ig.arange(2.0), ig.ones(2), 1, cov=True),
 }
 
 
