@@ -432,7 +432,7 @@ def atan2(x: ArrayLike, y: ArrayLike) -> Tensor:
 def atanh(x: ArrayLike) -> Tensor:
     """The inverse of tanh; NaN outside [-1, 1]."""
 
-def avg_pool(x: ArrayLike, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ..., count_include_pad: builtins.bool | None = True) -> Tensor:
+def avg_pool(x: ArrayLike, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ..., dilation: int | Sequence[int] | None = ..., ceil_mode: builtins.bool | None = False, count_include_pad: builtins.bool | None = True, divisor_override: int | None = 0) -> Tensor:
     """The mean of each window over the spatial axes of [batch, channels, space...]."""
 
 def batch_norm(x: ArrayLike, mean: ArrayLike, variance: ArrayLike, weight: ArrayLike | None = None, bias: ArrayLike | None = None, eps: float | None = 1e-05) -> Tensor:
@@ -792,7 +792,7 @@ def matmul(x: ArrayLike, y: ArrayLike) -> Tensor:
 def max(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
     """The largest element over the axes; NaN where there is one. Axes without elements are refused; where a size is a symbol that turns out 0, the result is the least value of the dtype."""
 
-def max_pool(x: ArrayLike, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ...) -> Tensor:
+def max_pool(x: ArrayLike, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ..., dilation: int | Sequence[int] | None = ..., ceil_mode: builtins.bool | None = False) -> Tensor:
     """The greatest element of each window over the spatial axes of [batch, channels, space...]; NaN wins."""
 
 def maximum(x: ArrayLike, y: ArrayLike) -> Tensor:

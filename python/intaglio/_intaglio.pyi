@@ -693,7 +693,7 @@ class Tensor:
     def average(self, axis: Any = None, weights: Any = None, returned: builtins.bool = False, keepdims: builtins.bool = False) -> Any:
         """The mean of the elements along these axes, each times its weight; with `returned`, and the sum of the weights."""
 
-    def avg_pool(self, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ..., count_include_pad: builtins.bool | None = True) -> Tensor:
+    def avg_pool(self, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ..., dilation: int | Sequence[int] | None = ..., ceil_mode: builtins.bool | None = False, count_include_pad: builtins.bool | None = True, divisor_override: int | None = 0) -> Tensor:
         """The mean of each window over the spatial axes of [batch, channels, space...]."""
 
     def backward(self, gradient: Any = None, retain_graph: builtins.bool | None = None, create_graph: builtins.bool = False, inputs: Any = None) -> None:
@@ -1104,7 +1104,7 @@ class Tensor:
     def max(self, axis: int | Sequence[int] | None = None, keepdims: builtins.bool | None = False) -> Tensor:
         """The largest element over the axes; NaN where there is one. Axes without elements are refused; where a size is a symbol that turns out 0, the result is the least value of the dtype."""
 
-    def max_pool(self, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ...) -> Tensor:
+    def max_pool(self, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = ..., padding: int | Sequence[int] | None = ..., dilation: int | Sequence[int] | None = ..., ceil_mode: builtins.bool | None = False) -> Tensor:
         """The greatest element of each window over the spatial axes of [batch, channels, space...]; NaN wins."""
 
     def maximum(self, y: ArrayLike) -> Tensor:

@@ -119,10 +119,10 @@ DotTiles choose_tiles(const DotShape& shape, const Target& target) {
   if (shape.packed_b) {
     t.mb = t.mc;
     t.nb = n ? *n : 1024;
-    constexpr int64_t kEnough = 100'000;
+    const int64_t enough = work_of_grain(target, shape.element_bytes);
     int64_t blocks = m ? ceil_over(*m, t.mb) : 1;
     while (blocks * ceil_over(n.value_or(t.nb), t.nb) < (many_rows ? 16 : 8) && t.nb > 4 * t.nr &&
-           t.mb * t.nb * k.value_or(384) > 2 * kEnough)
+           t.mb * t.nb * k.value_or(384) > 2 * enough)
       t.nb /= 2;
     t.nb = even_tile(n.value_or(t.nb), t.nb, t.nr);
     return t;

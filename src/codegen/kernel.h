@@ -36,6 +36,11 @@ struct Kernel {
   std::vector<Packing> packings;
 };
 
+// How many multiplications with additions, in sums of products, are worth handing to a thread: about 5 µs of
+// them, by the width of the target's vectors. And how many blocks of so much work that is.
+int64_t work_of_grain(const Target& target, int element_bytes);
+int64_t grain_of_products(const Target& target, DType type, int64_t work);
+
 // `constant_operands[i]` says that operand i is known at compile time, so that packing it once pays.
 // `streamed_results[i]` (where the list is not empty) that result i is not read again before it has left the
 // caches, and begins at a multiple of 64 bytes: it may be written past them.

@@ -1,4 +1,6 @@
 // One fusion node to one kernel: picks the lowering by the group's kind.
+#include <algorithm>
+
 #include "codegen/group_emitter.h"
 #include "ops/attrs.h"
 
@@ -40,6 +42,16 @@ void lower_nest(GroupEmitter& emit, Kernel& kernel) {
     return rule.nest(context);
   }
   IG_CHECK(false, "a nest kernel without its op");
+}
+
+int64_t work_of_grain(const Target& target, int element_bytes) {
+  constexpr int64_t kCyclesOfGrain = 12500;  // 5 µs at 2.5 GHz
+  return kCyclesOfGrain * (target.vector_bytes / element_bytes) * (target.fma ? 2 : 1);
+}
+
+int64_t grain_of_products(const Target& target, DType type, int64_t work) {
+  return std::max<int64_t>(
+      1, work_of_grain(target, static_cast<int>(size_of(type))) / std::max<int64_t>(1, work));
 }
 
 Kernel lower(const Node* fusion, const std::vector<bool>& constant_operands, const Target& target,

@@ -262,7 +262,7 @@ class ConvLowering {
     chunk_blocks_ = ceildiv(chunk_count_, chunks_a_block_);
     kernel_.blocks = Dim(groups_ * parts()) * chunk_blocks_;
     int64_t work = kPlaces * nr_ * taps_ * usual_inputs_ * part_strips_;
-    kernel_.grain = prepacked_ ? std::max<int64_t>(1, 150'000 / work) : 1;
+    kernel_.grain = prepacked_ ? grain_of_products(emit_.target, type_, work) : 1;
   }
 
   // The offset of a tap in the kernel, by its number.

@@ -90,7 +90,7 @@ class DotLowering {
     kernel_.grain = 1;
     if (auto k = constant_of(k_)) {
       int64_t work = (thin_ ? constant_of(m_).value_or(1) : tiles_.mb) * tiles_.nb * std::max<int64_t>(*k, 1);
-      kernel_.grain = std::max<int64_t>(1, 150'000 / std::max<int64_t>(1, work));
+      kernel_.grain = grain_of_products(emit_.target, type_, work);
     }
     if (prepacked_) emit_packing();
     fetches_next_ = prepacked_ && few_tiles() > 1 && b_.view;

@@ -8,6 +8,8 @@ namespace {
 
 constexpr int64_t kMin = std::numeric_limits<int64_t>::min(), kMax = std::numeric_limits<int64_t>::max();
 
+constexpr int kMostSplits = 3;  // of sums by what their min and max may be: each doubles the work
+
 // Saturating arithmetic on bounds, where the extremes stand for "no bound".
 int64_t add(int64_t a, int64_t b) {
   if (a == kMin || b == kMin) return kMin;
@@ -35,23 +37,7 @@ int64_t divide(int64_t a, int64_t b) {
   return floordiv(Dim(a), Dim(b)).constant();
 }
 
-}  // namespace
-
-void DimScope::declare(std::string_view symbol, Range range) {
-  if (range.low > range.high)
-    throw make_error(ErrorKind::Value, "the size {} has the empty range [{}, {}]", symbol, range.low,
-                     range.high)
-        .why("no size lies in it")
-        .hint("give the smaller bound first");
-  symbols_.insert_or_assign(std::string(symbol), range);
-}
-
-Range DimScope::range(std::string_view symbol) const {
-  auto it = symbols_.find(symbol);
-  return it == symbols_.end() ? Range{} : it->second;
-}
-
-Range DimScope::bounds(const Dim& dim) const {
+Range bounds_of(const DimScope& scope, const Dim& dim, int splits) {
   if (dim.is_constant()) return {dim.constant(), dim.constant()};
   Range sum{0, 0};
   for (const Term& term : DimExpr::of(dim)->terms) {
@@ -59,9 +45,9 @@ Range DimScope::bounds(const Dim& dim) const {
     for (const Atom* atom : term.atoms) {
       Range r;
       if (atom->kind == Atom::Kind::Symbol) {
-        r = range(atom->text);
+        r = scope.range(atom->text);
       } else {
-        Range a = bounds(atom->a), b = bounds(atom->b);
+        Range a = bounds_of(scope, atom->a, splits), b = bounds_of(scope, atom->b, splits);
         switch (atom->kind) {
           case Atom::Kind::FloorDiv:
             if (b.low <= 0) {
@@ -87,13 +73,29 @@ Range DimScope::bounds(const Dim& dim) const {
     const Dim &x = term.atoms[0]->a, &by = term.atoms[0]->b;
     if (!by.is_constant() || by.constant() <= 0 || term.coefficient % by.constant() != 0) continue;
     int64_t times = term.coefficient / by.constant();
-    Range rest = bounds(dim - floordiv(x, by) * term.coefficient + x * times);
+    Range rest = bounds_of(scope, dim - floordiv(x, by) * term.coefficient + x * times, splits);
     int64_t most = multiply(times, by.constant() - 1);  // of what is left, times that
     sum.low = std::max(sum.low, add(rest.low, times > 0 ? -most : 0));
     sum.high = std::min(sum.high, add(rest.high, times > 0 ? 0 : -most));
   }
+  // A sum with c min(a, b) is the less of the sums with c a and with c b, or, where c is negative, the
+  // greater.
+  for (const Term& term : DimExpr::of(dim)->terms) {
+    if (splits == 0) break;
+    if (term.atoms.size() != 1) continue;
+    const Atom& atom = *term.atoms[0];
+    if (atom.kind != Atom::Kind::Min && atom.kind != Atom::Kind::Max) continue;
+    const bool least = (atom.kind == Atom::Kind::Min) == (term.coefficient > 0);
+    const Dim chosen = atom.kind == Atom::Kind::Min ? min(atom.a, atom.b) : max(atom.a, atom.b);
+    const Dim rest = dim - chosen * term.coefficient;
+    const Range a = bounds_of(scope, rest + atom.a * term.coefficient, splits - 1);
+    const Range b = bounds_of(scope, rest + atom.b * term.coefficient, splits - 1);
+    sum.low = std::max(sum.low, least ? std::min(a.low, b.low) : std::max(a.low, b.low));
+    sum.high = std::min(sum.high, least ? std::min(a.high, b.high) : std::max(a.high, b.high));
+    break;  // the rest is split in turn
+  }
   // What is known of the same size but for a number.
-  for (const Fact& fact : facts_) {
+  for (const DimScope::Fact& fact : scope.facts()) {
     if (fact.relation != "<=") continue;
     Dim room = fact.b - fact.a;  // is not negative
     if (Dim above = dim - room; above.is_constant()) sum.low = std::max(sum.low, above.constant());
@@ -101,6 +103,24 @@ Range DimScope::bounds(const Dim& dim) const {
   }
   return sum;
 }
+
+}  // namespace
+
+void DimScope::declare(std::string_view symbol, Range range) {
+  if (range.low > range.high)
+    throw make_error(ErrorKind::Value, "the size {} has the empty range [{}, {}]", symbol, range.low,
+                     range.high)
+        .why("no size lies in it")
+        .hint("give the smaller bound first");
+  symbols_.insert_or_assign(std::string(symbol), range);
+}
+
+Range DimScope::range(std::string_view symbol) const {
+  auto it = symbols_.find(symbol);
+  return it == symbols_.end() ? Range{} : it->second;
+}
+
+Range DimScope::bounds(const Dim& dim) const { return bounds_of(*this, dim, kMostSplits); }
 
 std::string DimScope::fresh(std::string_view stem) {
   for (int i = 0;; ++i) {

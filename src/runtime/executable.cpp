@@ -279,7 +279,7 @@ class Executable::Runner {
     if (call.steps != KernelSteps::None) return all_steps(call, args, error, scratch);
     int64_t blocks = sized_[call.blocks];
     int32_t code = 0;
-    if (blocks > call.grain) {
+    if (ThreadPool::is_shared(blocks, call.grain)) {
       code = pool_.run(call.kernel, args, blocks, call.grain, scratch);
     } else if (blocks > 0) {
       // Too little for a second thread: called at once. The run has set the floating-point control word.

@@ -23,7 +23,7 @@ std::unique_ptr<const Executable::Small> Executable::Small::of(const Executable&
     const auto* call = std::get_if<KernelCall>(step.source);
     if (!call || call->steps != KernelSteps::None || call->scratch >= 0) return nullptr;
     int64_t blocks = sized[call->blocks];
-    if (blocks > call->grain) return nullptr;
+    if (ThreadPool::is_shared(blocks, call->grain)) return nullptr;
     small->kernels.push_back({call, sized.dims.data() + step.first_dim, step.first_pointer, blocks});
   }
   for (size_t k = 0; k < block.operands.size(); ++k) {

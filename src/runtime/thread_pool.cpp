@@ -123,10 +123,12 @@ struct KernelJob {
   }
 };
 
-// The step between chunk starts: not below the grain, and few chunks a thread.
+// The step between chunk starts: not below the grain, and few chunks a thread; where there are very few, as
+// many for each.
 int64_t chunk_step(int64_t total, int64_t grain, int threads) {
-  int64_t parts = static_cast<int64_t>(threads) * kChunksPerThread;
-  return std::max(grain, (total + parts - 1) / parts);
+  int64_t parts = std::min(total / grain, threads * kChunksPerThread);
+  if (parts > threads && parts < 4 * int64_t{threads}) parts -= parts % threads;
+  return (total + parts - 1) / parts;
 }
 
 int threads_from_environment() {
@@ -382,7 +384,7 @@ int32_t ThreadPool::run(KernelFn kernel, const KernelArgs& proto, int64_t blocks
   FloatControl control;
   grain = std::max<int64_t>(grain, 1);
   int threads;
-  if (blocks <= grain || t_state.inside || (threads = num_threads()) == 1 || !impl_->take()) {
+  if (!is_shared(blocks, grain) || t_state.inside || (threads = num_threads()) == 1 || !impl_->take()) {
     KernelArgs args = proto;
     args.thread = 0;
     if (scratch_bytes) args.scratch = t_state.scratch_of(scratch_bytes);
@@ -413,7 +415,7 @@ void ThreadPool::parallel_for(int64_t n, int64_t grain, RangeBody body) {
   FloatControl control;
   grain = std::max<int64_t>(grain, 1);
   int threads;
-  if (n <= grain || t_state.inside || (threads = num_threads()) == 1 || !impl_->take()) {
+  if (!is_shared(n, grain) || t_state.inside || (threads = num_threads()) == 1 || !impl_->take()) {
     body(0, n);
     return;
   }

@@ -63,6 +63,9 @@ class ThreadPool {
   // copied to `proto.error`. So neither results nor errors depend on the number of threads.
   int32_t run(KernelFn kernel, const KernelArgs& proto, int64_t blocks, int64_t grain, size_t scratch_bytes);
 
+  // Whether blocks of a kernel are work for more than one thread; else who calls it himself saves asking.
+  static bool is_shared(int64_t blocks, int64_t grain) { return blocks / 2 >= grain; }
+
   // The scratch that run() gives to a kernel on the calling thread, for who calls a kernel himself.
   static void* scratch_here(size_t bytes);
 

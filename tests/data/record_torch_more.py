@@ -34,6 +34,19 @@ LAYERS: dict[str, tuple[Any, list[tuple[int, ...]]]] = {
     "softmax2d": (lambda: nn.Softmax2d(), [(2, 3, 2, 2)]),
     "rrelu": (lambda: nn.RReLU(0.1, 0.4).eval(), [(20,)]),
 }
+WINDOWS: dict[str, tuple[Any, tuple[int, ...]]] = {
+    "max1": (lambda: nn.MaxPool1d(3, 2, 1, 2, False, True), (2, 3, 10)),
+    "max2": (lambda: nn.MaxPool2d((3, 2), (2, 3), (1, 0), (1, 2), ceil_mode=True), (2, 2, 8, 9)),
+    "max_beyond": (lambda: nn.MaxPool2d(1, 3, ceil_mode=True), (1, 2, 8, 7)),
+    "avg1": (lambda: nn.AvgPool1d(3, 2, 1, True), (2, 3, 10)),
+    "avg2": (lambda: nn.AvgPool2d((3, 2), (2, 3), (1, 1), True, False), (2, 2, 8, 6)),
+    "avg2_divisor": (lambda: nn.AvgPool2d(2, 2, 0, True, True, 3), (2, 2, 5, 4)),
+    "avg3": (lambda: nn.AvgPool3d(3, 2, 1, True), (1, 2, 4, 6, 5)),
+    "lp": (lambda: nn.LPPool2d(2, 3, 2, True), (1, 2, 6, 8)),
+    "indices": (lambda: nn.MaxPool2d(3, 2, 1, 2, True, True), (2, 2, 8, 9)),
+}
+# The steps that are not taken, as a gradient overflows.
+OVERFLOWS = (1, 2, 7)
 BAGS: dict[str, dict[str, Any]] = {
     "sum": {"mode": "sum"},
     "mean": {"mode": "mean"},
@@ -297,10 +310,52 @@ def schedulers(out: Out) -> None:
         out[f"schedulers/{name}"] = np.array(rates)
 
 
+def windows(out: Out) -> None:
+    for name, (make, shape) in WINDOWS.items():
+        x = torch.randn(shape)
+        given = make()(x)
+        results = given if isinstance(given, tuple) else (given,)
+        out[f"windows/{name}/x"] = x.numpy()
+        out.update({f"windows/{name}/y{i}": y.numpy() for i, y in enumerate(results)})
+
+
+def scaler(out: Out) -> None:
+    for name, make in (
+        ("sgd", lambda w: torch.optim.SGD([w], 0.1, 0.9)),
+        ("adam", lambda w: torch.optim.Adam([w], 0.1)),
+    ):
+        w = nn.Parameter(torch.tensor([1.0, -2.0, 0.5]))
+        optimizer, scale = make(w), torch.amp.GradScaler("cpu", init_scale=64.0, growth_interval=3)
+        values, scales = [], []
+        for step in range(12):
+            optimizer.zero_grad()
+            share = torch.tensor([1.0, 0.5, torch.inf if step in OVERFLOWS else 0.25])
+            scale.scale((w * w * share).sum()).backward()
+            scale.step(optimizer)
+            scale.update()
+            values.append(w.detach().numpy().copy())
+            scales.append(scale.get_scale())
+        out[f"scaler/{name}"], out[f"scaler/{name}_scales"] = np.stack(values), np.array(scales)
+
+
 def main() -> None:
     torch.manual_seed(0)
     out: Out = {}
-    for part in (layers, transformers, bags, ctc, losses, optimizers, lbfgs, schedulers, in_float32, pools, adaptive):
+    parts = (
+        layers,
+        transformers,
+        bags,
+        ctc,
+        losses,
+        optimizers,
+        lbfgs,
+        schedulers,
+        in_float32,
+        pools,
+        adaptive,
+        windows,
+    )
+    for part in (*parts, scaler):
         part(out)
     np.savez_compressed(Path(__file__).with_name("torch_more.npz"), **out)
 

@@ -10,7 +10,7 @@ import pytest
 
 import intaglio as ig
 
-WIDE, DEEP = 80, 48
+WIDE, DEEP = 96, 48  # whole tiles of every level: the packed form is as large as the weights
 
 
 def _product(rows: int, turned: bool, wide: int = WIDE) -> tuple[ig.Graph, ig.Graph, tuple[ig.Tensor, ...]]:

@@ -116,6 +116,96 @@ def test_pooling_there_and_back(name: str, pool: Any, unpool: Any) -> None:
         close(nn.MaxUnpool2d(2)(*given, output_size=(5, 5)), TORCH["pools/backs"])
 
 
+WINDOWS: dict[str, Any] = {
+    "max1": lambda: nn.MaxPool1d(3, 2, 1, 2, False, True),
+    "max2": lambda: nn.MaxPool2d((3, 2), (2, 3), (1, 0), (1, 2), ceil_mode=True),
+    "max_beyond": lambda: nn.MaxPool2d(1, 3, ceil_mode=True),
+    "avg1": lambda: nn.AvgPool1d(3, 2, 1, True),
+    "avg2": lambda: nn.AvgPool2d((3, 2), (2, 3), (1, 1), True, False),
+    "avg2_divisor": lambda: nn.AvgPool2d(2, 2, 0, True, True, 3),
+    "avg3": lambda: nn.AvgPool3d(3, 2, 1, True),
+    "lp": lambda: nn.LPPool2d(2, 3, 2, True),
+    "indices": lambda: nn.MaxPool2d(3, 2, 1, 2, True, True),
+}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_windows_give_what_torch_gives(name: str) -> None:
+    layer, x = WINDOWS[name](), ig.asarray(TORCH[f"windows/{name}/x"])
+    for way in (lambda f: f, ig.jit):
+        given = way(layer)(x)
+        for i, y in enumerate(given if isinstance(given, tuple) else (given,)):
+            close(y, TORCH[f"windows/{name}/y{i}"])
+    # Of sizes that are not known when it is compiled.
+    sizes = [None if axis < 2 else ig.Dim(f"n{axis}", min=2) for axis in range(x.ndim)]
+    if name != "indices":
+        traced = ig.trace(layer, x, dynamic_shapes=(dict(enumerate(sizes)),))
+        close(traced.graph(x), TORCH[f"windows/{name}/y0"])
+
+
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [("sgd", lambda w: ig.optim.SGD([w], 0.1, 0.9)), ("adam", lambda w: ig.optim.Adam([w], 0.1))],
+)
+@pytest.mark.parametrize("way", ["tape", "unscaled before", "jit"])
+def test_scaled_steps_are_torch_s(name: str, make: Any, way: str) -> None:
+    w = ig.asarray([1.0, -2.0, 0.5])
+    optimizer, scaler = make(w), ig.optim.GradScaler(init_scale=64.0, growth_interval=3)
+
+    def loss(w: ig.Tensor, share: ig.Tensor) -> ig.Tensor:
+        return scaler.scale(ig.sum(w * w * share))
+
+    @ig.jit
+    def jitted(share: ig.Tensor) -> None:
+        scaler.step(optimizer, [ig.grad(loss)(w, share)])
+        scaler.update()
+
+    if way != "jit":
+        w.requires_grad_()
+    for step in range(12):
+        share = ig.asarray([1.0, 0.5, ig.inf if step in (1, 2, 7) else 0.25])
+        if way == "jit":
+            jitted(share)
+        else:
+            optimizer.zero_grad()
+            loss(w, share).backward()
+            if way == "unscaled before":
+                scaler.unscale_(optimizer)
+            scaler.step(optimizer)
+            scaler.update()
+        close(w.detach(), TORCH[f"scaler/{name}"][step])
+        assert scaler.get_scale() == TORCH[f"scaler/{name}_scales"][step]
+    if way == "jit":
+        assert "1 trace" in str(jitted.cache_info())
+    scaler.update()  # without a step nothing changes
+    again = ig.optim.GradScaler()
+    again.load_state_dict(scaler.state_dict())
+    assert again.get_scale() == scaler.get_scale()
+    plain = ig.optim.GradScaler(enabled=False)
+    assert plain.scale(w) is w
+    assert (plain.get_scale(), plain.is_enabled()) == (1.0, False)
+
+
+def test_scaled_training_in_float16() -> None:
+    """Gradients of 1e-6 are below what float16 can tell from 0; scaled they are not."""
+    x, y = ig.random.normal(KEY, (16, 4)), ig.random.normal(KEY, (16, 2))
+    model = nn.Linear(4, 2, key=KEY)
+    scaler = ig.optim.GradScaler(init_scale=2.0**16)
+
+    def loss(scale: Any) -> Any:
+        def inner() -> ig.Tensor:
+            with ig.autocast("float16"):
+                return scale(nn.losses.mse_loss(model(x), y) * 1e-7)
+
+        return nn.value_and_grad(model, inner)()[1]["weight"]
+
+    exact = ig.grad(lambda w: nn.losses.mse_loss(x @ w.mT + model.bias, y) * 1e-7)(model.weight)
+    scaled = np.asarray(loss(scaler.scale)) / 2.0**16
+    lost = np.asarray(loss(lambda x: x))
+    assert np.abs(scaled - exact).max() < 0.02 * np.abs(exact).max()
+    assert np.abs(lost - exact).max() > 0.05 * np.abs(exact).max()
+
+
 def test_adaptive_softmax_gives_what_torch_gives() -> None:
     layer = nn.AdaptiveLogSoftmaxWithLoss(8, 20, [4, 10], div_value=2.0, head_bias=True, key=KEY)
     state = recorded("adaptive", "p")
@@ -648,6 +738,15 @@ def in_jit() -> None:
 
 
 P = ig.ones((3, 2, 4))
+
+
+def scaled_twice() -> None:
+    w = ig.asarray([1.0])
+    optimizer, scaler = ig.optim.SGD([w], 0.1), ig.optim.GradScaler()
+    scaler.unscale_(optimizer)
+    scaler.unscale_(optimizer)
+
+
 ERRORS: dict[str, Any] = {
     "decoder key": lambda: nn.TransformerDecoderLayer(4, 2),
     "decoder activation": lambda: nn.TransformerDecoderLayer(4, 2, activation="tanh", key=KEY),
@@ -660,6 +759,11 @@ ERRORS: dict[str, Any] = {
     "unfold axes": lambda: nn.Unfold(2)(ig.ones((2, 2))),
     "unfold size": lambda: nn.Unfold(5)(ig.ones((1, 1, 4, 4))),
     "fold": lambda: nn.Fold(4, 2)(ig.ones((1, 4, 4))),
+    "pool divisor": lambda: nn.AvgPool2d(2, divisor_override=0),
+    "scaler factor": lambda: ig.optim.GradScaler(growth_factor=1.0),
+    "scaler interval": lambda: ig.optim.GradScaler(growth_interval=0),
+    "scaler twice": lambda: scaled_twice(),
+    "scaler state": lambda: ig.optim.GradScaler().load_state_dict({"scale": 1.0}),
     "unpool": lambda: nn.MaxUnpool1d(2)(ig.ones((1, 1, 3)), ig.zeros((1, 1, 2), dtype="int64")),
     "cutoffs": lambda: nn.AdaptiveLogSoftmaxWithLoss(8, 20, [4, 20], key=KEY),
     "shuffle": lambda: nn.ChannelShuffle(3)(ig.ones((1, 4, 2))),

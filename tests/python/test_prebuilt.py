@@ -24,6 +24,13 @@ print(json.dumps({"compiler": compiler, **ig._counters()}))
 # Element-wise ops over a tail that fills no vector, on numbers with NaN, infinities, signed zeros and denormals.
 BITS = """
 import sys, numpy as np, intaglio as ig
+
+def bits(value):
+    value = np.array(value, ndmin=1)
+    if value.dtype.kind == "f":
+        value[np.isnan(value)] = np.nan  # which of the NaNs it is, is left to the processor
+    return value.view(np.uint8)
+
 rng = np.random.default_rng(7)
 edges = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, -1e-40, 3e38, 1.0, -1.0]
 out = {}
@@ -44,13 +51,13 @@ for dtype in ("float32", "float64", "int64", "int32", "bool"):
                 result = function(*operands)
             except (TypeError, ZeroDivisionError):  # bools, which are divided as integers
                 continue
-            out[f"{op['python']} {dtype} {name}"] = np.asarray(result).view(np.uint8)
+            out[f"{op['python']} {dtype} {name}"] = bits(result)
 for n in (0, 1, 5, 200):
     m = ig.asarray(rng.normal(size=(n, 9)).astype("float32"))
     w = ig.asarray(rng.normal(size=(9, 33)).astype("float32"))
     for name, value in {"sum": ig.sum(m, axis=1), "all": ig.sum(m), "mean": ig.mean(m, axis=0), "matmul": m @ w,
                         "softmax": ig.softmax(m)}.items():
-        out[f"{name} {n}"] = np.atleast_1d(np.asarray(value)).view(np.uint8)
+        out[f"{name} {n}"] = bits(value)
 np.savez(sys.argv[1], **out)
 print(ig._counters()["prebuilt"], len(out))
 """

@@ -16,46 +16,83 @@ _fn = _functions.functions
 
 class _Pool(Module):
     rank = 0
+    op = "max_pool"
 
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
+    def __init__(
+        self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+    ) -> None:
         who = type(self).__name__
         self.kernel_size = _each(kernel_size, self.rank, who)
         self.stride = self.kernel_size if stride is None else _each(stride, self.rank, who)
         self.padding = _each(padding, self.rank, who)
+        self.dilation = _each(dilation, self.rank, who)
+        self.ceil_mode = ceil_mode
+
+    def windows(self) -> dict[str, Any]:
+        """What the ops of pooling ask, by its name there."""
+        names = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
+        return {name: getattr(self, name) for name in names}
 
     def forward(self, x: Tensor) -> Tensor:
-        return _fn["max_pool"](x, kernel_size=self.kernel_size, stride=self.stride, padding=self.padding)
+        return _fn[self.op](x, **self.windows())
 
     def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+        more = "".join(
+            f", {name}={getattr(self, name)}"
+            for name, usual in (("dilation", (1,) * self.rank), ("ceil_mode", False))
+            if getattr(self, name) != usual
+        )
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}{more}"
 
 
 class _MaxPool(_Pool):
     """With `return_indices` the pair of the elements and their places, which `nn.MaxUnpool` takes."""
 
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, *, return_indices: bool = False) -> None:
-        super().__init__(kernel_size, stride, padding)
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+    ) -> None:
+        super().__init__(kernel_size, stride, padding, dilation, ceil_mode)
         self.return_indices = return_indices
 
     def forward(self, x: Tensor) -> Any:
-        if self.return_indices:
-            return max_pool_with_indices(x, self.kernel_size, self.stride, self.padding)
-        return super().forward(x)
+        return max_pool_with_indices(x, **self.windows()) if self.return_indices else super().forward(x)
 
 
 class _AvgPool(_Pool):
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, count_include_pad: bool = True) -> None:
-        super().__init__(kernel_size, stride, padding)
-        self.count_include_pad = count_include_pad
+    op = "avg_pool"
 
-    def forward(self, x: Tensor) -> Tensor:
-        return _fn["avg_pool"](
-            x,
-            kernel_size=self.kernel_size,
-            stride=self.stride,
-            padding=self.padding,
-            count_include_pad=self.count_include_pad,
-        )
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> None:
+        super().__init__(kernel_size, stride, padding, ceil_mode=ceil_mode)
+        self.count_include_pad = count_include_pad
+        self.divisor_override = divisor_override
+        if divisor_override == 0:
+            raise _errors.ValueError(
+                f"{type(self).__name__}: divisor_override is 0",
+                _intaglio._user_line(),
+                why="the sum of each window is divided by it",
+                hint="give another number, or None for the size of the window",
+            )
+
+    def windows(self) -> dict[str, Any]:
+        return {
+            **super().windows(),
+            "count_include_pad": self.count_include_pad,
+            "divisor_override": self.divisor_override or 0,
+        }
 
 
 class MaxPool1d(_MaxPool):
@@ -95,13 +132,15 @@ class AvgPool3d(_AvgPool):
 
 
 class _LPPool(_Pool):
-    def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None) -> None:
-        super().__init__(kernel_size, stride)
+    op = "avg_pool"
+
+    def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> None:
+        super().__init__(kernel_size, stride, ceil_mode=ceil_mode)
         self.norm_type = norm_type
 
     def forward(self, x: Tensor) -> Tensor:
         p = int(self.norm_type) if self.norm_type == int(self.norm_type) else self.norm_type
-        mean = _fn["avg_pool"](x**p, kernel_size=self.kernel_size, stride=self.stride, padding=self.padding)
+        mean = super().forward(x**p)
         total = _fn["maximum"](mean, 0.0) * float(math.prod(self.kernel_size))
         if p == 1:
             return total

@@ -17,20 +17,31 @@ _fn = _functions.functions
 
 
 def max_pool_with_indices(
-    x: Tensor, kernel_size: Sequence[int], stride: Sequence[int], padding: Sequence[int]
+    x: Tensor,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    ceil_mode: bool,
 ) -> tuple[Tensor, Tensor]:
     """The greatest element of each window, and where it stands among the points of its channel, counted in one row."""
     rank = len(kernel_size)
     front, space = tuple(x.shape[: x.ndim - rank]), tuple(x.shape[x.ndim - rank :])
-    around = tuple((p, p) for p in padding)
+    around = tuple((p, p + (s - 1 if ceil_mode else 0)) for p, s in zip(padding, stride, strict=True))
     least = _functions.finfo(x.dtype).min if x.dtype.kind == "real floating" else _functions.iinfo(x.dtype).min
     wide = _fn["pad"](x, ((0, 0),) * len(front) + around, constant_values=least)
     places = _fn["pad"](_functions.arange(math.prod(space)).reshape(space), around)
     # A window of padding alone has no place of its own; torch refuses it, and so does _fn["max_pool"].
-    steps = [(n + 2 * p - k) // s + 1 for n, p, k, s in zip(space, padding, kernel_size, stride, strict=True)]
+    steps = []
+    for n, p, k, s, d in zip(space, padding, kernel_size, stride, dilation, strict=True):
+        room = n + 2 * p - d * (k - 1) - 1
+        # As in the op: windows beyond the padding begin before it.
+        steps.append(min(-(-room // s) + 1, -(-(n + p) // s)) if ceil_mode else room // s + 1)
     elements, numbers = [], []
     for offset in itertools.product(*(range(k) for k in kernel_size)):
-        window = tuple(slice(o, o + (n - 1) * s + 1, s) for o, n, s in zip(offset, steps, stride, strict=True))
+        window = tuple(
+            slice(o * d, o * d + (n - 1) * s + 1, s) for o, n, s, d in zip(offset, steps, stride, dilation, strict=True)
+        )
         elements.append(wide[(slice(None),) * len(front) + window])
         numbers.append(places[window])
     stacked, at = _functions.stack(elements, axis=-1), _functions.stack(numbers, axis=-1)

@@ -27,6 +27,7 @@ from ._optimizers import (
     global_norm,
 )
 from ._plateau import ReduceOnPlateau
+from ._scaler import GradScaler
 from .schedules import (
     constant,
     cosine,
@@ -53,6 +54,7 @@ __all__ = [
     "Adam",
     "AdamW",
     "Adamax",
+    "GradScaler",
     "Lion",
     "Muon",
     "NAdam",

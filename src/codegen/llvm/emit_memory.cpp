@@ -288,13 +288,17 @@ llvm::Value* Emitter::combine(loop::Reduction reduction, DType type, llvm::Value
   }
   bool least = reduction == Reduction::Min;
   if (floating) {
-    // The comparison keeps the second of two equal numbers: the zero that wins must stand there.
+    // The processor's comparison keeps the second of two zeros, and where one is NaN. Both ways round differ
+    // in these cases alone: then the bits of both, together, are a NaN or -0; what they have in common is 0.
     auto* word = shaped(b_.getIntNTy(a->getType()->getScalarSizeInBits()), a->getType());
-    auto* minus = b_.CreateICmpSLT(b_.CreateBitCast(a, word), llvm::Constant::getNullValue(word));
-    auto* first = least ? b_.CreateSelect(minus, b, a) : b_.CreateSelect(minus, a, b);
-    auto* second = least ? b_.CreateSelect(minus, a, b) : b_.CreateSelect(minus, b, a);
-    auto* wins = least ? b_.CreateFCmpOLT(first, second) : b_.CreateFCmpOGT(first, second);
-    return b_.CreateSelect(b_.CreateFCmpUNO(first, first), first, b_.CreateSelect(wins, first, second));
+    auto wins = [&](llvm::Value* x, llvm::Value* y) {
+      auto* first = least ? b_.CreateFCmpOLT(x, y) : b_.CreateFCmpOGT(x, y);
+      return b_.CreateBitCast(b_.CreateSelect(first, x, y), word);
+    };
+    auto *one = wins(a, b), *other = wins(b, a);
+    if (least) return b_.CreateBitCast(b_.CreateOr(one, other), a->getType());
+    auto* no_number = b_.CreateSExt(b_.CreateFCmpUNO(a, b), word);
+    return b_.CreateBitCast(b_.CreateOr(b_.CreateAnd(one, other), no_number), a->getType());
   }
   auto* keep = least ? (is_signed ? b_.CreateICmpSLE(a, b) : b_.CreateICmpULE(a, b))
                      : (is_signed ? b_.CreateICmpSGE(a, b) : b_.CreateICmpUGE(a, b));

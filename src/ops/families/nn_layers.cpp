@@ -26,7 +26,12 @@ constexpr Attr<Ints> kDilation{"dilation", "The kernel's taps stand this far apa
 constexpr Attr<int64_t> kConvGroups{"groups", "How many groups the channels fall into.", "1"};
 constexpr Attr<Ints> kOutputPadding{"output_padding",
                                     "What is added behind each spatial axis of the result; none: 0.", "[]"};
+constexpr Attr<Ints> kPoolDilation{"dilation", "The window's elements stand this far apart; none: 1.", "[]"};
+constexpr Attr<bool> kCeil{
+    "ceil_mode", "Has windows that end behind the padding too, where they begin before it.", "false"};
 constexpr Attr<bool> kCountPad{"count_include_pad", "Divides by the whole window, padding too.", "true"};
+constexpr Attr<int64_t> kDivisor{"divisor_override",
+                                 "What the sum of each window is divided by; 0: its size.", "0"};
 
 void infer_same_floats(InferContext& c) {
   c.require_dtype(0, DTypeSet::Float);
@@ -374,33 +379,60 @@ void infer_pool(InferContext& c) {
   tools::infer_by_body(c);
 }
 
-Value pooled(BodyContext& c, std::string_view op, std::string_view fold, Value x) {
+// The windows of x, folded; `padded`: what is to stand around x is in it already.
+Value pooled(BodyContext& c, std::string_view op, std::string_view fold, Value x, bool padded = false) {
   auto n = static_cast<size_t>(x->type().rank() - 2);
   Ints window = spatial(op, c.get(kKernelSize), n, 1, "kernel_size");
   Ints strides = c.get(kPoolStride).empty() ? window : spatial(op, c.get(kPoolStride), n, 1, "stride");
-  Ints padding = both_sides(spatial(op, c.get(kPadding), n, 0, "padding"), 2);
-  window.insert(window.begin(), {1, 1});
-  strides.insert(strides.begin(), {1, 1});
-  return c.build(fold, {x}, {kWindow % window, kWindowStrides % strides, kWindowPadding % padding});
+  const Ints padding = spatial(op, c.get(kPadding), n, 0, "padding");
+  Ints dilation = spatial(op, c.get(kPoolDilation), n, 1, "dilation");
+  const bool beyond = c.get(kCeil);
+  Ints around(4, 0);
+  std::vector<Dim> most(n);
+  for (size_t i = 0; i < n; ++i) {
+    const int64_t side = padded ? 0 : padding[i], stride = std::max<int64_t>(strides[i], 1);
+    around.insert(around.end(), {side, side + (beyond ? stride - 1 : 0)});
+    // Windows begin before the padding behind.
+    most[i] = ceildiv(x->type().dims[i + 2] + (side - (padded ? padding[i] : 0)), stride);
+  }
+  for (Ints* each : {&window, &strides, &dilation}) each->insert(each->begin(), {1, 1});
+  Value y = c.build(
+      fold, {x},
+      {kWindow % window, kWindowStrides % strides, kWindowDilations % dilation, kWindowPadding % around});
+  for (size_t i = 0; beyond && i < n; ++i) {
+    const Dim size = y->type().dims[i + 2], within = min(size, most[i]);
+    if (within != size) y = Compose(c.build).slice(y, static_cast<int64_t>(i) + 2, Dim(int64_t{0}), within);
+  }
+  return y;
 }
 
 std::vector<Value> max_pool_body(BodyContext& c) {
   return {pooled(c, "max_pool", "reduce_window_max", c.operands[0])};
 }
 
+// What the sum of each window of x is divided by.
+Value window_sizes(BodyContext& c, Value x, Value sums) {
+  Compose m(c.build);
+  const auto n = static_cast<size_t>(x->type().rank() - 2);
+  if (c.get(kDivisor) != 0) return m.number(sums, static_cast<double>(c.get(kDivisor)));
+  if (!c.get(kCountPad)) return pooled(c, "avg_pool", "reduce_window_sum", m.number(x, 1));
+  if (c.get(kCeil)) {
+    Dims shape = x->type().dims;
+    const Ints padding = spatial("avg_pool", c.get(kPadding), n, 0, "padding");
+    for (size_t i = 0; i < n; ++i) shape[i + 2] = shape[i + 2] + 2 * padding[i];
+    return pooled(c, "avg_pool", "reduce_window_sum", c.build.full(Type::tensor(x->type().dtype, shape), 1),
+                  true);
+  }
+  int64_t count = 1;
+  for (int64_t size : spatial("avg_pool", c.get(kKernelSize), n, 1, "kernel_size")) count *= size;
+  return m.number(sums, static_cast<double>(count));
+}
+
 std::vector<Value> avg_pool_body(BodyContext& c) {
   Compose m(c.build);
   Value x = m.wide(c.operands[0]);
-  Value sum = pooled(c, "avg_pool", "reduce_window_sum", x);
-  Value y;
-  if (c.get(kCountPad)) {
-    int64_t count = 1;
-    for (int64_t size : spatial("avg_pool", c.get(kKernelSize), x->type().dims.size() - 2, 1, "kernel_size"))
-      count *= size;
-    y = m.div(sum, static_cast<double>(count));
-  } else {
-    y = m.div(sum, pooled(c, "avg_pool", "reduce_window_sum", m.number(x, 1)));
-  }
+  Value sums = pooled(c, "avg_pool", "reduce_window_sum", x);
+  Value y = m.div(sums, window_sizes(c, x, sums));
   return {c.build.convert(y, c.operands[0]->type().dtype)};
 }
 
@@ -410,20 +442,21 @@ void infer_avg_pool(InferContext& c) {
 }
 
 // Pads, takes windows with the kernel's dilation, and steps: the oracle's windows, with their axes last.
-std::string windows(const char* size, const char* dilation, const char* stride, const char* value) {
+// `beyond`: an expression that says whether they may end behind the padding, where `outside` stands.
+std::string windows(const char* size, const char* dilation, const char* stride, const char* value,
+                    const char* beyond = "False", const char* outside = "0") {
   return fmt::format(
-      "(lambda n, full: (lambda w, d, s, p: np.lib.stride_tricks.sliding_window_view(np.pad(x, [(0, 0), (0, "
-      "0)] + [(a, "
-      "a) for a in p], constant_values={3}), [(a - 1) * b + 1 for a, b in zip(w, d)], axis=tuple(range(2, n "
-      "+ 2)))"
-      "[(slice(None), slice(None)) + tuple(slice(None, None, a) for a in s) + tuple(slice(None, None, a) for "
-      "a in d)])("
-      "full({0}, 1), full({1}, 1), full({2}, None), full(padding, 0)))(x.ndim - 2, lambda v, e: (list(v) if "
-      "len(v) == "
-      "x.ndim - 2 else list(v) * (x.ndim - 2)) if len(v) else ([e] * (x.ndim - 2) if e is not None else "
-      "(lambda k: "
-      "list(k) if len(k) == x.ndim - 2 else list(k) * (x.ndim - 2))({0})))",
-      size, dilation, stride, value);
+      "(lambda n, full: (lambda w, d, s, p: np.lib.stride_tricks.sliding_window_view(np.pad(np.pad(x, [(0, "
+      "0), (0, 0)] + [(a, a) for a in p], constant_values={3}), [(0, 0), (0, 0)] + [(0, a - 1 if {4} else 0) "
+      "for a in s], constant_values={5}), [(a - 1) * b + 1 for a, b in zip(w, d)], axis=tuple(range(2, n + "
+      "2)))[(slice(None), slice(None)) + tuple(slice(None, m + a if {4} else None, b) for m, a, b in "
+      "zip(x.shape[2:], p, s)) + tuple(slice(None, None, a) for a in d)])(full({0}, 1), full({1}, 1), "
+      "full({2}, "
+      "None), full(padding, 0)))(x.ndim - 2, lambda v, e: (list(v) if len(v) == x.ndim - 2 else list(v) * "
+      "(x.ndim - 2)) if len(v) else ([e] * (x.ndim - 2) if e is not None else (lambda k: list(k) if len(k) "
+      "== "
+      "x.ndim - 2 else list(k) * (x.ndim - 2))({0})))",
+      size, dilation, stride, value, beyond, outside);
 }
 
 OpDecl decl(std::string name, std::string doc, std::vector<OperandSpec> operands, std::vector<AttrSpec> attrs,
@@ -446,6 +479,7 @@ std::vector<Op> nn_layers() {
   auto optional = [](const char* name, const char* doc) {
     return OperandSpec{.name = name, .doc = doc, .optional = true};
   };
+  const char* least = "-np.inf if x.dtype.kind == 'f' else np.iinfo(x.dtype).min";
   std::vector<Op> ops;
   ops.push_back(composite(decl("linear", "x times the weight's transpose, plus the bias.",
                                {{"x", "[..., in]."}, {"weight", "[out, in]."}, optional("bias", "[out].")},
@@ -613,31 +647,35 @@ std::vector<Op> nn_layers() {
       decl("max_pool",
            "The greatest element of each window over the spatial axes of [batch, channels, space...]; NaN "
            "wins.",
-           {x}, {kKernelSize, kPoolStride, kPadding},
+           {x}, {kKernelSize, kPoolStride, kPadding, kPoolDilation, kCeil},
            "(lambda v: v.max(tuple(range(x.ndim, 2 * x.ndim - 2))))(" +
-               windows("kernel_size", "[1]", "stride",
-                       "-np.inf if x.dtype.kind == 'f' else np.iinfo(x.dtype).min") +
-               ")",
+               windows("kernel_size", "dilation", "stride", least, "ceil_mode", least) + ")",
            {{"T[1, 2, 6]", "{kernel_size = [2]}"},
             {"T[1, 2, 5, 6]", "{kernel_size = [3, 2], stride = [2, 1]}"},
             {"T[2, 1, 4, 4]", "{kernel_size = [2], padding = [1]}"},
+            {"T[1, 1, 7, 6]", "{kernel_size = [3], stride = [2], dilation = [2, 1]}"},
+            {"T[2, 1, 8, 5]", "{kernel_size = [3], stride = [2], padding = [1], ceil_mode = true}"},
+            {"T[1, 2, 7]", "{kernel_size = [1], stride = [3], padding = [0], ceil_mode = true}"},
             {"T[0, 1, 4, 4]", "{kernel_size = [2]}"}},
            0, DTypeSet::Real),
       max_pool_body, infer_pool));
   ops.push_back(composite(
       decl("avg_pool", "The mean of each window over the spatial axes of [batch, channels, space...].", {x},
-           {kKernelSize, kPoolStride, kPadding, kCountPad},
-           "(lambda k: (lambda t, o: t / (k if count_include_pad else o))(*[(lambda x: (lambda v: "
-           "v.sum(tuple(range("
-           "x.ndim, 2 * x.ndim - 2))))(" +
-               windows("kernel_size", "[1]", "stride", "0") +
-               "))(y) for y in (x, np.ones_like(x))]))(np.prod(list(kernel_size) * (1 if len(kernel_size) > "
-               "1 else "
-               "x.ndim - 2)))",
+           {kKernelSize, kPoolStride, kPadding, kPoolDilation, kCeil, kCountPad, kDivisor},
+           "(lambda t, o: t / (divisor_override or o))(*[(lambda x, edge: (lambda v: "
+           "v.sum(tuple(range(x.ndim, 2 * x.ndim - 2))))(" +
+               windows("kernel_size", "dilation", "stride", "edge", "ceil_mode") +
+               "))(y, e) for y, e in ((x, 0), (np.ones_like(x), 1 if count_include_pad else 0))])",
            {{"T[1, 2, 6]", "{kernel_size = [2]}"},
             {"T[1, 2, 5, 6]", "{kernel_size = [3, 2], stride = [2, 1]}"},
             {"T[2, 1, 4, 4]", "{kernel_size = [2], padding = [1]}"},
             {"T[2, 1, 4, 4]", "{kernel_size = [2], padding = [1], count_include_pad = false}"},
+            {"T[1, 1, 7]", "{kernel_size = [2], stride = [2], dilation = [3]}"},
+            {"T[2, 1, 8, 5]", "{kernel_size = [3], stride = [2], padding = [1], ceil_mode = true}"},
+            {"T[1, 2, 5]", "{kernel_size = [2], ceil_mode = true, divisor_override = -3}"},
+            {"T[1, 1, 8, 4]",
+             "{kernel_size = [3, 2], stride = [2, 3], padding = [1], ceil_mode = true, count_include_pad = "
+             "false}"},
             {"T[0, 1, 4, 4]", "{kernel_size = [2]}"}},
            8),
       avg_pool_body, infer_avg_pool));

@@ -192,15 +192,18 @@ const ReduceRule kProd{+[](ReduceContext& c) { return std::vector{number(c, 1)};
                        done,
                        true,
                        Reduction::Mul};
+// The greatest is kept turned over, as the least of what stands the other way round: of floats the least
+// costs less, as what both orders of a comparison have in bits is right for NaN too (`tools::total_min`).
+Expr turned(Expr x) { return is_float(x.type()) ? -x : ~x; }
 const ReduceRule kMax{
-    +[](ReduceContext& c) { return std::vector{tools::lowest(c.build, accumulator(c.node))}; },
-    as_is,
+    +[](ReduceContext& c) { return std::vector{turned(tools::lowest(c.build, accumulator(c.node)))}; },
+    +[](ReduceContext&, std::span<const Expr> x, Expr) { return std::vector{turned(x[0])}; },
     +[](ReduceContext&, std::span<const Expr> a, std::span<const Expr> b) {
-      return std::vector{tools::total_max(a[0], b[0])};
+      return std::vector{tools::total_min(a[0], b[0])};
     },
-    done,
+    +[](ReduceContext&, std::span<const Expr> a) { return std::vector{turned(a[0])}; },
     true,
-    Reduction::Max};
+    Reduction::Min};
 const ReduceRule kMin{
     +[](ReduceContext& c) { return std::vector{tools::highest(c.build, accumulator(c.node))}; },
     as_is,
