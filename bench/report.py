@@ -124,7 +124,7 @@ def peaks(result: dict[str, Any]) -> str:
     lines = []
     for threads in result["settings"]["threads"]:
         for workload, row in by_workload(result, threads).items():
-            if workload.startswith("minilm"):
+            if workload.startswith(("minilm", "train")):
                 cells = [mib(row.get(name, {}).get("peak_added")) for name in names]
                 lines.append([f"{next(iter(row.values()))['title']}, {threads} threads", *cells])
     return table(["workload", *(result["titles"][name] for name in names)], lines) if lines else ""

@@ -333,6 +333,7 @@ def tensor_class(table: dict[str, dict[str, Any]]) -> str:
         "is_leaf": "builtins.bool",
         "retains_grad": "builtins.bool",
         "grad_fn": "GradNode | None",
+        "at": "At",
     }
     for name, member in vars(ig.Tensor).items():
         if isinstance(member, (types.GetSetDescriptorType, property)) and not name.startswith("_"):
@@ -386,6 +387,7 @@ import builtins
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Protocol, Self
 
+from ._at import At
 from ._errors import Error as Error
 from .autograd import RemovableHandle
 

@@ -31,7 +31,7 @@ from ._errors import (
 
 _intaglio._set_package_folder(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)
 
-from . import _functions, _numpy, _numpy_like, _numpy_numbers, _numpy_places, _numpy_sets
+from . import _at, _functions, _numpy, _numpy_like, _numpy_numbers, _numpy_places, _numpy_sets
 from ._intaglio import (
     Dim,
     Graph,
@@ -72,6 +72,7 @@ for _more in (_numpy_like, _numpy_sets, _numpy_places, _numpy_numbers):
     _more.install()
 _names = _functions.install()
 _numpy.install()
+_at.install()
 globals().update(_names)
 
 from ._autocast import autocast, get_autocast_dtype, is_autocast_enabled

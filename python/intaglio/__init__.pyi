@@ -71,6 +71,7 @@ from ._functions import (
     broadcast_arrays as broadcast_arrays,
     broadcast_shapes as broadcast_shapes,
     can_cast as can_cast,
+    clip as clip,
     concat as concat,
     concat as concatenate,
     cumulative_prod as cumprod,
@@ -482,9 +483,6 @@ def celu(x: ArrayLike, alpha: float | None = 1.0) -> Tensor:
 
 def checkpoint_name(x: ArrayLike, name: str) -> Tensor:
     """The array itself, by a name that the policies of ig.checkpoint know."""
-
-def clip(x: ArrayLike, min: ArrayLike, max: ArrayLike) -> Tensor:
-    """Each element, but no less than min and no more than max; NaN where any of the three is."""
 
 def column_stack(*arrays: ArrayLike | Sequence[ArrayLike]) -> Tensor:
     """The arrays as columns of a matrix; one of two axes is several columns."""

@@ -267,6 +267,15 @@ def cumulative_prod(x: Tensor, /, axis: int | None = None, dtype: Any = None, in
     return _cumulative(_op.cumulative_prod, 1, x, axis, dtype, include_initial)
 
 
+def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Tensor:
+    """Each element, but no less than min and no more than max, where they are given; NaN where any of them is."""
+    if min is not None and max is not None:
+        return _op.clip(x, min, max)
+    if min is not None:
+        return functions["maximum"](x, min)
+    return x if max is None else functions["minimum"](x, max)
+
+
 def repeat(x: Tensor, repeats: Any, /, *, axis: int | None = None) -> Tensor:
     """Each element `repeats` times, next to itself; an array of counts must be concrete."""
     if axis is None:
@@ -623,6 +632,7 @@ WRAPPERS = [
     "prod",
     "cumulative_sum",
     "cumulative_prod",
+    "clip",
     "repeat",
     "take",
 ]

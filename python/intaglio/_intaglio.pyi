@@ -3,6 +3,7 @@ import builtins
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Protocol, Self
 
+from ._at import At
 from ._errors import Error as Error
 from .autograd import RemovableHandle
 
@@ -79,6 +80,10 @@ def _bind(handle: Any, value: Any) -> None: ...
 def _held(x: Any) -> Any: ...
 
 def _handle(x: Any) -> Any: ...
+
+def _updated(x: Any, key: Any, value: Any, way: str, mode: str | None) -> Any: ...
+
+def _taken(x: Any, key: Any, mode: str | None, fill: Any) -> Any: ...
 
 class Dim:
     def __init__(self, name: str, min: int = 0, max: int | None = None) -> None: ...
@@ -503,6 +508,10 @@ class Tensor:
         """The array with its last two axes exchanged."""
 
     @property
+    def at(self) -> At:
+        """Updates as values: `x.at[key].set(v)`, `add`, `multiply`, `min`, `max` and so on give new arrays."""
+
+    @property
     def requires_grad(self) -> builtins.bool:
         """Whether ops on this array go on the tape of eager autograd."""
 
@@ -753,8 +762,8 @@ class Tensor:
     def choose(self, choices: Any, /, mode: str = "raise") -> Tensor:
         """At each place the element of that choice whose number stands in `x`; all broadcast together."""
 
-    def clip(self, min: ArrayLike, max: ArrayLike) -> Tensor:
-        """Each element, but no less than min and no more than max; NaN where any of the three is."""
+    def clip(self, min: Any = None, max: Any = None) -> Tensor:
+        """Each element, but no less than min and no more than max, where they are given; NaN where any of them is."""
 
     def concatenate(self, *, axis: int | None = 0) -> Tensor:
         """The arrays joined along an axis that they have; None joins their flattened elements."""

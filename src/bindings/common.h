@@ -101,8 +101,9 @@ inline bool is_number(PyObject* object) { return is_tensor(object) && tensor_of(
 Capture& capture_of(const Tensor& tensor);
 Tensor concrete(const Tensor& tensor, std::string_view why);
 
-nb::object get_item(PyObject* self, PyObject* key);  // tensor_index.cpp
-void set_item(PyObject* self, PyObject* key, PyObject* value);
+nb::object get_item(PyObject* self, PyObject* key);             // tensor_index.cpp
+void set_item(PyObject* self, PyObject* key, PyObject* value);  // tensor_update.cpp
+void init_updates(nb::module_& m);
 std::string repr(const Tensor& tensor);  // tensor_repr.cpp
 nb::object item_at(const Tensor& tensor, int64_t flat);
 nb::object to_list(const Tensor& tensor);

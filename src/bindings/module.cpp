@@ -52,6 +52,7 @@ NB_MODULE(_intaglio, m) {
       "processors that affinity and the cgroup's quota leave.");
   init_dtypes(m);
   init_tensor(m);
+  init_updates(m);
   init_dim(m);
   init_ops(m);
   init_op_table(m);

@@ -1,28 +1,22 @@
-// x[key] and x[key] = value, with NumPy's meaning: integers, slices with any step, None, Ellipsis, integer
-// arrays and masks. Concrete arrays are walked directly; under a capture the same becomes slices, gathers and
-// scatters.
-#include "bindings/common.h"
+// x[key] with NumPy's meaning: integers, slices with any step, None, Ellipsis, integer arrays and masks.
+// Concrete arrays are walked directly; under a capture the same becomes slices and gathers.
+#include "bindings/tensor_index.h"
+
+#include <algorithm>
+
 #include "ops/attrs.h"
 #include "ops/builder.h"
 #include "tensor/effects.h"
 #include "tensor/strided.h"
 
-namespace ig::py {
+namespace ig::py::indexing {
 namespace {
 
-struct Item {
-  enum class Kind : uint8_t { Integer, Slice, NewAxis, Array, Mask };
-  explicit Item(Kind kind) : kind(kind) {}
-  Kind kind;
-  Dim index;              // Integer: in [0, size)
-  Dim start, limit;       // Slice, forwards, before reversal
-  int64_t step = 1;       // Slice: at least 1
-  bool reversed = false;  // Slice: then backwards
-  Tensor array;           // Array, Mask
-  size_t axis = 0;        // of x; unused by NewAxis
-};
-
 const ops::Op& op(const char* name) { return ops::get(name); }
+
+front::Scalar integer(int64_t value) { return {.kind = DKind::Signed, .integer = value}; }
+
+}  // namespace
 
 Tensor one(const char* name, std::vector<Tensor> operands,
            std::vector<std::pair<std::string, AttrValue>> attrs) {
@@ -31,11 +25,9 @@ Tensor one(const char* name, std::vector<Tensor> operands,
 Tensor reshape(const Tensor& x, Dims shape) {
   return x.type().dims == shape ? x : one("reshape", {x}, {ops::kShape % std::move(shape)});
 }
-// By its name in the table: promoted and broadcast as the public function does it.
 Tensor public_op(const char* name, std::vector<front::Operand> operands) {
   return front::call(op(name), operands, {})[0];
 }
-front::Scalar integer(int64_t value) { return {.kind = DKind::Signed, .integer = value}; }
 
 bool runs_now(const Tensor& x) {
   Capture* capture = Capture::current();
@@ -52,6 +44,13 @@ const DimScope& scope_of() {
   Capture* capture = Capture::current();
   return capture ? capture->graph().dims : nothing_known;
 }
+
+Tensor size_of_dim(const Dim& dim) {
+  if (dim.is_constant()) return made(Tensor::scalar_int(DType::I64, dim.constant()));
+  return front::convert(Capture::current()->size_value(dim), DType::I64);
+}
+
+namespace {
 
 // Whole numbers of a slice: none for None.
 std::optional<Dim> bound(PyObject* object) {
@@ -154,7 +153,8 @@ Item integer_item(const Dim& value, const Dim& size, size_t axis) {
   return item;
 }
 
-// A key as items, one for each axis of x, and new axes between them.
+}  // namespace
+
 std::vector<Item> parse(const Tensor& x, PyObject* key) {
   std::vector<nb::object> parts;
   if (PyTuple_Check(key))
@@ -249,7 +249,6 @@ bool is_basic(const std::vector<Item>& items) {
   return true;
 }
 
-// Basic items over fixed sizes, as a walk.
 StridedView view_of(const Tensor& x, const std::vector<Item>& items) {
   StridedView base = StridedView::whole(x.shape()), out;
   std::vector<int64_t> shape;
@@ -273,6 +272,8 @@ StridedView view_of(const Tensor& x, const std::vector<Item>& items) {
   out.shape = Shape(shape);
   return out;
 }
+
+namespace {
 
 // Basic items as slice, reverse and reshape; `Array` and `Mask` axes are left whole. `places` receives, for
 // each item, its axis in the result (of a mask: its first), or -1.
@@ -311,21 +312,26 @@ Tensor take_basic(const Tensor& x, const std::vector<Item>& items, std::vector<i
   return reshape(out, shape);
 }
 
-// Integers counted from either end, in range where that can be seen now; as int64.
-Tensor checked(const Tensor& index, const Dim& size, size_t axis) {
+// Integers counted from either end, in range where that can be seen now; as int64. `valid`, if given: which
+// are.
+Tensor checked(const Tensor& index, const Dim& size, size_t axis, Outside outside, Tensor* valid) {
   if (runs_now(index) && size.is_constant()) {
     Literal values = index.literal();
     int64_t n = size.constant();
-    Tensor out = Tensor::empty(DType::I64, index.shape());
+    Tensor out = Tensor::empty(DType::I64, index.shape()), inside = Tensor::empty(DType::Bool, index.shape());
     for (int64_t i = 0; i < index.elements(); ++i) {
-      int64_t value = values.as_int(i);
-      if (value < -n || value >= n)
+      int64_t value = values.as_int(i), at = value < 0 ? value + n : value;
+      bool within = at >= 0 && at < n;
+      if (!within && outside == Outside::Refuse)
         throw make_error(ErrorKind::Index, "the index {} is out of range for {} of size {}", value,
                          ordinal_axis(axis), n)
             .why("positions count from 0, or from the end as negative numbers")
             .hint("use a position that the axis has; a slice may reach beyond the end");
-      static_cast<int64_t*>(out.data())[i] = value < 0 ? value + n : value;
+      if (outside == Outside::Clip) at = std::clamp<int64_t>(at, 0, std::max<int64_t>(n - 1, 0));
+      static_cast<int64_t*>(out.data())[i] = at;
+      static_cast<uint8_t*>(inside.data())[i] = within;
     }
+    if (valid) *valid = made(inside);
     return made(out);
   }
   // What a graph cannot know yet, it checks on each run.
@@ -335,13 +341,20 @@ Tensor checked(const Tensor& index, const Dim& size, size_t axis) {
   if (size.is_constant()) {
     n = integer(size.constant());
   } else {
-    values.push_back(front::convert(Capture::current()->size_value(size), DType::I64));
+    values.push_back(size_of_dim(size));
     n = values[1];
   }
   Tensor below = public_op("less", {wide, integer(0)});
   Tensor from_start = public_op("select", {below, public_op("add", {wide, n}), wide});
+  if (outside == Outside::Clip) {
+    Tensor most = public_op("subtract", {front::Operand(n), integer(1)});
+    return public_op("maximum", {public_op("minimum", {from_start, most}), integer(0)});
+  }
+  if (outside == Outside::Pass && !valid) return from_start;
   Tensor inside = public_op(
       "logical_and", {public_op("less_equal", {integer(0), from_start}), public_op("less", {from_start, n})});
+  if (valid) *valid = inside;
+  if (outside == Outside::Pass) return from_start;
   effects::Check text;
   text.kind = "index";
   text.message = fmt::format("the index {{0}} is out of range for {} of size {}", ordinal_axis(axis),
@@ -411,6 +424,8 @@ std::vector<Tensor> positions(const Tensor& mask) {
   return out;
 }
 
+}  // namespace
+
 void check_mask(const Tensor& x, const Item& item) {
   Dims want;
   for (int i = 0; i < item.array.rank(); ++i)
@@ -422,7 +437,7 @@ void check_mask(const Tensor& x, const Item& item) {
         .hint("make the mask from an array of that shape");
 }
 
-Tensor take_advanced(const Tensor& x, const std::vector<Item>& items) {
+Vectors vectors_of(const Tensor& x, const std::vector<Item>& items, Outside outside, bool wants_valid) {
   for (const Item& item : items) {
     if (item.kind != Item::Kind::Mask) continue;
     if (item.array.rank() == 0)
@@ -432,8 +447,8 @@ Tensor take_advanced(const Tensor& x, const std::vector<Item>& items) {
     check_mask(x, item);
   }
   std::vector<int> places;
-  Tensor base = take_basic(x, items, places);
-  std::vector<int64_t> axes;
+  Vectors out;
+  out.base = take_basic(x, items, places);
   std::vector<Tensor> arrays;
   // As in NumPy an integer beside index arrays is one of them: where something stands between, their axes go
   // first.
@@ -445,64 +460,75 @@ Tensor take_advanced(const Tensor& x, const std::vector<Item>& items) {
     any = true;
     last = i;
     if (items[i].kind == Item::Kind::Integer) continue;
-    if (items[i].kind == Item::Kind::Array) {
-      axes.push_back(places[i]);
-      arrays.push_back(checked(items[i].array, x.type().dims[items[i].axis], items[i].axis));
-    } else {
+    if (items[i].kind == Item::Kind::Mask) {
       int64_t axis = places[i];
       for (Tensor& array : positions(items[i].array)) {
-        axes.push_back(axis++);
+        out.axes.push_back(axis++);
         arrays.push_back(std::move(array));
       }
+      continue;
     }
+    out.axes.push_back(places[i]);
+    if (items[i].in_range) {
+      arrays.push_back(items[i].array);
+      continue;
+    }
+    Tensor inside;
+    arrays.push_back(checked(items[i].array, x.type().dims[items[i].axis], items[i].axis, outside,
+                             wants_valid ? &inside : nullptr));
+    if (inside.valid())
+      out.valid = out.valid.valid() ? public_op("logical_and", {out.valid, inside}) : inside;
   }
   // The index arrays broadcast together, and become one array of index vectors.
   Dims joint;
   for (const Tensor& array : arrays)
     joint = ops::broadcast_shapes(joint, array.type().dims, scope_of(), "indexing");
-  int rank = base.rank();
-  int64_t front = adjacent ? axes[0] : 0;
-  if (std::find(joint.begin(), joint.end(), Dim(int64_t{0})) != joint.end()) {
-    // Nothing is taken: also from an axis that has nothing, of which a gather could take no slice.
-    Dims shape;
-    for (int64_t i = 0; i < rank; ++i) {
-      if (i == front) shape.insert(shape.end(), joint.begin(), joint.end());
-      if (std::find(axes.begin(), axes.end(), i) == axes.end())
-        shape.push_back(base.type().dims[static_cast<size_t>(i)]);
-    }
-    Tensor zero = made(Tensor::from(Literal::allocate(x.dtype(), {})));
-    return one("broadcast_in_dim", {zero}, {ops::kShape % shape, ops::kBroadcastDims % Ints{}});
+  const int64_t rank = out.base.rank(), front = adjacent ? out.axes[0] : 0;
+  for (int64_t i = 0; i < rank; ++i) {
+    if (i == front) out.shape.insert(out.shape.end(), joint.begin(), joint.end());
+    if (std::find(out.axes.begin(), out.axes.end(), i) == out.axes.end())
+      out.shape.push_back(out.base.type().dims[static_cast<size_t>(i)]);
   }
+  // Nothing is meant: also of an axis that has nothing, of which a gather could take no slice.
+  if (std::find(joint.begin(), joint.end(), Dim(int64_t{0})) != joint.end()) return out;
   Dims column = joint;
   column.push_back(int64_t{1});
   std::vector<Tensor> columns;
-  for (const Tensor& array : arrays) {
+  auto spread = [&](const Tensor& array, const Dims& shape, size_t first) {
     Dims own = array.type().dims;
+    if (own == shape) return array;
     Ints to;
-    for (size_t i = 0; i < own.size(); ++i) to.push_back(static_cast<int64_t>(joint.size() - own.size() + i));
-    Tensor wide = own == joint
-                      ? array
-                      : one("broadcast_in_dim", {array}, {ops::kShape % joint, ops::kBroadcastDims % to});
-    columns.push_back(reshape(wide, column));
+    for (size_t i = 0; i < own.size(); ++i)
+      to.push_back(static_cast<int64_t>(first + joint.size() - own.size() + i));
+    return one("broadcast_in_dim", {array}, {ops::kShape % shape, ops::kBroadcastDims % to});
+  };
+  for (const Tensor& array : arrays) columns.push_back(reshape(spread(array, joint, 0), column));
+  out.vector_axis = static_cast<int64_t>(joint.size());
+  out.indices =
+      columns.size() == 1 ? columns[0] : one("concatenate", columns, {ops::kAxis % out.vector_axis});
+  for (int64_t i = 0; i < static_cast<int64_t>(out.shape.size()); ++i)
+    if (i < front || i >= front + out.vector_axis) out.offsets.push_back(i);
+  if (out.valid.valid()) out.valid = spread(out.valid, out.shape, static_cast<size_t>(front));
+  return out;
+}
+
+Tensor gathered(const Vectors& v) {
+  if (!v.indices.valid()) {
+    Tensor zero = made(Tensor::from(Literal::allocate(v.base.dtype(), {})));
+    return one("broadcast_in_dim", {zero}, {ops::kShape % v.shape, ops::kBroadcastDims % Ints{}});
   }
-  int64_t vector_axis = static_cast<int64_t>(joint.size());
-  Tensor indices = columns.size() == 1 ? columns[0] : one("concatenate", columns, {ops::kAxis % vector_axis});
-  Dims sizes = base.type().dims;
-  for (int64_t axis : axes) sizes[static_cast<size_t>(axis)] = int64_t{1};
-  Ints offsets;
-  int64_t count = rank - static_cast<int64_t>(axes.size()) + vector_axis;
-  for (int64_t i = 0; i < count; ++i)
-    if (i < front || i >= front + vector_axis) offsets.push_back(i);
-  return one("gather", {base, indices},
-             {{"offset_dims", offsets},
-              {"collapsed_slice_dims", axes},
-              {"start_index_map", axes},
-              {"index_vector_dim", vector_axis},
+  Dims sizes = v.base.type().dims;
+  for (int64_t axis : v.axes) sizes[static_cast<size_t>(axis)] = int64_t{1};
+  return one("gather", {v.base, v.indices},
+             {{"offset_dims", v.offsets},
+              {"collapsed_slice_dims", v.axes},
+              {"start_index_map", v.axes},
+              {"index_vector_dim", v.vector_axis},
               {"slice_sizes", sizes}});
 }
 
 Tensor take(const Tensor& x, const std::vector<Item>& items) {
-  if (!is_basic(items)) return take_advanced(x, items);
+  if (!is_basic(items)) return gathered(vectors_of(x, items, Outside::Refuse));
   if (runs_now(x)) {
     bool fixed = true;
     for (const Item& item : items)
@@ -513,135 +539,14 @@ Tensor take(const Tensor& x, const std::vector<Item>& items) {
   return take_basic(x, items, places);
 }
 
-// The value of an assignment, in the array's dtype and the shape that is assigned.
-Tensor assigned(const Tensor& x, const Dims& shape, PyObject* value) {
-  front::Operand given = PyList_Check(value) || PyTuple_Check(value)
-                             ? front::Operand(as_tensor(value, x.dtype(), "assignment"))
-                             : require_operand(value, "assignment", "value");
-  Tensor tensor;
-  if (const front::Scalar* scalar = std::get_if<front::Scalar>(&given)) {
-    front::Operand both[] = {x, *scalar};
-    front::result_type(both, "assignment");
-    tensor = front::scalar_tensor(*scalar, x.dtype());
-  } else {
-    tensor = std::get<Tensor>(given);
-    if (tensor.dtype() != x.dtype()) {
-      std::optional<DType> joint = promote(x.dtype(), tensor.dtype());
-      if (!joint || *joint != x.dtype())
-        throw make_error(ErrorKind::Type, "assignment: {} values do not go into a {} array",
-                         info(tensor.dtype()).api_name, info(x.dtype()).api_name)
-            .why("an array keeps its dtype, and nothing is lost silently")
-            .hint(fmt::format("convert the value: ig.astype(value, ig.{})", info(x.dtype()).api_name));
-      tensor = front::convert(tensor, x.dtype());
-    }
-  }
-  Dims own = tensor.type().dims;
-  while (own.size() > shape.size() && own.front() == Dim(int64_t{1})) own.erase(own.begin());
-  tensor = reshape(tensor, own);
-  if (own == shape) return tensor;
-  Dims joint = own.size() > shape.size() ? own : ops::broadcast_shapes(own, shape, scope_of(), "assignment");
-  if (joint != shape)
-    throw make_error(ErrorKind::Shape, "assignment: a value of shape {} does not broadcast to {}",
-                     str(tensor.type().dims), str(shape))
-        .why("the value is broadcast to the selected elements, which keep their shape")
-        .hint("reshape the value, or select as many elements as it has");
-  Ints to;
-  for (size_t i = 0; i < own.size(); ++i) to.push_back(static_cast<int64_t>(shape.size() - own.size() + i));
-  return one("broadcast_in_dim", {tensor}, {ops::kShape % shape, ops::kBroadcastDims % to});
-}
+}  // namespace ig::py::indexing
 
-// Where all steps are 1 forwards: dynamic_update_slice.
-std::optional<Tensor> put_slice(const Tensor& x, const std::vector<Item>& items, PyObject* value) {
-  Dims dims = x.type().dims, shape, kept;
-  std::vector<Dim> starts;
-  for (const Item& item : items) {
-    if (item.kind == Item::Kind::NewAxis) {
-      shape.push_back(int64_t{1});
-    } else if (item.kind == Item::Kind::Integer) {
-      starts.push_back(item.index);
-      kept.push_back(int64_t{1});
-    } else {
-      if (item.reversed || item.step != 1) return std::nullopt;
-      starts.push_back(item.start);
-      shape.push_back(item.limit - item.start);
-      kept.push_back(item.limit - item.start);
-    }
-  }
-  for (const Dim& start : starts)
-    if (!start.is_constant()) return std::nullopt;
-  Tensor update = reshape(assigned(x, shape, value), kept);
-  if (kept == dims) return update;
-  std::vector<Tensor> operands{x, update};
-  for (const Dim& start : starts) operands.push_back(made(Tensor::scalar_int(DType::I64, start.constant())));
-  return one("dynamic_update_slice", operands, {});
-}
-
-// Any other assignment: the same key picks flat positions out of a counted array, and a scatter writes there.
-Tensor put_scatter(const Tensor& x, const std::vector<Item>& items, PyObject* value) {
-  std::optional<Ints> sizes = constant_dims(x.type().dims);
-  if (!sizes)
-    throw make_error(ErrorKind::Unsupported,
-                     "an assignment with steps or index arrays to an array of shape {}", str(x.type().dims))
-        .why("the positions are counted for fixed sizes")
-        .hint("use ig.where with a mask");
-  Tensor counted = Tensor::empty(DType::I64, Shape(*sizes));
-  for (int64_t i = 0; i < counted.elements(); ++i) static_cast<int64_t*>(counted.data())[i] = i;
-  Tensor where = take(made(counted), items);
-  Tensor values = assigned(x, where.type().dims, value);
-  Dim count = where.type().elements();
-  Tensor flat = one(
-      "scatter",
-      {reshape(x, {x.type().elements()}), reshape(where, {count, Dim(int64_t{1})}), reshape(values, {count})},
-      {{"update_window_dims", Ints{}},
-       {"inserted_window_dims", Ints{0}},
-       {"scatter_dims_to_operand_dims", Ints{0}},
-       {"index_vector_dim", int64_t{1}}});
-  return reshape(flat, x.type().dims);
-}
-
-bool is_single(const Tensor& value) { return value.type().elements() == Dim(int64_t{1}); }
-
-}  // namespace
+namespace ig::py {
 
 nb::object get_item(PyObject* self, PyObject* key) {
   note_handle(self);
   const Tensor& x = tensor_of(self);
-  return nb::steal(wrap(take(x, parse(x, key))));
-}
-
-void set_item(PyObject* self, PyObject* key, PyObject* value) {
-  note_handle(self);
-  const Tensor& x = tensor_of(self);
-  std::vector<Item> items = parse(x, key);
-  if (items.size() == 1 || (items.size() > 0 && items[0].kind == Item::Kind::Mask)) {
-    const Item& first = items[0];
-    if (first.kind == Item::Kind::Mask && first.array.rank() == x.rank()) {
-      check_mask(x, first);
-      std::optional<front::Operand> given = as_operand(value);
-      if (given && (std::holds_alternative<front::Scalar>(*given) || is_single(std::get<Tensor>(*given)))) {
-        rebind(self, public_op("select", {first.array, assigned(x, {}, value), x}));
-        return;
-      }
-    }
-  }
-  if (is_basic(items)) {
-    std::optional<front::Operand> given = as_operand(value);
-    bool now = runs_now(x) && (!given || std::holds_alternative<front::Scalar>(*given) ||
-                               runs_now(std::get<Tensor>(*given)));
-    if (now) {
-      StridedView view = view_of(x, items);
-      Tensor ready = assigned(x, Dims(view.shape.begin(), view.shape.end()), value);
-      // Taken out of the handle, so that memory that nobody else sees is written in place.
-      Tensor old = x.storage().unique() && !x.link() ? std::exchange(tensor_of(self), Tensor()) : x;
-      rebind(self, made(assign_strided(std::move(old), view, ready)));
-      return;
-    }
-    if (std::optional<Tensor> out = put_slice(x, items, value)) {
-      rebind(self, *out);
-      return;
-    }
-  }
-  rebind(self, put_scatter(x, items, value));
+  return nb::steal(wrap(indexing::take(x, indexing::parse(x, key))));
 }
 
 }  // namespace ig::py

@@ -186,7 +186,9 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
     // One element needs no vector.
     body(build.index(0), GroupEmitter::Index(dims.size(), build.index(0)));
   } else if (!across.operands.empty()) {
-    lower_tiles(emit, kernel, dims, across, body, natural_lanes(emit.target, widest));
+    const int lanes = natural_lanes(emit.target, widest);
+    whole = dims.back().is_constant() && dims.back().constant() % lanes == 0;
+    lower_tiles(emit, kernel, dims, across, body, lanes);
   } else if (is_flat(region, dims)) {
     Dim n = product(dims);
     kernel.blocks = ceildiv(n, kBlockElements);

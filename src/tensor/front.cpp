@@ -2,6 +2,7 @@
 #include "tensor/front.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <memory>
 
@@ -242,9 +243,29 @@ Tensor scalar_tensor(const Scalar& scalar, DType dtype) {
       std::memcpy(literal.mutable_data(), parts, sizeof parts);
     }
     out = Tensor::from(literal);
+  } else if (scalar.kind == DKind::Complex && dtype != DType::Bool) {
+    throw make_error(ErrorKind::Type, "a complex number does not go into an array of {}",
+                     info(dtype).api_name)
+        .why("a real number has no place for the imaginary part")
+        .hint("take the part that is meant, as in z.real, or a complex dtype");
   } else if (is_integer(dtype)) {
     int bits = info(dtype).bits;
     bool fits = true;
+    if (!whole) {  // what is behind the point is cut off, as by astype
+      const double least = is_unsigned_int(dtype) ? 0.0 : -std::ldexp(1.0, bits - 1);
+      const double beyond = std::ldexp(1.0, is_unsigned_int(dtype) ? bits : bits - 1);
+      const double cut = std::trunc(scalar.real);
+      if (!(cut >= least && cut < beyond))  // NaN too
+        throw make_error(ErrorKind::Value, "the number {} does not fit in {}", scalar.real,
+                         info(dtype).api_name)
+            .why("it is not in the range of the integers")
+            .hint("choose a floating-point dtype, or bring the number into the range first");
+      const int64_t value =
+          cut < 0x1p63 ? static_cast<int64_t>(cut) : static_cast<int64_t>(static_cast<uint64_t>(cut));
+      Tensor made = Tensor::scalar_int(dtype, value);
+      if (Capture* capture = Capture::current()) capture->note_made_here(made);
+      return made;
+    }
     if (scalar.kind == DKind::Unsigned) {
       fits = dtype == DType::U64;
     } else if (is_unsigned_int(dtype)) {
@@ -263,6 +284,8 @@ Tensor scalar_tensor(const Scalar& scalar, DType dtype) {
               ? Tensor::scalar(dtype, static_cast<double>(static_cast<uint64_t>(scalar.integer)))
           : dtype == DType::Bool ? Tensor::scalar_int(dtype, scalar.integer)
                                  : Tensor::scalar(dtype, static_cast<double>(scalar.integer));
+  } else if (dtype == DType::Bool) {
+    out = Tensor::scalar_int(dtype, scalar.real != 0 || scalar.imaginary != 0);
   } else {
     out = Tensor::scalar(dtype, scalar.real);
   }

@@ -179,9 +179,11 @@ TEST(Executable, SmallProgramsRunWithoutALease) {
 
 TEST(Executable, ProgramsThatAreNotSmall) {
   EXPECT_FALSE(Executable(small_chain(1024)).small());  // more temporaries than the stack is to hold
-  Program shared = small_chain(5);
-  for (Instruction& instruction : shared.blocks[0].code) std::get<KernelCall>(instruction).grain = 4;
-  EXPECT_FALSE(Executable(std::move(shared)).small());  // work for a second thread
+  for (int64_t grain : {2, 3}) {  // five blocks are work for a second thread where each gets two
+    Program shared = small_chain(5);
+    for (Instruction& instruction : shared.blocks[0].code) std::get<KernelCall>(instruction).grain = grain;
+    EXPECT_EQ(Executable(std::move(shared)).small(), grain == 3);
+  }
   EXPECT_FALSE(Executable(chain(1, false)).small());    // symbolic sizes
   Program steps = small_chain(5);
   std::get<KernelCall>(steps.blocks[0].code[1]).steps = KernelSteps::Counted;

@@ -84,6 +84,25 @@ TEST(ThreadPool, ParallelForRunsEveryIndexOnce) {
   }
 }
 
+TEST(ThreadPool, WorkIsSharedWhereEachGetsAGrain) {
+  Threads threads(2);
+  auto ranges = [](int64_t n, int64_t grain) {
+    std::mutex lock;
+    std::vector<std::pair<int64_t, int64_t>> out;
+    ThreadPool::instance().parallel_for(n, grain, [&](int64_t begin, int64_t end) {
+      std::lock_guard held(lock);
+      out.emplace_back(begin, end);
+    });
+    std::sort(out.begin(), out.end());
+    return out;
+  };
+  using Ranges = std::vector<std::pair<int64_t, int64_t>>;
+  EXPECT_EQ(ranges(5, 3), (Ranges{{0, 5}}));
+  EXPECT_EQ(ranges(8, 3), (Ranges{{0, 4}, {4, 8}}));
+  EXPECT_EQ(ranges(9, 3), (Ranges{{0, 5}, {5, 9}}));  // not three, of which one would wait for the third
+  EXPECT_EQ(ranges(16, 4), (Ranges{{0, 4}, {4, 8}, {8, 12}, {12, 16}}));
+}
+
 TEST(ThreadPool, TheErrorOfTheLowestBlockIsReported) {
   for (int n = 1; n <= 4; ++n) {
     Threads threads(n);

@@ -423,6 +423,26 @@ def test_threads_share_arrays_and_programs() -> None:
     assert wrong == []
 
 
+def test_numbers_in_a_given_dtype() -> None:
+    """As NumPy has them: of a float that becomes an integer what is behind the point is cut off."""
+    for dtype in ("int8", "uint8", "int32", "int64", "uint64"):
+        given = [0.3, 1.5, 100.99] if dtype[0] == "u" else [-2.7, -0.5, 0.3, 1.5, 100.99]
+        assert ig.asarray(given, dtype=dtype).tolist() == np.asarray(given, dtype=dtype).tolist()
+        assert ig.asarray(given[-1], dtype=dtype).tolist() == 100
+        assert ig.full((2,), 2.7, dtype=dtype).tolist() == [2, 2]
+    assert ig.asarray(1.8e19, dtype="uint64").tolist() == 18_000_000_000_000_000_000
+    assert ig.asarray([0.3, 0.0, 2j, 0], dtype="bool").tolist() == [True, False, True, False]
+    assert ig.jit(lambda x: x + ig.asarray([1.5, 2.5], dtype="int64"))(ig.asarray([1, 2])).tolist() == [2, 4]
+
+
+def test_clip_with_one_bound_or_none() -> None:
+    x = ig.asarray([-2.0, 0.5, 3.0])
+    assert ig.clip(x, None, 1.0).tolist() == ig.clip(x, max=1.0).tolist() == [-2, 0.5, 1]
+    assert ig.clip(x, 0.0).tolist() == x.clip(min=0.0).tolist() == [0, 0.5, 3]
+    assert ig.clip(x).tolist() == np.clip(x, None, None).tolist() == x.tolist()
+    assert np.clip(x, 0.0, 1.0).tolist() == [0, 0.5, 1]
+
+
 # --- what is refused ----------------------------------------------------------------------------------------
 
 X = ig.asarray([1.0, 2.0, 3.0])
@@ -442,6 +462,10 @@ WRONG: list[tuple[str, str]] = [
     ("ig.asarray([[1], [2, 3]])", ""),
     ("ig.asarray(object())", ""),
     ("ig.asarray(1, dtype='int3')", ""),
+    ("ig.asarray(1j, dtype='float32')", ""),
+    ("ig.asarray([1, 2j], dtype='int32')", ""),
+    ("ig.asarray([300.5], dtype='int8')", ""),
+    ("ig.full((2,), float('nan'), dtype='int64')", ""),
     ("ig.asarray(1, device='gpu')", ""),
     ("bool(X)", ""),
     ("float(X)", ""),
