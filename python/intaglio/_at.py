@@ -164,4 +164,4 @@ def _nothing(dtype: Any) -> Any:
 def install() -> None:
     """Gives arrays their property `at`."""
     doc = "Updates as values: `x.at[key].set(v)`, `add`, `multiply`, `min`, `max` and so on give new arrays."
-    Tensor.at = property(At, doc=doc)  # type: ignore[misc,assignment]
+    Tensor.at = property(At, doc=doc)  # type: ignore[assignment]
