@@ -29,25 +29,43 @@ _op = _functions._op
 _fn = _functions.functions
 
 __all__ = [
+    "ball",
     "bernoulli",
+    "beta",
+    "binomial",
     "bits",
     "categorical",
     "cauchy",
     "check_reuse",
+    "chisquare",
     "choice",
+    "dirichlet",
     "exponential",
     "fold_in",
+    "gamma",
+    "geometric",
     "gumbel",
     "key",
     "laplace",
+    "loggamma",
     "logistic",
+    "lognormal",
+    "maxwell",
+    "multinomial",
+    "multivariate_normal",
     "normal",
+    "orthogonal",
+    "pareto",
     "permutation",
+    "poisson",
     "rademacher",
     "randint",
+    "rayleigh",
     "split",
+    "t",
     "truncated_normal",
     "uniform",
+    "weibull_min",
 ]
 
 
@@ -278,3 +296,25 @@ def _open_uniform(key: Tensor, shape: Any, dtype: Any, minval: float = 0.0) -> T
 
 def _as(value: Any, dtype: Any) -> Tensor:
     return _functions.astype(value, dtype) if isinstance(value, Tensor) else _intaglio.asarray(value, dtype=dtype)
+
+
+from ._distributions import (  # noqa: E402  (they are made of these)
+    ball,
+    beta,
+    binomial,
+    chisquare,
+    dirichlet,
+    gamma,
+    geometric,
+    loggamma,
+    lognormal,
+    maxwell,
+    multinomial,
+    multivariate_normal,
+    orthogonal,
+    pareto,
+    poisson,
+    rayleigh,
+    t,
+    weibull_min,
+)
