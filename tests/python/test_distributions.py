@@ -1,5 +1,5 @@
-"""Distributions of `ig.random` that are drawn by trying, and those made of them: JAX's numbers from the same keys, moments,
-captures and batches, derivatives that are refused."""
+"""Distributions of `ig.random` that are drawn by trying, and those made of them: JAX's numbers from the same keys,
+moments, captures and batches, derivatives that are refused."""
 
 from __future__ import annotations
 
