@@ -86,6 +86,7 @@ from ._info import __array_namespace_info__
 from ._jit import explain, jit
 from ._passes import default_pipeline, passes
 from ._record import Traced, name_scope, register_op, trace
+from ._segments import segment_max, segment_min, segment_prod, segment_sum
 from ._signature import TensorType
 from ._transforms import (
     grad,

@@ -303,6 +303,12 @@ from ._record import (
     register_op as register_op,
     trace as trace,
 )
+from ._segments import (
+    segment_max as segment_max,
+    segment_min as segment_min,
+    segment_prod as segment_prod,
+    segment_sum as segment_sum,
+)
 from ._signature import (
     TensorType as TensorType,
 )

@@ -165,6 +165,27 @@ def test_a_large_table_is_not_counted() -> None:
     assert graph.report()["constant_bytes"] < 100
 
 
+def test_segments() -> None:
+    data, ids = RNG.normal(size=(7, 2)), at([3, 0, 3, -1, 5, 0, 3])
+    for name, fold, empty in (
+        ("sum", np.sum, 0.0),
+        ("prod", np.prod, 1.0),
+        ("max", np.max, -np.inf),
+        ("min", np.min, np.inf),
+    ):
+        wanted = np.stack([fold(data[ids == s], axis=0) if (ids == s).any() else np.full(2, empty) for s in range(5)])
+        function = getattr(ig, f"segment_{name}")
+        for way in (function, ig.jit(function, static_argnums=2)):
+            np.testing.assert_allclose(np.asarray(way(ig.asarray(data), ig.asarray(ids), 5)), wanted, rtol=1e-12)
+    assert ig.segment_sum(ig.asarray([1, 2, 4]), ig.asarray([0, 2, 0])).tolist() == [5, 0, 2]
+    assert ig.segment_max(ig.asarray([1, 2], dtype="int8"), ig.asarray([1, 1]), 2).tolist() == [-128, 2]
+    assert ig.segment_sum(ig.zeros((0, 2)), ig.zeros(0, dtype="int64")).shape == (0, 2)
+    slopes = ig.grad(lambda x: ig.sum(ig.segment_sum(x, ig.asarray(ids), 5) ** 2))(ig.asarray(data))
+    sums = np.asarray(ig.segment_sum(ig.asarray(data), ig.asarray(ids), 5))
+    inside = (ids >= 0) & (ids < 5)
+    np.testing.assert_allclose(np.asarray(slopes), np.where(inside[:, None], 2 * sums[np.where(inside, ids, 0)], 0))
+
+
 X = ig.asarray([1.0, 2.0, 3.0])
 ERRORS: dict[str, Any] = {
     "position": lambda: X.at[ig.asarray([0, 7])].set(1.0),
@@ -174,6 +195,7 @@ ERRORS: dict[str, Any] = {
     "shape": lambda: X.at[:2].set([1.0, 2.0, 3.0]),
     "complex number": lambda: X.at[0].set(1j),
     "float into integers": lambda: ig.arange(3).at[0].add(1.5),
+    "segments": lambda: ig.segment_sum(X, ig.asarray([[0, 1, 2]])),
     "wider values": lambda: X.at[0].set(ig.asarray(1.0, dtype="float64")),
 }
 
