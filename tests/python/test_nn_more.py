@@ -3,6 +3,7 @@ vmap, their gradients, states and errors."""
 
 from __future__ import annotations
 
+import copy
 import doctest
 import importlib
 from pathlib import Path
@@ -204,6 +205,43 @@ def test_scaled_training_in_float16() -> None:
     lost = np.asarray(loss(lambda x: x))
     assert np.abs(scaled - exact).max() < 0.02 * np.abs(exact).max()
     assert np.abs(lost - exact).max() > 0.05 * np.abs(exact).max()
+
+
+def test_hooks_of_modules() -> None:
+    model, x = nn.Sequential(nn.Linear(2, 3, key=KEY), nn.ReLU()), ig.ones((1, 2))
+    closed, given = ig.jit(lambda x: model(x)), ig.jit(lambda model, x: model(x))
+    calls: list[Any] = [lambda: model(x), lambda: closed(x), lambda: given(model, x)]
+    plain = [call().tolist() for call in calls]
+    after = model[0].register_forward_hook(lambda module, args, output: output * 0 + 5)
+    assert [call().tolist() for call in calls] == [[[5.0] * 3]] * 3
+    assert copy.deepcopy(model)(x).tolist() == [[5.0] * 3]
+    after.remove()
+    after.remove()
+    assert [call().tolist() for call in calls] == plain
+    with model.register_forward_pre_hook(lambda module, args: args[0] * 2):
+        doubled = nn.ReLU()(model[0](x * 2))
+        assert [call().tolist() for call in calls] == [doubled.tolist()] * 3
+    seen: list[Any] = []
+    model.register_forward_hook(lambda module, args, output: seen.append((type(module).__name__, output.shape)))
+    assert model(x).tolist() == plain[0]
+    assert seen == [("Sequential", (1, 3))]
+
+
+def test_modules_of_another_type() -> None:
+    shared = nn.Linear(2, 2, key=KEY)
+    model = nn.Sequential(shared, nn.BatchNorm1d(2), nn.Linear(2, 2, key=KEY))
+    model[2].weight = shared.weight
+    jitted = ig.jit(lambda x: model(x))
+    wide = ig.ones((3, 2), dtype="float64")
+    assert jitted(ig.ones((3, 2))).dtype == ig.float32
+    assert model.double() is model
+    assert jitted(wide).dtype == model(wide).dtype == ig.float64
+    assert model[2].weight is model[0].weight
+    assert {b.dtype.name for b in model.buffers()} == {"float64", "int64"}
+    assert model.half().bfloat16().to("cpu").float()[0].weight.dtype == ig.float32
+    model.requires_grad_()
+    ig.sum(model.double()(wide)).backward()
+    assert model[0].weight.grad.dtype == ig.float64
 
 
 def test_adaptive_softmax_gives_what_torch_gives() -> None:
@@ -759,6 +797,8 @@ ERRORS: dict[str, Any] = {
     "unfold axes": lambda: nn.Unfold(2)(ig.ones((2, 2))),
     "unfold size": lambda: nn.Unfold(5)(ig.ones((1, 1, 4, 4))),
     "fold": lambda: nn.Fold(4, 2)(ig.ones((1, 4, 4))),
+    "hook": lambda: nn.ReLU().register_forward_hook(3),
+    "module of integers": lambda: nn.Linear(2, 2, key=KEY).to("int32"),
     "pool divisor": lambda: nn.AvgPool2d(2, divisor_override=0),
     "scaler factor": lambda: ig.optim.GradScaler(growth_factor=1.0),
     "scaler interval": lambda: ig.optim.GradScaler(growth_interval=0),

@@ -7,6 +7,7 @@ that keeps running statistics, binds them to new values in place, eagerly and un
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
@@ -48,7 +49,33 @@ def Buffer(data: Any, persistent: bool = True) -> Tensor:
     return mark
 
 
-_OWN = ("_parameters", "_buffers", "_transient", "_frozen", "_label", "training")
+_OWN = ("_parameters", "_buffers", "_transient", "_frozen", "_label", "_pre_hooks", "_hooks", "training")
+
+
+class RemovableHook:
+    """A hook of a module, which `remove()` takes away; as a context, at its end."""
+
+    def __init__(self, module: Module, kind: str, hook: Callable[..., Any]) -> None:
+        if not callable(hook):
+            raise _errors.TypeError(
+                f"a hook of a module is a function, not '{type(hook).__name__}'",
+                _intaglio._user_line(),
+                why="it is called whenever the module is",
+                hint="pass a function of the module and its arguments",
+            )
+        self._module, self._kind = module, kind
+        module.__dict__[kind] = (*module.__dict__[kind], (self, hook))
+
+    def remove(self) -> None:
+        """Takes the hook away; a second time it does nothing."""
+        left = tuple(pair for pair in self._module.__dict__[self._kind] if pair[0] is not self)
+        self._module.__dict__[self._kind] = left
+
+    def __enter__(self) -> RemovableHook:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
 
 
 class Module:
@@ -78,11 +105,14 @@ class Module:
     _transient: set[str]  # buffers that are not saved
     _frozen: bool
     _label: str  # the path from the module that holds this one
+    _pre_hooks: tuple[tuple[object, Callable[..., Any]], ...]  # each with the token that takes it away
+    _hooks: tuple[tuple[object, Callable[..., Any]], ...]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         self = super().__new__(cls)
         # Here and not in __init__, so that a class that forgets super().__init__() works.
         self.__dict__.update(_parameters={}, _buffers={}, _transient=set(), _frozen=False, _label="", training=True)
+        self.__dict__.update(_pre_hooks=(), _hooks=())
         return self
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -133,10 +163,24 @@ class Module:
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._pre_hooks or self._hooks:
+            return self._hooked(args, kwargs)
         if self._label and _intaglio.is_tracing():
             with name_scope(self._label):
                 return self.forward(*args, **kwargs)
         return self.forward(*args, **kwargs)
+
+    def _hooked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        with name_scope(self._label) if self._label and _intaglio.is_tracing() else contextlib.nullcontext():
+            for _, before in self._pre_hooks:
+                given = before(self, args)
+                if given is not None:
+                    args = given if isinstance(given, tuple) else (given,)
+            output = self.forward(*args, **kwargs)
+            for _, after in self._hooks:
+                given = after(self, args, output)
+                output = output if given is None else given
+        return output
 
     # --- what it is made of ------------------------------------------------------------------------------------------
 
@@ -254,14 +298,73 @@ class Module:
         return self
 
     def astype(self: M, dtype: Any) -> M:
-        """Converts the floating-point parameters and buffers in place. Returns the module."""
+        """Converts the floating-point parameters and buffers. Returns the module.
+
+        A handle keeps its dtype, so the attributes are new arrays (one that is shared stays shared): make optimisers of
+        the model after it, as in torch.
+        """
         wanted = _intaglio.dtype(dtype)
+        if wanted.kind != "real floating":
+            raise _errors.TypeError(
+                f"a module's parameters cannot be {wanted.name}",
+                _intaglio._user_line(),
+                why="those that are floating-point are converted to another floating-point type",
+                hint="choose ig.float32, ig.float64, ig.bfloat16 or ig.float16",
+            )
+        made: dict[int, tuple[Tensor, Tensor]] = {}  # the old ones are held, so that their ids stay theirs
         for module in self.modules():
             for name in (*module._parameters, *module._buffers):
-                value = module.__dict__[name]
-                if value.dtype.kind == "real floating" and value.dtype != wanted:
-                    _intaglio._bind(value, _intaglio.op("convert")(value, dtype=wanted))
+                old = module.__dict__[name]
+                if not isinstance(old, Tensor) or old.dtype.kind != "real floating" or old.dtype == wanted:
+                    continue
+                if id(old) not in made:
+                    new = _intaglio.op("convert")(_intaglio._detached(old), dtype=wanted)
+                    made[id(old)] = old, new.requires_grad_() if old.requires_grad else new
+                module.__dict__[name] = made[id(old)][1]
         return self
+
+    def to(self: M, dtype: Any) -> M:
+        """As `astype`; "cpu", the only device, leaves the module as it is."""
+        return self if dtype == "cpu" else self.astype(dtype)
+
+    def float(self: M) -> M:
+        """As `astype("float32")`."""
+        return self.astype("float32")
+
+    def double(self: M) -> M:
+        """As `astype("float64")`."""
+        return self.astype("float64")
+
+    def half(self: M) -> M:
+        """As `astype("float16")`."""
+        return self.astype("float16")
+
+    def bfloat16(self: M) -> M:
+        """As `astype("bfloat16")`."""
+        return self.astype("bfloat16")
+
+    # --- hooks -------------------------------------------------------------------------------------------------------
+
+    def register_forward_pre_hook(self, hook: Callable[[Module, tuple[Any, ...]], Any]) -> RemovableHook:
+        """Calls `hook(module, args)` before `forward`; what it gives, if not None, are the arguments instead."""
+        return RemovableHook(self, "_pre_hooks", hook)
+
+    def register_forward_hook(self, hook: Callable[[Module, tuple[Any, ...], Any], Any]) -> RemovableHook:
+        """Calls `hook(module, args, output)` after `forward`; what it gives, if not None, is the output instead.
+
+        Returns what takes it away again, by `remove()`.
+
+        >>> import intaglio as ig
+        >>> from intaglio import nn
+        >>> layer = nn.Linear(2, 3, key=ig.random.key(0))
+        >>> seen = []
+        >>> hook = layer.register_forward_hook(lambda module, args, output: seen.append(output.shape))
+        >>> _ = layer(ig.ones((4, 2)))
+        >>> hook.remove()
+        >>> seen
+        [(4, 3)]
+        """
+        return RemovableHook(self, "_hooks", hook)
 
     # --- saving ------------------------------------------------------------------------------------------------------
 
