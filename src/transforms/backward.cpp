@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ops/families/array_tools.h"
+#include "ops/masks.h"
 #include "ops/open.h"
 #include "transforms/batch.h"
 #include "transforms/edit.h"
@@ -79,7 +79,7 @@ void Backward::find_linear_results(Node* node) {
 void Backward::add(Value value, Value cotangent) {
   if (!cotangent || !linear_.contains(value)) return;
   Value& sum = cotangents_[value];
-  sum = ops::tools::sum_of(build_, sum, cotangent);
+  sum = ops::sum_of_masked(build_, sum, cotangent);
 }
 
 void Backward::run() {
@@ -102,13 +102,17 @@ void Backward::transpose(Node* node) {
   const ops::Op& op = ops::op_of(node);
   if (!op.rules.transpose) refuse(node, op.rules.transpose.reason());
   build_.at(node);
+  // What goes element by element goes under the masks of choices that come after it.
+  std::vector<ops::Mask> masks;
+  if (op.has(ops::Trait::Elementwise) && cotangents.size() == 1)
+    cotangents[0] = ops::without_masks(cotangents[0], masks);
   ops::TransposeContext context{build_,   node, operands, cotangents, {linear.get(), operands.size()},
                                 &regions_};
   std::vector<Value> given = op.rules.transpose.get()(context);
   IG_CHECK(given.size() == operands.size(), "the transpose of {} gives {} cotangents", op.decl.name,
            given.size());
   for (size_t i = 0; i < given.size(); ++i)
-    if (linear[i]) add(node->operand(i), given[i]);
+    if (linear[i] && given[i]) add(node->operand(i), ops::with_masks(build_, given[i], masks));
 }
 
 void Backward::erase_linear_nodes() {

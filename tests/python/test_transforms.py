@@ -146,6 +146,69 @@ def test_a_branch_that_was_not_taken_puts_no_nan_anywhere() -> None:
     assert float(safe(0.0)) == 0.0
 
 
+ROWS = ig.asarray([0.0, 4.0, -1.0])
+GUARDED: dict[str, tuple[Any, Any, list[float]]] = {
+    "root": (lambda v: ig.where(v > 0, ig.sqrt(v), 0.0), ROWS, [0, 0.25, 0]),
+    "root, by its place": (lambda v: ig.where(v <= 0, 1.0, ig.sqrt(v)), ROWS, [0, 0.25, 0]),
+    "logarithm": (lambda v: ig.where(v > 0, v * ig.log(v), v), ROWS, [1, 1 + np.log(4), 1]),
+    "several steps": (lambda v: ig.where(v > 0, ig.exp(ig.sqrt(v) * -2.0), 0.0), ROWS, [0, -np.exp(-4) / 2, 0]),
+    "a value used twice": (
+        lambda v: (lambda r: ig.where(v > 0, r + 2 * r * r, 0.0))(ig.sqrt(v)),
+        ROWS,
+        [0, 0.25 + 2, 0],
+    ),
+    "choices in choices": (
+        lambda v: ig.where(v > 0, ig.where(v > 1, ig.sqrt(v), v / 0.0), 0.0),
+        ROWS,
+        [0, 0.25, 0],
+    ),
+    "both sides": (lambda v: ig.where(v > 0, ig.sqrt(v), ig.sqrt(-v)), ig.asarray([4.0, -4.0]), [0.25, -0.25]),
+    "a length": (
+        lambda v: (lambda n: ig.where(n > 0, n, 0.0))(ig.linalg.norm(v)),
+        ig.zeros(3),
+        [0, 0, 0],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GUARDED)
+def test_what_where_did_not_take_puts_no_nan_anywhere(name: str) -> None:
+    f, x, wanted = GUARDED[name]
+
+    def loss(v: ig.Tensor) -> ig.Tensor:
+        return ig.sum(f(v))
+
+    for gradient in (ig.grad(loss), ig.jit(ig.grad(loss)), ig.jit(ig.grad(ig.checkpoint(loss)))):
+        np.testing.assert_allclose(np.asarray(gradient(x)), wanted, rtol=1e-6)
+    leaf = ig.copy(x).requires_grad_()
+    loss(leaf).backward()
+    np.testing.assert_allclose(np.asarray(leaf.grad), wanted, rtol=1e-6)
+    with ig.autograd.detect_anomaly():
+        again = ig.copy(x).requires_grad_()
+        (given,) = ig.autograd.grad(loss(again), [again], create_graph=True)
+    np.testing.assert_allclose(np.asarray(given.detach()), wanted, rtol=1e-6)
+    by_row = ig.vmap(ig.grad(loss))(ig.stack([x, x]))
+    np.testing.assert_allclose(np.asarray(by_row), [wanted, wanted], rtol=1e-6)
+
+
+def test_what_where_did_not_take_in_sums_and_second_derivatives() -> None:
+    normed = ig.grad(lambda v: (lambda s: ig.sum(ig.where(s != 0, v / s, 0.0)))(ig.sum(v)))
+    assert normed(ig.zeros(3)).tolist() == [0, 0, 0]
+    twice = ig.grad(ig.grad(lambda a: ig.where(a > 0, ig.sqrt(a) * a, 0.0)))
+    assert (float(twice(0.0)), float(twice(4.0))) == (0, 0.375)
+    leaf = ig.copy(ROWS).requires_grad_()
+    y = ig.sum(ig.where(leaf > 0, ig.sqrt(leaf) * leaf, 0.0))
+    (first,) = ig.autograd.grad(y, [leaf], create_graph=True)
+    ig.sum(first).backward()
+    assert leaf.grad.tolist() == [0, 0.375, 0]
+    seen: list[Any] = []
+    watched = ig.copy(ROWS).requires_grad_()
+    root = ig.sqrt(watched)
+    root.register_hook(lambda gradient: seen.append(gradient.tolist()))
+    ig.sum(ig.where(watched > 0, root, 0.0)).backward()
+    assert seen == [[0, 1, 0]]  # who looks sees what the choice left
+
+
 def test_kinks() -> None:
     g = ig.grad
     assert float(g(ig.abs)(0.0)) == 0

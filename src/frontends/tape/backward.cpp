@@ -32,6 +32,29 @@ Tensor filled(const Type& type, double value) {
                make_attrs({ops::kShape % type.dims, ops::kBroadcastDims % Ints{}}))[0];
 }
 
+// The gradient as an array: 0 where a mask says so.
+Tensor whole(Gradient gradient) {
+  static const ops::Op& select = ops::get("select");
+  for (size_t i = gradient.masks.size(); i-- > 0;) {
+    const Gradient::Mask& mask = gradient.masks[i];
+    Tensor none = filled(gradient.value.type(), 0);
+    Tensor operands[] = {mask.condition, mask.where ? gradient.value : none,
+                         mask.where ? none : gradient.value};
+    gradient.value = apply(select, operands, {})[0];
+  }
+  return std::move(gradient.value);
+}
+
+void add_to(Gradient& sum, Gradient gradient) {
+  if (!sum.valid()) {
+    sum = std::move(gradient);
+  } else if (sum.masks == gradient.masks) {
+    sum.value = sum_of(sum.value, gradient.value);
+  } else {
+    sum = {sum_of(whole(std::move(sum)), whole(std::move(gradient))), {}};
+  }
+}
+
 template <typename T>
 bool any_nan(const void* data, int64_t count) {
   const T* values = static_cast<const T*>(data);
@@ -80,12 +103,12 @@ class Pass {
     if (!inputs_.empty()) find_needed(roots);
     found_.resize(inputs_.size());
     Within within(options_.create_graph);
-    for (size_t i = 0; i < roots.size(); ++i) send(roots[i], gradients[i]);
+    for (size_t i = 0; i < roots.size(); ++i) send(roots[i], {gradients[i], {}});
     while (!queue_.empty()) {
       std::shared_ptr<Node> node = queue_.top().node;
       queue_.pop();
       auto at = pending_.find(node.get());
-      std::vector<Tensor> given = std::move(at->second);
+      std::vector<Gradient> given = std::move(at->second);
       pending_.erase(at);
       visit(node, given);
     }
@@ -119,7 +142,7 @@ class Pass {
     }
   }
 
-  void send(const Edge& edge, Tensor gradient) {
+  void send(const Edge& edge, Gradient gradient) {
     if (!edge.node) return;
     if (!inputs_.empty() && !needed_.contains(edge.node.get())) return;
     auto [at, fresh] = pending_.try_emplace(edge.node.get());
@@ -127,15 +150,21 @@ class Pass {
       at->second.resize(edge.node->results.size());
       queue_.push({edge.node});
     }
-    Tensor& sum = at->second[static_cast<size_t>(edge.result)];
-    sum = sum.valid() ? sum_of(sum, gradient) : std::move(gradient);
+    add_to(at->second[static_cast<size_t>(edge.result)], std::move(gradient));
   }
 
-  void visit(const std::shared_ptr<Node>& node, std::vector<Tensor>& given) {
+  void visit(const std::shared_ptr<Node>& node, std::vector<Gradient>& given) {
+    // Who looks at a gradient sees it whole; so does an op that does not go element by element.
+    auto settle = [&](size_t result) {
+      if (!given[result].masks.empty()) given[result] = {whole(std::move(given[result])), {}};
+    };
+    for (const auto& [result, own] : node->watches) settle(static_cast<size_t>(result));
     watch(*node, given);
     for (size_t i = 0; i < inputs_.size(); ++i)
       if (inputs_[i].node == node) {
-        const Tensor& gradient = given[static_cast<size_t>(inputs_[i].result)];
+        const auto result = static_cast<size_t>(inputs_[i].result);
+        settle(result);
+        const Tensor& gradient = given[result].value;
         if (gradient.valid()) found_[i] = options_.create_graph ? gradient : gradient.unlinked();
       }
     if (node->is_leaf()) return;
@@ -169,21 +198,22 @@ class Pass {
         if (result >= 0 && transforms::has_tangent(values[i].type()))
           values[i] = linked(std::move(values[i]), {node, result});
       }
+    std::vector<Gradient::Mask> masks;
     for (int result : recipe.given) {
-      Tensor& gradient = given[static_cast<size_t>(result)];
-      values.push_back(gradient.valid() ? std::move(gradient)
-                                        : filled(node->results[static_cast<size_t>(result)], 0));
+      const auto at = static_cast<size_t>(result);
+      if (recipe.elementwise)
+        masks = std::move(given[at].masks);
+      else
+        settle(at);
+      values.push_back(given[at].valid() ? std::move(given[at].value) : filled(node->results[at], 0));
     }
-    std::vector<Tensor> out;
-    if (numbers::possible()) {
-      out = run_watched(*node, values);
-    } else {
-      out = recipe.run(std::move(values));
-    }
+    std::vector<Gradient> out =
+        numbers::possible() ? run_watched(*node, values, masks) : recipe.run(std::move(values));
+    for (Gradient& gradient : out) gradient.masks.insert(gradient.masks.begin(), masks.begin(), masks.end());
     size_t at = 0;
     for (size_t i = 0; i < recipe.moves.size(); ++i) {
       if (!recipe.moves[i]) continue;
-      if (mode().anomaly && mode().check_nan && has_nan(out[at]))
+      if (mode().anomaly && mode().check_nan && has_nan(whole(out[at])))
         throw make_error(ErrorKind::Value, "the backward pass of `{}` gives NaN by its operand {}",
                          node->name(), i)
             .why(place_of(*node))
@@ -196,23 +226,29 @@ class Pass {
 
   // The single steps of a way back may hold what a choice then leaves out, so it is looked at as a whole; a
   // program finds the op itself.
-  static std::vector<Tensor> run_watched(const Node& node, const std::vector<Tensor>& values) {
+  static std::vector<Gradient> run_watched(const Node& node, const std::vector<Tensor>& values,
+                                           const std::vector<Gradient::Mask>& masks) {
     std::string name = node.name();
     numbers::Place place(node.where, name);
     if (node.recipe->program) return node.recipe->run(values);
-    std::vector<Tensor> out;
+    std::vector<Gradient> out;
+    std::vector<Tensor> seen;
     {
       numbers::Pause pause;
       out = node.recipe->run(values);
+      for (Gradient gradient : out) {
+        gradient.masks.insert(gradient.masks.begin(), masks.begin(), masks.end());
+        seen.push_back(whole(std::move(gradient)));
+      }
     }
-    numbers::check_backward(name, values, out);
+    numbers::check_backward(name, values, seen);
     return out;
   }
 
   // Hooks in the order in which they came, then what is kept for the user.
-  void watch(Node& node, std::vector<Tensor>& given) {
+  void watch(Node& node, std::vector<Gradient>& given) {
     for (auto& [result, own] : node.watches) {
-      Tensor& gradient = given[static_cast<size_t>(result)];
+      Tensor& gradient = given[static_cast<size_t>(result)].value;
       if (!gradient.valid()) continue;
       std::map<int, Hook> hooks = own.hooks;  // one may take itself off
       for (const auto& [id, hook] : hooks)
@@ -234,7 +270,7 @@ class Pass {
   std::vector<Edge> inputs_;
   std::vector<Tensor> found_;
   std::unordered_set<const Node*> needed_, through_;
-  std::unordered_map<const Node*, std::vector<Tensor>> pending_;
+  std::unordered_map<const Node*, std::vector<Gradient>> pending_;
   std::priority_queue<Ready> queue_;
 };
 

@@ -10,6 +10,7 @@
 #include "ops/builder.h"
 #include "ops/effects.h"
 #include "ops/host_call.h"
+#include "ops/masks.h"
 #include "support/hash.h"
 #include "tensor/eager.h"
 #include "tensor/numbers.h"
@@ -156,11 +157,23 @@ void flatten(const Graph& graph, Recipe& recipe) {
     for (size_t i = 0; i < values.size(); ++i)
       recipe.constants[static_cast<size_t>(step.out[i])] = std::move(values[i]);
   }
-  for (Value output : graph.outputs()) recipe.outputs.push_back(slot(output));
+  for (Value output : graph.outputs()) {
+    std::vector<ops::Mask> masks;
+    recipe.outputs.push_back(slot(ops::without_masks(output, masks)));
+    recipe.masks.emplace_back();
+    for (const ops::Mask& mask : masks) recipe.masks.back().emplace_back(slot(mask.condition), mask.where);
+  }
   std::vector<bool> needed(recipe.constants.size(), false);
   for (int output : recipe.outputs) needed[static_cast<size_t>(output)] = true;
+  for (const auto& masks : recipe.masks)
+    for (auto [condition, where] : masks) needed[static_cast<size_t>(condition)] = true;
   for (size_t i = recipe.steps.size(); i-- > 0;) {
     Recipe::Step& step = recipe.steps[i];
+    if (std::none_of(step.out.begin(), step.out.end(),
+                     [&](int out) { return needed[static_cast<size_t>(out)]; })) {
+      recipe.steps.erase(recipe.steps.begin() + static_cast<std::ptrdiff_t>(i));  // a mask that was taken off
+      continue;
+    }
     for (int in : step.in) {
       auto at = static_cast<size_t>(in);
       if (!needed[at] && !recipe.constants[at].valid()) step.last.push_back(in);
@@ -229,15 +242,24 @@ void add_types(std::string& bytes, std::span<const Tensor> operands, const std::
 
 }  // namespace
 
-std::vector<Tensor> Recipe::run(std::vector<Tensor> inputs) const {
+namespace {
+
+std::vector<Tensor> run_program(const Recipe& recipe, const std::vector<Tensor>& inputs) {
+  const GradLink* link = recording_link(inputs);
+  if (!link) return numbers::run(*recipe.graph, inputs, [&] { return recipe.program->run(inputs); });
+  std::vector<Tensor> plain;
+  for (const Tensor& input : inputs) plain.push_back(input.unlinked());
+  std::vector<Tensor> out = numbers::run(*recipe.graph, plain, [&] { return recipe.program->run(plain); });
+  link->record(recipe.graph, inputs, out);
+  return out;
+}
+
+}  // namespace
+
+std::vector<Gradient> Recipe::run(std::vector<Tensor> inputs) const {
+  std::vector<Gradient> out;
   if (program) {
-    const GradLink* link = recording_link(inputs);
-    std::vector<Tensor> out;
-    if (!link) return numbers::run(*graph, inputs, [&] { return program->run(inputs); });
-    std::vector<Tensor> plain;
-    for (const Tensor& input : inputs) plain.push_back(input.unlinked());
-    out = numbers::run(*graph, plain, [&] { return program->run(plain); });
-    link->record(graph, inputs, out);
+    for (Tensor& value : run_program(*this, inputs)) out.push_back({std::move(value), {}});
     return out;
   }
   std::vector<Tensor> slots = constants;
@@ -252,8 +274,11 @@ std::vector<Tensor> Recipe::run(std::vector<Tensor> inputs) const {
                          : eager::run(*step.op, operands, step.attrs);
     for (size_t i = 0; i < values.size(); ++i) slots[static_cast<size_t>(step.out[i])] = std::move(values[i]);
   }
-  std::vector<Tensor> out;
-  for (int output : outputs) out.push_back(slots[static_cast<size_t>(output)]);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    out.push_back({slots[static_cast<size_t>(outputs[i])], {}});
+    for (auto [condition, where] : masks[i])
+      out.back().masks.push_back({slots[static_cast<size_t>(condition)], where});
+  }
   return out;
 }
 
@@ -271,7 +296,12 @@ std::shared_ptr<const Recipe> recipe_of(const ops::Op& op, std::span<const Tenso
     for (Value value : forward->outputs()) out.results.push_back(value->type());
     std::unique_ptr<Graph> graph = join(*forward, moves, out);
     keep_needed(*graph, out, operands.size() + out.results.size());
-    if (!has_regions(*graph)) return flatten(*graph, out);
+    if (!has_regions(*graph)) {
+      out.elementwise = op.has(ops::Trait::Elementwise) && out.results.size() == 1;
+      for (size_t i = 0; i < moves.size(); ++i)  // of one that is repeated the gradient is a sum
+        out.elementwise &= !moves[i] || operands[i].type().dims == out.results[0].dims;
+      return flatten(*graph, out);
+    }
     out.program = compile(*graph);
     out.graph = std::move(graph);
   });

@@ -16,6 +16,21 @@
 
 namespace ig::tape {
 
+// What a choice did not take is 0, which is said by masks (see ops/masks.h): `value` where all conditions
+// hold.
+struct Gradient {
+  struct Mask {
+    Tensor condition;
+    bool where;
+    bool operator==(const Mask& o) const {
+      return where == o.where && condition.data() == o.condition.data();
+    }
+  };
+  Tensor value;
+  std::vector<Mask> masks;  // the outermost first
+  bool valid() const { return value.valid(); }
+};
+
 struct Recipe {
   struct Step {
     const ops::Op* op = nullptr;
@@ -34,13 +49,16 @@ struct Recipe {
   std::vector<Step> steps;
   std::vector<Tensor> constants;  // of slots; invalid where the slot is computed
   std::vector<int> outputs;       // slots, one for each operand that moves
+  std::vector<std::vector<std::pair<int, bool>>>
+      masks;                 // of each output: slots of conditions, and where they count
+  bool elementwise = false;  // the op, on operands of one shape: its way back may run under masks
   std::shared_ptr<const Graph> graph;
   std::shared_ptr<Program> program;
   bool calls_host = false;  // functions that the graph names; nodes of the tape keep them, and the recipe not
 
   // From what was saved and the gradients of `given`, the gradients of the operands that move. On the tape,
   // where this thread records.
-  std::vector<Tensor> run(std::vector<Tensor> inputs) const;
+  std::vector<Gradient> run(std::vector<Tensor> inputs) const;
 };
 
 std::shared_ptr<const Recipe> recipe_of(const ops::Op& op, std::span<const Tensor> operands,
