@@ -50,55 +50,77 @@ bool whole(const front::Operand& operand) {
   return is_integer(std::get<Tensor>(operand).dtype()) || std::get<Tensor>(operand).dtype() == DType::Bool;
 }
 
+// What an op on integers does not take as its second operand.
+enum class Refused : uint8_t { None, Zero, Negative };
+
+Refused refused_by(const ops::Op& op) {
+  static const ops::Op* const kDivide[] = {&ops::get("floor_divide"), &ops::get("floor_mod"),
+                                           &ops::get("remainder")};
+  static const ops::Op* const kPower = &ops::get("power");
+  if (&op == kPower) return Refused::Negative;
+  return std::ranges::find(kDivide, &op) != std::end(kDivide) ? Refused::Zero : Refused::None;
+}
+
 template <typename T>
-bool holds_zero(const Tensor& x) {
+bool holds(const Tensor& x, Refused refused) {
   const T* values = static_cast<const T*>(x.data());
   bool found = false;  // no early end, so that the loop is done in vectors
-  for (int64_t i = 0, n = x.elements(); i < n; ++i) found |= values[i] == 0;
+  if (refused == Refused::Zero)
+    for (int64_t i = 0, n = x.elements(); i < n; ++i) found |= values[i] == 0;
+  else
+    for (int64_t i = 0, n = x.elements(); i < n; ++i) found |= values[i] < 0;
   return found;
 }
 
-bool has_zero(const Tensor& x) {
+bool holds(const Tensor& x, Refused refused) {
+  if (refused == Refused::Negative && !is_signed_int(x.dtype())) return false;
   switch (size_of(x.dtype())) {
-    case 1: return holds_zero<uint8_t>(x);
-    case 2: return holds_zero<uint16_t>(x);
-    case 4: return holds_zero<uint32_t>(x);
-    default: return holds_zero<uint64_t>(x);
+    case 1: return holds<int8_t>(x, refused);
+    case 2: return holds<int16_t>(x, refused);
+    case 4: return holds<int32_t>(x, refused);
+    default: return holds<int64_t>(x, refused);
   }
 }
 
-effects::Check divided_by_zero(std::string_view who) {
+effects::Check text_of(Refused refused, std::string_view who) {
+  if (refused == Refused::Negative)
+    return {fmt::format("{}: an integer is raised to a negative power", who),
+            "the result is a fraction, and integers have none",
+            "convert the base to a float: ig.astype(x, ig.float32) ** y", "value"};
   return {fmt::format("{}: an integer is divided by zero", who), "integers have no infinity and no NaN",
           "put another divisor there first, ig.where(d == 0, 1, d), or divide floats", "zero_division"};
 }
 
 }  // namespace
 
-void check_divisor(const Tensor& divisor, std::string_view who) {
-  if (has_zero(divisor)) effects::check(Tensor::scalar_int(DType::Bool, 0), divided_by_zero(who), {});
+void check_whole(const ops::Op& op, const Tensor& second, std::string_view who) {
+  const Refused refused = refused_by(op);
+  if (refused != Refused::None && holds(second, refused))
+    effects::check(Tensor::scalar_int(DType::Bool, 0), text_of(refused, who), {});
 }
 
-void check_divisor(const ops::Op& op, std::span<const front::Operand> operands) {
-  static const ops::Op* const kDivide[] = {&ops::get("floor_divide"), &ops::get("floor_mod"),
-                                           &ops::get("remainder")};
-  if (std::ranges::find(kDivide, &op) == std::end(kDivide) || operands.size() != 2 || !whole(operands[0]) ||
-      !whole(operands[1]))
-    return;
+void check_whole(const ops::Op& op, std::span<const front::Operand> operands) {
+  const Refused refused = refused_by(op);
+  if (refused == Refused::None || operands.size() != 2 || !whole(operands[0]) || !whole(operands[1])) return;
   Capture* capture = Capture::current();
-  Tensor divisor;
+  Tensor second;
   if (const auto* scalar = std::get_if<front::Scalar>(&operands[1])) {
-    if (scalar->integer != 0) return;
-    divisor = Tensor::scalar_int(DType::Bool, 0);
-    if (capture) capture->note_made_here(divisor);
+    if (refused == Refused::Zero ? scalar->integer != 0
+                                 : scalar->kind != DKind::Signed || scalar->integer >= 0)
+      return;
+    second = Tensor::scalar_int(DType::I64, scalar->integer);
+    if (capture) capture->note_made_here(second);
   } else {
-    divisor = std::get<Tensor>(operands[1]);
+    second = std::get<Tensor>(operands[1]);
+    if (refused == Refused::Negative && !is_signed_int(second.dtype())) return;
   }
-  bool known = !divisor.is_symbolic() && (!capture || capture->made_here(divisor));
-  if (known && !has_zero(divisor)) return;
-  if (!capture) return check_divisor(divisor, op.public_name());
-  front::Operand sides[] = {divisor, front::Scalar{.kind = DKind::Signed, .integer = 0}};
-  if (divisor.dtype() == DType::Bool) sides[1] = front::Scalar{.kind = DKind::Bool, .integer = 0};
-  effects::check(front::call(ops::get("not_equal"), sides, {})[0], divided_by_zero(op.public_name()), {});
+  bool known = !second.is_symbolic() && (!capture || capture->made_here(second));
+  if (known && !holds(second, refused)) return;
+  if (!capture) return check_whole(op, second, op.public_name());
+  front::Operand sides[] = {second, front::Scalar{.kind = DKind::Signed, .integer = 0}};
+  if (second.dtype() == DType::Bool) sides[1] = front::Scalar{.kind = DKind::Bool, .integer = 0};
+  const char* holds_where = refused == Refused::Zero ? "not_equal" : "greater_equal";
+  effects::check(front::call(ops::get(holds_where), sides, {})[0], text_of(refused, op.public_name()), {});
 }
 
 void init_effects(nb::module_& m) {

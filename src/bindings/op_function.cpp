@@ -184,7 +184,7 @@ PyObject* call(const ops::Op& op, PyObject* const* args, size_t count, PyObject*
   for (const AttrSpec& spec : attr_specs)
     if (required(op, spec) && !attrs.find(spec.name))
       bad_call(op, fmt::format("the option `{}` is missing", keyword(op, spec)));
-  check_divisor(op, operands);
+  check_whole(op, operands);
   return wrap_all(front::call(op, operands, std::move(attrs)));
 }
 

@@ -133,9 +133,9 @@ PyObject* binary(Binary which, PyObject* a, PyObject* b) {
   return guard([&]() -> PyObject* {
     if (concrete_pair(a, b) && tensor_of(a).shape() == tensor_of(b).shape() && !Capture::current())
       if (eager::BinarySite* direct = site(which)) {
-        bool divides = which == Binary::FloorDivide || which == Binary::Remainder;
-        if (divides && is_integer(tensor_of(b).dtype()) && is_integer(tensor_of(a).dtype()))
-          check_divisor(tensor_of(b), kBinaryNames[static_cast<size_t>(which)]);
+        bool partial = which == Binary::FloorDivide || which == Binary::Remainder || which == Binary::Power;
+        if (partial && is_integer(tensor_of(b).dtype()) && is_integer(tensor_of(a).dtype()))
+          check_whole(direct->op(), tensor_of(b), kBinaryNames[static_cast<size_t>(which)]);
         return wrap((*direct)(tensor_of(a), tensor_of(b)));
       }
     if (is_number(a) || is_number(b))

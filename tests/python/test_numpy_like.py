@@ -63,7 +63,7 @@ CALLS: dict[str, Any] = {
     "tensordot all": lambda m, a: m.tensordot(a(X), a(Y)),
     "tensordot pairs": lambda m, a: m.tensordot(a(X), a(Y), axes=(0, 0)),
     "ptp": lambda m, a: m.ptp(a(X), axis=1),
-    "nanvar": lambda m, a: m.nanvar(a(np.where(X > 0, X, np.nan)), axis=1, ddof=1),
+    "nanvar": lambda m, a: m.nanvar(a(np.where(X > -2, X, np.nan)), axis=1, ddof=1),
     "vdot": lambda m, a: m.vdot(a(X + 1j * Y), a(Y + 1j * X)),
     "dot": lambda m, a: m.dot(a(X), a(Y.T)),
     "column_stack": lambda m, a: m.column_stack((a(ROW), a(RISING))),
