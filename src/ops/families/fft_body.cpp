@@ -190,9 +190,11 @@ std::vector<Value> fft_body(BodyContext& c) {
   if (c.operands.size() == 2) return {};  // the kernel's own form
   Body body(c.build, c.get(kAxis), c.get(kNorm));
   const std::string& type = c.get(kFftType);
-  if (type == "RFFT") return {body.of_real(c.operands[0])};
-  if (type == "IRFFT") return {body.to_real(c.operands[0], c.get(kFftLength))};
-  return {body.whole(c.operands[0], type == "IFFT")};
+  Value x = c.operands[0];
+  if (type == "RFFT") return {body.of_real(x)};
+  if (!is_complex(x->type().dtype)) x = c.build("complex", {x, tools::zeros_like(c.build, x)});
+  if (type == "IRFFT") return {body.to_real(x, c.get(kFftLength))};
+  return {body.whole(x, type == "IFFT")};
 }
 
 }  // namespace ig::ops::fourier
