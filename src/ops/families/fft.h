@@ -51,8 +51,8 @@ bool fits(int64_t n, const Dim& inner);
 // n as a product of two lengths, as near to each other as may be.
 std::pair<int64_t, int64_t> split(DType part, int64_t n);
 // The operand `roots` of that kernel: for each pass its factors, then those between the halves of a split
-// one.
-Literal table(DType part, const Plan& plan);
+// one, then those that fold complex numbers into the transform of twice as many real ones.
+Literal table(DType part, const Plan& plan, bool real);
 
 // The transform of a whole sequence in float64, for the constants of bodies.
 std::vector<std::complex<double>> transformed(const std::vector<std::complex<double>>& x);

@@ -13,6 +13,28 @@ namespace {
 using Numbers = std::vector<std::complex<double>>;
 using Attributes = std::vector<std::pair<std::string, AttrValue>>;
 
+Dim elements_behind(Value x, int64_t axis) {
+  const Dims& dims = x->type().dims;
+  return product(Dims(dims.begin() + static_cast<long>(axis) + 1, dims.end()));
+}
+
+// So few columns would leave most of a vector empty: the axis is moved to the end, and back.
+bool narrow(const Dim& inner) {
+  constexpr int64_t kFew = 8;
+  return inner.is_constant() && inner.constant() > 1 && inner.constant() < kFew;
+}
+Value by_rows(BodyContext& c, Value x) {
+  int64_t axis = c.get(kAxis), last = x->type().rank() - 1;
+  Ints order = tools::iota(last + 1), back;
+  order.erase(order.begin() + static_cast<long>(axis));
+  order.push_back(axis);
+  for (int64_t i = 0; i <= last; ++i) back.push_back(i < axis ? i : i == axis ? last : i - 1);
+  Value moved = c.build(
+      "fft", {c.build.transpose(x, order)},
+      {kFftType % c.get(kFftType), kFftLength % c.get(kFftLength), kAxis % last, kNorm % c.get(kNorm)});
+  return c.build.transpose(moved, back);
+}
+
 class Body {
  public:
   Body(Builder& build, int64_t axis, std::string norm)
@@ -25,10 +47,8 @@ class Body {
     if (n == 1) return x;
     Dim inner = behind(x);
     if (has_passes(n)) {
-      if (narrow(inner)) return by_rows(x, inverse);
       if (!fits(n, inner)) return by_halves(x, inverse, split(part, n));
-      Value roots = b.constant(table(part, Plan::of(part, n, inner)));
-      return b("fft", {x, roots}, attributes(inverse ? "IFFT" : "FFT", n));
+      return kernel(x, inverse ? "IFFT" : "FFT", n, n);
     }
     return by_chirp(x, inverse, n);
   }
@@ -39,6 +59,7 @@ class Body {
       Value z = whole(b("complex", {x, tools::zeros_like(b, x)}), false);
       return m.slice(z, axis_, 0, half + 1);
     }
+    if (in_one_kernel(x, half)) return kernel(x, "RFFT", n, half);
     // Two real numbers are taken as one complex one; its transform z gives those of both.
     Value z = whole(b("complex", {m.slice(x, axis_, 0, n - 1, 2), m.slice(x, axis_, 1, n, 2)}), false);
     Value there = joined({z, m.slice(z, axis_, 0, 1)}), back = turned(there);
@@ -50,6 +71,7 @@ class Body {
 
   Value to_real(Value x, int64_t n) {
     int64_t half = n / 2;
+    if (n % 2 == 0 && in_one_kernel(x, half)) return kernel(x, "IRFFT", n, half);
     x = with_real_ends(x, n);
     if (n % 2 != 0) {
       Value rest = n == 1 ? nullptr : turned(m.slice(x, axis_, 1, half + 1));
@@ -66,14 +88,15 @@ class Body {
 
  private:
   int64_t length(Value x) const { return x->type().dims[static_cast<size_t>(axis_)].constant(); }
-  Dim behind(Value x) const {
-    const Dims& dims = x->type().dims;
-    return product(Dims(dims.begin() + static_cast<long>(axis_) + 1, dims.end()));
+  Dim behind(Value x) const { return elements_behind(x, axis_); }
+  bool in_one_kernel(Value x, int64_t half) const {
+    return half > 1 && has_passes(half) && fits(half, behind(x));
   }
-  // Columns that would leave most of a vector empty.
-  static bool narrow(const Dim& inner) {
-    constexpr int64_t kFew = 8;
-    return inner.is_constant() && inner.constant() > 1 && inner.constant() < kFew;
+  // The op with what its kernel reads: passes of so many complex numbers.
+  Value kernel(Value x, const char* type, int64_t n, int64_t passes) {
+    DType part = part_of(x->type().dtype);
+    Value roots = b.constant(table(part, Plan::of(part, passes, behind(x)), passes != n));
+    return b("fft", {x, roots}, attributes(type, n));
   }
   Attributes attributes(const char* type, int64_t n) const {
     return {kFftType % std::string(type), kFftLength % n, kAxis % axis_, kNorm % norm_};
@@ -90,17 +113,6 @@ class Body {
   Value times(Value x, const Numbers& factors) { return b("multiply", {x, along(x, factors)}); }
   Value joined(std::vector<Value> parts) { return b("concatenate", std::move(parts), {kAxis % axis_}); }
   Value turned(Value x) { return b("conj", {b("reverse", {x}, {kReversed % Ints{axis_}})}); }
-
-  // The axis is moved to the end, and back.
-  Value by_rows(Value x, bool inverse) {
-    int rank = x->type().rank();
-    Ints order = tools::iota(rank), back;
-    order.erase(order.begin() + static_cast<long>(axis_));
-    order.push_back(axis_);
-    for (int64_t i = 0; i < rank; ++i) back.push_back(i < axis_ ? i : i == axis_ ? rank - 1 : i - 1);
-    Value moved = Body(b, rank - 1, norm_).whole(b.transpose(x, order), inverse);
-    return b.transpose(moved, back);
-  }
 
   // x as a matrix [first, second]: along its columns, times roots, transposed, along its columns.
   Value by_halves(Value x, bool inverse, std::pair<int64_t, int64_t> halves) {
@@ -188,9 +200,10 @@ class Body {
 
 std::vector<Value> fft_body(BodyContext& c) {
   if (c.operands.size() == 2) return {};  // the kernel's own form
+  Value x = c.operands[0];
+  if (narrow(elements_behind(x, c.get(kAxis)))) return {by_rows(c, x)};
   Body body(c.build, c.get(kAxis), c.get(kNorm));
   const std::string& type = c.get(kFftType);
-  Value x = c.operands[0];
   if (type == "RFFT") return {body.of_real(x)};
   if (!is_complex(x->type().dtype)) x = c.build("complex", {x, tools::zeros_like(c.build, x)});
   if (type == "IRFFT") return {body.to_real(x, c.get(kFftLength))};

@@ -6,6 +6,10 @@
 // for k below l (the product of the radices before) and p below m (of those behind). Each row is `width`
 // columns, transforms that go side by side in vectors. Between passes the real and the imaginary parts stand
 // apart, so that no shuffle is needed. An inverse transform is the same with the two parts exchanged.
+//
+// An even number n of real ones is taken as h = n / 2 complex ones, z[j] = x[2j] + i x[2j + 1], whose
+// transform is folded into that of the x: with w = e^(-2πi/n), twice y[k] is z[k] + z[h-k]* - i w^k (z[k] -
+// z[h-k]*).
 #include <functional>
 
 #include "ops/families/array_tools.h"
@@ -20,23 +24,28 @@ struct Parts {
   Expr re, im;
 };
 
-// A matrix of complex numbers, n rows of columns: in one buffer as they are, or in two for the parts.
+// A matrix of complex numbers, n rows of columns: in one buffer as they are, or in two for the parts. One
+// buffer of real numbers may hold both parts too, `apart` from each other.
 struct Side {
   loop::Builder* b;
   uint32_t re, im;
-  bool whole;       // one buffer, `re`
+  bool whole;       // complex numbers, in `re`
   Expr base, step;  // of the first element, and from row to row
   bool dense;       // rows follow one another without a gap
   bool exchanged = false;
   double scale = 1;
+  Expr apart = {};
+  int64_t spread = 1;  // 2: the parts alternate, and places count pairs
 
+  Expr place(Expr at) const { return spread == 1 ? at : at * b->index(spread); }
   Parts load(Expr at) const {
     Parts x;
     if (whole) {
       Expr z = b->let(b->load(re, at));
       x = {b->let(real(z)), b->let(imag(z))};
     } else {
-      x = {b->let(b->load(re, at)), b->let(b->load(im, at))};
+      Expr first = place(at);
+      x = {b->let(b->load(re, first)), b->let(b->load(im, apart ? first + apart : first))};
     }
     return exchanged ? Parts{x.im, x.re} : x;
   }
@@ -46,8 +55,9 @@ struct Side {
     if (whole) {
       b->store(re, at, complex(x.re, x.im));
     } else {
-      b->store(re, at, x.re);
-      b->store(im, at, x.im);
+      Expr first = place(at);
+      b->store(re, first, x.re);
+      b->store(im, apart ? first + apart : first, x.im);
     }
   }
 };
@@ -86,7 +96,73 @@ class Passes {
   }
 
   const Side& other(const Side& side) const { return scratch_[&side == &scratch_[0] ? 1 : 0]; }
-  int64_t table_at() const { return at_; }
+  const Side& scratch() const { return scratch_[0]; }
+
+  // The halves of the split kernel, from the columns of a matrix to those of its transpose.
+  const Side& run_halves(const Side& from, const Side* to, int64_t twist) {
+    Expr zero = b_.index(0), first = b_.index(plan_.first), second = b_.index(plan_.second);
+    const Side& half = run(plan_.first, plan_.second, second, from, nullptr, twist);
+    const Side& turned = other(half);
+    b_.transpose({turned.re, zero, first}, {half.re, zero, second}, first, second);
+    b_.transpose({turned.im, zero, first}, {half.im, zero, second}, first, second);
+    return run(plan_.second, plan_.first, first, turned, to);
+  }
+
+  // z as twice y, row by row; `at`: where the factors -i w^k stand.
+  void fold(const Side& z, const Side& to, Expr columns, int64_t at) const {
+    Expr zero = b_.index(0), h = b_.index(plan_.n);
+    b_.serial_for(zero, b_.index(plan_.n + 1), [&](Expr k) {
+      Expr row = b_.let(select(k == h, zero, k) * z.step);
+      Expr back = b_.let(select(k == zero, zero, h - k) * z.step);
+      Parts factor = factor_at(at, k);
+      b_.vector_for(zero, columns, lanes_for(plan_.width), [&](Expr q) {
+        to.store(to.base + k * to.step + q, folded(z.load(row + q), z.load(back + q), factor));
+      });
+    });
+  }
+  // The same of one transform, along it.
+  void fold_row(const Side& z, const Side& to, int64_t at) const {
+    Expr zero = b_.index(0), h = b_.index(plan_.n);
+    b_.vector_for(b_.index(1), h, lanes_for(plan_.n),
+                  [&](Expr k) { to.store(to.base + k, folded(z.load(k), z.load(h - k), factor_at(at, k))); });
+    Parts first = z.load(zero);
+    to.store(to.base, {(first.re + first.im) * 2, number(0)});
+    to.store(to.base + h, {(first.re - first.im) * 2, number(0)});
+  }
+
+  // The way back, y as twice z. Of the first and the last y the imaginary part is not read. The scratch side
+  // has the parts exchanged, for an inverse transform.
+  const Side& unfold(const Side& y, Expr columns, int64_t at) const {
+    Expr zero = b_.index(0), h = b_.index(plan_.n);
+    const Side& z = scratch_[0];
+    b_.serial_for(zero, h, [&](Expr k) {
+      Expr row = b_.let(y.base + k * y.step), back = b_.let(y.base + (h - k) * y.step);
+      Expr end = b_.let(k == zero);
+      Parts factor = factor_at(at, k);
+      b_.vector_for(zero, columns, lanes_for(plan_.width), [&](Expr q) {
+        Parts one = y.load(row + q), other = y.load(back + q);
+        one.im = select(end, number(0), one.im);
+        other.im = select(end, number(0), other.im);
+        Parts x = folded(one, other, {factor.re, -factor.im});
+        z.store(k * z.step + q, {x.im, x.re});
+      });
+    });
+    return z;
+  }
+  const Side& unfold_row(const Side& y, int64_t at) const {
+    Expr zero = b_.index(0), h = b_.index(plan_.n);
+    const Side &z = scratch_[0], &parts = scratch_[1];
+    b_.vector_for(zero, h + b_.index(1), lanes_for(plan_.n),
+                  [&](Expr k) { parts.store(k, y.load(y.base + k)); });
+    b_.vector_for(b_.index(1), h, lanes_for(plan_.n), [&](Expr k) {
+      Parts factor = factor_at(at, k);
+      Parts x = folded(parts.load(k), parts.load(h - k), {factor.re, -factor.im});
+      z.store(k, {x.im, x.re});
+    });
+    Parts first = parts.load(zero), last = parts.load(h);
+    z.store(zero, {first.re - last.re, first.re + last.re});
+    return z;
+  }
 
  private:
   struct Pass {
@@ -147,6 +223,15 @@ class Passes {
       butterflies(p, weights);
     });
     at_ += m * 2 * (r - 1);
+  }
+
+  // The factors stand in two rows, for the parts.
+  Parts factor_at(int64_t at, Expr k) const {
+    return let(b_.load(roots_, b_.index(at) + k), b_.load(roots_, b_.index(at + plan_.n + 1) + k));
+  }
+  // x + y* + factor (x - y*)
+  Parts folded(Parts x, Parts y, Parts factor) const {
+    return add(let(x.re + y.re, x.im - y.im), times(let(x.re - y.re, x.im + y.im), factor));
   }
 
   Parts let(Expr re, Expr im) const { return {b_.let(re), b_.let(im)}; }
@@ -223,65 +308,130 @@ class Passes {
 
 }  // namespace
 
-void nest_fft(NestContext& c) {
-  loop::Builder& b = *c.build;
-  const Type& type = c.node->operand(0)->type();
-  const Attrs& attrs = c.node->attrs();
-  auto axis = static_cast<size_t>(attrs.get(kAxis));
-  bool inverse = attrs.get(kFftType) == "IFFT";
-  int64_t n = attrs.get(kFftLength);
-  double scale = scale_of(inverse, attrs.get(kNorm), n);
-  Dim outer = product(Dims(type.dims.begin(), type.dims.begin() + static_cast<long>(axis)));
-  Dim inner = product(Dims(type.dims.begin() + static_cast<long>(axis) + 1, type.dims.end()));
-  DType part = part_of(type.dtype);
-  Plan plan = Plan::of(part, n, inner);
-  uint32_t x = c.operands[0], out = c.results[0];
-  Expr zero = b.index(0), width = b.index(plan.width), length = b.index(n);
+namespace {
 
-  switch (plan.way) {
-    case Plan::Way::Columns: {
-      Dim chunks = ceildiv(inner, Dim(plan.width));
-      c.set_blocks(outer * chunks);
-      Expr behind = c.size(inner), count = c.size(chunks);
-      Passes passes(c, part, plan, n * plan.width);
-      Expr first = b.let(b.block() % count * width);
-      Expr base = b.let(b.block() / count * length * behind + first);
-      Expr columns = b.let(lesser(width, behind - first));
-      Side from{&b, x, x, true, base, behind, false, inverse};
-      Side to{&b, out, out, true, base, behind, false, inverse, scale};
-      passes.run(n, plan.width, columns, from, &to);
-      return;
-    }
-    case Plan::Way::Rows: {
-      c.set_blocks(ceildiv(outer, Dim(plan.width)));
-      Expr all = c.size(outer);
-      uint32_t turned = b.add_scratch(type.dtype, Dim(n * plan.width), "turned");
-      Passes passes(c, part, plan, n * plan.width);
-      Expr base = b.let(b.block() * width * length);
-      Expr rows = b.let(lesser(width, all - b.block() * width));
-      b.transpose({turned, zero, width}, {x, base, length}, rows, length);
-      Side from{&b, turned, turned, true, zero, width, true, inverse};
-      Side to = from;
-      to.scale = scale;
-      passes.run(n, plan.width, rows, from, &to);
-      b.transpose({out, base, length}, {turned, zero, width}, length, rows);
-      return;
-    }
-    case Plan::Way::Split: {
-      c.set_blocks(outer);
-      Passes passes(c, part, plan, n);
-      Expr base = b.let(b.block() * length);
-      Expr first = b.index(plan.first), second = b.index(plan.second);
-      Side from{&b, x, x, true, base, second, true, inverse};
-      int64_t twist = c.node->operand(1)->type().dims[0].constant() - 2 * n;
-      const Side& half = passes.run(plan.first, plan.second, second, from, nullptr, twist);
-      const Side& turned = passes.other(half);
-      b.transpose({turned.re, zero, first}, {half.re, zero, second}, first, second);
-      b.transpose({turned.im, zero, first}, {half.im, zero, second}, first, second);
-      Side to{&b, out, out, true, base, first, true, inverse, scale};
-      passes.run(plan.second, plan.first, first, turned, &to);
-      return;
-    }
+// What all ways of a kernel ask.
+struct Shape {
+  bool real_in, real_out, inverse;
+  int64_t n, passes;  // of real numbers, half as many
+  double scale;
+  Dim outer, inner;
+  DType whole, part;
+  Plan plan;
+  int64_t twist, fold;  // where the factors between the halves and those of the folding stand
+
+  explicit Shape(const Node* node) {
+    const Type& type = node->operand(0)->type();
+    const Attrs& attrs = node->attrs();
+    const std::string& kind = attrs.get(kFftType);
+    auto axis = static_cast<long>(attrs.get(kAxis));
+    real_in = kind == "RFFT";
+    real_out = kind == "IRFFT";
+    inverse = kind == "IFFT" || real_out;
+    n = attrs.get(kFftLength);
+    passes = real_in || real_out ? n / 2 : n;
+    scale = scale_of(inverse, attrs.get(kNorm), n) * (real_in ? 0.5 : 1);
+    outer = product(Dims(type.dims.begin(), type.dims.begin() + axis));
+    inner = product(Dims(type.dims.begin() + axis + 1, type.dims.end()));
+    part = part_of(type.dtype);
+    whole = complex_of(part);
+    plan = Plan::of(part, passes, inner);
+    int64_t end = node->operand(1)->type().dims[0].constant();
+    fold = real_in || real_out ? end - 2 * (passes + 1) : end;
+    twist = fold - 2 * passes;
+  }
+  int64_t before() const { return real_out ? passes + 1 : n; }  // along the axis, of the operand
+  int64_t after() const { return real_in ? passes + 1 : n; }    // and of the result
+};
+
+void nest_columns(NestContext& c, const Shape& s) {
+  loop::Builder& b = *c.build;
+  Dim chunks = ceildiv(s.inner, Dim(s.plan.width));
+  c.set_blocks(s.outer * chunks);
+  Expr behind = c.size(s.inner), count = c.size(chunks), width = b.index(s.plan.width);
+  Passes passes(c, s.part, s.plan, s.passes * s.plan.width);
+  Expr first = b.let(b.block() % count * width), row = b.let(b.block() / count * behind);
+  Expr columns = b.let(lesser(width, behind - first));
+  auto side = [&](uint32_t buffer, int64_t size, bool pairs) {
+    Expr base = b.let(row * b.index(size) + first);
+    Side out{&b, buffer, buffer, !pairs, base, behind, false};
+    if (pairs) out.step = b.let(behind * b.index(2)), out.apart = behind;
+    return out;
+  };
+  Side from = side(c.operands[0], s.before(), s.real_in), to = side(c.results[0], s.after(), s.real_out);
+  to.scale = s.scale;
+  to.exchanged = s.inverse;
+  if (s.real_in) {
+    passes.fold(passes.run(s.passes, s.plan.width, columns, from, nullptr), to, columns, s.fold);
+  } else if (s.real_out) {
+    passes.run(s.passes, s.plan.width, columns, passes.unfold(from, columns, s.fold), &to);
+  } else {
+    from.exchanged = s.inverse;
+    passes.run(s.passes, s.plan.width, columns, from, &to);
+  }
+}
+
+void nest_rows(NestContext& c, const Shape& s) {
+  loop::Builder& b = *c.build;
+  c.set_blocks(ceildiv(s.outer, Dim(s.plan.width)));
+  Expr zero = b.index(0), width = b.index(s.plan.width), all = c.size(s.outer);
+  bool real = s.real_in || s.real_out;
+  // Rows of the operand as columns, and the columns of the result: of one buffer, where both are complex.
+  uint32_t numbers = b.add_scratch(s.whole, Dim((real ? s.passes + 1 : s.n) * s.plan.width), "turned");
+  uint32_t pairs = real ? b.add_scratch(s.part, Dim(s.n * s.plan.width), "pairs") : numbers;
+  Passes passes(c, s.part, s.plan, s.passes * s.plan.width);
+  Expr first = b.let(b.block() * width);
+  Expr rows = b.let(lesser(width, all - first));
+  Side whole{&b, numbers, numbers, true, zero, width, true};
+  Side paired{&b, pairs, pairs, false, zero, b.index(2 * s.plan.width), false};
+  paired.apart = width;
+  Side from = s.real_in ? paired : whole, to = s.real_out ? paired : whole;
+  to.scale = s.scale;
+  to.exchanged = s.inverse;
+  Expr before = b.index(s.before()), after = b.index(s.after());
+  b.transpose({from.re, zero, width}, {c.operands[0], b.let(first * before), before}, rows, before);
+  if (s.real_in) {
+    passes.fold(passes.run(s.passes, s.plan.width, width, from, nullptr), to, width, s.fold);
+  } else if (s.real_out) {
+    passes.run(s.passes, s.plan.width, width, passes.unfold(from, width, s.fold), &to);
+  } else {
+    from.exchanged = s.inverse;
+    passes.run(s.passes, s.plan.width, width, from, &to);
+  }
+  b.transpose({c.results[0], b.let(first * after), after}, {to.re, zero, width}, after, rows);
+}
+
+void nest_split(NestContext& c, const Shape& s) {
+  loop::Builder& b = *c.build;
+  c.set_blocks(s.outer);
+  bool real = s.real_in || s.real_out;
+  Passes passes(c, s.part, s.plan, s.passes + (real ? 1 : 0));
+  auto side = [&](uint32_t buffer, int64_t size, bool pairs) {
+    Side out{&b, buffer, buffer, !pairs, b.let(b.block() * b.index(pairs ? s.passes : size)), {}, true};
+    if (pairs) out.apart = b.index(1), out.spread = 2;
+    return out;
+  };
+  Side from = side(c.operands[0], s.before(), s.real_in), to = side(c.results[0], s.after(), s.real_out);
+  to.scale = s.scale;
+  to.exchanged = s.inverse;
+  if (s.real_in) {
+    passes.fold_row(passes.run_halves(from, nullptr, s.twist), to, s.fold);
+  } else if (s.real_out) {
+    passes.run_halves(passes.unfold_row(from, s.fold), &to, s.twist);
+  } else {
+    from.exchanged = s.inverse;
+    passes.run_halves(from, &to, s.twist);
+  }
+}
+
+}  // namespace
+
+void nest_fft(NestContext& c) {
+  Shape shape(c.node);
+  switch (shape.plan.way) {
+    case Plan::Way::Columns: return nest_columns(c, shape);
+    case Plan::Way::Rows: return nest_rows(c, shape);
+    case Plan::Way::Split: return nest_split(c, shape);
   }
 }
 

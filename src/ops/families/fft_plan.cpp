@@ -121,7 +121,7 @@ bool fits(int64_t n, const Dim& inner) {
   return n * kChunkBytes <= kColumnBytes;
 }
 
-Literal table(DType part, const Plan& plan) {
+Literal table(DType part, const Plan& plan, bool real) {
   std::vector<double> out;
   auto passes = [&](int64_t n) {
     int64_t before = 1;
@@ -147,6 +147,11 @@ Literal table(DType part, const Plan& plan) {
         out.push_back(imaginary ? w.imag() : w.real());
       }
   }
+  for (bool imaginary : {false, true})
+    for (int64_t k = 0; k <= plan.n && real; ++k) {
+      std::complex<double> w = root(k, 2 * plan.n) * std::complex<double>(0, -1);
+      out.push_back(imaginary ? w.imag() : w.real());
+    }
   if (out.empty()) out.push_back(0);  // one pass alone needs none, but a buffer has elements
   Literal literal = Literal::allocate(part, {static_cast<int64_t>(out.size())});
   for (size_t i = 0; i < out.size(); ++i) tools::set_real(literal, static_cast<int64_t>(i), out[i]);
