@@ -13,7 +13,7 @@ constexpr int64_t kLargestRadix = 13;
 // From this length on a transform of the last axis is a matrix of its own; shorter ones go side by side.
 constexpr int64_t kSplitFrom = 256;
 // What the columns of one block may hold, so that its two buffers stay in a core's second cache.
-constexpr int64_t kLongestSplit = int64_t{1} << 15;
+constexpr int64_t kLongestSplit = int64_t{1} << 20;
 constexpr int64_t kColumnBytes = int64_t{1} << 19;
 // Columns are taken in chunks of whole cache lines, and more of them where they are short.
 constexpr int64_t kChunkBytes = 128, kBlockBytes = int64_t{1} << 13;
