@@ -17,10 +17,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import _errors, _functions, _intaglio
-from ._functions import _array, _axes, _axis, _op, astype
+from ._functions import _array, _axes, _axis, _op
 
 Tensor = _intaglio.Tensor
-Dim = _intaglio.Dim
 _fn = _functions.functions
 
 __all__ = [
@@ -46,7 +45,6 @@ __all__ = [
 
 # The division goes with the other direction.
 _OTHER = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
-_COMPLEX = {"float32": "complex64", "float64": "complex128"}
 
 
 def _norm(norm: str | None, who: str) -> str:
@@ -63,7 +61,7 @@ def _norm(norm: str | None, who: str) -> str:
 
 
 def _numbers(x: Any, who: str, real: bool = False) -> Tensor:
-    """The array, of complex numbers, or of real ones."""
+    """An array of floating-point or complex numbers, or of real ones alone."""
     x = _array(x)
     name = x.dtype.name
     if real and x.dtype.kind == "complex floating":
@@ -80,29 +78,40 @@ def _numbers(x: Any, who: str, real: bool = False) -> Tensor:
             why="types are never converted unasked",
             hint="convert first, e.g. x.astype(ig.float32)",
         )
-    if x.dtype.kind == "real floating" and name not in _COMPLEX:
+    if x.dtype.kind == "real floating" and name not in ("float32", "float64"):
         raise _errors.TypeError(
             f"fft.{who}: x is {name}, which has no complex numbers",
             _intaglio._user_line(),
             why="transforms are complex64, of float32, and complex128, of float64",
             hint="convert first, e.g. x.astype(ig.float32)",
         )
-    return x if real or x.dtype.kind == "complex floating" else astype(x, _COMPLEX[name])
+    return x
+
+
+def _known(size: Any, what: str, who: str) -> int:
+    """A size as a number: a jitted function is traced for it."""
+    try:
+        return operator.index(size)
+    except _errors.CaptureError:
+        # A jitted function that starts again remembers so itself.
+        raise _errors.ShapeError(
+            f"fft.{who}: {what} is the symbolic size {size}",
+            _intaglio._user_line(),
+            why="the passes of a transform are made for one length",
+            hint="give the transformed axis a constant size; all other axes may be symbolic",
+        ) from None
+    except TypeError:
+        raise _errors.TypeError(
+            f"fft.{who}: {what} is {size!r}",
+            _intaglio._user_line(),
+            why="it counts numbers",
+            hint="give an int of 1 or more",
+        ) from None
 
 
 def _length(x: Tensor, n: Any, axis: int, who: str) -> int:
-    """How many numbers stand along the axis, or are asked for."""
-    size = x.shape[axis]
-    if isinstance(size, Dim) or isinstance(n, Dim):
-        raise _errors.ShapeError(
-            f"fft.{who}: axis {axis} has the symbolic size {size}"
-            if isinstance(size, Dim)
-            else f"fft.{who}: the symbolic length {n}",
-            _intaglio._user_line(),
-            why="the passes of a transform are made for one length",
-            hint="give the axis a constant size; all other axes may be symbolic",
-        )
-    length = size if n is None else operator.index(n)
+    """How many numbers are asked for, or stand along the axis."""
+    length = _known(x.shape[axis], f"axis {axis}", who) if n is None else _known(n, "n", who)
     if length < 1:
         raise _errors.ValueError(
             f"fft.{who}: a transform of {length} numbers",
@@ -110,12 +119,12 @@ def _length(x: Tensor, n: Any, axis: int, who: str) -> int:
             why="it is of one number or more",
             hint="give n, which fills up with zeros" if n is None else "give an n of 1 or more",
         )
-    return int(length)
+    return length
 
 
-def _fitted(x: Tensor, size: int, axis: int) -> Tensor:
+def _fitted(x: Tensor, size: int, axis: int, who: str) -> Tensor:
     """So many numbers along the axis: cut, or with zeros behind."""
-    have = x.shape[axis]
+    have = _known(x.shape[axis], f"axis {axis}", who)
     if have == size:
         return x
     if have > size:
@@ -134,7 +143,7 @@ def _along(x: Any, kind: str, n: Any, axis: int, norm: str | None, who: str) -> 
     if kind == "IRFFT" and n is None:
         n = 2 * (_length(x, None, axis, who) - 1)
     length = _length(x, n, axis, who)
-    x = _fitted(x, length // 2 + 1 if kind == "IRFFT" else length, axis)
+    x = _fitted(x, length // 2 + 1 if kind == "IRFFT" else length, axis, who)
     out: Tensor = _op.fft(x, fft_type=kind, fft_length=length, axis=axis, norm=norm)
     return out
 
@@ -175,6 +184,8 @@ def _every(x: Any, kind: str, s: Any, axes: Any, norm: str | None, who: str) -> 
     if kind == "RFFT":
         x = _along(x, "RFFT", steps[-1][1], steps[-1][0], norm, who)
     inner = "IFFT" if kind in ("IFFT", "IRFFT") else "FFT"
+    if not steps and x.dtype.kind == "real floating":  # no axis at all: the numbers themselves
+        x = _fn["complex"](x, _fn["zeros_like"](x))
     for axis, n in reversed(steps if kind == inner else steps[:-1]):
         x = _along(x, inner, n, axis, norm, who)
     return _along(x, "IRFFT", steps[-1][1], steps[-1][0], norm, who) if kind == "IRFFT" else x

@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "ops/families/array_tools.h"
+#include "ops/families/complex.h"
 #include "ops/families/fft.h"
 
 namespace ig::ops::fourier {
@@ -158,20 +159,30 @@ Literal table(DType part, const Plan& plan, bool real) {
   return literal;
 }
 
-std::vector<std::complex<double>> transformed(const std::vector<std::complex<double>>& x) {
-  auto n = static_cast<int64_t>(x.size());
-  if (n <= 1) return x;
-  int64_t r = 2;
+namespace {
+
+using Numbers = std::vector<std::complex<double>>;
+
+// Of every `step`th number from `first` on; roots[i] is that of all numbers.
+Numbers transformed(const Numbers& x, const Numbers& roots, size_t first, size_t step) {
+  size_t n = x.size() / step, r = 2;
+  if (n == 1) return {x[first]};
   while (n % r != 0) ++r;
-  int64_t m = n / r;
-  std::vector<std::complex<double>> out(x.size(), 0), part(static_cast<size_t>(m));
-  for (int64_t s = 0; s < r; ++s) {
-    for (int64_t i = 0; i < m; ++i) part[static_cast<size_t>(i)] = x[static_cast<size_t>(i * r + s)];
-    std::vector<std::complex<double>> inner = transformed(part);
-    for (int64_t k = 0; k < n; ++k)
-      out[static_cast<size_t>(k)] += root(s * k, n) * inner[static_cast<size_t>(k % m)];
+  size_t m = n / r;
+  Numbers out(n, 0);
+  for (size_t s = 0; s < r; ++s) {
+    Numbers part = transformed(x, roots, first + s * step, step * r);
+    for (size_t k = 0; k < n; ++k) out[k] += complex_product(roots[s * k % n * step], part[k % m]);
   }
   return out;
+}
+
+}  // namespace
+
+std::vector<std::complex<double>> transformed(const std::vector<std::complex<double>>& x) {
+  Numbers roots;
+  for (int64_t k = 0, n = static_cast<int64_t>(x.size()); k < n; ++k) roots.push_back(root(k, n));
+  return transformed(x, roots, 0, 1);
 }
 
 }  // namespace ig::ops::fourier
