@@ -4,6 +4,7 @@ threads; errors."""
 from __future__ import annotations
 
 import doctest
+import runpy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -298,6 +299,12 @@ ERRORS: dict[str, Any] = {
 def test_errors_are_whole() -> None:
     texts = {name: refusal(wrong, __file__) for name, wrong in ERRORS.items()}
     check_texts(texts, Path(__file__).with_name("fft_errors.txt"))
+
+
+def test_the_example_finds_the_conductivity() -> None:
+    path = Path(__file__).resolve().parents[2] / "examples" / "heat.py"
+    found: float = runpy.run_path(str(path))["find"]()
+    assert abs(found - 0.8) < 0.02
 
 
 def test_examples_of_the_docstrings() -> None:
