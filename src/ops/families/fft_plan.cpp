@@ -6,6 +6,7 @@
 #include "ops/families/array_tools.h"
 #include "ops/families/complex.h"
 #include "ops/families/fft.h"
+#include "support/error.h"
 
 namespace ig::ops::fourier {
 namespace {
@@ -48,6 +49,7 @@ double cost(int64_t n, int64_t width, int64_t lanes) {
 }  // namespace
 
 std::complex<double> root(int64_t k, int64_t n) {
+  IG_CHECK(n > 0, "there are no roots of order {}", n);
   k %= n;
   auto conj = [](std::complex<double> z) { return std::conj(z); };
   // By quarters of the circle, counted in integers.
