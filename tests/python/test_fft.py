@@ -234,6 +234,15 @@ def test_captures() -> None:
         near(shifted(ig.asarray(z[:, :3].copy())), np.fft.fftshift(z[:, :3]), "complex128")
 
 
+@pytest.mark.parametrize(("shape", "axis"), [((5000, 8), 1), ((8, 700), 0), ((40, 1024), 1), ((3, 1024), 1)])
+def test_rows_of_several_blocks_with_work_around_them(shape: tuple[int, ...], axis: int) -> None:
+    z = draw(*shape)
+    run = ig.jit(lambda z: ig.exp(fft.fft(ig.sin(z) * 0.5, axis=axis) * 0.001) + z)
+    near(run(z), np.exp(np.fft.fft(np.sin(z) * 0.5, axis=axis) * 0.001) + z, "complex128")
+    x = z.real.copy()
+    near(fft.irfft(fft.rfft(x, axis=axis), shape[axis], axis=axis), x, "float64")
+
+
 def test_a_jitted_function_fixes_the_length_alone() -> None:
     run = ig.jit(fft.rfft)
     sizes = [(2, 8), (3, 8), (4, 8), (4, 16), (5, 16), (6, 16), (7, 8)]

@@ -10,6 +10,8 @@
 // An even number n of real ones is taken as h = n / 2 complex ones, z[j] = x[2j] + i x[2j + 1], whose
 // transform is folded into that of the x: with w = e^(-2πi/n), twice y[k] is z[k] + z[h-k]* - i w^k (z[k] -
 // z[h-k]*).
+#include <algorithm>
+#include <bit>
 #include <functional>
 
 #include "ops/families/array_tools.h"
@@ -344,84 +346,101 @@ struct Shape {
   int64_t after() const { return real_in ? passes + 1 : n; }    // and of the result
 };
 
+// So many `chunks` of columns, several of them a block where they are short: a block is worth a thread when
+// it takes some 5 µs.
+void each_chunk(NestContext& c, const Shape& s, const Dim& chunks, const std::function<void(Expr)>& body) {
+  constexpr int64_t kBytesOfBlock = 400'000, kMost = 64;  // of all passes by twos
+  int64_t steps = std::max(1, static_cast<int>(std::bit_width(static_cast<uint64_t>(s.passes))) - 1);
+  int64_t bytes = s.passes * s.plan.width * static_cast<int64_t>(size_of(s.part)) * steps;
+  int64_t together = std::clamp(kBytesOfBlock / bytes, int64_t{1}, kMost);
+  loop::Builder& b = *c.build;
+  c.set_blocks(ceildiv(chunks, Dim(together)));
+  if (together == 1) return body(b.block());
+  Expr first = b.let(b.block() * b.index(together));
+  b.serial_for(first, lesser(first + b.index(together), c.size(chunks)), body);
+}
+
 void nest_columns(NestContext& c, const Shape& s) {
   loop::Builder& b = *c.build;
   Dim chunks = ceildiv(s.inner, Dim(s.plan.width));
-  c.set_blocks(s.outer * chunks);
   Expr behind = c.size(s.inner), count = c.size(chunks), width = b.index(s.plan.width);
   Passes passes(c, s.part, s.plan, s.passes * s.plan.width);
-  Expr first = b.let(b.block() % count * width), row = b.let(b.block() / count * behind);
-  Expr columns = b.let(lesser(width, behind - first));
-  auto side = [&](uint32_t buffer, int64_t size, bool pairs) {
-    Expr base = b.let(row * b.index(size) + first);
-    Side out{&b, buffer, buffer, !pairs, base, behind, false};
-    if (pairs) out.step = b.let(behind * b.index(2)), out.apart = behind;
-    return out;
-  };
-  Side from = side(c.operands[0], s.before(), s.real_in), to = side(c.results[0], s.after(), s.real_out);
-  to.scale = s.scale;
-  to.exchanged = s.inverse;
-  if (s.real_in) {
-    passes.fold(passes.run(s.passes, s.plan.width, columns, from, nullptr), to, columns, s.fold);
-  } else if (s.real_out) {
-    passes.run(s.passes, s.plan.width, columns, passes.unfold(from, columns, s.fold), &to);
-  } else {
-    from.exchanged = s.inverse;
-    passes.run(s.passes, s.plan.width, columns, from, &to);
-  }
+  each_chunk(c, s, s.outer * chunks, [&](Expr chunk) {
+    Expr first = b.let(chunk % count * width), row = b.let(chunk / count * behind);
+    Expr columns = b.let(lesser(width, behind - first));
+    auto side = [&](uint32_t buffer, int64_t size, bool pairs) {
+      Expr base = b.let(row * b.index(size) + first);
+      Side out{&b, buffer, buffer, !pairs, base, behind, false};
+      if (pairs) out.step = b.let(behind * b.index(2)), out.apart = behind;
+      return out;
+    };
+    Side from = side(c.operands[0], s.before(), s.real_in), to = side(c.results[0], s.after(), s.real_out);
+    to.scale = s.scale;
+    to.exchanged = s.inverse;
+    if (s.real_in) {
+      passes.fold(passes.run(s.passes, s.plan.width, columns, from, nullptr), to, columns, s.fold);
+    } else if (s.real_out) {
+      passes.run(s.passes, s.plan.width, columns, passes.unfold(from, columns, s.fold), &to);
+    } else {
+      from.exchanged = s.inverse;
+      passes.run(s.passes, s.plan.width, columns, from, &to);
+    }
+  });
 }
 
 void nest_rows(NestContext& c, const Shape& s) {
   loop::Builder& b = *c.build;
-  c.set_blocks(ceildiv(s.outer, Dim(s.plan.width)));
   Expr zero = b.index(0), width = b.index(s.plan.width), all = c.size(s.outer);
   bool real = s.real_in || s.real_out;
   // Rows of the operand as columns, and the columns of the result: of one buffer, where both are complex.
   uint32_t numbers = b.add_scratch(s.whole, Dim((real ? s.passes + 1 : s.n) * s.plan.width), "turned");
   uint32_t pairs = real ? b.add_scratch(s.part, Dim(s.n * s.plan.width), "pairs") : numbers;
   Passes passes(c, s.part, s.plan, s.passes * s.plan.width);
-  Expr first = b.let(b.block() * width);
-  Expr rows = b.let(lesser(width, all - first));
-  Side whole{&b, numbers, numbers, true, zero, width, true};
-  Side paired{&b, pairs, pairs, false, zero, b.index(2 * s.plan.width), false};
-  paired.apart = width;
-  Side from = s.real_in ? paired : whole, to = s.real_out ? paired : whole;
-  to.scale = s.scale;
-  to.exchanged = s.inverse;
-  Expr before = b.index(s.before()), after = b.index(s.after());
-  b.transpose({from.re, zero, width}, {c.operands[0], b.let(first * before), before}, rows, before);
-  if (s.real_in) {
-    passes.fold(passes.run(s.passes, s.plan.width, width, from, nullptr), to, width, s.fold);
-  } else if (s.real_out) {
-    passes.run(s.passes, s.plan.width, width, passes.unfold(from, width, s.fold), &to);
-  } else {
-    from.exchanged = s.inverse;
-    passes.run(s.passes, s.plan.width, width, from, &to);
-  }
-  b.transpose({c.results[0], b.let(first * after), after}, {to.re, zero, width}, after, rows);
+  each_chunk(c, s, ceildiv(s.outer, Dim(s.plan.width)), [&](Expr chunk) {
+    Expr first = b.let(chunk * width);
+    Expr rows = b.let(lesser(width, all - first));
+    Side whole{&b, numbers, numbers, true, zero, width, true};
+    Side paired{&b, pairs, pairs, false, zero, b.index(2 * s.plan.width), false};
+    paired.apart = width;
+    Side from = s.real_in ? paired : whole, to = s.real_out ? paired : whole;
+    to.scale = s.scale;
+    to.exchanged = s.inverse;
+    Expr before = b.index(s.before()), after = b.index(s.after());
+    b.transpose({from.re, zero, width}, {c.operands[0], b.let(first * before), before}, rows, before);
+    if (s.real_in) {
+      passes.fold(passes.run(s.passes, s.plan.width, width, from, nullptr), to, width, s.fold);
+    } else if (s.real_out) {
+      passes.run(s.passes, s.plan.width, width, passes.unfold(from, width, s.fold), &to);
+    } else {
+      from.exchanged = s.inverse;
+      passes.run(s.passes, s.plan.width, width, from, &to);
+    }
+    b.transpose({c.results[0], b.let(first * after), after}, {to.re, zero, width}, after, rows);
+  });
 }
 
 void nest_split(NestContext& c, const Shape& s) {
   loop::Builder& b = *c.build;
-  c.set_blocks(s.outer);
   bool real = s.real_in || s.real_out;
   Passes passes(c, s.part, s.plan, s.passes + (real ? 1 : 0));
-  auto side = [&](uint32_t buffer, int64_t size, bool pairs) {
-    Side out{&b, buffer, buffer, !pairs, b.let(b.block() * b.index(pairs ? s.passes : size)), {}, true};
-    if (pairs) out.apart = b.index(1), out.spread = 2;
-    return out;
-  };
-  Side from = side(c.operands[0], s.before(), s.real_in), to = side(c.results[0], s.after(), s.real_out);
-  to.scale = s.scale;
-  to.exchanged = s.inverse;
-  if (s.real_in) {
-    passes.fold_row(passes.run_halves(from, nullptr, s.twist), to, s.fold);
-  } else if (s.real_out) {
-    passes.run_halves(passes.unfold_row(from, s.fold), &to, s.twist);
-  } else {
-    from.exchanged = s.inverse;
-    passes.run_halves(from, &to, s.twist);
-  }
+  each_chunk(c, s, s.outer, [&](Expr chunk) {
+    auto side = [&](uint32_t buffer, int64_t size, bool pairs) {
+      Side out{&b, buffer, buffer, !pairs, b.let(chunk * b.index(pairs ? s.passes : size)), {}, true};
+      if (pairs) out.apart = b.index(1), out.spread = 2;
+      return out;
+    };
+    Side from = side(c.operands[0], s.before(), s.real_in), to = side(c.results[0], s.after(), s.real_out);
+    to.scale = s.scale;
+    to.exchanged = s.inverse;
+    if (s.real_in) {
+      passes.fold_row(passes.run_halves(from, nullptr, s.twist), to, s.fold);
+    } else if (s.real_out) {
+      passes.run_halves(passes.unfold_row(from, s.fold), &to, s.twist);
+    } else {
+      from.exchanged = s.inverse;
+      passes.run_halves(from, &to, s.twist);
+    }
+  });
 }
 
 }  // namespace
