@@ -60,6 +60,7 @@ FAMILIES = [
     ("isclose", "numbers", "Functions of numbers as in NumPy", "numpy_numbers.cpp"),
     ("nansum", "statistics", "Statistics, samples and bins as in NumPy", "numpy_statistics.cpp, numpy_samples.cpp"),
     ("cholesky", "linalg", "Linear algebra", "linalg*.cpp"),
+    ("fft", "fft", "Fourier transforms", "fft*.cpp"),
     ("fusion", "compiler", "The compiler's own", "compiler.cpp"),
 ]
 

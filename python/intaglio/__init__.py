@@ -111,7 +111,7 @@ from .autograd import (
     set_grad_enabled,
 )
 
-from . import autograd, cache, debug, linalg, random, tree  # isort: skip  (they are written on all of these)
+from . import autograd, cache, debug, fft, linalg, random, tree  # isort: skip  (they are written on all of these)
 
 array = asarray
 tree_leaves = tree.leaves

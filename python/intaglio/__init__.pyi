@@ -346,6 +346,7 @@ from . import autograd as autograd
 from . import cache as cache
 from . import data as data
 from . import debug as debug
+from . import fft as fft
 from . import linalg as linalg
 from . import nn as nn
 from . import optim as optim

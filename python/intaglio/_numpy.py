@@ -174,6 +174,10 @@ def array_function(self: Tensor, func: Any, types: Any, args: Any, kwargs: Any) 
         from . import linalg
 
         function = getattr(linalg, name, None) if name in linalg.__all__ else None
+    if func.__module__ == "numpy.fft":
+        from . import fft
+
+        function = getattr(fft, name, None) if name in fft.__all__ else None
     if function is None or (name in _TRUTHS and not any(_is_symbolic(arg) for arg in args)):
         # Arrays with values are NumPy's as well; the result is NumPy's then.
         return func(*_to_numpy(args, name), **_to_numpy(kwargs, name))
