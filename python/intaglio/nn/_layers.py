@@ -448,7 +448,7 @@ class Softmax2d(Module):
 def threshold(input: Any, threshold: float, value: float) -> Tensor:
     """The elements above `threshold`, and `value` in place of the others."""
     x = _functions._array(input)
-    return _fn["where"](x > threshold, x, value)
+    return _fn["where"](x <= threshold, value, x)  # NaN stays
 
 
 class Threshold(Module):

@@ -374,6 +374,16 @@ class ChannelShuffle(Module):
         return f"groups={self.groups}"
 
 
+def _check_squares(who: str, what: str, factor: int, rest: Any) -> None:
+    if rest:
+        raise _errors.ShapeError(
+            f"{who}: {what} do not fall into squares of {factor} by {factor} points",
+            _intaglio._user_line(),
+            why="as many channels as a square has points are one channel of the larger image",
+            hint="choose a factor that divides them",
+        )
+
+
 class PixelShuffle(Module):
     """[..., channels * r², height, width] to [..., channels, height * r, width * r]. Shi et al. (2016)."""
 
@@ -383,6 +393,7 @@ class PixelShuffle(Module):
     def forward(self, x: Tensor) -> Tensor:
         *front, channels, height, width = x.shape
         r, n = self.upscale_factor, len(front)
+        _check_squares("PixelShuffle", f"{channels} channels", r, channels % (r * r))
         split = x.reshape((*front, channels // (r * r), r, r, height, width))
         moved = _fn["permute_dims"](split, axes=(*range(n), n, n + 3, n + 1, n + 4, n + 2))
         return moved.reshape((*front, channels // (r * r), height * r, width * r))
@@ -400,6 +411,7 @@ class PixelUnshuffle(Module):
     def forward(self, x: Tensor) -> Tensor:
         *front, channels, height, width = x.shape
         r, n = self.downscale_factor, len(front)
+        _check_squares("PixelUnshuffle", f"{height} rows and {width} columns", r, height % r or width % r)
         split = x.reshape((*front, channels, height // r, r, width // r, r))
         moved = _fn["permute_dims"](split, axes=(*range(n), n, n + 2, n + 4, n + 1, n + 3))
         return moved.reshape((*front, channels * r * r, height // r, width // r))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .. import _errors, _functions, _intaglio
@@ -85,6 +85,13 @@ def interpolate(
             hint="leave it out, or choose another mode",
         )
     sizes, scales = _sizes(x, size, scale_factor, bool(recompute_scale_factor))
+    if min(*sizes, *(int(n) for n in x.shape[2:])) < 1:
+        raise _errors.ShapeError(
+            f"interpolate: from the sizes {tuple(x.shape[2:])} to {tuple(sizes)}",
+            _intaglio._user_line(),
+            why="each point of the result is seen at a place among the points that are there",
+            hint="give sizes, or factors, that leave one point or more",
+        )
     if mode == "area":
         return (AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d)[rank - 1](sizes)(x)
     for axis, (wide, scale) in enumerate(zip(sizes, scales, strict=True), start=2):
@@ -107,10 +114,18 @@ def interpolate(
 def _sizes(x: Tensor, size: Any, scale_factor: Any, anew: bool) -> tuple[list[int], list[float | None]]:
     """The sizes of the result, and how far apart its points are in the given image, where a factor says it."""
     rank = x.ndim - 2
+    given = size if scale_factor is None else scale_factor
+    listed = list(given) if isinstance(given, Iterable) else [given] * rank
+    if len(listed) != rank:
+        raise _errors.ValueError(
+            f"interpolate: {len(listed)} numbers are given for {rank} spatial axes",
+            _intaglio._user_line(),
+            why="there is one for each spatial axis",
+            hint=f"give {rank} numbers, or one for all",
+        )
     if scale_factor is None:
-        sizes = [size] * rank if isinstance(size, int) else list(size)
-        return sizes, [None] * rank
-    factors = [scale_factor] * rank if isinstance(scale_factor, (int, float)) else list(scale_factor)
+        return [int(n) for n in listed], [None] * rank
+    factors = [float(factor) for factor in listed]
     sizes = [int(int(n) * factor) for n, factor in zip(x.shape[2:], factors, strict=True)]
     return sizes, [None if anew else 1 / factor for factor in factors]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import _functions, _intaglio
+from ... import _errors, _functions, _intaglio
 from .. import _pooling, _unpooling
 from .._layers import _each, bilinear, convolved, spread
 
@@ -56,8 +56,22 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
 def _conv(rank: int, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Tensor:
     who = f"conv{rank}d"
     x, weight = _functions._array(x), _functions._array(weight)
+    if weight.ndim != rank + 2:
+        raise _errors.ShapeError(
+            f"{who}: the weight has {weight.ndim} axes",
+            _intaglio._user_line(),
+            why=f"it is [features, channels / groups, taps...], with {rank} axes of taps",
+            hint="reshape the weight, or take the convolution for its rank",
+        )
     stride, dilation = _each(stride, rank, who), _each(dilation, rank, who)
-    if padding == "same" and all(s == 1 for s in stride):
+    if isinstance(padding, str) and padding != "valid" and (padding != "same" or any(s != 1 for s in stride)):
+        raise _errors.ValueError(
+            f"{who}: padding is {padding!r}, with a stride of {stride}",
+            _intaglio._user_line(),
+            why="'valid' is none, and 'same' keeps the sizes, which only a stride of 1 does",
+            hint="give the padding as numbers",
+        )
+    if padding == "same":
         added = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:], strict=True)]
         # Where the two sides differ, the one behind has one more.
         x = _fn["pad"](x, ((0, 0),) * (x.ndim - rank) + tuple((0, n % 2) for n in added))
