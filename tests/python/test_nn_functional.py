@@ -92,7 +92,7 @@ def test_gradients_are_torch_s(name: str) -> None:
 
 # What torch's functions take beside: in place, deprecated, of its memory layouts, or its renormalised tables.
 LEFT_OUT = {"inplace", "size_average", "reduce", "_stacklevel", "out", "sparse", "scale_grad_by_freq"}
-LEFT_OUT |= {"max_norm", "norm_type_of_tables"}
+LEFT_OUT |= {"max_norm", "static_k", "static_v"}
 
 
 def test_arguments_are_torch_s() -> None:
@@ -102,7 +102,7 @@ def test_arguments_are_torch_s() -> None:
         left_out = LEFT_OUT | ({"norm_type"} if name.startswith("embedding") else set())
         theirs = {key: default for key, default in parameters if key not in left_out}
         own = inspect.signature(getattr(F, name)).parameters
-        assert [key for key in own if key != "key"] == list(theirs), name
+        assert [key for key in own if key in theirs or key not in ("key", "dropout_key")] == list(theirs), name
         for key, default in theirs.items():
             if default is None:
                 assert own[key].default is inspect.Parameter.empty, (name, key)
@@ -183,6 +183,19 @@ def test_attention_drops_weights() -> None:
     assert not np.allclose(dropped, F.scaled_dot_product_attention(q, k, v))
     even = F.scaled_dot_product_attention(q, k, v, scale=0.0)
     np.testing.assert_allclose(even, np.asarray(v).mean(1, keepdims=True).repeat(3, 1), rtol=1e-5)
+
+
+def test_dropout_of_the_weights_of_heads() -> None:
+    layer = nn.MultiheadAttention(4, 2, dropout=0.5, key=KEY)
+    x = ig.random.normal(KEY, (5, 1, 4))
+    parameters = (layer.in_proj_weight, layer.in_proj_bias, None, None, False)
+    out = (layer.out_proj.weight, layer.out_proj.bias)
+    y, weights = F.multi_head_attention_forward(x, x, x, 4, 2, *parameters, 0.5, *out, dropout_key=ig.random.key(4))
+    assert (np.asarray(weights) == 0).any()
+    assert y.shape == x.shape
+    plain = F.multi_head_attention_forward(x, x, x, 4, 2, *parameters, 0.5, *out, training=False)
+    for a, b in zip(plain, layer.eval()(x, x, x), strict=True):
+        assert np.array_equal(a, b)
 
 
 def test_norms_move_running_statistics_as_the_layers_do() -> None:
@@ -403,6 +416,12 @@ ERRORS: dict[str, Callable[[], Any]] = {
     "attention masks": lambda: F.scaled_dot_product_attention(IMAGE, IMAGE, IMAGE, ig.asarray(MASK), is_causal=True),
     "attention heads": lambda: F.scaled_dot_product_attention(
         ig.ones((3, 2, 2)), IMAGE[0, :, :2, :2], IMAGE[0, :, :2, :2], enable_gqa=True
+    ),
+    "heads": lambda: F.multi_head_attention_forward(
+        *[ig.ones((3, 4))] * 3, 4, 3, ig.ones((12, 4)), None, None, None, False, 0.0, ig.ones((4, 4)), None
+    ),
+    "heads key": lambda: F.multi_head_attention_forward(
+        *[ig.ones((3, 4))] * 3, 4, 2, ig.ones((12, 4)), None, None, None, False, 0.1, ig.ones((4, 4)), None
     ),
     "conv rank": lambda: F.conv2d(ig.ones((2, 4)), ig.ones((2, 2, 3, 3))),
     "conv numbers": lambda: F.conv1d(ig.ones((1, 2, 4)), ig.ones((2, 2, 3)), stride=(1, 1)),

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import _errors, _functions, _intaglio, linalg
+from .._attention import multi_head_attention_forward
 from .._bags import embedding_bag
 from .._layers import embedding
 from .._norms import (
@@ -41,6 +42,7 @@ __all__ = [
     "instance_norm",
     "layer_norm",
     "local_response_norm",
+    "multi_head_attention_forward",
     "normalize",
     "one_hot",
     "pairwise_distance",
