@@ -55,6 +55,22 @@ def signatures(out: Out) -> None:
     out["signatures"] = np.array(json.dumps(found, sort_keys=True))
 
 
+def tables(out: Out) -> None:
+    torch.manual_seed(1)
+    start, indices = torch.randn(6, 3) * 2, torch.tensor([[1, 4, 1], [0, 4, 5]])
+    out["tables/start"], out["tables/indices"] = start.numpy(), indices.numpy()
+    for name, options in {"two": {"max_norm": 1.5}, "one": {"max_norm": 2.0, "norm_type": 1.0}}.items():
+        for kind, layer in (("rows", nn.Embedding(6, 3, **options)), ("bags", nn.EmbeddingBag(6, 3, **options))):
+            layer.load_state_dict({"weight": start})
+            y = layer(indices)
+            (y * torch.arange(y.numel()).reshape(y.shape)).sum().backward()
+            out[f"tables/{kind}_{name}"], out[f"tables/{kind}_{name}_grad"] = (
+                y.detach().numpy(),
+                layer.weight.grad.numpy(),
+            )
+            out[f"tables/{kind}_{name}_after"] = layer.weight.detach().numpy().copy()
+
+
 def utils(out: Out) -> None:
     torch.manual_seed(0)
     grads = [torch.randn(3, 2), torch.randn(4) * 2]
@@ -78,7 +94,7 @@ def utils(out: Out) -> None:
 
 def main() -> None:
     out: Out = {}
-    for part in (calls, signatures, utils):
+    for part in (calls, signatures, tables, utils):
         part(out)
     np.savez_compressed(Path(__file__).with_name("torch_functional.npz"), **out)
 

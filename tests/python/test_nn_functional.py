@@ -90,17 +90,16 @@ def test_gradients_are_torch_s(name: str) -> None:
     close(x.grad, TORCH[f"{name}/grad"])
 
 
-# What torch's functions take beside: in place, deprecated, of its memory layouts, or its renormalised tables.
+# What torch's functions take beside: in place, deprecated, or of its memory layouts.
 LEFT_OUT = {"inplace", "size_average", "reduce", "_stacklevel", "out", "sparse", "scale_grad_by_freq"}
-LEFT_OUT |= {"max_norm", "static_k", "static_v"}
+LEFT_OUT |= {"static_k", "static_v"}
 
 
 def test_arguments_are_torch_s() -> None:
     recorded = json.loads(str(TORCH["signatures"]))
     assert len(recorded) > 60
     for name, parameters in recorded.items():
-        left_out = LEFT_OUT | ({"norm_type"} if name.startswith("embedding") else set())
-        theirs = {key: default for key, default in parameters if key not in left_out}
+        theirs = {key: default for key, default in parameters if key not in LEFT_OUT}
         own = inspect.signature(getattr(F, name)).parameters
         assert [key for key in own if key in theirs or key not in ("key", "dropout_key")] == list(theirs), name
         for key, default in theirs.items():
@@ -216,6 +215,20 @@ def test_norms_move_running_statistics_as_the_layers_do() -> None:
         np.testing.assert_allclose(step(x, again, spread), y, rtol=1e-5, atol=1e-6)
         np.testing.assert_allclose(again, mean, rtol=1e-6)
         np.testing.assert_allclose(spread, variance, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["two", "one"])
+@pytest.mark.parametrize("kind", ["rows", "bags"])
+def test_tables_of_bounded_rows_are_torch_s(kind: str, name: str) -> None:
+    options: dict[str, Any] = {"two": {"max_norm": 1.5}, "one": {"max_norm": 2.0, "norm_type": 1.0}}[name]
+    layer = (nn.Embedding if kind == "rows" else nn.EmbeddingBag)(6, 3, key=KEY, **options)
+    layer.load_state_dict({"weight": TORCH["tables/start"]}).requires_grad_()
+    y = layer(ig.asarray(TORCH["tables/indices"]))
+    ig.sum(y * ig.arange(y.size, dtype="float32").reshape(y.shape)).backward()
+    close(y.detach(), TORCH[f"tables/{kind}_{name}"])
+    close(layer.weight.grad, TORCH[f"tables/{kind}_{name}_grad"])
+    close(layer.weight.detach(), TORCH[f"tables/{kind}_{name}_after"])
+    assert layer.weight.is_leaf
 
 
 # --- utils -----------------------------------------------------------------------------------------------------------
@@ -399,7 +412,7 @@ def test_adaptive_pools_find_the_first_of_equal_elements() -> None:
 
 # --- errors ----------------------------------------------------------------------------------------------------------
 
-IMAGE = ig.ones((1, 2, 4, 4))
+IMAGE, P = ig.ones((1, 2, 4, 4)), ig.ones((3, 2))
 
 
 def lazy_in_jit() -> None:
@@ -448,6 +461,8 @@ ERRORS: dict[str, Callable[[], Any]] = {
     "rms norm": lambda: F.rms_norm(IMAGE, (2, 4)),
     "batch norm": lambda: F.batch_norm(IMAGE, None, None),
     "instance norm": lambda: F.instance_norm(IMAGE, use_input_stats=False),
+    "table in jit": lambda: ig.jit(nn.Embedding(3, 2, max_norm=1.0, key=KEY))(ig.asarray([1])),
+    "table in grad": lambda: ig.grad(lambda w: ig.sum(F.embedding_bag(ig.asarray([[1]]), w, max_norm=1.0)))(P),
     "bag mode": lambda: F.embedding_bag(ig.asarray([[1]]), IMAGE[0, 0], mode="median"),
     "bag offsets": lambda: F.embedding_bag(ig.asarray([1]), IMAGE[0, 0]),
     "bag weights": lambda: F.embedding_bag(ig.asarray([[1]]), IMAGE[0, 0], per_sample_weights=ig.ones(1)),

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from .. import _errors, _functions, _intaglio, random
-from ._layers import _each, _needs_key
+from ._layers import _each, _needs_key, shorten
 from ._module import Module, Parameter
 
 Tensor = _intaglio.Tensor
@@ -27,6 +27,8 @@ def embedding_bag(
     input: Any,
     weight: Any,
     offsets: Any = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
     *,
     mode: str = "mean",
     per_sample_weights: Any = None,
@@ -60,6 +62,8 @@ def embedding_bag(
             why="a bag is a row of indices [bags, length], or what lies between two offsets of one row",
             hint="give two axes, or one axis and offsets",
         )
+    if max_norm is not None:
+        shorten(weight, input, max_norm, norm_type, "embedding_bag")
     rows = _fn["embedding"](input, weight)
     if per_sample_weights is not None:
         rows = rows * _functions.astype(_functions._array(per_sample_weights), rows.dtype)[..., None]
@@ -142,6 +146,9 @@ class EmbeddingBag(Module):
         Whether `offsets` ends with the number of indices.
     padding_idx : int
         The index that does not count; its row starts as zeros.
+    max_norm, norm_type : float
+        The rows that are read are first scaled down in place to this norm at most, as in `nn.functional.embedding`:
+        eagerly alone.
 
     Raises
     ------
@@ -167,12 +174,15 @@ class EmbeddingBag(Module):
         include_last_offset: bool = False,
         padding_idx: int | None = None,
         *,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
         key: Tensor | None = None,
         dtype: Any = "float32",
     ) -> None:
         _check_mode(mode, "EmbeddingBag")
         self.num_embeddings, self.embedding_dim, self.mode = num_embeddings, embedding_dim, mode
         self.include_last_offset, self.padding_idx = include_last_offset, padding_idx
+        self.max_norm, self.norm_type = max_norm, norm_type
         table = random.normal(_needs_key(key, "EmbeddingBag"), (num_embeddings, embedding_dim), dtype)
         if padding_idx is not None:
             table[padding_idx] = 0.0
@@ -183,6 +193,8 @@ class EmbeddingBag(Module):
             input,
             self.weight,
             offsets,
+            self.max_norm,
+            self.norm_type,
             mode=self.mode,
             per_sample_weights=per_sample_weights,
             include_last_offset=self.include_last_offset,

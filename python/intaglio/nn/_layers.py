@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from .. import _errors, _functions, _intaglio, random
+from .. import _errors, _functions, _intaglio, linalg, random
 from . import init
 from ._module import Module, Parameter
 
@@ -71,12 +71,35 @@ class Linear(Module):
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
-def embedding(input: Any, weight: Any, padding_idx: int | None = None) -> Tensor:
+def shorten(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float, who: str) -> None:
+    """The rows that the indices name are scaled down to a norm of `max_norm` at most, in place, as torch does it."""
+    if _intaglio.is_tracing():
+        raise _errors.CaptureError(
+            f"{who}: a table with max_norm is used while a function is captured",
+            _intaglio._user_line(),
+            why="its rows are scaled down in place before they are read, which a gradient of a captured function would "
+            "not see",
+            hint="use it eagerly, with loss.backward(); or scale the table's rows in a step of its own",
+        )
+    table = _intaglio._detached(weight)
+    norms = linalg.vector_norm(table, axis=1, keepdims=True, ord=norm_type)
+    used = _fn["bincount"](indices.reshape((-1,)), length=int(table.shape[0])) > 0
+    scale = _fn["where"](used[:, None] & (norms > max_norm), max_norm / (norms + 1e-7), 1.0)
+    _intaglio._set_value(weight, table * scale)
+
+
+def embedding(
+    input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0
+) -> Tensor:
     """The rows of `weight` [rows, features] that the integers of `input` [...] name: [..., features].
 
-    The row `padding_idx` gets no gradient, so it stays as it is.
+    The row `padding_idx` gets no gradient, so it stays as it is. With `max_norm` the rows that are read are first
+    scaled down in place to that `norm_type`-norm at most; within `ig.jit` and its like that is refused
+    (`ig.CaptureError`).
     """
     input, weight = _functions._array(input), _functions._array(weight)
+    if max_norm is not None:
+        shorten(weight, input, max_norm, norm_type, "embedding")
     rows = _fn["embedding"](input, weight)
     if padding_idx is None:
         return rows
@@ -85,28 +108,36 @@ def embedding(input: Any, weight: Any, padding_idx: int | None = None) -> Tensor
 
 
 class Embedding(Module):
-    """Rows of a table [num_embeddings, embedding_dim] by integer index; the row `padding_idx` starts as zeros."""
+    """Rows of a table [num_embeddings, embedding_dim] by integer index; the row `padding_idx` starts as zeros.
+
+    With `max_norm` the rows that are read are first scaled down in place, as in `nn.functional.embedding`: eagerly
+    alone.
+    """
 
     def __init__(
         self,
         num_embeddings: int,
         embedding_dim: int,
         padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
         *,
         key: Tensor | None = None,
         dtype: Any = "float32",
     ) -> None:
         self.num_embeddings, self.embedding_dim, self.padding_idx = num_embeddings, embedding_dim, padding_idx
+        self.max_norm, self.norm_type = max_norm, norm_type
         table = random.normal(_needs_key(key, "Embedding"), (num_embeddings, embedding_dim), dtype)
         if padding_idx is not None:
             table[padding_idx] = 0.0
         self.weight = Parameter(table)
 
     def forward(self, indices: Tensor) -> Tensor:
-        return embedding(indices, self.weight, self.padding_idx)
+        return embedding(indices, self.weight, self.padding_idx, self.max_norm, self.norm_type)
 
     def extra_repr(self) -> str:
-        return f"{self.num_embeddings}, {self.embedding_dim}"
+        said = f"{self.num_embeddings}, {self.embedding_dim}"
+        return said if self.max_norm is None else f"{said}, max_norm={self.max_norm}"
 
 
 def _each(value: Any, rank: int, who: str) -> tuple[int, ...]:
