@@ -374,6 +374,11 @@ def test_lazy_layers_in_a_model() -> None:
     np.testing.assert_allclose(ig.jit(model)(x), y, rtol=1e-5, atol=1e-6)
     _, grads = nn.value_and_grad(model, lambda x: ig.sum(model(x) ** 2))(x)
     assert grads["4.weight"].shape == (5, 64)
+    # What it is trained by after its first call.
+    opt = ig.optim.SGD(model, lr=0.1)
+    before = np.array(model[4].weight)
+    opt.step(grads)
+    assert not np.array_equal(before, model[4].weight)
     with pytest.raises(TypeError, match="missing a required argument: 'out_features'"):
         nn.LazyLinear(key=KEY)
     with pytest.raises(TypeError, match="unexpected keyword argument 'wide'"):

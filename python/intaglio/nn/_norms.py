@@ -190,7 +190,7 @@ class _BatchNorm(Module):
             tracked = self.num_batches_tracked
             _intaglio._bind(tracked, tracked + 1)
             if share is None:  # the plain average of all batches
-                share = 1 / _functions.astype(tracked, x.dtype)
+                share = 1 / _functions.astype(tracked, self.running_mean.dtype)
         own = self.training or not self.track_running_stats
         return batch_norm(x, *self._running(), self.weight, self.bias, own, share, self.eps)
 
