@@ -139,6 +139,9 @@ CASES: dict[str, tuple[str, Callable[[Draw], Call]]] = {
     "nearest_exact": ("interpolate", on(1, 2, 5, 3, size=(3, 8), mode="nearest-exact")),
     "area": ("interpolate", on(1, 2, 5, 7, size=(3, 2), mode="area")),
     "linear_up": ("interpolate", on(1, 2, 5, size=8, mode="linear")),
+    "linear_of_its_size": ("interpolate", on(1, 2, 5, 4, scale_factor=(1.1, 1.7), mode="bilinear")),
+    "nearest_between": ("interpolate", on(1, 1, 31, scale_factor=1.3)),
+    "nearest_exact_between": ("interpolate", on(1, 1, 31, scale_factor=1.3, mode="nearest-exact")),
     "bilinear_factor": ("interpolate", on(1, 2, 5, 4, scale_factor=(1.7, 0.6), mode="bilinear")),
     "bilinear_anew": (
         "interpolate",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import struct
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -102,6 +103,8 @@ def interpolate(
             continue
         if align_corners:
             step = (n - 1) / (wide - 1) if wide > 1 else 0.0
+        if wide == n and (antialias or mode != "bicubic"):
+            continue  # as in torch, also where a factor would set the points elsewhere
         if antialias:
             x = _folded(x, axis, n, wide, step, mode == "bicubic")
         elif mode == "bicubic":
@@ -130,10 +133,17 @@ def _sizes(x: Tensor, size: Any, scale_factor: Any, anew: bool) -> tuple[list[in
     return sizes, [None if anew else 1 / factor for factor in factors]
 
 
+def _single(value: float) -> float:
+    """Rounded to float32, in which torch finds the nearest points: where two are as near, the rounding chooses."""
+    rounded: float = struct.unpack("f", struct.pack("f", value))[0]
+    return rounded
+
+
 def _nearest(x: Tensor, axis: int, n: int, size: int, step: float, shift: float) -> Tensor:
     if size % n == 0 and step == n / size:
         return _functions.repeat(x, size // n, axis=axis)
-    return _functions.take(x, [min(int((i + shift) * step), n - 1) for i in range(size)], axis=axis)
+    step = _single(step)
+    return _functions.take(x, [min(int(_single((i + shift) * step)), n - 1) for i in range(size)], axis=axis)
 
 
 def _mixed(x: Tensor, axis: int, places: list[list[int]], shares: list[list[float]]) -> Tensor:
