@@ -134,6 +134,8 @@ CASES: dict[str, tuple[str, Callable[[Draw], Call]]] = {
     "pad_reflect": ("pad", on(2, 3, 4, 5, pad=(2, 1, 0, 3), mode="reflect")),
     "pad_replicate": ("pad", on(2, 3, 4, pad=(2, 5), mode="replicate")),
     "pad_circular": ("pad", on(1, 2, 3, 4, pad=(2, 1, 3, 0), mode="circular")),
+    "pad_circular_cut": ("pad", on(1, 2, 3, 4, pad=(2, -1, -1, 1), mode="circular")),
+    "pad_reflect_cut": ("pad", on(1, 2, 3, 4, pad=(2, -1, -1, 1), mode="reflect")),
     "nearest": ("interpolate", on(1, 2, 5, 3, size=(7, 4))),
     "nearest_factor": ("interpolate", on(1, 2, 5, scale_factor=1.7)),
     "nearest_exact": ("interpolate", on(1, 2, 5, 3, size=(3, 8), mode="nearest-exact")),

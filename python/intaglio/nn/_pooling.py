@@ -296,10 +296,16 @@ def padded(x: Any, pairs: tuple[int, ...], mode: str, value: float) -> Tensor:
     width = [(0, 0)] * (x.ndim - len(pairs) // 2) + [pairs[i : i + 2] for i in range(len(pairs) - 2, -1, -2)]
     if mode == "constant":
         return _fn["pad"](x, tuple(width), constant_values=value)
-    wide = _fn["pad"](x, tuple((max(low, 0), max(high, 0)) for low, high in width), mode=mode)
+    around = tuple((max(low, 0), max(high, 0)) for low, high in width)
     if min(pairs, default=0) >= 0:
-        return wide
-    return wide[tuple(slice(max(-low, 0), n - max(-high, 0)) for n, (low, high) in zip(wide.shape, width, strict=True))]
+        return _fn["pad"](x, around, mode=mode)
+
+    def cut(x: Tensor) -> Tensor:
+        ends = zip(x.shape, width, strict=True)
+        return x[tuple(slice(max(-low, 0), n - max(-high, 0)) for n, (low, high) in ends)]
+
+    # As in torch: what goes round is what is left, while a mirror and an edge are those of the whole array.
+    return _fn["pad"](cut(x), around, mode=mode) if mode == "wrap" else cut(_fn["pad"](x, around, mode=mode))
 
 
 class _Padding(Module):
