@@ -664,7 +664,7 @@ ERRORS = {
     "padding": lambda: nn.ZeroPad2d((1, 2)),
     "upsample": lambda: nn.Upsample(3, 2.0),
     "upsample mode": lambda: nn.Upsample(3, mode="cubic"),
-    "adaptive rank": lambda: nn.AdaptiveAvgPool2d(2)(ig.ones((2, 3, 4))),
+    "adaptive rank": lambda: nn.AdaptiveAvgPool2d(2)(ig.ones((2, 3))),
     "activation options": lambda: nn.ELU(1.0, True, 3),
     "plateau mode": lambda: ig.optim.ReduceOnPlateau(ig.optim.SGD([ig.ones(1)]), "least"),
     "plateau factor": lambda: ig.optim.ReduceOnPlateau(ig.optim.SGD([ig.ones(1)]), factor=2.0),

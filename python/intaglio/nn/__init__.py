@@ -16,7 +16,7 @@ Sequential(
 50890
 """
 
-from . import init, losses
+from . import functional, init, losses, utils
 from ._attention import MultiheadAttention
 from ._bags import EmbeddingBag, Fold, Unfold
 from ._containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
@@ -63,6 +63,21 @@ from ._layers import (
     Tanhshrink,
     Threshold,
     Unflatten,
+)
+from ._lazy import (
+    LazyBatchNorm1d,
+    LazyBatchNorm2d,
+    LazyBatchNorm3d,
+    LazyConv1d,
+    LazyConv2d,
+    LazyConv3d,
+    LazyConvTranspose1d,
+    LazyConvTranspose2d,
+    LazyConvTranspose3d,
+    LazyInstanceNorm1d,
+    LazyInstanceNorm2d,
+    LazyInstanceNorm3d,
+    LazyLinear,
 )
 from ._losses import (
     BCELoss,
@@ -142,14 +157,12 @@ from ._pooling import (
     ReplicationPad1d,
     ReplicationPad2d,
     ReplicationPad3d,
-    Upsample,
-    UpsamplingBilinear2d,
-    UpsamplingNearest2d,
     ZeroPad1d,
     ZeroPad2d,
     ZeroPad3d,
 )
 from ._recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
+from ._resizing import Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
 from ._transformer import (
     Transformer,
     TransformerDecoder,
@@ -234,6 +247,19 @@ __all__ = [
     "LPPool3d",
     "LSTMCell",
     "LayerNorm",
+    "LazyBatchNorm1d",
+    "LazyBatchNorm2d",
+    "LazyBatchNorm3d",
+    "LazyConv1d",
+    "LazyConv2d",
+    "LazyConv3d",
+    "LazyConvTranspose1d",
+    "LazyConvTranspose2d",
+    "LazyConvTranspose3d",
+    "LazyInstanceNorm1d",
+    "LazyInstanceNorm2d",
+    "LazyInstanceNorm3d",
+    "LazyLinear",
     "LeakyReLU",
     "Linear",
     "LocalResponseNorm",
@@ -305,11 +331,13 @@ __all__ = [
     "ZeroPad1d",
     "ZeroPad2d",
     "ZeroPad3d",
+    "functional",
     "functional_call",
     "grad",
     "init",
     "load_arrays",
     "losses",
     "save_arrays",
+    "utils",
     "value_and_grad",
 ]

@@ -2,16 +2,181 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .. import _errors, _functions, _intaglio, random
 from . import init
 from ._layers import Linear, _needs_key
 from ._module import Module, Parameter
-from ._norms import Dropout
+from ._norms import Dropout, key_to_draw
 
 Tensor = _intaglio.Tensor
 _fn = _functions.functions
+
+
+def _projected(arrays: tuple[Tensor, ...], n: int, weight: Any, bias: Tensor | None) -> list[Tensor]:
+    """Queries, keys and values of `n` features, by one weight of all three or by a list of three."""
+    query, key, value = arrays
+    parts = [None] * 3 if bias is None else [bias[i * n : (i + 1) * n] for i in range(3)]
+    if isinstance(weight, list):
+        weights = weight
+    elif query is key and key is value:  # one product for all three
+        joined = _fn["linear"](query, weight, bias)
+        return [joined[..., i * n : (i + 1) * n] for i in range(3)]
+    else:
+        weights = [weight[i * n : (i + 1) * n] for i in range(3)]
+    return [_fn["linear"](x, w, b) for x, w, b in zip(arrays, weights, parts, strict=True)]
+
+
+def _heads(x: Tensor, heads: int) -> Tensor:
+    batch, length, features = x.shape
+    split = x.reshape((batch, length, heads, features // heads))
+    return _fn["permute_dims"](split, axes=(0, 2, 1, 3))
+
+
+def _extended(keys: Tensor, values: Tensor, last: tuple[Any, Any], zero: bool) -> tuple[Tensor, Tensor, int]:
+    """With what is put behind the keys and values, and how many that is."""
+    parts: list[list[Tensor]] = [[keys], [values]]
+    row = (keys.shape[0], 1, keys.shape[2])
+    if last[0] is not None and last[1] is not None:
+        for part, own in zip(parts, last, strict=True):
+            part.append(_fn["broadcast_to"](own, shape=row))
+    if zero:
+        for part in parts:
+            part.append(_functions.zeros(row, dtype=keys.dtype))
+    return _functions.concat(parts[0], axis=1), _functions.concat(parts[1], axis=1), len(parts[0]) - 1
+
+
+def _attended(
+    arrays: tuple[Tensor, ...],
+    num_heads: int,
+    weight: Any,
+    bias: Tensor | None,
+    last: tuple[Any, Any],
+    zero: bool,
+    drop: Callable[[Tensor], Tensor] | None,
+    project_out: Callable[[Tensor], Tensor],
+    key_padding_mask: Any,
+    need_weights: bool,
+    attn_mask: Any,
+    average_attn_weights: bool,
+    is_causal: bool,
+    batch_first: bool,
+) -> tuple[Tensor, Tensor | None]:
+    """What `MultiheadAttention` computes; `last` are a key and a value behind the others, `zero` puts zeros there."""
+    query, key, value = arrays
+    rank = query.ndim
+    if rank not in (2, 3) or key.ndim != rank or value.ndim != rank:
+        raise _errors.ShapeError(
+            f"MultiheadAttention: query, key and value have {rank}, {key.ndim} and {value.ndim} axes",
+            _intaglio._user_line(),
+            why="all three have the axes [length, batch, features], or all [length, features]",
+            hint="add a batch axis with x[:, None], or with x[None] where batch_first is set",
+        )
+    features = query.shape[-1]
+    q, k, v = _projected(arrays, features, weight, bias)
+    if rank == 2:
+        q, k, v = (x[None] for x in (q, k, v))
+        if key_padding_mask is not None:
+            key_padding_mask = _functions._array(key_padding_mask)[None]
+    elif not batch_first:
+        q, k, v = (_fn["swapaxes"](x, 0, 1) for x in (q, k, v))
+    batch, n, m = q.shape[0], q.shape[1], k.shape[1]
+    k, v, more = _extended(k, v, last, zero)
+    mask = _Mask(batch, num_heads, n, m, more, q.dtype)
+    mask.add(attn_mask, "attn_mask", ((n, m), (batch * num_heads, n, m)))
+    mask.add(key_padding_mask, "key_padding_mask", ((batch, m),))
+    q, k, v = (_heads(x, num_heads) for x in (q, k, v))
+    weights: Tensor | None = None
+    if need_weights or drop is not None:
+        if is_causal:
+            mask.close_behind()
+        weights = mask.weights(_fn["matmul"](q * (q.shape[-1] ** -0.5), k.mT))
+        weights = weights if drop is None else drop(weights)
+        mixed = _fn["matmul"](weights, v)
+    else:
+        causal = is_causal and not more
+        if is_causal and not causal:
+            mask.close_behind()
+        mixed = _fn["scaled_dot_product_attention"](q, k, v, mask.joined(), causal=causal)
+    joined = _fn["permute_dims"](mixed, axes=(0, 2, 1, 3)).reshape((batch, n, features))
+    out = project_out(joined)
+    out = out[0] if rank == 2 else out if batch_first else _fn["swapaxes"](out, 0, 1)
+    if weights is None or not need_weights:
+        return out, None
+    if average_attn_weights:
+        weights = _fn["mean"](weights, axis=1)
+    return out, weights[0] if rank == 2 else weights
+
+
+def multi_head_attention_forward(
+    query: Any,
+    key: Any,
+    value: Any,
+    embed_dim_to_check: int,
+    num_heads: int,
+    in_proj_weight: Any,
+    in_proj_bias: Any,
+    bias_k: Any,
+    bias_v: Any,
+    add_zero_attn: bool,
+    dropout_p: float,
+    out_proj_weight: Any,
+    out_proj_bias: Any,
+    training: bool = True,
+    key_padding_mask: Any = None,
+    need_weights: bool = True,
+    attn_mask: Any = None,
+    use_separate_proj_weight: bool = False,
+    q_proj_weight: Any = None,
+    k_proj_weight: Any = None,
+    v_proj_weight: Any = None,
+    *,
+    average_attn_weights: bool = True,
+    is_causal: bool = False,
+    dropout_key: Tensor | None = None,
+) -> tuple[Tensor, Tensor | None]:
+    """What `nn.MultiheadAttention` computes, of its parameters: [length, batch, features] or [length, features].
+
+    Masks are those of the layer. The weights are dropped while `training`, by `dropout_p`, from `dropout_key`.
+
+    Error: `ig.ShapeError` where arrays or masks do not fit; `ig.ValueError` where the heads do not divide the features,
+    or a key to draw from is lacking.
+    """
+    arrays = tuple(_functions._array(x) for x in (query, key, value))
+    features = arrays[0].shape[-1]
+    if features != embed_dim_to_check or features % num_heads:
+        raise _errors.ValueError(
+            f"multi_head_attention_forward: {features} features of the query, for {embed_dim_to_check} in {num_heads} "
+            "heads",
+            _intaglio._user_line(),
+            why="the features are those that the weights were made for, as many in each head as in any other",
+            hint="pass the layer's embed_dim and num_heads",
+        )
+    drop = None
+    if training and dropout_p:
+        own = key_to_draw(dropout_key, "multi_head_attention_forward", "dropout_key")
+
+        def drop(x: Tensor) -> Tensor:
+            return _fn["dropout"](x, own, p=dropout_p)
+
+    return _attended(
+        arrays,
+        num_heads,
+        [q_proj_weight, k_proj_weight, v_proj_weight] if use_separate_proj_weight else in_proj_weight,
+        in_proj_bias,
+        (bias_k, bias_v),
+        add_zero_attn,
+        drop,
+        lambda x: _fn["linear"](x, out_proj_weight, out_proj_bias),
+        key_padding_mask,
+        need_weights,
+        attn_mask,
+        average_attn_weights,
+        is_causal,
+        batch_first=False,
+    )
 
 
 class MultiheadAttention(Module):
@@ -107,35 +272,6 @@ class MultiheadAttention(Module):
             self.register_parameter(name, drawn_bias)
         self.drop = Dropout(dropout, key=random.fold_in(keys[0], 1) if dropout else None)
 
-    def _projected(self, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
-        n = self.embed_dim
-        bias = [None] * 3 if self.in_proj_bias is None else [self.in_proj_bias[i * n : (i + 1) * n] for i in range(3)]
-        if self.in_proj_weight is None:
-            weights: list[Any] = [self.q_proj_weight, self.k_proj_weight, self.v_proj_weight]
-        elif query is key and key is value:  # one product for all three
-            joined = _fn["linear"](query, self.in_proj_weight, self.in_proj_bias)
-            return [joined[..., i * n : (i + 1) * n] for i in range(3)]
-        else:
-            weights = [self.in_proj_weight[i * n : (i + 1) * n] for i in range(3)]
-        return [_fn["linear"](x, w, b) for x, w, b in zip((query, key, value), weights, bias, strict=True)]
-
-    def _heads(self, x: Tensor) -> Tensor:
-        batch, length, features = x.shape
-        split = x.reshape((batch, length, self.num_heads, features // self.num_heads))
-        return _fn["permute_dims"](split, axes=(0, 2, 1, 3))
-
-    def _extended(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor, int]:
-        """With what is put behind the keys and values, and how many that is."""
-        parts: list[list[Tensor]] = [[keys], [values]]
-        row = (keys.shape[0], 1, self.embed_dim)
-        if self.bias_k is not None and self.bias_v is not None:
-            parts[0].append(_fn["broadcast_to"](self.bias_k, shape=row))
-            parts[1].append(_fn["broadcast_to"](self.bias_v, shape=row))
-        if self.add_zero_attn:
-            for part in parts:
-                part.append(_functions.zeros(row, dtype=keys.dtype))
-        return _functions.concat(parts[0], axis=1), _functions.concat(parts[1], axis=1), len(parts[0]) - 1
-
     def forward(
         self,
         query: Tensor,
@@ -147,48 +283,23 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        rank = query.ndim
-        if rank not in (2, 3) or key.ndim != rank or value.ndim != rank:
-            raise _errors.ShapeError(
-                f"MultiheadAttention: query, key and value have {rank}, {key.ndim} and {value.ndim} axes",
-                _intaglio._user_line(),
-                why="all three have the axes [length, batch, features], or all [length, features]",
-                hint="add a batch axis with x[:, None], or with x[None] where batch_first is set",
-            )
-        q, k, v = self._projected(query, key, value)
-        if rank == 2:
-            q, k, v = (x[None] for x in (q, k, v))
-            if key_padding_mask is not None:
-                key_padding_mask = _functions._array(key_padding_mask)[None]
-        elif not self.batch_first:
-            q, k, v = (_fn["swapaxes"](x, 0, 1) for x in (q, k, v))
-        batch, n, m = q.shape[0], q.shape[1], k.shape[1]
-        k, v, more = self._extended(k, v)
-        mask = _Mask(batch, self.num_heads, n, m, more, q.dtype)
-        mask.add(attn_mask, "attn_mask", ((n, m), (batch * self.num_heads, n, m)))
-        mask.add(key_padding_mask, "key_padding_mask", ((batch, m),))
-        q, k, v = (self._heads(x) for x in (q, k, v))
-        drops = self.training and self.dropout > 0
-        weights: Tensor | None = None
-        if need_weights or drops:
-            if is_causal:
-                mask.close_behind()
-            weights = mask.weights(_fn["matmul"](q * (q.shape[-1] ** -0.5), k.mT))
-            weights = self.drop(weights)
-            mixed = _fn["matmul"](weights, v)
-        else:
-            causal = is_causal and not more
-            if is_causal and not causal:
-                mask.close_behind()
-            mixed = _fn["scaled_dot_product_attention"](q, k, v, mask.joined(), causal=causal)
-        joined = _fn["permute_dims"](mixed, axes=(0, 2, 1, 3)).reshape((batch, n, self.embed_dim))
-        out = self.out_proj(joined)
-        out = out[0] if rank == 2 else out if self.batch_first else _fn["swapaxes"](out, 0, 1)
-        if weights is None or not need_weights:
-            return out, None
-        if average_attn_weights:
-            weights = _fn["mean"](weights, axis=1)
-        return out, weights[0] if rank == 2 else weights
+        one = self.in_proj_weight
+        return _attended(
+            (query, key, value),
+            self.num_heads,
+            [self.q_proj_weight, self.k_proj_weight, self.v_proj_weight] if one is None else one,
+            self.in_proj_bias,
+            (self.bias_k, self.bias_v),
+            self.add_zero_attn,
+            self.drop if self.training and self.dropout > 0 else None,
+            self.out_proj,
+            key_padding_mask,
+            need_weights,
+            attn_mask,
+            average_attn_weights,
+            is_causal,
+            self.batch_first,
+        )
 
     def extra_repr(self) -> str:
         return f"{self.embed_dim}, num_heads={self.num_heads}" + (", batch_first=True" if self.batch_first else "")

@@ -6,11 +6,128 @@ import math
 from typing import Any
 
 from .. import _errors, _functions, _intaglio, random
-from ._layers import _each, _needs_key
+from ._layers import _each, _needs_key, shorten
 from ._module import Module, Parameter
 
 Tensor = _intaglio.Tensor
 _fn = _functions.functions
+
+
+def _check_mode(mode: str, who: str) -> None:
+    if mode not in ("sum", "mean", "max"):
+        raise _errors.ValueError(
+            f"{who}: the mode is {mode!r}",
+            _intaglio._user_line(),
+            why="it says what becomes of the rows of a bag",
+            hint="choose 'sum', 'mean' or 'max'",
+        )
+
+
+def embedding_bag(
+    input: Any,
+    weight: Any,
+    offsets: Any = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    *,
+    mode: str = "mean",
+    per_sample_weights: Any = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor:
+    """Rows of `weight` [rows, features] by integer index, folded by bags: [bags, features]; see `nn.EmbeddingBag`.
+
+    >>> import intaglio as ig
+    >>> from intaglio.nn import functional as F
+    >>> F.embedding_bag(ig.asarray([[0, 1], [1, 1]]), ig.asarray([[1.0], [3.0]])).tolist()
+    [[2.0], [3.0]]
+    """
+    _check_mode(mode, "embedding_bag")
+    input, weight = _functions._array(input), _functions._array(weight)
+    if per_sample_weights is not None:
+        shape = tuple(_functions._array(per_sample_weights).shape)
+        if mode != "sum" or shape != tuple(input.shape):
+            raise _errors.ValueError(
+                f"EmbeddingBag: per_sample_weights of shape {shape} for indices of shape {tuple(input.shape)}, "
+                f"mode {mode!r}",
+                _intaglio._user_line(),
+                why="each row is multiplied by its own weight and added up",
+                hint="give weights of the indices' shape, with mode='sum'",
+            )
+    in_rows = input.ndim == 2 and offsets is None
+    if not in_rows and (input.ndim != 1 or offsets is None):
+        raise _errors.ShapeError(
+            f"EmbeddingBag: indices of {input.ndim} axes {'without' if offsets is None else 'with'} offsets",
+            _intaglio._user_line(),
+            why="a bag is a row of indices [bags, length], or what lies between two offsets of one row",
+            hint="give two axes, or one axis and offsets",
+        )
+    if max_norm is not None:
+        shorten(weight, input, max_norm, norm_type, "embedding_bag")
+    rows = _fn["embedding"](input, weight)
+    if per_sample_weights is not None:
+        rows = rows * _functions.astype(_functions._array(per_sample_weights), rows.dtype)[..., None]
+    if padding_idx is None:
+        counts = _functions.ones(input.shape, dtype="bool")
+    else:
+        counts = input != padding_idx % weight.shape[0]
+    if in_rows:
+        return _folded(mode, rows, counts)
+    starts = _functions.astype(_functions._array(offsets), "int64")
+    bags = starts.shape[0] - 1 if include_last_offset else starts.shape[0]
+    bag = _fn["searchsorted"](starts[:bags], _functions.arange(input.shape[0]), side="right") - 1
+    return _scattered(mode, rows, counts, bag, bags)
+
+
+def _shares(counts: Tensor, total: Tensor, dtype: Any) -> Tensor:
+    return total / _functions.astype(_fn["maximum"](counts, 1), dtype)[..., None]
+
+
+def _folded(mode: str, rows: Tensor, counts: Tensor) -> Tensor:
+    """Of rows [bags, length, features]."""
+    there = counts[..., None]
+    if mode == "max":
+        some = _fn["any"](there, axis=1)
+        if isinstance(rows.shape[1], int) and rows.shape[1] == 0:
+            return _functions.zeros((rows.shape[0], rows.shape[2]), dtype=rows.dtype)
+        greatest = _fn["max"](_fn["where"](there, rows, _functions.finfo(rows.dtype).min), axis=1)
+        return _fn["where"](some, greatest, 0.0)
+    total = _functions.sum(_fn["where"](there, rows, 0.0), axis=1)
+    if mode == "sum":
+        return total
+    return _shares(_fn["count_nonzero"](counts, axis=1), total, rows.dtype)
+
+
+def _scattered(mode: str, rows: Tensor, counts: Tensor, bag: Tensor, bags: Any) -> Tensor:
+    """Of rows [indices, features], each of which belongs to a bag; what stands before the first to none."""
+    counts = counts & (bag >= 0)
+    there = counts[:, None]
+    place = _fn["where"](counts, bag, bags)[:, None]  # one bag more for those that do not count
+    fold = {
+        "update_window_dims": [1],
+        "inserted_window_dims": [0],
+        "scatter_dims_to_operand_dims": [0],
+        "index_vector_dim": 1,
+    }
+    many = (bags + 1, rows.shape[1])
+    if mode == "max":
+        # The first of the greatest elements of each bag alone gets the gradient.
+        least = _functions.finfo(rows.dtype).min
+        known = _fn["stop_gradient"](rows)
+        room = _functions.full(many, least, dtype=rows.dtype)
+        greatest = _functions._op.scatter(room, place, known, update="max", **fold)
+        best = (known == _fn["embedding"](place[:, 0], greatest)) & there
+        n = rows.shape[0]
+        number = _fn["where"](best, _functions.arange(n)[:, None], n)
+        first = _functions.full(many, n, dtype="int64")
+        first = _functions._op.scatter(first, place, number, update="min", **fold)
+        chosen = _fn["embedding"](place[:, 0], first) == _functions.arange(n)[:, None]
+        rows = _fn["where"](chosen & there, rows, 0.0)
+    room = _functions.zeros(many, dtype=rows.dtype)
+    total = _functions._op.scatter(room, place, _fn["where"](there, rows, 0.0), update="add", **fold)[:-1]
+    if mode != "mean":
+        return total
+    return _shares(_fn["bincount"](place[:, 0], length=bags), total, rows.dtype)
 
 
 class EmbeddingBag(Module):
@@ -29,6 +146,9 @@ class EmbeddingBag(Module):
         Whether `offsets` ends with the number of indices.
     padding_idx : int
         The index that does not count; its row starts as zeros.
+    max_norm, norm_type : float
+        The rows that are read are first scaled down in place to this norm at most, as in `nn.functional.embedding`:
+        eagerly alone.
 
     Raises
     ------
@@ -54,110 +174,32 @@ class EmbeddingBag(Module):
         include_last_offset: bool = False,
         padding_idx: int | None = None,
         *,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
         key: Tensor | None = None,
         dtype: Any = "float32",
     ) -> None:
-        if mode not in ("sum", "mean", "max"):
-            raise _errors.ValueError(
-                f"EmbeddingBag: the mode is {mode!r}",
-                _intaglio._user_line(),
-                why="it says what becomes of the rows of a bag",
-                hint="choose 'sum', 'mean' or 'max'",
-            )
+        _check_mode(mode, "EmbeddingBag")
         self.num_embeddings, self.embedding_dim, self.mode = num_embeddings, embedding_dim, mode
         self.include_last_offset, self.padding_idx = include_last_offset, padding_idx
+        self.max_norm, self.norm_type = max_norm, norm_type
         table = random.normal(_needs_key(key, "EmbeddingBag"), (num_embeddings, embedding_dim), dtype)
         if padding_idx is not None:
             table[padding_idx] = 0.0
         self.weight = Parameter(table)
 
     def forward(self, input: Tensor, offsets: Any = None, per_sample_weights: Any = None) -> Tensor:
-        if per_sample_weights is not None:
-            self._check_weights(input, per_sample_weights)
-        counts = None
-        if self.padding_idx is not None:
-            counts = input != self.padding_idx % self.num_embeddings
-        if input.ndim == 2 and offsets is None:
-            rows, counts = self._rows(input, counts, per_sample_weights)
-            return self._folded(rows, counts)
-        if input.ndim != 1 or offsets is None:
-            raise _errors.ShapeError(
-                f"EmbeddingBag: indices of {input.ndim} axes {'without' if offsets is None else 'with'} offsets",
-                _intaglio._user_line(),
-                why="a bag is a row of indices [bags, length], or what lies between two offsets of one row",
-                hint="give two axes, or one axis and offsets",
-            )
-        rows, counts = self._rows(input, counts, per_sample_weights)
-        starts = _functions.astype(_functions._array(offsets), "int64")
-        bags = starts.shape[0] - 1 if self.include_last_offset else starts.shape[0]
-        bag = _fn["searchsorted"](starts[:bags], _functions.arange(input.shape[0]), side="right") - 1
-        return self._scattered(rows, counts, bag, bags)
-
-    def _check_weights(self, indices: Tensor, weights: Any) -> None:
-        shape = tuple(_functions._array(weights).shape)
-        if self.mode != "sum" or shape != tuple(indices.shape):
-            raise _errors.ValueError(
-                f"EmbeddingBag: per_sample_weights of shape {shape} for indices of shape {tuple(indices.shape)}, "
-                f"mode {self.mode!r}",
-                _intaglio._user_line(),
-                why="each row is multiplied by its own weight and added up",
-                hint="give weights of the indices' shape, with mode='sum'",
-            )
-
-    def _rows(self, indices: Tensor, counts: Tensor | None, weights: Any) -> tuple[Tensor, Tensor]:
-        """The rows, and which of them count."""
-        rows = _fn["embedding"](indices, self.weight)
-        if weights is not None:
-            rows = rows * _functions.astype(_functions._array(weights), rows.dtype)[..., None]
-        return rows, _functions.ones(indices.shape, dtype="bool") if counts is None else counts
-
-    def _shares(self, counts: Tensor, total: Tensor, dtype: Any) -> Tensor:
-        return total / _functions.astype(_fn["maximum"](counts, 1), dtype)[..., None]
-
-    def _folded(self, rows: Tensor, counts: Tensor) -> Tensor:
-        """Of rows [bags, length, features]."""
-        there = counts[..., None]
-        if self.mode == "max":
-            some = _fn["any"](there, axis=1)
-            if isinstance(rows.shape[1], int) and rows.shape[1] == 0:
-                return _functions.zeros((rows.shape[0], rows.shape[2]), dtype=rows.dtype)
-            greatest = _fn["max"](_fn["where"](there, rows, _functions.finfo(rows.dtype).min), axis=1)
-            return _fn["where"](some, greatest, 0.0)
-        total = _functions.sum(_fn["where"](there, rows, 0.0), axis=1)
-        if self.mode == "sum":
-            return total
-        return self._shares(_fn["count_nonzero"](counts, axis=1), total, rows.dtype)
-
-    def _scattered(self, rows: Tensor, counts: Tensor, bag: Tensor, bags: Any) -> Tensor:
-        """Of rows [indices, features], each of which belongs to a bag; what stands before the first to none."""
-        counts = counts & (bag >= 0)
-        there = counts[:, None]
-        place = _fn["where"](counts, bag, bags)[:, None]  # one bag more for those that do not count
-        fold = {
-            "update_window_dims": [1],
-            "inserted_window_dims": [0],
-            "scatter_dims_to_operand_dims": [0],
-            "index_vector_dim": 1,
-        }
-        many = (bags + 1, self.embedding_dim)
-        if self.mode == "max":
-            # The first of the greatest elements of each bag alone gets the gradient.
-            least = _functions.finfo(rows.dtype).min
-            known = _fn["stop_gradient"](rows)
-            room = _functions.full(many, least, dtype=rows.dtype)
-            greatest = _functions._op.scatter(room, place, known, update="max", **fold)
-            best = (known == _fn["embedding"](place[:, 0], greatest)) & there
-            n = rows.shape[0]
-            number = _fn["where"](best, _functions.arange(n)[:, None], n)
-            first = _functions.full(many, n, dtype="int64")
-            first = _functions._op.scatter(first, place, number, update="min", **fold)
-            chosen = _fn["embedding"](place[:, 0], first) == _functions.arange(n)[:, None]
-            rows = _fn["where"](chosen & there, rows, 0.0)
-        room = _functions.zeros(many, dtype=rows.dtype)
-        total = _functions._op.scatter(room, place, _fn["where"](there, rows, 0.0), update="add", **fold)[:-1]
-        if self.mode != "mean":
-            return total
-        return self._shares(_fn["bincount"](place[:, 0], length=bags), total, rows.dtype)
+        return embedding_bag(
+            input,
+            self.weight,
+            offsets,
+            self.max_norm,
+            self.norm_type,
+            mode=self.mode,
+            per_sample_weights=per_sample_weights,
+            include_last_offset=self.include_last_offset,
+            padding_idx=self.padding_idx,
+        )
 
     def extra_repr(self) -> str:
         return f"{self.num_embeddings}, {self.embedding_dim}, mode={self.mode!r}"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
-from .. import _errors, _functions, _intaglio, random
+from .. import _errors, _functions, _intaglio, linalg, random
 from . import init
 from ._module import Module, Parameter
 
@@ -70,34 +71,73 @@ class Linear(Module):
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
+def shorten(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float, who: str) -> None:
+    """The rows that the indices name are scaled down to a norm of `max_norm` at most, in place, as torch does it."""
+    if _intaglio.is_tracing():
+        raise _errors.CaptureError(
+            f"{who}: a table with max_norm is used while a function is captured",
+            _intaglio._user_line(),
+            why="its rows are scaled down in place before they are read, which a gradient of a captured function would "
+            "not see",
+            hint="use it eagerly, with loss.backward(); or scale the table's rows in a step of its own",
+        )
+    table = _intaglio._detached(weight)
+    norms = linalg.vector_norm(table, axis=1, keepdims=True, ord=norm_type)
+    used = _fn["bincount"](indices.reshape((-1,)), length=int(table.shape[0])) > 0
+    scale = _fn["where"](used[:, None] & (norms > max_norm), max_norm / (norms + 1e-7), 1.0)
+    _intaglio._set_value(weight, table * scale)
+
+
+def embedding(
+    input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0
+) -> Tensor:
+    """The rows of `weight` [rows, features] that the integers of `input` [...] name: [..., features].
+
+    The row `padding_idx` gets no gradient, so it stays as it is. With `max_norm` the rows that are read are first
+    scaled down in place to that `norm_type`-norm at most; within `ig.jit` and its like that is refused
+    (`ig.CaptureError`).
+    """
+    input, weight = _functions._array(input), _functions._array(weight)
+    if max_norm is not None:
+        shorten(weight, input, max_norm, norm_type, "embedding")
+    rows = _fn["embedding"](input, weight)
+    if padding_idx is None:
+        return rows
+    padding = _fn["expand_dims"](input == padding_idx % weight.shape[0], axis=-1)
+    return _fn["where"](padding, _fn["stop_gradient"](rows), rows)
+
+
 class Embedding(Module):
-    """Rows of a table [num_embeddings, embedding_dim] by integer index; the row `padding_idx` starts as zeros."""
+    """Rows of a table [num_embeddings, embedding_dim] by integer index; the row `padding_idx` starts as zeros.
+
+    With `max_norm` the rows that are read are first scaled down in place, as in `nn.functional.embedding`: eagerly
+    alone.
+    """
 
     def __init__(
         self,
         num_embeddings: int,
         embedding_dim: int,
         padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
         *,
         key: Tensor | None = None,
         dtype: Any = "float32",
     ) -> None:
         self.num_embeddings, self.embedding_dim, self.padding_idx = num_embeddings, embedding_dim, padding_idx
+        self.max_norm, self.norm_type = max_norm, norm_type
         table = random.normal(_needs_key(key, "Embedding"), (num_embeddings, embedding_dim), dtype)
         if padding_idx is not None:
             table[padding_idx] = 0.0
         self.weight = Parameter(table)
 
     def forward(self, indices: Tensor) -> Tensor:
-        rows = _fn["embedding"](indices, self.weight)
-        if self.padding_idx is None:
-            return rows
-        # The padding's row gets no gradient, so it stays as it is.
-        padding = _fn["expand_dims"](indices == self.padding_idx % self.num_embeddings, axis=-1)
-        return _fn["where"](padding, _fn["stop_gradient"](rows), rows)
+        return embedding(indices, self.weight, self.padding_idx, self.max_norm, self.norm_type)
 
     def extra_repr(self) -> str:
-        return f"{self.num_embeddings}, {self.embedding_dim}"
+        said = f"{self.num_embeddings}, {self.embedding_dim}"
+        return said if self.max_norm is None else f"{said}, max_norm={self.max_norm}"
 
 
 def _each(value: Any, rank: int, who: str) -> tuple[int, ...]:
@@ -120,6 +160,30 @@ def _check_groups(who: str, channels_in: int, channels_out: int, groups: int) ->
             why="each group has as many channels as any other",
             hint="choose groups that divide both",
         )
+
+
+def in_a_batch(x: Any, rank: int, who: str, function: Callable[[Tensor], Any]) -> Any:
+    """The function of [batch, channels, space...] with `rank` spatial axes; one example is a batch of its own."""
+    x = _functions._array(x)
+    if x.ndim == rank + 2:
+        return function(x)
+    if x.ndim != rank + 1:
+        raise _errors.ShapeError(
+            f"{who} is given an array of rank {x.ndim}",
+            _intaglio._user_line(),
+            why=f"it works on [batch, channels, space...] or [channels, space...], with {rank} spatial axes",
+            hint="reshape the array, or take the one for its rank",
+        )
+    out = function(x[None])
+    return tuple(one[0] for one in out) if isinstance(out, tuple) else out[0]
+
+
+def convolved(rank: int, who: str, x: Any, weight: Tensor, bias: Tensor | None, **options: Any) -> Tensor:
+    return in_a_batch(x, rank, who, lambda x: _fn["conv"](x, weight, bias, **options))
+
+
+def spread(rank: int, who: str, x: Any, weight: Tensor, bias: Tensor | None, **options: Any) -> Tensor:
+    return in_a_batch(x, rank, who, lambda x: _fn["conv_transpose"](x, weight, bias, **options))
 
 
 class _Conv(Module):
@@ -163,7 +227,9 @@ class _Conv(Module):
         self.register_parameter("bias", torch_like(bias_key, (out_channels,), fan_in, dtype) if bias else None)
 
     def forward(self, x: Tensor) -> Tensor:
-        return _fn["conv"](
+        return convolved(
+            self.rank,
+            type(self).__name__,
             x,
             self.weight,
             self.bias,
@@ -234,7 +300,9 @@ class _ConvTranspose(Module):
         self.register_parameter("bias", torch_like(bias_key, (out_channels,), fan_in, dtype) if bias else None)
 
     def forward(self, x: Tensor) -> Tensor:
-        return _fn["conv_transpose"](
+        return spread(
+            self.rank,
+            type(self).__name__,
             x,
             self.weight,
             self.bias,
@@ -273,6 +341,12 @@ class ConvTranspose3d(_ConvTranspose):
     rank = 3
 
 
+def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
+    """input1ᵀ W input2 + b: of [..., m] and [..., n] with a weight [features, m, n] to [..., features]."""
+    out = _functions.einsum("...i,oij,...j->...o", input1, weight, input2)
+    return out if bias is None else out + bias
+
+
 class Bilinear(Module):
     """x1ᵀ W x2 + b: of [..., in1_features] and [..., in2_features] to [..., out_features]."""
 
@@ -295,8 +369,7 @@ class Bilinear(Module):
         self.register_parameter("bias", torch_like(bias_key, (out_features,), in1_features, dtype) if bias else None)
 
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
-        out = _functions.einsum("...i,oij,...j->...o", x1, self.weight, x2)
-        return out if self.bias is None else out + self.bias
+        return bilinear(x1, x2, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         return f"{self.in1_features}, {self.in2_features}, {self.out_features}, bias={self.bias is not None}"
@@ -403,6 +476,12 @@ class Softmax2d(Module):
         return _fn["softmax"](x, axis=-3)
 
 
+def threshold(input: Any, threshold: float, value: float) -> Tensor:
+    """The elements above `threshold`, and `value` in place of the others."""
+    x = _functions._array(input)
+    return _fn["where"](x <= threshold, value, x)  # NaN stays
+
+
 class Threshold(Module):
     """x where it is above `threshold`, else `value`."""
 
@@ -410,10 +489,17 @@ class Threshold(Module):
         self.threshold, self.value = threshold, value
 
     def forward(self, x: Tensor) -> Tensor:
-        return _fn["where"](x > self.threshold, x, self.value)
+        return threshold(x, self.threshold, self.value)
 
     def extra_repr(self) -> str:
         return f"threshold={self.threshold}, value={self.value}"
+
+
+def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    """log(1 + exp(beta x)) / beta; x itself where beta x is above `threshold`."""
+    x = _functions._array(input)
+    scaled = x * beta
+    return _fn["where"](scaled > threshold, x, _fn["softplus"](scaled) / beta)
 
 
 class Softplus(Module):
@@ -423,11 +509,18 @@ class Softplus(Module):
         self.beta, self.threshold = beta, threshold
 
     def forward(self, x: Tensor) -> Tensor:
-        scaled = x * self.beta
-        return _fn["where"](scaled > self.threshold, x, _fn["softplus"](scaled) / self.beta)
+        return softplus(x, self.beta, self.threshold)
 
     def extra_repr(self) -> str:
         return f"beta={self.beta}, threshold={self.threshold}"
+
+
+def prelu(input: Any, weight: Any) -> Tensor:
+    """x, and below 0 a slope times x: one slope [1] for all, or one for each channel (axis 1) [channels]."""
+    x, slope = _functions._array(input), _functions._array(weight)
+    if x.ndim > 2 and slope.ndim and slope.shape[0] != 1:
+        slope = slope.reshape((-1,) + (1,) * (x.ndim - 2))
+    return _fn["where"](x < 0, slope * x, x)
 
 
 class PReLU(Module):
@@ -438,10 +531,7 @@ class PReLU(Module):
         self.weight = Parameter(_functions.full(num_parameters, init, dtype=dtype))
 
     def forward(self, x: Tensor) -> Tensor:
-        slope = self.weight
-        if self.slopes > 1 and x.ndim > 2:
-            slope = slope.reshape((self.slopes,) + (1,) * (x.ndim - 2))
-        return _fn["where"](x < 0, slope * x, x)
+        return prelu(x, self.weight)
 
     def extra_repr(self) -> str:
         return f"num_parameters={self.slopes}"

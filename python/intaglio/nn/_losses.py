@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from .. import _functions, _intaglio
+from .. import _intaglio
 from . import losses
 from ._module import Module
+from .functional import _losses as functional_losses
 
 Tensor = _intaglio.Tensor
-_fn = _functions.functions
 
 
 class Loss(Module):
@@ -50,16 +50,16 @@ L1Loss = _loss("L1Loss", "l1_loss")
 MSELoss = _loss("MSELoss", "mse_loss")
 HuberLoss = _loss("HuberLoss", "huber_loss", delta=1.0)
 SmoothL1Loss = _loss("SmoothL1Loss", "smooth_l1_loss", beta=1.0)
-BCELoss = _loss("BCELoss", "binary_cross_entropy")
-BCEWithLogitsLoss = _loss("BCEWithLogitsLoss", "binary_cross_entropy_with_logits", pos_weight=None)
+BCELoss = _loss("BCELoss", "binary_cross_entropy", weight=None)
+BCEWithLogitsLoss = _loss("BCEWithLogitsLoss", "binary_cross_entropy_with_logits", weight=None, pos_weight=None)
 CosineEmbeddingLoss = _loss("CosineEmbeddingLoss", "cosine_embedding_loss", margin=0.0)
 MarginRankingLoss = _loss("MarginRankingLoss", "margin_ranking_loss", margin=0.0)
 HingeEmbeddingLoss = _loss("HingeEmbeddingLoss", "hinge_embedding_loss", margin=1.0)
 SoftMarginLoss = _loss("SoftMarginLoss", "soft_margin_loss")
-TripletMarginLoss = _loss("TripletMarginLoss", "triplet_margin_loss", margin=1.0, p=2.0, eps=1e-6)
+TripletMarginLoss = _loss("TripletMarginLoss", "triplet_margin_loss", margin=1.0, p=2.0, eps=1e-6, swap=False)
 PoissonNLLLoss = _loss("PoissonNLLLoss", "poisson_nll_loss", log_input=True, full=False, eps=1e-8)
 GaussianNLLLoss = _loss("GaussianNLLLoss", "gaussian_nll_loss", full=False, eps=1e-6)
-MultiLabelSoftMarginLoss = _loss("MultiLabelSoftMarginLoss", "multilabel_soft_margin_loss")
+MultiLabelSoftMarginLoss = _loss("MultiLabelSoftMarginLoss", "multilabel_soft_margin_loss", weight=None)
 
 MultiMarginLoss = _loss("MultiMarginLoss", "multi_margin_loss", p=1, margin=1.0, weight=None)
 MultiLabelMarginLoss = _loss("MultiLabelMarginLoss", "multilabel_margin_loss")
@@ -73,44 +73,26 @@ TripletMarginWithDistanceLoss = _loss(
 CTCLoss = _loss("CTCLoss", "ctc_loss", blank=0, zero_infinity=False)
 
 
-class KLDivLoss(Loss):
-    """`nn.losses.kl_div` as a module; the reduction "batchmean" is the sum over the size of the first axis."""
-
-    function = staticmethod(losses.kl_div)
-    defaults: ClassVar[dict[str, Any]] = {"reduction": "mean", "log_target": False}
-
-    def forward(self, *arrays: Any) -> Tensor:
-        if self.options["reduction"] != "batchmean":
-            return super().forward(*arrays)
-        x, target = arrays
-        total = losses.kl_div(x, target, reduction="sum", log_target=self.options["log_target"])
-        return total / x.shape[0]
-
-
-def _classes_last(x: Tensor) -> Tensor:
-    return x if x.ndim < 3 else _fn["moveaxis"](x, (1,), (-1,))
+KLDivLoss = _loss("KLDivLoss", "kl_div", log_target=False)
 
 
 class CrossEntropyLoss(Loss):
-    """`nn.losses.cross_entropy` as a module, of logits [batch, classes, space...] and labels [batch, space...]."""
+    """`nn.functional.cross_entropy` as a module, of logits [batch, classes, space...] and labels [batch, space...]."""
 
-    function = staticmethod(losses.cross_entropy)
-    defaults: ClassVar[dict[str, Any]] = {"ignore_index": -100, "reduction": "mean", "label_smoothing": 0.0}
-
-    def forward(self, *arrays: Any) -> Tensor:
-        logits, labels = arrays
-        return super().forward(_classes_last(logits), labels)
+    function = staticmethod(functional_losses.cross_entropy)
+    defaults: ClassVar[dict[str, Any]] = {
+        "weight": None,
+        "ignore_index": -100,
+        "reduction": "mean",
+        "label_smoothing": 0.0,
+    }
 
 
 class NLLLoss(Loss):
-    """`nn.losses.nll_loss` as a module, of log-probabilities [batch, classes, space...] and labels."""
+    """`nn.functional.nll_loss` as a module, of log-probabilities [batch, classes, space...] and labels."""
 
-    function = staticmethod(losses.nll_loss)
-    defaults: ClassVar[dict[str, Any]] = {"ignore_index": -100, "reduction": "mean"}
-
-    def forward(self, *arrays: Any) -> Tensor:
-        log_probabilities, labels = arrays
-        return super().forward(_classes_last(log_probabilities), labels)
+    function = staticmethod(functional_losses.nll_loss)
+    defaults: ClassVar[dict[str, Any]] = {"weight": None, "ignore_index": -100, "reduction": "mean"}
 
 
 class CosineSimilarity(Module):

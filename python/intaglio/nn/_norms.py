@@ -78,6 +78,78 @@ class GroupNorm(Module):
         return f"{self.num_groups}, {self.num_channels}, eps={self.eps}"
 
 
+def _move(running_mean: Tensor, running_var: Tensor, count: Any, mean: Tensor, variance: Tensor, share: Any) -> None:
+    """The running statistics go towards those of a batch, of `count` elements for each channel."""
+    mean, variance = _fn["stop_gradient"](mean), _fn["stop_gradient"](variance)
+    unbiased = variance * (count / max(count - 1, 1)) if isinstance(count, int) else variance * count / (count - 1)
+    _intaglio._bind(running_mean, running_mean + (mean - running_mean) * share)
+    _intaglio._bind(running_var, running_var + (unbiased - running_var) * share)
+
+
+def _known(who: str, mean: Tensor | None, variance: Tensor | None) -> tuple[Tensor, Tensor]:
+    if mean is None or variance is None:
+        raise _errors.ValueError(
+            f"{who}: there are no running statistics",
+            _intaglio._user_line(),
+            why="they take the place of the batch's own while a model is not trained",
+            hint="pass running_mean and running_var, or normalise by the batch's own statistics",
+        )
+    return mean, variance
+
+
+def batch_norm(
+    input: Any,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Any = None,
+    bias: Any = None,
+    training: bool = False,
+    momentum: Any = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Normalises each channel of [batch, channels, space...] over all other axes; then a weight and a bias [channels].
+
+    With `training` by the batch's own statistics, towards which the running ones, where there are any, are bound anew
+    by the share `momentum`; else by the running ones.
+    """
+    x = _functions._array(input)
+    if not training:
+        mean, variance = _known("batch_norm", running_mean, running_var)
+        return _fn["batch_norm"](x, mean, variance, weight, bias, eps=eps)
+    axes = (0, *range(2, x.ndim))
+    mean, variance = _fn["mean"](x, axis=axes), _fn["var"](x, axis=axes)
+    if running_mean is not None and running_var is not None:
+        _move(running_mean, running_var, math.prod([x.shape[0], *x.shape[2:]]), mean, variance, momentum)
+    return _fn["batch_norm"](x, mean, variance, weight, bias, eps=eps)
+
+
+def instance_norm(
+    input: Any,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Any = None,
+    bias: Any = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Normalises each channel of each example of [batch, channels, space...] over its space; then a weight and a bias.
+
+    With `use_input_stats=False` by the running statistics; else these, where there are any, learn as in `batch_norm`.
+    """
+    x = _functions._array(input)
+    if not use_input_stats:
+        mean, variance = _known("instance_norm", running_mean, running_var)
+        return _fn["batch_norm"](x, mean, variance, weight, bias, eps=eps)
+    if running_mean is not None and running_var is not None:
+        space = tuple(range(2, x.ndim))
+        # The statistics of the single images, averaged over the batch.
+        variance = _fn["mean"](_fn["var"](x, axis=space), axis=0)
+        mean = _fn["mean"](x, axis=(0, *space))
+        _move(running_mean, running_var, math.prod(x.shape[2:]), mean, variance, momentum)
+    return _fn["group_norm"](x, weight, bias, num_groups=x.shape[1], eps=eps)
+
+
 class _BatchNorm(Module):
     ranks: tuple[int, ...] = ()
     weight: Tensor | None
@@ -113,32 +185,17 @@ class _BatchNorm(Module):
 
     def forward(self, x: Tensor) -> Tensor:
         self._check_rank(x)
-        if not self.training and self.track_running_stats:
-            return _fn["batch_norm"](x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)
-        axes = (0, *range(2, x.ndim))
-        mean = _fn["mean"](x, axis=axes)
-        variance = _fn["var"](x, axis=axes)
-        if self.track_running_stats:
-            self._learn(math.prod([x.shape[0], *x.shape[2:]]), mean, variance)
-        return _fn["batch_norm"](x, mean, variance, self.weight, self.bias, eps=self.eps)
+        share: Any = self.momentum
+        if self.training and self.track_running_stats:
+            tracked = self.num_batches_tracked
+            _intaglio._bind(tracked, tracked + 1)
+            if share is None:  # the plain average of all batches
+                share = 1 / _functions.astype(tracked, self.running_mean.dtype)
+        own = self.training or not self.track_running_stats
+        return batch_norm(x, *self._running(), self.weight, self.bias, own, share, self.eps)
 
-    def _learn(self, count: Any, mean: Tensor, variance: Tensor) -> None:
-        tracked = self.num_batches_tracked
-        _intaglio._bind(tracked, tracked + 1)
-        # Without a momentum, the plain average of all batches.
-        self._move(
-            count,
-            mean,
-            variance,
-            1 / _functions.astype(tracked, mean.dtype) if self.momentum is None else self.momentum,
-        )
-
-    def _move(self, count: Any, mean: Tensor, variance: Tensor, share: Any) -> None:
-        mean, variance = _fn["stop_gradient"](mean), _fn["stop_gradient"](variance)
-        unbiased = variance * (count / max(count - 1, 1)) if isinstance(count, int) else variance * count / (count - 1)
-        old_mean, old_var = self.running_mean, self.running_var
-        _intaglio._bind(old_mean, old_mean + (mean - old_mean) * share)
-        _intaglio._bind(old_var, old_var + (unbiased - old_var) * share)
+    def _running(self) -> tuple[Tensor | None, Tensor | None]:
+        return (self.running_mean, self.running_var) if self.track_running_stats else (None, None)
 
     def extra_repr(self) -> str:
         return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}"
@@ -181,15 +238,9 @@ class _InstanceNorm(_BatchNorm):
 
     def forward(self, x: Tensor) -> Tensor:
         self._check_rank(x)
-        if not self.training and self.track_running_stats:
-            return _fn["batch_norm"](x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)
-        if self.track_running_stats:
-            space = tuple(range(2, x.ndim))
-            # The statistics of the single images, averaged over the batch.
-            variance = _fn["mean"](_fn["var"](x, axis=space), axis=0)
-            share = 0.0 if self.momentum is None else self.momentum  # as in torch, which does not count batches here
-            self._move(math.prod(x.shape[2:]), _fn["mean"](x, axis=(0, *space)), variance, share)
-        return _fn["group_norm"](x, self.weight, self.bias, num_groups=self.num_features, eps=self.eps)
+        share = 0.0 if self.momentum is None else self.momentum  # as in torch, which does not count batches here
+        own = self.training or not self.track_running_stats
+        return instance_norm(x, *self._running(), self.weight, self.bias, own, share, self.eps)
 
 
 class InstanceNorm1d(_InstanceNorm):
@@ -214,6 +265,19 @@ class InstanceNorm3d(_InstanceNorm):
     ranks = (5,)
 
 
+def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
+    """x over (k + alpha * mean of the squares of `size` channels around each) ** beta, of [batch, channels, ...]."""
+    x = _functions._array(input)
+    channels = x.shape[1]
+    around = [(0, 0)] * x.ndim
+    around[1] = (size // 2, (size - 1) // 2)
+    squares = _fn["pad"](x * x, tuple(around))
+    total: Any = 0.0
+    for i in range(size):
+        total = total + squares[:, i : i + channels]
+    return x / (k + alpha / size * total) ** beta
+
+
 class LocalResponseNorm(Module):
     """Divides by (k + alpha * mean of the squares of `size` channels around each) ** beta. Krizhevsky et al. (2012)."""
 
@@ -221,17 +285,31 @@ class LocalResponseNorm(Module):
         self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
 
     def forward(self, x: Tensor) -> Tensor:
-        channels = x.shape[1]
-        around = [(0, 0)] * x.ndim
-        around[1] = (self.size // 2, (self.size - 1) // 2)
-        squares = _fn["pad"](x * x, tuple(around))
-        total: Any = 0.0
-        for i in range(self.size):
-            total = total + squares[:, i : i + channels]
-        return x / (self.k + self.alpha / self.size * total) ** self.beta
+        return local_response_norm(x, self.size, self.alpha, self.beta, self.k)
 
     def extra_repr(self) -> str:
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+
+def key_to_draw(key: Tensor | None, who: str, name: str = "key") -> Tensor:
+    if key is None:
+        raise _errors.ValueError(
+            f"{who}: there is no key to draw from",
+            _intaglio._user_line(),
+            why="random numbers come from explicit keys, so that a program gives the same numbers each time",
+            hint=f"pass {name}=ig.random.key(seed), another one in each step",
+        )
+    return key
+
+
+def check_share(p: float, who: str) -> None:
+    if not 0 <= p <= 1:
+        raise _errors.ValueError(
+            f"{who}: p is {p}, but a probability lies in [0, 1]",
+            _intaglio._user_line(),
+            why="it is the share of the elements that become 0",
+            hint="give a number such as 0.1",
+        )
 
 
 class Dropout(Module):
@@ -250,13 +328,7 @@ class Dropout(Module):
     """
 
     def __init__(self, p: float = 0.5, *, key: Tensor | None = None) -> None:
-        if not 0 <= p <= 1:
-            raise _errors.ValueError(
-                f"Dropout: p is {p}, but a probability lies in [0, 1]",
-                _intaglio._user_line(),
-                why="it is the share of the elements that become 0",
-                hint="give a number such as 0.1",
-            )
+        check_share(p, "Dropout")
         self.p = p
         self.key: Tensor | None
         self.key = None if key is None else Buffer(key, persistent=False)
@@ -285,10 +357,13 @@ class Dropout(Module):
         return f"p={self.p}"
 
 
+def drop_channels(x: Tensor, key: Tensor, p: float) -> Tensor:
+    return x * _fn["dropout"](_functions.ones((*x.shape[:2], *(1,) * (x.ndim - 2)), dtype=x.dtype), key, p=p)
+
+
 class _DropChannels(Dropout):
     def _dropped(self, x: Tensor, key: Tensor) -> Tensor:
-        kept = _fn["dropout"](_functions.ones((*x.shape[:2], *(1,) * (x.ndim - 2)), dtype=x.dtype), key, p=self.p)
-        return x * kept
+        return drop_channels(x, key, self.p)
 
 
 class Dropout1d(_DropChannels):
@@ -307,6 +382,15 @@ class Dropout3d(_DropChannels):
 _SATURATED = -1.7580993408473766
 
 
+def alpha_dropped(x: Tensor, key: Tensor, p: float, whole: bool) -> Tensor:
+    """Of single elements, or of whole channels."""
+    if p == 1:
+        return _functions.zeros_like(x)
+    kept = random.bernoulli(key, 1 - p, (*x.shape[:2], *(1,) * (x.ndim - 2)) if whole else x.shape)
+    scale = ((1 - p) * (1 + p * _SATURATED**2)) ** -0.5
+    return _fn["where"](kept, x, _SATURATED) * scale - scale * _SATURATED * p
+
+
 class AlphaDropout(Dropout):
     """Dropout that keeps mean and variance of what `nn.SELU` gives: dropped elements take the value it tends to.
 
@@ -314,21 +398,22 @@ class AlphaDropout(Dropout):
     """
 
     def _dropped(self, x: Tensor, key: Tensor) -> Tensor:
-        return self._kept(x, random.bernoulli(key, 1 - self.p, x.shape))
-
-    def _kept(self, x: Tensor, kept: Tensor) -> Tensor:
-        if self.p == 1:
-            return _functions.zeros_like(x)
-        scale = ((1 - self.p) * (1 + self.p * _SATURATED**2)) ** -0.5
-        return _fn["where"](kept, x, _SATURATED) * scale - scale * _SATURATED * self.p
+        return alpha_dropped(x, key, self.p, whole=False)
 
 
 class FeatureAlphaDropout(AlphaDropout):
     """As AlphaDropout, of whole channels of [batch, channels, space...]."""
 
     def _dropped(self, x: Tensor, key: Tensor) -> Tensor:
-        shape = (*x.shape[:2], *(1,) * (x.ndim - 2))
-        return self._kept(x, random.bernoulli(key, 1 - self.p, shape))
+        return alpha_dropped(x, key, self.p, whole=True)
+
+
+def leaky(x: Tensor, lower: float, upper: float, key: Tensor | None) -> Tensor:
+    """x, and below 0 a slope times x: the mean of both bounds, or, with a key, drawn between them."""
+    slope: Any = (lower + upper) / 2
+    if key is not None:
+        slope = random.uniform(key, x.shape, x.dtype, minval=lower, maxval=upper)
+    return _fn["where"](x < 0, x * slope, x)
 
 
 class RReLU(Dropout):
@@ -341,11 +426,10 @@ class RReLU(Dropout):
     def forward(self, x: Tensor, key: Tensor | None = None) -> Tensor:
         if self.training:
             return super().forward(x, key)
-        return _fn["where"](x < 0, x * ((self.lower + self.upper) / 2), x)
+        return leaky(x, self.lower, self.upper, None)
 
     def _dropped(self, x: Tensor, key: Tensor) -> Tensor:
-        slopes = random.uniform(key, x.shape, x.dtype, minval=self.lower, maxval=self.upper)
-        return _fn["where"](x < 0, x * slopes, x)
+        return leaky(x, self.lower, self.upper, key)
 
     def extra_repr(self) -> str:
         return f"lower={self.lower}, upper={self.upper}"

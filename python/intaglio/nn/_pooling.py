@@ -1,4 +1,4 @@
-"""Layers that fold or place the points of images [batch, channels, space...]: pooling, padding, scaling up."""
+"""Layers that fold or place the points of images [batch, channels, space...]: pooling, padding, shuffling."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from .. import _errors, _functions, _intaglio
-from ._layers import _each
+from ._layers import _each, in_a_batch
 from ._module import Module
 from ._unpooling import max_pool_with_indices
 
@@ -33,7 +33,10 @@ class _Pool(Module):
         names = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
         return {name: getattr(self, name) for name in names}
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor) -> Any:
+        return in_a_batch(x, self.rank, type(self).__name__, self._pooled)
+
+    def _pooled(self, x: Tensor) -> Any:
         return _fn[self.op](x, **self.windows())
 
     def extra_repr(self) -> str:
@@ -60,8 +63,8 @@ class _MaxPool(_Pool):
         super().__init__(kernel_size, stride, padding, dilation, ceil_mode)
         self.return_indices = return_indices
 
-    def forward(self, x: Tensor) -> Any:
-        return max_pool_with_indices(x, **self.windows()) if self.return_indices else super().forward(x)
+    def _pooled(self, x: Tensor) -> Any:
+        return max_pool_with_indices(x, **self.windows()) if self.return_indices else super()._pooled(x)
 
 
 class _AvgPool(_Pool):
@@ -138,9 +141,12 @@ class _LPPool(_Pool):
         super().__init__(kernel_size, stride, ceil_mode=ceil_mode)
         self.norm_type = norm_type
 
-    def forward(self, x: Tensor) -> Tensor:
+    def _pooled(self, x: Tensor) -> Any:
+        if math.isinf(self.norm_type):
+            sign = 1 if self.norm_type > 0 else -1
+            return _fn["max_pool"](_fn["abs"](x) * sign, **self.windows()) * sign
         p = int(self.norm_type) if self.norm_type == int(self.norm_type) else self.norm_type
-        mean = super().forward(x**p)
+        mean = super()._pooled(x**p)
         total = _fn["maximum"](mean, 0.0) * float(math.prod(self.kernel_size))
         if p == 1:
             return total
@@ -187,14 +193,10 @@ class _AdaptivePool(Module):
         self.output_size = tuple(given)
         _each([0 if size is None else size for size in self.output_size], self.rank, type(self).__name__)
 
-    def forward(self, x: Tensor) -> Tensor:
-        if x.ndim != self.rank + 2:
-            raise _errors.ShapeError(
-                f"{type(self).__name__} is given an array of rank {x.ndim}",
-                _intaglio._user_line(),
-                why=f"it folds the last {self.rank} axes of [batch, channels, space...]",
-                hint="add a batch axis in front: x[None]",
-            )
+    def forward(self, x: Tensor) -> Any:
+        return in_a_batch(x, self.rank, type(self).__name__, self._pooled)
+
+    def _pooled(self, x: Tensor) -> Any:
         for axis, size in enumerate(self.output_size, start=2):
             if size is not None:
                 x = self._folded(x, axis, size)
@@ -213,6 +215,37 @@ class _AdaptivePool(Module):
 
     def extra_repr(self) -> str:
         return f"output_size={self.output_size}"
+
+
+class _AdaptiveMaxPool(_AdaptivePool):
+    """With `return_indices` the pair of the elements and their places among the points of their channel."""
+
+    fold = "max"
+
+    def __init__(self, output_size: Any, return_indices: bool = False) -> None:
+        super().__init__(output_size)
+        self.return_indices = return_indices
+
+    def _pooled(self, x: Tensor) -> Any:
+        if not self.return_indices:
+            return super()._pooled(x)
+        space = tuple(x.shape[2:])
+        at = _fn["broadcast_to"](_functions.arange(math.prod(space)).reshape(space), shape=tuple(x.shape))
+        # The last axis first, so that of equal elements the first one in the order of places is found.
+        for axis, size in reversed([*enumerate(self.output_size, start=2)]):
+            if size is not None:
+                n = int(x.shape[axis])
+                front = (slice(None),) * axis
+                found = [(*front, slice(i * n // size, -(-(i + 1) * n // size))) for i in range(size)]
+                best = [_fn["expand_dims"](_fn["argmax"](x[part], axis=axis), axis=axis) for part in found]
+                x, at = (
+                    _functions.concat(
+                        [_fn["take_along_axis"](y[part], b, axis=axis) for part, b in zip(found, best, strict=True)],
+                        axis=axis,
+                    )
+                    for y in (x, at)
+                )
+        return x, at
 
 
 class AdaptiveAvgPool1d(_AdaptivePool):
@@ -239,22 +272,40 @@ class AdaptiveAvgPool3d(_AdaptivePool):
     rank = 3
 
 
-class AdaptiveMaxPool1d(_AdaptivePool):
+class AdaptiveMaxPool1d(_AdaptiveMaxPool):
     """The greatest elements of as many windows as `output_size` says, over [batch, channels, length]."""
 
-    rank, fold = 1, "max"
+    rank = 1
 
 
-class AdaptiveMaxPool2d(_AdaptivePool):
+class AdaptiveMaxPool2d(_AdaptiveMaxPool):
     """The greatest elements of as many windows as `output_size` says along each axis."""
 
-    rank, fold = 2, "max"
+    rank = 2
 
 
-class AdaptiveMaxPool3d(_AdaptivePool):
+class AdaptiveMaxPool3d(_AdaptiveMaxPool):
     """As AdaptiveMaxPool2d, over [batch, channels, depth, height, width]."""
 
-    rank, fold = 3, "max"
+    rank = 3
+
+
+def padded(x: Any, pairs: tuple[int, ...], mode: str, value: float) -> Tensor:
+    """With elements in front of and behind the last axes: the pair of the last one comes first. Below 0 it cuts off."""
+    x = _functions._array(x)
+    width = [(0, 0)] * (x.ndim - len(pairs) // 2) + [pairs[i : i + 2] for i in range(len(pairs) - 2, -1, -2)]
+    if mode == "constant":
+        return _fn["pad"](x, tuple(width), constant_values=value)
+    around = tuple((max(low, 0), max(high, 0)) for low, high in width)
+    if min(pairs, default=0) >= 0:
+        return _fn["pad"](x, around, mode=mode)
+
+    def cut(x: Tensor) -> Tensor:
+        ends = zip(x.shape, width, strict=True)
+        return x[tuple(slice(max(-low, 0), n - max(-high, 0)) for n, (low, high) in ends)]
+
+    # As in torch: what goes round is what is left, while a mirror and an edge are those of the whole array.
+    return _fn["pad"](cut(x), around, mode=mode) if mode == "wrap" else cut(_fn["pad"](x, around, mode=mode))
 
 
 class _Padding(Module):
@@ -274,11 +325,7 @@ class _Padding(Module):
             )
 
     def forward(self, x: Tensor) -> Tensor:
-        pairs = [self.padding[2 * i : 2 * i + 2] for i in reversed(range(self.rank))]
-        width = [(0, 0)] * (x.ndim - self.rank) + [tuple(pair) for pair in pairs]
-        if self.mode == "constant":
-            return _fn["pad"](x, width, constant_values=self.value)
-        return _fn["pad"](x, width, mode=self.mode)
+        return padded(x, self.padding, self.mode, self.value)
 
     def extra_repr(self) -> str:
         return f"{self.padding}"
@@ -333,18 +380,29 @@ class ChannelShuffle(Module):
         return f"groups={self.groups}"
 
 
+def _check_squares(who: str, what: str, factor: int, rest: Any) -> None:
+    if rest:
+        raise _errors.ShapeError(
+            f"{who}: {what} do not fall into squares of {factor} by {factor} points",
+            _intaglio._user_line(),
+            why="as many channels as a square has points are one channel of the larger image",
+            hint="choose a factor that divides them",
+        )
+
+
 class PixelShuffle(Module):
-    """[batch, channels * r², height, width] to [batch, channels, height * r, width * r]. Shi et al. (2016)."""
+    """[..., channels * r², height, width] to [..., channels, height * r, width * r]. Shi et al. (2016)."""
 
     def __init__(self, upscale_factor: int) -> None:
         self.upscale_factor = upscale_factor
 
     def forward(self, x: Tensor) -> Tensor:
-        batch, channels, height, width = x.shape
-        r = self.upscale_factor
-        split = x.reshape((batch, channels // (r * r), r, r, height, width))
-        moved = _fn["permute_dims"](split, axes=(0, 1, 4, 2, 5, 3))
-        return moved.reshape((batch, channels // (r * r), height * r, width * r))
+        *front, channels, height, width = x.shape
+        r, n = self.upscale_factor, len(front)
+        _check_squares("PixelShuffle", f"{channels} channels", r, channels % (r * r))
+        split = x.reshape((*front, channels // (r * r), r, r, height, width))
+        moved = _fn["permute_dims"](split, axes=(*range(n), n, n + 3, n + 1, n + 4, n + 2))
+        return moved.reshape((*front, channels // (r * r), height * r, width * r))
 
     def extra_repr(self) -> str:
         return f"upscale_factor={self.upscale_factor}"
@@ -357,99 +415,12 @@ class PixelUnshuffle(Module):
         self.downscale_factor = downscale_factor
 
     def forward(self, x: Tensor) -> Tensor:
-        batch, channels, height, width = x.shape
-        r = self.downscale_factor
-        split = x.reshape((batch, channels, height // r, r, width // r, r))
-        moved = _fn["permute_dims"](split, axes=(0, 1, 3, 5, 2, 4))
-        return moved.reshape((batch, channels * r * r, height // r, width // r))
+        *front, channels, height, width = x.shape
+        r, n = self.downscale_factor, len(front)
+        _check_squares("PixelUnshuffle", f"{height} rows and {width} columns", r, height % r or width % r)
+        split = x.reshape((*front, channels, height // r, r, width // r, r))
+        moved = _fn["permute_dims"](split, axes=(*range(n), n, n + 2, n + 4, n + 1, n + 3))
+        return moved.reshape((*front, channels * r * r, height // r, width // r))
 
     def extra_repr(self) -> str:
         return f"downscale_factor={self.downscale_factor}"
-
-
-class Upsample(Module):
-    """The image with other spatial sizes: those of `size`, or its own times `scale_factor`. As in torch.
-
-    `mode` "nearest" repeats elements; "linear", "bilinear" and "trilinear" interpolate along each axis, between centres
-    of points, or with `align_corners` between the outermost points.
-
-    >>> import intaglio as ig
-    >>> from intaglio import nn
-    >>> nn.Upsample(scale_factor=2)(ig.asarray([[[1.0, 2.0]]]))
-    Tensor([[[1., 1., 2., 2.]]], dtype=float32)
-    """
-
-    def __init__(
-        self, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool = False
-    ) -> None:
-        if (size is None) == (scale_factor is None):
-            raise _errors.ValueError(
-                "Upsample takes either size or scale_factor",
-                _intaglio._user_line(),
-                why="each of the two says how large the result is",
-                hint="give one of them",
-            )
-        if mode not in ("nearest", "linear", "bilinear", "trilinear"):
-            raise _errors.ValueError(
-                f"Upsample: mode is {mode!r}",
-                _intaglio._user_line(),
-                why="it says what stands between the points",
-                hint="choose 'nearest', 'linear', 'bilinear' or 'trilinear'",
-            )
-        self.size, self.scale_factor, self.mode, self.align_corners = size, scale_factor, mode, align_corners
-
-    def forward(self, x: Tensor) -> Tensor:
-        rank = x.ndim - 2
-        scales: list[float | None]
-        if self.scale_factor is None:
-            sizes = [self.size] * rank if isinstance(self.size, int) else list(self.size)
-            scales = [None] * rank
-        else:
-            one = isinstance(self.scale_factor, (int, float))
-            factors = [self.scale_factor] * rank if one else list(self.scale_factor)
-            sizes = [int(int(n) * factor) for n, factor in zip(x.shape[2:], factors, strict=True)]
-            scales = [1 / factor for factor in factors]
-        for axis, (size, scale) in enumerate(zip(sizes, scales, strict=True), start=2):
-            n = int(x.shape[axis])
-            step = n / size if scale is None else scale
-            x = (
-                self._nearest(x, axis, n, size, step)
-                if self.mode == "nearest"
-                else self._linear(x, axis, n, size, step)
-            )
-        return x
-
-    def _nearest(self, x: Tensor, axis: int, n: int, size: int, step: float) -> Tensor:
-        if size % n == 0 and step == n / size:
-            return _functions.repeat(x, size // n, axis=axis)
-        return _functions.take(x, [min(int(i * step), n - 1) for i in range(size)], axis=axis)
-
-    def _linear(self, x: Tensor, axis: int, n: int, size: int, step: float) -> Tensor:
-        if self.align_corners:
-            step = (n - 1) / (size - 1) if size > 1 else 0.0
-            at = [i * step for i in range(size)]
-        else:
-            at = [max((i + 0.5) * step - 0.5, 0.0) for i in range(size)]
-        low = [min(int(a), n - 1) for a in at]
-        high = [min(i + 1, n - 1) for i in low]
-        shape = (size,) + (1,) * (x.ndim - axis - 1)
-        share = _intaglio.asarray([a - i for a, i in zip(at, low, strict=True)], dtype=x.dtype).reshape(shape)
-        return _functions.take(x, low, axis=axis) * (1 - share) + _functions.take(x, high, axis=axis) * share
-
-    def extra_repr(self) -> str:
-        given = f"size={self.size}" if self.scale_factor is None else f"scale_factor={self.scale_factor}"
-        return f"{given}, mode={self.mode!r}"
-
-
-class UpsamplingNearest2d(Upsample):
-    """`Upsample` of images by the nearest point."""
-
-    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
-        super().__init__(size, scale_factor, "nearest")
-
-
-class UpsamplingBilinear2d(Upsample):
-    """`Upsample` of images between the points, the corners of both images on one another."""
-
-    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
-        super().__init__(size, scale_factor, "bilinear", align_corners=True)

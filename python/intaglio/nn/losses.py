@@ -35,91 +35,153 @@ def _fold(losses: Tensor, reduction: str, who: str) -> Tensor:
     return losses
 
 
-def _same(x: Tensor, target: Any, who: str) -> Tensor:
+def _same(x: Tensor, target: Any, who: str, what: str = "targets") -> Tensor:
     target = target if isinstance(target, Tensor) else _intaglio.asarray(target)
     if tuple(x.shape) != tuple(target.shape):
         raise _errors.ShapeError(
-            f"{who}: the predictions have shape {tuple(x.shape)}, the targets {tuple(target.shape)}",
+            f"{who}: the predictions have shape {tuple(x.shape)}, the {what} {tuple(target.shape)}",
             _intaglio._user_line(),
-            why="each prediction has its own target; broadcasting them would compare all with all",
+            why=f"each prediction has its own {what[:-1]}; broadcasting them would compare all with all",
             hint="reshape one of them, e.g. by ig.squeeze or x[:, 0]",
         )
     return target
 
 
-def mse_loss(x: Tensor, target: Any, reduction: str = "mean") -> Tensor:
-    """The squared difference."""
+def _weighed(losses: Tensor, weight: Any, reduction: str, who: str) -> Tensor:
+    """Folded, each times its weight; their mean is over the sum of the weights."""
+    if weight is None:
+        return _fold(losses, reduction, who)
+    weight = _same(losses, weight, who, "weights")
+    if reduction == "mean":
+        return _functions.sum(losses * weight) / _functions.sum(weight)
+    return _fold(losses * weight, reduction, who)
+
+
+def _classes_last(x: Tensor) -> Tensor:
+    """Of [batch, classes, space...], as torch has them."""
+    return x if x.ndim < 3 else _fn["moveaxis"](x, (1,), (-1,))
+
+
+def mse_loss(x: Tensor, target: Any, reduction: str = "mean", weight: Any = None) -> Tensor:
+    """The squared difference, times a weight of the same shape."""
     d = x - _same(x, target, "mse_loss")
-    return _fold(d * d, reduction, "mse_loss")
+    return _weighed(d * d, weight, reduction, "mse_loss")
 
 
-def l1_loss(x: Tensor, target: Any, reduction: str = "mean") -> Tensor:
-    """The absolute difference."""
-    return _fold(_fn["abs"](x - _same(x, target, "l1_loss")), reduction, "l1_loss")
+def l1_loss(x: Tensor, target: Any, reduction: str = "mean", weight: Any = None) -> Tensor:
+    """The absolute difference, times a weight of the same shape."""
+    return _weighed(_fn["abs"](x - _same(x, target, "l1_loss")), weight, reduction, "l1_loss")
 
 
-def huber_loss(x: Tensor, target: Any, reduction: str = "mean", delta: float = 1.0) -> Tensor:
-    """Half the squared difference up to `delta`, and linear beyond. Huber (1964)."""
+def huber_loss(x: Tensor, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None) -> Tensor:
+    """Half the squared difference up to `delta`, and linear beyond; times a weight of the same shape. Huber (1964)."""
     d = _fn["abs"](x - _same(x, target, "huber_loss"))
     near = _fn["minimum"](d, delta)
-    return _fold(near * (d - 0.5 * near), reduction, "huber_loss")
+    losses = near * (d - 0.5 * near)
+    # As in torch the mean is here over the number of losses.
+    losses = losses if weight is None else losses * _same(x, weight, "huber_loss", "weights")
+    return _fold(losses, reduction, "huber_loss")
 
 
 def smooth_l1_loss(x: Tensor, target: Any, reduction: str = "mean", beta: float = 1.0) -> Tensor:
-    """`huber_loss` over `beta`."""
-    return huber_loss(x, target, reduction, beta) / beta
+    """`huber_loss` over `beta`; with a `beta` of 0 it is `l1_loss`."""
+    return l1_loss(x, target, reduction) if beta == 0 else huber_loss(x, target, reduction, beta) / beta
 
 
-def binary_cross_entropy_with_logits(x: Tensor, target: Any, reduction: str = "mean", pos_weight: Any = None) -> Tensor:
-    """-(t log p + (1 - t) log(1 - p)) of p = sigmoid(x), without overflow; `pos_weight` weighs the first term."""
+def binary_cross_entropy_with_logits(
+    x: Tensor, target: Any, reduction: str = "mean", pos_weight: Any = None, weight: Any = None
+) -> Tensor:
+    """-(t log p + (1 - t) log(1 - p)) of p = sigmoid(x), without overflow; `pos_weight` weighs the first term.
+
+    `weight`, which broadcasts against x, weighs the whole loss.
+    """
     t = _same(x, target, "binary_cross_entropy_with_logits")
     if pos_weight is None:
         losses = _fn["softplus"](x) - x * t
     else:
         losses = (1 - t) * _fn["softplus"](x) + pos_weight * t * _fn["softplus"](-x)
-    return _fold(losses, reduction, "binary_cross_entropy_with_logits")
+    return _fold(losses if weight is None else losses * weight, reduction, "binary_cross_entropy_with_logits")
 
 
-def binary_cross_entropy(x: Tensor, target: Any, reduction: str = "mean") -> Tensor:
-    """-(t log x + (1 - t) log(1 - x)) of probabilities x; the logarithms end at -100, as in torch."""
+def binary_cross_entropy(x: Tensor, target: Any, reduction: str = "mean", weight: Any = None) -> Tensor:
+    """-(t log x + (1 - t) log(1 - x)) of probabilities x; the logarithms end at -100, as in torch.
+
+    `weight`, which broadcasts against x, weighs the losses.
+    """
     t = _same(x, target, "binary_cross_entropy")
     log, low = _fn["log"], -100.0
     losses = -(t * _fn["maximum"](log(x), low) + (1 - t) * _fn["maximum"](_fn["log1p"](-x), low))
-    return _fold(losses, reduction, "binary_cross_entropy")
+    return _fold(losses if weight is None else losses * weight, reduction, "binary_cross_entropy")
 
 
 def cross_entropy(
-    logits: Tensor, labels: Tensor, reduction: str = "mean", ignore_index: int = -100, label_smoothing: float = 0.0
+    logits: Tensor,
+    labels: Tensor,
+    reduction: str = "mean",
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+    weight: Any = None,
 ) -> Tensor:
-    """The negative log-softmax of `logits` [..., classes] at integer `labels` [...].
+    """The negative log-softmax of `logits` [..., classes] at integer `labels` [...], or by shares [..., classes].
 
-    `label_smoothing` takes that share of each label and spreads it over all classes (Szegedy et al., 2016).
+    `label_smoothing` takes that share of each label and spreads it over all classes (Szegedy et al., 2016). A `weight`
+    [classes] weighs the losses of each class; their mean is over the weights of the labels.
     """
-    if not label_smoothing:
+    if labels.dtype.kind == "real floating":
+        logs = _fn["log_softmax"](logits)
+        shares = _same(logits, labels, "cross_entropy")
+        if label_smoothing:
+            shares = shares * (1 - label_smoothing) + label_smoothing / logits.shape[-1]
+        losses = -_functions.sum(logs * shares if weight is None else logs * shares * weight, axis=-1)
+        return _fold(losses, reduction, "cross_entropy")
+    if not label_smoothing and weight is None:
         return _fn["cross_entropy"](logits, labels, reduction=reduction, ignore_index=ignore_index)
-    own = _fn["cross_entropy"](logits, labels, reduction="none", ignore_index=ignore_index)
-    even = -_fn["mean"](_fn["log_softmax"](logits), axis=-1)
-    counts = labels != ignore_index
-    losses = _fn["where"](counts, own * (1 - label_smoothing) + even * label_smoothing, _functions.zeros_like(own))
+    losses = _fn["cross_entropy"](logits, labels, reduction="none", ignore_index=ignore_index)
+    counts, weights = _class_weights(labels, ignore_index, weight, losses.dtype)
+    if weight is not None:
+        losses = losses * weights
+    if label_smoothing:
+        logs = _fn["log_softmax"](logits)
+        even = -_fn["mean"](logs if weight is None else logs * weight, axis=-1)
+        losses = _fn["where"](counts, losses * (1 - label_smoothing) + even * label_smoothing, 0.0)
     if reduction == "mean":
-        return _functions.sum(losses) / _functions.astype(_fn["count_nonzero"](counts), losses.dtype)
+        return _functions.sum(losses) / _functions.sum(weights)
     return _fold(losses, reduction, "cross_entropy")
 
 
-def nll_loss(log_probabilities: Tensor, labels: Tensor, reduction: str = "mean", ignore_index: int = -100) -> Tensor:
-    """The negative of `log_probabilities` [..., classes] at integer `labels` [...]; labels of `ignore_index` do not
-    count."""
+def _class_weights(labels: Tensor, ignore_index: int, weight: Any, dtype: Any) -> tuple[Tensor, Tensor]:
+    """Which labels count, and how much."""
     counts = labels != ignore_index
+    if weight is None:
+        return counts, _functions.astype(counts, dtype)
+    own = _functions._op.take(_functions._array(weight), _fn["where"](counts, labels, 0).reshape((-1,)), axis=0)
+    return counts, _fn["where"](counts, _functions.astype(own, dtype).reshape(tuple(labels.shape)), 0.0)
+
+
+def nll_loss(
+    log_probabilities: Tensor, labels: Tensor, reduction: str = "mean", ignore_index: int = -100, weight: Any = None
+) -> Tensor:
+    """The negative of `log_probabilities` [..., classes] at integer `labels` [...].
+
+    Labels of `ignore_index` do not count. A `weight` [classes] weighs each; the mean is over the weights of the labels.
+    """
+    counts, weights = _class_weights(labels, ignore_index, weight, log_probabilities.dtype)
     safe = _fn["expand_dims"](_fn["where"](counts, labels, 0), axis=-1)
     picked = _fn["squeeze"](_fn["take_along_axis"](log_probabilities, safe, axis=-1), axis=-1)
     losses = _fn["where"](counts, -picked, 0.0)
+    losses = losses if weight is None else losses * weights
     if reduction == "mean":
-        return _functions.sum(losses) / _functions.astype(_fn["count_nonzero"](counts), losses.dtype)
+        return _functions.sum(losses) / _functions.sum(weights)
     return _fold(losses, reduction, "nll_loss")
 
 
 def kl_div(x: Tensor, target: Any, reduction: str = "mean", log_target: bool = False) -> Tensor:
-    """target (log target - x) of log-probabilities x: the relative entropy when summed; 0 where the target is 0."""
+    """target (log target - x) of log-probabilities x: the relative entropy when summed; 0 where the target is 0.
+
+    The reduction "batchmean" is the sum over the size of the first axis.
+    """
+    if reduction == "batchmean":
+        return kl_div(x, target, "sum", log_target) / x.shape[0]
     t = _same(x, target, "kl_div")
     if log_target:
         return _fold(_fn["exp"](t) * (t - x), reduction, "kl_div")
@@ -137,6 +199,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The p-norm of x1 - x2 + eps along the last axis."""
     d = _fn["abs"](x1 - x2 + eps)
+    if p == float("inf"):
+        return _fn["max"](d, axis=-1, keepdims=keepdim)
     if p == 1:
         return _functions.sum(d, axis=-1, keepdims=keepdim)
     if p == 2:
@@ -178,10 +242,16 @@ def triplet_margin_loss(
     p: float = 2.0,
     eps: float = 1e-6,
     reduction: str = "mean",
+    swap: bool = False,
 ) -> Tensor:
-    """max(0, d(anchor, positive) - d(anchor, negative) + margin), by `pairwise_distance`."""
-    near = pairwise_distance(anchor, _same(anchor, positive, "triplet_margin_loss"), p, eps)
-    far = pairwise_distance(anchor, _same(anchor, negative, "triplet_margin_loss"), p, eps)
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin), by `pairwise_distance`.
+
+    With `swap` the negative's distance is the lesser one of those from the anchor and from the positive.
+    """
+    positive, negative = (_same(anchor, other, "triplet_margin_loss") for other in (positive, negative))
+    near, far = (pairwise_distance(anchor, other, p, eps) for other in (positive, negative))
+    if swap:
+        far = _fn["minimum"](far, pairwise_distance(positive, negative, p, eps))
     return _fold(_fn["maximum"](near - far + margin, 0.0), reduction, "triplet_margin_loss")
 
 
@@ -211,9 +281,9 @@ def gaussian_nll_loss(
     return _fold(losses + 0.9189385332046727 if full else losses, reduction, "gaussian_nll_loss")
 
 
-def multilabel_soft_margin_loss(x: Tensor, target: Any, reduction: str = "mean") -> Tensor:
-    """The mean over the last axis of the binary cross-entropy of logits x."""
-    losses = binary_cross_entropy_with_logits(x, target, "none")
+def multilabel_soft_margin_loss(x: Tensor, target: Any, reduction: str = "mean", weight: Any = None) -> Tensor:
+    """The mean over the last axis of the binary cross-entropy of logits x, times the `weight` [classes]."""
+    losses = binary_cross_entropy_with_logits(x, target, "none", weight=weight)
     return _fold(_fn["mean"](losses, axis=-1), reduction, "multilabel_soft_margin_loss")
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import intaglio as ig
+from intaglio.nn import functional as F
 
 
 def attention(q: ig.Tensor, k: ig.Tensor, v: ig.Tensor) -> ig.Tensor:
@@ -25,6 +26,13 @@ def shapes(x: ig.Tensor) -> tuple[Any, ...]:
     total: float = float(y.max())
     whole: int = int(ig.count_nonzero(y))
     return (*y.shape, total, whole, y.dtype.name, y.tolist())
+
+
+def networks(x: ig.Tensor, labels: ig.Tensor) -> ig.Tensor:
+    model = ig.nn.Sequential(ig.nn.LazyLinear(4, key=ig.random.key(0)))
+    logits: ig.Tensor = F.layer_norm(F.relu(model(x)), (4,))
+    norm: ig.Tensor = ig.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    return F.cross_entropy(logits, labels, label_smoothing=0.1) + norm
 
 
 def traced(x: ig.Tensor) -> ig.Graph:
