@@ -419,6 +419,7 @@ std::vector<Tensor> positions(const Tensor& mask) {
     for (int a = mask.rank() - 1; a >= 0 && ++index[a] == mask.shape()[a]; --a) index[a] = 0;
   }
   std::vector<Tensor> out;
+  out.reserve(found.size());
   for (const auto& axis : found)
     out.push_back(made(Tensor::from(Literal::from(DType::I64, {static_cast<int64_t>(axis.size())}, axis))));
   return out;
@@ -494,6 +495,7 @@ Vectors vectors_of(const Tensor& x, const std::vector<Item>& items, Outside outs
   Dims column = joint;
   column.push_back(int64_t{1});
   std::vector<Tensor> columns;
+  columns.reserve(arrays.size());
   auto spread = [&](const Tensor& array, const Dims& shape, size_t first) {
     Dims own = array.type().dims;
     if (own == shape) return array;

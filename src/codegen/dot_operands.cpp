@@ -107,7 +107,10 @@ DotTiles choose_tiles(const DotShape& shape, const Target& target) {
   if (shape.packed_b && !wide && vectors == 2 && t.mr == 4 && n && ceil_to(*n, third) * 50 <= *n * 51)
     t.nr = third, t.groups = 3;
 
-  int64_t longest = shape.turned_b && m && *m <= 4 ? 128 : 384;
+  // Chunks of k interrupt the sums. Processors with 32 registers have a second cache of a mebibyte, which
+  // holds a longer strip; the first one holds no more than what is read at a time, as strips are read in
+  // order.
+  int64_t longest = shape.turned_b && m && *m <= 4 ? 128 : wide && k ? 768 : 384;
   t.kc = k.value_or(longest);
   if (t.kc > longest + longest / 3) t.kc = even_tile(*k, longest, 8);
 

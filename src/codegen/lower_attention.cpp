@@ -174,6 +174,7 @@ class AttentionLowering : AttentionKernel {
   void scores(const std::vector<Expr>& rows, Expr keys) {
     Expr features = emit_.size(features_);
     std::vector<Expr> from;
+    from.reserve(rows.size());
     for (Expr r : rows)
       from.push_back(
           build_.let(packs_q_ ? r * features : q_.offset(emit_, q_.first, first_ + r, build_.index(0))));

@@ -309,7 +309,7 @@ class DotLowering {
     // The tiles of a strip share the work of asking for the next one.
     const int64_t line = 64 / static_cast<int64_t>(size_of(storage_of(b_)));
     auto fetch_next = [&](Expr k, int64_t steps) {
-      const int64_t each = ceil_over(ceil_over(steps * tiles_.nr, line), few_tiles());
+      const int64_t each = ceil_over(ceil_over(steps * tiles_.nr, line), std::max<int64_t>(1, few_tiles()));
       Expr next = (first + tiles_.nr) * emit_.size(k_) + (k_begin + k) * tiles_.nr;
       for (int64_t i = 0; i < each; ++i)
         build_.prefetch(emit_.buffer_of_arg(b_.view->arg), next + (t * each + build_.index(i)) * line);
@@ -403,6 +403,7 @@ class DotLowering {
         }
       emit_.vector(build_.index(0), width, lanes, [&](Expr j) {
         std::vector<Expr> b;
+        b.reserve(static_cast<size_t>(count));
         for (int64_t u = 0; u < count; ++u)
           b.push_back(build_.let(load_b(k + build_.index(u), n_begin_ + j)));
         for (int64_t i = from; i < to; ++i) {

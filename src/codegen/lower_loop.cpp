@@ -113,23 +113,24 @@ Columns inner_columns(const Block& region, const Dims& dims) {
   return out;
 }
 
-// The walk in tiles of kTileRows along the axis and kTileColumns along the last one.
+// The walk in tiles: eight registers of rows along the axis, and kTileColumns along the last one.
 void lower_tiles(GroupEmitter& emit, Kernel& kernel, const Dims& dims, const Across& across,
                  const std::function<void(loop::Expr, std::span<const loop::Expr>)>& body, int lanes) {
-  constexpr int64_t kTileRows = 64, kTileColumns = 64;
+  constexpr int64_t kTileColumns = 64;
+  const int64_t tile_rows = std::max<int64_t>(64, 2 * emit.target.vector_bytes);
   loop::Builder& build = emit.build;
   Dims outer;
   for (size_t i = 0; i + 1 < dims.size(); ++i)
     if (i != across.axis) outer.push_back(dims[i]);
-  const Dim row_tiles = ceildiv(dims[across.axis], Dim(kTileRows)),
+  const Dim row_tiles = ceildiv(dims[across.axis], Dim(tile_rows)),
             column_tiles = ceildiv(dims.back(), Dim(kTileColumns));
   kernel.blocks = product(outer) * column_tiles * row_tiles;
-  kernel.grain = kGrainElements / (kTileRows * kTileColumns);
+  kernel.grain = kGrainElements / (tile_rows * kTileColumns);
 
   loop::Expr block = build.block(), row_count = emit.size(row_tiles), column_count = emit.size(column_tiles);
-  loop::Expr row0 = build.let((block % row_count) * kTileRows), rest = block / row_count;
+  loop::Expr row0 = build.let((block % row_count) * tile_rows), rest = block / row_count;
   loop::Expr column0 = build.let((rest % column_count) * kTileColumns);
-  loop::Expr rows = build.let(loop::lesser(build.index(kTileRows), emit.size(dims[across.axis]) - row0));
+  loop::Expr rows = build.let(loop::lesser(build.index(tile_rows), emit.size(dims[across.axis]) - row0));
   loop::Expr columns = build.let(loop::lesser(build.index(kTileColumns), emit.size(dims.back()) - column0));
   std::vector<loop::Expr> outer_index = emit.split(rest / column_count, outer);
   auto index_at = [&](loop::Expr row, loop::Expr column) {
@@ -142,7 +143,7 @@ void lower_tiles(GroupEmitter& emit, Kernel& kernel, const Dims& dims, const Acr
   };
   for (const Across::Operand& operand : across.operands) {
     DType stored = operand.view.arg->type().dtype, computed = compute_type(stored);
-    uint32_t tile = build.add_scratch(stored, Dim(kTileRows * kTileColumns), "tile");
+    uint32_t tile = build.add_scratch(stored, Dim(tile_rows * kTileColumns), "tile");
     loop::Expr from = emit.size(operand.view.offset);
     std::vector<loop::Expr> index = index_at(row0, column0);
     for (size_t i = 0; i < dims.size(); ++i) from = from + index[i] * emit.size(operand.view.strides[i]);

@@ -1,7 +1,7 @@
 // Programs that are over before a second thread could help: a few kernels in a row, sizes fixed, temporaries
 // few enough for the stack. All that a run decides is known beforehand, so nothing is leased, looked up or
 // locked.
-#include <cstring>
+#include <algorithm>
 
 #include "runtime/executable_code.h"
 #include "runtime/thread_pool.h"
@@ -47,8 +47,7 @@ void Executable::run_small(void* const* inputs, std::span<Storage> outputs) cons
   void* pointers[Small::kMostPointers];
   for (size_t i = 0; i < outputs.size(); ++i)
     outputs[i] = reserve(*small.sized, small.sized->output_bytes[i]);
-  if (!small.pointers.empty())
-    std::memcpy(pointers, small.pointers.data(), small.pointers.size() * sizeof(void*));
+  std::copy(small.pointers.begin(), small.pointers.end(), pointers);
   for (const Patch& p : small.inputs) pointers[p.pointer] = inputs[p.index];
   for (const Patch& p : small.outputs) pointers[p.pointer] = outputs[static_cast<size_t>(p.index)].data();
   for (const Patch& p : small.arena) pointers[p.pointer] = memory + p.index;

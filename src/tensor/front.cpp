@@ -210,6 +210,7 @@ std::vector<Tensor> elementwise(const ops::Op& op, std::vector<Tensor> operands,
   if (capture->locate) build.set_location(capture->locate());
   if (capture->scope) build.set_scope(capture->scope());
   std::vector<Tensor> ready;
+  ready.reserve(operands.size());
   for (const Tensor& operand : operands)
     ready.push_back(Tensor::symbolic(capture, build.broadcast_to(capture->value_of(operand), shape)));
   return capture->record(op, ready, std::move(attrs));

@@ -69,11 +69,10 @@ void Emitter::transpose(const loop::Stmt& s) {
   auto target = [&](llvm::Value* r, llvm::Value* c) {
     return address(to, element, b_.CreateAdd(b_.CreateAdd(to_first, b_.CreateMul(c, to_stride)), r));
   };
-  // The side of a square: a register of 256 bits where there is one and it holds eight elements or four.
-  int64_t side =
-      size_of(type) == 1
-          ? 8
-          : std::min<int64_t>(8, std::min(target_.vector_bytes, 32) / static_cast<int64_t>(size_of(type)));
+  // The side of a square: a whole register of numbers of four bytes or eight, so that lines are read whole;
+  // eight of smaller ones.
+  const auto bytes = static_cast<int64_t>(size_of(type));
+  const int64_t side = bytes == 1 ? 8 : std::min<int64_t>(bytes >= 4 ? 16 : 8, target_.vector_bytes / bytes);
   auto* vector = llvm::FixedVectorType::get(element, static_cast<unsigned>(side));
   auto* whole_rows = b_.CreateAnd(rows, i64(-side));
   auto* whole_columns = b_.CreateAnd(columns, i64(-side));

@@ -151,6 +151,7 @@ void flatten(const Graph& graph, Recipe& recipe) {
         values.push_back(Tensor::from(literal));
     } else {
       std::vector<Tensor> operands;
+      operands.reserve(step.in.size());
       for (int in : step.in) operands.push_back(recipe.constants[static_cast<size_t>(in)]);
       values = eager::run(*step.op, operands, step.attrs);
     }
@@ -228,7 +229,7 @@ Known& known() {
 
 template <typename T>
 void add(std::string& bytes, T value) {
-  bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+  bytes.append(reinterpret_cast<const char*>(&value), sizeof(T));
 }
 
 void add_types(std::string& bytes, std::span<const Tensor> operands, const std::vector<bool>& moves) {
@@ -248,6 +249,7 @@ std::vector<Tensor> run_program(const Recipe& recipe, const std::vector<Tensor>&
   const GradLink* link = recording_link(inputs);
   if (!link) return numbers::run(*recipe.graph, inputs, [&] { return recipe.program->run(inputs); });
   std::vector<Tensor> plain;
+  plain.reserve(inputs.size());
   for (const Tensor& input : inputs) plain.push_back(input.unlinked());
   std::vector<Tensor> out = numbers::run(*recipe.graph, plain, [&] { return recipe.program->run(plain); });
   link->record(recipe.graph, inputs, out);
