@@ -25,7 +25,8 @@ BUILD = ROOT / "build" / "mutants"
 # What is asked after a fault's own tests, in this order: those that notice the most in the least time come first.
 WIDE = (
     "control effects callbacks transforms_together vmap transforms_rules transforms loops attention convolution nn "
-    "properties passes arrays at complex stated_rules rematerialize autograd jit linalg_factors nn_more autocast cli"
+    "properties passes arrays at complex stated_rules rematerialize autograd jit linalg_factors "
+    "nn_more nn_modules autocast cli"
 )
 # All but the test of the written files, which a build with faults in its table differs from in any case.
 OPS = sorted(
