@@ -111,7 +111,7 @@ from .autograd import (
     set_grad_enabled,
 )
 
-from . import autograd, cache, debug, fft, linalg, random, tree  # isort: skip  (they are written on all of these)
+from . import autograd, debug, linalg, random, tree  # isort: skip  (they are written on all of these)
 
 array = asarray
 tree_leaves = tree.leaves
@@ -129,7 +129,7 @@ __array_api_version__ = "2024.12"
 
 
 # Imported when they are first asked for: they take as long as all the rest, and many programs need none of them.
-_LATER = frozenset({"data", "nn", "optim"})
+_LATER = frozenset({"cache", "data", "fft", "nn", "optim"})
 
 
 def __getattr__(name: str) -> object:

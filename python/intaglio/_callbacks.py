@@ -9,10 +9,8 @@ from __future__ import annotations
 import atexit
 import builtins
 import functools
-import json
 import weakref
 from collections.abc import Callable
-from json.encoder import encode_basestring_ascii
 from typing import Any
 
 from . import _errors, _intaglio
@@ -77,7 +75,9 @@ def _encode(tree: Any) -> str:
     if type(tree) is tuple:
         return f'{{"t":[{",".join([_encode(item) for item in tree])}]}}'
     if type(tree) is dict and all(type(key) is str for key in tree):
-        items = [f"[{encode_basestring_ascii(key)},{_encode(item)}]" for key, item in tree.items()]
+        import json  # here, as it takes part of the package's import
+
+        items = [f"[{json.dumps(key)},{_encode(item)}]" for key, item in tree.items()]
         return f'{{"d":[{",".join(items)}]}}'
     raise _NotPlainError
 
@@ -123,6 +123,8 @@ def _structure(host: _Host, in_tree: Any, out_tree: Any) -> str:
 
 @functools.lru_cache(maxsize=512)
 def _trees_of(structure: str) -> tuple[Any, Any]:
+    import json
+
     in_text, out_text = json.loads(structure)
     out_tree = None if out_text == "ignored" else _intaglio.tree_flatten(_decode(out_text))[1]
     return _intaglio.tree_flatten(_decode(in_text))[1], out_tree
