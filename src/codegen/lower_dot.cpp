@@ -15,6 +15,7 @@
 // interrupt the chain (the running value is stored and loaded), so no result depends on sizes of tiles,
 // number of rows, or the host.
 #include <algorithm>
+#include <numeric>
 
 #include "codegen/dot_operands.h"
 #include "codegen/register_tile.h"
@@ -33,7 +34,7 @@ constexpr int64_t kManyRows = 512;
 constexpr int64_t kSeveralBlocks = 192;
 // A block of so few columns does not repay the packing of its rows.
 constexpr int64_t kFewColumns = 128;
-constexpr int64_t kLargestPackedInCall = int64_t{8} << 20;  // bytes
+constexpr int64_t kLargestPackedInCall = int64_t{64} << 20;  // bytes
 
 class DotLowering {
  public:
@@ -70,12 +71,11 @@ class DotLowering {
     thin_ = !prepacked_ && b_.rows_lie() && !direct_b_ && m && *m <= 8;
     turned_b_ = !prepacked_ && b_.columns_lie() && b_.value->type().dtype == storage_of(b_);
     turned_a_ = a_.rows_lie() && !a_.columns_lie() && storage_of(a_) == type_;
-    direct_a_ = a_.view && ((m && *m <= 2 * tiles_.mr) || (n && *n <= 64) || small_b);
-    // Rows that are a multiple of half a page apart meet in few sets of the caches; others are as good as
-    // packed ones.
-    if (auto stride = constant_of(a_.free_stride); a_.columns_lie() && stride)
-      direct_a_ = direct_a_ || (prepacked_ && (*stride * static_cast<int64_t>(size_of(type_)) % 2048 != 0 ||
-                                               tiles_.nb <= kFewColumns));
+    direct_a_ = a_.view &&
+                ((m && *m <= 2 * tiles_.mr) || (n && *n <= 64) || small_b || (prepacked_ && a_lies_well()));
+    // Rows of packed A lie an odd number of cache lines apart, so that those of a tile meet in no set.
+    const int64_t line = 64 / static_cast<int64_t>(size_of(type_));
+    a_step_ = (ceil_over(tiles_.kc, line) | 1) * line;
     chunked_ = !k || *k > tiles_.kc;
     long_epilogue_ = emit.region.size() > 5;
   }
@@ -93,7 +93,7 @@ class DotLowering {
       kernel_.grain = grain_of_products(emit_.target, type_, work);
     }
     if (prepacked_) emit_packing();
-    fetches_next_ = prepacked_ && few_tiles() > 1 && b_.view;
+    fetches_next_ = prepacked_ && tiles_of_strip() > 1 && b_.view;
 
     Expr columns = emit_.size(n_blocks), rows = emit_.size(m_blocks);
     Expr block = build_.block();
@@ -107,7 +107,7 @@ class DotLowering {
     if (thin_) return thin();
     m_end_ = build_.let(loop::lesser(m_begin_ + build_.index(tiles_.mb), emit_.size(m_)));
 
-    if (!direct_a_) scratch_a_ = build_.add_scratch(type_, Dim(tiles_.mc * tiles_.kc), "a");
+    if (!direct_a_) scratch_a_ = build_.add_scratch(type_, Dim(tiles_.mc * a_step_), "a");
     if (!direct_b_ && !prepacked_)
       scratch_b_ = build_.add_scratch(turned_b_ ? storage_of(b_) : type_, Dim(tiles_.nb * tiles_.kc), "b");
     if (chunked_)
@@ -127,6 +127,16 @@ class DotLowering {
   }
 
  private:
+  // Whether a tile's rows of A stay in the first cache as they lie: rows that are a multiple of a page apart
+  // all meet in one set of it, and in half a page or other parts of one in few sets, of eight lines at least.
+  bool a_lies_well() const {
+    constexpr int64_t kPage = 4096, kLines = 6;
+    auto stride = constant_of(a_.free_stride);
+    if (!stride || !a_.columns_lie()) return false;
+    if (tiles_.nb <= kFewColumns) return true;  // too few to repay the packing
+    const int64_t apart = std::gcd(*stride * static_cast<int64_t>(size_of(storage_of(a_))), kPage);
+    return ceil_over(tiles_.mr * apart, kPage) <= kLines;
+  }
   static DType storage_of(const DotSide& side) {
     return side.view ? side.view->arg->type().dtype : DType::F32;
   }
@@ -139,7 +149,7 @@ class DotLowering {
   }
 
   // B in strips of nr columns, all of k, zeros behind the last column, in the type it is stored in: written
-  // once, when the program is made. A block is a strip.
+  // once, when the program is made, or at the start of each call.
   void emit_packing() {
     loop::Builder pack("pack");
     const Type& type = b_.view->arg->type();
@@ -156,16 +166,17 @@ class DotLowering {
     };
     Expr columns = size("n", n), rows = size("k", k);
     Expr step_n = size("along_n", along_n, along_n == 1), step_k = size("along_k", along_k, along_k == 1);
-    Expr first = pack.let(pack.block() * pack.index(nr));
-    Expr width = pack.let(loop::lesser(pack.index(nr), columns - first));
     Expr strip = pack.let(rows * pack.index(nr));
-    Expr target = pack.let(pack.block() * strip);
-    pack.if_then(width < pack.index(nr), [&] {
+    auto zeros = [&](Expr target, Expr count) {
       Expr none = is_float(type.dtype) ? loop::convert(pack.constant(DType::F32, 0), type.dtype)
                                        : pack.constant_int(type.dtype, 0);
-      pack.vector_for(pack.index(0), strip, 32, [&](Expr i) { pack.store(to, target + i, none); });
-    });
-    if (along_k == 1) {
+      pack.vector_for(pack.index(0), count, 32, [&](Expr i) { pack.store(to, target + i, none); });
+    };
+    if (along_k == 1) {  // a block is a strip
+      Expr first = pack.let(pack.block() * pack.index(nr));
+      Expr width = pack.let(loop::lesser(pack.index(nr), columns - first));
+      Expr target = pack.let(pack.block() * strip);
+      pack.if_then(width < pack.index(nr), [&] { zeros(target, strip); });
       // Piece by piece, so that each line of the packed form is complete before it leaves the first cache.
       const int64_t piece = 8192 / (nr * static_cast<int64_t>(size_of(type.dtype)));
       pack.serial_for(pack.index(0), (rows + (piece - 1)) / pack.index(piece), [&](Expr p) {
@@ -173,31 +184,45 @@ class DotLowering {
         pack.transpose({to, target + begin * nr, pack.index(nr)}, {from, first * step_n + begin, step_n},
                        width, loop::lesser(pack.index(piece), rows - begin));
       });
+      packing.blocks = ceildiv(n_, Dim(nr));
     } else {
-      pack.serial_for(pack.index(0), rows, [&](Expr i) {
-        pack.vector_for(pack.index(0), width, static_cast<int>(nr / tiles_.groups), [&](Expr j) {
-          pack.store(to, target + i * nr + j, pack.load(from, (first + j) * step_n + i * step_k));
+      // A block is a few rows of B, each of which is read from end to end, at the same time; a strip gets as
+      // many rows in one piece. To read strip by strip would jump from row to row, which takes four times as
+      // long.
+      constexpr int64_t kRows = 16;
+      Expr begin = pack.let(pack.block() * pack.index(kRows));
+      Expr end = pack.let(loop::lesser(begin + pack.index(kRows), rows));
+      Expr whole = pack.let(columns / pack.index(nr));
+      auto copy = [&](Expr s, Expr width) {
+        Expr target = pack.let(s * strip), first = pack.let(s * pack.index(nr));
+        pack.serial_for(begin, end, [&](Expr i) {
+          pack.vector_for(pack.index(0), width, static_cast<int>(nr / tiles_.groups), [&](Expr j) {
+            pack.store(to, target + i * nr + j, pack.load(from, (first + j) * step_n + i * step_k));
+          });
         });
+      };
+      pack.serial_for(pack.index(0), whole, [&](Expr s) { copy(s, pack.index(nr)); });
+      Expr rest = pack.let(columns - whole * pack.index(nr));
+      pack.if_then(rest > pack.index(0), [&] {
+        zeros(whole * strip + begin * nr, (end - begin) * pack.index(nr));
+        copy(whole, rest);
       });
+      packing.blocks = ceildiv(k_, Dim(kRows));
     }
     packing.operand = static_cast<int>(b_.view->arg->index());
-    packing.blocks = ceildiv(n_, Dim(nr));
-    packing.elements = packing.blocks * k_ * Dim(nr);
+    packing.elements = ceildiv(n_, Dim(nr)) * k_ * Dim(nr);
     packing.pack = pack.finish();
     packing.every_call = packed_every_call_;
     kernel_.packings.push_back(std::move(packing));
   }
 
-  // How many tiles read each strip of B, where they are so few that reading it takes as long as they do:
-  // while all but the first find it in the cache, the next one would not be on its way. Else 0.
-  int64_t few_tiles() const {
-    constexpr int64_t kFew = 16, kLargeWeights = 256 * 1024;
-    auto m = constant_of(m_);
-    if (!m || *m > tiles_.mc ||
-        *constant_of(n_) * *constant_of(k_) * static_cast<int64_t>(size_of(type_)) < kLargeWeights)
-      return 0;
-    const int64_t tiles = ceil_over(*m, tiles_.mr);
-    return tiles <= kFew ? tiles : 0;
+  // How many tiles read each strip of B, where B is too large to wait in the second cache: while they work,
+  // they ask for the next strip. Else 0.
+  int64_t tiles_of_strip() const {
+    constexpr int64_t kMost = 16, kLargeWeights = 256 * 1024;
+    if (*constant_of(n_) * *constant_of(k_) * static_cast<int64_t>(size_of(type_)) < kLargeWeights) return 0;
+    const int64_t tiles = ceil_over(std::min(constant_of(m_).value_or(tiles_.mc), tiles_.mc), tiles_.mr);
+    return tiles <= kMost ? tiles : 0;
   }
   bool even_columns() const { return n_.is_constant() && n_.constant() % tiles_.nr == 0; }
   bool even_rows() const { return m_.is_constant() && m_.constant() % tiles_.mr == 0; }
@@ -246,7 +271,7 @@ class DotLowering {
   void pack_a(Expr from, Expr to, Expr k_begin, Expr k_end) {
     int lanes = 2 * emit_.target.vector_bytes / static_cast<int>(size_of(type_));
     if (turned_a_)
-      return build_.transpose({scratch_a_, build_.index(0), build_.index(tiles_.kc)},
+      return build_.transpose({scratch_a_, build_.index(0), build_.index(a_step_)},
                               {emit_.buffer_of_arg(a_.view->arg), a_.offset(emit_, a_first_, from, k_begin),
                                emit_.size(a_.folded_stride)},
                               k_end - k_begin, to - from);
@@ -254,7 +279,7 @@ class DotLowering {
       Expr row = build_.let(from + i);
       whole_then_single(k_end - k_begin, lanes, [&](Expr k) {
         Expr value = a_.view ? load_a(row, k_begin + k) : widen(a_.at(emit_, batch_index_, row, k_begin + k));
-        build_.store(scratch_a_, i * tiles_.kc + k, value);
+        build_.store(scratch_a_, i * a_step_ + k, value);
       });
     });
   }
@@ -309,7 +334,8 @@ class DotLowering {
     // The tiles of a strip share the work of asking for the next one.
     const int64_t line = 64 / static_cast<int64_t>(size_of(storage_of(b_)));
     auto fetch_next = [&](Expr k, int64_t steps) {
-      const int64_t each = ceil_over(ceil_over(steps * tiles_.nr, line), std::max<int64_t>(1, few_tiles()));
+      const int64_t each =
+          ceil_over(ceil_over(steps * tiles_.nr, line), std::max<int64_t>(1, tiles_of_strip()));
       Expr next = (first + tiles_.nr) * emit_.size(k_) + (k_begin + k) * tiles_.nr;
       for (int64_t i = 0; i < each; ++i)
         build_.prefetch(emit_.buffer_of_arg(b_.view->arg), next + (t * each + build_.index(i)) * line);
@@ -328,7 +354,7 @@ class DotLowering {
           emit_, build_.index(0), k_end - k_begin,
           [&](size_t i, Expr k) {
             if (direct_a_) return load_a(rows[i], k_begin + k);
-            return build_.load(scratch_a_, (rows[i] - from) * tiles_.kc + k);
+            return build_.load(scratch_a_, (rows[i] - from) * a_step_ + k);
           },
           [&](Expr k, size_t g) {
             if (prepacked_)
@@ -450,6 +476,7 @@ class DotLowering {
   bool prepacked_ = false, packed_every_call_ = false;
   bool swapped_, direct_a_, direct_b_, turned_a_, turned_b_, thin_, chunked_, long_epilogue_;
   bool fetches_next_ = false;
+  int64_t a_step_ = 0;  // from a row of packed A to the next
   uint32_t scratch_a_ = 0, scratch_b_ = 0, scratch_c_ = 0;
   Expr batch_index_, m_begin_, n_begin_, m_end_, n_end_, a_first_, b_first_;
 };
