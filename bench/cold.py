@@ -64,7 +64,13 @@ print(json.dumps({{"capture_ms": capture * 1e3, "first_ms": first * 1e3, "nodes"
 def measure(program: str, threads: int, **env: str) -> dict[str, float]:
     done = subprocess.run(
         [sys.executable, "-c", program],
-        env={**os.environ, "INTAGLIO_CACHE": "0", "INTAGLIO_NUM_THREADS": str(threads), **env},
+        env={
+            **os.environ,
+            "INTAGLIO_CACHE": "0",
+            "INTAGLIO_OP_BY_OP": "0",
+            "INTAGLIO_NUM_THREADS": str(threads),
+            **env,
+        },
         capture_output=True,
         text=True,
         check=False,

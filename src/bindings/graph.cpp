@@ -1,6 +1,5 @@
 // `intaglio.Graph`: text, binary form, hashes, verification, the nodes as Python data, and calling it.
 #include <map>
-#include <mutex>
 
 #include <fmt/ranges.h>
 #include "bindings/record.h"
@@ -9,9 +8,9 @@
 #include "ops/read.h"
 
 #include "bindings/common.h"
+#include "tensor/lazy_program.h"
 #include "tensor/numbers.h"
 #include "tensor/passes.h"
-#include "tensor/program.h"
 
 // After Python's own header.
 #include <nanobind/stl/map.h>
@@ -20,9 +19,11 @@ namespace ig::py {
 namespace {
 
 struct PyGraph {
+  // The graph is as it will be: what its first calls may do depends on it.
+  explicit PyGraph(std::shared_ptr<Graph> of, std::shared_ptr<const LazyProgram> with = nullptr)
+      : graph(std::move(of)), program(with ? std::move(with) : std::make_shared<const LazyProgram>(graph)) {}
   std::shared_ptr<Graph> graph;
-  std::shared_ptr<Program> program;  // made by the first call
-  std::shared_ptr<std::mutex> mutex = std::make_shared<std::mutex>();
+  std::shared_ptr<const LazyProgram> program;
   nb::list passes{};  // that made it of another graph, as reports
 };
 
@@ -55,12 +56,9 @@ std::vector<Tensor> inputs_of(const Graph& graph, nb::args args, bool run = true
   return out;
 }
 
-std::shared_ptr<Program> program_of(PyGraph& self) {
-  std::shared_ptr<std::mutex> mutex = self.mutex;
+std::shared_ptr<Program> program_of(const PyGraph& self) {
   nb::gil_scoped_release no_gil;
-  std::lock_guard lock(*mutex);
-  if (!self.program) self.program = compile(*self.graph);
-  return self.program;
+  return self.program->get();
 }
 
 // A value's key in the Python view of the graph: "n3.0" of a node, "a0" of a block argument.
@@ -214,13 +212,13 @@ nb::list report_list(const std::vector<PassReport>& reports) {
   return out;
 }
 
-PyGraph run_passes(const PyGraph& self, PassRequest request) {
-  PyGraph out{std::shared_ptr<Graph>(self.graph->clone()), nullptr};
+PyGraph run_passes(std::shared_ptr<Graph> graph, PassRequest request) {
   std::vector<PassReport> reports;
   {
     nb::gil_scoped_release no_gil;
-    reports = pass_hooks().run(*out.graph, request);
+    reports = pass_hooks().run(*graph, request);
   }
+  PyGraph out(std::move(graph));
   out.passes = report_list(reports);
   return out;
 }
@@ -245,7 +243,7 @@ void set_size(Graph& graph, const std::string& symbol, int64_t size) {
 
 }  // namespace
 
-nb::object graph_object(std::shared_ptr<Graph> graph) { return nb::cast(PyGraph{std::move(graph), nullptr}); }
+nb::object graph_object(std::shared_ptr<Graph> graph) { return nb::cast(PyGraph(std::move(graph))); }
 
 const Graph& graph_of(nb::handle graph) { return *nb::cast<const PyGraph&>(graph).graph; }
 
@@ -273,16 +271,16 @@ void init_graph(nb::module_& m) {
       .def_static(
           "parse",
           [](const std::string& text, const std::string& file) {
-            return PyGraph{ops::read_graph(text, file), nullptr};
+            return PyGraph(ops::read_graph(text, file));
           },
           nb::arg("text"), nb::arg("file") = "<text>", "Reads and verifies a graph in text.")
       .def_static(
           "from_binary",
           [](nb::bytes data) {
-            PyGraph out{Graph::from_binary(std::string_view(data.c_str(), data.size())), nullptr};
-            ops::verify(*out.graph);
-            ops::keep_host_functions(*out.graph);
-            return out;
+            std::shared_ptr<Graph> graph = Graph::from_binary(std::string_view(data.c_str(), data.size()));
+            ops::verify(*graph);
+            ops::keep_host_functions(*graph);
+            return PyGraph(std::move(graph));
           },
           nb::arg("data"), "Reads and verifies a graph in its binary form.")
       .def(
@@ -357,17 +355,15 @@ void init_graph(nb::module_& m) {
       .def(
           "compile",
           [](PyGraph& self, const std::vector<std::string>& disable, const std::string& target, bool exact) {
-            if (disable.empty() && target.empty() && !exact) return PyGraph{self.graph, program_of(self)};
             CompileOptions options;
             options.disabled_passes.insert(disable.begin(), disable.end());
             options.target = target;
             options.exact = exact;
-            std::shared_ptr<Program> program;
-            {
-              nb::gil_scoped_release no_gil;
-              program = compile(*self.graph, options);
-            }
-            return PyGraph{self.graph, std::move(program)};
+            const bool usual = disable.empty() && target.empty() && !exact;
+            PyGraph out(self.graph, usual ? self.program
+                                          : std::make_shared<const LazyProgram>(self.graph, options, false));
+            program_of(out);
+            return out;
           },
           nb::arg("disable") = std::vector<std::string>{}, nb::arg("target") = "", nb::arg("exact") = false,
           "The graph with its program, compiled now. Without options it is what the first call would "
@@ -383,8 +379,9 @@ void init_graph(nb::module_& m) {
       .def(
           "optimised",
           [](const PyGraph& self, std::optional<std::vector<std::string>> passes,
-             const std::vector<std::string>& disable, bool exact,
-             bool verify) { return run_passes(self, {std::move(passes), disable, exact, verify}); },
+             const std::vector<std::string>& disable, bool exact, bool verify) {
+            return run_passes(self.graph->clone(), {std::move(passes), disable, exact, verify});
+          },
           nb::arg("passes") = nb::none(), nb::arg("disable") = std::vector<std::string>{},
           nb::arg("exact") = false, nb::arg("verify") = false,
           "A new graph: this one after passes. `passes` are names, in order (see ig.passes()); left out, the "
@@ -394,9 +391,10 @@ void init_graph(nb::module_& m) {
       .def(
           "refined",
           [](const PyGraph& self, const std::map<std::string, int64_t>& sizes) {
-            PyGraph fixed{std::shared_ptr<Graph>(self.graph->clone()), nullptr};
-            for (const auto& [symbol, size] : sizes) set_size(*fixed.graph, symbol, size);
-            return run_passes(fixed, {std::vector<std::string>{"refine-shapes", "canonicalize", "dce"}, {}});
+            std::shared_ptr<Graph> fixed = self.graph->clone();
+            for (const auto& [symbol, size] : sizes) set_size(*fixed, symbol, size);
+            return run_passes(std::move(fixed),
+                              {std::vector<std::string>{"refine-shapes", "canonicalize", "dce"}, {}});
           },
           nb::arg("sizes"),
           "A new graph, for these values of its size symbols: types, shapes and sizes used as numbers are "
@@ -408,17 +406,28 @@ void init_graph(nb::module_& m) {
       .def(
           "assembly", [](PyGraph& self) { return program_of(self)->assembly(); },
           "The machine code, to read.")
+      .def(
+          "_run_op_by_op",
+          [](const PyGraph& self, nb::args args) -> nb::object {
+            std::vector<Tensor> inputs = inputs_of(*self.graph, args);
+            std::unique_ptr<OpByOp> runner = OpByOp::of(self.graph);
+            std::optional<std::vector<Tensor>> out = runner ? runner->run(inputs) : std::nullopt;
+            return out ? nb::steal(wrap_all(*std::move(out))) : nb::none();
+          },
+          "The results without a program, as a first call may compute them; None where it would compile.")
       .def("__call__", [](PyGraph& self, nb::args args) {
         if (Capture::current()) {
           std::vector<Tensor> inputs = inputs_of(*self.graph, args, false);
           return nb::steal(wrap_all(record::apply_graph(*self.graph, inputs)));
         }
         std::vector<Tensor> inputs = inputs_of(*self.graph, args);
-        std::shared_ptr<Program> program = program_of(self);
         std::vector<Tensor> out;
         {
           nb::gil_scoped_release no_gil;
-          out = numbers::run(*self.graph, inputs, [&] { return program->run(inputs); });
+          if (auto early = self.program->run_early(inputs))
+            out = *std::move(early);
+          else
+            out = numbers::run(*self.graph, inputs, [&] { return self.program->get()->run(inputs); });
         }
         if (const GradLink* link = recording_link(inputs)) link->record(self.graph, inputs, out);
         return nb::steal(wrap_all(std::move(out)));

@@ -305,6 +305,11 @@ nb::object list_of(const T& items, F&& one) {
 }
 
 nb::dict describe(const Entry& entry, const record::JitTrace& trace) {
+  std::shared_ptr<Program> program;
+  if (trace.program) {
+    nb::gil_scoped_release aside;  // whoever waits for the program must not hold what its maker needs
+    program = trace.program->get();
+  }
   auto text = [](const auto& item) { return nb::str(item.str().c_str()); };
   const auto& kept = static_cast<const PyKept&>(*trace.kept);
   nb::dict out;
@@ -318,12 +323,12 @@ nb::dict describe(const Entry& entry, const record::JitTrace& trace) {
   out["lifted"] = list_of(trace.lifted, [](const Capture::Lifted& one) { return nb::str(one.name.c_str()); });
   out["unknown"] = list_of(kept.unknown, [](const std::string& line) { return nb::str(line.c_str()); });
   out["writes"] = kept.writes.size();
-  out["prepared_bytes"] = trace.program ? trace.program->report().prepared_bytes : 0;
+  out["prepared_bytes"] = program ? program->report().prepared_bytes : 0;
   out["graph"] = graph_object(trace.graph);
-  if (trace.program) out["fusion"] = trace.program->report().fusion;  // of the program that runs
+  if (program) out["fusion"] = program->report().fusion;  // of the program that runs
   out["nodes"] = trace.graph->node_count();
   out["trace_ms"] = trace.trace_ms;
-  out["compile_ms"] = trace.compile_ms;
+  out["compile_ms"] = program ? trace.program->compile_ms() : 0.0;
   out["calls"] = trace.calls.load();
   nb::dict fixed;
   for (const CallShape::Leaf& leaf : entry.shape.leaves)

@@ -79,11 +79,22 @@ class KeyWriter {
 };
 thread_local std::string KeyWriter::bytes_;
 
+// Which kernels may run: any, or those whose machine code is at hand.
+enum class Kernels : bool { Any, AtHand };
+// There is none at hand. It leaves the entry as it was, for who may compile.
+struct NotAtHand {};
+
 // A program of a graph, or null where this build or op has none.
-std::shared_ptr<Program> make_program(const ops::Op& op, Graph& graph) {
-  if (op.rules.lower.kind == ops::LowerRule::Kind::None || !compiler_available()) return nullptr;
+std::shared_ptr<Program> make_program(const ops::Op& op, Graph& graph, Kernels kernels) {
+  if (op.rules.lower.kind == ops::LowerRule::Kind::None || !compiler_available()) {
+    if (kernels == Kernels::AtHand) throw NotAtHand();
+    return nullptr;
+  }
   try {
-    auto program = compile(graph);
+    CompileOptions options;
+    options.at_hand = kernels == Kernels::AtHand;
+    auto program = compile(graph, options);
+    if (!program) throw NotAtHand();
     ++counters().programs;
     return program;
   } catch (const Error& error) {
@@ -148,7 +159,7 @@ std::vector<DType> dtypes_of(std::span<const Tensor> operands) {
 }
 
 void make_elementwise(Entry& entry, const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
-                      const Collapsed& axes) {
+                      const Collapsed& axes, Kernels kernels) {
   std::vector<DType> dtypes = dtypes_of(operands);
   if (axes.axes == 1) {
     if (const rt::PrebuiltKernel* ready =
@@ -162,8 +173,8 @@ void make_elementwise(Entry& entry, const ops::Op& op, std::span<const Tensor> o
   }
   std::span<const uint32_t> broadcast(axes.broadcast, static_cast<size_t>(axes.axes));
   std::unique_ptr<Graph> graph = elementwise_graph(op, dtypes, attrs, broadcast);
+  entry.program = make_program(op, *graph, kernels);
   for (Value value : graph->outputs()) entry.results.push_back(value->type().dtype);
-  entry.program = make_program(op, *graph);
   if (entry.program && axes.axes == 1 && entry.results.size() == 1) entry.direct = entry.program->direct();
 }
 
@@ -191,12 +202,13 @@ Tensor expand(const Tensor& x, const Shape& shape) {
 }
 
 std::shared_ptr<Entry> elementwise_entry(const ops::Op& op, std::span<const Tensor> operands,
-                                         const Attrs& attrs, const Collapsed& axes) {
+                                         const Attrs& attrs, const Collapsed& axes,
+                                         Kernels kernels = Kernels::Any) {
   KeyWriter key(op, attrs);
   for (const Tensor& operand : operands) key.add(operand.dtype());
   for (int i = 0; i < axes.axes; ++i) key.add(axes.broadcast[i]);
   std::shared_ptr<Entry> entry = cache().get(key.key());
-  std::call_once(entry->once, [&] { make_elementwise(*entry, op, operands, attrs, axes); });
+  std::call_once(entry->once, [&] { make_elementwise(*entry, op, operands, attrs, axes, kernels); });
   return entry;
 }
 
@@ -299,23 +311,8 @@ bool convolves(const ops::Op& op, const Attrs& attrs, const Graph* body) {
   return false;
 }
 
-std::vector<Tensor> run_moves(const Graph& graph, std::span<const Tensor> operands) {
-  std::unordered_map<const ValueDef*, Tensor> values;
-  for (size_t i = 0; i < operands.size(); ++i) values[graph.inputs()[i]] = operands[i];
-  for (const Node* node : graph.body()) {
-    if (node->op().name() == kReturnOp) continue;
-    std::vector<Tensor> inputs;
-    for (Value value : node->operands()) inputs.push_back(values.at(value));
-    std::vector<Tensor> results = run(ops::op_of(node), inputs, node->attrs());
-    for (size_t i = 0; i < results.size(); ++i) values[node->result(i)] = std::move(results[i]);
-  }
-  std::vector<Tensor> out;
-  for (Value value : graph.outputs()) out.push_back(values.at(value));
-  return out;
-}
-
-std::shared_ptr<Entry> general_entry(const ops::Op& op, std::span<const Tensor> operands,
-                                     const Attrs& attrs) {
+std::shared_ptr<Entry> general_entry(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
+                                     Kernels kernels) {
   std::shared_ptr<Entry> entry = cache().get(pattern_key(op, operands, attrs));
   std::call_once(entry->once, [&] {
     std::unique_ptr<Graph> body = body_of(op, operands, attrs);
@@ -330,7 +327,7 @@ std::shared_ptr<Entry> general_entry(const ops::Op& op, std::span<const Tensor> 
       entry->by_size = true;
       return;
     }
-    entry->program = make_program(op, *graph);
+    entry->program = make_program(op, *graph, kernels);
   });
   if (!entry->by_size) return entry;
   entry = cache().get(size_key(op, operands, attrs));
@@ -338,7 +335,7 @@ std::shared_ptr<Entry> general_entry(const ops::Op& op, std::span<const Tensor> 
     entry->moves = body_of(op, operands, attrs);
     if (entry->moves && !only_moves(*entry->moves)) entry->moves = nullptr;
     if (!entry->moves)
-      entry->program = make_program(op, *one_node_graph(op, types_of(operands), attrs, false));
+      entry->program = make_program(op, *one_node_graph(op, types_of(operands), attrs, false), kernels);
   });
   return entry;
 }
@@ -481,9 +478,10 @@ std::vector<Tensor> call_host(const ops::Op& op, std::span<const Tensor> operand
 }
 
 std::vector<Tensor> compute_elementwise(const ops::Op& op, std::span<const Tensor> operands,
-                                        const Attrs& attrs, const Shape& shape) {
+                                        const Attrs& attrs, const Shape& shape,
+                                        Kernels kernels = Kernels::Any) {
   Collapsed axes = collapse(operands, shape);
-  std::shared_ptr<Entry> entry = elementwise_entry(op, operands, attrs, axes);
+  std::shared_ptr<Entry> entry = elementwise_entry(op, operands, attrs, axes, kernels);
   std::vector<Tensor> out;
   if (shape.elements() == 0) {
     for (DType dtype : entry->results) out.push_back(Tensor::empty(dtype, shape));
@@ -512,11 +510,30 @@ std::vector<Tensor> compute_elementwise(const ops::Op& op, std::span<const Tenso
   return out;
 }
 
-std::vector<Tensor> compute(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs) {
+std::vector<Tensor> compute(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
+                            Kernels kernels = Kernels::Any);
+
+std::vector<Tensor> run_moves(const Graph& graph, std::span<const Tensor> operands, Kernels kernels) {
+  std::unordered_map<const ValueDef*, Tensor> values;
+  for (size_t i = 0; i < operands.size(); ++i) values[graph.inputs()[i]] = operands[i];
+  for (const Node* node : graph.body()) {
+    if (node->op().name() == kReturnOp) continue;
+    std::vector<Tensor> inputs;
+    for (Value value : node->operands()) inputs.push_back(values.at(value));
+    std::vector<Tensor> results = compute(ops::op_of(node), inputs, node->attrs(), kernels);
+    for (size_t i = 0; i < results.size(); ++i) values[node->result(i)] = std::move(results[i]);
+  }
+  std::vector<Tensor> out;
+  for (Value value : graph.outputs()) out.push_back(values.at(value));
+  return out;
+}
+
+std::vector<Tensor> compute(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
+                            Kernels kernels) {
   if (ops::is_host_call(op)) return call_host(op, operands, attrs);
   bool elementwise = op.has(ops::Trait::Elementwise) && !operands.empty();
   for (const Tensor& operand : operands) elementwise = elementwise && operand.shape() == operands[0].shape();
-  if (elementwise) return compute_elementwise(op, operands, attrs, operands[0].shape());
+  if (elementwise) return compute_elementwise(op, operands, attrs, operands[0].shape(), kernels);
   bool relabel = op.has(ops::Trait::Relabel) && operands.size() == 1;
   bool view = op.has(ops::Trait::View) && operands.size() == 1;
   // A view of any number of arrays along an axis lays them one behind the other.
@@ -554,8 +571,8 @@ std::vector<Tensor> compute(const ops::Op& op, std::span<const Tensor> operands,
   }
   if (const AttrValue* value = op.has(ops::Trait::Constant) ? attrs.find(ops::kValue.name) : nullptr)
     if (const Literal* literal = std::get_if<Literal>(value)) return {Tensor::from(*literal)};
-  std::shared_ptr<Entry> entry = general_entry(op, operands, attrs);
-  if (entry->moves) return run_moves(*entry->moves, operands);
+  std::shared_ptr<Entry> entry = general_entry(op, operands, attrs, kernels);
+  if (entry->moves) return run_moves(*entry->moves, operands, kernels);
   if (!entry->program) return run_reference(op, operands, attrs);
   ++counters().runs;
   return entry->program->run(operands);
@@ -584,6 +601,13 @@ std::vector<Tensor> run(const ops::Op& op, std::span<const Tensor> operands, con
   std::vector<Tensor> out = compute(op, operands, attrs);
   numbers::look(op, operands, out);
   return out;
+}
+
+std::optional<std::vector<Tensor>> run_at_hand(const ops::Op& op, std::span<const Tensor> operands,
+                                               const Attrs& attrs) try {
+  return compute(op, operands, attrs, Kernels::AtHand);
+} catch (const NotAtHand&) {
+  return std::nullopt;
 }
 
 Tensor BinarySite::operator()(const Tensor& a, const Tensor& b) {

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -30,6 +31,9 @@ Counters& counters();
 
 // Operands of exactly the shapes that the op asks for.
 std::vector<Tensor> run(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs);
+// The same with kernels that need no compiler, and off the tape; nothing where there is none.
+std::optional<std::vector<Tensor>> run_at_hand(const ops::Op& op, std::span<const Tensor> operands,
+                                               const Attrs& attrs);
 // An element-wise op on operands of the promoted types, whose shapes broadcast to `shape`.
 std::vector<Tensor> run_elementwise(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
                                     const Shape& shape);

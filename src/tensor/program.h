@@ -25,6 +25,9 @@ struct CompileOptions {
   // is made when another array is passed.
   std::set<int> steady;
   std::set<std::string> disabled_passes;
+  // Only where no machine code has to be made: all kernels are prebuilt, in the process or in the cache on
+  // disk. Otherwise there is no program, and `compile` gives null.
+  bool at_hand = false;
 };
 
 struct ProgramReport {
@@ -73,6 +76,7 @@ class Program {
 };
 
 // Compiles by the hook; opens the compiler's library on first use. Error(Unsupported) where it is missing.
+// Null only where `options.at_hand` asks for what is not there.
 std::shared_ptr<Program> compile(const Graph& graph, const CompileOptions& options = {});
 
 using CompileHook = std::shared_ptr<Program> (*)(const Graph&, const CompileOptions&);

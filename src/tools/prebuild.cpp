@@ -179,7 +179,8 @@ void add_fold(const ops::Op& op, const codegen::Target& target, Items& items) {
     }
 }
 
-// The types of a sample that has matrices of T alone ("T[2, 3], T[3, 4]"); none for any other.
+// The types of a sample that has matrices of T alone ("T[2, 3], T[3, 4]"), or vectors beside them; none for any
+// other.
 std::vector<Type> matrices(const ops::Sample& sample, DType dtype) {
   std::vector<Type> out;
   std::string_view rest = sample.operands;
@@ -187,13 +188,14 @@ std::vector<Type> matrices(const ops::Sample& sample, DType dtype) {
     size_t end = rest.find(']');
     if (!rest.starts_with("T[") || end == rest.npos) return {};
     out.push_back(Type::parse(fmt::format("{}{}", name(dtype), rest.substr(1, end))));
-    if (out.back().rank() != 2) return {};
+    if (out.back().rank() != 1 && out.back().rank() != 2) return {};
     rest.remove_prefix(end + 1);
     if (rest.starts_with(", "))
       rest.remove_prefix(2);
     else if (!rest.empty())
       return {};
   }
+  if (std::ranges::none_of(out, [](const Type& type) { return type.rank() == 2; })) return {};
   return out;
 }
 

@@ -132,8 +132,15 @@ std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions&
     functions.push_back(kernel.function.get());
     for (const auto& packing : kernel.packings) functions.push_back(packing.pack.get());
   }
-  int threads = options.threads > 0 ? options.threads : rt::ThreadPool::instance().num_threads();
-  std::vector<codegen::Compiled> code = codegen::compile(functions, target, threads);
+  std::vector<codegen::Compiled> code;
+  if (options.at_hand) {
+    auto found = codegen::find_compiled(functions, target);
+    if (!found) return nullptr;
+    code = *std::move(found);
+  } else {
+    int threads = options.threads > 0 ? options.threads : rt::ThreadPool::instance().num_threads();
+    code = codegen::compile(functions, target, threads);
+  }
   report.compile_ms = since(start);
 
   start = Clock::now();
@@ -211,7 +218,7 @@ void give_back_memory(int kernels_compiled) {
 
 std::shared_ptr<Program> compile_graph(const Graph& source, const CompileOptions& options) {
   std::shared_ptr<Program> program = make_program(source, options);
-  give_back_memory(program->report().kernels_compiled);
+  if (program) give_back_memory(program->report().kernels_compiled);
   return program;
 }
 

@@ -126,6 +126,11 @@ bool takes_prebuilt(const Target& target) {
   return target == Target::host() || target.name == fmt::format("x86-64-v{}", rt::prebuilt_level());
 }
 
+using Clock = std::chrono::steady_clock;
+double ms_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
 // A function to compile, with the text that identifies it.
 struct Job {
   size_t position;
@@ -146,30 +151,42 @@ std::shared_ptr<Code> load_cached(ObjectCache& disk, const Digest& key) {
   }
 }
 
-Compiled compile_one(const loop::Function& function, std::string_view text, const Target& target,
-                     ObjectCache& disk) {
+// The kernel of a text where it is prebuilt or on disk.
+std::optional<Compiled> find_one(std::string_view text, const Target& target, ObjectCache& disk) {
   if (takes_prebuilt(target)) {
     if (const auto* ready = rt::find_prebuilt(rt::prebuilt_key_of_function(hash128(text))))
-      return {.fn = ready->kernel, .code = nullptr, .prebuilt = true};
+      return Compiled{.fn = ready->kernel, .code = nullptr, .prebuilt = true};
   }
-  auto start = std::chrono::steady_clock::now();
+  auto start = Clock::now();
+  if (!disk.enabled()) return std::nullopt;
   Compiled out;
-  std::optional<Digest> key;
-  if (disk.enabled()) key = disk.key(text);
-  if (key) out.code = load_cached(disk, *key);
-  out.cached = out.code != nullptr;
-  if (!out.cached) {
-    const loop::Function* functions[] = {&function};
-    const std::string symbols[] = {"kernel"};
-    std::string object = compile_object(functions, symbols, target);
-    out.code = load_object(object);
-    if (key) disk.store(*key, object);
-  }
+  out.code = load_cached(disk, disk.key(text));
+  if (!out.code) return std::nullopt;
+  out.fn = out.code->find("kernel");
+  out.cached = out.fresh = true;
+  out.milliseconds = ms_since(start);
+  return out;
+}
+
+Compiled compile_one(const loop::Function& function, std::string_view text, const Target& target,
+                     ObjectCache& disk) {
+  auto start = Clock::now();
+  if (std::optional<Compiled> found = find_one(text, target, disk)) return *std::move(found);
+  Compiled out;
+  const loop::Function* functions[] = {&function};
+  const std::string symbols[] = {"kernel"};
+  std::string object = compile_object(functions, symbols, target);
+  out.code = load_object(object);
+  if (disk.enabled()) disk.store(disk.key(text), object);
   out.fn = out.code->find("kernel");
   out.fresh = true;
-  out.milliseconds =
-      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  out.milliseconds = ms_since(start);
   return out;
+}
+
+// How a function is known in the table of the process.
+Hash128 process_key(std::string_view text, const Target& target) {
+  return hash128(hash128(text).hex() + "|" + target.name + "|" + target.features);
 }
 
 }  // namespace
@@ -187,7 +204,7 @@ std::vector<Compiled> compile(std::span<const loop::Function* const> functions, 
   std::vector<std::string> texts;
   for (const auto* f : functions) {
     texts.push_back(loop::canonical_text(*f));
-    keys.push_back(hash128(hash128(texts.back()).hex() + "|" + target.name + "|" + target.features));
+    keys.push_back(process_key(texts.back(), target));
   }
   {
     std::lock_guard lock(cache().mutex);
@@ -228,6 +245,41 @@ std::vector<Compiled> compile(std::span<const loop::Function* const> functions, 
   for (size_t i = 0; i < functions.size(); ++i) {
     out.push_back(futures[i].get());
     out.back().fresh = own[i] && !out.back().prebuilt;
+  }
+  return out;
+}
+
+std::optional<std::vector<Compiled>> find_compiled(std::span<const loop::Function* const> functions,
+                                                   const Target& target) {
+  ObjectCache disk(target);
+  std::vector<Compiled> out;
+  for (const loop::Function* function : functions) {
+    const std::string text = loop::canonical_text(*function);
+    const Hash128 key = process_key(text, target);
+    std::shared_future<Compiled> known;
+    {
+      std::lock_guard lock(cache().mutex);
+      if (auto at = cache().entries.find(key); at != cache().entries.end()) known = at->second;
+    }
+    // What another thread is compiling is not at hand yet, and may come to nothing.
+    const bool ready = known.valid() && known.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+    if (known.valid() && !ready) return std::nullopt;
+    if (!ready) {
+      std::optional<Compiled> found = find_one(text, target, disk);
+      if (!found) return std::nullopt;
+      std::promise<Compiled> promise;
+      promise.set_value(*found);
+      std::lock_guard lock(cache().mutex);
+      cache().entries.try_emplace(key, promise.get_future().share());
+      out.push_back(*std::move(found));
+      continue;
+    }
+    try {
+      out.push_back(known.get());
+    } catch (...) {
+      return std::nullopt;  // its compile failed; the next one says why
+    }
+    out.back().fresh = false;
   }
   return out;
 }

@@ -353,10 +353,12 @@ void JitTree::compile_trace(JitTrace& trace, std::span<const Leaf> leaves, JitFr
   if (trace.graph->outputs().empty() && !trace.effects) return;
   CompileOptions options = options_for(trace, leaves);
   options.steady = trace.steady;
-  Clock::time_point start = Clock::now();
-  front.aside([&] { trace.program = compile(*trace.graph, options); });
-  trace.small = trace.lifted.empty() && trace.program->small();
-  trace.compile_ms = ms_since(start);
+  const bool op_by_op = options_.op_by_op;
+  trace.program = std::make_unique<const LazyProgram>(trace.graph, std::move(options), op_by_op);
+  // Whether a graph of sizes that are not known can be compiled is to be known now, while it can be recorded
+  // again without them.
+  if (!trace.symbols.empty())
+    front.aside([&] { op_by_op ? trace.program->check() : (void)trace.program->get(); });
 }
 
 std::shared_ptr<JitTrace> JitTree::record(std::span<const Leaf> leaves, JitFront& front, std::string reason) {
@@ -443,7 +445,9 @@ std::vector<Tensor> JitTree::ask(const JitTrace& trace, std::span<const Leaf> le
 }
 
 const Program& JitTree::program(const JitTrace& trace, std::span<const Leaf> leaves, JitFront& front) const {
-  if (trace.program->steady()) return *trace.program;
+  if (!trace.program->ready()) front.aside([&] { trace.program->get(); });
+  const Program& program = **trace.program->ready();
+  if (program.steady()) return program;
   front.aside([&] {
     std::call_once(trace.unsettling,
                    [&] { trace.unsteady = compile(*trace.graph, options_for(trace, leaves)); });
@@ -452,6 +456,8 @@ const Program& JitTree::program(const JitTrace& trace, std::span<const Leaf> lea
 }
 
 bool JitTree::run_small(const JitTrace& trace, std::span<const Leaf> leaves, std::vector<Tensor>& out) const {
+  const std::shared_ptr<Program>* program = trace.program ? trace.program->ready() : nullptr;
+  if (!program || !(*program)->small() || !trace.lifted.empty() || numbers::possible()) return false;
   InlineVector<void*, 8> inputs(trace.inputs.size());
   for (size_t i : trace.inputs) {
     const Leaf& leaf = leaves[i];
@@ -462,15 +468,17 @@ bool JitTree::run_small(const JitTrace& trace, std::span<const Leaf> leaves, std
     if (leaf.array->link() || leaf.donate) return false;
     inputs.emplace_back(leaf.array->data());
   }
-  out = trace.program->run_small(inputs.span().data());
+  out = (*program)->run_small(inputs.span().data());
   trace.calls.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 
 std::vector<Tensor> JitTree::run(const JitTrace& trace, std::span<const Leaf> leaves, JitFront& front) const {
   if (!trace.program) return {};
-  const Program& program = this->program(trace, leaves, front);
   Inputs inputs(trace, leaves, front);
+  std::optional<std::vector<Tensor>> early_results;
+  if (!trace.program->ready()) front.aside([&] { early_results = trace.program->run_early(inputs.span()); });
+  const Program* program = early_results ? nullptr : &this->program(trace, leaves, front);
   int64_t elements = 1;
   for (const Tensor& input : inputs.span()) elements += input.elements();
   bool donates = std::any_of(trace.inputs.begin(), trace.inputs.end(),
@@ -488,15 +496,17 @@ std::vector<Tensor> JitTree::run(const JitTrace& trace, std::span<const Leaf> le
   };
   bool early = donates && trace.outcomes.empty();
   if (early) give();
-  std::vector<Tensor> out;
+  std::vector<Tensor> out = early_results ? *std::move(early_results) : std::vector<Tensor>();
   auto go = [&] {
-    auto compute = [&] { return program.run(inputs.span()); };
+    auto compute = [&] { return program->run(inputs.span()); };
     out = numbers::possible() ? numbers::run(*trace.graph, inputs.span(), compute) : compute();
   };
   try {
     float each = trace.ns_per_element.load(std::memory_order_relaxed);
     bool timed = each == 0 || (trace.calls.load(std::memory_order_relaxed) & 255) == 0;
-    if (timed) {
+    if (!program) {
+      // The results are there.
+    } else if (timed) {
       Clock::time_point start = Clock::now();
       if (each == 0 || static_cast<double>(each) * static_cast<double>(elements) > kAsideNs)
         front.aside(go);
@@ -556,8 +566,7 @@ JitTree::Result JitTree::call(std::span<const Leaf> leaves, JitFront& front) {
   if (std::shared_ptr<const JitTrace> trace = recent();
       trace && trace->outcomes.empty() && trace->matches(leaves) && front.holds(*trace, nullptr)) {
     std::vector<Tensor> out;
-    if (!trace->small || numbers::possible() || !run_small(*trace, leaves, out))
-      out = run(*trace, leaves, front);
+    if (!run_small(*trace, leaves, out)) out = run(*trace, leaves, front);
     hits_.fetch_add(1, std::memory_order_relaxed);
     return {std::move(trace), std::move(out)};
   }

@@ -21,7 +21,7 @@
 
 #include "frontends/record/jit_capture.h"
 #include "support/inline_vector.h"
-#include "tensor/program.h"
+#include "tensor/lazy_program.h"
 
 namespace ig::record {
 
@@ -58,9 +58,8 @@ struct JitTrace {
   std::vector<Capture::Lifted> lifted;
   size_t results = 0;  // outputs of the graph before those of `outcomes`
   std::shared_ptr<Graph> graph;
-  std::shared_ptr<Program> program;  // null where the graph has neither outputs nor effects
-  bool small = false;                // `program` is, and it takes nothing from outside
-  std::set<int> steady;              // inputs that `program` may read in a form of its own
+  std::unique_ptr<const LazyProgram> program;  // null where the graph has neither outputs nor effects
+  std::set<int> steady;                        // inputs that the program may read in a form of its own
   mutable std::once_flag unsettling;
   mutable std::shared_ptr<Program> unsteady;  // what runs once those turn out to change; made at need
   bool effects = false;  // it prints or checks, so it must not be run where it is not right
@@ -69,7 +68,7 @@ struct JitTrace {
   std::shared_ptr<Kept> kept;
   std::string reason;                    // why it was recorded
   std::vector<std::string> specialised;  // why sizes and numbers that vary were fixed in it
-  double trace_ms = 0, compile_ms = 0;
+  double trace_ms = 0;
   mutable std::atomic<uint64_t> calls{0};
   mutable std::atomic<float> ns_per_element{0};  // of the last run that was timed
 
@@ -115,6 +114,7 @@ struct JitOptions {
   int max_traces = 64;
   std::function<void(const std::string&)> log;  // a line a recording
   CompileOptions compile;
+  bool op_by_op = OpByOp::is_usual();  // whether first calls may run so
 };
 
 class JitTree {

@@ -1,0 +1,41 @@
+// When to compile.
+#include "tensor/lazy_program.h"
+
+#include <chrono>
+
+#include "support/error.h"
+#include "tensor/numbers.h"
+
+namespace ig {
+
+LazyProgram::LazyProgram(std::shared_ptr<const Graph> graph, CompileOptions options, bool op_by_op)
+    : graph_(std::move(graph)), options_(std::move(options)) {
+  if (op_by_op) op_by_op_ = OpByOp::of(graph_);
+}
+
+void LazyProgram::check() const {
+  CompileOptions options = options_;
+  options.at_hand = true;
+  compile(*graph_, options);
+}
+
+const std::shared_ptr<Program>& LazyProgram::get() const {
+  std::call_once(making_, [&] {
+    const auto start = std::chrono::steady_clock::now();
+    program_ = compile(*graph_, options_);
+    compile_ms_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    made_.store(true, std::memory_order_release);
+  });
+  return program_;
+}
+
+std::optional<std::vector<Tensor>> LazyProgram::run_early(std::span<const Tensor> inputs) const {
+  if (ready() || !op_by_op_ || numbers::possible() || op_by_op_->is_over()) return std::nullopt;
+  try {
+    return op_by_op_->run(inputs);
+  } catch (const Error&) {
+    return std::nullopt;  // the program knows the line of the user's that it comes from
+  }
+}
+
+}  // namespace ig

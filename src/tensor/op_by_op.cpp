@@ -1,0 +1,132 @@
+// Runs a graph's nodes by eager execution.
+#include "tensor/op_by_op.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <ranges>
+#include <unordered_map>
+
+#include "ops/effects.h"
+#include "ops/host_call.h"
+#include "ops/table.h"
+#include "tensor/eager.h"
+
+namespace ig {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+int64_t bytes_of(const Type& type, const SymbolValues& values) {
+  auto bytes = static_cast<double>(size_of(type.dtype));
+  for (const Dim& dim : type.dims) bytes *= static_cast<double>(dim.evaluate(values));
+  return bytes < 0x1p62 ? static_cast<int64_t>(bytes) : int64_t{1} << 62;
+}
+
+Attrs bound(const Attrs& attrs, const SymbolValues& values) {
+  Attrs out = attrs;
+  for (const auto& [name, value] : attrs.items())
+    if (const Dims* dims = std::get_if<Dims>(&value); dims && !constant_dims(*dims)) {
+      Dims sizes;
+      for (const Dim& dim : *dims) sizes.emplace_back(dim.evaluate(values));
+      out.set(name, std::move(sizes));
+    }
+  return out;
+}
+
+}  // namespace
+
+bool OpByOp::is_usual() {
+  static const bool usual = [] {
+    const char* text = std::getenv("INTAGLIO_OP_BY_OP");
+    return !text || std::string_view(text) != "0";
+  }();
+  return usual;
+}
+
+// Opening the compiler and one kernel, and some for each node: to within a factor of two.
+OpByOp::OpByOp(std::shared_ptr<const Graph> graph)
+    : graph_(std::move(graph)),
+      enough_(std::chrono::nanoseconds(std::chrono::milliseconds(15 + graph_->node_count())).count()) {}
+
+std::unique_ptr<OpByOp> OpByOp::of(std::shared_ptr<const Graph> graph) {
+  constexpr size_t kLong = 200;  // nodes: such programs are compiled for the calls that will follow
+  if (graph->node_count() > kLong || graph->outputs().empty() || ops::has_effects(*graph)) return nullptr;
+  for (const Node* node : graph->body())
+    if (!node->regions().empty() || (node->op().name() != kReturnOp && ops::is_host_call(ops::op_of(node))))
+      return nullptr;
+  return std::unique_ptr<OpByOp>(new OpByOp(std::move(graph)));
+}
+
+// The values of the size symbols; false where these inputs are not what the graph takes.
+bool OpByOp::bind(std::span<const Tensor> inputs, SymbolValues& values) const {
+  std::span<const Value> arguments = graph_->inputs();
+  if (inputs.size() != arguments.size()) return false;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Type& type = arguments[i]->type();
+    if (!inputs[i].valid() || inputs[i].is_symbolic() || inputs[i].dtype() != type.dtype ||
+        inputs[i].rank() != type.rank())
+      return false;
+    for (size_t a = 0; a < type.dims.size(); ++a)
+      if (auto symbol = type.dims[a].as_symbol()) {
+        const int64_t size = inputs[i].shape()[a];
+        const Range range = graph_->dims.range(*symbol);
+        auto [at, fresh] = values.try_emplace(*symbol, size);
+        if (at->second != size || size < range.low || size > range.high) return false;
+      }
+  }
+  for (const std::string& symbol : std::views::keys(graph_->dims.symbols()))
+    if (!values.contains(symbol)) return false;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    for (size_t a = 0; a < arguments[i]->type().dims.size(); ++a)
+      if (arguments[i]->type().dims[a].evaluate(values) != inputs[i].shape()[a]) return false;
+  return std::ranges::all_of(graph_->dims.facts(), [&](const DimScope::Fact& fact) {
+    const int64_t a = fact.a.evaluate(values), b = fact.b.evaluate(values);
+    return fact.relation == "==" ? a == b : a <= b;
+  });
+}
+
+// What lies between inputs and results is what compiled code would keep in registers and caches.
+bool OpByOp::is_modest(const SymbolValues& values) const {
+  constexpr int64_t kFree = int64_t{8} << 20;
+  int64_t outer = kFree, between = 0;
+  for (Value v : graph_->inputs()) outer += bytes_of(v->type(), values);
+  for (const Node* node : graph_->body())
+    for (Value v : node->results()) {
+      const bool stays = ops::has(node, ops::Trait::Constant) ||
+                         std::ranges::find(graph_->outputs(), v) != graph_->outputs().end();
+      (stays ? outer : between) += bytes_of(v->type(), values);
+    }
+  return between <= outer;
+}
+
+std::optional<std::vector<Tensor>> OpByOp::run(std::span<const Tensor> inputs) const {
+  const Clock::time_point start = Clock::now();
+  SymbolValues sizes;
+  if (!bind(inputs, sizes) || !is_modest(sizes)) return std::nullopt;
+  std::unordered_map<const ValueDef*, Tensor> values;
+  std::unordered_map<const ValueDef*, size_t> readers;  // that are still to come
+  for (size_t i = 0; i < inputs.size(); ++i) values[graph_->inputs()[i]] = inputs[i].unlinked();
+  for (const Node* node : graph_->body())
+    for (Value v : node->results()) readers[v] = v->uses().size();
+  for (Value v : graph_->outputs())
+    if (auto at = readers.find(v); at != readers.end()) ++at->second;
+  for (const Node* node : graph_->body()) {
+    if (node->op().name() == kReturnOp) continue;
+    std::vector<Tensor> operands;
+    for (Value v : node->operands()) operands.push_back(values.at(v));
+    for (Value v : node->operands())
+      if (auto at = readers.find(v); at != readers.end() && --at->second == 0) values.erase(v);
+    auto results = eager::run_at_hand(ops::op_of(node), operands, bound(node->attrs(), sizes));
+    if (!results) return std::nullopt;
+    for (size_t i = 0; i < results->size(); ++i) values[node->result(i)] = std::move((*results)[i]);
+  }
+  std::vector<Tensor> out;
+  for (Value v : graph_->outputs()) out.push_back(values.at(v));
+  int64_t first = -1;
+  if (!spent_.compare_exchange_strong(first, 0, std::memory_order_relaxed))
+    spent_.fetch_add(std::chrono::nanoseconds(Clock::now() - start).count(), std::memory_order_relaxed);
+  return out;
+}
+
+}  // namespace ig

@@ -1,0 +1,204 @@
+"""First calls run op by op, by kernels that are at hand, until compiling pays: with the same bits, the same errors and
+no kernel compiled. (All other tests compile at the first call; see `tests/conftest.py`.)"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import intaglio as ig
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "ops"))
+import cases
+
+PROLOGUE = """
+import os, threading, numpy as np, intaglio as ig
+rng = np.random.default_rng(0)
+def array(*shape, dtype="float32"): return ig.asarray(rng.standard_normal(shape).astype(dtype))
+def kernels(): return ig.cache.info().entries
+layers = [(array(a, b), array(b)) for a, b in [(48, 32), (32, 16), (16, 4)]]
+def mlp(x):
+    for w, b in layers[:-1]:
+        x = ig.relu(x @ w + b)
+    return x @ layers[-1][0] + layers[-1][1]
+"""
+
+
+def run(program: str, folder: Path, op_by_op: bool) -> str:
+    environment = {
+        **os.environ,
+        "INTAGLIO_OP_BY_OP": "1" if op_by_op else "0",
+        "INTAGLIO_CACHE": "1",
+        "INTAGLIO_CACHE_DIR": str(folder / str(op_by_op)),
+    }
+    file = folder / "program.py"  # errors name its lines
+    file.write_text(PROLOGUE + textwrap.dedent(program))
+    done = subprocess.run([sys.executable, str(file)], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def same(program: str, folder: Path) -> str:
+    """What the program prints, which is the same where its first calls compile."""
+    early, compiled = run(program, folder, True), run(program, folder, False)
+    assert early == compiled
+    return early
+
+
+def sample(name: str) -> cases.Case | None:
+    found = [cases.Case(name, i, "float32") for i in range(len(cases.TABLE[name]["samples"]))]
+    return next((case for case in found if case.refused is None), None)
+
+
+def test_every_op_that_needs_no_compiler_has_the_bits_of_its_program() -> None:
+    ran = 0
+    for name in cases.RUNNABLE:
+        case = sample(name) if "float32" in {dtype.name for dtype in cases.TABLE[name]["dtypes"]} else None
+        if case is None:
+            continue
+        graph = cases.core._graph_of("first_call", [(name, case.types, case.attrs)], {})
+        early = graph._run_op_by_op(*case.given())
+        if early is None:
+            continue
+        ran += 1
+        want = graph.compile()(*case.given())
+        for a, b in zip(*((r if isinstance(r, tuple) else (r,)) for r in (early, want)), strict=True):
+            assert cases.bits(a) == cases.bits(b), case
+    assert ran > 100
+
+
+def test_twenty_sizes_compile_nothing(tmp_path: Path) -> None:
+    program = """
+        f, g = ig.jit(mlp), ig.trace(mlp, array(8, 48), dynamic_shapes={"x": {0: ig.Dim("b", 1, 99)}}, lift=False)
+        for batch in range(1, 21):
+            x = array(batch, 48)
+            print(f(x).numpy().tobytes().hex()[:200], g(x).numpy().tobytes().hex()[:200])
+    """
+    same(program, tmp_path)
+    assert run(program + "        print('kernels', kernels())\n", tmp_path / ".", True).endswith("kernels 0\n")
+
+
+@pytest.mark.parametrize("function", ["ig.jit(mlp)", "ig.trace(mlp, array(64, 48), lift=False)"])
+def test_who_calls_it_often_gets_the_compiled_program(function: str, tmp_path: Path) -> None:
+    program = f"""
+        f, x = {function}, array(64, 48)
+        first = f(x).numpy().tobytes()
+        assert kernels() == 0
+        for calls in range(1_000_000):
+            assert f(x).numpy().tobytes() == first
+            if calls % 100 == 0 and kernels() > 0:
+                break
+        assert kernels() > 0
+        for _ in range(10):
+            assert f(x).numpy().tobytes() == first
+        print("compiled")
+    """
+    assert run(program, tmp_path, True) == "compiled\n"
+
+
+def test_asking_for_the_program_compiles_it(tmp_path: Path) -> None:
+    program = """
+        x = array(8, 48)
+        g = ig.trace(mlp, x, lift=False).graph
+        g.compile()
+        assert kernels() > 0
+        f = ig.jit(mlp)
+        f(x)
+        print(ig.explain(f).fusion is not None)
+    """
+    assert same(program, tmp_path) == "True\n"
+
+
+def test_gradients_donation_outcomes_and_numbers_are_as_they_are_compiled(tmp_path: Path) -> None:
+    same(
+        """
+        x = array(4, 48)
+        f = ig.jit(lambda x: ig.sum(mlp(x) ** 2))
+        print(ig.grad(f)(x).numpy().tobytes().hex()[:80])
+        leaf = array(4, 48).requires_grad_()
+        f(leaf).backward()
+        print(leaf.grad.numpy().tobytes().hex()[:80])
+        def step(x, y):
+            return x * 2 + y, ig.sum(x)
+        donating = ig.jit(step, donate_argnums=0)
+        given = array(3, 3)
+        out = donating(given, array(3, 3))
+        print([o.shape for o in out])
+        try:
+            print(given + 1)
+        except ig.Error as error:
+            print(error)
+        @ig.jit
+        def choose(x):
+            return x + 1 if float(x[0]) > 0 else x - 1
+        print(choose(ig.asarray([1.0])).item(), choose(ig.asarray([-1.0])).item())
+        with ig.debug_nans(True):
+            try:
+                print(ig.jit(lambda x: ig.log(x) * 2)(ig.asarray([-1.0, 1.0])))
+            except ig.Error as error:
+                print(error)
+        print(ig.jit(lambda x: ig.log(x) * 2)(ig.zeros((0, 3))).shape)
+        """,
+        tmp_path,
+    )
+
+
+def test_errors_are_those_of_the_program(tmp_path: Path) -> None:
+    printed = same(
+        """
+        f = ig.jit(lambda x, i: x[i] + 1)
+        g = ig.trace(lambda x: x + 1, ig.ones((3,)), dynamic_shapes={"x": {0: ig.Dim("n", 2, 5)}}).graph
+        for call in (
+            lambda: g(ig.ones((9,))),
+            lambda: g(ig.ones((3, 3))),
+            lambda: g(ig.ones((3,), dtype="float64")),
+            lambda: ig.jit(lambda a, b: a // b)(ig.asarray([1, 2]), ig.asarray([1, 0])),
+            lambda: ig.jit(lambda x: x @ x)(ig.ones((2, 3))),
+        ):
+            try:
+                print(call())
+            except ig.Error as error:
+                print(type(error).__name__, error)
+        """,
+        tmp_path,
+    )
+    assert printed.count("hint:") >= 3
+
+
+def test_threads_share_first_calls(tmp_path: Path) -> None:
+    same(
+        """
+        f, x = ig.jit(mlp), array(16, 48)
+        want, wrong = mlp(x).numpy().tobytes(), []
+        def work():
+            for _ in range(400):
+                if f(x).numpy().tobytes() != want:
+                    wrong.append(1)
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        [t.start() for t in threads], [t.join() for t in threads]
+        print(len(wrong))
+        """,
+        tmp_path,
+    )
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_memory_that_fusion_saves_is_not_taken(wide: bool) -> None:
+    n = 4096 if wide else 16
+    x, y = ig.ones((n, 1)), ig.ones((1, n))
+    graph = ig.trace(lambda x, y: ig.sum(ig.abs(x - y)), x, y).graph
+    assert (graph._run_op_by_op(x, y) is None) == wide
+
+
+def test_what_is_no_line_of_ops_is_compiled() -> None:
+    x = ig.ones((3,))
+    loop = ig.trace(lambda x: ig.fori_loop(0, 3, lambda i, x: x * 2, x), x).graph
+    assert loop._run_op_by_op(x) is None
+    plain = ig.trace(lambda x: x * 2 + x, x).graph
+    assert np.array_equal(plain._run_op_by_op(x).numpy(), [3, 3, 3])
