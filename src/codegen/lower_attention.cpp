@@ -27,7 +27,8 @@ namespace ig::codegen {
 namespace {
 
 using loop::Expr;
-constexpr int64_t kKeys = 128;       // scaled and summed together: part of the order of summation
+constexpr int64_t kKeys = 256;          // scaled and summed together: part of the order of summation
+constexpr int64_t kPitch = kKeys + 16;  // from a query's powers to the next one's, apart in the first cache
 constexpr int64_t kCausalRows = 48;  // queries that skip keys behind them together: a multiple of all tiles
 constexpr int64_t kQueries = 192;    // of a block, at most
 
@@ -58,7 +59,7 @@ class AttentionLowering : AttentionKernel {
     packed_k_ = build_.add_scratch(type_, features_ * Dim((kKeys + nr_ - 1) / nr_ * nr_), "k");
     if (packs_v_) packed_v_ = build_.add_scratch(type_, padded * Dim(kKeys), "v");
     if (packs_q_) packed_q_ = build_.add_scratch(type_, features_ * Dim(rows_ + mr_), "q");
-    powers_ = build_.add_scratch(type_, Dim(mr_ * kKeys), "powers");
+    powers_ = build_.add_scratch(type_, Dim(mr_ * kPitch), "powers");
     sums_ = build_.add_scratch(type_, padded * Dim(rows_ + mr_), "sums");
     tops_ = build_.add_scratch(type_, Dim(rows_ + mr_), "tops");
     totals_ = build_.add_scratch(type_, Dim(rows_ + mr_), "totals");
@@ -179,14 +180,14 @@ class AttentionLowering : AttentionKernel {
       from.push_back(
           build_.let(packs_q_ ? r * features : q_.offset(emit_, q_.first, first_ + r, build_.index(0))));
     uint32_t buffer = packs_q_ ? packed_q_ : emit_.buffer_of_arg(q_.view->arg);
-    products(mr_, keys, features, packed_k_, powers_, build_.index(0), kKeys,
+    products(mr_, keys, features, packed_k_, powers_, build_.index(0), kPitch,
              [&](size_t i, Expr d) { return build_.load(buffer, from[i] + d); });
   }
 
   // Scores to powers, and what is kept of the query so far brought to the new greatest score.
   void weights(Expr i, Expr row, Expr key, Expr keys) {
     const int lanes = attention_lanes(type_);
-    Expr at = build_.let(i * kKeys), query = build_.let(first_ + row);
+    Expr at = build_.let(i * kPitch), query = build_.let(first_ + row);
     uint32_t top = build_.local(type_, lanes, 1, "top"), total = build_.local(type_, lanes, 1, "total");
     build_.assign(top, lowest());
     build_.assign(total, zero());
@@ -219,7 +220,7 @@ class AttentionLowering : AttentionKernel {
 
   void add_values(Expr row, Expr key, Expr keys, bool asked) {
     auto power = [&](size_t i, Expr n) {
-      return build_.load(powers_, build_.index(static_cast<int64_t>(i) * kKeys) + n);
+      return build_.load(powers_, build_.index(static_cast<int64_t>(i) * kPitch) + n);
     };
     add_products(
         mr_, {sums_, row, row_, columns_}, keys, power, [&](Expr n, Expr e) { return value(key, n, e); },
