@@ -36,7 +36,7 @@ struct Kernel {
   std::vector<Packing> packings;
 };
 
-// How many multiplications with additions, in sums of products, are worth handing to a thread: about 5 µs of
+// How many multiplications with additions, in sums of products, are worth handing to a thread: about 3 µs of
 // them, by the width of the target's vectors. And how many blocks of so much work that is.
 int64_t work_of_grain(const Target& target, int element_bytes);
 int64_t grain_of_products(const Target& target, DType type, int64_t work);

@@ -51,7 +51,7 @@ struct KernelCall {
   std::vector<SlotId> buffers;  // inputs, then outputs
   std::vector<SizeId> dims;
   SizeId blocks = 0;
-  int64_t grain = 1;    // the least number of blocks worth handing to a thread: about 5 µs of work
+  int64_t grain = 1;    // the least number of blocks worth handing to a thread: about 3 µs of work
   SizeId scratch = -1;  // bytes for each thread; -1: none
   Origin origin = Origin::Compiled;
   std::string name{};                     // for profiles and reports

@@ -35,10 +35,10 @@ constexpr int kMaxThreads = 1024;
 constexpr int64_t kChunksPerThread = 16;
 constexpr auto kSpin = std::chrono::microseconds(50);
 // Waking a sleeping worker costs the caller several microseconds; it pays once work of about this time was
-// done, or stands to be done, without help. A grain is at least about 5 µs.
+// done, or stands to be done, without help. A grain is at least about 3 µs.
 using Clock = std::chrono::steady_clock;
 constexpr Clock::duration kWakeAfter = std::chrono::microseconds(100);
-constexpr Clock::duration kGrain = std::chrono::microseconds(5);
+constexpr Clock::duration kGrain = std::chrono::microseconds(3);
 
 constexpr uint64_t kClosed =
     0xffffffffu;  // as the next chunk: nothing to claim, the job's data is being written

@@ -57,7 +57,7 @@ class ThreadPool {
   void set_num_threads(int count);  // Error(Value) outside 1 … 1024; waits for a call in progress
 
   // Runs blocks [0, blocks) of a kernel. `grain` is the least number of blocks worth handing to a thread,
-  // about 5 µs of work. Each thread gets its own copy of `proto` with its index, its own scratch of the
+  // about 3 µs of work. Each thread gets its own copy of `proto` with its index, its own scratch of the
   // stated size (kept from call to call, contents undefined) and its own error word. Every block is run even
   // where one fails; the result is then the code of the failed range that comes first, and its two words are
   // copied to `proto.error`. So neither results nor errors depend on the number of threads.

@@ -1,0 +1,108 @@
+// Graphs that run before they are compiled: when they do, that the bits are the program's, and that threads
+// may call them while one of them compiles.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "ops/read.h"
+#include "tensor/lazy_program.h"
+
+namespace ig {
+namespace {
+
+std::shared_ptr<const Graph> graph_of(std::string_view text) { return ops::read_graph(text, "<test>"); }
+
+Tensor floats(std::initializer_list<int64_t> shape, float scale) {
+  Tensor out = Tensor::empty(DType::F32, Shape(std::vector<int64_t>(shape)));
+  auto* data = static_cast<float*>(out.data());
+  for (int64_t i = 0; i < out.elements(); ++i) data[i] = scale * static_cast<float>(i % 13 - 6);
+  return out;
+}
+
+std::string bytes(const Tensor& x) {
+  return {static_cast<const char*>(x.data()), static_cast<size_t>(x.bytes())};
+}
+
+constexpr std::string_view kLayer = R"(
+graph @layer(%x: f32[n, 8], %w: f32[8, 4], %b: f32[4]) where n in [1, 100] {
+  %0 = matmul(%x, %w) : f32[n, 4]
+  %1 = broadcast_in_dim(%b) {shape = <n, 4>, broadcast_dimensions = [1]} : f32[n, 4]
+  %2 = add(%0, %1) : f32[n, 4]
+  %3 = tanh(%2) : f32[n, 4]
+  return %3, %0
+}
+)";
+
+TEST(LazyProgram, RunsWithTheProgramsBitsAtAnySize) {
+  LazyProgram lazy(graph_of(kLayer), {}, true);
+  for (int64_t n : {1, 2, 5, 100}) {
+    std::vector<Tensor> inputs = {floats({n, 8}, 0.25F), floats({8, 4}, 0.5F), floats({4}, 1)};
+    std::optional<std::vector<Tensor>> early = lazy.run_early(inputs);
+    ASSERT_TRUE(early) << n;
+    std::vector<Tensor> want = compile(*graph_of(kLayer))->run(inputs);
+    ASSERT_EQ(early->size(), want.size());
+    for (size_t i = 0; i < want.size(); ++i) {
+      EXPECT_EQ((*early)[i].shape(), want[i].shape());
+      EXPECT_EQ(bytes((*early)[i]), bytes(want[i]));
+    }
+  }
+  EXPECT_FALSE(lazy.ready());
+}
+
+TEST(LazyProgram, LeavesWhatTheGraphDoesNotTakeToTheProgram) {
+  LazyProgram lazy(graph_of(kLayer), {}, true);
+  const Tensor x = floats({3, 8}, 1), w = floats({8, 4}, 1), b = floats({4}, 1);
+  EXPECT_FALSE(lazy.run_early(std::vector<Tensor>{x, w}));
+  EXPECT_FALSE(lazy.run_early(std::vector<Tensor>{floats({101, 8}, 1), w, b}));
+  EXPECT_FALSE(lazy.run_early(std::vector<Tensor>{floats({3, 7}, 1), w, b}));
+  EXPECT_FALSE(lazy.run_early(std::vector<Tensor>{x, w, floats({1, 4}, 1)}));
+  EXPECT_FALSE(lazy.run_early(std::vector<Tensor>{x, w, Tensor::scalar_int(DType::I64, 1)}));
+  EXPECT_TRUE(lazy.run_early(std::vector<Tensor>{x, w, b}));
+}
+
+TEST(LazyProgram, CompilesAtOnceWhereItIsToldTo) {
+  LazyProgram lazy(graph_of(kLayer), {}, false);
+  EXPECT_FALSE(lazy.run_early(std::vector<Tensor>{floats({3, 8}, 1), floats({8, 4}, 1), floats({4}, 1)}));
+  EXPECT_TRUE(lazy.get());
+  EXPECT_TRUE(lazy.ready());
+}
+
+TEST(LazyProgram, FindsNoKernelForWhatNobodyCompiled) {
+  // A constant of the test's own, so that no other has compiled it.
+  auto graph = graph_of(R"(graph @odd(%x: f32[3, 5, 7]) {
+    %0 = constant() {value = f32[] {0x1.23456p+3}} : f32[]
+    %1 = broadcast_in_dim(%0) {shape = <3, 5, 7>, broadcast_dimensions = []} : f32[3, 5, 7]
+    %2 = multiply(%x, %1) : f32[3, 5, 7]
+    %3 = add(%2, %x) : f32[3, 5, 7]
+    return %3
+  })");
+  CompileOptions options;
+  options.at_hand = true;
+  EXPECT_FALSE(compile(*graph, options));
+  EXPECT_TRUE(compile(*graph));
+  EXPECT_TRUE(compile(*graph, options)) << "now it is in the process";
+}
+
+TEST(LazyProgram, ThreadsCallItWhileOneCompiles) {
+  LazyProgram lazy(graph_of(kLayer), {}, true);
+  std::vector<Tensor> inputs = {floats({16, 8}, 0.25F), floats({8, 4}, 0.5F), floats({4}, 1)};
+  const std::string want = bytes(compile(*graph_of(kLayer))->run(inputs)[0]);
+  std::atomic<int> wrong{0}, compiled{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (int call = 0; call < 200; ++call) {
+        if (t == 0 && call == 100) lazy.get();
+        std::optional<std::vector<Tensor>> early = lazy.run_early(inputs);
+        const std::vector<Tensor> out = early ? *std::move(early) : lazy.get()->run(inputs);
+        wrong += bytes(out[0]) != want;
+        compiled += lazy.ready() != nullptr;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_GE(compiled, 100);
+}
+
+}  // namespace
+}  // namespace ig
