@@ -2,6 +2,7 @@
 // may call them while one of them compiles.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
 
 #include "ops/read.h"
@@ -10,7 +11,7 @@
 namespace ig {
 namespace {
 
-std::shared_ptr<const Graph> graph_of(std::string_view text) { return ops::read_graph(text, "<test>"); }
+std::shared_ptr<const Graph> graph_of(const std::string& text) { return ops::read_graph(text, "<test>"); }
 
 Tensor floats(std::initializer_list<int64_t> shape, float scale) {
   Tensor out = Tensor::empty(DType::F32, Shape(std::vector<int64_t>(shape)));
@@ -23,7 +24,7 @@ std::string bytes(const Tensor& x) {
   return {static_cast<const char*>(x.data()), static_cast<size_t>(x.bytes())};
 }
 
-constexpr std::string_view kLayer = R"(
+const std::string kLayer = R"(
 graph @layer(%x: f32[n, 8], %w: f32[8, 4], %b: f32[4]) where n in [1, 100] {
   %0 = matmul(%x, %w) : f32[n, 4]
   %1 = broadcast_in_dim(%b) {shape = <n, 4>, broadcast_dimensions = [1]} : f32[n, 4]
