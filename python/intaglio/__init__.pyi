@@ -351,6 +351,7 @@ from . import linalg as linalg
 from . import nn as nn
 from . import optim as optim
 from . import random as random
+from . import special as special
 from . import tree as tree
 
 e: float
