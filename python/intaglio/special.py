@@ -1,7 +1,7 @@
 """Special functions, with SciPy's names (`scipy.special`, as in JAX and PyTorch), element by element.
 
-All of it is differentiable where a derivative exists, and goes under `ig.vmap` and `ig.jit`. What has a docstring of its
-own here prepares its arguments; all else are ops: docs/special.md has the list, and the errors that were measured.
+All of it is differentiable where a derivative exists, and goes under `ig.vmap` and `ig.jit`. What is written out
+here prepares its arguments; all else are ops: docs/special.md has the list, and the errors that were measured.
 
 >>> import intaglio as ig
 >>> ig.special.gammainc(2.0, ig.asarray([1.0, 3.0]))

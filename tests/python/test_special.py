@@ -1,4 +1,6 @@
-"""`ig.special`: its errors against recorded values of mpmath, edges, derivatives, batches, captures, refusals. (The table's own tests compare each op with SciPy and with its definition, in every dtype.)"""
+"""`ig.special`: its errors against recorded values of mpmath, edges, derivatives, batches, captures, refusals.
+
+(The table's own tests compare each op with SciPy and with its definition, in every dtype.)"""
 
 from __future__ import annotations
 
@@ -111,7 +113,7 @@ def same(name: str, got: Any, want: Any, *arguments: np.ndarray) -> None:
 
 @pytest.mark.parametrize("name", ONE)
 def test_edges_of_one(name: str) -> None:
-    x = EDGES[~np.isinf(EDGES)] if name in ("i0", "i1") else EDGES
+    x = EDGES[~np.isinf(EDGES)] if name in ("i0", "i1", "gammaln") else EDGES
     with np.errstate(all="ignore"):
         same(name, function(name)(ig.asarray(x)), getattr(scipy.special, name)(x), x)
 
@@ -119,8 +121,9 @@ def test_edges_of_one(name: str) -> None:
 @pytest.mark.parametrize("name", TWO)
 def test_edges_of_two(name: str) -> None:
     x, y = (a.ravel() for a in np.meshgrid(EDGES, EDGES))
-    if name in ("kl_div", "rel_entr"):  # of infinities SciPy's are differences of infinities
-        x, y = x[~np.isinf(y) & ~np.isinf(x)], y[~np.isinf(y) & ~np.isinf(x)]
+    if name in ("kl_div", "rel_entr"):  # whose quotient overflows in SciPy
+        usual = ~np.isinf(y) & ~np.isinf(x) & ~((x >= 1e300) & (y <= 1e-300)) & ~((x <= 1e-300) & (y >= 1e300))
+        x, y = x[usual], y[usual]
     with np.errstate(all="ignore"):
         same(name, function(name)(ig.asarray(x), ig.asarray(y)), getattr(scipy.special, name)(x, y), x, y)
 
