@@ -223,6 +223,7 @@ from ._numpy_numbers import (
     polyint as polyint,
     polymul as polymul,
     polysub as polysub,
+    roots as roots,
     spacing as spacing,
     unwrap as unwrap,
     vecmat as vecmat,

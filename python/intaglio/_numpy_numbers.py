@@ -433,6 +433,50 @@ def _order_of(m: int, who: str) -> int:
     return m
 
 
+def roots(p: Any, /, *, strip_zeros: bool = True) -> Tensor:
+    """The complex roots of a polynomial with these coefficients, the highest first, by its companion matrix.
+
+    How many there are depends on leading and trailing zeros, so a traced `p` needs `strip_zeros=False`, as in JAX: then
+    the first coefficient must not be 0.
+
+    >>> import intaglio as ig
+    >>> sorted(round(z.real, 4) for z in ig.roots(ig.asarray([1.0, -3.0, 2.0])).tolist())
+    [1.0, 2.0]
+    """
+    p = _floating(_array(p))
+    if p.ndim != 1:
+        raise _errors.ShapeError(
+            f"roots: coefficients of shape {tuple(p.shape)}",
+            _intaglio._user_line(),
+            why="they are the numbers before the powers, in a row",
+            hint="give an array of one axis, the coefficient of the highest power first",
+        )
+    behind = 0
+    if strip_zeros:
+        if p.is_symbolic:
+            raise _errors.CaptureError(
+                "roots: the number of roots of a traced polynomial",
+                _intaglio._user_line(),
+                why="leading and trailing zeros are left out, and which there are is not known while capturing",
+                hint="write ig.roots(p, strip_zeros=False), where the first coefficient is not 0",
+            )
+        places = [i for i, c in enumerate(p.tolist()) if c != 0]
+        first, last = (places[0], places[-1]) if places else (0, -1)
+        behind = p.shape[0] - 1 - last if places else 0
+        p = p[first : last + 1]
+    wide = astype(p, {"float16": "float32", "bfloat16": "float32"}.get(p.dtype.name, p.dtype))
+    size = wide.shape[0] - 1
+    zeros = functions["zeros"](
+        (behind,), dtype="complex128" if wide.dtype.name in ("float64", "complex128") else "complex64"
+    )
+    if size < 1:
+        return zeros
+    head = -wide[1:] / wide[0]
+    below = functions["eye"](size - 1, size, dtype=wide.dtype)
+    found: Tensor = _functions._op.eigvals(functions["concat"]([head[None], below], axis=0))
+    return functions["concat"]([found, zeros], axis=0) if behind else found
+
+
 def poly(zeros: Any, /) -> Tensor:
     """The coefficients of the polynomial with these zeros, the highest power first."""
     zeros = _floating(_row(zeros))
@@ -623,6 +667,7 @@ PUBLIC = [
     "polyint",
     "polymul",
     "polysub",
+    "roots",
     "spacing",
     "unwrap",
     "vecmat",
