@@ -62,6 +62,9 @@ def gamma(x: ArrayLike) -> Tensor:
 def gammainc(a: ArrayLike, x: ArrayLike) -> Tensor:
     """The regularised lower incomplete gamma function P(a, x): the gamma distribution's share below x."""
 
+def gammainc_slope(a: ArrayLike, x: ArrayLike) -> Tensor:
+    """The derivative of P(a, x) by a, by the slopes of its series."""
+
 def gammaincc(a: ArrayLike, x: ArrayLike) -> Tensor:
     """The regularised upper incomplete gamma function Q(a, x) = 1 - P(a, x), which keeps its digits where it is small."""
 
@@ -91,6 +94,9 @@ def log1p(x: ArrayLike) -> Tensor:
 
 def log_expit(x: ArrayLike) -> Tensor:
     """The logarithm of the logistic function."""
+
+def log_gamma_sample_slope(a: ArrayLike, log_x: ArrayLike) -> Tensor:
+    """The derivative of log(x) by a where P(a, x) stays: what a number drawn from the gamma distribution does as its shape changes."""
 
 def log_ndtr(x: ArrayLike) -> Tensor:
     """The logarithm of the normal distribution's share below x, which keeps its digits in both tails."""

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import doctest
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -269,6 +270,11 @@ def test_refusals() -> None:
 
 def test_examples() -> None:
     assert doctest.testmod(special, extraglobs={"ig": ig}).failed == 0
+
+
+def test_example_of_a_fit(capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(Path(__file__).parents[2] / "examples/gamma_fit.py"))
+    assert capsys.readouterr().out.startswith("shape 2.")
 
 
 def test_namespace() -> None:

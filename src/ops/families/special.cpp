@@ -455,17 +455,17 @@ std::vector<Op> special_ops() {
       "a", "The shape.", "x", "The place.", "ig.special.gammaincc(2.0, ig.asarray([1.0, 3.0]))");
   two(of_two<special::gammainc_slope, special::gammainc_slope>(
           {.name = "gammainc_slope",
-           .python = "",
+           .python = "special.gammainc_slope",
            .doc = "The derivative of P(a, x) by a, by the slopes of its series.",
            .numpy = "none: SciPy has no derivative by a; tests compare it with recorded values of mpmath",
            .low = 0.1,
            .high = 20,
            .ulp = 64,
            .no_jvp = "the second derivatives of the incomplete gamma function by a are not among the ops"}),
-      "a", "The shape.", "x", "The place.", "");
+      "a", "The shape.", "x", "The place.", "ig.special.gammainc_slope(2.0, ig.asarray([1.0, 3.0]))");
   two(of_two<special::log_gamma_sample_slope, special::log_gamma_sample_slope>(
           {.name = "log_gamma_sample_slope",
-           .python = "",
+           .python = "special.log_gamma_sample_slope",
            .doc = "The derivative of log(x) by a where P(a, x) stays: what a number drawn from the gamma "
                   "distribution does as its shape changes.\n\nFigurnov, Mohamed and Mnih, \"Implicit "
                   "reparameterization gradients\" (2018).",
@@ -474,7 +474,8 @@ std::vector<Op> special_ops() {
            .high = 3,
            .ulp = 64,
            .no_jvp = "the second derivatives of the incomplete gamma function by a are not among the ops"}),
-      "a", "The shape.", "log_x", "The logarithm of the number.", "");
+      "a", "The shape.", "log_x", "The logarithm of the number.",
+      "ig.special.log_gamma_sample_slope(2.0, ig.asarray([0.5, 1.0]))");
   two(of_two<special::zeta, special::zeta>(
           {.name = "zeta",
            .python = "special.zeta",
