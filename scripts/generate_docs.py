@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import inspect
+import operator
 import re
 import sys
 import types
@@ -59,6 +60,7 @@ FAMILIES = [
     ),
     ("isclose", "numbers", "Functions of numbers as in NumPy", "numpy_numbers.cpp"),
     ("nansum", "statistics", "Statistics, samples and bins as in NumPy", "numpy_statistics.cpp, numpy_samples.cpp"),
+    ("gamma", "special", "Special functions", "special.cpp, special_composites.cpp"),
     ("cholesky", "linalg", "Linear algebra", "linalg*.cpp"),
     ("fft", "fft", "Fourier transforms", "fft*.cpp"),
     ("fusion", "compiler", "The compiler's own", "compiler.cpp"),
@@ -119,12 +121,16 @@ def rule_text(value: Any) -> str:
 
 
 def signature(decl: dict[str, Any]) -> str:
-    function = ig.Tensor.trace if decl["python"] == "trace" else getattr(ig, decl["python"])
+    function = ig.Tensor.trace if decl["python"] == "trace" else operator.attrgetter(decl["python"])(ig)
     return f"ig.{decl['python']}{inspect.signature(function)}"
 
 
-def anchor(decl: dict[str, Any]) -> str:
+def name_of(decl: dict[str, Any]) -> str:
     return str(decl["python"] or decl["name"])
+
+
+def anchor(decl: dict[str, Any]) -> str:
+    return name_of(decl).replace(".", "")
 
 
 def op_section(decl: dict[str, Any]) -> str:
@@ -218,7 +224,7 @@ def pages() -> dict[str, str]:
         "|---|---|",
     ]
     for page, title, file, ops in by_family():
-        links = ", ".join(f"[{anchor(decl)}]({page}.md#{anchor(decl)})" for decl in ops)
+        links = ", ".join(f"[{name_of(decl)}]({page}.md#{anchor(decl)})" for decl in ops)
         index.append(f"| [{title}]({page}.md) | {links} |")
         head = f"# {title}\n\nDeclared in `src/ops/families/`: {file}. {WRITTEN}.\n\n"
         out[f"{DOCS}/{page}.md"] = head + "\n".join(op_section(decl) for decl in ops)
@@ -510,6 +516,30 @@ def public_stub(table: dict[str, dict[str, Any]]) -> str:
     )
 
 
+def module_stub(module: Any, table: dict[str, dict[str, Any]]) -> str:
+    """A module of ops, of functions under other names, and of functions that are written out."""
+    lines = [f"# {WRITTEN} and the module.", "import builtins", "from collections.abc import Sequence", ""]
+    body = []
+    used = ""
+    for name in module.__all__:
+        value = getattr(module, name)
+        if type(value).__name__ == "OpFunction":
+            body.append(op_def(name, table[value.op], False))
+        elif value.__module__ == module.__name__:
+            text = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(value))).replace(
+                ": bool", ": builtins.bool"
+            )
+            body.append(f'def {name}{text}:\n    """{first_line(inspect.getdoc(value) or "")}"""\n')
+        else:
+            body.append(f"from .{value.__module__.removeprefix('intaglio.')} import {value.__name__} as {name}\n")
+    used = "\n".join(body)
+    typing = [word for word in ("Any", "Literal") if re.search(rf"\b{word}\b", used)]
+    lines.append(f"from typing import {', '.join(typing)}")
+    kinds = ["ArrayLike as ArrayLike", "Tensor as Tensor"] + (["DTypeLike as DTypeLike"] if "DTypeLike" in used else [])
+    lines.append(f"from ._intaglio import {', '.join(kinds)}")
+    return "\n".join([*lines, "", *body])
+
+
 def actual(value: Any, name: str) -> str:
     """The name in the extension module."""
     if name in vars(_intaglio):
@@ -522,6 +552,7 @@ def stubs() -> dict[str, str]:
     return {
         f"{STUBS}/_intaglio.pyi": HEAD + core_stub() + "\n" + tensor_class(table),
         f"{STUBS}/__init__.pyi": public_stub(table),
+        f"{STUBS}/special.pyi": module_stub(ig.special, table),
     }
 
 

@@ -73,7 +73,7 @@ for _more in (_numpy_like, _numpy_sets, _numpy_places, _numpy_numbers):
 _names = _functions.install()
 _numpy.install()
 _at.install()
-globals().update(_names)
+globals().update({name: f for name, f in _names.items() if "." not in name})  # the others are modules' own
 
 from ._autocast import autocast, get_autocast_dtype, is_autocast_enabled
 from ._callbacks import io_callback, pure_callback, register_host_function
@@ -129,7 +129,7 @@ __array_api_version__ = "2024.12"
 
 
 # Imported when they are first asked for: they take as long as all the rest, and many programs need none of them.
-_LATER = frozenset({"cache", "data", "fft", "nn", "optim"})
+_LATER = frozenset({"cache", "data", "fft", "nn", "optim", "special"})
 
 
 def __getattr__(name: str) -> object:

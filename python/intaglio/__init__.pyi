@@ -223,6 +223,7 @@ from ._numpy_numbers import (
     polyint as polyint,
     polymul as polymul,
     polysub as polysub,
+    roots as roots,
     spacing as spacing,
     unwrap as unwrap,
     vecmat as vecmat,
@@ -351,6 +352,7 @@ from . import linalg as linalg
 from . import nn as nn
 from . import optim as optim
 from . import random as random
+from . import special as special
 from . import tree as tree
 
 e: float

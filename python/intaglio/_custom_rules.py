@@ -117,19 +117,6 @@ def _ending(function: _Region, arrays: list[Tensor], why: str) -> list[Tensor]:
     return list(_intaglio._record_control("custom_jvp", [], [function.region], [arrays], {"ends": why}))
 
 
-def drawn_by_trying(name: str, draw: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """The function of arrays, of which a derivative is refused: it draws random numbers by trying until one fits."""
-
-    def drawn(*arrays: Tensor) -> Tensor:
-        if not _intaglio.is_tracing():
-            return _on_tape(name, drawn, arrays, {}) if _intaglio._may_record() else draw(*arrays)
-        types = [(array.dtype, tuple(array.shape)) for array in arrays]
-        region = _Region(draw, types, lambda given: [draw(*given)])
-        return _ending(region, list(arrays), f"drawn:{name}")[0]
-
-    return drawn
-
-
 _DEEPEST = 4  # how many times a rule is followed into the calls of its own function
 
 

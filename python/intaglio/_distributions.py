@@ -10,7 +10,7 @@ from typing import Any
 
 from . import _errors, _functions, _intaglio, linalg
 from ._control import while_loop
-from ._custom_rules import drawn_by_trying
+from ._custom_rules import custom_jvp
 from ._vmap import vmap
 
 Tensor = _intaglio.Tensor
@@ -91,18 +91,26 @@ def _three(keys: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return keys[0], keys[1], keys[2]
 
 
-def _draw_loggamma(key: Tensor, a: Tensor) -> Tensor:
+@custom_jvp
+def _loggamma(key: Tensor, a: Tensor) -> Tensor:
     keys = _op.random_split(key, n=a.size)
     return vmap(_one_loggamma)(keys, a.reshape((a.size,))).reshape(a.shape)
 
 
-_loggamma = drawn_by_trying("gamma", _draw_loggamma)
+@_loggamma.defjvp
+def _loggamma_jvp(primals: Any, tangents: Any) -> Any:
+    """What was accepted has no slope that is the distribution's; the number at the same share of a moved distribution
+    has: implicit reparameterisation, Figurnov, Mohamed and Mnih (2018), as in JAX."""
+    key, a = primals
+    out = _loggamma(key, a)
+    return out, tangents[1] * _op.log_gamma_sample_slope(a, out)
 
 
 def loggamma(key: Tensor, a: Any, shape: Any = None, dtype: Any = "float32") -> Tensor:
     """The logarithms of numbers of the gamma distribution of shape parameter `a` and scale 1: exact for small `a` too.
 
-    Error: `ig.UnsupportedError` where a derivative by `a` is asked for.
+    The derivative by `a` is that of the number at the same share of the distribution. Error: `ig.UnsupportedError`
+    where the second one is asked for.
     """
     _positive("loggamma", a=a)
     sizes, (own,) = _parameters("loggamma", shape, dtype, a)

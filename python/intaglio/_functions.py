@@ -650,7 +650,7 @@ def install() -> dict[str, Any]:
     table = {decl["python"]: decl for decl in _intaglio.op_table() if decl["python"]}
     for name, function in functions.items():
         operands = table[name]["operands"] if name in table else [{"variadic": False}]
-        if name in NOT_METHODS or name in Tensor.__dict__ or not operands or operands[0]["variadic"]:
+        if "." in name or name in NOT_METHODS or name in Tensor.__dict__ or not operands or operands[0]["variadic"]:
             continue
         setattr(Tensor, name, function)
     return functions

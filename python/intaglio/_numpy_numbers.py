@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import builtins
 import operator
-from collections.abc import Sequence
 from typing import Any, Literal
 
 from . import _errors, _functions, _intaglio
@@ -133,85 +132,12 @@ def iscomplex(x: Any, /) -> Tensor:
 
 
 # Chebyshev's series of exp(-x) I0(x) up to 8, and of exp(-x) sqrt(x) I0(x) from there. Cephes (Moshier).
-_I0_NEAR = (
-    -4.4153416464793395e-18,
-    3.3307945188222384e-17,
-    -2.431279846547955e-16,
-    1.715391285555133e-15,
-    -1.1685332877993451e-14,
-    7.676185498604936e-14,
-    -4.856446783111929e-13,
-    2.95505266312964e-12,
-    -1.726826291441556e-11,
-    9.675809035373237e-11,
-    -5.189795601635263e-10,
-    2.6598237246823866e-09,
-    -1.300025009986248e-08,
-    6.046995022541919e-08,
-    -2.670793853940612e-07,
-    1.1173875391201037e-06,
-    -4.4167383584587505e-06,
-    1.6448448070728896e-05,
-    -5.754195010082104e-05,
-    0.00018850288509584165,
-    -0.0005763755745385824,
-    0.0016394756169413357,
-    -0.004324309995050576,
-    0.010546460394594998,
-    -0.02373741480589947,
-    0.04930528423967071,
-    -0.09490109704804764,
-    0.17162090152220877,
-    -0.3046826723431984,
-    0.6767952744094761,
-)
-_I0_FAR = (
-    -7.233180487874754e-18,
-    -4.830504485944182e-18,
-    4.46562142029676e-17,
-    3.461222867697461e-17,
-    -2.8276239805165836e-16,
-    -3.425485619677219e-16,
-    1.7725601330565263e-15,
-    3.8116806693526224e-15,
-    -9.554846698828307e-15,
-    -4.150569347287222e-14,
-    1.54008621752141e-14,
-    3.8527783827421426e-13,
-    7.180124451383666e-13,
-    -1.7941785315068062e-12,
-    -1.3215811840447713e-11,
-    -3.1499165279632416e-11,
-    1.1889147107846439e-11,
-    4.94060238822497e-10,
-    3.3962320257083865e-09,
-    2.266668990498178e-08,
-    2.0489185894690638e-07,
-    2.8913705208347567e-06,
-    6.889758346916825e-05,
-    0.0033691164782556943,
-    0.8044904110141088,
-)
-
-
-def _chebyshev(x: Tensor, coefficients: Sequence[float]) -> Tensor:
-    first: Any = _functions.full_like(x, coefficients[0])
-    second: Any = _functions.zeros_like(x)
-    third: Any = second
-    for coefficient in coefficients[1:]:
-        third, second = second, first
-        first = x * second - third + coefficient
-    return 0.5 * (first - third)
 
 
 def i0(x: Any, /) -> Tensor:
-    """The modified Bessel function of the first kind and order 0."""
-    x = _floating(_array(x))
-    size = functions["abs"](_wide(x))
-    near = _chebyshev(functions["minimum"](size, 8.0) / 2 - 2, _I0_NEAR)
-    large = functions["maximum"](size, 8.0)
-    far = _chebyshev(32 / large - 2, _I0_FAR) / functions["sqrt"](large)
-    return astype(functions["exp"](size) * functions["where"](size <= 8, near, far), x.dtype)
+    """The modified Bessel function of the first kind and order 0: `ig.special.i0`, of whole numbers too."""
+    out: Tensor = functions["special.i0"](_floating(_array(x)))
+    return out
 
 
 def unwrap(p: Any, /, discont: float | None = None, axis: int = -1, *, period: float = 6.283185307179586) -> Tensor:
@@ -507,6 +433,50 @@ def _order_of(m: int, who: str) -> int:
     return m
 
 
+def roots(p: Any, /, *, strip_zeros: bool = True) -> Tensor:
+    """The complex roots of a polynomial with these coefficients, the highest first, by its companion matrix.
+
+    How many there are depends on leading and trailing zeros, so a traced `p` needs `strip_zeros=False`, as in JAX: then
+    the first coefficient must not be 0.
+
+    >>> import intaglio as ig
+    >>> sorted(round(z.real, 4) for z in ig.roots(ig.asarray([1.0, -3.0, 2.0])).tolist())
+    [1.0, 2.0]
+    """
+    p = _floating(_array(p))
+    if p.ndim != 1:
+        raise _errors.ShapeError(
+            f"roots: coefficients of shape {tuple(p.shape)}",
+            _intaglio._user_line(),
+            why="they are the numbers before the powers, in a row",
+            hint="give an array of one axis, the coefficient of the highest power first",
+        )
+    behind = 0
+    if strip_zeros:
+        if p.is_symbolic:
+            raise _errors.CaptureError(
+                "roots: the number of roots of a traced polynomial",
+                _intaglio._user_line(),
+                why="leading and trailing zeros are left out, and which there are is not known while capturing",
+                hint="write ig.roots(p, strip_zeros=False), where the first coefficient is not 0",
+            )
+        places = [i for i, c in enumerate(p.tolist()) if c != 0]
+        first, last = (places[0], places[-1]) if places else (0, -1)
+        behind = p.shape[0] - 1 - last if places else 0
+        p = p[first : last + 1]
+    wide = astype(p, {"float16": "float32", "bfloat16": "float32"}.get(p.dtype.name, p.dtype))
+    size = wide.shape[0] - 1
+    zeros = functions["zeros"](
+        (behind,), dtype="complex128" if wide.dtype.name in ("float64", "complex128") else "complex64"
+    )
+    if size < 1:
+        return zeros
+    head = -wide[1:] / wide[0]
+    below = functions["eye"](size - 1, size, dtype=wide.dtype)
+    found: Tensor = _functions._op.eigvals(functions["concat"]([head[None], below], axis=0))
+    return functions["concat"]([found, zeros], axis=0) if behind else found
+
+
 def poly(zeros: Any, /) -> Tensor:
     """The coefficients of the polynomial with these zeros, the highest power first."""
     zeros = _floating(_row(zeros))
@@ -697,6 +667,7 @@ PUBLIC = [
     "polyint",
     "polymul",
     "polysub",
+    "roots",
     "spacing",
     "unwrap",
     "vecmat",

@@ -1,6 +1,7 @@
 """Linear algebra: the array API's extension `linalg`, and NumPy's functions of these names.
 
-Matrices are the last two axes; the others are a batch, and broadcast. Float32 and float64. All of it is differentiable,
+Matrices are the last two axes; the others are a batch, and broadcast. Float32 and float64; `solve`, `inv`, `eig` and
+`expm` take complex numbers too. All of it is differentiable,
 and goes under `ig.vmap` and `ig.jit`.
 
 >>> import intaglio as ig
@@ -36,27 +37,53 @@ from ._factors import (
 from ._factors import batched as _batched
 from ._factors import matrices as _matrices
 from ._functions import _array, _op, astype
+from ._matrix_functions import (
+    EigResult,
+    cho_factor,
+    cho_solve,
+    cholesky_solve,
+    eig,
+    eigvals,
+    expm,
+    householder_product,
+    lu_factor,
+    lu_solve,
+    matrix_exp,
+    solve_triangular,
+    vander,
+)
 
 Tensor = _intaglio.Tensor
 _fn = _functions.functions
 
 __all__ = [
+    "EigResult",
     "EighResult",
     "LstsqResult",
     "QRResult",
     "SVDResult",
     "SlogdetResult",
+    "cho_factor",
+    "cho_solve",
     "cholesky",
+    "cholesky_solve",
     "cond",
     "cross",
     "det",
     "diagonal",
+    "eig",
     "eigh",
+    "eigvals",
     "eigvalsh",
+    "expm",
+    "householder_product",
     "inv",
     "lstsq",
     "lu",
+    "lu_factor",
+    "lu_solve",
     "matmul",
+    "matrix_exp",
     "matrix_norm",
     "matrix_power",
     "matrix_rank",
@@ -68,6 +95,7 @@ __all__ = [
     "qr",
     "slogdet",
     "solve",
+    "solve_triangular",
     "svd",
     "svdvals",
     "tensordot",
@@ -75,6 +103,7 @@ __all__ = [
     "tensorsolve",
     "trace",
     "triangular_solve",
+    "vander",
     "vecdot",
     "vector_norm",
 ]

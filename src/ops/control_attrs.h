@@ -17,8 +17,7 @@ inline constexpr Attr<std::string> kSaves{
 inline constexpr Attr<std::string> kEnds{
     "ends",
     "Why there is no second region, and whose function it is: backward:NAME (it has no backward), once:NAME "
-    "(its backward is marked once_differentiable), followed:NAME (its rule was followed often enough), or "
-    "drawn:NAME (it draws random numbers by trying).",
+    "(its backward is marked once_differentiable), or followed:NAME (its rule was followed often enough).",
     "\"\""};
 inline constexpr Attr<std::string> kValueName{"name", "What a checkpoint's policy calls the value."};
 

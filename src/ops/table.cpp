@@ -89,7 +89,11 @@ std::optional<Lack> lacks(const Op& op) {
   if (d.name.empty()) return Lack{"it has no name", "give it one"};
   if (!word(d.name) || d.name == kReturnOp)
     return Lack{"its name cannot stand in graph text", "use letters, digits and '_'"};
-  if (!d.python.empty() && !word(d.python))
+  // One dot at most: what stands before it is the module ("special.gamma").
+  size_t dot = d.python.find('.');
+  bool named = dot == std::string::npos ? word(d.python)
+                                        : word(d.python.substr(0, dot)) && word(d.python.substr(dot + 1));
+  if (!d.python.empty() && !named)
     return Lack{"its public name is no Python name", "use letters, digits and '_'"};
   if (d.doc.empty()) return Lack{"it has no doc", "say in a line what it gives"};
   if (!r.infer && !r.body) return Lack{"it has neither an infer rule nor a body", "give one of them"};

@@ -75,7 +75,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "transpose of a sine": lambda: ig.linear_transpose(lambda x: ig.sin(x), X)(X),
     "transpose of a comparison": lambda: ig.linear_transpose(lambda x: ig.where(x > 0, x, 0.0), X)(X),
     "no derivative": lambda: ig.grad(lambda x: ig.sum(ig.nextafter(x, 2 * x)))(X),
-    "no second derivative": lambda: ig.grad(ig.grad(lambda x: ig.lgamma(x)))(2.0),
+    "no second derivative": lambda: ig.grad(ig.grad(lambda a: ig.special.gammainc(a, 1.0)))(2.0),
     "no derivative of so high an order": fifth_derivative,
     "no jvp rule": lambda: ig.grad(ig.custom_jvp(lambda x: x))(1.0),
     "no vjp rule": lambda: ig.grad(ig.custom_vjp(lambda x: x))(1.0),

@@ -229,12 +229,11 @@ void infer_custom_jvp(InferContext& c) {
   if (c.region_results.size() != 1) require_regions(c, 2);
   c.results = c.region_results[0];
   const std::string& ends = c.get(kEnds);
-  bool known = ends.starts_with("backward:") || ends.starts_with("once:") || ends.starts_with("followed:") ||
-               ends.starts_with("drawn:");
+  bool known = ends.starts_with("backward:") || ends.starts_with("once:") || ends.starts_with("followed:");
   if (c.region_results.size() == 1 ? !known : !ends.empty())
     c.fail(ErrorKind::Value, fmt::format("ends is \"{}\", with {} regions", ends, c.region_results.size()),
            "it says why there is no second region, and there is none or it says nothing",
-           "write backward:NAME, once:NAME, followed:NAME or drawn:NAME beside one region, and nothing beside two");
+           "write backward:NAME, once:NAME or followed:NAME beside one region, and nothing beside two");
   if (c.region_results.size() == 1) return;
   std::vector<Type> want = c.results, tangents = moving(c.results);
   want.insert(want.end(), tangents.begin(), tangents.end());

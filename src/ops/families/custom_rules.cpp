@@ -40,11 +40,6 @@ void refuse_moving_consts(JvpContext& c, std::string_view who) {
     throw refused("a derivative of its backward, which is marked once_differentiable",
                   "the mark says that what backward computes is not to be differentiated",
                   "leave the mark out where all steps of backward have derivatives");
-  if (reason == "drawn")
-    throw refused("its numbers have no derivative by the parameters",
-                  "they are drawn by trying until one is accepted, and the derivative of what was accepted is not "
-                  "that of the distribution",
-                  "put ig.stop_gradient around the parameters, or differentiate the log-density (the score)");
   throw refused("no derivative of this order",
                 "its rule calls the function again, and was followed into these calls four times",
                 "write the value out in the rule, in place of a call of its own function");

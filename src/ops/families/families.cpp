@@ -13,7 +13,7 @@ std::vector<Op> families() {
            reduce_composites, cumulative_ops, structural_ops, indexing_ops,     contraction_ops,
            window_ops,        order_ops,      random_ops,     control_ops,      named_axis_ops,
            effect_ops,        host_call_ops,  nn_composites,  numpy_composites, numpy_numbers,
-           numpy_statistics,  linalg_ops,     fft_ops,        compiler_ops,
+           numpy_statistics,  special_ops,    linalg_ops,     fft_ops,          compiler_ops,
        }) {
     std::vector<Op> ops = family();
     all.insert(all.end(), std::make_move_iterator(ops.begin()), std::make_move_iterator(ops.end()));

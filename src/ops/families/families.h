@@ -42,6 +42,8 @@ std::vector<Op> numpy_numbers();
 std::vector<Op> numpy_statistics();
 // Factors of matrices.
 std::vector<Op> linalg_ops();
+// Special functions.
+std::vector<Op> special_ops();
 // Fourier transforms.
 std::vector<Op> fft_ops();
 // What the compiler itself puts into graphs.

@@ -16,6 +16,8 @@ std::vector<Op> linalg_composites();     // linalg_composites.cpp
 std::vector<Op> linalg_orthogonal();     // linalg_orthogonal.cpp
 std::vector<Op> linalg_spectral();       // linalg_spectral.cpp
 std::vector<Op> linalg_least_squares();  // linalg_least_squares.cpp
+std::vector<Op> linalg_eigen();          // linalg_eigen.cpp
+std::vector<Op> linalg_functions();      // linalg_functions.cpp
 
 namespace {
 
@@ -354,7 +356,8 @@ std::vector<Op> linalg_ops() {
                              {"T[0, 0]", "{}"}},
                  .ulp = 256},
                 infer_lu, reference_lu, nest_lu, jvp_lu, tools::not_linear()));
-  for (auto family : {linalg_orthogonal, linalg_spectral, linalg_composites, linalg_least_squares})
+  for (auto family : {linalg_orthogonal, linalg_spectral, linalg_eigen, linalg_composites,
+                      linalg_least_squares, linalg_functions})
     for (Op& op : family()) ops.push_back(std::move(op));
   return ops;
 }

@@ -432,15 +432,15 @@ std::vector<Op> unary_float_ops() {
        .high = 20,
        .ulp = 4,
        .jvp = scaled<[](Builder& b, Value x, Value) { return b("digamma", {x}); }>}));
-  ops.push_back(
-      unary<digamma, nullptr, math::digamma>({.name = "digamma",
-                                              .python = "digamma",
-                                              .doc = "The derivative of the logarithm of the gamma function.",
-                                              .numpy = "scipy.special.digamma(x)",
-                                              .low = 0.1,
-                                              .high = 20,
-                                              .ulp = 4,
-                                              .no_jvp = "the polygamma functions are not among the ops"}));
+  ops.push_back(unary<digamma, nullptr, math::digamma>(
+      {.name = "digamma",
+       .python = "digamma",
+       .doc = "The derivative of the logarithm of the gamma function.",
+       .numpy = "scipy.special.digamma(x)",
+       .low = 0.1,
+       .high = 20,
+       .ulp = 4,
+       .jvp = scaled<[](Builder& b, Value x, Value) { return b("polygamma", {b.full_like(x, 1), x}); }>}));
   return ops;
 }
 
