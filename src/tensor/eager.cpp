@@ -14,6 +14,7 @@
 #include "ops/host_call.h"
 #include "runtime/prebuilt.h"
 #include "runtime/thread_pool.h"
+#include "support/once.h"
 #include "tensor/capture.h"
 #include "tensor/numbers.h"
 #include "tensor/strided.h"
@@ -21,7 +22,7 @@
 namespace ig::eager {
 
 struct Entry {
-  std::once_flag once;
+  Once once;
   std::shared_ptr<Program> program;  // null: the reference rule runs
   Program::Direct direct;
   std::vector<DType> results;    // of element-wise ops
@@ -208,7 +209,7 @@ std::shared_ptr<Entry> elementwise_entry(const ops::Op& op, std::span<const Tens
   for (const Tensor& operand : operands) key.add(operand.dtype());
   for (int i = 0; i < axes.axes; ++i) key.add(axes.broadcast[i]);
   std::shared_ptr<Entry> entry = cache().get(key.key());
-  std::call_once(entry->once, [&] { make_elementwise(*entry, op, operands, attrs, axes, kernels); });
+  entry->once([&] { make_elementwise(*entry, op, operands, attrs, axes, kernels); });
   return entry;
 }
 
@@ -314,7 +315,7 @@ bool convolves(const ops::Op& op, const Attrs& attrs, const Graph* body) {
 std::shared_ptr<Entry> general_entry(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
                                      Kernels kernels) {
   std::shared_ptr<Entry> entry = cache().get(pattern_key(op, operands, attrs));
-  std::call_once(entry->once, [&] {
+  entry->once([&] {
     std::unique_ptr<Graph> body = body_of(op, operands, attrs);
     if ((body && only_moves(*body)) || convolves(op, attrs, body.get())) {
       entry->by_size = true;
@@ -331,7 +332,7 @@ std::shared_ptr<Entry> general_entry(const ops::Op& op, std::span<const Tensor> 
   });
   if (!entry->by_size) return entry;
   entry = cache().get(size_key(op, operands, attrs));
-  std::call_once(entry->once, [&] {
+  entry->once([&] {
     entry->moves = body_of(op, operands, attrs);
     if (entry->moves && !only_moves(*entry->moves)) entry->moves = nullptr;
     if (!entry->moves)

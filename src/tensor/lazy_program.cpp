@@ -10,7 +10,8 @@ namespace ig {
 
 LazyProgram::LazyProgram(std::shared_ptr<const Graph> graph, CompileOptions options, bool op_by_op)
     : graph_(std::move(graph)), options_(std::move(options)) {
-  if (op_by_op) op_by_op_ = OpByOp::of(graph_);
+  // The kernels at hand are the host's.
+  if (op_by_op && options_.target.empty()) op_by_op_ = OpByOp::of(graph_);
 }
 
 void LazyProgram::check() const {
@@ -20,11 +21,10 @@ void LazyProgram::check() const {
 }
 
 const std::shared_ptr<Program>& LazyProgram::get() const {
-  std::call_once(making_, [&] {
+  made_([&] {
     const auto start = std::chrono::steady_clock::now();
     program_ = compile(*graph_, options_);
     compile_ms_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-    made_.store(true, std::memory_order_release);
   });
   return program_;
 }

@@ -3,13 +3,12 @@
 // calls it often has the compiled program.
 #pragma once
 
-#include <atomic>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "support/once.h"
 #include "tensor/op_by_op.h"
 #include "tensor/program.h"
 
@@ -23,9 +22,7 @@ class LazyProgram {
   // Error(…) where a program of this graph cannot be made, as far as that can be known without machine code.
   void check() const;
   // Null until it has been made.
-  const std::shared_ptr<Program>* ready() const {
-    return made_.load(std::memory_order_acquire) ? &program_ : nullptr;
-  }
+  const std::shared_ptr<Program>* ready() const { return made_.done() ? &program_ : nullptr; }
   // Made now, if it has not been. Thread-safe; a call that throws may be made again.
   const std::shared_ptr<Program>& get() const;
   double compile_ms() const { return compile_ms_; }  // once it is ready
@@ -37,8 +34,7 @@ class LazyProgram {
   std::shared_ptr<const Graph> graph_;
   CompileOptions options_;
   std::unique_ptr<const OpByOp> op_by_op_;
-  mutable std::once_flag making_;
-  mutable std::atomic<bool> made_{false};
+  mutable Once made_;
   mutable std::shared_ptr<Program> program_;
   mutable double compile_ms_ = 0;
 };
