@@ -61,8 +61,8 @@ struct Compiled {
 };
 std::vector<Compiled> compile(std::span<const loop::Function* const> functions, const Target& target,
                               int threads);
-// The same of functions that need no LLVM: they are prebuilt, in the process, or in the cache on disk. Nothing
-// where one of them is not.
+// The same of functions that need no LLVM: they are prebuilt, in the process, or in the cache on disk.
+// Nothing where one of them is not.
 std::optional<std::vector<Compiled>> find_compiled(std::span<const loop::Function* const> functions,
                                                    const Target& target);
 
