@@ -131,9 +131,6 @@ def iscomplex(x: Any, /) -> Tensor:
     return x.imag != 0
 
 
-# Chebyshev's series of exp(-x) I0(x) up to 8, and of exp(-x) sqrt(x) I0(x) from there. Cephes (Moshier).
-
-
 def i0(x: Any, /) -> Tensor:
     """The modified Bessel function of the first kind and order 0: `ig.special.i0`, of whole numbers too."""
     out: Tensor = functions["special.i0"](_floating(_array(x)))

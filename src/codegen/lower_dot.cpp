@@ -187,8 +187,7 @@ class DotLowering {
       packing.blocks = ceildiv(n_, Dim(nr));
     } else {
       // A block is a few rows of B, each of which is read from end to end, at the same time; a strip gets as
-      // many rows in one piece. To read strip by strip would jump from row to row, which takes four times as
-      // long.
+      // many rows in one piece. To read strip by strip would jump from row to row.
       constexpr int64_t kRows = 16;
       Expr begin = pack.let(pack.block() * pack.index(kRows));
       Expr end = pack.let(loop::lesser(begin + pack.index(kRows), rows));

@@ -10,6 +10,7 @@
 #include "ops/effects.h"
 #include "ops/host_call.h"
 #include "ops/table.h"
+#include "support/error.h"
 #include "tensor/eager.h"
 
 namespace ig {
@@ -39,12 +40,17 @@ Attrs bound(const Attrs& attrs, const SymbolValues& values) {
 bool OpByOp::is_usual() {
   static const bool usual = [] {
     const char* text = std::getenv("INTAGLIO_OP_BY_OP");
-    return !text || std::string_view(text) != "0";
+    const std::string_view value = text ? text : "";
+    if (!value.empty() && value != "0" && value != "1")
+      throw make_error(ErrorKind::Value, "INTAGLIO_OP_BY_OP={} is neither 0 nor 1", value)
+          .why("0 has first calls compile, 1 (or nothing) lets them run op by op until that pays")
+          .hint("write INTAGLIO_OP_BY_OP=0, or unset it");
+    return value != "0";
   }();
   return usual;
 }
 
-// Opening the compiler and one kernel, and some for each node: to within a factor of two.
+// A rough measure of what compiling takes: opening the compiler and one kernel, and some for each node.
 OpByOp::OpByOp(std::shared_ptr<const Graph> graph)
     : graph_(std::move(graph)),
       enough_(std::chrono::nanoseconds(std::chrono::milliseconds(15 + graph_->node_count())).count()) {}

@@ -17,7 +17,8 @@ namespace ig {
 
 class OpByOp {
  public:
-  // Whether captured functions begin so: yes, unless INTAGLIO_OP_BY_OP is 0.
+  // Whether captured functions begin so: yes, unless INTAGLIO_OP_BY_OP is 0. Error(Value) where that says
+  // neither 0 nor 1.
   static bool is_usual();
   // Null where the graph is not made for it: it is long, has branches or loops, effects or calls to the host.
   static std::unique_ptr<OpByOp> of(std::shared_ptr<const Graph> graph);
@@ -25,9 +26,9 @@ class OpByOp {
   // than inputs and results do, or where the inputs are not what the graph takes: the compiled program, which
   // needs less or says what is wrong, is to be run then, now and later. Thread-safe.
   std::optional<std::vector<Tensor>> run(std::span<const Tensor> inputs) const;
-  // Whether all runs but the first, which looks for its kernels, took as long as it takes to compile: who
-  // calls the graph no longer than that is the better for not having compiled it, and any other loses as much
-  // again at most.
+  // Whether all runs but the first, which looks for its kernels, took about as long as it takes to compile:
+  // who calls the graph no longer is the better for not having compiled it; any other loses about as much
+  // again.
   bool is_over() const { return spent_.load(std::memory_order_relaxed) >= enough_; }
 
  private:

@@ -202,3 +202,17 @@ def test_what_is_no_line_of_ops_is_compiled() -> None:
     assert loop._run_op_by_op(x) is None
     plain = ig.trace(lambda x: x * 2 + x, x).graph
     assert np.array_equal(plain._run_op_by_op(x).numpy(), [3, 3, 3])
+
+
+def test_a_setting_that_says_nothing_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "program.py"
+    call = "ig.jit(lambda x: x + 1)(ig.ones(2))"
+    file.write_text(f"import intaglio as ig\ntry:\n    {call}\nexcept ig.ValueError as error:\n    print(error)\n")
+    environment = {**os.environ, "INTAGLIO_OP_BY_OP": "off"}
+    done = subprocess.run([sys.executable, str(file)], env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout == (
+        "INTAGLIO_OP_BY_OP=off is neither 0 nor 1\n"
+        f"  at: {file}:3 in <module>:  {call}\n"
+        "  why: 0 has first calls compile, 1 (or nothing) lets them run op by op until that pays\n"
+        "  hint: write INTAGLIO_OP_BY_OP=0, or unset it\n"
+    ), done.stdout + done.stderr
