@@ -86,6 +86,7 @@ class GroupEmitter {
 void lower_loop(GroupEmitter& emit, Kernel& kernel);
 void lower_row(GroupEmitter& emit, Kernel& kernel);
 void lower_column(GroupEmitter& emit, Kernel& kernel);
+void lower_panel(GroupEmitter& emit, Kernel& kernel);
 void lower_contraction(GroupEmitter& emit, Kernel& kernel, const std::vector<bool>& constant_operands);
 void lower_dot(GroupEmitter& emit, Kernel& kernel, const Node* dot,
                const std::vector<bool>& constant_operands);

@@ -64,6 +64,8 @@ Kernel lower(const Node* fusion, const std::vector<bool>& constant_operands, con
     lower_row(emit, kernel);
   else if (kernel.kind == "column")
     lower_column(emit, kernel);
+  else if (kernel.kind == "panel")
+    lower_panel(emit, kernel);
   else if (kernel.kind == "contraction")
     lower_contraction(emit, kernel, constant_operands);
   else if (kernel.kind == "nest")

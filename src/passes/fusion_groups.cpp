@@ -38,6 +38,24 @@ bool trailing(const Ints& axes, int rank) {
   return true;
 }
 
+// Whether a kernel that folds these axes can walk all it folds several times, out of the second cache: they
+// are next to each other in front of columns enough for vectors, of which some fit there.
+bool walks_panels(const Type& type, const Ints& axes) {
+  constexpr int64_t kPanelBytes = 128 << 10, kLeastColumns = 32, kShortRow = 16;
+  if (axes.empty() || axes.back() - axes.front() + 1 != static_cast<int64_t>(axes.size())) return false;
+  int64_t positions = 1, columns = 1;
+  for (size_t i = static_cast<size_t>(axes.front()); i < type.dims.size(); ++i) {
+    if (!type.dims[i].is_constant()) return false;
+    (static_cast<int64_t>(i) <= axes.back() ? positions : columns) *= type.dims[i].constant();
+  }
+  return positions > 0 && columns >= kShortRow &&
+         positions * kLeastColumns * static_cast<int64_t>(size_of(type.dtype)) <= kPanelBytes;
+}
+
+bool walks_again(const Group* group) {
+  return group->kind == GroupKind::Row || group->kind == GroupKind::Panel;
+}
+
 }  // namespace
 
 std::string_view group_kind_name(GroupKind kind) {
@@ -45,6 +63,7 @@ std::string_view group_kind_name(GroupKind kind) {
     case GroupKind::Loop: return "loop";
     case GroupKind::View: return "loop";  // a view that must be written out is a copy loop
     case GroupKind::Row: return "row";
+    case GroupKind::Panel: return "panel";
     case GroupKind::Column: return "column";
     case GroupKind::Contraction: return "contraction";
     case GroupKind::Heavy: return "heavy";
@@ -165,9 +184,9 @@ Group* Grouping::merge(Group* into, Group* from) {
   std::sort(into->nodes.begin(), into->nodes.end(),
             [&](Node* a, Node* b) { return position_.get(a) < position_.get(b); });
   into->reductions += from->reductions;
-  if (into->kind == GroupKind::View || from->kind == GroupKind::Row) {
+  if (into->kind == GroupKind::View || walks_again(from)) {
     into->kind = from->kind == GroupKind::View ? into->kind : from->kind;
-    if (from->kind == GroupKind::Row) {
+    if (walks_again(from)) {
       into->axes = from->axes;
       into->kept = from->kept;
     }
@@ -226,7 +245,8 @@ bool Grouping::accepts_scalar(const Group* group, const Node* node) const {
     case GroupKind::View:
     case GroupKind::Heavy:
     case GroupKind::Contraction: return shape == group->domain;
-    case GroupKind::Row: return shape == group->domain || shape == group->kept;
+    case GroupKind::Row:
+    case GroupKind::Panel: return shape == group->domain || shape == group->kept;
     case GroupKind::Column: return shape == group->kept;
     case GroupKind::Nest:
     case GroupKind::Relabel: return false;
@@ -238,8 +258,8 @@ bool Grouping::can_merge(const Group* a, const Group* b) const {
   if (a->nodes.size() + b->nodes.size() > kLargestGroup || a->domain != b->domain) return false;
   auto plain = [](const Group* g) { return g->kind == GroupKind::Loop || g->kind == GroupKind::View; };
   if (plain(a) && plain(b)) return true;
-  if ((a->kind == GroupKind::Row && plain(b)) || (plain(a) && b->kind == GroupKind::Row)) return true;
-  return a->kind == GroupKind::Row && b->kind == GroupKind::Row && a->axes == b->axes;
+  if ((walks_again(a) && plain(b)) || (plain(a) && walks_again(b))) return true;
+  return walks_again(a) && a->kind == b->kind && a->axes == b->axes;
 }
 
 void Grouping::place_scalar(Node* node) {
@@ -265,9 +285,7 @@ void Grouping::place_scalar(Node* node) {
       refuse(node, group, "something outside must run between them");
       continue;
     }
-    home = home->kind == GroupKind::Row
-               ? merge(home, group)
-               : (group->kind == GroupKind::Row ? merge(group, home) : merge(home, group));
+    home = !walks_again(home) && walks_again(group) ? merge(group, home) : merge(home, group);
   }
   if (home) {
     join(home, node);
@@ -281,10 +299,12 @@ void Grouping::place_view(Node* node) {
   // A row's folded value, spread over the row again, stays in the row's kernel.
   const AttrValue* spread = node->attrs().find(ops::kBroadcastDims.name);
   for (Group* group : producer_groups(node)) {
-    if (group->kind != GroupKind::Row || !spread || node->result()->type().dims != group->domain) continue;
+    if (!walks_again(group) || !spread || node->result()->type().dims != group->domain) continue;
     const auto& map = std::get<Ints>(*spread);
     bool own_row = node->operand(0)->type().dims == group->kept;
-    for (size_t i = 0; i < map.size(); ++i) own_row = own_row && map[i] == static_cast<int64_t>(i);
+    for (int64_t axis = 0, i = 0; axis < node->result()->type().rank(); ++axis)
+      if (std::ranges::find(group->axes, axis) == group->axes.end())
+        own_row = own_row && map[static_cast<size_t>(i++)] == axis;
     if (own_row && group->nodes.size() < kLargestGroup && !makes_cycle({group}, node))
       return join(group, node);
   }
@@ -327,10 +347,13 @@ bool Grouping::turns_behind(const Group* group, const Node* node) const {
 void Grouping::place_reduce(Node* node) {
   const Ints& axes = node->attrs().get(ops::kAxes);
   const Type& type = node->operand(0)->type();
-  bool row = trailing(axes, type.rank());
+  const bool row = trailing(axes, type.rank());
+  const GroupKind kind = row                        ? GroupKind::Row
+                         : walks_panels(type, axes) ? GroupKind::Panel
+                                                    : GroupKind::Column;
   for (Group* group : producer_groups(node)) {
     bool plain = group->kind == GroupKind::Loop || group->kind == GroupKind::View;
-    bool same_row = group->kind == GroupKind::Row && group->axes == axes;
+    bool same_row = walks_again(group) && group->axes == axes;
     if (group->domain != type.dims || !(plain || same_row) || group->nodes.size() >= kLargestGroup) {
       refuse(node, group, "it folds another shape or other axes than the kernel walks");
       continue;
@@ -339,7 +362,7 @@ void Grouping::place_reduce(Node* node) {
       refuse(node, group, "something outside must run between them");
       continue;
     }
-    if (!row) {
+    if (kind == GroupKind::Column) {
       bool private_to_fold = std::all_of(group->nodes.begin(), group->nodes.end(), [&](Node* member) {
         return std::all_of(member->results().begin(), member->results().end(), [&](Value v) {
           return std::all_of(v->uses().begin(), v->uses().end(),
@@ -352,13 +375,13 @@ void Grouping::place_reduce(Node* node) {
       }
     }
     join(group, node);
-    group->kind = row ? GroupKind::Row : GroupKind::Column;
+    group->kind = kind;
     group->axes = axes;
     group->kept = without(type.dims, axes);
     ++group->reductions;
     return;
   }
-  Group* group = start(node, row ? GroupKind::Row : GroupKind::Column, type.dims);
+  Group* group = start(node, kind, type.dims);
   group->axes = axes;
   group->kept = without(type.dims, axes);
   group->reductions = 1;
@@ -584,10 +607,26 @@ void Grouping::write_out_free() {
   }
 }
 
+// What was to be walked several times, and came to one stage of folds.
+void Grouping::settle_panels() {
+  for (const auto& group : groups_) {
+    if (group->kind != GroupKind::Panel) continue;
+    auto own = [&](const Node* node) { return node && group_of(node) == group.get(); };
+    const bool again = std::ranges::any_of(group->nodes, [&](const Node* node) {
+      if (node->result(0)->type().dims != group->domain) return false;
+      return std::ranges::any_of(node->operands(),
+                                 [&](Value v) { return own(v->node()) && v->type().dims == group->kept; }) ||
+             std::ranges::any_of(node->result(0)->uses(), [&](const Use& use) { return !own(use.user); });
+    });
+    if (!again) group->kind = GroupKind::Column;
+  }
+}
+
 void Grouping::run() {
   for (Node* node : block_) place(node);
   pull_producers();
   join_siblings();
+  settle_panels();
   if (tells_) refuse_pulls();
   write_out_free();
   tell_refusals();

@@ -11,6 +11,9 @@
 //   row          folds over trailing axes, with element-wise work before, between and after them: one row
 //   stays in
 //                cache for all stages (softmax, layer norm)
+//   panel        the same with folds over axes in the middle, where all folded elements of some neighbouring
+//   columns
+//                stay in cache
 //   column       one stage of folds over other axes, then element-wise work on what is left
 //   contraction  a sum of products with element-wise work on its result, and views on its operands
 //   heavy        an expression that folds inside (a window): element-wise work on its result may join
@@ -29,14 +32,14 @@
 
 namespace ig::passes {
 
-enum class GroupKind : uint8_t { Loop, View, Row, Column, Contraction, Heavy, Nest, Relabel };
+enum class GroupKind : uint8_t { Loop, View, Row, Panel, Column, Contraction, Heavy, Nest, Relabel };
 std::string_view group_kind_name(GroupKind kind);
 
 struct Group {
   GroupKind kind = GroupKind::Loop;
   std::vector<Node*> nodes;  // in order
   Dims domain;               // the shape that the kernel walks (for folds: before folding)
-  Ints axes;                 // folded axes, for row and column
+  Ints axes;                 // folded axes, for row, panel and column
   Dims kept;                 // the domain without the folded axes
   int reductions = 0;        // folds inside
   bool closed = false;       // nothing may stand behind: a view does, or it gives several matrices
@@ -100,6 +103,7 @@ class Grouping {
   };
   Costs costs_of_pull(const Group* producer, const Group* reader) const;
   void join_siblings();
+  void settle_panels();
   bool may_join(const Group* first, const Group* then) const;
   bool keeps_little(const Group* group) const;
   void tell_refusals();

@@ -8,7 +8,7 @@ namespace ig::ops {
 namespace {
 
 constexpr Attr<std::string> kKind{"kind", "The kind of kernel; passes/fusion_groups.h tells them apart.",
-                                  "\"loop\"", "loop|row|column|contraction|heavy|nest|relabel|program"};
+                                  "\"loop\"", "loop|row|panel|column|contraction|heavy|nest|relabel|program"};
 
 void infer_fusion(InferContext& context) {
   if (context.region_results.size() != 1)

@@ -1,0 +1,247 @@
+// What kernels with folds share: one fold in the making, and the plan of a kernel that walks its elements
+// several times, stage by stage, while they stay in cache.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "codegen/group_emitter.h"
+#include "codegen/kernel.h"
+#include "codegen/strided_view.h"
+#include "ops/attrs.h"
+
+namespace ig::codegen {
+
+inline Dims pick(const Dims& dims, const Ints& axes, bool folded) {
+  Dims out;
+  for (size_t i = 0; i < dims.size(); ++i)
+    if ((std::find(axes.begin(), axes.end(), static_cast<int64_t>(i)) != axes.end()) == folded)
+      out.push_back(dims[i]);
+  return out;
+}
+
+inline bool is_fold(const Node* node) {
+  return ops::has(node, ops::Trait::Reduction) && !node->operands().empty();
+}
+
+constexpr int64_t kGrainElements = 16384;
+constexpr int kWorthKeeping = 4;  // cost of computing an element again, in simple operations
+
+// One fold in the making: where its running values live, and how they end.
+class Fold {
+ public:
+  Fold(GroupEmitter& emit, const Node* node)
+      : emit_(emit), node_(node), rule_(*ops::op_of(node).rules.lower.reduce), context_{emit.build, node} {}
+
+  const Node* node() const { return node_; }
+  bool simple() const { return rule_.simple; }
+
+  void open(int lanes) {
+    lanes_ = lanes;
+    for (loop::Expr init : rule_.init(context_)) {
+      uint32_t local = emit_.build.local(init.type(), lanes_, 1, "fold");
+      emit_.build.assign(local, init);
+      locals_.push_back(local);
+    }
+  }
+  void take(std::span<const loop::Expr> x, loop::Expr position) {
+    std::vector<loop::Expr> state;
+    for (uint32_t local : locals_) state.push_back(emit_.build.read(local));
+    std::vector<loop::Expr> next = combine(state, x, position);
+    for (loop::Expr& e : next) e = emit_.build.let(e);
+    for (size_t i = 0; i < locals_.size(); ++i) emit_.build.assign(locals_[i], next[i]);
+  }
+  std::vector<loop::Expr> combine(std::span<const loop::Expr> state, std::span<const loop::Expr> x,
+                                  loop::Expr position) {
+    return rule_.combine(context_, state, rule_.element(context_, x, position));
+  }
+  std::vector<loop::Expr> merge(std::span<const loop::Expr> a, std::span<const loop::Expr> b) {
+    return rule_.combine(context_, a, b);
+  }
+  std::vector<loop::Expr> init() { return rule_.init(context_); }
+  // The results, in compute type, rounded as if stored.
+  std::vector<loop::Expr> close() {
+    std::vector<loop::Expr> state;
+    if (lanes_ > 1 && !rule_.simple) return finish(join_lanes());
+    for (uint32_t local : locals_)
+      state.push_back(lanes_ > 1 ? emit_.build.reduce_lanes(local, rule_.lanes) : emit_.build.read(local));
+    return finish(state);
+  }
+  // The fold of one element after the other, in the order of lanes: lane l takes elements l, l + lanes, …,
+  // and then lanes fold as a binary tree. Lanes without an element change nothing.
+  std::vector<loop::Expr> in_order_of_lanes(std::span<const loop::Expr> elements, int lanes) {
+    std::vector<std::vector<loop::Expr>> slots(std::min(elements.size(), static_cast<size_t>(lanes)));
+    for (size_t c = 0; c < elements.size(); ++c) {
+      std::vector<loop::Expr>& slot = slots[c % slots.size()];
+      if (c < slots.size()) slot = rule_.init(context_);
+      slot = combine(slot, elements.subspan(c, 1), emit_.build.index(static_cast<int64_t>(c)));
+      for (loop::Expr& e : slot) e = emit_.build.let(e);
+    }
+    for (size_t half = static_cast<size_t>(lanes) / 2; half > 0; half /= 2)
+      for (size_t i = 0; i < half && i + half < slots.size(); ++i) {
+        slots[i] = rule_.combine(context_, slots[i], slots[i + half]);
+        for (loop::Expr& e : slots[i]) e = emit_.build.let(e);
+      }
+    return finish(slots.empty() ? rule_.init(context_) : slots[0]);
+  }
+  // Where each lane is a fold of its own.
+  std::vector<loop::Expr> columns() {
+    std::vector<loop::Expr> state;
+    for (uint32_t local : locals_) state.push_back(emit_.build.read(local));
+    return finish(state);
+  }
+  std::vector<loop::Expr> finish(std::span<const loop::Expr> state) {
+    std::vector<loop::Expr> out = rule_.finish(context_, state);
+    for (size_t i = 0; i < out.size(); ++i)
+      out[i] = emit_.build.let(emit_.round_to(out[i], node_->result(i)->type().dtype));
+    return out;
+  }
+  std::vector<loop::Expr> operands_at(std::span<const loop::Expr> index) {
+    std::vector<loop::Expr> x;
+    for (Value v : node_->operands()) x.push_back(emit_.element(v, index));
+    return x;
+  }
+
+ private:
+  // Running values that only fold together: lane after lane, by the rule itself, by way of memory.
+  std::vector<loop::Expr> join_lanes() {
+    loop::Builder& build = emit_.build;
+    std::vector<uint32_t> memory, joined;
+    for (uint32_t local : locals_)
+      memory.push_back(build.add_scratch(build.read(local).type(), Dim(int64_t{lanes_}), "lanes"));
+    build.vector_for(build.index(0), build.index(lanes_), lanes_, [&](loop::Expr lane) {
+      for (size_t i = 0; i < locals_.size(); ++i) build.store(memory[i], lane, build.read(locals_[i]));
+    });
+    for (loop::Expr init : rule_.init(context_)) {
+      joined.push_back(build.local(init.type(), 1, 1, "fold"));
+      build.assign(joined.back(), init);
+    }
+    build.serial_for(build.index(0), build.index(lanes_), [&](loop::Expr lane) {
+      std::vector<loop::Expr> a, b;
+      for (size_t i = 0; i < joined.size(); ++i) {
+        a.push_back(build.read(joined[i]));
+        b.push_back(build.let(build.load(memory[i], lane)));
+      }
+      std::vector<loop::Expr> next = rule_.combine(context_, a, b);
+      for (loop::Expr& e : next) e = build.let(e);
+      for (size_t i = 0; i < joined.size(); ++i) build.assign(joined[i], next[i]);
+    });
+    std::vector<loop::Expr> out;
+    for (uint32_t local : joined) out.push_back(build.read(local));
+    return out;
+  }
+
+  GroupEmitter& emit_;
+  const Node* node_;
+  const ops::ReduceRule& rule_;
+  ops::ReduceContext context_;
+  std::vector<uint32_t> locals_;
+  int lanes_ = 1;
+};
+
+// In which pass over the elements each node of the region runs, and what is computed once for all passes.
+class FoldPlan {
+ public:
+  FoldPlan(const Block& region, const Dims& domain) : region_(region), domain_(domain) {
+    for (Node* node : region) {
+      if (node == region.terminator()) continue;
+      int stage = 0;
+      for (Value v : node->operands())
+        stage = std::max(stage, stage_of(v) + (v->node() && is_fold(v->node()) ? 1 : 0));
+      stage_[node] = stage;
+      if (is_fold(node)) stages_ = std::max(stages_, stage + 1);
+    }
+    find_kept();
+  }
+  int stages() const { return stages_; }
+  int stage_of(Value v) const { return v->node() ? stage_.at(v->node()) : 0; }
+  int stage_of(const Node* node) const { return stage_.at(node); }
+  const std::vector<const Node*>& kept() const {
+    return kept_;
+  }  // computed once, at their stage, into a scratch row
+
+ private:
+  // Cost of computing a full-row value from operands and kept values, in simple operations.
+  int cost(Value v, std::unordered_map<const Node*, int>& known) const {
+    const Node* node = v->node();
+    // What has one value a row is computed before the row's loop.
+    if (!node || is_fold(node) || v->type().dims != domain_ ||
+        std::find(kept_.begin(), kept_.end(), node) != kept_.end())
+      return 1;
+    if (auto it = known.find(node); it != known.end()) return it->second;
+    const ops::Op& op = ops::op_of(node);
+    int own = std::max(op.decl.ulp, op.decl.complex_ulp) > 0 ? 12 : op.has(ops::Trait::View) ? 0 : 1;
+    for (Value operand : node->operands()) own += cost(operand, known);
+    return known[node] = own;
+  }
+  void find_kept() {
+    for (Node* node : region_) {
+      if (node == region_.terminator() || is_fold(node) || node->results().size() != 1) continue;
+      if (node->result()->type().dims != domain_) continue;
+      int last = -1;
+      for (const Use& use : node->result()->uses())
+        last = std::max(last, use.user == region_.terminator() ? stages_ : last_use(use.user));
+      std::unordered_map<const Node*, int> known;
+      if (last > stage_.at(node) && cost(node->result(), known) >= kWorthKeeping && !later_user_only(node))
+        kept_.push_back(node);
+    }
+  }
+  // The last stage in which a user, or what is inlined through it, runs.
+  int last_use(const Node* user) const {
+    if (is_fold(user)) return stage_.at(user);
+    int last = stage_.at(user);
+    for (Value v : user->results())
+      for (const Use& use : v->uses())
+        last = std::max(last, use.user == region_.terminator() ? stages_ : last_use(use.user));
+    return last;
+  }
+  // Read by one node alone, which is itself kept or wanted no earlier: keeping that one is enough.
+  bool later_user_only(const Node* node) const {
+    const auto& uses = node->result()->uses();
+    if (uses.empty()) return true;
+    int first = stages_;
+    for (const Use& use : uses)
+      first = std::min(first, use.user == region_.terminator() ? stages_ : first_use(use.user));
+    int last = -1;
+    for (const Use& use : uses)
+      last = std::max(last, use.user == region_.terminator() ? stages_ : last_use(use.user));
+    return first == last || uses.size() == 1;
+  }
+  int first_use(const Node* user) const {
+    if (is_fold(user)) return stage_.at(user);
+    int first = stages_;
+    for (Value v : user->results())
+      for (const Use& use : v->uses())
+        first = std::min(first, use.user == region_.terminator() ? stages_ : first_use(use.user));
+    return first;
+  }
+
+  const Block& region_;
+  const Dims& domain_;
+  std::unordered_map<const Node*, int> stage_;
+  std::vector<const Node*> kept_;
+  int stages_ = 0;
+};
+
+inline const Node* first_fold(const Block& region) {
+  for (Node* node : region)
+    if (is_fold(node)) return node;
+  return nullptr;
+}
+
+// Whether the whole region's only result may stand in the memory of an operand: the last walk reads an
+// element and then writes it, so of one that is read at its own element alone, unless another result is
+// written from it later (what has one value a row, or a column, is not).
+inline void note_in_place(const Block& region, const Dims& domain, Kernel& kernel) {
+  if (region.results().size() != 1 || region.results()[0]->type().dims != domain) return;
+  for (size_t a = 0; a < region.args().size(); ++a) {
+    Value arg = region.arg(a);
+    bool own = arg->type().dims == domain &&
+               size_of(arg->type().dtype) == size_of(region.results()[0]->type().dtype);
+    if (own && read_at_own_element(arg, true)) kernel.in_place.emplace_back(0, static_cast<int>(a));
+  }
+}
+
+}  // namespace ig::codegen

@@ -1,0 +1,227 @@
+// Kernels that fold over axes in the middle, in several stages, or write results for every element beside:
+// softmax over the channels of an image, a norm over the first axis. They do with panels what row kernels do
+// with rows: a panel, all folded elements of some neighbouring columns, stays in cache for all stages.
+//
+//   block (outer index, panel of columns)
+//     for each stage
+//       for each folded position: vectors over the columns: running values, and what is kept for later stages
+//       the fold's results, one a column
+//     for each folded position: vectors over the columns: the results
+//
+// Order of summation: each column folds its elements in order, as in a column kernel.
+#include <bit>
+
+#include "codegen/fold_kernel.h"
+
+namespace ig::codegen {
+namespace {
+
+using loop::Expr;
+
+// Columns of a panel: so many that it stays in the second cache with what is made of it.
+int64_t panel_columns(int64_t positions, int element_bytes) {
+  constexpr int64_t kPanelBytes = 256 << 10, kFewest = 32, kMost = 512;
+  const int64_t fit = kPanelBytes / std::max<int64_t>(1, positions * element_bytes);
+  return std::clamp(static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(fit, 1)))),
+                    kFewest, kMost);
+}
+
+class PanelLowering {
+ public:
+  PanelLowering(GroupEmitter& emit, Kernel& kernel, const Dims& domain, const Ints& axes)
+      : emit_(emit),
+        build_(emit.build),
+        kernel_(kernel),
+        region_(emit.region),
+        domain_(domain),
+        kept_(pick(domain, axes, false)),
+        outer_(domain.begin(), domain.begin() + axes.front()),
+        folded_(pick(domain, axes, true)),
+        inner_(domain.begin() + axes.back() + 1, domain.end()),
+        plan_(emit.region, domain),
+        positions_(product(folded_).constant()),
+        panel_(panel_columns(positions_, widest_element(emit.region))),
+        lanes_(std::min(static_cast<int>(panel_), natural_lanes(emit.target, widest_element(emit.region)))) {}
+
+  // One pass, and results for columns alone.
+  bool is_plain() const { return plan_.stages() == 1 && !any_full(); }
+
+  void run() {
+    const Dim columns = product(inner_), panels = ceildiv(columns, Dim(panel_));
+    kernel_.blocks = product(outer_) * panels;
+    kernel_.grain = std::max<int64_t>(1, kGrainElements / std::max<int64_t>(1, positions_ * panel_));
+    Expr count = emit_.size(panels), block = build_.block();
+    outer_index_ = emit_.split(build_.let(block / count), outer_);
+    start_ = build_.let((block % count) * build_.index(panel_));
+    width_ = build_.let(loop::lesser(build_.index(panel_), emit_.size(columns) - start_));
+    // From an element to the one at its place in the next panel, beside it or of the next outer index.
+    Expr to_outer = emit_.size(Dim(positions_) * columns) - start_;
+    ahead_ =
+        build_.let(loop::select(block % count + build_.index(1) < count, build_.index(panel_), to_outer));
+    for (int stage = 0; stage < plan_.stages(); ++stage) run_stage(stage);
+    if (any_full())
+      emit_.serial(build_.index(0), build_.index(positions_), [&](Expr position) {
+        each_column([&](Expr j) {
+          const GroupEmitter::Index index = index_at(position, j);
+          std::vector<std::pair<size_t, Expr>> values;
+          for (size_t i = 0; i < region_.results().size(); ++i)
+            if (is_full(region_.results()[i]))
+              values.emplace_back(i, build_.let(emit_.element(region_.results()[i], index)));
+          for (auto& [i, value] : values) emit_.store_result(i, emit_.flat(index, domain_), value);
+        });
+      });
+    each_column([&](Expr j) {
+      const GroupEmitter::Index index = column_at(j);
+      for (size_t i = 0; i < region_.results().size(); ++i)
+        if (!is_full(region_.results()[i]))
+          emit_.store_result(i, emit_.flat(index, kept_),
+                             build_.let(emit_.element(region_.results()[i], index)));
+    });
+    note_in_place(region_, domain_, kernel_);
+  }
+
+ private:
+  struct Running {
+    std::unique_ptr<Fold> fold;
+    std::vector<uint32_t> state;  // one element a column each
+  };
+
+  bool is_full(Value v) const { return v->type().dims == domain_; }
+  bool any_full() const {
+    return std::ranges::any_of(region_.results(), [&](Value v) { return is_full(v); });
+  }
+
+  void each_column(const std::function<void(Expr)>& body) {
+    emit_.vector(build_.index(0), width_, lanes_, body);
+  }
+  GroupEmitter::Index column_at(Expr j) {
+    GroupEmitter::Index index = outer_index_;
+    for (Expr e : emit_.split(start_ + j, inner_)) index.push_back(e);
+    return index;
+  }
+  GroupEmitter::Index index_at(Expr position, Expr j) {
+    GroupEmitter::Index index = outer_index_;
+    for (Expr e : emit_.split(position, folded_)) index.push_back(e);
+    for (Expr e : emit_.split(start_ + j, inner_)) index.push_back(e);
+    return index;
+  }
+  // The column that the last parts of an index name, counted from the panel's first.
+  Expr column_of(std::span<const Expr> index) {
+    return emit_.flat(index.subspan(index.size() - inner_.size()), inner_) - start_;
+  }
+  std::vector<Expr> load(const std::vector<uint32_t>& buffers, Expr at) {
+    std::vector<Expr> out;
+    for (uint32_t buffer : buffers) out.push_back(build_.load(buffer, at));
+    return out;
+  }
+  void store(const std::vector<uint32_t>& buffers, Expr at, std::vector<Expr> values) {
+    for (Expr& e : values) e = build_.let(e);
+    for (size_t i = 0; i < values.size(); ++i) build_.store(buffers[i], at, values[i]);
+  }
+
+  void run_stage(int stage) {
+    std::vector<Running> all;
+    for (Node* node : region_)
+      if (is_fold(node) && plan_.stage_of(node) == stage) {
+        Running one{std::make_unique<Fold>(emit_, node), {}};
+        for (Expr init : one.fold->init())
+          one.state.push_back(build_.add_scratch(init.type(), Dim(panel_), "panel"));
+        all.push_back(std::move(one));
+      }
+    std::vector<std::pair<const Node*, uint32_t>> kept;
+    for (const Node* node : plan_.kept())
+      if (plan_.stage_of(node) == stage)
+        kept.emplace_back(node, build_.add_scratch(compute_type(node->result()->type().dtype),
+                                                   Dim(positions_ * panel_), "kept"));
+    if (all.empty() && kept.empty()) return;
+    each_column([&](Expr j) {
+      for (const Running& one : all) store(one.state, j, one.fold->init());
+    });
+    walk(stage, all, kept);
+    for (const auto& [node, buffer] : kept)
+      emit_.pin(node->result(), [this, buffer = buffer](std::span<const Expr> index) {
+        Expr position = emit_.flat(index.subspan(outer_.size(), folded_.size()), folded_);
+        return build_.load(buffer, position * panel_ + column_of(index));
+      });
+    for (const Running& one : all) finish(one);
+  }
+
+  // While a panel is computed from the caches, the next one is on its way to them; and a store into a line
+  // that no cache holds waits for the line, so results are asked for in the pass before the one that writes
+  // them.
+  void fetch(int stage, Expr place) {
+    if (stage == std::min(1, plan_.stages() - (any_full() ? 0 : 1)))
+      for (Value arg : region_.args())
+        if (is_full(arg)) build_.prefetch(emit_.buffer_of_arg(arg), place + ahead_);
+    if (stage + 1 == plan_.stages())
+      for (size_t i = 0; i < region_.results().size(); ++i)
+        if (is_full(region_.results()[i])) build_.prefetch(emit_.result_buffer(i), place);
+  }
+
+  // Some positions at a time, so that running values go through the cache once for all of them.
+  void walk(int stage, const std::vector<Running>& all,
+            const std::vector<std::pair<const Node*, uint32_t>>& kept) {
+    constexpr int64_t kTogether = 4;
+    auto take = [&](Expr first, int64_t together) {
+      each_column([&](Expr j) {
+        std::vector<std::vector<Expr>> now;
+        for (const Running& one : all) now.push_back(load(one.state, j));
+        for (int64_t r = 0; r < together; ++r) {
+          Expr position = first + build_.index(r);
+          const GroupEmitter::Index index = index_at(position, j);
+          fetch(stage, emit_.flat(index, domain_));
+          for (const auto& [node, buffer] : kept) {
+            Expr value = build_.let(emit_.element(node->result(), index));
+            build_.store(buffer, position * panel_ + j, value);
+            emit_.know(node->result(), index, value);
+          }
+          for (size_t f = 0; f < all.size(); ++f) {
+            now[f] = all[f].fold->combine(now[f], all[f].fold->operands_at(index), position);
+            for (Expr& e : now[f]) e = build_.let(e);
+          }
+        }
+        for (size_t f = 0; f < all.size(); ++f) store(all[f].state, j, now[f]);
+      });
+    };
+    emit_.serial(build_.index(0), build_.index(positions_ / kTogether),
+                 [&](Expr turn) { take(build_.let(turn * kTogether), kTogether); });
+    for (int64_t position = positions_ - positions_ % kTogether; position < positions_; ++position)
+      take(build_.index(position), 1);
+  }
+
+  // The fold's results take the place of what ran.
+  void finish(const Running& one) {
+    const Node* node = one.fold->node();
+    std::vector<uint32_t> results;
+    for (Value v : node->results())
+      results.push_back(build_.add_scratch(compute_type(v->type().dtype), Dim(panel_), "folded"));
+    each_column([&](Expr j) { store(results, j, one.fold->finish(load(one.state, j))); });
+    for (size_t i = 0; i < results.size(); ++i)
+      emit_.pin(node->result(i), [this, buffer = results[i]](std::span<const Expr> index) {
+        return build_.load(buffer, column_of(index));
+      });
+  }
+
+  GroupEmitter& emit_;
+  loop::Builder& build_;
+  Kernel& kernel_;
+  const Block& region_;
+  const Dims domain_, kept_, outer_, folded_, inner_;
+  const FoldPlan plan_;
+  const int64_t positions_, panel_;
+  const int lanes_;
+  GroupEmitter::Index outer_index_;
+  Expr start_, width_, ahead_;
+};
+
+}  // namespace
+
+void lower_panel(GroupEmitter& emit, Kernel& kernel) {
+  const Node* any = first_fold(emit.region);
+  IG_CHECK(any != nullptr, "a panel kernel without a fold");
+  PanelLowering lowering(emit, kernel, any->operand(0)->type().dims, any->attrs().get(ops::kAxes));
+  if (lowering.is_plain()) return lower_column(emit, kernel);
+  lowering.run();
+}
+
+}  // namespace ig::codegen

@@ -1,0 +1,72 @@
+"""Folds over axes in the middle that are walked several times (`panel` kernels): against NumPy in float64, and with the
+same bits on any number of threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import intaglio as ig
+
+
+def spread(m: Any, x: Any, axis: int) -> tuple[Any, Any]:
+    """What is left of the mean, over the root of its mean square; and the largest of each column."""
+    off = x - m.mean(x, axis=axis, keepdims=True)
+    return off / m.sqrt(m.mean(off * off, axis=axis, keepdims=True) + 1e-3), m.max(x, axis=axis)
+
+
+def softmax(m: Any, x: Any, axis: int) -> tuple[Any, Any]:
+    powers = m.exp(x - m.max(x, axis=axis, keepdims=True))
+    total = m.sum(powers, axis=axis, keepdims=True)
+    return powers / total, total
+
+
+@pytest.mark.parametrize("function", [spread, softmax])
+@pytest.mark.parametrize(
+    ("shape", "axis"),
+    [
+        ((2, 5, 16), 1),
+        ((1, 1, 40), 1),
+        ((3, 64, 33), 1),
+        ((257, 130), 0),
+        ((4, 3, 7, 9), 1),
+        ((2, 3, 4, 50), 2),
+        ((1000, 4, 20), 0),
+        ((0, 5, 32), 1),
+        ((2, 5, 0), 1),
+    ],
+)
+def test_against_numpy(function: Callable[..., tuple[Any, Any]], shape: tuple[int, ...], axis: int) -> None:
+    x = np.random.default_rng(0).normal(size=shape)
+    want = function(np, x, axis) if x.size else None
+    for dtype, bound in (("float32", 1e-5), ("float64", 1e-13)):
+        f = ig.jit(lambda a: function(ig, a, axis))
+        given = ig.asarray(x.astype(dtype))
+        threads = ig.get_num_threads()
+        try:
+            got = []
+            for count in (1, 2, 3):
+                ig.set_num_threads(count)
+                got.append([y.numpy() for y in f(given)])
+        finally:
+            ig.set_num_threads(threads)
+        for i, y in enumerate(got[0]):
+            assert all(y.tobytes() == other[i].tobytes() for other in got)
+            if want is not None:
+                np.testing.assert_allclose(y, want[i], rtol=bound, atol=bound)
+        eager = [y.numpy() for y in function(ig, given, axis)]
+        assert [y.tobytes() for y in eager] == [y.tobytes() for y in got[0]]
+
+
+def test_it_is_one_kernel_where_the_panel_fits() -> None:
+    def kinds(*shape: int) -> list[str]:
+        f = ig.jit(lambda x: ig.softmax(x, axis=1))
+        f(ig.ones(shape))
+        return [kernel["kind"] for kernel in ig.explain(f).fusion.kernels]
+
+    assert kinds(2, 1024, 64) == ["panel"]
+    assert "panel" not in kinds(2, 4096, 64)  # 32 columns of it are half a megabyte
+    assert "panel" not in kinds(2, 64, 8)  # no vectors
