@@ -182,7 +182,9 @@ class Bench:
             }
         try:
             for name, row in rows.items():
-                for turn in range(turns if workload.batches else 1):
+                starts = turns if workload.batches else self.options.cold
+                firsts = []
+                for turn in range(starts):
                     progress.say(f"{workload.title}, {threads} threads: {systems.get(name).title} starts")
                     outputs = folder / f"{name}.npz"
                     workers[name] = Worker(name, threads, folder)
@@ -200,9 +202,12 @@ class Bench:
                         row["rounds"].append(answer["whole"])
                         row["best"] = min(row["rounds"])
                         row["processor_rounds"].append(answer["processor"])
+                    if workload.batches or turn + 1 < starts:
                         workers.pop(name).close()
                     if turn == 0:
-                        row |= {"first": answer["first"], "peak_added": answer["peak_added"]}
+                        row["peak_added"] = answer["peak_added"]
+                    firsts.append(answer["first"])
+                    row["first"] = statistics.median(firsts)
             if not workload.batches:
                 self.interleave(workload, threads, rows, workers, progress)
         finally:
@@ -283,6 +288,9 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--peers", action="store_true", help="install the peers that are missing, and measure all")
     parser.add_argument("--threads", type=listed, metavar="1,2", help="numbers of threads (default: 1,2)")
     parser.add_argument("--rounds", type=int, help="rounds (default: 7)")
+    parser.add_argument(
+        "--cold", type=int, default=1, metavar="N", help="first calls, each of a new process (default: 1)"
+    )
     parser.add_argument("--variants", action="store_true", help="the same work in other forms and sizes too")
     parser.add_argument("--quick", action="store_true", help="short rounds, two of them, one thread: a smoke test")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where the results go (default: bench/results/)")
