@@ -42,6 +42,8 @@ execute_process(COMMAND ${LLVM_CONFIG} --bindir OUTPUT_VARIABLE LLVM_BINDIR OUTP
 if(EXISTS ${LLVM_BINDIR}/ld.lld)
   add_link_options(-B${LLVM_BINDIR} -fuse-ld=lld)
 endif()
+# Tables of addresses (LLVM's: 2 MB of relocations) are packed: less to read, and a millisecond less to open.
+target_link_options(intaglio_options INTERFACE -Wl,-z,pack-relative-relocs)
 # What is kept on disk is keyed by the build ids of the libraries, which are hashes of their contents.
 target_link_options(intaglio_options INTERFACE -Wl,--gc-sections -Wl,--build-id=sha1)
 

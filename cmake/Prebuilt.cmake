@@ -18,6 +18,7 @@ function(intaglio_add_prebuilt_kernels sources)
   add_library(intaglio_kernels SHARED ${dir}/kernels_table.cpp)
   target_link_libraries(intaglio_kernels PRIVATE intaglio)
   # Every kernel has a symbol that only the table reads; kernels are known by their keys.
-  target_link_options(intaglio_kernels PRIVATE "@${dir}/objects.rsp" LINKER:-s)
+  target_link_options(intaglio_kernels PRIVATE "@${dir}/objects.rsp" LINKER:-s
+    LINKER:--version-script=${CMAKE_SOURCE_DIR}/cmake/kernels.map)
   set_target_properties(intaglio_kernels PROPERTIES LINK_DEPENDS ${dir}/objects.rsp)
 endfunction()

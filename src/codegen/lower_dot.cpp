@@ -15,6 +15,7 @@
 // interrupt the chain (the running value is stored and loaded), so no result depends on sizes of tiles,
 // number of rows, or the host.
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "codegen/dot_operands.h"
@@ -159,9 +160,10 @@ class DotLowering {
     uint32_t to = pack.add_buffer(type.dtype, true, "out0");
     // Sizes are parameters: weights of all shapes share one function. A step of 1 lets vectors be loaded.
     Kernel::Packing packing;
+    std::map<std::string, int64_t, std::less<>> values;
     auto size = [&](std::string_view name, int64_t value, bool fixed = false) {
       if (fixed) return pack.index(value);
-      packing.sizes.push_back(value);
+      values.emplace(name, value);
       return pack.size(Dim::symbol(name));
     };
     Expr columns = size("n", n), rows = size("k", k);
@@ -211,6 +213,7 @@ class DotLowering {
     packing.operand = static_cast<int>(b_.view->arg->index());
     packing.elements = ceildiv(n_, Dim(nr)) * k_ * Dim(nr);
     packing.pack = pack.finish();
+    for (const std::string& name : packing.pack->sizes) packing.sizes.push_back(values.at(name));
     packing.every_call = packed_every_call_;
     kernel_.packings.push_back(std::move(packing));
   }

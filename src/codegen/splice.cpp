@@ -80,7 +80,7 @@ class Splicer {
   }
 
   Expr copy(const ExprNode& node) {
-    if (node.op == loop::Op::Size) return to_.size(Dim::symbol(from_.sizes[node.id]));
+    if (node.op == loop::Op::Size) return to_.size(Dim::parse(from_.sizes[node.id]));
     if (node.op == loop::Op::Load) return read_place(to_, places_[node.id], map(node.a));
     ExprNode made = node;
     if (node.op == loop::Op::Local || node.op == loop::Op::ReduceLanes) made.id += first_local_;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "loop/loop.h"
 #include "support/error.h"
@@ -153,9 +154,64 @@ Builder::Builder(std::string name)
   lanes_.push_back(1);
 }
 
+namespace {
+
+// Sizes that the code asks for in the end: an index that was taken apart and put together again needs none.
+class SizesInUse {
+ public:
+  explicit SizesInUse(const Function& function) : used_(function.sizes.size(), false) {
+    mark(function.body);
+    for (const Dim& elements : function.scratch_elements) {
+      std::vector<std::string> symbols;
+      elements.collect_symbols(symbols);
+      for (const std::string& symbol : symbols) {
+        auto at = std::ranges::find(function.sizes, symbol) - function.sizes.begin();
+        used_.at(static_cast<size_t>(at)) = true;
+      }
+    }
+  }
+  bool operator[](size_t id) const { return used_[id]; }
+
+ private:
+  void mark(const Stmts& stmts) {
+    for (const auto& s : stmts) {
+      for (const Expr& e : {s->begin, s->end, s->index, s->value, s->from_stride, s->to_stride})
+        mark(e.node());
+      mark(s->body);
+      mark(s->otherwise);
+    }
+  }
+  void mark(const ExprNode* node) {
+    if (node == nullptr || !seen_.insert(node).second) return;
+    if (node->op == Op::Size) used_[node->id] = true;
+    for (const Expr& e : {node->a, node->b, node->c}) mark(e.node());
+  }
+
+  std::vector<bool> used_;
+  std::unordered_set<const ExprNode*> seen_;
+};
+
+void drop_unused_sizes(Function& function) {
+  if (function.sizes.empty()) return;
+  const SizesInUse used(function);
+  std::vector<uint32_t> position(function.sizes.size(), 0);
+  std::vector<std::string> kept;
+  for (size_t id = 0; id < position.size(); ++id) {
+    if (!used[id]) continue;
+    position[id] = static_cast<uint32_t>(kept.size());
+    kept.push_back(std::move(function.sizes[id]));
+  }
+  function.sizes = std::move(kept);
+  for (ExprNode& node : function.expressions)
+    if (node.op == Op::Size) node.id = position[node.id];
+}
+
+}  // namespace
+
 std::unique_ptr<Function> Builder::finish() {
   IG_CHECK(open_.size() == 1, "a block of kernel {} is still open", function_->name);
   interner_.reset();
+  drop_unused_sizes(*function_);
   return std::move(function_);
 }
 
@@ -174,39 +230,78 @@ uint32_t Builder::add_scratch(DType type, Dim elements, std::string name) {
   return static_cast<uint32_t>(function_->buffers.size() + function_->scratch.size() - 1);
 }
 
-uint32_t Builder::size_id(std::string_view name) {
+uint32_t Builder::size_id(std::string_view formula) {
   auto& sizes = function_->sizes;
-  auto it = std::find(sizes.begin(), sizes.end(), name);
-  if (it == sizes.end()) it = sizes.insert(sizes.end(), std::string(name));
+  auto it = std::find(sizes.begin(), sizes.end(), formula);
+  if (it == sizes.end()) it = sizes.insert(sizes.end(), std::string(formula));
   return static_cast<uint32_t>(it - sizes.begin());
 }
 
+namespace {
+
+// A formula as a tree; children stand in front of their parents.
+struct SizePart {
+  Dim dim;
+  Dim::Step step;
+  size_t left = 0, right = 0;
+};
+
+std::vector<SizePart> size_parts(const Dim& dim) {
+  std::vector<SizePart> parts;
+  std::vector<size_t> stack;
+  dim.postfix([&](Dim::Step step, int64_t constant, std::string_view symbol) {
+    SizePart part{Dim(constant), step};
+    if (step == Dim::Step::Symbol) part.dim = Dim::symbol(symbol);
+    if (step != Dim::Step::Constant && step != Dim::Step::Symbol) {
+      part.right = stack.back();
+      stack.pop_back();
+      part.left = stack.back();
+      stack.pop_back();
+      const Dim &a = parts[part.left].dim, &b = parts[part.right].dim;
+      switch (step) {
+        case Dim::Step::Add: part.dim = a + b; break;
+        case Dim::Step::Multiply: part.dim = a * b; break;
+        case Dim::Step::FloorDiv: part.dim = floordiv(a, b); break;
+        case Dim::Step::Mod: part.dim = mod(a, b); break;
+        case Dim::Step::Min: part.dim = min(a, b); break;
+        default: part.dim = max(a, b); break;
+      }
+    }
+    stack.push_back(parts.size());
+    parts.push_back(std::move(part));
+  });
+  return parts;
+}
+
+}  // namespace
+
+// What combines several sizes is a size of its own: so rows of a matrix, and those of an array of more axes,
+// have one kernel.
 Expr Builder::size(const Dim& dim) {
   if (dim.is_constant()) return index(dim.constant());
-  std::vector<Expr> stack;
-  dim.postfix([&](Dim::Step step, int64_t constant, std::string_view symbol) {
-    if (step == Dim::Step::Constant) return stack.push_back(index(constant));
-    if (step == Dim::Step::Symbol) {
+  const std::vector<SizePart> parts = size_parts(dim);
+  auto express = [&](auto& self, size_t at) -> Expr {
+    const SizePart& part = parts[at];
+    if (part.dim.is_constant()) return index(part.dim.constant());
+    if (part.step == Dim::Step::Symbol ||
+        (!parts[part.left].dim.is_constant() && !parts[part.right].dim.is_constant())) {
       ExprNode node{Op::Size, DType::I64, Reduction::Add, 0, {0, 0}, {}, {}, {}};
-      node.id = size_id(symbol);
-      return stack.push_back(make(node));
+      node.id = size_id(part.dim.str());
+      return make(node);
     }
-    Expr b = stack.back();
-    stack.pop_back();
-    Expr a = stack.back();
-    Expr zero = index(0);
+    Expr a = self(self, part.left), b = self(self, part.right), zero = index(0);
     // Floor division rounds towards minus infinity, Div towards zero; they differ where the signs do.
     auto off = [&](Expr r) { return (r != zero) & ((r < zero) != (b < zero)); };
-    switch (step) {
-      case Dim::Step::Add: stack.back() = a + b; break;
-      case Dim::Step::Multiply: stack.back() = a * b; break;
-      case Dim::Step::FloorDiv: stack.back() = a / b - convert(off(a % b), DType::I64); break;
-      case Dim::Step::Mod: stack.back() = a % b + select(off(a % b), b, zero); break;
-      case Dim::Step::Min: stack.back() = lesser(a, b); break;
-      default: stack.back() = greater(a, b); break;
+    switch (part.step) {
+      case Dim::Step::Add: return a + b;
+      case Dim::Step::Multiply: return a * b;
+      case Dim::Step::FloorDiv: return a / b - convert(off(a % b), DType::I64);
+      case Dim::Step::Mod: return a % b + select(off(a % b), b, zero);
+      case Dim::Step::Min: return lesser(a, b);
+      default: return greater(a, b);
     }
-  });
-  return stack.back();
+  };
+  return express(express, parts.size() - 1);
 }
 
 Expr Builder::block() {
@@ -257,6 +352,15 @@ Expr Builder::leaf(ExprNode node) {
 
 // Folds what index arithmetic meets all the time; floating point is left alone, since its bits are a
 // contract.
+// x, of x / y * y + x % y: an index that was taken apart and is put together again; else nothing.
+static Expr put_together(const Expr& multiple, const Expr& rest) {
+  if (multiple->op != Op::Mul || rest->op != Op::Rem || multiple->a->op != Op::Div) return {};
+  const Expr &x = rest->a, &y = rest->b;
+  const bool same = multiple->b.node() == y.node() && multiple->a->a.node() == x.node() &&
+                    multiple->a->b.node() == y.node();
+  return same ? x : Expr{};
+}
+
 static Expr simplify(Builder& b, const ExprNode& n) {
   if (n.op == Op::Real && n.a->op == Op::Complex) return n.a->a;
   if (n.op == Op::Imag && n.a->op == Op::Complex) return n.a->b;
@@ -281,6 +385,9 @@ static Expr simplify(Builder& b, const ExprNode& n) {
   }
   bool commutes = n.op == Op::Add || n.op == Op::Mul;
   if (ca && commutes) return n.op == Op::Add ? n.b + n.a : n.b * n.a;
+  if (!cb && n.op == Op::Add)
+    if (Expr whole = put_together(n.a, n.b)) return whole;
+  if (!cb && n.op == Op::Sub && n.a->op == Op::Add && n.a->a.node() == n.b.node()) return n.a->b;
   if (!cb) return n.op == Op::Sub && n.a.node() == n.b.node() ? b.index(0) : Expr{};
   int64_t v = index_value(n.b);
   switch (n.op) {

@@ -221,7 +221,7 @@ struct Buffer {
 struct Function {
   std::string name = "kernel";
   std::vector<Buffer> buffers;     // in KernelArgs order: inputs, then outputs
-  std::vector<std::string> sizes;  // names of the size parameters, in KernelArgs::dims order
+  std::vector<std::string> sizes;  // the size parameters ("n", "b*t"), in KernelArgs::dims order
   std::vector<Local> locals;
   std::vector<Buffer> scratch;        // per-thread temporary buffers; their ids follow those of `buffers`
   std::vector<Dim> scratch_elements;  // how many elements each has, over `sizes`; in KernelArgs::scratch they
@@ -296,7 +296,7 @@ class Builder {
   Expr read_part(uint32_t local, Expr index);
   void assign_part(uint32_t local, Expr value, Expr index);
   Expr reduce_part(uint32_t local, DType type, Reduction reduction, Expr index);
-  uint32_t size_id(std::string_view name);
+  uint32_t size_id(std::string_view formula);
   Stmt& push(Stmt::Kind kind);
   void body_of(Stmts& into, int lanes, const std::function<void()>& fill);
 

@@ -80,6 +80,13 @@ struct BadSample {
   std::string error;  // the whole summary of the error it must give, e.g. "ShapeError: add: ..."
 };
 
+// A call that programs often make: its machine code is made while the library is built. Each size above 1
+// stands for any size ("f32[2, 3]" for all matrices).
+struct UsualCall {
+  std::vector<std::string> operands;
+  Attrs attrs{};
+};
+
 // A rule, or the reason why there is none.
 template <typename Fn>
 class Rule {
@@ -351,6 +358,7 @@ struct OpDecl {
   std::string example{};  // a doctest line for the public function, with its output line
   std::vector<Sample> samples{};
   std::vector<BadSample> bad_samples{};
+  std::vector<UsualCall> usual{};  // beside those that follow from the traits and samples
   double ulp = 0;          // stated bound of the compiled float32 result against the exact one; 0: exact
   double complex_ulp = 0;  // the same of complex operands, in units of the result's magnitude
 };

@@ -20,14 +20,8 @@ constexpr double kShortFold = 64;  // elements: folds of no more are computed ag
 
 double elements_of(const Type& type, const DimScope& scope) {
   if (!type.is_tensor()) return 0;
-  SymbolValues values;
   double out = 1;
-  for (const Dim& dim : type.dims) {
-    if (!dim.is_constant() && values.empty())
-      for (const auto& [symbol, range] : scope.symbols())
-        values.emplace(symbol, std::clamp<int64_t>(64, range.low, range.high));
-    out *= static_cast<double>(dim.is_constant() ? dim.constant() : dim.evaluate(values));
-  }
+  for (const Dim& dim : type.dims) out *= static_cast<double>(usual_size(dim, scope));
   return out;
 }
 
@@ -133,6 +127,19 @@ class Flow {
 };
 
 }  // namespace
+
+int64_t usual_size(const Dim& dim, const DimScope& scope) {
+  constexpr int64_t kUsual = 64;
+  if (dim.is_constant()) return dim.constant();
+  std::vector<std::string> symbols;
+  dim.collect_symbols(symbols);
+  SymbolValues values;
+  for (const std::string& symbol : symbols) {
+    const Range range = scope.range(symbol);
+    values[symbol] = std::clamp(kUsual, range.low, range.high);
+  }
+  return dim.evaluate(values);
+}
 
 double bytes_of(const Type& type, const DimScope& scope) {
   return type.is_tensor() ? elements_of(type, scope) * static_cast<double>(size_of(type.dtype)) : 0;

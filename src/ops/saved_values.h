@@ -16,7 +16,10 @@
 
 namespace ig::ops {
 
-// Sizes of this type in bytes, symbols standing for a number in their range (64 where that is in it).
+// What a size counts as where only its magnitude matters: each symbol stands for a number in its range, 64
+// where that is in it.
+int64_t usual_size(const Dim& dim, const DimScope& scope);
+// The bytes of a value of this type, by usual sizes.
 double bytes_of(const Type& type, const DimScope& scope);
 
 // What it costs to compute a node again.

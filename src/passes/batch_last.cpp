@@ -15,6 +15,7 @@
 #include "ir/copy.h"
 #include "ops/builder.h"
 #include "ops/contraction.h"
+#include "ops/saved_values.h"
 #include "ops/shape_attrs.h"
 #include "passes/pass.h"
 #include "passes/walk.h"
@@ -25,21 +26,8 @@ namespace {
 constexpr int64_t kLeastBatch = 32;       // examples that fill vectors
 constexpr int64_t kLargestExample = 256;  // elements of one example's value: beyond it rows fill vectors
 constexpr int64_t kShortRow = 16;         // elements that leave lanes of vectors empty
-constexpr int64_t kUsualSize = 64;        // what a size symbol counts as
 
 using ops::Trait;
-
-int64_t usual(const Dim& dim, const DimScope& scope) {
-  if (dim.is_constant()) return dim.constant();
-  std::vector<std::string> names;
-  dim.collect_symbols(names);
-  SymbolValues values;
-  for (const std::string& name : names) {
-    Range range = scope.range(name);
-    values[name] = std::clamp(kUsualSize, range.low, range.high);
-  }
-  return dim.evaluate(values);
-}
 
 // The order of axes that puts one of them last.
 Ints with_last(int rank, int axis) {
@@ -123,7 +111,8 @@ class Turner {
   }
   double bytes(const Type& type) const {
     double n = static_cast<double>(size_of(type.dtype));
-    for (const Dim& dim : type.dims) n *= static_cast<double>(usual(dim, loop_->block()->graph().dims));
+    for (const Dim& dim : type.dims)
+      n *= static_cast<double>(ops::usual_size(dim, loop_->block()->graph().dims));
     return n;
   }
   static bool is_last(const Type& type, int axis) { return axis + 1 == type.rank(); }
@@ -190,8 +179,9 @@ class Turner {
 
   void measure(const Type& type, int axis) {
     if (axis < 0) return;
-    double example = bytes(type) / static_cast<double>(size_of(type.dtype)) /
-                     static_cast<double>(std::max<int64_t>(1, usual(batch_, loop_->block()->graph().dims)));
+    double example =
+        bytes(type) / static_cast<double>(size_of(type.dtype)) /
+        static_cast<double>(std::max<int64_t>(1, ops::usual_size(batch_, loop_->block()->graph().dims)));
     too_large_ = too_large_ || example > static_cast<double>(kLargestExample);
   }
   void enter(Value old, Value with_batch_last, int axis) {
@@ -532,7 +522,7 @@ std::optional<Dim> batch_of(const Node* loop) {
       ++known->second;
   }
   auto most = std::ranges::max_element(sizes, {}, [](const auto& pair) { return pair.second; });
-  if (most == sizes.end() || usual(most->first, loop->block()->graph().dims) < kLeastBatch)
+  if (most == sizes.end() || ops::usual_size(most->first, loop->block()->graph().dims) < kLeastBatch)
     return std::nullopt;
   return most->first;
 }

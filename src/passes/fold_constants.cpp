@@ -1,6 +1,7 @@
 // Constant folding: a node whose operands are all constants is evaluated by its op's reference rule, and a
 // constant takes its place. Results that would be larger than their operands and above a limit stay (a
-// broadcast of one number is better made where it is used). Rounding ops fold only where the reference is the
+// broadcast of one number is better made where it is used); what an element-wise op makes of such broadcasts
+// is a broadcast of one number again. Rounding ops fold only where the reference is the
 // same arithmetic as the compiled rule: the op's stated bound is 0.
 #include <fmt/format.h>
 
@@ -26,6 +27,18 @@ double stated_bound(const ops::Op& op, const Node* node) {
   return is_complex(node->operand(0)->type().dtype) ? op.decl.complex_ulp : op.decl.ulp;
 }
 
+// The numbers that the operands of an element-wise node repeat, if all of them are known ones.
+std::vector<Literal> spread_numbers(const Node* node) {
+  std::vector<Literal> out;
+  for (Value v : node->operands()) {
+    Value number = spread_number(v);
+    const Literal* literal = number ? constant_of(number) : nullptr;
+    if (!literal) return {};
+    out.push_back(*literal);
+  }
+  return out;
+}
+
 }  // namespace
 
 void fold_constants(Graph& graph, Context& context) {
@@ -36,6 +49,18 @@ void fold_constants(Graph& graph, Context& context) {
       if (op.has(ops::Trait::Effect) || op.has(ops::Trait::Control) || ops::is_host_call(op) ||
           stated_bound(op, node) > 0 || (!op.rules.reference && !op.has(ops::Trait::Composite)))
         continue;
+      if (op.has(ops::Trait::Elementwise) && node->results().size() == 1) {
+        if (std::vector<Literal> numbers = spread_numbers(node); !numbers.empty()) {
+          ops::Builder build(block, node);
+          build.at(node);
+          Value number = build.constant(ops::evaluate(op, node->attrs(), numbers)[0]);
+          Value values[] = {build.broadcast(number, node->result()->type().dims, {})};
+          context.changed(fmt::format("folded {} of spread numbers", op.decl.name));
+          replace(node, values);
+          graph.erase(node);
+          continue;
+        }
+      }
       std::vector<Literal> operands;
       int64_t read = 0, written = 0;
       for (Value v : node->operands())

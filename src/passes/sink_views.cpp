@@ -26,14 +26,6 @@ bool one_element(Value v) {
   return true;
 }
 
-// The number that a value repeats, if it is a broadcast of one of rank 0.
-Value spread_number(Value v) {
-  Node* node = v->node();
-  bool spread = node && node->attrs().find(ops::kBroadcastDims.name) && node->operands().size() == 1 &&
-                node->operand(0)->type().rank() == 0;
-  return spread ? node->operand(0) : nullptr;
-}
-
 }  // namespace
 
 void sink_views(Graph& graph, Context& context) {

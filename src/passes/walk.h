@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "ops/attrs.h"
 #include "ops/table.h"
 
 namespace ig::passes {
@@ -21,6 +22,14 @@ inline Value outside_of_loop(Value arg) {
   const Node* node = arg->block()->parent();
   if (!node || node->segments().empty() || arg->index() >= node->segments()[0]) return nullptr;
   return ops::is_loop(node) ? node->operand(arg->index()) : nullptr;
+}
+
+// The number that a value repeats, if it is a broadcast of one of rank 0; else null.
+inline Value spread_number(Value v) {
+  const Node* node = v->node();
+  const bool spread = node && node->attrs().find(ops::kBroadcastDims.name) && node->operands().size() == 1 &&
+                      node->operand(0)->type().rank() == 0;
+  return spread ? node->operand(0) : nullptr;
 }
 
 inline void replace(Node* node, std::span<const Value> values) {

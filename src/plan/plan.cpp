@@ -27,7 +27,10 @@ rt::SizeId add_size(rt::SizeTable& table, const Dim& dim, const std::map<std::st
     if (step == Dim::Step::Constant) return stack.push_back(table.constant(constant));
     if (step == Dim::Step::Symbol) {
       auto it = symbols.find(std::string(symbol));
-      IG_CHECK(it != symbols.end(), "the size symbol {} is not declared", symbol);
+      if (it == symbols.end())
+        throw make_error(ErrorKind::Shape, "the size {} is not declared", symbol)
+            .why("types of the graph name it, and the graph does not list it")
+            .hint(fmt::format("declare it behind the arguments: ) where {} {{", symbol));
       return stack.push_back(table.symbol(it->second));
     }
     rt::SizeId b = stack.back();
@@ -325,7 +328,7 @@ class Planner final : public BlockPlanner {
       call.buffers[static_cast<size_t>(pack.operand)] =
           packed_before(slots_.at(node->operand(static_cast<size_t>(pack.operand))), pack);
     for (Value v : node->results()) call.buffers.push_back(slots_.at(v));
-    for (const std::string& symbol : kernel.sizes) call.dims.push_back(size(Dim::symbol(symbol)));
+    for (const std::string& formula : kernel.sizes) call.dims.push_back(size(Dim::parse(formula)));
     call.blocks = size(kernel.blocks);
     if (!kernel.scratch.empty()) {
       Dim total = int64_t{0};

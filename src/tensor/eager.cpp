@@ -12,11 +12,13 @@
 #include "ops/builder.h"
 #include "ops/contraction.h"
 #include "ops/host_call.h"
+#include "ops/open.h"
 #include "runtime/prebuilt.h"
 #include "runtime/thread_pool.h"
 #include "support/once.h"
 #include "tensor/capture.h"
 #include "tensor/numbers.h"
+#include "tensor/op_by_op.h"
 #include "tensor/strided.h"
 
 namespace ig::eager {
@@ -27,7 +29,13 @@ struct Entry {
   Program::Direct direct;
   std::vector<DType> results;    // of element-wise ops
   bool by_size = false;          // infer refused symbols: one entry for each set of sizes instead
+  bool takes_shape = false;      // the program's last input has the shape of the result, and no elements
   std::unique_ptr<Graph> moves;  // the body of a composite that only moves elements: its nodes run one by one
+  // The body of a composite whose own kernel is not at hand: runs in the place of the program until that is
+  // made, of `whole`, once it pays.
+  std::unique_ptr<const OpByOp> parts;
+  std::shared_ptr<const Graph> whole;
+  Once compiled;
 };
 
 namespace {
@@ -86,7 +94,7 @@ enum class Kernels : bool { Any, AtHand };
 struct NotAtHand {};
 
 // A program of a graph, or null where this build or op has none.
-std::shared_ptr<Program> make_program(const ops::Op& op, Graph& graph, Kernels kernels) {
+std::shared_ptr<Program> make_program(const ops::Op& op, const Graph& graph, Kernels kernels) {
   if (op.rules.lower.kind == ops::LowerRule::Kind::None || !compiler_available()) {
     if (kernels == Kernels::AtHand) throw NotAtHand();
     return nullptr;
@@ -258,8 +266,21 @@ Hash128 size_key(const ops::Op& op, std::span<const Tensor> operands, const Attr
   return sizes.key();
 }
 
+// The sizes of the result of an op that makes arrays out of numbers alone (random keys); else null.
+template <typename Operand>  // a tensor, or its type
+const Dims* made_shape(std::span<const Operand> operands, const Attrs& attrs) {
+  const AttrValue* value = operands.empty() ? nullptr : attrs.find(ops::kShape.name);
+  const Dims* shape = value ? std::get_if<Dims>(value) : nullptr;
+  if (!shape || !constant_dims(*shape)) return nullptr;
+  return std::ranges::all_of(operands, [](const Operand& x) { return x.rank() == 0; }) ? shape : nullptr;
+}
+
 Hash128 pattern_key(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs) {
-  KeyWriter pattern(op, attrs);
+  Attrs rest = attrs;
+  const Dims* made = made_shape(operands, attrs);
+  if (made) rest.set(ops::kShape.name, Dims());
+  KeyWriter pattern(op, rest);
+  for (const Dim& size : made ? *made : Dims()) pattern.add(std::min(size.constant(), int64_t{2}));
   std::vector<int64_t> seen;
   for (const Tensor& operand : operands) {
     pattern.add(operand.dtype());
@@ -297,8 +318,11 @@ std::unique_ptr<Graph> body_of(const ops::Op& op, std::span<const Tensor> operan
 bool only_moves(const Graph& body) {
   for (const Node* node : body.body()) {
     if (node->op().name() == kReturnOp) continue;
-    if (!ops::has(node, ops::Trait::View) && !ops::has(node, ops::Trait::Constant)) return false;
     if (!node->regions().empty()) return false;
+    if (ops::has(node, ops::Trait::Constant)) continue;
+    // Where an operand says what moves, or where to, it takes a kernel.
+    const bool plain = node->operands().size() == 1 || ops::op_of(node).decl.operands[0].variadic;
+    if (!ops::has(node, ops::Trait::View) || !plain) return false;
   }
   return true;
 }
@@ -310,6 +334,39 @@ bool convolves(const ops::Op& op, const Attrs& attrs, const Graph* body) {
   for (const Node* node : body->body())
     if (has_layout(node->attrs())) return true;
   return false;
+}
+
+// The graph of one composite with its body in its place.
+std::shared_ptr<const Graph> opened(const Graph& graph) {
+  std::shared_ptr<Graph> out = graph.clone();
+  ops::open_in_place(out->body().first());
+  return out;
+}
+
+// A composite with a kernel of its own is never taken apart.
+void make_general(Entry& entry, const ops::Op& op, std::shared_ptr<const Graph> graph, Kernels kernels) {
+  const bool opens = op.has(ops::Trait::Composite) && !op.has(ops::Trait::Contraction) && op.rules.body &&
+                     OpByOp::is_usual();
+  if (opens) {
+    try {
+      entry.program = make_program(op, *graph, Kernels::AtHand);
+      return;
+    } catch (const NotAtHand&) {
+      entry.parts = OpByOp::of(opened(*graph));
+      entry.whole = std::move(graph);
+    }
+  }
+  if (!entry.parts) entry.program = make_program(op, entry.whole ? *entry.whole : *graph, kernels);
+}
+
+// The results by the parts; nothing where it is time for the program.
+std::optional<std::vector<Tensor>> run_parts(const Entry& entry, std::span<const Tensor> inputs) {
+  if (numbers::possible() || entry.parts->is_over()) return std::nullopt;
+  try {
+    return entry.parts->run(inputs);
+  } catch (const Error&) {
+    return std::nullopt;  // the program's errors speak of the op that was called
+  }
 }
 
 std::shared_ptr<Entry> general_entry(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
@@ -328,7 +385,8 @@ std::shared_ptr<Entry> general_entry(const ops::Op& op, std::span<const Tensor> 
       entry->by_size = true;
       return;
     }
-    entry->program = make_program(op, *graph, kernels);
+    entry->takes_shape = graph->inputs().size() > operands.size();
+    make_general(*entry, op, std::move(graph), kernels);
   });
   if (!entry->by_size) return entry;
   entry = cache().get(size_key(op, operands, attrs));
@@ -336,7 +394,7 @@ std::shared_ptr<Entry> general_entry(const ops::Op& op, std::span<const Tensor> 
     entry->moves = body_of(op, operands, attrs);
     if (entry->moves && !only_moves(*entry->moves)) entry->moves = nullptr;
     if (!entry->moves)
-      entry->program = make_program(op, *one_node_graph(op, types_of(operands), attrs, false), kernels);
+      make_general(*entry, op, one_node_graph(op, types_of(operands), attrs, false), kernels);
   });
   return entry;
 }
@@ -390,11 +448,15 @@ std::unique_ptr<Graph> one_node_graph(const ops::Op& op, std::span<const Type> o
   // So sizes that are equal by chance do not make another program.
   std::vector<std::string> symbol_of;  // of each size, in order
   SymbolValues values;
-  for (const Type& operand : operands)
-    for (const Dim& size : operand.dims) {
+  auto name_sizes = [&](const Dims& dims) {
+    for (const Dim& size : dims) {
       symbol_of.push_back(fmt::format("n{}", symbol_of.size()));
       values.emplace(symbol_of.back(), size.constant());
     }
+  };
+  for (const Type& operand : operands) name_sizes(operand.dims);
+  const Dims* made = symbolic ? made_shape(operands, attrs) : nullptr;
+  if (made) name_sizes(*made);
   while (true) {
     auto graph = std::make_unique<Graph>("eager_" + op.decl.name);
     std::optional<std::pair<std::string, std::string>> equal;
@@ -410,9 +472,9 @@ std::unique_ptr<Graph> one_node_graph(const ops::Op& op, std::span<const Type> o
     });
     std::vector<Value> arguments;
     size_t at = 0;
-    for (size_t i = 0; i < operands.size(); ++i) {
+    auto named = [&](const Dims& sizes) {
       Dims dims;
-      for (const Dim& size : operands[i].dims) {
+      for (const Dim& size : sizes) {
         const std::string& symbol = symbol_of[at++];
         if (!symbolic || size.constant() <= 1) {
           dims.push_back(size);
@@ -421,11 +483,20 @@ std::unique_ptr<Graph> one_node_graph(const ops::Op& op, std::span<const Type> o
         if (!graph->dims.symbols().contains(symbol)) graph->dims.declare(symbol, {2, Range{}.high});
         dims.push_back(Dim::symbol(symbol));
       }
-      arguments.push_back(
-          graph->body().add_arg(Type::tensor(operands[i].dtype, dims), fmt::format("x{}", i)));
+      return dims;
+    };
+    for (size_t i = 0; i < operands.size(); ++i)
+      arguments.push_back(graph->body().add_arg(Type::tensor(operands[i].dtype, named(operands[i].dims)),
+                                                fmt::format("x{}", i)));
+    Attrs own = attrs;
+    if (made) {
+      Dims dims = named(*made);
+      own.set(ops::kShape.name, dims);
+      dims.emplace_back(int64_t{0});
+      graph->body().add_arg(Type::tensor(DType::Bool, dims), "shape");
     }
     ops::Builder build(graph->body());
-    Node* node = build.node(op, arguments, attrs);
+    Node* node = build.node(op, arguments, own);
     if (!equal) {
       graph->dims.set_decider(nullptr);
       graph->body().set_results({node->results().begin(), node->results().end()});
@@ -574,9 +645,23 @@ std::vector<Tensor> compute(const ops::Op& op, std::span<const Tensor> operands,
     if (const Literal* literal = std::get_if<Literal>(value)) return {Tensor::from(*literal)};
   std::shared_ptr<Entry> entry = general_entry(op, operands, attrs, kernels);
   if (entry->moves) return run_moves(*entry->moves, operands, kernels);
+  std::vector<Tensor> with_shape;
+  std::span<const Tensor> inputs = operands;
+  if (entry->takes_shape) {
+    with_shape.assign(operands.begin(), operands.end());
+    std::vector<int64_t> shape = *constant_dims(*made_shape(operands, attrs));
+    shape.push_back(0);
+    with_shape.push_back(Tensor::empty(DType::Bool, Shape(shape)));
+    inputs = with_shape;
+  }
+  if (entry->parts && !entry->compiled.done()) {
+    if (auto out = run_parts(*entry, inputs)) return *std::move(out);
+    if (kernels == Kernels::AtHand) throw NotAtHand();
+    entry->compiled([&] { entry->program = make_program(op, *entry->whole, kernels); });
+  }
   if (!entry->program) return run_reference(op, operands, attrs);
   ++counters().runs;
-  return entry->program->run(operands);
+  return entry->program->run(inputs);
 }
 
 }  // namespace

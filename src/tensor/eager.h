@@ -48,7 +48,8 @@ std::unique_ptr<Graph> elementwise_graph(const ops::Op& op, std::span<const DTyp
 Hash128 prebuilt_key(const ops::Op& op, std::span<const DType> dtypes, const Attrs& attrs,
                      uint32_t broadcast);
 // A graph of one node; sizes are symbols where `symbolic`: those that the op wants equal share one, and 1
-// stays 1. Error(Shape) where the op asks more of its sizes than that.
+// stays 1. Error(Shape) where the op asks more of its sizes than that. Where only an attribute has the sizes of
+// the result, a last input without elements, bool[..., 0], brings them.
 std::unique_ptr<Graph> one_node_graph(const ops::Op& op, std::span<const Type> operands, const Attrs& attrs,
                                       bool symbolic);
 

@@ -1,31 +1,56 @@
 // One strided walk for all the views of eager execution.
 #include "tensor/strided.h"
 
+#include <algorithm>
 #include <cstring>
+#include <ranges>
+#include <span>
 
 #include "ops/attrs.h"
 
 namespace ig {
 namespace {
 
-// Copies with the innermost axis as a loop over elements of one width.
+// An axis to walk: how many elements, and how far apart they are in what is read and in what is written.
+struct Axis {
+  int64_t size, from, to;
+};
+
+// Where neighbours in what is read are not neighbours in what is written: tiles of whole cache lines of both.
+// `rows` is the axis that is read in order, `columns` the one that is written in order.
 template <typename T>
-void walk(const T* from, T* to, const int64_t* sizes, const int64_t* strides, int axes) {
-  if (axes == 0) {
+void turn(const T* from, T* to, const Axis& rows, const Axis& columns) {
+  constexpr int64_t kLine = 64 / sizeof(T);
+  T tile[kLine][kLine];
+  for (int64_t r = 0; r < rows.size; r += kLine) {
+    const int64_t height = std::min(kLine, rows.size - r);
+    for (int64_t c = 0; c < columns.size; c += kLine) {
+      const int64_t width = std::min(kLine, columns.size - c);
+      for (int64_t j = 0; j < width; ++j)
+        std::memcpy(tile[j], from + (c + j) * columns.from + r, static_cast<size_t>(height) * sizeof(T));
+      for (int64_t i = 0; i < height; ++i)
+        for (int64_t j = 0; j < width; ++j) to[(r + i) * rows.to + c + j] = tile[j][i];
+    }
+  }
+}
+
+// Copies with the last axis as a loop over elements of one width; it is written in order.
+template <typename T>
+void walk(const T* from, T* to, std::span<const Axis> axes) {
+  if (axes.empty()) {
     *to = *from;
     return;
   }
-  if (axes == 1) {
-    if (strides[0] == 1)
-      std::memcpy(to, from, static_cast<size_t>(sizes[0]) * sizeof(T));
+  const Axis& first = axes.front();
+  if (axes.size() == 1) {
+    if (first.from == 1)
+      std::memcpy(to, from, static_cast<size_t>(first.size) * sizeof(T));
     else
-      for (int64_t i = 0; i < sizes[0]; ++i) to[i] = from[i * strides[0]];
+      for (int64_t i = 0; i < first.size; ++i) to[i] = from[i * first.from];
     return;
   }
-  int64_t inner = 1;
-  for (int a = 1; a < axes; ++a) inner *= sizes[a];
-  for (int64_t i = 0; i < sizes[0]; ++i)
-    walk(from + i * strides[0], to + i * inner, sizes + 1, strides + 1, axes - 1);
+  if (axes.size() == 2 && first.from == 1) return turn(from, to, first, axes[1]);
+  for (int64_t i = 0; i < first.size; ++i) walk(from + i * first.from, to + i * first.to, axes.subspan(1));
 }
 
 struct Wide {
@@ -55,21 +80,27 @@ Tensor copy_strided(const Tensor& x, const StridedView& view) {
   Tensor out = Tensor::empty(x.dtype(), view.shape);
   if (out.elements() == 0) return out;
   // Axes of size 1 go, and neighbours that one step walks become one.
-  std::vector<int64_t> dims, steps;
+  std::vector<Axis> axes;
   for (size_t i = 0; i < view.shape.size(); ++i) {
     if (view.shape[i] == 1) continue;
-    if (!dims.empty() && steps.back() == view.strides[i] * view.shape[i]) {
-      dims.back() *= view.shape[i];
-      steps.back() = view.strides[i];
-    } else {
-      dims.push_back(view.shape[i]);
-      steps.push_back(view.strides[i]);
-    }
+    if (!axes.empty() && axes.back().from == view.strides[i] * view.shape[i])
+      axes.back() = {axes.back().size * view.shape[i], view.strides[i], 0};
+    else
+      axes.push_back({view.shape[i], view.strides[i], 0});
   }
-  int axes = static_cast<int>(dims.size());
+  int64_t step = 1;
+  for (Axis& axis : axes | std::views::reverse) {
+    axis.to = step;
+    step *= axis.size;
+  }
+  // The axis that is read in order comes next to the last one, which is written in order.
+  if (axes.size() > 1 && axes.back().from != 1) {
+    auto read = std::ranges::find(axes.begin(), axes.end() - 1, 1, &Axis::from);
+    if (read != axes.end() - 1) std::rotate(read, read + 1, axes.end() - 1);
+  }
   auto go = [&]<typename T>(T) {
-    walk(static_cast<const T*>(x.data()) + view.offset, static_cast<T*>(out.data()), dims.data(),
-         steps.data(), axes);
+    walk(static_cast<const T*>(x.data()) + view.offset, static_cast<T*>(out.data()),
+         std::span<const Axis>(axes));
   };
   switch (size_of(x.dtype())) {
     case 1: go(uint8_t{}); break;

@@ -1,7 +1,8 @@
 // Makes the prebuilt kernels, as a step of the build: for each level of the x86-64 ABI the kernels of all
-// element-wise ops of the table at the common dtypes (contiguous, and with one operand a scalar), and the
-// machine code of folds and matrix products of one node. Writes object files and a table in C++, which the
-// build links into one shared object.
+// element-wise ops of the table at the common dtypes (contiguous, with one operand a scalar, with rows and
+// columns), the machine code of folds and matrix products of one node, and that of the calls which an op's
+// declaration says are usual. Writes object files and a table in C++, which the build links into one shared
+// object.
 //   intaglio-prebuild --out DIR
 #include <algorithm>
 #include <atomic>
@@ -36,6 +37,7 @@ struct Item {
   std::shared_ptr<loop::Function> function;
   int64_t elements_per_block = 0, grain = 1;
   uint32_t order = 0, result = 0;
+  std::string of{};  // the op, for who reads the table
 };
 
 using Items = std::map<Hash128, Item>;  // by key: what two ops share is made once, and the order is fixed
@@ -84,14 +86,17 @@ void add_elementwise(const ops::Op& op, std::span<const DType> dtypes, const Att
   if (graph->outputs().size() != 1) return;
   auto result = static_cast<uint32_t>(graph->outputs()[0]->type().dtype);
   std::vector<codegen::Kernel> kernels = kernels_of(*graph, target);
-  if (kernels.size() != 1) return;
+  constexpr size_t kLongest = 1024;  // expressions: lgamma's alone would be a tenth of all code
+  if (kernels.size() != 1 || kernels[0].function->expressions.size() > kLongest) return;
   std::optional<uint32_t> order = direct_order(*graph, kernels[0]);
   if (!order) return;
   int64_t each = elements_per_block(kernels[0]);
   if (each == 0) return;
   Hash128 key = eager::prebuilt_key(op, dtypes, attrs, broadcast);
-  items[key] = {key,   std::move(kernels[0].function), each, std::max<int64_t>(kernels[0].grain, 1), *order,
-                result};
+  items[key] = {key,         std::move(kernels[0].function),
+                each,        std::max<int64_t>(kernels[0].grain, 1),
+                *order,      result,
+                op.decl.name};
 }
 
 // The attributes that calls of this op usually have: its defaults; for a conversion each of the common
@@ -112,6 +117,29 @@ std::vector<Attrs> usual_attrs(const ops::Op& op) {
   return out;
 }
 
+void add_functions(const ops::Op& op, Graph& graph, const codegen::Target& target, Items& items) {
+  for (codegen::Kernel& kernel : kernels_of(graph, target)) {
+    Hash128 key = rt::prebuilt_key_of_function(kernel.function->hash());
+    items[key] = {.key = key, .function = std::move(kernel.function), .of = op.decl.name};
+  }
+}
+
+// Matrices with rows and with columns, and columns with rows, of an op with two operands.
+void add_broadcasts(const ops::Op& op, const Attrs& attrs, std::span<const DType> dtypes,
+                    const codegen::Target& target, Items& items) {
+  constexpr uint32_t kBroadcasts[][2] = {{0b01, 0}, {0b10, 0},    {0, 0b01},
+                                         {0, 0b10}, {0b01, 0b10}, {0b10, 0b01}};
+  for (const auto& broadcast : kBroadcasts) {
+    std::unique_ptr<Graph> graph;
+    try {
+      graph = eager::elementwise_graph(op, dtypes, attrs, broadcast);
+    } catch (const Error&) {
+      return;  // the op has no such types
+    }
+    add_functions(op, *graph, target, items);
+  }
+}
+
 void add_elementwise(const ops::Op& op, const codegen::Target& target, bool whole, Items& items) {
   size_t count = op.decl.operands.size();
   if (count == 0 || count > 3) return;
@@ -122,19 +150,14 @@ void add_elementwise(const ops::Op& op, const codegen::Target& target, bool whol
       if (count == 3 && dtype != DType::Bool) choices.push_back({DType::Bool, dtype, dtype});
       for (const std::vector<DType>& dtypes : choices) {
         add_elementwise(op, dtypes, attrs, 0, target, items);
+        if (scalars && count == 2 && op.has(ops::Trait::Cheap) && dtype == DType::F32)
+          add_broadcasts(op, attrs, dtypes, target, items);
         if (!scalars || (dtype != DType::F32 && !op.has(ops::Trait::Cheap)))
           continue;  // bytes: large code that is called seldom
         for (uint32_t i = 0; i < count; ++i) add_elementwise(op, dtypes, attrs, 1u << i, target, items);
         if (count == 3) add_elementwise(op, dtypes, attrs, 0b110, target, items);
       }
     }
-}
-
-void add_functions(Graph& graph, const codegen::Target& target, Items& items) {
-  for (codegen::Kernel& kernel : kernels_of(graph, target)) {
-    Hash128 key = rt::prebuilt_key_of_function(kernel.function->hash());
-    items[key] = {key, std::move(kernel.function)};
-  }
 }
 
 // How constant weights are packed: one function for weights of all sizes.
@@ -151,18 +174,20 @@ void add_packings(const ops::Op& op, std::span<const Type> types, const codegen:
   for (codegen::Kernel& kernel : kernels_of(*graph, target, true))
     for (codegen::Kernel::Packing& packing : kernel.packings) {
       Hash128 key = rt::prebuilt_key_of_function(packing.pack->hash());
-      items[key] = {key, std::move(packing.pack)};
+      items[key] = {.key = key, .function = std::move(packing.pack), .of = op.decl.name};
     }
 }
 
-// Folds of vectors and matrices along all axes and along each.
+// Folds of vectors and matrices along all axes and along each; of three axes along those in front.
 void add_fold(const ops::Op& op, const codegen::Target& target, Items& items) {
   for (DType dtype : {DType::F32, DType::F64, DType::I64, DType::Bool})
-    for (size_t rank : {1u, 2u}) {
+    for (size_t rank : {1u, 2u, 3u}) {
+      if (rank == 3 && dtype != DType::F32) continue;
       std::vector<Ints> choices;
       for (int64_t axis = 0; axis < static_cast<int64_t>(rank); ++axis) choices.push_back({axis});
       if (rank == 2) choices.push_back({0, 1});
-      Dims dims = {2, 3};
+      if (rank == 3) choices.push_back({0, 2});  // of channels
+      Dims dims = {2, 3, 4};
       std::vector<Type> types(op.decl.operands.size(),
                               Type::tensor(dtype, {dims.begin(), dims.begin() + static_cast<int64_t>(rank)}));
       for (const Ints& axes : choices) {
@@ -171,7 +196,7 @@ void add_fold(const ops::Op& op, const codegen::Target& target, Items& items) {
         attrs.set(std::string(ops::kAxes.name), axes);
         try {
           auto graph = eager::one_node_graph(op, types, attrs, true);
-          add_functions(*graph, target, items);
+          add_functions(op, *graph, target, items);
         } catch (const Error&) {
           continue;  // the op has no such types
         }
@@ -179,8 +204,8 @@ void add_fold(const ops::Op& op, const codegen::Target& target, Items& items) {
     }
 }
 
-// The types of a sample that has matrices of T alone ("T[2, 3], T[3, 4]"), or vectors beside them; none for any
-// other.
+// The types of a sample that has matrices of T alone ("T[2, 3], T[3, 4]"), or vectors beside them; none for
+// any other.
 std::vector<Type> matrices(const ops::Sample& sample, DType dtype) {
   std::vector<Type> out;
   std::string_view rest = sample.operands;
@@ -207,11 +232,20 @@ void add_composite(const ops::Op& op, const codegen::Target& target, Items& item
     if (types.empty()) continue;
     try {
       auto graph = eager::one_node_graph(op, types, {}, true);
-      add_functions(*graph, target, items);
+      add_functions(op, *graph, target, items);
       add_packings(op, types, target, items);
     } catch (const Error&) {
       continue;  // it asks for fixed sizes, and eager execution compiles for each
     }
+  }
+}
+
+// What the declaration names.
+void add_usual(const ops::Op& op, const codegen::Target& target, Items& items) {
+  for (const ops::UsualCall& call : op.decl.usual) {
+    std::vector<Type> types;
+    for (const std::string& type : call.operands) types.push_back(Type::parse(type));
+    add_functions(op, *eager::one_node_graph(op, types, call.attrs, true), target, items);
   }
 }
 
@@ -224,8 +258,10 @@ Items choose(const codegen::Target& target, bool whole) {
       add_elementwise(*op, target, whole, items);
     if (whole && op->decl.front == ops::Front::Reduction)
       add_fold(*op, target, items);
-    else if (whole && op->has(ops::Trait::Composite) && !op->has(ops::Trait::Elementwise))
+    else if (whole && op->has(ops::Trait::Composite) && !op->has(ops::Trait::Elementwise) &&
+             !op->decl.python.empty())
       add_composite(*op, target, items);
+    if (whole) add_usual(*op, target, items);
   }
   return items;
 }
@@ -283,9 +319,9 @@ std::string make_level(int level, const std::string& out, bool whole) {
     text += fmt::format("int32_t {}(const ig::rt::KernelArgs*, int64_t, int64_t);\n", symbol);
   text += fmt::format("}}\nnamespace {{\nconst ig::rt::PrebuiltKernel level{}[] = {{\n", level);
   for (size_t i = 0; i < items.size(); ++i)
-    text += fmt::format("    {{0x{:x}u, 0x{:x}u, &{}, {}, {}, {:#x}, {}}},\n", items[i]->key.low,
+    text += fmt::format("    {{0x{:x}u, 0x{:x}u, &{}, {}, {}, {:#x}, {}}},  // {}\n", items[i]->key.low,
                         items[i]->key.high, symbols[i], items[i]->elements_per_block, items[i]->grain,
-                        items[i]->order, items[i]->result);
+                        items[i]->order, items[i]->result, items[i]->of);
   text += fmt::format(
       "}};\nconst ig::rt::PrebuiltTable table{0} = {{ig::rt::kKernelAbiVersion, {1}, level{0}}};\n}}\n\n",
       level, items.size());

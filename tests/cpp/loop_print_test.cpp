@@ -87,6 +87,34 @@ TEST(LoopBuilder, FoldsIndexArithmeticAndSharesExpressions) {
   EXPECT_THROW(n + x, Error);
 }
 
+TEST(LoopBuilder, SizesThatAreCombinedAreOne) {
+  Dim n = Dim::symbol("n"), m = Dim::symbol("m"), k = Dim::symbol("k");
+  auto make = [](const Dim& rows, const Dim& columns) {
+    Builder b("rows");
+    auto out = b.add_buffer(DType::F32, true, "out");
+    b.serial_for(b.index(0), b.size(ceildiv(rows, Dim(int64_t{4}))), [&](Expr i) {
+      b.store(out, i * b.size(columns), b.constant(DType::F32, 1));
+    });
+    return b.finish();
+  };
+  auto matrix = make(n, m), cube = make(n * k, m);
+  EXPECT_EQ(matrix->hash(), cube->hash()) << cube->str();
+  EXPECT_EQ(cube->sizes, (std::vector<std::string>{(n * k).str(), "m"}));
+}
+
+TEST(LoopBuilder, SizesThatNobodyAsksForAreNoParameters) {
+  Builder b("flat");
+  auto out = b.add_buffer(DType::I64, true, "out");
+  Expr rows = b.size(Dim::symbol("rows")), columns = b.size(Dim::symbol("columns"));
+  b.serial_for(b.index(0), rows, [&](Expr i) {
+    // An index taken apart, and put together again.
+    Expr whole = i / columns * columns + i % columns;
+    EXPECT_EQ(whole.node(), i.node());
+    b.store(out, whole, i);
+  });
+  EXPECT_EQ(b.finish()->sizes, std::vector<std::string>{"rows"});
+}
+
 TEST(LoopBuilder, NamesDoNotChangeTheHash) {
   auto make = [](std::string name, double c) {
     Builder b(name);

@@ -73,6 +73,52 @@ def test_every_op_that_needs_no_compiler_has_the_bits_of_its_program() -> None:
     assert ran > 100
 
 
+def test_composites_by_their_parts_have_the_bits_of_their_kernels(tmp_path: Path) -> None:
+    """Eager calls: where a composite's own kernel is not at hand, its parts run."""
+    program = f"""
+        import hashlib, sys
+        sys.path.insert(0, {str(Path(cases.__file__).parent)!r})
+        import cases
+        for name in cases.RUNNABLE:
+            if "composite" not in cases.TABLE[name]["traits"]:
+                continue
+            for i in range(min(2, len(cases.TABLE[name]["samples"]))):
+                dtypes = cases.dtypes_of(name)
+                case = cases.Case(name, i, "float32" if "float32" in dtypes else dtypes[0])
+                if case.refused is None:
+                    print(case, [hashlib.sha256(cases.bits(x)).hexdigest() for x in case.eager()])
+    """
+    assert len(same(program, tmp_path).splitlines()) > 300
+
+
+def test_what_is_usual_compiles_nothing(tmp_path: Path) -> None:
+    program = """
+        F, nn, key = ig.nn.functional, ig.nn, ig.random.key(0)
+        for shape in [(5, 32), (3, 5, 32), (2, 1, 5, 32)]:
+            x, w, b = array(*shape), array(16, 32), array(16)
+            F.linear(x, w, b), F.softmax(x, -1), F.log_softmax(x, -1), F.layer_norm(x, (32,), array(32), array(32))
+            F.rms_norm(x, (32,), array(32)), F.gelu(x, approximate="tanh"), x @ w.mT
+            ig.sum(x, axis=-1), ig.max(x, axis=-1), ig.mean(x), ig.argmax(x, axis=-1), ig.std(x, axis=-1)
+            ig.random.normal(key, shape), ig.random.uniform(key, shape), ig.random.uniform(key, shape, minval=-2.0, maxval=3.0)
+            ig.random.bernoulli(key, shape=shape)
+        for dtype in ["float64", "int32", "int64"]:
+            array(4, 5, dtype=dtype) @ array(5, 6, dtype=dtype)
+        array(3, 4, 5) @ array(3, 5, 6), array(2, 3, 4, 5) @ array(2, 3, 5, 6)
+        x = array(6, 7)
+        x + x[0], x * x[:, :1], x[:, :1] - x[0], x / array(7, dtype="float32")
+        ig.sum(array(3, 4, 5), axis=0), ig.sum(array(3, 4, 5), axis=1), ig.mean(array(3, 4, 5), axis=(0, 2))
+        F.embedding(ig.asarray([1, 2]), x), ig.cumsum(x, axis=-1)
+        for batch in (1, 2):
+            q, k, v = array(batch, 3, 5, 8), array(batch, 3, 9, 8), array(batch, 3, 9, 8)
+            for mask in (None, array(5, 9), array(5, 9) > 0, array(batch, 1, 1, 9), array(batch, 1, 1, 9) > 0):
+                F.scaled_dot_product_attention(q, k, v, mask)
+            F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        nn.Linear(32, 16, key=key), nn.Linear(16, 8, key=key), nn.Embedding(20, 8, key=key), nn.LayerNorm(8)
+        print(kernels())
+    """
+    assert run(program, tmp_path, True) == "0\n"
+
+
 def test_twenty_sizes_compile_nothing(tmp_path: Path) -> None:
     program = """
         f, g = ig.jit(mlp), ig.trace(mlp, array(8, 48), dynamic_shapes={"x": {0: ig.Dim("b", 1, 99)}}, lift=False)

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "ops/attention_attrs.h"
 #include "ops/families/attention_rules.h"
 #include "ops/families/batch_rules.h"
@@ -104,6 +106,27 @@ Batched batch_attention_gradient(BatchContext& c) {
   return out;
 }
 
+// Of [batch, heads, length, features], with one example and with more: without a mask, causal, with a mask
+// for all heads, and with one for all queries (of padding).
+std::vector<UsualCall> usual_calls() {
+  std::vector<UsualCall> out;
+  for (int batch : {1, 2}) {
+    const std::vector<std::string> operands = {fmt::format("f32[{}, 3, 4, 5]", batch),
+                                               fmt::format("f32[{}, 3, 6, 5]", batch),
+                                               fmt::format("f32[{}, 3, 6, 7]", batch)};
+    out.push_back({operands});
+    out.push_back({operands});
+    out.back().attrs.set(kCausal, true);
+    for (const char* type : {"bool", "f32"})
+      for (const std::string& mask :
+           {fmt::format("{}[4, 6]", type), fmt::format("{}[{}, 1, 1, 6]", type, batch)}) {
+        out.push_back({operands});
+        out.back().operands.push_back(mask);
+      }
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<Op> attention_ops() {
@@ -154,6 +177,7 @@ std::vector<Op> attention_ops() {
   ops.back().rules.batch = batch_attention;
   ops.back().rules.jvp = jvp_attention;
   OpDecl with_sums = ops.back().decl;
+  ops.back().decl.usual = usual_calls();
   with_sums.name = "attention_with_sums";
   with_sums.python = "";
   with_sums.doc =

@@ -201,6 +201,9 @@ std::vector<Op> cumulative_ops() {
                                       DTypeSet::Numeric, along("np.add.accumulate"), 32, -4, 4, jvp_sum));
   ops.back().decl.traits |= static_cast<uint32_t>(Trait::Linear);
   ops.back().rules.transpose = transpose_sum;
+  for (const char* type : {"f32", "i64"})
+    for (int64_t axis : {0, 1})
+      ops.back().decl.usual.push_back({{fmt::format("{}[2, 3]", type)}, make_attrs({kAxis % axis})});
   ops.push_back(cumulative<Kind::Prod>(
       "cumulative_prod", "The products of all elements up to each, along the axis.", DTypeSet::Numeric,
       along("np.multiply.accumulate"), 64, 0.9, 1.1, jvp_cumulative_prod));

@@ -417,6 +417,7 @@ std::vector<Op> nn_composites() {
                  "scipy.special.erf(x / np.sqrt(2))))",
                  with("{approximate = \"tanh\"}"), 64),
       gelu_body, infer_float)));
+  ops.back().decl.usual = {{{"f32[2]"}, make_attrs({kApproximate % "tanh"})}};
   ops.push_back(activation<soft_sign>("soft_sign", "x / (1 + |x|).", "x / (1 + np.abs(x))", 2));
   // NumPy's difference has no digits near 0; its series has.
   ops.push_back(activation<tanh_shrink>(
@@ -507,6 +508,8 @@ std::vector<Op> nn_composites() {
                   {"T[2, 33], T[33]", "{}"}},
                  16),
       rms_norm_body, infer_layer_norm));
+  const Attrs smallest = make_attrs({kEpsilon % 0x1p-23});  // torch's for float32
+  ops.back().decl.usual = {{{"f32[2, 3]"}, smallest}, {{"f32[2, 3]", "f32[3]"}, smallest}};
   ops.push_back(composite(
       float_decl(
           "group_norm",

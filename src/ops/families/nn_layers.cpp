@@ -492,6 +492,7 @@ std::vector<Op> nn_layers() {
                                 {"T[2, 0], T[3, 0], T[3]", "{}"}},
                                2),
                           linear_body, infer_linear));
+  ops.back().decl.usual = {{{"f64[2, 3]", "f64[4, 3]"}}, {{"f64[2, 3]", "f64[4, 3]", "f64[4]"}}};
   ops.push_back(composite(
       decl("embedding", "The rows of the table that the indices name. An index out of range is clamped.",
            {{"indices", "Integers."}, {"table", "[rows, features]."}}, {},
@@ -503,6 +504,8 @@ std::vector<Op> nn_layers() {
             {"u8[1] {0}, T[1, 1]", "{}"}},
            0),
       embedding_body, infer_embedding));
+  ops.back().decl.usual = {
+      {{"i64[2]", "f32[3, 4]"}}, {{"i64[2, 3]", "f32[4, 5]"}}, {{"i32[2, 3]", "f32[4, 5]"}}};
   ops.push_back(composite(
       decl("cross_entropy",
            "The negative logarithm of the softmax at each label, folded by `reduction`.\nA label of "

@@ -164,6 +164,7 @@ std::vector<Op> numpy_indexing() {
                              {"T[3], i64[0] {}", "{}"},
                              {"T[1, 2], u8[2] {0, 0}", "{}"}}},
                 take_body, infer_take));
+  ops.back().decl.usual = {{{"f32[2, 3]", "i64[4]"}, make_attrs({kTakeAxis % 0})}};
   ops.push_back(
       composite({.name = "take_along_axis",
                  .python = "take_along_axis",

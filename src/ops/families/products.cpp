@@ -1,4 +1,6 @@
 // Products of arrays with NumPy's names, as composites over dot_general and element-wise products.
+#include <fmt/format.h>
+
 #include "ops/contraction.h"
 #include "ops/families/compose.h"
 
@@ -205,6 +207,11 @@ std::vector<Op> matmul_composites() {
                    {{"T[], T[3]", "{}", "ShapeError: matmul: a scalar has no axis to sum over"},
                     {"T[2, 3], T[4, 5]", "{}", "ShapeError: matmul: shapes [2, 3] and [4, 5] do not fit"}}),
       matmul_body, infer_matmul));
+  for (const char* type : {"f64", "i32", "i64"})
+    ops.back().decl.usual.push_back({{fmt::format("{}[2, 3]", type), fmt::format("{}[3, 4]", type)}});
+  for (const char* batch : {"2", "2, 3"})
+    ops.back().decl.usual.push_back(
+        {{fmt::format("f32[{}, 4, 5]", batch), fmt::format("f32[{}, 5, 6]", batch)}});
   ops.push_back(composite(product_decl("tensordot", "Sums of products over pairs of axes.", {kAxesX, kAxesY},
                                        "np.tensordot(x, y, (list(x_axes), list(y_axes)))",
                                        {{"T[2, 3], T[3, 4]", "{x_axes = [1], y_axes = [0]}"},

@@ -268,6 +268,7 @@ std::vector<Op> random_ops() {
                            .infer = infer_key,
                            .reference = reference_key,
                            .point = point_key}));
+  ops.back().decl.usual = {{{"i64[]"}}};
   ops.push_back(
       random_op({.name = "random_split",
                  .doc = "`n` new keys from each key, independent of each other and of the old one.",
@@ -283,6 +284,7 @@ std::vector<Op> random_ops() {
                  .infer = infer_split,
                  .reference = reference_split,
                  .point = point_split}));
+  for (int64_t n : {2, 3, 4}) ops.back().decl.usual.push_back({{"key[]"}, make_attrs({kCount % n})});
   ops.push_back(
       random_op({.name = "random_fold_in",
                  .doc = "A new key from a key and an integer (its low 32 bits), such as a step number.",
@@ -317,6 +319,8 @@ std::vector<Op> random_ops() {
        .infer = infer_bits,
        .reference = reference_bits,
        .point = point_bits}));
+  for (DType dtype : {DType::U32, DType::U64})
+    ops.back().decl.usual.push_back({{"key[]"}, make_attrs({kShape % Dims{2}, kDType % dtype})});
   for (Op& op : random_composites()) ops.push_back(std::move(op));
   give_examples(
       ops, {

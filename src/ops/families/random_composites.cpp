@@ -45,9 +45,14 @@ Value unit(Compose& m, Value key, const Dims& shape, DType dtype) {
   return m.mul(m.b.convert(m.shift_right(bits, f.drop), dtype), std::ldexp(1.0, -f.mantissa));
 }
 
+// The same as a composite, which has a kernel of its own.
+Value uniform_number(Compose& m, Value key, const Dims& shape, DType dtype) {
+  return m.b("random_uniform", {key}, {kShape % shape, kFloatType % dtype});
+}
+
 Value uniform(Compose& m, Value key, const Dims& shape, DType dtype, double low, double high) {
-  Value u = unit(m, key, shape, dtype);
-  if (low == 0 && high == 1) return u;
+  if (low == 0 && high == 1) return unit(m, key, shape, dtype);
+  Value u = uniform_number(m, key, shape, dtype);
   // The sizes of the interval are those of its rounded ends.
   Value least = m.number(u, low);
   return m.max(m.add(m.mul(u, m.sub(m.number(u, high), least)), least), least);
@@ -81,7 +86,7 @@ void infer_bernoulli(InferContext& c) {
 
 std::vector<Value> bernoulli_body(BodyContext& c) {
   Compose m(c.build);
-  Value u = unit(m, c.operands[0], c.get(kShape), DType::F32);
+  Value u = uniform_number(m, c.operands[0], c.get(kShape), DType::F32);
   return {m.less(u, m.number(u, c.get(kProbability)))};
 }
 
@@ -190,6 +195,8 @@ std::vector<Op> random_composites() {
                                  "TypeError: random_uniform: draws a floating-point type, not int32"}},
                                0),
                           uniform_body, infer_floats));
+  for (DType dtype : {DType::F32, DType::F64})
+    ops.back().decl.usual.push_back({{"key[]"}, make_attrs({kShape % Dims{2}, kFloatType % dtype})});
   ops.push_back(
       composite(decl("random_normal", "Numbers of the standard normal distribution. JAX's bits and formula.",
                      {kShape, kFloatType},
@@ -202,6 +209,7 @@ std::vector<Op> random_composites() {
                        "TypeError: random_normal: draws a floating-point type, not int32"}},
                      8),
                 normal_body, infer_floats));
+  ops.back().decl.usual = {{{"key[]"}, make_attrs({kShape % Dims{2}})}};
   ops.push_back(composite(decl("random_bernoulli", "True with probability p.", {kShape, kProbability},
                                {{"key[]", "{shape = [5]}"},
                                 {"key[]", "{shape = [3, 4], p = 0x1p-2}"},

@@ -253,9 +253,9 @@ def scaled_dot_product_attention(
             )
         k, v = (_functions.repeat(x, q.shape[-3] // x.shape[-3], axis=-3) for x in (k, v))
     mask = None if attn_mask is None else _functions._array(attn_mask)
+    if not dropout_p and scale != 0:  # the op's scale of 0 stands for 1 / sqrt(d)
+        return _fn["scaled_dot_product_attention"](q, k, v, mask, causal=is_causal, scale=scale or 0.0)
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
-    if not dropout_p and scale:  # the op's scale of 0 stands for none
-        return _fn["scaled_dot_product_attention"](q, k, v, mask, causal=is_causal, scale=scale)
     scores = _fn["matmul"](q * scale, k.mT)
     if is_causal:
         n, m = scores.shape[-2:]
