@@ -119,13 +119,20 @@ def cold(result: dict[str, Any], threads: int) -> str:
     return table(["workload", *(result["titles"][name] for name in titles)], lines)
 
 
-def peaks(result: dict[str, Any]) -> str:
+# What a program adds, its libraries' code among it where they are opened late; and with all that was opened before.
+PEAKS = {
+    "peak_added": "above what the process had with inputs and weights loaded",
+    "peak": "of the whole process",
+}
+
+
+def peaks(result: dict[str, Any], what: str) -> str:
     names = list(result["titles"])
     lines = []
     for threads in result["settings"]["threads"]:
         for workload, row in by_workload(result, threads).items():
             if workload.startswith(("minilm", "train")):
-                cells = [mib(row.get(name, {}).get("peak_added")) for name in names]
+                cells = [mib(row.get(name, {}).get(what)) for name in names]
                 lines.append([f"{next(iter(row.values()))['title']}, {threads} threads", *cells])
     return table(["workload", *(result["titles"][name] for name in names)], lines) if lines else ""
 
@@ -209,11 +216,9 @@ def markdown(result: dict[str, Any]) -> str:
         threads = max(row["threads"] for row in result["rows"])
         parts += [f"### Cold: the first call less a warm one, fresh process, {threads} threads, caches off\n",
                   cold(result, threads)]  # fmt: skip
-    if peaks(result):
-        parts += [
-            "### Peak memory above what the process had with inputs and weights loaded\n",
-            peaks(result),
-        ]
+    for what, title in PEAKS.items():
+        if text := peaks(result, what):
+            parts += [f"### Peak memory {title}\n", text]
     if result["weight"]:
         parts += ["### Weight\n", weights(result)]
     if result["rows"]:

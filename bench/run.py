@@ -205,7 +205,7 @@ class Bench:
                     if workload.batches or turn + 1 < starts:
                         workers.pop(name).close()
                     if turn == 0:
-                        row["peak_added"] = answer["peak_added"]
+                        row |= {"peak_added": answer["peak_added"], "peak": answer["peak"]}
                     firsts.append(answer["first"])
                     row["first"] = statistics.median(firsts)
             if not workload.batches:

@@ -73,9 +73,9 @@ class Runner:
         for further in sets[1:]:
             outputs += self.arrays(self.call(*further))
         whole, processor = time.perf_counter() - start, time.process_time() - used
-        peak = memory()["peak"] - before
+        peak = memory()["peak"]
         np.savez(self.out, *outputs)
-        report = {"first": first, "peak_added": peak, "whole": whole, "processor": processor}
+        report = {"first": first, "peak_added": peak - before, "peak": peak, "whole": whole, "processor": processor}
         if not self.workload.batches:
             self.warm()
         return report

@@ -5,6 +5,7 @@
 // the op's reference rule runs, and is counted as a fallback.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "ops/attrs.h"
 #include "ops/op.h"
 #include "tensor/program.h"
 #include "tensor/tensor.h"
@@ -47,9 +49,17 @@ std::unique_ptr<Graph> elementwise_graph(const ops::Op& op, std::span<const DTyp
 // How a kernel of such an op over one axis is known among the prebuilt ones, in every process alike.
 Hash128 prebuilt_key(const ops::Op& op, std::span<const DType> dtypes, const Attrs& attrs,
                      uint32_t broadcast);
+// The sizes of the result of an op that makes arrays out of numbers alone (random keys); else null.
+template <typename Operand>  // a tensor, or its type
+const Dims* made_shape(std::span<const Operand> operands, const Attrs& attrs) {
+  const AttrValue* value = operands.empty() ? nullptr : attrs.find(ops::kShape.name);
+  const Dims* shape = value ? std::get_if<Dims>(value) : nullptr;
+  if (!shape || !constant_dims(*shape)) return nullptr;
+  return std::ranges::all_of(operands, [](const Operand& x) { return x.rank() == 0; }) ? shape : nullptr;
+}
 // A graph of one node; sizes are symbols where `symbolic`: those that the op wants equal share one, and 1
-// stays 1. Error(Shape) where the op asks more of its sizes than that. Where only an attribute has the sizes of
-// the result, a last input without elements, bool[..., 0], brings them.
+// stays 1. Error(Shape) where the op asks more of its sizes than that. Where only an attribute has the sizes
+// of the result, a last input without elements, bool[..., 0], brings them.
 std::unique_ptr<Graph> one_node_graph(const ops::Op& op, std::span<const Type> operands, const Attrs& attrs,
                                       bool symbolic);
 

@@ -92,9 +92,8 @@ TEST(LoopBuilder, SizesThatAreCombinedAreOne) {
   auto make = [](const Dim& rows, const Dim& columns) {
     Builder b("rows");
     auto out = b.add_buffer(DType::F32, true, "out");
-    b.serial_for(b.index(0), b.size(ceildiv(rows, Dim(int64_t{4}))), [&](Expr i) {
-      b.store(out, i * b.size(columns), b.constant(DType::F32, 1));
-    });
+    b.serial_for(b.index(0), b.size(ceildiv(rows, Dim(int64_t{4}))),
+                 [&](Expr i) { b.store(out, i * b.size(columns), b.constant(DType::F32, 1)); });
     return b.finish();
   };
   auto matrix = make(n, m), cube = make(n * k, m);

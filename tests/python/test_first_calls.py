@@ -99,7 +99,8 @@ def test_what_is_usual_compiles_nothing(tmp_path: Path) -> None:
             F.linear(x, w, b), F.softmax(x, -1), F.log_softmax(x, -1), F.layer_norm(x, (32,), array(32), array(32))
             F.rms_norm(x, (32,), array(32)), F.gelu(x, approximate="tanh"), x @ w.mT
             ig.sum(x, axis=-1), ig.max(x, axis=-1), ig.mean(x), ig.argmax(x, axis=-1), ig.std(x, axis=-1)
-            ig.random.normal(key, shape), ig.random.uniform(key, shape), ig.random.uniform(key, shape, minval=-2.0, maxval=3.0)
+            ig.random.normal(key, shape), ig.random.uniform(key, shape)
+            ig.random.uniform(key, shape, minval=-2.0, maxval=3.0)
             ig.random.bernoulli(key, shape=shape)
         for dtype in ["float64", "int32", "int64"]:
             array(4, 5, dtype=dtype) @ array(5, 6, dtype=dtype)
@@ -262,3 +263,22 @@ def test_a_setting_that_says_nothing_is_refused(tmp_path: Path) -> None:
         "  why: 0 has first calls compile, 1 (or nothing) lets them run op by op until that pays\n"
         "  hint: write INTAGLIO_OP_BY_OP=0, or unset it\n"
     ), done.stdout + done.stderr
+
+
+def test_long_eager_calls_get_a_program_for_their_sizes(tmp_path: Path) -> None:
+    program = """
+        ig.set_num_threads(1)
+        x, y = array(1500, 1300, dtype="float64"), array(1300, 1100, dtype="float64")
+        first = (x @ y).numpy().tobytes()
+        programs = ig._counters()["programs"]
+        for _ in range(200):
+            assert (x @ y).numpy().tobytes() == first
+            if ig._counters()["programs"] > programs:
+                break
+        print(ig._counters()["programs"] - programs)
+        for _ in range(3):
+            assert (x @ y).numpy().tobytes() == first
+        small = array(3, 4) @ array(4, 5)
+        print(ig._counters()["programs"] - programs)
+    """
+    assert same(program, tmp_path) == "1\n2\n"
