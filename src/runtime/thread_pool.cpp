@@ -71,6 +71,19 @@ bool spin_until(Done done) {
   return done();
 }
 
+// Leaves this processor for another one that the thread may use, if there are enough for all `threads`. A woken
+// worker often lands on its caller's processor, where the caller's work keeps it from running, and on a machine
+// whose processors share no cache the kernel may leave it there for a long time: of two threads on an idle
+// machine with two processors, one then does all the work.
+void step_aside(int from, int threads) {
+  cpu_set_t allowed, others;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) < threads) return;
+  others = allowed;
+  CPU_CLR(static_cast<size_t>(from), &others);
+  if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof others, &others) != 0) return;
+  sched_setaffinity(0, sizeof allowed, &allowed);  // where it goes later is the kernel's business again
+}
+
 // What a thread keeps for kernels: scratch, and whether it is inside a call already.
 struct ThreadState {
   Storage scratch;
@@ -195,6 +208,7 @@ struct ThreadPool::Impl {
   alignas(64) std::atomic<uint32_t> wake{0};  // changes with every job; what sleepers wait on
   std::atomic<uint32_t> sleepers{0};
   std::atomic<bool> stop{false};
+  std::atomic<int> caller_at{-1};  // the processor that the caller of the last job was on
 
   alignas(64) std::atomic<bool> busy{false};  // one caller has the workers
   std::atomic<int> wanted{0};                 // threads, counting the caller; 0: not decided yet
@@ -262,6 +276,8 @@ struct ThreadPool::Impl {
     for (;;) {
       uint32_t before = wake.load(std::memory_order_acquire);
       if (stop.load(std::memory_order_acquire)) return;
+      if (const int here = sched_getcpu(); here >= 0 && here == caller_at.load(std::memory_order_relaxed))
+        step_aside(here, wanted.load(std::memory_order_relaxed));
       work(thread);
       auto changed = [&] { return wake.load(std::memory_order_acquire) != before; };
       if (spin_until(changed)) continue;
@@ -319,6 +335,7 @@ struct ThreadPool::Impl {
     chunks.store(count, std::memory_order_release);
     job.store(&shared, std::memory_order_release);
     finished.store(0, std::memory_order_release);
+    caller_at.store(sched_getcpu(), std::memory_order_relaxed);
     ticket.store((number + 1) << 32, std::memory_order_seq_cst);
     wake.fetch_add(1, std::memory_order_seq_cst);
 
