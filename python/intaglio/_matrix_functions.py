@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from . import _errors, _functions, _intaglio
 from ._control import fori_loop
-from ._factors import batched, matrices
+from ._factors import adjoint, batched, is_complex, matrices
 from ._functions import _array, _op, astype
 from ._vmap import vmap
 
@@ -164,7 +164,7 @@ def householder_product(a: Any, tau: Any, /) -> Tensor:
 
     Parameters
     ----------
-    a : array [..., m, n], m at least n, float32 or float64
+    a : array [..., m, n], m at least n, float32, float64, complex64 or complex128
         The vectors stand below the diagonal, with a 1 on it.
     tau : array [..., k], k at most n
         Their factors.
@@ -176,7 +176,7 @@ def householder_product(a: Any, tau: Any, /) -> Tensor:
     Raises
     ------
     ShapeError, TypeError
-        For sizes that do not fit, for complex numbers and 16-bit floats.
+        For sizes that do not fit, and for 16-bit floats.
 
     Examples
     --------
@@ -197,16 +197,16 @@ def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_d
 
     Parameters
     ----------
-    a : array [..., n, n], float32 or float64
+    a : array [..., n, n], float32, float64, complex64 or complex128
     b : array [..., n, m], or [n]
     trans : 0, 1, 2, "N", "T" or "C"
-        Whether a is transposed.
+        Whether a is transposed (1, "T"), and conjugated too (2, "C").
     lower, unit_diagonal : bool
 
     Raises
     ------
     ValueError, ShapeError, TypeError
-        For another `trans`, for shapes that do not fit, for complex numbers and 16-bit floats.
+        For another `trans`, for shapes that do not fit, and for 16-bit floats.
 
     Examples
     --------
@@ -217,6 +217,8 @@ def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_d
     column = b.ndim == 1
     a, b = batched(a, b[:, None] if column else b, "solve_triangular")
     turned = _transposed(trans, "solve_triangular")
+    if _conjugated(trans) and is_complex(a):
+        a = _fn["conj"](a)
     out: Tensor = _op.triangular_solve(a, b, lower=lower, transpose_a=turned, unit_diagonal=unit_diagonal)
     return out[..., 0] if column else out
 
@@ -227,24 +229,28 @@ def _transposed(trans: Any, who: str) -> bool:
             f"linalg.{who}: trans is {trans!r}",
             _intaglio._user_line(),
             why="it says whether the matrix is transposed",
-            hint='write 0 or "N" for the matrix itself, 1 or "T" for its transpose',
+            hint='write 0 or "N" for the matrix itself, 1 or "T" for its transpose, 2 or "C" for the conjugate of that',
         )
     return trans not in (0, "N")
 
 
+def _conjugated(trans: Any) -> bool:
+    return trans in (2, "C")
+
+
 def cho_factor(a: Any, lower: bool = False) -> tuple[Tensor, bool]:
-    """Cholesky's factor of symmetric positive definite matrices for `cho_solve`, and which triangle it is.
+    """Cholesky's factor of symmetric (Hermitian) positive definite matrices for `cho_solve`, and which triangle it is.
 
     Parameters
     ----------
-    a : array [..., n, n], float32 or float64
+    a : array [..., n, n], float32, float64, complex64 or complex128
         The triangle that `lower` names is read.
     lower : bool
 
     Raises
     ------
     ShapeError, TypeError
-        For matrices that are not square, for complex numbers and 16-bit floats.
+        For matrices that are not square, and for 16-bit floats.
 
     Examples
     --------
@@ -253,8 +259,8 @@ def cho_factor(a: Any, lower: bool = False) -> tuple[Tensor, bool]:
     ([[2.0, 1.0], [0.0, 2.0]], False)
     """
     a = matrices(a, "cho_factor")
-    factor: Tensor = _op.cholesky(a if lower else a.mT)
-    return (factor if lower else factor.mT), bool(lower)
+    factor: Tensor = _op.cholesky(a if lower else adjoint(a))
+    return (factor if lower else adjoint(factor)), bool(lower)
 
 
 def cho_solve(c_and_lower: tuple[Any, bool], b: Any) -> Tensor:
@@ -268,7 +274,7 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: Any) -> Tensor:
     Raises
     ------
     ShapeError, TypeError
-        For shapes that do not fit, for complex numbers and 16-bit floats.
+        For shapes that do not fit, and for 16-bit floats.
 
     Examples
     --------
@@ -276,12 +282,12 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: Any) -> Tensor:
     Tensor([1., 2.], dtype=float32)
     """
     c, lower = c_and_lower
-    half = solve_triangular(c, b, trans=0 if lower else 1, lower=lower)
-    return solve_triangular(c, half, trans=1 if lower else 0, lower=lower)
+    half = solve_triangular(c, b, trans=0 if lower else 2, lower=lower)
+    return solve_triangular(c, half, trans=2 if lower else 0, lower=lower)
 
 
 def cholesky_solve(B: Any, L: Any, /, upper: bool = False) -> Tensor:
-    """PyTorch's order of `cho_solve`: the x with L Lᵀ x = B, or Uᵀ U x = B with `upper`.
+    """PyTorch's order of `cho_solve`: the x with L Lᴴ x = B, or Uᴴ U x = B with `upper`.
 
     Parameters
     ----------
@@ -308,7 +314,7 @@ def lu_factor(a: Any, /) -> tuple[Tensor, Tensor]:
 
     Parameters
     ----------
-    a : array [..., n, n], float32 or float64
+    a : array [..., n, n], float32, float64, complex64 or complex128
 
     Returns
     -------
@@ -320,7 +326,7 @@ def lu_factor(a: Any, /) -> tuple[Tensor, Tensor]:
     Raises
     ------
     ShapeError, TypeError
-        For matrices that are not square, for complex numbers and 16-bit floats.
+        For matrices that are not square, and for 16-bit floats.
 
     Examples
     --------
@@ -344,7 +350,7 @@ def lu_solve(lu_and_piv: tuple[Any, Any], b: Any, trans: Any = 0) -> Tensor:
     Raises
     ------
     ValueError, ShapeError, TypeError
-        For another `trans`, for shapes that do not fit, for complex numbers and 16-bit floats.
+        For another `trans`, for shapes that do not fit, and for 16-bit floats.
 
     Examples
     --------
@@ -357,8 +363,8 @@ def lu_solve(lu_and_piv: tuple[Any, Any], b: Any, trans: Any = 0) -> Tensor:
     lu, b = batched(lu, b[:, None] if column else b, "lu_solve")
     order = _order(astype(piv, "int64"))
     if _transposed(trans, "lu_solve"):
-        half = solve_triangular(lu, b, trans=1)
-        moved = solve_triangular(lu, half, trans=1, lower=True, unit_diagonal=True)
+        half = solve_triangular(lu, b, trans=trans)
+        moved = solve_triangular(lu, half, trans=trans, lower=True, unit_diagonal=True)
         out = _rows(moved, _functions.argsort(order, axis=-1))
     else:
         half = solve_triangular(lu, _rows(b, order), lower=True, unit_diagonal=True)

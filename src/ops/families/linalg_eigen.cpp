@@ -30,24 +30,14 @@ constexpr int64_t kUnusual = 10;    // steps without a value after which the shi
 // A vector's numbers are kept below this while they are found.
 constexpr double kGrown = 1e10;
 
-DType real_of(DType dtype) { return is_complex(dtype) ? part_of(dtype) : dtype; }
-
-void require_any_square(InferContext& c) {
-  const Type& x = c.operand(0);
-  if (!is_complex(x.dtype)) return require_square(c, 0);
-  if (x.rank() < 2)
-    c.fail(ErrorKind::Shape, fmt::format("needs matrices [..., n, n], got {}", x.str()),
-           "the last two axes are the matrix", "reshape the array to two axes or more");
-  c.require_equal(x.dims[x.dims.size() - 2], x.dims.back(), "the rows and the columns of a square matrix");
-}
 void infer_eig(InferContext& c) {
-  require_any_square(c);
+  require_square(c, 0);
   const Type& x = c.operand(0);
   c.result(complex_of(real_of(x.dtype)), with_last(batch_of(x), {x.dims.back()}));
   c.result(complex_of(real_of(x.dtype)), x.dims);
 }
 void infer_eigvals(InferContext& c) {
-  require_any_square(c);
+  require_square(c, 0);
   const Type& x = c.operand(0);
   c.result(complex_of(real_of(x.dtype)), with_last(batch_of(x), {x.dims.back()}));
 }
@@ -212,37 +202,11 @@ void reference_eigvals(ReferenceContext& c) { reference_eigen(c.operands[0], c.r
 
 // --- the kernel
 // -----------------------------------------------------------------------------------------------------------------
-// A complex matrix as two real ones, so that rows are read and written in vectors.
-struct Plane {
-  Grid re, im;
-  Expr load(Expr i, Expr j) const { return loop::complex(re.load(i, j), im.load(i, j)); }
-  void store(Expr i, Expr j, Expr z) const {
-    // Both parts before either is written: z may be made of what stands here.
-    Expr x = re.b.let(real(z)), y = re.b.let(imag(z));
-    re.store(i, j, x);
-    im.store(i, j, y);
-  }
-};
-struct Line {
-  loop::Builder& b;
-  uint32_t re, im;
-  Expr load(Expr i) const { return loop::complex(b.load(re, i), b.load(im, i)); }
-  void store(Expr i, Expr z) const {
-    Expr x = b.let(real(z)), y = b.let(imag(z));
-    b.store(re, i, x);
-    b.store(im, i, y);
-  }
-};
-
-Plane scratch_plane(NestContext& c, DType dtype, const Dim& order, const char* name) {
-  return {scratch_grid(c, dtype, order, order, name), scratch_grid(c, dtype, order, order, name)};
-}
-
 struct Eigen {
   const Tools& t;
   loop::Builder& b;
   Expr n;
-  Plane h, v;  // v: transposed
+  Grid h, v;  // v: transposed
   Line u, w;
   uint32_t cosines;
   Line sines;
@@ -250,22 +214,14 @@ struct Eigen {
 
   Expr zero() const { return b.index(0); }
   Expr one() const { return b.index(1); }
-  Expr kept(Expr z) const {
-    return is_complex(z.type()) ? loop::complex(b.let(real(z)), b.let(imag(z))) : b.let(z);
-  }
-  Expr conj(Expr z) const { return loop::complex(real(z), -imag(z)); }
-  Expr norm(Expr z) const { return real(z) * real(z) + imag(z) * imag(z); }
+  Expr kept(Expr z) const { return b.let(z); }
   Expr size1(Expr z) const { return abs(real(z)) + abs(imag(z)); }
-  Expr times(Expr r, Expr z) const { return loop::complex(r * real(z), r * imag(z)); }
   Expr wide(Expr r) const { return loop::complex(r, t.number(0)); }
-  Expr choose(Expr condition, Expr x, Expr y) const {
-    return loop::complex(select(condition, real(x), real(y)), select(condition, imag(x), imag(y)));
-  }
   // z / |z|, and 1 of 0; `size` is |z|.
   Expr phase(Expr z, Expr size) const {
     Expr none = b.let(size == t.number(0));
     Expr safe = b.let(select(none, t.number(1), size));
-    return kept(choose(none, wide(t.number(1)), loop::complex(real(z) / safe, imag(z) / safe)));
+    return kept(select(none, wide(t.number(1)), over(z, safe)));
   }
   // The sum of products along a line, in fixed lanes.
   Expr sum(Expr begin, Expr end, const std::function<Expr(Expr)>& term) const {
@@ -323,11 +279,11 @@ struct Eigen {
     Expr half = kept(times(t.number(0.5), a - d));
     Expr root = kept(loop::complex_math::sqrt(kept(half * half + bc)));
     Expr more = kept(half + root), less = kept(half - root);
-    Expr divisor = kept(choose(norm(more) < norm(less), less, more));
+    Expr divisor = kept(select(norm(more) < norm(less), less, more));
     Expr none = b.let(norm(divisor) == t.number(0));
-    Expr usual = kept(choose(none, d, d - bc / choose(none, wide(t.number(1)), divisor)));
+    Expr usual = kept(select(none, d, d - bc / select(none, wide(t.number(1)), divisor)));
     Expr rare = b.let(unusual % b.index(kUnusual) == b.index(kUnusual - 1));
-    return kept(choose(rare, d + wide(size1(off)), usual));
+    return kept(select(rare, d + wide(size1(off)), usual));
   }
 
   void qr_step(Expr low, Expr high, Expr shift) const {
@@ -342,7 +298,7 @@ struct Eigen {
       Expr none = b.let(r == t.number(0)), safe = b.let(select(none, t.number(1), r));
       Expr cosine = b.let(select(none, t.number(1), size / safe));
       Expr turned = kept(phase(x, size) * conj(y));
-      Expr sine = kept(loop::complex(real(turned) / safe, imag(turned) / safe));
+      Expr sine = kept(over(turned, safe));
       b.store(cosines, k, cosine);
       sines.store(k, sine);
       t.each(k, columns, [&](Expr j) {
@@ -416,7 +372,7 @@ struct Eigen {
           kept(sum(b.let(i + one()), b.let(k + one()), [&](Expr j) { return h.load(i, j) * u.load(j); }));
       Expr apart = kept(h.load(i, i) - own);
       Expr near = b.let(size1(apart) < t.epsilon());
-      Expr y = kept(-total / choose(near, wide(t.epsilon()), apart));
+      Expr y = kept(-total / select(near, wide(t.epsilon()), apart));
       u.store(i, y);
       Expr size = b.let(size1(y));
       b.if_then(size > t.number(kGrown), [&] {
@@ -440,7 +396,7 @@ struct Eigen {
     });
     Expr first = kept(w.load(place.get()));
     Expr turn = kept(conj(phase(first, b.let(sqrt(norm(first))))));
-    return kept(loop::complex(real(turn) / length, imag(turn) / length));
+    return kept(over(turn, length));
   }
 };
 
@@ -454,13 +410,12 @@ void nest_eigen(NestContext& c, bool vectors) {
   Expr n = b.let(c.size(order)), zero = b.index(0);
   Tools t(b, dtype, lanes_of(dtype, order));
   Grid x{b, c.operands[0], b.let(b.block() * n * n), n};
-  Plane h = scratch_plane(c, dtype, order, "h"), v = scratch_plane(c, dtype, order, "v");
-  auto line = [&](const char* name) {
-    return Line{b, b.add_scratch(dtype, order, name), b.add_scratch(dtype, order, name)};
-  };
-  Line u = line("u"), w = line("w");
+  DType element = complex_of(dtype);
+  Grid h = scratch_grid(c, element, order, order, "h"), v = scratch_grid(c, element, order, order, "v");
+  Grid h_re = h.real_part(), h_im = h.imaginary_part(), v_re = v.real_part(), v_im = v.imaginary_part();
+  Line u = scratch_line(c, element, order, "u"), w = scratch_line(c, element, order, "w");
   uint32_t cosines = b.add_scratch(dtype, order, "cosines");
-  Eigen e{t, b, n, h, v, u, w, cosines, line("sines"), vectors};
+  Eigen e{t, b, n, h, v, u, w, cosines, scratch_line(c, element, order, "sines"), vectors};
 
   t.each_of(n, n, [&](Expr i, Expr j) {
     Expr z = x.load(i, j);
@@ -468,18 +423,18 @@ void nest_eigen(NestContext& c, bool vectors) {
   });
   // The larger part of each element tells of the scale.
   t.each_of(n, n, [&](Expr i, Expr j) {
-    Expr p = b.let(abs(h.re.load(i, j))), q = b.let(abs(h.im.load(i, j)));
+    Expr p = b.let(abs(h_re.load(i, j))), q = b.let(abs(h_im.load(i, j)));
     // A sum where one is NaN.
-    v.re.store(i, j, select(p > q, p, select(q > p, q, p + (q - p))));
+    v_re.store(i, j, select(p > q, p, select(q > p, q, p + (q - p))));
   });
-  Tools::Scale scale = t.scale_of(v.re, n, [&](Expr) { return n; });
+  Tools::Scale scale = t.scale_of(v_re, n, [&](Expr) { return n; });
   t.each_of(n, n, [&](Expr i, Expr j) {
     Expr z = h.load(i, j);
-    h.store(i, j, loop::complex(real(z) / scale.factor, imag(z) / scale.factor));
+    h.store(i, j, over(z, scale.factor));
   });
   if (vectors) {
-    t.fill_identity(v.re, n, n);
-    t.each_of(n, n, [&](Expr i, Expr j) { v.im.store(i, j, t.number(0)); });
+    t.fill_identity(v_re, n, n);
+    t.each_of(n, n, [&](Expr i, Expr j) { v_im.store(i, j, t.number(0)); });
   }
   b.if_then(scale.finite, [&] { e.hessenberg(); });
   Expr done = e.triangle(scale.finite);
@@ -522,17 +477,8 @@ std::vector<Value> jvp_eig(JvpContext& c) {
   Value factor = m.sub(m.div(m.number(apart, 1), m.add(apart, same)), same);
   Value dv = product_of(b, v, m.mul(factor, inner));
   // Along each vector: the real part is its length's, the imaginary one turns its first large element.
-  int64_t rows = v->type().rank() - 2;
-  Value size = m.abs(v);
-  Value top = m.top_keep(size, {rows});
-  Value large = m.less_equal(m.mul(top, 0.99), size);
-  Value place = m.iota(DType::I64, v->type().dims, rows);
-  Value last = m.number(place, 0x1p62);
-  Value first = m.keep(b("reduce_min", {m.where(large, place, last)}, {{"axes", Ints{rows}}}), v, {rows});
-  Value chosen = m.equal(place, first);
-  auto picked = [&](Value z) { return m.sum_keep(m.where(chosen, z, m.number(z, 0)), {rows}); };
-  Value along = b("real", {m.sum_keep(m.mul(b("conj", {v}), dv), {rows})});
-  Value turned_by = b("imag", {m.div(picked(dv), picked(v))});
+  Value along = b("real", {m.sum_keep(m.mul(conjugate(b, v), dv), {v->type().rank() - 2})});
+  Value turned_by = turn_of(b, v, dv);
   Value less = b("complex", {along, turned_by});
   return {b("diagonal", {inner}), m.sub(dv, m.mul(v, less))};
 }
@@ -555,7 +501,7 @@ Op eigen_op(OpDecl decl, InferFn infer, ReferenceFn reference, NestFn nest, JvpF
        "ShapeError: " + decl.name + ": the rows and the columns of a square matrix: 2 and 3 differ"},
       {"c64[2, 3]", "{}",
        "ShapeError: " + decl.name + ": the rows and the columns of a square matrix: 2 and 3 differ"},
-      {"c64[3]", "{}", "ShapeError: " + decl.name + ": needs matrices [..., n, n], got c64[3]"}};
+      {"c64[3]", "{}", "ShapeError: " + decl.name + ": needs matrices [..., m, n], got c64[3]"}};
   decl.samples = {{"T[3, 3] {4, 1, 0.5, 1, -3, 0.25, 0.5, -0.25, 1}", "{}"},
                   {"T[2, 2, 2] {0, 2, 1, 0.5, 2, -1, -1, 5}", "{}"},
                   {"T[4, 4] {0, 0, 0, -24, 1, 0, 0, 50, 0, 1, 0, -35, 0, 0, 1, 10}", "{}"},
