@@ -152,7 +152,10 @@ std::vector<Op> linalg_functions() {
        .operands = {{"a", "[..., m, n]."}, {"tau", "[..., k], k up to n."}},
        .dtypes = DTypeSet::FloatComplex,
        .front = Front::None,
-       .numpy = "none: NumPy has no such function; the tests of ig.linalg multiply the reflectors",
+       .numpy = "(lambda one: np.stack([one(*k) for k in zip(a, tau)]) if a.ndim > 2 else one(a, "
+                "tau))(lambda a, t: "
+                "(lambda q: q if a.dtype.kind == 'c' else q.real)(scipy.linalg.lapack.zungqr(a.astype('D'), "
+                "t.astype('D'))[0]))",
        .samples = {{"T[3, 2] {1, 2, -0.5, 4, -1, 0.5}, T[2] {0.25, 0.5}", "{}"},
                    {"T[3, 2] {1, (2, 0.5), (-0.5, 1), 4, (-1, 2), (0.5, -1)}, T[2] {(0.25, 0.5), (0.5, -1)}",
                     "{}"},
