@@ -109,6 +109,143 @@ def expm(a: Any, /) -> Tensor:
 matrix_exp = expm
 
 
+def sqrtm(A: Any, /) -> Tensor:
+    """The principal square root of each square matrix: that whose eigenvalues have no negative real part.
+
+    By Schur's form (Å. Björck and S. Hammarling, 1983). The derivative is that of Sylvester's equation.
+
+    Parameters
+    ----------
+    A : array [..., n, n], float32, float64, complex64 or complex128; whole numbers become float32
+
+    Returns
+    -------
+    complex array [..., n, n]
+        Complex for real matrices too, as in JAX. Infinities or NaN where there is no root.
+
+    Raises
+    ------
+    ShapeError, TypeError
+        For matrices that are not square, and for 16-bit floats.
+
+    Examples
+    --------
+    >>> ig.real(ig.linalg.sqrtm(ig.asarray([[1.0, 3.0], [0.0, 4.0]])))
+    Tensor([[1., 1.],
+            [0., 2.]], dtype=float32)
+    """
+    out: Tensor = _op.matrix_square_root(matrices(A, "sqrtm"))
+    return out
+
+
+def logm(A: Any, /) -> Tensor:
+    """The principal logarithm of each square matrix: the x with expm(x) = A whose eigenvalues have angles within pi.
+
+    Square roots until the matrix is near to 1, and Gauss' rule (A. Al-Mohy and N. Higham, 2012). The derivative is that
+    of these steps.
+
+    Parameters
+    ----------
+    A : array [..., n, n], float32, float64, complex64 or complex128; whole numbers become float32
+
+    Returns
+    -------
+    complex array [..., n, n]
+        Complex for real matrices too. Infinities or NaN of singular matrices.
+
+    Raises
+    ------
+    ShapeError, TypeError
+        For matrices that are not square, and for 16-bit floats.
+
+    Examples
+    --------
+    >>> ig.round(ig.real(ig.linalg.logm(ig.asarray([[1.0, 2.0], [0.0, 1.0]]))), 5).tolist()
+    [[0.0, 2.0], [0.0, 0.0]]
+    """
+    out: Tensor = _op.matrix_logarithm(matrices(A, "logm"))
+    return out
+
+
+class SchurResult(NamedTuple):
+    """The factors of `schur`: an upper triangle, and a unitary basis as columns."""
+
+    T: Tensor
+    Z: Tensor
+
+
+def schur(a: Any, output: str = "complex") -> SchurResult:
+    """Schur's form a = Z T Zᴴ of square matrices: T is upper triangular, with the eigenvalues on its diagonal.
+
+    Of a vector's elements that are within a hundredth of the largest in size, the first is positive. Without
+    derivatives: the order of the eigenvalues is open.
+
+    Parameters
+    ----------
+    a : array [..., n, n], float32, float64, complex64 or complex128; whole numbers become float32
+    output : "complex"
+        The form with blocks of real numbers is not here.
+
+    Returns
+    -------
+    SchurResult (T, Z)
+        Complex. NaN for matrices that hold NaN or infinity.
+
+    Raises
+    ------
+    ValueError, ShapeError, TypeError
+        For another form, for matrices that are not square, and for 16-bit floats.
+
+    Examples
+    --------
+    >>> t, z = ig.linalg.schur(ig.asarray([[1.0, 2.0], [0.0, 3.0]]))
+    >>> ig.real(t).tolist(), ig.real(z).tolist()
+    ([[1.0, 2.0], [0.0, 3.0]], [[1.0, 0.0], [0.0, 1.0]])
+    """
+    if output != "complex":
+        raise _errors.ValueError(
+            f"linalg.schur: output is {output!r}",
+            _intaglio._user_line(),
+            why="the triangle is computed in complex numbers, and blocks of real ones are not made of it",
+            hint='write output="complex", and take the blocks of a pair of conjugates from that',
+        )
+    return SchurResult(*_op.schur(matrices(a, "schur")))
+
+
+def solve_sylvester(a: Any, b: Any, q: Any) -> Tensor:
+    """The x with a x + x b = q, by the forms of Schur of a and b (R. Bartels and G. Stewart, 1972).
+
+    Parameters
+    ----------
+    a : array [..., n, n], float32, float64, complex64 or complex128
+    b : array [..., m, m]
+    q : array [..., n, m]
+
+    Returns
+    -------
+    array [..., n, m]
+        Infinities or NaN where an eigenvalue of a is one of -b.
+
+    Raises
+    ------
+    ShapeError, TypeError
+        For shapes that do not fit, and for 16-bit floats.
+
+    Examples
+    --------
+    >>> one = ig.eye(2)
+    >>> ig.linalg.solve_sylvester(one, one * 3.0, ig.asarray([[4.0, 8.0], [0.0, 4.0]]))
+    Tensor([[1., 2.],
+            [0., 1.]], dtype=float32)
+    """
+    parts = [matrices(x, "solve_sylvester") for x in (a, b, q)]
+    dtype = _intaglio._result_type("solve_sylvester", *parts)
+    batch = _functions.broadcast_shapes(*(tuple(x.shape[:-2]) for x in parts))
+    whole = (_fn["broadcast_to"](astype(x, dtype), shape=(*batch, *x.shape[-2:])) for x in parts)
+    out: Tensor = _op.sylvester(*whole)
+    return out
+
+
 def vander(x: Any, /, N: int | None = None, *, increasing: bool = False) -> Tensor:
     """The powers of each number as a row: x^(N-1), …, x, 1; or from 1 on with `increasing`.
 

@@ -18,6 +18,7 @@ std::vector<Op> linalg_spectral();       // linalg_spectral.cpp
 std::vector<Op> linalg_least_squares();  // linalg_least_squares.cpp
 std::vector<Op> linalg_eigen();          // linalg_eigen.cpp
 std::vector<Op> linalg_functions();      // linalg_functions.cpp
+std::vector<Op> linalg_roots();          // linalg_roots.cpp
 
 namespace {
 
@@ -370,7 +371,7 @@ std::vector<Op> linalg_ops() {
                  .complex_ulp = 256},
                 infer_lu, reference_lu, nest_lu, jvp_lu, tools::not_linear()));
   for (auto family : {linalg_orthogonal, linalg_spectral, linalg_eigen, linalg_composites,
-                      linalg_least_squares, linalg_functions})
+                      linalg_least_squares, linalg_functions, linalg_roots})
     for (Op& op : family()) ops.push_back(std::move(op));
   return ops;
 }
