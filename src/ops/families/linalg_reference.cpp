@@ -158,6 +158,7 @@ Spectrum eigen_of(Dense x) {
       }
   }
   std::vector<double> values;
+  values.reserve(static_cast<size_t>(n));
   for (int64_t i = 0; i < n; ++i) values.push_back(x.at(i, i).real());
   std::vector<int64_t> order = order_of(values, false);
   Spectrum out{{}, Dense(0, 0), Dense(n, n)};
@@ -191,6 +192,7 @@ Spectrum singular_of(Dense x, int64_t columns) {
     if (!rotated) break;
   }
   std::vector<double> values;
+  values.reserve(static_cast<size_t>(n));
   for (int64_t j = 0; j < n; ++j) values.push_back(std::sqrt(column_square(x, j)));
   std::vector<int64_t> order = order_of(values, true);
   Spectrum out{{}, Dense(x.rows, columns), Dense(n, n)};
