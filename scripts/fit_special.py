@@ -77,6 +77,90 @@ def temme():
     return rows
 
 
+def exp1_far(t):
+    """x e^x E1(x), by the asymptotic series where that is exact to 50 digits."""
+    if t == 1:
+        return mp.mpf(1)
+    x = 2 * (1 + t) / (1 - t)
+    return asymptotic(-x) if x > 150 else x * mp.exp(x) * mp.e1(x)
+
+
+def expi_far(x):
+    return asymptotic(x) if x > 150 else x * mp.exp(-x) * mp.ei(x)
+
+
+def asymptotic(x):
+    """The sum of k! / x^k, to its smallest term."""
+    total = term = mp.mpf(1)
+    for k in range(1, 200):
+        following = term * k / x
+        if abs(following) > abs(term) or abs(following) < mp.mpf(10) ** -55:
+            break
+        term = following
+        total += term
+    return total
+
+
+def exponential_integrals():
+    write(
+        "Exp1Near",
+        "E1(x) + log(x) in x, for 0 <= x <= 1",
+        fit(lambda x: mp.log(x) + mp.e1(x), 0, 1, 13),
+    )
+    write("Exp1Far", "x e^x E1(x) in (x - 2) / (x + 2), for x >= 1", fit(exp1_far, mp.mpf(-1) / 3, 1, 27))
+    zero = mp.findroot(mp.ei, 0.3725)
+    high = mp.mpf(float(zero))
+    print("// The zero of Ei.")
+    for name, part in (("", high), ("Rest", mp.mpf(float(zero - high)))):
+        print(f"inline constexpr double kExpiZero{name} = {mp.nstr(part, 17)};")
+    print()
+
+    def slope(t):
+        x = 3 * (1 + t)
+        return (mp.ei(x) - mp.log(x / zero)) / (x - zero)
+
+    write("ExpiNear", "(Ei(x) - log(x / zero)) / (x - zero) in x / 3 - 1, for 0 <= x <= 6", fit(slope, -1, 1, 23))
+    write(
+        "ExpiMiddle", "x e^-x Ei(x) in 24 / x - 3, for 6 <= x <= 12", fit(lambda t: expi_far(24 / (t + 3)), -1, 1, 21)
+    )
+    write("ExpiFar", "x e^-x Ei(x) in 36 / x - 2, for 12 <= x <= 36", fit(lambda t: expi_far(36 / (t + 2)), -1, 1, 22))
+    write("ExpiLast", "x e^-x Ei(x) in 72 / x - 1, for x >= 36", fit(lambda t: expi_far(72 / (t + 1)), -1, 1, 15))
+
+
+def bessel_j():
+    for order in (0, 1):
+        zeros = [mp.besseljzero(order, k) for k in (1, 2)]
+        print(f"// The first zeros of J{order}, and what is left of them.")
+        high = [mp.mpf(float(z)) for z in zeros]
+        for name, parts in (("", high), ("Rest", [z - h for z, h in zip(zeros, high, strict=True)])):
+            values = ", ".join(mp.nstr(mp.mpf(float(v)), 17) for v in parts)
+            print(f"inline constexpr double kBesselJ{order}Zeros{name}[] = {{{values}}};")
+        print()
+
+        def near(t, order=order, zeros=zeros):
+            square = 32 * (1 + t)
+            x = mp.sqrt(square)
+            return mp.besselj(order, x) / x**order / mp.fprod(square - z * z for z in zeros)
+
+        what = f"J{order}(x) / (x^{order} (x^2 - z1^2) (x^2 - z2^2)) in x^2 / 32 - 1, for 0 <= x <= 8"
+        write(f"BesselJ{order}Near", what, fit(near, -1, 1, 16))
+
+        def far(t, which, order=order):
+            x = 8 / mp.sqrt((1 + t) / 2)
+            angle = x - (2 * order + 1) * mp.pi / 4
+            j, y = (f(order, x) * mp.sqrt(mp.pi * x / 2) for f in (mp.besselj, mp.bessely))
+            if which == "P":
+                return j * mp.cos(angle) + y * mp.sin(angle)
+            return x * (y * mp.cos(angle) - j * mp.sin(angle))
+
+        for which, degree in (("P", 13), ("Q", 15)):
+            what = (
+                f"{which} of J{order}(x) = sqrt(2 / (pi x)) (P cos c - Q / x sin c), c = x - {2 * order + 1} pi / 4, "
+            )
+            fitted = fit(lambda t, which=which: far(t, which), "-0.99999", 1, degree)
+            write(f"BesselJ{order}{which}", what + "in 128 / x^2 - 1, for x >= 8", fitted)
+
+
 def main():
     print(
         "// Written by scripts/fit_special.py: the polynomials of the special functions, lowest coefficient first. Not for\n"
@@ -118,6 +202,8 @@ def main():
             24,
         )
         write(f"BesselI{order}Far", f"exp(-x) I{order}(x) sqrt(x) in 16 / x - 1, for x >= 8", far)
+    exponential_integrals()
+    bessel_j()
     rows = temme()
     print("// The coefficients of the powers of eta in Temme's C_k(eta).")
     print(f"inline constexpr double kTemme[{TEMME_TERMS}][{TEMME_DEGREE + 1}] = {{")

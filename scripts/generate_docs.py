@@ -106,7 +106,7 @@ def shapes_of(decl: dict[str, Any]) -> str:
 def result_types(decl: dict[str, Any], sample: dict[str, Any]) -> str:
     chosen = next((d.name for d in decl["dtypes"] if d.name == "float32"), decl["dtypes"][0].name)
     short = {"float32": "f32", "bool": "bool", "key": "key", "int32": "i32", "float16": "f16", "int8": "i8"}[chosen]
-    operands = re.sub(r"\s*{[^}]*}", "", sample["operands"]).replace("T[", f"{short}[")
+    operands = re.sub(r"\s*{[^}]*}", "", sample["operands"]).replace("T[", f"{short}[").replace("R[", f"{short}[")
     parts = re.findall(r"\w+\[[^\]]*\]", operands)
     out = ", ".join(_intaglio._infer(decl["name"], parts, sample["attrs"]))
     return out.replace(f"{short}[", "T[") if "T[" in sample["operands"] else out

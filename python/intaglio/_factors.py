@@ -56,6 +56,31 @@ def matrices(x: Any, who: str) -> Tensor:
     return x if x.dtype.kind in ("real floating", "complex floating") else astype(x, "float32")
 
 
+def is_complex(x: Tensor) -> bool:
+    return bool(x.dtype.kind == "complex floating")
+
+
+def adjoint(x: Tensor) -> Tensor:
+    """The matrices transposed, and conjugated where they are complex."""
+    out: Tensor = (_fn["conj"](x) if is_complex(x) else x).mT
+    return out
+
+
+def hermitian_part(x: Tensor) -> Tensor:
+    return (x + adjoint(x)) * 0.5
+
+
+def real_dtype(x: Tensor) -> Any:
+    """The dtype of singular values of x."""
+    return _functions.finfo(x.dtype).dtype
+
+
+def _from_lower(x: Tensor) -> Tensor:
+    """The symmetric (Hermitian) matrix of which this is the lower triangle."""
+    half = (_fn["tril"](x) + _fn["tril"](x, k=-1)) * 0.5
+    return half + adjoint(half)
+
+
 def batched(a: Tensor, b: Tensor, who: str, rows: bool = False) -> tuple[Tensor, Tensor]:
     """Both of one dtype, with their leading axes broadcast; b has as many rows as a has columns (or `rows`)."""
     wanted = a.shape[-2] if rows else a.shape[-1]
@@ -79,16 +104,16 @@ def _triangle(x: Tensor, UPLO: str, who: str) -> Tensor:
         raise _errors.ValueError(
             f"linalg.{who}: UPLO is {UPLO!r}",
             _intaglio._user_line(),
-            why="a symmetric matrix is given by its lower triangle or by its upper one",
+            why="a symmetric or Hermitian matrix is given by its lower triangle or by its upper one",
             hint='write "L" or "U", or leave it out for the symmetric part of the matrix',
         )
-    return x if UPLO in ("L", "l") else x.mT
+    return x if UPLO in ("L", "l") else adjoint(x)
 
 
 def _symmetric(x: Any, UPLO: str | None, symmetrize_input: bool, who: str) -> Tensor:
     x = matrices(x, who)
     if UPLO is None and symmetrize_input and x.shape[-1] == x.shape[-2]:
-        return (x + x.mT) * 0.5
+        return hermitian_part(x)
     return _triangle(x, "L" if UPLO is None else UPLO, who)
 
 
@@ -96,14 +121,14 @@ def _symmetric(x: Any, UPLO: str | None, symmetrize_input: bool, who: str) -> Te
 
 
 def qr(x: Any, /, mode: str = "reduced") -> Any:
-    """The factors x = Q R: Q has unit columns at right angles, R is upper triangular.
+    """The factors x = Q R: Q has unit columns at right angles, R is upper triangular, with a real diagonal.
 
     By Householder's reflectors; signs are LAPACK's. The derivative is that of matrices whose first columns, as many as
     the shorter side, are independent.
 
     Parameters
     ----------
-    x : array [..., m, n], float32 or float64
+    x : array [..., m, n], float32, float64, complex64 or complex128
     mode : "reduced", "complete" or "r"
         "reduced": Q [..., m, k] and R [..., k, n], where k is the smaller of m and n. "complete": Q [..., m, m] and
         R [..., m, n]; without a derivative where m is more than n. "r": R alone, [..., k, n].
@@ -140,24 +165,25 @@ def qr(x: Any, /, mode: str = "reduced") -> Any:
 
 
 def eigh(x: Any, /, UPLO: str | None = None, *, symmetrize_input: bool = True) -> EighResult:
-    """The eigenvalues of symmetric matrices in ascending order, and unit vectors of them, as columns.
+    """The eigenvalues of symmetric (Hermitian) matrices in ascending order, and unit vectors of them, as columns.
 
     Of a vector's elements that are within a hundredth of the largest in size, the first is positive. Derivatives of the
-    vectors are those of eigenvalues that differ (NaN or infinite else, as in JAX); of the values they always hold.
+    vectors are those of eigenvalues that differ (NaN or infinite else, as in JAX), with that element kept real; of the
+    values they always hold.
 
     Parameters
     ----------
-    x : array [..., n, n], float32 or float64
+    x : array [..., n, n], float32, float64, complex64 or complex128
     UPLO : None, "L" or "U"
-        The triangle that is read, as in NumPy. None: the symmetric part of x, as in JAX, so that gradients are
-        symmetric.
+        The triangle that is read, as in NumPy, and of the diagonal the real part. None: the symmetric (Hermitian) part
+        of x, as in JAX, so that gradients are so too.
     symmetrize_input : bool
         False: the lower triangle is read where `UPLO` does not say otherwise.
 
     Returns
     -------
     EighResult (eigenvalues, eigenvectors)
-        NaN for matrices that hold NaN or infinity.
+        The values are real. NaN for matrices that hold NaN or infinity.
 
     Raises
     ------
@@ -174,11 +200,11 @@ def eigh(x: Any, /, UPLO: str | None = None, *, symmetrize_input: bool = True) -
 
 
 def eigvalsh(x: Any, /, UPLO: str | None = None, *, symmetrize_input: bool = True) -> Tensor:
-    """The eigenvalues of symmetric matrices, in ascending order: those of `eigh`, for less.
+    """The eigenvalues of symmetric (Hermitian) matrices, in ascending order: those of `eigh`, for less.
 
     Parameters
     ----------
-    x : array [..., n, n], float32 or float64
+    x : array [..., n, n], float32, float64, complex64 or complex128
     UPLO, symmetrize_input
         As for `eigh`.
 
@@ -205,7 +231,7 @@ def _svd_of_symmetric(x: Tensor) -> SVDResult:
     w = _fn["take_along_axis"](w, order, axis=-1)
     v = _fn["take_along_axis"](v, _fn["broadcast_to"](order[..., None, :], shape=tuple(v.shape)), axis=-1)
     turned = _fn["where"](w < 0, -1.0, 1.0)
-    return SVDResult(v, _fn["abs"](w), (v * astype(turned, v.dtype)[..., None, :]).mT)
+    return SVDResult(v, _fn["abs"](w), adjoint(v * astype(turned, v.dtype)[..., None, :]))
 
 
 def svd(x: Any, /, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
@@ -213,18 +239,18 @@ def svd(x: Any, /, full_matrices: bool = True, compute_uv: bool = True, hermitia
 
     Of the elements of a row of Vh (where x is wider than high: of a column of U) that are within a hundredth of the
     largest in size, the first is positive. Derivatives of U and Vh are those of singular values that differ and are not
-    0 (NaN or infinite else, as in JAX); of S they always hold.
+    0 (NaN or infinite else, as in JAX), with that element kept real; of S they always hold.
 
     Parameters
     ----------
-    x : array [..., m, n], float32 or float64
+    x : array [..., m, n], float32, float64, complex64 or complex128
     full_matrices : bool
         U is [..., m, m] and Vh [..., n, n]: without a derivative where m and n differ. Else U is [..., m, k] and Vh
         [..., k, n], where k is the smaller of m and n.
     compute_uv : bool
         False: S alone.
     hermitian : bool
-        x is symmetric; its lower triangle is read. Quicker.
+        x is symmetric (Hermitian); its lower triangle is read. Quicker.
 
     Returns
     -------
@@ -257,7 +283,7 @@ def svdvals(x: Any, /) -> Tensor:
 
     Parameters
     ----------
-    x : array [..., m, n], float32 or float64
+    x : array [..., m, n], float32, float64, complex64 or complex128
 
     Raises
     ------
@@ -286,8 +312,8 @@ def _limits(x: Tensor, rtol: Any, who: str) -> Tensor:
             rtol = max(rows, columns) * epsilon
         else:
             sizes = (_op.dimension_size(size=(size,)) for size in (rows, columns))
-            rtol = astype(_fn["maximum"](*sizes), x.dtype) * epsilon
-    rtol = astype(_array(rtol), x.dtype)
+            rtol = astype(_fn["maximum"](*sizes), real_dtype(x)) * epsilon
+    rtol = astype(_array(rtol), real_dtype(x))
     if rtol.ndim > len(batch):
         raise _errors.ShapeError(
             f"linalg.{who}: rtol of shape {tuple(rtol.shape)} for matrices {tuple(x.shape)}",
@@ -306,12 +332,12 @@ def pinv(x: Any, /, rcond: Any = None, hermitian: bool = False, *, rtol: Any = N
 
     Parameters
     ----------
-    x : array [..., m, n], float32 or float64
+    x : array [..., m, n], float32, float64, complex64 or complex128
     rtol : number, or array of the shape of the leading axes
         Singular values that are not above `rtol` times the largest count as 0. By default the longer side of x times
         the distance of 1 from the next float. `rcond` is NumPy's older name.
     hermitian : bool
-        x is symmetric; its lower triangle is read.
+        x is symmetric (Hermitian); its lower triangle is read.
 
     Returns
     -------
@@ -330,7 +356,7 @@ def pinv(x: Any, /, rcond: Any = None, hermitian: bool = False, *, rtol: Any = N
     """
     x = matrices(x, "pinv")
     if hermitian:
-        x = _fn["tril"](x) + _fn["tril"](x, k=-1).mT
+        x = _from_lower(x)
     out: Tensor = _op.pseudo_inverse(x, _limits(x, rcond if rtol is None else rtol, "pinv"))
     return out
 
@@ -342,7 +368,7 @@ def lstsq(a: Any, b: Any, /, rcond: Any = None, *, numpy_resid: bool = False) ->
 
     Parameters
     ----------
-    a : array [..., m, n], float32 or float64
+    a : array [..., m, n], float32, float64, complex64 or complex128
     b : array [..., m, k], or [m]
     rcond : number, or array of the shape of the leading axes
         Singular values that are not above `rcond` times the largest count as 0. By default the longer side of a times
@@ -354,8 +380,8 @@ def lstsq(a: Any, b: Any, /, rcond: Any = None, *, numpy_resid: bool = False) ->
     Returns
     -------
     LstsqResult (solution, residuals, rank, singular_values)
-        The solution is [..., n, k] or [n]; the residuals are the sums of squares of a x - b, [..., k] or [1], as in JAX
-        always there.
+        The solution is [..., n, k] or [n]; the residuals are the sums of squares of |a x - b|, [..., k] or [1], as in
+        JAX always there.
 
     Raises
     ------
@@ -376,9 +402,10 @@ def lstsq(a: Any, b: Any, /, rcond: Any = None, *, numpy_resid: bool = False) ->
         rcond = _functions.finfo(a.dtype).eps
     x, rank, s = _op.least_squares(a, b, _limits(a, rcond, "lstsq"))
     rest = b - a @ x
-    residuals = _functions.sum(rest * rest, axis=-2)
+    squares = _fn["real"](_fn["conj"](rest) * rest) if is_complex(rest) else rest * rest
+    residuals = _functions.sum(squares, axis=-2)
     if numpy_resid and a.ndim == 2 and (a.shape[0] <= a.shape[1] or int(rank) < a.shape[1]):
-        residuals = _functions.zeros((0,), dtype=a.dtype)
+        residuals = _functions.zeros((0,), dtype=real_dtype(a))
     return LstsqResult(x[..., 0] if column else x, residuals, rank, s)
 
 
@@ -387,11 +414,11 @@ def matrix_rank(x: Any, /, tol: Any = None, hermitian: bool = False, *, rtol: An
 
     Parameters
     ----------
-    x : array [..., m, n], float32 or float64
+    x : array [..., m, n], float32, float64, complex64 or complex128
     tol : number or array
         The limit itself, as in NumPy.
     hermitian : bool
-        x is symmetric; its lower triangle is read. Quicker.
+        x is symmetric (Hermitian); its lower triangle is read. Quicker.
     rtol : number or array
         The limit as a part of the largest singular value. By default as for `pinv`.
 
@@ -414,6 +441,6 @@ def matrix_rank(x: Any, /, tol: Any = None, hermitian: bool = False, *, rtol: An
     if tol is None:
         limit = _fn["max"](s, axis=-1) * _limits(x, rtol, "matrix_rank")
     else:
-        limit = _fn["broadcast_to"](astype(_array(tol), x.dtype), shape=tuple(x.shape[:-2]))
+        limit = _fn["broadcast_to"](astype(_array(tol), real_dtype(x)), shape=tuple(x.shape[:-2]))
     out: Tensor = _functions.sum(astype(s > limit[..., None], "int64"), axis=-1)
     return out

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from . import _errors, _functions, _intaglio
 from ._control import fori_loop
-from ._factors import batched, matrices
+from ._factors import adjoint, batched, is_complex, matrices
 from ._functions import _array, _op, astype
 from ._vmap import vmap
 
@@ -109,6 +109,143 @@ def expm(a: Any, /) -> Tensor:
 matrix_exp = expm
 
 
+def sqrtm(A: Any, /) -> Tensor:
+    """The principal square root of each square matrix: that whose eigenvalues have no negative real part.
+
+    By Schur's form (Å. Björck and S. Hammarling, 1983). The derivative is that of Sylvester's equation.
+
+    Parameters
+    ----------
+    A : array [..., n, n], float32, float64, complex64 or complex128; whole numbers become float32
+
+    Returns
+    -------
+    complex array [..., n, n]
+        Complex for real matrices too, as in JAX. Infinities or NaN where there is no root.
+
+    Raises
+    ------
+    ShapeError, TypeError
+        For matrices that are not square, and for 16-bit floats.
+
+    Examples
+    --------
+    >>> ig.real(ig.linalg.sqrtm(ig.asarray([[1.0, 3.0], [0.0, 4.0]])))
+    Tensor([[1., 1.],
+            [0., 2.]], dtype=float32)
+    """
+    out: Tensor = _op.matrix_square_root(matrices(A, "sqrtm"))
+    return out
+
+
+def logm(A: Any, /) -> Tensor:
+    """The principal logarithm of each square matrix: the x with expm(x) = A whose eigenvalues have angles within pi.
+
+    Square roots until the matrix is near to 1, and Gauss' rule (A. Al-Mohy and N. Higham, 2012). The derivative is that
+    of these steps.
+
+    Parameters
+    ----------
+    A : array [..., n, n], float32, float64, complex64 or complex128; whole numbers become float32
+
+    Returns
+    -------
+    complex array [..., n, n]
+        Complex for real matrices too. Infinities or NaN of singular matrices.
+
+    Raises
+    ------
+    ShapeError, TypeError
+        For matrices that are not square, and for 16-bit floats.
+
+    Examples
+    --------
+    >>> ig.round(ig.real(ig.linalg.logm(ig.asarray([[1.0, 2.0], [0.0, 1.0]]))), 5).tolist()
+    [[0.0, 2.0], [0.0, 0.0]]
+    """
+    out: Tensor = _op.matrix_logarithm(matrices(A, "logm"))
+    return out
+
+
+class SchurResult(NamedTuple):
+    """The factors of `schur`: an upper triangle, and a unitary basis as columns."""
+
+    T: Tensor
+    Z: Tensor
+
+
+def schur(a: Any, output: str = "complex") -> SchurResult:
+    """Schur's form a = Z T Zᴴ of square matrices: T is upper triangular, with the eigenvalues on its diagonal.
+
+    Of a vector's elements that are within a hundredth of the largest in size, the first is positive. Without
+    derivatives: the order of the eigenvalues is open.
+
+    Parameters
+    ----------
+    a : array [..., n, n], float32, float64, complex64 or complex128; whole numbers become float32
+    output : "complex"
+        The form with blocks of real numbers is not here.
+
+    Returns
+    -------
+    SchurResult (T, Z)
+        Complex. NaN for matrices that hold NaN or infinity.
+
+    Raises
+    ------
+    ValueError, ShapeError, TypeError
+        For another form, for matrices that are not square, and for 16-bit floats.
+
+    Examples
+    --------
+    >>> t, z = ig.linalg.schur(ig.asarray([[1.0, 2.0], [0.0, 3.0]]))
+    >>> ig.real(t).tolist(), ig.real(z).tolist()
+    ([[1.0, 2.0], [0.0, 3.0]], [[1.0, 0.0], [0.0, 1.0]])
+    """
+    if output != "complex":
+        raise _errors.ValueError(
+            f"linalg.schur: output is {output!r}",
+            _intaglio._user_line(),
+            why="the triangle is computed in complex numbers, and blocks of real ones are not made of it",
+            hint='write output="complex", and take the blocks of a pair of conjugates from that',
+        )
+    return SchurResult(*_op.schur(matrices(a, "schur")))
+
+
+def solve_sylvester(a: Any, b: Any, q: Any) -> Tensor:
+    """The x with a x + x b = q, by the forms of Schur of a and b (R. Bartels and G. Stewart, 1972).
+
+    Parameters
+    ----------
+    a : array [..., n, n], float32, float64, complex64 or complex128
+    b : array [..., m, m]
+    q : array [..., n, m]
+
+    Returns
+    -------
+    array [..., n, m]
+        Infinities or NaN where an eigenvalue of a is one of -b.
+
+    Raises
+    ------
+    ShapeError, TypeError
+        For shapes that do not fit, and for 16-bit floats.
+
+    Examples
+    --------
+    >>> one = ig.eye(2)
+    >>> ig.linalg.solve_sylvester(one, one * 3.0, ig.asarray([[4.0, 8.0], [0.0, 4.0]]))
+    Tensor([[1., 2.],
+            [0., 1.]], dtype=float32)
+    """
+    parts = [matrices(x, "solve_sylvester") for x in (a, b, q)]
+    dtype = _intaglio._result_type("solve_sylvester", *parts)
+    batch = _functions.broadcast_shapes(*(tuple(x.shape[:-2]) for x in parts))
+    whole = (_fn["broadcast_to"](astype(x, dtype), shape=(*batch, *x.shape[-2:])) for x in parts)
+    out: Tensor = _op.sylvester(*whole)
+    return out
+
+
 def vander(x: Any, /, N: int | None = None, *, increasing: bool = False) -> Tensor:
     """The powers of each number as a row: x^(N-1), …, x, 1; or from 1 on with `increasing`.
 
@@ -164,7 +301,7 @@ def householder_product(a: Any, tau: Any, /) -> Tensor:
 
     Parameters
     ----------
-    a : array [..., m, n], m at least n, float32 or float64
+    a : array [..., m, n], m at least n, float32, float64, complex64 or complex128
         The vectors stand below the diagonal, with a 1 on it.
     tau : array [..., k], k at most n
         Their factors.
@@ -176,7 +313,7 @@ def householder_product(a: Any, tau: Any, /) -> Tensor:
     Raises
     ------
     ShapeError, TypeError
-        For sizes that do not fit, for complex numbers and 16-bit floats.
+        For sizes that do not fit, and for 16-bit floats.
 
     Examples
     --------
@@ -197,16 +334,16 @@ def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_d
 
     Parameters
     ----------
-    a : array [..., n, n], float32 or float64
+    a : array [..., n, n], float32, float64, complex64 or complex128
     b : array [..., n, m], or [n]
     trans : 0, 1, 2, "N", "T" or "C"
-        Whether a is transposed.
+        Whether a is transposed (1, "T"), and conjugated too (2, "C").
     lower, unit_diagonal : bool
 
     Raises
     ------
     ValueError, ShapeError, TypeError
-        For another `trans`, for shapes that do not fit, for complex numbers and 16-bit floats.
+        For another `trans`, for shapes that do not fit, and for 16-bit floats.
 
     Examples
     --------
@@ -217,6 +354,8 @@ def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_d
     column = b.ndim == 1
     a, b = batched(a, b[:, None] if column else b, "solve_triangular")
     turned = _transposed(trans, "solve_triangular")
+    if _conjugated(trans) and is_complex(a):
+        a = _fn["conj"](a)
     out: Tensor = _op.triangular_solve(a, b, lower=lower, transpose_a=turned, unit_diagonal=unit_diagonal)
     return out[..., 0] if column else out
 
@@ -227,24 +366,28 @@ def _transposed(trans: Any, who: str) -> bool:
             f"linalg.{who}: trans is {trans!r}",
             _intaglio._user_line(),
             why="it says whether the matrix is transposed",
-            hint='write 0 or "N" for the matrix itself, 1 or "T" for its transpose',
+            hint='write 0 or "N" for the matrix itself, 1 or "T" for its transpose, 2 or "C" for the conjugate of that',
         )
     return trans not in (0, "N")
 
 
+def _conjugated(trans: Any) -> bool:
+    return trans in (2, "C")
+
+
 def cho_factor(a: Any, lower: bool = False) -> tuple[Tensor, bool]:
-    """Cholesky's factor of symmetric positive definite matrices for `cho_solve`, and which triangle it is.
+    """Cholesky's factor of symmetric (Hermitian) positive definite matrices for `cho_solve`, and which triangle it is.
 
     Parameters
     ----------
-    a : array [..., n, n], float32 or float64
+    a : array [..., n, n], float32, float64, complex64 or complex128
         The triangle that `lower` names is read.
     lower : bool
 
     Raises
     ------
     ShapeError, TypeError
-        For matrices that are not square, for complex numbers and 16-bit floats.
+        For matrices that are not square, and for 16-bit floats.
 
     Examples
     --------
@@ -253,8 +396,8 @@ def cho_factor(a: Any, lower: bool = False) -> tuple[Tensor, bool]:
     ([[2.0, 1.0], [0.0, 2.0]], False)
     """
     a = matrices(a, "cho_factor")
-    factor: Tensor = _op.cholesky(a if lower else a.mT)
-    return (factor if lower else factor.mT), bool(lower)
+    factor: Tensor = _op.cholesky(a if lower else adjoint(a))
+    return (factor if lower else adjoint(factor)), bool(lower)
 
 
 def cho_solve(c_and_lower: tuple[Any, bool], b: Any) -> Tensor:
@@ -268,7 +411,7 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: Any) -> Tensor:
     Raises
     ------
     ShapeError, TypeError
-        For shapes that do not fit, for complex numbers and 16-bit floats.
+        For shapes that do not fit, and for 16-bit floats.
 
     Examples
     --------
@@ -276,12 +419,12 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: Any) -> Tensor:
     Tensor([1., 2.], dtype=float32)
     """
     c, lower = c_and_lower
-    half = solve_triangular(c, b, trans=0 if lower else 1, lower=lower)
-    return solve_triangular(c, half, trans=1 if lower else 0, lower=lower)
+    half = solve_triangular(c, b, trans=0 if lower else 2, lower=lower)
+    return solve_triangular(c, half, trans=2 if lower else 0, lower=lower)
 
 
 def cholesky_solve(B: Any, L: Any, /, upper: bool = False) -> Tensor:
-    """PyTorch's order of `cho_solve`: the x with L Lᵀ x = B, or Uᵀ U x = B with `upper`.
+    """PyTorch's order of `cho_solve`: the x with L Lᴴ x = B, or Uᴴ U x = B with `upper`.
 
     Parameters
     ----------
@@ -308,7 +451,7 @@ def lu_factor(a: Any, /) -> tuple[Tensor, Tensor]:
 
     Parameters
     ----------
-    a : array [..., n, n], float32 or float64
+    a : array [..., n, n], float32, float64, complex64 or complex128
 
     Returns
     -------
@@ -320,7 +463,7 @@ def lu_factor(a: Any, /) -> tuple[Tensor, Tensor]:
     Raises
     ------
     ShapeError, TypeError
-        For matrices that are not square, for complex numbers and 16-bit floats.
+        For matrices that are not square, and for 16-bit floats.
 
     Examples
     --------
@@ -344,7 +487,7 @@ def lu_solve(lu_and_piv: tuple[Any, Any], b: Any, trans: Any = 0) -> Tensor:
     Raises
     ------
     ValueError, ShapeError, TypeError
-        For another `trans`, for shapes that do not fit, for complex numbers and 16-bit floats.
+        For another `trans`, for shapes that do not fit, and for 16-bit floats.
 
     Examples
     --------
@@ -357,8 +500,8 @@ def lu_solve(lu_and_piv: tuple[Any, Any], b: Any, trans: Any = 0) -> Tensor:
     lu, b = batched(lu, b[:, None] if column else b, "lu_solve")
     order = _order(astype(piv, "int64"))
     if _transposed(trans, "lu_solve"):
-        half = solve_triangular(lu, b, trans=1)
-        moved = solve_triangular(lu, half, trans=1, lower=True, unit_diagonal=True)
+        half = solve_triangular(lu, b, trans=trans)
+        moved = solve_triangular(lu, half, trans=trans, lower=True, unit_diagonal=True)
         out = _rows(moved, _functions.argsort(order, axis=-1))
     else:
         half = solve_triangular(lu, _rows(b, order), lower=True, unit_diagonal=True)

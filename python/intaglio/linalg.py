@@ -1,8 +1,7 @@
 """Linear algebra: the array API's extension `linalg`, and NumPy's functions of these names.
 
-Matrices are the last two axes; the others are a batch, and broadcast. Float32 and float64; `solve`, `inv`, `eig` and
-`expm` take complex numbers too. All of it is differentiable,
-and goes under `ig.vmap` and `ig.jit`.
+Matrices are the last two axes; the others are a batch, and broadcast. Float32 and float64, complex64 and complex128.
+All of it is differentiable, and goes under `ig.vmap` and `ig.jit`.
 
 >>> import intaglio as ig
 >>> a = ig.asarray([[3.0, 1.0], [1.0, 2.0]])
@@ -34,11 +33,14 @@ from ._factors import (
     svd,
     svdvals,
 )
+from ._factors import adjoint as _adjoint
 from ._factors import batched as _batched
+from ._factors import hermitian_part as _hermitian_part
 from ._factors import matrices as _matrices
 from ._functions import _array, _op, astype
 from ._matrix_functions import (
     EigResult,
+    SchurResult,
     cho_factor,
     cho_solve,
     cholesky_solve,
@@ -46,10 +48,14 @@ from ._matrix_functions import (
     eigvals,
     expm,
     householder_product,
+    logm,
     lu_factor,
     lu_solve,
     matrix_exp,
+    schur,
+    solve_sylvester,
     solve_triangular,
+    sqrtm,
     vander,
 )
 
@@ -62,6 +68,7 @@ __all__ = [
     "LstsqResult",
     "QRResult",
     "SVDResult",
+    "SchurResult",
     "SlogdetResult",
     "cho_factor",
     "cho_solve",
@@ -78,6 +85,7 @@ __all__ = [
     "expm",
     "householder_product",
     "inv",
+    "logm",
     "lstsq",
     "lu",
     "lu_factor",
@@ -93,9 +101,12 @@ __all__ = [
     "outer",
     "pinv",
     "qr",
+    "schur",
     "slogdet",
     "solve",
+    "solve_sylvester",
     "solve_triangular",
+    "sqrtm",
     "svd",
     "svdvals",
     "tensordot",
@@ -110,21 +121,22 @@ __all__ = [
 
 
 class SlogdetResult(NamedTuple):
-    """The sign of a determinant, and the logarithm of its size."""
+    """The sign of a determinant (a number of size 1, where it is complex), and the logarithm of its size."""
 
     sign: Tensor
     logabsdet: Tensor
 
 
 def cholesky(x: Any, /, *, upper: bool = False, symmetrize_input: bool = True) -> Tensor:
-    """The lower triangular L with L Lᵀ = x, of symmetric positive definite matrices; or U with Uᵀ U = x.
+    """The lower triangular L with L Lᴴ = x, of positive definite matrices; or U with Uᴴ U = x.
 
     Parameters
     ----------
-    x : array [..., n, n], float32 or float64
-        By default its symmetric part is taken, as JAX does, so that gradients are symmetric.
+    x : array [..., n, n], float32, float64, complex64 or complex128
+        Symmetric, or Hermitian where it is complex. By default that part of it is taken, as JAX does, so that gradients
+        are so too.
     upper : bool
-        Gives U, the transpose of L.
+        Gives U, the (conjugate) transpose of L.
     symmetrize_input : bool
         False: the lower triangle alone is read.
 
@@ -146,13 +158,20 @@ def cholesky(x: Any, /, *, upper: bool = False, symmetrize_input: bool = True) -
     """
     x = _matrices(x, "cholesky")
     if symmetrize_input:
-        x = (x + x.mT) * 0.5
+        x = _hermitian_part(x)
     out: Tensor = _op.cholesky(x)
-    return out.mT if upper else out
+    return _adjoint(out) if upper else out
 
 
 def triangular_solve(
-    a: Any, b: Any, /, *, lower: bool = True, transpose_a: bool = False, unit_diagonal: bool = False
+    a: Any,
+    b: Any,
+    /,
+    *,
+    lower: bool = True,
+    transpose_a: bool = False,
+    conjugate_a: bool = False,
+    unit_diagonal: bool = False,
 ) -> Tensor:
     """The x with a x = b (or aᵀ x = b) for triangular matrices a; their other triangle is not read.
 
@@ -160,8 +179,8 @@ def triangular_solve(
     ----------
     a : array [..., n, n]
     b : array [..., n, m], or [n]
-    lower, transpose_a, unit_diagonal : bool
-        Which triangle, whether it is transposed, and whether its diagonal is taken as ones.
+    lower, transpose_a, conjugate_a, unit_diagonal : bool
+        Which triangle, whether it is transposed, whether it is conjugated, and whether its diagonal is taken as ones.
 
     Raises
     ------
@@ -176,6 +195,8 @@ def triangular_solve(
     a, b = _matrices(a, "triangular_solve"), _array(b)
     column = b.ndim == 1
     a, b = _batched(a, b[:, None] if column else b, "triangular_solve")
+    if conjugate_a and a.dtype.kind == "complex floating":
+        a = _fn["conj"](a)
     out: Tensor = _op.triangular_solve(a, b, lower=lower, transpose_a=transpose_a, unit_diagonal=unit_diagonal)
     return out[..., 0] if column else out
 
@@ -183,7 +204,7 @@ def triangular_solve(
 def lu(x: Any, /) -> tuple[Tensor, Tensor, Tensor]:
     """The factors of square matrices: `x[order] = L @ U`, as the triple of order, L and U.
 
-    Rows are exchanged so that no factor of L is above 1 in size.
+    Rows are exchanged so that no factor of L is above 1 in size (of complex ones: much above).
 
     Parameters
     ----------

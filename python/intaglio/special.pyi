@@ -44,8 +44,14 @@ def erfcx(x: ArrayLike) -> Tensor:
 def erfinv(x: ArrayLike) -> Tensor:
     """The inverse of erf; infinite at -1 and 1, NaN outside."""
 
+def exp1(x: ArrayLike) -> Tensor:
+    """The exponential integral E1, the integral of exp(-t) / t from x on; infinite at 0, NaN of negatives."""
+
 def exp2(x: ArrayLike) -> Tensor:
     """2 to the power of each element."""
+
+def expi(x: ArrayLike) -> Tensor:
+    """The exponential integral Ei, the principal value of that of exp(t) / t up to x; -inf at 0."""
 
 def expit(x: ArrayLike) -> Tensor:
     """1 / (1 + exp(-x))."""
@@ -85,6 +91,12 @@ def i1(x: ArrayLike) -> Tensor:
 
 def i1e(x: ArrayLike) -> Tensor:
     """exp(-|x|) i1(x), which does not overflow."""
+
+def j0(x: ArrayLike) -> Tensor:
+    """The Bessel function of the first kind and order 0; 0 at infinity."""
+
+def j1(x: ArrayLike) -> Tensor:
+    """The Bessel function of the first kind and order 1; 0 at infinity."""
 
 def kl_div(x: ArrayLike, y: ArrayLike) -> Tensor:
     """x log(x / y) - x + y: the terms of Kullback's and Leibler's divergence, none of them negative."""

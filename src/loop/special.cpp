@@ -40,6 +40,10 @@ double bessel_i0(double x) { return bessel_i0_of(x); }
 double bessel_i0e(double x) { return bessel_i0e_of(x); }
 double bessel_i1(double x) { return bessel_i1_of(x); }
 double bessel_i1e(double x) { return bessel_i1e_of(x); }
+double bessel_j0(double x) { return bessel_j0_of(x); }
+double bessel_j1(double x) { return bessel_j1_of(x); }
+double exp1(double x) { return exp1_of(x); }
+double expi(double x) { return expi_of(x); }
 double xlogy(double x, double y) { return times_log(x, y, log(y)); }
 double xlog1py(double x, double y) { return times_log(x, y, log1p(y)); }
 double rel_entr(double x, double y) { return relative_entropy(x, y); }
@@ -59,6 +63,10 @@ Expr bessel_i0(Expr x) { return in_double(x, bessel_i0_of<Expr>); }
 Expr bessel_i0e(Expr x) { return in_double(x, bessel_i0e_of<Expr>); }
 Expr bessel_i1(Expr x) { return in_double(x, bessel_i1_of<Expr>); }
 Expr bessel_i1e(Expr x) { return in_double(x, bessel_i1e_of<Expr>); }
+Expr bessel_j0(Expr x) { return in_double(x, bessel_j0_of<Expr>); }
+Expr bessel_j1(Expr x) { return in_double(x, bessel_j1_of<Expr>); }
+Expr exp1(Expr x) { return in_double(x, exp1_of<Expr>); }
+Expr expi(Expr x) { return in_double(x, expi_of<Expr>); }
 Expr xlogy(Expr x, Expr y) { return times_log(x, y, log(y)); }
 Expr xlog1py(Expr x, Expr y) { return times_log(x, y, log1p(y)); }
 Expr rel_entr(Expr x, Expr y) { return in_double(x, y, relative_entropy<Expr>); }

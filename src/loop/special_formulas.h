@@ -47,6 +47,8 @@ inline double log1p(double x) { return std::log1p(x); }
 inline double erf(double x) { return std::erf(x); }
 inline double erfc(double x) { return std::erfc(x); }
 inline double lgamma(double x) { return std::lgamma(x); }
+inline double sin(double x) { return std::sin(x); }
+inline double cos(double x) { return std::cos(x); }
 inline double sine_of_pi(double d) { return std::sin(kPi * d); }  // |d| <= 1/2
 inline double exp_of(double high, double low) {
   return static_cast<double>(std::exp(static_cast<long double>(high) + low));
@@ -86,6 +88,7 @@ using loop::fma;
 using loop::round_even;
 using loop::select;
 using loop::sqrt;
+using math::cos;
 using math::erf;
 using math::erfc;
 using math::exp;
@@ -97,6 +100,7 @@ using math::log1p;
 using math::log_pair;
 using math::number;
 using math::polynomial;
+using math::sin;
 using math::two_product;
 using math::two_sum;
 using math::with_sign_of;
@@ -422,6 +426,82 @@ template <typename R>
 R bessel_i1_of(R x) {
   R a = kept(abs(x));
   return select(nan_in(x), x, with_sign_of(grown_by(bessel_i1e_of(a), a), x));
+}
+
+// Two zeros are factors, so that the function keeps its digits around them.
+template <typename R, size_t N>
+R bessel_j_near(R a, const double (&zeros)[2], const double (&rests)[2], const double (&rest)[N]) {
+  R x = kept(select(a < 8.0, a, number(a, 8)));
+  R y = polynomial(x * x * 0.03125 - 1.0, rest);
+  for (int i = 0; i < 2; ++i) y = y * (((x - zeros[i]) - rests[i]) * (x + zeros[i]));
+  return y;
+}
+// Of x >= 8: P and Q / x with the factor of both, and the sine and the cosine of x.
+template <typename R, size_t N, size_t M>
+std::array<R, 4> bessel_j_far(R a, const double (&p)[N], const double (&q)[M]) {
+  R x = kept(select((a >= 8.0) & (a < kInfinity), a, number(a, 8)));
+  R t = kept(128.0 / (x * x) - 1.0);
+  R size = kept(1.0 / sqrt(x * kPi));
+  return {size * polynomial(t, p), size * (polynomial(t, q) / x), kept(sin(x)), kept(cos(x))};
+}
+
+template <typename R>
+R bessel_j0_of(R x) {
+  R a = kept(abs(x));
+  R near = bessel_j_near(a, coefficients::kBesselJ0Zeros, coefficients::kBesselJ0ZerosRest,
+                         coefficients::kBesselJ0Near);
+  auto [p, q, sine, cosine] = bessel_j_far(a, coefficients::kBesselJ0P, coefficients::kBesselJ0Q);
+  R far = select(a == kInfinity, number(x, 0), p * (cosine + sine) - q * (sine - cosine));
+  return select(nan_in(x), x, select(a < 8.0, near, far));
+}
+
+template <typename R>
+R bessel_j1_of(R x) {
+  R a = kept(abs(x));
+  R near = a * bessel_j_near(a, coefficients::kBesselJ1Zeros, coefficients::kBesselJ1ZerosRest,
+                             coefficients::kBesselJ1Near);
+  auto [p, q, sine, cosine] = bessel_j_far(a, coefficients::kBesselJ1P, coefficients::kBesselJ1Q);
+  R far = select(a == kInfinity, number(x, 0), p * (sine - cosine) + q * (sine + cosine));
+  R y = kept(select(a < 8.0, near, far));
+  return select(nan_in(x) | (x == 0.0), x, select(x < 0.0, -y, y));
+}
+
+// --- exponential integrals
+// ------------------------------------------------------------------------------------------------------
+template <typename R>
+R exp1_of(R x0) {
+  auto usual = (x0 > 0.0) & (x0 < kInfinity);
+  R x = kept(select(usual, x0, number(x0, 1)));
+  R small = kept(select(x < 1.0, x, number(x, 1))), large = kept(select(x < 1.0, number(x, 1), x));
+  R near = polynomial(small, coefficients::kExp1Near) - log(small);
+  R far = polynomial((large - 2.0) / (large + 2.0), coefficients::kExp1Far) * exp(-large) / large;
+  R edge = select(x0 == 0.0, number(x, kInfinity), select(x0 > 0.0, number(x, 0), not_a_number_like(x)));
+  return select(nan_in(x0), x0, select(usual, select(x < 1.0, near, far), edge));
+}
+
+template <typename R>
+R expi_of(R x0) {
+  auto usual = (x0 > 0.0) & (x0 < kInfinity);
+  R x = kept(select(usual, x0, number(x0, 1)));
+  R small = kept(select(x < 6.0, x, number(x, 1))), large = kept(select(x < 6.0, number(x, 6), x));
+  R apart = kept((small - coefficients::kExpiZero) - coefficients::kExpiZeroRest);
+  R ratio = kept(apart / coefficients::kExpiZero);
+  auto around = abs(ratio) < 0.5;
+  R logarithm =
+      select(around, log1p(select(around, ratio, number(x, 0))), log(small / coefficients::kExpiZero));
+  R near = logarithm + apart * polynomial(small / 3.0 - 1.0, coefficients::kExpiNear);
+  R inverse = kept(1.0 / large);
+  R middle =
+      polynomial(24.0 * select(large < 12.0, inverse, number(x, 1.0 / 12)) - 3.0, coefficients::kExpiMiddle);
+  auto before_last = (large >= 12.0) & (large < 36.0);
+  R far = polynomial(36.0 * select(before_last, inverse, number(x, 1.0 / 12)) - 2.0, coefficients::kExpiFar);
+  R last =
+      polynomial(72.0 * select(large < 36.0, number(x, 1.0 / 36), inverse) - 1.0, coefficients::kExpiLast);
+  R factor = select(large < 12.0, middle, select(large < 36.0, far, last)) / large;
+  R half = kept(exp(large * 0.5));  // the product overflows only where the function does
+  R right = select(x < 6.0, near, factor * half * half);
+  R edge = select(x0 > 0.0, number(x, kInfinity), -exp1_of(-x0));
+  return select(nan_in(x0), x0, select(usual, right, edge));
 }
 
 // --- zeta

@@ -57,6 +57,7 @@ inline std::vector<std::string> split(std::string_view text) {
 
 inline Literal literal_of(std::string text, DType t, double low, double high, size_t seed) {
   if (text.starts_with("T[")) text = std::string(name(t)) + text.substr(1);
+  if (text.starts_with("R[")) text = std::string(name(is_complex(t) ? part_of(t) : t)) + text.substr(1);
   size_t brace = text.find('{');
   Type type = Type::parse(text.substr(0, text.find(']') + 1));
   Literal out = Literal::allocate(type.dtype, *constant_dims(type.dims));
@@ -64,11 +65,15 @@ inline Literal literal_of(std::string text, DType t, double low, double high, si
     std::vector<std::string> values = split(text.substr(brace + 1, text.rfind('}') - brace - 1));
     EXPECT_EQ(static_cast<int64_t>(values.size()), out.elements()) << text;
     for (size_t i = 0; i < values.size(); ++i) {
-      double value = values[i] == "true" ? 1 : values[i] == "false" ? 0 : std::stod(values[i]);
+      // (re, im) is a complex number; of a real type its real part.
+      bool pair = values[i].starts_with("(");
+      std::string word = values[i].substr(pair);
+      double value = word == "true" ? 1 : word == "false" ? 0 : std::stod(word);
+      double imaginary = pair ? std::stod(word.substr(word.find(',') + 1)) : 0;
       if (is_float(type.dtype))
         tools::set_real(out, static_cast<int64_t>(i), value);
       else if (is_complex(type.dtype))
-        tools::set_complex(out, static_cast<int64_t>(i), value, 0);
+        tools::set_complex(out, static_cast<int64_t>(i), value, imaginary);
       else
         tools::set_whole(out, static_cast<int64_t>(i), static_cast<int64_t>(value));
     }

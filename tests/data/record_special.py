@@ -80,6 +80,10 @@ def binom(n: Any, k: Any) -> Any:
     return mp.gammaprod([n + 1], [k + 1, n - k + 1])
 
 
+def zeros(order: int) -> np.ndarray:
+    return np.array([float(mp.besseljzero(order, k)) for k in (1, 2)])
+
+
 def main() -> None:
     shapes = [scaled(1e-3, 1, 60), scaled(0.3, 30, 60), scaled(10, 130, 60), scaled(90, 1000, 40), scaled(1e3, 3e4, 20)]
     places = [
@@ -134,6 +138,23 @@ def main() -> None:
             for order, name in ((0, "i0"), (1, "i1"))
             for scale in ("", "e")
         },
+        # Behind all others, so that their points stay.
+        **{
+            name: (
+                lambda x, order=order: mp.besselj(order, x),
+                (np.concatenate([even(-30, 30), scaled(1e-3, 1e4), near(np.repeat(zeros(order), 20), 1e-4)]),),
+            )
+            for order, name in ((0, "j0"), (1, "j1"))
+        },
+        "exp1": (mp.e1, (np.concatenate([even(0.01, 4), scaled(1e-300, 1e-3, 40), scaled(1e-3, 600)]),)),
+        "expi": (
+            mp.ei,
+            (
+                np.concatenate(
+                    [even(-4, 40), scaled(1e-6, 700), -scaled(1e-6, 600), near(np.full(40, 0.3725074), 1e-3)]
+                ),
+            ),
+        ),
     }
     out = {}
     for name, (truth, columns) in cases.items():

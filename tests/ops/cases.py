@@ -54,26 +54,32 @@ def split(text: str) -> list[str]:
     return [*out, item.strip()] if item.strip() else out
 
 
+def number(word: str) -> complex:
+    if word.startswith("("):
+        return complex(*(number(part).real for part in split(word[1:-1])))
+    if word in ("true", "false"):
+        return complex(word == "true")
+    return complex(float.fromhex(word) if "0x" in word else float(word))
+
+
 def operand(text: str, dtype: str, low: float, high: float, random: np.random.Generator) -> Any:
-    """One operand of a sample: a NumPy array, or random keys as an Intaglio array."""
+    """One operand of a sample: a NumPy array, or random keys as an Intaglio array. `R` is the type of the parts of `T`,
+    and (re, im) a complex number; of a real type its real part."""
     match = re.fullmatch(r"(\w+)\[([^\]]*)\]\s*(?:\{(.*)\})?", text)
     assert match, text
-    name = dtype if match[1] == "T" else TEXT_NAMES[match[1]]
+    part = {"complex64": "float32", "complex128": "float64"}.get(dtype, dtype)
+    name = {"T": dtype, "R": part}.get(match[1]) or TEXT_NAMES[match[1]]
     shape = tuple(int(size) for size in match[2].split(",") if size.strip())
     if name == "key":
         count = math.prod(shape)
         return core._from_bytes("key", list(shape), random.bytes(8 * count))
     kind = numpy_dtype(name)
     if match[3] is not None:
-        words = [word.strip() for word in match[3].split(",") if word.strip()]
+        words = split(match[3])
         if name.startswith(("int", "uint")):
             return np.array([int(word) for word in words], dtype=kind).reshape(shape)
-        values = [{"true": 1.0, "false": 0.0}.get(word) for word in words]
-        numbers = [
-            (float.fromhex(word) if "0x" in word else float(word)) if value is None else value
-            for word, value in zip(words, values, strict=True)
-        ]
-        return np.array(numbers, dtype=np.float64).astype(kind).reshape(shape)
+        numbers = np.array([number(word) for word in words], dtype=np.complex128)
+        return (numbers if kind.kind == "c" else numbers.real).astype(kind).reshape(shape)
     if name == "bool":
         return np.asarray(random.integers(0, 2, shape)).astype(bool)
     if name.startswith("complex"):
@@ -253,7 +259,17 @@ def unit_of(array: np.ndarray[Any, Any], size: float) -> float:
 
 
 # Functions with zeros of their own: near them the error is measured against 1.
-WITH_ZEROS = ("lgamma", "digamma", "betaln", "binomial_coefficient", "logaddexp", "logsumexp")
+WITH_ZEROS = (
+    "lgamma",
+    "digamma",
+    "betaln",
+    "binomial_coefficient",
+    "logaddexp",
+    "logsumexp",
+    "bessel_j0",
+    "bessel_j1",
+    "expi",
+)
 
 
 def check_close(decl: dict[str, Any], what: str, arrays: list[Any], got: Any, want: Any, bound: float) -> None:

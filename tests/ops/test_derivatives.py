@@ -12,14 +12,15 @@ from cases import RUNNABLE, TABLE, Case
 import intaglio as ig
 from intaglio import _intaglio as core
 
-# By one operand at least; by the others, tests/python/test_special.py differentiates them.
+# The operands by which there is none.
 REFUSED = {
-    "gammainc_slope",
-    "log_gamma_sample_slope",
-    "nextafter",
-    "polygamma",
-    "regularized_incomplete_beta",
-    "zeta",
+    "gammainc_slope": (0, 1),
+    "log_gamma_sample_slope": (0, 1),
+    "nextafter": (0, 1),
+    "polygamma": (0,),
+    "regularized_incomplete_beta": (0, 1),
+    "schur": (0,),
+    "zeta": (0,),
 }
 
 
@@ -77,6 +78,35 @@ def test_compiled_derivatives_are_those_of_the_definitions(name: str) -> None:
                 np.testing.assert_allclose(b.numpy(), a.numpy(), rtol=2e-4, atol=2e-5 * size)
 
 
+@pytest.mark.parametrize("name", sorted(REFUSED))
+def test_what_is_refused_by_one_operand_has_derivatives_by_the_others(name: str) -> None:
+    """Each operand alone, in float64, on the sample with the most elements: the rule refuses, or agrees with
+    differences."""
+    samples = [i for i, sample in enumerate(TABLE[name]["samples"]) if "T[" in sample["operands"]]
+    case = max((Case(name, i, "float64") for i in samples), key=lambda case: sum(x.size for x in case.arrays))
+    graph = core._graph_of("derivative", [(name, case.types, case.attrs)], {})
+    wanted = [True] * len(graph.outputs)
+    given = [x.numpy() for x in case.given()]
+    refused = []
+    for number in range(len(given)):
+        moves = [i == number for i in range(len(given))]
+        try:
+            forward = core._graph_jvp(graph, moves, wanted)
+        except ig.UnsupportedError:
+            refused.append(number)
+            continue
+        step = 1e-5
+        ahead, behind = (
+            graph.evaluate(*(ig.asarray(x + sign * step * m) for x, m in zip(given, moves, strict=True))).numpy()
+            for sign in (1, -1)
+        )
+        got = forward.evaluate(*case.given(), ig.ones_like(case.given()[number]))[-1].numpy()
+        want = (ahead - behind) / (2 * step)
+        assert np.isfinite(got).any()
+        np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-7 * max(1.0, np.abs(want).max()))
+    assert tuple(refused) == REFUSED[name]
+
+
 # Branch cuts and kinks of the other ops lie outside of where their samples are drawn.
 UNMOVED = {"stop_gradient"}  # its rule is not its derivative: that is what it is for
 
@@ -104,6 +134,10 @@ def test_complex_derivatives_agree_with_differences(name: str) -> None:
         moves = [entry["dtype"].kind in kinds for entry in graph.inputs]
         wanted = [entry["dtype"].kind in kinds for entry in graph.outputs]
         if not any(wanted):
+            continue
+        if name in REFUSED:
+            with pytest.raises(ig.UnsupportedError, match="has no derivative"):
+                core._graph_jvp(graph, moves, wanted)
             continue
         forward = core._graph_jvp(graph, moves, wanted)
         known, backward, residuals, _ = core._graph_vjp(graph, moves, wanted)

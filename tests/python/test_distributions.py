@@ -129,6 +129,8 @@ def test_slopes_of_what_is_made_of_gamma() -> None:
         "chisquare": (lambda a: ig.mean(ig.random.chisquare(KEY, a, count)), 3.0, 1.0),
         "beta by a": (lambda a: ig.mean(ig.random.beta(KEY, a, 3.0, count)), 2.0, 3 / 25),
         "beta by b": (lambda b: ig.mean(ig.random.beta(KEY, 2.0, b, count)), 3.0, -2 / 25),
+        # By df, of 2 sqrt(df) gamma((df + 1) / 2) / (sqrt(pi) gamma(df / 2) (df - 1)).
+        "size of t": (lambda df: ig.mean(ig.abs(ig.random.t(KEY, df, count))), 4.0, -0.06814718),
     }
     for name, (mean, at, want) in of.items():
         assert float(ig.grad(mean)(at)) == pytest.approx(want, rel=0.05), name

@@ -1,6 +1,6 @@
 // The primitives of linear algebra: the factors of Cholesky and of LU, and systems with a triangular matrix.
 // The last two axes are the matrix; each matrix is a block of its own, and its rows are updated in vectors.
-// Float32 and float64.
+// Float32, float64, and complex numbers of these.
 #include <cmath>
 #include <utility>
 
@@ -18,17 +18,11 @@ std::vector<Op> linalg_spectral();       // linalg_spectral.cpp
 std::vector<Op> linalg_least_squares();  // linalg_least_squares.cpp
 std::vector<Op> linalg_eigen();          // linalg_eigen.cpp
 std::vector<Op> linalg_functions();      // linalg_functions.cpp
+std::vector<Op> linalg_roots();          // linalg_roots.cpp
 
 namespace {
 
-using factors::batch_of;
-using factors::each_matrix;
-using factors::Grid;
-using factors::product_of;
-using factors::solved;
-using factors::triangle;
-using factors::turned;
-using loop::Expr;
+using namespace factors;
 
 constexpr Attr<bool> kLowerTriangle{"lower", "Whether the lower triangle is the matrix, else the upper one.",
                                     "true"};
@@ -41,10 +35,16 @@ void each_of(loop::Builder& b, Expr rows, Expr columns, const std::function<void
                [&](Expr i) { b.vector_for(b.index(0), columns, kLanes, [&](Expr j) { body(i, j); }); });
 }
 
+// A matrix in scratch, its rows without gaps.
+Grid factor_grid(NestContext& c, const Dim& rows, const Dim& columns, const char* name) {
+  Line whole = scratch_line(c, c.node->operand(0)->type().dtype, rows * columns, name);
+  return {*c.build, whole.buffer, c.build->index(0), c.size(columns), whole.imaginary};
+}
+
 // --- Cholesky
 // -----------------------------------------------------------------------------------------------------------
 void infer_cholesky(InferContext& c) {
-  factors::require_square(c, 0);
+  require_square(c, 0);
   c.result(c.operand(0).dtype, c.operand(0).dims);
 }
 
@@ -52,61 +52,67 @@ void reference_cholesky(ReferenceContext& c) {
   const Literal& x = c.operands[0];
   int64_t n = x.dims().empty() ? 0 : x.dims().back();
   each_matrix(x, [&](int64_t at, int64_t) {
-    std::vector<double> u(static_cast<size_t>(n * n), 0);  // the transposed factor
-    auto e = [&](int64_t i, int64_t j) -> double& { return u[static_cast<size_t>(i * n + j)]; };
+    std::vector<Complex> u(static_cast<size_t>(n * n), 0);  // the transposed factor
+    auto e = [&](int64_t i, int64_t j) -> Complex& { return u[static_cast<size_t>(i * n + j)]; };
     for (int64_t i = 0; i < n; ++i)
-      for (int64_t j = i; j < n; ++j) e(i, j) = x.as_double(at + j * n + i);
+      for (int64_t j = i; j < n; ++j) e(i, j) = x.as_complex(at + j * n + i);
     for (int64_t k = 0; k < n; ++k) {
-      double root = std::sqrt(e(k, k));
+      double root = std::sqrt(e(k, k).real());
       for (int64_t j = k; j < n; ++j) e(k, j) = j == k ? root : e(k, j) / root;
       for (int64_t i = k + 1; i < n; ++i)
-        for (int64_t j = i; j < n; ++j) e(i, j) -= e(k, i) * e(k, j);
+        for (int64_t j = i; j < n; ++j) e(i, j) -= std::conj(e(k, i)) * e(k, j);
     }
     for (int64_t i = 0; i < n; ++i)
-      for (int64_t j = 0; j < n; ++j) tools::set_real(c.results[0], at + i * n + j, j <= i ? e(j, i) : 0);
+      for (int64_t j = 0; j < n; ++j) set_element(c.results[0], at + i * n + j, j <= i ? e(j, i) : 0);
   });
 }
 
 void nest_cholesky(NestContext& c) {
   loop::Builder& b = *c.build;
   const Type& type = c.node->operand(0)->type();
+  DType dtype = type.dtype;
   c.set_blocks(product(batch_of(type)));
   Expr n = c.size(type.dims.back());
-  uint32_t scratch = b.add_scratch(type.dtype, type.dims.back() * type.dims.back(), "factor");
+  Grid u = factor_grid(c, type.dims.back(), type.dims.back(), "factor");
   Expr base = b.let(b.block() * n * n);
-  Grid x{b, c.operands[0], base, n}, out{b, c.results[0], base, n}, u{b, scratch, b.index(0), n};
+  Grid x{b, c.operands[0], base, n}, out{b, c.results[0], base, n};
   each_of(b, n, n, [&](Expr i, Expr j) { u.store(i, j, x.load(j, i)); });
   b.serial_for(b.index(0), n, [&](Expr k) {
-    Expr root = b.let(sqrt(u.load(k, k)));
-    b.vector_for(k, n, kLanes, [&](Expr j) { u.store(k, j, select(j == k, root, u.load(k, j) / root)); });
+    Expr root = b.let(sqrt(real(u.load(k, k))));
+    b.vector_for(k, n, kLanes,
+                 [&](Expr j) { u.store(k, j, select(j == k, as(dtype, root), over(u.load(k, j), root))); });
     b.serial_for(k + b.index(1), n, [&](Expr i) {
-      Expr factor = b.let(u.load(k, i));
+      Expr factor = b.let(conj(u.load(k, i)));
       b.vector_for(i, n, kLanes, [&](Expr j) { u.store(i, j, u.load(i, j) - factor * u.load(k, j)); });
     });
   });
-  Expr zero = b.constant(type.dtype, 0);
+  Expr zero = b.constant(dtype, 0);
   each_of(b, n, n, [&](Expr i, Expr j) { out.store(i, j, select(j <= i, u.load(j, i), zero)); });
 }
 
-// The lower triangle is the matrix: dL = L phi(L⁻¹ dA L⁻ᵀ), phi taking the lower triangle and half of the
+// The lower triangle is the matrix: dL = L phi(L⁻¹ dA L⁻ᴴ), phi taking the lower triangle and half of the
 // diagonal.
 std::vector<Value> jvp_cholesky(JvpContext& c) {
   if (!c.tangents[0]) return {nullptr};
   Builder& b = c.build;
   Compose m(b);
-  Value l = c.results[0], t = c.tangents[0];
-  Value whole = m.add(triangle(b, t, true, 0), turned(b, triangle(b, t, true, -1)));
+  Value l = c.results[0];
+  Value whole = hermitian_from_lower(b, c.tangents[0]);
   Value half = solved(b, l, whole, true, false, false);
-  Value inner = solved(b, l, turned(b, half), true, false, false);
-  Value below = m.sub(triangle(b, inner, true, 0),
-                      m.mul(m.sub(triangle(b, inner, true, 0), triangle(b, inner, true, -1)), 0.5));
+  Value inner = solved(b, l, adjoint(b, half), true, false, false);
+  Value below = m.mul(m.add(triangle(b, inner, true, 0), triangle(b, inner, true, -1)), 0.5);
   return {product_of(b, l, below)};
+}
+
+// x / y as the kernels have it: each part for itself where y is real.
+Complex quotient(Complex x, Complex y) {
+  return y.imag() == 0 ? Complex(x.real() / y.real(), x.imag() / y.real()) : complex_quotient(x, y);
 }
 
 // --- systems with a triangular matrix
 // -----------------------------------------------------------------------------------
 void infer_solve(InferContext& c) {
-  factors::require_square(c, 0);
+  require_square(c, 0);
   c.require_same_dtype(0, 1);
   const Type &a = c.operand(0), &y = c.operand(1);
   c.require_rank(1, a.rank());
@@ -121,21 +127,20 @@ void reference_solve(ReferenceContext& c) {
   int64_t n = a.dims().back(), m = y.dims().back(), batch = n > 0 ? a.elements() / (n * n) : 0;
   bool lower = c.attrs.get(kLowerTriangle), transposed = c.attrs.get(kTransposed), unit = c.attrs.get(kUnit);
   for (int64_t at = 0; at < batch; ++at) {
-    std::vector<double> x(static_cast<size_t>(n * m));
-    for (int64_t i = 0; i < n * m; ++i) x[static_cast<size_t>(i)] = y.as_double(at * n * m + i);
-    auto e = [&](int64_t i, int64_t j) -> double& { return x[static_cast<size_t>(i * m + j)]; };
+    std::vector<Complex> x(static_cast<size_t>(n * m));
+    for (int64_t i = 0; i < n * m; ++i) x[static_cast<size_t>(i)] = y.as_complex(at * n * m + i);
+    auto e = [&](int64_t i, int64_t j) -> Complex& { return x[static_cast<size_t>(i * m + j)]; };
     auto entry = [&](int64_t i, int64_t k) {
-      return a.as_double(at * n * n + (transposed ? k * n + i : i * n + k));
+      return a.as_complex(at * n * n + (transposed ? k * n + i : i * n + k));
     };
     bool down = lower != transposed;
     for (int64_t step = 0; step < n; ++step) {
       int64_t k = down ? step : n - 1 - step;
-      for (int64_t j = 0; j < m && !unit; ++j) e(k, j) /= entry(k, k);
+      for (int64_t j = 0; j < m && !unit; ++j) e(k, j) = quotient(e(k, j), entry(k, k));
       for (int64_t i = down ? k + 1 : 0; i < (down ? n : k); ++i)
         for (int64_t j = 0; j < m; ++j) e(i, j) -= entry(i, k) * e(k, j);
     }
-    for (int64_t i = 0; i < n * m; ++i)
-      tools::set_real(c.results[0], at * n * m + i, x[static_cast<size_t>(i)]);
+    for (int64_t i = 0; i < n * m; ++i) set_element(c.results[0], at * n * m + i, x[static_cast<size_t>(i)]);
   }
 }
 
@@ -146,10 +151,10 @@ void nest_solve(NestContext& c) {
   bool lower = attrs.get(kLowerTriangle), transposed = attrs.get(kTransposed), unit = attrs.get(kUnit);
   c.set_blocks(product(batch_of(at)));
   Expr n = c.size(at.dims.back()), m = c.size(yt.dims.back());
-  uint32_t scratch = b.add_scratch(yt.dtype, yt.dims[yt.dims.size() - 2] * yt.dims.back(), "unknowns");
+  Grid x = factor_grid(c, yt.dims[yt.dims.size() - 2], yt.dims.back(), "unknowns");
   Grid a{b, c.operands[0], b.let(b.block() * n * n), n};
   Expr base = b.let(b.block() * n * m);
-  Grid y{b, c.operands[1], base, m}, out{b, c.results[0], base, m}, x{b, scratch, b.index(0), m};
+  Grid y{b, c.operands[1], base, m}, out{b, c.results[0], base, m};
   each_of(b, n, m, [&](Expr i, Expr j) { x.store(i, j, y.load(i, j)); });
   bool down = lower != transposed;
   b.serial_for(b.index(0), n, [&](Expr step) {
@@ -193,7 +198,7 @@ std::vector<Value> transpose_solve(TransposeContext& c) {
 // --- LU
 // -----------------------------------------------------------------------------------------------------------------
 void infer_lu(InferContext& c) {
-  factors::require_square(c, 0);
+  require_square(c, 0);
   const Type& x = c.operand(0);
   c.result(x.dtype, x.dims);
   Dims rows(x.dims.begin(), x.dims.end() - 1);
@@ -205,23 +210,24 @@ void reference_lu(ReferenceContext& c) {
   const Literal& x = c.operands[0];
   int64_t n = x.dims().back();
   each_matrix(x, [&](int64_t at, int64_t) {
-    std::vector<double> u(static_cast<size_t>(n * n));
+    std::vector<Complex> u(static_cast<size_t>(n * n));
     std::vector<int64_t> order = tools::iota(n);
-    for (int64_t i = 0; i < n * n; ++i) u[static_cast<size_t>(i)] = x.as_double(at + i);
-    auto e = [&](int64_t i, int64_t j) -> double& { return u[static_cast<size_t>(i * n + j)]; };
+    for (int64_t i = 0; i < n * n; ++i) u[static_cast<size_t>(i)] = x.as_complex(at + i);
+    auto e = [&](int64_t i, int64_t j) -> Complex& { return u[static_cast<size_t>(i * n + j)]; };
+    auto size = [&](int64_t i, int64_t k) { return std::fabs(e(i, k).real()) + std::fabs(e(i, k).imag()); };
     for (int64_t k = 0; k < n; ++k) {
       int64_t pivot = k;
       for (int64_t i = k + 1; i < n; ++i)
-        if (std::fabs(e(i, k)) > std::fabs(e(pivot, k))) pivot = i;
+        if (size(i, k) > size(pivot, k)) pivot = i;
       tools::set_whole(c.results[1], at / n + k, pivot);
       for (int64_t j = 0; j < n; ++j) std::swap(e(k, j), e(pivot, j));
       std::swap(order[static_cast<size_t>(k)], order[static_cast<size_t>(pivot)]);
       for (int64_t i = k + 1; i < n; ++i) {
-        e(i, k) = e(k, k) == 0 ? 0 : e(i, k) / e(k, k);
+        e(i, k) = e(k, k) == Complex(0) ? 0 : quotient(e(i, k), e(k, k));
         for (int64_t j = k + 1; j < n; ++j) e(i, j) -= e(i, k) * e(k, j);
       }
     }
-    for (int64_t i = 0; i < n * n; ++i) tools::set_real(c.results[0], at + i, u[static_cast<size_t>(i)]);
+    for (int64_t i = 0; i < n * n; ++i) set_element(c.results[0], at + i, u[static_cast<size_t>(i)]);
     for (int64_t i = 0; i < n; ++i) tools::set_whole(c.results[2], at / n + i, order[static_cast<size_t>(i)]);
   });
 }
@@ -231,18 +237,19 @@ void nest_lu(NestContext& c) {
   const Type& type = c.node->operand(0)->type();
   c.set_blocks(product(batch_of(type)));
   Expr n = c.size(type.dims.back()), one = b.index(1);
-  uint32_t scratch = b.add_scratch(type.dtype, type.dims.back() * type.dims.back(), "factors");
+  Grid u = factor_grid(c, type.dims.back(), type.dims.back(), "factors");
   uint32_t order = b.add_scratch(DType::I64, type.dims.back(), "order");
-  uint32_t best = b.local(type.dtype, 1, 1, "best"), place = b.local(DType::I64, 1, 1, "place");
+  uint32_t best = b.local(real_of(type.dtype), 1, 1, "best"), place = b.local(DType::I64, 1, 1, "place");
   Expr base = b.let(b.block() * n * n), row = b.let(b.block() * n);
-  Grid x{b, c.operands[0], base, n}, out{b, c.results[0], base, n}, u{b, scratch, b.index(0), n};
+  Grid x{b, c.operands[0], base, n}, out{b, c.results[0], base, n};
+  auto size_of_pivot = [&](Expr z) { return is_complex(type.dtype) ? abs(real(z)) + abs(imag(z)) : abs(z); };
   each_of(b, n, n, [&](Expr i, Expr j) { u.store(i, j, x.load(i, j)); });
   b.serial_for(b.index(0), n, [&](Expr i) { b.store(order, i, i); });
   b.serial_for(b.index(0), n, [&](Expr k) {
-    b.assign(best, abs(u.load(k, k)));
+    b.assign(best, size_of_pivot(u.load(k, k)));
     b.assign(place, k);
     b.serial_for(k + one, n, [&](Expr i) {
-      Expr size = b.let(abs(u.load(i, k)));
+      Expr size = b.let(size_of_pivot(u.load(i, k)));
       Expr larger = b.let(b.read(best) < size);
       b.assign(place, select(larger, i, b.read(place)));
       b.assign(best, select(larger, size, b.read(best)));
@@ -293,7 +300,7 @@ constexpr const char* kMixed3 = "T[3, 3] {1, 2, -0.5, 4, -1, 0.5, 0.25, 3, 2}";
 
 Op primitive(OpDecl decl, InferFn infer, ReferenceFn reference, NestFn nest, JvpFn jvp,
              Rule<TransposeFn> transpose) {
-  return factors::factorisation(std::move(decl), true, infer, reference, nest, jvp, std::move(transpose));
+  return factorisation(std::move(decl), true, infer, reference, nest, jvp, std::move(transpose));
 }
 
 }  // namespace
@@ -302,17 +309,19 @@ std::vector<Op> linalg_ops() {
   std::vector<Op> ops;
   ops.push_back(primitive(
       {.name = "cholesky",
-       .doc = "The lower triangular L with L Lᵀ = x, for each matrix of the last two axes.\nThe lower "
-              "triangle of x is "
-              "read. Of a matrix that is not positive definite, NaN from the first column on that shows it.",
+       .doc = "The lower triangular L with L Lᴴ = x and a real diagonal, for each matrix of the last two "
+              "axes.\nThe lower triangle of x is read, of a complex diagonal the real part. Of a matrix that "
+              "is not positive definite, NaN from the first column on that shows it.",
        .operands = {{"x", "[..., n, n]."}},
-       .numpy = "np.linalg.cholesky(x.astype(float))",
+       .numpy = "np.linalg.cholesky(x" + std::string(kWideNumbers) + ")",
        .samples = {{kSpd3, "{}"},
+                   {"T[3, 3] {4, 0, 0, (1, 0.5), 3, 0, (0.5, -1), (-0.5, 0.25), 2}", "{}"},
                    {"T[2, 2, 2] {4, 1, 1, 3, 2, -1, -1, 5}", "{}"},
                    {"T[1, 1] {9}", "{}"},
                    {"T[0, 2, 2]", "{}"},
                    {"T[0, 0]", "{}"}},
-       .ulp = 64},
+       .ulp = 64,
+       .complex_ulp = 64},
       infer_cholesky, reference_cholesky, nest_cholesky, jvp_cholesky, tools::not_linear()));
   ops.push_back(
       primitive({.name = "triangular_solve",
@@ -324,20 +333,23 @@ std::vector<Op> linalg_ops() {
                  .numpy = "np.linalg.solve((lambda t: np.swapaxes(t, -1, -2) if transpose_a else t)((lambda "
                           "t: t - (t - 1) * "
                           "np.eye(a.shape[-1]) if unit_diagonal else t)(np.tril(a) if lower else "
-                          "np.triu(a))).astype(float), "
-                          "b.astype(float))",
+                          "np.triu(a))).astype('D' if a.dtype.kind == 'c' else float), "
+                          "b.astype('D' if b.dtype.kind == 'c' else float))",
                  .samples = {{std::string(kSpd3) + ", T[3, 2]", "{}"},
                              {std::string(kSpd3) + ", T[3, 1]", "{lower = false}"},
                              {std::string(kSpd3) + ", T[3, 2]", "{transpose_a = true}"},
                              {std::string(kSpd3) + ", T[3, 2]",
                               "{lower = false, transpose_a = true, unit_diagonal = true}"},
                              {"T[2, 2, 2] {4, 1, 1, 3, 2, -1, -1, 5}, T[2, 2, 33]", "{unit_diagonal = true}"},
+                             {"T[2, 2] {(2, 1), 0, (1, -1), (1, 3)}, T[2, 2]", "{}"},
+                             {"T[2, 2] {(2, 1), 0, (1, -1), (1, 3)}, T[2, 1]", "{transpose_a = true}"},
                              {"T[1, 1] {2}, T[1, 3]", "{}"},
                              {"T[2, 2] {2, 0, 1, 1}, T[2, 0]", "{}"},
                              {"T[0, 0], T[0, 3]", "{}"}},
                  .bad_samples = {{"f32[2, 2], f32[3, 1]", "{}",
                                   "ShapeError: triangular_solve: the rows of a and of b: 2 and 3 differ"}},
-                 .ulp = 256},
+                 .ulp = 256,
+                 .complex_ulp = 256},
                 infer_solve, reference_solve, nest_solve, jvp_solve, &transpose_solve));
   ops.push_back(
       primitive({.name = "lu",
@@ -345,19 +357,21 @@ std::vector<Op> linalg_ops() {
                         "step took; and the order "
                         "of the rows.\nL has ones on its diagonal, which are left out. x[order] = L U. Of "
                         "several largest elements "
-                        "the first is the pivot.",
+                        "the first is the pivot; of complex ones the size is the sum of that of both parts.",
                  .operands = {{"x", "[..., n, n]."}},
                  .results = 3,
                  .numpy = "none: NumPy has no factors of LU; the tests of ig.linalg multiply them again",
                  .samples = {{kMixed3, "{}"},
+                             {"T[2, 2] {(0.5, 1), (2, -1), (-2, 3), (1, 1)}", "{}"},
                              {"T[2, 2, 2] {0, 1, 2, 3, 2, -1, -1, 5}", "{}"},
                              {"T[1, 1] {9}", "{}"},
                              {"T[0, 2, 2]", "{}"},
                              {"T[0, 0]", "{}"}},
-                 .ulp = 256},
+                 .ulp = 256,
+                 .complex_ulp = 256},
                 infer_lu, reference_lu, nest_lu, jvp_lu, tools::not_linear()));
   for (auto family : {linalg_orthogonal, linalg_spectral, linalg_eigen, linalg_composites,
-                      linalg_least_squares, linalg_functions})
+                      linalg_least_squares, linalg_functions, linalg_roots})
     for (Op& op : family()) ops.push_back(std::move(op));
   return ops;
 }

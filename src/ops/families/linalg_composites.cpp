@@ -24,52 +24,19 @@ Value solution(Builder& b, Value a, Value y) {
   return solved(b, factors[0], solved(b, factors[0], ordered, true, false, true), false, false, false);
 }
 
-// A complex system is a real one of pairs, [[re, -im], [im, re]] x = [re, im].
-Value joined(Builder& b, Value x, Value y, int64_t axis) {
-  return b("concatenate", {x, y}, {{"axis", axis}});
-}
-Value complex_solution(Builder& b, Value a, Value y) {
-  Compose m(b);
-  int64_t rows = a->type().rank() - 2;
-  Value re = b("real", {a}), im = b("imag", {a});
-  Value wide = joined(b, joined(b, re, m.neg(im), rows + 1), joined(b, im, re, rows + 1), rows);
-  Value found = solution(b, wide, joined(b, b("real", {y}), b("imag", {y}), rows));
-  const Dim& n = a->type().dims.back();
-  return b("complex", {m.slice(found, rows, Dim(int64_t{0}), n), m.slice(found, rows, n, n * 2)});
-}
-Value any_solution(Builder& b, Value a, Value y) {
-  return is_complex(a->type().dtype) ? complex_solution(b, a, y) : solution(b, a, y);
-}
-
-void infer_any_square(InferContext& c) {
-  if (is_complex(c.operand(0).dtype) && c.operand(0).rank() >= 2) {
-    const Dims& dims = c.operand(0).dims;
-    c.require_equal(dims[dims.size() - 2], dims.back(), "the rows and the columns of a square matrix");
-    return tools::infer_by_body(c);
-  }
-  c.require_dtype(0, DTypeSet::Float);
-  tools::infer_by_body(c);
-}
-// What is made of the factors of LU themselves.
 void infer_square(InferContext& c) {
-  if (is_complex(c.operand(0).dtype))
-    c.fail(ErrorKind::Type, fmt::format("matrices of {} have no factors", info(c.operand(0).dtype).api_name),
-           "it is made of the factors of LU, which are computed of real numbers, in float32 and float64",
-           "multiply the eigenvalues instead: ig.prod(ig.linalg.eigvals(x), axis=-1)");
-  c.require_dtype(0, DTypeSet::Float);
+  factors::require_square(c, 0);
   tools::infer_by_body(c);
 }
 void infer_system(InferContext& c) {
   c.require_same_dtype(0, 1);
   c.require_rank(1, c.operand(0).rank());
-  infer_any_square(c);
+  infer_square(c);
 }
 
-std::vector<Value> solve_body(BodyContext& c) {
-  return {any_solution(c.build, c.operands[0], c.operands[1])};
-}
+std::vector<Value> solve_body(BodyContext& c) { return {solution(c.build, c.operands[0], c.operands[1])}; }
 std::vector<Value> inv_body(BodyContext& c) {
-  return {any_solution(c.build, c.operands[0], identity_like(c.build, c.operands[0]))};
+  return {solution(c.build, c.operands[0], identity_like(c.build, c.operands[0]))};
 }
 
 // The sign of the exchanges of rows, as a number of the matrix's type.
@@ -105,7 +72,7 @@ std::vector<Value> power_body(BodyContext& c) {
   Value x = c.operands[0];
   int64_t n = c.get(kPower);
   if (n == 0) return {identity_like(b, x)};
-  if (n < 0) x = any_solution(b, x, identity_like(b, x)), n = -n;
+  if (n < 0) x = solution(b, x, identity_like(b, x)), n = -n;
   Value out = nullptr;
   while (true) {
     if (n & 1) out = out ? b("matmul", {out, x}) : x;
@@ -120,10 +87,12 @@ std::vector<Value> power_body(BodyContext& c) {
 std::vector<Op> linalg_composites() {
   std::vector<Op> ops;
   const std::string three = "T[3, 3] {1, 2, -0.5, 4, -1, 0.5, 0.25, 3, 2}",
-                    two = "T[2, 2, 2] {0, 1, 2, 3, 2, -1, -1, 5}";
-  std::vector<Sample> square{{three, "{}"}, {two, "{}"}, {"T[1, 1] {4}", "{}"}, {"T[0, 2, 2]", "{}"}};
+                    two = "T[2, 2, 2] {0, 1, 2, 3, 2, -1, -1, 5}",
+                    turned = "T[2, 2] {(1, 2), (0.5, -1), (-1, 0.5), (2, 3)}";
+  std::vector<Sample> square{
+      {three, "{}"}, {two, "{}"}, {turned, "{}"}, {"T[1, 1] {4}", "{}"}, {"T[0, 2, 2]", "{}"}};
   auto add = [&](OpDecl decl, BodyFn body, InferFn infer = infer_square) {
-    decl.dtypes = infer == infer_square ? DTypeSet::Float : DTypeSet::FloatComplex;
+    decl.dtypes = DTypeSet::FloatComplex;
     decl.front = Front::None;
     ops.push_back(composite(std::move(decl), body, infer));
   };
@@ -132,7 +101,10 @@ std::vector<Op> linalg_composites() {
        .operands = {{"a", "[..., n, n]."}, {"b", "[..., n, m]."}},
        .numpy =
            "(lambda t: np.linalg.solve(a.astype(t), b.astype(t)))('D' if a.dtype.kind == 'c' else float)",
-       .samples = {{three + ", T[3, 2]", "{}"}, {two + ", T[2, 2, 1]", "{}"}, {"T[1, 1] {4}, T[1, 3]", "{}"}},
+       .samples = {{three + ", T[3, 2]", "{}"},
+                   {two + ", T[2, 2, 1]", "{}"},
+                   {turned + ", T[2, 2]", "{}"},
+                   {"T[1, 1] {4}, T[1, 3]", "{}"}},
        .ulp = 1024,
        .complex_ulp = 1024},
       solve_body, infer_system);
@@ -143,22 +115,25 @@ std::vector<Op> linalg_composites() {
        .samples = square,
        .ulp = 1024,
        .complex_ulp = 1024},
-      inv_body, infer_any_square);
+      inv_body);
   add({.name = "determinant",
        .doc = "The determinant of each matrix, by the factors of LU; 0 of a singular one, where its slope is "
               "not a number.",
        .operands = {{"x", "[..., n, n]."}},
-       .numpy = "np.linalg.det(x.astype(float))",
+       .numpy = "np.linalg.det(x" + std::string(factors::kWideNumbers) + ")",
        .samples = square,
-       .ulp = 1024},
+       .ulp = 1024,
+       .complex_ulp = 1024},
       det_body);
   add({.name = "sign_and_log_determinant",
-       .doc = "The sign of the determinant of each matrix, and the logarithm of its size.",
+       .doc = "The sign of the determinant of each matrix (a complex number of size 1, where they are "
+              "complex), and the logarithm of its size.",
        .operands = {{"x", "[..., n, n]."}},
        .results = 2,
-       .numpy = "tuple(np.linalg.slogdet(x.astype(float)))",
+       .numpy = "tuple(np.linalg.slogdet(x" + std::string(factors::kWideNumbers) + "))",
        .samples = square,
-       .ulp = 1024},
+       .ulp = 1024,
+       .complex_ulp = 1024},
       slogdet_body);
   add({.name = "matrix_power",
        .doc = "The product of n factors x, by squares; of the inverse where n is negative; the identity "
@@ -169,7 +144,7 @@ std::vector<Op> linalg_composites() {
        .samples = {{three, "{n = 3}"}, {three, "{n = 0}"}, {three, "{n = -2}"}, {two, "{n = 1}"}},
        .ulp = 4096,
        .complex_ulp = 4096},
-      power_body, infer_any_square);
+      power_body);
   return ops;
 }
 

@@ -1,21 +1,18 @@
-// Eigenvalues and vectors of square matrices that need not be symmetric, real or complex: reduced to
-// Hessenberg's form by reflectors, and from there to a triangle by QR steps with Wilkinson's shifts, in
-// complex arithmetic; the vectors are those of the triangle, turned back.
+// Eigenvalues and vectors of square matrices that need not be symmetric, real or complex: the diagonal of
+// Schur's form, and the vectors of its triangle, turned back.
 //
-// Sources: G. Golub and C. Van Loan, "Matrix Computations", 7.4 to 7.6; the steps are those of EISPACK's
-// comqr2, with matrices brought to a largest element between 1 and 2 first.
+// Source: G. Golub and C. Van Loan, "Matrix Computations", 7.6.
 #include <algorithm>
 #include <cmath>
 #include <complex>
 #include <limits>
 #include <vector>
 
-#include "loop/math_complex.h"
 #include "ops/families/batch_rules.h"
 #include "ops/families/complex.h"
 #include "ops/families/compose.h"
-#include "ops/families/linalg_kernels.h"
 #include "ops/families/linalg_rules.h"
+#include "ops/families/linalg_schur.h"
 
 namespace ig::ops {
 
@@ -25,132 +22,23 @@ namespace {
 
 using namespace factors;
 
-constexpr int64_t kMostSteps = 64;  // for each value; two or three are usual
-constexpr int64_t kUnusual = 10;    // steps without a value after which the shift is another one
 // A vector's numbers are kept below this while they are found.
 constexpr double kGrown = 1e10;
 
-DType real_of(DType dtype) { return is_complex(dtype) ? part_of(dtype) : dtype; }
-
-void require_any_square(InferContext& c) {
-  const Type& x = c.operand(0);
-  if (!is_complex(x.dtype)) return require_square(c, 0);
-  if (x.rank() < 2)
-    c.fail(ErrorKind::Shape, fmt::format("needs matrices [..., n, n], got {}", x.str()),
-           "the last two axes are the matrix", "reshape the array to two axes or more");
-  c.require_equal(x.dims[x.dims.size() - 2], x.dims.back(), "the rows and the columns of a square matrix");
-}
 void infer_eig(InferContext& c) {
-  require_any_square(c);
+  require_square(c, 0);
   const Type& x = c.operand(0);
   c.result(complex_of(real_of(x.dtype)), with_last(batch_of(x), {x.dims.back()}));
   c.result(complex_of(real_of(x.dtype)), x.dims);
 }
 void infer_eigvals(InferContext& c) {
-  require_any_square(c);
+  require_square(c, 0);
   const Type& x = c.operand(0);
   c.result(complex_of(real_of(x.dtype)), with_last(batch_of(x), {x.dims.back()}));
 }
 
-// --- the definition: the same steps in double, one number at a time
-// --------------------------------------------------------------
-struct Schur {
-  int64_t n;
-  std::vector<Complex> h, v;  // v: transposed, its rows are the basis
-  bool failed = false;
-  Complex& at(int64_t i, int64_t j) { return h[static_cast<size_t>(i * n + j)]; }
-  Complex& basis(int64_t i, int64_t j) { return v[static_cast<size_t>(i * n + j)]; }
-};
-
-double size1(Complex z) { return std::fabs(z.real()) + std::fabs(z.imag()); }
-Complex phase_of(Complex z) { return z == Complex(0) ? Complex(1) : z / std::abs(z); }
-
-void to_hessenberg(Schur& s) {
-  int64_t n = s.n;
-  for (int64_t k = 0; k + 2 < n; ++k) {
-    double rest = 0;
-    for (int64_t i = k + 2; i < n; ++i) rest += std::norm(s.at(i, k));
-    if (rest > 0) {
-      Complex alpha = s.at(k + 1, k);
-      double total = std::sqrt(std::norm(alpha) + rest), factor = 1 / (total * (total + std::abs(alpha)));
-      std::vector<Complex> u(static_cast<size_t>(n), 0);
-      for (int64_t i = k + 1; i < n; ++i) u[static_cast<size_t>(i)] = s.at(i, k);
-      u[static_cast<size_t>(k + 1)] += phase_of(alpha) * total;
-      auto at = [&](int64_t i) { return u[static_cast<size_t>(i)]; };
-      for (int64_t j = k; j < n; ++j) {
-        Complex w = 0;
-        for (int64_t i = k + 1; i < n; ++i) w += std::conj(at(i)) * s.at(i, j);
-        for (int64_t i = k + 1; i < n; ++i) s.at(i, j) -= factor * at(i) * w;
-      }
-      for (int64_t i = 0; i < n; ++i) {
-        Complex w = 0, z = 0;
-        for (int64_t j = k + 1; j < n; ++j) w += s.at(i, j) * at(j), z += s.basis(j, i) * at(j);
-        for (int64_t j = k + 1; j < n; ++j) {
-          s.at(i, j) -= factor * w * std::conj(at(j));
-          s.basis(j, i) -= factor * z * std::conj(at(j));
-        }
-      }
-    }
-    for (int64_t i = k + 2; i < n; ++i) s.at(i, k) = 0;
-  }
-}
-
-void to_triangle(Schur& s) {
-  int64_t n = s.n, high = n - 1, unusual = 0;
-  double epsilon = std::numeric_limits<double>::epsilon();
-  for (int64_t step = 0; step < n * kMostSteps && high > 0; ++step) {
-    int64_t low = 0;
-    for (int64_t i = 0; i < high; ++i) {
-      double off = size1(s.at(i + 1, i)), around = size1(s.at(i, i)) + size1(s.at(i + 1, i + 1));
-      if (off <= epsilon * around || off <= epsilon * epsilon) low = i + 1;
-    }
-    if (low > 0) s.at(low, low - 1) = 0;
-    if (low == high) {
-      --high, unusual = 0;
-      continue;
-    }
-    Complex a = s.at(high - 1, high - 1), d = s.at(high, high),
-            bc = s.at(high - 1, high) * s.at(high, high - 1);
-    Complex half = 0.5 * (a - d), root = std::sqrt(half * half + bc);
-    Complex more = half + root, less = half - root, divisor = std::norm(more) < std::norm(less) ? less : more;
-    Complex shift = divisor == Complex(0) ? d : d - bc / divisor;
-    if (unusual % kUnusual == kUnusual - 1) shift = d + size1(s.at(high, high - 1));
-    ++unusual;
-    for (int64_t i = low; i <= high; ++i) s.at(i, i) -= shift;
-    std::vector<double> cosines(static_cast<size_t>(n));
-    std::vector<Complex> sines(static_cast<size_t>(n));
-    for (int64_t k = low; k < high; ++k) {
-      Complex x = s.at(k, k), y = s.at(k + 1, k);
-      double r = std::sqrt(std::norm(x) + std::norm(y));
-      double cosine = r == 0 ? 1 : std::sqrt(std::norm(x)) / r;
-      Complex sine = r == 0 ? 0 : phase_of(x) * std::conj(y) / r;
-      for (int64_t j = k; j < n; ++j) {
-        Complex p = s.at(k, j), q = s.at(k + 1, j);
-        s.at(k, j) = cosine * p + sine * q;
-        s.at(k + 1, j) = cosine * q - std::conj(sine) * p;
-      }
-      s.at(k + 1, k) = 0;
-      cosines[static_cast<size_t>(k)] = cosine, sines[static_cast<size_t>(k)] = sine;
-    }
-    for (int64_t k = low; k < high; ++k) {
-      double cosine = cosines[static_cast<size_t>(k)];
-      Complex sine = sines[static_cast<size_t>(k)];
-      for (int64_t i = 0; i <= k + 1; ++i) {
-        Complex p = s.at(i, k), q = s.at(i, k + 1);
-        s.at(i, k) = cosine * p + std::conj(sine) * q;
-        s.at(i, k + 1) = cosine * q - sine * p;
-      }
-      for (int64_t j = 0; j < n; ++j) {
-        Complex p = s.basis(k, j), q = s.basis(k + 1, j);
-        s.basis(k, j) = cosine * p + std::conj(sine) * q;
-        s.basis(k + 1, j) = cosine * q - sine * p;
-      }
-    }
-    for (int64_t i = low; i <= high; ++i) s.at(i, i) += shift;
-  }
-  s.failed = high > 0;
-}
-
+// --- the definition
+// ------------------------------------------------------------------------------------------------------------
 // The unit vector of the value k, whose first element within a hundredth of the largest is positive.
 std::vector<Complex> vector_of(Schur& s, int64_t k) {
   double epsilon = std::numeric_limits<double>::epsilon();
@@ -178,30 +66,18 @@ std::vector<Complex> vector_of(Schur& s, int64_t k) {
 void reference_eigen(const Literal& x, Literal& w, Literal* v) {
   int64_t n = x.dims().back();
   each_matrix(x, [&](int64_t at, int64_t number) {
-    Schur s{n, std::vector<Complex>(static_cast<size_t>(n * n)),
-            std::vector<Complex>(static_cast<size_t>(n * n), 0)};
-    double top = 0;
-    bool finite = true, complex = is_complex(x.dtype());
-    for (int64_t i = 0; i < n * n; ++i) {
-      Complex z = complex ? x.as_complex(at + i) : Complex(x.as_double(at + i));
-      s.h[static_cast<size_t>(i)] = z;
-      finite = finite && std::isfinite(z.real()) && std::isfinite(z.imag());
-      top = std::max(top, std::max(std::fabs(z.real()), std::fabs(z.imag())));
-    }
-    double scale = finite && top > 0 ? std::exp2(std::floor(std::log2(top))) : 1;
-    for (Complex& z : s.h) z /= scale;
-    for (int64_t i = 0; i < n; ++i) s.basis(i, i) = 1;
-    if (finite) to_hessenberg(s), to_triangle(s);
+    bool complex = is_complex(x.dtype());
+    Schur s = schur_of(x, at);
     double nan = std::numeric_limits<double>::quiet_NaN(),
            level = static_cast<double>(n) * std::numeric_limits<double>::epsilon();
     for (int64_t k = 0; k < n; ++k) {
-      Complex value = finite && !s.failed ? s.at(k, k) : Complex(nan, nan);
+      Complex value = s.failed ? Complex(nan, nan) : s.at(k, k);
       bool real = !complex && std::fabs(value.imag()) <= level;
-      tools::set_complex(w, number * n + k, value.real() * scale, real ? 0 : value.imag() * scale);
+      tools::set_complex(w, number * n + k, value.real() * s.scale, real ? 0 : value.imag() * s.scale);
       if (!v) continue;
       std::vector<Complex> own = vector_of(s, k);
       for (int64_t j = 0; j < n; ++j) {
-        Complex z = finite && !s.failed ? own[static_cast<size_t>(j)] : Complex(nan, nan);
+        Complex z = s.failed ? Complex(nan, nan) : own[static_cast<size_t>(j)];
         tools::set_complex(*v, at + j * n + k, z.real(), real ? 0 : z.imag());
       }
     }
@@ -212,237 +88,45 @@ void reference_eigvals(ReferenceContext& c) { reference_eigen(c.operands[0], c.r
 
 // --- the kernel
 // -----------------------------------------------------------------------------------------------------------------
-// A complex matrix as two real ones, so that rows are read and written in vectors.
-struct Plane {
-  Grid re, im;
-  Expr load(Expr i, Expr j) const { return loop::complex(re.load(i, j), im.load(i, j)); }
-  void store(Expr i, Expr j, Expr z) const {
-    // Both parts before either is written: z may be made of what stands here.
-    Expr x = re.b.let(real(z)), y = re.b.let(imag(z));
-    re.store(i, j, x);
-    im.store(i, j, y);
-  }
-};
-struct Line {
-  loop::Builder& b;
-  uint32_t re, im;
-  Expr load(Expr i) const { return loop::complex(b.load(re, i), b.load(im, i)); }
-  void store(Expr i, Expr z) const {
-    Expr x = b.let(real(z)), y = b.let(imag(z));
-    b.store(re, i, x);
-    b.store(im, i, y);
-  }
-};
-
-Plane scratch_plane(NestContext& c, DType dtype, const Dim& order, const char* name) {
-  return {scratch_grid(c, dtype, order, order, name), scratch_grid(c, dtype, order, order, name)};
+// The vector of the value k, in w, of any length; gives the factor that makes it a unit vector.
+Expr vector_of(const SchurForm& f, Expr k) {
+  const Tools& t = f.t;
+  loop::Builder& b = f.b;
+  const Line &u = f.u, &w = f.w;
+  Expr n = f.n, zero = b.index(0), one = b.index(1);
+  u.store(k, f.wide(t.number(1)));
+  Expr own = b.let(f.h.load(k, k));
+  t.backwards(zero, k, [&](Expr i) {
+    Expr total =
+        b.let(f.sum(b.let(i + one), b.let(k + one), [&](Expr j) { return f.h.load(i, j) * u.load(j); }));
+    Expr apart = b.let(f.h.load(i, i) - own);
+    Expr near = b.let(f.size1(apart) < t.epsilon());
+    Expr y = b.let(-total / select(near, f.wide(t.epsilon()), apart));
+    u.store(i, y);
+    Expr size = b.let(f.size1(y));
+    b.if_then(size > t.number(kGrown), [&] {
+      Expr less = b.let(t.number(1) / size);
+      t.each(i, b.let(k + one), [&](Expr j) { u.store(j, times(less, u.load(j))); });
+    });
+  });
+  t.each(zero, n, [&](Expr j) { w.store(j, f.wide(t.number(0))); });
+  b.serial_for(zero, b.let(k + one), [&](Expr i) {
+    Expr share = b.let(u.load(i));
+    t.each(zero, n, [&](Expr j) { w.store(j, w.load(j) + share * f.v.load(i, j)); });
+  });
+  Expr length = b.let(sqrt(t.sum(zero, n, [&](Expr j) { return norm(w.load(j)); })));
+  Cell top(b, t.number(0), "top"), place(b, zero, "place");
+  b.serial_for(zero, n, [&](Expr j) {
+    Expr size = b.let(norm(w.load(j)));
+    top.set(select(top.get() < size, size, top.get()));
+  });
+  t.backwards(zero, n, [&](Expr j) {
+    place.set(select(norm(w.load(j)) >= t.number(0.98) * top.get(), j, place.get()));
+  });
+  Expr first = b.let(w.load(place.get()));
+  Expr turn = b.let(conj(f.phase(first, b.let(sqrt(norm(first))))));
+  return b.let(over(turn, length));
 }
-
-struct Eigen {
-  const Tools& t;
-  loop::Builder& b;
-  Expr n;
-  Plane h, v;  // v: transposed
-  Line u, w;
-  uint32_t cosines;
-  Line sines;
-  bool vectors;
-
-  Expr zero() const { return b.index(0); }
-  Expr one() const { return b.index(1); }
-  Expr kept(Expr z) const {
-    return is_complex(z.type()) ? loop::complex(b.let(real(z)), b.let(imag(z))) : b.let(z);
-  }
-  Expr conj(Expr z) const { return loop::complex(real(z), -imag(z)); }
-  Expr norm(Expr z) const { return real(z) * real(z) + imag(z) * imag(z); }
-  Expr size1(Expr z) const { return abs(real(z)) + abs(imag(z)); }
-  Expr times(Expr r, Expr z) const { return loop::complex(r * real(z), r * imag(z)); }
-  Expr wide(Expr r) const { return loop::complex(r, t.number(0)); }
-  Expr choose(Expr condition, Expr x, Expr y) const {
-    return loop::complex(select(condition, real(x), real(y)), select(condition, imag(x), imag(y)));
-  }
-  // z / |z|, and 1 of 0; `size` is |z|.
-  Expr phase(Expr z, Expr size) const {
-    Expr none = b.let(size == t.number(0));
-    Expr safe = b.let(select(none, t.number(1), size));
-    return kept(choose(none, wide(t.number(1)), loop::complex(real(z) / safe, imag(z) / safe)));
-  }
-  // The sum of products along a line, in fixed lanes.
-  Expr sum(Expr begin, Expr end, const std::function<Expr(Expr)>& term) const {
-    Expr x = t.sum(begin, end, [&](Expr j) { return real(term(j)); });
-    Expr y = t.sum(begin, end, [&](Expr j) { return imag(term(j)); });
-    return loop::complex(x, y);
-  }
-
-  void hessenberg() const {
-    b.serial_for(zero(), n - b.index(2), [&](Expr k) {
-      Expr first = b.let(k + one());
-      Cell rest(b, t.number(0), "rest");
-      b.serial_for(first + one(), n, [&](Expr i) { rest.set(rest.get() + norm(h.load(i, k))); });
-      b.if_then(rest.get() > t.number(0), [&] {
-        Expr alpha = kept(h.load(first, k));
-        Expr size = b.let(sqrt(norm(alpha))), total = b.let(sqrt(norm(alpha) + rest.get()));
-        Expr factor = b.let(t.number(1) / (total * (total + size)));
-        b.serial_for(first, n, [&](Expr i) { u.store(i, h.load(i, k)); });
-        u.store(first, alpha + times(total, phase(alpha, size)));
-        // h = (1 - factor u uᴴ) h: by rows.
-        t.each(k, n, [&](Expr j) { w.store(j, wide(t.number(0))); });
-        b.serial_for(first, n, [&](Expr i) {
-          Expr own = kept(conj(u.load(i)));
-          t.each(k, n, [&](Expr j) { w.store(j, w.load(j) + own * h.load(i, j)); });
-        });
-        b.serial_for(first, n, [&](Expr i) {
-          Expr own = kept(times(factor, u.load(i)));
-          t.each(k, n, [&](Expr j) { h.store(i, j, h.load(i, j) - own * w.load(j)); });
-        });
-        // h = h (1 - factor u uᴴ).
-        b.serial_for(zero(), n, [&](Expr i) {
-          Expr along = kept(times(factor, sum(first, n, [&](Expr j) { return h.load(i, j) * u.load(j); })));
-          t.each(first, n, [&](Expr j) { h.store(i, j, h.load(i, j) - along * conj(u.load(j))); });
-        });
-        if (!vectors) return;
-        t.each(zero(), n, [&](Expr j) { w.store(j, wide(t.number(0))); });
-        b.serial_for(first, n, [&](Expr i) {
-          Expr own = kept(u.load(i));
-          t.each(zero(), n, [&](Expr j) { w.store(j, w.load(j) + own * v.load(i, j)); });
-        });
-        b.serial_for(first, n, [&](Expr i) {
-          Expr own = kept(times(factor, conj(u.load(i))));
-          t.each(zero(), n, [&](Expr j) { v.store(i, j, v.load(i, j) - own * w.load(j)); });
-        });
-      });
-      b.serial_for(first + one(), n, [&](Expr i) { h.store(i, k, wide(t.number(0))); });
-    });
-  }
-
-  // The eigenvalue of the last two rows that is nearer to the last element.
-  Expr shift_of(Expr high, Expr unusual) const {
-    Expr before = b.let(high - one());
-    Expr a = kept(h.load(before, before)), d = kept(h.load(high, high)), off = kept(h.load(high, before));
-    Expr bc = kept(h.load(before, high) * off);
-    Expr half = kept(times(t.number(0.5), a - d));
-    Expr root = kept(loop::complex_math::sqrt(kept(half * half + bc)));
-    Expr more = kept(half + root), less = kept(half - root);
-    Expr divisor = kept(choose(norm(more) < norm(less), less, more));
-    Expr none = b.let(norm(divisor) == t.number(0));
-    Expr usual = kept(choose(none, d, d - bc / choose(none, wide(t.number(1)), divisor)));
-    Expr rare = b.let(unusual % b.index(kUnusual) == b.index(kUnusual - 1));
-    return kept(choose(rare, d + wide(size1(off)), usual));
-  }
-
-  void qr_step(Expr low, Expr high, Expr shift) const {
-    Expr rows = b.let(high + one());
-    // What is outside of the rows and columns low to high matters to vectors alone.
-    Expr columns = vectors ? n : rows, top = vectors ? zero() : low;
-    b.serial_for(low, rows, [&](Expr i) { h.store(i, i, h.load(i, i) - shift); });
-    b.serial_for(low, high, [&](Expr k) {
-      Expr next = b.let(k + one());
-      Expr x = kept(h.load(k, k)), y = kept(h.load(next, k));
-      Expr size = b.let(sqrt(norm(x))), r = b.let(sqrt(norm(x) + norm(y)));
-      Expr none = b.let(r == t.number(0)), safe = b.let(select(none, t.number(1), r));
-      Expr cosine = b.let(select(none, t.number(1), size / safe));
-      Expr turned = kept(phase(x, size) * conj(y));
-      Expr sine = kept(loop::complex(real(turned) / safe, imag(turned) / safe));
-      b.store(cosines, k, cosine);
-      sines.store(k, sine);
-      t.each(k, columns, [&](Expr j) {
-        Expr p = kept(h.load(k, j)), q = kept(h.load(next, j));
-        h.store(k, j, times(cosine, p) + sine * q);
-        h.store(next, j, times(cosine, q) - conj(sine) * p);
-      });
-      h.store(next, k, wide(t.number(0)));
-    });
-    b.serial_for(top, rows, [&](Expr i) {
-      Expr before = b.let(i - one());
-      b.serial_for(b.let(select(before < low, low, before)), high, [&](Expr k) {
-        Expr next = b.let(k + one()), cosine = b.let(b.load(cosines, k)), sine = kept(sines.load(k));
-        Expr p = kept(h.load(i, k)), q = kept(h.load(i, next));
-        h.store(i, k, times(cosine, p) + conj(sine) * q);
-        h.store(i, next, times(cosine, q) - sine * p);
-      });
-    });
-    if (vectors)
-      b.serial_for(low, high, [&](Expr k) {
-        Expr next = b.let(k + one()), cosine = b.let(b.load(cosines, k)), sine = kept(sines.load(k));
-        t.each(zero(), n, [&](Expr j) {
-          Expr p = kept(v.load(k, j)), q = kept(v.load(next, j));
-          v.store(k, j, times(cosine, p) + conj(sine) * q);
-          v.store(next, j, times(cosine, q) - sine * p);
-        });
-      });
-    b.serial_for(low, rows, [&](Expr i) { h.store(i, i, h.load(i, i) + shift); });
-  }
-
-  // Gives whether it has come to an end.
-  Expr triangle(Expr finite) const {
-    Cell high(b, b.let(n - one()), "high"), unusual(b, zero(), "unusual");
-    Expr limit = b.let(select(finite, n * b.index(kMostSteps), zero()));
-    iterate(
-        t, limit, kChains, [&] { return high.get() > zero(); },
-        [&](Expr, const Cell&) {
-          Expr end = high.get();
-          Cell begin(b, zero(), "begin");
-          b.serial_for(zero(), end, [&](Expr i) {
-            Expr next = b.let(i + one());
-            Expr off = b.let(size1(h.load(next, i)));
-            Expr around = b.let(size1(h.load(i, i)) + size1(h.load(next, next)));
-            Expr none = (off <= t.epsilon() * around) | (off <= t.epsilon() * t.epsilon());
-            begin.set(select(none, next, begin.get()));
-          });
-          Expr low = begin.get();
-          b.if_then(low > zero(), [&] { h.store(low, low - one(), wide(t.number(0))); });
-          b.if_then(
-              low == end,
-              [&] {
-                high.set(end - one());
-                unusual.set(zero());
-              },
-              [&] {
-                Expr shift = shift_of(end, unusual.get());
-                unusual.set(unusual.get() + one());
-                qr_step(low, end, shift);
-              });
-        },
-        [](Expr) {});
-    return b.let(finite & (high.get() <= zero()));
-  }
-
-  // The vector of the value k, in w, of any length; gives the factor that makes it a unit vector.
-  Expr vector(Expr k) const {
-    u.store(k, wide(t.number(1)));
-    Expr own = kept(h.load(k, k));
-    t.backwards(zero(), k, [&](Expr i) {
-      Expr total =
-          kept(sum(b.let(i + one()), b.let(k + one()), [&](Expr j) { return h.load(i, j) * u.load(j); }));
-      Expr apart = kept(h.load(i, i) - own);
-      Expr near = b.let(size1(apart) < t.epsilon());
-      Expr y = kept(-total / choose(near, wide(t.epsilon()), apart));
-      u.store(i, y);
-      Expr size = b.let(size1(y));
-      b.if_then(size > t.number(kGrown), [&] {
-        Expr less = b.let(t.number(1) / size);
-        t.each(i, b.let(k + one()), [&](Expr j) { u.store(j, times(less, u.load(j))); });
-      });
-    });
-    t.each(zero(), n, [&](Expr j) { w.store(j, wide(t.number(0))); });
-    b.serial_for(zero(), b.let(k + one()), [&](Expr i) {
-      Expr share = kept(u.load(i));
-      t.each(zero(), n, [&](Expr j) { w.store(j, w.load(j) + share * v.load(i, j)); });
-    });
-    Expr length = b.let(sqrt(t.sum(zero(), n, [&](Expr j) { return norm(w.load(j)); })));
-    Cell top(b, t.number(0), "top"), place(b, zero(), "place");
-    b.serial_for(zero(), n, [&](Expr j) {
-      Expr size = b.let(norm(w.load(j)));
-      top.set(select(top.get() < size, size, top.get()));
-    });
-    t.backwards(zero(), n, [&](Expr j) {
-      place.set(select(norm(w.load(j)) >= t.number(0.98) * top.get(), j, place.get()));
-    });
-    Expr first = kept(w.load(place.get()));
-    Expr turn = kept(conj(phase(first, b.let(sqrt(norm(first))))));
-    return kept(loop::complex(real(turn) / length, imag(turn) / length));
-  }
-};
 
 void nest_eigen(NestContext& c, bool vectors) {
   loop::Builder& b = *c.build;
@@ -451,51 +135,24 @@ void nest_eigen(NestContext& c, bool vectors) {
   DType dtype = real_of(type.dtype);
   bool complex = is_complex(type.dtype);
   c.set_blocks(product(batch_of(type)));
-  Expr n = b.let(c.size(order)), zero = b.index(0);
   Tools t(b, dtype, lanes_of(dtype, order));
+  SchurForm form(c, t, order, vectors);
+  Expr n = form.n, zero = b.index(0);
   Grid x{b, c.operands[0], b.let(b.block() * n * n), n};
-  Plane h = scratch_plane(c, dtype, order, "h"), v = scratch_plane(c, dtype, order, "v");
-  auto line = [&](const char* name) {
-    return Line{b, b.add_scratch(dtype, order, name), b.add_scratch(dtype, order, name)};
-  };
-  Line u = line("u"), w = line("w");
-  uint32_t cosines = b.add_scratch(dtype, order, "cosines");
-  Eigen e{t, b, n, h, v, u, w, cosines, line("sines"), vectors};
-
-  t.each_of(n, n, [&](Expr i, Expr j) {
-    Expr z = x.load(i, j);
-    h.store(i, j, complex ? z : loop::complex(z, t.number(0)));
-  });
-  // The larger part of each element tells of the scale.
-  t.each_of(n, n, [&](Expr i, Expr j) {
-    Expr p = b.let(abs(h.re.load(i, j))), q = b.let(abs(h.im.load(i, j)));
-    // A sum where one is NaN.
-    v.re.store(i, j, select(p > q, p, select(q > p, q, p + (q - p))));
-  });
-  Tools::Scale scale = t.scale_of(v.re, n, [&](Expr) { return n; });
-  t.each_of(n, n, [&](Expr i, Expr j) {
-    Expr z = h.load(i, j);
-    h.store(i, j, loop::complex(real(z) / scale.factor, imag(z) / scale.factor));
-  });
-  if (vectors) {
-    t.fill_identity(v.re, n, n);
-    t.each_of(n, n, [&](Expr i, Expr j) { v.im.store(i, j, t.number(0)); });
-  }
-  b.if_then(scale.finite, [&] { e.hessenberg(); });
-  Expr done = e.triangle(scale.finite);
+  SchurForm::Outcome found = form.reduce(x);
   Expr level = b.let(convert(n, dtype) * t.epsilon()), row = b.let(b.block() * n);
   b.serial_for(zero, n, [&](Expr k) {
-    Expr value = e.kept(h.load(k, k));
+    Expr value = b.let(form.h.load(k, k));
     // A trace that rounding left is nothing where the matrix is real.
     Expr is_real = b.let(complex ? t.number(1) < t.number(0) : abs(imag(value)) <= level);
-    auto finished = [&](Expr z) { return select(done, z, t.nan()); };
+    auto finished = [&](Expr z) { return select(found.done, z, t.nan()); };
     auto imaginary = [&](Expr z) { return select(is_real, t.number(0), finished(z)); };
     b.store(c.results[0], row + k,
-            loop::complex(finished(real(value) * scale.factor), imaginary(imag(value) * scale.factor)));
+            loop::complex(finished(real(value) * found.scale), imaginary(imag(value) * found.scale)));
     if (!vectors) return;
-    Expr factor = e.vector(k);
+    Expr factor = vector_of(form, k);
     b.serial_for(zero, n, [&](Expr j) {
-      Expr z = e.kept(w.load(j) * factor);
+      Expr z = b.let(form.w.load(j) * factor);
       b.store(c.results[1], x.base + j * n + k, loop::complex(finished(real(z)), imaginary(imag(z))));
     });
   });
@@ -522,17 +179,8 @@ std::vector<Value> jvp_eig(JvpContext& c) {
   Value factor = m.sub(m.div(m.number(apart, 1), m.add(apart, same)), same);
   Value dv = product_of(b, v, m.mul(factor, inner));
   // Along each vector: the real part is its length's, the imaginary one turns its first large element.
-  int64_t rows = v->type().rank() - 2;
-  Value size = m.abs(v);
-  Value top = m.top_keep(size, {rows});
-  Value large = m.less_equal(m.mul(top, 0.99), size);
-  Value place = m.iota(DType::I64, v->type().dims, rows);
-  Value last = m.number(place, 0x1p62);
-  Value first = m.keep(b("reduce_min", {m.where(large, place, last)}, {{"axes", Ints{rows}}}), v, {rows});
-  Value chosen = m.equal(place, first);
-  auto picked = [&](Value z) { return m.sum_keep(m.where(chosen, z, m.number(z, 0)), {rows}); };
-  Value along = b("real", {m.sum_keep(m.mul(b("conj", {v}), dv), {rows})});
-  Value turned_by = b("imag", {m.div(picked(dv), picked(v))});
+  Value along = b("real", {m.sum_keep(m.mul(conjugate(b, v), dv), {v->type().rank() - 2})});
+  Value turned_by = turn_of(b, v, dv);
   Value less = b("complex", {along, turned_by});
   return {b("diagonal", {inner}), m.sub(dv, m.mul(v, less))};
 }
@@ -555,7 +203,7 @@ Op eigen_op(OpDecl decl, InferFn infer, ReferenceFn reference, NestFn nest, JvpF
        "ShapeError: " + decl.name + ": the rows and the columns of a square matrix: 2 and 3 differ"},
       {"c64[2, 3]", "{}",
        "ShapeError: " + decl.name + ": the rows and the columns of a square matrix: 2 and 3 differ"},
-      {"c64[3]", "{}", "ShapeError: " + decl.name + ": needs matrices [..., n, n], got c64[3]"}};
+      {"c64[3]", "{}", "ShapeError: " + decl.name + ": needs matrices [..., m, n], got c64[3]"}};
   decl.samples = {{"T[3, 3] {4, 1, 0.5, 1, -3, 0.25, 0.5, -0.25, 1}", "{}"},
                   {"T[2, 2, 2] {0, 2, 1, 0.5, 2, -1, -1, 5}", "{}"},
                   {"T[4, 4] {0, 0, 0, -24, 1, 0, 0, 50, 0, 1, 0, -35, 0, 0, 1, 10}", "{}"},

@@ -13,7 +13,6 @@ namespace {
 
 using factors::identity_like;
 using factors::product_of;
-using factors::turned;
 
 // How often the argument is halved at most: a norm above 2^16 times the limit below gives NaN, as in JAX.
 constexpr int kMostHalvings = 16;
@@ -96,7 +95,7 @@ void infer_householder(InferContext& c) {
   c.result(x.dtype, x.dims);
 }
 
-// (1 - tau_1 v_1 v_1ᵀ) (1 - tau_2 v_2 v_2ᵀ) … = 1 - V T Vᵀ, where (1 + diag(tau) striu(Vᵀ V)) T = diag(tau):
+// (1 - tau_1 v_1 v_1ᴴ) (1 - tau_2 v_2 v_2ᴴ) … = 1 - V T Vᴴ, where (1 + diag(tau) striu(Vᴴ V)) T = diag(tau):
 // C. Puglisi, "Modification of the Householder method based on the compact WY representation" (1992).
 std::vector<Value> householder_body(BodyContext& c) {
   Builder& b = c.build;
@@ -108,9 +107,10 @@ std::vector<Value> householder_body(BodyContext& c) {
   Value row = m.iota(DType::I64, v->type().dims, rows), column = m.iota(DType::I64, v->type().dims, rows + 1);
   Value zero = m.number(v, 0);
   v = m.where(m.less(column, row), v, m.where(m.equal(column, row), m.number(v, 1), zero));
-  Value inner = factors::triangle(b, product_of(b, turned(b, v), v), false, 1);
+  Value vh = factors::adjoint(b, v);
+  Value inner = factors::triangle(b, product_of(b, vh, v), false, 1);
   Value scale = factors::column_of(b, tau);
-  Value right = m.mul(scale, turned(b, v));
+  Value right = m.mul(scale, vh);
   Value t = factors::solved(b, m.mul(scale, inner), right, false, false, true);
   Value i = m.iota(DType::I64, type.dims, rows), j = m.iota(DType::I64, type.dims, rows + 1);
   Value whole = b.convert(m.equal(i, j), type.dtype);
@@ -147,13 +147,18 @@ std::vector<Op> linalg_functions() {
   ops.push_back(composite(
       {.name = "householder_product",
        .doc =
-           "The first columns of the product of the reflectors 1 - tau v vᵀ, whose vectors v stand below the "
+           "The first columns of the product of the reflectors 1 - tau v vᴴ, whose vectors v stand below the "
            "diagonal of a, with a 1 on it: Q of a QR factorisation in LAPACK's form.",
        .operands = {{"a", "[..., m, n]."}, {"tau", "[..., k], k up to n."}},
-       .dtypes = DTypeSet::Float,
+       .dtypes = DTypeSet::FloatComplex,
        .front = Front::None,
-       .numpy = "none: NumPy has no such function; the tests of ig.linalg multiply the reflectors",
+       .numpy = "(lambda one: np.stack([one(*k) for k in zip(a, tau)]) if a.ndim > 2 else one(a, "
+                "tau))(lambda a, t: "
+                "(lambda q: q if a.dtype.kind == 'c' else q.real)(scipy.linalg.lapack.zungqr(a.astype('D'), "
+                "t.astype('D'))[0]))",
        .samples = {{"T[3, 2] {1, 2, -0.5, 4, -1, 0.5}, T[2] {0.25, 0.5}", "{}"},
+                   {"T[3, 2] {1, (2, 0.5), (-0.5, 1), 4, (-1, 2), (0.5, -1)}, T[2] {(0.25, 0.5), (0.5, -1)}",
+                    "{}"},
                    {"T[2, 3, 3], T[2, 2]", "{}", -1, 1},
                    {"T[4, 1], T[1]", "{}"}},
        .bad_samples =
@@ -161,7 +166,8 @@ std::vector<Op> linalg_functions() {
              "ShapeError: householder_product: the columns and the rows of a: 3 is more than 2"},
             {"f32[3, 2], f32[3]", "{}",
              "ShapeError: householder_product: the factors and the columns of a: 3 is more than 2"}},
-       .ulp = 256},
+       .ulp = 256,
+       .complex_ulp = 256},
       householder_body, infer_householder));
   return ops;
 }

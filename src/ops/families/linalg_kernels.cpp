@@ -20,11 +20,46 @@ Expr power_below(Expr x) {
   return bitcast(bitcast(x, word) & x.builder().constant_bits(word, mask), x.type());
 }
 
+// A number as it stands in a buffer, or in one for each part.
+Expr load_from(loop::Builder& b, uint32_t buffer, uint32_t imaginary, Expr offset) {
+  Expr z = b.load(buffer, offset);
+  return imaginary == kNoBuffer ? z : loop::complex(z, b.load(imaginary, offset));
+}
+void store_to(loop::Builder& b, uint32_t buffer, uint32_t imaginary, Expr offset, Expr value) {
+  if (imaginary == kNoBuffer) return b.store(buffer, offset, value);
+  // Both parts before either is written: the value may be made of what stands here.
+  Expr x = b.let(real(value)), y = b.let(imag(value));
+  b.store(buffer, offset, x);
+  b.store(imaginary, offset, y);
+}
+
 }  // namespace
+
+Expr conj(Expr z) { return is_complex(z.type()) ? loop::complex(real(z), -imag(z)) : z; }
+Expr norm(Expr z) { return is_complex(z.type()) ? real(z) * real(z) + imag(z) * imag(z) : z * z; }
+Expr times(Expr r, Expr z) { return is_complex(z.type()) ? loop::complex(r * real(z), r * imag(z)) : r * z; }
+Expr over(Expr z, Expr r) { return is_complex(z.type()) ? loop::complex(real(z) / r, imag(z) / r) : z / r; }
+Expr madd(Expr x, Expr y, Expr sum) {
+  if (!is_complex(x.type())) return fma(x, y, sum);
+  loop::Builder& build = x.builder();
+  x = build.let(x), y = build.let(y);
+  Expr a = real(x), b = imag(x), c = real(y), d = imag(y);
+  return loop::complex(fma(a, c, fma(-b, d, real(sum))), fma(a, d, fma(b, c, imag(sum))));
+}
+Expr as(DType element, Expr r) {
+  return is_complex(element) ? loop::complex(r, r.builder().constant(r.type(), 0)) : r;
+}
+
+Expr Grid::load(Expr i, Expr j) const { return load_from(b, buffer, imaginary, base + i * step + j); }
+void Grid::store(Expr i, Expr j, Expr value) const {
+  store_to(b, buffer, imaginary, base + i * step + j, value);
+}
+Expr Line::load(Expr i) const { return load_from(b, buffer, imaginary, i); }
+void Line::store(Expr i, Expr value) const { store_to(b, buffer, imaginary, i, value); }
 
 int lanes_of(DType dtype, const Dim& columns) {
   constexpr int kBytes = 128;
-  int most = kBytes / static_cast<int>(size_of(dtype));
+  int most = kBytes / static_cast<int>(size_of(real_of(dtype)));
   if (!columns.is_constant()) return most;
   auto wanted = static_cast<uint64_t>(std::max<int64_t>(columns.constant(), 1));
   return static_cast<int>(std::min<uint64_t>(static_cast<uint64_t>(most), std::bit_ceil(wanted)));
@@ -32,7 +67,7 @@ int lanes_of(DType dtype, const Dim& columns) {
 
 Dim row_step(DType dtype, const Dim& columns) {
   constexpr int64_t kLine = 64;
-  const int64_t line = kLine / static_cast<int64_t>(size_of(dtype));
+  const int64_t line = kLine / static_cast<int64_t>(size_of(real_of(dtype)));
   Dim lines = floordiv(columns + (line - 1), line);
   return (floordiv(lines, 2) * 2 + 1) * line;
 }
@@ -40,7 +75,16 @@ Dim row_step(DType dtype, const Dim& columns) {
 Grid scratch_grid(NestContext& c, DType dtype, const Dim& rows, const Dim& columns, const char* name) {
   loop::Builder& b = *c.build;
   Dim step = row_step(dtype, columns);
-  return {b, b.add_scratch(dtype, rows * step, name), b.index(0), b.let(c.size(step))};
+  Grid out{b, b.add_scratch(real_of(dtype), rows * step, name), b.index(0), b.let(c.size(step))};
+  if (is_complex(dtype)) out.imaginary = b.add_scratch(real_of(dtype), rows * step, name);
+  return out;
+}
+
+Line scratch_line(NestContext& c, DType dtype, const Dim& elements, const char* name) {
+  loop::Builder& b = *c.build;
+  Line out{b, b.add_scratch(real_of(dtype), elements, name)};
+  if (is_complex(dtype)) out.imaginary = b.add_scratch(real_of(dtype), elements, name);
+  return out;
 }
 
 Expr Tools::epsilon() const { return number(dtype == DType::F64 ? 0x1p-52 : 0x1p-23); }
@@ -50,9 +94,9 @@ void Tools::backwards(Expr begin, Expr end, const std::function<void(Expr)>& bod
   b.serial_for(b.index(0), end - begin, [&](Expr t) { body(b.let(end - b.index(1) - t)); });
 }
 
-Expr Tools::sum(int width, Expr begin, Expr end, const std::function<Expr(Expr)>& term) const {
-  uint32_t acc = b.local(dtype, width, 1, "sum");
-  b.assign(acc, number(0));
+Expr Tools::sum(DType type, int width, Expr begin, Expr end, const std::function<Expr(Expr)>& term) const {
+  uint32_t acc = b.local(type, width, 1, "sum");
+  b.assign(acc, b.constant(type, 0));
   b.vector_for(begin, end, width, [&](Expr j) { b.assign(acc, b.read(acc) + term(j)); });
   return b.let(b.reduce_lanes(acc, loop::Reduction::Add));
 }
@@ -61,14 +105,17 @@ Expr Tools::largest(Expr begin, Expr end, const std::function<Expr(Expr)>& term)
   uint32_t acc = b.local(dtype, few, 1, "largest");
   b.assign(acc, number(0));
   each(begin, end, [&](Expr j) {
-    Expr size = b.let(abs(term(j))), best = b.let(b.read(acc));
+    Expr x = term(j);
+    Expr size = b.let(abs(real(x))), best = b.let(b.read(acc));
+    if (is_complex(x.type())) size = b.let(greater(size, abs(imag(x))));
     b.assign(acc, select(best < size, size, best));
   });
   return b.let(b.reduce_lanes(acc, loop::Reduction::Max));
 }
 
 void Tools::fill_identity(const Grid& to, Expr rows, Expr columns) const {
-  each_of(rows, columns, [&](Expr i, Expr j) { to.store(i, j, select(i == j, number(1), number(0))); });
+  each_of(rows, columns,
+          [&](Expr i, Expr j) { to.store(i, j, as(element, select(i == j, number(1), number(0)))); });
 }
 
 void Tools::transpose(const Grid& to, const Grid& from, Expr rows, Expr columns) const {
@@ -77,37 +124,43 @@ void Tools::transpose(const Grid& to, const Grid& from, Expr rows, Expr columns)
   });
 }
 
-Tools::Reflector Tools::reflector(uint32_t v, Expr first, Expr end) const {
-  auto at = [&](Expr i) { return b.load(v, i); };
-  Expr top = largest(first, end, at);
+Tools::Reflector Tools::reflector(const Line& v, Expr first, Expr end) const {
+  bool complex = is_complex(element);
+  Expr top = largest(first, end, [&](Expr i) { return v.load(i); });
   Expr unit = b.let(select(top == number(0), number(1), top));  // NaN are not the largest, but divided too
-  each(first, end, [&](Expr i) { b.store(v, i, at(i) / unit); });
+  each(first, end, [&](Expr i) { v.store(i, over(v.load(i), unit)); });
   Expr below = first + b.index(1);
-  Expr rest = sum(below, end, [&](Expr i) {
-    Expr x = b.let(at(i));
-    return x * x;
-  });
-  Expr alpha = b.let(at(first));
-  Expr none = b.let(rest == number(0));
-  Expr length = b.let(sqrt(fma(alpha, alpha, rest)));
-  Expr beta = b.let(select(alpha < number(0), length, -length));
-  Expr pivot = b.let(alpha - beta);
-  Expr tau = b.let(select(none, number(0), -pivot / beta));
-  Expr divisor = b.let(select(none, number(1), pivot));
-  each(below, end, [&](Expr i) { b.store(v, i, at(i) / divisor); });
-  b.store(v, first, number(1));
-  return {tau, b.let(select(none, alpha, beta) * unit)};
+  Expr rest = sum(below, end, [&](Expr i) { return norm(b.let(v.load(i))); });
+  Expr alpha = b.let(v.load(first));
+  Expr a = real(alpha);
+  Expr none = rest == number(0);
+  Expr square = complex ? fma(imag(alpha), imag(alpha), rest) : rest;
+  none = b.let(complex ? none & (imag(alpha) == number(0)) : none);
+  Expr length = b.let(sqrt(fma(a, a, square)));
+  Expr beta = b.let(select(a < number(0), length, -length));
+  Expr pivot = b.let(alpha - as(element, beta));
+  Expr tau = b.let(select(none, b.constant(element, 0), over(-pivot, beta)));
+  if (complex) {
+    Expr inverse = b.let(over(conj(pivot), select(none, number(1), norm(pivot))));
+    each(below, end, [&](Expr i) { v.store(i, v.load(i) * inverse); });
+  } else {
+    Expr divisor = b.let(select(none, number(1), pivot));
+    each(below, end, [&](Expr i) { v.store(i, v.load(i) / divisor); });
+  }
+  v.store(first, b.constant(element, 1));
+  return {tau, b.let(select(none, a, beta) * unit)};
 }
 
 void Tools::reflect_rows(const Grid& a, const std::function<Expr(Expr)>& v_of, Expr tau, Expr first, Expr end,
                          Expr from, Expr to) const {
-  b.if_then(tau != number(0), [&] {
-    uint32_t acc = b.local(dtype, lanes, 1, "product");
+  b.if_then(tau != b.constant(element, 0), [&] {
+    uint32_t acc = b.local(element, lanes, 1, "product");
     many(from, to, [&](Expr j) {
-      b.assign(acc, number(0));
-      b.serial_for(first, end, [&](Expr i) { b.assign(acc, fma(v_of(i), a.load(i, j), b.read(acc))); });
+      b.assign(acc, b.constant(element, 0));
+      b.serial_for(first, end,
+                   [&](Expr i) { b.assign(acc, madd(conj(v_of(i)), a.load(i, j), b.read(acc))); });
       Expr w = b.let(b.read(acc) * tau);
-      b.serial_for(first, end, [&](Expr i) { a.store(i, j, fma(-v_of(i), w, a.load(i, j))); });
+      b.serial_for(first, end, [&](Expr i) { a.store(i, j, madd(-v_of(i), w, a.load(i, j))); });
     });
   });
 }
@@ -126,13 +179,14 @@ Tools::Rotation Tools::rotation(Expr f, Expr g) const {
 Tools::Scale Tools::scale_of(const Grid& a, Expr rows, const std::function<Expr(Expr)>& end_of) const {
   Cell top(b, number(0), "top"), odd(b, number(0), "odd");
   b.serial_for(b.index(0), rows, [&](Expr i) {
-    auto element = [&](Expr j) { return a.load(i, j); };
+    auto at = [&](Expr j) { return a.load(i, j); };
     Expr end = b.let(end_of(i));
-    Expr mine = largest(b.index(0), end, element);
+    Expr mine = largest(b.index(0), end, at);
     // x - x is 0 or NaN, and so is the sum.
     Expr wrong = sum(b.index(0), end, [&](Expr j) {
-      Expr x = b.let(element(j));
-      return x - x;
+      Expr x = b.let(at(j));
+      Expr none = x - x;
+      return is_complex(element) ? real(none) + imag(none) : none;
     });
     Expr best = top.get();
     top.set(select(best < mine, mine, best));
@@ -161,18 +215,26 @@ Expr Tools::rank_of(Expr i, Expr n, const std::function<Expr(Expr)>& d, bool des
 
 Expr Tools::sign_of_row(const Grid& a, Expr row, Expr columns) const {
   constexpr double kNearly = 0.99;
-  Expr top = largest(b.index(0), columns, [&](Expr j) { return a.load(row, j); });
-  Expr level = b.let(top * number(kNearly));
+  bool complex = is_complex(element);
+  auto size = [&](Expr j) {
+    Expr x = a.load(row, j);
+    return complex ? norm(b.let(x)) : abs(x);
+  };
+  Expr top = largest(b.index(0), columns, size);
+  Expr level = b.let(top * number(complex ? kNearly * kNearly : kNearly));
   uint32_t place = b.local(DType::I64, few, 1, "place");
   b.assign(place, columns);
   each(b.index(0), columns, [&](Expr j) {
     Expr before = b.let(b.read(place));
-    b.assign(place, select((abs(a.load(row, j)) >= level) & (j < before), j, before));
+    b.assign(place, select((size(j) >= level) & (j < before), j, before));
   });
   Expr first = b.let(b.reduce_lanes(place, loop::Reduction::Min));
   // A row of NaN has no such element.
   Expr known = b.let(select(first < columns, first, b.index(0)));
-  return b.let(select(a.load(row, known) < number(0), number(-1), number(1)));
+  if (!complex) return b.let(select(a.load(row, known) < number(0), number(-1), number(1)));
+  Expr chosen = b.let(a.load(row, known));
+  Expr length = b.let(sqrt(norm(chosen)));
+  return b.let(over(conj(chosen), length));
 }
 
 Chains::Chains(const Tools& tools, const Dim& length, Expr stride, int most, int step)
@@ -195,6 +257,11 @@ void Chains::add(Expr chain, Expr position, Expr c, Expr s) const {
 }
 
 void Chains::apply(const Grid& a, Expr columns, Expr count) const {
+  apply_to_real(a.real_part(), columns, count);
+  if (a.imaginary != kNoBuffer) apply_to_real(a.imaginary_part(), columns, count);
+}
+
+void Chains::apply_to_real(const Grid& a, Expr columns, Expr count) const {
   loop::Builder& b = t_.b;
   uint32_t carried = b.local(t_.dtype, t_.lanes, 1, "carried");
   auto row = [&](Expr start, Expr t) { return step_ > 0 ? start + t : start - t; };

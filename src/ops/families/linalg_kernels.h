@@ -25,17 +25,42 @@ int lanes_of(DType dtype, const Dim& columns);
 // many rows fit in the cache together, whatever the size.
 Dim row_step(DType dtype, const Dim& columns);
 
-// One matrix, row-major.
+inline DType real_of(DType dtype) { return is_complex(dtype) ? part_of(dtype) : dtype; }
+
+// Arithmetic that is one formula for real and for complex elements.
+Expr conj(Expr z);
+Expr norm(Expr z);  // |z|²
+Expr times(Expr real, Expr z);
+Expr over(Expr z, Expr real);
+Expr madd(Expr x, Expr y, Expr sum);  // sum + x y, by fma
+Expr as(DType element, Expr real);    // with an imaginary part of 0 where elements are complex
+
+constexpr uint32_t kNoBuffer = ~uint32_t{0};
+
+// One matrix, row-major. A complex one is numbers side by side, or (in scratch, so that rows are read and
+// written in vectors) two real ones.
 struct Grid {
   loop::Builder& b;
   uint32_t buffer;
   Expr base, step;  // of the first element, and from row to row
-  Expr load(Expr i, Expr j) const { return b.load(buffer, base + i * step + j); }
-  void store(Expr i, Expr j, Expr value) const { b.store(buffer, base + i * step + j, value); }
+  uint32_t imaginary = kNoBuffer;
+  Expr load(Expr i, Expr j) const;
+  void store(Expr i, Expr j, Expr value) const;
+  Grid real_part() const { return {b, buffer, base, step}; }
+  Grid imaginary_part() const { return {b, imaginary, base, step}; }
 };
 
-// A matrix of its own in scratch.
+// A vector, by the same rule.
+struct Line {
+  loop::Builder& b;
+  uint32_t buffer, imaginary = kNoBuffer;
+  Expr load(Expr i) const;
+  void store(Expr i, Expr value) const;
+};
+
+// A matrix and a vector of their own in scratch.
 Grid scratch_grid(NestContext& c, DType dtype, const Dim& rows, const Dim& columns, const char* name);
+Line scratch_line(NestContext& c, DType dtype, const Dim& elements, const char* name);
 
 // A number that loops change.
 struct Cell {
@@ -52,12 +77,16 @@ struct Cell {
 // The pieces, for matrices of one type whose rows have about so many columns.
 class Tools {
  public:
-  Tools(loop::Builder& build, DType dtype, int lanes)
-      : b(build), dtype(dtype), lanes(lanes), few(std::min(lanes, 32 / static_cast<int>(size_of(dtype)))) {}
+  Tools(loop::Builder& build, DType element, int lanes)
+      : b(build),
+        dtype(real_of(element)),
+        element(element),
+        lanes(lanes),
+        few(std::min(lanes, 32 / static_cast<int>(size_of(dtype)))) {}
 
   loop::Builder& b;
-  const DType dtype;
-  const int lanes;  // of the loops that take the time
+  const DType dtype, element;  // dtype: that of an element's parts
+  const int lanes;             // of the loops that take the time
   const int few;  // of all others: one register, since code that is twice as wide takes twice as long to make
 
   Expr number(double value) const { return b.constant(dtype, value); }
@@ -74,26 +103,33 @@ class Tools {
   }
   // For i from the last one down to the first.
   void backwards(Expr begin, Expr end, const std::function<void(Expr)>& body) const;
+  // Of real numbers; and of elements.
   Expr sum(Expr begin, Expr end, const std::function<Expr(Expr)>& term) const {
-    return sum(few, begin, end, term);
+    return sum(dtype, few, begin, end, term);
+  }
+  Expr sum_of_elements(Expr begin, Expr end, const std::function<Expr(Expr)>& term) const {
+    return sum(element, few, begin, end, term);
   }
   Expr sum_of_many(Expr begin, Expr end, const std::function<Expr(Expr)>& term) const {
-    return sum(lanes, begin, end, term);
+    return sum(element, lanes, begin, end, term);
   }
-  Expr largest(Expr begin, Expr end, const std::function<Expr(Expr)>& term) const;  // at least 0; no NaN
+  // The largest size of a part of an element, at least 0; no NaN.
+  Expr largest(Expr begin, Expr end, const std::function<Expr(Expr)>& term) const;
 
   void fill_identity(const Grid& to, Expr rows, Expr columns) const;
   // `to` is the transpose of `from`, which has so many rows and columns. Element by element: that is little
   // beside the rest, and the loop IR's transposition is much code.
   void transpose(const Grid& to, const Grid& from, Expr rows, Expr columns) const;
 
-  // The reflector H = I - tau v vᵀ with H x = beta e: x stands in v[first, end) and gives way to v, whose
-  // first element is 1. Where x is a multiple of e already, tau is 0. Scaled, so that nothing overflows.
+  // The reflector H = I - tau v vᴴ with Hᴴ x = beta e, for a real beta: x stands in v[first, end) and gives
+  // way to v, whose first element is 1. Where x is a real multiple of e already, tau is 0. Scaled, so that
+  // nothing overflows.
   struct Reflector {
     Expr tau, beta;
   };
-  Reflector reflector(uint32_t v, Expr first, Expr end) const;
-  // a = H a, on rows [first, end), where H's vector is v_of(i), and on columns [from, to).
+  Reflector reflector(const Line& v, Expr first, Expr end) const;
+  // a = H a, on rows [first, end), where H's vector is v_of(i), and on columns [from, to); Hᴴ a with the
+  // conjugate of tau.
   void reflect_rows(const Grid& a, const std::function<Expr(Expr)>& v_of, Expr tau, Expr first, Expr end,
                     Expr from, Expr to) const;
 
@@ -113,11 +149,12 @@ class Tools {
   // How many of d[0, n) come before d[i]: they are put in order by that, and equal ones stay in theirs.
   Expr rank_of(Expr i, Expr n, const std::function<Expr(Expr)>& d, bool descending) const;
 
-  // 1 or -1: the sign of the first element of a row that is within a hundredth of the largest in size.
+  // What makes the first element of a row positive that is within a hundredth of the largest in size: 1 or
+  // -1, or a complex number of size 1. Of rows whose squares neither overflow nor vanish.
   Expr sign_of_row(const Grid& a, Expr row, Expr columns) const;
 
  private:
-  Expr sum(int width, Expr begin, Expr end, const std::function<Expr(Expr)>& term) const;
+  Expr sum(DType type, int width, Expr begin, Expr end, const std::function<Expr(Expr)>& term) const;
 };
 
 // Rotations of neighbouring rows that are kept back, and applied chain after chain to a few columns at a
@@ -133,6 +170,7 @@ class Chains {
   void apply(const Grid& a, Expr columns, Expr count) const;
 
  private:
+  void apply_to_real(const Grid& a, Expr columns, Expr count) const;
   const Tools& t_;
   uint32_t cosines_, sines_, starts_, lengths_;
   Expr stride_;

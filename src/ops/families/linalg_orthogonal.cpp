@@ -1,4 +1,5 @@
-// QR: a matrix as an orthogonal one times an upper triangular one, by Householder's reflectors.
+// QR: a matrix as an orthogonal (complex: unitary) one times an upper triangular one, by Householder's
+// reflectors.
 #include "ops/families/compose.h"
 #include "ops/families/linalg_kernels.h"
 #include "ops/families/linalg_reference.h"
@@ -41,13 +42,13 @@ void reference_of(const Literal& x, Literal* q, Literal& r) {
   for (int64_t number = 0; number < count; ++number) {
     Dense work(m, n);
     for (int64_t i = 0; i < m * n; ++i)
-      work.elements[static_cast<size_t>(i)] = x.as_double(number * m * n + i);
+      work.elements[static_cast<size_t>(i)] = x.as_complex(number * m * n + i);
     Dense left = reduce_to_triangle(work, height);
     for (int64_t i = 0; i < height; ++i)
       for (int64_t j = 0; j < n; ++j)
-        tools::set_real(r, number * height * n + i * n + j, j >= i ? work.at(i, j) : 0);
+        set_element(r, number * height * n + i * n + j, j >= i ? work.at(i, j) : 0);
     for (int64_t i = 0; i < m && q; ++i)
-      for (int64_t j = 0; j < height; ++j) tools::set_real(*q, (number * m + i) * height + j, left.at(i, j));
+      for (int64_t j = 0; j < height; ++j) set_element(*q, (number * m + i) * height + j, left.at(i, j));
   }
 }
 
@@ -67,29 +68,29 @@ void nest_of(NestContext& c, bool vectors) {
   Tools along_columns(b, dtype, lanes_of(dtype, rows_of(type)));
   Grid x{b, c.operands[0], b.let(b.block() * m * n), n};
   Grid a = scratch_grid(c, dtype, rows_of(type), columns_of(type), "factors");
-  uint32_t v = b.add_scratch(dtype, rows_of(type), "vector");
-  uint32_t factors = b.add_scratch(dtype, shorter(type), "factor");
-  auto at = [&](Expr i) { return b.load(v, i); };
+  Line v = scratch_line(c, dtype, rows_of(type), "vector");
+  Line factors = scratch_line(c, dtype, shorter(type), "factor");
+  auto at = [&](Expr i) { return v.load(i); };
+  Expr none = b.constant(dtype, 0);
 
   along_rows.each_of(m, n, [&](Expr i, Expr j) { a.store(i, j, x.load(i, j)); });
   b.serial_for(zero, steps, [&](Expr k) {
-    b.serial_for(k, m, [&](Expr i) { b.store(v, i, a.load(i, k)); });
+    b.serial_for(k, m, [&](Expr i) { v.store(i, a.load(i, k)); });
     Tools::Reflector h = along_columns.reflector(v, k, m);
-    b.store(factors, k, h.tau);
-    along_rows.reflect_rows(a, at, h.tau, k, m, k + one, n);
+    factors.store(k, h.tau);
+    along_rows.reflect_rows(a, at, b.let(conj(h.tau)), k, m, k + one, n);
     b.serial_for(k, m, [&](Expr i) { a.store(i, k, at(i)); });
-    a.store(k, k, h.beta);
+    a.store(k, k, as(dtype, h.beta));
   });
   Grid r{b, c.results[vectors ? 1 : 0], b.let(b.block() * height * n), n};
-  along_rows.each_of(
-      height, n, [&](Expr i, Expr j) { r.store(i, j, select(j >= i, a.load(i, j), along_rows.number(0))); });
+  along_rows.each_of(height, n, [&](Expr i, Expr j) { r.store(i, j, select(j >= i, a.load(i, j), none)); });
   if (!vectors) return;
   Grid q = scratch_grid(c, dtype, rows_of(type), rows_of(r_type), "q");
   along_columns.fill_identity(q, m, height);
   along_columns.backwards(zero, steps, [&](Expr k) {
-    b.serial_for(k + one, m, [&](Expr i) { b.store(v, i, a.load(i, k)); });
-    b.store(v, k, along_columns.number(1));
-    along_columns.reflect_rows(q, at, b.let(b.load(factors, k)), k, m, k, height);
+    b.serial_for(k + one, m, [&](Expr i) { v.store(i, a.load(i, k)); });
+    v.store(k, b.constant(dtype, 1));
+    along_columns.reflect_rows(q, at, b.let(factors.load(k)), k, m, k, height);
   });
   Grid out{b, c.results[0], b.let(b.block() * m * height), height};
   along_columns.each_of(m, height, [&](Expr i, Expr j) { out.store(i, j, q.load(i, j)); });
@@ -102,14 +103,18 @@ struct Tangents {
   Value q, r;
 };
 
-// Of x = q r with at least as many rows as columns: with M = qᵀ dx r⁻¹ and the skew S that has M's lower
-// triangle, dq = dx r⁻¹ - q (M - S), dr = (M - S) r.
+// Of x = q r with at least as many rows as columns: with M = qᴴ dx r⁻¹ and the skew (skew-Hermitian) S that
+// has M's lower triangle and the imaginary part of its diagonal, dq = dx r⁻¹ - q (M - S), dr = (M - S) r.
 Tangents tangents_of(Builder& b, Value q, Value r, Value dx) {
   Compose m(b);
   Value over = turned(b, solved(b, r, turned(b, dx), false, true, false));
-  Value inner = product_of(b, turned(b, q), over);
+  Value inner = product_of(b, adjoint(b, q), over);
   Value below = triangle(b, inner, true, -1);
-  Value upper = m.sub(inner, m.sub(below, turned(b, below)));
+  Value upper = m.sub(inner, m.sub(below, adjoint(b, below)));
+  if (is_complex(inner->type().dtype)) {
+    Value half = m.mul(m.sub(triangle(b, inner, true, 0), below), 0.5);  // of the diagonal
+    upper = m.sub(upper, m.sub(half, adjoint(b, half)));
+  }
   return {m.sub(over, product_of(b, q, upper)), product_of(b, upper, r)};
 }
 
@@ -117,15 +122,15 @@ Value columns(Builder& b, Value x, const Dim& from, const Dim& to) {
   return Compose(b).slice(x, x->type().rank() - 1, from, to);
 }
 
-// Where there are more columns than rows, the first ones decide about q; the others follow as qᵀ x.
+// Where there are more columns than rows, the first ones decide about q; the others follow as qᴴ x.
 Tangents tangents_of_any(Builder& b, Value x, Value q, Value r, Value dx) {
   const Dim &rows = rows_of(x->type()), &width = columns_of(x->type());
   if (!surely_wide(b, x->type())) return tangents_of(b, q, r, dx);
   Compose m(b);
   Dim none(int64_t{0});
   Tangents first = tangents_of(b, q, columns(b, r, none, rows), columns(b, dx, none, rows));
-  Value rest = m.add(product_of(b, turned(b, first.q), columns(b, x, rows, width)),
-                     product_of(b, turned(b, q), columns(b, dx, rows, width)));
+  Value rest = m.add(product_of(b, adjoint(b, first.q), columns(b, x, rows, width)),
+                     product_of(b, adjoint(b, q), columns(b, dx, rows, width)));
   return {first.q, b("concatenate", {first.r, rest}, {{"axis", int64_t{x->type().rank() - 1}}})};
 }
 
@@ -155,43 +160,57 @@ std::vector<Value> jvp_triangle(JvpContext& c) {
 }  // namespace
 
 std::vector<Op> linalg_orthogonal() {
-  const std::string square = "T[3, 3] {1, 2, -0.5, 4, -1, 0.5, 0.25, 3, 2}",
+  // A last element that is real stays as it is, and turns where it has the least imaginary part: not here.
+  const std::string square = "T[3, 3] {1, 2, -0.5, 4, -1, 0.5, 0.25, 3, (2, 1)}",
                     tall = "T[2, 3, 2] {1, 2, 3, -1, 0.5, 2, -1, 1, 2, 0.5, 3, 1}",
-                    wide = "T[2, 3] {1, 2, -0.5, 4, -1, 0.5}";
+                    wide = "T[2, 3] {1, 2, -0.5, 4, (-1, 0.5), 0.5}",
+                    turned_square = "T[2, 2] {(1, 2), (0.5, -1), (-1, 0.5), (2, 3)}",
+                    turned_tall = "T[3, 2] {(1, 2), (0.5, -1), (-1, 0.5), (2, 3), (0, 4), (1, 1)}",
+                    turned_wide = "T[2, 3] {(-1, 2), (0.5, -1), (-1, 0.5), (2, 3), (0, 4), (1, 1)}";
   std::vector<Op> ops;
   ops.push_back(factorisation(
       {.name = "qr",
        .doc =
-           "Q, whose columns are unit vectors at right angles, and R, which is upper triangular, with x = Q "
-           "R.\nBy Householder's reflectors, as LAPACK has them: an element of R's diagonal is negative "
-           "where the one of x that it replaces is not, unless nothing stands below that. Its derivative "
+           "Q, whose columns are unit vectors at right angles, and R, which is upper triangular with a real "
+           "diagonal, with x = Q R.\nBy Householder's reflectors, as LAPACK has them: an element of R's "
+           "diagonal is negative "
+           "where (the real part of) the one of x that it replaces is not, unless that is real and nothing "
+           "stands below it. Its derivative "
            "is that of matrices whose first columns (as many as the shorter side) are independent.",
        .operands = {{"x", "[..., m, n]."}},
        .attrs = {kComplete},
        .results = 2,
-       .numpy = "tuple(np.linalg.qr(x.astype(float), 'complete' if complete else 'reduced'))",
+       .numpy =
+           "tuple(np.linalg.qr(x" + std::string(kWideNumbers) + ", 'complete' if complete else 'reduced'))",
        .samples = {{square, "{}"},
                    {tall, "{}"},
                    {wide, "{}"},
                    {wide, "{complete = true}"},
                    {square, "{complete = true}"},
+                   {turned_square, "{}"},
+                   {turned_tall, "{}"},
+                   {turned_wide, "{}"},
                    {"T[5, 2, 2]", "{}"},
-                   {"T[1, 1] {-9}", "{}"},
+                   {"T[1, 1] {(-9, 1)}", "{}"},
                    {"T[0, 2, 2]", "{}"},
                    {"T[3, 0]", "{}"}},
-       .ulp = 128},
+       .ulp = 128,
+       .complex_ulp = 128},
       false, infer_qr, reference_qr, nest_qr, jvp_qr));
   ops.push_back(factorisation({.name = "qr_triangle",
                                .doc = "R of the factors x = Q R alone, as high as the shorter side of x.",
                                .operands = {{"x", "[..., m, n]."}},
-                               .numpy = "np.linalg.qr(x.astype(float), 'r')",
+                               .numpy = "np.linalg.qr(x" + std::string(kWideNumbers) + ", 'r')",
                                .samples = {{square, "{}"},
                                            {tall, "{}"},
                                            {wide, "{}"},
-                                           {"T[1, 1] {-9}", "{}"},
+                                           {turned_tall, "{}"},
+                                           {turned_wide, "{}"},
+                                           {"T[1, 1] {(-9, 1)}", "{}"},
                                            {"T[0, 2, 2]", "{}"},
                                            {"T[3, 0]", "{}"}},
-                               .ulp = 128},
+                               .ulp = 128,
+                               .complex_ulp = 128},
                               false, infer_triangle, reference_triangle, nest_triangle, jvp_triangle));
   return ops;
 }

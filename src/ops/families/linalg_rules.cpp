@@ -10,14 +10,11 @@ namespace ig::ops::factors {
 
 void require_matrices(InferContext& c, size_t operand) {
   const Type& x = c.operand(operand);
-  if (is_complex(x.dtype))
-    c.fail(ErrorKind::Type, fmt::format("matrices of {} have no factors", info(x.dtype).api_name),
-           "they are computed of real numbers, in float32 and float64",
-           "write the matrix as a real one, [[re, -im], [im, re]], which is the same map of pairs");
-  c.require_dtype(operand, DTypeSet::Float);
+  c.require_dtype(operand, DTypeSet::FloatComplex);
   if (size_of(x.dtype) == 2)
     c.fail(ErrorKind::Type, fmt::format("matrices of {} have no factors", info(x.dtype).api_name),
-           "they are computed in float32 and float64", "convert with astype, and back afterwards");
+           "they are computed in float32, float64, complex64 and complex128",
+           "convert with astype, and back afterwards");
   if (x.rank() < 2)
     c.fail(ErrorKind::Shape, fmt::format("needs matrices [..., m, n], got {}", x.str()),
            "the last two axes are the matrix", "reshape the array to two axes or more");
@@ -47,14 +44,41 @@ Value turned(Builder& b, Value x) {
   return b.transpose(x, order);
 }
 
+void set_element(Literal& to, int64_t at, Complex value) {
+  if (is_complex(to.dtype())) return tools::set_complex(to, at, value.real(), value.imag());
+  tools::set_real(to, at, value.real());
+}
+
+Value conjugate(Builder& b, Value x) { return is_complex(x->type().dtype) ? b("conj", {x}) : x; }
+Value adjoint(Builder& b, Value x) { return turned(b, conjugate(b, x)); }
+Value real_part(Builder& b, Value x) { return is_complex(x->type().dtype) ? b("real", {x}) : x; }
+Value imaginary(Builder& b, Value x) { return b("complex", {b.full_like(x, 0), x}); }
+Value of_type(Builder& b, Value real, Value like) { return b.convert(real, like->type().dtype); }
+
 Value product_of(Builder& b, Value x, Value y) { return b("matmul", {x, y}); }
 
 Value triangle(Builder& b, Value x, bool lower, int64_t k) {
   return b(lower ? "tril" : "triu", {x}, {{"k", k}});
 }
 
-Value symmetric_from_lower(Builder& b, Value x) {
-  return Compose(b).add(triangle(b, x, true, 0), turned(b, triangle(b, x, true, -1)));
+// Half of the diagonal twice: what is imaginary there goes.
+Value hermitian_from_lower(Builder& b, Value x) {
+  Compose m(b);
+  Value half = m.mul(m.add(triangle(b, x, true, 0), triangle(b, x, true, -1)), 0.5);
+  return m.add(half, adjoint(b, half));
+}
+
+Value turn_of(Builder& b, Value v, Value dv) {
+  Compose m(b);
+  int64_t rows = v->type().rank() - 2;
+  Value size = m.abs(v);
+  Value large = m.less_equal(m.mul(m.top_keep(size, {rows}), 0.99), size);
+  Value place = m.iota(DType::I64, v->type().dims, rows);
+  Value last = m.number(place, 0x1p62);
+  Value first = m.keep(b("reduce_min", {m.where(large, place, last)}, {{"axes", Ints{rows}}}), v, {rows});
+  Value chosen = m.equal(place, first);
+  auto picked = [&](Value z) { return m.sum_keep(m.where(chosen, z, m.number(z, 0)), {rows}); };
+  return b("imag", {m.div(picked(dv), picked(v))});
 }
 
 Value solved(Builder& b, Value a, Value y, bool lower, bool transposed, bool unit) {
@@ -90,7 +114,7 @@ bool surely_wide(Builder& b, const Type& x) {
 
 Op factorisation(OpDecl decl, bool square, InferFn infer, ReferenceFn reference, NestFn nest, JvpFn jvp,
                  Rule<TransposeFn> transpose) {
-  decl.dtypes = DTypeSet::Float;
+  decl.dtypes = DTypeSet::FloatComplex;
   decl.front = Front::None;
   bool system = decl.operands.size() > 1;
   decl.bad_samples.push_back({"f16[2, 2]" + std::string(system ? ", f16[2, 1]" : ""), "{}",

@@ -5,13 +5,17 @@
 #include <functional>
 #include <vector>
 
-#include "ops/builder.h"
 #include "ops/families/array_tools.h"
+#include "ops/families/complex.h"
+#include "ops/families/linalg_kernels.h"
 #include "ops/op.h"
 
 namespace ig::ops::factors {
 
-// Matrices of float32 or float64 in the last two axes; and square ones.
+// What NumPy computes samples in, to stand behind an operand in a declaration's oracle.
+constexpr const char* kWideNumbers = ".astype('D' if x.dtype.kind == 'c' else float)";
+
+// Matrices of float32, float64, complex64 or complex128 in the last two axes; and square ones.
 void require_matrices(InferContext& c, size_t operand);
 void require_square(InferContext& c, size_t operand);
 Dims batch_of(const Type& x);
@@ -19,16 +23,26 @@ Dims with_last(Dims batch, std::initializer_list<Dim> last);
 // The matrices of a literal, one after the other: where each begins, and which it is.
 void each_matrix(const Literal& x, const std::function<void(int64_t at, int64_t number)>& visit);
 
-Value turned(Builder& b, Value x);  // the last two axes exchanged
+void set_element(Literal& to, int64_t at, Complex value);  // its real part, where `to` is real
+
+Value turned(Builder& b, Value x);     // the last two axes exchanged
+Value conjugate(Builder& b, Value x);  // x itself where it is real, as below
+Value adjoint(Builder& b, Value x);    // turned and conjugated
+Value real_part(Builder& b, Value x);
+Value imaginary(Builder& b, Value x);               // i x, complex
+Value of_type(Builder& b, Value real, Value like);  // as complex numbers where `like` is so
 Value product_of(Builder& b, Value x, Value y);
 Value triangle(Builder& b, Value x, bool lower, int64_t k);
-Value symmetric_from_lower(Builder& b, Value x);
+Value hermitian_from_lower(Builder& b, Value x);
 Value solved(Builder& b, Value a, Value y, bool lower, bool transposed, bool unit);
 Value identity_like(Builder& b, Value x);       // of square matrices
 Value row_of(Builder& b, Value vector);         // [..., n] as [..., 1, n]
 Value column_of(Builder& b, Value vector);      // [..., n] as [..., n, 1]
 Value last_sum(Builder& b, Value x, int from);  // over the axis `from` places from the end (1: the last)
 bool surely_wide(Builder& b, const Type& x);    // fewer rows than columns
+// By how much (real, [..., 1, n]) the tangents dv would turn the first element within a hundredth of the
+// largest of each column of v, which is kept positive: v times i times this is to be taken away.
+Value turn_of(Builder& b, Value v, Value dv);
 
 // A factorisation: its results are batched as its operand is.
 Op factorisation(OpDecl decl, bool square, InferFn infer, ReferenceFn reference, NestFn nest, JvpFn jvp,

@@ -338,6 +338,45 @@ std::vector<Op> special_ops() {
        .jvp = scaled<[](Compose& m, Value x, Value y) {
          return m.sub(m.sub(m.b("bessel_i0e", {x}), over_x(m, y, x)), m.mul(sign_of(m, x), y));
        }>}));
+  ops.push_back(of_one<special::bessel_j0, special::bessel_j0>(
+      {.name = "bessel_j0",
+       .python = "special.j0",
+       .doc = "The Bessel function of the first kind and order 0; 0 at infinity.",
+       .numpy = "scipy.special.j0(x)",
+       .low = -20,
+       .high = 20,
+       .ulp = 4,
+       .jvp = scaled<[](Compose& m, Value x, Value) { return m.neg(m.b("bessel_j1", {x})); }>}));
+  ops.push_back(of_one<special::bessel_j1, special::bessel_j1>(
+      {.name = "bessel_j1",
+       .python = "special.j1",
+       .doc = "The Bessel function of the first kind and order 1; 0 at infinity.",
+       .numpy = "scipy.special.j1(x)",
+       .low = -20,
+       .high = 20,
+       .ulp = 4,
+       .jvp = scaled<[](Compose& m, Value x, Value y) {
+         return m.sub(m.b("bessel_j0", {x}), over_x(m, y, x));
+       }>}));
+  ops.push_back(of_one<special::exp1, special::exp1>(
+      {.name = "exp1",
+       .python = "special.exp1",
+       .doc = "The exponential integral E1, the integral of exp(-t) / t from x on; infinite at 0, NaN of "
+              "negatives.",
+       .numpy = "scipy.special.exp1(x)",
+       .low = 0.05,
+       .high = 20,
+       .ulp = 4,
+       .jvp = scaled<[](Compose& m, Value x, Value) { return m.neg(m.div(m.exp(m.neg(x)), x)); }>}));
+  ops.push_back(of_one<special::expi, special::expi>(
+      {.name = "expi",
+       .python = "special.expi",
+       .doc = "The exponential integral Ei, the principal value of that of exp(t) / t up to x; -inf at 0.",
+       .numpy = "scipy.special.expi(x)",
+       .low = -20,
+       .high = 20,
+       .ulp = 8,  // SciPy loses six units
+       .jvp = scaled<[](Compose& m, Value x, Value) { return m.div(m.exp(x), x); }>}));
 
   auto two = [&](Op op, std::string first, std::string first_doc, std::string second, std::string second_doc,
                  std::string example) {
