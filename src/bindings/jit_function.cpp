@@ -216,7 +216,6 @@ int jit_traverse(PyObject* self, visitproc visit, void* arg) {
         if (int stop = guard->traverse(visit, arg)) return stop;
       for (const ResultLeaf& leaf : kept.leaves) Py_VISIT(leaf.object.ptr());
       for (const WriteBack& write : kept.writes) {
-        Py_VISIT(write.handle.ptr());
         Py_VISIT(write.value.object.ptr());
         if (int stop = write.place.traverse(visit, arg)) return stop;
       }

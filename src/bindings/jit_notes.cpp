@@ -26,6 +26,14 @@ void ArrayNotes::restore() {
   rebound.clear();
 }
 
+Tensor before_recording(PyObject* handle) {
+  const Tensor& now = tensor_of(handle);
+  if (!now.is_symbolic() || !current_notes) return now;
+  for (const ArrayNotes::Handle& bound : current_notes->rebound)
+    if (bound.object.ptr() == handle) return bound.before;
+  return now;
+}
+
 void note_handle(PyObject* handle) {
   if (!current_notes || !is_outside(tensor_of(handle))) return;
   auto [place, fresh] = current_notes->known.try_emplace(handle, current_notes->read.size());

@@ -11,6 +11,10 @@
 
 namespace ig::py {
 
+// What a handle from outside held before the program bound it to a value of the recording; any other array as
+// it is.
+Tensor before_recording(PyObject* handle);
+
 struct ArrayNotes {
   struct Handle {
     nb::object object;

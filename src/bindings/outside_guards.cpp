@@ -199,6 +199,14 @@ Expected Expected::of(PyObject* value) {
   return out;
 }
 
+Expected Expected::of(PyObject* handle, Type before) {
+  Expected out;
+  out.kind_ = Kind::Array;
+  out.value_ = nb::borrow(handle);
+  out.type_ = std::move(before);
+  return out;
+}
+
 bool Expected::matches_slow(PyObject* now) const {
   if (kind_ == Kind::Atom) return same_atom(value_.ptr(), now);
   if (Py_TYPE(now) != Py_TYPE(value_.ptr()) || (pinned_ && now != value_.ptr())) return false;
@@ -348,6 +356,12 @@ uint64_t class_epoch(PyObject*) { return 0; }
 
 bool PlaceGuard::holds() const {
   using K = Place::Kind;
+  // An array's handle may be bound to another value without a change of the dict.
+  if (expected_.kind() == Expected::Kind::Array) {
+    nb::object now = place_.read();
+    moved_ = !now.is(expected_.value());
+    return expected_.matches(now.ptr());
+  }
   uint64_t now = 0, second = 0;
   PyObject* holder = place_.holder.ptr();
   switch (place_.kind) {
@@ -360,9 +374,7 @@ bool PlaceGuard::holds() const {
     case K::TypeAttribute: now = class_epoch(holder); break;
     default: return place_.matches(expected_);
   }
-  // An array's handle may be bound to another value without a change of the dict.
-  bool array = expected_.kind() == Expected::Kind::Array;
-  if (now != 0 && now == epoch_ && second == second_epoch_ && !array) return true;
+  if (now != 0 && now == epoch_ && second == second_epoch_) return true;
   if (!place_.matches(expected_)) return false;
   // A lookup may have renewed a class's number: taken before it, the old one just does not match next time.
   epoch_ = now;
@@ -383,9 +395,14 @@ std::string PlaceGuard::describe() const {
 }
 
 Tensor PlaceGuard::array() const {
+  nb::object now = handle();
+  return now.is_valid() ? tensor_of(now.ptr()) : Tensor();
+}
+
+nb::object PlaceGuard::handle() const {
   if (expected_.kind() != Expected::Kind::Array) return {};
   nb::object now = place_.read();
-  return now.is_valid() && is_tensor(now.ptr()) ? tensor_of(now.ptr()) : Tensor();
+  return now.is_valid() && is_tensor(now.ptr()) ? now : nb::object();
 }
 
 int Place::traverse(visitproc visit, void* arg) const {

@@ -5,6 +5,8 @@
 #include <cctype>
 #include <utility>
 
+#include "bindings/jit_notes.h"
+
 namespace ig::py {
 namespace {
 
@@ -115,7 +117,8 @@ void OutsideNotes::rebind(Place place, std::string where) {
                           ? nb::borrow(PyDict_GetItem(place.holder.ptr(), place.key.ptr()))
                           : place.read();
   bound_ = true;
-  rebound_.push_back({std::move(place), std::move(before), {}, std::move(where)});
+  bool read = seen_.contains(key_of(place, false));
+  rebound_.push_back({std::move(place), std::move(before), {}, std::move(where), read});
 }
 
 void OutsideNotes::give_back() {
@@ -144,6 +147,11 @@ std::string OutsideNotes::path_of(const Place& place) const {
   return path.empty() ? step : path + "." + step;
 }
 
+OutsideNotes::Key OutsideNotes::key_of(const Place& place, bool presence_only) {
+  const void* key = place.key.is_valid() ? place.key.ptr() : place.second.ptr();
+  return {static_cast<int>(place.kind) * 2 + presence_only, place.holder.ptr(), key, place.index};
+}
+
 PyObject* OutsideNotes::note(Place place, bool presence_only) {
   nb::object value = place.read();
   if (!rebound_.empty() && rebound(place)) {
@@ -157,9 +165,11 @@ PyObject* OutsideNotes::note(Place place, bool presence_only) {
     if (fresh && arrays_followed && capture && is_tensor(value.ptr()) && !path->second.empty())
       capture->name_tensor(tensor_of(value.ptr()), path->second);
   }
-  const void* key = place.key.is_valid() ? place.key.ptr() : place.second.ptr();
-  if (first({static_cast<int>(place.kind) * 2 + presence_only, place.holder.ptr(), key, place.index})) {
+  if (first(key_of(place, presence_only))) {
     Expected expected = presence_only && value.is_valid() ? Expected::present() : Expected::of(value.ptr());
+    if (!presence_only && value.is_valid() && is_tensor(value.ptr()) && tensor_of(value.ptr()).is_symbolic())
+      if (Tensor before = before_recording(value.ptr()); !before.is_symbolic())
+        expected = Expected::of(value.ptr(), before.type());
     if (value.is_valid() && !presence_only) {
       reach(value.ptr());
       auto named = outside_.find(value.ptr());

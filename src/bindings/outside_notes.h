@@ -64,6 +64,7 @@ class OutsideNotes {
     Place place;
     nb::object before, after;  // null: nothing was there
     std::string where;         // the user's line of the first store
+    bool read = false;         // before the first store, so that a guard says what was there
   };
   void rebind(Place place, std::string where);
   void give_back();  // every place; the function's own values are in `after` then
@@ -95,6 +96,7 @@ class OutsideNotes {
   };
   Location where() const { return code_ ? location_at(code_, offset_) : Location(); }
   PyObject* keep(PyObject* object);
+  static Key key_of(const Place& place, bool presence_only);
   bool first(Key key) { return seen_.insert(key).second; }
   PyObject* same_key(PyObject* key);
   // Notes the place's present value, which it gives (borrowed, or null).
