@@ -116,6 +116,8 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
   Recorded out;
   ArrayNotes notes;
   std::unique_ptr<OutsideWatch> watch = watch_outside(function_, given);
+  notes.capture = &capture;
+  notes.watch = watch.get();
   nb::object result;
   {
     ArrayNotes::Active active(&notes);
@@ -139,8 +141,8 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
     }
     kept->guards = watch->stop(result);
     kept->unknown = watch->unknown();
+    find_spots(*kept, notes);
   }
-  find_spots(*kept, notes);
   std::vector<nb::object> leaves;
   kept->tree = flatten(result, leaves);
   for (const nb::object& leaf : leaves)
@@ -235,6 +237,10 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
                  capture.value_of(known.seen) == tensor_of(one.after.ptr()).value();
         }))
       continue;  // the symbol that was put there
+    const bool gradient = one.place.kind == Place::Kind::Gradient;
+    if (gradient && one.read && is_tensor(one.before.ptr()) && is_tensor(one.after.ptr()) &&
+        tensor_of(one.after.ptr()).value() == capture.value_of(tensor_of(one.before.ptr())))
+      continue;  // as it was found
     if (!is_tensor(one.after.ptr()) && !is_atom(one.after.ptr()))
       throw make_error(ErrorKind::Capture,
                        "a captured function changes what lies outside of it: {} is bound to a {}",
@@ -253,6 +259,7 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
       if (given[i].is(one.place.holder) && shape_.leaves[i].kind == CallShape::LeafKind::Static)
         write.leaf = i;
     write.value = result_leaf(capture, one.after, given, out.outputs);
+    write.in_place = gradient && one.assumed.is_valid() && one.after.is(one.assumed);
     write.place = std::move(one.place);
     kept->writes.push_back(std::move(write));
   }
@@ -526,7 +533,11 @@ nb::object PyFront::result(const record::JitTrace& trace, std::vector<Tensor> ou
     if (write.where == WriteBack::Where::Place) {
       Place place = write.place;
       if (write.leaf < objects_.leaves.size()) place.holder = nb::borrow(objects_.leaves[write.leaf]);
-      place.write(value);
+      nb::object now = write.in_place ? place.read() : nb::object();
+      if (now.is_valid() && is_tensor(now.ptr()))
+        bind_silently(now.ptr(), tensor_of(value.ptr()));
+      else
+        place.write(value);
       continue;
     }
     if (write.where == WriteBack::Where::Slot) {

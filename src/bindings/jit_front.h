@@ -23,6 +23,10 @@ struct OutsideWatch {
   virtual void allow_writes(nb::handle object) = 0;  // to a container whose changes are written back
   // A place whose reads the caller answers for: the function finds `value` there.
   virtual void assume(const Place& place, nb::handle value) = 0;
+  // The gradient of an array from outside is read, or about to be set. The first gives what the function
+  // finds.
+  virtual nb::object read_gradient(nb::handle array) = 0;
+  virtual void bind_gradient(nb::handle array) = 0;
   virtual void start() = 0;
   virtual OutsideGuards stop(nb::handle result) = 0;         // null: the function raised
   virtual std::vector<OutsideNotes::Rebound> rebound() = 0;  // after `stop`
@@ -47,7 +51,8 @@ struct WriteBack {
   size_t spot = 0;  // Outside: of the handle
   Place place{};    // Place: an attribute, a global, an element
   ResultLeaf value;
-  bool silent = false;  // of a handle: bound by a module or an optimiser, off the tape of eager autograd
+  bool silent = false;    // of a handle: bound by a module or an optimiser, off the tape of eager autograd
+  bool in_place = false;  // of a place: the handle there gets the value, and stays
 };
 
 struct PyKept final : record::Kept {

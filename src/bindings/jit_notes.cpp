@@ -21,6 +21,10 @@ bool is_outside(const Tensor& tensor) {
 ArrayNotes::Active::Active(ArrayNotes* notes) : previous_(current_notes) { current_notes = notes; }
 ArrayNotes::Active::~Active() { current_notes = previous_; }
 
+ArrayNotes* ArrayNotes::at_work() {
+  return current_notes && current_notes->capture == Capture::current() ? current_notes : nullptr;
+}
+
 void ArrayNotes::restore() {
   for (const Handle& handle : rebound) tensor_of(handle.object.ptr()) = handle.before;
   rebound.clear();

@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "bindings/autograd.h"
+
 namespace ig::py {
 namespace {
 
@@ -298,7 +300,8 @@ PyObject* borrowed(const Place& place) {
     case K::Code: return reinterpret_cast<PyFunctionObject*>(holder)->func_code;
     case K::Defaults: return reinterpret_cast<PyFunctionObject*>(holder)->func_defaults;
     case K::KeywordDefaults: return reinterpret_cast<PyFunctionObject*>(holder)->func_kwdefaults;
-    case K::Descriptor: return nullptr;
+    case K::Descriptor:
+    case K::Gradient: return nullptr;
   }
   return nullptr;
 }
@@ -306,6 +309,7 @@ PyObject* borrowed(const Place& place) {
 }  // namespace
 
 nb::object Place::read() const {
+  if (kind == Kind::Gradient) return gradient_of(holder.ptr());
   if (kind != Kind::Descriptor) return nb::borrow(borrowed(*this));
   PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(holder.ptr()));
   return quiet_steal(Py_TYPE(second.ptr())->tp_descr_get(second.ptr(), holder.ptr(), type));
@@ -323,12 +327,14 @@ void Place::write(nb::handle value) const {
     case Kind::SequenceItem:
       // A list that the program made shorter in the meantime raises Python's own error.
       return check(PyList_SetItem(at, index, Py_XNewRef(now)));
+    case Kind::Gradient: return put_gradient(at, value);
     default: IG_CHECK(false, "{} cannot be written back", label);
   }
 }
 
 bool Place::matches(const Expected& expected) const {
-  return kind == Kind::Descriptor ? expected.matches(read().ptr()) : expected.matches(borrowed(*this));
+  return kind == Kind::Descriptor || kind == Kind::Gradient ? expected.matches(read().ptr())
+                                                            : expected.matches(borrowed(*this));
 }
 
 // --- guards

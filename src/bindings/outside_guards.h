@@ -64,6 +64,7 @@ struct Place {
     Code,
     Defaults,
     KeywordDefaults,  // of holder, a function
+    Gradient,         // of holder, an array that requires grad; None where it has none
   };
   Kind kind;
   nb::object holder, key, second;

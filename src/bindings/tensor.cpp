@@ -642,6 +642,15 @@ void init_tensor(nb::module_& m) {
   m.def("_bind", &bind, nb::arg("handle"), nb::arg("value"),
         "Binds a handle to the value of another array, of the same dtype and shape.");
   m.def(
+      "_same_value",
+      [](nb::handle a, nb::handle b) {
+        const Tensor &x = tensor_of(a.ptr()), &y = tensor_of(b.ptr());
+        return x.is_symbolic() && y.is_symbolic()
+                   ? x.value() == y.value()
+                   : x.is_symbolic() == y.is_symbolic() && x.data() == y.data();
+      },
+      "Whether two handles hold one array: the same memory, or the same value of a capture.");
+  m.def(
       "_held", [](nb::handle x) { return nb::steal(wrap(tensor_of(x.ptr()))); }, nb::arg("x"),
       "What a handle holds at the moment, as it is and unnoted: to be bound to it again.");
   m.def(
