@@ -2,6 +2,7 @@
 // the shape and the conditions of the trace that ran last, and runs its program; all else happens on a miss.
 
 #include "bindings/jit_front.h"
+#include "tensor/mode.h"
 #include "tensor/program.h"
 
 // After Python's own header.
@@ -182,8 +183,8 @@ Found run(Jit& jit, PyObject* const* args, size_t count, PyObject* names, bool d
 
 PyObject* jit_call(PyObject* self, PyObject* const* args, size_t nargs, PyObject* names) {
   Jit& jit = jit_of(self);
-  // Inside of another capture the function is a part of that one.
-  if (Capture::current()) return PyObject_Vectorcall(jit.function.ptr(), args, nargs, names);
+  // Inside of another capture the function is a part of that one, and a mode of the user's sees each op.
+  if (Capture::current() || OpMode::any()) return PyObject_Vectorcall(jit.function.ptr(), args, nargs, names);
   nb::object value;
   try {
     if (names && PyTuple_GET_SIZE(names) == 0) names = nullptr;

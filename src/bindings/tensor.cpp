@@ -9,6 +9,7 @@
 #include "frontends/tape/tape.h"
 #include "ops/attrs.h"
 #include "tensor/eager.h"
+#include "tensor/mode.h"
 
 #include <structmember.h>  // wants Python.h before it
 
@@ -131,7 +132,8 @@ bool is_operand(PyObject* object) {
 
 PyObject* binary(Binary which, PyObject* a, PyObject* b) {
   return guard([&]() -> PyObject* {
-    if (concrete_pair(a, b) && tensor_of(a).shape() == tensor_of(b).shape() && !Capture::current())
+    if (concrete_pair(a, b) && tensor_of(a).shape() == tensor_of(b).shape() && !Capture::current() &&
+        !OpMode::any())
       if (eager::BinarySite* direct = site(which)) {
         bool partial = which == Binary::FloorDivide || which == Binary::Remainder || which == Binary::Power;
         if (partial && is_integer(tensor_of(b).dtype()) && is_integer(tensor_of(a).dtype()))
