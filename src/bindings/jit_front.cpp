@@ -266,11 +266,14 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
   notes.restore();
   for (const WriteBack& write : kept->writes)
     if (write.where == WriteBack::Where::Outside) replaced.insert(tensor_of(held_[write.spot].ptr()).data());
-  auto finds = [](const ResultLeaf& leaf) { return leaf.kind == ResultLeaf::Kind::Spot; };
-  kept->finds = std::ranges::any_of(kept->leaves, finds) ||
-                std::ranges::any_of(kept->writes, [&](const WriteBack& write) {
-                  return write.where == WriteBack::Where::Outside || finds(write.value);
-                });
+  auto want = [&](const ResultLeaf& leaf) {
+    if (leaf.kind == ResultLeaf::Kind::Spot) kept->wanted.push_back(leaf.index);
+  };
+  std::ranges::for_each(kept->leaves, want);
+  for (const WriteBack& write : kept->writes) {
+    want(write.value);
+    if (write.where == WriteBack::Where::Outside) kept->wanted.push_back(write.spot);
+  }
   // What the function itself wrote to while it ran, it also made: a constant of each place that copied it.
   for (ArrayNotes::Foreign& one : notes.foreign) {
     Tensor now = as_tensor(one.object.ptr(), std::nullopt, "an array from outside");
@@ -324,10 +327,11 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
 void PyFront::hold(const PyKept& kept) {
   held_.clear();
   held_by_ = &kept;
-  if (!kept.finds) return;
-  for (size_t i = 0; i < kept.spots.size(); ++i) {
-    held_.push_back(kept.handle(i));
-    if (!held_.back().is_valid())
+  if (kept.wanted.empty()) return;
+  held_.resize(kept.spots.size());
+  for (size_t spot : kept.wanted) {
+    held_[spot] = kept.handle(spot);
+    if (!held_[spot].is_valid())
       throw Error(ErrorKind::Capture, "an array outside of a jitted function went away during the call")
           .at(user_line())
           .why("another thread, or a callback, took it away while the call was to read or write it")

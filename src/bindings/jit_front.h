@@ -70,7 +70,7 @@ struct PyKept final : record::Kept {
   std::vector<Spot> spots;
   std::vector<size_t> twins;                    // of each spot the first that held the same handle
   std::vector<std::pair<size_t, size_t>> same;  // spots that held one array
-  bool finds = false;                           // whether results or writes ask for a spot's handle
+  std::vector<size_t> wanted;                   // spots whose handles results and writes ask for
   nb::object handle(size_t spot) const {
     const Spot& at = spots[spot];
     return at.placed ? guards[at.index]->handle() : handles[at.index].object;
