@@ -265,7 +265,8 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
   }
   notes.restore();
   for (const WriteBack& write : kept->writes)
-    if (write.where == WriteBack::Where::Outside) replaced.insert(tensor_of(held_[write.spot].ptr()).data());
+    if (write.where == WriteBack::Where::Outside)
+      replaced.insert(tensor_of(kept->found[write.spot].ptr()).data());
   auto want = [&](const ResultLeaf& leaf) {
     if (leaf.kind == ResultLeaf::Kind::Spot) kept->wanted.push_back(leaf.index);
   };
@@ -286,12 +287,12 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
   std::unordered_multimap<const void*, size_t> spot_of_array;
   auto spot_with = [&](const Tensor& array) -> std::optional<size_t> {
     for (auto [at, end] = spot_of_array.equal_range(array.data()); at != end; ++at)
-      if (same_array(tensor_of(held_[at->second].ptr()), array)) return at->second;
+      if (same_array(tensor_of(kept->found[at->second].ptr()), array)) return at->second;
     return std::nullopt;
   };
   for (size_t i = 0; i < kept->spots.size(); ++i) {
     if (kept->twins[i] != i) continue;
-    const Tensor& array = tensor_of(held_[i].ptr());
+    const Tensor& array = tensor_of(kept->found[i].ptr());
     if (std::optional<size_t> first = spot_with(array))
       kept->same.emplace_back(*first, i);
     else
@@ -316,7 +317,7 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
       kept->constant_values.push_back(value);
     };
     for (size_t i = 0; i < kept->spots.size(); ++i)
-      if (kept->twins[i] == i) constant({PyKept::Source::Kind::Spot, i}, tensor_of(held_[i].ptr()));
+      if (kept->twins[i] == i) constant({PyKept::Source::Kind::Spot, i}, tensor_of(kept->found[i].ptr()));
     for (size_t i = 0; i < kept->foreign.size(); ++i)
       constant({PyKept::Source::Kind::Foreign, i}, kept->foreign[i].copy);
   }
@@ -327,7 +328,6 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
 void PyFront::hold(const PyKept& kept) {
   held_.clear();
   held_by_ = &kept;
-  if (kept.wanted.empty()) return;
   held_.resize(kept.spots.size());
   for (size_t spot : kept.wanted) {
     held_[spot] = kept.handle(spot);
@@ -341,11 +341,10 @@ void PyFront::hold(const PyKept& kept) {
 
 void PyFront::find_spots(PyKept& kept, const ArrayNotes& notes) {
   spot_of_.clear();
-  held_.clear();
   auto add = [&](PyKept::Spot spot, nb::object handle) {
     kept.twins.push_back(spot_of_.try_emplace(handle.ptr(), kept.spots.size()).first->second);
     kept.spots.push_back(spot);
-    held_.push_back(std::move(handle));
+    kept.found.push_back(std::move(handle));
   };
   for (size_t i = 0; i < kept.guards.size(); ++i)
     if (nb::object handle = kept.guards[i]->handle(); handle.is_valid()) add({true, i}, handle);
@@ -354,7 +353,6 @@ void PyFront::find_spots(PyKept& kept, const ArrayNotes& notes) {
     add({false, kept.handles.size()}, read.object);
     kept.handles.push_back(read);
   }
-  held_by_ = &kept;
 }
 
 std::vector<PyKept::Number> PyFront::moving_numbers() const {
@@ -469,7 +467,10 @@ bool PyFront::holds(const record::JitTrace& trace, std::string* why) {
         return fmt::format("{} is no {} any more", number.place.label, number.whole ? "int" : "float");
       });
   }
-  hold(kept);
+  if (moved)
+    hold(kept);
+  else
+    held_by_ = nullptr;
   for (size_t i = 0; i < kept.constants.size(); ++i) {
     Tensor now = outside_array(kept, kept.constants[i]);
     const Tensor& then = kept.constant_values[i];
@@ -523,8 +524,7 @@ nb::object PyFront::leaf_object(const ResultLeaf& leaf, std::vector<Tensor>& out
 nb::object PyFront::result(const record::JitTrace& trace, std::vector<Tensor> outputs) {
   const auto& kept = static_cast<const PyKept&>(*trace.kept);
   // As the call found them: the program, or another thread, may have put others there by now.
-  if (held_by_ != &kept) hold(kept);
-  std::span<const nb::object> held = held_;
+  std::span<const nb::object> held = held_by_ == &kept ? held_ : kept.found;
   auto handle_of = [&](const WriteBack& write) {
     return write.where == WriteBack::Where::Outside ? held[write.spot].ptr() : objects_.leaves[write.leaf];
   };

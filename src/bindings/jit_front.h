@@ -68,6 +68,7 @@ struct PyKept final : record::Kept {
     size_t index = 0;  // of `guards`, or of `handles`
   };
   std::vector<Spot> spots;
+  std::vector<nb::object> found;                // the handle of each, as the recording found it
   std::vector<size_t> twins;                    // of each spot the first that held the same handle
   std::vector<std::pair<size_t, size_t>> same;  // spots that held one array
   std::vector<size_t> wanted;                   // spots whose handles results and writes ask for
@@ -120,7 +121,7 @@ class PyFront final : public record::JitFront {
   ResultLeaf result_leaf(record::JitCapture& capture, nb::handle object,
                          std::span<const nb::object> stand_ins, std::vector<Tensor>& outputs) const;
   void find_spots(PyKept& kept, const ArrayNotes& notes);
-  // Takes up the handles that a call of this trace finds, where it asks for them.
+  // Takes up the handles that a call of this trace finds, where they are not those of its recording.
   void hold(const PyKept& kept);
   // Takes its output, which no other leaf has. `held`: the handle of each spot.
   nb::object leaf_object(const ResultLeaf& leaf, std::vector<Tensor>& outputs,

@@ -223,6 +223,7 @@ int jit_traverse(PyObject* self, visitproc visit, void* arg) {
       for (const PyKept::Number& number : kept.numbers)
         if (int stop = number.place.traverse(visit, arg)) return stop;
       for (const ArrayNotes::Handle& handle : kept.handles) Py_VISIT(handle.object.ptr());
+      for (const nb::object& handle : kept.found) Py_VISIT(handle.ptr());
       for (const ArrayNotes::Foreign& one : kept.foreign) Py_VISIT(one.object.ptr());
     }
   }

@@ -364,9 +364,11 @@ bool PlaceGuard::holds() const {
   using K = Place::Kind;
   // An array's handle may be bound to another value without a change of the dict.
   if (expected_.kind() == Expected::Kind::Array) {
-    nb::object now = place_.read();
-    moved_ = !now.is(expected_.value());
-    return expected_.matches(now.ptr());
+    const bool computed = place_.kind == K::Descriptor || place_.kind == K::Gradient;
+    nb::object held = computed ? place_.read() : nb::object();
+    PyObject* now = computed ? held.ptr() : borrowed(place_);
+    moved_ = now != expected_.value().ptr();
+    return expected_.matches(now);
   }
   uint64_t now = 0, second = 0;
   PyObject* holder = place_.holder.ptr();
