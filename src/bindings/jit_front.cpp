@@ -267,14 +267,6 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
   for (const WriteBack& write : kept->writes)
     if (write.where == WriteBack::Where::Outside)
       replaced.insert(tensor_of(kept->found[write.spot].ptr()).data());
-  auto want = [&](const ResultLeaf& leaf) {
-    if (leaf.kind == ResultLeaf::Kind::Spot) kept->wanted.push_back(leaf.index);
-  };
-  std::ranges::for_each(kept->leaves, want);
-  for (const WriteBack& write : kept->writes) {
-    want(write.value);
-    if (write.where == WriteBack::Where::Outside) kept->wanted.push_back(write.spot);
-  }
   // What the function itself wrote to while it ran, it also made: a constant of each place that copied it.
   for (ArrayNotes::Foreign& one : notes.foreign) {
     Tensor now = as_tensor(one.object.ptr(), std::nullopt, "an array from outside");
@@ -329,7 +321,7 @@ void PyFront::hold(const PyKept& kept) {
   held_.clear();
   held_by_ = &kept;
   held_.resize(kept.spots.size());
-  for (size_t spot : kept.wanted) {
+  for (size_t spot = 0; spot < held_.size(); ++spot) {
     held_[spot] = kept.handle(spot);
     if (!held_[spot].is_valid())
       throw Error(ErrorKind::Capture, "an array outside of a jitted function went away during the call")
@@ -392,8 +384,8 @@ Tensor PyFront::outside_array(const PyKept& kept, const PyKept::Source& source) 
   switch (source.kind) {
     case PyKept::Source::Kind::Fixed: return {};
     case PyKept::Source::Kind::Spot: {
-      nb::object handle = kept.handle(source.index);
-      return handle.is_valid() ? tensor_of(handle.ptr()) : Tensor();
+      const nb::object& handle = held_by_ == &kept ? held_[source.index] : kept.found[source.index];
+      return tensor_of(handle.ptr());
     }
     // Of a trace that was recorded a moment ago, nothing has changed yet.
     case PyKept::Source::Kind::Foreign:
@@ -422,10 +414,9 @@ bool PyFront::holds(const record::JitTrace& trace, std::string* why) {
       return fmt::format("automatic casting was {}, is {}", said(kept.autocast), said(front::autocast()));
     });
   bool moved = false;
-  for (const auto& guard : kept.guards) {
+  for (const auto& guard : kept.guards)
     if (!guard->holds()) return fail([&] { return "no longer holds: " + guard->describe(); });
-    moved = moved || guard->moved();
-  }
+  for (const PyKept::Spot& spot : kept.spots) moved |= spot.placed && kept.guards[spot.index]->moved();
   for (const ArrayNotes::Handle& handle : kept.handles) {
     const Tensor& now = tensor_of(handle.object.ptr());
     if (now.is_symbolic() || now.dtype() != handle.before.dtype() || !(now.shape() == handle.before.shape()))

@@ -71,7 +71,6 @@ struct PyKept final : record::Kept {
   std::vector<nb::object> found;                // the handle of each, as the recording found it
   std::vector<size_t> twins;                    // of each spot the first that held the same handle
   std::vector<std::pair<size_t, size_t>> same;  // spots that held one array
-  std::vector<size_t> wanted;                   // spots whose handles results and writes ask for
   nb::object handle(size_t spot) const {
     const Spot& at = spots[spot];
     return at.placed ? guards[at.index]->handle() : handles[at.index].object;
