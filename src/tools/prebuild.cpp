@@ -179,8 +179,8 @@ void add_fold(const ops::Op& op, const codegen::Target& target, Items& items) {
     }
 }
 
-// The types of a sample that has matrices of T alone ("T[2, 3], T[3, 4]"), or vectors beside them; none for any
-// other.
+// The types of a sample that has matrices of T alone ("T[2, 3], T[3, 4]"), or vectors beside them; none for
+// any other.
 std::vector<Type> matrices(const ops::Sample& sample, DType dtype) {
   std::vector<Type> out;
   std::string_view rest = sample.operands;

@@ -224,7 +224,7 @@ PROGRAMS: dict[str, Callable[[ig.Tensor], Any]] = {
     "grad": lambda x: ig.grad(lambda v: ig.sum(ig.tanh(v) ** 3))(x),
     "vmap": lambda x: ig.vmap(lambda v: v / ig.sum(v))(x),
     "numpy": lambda x: np.sin(x) + np.concatenate([x, x])[1],
-    "autocast": lambda x: ig.autocast()(lambda: x @ x)(),
+    "autocast": lambda x: ig.astype(ig.autocast()(lambda: x @ x)(), ig.float32),
 }
 
 
