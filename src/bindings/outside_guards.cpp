@@ -1,6 +1,7 @@
 // How guards compare. A guard owns what it compares with, so an address cannot come to mean another object.
 #include "bindings/outside_guards.h"
 
+#include <bit>
 #include <cstring>
 
 #include "bindings/autograd.h"
@@ -77,7 +78,7 @@ bool same_bytes(PyObject* object, const std::vector<char>& expected) {
   return same && bytes_of(object) == expected;
 }
 
-bool same_bits(double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0; }
+bool same_bits(double a, double b) { return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b); }
 
 bool equal(PyObject* a, PyObject* b) {
   int result = PyObject_RichCompareBool(a, b, Py_EQ);
@@ -479,7 +480,9 @@ bool SnapshotGuard::holds() const {
   if (length >= 0 && static_cast<size_t>(length) != values_.size()) return false;
   size_t key = 0, value = 0;
   auto next = [](const std::vector<Expected>& list, size_t& i, PyObject* now) {
-    return i < list.size() && list[i++].matches(now);
+    if (i >= list.size()) return false;
+    ++i;
+    return list[i - 1].matches(now);
   };
   return walk(
              holder_.ptr(), [&](PyObject* now) { return next(keys_, key, now); },

@@ -208,7 +208,7 @@ std::vector<Tensor> elementwise(const ops::Op& op, std::vector<Tensor> operands,
     record |= capture && capture->lift_constants && !operand.is_symbolic() && !capture->made_here(operand);
   }
   if (!op.decl.attrs.empty() || !attrs.empty()) attrs = ops::complete_attrs(op, std::move(attrs));
-  if (!record) {
+  if (!record || !capture) {
     std::vector<Tensor> out =
         eager::run_elementwise(op, operands, attrs, eager::broadcast_shapes(op, operands));
     if (capture)
