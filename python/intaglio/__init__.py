@@ -35,6 +35,7 @@ from . import _at, _functions, _numpy, _numpy_like, _numpy_numbers, _numpy_place
 from ._intaglio import (
     Dim,
     Graph,
+    OpCall,
     Tensor,
     TreeDef,
     _counters,
@@ -84,6 +85,7 @@ from ._effects import check, debug_print
 from ._functional import ShapeDtypeStruct, associative_scan, eval_shape, vectorize
 from ._info import __array_namespace_info__
 from ._jit import explain, jit
+from ._modes import OpMode
 from ._passes import default_pipeline, passes
 from ._record import Traced, name_scope, register_op, trace
 from ._segments import segment_max, segment_min, segment_prod, segment_sum

@@ -114,6 +114,7 @@ from ._functions import (
 from ._intaglio import (
     Dim as Dim,
     Graph as Graph,
+    OpCall as OpCall,
     Tensor as Tensor,
     TreeDef as TreeDef,
     asarray as array,
@@ -150,6 +151,9 @@ from ._intaglio import (
 from ._jit import (
     explain as explain,
     jit as jit,
+)
+from ._modes import (
+    OpMode as OpMode,
 )
 from ._numpy_like import (
     apply_along_axis as apply_along_axis,

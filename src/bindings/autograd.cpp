@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "bindings/jit_front.h"
 #include "bindings/record.h"
 #include "frontends/tape/tape.h"
 #include "tensor/autocast.h"
@@ -102,30 +103,13 @@ void set_requires_grad(nb::handle x, bool wanted) {
   tensor = tensor.unlinked();
 }
 
-nb::object grad_of(nb::handle x) {
-  refuse_traced("the gradient of an array", "read or set");
-  const Tensor& tensor = tensor_of(x.ptr());
-  if (!tensor.link()) return nb::none();
-  tape::Edge edge = tape::edge_of(tensor);
-  auto at = edge.node->watches.find(edge.result);
-  if (at == edge.node->watches.end()) return nb::none();
-  tape::Watch& watch = at->second;
-  if (watch.handle) return static_cast<Seen&>(*watch.handle).object();
-  if (!watch.grad.valid()) return nb::none();
-  nb::object handle = nb::steal(wrap(std::exchange(watch.grad, Tensor())));
-  watch.handle = std::make_shared<Seen>(handle);
-  return handle;
-}
+// Of the array that the handle holds, or held before a recording bound it to a value of its own.
+tape::Edge gradient_edge(PyObject* handle) { return tape::edge_of(before_recording(handle)); }
 
-void set_grad(nb::handle x, nb::handle value) {
-  refuse_traced("the gradient of an array", "read or set");
-  const Tensor& tensor = tensor_of(x.ptr());
-  if (value.is_none() && !tensor.link()) return;
-  tape::Edge edge = linked_edge(x, "the gradient");
-  if (value.is_none()) {
-    edge.node->watches[edge.result].forget();
-    return;
-  }
+void check_gradient(nb::handle x, nb::handle value) {
+  const Tensor tensor = before_recording(x.ptr());
+  if (!tensor.link()) linked_edge(x, "the gradient");  // refuses it
+  if (value.is_none()) return;
   if (value.is(x))
     throw Error(ErrorKind::Value, "an array is set as its own gradient")
         .why("the two would keep each other alive, and adding to one would change the other")
@@ -141,9 +125,33 @@ void set_grad(nb::handle x, nb::handle value) {
                      "a gradient of {} is given for an array of {}", given.type().str(), tensor.type().str())
         .why("there is one number for each element of the array")
         .hint("pass an array of its shape and dtype");
-  tape::Watch& watch = edge.node->watches[edge.result];
-  watch.forget();
-  watch.handle = std::make_shared<Seen>(value);
+}
+
+// What follows the program's dealings with a gradient while a function is recorded; null outside of captures.
+// Only of an array from outside: there is a place that later calls can look at.
+OutsideWatch* gradient_watch(nb::handle x) {
+  if (!Capture::current()) return nullptr;
+  ArrayNotes* notes = ArrayNotes::at_work();
+  if (!notes || before_recording(x.ptr()).is_symbolic())
+    throw Error(ErrorKind::Capture, "the gradient of an array is read or set while a function is traced")
+        .why(
+            "it lies on the tape, and no tape is in a graph: ig.jit alone follows it, of arrays that the "
+            "function reads from outside, and not within what is differentiated, batched or looped there")
+        .hint("pass the gradient as an argument, or take it by ig.grad or nn.value_and_grad");
+  return notes->watch;
+}
+
+nb::object grad_of(nb::handle x) {
+  OutsideWatch* watch = gradient_watch(x);
+  return watch ? watch->read_gradient(x) : gradient_of(x.ptr());
+}
+
+void set_grad(nb::handle x, nb::handle value) {
+  OutsideWatch* watch = gradient_watch(x);
+  if (value.is_none() && !before_recording(x.ptr()).link()) return;
+  check_gradient(x, value);
+  if (watch) watch->bind_gradient(x);
+  put_gradient(x.ptr(), value);
 }
 
 nb::object node_object(const std::shared_ptr<tape::Node>& node) {
@@ -158,6 +166,30 @@ nb::tuple next_functions(const PyNode& self) {
 }
 
 }  // namespace
+
+nb::object gradient_of(PyObject* handle) {
+  tape::Edge edge = gradient_edge(handle);
+  if (!edge.node) return nb::none();
+  auto at = edge.node->watches.find(edge.result);
+  if (at == edge.node->watches.end()) return nb::none();
+  tape::Watch& watch = at->second;
+  if (watch.handle) return static_cast<Seen&>(*watch.handle).object();
+  if (!watch.grad.valid()) return nb::none();
+  nb::object seen = nb::steal(wrap(std::exchange(watch.grad, Tensor())));
+  watch.handle = std::make_shared<Seen>(seen);
+  return seen;
+}
+
+void put_gradient(PyObject* handle, nb::handle value) {
+  if (!value.is_valid() || value.is_none()) {
+    if (tape::Edge edge = gradient_edge(handle); edge.node) edge.node->watches[edge.result].forget();
+    return;
+  }
+  if (!gradient_edge(handle).node) check_gradient(handle, value);
+  tape::Watch& watch = gradient_edge(handle).node->watches[gradient_edge(handle).result];
+  watch.forget();
+  watch.handle = std::make_shared<Seen>(value);
+}
 
 void refuse_export(const Tensor& tensor) {
   if (!recording_link(std::span(&tensor, 1))) return;
@@ -202,6 +234,9 @@ void init_autograd(nb::module_& m) {
     const Tensor& tensor = tensor_of(x.ptr());
     return tape::is_leaf(tensor) ? nb::none() : node_object(tape::edge_of(tensor).node);
   });
+  m.def(
+      "_writes_back", [] { return !Capture::current() || ArrayNotes::at_work(); },
+      "Whether a handle from outside that is bound here keeps its value: eagerly, and where ig.jit records.");
   m.def("_get_grad", &grad_of);
   m.def("_set_grad", &set_grad, nb::arg("x"), nb::arg("value").none());
   m.def("_detached", [](nb::handle x) { return nb::steal(wrap(tensor_of(x.ptr()).unlinked())); });

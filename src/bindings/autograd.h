@@ -14,6 +14,10 @@ void bind_raw(PyObject* object, Tensor value);
 void bind_silently(PyObject* object, Tensor value);
 // Error(Value) where a leaf would be changed in place while this thread records.
 void refuse_change_of_leaf(const Tensor& bound);
+// What `x.grad` holds: one object, or None. No question is asked about captures.
+nb::object gradient_of(PyObject* handle);
+// Sets it; None takes it away.
+void put_gradient(PyObject* handle, nb::handle value);
 // Error(Type) where an array that requires grad would leave the tape for another library.
 void refuse_export(const Tensor& tensor);
 

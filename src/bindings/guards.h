@@ -25,6 +25,10 @@ struct OutsideGuard {
   // the entry passes to the program in place of the one seen by the trace. An empty tensor: this guard is
   // about no array.
   virtual Tensor array() const { return {}; }
+  // The object that this place holds now, where the trace saw an array there: null of other guards.
+  virtual nb::object handle() const { return {}; }
+  // Whether, when `holds` was last asked, that was another object than the one that the trace saw.
+  virtual bool moved() const { return false; }
   // For the tp_traverse of whoever owns the guard: a guard refers to globals and closures, which refer to the
   // compiled function in turn, and only the garbage collector can see that such a circle is unused.
   virtual int traverse(visitproc, void*) const { return 0; }

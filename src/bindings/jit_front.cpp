@@ -3,7 +3,9 @@
 
 #include "bindings/autograd.h"
 
+#include <algorithm>
 #include <cstring>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -84,8 +86,11 @@ ResultLeaf PyFront::result_leaf(record::JitCapture& capture, nb::handle object,
     } else if (capture.made_here(tensor) || !tensor.data()) {
       out.kind = ResultLeaf::Kind::Array;
       out.array = tensor;
+    } else if (auto spot = spot_of_.find(object.ptr()); spot != spot_of_.end()) {
+      out.kind = ResultLeaf::Kind::Spot;  // a handle from outside, as the function finds it
+      out.index = spot->second;
     } else {
-      out.kind = ResultLeaf::Kind::Object;  // a handle from outside, as the function gives it
+      out.kind = ResultLeaf::Kind::Object;
       out.object = nb::borrow(object);
     }
     return out;
@@ -111,6 +116,8 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
   Recorded out;
   ArrayNotes notes;
   std::unique_ptr<OutsideWatch> watch = watch_outside(function_, given);
+  notes.capture = &capture;
+  notes.watch = watch.get();
   nb::object result;
   {
     ArrayNotes::Active active(&notes);
@@ -134,6 +141,7 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
     }
     kept->guards = watch->stop(result);
     kept->unknown = watch->unknown();
+    find_spots(*kept, notes);
   }
   std::vector<nb::object> leaves;
   kept->tree = flatten(result, leaves);
@@ -198,7 +206,7 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
     const Tensor& now = tensor_of(handle.object.ptr());
     WriteBack write;
     write.where = WriteBack::Where::Outside;
-    write.handle = handle.object;
+    write.spot = spot_of_.at(handle.object.ptr());
     write.silent = !notes.changed.contains(handle.object.ptr());
     if (now.is_symbolic()) {
       write.value.index = out.outputs.size();
@@ -211,7 +219,16 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
   // Names, attributes and elements outside that were bound to new values.
   std::unordered_set<const void*> replaced;  // the arrays that were there
   for (OutsideNotes::Rebound& one : watch->rebound()) {
-    if (one.after.is(one.before) || !one.after.is_valid()) continue;
+    if (!one.after.is_valid()) continue;
+    if (one.after.is(one.before)) {
+      if (one.read) continue;
+      // What was there before was not looked at: on another call it may be something else.
+      if (!is_tensor(one.after.ptr()) && !is_atom(one.after.ptr())) {
+        kept->guards.push_back(
+            std::make_unique<PlaceGuard>(std::move(one.place), Expected::of(one.after.ptr()), Location()));
+        continue;
+      }
+    }
     if (one.before.is_valid() && is_tensor(one.before.ptr()))
       replaced.insert(tensor_of(one.before.ptr()).data());
     bool number = is_number(one.after.ptr());
@@ -220,6 +237,10 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
                  capture.value_of(known.seen) == tensor_of(one.after.ptr()).value();
         }))
       continue;  // the symbol that was put there
+    const bool gradient = one.place.kind == Place::Kind::Gradient;
+    if (gradient && one.read && is_tensor(one.before.ptr()) && is_tensor(one.after.ptr()) &&
+        tensor_of(one.after.ptr()).value() == capture.value_of(tensor_of(one.before.ptr())))
+      continue;  // as it was found
     if (!is_tensor(one.after.ptr()) && !is_atom(one.after.ptr()))
       throw make_error(ErrorKind::Capture,
                        "a captured function changes what lies outside of it: {} is bound to a {}",
@@ -238,13 +259,14 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
       if (given[i].is(one.place.holder) && shape_.leaves[i].kind == CallShape::LeafKind::Static)
         write.leaf = i;
     write.value = result_leaf(capture, one.after, given, out.outputs);
+    write.in_place = gradient && one.assumed.is_valid() && one.after.is(one.assumed);
     write.place = std::move(one.place);
     kept->writes.push_back(std::move(write));
   }
   notes.restore();
   for (const WriteBack& write : kept->writes)
-    if (write.where == WriteBack::Where::Outside) replaced.insert(tensor_of(write.handle.ptr()).data());
-  kept->handles = std::move(notes.read);
+    if (write.where == WriteBack::Where::Outside)
+      replaced.insert(tensor_of(kept->found[write.spot].ptr()).data());
   // What the function itself wrote to while it ran, it also made: a constant of each place that copied it.
   for (ArrayNotes::Foreign& one : notes.foreign) {
     Tensor now = as_tensor(one.object.ptr(), std::nullopt, "an array from outside");
@@ -253,42 +275,76 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
     if (kept_still) kept->foreign.push_back(std::move(one));
   }
   foreign_now_.clear();
-  for (size_t i = 0; i < kept->handles.size(); ++i)
-    for (size_t j = 0; j < i; ++j)
-      if (same_array(kept->handles[i].before, kept->handles[j].before)) kept->same.emplace_back(j, i);
+  // The first spot of each array from outside, by its memory. (An array may be there on the tape and off it.)
+  std::unordered_multimap<const void*, size_t> spot_of_array;
+  auto spot_with = [&](const Tensor& array) -> std::optional<size_t> {
+    for (auto [at, end] = spot_of_array.equal_range(array.data()); at != end; ++at)
+      if (same_array(tensor_of(kept->found[at->second].ptr()), array)) return at->second;
+    return std::nullopt;
+  };
+  for (size_t i = 0; i < kept->spots.size(); ++i) {
+    if (kept->twins[i] != i) continue;
+    const Tensor& array = tensor_of(kept->found[i].ptr());
+    if (std::optional<size_t> first = spot_with(array))
+      kept->same.emplace_back(*first, i);
+    else
+      spot_of_array.emplace(array.data(), i);
+  }
   // Where each array from outside is read again.
   for (const Capture::Lifted& one : capture.lifted()) {
     PyKept::Source source;
-    for (size_t i = 0; i < kept->guards.size() && source.kind == PyKept::Source::Kind::Fixed; ++i)
-      if (Tensor array = kept->guards[i]->array();
-          array.valid() && !array.is_symbolic() && same_array(array, one.tensor))
-        source = {PyKept::Source::Kind::Guard, i};
-    for (size_t i = 0; i < kept->handles.size() && source.kind == PyKept::Source::Kind::Fixed; ++i)
-      if (same_array(kept->handles[i].before, one.tensor)) source = {PyKept::Source::Kind::Handle, i};
+    if (std::optional<size_t> spot = spot_with(one.tensor)) source = {PyKept::Source::Kind::Spot, *spot};
     for (size_t i = 0; i < kept->foreign.size() && source.kind == PyKept::Source::Kind::Fixed; ++i)
       if (kept->foreign[i].copy.data() == one.tensor.data()) source = {PyKept::Source::Kind::Foreign, i};
     for (size_t i = 0; i < kept->numbers.size() && source.kind == PyKept::Source::Kind::Fixed; ++i)
       if (kept->numbers[i].seen.data() == one.tensor.data()) source = {PyKept::Source::Kind::Number, i};
     kept->sources.push_back(source);
-    bool handle = source.kind == PyKept::Source::Kind::Guard || source.kind == PyKept::Source::Kind::Handle;
-    out.steady.push_back((handle || source.kind == PyKept::Source::Kind::Fixed) &&
-                         !replaced.contains(one.tensor.data()));
+    out.steady.push_back(
+        (source.kind == PyKept::Source::Kind::Spot || source.kind == PyKept::Source::Kind::Fixed) &&
+        !replaced.contains(one.tensor.data()));
   }
   if (!lift_) {
     auto constant = [&](PyKept::Source source, const Tensor& value) {
       kept->constants.push_back(source);
       kept->constant_values.push_back(value);
     };
-    for (size_t i = 0; i < kept->guards.size(); ++i)
-      if (Tensor array = kept->guards[i]->array(); array.valid() && !array.is_symbolic())
-        constant({PyKept::Source::Kind::Guard, i}, array);
-    for (size_t i = 0; i < kept->handles.size(); ++i)
-      constant({PyKept::Source::Kind::Handle, i}, kept->handles[i].before);
+    for (size_t i = 0; i < kept->spots.size(); ++i)
+      if (kept->twins[i] == i) constant({PyKept::Source::Kind::Spot, i}, tensor_of(kept->found[i].ptr()));
     for (size_t i = 0; i < kept->foreign.size(); ++i)
       constant({PyKept::Source::Kind::Foreign, i}, kept->foreign[i].copy);
   }
   out.kept = std::move(kept);
   return out;
+}
+
+void PyFront::hold(const PyKept& kept) {
+  held_.clear();
+  held_by_ = &kept;
+  held_.resize(kept.spots.size());
+  for (size_t spot = 0; spot < held_.size(); ++spot) {
+    held_[spot] = kept.handle(spot);
+    if (!held_[spot].is_valid())
+      throw Error(ErrorKind::Capture, "an array outside of a jitted function went away during the call")
+          .at(user_line())
+          .why("another thread, or a callback, took it away while the call was to read or write it")
+          .hint("change what the function reads before or after the call");
+  }
+}
+
+void PyFront::find_spots(PyKept& kept, const ArrayNotes& notes) {
+  spot_of_.clear();
+  auto add = [&](PyKept::Spot spot, nb::object handle) {
+    kept.twins.push_back(spot_of_.try_emplace(handle.ptr(), kept.spots.size()).first->second);
+    kept.spots.push_back(spot);
+    kept.found.push_back(std::move(handle));
+  };
+  for (size_t i = 0; i < kept.guards.size(); ++i)
+    if (nb::object handle = kept.guards[i]->handle(); handle.is_valid()) add({true, i}, handle);
+  for (const ArrayNotes::Handle& read : notes.read) {
+    if (spot_of_.contains(read.object.ptr())) continue;
+    add({false, kept.handles.size()}, read.object);
+    kept.handles.push_back(read);
+  }
 }
 
 std::vector<PyKept::Number> PyFront::moving_numbers() const {
@@ -327,8 +383,10 @@ std::vector<PyKept::Number> PyFront::moving_numbers() const {
 Tensor PyFront::outside_array(const PyKept& kept, const PyKept::Source& source) const {
   switch (source.kind) {
     case PyKept::Source::Kind::Fixed: return {};
-    case PyKept::Source::Kind::Handle: return tensor_of(kept.handles[source.index].object.ptr());
-    case PyKept::Source::Kind::Guard: return kept.guards[source.index]->array();
+    case PyKept::Source::Kind::Spot: {
+      const nb::object& handle = held_by_ == &kept ? held_[source.index] : kept.found[source.index];
+      return tensor_of(handle.ptr());
+    }
     // Of a trace that was recorded a moment ago, nothing has changed yet.
     case PyKept::Source::Kind::Foreign:
       return source.index < foreign_now_.size() ? foreign_now_[source.index] : Tensor();
@@ -355,8 +413,10 @@ bool PyFront::holds(const record::JitTrace& trace, std::string* why) {
       };
       return fmt::format("automatic casting was {}, is {}", said(kept.autocast), said(front::autocast()));
     });
+  bool moved = false;
   for (const auto& guard : kept.guards)
     if (!guard->holds()) return fail([&] { return "no longer holds: " + guard->describe(); });
+  for (const PyKept::Spot& spot : kept.spots) moved |= spot.placed && kept.guards[spot.index]->moved();
   for (const ArrayNotes::Handle& handle : kept.handles) {
     const Tensor& now = tensor_of(handle.object.ptr());
     if (now.is_symbolic() || now.dtype() != handle.before.dtype() || !(now.shape() == handle.before.shape()))
@@ -365,8 +425,18 @@ bool PyFront::holds(const record::JitTrace& trace, std::string* why) {
                            now.type().str());
       });
   }
+  if (moved) {
+    // Which places hold one handle decides where a change is seen, and which of them are one input.
+    std::vector<nb::object> objects;
+    std::unordered_map<PyObject*, size_t> first;
+    for (size_t i = 0; i < kept.spots.size(); ++i) {
+      objects.push_back(kept.handle(i));
+      if (first.try_emplace(objects.back().ptr(), i).first->second != kept.twins[i])
+        return fail([] { return std::string("other places outside hold one and the same array"); });
+    }
+  }
   for (auto [a, b] : kept.same)
-    if (!same_array(tensor_of(kept.handles[a].object.ptr()), tensor_of(kept.handles[b].object.ptr())))
+    if (!same_array(tensor_of(kept.handle(a).ptr()), tensor_of(kept.handle(b).ptr())))
       return fail([] { return std::string("two handles from outside no longer hold the same array"); });
   foreign_now_.clear();
   for (const ArrayNotes::Foreign& one : kept.foreign) {
@@ -388,6 +458,10 @@ bool PyFront::holds(const record::JitTrace& trace, std::string* why) {
         return fmt::format("{} is no {} any more", number.place.label, number.whole ? "int" : "float");
       });
   }
+  if (moved)
+    hold(kept);
+  else
+    held_by_ = nullptr;
   for (size_t i = 0; i < kept.constants.size(); ++i) {
     Tensor now = outside_array(kept, kept.constants[i]);
     const Tensor& then = kept.constant_values[i];
@@ -420,12 +494,14 @@ PyObject* PyFront::argument(size_t i) const {
   return nullptr;
 }
 
-nb::object PyFront::leaf_object(const ResultLeaf& leaf, std::vector<Tensor>& outputs) const {
+nb::object PyFront::leaf_object(const ResultLeaf& leaf, std::vector<Tensor>& outputs,
+                                std::span<const nb::object> held) const {
   switch (leaf.kind) {
     case ResultLeaf::Kind::Output: return nb::steal(wrap(std::move(outputs[leaf.index])));
     case ResultLeaf::Kind::Number: return item_at(outputs[leaf.index], 0);
     case ResultLeaf::Kind::Array: return nb::steal(wrap(leaf.array));
     case ResultLeaf::Kind::Object: return leaf.object;
+    case ResultLeaf::Kind::Spot: return held[leaf.index];
     case ResultLeaf::Kind::Copy: return leaf.object.attr("copy")();
     case ResultLeaf::Kind::Argument: {
       PyObject* given = objects_.leaves[leaf.index];
@@ -438,19 +514,25 @@ nb::object PyFront::leaf_object(const ResultLeaf& leaf, std::vector<Tensor>& out
 
 nb::object PyFront::result(const record::JitTrace& trace, std::vector<Tensor> outputs) {
   const auto& kept = static_cast<const PyKept&>(*trace.kept);
+  // As the call found them: the program, or another thread, may have put others there by now.
+  std::span<const nb::object> held = held_by_ == &kept ? held_ : kept.found;
   auto handle_of = [&](const WriteBack& write) {
-    return write.where == WriteBack::Where::Outside ? write.handle.ptr() : objects_.leaves[write.leaf];
+    return write.where == WriteBack::Where::Outside ? held[write.spot].ptr() : objects_.leaves[write.leaf];
   };
   for (const WriteBack& write : kept.writes)  // before anything is written
     if ((write.where == WriteBack::Where::Outside || write.where == WriteBack::Where::Argument) &&
         !write.silent)
       refuse_change_of_leaf(tensor_of(handle_of(write)));
   for (const WriteBack& write : kept.writes) {
-    nb::object value = leaf_object(write.value, outputs);
+    nb::object value = leaf_object(write.value, outputs, held);
     if (write.where == WriteBack::Where::Place) {
       Place place = write.place;
       if (write.leaf < objects_.leaves.size()) place.holder = nb::borrow(objects_.leaves[write.leaf]);
-      place.write(value);
+      nb::object now = write.in_place ? place.read() : nb::object();
+      if (now.is_valid() && is_tensor(now.ptr()))
+        bind_silently(now.ptr(), tensor_of(value.ptr()));
+      else
+        place.write(value);
       continue;
     }
     if (write.where == WriteBack::Where::Slot) {
@@ -482,10 +564,10 @@ nb::object PyFront::result(const record::JitTrace& trace, std::vector<Tensor> ou
     else
       rebind(handle_of(write), tensor_of(value.ptr()));
   }
-  if (kept.tree.kind == Tree::Kind::Leaf) return leaf_object(kept.leaves[0], outputs);
+  if (kept.tree.kind == Tree::Kind::Leaf) return leaf_object(kept.leaves[0], outputs, held);
   std::vector<nb::object> leaves;
   leaves.reserve(kept.leaves.size());
-  for (const ResultLeaf& leaf : kept.leaves) leaves.push_back(leaf_object(leaf, outputs));
+  for (const ResultLeaf& leaf : kept.leaves) leaves.push_back(leaf_object(leaf, outputs, held));
   return unflatten(kept.tree, leaves);
 }
 

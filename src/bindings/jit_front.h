@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "bindings/guards.h"
@@ -22,6 +23,10 @@ struct OutsideWatch {
   virtual void allow_writes(nb::handle object) = 0;  // to a container whose changes are written back
   // A place whose reads the caller answers for: the function finds `value` there.
   virtual void assume(const Place& place, nb::handle value) = 0;
+  // The gradient of an array from outside is read, or about to be set. The first gives what the function
+  // finds.
+  virtual nb::object read_gradient(nb::handle array) = 0;
+  virtual void bind_gradient(nb::handle array) = 0;
   virtual void start() = 0;
   virtual OutsideGuards stop(nb::handle result) = 0;         // null: the function raised
   virtual std::vector<OutsideNotes::Rebound> rebound() = 0;  // after `stop`
@@ -31,9 +36,9 @@ std::unique_ptr<OutsideWatch> watch_outside(nb::handle function, const std::vect
 
 // One leaf of the results.
 struct ResultLeaf {
-  enum class Kind : uint8_t { Output, Number, Argument, Object, Copy, Array };
+  enum class Kind : uint8_t { Output, Number, Argument, Object, Spot, Copy, Array };
   Kind kind = Kind::Output;
-  size_t index = 0;   // of the graph's output, or of the argument's leaf
+  size_t index = 0;   // of the graph's output, of the argument's leaf, or of the spot whose handle it is
   nb::object object;  // Object: as it is; Copy: its copy()
   Tensor array;       // Array: made by the trace, the same in every call
 };
@@ -42,11 +47,12 @@ struct ResultLeaf {
 struct WriteBack {
   enum class Where : uint8_t { Argument, Slot, Outside, Place };
   Where where = Where::Argument;
-  size_t leaf = 0;    // of the arguments
-  nb::object handle;  // Outside
-  Place place{};      // Place: an attribute, a global, an element
+  size_t leaf = 0;  // of the arguments
+  size_t spot = 0;  // Outside: of the handle
+  Place place{};    // Place: an attribute, a global, an element
   ResultLeaf value;
-  bool silent = false;  // of a handle: bound by a module or an optimiser, off the tape of eager autograd
+  bool silent = false;    // of a handle: bound by a module or an optimiser, off the tape of eager autograd
+  bool in_place = false;  // of a place: the handle there gets the value, and stays
 };
 
 struct PyKept final : record::Kept {
@@ -54,11 +60,24 @@ struct PyKept final : record::Kept {
   std::vector<ResultLeaf> leaves;
   std::vector<WriteBack> writes;
   OutsideGuards guards;
-  std::vector<ArrayNotes::Handle> handles;
-  std::vector<std::pair<size_t, size_t>> same;  // handles that held one array
+  std::vector<ArrayNotes::Handle> handles;  // that no guarded place holds
+  // Where a handle from outside is found on each call: in the place of a guard, where the program may have
+  // put another one since, or among `handles`.
+  struct Spot {
+    bool placed = false;
+    size_t index = 0;  // of `guards`, or of `handles`
+  };
+  std::vector<Spot> spots;
+  std::vector<nb::object> found;                // the handle of each, as the recording found it
+  std::vector<size_t> twins;                    // of each spot the first that held the same handle
+  std::vector<std::pair<size_t, size_t>> same;  // spots that held one array
+  nb::object handle(size_t spot) const {
+    const Spot& at = spots[spot];
+    return at.placed ? guards[at.index]->handle() : handles[at.index].object;
+  }
   std::vector<ArrayNotes::Foreign> foreign;
   struct Source {  // of a lifted array
-    enum class Kind : uint8_t { Fixed, Handle, Foreign, Guard, Number };
+    enum class Kind : uint8_t { Fixed, Spot, Foreign, Number };
     Kind kind = Kind::Fixed;
     size_t index = 0;
   };
@@ -100,8 +119,12 @@ class PyFront final : public record::JitFront {
  private:
   ResultLeaf result_leaf(record::JitCapture& capture, nb::handle object,
                          std::span<const nb::object> stand_ins, std::vector<Tensor>& outputs) const;
-  // Takes its output, which no other leaf has.
-  nb::object leaf_object(const ResultLeaf& leaf, std::vector<Tensor>& outputs) const;
+  void find_spots(PyKept& kept, const ArrayNotes& notes);
+  // Takes up the handles that a call of this trace finds, where they are not those of its recording.
+  void hold(const PyKept& kept);
+  // Takes its output, which no other leaf has. `held`: the handle of each spot.
+  nb::object leaf_object(const ResultLeaf& leaf, std::vector<Tensor>& outputs,
+                         std::span<const nb::object> held) const;
   PyObject* argument(size_t i) const;  // of the call, in the order of the shape's trees
 
   // Numbers outside that a trace of this tree wrote back, and whose values differ by now.
@@ -115,6 +138,9 @@ class PyFront final : public record::JitFront {
   size_t count_;
   PyObject* names_;
   std::vector<Tensor> foreign_now_;
+  const PyKept* held_by_ = nullptr;
+  std::vector<nb::object> held_;                   // by the spots of that trace
+  std::unordered_map<PyObject*, size_t> spot_of_;  // while a trace is recorded: the first of each handle
   bool interrupted_ = false;
   bool lift_ = true;
   const record::JitTree* tree_ = nullptr;

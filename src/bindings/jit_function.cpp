@@ -2,6 +2,7 @@
 // the shape and the conditions of the trace that ran last, and runs its program; all else happens on a miss.
 
 #include "bindings/jit_front.h"
+#include "tensor/mode.h"
 #include "tensor/program.h"
 
 // After Python's own header.
@@ -182,8 +183,8 @@ Found run(Jit& jit, PyObject* const* args, size_t count, PyObject* names, bool d
 
 PyObject* jit_call(PyObject* self, PyObject* const* args, size_t nargs, PyObject* names) {
   Jit& jit = jit_of(self);
-  // Inside of another capture the function is a part of that one.
-  if (Capture::current()) return PyObject_Vectorcall(jit.function.ptr(), args, nargs, names);
+  // Inside of another capture the function is a part of that one, and a mode of the user's sees each op.
+  if (Capture::current() || OpMode::any()) return PyObject_Vectorcall(jit.function.ptr(), args, nargs, names);
   nb::object value;
   try {
     if (names && PyTuple_GET_SIZE(names) == 0) names = nullptr;
@@ -216,13 +217,13 @@ int jit_traverse(PyObject* self, visitproc visit, void* arg) {
         if (int stop = guard->traverse(visit, arg)) return stop;
       for (const ResultLeaf& leaf : kept.leaves) Py_VISIT(leaf.object.ptr());
       for (const WriteBack& write : kept.writes) {
-        Py_VISIT(write.handle.ptr());
         Py_VISIT(write.value.object.ptr());
         if (int stop = write.place.traverse(visit, arg)) return stop;
       }
       for (const PyKept::Number& number : kept.numbers)
         if (int stop = number.place.traverse(visit, arg)) return stop;
       for (const ArrayNotes::Handle& handle : kept.handles) Py_VISIT(handle.object.ptr());
+      for (const nb::object& handle : kept.found) Py_VISIT(handle.ptr());
       for (const ArrayNotes::Foreign& one : kept.foreign) Py_VISIT(one.object.ptr());
     }
   }

@@ -21,9 +21,21 @@ bool is_outside(const Tensor& tensor) {
 ArrayNotes::Active::Active(ArrayNotes* notes) : previous_(current_notes) { current_notes = notes; }
 ArrayNotes::Active::~Active() { current_notes = previous_; }
 
+ArrayNotes* ArrayNotes::at_work() {
+  return current_notes && current_notes->capture == Capture::current() ? current_notes : nullptr;
+}
+
 void ArrayNotes::restore() {
   for (const Handle& handle : rebound) tensor_of(handle.object.ptr()) = handle.before;
   rebound.clear();
+}
+
+Tensor before_recording(PyObject* handle) {
+  const Tensor& now = tensor_of(handle);
+  if (!now.is_symbolic() || !current_notes) return now;
+  for (const ArrayNotes::Handle& bound : current_notes->rebound)
+    if (bound.object.ptr() == handle) return bound.before;
+  return now;
 }
 
 void note_handle(PyObject* handle) {

@@ -11,6 +11,12 @@
 
 namespace ig::py {
 
+// What a handle from outside held before the program bound it to a value of the recording; any other array as
+// it is.
+Tensor before_recording(PyObject* handle);
+
+struct OutsideWatch;
+
 struct ArrayNotes {
   struct Handle {
     nb::object object;
@@ -28,12 +34,18 @@ struct ArrayNotes {
   // nothing records (`_bind`, `_set_value`).
   std::unordered_set<PyObject*> changed;
 
+  Capture* capture = nullptr;     // of the recording
+  OutsideWatch* watch = nullptr;  // on the other places that it reads and binds
+
   ArrayNotes() = default;
   ArrayNotes(const ArrayNotes&) = delete;
   ArrayNotes& operator=(const ArrayNotes&) = delete;
   // Gives the rebound handles their arrays back.
   ~ArrayNotes() { restore(); }
   void restore();
+  // Of the recording that goes on in this thread; null where there is none, or another capture is at work
+  // within it (of a loop's body, of what is differentiated).
+  static ArrayNotes* at_work();
 
   class Active {  // makes notes current for a scope of code, in this thread
    public:

@@ -13,6 +13,8 @@ class ObserverWatch final : public OutsideWatch {
   }
   void allow_writes(nb::handle object) override { observer_.allow_writes(object); }
   void assume(const Place& place, nb::handle value) override { observer_.assume(place, value); }
+  nb::object read_gradient(nb::handle array) override { return observer_.read_gradient(array); }
+  void bind_gradient(nb::handle array) override { observer_.bind_gradient(array); }
   void start() override { observer_.start(); }
   OutsideGuards stop(nb::handle result) override {
     if (result.ptr()) observer_.returned(result);

@@ -1,8 +1,10 @@
 // Where in the user's program we are: the Python frames outside of this package, as code objects and
 // instruction offsets, which become file and line only when somebody asks.
 #include <unordered_map>
+#include <utility>
 
 #include "bindings/common.h"
+#include "bindings/modes.h"
 
 namespace ig::py {
 namespace {
@@ -81,7 +83,15 @@ size_t collect(Location::RawFrame* frames, size_t limit) {
 
 void set_package_folder(std::string folder) { package_folder() = std::move(folder); }
 
+namespace {
+thread_local const Location* pinned = nullptr;
+}
+
+PinnedLocation::PinnedLocation(const Location* where) : before_(std::exchange(pinned, where)) {}
+PinnedLocation::~PinnedLocation() { pinned = before_; }
+
 Location python_location() {
+  if (pinned) return *pinned;
   Location::RawFrame frames[kMaxFrames];
   size_t count = collect(frames, kMaxFrames);
   return count ? Location::of_raw(frames, count, &resolve) : Location();
@@ -103,6 +113,7 @@ bool is_program_code(PyCodeObject* code) {
 }
 
 std::string user_line() {
+  if (pinned) return pinned->str();
   Location::RawFrame frame;
   if (collect(&frame, 1) == 0) return "";
   return Location::of_raw(&frame, 1, &resolve).str();

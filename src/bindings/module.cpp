@@ -3,6 +3,7 @@
 #include "bindings/common.h"
 #include "bindings/effects.h"
 #include "bindings/kernel_cache.h"
+#include "bindings/modes.h"
 #include "bindings/record.h"
 #include "runtime/executable.h"
 #include "runtime/thread_pool.h"
@@ -55,6 +56,7 @@ NB_MODULE(_intaglio, m) {
   init_updates(m);
   init_dim(m);
   init_ops(m);
+  init_modes(m);
   init_op_table(m);
   init_user_ops(m);
   init_array_in(m);

@@ -207,9 +207,12 @@ void Observer::store(PyFrameObject* frame, PyObject* target, const std::string& 
   if (notes_.is_outside(target) && !notes_.may_write(target)) refuse_store(frame, what);
 }
 
-void Observer::assume(Place place, nb::handle value) {
-  notes_.rebind(place, "");
-  place.write(value);
+void Observer::assume(Place place, nb::handle value) { notes_.assume(std::move(place), value); }
+
+nb::object Observer::read_gradient(nb::handle array) { return notes_.read_gradient(array.ptr()); }
+
+void Observer::bind_gradient(nb::handle array) {
+  notes_.rebind(notes_.gradient(array.ptr()), python_location().str());
 }
 
 // Whether a store binds a name, an attribute or an element that the caller of the capture can bind again on

@@ -47,6 +47,9 @@ class Observer {
   std::vector<OutsideNotes::Rebound> take_rebound() { return notes_.take_rebound(); }
   // The same as if the function had bound the place first: its reads need no guard.
   void assume(Place place, nb::handle value);
+  // Of an array from outside. The function finds a value of the recording where there is a gradient.
+  nb::object read_gradient(nb::handle array);
+  void bind_gradient(nb::handle array);
   OutsideGuards take_guards() { return notes_.take_guards(); }
   const std::vector<UnknownRead>& unknown() const { return notes_.unknown(); }
 

@@ -1,7 +1,10 @@
 // How guards compare. A guard owns what it compares with, so an address cannot come to mean another object.
 #include "bindings/outside_guards.h"
 
+#include <bit>
 #include <cstring>
+
+#include "bindings/autograd.h"
 
 namespace ig::py {
 namespace {
@@ -75,7 +78,7 @@ bool same_bytes(PyObject* object, const std::vector<char>& expected) {
   return same && bytes_of(object) == expected;
 }
 
-bool same_bits(double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0; }
+bool same_bits(double a, double b) { return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b); }
 
 bool equal(PyObject* a, PyObject* b) {
   int result = PyObject_RichCompareBool(a, b, Py_EQ);
@@ -199,6 +202,14 @@ Expected Expected::of(PyObject* value) {
   return out;
 }
 
+Expected Expected::of(PyObject* handle, Type before) {
+  Expected out;
+  out.kind_ = Kind::Array;
+  out.value_ = nb::borrow(handle);
+  out.type_ = std::move(before);
+  return out;
+}
+
 bool Expected::matches_slow(PyObject* now) const {
   if (kind_ == Kind::Atom) return same_atom(value_.ptr(), now);
   if (Py_TYPE(now) != Py_TYPE(value_.ptr()) || (pinned_ && now != value_.ptr())) return false;
@@ -290,7 +301,8 @@ PyObject* borrowed(const Place& place) {
     case K::Code: return reinterpret_cast<PyFunctionObject*>(holder)->func_code;
     case K::Defaults: return reinterpret_cast<PyFunctionObject*>(holder)->func_defaults;
     case K::KeywordDefaults: return reinterpret_cast<PyFunctionObject*>(holder)->func_kwdefaults;
-    case K::Descriptor: return nullptr;
+    case K::Descriptor:
+    case K::Gradient: return nullptr;
   }
   return nullptr;
 }
@@ -298,6 +310,7 @@ PyObject* borrowed(const Place& place) {
 }  // namespace
 
 nb::object Place::read() const {
+  if (kind == Kind::Gradient) return gradient_of(holder.ptr());
   if (kind != Kind::Descriptor) return nb::borrow(borrowed(*this));
   PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(holder.ptr()));
   return quiet_steal(Py_TYPE(second.ptr())->tp_descr_get(second.ptr(), holder.ptr(), type));
@@ -315,12 +328,14 @@ void Place::write(nb::handle value) const {
     case Kind::SequenceItem:
       // A list that the program made shorter in the meantime raises Python's own error.
       return check(PyList_SetItem(at, index, Py_XNewRef(now)));
+    case Kind::Gradient: return put_gradient(at, value);
     default: IG_CHECK(false, "{} cannot be written back", label);
   }
 }
 
 bool Place::matches(const Expected& expected) const {
-  return kind == Kind::Descriptor ? expected.matches(read().ptr()) : expected.matches(borrowed(*this));
+  return kind == Kind::Descriptor || kind == Kind::Gradient ? expected.matches(read().ptr())
+                                                            : expected.matches(borrowed(*this));
 }
 
 // --- guards
@@ -348,6 +363,14 @@ uint64_t class_epoch(PyObject*) { return 0; }
 
 bool PlaceGuard::holds() const {
   using K = Place::Kind;
+  // An array's handle may be bound to another value without a change of the dict.
+  if (expected_.kind() == Expected::Kind::Array) {
+    const bool computed = place_.kind == K::Descriptor || place_.kind == K::Gradient;
+    nb::object held = computed ? place_.read() : nb::object();
+    PyObject* now = computed ? held.ptr() : borrowed(place_);
+    moved_ = now != expected_.value().ptr();
+    return expected_.matches(now);
+  }
   uint64_t now = 0, second = 0;
   PyObject* holder = place_.holder.ptr();
   switch (place_.kind) {
@@ -360,9 +383,7 @@ bool PlaceGuard::holds() const {
     case K::TypeAttribute: now = class_epoch(holder); break;
     default: return place_.matches(expected_);
   }
-  // An array's handle may be bound to another value without a change of the dict.
-  bool array = expected_.kind() == Expected::Kind::Array;
-  if (now != 0 && now == epoch_ && second == second_epoch_ && !array) return true;
+  if (now != 0 && now == epoch_ && second == second_epoch_) return true;
   if (!place_.matches(expected_)) return false;
   // A lookup may have renewed a class's number: taken before it, the old one just does not match next time.
   epoch_ = now;
@@ -383,9 +404,14 @@ std::string PlaceGuard::describe() const {
 }
 
 Tensor PlaceGuard::array() const {
+  nb::object now = handle();
+  return now.is_valid() ? tensor_of(now.ptr()) : Tensor();
+}
+
+nb::object PlaceGuard::handle() const {
   if (expected_.kind() != Expected::Kind::Array) return {};
   nb::object now = place_.read();
-  return now.is_valid() && is_tensor(now.ptr()) ? tensor_of(now.ptr()) : Tensor();
+  return now.is_valid() && is_tensor(now.ptr()) ? now : nb::object();
 }
 
 int Place::traverse(visitproc visit, void* arg) const {
@@ -454,7 +480,9 @@ bool SnapshotGuard::holds() const {
   if (length >= 0 && static_cast<size_t>(length) != values_.size()) return false;
   size_t key = 0, value = 0;
   auto next = [](const std::vector<Expected>& list, size_t& i, PyObject* now) {
-    return i < list.size() && list[i++].matches(now);
+    if (i >= list.size()) return false;
+    ++i;
+    return list[i - 1].matches(now);
   };
   return walk(
              holder_.ptr(), [&](PyObject* now) { return next(keys_, key, now); },

@@ -24,7 +24,10 @@ class Expected {
   enum class Kind : uint8_t { Absent, Present, Identity, Atom, Array };
   static Expected present();
   static Expected of(PyObject* value);  // null: absent
+  // A handle that the program has bound to a value of its own by now.
+  static Expected of(PyObject* handle, Type before);
   Kind kind() const { return kind_; }
+  const nb::object& value() const { return value_; }
   void pin() { pinned_ = true; }  // an array: this very object, not another of its form
   bool matches(PyObject* now) const {
     if (kind_ <= Kind::Present) return (now != nullptr) == (kind_ == Kind::Present);
@@ -61,6 +64,7 @@ struct Place {
     Code,
     Defaults,
     KeywordDefaults,  // of holder, a function
+    Gradient,         // of holder, an array that requires grad; None where it has none
   };
   Kind kind;
   nb::object holder, key, second;
@@ -84,6 +88,8 @@ class PlaceGuard final : public OutsideGuard {
   std::string describe() const override;
   int traverse(visitproc visit, void* arg) const override;
   Tensor array() const override;
+  nb::object handle() const override;
+  bool moved() const override { return moved_; }
   void pin() { expected_.pin(); }
 
  private:
@@ -91,6 +97,7 @@ class PlaceGuard final : public OutsideGuard {
   Expected expected_;
   Location where_;
   mutable uint64_t epoch_ = 0, second_epoch_ = 0;  // of what was looked up in, when the guard last held
+  mutable bool moved_ = false;
 };
 
 // All elements of a container, in order.

@@ -5,13 +5,15 @@
 #include <cctype>
 #include <utility>
 
+#include "bindings/jit_notes.h"
+
 namespace ig::py {
 namespace {
 
 constexpr int kDeepest = 8;                 // levels of containers handed to code in C
 constexpr int64_t kLargeContent = 1 << 20;  // bytes of a NumPy array; more are worth a word
 // Keys of `seen_` that are no place.
-enum Extra : int { kSnapshot = 100, kContent, kFunction, kUnknown };
+enum Extra : int { kSnapshot = 100, kContent, kFunction, kUnknown, kPinned };
 
 std::string text_of(PyObject* object) {
   if (PyUnicode_Check(object)) {
@@ -115,7 +117,38 @@ void OutsideNotes::rebind(Place place, std::string where) {
                           ? nb::borrow(PyDict_GetItem(place.holder.ptr(), place.key.ptr()))
                           : place.read();
   bound_ = true;
-  rebound_.push_back({std::move(place), std::move(before), {}, std::move(where)});
+  bool read = seen_.contains(key_of(place, false));
+  rebound_.push_back({std::move(place), std::move(before), {}, std::move(where), read, {}});
+}
+
+void OutsideNotes::assume(Place place, nb::handle value) {
+  rebind(place, "");
+  rebound_.back().assumed = nb::borrow(value);
+  place.write(value);
+}
+
+Place OutsideNotes::gradient(PyObject* array) {
+  // The place is this object's: what leads to it must lead to this very one on each call.
+  if (first({kPinned, array, nullptr, 0}))
+    for (PlaceGuard* place : array_places_[array]) place->pin();
+  return {Place::Kind::Gradient, nb::borrow(keep(array)), {}, {}, 0, "the gradient of " + name_of(array)};
+}
+
+nb::object OutsideNotes::read_gradient(PyObject* array) {
+  Place place = gradient(array);
+  nb::object now = nb::borrow(note(place));
+  if (!is_tensor(now.ptr()) || rebound(place)) return now;
+  const Tensor& tensor = tensor_of(now.ptr());
+  for (const Rebound& other : rebound_)
+    if (other.assumed.is_valid() && other.before.is(now)) {  // one object is the gradient of two arrays
+      nb::object value = other.assumed;
+      assume(std::move(place), value);
+      return value;
+    }
+  Capture* capture = Capture::current();
+  nb::object value = nb::steal(wrap(Tensor::symbolic(capture, capture->value_of(tensor))));
+  assume(std::move(place), value);
+  return value;
 }
 
 void OutsideNotes::give_back() {
@@ -135,6 +168,7 @@ std::string OutsideNotes::path_of(const Place& place) const {
     case Place::Kind::Attribute:
     case Place::Kind::DictItem: step = text_of(place.key.ptr()); break;
     case Place::Kind::SequenceItem: step = std::to_string(place.index); break;
+    case Place::Kind::Gradient: step = "grad"; break;
     case Place::Kind::Cell: step = place.label.substr(place.label.rfind(' ') + 1); break;
     case Place::Kind::Descriptor: step = place.label.substr(0, place.label.find(' ')); break;
     default: return "";
@@ -142,6 +176,11 @@ std::string OutsideNotes::path_of(const Place& place) const {
   for (char& letter : step)
     if (!std::isalnum(static_cast<unsigned char>(letter)) && letter != '.') letter = '_';
   return path.empty() ? step : path + "." + step;
+}
+
+OutsideNotes::Key OutsideNotes::key_of(const Place& place, bool presence_only) {
+  const void* key = place.key.is_valid() ? place.key.ptr() : place.second.ptr();
+  return {static_cast<int>(place.kind) * 2 + presence_only, place.holder.ptr(), key, place.index};
 }
 
 PyObject* OutsideNotes::note(Place place, bool presence_only) {
@@ -157,9 +196,11 @@ PyObject* OutsideNotes::note(Place place, bool presence_only) {
     if (fresh && arrays_followed && capture && is_tensor(value.ptr()) && !path->second.empty())
       capture->name_tensor(tensor_of(value.ptr()), path->second);
   }
-  const void* key = place.key.is_valid() ? place.key.ptr() : place.second.ptr();
-  if (first({static_cast<int>(place.kind) * 2 + presence_only, place.holder.ptr(), key, place.index})) {
+  if (first(key_of(place, presence_only))) {
     Expected expected = presence_only && value.is_valid() ? Expected::present() : Expected::of(value.ptr());
+    if (!presence_only && value.is_valid() && is_tensor(value.ptr()) && tensor_of(value.ptr()).is_symbolic())
+      if (Tensor before = before_recording(value.ptr()); !before.is_symbolic())
+        expected = Expected::of(value.ptr(), before.type());
     if (value.is_valid() && !presence_only) {
       reach(value.ptr());
       auto named = outside_.find(value.ptr());
@@ -169,7 +210,9 @@ PyObject* OutsideNotes::note(Place place, bool presence_only) {
     auto made = std::make_unique<PlaceGuard>(std::move(place), std::move(expected), where());
     if (array) {
       array_places_[value.ptr()].push_back(made.get());
-      if (seen_.contains({kContent, value.ptr(), nullptr, 0})) made->pin();
+      if (seen_.contains({kContent, value.ptr(), nullptr, 0}) ||
+          seen_.contains({kPinned, value.ptr(), nullptr, 0}))
+        made->pin();
     }
     guards_.push_back(std::move(made));
   }

@@ -64,8 +64,15 @@ class OutsideNotes {
     Place place;
     nb::object before, after;  // null: nothing was there
     std::string where;         // the user's line of the first store
+    bool read = false;         // before the first store, so that a guard says what was there
+    nb::object assumed;        // what the recording put there for the function to find
   };
   void rebind(Place place, std::string where);
+  // A gradient: its place, which is guarded where the program has not bound it.
+  Place gradient(PyObject* array);
+  nb::object read_gradient(PyObject* array);
+  // Puts a value of the recording there, which the program may change.
+  void assume(Place place, nb::handle value);
   void give_back();  // every place; the function's own values are in `after` then
   std::vector<Rebound> take_rebound() { return std::move(rebound_); }
   PyObject* key_for(PyObject* key) { return same_key(key); }
@@ -95,6 +102,7 @@ class OutsideNotes {
   };
   Location where() const { return code_ ? location_at(code_, offset_) : Location(); }
   PyObject* keep(PyObject* object);
+  static Key key_of(const Place& place, bool presence_only);
   bool first(Key key) { return seen_.insert(key).second; }
   PyObject* same_key(PyObject* key);
   // Notes the place's present value, which it gives (borrowed, or null).

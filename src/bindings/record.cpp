@@ -155,6 +155,9 @@ void init_record(nb::module_& m) {
   m.def(
       "is_tracing", [] { return Capture::current() != nullptr; },
       "Whether a capture is going on in this thread.");
+  m.def(
+      "_capture", [] { return Capture::current() ? Capture::current()->serial() : 0; },
+      "The number of the capture that is going on in this thread, 0 outside of any.");
   m.def("_push_scope", [](const std::string& name) {
     scopes().push_back(scopes().empty() ? name : scopes().back() + "." + name);
   });

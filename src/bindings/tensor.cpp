@@ -9,6 +9,7 @@
 #include "frontends/tape/tape.h"
 #include "ops/attrs.h"
 #include "tensor/eager.h"
+#include "tensor/mode.h"
 
 #include <structmember.h>  // wants Python.h before it
 
@@ -131,7 +132,8 @@ bool is_operand(PyObject* object) {
 
 PyObject* binary(Binary which, PyObject* a, PyObject* b) {
   return guard([&]() -> PyObject* {
-    if (concrete_pair(a, b) && tensor_of(a).shape() == tensor_of(b).shape() && !Capture::current())
+    if (concrete_pair(a, b) && tensor_of(a).shape() == tensor_of(b).shape() && !Capture::current() &&
+        !OpMode::any())
       if (eager::BinarySite* direct = site(which)) {
         bool partial = which == Binary::FloorDivide || which == Binary::Remainder || which == Binary::Power;
         if (partial && is_integer(tensor_of(b).dtype()) && is_integer(tensor_of(a).dtype()))
@@ -641,6 +643,15 @@ void init_tensor(nb::module_& m) {
   m.attr("Tensor") = nb::borrow(reinterpret_cast<PyObject*>(tensor_type));
   m.def("_bind", &bind, nb::arg("handle"), nb::arg("value"),
         "Binds a handle to the value of another array, of the same dtype and shape.");
+  m.def(
+      "_same_value",
+      [](nb::handle a, nb::handle b) {
+        const Tensor &x = tensor_of(a.ptr()), &y = tensor_of(b.ptr());
+        return x.is_symbolic() && y.is_symbolic()
+                   ? x.value() == y.value()
+                   : x.is_symbolic() == y.is_symbolic() && x.data() == y.data();
+      },
+      "Whether two handles hold one array: the same memory, or the same value of a capture.");
   m.def(
       "_held", [](nb::handle x) { return nb::steal(wrap(tensor_of(x.ptr()))); }, nb::arg("x"),
       "What a handle holds at the moment, as it is and unnoted: to be bound to it again.");

@@ -7,6 +7,7 @@
 #include "ops/attrs.h"
 #include "ops/builder.h"
 #include "tensor/effects.h"
+#include "tensor/mode.h"
 #include "tensor/strided.h"
 
 namespace ig::py::indexing {
@@ -531,7 +532,7 @@ Tensor gathered(const Vectors& v) {
 
 Tensor take(const Tensor& x, const std::vector<Item>& items) {
   if (!is_basic(items)) return gathered(vectors_of(x, items, Outside::Refuse));
-  if (runs_now(x)) {
+  if (runs_now(x) && !OpMode::any()) {  // a mode sees ops, and a walk is none
     bool fixed = true;
     for (const Item& item : items)
       fixed &= item.start.is_constant() && item.limit.is_constant() && item.index.is_constant();

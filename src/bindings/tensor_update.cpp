@@ -7,6 +7,7 @@
 #include "bindings/tensor_index.h"
 #include "ops/attrs.h"
 #include "ops/builder.h"
+#include "tensor/mode.h"
 #include "tensor/strided.h"
 
 namespace ig::py {
@@ -212,7 +213,7 @@ void set_item(PyObject* self, PyObject* key, PyObject* value) {
   const Tensor& x = tensor_of(self);
   std::vector<Item> items = parse(x, key);
   std::optional<front::Operand> given = is_basic(items) ? as_operand(value) : std::nullopt;
-  bool now = is_basic(items) && runs_now(x) &&
+  bool now = is_basic(items) && runs_now(x) && !OpMode::any() &&
              (!given || std::holds_alternative<front::Scalar>(*given) || runs_now(std::get<Tensor>(*given)));
   if (!now) return rebind(self, put(x, items, value, kSet, Outside::Refuse));
   StridedView view = view_of(x, items);

@@ -19,6 +19,7 @@
 #include "runtime/thread_pool.h"
 #include "support/once.h"
 #include "tensor/capture.h"
+#include "tensor/mode.h"
 #include "tensor/numbers.h"
 #include "tensor/op_by_op.h"
 #include "tensor/strided.h"
@@ -643,6 +644,10 @@ Tensor BinarySite::operator()(const Tensor& a, const Tensor& b) {
 namespace ig {
 
 std::vector<Tensor> apply(const ops::Op& op, std::span<const Tensor> operands, Attrs attrs) {
+  if (OpMode::any())
+    return OpMode::dispatch(
+        op, operands, ops::complete_attrs(op, std::move(attrs)),
+        [&](std::span<const Tensor> given, const Attrs& with) { return apply(op, given, with); });
   Capture* capture = Capture::current();
   for (const Tensor& operand : operands) {
     if (!operand.is_symbolic()) continue;

@@ -11,6 +11,7 @@
 #include "tensor/autocast.h"
 #include "tensor/capture.h"
 #include "tensor/eager.h"
+#include "tensor/mode.h"
 #include "tensor/scalar_forms.h"
 
 namespace ig::front {
@@ -187,8 +188,19 @@ std::vector<Tensor> materialise(const ops::Op& op, std::span<const Operand> oper
   return out;
 }
 
-std::vector<Tensor> elementwise(const ops::Op& op, std::vector<Tensor> operands, Attrs attrs) {
+// `scalar`: the second operand was a Python number.
+std::vector<Tensor> elementwise(const ops::Op& op, std::vector<Tensor> operands, Attrs attrs,
+                                bool scalar = false) {
+  if (OpMode::any())
+    return OpMode::dispatch(op, operands, ops::complete_attrs(op, std::move(attrs)),
+                            [&](std::span<const Tensor> given, const Attrs& with) {
+                              return elementwise(op, {given.begin(), given.end()}, with, scalar);
+                            });
   Capture* capture = Capture::current();
+  // Only ops that cost more than the search for a form.
+  if (scalar && !capture && op.decl.ulp > 0 && op.rules.simplify && operands.size() == 2 &&
+      !operands[0].is_symbolic())
+    if (std::optional<Tensor> out = eager::run_scalar_form(op, operands[0], operands[1])) return {*out};
   bool record = false;
   for (const Tensor& operand : operands) {
     if (operand.is_symbolic() && !capture) Capture::leaked(operand, nullptr);
@@ -196,7 +208,7 @@ std::vector<Tensor> elementwise(const ops::Op& op, std::vector<Tensor> operands,
     record |= capture && capture->lift_constants && !operand.is_symbolic() && !capture->made_here(operand);
   }
   if (!op.decl.attrs.empty() || !attrs.empty()) attrs = ops::complete_attrs(op, std::move(attrs));
-  if (!record) {
+  if (!record || !capture) {
     std::vector<Tensor> out =
         eager::run_elementwise(op, operands, attrs, eager::broadcast_shapes(op, operands));
     if (capture)
@@ -368,12 +380,8 @@ std::vector<Tensor> call(const ops::Op& op, std::span<const Operand> operands, A
   switch (op.decl.front) {
     case ops::Front::Elementwise: {
       std::vector<Tensor> arrays = materialise(op, operands, true);
-      // Only ops that cost more than the search for a form.
-      bool may_have_form = op.decl.ulp > 0 && op.rules.simplify && arrays.size() == 2 &&
-                           std::holds_alternative<Scalar>(operands[1]) && !arrays[0].is_symbolic();
-      if (may_have_form && !Capture::current())
-        if (std::optional<Tensor> out = eager::run_scalar_form(op, arrays[0], arrays[1])) return {*out};
-      return elementwise(op, std::move(arrays), std::move(attrs));
+      bool scalar = operands.size() == 2 && std::holds_alternative<Scalar>(operands[1]);
+      return elementwise(op, std::move(arrays), std::move(attrs), scalar);
     }
     case ops::Front::Reduction: {
       std::vector<Tensor> arrays = materialise(op, operands, true);

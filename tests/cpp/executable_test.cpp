@@ -184,7 +184,7 @@ TEST(Executable, ProgramsThatAreNotSmall) {
     for (Instruction& instruction : shared.blocks[0].code) std::get<KernelCall>(instruction).grain = grain;
     EXPECT_EQ(Executable(std::move(shared)).small(), grain == 3);
   }
-  EXPECT_FALSE(Executable(chain(1, false)).small());    // symbolic sizes
+  EXPECT_FALSE(Executable(chain(1, false)).small());  // symbolic sizes
   Program steps = small_chain(5);
   std::get<KernelCall>(steps.blocks[0].code[1]).steps = KernelSteps::Counted;
   EXPECT_FALSE(Executable(std::move(steps)).small());  // a loop

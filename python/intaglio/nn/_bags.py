@@ -147,8 +147,7 @@ class EmbeddingBag(Module):
     padding_idx : int
         The index that does not count; its row starts as zeros.
     max_norm, norm_type : float
-        The rows that are read are first scaled down in place to this norm at most, as in `nn.functional.embedding`:
-        eagerly alone.
+        The rows that are read are first scaled down in place to this norm at most, as in `nn.functional.embedding`.
 
     Raises
     ------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -12,17 +13,36 @@ from ._module import Module
 Tensor = _intaglio.Tensor
 
 
+class _Followed(threading.local):
+    """The handles that calls at work in this thread bind, and give back: by identity, the capture in which they do."""
+
+    def __init__(self) -> None:
+        self.captures: dict[int, int] = {}
+
+
+_followed = _Followed()
+
+
 @contextmanager
 def _bound(handles: Mapping[str, Tensor], values: Mapping[str, Tensor]) -> Iterator[None]:
     """The handles hold `values` for a while."""
     before = {name: _intaglio._held(handles[name]) for name in values}
+    outer = _followed.captures
+    _followed.captures = {**outer, **{id(handles[name]): _intaglio._capture() for name in values}}
     try:
         for name, value in values.items():
             _intaglio._bind(handles[name], value)
         yield
     finally:
+        _followed.captures = outer
         for name, value in before.items():
             _intaglio._bind(handles[name], value)
+
+
+def keeps(handle: Tensor) -> bool:
+    """Whether somebody looks after what the handle is bound to here: eagerly, where `ig.jit` records, and where a
+    function of this file bound the handle itself."""
+    return _intaglio._writes_back() or _followed.captures.get(id(handle)) == _intaglio._capture()
 
 
 def functional_call(module: Module, arrays: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
@@ -57,7 +77,7 @@ def value_and_grad(
     """A function that gives `function(*args)` and its gradient by the module's trainable parameters, by path.
 
     `function` calls the module and gives a number (and with `has_aux`, something else beside it). Buffers that the
-    call binds anew, such as running statistics and keys, are kept.
+    call binds anew, such as running statistics and keys, are kept; so are the tables of embeddings with `max_norm`.
 
     >>> import intaglio as ig
     >>> from intaglio import nn
@@ -80,16 +100,23 @@ def value_and_grad(
                 try:
                     out = function(*args, **kwargs)
                     learned = {name: _intaglio._handle(handle) for name, handle in state.items()}
+                    moved = {
+                        name: _intaglio._handle(handle)
+                        for name, handle in handles.items()
+                        if not _intaglio._same_value(handle, values[name])
+                    }
                 finally:
                     for name, value in kept.items():
                         _intaglio._bind(state[name], value)
                 value, aux = out if has_aux else (out, None)
-                return value, (aux, learned)
+                return value, (aux, learned, moved)
 
         values = {name: _intaglio._handle(handle) for name, handle in handles.items()}
-        (value, (aux, learned)), grads = transform(of_parameters, has_aux=True)(values)
+        (value, (aux, learned, moved)), grads = transform(of_parameters, has_aux=True)(values)
         for name, handle in state.items():
             _intaglio._bind(handle, learned[name])
+        for name, array in moved.items():
+            _intaglio._set_value(handles[name], array)
         return ((value, aux) if has_aux else value), grads
 
     return valued

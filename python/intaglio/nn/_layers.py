@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _errors, _functions, _intaglio, linalg, random
+from .._custom_rules import custom_jvp
 from . import init
+from ._functional import keeps
 from ._module import Module, Parameter
 
 Tensor = _intaglio.Tensor
@@ -71,21 +73,30 @@ class Linear(Module):
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
+@custom_jvp
+def _put(old: Tensor, new: Tensor) -> Tensor:
+    """`new`, whose gradient is that of `old`: what an assignment off the tape is to a derivative."""
+    return new
+
+
+_put.defjvp(lambda values, directions: (values[1], directions[0]))
+
+
 def shorten(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float, who: str) -> None:
     """The rows that the indices name are scaled down to a norm of `max_norm` at most, in place, as torch does it."""
-    if _intaglio.is_tracing():
+    if not keeps(weight):
         raise _errors.CaptureError(
-            f"{who}: a table with max_norm is used while a function is captured",
+            f"{who}: a table with max_norm is used while a function is captured that does not keep it",
             _intaglio._user_line(),
-            why="its rows are scaled down in place before they are read, which a gradient of a captured function would "
-            "not see",
-            hint="use it eagerly, with loss.backward(); or scale the table's rows in a step of its own",
+            why="its rows are scaled down in place before they are read, and here the new rows would be lost",
+            hint="jit the whole step, and take the gradient by nn.value_and_grad(module, f), which keeps the table",
         )
-    table = _intaglio._detached(weight)
+    table = _fn["stop_gradient"](weight) if weight.is_symbolic else _intaglio._detached(weight)
     norms = linalg.vector_norm(table, axis=1, keepdims=True, ord=norm_type)
     used = _fn["bincount"](indices.reshape((-1,)), length=int(table.shape[0])) > 0
     scale = _fn["where"](used[:, None] & (norms > max_norm), max_norm / (norms + 1e-7), 1.0)
-    _intaglio._set_value(weight, table * scale)
+    short = table * scale
+    _intaglio._set_value(weight, _put(weight, short) if _intaglio.is_tracing() else short)
 
 
 def embedding(
@@ -94,8 +105,8 @@ def embedding(
     """The rows of `weight` [rows, features] that the integers of `input` [...] name: [..., features].
 
     The row `padding_idx` gets no gradient, so it stays as it is. With `max_norm` the rows that are read are first
-    scaled down in place to that `norm_type`-norm at most; within `ig.jit` and its like that is refused
-    (`ig.CaptureError`).
+    scaled down in place to that `norm_type`-norm at most, as torch does it: eagerly, within `ig.jit` and
+    `nn.value_and_grad`. Other captures would lose the new rows, and refuse it (`ig.CaptureError`).
     """
     input, weight = _functions._array(input), _functions._array(weight)
     if max_norm is not None:
@@ -110,8 +121,7 @@ def embedding(
 class Embedding(Module):
     """Rows of a table [num_embeddings, embedding_dim] by integer index; the row `padding_idx` starts as zeros.
 
-    With `max_norm` the rows that are read are first scaled down in place, as in `nn.functional.embedding`: eagerly
-    alone.
+    With `max_norm` the rows that are read are first scaled down in place, as in `nn.functional.embedding`.
     """
 
     def __init__(

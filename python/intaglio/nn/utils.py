@@ -1,13 +1,14 @@
 """Gradients cut to size and parameters as one vector, by torch's names and semantics.
 
-Clipping works on `.grad` of the parameters, eagerly, as `.grad` is of the tape: in a jitted step clip the gradients
-that `nn.value_and_grad` gives, by `ig.optim.clip_by_global_norm`. The vectors are of handles, eagerly and within
-`ig.jit`.
+Clipping works on `.grad` of parameters, or on gradients by name, such as `nn.value_and_grad` gives; eagerly and within
+`ig.jit`, with the same bits. It is in place, and nothing of it goes on the tape: whoever holds a gradient sees the
+clipped one. The vectors are of handles, eagerly and within `ig.jit`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from .. import _errors, _functions, _intaglio, linalg
@@ -16,8 +17,30 @@ Tensor = _intaglio.Tensor
 _fn = _functions.functions
 
 
-def _listed(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
-    return [parameters] if isinstance(parameters, Tensor) else list(parameters)
+def _listed(tensors: Tensor | Iterable[Tensor]) -> list[Tensor]:
+    return [tensors] if isinstance(tensors, Tensor) else list(tensors)
+
+
+def _gradients(given: Tensor | Iterable[Tensor] | Mapping[str, Tensor]) -> list[Tensor]:
+    """`.grad` of parameters, where they have one; of a mapping its values."""
+    if isinstance(given, Mapping):
+        return list(given.values())
+    return [grad for grad in (parameter.grad for parameter in _listed(given)) if grad is not None]
+
+
+@contextmanager
+def _off_tape() -> Iterator[None]:
+    before = _intaglio._set_grad_mode(False, _intaglio._grad_mode()[1])
+    try:
+        yield
+    finally:
+        _intaglio._set_grad_mode(*before)
+
+
+def _scaled(grads: list[Tensor], max_norm: float, total_norm: Tensor) -> None:
+    scale = _fn["minimum"](float(max_norm) / (total_norm + 1e-6), 1.0)
+    for grad in grads:
+        _intaglio._set_value(grad, grad * _functions.astype(scale, grad.dtype))
 
 
 def get_total_norm(
@@ -41,21 +64,26 @@ def get_total_norm(
     return total
 
 
-def clip_grads_with_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor) -> None:
-    """Multiplies `.grad` of each parameter by max_norm / (total_norm + 1e-6) where that is below 1, in place."""
-    scale = _fn["minimum"](float(max_norm) / (total_norm + 1e-6), 1.0)
-    for parameter in _listed(parameters):
-        if parameter.grad is not None:
-            parameter.grad = parameter.grad * _functions.astype(scale, parameter.grad.dtype)
+def clip_grads_with_norm_(
+    parameters: Tensor | Iterable[Tensor] | Mapping[str, Tensor], max_norm: float, total_norm: Tensor
+) -> None:
+    """Multiplies the gradients by max_norm / (total_norm + 1e-6) where that is below 1, in place.
+
+    They are those of `clip_grad_norm_`.
+    """
+    with _off_tape():
+        _scaled(_gradients(parameters), max_norm, total_norm)
 
 
 def clip_grad_norm_(
-    parameters: Tensor | Iterable[Tensor],
+    parameters: Tensor | Iterable[Tensor] | Mapping[str, Tensor],
     max_norm: float,
     norm_type: float = 2.0,
     error_if_nonfinite: bool = False,
 ) -> Tensor:
-    """Scales `.grad` of all parameters down together, in place, to a norm of `max_norm` at most. Gives the norm before.
+    """Scales gradients down together, in place, to a norm of `max_norm` at most. Gives the norm before.
+
+    They are `.grad` of the parameters; or, of a mapping, the gradients by name that it holds.
 
     Error: as `get_total_norm`.
 
@@ -67,20 +95,34 @@ def clip_grad_norm_(
     Tensor(5., dtype=float32)
     >>> ig.round(w.grad, 4)
     Tensor([0.6, 0.8], dtype=float32)
+
+    A captured step clips the gradients that it took:
+
+    >>> layer = nn.Linear(2, 1, key=ig.random.key(0))
+    >>> optimizer = ig.optim.SGD(layer, lr=0.1)
+    >>> @ig.jit
+    ... def step(x, y):
+    ...     loss, grads = nn.value_and_grad(layer, lambda: nn.losses.mse_loss(layer(x), y))()
+    ...     norm = nn.utils.clip_grad_norm_(grads, 1.0)
+    ...     optimizer.step(grads)
+    ...     return loss, norm
+    >>> loss, norm = step(ig.ones((4, 2)), 10 * ig.ones((4, 1)))
+    >>> bool(norm > 1)
+    True
     """
-    given = _listed(parameters)
-    grads = [parameter.grad for parameter in given if parameter.grad is not None]
-    total = get_total_norm(grads, norm_type, error_if_nonfinite)
-    clip_grads_with_norm_(given, max_norm, total)
+    with _off_tape():
+        grads = _gradients(parameters)
+        total = get_total_norm(grads, norm_type, error_if_nonfinite)
+        _scaled(grads, max_norm, total)
     return total
 
 
-def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
-    """Bounds each element of `.grad` of the parameters to ±`clip_value`, in place."""
+def clip_grad_value_(parameters: Tensor | Iterable[Tensor] | Mapping[str, Tensor], clip_value: float) -> None:
+    """Bounds each element of the gradients to ±`clip_value`, in place. They are those of `clip_grad_norm_`."""
     limit = float(clip_value)
-    for parameter in _listed(parameters):
-        if parameter.grad is not None:
-            parameter.grad = _fn["clip"](parameter.grad, -limit, limit)
+    with _off_tape():
+        for grad in _gradients(parameters):
+            _intaglio._set_value(grad, _fn["clip"](grad, -limit, limit))
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:

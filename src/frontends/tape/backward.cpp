@@ -28,8 +28,8 @@ Tensor filled(const Type& type, double value) {
   std::optional<Ints> sizes = constant_dims(type.dims);
   Tensor one = Tensor::scalar(type.dtype, value);
   if (sizes->empty()) return one;
-  return apply(ops::get("broadcast_in_dim"), std::span(&one, 1),
-               make_attrs({ops::kShape % type.dims, ops::kBroadcastDims % Ints{}}))[0];
+  return eager::run(ops::get("broadcast_in_dim"), std::span(&one, 1),
+                    make_attrs({ops::kShape % type.dims, ops::kBroadcastDims % Ints{}}))[0];
 }
 
 // The gradient as an array: 0 where a mask says so.
@@ -40,7 +40,7 @@ Tensor whole(Gradient gradient) {
     Tensor none = filled(gradient.value.type(), 0);
     Tensor operands[] = {mask.condition, mask.where ? gradient.value : none,
                          mask.where ? none : gradient.value};
-    gradient.value = apply(select, operands, {})[0];
+    gradient.value = eager::run(select, operands, {})[0];
   }
   return std::move(gradient.value);
 }
