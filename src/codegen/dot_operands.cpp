@@ -145,10 +145,12 @@ DotTiles choose_tiles(const DotShape& shape, const Target& target) {
   auto enough = [&] {
     int64_t blocks = ceil_over(m.value_or(t.mb), t.mb) * ceil_over(n.value_or(t.nb), t.nb);
     int64_t work = t.mb * t.nb * k.value_or(t.kc);
-    return blocks >= 8 || work <= (blocks >= 4 ? 32'000'000 : 8'000'000);
+    return blocks >= 8 || work <= (blocks >= 4 ? 32'000'000 : blocks >= 2 ? 8'000'000 : 1'000'000);
   };
+  // Little of B is read as it lies, and packed by no block.
+  const bool blocks_are_small = n && k && *n * *k * shape.element_bytes <= 64 << 10;
   while (!enough()) {
-    if (t.nb >= t.mb && t.nb >= 8 * t.nr)
+    if (t.nb >= t.mb && t.nb >= (blocks_are_small ? 4 : 8) * t.nr)
       t.nb = even_tile(n.value_or(t.nb), t.nb / 2, t.nr);
     else if (t.mb >= 8 * t.mr)
       t.mb = even_tile(m.value_or(t.mb), t.mb / 2, t.mr);

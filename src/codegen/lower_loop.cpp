@@ -4,6 +4,7 @@
 // cache line for each element: there the walk goes in tiles, and the operand's tile is turned over into
 // scratch first.
 #include <algorithm>
+#include <bit>
 
 #include "codegen/group_emitter.h"
 #include "codegen/strided_view.h"
@@ -13,8 +14,29 @@
 namespace ig::codegen {
 namespace {
 
-constexpr int64_t kBlockElements = 8192;   // a block of work: a few microseconds, and within the first caches
-constexpr int64_t kGrainElements = 32768;  // worth a second thread
+constexpr int64_t kBlockElements = 8192;   // of a block, at most: within the first caches
+constexpr int64_t kGrainElements = 32768;  // worth a second thread, where they are only moved
+
+// How the elements are cut: those of a block, and the blocks that are worth a thread.
+struct Cut {
+  int64_t elements, grain;
+};
+
+// By the operations for an element: many of exponentials are worth a thread where few of sums are not.
+Cut cut_of(const Block& region) {
+  constexpr int64_t kGrainOperations = 192 << 10, kLong = 16, kFewest = 512;
+  int64_t operations = 1;
+  for (const Node* node : region) {
+    if (node == region.terminator() || ops::has(node, ops::Trait::Constant) ||
+        ops::has(node, ops::Trait::View))
+      continue;
+    operations += ops::op_of(node).decl.ulp > 0 ? kLong : 1;
+  }
+  const auto fit = static_cast<uint64_t>(std::clamp(kGrainOperations / operations, kFewest, kGrainElements));
+  const auto elements = static_cast<int64_t>(std::bit_floor(fit));
+  const int64_t of_block = std::min(kBlockElements, elements / 2);
+  return {of_block, elements / of_block};
+}
 
 // All operands have as many elements as the results, or one, and nothing moves elements about: what is only
 // relabelled keeps its order.
@@ -182,6 +204,8 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
     for (size_t i = 0; i < values.size(); ++i) emit.store_result(i, flat, values[i], whole);
   };
 
+  const Cut cut = cut_of(region);
+  kernel.grain = cut.grain;
   Across across = find_across(region, dims);
   if (product(dims) == Dim(int64_t{1})) {
     // One element needs no vector.
@@ -192,21 +216,19 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
     lower_tiles(emit, kernel, dims, across, body, lanes);
   } else if (is_flat(region, dims)) {
     Dim n = product(dims);
-    kernel.blocks = ceildiv(n, kBlockElements);
-    kernel.grain = kGrainElements / kBlockElements;
-    const bool one_block = n.is_constant() && n.constant() <= kBlockElements;
-    loop::Expr begin = one_block ? build.index(0) : build.block() * build.index(kBlockElements);
-    loop::Expr end =
-        one_block ? emit.size(n) : loop::lesser(begin + build.index(kBlockElements), emit.size(n));
+    const bool one_block =
+        n.is_constant() && n.constant() < std::max(2 * cut.elements * cut.grain, kBlockElements);
+    kernel.blocks = one_block ? Dim(int64_t{1}) : ceildiv(n, cut.elements);
+    loop::Expr begin = one_block ? build.index(0) : build.block() * build.index(cut.elements);
+    loop::Expr end = one_block ? emit.size(n) : loop::lesser(begin + build.index(cut.elements), emit.size(n));
     whole = true;
     emit.vector(begin, end, lanes_for(emit.target, widest, n),
                 [&](loop::Expr i) { body(i, emit.split(i, dims)); });
   } else {
     Dims outer(dims.begin(), dims.end() - (dims.empty() ? 0 : 1));
     Dim rows = product(outer), columns = dims.empty() ? Dim(int64_t{1}) : dims.back();
-    Dim rows_a_block = max(Dim(int64_t{1}), floordiv(Dim(kBlockElements), max(columns, Dim(int64_t{1}))));
+    Dim rows_a_block = max(Dim(int64_t{1}), floordiv(Dim(cut.elements), max(columns, Dim(int64_t{1}))));
     kernel.blocks = ceildiv(rows, rows_a_block);
-    kernel.grain = kGrainElements / kBlockElements;
     loop::Expr per_block = emit.size(rows_a_block), n = emit.size(columns);
     loop::Expr begin = build.block() * per_block;
     const int lanes = lanes_for(emit.target, widest, columns);
