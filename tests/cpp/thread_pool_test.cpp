@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <immintrin.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -155,6 +156,63 @@ TEST(ThreadPool, AFewHeavyBlocksAreSharedWithSleepingWorkers) {
     });
     EXPECT_GT(helped, 0) << "round " << round;
   }
+}
+
+// Where a worker is, and the processors it may use.
+struct Whereabouts {
+  std::atomic<int> at{-1};
+  cpu_set_t allowed{};
+};
+
+// Of two blocks the worker's moves it to the processor in dims[0], if that is not -1, and leaves it there.
+int32_t move_worker(const KernelArgs* args, int64_t, int64_t) {
+  auto* worker = static_cast<Whereabouts*>(args->buffers[0]);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(1);
+  if (args->thread == 1) {
+    sched_getaffinity(0, sizeof worker->allowed, &worker->allowed);
+    if (args->dims[0] >= 0) {
+      cpu_set_t one;
+      CPU_ZERO(&one);
+      CPU_SET(static_cast<size_t>(args->dims[0]), &one);
+      sched_setaffinity(0, sizeof one, &one);
+      sched_setaffinity(0, sizeof worker->allowed, &worker->allowed);
+    }
+    worker->at = sched_getcpu();
+  }
+  while (std::chrono::steady_clock::now() < until) {
+  }
+  return 0;
+}
+
+TEST(ThreadPool, AWorkerLeavesItsCallersProcessor) {
+  cpu_set_t mine, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof mine, &mine), 0);
+  if (CPU_COUNT(&mine) < 2) return;  // there is nowhere to go
+  Threads two(2);
+  Whereabouts worker;
+  void* buffers[] = {&worker};
+  int64_t to = -1, error[2] = {0, 0};
+  KernelArgs args;
+  args.buffers = buffers;
+  args.dims = &to;
+  args.error = error;
+  auto run_until = [&](auto seen) {
+    for (int i = 0; i < 2000 && !seen(); ++i) ThreadPool::instance().run(move_worker, args, 2, 1, 0);
+    return seen();
+  };
+  ASSERT_TRUE(run_until([&] { return worker.at >= 0; })) << "the worker took no block";
+  // The worker exists, so the caller alone is held where it is.
+  const int here = sched_getcpu();
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<size_t>(here), &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  to = here;
+  worker.at = -1;
+  EXPECT_TRUE(run_until([&] { return worker.at == here; }));
+  to = -1;
+  EXPECT_TRUE(run_until([&] { return worker.at != here; })) << "it stayed beside its caller";
+  EXPECT_TRUE(CPU_EQUAL(&worker.allowed, &mine)) << "it may go where it could before";
+  sched_setaffinity(0, sizeof mine, &mine);
 }
 
 TEST(ThreadPool, NestedCallsRunInline) {
