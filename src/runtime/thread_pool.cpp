@@ -71,10 +71,10 @@ bool spin_until(Done done) {
   return done();
 }
 
-// Leaves this processor for another one that the thread may use, if there are enough for all `threads`. A woken
-// worker often lands on its caller's processor, where the caller's work keeps it from running, and on a machine
-// whose processors share no cache the kernel may leave it there for a long time: of two threads on an idle
-// machine with two processors, one then does all the work.
+// Leaves this processor for another one that the thread may use, if there are enough for all `threads`. A
+// woken worker often lands on its caller's processor, where the caller's work keeps it from running, and on a
+// machine whose processors share no cache the kernel may leave it there for a long time: of two threads on an
+// idle machine with two processors, one then does all the work.
 void step_aside(int from, int threads) {
   cpu_set_t allowed, others;
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) < threads) return;
