@@ -323,6 +323,8 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     options.threads = [int(text) for text in texts]
     if options.rounds is None:
         options.rounds = 2 if options.quick else 7
+    if options.cold < 1:
+        parser.error("--cold counts first calls: at least 1")
     if options.rounds < 1:
         parser.error("--rounds must be at least 1")
     for option, file in (("--baseline", options.baseline), ("--update", options.update)):

@@ -350,8 +350,6 @@ Expr Builder::leaf(ExprNode node) {
   return Expr(&function_->expressions.back(), this);
 }
 
-// Folds what index arithmetic meets all the time; floating point is left alone, since its bits are a
-// contract.
 // x, of x / y * y + x % y: an index that was taken apart and is put together again; else nothing.
 static Expr put_together(const Expr& multiple, const Expr& rest) {
   if (multiple->op != Op::Mul || rest->op != Op::Rem || multiple->a->op != Op::Div) return {};
@@ -361,6 +359,8 @@ static Expr put_together(const Expr& multiple, const Expr& rest) {
   return same ? x : Expr{};
 }
 
+// Folds what index arithmetic meets all the time; floating point is left alone, since its bits are a
+// contract.
 static Expr simplify(Builder& b, const ExprNode& n) {
   if (n.op == Op::Real && n.a->op == Op::Complex) return n.a->a;
   if (n.op == Op::Imag && n.a->op == Op::Complex) return n.a->b;

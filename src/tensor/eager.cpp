@@ -274,10 +274,10 @@ Hash128 size_key(const ops::Op& op, std::span<const Tensor> operands, const Attr
 }
 
 Hash128 pattern_key(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs) {
-  Attrs rest = attrs;
+  Attrs rest;
   const Dims* made = made_shape(operands, attrs);
-  if (made) rest.set(ops::kShape.name, Dims());
-  KeyWriter pattern(op, rest);
+  if (made) rest = Attrs(attrs).set(ops::kShape.name, Dims());
+  KeyWriter pattern(op, made ? rest : attrs);
   for (const Dim& size : made ? *made : Dims()) pattern.add(std::min(size.constant(), int64_t{2}));
   std::vector<int64_t> seen;
   for (const Tensor& operand : operands) {

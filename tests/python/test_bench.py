@@ -87,6 +87,7 @@ def test_a_result_is_compared_with_and_continues_an_earlier_one(result: Any, tmp
         (("--threads", "0"), "--threads must be whole numbers from 1 to"),
         (("--threads", "two"), "(the processors here), not 'two'"),
         (("--rounds", "0"), "--rounds must be at least 1"),
+        (("--cold", "0"), "--cold counts first calls: at least 1"),
         (("--baseline", "/nowhere.json"), "--baseline: there is no file /nowhere.json"),
     ],
 )
