@@ -76,6 +76,11 @@ int64_t choose_rows(const std::optional<int64_t>& m, int64_t most) {
   return best;
 }
 
+// A quarter of `whole`, which nobody knows yet, in multiples of `step`.
+Dim quarter_of(const Dim& whole, int64_t least, int64_t most, int64_t step) {
+  return min(Dim(most / step * step), max(Dim(ceil_to(least, step)), ceildiv(whole, Dim(4 * step)) * step));
+}
+
 }  // namespace
 
 // The block's part of B (kc x nb) is read once for each mc rows of A, in strips that stay in the first cache
@@ -136,11 +141,12 @@ DotTiles choose_tiles(const DotShape& shape, const Target& target) {
            t.mb * t.nb * k.value_or(384) > 2 * enough)
       t.nb /= 2;
     t.nb = even_tile(n.value_or(t.nb), t.nb, t.nr);
+    t.rows = Dim(t.mb), t.columns = Dim(t.nb);
     return t;
   }
+  const int64_t few = m && *m <= 4 ? 64 : 512;
   t.mb = even_tile(m.value_or(192), 384, t.mr);
-  t.nb = even_tile(n.value_or(256), 512, t.nr);
-  if (m && *m <= 4) t.nb = even_tile(n.value_or(256), 64, t.nr);
+  t.nb = even_tile(n.value_or(256), few, t.nr);
   // Several blocks where there is work for several threads; each packs its parts of A and B for itself.
   auto enough = [&] {
     int64_t blocks = ceil_over(m.value_or(t.mb), t.mb) * ceil_over(n.value_or(t.nb), t.nb);
@@ -157,6 +163,11 @@ DotTiles choose_tiles(const DotShape& shape, const Target& target) {
     else
       break;
   }
+  t.rows = Dim(t.mb), t.columns = Dim(t.nb);
+  // Blocks that are larger where there is more of them: each packs its parts anew.
+  if (!m) t.rows = quarter_of(shape.m, t.mb, 192, t.mr), t.mb = std::max<int64_t>(t.mb, 192 / t.mr * t.mr);
+  if (!n && few > 64)
+    t.columns = quarter_of(shape.n, t.nb, 256, t.nr), t.nb = std::max<int64_t>(t.nb, 256 / t.nr * t.nr);
   t.mc = even_tile(t.mb, 96, t.mr);
   return t;
 }

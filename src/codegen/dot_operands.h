@@ -33,11 +33,12 @@ struct DotSide {
 };
 
 struct DotTiles {
-  int64_t mr, nr;  // the register tile
-  int64_t groups;  // of columns in it: each is a vector, of several registers or one
-  int64_t mb, nb;  // the tile of a block
-  int64_t mc;      // rows of A packed at a time
-  int64_t kc;      // the chunk of k
+  int64_t mr, nr;     // the register tile
+  int64_t groups;     // of columns in it: each is a vector, of several registers or one
+  int64_t mb, nb;     // the tile of a block, or the largest where its size is not known before it runs
+  Dim rows, columns;  // of a block: mb and nb, or formulas of the product's size
+  int64_t mc;         // rows of A packed at a time
+  int64_t kc;         // the chunk of k
 };
 
 struct DotShape {

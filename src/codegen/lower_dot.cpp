@@ -85,8 +85,9 @@ class DotLowering {
     if (thin_) {  // the running rows, and the rows of B that are added to them, stay in the first cache
       int64_t most = *constant_of(m_) > 4 ? 512 : 1024;
       tiles_.nb = std::min(most, constant_of(n_).value_or(most));
+      tiles_.columns = Dim(tiles_.nb);
     }
-    const Dim m_blocks = thin_ ? kOne : ceildiv(m_, Dim(tiles_.mb)), n_blocks = ceildiv(n_, Dim(tiles_.nb));
+    const Dim m_blocks = thin_ ? kOne : ceildiv(m_, tiles_.rows), n_blocks = ceildiv(n_, tiles_.columns);
     kernel_.blocks = batch_ * m_blocks * n_blocks;
     kernel_.grain = 1;
     if (auto k = constant_of(k_)) {
@@ -100,13 +101,14 @@ class DotLowering {
     Expr block = build_.block();
     Expr nb = block % columns, rest = block / columns;
     batch_index_ = build_.let(rest / rows);
-    m_begin_ = build_.let((rest % rows) * tiles_.mb);
-    n_begin_ = build_.let(nb * tiles_.nb);
-    n_end_ = build_.let(loop::lesser(n_begin_ + build_.index(tiles_.nb), emit_.size(n_)));
+    Expr block_rows = emit_.size(tiles_.rows), block_columns = emit_.size(tiles_.columns);
+    m_begin_ = build_.let((rest % rows) * block_rows);
+    n_begin_ = build_.let(nb * block_columns);
+    n_end_ = build_.let(loop::lesser(n_begin_ + block_columns, emit_.size(n_)));
     if (a_.view) a_first_ = build_.let(a_.batch_offset(emit_, batch_index_));
     if (b_.view) b_first_ = build_.let(b_.batch_offset(emit_, batch_index_));
     if (thin_) return thin();
-    m_end_ = build_.let(loop::lesser(m_begin_ + build_.index(tiles_.mb), emit_.size(m_)));
+    m_end_ = build_.let(loop::lesser(m_begin_ + block_rows, emit_.size(m_)));
 
     if (!direct_a_) scratch_a_ = build_.add_scratch(type_, Dim(tiles_.mc * a_step_), "a");
     if (!direct_b_ && !prepacked_)
@@ -258,8 +260,17 @@ class DotLowering {
                           emit_.size(b_.free_stride)},
                          width, kc);
       });
+    // Few of a row's columns are read, and the next row lies elsewhere: it is asked for in time.
+    constexpr int64_t kRowsAhead = 8;
+    const int64_t line = 64 / static_cast<int64_t>(size_of(storage_of(b_)));
+    auto ask_ahead = [&](Expr k, Expr first) {
+      Expr next = b_.offset(emit_, b_first_, first, k_begin + k + build_.index(kRowsAhead));
+      for (int64_t at = 0; at < tiles_.nr; at += line)
+        build_.prefetch(emit_.buffer_of_arg(b_.view->arg), next + build_.index(at));
+    };
     emit_.serial(build_.index(0), kc, [&](Expr k) {
       strips([&](Expr s, Expr first, Expr width) {
+        if (b_.rows_lie()) ask_ahead(k, first);
         whole_then_single(width, static_cast<int>(tiles_.nr), [&](Expr j) {
           Expr value = b_.view ? load_b(k_begin + k, first + j)
                                : widen(b_.at(emit_, batch_index_, first + j, k_begin + k));

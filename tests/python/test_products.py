@@ -17,7 +17,8 @@ def random(*shape: int, dtype: Any = np.float32) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("m", "k", "n"), [(192, 97, 83), (256, 256, 256), (517, 401, 130), (1000, 700, 33), (385, 1, 6200), (400, 0, 70)]
+    ("m", "k", "n"),
+    [(192, 97, 83), (256, 256, 256), (517, 401, 130), (1000, 700, 33), (385, 1, 6200), (400, 0, 70), (800, 401, 1100)],
 )
 @pytest.mark.parametrize("turned", ["", "a", "b", "ab"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
