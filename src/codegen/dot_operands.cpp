@@ -21,12 +21,34 @@ DotSide::DotSide(Value v, Ints batch_axes, Ints folded_axes)
       free_dims.push_back(dims[static_cast<size_t>(a)]);
     }
   view = strided_view(v);
-  if (!view) return;
-  std::optional<Dim> along_free = view->run_stride(free, dims), along_folded = view->run_stride(folded, dims);
-  if (along_free && along_folded)
-    free_stride = *along_free, folded_stride = *along_folded;
-  else
+  if (view) {
+    std::optional<Dim> along_free = view->run_stride(free, dims),
+                       along_folded = view->run_stride(folded, dims);
+    if (along_free && along_folded) {
+      free_stride = *along_free, folded_stride = *along_folded;
+      return;
+    }
     view.reset();
+  }
+  std::optional<PiecedView> pieced = pieced_view(v);
+  if (!pieced) return;
+  auto pieces_of = [&](const Ints& axes) {
+    Pieces out;
+    for (int64_t a : axes)
+      for (const Piece& piece : pieced->axes[static_cast<size_t>(a)])
+        if (piece.size != Dim(int64_t{1})) out.push_back(piece);
+    return out;
+  };
+  runs = {pieced->arg, pieced->offset, pieces_of(batch), pieces_of(free), pieces_of(folded)};
+}
+
+Expr offset_in(GroupEmitter& emit, const Pieces& pieces, Expr flat) {
+  Dims sizes;
+  for (const Piece& piece : pieces) sizes.push_back(piece.size);
+  Expr out = emit.build.index(0);
+  GroupEmitter::Index part = emit.split(flat, sizes);
+  for (size_t i = 0; i < pieces.size(); ++i) out = out + part[i] * emit.size(pieces[i].stride);
+  return out;
 }
 
 Expr DotSide::at(GroupEmitter& emit, Expr batch_flat, Expr free_flat, Expr folded_flat) const {
@@ -42,6 +64,7 @@ Expr DotSide::at(GroupEmitter& emit, Expr batch_flat, Expr free_flat, Expr folde
 }
 
 Expr DotSide::batch_offset(GroupEmitter& emit, Expr batch_flat) const {
+  if (runs) return emit.size(runs->offset) + offset_in(emit, runs->batch, batch_flat);
   Expr out = emit.size(view->offset);
   GroupEmitter::Index part = emit.split(batch_flat, batch_dims);
   for (size_t i = 0; i < batch.size(); ++i)

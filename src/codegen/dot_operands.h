@@ -16,13 +16,20 @@ struct DotSide {
   // Where it lies in memory with one stride along all free axes and one along all folded ones.
   std::optional<StridedView> view;
   Dim free_stride, folded_stride;
+  // Where it only lies in several runs: those of its batch, free and folded axes.
+  struct Runs {
+    Value arg = nullptr;
+    Dim offset = int64_t{0};
+    Pieces batch, free, folded;
+  };
+  std::optional<Runs> runs;
 
   DotSide(Value v, Ints batch_axes, Ints folded_axes);
 
   // The element, in its compute type.
   loop::Expr at(GroupEmitter& emit, loop::Expr batch_flat, loop::Expr free_flat,
                 loop::Expr folded_flat) const;
-  // Of a view: the offset of the batch's first element; of an element from there.
+  // Of a view, or of runs: the offset of the batch's first element. Of a view: of an element from there.
   loop::Expr batch_offset(GroupEmitter& emit, loop::Expr batch_flat) const;
   loop::Expr offset(GroupEmitter& emit, loop::Expr batch_offset, loop::Expr free_flat,
                     loop::Expr folded_flat) const;
@@ -31,6 +38,9 @@ struct DotSide {
     return view && folded_stride == Dim(int64_t{1});
   }  // folded elements side by side
 };
+
+// The offset of the element `flat` of pieces walked as one axis.
+loop::Expr offset_in(GroupEmitter& emit, const Pieces& pieces, loop::Expr flat);
 
 struct DotTiles {
   int64_t mr, nr;     // the register tile

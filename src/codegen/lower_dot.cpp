@@ -105,8 +105,8 @@ class DotLowering {
     m_begin_ = build_.let((rest % rows) * block_rows);
     n_begin_ = build_.let(nb * block_columns);
     n_end_ = build_.let(loop::lesser(n_begin_ + block_columns, emit_.size(n_)));
-    if (a_.view) a_first_ = build_.let(a_.batch_offset(emit_, batch_index_));
-    if (b_.view) b_first_ = build_.let(b_.batch_offset(emit_, batch_index_));
+    if (a_.view || a_.runs) a_first_ = build_.let(a_.batch_offset(emit_, batch_index_));
+    if (b_.view || b_.runs) b_first_ = build_.let(b_.batch_offset(emit_, batch_index_));
     if (thin_) return thin();
     m_end_ = build_.let(loop::lesser(m_begin_ + block_rows, emit_.size(m_)));
 
@@ -268,12 +268,18 @@ class DotLowering {
       for (int64_t at = 0; at < tiles_.nr; at += line)
         build_.prefetch(emit_.buffer_of_arg(b_.view->arg), next + build_.index(at));
     };
+    // Where B lies in runs, a strip is part of one.
+    const bool in_runs = b_.runs && !b_.runs->free.empty() && b_.runs->free.back().stride == kOne &&
+                         constant_of(b_.runs->free.back().size).value_or(1) % tiles_.nr == 0;
     emit_.serial(build_.index(0), kc, [&](Expr k) {
+      Expr row = in_runs ? build_.let(b_first_ + offset_in(emit_, b_.runs->folded, k_begin + k)) : Expr();
       strips([&](Expr s, Expr first, Expr width) {
         if (b_.rows_lie()) ask_ahead(k, first);
+        Expr run = in_runs ? build_.let(row + offset_in(emit_, b_.runs->free, first)) : Expr();
         whole_then_single(width, static_cast<int>(tiles_.nr), [&](Expr j) {
-          Expr value = b_.view ? load_b(k_begin + k, first + j)
-                               : widen(b_.at(emit_, batch_index_, first + j, k_begin + k));
+          Expr value = b_.view   ? load_b(k_begin + k, first + j)
+                       : in_runs ? widen(build_.load(emit_.buffer_of_arg(b_.runs->arg), run + j))
+                                 : widen(b_.at(emit_, batch_index_, first + j, k_begin + k));
           build_.store(scratch_b_, strip_offset(s) + k * tiles_.nr + j, value);
         });
       });
@@ -288,11 +294,37 @@ class DotLowering {
                               {emit_.buffer_of_arg(a_.view->arg), a_.offset(emit_, a_first_, from, k_begin),
                                emit_.size(a_.folded_stride)},
                               k_end - k_begin, to - from);
+    if (a_in_runs()) return pack_runs(from, to);
     emit_.serial(build_.index(0), to - from, [&](Expr i) {
       Expr row = build_.let(from + i);
       whole_then_single(k_end - k_begin, lanes, [&](Expr k) {
         Expr value = a_.view ? load_a(row, k_begin + k) : widen(a_.at(emit_, batch_index_, row, k_begin + k));
         build_.store(scratch_a_, i * a_step_ + k, value);
+      });
+    });
+  }
+
+  // Rows of A that lie in runs, of which each is copied as it lies: heads side by side, say, that a product
+  // folds as one axis.
+  bool a_in_runs() const {
+    return a_.runs && !chunked_ && !a_.runs->folded.empty() && a_.runs->folded.back().stride == kOne;
+  }
+  void pack_runs(Expr from, Expr to) {
+    const DotSide::Runs& runs = *a_.runs;
+    const uint32_t buffer = emit_.buffer_of_arg(runs.arg);
+    const int lanes = emit_.target.vector_bytes / static_cast<int>(size_of(type_));
+    const Pieces outer(runs.folded.begin(), runs.folded.end() - 1);
+    Dim count = kOne;
+    for (const Piece& piece : outer) count = count * piece.size;
+    Expr length = emit_.size(runs.folded.back().size);
+    emit_.serial(build_.index(0), to - from, [&](Expr i) {
+      Expr row = build_.let(a_first_ + offset_in(emit_, runs.free, from + i));
+      emit_.serial(build_.index(0), emit_.size(count), [&](Expr run) {
+        Expr source = build_.let(row + offset_in(emit_, outer, run));
+        Expr target = build_.let(i * a_step_ + run * length);
+        whole_then_single(length, lanes, [&](Expr k) {
+          build_.store(scratch_a_, target + k, widen(build_.load(buffer, source + k)));
+        });
       });
     });
   }

@@ -1,6 +1,7 @@
 // Views composed into one stride an axis.
 #include "codegen/strided_view.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "ops/attrs.h"
@@ -12,68 +13,97 @@ namespace {
 
 const Dim kOne = Dim(int64_t{1});
 
-Dims row_major(const Dims& dims) {
-  Dims strides(dims.size(), kOne);
-  for (size_t i = dims.size(); i-- > 1;) strides[i - 1] = strides[i] * dims[i];
-  return strides;
-}
-
-bool is_row_major(const StridedView& view, const Dims& dims) {
-  Dims plain = row_major(dims);
-  for (size_t i = 0; i < dims.size(); ++i)
-    if (dims[i] != kOne && view.strides[i] != plain[i]) return false;
-  return true;
-}
-
-}  // namespace
-
-std::optional<Dim> StridedView::run_stride(const std::vector<int64_t>& axes, const Dims& dims) const {
-  std::optional<Dim> stride, whole;  // of the fastest axis; of the next axis, if it lies behind
-  for (size_t i = axes.size(); i-- > 0;) {
-    auto axis = static_cast<size_t>(axes[i]);
-    if (dims[axis] == kOne) continue;
+// The stride of pieces walked as one; nullopt where they do not lie like that.
+std::optional<Dim> stride_of(const Pieces& pieces) {
+  std::optional<Dim> stride, whole;  // of the fastest piece; of the next one, if it lies behind
+  for (size_t i = pieces.size(); i-- > 0;) {
+    if (pieces[i].size == kOne) continue;
     if (!stride)
-      stride = strides[axis];
-    else if (strides[axis] != *whole)
+      stride = pieces[i].stride;
+    else if (pieces[i].stride != *whole)
       return std::nullopt;
-    whole = strides[axis] * dims[axis];
+    whole = pieces[i].stride * pieces[i].size;
   }
   return stride ? stride : kOne;
 }
 
-std::optional<StridedView> strided_view(Value value) {
+std::vector<Pieces> row_major(const Dims& dims) {
+  std::vector<Pieces> axes(dims.size());
+  Dim stride = kOne;
+  for (size_t i = dims.size(); i-- > 0;) {
+    axes[i] = {{dims[i], stride}};
+    stride = stride * dims[i];
+  }
+  return axes;
+}
+
+bool is_empty(const Dims& dims) { return std::find(dims.begin(), dims.end(), Dim(int64_t{0})) != dims.end(); }
+
+// The same elements in the same order, as axes of other sizes: pieces are shared out among them, and cut
+// where an axis ends inside of one.
+std::optional<std::vector<Pieces>> relabelled(const PiecedView& view, const Dims& from, const Dims& dims) {
+  Pieces all;
+  for (const Pieces& axis : view.axes)
+    for (const Piece& piece : axis)
+      if (piece.size != kOne) all.push_back(piece);
+  if (is_empty(from) || stride_of(all) == kOne) return row_major(dims);
+  std::vector<Pieces> axes(dims.size());
+  size_t next = 0;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    for (Dim taken = kOne; taken != dims[i]; ++next) {
+      if (next == all.size()) return std::nullopt;
+      Piece& piece = all[next];
+      Dim with = taken * piece.size;
+      if (with.is_constant() && dims[i].is_constant() && with.constant() > dims[i].constant()) {
+        const int64_t need = dims[i].constant() / taken.constant(), size = piece.size.constant();
+        if (dims[i].constant() % taken.constant() != 0 || size % need != 0) return std::nullopt;
+        axes[i].push_back({Dim(need), piece.stride * Dim(size / need)});
+        piece.size = Dim(size / need);
+        break;
+      }
+      axes[i].push_back(piece);
+      taken = with;
+    }
+  }
+  return next == all.size() ? std::optional(axes) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<PiecedView> pieced_view(Value value) {
   const Node* node = value->node();
-  if (node == nullptr) return StridedView{value, int64_t{0}, row_major(value->type().dims)};
+  const Dims& dims = value->type().dims;
+  if (node == nullptr) return PiecedView{value, int64_t{0}, row_major(dims)};
   if (!ops::has(node, ops::Trait::View) || node->operands().size() != 1) return std::nullopt;
-  std::optional<StridedView> below = strided_view(node->operand(0));
+  std::optional<PiecedView> below = pieced_view(node->operand(0));
   if (!below) return std::nullopt;
   const Dims& from = node->operand(0)->type().dims;
-  const Dims& dims = value->type().dims;
-  StridedView out{below->arg, below->offset, Dims(dims.size(), int64_t{0})};
+  PiecedView out{below->arg, below->offset, {}};
   if (ops::has(node, ops::Trait::Relabel)) {
-    if (!is_row_major(*below, from)) return std::nullopt;
-    out.strides = row_major(dims);
+    auto axes = relabelled(*below, from, dims);
+    if (!axes) return std::nullopt;
+    out.axes = *axes;
     return out;
   }
   if (node->attrs().find(ops::kPermutation.name)) {
-    const Ints& permutation = node->attrs().get(ops::kPermutation);
-    for (size_t i = 0; i < dims.size(); ++i)
-      out.strides[i] = below->strides[static_cast<size_t>(permutation[i])];
+    for (int64_t axis : node->attrs().get(ops::kPermutation))
+      out.axes.push_back(below->axes[static_cast<size_t>(axis)]);
     return out;
   }
   if (node->attrs().find(ops::kReversed.name)) {
-    out.strides = below->strides;
-    for (int64_t axis : node->attrs().get(ops::kReversed)) {
-      auto i = static_cast<size_t>(axis);
-      out.offset = out.offset + (dims[i] - kOne) * below->strides[i];
-      out.strides[i] = below->strides[i] * Dim(int64_t{-1});
-    }
+    out.axes = below->axes;
+    for (int64_t axis : node->attrs().get(ops::kReversed))
+      for (Piece& piece : out.axes[static_cast<size_t>(axis)]) {
+        out.offset = out.offset + (piece.size - kOne) * piece.stride;
+        piece.stride = piece.stride * Dim(int64_t{-1});
+      }
     return out;
   }
   if (node->attrs().find(ops::kBroadcastDims.name)) {
+    for (const Dim& dim : dims) out.axes.push_back({{dim, int64_t{0}}});
     const Ints& map = node->attrs().get(ops::kBroadcastDims);
     for (size_t i = 0; i < map.size(); ++i)
-      if (from[i] != kOne) out.strides[static_cast<size_t>(map[i])] = below->strides[i];
+      if (from[i] != kOne) out.axes[static_cast<size_t>(map[i])] = below->axes[i];
     return out;
   }
   if (node->attrs().find(ops::kStart.name) && node->attrs().find(ops::kLimit.name) &&
@@ -81,12 +111,39 @@ std::optional<StridedView> strided_view(Value value) {
     const Dims& start = node->attrs().get(ops::kStart);
     const Ints& steps = node->attrs().get(ops::kSliceStrides);
     for (size_t i = 0; i < dims.size(); ++i) {
-      out.offset = out.offset + start[i] * below->strides[i];
-      out.strides[i] = below->strides[i] * Dim(steps[i]);
+      Pieces pieces = below->axes[i];
+      if (dims[i] != from[i]) {
+        std::optional<Dim> stride = stride_of(pieces);
+        if (!stride) return std::nullopt;
+        out.offset = out.offset + start[i] * *stride;
+        pieces = {{dims[i], *stride * Dim(steps[i])}};
+      }
+      out.axes.push_back(std::move(pieces));
     }
     return out;
   }
   return std::nullopt;
+}
+
+std::optional<Dim> StridedView::run_stride(const std::vector<int64_t>& axes, const Dims& dims) const {
+  Pieces pieces;
+  for (int64_t axis : axes) {
+    auto i = static_cast<size_t>(axis);
+    pieces.push_back({dims[i], strides[i]});
+  }
+  return stride_of(pieces);
+}
+
+std::optional<StridedView> strided_view(Value value) {
+  std::optional<PiecedView> view = pieced_view(value);
+  if (!view) return std::nullopt;
+  StridedView out{view->arg, view->offset, {}};
+  for (const Pieces& axis : view->axes) {
+    std::optional<Dim> stride = axis.size() == 1 ? axis[0].stride : stride_of(axis);
+    if (!stride) return std::nullopt;
+    out.strides.push_back(*stride);
+  }
+  return out;
 }
 
 bool read_at_own_element(Value arg, bool folds) {

@@ -10,6 +10,23 @@
 
 namespace ig::codegen {
 
+// An axis that goes over memory in several runs, one inside the other, as after a reshape that merged axes of
+// a transposed array.
+struct Piece {
+  Dim size, stride;  // in elements
+};
+using Pieces = std::vector<Piece>;  // the last one fastest; none where the axis has one element
+
+struct PiecedView {
+  Value arg = nullptr;  // the region's argument
+  Dim offset = int64_t{0};
+  std::vector<Pieces> axes;  // of the value
+};
+
+// Nullopt where the value is computed, or is moved in another way.
+std::optional<PiecedView> pieced_view(Value value);
+
+// Of such a view the case that most kernels read: one stride for each axis.
 struct StridedView {
   Value arg = nullptr;  // the region's argument
   Dim offset = int64_t{0};
@@ -19,7 +36,6 @@ struct StridedView {
   std::optional<Dim> run_stride(const std::vector<int64_t>& axes, const Dims& dims) const;
 };
 
-// Nullopt where the value is computed, or is moved in another way.
 std::optional<StridedView> strided_view(Value value);
 
 // Whether each element of a region's argument is read only where the same element of a result is computed

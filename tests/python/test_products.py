@@ -75,3 +75,52 @@ def test_gelu_by_tanh_keeps_its_digits_far_below_zero() -> None:
     for f in (ig.gelu, ig.jit(ig.gelu, static_argnames=["approximate"])):
         got = np.asarray(f(ig.asarray(x), approximate="tanh")).astype(np.float64)
         np.testing.assert_allclose(got, exact, rtol=2e-5, atol=0)
+
+
+def heads_side_by_side(x: Any) -> Any:
+    return ig.reshape(ig.permute_dims(x, (0, 2, 1, 3)), (x.shape[0], x.shape[2], x.shape[1] * x.shape[3]))
+
+
+VIEWS = {
+    "heads": ((2, 3, 25, 32), heads_side_by_side),
+    "short heads": ((3, 5, 17, 7), heads_side_by_side),
+    "one head": ((3, 1, 17, 7), heads_side_by_side),
+    "long": ((2, 6, 30, 250), heads_side_by_side),  # in chunks
+    "cut": ((4, 60, 6), lambda x: ig.reshape(ig.permute_dims(x, (1, 0, 2)), (3, 40, 12))),
+    "turned back": ((4, 5, 6, 8), lambda x: ig.reshape(ig.flip(ig.permute_dims(x, (2, 0, 1, 3)), axis=2), (3, 8, 40))),
+    "part": ((4, 9, 33, 8), lambda x: heads_side_by_side(x[:, 1:7:2, 3:, :])),
+    "spread": ((3, 1, 20, 8), lambda x: heads_side_by_side(ig.broadcast_to(x, (3, 4, 20, 8)))),
+    "spread rows": ((3, 4, 1, 8), lambda x: heads_side_by_side(ig.broadcast_to(x, (3, 4, 20, 8)))),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32"])
+def test_sides_that_lie_in_runs(name: str, dtype: str) -> None:
+    """A reshape after a transposition merges axes that memory does not have side by side; no copy is made of it."""
+    shape, view = VIEWS[name]
+    x = ig.asarray(rng.integers(-4, 5, shape).astype(dtype))
+    whole = np.asarray(view(x))
+    w = ig.asarray(rng.integers(-4, 5, (whole.shape[2], 33)).astype(dtype))
+    g = ig.asarray(rng.integers(-4, 5, (*whole.shape[:2], 19)).astype(dtype))
+    axes = {"lhs_contracting_dimensions": (0, 1), "rhs_contracting_dimensions": (0, 1)}
+
+    def left(x: Any, w: Any) -> Any:
+        return view(x) @ w
+
+    def right(x: Any, g: Any) -> Any:
+        return ig.dot_general(g, view(x), **axes)
+
+    def both(x: Any, g: Any) -> Any:
+        return ig.dot_general(view(x), view(x), **axes) + g[0, 0, 0]
+
+    exact = whole.astype(np.int64)  # sums of small integers are exact in all of these
+    for f, other, expected in (
+        (left, w, exact @ np.asarray(w).astype(np.int64)),
+        (right, g, np.einsum("abi,abj->ij", np.asarray(g).astype(np.int64), exact)),
+        (both, g, np.einsum("abi,abj->ij", exact, exact) + int(np.asarray(g)[0, 0, 0])),
+    ):
+        if dtype == "float16" and np.abs(expected).max() > 2048:
+            continue
+        compiled = ig.jit(f).lower(x, other).compile()
+        np.testing.assert_array_equal(np.asarray(compiled(x, other)), expected.astype(dtype))
