@@ -80,12 +80,36 @@ Expr GroupEmitter::round_to(Expr value, DType dtype) {
   return value;
 }
 
-void GroupEmitter::store_result(size_t result, Expr flat_offset, Expr value, bool whole) {
+int64_t GroupEmitter::streamed_line() const {
+  int64_t line = 0;
+  for (size_t i = 0; i < fusion->results().size(); ++i) {
+    if (!streams(i)) continue;
+    const int64_t elements = 64 / static_cast<int64_t>(size_of(fusion->result(i)->type().dtype));
+    if (line != 0 && line != elements) return 0;
+    line = elements;
+  }
+  return line;
+}
+
+void GroupEmitter::vector_row(Expr first, const Dim& columns, int lanes,
+                              const std::function<void(Expr, bool)>& body) {
+  constexpr int64_t kLeastLines = 8;  // shorter rows do not repay a group of their own
+  const int64_t line = streamed_line();
+  const bool even = line != 0 && columns.is_constant() && columns.constant() % line == 0;
+  if (even || line == 0 || !columns.is_constant() || columns.constant() < kLeastLines * line)
+    return vector(build.index(0), size(columns), lanes, [&](Expr i) { body(i, even); });
+  Expr into = first % build.index(line);
+  Expr before = build.let(select(into > build.index(0), build.index(line) - into, build.index(0)));
+  vector(build.index(0), before, static_cast<int>(line), [&](Expr i) { body(i, false); });
+  vector(before, size(columns), lanes, [&](Expr i) { body(i, true); });
+}
+
+void GroupEmitter::store_result(size_t result, Expr flat_offset, Expr value, bool at_line) {
   DType dtype = fusion->result(result)->type().dtype;
   if ((dtype == DType::F16 || dtype == DType::BF16) && value.type() == DType::F32)
     value = loop::convert(value, dtype);
   if (dtype == DType::Key && value.type() == DType::U64) value = loop::bitcast(value, DType::Key);
-  if (whole && streams(result)) return build.stream(result_buffers_[result], flat_offset, value);
+  if (at_line && streams(result)) return build.stream(result_buffers_[result], flat_offset, value);
   build.store(result_buffers_[result], flat_offset, value);
 }
 

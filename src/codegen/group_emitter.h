@@ -59,10 +59,15 @@ class GroupEmitter {
   void serial(loop::Expr begin, loop::Expr end, const std::function<void(loop::Expr)>& body);
   void vector(loop::Expr begin, loop::Expr end, int lanes, const std::function<void(loop::Expr)>& body);
   void scoped(const std::function<void()>& body);
+  // The columns of a row of results, whose first element is `first` in them. Where results are streamed,
+  // groups begin at lines of memory (and `at_line` says so), what lies before the first line is a group of
+  // its own.
+  void vector_row(loop::Expr first, const Dim& columns, int lanes,
+                  const std::function<void(loop::Expr column, bool at_line)>& body);
 
-  // Stores an element of a result of the fusion node, narrowing 16-bit floats. `whole`: all groups of the
-  // vector loop around it begin at a multiple of its lanes, so that results may be streamed.
-  void store_result(size_t result, loop::Expr flat, loop::Expr value, bool whole = false);
+  // Stores an element of a result of the fusion node, narrowing 16-bit floats. `at_line`: all groups of the
+  // vector loop around it begin at a line of memory, so that results may be streamed.
+  void store_result(size_t result, loop::Expr flat, loop::Expr value, bool at_line = false);
   bool streams(size_t result) const { return result < streamed_results.size() && streamed_results[result]; }
   uint32_t operand_buffer(size_t i) const { return operand_buffers_[i]; }
   uint32_t result_buffer(size_t i) const { return result_buffers_[i]; }
@@ -76,6 +81,7 @@ class GroupEmitter {
  private:
   class Point;
   loop::Expr compute(Value value, std::span<const loop::Expr> index);
+  int64_t streamed_line() const;  // elements in a line of the streamed results; 0 where there is none
   std::vector<uint32_t> operand_buffers_, result_buffers_;
   std::unordered_map<Value, Source> pinned_;
   using Key = std::pair<Value, std::vector<const loop::ExprNode*>>;

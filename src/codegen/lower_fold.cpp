@@ -131,7 +131,6 @@ void lower_row(GroupEmitter& emit, Kernel& kernel) {
   Expr begin = build.block() * per_block;
   const bool any_full = std::any_of(region.results().begin(), region.results().end(),
                                     [&](Value v) { return v->type().dims == domain; });
-  const bool whole = columns.is_constant() && columns.constant() % lanes == 0;
 
   emit.serial(begin, loop::lesser(begin + per_block, emit.size(rows)), [&](Expr row) {
     Expr ahead = row + select(n <= build.index(kLargestPrefetch), build.index(1), build.index(0));
@@ -155,7 +154,7 @@ void lower_row(GroupEmitter& emit, Kernel& kernel) {
     auto fetch_results = [&](Expr column) {
       if (columns.is_constant() && columns.constant() < kLeastPrefetch) return;
       for (size_t i = 0; i < region.results().size(); ++i)
-        if (region.results()[i]->type().dims == domain && !(whole && emit.streams(i)))
+        if (region.results()[i]->type().dims == domain && !emit.streams(i))
           build.prefetch(emit.result_buffer(i), row * n + column);
     };
     for (int stage = 0; stage < plan.stages(); ++stage) {
@@ -192,14 +191,14 @@ void lower_row(GroupEmitter& emit, Kernel& kernel) {
       }
     }
     if (any_full)
-      emit.vector(build.index(0), n, lanes, [&](Expr column) {
+      emit.vector_row(row * n, columns, lanes, [&](Expr column, bool at_line) {
         GroupEmitter::Index index = full_index(column);
         if (fetching == plan.stages()) fetch_next(column);
         std::vector<std::pair<size_t, Expr>> values;
         for (size_t i = 0; i < region.results().size(); ++i)
           if (region.results()[i]->type().dims == domain)
             values.emplace_back(i, build.let(emit.element(region.results()[i], index)));
-        for (auto& [i, value] : values) emit.store_result(i, row * n + column, value, whole);
+        for (auto& [i, value] : values) emit.store_result(i, row * n + column, value, at_line);
       });
     for (size_t i = 0; i < region.results().size(); ++i) {
       const Type& type = region.results()[i]->type();

@@ -196,12 +196,12 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
   loop::Builder& build = emit.build;
   const int widest = widest_element(region);
 
-  bool whole = false;  // vectors begin at multiples of their lanes
+  bool at_line = false;  // vectors begin at lines of the results
   auto body = [&](loop::Expr flat, std::span<const loop::Expr> index) {
     // All values first: a result may stand in the memory of an operand.
     std::vector<loop::Expr> values;
     for (Value v : region.results()) values.push_back(build.let(emit.element(v, index)));
-    for (size_t i = 0; i < values.size(); ++i) emit.store_result(i, flat, values[i], whole);
+    for (size_t i = 0; i < values.size(); ++i) emit.store_result(i, flat, values[i], at_line);
   };
 
   const Cut cut = cut_of(region);
@@ -212,7 +212,7 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
     body(build.index(0), GroupEmitter::Index(dims.size(), build.index(0)));
   } else if (!across.operands.empty()) {
     const int lanes = natural_lanes(emit.target, widest);
-    whole = dims.back().is_constant() && dims.back().constant() % lanes == 0;
+    at_line = dims.back().is_constant() && dims.back().constant() % lanes == 0;
     lower_tiles(emit, kernel, dims, across, body, lanes);
   } else if (is_flat(region, dims)) {
     Dim n = product(dims);
@@ -221,7 +221,7 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
     kernel.blocks = one_block ? Dim(int64_t{1}) : ceildiv(n, cut.elements);
     loop::Expr begin = one_block ? build.index(0) : build.block() * build.index(cut.elements);
     loop::Expr end = one_block ? emit.size(n) : loop::lesser(begin + build.index(cut.elements), emit.size(n));
-    whole = true;
+    at_line = true;
     emit.vector(begin, end, lanes_for(emit.target, widest, n),
                 [&](loop::Expr i) { body(i, emit.split(i, dims)); });
   } else {
@@ -242,8 +242,12 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
       Columns inner;
       if (kernel.kind == "heavy" && !dims.empty() && columns.is_constant())
         inner = inner_columns(region, dims);
-      whole = inner.begin >= inner.end && columns.is_constant() && columns.constant() % lanes == 0;
-      if (inner.begin >= inner.end) return emit.vector(build.index(0), n, lanes, element);
+      if (inner.begin >= inner.end)
+        return emit.vector_row(row * n, columns, lanes, [&](loop::Expr column, bool begins) {
+          at_line = begins;
+          element(column);
+        });
+      at_line = false;
       auto edge = [&](int64_t from, int64_t to) {
         if (to - from >= lanes / 2)
           emit.vector(build.index(from), build.index(to), lanes, element);

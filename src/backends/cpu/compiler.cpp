@@ -69,7 +69,7 @@ std::vector<bool> streamed_results(const Node* kernel, const CompileOptions& opt
       for (int64_t d : *dims) bytes *= static_cast<size_t>(d);
       touched += bytes;
     }
-  if (touched < cache) return {};
+  if (touched < cache / 8 * 7) return {};  // they hold other things too
   std::vector<bool> out;
   for (Value v : kernel->results())
     out.push_back(!v->uses().empty() && std::ranges::all_of(v->uses(), [](const Use& use) {
