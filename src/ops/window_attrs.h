@@ -1,7 +1,10 @@
 // The attributes of the ops that slide a window over an array (pooling), with their defaults filled in.
 #pragma once
 
+#include <optional>
+
 #include "ops/attrs.h"
+#include "ops/op.h"
 
 namespace ig::ops {
 
@@ -18,5 +21,13 @@ struct WindowDims {
   WindowDims(const Attrs& attrs, int rank, std::string_view op);  // Error(Value) where a count is wrong
   Dim result(const Dim& size, size_t axis) const;                 // sizes of a constant that does not fit: 0
 };
+
+// What an op that slides a window folds the elements with, by name, and what it begins with. Nothing of other
+// ops, and of 16-bit floats, whose sums are kept in wider ones.
+struct WindowFold {
+  std::string_view combine;
+  Literal neutral;  // without axes
+};
+std::optional<WindowFold> window_fold(const Op& op, DType dtype);
 
 }  // namespace ig::ops

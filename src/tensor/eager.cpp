@@ -19,6 +19,7 @@
 #include "runtime/thread_pool.h"
 #include "support/once.h"
 #include "tensor/capture.h"
+#include "tensor/eager_stand_ins.h"
 #include "tensor/mode.h"
 #include "tensor/numbers.h"
 #include "tensor/op_by_op.h"
@@ -37,12 +38,13 @@ struct Entry {
   // The body of a composite whose own kernel is not at hand: runs in the place of the program until that is
   // made, of `whole`, once it pays.
   std::unique_ptr<const OpByOp> parts;
+  bool stands_in = false;  // the same of ops that others stand in for (eager_stand_ins.h)
   std::shared_ptr<const Graph> whole;
   Once compiled;
   // A program for any sizes whose calls take long: see run_any_size.
   bool any_size = false;
   std::atomic<bool> slow{false};
-  std::atomic<int64_t> spent{0};  // nanoseconds, of the slow calls with one set of sizes
+  std::atomic<int64_t> spent{0};  // nanoseconds, of the slow calls with one set of sizes; by stand-ins
 };
 
 namespace {
@@ -326,11 +328,11 @@ bool only_moves(const Graph& body) {
 }
 
 // A convolution's kernel is made for the sizes of its window and features: code for any sizes is slow.
+bool attrs_convolve(const Attrs& attrs) { return attrs.find(ops::kConvLayout.name) != nullptr; }
 bool convolves(const ops::Op& op, const Attrs& attrs, const Graph* body) {
-  auto has_layout = [](const Attrs& a) { return a.find(ops::kConvLayout.name) != nullptr; };
-  if (!body) return has_layout(ops::complete_attrs(op, attrs));
+  if (!body) return attrs_convolve(ops::complete_attrs(op, attrs));
   for (const Node* node : body->body())
-    if (has_layout(node->attrs())) return true;
+    if (attrs_convolve(node->attrs())) return true;
   return false;
 }
 
@@ -354,20 +356,49 @@ void make_general(Entry& entry, const ops::Op& op, std::shared_ptr<const Graph> 
       if (!entry.parts && kernels == Kernels::AtHand) throw;
     }
   }
-  if (entry.parts)
+  if (has_stand_in(graph->body().first()) && OpByOp::is_usual()) {
+    try {
+      entry.program = make_program(op, *graph, Kernels::AtHand);
+      return;
+    } catch (const NotAtHand&) {
+      entry.stands_in = true;
+    }
+  }
+  if (entry.parts || entry.stands_in)
     entry.whole = std::move(graph);
   else
     entry.program = make_program(op, *graph, kernels);
 }
 
-// The results by the parts; nothing where it is time for the program.
-std::optional<std::vector<Tensor>> run_parts(const Entry& entry, std::span<const Tensor> inputs) {
-  if (numbers::possible() || entry.parts->is_over()) return std::nullopt;
+// The results by the parts; nothing where it is time for the program. Within a graph that runs op by op the
+// graph decides when that is.
+std::optional<std::vector<Tensor>> run_parts(const Entry& entry, std::span<const Tensor> inputs,
+                                             Kernels kernels) {
+  if (numbers::possible() || (kernels == Kernels::Any && entry.parts->is_over())) return std::nullopt;
   try {
     return entry.parts->run(inputs);
   } catch (const Error&) {
     return std::nullopt;  // the program's errors speak of the op that was called
   }
+}
+
+// The results by other ops, until calls with this entry, but for the first, have taken about as long as it
+// takes to compile; within a graph that runs op by op the graph decides.
+std::optional<std::vector<Tensor>> run_early(Entry& entry, const ops::Op& op,
+                                             std::span<const Tensor> operands, const Attrs& attrs,
+                                             Kernels kernels) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::nanoseconds kEnough = std::chrono::milliseconds(30);
+  if (kernels == Kernels::Any && entry.spent.load(std::memory_order_relaxed) > kEnough.count())
+    return std::nullopt;
+  const Clock::time_point start = Clock::now();
+  std::optional<Tensor> out = run_stand_in(op, operands, attrs);
+  if (!out) return std::nullopt;
+  const std::chrono::nanoseconds took = Clock::now() - start;
+  int64_t first = 0;  // one nanosecond says that there was a first call
+  if (!entry.spent.compare_exchange_strong(first, 1, std::memory_order_relaxed))
+    entry.spent.fetch_add(took.count(), std::memory_order_relaxed);
+  return std::vector<Tensor>{*std::move(out)};
 }
 
 // Runs a program for any sizes; where calls with these sizes have taken long, one that is made for them:
@@ -559,8 +590,10 @@ std::vector<Tensor> compute(const ops::Op& op, std::span<const Tensor> operands,
     with_shape.push_back(Tensor::empty(DType::Bool, Shape(shape)));
     inputs = with_shape;
   }
-  if (entry->parts && !entry->compiled.done()) {
-    if (auto out = run_parts(*entry, inputs)) return *std::move(out);
+  if ((entry->parts || entry->stands_in) && !entry->compiled.done()) {
+    if (auto out =
+            entry->parts ? run_parts(*entry, inputs, kernels) : run_early(*entry, op, inputs, attrs, kernels))
+      return *std::move(out);
     if (kernels == Kernels::AtHand) throw NotAtHand();
     entry->compiled([&] { entry->program = make_program(op, *entry->whole, kernels); });
   }

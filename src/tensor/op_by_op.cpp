@@ -56,7 +56,7 @@ OpByOp::OpByOp(std::shared_ptr<const Graph> graph)
       enough_(std::chrono::nanoseconds(std::chrono::milliseconds(15 + graph_->node_count())).count()) {}
 
 std::unique_ptr<OpByOp> OpByOp::of(std::shared_ptr<const Graph> graph) {
-  constexpr size_t kLong = 200;  // nodes: such programs are compiled for the calls that will follow
+  constexpr size_t kLong = 300;  // nodes: such programs are compiled for the calls that will follow
   if (graph->node_count() > kLong || graph->outputs().empty() || ops::has_effects(*graph)) return nullptr;
   for (const Node* node : graph->body())
     if (!node->regions().empty() || (node->op().name() != kReturnOp && ops::is_host_call(ops::op_of(node))))
@@ -92,18 +92,25 @@ bool OpByOp::bind(std::span<const Tensor> inputs, SymbolValues& values) const {
   });
 }
 
-// What lies between inputs and results is what compiled code would keep in registers and caches.
+// What lies between inputs and results at any time is what compiled code would keep in registers and caches.
 bool OpByOp::is_modest(const SymbolValues& values) const {
-  constexpr int64_t kFree = int64_t{8} << 20;
-  int64_t outer = kFree, between = 0;
+  constexpr int64_t kFree = int64_t{16} << 20;
+  int64_t outer = kFree, between = 0, most = 0;
+  std::unordered_map<const ValueDef*, size_t> readers;  // that are still to come, of what lies between
   for (Value v : graph_->inputs()) outer += bytes_of(v->type(), values);
-  for (const Node* node : graph_->body())
+  for (const Node* node : graph_->body()) {
     for (Value v : node->results()) {
       const bool stays = ops::has(node, ops::Trait::Constant) ||
                          std::ranges::find(graph_->outputs(), v) != graph_->outputs().end();
       (stays ? outer : between) += bytes_of(v->type(), values);
+      if (!stays) readers[v] = v->uses().size();
     }
-  return between <= outer;
+    most = std::max(most, between);
+    for (Value v : node->operands())
+      if (auto at = readers.find(v); at != readers.end() && --at->second == 0)
+        between -= bytes_of(v->type(), values);
+  }
+  return most <= outer;
 }
 
 std::optional<std::vector<Tensor>> OpByOp::run(std::span<const Tensor> inputs) const {

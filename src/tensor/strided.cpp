@@ -34,7 +34,7 @@ void turn(const T* from, T* to, const Axis& rows, const Axis& columns) {
   }
 }
 
-// Copies with the last axis as a loop over elements of one width; it is written in order.
+// Copies with the last axis as a loop over elements of one width.
 template <typename T>
 void walk(const T* from, T* to, std::span<const Axis> axes) {
   if (axes.empty()) {
@@ -43,19 +43,42 @@ void walk(const T* from, T* to, std::span<const Axis> axes) {
   }
   const Axis& first = axes.front();
   if (axes.size() == 1) {
-    if (first.from == 1)
+    if (first.from == 1 && first.to == 1)
       std::memcpy(to, from, static_cast<size_t>(first.size) * sizeof(T));
     else
-      for (int64_t i = 0; i < first.size; ++i) to[i] = from[i * first.from];
+      for (int64_t i = 0; i < first.size; ++i) to[i * first.to] = from[i * first.from];
     return;
   }
-  if (axes.size() == 2 && first.from == 1) return turn(from, to, first, axes[1]);
+  if (axes.size() == 2 && first.from == 1 && axes[1].to == 1) return turn(from, to, first, axes[1]);
   for (int64_t i = 0; i < first.size; ++i) walk(from + i * first.from, to + i * first.to, axes.subspan(1));
 }
 
 struct Wide {
   uint64_t parts[2];
 };
+
+void walk_elements(DType dtype, const void* from, int64_t from_offset, void* to, int64_t to_offset,
+                   std::vector<Axis> axes) {
+  // The axis that is written in order comes last, and next to it the one that is read in order.
+  auto written = std::ranges::find(axes, 1, &Axis::to);
+  if (written != axes.end()) std::rotate(written, written + 1, axes.end());
+  if (written != axes.end() && axes.back().from != 1) {
+    auto read = std::ranges::find(axes.begin(), axes.end() - 1, 1, &Axis::from);
+    if (read != axes.end() - 1) std::rotate(read, read + 1, axes.end() - 1);
+  }
+  auto go = [&]<typename T>(T) {
+    walk(static_cast<const T*>(from) + from_offset, static_cast<T*>(to) + to_offset,
+         std::span<const Axis>(axes));
+  };
+  switch (size_of(dtype)) {
+    case 1: go(uint8_t{}); break;
+    case 2: go(uint16_t{}); break;
+    case 4: go(uint32_t{}); break;
+    case 8: go(uint64_t{}); break;
+    case 16: go(Wide{}); break;
+    default: IG_CHECK(false, "elements of {} bytes", size_of(dtype));
+  }
+}
 
 const Ints* ints(const Attrs& attrs, std::string_view name) {
   const AttrValue* value = attrs.find(name);
@@ -93,23 +116,7 @@ Tensor copy_strided(const Tensor& x, const StridedView& view) {
     axis.to = step;
     step *= axis.size;
   }
-  // The axis that is read in order comes next to the last one, which is written in order.
-  if (axes.size() > 1 && axes.back().from != 1) {
-    auto read = std::ranges::find(axes.begin(), axes.end() - 1, 1, &Axis::from);
-    if (read != axes.end() - 1) std::rotate(read, read + 1, axes.end() - 1);
-  }
-  auto go = [&]<typename T>(T) {
-    walk(static_cast<const T*>(x.data()) + view.offset, static_cast<T*>(out.data()),
-         std::span<const Axis>(axes));
-  };
-  switch (size_of(x.dtype())) {
-    case 1: go(uint8_t{}); break;
-    case 2: go(uint16_t{}); break;
-    case 4: go(uint32_t{}); break;
-    case 8: go(uint64_t{}); break;
-    case 16: go(Wide{}); break;
-    default: IG_CHECK(false, "elements of {} bytes", size_of(x.dtype()));
-  }
+  walk_elements(x.dtype(), x.data(), view.offset, out.data(), 0, std::move(axes));
   return out;
 }
 
@@ -119,20 +126,17 @@ Tensor assign_strided(Tensor x, const StridedView& view, const Tensor& value) {
     std::memcpy(own.data(), x.data(), x.bytes());
     x = std::move(own);
   }
-  size_t width = size_of(x.dtype());
-  char* to = static_cast<char*>(x.data());
-  const char* from = static_cast<const char*>(value.data());
-  std::vector<int64_t> index(view.shape.size(), 0);
-  int64_t at = view.offset;
-  for (int64_t flat = 0, n = view.shape.elements(); flat < n; ++flat, from += width) {
-    std::memcpy(to + at * static_cast<int64_t>(width), from, width);
-    for (int i = view.shape.rank() - 1; i >= 0; --i) {
-      at += view.strides[i];
-      if (++index[i] < view.shape[i]) break;
-      at -= view.strides[i] * view.shape[i];
-      index[i] = 0;
-    }
+  std::vector<Axis> axes;
+  int64_t step = value.elements();
+  for (size_t i = 0; i < view.shape.size() && step != 0; ++i) {
+    step /= view.shape[i];
+    if (view.shape[i] == 1) continue;
+    if (!axes.empty() && axes.back().to == view.strides[i] * view.shape[i])
+      axes.back() = {axes.back().size * view.shape[i], step, view.strides[i]};
+    else
+      axes.push_back({view.shape[i], step, view.strides[i]});
   }
+  if (step != 0) walk_elements(x.dtype(), value.data(), 0, x.data(), view.offset, std::move(axes));
   return x;
 }
 

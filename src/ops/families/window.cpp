@@ -57,6 +57,21 @@ Dim WindowDims::result(const Dim& size, size_t axis) const {
   return (strides[axis] == 1 ? room : floordiv(room, strides[axis])) + 1;
 }
 
+std::optional<WindowFold> window_fold(const Op& op, DType dtype) {
+  const bool most = op.decl.name == "reduce_window_max", least = op.decl.name == "reduce_window_min";
+  if ((!most && !least && op.decl.name != "reduce_window_sum") || tools::is_half(dtype)) return std::nullopt;
+  WindowFold out{most ? "maximum" : least ? "minimum" : "add", Literal::allocate(dtype, {})};
+  if (is_float(dtype)) {
+    const double all = std::numeric_limits<double>::infinity();
+    tools::set_real(out.neutral, 0, most ? -all : least ? all : 0);
+  } else {
+    const uint64_t top = ~uint64_t{0} >> (64 - info(dtype).bits + (is_unsigned_int(dtype) ? 0 : 1));
+    const auto greatest = static_cast<int64_t>(top), lowest = is_unsigned_int(dtype) ? 0 : -greatest - 1;
+    tools::set_whole(out.neutral, 0, most ? lowest : least ? greatest : 0);
+  }
+  return out;
+}
+
 namespace {
 
 using namespace tools;
