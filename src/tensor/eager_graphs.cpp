@@ -64,16 +64,17 @@ std::unique_ptr<Graph> one_node_graph(const ops::Op& op, std::span<const Type> o
   if (made) name_sizes(*made);
   while (true) {
     auto graph = std::make_unique<Graph>("eager_" + op.decl.name);
-    std::optional<std::pair<std::string, std::string>> equal;
-    graph->dims.set_decider([&](std::string_view relation, const Dim& a, const Dim& b) {
+    struct Equal {
+      std::string one, other;
+    };
+    graph->dims.set_decider([&](std::string_view relation, const Dim& a, const Dim& b) -> bool {
       auto one = a.as_symbol(), other = b.as_symbol();
       if (relation != "==" || !one || !other || values.at(*one) != values.at(*other))
         throw make_error(ErrorKind::Shape, "{}: {} {} {} holds for some sizes only", op.public_name(),
                          a.str(), relation, b.str())
             .why("the op needs a relation of sizes that these arrays do not have")
             .hint(fmt::format("docs/ops.md has the shapes that {} takes", op.public_name()));
-      equal = {*one, *other};
-      return true;
+      throw Equal{*one, *other};  // at once: what is asked next may follow from it
     });
     std::vector<Value> arguments;
     size_t at = 0;
@@ -101,14 +102,15 @@ std::unique_ptr<Graph> one_node_graph(const ops::Op& op, std::span<const Type> o
       graph->body().add_arg(Type::tensor(DType::Bool, dims), "shape");
     }
     ops::Builder build(graph->body());
-    Node* node = build.node(op, arguments, own);
-    if (!equal) {
+    try {
+      Node* node = build.node(op, arguments, own);
       graph->dims.set_decider(nullptr);
       graph->body().set_results({node->results().begin(), node->results().end()});
       return graph;
+    } catch (const Equal& equal) {
+      for (std::string& symbol : symbol_of)
+        if (symbol == equal.other) symbol = equal.one;
     }
-    for (std::string& symbol : symbol_of)
-      if (symbol == equal->second) symbol = equal->first;
   }
 }
 

@@ -62,6 +62,18 @@ void infer_attention_gradient(InferContext& c) {
   if (q.rank() < 2)
     c.fail(ErrorKind::Shape, fmt::format("needs [..., queries, features], got {}", q.str()),
            "the last two axes are positions and features", "reshape the arrays to two axes or more");
+  // So the sizes of the body's reshapes are equal by name, whatever they are.
+  const auto l = static_cast<size_t>(q.rank() - 2);
+  for (size_t i : {size_t{1}, size_t{2}, size_t{3}, size_t{5}}) c.require_rank(i, q.rank());
+  c.require_rank(4, q.rank() - 1);
+  for (size_t i = 1; i < 6; ++i)
+    for (size_t d = 0; d < l; ++d) c.require_equal(q.dims[d], c.operand(i).dims[d], "the batch axes");
+  c.require_equal(q.dims[l + 1], k.dims[l + 1], "the features of query and key");
+  c.require_equal(k.dims[l], c.operand(2).dims[l], "the numbers of keys and values");
+  for (size_t i = 3; i < 6; ++i)
+    c.require_equal(q.dims[l], c.operand(i).dims[l], "the numbers of queries and results");
+  for (size_t i : {size_t{3}, size_t{5}})
+    c.require_equal(c.operand(2).dims[l + 1], c.operand(i).dims[l + 1], "the features of values and results");
   if (c.get(kMaskGradient)) {
     auto pair = static_cast<size_t>(q.rank() - 2);
     const Dims wanted{q.dims[pair], k.dims[pair]};
@@ -127,6 +139,17 @@ std::vector<UsualCall> usual_calls() {
   return out;
 }
 
+// Of training: several examples, without a mask, causal, and with a mask for all; of the gradient what the
+// forward part keeps, too.
+std::vector<UsualCall> usual_calls_of_training(bool gradient) {
+  std::vector<std::string> operands = {"f32[2, 3, 4, 5]", "f32[2, 3, 6, 5]", "f32[2, 3, 6, 7]"};
+  if (gradient) operands.insert(operands.end(), {"f32[2, 3, 4, 7]", "f32[2, 3, 4]", "f32[2, 3, 4, 7]"});
+  std::vector<UsualCall> out(3, {operands});
+  out[1].attrs.set(kCausal, true);
+  out[2].operands.push_back("bool[4, 6]");
+  return out;
+}
+
 }  // namespace
 
 std::vector<Op> attention_ops() {
@@ -188,6 +211,7 @@ std::vector<Op> attention_ops() {
   with_sums.numpy = "none: the first result is that of scaled_dot_product_attention";
   with_sums.example = "";
   with_sums.results = 2;
+  with_sums.usual = usual_calls_of_training(false);
   with_sums.bad_samples[0].error =
       "ShapeError: attention_with_sums: needs [..., queries, features], got f32[4]";
   ops.push_back(composite(std::move(with_sums), with_sums_body, infer_attention));
@@ -258,6 +282,7 @@ std::vector<Op> attention_ops() {
        .ulp = 4096},
       attention_gradient_body, infer_attention_gradient));
   ops.back().rules.batch = batch_attention_gradient;
+  ops.back().decl.usual = usual_calls_of_training(true);
   return ops;
 }
 
