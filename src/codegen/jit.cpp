@@ -66,7 +66,7 @@ std::shared_ptr<const Code> load_cached(ObjectCache& disk, const Digest& key) {
 std::optional<Compiled> find_one(std::string_view text, const Target& target, ObjectCache& disk) {
   if (takes_prebuilt(target)) {
     if (const auto* ready = rt::find_prebuilt(rt::prebuilt_key_of_function(hash128(text))))
-      return Compiled{.fn = ready->kernel, .code = nullptr, .prebuilt = true};
+      return Compiled{.fn = ready->kernel(), .code = nullptr, .prebuilt = true};
   }
   auto start = Clock::now();
   if (!disk.enabled()) return std::nullopt;

@@ -180,7 +180,7 @@ void make_elementwise(Entry& entry, const ops::Op& op, std::span<const Tensor> o
   if (axes.axes == 1) {
     if (const rt::PrebuiltKernel* ready =
             rt::find_prebuilt(prebuilt_key(op, dtypes, attrs, axes.broadcast[0]))) {
-      entry.direct = {ready->kernel, ready->order, ready->elements_per_block,
+      entry.direct = {ready->kernel(), ready->order, ready->elements_per_block,
                       ready->elements_per_block * ready->grain};
       entry.results = {static_cast<DType>(ready->result)};
       ++counters().prebuilt;
