@@ -360,9 +360,12 @@ void make_general(Entry& entry, const ops::Op& op, std::shared_ptr<const Graph> 
     entry.program = make_program(op, *graph, kernels);
 }
 
+// Whether parts are all there is: it was time for a program, and there was no compiler to make it.
+bool has_only_parts(const Entry& entry) { return entry.parts && entry.compiled.done() && !entry.program; }
+
 // The results by the parts; nothing where it is time for the program.
 std::optional<std::vector<Tensor>> run_parts(const Entry& entry, std::span<const Tensor> inputs) {
-  if (numbers::possible() || entry.parts->is_over()) return std::nullopt;
+  if (numbers::possible() || (entry.parts->is_over() && !has_only_parts(entry))) return std::nullopt;
   try {
     return entry.parts->run(inputs);
   } catch (const Error&) {
@@ -559,7 +562,7 @@ std::vector<Tensor> compute(const ops::Op& op, std::span<const Tensor> operands,
     with_shape.push_back(Tensor::empty(DType::Bool, Shape(shape)));
     inputs = with_shape;
   }
-  if (entry->parts && !entry->compiled.done()) {
+  if (entry->parts && (!entry->compiled.done() || has_only_parts(*entry))) {
     if (auto out = run_parts(*entry, inputs)) return *std::move(out);
     if (kernels == Kernels::AtHand) throw NotAtHand();
     entry->compiled([&] { entry->program = make_program(op, *entry->whole, kernels); });

@@ -152,3 +152,18 @@ def test_without_it_functions_go_on_op_by_op(bare: dict[str, str]) -> None:
     print(ig._counters()["fallbacks"])
     """
     assert run(program, **bare) == ["0"]
+
+
+def test_without_it_composites_go_on_by_parts(bare: dict[str, str]) -> None:
+    """Where the composite's own kernel is not at hand and those of its parts are."""
+    program = """
+    import time
+
+    key, bound = ig.random.key(0), 0.7
+    draw = lambda: np.asarray(ig.random.uniform(key, (512, 512), minval=-bound, maxval=bound))
+    first, start = draw(), time.perf_counter()
+    while time.perf_counter() - start < 0.3:
+        assert np.array_equal(draw(), first)
+    print(ig._counters()["fallbacks"])
+    """
+    assert run(program, **bare) == ["0"]

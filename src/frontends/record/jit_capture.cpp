@@ -120,7 +120,10 @@ bool JitCapture::settle(std::string_view relation, const Dim& a, const Dim& b) {
 int64_t JitCapture::to_size(const Dim& dim, std::string_view wanted) {
   int64_t value = dim.evaluate(sizes_);
   if (std::optional<std::string> symbol = dim.as_symbol())
-    again({Restart::Kind::FixSize, *symbol, "", nullptr,
+    again({Restart::Kind::FixSize,
+           *symbol,
+           "",
+           nullptr,
            {fmt::format("{} of a size is used as a Python number", wanted), here()}});
   for (const SizeGuard& guard : size_guards_)
     if (guard.relation == "==" && guard.a == dim && guard.b == Dim(value)) return value;
@@ -155,7 +158,10 @@ int64_t JitCapture::to_int(const Tensor& tensor) {
   Value value = value_of(tensor);
   for (Value number : numbers_)
     if (number == value)
-      again({Restart::Kind::FixNumber, "", "", value,
+      again({Restart::Kind::FixNumber,
+             "",
+             "",
+             value,
              {fmt::format("the number `{}` is used as a Python integer", value->name()), here()}});
   if (const Outcome* before = known(value, Outcome::Kind::Integer)) return before->integer;
   Outcome outcome;
@@ -171,7 +177,10 @@ double JitCapture::to_float(const Tensor& tensor) {
   Value value = value_of(tensor);
   for (Value number : numbers_)
     if (number == value)
-      again({Restart::Kind::FixNumber, "", "", value,
+      again({Restart::Kind::FixNumber,
+             "",
+             "",
+             value,
              {fmt::format("the number `{}` is used as a Python float", value->name()), here()}});
   if (const Outcome* before = known(value, Outcome::Kind::Float)) return before->real;
   Outcome outcome;

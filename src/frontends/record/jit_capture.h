@@ -34,8 +34,8 @@ struct Outcome {
   std::string str() const;
 };
 
-// Why a trace is recorded as it is, and by which line: that is looked up when somebody asks, since it may read
-// the user's files.
+// Why a trace is recorded as it is, and by which line: that is looked up when somebody asks, since it may
+// read the user's files.
 struct Reason {
   std::string text;
   Location where = {};
