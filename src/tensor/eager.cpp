@@ -566,6 +566,8 @@ std::vector<Tensor> compute(const ops::Op& op, std::span<const Tensor> operands,
     if (auto out = run_parts(*entry, inputs)) return *std::move(out);
     if (kernels == Kernels::AtHand) throw NotAtHand();
     entry->compiled([&] { entry->program = make_program(op, *entry->whole, kernels); });
+    if (has_only_parts(*entry))
+      if (auto out = run_parts(*entry, inputs)) return *std::move(out);
   }
   if (!entry->program) return run_reference(op, operands, attrs);
   ++counters().runs;
