@@ -4,7 +4,7 @@
 execute_process(
   COMMAND ${LLVM_CONFIG} --link-static --libfiles
           core analysis scalaropts instcombine vectorize target x86codegen x86desc x86info x86asmparser
-          orcjit jitlink mc support object transformutils
+          mc support object transformutils
   OUTPUT_VARIABLE llvm_archives OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 separate_arguments(llvm_archives UNIX_COMMAND "${llvm_archives}")
 execute_process(COMMAND ${LLVM_CONFIG} --includedir OUTPUT_VARIABLE llvm_include OUTPUT_STRIP_TRAILING_WHITESPACE)
@@ -19,5 +19,4 @@ find_library(ZSTD_STATIC libzstd.a)
 target_link_libraries(intaglio_llvm INTERFACE
   -Wl,--start-group ${llvm_archives} -Wl,--end-group
   $<IF:$<BOOL:${ZSTD_STATIC}>,${ZSTD_STATIC},zstd> $<IF:$<BOOL:${ZLIB_STATIC}>,${ZLIB_STATIC},z> m)
-target_link_options(intaglio_llvm INTERFACE -Wl,--exclude-libs,ALL)
 target_link_options(intaglio_llvm INTERFACE -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/compiler.map)

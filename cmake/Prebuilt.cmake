@@ -3,7 +3,7 @@
 function(intaglio_add_prebuilt_kernels sources)
   add_executable(intaglio_prebuild ${sources})
   set_target_properties(intaglio_prebuild PROPERTIES OUTPUT_NAME intaglio-prebuild)
-  target_link_libraries(intaglio_prebuild PRIVATE intaglio intaglio_compiler)
+  target_link_libraries(intaglio_prebuild PRIVATE intaglio)
 
   set(dir ${CMAKE_BINARY_DIR}/prebuilt)
   add_custom_command(
@@ -12,7 +12,7 @@ function(intaglio_add_prebuilt_kernels sources)
     COMMAND ${CMAKE_COMMAND} -E make_directory ${dir}
     COMMAND intaglio_prebuild --out ${dir}
     COMMAND ${CMAKE_COMMAND} -DDIR=${dir} -P ${CMAKE_SOURCE_DIR}/cmake/ListObjects.cmake
-    DEPENDS intaglio_prebuild
+    DEPENDS intaglio_prebuild intaglio_compiler  # which it opens
     COMMENT "Compiling the prebuilt kernels with Intaglio's own code generator"
     VERBATIM)
   add_library(intaglio_kernels SHARED ${dir}/kernels_table.cpp)

@@ -216,7 +216,7 @@ PyGraph run_passes(std::shared_ptr<Graph> graph, PassRequest request) {
   std::vector<PassReport> reports;
   {
     nb::gil_scoped_release no_gil;
-    reports = pass_hooks().run(*graph, request);
+    reports = ig::run_passes(*graph, request);
   }
   PyGraph out(std::move(graph));
   out.passes = report_list(reports);
@@ -434,9 +434,9 @@ void init_graph(nb::module_& m) {
       });
   m.def("_passes", [] {
     nb::dict all;
-    for (const PassInfo& pass : pass_hooks().list()) all[pass.name.c_str()] = pass.doc;
+    for (const PassInfo& pass : list_passes()) all[pass.name.c_str()] = pass.doc;
     nb::list pipeline;
-    for (const std::string& name : pass_hooks().pipeline()) pipeline.append(name);
+    for (const std::string& name : default_passes()) pipeline.append(name);
     return nb::make_tuple(all, pipeline);
   });
 }

@@ -319,8 +319,7 @@ nb::dict describe(const Entry& entry, const record::JitTrace& trace) {
   out["size_guards"] = list_of(trace.size_guards, text);
   out["outcomes"] = list_of(trace.outcomes, text);
   out["guards"] = list_of(kept.guards, [](const auto& guard) { return nb::str(guard->describe().c_str()); });
-  out["specialised"] =
-      list_of(trace.specialised, [](const std::string& line) { return nb::str(line.c_str()); });
+  out["specialised"] = list_of(trace.specialised, text);
   out["lifted"] = list_of(trace.lifted, [](const Capture::Lifted& one) { return nb::str(one.name.c_str()); });
   out["unknown"] = list_of(kept.unknown, [](const std::string& line) { return nb::str(line.c_str()); });
   out["writes"] = kept.writes.size();

@@ -173,20 +173,20 @@ void Observer::stop(bool failed) {
           .hint("return the new value, and store it where the function is called");
 }
 
-std::string Observer::user_line(PyFrameObject* frame) const {
+Location Observer::user_place(PyFrameObject* frame) const {
   nb::object at = nb::borrow(reinterpret_cast<PyObject*>(frame));
   while (at.is_valid()) {
     auto* object = reinterpret_cast<PyFrameObject*>(at.ptr());
     if (owner_of(frame::code(object)) == Owner::User)
-      return location_at(frame::code(object), PyFrame_GetLasti(object)).str();
+      return location_at(frame::code(object), PyFrame_GetLasti(object));
     at = nb::steal(reinterpret_cast<PyObject*>(PyFrame_GetBack(object)));
   }
-  return "";
+  return {};
 }
 
 void Observer::refuse(PyFrameObject* frame, std::string summary, std::string why, std::string hint) {
   Error error(ErrorKind::Capture, std::move(summary));
-  error.at(user_line(frame)).why(std::move(why)).hint(std::move(hint));
+  error.at(user_place(frame).str()).why(std::move(why)).hint(std::move(hint));
   if (!refusal_) refusal_ = error;
   throw error;
 }
@@ -271,7 +271,7 @@ bool Observer::rebinds(PyFrameObject* frame, const frame::Step& s) {
     }
     default: return false;
   }
-  notes_.rebind(std::move(place), user_line(frame));
+  notes_.rebind(std::move(place), user_place(frame).str());
   return true;
 }
 
@@ -459,11 +459,11 @@ void Observer::step(PyFrameObject* frame) {
                          {fmt::format("__{}__", s.binary).c_str(), fmt::format("__r{}__", s.binary).c_str()});
         bool handed =
             notes_.arrays_followed && is_numpy_array(side) && (is_tensor(top) || is_tensor(s.peek(1)));
-        if (!is_tensor(side) && !handed) notes_.opaque(side, "an operator", "");
+        if (!is_tensor(side) && !handed) notes_.opaque(side, "an operator");
       }
       return;
     }
-    case I::Unary: return notes_.opaque(top, "an operator", "");
+    case I::Unary: return notes_.opaque(top, "an operator");
     case I::Truth: return notes_.truth(top);
     case I::Iterate: advance(frame, top); return notes_.elements(top, false);
     case I::Advance:
@@ -476,9 +476,9 @@ void Observer::step(PyFrameObject* frame) {
     case I::Format:
       top = (s.argument & 4) ? s.peek(1) : top;
       notes_.special(top, {"__format__", "__str__", "__repr__"});
-      return notes_.opaque(top, "str", "");
+      return notes_.opaque(top, "str");
     case I::Match: return notes_.elements(s.peek(1), false);
-    case I::MatchClass: return notes_.opaque(s.peek(2), "a class pattern", user_line(frame));
+    case I::MatchClass: return notes_.opaque(s.peek(2), "a class pattern", user_place(frame));
     case I::Enter: return notes_.special(top, {"__enter__", "__exit__"});
     case I::KeywordNames: keywords_ = s.keywords; return;
     case I::MakeFunction: pending_.push_back({frame, After::Made, {}, {}}); return;

@@ -85,7 +85,7 @@ class Observer {
   bool rebinds(PyFrameObject* frame, const frame::Step& step);
   [[noreturn]] void refuse(PyFrameObject* frame, std::string summary, std::string why, std::string hint);
   [[noreturn]] void refuse_store(PyFrameObject* frame, const std::string& what);
-  std::string user_line(PyFrameObject* frame) const;  // of the innermost frame that is the user's
+  Location user_place(PyFrameObject* frame) const;  // of the innermost frame that is the user's
 
   OutsideNotes notes_;
   nb::object function_;

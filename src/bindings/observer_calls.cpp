@@ -156,7 +156,7 @@ void Observer::call(PyFrameObject* frame, PyObject* callable, std::span<PyObject
       if (numpy && notes_.is_outside(arg) && is_array(arg))
         notes_.content(arg);
       else
-        notes_.opaque(arg, "a library function", user_line(frame));
+        notes_.opaque(arg, "a library function", user_place(frame));
     return;
   }
   if (is_class_in_python(callable)) {
@@ -218,7 +218,7 @@ void Observer::c_call(PyFrameObject* frame, PyObject* callable, std::span<PyObje
   for (PyObject* arg : args) {
     if (ours && notes_.arrays_followed && is_numpy_array(arg)) continue;
     if (!notes_.is_outside(arg) && !ours) {
-      notes_.opaque(arg, name.empty() ? kind : std::string_view(name), "");
+      notes_.opaque(arg, name.empty() ? kind : std::string_view(name));
       continue;
     }
     read = read || (notes_.is_outside(arg) && !PyType_Check(arg) && !PyFunction_Check(arg));
@@ -228,7 +228,7 @@ void Observer::c_call(PyFrameObject* frame, PyObject* callable, std::span<PyObje
     if (whole && is_array(arg) && !(by_method && is_tensor(arg)))
       notes_.content(arg);
     else
-      notes_.opaque(arg, name.empty() ? kind : std::string_view(name), user_line(frame));
+      notes_.opaque(arg, name.empty() ? kind : std::string_view(name), user_place(frame));
   }
   bool foreign = !PyCFunction_Check(callable) && !PyType_Check(callable) && !ours && !numpy &&
                  notes_.is_outside(callable);

@@ -395,7 +395,7 @@ void OutsideNotes::item(PyObject* container, PyObject* key) {
   if (PyType_Check(container)) return special(container, {"__getitem__"});
   if (!is_outside(container)) return;
   if (!plain_subscript(container)) {
-    if (!has_python_class(Py_TYPE(container))) opaque(container, "a subscript", "");
+    if (!has_python_class(Py_TYPE(container))) opaque(container, "a subscript");
     return;
   }
   std::string label = fmt::format("{}[{}]", name_of(container), short_repr(key));
@@ -437,7 +437,7 @@ void OutsideNotes::length(PyObject* container) {
   if (is_numpy_array(container) || is_tensor(container)) return;
   Py_ssize_t n = length_of(container);
   if (n < 0) {
-    if (!has_python_class(Py_TYPE(container))) opaque(container, "len", "");
+    if (!has_python_class(Py_TYPE(container))) opaque(container, "len");
     return;
   }
   if (PyTuple_CheckExact(container) || PyFrozenSet_CheckExact(container)) return;
@@ -507,7 +507,7 @@ void OutsideNotes::elements(PyObject* o, bool deep, int depth) {
   }
 }
 
-void OutsideNotes::opaque(PyObject* object, std::string_view reader, const std::string& line) {
+void OutsideNotes::opaque(PyObject* object, std::string_view reader, Location line) {
   if (is_atom(object) || is_tensor(object) || PyType_Check(object) || PyModule_Check(object) ||
       PyFunction_Check(object) || is_own_type(Py_TYPE(object)))
     return;
@@ -524,7 +524,7 @@ void OutsideNotes::opaque(PyObject* object, std::string_view reader, const std::
     unknown_.push_back(
         {fmt::format("{} was handed to {}, which cannot be followed: its attributes are compared whole",
                      name_of(object), reader),
-         line.empty() ? where().str() : line});
+         (line.known() ? line : where()).str()});
 }
 
 }  // namespace ig::py

@@ -55,7 +55,7 @@ class OutsideNotes {
   void type_attribute(PyTypeObject* type, PyObject* name);
   void function(PyFunctionObject* function);
   // Handed to code that cannot be followed.
-  void opaque(PyObject* object, std::string_view reader, const std::string& line);
+  void opaque(PyObject* object, std::string_view reader, Location line = {});
 
   // Places outside that the function binds to new values. The function sees its own values there; at the end
   // each place gets back what it held, and the caller of the capture stores anew on each call. What is read

@@ -1,5 +1,5 @@
-// Hashes that nobody can make collide, and signatures that nobody can make without the secret: BLAKE3, by
-// LLVM's copy. Tables inside a process use the quicker ones of support/hash.h.
+// Hashes that nobody can make collide, and signatures that nobody can make without the secret: BLAKE3.
+// Tables inside a process use the quicker ones of support/hash.h.
 #pragma once
 
 #include <array>

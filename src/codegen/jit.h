@@ -1,37 +1,23 @@
-// Loop functions to machine code, in the process: the only door to LLVM. Everything behind it is in
-// codegen/llvm.
+// Loop functions to machine code, in the process. LLVM is asked only for what is neither prebuilt nor
+// compiled before, in this process or in another one (codegen/compiler_library.h).
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "codegen/target.h"
 #include "loop/loop.h"
 #include "runtime/kernel_abi.h"
 
 namespace ig::codegen {
 
-// What code is made for. Features are those of the x86-64 psABI levels, or of the host.
-struct Target {
-  std::string name;       // "x86-64-v2", "x86-64-v3", "x86-64-v4", or the host's CPU name ("znver5")
-  std::string features;   // LLVM feature string
-  int vector_bytes = 16;  // widest register worth using: 16, 32 or 64
-  int registers = 16;     // vector registers
-  bool fma = false;
-
-  static const Target& host();            // honours INTAGLIO_TARGET (a name as above, or "native")
-  static Target named(std::string_view);  // Error(Unsupported) naming the choices; and where the host lacks
-                                          // it, if it is to run
-  bool runs_here() const;
-  bool operator==(const Target&) const = default;
-};
-
+// These open LLVM's library. Error(Unsupported) where it is missing.
 std::string_view llvm_version();  // "19.1.7", of the LLVM inside
-
 // One object file (ELF, position independent) with one exported symbol for each function, named `symbols[i]`.
 // `entry` has the signature of rt::KernelFn.
 std::string compile_object(std::span<const loop::Function* const> functions,
@@ -39,21 +25,29 @@ std::string compile_object(std::span<const loop::Function* const> functions,
 std::string compile_assembly(const loop::Function& function, const Target& target);  // to read and to test
 std::string compile_ir(const loop::Function& function, const Target& target, bool optimised);
 
-// Holds loaded code for as long as it lives.
+// The code of an object, loaded for as long as this lives.
 class Code {
  public:
-  virtual ~Code() = default;
-  virtual rt::KernelFn find(std::string_view symbol) const = 0;
-  virtual size_t bytes() const = 0;
+  explicit Code(std::string_view object);  // Error(Internal) where it is none that compile_object wrote
+  rt::KernelFn find(std::string_view symbol) const;
+  size_t bytes() const { return bytes_; }
+
+ private:
+  struct Unmap {
+    size_t bytes;
+    void operator()(char* memory) const;
+  };
+  std::unique_ptr<char, Unmap> memory_;
+  size_t bytes_ = 0;
+  std::vector<std::pair<std::string, rt::KernelFn>> kernels_;
 };
-std::shared_ptr<Code> load_object(std::string object);
 
 // Compiles each distinct function once in the process (by content and target), in parallel on up to
 // `threads`, or loads it from the cache on disk (codegen/object_cache.h); the result stands in the order of
 // the argument. Thread-safe.
 struct Compiled {
   rt::KernelFn fn = nullptr;
-  std::shared_ptr<Code> code;
+  std::shared_ptr<const Code> code;
   bool fresh = false;       // false: it was in the process before, or is prebuilt
   bool prebuilt = false;    // made while the library was built
   bool cached = false;      // loaded from the cache on disk

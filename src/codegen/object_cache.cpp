@@ -6,9 +6,11 @@
 #include <cstring>
 #include <new>
 
+#include "codegen/compiler_library.h"
 #include "loop/canonical.h"
 #include "runtime/kernel_abi.h"
-#include "support/build_id.h"
+#include "support/processor.h"
+#include "support/shared_object.h"
 
 namespace ig::codegen {
 namespace {
@@ -25,14 +27,19 @@ static_assert(sizeof(Header) == 56 && std::is_trivially_copyable_v<Header>);
 constexpr char kMagic[9] = "IGKERNEL";
 constexpr uint64_t kVersion = 1;
 
-// The builds whose code decides what a kernel becomes, and LLVM; "" where one of them cannot be told.
+// The build of LLVM and of what asks it, as it was when the cache was first asked.
+const std::string& compiler_build() {
+  static const std::string build = compiler_build_id();
+  return build;
+}
+
+// The builds whose code decides what a kernel becomes; "" where one of them cannot be told.
 const std::string& builds() {
   static const std::string all = [] {
-    static const char here = 0;
-    std::string compiler = build_id_at(&here), loops = loop::build_id(), runtime = ig::build_id();
-    if (compiler.empty() || loops.empty() || runtime.empty()) return std::string();
-    return fmt::format("compiler {}\nloops {}\nruntime {}\nLLVM {}\nkernel ABI {}\n", compiler, loops,
-                       runtime, llvm_version(), rt::kKernelAbiVersion);
+    std::string loops = loop::build_id(), runtime = ig::build_id();
+    if (compiler_build().empty() || loops.empty() || runtime.empty()) return std::string();
+    return fmt::format("compiler {}\nloops {}\nruntime {}\nkernel ABI {}\n", compiler_build(), loops, runtime,
+                       rt::kKernelAbiVersion);
   }();
   return all;
 }
@@ -70,7 +77,8 @@ void ObjectCache::open() {
   // Without the builds' names old code could be taken for new.
   if (!settings_.enabled || settings_.folder.empty() || builds().empty()) return;
   origin_ = fmt::format("{}target {} {}\nvectors {} registers {} fma {}\n", builds(), target_.name,
-                        target_.features, target_.vector_bytes, target_.registers, target_.fma);
+                        target_.native() ? processor_fingerprint() : "", target_.vector_bytes,
+                        target_.registers, target_.fma);
   try {
     folder_.emplace(settings_.folder, true);
     secret_ = folder_->secret();
@@ -107,7 +115,8 @@ void ObjectCache::reject() {
 }
 
 void ObjectCache::store(const Digest& key, std::string_view object) {
-  if (!enabled()) return;
+  // A compiler that took the other's place on disk meanwhile has no name here.
+  if (!enabled() || compiler_build_id() != compiler_build()) return;
   std::string file = seal(key, object, secret_);
   // Not what would push out half of all others.
   if (file.size() > std::min(settings_.limit / 2, rt::CacheFolder::kMostBytes)) return;

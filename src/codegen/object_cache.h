@@ -1,7 +1,7 @@
 // Objects of compiled kernels on disk, for the next process. A kernel is known by a hash of all that its code
-// depends on: its text, the target with every feature of the processor, the builds of our libraries, LLVM's
-// version. A file is taken only where it is signed, as a whole and for that very kernel, with this user's
-// secret; so a torn, damaged, foreign or forged one is compiled anew, and replaced.
+// depends on: its text, the target with every feature of the processor, the builds of our libraries, LLVM
+// within one of them. A file is taken only where it is signed, as a whole and for that very kernel, with this
+// user's secret; so a torn, damaged, foreign or forged one is compiled anew, and replaced.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,7 @@
 // The build of the library that this file is linked into.
 #include "loop/canonical.h"
 
-#include "support/build_id.h"
+#include "support/shared_object.h"
 
 namespace ig::loop {
 

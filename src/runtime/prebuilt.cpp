@@ -8,16 +8,15 @@
 #include <string>
 #include <tuple>
 
+#include "support/processor.h"
+#include "support/shared_object.h"
+
 namespace ig::rt {
 namespace {
 
 const PrebuiltTable* open_table(int level) {
-  Dl_info self;
-  if (level == 0 || !dladdr(reinterpret_cast<const void*>(&find_prebuilt), &self) || !self.dli_fname)
-    return nullptr;
-  std::string path = self.dli_fname;
-  size_t slash = path.rfind('/');
-  path = (slash == std::string::npos ? "" : path.substr(0, slash + 1)) + "libintaglio_kernels.so";
+  if (level == 0) return nullptr;
+  std::string path = folder_at(reinterpret_cast<const void*>(&find_prebuilt)) + "libintaglio_kernels.so";
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) return nullptr;  // an installation without them compiles everything
   auto tables = reinterpret_cast<PrebuiltTables>(dlsym(library, kPrebuiltSymbol));
@@ -36,11 +35,7 @@ int prebuilt_level() {
   static const int level = [] {
     const char* wanted = std::getenv("INTAGLIO_PREBUILT");
     if (wanted && std::string_view(wanted) == "0") return 0;
-    __builtin_cpu_init();
-    int highest = __builtin_cpu_supports("x86-64-v4")   ? 4
-                  : __builtin_cpu_supports("x86-64-v3") ? 3
-                  : __builtin_cpu_supports("x86-64-v2") ? 2
-                                                        : 0;
+    const int highest = processor_level();
     const char* target = std::getenv("INTAGLIO_TARGET");
     std::string_view name = target ? target : "";
     if (name.starts_with("x86-64-v") && name.size() == 9) return std::min(highest, name[8] - '0');

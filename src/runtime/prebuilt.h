@@ -12,14 +12,22 @@
 namespace ig::rt {
 
 struct PrebuiltKernel {
-  uint64_t low, high;  // of the key; a table is sorted by (high, low)
-  KernelFn kernel;
+  uint64_t low, high;          // of the key; a table is sorted by (high, low)
   int64_t elements_per_block;  // of a kernel over `n` elements; 0 for one that is known by its loop
                                // function's hash
   int64_t grain;               // blocks worth handing to a thread
   uint32_t order;              // four bits for each of the kernel's inputs: which of the op's it is
   uint32_t result;             // the dtype of the result
+  // Where the code begins, in bytes from this member on: so a table holds no addresses, which would all have
+  // to be written when the object is opened, and is read as it lies in the file.
+  int32_t place;
+  uint32_t unused;
+
+  KernelFn kernel() const {
+    return reinterpret_cast<KernelFn>(reinterpret_cast<uintptr_t>(&place) + static_cast<intptr_t>(place));
+  }
 };
+static_assert(sizeof(PrebuiltKernel) == 48);  // as intaglio-prebuild writes it
 
 struct PrebuiltTable {
   uint32_t abi_version;

@@ -104,7 +104,7 @@ struct NotAtHand {};
 
 // A program of a graph, or null where this build or op has none.
 std::shared_ptr<Program> make_program(const ops::Op& op, const Graph& graph, Kernels kernels) {
-  if (op.rules.lower.kind == ops::LowerRule::Kind::None || !compiler_available()) {
+  if (op.rules.lower.kind == ops::LowerRule::Kind::None) {
     if (kernels == Kernels::AtHand) throw NotAtHand();
     return nullptr;
   }
@@ -182,7 +182,7 @@ void make_elementwise(Entry& entry, const ops::Op& op, std::span<const Tensor> o
   if (axes.axes == 1) {
     if (const rt::PrebuiltKernel* ready =
             rt::find_prebuilt(prebuilt_key(op, dtypes, attrs, axes.broadcast[0]))) {
-      entry.direct = {ready->kernel, ready->order, ready->elements_per_block,
+      entry.direct = {ready->kernel(), ready->order, ready->elements_per_block,
                       ready->elements_per_block * ready->grain};
       entry.results = {static_cast<DType>(ready->result)};
       ++counters().prebuilt;
@@ -370,29 +370,30 @@ void make_general(Entry& entry, const ops::Op& op, std::shared_ptr<const Graph> 
     entry.program = make_program(op, *graph, kernels);
 }
 
-// The results by the parts; nothing where it is time for the program. Within a graph that runs op by op the
-// graph decides when that is.
-std::optional<std::vector<Tensor>> run_parts(const Entry& entry, std::span<const Tensor> inputs,
-                                             Kernels kernels) {
-  if (numbers::possible() || (kernels == Kernels::Any && entry.parts->is_over())) return std::nullopt;
-  try {
-    return entry.parts->run(inputs);
-  } catch (const Error&) {
-    return std::nullopt;  // the program's errors speak of the op that was called
-  }
+// Whether another way is all there is: it was time for a program, and there was no compiler to make it.
+bool has_no_program(const Entry& entry) {
+  return (entry.parts || entry.stands_in) && entry.compiled.done() && !entry.program;
 }
 
-// The results by other ops, until calls with this entry, but for the first, have taken about as long as it
-// takes to compile; within a graph that runs op by op the graph decides.
-std::optional<std::vector<Tensor>> run_early(Entry& entry, const ops::Op& op,
-                                             std::span<const Tensor> operands, const Attrs& attrs,
-                                             Kernels kernels) {
+// The results by the parts, or by ops that stand in, until calls with this entry, but for the first, have
+// taken about as long as it takes to compile. Within a graph that runs op by op the graph decides when that
+// is.
+std::optional<std::vector<Tensor>> run_early(Entry& entry, const ops::Op& op, std::span<const Tensor> inputs,
+                                             const Attrs& attrs, Kernels kernels) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::nanoseconds kEnough = std::chrono::milliseconds(30);
-  if (kernels == Kernels::Any && entry.spent.load(std::memory_order_relaxed) > kEnough.count())
-    return std::nullopt;
+  const bool always = kernels == Kernels::AtHand || has_no_program(entry);
+  if (entry.parts) {
+    if (numbers::possible() || (!always && entry.parts->is_over())) return std::nullopt;
+    try {
+      return entry.parts->run(inputs);
+    } catch (const Error&) {
+      return std::nullopt;  // the program's errors speak of the op that was called
+    }
+  }
+  if (!always && entry.spent.load(std::memory_order_relaxed) > kEnough.count()) return std::nullopt;
   const Clock::time_point start = Clock::now();
-  std::optional<Tensor> out = run_stand_in(op, operands, attrs);
+  std::optional<Tensor> out = run_stand_in(op, inputs, attrs);
   if (!out) return std::nullopt;
   const std::chrono::nanoseconds took = Clock::now() - start;
   int64_t first = 0;  // one nanosecond says that there was a first call
@@ -590,12 +591,12 @@ std::vector<Tensor> compute(const ops::Op& op, std::span<const Tensor> operands,
     with_shape.push_back(Tensor::empty(DType::Bool, Shape(shape)));
     inputs = with_shape;
   }
-  if ((entry->parts || entry->stands_in) && !entry->compiled.done()) {
-    if (auto out =
-            entry->parts ? run_parts(*entry, inputs, kernels) : run_early(*entry, op, inputs, attrs, kernels))
-      return *std::move(out);
+  if ((entry->parts || entry->stands_in) && (!entry->compiled.done() || has_no_program(*entry))) {
+    if (auto out = run_early(*entry, op, inputs, attrs, kernels)) return *std::move(out);
     if (kernels == Kernels::AtHand) throw NotAtHand();
     entry->compiled([&] { entry->program = make_program(op, *entry->whole, kernels); });
+    if (has_no_program(*entry))
+      if (auto out = run_early(*entry, op, inputs, attrs, kernels)) return *std::move(out);
   }
   if (!entry->program) return run_reference(op, operands, attrs);
   ++counters().runs;

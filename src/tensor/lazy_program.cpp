@@ -29,8 +29,22 @@ const std::shared_ptr<Program>& LazyProgram::get() const {
   return program_;
 }
 
+bool LazyProgram::is_time() const {
+  if (!op_by_op_->is_over()) return false;
+  if (no_compiler_.load(std::memory_order_relaxed)) return false;
+  try {
+    get();
+  } catch (const Error& error) {
+    // Any other error is told by who asks for the program next.
+    if (error.kind() != ErrorKind::Unsupported || compiler_available()) return true;
+    no_compiler_.store(true, std::memory_order_relaxed);
+    return false;
+  }
+  return true;
+}
+
 std::optional<std::vector<Tensor>> LazyProgram::run_early(std::span<const Tensor> inputs) const {
-  if (ready() || !op_by_op_ || numbers::possible() || op_by_op_->is_over()) return std::nullopt;
+  if (ready() || !op_by_op_ || numbers::possible() || is_time()) return std::nullopt;
   try {
     return op_by_op_->run(inputs);
   } catch (const Error&) {

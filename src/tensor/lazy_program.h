@@ -3,6 +3,7 @@
 // calls it often has the compiled program.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <span>
@@ -27,16 +28,19 @@ class LazyProgram {
   const std::shared_ptr<Program>& get() const;
   double compile_ms() const { return compile_ms_; }  // once it is ready
   // The results without a program: nothing where there is one, or it is time for one. What the nodes of the
-  // graph say while they run is as in a program.
+  // graph say while they run is as in a program. Where there is no compiler to make one, it never is time.
   std::optional<std::vector<Tensor>> run_early(std::span<const Tensor> inputs) const;
 
  private:
+  bool is_time() const;
+
   std::shared_ptr<const Graph> graph_;
   CompileOptions options_;
   std::unique_ptr<const OpByOp> op_by_op_;
   mutable Once made_;
   mutable std::shared_ptr<Program> program_;
   mutable double compile_ms_ = 0;
+  mutable std::atomic<bool> no_compiler_{false};
 };
 
 }  // namespace ig

@@ -1,5 +1,4 @@
-// Running passes on a graph, as the layers above the compiler see it: a second hook of the compiler's
-// library.
+// Running passes on a graph, as the layers above the compiler see it; src/backends defines it.
 #pragma once
 
 #include <memory>
@@ -28,13 +27,8 @@ struct PassInfo {
   std::string name, doc;
 };
 
-struct PassHooks {
-  std::vector<PassReport> (*run)(Graph& graph, const PassRequest& request);
-  std::vector<PassInfo> (*list)();
-  std::vector<std::string> (*pipeline)();
-};
-void set_pass_hooks(const PassHooks& hooks);
-// Opens the compiler's library on first use. Error(Unsupported) where it is missing.
-PassHooks pass_hooks();
+std::vector<PassReport> run_passes(Graph& graph, const PassRequest& request);
+std::vector<PassInfo> list_passes();
+std::vector<std::string> default_passes();
 
 }  // namespace ig

@@ -1,5 +1,5 @@
-// A compiled graph, as the layers above the compiler see it, and the hook by which they reach the compiler:
-// the library that holds LLVM is opened at the first compile and sets it.
+// A compiled graph, as the layers above the compiler see it, and how they ask for one. What is declared here
+// of the compiler, src/backends defines.
 #pragma once
 
 #include <map>
@@ -75,13 +75,10 @@ class Program {
   virtual bool steady() const { return true; }
 };
 
-// Compiles by the hook; opens the compiler's library on first use. Error(Unsupported) where it is missing.
-// Null only where `options.at_hand` asks for what is not there.
+// Passes, kernels, machine code, plan. LLVM's library is opened only if machine code must be made: Error(
+// Unsupported) where it is missing then. Null only where `options.at_hand` asks for what is not there.
 std::shared_ptr<Program> compile(const Graph& graph, const CompileOptions& options = {});
-
-using CompileHook = std::shared_ptr<Program> (*)(const Graph&, const CompileOptions&);
-void set_compile_hook(CompileHook hook);
-bool compiler_available();  // opens the library to see
+bool compiler_available();  // whether machine code can be made; opens LLVM's library to see
 
 // Runs one op on concrete tensors, or records it where an operand is symbolic or a capture is active: what
 // every public function ends in. `front` promotion and broadcasting have been done (tensor/front.h).

@@ -11,12 +11,14 @@
 
 #include <fmt/ranges.h>
 
+#include "codegen/compiler_library.h"
 #include "codegen/jit.h"
 #include "ops/table.h"
 #include "passes/pass.h"
 #include "runtime/kernel_cache.h"
 #include "runtime/thread_pool.h"
 #include "support/multiply_add.h"
+#include "support/processor.h"
 #include "support/storage.h"
 #include "tensor/program.h"
 #include "tools/command.h"
@@ -170,18 +172,14 @@ void doctor(bool json) {
               library_of(reinterpret_cast<const void*>(&rt::available_processors)));
   std::string graphs = library_of(reinterpret_cast<const void*>(&compiler_available));
   add_library(report, "graph library", graphs);
-  add_library(report, "compiler library", library_of(reinterpret_cast<const void*>(&codegen::llvm_version)));
+  add_library(report, "compiler library", codegen::compiler_library_path());
   add_library(report, "prebuilt kernels", graphs.substr(0, graphs.rfind('/') + 1) + "libintaglio_kernels.so");
   report.count("ops", ops::all().size());
   report.count("passes", passes::all().size());
 
-  const codegen::Target native = codegen::Target::named("native");
-  report.text("processor", native.name);
+  report.text("processor", processor_name());
   std::vector<std::string> features;
-  for (std::string& feature : split(native.features, ','))
-    for (std::string_view known : {"sse4.2", "avx", "avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512dq",
-                                   "avx512vl", "avx512vnni", "avx512bf16", "avx512fp16", "amx-tile"})
-      if (feature.starts_with('+') && feature.substr(1) == known) features.emplace_back(known);
+  for (std::string_view feature : processor_features()) features.emplace_back(feature);
   report.list("features", features);
   std::vector<std::string> targets;
   for (const char* name : {"x86-64-v2", "x86-64-v3", "x86-64-v4"})

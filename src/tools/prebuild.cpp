@@ -314,16 +314,18 @@ std::string make_level(int level, const std::string& out, bool whole) {
     return std::tie(a->key.high, a->key.low) < std::tie(b->key.high, b->key.low);
   });
   compile_all(items, symbols, target, fmt::format("{}/v{}", out, level));
-  std::string text = "extern \"C\" {\n";
-  for (const std::string& symbol : symbols)
-    text += fmt::format("int32_t {}(const ig::rt::KernelArgs*, int64_t, int64_t);\n", symbol);
-  text += fmt::format("}}\nnamespace {{\nconst ig::rt::PrebuiltKernel level{}[] = {{\n", level);
+  // Distances between symbols are nothing that C++ has words for.
+  std::string text = fmt::format(
+      "__asm__(R\"(\n.section .rodata.intaglio_level{0}, \"a\", @progbits\n.balign 8\nintaglio_level{0}:\n",
+      level);
   for (size_t i = 0; i < items.size(); ++i)
-    text += fmt::format("    {{0x{:x}u, 0x{:x}u, &{}, {}, {}, {:#x}, {}}},  // {}\n", items[i]->key.low,
-                        items[i]->key.high, symbols[i], items[i]->elements_per_block, items[i]->grain,
-                        items[i]->order, items[i]->result, items[i]->of);
+    text += fmt::format(".quad 0x{:x}, 0x{:x}, {}, {}; .long {:#x}, {}, {} - ., 0  # {}\n", items[i]->key.low,
+                        items[i]->key.high, items[i]->elements_per_block, items[i]->grain, items[i]->order,
+                        items[i]->result, symbols[i], items[i]->of);
   text += fmt::format(
-      "}};\nconst ig::rt::PrebuiltTable table{0} = {{ig::rt::kKernelAbiVersion, {1}, level{0}}};\n}}\n\n",
+      ".previous\n)\");\nextern \"C\" __attribute__((visibility(\"hidden\"))) const ig::rt::PrebuiltKernel "
+      "intaglio_level{0}[];\nstatic const ig::rt::PrebuiltTable table{0} = {{ig::rt::kKernelAbiVersion, {1}, "
+      "intaglio_level{0}}};\n\n",
       level, items.size());
   std::printf("prebuilt kernels for x86-64-v%d: %zu\n", level, items.size());
   return text;

@@ -7,8 +7,6 @@
 #include "ops2_cases.h"
 #include "tensor/program.h"
 
-extern "C" void intaglio_compiler_register();
-
 // [example]
 #include "ops/families/compose.h"
 #include "ops/families/elementwise.h"
@@ -113,7 +111,6 @@ TEST(HowToAddAnOp, ThePageShowsThisExample) {
 }
 
 TEST(HowToAddAnOp, TheExampleHoldsWhatItDeclares) {
-  [[maybe_unused]] static const bool registered = (intaglio_compiler_register(), true);
   static const Op& op = add(soft_shrink_op());
   for (DType t : members(op.decl.dtypes))
     for (const Sample& s : op.decl.samples) {

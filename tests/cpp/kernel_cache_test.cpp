@@ -20,7 +20,7 @@
 #include "loop/canonical.h"
 #include "runtime/cache_folder.h"
 #include "runtime/kernel_cache.h"
-#include "support/build_id.h"
+#include "support/shared_object.h"
 
 namespace {
 
@@ -154,11 +154,8 @@ TEST_F(KernelCache, AKernelOfAnotherTargetIsAnotherKernel) {
   std::vector<std::string> keys;
   codegen::Target target = target_;
   keys.push_back(key(target));
-  target.features = "+avx2";
+  target.name = "native";  // by what the processor can do: support_test.cpp
   keys.push_back(key(target));
-  target.features = "-avx2";
-  keys.push_back(key(target));
-  target = target_;
   target.name = "x86-64-v3";
   keys.push_back(key(target));
   target = target_;
@@ -242,6 +239,47 @@ TEST(KernelCacheFile, SignaturesAreBlake3) {
   std::copy(words.begin(), words.end(), secret.begin());
   EXPECT_EQ(codegen::hex(codegen::signature(secret, "")),
             "92b2b75604ed3c761f9d6f62392c8a9227ad0ea3f09573e783f1498a4ed60d26");
+  // And those of more: of a chunk and a bit, of trees that are full and that are not (bytes 0 to 250, again
+  // and again).
+  const std::pair<size_t, const char*> kMore[] = {
+      {1,
+       "2d3adedff11b61f14c886e35afa036736dcd87a74d27b5c1510225d0f592e213"
+       "6d7878dfff2f485635d39013278ae14f1454b8c0a3a2d34bc1ab38228a80c95b"},
+      {1023,
+       "10108970eeda3eb932baac1428c7a2163b0e924c9a9e25b35bba72b28f70bd11"
+       "c951ecdf03288d0fcc96ee3413563d8a6d3589547f2c2fb36d9786470f1b9d6e"},
+      {1024,
+       "42214739f095a406f3fc83deb889744ac00df831c10daa55189b5d121c855af7"
+       "75c46f6f3d9eb4f55ecaaee480db732e6c2105546f1e675003687c31719c7ba4"},
+      {1025,
+       "d00278ae47eb27b34faecf67b4fe263f82d5412916c1ffd97c8cb7fb814b8444"
+       "357dc55de0c7e382c900fd6e320acc04146be01db6a8ce7210b7189bd664ea69"},
+      {2048,
+       "e776b6028c7cd22a4d0ba182a8bf62205d2ef576467e838ed6f2529b85fba24a"
+       "879cf1fa2ea0e79126cb1063617a05b6ad9d0b696d0d757cf053439f60a99dd1"},
+      {3072,
+       "b98cb0ff3623be03326b373de6b9095218513e64f1ee2edd2525c7ad1e5cffd2"
+       "044a0e7b172a312dc02a4c9a818c036ffa2776368d7f528268d2e6b5df191770"},
+      {3073,
+       "7124b49501012f81cc7f11ca069ec9226cecb8a2c850cfe644e327d22d3e1cd3"
+       "68dede9bef00ba89e43f31a6825f4cf433389fedae75c04ee9f0cf16a427c95a"},
+      {4097,
+       "9b4052b38f1c5fc8b1f9ff7ac7b27cd242487b3d890d15c96a1c25b8aa0fb995"
+       "00df940cd36bb9fa7cbbc3556744e0dbc8191401afe70520ba292ee3ca80abbc"},
+      {7168,
+       "61da957ec2499a95d6b8023e2b0e604ec7f6b50e80a9678b89d2628e99ada77a"
+       "b42835e40e9d4a7f42ad8cc04f85a963a76e18198377ed84adddeaecacc6f3fc"},
+      {102400,
+       "bc3e3d41a1146b069abffad3c0d44860cf664390afce4d9661f7902e7943e085"
+       "1c35d1a5811083fd7119f5d5d1ba027b4d01c0c6c49fb6ff2cf75393ea5db4a7"},
+  };
+  for (auto [length, expected] : kMore) {
+    std::string bytes;
+    for (size_t i = 0; i < length; ++i) bytes.push_back(static_cast<char>(i % 251));
+    EXPECT_EQ(codegen::hex(codegen::digest(bytes)) + codegen::hex(codegen::signature(secret, bytes)),
+              expected)
+        << length;
+  }
 }
 
 TEST_F(KernelCache, ADamagedFileIsReplaced) {

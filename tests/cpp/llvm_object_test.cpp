@@ -145,20 +145,21 @@ TEST(LlvmObject, OneObjectHoldsManyKernels) {
   kernels.push_back(unary([](Expr x) { return x; }, DType::F64, 2));
   const Function* functions[] = {kernels[0].get(), kernels[1].get()};
   const std::string symbols[] = {"one", "two"};
-  auto code = load_object(compile_object(functions, symbols, Target::host()));
-  EXPECT_GT(code->bytes(), 0u);
+  const std::string object = compile_object(functions, symbols, Target::host());
+  const Code code(object);
+  EXPECT_GT(code.bytes(), 0u);
   double in[3] = {1, 2, 3}, out[3];
   void* buffers[] = {in, out};
   int64_t n = 3;
   rt::KernelArgs args;
   args.buffers = buffers;
   args.dims = &n;
-  EXPECT_EQ(code->find("two")(&args, 0, 1), 0);
+  EXPECT_EQ(code.find("two")(&args, 0, 1), 0);
   EXPECT_EQ(out[2], 5);
-  EXPECT_EQ(code->find("one")(&args, 0, 1), 0);
+  EXPECT_EQ(code.find("one")(&args, 0, 1), 0);
   EXPECT_EQ(out[2], 4);
-  EXPECT_THROW(code->find("three"), Error);
-  EXPECT_THROW(load_object("not an object"), Error);
+  EXPECT_THROW(code.find("three"), Error);
+  EXPECT_THROW(Code("not an object"), Error);
 }
 
 TEST(LlvmCompile, EachDistinctFunctionOnceUnderConcurrentCalls) {

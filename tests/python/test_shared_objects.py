@@ -37,9 +37,9 @@ def test_the_libraries_are_installed() -> None:
     ("name", "limit"),
     [
         ("libintaglio_runtime.so", 2),
-        ("libintaglio.so", 4),
+        ("libintaglio.so", 6),
         ("libintaglio_kernels.so", 4),
-        ("libintaglio_compiler.so", 42),
+        ("libintaglio_compiler.so", 28),
     ],
 )
 def test_sizes_in_mb(name: str, limit: int) -> None:

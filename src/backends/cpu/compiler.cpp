@@ -1,5 +1,5 @@
-// The CPU compiler: passes, kernels, machine code, constants in the form that kernels want them, the plan. It
-// lives in the library that holds LLVM, which sets the compile hook when it is opened.
+// The CPU compiler: passes, kernels, machine code, constants in the form that kernels want them, the plan.
+// LLVM is behind `codegen::compile`, and opened where that finds no code at hand.
 #include <malloc.h>
 
 #include <algorithm>
@@ -8,10 +8,12 @@
 #include <fmt/format.h>
 
 #include "backends/cpu/program.h"
+#include "codegen/compiler_library.h"
 #include "ops/table.h"
 #include "passes/pass.h"
 #include "passes/walk.h"
 #include "runtime/thread_pool.h"
+#include "support/processor.h"
 #include "tensor/passes.h"
 
 namespace ig::cpu {
@@ -85,7 +87,7 @@ std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions&
   if (!target.runs_here())
     throw make_error(ErrorKind::Unsupported, "code for {} does not run on this machine", target.name)
         .why("the processor lacks instructions that the target promises")
-        .hint(fmt::format("leave the target out, or use one that {} has", codegen::Target::host().name));
+        .hint(fmt::format("leave the target out, or use one that {} has", processor_name()));
 
   auto start = Clock::now();
   std::unique_ptr<Graph> graph = source.clone();
@@ -216,11 +218,18 @@ void give_back_memory(int kernels_compiled) {
   if (kernels_compiled >= kMuch) malloc_trim(0);
 }
 
-std::shared_ptr<Program> compile_graph(const Graph& source, const CompileOptions& options) {
-  std::shared_ptr<Program> program = make_program(source, options);
-  if (program) give_back_memory(program->report().kernels_compiled);
+}  // namespace
+}  // namespace ig::cpu
+
+namespace ig {
+
+std::shared_ptr<Program> compile(const Graph& graph, const CompileOptions& options) {
+  std::shared_ptr<Program> program = cpu::make_program(graph, options);
+  if (program) cpu::give_back_memory(program->report().kernels_compiled);
   return program;
 }
+
+bool compiler_available() { return codegen::has_compiler_library(); }
 
 std::vector<PassReport> run_passes(Graph& graph, const PassRequest& request) {
   passes::Options options;
@@ -247,10 +256,4 @@ std::vector<std::string> default_passes() {
   return {passes::default_pipeline().begin(), passes::default_pipeline().end()};
 }
 
-}  // namespace
-}  // namespace ig::cpu
-
-extern "C" void intaglio_compiler_register() {
-  ig::set_pass_hooks({ig::cpu::run_passes, ig::cpu::list_passes, ig::cpu::default_passes});
-  ig::set_compile_hook(ig::cpu::compile_graph);
-}
+}  // namespace ig

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "codegen/llvm/cpu.h"
+#include "runtime/kernel_abi.h"
 #include "support/error.h"
 
 namespace ig::codegen {
@@ -18,8 +20,9 @@ void Emitter::emit(std::string_view symbol) {
   entry_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage,
                                   llvm::StringRef(symbol.data(), symbol.size()), module_);
   entry_->addFnAttr(llvm::Attribute::NoUnwind);
-  entry_->addFnAttr("target-cpu", target_.name);
-  if (!target_.features.empty()) entry_->addFnAttr("target-features", target_.features);
+  const Cpu cpu = cpu_of(target_);
+  entry_->addFnAttr("target-cpu", cpu.name);
+  if (!cpu.features.empty()) entry_->addFnAttr("target-features", cpu.features);
   if (target_.vector_bytes == 64) {
     entry_->addFnAttr("prefer-vector-width", "512");
     entry_->addFnAttr("min-legal-vector-width", "512");

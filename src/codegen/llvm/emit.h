@@ -18,7 +18,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "codegen/jit.h"
+#include "codegen/target.h"
+#include "loop/loop.h"
 
 namespace ig::codegen {
 
@@ -164,10 +165,5 @@ class Emitter {
   llvm::Value* mask_ = nullptr;    // of the last group; null where all lanes are active
   llvm::Value* active_ = nullptr;  // how many lanes are, in the last group
 };
-
-// LLVM contexts and modules of codegen: emits, runs the pass pipeline, writes the object or the assembly.
-enum class FileKind : uint8_t { Object, Assembly };
-std::string generate(std::span<const loop::Function* const> functions, std::span<const std::string> symbols,
-                     const Target& target, FileKind kind);
 
 }  // namespace ig::codegen

@@ -1,6 +1,7 @@
 // The LLVM pipeline: emit, a few cheap passes named one by one (PassBuilder alone would weigh 11 MB), machine
 // code. Explicit vectors leave little for an optimiser to find: locals to registers, common subexpressions,
-// simple algebra, invariants out of loops. Objects have no undefined symbols: a kernel calls nothing.
+// simple algebra, invariants out of loops. Objects have no undefined symbols: a kernel calls nothing. At the
+// end stands what the library offers to the others.
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Analysis/AliasAnalysis.h>
 #include <llvm/Analysis/AssumptionCache.h>
@@ -12,6 +13,7 @@
 #include <llvm/Analysis/ScalarEvolution.h>
 #include <llvm/Analysis/TargetLibraryInfo.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/Config/llvm-config.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/PassInstrumentation.h>
@@ -29,6 +31,8 @@
 
 #include <mutex>
 
+#include "codegen/compiler_library.h"
+#include "codegen/llvm/cpu.h"
 #include "codegen/llvm/emit.h"
 #include "support/error.h"
 
@@ -45,13 +49,14 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const Target& target) {
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
   });
+  const Cpu cpu = cpu_of(target);
   std::string problem;
   const auto* registered = llvm::TargetRegistry::lookupTarget(kTriple, problem);
   IG_CHECK(registered != nullptr, "LLVM has no x86 target: {}", problem);
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   return std::unique_ptr<llvm::TargetMachine>(
-      registered->createTargetMachine(kTriple, target.name, target.features, options, llvm::Reloc::PIC_,
+      registered->createTargetMachine(kTriple, cpu.name, cpu.features, options, llvm::Reloc::PIC_,
                                       llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
 }
 
@@ -140,49 +145,37 @@ std::unique_ptr<llvm::Module> build(llvm::LLVMContext& context,
   return module;
 }
 
-}  // namespace
-
-std::string generate(std::span<const loop::Function* const> functions, std::span<const std::string> symbols,
-                     const Target& target, FileKind kind) {
-  llvm::TargetMachine& tm = machine(target);
-  llvm::LLVMContext context;
-  auto module = build(context, functions, symbols, target, tm);
-  optimise(*module, tm);
+std::string emit_file(llvm::Module& module, llvm::TargetMachine& tm, llvm::CodeGenFileType type) {
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream out(bytes);
   llvm::legacy::PassManager passes;
-  bool assembly = kind == FileKind::Assembly;
-  auto type = assembly ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile;
   bool refused = tm.addPassesToEmitFile(passes, out, nullptr, type, /*DisableVerify=*/true);
-  IG_CHECK(!refused, "LLVM cannot write {} files", assembly ? "assembly" : "object");
-  passes.run(*module);
-  std::string text(bytes.begin(), bytes.end());
-  if (!assembly) check_symbols(text);
-  return text;
+  IG_CHECK(!refused, "LLVM cannot write files of kind {}", static_cast<int>(type));
+  passes.run(module);
+  return {bytes.begin(), bytes.end()};
 }
 
-std::string compile_object(std::span<const loop::Function* const> functions,
-                           std::span<const std::string> symbols, const Target& target) {
-  return generate(functions, symbols, target, FileKind::Object);
-}
-
-std::string compile_assembly(const loop::Function& function, const Target& target) {
-  const loop::Function* functions[] = {&function};
-  const std::string symbols[] = {function.name};
-  return generate(functions, symbols, target, FileKind::Assembly);
-}
-
-std::string compile_ir(const loop::Function& function, const Target& target, bool optimised) {
+std::string generate(std::span<const loop::Function* const> functions, std::span<const std::string> symbols,
+                     const Target& target, Form form) {
   llvm::TargetMachine& tm = machine(target);
   llvm::LLVMContext context;
-  const loop::Function* functions[] = {&function};
-  const std::string symbols[] = {function.name};
   auto module = build(context, functions, symbols, target, tm);
-  if (optimised) optimise(*module, tm);
+  if (form != Form::Ir) optimise(*module, tm);
+  if (form == Form::Assembly) return emit_file(*module, tm, llvm::CodeGenFileType::AssemblyFile);
+  if (form == Form::Object) {
+    std::string object = emit_file(*module, tm, llvm::CodeGenFileType::ObjectFile);
+    check_symbols(object);
+    return object;
+  }
   std::string text;
   llvm::raw_string_ostream out(text);
   module->print(out, nullptr);
   return out.str();
 }
 
+constexpr CompilerLibrary kLibrary = {LLVM_VERSION_STRING, generate};
+
+}  // namespace
 }  // namespace ig::codegen
+
+extern "C" const ig::codegen::CompilerLibrary* intaglio_compiler() { return &ig::codegen::kLibrary; }

@@ -185,7 +185,7 @@ std::string JitTrace::signature(std::span<const std::string> names) const {
 struct JitTree::Attempt {
   std::vector<int> symbol;         // of each axis, or -1; of each number: 0 where symbolic
   std::vector<std::string> names;  // of symbols
-  std::vector<std::string> specialised;
+  std::vector<Reason> specialised;
   std::vector<size_t> leaf_of_input;
   std::vector<size_t> place_of_leaf;  // in `symbol`: a number's own place, an array's first axis
   bool any_symbolic() const {
@@ -393,7 +393,7 @@ std::shared_ptr<JitTrace> JitTree::record(std::span<const Leaf> leaves, JitFront
     // What cannot be said for all sizes may be said for these.
     std::fill(attempt.symbol.begin(), attempt.symbol.end(), -1);
     attempt.names.clear();
-    attempt.specialised.emplace_back("it could not be recorded for all sizes and numbers");
+    attempt.specialised.push_back({"it could not be recorded for all sizes and numbers"});
     trace = nullptr;
   }
   if (!trace) {

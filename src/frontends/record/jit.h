@@ -66,8 +66,8 @@ struct JitTrace {
   mutable std::once_flag asking;
   mutable std::shared_ptr<Program> questions;  // gives `outcomes` alone, without effects; made at need
   std::shared_ptr<Kept> kept;
-  std::string reason;                    // why it was recorded
-  std::vector<std::string> specialised;  // why sizes and numbers that vary were fixed in it
+  std::string reason;               // why it was recorded
+  std::vector<Reason> specialised;  // why sizes and numbers that vary were fixed in it
   double trace_ms = 0;
   mutable std::atomic<uint64_t> calls{0};
   mutable std::atomic<float> ns_per_element{0};  // of the last run that was timed

@@ -46,6 +46,8 @@ std::string at_line(Location where) { return where.known() ? " (" + where.str() 
 
 }  // namespace
 
+std::string Reason::str() const { return text + at_line(where); }
+
 std::string SizeGuard::str() const {
   std::string_view sign = relation == "==" ? (expected ? "==" : "!=") : expected ? "<=" : ">";
   return fmt::format("{} {} {}{}", a.str(), sign, b.str(), at_line(where));
@@ -94,7 +96,7 @@ Tensor JitCapture::add_argument(Type type, std::string name, Tensor now, bool nu
 void JitCapture::again(Restart restart) {
   if (restart_.kind == Restart::Kind::None) restart_ = std::move(restart);
   throw Error(ErrorKind::Capture, "the trace starts again")
-      .why(restart_.why)
+      .why(restart_.why.text)
       .hint("let this exception pass: it never leaves the call of the jitted function");
 }
 
@@ -105,7 +107,7 @@ bool JitCapture::settle(std::string_view relation, const Dim& a, const Dim& b) {
   bool answer = relation == "==" ? x == y : x <= y;
   if (relation == "==" && answer) {
     std::optional<std::string> left = a.as_symbol(), right = b.as_symbol();
-    std::string why = fmt::format("{} == {}{}", a.str(), b.str(), at_line(here()));
+    const Reason why{fmt::format("{} == {}", a.str(), b.str()), here()};
     if (left && right) again({Restart::Kind::Unify, *left, *right, nullptr, why});
     if (left && b.is_constant()) again({Restart::Kind::FixSize, *left, "", nullptr, why});
     if (right && a.is_constant()) again({Restart::Kind::FixSize, *right, "", nullptr, why});
@@ -118,8 +120,11 @@ bool JitCapture::settle(std::string_view relation, const Dim& a, const Dim& b) {
 int64_t JitCapture::to_size(const Dim& dim, std::string_view wanted) {
   int64_t value = dim.evaluate(sizes_);
   if (std::optional<std::string> symbol = dim.as_symbol())
-    again({Restart::Kind::FixSize, *symbol, "", nullptr,
-           fmt::format("{} of a size is used as a Python number{}", wanted, at_line(here()))});
+    again({Restart::Kind::FixSize,
+           *symbol,
+           "",
+           nullptr,
+           {fmt::format("{} of a size is used as a Python number", wanted), here()}});
   for (const SizeGuard& guard : size_guards_)
     if (guard.relation == "==" && guard.a == dim && guard.b == Dim(value)) return value;
   size_guards_.push_back({"==", dim, Dim(value), true, here()});
@@ -153,8 +158,11 @@ int64_t JitCapture::to_int(const Tensor& tensor) {
   Value value = value_of(tensor);
   for (Value number : numbers_)
     if (number == value)
-      again({Restart::Kind::FixNumber, "", "", value,
-             fmt::format("the number `{}` is used as a Python integer{}", value->name(), at_line(here()))});
+      again({Restart::Kind::FixNumber,
+             "",
+             "",
+             value,
+             {fmt::format("the number `{}` is used as a Python integer", value->name()), here()}});
   if (const Outcome* before = known(value, Outcome::Kind::Integer)) return before->integer;
   Outcome outcome;
   outcome.kind = Outcome::Kind::Integer;
@@ -169,8 +177,11 @@ double JitCapture::to_float(const Tensor& tensor) {
   Value value = value_of(tensor);
   for (Value number : numbers_)
     if (number == value)
-      again({Restart::Kind::FixNumber, "", "", value,
-             fmt::format("the number `{}` is used as a Python float{}", value->name(), at_line(here()))});
+      again({Restart::Kind::FixNumber,
+             "",
+             "",
+             value,
+             {fmt::format("the number `{}` is used as a Python float", value->name()), here()}});
   if (const Outcome* before = known(value, Outcome::Kind::Float)) return before->real;
   Outcome outcome;
   outcome.kind = Outcome::Kind::Float;

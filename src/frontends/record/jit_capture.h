@@ -34,6 +34,14 @@ struct Outcome {
   std::string str() const;
 };
 
+// Why a trace is recorded as it is, and by which line: that is looked up when somebody asks, since it may
+// read the user's files.
+struct Reason {
+  std::string text;
+  Location where = {};
+  std::string str() const;
+};
+
 // What a fresh attempt must do otherwise: a trace whose answers make sizes equal, or a number fixed, is
 // recorded again with that known from the start, so that its graph says it plainly.
 struct Restart {
@@ -41,7 +49,7 @@ struct Restart {
   Kind kind = Kind::None;
   std::string a, b;  // symbols
   Value number = nullptr;
-  std::string why;
+  Reason why;
 };
 
 class JitCapture : public Capture {

@@ -1,9 +1,6 @@
-// Machine code into the process: objects are linked by JITLink into memory of their own, and each distinct
-// function (by content and target) is compiled once in the process, whoever asks first, on as many threads as
-// allowed.
-#include <llvm/ExecutionEngine/JITLink/JITLink.h>
-#include <llvm/ExecutionEngine/JITLink/JITLinkMemoryManager.h>
-#include <llvm/Support/MemoryBuffer.h>
+// Each distinct function (by content and target) becomes machine code once in the process, whoever asks
+// first: what is prebuilt or on disk is taken from there, the rest is compiled on as many threads as allowed.
+#include "codegen/jit.h"
 
 #include <algorithm>
 #include <atomic>
@@ -13,7 +10,7 @@
 #include <thread>
 #include <unordered_map>
 
-#include "codegen/jit.h"
+#include "codegen/compiler_library.h"
 #include "codegen/object_cache.h"
 #include "loop/canonical.h"
 #include "runtime/prebuilt.h"
@@ -21,92 +18,6 @@
 
 namespace ig::codegen {
 namespace {
-
-namespace jl = llvm::jitlink;
-
-llvm::Expected<std::unique_ptr<jl::InProcessMemoryManager>>& memory_manager() {
-  // Never destroyed: code may be released by objects that outlive static destructors.
-  static auto* manager =
-      new llvm::Expected<std::unique_ptr<jl::InProcessMemoryManager>>(jl::InProcessMemoryManager::Create());
-  return *manager;
-}
-
-Error link_error(llvm::Error problem) {
-  return make_error(ErrorKind::Internal, "an object could not be loaded: {}",
-                    llvm::toString(std::move(problem)))
-      .why("its bytes are not an object that this build wrote for this machine, or memory ran out")
-      .hint("if it came from a cache, clear the cache; else please report this");
-}
-
-// What one link leaves behind.
-struct Linked {
-  std::unordered_map<std::string, void*> symbols;
-  jl::JITLinkMemoryManager::FinalizedAlloc memory;
-  size_t bytes = 0;
-  llvm::Error problem = llvm::Error::success();
-};
-
-class Link : public jl::JITLinkContext {
- public:
-  Link(Linked& into) : JITLinkContext(nullptr), into_(into) {}
-
-  jl::JITLinkMemoryManager& getMemoryManager() override { return **memory_manager(); }
-  void notifyFailed(llvm::Error problem) override {
-    into_.problem = llvm::joinErrors(std::move(into_.problem), std::move(problem));
-  }
-  void lookup(const LookupMap& symbols, std::unique_ptr<jl::JITLinkAsyncLookupContinuation> then) override {
-    std::string names;
-    for (const auto& [name, flags] : symbols) names += (names.empty() ? "" : ", ") + std::string(name);
-    then->run(llvm::make_error<llvm::StringError>("it needs " + names, llvm::inconvertibleErrorCode()));
-  }
-  llvm::Error notifyResolved(jl::LinkGraph& graph) override {
-    for (auto* symbol : graph.defined_symbols())
-      if (symbol->hasName() && symbol->getScope() == jl::Scope::Default)
-        into_.symbols[std::string(symbol->getName())] = symbol->getAddress().toPtr<void*>();
-    for (auto* block : graph.blocks()) into_.bytes += block->getSize();
-    return llvm::Error::success();
-  }
-  void notifyFinalized(jl::JITLinkMemoryManager::FinalizedAlloc memory) override {
-    into_.memory = std::move(memory);
-  }
-  llvm::Error modifyPassConfig(jl::LinkGraph&, jl::PassConfiguration&) override {
-    return llvm::Error::success();
-  }
-
- private:
-  Linked& into_;
-};
-
-class LoadedCode : public Code {
- public:
-  explicit LoadedCode(std::string object) {
-    auto buffer = llvm::MemoryBuffer::getMemBufferCopy(object, "kernel");
-    if (!memory_manager()) throw link_error(llvm::createStringError("no memory for code"));
-    auto graph = jl::createLinkGraphFromObject(buffer->getMemBufferRef());
-    if (!graph) throw link_error(graph.takeError());
-    jl::link(std::move(*graph),
-             std::make_unique<Link>(linked_));  // memory in this process: done when it returns
-    if (linked_.problem) throw link_error(std::move(linked_.problem));
-  }
-  ~LoadedCode() override {
-    if (!linked_.memory) return;
-    std::vector<jl::JITLinkMemoryManager::FinalizedAlloc> all;
-    all.push_back(std::move(linked_.memory));
-    llvm::consumeError((*memory_manager())->deallocate(std::move(all)));
-  }
-  rt::KernelFn find(std::string_view symbol) const override {
-    auto it = linked_.symbols.find(std::string(symbol));
-    if (it == linked_.symbols.end())
-      throw make_error(ErrorKind::Internal, "the loaded code has no kernel {}", symbol)
-          .why("its object was made for other kernels")
-          .hint("please report this");
-    return reinterpret_cast<rt::KernelFn>(it->second);
-  }
-  size_t bytes() const override { return linked_.bytes; }
-
- private:
-  Linked linked_;
-};
 
 // Compiled functions of the process, for ever: code is a few kilobytes, and programs ask for the same kernels
 // again.
@@ -140,11 +51,11 @@ struct Job {
 };
 
 // What the cache on disk has for this key, loaded.
-std::shared_ptr<Code> load_cached(ObjectCache& disk, const Digest& key) {
+std::shared_ptr<const Code> load_cached(ObjectCache& disk, const Digest& key) {
   std::optional<std::string> object = disk.find(key);
   if (!object) return nullptr;
   try {
-    return load_object(std::move(*object));
+    return std::make_shared<const Code>(*object);
   } catch (const Error&) {
     disk.reject();
     return nullptr;
@@ -155,7 +66,7 @@ std::shared_ptr<Code> load_cached(ObjectCache& disk, const Digest& key) {
 std::optional<Compiled> find_one(std::string_view text, const Target& target, ObjectCache& disk) {
   if (takes_prebuilt(target)) {
     if (const auto* ready = rt::find_prebuilt(rt::prebuilt_key_of_function(hash128(text))))
-      return Compiled{.fn = ready->kernel, .code = nullptr, .prebuilt = true};
+      return Compiled{.fn = ready->kernel(), .code = nullptr, .prebuilt = true};
   }
   auto start = Clock::now();
   if (!disk.enabled()) return std::nullopt;
@@ -171,12 +82,11 @@ std::optional<Compiled> find_one(std::string_view text, const Target& target, Ob
 Compiled compile_one(const loop::Function& function, std::string_view text, const Target& target,
                      ObjectCache& disk) {
   auto start = Clock::now();
-  if (std::optional<Compiled> found = find_one(text, target, disk)) return *std::move(found);
   Compiled out;
   const loop::Function* functions[] = {&function};
   const std::string symbols[] = {"kernel"};
   std::string object = compile_object(functions, symbols, target);
-  out.code = load_object(object);
+  out.code = std::make_shared<const Code>(object);
   if (disk.enabled()) disk.store(disk.key(text), object);
   out.fn = out.code->find("kernel");
   out.fresh = true;
@@ -184,15 +94,47 @@ Compiled compile_one(const loop::Function& function, std::string_view text, cons
   return out;
 }
 
+// Gives whoever waits for this job what `make` makes, an error too; false where that is nothing.
+template <typename Make>
+bool settle(Job& job, Make&& make) {
+  try {
+    std::optional<Compiled> made = make();
+    if (!made) return false;
+    job.promise.set_value(*std::move(made));
+  } catch (...) {
+    // Whoever asks later tries again.
+    std::lock_guard lock(cache().mutex);
+    cache().entries.erase(job.key);
+    job.promise.set_exception(std::current_exception());
+  }
+  return true;
+}
+
 // How a function is known in the table of the process.
 Hash128 process_key(std::string_view text, const Target& target) {
-  return hash128(hash128(text).hex() + "|" + target.name + "|" + target.features);
+  return hash128(hash128(text).hex() + "|" + target.name);
+}
+
+std::string text_of(const loop::Function& function, const Target& target, Form form) {
+  const loop::Function* one = &function;
+  return compiler_library().generate({&one, 1}, {&function.name, 1}, target, form);
 }
 
 }  // namespace
 
-std::shared_ptr<Code> load_object(std::string object) {
-  return std::make_shared<LoadedCode>(std::move(object));
+std::string_view llvm_version() { return compiler_library().llvm_version; }
+
+std::string compile_object(std::span<const loop::Function* const> functions,
+                           std::span<const std::string> symbols, const Target& target) {
+  return compiler_library().generate(functions, symbols, target, Form::Object);
+}
+
+std::string compile_assembly(const loop::Function& function, const Target& target) {
+  return text_of(function, target, Form::Assembly);
+}
+
+std::string compile_ir(const loop::Function& function, const Target& target, bool optimised) {
+  return text_of(function, target, optimised ? Form::OptimisedIr : Form::Ir);
 }
 
 std::vector<Compiled> compile(std::span<const loop::Function* const> functions, const Target& target,
@@ -217,22 +159,20 @@ std::vector<Compiled> compile(std::span<const loop::Function* const> functions, 
       futures[i] = it->second;
     }
   }
+  std::vector<bool> own(functions.size(), false);
+  for (const Job& job : jobs) own[job.position] = true;
+  // What is at hand is taken by this thread: that is over sooner than another one has started.
+  std::erase_if(jobs,
+                [&](Job& job) { return settle(job, [&] { return find_one(job.text, target, disk); }); });
   // The long ones first, so that no thread is left alone with one at the end.
   std::stable_sort(jobs.begin(), jobs.end(),
                    [](const Job& a, const Job& b) { return a.text.size() > b.text.size(); });
   std::atomic<size_t> next{0};
   auto work = [&] {
-    for (size_t j = next++; j < jobs.size(); j = next++) {
-      Job& job = jobs[j];
-      try {
-        job.promise.set_value(compile_one(*functions[job.position], job.text, target, disk));
-      } catch (...) {
-        // Whoever waits sees the error; whoever asks later tries again.
-        std::lock_guard lock(cache().mutex);
-        cache().entries.erase(job.key);
-        job.promise.set_exception(std::current_exception());
-      }
-    }
+    for (size_t j = next++; j < jobs.size(); j = next++)
+      settle(jobs[j], [&] {
+        return std::optional(compile_one(*functions[jobs[j].position], jobs[j].text, target, disk));
+      });
   };
   std::vector<std::thread> helpers;
   auto wanted = std::min(jobs.size(), static_cast<size_t>(std::max(threads, 1)));
@@ -240,8 +180,6 @@ std::vector<Compiled> compile(std::span<const loop::Function* const> functions, 
   work();
   for (std::thread& helper : helpers) helper.join();
   std::vector<Compiled> out;
-  std::vector<bool> own(functions.size(), false);
-  for (const Job& job : jobs) own[job.position] = true;
   for (size_t i = 0; i < functions.size(); ++i) {
     out.push_back(futures[i].get());
     out.back().fresh = own[i] && !out.back().prebuilt;

@@ -1,0 +1,29 @@
+// What the processor of this machine is and can do, without LLVM: which code may run here, and by what name
+// code that was made for exactly this processor is kept on disk.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ig {
+
+// The highest level of the x86-64 ABI whose instructions processor and system provide: 2, 3 or 4; 0 below.
+int processor_level();
+// "AMD EPYC 7763 64-Core Processor", or what else the processor calls itself.
+std::string processor_name();
+// Those of the vector extensions that it has, to be told to a person: "avx2", "fma", "avx512f" ...
+std::vector<std::string_view> processor_features();
+
+// Family, model, stepping and every feature bit that code generation may look at, in hexadecimal: where two
+// machines have the same fingerprint, code that was made on one of them runs on the other.
+const std::string& processor_fingerprint();
+// The same of any processor, by what its `cpuid` instruction answers to a leaf and a subleaf (eax, ebx, ecx,
+// edx), and by which registers its system saves.
+using Cpuid = std::function<std::array<uint32_t, 4>(uint32_t leaf, uint32_t subleaf)>;
+std::string processor_fingerprint(const Cpuid& cpuid, uint64_t saved_registers);
+
+}  // namespace ig
