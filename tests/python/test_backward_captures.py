@@ -23,6 +23,8 @@ Y = X[:, :1] * 5 + X[:, 1:2]
 
 
 def array(x: Any) -> Any:
+    if isinstance(x, ig.Tensor) and x.dtype == KEYS.dtype:
+        return np.asarray(ig.random.normal(x, (2,)))
     return np.asarray(x.detach() if isinstance(x, ig.Tensor) else x)
 
 
@@ -376,7 +378,7 @@ def saliency(x: Any) -> Any:
 
 def second(x: Any) -> Any:
     x = x.detach().requires_grad_()
-    y = ig.sum(x**3 + ig.exp(x))
+    y = ig.sum(x * x * x + ig.exp(x))
     (g,) = ig.autograd.grad(y, x, create_graph=True)
     (h,) = ig.autograd.grad(ig.sum(g * g), x)
     return y.detach(), g.detach(), h
@@ -384,7 +386,7 @@ def second(x: Any) -> Any:
 
 def through_backward(x: Any) -> Any:
     x = x.detach().requires_grad_()
-    ig.sum(x**3).backward(create_graph=True)
+    ig.sum(x * x * x).backward(create_graph=True)
     first = x.grad
     x.grad = None
     ig.sum(first**2).backward()
@@ -407,8 +409,8 @@ def unused(x: Any) -> Any:
 def looped(x: Any) -> Any:
     x = x.detach().requires_grad_()
     carry, ys = ig.scan(lambda c, v: (ig.tanh(c + v), c * v), ig.asarray(0.1), x)
-    (g,) = ig.autograd.grad(carry + ig.sum(ys**2), x, create_graph=True)
-    (h,) = ig.autograd.grad(ig.sum(g**2), x)
+    (g,) = ig.autograd.grad(carry + ig.sum(ys * ys), x, create_graph=True)
+    (h,) = ig.autograd.grad(ig.sum(g * g), x)
     return g.detach(), h
 
 

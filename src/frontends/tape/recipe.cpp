@@ -193,7 +193,8 @@ void flatten(const Graph& graph, Recipe& recipe) {
   }
 }
 
-// Takes the masks off the outputs, which become outputs of their own.
+}  // namespace
+
 void bare_outputs(Graph& graph, Recipe& recipe) {
   std::vector<Value> all;
   auto place = [&](Value value) {
@@ -217,6 +218,8 @@ bool is_elementwise(const ops::Op& op, const Recipe& recipe, std::span<const Ten
     if (recipe.moves[i] && !(operands[i].type().dims == recipe.results[0].dims)) return false;
   return true;
 }
+
+namespace {
 
 template <typename Make>
 std::shared_ptr<const Recipe> make_recipe(std::string name, const std::vector<bool>& moves, Make make) {

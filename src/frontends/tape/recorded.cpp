@@ -50,7 +50,10 @@ std::shared_ptr<const Recipe> recorded_recipe_of(const Node& node) {
 std::optional<Parted> parted_of(Node& node) {
   if (derived(node)) return derived(node)->parted;
   ig::Node* at = graph_node(node);
-  if (!at || at->regions().empty() || touches_effects(*at)) return std::nullopt;
+  if (!at || touches_effects(*at)) return std::nullopt;
+  if (at->regions().empty() && !node.op->has(ops::Trait::Composite)) return std::nullopt;
+  for (size_t i = 0; i < node.next.size(); ++i)  // on the tape they are as they were before they were repeated
+    if (!(node.saved[i].type() == at->operand(i)->type())) return std::nullopt;
   Capture& capture = *Capture::current();
   auto recipe = std::make_shared<Recipe>();
   recipe->name = node.op->decl.name;
@@ -80,10 +83,8 @@ std::optional<Parted> parted_of(Node& node) {
   for (size_t i = 0; i < at->results().size(); ++i) capture.replace(at->result(i), known[i]);
   capture.graph().erase(at);
   parts.linear->dims.set_decider(nullptr);
-  for (size_t i = 0; i < parts.linear->outputs().size(); ++i) {
-    recipe->outputs.push_back(static_cast<int>(i));
-    recipe->masks.emplace_back();
-  }
+  recipe->elementwise = is_elementwise(*node.op, *recipe, std::span(node.saved.data(), node.next.size()));
+  bare_outputs(*parts.linear, *recipe);
   recipe->graph = std::move(parts.linear);
   node.derived = std::make_shared<Derived>(Derived{std::move(forward), out});
   return out;

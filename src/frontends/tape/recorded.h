@@ -14,14 +14,14 @@ namespace ig::tape {
 
 std::shared_ptr<const Recipe> recorded_recipe_of(const Node& node);
 
-// A node with regions (a loop, a branch, a checkpoint) must keep more than its results: it is recorded anew, so
-// that it gives what its way back reads, and takes the place of the one that was there. Then no loop runs
-// twice.
+// What is made of parts (a loop, a branch, a composite) must keep more than its results: it is recorded anew, so
+// that it gives what its way back reads, and takes the place of the node that was there. Then no loop runs twice,
+// and the graph is that of a derivative of the whole function.
 struct Parted {
   std::shared_ptr<const Recipe> recipe;  // from the residuals and the gradients
   std::vector<Tensor> residuals;
 };
-// Nothing of an op without regions, and of one with effects: those may not run twice, nor move.
+// Nothing of other ops, and of those with effects, which may not move.
 std::optional<Parted> parted_of(Node& node);
 
 // What the way back gives, recorded at the node's own place in the program.

@@ -252,7 +252,8 @@ Fate fate_of(const Tensor& tensor, uint64_t capture) {
     if (!x.link() || !x.is_symbolic()) return false;
     Edge own = edge_of(x);
     return own.node->is_leaf() &&
-           (own.node->argument ? x.value() != own.node->stand_in : own.node->capture != capture);
+           (own.node->argument ? x.value() != own.node->stand_in
+                               : own.node->capture != capture && x.value()->node());
   };
   if (is_moved(tensor)) return Fate::Moved;
   while (!queue.empty()) {
