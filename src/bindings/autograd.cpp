@@ -147,7 +147,10 @@ bool is_own(const Tensor& tensor) {
 // Only of an array from outside: there is a place that later calls can look at.
 // Null too of an array that the function made: its tape ends with the capture.
 OutsideWatch* gradient_watch(nb::handle x) {
-  if (!Capture::current()) return nullptr;
+  if (!Capture::current()) {
+    if (tensor_of(x.ptr()).capture()) Capture::leaked(tensor_of(x.ptr()), nullptr);
+    return nullptr;
+  }
   ArrayNotes* notes = ArrayNotes::at_work();
   const Tensor before = before_recording(x.ptr());
   if (is_own(before)) {

@@ -93,8 +93,12 @@ void refuse_change_of_leaf(const Tensor& bound) {
 }
 
 void bind_silently(PyObject* object, Tensor value) {
-  value = value.unlinked();
-  value.set_link(tensor_of(object).link());
+  const std::shared_ptr<const GradLink> place = tensor_of(object).link();
+  // A value of a capture may say itself how a gradient comes to the leaf (a table that shortens its rows).
+  if (!value.is_symbolic() || !place || !value.link()) {
+    value = value.unlinked();
+    value.set_link(place);
+  }
   // What is computed from it later in the function leads to the leaf, and the graph to the value before.
   if (value.is_symbolic() && value.link() && tape::is_leaf(value)) tape::asked_outside();
   bind_raw(object, std::move(value));

@@ -79,12 +79,10 @@ record::JitFront::Recorded::Tape TapeFacts::settle(record::JitCapture& capture,
   using Tape = record::JitFront::Recorded::Tape;
   if (!asked) return Tape::Usual;
   name = capture.graph().name;
-  bool open = false;
   const size_t count = outputs.size();
   for (size_t i = 0; i < count; ++i) {
     const tape::Fate fate = tape::fate_of(outputs[i], capture.serial());
     this->outputs.push_back(fate);
-    open |= fate == tape::Fate::Open;
     if (fate != tape::Fate::Leaf) continue;
     Leaf leaf{i, std::nullopt};
     tape::Edge edge = tape::edge_of(outputs[i]);
@@ -97,6 +95,10 @@ record::JitFront::Recorded::Tape TapeFacts::settle(record::JitCapture& capture,
     leaves.push_back(leaf);
   }
   for (size_t i = count; i < outputs.size(); ++i) this->outputs.push_back(tape::Fate::Off);
+  // The gradient of a leaf that nobody gets is nobody's; the graph does not lead through it.
+  for (tape::Fate& fate : this->outputs)
+    if (fate == tape::Fate::Both) fate = leaves.empty() ? tape::Fate::Open : tape::Fate::Inside;
+  const bool open = std::find(this->outputs.begin(), this->outputs.end(), tape::Fate::Open) != this->outputs.end();
   if (!open) return Tape::Off;
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (this->outputs[i] == tape::Fate::Open) continue;

@@ -46,7 +46,7 @@ constexpr std::array kPasses = {
 };
 
 constexpr std::array<std::string_view, 20> kDefault = {
-    "drop-stops",        "refine-shapes",     "canonicalize", "fold",       "cse",         "dce",
+    "refine-shapes",     "drop-stops",        "canonicalize", "fold",       "cse",         "dce",
     "expand-composites", "canonicalize", "hoist-scan", "sink-views",  "batch-last",
     "choose-layouts",    "canonicalize", "fold",       "cse",         "dce",
     "rematerialize",     "fuse",         "join-loops", "join-kernels"};

@@ -247,7 +247,7 @@ Fate fate_of(const Tensor& tensor, uint64_t capture) {
   if (edge.node->capture == capture && edge.node->is_leaf() && !edge.node->argument) return Fate::Leaf;
   std::unordered_set<const Node*> seen;
   std::vector<const Node*> queue{edge.node.get()};
-  Fate fate = Fate::Open;
+  bool inside = false, outside = false, moved = false;
   auto is_moved = [&](const Tensor& x) {  // a leaf whose handle was bound to something else
     if (!x.link() || !x.is_symbolic()) return false;
     Edge own = edge_of(x);
@@ -259,15 +259,17 @@ Fate fate_of(const Tensor& tensor, uint64_t capture) {
   while (!queue.empty()) {
     const Node* node = queue.back();
     queue.pop_back();
-    if (node->capture != capture || !seen.insert(node).second) continue;
+    const bool own = node->capture == capture && !node->argument;
+    outside |= !own;
+    if (!own || !seen.insert(node).second) continue;
     if (node->freed) return Fate::Freed;
-    if (node->is_leaf() && !node->argument) fate = Fate::Inside;
-    for (const Tensor& operand : node->saved)
-      if (is_moved(operand)) fate = fate == Fate::Open ? Fate::Moved : fate;
+    inside |= node->is_leaf();
+    for (const Tensor& operand : node->saved) moved |= is_moved(operand);
     for (const Edge& next : node->next)
       if (next.node) queue.push_back(next.node.get());
   }
-  return fate;
+  if (moved) return Fate::Moved;
+  return !inside ? Fate::Open : outside ? Fate::Both : Fate::Inside;
 }
 
 }  // namespace ig::tape

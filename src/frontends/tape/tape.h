@@ -152,7 +152,8 @@ enum class Fate : uint8_t {
   Open,    // to leaves outside; a graph that is differentiated by them says the same
   Leaf,    // it is a leaf that was made in the capture
   Freed,   // to what a backward pass has let go of
-  Inside,  // to a leaf that was made in the capture
+  Inside,  // to leaves that were made in the capture
+  Both,    // to these, and to leaves outside
   Moved,   // to a leaf that got a new value in the capture
 };
 Fate fate_of(const Tensor& tensor, uint64_t capture);
