@@ -74,7 +74,7 @@ tape::Edge linked_edge(nb::handle x, std::string_view what) {
 // What is done to an array from outside stays done, and a trace would do it once.
 void refuse_outside(const tape::Edge& edge, std::string_view what) {
   const Capture* capture = Capture::current();
-  if (!capture || (edge.node->capture == capture->serial() && !edge.node->argument)) return;
+  if (!capture || edge.node->capture == capture->serial()) return;
   throw make_error(ErrorKind::Capture, "{} of an array from outside of a captured function is wanted", what)
       .why("it would be done when the function is captured, and not by later calls")
       .hint("do it before the function is called, or to an array that the function makes");
@@ -133,14 +133,13 @@ void check_gradient(nb::handle x, nb::handle value) {
         .hint("pass an array of its shape and dtype");
 }
 
-// An array of the capture at hand, but no stand-in for an argument.
+// An array that the captured function made.
 bool is_own(const Tensor& tensor) {
   const Capture* capture = Capture::current();
   if (!tensor.is_symbolic()) return capture->made_here(tensor) && tensor.link();
   if (!capture->owns(tensor)) return false;
   if (!tensor.link()) return tensor.value()->node() && ArrayNotes::at_work();
-  tape::Edge edge = tape::edge_of(tensor);
-  return edge.node->capture == capture->serial() && !edge.node->argument;
+  return tape::edge_of(tensor).node->capture == capture->serial();
 }
 
 // What follows the program's dealings with a gradient while a function is recorded; null outside of captures.
@@ -276,7 +275,7 @@ void init_autograd(nb::module_& m) {
   });
   m.def("_retain_grad", [](nb::handle x) {
     tape::Edge edge = linked_edge(x, "retain_grad()");
-    if (edge.node->is_leaf() && !edge.node->computed) return;  // keeps its own
+    if (edge.node->is_leaf()) return;  // keeps its own
     refuse_outside(edge, "retain_grad()");
     edge.node->watches[edge.result].retain = true;
   });

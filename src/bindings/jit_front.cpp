@@ -108,8 +108,7 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
     bool is_dynamic = shape_.leaves[i].kind != CallShape::LeafKind::Static;
     Tensor stand_in = is_dynamic ? stand_ins[dynamic++] : Tensor();
     before.push_back(stand_in);
-    given.push_back(stand_in.valid() ? nb::steal(wrap(stand_in_for(stand_in, objects_.leaves[i],
-                                                                   shape_.leaves[i].name)))
+    given.push_back(stand_in.valid() ? nb::steal(wrap(stand_in_for(stand_in, objects_.leaves[i])))
                                      : nb::borrow(objects_.leaves[i]));
   }
   nb::object args = shape_.args(given), kwargs = shape_.kwargs(given);
@@ -494,7 +493,25 @@ record::JitFront::Recorded::Tape PyFront::know_tape(PyKept& kept, const ArrayNot
   for (PyObject* handle : notes.gone_back)
     if (auto spot = spot_of_.find(handle); spot != spot_of_.end())
       tape.hooks.push_back({spot->second, TapeFacts::hooks_of(handle)});
+  know_arguments(kept, tape.argument_hooks, tape.same);
   return tape.settle(capture, outputs);
+}
+
+// Of the arguments that require grad, of which there are few.
+void PyFront::know_arguments(const PyKept& kept, std::vector<TapeFacts::Hooks>& hooks,
+                             std::vector<std::pair<size_t, size_t>>& same) const {
+  const size_t count = objects_.leaves.size();
+  for (size_t i = 0; i < count; ++i) {
+    if (TapeFacts::place_of(objects_.leaves[i]) == TapeFacts::Place::None) continue;
+    hooks.push_back({i, TapeFacts::hooks_of(objects_.leaves[i])});
+    const tape::Edge edge = tape::edge_of(tensor_of(objects_.leaves[i]));
+    for (size_t k = 0; k < count + kept.spots.size(); ++k) {
+      if (k >= i && k < count) continue;
+      nb::object other = k < count ? nb::borrow(objects_.leaves[k]) : kept.handle(k - count);
+      if (other.is_valid() && is_tensor(other.ptr()) && tape::edge_of(tensor_of(other.ptr())) == edge)
+        same.emplace_back(i, k);
+    }
+  }
 }
 
 // What is not as the trace knows it; "" where all is.
@@ -513,9 +530,14 @@ std::string PyFront::other_tape(const PyKept& kept) const {
       return "an array from outside has another place on the tape";
   }
   for (const TapeFacts::Hooks& hooks : known.hooks)
-    if (TapeFacts::hooks_of(kept.handle(hooks.spot).ptr()) != hooks.ids)
+    if (TapeFacts::hooks_of(kept.handle(hooks.at).ptr()) != hooks.ids)
       return "an array from outside has other hooks";
-  return "";
+  if (known.argument_hooks.empty()) return "";
+  std::vector<TapeFacts::Hooks> hooks;
+  std::vector<std::pair<size_t, size_t>> same;
+  know_arguments(kept, hooks, same);
+  if (hooks != known.argument_hooks) return "an argument has other hooks";
+  return same == known.same ? "" : "other arguments are one and the same array";
 }
 
 void PyFront::outside(const record::JitTrace& trace, std::span<Tensor> lifted) {

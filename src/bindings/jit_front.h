@@ -124,6 +124,8 @@ class PyFront final : public record::JitFront {
   void find_spots(PyKept& kept, const ArrayNotes& notes);
   Recorded::Tape know_tape(PyKept& kept, const ArrayNotes& notes, record::JitCapture& capture,
                            std::vector<Tensor>& outputs);
+  void know_arguments(const PyKept& kept, std::vector<TapeFacts::Hooks>& hooks,
+                      std::vector<std::pair<size_t, size_t>>& same) const;
   std::string other_tape(const PyKept& kept) const;
   // Takes up the handles that a call of this trace finds, where they are not those of its recording.
   void hold(const PyKept& kept);

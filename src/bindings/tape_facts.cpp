@@ -18,6 +18,14 @@ const ArrayNotes::Handle* handle_of(const ArrayNotes& notes, const tape::Node& l
 void reached(tape::Node& leaf, bool set) {
   ArrayNotes* notes = ArrayNotes::at_work();
   const ArrayNotes::Handle* handle = notes ? handle_of(*notes, leaf) : nullptr;
+  if (notes && !handle) {
+    if (!set) return;  // an argument
+    throw Error(ErrorKind::Capture, "a backward pass of a captured function comes to an argument")
+        .why("it requires grad outside, and `.grad` is set of arrays that the function reads from there, which it "
+             "finds again on each call")
+        .hint("make it the function's own, x = x.detach().requires_grad_(), and return x.grad; or take the "
+              "gradient by ig.autograd.grad(loss, x)");
+  }
   if (!handle)
     throw Error(ErrorKind::Capture, "a backward pass while a function is traced comes to an array from outside")
         .why(
@@ -122,10 +130,9 @@ void TapeFacts::place(std::vector<Tensor>& outputs) const {
   }
 }
 
-Tensor stand_in_for(const Tensor& stand_in, PyObject* argument, const std::string& name) {
-  TapeFacts::Place place = TapeFacts::place_of(argument);
-  if (place == TapeFacts::Place::None) return stand_in;
-  return tape::as_argument(stand_in, name, place == TapeFacts::Place::Leaf);
+Tensor stand_in_for(Tensor stand_in, PyObject* argument) {
+  if (is_tensor(argument)) stand_in.set_link(tensor_of(argument).link());
+  return stand_in;
 }
 
 void ask_tape(nb::handle x, std::string_view what) {

@@ -24,10 +24,14 @@ struct TapeFacts {
   tape::Mode mode;     // outside of the function
   std::vector<Place> arguments, spots;
   struct Hooks {
-    size_t spot = 0;
+    size_t at = 0;
     std::vector<int> ids;
+    bool operator==(const Hooks&) const = default;
   };
-  std::vector<Hooks> hooks;  // of leaves that a pass came to
+  std::vector<Hooks> hooks;  // of leaves at spots that a pass came to
+  // Of arguments that require grad: the hooks, and which arrays have the same place on the tape.
+  std::vector<Hooks> argument_hooks;
+  std::vector<std::pair<size_t, size_t>> same;
 
   std::vector<tape::Fate> outputs;
   struct Leaf {  // an output that is a leaf made by the function
@@ -45,7 +49,7 @@ struct TapeFacts {
 };
 
 // An array that requires grad outside is one for the function as well.
-Tensor stand_in_for(const Tensor& stand_in, PyObject* argument, const std::string& name);
+Tensor stand_in_for(Tensor stand_in, PyObject* argument);
 
 // In a capture: an answer about this array's place on the tape becomes a condition of the trace. Error(Capture)
 // where nothing follows it.

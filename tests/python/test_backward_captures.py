@@ -3,6 +3,7 @@ eager program; what depends on the tape outside is asked on each call; what cann
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -539,6 +540,47 @@ def test_a_derivative_around_takes_inner_gradients_for_constants() -> None:
         assert leaf.grad.tolist() == [3, 12]
 
 
+def test_one_array_as_an_argument_and_from_outside() -> None:
+    w, other = ig.asarray([1.0, 2.0], requires_grad=True), ig.asarray([3.0, 4.0], requires_grad=True)
+
+    def by_outside(x: Any) -> Any:
+        return ig.autograd.grad(ig.sum(x * w), w)[0]
+
+    def by_both(x: Any, y: Any) -> Any:
+        return ig.autograd.grad(ig.sum(x * x * y), [x, y])
+
+    def step(x: Any) -> Any:
+        w.grad = None
+        ig.sum(x * w).backward()
+        return w.grad
+
+    for f in (by_outside, ig.jit(by_outside)):
+        assert [f(w).tolist(), f(other).tolist(), f(w).tolist()] == [[2, 4], [3, 4], [2, 4]]
+    for g in (by_both, ig.jit(by_both)):
+        assert [a.tolist() for a in g(w, w)] == [[3, 12], [3, 12]]
+        assert [a.tolist() for a in g(w, other)] == [[6, 16], [1, 4]]
+    for f in (step, ig.jit(step)):
+        assert f(w).tolist() == [2, 4]
+        assert f(other.detach()).tolist() == [3, 4]
+
+
+def test_copies_inside_are_leaves_of_their_own() -> None:
+    w = ig.asarray([1.0, 2.0], requires_grad=True)
+
+    def step() -> Any:
+        own = copy.copy(w)
+        w.grad = None
+        loss = ig.sum(own * own * w)
+        loss.backward(retain_graph=True)
+        return own.grad, w.grad, loss
+
+    for f in (step, ig.jit(step)):
+        own, outside, loss = f()
+        assert (own.tolist(), outside.tolist()) == ([2, 8], [1, 4])
+        loss.backward()
+        assert w.grad.tolist() == [2, 8]
+
+
 def test_arguments_that_require_grad() -> None:
     def f(x: Any) -> Any:
         (g,) = ig.autograd.grad(ig.sum(x**3), x, create_graph=True)
@@ -757,3 +799,142 @@ def test_random_programs(steps: list[tuple[int, int, int]], kind: int) -> None:
         return loss.detach(), x.grad, grads
 
     same(ig.jit(program)(), program())
+
+
+# --- what is refused -------------------------------------------------------------------------------------------------
+
+
+class Outside:
+    """Arrays that the functions below read; none of them may change."""
+
+    leaf = ig.asarray([1.0, 2.0], requires_grad=True)
+    other = ig.asarray([3.0, 4.0], requires_grad=True)
+    plain = ig.asarray([1.0, 2.0])
+
+
+W, V, P = Outside.leaf, Outside.other, Outside.plain
+H = W * 2
+LEAKED: list[Any] = []
+
+
+def own(x: Any) -> Any:
+    return x.detach().requires_grad_()
+
+
+def back(x: Any) -> Any:
+    ig.sum(x * x).backward()
+    return x
+
+
+def jitted(f: Callable[[], Any]) -> Callable[[], Any]:
+    return lambda: ig.jit(f)()
+
+
+def in_a_branch() -> Any:
+    y = own(P)
+    z = y * 2
+    return ig.cond(ig.sum(P) > 0, lambda: back(z), lambda: z)
+
+
+def by_what_is_around() -> Any:
+    y = own(P)
+    return ig.cond(ig.sum(P) > 0, lambda: ig.autograd.grad(ig.sum(y * y), y)[0], lambda: y)
+
+
+def twice() -> Any:
+    loss = ig.sum(W * W)
+    loss.backward()
+    loss.backward()
+
+
+def in_place() -> Any:
+    y = own(P)
+    y += 1
+
+
+def leads_inside() -> Any:
+    ig.sum(ig.jit(lambda x: own(x) * 2)(P)).backward()
+
+
+def returned_loss() -> Any:
+    def step() -> Any:
+        loss = ig.sum(W * W)
+        ig.autograd.grad(loss, W)
+        return loss
+
+    ig.jit(step)().backward()
+
+
+def after_a_step() -> Any:
+    w = ig.asarray([1.0, 2.0], requires_grad=True)
+
+    def step() -> Any:
+        with ig.no_grad():
+            w.__imul__(0.5)
+        return ig.sum(w * w)
+
+    ig.jit(step)().backward()
+
+
+def anomaly() -> Any:
+    with ig.autograd.detect_anomaly():
+        ig.jit(lambda: back(W))()
+
+
+def leak() -> Any:
+    ig.trace(lambda x: LEAKED.append(ig.sum(own(x) * 2)) or x, P)
+    LEAKED.pop().backward()
+
+
+def leaked_gradient() -> Any:
+    ig.trace(lambda x: LEAKED.append(own(x)) or x, P)
+    return LEAKED.pop().grad
+
+
+ERRORS: dict[str, Callable[[], Any]] = {
+    "to an argument": lambda: ig.jit(back)(W),
+    "to a computed argument": lambda: ig.jit(back)(H),
+    "to what was computed outside": jitted(lambda: back(H)),
+    "by what lies behind what was computed outside": jitted(lambda: ig.autograd.grad(ig.sum(H * H), W)),
+    "from a loss outside": jitted(lambda: H.backward(ig.ones(2))),
+    "in trace": lambda: ig.trace(lambda: back(W)),
+    "in a branch, to a leaf outside": jitted(lambda: ig.cond(ig.sum(P) > 0, lambda: back(W), lambda: P)),
+    "in a branch, to a leaf around": jitted(in_a_branch),
+    "in a branch, by a leaf around": jitted(by_what_is_around),
+    "in a loop": jitted(lambda: ig.fori_loop(0, 2, lambda i, x: back(W) + x, P)),
+    "in vmap": lambda: ig.vmap(ig.jit(lambda x: back(W * x)))(ig.ones((3, 2))),
+    "in grad": lambda: ig.grad(lambda x: ig.sum(back(W * x)))(P),
+    "in grad of jit": lambda: ig.grad(ig.jit(lambda x: ig.sum(back(W * x))))(P),
+    "with anomalies": anomaly,
+    "freezing outside": jitted(lambda: W.requires_grad_(False)),
+    "unfreezing outside": jitted(lambda: P.requires_grad_()),
+    "unfreezing an argument": lambda: ig.jit(lambda x: x.requires_grad_())(P),
+    "unfreezing in a branch": lambda: ig.jit(lambda x: ig.cond(ig.sum(x) > 0, lambda: x.requires_grad_(), lambda: x))(P),
+    "a hook outside": jitted(lambda: W.register_hook(lambda g: g)),
+    "a hook of an argument": lambda: ig.jit(lambda x: x.register_hook(lambda g: g))(W),
+    "a hook of another shape": jitted(lambda: (lambda y: (y.register_hook(lambda g: g[:1]), back(y)))(own(P))),
+    "retaining outside": jitted(lambda: H.retain_grad()),
+    "requires_grad asked in trace": lambda: ig.trace(lambda x: x.requires_grad, P),
+    "requires_grad asked in a branch": lambda: ig.jit(lambda x: ig.cond(ig.sum(x) > 0, lambda: x * x.requires_grad, lambda: x))(P),
+    "integers": jitted(lambda: ig.asarray([1, 2]).requires_grad_()),
+    "no leaf": jitted(lambda: back(P)),
+    "not one number": jitted(lambda: (W * 2).backward()),
+    "a gradient of another shape": jitted(lambda: (W * 2).backward(ig.ones(3))),
+    "unused": jitted(lambda: ig.autograd.grad(ig.sum(own(P)), own(P))),
+    "twice": jitted(twice),
+    "in place": jitted(in_place),
+    "in place on a leaf outside": jitted(lambda: W.__iadd__(1)),
+    "gone back through": returned_loss,
+    "leads inside": leads_inside,
+    "after a step": after_a_step,
+    "leaked": leak,
+    "leaked gradient": leaked_gradient,
+}
+
+
+def test_errors_are_whole() -> None:
+    texts = {name: refusal(wrong, __file__) for name, wrong in ERRORS.items()}
+    check_texts(texts, Path(__file__).with_name("backward_captures_errors.txt"))
+    assert W.grad is None
+    assert (W.tolist(), V.tolist(), P.tolist()) == ([1, 2], [3, 4], [1, 2])
+    assert not P.requires_grad

@@ -190,6 +190,7 @@ class Pass {
       }
     if (node->is_leaf()) return;
     if (!inputs_.empty() && !through_.contains(node.get())) return;
+    reached_outside(*node, true);  // which goes no further there
     // The way back of a node that was recorded is made when it is wanted, and holds what stands for the results.
     std::optional<Parted> parted;
     std::shared_ptr<const Recipe> held = node->recipe;

@@ -1,6 +1,7 @@
 // Nodes, and what puts them on the tape.
 #include "frontends/tape/tape.h"
 
+#include <algorithm>
 #include <unordered_set>
 #include <utility>
 
@@ -107,7 +108,7 @@ Node::~Node() {
 
 std::string Node::name() const {
   if (op) return op->decl.name;
-  return recipe ? recipe->name : ended ? *argument : "leaf";
+  return recipe ? recipe->name : ended ? ended_in : "leaf";
 }
 
 bool Link::recording() const { return mode().grad; }
@@ -149,11 +150,7 @@ Tensor linked(Tensor tensor, Edge edge) {
 
 bool requires_grad(const Tensor& tensor) { return tensor.link() != nullptr; }
 
-bool is_leaf(const Tensor& tensor) {
-  if (!tensor.link()) return true;
-  Edge edge = edge_of(tensor);
-  return edge.node->is_leaf() && !edge.node->computed;
-}
+bool is_leaf(const Tensor& tensor) { return !tensor.link() || edge_of(tensor).node->is_leaf(); }
 
 Tensor as_leaf(const Tensor& tensor) {
   if (!transforms::has_tangent(tensor.type()))
@@ -187,20 +184,10 @@ Tensor as_leaf(const Tensor& tensor) {
   return linked(tensor.unlinked(), {node, 0});
 }
 
-Tensor as_argument(const Tensor& tensor, std::string name, bool leaf) {
-  auto node = std::make_shared<Node>();
-  node->results = {tensor.type()};
-  node->capture = tensor.symbol()->serial;
-  node->argument = std::move(name);
-  node->stand_in = tensor.value();
-  node->computed = !leaf;
-  return linked(tensor.unlinked(), {node, 0});
-}
-
 Tensor as_ended(const Tensor& tensor, std::string name, Error why) {
   auto node = std::make_shared<Node>();
   node->results = {tensor.type()};
-  node->argument = std::move(name);
+  node->ended_in = std::move(name);
   node->ended = std::move(why);
   return linked(tensor.unlinked(), {node, 0});
 }
@@ -213,15 +200,7 @@ void asked_outside() {
 
 void reached_outside(Node& node, bool set) {
   const Capture* capture = Capture::current();
-  if (!capture || (node.capture == capture->serial() && !(node.argument && set))) return;
-  if (node.argument)
-    throw make_error(ErrorKind::Capture, "a backward pass of a captured function comes to its argument `{}`",
-                     *node.argument)
-        .why(
-            "the array requires grad outside, where its gradient, and those of all that it was computed "
-            "from, would have to be set anew by each call")
-        .hint("make it the function's own, x = x.detach().requires_grad_(), and return x.grad; or take the "
-              "gradient by ig.autograd.grad(loss, x)");
+  if (!capture || node.capture == capture->serial()) return;
   if (node.capture != 0)
     throw make_error(ErrorKind::Capture,
                      "a backward pass leads out of what is differentiated, batched, a branch or a loop's body")
@@ -230,12 +209,16 @@ void reached_outside(Node& node, bool set) {
                          node.name()))
         .hint("go back by arrays that are made inside, x = x.detach().requires_grad_(), return the gradients, "
               "or call backward() behind it");
-  if (!node.is_leaf())
+  if (!node.is_leaf()) {
+    const bool hooked = std::any_of(node.watches.begin(), node.watches.end(),
+                                    [](const auto& watch) { return !watch.second.hooks.empty(); });
+    if (!set && !hooked) return;  // its gradient is asked for, and goes no further
     throw make_error(ErrorKind::Capture,
                      "a backward pass of a captured function leads to an array from outside that was computed")
         .why(fmt::format("`{}` ran before the call, and its tape would be gone after the first pass",
                          node.name()))
         .hint("compute the array within the function, or take its value alone with x.detach()");
+  }
   const Outside* calls = outside.load();
   IG_CHECK(calls != nullptr, "no front end follows the tape");
   calls->reached(node, set);
@@ -244,22 +227,20 @@ void reached_outside(Node& node, bool set) {
 Fate fate_of(const Tensor& tensor, uint64_t capture) {
   if (!tensor.link()) return Fate::Off;
   Edge edge = edge_of(tensor);
-  if (edge.node->capture == capture && edge.node->is_leaf() && !edge.node->argument) return Fate::Leaf;
+  if (edge.node->capture == capture && edge.node->is_leaf()) return Fate::Leaf;
   std::unordered_set<const Node*> seen;
   std::vector<const Node*> queue{edge.node.get()};
   bool inside = false, outside = false, moved = false;
   auto is_moved = [&](const Tensor& x) {  // a leaf whose handle was bound to something else
     if (!x.link() || !x.is_symbolic()) return false;
     Edge own = edge_of(x);
-    return own.node->is_leaf() &&
-           (own.node->argument ? x.value() != own.node->stand_in
-                               : own.node->capture != capture && x.value()->node());
+    return own.node->is_leaf() && own.node->capture != capture && x.value()->node();
   };
   if (is_moved(tensor)) return Fate::Moved;
   while (!queue.empty()) {
     const Node* node = queue.back();
     queue.pop_back();
-    const bool own = node->capture == capture && !node->argument;
+    const bool own = node->capture == capture;
     outside |= !own;
     if (!own || !seen.insert(node).second) continue;
     if (node->freed) return Fate::Freed;

@@ -95,12 +95,9 @@ struct Node {
   Attrs attrs;
   std::shared_ptr<void> derived;  // what recorded.cpp keeps
 
-  // Of an argument of a captured function that requires grad outside: what stands for it, which is a leaf here.
-  std::optional<std::string> argument;
-  Value stand_in = nullptr;
-  bool computed = false;  // outside it is none
-
-  std::optional<Error> ended;  // why no gradient goes on from here
+  // Of a result of a captured function: why no gradient goes on from here, and the function's name.
+  std::optional<Error> ended;
+  std::string ended_in;
 
   std::mutex mutex;                     // of what follows
   std::vector<Tensor> saved;            // operands with their links, results without
@@ -131,8 +128,6 @@ bool is_leaf(const Tensor& tensor);
 // The same array as a leaf of its own. Error(Type) where its dtype has no derivative.
 Tensor as_leaf(const Tensor& tensor);
 
-// The same array with a place on the tape of a capture, for the argument `name`.
-Tensor as_argument(const Tensor& tensor, std::string name, bool leaf);
 // The same array, which requires grad, and of which each backward pass is refused.
 Tensor as_ended(const Tensor& tensor, std::string name, Error why);
 
