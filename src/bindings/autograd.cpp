@@ -71,10 +71,13 @@ tape::Edge linked_edge(nb::handle x, std::string_view what) {
   return tape::edge_of(tensor);
 }
 
-// What is done to an array from outside stays done, and a trace would do it once.
+// What is done to an array from outside stays done, and a trace would do it once. What is done to one of the
+// function's own counts for who gets it.
 void refuse_outside(const tape::Edge& edge, std::string_view what) {
   const Capture* capture = Capture::current();
-  if (!capture || edge.node->capture == capture->serial()) return;
+  if (!capture) return;
+  tape::asked_outside();
+  if (edge.node->capture == capture->serial()) return;
   throw make_error(ErrorKind::Capture, "{} of an array from outside of a captured function is wanted", what)
       .why("it would be done when the function is captured, and not by later calls")
       .hint("do it before the function is called, or to an array that the function makes");
@@ -357,7 +360,8 @@ void init_autograd(nb::module_& m) {
         return before;
       },
       nb::arg("grad"), nb::arg("inference"), nb::arg("stop").none(),
-      "The same of the program's own modes. Of what is captured under `stop` no derivative goes further back; None "
+      "The same of the program's own modes. Of what is captured under `stop` no derivative goes further "
+      "back; None "
       "leaves that as it is.");
   m.def("_autocast", []() -> nb::object {
     std::optional<DType> on = front::autocast();

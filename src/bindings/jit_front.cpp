@@ -518,7 +518,8 @@ void PyFront::know_arguments(const PyKept& kept, std::vector<TapeFacts::Hooks>& 
 std::string PyFront::other_tape(const PyKept& kept) const {
   const TapeFacts& known = kept.tape;
   const tape::Mode& now = tape::mode();
-  if (known.mode.grad != now.grad || known.mode.inference != now.inference || known.mode.anomaly != now.anomaly)
+  if (known.mode.grad != now.grad || known.mode.inference != now.inference ||
+      known.mode.anomaly != now.anomaly)
     return "the mode of eager autograd is another one";
   for (size_t i = 0; i < known.arguments.size(); ++i)
     if (TapeFacts::place_of(objects_.leaves[i]) != known.arguments[i])

@@ -21,18 +21,24 @@ void reached(tape::Node& leaf, bool set) {
   if (notes && !handle) {
     if (!set) return;  // an argument
     throw Error(ErrorKind::Capture, "a backward pass of a captured function comes to an argument")
-        .why("it requires grad outside, and `.grad` is set of arrays that the function reads from there, which it "
-             "finds again on each call")
-        .hint("make it the function's own, x = x.detach().requires_grad_(), and return x.grad; or take the "
-              "gradient by ig.autograd.grad(loss, x)");
+        .why(
+            "it requires grad outside, and `.grad` is set of arrays that the function reads from there, "
+            "which it "
+            "finds again on each call")
+        .hint(
+            "make it the function's own, x = x.detach().requires_grad_(), and return x.grad; or take the "
+            "gradient by ig.autograd.grad(loss, x)");
   }
   if (!handle)
-    throw Error(ErrorKind::Capture, "a backward pass while a function is traced comes to an array from outside")
+    throw Error(ErrorKind::Capture,
+                "a backward pass while a function is traced comes to an array from outside")
         .why(
-            "its gradient lies on the tape outside of the graph: ig.jit alone sets it after each call, and not "
+            "its gradient lies on the tape outside of the graph: ig.jit alone sets it after each call, and "
+            "not "
             "by a pass within what is differentiated, batched, a branch or a loop's body")
-        .hint("capture the function with ig.jit, or go back by arrays that are made inside, "
-              "x = x.detach().requires_grad_(), and return the gradients");
+        .hint(
+            "capture the function with ig.jit, or go back by arrays that are made inside, "
+            "x = x.detach().requires_grad_(), and return the gradients");
   if (std::find(notes->gone_back.begin(), notes->gone_back.end(), handle->object.ptr()) ==
       notes->gone_back.end())
     notes->gone_back.push_back(handle->object.ptr());
@@ -50,16 +56,22 @@ Error no_way_back(tape::Fate fate) {
   if (fate == tape::Fate::Freed)
     return Error(ErrorKind::Value, "a second backward pass goes through a part of the tape that was freed")
         .why("backward() within the jitted function, which this array comes from, was the first")
-        .hint("pass retain_graph=True to that backward(), or add the losses and go back once; x.detach() is the "
-              "value alone");
+        .hint(
+            "pass retain_graph=True to that backward(), or add the losses and go back once; x.detach() is "
+            "the "
+            "value alone");
   if (fate == tape::Fate::Inside)
     return Error(ErrorKind::Value, "a backward pass leads into a jitted function, to a leaf that it made")
         .why("x.requires_grad_() made a leaf within the call, and nothing holds it now")
-        .hint("go back within the function and return the gradient, or pass the array as an argument that requires "
-              "grad");
-  return Error(ErrorKind::Value, "a backward pass leads into a jitted function, to a leaf that it gave a new value")
-      .why("what this array was computed from is the value after a step within the call, and the graph of the "
-           "call begins at the one before")
+        .hint(
+            "go back within the function and return the gradient, or pass the array as an argument that "
+            "requires "
+            "grad");
+  return Error(ErrorKind::Value,
+               "a backward pass leads into a jitted function, to a leaf that it gave a new value")
+      .why(
+          "what this array was computed from is the value after a step within the call, and the graph of the "
+          "call begins at the one before")
       .hint("compute the loss in a function of its own, or before the step, or go back within the function");
 }
 
@@ -91,22 +103,26 @@ record::JitFront::Recorded::Tape TapeFacts::settle(record::JitCapture& capture,
   for (size_t i = 0; i < count; ++i) {
     const tape::Fate fate = tape::fate_of(outputs[i], capture.serial());
     this->outputs.push_back(fate);
-    if (fate != tape::Fate::Leaf) continue;
-    Leaf leaf{i, std::nullopt};
-    tape::Edge edge = tape::edge_of(outputs[i]);
-    const tape::Watch& watch = edge.node->watches[edge.result];
-    Tensor gradient = watch.handle ? watch.handle->get() : watch.grad;
+    if (fate == tape::Fate::Off) continue;
+    if (fate == tape::Fate::Leaf) leaves.push_back(i);
+    const tape::Edge edge = tape::edge_of(outputs[i]);
+    auto watch = edge.node->watches.find(edge.result);
+    if (edge.node->capture != capture.serial() || watch == edge.node->watches.end() || !watch->second.retain)
+      continue;
+    Kept one{i, std::nullopt};
+    Tensor gradient = watch->second.handle ? watch->second.handle->get() : watch->second.grad;
     if (gradient.valid()) {
-      leaf.gradient = outputs.size();
+      one.gradient = outputs.size();
       outputs.push_back(gradient);
     }
-    leaves.push_back(leaf);
+    kept.push_back(one);
   }
   for (size_t i = count; i < outputs.size(); ++i) this->outputs.push_back(tape::Fate::Off);
   // The gradient of a leaf that nobody gets is nobody's; the graph does not lead through it.
   for (tape::Fate& fate : this->outputs)
     if (fate == tape::Fate::Both) fate = leaves.empty() ? tape::Fate::Open : tape::Fate::Inside;
-  const bool open = std::find(this->outputs.begin(), this->outputs.end(), tape::Fate::Open) != this->outputs.end();
+  const bool open =
+      std::find(this->outputs.begin(), this->outputs.end(), tape::Fate::Open) != this->outputs.end();
   if (!open) return Tape::Off;
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (this->outputs[i] == tape::Fate::Open) continue;
@@ -120,13 +136,16 @@ record::JitFront::Recorded::Tape TapeFacts::settle(record::JitCapture& capture,
 void TapeFacts::place(std::vector<Tensor>& outputs) const {
   for (size_t i = 0; i < this->outputs.size() && i < outputs.size(); ++i) {
     const tape::Fate fate = this->outputs[i];
-    if (fate == tape::Fate::Freed || fate == tape::Fate::Inside || fate == tape::Fate::Moved)
+    if (fate != tape::Fate::Off && fate != tape::Fate::Open && fate != tape::Fate::Leaf)
       outputs[i] = tape::as_ended(outputs[i], name, no_way_back(fate));
   }
-  for (const Leaf& leaf : leaves) {
-    outputs[leaf.output] = tape::as_leaf(outputs[leaf.output]);
-    if (leaf.gradient)
-      tape::edge_of(outputs[leaf.output]).node->watches[0].grad = outputs[*leaf.gradient];
+  for (size_t leaf : leaves) outputs[leaf] = tape::as_leaf(outputs[leaf]);
+  for (const Kept& one : kept) {
+    const tape::Edge edge = tape::edge_of(outputs[one.output]);
+    if (!edge.node) continue;
+    tape::Watch& watch = edge.node->watches[edge.result];
+    watch.retain = true;
+    if (one.gradient) watch.grad = outputs[*one.gradient];
   }
 }
 

@@ -1,7 +1,7 @@
-// What a trace of a jitted function knows of the tape outside: the modes, which arrays require grad, the hooks of
-// leaves that a backward pass came to. Only a program that asks (by backward(), x.requires_grad and the like)
-// depends on them; then they are conditions of the trace, and what the function returns gets the place on the
-// tape that it would have had eagerly.
+// What a trace of a jitted function knows of the tape outside: the modes, which arrays require grad, the
+// hooks of leaves that a backward pass came to. Only a program that asks (by backward(), x.requires_grad and
+// the like) depends on them; then they are conditions of the trace, and what the function returns gets the
+// place on the tape that it would have had eagerly.
 #pragma once
 
 #include <optional>
@@ -34,15 +34,16 @@ struct TapeFacts {
   std::vector<std::pair<size_t, size_t>> same;
 
   std::vector<tape::Fate> outputs;
-  struct Leaf {  // an output that is a leaf made by the function
+  std::vector<size_t> leaves;  // outputs that are leaves made by the function
+  struct Kept {                // an output that keeps its gradient
     size_t output = 0;
-    std::optional<size_t> gradient;  // the output that is its `.grad`
+    std::optional<size_t> gradient;  // the output that is its `.grad`, where it has one
   };
-  std::vector<Leaf> leaves;
+  std::vector<Kept> kept;
   std::string name;  // of the function
 
   // What the outputs lead to; those that must lead nowhere in the graph are cut off there. Gradients of
-  // returned leaves become outputs too.
+  // returned arrays become outputs too.
   record::JitFront::Recorded::Tape settle(record::JitCapture& capture, std::vector<Tensor>& outputs);
   // The outputs of a call with their places on the tape.
   void place(std::vector<Tensor>& outputs) const;
@@ -51,8 +52,8 @@ struct TapeFacts {
 // An array that requires grad outside is one for the function as well.
 Tensor stand_in_for(Tensor stand_in, PyObject* argument);
 
-// In a capture: an answer about this array's place on the tape becomes a condition of the trace. Error(Capture)
-// where nothing follows it.
+// In a capture: an answer about this array's place on the tape becomes a condition of the trace.
+// Error(Capture) where nothing follows it.
 void ask_tape(nb::handle x, std::string_view what);
 // The same about the modes.
 void ask_modes();

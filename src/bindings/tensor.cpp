@@ -495,8 +495,7 @@ PyObject* tensor_copy(PyObject* self, PyObject*) {
       x.set_link(held.link());
       return wrap(std::move(x));
     }
-    if (x.is_symbolic())
-      x = capture_of(x).record(ops::get("stop_gradient"), std::span(&x, 1), {})[0];
+    if (x.is_symbolic()) x = capture_of(x).record(ops::get("stop_gradient"), std::span(&x, 1), {})[0];
     return wrap(tape::mode().inference ? x.unlinked() : tape::as_leaf(x));  // with a gradient of its own
   });
 }

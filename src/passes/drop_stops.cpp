@@ -1,5 +1,5 @@
-// What derivatives take for a constant (`stop_gradient`) is a word to them alone. Once a program is compiled they
-// have been taken, and the node would only stand between an op and what made its operand.
+// What derivatives take for a constant (`stop_gradient`) is a word to them alone. Once a program is compiled
+// they have been taken, and the node would only stand between an op and what made its operand.
 #include <fmt/format.h>
 
 #include "passes/pass.h"

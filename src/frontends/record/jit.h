@@ -62,7 +62,7 @@ struct JitTrace {
   // Whether calls on arrays that require grad go on the tape: as the mode says, never, or always.
   enum class Tape : uint8_t { Usual, Off, On };
   Tape tape = Tape::Usual;
-  std::set<int> steady;                        // inputs that the program may read in a form of its own
+  std::set<int> steady;  // inputs that the program may read in a form of its own
   mutable std::once_flag unsettling;
   mutable std::shared_ptr<Program> unsteady;  // what runs once those turn out to change; made at need
   bool effects = false;  // it prints or checks, so it must not be run where it is not right

@@ -191,7 +191,8 @@ class Pass {
     if (node->is_leaf()) return;
     if (!inputs_.empty() && !through_.contains(node.get())) return;
     reached_outside(*node, true);  // which goes no further there
-    // The way back of a node that was recorded is made when it is wanted, and holds what stands for the results.
+    // The way back of a node that was recorded is made when it is wanted, and holds what stands for the
+    // results.
     std::optional<Parted> parted;
     std::shared_ptr<const Recipe> held = node->recipe;
     if (node->op) {
@@ -238,7 +239,7 @@ class Pass {
         settle(at);
       values.push_back(given[at].valid() ? std::move(given[at].value) : filled(node->results[at], 0));
     }
-    std::vector<Gradient> out = node->op               ? record(*node, recipe, values)
+    std::vector<Gradient> out = node->op              ? record(*node, recipe, values)
                                 : numbers::possible() ? run_watched(*node, values, masks)
                                                       : recipe.run(std::move(values));
     for (Gradient& gradient : out) gradient.masks.insert(gradient.masks.begin(), masks.begin(), masks.end());
@@ -323,10 +324,12 @@ std::vector<Tensor> start(std::span<const Tensor> outputs, std::span<const Tenso
     asked_outside();
     if (mode().anomaly)
       throw Error(ErrorKind::Capture, "a backward pass of a captured function is to look for NaN")
-          .why("ig.autograd.detect_anomaly() looks at the numbers of each op while it runs, and here none has "
-               "run yet")
-          .hint("use ig.debug_nans(True), which watches compiled programs, or leave detect_anomaly() away "
-                "from the captured function");
+          .why(
+              "ig.autograd.detect_anomaly() looks at the numbers of each op while it runs, and here none has "
+              "run yet")
+          .hint(
+              "use ig.debug_nans(True), which watches compiled programs, or leave detect_anomaly() away "
+              "from the captured function");
   }
   std::vector<Edge> roots;
   std::vector<Tensor> first;

@@ -79,7 +79,8 @@ std::shared_ptr<const Recipe> recorded_recipe_of(const Capture& capture, const o
                                                  const Graph* whole, const std::vector<bool>& moves);
 // Takes the masks off the outputs of a graph that the recipe is to record, and names all as its outputs.
 void bare_outputs(Graph& graph, Recipe& recipe);
-// Whether the op goes element by element from each operand that moves, so that its way back may run under masks.
+// Whether the op goes element by element from each operand that moves, so that its way back may run under
+// masks.
 bool is_elementwise(const ops::Op& op, const Recipe& recipe, std::span<const Tensor> operands);
 // The graph of such a node, as a function of its operands.
 std::unique_ptr<Graph> graph_of_node(const Capture& capture, const ig::Node& node);

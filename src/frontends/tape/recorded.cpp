@@ -52,7 +52,8 @@ std::optional<Parted> parted_of(Node& node) {
   ig::Node* at = graph_node(node);
   if (!at || touches_effects(*at)) return std::nullopt;
   if (at->regions().empty() && !node.op->has(ops::Trait::Composite)) return std::nullopt;
-  for (size_t i = 0; i < node.next.size(); ++i)  // on the tape they are as they were before they were repeated
+  for (size_t i = 0; i < node.next.size();
+       ++i)  // on the tape they are as they were before they were repeated
     if (!(node.saved[i].type() == at->operand(i)->type())) return std::nullopt;
   Capture& capture = *Capture::current();
   auto recipe = std::make_shared<Recipe>();

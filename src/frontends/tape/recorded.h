@@ -14,9 +14,9 @@ namespace ig::tape {
 
 std::shared_ptr<const Recipe> recorded_recipe_of(const Node& node);
 
-// What is made of parts (a loop, a branch, a composite) must keep more than its results: it is recorded anew, so
-// that it gives what its way back reads, and takes the place of the node that was there. Then no loop runs twice,
-// and the graph is that of a derivative of the whole function.
+// What is made of parts (a loop, a branch, a composite) must keep more than its results: it is recorded anew,
+// so that it gives what its way back reads, and takes the place of the node that was there. Then no loop runs
+// twice, and the graph is that of a derivative of the whole function.
 struct Parted {
   std::shared_ptr<const Recipe> recipe;  // from the residuals and the gradients
   std::vector<Tensor> residuals;

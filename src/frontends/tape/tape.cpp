@@ -31,6 +31,11 @@ struct Leaf : Node {
   ~Leaf() { --leaf_count; }
 };
 
+bool is_hooked(const Node& node) {
+  return std::any_of(node.watches.begin(), node.watches.end(),
+                     [](const auto& watch) { return !watch.second.hooks.empty(); });
+}
+
 std::vector<bool> moving(std::span<const Tensor> operands, bool& any) {
   std::vector<bool> out;
   for (const Tensor& operand : operands) {
@@ -116,7 +121,8 @@ bool Link::recording() const { return mode().grad; }
 void Link::record(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
                   std::span<Tensor> results) const {
   if (op.has(ops::Trait::Detached)) return;
-  if (const Capture* capture = Capture::current()) return put_recorded(*capture, op, operands, attrs, results);
+  if (const Capture* capture = Capture::current())
+    return put_recorded(*capture, op, operands, attrs, results);
   bool any = false;
   std::vector<bool> moves = moving(operands, any);
   if (any) put(recipe_of(op, operands, attrs, moves), operands, results);
@@ -168,8 +174,9 @@ Tensor as_leaf(const Tensor& tensor) {
         .why(
             "it is an argument, or was read from outside: whether it requires grad is known to the caller, "
             "whose array would change")
-        .hint("make an array of the function's own, x = x.detach().requires_grad_(), or call "
-              "x.requires_grad_() before the function is called");
+        .hint(
+            "make an array of the function's own, x = x.detach().requires_grad_(), or call "
+            "x.requires_grad_() before the function is called");
   if (mode().inference)
     throw Error(ErrorKind::Value, "an array is to require grad in inference mode")
         .why("nothing is recorded there, so its gradient would never come")
@@ -202,19 +209,20 @@ void reached_outside(Node& node, bool set) {
   const Capture* capture = Capture::current();
   if (!capture || node.capture == capture->serial()) return;
   if (node.capture != 0)
-    throw make_error(ErrorKind::Capture,
-                     "a backward pass leads out of what is differentiated, batched, a branch or a loop's body")
+    throw make_error(
+        ErrorKind::Capture,
+        "a backward pass leads out of what is differentiated, batched, a branch or a loop's body")
         .why(fmt::format("it comes to `{}` in the function around it; what is captured for many values, or "
                          "for another derivative, cannot set a gradient there",
                          node.name()))
-        .hint("go back by arrays that are made inside, x = x.detach().requires_grad_(), return the gradients, "
-              "or call backward() behind it");
+        .hint(
+            "go back by arrays that are made inside, x = x.detach().requires_grad_(), return the gradients, "
+            "or call backward() behind it");
   if (!node.is_leaf()) {
-    const bool hooked = std::any_of(node.watches.begin(), node.watches.end(),
-                                    [](const auto& watch) { return !watch.second.hooks.empty(); });
-    if (!set && !hooked) return;  // its gradient is asked for, and goes no further
-    throw make_error(ErrorKind::Capture,
-                     "a backward pass of a captured function leads to an array from outside that was computed")
+    if (!set && !is_hooked(node)) return;  // its gradient is asked for, and goes no further
+    throw make_error(
+        ErrorKind::Capture,
+        "a backward pass of a captured function leads to an array from outside that was computed")
         .why(fmt::format("`{}` ran before the call, and its tape would be gone after the first pass",
                          node.name()))
         .hint("compute the array within the function, or take its value alone with x.detach()");
@@ -227,10 +235,11 @@ void reached_outside(Node& node, bool set) {
 Fate fate_of(const Tensor& tensor, uint64_t capture) {
   if (!tensor.link()) return Fate::Off;
   Edge edge = edge_of(tensor);
-  if (edge.node->capture == capture && edge.node->is_leaf()) return Fate::Leaf;
+  if (edge.node->capture == capture && edge.node->is_leaf())
+    return is_hooked(*edge.node) ? Fate::Hooked : Fate::Leaf;
   std::unordered_set<const Node*> seen;
   std::vector<const Node*> queue{edge.node.get()};
-  bool inside = false, outside = false, moved = false;
+  bool inside = false, outside = false, moved = false, hooked = false;
   auto is_moved = [&](const Tensor& x) {  // a leaf whose handle was bound to something else
     if (!x.link() || !x.is_symbolic()) return false;
     Edge own = edge_of(x);
@@ -245,11 +254,13 @@ Fate fate_of(const Tensor& tensor, uint64_t capture) {
     if (!own || !seen.insert(node).second) continue;
     if (node->freed) return Fate::Freed;
     inside |= node->is_leaf();
+    hooked |= is_hooked(*node);
     for (const Tensor& operand : node->saved) moved |= is_moved(operand);
     for (const Edge& next : node->next)
       if (next.node) queue.push_back(next.node.get());
   }
   if (moved) return Fate::Moved;
+  if (hooked) return Fate::Hooked;
   return !inside ? Fate::Open : outside ? Fate::Both : Fate::Inside;
 }
 

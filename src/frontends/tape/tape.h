@@ -5,8 +5,8 @@
 // A leaf is an array that the user asked the gradient of. It is a node too, without edges, and what makes a
 // handle a leaf is the link to it. All arrays are values, so nothing that a node saved can change later.
 //
-// A program that is captured has a tape of its own, of symbolic arrays: a backward pass records into the graph
-// what it would compute (recorded.h). That tape ends with the capture.
+// A program that is captured has a tape of its own, of symbolic arrays: a backward pass records into the
+// graph what it would compute (recorded.h). That tape ends with the capture.
 #pragma once
 
 #include <atomic>
@@ -133,7 +133,7 @@ Tensor as_ended(const Tensor& tensor, std::string name, Error why);
 
 // What follows a program while it is captured, as far as it depends on the tape outside.
 struct Outside {
-  void (*asked)();                       // on the modes, and on which arrays require grad
+  void (*asked)();                        // on the modes, and on which arrays require grad
   void (*reached)(Node& leaf, bool set);  // a gradient comes to a leaf, which keeps it (`set`), or not
 };
 void set_outside(const Outside* outside);
@@ -149,6 +149,7 @@ enum class Fate : uint8_t {
   Freed,   // to what a backward pass has let go of
   Inside,  // to leaves that were made in the capture
   Both,    // to these, and to leaves outside
+  Hooked,  // through hooks that were set in the capture
   Moved,   // to a leaf that got a new value in the capture
 };
 Fate fate_of(const Tensor& tensor, uint64_t capture);
