@@ -67,6 +67,11 @@ Error no_way_back(tape::Fate fate) {
             "go back within the function and return the gradient, or pass the array as an argument that "
             "requires "
             "grad");
+  if (fate == tape::Fate::Hooked)
+    return Error(ErrorKind::Value,
+                 "a backward pass leads into a jitted function, through an array with a hook")
+        .why("the hook was set within the call, and the graph that the call leaves on the tape has none")
+        .hint("go back within the function, or set the hook of an array that it returns");
   return Error(ErrorKind::Value,
                "a backward pass leads into a jitted function, to a leaf that it gave a new value")
       .why(
