@@ -26,8 +26,9 @@ void reached(tape::Node& leaf, bool set) {
             "which it "
             "finds again on each call")
         .hint(
-            "make it the function's own, x = x.detach().requires_grad_(), and return x.grad; or take the "
-            "gradient by ig.autograd.grad(loss, x)");
+            "let the function read the array, or the model, from outside in place of taking it as an "
+            "argument; or "
+            "make it the function's own, x = x.detach().requires_grad_(), and return x.grad");
   }
   if (!handle)
     throw Error(ErrorKind::Capture,

@@ -293,6 +293,37 @@ def test_two_models_against_each_other() -> None:
     assert traces(jitted) == 1
 
 
+def test_a_step_that_raises_leaves_the_gradients() -> None:
+    w = ig.asarray([1.0, 2.0], requires_grad=True)
+
+    @ig.jit
+    def step() -> None:
+        ig.sum(w * w).backward()
+        raise KeyError("no more")
+
+    for held in (None, ig.asarray([5.0, 5.0])):
+        w.grad = held
+        with pytest.raises(KeyError):
+            step()
+        assert w.grad is held
+    assert w.grad.tolist() == [5, 5]
+
+
+def test_functions_that_go_back_call_each_other() -> None:
+    w = ig.asarray([1.0, 2.0], requires_grad=True)
+
+    def step(k: Any) -> Any:
+        ig.sum(w * w * k).backward()
+        return w.grad + 0
+
+    inner = ig.jit(step)
+    for f in (step, inner):
+        w.grad = None
+        both = (lambda k, f=f: (f(k), f(k * 2))) if f is step else ig.jit(lambda k: (inner(k), inner(k * 2)))
+        got = [[x.tolist() for x in both(k)] for k in (1.0, 2.0)]
+        assert got == [[[2, 4], [6, 12]], [[10, 20], [18, 36]]]
+
+
 def test_what_is_asked_of_values_before_and_after_a_pass() -> None:
     for make in (mlp, Recurrent, Branches):
         models = [make().requires_grad_() for _ in range(2)]

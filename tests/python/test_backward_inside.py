@@ -80,6 +80,12 @@ def made_inside(x: Any) -> Any:
     return w.grad
 
 
+def made_of_another(x: Any) -> Any:
+    one, two = ig.asarray(x, requires_grad=True), ig.asarray(np.float32([1, 2, 3]), requires_grad=True)
+    ig.sum(one * one * two).backward()
+    return one.grad, two.grad
+
+
 def masked(x: Any) -> Any:
     x = x.detach().requires_grad_()
     y = ig.where(x > 1, ig.log(ig.abs(x) + 1), ig.maximum(x, 0.5) * 3)
@@ -114,6 +120,7 @@ INSIDE = (
     looped,
     looped_twice,
     made_inside,
+    made_of_another,
     masked,
     own_rule,
 )
