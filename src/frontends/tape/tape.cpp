@@ -163,7 +163,7 @@ Tensor as_leaf(const Tensor& tensor) {
     throw make_error(ErrorKind::Type, "an array of {} cannot require grad", info(tensor.dtype()).api_name)
         .why("only floats and complex numbers have derivatives")
         .hint("convert it first: ig.astype(x, ig.float32)");
-  const Capture* capture = Capture::current();
+  Capture* capture = Capture::current();
   if (tensor.is_symbolic() && (!capture || !capture->owns(tensor)) &&
       !(capture && tensor.capture() && capture->reaches(tensor)))
     Capture::leaked(tensor, nullptr);
@@ -188,7 +188,10 @@ Tensor as_leaf(const Tensor& tensor) {
     node->capture = capture->serial();
     asked_outside();  // who returns what was computed from it
   }
-  return linked(tensor.unlinked(), {node, 0});
+  Tensor own = tensor.unlinked();
+  // A value of its own, for other handles may hold the one that was there.
+  if (own.is_symbolic()) own = capture->record(ops::get("stop_gradient"), std::span(&own, 1), {})[0];
+  return linked(std::move(own), {node, 0});
 }
 
 Tensor as_ended(const Tensor& tensor, std::string name, Error why) {
