@@ -83,6 +83,9 @@ ResultLeaf PyFront::result_leaf(record::JitCapture& capture, nb::handle object,
       out.index = outputs.size();
       capture.value_of(tensor);  // refuses one that leaked from another trace
       outputs.push_back(tensor);
+    } else if (capture.made_here(tensor) && tensor.link() && lift_) {
+      out.index = outputs.size();  // it has a place on the tape of the function
+      outputs.push_back(tensor);
     } else if (capture.made_here(tensor) || !tensor.data()) {
       out.kind = ResultLeaf::Kind::Array;
       out.array = tensor;
@@ -165,7 +168,7 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
     write.leaf = i;
     write.silent = !notes.changed.contains(given[i].ptr());
     write.value = {ResultLeaf::Kind::Output, out.outputs.size(), {}, {}};
-    if (now.is_symbolic())
+    if (now.is_symbolic() || (now.link() && lift_))
       out.outputs.push_back(write.silent ? now.unlinked() : now);
     else
       write.value = {ResultLeaf::Kind::Array, 0, {}, now};
@@ -210,9 +213,9 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
     write.where = WriteBack::Where::Outside;
     write.spot = spot_of_.at(handle.object.ptr());
     write.silent = !notes.changed.contains(handle.object.ptr());
-    if (now.is_symbolic()) {
+    if (now.is_symbolic() || (now.link() && lift_)) {
       write.value.index = out.outputs.size();
-      out.outputs.push_back(now);
+      out.outputs.push_back(write.silent ? now.unlinked() : now);
     } else {
       write.value = {ResultLeaf::Kind::Array, 0, {}, now};
     }

@@ -548,6 +548,27 @@ def test_retained_gradients_are_returned_with_their_arrays() -> None:
         assert two.grad.tolist() == [10, 20]
 
 
+def test_arrays_of_the_functions_own_are_returned() -> None:
+    def f() -> Any:
+        one = ig.asarray([1.0, 2.0], requires_grad=True)
+        two = ig.asarray([3.0, 4.0], requires_grad=True)
+        ig.sum(one * two).backward()
+        return one, one.grad
+
+    for g in (f, ig.jit(f)):
+        leaf, gradient = g()
+        assert leaf.is_leaf
+        assert leaf.grad.tolist() == gradient.tolist() == [3, 4]
+        ig.sum(leaf * 2).backward()
+        assert leaf.grad.tolist() == [5, 6]
+    w = ig.asarray([1.0, 2.0], requires_grad=True)
+    fixed = ig.jit(lambda: ig.sum(w * w), lift=False)
+    for _ in range(2):
+        w.grad = None
+        fixed().backward()
+        assert w.grad.tolist() == [2, 4]
+
+
 def test_gradients_that_lead_on() -> None:
     w = ig.asarray([1.0, 2.0], requires_grad=True)
 
@@ -697,6 +718,11 @@ def leaked_gradient() -> Any:
     return LEAKED.pop().grad
 
 
+def left_behind() -> None:
+    ig.trace(lambda x: LEAKED.append(ig.asarray(2.0, requires_grad=True) * 2) or x, P)
+    LEAKED.pop().backward()
+
+
 ERRORS: dict[str, Callable[[], Any]] = {
     "to an argument": lambda: ig.jit(back)(W),
     "to a computed argument": lambda: ig.jit(back)(H),
@@ -740,6 +766,8 @@ ERRORS: dict[str, Callable[[], Any]] = {
     "after a step": after_a_step,
     "leaked": leak,
     "leaked gradient": leaked_gradient,
+    "left behind": left_behind,
+    "returned from inside": lambda: (ig.jit(lambda: ig.asarray(2.0, requires_grad=True) * 2)()).backward(),
 }
 
 

@@ -121,7 +121,11 @@ bool Link::recording() const { return mode().grad; }
 void Link::record(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
                   std::span<Tensor> results) const {
   if (op.has(ops::Trait::Detached)) return;
-  if (const Capture* capture = Capture::current())
+  // What is computed from constants alone, where arrays from outside are constants, has run as it does
+  // eagerly.
+  const Capture* capture = Capture::current();
+  auto is_constant = [](const Tensor& x) { return !x.is_symbolic(); };
+  if (capture && (capture->lift_constants || !std::all_of(operands.begin(), operands.end(), is_constant)))
     return put_recorded(*capture, op, operands, attrs, results);
   bool any = false;
   std::vector<bool> moves = moving(operands, any);
@@ -210,6 +214,11 @@ void asked_outside() {
 
 void reached_outside(Node& node, bool set) {
   const Capture* capture = Capture::current();
+  if (!capture && node.capture != 0)
+    throw make_error(ErrorKind::Capture,
+                     "a backward pass comes to `{}`, which a captured function left behind", node.name())
+        .why("the tape of a captured function ends with the capture")
+        .hint("return the array from the function instead of storing it");
   if (!capture || node.capture == capture->serial()) return;
   if (node.capture != 0)
     throw make_error(
