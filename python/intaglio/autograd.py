@@ -51,7 +51,7 @@ class _Mode:
         raise NotImplementedError
 
     def _restore(self, before: Any) -> None:
-        _intaglio._set_grad_mode(*before)
+        _intaglio._enter_grad_mode(*before)
 
     def _again(self) -> _Mode:
         """One for a call of its own: calls of a decorated function may run in many threads."""
@@ -92,25 +92,11 @@ class _Mode:
         return wraps(function)(wrapper)
 
 
-def _refuse_traced(who: str) -> None:
-    if _intaglio.is_tracing():
-        raise _errors.CaptureError(
-            f"{who} is entered while a function is traced",
-            _intaglio._user_line(),
-            why="a graph holds what is computed and no modes, so the gradient would go through it all the same",
-            hint="enter it around the call of the traced function, or use ig.stop_gradient on the values",
-        )
-
-
 class no_grad(_Mode):
     """Nothing that is computed here goes on the tape. `with ig.no_grad():` or `@ig.no_grad()`.
 
-    Arrays that were made here do not require grad. A leaf may be changed in place here, and stays a leaf.
-
-    Raises
-    ------
-    CaptureError
-        Where it is entered while a function is traced.
+    Arrays that were made here do not require grad. A leaf may be changed in place here, and stays a leaf. In a function
+    that is captured, no derivative of the graph goes through what is computed here either.
 
     Examples
     --------
@@ -132,8 +118,7 @@ class no_grad(_Mode):
         super().__init__()
 
     def _set(self) -> Any:
-        _refuse_traced("ig.no_grad")
-        return _intaglio._set_grad_mode(False, _intaglio._grad_mode()[1])
+        return _intaglio._enter_grad_mode(False, _intaglio._grad_mode()[1], True)
 
 
 class enable_grad(_Mode):
@@ -150,7 +135,7 @@ class enable_grad(_Mode):
 
     def _set(self) -> Any:
         inference = _intaglio._grad_mode()[1]
-        return _intaglio._set_grad_mode(not inference, inference)
+        return _intaglio._enter_grad_mode(not inference, inference, None if inference else False)
 
 
 class set_grad_enabled(_Mode):
@@ -171,21 +156,15 @@ class set_grad_enabled(_Mode):
         return set_grad_enabled(self.mode)
 
     def _set(self) -> Any:
-        if not self.mode:
-            _refuse_traced("ig.set_grad_enabled(False)")
         inference = _intaglio._grad_mode()[1]
-        return _intaglio._set_grad_mode(self.mode and not inference, inference)
+        stop = None if self.mode and inference else not self.mode
+        return _intaglio._enter_grad_mode(self.mode and not inference, inference, stop)
 
 
 class inference_mode(_Mode):
     """As `no_grad`, for code that is never trained: no array may begin to require grad here either.
 
     `enable_grad` does not bring the tape back within it.
-
-    Raises
-    ------
-    CaptureError
-        Where it is entered while a function is traced.
 
     Examples
     --------
@@ -202,9 +181,7 @@ class inference_mode(_Mode):
         return inference_mode(self.mode)
 
     def _set(self) -> Any:
-        if self.mode:
-            _refuse_traced("ig.inference_mode")
-        return _intaglio._set_grad_mode(not self.mode, self.mode)
+        return _intaglio._enter_grad_mode(not self.mode, self.mode, self.mode)
 
 
 class detect_anomaly(_Mode):

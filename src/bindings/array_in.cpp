@@ -420,6 +420,8 @@ void init_array_in(nb::module_& m) {
               .hint("use ig.from_dlpack(x) to share memory, or leave copy out");
         if (requires_grad) {
           Tensor value = as_tensor(data.ptr(), wanted, "asarray");
+          if (Capture* capture = Capture::current(); capture && !capture->made_here(value))
+            value = apply(ops::get("stop_gradient"), std::span(&value, 1), {})[0];  // an array of its own
           return nb::steal(wrap(tape::as_leaf(value)));
         }
         if (is_tensor(data.ptr()) && copy.ptr() != Py_True &&

@@ -5,6 +5,7 @@
 
 #include "bindings/jit_front.h"
 #include "bindings/record.h"
+#include "bindings/tape_facts.h"
 #include "frontends/tape/tape.h"
 #include "tensor/autocast.h"
 
@@ -49,14 +50,6 @@ Location located() {
   return python_location();
 }
 
-// A graph serves arrays on the tape and off it alike, so what a trace asked would be asked once.
-void refuse_traced(std::string_view what, std::string_view done = "asked for") {
-  if (!Capture::current()) return;
-  throw make_error(ErrorKind::Capture, "{} is {} while a function is traced", what, done)
-      .why("the trace serves later calls too, for which the answer may be another one")
-      .hint("ask before the call, and pass what depends on it as an argument");
-}
-
 tape::Hook hook_of(nb::handle function) {
   return [held = shared(function)](const Tensor& gradient) -> std::optional<Tensor> {
     nb::object given = nb::steal(wrap(gradient));
@@ -78,6 +71,18 @@ tape::Edge linked_edge(nb::handle x, std::string_view what) {
   return tape::edge_of(tensor);
 }
 
+// What is done to an array from outside stays done, and a trace would do it once. What is done to one of the
+// function's own counts for who gets it.
+void refuse_outside(const tape::Edge& edge, std::string_view what) {
+  const Capture* capture = Capture::current();
+  if (!capture) return;
+  tape::asked_outside();
+  if (edge.node->capture == capture->serial()) return;
+  throw make_error(ErrorKind::Capture, "{} of an array from outside of a captured function is wanted", what)
+      .why("it would be done when the function is captured, and not by later calls")
+      .hint("do it before the function is called, or to an array that the function makes");
+}
+
 nb::object array_or_none(const Tensor& tensor) {
   return tensor.valid() ? nb::steal(wrap(tensor)) : nb::none();
 }
@@ -91,15 +96,19 @@ std::vector<Tensor> maybe_tensors(nb::handle items) {
 
 void set_requires_grad(nb::handle x, bool wanted) {
   Tensor& tensor = tensor_of(x.ptr());
-  if (wanted) {
-    if (!tensor.link()) tensor = tape::as_leaf(tensor);
+  if (wanted == tape::requires_grad(tensor)) {
+    if (ArrayNotes::at_work()) ask_tape(x, "requires_grad");
     return;
   }
-  if (!tensor.link()) return;
+  if (wanted) {
+    tensor = tape::as_leaf(tensor);
+    return;
+  }
   if (!tape::is_leaf(tensor))
     throw Error(ErrorKind::Value, "requires_grad of an array that was computed is set to False")
         .why("it requires grad because something that it was computed from does")
         .hint("use y = x.detach() for the value alone");
+  refuse_outside(tape::edge_of(tensor), "requires_grad_(False)");
   tensor = tensor.unlinked();
 }
 
@@ -127,12 +136,30 @@ void check_gradient(nb::handle x, nb::handle value) {
         .hint("pass an array of its shape and dtype");
 }
 
+// An array that the captured function made.
+bool is_own(const Tensor& tensor) {
+  const Capture* capture = Capture::current();
+  if (!tensor.is_symbolic()) return capture->made_here(tensor) && tensor.link();
+  if (!capture->owns(tensor)) return false;
+  if (!tensor.link()) return tensor.value()->node() && ArrayNotes::at_work();
+  return tape::edge_of(tensor).node->capture == capture->serial();
+}
+
 // What follows the program's dealings with a gradient while a function is recorded; null outside of captures.
 // Only of an array from outside: there is a place that later calls can look at.
+// Null too of an array that the function made: its tape ends with the capture.
 OutsideWatch* gradient_watch(nb::handle x) {
-  if (!Capture::current()) return nullptr;
+  if (!Capture::current()) {
+    if (tensor_of(x.ptr()).capture()) Capture::leaked(tensor_of(x.ptr()), nullptr);
+    return nullptr;
+  }
   ArrayNotes* notes = ArrayNotes::at_work();
-  if (!notes || before_recording(x.ptr()).is_symbolic())
+  const Tensor before = before_recording(x.ptr());
+  if (is_own(before)) {
+    tape::asked_outside();
+    return nullptr;
+  }
+  if (!notes || before.is_symbolic())
     throw Error(ErrorKind::Capture, "the gradient of an array is read or set while a function is traced")
         .why(
             "it lies on the tape, and no tape is in a graph: ig.jit alone follows it, of arrays that the "
@@ -200,6 +227,7 @@ void refuse_export(const Tensor& tensor) {
 
 void init_autograd(nb::module_& m) {
   tape::set_locate(&located);
+  follow_tape();
   nb::class_<PyNode>(m, "GradNode", "What one op left on the tape, for the backward pass.")
       .def_prop_ro(
           "name", [](const PyNode& self) { return self.node->name(); }, "The op; \"leaf\" of a leaf.")
@@ -221,16 +249,16 @@ void init_autograd(nb::module_& m) {
       });
   m.def("_on_tape", [](nb::handle x) { return tape::requires_grad(tensor_of(x.ptr())); });
   m.def("_requires_grad", [](nb::handle x) {
-    refuse_traced("requires_grad");
+    ask_tape(x, "requires_grad");
     return tape::requires_grad(tensor_of(x.ptr()));
   });
   m.def("_set_requires_grad", &set_requires_grad);
   m.def("_is_leaf", [](nb::handle x) {
-    refuse_traced("is_leaf");
+    ask_tape(x, "is_leaf");
     return tape::is_leaf(tensor_of(x.ptr()));
   });
   m.def("_grad_fn", [](nb::handle x) {
-    refuse_traced("grad_fn");
+    ask_tape(x, "grad_fn");
     const Tensor& tensor = tensor_of(x.ptr());
     return tape::is_leaf(tensor) ? nb::none() : node_object(tape::edge_of(tensor).node);
   });
@@ -245,10 +273,13 @@ void init_autograd(nb::module_& m) {
       "Binds a handle to a value of its dtype and shape; a leaf stays the leaf that it is.");
   m.def("_add_grad", [](nb::handle x, nb::handle gradient) {
     tape::Edge edge = linked_edge(x, "the gradient");
+    tape::reached_outside(*edge.node, true);
     edge.node->watches[edge.result].add(tensor_of(gradient.ptr()));
   });
   m.def("_retain_grad", [](nb::handle x) {
     tape::Edge edge = linked_edge(x, "retain_grad()");
+    if (edge.node->is_leaf()) return;  // keeps its own
+    refuse_outside(edge, "retain_grad()");
     edge.node->watches[edge.result].retain = true;
   });
   m.def("_retains_grad", [](nb::handle x) {
@@ -262,6 +293,7 @@ void init_autograd(nb::module_& m) {
       [](nb::handle x, nb::handle function) {
         static std::atomic<int> next{0};
         tape::Edge edge = linked_edge(x, "a hook");
+        refuse_outside(edge, "a hook");
         int id = next++;
         edge.node->watches[edge.result].hooks[id] = hook_of(function);
         std::weak_ptr<tape::Node> node = edge.node;
@@ -291,14 +323,14 @@ void init_autograd(nb::module_& m) {
   m.def(
       "is_grad_enabled",
       [] {
-        refuse_traced("the mode of eager autograd");
+        ask_modes();
         return tape::mode().grad;
       },
       "Whether ops on arrays that require grad go on the tape, in this thread.");
   m.def(
       "is_inference_mode_enabled",
       [] {
-        refuse_traced("the mode of eager autograd");
+        ask_modes();
         return tape::mode().inference;
       },
       "Whether this thread is in inference mode.");
@@ -314,6 +346,23 @@ void init_autograd(nb::module_& m) {
         return before;
       },
       "Sets both for this thread; gives what they were.");
+  m.def(
+      "_enter_grad_mode",
+      [](bool grad, bool inference, std::optional<bool> stop) {
+        Capture* capture = Capture::current();
+        const bool stopped = capture && capture->stop_gradients;
+        auto before = nb::make_tuple(tape::mode().grad, tape::mode().inference, stopped);
+        // Recording where the call's own mode says no.
+        if (capture && grad && !tape::mode().grad && !stopped) tape::asked_outside();
+        tape::mode().grad = grad;
+        tape::mode().inference = inference;
+        if (capture && stop) capture->stop_gradients = *stop;
+        return before;
+      },
+      nb::arg("grad"), nb::arg("inference"), nb::arg("stop").none(),
+      "The same of the program's own modes. Of what is captured under `stop` no derivative goes further "
+      "back; None "
+      "leaves that as it is.");
   m.def("_autocast", []() -> nb::object {
     std::optional<DType> on = front::autocast();
     return on ? nb::borrow(dtype_object(*on)) : nb::none();

@@ -83,6 +83,9 @@ ResultLeaf PyFront::result_leaf(record::JitCapture& capture, nb::handle object,
       out.index = outputs.size();
       capture.value_of(tensor);  // refuses one that leaked from another trace
       outputs.push_back(tensor);
+    } else if (capture.made_here(tensor) && tensor.link() && lift_) {
+      out.index = outputs.size();  // it has a place on the tape of the function
+      outputs.push_back(tensor);
     } else if (capture.made_here(tensor) || !tensor.data()) {
       out.kind = ResultLeaf::Kind::Array;
       out.array = tensor;
@@ -108,11 +111,13 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
     bool is_dynamic = shape_.leaves[i].kind != CallShape::LeafKind::Static;
     Tensor stand_in = is_dynamic ? stand_ins[dynamic++] : Tensor();
     before.push_back(stand_in);
-    given.push_back(stand_in.valid() ? nb::steal(wrap(stand_in)) : nb::borrow(objects_.leaves[i]));
+    given.push_back(stand_in.valid() ? nb::steal(wrap(stand_in_for(stand_in, objects_.leaves[i])))
+                                     : nb::borrow(objects_.leaves[i]));
   }
   nb::object args = shape_.args(given), kwargs = shape_.kwargs(given);
   auto kept = std::make_shared<PyKept>();
   kept->autocast = front::autocast();
+  kept->tape.mode = tape::mode();
   Recorded out;
   ArrayNotes notes;
   std::unique_ptr<OutsideWatch> watch = watch_outside(function_, given);
@@ -163,8 +168,8 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
     write.leaf = i;
     write.silent = !notes.changed.contains(given[i].ptr());
     write.value = {ResultLeaf::Kind::Output, out.outputs.size(), {}, {}};
-    if (now.is_symbolic())
-      out.outputs.push_back(now);
+    if (now.is_symbolic() || (now.link() && lift_))
+      out.outputs.push_back(write.silent ? now.unlinked() : now);
     else
       write.value = {ResultLeaf::Kind::Array, 0, {}, now};
     kept->writes.push_back(std::move(write));
@@ -208,9 +213,9 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
     write.where = WriteBack::Where::Outside;
     write.spot = spot_of_.at(handle.object.ptr());
     write.silent = !notes.changed.contains(handle.object.ptr());
-    if (now.is_symbolic()) {
+    if (now.is_symbolic() || (now.link() && lift_)) {
       write.value.index = out.outputs.size();
-      out.outputs.push_back(now);
+      out.outputs.push_back(write.silent ? now.unlinked() : now);
     } else {
       write.value = {ResultLeaf::Kind::Array, 0, {}, now};
     }
@@ -275,6 +280,7 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
     if (kept_still) kept->foreign.push_back(std::move(one));
   }
   foreign_now_.clear();
+  out.tape = know_tape(*kept, notes, capture, out.outputs);
   // The first spot of each array from outside, by its memory. (An array may be there on the tape and off it.)
   std::unordered_multimap<const void*, size_t> spot_of_array;
   auto spot_with = [&](const Tensor& array) -> std::optional<size_t> {
@@ -413,6 +419,8 @@ bool PyFront::holds(const record::JitTrace& trace, std::string* why) {
       };
       return fmt::format("automatic casting was {}, is {}", said(kept.autocast), said(front::autocast()));
     });
+  if (kept.tape.asked)
+    if (std::string other = other_tape(kept); !other.empty()) return fail([&] { return other; });
   bool moved = false;
   for (const auto& guard : kept.guards)
     if (!guard->holds()) return fail([&] { return "no longer holds: " + guard->describe(); });
@@ -476,6 +484,66 @@ bool PyFront::holds(const record::JitTrace& trace, std::string* why) {
   return true;
 }
 
+// What the trace depends on, where the program asked; of a trace that was recorded a moment ago.
+record::JitFront::Recorded::Tape PyFront::know_tape(PyKept& kept, const ArrayNotes& notes,
+                                                    record::JitCapture& capture,
+                                                    std::vector<Tensor>& outputs) {
+  TapeFacts& tape = kept.tape;
+  tape.asked = notes.tape_asked;
+  if (!tape.asked) return record::JitFront::Recorded::Tape::Usual;
+  for (PyObject* leaf : objects_.leaves) tape.arguments.push_back(TapeFacts::place_of(leaf));
+  for (const nb::object& handle : kept.found) tape.spots.push_back(TapeFacts::place_of(handle.ptr()));
+  for (PyObject* handle : notes.gone_back)
+    if (auto spot = spot_of_.find(handle); spot != spot_of_.end())
+      tape.hooks.push_back({spot->second, TapeFacts::hooks_of(handle)});
+  know_arguments(kept, tape.argument_hooks, tape.same);
+  return tape.settle(capture, outputs);
+}
+
+// Of the arguments that require grad, of which there are few.
+void PyFront::know_arguments(const PyKept& kept, std::vector<TapeFacts::Hooks>& hooks,
+                             std::vector<std::pair<size_t, size_t>>& same) const {
+  const size_t count = objects_.leaves.size();
+  for (size_t i = 0; i < count; ++i) {
+    if (TapeFacts::place_of(objects_.leaves[i]) == TapeFacts::Place::None) continue;
+    hooks.push_back({i, TapeFacts::hooks_of(objects_.leaves[i])});
+    const tape::Edge edge = tape::edge_of(tensor_of(objects_.leaves[i]));
+    for (size_t k = 0; k < count + kept.spots.size(); ++k) {
+      if (k >= i && k < count) continue;
+      nb::object other = k < count ? nb::borrow(objects_.leaves[k]) : kept.handle(k - count);
+      if (other.is_valid() && is_tensor(other.ptr()) && tape::edge_of(tensor_of(other.ptr())) == edge)
+        same.emplace_back(i, k);
+    }
+  }
+}
+
+// What is not as the trace knows it; "" where all is.
+std::string PyFront::other_tape(const PyKept& kept) const {
+  const TapeFacts& known = kept.tape;
+  const tape::Mode& now = tape::mode();
+  if (known.mode.grad != now.grad || known.mode.inference != now.inference ||
+      known.mode.anomaly != now.anomaly)
+    return "the mode of eager autograd is another one";
+  for (size_t i = 0; i < known.arguments.size(); ++i)
+    if (TapeFacts::place_of(objects_.leaves[i]) != known.arguments[i])
+      return fmt::format("`{}` {} grad", shape_.leaves[i].name,
+                         known.arguments[i] == TapeFacts::Place::None ? "requires" : "does not require");
+  for (size_t i = 0; i < known.spots.size(); ++i) {
+    nb::object handle = kept.handle(i);
+    if (!handle.is_valid() || TapeFacts::place_of(handle.ptr()) != known.spots[i])
+      return "an array from outside has another place on the tape";
+  }
+  for (const TapeFacts::Hooks& hooks : known.hooks)
+    if (TapeFacts::hooks_of(kept.handle(hooks.at).ptr()) != hooks.ids)
+      return "an array from outside has other hooks";
+  if (known.argument_hooks.empty()) return "";
+  std::vector<TapeFacts::Hooks> hooks;
+  std::vector<std::pair<size_t, size_t>> same;
+  know_arguments(kept, hooks, same);
+  if (hooks != known.argument_hooks) return "an argument has other hooks";
+  return same == known.same ? "" : "other arguments are one and the same array";
+}
+
 void PyFront::outside(const record::JitTrace& trace, std::span<Tensor> lifted) {
   const auto& kept = static_cast<const PyKept&>(*trace.kept);
   for (size_t i = 0; i < lifted.size(); ++i) {
@@ -514,6 +582,7 @@ nb::object PyFront::leaf_object(const ResultLeaf& leaf, std::vector<Tensor>& out
 
 nb::object PyFront::result(const record::JitTrace& trace, std::vector<Tensor> outputs) {
   const auto& kept = static_cast<const PyKept&>(*trace.kept);
+  kept.tape.place(outputs);
   // As the call found them: the program, or another thread, may have put others there by now.
   std::span<const nb::object> held = held_by_ == &kept ? held_ : kept.found;
   auto handle_of = [&](const WriteBack& write) {

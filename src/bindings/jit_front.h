@@ -12,6 +12,7 @@
 #include "bindings/jit_call.h"
 #include "bindings/jit_notes.h"
 #include "bindings/outside_notes.h"
+#include "bindings/tape_facts.h"
 #include "frontends/record/jit.h"
 #include "tensor/autocast.h"
 
@@ -94,6 +95,7 @@ struct PyKept final : record::Kept {
   std::vector<Tensor> constant_values;
   std::vector<std::string> unknown;
   std::optional<DType> autocast;  // that was on outside of the function
+  TapeFacts tape;
 };
 
 class PyFront final : public record::JitFront {
@@ -120,6 +122,11 @@ class PyFront final : public record::JitFront {
   ResultLeaf result_leaf(record::JitCapture& capture, nb::handle object,
                          std::span<const nb::object> stand_ins, std::vector<Tensor>& outputs) const;
   void find_spots(PyKept& kept, const ArrayNotes& notes);
+  Recorded::Tape know_tape(PyKept& kept, const ArrayNotes& notes, record::JitCapture& capture,
+                           std::vector<Tensor>& outputs);
+  void know_arguments(const PyKept& kept, std::vector<TapeFacts::Hooks>& hooks,
+                      std::vector<std::pair<size_t, size_t>>& same) const;
+  std::string other_tape(const PyKept& kept) const;
   // Takes up the handles that a call of this trace finds, where they are not those of its recording.
   void hold(const PyKept& kept);
   // Takes its output, which no other leaf has. `held`: the handle of each spot.

@@ -25,6 +25,10 @@ ArrayNotes* ArrayNotes::at_work() {
   return current_notes && current_notes->capture == Capture::current() ? current_notes : nullptr;
 }
 
+void ArrayNotes::tape_is_asked() {
+  if (current_notes) current_notes->tape_asked = true;
+}
+
 void ArrayNotes::restore() {
   for (const Handle& handle : rebound) tensor_of(handle.object.ptr()) = handle.before;
   rebound.clear();
@@ -68,10 +72,14 @@ void bind_raw(PyObject* object, Tensor value) {
 }
 
 void rebind(PyObject* object, Tensor value) {
-  if (current_notes) current_notes->changed.insert(object);
   const Tensor& bound = tensor_of(object);
-  if (bound.link() && !value.is_symbolic()) {
-    refuse_change_of_leaf(bound);
+  const Capture* capture = Capture::current();
+  // What a captured function changes under no_grad() of its own keeps its place on the tape, in each call.
+  const bool off = bound.link() && capture && capture->stop_gradients;
+  if (current_notes && !off) current_notes->changed.insert(object);
+  if (bound.link()) {
+    // A leaf from outside is refused with the call's mode, when the call writes back.
+    if (!capture || tape::edge_of(bound).node->capture == capture->serial()) refuse_change_of_leaf(bound);
     if (!tape::mode().grad) return bind_silently(object, std::move(value));
   }
   bind_raw(object, std::move(value));
@@ -85,10 +93,14 @@ void refuse_change_of_leaf(const Tensor& bound) {
 }
 
 void bind_silently(PyObject* object, Tensor value) {
-  if (!value.is_symbolic()) {
+  const std::shared_ptr<const GradLink> place = tensor_of(object).link();
+  // A value of a capture may say itself how a gradient comes to the leaf (a table that shortens its rows).
+  if (!value.is_symbolic() || !place || !value.link()) {
     value = value.unlinked();
-    value.set_link(tensor_of(object).link());
+    value.set_link(place);
   }
+  // What is computed from it later in the function leads to the leaf, and the graph to the value before.
+  if (value.is_symbolic() && value.link() && tape::is_leaf(value)) tape::asked_outside();
   bind_raw(object, std::move(value));
 }
 

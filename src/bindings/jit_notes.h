@@ -34,6 +34,9 @@ struct ArrayNotes {
   // nothing records (`_bind`, `_set_value`).
   std::unordered_set<PyObject*> changed;
 
+  bool tape_asked = false;           // the program depends on what is on the tape
+  std::vector<PyObject*> gone_back;  // handles of leaves that a backward pass came to
+
   Capture* capture = nullptr;     // of the recording
   OutsideWatch* watch = nullptr;  // on the other places that it reads and binds
 
@@ -46,6 +49,8 @@ struct ArrayNotes {
   // Of the recording that goes on in this thread; null where there is none, or another capture is at work
   // within it (of a loop's body, of what is differentiated).
   static ArrayNotes* at_work();
+  static void
+  tape_is_asked();  // by the recording that goes on in this thread, also within its other captures
 
   class Active {  // makes notes current for a scope of code, in this thread
    public:

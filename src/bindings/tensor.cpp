@@ -489,7 +489,13 @@ PyObject* get_class(PyObject* self, void*) {
 PyObject* tensor_copy(PyObject* self, PyObject*) {
   return guard([&] {
     Tensor x = asked(self);
-    if (!x.link() || !tape::is_leaf(x) || Capture::current()) return wrap(std::move(x));
+    const Tensor held = tensor_of(self);
+    if (!held.link()) return wrap(std::move(x));
+    if (!tape::is_leaf(held)) {
+      x.set_link(held.link());
+      return wrap(std::move(x));
+    }
+    if (x.is_symbolic()) x = capture_of(x).record(ops::get("stop_gradient"), std::span(&x, 1), {})[0];
     return wrap(tape::mode().inference ? x.unlinked() : tape::as_leaf(x));  // with a gradient of its own
   });
 }

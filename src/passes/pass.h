@@ -60,6 +60,7 @@ void canonicalize(Graph&, Context&);
 void choose_layouts(Graph&, Context&);
 void common_subexpressions(Graph&, Context&);
 void dead_code(Graph&, Context&);
+void drop_stops(Graph&, Context&);
 void expand_composites(Graph&, Context&);
 void fold_constants(Graph&, Context&);
 void fuse(Graph&, Context&);

@@ -23,6 +23,8 @@ constexpr std::array kPasses = {
     Pass{"cse", "Keeps one of several nodes that compute the same from the same operands.",
          common_subexpressions},
     Pass{"dce", "Removes nodes without effects whose results nobody uses.", dead_code},
+    Pass{"drop-stops", "Takes out what is there for derivatives alone, which have been taken: stop_gradient.",
+         drop_stops},
     Pass{"expand-composites", "Replaces each composite by its body.", expand_composites},
     Pass{"fold", "Evaluates nodes whose operands are constants, where the result is no larger than a limit.",
          fold_constants},
@@ -43,11 +45,11 @@ constexpr std::array kPasses = {
     Pass{"sink-views", "Moves views below element-wise ops, so that views meet and cancel.", sink_views},
 };
 
-constexpr std::array<std::string_view, 19> kDefault = {
-    "refine-shapes",     "canonicalize", "fold",       "cse",         "dce",
-    "expand-composites", "canonicalize", "hoist-scan", "sink-views",  "batch-last",
-    "choose-layouts",    "canonicalize", "fold",       "cse",         "dce",
-    "rematerialize",     "fuse",         "join-loops", "join-kernels"};
+constexpr std::array<std::string_view, 20> kDefault = {
+    "refine-shapes", "drop-stops",        "canonicalize", "fold",       "cse",
+    "dce",           "expand-composites", "canonicalize", "hoist-scan", "sink-views",
+    "batch-last",    "choose-layouts",    "canonicalize", "fold",       "cse",
+    "dce",           "rematerialize",     "fuse",         "join-loops", "join-kernels"};
 
 #ifdef INTAGLIO_MUTANTS
 // "pass:NAME:skip" leaves the pass out; "pass:NAME:wrong" swaps two operands of a node that it had in its

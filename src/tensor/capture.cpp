@@ -52,7 +52,7 @@ void Capture::name_tensor(const Tensor& tensor, std::string name) {
 }
 
 Value Capture::constant_of(const Tensor& tensor) {
-  if (recording_link(std::span(&tensor, 1)))
+  if (!made_here(tensor) && recording_link(std::span(&tensor, 1)))
     throw make_error(ErrorKind::Capture,
                      "an array that requires grad ({}) would become a constant of a graph",
                      tensor.type().str())
@@ -89,7 +89,9 @@ Value Capture::foreign(const Tensor& tensor) { leaked(tensor, this); }
 Value Capture::value_of(const Tensor& tensor) {
   if (tensor.is_symbolic()) {
     if (!tensor.capture()) leaked(tensor, this);
-    return owns(tensor) ? tensor.value() : foreign(tensor);
+    if (!owns(tensor)) return foreign(tensor);
+    auto other = replaced_.find(tensor.value());
+    return other == replaced_.end() ? tensor.value() : other->second;
   }
   IG_CHECK(tensor.valid(), "an empty handle was given to a capture");
   const void* key = tensor.data();
@@ -128,14 +130,85 @@ std::vector<Tensor> Capture::record(const ops::Op& op, std::span<const Tensor> o
                                     std::vector<std::unique_ptr<Graph>> regions) {
   std::vector<Value> values;
   values.reserve(operands.size());
-  for (const Tensor& operand : operands) values.push_back(value_of(operand));
+  for (const Tensor& operand : operands) values.push_back(operand_of(operand));
   ops::Builder build(graph_->body());
   if (locate) build.set_location(locate());
   if (scope) build.set_scope(scope());
   Node* node = build.node(op, std::move(values), std::move(attrs), std::move(segments), std::move(regions));
   std::vector<Tensor> out;
-  for (Value result : node->results()) out.push_back(Tensor::symbolic(this, result));
+  for (Value result : node->results()) {
+    made(result);
+    out.push_back(Tensor::symbolic(this, result));
+  }
+  if (const GradLink* link = recording_link(operands)) link->record(op, operands, node->attrs(), out);
   return out;
+}
+
+Value Capture::operand_of(const Tensor& tensor) {
+  Value value = value_of(tensor);
+  const Type& type = value->type();
+  if (!stop_gradients || !type.is_tensor() || !(is_float(type.dtype) || is_complex(type.dtype))) return value;
+  if (value->node() && value->node()->operands().empty()) return value;  // nothing leads on from there
+  auto [place, fresh] = stopped_.try_emplace(value, nullptr);
+  if (fresh) {
+    ops::Builder build(graph_->body());
+    if (locate) build.set_location(locate());
+    if (scope) build.set_scope(scope());
+    Value stopped = build("stop_gradient", {value});
+    stopped_[value] = stopped;
+    stopped_[stopped] = stopped;
+    return stopped;
+  }
+  return place->second;
+}
+
+std::vector<Tensor> Capture::inline_graph(const Graph& graph, std::span<const Tensor> inputs, Location where,
+                                          Scope scope) {
+  for (const auto& [symbol, range] : graph.dims.symbols())
+    if (!graph_->dims.symbols().contains(symbol)) graph_->dims.declare(symbol, range);
+  std::vector<Value> values;
+  for (const Tensor& input : inputs) values.push_back(operand_of(input));
+  // Nodes are put on the tape one by one, as they are where the graph runs eagerly.
+  std::unordered_map<Value, std::shared_ptr<const GradLink>> links;
+  if (recording_link(inputs))
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (inputs[i].link()) links[values[i]] = inputs[i].link();
+  Block& body = graph_->body();
+  Node* end = body.terminator();
+  Node* before = end ? end->previous() : body.last();
+  std::vector<Value> results = graph_->inline_block(graph.body(), body, values);
+  auto tensor_of = [&](Value value) {
+    Tensor out = Tensor::symbolic(this, value);
+    if (auto link = links.find(value); link != links.end()) out.set_link(link->second);
+    return out;
+  };
+  for (Node* node = before ? before->next() : body.first(); node && node != end; node = node->next()) {
+    if (!node->location().known()) node->set_location(where);
+    if (node->scope() == Scope()) node->set_scope(scope);
+    for (Value result : node->results()) made(result);
+    if (links.empty()) continue;
+    std::vector<Tensor> operands, out;
+    for (Value operand : node->operands()) operands.push_back(tensor_of(operand));
+    for (Value result : node->results()) out.push_back(Tensor::symbolic(this, result));
+    if (const GradLink* link = recording_link(operands))
+      link->record(ops::op_of(node), operands, node->attrs(), out);
+    for (size_t i = 0; i < out.size(); ++i)
+      if (out[i].link()) links[node->result(i)] = out[i].link();
+  }
+  std::vector<Tensor> out;
+  for (Value result : results) out.push_back(tensor_of(result));
+  return out;
+}
+
+void Capture::replace(Value value, Value with) {
+  if (value == with) return;
+  value->replace_all_uses_with(with);
+  for (auto* map : {&replaced_, &stopped_})
+    for (auto& [from, to] : *map)
+      if (to == value) to = with;
+  for (auto& [key, known] : known_)
+    if (known == value) known = with;
+  replaced_[value] = with;
 }
 
 Tensor Capture::size_value(const Dim& dim) {

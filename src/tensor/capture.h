@@ -21,6 +21,7 @@ class Capture {
   virtual ~Capture();
 
   Graph& graph() { return *graph_; }
+  const Graph& graph() const { return *graph_; }
   uint64_t serial() const { return serial_; }  // unique in the process
   bool owns(const Tensor& tensor) const {
     return tensor.symbol() && tensor.symbol()->capture == this && tensor.symbol()->serial == serial_;
@@ -37,6 +38,16 @@ class Capture {
                              std::vector<uint32_t> segments = {},
                              std::vector<std::unique_ptr<Graph>> regions = {});
   void finish(std::span<const Tensor> outputs);
+  // The results of a graph, whose nodes become nodes of this one. Those that have no place in the program get
+  // this one.
+  std::vector<Tensor> inline_graph(const Graph& graph, std::span<const Tensor> inputs, Location where = {},
+                                   Scope scope = {});
+  // From now on the program's handles of the one value stand for the other, which comes before all its uses.
+  void replace(Value value, Value with);
+
+  // Where it is set, the program wants no derivative through what it computes: what that reads from before
+  // goes through `stop_gradient`, for whoever differentiates the graph later.
+  bool stop_gradients = false;
 
   // Tensors from outside that were read: registered beforehand with a name (weights by module path), or met
   // by chance.
@@ -95,6 +106,10 @@ class Capture {
 
  private:
   Value constant_of(const Tensor& tensor);
+  Value operand_of(const Tensor& tensor);  // `value_of`, for what is computed now
+  void made(Value value) {
+    if (stop_gradients) stopped_[value] = value;
+  }
   uint64_t serial_;
   std::unique_ptr<Graph> graph_;
   std::vector<Lifted> lifted_;
@@ -114,6 +129,8 @@ class Capture {
   // Concrete tensors that were met, held so that addresses stay.
   std::unordered_map<Key, Tensor, KeyHash> kept_;
   std::unordered_map<const void*, Tensor> made_here_;
+  std::unordered_map<Value, Value> stopped_;   // values, and what they are without a derivative
+  std::unordered_map<Value, Value> replaced_;  // by `replace`
 };
 
 }  // namespace ig

@@ -225,7 +225,11 @@ std::vector<Tensor> elementwise(const ops::Op& op, std::vector<Tensor> operands,
   ready.reserve(operands.size());
   for (const Tensor& operand : operands)
     ready.push_back(Tensor::symbolic(capture, build.broadcast_to(capture->value_of(operand), shape)));
-  return capture->record(op, ready, std::move(attrs));
+  std::vector<Tensor> out = capture->record(op, ready, std::move(attrs));
+  // On the tape the operands are as they were given: their gradients are summed to their own shapes.
+  if (const GradLink* link = recording_link(operands))
+    link->record(op, operands, out[0].value()->node()->attrs(), out);
+  return out;
 }
 
 }  // namespace

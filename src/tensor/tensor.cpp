@@ -48,6 +48,12 @@ Tensor Tensor::number(Capture* capture, Value value) {
   return out;
 }
 
+Tensor Tensor::symbol_unlinked() const {
+  Tensor out = *this;
+  out.link_ = nullptr;
+  return out;
+}
+
 Tensor Tensor::donated(Type type, Location where) {
   Tensor out;
   out.dtype_ = type.dtype;

@@ -20,8 +20,8 @@ namespace ops {
 struct Op;
 }
 
-// What a concrete array remembers for eager autograd: its place on the tape (frontends/tape). An array that
-// no derivative is asked of has none.
+// What an array remembers for eager autograd: its place on the tape (frontends/tape). An array that no
+// derivative is asked of has none. A symbolic one has its place in the tape of the program that is captured.
 class GradLink {
  public:
   virtual ~GradLink() = default;
@@ -108,10 +108,10 @@ class Tensor {
   const Storage& storage() const { return storage_; }
   Tensor reshaped(Shape shape) const { return Tensor(dtype_, std::move(shape), storage_); }  // same bytes
 
-  // Concrete only; null for all arrays that eager autograd has nothing to do with.
+  // Null for all arrays that eager autograd has nothing to do with.
   const std::shared_ptr<const GradLink>& link() const { return link_; }
   void set_link(std::shared_ptr<const GradLink> link) { link_ = std::move(link); }
-  Tensor unlinked() const { return symbol_ ? *this : Tensor(dtype_, shape_, storage_); }
+  Tensor unlinked() const { return symbol_ ? symbol_unlinked() : Tensor(dtype_, shape_, storage_); }
 
   // Symbolic only. The type is a copy, so that a handle that outlives its capture still tells what it was;
   // `capture` and `value` may be used while that capture lives alone, which `Capture::owns` says.
@@ -130,6 +130,7 @@ class Tensor {
   Value value() const { return symbol_ ? symbol_->value : nullptr; }
 
  private:
+  Tensor symbol_unlinked() const;
   DType dtype_ = DType::F32;
   Shape shape_;
   Storage storage_;

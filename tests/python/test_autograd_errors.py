@@ -71,16 +71,6 @@ def set_gradient(value: Any) -> Callable[[], None]:
     return run
 
 
-def no_grad_inside(x: Any) -> Any:
-    with ig.no_grad():
-        return x * 2
-
-
-def inference_inside(x: Any) -> Any:
-    with ig.inference_mode():
-        return x * 2
-
-
 def set_in_trace(x: Any) -> Any:
     x.grad = None
     return x * 2
@@ -122,15 +112,12 @@ CASES: dict[str, Callable[[], Any]] = {
     "grad set to a number": set_gradient(3.0),
     "grad set to another shape": set_gradient(ig.ones(3)),
     "backward in a trace": lambda: ig.jit(lambda x: ig.sum(x * 2).backward())(leaf([1.0])),
-    "requires_grad in a trace": lambda: ig.jit(lambda x: (x * 2).requires_grad_())(ig.ones(2)),
-    "a leaf made in a trace": lambda: ig.grad(lambda v: v * leaf(2.0))(3.0),
-    "no_grad in a trace": lambda: ig.jit(no_grad_inside)(ig.ones(2)),
-    "inference_mode in a trace": lambda: ig.trace(inference_inside, ig.ones(2)),
+    "requires_grad in a trace": lambda: ig.jit(lambda x: x.requires_grad_())(ig.ones(2)),
     "a leaf as a constant of a trace": lambda: ig.trace(lambda x: x * OUTSIDE, ig.ones(2), lift=False),
     "gradients read in a trace": lambda: ig.trace(lambda x: x * OUTSIDE.grad, ig.ones(2)),
     "gradients set in a trace": lambda: ig.jit(set_in_trace)(leaf([1.0, 2.0])),
-    "requires_grad asked in a trace": lambda: ig.jit(lambda x: x * 2 if x.requires_grad else x)(ig.ones(2)),
-    "the mode asked in a trace": lambda: ig.jit(lambda x: x * 2 if ig.is_grad_enabled() else x)(ig.ones(2)),
+    "requires_grad asked in a trace": lambda: ig.trace(lambda x: x * 2 if x.requires_grad else x, ig.ones(2)),
+    "the mode asked in a trace": lambda: ig.trace(lambda x: x * 2 if ig.is_grad_enabled() else x, ig.ones(2)),
     "step without gradients in a trace": lambda: ig.trace(lambda: STEPPED.step()),
     "in place on a leaf in a trace": lambda: ig.jit(add_in_place)(leaf([1.0, 2.0])),
     "its own gradient": own_gradient,

@@ -301,7 +301,7 @@ def test_opt_lists_its_passes() -> None:
     assert {"canonicalize", "cse", "dce", "expand-composites", "fold", "fuse", "refine-shapes", "sink-views"} <= set(
         names
     )
-    assert text.splitlines()[-1].startswith("pipeline default: refine-shapes, canonicalize, ")
+    assert text.splitlines()[-1].startswith("pipeline default: refine-shapes, drop-stops, canonicalize, ")
 
 
 def test_opt_errors(chain: Path) -> None:

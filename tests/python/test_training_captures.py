@@ -344,7 +344,6 @@ ERRORS: dict[str, Callable[[], Any]] = {
     "another shape": lambda: ig.jit(lambda g: setattr(W, "grad", g))(ig.ones(3)),
     "no leaf": lambda: ig.jit(lambda: setattr(X, "grad", ig.ones((8, 3))))(),
     "without gradients": in_jit(lambda: ig.optim.SGD([ig.zeros(2)], lr=0.1).step()),
-    "backward": in_jit(lambda: ig.sum(W * 2).backward()),
     "table in trace": lambda: ig.trace(lambda: TABLES["rows"](INDICES)),
     "table in vmap": lambda: ig.vmap(TABLES["rows"])(INDICES),
     "table in grad": lambda: ig.grad(lambda w: ig.sum(nn.functional.embedding(INDICES, w, max_norm=1.0)))(X),

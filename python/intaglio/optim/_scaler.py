@@ -84,7 +84,8 @@ class GradScaler:
         self._scale = _intaglio.asarray(float(init_scale), dtype="float32")
         self._growth = _intaglio.asarray(0, dtype="int32")
         self._seen = _intaglio.asarray(0, dtype="int32")  # of the gradients of this step: 1 all were finite, 2 some not
-        self._divided: list[Optimizer] = []  # those whose `.grad` is without the scale already
+        # Those whose `.grad` is without the scale already; a tuple, so that a jitted step leaves the one that it found.
+        self._divided: tuple[Optimizer, ...] = ()
 
     def scale(self, outputs: Any) -> Any:
         """The loss, or a tree of arrays, times the scale."""
@@ -104,7 +105,7 @@ class GradScaler:
         for param in optimizer.params.values():
             if param.grad is not None:
                 param.grad = self._unscaled(param.grad)
-        self._divided.append(optimizer)
+        self._divided = (*self._divided, optimizer)
 
     def step(self, optimizer: Optimizer, grads: Any = None) -> None:
         """`optimizer.step()` by the gradients without their scale, where all are finite; else nothing moves.
@@ -138,7 +139,7 @@ class GradScaler:
         if not self.enabled:
             return
         if self._divided:
-            self._divided.clear()
+            self._divided = ()
         finite = self._seen == 1
         grows = _fn["logical_and"](finite, self._growth + 1 >= self.growth_interval)
         risen = self._scale * self.growth_factor

@@ -110,14 +110,7 @@ std::vector<Tensor> run_graph(const Graph& graph, std::span<const Tensor> inputs
 std::vector<Tensor> apply_graph(const Graph& graph, std::span<const Tensor> inputs) {
   Capture* capture = Capture::current();
   if (!capture) return numbers::run(graph, inputs, [&] { return run_graph(graph, inputs); });
-  for (const auto& [symbol, range] : graph.dims.symbols())
-    if (!capture->graph().dims.symbols().contains(symbol)) capture->graph().dims.declare(symbol, range);
-  std::vector<Value> values;
-  for (const Tensor& input : inputs) values.push_back(capture->value_of(input));
-  std::vector<Tensor> out;
-  for (Value result : capture->graph().inline_block(graph.body(), capture->graph().body(), values))
-    out.push_back(Tensor::symbolic(capture, result));
-  return out;
+  return capture->inline_graph(graph, inputs);
 }
 
 }  // namespace ig::record

@@ -332,6 +332,7 @@ std::shared_ptr<JitTrace> JitTree::record_once(std::span<const Leaf> leaves, Jit
         recorded.steady[i] && !one.link() && !one.storage().read_only())
       trace->steady.insert(static_cast<int>(trace->inputs.size() + i));
   trace->kept = std::move(recorded.kept);
+  trace->tape = recorded.tape;
   trace->graph = capture->take();
   trace->specialised = attempt.specialised;
   ops::verify(*trace->graph);
@@ -524,7 +525,12 @@ std::vector<Tensor> JitTree::run(const JitTrace& trace, std::span<const Leaf> le
     throw;
   }
   trace.calls.fetch_add(1, std::memory_order_relaxed);
-  if (const GradLink* link = recording_link(inputs.span())) link->record(trace.graph, inputs.span(), out);
+  if (trace.tape == JitTrace::Tape::Off) return out;
+  const GradLink* link = recording_link(inputs.span());
+  if (!link && trace.tape == JitTrace::Tape::On)
+    for (const Tensor& input : inputs.span())
+      if (input.link()) link = input.link().get();
+  if (link) link->record(trace.graph, inputs.span(), out);
   return out;
 }
 

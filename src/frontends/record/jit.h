@@ -59,7 +59,10 @@ struct JitTrace {
   size_t results = 0;  // outputs of the graph before those of `outcomes`
   std::shared_ptr<Graph> graph;
   std::unique_ptr<const LazyProgram> program;  // null where the graph has neither outputs nor effects
-  std::set<int> steady;                        // inputs that the program may read in a form of its own
+  // Whether calls on arrays that require grad go on the tape: as the mode says, never, or always.
+  enum class Tape : uint8_t { Usual, Off, On };
+  Tape tape = Tape::Usual;
+  std::set<int> steady;  // inputs that the program may read in a form of its own
   mutable std::once_flag unsettling;
   mutable std::shared_ptr<Program> unsteady;  // what runs once those turn out to change; made at need
   bool effects = false;  // it prints or checks, so it must not be run where it is not right
@@ -87,6 +90,8 @@ class JitFront {
     std::shared_ptr<Kept> kept;
     // Of the lifted arrays: whether most calls are likely to find the same one. Empty: none is.
     std::vector<bool> steady;
+    using Tape = JitTrace::Tape;
+    Tape tape = Tape::Usual;
   };
   // Runs the function on stand-ins; `capture` is current. One stand-in a leaf: null where the leaf is a fixed
   // number.

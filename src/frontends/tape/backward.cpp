@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "frontends/tape/recipe.h"
+#include "frontends/tape/recorded.h"
 #include "frontends/tape/tape.h"
 #include "ops/attrs.h"
 #include "ops/table.h"
@@ -19,17 +20,27 @@
 namespace ig::tape {
 namespace {
 
+// One op of the pass: run, or recorded by the capture that goes on.
+Tensor compute(const ops::Op& op, std::span<const Tensor> operands, Attrs attrs = {}) {
+  if (!Capture::current()) return eager::run(op, operands, attrs)[0];
+  return apply(op, operands, std::move(attrs))[0];
+}
+
 Tensor sum_of(const Tensor& a, const Tensor& b) {
+  if (Capture::current()) {
+    Tensor operands[] = {a, b};
+    return compute(ops::get("add"), operands);
+  }
   static eager::BinarySite& add = *new eager::BinarySite(ops::get("add"));
   return add(a, b);
 }
 
 Tensor filled(const Type& type, double value) {
-  std::optional<Ints> sizes = constant_dims(type.dims);
   Tensor one = Tensor::scalar(type.dtype, value);
-  if (sizes->empty()) return one;
-  return eager::run(ops::get("broadcast_in_dim"), std::span(&one, 1),
-                    make_attrs({ops::kShape % type.dims, ops::kBroadcastDims % Ints{}}))[0];
+  if (Capture* capture = Capture::current()) capture->note_made_here(one);
+  if (type.dims.empty()) return one;
+  return compute(ops::get("broadcast_in_dim"), std::span(&one, 1),
+                 make_attrs({ops::kShape % type.dims, ops::kBroadcastDims % Ints{}}));
 }
 
 // The gradient as an array: 0 where a mask says so.
@@ -40,7 +51,7 @@ Tensor whole(Gradient gradient) {
     Tensor none = filled(gradient.value.type(), 0);
     Tensor operands[] = {mask.condition, mask.where ? gradient.value : none,
                          mask.where ? none : gradient.value};
-    gradient.value = eager::run(select, operands, {})[0];
+    gradient.value = compute(select, operands);
   }
   return std::move(gradient.value);
 }
@@ -81,16 +92,24 @@ std::string place_of(const Node& node) {
                             : fmt::format("`{}` ran where no line is known", node.name());
 }
 
-// Sets the mode of this thread for the length of a pass.
+// Sets the mode of this thread, and of its capture, for the length of a pass.
 class Within {
  public:
-  explicit Within(bool record) : before_(mode().grad) { mode().grad = record; }
-  ~Within() { mode().grad = before_; }
+  explicit Within(bool record) : before_(mode().grad), capture_(Capture::current()) {
+    mode().grad = record;
+    if (capture_) stopped_ = std::exchange(capture_->stop_gradients, !record);
+  }
+  ~Within() {
+    mode().grad = before_;
+    if (capture_) capture_->stop_gradients = stopped_;
+  }
   Within(const Within&) = delete;
   Within& operator=(const Within&) = delete;
 
  private:
   bool before_;
+  Capture* capture_;
+  bool stopped_ = false;
 };
 
 class Pass {
@@ -159,6 +178,8 @@ class Pass {
       if (!given[result].masks.empty()) given[result] = {whole(std::move(given[result])), {}};
     };
     for (const auto& [result, own] : node->watches) settle(static_cast<size_t>(result));
+    if (node->ended) throw *node->ended;
+    reached_outside(*node, inputs_.empty());
     watch(*node, given);
     for (size_t i = 0; i < inputs_.size(); ++i)
       if (inputs_[i].node == node) {
@@ -169,7 +190,17 @@ class Pass {
       }
     if (node->is_leaf()) return;
     if (!inputs_.empty() && !through_.contains(node.get())) return;
-    const Recipe& recipe = *node->recipe;
+    reached_outside(*node, true);  // which goes no further there
+    // The way back of a node that was recorded is made when it is wanted, and holds what stands for the
+    // results.
+    std::optional<Parted> parted;
+    std::shared_ptr<const Recipe> held = node->recipe;
+    if (node->op) {
+      require_kept(*node);
+      if (!options_.create_graph) parted = parted_of(*node);
+      held = parted ? parted->recipe : recorded_recipe_of(*node);
+    }
+    const Recipe& recipe = *held;
     if (recipe.failure) {
       Error error = *recipe.failure;
       throw make_error(error.kind(), "the gradient of `{}` is wanted, and there is none", node->name())
@@ -180,14 +211,15 @@ class Pass {
     std::vector<Tensor> values;
     {
       std::lock_guard lock(node->mutex);
-      if (node->freed)
-        throw Error(ErrorKind::Value, "a second backward pass goes through a part of the tape that was freed")
-            .why(fmt::format("the first pass let go of what `{}` had saved; {}", node->name(),
-                             place_of(*node)))
-            .hint("pass retain_graph=True to the first backward(), or add the losses and go back once");
-      values = node->saved;
+      require_kept(*node);
+      if (parted)
+        values = parted->residuals;
+      else if (!node->op)
+        values = node->saved;
+      else
+        for (int i : recipe.saved) values.push_back(node->saved[static_cast<size_t>(i)]);
       if (!options_.retain_graph && !values.empty()) {
-        node->saved.clear();
+        if (!node->op) node->saved.clear();  // of an op in a graph nothing lives on by it
         node->freed = true;
       }
     }
@@ -207,8 +239,9 @@ class Pass {
         settle(at);
       values.push_back(given[at].valid() ? std::move(given[at].value) : filled(node->results[at], 0));
     }
-    std::vector<Gradient> out =
-        numbers::possible() ? run_watched(*node, values, masks) : recipe.run(std::move(values));
+    std::vector<Gradient> out = node->op              ? record(*node, recipe, values)
+                                : numbers::possible() ? run_watched(*node, values, masks)
+                                                      : recipe.run(std::move(values));
     for (Gradient& gradient : out) gradient.masks.insert(gradient.masks.begin(), masks.begin(), masks.end());
     size_t at = 0;
     for (size_t i = 0; i < recipe.moves.size(); ++i) {
@@ -222,6 +255,13 @@ class Pass {
                 "before the op, not its result");
       send(node->next[i], std::move(out[at++]));
     }
+  }
+
+  static void require_kept(const Node& node) {
+    if (!node.freed) return;
+    throw Error(ErrorKind::Value, "a second backward pass goes through a part of the tape that was freed")
+        .why(fmt::format("the first pass let go of what `{}` had saved; {}", node.name(), place_of(node)))
+        .hint("pass retain_graph=True to the first backward(), or add the losses and go back once");
   }
 
   // The single steps of a way back may hold what a choice then leaves out, so it is looked at as a whole; a
@@ -274,16 +314,29 @@ class Pass {
   std::priority_queue<Ready> queue_;
 };
 
+bool is_one(const Type& type) {
+  return std::all_of(type.dims.begin(), type.dims.end(), [](const Dim& dim) { return dim == Dim(1); });
+}
+
 std::vector<Tensor> start(std::span<const Tensor> outputs, std::span<const Tensor> gradients,
                           const BackwardOptions& options, std::vector<Edge> inputs) {
-  if (Capture::current())
-    throw Error(ErrorKind::Capture, "a backward pass is wanted while a function is traced")
-        .why("what is traced has no values yet, and the tape holds what ran")
-        .hint("take the derivative of the function with ig.grad, which a graph can hold");
+  if (Capture::current()) {
+    asked_outside();
+    if (mode().anomaly)
+      throw Error(ErrorKind::Capture, "a backward pass of a captured function is to look for NaN")
+          .why(
+              "ig.autograd.detect_anomaly() looks at the numbers of each op while it runs, and here none has "
+              "run yet")
+          .hint(
+              "use ig.debug_nans(True), which watches compiled programs, or leave detect_anomaly() away "
+              "from the captured function");
+  }
   std::vector<Edge> roots;
   std::vector<Tensor> first;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Tensor& output = outputs[i];
+    if (const Capture* capture = Capture::current(); output.is_symbolic())
+      if (!capture || !output.capture() || !capture->reaches(output)) Capture::leaked(output, nullptr);
     if (!output.link())
       throw make_error(ErrorKind::Value, "a backward pass begins at an array that does not require grad")
           .why("nothing that it was computed from requires grad, or it was computed under ig.no_grad()")
@@ -299,7 +352,7 @@ std::vector<Tensor> start(std::span<const Tensor> outputs, std::span<const Tenso
       first.push_back(gradients[i]);
       continue;
     }
-    if (output.elements() != 1 || !is_float(output.dtype()))
+    if (!is_one(output.type()) || !is_float(output.dtype()))
       throw make_error(ErrorKind::Value, "a backward pass of an array of {} without a gradient",
                        output.type().str())
           .why("only of one real number is it clear what to begin with: 1")

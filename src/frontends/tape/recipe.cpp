@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "ir/copy.h"
 #include "ops/attrs.h"
 #include "ops/builder.h"
 #include "ops/effects.h"
@@ -25,9 +26,14 @@ using transforms::has_tangent;
 // Recipes hold graphs and constants, so they are kept up to a number, and then made anew.
 constexpr size_t kMostRecipes = 8192;
 
+// The sizes of a capture, which answers what is asked of them.
+void take_dims(Graph& graph, const Capture& capture) { graph.dims = capture.graph().dims; }
+
 // The op as a graph on these operands, which broadcast as the public function lets them.
-std::unique_ptr<Graph> graph_of(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs) {
+std::unique_ptr<Graph> graph_of(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
+                                const Capture* capture = nullptr) {
   auto graph = std::make_unique<Graph>(op.decl.name);
+  if (capture) take_dims(*graph, *capture);
   std::vector<Value> values;
   Dims shape;
   bool elementwise = op.has(ops::Trait::Elementwise);
@@ -43,8 +49,10 @@ std::unique_ptr<Graph> graph_of(const ops::Op& op, std::span<const Tensor> opera
   return graph;
 }
 
-// Which results a gradient can come back from: those with a way to an operand that moves. A node with regions
-// is taken to lead from all of its operands to all of its results.
+}  // namespace
+
+// Those with a way to an operand that moves. A node with regions is taken to lead from all of its operands to
+// all of its results.
 transforms::Mask reached(const Graph& graph, const std::vector<bool>& moves) {
   std::unordered_set<Value> moving;
   for (size_t i = 0; i < moves.size(); ++i)
@@ -60,6 +68,8 @@ transforms::Mask reached(const Graph& graph, const std::vector<bool>& moves) {
   for (Value output : graph.outputs()) out.push_back(moving.contains(output));
   return out;
 }
+
+namespace {
 
 // From operands, results and cotangents to the cotangents of the operands that move. The forward part is
 // copied as far as the backward part needs it, and takes the results as they were.
@@ -183,6 +193,34 @@ void flatten(const Graph& graph, Recipe& recipe) {
   }
 }
 
+}  // namespace
+
+void bare_outputs(Graph& graph, Recipe& recipe) {
+  std::vector<Value> all;
+  auto place = [&](Value value) {
+    all.push_back(value);
+    return static_cast<int>(all.size()) - 1;
+  };
+  std::vector<Value> outputs(graph.outputs().begin(), graph.outputs().end());
+  for (Value output : outputs) {
+    std::vector<ops::Mask> masks;
+    recipe.outputs.push_back(place(ops::without_masks(output, masks)));
+    recipe.masks.emplace_back();
+    for (const ops::Mask& mask : masks) recipe.masks.back().emplace_back(place(mask.condition), mask.where);
+  }
+  graph.body().set_results(all);
+  transforms::sweep(graph.body());
+}
+
+bool is_elementwise(const ops::Op& op, const Recipe& recipe, std::span<const Tensor> operands) {
+  if (!op.has(ops::Trait::Elementwise) || recipe.results.size() != 1) return false;
+  for (size_t i = 0; i < recipe.moves.size(); ++i)  // of one that is repeated the gradient is a sum
+    if (recipe.moves[i] && !(operands[i].type().dims == recipe.results[0].dims)) return false;
+  return true;
+}
+
+namespace {
+
 template <typename Make>
 std::shared_ptr<const Recipe> make_recipe(std::string name, const std::vector<bool>& moves, Make make) {
   auto recipe = std::make_shared<Recipe>();
@@ -284,6 +322,66 @@ std::vector<Gradient> Recipe::run(std::vector<Tensor> inputs) const {
   return out;
 }
 
+std::vector<Gradient> Recipe::record(Capture& capture, std::span<const Tensor> inputs, Location where,
+                                     Scope scope) const {
+  std::vector<Tensor> values = capture.inline_graph(*graph, inputs, where, scope);
+  std::vector<Gradient> out;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    out.push_back({values[static_cast<size_t>(outputs[i])], {}});
+    for (auto [condition, holds] : masks[i])
+      out.back().masks.push_back({values[static_cast<size_t>(condition)], holds});
+  }
+  return out;
+}
+
+std::unique_ptr<Graph> graph_of_node(const Capture& capture, const ig::Node& node) {
+  auto graph = std::make_unique<Graph>(ops::op_of(&node).decl.name);
+  take_dims(*graph, capture);
+  std::vector<Value> operands;
+  for (Value operand : node.operands()) operands.push_back(graph->body().add_arg(operand->type()));
+  ig::Node* copy = copy_node(&node, graph->body(), std::move(operands));
+  graph->body().set_results({copy->results().begin(), copy->results().end()});
+  return graph;
+}
+
+std::shared_ptr<const Recipe> recorded_recipe_of(const Capture& capture, const ops::Op& op,
+                                                 std::span<const Tensor> operands, const Attrs& attrs,
+                                                 const Graph* whole, const std::vector<bool>& moves) {
+  auto make = [&] {
+    return make_recipe(op.decl.name, moves, [&](Recipe& out) {
+      std::unique_ptr<Graph> forward = whole ? whole->clone() : graph_of(op, operands, attrs, &capture);
+      for (Value value : forward->outputs()) out.results.push_back(value->type());
+      std::unique_ptr<Graph> graph = join(*forward, moves, out);
+      keep_needed(*graph, out, operands.size() + out.results.size());
+      out.in_graph = true;
+      out.elementwise = !whole && is_elementwise(op, out, operands);
+      bare_outputs(*graph, out);
+      graph->dims.set_decider(nullptr);
+      out.graph = std::move(graph);
+    });
+  };
+  std::string bytes = "recorded";
+  add(bytes, op.id.index());
+  add(bytes, attrs.empty() ? uint64_t{0} : attrs.hash());
+  bool fixed = !whole;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const Type type = operands[i].type();
+    std::optional<Ints> sizes = type.is_tensor() ? constant_dims(type.dims) : std::nullopt;
+    fixed &= sizes.has_value();
+    if (!fixed) break;
+    add(bytes, type.dtype);
+    add(bytes, static_cast<char>(moves[i]));
+    add(bytes, type.rank());
+    for (int64_t size : *sizes) add(bytes, size);
+  }
+  if (!fixed || op.has(ops::Trait::Effect)) return make();
+  Hash128 key = hash128(bytes);
+  if (auto found = known().find(key)) return found;
+  auto recipe = make();
+  if (!recipe->graph || !ops::calls_host(*recipe->graph)) known().keep(key, recipe);
+  return recipe;
+}
+
 std::shared_ptr<const Recipe> recipe_of(const ops::Op& op, std::span<const Tensor> operands,
                                         const Attrs& attrs, const std::vector<bool>& moves) {
   static thread_local std::string bytes;
@@ -299,9 +397,7 @@ std::shared_ptr<const Recipe> recipe_of(const ops::Op& op, std::span<const Tenso
     std::unique_ptr<Graph> graph = join(*forward, moves, out);
     keep_needed(*graph, out, operands.size() + out.results.size());
     if (!has_regions(*graph)) {
-      out.elementwise = op.has(ops::Trait::Elementwise) && out.results.size() == 1;
-      for (size_t i = 0; i < moves.size(); ++i)  // of one that is repeated the gradient is a sum
-        out.elementwise &= !moves[i] || operands[i].type().dims == out.results[0].dims;
+      out.elementwise = is_elementwise(op, out, operands);
       return flatten(*graph, out);
     }
     out.program = compile(*graph);

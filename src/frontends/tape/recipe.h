@@ -11,6 +11,7 @@
 
 #include "ops/op.h"
 #include "support/error.h"
+#include "tensor/capture.h"
 #include "tensor/program.h"
 #include "tensor/tensor.h"
 
@@ -23,7 +24,8 @@ struct Gradient {
     Tensor condition;
     bool where;
     bool operator==(const Mask& o) const {
-      return where == o.where && condition.data() == o.condition.data();
+      return where == o.where && condition.data() == o.condition.data() &&
+             condition.value() == o.condition.value();
     }
   };
   Tensor value;
@@ -54,11 +56,15 @@ struct Recipe {
   bool elementwise = false;  // the op, on operands of one shape: its way back may run under masks
   std::shared_ptr<const Graph> graph;
   std::shared_ptr<Program> program;
+  bool in_graph = false;    // of a captured program: `graph` alone, whose outputs `outputs` and `masks` name
   bool calls_host = false;  // functions that the graph names; nodes of the tape keep them, and the recipe not
 
   // From what was saved and the gradients of `given`, the gradients of the operands that move. On the tape,
   // where this thread records.
   std::vector<Gradient> run(std::vector<Tensor> inputs) const;
+  // The same recorded into a capture, of a node at this place of the program.
+  std::vector<Gradient> record(Capture& capture, std::span<const Tensor> inputs, Location where,
+                               Scope scope) const;
 };
 
 std::shared_ptr<const Recipe> recipe_of(const ops::Op& op, std::span<const Tensor> operands,
@@ -66,5 +72,19 @@ std::shared_ptr<const Recipe> recipe_of(const ops::Op& op, std::span<const Tenso
 std::shared_ptr<const Recipe> recipe_of(const std::shared_ptr<const Graph>& graph,
                                         std::span<const Tensor> inputs, std::span<const Tensor> results,
                                         const std::vector<bool>& moves);
+
+// Of an op of a captured program; `whole` is the graph of a node with regions, else null.
+std::shared_ptr<const Recipe> recorded_recipe_of(const Capture& capture, const ops::Op& op,
+                                                 std::span<const Tensor> operands, const Attrs& attrs,
+                                                 const Graph* whole, const std::vector<bool>& moves);
+// Takes the masks off the outputs of a graph that the recipe is to record, and names all as its outputs.
+void bare_outputs(Graph& graph, Recipe& recipe);
+// Whether the op goes element by element from each operand that moves, so that its way back may run under
+// masks.
+bool is_elementwise(const ops::Op& op, const Recipe& recipe, std::span<const Tensor> operands);
+// The graph of such a node, as a function of its operands.
+std::unique_ptr<Graph> graph_of_node(const Capture& capture, const ig::Node& node);
+// Which results a gradient can come back from.
+std::vector<bool> reached(const Graph& graph, const std::vector<bool>& moves);
 
 }  // namespace ig::tape

@@ -4,6 +4,9 @@
 //
 // A leaf is an array that the user asked the gradient of. It is a node too, without edges, and what makes a
 // handle a leaf is the link to it. All arrays are values, so nothing that a node saved can change later.
+//
+// A program that is captured has a tape of its own, of symbolic arrays: a backward pass records into the
+// graph what it would compute (recorded.h). That tape ends with the capture.
 #pragma once
 
 #include <atomic>
@@ -18,6 +21,7 @@
 
 #include "ir/location.h"
 #include "ops/host_call.h"
+#include "support/error.h"
 #include "tensor/tensor.h"
 
 namespace ig::tape {
@@ -75,7 +79,7 @@ struct Node {
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  bool is_leaf() const { return !recipe; }
+  bool is_leaf() const { return !recipe && !op && !ended; }
   std::string name() const;  // "multiply"; of a leaf "leaf"
 
   std::shared_ptr<const Recipe> recipe;  // null: a leaf
@@ -83,6 +87,17 @@ struct Node {
   std::vector<Edge> next;   // of each operand
   Location where;           // in the forward program
   const uint64_t sequence;  // nodes count up, so operands come before what was made of them
+  uint64_t capture = 0;     // the number of the capture in which it was made; 0 outside of all
+
+  // Of an op of a captured program, in place of a recipe: it is derived once a gradient comes by, which most
+  // never see. Its operands and results are `saved`.
+  const ops::Op* op = nullptr;
+  Attrs attrs;
+  std::shared_ptr<void> derived;  // what recorded.cpp keeps
+
+  // Of a result of a captured function: why no gradient goes on from here, and the function's name.
+  std::optional<Error> ended;
+  std::string ended_in;
 
   std::mutex mutex;                     // of what follows
   std::vector<Tensor> saved;            // operands with their links, results without
@@ -112,6 +127,32 @@ bool requires_grad(const Tensor& tensor);
 bool is_leaf(const Tensor& tensor);
 // The same array as a leaf of its own. Error(Type) where its dtype has no derivative.
 Tensor as_leaf(const Tensor& tensor);
+
+// The same array, which requires grad, and of which each backward pass is refused.
+Tensor as_ended(const Tensor& tensor, std::string name, Error why);
+
+// What follows a program while it is captured, as far as it depends on the tape outside.
+struct Outside {
+  void (*asked)();                        // on the modes, and on which arrays require grad
+  void (*reached)(Node& leaf, bool set);  // a gradient comes to a leaf, which keeps it (`set`), or not
+};
+void set_outside(const Outside* outside);
+// Calls them; `reached` refuses what cannot be followed.
+void asked_outside();
+void reached_outside(Node& node, bool set);
+
+// What an array of a capture leads to, for who returns it.
+enum class Fate : uint8_t {
+  Off,     // it does not require grad
+  Open,    // to leaves outside; a graph that is differentiated by them says the same
+  Leaf,    // it is a leaf that was made in the capture
+  Freed,   // to what a backward pass has let go of
+  Inside,  // to leaves that were made in the capture
+  Both,    // to these, and to leaves outside
+  Hooked,  // through hooks that were set in the capture
+  Moved,   // to a leaf that got a new value in the capture
+};
+Fate fate_of(const Tensor& tensor, uint64_t capture);
 
 struct BackwardOptions {
   bool retain_graph = false;
