@@ -73,12 +73,11 @@ class Runner:
         for further in sets[1:]:
             outputs += self.arrays(self.call(*further))
         whole, processor = time.perf_counter() - start, time.process_time() - used
-        peak = memory()["peak"]
         np.savez(self.out, *outputs)
-        report = {"first": first, "peak_added": peak - before, "peak": peak, "whole": whole, "processor": processor}
         if not self.workload.batches:
-            self.warm()
-        return report
+            self.warm()  # some systems compile only then
+        peak = memory()["peak"]
+        return {"first": first, "peak_added": peak - before, "peak": peak, "whole": whole, "processor": processor}
 
     def arrays(self, outputs: Any) -> list[Any]:
         """Copies, since a system may use its outputs again."""
