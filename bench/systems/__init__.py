@@ -25,6 +25,7 @@ class System:
     distribution = ""  # the package that its weight is taken from
     module = ""  # what `import` is measured of
     compiles = False  # whether the first call of a program does more than a later one
+    settles = 0.0  # seconds of calls after which none compiles any more
 
     @staticmethod
     def environ(threads: int) -> dict[str, str]:

@@ -99,6 +99,7 @@ class Intaglio(System):
     distribution = "intaglio"
     module = "intaglio"
     compiles = True
+    settles = 0.9  # first calls run op by op until compiling pays
 
     @staticmethod
     def environ(threads: int) -> dict[str, str]:

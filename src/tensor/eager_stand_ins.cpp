@@ -323,8 +323,11 @@ bool has_stand_in(const Node* node) {
 }
 
 std::optional<Tensor> run_stand_in(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs) {
+  constexpr size_t kMostCopied = size_t{256} << 20;  // bytes: larger ones are worth compiling for
   std::vector<Type> types;
-  for (const Tensor& operand : operands) types.push_back(operand.type());
+  size_t bytes = 0;
+  for (const Tensor& operand : operands) types.push_back(operand.type()), bytes += operand.bytes();
+  if (bytes > kMostCopied) return std::nullopt;
   const Type result = ops::infer(op, types, attrs, DimScope{})[0];
   const bool sums = multiplies(attrs) || convolves(attrs);
   if (sums && std::ranges::any_of(operands, [](const Tensor& x) { return x.elements() == 0; }))
