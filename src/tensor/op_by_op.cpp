@@ -56,11 +56,19 @@ OpByOp::OpByOp(std::shared_ptr<const Graph> graph)
       enough_(std::chrono::nanoseconds(std::chrono::milliseconds(15 + graph_->node_count())).count()) {}
 
 std::unique_ptr<OpByOp> OpByOp::of(std::shared_ptr<const Graph> graph) {
-  constexpr size_t kLong = 300;  // nodes: such programs are compiled for the calls that will follow
+  // Long programs, and those that hold their weights, are compiled for the calls that will follow.
+  constexpr size_t kLong = 300;                 // nodes
+  constexpr int64_t kHeavy = int64_t{8} << 20;  // bytes of constants
   if (graph->node_count() > kLong || graph->outputs().empty() || ops::has_effects(*graph)) return nullptr;
-  for (const Node* node : graph->body())
+  int64_t held = 0;
+  for (const Node* node : graph->body()) {
     if (!node->regions().empty() || (node->op().name() != kReturnOp && ops::is_host_call(ops::op_of(node))))
       return nullptr;
+    if (node->op().name() != kReturnOp && ops::has(node, ops::Trait::Constant) &&
+        constant_dims(node->result()->type().dims))
+      held += bytes_of(node->result()->type(), {});
+  }
+  if (held > kHeavy) return nullptr;
   return std::unique_ptr<OpByOp>(new OpByOp(std::move(graph)));
 }
 
