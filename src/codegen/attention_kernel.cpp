@@ -38,7 +38,7 @@ AttentionKernel::AttentionKernel(GroupEmitter& emit, Kernel& kernel, const Node*
   queries_ = product(q_.free_dims), keys_ = product(k_.free_dims);
   features_ = product(q_.folded_dims);
   batch_ = product(q_.batch_dims);
-  nr_ = 2 * emit.target.vector_bytes / static_cast<int64_t>(size_of(type_));
+  nr_ = kVectors * emit.target.vector_bytes / static_cast<int64_t>(size_of(type_));
   mr_ = emit.target.registers == 32 ? 12 : 6;
 }
 
@@ -127,46 +127,67 @@ void AttentionKernel::pack_strips(uint32_t to, const Side& side, Expr from, Expr
 
 void AttentionKernel::products(int64_t rows, Expr keys, Expr features, uint32_t strips, uint32_t to, Expr at,
                                int64_t pitch, const std::function<Expr(size_t, Expr)>& a) {
-  RegisterTile tile(build_, type_, rows, nr_);
-  emit_.serial(build_.index(0), (keys + build_.index(nr_ - 1)) / build_.index(nr_), [&](Expr s) {
+  auto columns_of = [&](Expr s, int64_t columns) {
+    RegisterTile tile(build_, type_, rows, columns);
     Expr strip = build_.let(s * nr_ * features);
-    emit_.vector(build_.index(0), build_.index(nr_), static_cast<int>(nr_), [&](Expr j) {
+    emit_.vector(build_.index(0), build_.index(columns), static_cast<int>(columns), [&](Expr j) {
       tile.clear();
       tile.sum(emit_, build_.index(0), features, a,
                [&](Expr d, size_t) { return build_.load(strips, strip + d * nr_ + j); });
       for (int64_t i = 0; i < rows; ++i)
         build_.store(to, at + s * nr_ + j + build_.index(i * pitch), tile.value(static_cast<size_t>(i)));
     });
+  };
+  const int64_t narrow = nr_ / kVectors;
+  Expr nr = build_.index(nr_), strips_count = build_.let((keys + build_.index(nr_ - 1)) / nr);
+  if (!smaller_tile_pays(rows, kVectors))
+    return emit_.serial(build_.index(0), strips_count, [&](Expr s) { columns_of(s, nr_); });
+  // Of the last strip no more than one vector may be keys.
+  Expr whole = build_.let((keys + build_.index(narrow - 1)) / nr);
+  emit_.serial(build_.index(0), whole, [&](Expr s) { columns_of(s, nr_); });
+  build_.if_then(whole < strips_count, [&] { emit_.scoped([&] { columns_of(whole, narrow); }); });
+}
+
+void AttentionKernel::each_strip(const Dim& width, const std::function<void(Expr, Expr)>& body) {
+  Expr columns = emit_.size(width), full = build_.let(columns / build_.index(nr_));
+  emit_.serial(build_.index(0), full, [&](Expr s) { body(build_.let(s * nr_), build_.index(nr_)); });
+  if (width.is_constant() && width.constant() % nr_ == 0) return;
+  Expr done = build_.let(full * nr_);
+  build_.if_then(done < columns, [&] { emit_.scoped([&] { body(done, build_.let(columns - done)); }); });
+}
+
+void AttentionKernel::add_tile(int64_t rows, Expr first, const Sums& to, Expr steps, const Number& a,
+                               const Number& b) {
+  RegisterTile tile(build_, type_, rows, nr_);
+  auto row = [&](size_t i) { return first + build_.index(static_cast<int64_t>(i)); };
+  each_strip(to.columns, [&](Expr column, Expr width) {
+    emit_.vector(build_.index(0), width, static_cast<int>(nr_), [&](Expr j) {
+      auto kept = [&](size_t i) { return (to.row + row(i)) * to.pitch + column + j; };
+      tile.load([&](size_t i, size_t) { return build_.load(to.buffer, kept(i)); });
+      tile.sum(
+          emit_, build_.index(0), steps, [&](size_t i, Expr n) { return a(row(i), n); },
+          [&](Expr n, size_t) { return b(n, column + j); });
+      for (size_t i = 0; i < static_cast<size_t>(rows); ++i) build_.store(to.buffer, kept(i), tile.value(i));
+    });
   });
 }
 
-void AttentionKernel::add_products(int64_t rows, const Sums& to, Expr steps, const Number& a,
-                                   const std::function<Expr(Expr, Expr)>& b, const Number& taken) {
-  Expr columns = emit_.size(to.columns);
-  RegisterTile tile(build_, type_, rows, nr_);
-  auto strip = [&](Expr first, Expr width) {
-    emit_.vector(build_.index(0), width, static_cast<int>(nr_), [&](Expr j) {
-      auto kept = [&](size_t i) {
-        return (to.row + build_.index(static_cast<int64_t>(i))) * to.pitch + first + j;
-      };
-      tile.load([&](size_t i, size_t) { return build_.load(to.buffer, kept(i)); });
-      if (!taken)
-        tile.sum(emit_, build_.index(0), steps, a, [&](Expr n, size_t) { return b(n, first + j); });
-      else
+void AttentionKernel::add_taken(Expr count, const Sums& to, Expr steps, const Number& a, const Number& b,
+                                const Number& taken) {
+  emit_.serial(build_.index(0), count, [&](Expr row) {
+    each_strip(to.columns, [&](Expr column, Expr width) {
+      RegisterTile tile(build_, type_, 1, nr_);
+      emit_.vector(build_.index(0), width, static_cast<int>(nr_), [&](Expr j) {
+        Expr kept = (to.row + row) * to.pitch + column + j;
+        tile.load([&](size_t, size_t) { return build_.load(to.buffer, kept); });
         emit_.serial(build_.index(0), steps, [&](Expr n) {
-          Expr vector = build_.let(b(n, first + j));
-          for (size_t i = 0; i < static_cast<size_t>(rows); ++i)
-            build_.if_then(taken(i, n) != zero(),
-                           [&] { emit_.scoped([&] { tile.add(i, a(i, n), vector); }); });
+          build_.if_then(taken(row, n) != zero(),
+                         [&] { emit_.scoped([&] { tile.add(0, a(row, n), b(n, column + j)); }); });
         });
-      for (size_t i = 0; i < static_cast<size_t>(rows); ++i) build_.store(to.buffer, kept(i), tile.value(i));
+        build_.store(to.buffer, kept, tile.value(0));
+      });
     });
-  };
-  Expr full = build_.let(columns / build_.index(nr_));
-  emit_.serial(build_.index(0), full, [&](Expr s) { strip(build_.let(s * nr_), build_.index(nr_)); });
-  if (to.columns.is_constant() && to.columns.constant() % nr_ == 0) return;
-  Expr done = build_.let(full * nr_);
-  build_.if_then(done < columns, [&] { emit_.scoped([&] { strip(done, build_.let(columns - done)); }); });
+  });
 }
 
 Expr AttentionKernel::all_finite(Expr from, Expr to, Expr columns,

@@ -49,6 +49,10 @@ class AttentionKernel {
 
   // Positions from … of a side in strips of nr: [strip][feature][nr].
   void pack_strips(uint32_t to, const Side& side, Expr from, Expr count, Expr features);
+  // Calls body(rows, first) for the tiles that cover so many rows.
+  void each_tile(Expr count, const std::function<void(int64_t, Expr)>& body) {
+    codegen::each_tile(emit_, mr_, kVectors, count, body);
+  }
   // The products of `rows` with all strips of `keys` positions: row i of the tile to powers[i * pitch + key].
   // a(i, d): element d of row i.
   void products(int64_t rows, Expr keys, Expr features, uint32_t strips, uint32_t to, Expr at, int64_t pitch,
@@ -59,11 +63,14 @@ class AttentionKernel {
     Expr row, pitch;
     Dim columns;
   };
-  using Number = std::function<Expr(size_t row, Expr step)>;
-  // Adds to `rows` rows of sums the products a(row, step) b(step, column) of the steps below `steps`; with
-  // `taken`, those alone where it is not zero.
-  void add_products(int64_t rows, const Sums& to, Expr steps, const Number& a,
-                    const std::function<Expr(Expr step, Expr column)>& b, const Number& taken = {});
+  using Number = std::function<Expr(Expr, Expr)>;
+  // Calls body(first, width) for each strip of so many columns.
+  void each_strip(const Dim& columns, const std::function<void(Expr, Expr)>& body);
+  // Adds to `rows` rows of sums, from row `first` on, the products a(row, step) b(step, column) of all steps.
+  void add_tile(int64_t rows, Expr first, const Sums& to, Expr steps, const Number& a, const Number& b);
+  // The same to the first `count` rows, but only of steps whose taken(row, step) is not zero: slow.
+  void add_taken(Expr count, const Sums& to, Expr steps, const Number& a, const Number& b,
+                 const Number& taken);
   // True where all of these elements are finite: x * 0 is 0 for finite numbers alone.
   Expr all_finite(Expr from, Expr to, Expr columns, const std::function<Expr(Expr, Expr)>& value);
 
@@ -77,7 +84,8 @@ class AttentionKernel {
   bool causal_;
   DType type_;
   Dim queries_, keys_, features_, batch_;
-  int64_t nr_ = 0, mr_ = 0;  // the register tile
+  static constexpr int64_t kVectors = 2;  // of a row of the register tile
+  int64_t nr_ = 0, mr_ = 0;
   Expr batch_index_{}, scale_{};
 };
 

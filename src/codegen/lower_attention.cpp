@@ -30,7 +30,7 @@ using loop::Expr;
 constexpr int64_t kKeys = 256;          // scaled and summed together: part of the order of summation
 constexpr int64_t kPitch = kKeys + 16;  // from a query's powers to the next one's, apart in the first cache
 constexpr int64_t kCausalRows = 48;  // queries that skip keys behind them together: a multiple of all tiles
-constexpr int64_t kQueries = 192;    // of a block, at most
+constexpr int64_t kQueries = 288;    // of a block, at most: a multiple of kCausalRows
 
 class AttentionLowering : AttentionKernel {
  public:
@@ -42,7 +42,7 @@ class AttentionLowering : AttentionKernel {
     // More blocks for more threads, where heads alone are too few.
     rows_ = kQueries;
     auto heads = constant_of(batch_), n = constant_of(queries_);
-    while (heads && n && rows_ > kCausalRows && *heads * ((*n + rows_ - 1) / rows_) < 8) rows_ /= 2;
+    while (heads && n && rows_ > kCausalRows && *heads * ((*n + rows_ - 1) / rows_) < 8) rows_ -= kCausalRows;
     packs_q_ = !lies(q_);
     packs_v_ = !v_.rows_lie() || stored(v_) != type_;
   }
@@ -146,8 +146,9 @@ class AttentionLowering : AttentionKernel {
       Expr from = build_.let(group * kCausalRows);
       Expr to = build_.let(loop::lesser(from + build_.index(kCausalRows), count_));
       auto all = [&](Expr count) {
-        emit_.serial(build_.index(0), (to - from + build_.index(mr_ - 1)) / build_.index(mr_),
-                     [&](Expr t) { tile(build_.let(from + t * mr_), to, key, count, finite); });
+        each_tile(to - from, [&](int64_t rows, Expr first) {
+          tile(rows, build_.let(from + first), to, key, count, finite);
+        });
       };
       if (!causal_) return all(keys);
       // Which keys are behind all of these queries depends on their positions alone, not on how many there
@@ -158,18 +159,22 @@ class AttentionLowering : AttentionKernel {
     });
   }
 
-  void tile(Expr row, Expr end, Expr key, Expr keys, Expr finite) {
-    const auto mr = static_cast<size_t>(mr_);
-    std::vector<Expr> rows(mr);  // those behind the last repeat it
-    for (size_t i = 0; i < mr; ++i)
+  // `height` queries from `row` on.
+  void tile(int64_t height, Expr row, Expr end, Expr key, Expr keys, Expr finite) {
+    std::vector<Expr> rows(static_cast<size_t>(height));  // those behind the last repeat it
+    for (size_t i = 0; i < rows.size(); ++i)
       rows[i] = build_.let(loop::lesser(row + build_.index(static_cast<int64_t>(i)), end - build_.index(1)));
     scores(rows, keys);
-    emit_.serial(build_.index(0), loop::lesser(build_.index(mr_), end - row),
-                 [&](Expr i) { weights(i, build_.let(row + i), key, keys); });
-    if (!finite) return add_values(row, key, keys, false);
+    Expr count = build_.let(loop::lesser(build_.index(height), end - row));
+    emit_.serial(build_.index(0), count, [&](Expr i) { weights(i, build_.let(row + i), key, keys); });
+    Number power = [&](Expr i, Expr n) { return build_.load(powers_, i * kPitch + n); };
+    Number values = [&](Expr n, Expr e) { return value(key, n, e); };
+    const Sums sums{sums_, row, row_, columns_};
+    auto all = [&] { add_tile(height, build_.index(0), sums, keys, power, values); };
+    if (!finite) return all();
     build_.if_then(
-        finite, [&] { emit_.scoped([&] { add_values(row, key, keys, false); }); },
-        [&] { emit_.scoped([&] { add_values(row, key, keys, true); }); });
+        finite, [&] { emit_.scoped(all); },
+        [&] { emit_.scoped([&] { add_taken(count, sums, keys, power, values, power); }); });
   }
 
   void scores(const std::vector<Expr>& rows, Expr keys) {
@@ -180,7 +185,7 @@ class AttentionLowering : AttentionKernel {
       from.push_back(
           build_.let(packs_q_ ? r * features : q_.offset(emit_, q_.first, first_ + r, build_.index(0))));
     uint32_t buffer = packs_q_ ? packed_q_ : emit_.buffer_of_arg(q_.view->arg);
-    products(mr_, keys, features, packed_k_, powers_, build_.index(0), kPitch,
+    products(static_cast<int64_t>(rows.size()), keys, features, packed_k_, powers_, build_.index(0), kPitch,
              [&](size_t i, Expr d) { return build_.load(buffer, from[i] + d); });
   }
 
@@ -216,15 +221,6 @@ class AttentionLowering : AttentionKernel {
       });
     });
     build_.store(totals_, row, build_.load(totals_, row) + build_.reduce_lanes(total, loop::Reduction::Add));
-  }
-
-  void add_values(Expr row, Expr key, Expr keys, bool asked) {
-    auto power = [&](size_t i, Expr n) {
-      return build_.load(powers_, build_.index(static_cast<int64_t>(i) * kPitch) + n);
-    };
-    add_products(
-        mr_, {sums_, row, row_, columns_}, keys, power, [&](Expr n, Expr e) { return value(key, n, e); },
-        asked ? power : Number());
   }
 
   Side v_;

@@ -275,17 +275,17 @@ class AttentionGradient : AttentionKernel {
 
   // Queries row … and keys key …
   void block(Expr row, Expr rows, Expr key, Expr keys, Expr finite) {
-    emit_.serial(build_.index(0), (rows + build_.index(mr_ - 1)) / build_.index(mr_), [&](Expr t) {
+    each_tile(rows, [&](int64_t height, Expr first) {
       std::vector<Expr> q, g;
-      for (int64_t i = 0; i < mr_; ++i) {  // those behind the last repeat it
-        Expr at = build_.let(row + loop::lesser(t * mr_ + build_.index(i), rows - build_.index(1)));
+      for (int64_t i = 0; i < height; ++i) {  // those behind the last repeat it
+        Expr at = build_.let(row + loop::lesser(first + build_.index(i), rows - build_.index(1)));
         q.push_back(build_.let(row_of(q_, packs_q_, at, features_)));
         g.push_back(build_.let(row_of(g_, packs_g_, at, columns_)));
       }
-      Expr to = build_.let(t * (mr_ * kPitch));
-      products(mr_, keys, emit_.size(features_), strips_k_, weights_, to, kPitch,
+      Expr to = build_.let(first * kPitch);
+      products(height, keys, emit_.size(features_), strips_k_, weights_, to, kPitch,
                [&](size_t i, Expr d) { return build_.load(buffer_of(q_, packs_q_, rows_q_), q[i] + d); });
-      products(mr_, keys, emit_.size(columns_), strips_v_, slopes_, to, kPitch,
+      products(height, keys, emit_.size(columns_), strips_v_, slopes_, to, kPitch,
                [&](size_t i, Expr e) { return build_.load(buffer_of(g_, packs_g_, rows_g_), g[i] + e); });
     });
     emit_.serial(build_.index(0), rows, [&](Expr i) { weigh(i, build_.let(row + i), key, keys); });
@@ -319,40 +319,29 @@ class AttentionGradient : AttentionKernel {
   }
 
   void add(Expr row, Expr rows, Expr key, Expr keys, bool asked) {
-    auto number = [&](uint32_t buffer) {  // of a query in a tile, and a key
-      return [this, buffer](Expr first) {
-        return [this, buffer, first](size_t i, Expr n) {
-          return build_.load(buffer, (first + build_.index(static_cast<int64_t>(i))) * kPitch + n);
-        };
-      };
+    auto number = [this](uint32_t buffer) -> Number {  // of a query, and a key
+      return [this, buffer](Expr i, Expr n) { return build_.load(buffer, i * kPitch + n); };
     };
-    auto turned = [&](uint32_t buffer, Expr first) {  // of a key in a tile, and a query
-      return [this, buffer, first](size_t j, Expr i) {
-        return build_.load(buffer, i * kPitch + first + build_.index(static_cast<int64_t>(j)));
-      };
+    auto turned = [this](uint32_t buffer) -> Number {  // of a key, and a query
+      return [this, buffer](Expr n, Expr i) { return build_.load(buffer, i * kPitch + n); };
     };
-    auto tiles = [&](Expr count, const std::function<void(Expr)>& tile) {
-      emit_.serial(build_.index(0), (count + build_.index(mr_ - 1)) / build_.index(mr_),
-                   [&](Expr t) { tile(build_.let(t * mr_)); });
+    auto sum = [&](Expr count, const Sums& to, Expr steps, const Number& a, const Number& b,
+                   const Number& taken) {
+      if (asked) return add_taken(count, to, steps, a, b, taken);
+      each_tile(count, [&](int64_t height, Expr first) { add_tile(height, first, to, steps, a, b); });
     };
     if (gives_queries_ && wanted_[0] >= 0)
-      tiles(rows, [&](Expr t) {
-        add_products(
-            mr_, {dq_, build_.let(row - from_ + t), features_pitch_, features_}, keys, number(slopes_)(t),
-            [&](Expr n, Expr d) { return key_row(key, n, d); }, asked ? number(weights_)(t) : Number());
-      });
+      sum(
+          rows, {dq_, build_.let(row - from_), features_pitch_, features_}, keys, number(slopes_),
+          [&](Expr n, Expr d) { return key_row(key, n, d); }, number(weights_));
     if (gives_keys_ && wanted_[2] >= 0)
-      tiles(keys, [&](Expr t) {
-        add_products(
-            mr_, {dv_, t, columns_pitch_, columns_}, rows, turned(weights_, t),
-            [&](Expr i, Expr e) { return cotangent(row + i, e); }, asked ? turned(weights_, t) : Number());
-      });
+      sum(
+          keys, {dv_, build_.index(0), columns_pitch_, columns_}, rows, turned(weights_),
+          [&](Expr i, Expr e) { return cotangent(row + i, e); }, turned(weights_));
     if (gives_keys_ && wanted_[1] >= 0)
-      tiles(keys, [&](Expr t) {
-        add_products(
-            mr_, {dk_, t, features_pitch_, features_}, rows, turned(slopes_, t),
-            [&](Expr i, Expr d) { return query(row + i, d); }, asked ? turned(weights_, t) : Number());
-      });
+      sum(
+          keys, {dk_, build_.index(0), features_pitch_, features_}, rows, turned(slopes_),
+          [&](Expr i, Expr d) { return query(row + i, d); }, turned(weights_));
   }
 
   // --- the mask's gradient

@@ -483,15 +483,16 @@ class ConvLowering {
       where.push_back(build_.local(DType::I64, 1, 1, "at"));
       build_.assign(where[s], build_.index(0));
     }
-    Expr tile_count = (places + build_.index(mr_ - 1)) / build_.index(mr_);
-    emit_.serial(build_.index(0), tile_count,
-                 [&](Expr t) { tile(parts, where, origin, build_.let(places - t * mr_), only); });
+    const int64_t vectors = nr_ * static_cast<int64_t>(size_of(type_)) / emit_.target.vector_bytes;
+    each_tile(emit_, mr_, vectors, places, [&](int64_t height, Expr first) {
+      tile(height, parts, where, origin, build_.let(places - first), only);
+    });
   }
 
-  // The sums of the next mr places; those behind the last repeat it.
-  void tile(const std::vector<WindowPart>& parts, const std::vector<uint32_t>& where, Expr origin, Expr left,
-            Expr only) {
-    const auto mr = at(mr_);
+  // The sums of the next places, as many as the tile is high; those behind the last repeat it.
+  void tile(int64_t height, const std::vector<WindowPart>& parts, const std::vector<uint32_t>& where,
+            Expr origin, Expr left, Expr only) {
+    const auto mr = at(height);
     const Expr none = build_.index(0), one = build_.index(1);
     std::vector<Expr> at_corner(mr), kept_at(mr);  // of each place's window, in the image; of its sums
     std::vector<std::vector<Expr>> place(mr);      // its image, then its place along each axis
@@ -534,13 +535,13 @@ class ConvLowering {
       strip();
   }
 
-  // The sums of a strip's features at mr places.
+  // The sums of a strip's features at these places.
   void sum_and_store(const std::vector<WindowPart>& parts, const std::vector<std::vector<Expr>>& place,
                      const std::vector<Expr>& at_corner, const std::vector<Expr>& kept_at, Expr left,
                      Expr only) {
-    const auto mr = at(mr_);
+    const size_t mr = place.size();
     const Expr none = build_.index(0);
-    RegisterTile tile(build_, type_, mr_, nr_);
+    RegisterTile tile(build_, type_, static_cast<int64_t>(mr), nr_);
     Expr lanes = depthwise_ ? width_ : build_.index(nr_);
     emit_.vector(none, lanes, static_cast<int>(nr_), [&](Expr j) {
       tile.clear();

@@ -156,3 +156,16 @@ def test_symbolic_sizes() -> None:
         operands = [ig.asarray(x) for x in arrays(11, (batch,), (length, length, 8, 8))]
         want = ig.scaled_dot_product_attention(*operands, causal=True)
         assert program(*operands).numpy().tobytes() == want.numpy().tobytes()
+
+
+def test_each_number_of_queries_and_keys() -> None:
+    """Tiles of queries and strips of keys end wherever there is an end; a query's bits know nothing of either."""
+    q, k, v = arrays(11, (2,), (61, 75, 40, 37))
+    attend = ig.jit(ig.scaled_dot_product_attention)
+    for queries in range(1, 62):
+        keys = 1 + queries * 7 % 75
+        some = q[:, :queries], k[:, :keys], v[:, :keys]
+        got = np.asarray(attend(*map(ig.asarray, some)))
+        np.testing.assert_allclose(got, oracle(*some, None, False), atol=1e-5)
+        all_queries = np.asarray(attend(ig.asarray(q), *map(ig.asarray, some[1:])))
+        np.testing.assert_array_equal(got, all_queries[:, :queries])

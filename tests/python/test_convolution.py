@@ -477,3 +477,17 @@ def test_the_kernel_of_weight_gradients_takes_any_batch(stride: int, groups: int
     for batch in (1, 3, 40):
         x = ig.asarray(rng.standard_normal((batch, 6, 12, 12)).astype(np.float32))
         assert program(w, x).numpy().tobytes() == ig.trace(ig.grad(loss), w, x)(w, x).numpy().tobytes()
+
+
+@pytest.mark.parametrize("features", [5, 16, 40])
+def test_each_number_of_places(features: int) -> None:
+    """Tiles of places end wherever a row's inner part or its border does, and the bits are those of any width."""
+    rng = np.random.default_rng(5)
+    x, w = rng.standard_normal((2, 3, 4, 40)), rng.standard_normal((features, 3, 3, 3))
+    x, w = x.astype(np.float32), w.astype(np.float32)
+    run = ig.jit(lambda x, w: ig.conv(x, w, padding=1))
+    whole = np.asarray(run(ig.asarray(x), ig.asarray(w)))
+    for width in range(1, 41):
+        got = np.asarray(run(ig.asarray(x[..., :width]), ig.asarray(w)))
+        np.testing.assert_allclose(got, conv(x[..., :width], w, 1, 1, 1, 1), atol=2e-5)
+        np.testing.assert_array_equal(got[..., : width - 1], whole[..., : width - 1])
