@@ -140,7 +140,7 @@ void AttentionKernel::products(int64_t rows, Expr keys, Expr features, uint32_t 
   };
   const int64_t narrow = nr_ / kVectors;
   Expr nr = build_.index(nr_), strips_count = build_.let((keys + build_.index(nr_ - 1)) / nr);
-  if (!smaller_tile_pays(rows, kVectors))
+  if (rows <= low_tile(mr_, kVectors))
     return emit_.serial(build_.index(0), strips_count, [&](Expr s) { columns_of(s, nr_); });
   // Of the last strip no more than one vector may be keys.
   Expr whole = build_.let((keys + build_.index(narrow - 1)) / nr);

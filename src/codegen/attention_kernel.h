@@ -51,7 +51,7 @@ class AttentionKernel {
   void pack_strips(uint32_t to, const Side& side, Expr from, Expr count, Expr features);
   // Calls body(rows, first) for the tiles that cover so many rows.
   void each_tile(Expr count, const std::function<void(int64_t, Expr)>& body) {
-    codegen::each_tile(emit_, mr_, kVectors, count, body);
+    codegen::each_tile(emit_, mr_, low_tile(mr_, kVectors), count, body);
   }
   // The products of `rows` with all strips of `keys` positions: row i of the tile to powers[i * pitch + key].
   // a(i, d): element d of row i.

@@ -484,7 +484,7 @@ class ConvLowering {
       build_.assign(where[s], build_.index(0));
     }
     const int64_t vectors = nr_ * static_cast<int64_t>(size_of(type_)) / emit_.target.vector_bytes;
-    each_tile(emit_, mr_, vectors, places, [&](int64_t height, Expr first) {
+    each_tile(emit_, mr_, low_tile(mr_, vectors), places, [&](int64_t height, Expr first) {
       tile(height, parts, where, origin, build_.let(places - first), only);
     });
   }

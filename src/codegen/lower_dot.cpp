@@ -333,11 +333,13 @@ class DotLowering {
     if (!direct_b_ && !prepacked_) pack_b(k_begin, k_end);
     auto rows_of = [&](Expr from, Expr to) {
       if (!direct_a_) pack_a(from, to, k_begin, k_end);
-      Expr mr = build_.index(tiles_.mr);
-      Expr row_tiles = build_.let((to - from + (mr - build_.index(1))) / mr);
       auto row_of_tiles = [&](Expr s, Expr first, Expr width) {
-        emit_.serial(build_.index(0), row_tiles,
-                     [&](Expr t) { tile(t, from, to, s, first, width, k_begin, k_end, resumes, is_last); });
+        const int64_t lanes = emit_.target.vector_bytes / static_cast<int64_t>(size_of(type_));
+        // Where the number of rows is known, the tile's height was chosen for it.
+        const int64_t low = m_.is_constant() ? tiles_.mr : low_tile(tiles_.mr, tiles_.nr / lanes);
+        each_tile(emit_, tiles_.mr, low, to - from, [&](int64_t height, Expr row) {
+          tile(height, from, from + row, to, s, first, width, k_begin, k_end, resumes, is_last);
+        });
       };
       if (direct_b_ || even_columns()) return strips(row_of_tiles);
       // One copy of the inner loop serves the last strip too.
@@ -355,14 +357,14 @@ class DotLowering {
     });
   }
 
-  // mr x nr running sums over the chunk's k.
-  void tile(Expr t, Expr from, Expr to, Expr strip, Expr first, Expr width, Expr k_begin, Expr k_end,
-            Expr resumes, Expr is_last) {
+  // height x nr running sums over the chunk's k, of the rows from row0 on.
+  void tile(int64_t height, Expr from, Expr row0, Expr to, Expr strip, Expr first, Expr width, Expr k_begin,
+            Expr k_end, Expr resumes, Expr is_last) {
     const int lanes = static_cast<int>(tiles_.nr / tiles_.groups);
-    const auto mr = static_cast<size_t>(tiles_.mr), groups = static_cast<size_t>(tiles_.groups);
+    const auto mr = static_cast<size_t>(height), groups = static_cast<size_t>(tiles_.groups);
     auto column = [&](size_t group, Expr j) { return j + build_.index(static_cast<int64_t>(group) * lanes); };
-    Expr row0 = build_.let(from + t * tiles_.mr);
-    RegisterTile sums(build_, type_, tiles_.mr, lanes, tiles_.groups);
+    row0 = build_.let(row0);
+    RegisterTile sums(build_, type_, height, lanes, tiles_.groups);
     std::vector<Expr> rows(mr);
     for (size_t i = 0; i < mr; ++i) {
       Expr row = row0 + build_.index(static_cast<int64_t>(i));
@@ -382,8 +384,9 @@ class DotLowering {
       const int64_t each =
           ceil_over(ceil_over(steps * tiles_.nr, line), std::max<int64_t>(1, tiles_of_strip()));
       Expr next = (first + tiles_.nr) * emit_.size(k_) + (k_begin + k) * tiles_.nr;
+      Expr number = (row0 - from) / build_.index(tiles_.mr);
       for (int64_t i = 0; i < each; ++i)
-        build_.prefetch(emit_.buffer_of_arg(b_.view->arg), next + (t * each + build_.index(i)) * line);
+        build_.prefetch(emit_.buffer_of_arg(b_.view->arg), next + (number * each + build_.index(i)) * line);
     };
     emit_.vector(build_.index(0), all, lanes, [&](Expr j) {
       sums.clear();
@@ -437,7 +440,7 @@ class DotLowering {
         }
         return;
       }
-      Expr count = loop::lesser(build_.index(tiles_.mr), to - row0);
+      Expr count = loop::lesser(build_.index(height), to - row0);
       emit_.serial(build_.index(0), count, [&](Expr i) {
         Expr row = build_.let(row0 + i);
         emit_.vector(build_.index(0), width, lanes, [&](Expr j) {

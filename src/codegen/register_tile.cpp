@@ -1,33 +1,28 @@
 // The register tile's statements.
 #include "codegen/register_tile.h"
 
+#include <algorithm>
+
 namespace ig::codegen {
 
 using loop::Expr;
-namespace {
-// Running sums that two units for multiply-adds need to be busy, each of which takes four cycles.
-constexpr int64_t kSums = 8;
-}  // namespace
 
-bool smaller_tile_pays(int64_t rows, int64_t vectors) { return rows * vectors > kSums; }
+int64_t low_tile(int64_t tall, int64_t vectors) {
+  constexpr int64_t kSums = 8;  // keep two units busy that multiply and add in four cycles
+  return std::min(tall, (kSums + vectors - 1) / vectors);
+}
 
-void each_tile(GroupEmitter& emit, int64_t tall, int64_t vectors, Expr count,
+void each_tile(GroupEmitter& emit, int64_t tall, int64_t low, Expr count,
                const std::function<void(int64_t, Expr)>& body) {
   loop::Builder& build = emit.build;
-  // The fewest rows that are still worth their time, and how many such tiles are less than a tall one.
-  const int64_t low = (kSums + vectors - 1) / vectors, most = low < tall ? (tall - 1) / low : 0;
-  Expr whole = count / build.index(tall);
-  if (most == 0) whole = (count + build.index(tall - 1)) / build.index(tall);
-  if (most > 0) {
-    Expr more = count % build.index(tall) > build.index(most * low);
-    whole = whole + loop::select(more, build.index(1), build.index(0));
-  }
-  whole = build.let(whole);
+  const int64_t most = (tall - 1) / low;  // so many low tiles are less than a tall one
+  Expr left = build.let(count % build.index(tall)), whole = count / build.index(tall);
+  whole = build.let(whole + loop::select(left > build.index(most * low), build.index(1), build.index(0)));
   emit.serial(build.index(0), whole, [&](Expr t) { body(tall, build.let(t * tall)); });
   if (most == 0) return;
   Expr first = build.let(whole * tall);
-  Expr left = build.let(loop::greater(count - first, build.index(0)));
-  emit.serial(build.index(0), (left + build.index(low - 1)) / build.index(low),
+  Expr behind = build.let(loop::greater(count - first, build.index(0)));
+  emit.serial(build.index(0), (behind + build.index(low - 1)) / build.index(low),
               [&](Expr t) { body(low, build.let(first + t * low)); });
 }
 

@@ -37,13 +37,12 @@ class RegisterTile {
   std::vector<uint32_t> sums_;
 };
 
-// Whether a tile of fewer rows or vectors takes less time: no smaller one does where the sums are so few that
-// each step waits for the one before.
-bool smaller_tile_pays(int64_t rows, int64_t vectors);
-// Calls body(rows, first) for tiles that cover `count` rows of `vectors` vectors: of `tall` rows as far as
-// they go, and for what is left behind them of fewer, where those take less time. Rows from `count` on are
-// the last tile's alone.
-void each_tile(GroupEmitter& emit, int64_t tall, int64_t vectors, loop::Expr count,
+// How many rows the lowest tile has that takes less time than one of `tall` rows of `vectors` vectors; `tall`
+// where none does: with fewer sums each step waits for the one before.
+int64_t low_tile(int64_t tall, int64_t vectors);
+// Calls body(rows, first) for tiles that cover `count` rows: `tall` ones as far as they go, and for what is
+// left behind them `low` ones where those take less time. Rows from `count` on are the last tile's alone.
+void each_tile(GroupEmitter& emit, int64_t tall, int64_t low, loop::Expr count,
                const std::function<void(int64_t rows, loop::Expr first)>& body);
 
 loop::Expr multiply_add(loop::Expr a, loop::Expr b, loop::Expr sum);

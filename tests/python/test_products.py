@@ -124,3 +124,14 @@ def test_sides_that_lie_in_runs(name: str, dtype: str) -> None:
             continue
         compiled = ig.jit(f).lower(x, other).compile()
         np.testing.assert_array_equal(np.asarray(compiled(x, other)), expected.astype(dtype))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_each_number_of_rows(dtype: Any) -> None:
+    """Kernels of any sizes take rows in tall tiles and low ones."""
+    a, b = random(61, 90, dtype=dtype), random(90, 70, dtype=dtype)
+    y = ig.asarray(b)
+    whole = np.asarray(ig.asarray(a) @ y)
+    np.testing.assert_allclose(whole, a.astype(np.float64) @ b.astype(np.float64), rtol=1e-3, atol=1e-4)
+    for rows in range(62):
+        np.testing.assert_array_equal(np.asarray(ig.asarray(a[:rows]) @ y), whole[:rows])
