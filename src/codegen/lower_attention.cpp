@@ -93,11 +93,13 @@ class AttentionLowering : AttentionKernel {
       Expr total = build_.load(totals_, r);
       Expr by = build_.let(loop::select(total == zero(), build_.constant(type_, 1), total));
       store_log_sum(r, by);
+      // One division a row, as in softmax.
+      Expr share = build_.let(build_.constant(type_, 1) / by);
       emit_.vector(build_.index(0), emit_.size(columns_), lanes(), [&](Expr e) {
         GroupEmitter::Index index = emit_.split(batch_index_, q_.batch_dims);
         index.push_back(first_ + r);
         index.push_back(e);
-        store_sum(emit_, node_->result(), index, build_.let(build_.load(sums_, r * row_ + e) / by));
+        store_sum(emit_, node_->result(), index, build_.let(build_.load(sums_, r * row_ + e) * share));
       });
     });
   }
