@@ -35,7 +35,11 @@ Expr zero_of(loop::Builder& build, DType type) {
 }
 
 RegisterTile::RegisterTile(loop::Builder& build, DType type, int64_t rows, int64_t columns, int64_t groups)
-    : build_(build), type_(type), columns_(columns), groups_(static_cast<size_t>(groups)) {
+    : build_(build),
+      type_(type),
+      columns_(columns),
+      rows_(static_cast<size_t>(rows)),
+      groups_(static_cast<size_t>(groups)) {
   for (int64_t i = 0; i < rows * groups; ++i)
     sums_.push_back(build.local(type, static_cast<int>(columns), 1, "sum"));
 }
@@ -45,7 +49,8 @@ void RegisterTile::clear() {
 }
 
 void RegisterTile::load(const std::function<Expr(size_t, size_t)>& value) {
-  for (size_t i = 0; i < sums_.size(); ++i) build_.assign(sums_[i], value(i / groups_, i % groups_));
+  for (size_t i = 0; i < rows_; ++i)
+    for (size_t g = 0; g < groups_; ++g) build_.assign(sums_[i * groups_ + g], value(i, g));
 }
 
 void RegisterTile::add(size_t row, Expr a, Expr b, size_t group) {
@@ -58,8 +63,9 @@ void RegisterTile::sum(GroupEmitter& emit, Expr begin, Expr end, const std::func
                        const std::function<void(Expr, int64_t)>& aside) {
   auto step = [&](Expr k) {
     std::vector<Expr> vectors;
+    vectors.reserve(groups_);
     for (size_t g = 0; g < groups_; ++g) vectors.push_back(build_.let(b(k, g)));
-    for (size_t i = 0; i < sums_.size() / groups_; ++i) {
+    for (size_t i = 0; i < rows_; ++i) {
       Expr number = groups_ == 1 ? a(i, k) : build_.let(a(i, k));
       for (size_t g = 0; g < groups_; ++g) add(i, number, vectors[g], g);
     }

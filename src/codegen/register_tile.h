@@ -33,7 +33,7 @@ class RegisterTile {
   loop::Builder& build_;
   DType type_;
   int64_t columns_;
-  size_t groups_;
+  size_t rows_, groups_;
   std::vector<uint32_t> sums_;
 };
 
