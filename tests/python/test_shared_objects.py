@@ -38,7 +38,7 @@ def test_the_libraries_are_installed() -> None:
     [
         ("libintaglio_runtime.so", 2),
         ("libintaglio.so", 6),
-        ("libintaglio_kernels.so", 5),
+        ("libintaglio_kernels.so", 4.5),
         ("libintaglio_compiler.so", 28),
     ],
 )
