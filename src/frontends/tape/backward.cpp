@@ -340,7 +340,9 @@ std::vector<Tensor> start(std::span<const Tensor> outputs, std::span<const Tenso
     if (!output.link())
       throw make_error(ErrorKind::Value, "a backward pass begins at an array that does not require grad")
           .why("nothing that it was computed from requires grad, or it was computed under ig.no_grad()")
-          .hint("make the arrays to differentiate by with requires_grad=True, before they are used");
+          .hint(
+              "make the arrays to differentiate by with requires_grad=True (a module: "
+              "model.requires_grad_()), before they are used");
     roots.push_back(edge_of(output));
     if (gradients[i].valid()) {
       if (gradients[i].type() != output.type())
