@@ -160,8 +160,8 @@ DotTiles choose_tiles(const DotShape& shape, const Target& target) {
     t.nb = n ? *n : 1024;
     const int64_t enough = work_of_grain(target, shape.element_bytes);
     int64_t blocks = m ? ceil_over(*m, t.mb) : 1;
-    while (blocks * ceil_over(n.value_or(t.nb), t.nb) < (many_rows ? 16 : 8) && t.nb > 4 * t.nr &&
-           t.mb * t.nb * k.value_or(384) > 2 * enough)
+    while (blocks * ceil_over(n.value_or(t.nb), t.nb) < (many_rows ? 16 : 8) && t.nb > t.nr &&
+           t.nb * shape.parts > 4 * t.nr && t.mb * t.nb * shape.parts * k.value_or(384) > 2 * enough)
       t.nb /= 2;
     t.nb = even_tile(n.value_or(t.nb), t.nb, t.nr);
     t.rows = Dim(t.mb), t.columns = Dim(t.nb);
@@ -173,11 +173,11 @@ DotTiles choose_tiles(const DotShape& shape, const Target& target) {
   // Several blocks where there is work for several threads; each packs its parts of A and B for itself.
   auto enough = [&] {
     int64_t blocks = ceil_over(m.value_or(t.mb), t.mb) * ceil_over(n.value_or(t.nb), t.nb);
-    int64_t work = t.mb * t.nb * k.value_or(t.kc);
+    int64_t work = t.mb * t.nb * shape.parts * k.value_or(t.kc);
     return blocks >= 8 || work <= (blocks >= 4 ? 32'000'000 : blocks >= 2 ? 8'000'000 : 1'000'000);
   };
   // Little of B is read as it lies, and packed by no block.
-  const bool blocks_are_small = n && k && *n * *k * shape.element_bytes <= 64 << 10;
+  const bool blocks_are_small = n && k && *n * shape.parts * *k * shape.element_bytes <= 64 << 10;
   while (!enough()) {
     if (t.nb >= t.mb && t.nb >= (blocks_are_small ? 4 : 8) * t.nr)
       t.nb = even_tile(n.value_or(t.nb), t.nb / 2, t.nr);

@@ -53,6 +53,7 @@ struct DotTiles {
 
 struct DotShape {
   Dim m, n, k;
+  int64_t parts;  // of the columns; n is those of one
   int element_bytes;
   bool packed_b;  // B lies in strips already, whatever the tile
   bool turned_b;  // B's folded elements lie side by side: it is transposed as it is packed

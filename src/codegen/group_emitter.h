@@ -94,8 +94,7 @@ void lower_row(GroupEmitter& emit, Kernel& kernel);
 void lower_column(GroupEmitter& emit, Kernel& kernel);
 void lower_panel(GroupEmitter& emit, Kernel& kernel);
 void lower_contraction(GroupEmitter& emit, Kernel& kernel, const std::vector<bool>& constant_operands);
-void lower_dot(GroupEmitter& emit, Kernel& kernel, const Node* dot,
-               const std::vector<bool>& constant_operands);
+void lower_dot(GroupEmitter& emit, Kernel& kernel, Node* dot, const std::vector<bool>& constant_operands);
 // False, with nothing emitted, for convolutions that its tiles do not fit (few features, gaps in the image).
 bool lower_convolution(GroupEmitter& emit, Kernel& kernel, const Node* node,
                        const std::vector<bool>& constant_operands);

@@ -11,6 +11,9 @@
 // Where there are few rows and B's columns lie side by side, nothing is packed: rows of B are added, times an
 // element of A, to running rows in the first cache, several at a time.
 //
+// A product that is read in parts (ops::ProductParts) is walked by the columns of a part: the sums of a strip
+// of each part wait in scratch, and are read there together. Packed B has the parts' strips side by side.
+//
 // Order of summation: for each output one chain of fma over k, ascending, from +0; tiles and chunks only
 // interrupt the chain (the running value is stored and loaded), so no result depends on sizes of tiles,
 // number of rows, or the host.
@@ -39,7 +42,7 @@ constexpr int64_t kLargestPackedInCall = int64_t{64} << 20;  // bytes
 
 class DotLowering {
  public:
-  DotLowering(GroupEmitter& emit, Kernel& kernel, const Node* dot, const std::vector<bool>& constant_operands)
+  DotLowering(GroupEmitter& emit, Kernel& kernel, Node* dot, const std::vector<bool>& constant_operands)
       : emit_(emit),
         kernel_(kernel),
         build_(emit.build),
@@ -54,6 +57,8 @@ class DotLowering {
     if (swapped_) std::swap(a_, b_);
     m_ = product(a_.free_dims), n_ = product(b_.free_dims), k_ = product(a_.folded_dims);
     auto m = constant_of(m_), n = constant_of(n_), k = constant_of(k_);
+    if (n) parts_ = ops::parts_of_product(dot);
+    if (parts_) n_ = parts_->width;
     constexpr int64_t kFirstCache = 24 * 1024;
     const int64_t most = kFirstCache / static_cast<int64_t>(size_of(type_));
     const bool small_b = k && n && *k <= most && *n <= most && *k * *n <= most;
@@ -66,8 +71,8 @@ class DotLowering {
         prepacked_ = packed_every_call_ =
             bytes <= kLargestPackedInCall && (constant_b || (!small_b && storage_of(b_) == type_));
     }
-    tiles_ =
-        choose_tiles({m_, n_, k_, static_cast<int>(size_of(type_)), prepacked_, !b_.rows_lie()}, emit.target);
+    tiles_ = choose_tiles({m_, n_, k_, parts(), static_cast<int>(size_of(type_)), prepacked_, !b_.rows_lie()},
+                          emit.target);
     direct_b_ = !prepacked_ && b_.rows_lie() && n && (small_b || *n <= tiles_.nr);
     thin_ = !prepacked_ && b_.rows_lie() && !direct_b_ && m && *m <= 8;
     turned_b_ = !prepacked_ && b_.columns_lie() && b_.value->type().dtype == storage_of(b_);
@@ -91,7 +96,8 @@ class DotLowering {
     kernel_.blocks = batch_ * m_blocks * n_blocks;
     kernel_.grain = 1;
     if (auto k = constant_of(k_)) {
-      int64_t work = (thin_ ? constant_of(m_).value_or(1) : tiles_.mb) * tiles_.nb * std::max<int64_t>(*k, 1);
+      int64_t work =
+          (thin_ ? constant_of(m_).value_or(1) : tiles_.mb) * tiles_.nb * parts() * std::max<int64_t>(*k, 1);
       kernel_.grain = grain_of_products(emit_.target, type_, work);
     }
     if (prepacked_) emit_packing();
@@ -109,12 +115,16 @@ class DotLowering {
     if (b_.view || b_.runs) b_first_ = build_.let(b_.batch_offset(emit_, batch_index_));
     if (thin_) return thin();
     m_end_ = build_.let(loop::lesser(m_begin_ + block_rows, emit_.size(m_)));
+    ask_for_a();
 
     if (!direct_a_) scratch_a_ = build_.add_scratch(type_, Dim(tiles_.mc * a_step_), "a");
     if (!direct_b_ && !prepacked_)
-      scratch_b_ = build_.add_scratch(turned_b_ ? storage_of(b_) : type_, Dim(tiles_.nb * tiles_.kc), "b");
+      scratch_b_ =
+          build_.add_scratch(turned_b_ ? storage_of(b_) : type_, Dim(parts() * tiles_.nb * tiles_.kc), "b");
     if (chunked_)
-      scratch_c_ = build_.add_scratch(type_, Dim(tiles_.mb * tiles_.nb), "c");
+      scratch_c_ = build_.add_scratch(type_, Dim(parts() * tiles_.mb * tiles_.nb), "c");
+    else if (parts_)
+      scratch_c_ = build_.add_scratch(type_, Dim(parts() * tiles_.mc * tiles_.nr), "c");
     else if (long_epilogue_)
       scratch_c_ = build_.add_scratch(type_, Dim(tiles_.mr * tiles_.nr), "c");
 
@@ -140,6 +150,19 @@ class DotLowering {
     const int64_t apart = std::gcd(*stride * static_cast<int64_t>(size_of(storage_of(a_))), kPage);
     return ceil_over(tiles_.mr * apart, kPage) <= kLines;
   }
+  // A few rows, of which the threads that made them have a share each: all of them are asked for at once, where
+  // the sums would wait for one line after the other.
+  void ask_for_a() {
+    constexpr int64_t kMost = 16 << 10;  // bytes
+    auto m = constant_of(m_), k = constant_of(k_);
+    if (!direct_a_ || !a_.columns_lie() || !m || !k || kernel_.blocks == kOne) return;
+    const auto element = static_cast<int64_t>(size_of(storage_of(a_)));
+    if (*m * *k * element > kMost) return;
+    emit_.serial(m_begin_, m_end_, [&](Expr row) {
+      for (int64_t at = 0; at < *k; at += 64 / element)
+        build_.prefetch(emit_.buffer_of_arg(a_.view->arg), a_.offset(emit_, a_first_, row, build_.index(at)));
+    });
+  }
   static DType storage_of(const DotSide& side) {
     return side.view ? side.view->arg->type().dtype : DType::F32;
   }
@@ -156,8 +179,10 @@ class DotLowering {
   void emit_packing() {
     loop::Builder pack("pack");
     const Type& type = b_.view->arg->type();
-    const int64_t k = *constant_of(k_), n = *constant_of(n_), nr = tiles_.nr;
+    const int64_t k = *constant_of(k_), n = *constant_of(n_), nr = tiles_.nr;  // n columns in each part
     const int64_t along_n = b_.free_stride.constant(), along_k = b_.folded_stride.constant();
+    const Dim strips_of_part = ceildiv(n_, Dim(nr));
+    const int64_t strips_of_all = strips_of_part.constant() * parts();
     uint32_t from = pack.add_buffer(type.dtype, false, "in0");
     uint32_t to = pack.add_buffer(type.dtype, true, "out0");
     // Sizes are parameters: weights of all shapes share one function. A step of 1 lets vectors be loaded.
@@ -177,8 +202,9 @@ class DotLowering {
       pack.vector_for(pack.index(0), count, 32, [&](Expr i) { pack.store(to, target + i, none); });
     };
     if (along_k == 1) {  // a block is a strip
-      Expr first = pack.let(pack.block() * pack.index(nr));
-      Expr width = pack.let(loop::lesser(pack.index(nr), columns - first));
+      Expr unit = pack.let(pack.block() / pack.index(parts()) * pack.index(nr));
+      Expr width = pack.let(loop::lesser(pack.index(nr), columns - unit));
+      Expr first = pack.let(unit + pack.block() % pack.index(parts()) * columns);
       Expr target = pack.let(pack.block() * strip);
       pack.if_then(width < pack.index(nr), [&] { zeros(target, strip); });
       // Piece by piece, so that each line of the packed form is complete before it leaves the first cache.
@@ -188,7 +214,7 @@ class DotLowering {
         pack.transpose({to, target + begin * nr, pack.index(nr)}, {from, first * step_n + begin, step_n},
                        width, loop::lesser(pack.index(piece), rows - begin));
       });
-      packing.blocks = ceildiv(n_, Dim(nr));
+      packing.blocks = strips_of_all;
     } else {
       // A block is a few rows of B, each of which is read from end to end, at the same time; a strip gets as
       // many rows in one piece. To read strip by strip would jump from row to row.
@@ -196,24 +222,26 @@ class DotLowering {
       Expr begin = pack.let(pack.block() * pack.index(kRows));
       Expr end = pack.let(loop::lesser(begin + pack.index(kRows), rows));
       Expr whole = pack.let(columns / pack.index(nr));
-      auto copy = [&](Expr s, Expr width) {
-        Expr target = pack.let(s * strip), first = pack.let(s * pack.index(nr));
+      auto copy = [&](Expr s, Expr part, Expr width) {
+        Expr target = pack.let((s * pack.index(parts()) + part) * strip);
+        Expr first = pack.let(s * pack.index(nr) + part * columns);
+        pack.if_then(width < pack.index(nr),
+                     [&] { zeros(target + begin * nr, (end - begin) * pack.index(nr)); });
         pack.serial_for(begin, end, [&](Expr i) {
           pack.vector_for(pack.index(0), width, static_cast<int>(nr / tiles_.groups), [&](Expr j) {
             pack.store(to, target + i * nr + j, pack.load(from, (first + j) * step_n + i * step_k));
           });
         });
       };
-      pack.serial_for(pack.index(0), whole, [&](Expr s) { copy(s, pack.index(nr)); });
-      Expr rest = pack.let(columns - whole * pack.index(nr));
-      pack.if_then(rest > pack.index(0), [&] {
-        zeros(whole * strip + begin * nr, (end - begin) * pack.index(nr));
-        copy(whole, rest);
+      pack.serial_for(pack.index(0), pack.index(parts()), [&](Expr part) {
+        pack.serial_for(pack.index(0), whole, [&](Expr s) { copy(s, part, pack.index(nr)); });
+        Expr rest = pack.let(columns - whole * pack.index(nr));
+        pack.if_then(rest > pack.index(0), [&] { copy(whole, part, rest); });
       });
       packing.blocks = ceildiv(k_, Dim(kRows));
     }
     packing.operand = static_cast<int>(b_.view->arg->index());
-    packing.elements = ceildiv(n_, Dim(nr)) * k_ * Dim(nr);
+    packing.elements = Dim(strips_of_all) * k_ * Dim(nr);
     packing.pack = pack.finish();
     for (const std::string& name : packing.pack->sizes) packing.sizes.push_back(values.at(name));
     packing.every_call = packed_every_call_;
@@ -224,23 +252,49 @@ class DotLowering {
   // they ask for the next strip. Else 0.
   int64_t tiles_of_strip() const {
     constexpr int64_t kMost = 16, kLargeWeights = 256 * 1024;
-    if (*constant_of(n_) * *constant_of(k_) * static_cast<int64_t>(size_of(type_)) < kLargeWeights) return 0;
+    const int64_t weights = *constant_of(n_) * parts() * *constant_of(k_);
+    if (weights * static_cast<int64_t>(size_of(type_)) < kLargeWeights) return 0;
     const int64_t tiles = ceil_over(std::min(constant_of(m_).value_or(tiles_.mc), tiles_.mc), tiles_.mr);
     return tiles <= kMost ? tiles : 0;
   }
   bool even_columns() const { return n_.is_constant() && n_.constant() % tiles_.nr == 0; }
   bool even_rows() const { return m_.is_constant() && m_.constant() % tiles_.mr == 0; }
 
-  // body(strip, its first column, how many columns): the full strips with a constant width.
-  void strips(const std::function<void(Expr strip, Expr first, Expr width)>& body) {
+  int64_t parts() const { return parts_ ? parts_->count : 1; }
+
+  // nr columns of a block, fewer at its right edge. A product in parts has such a strip in each of them.
+  struct Strip {
+    Expr number, first, width;  // in the block, its first column in the part, and how many there are
+    Expr part;                  // null: that is to be said
+    Expr column, packed;        // its first column in B, and in packed B
+    Expr kept;                  // its number among the block's strips of all parts, those of a part in a row
+  };
+  using StripBody = std::function<void(const Strip&)>;
+  Strip strip_of(Expr number, Expr width) {
+    Expr first = build_.let(n_begin_ + number * build_.index(tiles_.nr));
+    return {number, first, width.node() ? width : build_.let(n_end_ - first), {}, first, first, number};
+  }
+  // The full strips have a constant width.
+  void strips(const StripBody& body) {
     Expr nr = build_.index(tiles_.nr);
     Expr columns = n_end_ - n_begin_;
     Expr full = build_.let(columns / nr);
-    emit_.serial(build_.index(0), full, [&](Expr s) { body(s, build_.let(n_begin_ + s * nr), nr); });
+    emit_.serial(build_.index(0), full, [&](Expr s) { body(strip_of(s, nr)); });
     if (!even_columns())
-      build_.if_then(full * nr < columns, [&] {
-        emit_.scoped([&] { body(full, build_.let(n_begin_ + full * nr), build_.let(columns - full * nr)); });
-      });
+      build_.if_then(full * nr < columns, [&] { emit_.scoped([&] { body(strip_of(full, {})); }); });
+  }
+  void each_part(Strip strip, const StripBody& body) {
+    if (!parts_) return body(strip);
+    emit_.serial(build_.index(0), build_.index(parts()), [&](Expr part) {
+      strip.part = part;
+      strip.column = build_.let(strip.first + part * build_.index(parts_->width));
+      strip.packed = build_.let(strip.first * build_.index(parts()) + part * build_.index(tiles_.nr));
+      strip.kept = build_.let(part * build_.index(tiles_.nb / tiles_.nr) + strip.number);
+      body(strip);
+    });
+  }
+  void strips_of_parts(const StripBody& body) {
+    strips([&](const Strip& strip) { each_part(strip, body); });
   }
 
   // Copies need no masked group, whose stores are slow: what is left over goes one by one.
@@ -250,15 +304,17 @@ class DotLowering {
     emit_.serial(whole, count, body);
   }
 
+  // Of B that the kernel packs.
+  Expr offset_of(const Strip& strip) const { return strip.kept * (tiles_.kc * tiles_.nr); }
+
   void pack_b(Expr k_begin, Expr k_end) {
     Expr kc = k_end - k_begin, nr = build_.index(tiles_.nr);
-    auto strip_offset = [&](Expr s) { return s * (tiles_.kc * tiles_.nr); };
     if (turned_b_)
-      return strips([&](Expr s, Expr first, Expr width) {
-        build_.transpose({scratch_b_, strip_offset(s), nr},
-                         {emit_.buffer_of_arg(b_.view->arg), b_.offset(emit_, b_first_, first, k_begin),
-                          emit_.size(b_.free_stride)},
-                         width, kc);
+      return strips_of_parts([&](const Strip& strip) {
+        build_.transpose({scratch_b_, offset_of(strip), nr},
+                         {emit_.buffer_of_arg(b_.view->arg),
+                          b_.offset(emit_, b_first_, strip.column, k_begin), emit_.size(b_.free_stride)},
+                         strip.width, kc);
       });
     // Few of a row's columns are read, and the next row lies elsewhere: it is asked for in time.
     constexpr int64_t kRowsAhead = 8;
@@ -270,17 +326,18 @@ class DotLowering {
     };
     // Where B lies in runs, a strip is part of one.
     const bool in_runs = b_.runs && !b_.runs->free.empty() && b_.runs->free.back().stride == kOne &&
-                         constant_of(b_.runs->free.back().size).value_or(1) % tiles_.nr == 0;
+                         constant_of(b_.runs->free.back().size).value_or(1) % tiles_.nr == 0 &&
+                         (!parts_ || even_columns());
     emit_.serial(build_.index(0), kc, [&](Expr k) {
       Expr row = in_runs ? build_.let(b_first_ + offset_in(emit_, b_.runs->folded, k_begin + k)) : Expr();
-      strips([&](Expr s, Expr first, Expr width) {
-        if (b_.rows_lie()) ask_ahead(k, first);
-        Expr run = in_runs ? build_.let(row + offset_in(emit_, b_.runs->free, first)) : Expr();
-        whole_then_single(width, static_cast<int>(tiles_.nr), [&](Expr j) {
-          Expr value = b_.view   ? load_b(k_begin + k, first + j)
+      strips_of_parts([&](const Strip& strip) {
+        if (b_.rows_lie()) ask_ahead(k, strip.column);
+        Expr run = in_runs ? build_.let(row + offset_in(emit_, b_.runs->free, strip.column)) : Expr();
+        whole_then_single(strip.width, static_cast<int>(tiles_.nr), [&](Expr j) {
+          Expr value = b_.view   ? load_b(k_begin + k, strip.column + j)
                        : in_runs ? widen(build_.load(emit_.buffer_of_arg(b_.runs->arg), run + j))
-                                 : widen(b_.at(emit_, batch_index_, first + j, k_begin + k));
-          build_.store(scratch_b_, strip_offset(s) + k * tiles_.nr + j, value);
+                                 : widen(b_.at(emit_, batch_index_, strip.column + j, k_begin + k));
+          build_.store(scratch_b_, offset_of(strip) + k * tiles_.nr + j, value);
         });
       });
     });
@@ -333,21 +390,27 @@ class DotLowering {
     if (!direct_b_ && !prepacked_) pack_b(k_begin, k_end);
     auto rows_of = [&](Expr from, Expr to) {
       if (!direct_a_) pack_a(from, to, k_begin, k_end);
-      auto row_of_tiles = [&](Expr s, Expr first, Expr width) {
+      auto row_of_tiles = [&](const Strip& whole) {
         const int64_t lanes = emit_.target.vector_bytes / static_cast<int64_t>(size_of(type_));
         // Where the number of rows is known, the tile's height was chosen for it.
         const int64_t low = m_.is_constant() ? tiles_.mr : low_tile(tiles_.mr, tiles_.nr / lanes);
-        each_tile(emit_, tiles_.mr, low, to - from, [&](int64_t height, Expr row) {
-          tile(height, from, from + row, to, s, first, width, k_begin, k_end, resumes, is_last);
+        each_part(whole, [&](const Strip& strip) {
+          each_tile(emit_, tiles_.mr, low, to - from, [&](int64_t height, Expr row) {
+            tile(height, from, from + row, to, strip, k_begin, k_end, resumes, is_last);
+          });
         });
+        if (!parts_) return;
+        auto finish = [&] { finish_parts(from, to, whole); };
+        if (chunked_)
+          build_.if_then(is_last, finish);
+        else
+          finish();
       };
       if (direct_b_ || even_columns()) return strips(row_of_tiles);
       // One copy of the inner loop serves the last strip too.
       Expr nr = build_.index(tiles_.nr);
-      emit_.serial(build_.index(0), (n_end_ - n_begin_ + (nr - build_.index(1))) / nr, [&](Expr s) {
-        Expr first = build_.let(n_begin_ + s * nr);
-        row_of_tiles(s, first, build_.let(loop::lesser(nr, n_end_ - first)));
-      });
+      emit_.serial(build_.index(0), (n_end_ - n_begin_ + (nr - build_.index(1))) / nr,
+                   [&](Expr s) { row_of_tiles(strip_of(s, loop::lesser(nr, n_end_ - n_begin_ - s * nr))); });
     };
     if (tiles_.mc >= tiles_.mb) return rows_of(m_begin_, m_end_);
     Expr mc = build_.index(tiles_.mc);
@@ -358,8 +421,8 @@ class DotLowering {
   }
 
   // height x nr running sums over the chunk's k, of the rows from row0 on.
-  void tile(int64_t height, Expr from, Expr row0, Expr to, Expr strip, Expr first, Expr width, Expr k_begin,
-            Expr k_end, Expr resumes, Expr is_last) {
+  void tile(int64_t height, Expr from, Expr row0, Expr to, const Strip& strip, Expr k_begin, Expr k_end,
+            Expr resumes, Expr is_last) {
     const int lanes = static_cast<int>(tiles_.nr / tiles_.groups);
     const auto mr = static_cast<size_t>(height), groups = static_cast<size_t>(tiles_.groups);
     auto column = [&](size_t group, Expr j) { return j + build_.index(static_cast<int64_t>(group) * lanes); };
@@ -372,18 +435,16 @@ class DotLowering {
       rows[i] = build_.let(even_rows() ? row : loop::lesser(row, to - build_.index(1)));
     }
     // Packed strips have all their lanes; only B read in place must not be read behind its last column.
-    Expr all = direct_b_ ? width : build_.index(lanes);
-    const int64_t c_rows = chunked_ ? tiles_.nb : tiles_.nr;
+    Expr all = direct_b_ ? strip.width : build_.index(lanes);
     auto c_offset = [&](Expr i, Expr j) {
-      if (!chunked_) return i * c_rows + j;
-      return (row0 - m_begin_ + i) * c_rows + (strip * tiles_.nr + j);
+      return chunked_ || parts_ ? kept_sum(strip, strip.part, from, row0 + i, j) : i * tiles_.nr + j;
     };
     // The tiles of a strip share the work of asking for the next one.
     const int64_t line = 64 / static_cast<int64_t>(size_of(storage_of(b_)));
     auto fetch_next = [&](Expr k, int64_t steps) {
       const int64_t each =
           ceil_over(ceil_over(steps * tiles_.nr, line), std::max<int64_t>(1, tiles_of_strip()));
-      Expr next = (first + tiles_.nr) * emit_.size(k_) + (k_begin + k) * tiles_.nr;
+      Expr next = (strip.packed + tiles_.nr) * emit_.size(k_) + (k_begin + k) * tiles_.nr;
       Expr number = (row0 - from) / build_.index(tiles_.mr);
       for (int64_t i = 0; i < each; ++i)
         build_.prefetch(emit_.buffer_of_arg(b_.view->arg), next + (number * each + build_.index(i)) * line);
@@ -406,21 +467,23 @@ class DotLowering {
           },
           [&](Expr k, size_t g) {
             if (prepacked_)
-              return widen(build_.load(emit_.buffer_of_arg(b_.view->arg),
-                                       first * emit_.size(k_) + (k_begin + k) * tiles_.nr + column(g, j)));
-            if (direct_b_) return load_b(k_begin + k, first + j);
-            return widen(build_.load(scratch_b_, strip * (tiles_.kc * tiles_.nr) + k * tiles_.nr + j));
+              return widen(
+                  build_.load(emit_.buffer_of_arg(b_.view->arg),
+                              strip.packed * emit_.size(k_) + (k_begin + k) * tiles_.nr + column(g, j)));
+            if (direct_b_) return load_b(k_begin + k, strip.column + j);
+            return widen(build_.load(scratch_b_, offset_of(strip) + k * tiles_.nr + j));
           },
           0, fetches_next_ ? fetch_next : std::function<void(Expr, int64_t)>());
       if (by_rows())
         for (size_t i = 0; i < mr; ++i)
           for (size_t g = 0; g < groups; ++g) build_.store(scratch_c_, kept(i, g), sums.value(i, g));
     });
+    if (parts_) return;
     // How many columns of a group there are: fewer than it has, or none, at the right edge alone.
     auto width_of = [&](size_t group) {
-      if (groups == 1) return width;
-      if (width->op == loop::Op::Const) return build_.index(lanes);
-      Expr rest = width - build_.index(static_cast<int64_t>(group) * lanes);
+      if (groups == 1) return strip.width;
+      if (strip.width->op == loop::Op::Const) return build_.index(lanes);
+      Expr rest = strip.width - build_.index(static_cast<int64_t>(group) * lanes);
       return build_.let(loop::greater(loop::lesser(rest, build_.index(lanes)), build_.index(0)));
     };
     auto finish = [&] {
@@ -429,7 +492,8 @@ class DotLowering {
           emit_.vector(build_.index(0), width_of(g), lanes, [&](Expr j) {
             for (size_t i = 0; i < mr; ++i) {
               auto one = [&] {
-                emit_.scoped([&] { store_row(rows[i], first + column(g, j), build_.let(sums.value(i, g))); });
+                emit_.scoped(
+                    [&] { store_row(rows[i], strip.first + column(g, j), build_.let(sums.value(i, g))); });
               };
               if (even_rows())
                 one();
@@ -443,8 +507,8 @@ class DotLowering {
       Expr count = loop::lesser(build_.index(height), to - row0);
       emit_.serial(build_.index(0), count, [&](Expr i) {
         Expr row = build_.let(row0 + i);
-        emit_.vector(build_.index(0), width, lanes, [&](Expr j) {
-          store_row(row, first + j, build_.let(build_.load(scratch_c_, c_offset(i, j))));
+        emit_.vector(build_.index(0), strip.width, lanes, [&](Expr j) {
+          store_row(row, strip.first + j, build_.let(build_.load(scratch_c_, c_offset(i, j))));
         });
       });
     };
@@ -455,18 +519,38 @@ class DotLowering {
   }
   // Sums go by way of memory, and the work behind the product is one loop over rows instead of code for each
   // row.
-  bool by_rows() const { return chunked_ || long_epilogue_; }
+  bool by_rows() const { return chunked_ || long_epilogue_ || parts_; }
+  // Where a sum waits for the next chunk, or for the other parts; `from`: the first row of those that are
+  // done strip by strip.
+  Expr kept_sum(const Strip& strip, Expr part, Expr from, Expr row, Expr j) const {
+    const int64_t rows = chunked_ ? tiles_.mb : tiles_.mc, columns = chunked_ ? tiles_.nb : tiles_.nr;
+    Expr at = (row - (chunked_ ? m_begin_ : from)) * columns + j;
+    if (chunked_) at = at + strip.number * tiles_.nr;
+    return parts_ ? at + part * (rows * columns) : at;
+  }
+
+  // The sums of all parts are there: what brings them together.
+  void finish_parts(Expr from, Expr to, const Strip& strip) {
+    const int lanes = static_cast<int>(
+        std::min<int64_t>(tiles_.nr, natural_lanes(emit_.target, widest_element(emit_.region))));
+    emit_.serial(from, to, [&](Expr row) {
+      emit_.vector(build_.index(0), strip.width, lanes, [&](Expr j) {
+        store_parts(row, strip.first + j,
+                    [&](Expr part) { return build_.load(scratch_c_, kept_sum(strip, part, from, row, j)); });
+      });
+    });
+  }
 
   // Few rows: row after row of B, several at a time, times elements of A, onto running rows.
   void thin() {
     const int64_t m = *constant_of(m_);
     const int lanes = natural_lanes(emit_.target, static_cast<int>(size_of(type_)));
-    scratch_c_ = build_.add_scratch(type_, Dim(m * tiles_.nb), "c");
+    scratch_c_ = build_.add_scratch(type_, Dim(parts() * m * tiles_.nb), "c");
     Expr width = build_.let(n_end_ - n_begin_);
-    auto c_offset = [&](int64_t row, Expr j) { return j + build_.index(row * tiles_.nb); };
-    emit_.vector(build_.index(0), width, lanes, [&](Expr j) {
-      for (int64_t i = 0; i < m; ++i) build_.store(scratch_c_, c_offset(i, j), zero_of(build_, type_));
-    });
+    Expr part = build_.index(0), column = n_begin_;
+    auto c_offset = [&](int64_t row, Expr j) {
+      return part * (m * tiles_.nb) + (j + build_.index(row * tiles_.nb));
+    };
     auto add_to = [&](int64_t from, int64_t to, Expr k, int64_t count) {
       std::vector<Expr> a;
       for (int64_t i = from; i < to; ++i)
@@ -478,8 +562,7 @@ class DotLowering {
       emit_.vector(build_.index(0), width, lanes, [&](Expr j) {
         std::vector<Expr> b;
         b.reserve(static_cast<size_t>(count));
-        for (int64_t u = 0; u < count; ++u)
-          b.push_back(build_.let(load_b(k + build_.index(u), n_begin_ + j)));
+        for (int64_t u = 0; u < count; ++u) b.push_back(build_.let(load_b(k + build_.index(u), column + j)));
         for (int64_t i = from; i < to; ++i) {
           Expr sum = build_.load(scratch_c_, c_offset(i, j));
           for (int64_t u = 0; u < count; ++u)
@@ -490,18 +573,37 @@ class DotLowering {
       });
     };
     // Four rows at a time: more elements of A than that do not stay in registers.
-    const int64_t parts = (m + 3) / 4;
+    const int64_t fours = (m + 3) / 4;
     auto add_rows = [&](Expr k, int64_t count) {
-      for (int64_t p = 0; p < parts; ++p)
-        emit_.scoped([&] { add_to(m * p / parts, m * (p + 1) / parts, k, count); });
+      for (int64_t p = 0; p < fours; ++p)
+        emit_.scoped([&] { add_to(m * p / fours, m * (p + 1) / fours, k, count); });
     };
     const int64_t together = m == 1 ? 8 : 4;
     Expr whole = build_.let(emit_.size(k_) / build_.index(together));
-    emit_.serial(build_.index(0), whole, [&](Expr g) { add_rows(build_.let(g * together), together); });
-    emit_.serial(whole * together, emit_.size(k_), [&](Expr k) { add_rows(k, 1); });
+    auto sum_part = [&] {
+      emit_.vector(build_.index(0), width, lanes, [&](Expr j) {
+        for (int64_t i = 0; i < m; ++i) build_.store(scratch_c_, c_offset(i, j), zero_of(build_, type_));
+      });
+      emit_.serial(build_.index(0), whole, [&](Expr g) { add_rows(build_.let(g * together), together); });
+      emit_.serial(whole * together, emit_.size(k_), [&](Expr k) { add_rows(k, 1); });
+    };
+    if (parts_)
+      emit_.serial(build_.index(0), build_.index(parts()), [&](Expr p) {
+        part = p;
+        column = build_.let(n_begin_ + p * build_.index(parts_->width));
+        sum_part();
+      });
+    else
+      sum_part();
     for (int64_t i = 0; i < m; ++i)
       emit_.vector(build_.index(0), width, lanes, [&](Expr j) {
-        store_row(build_.index(i), n_begin_ + j, build_.let(build_.load(scratch_c_, c_offset(i, j))));
+        if (!parts_)
+          return store_row(build_.index(i), n_begin_ + j,
+                           build_.let(build_.load(scratch_c_, c_offset(i, j))));
+        store_parts(build_.index(i), n_begin_ + j, [&](Expr p) {
+          part = p;
+          return build_.load(scratch_c_, c_offset(i, j));
+        });
       });
   }
 
@@ -513,6 +615,27 @@ class DotLowering {
     store_sum(emit_, dot_->result(), index, sum);
   }
 
+  // What is computed of each part's element, then what is computed of those, stored.
+  void store_parts(Expr row, Expr first, const std::function<Expr(Expr part)>& sum) {
+    GroupEmitter::Index index = emit_.split(batch_index_, a_.batch_dims);
+    for (Expr e : emit_.split(row, a_.free_dims)) index.push_back(e);
+    index.push_back(first);
+    for (int64_t p = 0; p < parts(); ++p) {
+      know_sum(emit_, dot_->result(), build_.let(sum(build_.index(p))));
+      GroupEmitter::Index in_product = index;
+      in_product.back() = build_.let(first + build_.index(p * parts_->width));
+      for (const Node* slice : parts_->slices)
+        if (parts_->part_of(slice) == p) {
+          Expr value = build_.let(emit_.element(slice->operand(0), in_product));
+          emit_.pin(slice->result(), [value](std::span<const Expr>) { return value; });
+        }
+    }
+    std::vector<Expr> values;
+    for (Value v : emit_.region.results()) values.push_back(build_.let(emit_.element(v, index)));
+    Expr flat = emit_.flat(index, emit_.region.results()[0]->type().dims);
+    for (size_t r = 0; r < values.size(); ++r) emit_.store_result(r, flat, values[r]);
+  }
+
   GroupEmitter& emit_;
   Kernel& kernel_;
   loop::Builder& build_;
@@ -520,6 +643,7 @@ class DotLowering {
   DotSide a_, b_;
   Dim m_, n_, k_, batch_;
   DType type_;
+  std::optional<ops::ProductParts> parts_;  // n_ is the columns of one
   DotTiles tiles_;
   bool prepacked_ = false, packed_every_call_ = false;
   bool swapped_, direct_a_, direct_b_, turned_a_, turned_b_, thin_, chunked_, long_epilogue_;
@@ -531,8 +655,7 @@ class DotLowering {
 
 }  // namespace
 
-void lower_dot(GroupEmitter& emit, Kernel& kernel, const Node* dot,
-               const std::vector<bool>& constant_operands) {
+void lower_dot(GroupEmitter& emit, Kernel& kernel, Node* dot, const std::vector<bool>& constant_operands) {
   DotLowering(emit, kernel, dot, constant_operands).run();
 }
 

@@ -7,7 +7,9 @@
 // that fall on padding left out. Integers wrap.
 #pragma once
 
+#include <optional>
 #include <string_view>
+#include <vector>
 
 #include "ir/graph.h"
 #include "ops/attrs.h"
@@ -56,6 +58,16 @@ struct DotDims {
 bool is_small_product(const Node* dot);
 // Such a product whose operands have their one batch axis last.
 bool batch_lies_last(const Node* node);
+
+// A product of which only slices of its last axis are read, all of one width, after what is computed of it
+// element by element: the gates of a recurrent cell, the halves of a gated unit.
+struct ProductParts {
+  int64_t count = 0, width = 0;
+  std::vector<Node*> members;  // the product, and what is computed of all of it
+  std::vector<Node*> slices;
+  int64_t part_of(const Node* slice) const;
+};
+std::optional<ProductParts> parts_of_product(Node* dot);
 
 // The value of kConvLayout: the axes of the image, the kernel and the result, a letter each.
 struct ConvLayout {

@@ -528,6 +528,52 @@ void Grouping::pull_producers() {
   }
 }
 
+// A product that is read in parts, and the element-wise work on them: a kernel that has all parts of an
+// element at hand writes none of the product.
+void Grouping::join_parts() {
+  for (const auto& made : groups_) {
+    Group* group = made.get();
+    if (group->kind != GroupKind::Contraction || group->nodes.empty() || group->closed) continue;
+    auto product = std::ranges::find_if(
+        group->nodes, [](const Node* node) { return ops::has(node, ops::Trait::Contraction); });
+    std::optional<ops::ProductParts> parts = ops::parts_of_product(*product);
+    if (!parts || ops::batch_lies_last(*product)) continue;
+    Group* reader = group_of(parts->slices[0]);
+    if (!reader || reader->kind != GroupKind::Loop || reader == group ||
+        group->nodes.size() + reader->nodes.size() > kLargestGroup)
+      continue;
+    auto in = [&](const Group* home) {
+      return [&, home](const Node* node) { return group_of(node) == home; };
+    };
+    if (!std::ranges::all_of(parts->members, in(group)) || !std::ranges::all_of(parts->slices, in(reader)))
+      continue;
+    if (reader->domain != parts->slices[0]->result()->type().dims) {
+      refuse(reader->nodes.back(), group, "the slices of the product are moved about");
+      continue;
+    }
+    // What is computed of the parts may not be moved either: they are at hand at their own place alone.
+    std::unordered_set<const Node*> computed(parts->slices.begin(), parts->slices.end());
+    bool moved = false;
+    for (const Node* node : reader->nodes) {
+      if (computed.contains(node)) continue;
+      const bool reads = std::ranges::any_of(
+          node->operands(), [&](Value v) { return v->node() && computed.contains(v->node()); });
+      if (!reads) continue;
+      moved = moved || !ops::has(node, ops::Trait::Elementwise);
+      computed.insert(node);
+    }
+    if (moved || makes_cycle({group, reader}, nullptr)) {
+      refuse(reader->nodes.back(), group,
+             moved ? "the slices of the product are moved about" : "something outside must run between them");
+      continue;
+    }
+    Dims domain = reader->domain;
+    merge(group, reader);
+    group->domain = group->kept = domain;
+    group->closed = true;
+  }
+}
+
 // Whether to compute the group's results earlier or later keeps next to nothing longer in memory: they are
 // small, or results of the block.
 bool Grouping::keeps_little(const Group* group) const {
@@ -625,6 +671,7 @@ void Grouping::settle_panels() {
 void Grouping::run() {
   for (Node* node : block_) place(node);
   pull_producers();
+  join_parts();
   join_siblings();
   settle_panels();
   if (tells_) refuse_pulls();

@@ -15,7 +15,9 @@
 //   columns
 //                stay in cache
 //   column       one stage of folds over other axes, then element-wise work on what is left
-//   contraction  a sum of products with element-wise work on its result, and views on its operands
+//   contraction  a sum of products with element-wise work on its result, and views on its operands; or on
+//   slices of a
+//                product that together are all of it (gates), which are walked side by side
 //   heavy        an expression that folds inside (a window): element-wise work on its result may join
 //   nest         an op that writes its own loops: alone
 //   relabel      views that keep the order of bytes: no kernel at all
@@ -97,6 +99,7 @@ class Grouping {
   bool makes_cycle(std::vector<const Group*> merged, const Node* with) const;
   bool read_only_by(const Group* producer, const Group* reader) const;
   void pull_producers();
+  void join_parts();
   struct Costs {
     ops::FusionCost together, apart;
     bool fixed = false;  // no size is a symbol

@@ -1,6 +1,12 @@
-// The claiming pool. One 64-bit word holds (number of the job, next chunk); a worker claims by
-// compare-and-swap on the whole word, so a worker that looks at an old job can never take a chunk of a new
-// one, and touches the job's data only once it has a chunk, when the caller is bound to wait for it.
+// The claiming pool. One 64-bit word, the ticket, holds (number of the job, its chunks, the next one); a
+// worker claims by compare-and-swap on the whole word, so a worker that looks at an old job can never take a
+// chunk of a new one, and touches the job's data only once it has a chunk, when the caller is bound to wait
+// for it.
+//
+// What a small job costs is lines of memory that go from one core to the other, some 100 ns each where these
+// share no cache. So they are few, and come side by side: workers watch the ticket itself; the job's data has
+// a place of its own, which a worker asks for when it sees the ticket change; the caller's first chunk is
+// claimed already as the job is told; and what is finished is counted by workers alone, and never set back.
 #include "runtime/thread_pool.h"
 
 #include <immintrin.h>
@@ -12,9 +18,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <charconv>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -40,8 +48,14 @@ using Clock = std::chrono::steady_clock;
 constexpr Clock::duration kWakeAfter = std::chrono::microseconds(100);
 constexpr Clock::duration kGrain = std::chrono::microseconds(3);
 
-constexpr uint64_t kClosed =
-    0xffffffffu;  // as the next chunk: nothing to claim, the job's data is being written
+// The ticket's fields.
+constexpr uint64_t ticket_of(uint64_t number, uint32_t chunks, uint32_t next) {
+  return number << 32 | uint64_t{chunks} << 16 | next;
+}
+constexpr uint32_t number_in(uint64_t ticket) { return static_cast<uint32_t>(ticket >> 32); }
+constexpr uint32_t chunks_in(uint64_t ticket) { return static_cast<uint32_t>(ticket >> 16) & 0xffff; }
+constexpr uint32_t next_in(uint64_t ticket) { return static_cast<uint32_t>(ticket) & 0xffff; }
+static_assert(kMaxThreads * kChunksPerThread <= 0xffff);
 
 constexpr uint32_t kControlBits = 0xffc0;     // all but the sticky exception flags
 constexpr uint32_t kDefaultControl = 0x1f80;  // all exceptions masked, round to nearest, no flushing
@@ -110,22 +124,35 @@ struct InsideCall {
 
 // A kernel's run, shared by its threads; keeps the failure of the lowest range.
 struct KernelJob {
-  KernelFn kernel;
-  const KernelArgs& proto;
-  size_t scratch_bytes;
+  static constexpr size_t kOwnBuffers = 16;
+
+  KernelFn kernel = nullptr;
+  KernelArgs args{};
+  size_t scratch_bytes = 0;
+  void* buffers[kOwnBuffers] = {};  // copies of the arguments', where they are so few
 
   std::mutex mutex{};
-  int64_t failed_at = std::numeric_limits<int64_t>::max();
+  int64_t failed_at = 0;
   int32_t code = 0;
   int64_t error[2] = {0, 0};
 
+  void prepare(KernelFn function, const KernelArgs& proto, size_t buffer_count, size_t scratch) {
+    kernel = function, args = proto, scratch_bytes = scratch;
+    if (buffer_count > 0 && buffer_count <= kOwnBuffers) {
+      std::copy_n(proto.buffers, buffer_count, buffers);
+      args.buffers = buffers;
+    }
+    failed_at = std::numeric_limits<int64_t>::max();
+    code = 0;
+  }
+
   void operator()(int64_t begin, int64_t end, uint32_t thread) {
     int64_t words[2] = {0, 0};
-    KernelArgs args = proto;
-    args.thread = thread;
-    args.error = words;
-    if (scratch_bytes) args.scratch = t_state.scratch_of(scratch_bytes);
-    int32_t result = kernel(&args, begin, end);
+    KernelArgs own = args;
+    own.thread = thread;
+    own.error = words;
+    if (scratch_bytes) own.scratch = t_state.scratch_of(scratch_bytes);
+    int32_t result = kernel(&own, begin, end);
     if (result == 0) return;
     std::lock_guard lock(mutex);
     if (begin >= failed_at) return;
@@ -165,28 +192,11 @@ struct Leave {
 
 // Calls a chunk function: (context, begin, end, thread).
 struct Job {
-  void (*chunk)(void* context, int64_t begin, int64_t end, uint32_t thread);
-  void* context;
-  int64_t total;
-  int64_t grain;
-  int64_t step;
-
-  std::mutex mutex{};
-  int64_t threw_at = std::numeric_limits<int64_t>::max();
-  std::exception_ptr exception{};
-
-  void execute(int64_t index, uint32_t thread) {
-    int64_t begin = index * step;
-    try {
-      chunk(context, begin, std::min(total, begin + step), thread);
-    } catch (...) {
-      std::lock_guard lock(mutex);
-      if (begin < threw_at) {
-        threw_at = begin;
-        exception = std::current_exception();
-      }
-    }
-  }
+  void (*chunk)(void* context, int64_t begin, int64_t end, uint32_t thread) = nullptr;
+  void* context = nullptr;
+  int64_t total = 0;
+  int64_t grain = 1;
+  int64_t step = 1;
 };
 
 }  // namespace
@@ -199,16 +209,20 @@ FloatControl::~FloatControl() {
 }
 
 struct ThreadPool::Impl {
-  // Written by the caller that has the pool, read by workers.
-  alignas(64) std::atomic<uint64_t> ticket{kClosed};  // job number << 32 | next chunk
-  std::atomic<uint32_t> chunks{0};
-  std::atomic<Job*> job{nullptr};
-  alignas(64) std::atomic<uint32_t> finished{0};
-  std::atomic<bool> waiting{false};           // the caller sleeps on `finished`
-  alignas(64) std::atomic<uint32_t> wake{0};  // changes with every job; what sleepers wait on
-  std::atomic<uint32_t> sleepers{0};
-  std::atomic<bool> stop{false};
+  // Written by the caller that has the pool; workers watch the ticket, and claim by it.
+  alignas(64) std::atomic<uint64_t> ticket{0};
   std::atomic<int> caller_at{-1};  // the processor that the caller of the last job was on
+  // The job's data, written before it is told.
+  alignas(64) Job job;
+  alignas(64) KernelJob kernel_job;
+  // Written by workers: chunks that they finished, of all jobs.
+  alignas(64) std::atomic<uint32_t> finished{0};
+  std::atomic<bool> waiting{false};  // the caller sleeps on `finished`
+  alignas(64) std::atomic<uint32_t> sleepers{0};
+  std::atomic<bool> stop{false};
+  std::mutex failure;
+  int64_t threw_at = std::numeric_limits<int64_t>::max();
+  std::exception_ptr exception{};  // of the first range that threw
 
   alignas(64) std::atomic<bool> busy{false};  // one caller has the workers
   std::atomic<int> wanted{0};                 // threads, counting the caller; 0: not decided yet
@@ -217,56 +231,79 @@ struct ThreadPool::Impl {
   std::vector<std::thread>* workers =
       new std::vector<std::thread>;  // after a fork the parent's are left alone
 
-  bool claim(uint64_t& seen, uint32_t& index) {
+  // The half of the ticket that says the job's number: what sleepers wait on.
+  std::atomic<uint32_t>& number_word() {
+    static_assert(std::endian::native == std::endian::little && sizeof(ticket) == sizeof(uint64_t));
+    return reinterpret_cast<std::atomic<uint32_t>*>(&ticket)[1];
+  }
+
+  bool claim(uint32_t& index) {
     uint64_t word = ticket.load(std::memory_order_acquire);
-    for (;;) {
-      auto next = static_cast<uint32_t>(word);
-      if (next == kClosed || next >= chunks.load(std::memory_order_acquire)) return false;
-      if (ticket.compare_exchange_weak(word, word + 1, std::memory_order_acq_rel,
-                                       std::memory_order_acquire)) {
-        seen = word;
-        index = next;
+    while (next_in(word) < chunks_in(word)) {
+      index = next_in(word);
+      if (ticket.compare_exchange_weak(word, word + 1, std::memory_order_acq_rel, std::memory_order_acquire))
         return true;
+    }
+    return false;
+  }
+
+  void execute(uint32_t index, uint32_t thread) {
+    const int64_t begin = index * job.step;
+    try {
+      job.chunk(job.context, begin, std::min(job.total, begin + job.step), thread);
+    } catch (...) {
+      std::lock_guard lock(failure);
+      if (begin < threw_at) {
+        threw_at = begin;
+        exception = std::current_exception();
       }
     }
   }
 
-  // Does chunks for as long as there are any, and `more()` after each says so.
-  template <typename More>
-  void work(uint32_t thread, More more) {
-    uint64_t seen;
-    uint32_t index;
-    while (claim(seen, index)) {
-      uint32_t all = chunks.load(std::memory_order_relaxed);
-      job.load(std::memory_order_acquire)->execute(index, thread);
-      // After the last count the caller may be gone, and the job with it.
-      if (finished.fetch_add(1, std::memory_order_seq_cst) + 1 == all &&
-          waiting.load(std::memory_order_seq_cst))
-        futex_wake(finished, 1);
-      if (!more()) return;
+  void work(uint32_t thread) {
+    for (uint32_t index; claim(index);) {
+      execute(index, thread);
+      finished.fetch_add(1, std::memory_order_seq_cst);
+      if (waiting.load(std::memory_order_seq_cst)) futex_wake(finished, 1);
     }
   }
-  void work(uint32_t thread) {
-    work(thread, [] { return true; });
+
+  // The caller's part: from the first chunk on, which is his, for as long as there are any and `more()` after
+  // each says so. Gives how many he did.
+  template <typename More>
+  uint32_t work_of_caller(bool has_first, More more) {
+    uint32_t done = 0, index = 0;
+    while (has_first || claim(index)) {
+      has_first = false;
+      execute(index, 0);
+      ++done;
+      if (!more()) break;
+    }
+    return done;
   }
 
-  // All workers sleep. A grain says what a chunk takes at least; what it takes shows when it is done.
-  void work_until_help_pays(const Job& shared, uint32_t chunks_of_job) {
+  // All workers sleep. A grain says what a chunk takes at least; what it takes shows when it is done. Gives
+  // how many chunks the caller did before the workers were woken, or all.
+  uint32_t work_until_help_pays(uint32_t chunks) {
     const Clock::time_point begin = Clock::now();
-    const int64_t grains = std::min(shared.total / shared.grain, kWakeAfter / kGrain);
+    const int64_t grains = std::min(job.total / job.grain, kWakeAfter / kGrain);
     bool pays = unhelped + grains * kGrain >= kWakeAfter;
+    uint32_t done = 0;
     if (!pays) {
       Clock::duration alone = unhelped;
-      work(0, [&] {
+      done = work_of_caller(true, [&] {
         alone = unhelped + (Clock::now() - begin);
         pays = alone >= kWakeAfter;
         return !pays;
       });
       unhelped = alone;
     }
-    if (!pays) return;
-    unhelped = {};
-    futex_wake(wake, static_cast<int>(std::min(sleepers.load(std::memory_order_seq_cst), chunks_of_job - 1)));
+    if (pays) {
+      unhelped = {};
+      futex_wake(number_word(),
+                 static_cast<int>(std::min(sleepers.load(std::memory_order_seq_cst), chunks - 1)));
+    }
+    return done;
   }
 
   void worker(uint32_t thread) {
@@ -274,15 +311,18 @@ struct ThreadPool::Impl {
     FloatControl control;
     t_state.inside = true;
     for (;;) {
-      uint32_t before = wake.load(std::memory_order_acquire);
+      const uint32_t before = number_in(ticket.load(std::memory_order_acquire));
+      for (size_t at = 0; at < offsetof(KernelJob, mutex); at += 64)
+        __builtin_prefetch(reinterpret_cast<const char*>(&kernel_job) + at);
+      __builtin_prefetch(&job);
       if (stop.load(std::memory_order_acquire)) return;
       if (const int here = sched_getcpu(); here >= 0 && here == caller_at.load(std::memory_order_relaxed))
         step_aside(here, wanted.load(std::memory_order_relaxed));
       work(thread);
-      auto changed = [&] { return wake.load(std::memory_order_acquire) != before; };
+      auto changed = [&] { return number_in(ticket.load(std::memory_order_acquire)) != before; };
       if (spin_until(changed)) continue;
       sleepers.fetch_add(1, std::memory_order_seq_cst);
-      if (!changed()) futex_wait(wake, before);
+      if (!changed()) futex_wait(number_word(), before);
       sleepers.fetch_sub(1, std::memory_order_seq_cst);
     }
   }
@@ -308,8 +348,8 @@ struct ThreadPool::Impl {
 
   void stop_workers() {
     stop.store(true, std::memory_order_release);
-    wake.fetch_add(1, std::memory_order_seq_cst);
-    futex_wake(wake, std::numeric_limits<int>::max());
+    tell(0);
+    futex_wake(number_word(), std::numeric_limits<int>::max());
     for (std::thread& t : *workers) t.join();
     workers->clear();
     stop.store(false, std::memory_order_release);
@@ -317,7 +357,7 @@ struct ThreadPool::Impl {
 
   void after_fork_in_child() {
     workers = new std::vector<std::thread>;
-    ticket.store(kClosed);
+    tell(0);
     waiting.store(false);
     sleepers.store(0);
     busy.store(false);
@@ -325,33 +365,38 @@ struct ThreadPool::Impl {
 
   bool take() { return !busy.exchange(true, std::memory_order_acquire); }
 
-  // Shares the chunks of a job with the workers. Under `busy`.
-  void share(Job& shared, uint32_t count, int threads) {
+  // A new job of so many chunks, of which the first is the caller's.
+  void tell(uint32_t chunks) {
+    const uint64_t number = (ticket.load(std::memory_order_relaxed) >> 32) + 1;
+    ticket.store(ticket_of(number, chunks, chunks ? 1 : 0), std::memory_order_seq_cst);
+  }
+
+  // Shares the chunks of `job` with the workers. Under `busy`. Throws what the first range threw.
+  void share(int threads) {
     start_workers(threads - 1);
-    auto available = static_cast<uint32_t>(workers->size());
-    uint64_t number = (ticket.load(std::memory_order_relaxed) >> 32) + 1;
-    // Closed first: whoever still looks at the old job then fails to claim, whatever of the new data it sees.
-    ticket.store(number << 32 | kClosed, std::memory_order_seq_cst);
-    chunks.store(count, std::memory_order_release);
-    job.store(&shared, std::memory_order_release);
-    finished.store(0, std::memory_order_release);
+    const auto available = static_cast<uint32_t>(workers->size());
+    const auto count = static_cast<uint32_t>((job.total + job.step - 1) / job.step);
+    const uint32_t before = finished.load(std::memory_order_relaxed);
     caller_at.store(sched_getcpu(), std::memory_order_relaxed);
-    ticket.store((number + 1) << 32, std::memory_order_seq_cst);
-    wake.fetch_add(1, std::memory_order_seq_cst);
+    tell(count);
 
-    uint32_t asleep = sleepers.load(std::memory_order_seq_cst);
-    if (asleep == available)
-      work_until_help_pays(shared, count);
+    uint32_t own = 0;
+    if (const uint32_t asleep = sleepers.load(std::memory_order_seq_cst); asleep == available)
+      own = work_until_help_pays(count);
     else if (asleep > 0)
-      futex_wake(wake, static_cast<int>(std::min(asleep, count - 1)));
+      futex_wake(number_word(), static_cast<int>(std::min(asleep, count - 1)));
+    own += work_of_caller(own == 0, [] { return true; });
 
-    work(0);
-    auto done = [&] { return finished.load(std::memory_order_acquire) == count; };
+    const uint32_t all = before + count - own;
+    auto done = [&] { return finished.load(std::memory_order_acquire) == all; };
     if (!spin_until(done)) {
       waiting.store(true, std::memory_order_seq_cst);
-      for (uint32_t now; (now = finished.load(std::memory_order_seq_cst)) != count;)
-        futex_wait(finished, now);
+      for (uint32_t now; (now = finished.load(std::memory_order_seq_cst)) != all;) futex_wait(finished, now);
       waiting.store(false, std::memory_order_relaxed);
+    }
+    if (exception) {
+      threw_at = std::numeric_limits<int64_t>::max();
+      std::rethrow_exception(std::exchange(exception, nullptr));
     }
   }
 };
@@ -396,7 +441,7 @@ void ThreadPool::set_num_threads(int count) {
 }
 
 int32_t ThreadPool::run(KernelFn kernel, const KernelArgs& proto, int64_t blocks, int64_t grain,
-                        size_t scratch_bytes) {
+                        size_t scratch_bytes, size_t buffers) {
   if (blocks <= 0) return 0;
   FloatControl control;
   grain = std::max<int64_t>(grain, 1);
@@ -411,13 +456,13 @@ int32_t ThreadPool::run(KernelFn kernel, const KernelArgs& proto, int64_t blocks
   }
   Leave leave{impl_->busy};
   InsideCall inside;
-  KernelJob work{kernel, proto, scratch_bytes};
-  Job job{[](void* context, int64_t begin, int64_t end, uint32_t thread) {
-            (*static_cast<KernelJob*>(context))(begin, end, thread);
-          },
-          &work, blocks, grain, chunk_step(blocks, grain, threads)};
-  impl_->share(job, static_cast<uint32_t>((blocks + job.step - 1) / job.step), threads);
-  if (job.exception) std::rethrow_exception(job.exception);
+  KernelJob& work = impl_->kernel_job;
+  work.prepare(kernel, proto, buffers, scratch_bytes);
+  impl_->job = {[](void* context, int64_t begin, int64_t end, uint32_t thread) {
+                  (*static_cast<KernelJob*>(context))(begin, end, thread);
+                },
+                &work, blocks, grain, chunk_step(blocks, grain, threads)};
+  impl_->share(threads);
   if (work.code && proto.error) {
     proto.error[0] = work.error[0];
     proto.error[1] = work.error[1];
@@ -438,12 +483,11 @@ void ThreadPool::parallel_for(int64_t n, int64_t grain, RangeBody body) {
   }
   Leave leave{impl_->busy};
   InsideCall inside;
-  Job job{[](void* context, int64_t begin, int64_t end, uint32_t) {
-            (*static_cast<RangeBody*>(context))(begin, end);
-          },
-          &body, n, grain, chunk_step(n, grain, threads)};
-  impl_->share(job, static_cast<uint32_t>((n + job.step - 1) / job.step), threads);
-  if (job.exception) std::rethrow_exception(job.exception);
+  impl_->job = {[](void* context, int64_t begin, int64_t end, uint32_t) {
+                  (*static_cast<RangeBody*>(context))(begin, end);
+                },
+                &body, n, grain, chunk_step(n, grain, threads)};
+  impl_->share(threads);
 }
 
 }  // namespace ig::rt

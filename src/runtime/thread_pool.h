@@ -1,8 +1,8 @@
 // The pool of worker threads. A call is cut into chunks that are claimed by an atomic counter, by the caller
-// too, and the caller waits only for chunks that somebody claimed: a worker that comes late costs nothing but
-// its wake-up. Workers spin for 50 µs after their last work and then sleep. One call at a time has the
-// workers; a call that finds them taken (by another thread, or by the call it is nested in) runs inline on
-// its own thread.
+// too, who has the first, and the caller waits only for chunks that somebody claimed: a worker that comes
+// late costs nothing but its wake-up. Workers spin for 50 µs after their last work and then sleep. One call
+// at a time has the workers; a call that finds them taken (by another thread, or by the call it is nested in)
+// runs inline on its own thread.
 #pragma once
 
 #include <cstddef>
@@ -60,8 +60,10 @@ class ThreadPool {
   // about 3 µs of work. Each thread gets its own copy of `proto` with its index, its own scratch of the
   // stated size (kept from call to call, contents undefined) and its own error word. Every block is run even
   // where one fails; the result is then the code of the failed range that comes first, and its two words are
-  // copied to `proto.error`. So neither results nor errors depend on the number of threads.
-  int32_t run(KernelFn kernel, const KernelArgs& proto, int64_t blocks, int64_t grain, size_t scratch_bytes);
+  // copied to `proto.error`. So neither results nor errors depend on the number of threads. `buffers`: how
+  // many pointers `proto.buffers` has, where that is known; small jobs start sooner by it.
+  int32_t run(KernelFn kernel, const KernelArgs& proto, int64_t blocks, int64_t grain, size_t scratch_bytes,
+              size_t buffers = 0);
 
   // Whether blocks of a kernel are work for more than one thread; else who calls it himself saves asking.
   static bool is_shared(int64_t blocks, int64_t grain) { return blocks / 2 >= grain; }

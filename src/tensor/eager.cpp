@@ -249,7 +249,8 @@ Tensor run_direct(const Entry& entry, size_t inputs, DataOf data_of, const Shape
     entry.direct.kernel(&args, 0, blocks);
   } else {
     rt::ThreadPool::instance().run(entry.direct.kernel, args, blocks,
-                                   entry.direct.parallel_above / entry.direct.elements_per_block, 0);
+                                   entry.direct.parallel_above / entry.direct.elements_per_block, 0,
+                                   inputs + 1);
   }
   counters().runs.fetch_add(1, std::memory_order_relaxed);
   return out;

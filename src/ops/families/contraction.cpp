@@ -9,6 +9,7 @@
 #include "ops/families/array_tools.h"
 #include "ops/families/derivative_rules.h"
 #include "ops/families/families.h"
+#include "ops/shape_attrs.h"
 #include "ops/table.h"
 
 namespace ig::ops {
@@ -39,6 +40,47 @@ bool batch_lies_last(const Node* node) {
   const Ints &left = node->attrs().get(kLhsBatch), &right = node->attrs().get(kRhsBatch);
   return left.size() == 1 && right.size() == 1 && left[0] + 1 == node->operand(0)->type().rank() &&
          right[0] + 1 == node->operand(1)->type().rank() && is_small_product(node);
+}
+
+int64_t ProductParts::part_of(const Node* slice) const {
+  return slice->attrs().get(kStart).back().constant() / width;
+}
+
+std::optional<ProductParts> parts_of_product(Node* dot) {
+  constexpr int64_t kMost = 8;
+  if (!dot->attrs().find(kLhsContract.name)) return std::nullopt;
+  const Type& right = dot->operand(1)->type();
+  const Dims& dims = dot->result()->type().dims;
+  const auto columns = static_cast<size_t>(right.rank()) - dot->attrs().get(kRhsBatch).size() -
+                       dot->attrs().get(kRhsContract).size();
+  if (columns != 1 || !dims.back().is_constant()) return std::nullopt;
+  ProductParts out;
+  auto takes_part = [&](const Node* slice) {
+    const Dims& taken = slice->result()->type().dims;
+    if (!taken.back().is_constant() || !slice->attrs().get(kStart).back().is_constant()) return false;
+    const int64_t width = taken.back().constant();
+    if (out.slices.empty()) out.width = width;
+    return width > 0 && width == out.width && slice->attrs().get(kStart).back().constant() % width == 0 &&
+           std::equal(dims.begin(), dims.end() - 1, taken.begin(), taken.end() - 1) &&
+           std::ranges::all_of(slice->attrs().get(kSliceStrides), [](int64_t step) { return step == 1; });
+  };
+  out.members.push_back(dot);
+  for (size_t i = 0; i < out.members.size(); ++i)
+    for (const Use& use : out.members[i]->result()->uses()) {
+      Node* user = use.user;
+      if (user->attrs().find(kLimit.name)) {
+        if (!takes_part(user)) return std::nullopt;
+        out.slices.push_back(user);
+      } else if (user->results().size() != 1 || user == user->block()->terminator() ||
+                 !op_of(user).has(Trait::Elementwise)) {
+        return std::nullopt;
+      } else if (std::ranges::find(out.members, user) == out.members.end()) {
+        out.members.push_back(user);
+      }
+    }
+  if (out.slices.empty() || dims.back().constant() % out.width != 0) return std::nullopt;
+  out.count = dims.back().constant() / out.width;
+  return out.count > 1 && out.count <= kMost ? std::optional(std::move(out)) : std::nullopt;
 }
 
 DotDims::DotDims(const Attrs& attrs, int lhs_rank, int rhs_rank)
