@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <span>
 #include <unordered_set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -72,6 +73,9 @@ class Outliner {
         }
       }
     }
+    std::vector<Use> again =
+        group.kind == GroupKind::Nest ? std::vector<Use>() : given_again(outside_results);
+    for (const Use& use : again) results.push_back(inside.at(use.user->operand(use.operand)));
     scratch->body().set_results(results);
     std::string cost = traffic(group, operands, outside_results);
     for (auto& [symbol, range] : block_.graph().dims.symbols()) scratch->dims.declare(symbol, range);
@@ -87,11 +91,25 @@ class Outliner {
       fused->result(i)->set_name(outside_results[i]->name());
       outside_results[i]->replace_all_uses_with(fused->result(i));
     }
+    for (size_t i = 0; i < again.size(); ++i)
+      again[i].user->set_operand(again[i].operand, fused->result(outside_results.size() + i));
     for (auto it = group.nodes.rbegin(); it != group.nodes.rend(); ++it) block_.graph().erase(*it);
     return fmt::format("{}: {} ({})", group_kind_name(group.kind), description, cost);
   }
 
  private:
+  // Where the block gives a value more than once (a state that is carried and stacked): all but the first.
+  // The kernel writes it to each place, which else would be copied from the first.
+  std::vector<Use> given_again(std::span<const Value> values) const {
+    std::vector<Use> out;
+    for (Value v : values) {
+      bool given = false;
+      for (const Use& use : v->uses())
+        if (use.user == block_.terminator() && std::exchange(given, true)) out.push_back(use);
+    }
+    return out;
+  }
+
   void copy(const Node* node, Block& into, std::unordered_map<Value, Value>& inside,
             const std::function<Value(Value)>& map) {
     std::vector<Value> operands;
