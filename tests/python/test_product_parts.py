@@ -114,6 +114,23 @@ def test_several_results_and_readers_of_a_part() -> None:
     assert len(kernels(g)) == 1
 
 
+def test_parts_told_apart_by_a_reshape_or_split() -> None:
+    x, w = random(9, 32), random(32, 3 * 40)
+
+    def by_reshape(x: Any, w: Any) -> Any:
+        y = ig.reshape(x @ w, (9, 3, 40))
+        return y[:, 0] * ig.sigmoid(y[:, 1]) + y[:, 2]
+
+    def by_split(x: Any, w: Any) -> Any:
+        a, b, c = ig.split(x @ w, 3, axis=1)
+        return a * ig.sigmoid(b) + c
+
+    for f in (by_reshape, by_split):
+        g = ig.jit(f)
+        same(g(x, w), f(x, w))
+        assert len(kernels(g)) == 1
+
+
 def whole_read_too(y: Any) -> Any:
     return y[:, :24] * y[:, 24:], y
 

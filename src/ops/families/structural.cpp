@@ -316,6 +316,40 @@ Expr point_slice(PointContext& c) {
   return c.at(0, from);
 }
 
+// A slice of an axis that a reshape cut in several, along the first of these: the slice of the axis itself,
+// then reshaped. So the parts of an axis are read in one way, however they were told apart.
+Value slice_before_reshape(SimplifyContext& c) {
+  const Node* inner = c.node->operand(0)->node();
+  const Dims &start = c.node->attrs().get(kStart), &limit = c.node->attrs().get(kLimit);
+  const Ints& strides = c.node->attrs().get(kSliceStrides);
+  const Dims &from = inner->operand(0)->type().dims, &to = inner->result()->type().dims;
+  size_t axis = 0;
+  while (axis < from.size() && axis < to.size() && from[axis] == to[axis]) ++axis;
+  if (axis >= from.size() || to.size() <= from.size()) return nullptr;
+  const size_t pieces = to.size() - from.size() + 1;
+  Dim width = int64_t{1};
+  for (size_t i = 1; i < pieces; ++i) {
+    if (start[axis + i] != 0 || limit[axis + i] != to[axis + i] || strides[axis + i] != 1) return nullptr;
+    width = width * to[axis + i];
+  }
+  if (to[axis] * width != from[axis] || strides[axis] != 1 ||
+      !std::equal(from.begin() + static_cast<int64_t>(axis) + 1, from.end(),
+                  to.begin() + static_cast<int64_t>(axis + pieces)))
+    return nullptr;
+  auto joined = [&](const auto& of_pieces, auto of_axis) {
+    auto out = of_pieces;
+    out.erase(out.begin() + static_cast<int64_t>(axis) + 1,
+              out.begin() + static_cast<int64_t>(axis + pieces));
+    out[axis] = of_axis;
+    return out;
+  };
+  Value slice =
+      c.build("slice", {inner->operand(0)},
+              {kStart % joined(start, start[axis] * width), kLimit % joined(limit, limit[axis] * width),
+               kSliceStrides % joined(strides, int64_t{1})});
+  return c.build.reshape(slice, c.node->result()->type().dims);
+}
+
 Value simplify_slice(SimplifyContext& c) {
   Value x = c.node->operand(0);
   const Dims &start = c.node->attrs().get(kStart), &limit = c.node->attrs().get(kLimit);
@@ -324,6 +358,7 @@ Value simplify_slice(SimplifyContext& c) {
   for (size_t i = 0; i < start.size(); ++i) whole = whole && start[i] == 0 && strides[i] == 1;
   if (whole) return x;
   Node* inner = x->node();
+  if (inner && has(inner, Trait::Relabel)) return slice_before_reshape(c);
   if (!inner || inner->op() != c.node->op()) return nullptr;
   const Dims& inner_start = inner->attrs().get(kStart);
   const Ints& inner_strides = inner->attrs().get(kSliceStrides);
