@@ -88,8 +88,13 @@ class DotLowering {
 
   void run() {
     if (thin_) {  // the running rows, and the rows of B that are added to them, stay in the first cache
-      int64_t most = *constant_of(m_) > 4 ? 512 : 1024;
-      tiles_.nb = std::min(most, constant_of(n_).value_or(most));
+      const int64_t m = *constant_of(m_), most = (m > 4 ? 512 : 1024) / parts(), line = 64;
+      const int64_t n = constant_of(n_).value_or(most), k = constant_of(k_).value_or(1);
+      tiles_.nb = std::min(most, n);
+      // Halves where both are work for a thread.
+      const int64_t enough = work_of_grain(emit_.target, static_cast<int>(size_of(type_)));
+      if (tiles_.nb == n && n >= 2 * line && m * n * parts() * k >= 2 * enough)
+        tiles_.nb = ceil_over(n, 2 * line) * line;
       tiles_.columns = Dim(tiles_.nb);
     }
     const Dim m_blocks = thin_ ? kOne : ceildiv(m_, tiles_.rows), n_blocks = ceildiv(n_, tiles_.columns);
@@ -150,8 +155,8 @@ class DotLowering {
     const int64_t apart = std::gcd(*stride * static_cast<int64_t>(size_of(storage_of(a_))), kPage);
     return ceil_over(tiles_.mr * apart, kPage) <= kLines;
   }
-  // A few rows, of which the threads that made them have a share each: all of them are asked for at once, where
-  // the sums would wait for one line after the other.
+  // A few rows, of which the threads that made them have a share each: all of them are asked for at once,
+  // where the sums would wait for one line after the other.
   void ask_for_a() {
     constexpr int64_t kMost = 16 << 10;  // bytes
     auto m = constant_of(m_), k = constant_of(k_);
@@ -547,10 +552,22 @@ class DotLowering {
     const int lanes = natural_lanes(emit_.target, static_cast<int>(size_of(type_)));
     scratch_c_ = build_.add_scratch(type_, Dim(parts() * m * tiles_.nb), "c");
     Expr width = build_.let(n_end_ - n_begin_);
-    Expr part = build_.index(0), column = n_begin_;
-    auto c_offset = [&](int64_t row, Expr j) {
+    auto c_offset = [&](int64_t row, Expr part, Expr j) {
       return part * (m * tiles_.nb) + (j + build_.index(row * tiles_.nb));
     };
+    // The columns of each part, of the rows of B at hand.
+    auto columns = [&](const std::function<void(Expr part, Expr first, Expr j)>& body) {
+      auto of_part = [&](Expr part, Expr first) {
+        emit_.vector(build_.index(0), width, lanes, [&](Expr j) { body(part, first, j); });
+      };
+      if (!parts_) return of_part(build_.index(0), n_begin_);
+      emit_.serial(build_.index(0), build_.index(parts()), [&](Expr part) {
+        of_part(part, build_.let(n_begin_ + part * build_.index(parts_->width)));
+      });
+    };
+    columns([&](Expr part, Expr, Expr j) {
+      for (int64_t i = 0; i < m; ++i) build_.store(scratch_c_, c_offset(i, part, j), zero_of(build_, type_));
+    });
     auto add_to = [&](int64_t from, int64_t to, Expr k, int64_t count) {
       std::vector<Expr> a;
       for (int64_t i = from; i < to; ++i)
@@ -559,16 +576,16 @@ class DotLowering {
           a.push_back(build_.let(a_.view ? load_a(build_.index(i), at)
                                          : widen(a_.at(emit_, batch_index_, build_.index(i), at))));
         }
-      emit_.vector(build_.index(0), width, lanes, [&](Expr j) {
+      columns([&](Expr part, Expr first, Expr j) {
         std::vector<Expr> b;
         b.reserve(static_cast<size_t>(count));
-        for (int64_t u = 0; u < count; ++u) b.push_back(build_.let(load_b(k + build_.index(u), column + j)));
+        for (int64_t u = 0; u < count; ++u) b.push_back(build_.let(load_b(k + build_.index(u), first + j)));
         for (int64_t i = from; i < to; ++i) {
-          Expr sum = build_.load(scratch_c_, c_offset(i, j));
+          Expr sum = build_.load(scratch_c_, c_offset(i, part, j));
           for (int64_t u = 0; u < count; ++u)
             sum =
                 multiply_add(a[static_cast<size_t>((i - from) * count + u)], b[static_cast<size_t>(u)], sum);
-          build_.store(scratch_c_, c_offset(i, j), sum);
+          build_.store(scratch_c_, c_offset(i, part, j), sum);
         }
       });
     };
@@ -580,30 +597,15 @@ class DotLowering {
     };
     const int64_t together = m == 1 ? 8 : 4;
     Expr whole = build_.let(emit_.size(k_) / build_.index(together));
-    auto sum_part = [&] {
-      emit_.vector(build_.index(0), width, lanes, [&](Expr j) {
-        for (int64_t i = 0; i < m; ++i) build_.store(scratch_c_, c_offset(i, j), zero_of(build_, type_));
-      });
-      emit_.serial(build_.index(0), whole, [&](Expr g) { add_rows(build_.let(g * together), together); });
-      emit_.serial(whole * together, emit_.size(k_), [&](Expr k) { add_rows(k, 1); });
-    };
-    if (parts_)
-      emit_.serial(build_.index(0), build_.index(parts()), [&](Expr p) {
-        part = p;
-        column = build_.let(n_begin_ + p * build_.index(parts_->width));
-        sum_part();
-      });
-    else
-      sum_part();
+    emit_.serial(build_.index(0), whole, [&](Expr g) { add_rows(build_.let(g * together), together); });
+    emit_.serial(whole * together, emit_.size(k_), [&](Expr k) { add_rows(k, 1); });
     for (int64_t i = 0; i < m; ++i)
       emit_.vector(build_.index(0), width, lanes, [&](Expr j) {
-        if (!parts_)
-          return store_row(build_.index(i), n_begin_ + j,
-                           build_.let(build_.load(scratch_c_, c_offset(i, j))));
-        store_parts(build_.index(i), n_begin_ + j, [&](Expr p) {
-          part = p;
-          return build_.load(scratch_c_, c_offset(i, j));
-        });
+        auto sum = [&](Expr part) { return build_.load(scratch_c_, c_offset(i, part, j)); };
+        if (parts_)
+          store_parts(build_.index(i), n_begin_ + j, sum);
+        else
+          store_row(build_.index(i), n_begin_ + j, build_.let(sum(build_.index(0))));
       });
   }
 
