@@ -33,6 +33,7 @@ struct Entry {
   Program::Direct direct;
   std::vector<DType> results;    // of element-wise ops
   bool by_size = false;          // infer refused symbols: one entry for each set of sizes instead
+  std::vector<size_t> fixed;     // infer wants numbers for some of the sizes: one entry for each set of these
   bool takes_shape = false;      // the program's last input has the shape of the result, and no elements
   std::unique_ptr<Graph> moves;  // the body of a composite that only moves elements: its nodes run one by one
   // The body of a composite whose own kernel is not at hand: runs in the place of the program until that is
@@ -276,11 +277,14 @@ Hash128 size_key(const ops::Op& op, std::span<const Tensor> operands, const Attr
   return sizes.key();
 }
 
-Hash128 pattern_key(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs) {
-  Attrs rest;
+// `fixed`: which sizes, counted through all operands, belong to the key.
+Hash128 pattern_key(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
+                    std::span<const size_t> fixed = {}) {
   const Dims* made = made_shape(operands, attrs);
-  if (made) rest = Attrs(attrs).set(ops::kShape.name, Dims());
-  KeyWriter pattern(op, made ? rest : attrs);
+  std::optional<Attrs> rest =
+      made ? std::optional(Attrs(attrs).set(ops::kShape.name, Dims()))
+           : with_whole_sizes(operands, attrs, [](size_t) { return Dim(int64_t{-1}); });
+  KeyWriter pattern(op, rest ? *rest : attrs);
   for (const Dim& size : made ? *made : Dims()) pattern.add(std::min(size.constant(), int64_t{2}));
   std::vector<int64_t> seen;
   for (const Tensor& operand : operands) {
@@ -296,6 +300,10 @@ Hash128 pattern_key(const ops::Op& op, std::span<const Tensor> operands, const A
       if (at == seen.end()) seen.push_back(size);
     }
   }
+  size_t number = 0;
+  for (const Tensor& operand : operands)
+    for (int64_t size : operand.shape())
+      if (std::ranges::find(fixed, number++) != fixed.end()) pattern.add(size);
   return pattern.key();
 }
 
@@ -433,24 +441,32 @@ std::vector<Tensor> run_any_size(Entry& entry, const ops::Op& op, std::span<cons
 
 std::shared_ptr<Entry> general_entry(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
                                      Kernels kernels) {
+  auto make_for_any_size = [&](Entry& made, std::vector<size_t>* fixed) {
+    std::unique_ptr<Graph> graph;
+    try {
+      graph = one_node_graph(op, types_of(operands), attrs, true, fixed);
+    } catch (const Error&) {
+      made.by_size = true;
+      return;
+    }
+    if (!made.fixed.empty()) return;
+    made.takes_shape = graph->inputs().size() > operands.size();
+    made.any_size = true;
+    make_general(made, op, std::move(graph), kernels);
+  };
   std::shared_ptr<Entry> entry = cache().get(pattern_key(op, operands, attrs));
   entry->once([&] {
     std::unique_ptr<Graph> body = body_of(op, operands, attrs);
-    if ((body && only_moves(*body)) || convolves(op, attrs, body.get())) {
+    if ((body && only_moves(*body)) || convolves(op, attrs, body.get()))
       entry->by_size = true;
-      return;
-    }
-    std::unique_ptr<Graph> graph;
-    try {
-      graph = one_node_graph(op, types_of(operands), attrs, true);
-    } catch (const Error&) {
-      entry->by_size = true;
-      return;
-    }
-    entry->takes_shape = graph->inputs().size() > operands.size();
-    entry->any_size = true;
-    make_general(*entry, op, std::move(graph), kernels);
+    else
+      make_for_any_size(*entry, &entry->fixed);
   });
+  if (!entry->by_size && !entry->fixed.empty()) {
+    std::vector<size_t> fixed = entry->fixed;
+    entry = cache().get(pattern_key(op, operands, attrs, fixed));
+    entry->once([&] { make_for_any_size(*entry, &fixed); });
+  }
   if (!entry->by_size) return entry;
   entry = cache().get(size_key(op, operands, attrs));
   entry->once([&] {

@@ -57,11 +57,33 @@ const Dims* made_shape(std::span<const Operand> operands, const Attrs& attrs) {
   if (!shape || !constant_dims(*shape)) return nullptr;
   return std::ranges::all_of(operands, [](const Operand& x) { return x.rank() == 0; }) ? shape : nullptr;
 }
+// Where sizes in attributes are all of an axis of the first operand (a gather takes whole rows), the
+// attributes with `whole(axis)` there: a program for any sizes takes those of its operand for them.
+inline int64_t size_of_axis(const Tensor& x, size_t axis) { return x.shape()[static_cast<int>(axis)]; }
+inline int64_t size_of_axis(const Type& x, size_t axis) { return x.dims[axis].constant(); }
+template <typename Operand, typename Whole>  // a tensor, or its type
+std::optional<Attrs> with_whole_sizes(std::span<const Operand> operands, const Attrs& attrs, Whole whole) {
+  std::optional<Attrs> out;
+  for (const auto& [name, value] : attrs.items()) {
+    const Dims* sizes = operands.empty() ? nullptr : std::get_if<Dims>(&value);
+    if (!sizes || name == ops::kShape.name || std::ssize(*sizes) != operands[0].rank()) continue;
+    Dims changed = *sizes;
+    for (size_t axis = 0; axis < changed.size(); ++axis)
+      if (const int64_t size = size_of_axis(operands[0], axis); size > 1 && changed[axis] == size)
+        changed[axis] = whole(axis);
+    if (changed == *sizes) continue;
+    if (!out) out = attrs;
+    out->set(name, AttrValue(std::move(changed)));
+  }
+  return out;
+}
 // A graph of one node; sizes are symbols where `symbolic`: those that the op wants equal share one, and 1
 // stays 1. Error(Shape) where the op asks more of its sizes than that. Where only an attribute has the sizes
 // of the result, a last input without elements, bool[..., 0], brings them.
+// `fixed`, if given: the sizes, counted through all operands, that the op wants to be certain numbers; they
+// stay as they are, and are added to the list.
 std::unique_ptr<Graph> one_node_graph(const ops::Op& op, std::span<const Type> operands, const Attrs& attrs,
-                                      bool symbolic);
+                                      bool symbolic, std::vector<size_t>* fixed = nullptr);
 
 struct Entry;
 

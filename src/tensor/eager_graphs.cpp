@@ -48,7 +48,7 @@ Hash128 prebuilt_key(const ops::Op& op, std::span<const DType> dtypes, const Att
 }
 
 std::unique_ptr<Graph> one_node_graph(const ops::Op& op, std::span<const Type> operands, const Attrs& attrs,
-                                      bool symbolic) {
+                                      bool symbolic, std::vector<size_t>* fixed) {
   // Each size has a symbol of its own, until the op asks whether two of them are equal: then they share one.
   // So sizes that are equal by chance do not make another program.
   std::vector<std::string> symbol_of;  // of each size, in order
@@ -67,9 +67,16 @@ std::unique_ptr<Graph> one_node_graph(const ops::Op& op, std::span<const Type> o
     struct Equal {
       std::string one, other;
     };
+    struct Fixed {
+      std::string symbol;
+    };
     graph->dims.set_decider([&](std::string_view relation, const Dim& a, const Dim& b) -> bool {
       auto one = a.as_symbol(), other = b.as_symbol();
-      if (relation != "==" || !one || !other || values.at(*one) != values.at(*other))
+      if (fixed && relation == "==")
+        for (auto [symbol, number] : {std::pair(one, b), std::pair(other, a)})
+          if (symbol && number.is_constant() && values.at(*symbol) == number.constant()) throw Fixed{*symbol};
+      const bool may_be_equal = relation == "==" || relation == "<=";
+      if (!may_be_equal || !one || !other || values.at(*one) != values.at(*other))
         throw make_error(ErrorKind::Shape, "{}: {} {} {} holds for some sizes only", op.public_name(),
                          a.str(), relation, b.str())
             .why("the op needs a relation of sizes that these arrays do not have")
@@ -81,8 +88,9 @@ std::unique_ptr<Graph> one_node_graph(const ops::Op& op, std::span<const Type> o
     auto named = [&](const Dims& sizes) {
       Dims dims;
       for (const Dim& size : sizes) {
+        const bool known = fixed && std::ranges::find(*fixed, at) != fixed->end();
         const std::string& symbol = symbol_of[at++];
-        if (!symbolic || size.constant() <= 1) {
+        if (!symbolic || known || size.constant() <= 1) {
           dims.push_back(size);
           continue;
         }
@@ -94,7 +102,10 @@ std::unique_ptr<Graph> one_node_graph(const ops::Op& op, std::span<const Type> o
     for (size_t i = 0; i < operands.size(); ++i)
       arguments.push_back(graph->body().add_arg(Type::tensor(operands[i].dtype, named(operands[i].dims)),
                                                 fmt::format("x{}", i)));
-    Attrs own = attrs;
+    Attrs own = symbolic ? with_whole_sizes(operands, attrs,
+                                            [&](size_t axis) { return arguments[0]->type().dims[axis]; })
+                               .value_or(attrs)
+                         : attrs;
     if (made) {
       Dims dims = named(*made);
       own.set(ops::kShape.name, dims);
@@ -110,6 +121,9 @@ std::unique_ptr<Graph> one_node_graph(const ops::Op& op, std::span<const Type> o
     } catch (const Equal& equal) {
       for (std::string& symbol : symbol_of)
         if (symbol == equal.other) symbol = equal.one;
+    } catch (const Fixed& one) {
+      for (size_t i = 0; i < symbol_of.size(); ++i)
+        if (symbol_of[i] == one.symbol) fixed->push_back(i);
     }
   }
 }
