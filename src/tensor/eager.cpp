@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <shared_mutex>
@@ -277,13 +278,15 @@ Hash128 size_key(const ops::Op& op, std::span<const Tensor> operands, const Attr
   return sizes.key();
 }
 
+// What no size of an attribute is.
+constexpr int64_t kWhole = std::numeric_limits<int64_t>::min();
+
 // `fixed`: which sizes, counted through all operands, belong to the key.
 Hash128 pattern_key(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
                     std::span<const size_t> fixed = {}) {
   const Dims* made = made_shape(operands, attrs);
-  std::optional<Attrs> rest =
-      made ? std::optional(Attrs(attrs).set(ops::kShape.name, Dims()))
-           : with_whole_sizes(operands, attrs, [](size_t) { return Dim(int64_t{-1}); });
+  std::optional<Attrs> rest = made ? std::optional(Attrs(attrs).set(ops::kShape.name, Dims()))
+                                   : with_whole_sizes(operands, attrs, [](size_t) { return Dim(kWhole); });
   KeyWriter pattern(op, rest ? *rest : attrs);
   for (const Dim& size : made ? *made : Dims()) pattern.add(std::min(size.constant(), int64_t{2}));
   std::vector<int64_t> seen;

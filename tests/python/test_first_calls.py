@@ -282,3 +282,45 @@ def test_long_eager_calls_get_a_program_for_their_sizes(tmp_path: Path) -> None:
         print(ig._counters()["programs"] - programs)
     """
     assert same(program, tmp_path) == "1\n2\n"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "complex64"])
+def test_eager_indexing_makes_no_program_for_each_size(dtype: str) -> None:
+    """What was called with some sizes compiles nothing for others, and gives what NumPy gives."""
+    rng = np.random.default_rng(3)
+
+    def check(rows: int, columns: int, n: int) -> None:
+        x = (rng.standard_normal((rows, columns)) * 9).astype(dtype)
+        i, j = rng.integers(0, rows, n), rng.integers(0, columns, n)
+        mask = rng.random((rows, columns)) < 0.3
+        a, p, q, m = ig.asarray(x), ig.asarray(i), ig.asarray(j), ig.asarray(mask)
+        for got, want in (
+            (a[p], x[i]),
+            (a[:, q], x[:, j]),
+            (a[p, q], x[i, j]),
+            (a[p[:, None], q[None]], x[i[:, None], j[None]]),
+            (a[m], x[mask]),
+            (a[-p - 1], x[-i - 1]),
+        ):
+            np.testing.assert_array_equal(np.asarray(got), want, strict=True)
+        placed, added = x.copy(), x.copy()
+        placed[i] = 5
+        np.add.at(added, (i, j), x[i, j])
+        np.testing.assert_array_equal(np.asarray(a.at[p].set(5)), placed, strict=True)
+        np.testing.assert_allclose(np.asarray(a.at[p, q].add(a[p, q])), added, rtol=1e-5)
+
+    check(13, 7, 11)
+    programs = ig._counters()["programs"]
+    for sizes in ((14, 8, 11), (13, 7, 5), (31, 9, 12), (40, 50, 33), (9, 19, 3)):
+        check(*sizes)
+    assert ig._counters()["programs"] == programs
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_sizes_of_attributes_that_are_all_of_an_axis_are_told_from_numbers(size: int) -> None:
+    """A pad by as much as there is, by nothing, by less than nothing: none is taken for another."""
+    x = np.arange(1, size + 1, dtype=np.float32)
+    for low in (-1, size, -2, 0, size, 1, size + 1):
+        attributes = f"{{low = <{low}>, high = <3>, interior = [0]}}"
+        (got,) = ig._intaglio._apply("pad", [ig.asarray(x), ig.asarray(np.float32(0))], attributes)
+        np.testing.assert_array_equal(np.asarray(got), np.pad(x[max(-low, 0) :], (max(low, 0), 3)))
