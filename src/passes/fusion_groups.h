@@ -15,9 +15,8 @@
 //   columns
 //                stay in cache
 //   column       one stage of folds over other axes, then element-wise work on what is left
-//   contraction  a sum of products with element-wise work on its result, and views on its operands; or on
-//   slices of a
-//                product that together are all of it (gates), which are walked side by side
+//   contraction  a sum of products with element-wise work on its result, and views on its operands; also with
+//                work on slices of a product that make it up (gates)
 //   heavy        an expression that folds inside (a window): element-wise work on its result may join
 //   nest         an op that writes its own loops: alone
 //   relabel      views that keep the order of bytes: no kernel at all

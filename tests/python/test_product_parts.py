@@ -217,6 +217,74 @@ def test_recurrent_cells(size: int, batch: int, held: str) -> None:
             same(mine, eager)
 
 
+def twice(f: Any, *shapes: tuple[int, ...]) -> Any:
+    return pytest.param(f, shapes, id=f.__name__)
+
+
+def sums_of_columns(x: Any) -> Any:
+    return ig.sum(x, axis=0)
+
+
+def sums_of_rows(x: Any) -> Any:
+    return ig.sum(x, axis=1)
+
+
+def scaled_softmax(x: Any) -> Any:
+    return ig.softmax(x * 2, axis=-1)
+
+
+def softmax_of_columns(x: Any) -> Any:
+    return ig.softmax(x, axis=0)
+
+
+def products_relu(x: Any, y: Any) -> Any:
+    return ig.relu(x @ y)
+
+
+def turned_over(x: Any) -> Any:
+    return ig.permute_dims(x, (1, 0))
+
+
+def convolved(x: Any, w: Any) -> Any:
+    return ig.relu(ig.conv(x, w, padding=1))
+
+
+def attended(q: Any, k: Any, v: Any) -> Any:
+    return ig.scaled_dot_product_attention(q, k, v)
+
+
+def largest_window(x: Any) -> Any:
+    return ig.max_pool(x, kernel_size=2)
+
+
+def sorted_rows(x: Any) -> Any:
+    return ig.sort(x)
+
+
+@pytest.mark.parametrize(
+    ("f", "shapes"),
+    [
+        twice(sums_of_columns, (40, 70)),
+        twice(sums_of_rows, (40, 70)),
+        twice(scaled_softmax, (9, 70)),
+        twice(softmax_of_columns, (70, 64)),
+        twice(products_relu, (9, 30), (30, 50)),
+        twice(turned_over, (30, 50)),
+        twice(convolved, (2, 8, 9, 9), (16, 8, 3, 3)),
+        twice(attended, (2, 2, 9, 16), (2, 2, 11, 16), (2, 2, 11, 16)),
+        twice(largest_window, (2, 3, 8, 8)),
+        twice(sorted_rows, (4, 30)),
+    ],
+)
+def test_what_a_function_gives_twice_are_two_arrays(f: Any, shapes: Any) -> None:
+    arrays = [random(*shape) for shape in shapes]
+    one, again, both = ig.jit(lambda *a: (f(*a), f(*a), f(*a) + 1))(*arrays)
+    same(one, f(*arrays))
+    same(again, f(*arrays))
+    same(both, f(*arrays) + 1)
+    assert np.asarray(one).ctypes.data != np.asarray(again).ctypes.data
+
+
 def test_what_is_carried_and_stacked_is_written_to_both_places() -> None:
     x = random(5, 3, 17)
     f = ig.jit(lambda x: ig.scan(lambda s, v: (ig.tanh(s + v),) * 2, ig.zeros((3, 17)), x))
