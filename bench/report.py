@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
+from workloads import all_workloads
+
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 OWN = ("intaglio", "intaglio_eager")
 
@@ -182,6 +184,23 @@ def left_out(result: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n" if lines else ""
 
 
+def lost_processors(result: dict[str, Any]) -> str:
+    """Rounds in which the machine did not have the processors of all threads: their multiply-adds show it."""
+    kinds = {name: workload.limit.kind for name, workload in all_workloads().items() if workload.limit}
+    one = {name: row["limit"] for name, row in by_workload(result, 1).items() if "limit" in row}
+    lines = []
+    for threads in (t for t in result["settings"]["threads"] if t > 1):
+        for workload, row in by_workload(result, threads).items():
+            rounds = row.get("limit", {}).get("rounds", [])
+            if kinds.get(workload) != "fma" or not rounds or "median" not in one.get(workload, {}):
+                continue
+            gains = [one[workload]["median"] / seconds for seconds in rounds]
+            if lost := [gain for gain in gains if gain < 0.75 * threads]:
+                where = f"{row['limit']['title']}, {threads} threads: in {len(lost)} of {len(rounds)} rounds"
+                lines.append(f"- {where} {times(min(lost))} the multiply-adds of one thread")
+    return "\n".join(lines) + "\n" if lines else ""
+
+
 def limits(result: dict[str, Any]) -> str:
     lines = []
     for row in result["limits"]:
@@ -223,6 +242,8 @@ def markdown(result: dict[str, Any]) -> str:
         parts += ["### Weight\n", weights(result)]
     if result["rows"]:
         parts += ["### Short of the target\n", missed(result)]
+    if text := lost_processors(result):
+        parts += ["### Fewer processors than threads\n", text]
     if left_out(result):
         parts += ["### Rows that do not count\n", left_out(result)]
     return "\n".join(parts)

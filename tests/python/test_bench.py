@@ -67,6 +67,31 @@ def test_it_writes_a_table_and_a_picture(result: Any) -> None:
     assert "Intaglio" in labels
 
 
+def test_rounds_on_fewer_processors_are_told() -> None:
+    """Two threads that share a core have the multiply-adds of one."""
+
+    def row(threads: int, rounds: list[float]) -> dict[str, Any]:
+        median = sorted(rounds)[len(rounds) // 2]
+        return {
+            "workload": "mlp",
+            "threads": threads,
+            "system": "limit",
+            "title": "MLP",
+            "rounds": rounds,
+            "median": median,
+        }
+
+    import report
+
+    settings = {"threads": [1, 2]}
+    shared = {"settings": settings, "rows": [row(1, [4e-4, 4e-4]), row(2, [2e-4, 4e-4, 3.9e-4])]}
+    assert report.lost_processors(shared) == (
+        "- MLP, 2 threads: in 2 of 3 rounds 1.00× the multiply-adds of one thread\n"
+    )
+    own = {"settings": settings, "rows": [row(1, [4e-4, 4e-4]), row(2, [2e-4, 2.1e-4])]}
+    assert report.lost_processors(own) == ""
+
+
 def test_a_result_is_compared_with_and_continues_an_earlier_one(result: Any, tmp_path: Path) -> None:
     file, _ = result
     again = tmp_path / "again.json"
