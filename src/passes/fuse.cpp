@@ -73,8 +73,10 @@ class Outliner {
         }
       }
     }
-    std::vector<Use> again =
-        group.kind == GroupKind::Nest ? std::vector<Use>() : given_again(outside_results);
+    // An op that writes its own loops knows its own results alone, and a relabelling writes nothing.
+    std::vector<Use> again;
+    if (group.kind != GroupKind::Nest && group.kind != GroupKind::Relabel)
+      again = given_again(outside_results);
     for (const Use& use : again) results.push_back(inside.at(use.user->operand(use.operand)));
     scratch->body().set_results(results);
     std::string cost = traffic(group, operands, outside_results);

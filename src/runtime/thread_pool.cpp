@@ -28,6 +28,7 @@
 #include <exception>
 #include <limits>
 #include <mutex>
+#include <new>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -360,6 +361,11 @@ struct ThreadPool::Impl {
     tell(0);
     waiting.store(false);
     sleepers.store(0);
+    // A worker of the parent's may have held these.
+    new (&failure) std::mutex;
+    new (&kernel_job) KernelJob;
+    threw_at = std::numeric_limits<int64_t>::max();
+    exception = nullptr;
     busy.store(false);
   }
 

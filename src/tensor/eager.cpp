@@ -444,15 +444,20 @@ std::vector<Tensor> run_any_size(Entry& entry, const ops::Op& op, std::span<cons
 
 std::shared_ptr<Entry> general_entry(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
                                      Kernels kernels) {
-  auto make_for_any_size = [&](Entry& made, std::vector<size_t>* fixed) {
+  // `key_has`: sizes that are the same wherever this entry is found.
+  auto make_for_any_size = [&](Entry& made, const std::vector<size_t>& key_has) {
     std::unique_ptr<Graph> graph;
+    made.fixed = key_has;
     try {
-      graph = one_node_graph(op, types_of(operands), attrs, true, fixed);
+      graph = one_node_graph(op, types_of(operands), attrs, true, &made.fixed);
     } catch (const Error&) {
       made.by_size = true;
       return;
     }
-    if (!made.fixed.empty()) return;
+    if (made.fixed.size() > key_has.size()) {
+      made.by_size = !key_has.empty();  // it wants others to be numbers, now that these are
+      return;
+    }
     made.takes_shape = graph->inputs().size() > operands.size();
     made.any_size = true;
     make_general(made, op, std::move(graph), kernels);
@@ -463,12 +468,12 @@ std::shared_ptr<Entry> general_entry(const ops::Op& op, std::span<const Tensor> 
     if ((body && only_moves(*body)) || convolves(op, attrs, body.get()))
       entry->by_size = true;
     else
-      make_for_any_size(*entry, &entry->fixed);
+      make_for_any_size(*entry, {});
   });
   if (!entry->by_size && !entry->fixed.empty()) {
-    std::vector<size_t> fixed = entry->fixed;
+    const std::vector<size_t> fixed = entry->fixed;
     entry = cache().get(pattern_key(op, operands, attrs, fixed));
-    entry->once([&] { make_for_any_size(*entry, &fixed); });
+    entry->once([&] { make_for_any_size(*entry, fixed); });
   }
   if (!entry->by_size) return entry;
   entry = cache().get(size_key(op, operands, attrs));

@@ -57,10 +57,10 @@ const Dims* made_shape(std::span<const Operand> operands, const Attrs& attrs) {
   if (!shape || !constant_dims(*shape)) return nullptr;
   return std::ranges::all_of(operands, [](const Operand& x) { return x.rank() == 0; }) ? shape : nullptr;
 }
-// Where sizes in attributes are all of an axis of the first operand (a gather takes whole rows), the
-// attributes with `whole(axis)` there: a program for any sizes takes those of its operand for them.
 inline int64_t size_of_axis(const Tensor& x, size_t axis) { return x.shape()[static_cast<int>(axis)]; }
 inline int64_t size_of_axis(const Type& x, size_t axis) { return x.dims[axis].constant(); }
+// Where sizes in attributes are all of an axis of the first operand (a gather takes whole rows), the
+// attributes with `whole(axis)` there: a program for any sizes takes those of its operand for them.
 template <typename Operand, typename Whole>  // a tensor, or its type
 std::optional<Attrs> with_whole_sizes(std::span<const Operand> operands, const Attrs& attrs, Whole whole) {
   std::optional<Attrs> out;

@@ -295,3 +295,24 @@ def test_what_is_carried_and_stacked_is_written_to_both_places() -> None:
         same(result, ig.tanh(x))
     a, b, c = g(x)
     assert len({np.asarray(v).ctypes.data for v in (a, b, c)}) == 3
+
+
+def test_what_only_bears_another_shape_is_given_twice() -> None:
+    x = random(3, 4)
+    f = ig.jit(lambda x: (ig.reshape(x, (12,)), ig.reshape(x, (12,)), ig.reshape(x, (2, 6))))
+    for got in f(x):
+        same(ig.reshape(got, (3, 4)), x)
+    state, states = ig.jit(lambda x: ig.scan(lambda s, v: (ig.reshape(v, (2, 2)),) * 2, ig.zeros((2, 2)), x))(x)
+    same(state, states[-1])
+    same(states, ig.reshape(x, (3, 2, 2)))
+
+
+def test_a_long_chain_behind_a_product() -> None:
+    def f(x: Any, w: Any) -> Any:
+        y = x @ w
+        for _ in range(200):
+            y = ig.sin(y)
+        return y[:, :8] * y[:, 8:]
+
+    x, w = random(3, 5), random(5, 16)
+    same(ig.jit(f)(x, w), f(x, w))

@@ -47,7 +47,8 @@ int64_t ProductParts::part_of(const Node* slice) const {
 }
 
 std::optional<ProductParts> parts_of_product(Node* dot) {
-  constexpr int64_t kMost = 8;
+  constexpr int64_t kMostParts = 8;
+  constexpr size_t kMostMembers = 64;  // so that a long chain behind a product is not walked to its end
   if (!dot->attrs().find(kLhsContract.name)) return std::nullopt;
   const Type& right = dot->operand(1)->type();
   const Dims& dims = dot->result()->type().dims;
@@ -65,22 +66,24 @@ std::optional<ProductParts> parts_of_product(Node* dot) {
            std::ranges::all_of(slice->attrs().get(kSliceStrides), [](int64_t step) { return step == 1; });
   };
   out.members.push_back(dot);
-  for (size_t i = 0; i < out.members.size(); ++i)
+  for (size_t i = 0; i < out.members.size(); ++i) {
+    if (i == kMostMembers) return std::nullopt;
     for (const Use& use : out.members[i]->result()->uses()) {
       Node* user = use.user;
-      if (user->attrs().find(kLimit.name)) {
+      if (user->attrs().find(kLimit.name) && has(user, Trait::View)) {
         if (!takes_part(user)) return std::nullopt;
         out.slices.push_back(user);
       } else if (user->results().size() != 1 || user == user->block()->terminator() ||
-                 !op_of(user).has(Trait::Elementwise)) {
+                 !has(user, Trait::Elementwise)) {
         return std::nullopt;
       } else if (std::ranges::find(out.members, user) == out.members.end()) {
         out.members.push_back(user);
       }
     }
+  }
   if (out.slices.empty() || dims.back().constant() % out.width != 0) return std::nullopt;
   out.count = dims.back().constant() / out.width;
-  return out.count > 1 && out.count <= kMost ? std::optional(std::move(out)) : std::nullopt;
+  return out.count > 1 && out.count <= kMostParts ? std::optional(std::move(out)) : std::nullopt;
 }
 
 DotDims::DotDims(const Attrs& attrs, int lhs_rank, int rhs_rank)
