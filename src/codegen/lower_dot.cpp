@@ -224,6 +224,8 @@ class DotLowering {
       // A block is a few rows of B, each of which is read from end to end, at the same time; a strip gets as
       // many rows in one piece. To read strip by strip would jump from row to row.
       constexpr int64_t kRows = 16;
+      // The rows' pieces lie far apart, where the processor does not foresee them.
+      const int64_t ahead = 1024 / static_cast<int64_t>(size_of(type.dtype));
       Expr begin = pack.let(pack.block() * pack.index(kRows));
       Expr end = pack.let(loop::lesser(begin + pack.index(kRows), rows));
       Expr whole = pack.let(columns / pack.index(nr));
@@ -234,7 +236,9 @@ class DotLowering {
                      [&] { zeros(target + begin * nr, (end - begin) * pack.index(nr)); });
         pack.serial_for(begin, end, [&](Expr i) {
           pack.vector_for(pack.index(0), width, static_cast<int>(nr / tiles_.groups), [&](Expr j) {
-            pack.store(to, target + i * nr + j, pack.load(from, (first + j) * step_n + i * step_k));
+            Expr source = (first + j) * step_n + i * step_k;
+            if (along_n == 1) pack.prefetch(from, source + pack.index(ahead));
+            pack.store(to, target + i * nr + j, pack.load(from, source));
           });
         });
       };
