@@ -309,6 +309,41 @@ TEST(LlvmSemantics, LoadsAndStoresOfAnyStride) {
       }
 }
 
+// By squares, by few rows whose columns lie side by side in the result, and by what is left of both. `gap`:
+// elements of the result between two columns.
+TEST(LlvmSemantics, TranspositionsOfAnySizeStayInTheirBuffers) {
+  for (const Target& target : runnable())
+    for (DType type : {DType::U8, DType::F16, DType::F32, DType::F64, DType::C128})
+      for (int64_t rows : {1, 2, 3, 4, 5, 16, 19})
+        for (int64_t gap : {0, 2}) {
+          Builder b("turn");
+          auto x = b.add_buffer(type, false, "x"), out = b.add_buffer(type, true, "out");
+          Expr columns = b.size(Dim::symbol("columns"));
+          b.transpose({out, b.index(0), b.index(rows + gap)}, {x, b.index(0), columns}, b.index(rows),
+                      columns);
+          Kernel kernel(b.finish(), target);
+          const size_t bytes = size_of(type);
+          for (int64_t n : {0, 1, 7, 16, 33})
+            for (bool at_end : {false, true}) {
+              const auto elements = static_cast<size_t>(rows * n),
+                         written = static_cast<size_t>((rows + gap) * n);
+              Guarded gx(elements * bytes, at_end), go(written * bytes, at_end);
+              for (size_t i = 0; i < elements * bytes; ++i)
+                gx.as<uint8_t>()[i] = static_cast<uint8_t>(i * 7 + i / 251);
+              std::memset(go.data(), 0xee, written * bytes);
+              ASSERT_EQ(kernel({gx.data(), go.data()}, {n}), 0);
+              for (size_t i = 0; i < written * bytes; ++i) {
+                const size_t at = i / bytes, step = static_cast<size_t>(rows + gap);
+                const size_t row = at % step, column = at / step;
+                const size_t from = (row * static_cast<size_t>(n) + column) * bytes + i % bytes;
+                ASSERT_EQ(go.as<uint8_t>()[i],
+                          row < static_cast<size_t>(rows) ? gx.as<uint8_t>()[from] : 0xee)
+                    << target.name << " " << rows << " by " << n << ", " << info(type).name;
+              }
+            }
+        }
+}
+
 TEST(LlvmSemantics, GatherScatterAndNarrowTypes) {
   for (const Target& target : runnable())
     for (int64_t n : {1, 31, 64, 77}) {

@@ -124,6 +124,7 @@ class Emitter {
   // emit_transpose.cpp
   void transpose(const loop::Stmt& s);
   void transpose_square(std::span<llvm::Value*> rows);
+  llvm::Value* side_by_side(std::span<llvm::Value*> rows);
 
   // emit_convert.cpp
   llvm::Value* convert(llvm::Value* v, DType from, DType to);

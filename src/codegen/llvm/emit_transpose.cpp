@@ -1,11 +1,16 @@
 // Matrices turned over: squares of vectors, read by rows, shuffled in registers and written by columns; what
-// is left at the edges goes element by element. Reading and writing whole vectors is what makes a
-// transposition run at the speed of a copy: single elements would touch a cache line each.
+// is left at the edges goes element by element, but for the few rows of an image's colours. Reading and
+// writing whole vectors is what makes a transposition run at the speed of a copy: single elements would touch
+// a cache line each.
+#include <llvm/Analysis/VectorUtils.h>
+
 #include "codegen/llvm/emit.h"
 #include "support/error.h"
 
 namespace ig::codegen {
 namespace {
+
+constexpr int64_t kFewRows = 4;  // the colours of an image
 
 // The element numbers of two vectors a, b of n: the low or the high halves, interleaved in units of `unit`
 // elements within groups of `group` elements (a 256-bit register shuffles within its halves at the price of
@@ -51,6 +56,16 @@ void Emitter::transpose_square(std::span<llvm::Value*> rows) {
     if (int j = reversed(i); j > i) std::swap(rows[static_cast<size_t>(i)], rows[static_cast<size_t>(j)]);
 }
 
+// Few vectors of n elements become one of their columns, one after the other.
+llvm::Value* Emitter::side_by_side(std::span<llvm::Value*> rows) {
+  auto n = llvm::cast<llvm::FixedVectorType>(rows[0]->getType())->getNumElements();
+  llvm::Value* all = llvm::concatenateVectors(b_, {rows.data(), rows.size()});
+  std::vector<int> order;
+  for (unsigned c = 0; c < n; ++c)
+    for (unsigned r = 0; r < rows.size(); ++r) order.push_back(static_cast<int>(r * n + c));
+  return b_.CreateShuffleVector(all, order);
+}
+
 void Emitter::transpose(const loop::Stmt& s) {
   IG_CHECK(lanes_ == 1, "a transposition of kernel {} stands inside a vector loop", f_.name);
   DType type = s.value->type;
@@ -93,8 +108,23 @@ void Emitter::transpose(const loop::Stmt& s) {
       counted(i64(0), i64(side), 1, true, [&](llvm::Value* i) { single(b_.CreateAdd(r, i), c); });
     });
   });
+  llvm::Value* done = i64(0);  // columns of the rows behind the last square
+  auto constant = [](llvm::Value* v) {
+    auto* known = llvm::dyn_cast<llvm::ConstantInt>(v);
+    return known != nullptr ? known->getSExtValue() : 0;
+  };
+  if (const int64_t few = constant(rows);
+      few >= 1 && few <= kFewRows && few < side && constant(to_stride) == few) {
+    done = whole_columns;
+    counted(i64(0), whole_columns, side, false, [&](llvm::Value* c) {
+      std::vector<llvm::Value*> lines;
+      for (int64_t r = 0; r < few; ++r)
+        lines.push_back(b_.CreateAlignedLoad(vector, source(i64(r), c), align));
+      b_.CreateAlignedStore(side_by_side(lines), target(i64(0), c), align);
+    });
+  }
   counted(whole_rows, rows, 1, false,
-          [&](llvm::Value* r) { counted(i64(0), columns, 1, false, [&](llvm::Value* c) { single(r, c); }); });
+          [&](llvm::Value* r) { counted(done, columns, 1, false, [&](llvm::Value* c) { single(r, c); }); });
 }
 
 }  // namespace ig::codegen
