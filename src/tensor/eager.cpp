@@ -32,14 +32,19 @@ struct Entry {
   Once once;
   std::shared_ptr<Program> program;  // null: the reference rule runs
   Program::Direct direct;
-  std::vector<DType> results;    // of element-wise ops
-  bool by_size = false;          // infer refused symbols: one entry for each set of sizes instead
-  std::vector<size_t> fixed;     // infer wants numbers for some of the sizes: one entry for each set of these
-  bool takes_shape = false;      // the program's last input has the shape of the result, and no elements
+  std::vector<DType> results;  // of element-wise ops
+  bool by_size = false;        // infer refused symbols: one entry for each set of sizes instead
+  std::vector<Asked> asked;    // infer asks more of the sizes than which are equal: one entry for each answer
+  bool takes_shape = false;    // the program's last input has the shape of the result, and no elements
   std::unique_ptr<Graph> moves;  // the body of a composite that only moves elements: its nodes run one by one
   // The body of a composite whose own kernel is not at hand: runs in the place of the program until that is
   // made, of `whole`, once it pays.
   std::unique_ptr<const OpByOp> parts;
+  // Kernels of the parts are made: those of the whole would serve these attributes alone, and there have been
+  // others.
+  bool makes_parts = false;
+  std::atomic<int> attributes{
+      0};                  // sets of them that wanted a kernel of the whole, with one pattern of sizes
   bool stands_in = false;  // the same of ops that others stand in for (eager_stand_ins.h)
   std::shared_ptr<const Graph> whole;
   Once compiled;
@@ -281,9 +286,9 @@ Hash128 size_key(const ops::Op& op, std::span<const Tensor> operands, const Attr
 // What no size of an attribute is.
 constexpr int64_t kWhole = std::numeric_limits<int64_t>::min();
 
-// `fixed`: which sizes, counted through all operands, belong to the key.
+// `asked`: what of the sizes belongs to the key, too.
 Hash128 pattern_key(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
-                    std::span<const size_t> fixed = {}) {
+                    std::span<const Asked> asked = {}) {
   const Dims* made = made_shape(operands, attrs);
   std::optional<Attrs> rest = made ? std::optional(Attrs(attrs).set(ops::kShape.name, Dims()))
                                    : with_whole_sizes(operands, attrs, [](size_t) { return Dim(kWhole); });
@@ -303,10 +308,12 @@ Hash128 pattern_key(const ops::Op& op, std::span<const Tensor> operands, const A
       if (at == seen.end()) seen.push_back(size);
     }
   }
-  size_t number = 0;
+  if (asked.empty()) return pattern.key();
+  std::vector<int64_t> sizes;
   for (const Tensor& operand : operands)
-    for (int64_t size : operand.shape())
-      if (std::ranges::find(fixed, number++) != fixed.end()) pattern.add(size);
+    sizes.insert(sizes.end(), operand.shape().begin(), operand.shape().end());
+  for (const Asked& one : asked)
+    pattern.add(one.other ? sizes[one.size] <= sizes[*one.other] : sizes[one.size]);
   return pattern.key();
 }
 
@@ -355,8 +362,10 @@ std::shared_ptr<const Graph> opened(const Graph& graph) {
   return out;
 }
 
-// A composite with a kernel of its own is never taken apart.
-void make_general(Entry& entry, const ops::Op& op, std::shared_ptr<const Graph> graph, Kernels kernels) {
+// A composite with a kernel of its own is never taken apart. `kind`: of calls that differ in attributes
+// alone.
+void make_general(Entry& entry, Entry& kind, const ops::Op& op, std::shared_ptr<const Graph> graph,
+                  Kernels kernels) {
   const bool opens = op.has(ops::Trait::Composite) && !op.has(ops::Trait::Contraction) && op.rules.body &&
                      OpByOp::is_usual();
   if (opens) {
@@ -366,6 +375,7 @@ void make_general(Entry& entry, const ops::Op& op, std::shared_ptr<const Graph> 
     } catch (const NotAtHand&) {
       entry.parts = OpByOp::of(opened(*graph));
       if (!entry.parts && kernels == Kernels::AtHand) throw;
+      entry.makes_parts = entry.parts && kind.attributes.fetch_add(1, std::memory_order_relaxed) > 0;
     }
   }
   if (has_stand_in(graph->body().first()) && OpByOp::is_usual()) {
@@ -398,7 +408,7 @@ std::optional<std::vector<Tensor>> run_early(Entry& entry, const ops::Op& op, st
   if (entry.parts) {
     if (numbers::possible() || (!always && entry.parts->is_over())) return std::nullopt;
     try {
-      return entry.parts->run(inputs);
+      return entry.parts->run(inputs, entry.makes_parts && kernels == Kernels::Any);
     } catch (const Error&) {
       return std::nullopt;  // the program's errors speak of the op that was called
     }
@@ -444,23 +454,25 @@ std::vector<Tensor> run_any_size(Entry& entry, const ops::Op& op, std::span<cons
 
 std::shared_ptr<Entry> general_entry(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
                                      Kernels kernels) {
+  // Asked for where an entry is made.
+  auto kind_of = [&] { return cache().get(pattern_key(op, operands, {})); };
   // `key_has`: sizes that are the same wherever this entry is found.
-  auto make_for_any_size = [&](Entry& made, const std::vector<size_t>& key_has) {
+  auto make_for_any_size = [&](Entry& made, const std::vector<Asked>& key_has) {
     std::unique_ptr<Graph> graph;
-    made.fixed = key_has;
+    made.asked = key_has;
     try {
-      graph = one_node_graph(op, types_of(operands), attrs, true, &made.fixed);
+      graph = one_node_graph(op, types_of(operands), attrs, true, &made.asked);
     } catch (const Error&) {
       made.by_size = true;
       return;
     }
-    if (made.fixed.size() > key_has.size()) {
-      made.by_size = !key_has.empty();  // it wants others to be numbers, now that these are
+    if (made.asked.size() > key_has.size()) {
+      made.by_size = !key_has.empty();  // it asks for others, now that it has these
       return;
     }
     made.takes_shape = graph->inputs().size() > operands.size();
     made.any_size = true;
-    make_general(made, op, std::move(graph), kernels);
+    make_general(made, *kind_of(), op, std::move(graph), kernels);
   };
   std::shared_ptr<Entry> entry = cache().get(pattern_key(op, operands, attrs));
   entry->once([&] {
@@ -470,10 +482,10 @@ std::shared_ptr<Entry> general_entry(const ops::Op& op, std::span<const Tensor> 
     else
       make_for_any_size(*entry, {});
   });
-  if (!entry->by_size && !entry->fixed.empty()) {
-    const std::vector<size_t> fixed = entry->fixed;
-    entry = cache().get(pattern_key(op, operands, attrs, fixed));
-    entry->once([&] { make_for_any_size(*entry, fixed); });
+  if (!entry->by_size && !entry->asked.empty()) {
+    const std::vector<Asked> asked = entry->asked;
+    entry = cache().get(pattern_key(op, operands, attrs, asked));
+    entry->once([&] { make_for_any_size(*entry, asked); });
   }
   if (!entry->by_size) return entry;
   entry = cache().get(size_key(op, operands, attrs));
@@ -481,7 +493,7 @@ std::shared_ptr<Entry> general_entry(const ops::Op& op, std::span<const Tensor> 
     entry->moves = body_of(op, operands, attrs);
     if (entry->moves && !only_moves(*entry->moves)) entry->moves = nullptr;
     if (!entry->moves)
-      make_general(*entry, op, one_node_graph(op, types_of(operands), attrs, false), kernels);
+      make_general(*entry, *kind_of(), op, one_node_graph(op, types_of(operands), attrs, false), kernels);
   });
   return entry;
 }

@@ -49,10 +49,11 @@ std::unique_ptr<Graph> elementwise_graph(const ops::Op& op, std::span<const DTyp
 // How a kernel of such an op over one axis is known among the prebuilt ones, in every process alike.
 Hash128 prebuilt_key(const ops::Op& op, std::span<const DType> dtypes, const Attrs& attrs,
                      uint32_t broadcast);
-// The sizes of the result of an op that makes arrays out of numbers alone (random keys); else null.
+// The sizes of the result of an op that makes arrays out of nothing, or of numbers alone (random keys); else
+// null.
 template <typename Operand>  // a tensor, or its type
 const Dims* made_shape(std::span<const Operand> operands, const Attrs& attrs) {
-  const AttrValue* value = operands.empty() ? nullptr : attrs.find(ops::kShape.name);
+  const AttrValue* value = attrs.find(ops::kShape.name);
   const Dims* shape = value ? std::get_if<Dims>(value) : nullptr;
   if (!shape || !constant_dims(*shape)) return nullptr;
   return std::ranges::all_of(operands, [](const Operand& x) { return x.rank() == 0; }) ? shape : nullptr;
@@ -77,13 +78,20 @@ std::optional<Attrs> with_whole_sizes(std::span<const Operand> operands, const A
   }
   return out;
 }
+// What an op asks of sizes, counted through all operands, that symbols cannot tell: what number one of them
+// is, or whether it is no larger than another.
+struct Asked {
+  size_t size;
+  std::optional<size_t> other;
+  bool operator==(const Asked&) const = default;
+};
 // A graph of one node; sizes are symbols where `symbolic`: those that the op wants equal share one, and 1
 // stays 1. Error(Shape) where the op asks more of its sizes than that. Where only an attribute has the sizes
 // of the result, a last input without elements, bool[..., 0], brings them.
-// `fixed`, if given: the sizes, counted through all operands, that the op wants to be certain numbers; they
-// stay as they are, and are added to the list.
+// `asked`, if given: what is known of the sizes, beyond which of them are equal; what else the op asks is
+// added to the list.
 std::unique_ptr<Graph> one_node_graph(const ops::Op& op, std::span<const Type> operands, const Attrs& attrs,
-                                      bool symbolic, std::vector<size_t>* fixed = nullptr);
+                                      bool symbolic, std::vector<Asked>* asked = nullptr);
 
 struct Entry;
 

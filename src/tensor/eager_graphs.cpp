@@ -48,7 +48,7 @@ Hash128 prebuilt_key(const ops::Op& op, std::span<const DType> dtypes, const Att
 }
 
 std::unique_ptr<Graph> one_node_graph(const ops::Op& op, std::span<const Type> operands, const Attrs& attrs,
-                                      bool symbolic, std::vector<size_t>* fixed) {
+                                      bool symbolic, std::vector<Asked>* asked) {
   // Each size has a symbol of its own, until the op asks whether two of them are equal: then they share one.
   // So sizes that are equal by chance do not make another program.
   std::vector<std::string> symbol_of;  // of each size, in order
@@ -60,6 +60,9 @@ std::unique_ptr<Graph> one_node_graph(const ops::Op& op, std::span<const Type> o
     }
   };
   for (const Type& operand : operands) name_sizes(operand.dims);
+  std::vector<int64_t> number_of;
+  for (const Type& operand : operands)
+    for (const Dim& size : operand.dims) number_of.push_back(size.constant());
   const Dims* made = symbolic ? made_shape(operands, attrs) : nullptr;
   if (made) name_sizes(*made);
   while (true) {
@@ -67,14 +70,17 @@ std::unique_ptr<Graph> one_node_graph(const ops::Op& op, std::span<const Type> o
     struct Equal {
       std::string one, other;
     };
-    struct Fixed {
-      std::string symbol;
+    struct Unknown {
+      std::string one, other;  // the number of one, or whether it is at most the other
     };
     graph->dims.set_decider([&](std::string_view relation, const Dim& a, const Dim& b) -> bool {
       auto one = a.as_symbol(), other = b.as_symbol();
-      if (fixed && relation == "==")
+      if (asked && !made && relation == "==")
         for (auto [symbol, number] : {std::pair(one, b), std::pair(other, a)})
-          if (symbol && number.is_constant() && values.at(*symbol) == number.constant()) throw Fixed{*symbol};
+          if (symbol && number.is_constant() && values.at(*symbol) == number.constant())
+            throw Unknown{*symbol, {}};
+      if (asked && !made && relation == "<=" && one && other && values.at(*one) < values.at(*other))
+        throw Unknown{*one, *other};
       const bool may_be_equal = relation == "==" || relation == "<=";
       if (!may_be_equal || !one || !other || values.at(*one) != values.at(*other))
         throw make_error(ErrorKind::Shape, "{}: {} {} {} holds for some sizes only", op.public_name(),
@@ -88,7 +94,7 @@ std::unique_ptr<Graph> one_node_graph(const ops::Op& op, std::span<const Type> o
     auto named = [&](const Dims& sizes) {
       Dims dims;
       for (const Dim& size : sizes) {
-        const bool known = fixed && std::ranges::find(*fixed, at) != fixed->end();
+        const bool known = asked && std::ranges::find(*asked, Asked{at, {}}) != asked->end();
         const std::string& symbol = symbol_of[at++];
         if (!symbolic || known || size.constant() <= 1) {
           dims.push_back(size);
@@ -106,6 +112,12 @@ std::unique_ptr<Graph> one_node_graph(const ops::Op& op, std::span<const Type> o
                                             [&](size_t axis) { return arguments[0]->type().dims[axis]; })
                                .value_or(attrs)
                          : attrs;
+    Dims sizes;
+    for (Value argument : arguments)
+      sizes.insert(sizes.end(), argument->type().dims.begin(), argument->type().dims.end());
+    for (const Asked& one : asked ? *asked : std::vector<Asked>())
+      if (one.other && number_of[one.size] <= number_of[*one.other])
+        graph->dims.assume({"<=", sizes[one.size], sizes[*one.other]});
     if (made) {
       Dims dims = named(*made);
       own.set(ops::kShape.name, dims);
@@ -121,9 +133,17 @@ std::unique_ptr<Graph> one_node_graph(const ops::Op& op, std::span<const Type> o
     } catch (const Equal& equal) {
       for (std::string& symbol : symbol_of)
         if (symbol == equal.other) symbol = equal.one;
-    } catch (const Fixed& one) {
-      for (size_t i = 0; i < symbol_of.size(); ++i)
-        if (symbol_of[i] == one.symbol) fixed->push_back(i);
+    } catch (const Unknown& what) {
+      const size_t known = asked->size();
+      for (size_t i = 0; i < number_of.size(); ++i) {
+        if (symbol_of[i] != what.one) continue;
+        if (what.other.empty())
+          asked->push_back({i, {}});
+        else
+          asked->push_back(
+              {i, static_cast<size_t>(std::ranges::find(symbol_of, what.other) - symbol_of.begin())});
+      }
+      IG_CHECK(asked->size() > known, "{} asks the same of its sizes again", op.public_name());
     }
   }
 }

@@ -5,7 +5,7 @@
 // sums run over the taps, then the input features, as in a kernel of the convolution's own: the bits are the
 // same.
 //
-// A fold of windows goes tap by tap.
+// A fold of windows goes tap by tap; an array is padded by two copies.
 #include "tensor/eager_stand_ins.h"
 
 #include <algorithm>
@@ -14,6 +14,7 @@
 
 #include "ops/builder.h"
 #include "ops/contraction.h"
+#include "ops/shape_attrs.h"
 #include "ops/table.h"
 #include "ops/window_attrs.h"
 #include "tensor/eager.h"
@@ -311,13 +312,38 @@ std::optional<Tensor> fold_windows(const ops::Op& op, const ops::WindowFold& fol
   }
 }
 
+// The border is written first, over all of it.
+Tensor padded(const Tensor& x, const Tensor& value, const Attrs& attrs, const Type& result) {
+  const Dims& low = attrs.get(ops::kPadLow);
+  const Ints& interior = attrs.get(ops::kPadInterior);
+  const Shape shape(*constant_dims(result.dims));
+  const auto rank = static_cast<size_t>(x.rank());
+  Tensor out = copy_strided(value, {shape, 0, std::vector<int64_t>(rank, 0)});
+  const std::vector<int64_t> from = StridedView::whole(x.shape()).strides;
+  std::vector<int64_t> sizes, to = StridedView::whole(shape).strides;
+  int64_t read = 0, write = 0;
+  for (size_t i = 0; i < rank; ++i) {
+    // Element k goes to place first + k * step, where that lies in the result: a border below 0 cuts.
+    const int64_t first = low[i].constant(), step = interior[i] + 1;
+    const int64_t begin = first < 0 ? (step - 1 - first) / step : 0;
+    const int64_t end = std::min(x.shape()[i], shape[i] > first ? (shape[i] - first - 1) / step + 1 : 0);
+    sizes.push_back(std::max<int64_t>(0, end - begin));
+    read += begin * from[i], write += (first + begin * step) * to[i];
+    to[i] *= step;
+  }
+  const Shape seen(sizes);
+  if (seen.elements() == 0) return out;
+  return assign_strided(std::move(out), {seen, write, to}, copy_strided(x, {seen, read, from}));
+}
+
+bool pads(const Attrs& attrs) { return attrs.find(ops::kPadInterior.name) != nullptr; }
 bool convolves(const Attrs& attrs) { return attrs.find(ops::kConvLayout.name) != nullptr; }
 bool multiplies(const Attrs& attrs) { return attrs.find(ops::kLhsContract.name) != nullptr; }
 
 }  // namespace
 
 bool has_stand_in(const Node* node) {
-  return convolves(node->attrs()) || multiplies(node->attrs()) ||
+  return convolves(node->attrs()) || multiplies(node->attrs()) || pads(node->attrs()) ||
          (node->operands().size() == 1 &&
           ops::window_fold(ops::op_of(node), node->operand(0)->type().dtype).has_value());
 }
@@ -334,6 +360,7 @@ std::optional<Tensor> run_stand_in(const ops::Op& op, std::span<const Tensor> op
     return zeros(result.dtype, Shape(*constant_dims(result.dims)));
   if (result.elements() == Dim(int64_t{0}))
     return Tensor::empty(result.dtype, Shape(*constant_dims(result.dims)));
+  if (pads(attrs)) return padded(operands[0], operands[1], attrs, result);
   if (multiplies(attrs)) return product(operands, attrs, result);
   if (convolves(attrs)) return convolve(operands, attrs, result);
   std::optional<ops::WindowFold> fold = ops::window_fold(op, operands[0].dtype());

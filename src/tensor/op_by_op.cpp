@@ -121,7 +121,7 @@ bool OpByOp::is_modest(const SymbolValues& values) const {
   return most <= outer;
 }
 
-std::optional<std::vector<Tensor>> OpByOp::run(std::span<const Tensor> inputs) const {
+std::optional<std::vector<Tensor>> OpByOp::run(std::span<const Tensor> inputs, bool compiles) const {
   const Clock::time_point start = Clock::now();
   SymbolValues sizes;
   if (!bind(inputs, sizes) || !is_modest(sizes)) return std::nullopt;
@@ -138,7 +138,9 @@ std::optional<std::vector<Tensor>> OpByOp::run(std::span<const Tensor> inputs) c
     for (Value v : node->operands()) operands.push_back(values.at(v));
     for (Value v : node->operands())
       if (auto at = readers.find(v); at != readers.end() && --at->second == 0) values.erase(v);
-    auto results = eager::run_at_hand(ops::op_of(node), operands, bound(node->attrs(), sizes));
+    const Attrs attrs = bound(node->attrs(), sizes);
+    auto results = compiles ? eager::run(ops::op_of(node), operands, attrs)
+                            : eager::run_at_hand(ops::op_of(node), operands, attrs);
     if (!results) return std::nullopt;
     for (size_t i = 0; i < results->size(); ++i) values[node->result(i)] = std::move((*results)[i]);
   }

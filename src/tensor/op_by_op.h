@@ -24,8 +24,9 @@ class OpByOp {
   static std::unique_ptr<OpByOp> of(std::shared_ptr<const Graph> graph);
   // Nothing where a node's kernel is not at hand, where what the nodes leave for each other takes more memory
   // than inputs and results do, or where the inputs are not what the graph takes: the compiled program, which
-  // needs less or says what is wrong, is to be run then, now and later. Thread-safe.
-  std::optional<std::vector<Tensor>> run(std::span<const Tensor> inputs) const;
+  // needs less or says what is wrong, is to be run then, now and later. Thread-safe. `compiles`: kernels that
+  // are not at hand are made.
+  std::optional<std::vector<Tensor>> run(std::span<const Tensor> inputs, bool compiles = false) const;
   // Whether all runs but the first, which looks for its kernels, took about as long as it takes to compile:
   // who calls the graph no longer is the better for not having compiled it; any other loses about as much
   // again.

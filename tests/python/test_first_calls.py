@@ -324,3 +324,97 @@ def test_sizes_of_attributes_that_are_all_of_an_axis_are_told_from_numbers(size:
         attributes = f"{{low = <{low}>, high = <3>, interior = [0]}}"
         (got,) = ig._intaglio._apply("pad", [ig.asarray(x), ig.asarray(np.float32(0))], attributes)
         np.testing.assert_array_equal(np.asarray(got), np.pad(x[max(-low, 0) :], (max(low, 0), 3)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "complex128"])
+def test_eager_updates_of_ranges_make_no_program_for_each_length(dtype: str) -> None:
+    rng = np.random.default_rng(5)
+
+    def check(rows: int, columns: int, n: int, start: int) -> None:
+        x, y = ((rng.standard_normal(shape) * 9).astype(dtype) for shape in ((rows, columns), (n, columns)))
+        a, b = ig.asarray(x), ig.asarray(y)
+        part, added = x.copy(), x.copy()
+        part[start : start + n] = y
+        added[start : start + n] += y
+        np.testing.assert_array_equal(np.asarray(a.at[start : start + n].set(b)), part, strict=True)
+        np.testing.assert_array_equal(np.asarray(a.at[start : start + n].add(b)), added, strict=True)
+        np.testing.assert_array_equal(np.asarray(a), x)
+
+    check(20, 7, 3, 2)
+    programs = ig._counters()["programs"]
+    for sizes in ((20, 7, 4, 0), (20, 7, 19, 1), (33, 9, 5, 28), (8, 6, 7, 1)):
+        check(*sizes)
+    assert ig._counters()["programs"] == programs
+    for sizes in (
+        (20, 7, 20, 0),
+        (20, 7, 0, 3),
+        (20, 7, 1, 19),
+        (7, 7, 7, 0),
+        (9, 2, 2, 4),
+        (5, 1, 2, 0),
+        (1, 3, 1, 0),
+    ):
+        check(*sizes)  # equal sizes, 0 and 1 are other patterns
+
+
+def test_an_update_larger_than_the_array_is_refused_after_one_that_fits() -> None:
+    update = ig._intaglio.op("dynamic_update_slice")
+    zero = ig.asarray(np.int64(0))
+    for size in (3, 4):
+        assert update(ig.zeros((9, 8)), ig.ones((size, 5)), zero, zero).numpy().sum() == size * 5
+    for shape in ((10, 5), (3, 9), (11, 12)):
+        with pytest.raises(ig.ShapeError, match=r"^dynamic_update_slice: "):
+            update(ig.zeros((9, 8)), ig.ones(shape), zero, zero)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bool", "complex128", "float16"])
+def test_borders_of_any_width_compile_nothing(dtype: str, tmp_path: Path) -> None:
+    """Wider than the array, cut off, between elements, on nothing."""
+    program = """
+        from itertools import product
+        def pad(x, low, high, interior):
+            low, high = (", ".join(map(str, v)) for v in (low, high))
+            attributes = f"{{low = <{low}>, high = <{high}>, interior = {list(interior)}}}"
+            return ig._intaglio._apply("pad", [ig.asarray(x), ig.asarray(np.ones((), x.dtype))], attributes)[0]
+        def spread(x, axis, low, high, between):
+            x = np.moveaxis(x, axis, 0)
+            out = np.ones((len(x) + max(len(x) - 1, 0) * between, *x.shape[1:]), x.dtype)
+            out[::between + 1] = x
+            rest = [(0, 0)] * (x.ndim - 1)
+            out = np.pad(out, [(max(low, 0), max(high, 0)), *rest], constant_values=1)
+            return np.moveaxis(out[max(-low, 0):len(out) - max(-high, 0)], 0, axis)
+        for sizes in ((5,), (1,), (0,), (4, 3), (2, 0)):
+            x = (rng.standard_normal(sizes) * 3).astype(DTYPE)
+            for low, high, interior in product((-2, -1, 0, 3), (-1, 0, 2, 7), (0, 1, 2)):
+                given = [(v, w)[:len(sizes)] for v, w in ((low, 1), (high, -1), (interior, 1))]
+                if any(n + max(n - 1, 0) * i + l + h < 0 for n, l, h, i in zip(sizes, *given)):
+                    continue
+                want = x
+                for axis in range(x.ndim):
+                    want = spread(want, axis, *(v[axis] for v in given))
+                np.testing.assert_array_equal(pad(x, *given).numpy(), want, strict=True)
+        print(kernels())
+    """
+    assert run(program.replace("DTYPE", repr(dtype)), tmp_path, True) == "0\n"
+
+
+def test_other_numbers_in_attributes_run_by_parts_that_are_made_once(tmp_path: Path) -> None:
+    program = """
+        key, made = ig.random_key(3), []
+        for n in (21, 50, 7, 3000, 1, 12):
+            order = ig.random.permutation(key, n).numpy()
+            assert sorted(order.tolist()) == list(range(n))
+            made.append(kernels())
+            print(order.tobytes().hex())
+    """
+    early = run(program + "    assert len(set(made[1:4])) == 1, made\n", tmp_path, True)
+    assert early == run(program, tmp_path, False)
+
+
+def test_ranges_of_any_length_share_a_program() -> None:
+    ig.arange(5, dtype="int16")
+    programs = ig._counters()["programs"]
+    for n in (3, 4, 17, 1000, 70000):
+        got = ig._intaglio._apply("iota", [], f"{{shape = <{n}>, axis = 0, dtype = i16}}")[0]
+        np.testing.assert_array_equal(got.numpy(), np.arange(n).astype("int16"))
+    assert ig._counters()["programs"] <= programs + 1
