@@ -43,9 +43,8 @@ struct Entry {
   // Kernels of the parts are made: those of the whole would serve these attributes alone, and there have been
   // others.
   bool makes_parts = false;
-  std::atomic<int> attributes{
-      0};                  // sets of them that wanted a kernel of the whole, with one pattern of sizes
-  bool stands_in = false;  // the same of ops that others stand in for (eager_stand_ins.h)
+  std::atomic<int> attributes{0};  // sets of them that wanted a kernel of the whole
+  bool stands_in = false;          // the same of ops that others stand in for (eager_stand_ins.h)
   std::shared_ptr<const Graph> whole;
   Once compiled;
   // A program for any sizes whose calls take long: see run_any_size.

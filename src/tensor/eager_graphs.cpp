@@ -137,11 +137,9 @@ std::unique_ptr<Graph> one_node_graph(const ops::Op& op, std::span<const Type> o
       const size_t known = asked->size();
       for (size_t i = 0; i < number_of.size(); ++i) {
         if (symbol_of[i] != what.one) continue;
-        if (what.other.empty())
-          asked->push_back({i, {}});
-        else
-          asked->push_back(
-              {i, static_cast<size_t>(std::ranges::find(symbol_of, what.other) - symbol_of.begin())});
+        Asked one{i, {}};
+        if (!what.other.empty()) one.other = std::ranges::find(symbol_of, what.other) - symbol_of.begin();
+        if (std::ranges::find(*asked, one) == asked->end()) asked->push_back(one);
       }
       IG_CHECK(asked->size() > known, "{} asks the same of its sizes again", op.public_name());
     }
