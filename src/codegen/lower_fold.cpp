@@ -23,6 +23,7 @@ const Dim kOne = Dim(int64_t{1});
 constexpr int64_t kBlockElements = 8192;
 constexpr int64_t kLeastPrefetch = 64;      // elements of a row that are worth asking the cache for ahead
 constexpr int64_t kLargestPrefetch = 8192;  // and at most: two rows of them have room in the second cache
+constexpr int64_t kAhead = 8192;            // bytes that a processor takes in while a line is on its way
 
 bool folds_are_simple(const Block& region) {
   for (const Node* node : region)
@@ -127,21 +128,23 @@ void lower_row(GroupEmitter& emit, Kernel& kernel) {
   Dim rows_a_block = max(kOne, floordiv(Dim(kBlockElements), max(columns, kOne)));
   kernel.blocks = ceildiv(rows, rows_a_block);
   kernel.grain = std::max<int64_t>(1, kGrainElements / kBlockElements);
+  const Dim row_bytes = max(kOne, columns) * Dim(static_cast<int64_t>(size_of(widest)));
+  Expr rows_ahead = emit.size(max(kOne, floordiv(Dim(kAhead), row_bytes)));
   Expr per_block = emit.size(rows_a_block), n = emit.size(columns);
   Expr begin = build.block() * per_block;
   const bool any_full = std::any_of(region.results().begin(), region.results().end(),
                                     [&](Value v) { return v->type().dims == domain; });
 
   emit.serial(begin, loop::lesser(begin + per_block, emit.size(rows)), [&](Expr row) {
-    Expr ahead = row + select(n <= build.index(kLargestPrefetch), build.index(1), build.index(0));
+    Expr ahead = row + select(n <= build.index(kLargestPrefetch), rows_ahead, build.index(0));
     GroupEmitter::Index row_index = emit.split(row, kept);
     auto full_index = [&](Expr column) {
       GroupEmitter::Index index(row_index.begin(), row_index.end());
       for (Expr e : emit.split(column, folded)) index.push_back(e);
       return index;
     };
-    // While a row is computed from the caches, the next one is on its way to them. Rows that do not fit there
-    // ask for what they have at hand already.
+    // While a row is computed from the caches, the next ones are on their way to them. Rows that do not fit
+    // there ask for what they have at hand already.
     auto fetch_next = [&](Expr column) {
       if (plan.stages() + (any_full ? 1 : 0) < 2) return;
       for (Value arg : region.args())
