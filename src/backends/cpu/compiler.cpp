@@ -59,6 +59,8 @@ int steady_input(Value v, const CompileOptions& options) {
 // Which results of a kernel are to be written past the caches: results of the graph, of kernels that touch
 // more than the caches hold, so that the first elements have left them before the last are written. A line
 // that is written whole need not be read first. What takes the memory of an input is in the caches already.
+// Several threads copy faster by way of the last cache than memory takes, so they pass it by only where it
+// would hold next to nothing.
 std::vector<bool> streamed_results(const Node* kernel, const CompileOptions& options) {
   static const size_t cache = rt::last_level_cache();
   if (cache == 0 || !options.donated.empty() || kernel->block()->parent()) return {};
@@ -71,7 +73,8 @@ std::vector<bool> streamed_results(const Node* kernel, const CompileOptions& opt
       for (int64_t d : *dims) bytes *= static_cast<size_t>(d);
       touched += bytes;
     }
-  if (touched < cache / 8 * 7) return {};  // they hold other things too
+  const bool alone = rt::ThreadPool::instance().num_threads() == 1;
+  if (touched < (alone ? cache / 8 * 7 : 2 * cache)) return {};  // they hold other things too
   std::vector<bool> out;
   for (Value v : kernel->results())
     out.push_back(!v->uses().empty() && std::ranges::all_of(v->uses(), [](const Use& use) {
