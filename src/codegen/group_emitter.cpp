@@ -46,6 +46,15 @@ int fold_lanes(DType accumulator, const Dim& turns, bool simple) {
   return lanes;
 }
 
+bool elements_are_dear(const Block& region, const Dims& domain) {
+  for (const Node* node : region) {
+    if (node == region.terminator() || node->results().size() != 1) continue;
+    const Type& type = node->result()->type();
+    if (type.is_tensor() && type.dims == domain && ops::op_of(node).decl.ulp > 0) return true;
+  }
+  return false;
+}
+
 GroupEmitter::GroupEmitter(const Node* node, const Target& the_target)
     : build("kernel"), fusion(node), region(node->region(0)), target(the_target) {
   size = [this](const Dim& dim) { return build.size(dim); };
@@ -68,8 +77,9 @@ void GroupEmitter::serial(Expr begin, Expr end, const std::function<void(Expr)>&
   build.serial_for(begin, end, [&](Expr i) { scoped([&] { body(i); }); });
 }
 
-void GroupEmitter::vector(Expr begin, Expr end, int lanes, const std::function<void(Expr)>& body) {
-  build.vector_for(begin, end, lanes, [&](Expr i) { scoped([&] { body(i); }); });
+void GroupEmitter::vector(Expr begin, Expr end, int lanes, const std::function<void(Expr)>& body,
+                          bool by_lines) {
+  build.vector_for(begin, end, lanes, [&](Expr i) { scoped([&] { body(i); }); }, by_lines);
 }
 
 Expr GroupEmitter::round_to(Expr value, DType dtype) {
@@ -80,28 +90,32 @@ Expr GroupEmitter::round_to(Expr value, DType dtype) {
   return value;
 }
 
-int64_t GroupEmitter::streamed_line() const {
-  int64_t line = 0;
+std::optional<DType> GroupEmitter::written_dtype() const {
+  const bool any = any_streamed();
+  std::optional<DType> dtype;
   for (size_t i = 0; i < fusion->results().size(); ++i) {
-    if (!streams(i)) continue;
-    const int64_t elements = 64 / static_cast<int64_t>(size_of(fusion->result(i)->type().dtype));
-    if (line != 0 && line != elements) return 0;
-    line = elements;
+    if (any && !streams(i)) continue;
+    const DType own = fusion->result(i)->type().dtype;
+    if (dtype && size_of(*dtype) != size_of(own)) return std::nullopt;
+    dtype = own;
   }
-  return line;
+  return dtype;
 }
 
-void GroupEmitter::vector_row(Expr first, const Dim& columns, int lanes,
+void GroupEmitter::vector_row(Expr first, const Dim& columns, int lanes, bool by_lines,
                               const std::function<void(Expr, bool)>& body) {
-  constexpr int64_t kLeastLines = 8;  // shorter rows do not repay a group of their own
-  const int64_t line = streamed_line();
+  constexpr int64_t kLeastLines = 8;  // shorter rows do not repay groups of their own at their ends
+  const std::optional<DType> dtype = written_dtype();
+  const int64_t line = dtype ? kLineBytes / static_cast<int64_t>(size_of(*dtype)) : 0;
   const bool even = line != 0 && columns.is_constant() && columns.constant() % line == 0;
-  if (even || line == 0 || !columns.is_constant() || columns.constant() < kLeastLines * line)
+  by_lines = by_lines && traffic.far && target.vector_bytes == kLineBytes;
+  if (even || line == 0 || !columns.is_constant() || columns.constant() < kLeastLines * line ||
+      !(by_lines || any_streamed()))
     return vector(build.index(0), size(columns), lanes, [&](Expr i) { body(i, even); });
   Expr into = first % build.index(line);
   Expr before = build.let(select(into > build.index(0), build.index(line) - into, build.index(0)));
   vector(build.index(0), before, static_cast<int>(line), [&](Expr i) { body(i, false); });
-  vector(before, size(columns), lanes, [&](Expr i) { body(i, true); });
+  vector(before, size(columns), lanes, [&](Expr i) { body(i, true); }, by_lines);
 }
 
 void GroupEmitter::store_result(size_t result, Expr flat_offset, Expr value, bool at_line) {

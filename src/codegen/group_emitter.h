@@ -6,8 +6,10 @@
 // if it had been stored.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -35,6 +37,10 @@ int fold_lanes(DType accumulator);
 // the fold is `simple`.
 int fold_lanes(DType accumulator, const Dim& turns, bool simple);
 
+// Whether an element of the domain takes a transcendental: what computes so long has time for vectors that
+// lie across two lines of memory, and needs the registers.
+bool elements_are_dear(const Block& region, const Dims& domain);
+
 class GroupEmitter {
  public:
   GroupEmitter(const Node* fusion, const Target& target);
@@ -44,7 +50,7 @@ class GroupEmitter {
   const Block& region;
   const Target& target;
   ops::SizeFn size;
-  std::vector<bool> streamed_results;  // see `lower`
+  Traffic traffic;
 
   using Index = std::vector<loop::Expr>;
   loop::Expr element(Value value, std::span<const loop::Expr> index);
@@ -57,18 +63,20 @@ class GroupEmitter {
 
   // Loops whose bodies must not leak what they computed once.
   void serial(loop::Expr begin, loop::Expr end, const std::function<void(loop::Expr)>& body);
-  void vector(loop::Expr begin, loop::Expr end, int lanes, const std::function<void(loop::Expr)>& body);
+  void vector(loop::Expr begin, loop::Expr end, int lanes, const std::function<void(loop::Expr)>& body,
+              bool by_lines = false);
   void scoped(const std::function<void()>& body);
-  // The columns of a row of results, whose first element is `first` in them. Where results are streamed,
-  // groups begin at lines of memory (and `at_line` says so), what lies before the first line is a group of
-  // its own.
-  void vector_row(loop::Expr first, const Dim& columns, int lanes,
+  // The columns of a row of results, whose first element is `first` in them. Where results are streamed, or
+  // rows come from afar and may be read `by_lines` (see loop::Stmt), groups begin at lines of the results
+  // (and `at_line` says so), and what lies before the first line is a group of its own.
+  void vector_row(loop::Expr first, const Dim& columns, int lanes, bool by_lines,
                   const std::function<void(loop::Expr column, bool at_line)>& body);
 
   // Stores an element of a result of the fusion node, narrowing 16-bit floats. `at_line`: all groups of the
   // vector loop around it begin at a line of memory, so that results may be streamed.
   void store_result(size_t result, loop::Expr flat, loop::Expr value, bool at_line = false);
-  bool streams(size_t result) const { return result < streamed_results.size() && streamed_results[result]; }
+  bool streams(size_t result) const { return result < traffic.streamed.size() && traffic.streamed[result]; }
+  bool any_streamed() const { return std::ranges::find(traffic.streamed, true) != traffic.streamed.end(); }
   uint32_t operand_buffer(size_t i) const { return operand_buffers_[i]; }
   uint32_t result_buffer(size_t i) const { return result_buffers_[i]; }
   uint32_t buffer_of_arg(Value arg) const { return operand_buffers_[arg->index()]; }
@@ -81,7 +89,8 @@ class GroupEmitter {
  private:
   class Point;
   loop::Expr compute(Value value, std::span<const loop::Expr> index);
-  int64_t streamed_line() const;  // elements in a line of the streamed results; 0 where there is none
+  // The dtype of the streamed results, or of all where none is; nothing where they differ in size.
+  std::optional<DType> written_dtype() const;
   std::vector<uint32_t> operand_buffers_, result_buffers_;
   std::unordered_map<Value, Source> pinned_;
   using Key = std::pair<Value, std::vector<const loop::ExprNode*>>;

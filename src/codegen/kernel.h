@@ -41,10 +41,16 @@ struct Kernel {
 int64_t work_of_grain(const Target& target, int element_bytes);
 int64_t grain_of_products(const Target& target, DType type, int64_t work);
 
+// How far from the processor a kernel's arrays lie.
+struct Traffic {
+  // streamed[i] (where the list is not empty): result i is not read again before it has left the caches, and
+  // begins at a multiple of 64 bytes, so it may be written past them.
+  std::vector<bool> streamed;
+  bool far = false;  // most of what the kernel touches comes from the last cache or from memory
+};
+
 // `constant_operands[i]` says that operand i is known at compile time, so that packing it once pays.
-// `streamed_results[i]` (where the list is not empty) that result i is not read again before it has left the
-// caches, and begins at a multiple of 64 bytes: it may be written past them.
 Kernel lower(const Node* fusion, const std::vector<bool>& constant_operands, const Target& target,
-             const std::vector<bool>& streamed_results = {});
+             const Traffic& traffic = {});
 
 }  // namespace ig::codegen

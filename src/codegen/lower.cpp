@@ -55,11 +55,11 @@ int64_t grain_of_products(const Target& target, DType type, int64_t work) {
 }
 
 Kernel lower(const Node* fusion, const std::vector<bool>& constant_operands, const Target& target,
-             const std::vector<bool>& streamed_results) {
+             const Traffic& traffic) {
   Kernel kernel;
   kernel.kind = std::get<std::string>(*fusion->attrs().find("kind"));
   GroupEmitter emit(fusion, target);
-  emit.streamed_results = streamed_results;
+  emit.traffic = traffic;
   if (kernel.kind == "row")
     lower_row(emit, kernel);
   else if (kernel.kind == "column")

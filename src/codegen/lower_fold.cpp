@@ -132,6 +132,7 @@ void lower_row(GroupEmitter& emit, Kernel& kernel) {
   Expr rows_ahead = emit.size(max(kOne, floordiv(Dim(kAhead), row_bytes)));
   Expr per_block = emit.size(rows_a_block), n = emit.size(columns);
   Expr begin = build.block() * per_block;
+  const bool by_lines = !elements_are_dear(region, domain);
   const bool any_full = std::any_of(region.results().begin(), region.results().end(),
                                     [&](Value v) { return v->type().dims == domain; });
 
@@ -194,7 +195,7 @@ void lower_row(GroupEmitter& emit, Kernel& kernel) {
       }
     }
     if (any_full)
-      emit.vector_row(row * n, columns, lanes, [&](Expr column, bool at_line) {
+      emit.vector_row(row * n, columns, lanes, by_lines, [&](Expr column, bool at_line) {
         GroupEmitter::Index index = full_index(column);
         if (fetching == plan.stages()) fetch_next(column);
         std::vector<std::pair<size_t, Expr>> values;

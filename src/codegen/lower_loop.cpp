@@ -232,6 +232,7 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
     loop::Expr per_block = emit.size(rows_a_block), n = emit.size(columns);
     loop::Expr begin = build.block() * per_block;
     const int lanes = lanes_for(emit.target, widest, columns);
+    const bool by_lines = !elements_are_dear(region, dims);
     emit.serial(begin, loop::lesser(begin + per_block, emit.size(rows)), [&](loop::Expr row) {
       std::vector<loop::Expr> outer_index = emit.split(row, outer);
       auto element = [&](loop::Expr column) {
@@ -243,7 +244,7 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
       if (kernel.kind == "heavy" && !dims.empty() && columns.is_constant())
         inner = inner_columns(region, dims);
       if (inner.begin >= inner.end)
-        return emit.vector_row(row * n, columns, lanes, [&](loop::Expr column, bool begins) {
+        return emit.vector_row(row * n, columns, lanes, by_lines, [&](loop::Expr column, bool begins) {
           at_line = begins;
           element(column);
         });

@@ -45,7 +45,7 @@ class Splicer {
     };
     switch (s.kind) {
       case Stmt::Kind::For: return to_.serial_for(map(s.begin), map(s.end), body);
-      case Stmt::Kind::VectorFor: return to_.vector_for(map(s.begin), map(s.end), s.lanes, body);
+      case Stmt::Kind::VectorFor: return to_.vector_for(map(s.begin), map(s.end), s.lanes, body, s.by_lines);
       case Stmt::Kind::Unrolled:
         return to_.unrolled(static_cast<int64_t>(s.begin->bits[0]), static_cast<int64_t>(s.end->bits[0]),
                             body);

@@ -1,10 +1,13 @@
 // What code is made for: a level of the x86-64 ABI, or the processor that this runs on.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace ig::codegen {
+
+constexpr int64_t kLineBytes = 64;  // of the caches
 
 struct Target {
   std::string name;  // "x86-64-v2", "x86-64-v3", "x86-64-v4"; or "native": this processor, with all it has

@@ -583,13 +583,14 @@ void Builder::serial_for(Expr begin, Expr end, const Body& body) {
   body_of(s.body, lanes_.back(), [&] { body(make(node)); });
 }
 
-void Builder::vector_for(Expr begin, Expr end, int lanes, const Body& body) {
+void Builder::vector_for(Expr begin, Expr end, int lanes, const Body& body, bool by_lines) {
   IG_CHECK(lanes > 0 && std::has_single_bit(static_cast<unsigned>(lanes)), "{} lanes: not a power of two",
            lanes);
   IG_CHECK(lanes_.back() == 1, "a vector loop stands inside another one");
   Stmt& s = push(Stmt::Kind::VectorFor);
   s.id = function_->variables++;
   s.lanes = lanes;
+  s.by_lines = by_lines;
   s.begin = begin;
   s.end = end;
   interner_->enter(s.id, begin, end);

@@ -180,7 +180,8 @@ using Stmts = std::vector<std::unique_ptr<Stmt>>;
 struct Stmt {
   enum class Kind : uint8_t {
     For,        // serial: var from begin to end by 1
-    VectorFor,  // `lanes` at a time, the last group masked
+    VectorFor,  // `lanes` at a time, the last group masked; `by_lines`: what it reads may begin anywhere in
+                // memory, so whole lines are read and put together in registers
     Unrolled,   // begin and end are constants; the body is emitted for each index
     If,         // condition uniform
     Let,        // var = value
@@ -197,6 +198,7 @@ struct Stmt {
   uint32_t id = 0;  // the loop variable, the let, the local, the buffer, the failing node's id
   int lanes = 1;
   bool streamed = false;
+  bool by_lines = false;
   Expr begin, end;  // loops; `begin` is the condition of If and Fail
   Expr index, value;
   Expr from_stride, to_stride;  // Transpose
@@ -276,7 +278,7 @@ class Builder {
 
   using Body = std::function<void(Expr)>;
   void serial_for(Expr begin, Expr end, const Body& body);
-  void vector_for(Expr begin, Expr end, int lanes, const Body& body);
+  void vector_for(Expr begin, Expr end, int lanes, const Body& body, bool by_lines = false);
   void unrolled(int64_t begin, int64_t end, const Body& body);
   void if_then(Expr uniform_condition, const std::function<void()>& then,
                const std::function<void()>& otherwise = {});

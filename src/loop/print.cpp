@@ -193,7 +193,9 @@ class Printer {
         std::string kind = s.kind == Stmt::Kind::For        ? "for"
                            : s.kind == Stmt::Kind::Unrolled ? "unrolled"
                                                             : "vector";
-        std::string by = s.kind == Stmt::Kind::VectorFor ? fmt::format(" by {}", s.lanes) : "";
+        std::string by = s.kind == Stmt::Kind::VectorFor
+                             ? fmt::format(" by {}{}", s.lanes, s.by_lines ? " from lines" : "")
+                             : "";
         line(depth, fmt::format("{} i{} in {} .. {}{} {{", kind, s.id, begin, sub(s.end), by));
         block(s.body, depth + 1);
         return line(depth, "}");

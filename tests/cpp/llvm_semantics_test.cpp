@@ -10,6 +10,7 @@
 
 #include "llvm_test_util.h"
 #include "support/error.h"
+#include "support/storage.h"
 
 namespace ig::codegen::test {
 namespace {
@@ -342,6 +343,88 @@ TEST(LlvmSemantics, TranspositionsOfAnySizeStayInTheirBuffers) {
               }
             }
         }
+}
+
+// out[i] = 3 x[i] + w[i + 3] - b, read by whole lines: arrays that begin anywhere in one, between pages that
+// may not be touched, in place too.
+template <typename T>
+void reads_whole_lines(const Target& target, int lanes, int64_t begin) {
+  Builder b("lines");
+  auto x = b.add_buffer(dtype_of<T>(), false, "x"), w = b.add_buffer(dtype_of<T>(), false, "w"),
+       one = b.add_buffer(dtype_of<T>(), false, "one"), out = b.add_buffer(dtype_of<T>(), true, "out");
+  auto body = [&](Expr i) {
+    b.store(out, i, b.load(x, i) * 3.0 + b.load(w, i + b.index(3)) - b.load(one, b.index(0)));
+  };
+  b.vector_for(b.index(begin), b.size(Dim::symbol("n")), lanes, body, true);
+  Kernel kernel(b.finish(), target);
+  for (int64_t n : {0, 1, 15, 16, 17, 31, 33, 47, 48, 63, 64, 65, 79, 81, 143, 144, 160, 255, 301})
+    for (bool at_end : {false, true})
+      for (bool in_place : {false, true}) {
+        const auto elements = static_cast<size_t>(n);
+        Guarded gx(elements * sizeof(T), at_end), gw((elements + 3) * sizeof(T), at_end),
+            g1(sizeof(T), at_end), go(elements * sizeof(T), at_end);
+        for (size_t i = 0; i < elements; ++i) gx.as<T>()[i] = static_cast<T>(i * i % 1000);
+        for (size_t i = 0; i < elements + 3; ++i) gw.as<T>()[i] = static_cast<T>(i * 7 % 501);
+        g1.as<T>()[0] = 1;
+        std::memset(go.data(), 0, elements * sizeof(T));
+        std::vector<T> expected;
+        for (int64_t i = 0; i < n; ++i) {
+          const T old = in_place ? gx.as<T>()[i] : T(0);
+          expected.push_back(i < begin ? old : gx.as<T>()[i] * 3 + gw.as<T>()[i + 3] - 1);
+        }
+        Guarded& result = in_place ? gx : go;
+        ASSERT_EQ(kernel({gx.data(), gw.data(), g1.data(), result.data()}, {n}), 0);
+        for (size_t i = 0; i < elements; ++i)
+          ASSERT_EQ(result.as<T>()[i], expected[i])
+              << target.name << ", element " << i << " of " << n << " from " << begin << " by " << lanes;
+      }
+}
+
+TEST(LlvmSemantics, LoopsReadWholeLinesWithinTheirBuffers) {
+  for (const Target& target : runnable())
+    for (int lanes : {16, 32})
+      for (int64_t begin : {0, 13}) {
+        reads_whole_lines<float>(target, lanes, begin);
+        reads_whole_lines<double>(target, lanes, begin);
+        reads_whole_lines<int32_t>(target, lanes, begin);
+        reads_whole_lines<int64_t>(target, lanes, begin);
+      }
+}
+
+// What a loop writes, or works out before it reads, is not read ahead.
+TEST(LlvmSemantics, LoopsReadWholeLinesInOrder) {
+  for (const Target& target : runnable()) {
+    Builder b("order");
+    auto x = b.add_buffer(DType::F32, false, "x"), out = b.add_buffer(DType::F32, true, "out");
+    auto row = b.add_scratch(DType::F32, Dim::symbol("n"), "row");
+    auto sum = b.local(DType::F32, 32);
+    b.assign(sum, b.constant(DType::F32, 0));
+    b.vector_for(
+        b.index(1), b.size(Dim::symbol("n")), 32,
+        [&](Expr i) {
+          Expr before = b.let(i - b.index(1));
+          b.store(row, i, b.load(x, i) + b.load(x, before));
+          b.assign(sum, b.read(sum) + b.load(row, i));
+          b.store(out, i, b.load(row, i));
+        },
+        true);
+    b.store(out, b.index(0), b.reduce_lanes(sum, Reduction::Add));
+    Kernel kernel(b.finish(), target);
+    for (int64_t n : {1, 32, 33, 100, 257}) {
+      const auto elements = static_cast<size_t>(n);
+      Guarded gx(elements * 4, true), go(elements * 4, true);
+      for (size_t i = 0; i < elements; ++i) gx.as<float>()[i] = static_cast<float>(i % 17);
+      Storage scratch = Storage::allocate(elements * 4 + 64);
+      ASSERT_EQ(kernel({gx.data(), go.data()}, {n}, 1, nullptr, scratch.data()), 0);
+      float total = 0;
+      for (size_t i = 1; i < elements; ++i) {
+        const float pair = gx.as<float>()[i] + gx.as<float>()[i - 1];
+        total += pair;
+        ASSERT_EQ(go.as<float>()[i], pair) << target.name << " " << i << " of " << n;
+      }
+      ASSERT_EQ(go.as<float>()[0], total) << target.name << " " << n;
+    }
+  }
 }
 
 TEST(LlvmSemantics, GatherScatterAndNarrowTypes) {

@@ -33,14 +33,14 @@ Storage random_bytes(const Type& type, std::mt19937& random) {
 }
 
 // The graph's one kernel on random operands.
-Ran run(std::string_view text, const Target& target, bool streamed) {
+Ran run(std::string_view text, const Target& target, bool streamed, bool far) {
   std::unique_ptr<Graph> graph = Graph::parse(text);
   passes::run(*graph, passes::default_pipeline(), passes::Options());
   const Node* node = nullptr;
   for (const Node* n : graph->body())
     if (n->attrs().find("kind")) node = n;
   Kernel kernel = lower(node, std::vector<bool>(node->operands().size(), false), target,
-                        std::vector<bool>(node->results().size(), streamed));
+                        {std::vector<bool>(node->results().size(), streamed), far});
   std::mt19937 random(7);
   std::vector<Storage> held;
   std::vector<void*> pointers;
@@ -119,16 +119,38 @@ TEST(StreamedStores, GiveTheSameBits) {
     const Target target = Target::named(name);
     if (!target.runs_here()) continue;
     for (const Case& c : cases) {
-      Ran past = run(c.text, target, true), through = run(c.text, target, false);
+      Ran past = run(c.text, target, true, true), through = run(c.text, target, false, false),
+          far = run(c.text, target, false, true);
       for (size_t i = 0; i < past.results.size(); ++i)
-        EXPECT_EQ(std::memcmp(past.results[i].data(), through.results[i].data(), through.results[i].bytes()),
-                  0)
-            << c.text << " on " << name;
+        for (const Ran* other : {&past, &far})
+          EXPECT_EQ(
+              std::memcmp(other->results[i].data(), through.results[i].data(), through.results[i].bytes()), 0)
+              << c.text << " on " << name;
       EXPECT_EQ(past.assembly.find("movnt") != std::string::npos, c.past) << c.text << " on " << name;
       EXPECT_EQ(past.assembly.find("sfence") != std::string::npos, c.past) << c.text << " on " << name;
       EXPECT_EQ(through.assembly.find("movnt"), std::string::npos) << c.text << " on " << name;
     }
   }
+}
+
+// Rows that begin anywhere in a line are read by whole lines where they come from afar, unless an element
+// takes long anyway.
+TEST(StreamedStores, AreOfRowsReadByLines) {
+  const Target target = Target::named("x86-64-v4");
+  if (!target.runs_here()) return;
+  auto permutes = [&](std::string_view op, int64_t columns, bool far) {
+    std::string text = fmt::format(
+        "graph @g(%x: f32[33, {0}], %b: f32[{0}]) {{ %w = broadcast_in_dim(%b) {{shape = <33, {0}>, "
+        "broadcast_dimensions = [1]}} : f32[33, {0}] %s = add(%x, %w) : f32[33, {0}] %t = {1}(%s) : f32[33, "
+        "{0}] "
+        "return %t }}",
+        columns, op);
+    return run(text, target, far, far).assembly.find("vperm") != std::string::npos;
+  };
+  EXPECT_TRUE(permutes("negate", 257, true));
+  EXPECT_FALSE(permutes("negate", 256, true));
+  EXPECT_FALSE(permutes("negate", 257, false));
+  EXPECT_FALSE(permutes("tanh", 257, true));
 }
 
 // What a whole program writes past the caches: what leaves it, of kernels that touch more than they hold.

@@ -56,28 +56,36 @@ int steady_input(Value v, const CompileOptions& options) {
   return options.steady.contains(input) && constant_dims(v->type().dims) ? input : -1;
 }
 
-// Which results of a kernel are to be written past the caches: results of the graph, of kernels that touch
-// more than the caches hold, so that the first elements have left them before the last are written. A line
-// that is written whole need not be read first. What takes the memory of an input is in the caches already.
-// Several threads copy faster by way of the last cache than memory takes, so they pass it by only where it
-// would hold next to nothing.
-std::vector<bool> streamed_results(const Node* kernel, const CompileOptions& options) {
-  static const size_t cache = rt::last_level_cache();
-  if (cache == 0 || !options.donated.empty() || kernel->block()->parent()) return {};
+// How much a kernel's arrays take; nothing where a size is not known.
+std::optional<size_t> bytes_touched(const Node* kernel) {
   size_t touched = 0;
   for (std::span<const Value> values : {kernel->operands(), kernel->results()})
     for (Value v : values) {
       auto dims = constant_dims(v->type().dims);
-      if (!dims) return {};
+      if (!dims) return std::nullopt;
       size_t bytes = size_of(v->type().dtype);
       for (int64_t d : *dims) bytes *= static_cast<size_t>(d);
       touched += bytes;
     }
+  return touched;
+}
+
+// Results to be written past the caches are results of the graph, of kernels that touch more than the caches
+// hold, so that the first elements have left them before the last are written. A line that is written whole
+// need not be read first. What takes the memory of an input is in the caches already. Several threads copy
+// faster by way of the last cache than memory takes, so they pass it by only where it would hold next to
+// nothing.
+codegen::Traffic traffic_of(const Node* kernel, const CompileOptions& options) {
+  static const size_t cache = rt::last_level_cache();
+  const std::optional<size_t> touched = bytes_touched(kernel);
+  codegen::Traffic out;
+  if (cache == 0 || !touched) return out;
+  out.far = *touched >= cache / 8 * 3;
   const bool alone = rt::ThreadPool::instance().num_threads() == 1;
-  if (touched < (alone ? cache / 8 * 7 : 2 * cache)) return {};  // they hold other things too
-  std::vector<bool> out;
+  const size_t enough = alone ? cache / 8 * 7 : 2 * cache;  // they hold other things too
+  if (*touched < enough || !options.donated.empty() || kernel->block()->parent()) return out;
   for (Value v : kernel->results())
-    out.push_back(!v->uses().empty() && std::ranges::all_of(v->uses(), [](const Use& use) {
+    out.streamed.push_back(!v->uses().empty() && std::ranges::all_of(v->uses(), [](const Use& use) {
       return passes::is_terminator(use.user);
     }));
   return out;
@@ -122,7 +130,7 @@ std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions&
     std::vector<bool> constant;
     for (Value v : node->operands()) constant.push_back(constant_of(v) || steady_input(v, options) >= 0);
     try {
-      kernels.push_back(codegen::lower(node, constant, target, streamed_results(node, options)));
+      kernels.push_back(codegen::lower(node, constant, target, traffic_of(node, options)));
     } catch (Error& error) {
       if (error.where().empty() && node->location().known()) error.at(node->location().str());
       throw;

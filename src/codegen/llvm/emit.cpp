@@ -185,6 +185,7 @@ void Emitter::unrolled(const Stmt& s) {
 void Emitter::vector(const Stmt& s) {
   IG_CHECK(lanes_ == 1, "a vector loop of kernel {} stands inside another one", f_.name);
   if (s.lanes == 1) return serial(s);
+  if (s.by_lines && target_.vector_bytes == kLineBytes) return vector_by_lines(s);
   auto* begin = scalar(s.begin);
   auto* end = scalar(s.end);
   auto* count = b_.CreateNSWSub(end, begin);

@@ -2,8 +2,8 @@
 // lanes, or stay scalar while they are the same in all lanes; an index that moves by a constant from lane to
 // lane stays a scalar and a stride, so that most address arithmetic never becomes a vector. Split by subject:
 // emit.cpp (function and statements), emit_expr.cpp (arithmetic), emit_memory.cpp (loads, stores, locals),
-// emit_transpose.cpp
-// (matrices), emit_convert.cpp (dtypes).
+// emit_lines.cpp (loops over rows that begin anywhere), emit_transpose.cpp (matrices), emit_convert.cpp
+// (dtypes).
 //
 // Aliasing: no pointer is marked noalias and no load invariant. An input and an output may be one buffer (in
 // place), and only the order of loads and stores in the function makes that right, so LLVM must keep that
@@ -111,6 +111,22 @@ class Emitter {
   Value reduce_lanes(const Node& n);
   llvm::Value* combine(loop::Reduction reduction, DType type, llvm::Value* a, llvm::Value* b);
 
+  // emit_lines.cpp
+  struct LineReader {
+    uint32_t buffer;
+    const Node* offset;
+    llvm::FixedVectorType *line = nullptr, *order_type = nullptr;
+    llvm::Value* first = nullptr;                   // address of the line that `opening` is of
+    llvm::Value* order = nullptr;                   // which elements of two lines make a vector
+    llvm::Value* opening = nullptr;                 // the line that the first vector begins in
+    llvm::PHINode* phi = nullptr;                   // the line that the group begins in
+    llvm::Value *last = nullptr, *value = nullptr;  // of the group: its last line, and what it reads
+  };
+  void vector_by_lines(const loop::Stmt& s);
+  std::vector<const Node*> loads_in_lines(const loop::Stmt& s);
+  LineReader open_lines(const Node& n, llvm::Value* offset);
+  void read_lines(LineReader& reader, llvm::Value* past);
+
   // emit_complex.cpp
   bool splits(DType type) { return is_complex(type) && lanes_ > 1; }
   llvm::Type* parts_type(DType type);                     // twice as many lanes of the parts
@@ -161,7 +177,8 @@ class Emitter {
   std::vector<Scope> scopes_;
   std::unordered_map<const Node*, bool> impure_;
   std::unordered_map<std::string, llvm::AllocaInst*> slots_;
-  bool streams_ = false;  // some store goes past the caches
+  bool streams_ = false;             // some store goes past the caches
+  std::vector<LineReader> readers_;  // of the loop that is emitted, in its full groups
   int lanes_ = 1;
   llvm::Value* mask_ = nullptr;    // of the last group; null where all lanes are active
   llvm::Value* active_ = nullptr;  // how many lanes are, in the last group

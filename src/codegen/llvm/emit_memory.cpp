@@ -56,6 +56,8 @@ bool Emitter::masked_moves(DType type) const {
 llvm::Value* Emitter::active_lanes() { return active_ != nullptr ? active_ : i64(lanes_); }
 
 Emitter::Value Emitter::load(const Node& n) {
+  for (const LineReader& reader : readers_)
+    if (reader.buffer == n.id && reader.offset == n.a.node()) return {reader.value};
   Value offset = eval(n.a);
   auto* type = memory_type(n.type);
   llvm::Align align(size_of(part_of(n.type)));
@@ -216,7 +218,6 @@ llvm::Value* Emitter::local_address(uint32_t local, const Expr& index) {
 }
 
 void Emitter::prefetch(const loop::Stmt& s) {
-  constexpr int64_t kLine = 64;
   DType type = s.id < f_.buffers.size() ? f_.buffers[s.id].type : f_.scratch[s.id - f_.buffers.size()].type;
   auto* element = memory_type(type);
   Value offset = eval(s.index);
@@ -225,7 +226,7 @@ void Emitter::prefetch(const loop::Stmt& s) {
   auto* first = b_.CreateGEP(element, pointers_[s.id], offset.v);
   const bool written = s.id < f_.buffers.size() && f_.buffers[s.id].writable;
   int64_t bytes = offset.stride == 1 ? lanes_ * static_cast<int64_t>(size_of(type)) : 1;
-  for (int64_t at = 0; at < bytes; at += kLine)
+  for (int64_t at = 0; at < bytes; at += kLineBytes)
     b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
                        {b_.CreateGEP(b_.getInt8Ty(), first, i64(at)), b_.getInt32(written ? 1 : 0),
                         b_.getInt32(3), b_.getInt32(1)});
