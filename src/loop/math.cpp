@@ -60,17 +60,21 @@ Expr exp_tail(Expr r) {  // e^r - 1
   Expr p = single(r) ? polynomial(r, kExpF32) : polynomial(r, kExp);
   return fma(r * r, p, r);
 }
-Expr exp_reduced32(Expr r, double factor = 1) {  // factor e^r, for a power of two
-  Expr sum = number(r, kExpF32[std::size(kExpF32) - 1] * factor);
-  for (size_t i = std::size(kExpF32) - 1; i-- > 0;) sum = fma(sum, r, number(r, kExpF32[i] * factor));
+template <typename T, size_t kCount>
+Expr exp_reduced(Expr r, const T (&coefficients)[kCount], double factor) {
+  Expr sum = number(r, coefficients[kCount - 1] * factor);
+  for (size_t i = kCount - 1; i-- > 0;) sum = fma(sum, r, number(r, coefficients[i] * factor));
   return fma(fma(sum, r, number(r, factor)), r, number(r, factor));
+}
+Expr exp_reduced(Expr r, double factor = 1) {  // factor e^r, for a power of two
+  return single(r) ? exp_reduced(r, kExpF32, factor) : exp_reduced(r, kExp, factor);
 }
 
 }  // namespace
 
 Expr exp32(Expr x) {
   Reduced a = reduce(clamp(x, -104.0, 89.0));
-  return scale(exp_reduced32(a.r), a.word);
+  return scale(exp_reduced(a.r), a.word);
 }
 
 Expr exp_of_nonpositive(Expr x) {
@@ -78,13 +82,13 @@ Expr exp_of_nonpositive(Expr x) {
   x = select(x < least, number(x, least), x);
   Rounded n = to_nearest(x, kLog2E, exponent_bias(x) + spare);
   Expr r = less_ln2(x, n.value);
-  Expr power = single(x) ? exp_reduced32(r) : exp_tail(r) + 1.0;
+  Expr power = single(x) ? exp_reduced(r) : exp_tail(r) + 1.0;
   return power * with_exponent(n.word) * std::exp2(-spare);
 }
 
 Expr exp32_bounded(Expr x) {
   Rounded n = to_nearest(x, kLog2E, exponent_bias(x));
-  return exp_reduced32(less_ln2(x, n.value)) * with_exponent(n.word);
+  return exp_reduced(less_ln2(x, n.value)) * with_exponent(n.word);
 }
 
 Expr exp_of(Expr high, Expr low) {
@@ -263,19 +267,15 @@ Expr tanh(Expr x) {
 }
 
 Expr logistic(Expr x) {
-  // e^-|x| never overflows; for negative x the quotient is e^x / (1 + e^x).
   Expr left = to_bits(x) < 0.0;
-  if (!single(x)) {
-    Expr e = exp(-abs(x));
-    return select(left, e, number(x, 1)) / (e + 1.0);
-  }
-  // e^-|x| = p / s, with s = 2^-n: the sum p + s is all that is rounded before the division. Both are smaller
-  // by 2^24, so that s does not overflow.
+  // For negative x the quotient is e^x / (1 + e^x). e^-|x| = p / s, with s = 2^-n: the sum p + s is all that
+  // is rounded before the division. Both are smaller by 2^spare, so that s does not overflow.
+  const double least = single(x) ? -104 : -746, spare = single(x) ? 24 : 64;
   Expr a = -abs(x);
-  a = select(a < -104.0, number(x, -104), a);
-  Rounded n = to_nearest(a, -kLog2E, 127 - 24);
-  Expr s = with_exponent(n.word);
-  Expr p = exp_reduced32(less_ln2(a, -n.value), 0x1p-24);
+  a = select(a < least, number(x, least), a);
+  Rounded n = to_nearest(a, -kLog2E, exponent_bias(x) - spare);
+  Expr s = with_exponent(n.word), r = less_ln2(a, -n.value);
+  Expr p = exp_reduced(r, std::exp2(-spare));
   return select(left, p, s) / (p + s);
 }
 
