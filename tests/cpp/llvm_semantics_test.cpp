@@ -427,6 +427,31 @@ TEST(LlvmSemantics, LoopsReadWholeLinesInOrder) {
   }
 }
 
+// Nor is anything read before a check that says whether it may be.
+TEST(LlvmSemantics, LoopsReadWholeLinesAfterChecks) {
+  for (const Target& target : runnable()) {
+    Builder b("checked");
+    auto x = b.add_buffer(DType::F32, false, "x"), out = b.add_buffer(DType::F32, true, "out");
+    Expr n = b.size(Dim::symbol("n")), far = b.size(Dim::symbol("far"));
+    b.vector_for(
+        b.index(0), n, 32,
+        [&](Expr i) {
+          b.fail_if(far > b.index(0), 5, far);
+          b.store(out, i, b.load(x, i + far));
+        },
+        true);
+    Kernel kernel(b.finish(), target);
+    const size_t elements = 100;
+    Guarded gx(elements * 4, true), go(elements * 4, true);
+    for (size_t i = 0; i < elements; ++i) gx.as<float>()[i] = static_cast<float>(i);
+    int64_t error[2] = {};
+    EXPECT_EQ(kernel({gx.data(), go.data()}, {100, 1 << 20}, 1, error), 1) << target.name;
+    EXPECT_EQ(error[1], 1 << 20);
+    EXPECT_EQ(kernel({gx.data(), go.data()}, {100, 0}, 1, error), 0);
+    for (size_t i = 0; i < elements; ++i) EXPECT_EQ(go.as<float>()[i], static_cast<float>(i));
+  }
+}
+
 TEST(LlvmSemantics, GatherScatterAndNarrowTypes) {
   for (const Target& target : runnable())
     for (int64_t n : {1, 31, 64, 77}) {

@@ -21,50 +21,64 @@ namespace {
 constexpr size_t kMostReaders = 6;  // each holds two registers
 
 // Buffers that a loop writes, and what it computes before its expressions are known: what is read before the
-// loop begins may depend on neither.
-struct Written {
+// loop begins may depend on neither. Nor may anything be read before a check.
+class Written {
+ public:
   std::unordered_set<uint32_t> buffers, lets;
+  bool checks = false;
 
   void add(const loop::Stmts& stmts) {
     for (const auto& s : stmts) {
       if (s->kind == Stmt::Kind::Store || s->kind == Stmt::Kind::Transpose) buffers.insert(s->id);
       if (s->kind == Stmt::Kind::Let) lets.insert(s->id);
+      if (s->kind == Stmt::Kind::Fail) checks = true;
       add(s->body);
       add(s->otherwise);
     }
   }
-  bool in(const loop::ExprNode* n) const {
+  bool in(const loop::ExprNode* n) {
     if (n == nullptr) return false;
     if (n->op == Op::Load || n->op == Op::Local || n->op == Op::ReduceLanes) return true;
     if (n->op == Op::Var) return lets.contains(n->id);
-    return in(n->a.node()) || in(n->b.node()) || in(n->c.node());
+    if (auto it = known_.find(n); it != known_.end()) return it->second;
+    return known_[n] = in(n->a.node()) || in(n->b.node()) || in(n->c.node());
   }
+
+ private:
+  std::unordered_map<const loop::ExprNode*, bool> known_;
 };
 
-void find_loads(const loop::ExprNode* n, std::vector<const loop::ExprNode*>& found) {
-  if (n == nullptr || n->op == Op::Var) return;
-  if (n->op == Op::Load) {
-    found.push_back(n);
-    return;
+struct Loads {
+  std::vector<const loop::ExprNode*> found;
+  std::unordered_set<const loop::ExprNode*> seen;
+
+  void add(const loop::ExprNode* n) {
+    if (n == nullptr || n->op == Op::Var || !seen.insert(n).second) return;
+    if (n->op == Op::Load) {
+      found.push_back(n);
+      return;
+    }
+    add(n->a.node());
+    if (n->op != Op::SelectRare) add(n->b.node());  // the rare arm is for few lanes
+    add(n->c.node());
   }
-  find_loads(n->a.node(), found);
-  if (n->op != Op::SelectRare) find_loads(n->b.node(), found);  // the rare arm is for few lanes
-  find_loads(n->c.node(), found);
-}
+};
 
 }  // namespace
 
 std::vector<const Emitter::Node*> Emitter::loads_in_lines(const Stmt& s) {
   Written written;
   written.add(s.body);
-  std::vector<const Node*> all, kept;
+  std::vector<const Node*> kept;
+  if (written.checks) return kept;
+  Loads loads;
   for (const auto& inner : s.body)
     if (inner->kind == Stmt::Kind::Let || inner->kind == Stmt::Kind::Assign ||
         inner->kind == Stmt::Kind::Store) {
-      find_loads(inner->value.node(), all);
-      if (inner->index) find_loads(inner->index.node(), all);
+      loads.add(inner->value.node());
+      loads.add(inner->index.node());
     }
-  for (const Node* n : all) {
+  for (const Node* n : loads.found) {
     const size_t bytes = size_of(n->type);
     const bool whole = (bytes == 4 || bytes == 8) && !is_complex(n->type) &&
                        static_cast<size_t>(lanes_) * bytes % kLineBytes == 0;
@@ -77,7 +91,8 @@ std::vector<const Emitter::Node*> Emitter::loads_in_lines(const Stmt& s) {
   return kept;
 }
 
-// The line before the one that the first group's second vector begins in, as far as the loop reads it.
+// The line of the element before the loop's first one: what the first vector takes of it, which is nothing
+// where the loop begins at a line.
 Emitter::LineReader Emitter::open_lines(const Node& n, llvm::Value* offset) {
   LineReader out{n.id, n.a.node()};
   auto* element = memory_type(n.type);
@@ -86,7 +101,6 @@ Emitter::LineReader Emitter::open_lines(const Node& n, llvm::Value* offset) {
   auto* lane_type = b_.getIntNTy(static_cast<unsigned>(8 * bytes));
   out.line = llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes));
   out.order_type = llvm::FixedVectorType::get(lane_type, static_cast<unsigned>(lanes));
-  // The line of the element before: a group that begins at a line takes nothing of it.
   auto* before = b_.CreateGEP(b_.getInt8Ty(), address(n.id, element, offset), i64(-bytes));
   out.first = b_.CreateIntrinsic(llvm::Intrinsic::ptrmask, {b_.getPtrTy(), b_.getInt64Ty()},
                                  {before, i64(-kLineBytes)});
