@@ -107,6 +107,7 @@ Emitter::LineReader Emitter::open_lines(const Node& n, llvm::Value* offset) {
   auto* inside = b_.CreateAnd(b_.CreatePtrToInt(before, b_.getInt64Ty()), i64(kLineBytes - 1));
   auto* skipped = b_.CreateAdd(b_.CreateUDiv(inside, i64(bytes)), i64(1));
   std::vector<llvm::Constant*> numbers;
+  numbers.reserve(static_cast<size_t>(lanes));
   for (int64_t k = 0; k < lanes; ++k)
     numbers.push_back(llvm::ConstantInt::get(lane_type, static_cast<uint64_t>(k)));
   auto* lane = llvm::ConstantVector::get(numbers);
