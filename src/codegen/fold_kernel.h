@@ -27,6 +27,10 @@ inline bool is_fold(const Node* node) {
 }
 
 constexpr int64_t kGrainElements = 16384;
+// Whether a fold of this length may be longer than a piece.
+inline bool in_pieces(const Dim& length, int64_t piece) {
+  return !length.is_constant() || length.constant() > piece;
+}
 constexpr int kWorthKeeping = 4;  // cost of computing an element again, in simple operations
 
 // One fold in the making: where its running values live, and how they end.
@@ -37,21 +41,15 @@ class Fold {
 
   const Node* node() const { return node_; }
   bool simple() const { return rule_.simple; }
+  // Whether the order of the elements shows in the result.
+  bool order_shows() const { return rule_.rounds && !is_integer(node_->operand(0)->type().dtype); }
 
   void open(int lanes) {
     lanes_ = lanes;
-    for (loop::Expr init : rule_.init(context_)) {
-      uint32_t local = emit_.build.local(init.type(), lanes_, 1, "fold");
-      emit_.build.assign(local, init);
-      locals_.push_back(local);
-    }
+    locals_ = start(lanes);
   }
   void take(std::span<const loop::Expr> x, loop::Expr position) {
-    std::vector<loop::Expr> state;
-    for (uint32_t local : locals_) state.push_back(emit_.build.read(local));
-    std::vector<loop::Expr> next = combine(state, x, position);
-    for (loop::Expr& e : next) e = emit_.build.let(e);
-    for (size_t i = 0; i < locals_.size(); ++i) emit_.build.assign(locals_[i], next[i]);
+    assign(locals_, combine(read(locals_), x, position));
   }
   std::vector<loop::Expr> combine(std::span<const loop::Expr> state, std::span<const loop::Expr> x,
                                   loop::Expr position) {
@@ -61,14 +59,20 @@ class Fold {
     return rule_.combine(context_, a, b);
   }
   std::vector<loop::Expr> init() { return rule_.init(context_); }
-  // The results, in compute type, rounded as if stored.
-  std::vector<loop::Expr> close() {
+  // What the lanes hold, folded.
+  std::vector<loop::Expr> joined() {
+    if (lanes_ > 1 && !rule_.simple) return join_lanes();
     std::vector<loop::Expr> state;
-    if (lanes_ > 1 && !rule_.simple) return finish(join_lanes());
     for (uint32_t local : locals_)
       state.push_back(lanes_ > 1 ? emit_.build.reduce_lanes(local, rule_.lanes) : emit_.build.read(local));
-    return finish(state);
+    return state;
   }
+  // The results, in compute type, rounded as if stored.
+  std::vector<loop::Expr> close() { return finish(joined()); }
+  // A fold by pieces: what they came to, each of which begins with `open`, is added in their order.
+  void open_pieces(int lanes = 1) { totals_ = start(lanes); }
+  void add_piece(std::span<const loop::Expr> piece) { assign(totals_, merge(read(totals_), piece)); }
+  std::vector<loop::Expr> totals() const { return read(totals_); }
   // The fold of one element after the other, in the order of lanes: lane l takes elements l, l + lanes, …,
   // and then lanes fold as a binary tree. Lanes without an element change nothing.
   std::vector<loop::Expr> in_order_of_lanes(std::span<const loop::Expr> elements, int lanes) {
@@ -87,11 +91,7 @@ class Fold {
     return finish(slots.empty() ? rule_.init(context_) : slots[0]);
   }
   // Where each lane is a fold of its own.
-  std::vector<loop::Expr> columns() {
-    std::vector<loop::Expr> state;
-    for (uint32_t local : locals_) state.push_back(emit_.build.read(local));
-    return finish(state);
-  }
+  std::vector<loop::Expr> columns() const { return read(locals_); }
   std::vector<loop::Expr> finish(std::span<const loop::Expr> state) {
     std::vector<loop::Expr> out = rule_.finish(context_, state);
     for (size_t i = 0; i < out.size(); ++i)
@@ -105,40 +105,79 @@ class Fold {
   }
 
  private:
+  std::vector<uint32_t> start(int lanes) {
+    std::vector<uint32_t> locals;
+    for (loop::Expr init : rule_.init(context_)) {
+      locals.push_back(emit_.build.local(init.type(), lanes, 1, "fold"));
+      emit_.build.assign(locals.back(), init);
+    }
+    return locals;
+  }
+  std::vector<loop::Expr> read(std::span<const uint32_t> locals) const {
+    std::vector<loop::Expr> out;
+    for (uint32_t local : locals) out.push_back(emit_.build.read(local));
+    return out;
+  }
+  void assign(std::span<const uint32_t> locals, std::vector<loop::Expr> values) {
+    for (loop::Expr& e : values) e = emit_.build.let(e);
+    for (size_t i = 0; i < locals.size(); ++i) emit_.build.assign(locals[i], values[i]);
+  }
   // Running values that only fold together: lane after lane, by the rule itself, by way of memory.
   std::vector<loop::Expr> join_lanes() {
     loop::Builder& build = emit_.build;
-    std::vector<uint32_t> memory, joined;
+    std::vector<uint32_t> memory;
     for (uint32_t local : locals_)
       memory.push_back(build.add_scratch(build.read(local).type(), Dim(int64_t{lanes_}), "lanes"));
     build.vector_for(build.index(0), build.index(lanes_), lanes_, [&](loop::Expr lane) {
       for (size_t i = 0; i < locals_.size(); ++i) build.store(memory[i], lane, build.read(locals_[i]));
     });
-    for (loop::Expr init : rule_.init(context_)) {
-      joined.push_back(build.local(init.type(), 1, 1, "fold"));
-      build.assign(joined.back(), init);
-    }
+    const std::vector<uint32_t> all = start(1);
     build.serial_for(build.index(0), build.index(lanes_), [&](loop::Expr lane) {
-      std::vector<loop::Expr> a, b;
-      for (size_t i = 0; i < joined.size(); ++i) {
-        a.push_back(build.read(joined[i]));
-        b.push_back(build.let(build.load(memory[i], lane)));
-      }
-      std::vector<loop::Expr> next = rule_.combine(context_, a, b);
-      for (loop::Expr& e : next) e = build.let(e);
-      for (size_t i = 0; i < joined.size(); ++i) build.assign(joined[i], next[i]);
+      std::vector<loop::Expr> one;
+      for (uint32_t buffer : memory) one.push_back(build.let(build.load(buffer, lane)));
+      assign(all, merge(read(all), one));
     });
-    std::vector<loop::Expr> out;
-    for (uint32_t local : joined) out.push_back(build.read(local));
-    return out;
+    return read(all);
   }
 
   GroupEmitter& emit_;
   const Node* node_;
   const ops::ReduceRule& rule_;
   ops::ReduceContext context_;
-  std::vector<uint32_t> locals_;
+  std::vector<uint32_t> locals_, totals_;
   int lanes_ = 1;
+};
+
+// The pieces of a kernel's folds, where a kernel of their own folds them (Kernel::first): what each came to
+// lies in temporaries, which have the same numbers in both.
+class PieceKernel {
+ public:
+  PieceKernel(const GroupEmitter& emit, Kernel& kernel, const Dim& elements)
+      : emit(emit.fusion, emit.target), kernel_(kernel), elements_(elements) {
+    this->emit.traffic = emit.traffic;
+    kernel.first = std::make_unique<Kernel>();
+    kernel.first->kind = kernel.kind;
+  }
+  // Of the fold whose running values have the types of these, for both kernels.
+  std::vector<uint32_t> temporaries(std::span<const loop::Expr> init, loop::Builder& second) {
+    std::vector<uint32_t> out;
+    for (loop::Expr value : init) {
+      kernel_.temporaries.emplace_back(value.type(), elements_);
+      out.push_back(emit.build.add_buffer(value.type(), true, "piece"));
+      IG_CHECK(second.add_buffer(value.type(), false, "piece") == out.back(), "two kernels' buffers differ");
+    }
+    return out;
+  }
+  void finish(const Dim& blocks) {
+    kernel_.first->blocks = blocks;
+    kernel_.first->function = emit.build.finish();
+  }
+
+  GroupEmitter emit;
+
+ private:
+  Kernel& kernel_;
+  Dim elements_;
 };
 
 // In which pass over the elements each node of the region runs, and what is computed once for all passes.

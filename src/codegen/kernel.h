@@ -34,6 +34,10 @@ struct Kernel {
     bool every_call = false;
   };
   std::vector<Packing> packings;
+  // A kernel that runs before this one, over the same buffers, with blocks of its own: what it leaves for
+  // this one lies in temporaries (types and elements), which stand behind the results.
+  std::unique_ptr<Kernel> first;
+  std::vector<std::pair<DType, Dim>> temporaries;
 };
 
 // How many multiplications with additions, in sums of products, are worth handing to a thread: about 3 µs of
@@ -45,8 +49,9 @@ int64_t grain_of_products(const Target& target, DType type, int64_t work);
 struct Traffic {
   // streamed[i] (where the list is not empty): result i is not read again before it has left the caches, and
   // begins at a multiple of 64 bytes, so it may be written past them.
-  std::vector<bool> streamed;
+  std::vector<bool> streamed{};
   bool far = false;  // most of what the kernel touches comes from the last cache or from memory
+  bool may_go_twice = false;  // a kernel may run before it (Kernel::first)
 };
 
 // `constant_operands[i]` says that operand i is known at compile time, so that packing it once pays.

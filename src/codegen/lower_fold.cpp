@@ -3,13 +3,17 @@
 // A row kernel folds over trailing axes: for each row, stage by stage, a loop over the row's columns folds
 // what the stage needs (softmax: the largest, then the sum), and a last one writes the results; the row stays
 // in cache, and what is dear to compute twice is kept in a scratch row. A column kernel folds over other
-// axes, in one stage (in several: lower_panel.cpp).
+// axes, in one stage (in several: lower_panel.cpp), and over a few long rows.
 //
 // Order of summation: within a row, lane l of fold_lanes() takes columns l, l + lanes, …; then lanes fold as
 // a binary tree (lane i with lane i + n/2). Over several axes, outer ones are walked in order. In a column
-// kernel whose last axis stays, each output folds its elements in order. So the order depends on shape and
-// dtype alone, and not on how the operand lies in memory: where what is folded was turned over, vectors go
-// across the rows, and each lane of the order is an element of a vector's own.
+// kernel whose last axis stays, each output folds its elements in order. Long rows and columns are folded
+// piece by piece, and then the pieces in order. So the order depends on shape and dtype alone, and not on how
+// the operand lies in memory: where what is folded was turned over, vectors go across the rows, and each lane
+// of the order is an element of a vector's own.
+//
+// A few long rows or columns are no work for many threads, but their pieces are: a kernel of its own folds
+// them (Kernel::first), and what they came to is folded behind it.
 #include <algorithm>
 #include <optional>
 
@@ -24,6 +28,42 @@ constexpr int64_t kBlockElements = 8192;
 constexpr int64_t kLeastPrefetch = 64;      // elements of a row that are worth asking the cache for ahead
 constexpr int64_t kLargestPrefetch = 8192;  // and at most: two rows of them have room in the second cache
 constexpr int64_t kAhead = 8192;            // bytes that a processor takes in while a line is on its way
+constexpr int64_t kFewBlocks = 64;          // that may leave a thread without one
+
+// Whether a kernel of its own folds the pieces: `blocks` are too few, and each is a fold of this length. (A
+// fold of one piece, which a single row of any size may be, pays little for that.)
+bool goes_twice(const GroupEmitter& emit, const Dim& blocks, const Dim& length, int64_t piece) {
+  if (!emit.traffic.may_go_twice || !blocks.is_constant() || !in_pieces(length, piece)) return false;
+  return length.is_constant() ? blocks.constant() < kFewBlocks : blocks == kOne;
+}
+
+// Whether folds of this length go by pieces inside of a kernel: where nobody can tell, they go in one.
+bool by_pieces(const std::vector<Fold>& folds, const Dim& length, int64_t piece) {
+  return in_pieces(length, piece) && std::ranges::any_of(folds, &Fold::order_shows);
+}
+
+std::vector<Fold> folds_of(GroupEmitter& emit) {
+  std::vector<Fold> out;
+  for (Node* node : emit.region)
+    if (is_fold(node)) out.emplace_back(emit, node);
+  return out;
+}
+
+void pin_results(GroupEmitter& emit, Fold& fold, std::span<const Expr> state) {
+  std::vector<Expr> results = fold.finish(state);
+  for (size_t i = 0; i < results.size(); ++i)
+    emit.pin(fold.node()->result(i), [value = results[i]](std::span<const Expr>) { return value; });
+}
+
+std::vector<Expr> load_all(loop::Builder& build, std::span<const uint32_t> buffers, Expr at) {
+  std::vector<Expr> out;
+  for (uint32_t buffer : buffers) out.push_back(build.load(buffer, at));
+  return out;
+}
+void store_all(loop::Builder& build, std::span<const uint32_t> buffers, Expr at, std::vector<Expr> values) {
+  for (Expr& e : values) e = build.let(e);
+  for (size_t i = 0; i < values.size(); ++i) build.store(buffers[i], at, values[i]);
+}
 
 bool folds_are_simple(const Block& region) {
   for (const Node* node : region)
@@ -99,6 +139,51 @@ void lower_rows_across(GroupEmitter& emit, Kernel& kernel, const Dims& kept, con
   });
 }
 
+GroupEmitter::Index row_and_column(GroupEmitter& emit, const GroupEmitter::Index& row, const Dims& folded,
+                                   Expr column) {
+  GroupEmitter::Index index = row;
+  for (Expr e : emit.split(column, folded)) index.push_back(e);
+  return index;
+}
+
+// A few long rows with results for the rows alone.
+void lower_rows_by_pieces(GroupEmitter& emit, Kernel& kernel, const Dims& kept, const Dims& folded,
+                          int lanes) {
+  const Dim columns = product(folded), pieces = ceildiv(columns, Dim(ops::kPieceOfRow)), rows = product(kept);
+  PieceKernel first(emit, kernel, rows * pieces);
+  std::vector<std::vector<uint32_t>> parts;
+  std::vector<Fold> each = folds_of(first.emit);
+  for (Fold& fold : each) parts.push_back(first.temporaries(fold.init(), emit.build));
+  {
+    loop::Builder& build = first.emit.build;
+    Expr count = first.emit.size(pieces), block = build.block();
+    Expr begin = build.let((block % count) * ops::kPieceOfRow);
+    Expr end = build.let(loop::lesser(begin + build.index(ops::kPieceOfRow), first.emit.size(columns)));
+    GroupEmitter::Index row = first.emit.split(build.let(block / count), kept);
+    for (Fold& fold : each) fold.open(lanes);
+    first.emit.vector(begin, end, lanes, [&](Expr column) {
+      const GroupEmitter::Index index = row_and_column(first.emit, row, folded, column);
+      for (Fold& fold : each) fold.take(fold.operands_at(index), column);
+    });
+    for (size_t f = 0; f < each.size(); ++f) store_all(build, parts[f], block, each[f].joined());
+    first.finish(rows * pieces);
+  }
+  loop::Builder& build = emit.build;
+  kernel.blocks = rows;
+  kernel.grain = kFewBlocks;
+  Expr row = build.block(), count = emit.size(pieces);
+  std::vector<Fold> folds = folds_of(emit);
+  for (Fold& fold : folds) fold.open_pieces();
+  emit.serial(build.index(0), count, [&](Expr piece) {
+    for (size_t f = 0; f < folds.size(); ++f)
+      folds[f].add_piece(load_all(build, parts[f], row * count + piece));
+  });
+  for (Fold& fold : folds) pin_results(emit, fold, fold.totals());
+  const GroupEmitter::Index index = emit.split(row, kept);
+  for (size_t i = 0; i < emit.region.results().size(); ++i)
+    emit.store_result(i, row, emit.element(emit.region.results()[i], index));
+}
+
 }  // namespace
 
 void lower_row(GroupEmitter& emit, Kernel& kernel) {
@@ -121,6 +206,11 @@ void lower_row(GroupEmitter& emit, Kernel& kernel) {
     return lower_rows_across(emit, kernel, kept, folded, fold_lanes(widest));
   const int lanes = fold_lanes(widest, columns, folds_are_simple(region));
 
+  const bool any_full = std::any_of(region.results().begin(), region.results().end(),
+                                    [&](Value v) { return v->type().dims == domain; });
+  if (plan.stages() == 1 && !any_full && goes_twice(emit, rows, columns, ops::kPieceOfRow))
+    return lower_rows_by_pieces(emit, kernel, kept, folded, lanes);
+
   std::unordered_map<const Node*, uint32_t> scratch;
   for (const Node* node : plan.kept())
     scratch[node] = build.add_scratch(compute_type(node->result()->type().dtype), columns, "row");
@@ -133,17 +223,11 @@ void lower_row(GroupEmitter& emit, Kernel& kernel) {
   Expr per_block = emit.size(rows_a_block), n = emit.size(columns);
   Expr begin = build.block() * per_block;
   const bool by_lines = !elements_are_dear(region, domain);
-  const bool any_full = std::any_of(region.results().begin(), region.results().end(),
-                                    [&](Value v) { return v->type().dims == domain; });
 
   emit.serial(begin, loop::lesser(begin + per_block, emit.size(rows)), [&](Expr row) {
     Expr ahead = row + select(n <= build.index(kLargestPrefetch), rows_ahead, build.index(0));
     GroupEmitter::Index row_index = emit.split(row, kept);
-    auto full_index = [&](Expr column) {
-      GroupEmitter::Index index(row_index.begin(), row_index.end());
-      for (Expr e : emit.split(column, folded)) index.push_back(e);
-      return index;
-    };
+    auto full_index = [&](Expr column) { return row_and_column(emit, row_index, folded, column); };
     // While a row is computed from the caches, the next ones are on their way to them. Rows that do not fit
     // there ask for what they have at hand already.
     auto fetch_next = [&](Expr column) {
@@ -168,9 +252,9 @@ void lower_row(GroupEmitter& emit, Kernel& kernel) {
       std::vector<const Node*> keep;
       for (const Node* node : plan.kept())
         if (plan.stage_of(node) == stage) keep.push_back(node);
-      for (Fold& fold : folds) fold.open(lanes);
-      if (!folds.empty() || !keep.empty())
-        emit.vector(build.index(0), n, lanes, [&](Expr column) {
+      auto walk = [&](Expr from, Expr to) {
+        for (Fold& fold : folds) fold.open(lanes);
+        emit.vector(from, to, lanes, [&](Expr column) {
           GroupEmitter::Index index = full_index(column);
           if (stage == fetching) fetch_next(column);
           if (stage + 1 == plan.stages()) fetch_results(column);
@@ -181,6 +265,19 @@ void lower_row(GroupEmitter& emit, Kernel& kernel) {
           }
           for (Fold& fold : folds) fold.take(fold.operands_at(index), column);
         });
+      };
+      const bool pieces = by_pieces(folds, columns, ops::kPieceOfRow);
+      if (pieces) {
+        for (Fold& fold : folds) fold.open_pieces();
+        Expr count = emit.size(ceildiv(columns, Dim(ops::kPieceOfRow)));
+        emit.serial(build.index(0), count, [&](Expr piece) {
+          Expr from = build.let(piece * ops::kPieceOfRow);
+          walk(from, build.let(loop::lesser(from + build.index(ops::kPieceOfRow), n)));
+          for (Fold& fold : folds) fold.add_piece(fold.joined());
+        });
+      } else if (!folds.empty() || !keep.empty()) {
+        walk(build.index(0), n);
+      }
       for (const Node* node : keep) {
         uint32_t buffer = scratch.at(node);
         Dims dims = domain;
@@ -188,11 +285,7 @@ void lower_row(GroupEmitter& emit, Kernel& kernel) {
           return emit.build.load(buffer, emit.flat(index.subspan(kept.size()), folded));
         });
       }
-      for (Fold& fold : folds) {
-        std::vector<Expr> results = fold.close();
-        for (size_t i = 0; i < results.size(); ++i)
-          emit.pin(fold.node()->result(i), [value = results[i]](std::span<const Expr>) { return value; });
-      }
+      for (Fold& fold : folds) pin_results(emit, fold, pieces ? fold.totals() : fold.joined());
     }
     if (any_full)
       emit.vector_row(row * n, columns, lanes, by_lines, [&](Expr column, bool at_line) {
@@ -217,111 +310,198 @@ void lower_row(GroupEmitter& emit, Kernel& kernel) {
 
 namespace {
 
-// The last axis stays: a panel of columns is folded row after row into scratch, which keeps every load
-// contiguous.
-void fold_panels(GroupEmitter& emit, Kernel& kernel, const Dims& domain, const Ints& axes) {
-  loop::Builder& build = emit.build;
-  const Block& region = emit.region;
-  constexpr int64_t kPanel = 1024, kNarrow = 64, kTogether = 4;
-  const Dims kept = pick(domain, axes, false), folded = pick(domain, axes, true);
-  const Dims outer(kept.begin(), kept.end() - 1);
-  const Dim columns = kept.back(), panels = ceildiv(columns, Dim(kPanel));
-  kernel.blocks = product(outer) * panels;
-  kernel.grain = 1;
+// The columns that a block of a column kernel folds where the last axis stays: a panel of neighbours. Row after
+// row goes into their running values, which keeps every load contiguous.
+class Columns {
+ public:
+  static constexpr int64_t kPanel = 1024;
+  // The running values of each fold, for the vector of columns from j on.
+  using States = std::vector<std::vector<Expr>>;
+  using Take = std::function<void(Expr j, const States&)>;
 
-  std::vector<std::unique_ptr<Fold>> folds;
-  std::vector<std::vector<uint32_t>> state;
-  const bool narrow = columns.is_constant() && columns.constant() <= kNarrow;
-  for (Node* node : region)
-    if (is_fold(node)) {
-      folds.push_back(std::make_unique<Fold>(emit, node));
-      if (narrow) continue;
-      state.emplace_back();
-      for (Expr init : folds.back()->init())
-        state.back().push_back(build.add_scratch(init.type(), Dim(kPanel), "panel"));
-    }
-  int lanes = natural_lanes(emit.target, widest_element(region));
-  Expr panel_count = emit.size(panels);
-  GroupEmitter::Index outer_index = emit.split(build.block() / panel_count, outer);
-  Expr start = (build.block() % panel_count) * build.index(kPanel);
-  Expr width = loop::lesser(build.index(kPanel), emit.size(columns) - start);
-  auto index_at = [&](const GroupEmitter::Index& folded_index, Expr j) {
-    GroupEmitter::Index index;
-    size_t from_outer = 0, from_folded = 0;
-    for (size_t axis = 0; axis < domain.size(); ++axis) {
-      bool is_folded = std::find(axes.begin(), axes.end(), static_cast<int64_t>(axis)) != axes.end();
-      if (is_folded)
-        index.push_back(folded_index[from_folded++]);
-      else
-        index.push_back(axis + 1 == domain.size() ? start + j : outer_index[from_outer++]);
-    }
-    return index;
-  };
-  auto finish = [&](Expr j, const std::function<std::vector<Expr>(size_t)>& results_of) {
-    for (size_t f = 0; f < folds.size(); ++f) {
-      std::vector<Expr> results = results_of(f);
-      for (size_t i = 0; i < results.size(); ++i)
-        emit.pin(folds[f]->node()->result(i), [value = results[i]](std::span<const Expr>) { return value; });
-    }
-    GroupEmitter::Index index = outer_index;
-    index.push_back(start + j);
-    std::vector<Expr> values;
-    for (Value v : region.results()) values.push_back(build.let(emit.element(v, index)));
-    for (size_t i = 0; i < values.size(); ++i) emit.store_result(i, emit.flat(index, kept), values[i]);
-  };
-  if (narrow) {  // all columns are one vector, which stays in registers
-    int all = 1;
-    while (all < columns.constant()) all *= 2;
-    return emit.vector(build.index(0), emit.size(columns), all, [&](Expr j) {
-      for (auto& fold : folds) fold->open(all);
-      emit.serial(build.index(0), emit.size(product(folded)), [&](Expr position) {
-        GroupEmitter::Index index = index_at(emit.split(position, folded), j);
-        for (auto& fold : folds) fold->take(fold->operands_at(index), position);
-      });
-      finish(j, [&](size_t f) { return folds[f]->columns(); });
-    });
+  Columns(GroupEmitter& emit, const Dims& domain, const Ints& axes, Expr block)
+      : emit_(emit),
+        build_(emit.build),
+        domain_(domain),
+        axes_(axes),
+        kept_(pick(domain, axes, false)),
+        folded_(pick(domain, axes, true)),
+        narrow_(kept_.back().is_constant() && kept_.back().constant() <= kNarrow) {
+    Expr panels = emit.size(ceildiv(kept_.back(), Dim(kPanel)));
+    outer_ = emit.split(block / panels, Dims(kept_.begin(), kept_.end() - 1));
+    start_ = (block % panels) * build_.index(kPanel);
+    width_ = loop::lesser(build_.index(kPanel), emit.size(kept_.back()) - start_);
+    lanes_ = natural_lanes(emit.target, widest_element(emit.region));
+    if (!narrow_) return;
+    for (lanes_ = 1; lanes_ < kept_.back().constant();) lanes_ *= 2;
+    start_ = build_.index(0), width_ = emit.size(kept_.back());
   }
 
-  emit.vector(build.index(0), width, lanes, [&](Expr j) {
-    for (size_t f = 0; f < folds.size(); ++f) {
-      std::vector<Expr> init = folds[f]->init();
-      for (size_t s = 0; s < init.size(); ++s) build.store(state[f][s], j, init[s]);
+  int lanes() const { return lanes_; }
+  Expr element(Expr j) { return emit_.flat(column(j), kept_); }
+  void each(const std::function<void(Expr j)>& body) {
+    emit_.vector(build_.index(0), width_, lanes_, body);
+  }
+  // Memory for a panel's running values of each fold.
+  std::vector<std::vector<uint32_t>> scratch(std::vector<Fold>& folds) {
+    std::vector<std::vector<uint32_t>> out;
+    for (Fold& fold : folds) {
+      out.emplace_back();
+      for (Expr init : fold.init())
+        out.back().push_back(build_.add_scratch(init.type(), Dim(narrow_ ? lanes_ : kPanel), "panel"));
     }
-  });
-  // Several rows at a time, in order, where they are only read: the running values go through the cache once
-  // for all of them.
-  auto take_rows = [&](Expr begin, Expr end, int64_t together) {
-    emit.serial(begin, end, [&](Expr turn) {
+    return out;
+  }
+  States load(const std::vector<std::vector<uint32_t>>& buffers, Expr at) {
+    States out;
+    for (const std::vector<uint32_t>& of_fold : buffers) out.push_back(load_all(build_, of_fold, at));
+    return out;
+  }
+
+  // The positions [begin, end) of every column, folded.
+  void fold(std::vector<Fold>& folds, Expr begin, Expr end, const Take& take) {
+    if (narrow_)  // all columns are one vector, which stays in registers
+      return each([&](Expr j) {
+        for (Fold& fold : folds) fold.open(lanes_);
+        emit_.serial(begin, end, [&](Expr position) {
+          GroupEmitter::Index index = index_at(emit_.split(position, folded_), j);
+          for (Fold& fold : folds) fold.take(fold.operands_at(index), position);
+        });
+        States states;
+        for (Fold& fold : folds) states.push_back(fold.columns());
+        take(j, states);
+      });
+    const auto memory = scratch(folds);
+    each([&](Expr j) {
+      for (size_t f = 0; f < folds.size(); ++f) store_all(build_, memory[f], j, folds[f].init());
+    });
+    // Several rows at a time, in order, where they are only read: the running values go through the cache
+    // once for all of them.
+    constexpr int64_t kTogether = 4;
+    const bool plain = folds.size() == 1 && folds[0].simple() && !folds[0].node()->operand(0)->node();
+    Expr fours = build_.let(end / build_.index(kTogether));
+    if (plain) take_rows(folds, memory, begin / build_.index(kTogether), fours, kTogether);
+    take_rows(folds, memory, plain ? fours * kTogether : begin, end, 1);
+    each([&](Expr j) { take(j, load(memory, j)); });
+  }
+
+  // The kernel's results, from what the folds came to.
+  void store(std::vector<Fold>& folds, Expr j, const States& states) {
+    for (size_t f = 0; f < folds.size(); ++f) pin_results(emit_, folds[f], states[f]);
+    const GroupEmitter::Index index = column(j);
+    std::vector<Expr> values;
+    for (Value v : emit_.region.results()) values.push_back(build_.let(emit_.element(v, index)));
+    for (size_t i = 0; i < values.size(); ++i) emit_.store_result(i, element(j), values[i]);
+  }
+
+ private:
+  static constexpr int64_t kNarrow = 64;
+
+  GroupEmitter::Index column(Expr j) const {
+    GroupEmitter::Index index = outer_;
+    index.push_back(start_ + j);
+    return index;
+  }
+  GroupEmitter::Index index_at(const GroupEmitter::Index& folded_index, Expr j) const {
+    GroupEmitter::Index index;
+    const GroupEmitter::Index kept_index = column(j);
+    size_t from_kept = 0, from_folded = 0;
+    for (size_t axis = 0; axis < domain_.size(); ++axis) {
+      bool is_folded = std::find(axes_.begin(), axes_.end(), static_cast<int64_t>(axis)) != axes_.end();
+      index.push_back(is_folded ? folded_index[from_folded++] : kept_index[from_kept++]);
+    }
+    return index;
+  }
+  void take_rows(std::vector<Fold>& folds, const std::vector<std::vector<uint32_t>>& memory, Expr begin,
+                 Expr end, int64_t together) {
+    emit_.serial(begin, end, [&](Expr turn) {
       std::vector<Expr> positions;
       std::vector<GroupEmitter::Index> folded_index;
       for (int64_t r = 0; r < together; ++r) {
-        positions.push_back(turn * together + build.index(r));
-        folded_index.push_back(emit.split(positions.back(), folded));
+        positions.push_back(turn * together + build_.index(r));
+        folded_index.push_back(emit_.split(positions.back(), folded_));
       }
-      emit.vector(build.index(0), width, lanes, [&](Expr j) {
+      each([&](Expr j) {
         for (size_t f = 0; f < folds.size(); ++f) {
-          std::vector<Expr> now;
-          for (uint32_t s : state[f]) now.push_back(build.load(s, j));
+          std::vector<Expr> now = load_all(build_, memory[f], j);
           for (size_t r = 0; r < positions.size(); ++r)
-            now = folds[f]->combine(now, folds[f]->operands_at(index_at(folded_index[r], j)), positions[r]);
-          for (Expr& e : now) e = build.let(e);
-          for (size_t s = 0; s < now.size(); ++s) build.store(state[f][s], j, now[s]);
+            now = folds[f].combine(now, folds[f].operands_at(index_at(folded_index[r], j)), positions[r]);
+          store_all(build_, memory[f], j, now);
         }
       });
     });
+  }
+
+  GroupEmitter& emit_;
+  loop::Builder& build_;
+  const Dims domain_;
+  const Ints axes_;
+  const Dims kept_, folded_;
+  const bool narrow_;
+  int lanes_ = 1;
+  GroupEmitter::Index outer_;
+  Expr start_, width_;
+};
+
+// The last axis stays.
+void fold_panels(GroupEmitter& emit, Kernel& kernel, const Dims& domain, const Ints& axes) {
+  loop::Builder& build = emit.build;
+  const Dims kept = pick(domain, axes, false);
+  const Dim positions = product(pick(domain, axes, true));
+  const Dim pieces = ceildiv(positions, Dim(ops::kPieceOfColumn));
+  const Dim blocks =
+      product(Dims(kept.begin(), kept.end() - 1)) * ceildiv(kept.back(), Dim(Columns::kPanel));
+  kernel.blocks = blocks;
+  kernel.grain = 1;
+  auto piece_of = [&](GroupEmitter& in, Expr piece) {
+    Expr begin = in.build.let(piece * ops::kPieceOfColumn);
+    Expr end = in.build.let(loop::lesser(begin + in.build.index(ops::kPieceOfColumn), in.size(positions)));
+    return std::pair(begin, end);
   };
-  const Dim turns = product(folded);
-  const bool plain = folds.size() == 1 && folds[0]->simple() && !folds[0]->node()->operand(0)->node();
-  if (plain) take_rows(build.index(0), emit.size(floordiv(turns, Dim(kTogether))), kTogether);
-  take_rows(plain ? emit.size(floordiv(turns, Dim(kTogether)) * Dim(kTogether)) : build.index(0),
-            emit.size(turns), 1);
-  emit.vector(build.index(0), width, lanes, [&](Expr j) {
-    finish(j, [&](size_t f) {
-      std::vector<Expr> values;
-      for (uint32_t s : state[f]) values.push_back(build.load(s, j));
-      return folds[f]->finish(values);
+  std::vector<Fold> folds = folds_of(emit);
+  if (goes_twice(emit, blocks, positions, ops::kPieceOfColumn)) {
+    PieceKernel first(emit, kernel, product(kept) * pieces);
+    std::vector<Fold> each = folds_of(first.emit);
+    std::vector<std::vector<uint32_t>> parts;
+    for (Fold& fold : each) parts.push_back(first.temporaries(fold.init(), build));
+    loop::Builder& build_first = first.emit.build;
+    Expr count = first.emit.size(pieces), number = build_first.let(build_first.block() % count);
+    Columns some(first.emit, domain, axes, build_first.let(build_first.block() / count));
+    auto [begin, end] = piece_of(first.emit, number);
+    some.fold(each, begin, end, [&](Expr j, const Columns::States& states) {
+      for (size_t f = 0; f < each.size(); ++f)
+        store_all(build_first, parts[f], number * first.emit.size(product(kept)) + some.element(j), states[f]);
+    });
+    first.finish(blocks * pieces);
+    Columns all(emit, domain, axes, build.block());
+    return all.each([&](Expr j) {
+      for (Fold& fold : folds) fold.open_pieces(all.lanes());
+      emit.serial(build.index(0), emit.size(pieces), [&](Expr piece) {
+        for (size_t f = 0; f < folds.size(); ++f)
+          folds[f].add_piece(load_all(build, parts[f], piece * emit.size(product(kept)) + all.element(j)));
+      });
+      Columns::States states;
+      for (Fold& fold : folds) states.push_back(fold.totals());
+      all.store(folds, j, states);
+    });
+  }
+  Columns panel(emit, domain, axes, build.block());
+  if (!by_pieces(folds, positions, ops::kPieceOfColumn))
+    return panel.fold(folds, build.index(0), emit.size(positions),
+                      [&](Expr j, const Columns::States& states) { panel.store(folds, j, states); });
+  const auto totals = panel.scratch(folds);
+  emit.serial(build.index(0), emit.size(max(pieces, kOne)), [&](Expr piece) {
+    auto [begin, end] = piece_of(emit, piece);
+    panel.fold(folds, begin, end, [&](Expr j, const Columns::States& states) {
+      for (size_t f = 0; f < folds.size(); ++f) {
+        std::vector<Expr> sum = folds[f].merge(load_all(build, totals[f], j), states[f]);
+        for (size_t s = 0; s < sum.size(); ++s)
+          sum[s] = loop::select(piece == build.index(0), states[f][s], sum[s]);
+        store_all(build, totals[f], j, sum);
+      }
     });
   });
+  panel.each([&](Expr j) { panel.store(folds, j, panel.load(totals, j)); });
 }
 
 // The last axis is folded, and others that are not next to it: rows within rows.
@@ -488,7 +668,9 @@ void lower_column(GroupEmitter& emit, Kernel& kernel) {
   const Ints& axes = any->attrs().get(ops::kAxes);
   const Dims domain = any->operand(0)->type().dims;
   bool last_folded = !axes.empty() && axes.back() == static_cast<int64_t>(domain.size()) - 1;
-  if (last_folded && features_lie_last(emit.region, domain, axes))
+  if (last_folded && axes.back() - axes.front() + 1 == static_cast<int64_t>(axes.size()))
+    lower_row(emit, kernel);
+  else if (last_folded && features_lie_last(emit.region, domain, axes))
     fold_rows_across(emit, kernel, domain, axes);
   else if (last_folded)
     fold_rows(emit, kernel, domain, axes);

@@ -284,6 +284,12 @@ class PointContext {
 };
 using PointFn = loop::Expr (*)(PointContext&);
 
+// Order of summation of long folds, beside what codegen/lower_fold.cpp says of lanes: pieces are folded by
+// themselves, and what they come to is folded in their order. So many roundings in a row are few, and threads
+// may have a piece each. Elements of a row, and positions where each column is a fold of its own:
+inline constexpr int64_t kPieceOfRow = 65536;
+inline constexpr int64_t kPieceOfColumn = 1024;
+
 // A fold over the attribute `axes`, with one or more running values (argmax keeps value and index).
 struct ReduceContext {
   loop::Builder& build;
@@ -302,6 +308,7 @@ struct ReduceRule {
   // lane.
   bool simple = true;
   loop::Reduction lanes = loop::Reduction::Add;
+  bool rounds = false;  // so of floats the order of the elements shows
 };
 
 // A whole kernel of its own, as loops: for ops whose results are not point-wise (sort, scatter, cumulative).

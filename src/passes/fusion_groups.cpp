@@ -39,7 +39,8 @@ bool trailing(const Ints& axes, int rank) {
 }
 
 // Whether a kernel that folds these axes can walk all it folds several times, out of the second cache: they
-// are next to each other in front of columns enough for vectors, of which some fit there.
+// are next to each other in front of columns enough for vectors, of which some fit there, and a column is one
+// piece of the order of summation.
 bool walks_panels(const Type& type, const Ints& axes) {
   constexpr int64_t kPanelBytes = 128 << 10, kLeastColumns = 32, kShortRow = 16;
   if (axes.empty() || axes.back() - axes.front() + 1 != static_cast<int64_t>(axes.size())) return false;
@@ -48,8 +49,20 @@ bool walks_panels(const Type& type, const Ints& axes) {
     if (!type.dims[i].is_constant()) return false;
     (static_cast<int64_t>(i) <= axes.back() ? positions : columns) *= type.dims[i].constant();
   }
-  return positions > 0 && columns >= kShortRow &&
+  return positions > 0 && positions <= ops::kPieceOfColumn && columns >= kShortRow &&
          positions * kLeastColumns * static_cast<int64_t>(size_of(type.dtype)) <= kPanelBytes;
+}
+
+// A few rows so long that they do not stay in a cache: to walk them again in one kernel saves nothing, and
+// would leave them to a thread each, where folds alone go by pieces.
+bool few_long_rows(const Type& type, const Ints& axes) {
+  constexpr int64_t kFew = 8, kLong = 4 * ops::kPieceOfRow;
+  auto dims = constant_dims(type.dims);
+  if (!dims || axes.empty()) return false;
+  int64_t rows = 1, columns = 1;
+  for (size_t i = 0; i < dims->size(); ++i)
+    (static_cast<int64_t>(i) < axes.front() ? rows : columns) *= (*dims)[i];
+  return rows < kFew && columns >= kLong;
 }
 
 bool walks_again(const Group* group) {
@@ -347,7 +360,7 @@ bool Grouping::turns_behind(const Group* group, const Node* node) const {
 void Grouping::place_reduce(Node* node) {
   const Ints& axes = node->attrs().get(ops::kAxes);
   const Type& type = node->operand(0)->type();
-  const bool row = trailing(axes, type.rank());
+  const bool row = trailing(axes, type.rank()) && !few_long_rows(type, axes);
   const GroupKind kind = row                        ? GroupKind::Row
                          : walks_panels(type, axes) ? GroupKind::Panel
                                                     : GroupKind::Column;

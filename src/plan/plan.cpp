@@ -310,13 +310,28 @@ class Planner final : public BlockPlanner {
     return -1;
   }
 
-  void launch(Node* node, const KernelChoice& kernel) {
+  rt::KernelCall call_of(const KernelChoice& kernel) {
     rt::KernelCall call;
     call.kernel = kernel.function;
     call.origin = kernel.origin;
     call.name = kernel.name;
     call.grain = kernel.grain;
     call.steps = kernel.steps;
+    for (const std::string& formula : kernel.sizes) call.dims.push_back(size(Dim::parse(formula)));
+    call.blocks = size(kernel.blocks);
+    if (!kernel.scratch.empty()) {
+      Dim total = int64_t{0};
+      for (const auto& [dtype, elements] : kernel.scratch) {
+        Dim n = elements * Dim(static_cast<int64_t>(size_of(dtype)));
+        total = total + ceildiv(n, Dim(int64_t{64})) * Dim(int64_t{64});
+      }
+      call.scratch = size(total);
+    }
+    return call;
+  }
+
+  void launch(Node* node, const KernelChoice& kernel) {
+    rt::KernelCall call = call_of(kernel);
     for (Value v : node->operands()) call.buffers.push_back(slots_.at(v));
     for (const auto& [operand, storage] : kernel.packed)
       call.buffers[static_cast<size_t>(operand)] = constant(storage);
@@ -328,15 +343,13 @@ class Planner final : public BlockPlanner {
       call.buffers[static_cast<size_t>(pack.operand)] =
           packed_before(slots_.at(node->operand(static_cast<size_t>(pack.operand))), pack);
     for (Value v : node->results()) call.buffers.push_back(slots_.at(v));
-    for (const std::string& formula : kernel.sizes) call.dims.push_back(size(Dim::parse(formula)));
-    call.blocks = size(kernel.blocks);
-    if (!kernel.scratch.empty()) {
-      Dim total = int64_t{0};
-      for (const auto& [dtype, elements] : kernel.scratch) {
-        Dim n = elements * Dim(static_cast<int64_t>(size_of(dtype)));
-        total = total + ceildiv(n, Dim(int64_t{64})) * Dim(int64_t{64});
-      }
-      call.scratch = size(total);
+    for (const auto& [dtype, elements] : kernel.temporaries)
+      call.buffers.push_back(
+          add_slot({rt::SlotKind::Arena, 0, size(elements * Dim(static_cast<int64_t>(size_of(dtype))))}));
+    if (kernel.first) {
+      rt::KernelCall first = call_of(*kernel.first);
+      first.buffers = call.buffers;
+      current_->code.push_back(std::move(first));
     }
     current_->code.push_back(std::move(call));
   }

@@ -37,6 +37,9 @@ struct KernelChoice {
     int64_t blocks = 1, bytes = 0;
   };
   std::vector<Pack> packs;
+  // A kernel over the same buffers that runs before, and what both have behind the results, in elements.
+  std::shared_ptr<const KernelChoice> first;
+  std::vector<std::pair<DType, Dim>> temporaries;
 };
 
 struct Input {

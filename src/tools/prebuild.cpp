@@ -48,7 +48,8 @@ std::vector<codegen::Kernel> kernels_of(Graph& graph, const codegen::Target& tar
   std::vector<codegen::Kernel> out;
   for (const Node* node : graph.body())
     if (node->regions().size() == 1 && node->attrs().find("kind"))
-      out.push_back(codegen::lower(node, std::vector<bool>(node->operands().size(), constants), target));
+      out.push_back(codegen::lower(node, std::vector<bool>(node->operands().size(), constants), target,
+                                   {.may_go_twice = true}));
   return out;
 }
 
@@ -86,7 +87,7 @@ void add_elementwise(const ops::Op& op, std::span<const DType> dtypes, const Att
   if (graph->outputs().size() != 1) return;
   auto result = static_cast<uint32_t>(graph->outputs()[0]->type().dtype);
   std::vector<codegen::Kernel> kernels = kernels_of(*graph, target);
-  constexpr size_t kLongest = 1024;  // expressions: lgamma's alone would be a tenth of all code
+  constexpr size_t kLongest = 512;  // expressions: lgamma and digamma alone would be a tenth of all code
   if (kernels.size() != 1 || kernels[0].function->expressions.size() > kLongest) return;
   std::optional<uint32_t> order = direct_order(*graph, kernels[0]);
   if (!order) return;
@@ -118,9 +119,13 @@ std::vector<Attrs> usual_attrs(const ops::Op& op) {
 }
 
 void add_functions(const ops::Op& op, Graph& graph, const codegen::Target& target, Items& items) {
-  for (codegen::Kernel& kernel : kernels_of(graph, target)) {
+  auto add = [&](codegen::Kernel& kernel) {
     Hash128 key = rt::prebuilt_key_of_function(kernel.function->hash());
     items[key] = {.key = key, .function = std::move(kernel.function), .of = op.decl.name};
+  };
+  for (codegen::Kernel& kernel : kernels_of(graph, target)) {
+    if (kernel.first) add(*kernel.first);
+    add(kernel);
   }
 }
 

@@ -79,6 +79,7 @@ codegen::Traffic traffic_of(const Node* kernel, const CompileOptions& options) {
   static const size_t cache = rt::last_level_cache();
   const std::optional<size_t> touched = bytes_touched(kernel);
   codegen::Traffic out;
+  out.may_go_twice = true;
   if (cache == 0 || !touched) return out;
   out.far = *touched >= cache / 8 * 3;
   const bool alone = rt::ThreadPool::instance().num_threads() == 1;
@@ -89,6 +90,20 @@ codegen::Traffic traffic_of(const Node* kernel, const CompileOptions& options) {
       return passes::is_terminator(use.user);
     }));
   return out;
+}
+
+plan::KernelChoice choice_of(const codegen::Kernel& kernel, rt::KernelFn function) {
+  plan::KernelChoice choice;
+  choice.function = function;
+  choice.name = kernel.kind;
+  choice.sizes = kernel.function->sizes;
+  choice.blocks = kernel.blocks;
+  choice.grain = kernel.grain;
+  choice.steps = kernel.steps;
+  choice.in_place = kernel.in_place;
+  for (size_t s = 0; s < kernel.function->scratch.size(); ++s)
+    choice.scratch.emplace_back(kernel.function->scratch[s].type, kernel.function->scratch_elements[s]);
+  return choice;
 }
 
 std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions& options) {
@@ -143,6 +158,7 @@ std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions&
   std::vector<const loop::Function*> functions;
   for (const codegen::Kernel& kernel : kernels) {
     functions.push_back(kernel.function.get());
+    if (kernel.first) functions.push_back(kernel.first->function.get());
     for (const auto& packing : kernel.packings) functions.push_back(packing.pack.get());
   }
   std::vector<codegen::Compiled> code;
@@ -164,17 +180,12 @@ std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions&
   std::vector<std::unique_ptr<loop::Function>> readable;
   for (size_t i = 0; i < kernels.size(); ++i) {
     codegen::Kernel& kernel = kernels[i];
-    plan::KernelChoice choice;
     const codegen::Compiled& compiled = code[at++];
-    choice.function = compiled.fn;
-    choice.name = kernel.kind;
-    choice.sizes = kernel.function->sizes;
-    choice.blocks = kernel.blocks;
-    choice.grain = kernel.grain;
-    choice.steps = kernel.steps;
-    choice.in_place = kernel.in_place;
-    for (size_t s = 0; s < kernel.function->scratch.size(); ++s)
-      choice.scratch.emplace_back(kernel.function->scratch[s].type, kernel.function->scratch_elements[s]);
+    plan::KernelChoice choice = choice_of(kernel, compiled.fn);
+    if (kernel.first) {
+      choice.first = std::make_shared<plan::KernelChoice>(choice_of(*kernel.first, code[at++].fn));
+      choice.temporaries = kernel.temporaries;
+    }
     for (const auto& packing : kernel.packings) {
       Value operand = fusions[i]->operand(static_cast<size_t>(packing.operand));
       Packing form(packing, operand->type().dtype, code[at++].fn);

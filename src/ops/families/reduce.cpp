@@ -183,7 +183,8 @@ const ReduceRule kSum{+[](ReduceContext& c) { return std::vector{number(c, 0)}; 
                       },
                       done,
                       true,
-                      Reduction::Add};
+                      Reduction::Add,
+                      true};
 const ReduceRule kProd{+[](ReduceContext& c) { return std::vector{number(c, 1)}; },
                        as_is,
                        +[](ReduceContext&, std::span<const Expr> a, std::span<const Expr> b) {
@@ -191,7 +192,8 @@ const ReduceRule kProd{+[](ReduceContext& c) { return std::vector{number(c, 1)};
                        },
                        done,
                        true,
-                       Reduction::Mul};
+                       Reduction::Mul,
+                       true};
 // The greatest is kept turned over, as the least of what stands the other way round: of floats the least
 // costs less, as what both orders of a comparison have in bits is right for NaN too (`tools::total_min`).
 Expr turned(Expr x) { return is_float(x.type()) ? -x : ~x; }
