@@ -1,5 +1,5 @@
-"""Folds longer than a piece of the order of summation (65,536 elements of a row, 1024 of a column): the order itself, bit
-by bit; the same bits eager, compiled, in one kernel and by several threads; few rows, many rows, columns of all kinds."""
+"""Folds longer than a piece of the order of summation (65,536 elements of a row, 1024 of a column): the order itself,
+bit by bit; the same bits eager, compiled, in one kernel and by several threads; few rows, many rows, all columns."""
 
 from __future__ import annotations
 
