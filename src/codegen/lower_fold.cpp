@@ -310,8 +310,8 @@ void lower_row(GroupEmitter& emit, Kernel& kernel) {
 
 namespace {
 
-// The columns that a block of a column kernel folds where the last axis stays: a panel of neighbours. Row after
-// row goes into their running values, which keeps every load contiguous.
+// The columns that a block of a column kernel folds where the last axis stays: a panel of neighbours. Row
+// after row goes into their running values, which keeps every load contiguous.
 class Columns {
  public:
   static constexpr int64_t kPanel = 1024;
@@ -339,9 +339,7 @@ class Columns {
 
   int lanes() const { return lanes_; }
   Expr element(Expr j) { return emit_.flat(column(j), kept_); }
-  void each(const std::function<void(Expr j)>& body) {
-    emit_.vector(build_.index(0), width_, lanes_, body);
-  }
+  void each(const std::function<void(Expr j)>& body) { emit_.vector(build_.index(0), width_, lanes_, body); }
   // Memory for a panel's running values of each fold.
   std::vector<std::vector<uint32_t>> scratch(std::vector<Fold>& folds) {
     std::vector<std::vector<uint32_t>> out;
@@ -449,8 +447,7 @@ void fold_panels(GroupEmitter& emit, Kernel& kernel, const Dims& domain, const I
   const Dims kept = pick(domain, axes, false);
   const Dim positions = product(pick(domain, axes, true));
   const Dim pieces = ceildiv(positions, Dim(ops::kPieceOfColumn));
-  const Dim blocks =
-      product(Dims(kept.begin(), kept.end() - 1)) * ceildiv(kept.back(), Dim(Columns::kPanel));
+  const Dim blocks = product(Dims(kept.begin(), kept.end() - 1)) * ceildiv(kept.back(), Dim(Columns::kPanel));
   kernel.blocks = blocks;
   kernel.grain = 1;
   auto piece_of = [&](GroupEmitter& in, Expr piece) {
@@ -470,7 +467,8 @@ void fold_panels(GroupEmitter& emit, Kernel& kernel, const Dims& domain, const I
     auto [begin, end] = piece_of(first.emit, number);
     some.fold(each, begin, end, [&](Expr j, const Columns::States& states) {
       for (size_t f = 0; f < each.size(); ++f)
-        store_all(build_first, parts[f], number * first.emit.size(product(kept)) + some.element(j), states[f]);
+        store_all(build_first, parts[f], number * first.emit.size(product(kept)) + some.element(j),
+                  states[f]);
     });
     first.finish(blocks * pieces);
     Columns all(emit, domain, axes, build.block());
