@@ -401,6 +401,40 @@ Tensor as_tensor(PyObject* object, std::optional<DType> dtype, std::string_view 
           "pass a number, nested lists, a NumPy array, or an object with a buffer, __dlpack__ or __array__");
 }
 
+std::optional<Tensor> lent(PyObject* object) {
+  constexpr Py_ssize_t kWorthIt = 16384;  // bytes
+  struct View : Py_buffer {
+    ~View() {
+      if (obj) PyBuffer_Release(this);
+    }
+  } view{};
+  if (!PyObject_CheckBuffer(object)) return std::nullopt;
+  if (PyObject_GetBuffer(object, &view, PyBUF_FULL_RO) != 0) {
+    PyErr_Clear();
+    return std::nullopt;
+  }
+  const std::optional<DType> dtype = dtype_of_format(view.format, view.itemsize);
+  if (!dtype || static_cast<size_t>(view.itemsize) != size_of(*dtype) || !PyBuffer_IsContiguous(&view, 'C'))
+    return std::nullopt;
+  const Shape shape(std::vector<int64_t>(view.shape, view.shape + view.ndim));
+  // Whole numbers may say where to read: what has been checked must still hold when it is used, whatever
+  // another thread writes.
+  const bool may_lend = (is_float(*dtype) || is_complex(*dtype)) &&
+                        reinterpret_cast<uintptr_t>(view.buf) % static_cast<size_t>(view.itemsize) == 0;
+  if (!may_lend || view.len < kWorthIt) {
+    Tensor copy = Tensor::empty(*dtype, shape);
+    if (view.len > 0) std::memcpy(copy.data(), view.buf, static_cast<size_t>(view.len));
+    return copy;
+  }
+  auto release = [held = static_cast<Py_buffer>(view)]() mutable {
+    PyGILState_STATE state = PyGILState_Ensure();
+    PyBuffer_Release(&held);
+    PyGILState_Release(state);
+  };
+  view.obj = nullptr;
+  return Tensor(*dtype, shape, Storage::adopt(view.buf, static_cast<size_t>(view.len), std::move(release)));
+}
+
 void init_array_in(nb::module_& m) {
   m.def(
       "asarray",

@@ -110,6 +110,9 @@ nb::object to_list(const Tensor& tensor);
 
 // From any object that is an array in some way; Error(Type) where it is none. (array_in.cpp)
 Tensor as_tensor(PyObject* object, std::optional<DType> dtype, std::string_view who);
+// Another library's array for as long as a call takes: many floats in their own memory (the storage is
+// read-only), which the owner may write again; else a copy. None for what `as_tensor` must look at.
+std::optional<Tensor> lent(PyObject* object);
 bool is_array_like(PyObject* object);                      // has a buffer, __dlpack__ or __array__
 std::optional<front::Scalar> as_scalar(PyObject* object);  // a Python number
 std::optional<front::Operand> as_operand(PyObject* object);

@@ -299,8 +299,11 @@ void CallShape::read(CallObjects& objects, bool donate) const {
         leaf.donated = spec.donated;
         if (spec.donated && donate) leaf.donate = &tensor_of(object);
       } else {
-        objects.converted.push_back(as_tensor(object, std::nullopt, spec.name));
-        leaf.array = &objects.converted.back();
+        std::optional<Tensor> plain = lent(object);
+        objects.converted.push_back(plain ? *std::move(plain) : as_tensor(object, std::nullopt, spec.name));
+        Tensor& array = objects.converted.back();
+        leaf.array = &array;
+        if (array.storage().read_only()) leaf.borrowed = &array;
       }
     } else if (spec.kind == LeafKind::Integer) {
       leaf.kind = record::Leaf::Kind::Integer;

@@ -26,7 +26,7 @@ struct CallObjects {
   std::vector<nb::object> held;
   // Those that are no Static, as the tree of traces takes them (`CallShape::read`).
   std::vector<record::Leaf> dynamic;
-  std::vector<Tensor> converted;  // copies of other libraries' arrays
+  std::vector<Tensor> converted;  // other libraries' arrays, copied or borrowed
 
   void clear();  // keeps the lists' memory for another call
 };

@@ -186,6 +186,7 @@ class Planner final : public BlockPlanner {
     made.inputs = static_cast<int32_t>(source.args().size());
     made.outputs = static_cast<int32_t>(source.results().size());
     std::unordered_map<Value, rt::SlotId> saved_slots = std::exchange(slots_, {});
+    std::unordered_map<rt::SlotId, Value> saved_temporaries = std::exchange(temporary_of_, {});
     rt::Block* saved_block = std::exchange(current_, &made);
 
     std::unordered_map<Value, int> output_of = claim_outputs(source);
@@ -209,15 +210,17 @@ class Planner final : public BlockPlanner {
       rt::SlotId to = add_slot({rt::SlotKind::Output, static_cast<int32_t>(i), n});
       current_->code.push_back(rt::Copy{slots_.at(v), to, n});
     }
-    std::vector<Value>& held = held_[static_cast<size_t>(id)];
-    held.resize(made.slots.size(), nullptr);
-    for (const auto& [value, slot] : slots_) held[static_cast<size_t>(slot)] = root(value);
+    std::vector<Held>& held = held_[static_cast<size_t>(id)];
+    held.resize(made.slots.size());
+    for (const auto& [value, slot] : slots_) held[static_cast<size_t>(slot)].value = root(value);
+    for (const auto& [slot, value] : temporary_of_) held[static_cast<size_t>(slot)] = {value, true};
     for (size_t s = 0; s < made.slots.size(); ++s)
       if (made.slots[s].kind == rt::SlotKind::Output)
-        held[s] = root(source.results()[static_cast<size_t>(made.slots[s].index)]);
+        held[s].value = root(source.results()[static_cast<size_t>(made.slots[s].index)]);
     if (id == 0) find_donatable(source, output_of);
     current_ = saved_block;
     slots_ = std::move(saved_slots);
+    temporary_of_ = std::move(saved_temporaries);
     out_.program.blocks[static_cast<size_t>(id)] = std::move(made);
     return id;
   }
@@ -231,10 +234,18 @@ class Planner final : public BlockPlanner {
     return v;
   }
 
+  // Whose elements a slot holds: null where it has no value of its own; or what a kernel that computes the
+  // value keeps meanwhile.
+  struct Held {
+    Value value = nullptr;
+    bool temporary = false;
+  };
+
   // "f32[8, 128] of model.py:12 in forward:  s = x.sum(0)".
-  static std::string describe(Value v) {
+  static std::string describe(const Held& held) {
+    const Value v = held.value;
     if (!v) return "an array";
-    std::string text = v->type().str();
+    std::string text = (held.temporary ? "a temporary for " : "") + v->type().str();
     if (v->node() && v->node()->location().known()) text += " of " + v->node()->location().str();
     return text;
   }
@@ -242,6 +253,12 @@ class Planner final : public BlockPlanner {
   rt::SlotId add_slot(rt::Slot slot) {
     current_->slots.push_back(slot);
     return static_cast<rt::SlotId>(current_->slots.size() - 1);
+  }
+
+  rt::SlotId temporary(rt::SizeId bytes, Value of) {
+    rt::SlotId slot = add_slot({rt::SlotKind::Arena, 0, bytes});
+    temporary_of_[slot] = of;
+    return slot;
   }
 
   // Results that a kernel of this block computes are written straight into the output.
@@ -340,12 +357,11 @@ class Planner final : public BlockPlanner {
           add_slot({rt::SlotKind::ProgramInput, first_prepared_ + index,
                     size(Dim(input_.prepared[static_cast<size_t>(index)]))});
     for (const KernelChoice::Pack& pack : kernel.packs)
-      call.buffers[static_cast<size_t>(pack.operand)] =
-          packed_before(slots_.at(node->operand(static_cast<size_t>(pack.operand))), pack);
+      call.buffers[static_cast<size_t>(pack.operand)] = packed_before(node, pack);
     for (Value v : node->results()) call.buffers.push_back(slots_.at(v));
     for (const auto& [dtype, elements] : kernel.temporaries)
       call.buffers.push_back(
-          add_slot({rt::SlotKind::Arena, 0, size(elements * Dim(static_cast<int64_t>(size_of(dtype))))}));
+          temporary(size(elements * Dim(static_cast<int64_t>(size_of(dtype)))), node->result(0)));
     if (kernel.first) {
       rt::KernelCall first = call_of(*kernel.first);
       first.buffers = call.buffers;
@@ -355,8 +371,9 @@ class Planner final : public BlockPlanner {
   }
 
   // A temporary that holds the operand's other form, and the call that writes it.
-  rt::SlotId packed_before(rt::SlotId operand, const KernelChoice::Pack& pack) {
-    rt::SlotId to = add_slot({rt::SlotKind::Arena, 0, size(Dim(pack.bytes))});
+  rt::SlotId packed_before(const Node* node, const KernelChoice::Pack& pack) {
+    rt::SlotId operand = slots_.at(node->operand(static_cast<size_t>(pack.operand)));
+    rt::SlotId to = temporary(size(Dim(pack.bytes)), node->result(0));
     rt::KernelCall call;
     call.kernel = pack.function;
     call.name = "pack";
@@ -455,8 +472,9 @@ class Planner final : public BlockPlanner {
   std::unordered_map<Value, Node*> last_use_;
   std::unordered_set<Value> taken_;
   std::unordered_map<const void*, int32_t> constants_;
-  int32_t first_prepared_ = 0;            // among the program's inputs
-  std::vector<std::vector<Value>> held_;  // of each block's slots; null where a slot has no value of its own
+  int32_t first_prepared_ = 0;  // among the program's inputs
+  std::unordered_map<rt::SlotId, Value> temporary_of_;
+  std::vector<std::vector<Held>> held_;  // of each block's slots
   rt::Block* current_ = nullptr;
 };
 

@@ -71,6 +71,8 @@ class Program {
   virtual std::vector<Tensor> run_small(void* const* inputs) const {
     return (void)inputs, std::vector<Tensor>();
   }
+  // Whether a run leaves machine code for functions of the user's, which may do anything to memory of theirs.
+  virtual bool calls_back() const { return true; }
   // False where steady inputs have changed so often of late that a program without them would be quicker.
   virtual bool steady() const { return true; }
 };

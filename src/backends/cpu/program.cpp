@@ -55,6 +55,10 @@ CpuProgram::CpuProgram(std::unique_ptr<Graph> graph, plan::Plan plan, ProgramRep
   }
   for (Value v : graph_->inputs()) inputs_.push_back({v->type().dtype, v->type().rank()});
   for (Value v : graph_->outputs()) outputs_.push_back(v->type().dtype);
+  for (const rt::Block& block : plan.program.blocks)
+    calls_back_ |= std::ranges::any_of(block.code, [](const rt::Instruction& instruction) {
+      return std::holds_alternative<rt::Host>(instruction);
+    });
   executable_ = std::make_unique<rt::Executable>(std::move(plan.program));
 }
 

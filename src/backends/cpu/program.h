@@ -33,6 +33,7 @@ class CpuProgram final : public Program {
   ProgramReport report() const override;
   std::string assembly() const override;
   Direct direct() const override;
+  bool calls_back() const override { return calls_back_; }
   bool small() const override {
     return fixed_sizes_ && prepared_.empty() && donated_.empty() && executable_->small();
   }
@@ -83,6 +84,7 @@ class CpuProgram final : public Program {
   };
   std::vector<Input> inputs_;
   std::vector<DType> outputs_;
+  bool calls_back_ = false;
   bool fixed_sizes_ = true;                          // no symbols: shapes are compared, nothing evaluated
   std::vector<Shape> input_shapes_, output_shapes_;  // of fixed sizes
   std::unique_ptr<rt::Executable> executable_;

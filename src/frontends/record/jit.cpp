@@ -8,6 +8,7 @@
 #include "ops/effects.h"
 #include "support/inline_vector.h"
 #include "tensor/numbers.h"
+#include "tensor/strided.h"
 
 namespace ig::record {
 namespace {
@@ -72,6 +73,15 @@ constexpr size_t kManySymbols = 16;
 // A program that goes its paths by turns would run the whole of a wrong trace on most calls. A surprise
 // counts for more than a hit, so that about one in four is enough to ask first.
 constexpr int kSurprise = 3, kAskFirst = 6, kMostSurprises = 12;
+
+// Memory of somebody else's that a call has not copied.
+bool is_borrowed(const Leaf& leaf) { return leaf.borrowed && leaf.borrowed->storage().read_only(); }
+
+void copy_borrowed(std::span<const Leaf> leaves) {
+  for (const Leaf& leaf : leaves)
+    if (is_borrowed(leaf))
+      *leaf.borrowed = copy_strided(*leaf.borrowed, StridedView::whole(leaf.borrowed->shape()));
+}
 
 }  // namespace
 
@@ -363,6 +373,7 @@ void JitTree::compile_trace(JitTrace& trace, std::span<const Leaf> leaves, JitFr
 }
 
 std::shared_ptr<JitTrace> JitTree::record(std::span<const Leaf> leaves, JitFront& front, std::string reason) {
+  copy_borrowed(leaves);  // the function runs, and may write to them
   for (const Leaf& leaf : leaves) check_leaf(leaf);
   const Family family = observe(leaves);
   Attempt attempt;
@@ -474,9 +485,27 @@ bool JitTree::run_small(const JitTrace& trace, std::span<const Leaf> leaves, std
   return true;
 }
 
+bool JitTree::only_reads(const JitTrace& trace, std::span<const Leaf> leaves) {
+  const std::shared_ptr<Program>* program = trace.program->ready();
+  if (!program || (*program)->calls_back()) return false;
+  return std::ranges::none_of(trace.steady,
+                              [&](int input) {  // whose packed form is kept, with where it is from
+                                const auto i = static_cast<size_t>(input);
+                                return i < trace.inputs.size() && is_borrowed(leaves[trace.inputs[i]]);
+                              });
+}
+
 std::vector<Tensor> JitTree::run(const JitTrace& trace, std::span<const Leaf> leaves, JitFront& front) const {
   if (!trace.program) return {};
-  Inputs inputs(trace, leaves, front);
+  bool borrows = std::ranges::any_of(leaves, is_borrowed);
+  if (borrows && !only_reads(trace, leaves)) copy_borrowed(leaves), borrows = false;
+  std::optional<Inputs> arrays(std::in_place, trace, leaves, front);
+  if (borrows && trace.tape != JitTrace::Tape::Off &&
+      std::ranges::any_of(arrays->span(), [](const Tensor& input) { return input.link() != nullptr; })) {
+    copy_borrowed(leaves), borrows = false;  // the tape keeps inputs
+    arrays.emplace(trace, leaves, front);
+  }
+  Inputs& inputs = *arrays;
   std::optional<std::vector<Tensor>> early_results;
   if (!trace.program->ready()) front.aside([&] { early_results = trace.program->run_early(inputs.span()); });
   const Program* program = early_results ? nullptr : &this->program(trace, leaves, front);

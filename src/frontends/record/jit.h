@@ -33,6 +33,9 @@ struct Leaf {
   int64_t bits = 0;          // of a number: the integer, or the float's bits
   bool donated = false;      // programs are compiled to take its memory
   Tensor* donate = nullptr;  // the handle to empty, where this call gives the array away
+  // `array`, where its memory is somebody else's, who may write it once the call is over: what outlives the
+  // call has a copy.
+  Tensor* borrowed = nullptr;
 };
 
 // What a front end keeps with a trace (the structure of the results, guards on what was read from outside).
@@ -167,6 +170,8 @@ class JitTree {
   CompileOptions options_for(const JitTrace& trace, std::span<const Leaf> leaves) const;
   const Program& program(const JitTrace& trace, std::span<const Leaf> leaves, JitFront& front) const;
   std::vector<Tensor> run(const JitTrace& trace, std::span<const Leaf> leaves, JitFront& front) const;
+  // Whether a run of the trace leaves what it borrows as it found it, and keeps none of it.
+  static bool only_reads(const JitTrace& trace, std::span<const Leaf> leaves);
   // The shortest way, of small traces that `leaves` match. False where an argument asks for more than to be
   // read: it is on a tape, or given away.
   bool run_small(const JitTrace& trace, std::span<const Leaf> leaves, std::vector<Tensor>& out) const;
