@@ -27,11 +27,12 @@ inline bool is_fold(const Node* node) {
 }
 
 constexpr int64_t kGrainElements = 16384;
+constexpr int kWorthKeeping = 4;  // cost of computing an element again, in simple operations
+
 // Whether a fold of this length may be longer than a piece.
 inline bool in_pieces(const Dim& length, int64_t piece) {
   return !length.is_constant() || length.constant() > piece;
 }
-constexpr int kWorthKeeping = 4;  // cost of computing an element again, in simple operations
 
 // One fold in the making: where its running values live, and how they end.
 class Fold {
