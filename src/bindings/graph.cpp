@@ -32,8 +32,9 @@ bool commutative(OpId id) {
   return op && op->has(ops::Trait::Commutative);
 }
 
-// Concrete arrays; or, in a capture, arrays of any kind, whose types must be the graph's own.
-std::vector<Tensor> inputs_of(const Graph& graph, nb::args args, bool run = true) {
+// Concrete arrays; or, in a capture, arrays of any kind, whose types must be the graph's own. `lend`: other
+// libraries' arrays may be read where they lie.
+std::vector<Tensor> inputs_of(const Graph& graph, nb::args args, bool run = true, bool lend = false) {
   if (args.size() != graph.inputs().size())
     throw make_error(ErrorKind::Type, "graph `{}` takes {} arrays, and {} were given", graph.name,
                      graph.inputs().size(), args.size())
@@ -42,8 +43,12 @@ std::vector<Tensor> inputs_of(const Graph& graph, nb::args args, bool run = true
   std::vector<Tensor> out;
   for (size_t i = 0; i < args.size(); ++i) {
     std::optional<DType> dtype;
-    if (as_scalar(args[i].ptr())) dtype = graph.inputs()[i]->type().dtype;
-    Tensor array = as_tensor(args[i].ptr(), dtype, graph.name);
+    std::optional<Tensor> plain;
+    if (as_scalar(args[i].ptr()))
+      dtype = graph.inputs()[i]->type().dtype;
+    else if (lend)
+      plain = lent(args[i].ptr());
+    Tensor array = plain ? *std::move(plain) : as_tensor(args[i].ptr(), dtype, graph.name);
     Type want = graph.inputs()[i]->type();
     if (!run && !(array.type() == want))
       throw make_error(array.dtype() == want.dtype ? ErrorKind::Shape : ErrorKind::Type,
@@ -420,7 +425,9 @@ void init_graph(nb::module_& m) {
           std::vector<Tensor> inputs = inputs_of(*self.graph, args, false);
           return nb::steal(wrap_all(record::apply_graph(*self.graph, inputs)));
         }
-        std::vector<Tensor> inputs = inputs_of(*self.graph, args);
+        const std::shared_ptr<Program>* ready = self.program->ready();
+        std::vector<Tensor> inputs = inputs_of(*self.graph, args, true, ready && !(*ready)->calls_back());
+        if (recording_link(inputs)) inputs = inputs_of(*self.graph, args);  // the tape keeps them
         std::vector<Tensor> out;
         {
           nb::gil_scoped_release no_gil;

@@ -124,6 +124,30 @@ def test_the_tape_keeps_copies_beside_weights_from_outside() -> None:
             p.grad = None
 
 
+def test_graphs_are_called_on_arrays_of_others() -> None:
+    graph = ig.trace(lambda x, w: (x * w, x), floats(), floats()).graph
+    for call in range(30):
+        x, w = floats(call), floats(call + 1)
+        want = x * w, x.copy()
+        before = sys.getrefcount(x)
+        got = graph(x, w)
+        assert sys.getrefcount(x) == before
+        x[:] = np.nan
+        for a, b in zip(got, want, strict=True):
+            np.testing.assert_array_equal(np.asarray(a), b)
+        if call == 20:
+            graph.compile()
+    x = floats(40)
+    w_grad = ig.asarray(floats(41), requires_grad=True)
+    loss = ig.sum(graph(x, w_grad)[0])
+    want_grad = x.copy()
+    x[:] = np.nan
+    loss.backward()
+    np.testing.assert_array_equal(np.asarray(w_grad.grad), want_grad)
+    with pytest.raises(TypeError, match="compiled for float32"):
+        graph(floats().astype(np.float64), floats())
+
+
 def test_weights_given_as_arrays_of_numpys() -> None:
     f = ig.jit(lambda x, w: x @ w)
     x, w = floats(7).reshape(100, 200), floats(8).reshape(200, 100)
