@@ -83,6 +83,19 @@ void copy_borrowed(std::span<const Leaf> leaves) {
       *leaf.borrowed = copy_strided(*leaf.borrowed, StridedView::whole(leaf.borrowed->shape()));
 }
 
+// Copies what is borrowed where a run may find it changed, by a function of the user's that it calls, or keep
+// it: a steady input's packed form is held with what it was made of.
+void copy_at_risk(const JitTrace& trace, std::span<const Leaf> leaves) {
+  if (std::ranges::none_of(leaves, is_borrowed)) return;
+  const std::shared_ptr<Program>* program = trace.program->ready();
+  const bool only_reads = program && !(*program)->calls_back();
+  const bool keeps = std::ranges::any_of(trace.steady, [&](int input) {
+    const auto i = static_cast<size_t>(input);
+    return i < trace.inputs.size() && is_borrowed(leaves[trace.inputs[i]]);
+  });
+  if (!only_reads || keeps) copy_borrowed(leaves);
+}
+
 }  // namespace
 
 bool JitTrace::matches(std::span<const Leaf> call) const {
@@ -440,6 +453,7 @@ JitTree::Inputs::Inputs(const JitTrace& trace, std::span<const Leaf> leaves, Jit
 }
 
 std::vector<Tensor> JitTree::ask(const JitTrace& trace, std::span<const Leaf> leaves, JitFront& front) const {
+  copy_at_risk(trace, leaves);
   Inputs inputs(trace, leaves, front);
   std::vector<Tensor> out;
   // Always aside: whoever waits for the program to be made must not hold what its maker needs.
@@ -485,24 +499,13 @@ bool JitTree::run_small(const JitTrace& trace, std::span<const Leaf> leaves, std
   return true;
 }
 
-bool JitTree::only_reads(const JitTrace& trace, std::span<const Leaf> leaves) {
-  const std::shared_ptr<Program>* program = trace.program->ready();
-  if (!program || (*program)->calls_back()) return false;
-  return std::ranges::none_of(trace.steady,
-                              [&](int input) {  // whose packed form is kept, with where it is from
-                                const auto i = static_cast<size_t>(input);
-                                return i < trace.inputs.size() && is_borrowed(leaves[trace.inputs[i]]);
-                              });
-}
-
 std::vector<Tensor> JitTree::run(const JitTrace& trace, std::span<const Leaf> leaves, JitFront& front) const {
   if (!trace.program) return {};
-  bool borrows = std::ranges::any_of(leaves, is_borrowed);
-  if (borrows && !only_reads(trace, leaves)) copy_borrowed(leaves), borrows = false;
+  copy_at_risk(trace, leaves);
   std::optional<Inputs> arrays(std::in_place, trace, leaves, front);
-  if (borrows && trace.tape != JitTrace::Tape::Off &&
+  if (trace.tape != JitTrace::Tape::Off && std::ranges::any_of(leaves, is_borrowed) &&
       std::ranges::any_of(arrays->span(), [](const Tensor& input) { return input.link() != nullptr; })) {
-    copy_borrowed(leaves), borrows = false;  // the tape keeps inputs
+    copy_borrowed(leaves);  // the tape keeps inputs
     arrays.emplace(trace, leaves, front);
   }
   Inputs& inputs = *arrays;

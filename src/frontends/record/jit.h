@@ -170,8 +170,6 @@ class JitTree {
   CompileOptions options_for(const JitTrace& trace, std::span<const Leaf> leaves) const;
   const Program& program(const JitTrace& trace, std::span<const Leaf> leaves, JitFront& front) const;
   std::vector<Tensor> run(const JitTrace& trace, std::span<const Leaf> leaves, JitFront& front) const;
-  // Whether a run of the trace leaves what it borrows as it found it, and keeps none of it.
-  static bool only_reads(const JitTrace& trace, std::span<const Leaf> leaves);
   // The shortest way, of small traces that `leaves` match. False where an argument asks for more than to be
   // read: it is on a tape, or given away.
   bool run_small(const JitTrace& trace, std::span<const Leaf> leaves, std::vector<Tensor>& out) const;
