@@ -25,11 +25,14 @@ Tensor made(Tensor tensor) {
 
 class Buffer {
  public:
-  explicit Buffer(PyObject* object) { check(PyObject_GetBuffer(object, &view, PyBUF_FULL_RO)); }
-  ~Buffer() { PyBuffer_Release(&view); }
+  explicit Buffer(PyObject* object) : ok(PyObject_GetBuffer(object, &view, PyBUF_FULL_RO) == 0) {}
+  ~Buffer() {
+    if (ok) PyBuffer_Release(&view);
+  }
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
-  Py_buffer view;
+  Py_buffer view{};
+  bool ok;  // else Python's error says why not
 };
 
 std::optional<DType> dtype_of_format(const char* format, Py_ssize_t size) {
@@ -54,9 +57,7 @@ std::optional<DType> dtype_of_format(const char* format, Py_ssize_t size) {
   }
 }
 
-Tensor from_buffer(PyObject* object, std::optional<DType> as) {
-  Buffer buffer(object);
-  const Py_buffer& view = buffer.view;
+Tensor from_view(const Py_buffer& view, std::optional<DType> as) {
   std::optional<DType> dtype = as ? as : dtype_of_format(view.format, view.itemsize);
   if (!dtype || static_cast<size_t>(view.itemsize) != size_of(*dtype))
     throw make_error(ErrorKind::Type, "an array with elements of the format '{}' cannot be taken in",
@@ -88,6 +89,12 @@ Tensor from_buffer(PyObject* object, std::optional<DType> as) {
     }
   }
   return out;
+}
+
+Tensor from_buffer(PyObject* object, std::optional<DType> as) {
+  Buffer buffer(object);
+  check(buffer.ok ? 0 : -1);
+  return from_view(buffer.view, as);
 }
 
 // --- DLPack
@@ -403,36 +410,29 @@ Tensor as_tensor(PyObject* object, std::optional<DType> dtype, std::string_view 
 
 std::optional<Tensor> lent(PyObject* object) {
   constexpr Py_ssize_t kWorthIt = 16384;  // bytes
-  struct View : Py_buffer {
-    ~View() {
-      if (obj) PyBuffer_Release(this);
-    }
-  } view{};
   if (!PyObject_CheckBuffer(object)) return std::nullopt;
-  if (PyObject_GetBuffer(object, &view, PyBUF_FULL_RO) != 0) {
+  Buffer buffer(object);
+  if (!buffer.ok) {
     PyErr_Clear();
     return std::nullopt;
   }
+  const Py_buffer& view = buffer.view;
   const std::optional<DType> dtype = dtype_of_format(view.format, view.itemsize);
   if (!dtype || static_cast<size_t>(view.itemsize) != size_of(*dtype) || !PyBuffer_IsContiguous(&view, 'C'))
     return std::nullopt;
-  const Shape shape(std::vector<int64_t>(view.shape, view.shape + view.ndim));
   // Whole numbers may say where to read: what has been checked must still hold when it is used, whatever
   // another thread writes.
   const bool may_lend = (is_float(*dtype) || is_complex(*dtype)) &&
                         reinterpret_cast<uintptr_t>(view.buf) % static_cast<size_t>(view.itemsize) == 0;
-  if (!may_lend || view.len < kWorthIt) {
-    Tensor copy = Tensor::empty(*dtype, shape);
-    if (view.len > 0) std::memcpy(copy.data(), view.buf, static_cast<size_t>(view.len));
-    return copy;
-  }
-  auto release = [held = static_cast<Py_buffer>(view)]() mutable {
+  if (!may_lend || view.len < kWorthIt) return from_view(view, dtype);
+  auto release = [held = view]() mutable {
     PyGILState_STATE state = PyGILState_Ensure();
     PyBuffer_Release(&held);
     PyGILState_Release(state);
   };
-  view.obj = nullptr;
-  return Tensor(*dtype, shape, Storage::adopt(view.buf, static_cast<size_t>(view.len), std::move(release)));
+  buffer.ok = false;  // released when the call is over
+  return Tensor(*dtype, Shape(std::vector<int64_t>(view.shape, view.shape + view.ndim)),
+                Storage::adopt(view.buf, static_cast<size_t>(view.len), std::move(release)));
 }
 
 void init_array_in(nb::module_& m) {

@@ -427,7 +427,8 @@ void init_graph(nb::module_& m) {
         }
         const std::shared_ptr<Program>* ready = self.program->ready();
         std::vector<Tensor> inputs = inputs_of(*self.graph, args, true, ready && !(*ready)->calls_back());
-        if (recording_link(inputs)) inputs = inputs_of(*self.graph, args);  // the tape keeps them
+        const GradLink* link = recording_link(inputs);
+        if (link) inputs = inputs_of(*self.graph, args);  // the tape keeps them
         std::vector<Tensor> out;
         {
           nb::gil_scoped_release no_gil;
@@ -436,7 +437,7 @@ void init_graph(nb::module_& m) {
           else
             out = numbers::run(*self.graph, inputs, [&] { return self.program->get()->run(inputs); });
         }
-        if (const GradLink* link = recording_link(inputs)) link->record(self.graph, inputs, out);
+        if (link) link->record(self.graph, inputs, out);
         return nb::steal(wrap_all(std::move(out)));
       });
   m.def("_passes", [] {

@@ -68,8 +68,6 @@ class Fold {
       state.push_back(lanes_ > 1 ? emit_.build.reduce_lanes(local, rule_.lanes) : emit_.build.read(local));
     return state;
   }
-  // The results, in compute type, rounded as if stored.
-  std::vector<loop::Expr> close() { return finish(joined()); }
   // A fold by pieces: what they came to, each of which begins with `open`, is added in their order.
   void open_pieces(int lanes = 1) { totals_ = start(lanes); }
   void add_piece(std::span<const loop::Expr> piece) { assign(totals_, merge(read(totals_), piece)); }
@@ -93,6 +91,7 @@ class Fold {
   }
   // Where each lane is a fold of its own.
   std::vector<loop::Expr> columns() const { return read(locals_); }
+  // The results, in compute type, rounded as if stored.
   std::vector<loop::Expr> finish(std::span<const loop::Expr> state) {
     std::vector<loop::Expr> out = rule_.finish(context_, state);
     for (size_t i = 0; i < out.size(); ++i)
@@ -149,6 +148,20 @@ class Fold {
   int lanes_ = 1;
 };
 
+// An element of each of these buffers.
+inline std::vector<loop::Expr> load_all(loop::Builder& build, std::span<const uint32_t> buffers,
+                                        loop::Expr at) {
+  std::vector<loop::Expr> out;
+  out.reserve(buffers.size());
+  for (uint32_t buffer : buffers) out.push_back(build.load(buffer, at));
+  return out;
+}
+inline void store_all(loop::Builder& build, std::span<const uint32_t> buffers, loop::Expr at,
+                      std::vector<loop::Expr> values) {
+  for (loop::Expr& e : values) e = build.let(e);
+  for (size_t i = 0; i < values.size(); ++i) build.store(buffers[i], at, values[i]);
+}
+
 // The pieces of a kernel's folds, where a kernel of their own folds them (Kernel::first): what each came to
 // lies in temporaries, which have the same numbers in both.
 class PieceKernel {
@@ -169,8 +182,11 @@ class PieceKernel {
     }
     return out;
   }
-  void finish(const Dim& blocks) {
+  // `elements`: how many a block folds, where that is known.
+  void finish(const Dim& blocks, const Dim& elements) {
     kernel_.first->blocks = blocks;
+    if (elements.is_constant())
+      kernel_.first->grain = std::max<int64_t>(1, kGrainElements / std::max<int64_t>(1, elements.constant()));
     kernel_.first->function = emit.build.finish();
   }
 

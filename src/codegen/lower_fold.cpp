@@ -55,14 +55,10 @@ void pin_results(GroupEmitter& emit, Fold& fold, std::span<const Expr> state) {
     emit.pin(fold.node()->result(i), [value = results[i]](std::span<const Expr>) { return value; });
 }
 
-std::vector<Expr> load_all(loop::Builder& build, std::span<const uint32_t> buffers, Expr at) {
-  std::vector<Expr> out;
-  for (uint32_t buffer : buffers) out.push_back(build.load(buffer, at));
-  return out;
-}
-void store_all(loop::Builder& build, std::span<const uint32_t> buffers, Expr at, std::vector<Expr> values) {
-  for (Expr& e : values) e = build.let(e);
-  for (size_t i = 0; i < values.size(); ++i) build.store(buffers[i], at, values[i]);
+// Where a piece of a fold of this length begins and ends.
+std::pair<Expr, Expr> range_of(GroupEmitter& emit, Expr piece, int64_t of_piece, const Dim& length) {
+  Expr begin = emit.build.let(piece * of_piece);
+  return {begin, emit.build.let(loop::lesser(begin + emit.build.index(of_piece), emit.size(length)))};
 }
 
 bool folds_are_simple(const Block& region) {
@@ -157,8 +153,7 @@ void lower_rows_by_pieces(GroupEmitter& emit, Kernel& kernel, const Dims& kept, 
   {
     loop::Builder& build = first.emit.build;
     Expr count = first.emit.size(pieces), block = build.block();
-    Expr begin = build.let((block % count) * ops::kPieceOfRow);
-    Expr end = build.let(loop::lesser(begin + build.index(ops::kPieceOfRow), first.emit.size(columns)));
+    auto [begin, end] = range_of(first.emit, block % count, ops::kPieceOfRow, columns);
     GroupEmitter::Index row = first.emit.split(build.let(block / count), kept);
     for (Fold& fold : each) fold.open(lanes);
     first.emit.vector(begin, end, lanes, [&](Expr column) {
@@ -166,11 +161,11 @@ void lower_rows_by_pieces(GroupEmitter& emit, Kernel& kernel, const Dims& kept, 
       for (Fold& fold : each) fold.take(fold.operands_at(index), column);
     });
     for (size_t f = 0; f < each.size(); ++f) store_all(build, parts[f], block, each[f].joined());
-    first.finish(rows * pieces);
+    first.finish(rows * pieces, Dim(ops::kPieceOfRow));
   }
   loop::Builder& build = emit.build;
   kernel.blocks = rows;
-  kernel.grain = kFewBlocks;
+  kernel.grain = kFewBlocks;  // a thread adds all that there is
   Expr row = build.block(), count = emit.size(pieces);
   std::vector<Fold> folds = folds_of(emit);
   for (Fold& fold : folds) fold.open_pieces();
@@ -271,8 +266,8 @@ void lower_row(GroupEmitter& emit, Kernel& kernel) {
         for (Fold& fold : folds) fold.open_pieces();
         Expr count = emit.size(ceildiv(columns, Dim(ops::kPieceOfRow)));
         emit.serial(build.index(0), count, [&](Expr piece) {
-          Expr from = build.let(piece * ops::kPieceOfRow);
-          walk(from, build.let(loop::lesser(from + build.index(ops::kPieceOfRow), n)));
+          auto [from, to] = range_of(emit, piece, ops::kPieceOfRow, columns);
+          walk(from, to);
           for (Fold& fold : folds) fold.add_piece(fold.joined());
         });
       } else if (!folds.empty() || !keep.empty()) {
@@ -450,11 +445,6 @@ void fold_panels(GroupEmitter& emit, Kernel& kernel, const Dims& domain, const I
   const Dim blocks = product(Dims(kept.begin(), kept.end() - 1)) * ceildiv(kept.back(), Dim(Columns::kPanel));
   kernel.blocks = blocks;
   kernel.grain = 1;
-  auto piece_of = [&](GroupEmitter& in, Expr piece) {
-    Expr begin = in.build.let(piece * ops::kPieceOfColumn);
-    Expr end = in.build.let(loop::lesser(begin + in.build.index(ops::kPieceOfColumn), in.size(positions)));
-    return std::pair(begin, end);
-  };
   std::vector<Fold> folds = folds_of(emit);
   if (goes_twice(emit, blocks, positions, ops::kPieceOfColumn)) {
     PieceKernel first(emit, kernel, product(kept) * pieces);
@@ -464,13 +454,15 @@ void fold_panels(GroupEmitter& emit, Kernel& kernel, const Dims& domain, const I
     loop::Builder& build_first = first.emit.build;
     Expr count = first.emit.size(pieces), number = build_first.let(build_first.block() % count);
     Columns some(first.emit, domain, axes, build_first.let(build_first.block() / count));
-    auto [begin, end] = piece_of(first.emit, number);
+    auto [begin, end] = range_of(first.emit, number, ops::kPieceOfColumn, positions);
     some.fold(each, begin, end, [&](Expr j, const Columns::States& states) {
       for (size_t f = 0; f < each.size(); ++f)
         store_all(build_first, parts[f], number * first.emit.size(product(kept)) + some.element(j),
                   states[f]);
     });
-    first.finish(blocks * pieces);
+    first.finish(blocks * pieces, min(kept.back(), Dim(Columns::kPanel)) * Dim(ops::kPieceOfColumn));
+    if (pieces.is_constant())
+      kernel.grain = std::max<int64_t>(1, kGrainElements / (Columns::kPanel * pieces.constant()));
     Columns all(emit, domain, axes, build.block());
     return all.each([&](Expr j) {
       for (Fold& fold : folds) fold.open_pieces(all.lanes());
@@ -489,7 +481,7 @@ void fold_panels(GroupEmitter& emit, Kernel& kernel, const Dims& domain, const I
                       [&](Expr j, const Columns::States& states) { panel.store(folds, j, states); });
   const auto totals = panel.scratch(folds);
   emit.serial(build.index(0), emit.size(max(pieces, kOne)), [&](Expr piece) {
-    auto [begin, end] = piece_of(emit, piece);
+    auto [begin, end] = range_of(emit, piece, ops::kPieceOfColumn, positions);
     panel.fold(folds, begin, end, [&](Expr j, const Columns::States& states) {
       for (size_t f = 0; f < folds.size(); ++f) {
         std::vector<Expr> sum = folds[f].merge(load_all(build, totals[f], j), states[f]);
@@ -515,12 +507,8 @@ void fold_rows(GroupEmitter& emit, Kernel& kernel, const Dims& domain, const Int
     return fold_lanes(compute_type(node->operand(0)->type().dtype), folded.back(),
                       ops::op_of(node).rules.lower.reduce->simple);
   };
-  std::vector<std::unique_ptr<Fold>> folds;
-  for (Node* node : region)
-    if (is_fold(node)) {
-      folds.push_back(std::make_unique<Fold>(emit, node));
-      folds.back()->open(lanes_of(node));
-    }
+  std::vector<Fold> folds = folds_of(emit);
+  for (Fold& fold : folds) fold.open(lanes_of(fold.node()));
   Expr inner = emit.size(folded.back());
   emit.serial(build.index(0), emit.size(product(outer_folded)), [&](Expr outer) {
     GroupEmitter::Index outer_index = emit.split(outer, outer_folded);
@@ -536,16 +524,12 @@ void fold_rows(GroupEmitter& emit, Kernel& kernel, const Dims& domain, const Int
       }
       return index;
     };
-    for (auto& fold : folds) {
-      auto step = [&](Expr j) { fold->take(fold->operands_at(index_at(j)), outer * inner + j); };
-      emit.vector(build.index(0), inner, lanes_of(fold->node()), step);
+    for (Fold& fold : folds) {
+      auto step = [&](Expr j) { fold.take(fold.operands_at(index_at(j)), outer * inner + j); };
+      emit.vector(build.index(0), inner, lanes_of(fold.node()), step);
     }
   });
-  for (auto& fold : folds) {
-    std::vector<Expr> results = fold->close();
-    for (size_t i = 0; i < results.size(); ++i)
-      emit.pin(fold->node()->result(i), [value = results[i]](std::span<const Expr>) { return value; });
-  }
+  for (Fold& fold : folds) pin_results(emit, fold, fold.joined());
   for (size_t i = 0; i < region.results().size(); ++i)
     emit.store_result(i, build.block(), emit.element(region.results()[i], kept_index));
 }
@@ -602,14 +586,9 @@ void fold_rows_across(GroupEmitter& emit, Kernel& kernel, const Dims& domain, co
   auto each = [&](const std::function<void(Expr)>& body) {
     emit.vector(build.index(0), width, static_cast<int>(panel), body);
   };
-  auto read = [&](const Running& one, Expr at) {
-    std::vector<Expr> out;
-    for (uint32_t s : one.state) out.push_back(build.load(s, at));
-    return out;
-  };
-  auto write = [&](const Running& one, Expr at, std::vector<Expr> values) {
-    for (Expr& e : values) e = build.let(e);
-    for (size_t s = 0; s < values.size(); ++s) build.store(one.state[s], at, values[s]);
+  auto read = [&](const Running& one, Expr at) { return load_all(build, one.state, at); };
+  auto write = [&](const Running& one, Expr at, const std::vector<Expr>& values) {
+    store_all(build, one.state, at, values);
   };
   for (const Running& one : all)
     emit.serial(build.index(0), build.index(one.lanes),

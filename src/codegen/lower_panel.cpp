@@ -109,15 +109,6 @@ class PanelLowering {
   Expr column_of(std::span<const Expr> index) {
     return emit_.flat(index.subspan(index.size() - inner_.size()), inner_) - start_;
   }
-  std::vector<Expr> load(const std::vector<uint32_t>& buffers, Expr at) {
-    std::vector<Expr> out;
-    for (uint32_t buffer : buffers) out.push_back(build_.load(buffer, at));
-    return out;
-  }
-  void store(const std::vector<uint32_t>& buffers, Expr at, std::vector<Expr> values) {
-    for (Expr& e : values) e = build_.let(e);
-    for (size_t i = 0; i < values.size(); ++i) build_.store(buffers[i], at, values[i]);
-  }
 
   void run_stage(int stage) {
     std::vector<Running> all;
@@ -135,7 +126,7 @@ class PanelLowering {
                                                    Dim(positions_ * panel_), "kept"));
     if (all.empty() && kept.empty()) return;
     each_column([&](Expr j) {
-      for (const Running& one : all) store(one.state, j, one.fold->init());
+      for (const Running& one : all) store_all(build_, one.state, j, one.fold->init());
     });
     walk(stage, all, kept);
     for (const auto& [node, buffer] : kept)
@@ -165,7 +156,7 @@ class PanelLowering {
     auto take = [&](Expr first, int64_t together) {
       each_column([&](Expr j) {
         std::vector<std::vector<Expr>> now;
-        for (const Running& one : all) now.push_back(load(one.state, j));
+        for (const Running& one : all) now.push_back(load_all(build_, one.state, j));
         for (int64_t r = 0; r < together; ++r) {
           Expr position = first + build_.index(r);
           const GroupEmitter::Index index = index_at(position, j);
@@ -180,7 +171,7 @@ class PanelLowering {
             for (Expr& e : now[f]) e = build_.let(e);
           }
         }
-        for (size_t f = 0; f < all.size(); ++f) store(all[f].state, j, now[f]);
+        for (size_t f = 0; f < all.size(); ++f) store_all(build_, all[f].state, j, now[f]);
       });
     };
     emit_.serial(build_.index(0), build_.index(positions_ / kTogether),
@@ -195,7 +186,8 @@ class PanelLowering {
     std::vector<uint32_t> results;
     for (Value v : node->results())
       results.push_back(build_.add_scratch(compute_type(v->type().dtype), Dim(panel_), "folded"));
-    each_column([&](Expr j) { store(results, j, one.fold->finish(load(one.state, j))); });
+    each_column(
+        [&](Expr j) { store_all(build_, results, j, one.fold->finish(load_all(build_, one.state, j))); });
     for (size_t i = 0; i < results.size(); ++i)
       emit_.pin(node->result(i), [this, buffer = results[i]](std::span<const Expr> index) {
         return build_.load(buffer, column_of(index));
