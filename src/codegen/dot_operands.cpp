@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "codegen/register_tile.h"
+
 namespace ig::codegen {
 
 using loop::Expr;
@@ -85,16 +87,19 @@ int64_t even_tile(int64_t whole, int64_t most, int64_t step) {
 }
 
 // Rows of the register tile. A tile needs about eight running vectors to hide the latency of fused
-// multiply-adds, and more rows share each load of B; rows that do not exist are work for nothing.
-int64_t choose_rows(const std::optional<int64_t>& m, int64_t most) {
+// multiply-adds, and more rows share each load of B. What is left behind the last tall tile has one of its
+// own height, which is code of its own too.
+int64_t choose_rows(const std::optional<int64_t>& m, int64_t most, int64_t vectors) {
   if (!m) return most;
   if (*m <= most) return *m;
+  const int64_t low = low_tile(most, vectors);
   int64_t best = most;
   double least = 1e300;
-  for (int64_t rows = most; rows >= 4; --rows) {
-    double waste = static_cast<double>(ceil_to(*m, rows)) / static_cast<double>(*m);
-    double cost = waste * (1.0 + 0.5 / static_cast<double>(rows));
-    if (cost < least) least = cost, best = rows;
+  for (int64_t rows = most; rows >= low; --rows) {
+    const int64_t left = *m % rows;
+    const auto steps = static_cast<double>(*m / rows * rows + (left == 0 ? 0 : std::max(left, low)));
+    const auto loads = 0.5 * static_cast<double>(ceil_over(*m, rows));
+    if (double cost = steps + loads + (left == 0 ? 0 : 0.5); cost < least) least = cost, best = rows;
   }
   return best;
 }
@@ -127,7 +132,7 @@ DotTiles choose_tiles(const DotShape& shape, const Target& target) {
   while (n && t.nr > lanes && t.nr / 2 >= *n) t.nr /= 2;
   int64_t vectors = t.nr / lanes;
   int64_t most = wide ? (vectors == 1 ? 14 : 12) : (vectors == 1 ? 10 : 6);
-  t.mr = choose_rows(m, vectors > 2 ? std::max<int64_t>(1, (wide ? 24 : 12) / vectors) : most);
+  t.mr = choose_rows(m, vectors > 2 ? std::max<int64_t>(1, (wide ? 24 : 12) / vectors) : most, vectors);
 
   // Four rows of two registers are no more sums than it takes to hide the latency; a third gives them room.
   // What it adds at the right edge is work for nothing.

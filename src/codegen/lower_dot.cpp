@@ -267,7 +267,6 @@ class DotLowering {
     return tiles <= kMost ? tiles : 0;
   }
   bool even_columns() const { return n_.is_constant() && n_.constant() % tiles_.nr == 0; }
-  bool even_rows() const { return m_.is_constant() && m_.constant() % tiles_.mr == 0; }
 
   int64_t parts() const { return parts_ ? parts_->count : 1; }
 
@@ -400,11 +399,8 @@ class DotLowering {
     auto rows_of = [&](Expr from, Expr to) {
       if (!direct_a_) pack_a(from, to, k_begin, k_end);
       auto row_of_tiles = [&](const Strip& whole) {
-        const int64_t lanes = emit_.target.vector_bytes / static_cast<int64_t>(size_of(type_));
-        // Where the number of rows is known, the tile's height was chosen for it.
-        const int64_t low = m_.is_constant() ? tiles_.mr : low_tile(tiles_.mr, tiles_.nr / lanes);
         each_part(whole, [&](const Strip& strip) {
-          each_tile(emit_, tiles_.mr, low, to - from, [&](int64_t height, Expr row) {
+          tiles_of(to - from, [&](int64_t height, Expr row) {
             tile(height, from, from + row, to, strip, k_begin, k_end, resumes, is_last);
           });
         });
@@ -429,19 +425,35 @@ class DotLowering {
     });
   }
 
+  // Calls body(height, first) for the tiles that cover `count` rows. Where the number of rows is known, all
+  // of a tile's rows exist: what is left behind the last tall one has a tile of its height.
+  void tiles_of(Expr count, const std::function<void(int64_t height, Expr first)>& body) {
+    if (!m_.is_constant()) {
+      const int64_t lanes = emit_.target.vector_bytes / static_cast<int64_t>(size_of(type_));
+      return each_tile(emit_, tiles_.mr, low_tile(tiles_.mr, tiles_.nr / lanes), count, body);
+    }
+    Expr whole = build_.let(count / build_.index(tiles_.mr));
+    emit_.serial(build_.index(0), whole, [&](Expr t) { body(tiles_.mr, build_.let(t * tiles_.mr)); });
+    const int64_t left = m_.constant() % tiles_.mr;
+    if (left == 0) return;
+    Expr first = build_.let(whole * tiles_.mr);
+    build_.if_then(first < count, [&] { emit_.scoped([&] { body(left, first); }); });
+  }
+
   // height x nr running sums over the chunk's k, of the rows from row0 on.
   void tile(int64_t height, Expr from, Expr row0, Expr to, const Strip& strip, Expr k_begin, Expr k_end,
             Expr resumes, Expr is_last) {
     const int lanes = static_cast<int>(tiles_.nr / tiles_.groups);
     const auto mr = static_cast<size_t>(height), groups = static_cast<size_t>(tiles_.groups);
     auto column = [&](size_t group, Expr j) { return j + build_.index(static_cast<int64_t>(group) * lanes); };
+    const bool all_rows_exist = m_.is_constant();
     row0 = build_.let(row0);
     RegisterTile sums(build_, type_, height, lanes, tiles_.groups);
     std::vector<Expr> rows(mr);
     for (size_t i = 0; i < mr; ++i) {
       Expr row = row0 + build_.index(static_cast<int64_t>(i));
       // Rows behind the last one repeat it; they are not stored.
-      rows[i] = build_.let(even_rows() ? row : loop::lesser(row, to - build_.index(1)));
+      rows[i] = build_.let(all_rows_exist ? row : loop::lesser(row, to - build_.index(1)));
     }
     // Packed strips have all their lanes; only B read in place must not be read behind its last column.
     Expr all = direct_b_ ? strip.width : build_.index(lanes);
@@ -504,7 +516,7 @@ class DotLowering {
                 emit_.scoped(
                     [&] { store_row(rows[i], strip.first + column(g, j), build_.let(sums.value(i, g))); });
               };
-              if (even_rows())
+              if (all_rows_exist)
                 one();
               else
                 build_.if_then(row0 + build_.index(static_cast<int64_t>(i)) < to, one);
@@ -513,7 +525,7 @@ class DotLowering {
         }
         return;
       }
-      Expr count = loop::lesser(build_.index(height), to - row0);
+      Expr count = all_rows_exist ? build_.index(height) : loop::lesser(build_.index(height), to - row0);
       emit_.serial(build_.index(0), count, [&](Expr i) {
         Expr row = build_.let(row0 + i);
         emit_.vector(build_.index(0), strip.width, lanes, [&](Expr j) {
