@@ -106,6 +106,18 @@ Expr AttentionKernel::taken_keys(Expr key, Expr keys) {
   return build_.let(build_.read(last));
 }
 
+void AttentionKernel::ask_for(const Side& side, Expr from, Expr count, Expr features) {
+  const int64_t line = kLineBytes / static_cast<int64_t>(size_of(type_));
+  Expr lines = build_.let((features + build_.index(line - 1)) / build_.index(line));
+  emit_.serial(build_.index(0), count, [&](Expr i) {
+    Expr position = build_.let(from + i);
+    emit_.serial(build_.index(0), lines, [&](Expr n) {
+      build_.prefetch(emit_.buffer_of_arg(side.view->arg),
+                      side.offset(emit_, side.first, position, n * line));
+    });
+  });
+}
+
 void AttentionKernel::pack_strips(uint32_t to, const Side& side, Expr from, Expr count, Expr features) {
   Expr nr = build_.index(nr_);
   const bool turns = lies(side);

@@ -47,6 +47,8 @@ class AttentionKernel {
   // How many of these keys are in front of, or are, the last one that takes part in a mask for all queries.
   Expr taken_keys(Expr key, Expr keys);
 
+  // Asks for these positions of a side whose features lie side by side, for work that would wait for them.
+  void ask_for(const Side& side, Expr from, Expr count, Expr features);
   // Positions from … of a side in strips of nr: [strip][feature][nr].
   void pack_strips(uint32_t to, const Side& side, Expr from, Expr count, Expr features);
   // Calls body(rows, first) for the tiles that cover so many rows.

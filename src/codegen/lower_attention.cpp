@@ -118,6 +118,7 @@ class AttentionLowering : AttentionKernel {
   }
   // Keys key … of one step, in strips; and their values where they do not lie as they are wanted.
   void pack(Expr key, Expr keys) {
+    if (lies(k_)) ask_for(k_, key, keys, emit_.size(features_));
     pack_strips(packed_k_, k_, key, keys, emit_.size(features_));
     if (packs_v_)
       emit_.serial(build_.index(0), keys, [&](Expr n) {
@@ -167,6 +168,11 @@ class AttentionLowering : AttentionKernel {
     for (size_t i = 0; i < rows.size(); ++i)
       rows[i] = build_.let(loop::lesser(row + build_.index(static_cast<int64_t>(i)), end - build_.index(1)));
     scores(rows, keys);
+    // The next tile's queries, which lie in no near cache, come while this one's powers are made: its sums
+    // over a few features would wait for each line of each of them.
+    if (!packs_q_)
+      ask_for(q_, build_.let(first_ + row + build_.index(height)), build_.index(height),
+              emit_.size(features_));
     Expr count = build_.let(loop::lesser(build_.index(height), end - row));
     emit_.serial(build_.index(0), count, [&](Expr i) { weights(i, build_.let(row + i), key, keys); });
     Number power = [&](Expr i, Expr n) { return build_.load(powers_, i * kPitch + n); };
