@@ -149,11 +149,20 @@ void Grouping::refuse(const Node* node, const Group* group, std::string_view why
   refusals_.push_back({node, group->nodes.back(), std::move(told)});
 }
 
-// What was refused at first, but came about another way, is no refusal.
+// What was refused at first, but came about another way, is no refusal; nor is what made no difference, where
+// neither kernel reads the other.
 void Grouping::tell_refusals() {
-  for (Refusal& refusal : refusals_)
-    if (const Group* home = group_of(refusal.node); !home || home != group_of(refusal.of))
+  auto reads = [&](const Group* reader, const Group* from) {
+    return std::ranges::any_of(reader->nodes, [&](const Node* node) {
+      return std::ranges::any_of(node->operands(),
+                                 [&](Value v) { return v->node() && group_of(v->node()) == from; });
+    });
+  };
+  for (Refusal& refusal : refusals_) {
+    const Group *home = group_of(refusal.node), *of = group_of(refusal.of);
+    if (home && of && home != of && (reads(home, of) || reads(of, home)))
       told_.push_back(std::move(refusal.told));
+  }
 }
 
 ops::FusedKernel Grouping::describe(const Group& group) const {
@@ -194,8 +203,8 @@ void Grouping::join(Group* group, Node* node) {
 Group* Grouping::merge(Group* into, Group* from) {
   for (Node* node : from->nodes) of_[node] = into;
   into->nodes.insert(into->nodes.end(), from->nodes.begin(), from->nodes.end());
-  std::sort(into->nodes.begin(), into->nodes.end(),
-            [&](Node* a, Node* b) { return position_.get(a) < position_.get(b); });
+  std::ranges::stable_sort(into->nodes, {},
+                           [&](Node* n) { return position_.get(n); });  // a twin stays in front
   into->reductions += from->reductions;
   if (into->kind == GroupKind::View || walks_again(from)) {
     into->kind = from->kind == GroupKind::View ? into->kind : from->kind;
@@ -541,6 +550,54 @@ void Grouping::pull_producers() {
   }
 }
 
+// A few numbers that are spread over an array (a mask for all heads, a bias) and read by several kernels:
+// each reads the few itself, instead of an array that one of them writes.
+void Grouping::spread_where_read() {
+  auto elements = [&](Value v) { return elements_in(v->type().dims, block_.graph().dims); };
+  std::vector<Node*> spreads;
+  for (Node* node : block_)
+    if (group_of(node) && node->attrs().find(ops::kBroadcastDims.name) &&
+        elements(node->result()) > elements(node->operand(0)))
+      spreads.push_back(node);
+  for (Node* node : spreads) {
+    Group* own = group_of(node);
+    if (const Node* producer = node->operand(0)->node();
+        producer && group_of(producer) == own && node->operand(0)->type().dims != own->kept)
+      continue;  // the kernel of both would have to give the few as well
+    std::vector<Group*> readers;
+    for (const Use& use : node->result()->uses())
+      if (Group* reader = group_of(use.user);
+          reader && reader != own && std::ranges::find(readers, reader) == readers.end())
+        readers.push_back(reader);
+    if (readers.size() == 1 && may_pull(own, readers[0]) && read_only_by(own, readers[0])) continue;
+    for (Group* reader : readers) {
+      if (reader->kind == GroupKind::Nest || reader->kind == GroupKind::Relabel ||
+          reader->nodes.size() >= kLargestGroup)
+        continue;
+      auto first = std::ranges::find_if(reader->nodes, [&](const Node* n) {
+        return std::ranges::find(n->operands(), node->result()) != n->operands().end();
+      });
+      Node* twin = add_twin(node, *first, [&](const Node* user) { return group_of(user) == reader; });
+      of_[twin] = reader;
+      reader->nodes.insert(first, twin);
+    }
+    if (own->nodes.size() > 1 || !node->result()->uses().empty()) continue;
+    own->nodes.clear();
+    of_[node] = nullptr;
+  }
+}
+
+// A copy of the node in front of another one, which these of its users read instead.
+Node* Grouping::add_twin(Node* node, Node* before, const std::function<bool(const Node*)>& reads) {
+  Node* twin = copy_node(node, block_, {node->operands().begin(), node->operands().end()}, before);
+  std::vector<Use> uses = node->result()->uses();
+  for (const Use& use : uses)
+    if (reads(use.user)) use.user->set_operand(use.operand, twin->result());
+  position_[twin] = position_.get(before);
+  twins_.emplace_back(twin, node);
+  return twin;
+}
+
 // A product that is read in parts, and the element-wise work on them: a kernel that has all parts of an
 // element at hand writes none of the product.
 void Grouping::join_parts() {
@@ -655,14 +712,9 @@ void Grouping::write_out_free() {
       }
   }
   for (Node* node : read_elsewhere) {
-    Value v = node->result();
-    Node* twin = copy_node(node, block_, {node->operands().begin(), node->operands().end()}, node->next());
-    std::vector<Use> uses = v->uses();
-    for (const Use& use : uses)
-      if (!group_of(use.user) && !is_free(use.user)) use.user->set_operand(use.operand, twin->result());
-    position_[twin] = position_.get(node);
-    twins_.emplace_back(twin, node);
-    start(twin, GroupKind::View, v->type().dims);
+    auto reads = [&](const Node* user) { return !group_of(user) && !is_free(user); };
+    Node* twin = add_twin(node, node->next(), reads);
+    start(twin, GroupKind::View, node->result()->type().dims);
   }
 }
 
@@ -683,6 +735,7 @@ void Grouping::settle_panels() {
 
 void Grouping::run() {
   for (Node* node : block_) place(node);
+  spread_where_read();
   pull_producers();
   join_parts();
   join_siblings();

@@ -23,6 +23,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -98,6 +99,8 @@ class Grouping {
   bool makes_cycle(std::vector<const Group*> merged, const Node* with) const;
   bool read_only_by(const Group* producer, const Group* reader) const;
   void pull_producers();
+  void spread_where_read();
+  Node* add_twin(Node* node, Node* before, const std::function<bool(const Node*)>& reads);
   void join_parts();
   struct Costs {
     ops::FusionCost together, apart;
@@ -119,7 +122,7 @@ class Grouping {
 
   Block& block_;
   bool tells_;
-  std::vector<std::pair<Node*, Node*>> twins_;  // what is written out, and what it is a twin of
+  std::vector<std::pair<Node*, Node*>> twins_;  // copies in the block, and what each is a copy of
   std::vector<std::unique_ptr<Group>> groups_;
   NodeTable<Group*> of_;
   NodeTable<size_t> position_;
