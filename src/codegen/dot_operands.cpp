@@ -2,6 +2,7 @@
 #include "codegen/dot_operands.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "codegen/register_tile.h"
 
@@ -93,13 +94,12 @@ int64_t choose_rows(const std::optional<int64_t>& m, int64_t most, int64_t vecto
   if (!m) return most;
   if (*m <= most) return *m;
   const int64_t low = low_tile(most, vectors);
-  int64_t best = most;
-  double least = 1e300;
+  int64_t best = most, least = std::numeric_limits<int64_t>::max();
   for (int64_t rows = most; rows >= low; --rows) {
     const int64_t left = *m % rows;
-    const auto steps = static_cast<double>(*m / rows * rows + (left == 0 ? 0 : std::max(left, low)));
-    const auto loads = 0.5 * static_cast<double>(ceil_over(*m, rows));
-    if (double cost = steps + loads + (left == 0 ? 0 : 0.5); cost < least) least = cost, best = rows;
+    const int64_t steps = *m - left + (left == 0 ? 0 : std::max(left, low));
+    const int64_t cost = 2 * steps + ceil_over(*m, rows) + (left == 0 ? 0 : 1);
+    if (cost < least) least = cost, best = rows;
   }
   return best;
 }
