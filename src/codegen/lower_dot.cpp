@@ -432,6 +432,8 @@ class DotLowering {
       const int64_t lanes = emit_.target.vector_bytes / static_cast<int64_t>(size_of(type_));
       return each_tile(emit_, tiles_.mr, low_tile(tiles_.mr, tiles_.nr / lanes), count, body);
     }
+    IG_CHECK(tiles_.mb % tiles_.mr == 0 && tiles_.mc % tiles_.mr == 0,
+             "a block of rows begins inside of a tile");
     Expr whole = build_.let(count / build_.index(tiles_.mr));
     emit_.serial(build_.index(0), whole, [&](Expr t) { body(tiles_.mr, build_.let(t * tiles_.mr)); });
     const int64_t left = m_.constant() % tiles_.mr;

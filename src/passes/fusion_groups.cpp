@@ -203,8 +203,7 @@ void Grouping::join(Group* group, Node* node) {
 Group* Grouping::merge(Group* into, Group* from) {
   for (Node* node : from->nodes) of_[node] = into;
   into->nodes.insert(into->nodes.end(), from->nodes.begin(), from->nodes.end());
-  std::ranges::stable_sort(into->nodes, {},
-                           [&](Node* n) { return position_.get(n); });  // a twin stays in front
+  std::ranges::stable_sort(into->nodes, {}, [&](Node* n) { return position_.get(n); });
   into->reductions += from->reductions;
   if (into->kind == GroupKind::View || walks_again(from)) {
     into->kind = from->kind == GroupKind::View ? into->kind : from->kind;
@@ -565,10 +564,12 @@ void Grouping::spread_where_read() {
         producer && group_of(producer) == own && node->operand(0)->type().dims != own->kept)
       continue;  // the kernel of both would have to give the few as well
     std::vector<Group*> readers;
+    std::unordered_map<Group*, std::vector<Use>> uses;
     for (const Use& use : node->result()->uses())
-      if (Group* reader = group_of(use.user);
-          reader && reader != own && std::ranges::find(readers, reader) == readers.end())
-        readers.push_back(reader);
+      if (Group* reader = group_of(use.user); reader && reader != own) {
+        if (uses[reader].empty()) readers.push_back(reader);
+        uses[reader].push_back(use);
+      }
     if (readers.size() == 1 && may_pull(own, readers[0]) && read_only_by(own, readers[0])) continue;
     for (Group* reader : readers) {
       if (reader->kind == GroupKind::Nest || reader->kind == GroupKind::Relabel ||
@@ -577,7 +578,7 @@ void Grouping::spread_where_read() {
       auto first = std::ranges::find_if(reader->nodes, [&](const Node* n) {
         return std::ranges::find(n->operands(), node->result()) != n->operands().end();
       });
-      Node* twin = add_twin(node, *first, [&](const Node* user) { return group_of(user) == reader; });
+      Node* twin = add_twin(node, *first, uses[reader]);
       of_[twin] = reader;
       reader->nodes.insert(first, twin);
     }
@@ -587,13 +588,11 @@ void Grouping::spread_where_read() {
   }
 }
 
-// A copy of the node in front of another one, which these of its users read instead.
-Node* Grouping::add_twin(Node* node, Node* before, const std::function<bool(const Node*)>& reads) {
+// A copy of the node in front of another one, which takes these of its uses.
+Node* Grouping::add_twin(Node* node, Node* before, std::span<const Use> uses) {
   Node* twin = copy_node(node, block_, {node->operands().begin(), node->operands().end()}, before);
-  std::vector<Use> uses = node->result()->uses();
-  for (const Use& use : uses)
-    if (reads(use.user)) use.user->set_operand(use.operand, twin->result());
-  position_[twin] = position_.get(before);
+  for (const Use& use : uses) use.user->set_operand(use.operand, twin->result());
+  position_[twin] = position_.get(before);  // stable sorts leave it in front
   twins_.emplace_back(twin, node);
   return twin;
 }
@@ -712,8 +711,9 @@ void Grouping::write_out_free() {
       }
   }
   for (Node* node : read_elsewhere) {
-    auto reads = [&](const Node* user) { return !group_of(user) && !is_free(user); };
-    Node* twin = add_twin(node, node->next(), reads);
+    std::vector<Use> uses = node->result()->uses();
+    std::erase_if(uses, [&](const Use& use) { return group_of(use.user) || is_free(use.user); });
+    Node* twin = add_twin(node, node->next(), uses);
     start(twin, GroupKind::View, node->result()->type().dims);
   }
 }

@@ -23,7 +23,7 @@
 #pragma once
 
 #include <algorithm>
-#include <functional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -100,7 +100,7 @@ class Grouping {
   bool read_only_by(const Group* producer, const Group* reader) const;
   void pull_producers();
   void spread_where_read();
-  Node* add_twin(Node* node, Node* before, const std::function<bool(const Node*)>& reads);
+  Node* add_twin(Node* node, Node* before, std::span<const Use> uses);
   void join_parts();
   struct Costs {
     ops::FusionCost together, apart;
