@@ -28,16 +28,38 @@ def series(f, z, terms=40):
     return mp.fsum(c * z**k for k, c in enumerate(f[:terms]))
 
 
+def text(coefficient, single):
+    value = float(coefficient)
+    if not single:
+        return mp.nstr(mp.mpf(value), 17)
+    return mp.nstr(mp.mpf(struct.unpack("f", struct.pack("f", value))[0]), 9) + "f"
+
+
 def write(name, what, single, f, a, b, degree):
     print(f"// {what}")
-    suffix = "f" if single else ""
     kind = "float" if single else "double"
     print(f"inline constexpr {kind} k{name}[] = {{")
     for c in fit(f, a, b, degree):
-        value = float(c)
-        if single:
-            value = struct.unpack("f", struct.pack("f", value))[0]
-        print(f"    {mp.nstr(mp.mpf(value), 9 if single else 17)}{suffix},")
+        print(f"    {text(c, single)},")
+    print("};\n")
+
+
+def write_erf_pieces():
+    """erf(a) - min(a, kink) in the distance d from the nearest multiple of a step: one table for each power of d."""
+    step, kink, limit = mp.mpf(65) / 256, mp.mpf(455) / 512, mp.mpf("3.93")
+    columns = []
+    for i in range(16):
+        middle = i * step
+        end = min(middle + step / 2, limit) - middle
+        if i == 0:  # relative to d, so that erf keeps its digits towards zero
+            columns.append([mp.mpf(0), *fit(lambda d: mp.erf(d) / d - 1, "1e-20", end, 4)])
+        else:
+            columns.append(fit(lambda d: mp.erf(middle + d) - min(middle + d, kink), -step / 2, end, 5))
+    print("// erf(a) - min(a, 455/512) in the distance from the nearest multiple of 65/256, for a <= 3.93: a table for")
+    print("// each power of the distance, of one entry for each multiple")
+    print("inline constexpr std::array<float, 16> kErfPieces[] = {")
+    for row in zip(*columns, strict=True):
+        print(f"    {{{', '.join(text(c, single=True) for c in row)}}},")
     print("};\n")
 
 
@@ -45,7 +67,7 @@ def main():
     print(
         "// Written by scripts/fit_math.py: the polynomials of the vector maths, lowest coefficient first. Not for editing."
     )
-    print("#pragma once\n\nnamespace ig::loop::math::coefficients {\n")
+    print("#pragma once\n\n#include <array>\n\nnamespace ig::loop::math::coefficients {\n")
     half_ln2 = mp.log(2) / 2 + mp.mpf("0.002")
     exp_tail = [1 / mp.factorial(k + 2) for k in range(40)]
     write("ExpF32", "(exp(r) - 1 - r) / r^2", True, lambda r: series(exp_tail, r), -half_ln2, half_ln2, 4)
@@ -104,8 +126,7 @@ def main():
         x = mp.sqrt(z)
         return mp.erf(x) / x
 
-    write("ErfF32", "erf(x) / x - 1 in x^2, for |x| < 0.93", True, lambda z: erf_ratio(z) - 1, "1e-20", "0.87", 6)
-    write("ErfLargeF32", "-log(erfc(t)) / t, for 0.92 < t < 4", True, lambda t: -mp.log(mp.erfc(t)) / t, "0.92", "4", 8)
+    write_erf_pieces()
     write("Erf", "erf(x) / x in x^2, for |x| < 1", False, erf_ratio, "1e-20", "1.0", 13)
 
     def erfcx(t):

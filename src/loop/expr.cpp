@@ -166,6 +166,14 @@ Expr bitcast(Expr a, DType to) {
   return unary(Op::Bitcast, a, to);
 }
 
+Expr lookup(const Table& table, Expr index) {
+  IG_CHECK(index.type() == DType::I32, "a lookup at {}", ig::name(index.type()));
+  ExprNode node{Op::Lookup, DType::F32, Reduction::Add, 0, {0, 0}, {}, {}, {}};
+  node.bits[0] = std::bit_cast<uint64_t>(&table);
+  node.a = index;
+  return index.builder().make(node);
+}
+
 Expr lesser(Expr a, Expr b) { return select(a < b, a, b); }
 Expr greater(Expr a, Expr b) { return select(a > b, a, b); }
 

@@ -29,6 +29,8 @@
 //  * Floating point is strict: no contraction or reassociation unless the expression is an explicit `fma`.
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -83,6 +85,7 @@ enum class Op : uint8_t {
   Select,      // a ? b : c; both arms are evaluated
   SelectRare,  // a ? b : c, where b is pure and computed lane by lane, only for the (few) lanes where a holds
   Convert,     // numeric: float to int saturates, NaN to 0; to Bool is != 0
+  Lookup,      // of the table's entries (F32) the one that the low four bits of a (I32) name
   Bitcast,     // same width
   ReduceLanes,  // folds a local with lanes; `reduction` says how
   Real,
@@ -94,6 +97,10 @@ enum class Reduction : uint8_t { Add, Mul, Min, Max, And, Or, Xor };
 
 struct ExprNode;
 class Builder;
+
+// Constants that lanes choose from, each its own: as many as one register of 64 bytes holds, so that a
+// permutation of it finds them all at once.
+using Table = std::array<float, 16>;
 
 // A handle with arithmetic. Both operands of an operator have one dtype, except that plain numbers take the
 // other's.
@@ -117,8 +124,11 @@ struct ExprNode {
   DType type;
   Reduction reduction = Reduction::Add;
   uint32_t id = 0;            // Var, Size, Local, Load: which
-  uint64_t bits[2] = {0, 0};  // Const: the element's own bits in bits[0], sign-extended for signed integers
+  uint64_t bits[2] = {0, 0};  // Const: the element's own bits in bits[0], sign-extended for signed integers;
+                              // Lookup: where its table stands
   Expr a, b, c;               // a Var that is a let holds its value in `a`, for analysis
+
+  const Table& table() const { return *std::bit_cast<const Table*>(bits[0]); }
 };
 inline DType Expr::type() const { return node_->type; }
 
@@ -168,7 +178,8 @@ Expr popcount(Expr a);
 Expr count_leading_zeros(Expr a);
 Expr convert(Expr a, DType to);
 Expr bitcast(Expr a, DType to);
-Expr real(Expr a);  // of a complex number; a real one is its own real part
+Expr lookup(const Table& table, Expr index);  // the table outlives every function that looks into it
+Expr real(Expr a);                            // of a complex number; a real one is its own real part
 Expr imag(Expr a);
 Expr complex(Expr re, Expr im);
 Expr lesser(Expr a, Expr b);  // a < b ? a : b, for indices

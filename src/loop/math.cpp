@@ -8,17 +8,6 @@ namespace {
 
 using namespace coefficients;
 
-// The round number nearest to x * factor, as a float and in the low bits of a word, there with `bias` added:
-// adding 1.5 * 2^52 (2^23) rounds x there. The product is not rounded before.
-struct Rounded {
-  Expr value, word;
-};
-Rounded to_nearest(Expr x, double factor, double bias = 0) {
-  double magic = (single(x) ? 0x1.8p23 : 0x1.8p52) + bias;
-  Expr shifted = factor == 1 ? x + magic : fma(x, number(x, factor), number(x, magic));
-  return {shifted - magic, to_bits(shifted)};
-}
-
 constexpr double kLog2E = 1.4426950408889634;
 double exponent_bias(Expr x) { return single(x) ? 127 : 1023; }
 
@@ -35,8 +24,7 @@ Expr scale(Expr x, Expr word) {
 }
 
 Expr clamp(Expr x, double low, double high) {  // NaN stays
-  x = select(x < low, number(x, low), x);
-  return select(x > high, number(x, high), x);
+  return at_most(select(x < low, number(x, low), x), high);
 }
 
 Expr widen(Expr x) { return convert(x, DType::F64); }

@@ -29,6 +29,18 @@ inline Expr with_sign_of(Expr magnitude, Expr sign) {  // magnitude is not negat
   return from_bits(to_bits(magnitude) | (word & bits(word, sign_bit(sign))));
 }
 inline Expr is_nan(Expr x) { return x != x; }
+inline Expr at_most(Expr x, double high) { return select(x > high, number(x, high), x); }  // NaN stays
+
+// The round number nearest to x * factor, as a float and in the low bits of a word, there with `bias` added:
+// adding 1.5 * 2^52 (2^23) rounds x there. The product is not rounded before.
+struct Rounded {
+  Expr value, word;
+};
+inline Rounded to_nearest(Expr x, double factor, double bias = 0) {
+  double magic = (single(x) ? 0x1.8p23 : 0x1.8p52) + bias;
+  Expr shifted = factor == 1 ? x + magic : fma(x, number(x, factor), number(x, magic));
+  return {shifted - magic, to_bits(shifted)};
+}
 
 template <typename T, size_t N>
 Expr polynomial(Expr x, const T (&c)[N]) {

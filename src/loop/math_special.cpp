@@ -12,11 +12,13 @@ Expr by_f64(Expr x, Expr (*f)(Expr)) {
 }
 
 Expr erf32(Expr x) {
-  Expr a = abs(x), z = x * x;
-  Expr small = fma(x, polynomial(z, kErfF32), x);
-  Expr bounded = select(a > 4.0, number(x, 4), a);  // where it is 1 to the last place
-  Expr large = 1.0 - exp32_bounded(bounded * -polynomial(bounded, kErfLargeF32));
-  return select(a < 0.93, small, select(is_nan(x), x, with_sign_of(large, x)));
+  Expr a = abs(x);
+  Expr bounded = at_most(a, 3.93);  // where it is 1 to the last place
+  Rounded n = to_nearest(bounded, 256.0 / 65);
+  Expr d = fma(n.value, number(x, -65.0 / 256), bounded);
+  Expr rest = lookup(kErfPieces[5], n.word);
+  for (size_t i = 5; i-- > 0;) rest = fma(rest, d, lookup(kErfPieces[i], n.word));
+  return with_sign_of(at_most(a, 455.0 / 512) + rest, x);
 }
 
 // erfc of x >= 1/2: e^-x^2 times a smooth function.

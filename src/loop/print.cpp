@@ -165,6 +165,7 @@ class Printer {
       case Op::Load: return fmt::format("{}[{}]", buffer(n->id), sub(n->a));
       case Op::Convert: return fmt::format("{}({})", ig::name(n->type), sub(n->a));
       case Op::Bitcast: return fmt::format("bits_{}({})", ig::name(n->type), sub(n->a));
+      case Op::Lookup: return fmt::format("lookup({}, [{}])", sub(n->a), fmt::join(n->table(), ", "));
       case Op::ReduceLanes:
         return fmt::format("reduce_{}({}{})", reduction_name(n->reduction), local(n->id), at(n->a));
       default: break;

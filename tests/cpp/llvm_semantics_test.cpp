@@ -558,6 +558,31 @@ TEST(LlvmSemantics, RareLanesInFullAndMaskedGroups) {
       [](float x, float y) { return x < 0 ? std::sqrt(-x) * y + 1 : x * 2; });
 }
 
+// The low four bits of any index choose, in vectors shorter and longer than a register, in masked groups, and
+// one by one.
+TEST(LlvmSemantics, LookupsInVectorsAndOneByOne) {
+  static const loop::Table table = {0.5f, -1, 2, 3.25f, 4, 5, 6, 7, -0.0f, 9, 10, 11, 12, 1e-40f, 14, 15};
+  const std::vector<int32_t> index = values<int32_t>(5, false);
+  for (const Target& target : runnable())
+    for (int lanes : {1, 4, 8, 16, 64}) {
+      Builder b("look");
+      auto in = b.add_buffer(DType::I32, false, "in"), out = b.add_buffer(DType::F32, true, "out");
+      auto entry = [&](Expr i) { b.store(out, i, lookup(table, b.load(in, i))); };
+      Expr n = b.size(Dim::symbol("n"));
+      if (lanes == 1) b.serial_for(b.index(0), n, entry);
+      if (lanes != 1) b.vector_for(b.index(0), n, lanes, entry);
+      Kernel kernel(b.finish(), target);
+      Guarded from(index.size() * 4, true), to(index.size() * 4, true);
+      std::memcpy(from.data(), index.data(), index.size() * 4);
+      kernel({from.data(), to.data()}, {static_cast<int64_t>(index.size())});
+      for (size_t i = 0; i < index.size(); ++i) {
+        const float want = table[static_cast<size_t>(index[i] & 15)];
+        ASSERT_EQ(std::bit_cast<uint32_t>(to.as<float>()[i]), std::bit_cast<uint32_t>(want))
+            << target.name << " lanes " << lanes << " index " << index[i];
+      }
+    }
+}
+
 TEST(LlvmSemantics, FailuresScratchBlocksAndFolds) {
   for (const Target& target : runnable()) {
     Builder b("checked");

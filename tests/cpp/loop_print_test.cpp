@@ -62,6 +62,23 @@ TEST(LoopPrint, PrefetchIsText) {
   EXPECT_NE(b.finish()->str().find("  prefetch x[7]\n"), std::string::npos);
 }
 
+TEST(LoopPrint, LookupsNameTheWholeTable) {
+  static const Table halves = {0, 0.5f, 1, 1.5f, 2, 2.5f, 3, 3.5f, 4, 4.5f, 5, 5.5f, 6, 6.5f, 7, 0.1f};
+  static const Table same = halves;
+  auto make = [](const Table& table) {
+    Builder b("look");
+    auto in = b.add_buffer(DType::I32, false, "x"), out = b.add_buffer(DType::F32, true, "out");
+    b.store(out, b.index(0), lookup(table, b.load(in, b.index(0))));
+    return b.finish();
+  };
+  EXPECT_NE(make(halves)->str().find(
+                "out[0] = lookup(x[0], [0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5, 5.5, 6, 6.5, 7, 0.1])"),
+            std::string::npos);
+  EXPECT_EQ(make(halves)->hash(), make(same)->hash());
+  Builder b("float");
+  EXPECT_THROW(lookup(halves, b.constant(DType::F32, 1)), Error);
+}
+
 TEST(LoopBuilder, TranspositionsStandOutsideOfVectorLoops) {
   Builder b("turn");
   auto x = b.add_buffer(DType::F32, false, "x"), out = b.add_buffer(DType::F32, true, "out");

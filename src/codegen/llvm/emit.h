@@ -3,7 +3,7 @@
 // lane stays a scalar and a stride, so that most address arithmetic never becomes a vector. Split by subject:
 // emit.cpp (function and statements), emit_expr.cpp (arithmetic), emit_memory.cpp (loads, stores, locals),
 // emit_lines.cpp (loops over rows that begin anywhere), emit_transpose.cpp (matrices), emit_convert.cpp
-// (dtypes).
+// (dtypes), emit_lookup.cpp (tables of constants).
 //
 // Aliasing: no pointer is marked noalias and no load invariant. An input and an output may be one buffer (in
 // place), and only the order of loads and stores in the function makes that right, so LLVM must keep that
@@ -79,6 +79,9 @@ class Emitter {
   llvm::Value* divide(loop::Op op, DType type, llvm::Value* a, llvm::Value* b);
   llvm::Value* float_remainder(DType type, llvm::Value* a, llvm::Value* b);
   llvm::Value* unary(const Node& n, llvm::Value* a);
+  llvm::Value* lookup(const loop::Table& table, llvm::Value* index);
+  llvm::Value* lookup_in_registers(const loop::Table& table, llvm::Value* index);
+  llvm::Value* lookup_in_memory(const loop::Table& table, llvm::Value* index);
   llvm::Value* fused(llvm::Value* a, llvm::Value* b, llvm::Value* c);
   Value select(const Node& n);
   Value select_rare(const Node& n);

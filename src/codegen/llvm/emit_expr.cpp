@@ -297,6 +297,7 @@ llvm::Value* Emitter::unary(const Node& n, llvm::Value* a) {
     case Op::CountLeadingZeros: return b_.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, a, b_.getFalse());
     case Op::Convert: return convert(a, n.a.type(), n.type);
     case Op::Bitcast: return b_.CreateBitCast(a, shaped(register_type(n.type), a->getType()));
+    case Op::Lookup: return lookup(n.table(), a);
     default: break;
   }
   throw make_error(ErrorKind::Internal, "no unary operation {}", static_cast<int>(n.op));

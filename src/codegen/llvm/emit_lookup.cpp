@@ -1,0 +1,68 @@
+// Tables of constants, from which each lane takes an entry of its own: where the target permutes registers by
+// a register of lane numbers, the table lies in one or two of them and all lanes are found at once; elsewhere
+// each lane reads memory.
+#include <llvm/Analysis/VectorUtils.h>
+
+#include "codegen/llvm/emit.h"
+
+namespace ig::codegen {
+namespace {
+
+llvm::Constant* entries(llvm::LLVMContext& context, std::span<const float> of) {
+  return llvm::ConstantDataVector::get(context, llvm::ArrayRef<float>(of.data(), of.size()));
+}
+
+// Lanes [first, first + count) of a vector; what lies beyond its end is anything.
+llvm::Value* lanes_of(llvm::IRBuilder<>& b, llvm::Value* vector, unsigned first, unsigned count) {
+  const unsigned all = llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements();
+  std::vector<int> mask(count, llvm::PoisonMaskElem);
+  for (unsigned k = 0; k < count && first + k < all; ++k) mask[k] = static_cast<int>(first + k);
+  return b.CreateShuffleVector(vector, mask);
+}
+
+}  // namespace
+
+llvm::Value* Emitter::lookup(const loop::Table& table, llvm::Value* index) {
+  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(index->getType());
+  const auto in_register = static_cast<unsigned>(target_.vector_bytes) / 4;
+  if (vector == nullptr || in_register < 8) return lookup_in_memory(table, index);
+  const unsigned lanes = vector->getNumElements();
+  std::vector<llvm::Value*> parts;
+  for (unsigned first = 0; first < lanes; first += in_register) {
+    auto* which = lanes_of(b_, index, first, in_register);
+    parts.push_back(lookup_in_registers(table, which));
+  }
+  return lanes_of(b_, llvm::concatenateVectors(b_, parts), 0, lanes);
+}
+
+// `index` fills a register.
+llvm::Value* Emitter::lookup_in_registers(const loop::Table& table, llvm::Value* index) {
+  const std::span<const float> all = table;
+  auto permuted = [&](llvm::Intrinsic::ID by, std::span<const float> part) {
+    return b_.CreateIntrinsic(by, {}, {entries(b_.getContext(), part), index});
+  };
+  if (target_.vector_bytes == 64) return permuted(llvm::Intrinsic::x86_avx512_permvar_sf_512, all);
+  auto* low = permuted(llvm::Intrinsic::x86_avx2_permps, all.first(8));
+  auto* high = permuted(llvm::Intrinsic::x86_avx2_permps, all.last(8));
+  auto* fourth_bit = b_.CreateShl(index, integer(index->getType(), 28));  // as the sign, which a blend reads
+  return b_.CreateSelect(b_.CreateICmpSLT(fourth_bit, integer(index->getType(), 0)), high, low);
+}
+
+llvm::Value* Emitter::lookup_in_memory(const loop::Table& table, llvm::Value* index) {
+  auto* values = llvm::ConstantDataArray::get(b_.getContext(), llvm::ArrayRef<float>(table));
+  auto* memory = new llvm::GlobalVariable(module_, values->getType(), true, llvm::GlobalValue::PrivateLinkage,
+                                          values, "table");
+  memory->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);
+  auto entry = [&](llvm::Value* at) {
+    at = b_.CreateZExt(b_.CreateAnd(at, b_.getInt32(15)), b_.getInt64Ty());
+    return b_.CreateLoad(b_.getFloatTy(), b_.CreateInBoundsGEP(b_.getFloatTy(), memory, at));
+  };
+  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(index->getType());
+  if (vector == nullptr) return entry(index);
+  llvm::Value* out = llvm::PoisonValue::get(shaped(b_.getFloatTy(), vector));
+  for (unsigned k = 0; k < vector->getNumElements(); ++k)
+    out = b_.CreateInsertElement(out, entry(b_.CreateExtractElement(index, k)), k);
+  return out;
+}
+
+}  // namespace ig::codegen
