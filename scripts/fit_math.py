@@ -54,7 +54,7 @@ def write_erf_pieces():
         if i == 0:  # relative to d, so that erf keeps its digits towards zero
             columns.append([mp.mpf(0), *fit(lambda d: mp.erf(d) / d - 1, "1e-20", end, 4)])
         else:
-            columns.append(fit(lambda d: mp.erf(middle + d) - min(middle + d, kink), -step / 2, end, 5))
+            columns.append(fit(lambda d, m=middle: mp.erf(m + d) - min(m + d, kink), -step / 2, end, 5))
     print("// erf(a) - min(a, 455/512) in the distance from the nearest multiple of 65/256, for a <= 3.93: a table for")
     print("// each power of the distance, of one entry for each multiple")
     print("inline constexpr std::array<float, 16> kErfPieces[] = {")
