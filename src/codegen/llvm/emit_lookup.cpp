@@ -49,10 +49,13 @@ llvm::Value* Emitter::lookup_in_registers(const loop::Table& table, llvm::Value*
 }
 
 llvm::Value* Emitter::lookup_in_memory(const loop::Table& table, llvm::Value* index) {
-  auto* values = llvm::ConstantDataArray::get(b_.getContext(), llvm::ArrayRef<float>(table));
-  auto* memory = new llvm::GlobalVariable(module_, values->getType(), true, llvm::GlobalValue::PrivateLinkage,
-                                          values, "table");
-  memory->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);
+  llvm::GlobalVariable*& memory = tables_[&table];
+  if (memory == nullptr) {
+    auto* values = llvm::ConstantDataArray::get(b_.getContext(), llvm::ArrayRef<float>(table));
+    memory = new llvm::GlobalVariable(module_, values->getType(), true, llvm::GlobalValue::PrivateLinkage,
+                                      values, "table");
+    memory->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);
+  }
   auto entry = [&](llvm::Value* at) {
     at = b_.CreateZExt(b_.CreateAnd(at, b_.getInt32(15)), b_.getInt64Ty());
     return b_.CreateLoad(b_.getFloatTy(), b_.CreateInBoundsGEP(b_.getFloatTy(), memory, at));
