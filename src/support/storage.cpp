@@ -224,9 +224,9 @@ class Central {
 
   static void* from_system(size_t bytes) {
     if (bytes < kMapFrom) return std::aligned_alloc(kAlignment, bytes);
-    // From two huge pages on the mapping starts at a huge page's boundary: far fewer page faults on first
+    // From a huge page on the mapping starts at the boundary of one: far fewer page faults on first
     // touch.
-    size_t slack = bytes >= 2 * kHugePage ? kHugePage : 0;
+    size_t slack = bytes >= kHugePage ? kHugePage : 0;
     void* p = mmap(nullptr, bytes + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) return nullptr;
     if (slack == 0) return p;
