@@ -224,8 +224,7 @@ class Central {
 
   static void* from_system(size_t bytes) {
     if (bytes < kMapFrom) return std::aligned_alloc(kAlignment, bytes);
-    // From a huge page on the mapping starts at the boundary of one: far fewer page faults on first
-    // touch.
+    // From a huge page on the mapping starts at the boundary of one: far fewer page faults on first touch.
     size_t slack = bytes >= kHugePage ? kHugePage : 0;
     void* p = mmap(nullptr, bytes + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) return nullptr;

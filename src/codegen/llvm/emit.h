@@ -180,8 +180,8 @@ class Emitter {
   std::vector<Scope> scopes_;
   std::unordered_map<const Node*, bool> impure_;
   std::unordered_map<std::string, llvm::AllocaInst*> slots_;
-  std::unordered_map<const loop::Table*, llvm::GlobalVariable*> tables_;  // those that lie in memory
-  bool streams_ = false;                                                  // some store goes past the caches
+  std::unordered_map<const loop::Table*, llvm::GlobalVariable*> tables_;
+  bool streams_ = false;             // some store goes past the caches
   std::vector<LineReader> readers_;  // of the loop that is emitted, in its full groups
   int lanes_ = 1;
   llvm::Value* mask_ = nullptr;    // of the last group; null where all lanes are active
