@@ -55,8 +55,12 @@ def write_erf_pieces():
             columns.append([mp.mpf(0), *fit(lambda d: mp.erf(d) / d - 1, "1e-20", end, 4)])
         else:
             columns.append(fit(lambda d, m=middle: mp.erf(m + d) - min(m + d, kink), -step / 2, end, 5))
-    print("// erf(a) - min(a, 455/512) in the distance from the nearest multiple of 65/256, for a <= 3.93: a table for")
-    print("// each power of the distance, of one entry for each multiple")
+    print(
+        "// erf(a) - min(a, kink) in the distance from the nearest multiple of the step, up to the limit, from where on it"
+    )
+    print("// is 1 to the last place: a table for each power of the distance, of one entry for each multiple")
+    for name, value in (("Step", step), ("Kink", kink), ("Limit", limit)):
+        print(f"inline constexpr double kErf{name} = {mp.nstr(value, 17)};")
     print("inline constexpr std::array<float, 16> kErfPieces[] = {")
     for row in zip(*columns, strict=True):
         print(f"    {{{', '.join(text(c, single=True) for c in row)}}},")

@@ -92,8 +92,11 @@ inline constexpr double kAsin[] = {
     0.02877844261259304,
 };
 
-// erf(a) - min(a, 455/512) in the distance from the nearest multiple of 65/256, for a <= 3.93: a table for
-// each power of the distance, of one entry for each multiple
+// erf(a) - min(a, kink) in the distance from the nearest multiple of the step, up to the limit, from where on
+// it is 1 to the last place: a table for each power of the distance, of one entry for each multiple
+inline constexpr double kErfStep = 0.25390625;
+inline constexpr double kErfKink = 0.888671875;
+inline constexpr double kErfLimit = 3.93;
 inline constexpr std::array<float, 16> kErfPieces[] = {
     {0.0f, 0.0265567526f, 0.0195259731f, -0.0430949442f, -0.03958584f, 0.0387362726f, 0.0801244825f,
      0.0993756279f, 0.107257307f, 0.110097557f, 0.110998429f, 0.111249924f, 0.111311719f, 0.111325085f,

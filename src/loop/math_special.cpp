@@ -13,12 +13,12 @@ Expr by_f64(Expr x, Expr (*f)(Expr)) {
 
 Expr erf32(Expr x) {
   Expr a = abs(x);
-  Expr bounded = at_most(a, 3.93);  // where it is 1 to the last place
-  Rounded n = to_nearest(bounded, 256.0 / 65);
-  Expr d = fma(n.value, number(x, -65.0 / 256), bounded);
+  Expr bounded = at_most(a, kErfLimit);
+  Rounded n = to_nearest(bounded, 1 / kErfStep);
+  Expr d = fma(n.value, number(x, -kErfStep), bounded);  // exact: the step has seven bits, the number four
   Expr rest = lookup(kErfPieces[5], n.word);
   for (size_t i = 5; i-- > 0;) rest = fma(rest, d, lookup(kErfPieces[i], n.word));
-  return with_sign_of(at_most(a, 455.0 / 512) + rest, x);
+  return with_sign_of(at_most(a, kErfKink) + rest, x);
 }
 
 // erfc of x >= 1/2: e^-x^2 times a smooth function.
