@@ -212,13 +212,22 @@ class DotLowering {
       Expr first = pack.let(unit + pack.block() % pack.index(parts()) * columns);
       Expr target = pack.let(pack.block() * strip);
       pack.if_then(width < pack.index(nr), [&] { zeros(target, strip); });
-      // Piece by piece, so that each line of the packed form is complete before it leaves the first cache.
-      const int64_t piece = 8192 / (nr * static_cast<int64_t>(size_of(type.dtype)));
-      pack.serial_for(pack.index(0), (rows + (piece - 1)) / pack.index(piece), [&](Expr p) {
-        Expr begin = pack.let(p * piece);
+      // Rows are read from end to end, which the processor foresees. Where a store writes less than a line of
+      // the packed form, piece by piece, so that the line is complete before it leaves the first cache.
+      const bool whole_lines = emit_.target.vector_bytes == 64 && size_of(type.dtype) >= 4;
+      auto turn = [&](Expr begin, Expr count) {
         pack.transpose({to, target + begin * nr, pack.index(nr)}, {from, first * step_n + begin, step_n},
-                       width, loop::lesser(pack.index(piece), rows - begin));
-      });
+                       width, count);
+      };
+      if (whole_lines) {
+        turn(pack.index(0), rows);
+      } else {
+        const int64_t piece = 8192 / (nr * static_cast<int64_t>(size_of(type.dtype)));
+        pack.serial_for(pack.index(0), (rows + (piece - 1)) / pack.index(piece), [&](Expr p) {
+          Expr begin = pack.let(p * piece);
+          turn(begin, loop::lesser(pack.index(piece), rows - begin));
+        });
+      }
       packing.blocks = strips_of_all;
     } else {
       // A block is a few rows of B, each of which is read from end to end, at the same time; a strip gets as
