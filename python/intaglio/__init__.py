@@ -82,9 +82,10 @@ from ._collectives import all_gather, axis_index, axis_size, pmax, pmean, pmin, 
 from ._control import cond, fori_loop, map, scan, switch, while_loop
 from ._custom_rules import checkpoint, checkpoint_policies, custom_jvp, custom_vjp
 from ._effects import check, debug_print
+from ._explain import explain
 from ._functional import ShapeDtypeStruct, associative_scan, eval_shape, vectorize
 from ._info import __array_namespace_info__
-from ._jit import explain, jit
+from ._jit import jit
 from ._modes import OpMode
 from ._passes import default_pipeline, passes
 from ._record import Traced, name_scope, register_op, trace

@@ -58,8 +58,10 @@ from ._errors import (
     VerifyError as VerifyError,
     ZeroDivisionError as ZeroDivisionError,
 )
+from ._explain import (
+    explain as explain,
+)
 from ._functional import (
-    ShapeDtypeStruct as ShapeDtypeStruct,
     associative_scan as associative_scan,
     eval_shape as eval_shape,
     vectorize as vectorize,
@@ -149,7 +151,6 @@ from ._intaglio import (
     uint8 as uint8,
 )
 from ._jit import (
-    explain as explain,
     jit as jit,
 )
 from ._modes import (
@@ -303,6 +304,7 @@ from ._passes import (
     passes as passes,
 )
 from ._record import (
+    ShapeDtypeStruct as ShapeDtypeStruct,
     Traced as Traced,
     name_scope as name_scope,
     register_op as register_op,

@@ -12,43 +12,11 @@ from typing import Any
 
 from . import _errors, _intaglio
 from ._control import _is_number, _leaves_as_arrays, _line, _Passed, _same_types, _type_text
-from ._record import is_array
+from ._record import ShapeDtypeStruct, has_type, is_array
 from ._vmap import vmap
 from ._wrap import wraps
 
 Tensor = _intaglio.Tensor
-
-
-class ShapeDtypeStruct:
-    """The shape and dtype of an array that is not there: what `eval_shape` gives, and takes in the place of arrays."""
-
-    __slots__ = ("dtype", "shape")
-
-    def __init__(self, shape: Any, dtype: Any) -> None:
-        self.shape = tuple(shape)
-        self.dtype = _intaglio.dtype(dtype)
-
-    @property
-    def ndim(self) -> builtins.int:
-        """The number of axes."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> Any:
-        """The number of elements."""
-        total: Any = 1
-        for size in self.shape:
-            total = total * size
-        return total
-
-    def __repr__(self) -> str:
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype})"
-
-    def __eq__(self, other: object) -> builtins.bool:
-        return isinstance(other, ShapeDtypeStruct) and (self.shape, self.dtype) == (other.shape, other.dtype)
-
-    def __hash__(self) -> builtins.int:
-        return hash((self.shape, str(self.dtype)))
 
 
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -77,16 +45,12 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     ShapeDtypeStruct(shape=(1000, 1000), dtype=float32)
     """
     leaves, tree = _intaglio.tree_flatten((args, kwargs))
-    types = [
-        (f"x{i}", leaf.dtype, tuple(leaf.shape))
-        for i, leaf in enumerate(leaves)
-        if is_array(leaf) or isinstance(leaf, ShapeDtypeStruct)
-    ]
+    types = [(f"x{i}", leaf.dtype, tuple(leaf.shape)) for i, leaf in enumerate(leaves) if has_type(leaf)]
     kept: list[Any] = []
 
     def run(stand_ins: list[Tensor]) -> list[Tensor]:
         given = iter(stand_ins)
-        filled = [next(given) if is_array(leaf) or isinstance(leaf, ShapeDtypeStruct) else leaf for leaf in leaves]
+        filled = [next(given) if has_type(leaf) else leaf for leaf in leaves]
         own_args, own_kwargs = _intaglio.tree_unflatten(tree, filled)
         results, out_tree = _intaglio.tree_flatten(fun(*own_args, **own_kwargs))
         for leaf, path in zip(results, out_tree.paths(), strict=True):

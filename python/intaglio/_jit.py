@@ -10,7 +10,6 @@ from typing import Any
 from . import _errors, _intaglio
 from ._control import _type_text
 from ._fusion import Fusion
-from ._kept import kept
 from ._memory import Memory
 from ._record import _argument_names
 from ._wrap import wraps
@@ -348,46 +347,6 @@ def _cache_info(self: Any) -> CacheInfo:
         given_up=_intaglio._jit_given_up(self),
         entries=entries,
     )
-
-
-def explain(jitted: Any) -> CacheInfo:
-    """What is known of a jitted function's traces; `print` it to read it.
-
-    Beside what `cache_info` gives, `entries[i]["kept"]` holds what the compiled graph keeps where it is at its fullest:
-    of a training step, what the forward part leaves for the backward part (its bytes, each array with its op, module
-    and line), and the ops that are computed again behind that place. `fusion` says what became one kernel, what did
-    not, and the costs that were compared; `fusion.why(node)` says it of the nodes of that op, name, module or line.
-    `entries[i]["memory"]` tells what is held while each kernel runs, as text (`print` it) and as a picture (`svg()`);
-    `memory` is that of the last trace.
-
-    Raises
-    ------
-    TypeError
-        Where it is no jitted function.
-
-    Examples
-    --------
-    >>> f = ig.jit(ig.grad(lambda x: ig.sum(ig.tanh(ig.sin(x)))))
-    >>> _ = f(ig.ones(4))
-    >>> ig.explain(f)["entries"][0]["kept"]["bytes"]
-    0
-    >>> len(ig.explain(f).fusion.kernels)
-    1
-    """
-    if not isinstance(jitted, Jit):
-        raise _errors.TypeError(
-            f"explain: {type(jitted).__name__} is no jitted function",
-            _intaglio._user_line(),
-            why="only what ig.jit made has traces",
-            hint="write f = ig.jit(f), call it, then ig.explain(f)",
-        )
-    info = _cache_info(jitted)
-    for entry in info["entries"]:
-        entry["kept"] = kept(entry["graph"])
-        if "fusion" not in entry:  # a trace that runs nothing has no program
-            entry["fusion"] = entry["graph"].fusion()
-        entry["memory"] = Memory(entry["graph"])
-    return info
 
 
 Jit.trace = _trace

@@ -1,4 +1,5 @@
-"""`ig.trace`: one closed graph of a function, by running it once on stand-ins for its arguments."""
+"""`ig.trace`: one closed graph of a function, by running it once on stand-ins for its arguments, which are arrays
+or say which arrays would stand there."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from . import _errors, _intaglio
+from ._functions import _sizes
 
 Tensor = _intaglio.Tensor
 Dim = _intaglio.Dim
@@ -18,6 +20,53 @@ def is_array(leaf: Any) -> bool:
     return isinstance(leaf, Tensor) or (
         hasattr(leaf, "__array__") and hasattr(leaf, "dtype") and hasattr(leaf, "shape")
     )
+
+
+class ShapeDtypeStruct:
+    """The shape and dtype of an array that is not there: what `eval_shape` gives, and takes in the place of arrays.
+
+    `trace` takes it too, and there an `ig.Dim` among the sizes is one that varies.
+
+    Examples
+    --------
+    >>> batch = ig.Dim("batch", 1, 1024)
+    >>> traced = ig.trace(lambda x: x.sum(axis=0), ig.ShapeDtypeStruct((batch, 3), ig.float32))
+    >>> traced(ig.ones((5, 3)))
+    Tensor([5., 5., 5.], dtype=float32)
+    """
+
+    __slots__ = ("dtype", "shape")
+
+    def __init__(self, shape: Any, dtype: Any) -> None:
+        self.shape = _sizes(shape)
+        self.dtype = _intaglio.dtype(dtype)
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> Any:
+        """The number of elements."""
+        total: Any = 1
+        for size in self.shape:
+            total = total * size
+        return total
+
+    def __repr__(self) -> str:
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ShapeDtypeStruct) and (self.shape, self.dtype) == (other.shape, other.dtype)
+
+    def __hash__(self) -> int:
+        return hash((self.shape, str(self.dtype)))
+
+
+def has_type(leaf: Any) -> bool:
+    """Whether a leaf of example arguments is an array, or says which array would stand there."""
+    return is_array(leaf) or isinstance(leaf, ShapeDtypeStruct)
 
 
 def _argument_names(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
@@ -165,9 +214,10 @@ def trace(
 ) -> Traced:
     """One closed graph of `function`, run once on stand-ins for these example arguments.
 
-    Arrays in the arguments (in any tree of containers) become inputs; everything else is part of the graph. Arrays
-    that the function reads from outside become inputs behind the arguments (with `lift=False`: constants). Whatever a
-    graph cannot say, such as the truth of a traced array, is refused with its line.
+    Arrays in the arguments (in any tree of containers), and `ShapeDtypeStruct` in their place, become inputs;
+    everything else is part of the graph. Arrays that the function reads from outside become inputs behind the
+    arguments (with `lift=False`: constants). Whatever a graph cannot say, such as the truth of a traced array, is
+    refused with its line.
 
     Parameters
     ----------
@@ -188,11 +238,11 @@ def trace(
     arguments = []
     ranges: dict[str, tuple[int, int | None]] = {}
     for leaf, owner, path in zip(leaves, owners, paths, strict=True):
-        if not is_array(leaf):
+        if not has_type(leaf):
             statics.append((True, leaf))
             continue
         statics.append((False, None))
-        array = _intaglio.asarray(leaf)
+        array = leaf if isinstance(leaf, ShapeDtypeStruct) else _intaglio.asarray(leaf)
         shape = list(array.shape)
         for axis, dim in shapes.get(owner, ()):
             if dim is None:
@@ -204,8 +254,8 @@ def trace(
                     why="axes count from 0",
                     hint="name an axis that the argument has",
                 )
-            ranges[dim.name] = (dim.min, dim.max)
             shape[axis] = dim
+        ranges.update((size.name, (size.min, size.max)) for size in shape if isinstance(size, Dim) and size.declared)
         arguments.append((_identifier(path), array.dtype, tuple(shape)))
     out_leaves: list[Any] = []
     out_tree: list[Any] = []

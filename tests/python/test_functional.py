@@ -49,6 +49,23 @@ def test_shapes_without_values() -> None:
     assert len({struct((2,), "float32"), struct((2,), ig.float32), struct((3,), ig.float32)}) == 2
 
 
+def test_graphs_of_arrays_that_are_not_there() -> None:
+    struct, n = ig.ShapeDtypeStruct, ig.Dim("n", 1, 64)
+    w = ig.ones((4, 2))
+    traced = ig.trace(lambda d, k: d["x"] @ d["w"] * k, {"x": struct((n, 4), ig.float32), "w": w}, 3.0)
+    like = ig.trace(lambda d, k: d["x"] @ d["w"] * k, {"x": ig.ones((5, 4)), "w": w}, 3.0)
+    assert traced.graph.refined({"n": 5}).str() == like.graph.str()
+    assert np.array_equal(traced({"x": ig.ones((3, 4)), "w": w}, 3.0), np.full((3, 2), 12, "float32"))
+    both = ig.trace(lambda x, y: x + y[::2], struct((n,), "int64"), struct((n * 2,), "int64")).graph
+    assert "where n in [1, 64] {" in both.str()
+    assert "%y: i64[2*n]" in both.str()
+    assert ig.trace(lambda x: x + 1, struct((0, 3), ig.float32))(ig.ones((0, 3))).shape == (0, 3)
+    with pytest.raises(ig.ShapeError, match=r"the shape \(-1, 3\) has a negative size\n  at: "):
+        struct((-1, 3), ig.float32)
+    with pytest.raises(ig.TypeError, match=r"a shape must be .* not \(2\.5,\)\n  at: "):
+        struct((2.5,), ig.float32)
+
+
 # --- vectorize -----------------------------------------------------------------------------------------------------
 
 

@@ -630,8 +630,27 @@ def test_cache_info_says_why() -> None:
     assert "axis 0 of `x` was 3, is 4" in str(info)
     f.clear_cache()
     assert traces(f) == 0
-    with pytest.raises(ig.TypeError, match="explain: int is no jitted function"):
+    with pytest.raises(ig.TypeError) as caught:
         ig.explain(3)
+    text = str(caught.value)
+    assert text[: text.index("  at: ")] + text[text.index("  why: ") :] == (
+        "explain: int is neither a jitted or traced function nor a graph\n"
+        "  why: only what is compiled can be explained\n"
+        "  hint: write f = ig.jit(f), call it, then ig.explain(f)"
+    )
+
+
+def test_graphs_are_explained() -> None:
+    w = ig.asarray(floats(64, 64))
+    traced = ig.trace(lambda x: ig.softmax(ig.tanh(x @ w) @ w), ig.ones((64, 64)), lift=False)
+    info = ig.explain(traced)
+    assert info == ig.explain(traced.graph)
+    assert info["kernels"] == len(info.fusion.kernels) == len(info.memory.steps)
+    assert "tanh is in the kernel" in info.fusion.why("tanh")
+    assert info.kept["planned_peak"] == info["planned_peak"] == traced.graph.report()["planned_peak"]
+    assert f"planned peak: {info['planned_peak']:,} bytes" in str(info)
+    n = ig.Dim("n", 1, 64)
+    assert "planned peak: goes by n" in str(ig.explain(ig.trace(lambda x: x + 1, ig.ShapeDtypeStruct((n,), "float32"))))
 
 
 def test_recompiles_are_logged() -> None:
