@@ -7,11 +7,11 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import _errors, _intaglio
+from . import _errors, _functions, _intaglio
 from ._control import _type_text
 from ._fusion import Fusion
 from ._memory import Memory
-from ._record import _argument_names
+from ._record import ShapeDtypeStruct, _argument_names
 from ._wrap import wraps
 
 Jit: Any = _intaglio.Jit  # type: ignore[attr-defined]  # a raw type, which the stubs leave out
@@ -259,8 +259,28 @@ class TracedCall:
         return f"<traced call of {self._jitted.__name__}: {self._info['signature']}>"
 
 
+def _zeros(leaf: Any) -> Any:
+    """What stands for an array of which the shape and dtype alone are given."""
+    if not isinstance(leaf, ShapeDtypeStruct):
+        return leaf
+    for size in leaf.shape:
+        if isinstance(size, _intaglio.Dim):
+            raise _errors.TypeError(
+                f"a jitted function is traced for arrays of known sizes, and {size} is none",
+                _intaglio._user_line(),
+                why="it traces anew where sizes vary, and finds out itself which do",
+                hint="give a number, or use ig.trace, which takes an ig.Dim",
+            )
+    return _functions.zeros(leaf.shape, dtype=leaf.dtype)
+
+
 def _trace(self: Any, *args: Any, **kwargs: Any) -> TracedCall:
-    """The trace of this call, recorded where there is none; nothing is written back or given away."""
+    """The trace of this call, recorded where there is none; nothing is written back or given away.
+
+    A `ShapeDtypeStruct` stands for an array of zeros; what depends on values is a condition of the trace, as ever.
+    """
+    leaves, tree = _intaglio.tree_flatten((args, kwargs))
+    args, kwargs = _intaglio.tree_unflatten(tree, [_zeros(leaf) for leaf in leaves])
     info = _intaglio._jit_run(self, *args, **kwargs)
     if info is None:
         why, where = _intaglio._jit_given_up(self)

@@ -584,6 +584,25 @@ def test_stages() -> None:
     assert traces(f) == 1
 
 
+def test_stages_without_arrays() -> None:
+    f = ig.jit(lambda x, k=2: (x * k).sum() if x.sum() > -1 else -x)
+    x = ig.asarray(floats(8, 3))
+    lowered = f.lower(ig.ShapeDtypeStruct((8, 3), ig.float32))
+    assert lowered.as_text() == ig.jit(f.__wrapped__).lower(ig.zeros((8, 3))).as_text()
+    compiled = lowered.compile()
+    same(compiled(abs(x)), (abs(x) * 2).sum())
+    assert traces(f) == 1
+    same(compiled(-abs(x)), abs(x))  # the branch was a condition of the trace
+    assert traces(f) == 2
+    with pytest.raises(ig.TypeError) as caught:
+        f.lower(ig.ShapeDtypeStruct((ig.Dim("n"), 3), ig.float32))
+    assert [line for line in str(caught.value).split("\n") if not line.startswith("  at: ")] == [
+        "a jitted function is traced for arrays of known sizes, and n is none",
+        "  why: it traces anew where sizes vary, and finds out itself which do",
+        "  hint: give a number, or use ig.trace, which takes an ig.Dim",
+    ]
+
+
 def test_a_compiled_call_takes_what_it_was_compiled_for() -> None:
     def f(x: Any, scale: float, opts: dict[str, Any]) -> Any:
         return x * scale + opts["b"]
