@@ -137,7 +137,8 @@ Columns inner_columns(const Block& region, const Dims& dims) {
 
 // The walk in tiles: eight registers of rows along the axis, and kTileColumns along the last one.
 void lower_tiles(GroupEmitter& emit, Kernel& kernel, const Dims& dims, const Across& across,
-                 const std::function<void(loop::Expr, std::span<const loop::Expr>)>& body, int lanes) {
+                 const std::function<void(loop::Expr, std::span<const loop::Expr>)>& body, int lanes,
+                 bool past_caches) {
   constexpr int64_t kTileColumns = 64;
   const int64_t tile_rows = std::max<int64_t>(64, 2 * emit.target.vector_bytes);
   loop::Builder& build = emit.build;
@@ -163,6 +164,12 @@ void lower_tiles(GroupEmitter& emit, Kernel& kernel, const Dims& dims, const Acr
     index.push_back(column);
     return index;
   };
+  struct Turned {
+    uint32_t buffer;
+    loop::Expr next, step;  // of the next tile of rows
+    int64_t element;
+  };
+  std::vector<Turned> turned;
   for (const Across::Operand& operand : across.operands) {
     DType stored = operand.view.arg->type().dtype, computed = compute_type(stored);
     uint32_t tile = build.add_scratch(stored, Dim(tile_rows * kTileColumns), "tile");
@@ -172,13 +179,35 @@ void lower_tiles(GroupEmitter& emit, Kernel& kernel, const Dims& dims, const Acr
     build.transpose({tile, build.index(0), build.index(kTileColumns)},
                     {emit.buffer_of_arg(operand.view.arg), from, emit.size(operand.view.strides.back())},
                     columns, rows);
+    turned.push_back({emit.buffer_of_arg(operand.view.arg), build.let(from + tile_rows),
+                      emit.size(operand.view.strides.back()), static_cast<int64_t>(size_of(stored))});
     emit.pin(operand.value, [&, tile, stored, computed](std::span<const loop::Expr> at) {
       loop::Expr value =
           build.load(tile, (at[across.axis] - row0) * kTileColumns + (at[dims.size() - 1] - column0));
       return stored == computed ? value : loop::convert(value, computed);
     });
   }
+  // The next tile lies in runs too short for the processor to foresee: it is asked for, line by line, where
+  // results go past the caches. (Where they do not, reading the lines to be written takes what that gains.)
+  auto ask_ahead = [&](loop::Expr r) {
+    for (const Turned& t : turned) {
+      const int64_t line = 64 / t.element, lines = tile_rows / line, each = kTileColumns / line;
+      for (int64_t i = 0; i < each; ++i) {
+        loop::Expr number = r * each + build.index(i);
+        build.prefetch(t.buffer, t.next + number / build.index(lines) * t.step +
+                                     number % build.index(lines) * build.index(line));
+      }
+    }
+    loop::Expr next = emit.flat(index_at(row0 + tile_rows + r, column0), dims);
+    for (Value arg : emit.region.args()) {
+      if (arg->type().dims != dims || !read_at_own_element(arg)) continue;
+      const int64_t line = 64 / static_cast<int64_t>(size_of(arg->type().dtype));
+      for (int64_t at = 0; at < kTileColumns; at += line)
+        build.prefetch(emit.buffer_of_arg(arg), next + build.index(at));
+    }
+  };
   emit.serial(build.index(0), rows, [&](loop::Expr r) {
+    if (past_caches) ask_ahead(r);
     emit.vector(build.index(0), columns, lanes, [&](loop::Expr c) {
       std::vector<loop::Expr> index = index_at(row0 + r, column0 + c);
       body(emit.flat(index, dims), index);
@@ -213,7 +242,8 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
   } else if (!across.operands.empty()) {
     const int lanes = natural_lanes(emit.target, widest);
     at_line = dims.back().is_constant() && dims.back().constant() % lanes == 0;
-    lower_tiles(emit, kernel, dims, across, body, lanes);
+    const bool past_caches = at_line && emit.any_streamed();
+    lower_tiles(emit, kernel, dims, across, body, lanes, past_caches);
   } else if (is_flat(region, dims)) {
     Dim n = product(dims);
     const bool one_block =

@@ -1,0 +1,25 @@
+// What others read as well is computed once, and stays where it is.
+// RUN: %intaglio opt --passes=fuse,raise-views --verify %s | FileCheck --match-full-lines %s
+// RUN: %intaglio opt --passes=fuse,raise-views %s | %intaglio run - --compare-with %s --reference --tolerance exact --inputs random:1
+// RUN: %intaglio run %s --compare --inputs random:1
+
+graph @main(%x: f32[64, 48]) {
+  %e = exponential(%x) : f32[64, 48]
+  %t = transpose(%e) {permutation = [1, 0]} : f32[48, 64]
+  %r = reshape(%e) {shape = <48, 64>} : f32[48, 64]
+  %y = add(%t, %r) : f32[48, 64]
+  return %y
+}
+
+// CHECK:      graph @main(%x: f32[64, 48]) {
+// CHECK-NEXT:   %y = fusion(%x) {kind = "loop"} : f32[48, 64] {
+// CHECK-NEXT:     ^(%x$1: f32[64, 48]) {
+// CHECK-NEXT:       %e = exponential(%x$1) : f32[64, 48]
+// CHECK-NEXT:       %t = transpose(%e) {permutation = [1, 0]} : f32[48, 64]
+// CHECK-NEXT:       %r = reshape(%e) {shape = <48, 64>} : f32[48, 64]
+// CHECK-NEXT:       %y$1 = add(%t, %r) : f32[48, 64]
+// CHECK-NEXT:       return %y$1
+// CHECK-NEXT:     }
+// CHECK-NEXT:   }
+// CHECK-NEXT:   return %y
+// CHECK-NEXT: }
