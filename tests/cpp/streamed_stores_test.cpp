@@ -165,8 +165,8 @@ TEST(StreamedStores, AreOfLargeResultsOfTheGraph) {
   };
   rt::ThreadPool& pool = rt::ThreadPool::instance();
   const int before = pool.num_threads();
-  // 4 bytes in and 4 out: seven eighths of the cache, and twice the cache for several threads.
-  for (auto [threads, enough] : {std::pair(1, cache / 64 * 7), std::pair(2, cache / 4)}) {
+  // 4 bytes in and 4 out: seven eighths of the cache, and one and a quarter of it for several threads.
+  for (auto [threads, enough] : {std::pair(1, cache / 64 * 7), std::pair(2, cache / 32 * 5)}) {
     pool.set_num_threads(threads);
     EXPECT_NE(assembly(enough).find("movnt"), std::string::npos) << threads;
     EXPECT_EQ(assembly(enough - 64).find("movnt"), std::string::npos) << threads;
