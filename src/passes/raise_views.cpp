@@ -57,10 +57,17 @@ bool raise_one(Graph& graph, Block& block, Context& context) {
   return false;
 }
 
-// Several element-wise nodes read one array, each through a view of its own now: one serves all.
-void share_views(std::span<Node* const> nodes) {
+std::vector<Node*> nodes_of(Block& block) {
+  std::vector<Node*> nodes;
+  for (Node* node : block) nodes.push_back(node);
+  return nodes;
+}
+
+// Several element-wise nodes read one array, each through a view of its own now: one serves all, and may rise
+// further with what it looks at.
+void share_views(Graph& graph, Block& block) {
   std::vector<Node*> kept;
-  for (Node* node : nodes) {
+  for (Node* node : nodes_of(block)) {
     if (is_terminator(node) || !is_view(node)) continue;
     auto same = std::ranges::find_if(kept, [&](const Node* other) {
       return other->op() == node->op() && other->operand(0) == node->operand(0) &&
@@ -72,13 +79,8 @@ void share_views(std::span<Node* const> nodes) {
     }
     Value results[] = {(*same)->result()};
     replace(node, results);
+    graph.erase(node);
   }
-}
-
-std::vector<Node*> nodes_of(Block& block) {
-  std::vector<Node*> nodes;
-  for (Node* node : block) nodes.push_back(node);
-  return nodes;
 }
 
 }  // namespace
@@ -90,10 +92,12 @@ void raise_views(Graph& graph, Context& context) {
         std::get<std::string>(*kernel->attrs().find("kind")) != "loop")
       return;
     bool raised = false;
-    while (raise_one(graph, block, context)) raised = true;
+    while (raise_one(graph, block, context)) {
+      share_views(graph, block);
+      raised = true;
+    }
     if (!raised) return;
-    const std::vector<Node*> nodes = nodes_of(block);
-    share_views(nodes);
+    const std::vector<Node*> nodes = nodes_of(block);  // what only the views moved is dead
     for (auto node = nodes.rbegin(); node != nodes.rend(); ++node)
       if (!is_terminator(*node) &&
           std::ranges::all_of((*node)->results(), [](Value v) { return v->uses().empty(); }))
