@@ -23,7 +23,7 @@ DotSide::DotSide(Value v, Ints batch_axes, Ints folded_axes)
       free.push_back(a);
       free_dims.push_back(dims[static_cast<size_t>(a)]);
     }
-  view = strided_view(v);
+  view = ops::strided_view(v);
   if (view) {
     std::optional<Dim> along_free = view->run_stride(free, dims),
                        along_folded = view->run_stride(folded, dims);
@@ -33,21 +33,21 @@ DotSide::DotSide(Value v, Ints batch_axes, Ints folded_axes)
     }
     view.reset();
   }
-  std::optional<PiecedView> pieced = pieced_view(v);
+  std::optional<ops::PiecedView> pieced = ops::pieced_view(v);
   if (!pieced) return;
   auto pieces_of = [&](const Ints& axes) {
-    Pieces out;
+    ops::Pieces out;
     for (int64_t a : axes)
-      for (const Piece& piece : pieced->axes[static_cast<size_t>(a)])
+      for (const ops::Piece& piece : pieced->axes[static_cast<size_t>(a)])
         if (piece.size != Dim(int64_t{1})) out.push_back(piece);
     return out;
   };
   runs = {pieced->arg, pieced->offset, pieces_of(batch), pieces_of(free), pieces_of(folded)};
 }
 
-Expr offset_in(GroupEmitter& emit, const Pieces& pieces, Expr flat) {
+Expr offset_in(GroupEmitter& emit, const ops::Pieces& pieces, Expr flat) {
   Dims sizes;
-  for (const Piece& piece : pieces) sizes.push_back(piece.size);
+  for (const ops::Piece& piece : pieces) sizes.push_back(piece.size);
   Expr out = emit.build.index(0);
   GroupEmitter::Index part = emit.split(flat, sizes);
   for (size_t i = 0; i < pieces.size(); ++i) out = out + part[i] * emit.size(pieces[i].stride);

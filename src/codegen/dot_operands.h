@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "codegen/group_emitter.h"
-#include "codegen/strided_view.h"
+#include "ops/strided_view.h"
 
 namespace ig::codegen {
 
@@ -14,13 +14,13 @@ struct DotSide {
   Ints batch, free, folded;
   Dims batch_dims, free_dims, folded_dims;
   // Where it lies in memory with one stride along all free axes and one along all folded ones.
-  std::optional<StridedView> view;
+  std::optional<ops::StridedView> view;
   Dim free_stride, folded_stride;
   // Where it only lies in several runs: those of its batch, free and folded axes.
   struct Runs {
     Value arg = nullptr;
     Dim offset = int64_t{0};
-    Pieces batch, free, folded;
+    ops::Pieces batch, free, folded;
   };
   std::optional<Runs> runs;
 
@@ -40,7 +40,7 @@ struct DotSide {
 };
 
 // The offset of the element `flat` of pieces walked as one axis.
-loop::Expr offset_in(GroupEmitter& emit, const Pieces& pieces, loop::Expr flat);
+loop::Expr offset_in(GroupEmitter& emit, const ops::Pieces& pieces, loop::Expr flat);
 
 struct DotTiles {
   int64_t mr, nr;     // the register tile

@@ -9,7 +9,7 @@
 
 #include "codegen/group_emitter.h"
 #include "codegen/kernel.h"
-#include "codegen/strided_view.h"
+#include "ops/across.h"
 #include "ops/attrs.h"
 
 namespace ig::codegen {
@@ -22,11 +22,11 @@ inline Dims pick(const Dims& dims, const Ints& axes, bool folded) {
   return out;
 }
 
-inline bool is_fold(const Node* node) {
-  return ops::has(node, ops::Trait::Reduction) && !node->operands().empty();
-}
+using ops::is_fold;
 
 constexpr int64_t kGrainElements = 16384;
+constexpr int64_t kFewBlocks = 64;  // that may leave a thread without one
+inline const Dim kOne = Dim(int64_t{1});
 constexpr int kWorthKeeping = 4;  // cost of computing an element again, in simple operations
 
 // Whether a fold of this length may be longer than a piece.
@@ -147,6 +147,38 @@ class Fold {
   std::vector<uint32_t> locals_, totals_;
   int lanes_ = 1;
 };
+
+inline std::vector<Fold> folds_of(GroupEmitter& emit) {
+  std::vector<Fold> out;
+  for (Node* node : emit.region)
+    if (is_fold(node)) out.emplace_back(emit, node);
+  return out;
+}
+
+inline void pin_results(GroupEmitter& emit, Fold& fold, std::span<const loop::Expr> state) {
+  std::vector<loop::Expr> results = fold.finish(state);
+  for (size_t i = 0; i < results.size(); ++i)
+    emit.pin(fold.node()->result(i), [value = results[i]](std::span<const loop::Expr>) { return value; });
+}
+
+// Whether a kernel of its own folds the pieces: `blocks` are too few, and each is a fold of this length. (A
+// fold of one piece, which a single row of any size may be, pays little for that.)
+inline bool goes_twice(const GroupEmitter& emit, const Dim& blocks, const Dim& length, int64_t piece) {
+  if (!emit.traffic.may_go_twice || !blocks.is_constant() || !in_pieces(length, piece)) return false;
+  return length.is_constant() ? blocks.constant() < kFewBlocks : blocks == kOne;
+}
+
+// Whether folds of this length go by pieces inside of a kernel: where nobody can tell, they go in one.
+inline bool by_pieces(const std::vector<Fold>& folds, const Dim& length, int64_t piece) {
+  return in_pieces(length, piece) && std::ranges::any_of(folds, &Fold::order_shows);
+}
+
+// Where a piece of a fold of this length begins and ends.
+inline std::pair<loop::Expr, loop::Expr> range_of(GroupEmitter& emit, loop::Expr piece, int64_t of_piece,
+                                                  const Dim& length) {
+  loop::Expr begin = emit.build.let(piece * of_piece);
+  return {begin, emit.build.let(loop::lesser(begin + emit.build.index(of_piece), emit.size(length)))};
+}
 
 // An element of each of these buffers.
 inline std::vector<loop::Expr> load_all(loop::Builder& build, std::span<const uint32_t> buffers,
@@ -296,8 +328,15 @@ inline void note_in_place(const Block& region, const Dims& domain, Kernel& kerne
     Value arg = region.arg(a);
     bool own = arg->type().dims == domain &&
                size_of(arg->type().dtype) == size_of(region.results()[0]->type().dtype);
-    if (own && read_at_own_element(arg, true)) kernel.in_place.emplace_back(0, static_cast<int>(a));
+    if (own && ops::read_at_own_element(arg, true)) kernel.in_place.emplace_back(0, static_cast<int>(a));
   }
 }
+
+// Lanes of the order of summation of rows of so many columns.
+int lanes_of_row(const Block& region, const Dim& columns);
+
+// A kernel of one stage of folds, with vectors along an axis that they keep; `rows` says that the order of
+// summation is that of rows. Part of lower_column and of lower_row.
+void lower_along_kept(GroupEmitter& emit, Kernel& kernel, const ops::FoldWalk& walk, bool rows);
 
 }  // namespace ig::codegen

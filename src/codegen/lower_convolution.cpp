@@ -50,8 +50,8 @@ class ConvLowering {
         build_(emit.build),
         node_(node),
         d_(node->attrs()),
-        x_(strided_view(node->operand(0))),
-        w_(strided_view(node->operand(1))) {
+        x_(ops::strided_view(node->operand(0))),
+        w_(ops::strided_view(node->operand(1))) {
     const Dims &image = node->operand(0)->type().dims, &weights = node->operand(1)->type().dims;
     DType result = node->result()->type().dtype;
     type_ = is_float(result) ? ops::accumulating_type(result, node->attrs().get(ops::kAccumulate)) : result;
@@ -686,7 +686,7 @@ class ConvLowering {
   loop::Builder& build_;
   const Node* node_;
   ops::ConvDims d_;
-  std::optional<StridedView> x_, w_;
+  std::optional<ops::StridedView> x_, w_;
   DType type_;
   std::vector<WindowAxis> axes_;
   Dims space_;  // the result's places along each axis

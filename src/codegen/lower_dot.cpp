@@ -387,9 +387,9 @@ class DotLowering {
     const DotSide::Runs& runs = *a_.runs;
     const uint32_t buffer = emit_.buffer_of_arg(runs.arg);
     const int lanes = emit_.target.vector_bytes / static_cast<int>(size_of(type_));
-    const Pieces outer(runs.folded.begin(), runs.folded.end() - 1);
+    const ops::Pieces outer(runs.folded.begin(), runs.folded.end() - 1);
     Dim count = kOne;
-    for (const Piece& piece : outer) count = count * piece.size;
+    for (const ops::Piece& piece : outer) count = count * piece.size;
     Expr length = emit_.size(runs.folded.back().size);
     emit_.serial(build_.index(0), to - from, [&](Expr i) {
       Expr row = build_.let(a_first_ + offset_in(emit_, runs.free, from + i));

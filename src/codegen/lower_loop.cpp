@@ -7,7 +7,7 @@
 #include <bit>
 
 #include "codegen/group_emitter.h"
-#include "codegen/strided_view.h"
+#include "codegen/turned_tiles.h"
 #include "ops/contraction.h"
 #include "ops/window_attrs.h"
 
@@ -61,45 +61,6 @@ bool is_flat(const Block& region, const Dims& dims) {
   return true;
 }
 
-// Operands that lie across the walk: their elements are side by side along `axis`, not along the last one.
-struct Across {
-  size_t axis = 0;
-  struct Operand {
-    Value value;
-    StridedView view;
-  };
-  std::vector<Operand> operands;
-};
-
-Across find_across(const Block& region, const Dims& dims) {
-  constexpr int64_t kLeast = 4;  // elements along an axis that are worth turning over
-  auto short_axis = [&](size_t axis) { return dims[axis].is_constant() && dims[axis].constant() < kLeast; };
-  Across out;
-  if (dims.size() < 2 || short_axis(dims.size() - 1)) return out;
-  auto consider = [&](Value v) {
-    if (v->type().dims != dims || v->type().dtype == DType::Key) return;
-    std::optional<StridedView> view = strided_view(v);
-    if (!view) return;
-    const Dim one = int64_t{1}, none = int64_t{0};
-    if (view->strides.back() == one || view->strides.back() == none) return;
-    for (size_t axis = 0; axis + 1 < dims.size(); ++axis) {
-      if (view->strides[axis] != one || short_axis(axis)) continue;
-      if (!out.operands.empty() && out.axis != axis) continue;
-      for (const Across::Operand& known : out.operands)
-        if (known.value == v) return;
-      out.axis = axis;
-      out.operands.push_back({v, *view});
-      return;
-    }
-  };
-  for (Node* node : region) {
-    if (ops::has(node, ops::Trait::View)) continue;  // what a view is made of is read through it
-    for (Value v : node->operands()) consider(v);
-  }
-  for (Value v : region.results()) consider(v);
-  return out;
-}
-
 // The columns of the walk at which no window of the kernel reaches over the ends of the last axis: there
 // nothing is clamped, and the elements of a window lie at fixed distances.
 struct Columns {
@@ -135,26 +96,37 @@ Columns inner_columns(const Block& region, const Dims& dims) {
   return out;
 }
 
-// The walk in tiles: eight registers of rows along the axis, and kTileColumns along the last one.
-void lower_tiles(GroupEmitter& emit, Kernel& kernel, const Dims& dims, const Across& across,
+// The walk in tiles: eight registers of rows along the axis, and 64 columns along the last one; of
+// the few rows or columns of an image's colours more.
+void lower_tiles(GroupEmitter& emit, Kernel& kernel, const Dims& dims, const ops::Across& across,
                  const std::function<void(loop::Expr, std::span<const loop::Expr>)>& body, int lanes,
                  bool past_caches) {
-  constexpr int64_t kTileColumns = 64;
-  const int64_t tile_rows = std::max<int64_t>(64, 2 * emit.target.vector_bytes);
+  constexpr int64_t kFew = 4, kManyOfFew = 1024;
+  auto few = [](const Dim& size) { return size.is_constant() && size.constant() <= kFew; };
+  const Dim& all_rows = dims[across.axis];
+  const bool few_columns = few(dims.back()) && across.axis + 2 == dims.size();
+  const bool few_rows = !few_columns && few(all_rows);
+  const int64_t tile_rows = few_rows      ? all_rows.constant()
+                            : few_columns ? kManyOfFew
+                                          : std::max<int64_t>(64, 2 * emit.target.vector_bytes);
+  const int64_t tile_columns = few_rows ? kManyOfFew : few_columns ? dims.back().constant() : 64;
   loop::Builder& build = emit.build;
   Dims outer;
   for (size_t i = 0; i + 1 < dims.size(); ++i)
     if (i != across.axis) outer.push_back(dims[i]);
-  const Dim row_tiles = ceildiv(dims[across.axis], Dim(tile_rows)),
-            column_tiles = ceildiv(dims.back(), Dim(kTileColumns));
+  const Dim row_tiles = ceildiv(all_rows, Dim(tile_rows)),
+            column_tiles = ceildiv(dims.back(), Dim(tile_columns));
   kernel.blocks = product(outer) * column_tiles * row_tiles;
-  kernel.grain = kGrainElements / (tile_rows * kTileColumns);
+  kernel.grain = kGrainElements / (tile_rows * tile_columns);
 
   loop::Expr block = build.block(), row_count = emit.size(row_tiles), column_count = emit.size(column_tiles);
   loop::Expr row0 = build.let((block % row_count) * tile_rows), rest = block / row_count;
-  loop::Expr column0 = build.let((rest % column_count) * kTileColumns);
-  loop::Expr rows = build.let(loop::lesser(build.index(tile_rows), emit.size(dims[across.axis]) - row0));
-  loop::Expr columns = build.let(loop::lesser(build.index(kTileColumns), emit.size(dims.back()) - column0));
+  loop::Expr column0 = build.let((rest % column_count) * tile_columns);
+  auto part = [&](bool all, int64_t size, const Dim& of, loop::Expr from) {
+    return all ? build.index(size) : build.let(loop::lesser(build.index(size), emit.size(of) - from));
+  };
+  loop::Expr rows = part(few_rows, tile_rows, all_rows, row0);
+  loop::Expr columns = part(few_columns, tile_columns, dims.back(), column0);
   std::vector<loop::Expr> outer_index = emit.split(rest / column_count, outer);
   auto index_at = [&](loop::Expr row, loop::Expr column) {
     std::vector<loop::Expr> index;
@@ -164,50 +136,27 @@ void lower_tiles(GroupEmitter& emit, Kernel& kernel, const Dims& dims, const Acr
     index.push_back(column);
     return index;
   };
-  struct Turned {
-    uint32_t buffer;
-    loop::Expr next, step;  // of the next tile of rows
-    int64_t element;
-  };
-  std::vector<Turned> turned;
-  for (const Across::Operand& operand : across.operands) {
-    DType stored = operand.view.arg->type().dtype, computed = compute_type(stored);
-    uint32_t tile = build.add_scratch(stored, Dim(tile_rows * kTileColumns), "tile");
-    loop::Expr from = emit.size(operand.view.offset);
-    std::vector<loop::Expr> index = index_at(row0, column0);
-    for (size_t i = 0; i < dims.size(); ++i) from = from + index[i] * emit.size(operand.view.strides[i]);
-    build.transpose({tile, build.index(0), build.index(kTileColumns)},
-                    {emit.buffer_of_arg(operand.view.arg), from, emit.size(operand.view.strides.back())},
-                    columns, rows);
-    turned.push_back({emit.buffer_of_arg(operand.view.arg), build.let(from + tile_rows),
-                      emit.size(operand.view.strides.back()), static_cast<int64_t>(size_of(stored))});
-    emit.pin(operand.value, [&, tile, stored, computed](std::span<const loop::Expr> at) {
-      loop::Expr value =
-          build.load(tile, (at[across.axis] - row0) * kTileColumns + (at[dims.size() - 1] - column0));
-      return stored == computed ? value : loop::convert(value, computed);
-    });
+  TurnedTiles tiles(emit, across, dims.size() - 1, tile_rows, tile_columns);
+  tiles.turn(index_at(row0, column0), rows, columns);
+  if (few_columns) {  // whole rows, one behind the other
+    loop::Expr first = emit.flat(index_at(row0, column0), dims);
+    return emit.vector(build.index(0), rows * columns, lanes,
+                       [&](loop::Expr i) { body(first + i, index_at(row0 + i / columns, i % columns)); });
   }
   // The next tile lies in runs too short for the processor to foresee: it is asked for, line by line, where
   // results go past the caches. (Where they do not, reading the lines to be written takes what that gains.)
   auto ask_ahead = [&](loop::Expr r) {
-    for (const Turned& t : turned) {
-      const int64_t line = 64 / t.element, lines = tile_rows / line, each = kTileColumns / line;
-      for (int64_t i = 0; i < each; ++i) {
-        loop::Expr number = r * each + build.index(i);
-        build.prefetch(t.buffer, t.next + number / build.index(lines) * t.step +
-                                     number % build.index(lines) * build.index(line));
-      }
-    }
+    tiles.ask_ahead(r);
     loop::Expr next = emit.flat(index_at(row0 + tile_rows + r, column0), dims);
     for (Value arg : emit.region.args()) {
-      if (arg->type().dims != dims || !read_at_own_element(arg)) continue;
+      if (arg->type().dims != dims || !ops::read_at_own_element(arg)) continue;
       const int64_t line = 64 / static_cast<int64_t>(size_of(arg->type().dtype));
-      for (int64_t at = 0; at < kTileColumns; at += line)
+      for (int64_t at = 0; at < tile_columns; at += line)
         build.prefetch(emit.buffer_of_arg(arg), next + build.index(at));
     }
   };
   emit.serial(build.index(0), rows, [&](loop::Expr r) {
-    if (past_caches) ask_ahead(r);
+    if (past_caches && !few_rows) ask_ahead(r);
     emit.vector(build.index(0), columns, lanes, [&](loop::Expr c) {
       std::vector<loop::Expr> index = index_at(row0 + r, column0 + c);
       body(emit.flat(index, dims), index);
@@ -235,7 +184,8 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
 
   const Cut cut = cut_of(region);
   kernel.grain = cut.grain;
-  Across across = find_across(region, dims);
+  ops::Across across;
+  if (dims.size() >= 2) across = ops::find_across(region, dims, dims.size() - 1);
   if (product(dims) == Dim(int64_t{1})) {
     // One element needs no vector.
     body(build.index(0), GroupEmitter::Index(dims.size(), build.index(0)));
@@ -294,7 +244,7 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
     for (size_t a = 0; a < region.args().size(); ++a) {
       const Type& type = region.arg(a)->type();
       if (size_of(type.dtype) == size_of(region.results()[r]->type().dtype) &&
-          region.arg(a)->type().dims == dims && read_at_own_element(region.arg(a)))
+          region.arg(a)->type().dims == dims && ops::read_at_own_element(region.arg(a)))
         kernel.in_place.emplace_back(static_cast<int>(r), static_cast<int>(a));
     }
 }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "codegen/group_emitter.h"
-#include "codegen/strided_view.h"
+#include "ops/strided_view.h"
 
 namespace ig::codegen {
 

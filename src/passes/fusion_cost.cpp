@@ -15,6 +15,9 @@ namespace {
 constexpr double kCostly = 24;  // operations of a function that is no single instruction
 constexpr double kFold = 4;     // of an element that a window or a loop nest touches
 
+constexpr double kFirstCache = 48 * 1024;
+constexpr double kGathered = 0.2, kFromAfar = 1;  // ns to take an element out of its line, by where that is
+
 // Bytes a ns: within the second cache, the third one, and memory.
 double bandwidth(double bytes) { return bytes <= 512 * 1024 ? 40 : bytes <= 8 * 1024 * 1024 ? 25 : 12; }
 
@@ -85,6 +88,16 @@ ops::FusionCost cost_of_kernel(std::span<const KernelWork> parts,
   cost.nanoseconds =
       kStartOfKernel + cost.bytes / bandwidth(cost.bytes) + cost.operations / kOperationsANanosecond;
   return cost;
+}
+
+ops::FusionCost cost_of_reading_across(const Type& type, double elements, const DimScope& scope) {
+  const double all = ops::bytes_of(type, scope), bytes = elements * static_cast<double>(size_of(type.dtype));
+  return {bytes, 0, bytes / bandwidth(all) + elements * (all <= kFirstCache ? kGathered : kFromAfar)};
+}
+
+ops::FusionCost cost_of_turning(const Type& type, const DimScope& scope) {
+  const double bytes = 3 * ops::bytes_of(type, scope);  // read, written, read again
+  return {bytes, 0, kStartOfKernel + bytes / bandwidth(bytes)};
 }
 
 }  // namespace ig::passes

@@ -37,20 +37,22 @@ constexpr std::array kPasses = {
          join_kernels},
     Pass{"join-loops", "Makes each loop of small kernels one kernel, a `fusion` node that holds the loop.",
          join_loops},
-    Pass{"raise-views", "Moves views inside of element-wise kernels to what these read.", raise_views},
+    Pass{"raise-views", "Moves views inside of kernels to what these read, where they are element-wise.", raise_views},
     Pass{"refine-shapes", "Writes what is known of size symbols into all types and attributes.",
          refine_shapes},
     Pass{"rematerialize",
          "Computes again, late, what is cheap to compute and would be kept where the most memory is taken.",
          rematerialize},
     Pass{"sink-views", "Moves views below element-wise ops, so that views meet and cancel.", sink_views},
+    Pass{"write-turned", "Writes out what lies across a kernel's walk where the kernel cannot turn it over.",
+         write_turned},
 };
 
-constexpr std::array<std::string_view, 21> kDefault = {
-    "refine-shapes",     "drop-stops",   "canonicalize", "fold",       "cse",           "dce",
-    "expand-composites", "canonicalize", "hoist-scan",   "sink-views", "batch-last",    "choose-layouts",
-    "canonicalize",      "fold",         "cse",          "dce",        "rematerialize", "fuse",
-    "raise-views",       "join-loops",   "join-kernels"};
+constexpr std::array<std::string_view, 22> kDefault = {
+    "refine-shapes",     "drop-stops",   "canonicalize", "fold",        "cse",           "dce",
+    "expand-composites", "canonicalize", "hoist-scan",   "sink-views",  "batch-last",    "choose-layouts",
+    "canonicalize",      "fold",         "cse",          "dce",         "rematerialize", "fuse",
+    "raise-views",       "write-turned", "join-loops",   "join-kernels"};
 
 #ifdef INTAGLIO_MUTANTS
 // "pass:NAME:skip" leaves the pass out; "pass:NAME:wrong" swaps two operands of a node that it had in its

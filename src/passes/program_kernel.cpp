@@ -115,6 +115,12 @@ std::string_view kind_of_kernel(const Node* kernel) {
   return std::get<std::string>(*kernel->attrs().find("kind"));
 }
 
+bool computes_elements(const Node* node) {
+  if (!is_kernel(node)) return false;
+  const std::string_view kind = kind_of_kernel(node);
+  return kind != "contraction" && kind != "nest" && kind != "program" && kind != "relabel";
+}
+
 bool is_relabel(const Node* node) { return is_kernel(node) && kind_of_kernel(node) == "relabel"; }
 
 Value root_of(Value v) {

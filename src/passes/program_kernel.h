@@ -10,6 +10,8 @@ namespace ig::passes {
 
 bool is_kernel(const Node* node);
 std::string_view kind_of_kernel(const Node* kernel);
+// A kernel that computes its values element by element, and not by blocks of a product.
+bool computes_elements(const Node* node);
 // A kernel that moves no byte: its result is its operand's memory.
 bool is_relabel(const Node* node);
 // What holds the value's bytes.

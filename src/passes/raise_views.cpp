@@ -9,6 +9,7 @@
 #include "ops/attrs.h"
 #include "ops/builder.h"
 #include "passes/pass.h"
+#include "passes/program_kernel.h"
 #include "passes/walk.h"
 
 namespace ig::passes {
@@ -16,14 +17,16 @@ namespace {
 
 bool is_view(const Node* node) { return ops::has(node, ops::Trait::View) && node->operands().size() == 1; }
 
-// The element-wise node that a view looks at, alone: else it would be computed twice, at two places.
+// The element-wise node that a view looks at, none of whose elements it repeats. Where others read it as well
+// it is computed at two places, as it would be if the view stayed.
 Node* computed_below(const Node* view) {
   Value from = view->operand(0);
   Node* node = from->node();
-  if (!node || !ops::has(node, ops::Trait::Elementwise) || node->operands().empty() ||
-      node->results().size() != 1 || from->uses().size() != 1)
-    return nullptr;
-  return product(from->type().dims) == product(view->result()->type().dims) ? node : nullptr;
+  const bool repeats = view->attrs().find(ops::kBroadcastDims.name) != nullptr;
+  return node && !repeats && ops::has(node, ops::Trait::Elementwise) && !node->operands().empty() &&
+                 node->results().size() == 1
+             ? node
+             : nullptr;
 }
 
 // A relabelled array is read as it lies; it moves only to let another view pass.
@@ -51,7 +54,7 @@ bool raise_one(Graph& graph, Block& block, Context& context) {
     context.changed(fmt::format("moved {} above {}", view->op().name(), computed->op().name()));
     replace(view, results);
     graph.erase(view);
-    graph.erase(computed);
+    if (!computed->has_uses()) graph.erase(computed);
     return true;
   }
   return false;
@@ -87,10 +90,7 @@ void share_views(Graph& graph, Block& block) {
 
 void raise_views(Graph& graph, Context& context) {
   for_each_block(graph.body(), [&](Block& block) {
-    const Node* kernel = block.parent();
-    if (!kernel || kernel->op() != OpId::of("fusion") ||
-        std::get<std::string>(*kernel->attrs().find("kind")) != "loop")
-      return;
+    if (!block.parent() || !computes_elements(block.parent())) return;
     bool raised = false;
     while (raise_one(graph, block, context)) {
       share_views(graph, block);

@@ -15,7 +15,7 @@ def graph_of(function, *args, **dims):
 def test_names_and_pipeline():
     assert set(ig.default_pipeline()) <= set(ig.passes())
     assert ig.default_pipeline()[0] == "refine-shapes"
-    assert ig.default_pipeline()[-4:] == ["fuse", "raise-views", "join-loops", "join-kernels"]
+    assert ig.default_pipeline()[-5:] == ["fuse", "raise-views", "write-turned", "join-loops", "join-kernels"]
     assert all(doc.endswith(".") for doc in ig.passes().values())
 
 

@@ -1,7 +1,7 @@
 // Matrices turned over: squares of vectors, read by rows, shuffled in registers and written by columns; what
-// is left at the edges goes element by element, but for the few rows of an image's colours. Reading and
-// writing whole vectors is what makes a transposition run at the speed of a copy: single elements would touch
-// a cache line each.
+// is left at the edges goes element by element, but for the few rows or columns of an image's colours.
+// Reading and writing whole vectors is what makes a transposition run at the speed of a copy: single elements
+// would touch a cache line each.
 #include <llvm/Analysis/VectorUtils.h>
 
 #include "codegen/llvm/emit.h"
@@ -10,7 +10,7 @@
 namespace ig::codegen {
 namespace {
 
-constexpr int64_t kFewRows = 4;  // the colours of an image
+constexpr int64_t kFew = 4;  // the colours of an image
 
 // The element numbers of two vectors a, b of n: the low or the high halves, interleaved in units of `unit`
 // elements within groups of `group` elements (a 256-bit register shuffles within its halves at the price of
@@ -66,6 +66,15 @@ llvm::Value* Emitter::side_by_side(std::span<llvm::Value*> rows) {
   return b_.CreateShuffleVector(all, order);
 }
 
+// And back: of few vectors one after the other, the elements i, i + few, …
+llvm::Value* Emitter::one_of_few(llvm::Value* all, int64_t few, int64_t i) {
+  auto n = llvm::cast<llvm::FixedVectorType>(all->getType())->getNumElements();
+  std::vector<int> order;
+  for (auto at = static_cast<int>(i); at < static_cast<int>(n); at += static_cast<int>(few))
+    order.push_back(at);
+  return b_.CreateShuffleVector(all, order);
+}
+
 void Emitter::transpose(const loop::Stmt& s) {
   IG_CHECK(lanes_ == 1, "a transposition of kernel {} stands inside a vector loop", f_.name);
   DType type = s.value->type;
@@ -95,6 +104,28 @@ void Emitter::transpose(const loop::Stmt& s) {
     auto* v = b_.CreateAlignedLoad(element, source(r, c), align);
     b_.CreateAlignedStore(v, target(r, c), align);
   };
+  auto constant = [](llvm::Value* v) {
+    auto* known = llvm::dyn_cast<llvm::ConstantInt>(v);
+    return known != nullptr ? known->getSExtValue() : 0;
+  };
+  if (const int64_t few = constant(columns); few >= 2 && few <= kFew && constant(from_stride) == few) {
+    constexpr int64_t kSmallest = 16;  // elements that are worth shuffles
+    const int64_t count = std::max(side, bytes <= 2 ? kSmallest : side);
+    auto* some = llvm::FixedVectorType::get(element, static_cast<unsigned>(count));
+    auto* whole = b_.CreateAnd(rows, i64(-count));
+    counted(i64(0), whole, count, false, [&](llvm::Value* r) {
+      std::vector<llvm::Value*> lines;
+      for (int64_t i = 0; i < few; ++i)
+        lines.push_back(b_.CreateAlignedLoad(some, source(r, i64(i * count)), align));
+      llvm::Value* all = llvm::concatenateVectors(b_, lines);
+      for (int64_t c = 0; c < few; ++c)
+        b_.CreateAlignedStore(one_of_few(all, few, c), target(r, i64(c)), align);
+    });
+    counted(whole, rows, 1, false, [&](llvm::Value* r) {
+      counted(i64(0), columns, 1, true, [&](llvm::Value* c) { single(r, c); });
+    });
+    return;
+  }
   counted(i64(0), whole_rows, side, false, [&](llvm::Value* r) {
     counted(i64(0), whole_columns, side, false, [&](llvm::Value* c) {
       std::vector<llvm::Value*> square;
@@ -109,12 +140,8 @@ void Emitter::transpose(const loop::Stmt& s) {
     });
   });
   llvm::Value* done = i64(0);  // columns of the rows behind the last square
-  auto constant = [](llvm::Value* v) {
-    auto* known = llvm::dyn_cast<llvm::ConstantInt>(v);
-    return known != nullptr ? known->getSExtValue() : 0;
-  };
   if (const int64_t few = constant(rows);
-      few >= 1 && few <= kFewRows && few < side && constant(to_stride) == few) {
+      few >= 1 && few <= kFew && few < side && constant(to_stride) == few) {
     done = whole_columns;
     counted(i64(0), whole_columns, side, false, [&](llvm::Value* c) {
       std::vector<llvm::Value*> lines;

@@ -8,7 +8,7 @@
 
 #include "ir/graph.h"
 
-namespace ig::codegen {
+namespace ig::ops {
 
 // An axis that goes over memory in several runs, one inside the other, as after a reshape that merged axes of
 // a transposed array.
@@ -43,4 +43,4 @@ std::optional<StridedView> strided_view(Value value);
 // moved by a view either.
 bool read_at_own_element(Value arg, bool folds = false);
 
-}  // namespace ig::codegen
+}  // namespace ig::ops

@@ -1,5 +1,5 @@
 // Views composed into one stride an axis.
-#include "codegen/strided_view.h"
+#include "ops/strided_view.h"
 
 #include <algorithm>
 #include <unordered_set>
@@ -8,7 +8,7 @@
 #include "ops/shape_attrs.h"
 #include "ops/table.h"
 
-namespace ig::codegen {
+namespace ig::ops {
 namespace {
 
 const Dim kOne = Dim(int64_t{1});
@@ -74,42 +74,42 @@ std::optional<PiecedView> pieced_view(Value value) {
   const Node* node = value->node();
   const Dims& dims = value->type().dims;
   if (node == nullptr) return PiecedView{value, int64_t{0}, row_major(dims)};
-  if (!ops::has(node, ops::Trait::View) || node->operands().size() != 1) return std::nullopt;
+  if (!has(node, Trait::View) || node->operands().size() != 1) return std::nullopt;
   std::optional<PiecedView> below = pieced_view(node->operand(0));
   if (!below) return std::nullopt;
   const Dims& from = node->operand(0)->type().dims;
   PiecedView out{below->arg, below->offset, {}};
-  if (ops::has(node, ops::Trait::Relabel)) {
+  if (has(node, Trait::Relabel)) {
     auto axes = relabelled(*below, from, dims);
     if (!axes) return std::nullopt;
     out.axes = *axes;
     return out;
   }
-  if (node->attrs().find(ops::kPermutation.name)) {
-    for (int64_t axis : node->attrs().get(ops::kPermutation))
+  if (node->attrs().find(kPermutation.name)) {
+    for (int64_t axis : node->attrs().get(kPermutation))
       out.axes.push_back(below->axes[static_cast<size_t>(axis)]);
     return out;
   }
-  if (node->attrs().find(ops::kReversed.name)) {
+  if (node->attrs().find(kReversed.name)) {
     out.axes = below->axes;
-    for (int64_t axis : node->attrs().get(ops::kReversed))
+    for (int64_t axis : node->attrs().get(kReversed))
       for (Piece& piece : out.axes[static_cast<size_t>(axis)]) {
         out.offset = out.offset + (piece.size - kOne) * piece.stride;
         piece.stride = piece.stride * Dim(int64_t{-1});
       }
     return out;
   }
-  if (node->attrs().find(ops::kBroadcastDims.name)) {
+  if (node->attrs().find(kBroadcastDims.name)) {
     for (const Dim& dim : dims) out.axes.push_back({{dim, int64_t{0}}});
-    const Ints& map = node->attrs().get(ops::kBroadcastDims);
+    const Ints& map = node->attrs().get(kBroadcastDims);
     for (size_t i = 0; i < map.size(); ++i)
       if (from[i] != kOne) out.axes[static_cast<size_t>(map[i])] = below->axes[i];
     return out;
   }
-  if (node->attrs().find(ops::kStart.name) && node->attrs().find(ops::kLimit.name) &&
-      node->attrs().find(ops::kSliceStrides.name)) {
-    const Dims& start = node->attrs().get(ops::kStart);
-    const Ints& steps = node->attrs().get(ops::kSliceStrides);
+  if (node->attrs().find(kStart.name) && node->attrs().find(kLimit.name) &&
+      node->attrs().find(kSliceStrides.name)) {
+    const Dims& start = node->attrs().get(kStart);
+    const Ints& steps = node->attrs().get(kSliceStrides);
     for (size_t i = 0; i < dims.size(); ++i) {
       Pieces pieces = below->axes[i];
       if (dims[i] != from[i]) {
@@ -154,13 +154,12 @@ bool read_at_own_element(Value arg, bool folds) {
     left.pop_back();
     for (const Use& use : value->uses()) {
       Node* user = use.user;
-      if (user == user->block()->terminator() || (folds && ops::has(user, ops::Trait::Reduction))) continue;
-      if (!ops::has(user, ops::Trait::Elementwise) || user->result()->type().dims != arg->type().dims)
-        return false;
+      if (user == user->block()->terminator() || (folds && has(user, Trait::Reduction))) continue;
+      if (!has(user, Trait::Elementwise) || user->result()->type().dims != arg->type().dims) return false;
       if (seen.insert(user->result()).second) left.push_back(user->result());
     }
   }
   return true;
 }
 
-}  // namespace ig::codegen
+}  // namespace ig::ops
