@@ -96,6 +96,31 @@ Columns inner_columns(const Block& region, const Dims& dims) {
   return out;
 }
 
+// Where the columns of the walk are cut, from 0 to their number: at the ends of the columns without clamped
+// windows, and where an op takes another way. Within a part comparisons of columns are decided, and elements
+// lie at fixed distances.
+std::vector<int64_t> cuts_of(const Block& region, const Dims& dims, bool windows) {
+  constexpr size_t kMost = 16;  // each part is a loop of its own
+  if (dims.empty() || !dims.back().is_constant()) return {};
+  const int64_t columns = dims.back().constant();
+  std::vector<int64_t> cuts;
+  if (const Columns inner = windows ? inner_columns(region, dims) : Columns(); inner.begin < inner.end)
+    cuts = {inner.begin, inner.end};
+  for (const Node* node : region) {
+    if (node == region.terminator() || node->results().empty() || node->result()->type().dims != dims)
+      continue;
+    if (const ops::CutsFn own = ops::op_of(node).rules.lower.cuts)
+      for (int64_t at : own(node)) cuts.push_back(std::clamp<int64_t>(at, 0, columns));
+  }
+  if (cuts.empty()) return {};
+  cuts.insert(cuts.end(), {0, columns});
+  std::ranges::sort(cuts);
+  const auto same = std::ranges::unique(cuts);
+  cuts.erase(same.begin(), same.end());
+  const size_t parts = cuts.size() - 1;
+  return parts <= kMost && (parts > 1 || windows) ? cuts : std::vector<int64_t>();
+}
+
 // The walk in tiles: eight registers of rows along the axis, and 64 columns along the last one; of
 // the few rows or columns of an image's colours more.
 void lower_tiles(GroupEmitter& emit, Kernel& kernel, const Dims& dims, const ops::Across& across,
@@ -213,6 +238,10 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
     loop::Expr begin = build.block() * per_block;
     const int lanes = lanes_for(emit.target, widest, columns);
     const bool by_lines = !elements_are_dear(region, dims);
+    const std::vector<int64_t> cuts = cuts_of(region, dims, kernel.kind == "heavy");
+    int64_t longest = 0;
+    for (size_t part = 0; part + 1 < cuts.size(); ++part)
+      longest = std::max(longest, cuts[part + 1] - cuts[part]);
     emit.serial(begin, loop::lesser(begin + per_block, emit.size(rows)), [&](loop::Expr row) {
       std::vector<loop::Expr> outer_index = emit.split(row, outer);
       auto element = [&](loop::Expr column) {
@@ -220,24 +249,20 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
         if (!dims.empty()) index.push_back(column);
         body(row * n + column, index);
       };
-      Columns inner;
-      if (kernel.kind == "heavy" && !dims.empty() && columns.is_constant())
-        inner = inner_columns(region, dims);
-      if (inner.begin >= inner.end)
+      if (cuts.empty())
         return emit.vector_row(row * n, columns, lanes, by_lines, [&](loop::Expr column, bool begins) {
           at_line = begins;
           element(column);
         });
       at_line = false;
-      auto edge = [&](int64_t from, int64_t to) {
-        if (to - from >= lanes / 2)
-          emit.vector(build.index(from), build.index(to), lanes, element);
-        else if (from < to)
-          emit.serial(build.index(from), build.index(to), element);
-      };
-      edge(0, inner.begin);
-      emit.vector(build.index(inner.begin), build.index(inner.end), lanes, element);
-      edge(inner.end, columns.constant());
+      for (size_t part = 0; part + 1 < cuts.size(); ++part) {
+        loop::Expr from = build.index(cuts[part]), to = build.index(cuts[part + 1]);
+        const int64_t length = cuts[part + 1] - cuts[part];
+        if (length >= std::min<int64_t>(lanes / 2, longest))
+          emit.vector(from, to, lanes_for(emit.target, widest, Dim(length)), element);
+        else
+          emit.serial(from, to, element);
+      }
     });
   }
   for (size_t r = 0; r < region.results().size(); ++r)

@@ -174,7 +174,7 @@ Expr lookup(const Table& table, Expr index) {
   return index.builder().make(node);
 }
 
-Expr lesser(Expr a, Expr b) { return select(a < b, a, b); }
-Expr greater(Expr a, Expr b) { return select(a > b, a, b); }
+Expr lesser(Expr a, Expr b) { return select(a <= b, a, b); }
+Expr greater(Expr a, Expr b) { return select(a >= b, a, b); }
 
 }  // namespace ig::loop

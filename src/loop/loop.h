@@ -182,7 +182,8 @@ Expr lookup(const Table& table, Expr index);  // the table outlives every functi
 Expr real(Expr a);                            // of a complex number; a real one is its own real part
 Expr imag(Expr a);
 Expr complex(Expr re, Expr im);
-Expr lesser(Expr a, Expr b);  // a < b ? a : b, for indices
+// Of indices; `or equal` lets ranges decide for one that may reach the bound.
+Expr lesser(Expr a, Expr b);  // a <= b ? a : b
 Expr greater(Expr a, Expr b);
 
 struct Stmt;

@@ -328,18 +328,24 @@ using NestFn = void (*)(NestContext&);
 // or the same bytes under another type.
 enum class Way : uint8_t { None, Cond, Switch, While, Scan, Call, Group, Relabel };
 
+// Indices along the result's last axis from which on a point rule takes another way.
+using CutsFn = std::vector<int64_t> (*)(const Node* node);
+
 struct LowerRule {
   enum class Kind : uint8_t { None, Scalar, Point, Reduce, Nest, Control, Composite };
   Kind kind = Kind::None;
   ScalarFn scalar = nullptr;
   PointFn point = nullptr;
+  CutsFn cuts = nullptr;  // where the point rule has ways
   const ReduceRule* reduce = nullptr;
   NestFn nest = nullptr;
   Way way = Way::None;
   std::string reason = {};
 
   static LowerRule of_scalar(ScalarFn fn) { return {.kind = Kind::Scalar, .scalar = fn}; }
-  static LowerRule of_point(PointFn fn) { return {.kind = Kind::Point, .point = fn}; }
+  static LowerRule of_point(PointFn fn, CutsFn cuts = nullptr) {
+    return {.kind = Kind::Point, .point = fn, .cuts = cuts};
+  }
   static LowerRule of_reduce(const ReduceRule* rule) { return {.kind = Kind::Reduce, .reduce = rule}; }
   static LowerRule of_nest(NestFn fn) { return {.kind = Kind::Nest, .nest = fn}; }
   static LowerRule of_control(Way way) { return {.kind = Kind::Control, .way = way}; }

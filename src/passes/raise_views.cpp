@@ -1,7 +1,7 @@
-// Inside of an element-wise kernel, moves views that keep every element (a transposition, a reversal) from
-// what is computed to what is read: each element is then computed at its place in the result, and an array
-// that lies across the result can be turned over by tiles. Before kernels are made such views stand below
-// element-wise ops (sink_views.cpp), where they meet and cancel.
+// Inside of kernels that compute element by element, moves views that repeat no element (a transposition, a
+// reversal, a slice) from what is computed to what is read: each element is then computed at its place in the
+// result, and an array that lies across the result can be turned over by tiles. Before kernels are made such
+// views stand below element-wise ops (sink_views.cpp), where they meet and cancel.
 #include <algorithm>
 
 #include <fmt/format.h>

@@ -48,16 +48,17 @@ class Lies {
     for (const Node* node : region_) {
       if (is_terminator(node) || node->results().size() != 1 || (*this)(node->result()) != Lie::Across)
         continue;
-      for (const Use& use : node->result()->uses())
-        if (!reads_across(use.user, turns)) {
-          out.push_back(node->result());
-          break;
-        }
+      const auto& uses = node->result()->uses();
+      if (std::ranges::all_of(uses, [&](const Use& use) { return reads_across(use.user, turns); })) continue;
+      Value v = node->result();  // or the few elements that it spreads
+      while (spreads(v->node()) && (*this)(v->node()->operand(0)) == Lie::Across) v = v->node()->operand(0);
+      if (std::ranges::find(out, v) == out.end()) out.push_back(v);
     }
     return out;
   }
 
  private:
+  static bool spreads(const Node* node) { return node->attrs().find(ops::kBroadcastDims.name) != nullptr; }
   static Lie of_argument(Value v) { return v->type().rank() == 0 ? Lie::Any : Lie::Along; }
 
   Lie of(Value v) const {
@@ -68,8 +69,7 @@ class Lies {
       if (dims.size() >= 2 && ops::lies_across(*view, dims, dims.size() - 1)) return Lie::Across;
       return product(view->arg->type().dims) == product(dims) ? Lie::Along : Lie::Any;
     }
-    const bool spread = node->attrs().find(ops::kBroadcastDims.name) != nullptr;
-    if (spread) return (*this)(node->operand(0)) == Lie::Any ? Lie::Any : Lie::Along;
+    if (spreads(node)) return (*this)(node->operand(0)) == Lie::Any ? Lie::Any : Lie::Along;
     if (!ops::has(node, ops::Trait::Elementwise)) return Lie::Along;
     Lie out = Lie::Any;
     for (Value operand : node->operands()) {

@@ -154,6 +154,37 @@ TEST(Kernels, ColumnsAreSummedRowAfterRow) {
     }
 }
 
+// Rows are written part by part, where arrays are put together or have borders: parts of any width.
+TEST(Kernels, RowsOfPartsAreThoseParts) {
+  for (int64_t first : {1, 3, 33, 130})
+    for (int64_t then : {1, 31, 64, 200})
+      for (const char* target : {"", "x86-64-v2"}) {
+        const int64_t both = first + then, all = 2 * both + then + 5;
+        auto graph = Graph::parse(fmt::format(
+            "graph @g(%x: f32[5, {0}], %y: f32[5, {1}], %z: f32[]) {{"
+            "  %j = concatenate(%x, %y) {{axis = 1}} : f32[5, {2}]"
+            "  %p = pad(%j, %z) {{low = <1, 3>, high = <0, 2>, interior = [0, 0]}} : f32[6, {3}]"
+            "  %w = concatenate(%y, %j) {{axis = 1}} : f32[5, {4}]"
+            "  %q = pad(%w, %z) {{low = <0, -1>, high = <1, {5}>, interior = [0, 0]}} : f32[6, {6}]"
+            "  %a = concatenate(%p, %q) {{axis = 1}} : f32[6, {7}]"
+            "  %r = add(%a, %a) : f32[6, {7}]"
+            "  return %j, %r }}",
+            first, then, both, both + 5, then + both, 1, then + both, all));
+        const Literal inputs[] = {random_matrix(DType::F32, {5, first}, 11),
+                                  random_matrix(DType::F32, {5, then}, 12),
+                                  random_matrix(DType::F32, {}, 13)};
+        const std::vector<Literal> want = ops::evaluate(*graph, inputs);
+        CompileOptions options;
+        options.target = target;
+        std::vector<Tensor> tensors;
+        for (const Literal& input : inputs) tensors.push_back(tensor_of(input));
+        const std::vector<Tensor> got = compile(*graph, options)->run(tensors);
+        for (size_t i = 0; i < want.size(); ++i)
+          EXPECT_EQ(std::memcmp(got[i].data(), want[i].data(), want[i].bytes()), 0)
+              << first << " and " << then << ", result " << i << " on " << target;
+      }
+}
+
 std::unique_ptr<Graph> convolution_graph(const Literal& x, const Literal& w, const Literal* constant) {
   auto graph = std::make_unique<Graph>("convolution");
   Value image = graph->body().add_arg(x.type());

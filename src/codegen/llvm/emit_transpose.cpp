@@ -115,6 +115,7 @@ void Emitter::transpose(const loop::Stmt& s) {
     auto* whole = b_.CreateAnd(rows, i64(-count));
     counted(i64(0), whole, count, false, [&](llvm::Value* r) {
       std::vector<llvm::Value*> lines;
+      lines.reserve(kFew);
       for (int64_t i = 0; i < few; ++i)
         lines.push_back(b_.CreateAlignedLoad(some, source(r, i64(i * count)), align));
       llvm::Value* all = llvm::concatenateVectors(b_, lines);

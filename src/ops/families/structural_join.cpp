@@ -87,6 +87,12 @@ Expr point_pad(PointContext& c) {
   return guarded(c, 0, all_of(conditions, build), value, [&] { return c.at(0, from); });
 }
 
+std::vector<int64_t> cuts_of_pad(const Node* node) {
+  const Dim &low = node->attrs().get(kPadLow).back(), &size = node->operand(0)->type().dims.back();
+  if (!low.is_constant() || !size.is_constant() || node->attrs().get(kPadInterior).back() != 0) return {};
+  return {low.constant(), low.constant() + size.constant()};
+}
+
 bool all_zero(const Dims& dims) {
   return std::all_of(dims.begin(), dims.end(), [](const Dim& d) { return d == 0; });
 }
@@ -205,6 +211,17 @@ Expr point_concatenate(PointContext& c) {
       value = guarded(c, parts[k], c.index[axis] < c.size(starts[k + 1]), value, read);
   }
   return value;
+}
+
+std::vector<int64_t> cuts_of_concatenate(const Node* node) {
+  if (node->attrs().get(kAxis) + 1 != node->result()->type().rank()) return {};
+  std::vector<int64_t> ends;
+  for (Value v : node->operands()) {
+    const Dim& size = v->type().dims.back();
+    if (!size.is_constant()) return ends;
+    ends.push_back((ends.empty() ? 0 : ends.back()) + size.constant());
+  }
+  return ends;
 }
 
 Value simplify_concatenate(SimplifyContext& c) {
@@ -421,7 +438,7 @@ Op pad_op() {
                             "ValueError: pad: low has 2 entries, but 1 is needed"}}},
       .rules = {.infer = infer_pad,
                 .reference = reference_pad,
-                .lower = LowerRule::of_point(point_pad),
+                .lower = LowerRule::of_point(point_pad, cuts_of_pad),
                 .simplify = simplify_pad,
                 .jvp = linear_jvp_all,
                 .transpose = transpose_pad,
@@ -454,7 +471,7 @@ Op concatenate_op() {
                    .bad_samples = {}},
           .rules = {.infer = infer_concatenate,
                     .reference = reference_concatenate,
-                    .lower = LowerRule::of_point(point_concatenate),
+                    .lower = LowerRule::of_point(point_concatenate, cuts_of_concatenate),
                     .simplify = simplify_concatenate,
                     .jvp = linear_jvp_all,
                     .transpose = transpose_concatenate,
