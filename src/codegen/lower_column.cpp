@@ -244,6 +244,9 @@ void fold_columns(GroupEmitter& emit, Kernel& kernel, const Dims& domain, const 
       blocks = blocks * domain[axis];
   kernel.blocks = blocks;
   kernel.grain = 1;
+  if (const Dim of_block = positions * min(domain[walk.along], Dim(walk.panel));
+      of_block.is_constant() && of_block.constant() > 0)
+    kernel.grain = std::max<int64_t>(1, kGrainElements / of_block.constant());
   std::vector<Fold> folds = folds_of(emit);
   if (walk.piece > 0 && goes_twice(emit, blocks, positions, walk.piece)) {
     PieceKernel first(emit, kernel, product(kept) * pieces);

@@ -2,8 +2,8 @@
 //
 // A row kernel folds over trailing axes: for each row, stage by stage, a loop over the row's columns folds
 // what the stage needs (softmax: the largest, then the sum), and a last one writes the results; the row stays
-// in cache, and what is dear to compute twice is kept in a scratch row. A column kernel folds over other
-// axes, in one stage (in several: lower_panel.cpp), and over a few long rows.
+// in cache, and what is dear to compute twice is kept in a scratch row. Column kernels, which fold over other
+// axes, are lower_column.cpp (in several stages: lower_panel.cpp).
 //
 // Order of summation: within a row, lane l of fold_lanes() takes columns l, l + lanes, …; then lanes fold as
 // a binary tree (lane i with lane i + n/2). Over several axes, outer ones are walked in order. In a column
