@@ -22,6 +22,7 @@ inline Dims pick(const Dims& dims, const Ints& axes, bool folded) {
   return out;
 }
 
+using ops::first_fold;
 using ops::is_fold;
 
 constexpr int64_t kGrainElements = 16384;
@@ -312,12 +313,6 @@ class FoldPlan {
   std::vector<const Node*> kept_;
   int stages_ = 0;
 };
-
-inline const Node* first_fold(const Block& region) {
-  for (Node* node : region)
-    if (is_fold(node)) return node;
-  return nullptr;
-}
 
 // Whether the whole region's only result may stand in the memory of an operand: the last walk reads an
 // element and then writes it, so of one that is read at its own element alone, unless another result is

@@ -201,10 +201,7 @@ class Columns {
     const Value arg = operand.view.arg;
     const int64_t rows = kAhead / (walk_.panel * static_cast<int64_t>(size_of(arg->type().dtype)));
     position.back() = position.back() + build_.index(std::max<int64_t>(1, rows));
-    const GroupEmitter::Index index = index_at(position, j);
-    Expr from = emit_.size(operand.view.offset);
-    for (size_t i = 0; i < index.size(); ++i) from = from + index[i] * emit_.size(operand.view.strides[i]);
-    build_.prefetch(emit_.buffer_of_arg(arg), from);
+    build_.prefetch(emit_.buffer_of_arg(arg), place_in(emit_, operand.view, index_at(position, j)));
   }
   // Lanes fold as a binary tree: lane i with lane i + n/2.
   void join_lanes(Fold& fold, std::span<const uint32_t> memory, int lanes) {

@@ -5,6 +5,12 @@ namespace ig::codegen {
 
 using loop::Expr;
 
+Expr place_in(GroupEmitter& emit, const ops::StridedView& view, std::span<const Expr> index) {
+  Expr place = emit.size(view.offset);
+  for (size_t i = 0; i < index.size(); ++i) place = place + index[i] * emit.size(view.strides[i]);
+  return place;
+}
+
 TurnedTiles::TurnedTiles(GroupEmitter& emit, const ops::Across& across, size_t along, int64_t rows,
                          int64_t columns)
     : emit_(emit), axis_(across.axis), along_(along), rows_(rows), columns_(columns) {
@@ -22,8 +28,7 @@ void TurnedTiles::turn(std::span<const Expr> corner, Expr rows, Expr columns) {
   for (Tile& tile : tiles_) {
     const ops::StridedView& view = tile.operand->view;
     const DType stored = view.arg->type().dtype, computed = compute_type(stored);
-    Expr from = emit_.size(view.offset);
-    for (size_t i = 0; i < corner.size(); ++i) from = from + corner[i] * emit_.size(view.strides[i]);
+    Expr from = place_in(emit_, view, corner);
     const bool back = view.strides[axis_] == Dim(int64_t{-1});  // the last row lies first
     tile.from = build.let(back ? from - rows + build.index(1) : from);
     tile.step = emit_.size(view.strides[along_]);

@@ -10,6 +10,9 @@
 
 namespace ig::codegen {
 
+// Where the element at an index of the value stands in the operand.
+loop::Expr place_in(GroupEmitter& emit, const ops::StridedView& view, std::span<const loop::Expr> index);
+
 // Scratch for one tile of each operand: `rows` along the axis in which these lie, `columns` along the walk.
 class TurnedTiles {
  public:

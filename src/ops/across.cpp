@@ -44,6 +44,12 @@ const Node* folds_of_one_stage(const Block& region) {
 
 bool is_fold(const Node* node) { return has(node, Trait::Reduction) && !node->operands().empty(); }
 
+const Node* first_fold(const Block& region) {
+  for (const Node* node : region)
+    if (is_fold(node)) return node;
+  return nullptr;
+}
+
 std::optional<size_t> lies_across(const StridedView& view, const Dims& dims, size_t along) {
   const Dim one = int64_t{1}, none = int64_t{0}, back = int64_t{-1};
   auto beside = [&](size_t axis) { return view.strides[axis] == one || view.strides[axis] == back; };

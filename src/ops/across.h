@@ -39,5 +39,6 @@ struct FoldWalk {
 std::optional<FoldWalk> fold_walk(const Block& region);
 
 bool is_fold(const Node* node);
+const Node* first_fold(const Block& region);  // null where it has none
 
 }  // namespace ig::ops

@@ -135,12 +135,6 @@ Node* make_kernel(Node* old, std::string kind, std::span<const Value> results,
   return build.node(ops::get("fusion"), operands, attrs, {}, std::move(regions));
 }
 
-const Node* first_fold(const Block& region) {
-  for (const Node* node : region)
-    if (ops::is_fold(node)) return node;
-  return nullptr;
-}
-
 // Passes over what a kernel of folds reads: one a stage, and one that writes.
 int passes_over(const Block& region, const Dims& domain) {
   std::unordered_map<const Node*, int> stage;
@@ -157,9 +151,9 @@ int passes_over(const Block& region, const Dims& domain) {
 }
 
 void write_first(Node* kernel, Context& context) {
-  const std::string& kind = std::get<std::string>(*kernel->attrs().find("kind"));
+  const std::string kind(kind_of_kernel(kernel));
   const Block& region = kernel->region(0);
-  const Node* fold = first_fold(region);
+  const Node* fold = ops::first_fold(region);
   if (fold != nullptr && ops::fold_walk(region)) return;
   const DimScope& scope = kernel->graph().dims;
   std::unordered_map<Value, Value> given;
