@@ -2,6 +2,7 @@
 #include "codegen/dot_operands.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "codegen/register_tile.h"
@@ -129,6 +130,11 @@ DotTiles choose_tiles(const DotShape& shape, const Target& target) {
     t.nr = 8 * lanes;
   else if (m && *m <= 3)
     t.nr = 4 * lanes;
+  // A square's columns go to each row in turn, and two squares keep two units busy.
+  if (shape.in_registers) {
+    lanes = std::min(lanes, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(k.value_or(lanes)))));
+    t.nr = 2 * lanes;
+  }
   while (n && t.nr > lanes && t.nr / 2 >= *n) t.nr /= 2;
   int64_t vectors = t.nr / lanes;
   int64_t most = wide ? (vectors == 1 ? 14 : 12) : (vectors == 1 ? 10 : 6);
@@ -140,13 +146,15 @@ DotTiles choose_tiles(const DotShape& shape, const Target& target) {
   if (shape.packed_b && !wide && vectors == 2 && t.mr == 4 && n && ceil_to(*n, third) * 50 <= *n * 51)
     t.nr = third, t.groups = 3;
 
+  if (shape.in_registers) t.groups = vectors;
+
   // Chunks of k interrupt the sums: they go to memory and come back, which takes 3 to 6 % of the time. So a
   // chunk is as long as lets the rows of A that are used again and again (96 of them) fill three quarters of
   // the second cache: a mebibyte where there are 32 registers, half of one otherwise. The first cache holds
   // no more than what is read at a time, as strips are read in order. B that is packed by the block, in parts
   // that many columns wide, has to fit beside A.
   int64_t longest = 384;
-  if (shape.turned_b && m && *m <= 4)
+  if (shape.turned_b && m && *m <= kFewRows)
     longest = 128;
   else if (k && shape.packed_b)
     longest = (wide ? 8192 : 4096) / shape.element_bytes;
@@ -172,7 +180,7 @@ DotTiles choose_tiles(const DotShape& shape, const Target& target) {
     t.rows = Dim(t.mb), t.columns = Dim(t.nb);
     return t;
   }
-  const int64_t few = m && *m <= 4 ? 64 : 512;
+  const int64_t few = m && *m <= kFewRows ? 64 : 512;
   t.mb = even_tile(m.value_or(192), 384, t.mr);
   t.nb = even_tile(n.value_or(256), few, t.nr);
   // Several blocks where there is work for several threads; each packs its parts of A and B for itself.

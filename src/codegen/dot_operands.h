@@ -51,12 +51,15 @@ struct DotTiles {
   int64_t kc;         // the chunk of k
 };
 
+constexpr int64_t kFewRows = 4;  // that share what turning B over takes
+
 struct DotShape {
   Dim m, n, k;
   int64_t parts;  // of the columns; n is those of one
   int element_bytes;
-  bool packed_b;  // B lies in strips already, whatever the tile
-  bool turned_b;  // B's folded elements lie side by side: it is transposed as it is packed
+  bool packed_b;      // B lies in strips already, whatever the tile
+  bool turned_b;      // B's folded elements lie side by side: it is transposed as it is packed
+  bool in_registers;  // or it is transposed in registers, a square at a time
 };
 DotTiles choose_tiles(const DotShape& shape, const Target& target);
 

@@ -9,7 +9,8 @@
 //         for each strip of B, for each mr rows: mr x nr running sums in registers, one fma chain over k
 //
 // Where there are few rows and B's columns lie side by side, nothing is packed: rows of B are added, times an
-// element of A, to running rows in the first cache, several at a time.
+// element of A, to running rows in the first cache, several at a time. Where there are few rows and B lies
+// across, squares of it are turned over in registers and go from there into the sums.
 //
 // A product that is read in parts (ops::ProductParts) is walked by the columns of a part: the sums of a strip
 // of each part wait in scratch, and are read there together. Packed B has the parts' strips side by side.
@@ -38,6 +39,8 @@ constexpr int64_t kManyRows = 512;
 constexpr int64_t kSeveralBlocks = 192;
 // A block of so few columns does not repay the packing of its rows.
 constexpr int64_t kFewColumns = 128;
+// What comes from memory is asked for so many elements ahead.
+constexpr int64_t kAhead = 128;
 constexpr int64_t kLargestPackedInCall = int64_t{64} << 20;  // bytes
 
 class DotLowering {
@@ -71,8 +74,10 @@ class DotLowering {
         prepacked_ = packed_every_call_ =
             bytes <= kLargestPackedInCall && (constant_b || (!small_b && storage_of(b_) == type_));
     }
-    tiles_ = choose_tiles({m_, n_, k_, parts(), static_cast<int>(size_of(type_)), prepacked_, !b_.rows_lie()},
-                          emit.target);
+    in_registers_ = turns_in_registers();
+    tiles_ = choose_tiles(
+        {m_, n_, k_, parts(), static_cast<int>(size_of(type_)), prepacked_, !b_.rows_lie(), in_registers_},
+        emit.target);
     direct_b_ = !prepacked_ && b_.rows_lie() && n && (small_b || *n <= tiles_.nr);
     thin_ = !prepacked_ && b_.rows_lie() && !direct_b_ && m && *m <= 8;
     turned_b_ = !prepacked_ && b_.columns_lie() && b_.value->type().dtype == storage_of(b_);
@@ -82,7 +87,7 @@ class DotLowering {
     // Rows of packed A lie an odd number of cache lines apart, so that those of a tile meet in no set.
     const int64_t line = 64 / static_cast<int64_t>(size_of(type_));
     a_step_ = (ceil_over(tiles_.kc, line) | 1) * line;
-    chunked_ = !k || *k > tiles_.kc;
+    chunked_ = !in_registers_ && (!k || *k > tiles_.kc);
     long_epilogue_ = emit.region.size() > 5;
   }
 
@@ -123,7 +128,7 @@ class DotLowering {
     ask_for_a();
 
     if (!direct_a_) scratch_a_ = build_.add_scratch(type_, Dim(tiles_.mc * a_step_), "a");
-    if (!direct_b_ && !prepacked_)
+    if (packs_b())
       scratch_b_ =
           build_.add_scratch(turned_b_ ? storage_of(b_) : type_, Dim(parts() * tiles_.nb * tiles_.kc), "b");
     if (chunked_)
@@ -160,7 +165,7 @@ class DotLowering {
   void ask_for_a() {
     constexpr int64_t kMost = 16 << 10;  // bytes
     auto m = constant_of(m_), k = constant_of(k_);
-    if (!direct_a_ || !a_.columns_lie() || !m || !k || kernel_.blocks == kOne) return;
+    if (!direct_a_ || in_registers_ || !a_.columns_lie() || !m || !k || kernel_.blocks == kOne) return;
     const auto element = static_cast<int64_t>(size_of(storage_of(a_)));
     if (*m * *k * element > kMost) return;
     emit_.serial(m_begin_, m_end_, [&](Expr row) {
@@ -277,6 +282,7 @@ class DotLowering {
   }
   bool even_columns() const { return n_.is_constant() && n_.constant() % tiles_.nr == 0; }
 
+  bool packs_b() const { return !direct_b_ && !prepacked_ && !in_registers_; }
   int64_t parts() const { return parts_ ? parts_->count : 1; }
 
   // nr columns of a block, fewer at its right edge. A product in parts has such a strip in each of them.
@@ -404,7 +410,7 @@ class DotLowering {
   }
 
   void chunk(Expr k_begin, Expr k_end, Expr resumes, Expr is_last) {
-    if (!direct_b_ && !prepacked_) pack_b(k_begin, k_end);
+    if (packs_b()) pack_b(k_begin, k_end);
     auto rows_of = [&](Expr from, Expr to) {
       if (!direct_a_) pack_a(from, to, k_begin, k_end);
       auto row_of_tiles = [&](const Strip& whole) {
@@ -420,7 +426,7 @@ class DotLowering {
         else
           finish();
       };
-      if (direct_b_ || even_columns()) return strips(row_of_tiles);
+      if (direct_b_ || in_registers_ || even_columns()) return strips(row_of_tiles);
       // One copy of the inner loop serves the last strip too.
       Expr nr = build_.index(tiles_.nr);
       emit_.serial(build_.index(0), (n_end_ - n_begin_ + (nr - build_.index(1))) / nr,
@@ -491,21 +497,22 @@ class DotLowering {
           sums.load([&](size_t i, size_t g) { return build_.load(scratch_c_, kept(i, g)); });
         });
       // k counts from the chunk's first.
-      sums.sum(
-          emit_, build_.index(0), k_end - k_begin,
-          [&](size_t i, Expr k) {
-            if (direct_a_) return load_a(rows[i], k_begin + k);
-            return build_.load(scratch_a_, (rows[i] - from) * a_step_ + k);
-          },
-          [&](Expr k, size_t g) {
-            if (prepacked_)
-              return widen(
-                  build_.load(emit_.buffer_of_arg(b_.view->arg),
-                              strip.packed * emit_.size(k_) + (k_begin + k) * tiles_.nr + column(g, j)));
-            if (direct_b_) return load_b(k_begin + k, strip.column + j);
-            return widen(build_.load(scratch_b_, offset_of(strip) + k * tiles_.nr + j));
-          },
-          0, fetches_next_ ? fetch_next : std::function<void(Expr, int64_t)>());
+      auto a_at = [&](size_t i, Expr k) {
+        if (direct_a_) return load_a(rows[i], k_begin + k);
+        return build_.load(scratch_a_, (rows[i] - from) * a_step_ + k);
+      };
+      auto b_at = [&](Expr k, size_t g) {
+        if (prepacked_)
+          return widen(build_.load(emit_.buffer_of_arg(b_.view->arg),
+                                   strip.packed * emit_.size(k_) + (k_begin + k) * tiles_.nr + column(g, j)));
+        if (direct_b_) return load_b(k_begin + k, strip.column + j);
+        return widen(build_.load(scratch_b_, offset_of(strip) + k * tiles_.nr + j));
+      };
+      if (in_registers_)
+        sum_in_registers(sums, height, strip, j);
+      else
+        sums.sum(emit_, build_.index(0), k_end - k_begin, a_at, b_at, 0,
+                 fetches_next_ ? fetch_next : std::function<void(Expr, int64_t)>());
       if (by_rows())
         for (size_t i = 0; i < mr; ++i)
           for (size_t g = 0; g < groups; ++g) build_.store(scratch_c_, kept(i, g), sums.value(i, g));
@@ -514,8 +521,11 @@ class DotLowering {
     // How many columns of a group there are: fewer than it has, or none, at the right edge alone.
     auto width_of = [&](size_t group) {
       if (groups == 1) return strip.width;
-      if (strip.width->op == loop::Op::Const) return build_.index(lanes);
-      Expr rest = strip.width - build_.index(static_cast<int64_t>(group) * lanes);
+      const int64_t before = static_cast<int64_t>(group) * lanes;
+      if (strip.width->op == loop::Op::Const)
+        return build_.index(
+            std::clamp<int64_t>(static_cast<int64_t>(strip.width->bits[0]) - before, 0, lanes));
+      Expr rest = strip.width - build_.index(before);
       return build_.let(loop::greater(loop::lesser(rest, build_.index(lanes)), build_.index(0)));
     };
     auto finish = [&] {
@@ -549,6 +559,58 @@ class DotLowering {
     else
       finish();
   }
+  // Few rows of A and B that lies across: squares of B are turned over in registers, and go from there to the
+  // sums of each row.
+  bool turns_in_registers() const {
+    auto m = constant_of(m_), k = constant_of(k_);
+    constexpr int64_t kLeast = 4;  // columns of a square
+    const int64_t lanes = emit_.target.vector_bytes / static_cast<int64_t>(size_of(type_));
+    const int64_t most = emit_.target.registers == 32 ? kFewRows : 1;  // whose sums fit beside a square
+    return m && *m <= most && std::min(k.value_or(lanes), lanes) >= kLeast && a_.view && !prepacked_ &&
+           !b_.rows_lie() && b_.columns_lie() && b_.value->type().dtype == type_ && storage_of(b_) == type_;
+  }
+  void sum_in_registers(RegisterTile& sums, int64_t height, const Strip& strip, Expr j) {
+    const int64_t lanes = tiles_.nr / tiles_.groups;
+    const bool all =
+        strip.width->op == loop::Op::Const && static_cast<int64_t>(strip.width->bits[0]) == tiles_.nr;
+    struct Square {
+      uint32_t columns;
+      Expr first, width;  // its first column in B, and how many are there
+    };
+    std::vector<Square> squares;
+    for (int64_t g = 0; g < tiles_.groups; ++g) {
+      Square square{build_.local(type_, static_cast<int>(lanes), lanes, "column"), strip.column + g * lanes,
+                    build_.index(lanes)};
+      if (!all) {  // behind the right edge the last column once more
+        square.first = build_.let(loop::lesser(square.first, strip.column + strip.width - build_.index(1)));
+        square.width = build_.let(loop::lesser(square.width, strip.column + strip.width - square.first));
+      }
+      squares.push_back(square);
+    }
+    const uint32_t buffer = emit_.buffer_of_arg(b_.view->arg);
+    auto add = [&](Expr k, size_t g, Expr column) {
+      for (int64_t i = 0; i < height; ++i)
+        sums.add(static_cast<size_t>(i), load_a(m_begin_ + i, k), column, g);
+    };
+    Expr whole = build_.let(emit_.size(k_) / build_.index(lanes));
+    emit_.serial(build_.index(0), whole, [&](Expr s) {
+      Expr k = build_.let(s * lanes);
+      for (size_t g = 0; g < squares.size(); ++g) {
+        Expr from = b_.offset(emit_, b_first_, squares[g].first, k);
+        if (emit_.traffic.beyond)
+          for (int64_t i = 0; i < lanes; ++i)
+            build_.prefetch(buffer, from + i * emit_.size(b_.free_stride) + build_.index(kAhead));
+        build_.load_columns(squares[g].columns, {buffer, from, emit_.size(b_.free_stride)}, squares[g].width);
+        for (int64_t c = 0; c < lanes; ++c)
+          add(k + build_.index(c), g, build_.read(squares[g].columns, build_.index(c)));
+      }
+    });
+    emit_.serial(whole * build_.index(lanes), emit_.size(k_), [&](Expr k) {
+      for (size_t g = 0; g < squares.size(); ++g)
+        add(k, g, load_b(k, squares[g].first + loop::lesser(j, squares[g].width - build_.index(1))));
+    });
+  }
+
   // Sums go by way of memory, and the work behind the product is one loop over rows instead of code for each
   // row.
   bool by_rows() const { return chunked_ || long_epilogue_ || parts_; }
@@ -675,6 +737,7 @@ class DotLowering {
   std::optional<ops::ProductParts> parts_;  // n_ is the columns of one
   DotTiles tiles_;
   bool prepacked_ = false, packed_every_call_ = false;
+  bool in_registers_ = false;
   bool swapped_, direct_a_, direct_b_, turned_a_, turned_b_, thin_, chunked_, long_epilogue_;
   bool fetches_next_ = false;
   int64_t a_step_ = 0;  // from a row of packed A to the next

@@ -62,13 +62,20 @@ class Splicer {
         return to_.transpose({buffer(s.id), offset(s.id, s.index), map(s.to_stride)},
                              {buffer(s.value->id), offset(s.value->id, s.value->a), map(s.from_stride)},
                              map(s.begin), map(s.end));
+      case Stmt::Kind::LoadColumns:
+        return to_.load_columns(first_local_ + s.id,
+                                {buffer(s.value->id), offset(s.value->id, s.value->a), map(s.from_stride)},
+                                map(s.begin));
       case Stmt::Kind::Prefetch:
         if (places_[s.id].kind == Place::Kind::Buffer) to_.prefetch(buffer(s.id), offset(s.id, s.index));
         return;
     }
   }
 
-  uint32_t buffer(uint32_t id) const { return places_[id].id; }
+  uint32_t buffer(uint32_t id) const {
+    IG_CHECK(places_[id].kind == Place::Kind::Buffer, "a matrix is read from a register");
+    return places_[id].id;
+  }
   Expr offset(uint32_t id, Expr at) { return places_[id].offset + map(at); }
 
   Expr map(Expr e) {

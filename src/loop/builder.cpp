@@ -494,6 +494,20 @@ void Builder::transpose(const Matrix& to, const Matrix& from, Expr rows, Expr co
   s.end = columns;
 }
 
+void Builder::load_columns(uint32_t local, const Matrix& from, Expr rows) {
+  const Local& columns = function_->locals.at(local);
+  IG_CHECK(columns.lanes == lanes_.back() && columns.lanes == columns.count && columns.lanes > 1,
+           "columns of {} lanes are read into {} vectors of {}", lanes_.back(), columns.count, columns.lanes);
+  Expr first = load(from.buffer, from.offset);
+  IG_CHECK(first.type() == columns.type, "columns of {} are read into a local of {}", ig::name(first.type()),
+           ig::name(columns.type));
+  Stmt& s = push(Stmt::Kind::LoadColumns);
+  s.id = local;
+  s.value = first;
+  s.from_stride = from.stride;
+  s.begin = rows;
+}
+
 uint32_t Builder::local(DType type, int lanes, int64_t count, std::string name) {
   IG_CHECK(lanes > 0 && std::has_single_bit(static_cast<unsigned>(lanes)) && count > 0,
            "a local has a power of two of lanes and a positive count, not {} and {}", lanes, count);

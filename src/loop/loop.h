@@ -203,8 +203,10 @@ struct Stmt {
     Transpose,  // id[index + c * to_stride + r] = from[f + r * from_stride + c] for r below `begin`, c below
                 // `end`, where `value` is the load from[f]; the two buffers are of one dtype and do not
                 // overlap
-    Prefetch,   // asks the cache for buffer[index] and, in a vector loop, for the rest of the group; an index
-                // outside of the buffer does no harm
+    LoadColumns,  // local[c] = from[f + lane * from_stride + c] for each lane and as many columns, where
+                  // `value` is the load from[f]; lanes from `begin` on repeat the one before
+    Prefetch,  // asks the cache for buffer[index] and, in a vector loop, for the rest of the group; an index
+               // outside of the buffer does no harm
   };
   Kind kind;
   uint32_t id = 0;  // the loop variable, the let, the local, the buffer, the failing node's id
@@ -213,7 +215,7 @@ struct Stmt {
   bool by_lines = false;
   Expr begin, end;  // loops; `begin` is the condition of If and Fail
   Expr index, value;
-  Expr from_stride, to_stride;  // Transpose
+  Expr from_stride, to_stride;  // Transpose, LoadColumns
   Stmts body, otherwise;
 };
 
@@ -281,6 +283,10 @@ class Builder {
     Expr offset, stride;  // of the first element, and from row to row
   };
   void transpose(const Matrix& to, const Matrix& from, Expr rows, Expr columns);
+  // Reads a square of a matrix, of the lanes of the vector loop around it, by rows into the local's columns:
+  // as many vectors as it has lanes. Of the square's rows `rows` are there, one at least; others repeat the
+  // last.
+  void load_columns(uint32_t local, const Matrix& from, Expr rows);
 
   uint32_t local(DType type, int lanes = 1, int64_t count = 1, std::string name = "t");
   Expr read(uint32_t local, Expr index = {});

@@ -222,6 +222,11 @@ class Printer {
         std::string rows = sub(s.begin), columns = sub(s.end);
         return line(depth, fmt::format("{} = transpose {}, {} x {}", to, from, rows, columns));
       }
+      case Stmt::Kind::LoadColumns: {
+        std::string from = sub(s.value), stride = sub(s.from_stride);
+        return line(depth,
+                    fmt::format("{} = columns {} by {}, {} rows", local(s.id), from, stride, sub(s.begin)));
+      }
       case Stmt::Kind::Fail: {
         std::string condition = sub(s.begin);
         return line(depth, fmt::format("fail {} value {} if {}", s.id, sub(s.value), condition));

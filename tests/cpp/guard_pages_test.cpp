@@ -236,6 +236,18 @@ TEST(GuardPages, MatrixProductsOfOtherTypes) {
     }
 }
 
+// Few rows, or one column: squares of the other operand are turned over in registers.
+TEST(GuardPages, ProductsThatTurnSquares) {
+  int turn = 0;
+  for (const char* dtype : {"f32", "f64", "i32", "i64"})
+    for (int64_t k : {4, 9, 16, 35})
+      for (int64_t n : {1, 7, 15, 16, 33, 63}) {
+        ++turn;
+        check(product(dtype, 1 + turn % 4, k, n, false, true, false, turn % 3 == 0));
+        check(product(dtype, n, k, 1, false, turn % 2 == 0, false, turn % 3 == 1));
+      }
+}
+
 TEST(GuardPages, BatchedProducts) {
   // Heads as attention has them: [batch, place, head, feature], read in place.
   check({.name = "heads",

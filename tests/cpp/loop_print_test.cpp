@@ -62,6 +62,15 @@ TEST(LoopPrint, PrefetchIsText) {
   EXPECT_NE(b.finish()->str().find("  prefetch x[7]\n"), std::string::npos);
 }
 
+TEST(LoopPrint, ColumnsAreText) {
+  Builder b("columns");
+  auto in = b.add_buffer(DType::F32, false, "x");
+  auto columns = b.local(DType::F32, 4, 4, "column");
+  b.vector_for(b.index(0), b.index(4), 4,
+               [&](Expr) { b.load_columns(columns, {in, b.index(7), b.index(20)}, b.index(3)); });
+  EXPECT_NE(b.finish()->str().find("    column0 = columns x[7] by 20, 3 rows\n"), std::string::npos);
+}
+
 TEST(LoopPrint, LookupsNameTheWholeTable) {
   static const Table halves = {0, 0.5f, 1, 1.5f, 2, 2.5f, 3, 3.5f, 4, 4.5f, 5, 5.5f, 6, 6.5f, 7, 0.1f};
   static const Table same = halves;

@@ -101,7 +101,8 @@ class Interpreter {
       }
       case Stmt::Kind::Fail:
       case Stmt::Kind::Prefetch: return;
-      case Stmt::Kind::Transpose: FAIL() << "no rule of an op transposes";
+      case Stmt::Kind::Transpose:
+      case Stmt::Kind::LoadColumns: FAIL() << "no rule of an op turns a matrix over";
     }
   }
 

@@ -84,7 +84,8 @@ codegen::Traffic traffic_of(const Node* kernel, const CompileOptions& options) {
   out.far = *touched >= cache / 8 * 3;
   const bool alone = rt::ThreadPool::instance().num_threads() == 1;
   const size_t enough = alone ? cache / 8 * 7 : cache / 4 * 5;  // they hold other things too
-  if (*touched < enough || !options.donated.empty() || kernel->block()->parent()) return out;
+  out.beyond = *touched >= enough;
+  if (!out.beyond || !options.donated.empty() || kernel->block()->parent()) return out;
   for (Value v : kernel->results())
     out.streamed.push_back(!v->uses().empty() && std::ranges::all_of(v->uses(), [](const Use& use) {
       return passes::is_terminator(use.user);

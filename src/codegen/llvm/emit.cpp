@@ -164,6 +164,7 @@ void Emitter::statement(const Stmt& s) {
     case Stmt::Kind::Store: return store(s);
     case Stmt::Kind::Fail: return fail(s);
     case Stmt::Kind::Transpose: return transpose(s);
+    case Stmt::Kind::LoadColumns: return load_columns(s);
     case Stmt::Kind::Prefetch: return prefetch(s);
   }
 }

@@ -142,6 +142,7 @@ class Emitter {
 
   // emit_transpose.cpp
   void transpose(const loop::Stmt& s);
+  void load_columns(const loop::Stmt& s);
   llvm::Value* one_of_few(llvm::Value* all, int64_t few, int64_t i);
   void transpose_square(std::span<llvm::Value*> rows);
   llvm::Value* side_by_side(std::span<llvm::Value*> rows);

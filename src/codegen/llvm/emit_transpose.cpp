@@ -45,7 +45,24 @@ void Emitter::transpose_square(std::span<llvm::Value*> rows) {
   };
   int stages = 0;
   for (int unit = 1; unit < group; unit *= 2, ++stages) pairs(unit, unit, group);
-  for (int distance = group; distance < n; distance *= 2) pairs(distance, distance, 2 * distance);
+  if (n / group == 2) pairs(group, group, n);
+  if (n / group == 4) {
+    // Of two vectors the even quarters, or the odd ones: a shuffle of quarters takes no order from a
+    // register.
+    auto quarters = [&](llvm::Value* a, llvm::Value* b, int first) {
+      std::vector<int> order;
+      for (int from : {0, 2, 4, 6})
+        for (int i = 0; i < group; ++i) order.push_back((from + first) * group + i);
+      return b_.CreateShuffleVector(a, b, order);
+    };
+    for (int i = 0; i < group; ++i) {
+      auto row = [&](int quarter) -> llvm::Value*& { return rows[static_cast<size_t>(i + quarter * group)]; };
+      llvm::Value* halves[2][2];  // of the first two rows and of the others: the even quarters, the odd ones
+      for (int odd : {0, 1})
+        for (int pair : {0, 1}) halves[odd][pair] = quarters(row(2 * pair), row(2 * pair + 1), odd);
+      for (int q = 0; q < 4; ++q) row(q) = quarters(halves[q % 2][0], halves[q % 2][1], q / 2);
+    }
+  }
   // Row i now holds the column whose number has the bits of i within a half in reverse.
   auto reversed = [&](int i) {
     int out = i & ~(group - 1);
@@ -73,6 +90,31 @@ llvm::Value* Emitter::one_of_few(llvm::Value* all, int64_t few, int64_t i) {
   for (auto at = static_cast<int>(i); at < static_cast<int>(n); at += static_cast<int>(few))
     order.push_back(at);
   return b_.CreateShuffleVector(all, order);
+}
+
+void Emitter::load_columns(const loop::Stmt& s) {
+  const loop::Local& columns = f_.locals[s.id];
+  IG_CHECK(columns.lanes == lanes_, "local {} has {} lanes, and is filled in a loop of {}", columns.name,
+           columns.lanes, lanes_);
+  const uint32_t from = s.value->id;
+  auto* element = memory_type(columns.type);
+  auto* vector = llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes_));
+  auto *first = scalar(s.value->a), *stride = scalar(s.from_stride), *rows = scalar(s.begin);
+  auto* known = llvm::dyn_cast<llvm::ConstantInt>(rows);
+  const bool all = known != nullptr && known->getSExtValue() >= lanes_;
+  auto* last = all ? nullptr : b_.CreateNSWSub(rows, i64(1));
+  // A square fills half of the registers: the next one is not to be read before this one is used.
+  b_.CreateFence(llvm::AtomicOrdering::AcquireRelease, llvm::SyncScope::SingleThread);
+  std::vector<llvm::Value*> square;
+  for (int64_t i = 0; i < lanes_; ++i) {
+    auto* row = all ? i64(i) : b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, i64(i), last);
+    auto* at = address(from, element, b_.CreateAdd(first, b_.CreateMul(row, stride)));
+    square.push_back(b_.CreateAlignedLoad(vector, at, llvm::Align(size_of(part_of(columns.type)))));
+  }
+  transpose_square(square);
+  for (int64_t i = 0; i < lanes_; ++i)
+    b_.CreateStore(from_memory(columns.type, square[static_cast<size_t>(i)]),
+                   b_.CreateInBoundsGEP(locals_[s.id]->getAllocatedType(), locals_[s.id], {i64(0), i64(i)}));
 }
 
 void Emitter::transpose(const loop::Stmt& s) {
