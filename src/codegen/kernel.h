@@ -50,9 +50,9 @@ struct Traffic {
   // streamed[i] (where the list is not empty): result i is not read again before it has left the caches, and
   // begins at a multiple of 64 bytes, so it may be written past them.
   std::vector<bool> streamed{};
-  bool beyond = false;        // what the kernel touches fits in no cache
   bool far = false;           // most of what the kernel touches comes from the last cache or from memory
   bool may_go_twice = false;  // a kernel may run before it (Kernel::first)
+  bool beyond = false;        // what the kernel touches fits in no cache
 };
 
 // `constant_operands[i]` says that operand i is known at compile time, so that packing it once pays.

@@ -5,6 +5,7 @@
 // scratch first.
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 #include "codegen/group_emitter.h"
 #include "codegen/turned_tiles.h"
@@ -121,6 +122,41 @@ std::vector<int64_t> cuts_of(const Block& region, const Dims& dims, bool windows
   return parts <= kMost && (parts > 1 || windows) ? cuts : std::vector<int64_t>();
 }
 
+// Rows of few elements (the colours of a pixel, a point's coordinates, an element repeated) are walked
+// together with the axis before them, as one of whole vectors: from register to register the elements of a
+// row come round after so many registers, for each of which there is code of its own.
+class ShortRows {
+ public:
+  ShortRows(GroupEmitter& emit, const Dims& dims, int lanes) : emit_(emit), lanes_(lanes) {
+    constexpr int64_t kMost = 8;  // registers
+    if (dims.size() < 2 || !dims.back().is_constant()) return;
+    row_ = dims.back().constant();
+    if (row_ < 2 || row_ >= lanes || dims[dims.size() - 2] == Dim(int64_t{1})) return;
+    registers_ = row_ / std::gcd(row_, static_cast<int64_t>(lanes));
+    fit_ = registers_ <= kMost;
+  }
+  bool fit() const { return fit_; }
+  // A walk that begins at such a multiple begins at a row, and at a whole number of turns.
+  int64_t turn() const { return registers_ * lanes_; }
+  void walk(loop::Expr begin, loop::Expr end, const std::function<void(loop::Expr)>& body) {
+    if (registers_ == 1) return emit_.vector(begin, end, lanes_, body);
+    loop::Builder& build = emit_.build;
+    loop::Expr turns = build.let((end - begin) / build.index(turn()));
+    emit_.serial(build.index(0), turns, [&](loop::Expr t) {
+      for (int64_t r = 0; r < registers_; ++r)
+        emit_.vector(build.index(0), build.index(lanes_), lanes_,
+                     [&](loop::Expr i) { body(begin + t * turn() + build.index(r * lanes_) + i); });
+    });
+    emit_.vector(begin + turns * turn(), end, lanes_, body);
+  }
+
+ private:
+  GroupEmitter& emit_;
+  int lanes_;
+  int64_t row_ = 1, registers_ = 1;
+  bool fit_ = false;
+};
+
 // The walk in tiles: eight registers of rows along the axis, and 64 columns along the last one; of
 // the few rows or columns of an image's colours more.
 void lower_tiles(GroupEmitter& emit, Kernel& kernel, const Dims& dims, const ops::Across& across,
@@ -165,8 +201,10 @@ void lower_tiles(GroupEmitter& emit, Kernel& kernel, const Dims& dims, const ops
   tiles.turn(index_at(row0, column0), rows, columns);
   if (few_columns) {  // whole rows, one behind the other
     loop::Expr first = emit.flat(index_at(row0, column0), dims);
-    return emit.vector(build.index(0), rows * columns, lanes,
-                       [&](loop::Expr i) { body(first + i, index_at(row0 + i / columns, i % columns)); });
+    auto pixels = [&](loop::Expr i) { body(first + i, index_at(row0 + i / columns, i % columns)); };
+    ShortRows rows_of_few(emit, dims, emit.target.vector_bytes / widest_element(emit.region));
+    if (rows_of_few.fit()) return rows_of_few.walk(build.index(0), rows * columns, pixels);
+    return emit.vector(build.index(0), rows * columns, lanes, pixels);
   }
   // The next tile lies in runs too short for the processor to foresee: it is asked for, line by line, where
   // results go past the caches. (Where they do not, reading the lines to be written takes what that gains.)
@@ -187,6 +225,37 @@ void lower_tiles(GroupEmitter& emit, Kernel& kernel, const Dims& dims, const ops
       body(emit.flat(index, dims), index);
     });
   });
+}
+
+// Blocks are parts of the two last axes, or of the others.
+void lower_short_rows(GroupEmitter& emit, Kernel& kernel, const Dims& dims, const Cut& cut, ShortRows& rows,
+                      const std::function<void(loop::Expr, std::span<const loop::Expr>)>& body) {
+  loop::Builder& build = emit.build;
+  const Dims outer(dims.begin(), dims.end() - 2), joined(dims.end() - 2, dims.end());
+  const Dim count = product(outer), length = product(joined);
+  const int64_t part = std::max<int64_t>(1, cut.elements / rows.turn()) * rows.turn();
+  const bool in_parts = count == Dim(int64_t{1}) || (length.is_constant() && length.constant() > 2 * part);
+  loop::Expr n = emit.size(length);
+  auto walk = [&](loop::Expr row, loop::Expr begin, loop::Expr end) {
+    GroupEmitter::Index index = emit.split(row, outer);
+    rows.walk(begin, end, [&](loop::Expr j) {
+      GroupEmitter::Index all = index;
+      for (loop::Expr e : emit.split(j, joined)) all.push_back(e);
+      body(row * n + j, all);
+    });
+  };
+  if (in_parts) {
+    const Dim parts = ceildiv(length, Dim(part));
+    kernel.blocks = count * parts;
+    loop::Expr of_row = emit.size(parts);
+    loop::Expr begin = build.let(build.block() % of_row * part);
+    return walk(build.let(build.block() / of_row), begin, build.let(loop::lesser(begin + part, n)));
+  }
+  const Dim rows_a_block = max(Dim(int64_t{1}), floordiv(Dim(cut.elements), max(length, Dim(int64_t{1}))));
+  kernel.blocks = ceildiv(count, rows_a_block);
+  loop::Expr per_block = emit.size(rows_a_block), begin = build.block() * per_block;
+  emit.serial(begin, loop::lesser(begin + per_block, emit.size(count)),
+              [&](loop::Expr row) { walk(row, build.index(0), n); });
 }
 
 }  // namespace
@@ -211,6 +280,8 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
   kernel.grain = cut.grain;
   ops::Across across;
   if (dims.size() >= 2) across = ops::find_across(region, dims, dims.size() - 1);
+  const int register_lanes = emit.target.vector_bytes / widest;
+  ShortRows short_rows(emit, dims, register_lanes);
   if (product(dims) == Dim(int64_t{1})) {
     // One element needs no vector.
     body(build.index(0), GroupEmitter::Index(dims.size(), build.index(0)));
@@ -229,6 +300,11 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
     at_line = true;
     emit.vector(begin, end, lanes_for(emit.target, widest, n),
                 [&](loop::Expr i) { body(i, emit.split(i, dims)); });
+  } else if (const std::vector<int64_t> cuts = cuts_of(region, dims, kernel.kind == "heavy");
+             short_rows.fit() && cuts.empty() && kernel.kind != "heavy") {
+    const Dim length = dims[dims.size() - 2] * dims.back();
+    at_line = length == product(dims) || (length.is_constant() && length.constant() % register_lanes == 0);
+    lower_short_rows(emit, kernel, dims, cut, short_rows, body);
   } else {
     Dims outer(dims.begin(), dims.end() - (dims.empty() ? 0 : 1));
     Dim rows = product(outer), columns = dims.empty() ? Dim(int64_t{1}) : dims.back();
@@ -238,7 +314,6 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
     loop::Expr begin = build.block() * per_block;
     const int lanes = lanes_for(emit.target, widest, columns);
     const bool by_lines = !elements_are_dear(region, dims);
-    const std::vector<int64_t> cuts = cuts_of(region, dims, kernel.kind == "heavy");
     int64_t longest = 0;
     for (size_t part = 0; part + 1 < cuts.size(); ++part)
       longest = std::max(longest, cuts[part + 1] - cuts[part]);

@@ -441,6 +441,26 @@ TEST(GuardPages, LoopsAcross) {
              .kind = "loop"});
 }
 
+// The colours of pixels, points, repeated elements: a number for each of a row, and one for each row.
+TEST(GuardPages, LoopsOverShortRows) {
+  for (const char* dtype : {"f32", "f64", "f16", "u8", "i64"})
+    for (int64_t row : {2, 3, 4, 5, 6, 7, 8, 11, 12, 15})
+      for (auto [before, rows] : {std::pair<int64_t, int64_t>{1, 1}, {3, 2}, {1, 67}, {2, 40}, {1, 3001}}) {
+        if (rows > 1000 && row > 3) continue;
+        check({.name = fmt::format("short rows {} {}x{}x{}", dtype, before, rows, row),
+               .inputs = {fmt::format("{}[{}, {}, {}]", dtype, before, rows, row),
+                          fmt::format("{}[{}]", dtype, row), fmt::format("{}[{}, {}]", dtype, before, rows)},
+               .build =
+                   [](ops::Builder& b, std::span<const Value> v) {
+                     const Dims& dims = v[0]->type().dims;
+                     Value scaled = b("multiply", {v[0], b.broadcast(v[2], dims, {0, 1})});
+                     return std::vector<Value>{b("add", {scaled, b.broadcast(v[1], dims, {2})})};
+                   },
+               .bound = 1e-6,
+               .kind = "loop"});
+      }
+}
+
 TEST(GuardPages, Folds) {
   auto fold = [](const char* op, Ints axes) {
     return [=](ops::Builder& b, std::span<const Value> v) {

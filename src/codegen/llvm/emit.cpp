@@ -154,6 +154,7 @@ void Emitter::statements(const loop::Stmts& stmts) {
 }
 
 void Emitter::statement(const Stmt& s) {
+  if (!s.body.empty() && s.kind != Stmt::Kind::If) loops_[s.id] = &s;
   switch (s.kind) {
     case Stmt::Kind::For: return serial(s);
     case Stmt::Kind::VectorFor: return vector(s);

@@ -2,8 +2,8 @@
 // lanes, or stay scalar while they are the same in all lanes; an index that moves by a constant from lane to
 // lane stays a scalar and a stride, so that most address arithmetic never becomes a vector. Split by subject:
 // emit.cpp (function and statements), emit_expr.cpp (arithmetic), emit_memory.cpp (loads, stores, locals),
-// emit_lines.cpp (loops over rows that begin anywhere), emit_transpose.cpp (matrices), emit_convert.cpp
-// (dtypes), emit_lookup.cpp (tables of constants).
+// emit_steps.cpp (indices at known distances), emit_lines.cpp (loops over rows that begin anywhere),
+// emit_transpose.cpp (matrices), emit_convert.cpp (dtypes), emit_lookup.cpp (tables of constants).
 //
 // Aliasing: no pointer is marked noalias and no load invariant. An input and an output may be one buffer (in
 // place), and only the order of loads and stores in the function makes that right, so LLVM must keep that
@@ -14,7 +14,9 @@
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Module.h>
 
+#include <deque>
 #include <functional>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -33,10 +35,13 @@ class Emitter {
   using Node = loop::ExprNode;
 
   // With a stride, the value in lane k is `v + stride * k`, and v is a scalar i64; else v is a vector, or a
-  // scalar that holds for all lanes.
+  // scalar that holds for all lanes. A vector of indices at known distances, `base + (*steps)[k]` in lane k,
+  // has these as well.
   struct Value {
     llvm::Value* v = nullptr;
     int64_t stride = 0;
+    llvm::Value* base = nullptr;
+    const std::vector<int64_t>* steps = nullptr;
     bool uniform() const { return stride == 0 && !v->getType()->isVectorTy(); }
   };
 
@@ -73,6 +78,12 @@ class Emitter {
   Value constant(const Node& n);
   Value binary(const Node& n);
   Value affine(const Node& n, Value a, Value b);  // nothing (v null) where the result is not affine
+  // emit_steps.cpp; of nothing (v null) where the distances of the lanes are not known
+  Value divided(const Node& n, Value a, Value b);
+  Value stepped(const Node& n, Value a, Value b);
+  Value with_steps(llvm::Value* base, std::vector<int64_t> steps);
+  std::optional<int64_t> residue(const Node* n, int64_t of);
+  llvm::Value* load_steps(uint32_t buffer, DType type, const Value& offset);
   Value compare_affine(const Node& n, Value a, Value b);
   llvm::Value* arithmetic(const Node& n, llvm::Value* a, llvm::Value* b);
   llvm::Value* compare(const Node& n, llvm::Value* a, llvm::Value* b);
@@ -180,6 +191,8 @@ class Emitter {
   llvm::Value* error_ = nullptr;
   std::vector<Value> vars_;
   std::vector<Scope> scopes_;
+  std::unordered_map<uint32_t, const loop::Stmt*> loops_;  // by their variables
+  std::deque<std::vector<int64_t>> steps_;                 // that values name
   std::unordered_map<const Node*, bool> impure_;
   std::unordered_map<std::string, llvm::AllocaInst*> slots_;
   std::unordered_map<const loop::Table*, llvm::GlobalVariable*> tables_;

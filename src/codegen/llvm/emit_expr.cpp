@@ -112,6 +112,8 @@ Emitter::Value Emitter::binary(const Node& n) {
     Value out = compares ? compare_affine(n, a, b) : affine(n, a, b);
     if (out.v != nullptr) return out;
   }
+  if (Value out = divided(n, a, b); out.v != nullptr) return out;
+  if (Value out = stepped(n, a, b); out.v != nullptr) return out;
   bool uniform = a.uniform() && b.uniform();
   auto* x = uniform ? a.v : wide(a);
   auto* y = uniform ? b.v : wide(b);

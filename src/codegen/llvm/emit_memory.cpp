@@ -64,6 +64,7 @@ Emitter::Value Emitter::load(const Node& n) {
   if (offset.uniform())
     return {from_memory(n.type, b_.CreateAlignedLoad(type, address(n.id, type, offset.v), align))};
   if (offset.stride == 1) return {from_memory(n.type, load_contiguous(n.id, n.type, offset.v))};
+  if (auto* v = load_steps(n.id, n.type, offset)) return {from_memory(n.type, v)};
   return {from_memory(n.type, load_indexed(n.id, n.type, offset))};
 }
 

@@ -1,0 +1,163 @@
+// Indices that move from lane to lane by known distances which are no constant stride: i / 3 and i % 3, where
+// a vector loop walks the colours of pixels as one axis. What is read there lies within one vector, or in a
+// vector of its own side by side, so it is loaded whole and shuffled where single elements would be gathered.
+#include <llvm/Analysis/VectorUtils.h>
+
+#include <algorithm>
+#include <span>
+
+#include "codegen/llvm/emit.h"
+#include "support/error.h"
+
+namespace ig::codegen {
+
+using loop::Op;
+
+namespace {
+
+// No number below zero, by its form alone.
+bool natural(const loop::ExprNode* n, const std::unordered_map<uint32_t, const loop::Stmt*>& loops) {
+  switch (n->op) {
+    case Op::Size: return true;
+    case Op::Const: return static_cast<int64_t>(n->bits[0]) >= 0;
+    case Op::Var: {
+      if (n->a) return natural(n->a.node(), loops);
+      auto loop = loops.find(n->id);
+      return loop == loops.end() || natural(loop->second->begin.node(), loops);
+    }
+    case Op::Add:
+    case Op::Mul:
+    case Op::Div:
+    case Op::Rem: return natural(n->a.node(), loops) && natural(n->b.node(), loops);
+    default: return false;
+  }
+}
+
+}  // namespace
+
+// What the first lane of an index leaves when it is divided by `of`, where it is no less than zero.
+std::optional<int64_t> Emitter::residue(const Node* n, int64_t of) {
+  switch (n->op) {
+    case Op::Const: {
+      const auto value = static_cast<int64_t>(n->bits[0]);
+      return value >= 0 ? std::optional(value % of) : std::nullopt;
+    }
+    case Op::Var: {
+      if (n->a) return residue(n->a.node(), of);
+      auto loop = loops_.find(n->id);
+      if (loop == loops_.end() || loop->second->kind != loop::Stmt::Kind::VectorFor) return std::nullopt;
+      const loop::Stmt& s = *loop->second;
+      const bool one_group = s.begin->op == Op::Const && s.end->op == Op::Const &&
+                             static_cast<int64_t>(s.end->bits[0] - s.begin->bits[0]) <= s.lanes;
+      return one_group || s.lanes % of == 0 ? residue(s.begin.node(), of) : std::nullopt;
+    }
+    case Op::Add: {
+      auto a = residue(n->a.node(), of), b = residue(n->b.node(), of);
+      return a && b ? std::optional((*a + *b) % of) : std::nullopt;
+    }
+    case Op::Mul: {
+      if (!natural(n, loops_)) return std::nullopt;
+      for (const Node* factor : {n->a.node(), n->b.node()})
+        if (residue(factor, of) == 0) return 0;
+      auto a = residue(n->a.node(), of), b = residue(n->b.node(), of);
+      return a && b ? std::optional(*a * *b % of) : std::nullopt;
+    }
+    default: return std::nullopt;
+  }
+}
+
+Emitter::Value Emitter::with_steps(llvm::Value* base, std::vector<int64_t> steps) {
+  const int64_t stride = steps[1] - steps[0];
+  bool even = true;
+  for (size_t k = 1; k < steps.size(); ++k) even = even && steps[k] - steps[k - 1] == stride;
+  if (even) return {b_.CreateAdd(base, i64(steps[0])), stride};
+  std::vector<llvm::Constant*> all;
+  all.reserve(steps.size());
+  for (int64_t step : steps) all.push_back(b_.getInt64(static_cast<uint64_t>(step)));
+  auto* v =
+      b_.CreateAdd(b_.CreateVectorSplat(static_cast<unsigned>(lanes_), base), llvm::ConstantVector::get(all));
+  return {v, 0, base, &steps_.emplace_back(std::move(steps))};
+}
+
+// An index side by side, divided by a constant.
+Emitter::Value Emitter::divided(const Node& n, Value a, Value b) {
+  if (lanes_ == 1 || n.type != DType::I64 || (n.op != Op::Div && n.op != Op::Rem) || a.stride != 1) return {};
+  auto* by = llvm::dyn_cast<llvm::ConstantInt>(b.v);
+  if (by == nullptr || by->getSExtValue() < 2) return {};
+  const int64_t divisor = by->getSExtValue();
+  const std::optional<int64_t> first = residue(n.a.node(), divisor);
+  if (!first) return {};
+  std::vector<int64_t> steps;
+  for (int64_t k = 0; k < lanes_; ++k)
+    steps.push_back(n.op == Op::Div ? (*first + k) / divisor : (*first + k) % divisor);
+  return with_steps(n.op == Op::Div ? b_.CreateSDiv(a.v, by) : i64(0), std::move(steps));
+}
+
+Emitter::Value Emitter::stepped(const Node& n, Value a, Value b) {
+  if ((a.steps == nullptr && b.steps == nullptr) || n.type != DType::I64) return {};
+  auto known = [&](const Value& value) {
+    return value.steps != nullptr || !value.v->getType()->isVectorTy();
+  };
+  if (!known(a) || !known(b)) return {};
+  auto step = [](const Value& value, size_t k) {
+    return value.steps != nullptr ? (*value.steps)[k] : value.stride * static_cast<int64_t>(k);
+  };
+  auto base = [](const Value& value) { return value.steps != nullptr ? value.base : value.v; };
+  std::vector<int64_t> steps(static_cast<size_t>(lanes_));
+  if (n.op == Op::Mul) {
+    const Value &moving = a.steps != nullptr ? a : b, &factor = a.steps != nullptr ? b : a;
+    auto* by = factor.uniform() ? llvm::dyn_cast<llvm::ConstantInt>(factor.v) : nullptr;
+    if (by == nullptr || std::abs(by->getSExtValue()) > (int64_t{1} << 40)) return {};
+    for (size_t k = 0; k < steps.size(); ++k) steps[k] = step(moving, k) * by->getSExtValue();
+    return with_steps(b_.CreateMul(moving.base, by), std::move(steps));
+  }
+  if (n.op != Op::Add && n.op != Op::Sub) return {};
+  const bool adds = n.op == Op::Add;
+  for (size_t k = 0; k < steps.size(); ++k) steps[k] = step(a, k) + (adds ? step(b, k) : -step(b, k));
+  return with_steps(adds ? b_.CreateAdd(base(a), base(b)) : b_.CreateSub(base(a), base(b)), std::move(steps));
+}
+
+// Null where the elements of a register's lanes do not lie within a register.
+llvm::Value* Emitter::load_steps(uint32_t buffer, DType type, const Value& offset) {
+  if (offset.steps == nullptr || mask_ != nullptr || is_complex(type) || size_of(type) > 8) return nullptr;
+  const std::vector<int64_t>& steps = *offset.steps;
+  const auto lanes =
+      std::min(static_cast<size_t>(lanes_), static_cast<size_t>(target_.vector_bytes) / size_of(type));
+  auto* element = memory_type(type);
+  auto* whole = llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes));
+  const llvm::Align align(size_of(type));
+  struct Part {
+    int64_t low, count;
+    std::vector<int> order;
+  };
+  std::vector<Part> parts;
+  for (size_t first = 0; first < steps.size(); first += lanes) {
+    const std::span<const int64_t> own(steps.data() + first, lanes);
+    const auto [low, high] = std::ranges::minmax(own);
+    if (high - low >= static_cast<int64_t>(lanes)) return nullptr;
+    parts.push_back({low, high - low + 1, {}});
+    for (int64_t step : own) parts.back().order.push_back(static_cast<int>(step - low));
+  }
+  auto load = [&](const Part& part) -> llvm::Value* {
+    auto* at = address(buffer, element, b_.CreateAdd(offset.base, i64(part.low)));
+    if (part.count == 1)
+      return b_.CreateVectorSplat(static_cast<unsigned>(lanes), b_.CreateAlignedLoad(element, at, align));
+    if (part.count == static_cast<int64_t>(lanes)) return b_.CreateAlignedLoad(whole, at, align);
+    if (!masked_moves(type)) {
+      auto* some = llvm::FixedVectorType::get(element, static_cast<unsigned>(part.count));
+      return b_.CreateAlignedLoad(some, at, align);
+    }
+    std::vector<llvm::Constant*> there;
+    for (int64_t k = 0; k < static_cast<int64_t>(lanes); ++k) there.push_back(b_.getInt1(k < part.count));
+    return b_.CreateMaskedLoad(whole, at, align, llvm::ConstantVector::get(there),
+                               llvm::Constant::getNullValue(whole));
+  };
+  std::vector<llvm::Value*> values;
+  for (const Part& part : parts) {
+    auto* v = load(part);
+    values.push_back(part.count == 1 ? v : b_.CreateShuffleVector(v, part.order));
+  }
+  return values.size() == 1 ? values[0] : llvm::concatenateVectors(b_, values);
+}
+
+}  // namespace ig::codegen
