@@ -111,6 +111,7 @@ class Interpreter {
     switch (e->op) {
       case LoopOp::Const: return masked(e->bits[0], t);
       case LoopOp::Var: return variables_.at(e->id);
+      case LoopOp::ReduceLanes:  // one lane after the other has gone into it
       case LoopOp::Local: return locals_.at(e->id).at(e->a ? value(e->a) : 0);
       case LoopOp::Load: {
         const Literal& from = *buffers_.at(e->id);

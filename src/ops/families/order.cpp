@@ -1,11 +1,15 @@
 // Ops that order elements: sort (of several arrays by the first), top_k. Both run one bottom-up merge sort
 // over (key, position) pairs in scratch memory for each row: O(n log n), stable, the same for every dtype.
+// The few greatest of a row are kept in order as it is walked, and most of it is only compared with the last.
 //
 // A key is compared as a wide value (float32 for 16-bit floats). NaN: sort puts it last, in either direction;
 // top_k counts it as the greatest. -0 and +0 are equal.
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <optional>
 
 #include "ops/families/array_tools.h"
 #include "ops/families/batch_rules.h"
@@ -78,6 +82,13 @@ void reference_sort(ReferenceContext& c) {
   });
 }
 
+// Whether key a comes before key b.
+Expr comes_before(Expr a, Expr b, bool descending, bool nan_first) {
+  Expr less = descending ? (b < a) : (a < b);
+  if (!is_float(a.type())) return less;
+  return less | (nan_first ? (is_nan(a) & ~is_nan(b)) : (is_nan(b) & ~is_nan(a)));
+}
+
 // Sorts the positions of one row. `key(i)` loads element i. After it, `position(i)` reads the i-th of the
 // order.
 class RowSort {
@@ -138,11 +149,7 @@ class RowSort {
     build_.assign(width_, width * index(2));
   }
 
-  Expr before(Expr a, Expr b) {
-    Expr less = descending_ ? (b < a) : (a < b);
-    if (!is_float(a.type())) return less;
-    return less | (nan_first_ ? (is_nan(a) & ~is_nan(b)) : (is_nan(b) & ~is_nan(a)));
-  }
+  Expr before(Expr a, Expr b) { return comes_before(a, b, descending_, nan_first_); }
 
   loop::Builder& build_;
   Expr n_;
@@ -253,17 +260,106 @@ void reference_top_k(ReferenceContext& c) {
   }
 }
 
+// The k greatest elements of one row, in order, from the greatest on. An element goes to its place by one
+// step for all places at once; where none of a part of the row comes before the last one kept, no more is
+// done.
+class FewGreatest {
+ public:
+  FewGreatest(NestContext& c, DType key_type, int64_t k)
+      : build_(*c.build), type_(wide_type(key_type)), k_(k), lanes_(std::bit_ceil(static_cast<uint64_t>(k))) {
+    const Dim both_halves = 2 * (lanes_ + 1);  // each behind a key that nothing comes before
+    keys_ = build_.add_scratch(type_, both_halves, "keys");
+    positions_ = build_.add_scratch(DType::I64, both_halves, "positions");
+    half_ = build_.local(DType::I64, 1, 1, "half");
+    found_ = build_.local(DType::I32, kVector, 1, "found");
+  }
+
+  void run(Expr n, const std::function<Expr(Expr)>& key) {
+    constexpr int64_t kPart = 64;
+    for (int64_t half : {0, 1}) build_.store(keys_, index(half * (lanes_ + 1)), highest());
+    build_.assign(half_, index(0));
+    build_.serial_for(index(0), index(k_), [&](Expr i) { insert(widen(key(i)), i); });
+    Expr parts = build_.let((n - index(k_) + index(kPart - 1)) / index(kPart));
+    build_.serial_for(index(0), parts, [&](Expr part) {
+      Expr first = build_.let(index(k_) + part * index(kPart));
+      Expr end = build_.let(loop::lesser(first + index(kPart), n)), last = build_.let(least());
+      Expr none = build_.constant_int(DType::I32, 0), one = build_.constant_int(DType::I32, 1);
+      build_.assign(found_, none);
+      build_.vector_for(first, end, kVector, [&](Expr i) {
+        build_.assign(found_, build_.read(found_) | select(before(widen(key(i)), last), one, none));
+      });
+      build_.if_then(build_.reduce_lanes(found_, loop::Reduction::Or) > none, [&] {
+        build_.serial_for(first, end, [&](Expr i) {
+          Expr value = build_.let(widen(key(i)));
+          build_.if_then(before(value, least()), [&] { insert(value, i); });
+        });
+      });
+    });
+  }
+
+  Expr position(Expr i) { return build_.load(positions_, build_.read(half_) + i + index(1)); }
+
+ private:
+  static constexpr int kVector = 32;
+
+  Expr index(int64_t value) { return build_.index(value); }
+  Expr before(Expr a, Expr b) { return comes_before(a, b, true, true); }
+  Expr least() { return build_.load(keys_, build_.read(half_) + index(k_)); }
+  Expr highest() {
+    if (is_float(type_)) return build_.constant(type_, std::numeric_limits<double>::quiet_NaN());
+    const auto bits = static_cast<int64_t>(8 * size_of(type_)) - (is_signed_int(type_) ? 1 : 0);
+    return build_.constant_int(type_, static_cast<int64_t>(~uint64_t{0} >> (64 - bits)));
+  }
+  // Element i of the row, with so many before it: what it comes before goes on by one place.
+  void insert(Expr value, Expr i) {
+    value = build_.let(value);
+    Expr from = build_.let(build_.read(half_)), to = build_.let(index(lanes_ + 1) - from);
+    build_.vector_for(index(1), index(lanes_ + 1), static_cast<int>(lanes_), [&](Expr place) {
+      Expr at = from + place, previous = at - index(1);
+      Expr key_before = build_.let(build_.load(keys_, previous)), here = build_.let(build_.load(keys_, at));
+      Expr moves = build_.let(before(value, key_before)),
+           stays = build_.let(~before(value, here) & (place <= i));
+      auto pick = [&](Expr moved, Expr own, Expr kept) {
+        return select(moves, moved, select(stays, kept, own));
+      };
+      build_.store(keys_, to + place, pick(key_before, value, here));
+      build_.store(positions_, to + place,
+                   pick(build_.load(positions_, previous), i, build_.load(positions_, at)));
+    });
+    build_.assign(half_, to);
+  }
+
+  loop::Builder& build_;
+  DType type_;
+  int64_t k_, lanes_;
+  uint32_t keys_, positions_, half_, found_;
+};
+
 void nest_top_k(NestContext& c) {
+  constexpr int64_t kFew = 64;
   loop::Builder& build = *c.build;
   const Type& x = c.node->operand(0)->type();
+  const int64_t count = c.node->attrs().get(kK);
   c.set_blocks(product(Dims(x.dims.begin(), x.dims.end() - 1)));
-  RowSort sort(c, x.dtype, x.dims.back(), true, true);
-  Expr base = build.let(build.block() * c.size(x.dims.back()));
-  sort.run([&](Expr i) { return build.load(c.operands[0], base + i); });
-  Expr k = build.index(c.node->attrs().get(kK));
+  Expr n = c.size(x.dims.back()), base = build.let(build.block() * n);
+  auto key = [&](Expr i) { return build.load(c.operands[0], base + i); };
+  std::function<Expr(Expr)> position;
+  std::optional<FewGreatest> few;
+  std::optional<RowSort> sort;
+  if (count == 0) return;
+  if (count <= kFew) {
+    few.emplace(c, x.dtype, count);
+    few->run(n, key);
+    position = [&](Expr i) { return few->position(i); };
+  } else {
+    sort.emplace(c, x.dtype, x.dims.back(), true, true);
+    sort->run(key);
+    position = [&](Expr i) { return sort->position(i); };
+  }
+  Expr k = build.index(count);
   Expr out = build.let(build.block() * k);
   build.serial_for(build.index(0), k, [&](Expr i) {
-    Expr from = build.let(sort.position(i));
+    Expr from = build.let(position(i));
     build.store(c.results[0], out + i, build.load(c.operands[0], base + from));
     build.store(c.results[1], out + i, from);
   });
@@ -287,6 +383,9 @@ Op top_k_op() {
                            {"T[7]", "{k = 7}", -2, 2},
                            {"T[3, 20]", "{k = 4}", -2, 2},
                            {"T[2, 3, 5]", "{k = 1}"},
+                           {"T[3, 150]", "{k = 9}", -3, 3},
+                           {"T[2, 90]", "{k = 64}"},
+                           {"T[2, 90]", "{k = 65}", -2, 2},
                            {"T[5]", "{k = 0}"},
                            {"T[0]", "{k = 0}"},
                            {"T[0, 4]", "{k = 2}"},
