@@ -82,6 +82,7 @@ class Emitter {
   Value divided(const Node& n, Value a, Value b);
   Value stepped(const Node& n, Value a, Value b);
   Value with_steps(llvm::Value* base, std::vector<int64_t> steps);
+  bool natural(const Node* n);
   std::optional<int64_t> residue(const Node* n, int64_t of);
   llvm::Value* load_steps(uint32_t buffer, DType type, const Value& offset);
   Value compare_affine(const Node& n, Value a, Value b);
@@ -193,7 +194,7 @@ class Emitter {
   std::vector<Scope> scopes_;
   std::unordered_map<uint32_t, const loop::Stmt*> loops_;  // by their variables
   std::deque<std::vector<int64_t>> steps_;                 // that values name
-  std::unordered_map<const Node*, bool> impure_;
+  std::unordered_map<const Node*, bool> impure_, natural_;
   std::unordered_map<std::string, llvm::AllocaInst*> slots_;
   std::unordered_map<const loop::Table*, llvm::GlobalVariable*> tables_;
   bool streams_ = false;             // some store goes past the caches

@@ -15,25 +15,36 @@ using loop::Op;
 
 namespace {
 
-// No number below zero, by its form alone.
-bool natural(const loop::ExprNode* n, const std::unordered_map<uint32_t, const loop::Stmt*>& loops) {
-  switch (n->op) {
-    case Op::Size: return true;
-    case Op::Const: return static_cast<int64_t>(n->bits[0]) >= 0;
-    case Op::Var: {
-      if (n->a) return natural(n->a.node(), loops);
-      auto loop = loops.find(n->id);
-      return loop == loops.end() || natural(loop->second->begin.node(), loops);
-    }
-    case Op::Add:
-    case Op::Mul:
-    case Op::Div:
-    case Op::Rem: return natural(n->a.node(), loops) && natural(n->b.node(), loops);
-    default: return false;
-  }
+// Indices wrap, as those of the code do.
+int64_t sum(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+int64_t product(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
 
 }  // namespace
+
+// No number below zero, by its form alone.
+bool Emitter::natural(const Node* n) {
+  switch (n->op) {
+    case Op::Size: return true;
+    case Op::Const: return static_cast<int64_t>(n->bits[0]) >= 0;
+    case Op::Var:
+      if (!n->a) {
+        auto loop = loops_.find(n->id);
+        return loop == loops_.end() || natural(loop->second->begin.node());  // else the number of a block
+      }
+      break;
+    case Op::Add:
+    case Op::Mul:
+    case Op::Div:
+    case Op::Rem: break;
+    default: return false;
+  }
+  if (auto it = natural_.find(n); it != natural_.end()) return it->second;
+  return natural_[n] = natural(n->a.node()) && (!n->b || natural(n->b.node()));
+}
 
 // What the first lane of an index leaves when it is divided by `of`, where it is no less than zero.
 std::optional<int64_t> Emitter::residue(const Node* n, int64_t of) {
@@ -56,10 +67,9 @@ std::optional<int64_t> Emitter::residue(const Node* n, int64_t of) {
       return a && b ? std::optional((*a + *b) % of) : std::nullopt;
     }
     case Op::Mul: {
-      if (!natural(n, loops_)) return std::nullopt;
-      for (const Node* factor : {n->a.node(), n->b.node()})
-        if (residue(factor, of) == 0) return 0;
+      if (!natural(n)) return std::nullopt;
       auto a = residue(n->a.node(), of), b = residue(n->b.node(), of);
+      if (a == 0 || b == 0) return 0;
       return a && b ? std::optional(*a * *b % of) : std::nullopt;
     }
     default: return std::nullopt;
@@ -67,9 +77,9 @@ std::optional<int64_t> Emitter::residue(const Node* n, int64_t of) {
 }
 
 Emitter::Value Emitter::with_steps(llvm::Value* base, std::vector<int64_t> steps) {
-  const int64_t stride = steps[1] - steps[0];
+  const int64_t stride = sum(steps[1], product(-1, steps[0]));
   bool even = true;
-  for (size_t k = 1; k < steps.size(); ++k) even = even && steps[k] - steps[k - 1] == stride;
+  for (size_t k = 1; k < steps.size(); ++k) even = even && steps[k] == sum(steps[k - 1], stride);
   if (even) return {b_.CreateAdd(base, i64(steps[0])), stride};
   std::vector<llvm::Constant*> all;
   all.reserve(steps.size());
@@ -100,20 +110,20 @@ Emitter::Value Emitter::stepped(const Node& n, Value a, Value b) {
   };
   if (!known(a) || !known(b)) return {};
   auto step = [](const Value& value, size_t k) {
-    return value.steps != nullptr ? (*value.steps)[k] : value.stride * static_cast<int64_t>(k);
+    return value.steps != nullptr ? (*value.steps)[k] : product(value.stride, static_cast<int64_t>(k));
   };
   auto base = [](const Value& value) { return value.steps != nullptr ? value.base : value.v; };
   std::vector<int64_t> steps(static_cast<size_t>(lanes_));
   if (n.op == Op::Mul) {
     const Value &moving = a.steps != nullptr ? a : b, &factor = a.steps != nullptr ? b : a;
     auto* by = factor.uniform() ? llvm::dyn_cast<llvm::ConstantInt>(factor.v) : nullptr;
-    if (by == nullptr || std::abs(by->getSExtValue()) > (int64_t{1} << 40)) return {};
-    for (size_t k = 0; k < steps.size(); ++k) steps[k] = step(moving, k) * by->getSExtValue();
+    if (by == nullptr) return {};
+    for (size_t k = 0; k < steps.size(); ++k) steps[k] = product(step(moving, k), by->getSExtValue());
     return with_steps(b_.CreateMul(moving.base, by), std::move(steps));
   }
   if (n.op != Op::Add && n.op != Op::Sub) return {};
   const bool adds = n.op == Op::Add;
-  for (size_t k = 0; k < steps.size(); ++k) steps[k] = step(a, k) + (adds ? step(b, k) : -step(b, k));
+  for (size_t k = 0; k < steps.size(); ++k) steps[k] = sum(step(a, k), product(adds ? 1 : -1, step(b, k)));
   return with_steps(adds ? b_.CreateAdd(base(a), base(b)) : b_.CreateSub(base(a), base(b)), std::move(steps));
 }
 
@@ -134,7 +144,7 @@ llvm::Value* Emitter::load_steps(uint32_t buffer, DType type, const Value& offse
   for (size_t first = 0; first < steps.size(); first += lanes) {
     const std::span<const int64_t> own(steps.data() + first, lanes);
     const auto [low, high] = std::ranges::minmax(own);
-    if (high - low >= static_cast<int64_t>(lanes)) return nullptr;
+    if (static_cast<uint64_t>(high) - static_cast<uint64_t>(low) >= lanes) return nullptr;
     parts.push_back({low, high - low + 1, {}});
     for (int64_t step : own) parts.back().order.push_back(static_cast<int>(step - low));
   }
