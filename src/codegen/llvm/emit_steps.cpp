@@ -98,6 +98,7 @@ Emitter::Value Emitter::divided(const Node& n, Value a, Value b) {
   const std::optional<int64_t> first = residue(n.a.node(), divisor);
   if (!first) return {};
   std::vector<int64_t> steps;
+  steps.reserve(static_cast<size_t>(lanes_));
   for (int64_t k = 0; k < lanes_; ++k)
     steps.push_back(n.op == Op::Div ? (*first + k) / divisor : (*first + k) % divisor);
   return with_steps(n.op == Op::Div ? b_.CreateSDiv(a.v, by) : i64(0), std::move(steps));
@@ -146,7 +147,9 @@ llvm::Value* Emitter::load_steps(uint32_t buffer, DType type, const Value& offse
     const auto [low, high] = std::ranges::minmax(own);
     if (static_cast<uint64_t>(high) - static_cast<uint64_t>(low) >= lanes) return nullptr;
     parts.push_back({low, high - low + 1, {}});
-    for (int64_t step : own) parts.back().order.push_back(static_cast<int>(step - low));
+    std::vector<int>& order = parts.back().order;
+    order.reserve(lanes);
+    for (int64_t step : own) order.push_back(static_cast<int>(step - low));
   }
   auto load = [&](const Part& part) -> llvm::Value* {
     auto* at = address(buffer, element, b_.CreateAdd(offset.base, i64(part.low)));
@@ -158,6 +161,7 @@ llvm::Value* Emitter::load_steps(uint32_t buffer, DType type, const Value& offse
       return b_.CreateAlignedLoad(some, at, align);
     }
     std::vector<llvm::Constant*> there;
+    there.reserve(lanes);
     for (int64_t k = 0; k < static_cast<int64_t>(lanes); ++k) there.push_back(b_.getInt1(k < part.count));
     return b_.CreateMaskedLoad(whole, at, align, llvm::ConstantVector::get(there),
                                llvm::Constant::getNullValue(whole));

@@ -56,7 +56,10 @@ void Emitter::transpose_square(std::span<llvm::Value*> rows) {
       return b_.CreateShuffleVector(a, b, order);
     };
     for (int i = 0; i < group; ++i) {
-      auto row = [&](int quarter) -> llvm::Value*& { return rows[static_cast<size_t>(i + quarter * group)]; };
+      auto row = [&](int quarter) -> llvm::Value*& {
+        const int number = i + quarter * group;
+        return rows[static_cast<size_t>(number)];
+      };
       llvm::Value* halves[2][2];  // of the first two rows and of the others: the even quarters, the odd ones
       for (int odd : {0, 1})
         for (int pair : {0, 1}) halves[odd][pair] = quarters(row(2 * pair), row(2 * pair + 1), odd);
