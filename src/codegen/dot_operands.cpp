@@ -137,6 +137,7 @@ DotTiles choose_tiles(const DotShape& shape, const Target& target) {
   }
   while (n && t.nr > lanes && t.nr / 2 >= *n) t.nr /= 2;
   int64_t vectors = t.nr / lanes;
+  if (shape.in_registers) t.groups = vectors;
   int64_t most = wide ? (vectors == 1 ? 14 : 12) : (vectors == 1 ? 10 : 6);
   t.mr = choose_rows(m, vectors > 2 ? std::max<int64_t>(1, (wide ? 24 : 12) / vectors) : most, vectors);
 
@@ -145,8 +146,6 @@ DotTiles choose_tiles(const DotShape& shape, const Target& target) {
   const int64_t third = 3 * lanes;
   if (shape.packed_b && !wide && vectors == 2 && t.mr == 4 && n && ceil_to(*n, third) * 50 <= *n * 51)
     t.nr = third, t.groups = 3;
-
-  if (shape.in_registers) t.groups = vectors;
 
   // Chunks of k interrupt the sums: they go to memory and come back, which takes 3 to 6 % of the time. So a
   // chunk is as long as lets the rows of A that are used again and again (96 of them) fill three quarters of

@@ -1,6 +1,6 @@
 // Ops that order elements: sort (of several arrays by the first), top_k. Both run one bottom-up merge sort
-// over (key, position) pairs in scratch memory for each row: O(n log n), stable, the same for every dtype.
-// The few greatest of a row are kept in order as it is walked, and most of it is only compared with the last.
+// over (key, position) pairs in scratch memory for each row: O(n log n), stable, the same for every dtype;
+// but for a few greatest elements, which top_k keeps in order as it walks a row.
 //
 // A key is compared as a wide value (float32 for 16-bit floats). NaN: sort puts it last, in either direction;
 // top_k counts it as the greatest. -0 and +0 are equal.
@@ -9,7 +9,6 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <optional>
 
 #include "ops/families/array_tools.h"
 #include "ops/families/batch_rules.h"
@@ -341,28 +340,25 @@ void nest_top_k(NestContext& c) {
   const Type& x = c.node->operand(0)->type();
   const int64_t count = c.node->attrs().get(kK);
   c.set_blocks(product(Dims(x.dims.begin(), x.dims.end() - 1)));
-  Expr n = c.size(x.dims.back()), base = build.let(build.block() * n);
-  auto key = [&](Expr i) { return build.load(c.operands[0], base + i); };
-  std::function<Expr(Expr)> position;
-  std::optional<FewGreatest> few;
-  std::optional<RowSort> sort;
   if (count == 0) return;
+  Expr n = c.size(x.dims.back()), base = build.let(build.block() * n);
+  Expr k = build.index(count), out = build.let(build.block() * k);
+  auto key = [&](Expr i) { return build.load(c.operands[0], base + i); };
+  auto write = [&](auto& order) {
+    build.serial_for(build.index(0), k, [&](Expr i) {
+      Expr from = build.let(order.position(i));
+      build.store(c.results[0], out + i, key(from));
+      build.store(c.results[1], out + i, from);
+    });
+  };
   if (count <= kFew) {
-    few.emplace(c, x.dtype, count);
-    few->run(n, key);
-    position = [&](Expr i) { return few->position(i); };
-  } else {
-    sort.emplace(c, x.dtype, x.dims.back(), true, true);
-    sort->run(key);
-    position = [&](Expr i) { return sort->position(i); };
+    FewGreatest few(c, x.dtype, count);
+    few.run(n, key);
+    return write(few);
   }
-  Expr k = build.index(count);
-  Expr out = build.let(build.block() * k);
-  build.serial_for(build.index(0), k, [&](Expr i) {
-    Expr from = build.let(position(i));
-    build.store(c.results[0], out + i, build.load(c.operands[0], base + from));
-    build.store(c.results[1], out + i, from);
-  });
+  RowSort sort(c, x.dtype, x.dims.back(), true, true);
+  sort.run(key);
+  write(sort);
 }
 
 Op top_k_op() {
