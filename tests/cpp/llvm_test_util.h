@@ -62,7 +62,7 @@ struct Kernel {
 // The targets that this machine runs.
 inline std::vector<Target> runnable() {
   std::vector<Target> out;
-  for (const char* name : {"x86-64-v2", "x86-64-v3", "x86-64-v4"})
+  for (const char* name : {"x86-64-v2", "x86-64-v3", "x86-64-v4", "native"})
     if (Target t = Target::named(name); t.runs_here()) out.push_back(t);
   return out;
 }
