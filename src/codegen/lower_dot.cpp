@@ -477,15 +477,16 @@ class DotLowering {
     auto c_offset = [&](Expr i, Expr j) {
       return chunked_ || parts_ ? kept_sum(strip, strip.part, from, row0 + i, j) : i * tiles_.nr + j;
     };
-    // The tiles of a strip share the work of asking for the next one.
+    // The tiles of a strip share the work of asking for the next one: each asks for a piece that lies in one,
+    // since the processor adds a line's neighbours by itself, so that who asked for every other line would
+    // wait for all of them.
     const int64_t line = 64 / static_cast<int64_t>(size_of(storage_of(b_)));
     auto fetch_next = [&](Expr k, int64_t steps) {
-      const int64_t each =
-          ceil_over(ceil_over(steps * tiles_.nr, line), std::max<int64_t>(1, tiles_of_strip()));
-      Expr next = (strip.packed + tiles_.nr) * emit_.size(k_) + (k_begin + k) * tiles_.nr;
+      const int64_t each = ceil_over(tiles_.nr, std::max<int64_t>(1, tiles_of_strip()));  // for each k
       Expr number = (row0 - from) / build_.index(tiles_.mr);
-      for (int64_t i = 0; i < each; ++i)
-        build_.prefetch(emit_.buffer_of_arg(b_.view->arg), next + (number * each + build_.index(i)) * line);
+      Expr piece = (strip.packed + tiles_.nr) * emit_.size(k_) + number * (emit_.size(k_) * each);
+      for (int64_t at = 0; at < steps * each; at += line)
+        build_.prefetch(emit_.buffer_of_arg(b_.view->arg), piece + (k_begin + k) * each + build_.index(at));
     };
     emit_.vector(build_.index(0), all, lanes, [&](Expr j) {
       sums.clear();
