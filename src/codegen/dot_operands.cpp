@@ -142,9 +142,9 @@ DotTiles choose_tiles(const DotShape& shape, const Target& target) {
   t.mr = choose_rows(m, vectors > 2 ? std::max<int64_t>(1, (wide ? 24 : 12) / vectors) : most, vectors);
 
   // Four rows of two registers are no more sums than it takes to hide the latency; a third gives them room.
-  // With 32 registers there is room for it beside up to eight rows: a load of an element of A then serves three
-  // multiply-adds, and the processor has loads to spare for what comes from farther away. What it adds at the
-  // right edge is work for nothing.
+  // With 32 registers there is room for it beside up to eight rows: a load of an element of A then serves
+  // three multiply-adds, and the processor has loads to spare for what comes from farther away. What it adds
+  // at the right edge is work for nothing.
   const int64_t third = 3 * lanes;
   const bool room = wide ? t.mr >= 4 && t.mr <= 8 : t.mr == 4;
   if (shape.packed_b && room && vectors == 2 && n && ceil_to(*n, third) * 50 <= *n * 51)

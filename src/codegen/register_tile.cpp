@@ -41,7 +41,7 @@ RegisterTile::RegisterTile(loop::Builder& build, DType type, int64_t rows, int64
       rows_(static_cast<size_t>(rows)),
       groups_(static_cast<size_t>(groups)) {
   for (int64_t i = 0; i < rows * groups; ++i)
-    sums_.push_back(build.local(type, static_cast<int>(columns), 1, "sum"));
+    sums_.push_back(build.local(type, static_cast<int>(columns), 1, "sum", true));
 }
 
 void RegisterTile::clear() {

@@ -508,15 +508,15 @@ void Builder::load_columns(uint32_t local, const Matrix& from, Expr rows) {
   s.begin = rows;
 }
 
-uint32_t Builder::local(DType type, int lanes, int64_t count, std::string name) {
+uint32_t Builder::local(DType type, int lanes, int64_t count, std::string name, bool loose) {
   IG_CHECK(lanes > 0 && std::has_single_bit(static_cast<unsigned>(lanes)) && count > 0,
            "a local has a power of two of lanes and a positive count, not {} and {}", lanes, count);
   auto id = static_cast<uint32_t>(function_->locals.size());
   if (is_complex(type)) {
-    function_->locals.push_back({part_of(type), lanes, count, name, true});
+    function_->locals.push_back({part_of(type), lanes, count, name, true, loose});
     type = part_of(type);
   }
-  function_->locals.push_back({type, lanes, count, std::move(name)});
+  function_->locals.push_back({type, lanes, count, std::move(name), false, loose});
   return id;
 }
 

@@ -225,6 +225,7 @@ struct Local {
   int64_t count = 1;  // elements of an array; constant
   std::string name;
   bool paired = false;  // the real part of a complex local: the next one is the imaginary part
+  bool loose = false;   // nobody reads lanes that an assignment in a masked group left out: they may change
 };
 
 struct Buffer {
@@ -288,7 +289,7 @@ class Builder {
   // last.
   void load_columns(uint32_t local, const Matrix& from, Expr rows);
 
-  uint32_t local(DType type, int lanes = 1, int64_t count = 1, std::string name = "t");
+  uint32_t local(DType type, int lanes = 1, int64_t count = 1, std::string name = "t", bool loose = false);
   Expr read(uint32_t local, Expr index = {});
   void assign(uint32_t local, Expr value, Expr index = {});
   Expr reduce_lanes(uint32_t local, Reduction reduction, Expr index = {});

@@ -93,6 +93,7 @@ class Printer {
       const Local& l = f_.locals[i];
       std::string shape = l.lanes > 1 ? fmt::format(" x{}", l.lanes) : "";
       if (l.count > 1) shape += fmt::format("[{}]", l.count);
+      if (l.loose) shape += " loose";
       line(1, fmt::format("local {}: {}{}", local(static_cast<uint32_t>(i)), ig::name(l.type), shape));
     }
     block(f_.body, 1);

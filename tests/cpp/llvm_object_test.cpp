@@ -110,6 +110,43 @@ TEST(LlvmObject, MicroKernelMultiplies) {
   }
 }
 
+// A sum of ten lanes of sixteen: what the group leaves out waits for nobody, so no instruction keeps it.
+TEST(LlvmObject, LooseLocalsKeepNoLanes) {
+  auto make = [](bool loose) {
+    Builder b("ten");
+    auto x = b.add_buffer(DType::F32, false, "x"), out = b.add_buffer(DType::F32, true, "out");
+    auto sum = b.local(DType::F32, 16, 1, "sum", loose);
+    b.vector_for(b.index(0), b.index(10), 16, [&](Expr j) {
+      b.assign(sum, b.constant(DType::F32, 0));
+      b.serial_for(b.index(0), b.size(Dim::symbol("k")), [&](Expr k) {
+        Expr at = k * b.index(10);
+        b.assign(sum, fma(b.load(x, at), b.load(x, at + j), b.read(sum)));
+      });
+    });
+    b.vector_for(b.index(0), b.index(10), 16, [&](Expr j) { b.store(out, j, b.read(sum)); });
+    return b.finish();
+  };
+  EXPECT_NE(make(true)->str().find("local sum0: f32 x16 loose\n"), std::string::npos);
+  EXPECT_NE(make(true)->hash(), make(false)->hash());
+  for (const Target& target : runnable())
+    for (bool loose : {true, false}) {
+      Kernel kernel(make(loose), target);
+      Guarded x(30 * sizeof(float), true), out(10 * sizeof(float), true);
+      for (int i = 0; i < 30; ++i) x.as<float>()[i] = static_cast<float>(i % 7);
+      kernel({x.data(), out.data()}, {3});
+      for (int j = 0; j < 10; ++j) {
+        float want = 0;
+        for (int k = 0; k < 3; ++k) want += x.as<float>()[10 * k] * x.as<float>()[10 * k + j];
+        EXPECT_EQ(out.as<float>()[j], want);
+      }
+      if (target.vector_bytes < 64) continue;
+      int kept = 0;
+      for (const std::string& line : innermost_loop(compile_assembly(*kernel.function, target)))
+        kept += std::regex_search(line, std::regex(R"(v(mov|blend)\w+\s+%zmm.*\{%k|vblend)"));
+      EXPECT_EQ(kept != 0, !loose);
+    }
+}
+
 // Every function of the maths, both types, all levels: compile_object refuses undefined symbols by itself.
 TEST(LlvmObject, NothingIsCalledFromAnyLevel) {
   namespace math = loop::math;

@@ -257,7 +257,7 @@ void Emitter::assign(const loop::Stmt& s) {
   }
   IG_CHECK(l.lanes == lanes_, "local {} has {} lanes, and is used in a loop of {}", l.name, l.lanes, lanes_);
   auto* v = wide(value);
-  if (mask_ != nullptr) v = b_.CreateSelect(mask_, v, b_.CreateLoad(v->getType(), at));
+  if (mask_ != nullptr && !l.loose) v = b_.CreateSelect(mask_, v, b_.CreateLoad(v->getType(), at));
   b_.CreateStore(v, at);
 }
 
