@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <numeric>
 
 #include "codegen/register_tile.h"
 
@@ -112,6 +113,11 @@ Dim quarter_of(const Dim& whole, int64_t least, int64_t most, int64_t step) {
 
 }  // namespace
 
+bool rows_stay(int64_t rows, int64_t apart) {
+  constexpr int64_t kPage = 4096, kLines = 6;
+  return apart != 0 && ceil_over(rows * std::gcd(apart, kPage), kPage) <= kLines;
+}
+
 // The block's part of B (kc x nb) is read once for each mc rows of A, in strips that stay in the first cache
 // (kc x nr); the packed rows of A (mc x kc) stay in the second one.
 DotTiles choose_tiles(const DotShape& shape, const Target& target) {
@@ -191,15 +197,24 @@ DotTiles choose_tiles(const DotShape& shape, const Target& target) {
     int64_t work = t.mb * t.nb * shape.parts * k.value_or(t.kc);
     return blocks >= 8 || work <= (blocks >= 4 ? 32'000'000 : blocks >= 2 ? 8'000'000 : 1'000'000);
   };
-  // Little of B is read as it lies, and packed by no block.
+  // Where A is read as it lies, blocks of a few columns of all rows pack nothing twice, and what a thread
+  // packed stays with it. Else they are as broad as high; little of B is read as it lies, and packed by no
+  // block.
+  const bool in_place = m && rows_stay(t.mr, shape.a_apart);
   const bool blocks_are_small = n && k && *n * shape.parts * *k * shape.element_bytes <= 64 << 10;
   while (!enough()) {
-    if (t.nb >= t.mb && t.nb >= (blocks_are_small ? 4 : 8) * t.nr)
+    if (in_place ? t.nb >= 4 * t.nr : t.nb >= t.mb && t.nb >= (blocks_are_small ? 4 : 8) * t.nr)
       t.nb = even_tile(n.value_or(t.nb), t.nb / 2, t.nr);
     else if (t.mb >= 8 * t.mr)
       t.mb = even_tile(m.value_or(t.mb), t.mb / 2, t.mr);
     else
       break;
+  }
+  // A block's part of B may fill half of the second cache where no rows of A wait there.
+  if (in_place && k && wide) {
+    const int64_t room = (512 << 10) / (t.nb * shape.parts * shape.element_bytes);
+    longest = std::clamp(room, longest, int64_t{8192} / shape.element_bytes);
+    t.kc = *k > longest + longest / 3 ? even_tile(*k, longest, 8) : *k;
   }
   t.rows = Dim(t.mb), t.columns = Dim(t.nb);
   // Blocks that are larger where there is more of them: each packs its parts anew.

@@ -15,9 +15,10 @@ namespace ig::codegen {
 
 struct Kernel {
   std::unique_ptr<loop::Function> function;
-  std::string kind;   // "loop", "row", …
-  Dim blocks = 1;     // independent blocks of work, over the graph's symbols
-  int64_t grain = 1;  // blocks worth handing to a thread
+  std::string kind;          // "loop", "row", …
+  Dim blocks = 1;            // independent blocks of work, over the graph's symbols
+  int64_t grain = 1;         // blocks worth handing to a thread
+  int64_t block_grains = 1;  // where a block is worth it by itself: how many times over
   rt::KernelSteps steps = rt::KernelSteps::None;
   // Buffers stand in this order: the node's operands, then its results. (result, operand) pairs that may
   // share memory:
@@ -41,9 +42,9 @@ struct Kernel {
 };
 
 // How many multiplications with additions, in sums of products, are worth handing to a thread: about 3 µs of
-// them, by the width of the target's vectors. And how many blocks of so much work that is.
+// them, by the width of the target's vectors. And what that says of a kernel whose blocks are so much work.
 int64_t work_of_grain(const Target& target, int element_bytes);
-int64_t grain_of_products(const Target& target, DType type, int64_t work);
+void set_grain(Kernel& kernel, const Target& target, DType type, int64_t work);
 
 // How far from the processor a kernel's arrays lie.
 struct Traffic {

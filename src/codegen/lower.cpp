@@ -49,9 +49,11 @@ int64_t work_of_grain(const Target& target, int element_bytes) {
   return kCyclesOfGrain * (target.vector_bytes / element_bytes) * (target.fma ? 2 : 1);
 }
 
-int64_t grain_of_products(const Target& target, DType type, int64_t work) {
-  return std::max<int64_t>(
-      1, work_of_grain(target, static_cast<int>(size_of(type))) / std::max<int64_t>(1, work));
+void set_grain(Kernel& kernel, const Target& target, DType type, int64_t work) {
+  const int64_t enough = work_of_grain(target, static_cast<int>(size_of(type)));
+  work = std::max<int64_t>(1, work);
+  kernel.grain = std::max<int64_t>(1, enough / work);
+  kernel.block_grains = std::max<int64_t>(1, work / enough);
 }
 
 Kernel lower(const Node* fusion, const std::vector<bool>& constant_operands, const Target& target,

@@ -53,7 +53,7 @@ class AttentionLowering : AttentionKernel {
     kernel_.grain = 1;
     if (auto keys = constant_of(keys_), d = constant_of(features_); keys && d) {
       int64_t work = std::min(rows_, constant_of(queries_).value_or(rows_)) * *keys * *d * 2;
-      kernel_.grain = grain_of_products(emit_.target, type_, work);
+      set_grain(kernel_, emit_.target, type_, work);
     }
     const Dim padded = ceildiv(columns_, Dim(nr_)) * Dim(nr_);
     packed_k_ = build_.add_scratch(type_, features_ * Dim((kKeys + nr_ - 1) / nr_ * nr_), "k");

@@ -68,7 +68,7 @@ class AttentionGradient : AttentionKernel {
     kernel_.grain = 1;
     if (auto n = constant_of(queries_), m = constant_of(keys_), d = constant_of(features_); n && m && d) {
       int64_t work = 5 * (whole ? *n * *m : std::min(part_ * std::max(*n, *m), *n * *m)) * *d;
-      kernel_.grain = grain_of_products(emit_.target, type_, work);
+      set_grain(kernel_, emit_.target, type_, work);
     }
     add_scratch(whole);
     read_scale();

@@ -262,7 +262,8 @@ class ConvLowering {
     chunk_blocks_ = ceildiv(chunk_count_, chunks_a_block_);
     kernel_.blocks = Dim(groups_ * parts()) * chunk_blocks_;
     int64_t work = kPlaces * nr_ * taps_ * usual_inputs_ * part_strips_;
-    kernel_.grain = prepacked_ ? grain_of_products(emit_.target, type_, work) : 1;
+    set_grain(kernel_, emit_.target, type_, work);
+    if (!prepacked_) kernel_.grain = 1;
   }
 
   // The offset of a tap in the kernel, by its number.

@@ -20,7 +20,6 @@
 // number of rows, or the host.
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 #include "codegen/dot_operands.h"
 #include "codegen/register_tile.h"
@@ -35,8 +34,9 @@ const Dim kOne = Dim(int64_t{1});
 // So many rows that to pack a constant B in each call costs next to nothing beside the product (each of its
 // elements is used once a row): the weights are then held once. A larger B is packed block by block instead.
 constexpr int64_t kManyRows = 512;
-// So many rows are several blocks, each of which would pack a B that changes for itself.
-constexpr int64_t kSeveralBlocks = 192;
+// So many rows are several blocks, each of which would pack a B that changes for itself. Where A is read in
+// place, a block has as many rows more.
+constexpr int64_t kSeveralBlocks = 192, kSeveralInPlace = 300;
 // A block of so few columns does not repay the packing of its rows.
 constexpr int64_t kFewColumns = 128;
 // What comes from memory is asked for so many elements ahead.
@@ -70,20 +70,23 @@ class DotLowering {
       const bool constant_b = constant_operands[b_.view->arg->index()];
       const int64_t bytes = *n * *k * static_cast<int64_t>(size_of(storage_of(b_)));
       prepacked_ = constant_b;
-      if (m && *m >= (constant_b ? kManyRows : kSeveralBlocks))
+      const int64_t several =
+          *n > kFewColumns && rows_stay(tallest(), a_apart()) ? kSeveralInPlace : kSeveralBlocks;
+      if (m && *m >= (constant_b ? kManyRows : several))
         prepacked_ = packed_every_call_ =
             bytes <= kLargestPackedInCall && (constant_b || (!small_b && storage_of(b_) == type_));
     }
     in_registers_ = turns_in_registers();
-    tiles_ = choose_tiles(
-        {m_, n_, k_, parts(), static_cast<int>(size_of(type_)), prepacked_, !b_.rows_lie(), in_registers_},
-        emit.target);
+    tiles_ = choose_tiles({m_, n_, k_, parts(), static_cast<int>(size_of(type_)), prepacked_, !b_.rows_lie(),
+                           in_registers_, a_apart()},
+                          emit.target);
     direct_b_ = !prepacked_ && b_.rows_lie() && n && (small_b || *n <= tiles_.nr);
     thin_ = !prepacked_ && b_.rows_lie() && !direct_b_ && m && *m <= 8;
     turned_b_ = !prepacked_ && b_.columns_lie() && b_.value->type().dtype == storage_of(b_);
     turned_a_ = a_.rows_lie() && !a_.columns_lie() && storage_of(a_) == type_;
-    direct_a_ = a_.view &&
-                ((m && *m <= 2 * tiles_.mr) || (n && *n <= 64) || small_b || (prepacked_ && a_lies_well()));
+    direct_a_ = a_.view && ((m && *m <= 2 * tiles_.mr) || (n && *n <= 64) || small_b ||
+                            (prepacked_ && tiles_.nb <= kFewColumns && a_apart() != 0) ||
+                            rows_stay(tiles_.mr, a_apart()));
     // Rows of packed A lie an odd number of cache lines apart, so that those of a tile meet in no set.
     const int64_t line = 64 / static_cast<int64_t>(size_of(type_));
     a_step_ = (ceil_over(tiles_.kc, line) | 1) * line;
@@ -108,7 +111,7 @@ class DotLowering {
     if (auto k = constant_of(k_)) {
       int64_t work =
           (thin_ ? constant_of(m_).value_or(1) : tiles_.mb) * tiles_.nb * parts() * std::max<int64_t>(*k, 1);
-      kernel_.grain = grain_of_products(emit_.target, type_, work);
+      set_grain(kernel_, emit_.target, type_, work);
     }
     if (prepacked_) emit_packing();
     fetches_next_ = prepacked_ && tiles_of_strip() > 1 && b_.view;
@@ -150,16 +153,14 @@ class DotLowering {
   }
 
  private:
-  // Whether a tile's rows of A stay in the first cache as they lie: rows that are a multiple of a page apart
-  // all meet in one set of it, and in half a page or other parts of one in few sets, of eight lines at least.
-  bool a_lies_well() const {
-    constexpr int64_t kPage = 4096, kLines = 6;
+  // The bytes between A's rows, where each lies in one piece and nothing is to be converted; 0 where nobody
+  // knows.
+  int64_t a_apart() const {
     auto stride = constant_of(a_.free_stride);
-    if (!stride || !a_.columns_lie()) return false;
-    if (tiles_.nb <= kFewColumns) return true;  // too few to repay the packing
-    const int64_t apart = std::gcd(*stride * static_cast<int64_t>(size_of(storage_of(a_))), kPage);
-    return ceil_over(tiles_.mr * apart, kPage) <= kLines;
+    return a_.view && stride && a_.columns_lie() ? *stride * static_cast<int64_t>(size_of(storage_of(a_)))
+                                                 : 0;
   }
+  int64_t tallest() const { return emit_.target.registers == 32 ? 12 : 6; }  // rows of a tile
   // A few rows, of which the threads that made them have a share each: all of them are asked for at once,
   // where the sums would wait for one line after the other.
   void ask_for_a() {

@@ -333,6 +333,7 @@ class Planner final : public BlockPlanner {
     call.origin = kernel.origin;
     call.name = kernel.name;
     call.grain = kernel.grain;
+    call.block_grains = kernel.block_grains;
     call.steps = kernel.steps;
     for (const std::string& formula : kernel.sizes) call.dims.push_back(size(Dim::parse(formula)));
     call.blocks = size(kernel.blocks);

@@ -23,7 +23,7 @@ struct KernelChoice {
   std::string name;
   std::vector<std::string> sizes;  // symbols, in the order of the kernel's size parameters
   Dim blocks = 1;
-  int64_t grain = 1;
+  int64_t grain = 1, block_grains = 1;
   rt::KernelSteps steps = rt::KernelSteps::None;
   std::vector<std::pair<DType, Dim>> scratch;   // the kernel's scratch buffers, in elements
   std::vector<std::pair<int, int>> in_place;    // (result, operand)

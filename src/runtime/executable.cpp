@@ -280,7 +280,8 @@ class Executable::Runner {
     int64_t blocks = sized_[call.blocks];
     int32_t code = 0;
     if (ThreadPool::is_shared(blocks, call.grain)) {
-      code = pool_.run(call.kernel, args, blocks, call.grain, scratch, call.buffers.size());
+      code =
+          pool_.run(call.kernel, args, blocks, call.grain, scratch, call.buffers.size(), call.block_grains);
     } else if (blocks > 0) {
       // Too little for a second thread: called at once. The run has set the floating-point control word.
       if (scratch) args.scratch = ThreadPool::scratch_here(scratch);

@@ -51,8 +51,9 @@ struct KernelCall {
   std::vector<SlotId> buffers;  // inputs, then outputs
   std::vector<SizeId> dims;
   SizeId blocks = 0;
-  int64_t grain = 1;    // the least number of blocks worth handing to a thread: about 3 µs of work
-  SizeId scratch = -1;  // bytes for each thread; -1: none
+  int64_t grain = 1;         // the least number of blocks worth handing to a thread: about 3 µs of work
+  int64_t block_grains = 1;  // where a block is worth it by itself: how many times over
+  SizeId scratch = -1;       // bytes for each thread; -1: none
   Origin origin = Origin::Compiled;
   std::string name{};                     // for profiles and reports
   KernelSteps steps = KernelSteps::None;  // `blocks` of Until is not read

@@ -172,6 +172,11 @@ int64_t chunk_step(int64_t total, int64_t grain, int threads) {
   return (total + parts - 1) / parts;
 }
 
+int64_t grains_of(int64_t total, int64_t grain, int64_t block_grains) {
+  constexpr int64_t kEnough = kWakeAfter / kGrain + 1;
+  return std::min(std::min(total / grain, kEnough) * std::min(block_grains, kEnough), kEnough);
+}
+
 int threads_from_environment() {
   const char* text = std::getenv("INTAGLIO_NUM_THREADS");
   if (!text) return std::min(available_processors(), kMaxThreads);
@@ -196,8 +201,8 @@ struct Job {
   void (*chunk)(void* context, int64_t begin, int64_t end, uint32_t thread) = nullptr;
   void* context = nullptr;
   int64_t total = 0;
-  int64_t grain = 1;
   int64_t step = 1;
+  int64_t grains = 0;  // how much work there is at least, up to what pays to wake workers for
 };
 
 }  // namespace
@@ -287,8 +292,7 @@ struct ThreadPool::Impl {
   // how many chunks the caller did before the workers were woken, or all.
   uint32_t work_until_help_pays(uint32_t chunks) {
     const Clock::time_point begin = Clock::now();
-    const int64_t grains = std::min(job.total / job.grain, kWakeAfter / kGrain);
-    bool pays = unhelped + grains * kGrain >= kWakeAfter;
+    bool pays = unhelped + job.grains * kGrain >= kWakeAfter;
     uint32_t done = 0;
     if (!pays) {
       Clock::duration alone = unhelped;
@@ -447,7 +451,7 @@ void ThreadPool::set_num_threads(int count) {
 }
 
 int32_t ThreadPool::run(KernelFn kernel, const KernelArgs& proto, int64_t blocks, int64_t grain,
-                        size_t scratch_bytes, size_t buffers) {
+                        size_t scratch_bytes, size_t buffers, int64_t block_grains) {
   if (blocks <= 0) return 0;
   FloatControl control;
   grain = std::max<int64_t>(grain, 1);
@@ -467,7 +471,7 @@ int32_t ThreadPool::run(KernelFn kernel, const KernelArgs& proto, int64_t blocks
   impl_->job = {[](void* context, int64_t begin, int64_t end, uint32_t thread) {
                   (*static_cast<KernelJob*>(context))(begin, end, thread);
                 },
-                &work, blocks, grain, chunk_step(blocks, grain, threads)};
+                &work, blocks, chunk_step(blocks, grain, threads), grains_of(blocks, grain, block_grains)};
   impl_->share(threads);
   if (work.code && proto.error) {
     proto.error[0] = work.error[0];
@@ -492,7 +496,7 @@ void ThreadPool::parallel_for(int64_t n, int64_t grain, RangeBody body) {
   impl_->job = {[](void* context, int64_t begin, int64_t end, uint32_t) {
                   (*static_cast<RangeBody*>(context))(begin, end);
                 },
-                &body, n, grain, chunk_step(n, grain, threads)};
+                &body, n, chunk_step(n, grain, threads), grains_of(n, grain, 1)};
   impl_->share(threads);
 }
 

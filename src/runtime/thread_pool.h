@@ -61,9 +61,11 @@ class ThreadPool {
   // stated size (kept from call to call, contents undefined) and its own error word. Every block is run even
   // where one fails; the result is then the code of the failed range that comes first, and its two words are
   // copied to `proto.error`. So neither results nor errors depend on the number of threads. `buffers`: how
-  // many pointers `proto.buffers` has, where that is known; small jobs start sooner by it.
+  // many pointers `proto.buffers` has, where that is known; small jobs start sooner by it. `block_grains`:
+  // how many times over a block is worth a thread, where it is by itself; then sleeping workers are woken
+  // before the caller has spent the time of a block alone.
   int32_t run(KernelFn kernel, const KernelArgs& proto, int64_t blocks, int64_t grain, size_t scratch_bytes,
-              size_t buffers = 0);
+              size_t buffers = 0, int64_t block_grains = 1);
 
   // Whether blocks of a kernel are work for more than one thread; else who calls it himself saves asking.
   static bool is_shared(int64_t blocks, int64_t grain) { return blocks / 2 >= grain; }

@@ -184,6 +184,33 @@ int32_t move_worker(const KernelArgs* args, int64_t, int64_t) {
   return 0;
 }
 
+// Block 0 waits for block 1, for ten seconds at most.
+int32_t wait_for_other(const KernelArgs* args, int64_t begin, int64_t end) {
+  auto* started = static_cast<std::atomic<bool>*>(args->buffers[0]);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  for (int64_t block = begin; block < end; ++block) {
+    if (block == 1) started->store(true);
+    while (!started->load())
+      if (std::chrono::steady_clock::now() > until) return 1;
+  }
+  return 0;
+}
+
+TEST(ThreadPool, LargeBlocksWakeWorkersAtOnce) {
+  Threads two(2);
+  std::atomic<bool> started{false};
+  void* buffers[] = {&started};
+  int64_t error[2] = {0, 0};
+  KernelArgs args;
+  args.buffers = buffers;
+  args.error = error;
+  for (int i = 0; i < 3; ++i) {
+    started = false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));  // workers have gone to sleep
+    EXPECT_EQ(ThreadPool::instance().run(wait_for_other, args, 2, 1, 0, 1, 1000), 0);
+  }
+}
+
 TEST(ThreadPool, AWorkerLeavesItsCallersProcessor) {
   cpu_set_t mine, one;
   ASSERT_EQ(sched_getaffinity(0, sizeof mine, &mine), 0);

@@ -100,6 +100,7 @@ plan::KernelChoice choice_of(const codegen::Kernel& kernel, rt::KernelFn functio
   choice.sizes = kernel.function->sizes;
   choice.blocks = kernel.blocks;
   choice.grain = kernel.grain;
+  choice.block_grains = kernel.block_grains;
   choice.steps = kernel.steps;
   choice.in_place = kernel.in_place;
   for (size_t s = 0; s < kernel.function->scratch.size(); ++s)
