@@ -1,0 +1,89 @@
+// Vectors of floats divided by one number: its reciprocal is taken once, and each quotient costs four
+// operations in place of a division, which takes as long as ten (AVX-512). The quotient is that of a
+// division, bit for bit: with r = RN(1/b) and what r lacks, q = a * r + a * rest is one of the two floats
+// around a / b; the remainder a - b * q is exact, and RN(q + remainder * r) is RN(a / b) (P. Markstein,
+// "Computation of elementary functions on the IBM RISC System/6000 processor", 1990). That holds where
+// nothing overflows or is denormal on the way: other lanes, zeros whose sign would be lost among them, send
+// their vectors to the division itself.
+#include <llvm/IR/MDBuilder.h>
+
+#include "codegen/llvm/emit.h"
+
+namespace ig::codegen {
+
+namespace {
+
+// How a type's numbers are written, and which exponents are far from its ends: of dividends and quotients up
+// to `far`, of divisors up to `near`.
+struct Layout {
+  unsigned bits, mantissa, bias, far, near;
+};
+constexpr Layout kFloat{32, 23, 127, 90, 30};
+constexpr Layout kDouble{64, 52, 1023, 900, 60};
+
+}  // namespace
+
+// Null where a plain division is as good.
+llvm::Value* Emitter::divide_by_one(DType type, llvm::Value* a, llvm::Value* b) {
+  if (type != DType::F32 && type != DType::F64) return nullptr;
+  const Layout& of = type == DType::F32 ? kFloat : kDouble;
+  constexpr int kRegister = 64;
+  if (!target_.fma || target_.vector_bytes != kRegister || mask_ != nullptr ||
+      lanes_ * static_cast<int>(of.bits) / 8 < kRegister)
+    return nullptr;
+  // By a power of two it is a multiplication.
+  if (auto* known = llvm::dyn_cast<llvm::ConstantFP>(b);
+      known != nullptr && known->getValueAPF().getExactInverse(nullptr))
+    return nullptr;
+
+  auto* real = b->getType();
+  auto* word = b_.getIntNTy(of.bits);
+  auto* words = shaped(word, a->getType());
+  auto splat = [&](llvm::Value* v) { return b_.CreateVectorSplat(static_cast<unsigned>(lanes_), v); };
+  // Whether 2^-range <= |v| < 2^(range + 1), as one comparison of words.
+  auto near_one = [&](llvm::Value* v, unsigned range) {
+    auto* own = v->getType();
+    const uint64_t sign = uint64_t{1} << (of.bits - 1);
+    auto* size = b_.CreateAnd(v, integer(own, sign - 1));
+    auto* least = integer(own, uint64_t{of.bias - range} << of.mantissa);
+    return b_.CreateICmpULT(b_.CreateSub(size, least), integer(own, uint64_t{2 * range + 1} << of.mantissa));
+  };
+
+  auto* one = llvm::ConstantFP::get(real, 1);
+  auto* r = b_.CreateFDiv(one, b);
+  auto fma = [&](llvm::Value* x, llvm::Value* y, llvm::Value* z) {
+    return b_.CreateIntrinsic(llvm::Intrinsic::fma, {x->getType()}, {x, y, z});
+  };
+  auto* rest = b_.CreateFMul(fma(b_.CreateFNeg(b), r, one), r);
+  auto* q = fma(a, splat(r), b_.CreateFMul(a, splat(rest)));
+  auto* remainder = fma(splat(b_.CreateFNeg(b)), q, a);
+  auto* fast = fma(remainder, splat(r), q);
+
+  // A zero of the divisor's sign keeps its own; no number has the word of all ones.
+  auto* divisor = b_.CreateBitCast(b, word);
+  auto* dividend = b_.CreateBitCast(a, words);
+  auto* zero = b_.CreateSelect(b_.CreateICmpSLT(divisor, integer(word, 0)),
+                               llvm::Constant::getAllOnesValue(word), integer(word, 0));
+  auto* bad = b_.CreateAnd(b_.CreateNot(near_one(dividend, of.far)), b_.CreateICmpNE(dividend, splat(zero)));
+  for (int half = lanes_ / 2; half * static_cast<int>(of.bits) / 8 >= kRegister; half /= 2) {
+    std::vector<int> low, high;
+    for (int k = 0; k < half; ++k) low.push_back(k), high.push_back(k + half);
+    bad = b_.CreateOr(b_.CreateShuffleVector(bad, low), b_.CreateShuffleVector(bad, high));
+  }
+  auto* any = b_.CreateOr(b_.CreateOrReduce(bad), b_.CreateNot(near_one(divisor, of.near)));
+
+  auto* slow = block("divide");
+  auto* after = block("divided");
+  auto* from = b_.GetInsertBlock();
+  b_.CreateCondBr(any, slow, after, llvm::MDBuilder(b_.getContext()).createBranchWeights(1, 1000));
+  b_.SetInsertPoint(slow);
+  auto* plain = b_.CreateFDiv(a, splat(b));
+  b_.CreateBr(after);
+  b_.SetInsertPoint(after);
+  auto* phi = b_.CreatePHI(a->getType(), 2);
+  phi->addIncoming(fast, from);
+  phi->addIncoming(plain, slow);
+  return phi;
+}
+
+}  // namespace ig::codegen
