@@ -71,7 +71,7 @@ class PanelLowering {
         });
       });
     each_column([&](Expr j) {
-      const GroupEmitter::Index index = column_at(j);
+      const GroupEmitter::Index index = column_at(j, kept_.size());
       for (size_t i = 0; i < region_.results().size(); ++i)
         if (!is_full(region_.results()[i]))
           emit_.store_result(i, emit_.flat(index, kept_),
@@ -94,8 +94,10 @@ class PanelLowering {
   void each_column(const std::function<void(Expr)>& body) {
     emit_.vector(build_.index(0), width_, lanes_, body);
   }
-  GroupEmitter::Index column_at(Expr j) {
+  // Of arrays of so many axes, one a folded one or none.
+  GroupEmitter::Index column_at(Expr j, size_t axes) {
     GroupEmitter::Index index = outer_index_;
+    index.insert(index.end(), axes - outer_.size() - inner_.size(), build_.index(0));
     for (Expr e : emit_.split(start_ + j, inner_)) index.push_back(e);
     return index;
   }
@@ -135,6 +137,39 @@ class PanelLowering {
         return build_.load(buffer, position * panel_ + column_of(index));
       });
     for (const Running& one : all) finish(one);
+    keep_columns(stage);
+  }
+
+  // One value for each column, with the folded axes or without them.
+  bool is_of_columns(Value v) const {
+    if (v->type().dims == kept_) return true;
+    Dims ones = outer_;
+    ones.insert(ones.end(), folded_.size(), Dim(int64_t{1}));
+    ones.insert(ones.end(), inner_.begin(), inner_.end());
+    return v->type().dims == ones;
+  }
+  // What is computed of a stage's folds for each column (one over its sum) and read for each element is
+  // computed once.
+  void keep_columns(int stage) {
+    for (Node* node : region_) {
+      if (node == region_.terminator() || is_fold(node) || node->results().size() != 1 ||
+          plan_.stage_of(node) != stage + 1 || ops::op_of(node).has(ops::Trait::View) ||
+          !is_of_columns(node->result()))
+        continue;
+      const bool spread = std::ranges::any_of(node->result()->uses(), [&](const Use& use) {
+        return use.user != region_.terminator() && !is_of_columns(use.user->results().front());
+      });
+      if (!spread) continue;
+      const Dims& dims = node->result()->type().dims;
+      const uint32_t buffer =
+          build_.add_scratch(compute_type(node->result()->type().dtype), Dim(panel_), "column");
+      each_column([&](Expr j) {
+        build_.store(buffer, j, build_.let(emit_.element(node->result(), column_at(j, dims.size()))));
+      });
+      emit_.pin(node->result(), [this, buffer](std::span<const Expr> index) {
+        return build_.load(buffer, column_of(index));
+      });
+    }
   }
 
   // While a panel is computed from the caches, the next one is on its way to them; and a store into a line
