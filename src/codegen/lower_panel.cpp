@@ -63,6 +63,7 @@ class PanelLowering {
       emit_.serial(build_.index(0), build_.index(positions_), [&](Expr position) {
         each_column([&](Expr j) {
           const GroupEmitter::Index index = index_at(position, j);
+          fetch_next(emit_.flat(index, domain_));
           std::vector<std::pair<size_t, Expr>> values;
           for (size_t i = 0; i < region_.results().size(); ++i)
             if (is_full(region_.results()[i]))
@@ -172,16 +173,17 @@ class PanelLowering {
     }
   }
 
-  // While a panel is computed from the caches, the next one is on its way to them; and a store into a line
-  // that no cache holds waits for the line, so results are asked for in the pass before the one that writes
-  // them.
-  void fetch(int stage, Expr place) {
-    if (stage == std::min(1, plan_.stages() - (any_full() ? 0 : 1)))
-      for (Value arg : region_.args())
-        if (is_full(arg)) build_.prefetch(emit_.buffer_of_arg(arg), place + ahead_);
-    if (stage + 1 == plan_.stages())
-      for (size_t i = 0; i < region_.results().size(); ++i)
-        if (is_full(region_.results()[i])) build_.prefetch(emit_.result_buffer(i), place);
+  // While a panel's results are written, the next one is on its way to the caches.
+  void fetch_next(Expr place) {
+    for (Value arg : region_.args())
+      if (is_full(arg)) build_.prefetch(emit_.buffer_of_arg(arg), place + ahead_);
+  }
+  // A store into a line that no cache holds waits for the line, so results are asked for in the pass before
+  // the one that writes them.
+  void fetch_results(int stage, Expr place) {
+    if (stage + 1 != plan_.stages()) return;
+    for (size_t i = 0; i < region_.results().size(); ++i)
+      if (is_full(region_.results()[i])) build_.prefetch(emit_.result_buffer(i), place);
   }
 
   // Some positions at a time, so that running values go through the cache once for all of them.
@@ -195,7 +197,8 @@ class PanelLowering {
         for (int64_t r = 0; r < together; ++r) {
           Expr position = first + build_.index(r);
           const GroupEmitter::Index index = index_at(position, j);
-          fetch(stage, emit_.flat(index, domain_));
+          fetch_results(stage, emit_.flat(index, domain_));
+          if (!any_full() && stage + 1 == plan_.stages()) fetch_next(emit_.flat(index, domain_));
           for (const auto& [node, buffer] : kept) {
             Expr value = build_.let(emit_.element(node->result(), index));
             build_.store(buffer, position * panel_ + j, value);
