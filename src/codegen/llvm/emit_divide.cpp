@@ -24,7 +24,7 @@ constexpr Layout kDouble{64, 52, 1023, 900, 60};
 }  // namespace
 
 // Null where a plain division is as good.
-llvm::Value* Emitter::divide_by_one(DType type, llvm::Value* a, llvm::Value* b) {
+llvm::Value* Emitter::divide_by_number(DType type, llvm::Value* a, llvm::Value* b) {
   if (type != DType::F32 && type != DType::F64) return nullptr;
   const Layout& of = type == DType::F32 ? kFloat : kDouble;
   constexpr int kRegister = 64;

@@ -115,7 +115,7 @@ Emitter::Value Emitter::binary(const Node& n) {
   if (Value out = divided(n, a, b); out.v != nullptr) return out;
   if (Value out = stepped(n, a, b); out.v != nullptr) return out;
   if (n.op == Op::Div && b.uniform() && a.v->getType()->isVectorTy())
-    if (auto* quotient = divide_by_one(n.type, a.v, b.v); quotient != nullptr) return {quotient};
+    if (auto* quotient = divide_by_number(n.type, a.v, b.v); quotient != nullptr) return {quotient};
   bool uniform = a.uniform() && b.uniform();
   auto* x = uniform ? a.v : wide(a);
   auto* y = uniform ? b.v : wide(b);
