@@ -20,8 +20,7 @@ namespace {
 constexpr int64_t kLargestValue = 16384;  // bytes of one value: a few of them stay in the first cache
 // Of a step, in element operations: some microseconds. The executor's way costs about 20 ns a kernel.
 constexpr double kLargestWork = 65536;
-constexpr double kProduct =
-    0.5;  // of a multiplication and an addition in a sum of products; see set_grain
+constexpr double kProduct = 0.5;  // of a multiplication and an addition in a sum of products; see set_grain
 constexpr size_t kMostKernels = 64;  // of the body, each compiled into the one function
 
 // What a step costs, and the first reason why the loop is not to be one kernel.
