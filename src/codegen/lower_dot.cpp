@@ -34,8 +34,8 @@ const Dim kOne = Dim(int64_t{1});
 // So many rows that to pack a constant B in each call costs next to nothing beside the product (each of its
 // elements is used once a row): the weights are then held once. A larger B is packed block by block instead.
 constexpr int64_t kManyRows = 512;
-// So many rows are several blocks, each of which would pack a B that changes for itself. Where A is read in
-// place, a block has as many rows more.
+// So many rows are several blocks, each of which would pack a B that changes for itself; where A is
+// read in place, blocks of columns have all rows, up to so many.
 constexpr int64_t kSeveralBlocks = 192, kSeveralInPlace = 300;
 // A block of so few columns does not repay the packing of its rows.
 constexpr int64_t kFewColumns = 128;
