@@ -1,6 +1,6 @@
-// Ops that order elements: sort (of several arrays by the first), top_k. Both run one bottom-up merge sort
-// over (key, position) pairs in scratch memory for each row: O(n log n), stable, the same for every dtype;
-// but for a few greatest elements, which top_k keeps in order as it walks a row.
+// Ops that order elements: sort (of several arrays by the first), top_k. Both put the positions of each row in
+// order (row_order.h), stable, the same for every dtype; but for a few greatest elements, which top_k keeps in
+// order as it walks a row.
 //
 // A key is compared as a wide value (float32 for 16-bit floats). NaN: sort puts it last, in either direction;
 // top_k counts it as the greatest. -0 and +0 are equal.
@@ -15,6 +15,7 @@
 #include "ops/families/compose.h"
 #include "ops/families/derivative_rules.h"
 #include "ops/families/families.h"
+#include "ops/families/row_order.h"
 #include "ops/order_attrs.h"
 #include "ops/table.h"
 
@@ -88,74 +89,6 @@ Expr comes_before(Expr a, Expr b, bool descending, bool nan_first) {
   return less | (nan_first ? (is_nan(a) & ~is_nan(b)) : (is_nan(b) & ~is_nan(a)));
 }
 
-// Sorts the positions of one row. `key(i)` loads element i. After it, `position(i)` reads the i-th of the
-// order.
-class RowSort {
- public:
-  RowSort(NestContext& c, DType key_type, const Dim& n, bool descending, bool nan_first)
-      : build_(*c.build), n_(c.size(n)), descending_(descending), nan_first_(nan_first) {
-    keys_ = build_.add_scratch(wide_type(key_type), n * 2, "keys");
-    positions_ = build_.add_scratch(DType::I64, n * 2, "positions");
-    left_ = build_.local(DType::I64, 1, 1, "left");
-    right_ = build_.local(DType::I64, 1, 1, "right");
-    source_ = build_.local(DType::I64, 1, 1, "source");
-    width_ = build_.local(DType::I64, 1, 1, "width");
-  }
-
-  void run(const std::function<Expr(Expr)>& key) {
-    build_.serial_for(index(0), n_, [&](Expr i) {
-      build_.store(keys_, i, widen(key(i)));
-      build_.store(positions_, i, i);
-    });
-    build_.assign(source_, index(0));
-    build_.assign(width_, index(1));
-    // As many passes as it takes for the runs to reach n: the bits of n - 1.
-    Expr zeros = loop::count_leading_zeros(loop::greater(n_, index(1)) - index(1));
-    build_.serial_for(index(0), index(64) - zeros, [&](Expr) { pass(); });
-  }
-
-  Expr position(Expr i) { return build_.load(positions_, build_.read(source_) + i); }
-
- private:
-  Expr index(int64_t value) { return build_.index(value); }
-
-  // Merges each pair of runs of `width` into one, from one half of the scratch to the other.
-  void pass() {
-    Expr width = build_.let(build_.read(width_)), from = build_.let(build_.read(source_));
-    Expr to = build_.let(n_ - from),
-         pairs = build_.let((n_ + width * index(2) - index(1)) / (width * index(2)));
-    build_.serial_for(index(0), pairs, [&](Expr pair) {
-      Expr low = build_.let(pair * width * index(2));
-      Expr middle = build_.let(loop::lesser(low + width, n_)),
-           high = build_.let(loop::lesser(low + width * index(2), n_));
-      build_.assign(left_, low);
-      build_.assign(right_, middle);
-      build_.serial_for(low, high, [&](Expr out) {
-        Expr i = build_.let(build_.read(left_)), j = build_.let(build_.read(right_));
-        Expr i_safe = build_.let(from + loop::lesser(i, n_ - index(1)));
-        Expr j_safe = build_.let(from + loop::lesser(j, n_ - index(1)));
-        Expr a = build_.let(build_.load(keys_, i_safe)), b = build_.let(build_.load(keys_, j_safe));
-        // The right one goes first only where it must: so equal ones keep their order.
-        Expr take = build_.let((j < high) & ((i >= middle) | before(b, a)));
-        build_.store(keys_, to + out, select(take, b, a));
-        build_.store(positions_, to + out,
-                     select(take, build_.load(positions_, j_safe), build_.load(positions_, i_safe)));
-        build_.assign(left_, select(take, i, i + index(1)));
-        build_.assign(right_, select(take, j + index(1), j));
-      });
-    });
-    build_.assign(source_, to);
-    build_.assign(width_, width * index(2));
-  }
-
-  Expr before(Expr a, Expr b) { return comes_before(a, b, descending_, nan_first_); }
-
-  loop::Builder& build_;
-  Expr n_;
-  bool descending_, nan_first_;
-  uint32_t keys_, positions_, left_, right_, source_, width_;
-};
-
 void nest_sort(NestContext& c) {
   loop::Builder& build = *c.build;
   const Type& key = c.node->operand(0)->type();
@@ -163,15 +96,15 @@ void nest_sort(NestContext& c) {
   Dim outer = product(Dims(key.dims.begin(), key.dims.begin() + static_cast<int64_t>(axis)));
   Dim inner = product(Dims(key.dims.begin() + static_cast<int64_t>(axis) + 1, key.dims.end()));
   c.set_blocks(outer * inner);
-  RowSort sort(c, key.dtype, key.dims[axis], c.node->attrs().get(kDescending), false);
+  RowOrder order(c, key.dtype, key.dims[axis], c.node->attrs().get(kDescending), false);
   Expr n = c.size(key.dims[axis]), stride = c.size(inner);
   Expr row = build.block();
   Expr base = build.let(row / stride * n * stride + row % stride);
   auto at = [&](Expr i) { return base + i * stride; };
-  sort.run([&](Expr i) { return build.load(c.operands[0], at(i)); });
+  order.run([&](Expr i) { return build.load(c.operands[0], at(i)); });
   for (size_t r = 0; r < c.results.size(); ++r)
     build.serial_for(build.index(0), n, [&](Expr i) {
-      Expr from = build.let(sort.position(i));
+      Expr from = build.let(order.position(i));
       build.store(c.results[r], at(i), build.load(c.operands[r], at(from)));
     });
 }
@@ -356,9 +289,9 @@ void nest_top_k(NestContext& c) {
     few.run(n, key);
     return write(few);
   }
-  RowSort sort(c, x.dtype, x.dims.back(), true, true);
-  sort.run(key);
-  write(sort);
+  RowOrder order(c, x.dtype, x.dims.back(), true, true);
+  order.run(key);
+  write(order);
 }
 
 Op top_k_op() {
