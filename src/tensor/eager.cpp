@@ -16,6 +16,8 @@
 #include "ops/contraction.h"
 #include "ops/host_call.h"
 #include "ops/open.h"
+#include "ops/shape_attrs.h"
+#include "ops/table.h"
 #include "runtime/prebuilt.h"
 #include "runtime/thread_pool.h"
 #include "support/once.h"
@@ -573,6 +575,23 @@ std::vector<Tensor> run_moves(const Graph& graph, std::span<const Tensor> operan
   return out;
 }
 
+std::vector<Tensor> compute_general(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
+                                    Kernels kernels);
+
+// A view laid out anew. Large ones whose neighbours do not stay neighbours have a kernel, once it pays.
+Tensor lay_out(const Tensor& x, const StridedView& view, Kernels kernels) {
+  constexpr size_t kLarge = size_t{128} << 10;  // bytes; smaller ones stay in the cache, and take as long to call
+  static const ops::Op& transpose = ops::get("transpose");
+  ++counters().views;
+  if (x.bytes() >= kLarge)
+    if (std::optional<Turned> turned = as_turned(x, view)) {
+      const Tensor out = compute_general(transpose, std::span(&turned->x, 1),
+                                         Attrs().set(ops::kPermutation, std::move(turned->permutation)), kernels)[0];
+      return Tensor(x.dtype(), view.shape, out.storage());
+    }
+  return copy_strided(x, view);
+}
+
 std::vector<Tensor> compute(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
                             Kernels kernels) {
   if (ops::is_host_call(op)) return call_host(op, operands, attrs);
@@ -600,10 +619,8 @@ std::vector<Tensor> compute(const ops::Op& op, std::span<const Tensor> operands,
     }
     if (view) {
       Shape shape(*constant_dims(results[0].dims));
-      if (auto strided = strided_view(op, operands[0].shape(), attrs, shape)) {
-        ++counters().views;
-        return {copy_strided(operands[0], *strided)};
-      }
+      if (auto strided = strided_view(op, operands[0].shape(), attrs, shape))
+        return {lay_out(operands[0], *strided, kernels)};
     }
     bool nothing = std::all_of(results.begin(), results.end(),
                                [](const Type& type) { return type.elements() == Dim(int64_t{0}); });
@@ -616,6 +633,11 @@ std::vector<Tensor> compute(const ops::Op& op, std::span<const Tensor> operands,
   }
   if (const AttrValue* value = op.has(ops::Trait::Constant) ? attrs.find(ops::kValue.name) : nullptr)
     if (const Literal* literal = std::get_if<Literal>(value)) return {Tensor::from(*literal)};
+  return compute_general(op, operands, attrs, kernels);
+}
+
+std::vector<Tensor> compute_general(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
+                                    Kernels kernels) {
   std::shared_ptr<Entry> entry = general_entry(op, operands, attrs, kernels);
   if (entry->moves) return run_moves(*entry->moves, operands, kernels);
   std::vector<Tensor> with_shape;

@@ -5,7 +5,7 @@
 // sums run over the taps, then the input features, as in a kernel of the convolution's own: the bits are the
 // same.
 //
-// A fold of windows goes tap by tap; an array is padded by two copies.
+// A fold of windows goes tap by tap; an array is padded by two copies; what is turned over is copied as any view is.
 #include "tensor/eager_stand_ins.h"
 
 #include <algorithm>
@@ -338,12 +338,13 @@ Tensor padded(const Tensor& x, const Tensor& value, const Attrs& attrs, const Ty
 
 bool pads(const Attrs& attrs) { return attrs.find(ops::kPadInterior.name) != nullptr; }
 bool convolves(const Attrs& attrs) { return attrs.find(ops::kConvLayout.name) != nullptr; }
+bool turns(const Attrs& attrs) { return attrs.find(ops::kPermutation.name) != nullptr; }
 bool multiplies(const Attrs& attrs) { return attrs.find(ops::kLhsContract.name) != nullptr; }
 
 }  // namespace
 
 bool has_stand_in(const Node* node) {
-  return convolves(node->attrs()) || multiplies(node->attrs()) || pads(node->attrs()) ||
+  return turns(node->attrs()) || convolves(node->attrs()) || multiplies(node->attrs()) || pads(node->attrs()) ||
          (node->operands().size() == 1 &&
           ops::window_fold(ops::op_of(node), node->operand(0)->type().dtype).has_value());
 }
@@ -355,6 +356,10 @@ std::optional<Tensor> run_stand_in(const ops::Op& op, std::span<const Tensor> op
   for (const Tensor& operand : operands) types.push_back(operand.type()), bytes += operand.bytes();
   if (bytes > kMostCopied) return std::nullopt;
   const Type result = ops::infer(op, types, attrs, DimScope{})[0];
+  if (turns(attrs)) {
+    const Shape shape(*constant_dims(result.dims));
+    return copy_strided(operands[0], *strided_view(op, operands[0].shape(), attrs, shape));
+  }
   const bool sums = multiplies(attrs) || convolves(attrs);
   if (sums && std::ranges::any_of(operands, [](const Tensor& x) { return x.elements() == 0; }))
     return zeros(result.dtype, Shape(*constant_dims(result.dims)));

@@ -12,8 +12,8 @@
 
 namespace ig::eager {
 
-// Whether others may stand in for a node: a product, a convolution, a fold of windows, or a
-// border.
+// Whether others may stand in for a node: a product, a convolution, a fold of windows, a
+// border, or other axes in front.
 bool has_stand_in(const Node* node);
 
 // Its result by others. Nothing where they cannot: a kernel that they take is not at hand either; a

@@ -1,84 +1,18 @@
-// One strided walk for all the views of eager execution.
+// The strided views of eager execution, and how their elements are laid out anew.
 #include "tensor/strided.h"
 
 #include <algorithm>
 #include <cstring>
-#include <ranges>
+#include <functional>
+#include <numeric>
 #include <span>
 
 #include "ops/attrs.h"
+#include "runtime/strided_copy.h"
+#include "runtime/thread_pool.h"
 
 namespace ig {
 namespace {
-
-// An axis to walk: how many elements, and how far apart they are in what is read and in what is written.
-struct Axis {
-  int64_t size, from, to;
-};
-
-// Where neighbours in what is read are not neighbours in what is written: tiles of whole cache lines of both.
-// `rows` is the axis that is read in order, `columns` the one that is written in order.
-template <typename T>
-void turn(const T* from, T* to, const Axis& rows, const Axis& columns) {
-  constexpr int64_t kLine = 64 / sizeof(T);
-  T tile[kLine][kLine];
-  for (int64_t r = 0; r < rows.size; r += kLine) {
-    const int64_t height = std::min(kLine, rows.size - r);
-    for (int64_t c = 0; c < columns.size; c += kLine) {
-      const int64_t width = std::min(kLine, columns.size - c);
-      for (int64_t j = 0; j < width; ++j)
-        std::memcpy(tile[j], from + (c + j) * columns.from + r, static_cast<size_t>(height) * sizeof(T));
-      for (int64_t i = 0; i < height; ++i)
-        for (int64_t j = 0; j < width; ++j) to[(r + i) * rows.to + c + j] = tile[j][i];
-    }
-  }
-}
-
-// Copies with the last axis as a loop over elements of one width.
-template <typename T>
-void walk(const T* from, T* to, std::span<const Axis> axes) {
-  if (axes.empty()) {
-    *to = *from;
-    return;
-  }
-  const Axis& first = axes.front();
-  if (axes.size() == 1) {
-    if (first.from == 1 && first.to == 1)
-      std::memcpy(to, from, static_cast<size_t>(first.size) * sizeof(T));
-    else
-      for (int64_t i = 0; i < first.size; ++i) to[i * first.to] = from[i * first.from];
-    return;
-  }
-  if (axes.size() == 2 && first.from == 1 && axes[1].to == 1) return turn(from, to, first, axes[1]);
-  for (int64_t i = 0; i < first.size; ++i) walk(from + i * first.from, to + i * first.to, axes.subspan(1));
-}
-
-struct Wide {
-  uint64_t parts[2];
-};
-
-void walk_elements(DType dtype, const void* from, int64_t from_offset, void* to, int64_t to_offset,
-                   std::vector<Axis> axes) {
-  // The axis that is written in order comes last, and next to it the one that is read in order.
-  auto written = std::ranges::find(axes, 1, &Axis::to);
-  if (written != axes.end()) std::rotate(written, written + 1, axes.end());
-  if (written != axes.end() && axes.back().from != 1) {
-    auto read = std::ranges::find(axes.begin(), axes.end() - 1, 1, &Axis::from);
-    if (read != axes.end() - 1) std::rotate(read, read + 1, axes.end() - 1);
-  }
-  auto go = [&]<typename T>(T) {
-    walk(static_cast<const T*>(from) + from_offset, static_cast<T*>(to) + to_offset,
-         std::span<const Axis>(axes));
-  };
-  switch (size_of(dtype)) {
-    case 1: go(uint8_t{}); break;
-    case 2: go(uint16_t{}); break;
-    case 4: go(uint32_t{}); break;
-    case 8: go(uint64_t{}); break;
-    case 16: go(Wide{}); break;
-    default: IG_CHECK(false, "elements of {} bytes", size_of(dtype));
-  }
-}
 
 const Ints* ints(const Attrs& attrs, std::string_view name) {
   const AttrValue* value = attrs.find(name);
@@ -89,6 +23,19 @@ std::optional<Ints> sizes(const Attrs& attrs, std::string_view name) {
   const AttrValue* value = attrs.find(name);
   const Dims* dims = value ? std::get_if<Dims>(value) : nullptr;
   return dims ? constant_dims(*dims) : std::nullopt;
+}
+
+int64_t width_of(const Tensor& x) { return static_cast<int64_t>(size_of(x.dtype())); }
+char* at(const Tensor& x, int64_t element) { return static_cast<char*>(x.data()) + element * width_of(x); }
+
+// `from` and `to`: in elements of x.
+std::vector<rt::CopyAxis> copy_axes(const Tensor& x, const Shape& shape, const std::vector<int64_t>& from,
+                                    const std::vector<int64_t>& to) {
+  std::vector<rt::CopyAxis> axes;
+  axes.reserve(shape.size());
+  for (size_t i = 0; i < shape.size(); ++i)
+    axes.push_back({shape[i], from[i] * width_of(x), to[i] * width_of(x)});
+  return axes;
 }
 
 }  // namespace
@@ -102,21 +49,8 @@ StridedView StridedView::whole(const Shape& shape) {
 Tensor copy_strided(const Tensor& x, const StridedView& view) {
   Tensor out = Tensor::empty(x.dtype(), view.shape);
   if (out.elements() == 0) return out;
-  // Axes of size 1 go, and neighbours that one step walks become one.
-  std::vector<Axis> axes;
-  for (size_t i = 0; i < view.shape.size(); ++i) {
-    if (view.shape[i] == 1) continue;
-    if (!axes.empty() && axes.back().from == view.strides[i] * view.shape[i])
-      axes.back() = {axes.back().size * view.shape[i], view.strides[i], 0};
-    else
-      axes.push_back({view.shape[i], view.strides[i], 0});
-  }
-  int64_t step = 1;
-  for (Axis& axis : axes | std::views::reverse) {
-    axis.to = step;
-    step *= axis.size;
-  }
-  walk_elements(x.dtype(), x.data(), view.offset, out.data(), 0, std::move(axes));
+  rt::copy_strided(width_of(x), at(x, view.offset), out.data(),
+                   copy_axes(x, view.shape, view.strides, StridedView::whole(view.shape).strides));
   return out;
 }
 
@@ -126,33 +60,70 @@ Tensor assign_strided(Tensor x, const StridedView& view, const Tensor& value) {
     std::memcpy(own.data(), x.data(), x.bytes());
     x = std::move(own);
   }
-  std::vector<Axis> axes;
-  int64_t step = value.elements();
-  for (size_t i = 0; i < view.shape.size() && step != 0; ++i) {
-    step /= view.shape[i];
-    if (view.shape[i] == 1) continue;
-    if (!axes.empty() && axes.back().to == view.strides[i] * view.shape[i])
-      axes.back() = {axes.back().size * view.shape[i], step, view.strides[i]};
-    else
-      axes.push_back({view.shape[i], step, view.strides[i]});
-  }
-  if (step != 0) walk_elements(x.dtype(), value.data(), 0, x.data(), view.offset, std::move(axes));
+  if (value.elements() == 0) return x;
+  rt::copy_strided(width_of(x), value.data(), at(x, view.offset),
+                   copy_axes(x, view.shape, StridedView::whole(view.shape).strides, view.strides));
   return x;
+}
+
+std::optional<Turned> as_turned(const Tensor& x, const StridedView& view) {
+  constexpr DType kUnsigned[] = {DType::U8, DType::U16, DType::U32, DType::U64};
+  const auto same_width = std::ranges::find(kUnsigned, size_of(x.dtype()), size_of);
+  if (same_width == std::end(kUnsigned)) return std::nullopt;
+  if (view.offset != 0 || view.shape.elements() != x.elements()) return std::nullopt;
+  struct Run {
+    int64_t size, stride;
+  };
+  std::vector<Run> runs;
+  for (size_t i = 0; i < view.shape.size(); ++i) {
+    const Run run{view.shape[i], view.strides[i]};
+    if (run.size == 1) continue;
+    if (!runs.empty() && runs.back().stride == run.stride * run.size)
+      runs.back() = {runs.back().size * run.size, run.stride};
+    else
+      runs.push_back(run);
+  }
+  if (runs.empty() || runs.back().stride == 1) return std::nullopt;
+  std::vector<Run> as_laid = runs;
+  std::ranges::sort(as_laid, std::greater<>(), &Run::stride);
+  std::vector<int64_t> sizes, permutation;
+  int64_t left = x.elements();
+  for (const Run& run : as_laid) {
+    sizes.push_back(run.size);
+    if (left != run.stride * run.size) return std::nullopt;
+    left = run.stride;
+  }
+  for (const Run& run : runs)
+    permutation.push_back(std::ranges::find(as_laid, run.stride, &Run::stride) - as_laid.begin());
+  return Turned{Tensor(*same_width, Shape(sizes), x.storage()), std::move(permutation)};
 }
 
 Tensor join(std::span<const Tensor> parts, int64_t axis, const Shape& result) {
   Tensor out = Tensor::empty(parts[0].dtype(), result);
-  size_t inner = size_of(out.dtype());
-  int64_t outer = 1;
-  for (int64_t i = 0; i < axis; ++i) outer *= result[i];
-  for (int i = static_cast<int>(axis) + 1; i < result.rank(); ++i) inner *= static_cast<size_t>(result[i]);
-  char* to = static_cast<char*>(out.data());
-  for (int64_t i = 0; i < outer; ++i)
+  const int64_t rows = std::accumulate(result.begin(), result.begin() + axis, int64_t{1}, std::multiplies<>());
+  if (out.elements() == 0) return out;
+  const int64_t width = width_of(out), row = out.elements() / rows * width;
+  // As many rows at a time as stay in the first cache while the parts of each are laid beside each other.
+  constexpr int64_t kAtOnce = int64_t{16} << 10, kWorthIt = int64_t{64} << 10;
+  const int64_t block = std::max<int64_t>(1, kAtOnce / row), blocks = (rows + block - 1) / block;
+  auto join_rows = [&](int64_t begin, int64_t end) {
+    int64_t offset = 0;
     for (const Tensor& part : parts) {
-      size_t run = inner * static_cast<size_t>(part.shape()[axis]);
-      if (run) std::memcpy(to, static_cast<const char*>(part.data()) + static_cast<size_t>(i) * run, run);
-      to += run;
+      const int64_t own = part.elements() / rows * width;
+      rt::copy_strided(width, static_cast<const char*>(part.data()) + begin * own,
+                       static_cast<char*>(out.data()) + begin * row + offset,
+                       {{end - begin, own, row}, {own / width, width, width}});
+      offset += own;
     }
+  };
+  if (blocks == 1) {
+    join_rows(0, rows);
+  } else {
+    rt::ThreadPool::instance().parallel_for(
+        blocks, std::max<int64_t>(1, kWorthIt / (block * row)), [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) join_rows(i * block, std::min(rows, (i + 1) * block));
+        });
+  }
   return out;
 }
 

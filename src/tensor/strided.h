@@ -26,6 +26,14 @@ Tensor copy_strided(const Tensor& x, const StridedView& view);
 // nobody else sees it.
 Tensor assign_strided(Tensor x, const StridedView& view, const Tensor& value);
 
+// A view that is all of an array with its axes in another order, and in which neighbours do not stay neighbours:
+// with as few axes as that takes. Elements are of the unsigned type as wide as the array's own.
+struct Turned {
+  Tensor x;
+  std::vector<int64_t> permutation;
+};
+std::optional<Turned> as_turned(const Tensor& x, const StridedView& view);
+
 // The arrays joined along an axis; they agree in all else.
 Tensor join(std::span<const Tensor> parts, int64_t axis, const Shape& result);
 

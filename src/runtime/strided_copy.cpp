@@ -1,0 +1,225 @@
+// One walk for all copies: axes that one step walks become one, neighbours become wider elements, and the last
+// axes decide: runs of bytes, matrices that are turned over in registers, or one element after the other.
+#include "runtime/strided_copy.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "runtime/thread_pool.h"
+#include "support/error.h"
+
+namespace ig::rt {
+namespace {
+
+constexpr int64_t kLine = 64, kRegister = 16;  // bytes
+
+using Axes = std::span<const CopyAxis>;
+
+struct Wide {
+  uint64_t parts[2];
+};
+
+template <typename T>
+T load(const char* from) {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+template <typename T>
+void store(char* to, T value) {
+  std::memcpy(to, &value, sizeof value);
+}
+
+// --- matrices that are turned over
+
+template <typename T>
+struct Registers {
+  typedef T Vector __attribute__((vector_size(kRegister)));
+};
+
+// The elements of two registers by turns, of their first or their second halves.
+template <typename V, int kHalf, size_t... kLane>
+V interleave(V a, V b, std::index_sequence<kLane...>) {
+  constexpr int kLanes = sizeof...(kLane);
+  return __builtin_shufflevector(a, b, (kHalf * kLanes / 2 + static_cast<int>(kLane) / 2 + (kLane % 2 ? kLanes : 0))...);
+}
+
+// Turns a square over that as many registers hold as each has lanes: interleaving its first half of rows with
+// the second moves the highest bit of the row's number to the end of the column's; as often as there are such
+// bits, row and column have changed places.
+template <typename T, size_t kLanes = kRegister / sizeof(T)>
+void turn_square(std::array<typename Registers<T>::Vector, kLanes>& rows) {
+  using V = typename Registers<T>::Vector;
+  constexpr auto kAll = std::make_index_sequence<kLanes>();
+  for (size_t bit = kLanes; bit > 1; bit /= 2) {
+    std::array<V, kLanes> next;
+    for (size_t i = 0; i < kLanes / 2; ++i) {
+      next[2 * i] = interleave<V, 0>(rows[i], rows[i + kLanes / 2], kAll);
+      next[2 * i + 1] = interleave<V, 1>(rows[i], rows[i + kLanes / 2], kAll);
+    }
+    rows = next;
+  }
+}
+
+// Turns over a tile of at most a cache line by a line; `rows` and `columns` are as in `turn`.
+template <typename T>
+void turn_tile(const char* from, char* to, const CopyAxis& rows, const CopyAxis& columns) {
+  constexpr int64_t kWidth = sizeof(T), kSide = kLine / kWidth, kLanes = kRegister / kWidth;
+  alignas(kLine) T tile[kSide][kSide];
+  const int64_t even_rows = rows.size / kLanes * kLanes, even_columns = columns.size / kLanes * kLanes;
+  for (int64_t j = 0; j < even_columns; j += kLanes)
+    for (int64_t i = 0; i < even_rows; i += kLanes) {
+      std::array<typename Registers<T>::Vector, kLanes> square;
+      for (int64_t k = 0; k < kLanes; ++k)
+        std::memcpy(&square[k], from + (j + k) * columns.from + i * kWidth, kRegister);
+      turn_square<T>(square);
+      for (int64_t k = 0; k < kLanes; ++k) std::memcpy(&tile[i + k][j], &square[k], kRegister);
+    }
+  for (int64_t i = 0; i < rows.size; ++i)
+    for (int64_t j = i < even_rows ? even_columns : 0; j < columns.size; ++j)
+      tile[i][j] = load<T>(from + j * columns.from + i * kWidth);
+  for (int64_t i = 0; i < rows.size; ++i, to += rows.to) {
+    if (columns.size == kSide)
+      std::memcpy(to, tile[i], kLine);
+    else
+      std::memcpy(to, tile[i], static_cast<size_t>(columns.size * kWidth));
+  }
+}
+
+// `rows` is the axis that is read in order, `columns` the one that is written in order. By tiles, so that lines
+// a power of two apart, which share a place in the cache, are done with at once.
+template <typename T>
+void turn(const char* from, char* to, const CopyAxis& rows, const CopyAxis& columns) {
+  constexpr int64_t kWidth = sizeof(T), kSide = kLine / kWidth, kAhead = 3 * kSide;
+  for (int64_t r = 0; r < rows.size; r += kSide)
+    for (int64_t c = 0; c < columns.size; c += kSide) {
+      const char* first = from + c * columns.from + r * kWidth;
+      for (int64_t j = kAhead; j < kAhead + kSide && c + j < columns.size; ++j)
+        __builtin_prefetch(first + j * columns.from, 0, 2);  // into the second cache, which has room for all
+      turn_tile<T>(first, to + r * rows.to + c * kWidth, {std::min(kSide, rows.size - r), rows.from, rows.to},
+                   {std::min(kSide, columns.size - c), columns.from, columns.to});
+    }
+}
+// Elements of 16 bytes are as wide as a register: there is nothing to turn over.
+template <>
+void turn<Wide>(const char* from, char* to, const CopyAxis& rows, const CopyAxis& columns) {
+  for (int64_t i = 0; i < rows.size; ++i)
+    for (int64_t j = 0; j < columns.size; ++j)
+      store(to + i * rows.to + j * columns.to, load<Wide>(from + i * rows.from + j * columns.from));
+}
+
+// --- the walk
+
+// Registers of elements that are `kStep` apart: every second one, or from the last on.
+template <typename T, int kStep, size_t... kLane>
+void gather_run(const char* from, char* to, int64_t size, std::index_sequence<kLane...>) {
+  using V = typename Registers<T>::Vector;
+  constexpr int64_t kWidth = sizeof(T), kLanes = sizeof...(kLane);
+  int64_t i = 0;
+  for (; i + kLanes < size; i += kLanes) {  // the last element is not in a register whose other half may not be read
+    V a, b = {};
+    std::memcpy(&a, from + (kStep < 0 ? -(i + kLanes - 1) : 2 * i) * kWidth, kRegister);
+    if (kStep > 0) std::memcpy(&b, from + (2 * i + kLanes) * kWidth, kRegister);
+    a = __builtin_shufflevector(a, b, (kStep < 0 ? static_cast<int>(kLanes - 1 - kLane) : static_cast<int>(2 * kLane))...);
+    std::memcpy(to + i * kWidth, &a, kRegister);
+  }
+  for (; i < size; ++i) store(to + i * kWidth, load<T>(from + i * kStep * kWidth));
+}
+
+template <typename T>
+void run(const char* from, char* to, const CopyAxis& axis) {
+  constexpr auto kWidth = static_cast<int64_t>(sizeof(T));
+  constexpr auto kAll = std::make_index_sequence<std::max<size_t>(1, kRegister / sizeof(T))>();
+  if (axis.from == kWidth && axis.to == kWidth) {
+    std::memcpy(to, from, static_cast<size_t>(axis.size * kWidth));
+  } else if (axis.from == 0 && axis.to == kWidth) {
+    const T value = load<T>(from);
+    for (int64_t i = 0; i < axis.size; ++i) store(to + i * kWidth, value);
+  } else if (kAll.size() > 1 && axis.from == -kWidth && axis.to == kWidth) {
+    if constexpr (kAll.size() > 1) gather_run<T, -1>(from, to, axis.size, kAll);
+  } else if (kAll.size() > 1 && axis.from == 2 * kWidth && axis.to == kWidth) {
+    if constexpr (kAll.size() > 1) gather_run<T, 2>(from, to, axis.size, kAll);
+  } else {
+    for (int64_t i = 0; i < axis.size; ++i, from += axis.from, to += axis.to) store(to, load<T>(from));
+  }
+}
+
+template <typename T>
+void walk(const char* from, char* to, const CopyAxis& first, Axes others) {
+  constexpr auto kWidth = static_cast<int64_t>(sizeof(T)), kLanes = kRegister / kWidth;
+  if (others.empty()) return run<T>(from, to, first);
+  const bool turns = others.size() == 1 && first.from == kWidth && others[0].to == kWidth;
+  if (turns && first.size >= kLanes && others[0].size >= kLanes) return turn<T>(from, to, first, others[0]);
+  for (int64_t i = 0; i < first.size; ++i)
+    walk<T>(from + i * first.from, to + i * first.to, others[0], others.subspan(1));
+}
+
+// Axes of one element go, and an axis that another one goes on with becomes one with it. The axis that is
+// written in order comes last, and next to it the one that is read in order.
+void put_in_order(int64_t& width, std::vector<CopyAxis>& axes) {
+  std::erase_if(axes, [](const CopyAxis& axis) { return axis.size == 1; });
+  std::ranges::sort(axes, [](const CopyAxis& a, const CopyAxis& b) { return std::abs(a.to) > std::abs(b.to); });
+  for (size_t i = 1; i < axes.size();) {
+    CopyAxis& outer = axes[i - 1];
+    const CopyAxis& inner = axes[i];
+    if (outer.from == inner.from * inner.size && outer.to == inner.to * inner.size) {
+      outer = {outer.size * inner.size, inner.from, inner.to};
+      axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(i));
+    } else {
+      ++i;
+    }
+  }
+  while (!axes.empty() && axes.back().from == width && axes.back().to == width && axes.back().size % 2 == 0 &&
+         width < kRegister && axes.back().size * width <= kRegister) {
+    width *= 2;
+    CopyAxis& last = axes.back();
+    last = {last.size / 2, width, width};
+    if (last.size == 1) axes.pop_back();
+  }
+  if (axes.size() < 2 || axes.back().to != width || axes.back().from == width) return;
+  auto read = std::ranges::find(axes.begin(), axes.end() - 1, width, &CopyAxis::from);
+  if (read != axes.end() - 1) std::rotate(read, read + 1, axes.end() - 1);
+}
+
+template <typename T>
+void go(const char* from, char* to, std::vector<CopyAxis>& axes) {
+  // Parts for threads are of the first axis, by whole tiles; 64 KiB take longer than it does to wake a thread.
+  constexpr int64_t kPart = 64, kWorthIt = int64_t{64} << 10;
+  int64_t bytes = sizeof(T);
+  for (const CopyAxis& axis : axes) bytes *= axis.size;
+  const CopyAxis whole = axes.front();
+  const int64_t unit = axes.size() == 1 || whole.from == static_cast<int64_t>(sizeof(T)) ? kPart : 1;
+  const int64_t units = (whole.size + unit - 1) / unit;
+  auto part = [&](int64_t begin, int64_t end) {
+    const CopyAxis own = {std::min(end * unit, whole.size) - begin * unit, whole.from, whole.to};
+    walk<T>(from + begin * unit * whole.from, to + begin * unit * whole.to, own, Axes(axes).subspan(1));
+  };
+  if (bytes < 2 * kWorthIt || units < 2) return part(0, units);
+  ThreadPool::instance().parallel_for(units, std::max<int64_t>(1, units * kWorthIt / bytes), part);
+}
+
+}  // namespace
+
+void copy_strided(int64_t width, const void* from, void* to, std::vector<CopyAxis> axes) {
+  if (std::ranges::any_of(axes, [](const CopyAxis& axis) { return axis.size == 0; })) return;
+  put_in_order(width, axes);
+  if (axes.empty()) {
+    std::memcpy(to, from, static_cast<size_t>(width));
+    return;
+  }
+  const auto* source = static_cast<const char*>(from);
+  auto* target = static_cast<char*>(to);
+  switch (width) {
+    case 1: return go<uint8_t>(source, target, axes);
+    case 2: return go<uint16_t>(source, target, axes);
+    case 4: return go<uint32_t>(source, target, axes);
+    case 8: return go<uint64_t>(source, target, axes);
+    case 16: return go<Wide>(source, target, axes);
+    default: IG_CHECK(false, "elements of {} bytes", width);
+  }
+}
+
+}  // namespace ig::rt
