@@ -46,7 +46,7 @@ std::vector<Tensor> inputs_of(const Graph& graph, nb::args args, bool run = true
     std::optional<Tensor> plain;
     if (as_scalar(args[i].ptr()))
       dtype = graph.inputs()[i]->type().dtype;
-    else if (lend)
+    else if (lend && !is_tensor(args[i].ptr()))
       plain = lent(args[i].ptr());
     Tensor array = plain ? *std::move(plain) : as_tensor(args[i].ptr(), dtype, graph.name);
     Type want = graph.inputs()[i]->type();

@@ -35,6 +35,20 @@ inline bool in_pieces(const Dim& length, int64_t piece) {
   return !length.is_constant() || length.constant() > piece;
 }
 
+// An element of each of these buffers.
+inline std::vector<loop::Expr> load_all(loop::Builder& build, std::span<const uint32_t> buffers,
+                                        loop::Expr at) {
+  std::vector<loop::Expr> out;
+  out.reserve(buffers.size());
+  for (uint32_t buffer : buffers) out.push_back(build.load(buffer, at));
+  return out;
+}
+inline void store_all(loop::Builder& build, std::span<const uint32_t> buffers, loop::Expr at,
+                      std::vector<loop::Expr> values) {
+  for (loop::Expr& e : values) e = build.let(e);
+  for (size_t i = 0; i < values.size(); ++i) build.store(buffers[i], at, values[i]);
+}
+
 // One fold in the making: where its running values live, and how they end.
 class Fold {
  public:
@@ -53,9 +67,10 @@ class Fold {
   void take(std::span<const loop::Expr> x, loop::Expr position) {
     assign(locals_, combine(read(locals_), x, position));
   }
+  // Elements come in order.
   std::vector<loop::Expr> combine(std::span<const loop::Expr> state, std::span<const loop::Expr> x,
                                   loop::Expr position) {
-    return rule_.combine(context_, state, rule_.element(context_, x, position));
+    return (rule_.next ? rule_.next : rule_.combine)(context_, state, rule_.element(context_, x, position));
   }
   std::vector<loop::Expr> merge(std::span<const loop::Expr> a, std::span<const loop::Expr> b) {
     return rule_.combine(context_, a, b);
@@ -123,22 +138,21 @@ class Fold {
     for (loop::Expr& e : values) e = emit_.build.let(e);
     for (size_t i = 0; i < locals.size(); ++i) emit_.build.assign(locals[i], values[i]);
   }
-  // Running values that only fold together: lane after lane, by the rule itself, by way of memory.
+  // Running values that only fold together: half of the lanes with the other half, by the rule itself, by way
+  // of memory.
   std::vector<loop::Expr> join_lanes() {
     loop::Builder& build = emit_.build;
     std::vector<uint32_t> memory;
     for (uint32_t local : locals_)
       memory.push_back(build.add_scratch(build.read(local).type(), Dim(int64_t{lanes_}), "lanes"));
-    build.vector_for(build.index(0), build.index(lanes_), lanes_, [&](loop::Expr lane) {
-      for (size_t i = 0; i < locals_.size(); ++i) build.store(memory[i], lane, build.read(locals_[i]));
-    });
-    const std::vector<uint32_t> all = start(1);
-    build.serial_for(build.index(0), build.index(lanes_), [&](loop::Expr lane) {
-      std::vector<loop::Expr> one;
-      for (uint32_t buffer : memory) one.push_back(build.let(build.load(buffer, lane)));
-      assign(all, merge(read(all), one));
-    });
-    return read(all);
+    build.vector_for(build.index(0), build.index(lanes_), lanes_,
+                     [&](loop::Expr lane) { store_all(build, memory, lane, read(locals_)); });
+    for (int half = lanes_ / 2; half > 0; half /= 2)
+      build.vector_for(build.index(0), build.index(half), half, [&](loop::Expr lane) {
+        store_all(build, memory, lane,
+                  merge(load_all(build, memory, lane), load_all(build, memory, lane + build.index(half))));
+      });
+    return load_all(build, memory, build.index(0));
   }
 
   GroupEmitter& emit_;
@@ -179,20 +193,6 @@ inline std::pair<loop::Expr, loop::Expr> range_of(GroupEmitter& emit, loop::Expr
                                                   const Dim& length) {
   loop::Expr begin = emit.build.let(piece * of_piece);
   return {begin, emit.build.let(loop::lesser(begin + emit.build.index(of_piece), emit.size(length)))};
-}
-
-// An element of each of these buffers.
-inline std::vector<loop::Expr> load_all(loop::Builder& build, std::span<const uint32_t> buffers,
-                                        loop::Expr at) {
-  std::vector<loop::Expr> out;
-  out.reserve(buffers.size());
-  for (uint32_t buffer : buffers) out.push_back(build.load(buffer, at));
-  return out;
-}
-inline void store_all(loop::Builder& build, std::span<const uint32_t> buffers, loop::Expr at,
-                      std::vector<loop::Expr> values) {
-  for (loop::Expr& e : values) e = build.let(e);
-  for (size_t i = 0; i < values.size(); ++i) build.store(buffers[i], at, values[i]);
 }
 
 // The pieces of a kernel's folds, where a kernel of their own folds them (Kernel::first): what each came to

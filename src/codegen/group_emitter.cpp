@@ -38,9 +38,9 @@ int lanes_for(const Target& target, int element_bytes, const Dim& turns) {
 
 int fold_lanes(DType accumulator) { return size_of(accumulator) == 8 ? 16 : 32; }
 
-int fold_lanes(DType accumulator, const Dim& turns, bool simple) {
+int fold_lanes(DType accumulator, const Dim& turns) {
   int lanes = fold_lanes(accumulator);
-  if (simple && turns.is_constant())
+  if (turns.is_constant())
     while (lanes * static_cast<int>(size_of(accumulator)) > kLeastVector && lanes / 2 >= turns.constant())
       lanes /= 2;
   return lanes;

@@ -33,9 +33,8 @@ int natural_lanes(const Target& target, int element_bytes);
 int lanes_for(const Target& target, int element_bytes, const Dim& turns);
 // Lanes of a fold, the same on every target, since they are part of the order of summation.
 int fold_lanes(DType accumulator);
-// As many of them as a short fold needs: lanes without an element hold the start, which changes nothing where
-// the fold is `simple`.
-int fold_lanes(DType accumulator, const Dim& turns, bool simple);
+// As many of them as a short fold needs: lanes without an element hold the start, which changes nothing.
+int fold_lanes(DType accumulator, const Dim& turns);
 
 // Whether an element of the domain takes a transcendental: what computes so long has time for vectors that
 // lie across two lines of memory, and needs the registers.

@@ -303,8 +303,7 @@ void fold_rows(GroupEmitter& emit, Kernel& kernel, const Dims& domain, const Int
   kernel.grain = 1;
   GroupEmitter::Index kept_index = emit.split(build.block(), kept);
   auto lanes_of = [&](const Node* node) {
-    return fold_lanes(compute_type(node->operand(0)->type().dtype), folded.back(),
-                      ops::op_of(node).rules.lower.reduce->simple);
+    return fold_lanes(compute_type(node->operand(0)->type().dtype), folded.back());
   };
   std::vector<Fold> folds = folds_of(emit);
   for (Fold& fold : folds) fold.open(lanes_of(fold.node()));
@@ -350,7 +349,7 @@ void lower_along_kept(GroupEmitter& emit, Kernel& kernel, const ops::FoldWalk& h
       walk.lanes.push_back(
           !rows      ? 1
           : together ? lanes_of_row(emit.region, product(folded))
-                     : fold_lanes(compute_type(node->operand(0)->type().dtype), folded.back(), true));
+                     : fold_lanes(compute_type(node->operand(0)->type().dtype), folded.back()));
   fold_columns(emit, kernel, domain, axes, walk);
 }
 

@@ -153,10 +153,7 @@ void lower_rows_by_pieces(GroupEmitter& emit, Kernel& kernel, const Dims& kept, 
 }  // namespace
 
 int lanes_of_row(const Block& region, const Dim& columns) {
-  bool simple = true;
-  for (const Node* node : region)
-    simple = simple && (!is_fold(node) || ops::op_of(node).rules.lower.reduce->simple);
-  return fold_lanes(widest_of_folds(region), columns, simple);
+  return fold_lanes(widest_of_folds(region), columns);
 }
 
 void lower_row(GroupEmitter& emit, Kernel& kernel) {

@@ -39,10 +39,12 @@ Cut cut_of(const Block& region) {
   return {of_block, elements / of_block};
 }
 
-// All operands have as many elements as the results, or one, and nothing moves elements about: what is only
-// relabelled keeps its order.
+// All operands have as many elements as the results, or one, nothing moves elements about (what is only
+// relabelled keeps its order), and nothing asks for an element's index along one of several axes, which would
+// be a division for each.
 bool is_flat(const Block& region, const Dims& dims) {
   const Dim all = product(dims);
+  const auto axes = std::ranges::count_if(dims, [](const Dim& size) { return !(size == Dim(int64_t{1})); });
   auto one = [](const Type& t) {
     return std::all_of(t.dims.begin(), t.dims.end(), [](const Dim& d) { return d == Dim(int64_t{1}); });
   };
@@ -50,7 +52,11 @@ bool is_flat(const Block& region, const Dims& dims) {
   for (Value arg : region.args())
     if (!whole(arg->type()) && !one(arg->type())) return false;
   for (Node* node : region) {
-    if (node == region.terminator() || node->operands().empty()) continue;
+    if (node == region.terminator()) continue;
+    if (node->operands().empty()) {
+      if (axes > 1 && node->attrs().find(ops::kAxis.name)) return false;
+      continue;
+    }
     if (ops::has(node, ops::Trait::Elementwise) || ops::has(node, ops::Trait::Relabel)) {
       if (!whole(node->result()->type()) && !one(node->result()->type())) return false;
       continue;

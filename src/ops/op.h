@@ -309,6 +309,9 @@ struct ReduceRule {
   bool simple = true;
   loop::Reduction lanes = loop::Reduction::Add;
   bool rounds = false;  // so of floats the order of the elements shows
+  // combine for less, where all that b has seen stands behind what a has; null: combine.
+  std::vector<loop::Expr> (*next)(ReduceContext&, std::span<const loop::Expr> a,
+                                  std::span<const loop::Expr> b) = nullptr;
 };
 
 // A whole kernel of its own, as loops: for ops whose results are not point-wise (sort, scatter, cumulative).

@@ -90,6 +90,7 @@ class Emitter {
   llvm::Value* compare(const Node& n, llvm::Value* a, llvm::Value* b);
   llvm::Value* divide(loop::Op op, DType type, llvm::Value* a, llvm::Value* b);
   llvm::Value* divide_by_number(DType type, llvm::Value* a, llvm::Value* b);  // emit_divide.cpp
+  llvm::Value* divide_by_whole(loop::Op op, DType type, llvm::Value* a, llvm::Value* b);
   llvm::Value* float_remainder(DType type, llvm::Value* a, llvm::Value* b);
   llvm::Value* unary(const Node& n, llvm::Value* a);
   llvm::Value* lookup(const loop::Table& table, llvm::Value* index);

@@ -114,8 +114,10 @@ Emitter::Value Emitter::binary(const Node& n) {
   }
   if (Value out = divided(n, a, b); out.v != nullptr) return out;
   if (Value out = stepped(n, a, b); out.v != nullptr) return out;
-  if (n.op == Op::Div && b.uniform() && a.v->getType()->isVectorTy())
-    if (auto* quotient = divide_by_number(n.type, a.v, b.v); quotient != nullptr) return {quotient};
+  if ((n.op == Op::Div || n.op == Op::Rem) && b.uniform() && a.v->getType()->isVectorTy()) {
+    if (auto* quotient = n.op == Op::Div ? divide_by_number(n.type, a.v, b.v) : nullptr) return {quotient};
+    if (auto* out = divide_by_whole(n.op, n.type, a.v, b.v)) return {out};
+  }
   bool uniform = a.uniform() && b.uniform();
   auto* x = uniform ? a.v : wide(a);
   auto* y = uniform ? b.v : wide(b);

@@ -103,20 +103,14 @@ Expr one_like(Expr x) {
 Expr minus_one_like(Expr x) { return x.builder().constant_int(x.type(), -1); }
 
 // Integer division with every case defined; both arms of a select are evaluated, so the divisor is made safe
-// first.
-Expr safe_divisor(Expr x, Expr y) {
-  Expr safe = select(y == zero_like(y), one_like(y), y);
-  if (!is_signed_int(x.type())) return safe;
-  Expr low = x.builder().constant_int(x.type(), least(x.type()));
-  return select((x == low) & (y == minus_one_like(y)), one_like(y), safe);
-}
+// first. The loop IR's own wraps where the smallest number is divided by minus one.
+Expr safe_divisor(Expr y) { return select(y == zero_like(y), one_like(y), y); }
 Expr lower_divide(Expr x, Expr y) {
   if (!is_integer(x.type())) return x / y;
-  return select(y == zero_like(y), minus_one_like(y), x / safe_divisor(x, y));
+  return select(y == zero_like(y), minus_one_like(y), x / safe_divisor(y));
 }
 Expr lower_whole_remainder(Expr x, Expr y) {
-  Expr r = select(y == zero_like(y), x, x % safe_divisor(x, y));
-  return is_signed_int(x.type()) ? select(y == minus_one_like(y), zero_like(x), r) : r;
+  return select(y == zero_like(y), x, x % safe_divisor(y));
 }
 
 // Of floats, the loop IR's own remainder is C's fmod, exact.
@@ -155,10 +149,10 @@ Expr lower_floor_divide(Expr x, Expr y) {
     Expr whole = select(q - near > 0.5, near + one, near);
     return select(y == zero, x / y, select(q == zero, copy_sign(zero, x / y), whole));
   }
-  Expr q = lower_divide(x, y);
+  Expr q = x.builder().let(lower_divide(x, y));
   if (!is_signed_int(x.type())) return q;
   Expr zero = zero_like(x);
-  Expr r = lower_whole_remainder(x, y);
+  Expr r = x.builder().let(x - q * y);
   Expr fix = (r != zero) & ((r < zero) != (y < zero)) & (y != zero);
   return select(fix, q - one_like(x), q);
 }

@@ -241,35 +241,55 @@ const ReduceRule kXor{+[](ReduceContext& c) { return std::vector{number(c, 0)}; 
                       true,
                       Reduction::Xor};
 
-// The running values of a search: the best element so far, its position, or -1 before the first. Of equals
-// the one that stands first wins, whichever side it comes from, so lanes and blocks may meet in any order.
+// The running values of a search: the best element so far and its position, or the worst element of the type
+// and -1 until there is a better one. Of equals the one that stands first wins, whichever side it comes from,
+// so lanes and blocks may meet in any order. A NaN beats all numbers.
 template <bool Max>
-std::vector<Expr> better(ReduceContext&, std::span<const Expr> a, std::span<const Expr> b) {
-  Expr none = a[1] < 0.0, earlier = b[1] < a[1];
-  Expr beats = (Max ? b[0] > a[0] : b[0] < a[0]) | ((b[0] == a[0]) & earlier);
-  if (is_float(a[0].type())) {
-    Expr number = a[0] == a[0], other = b[0] == b[0];
-    beats = (beats & number) | (~other & (number | earlier));
-  }
-  Expr take = none | (beats & (b[1] >= 0.0));
+Expr beats(Expr a, Expr b) {
+  if (!is_float(a.type())) return Max ? b > a : b < a;
+  return ~(Max ? b <= a : b >= a) & (a == a);
+}
+template <bool Max>
+std::vector<Expr> later(ReduceContext& c, std::span<const Expr> a, std::span<const Expr> b) {
+  Expr take = c.build.let(beats<Max>(a[0], b[0]));
+  return {select(take, b[0], a[0]), select(take, b[1], a[1])};
+}
+template <bool Max>
+std::vector<Expr> better(ReduceContext& c, std::span<const Expr> a, std::span<const Expr> b) {
+  // Where neither beats the other: a position of -1 stands in front of none.
+  Expr earlier = (b[1] < a[1]) & (b[1] >= 0.0);
+  Expr take = c.build.let(beats<Max>(a[0], b[0]) | (earlier & ~beats<Max>(b[0], a[0])));
   return {select(take, b[0], a[0]), select(take, b[1], a[1])};
 }
 std::vector<Expr> with_position(ReduceContext&, std::span<const Expr> x, Expr position) {
   return {x[0], position};
 }
-std::vector<Expr> position_alone(ReduceContext&, std::span<const Expr> a) { return {a[1]}; }
-const ReduceRule kArgMax{+[](ReduceContext& c) { return std::vector{number(c, 0), c.build.index(-1)}; },
-                         with_position,
-                         better<true>,
-                         position_alone,
-                         false,
-                         Reduction::Max};
-const ReduceRule kArgMin{+[](ReduceContext& c) { return std::vector{number(c, 0), c.build.index(-1)}; },
-                         with_position,
-                         better<false>,
-                         position_alone,
-                         false,
-                         Reduction::Min};
+// Where nothing was better than the worst, all are that: the first is as good as any.
+std::vector<Expr> position_alone(ReduceContext& c, std::span<const Expr> a) {
+  return {select(a[1] < 0.0, c.build.index(0), a[1])};
+}
+const ReduceRule kArgMax{
+    +[](ReduceContext& c) {
+      return std::vector{tools::lowest(c.build, accumulator(c.node)), c.build.index(-1)};
+    },
+    with_position,
+    better<true>,
+    position_alone,
+    false,
+    Reduction::Max,
+    false,
+    later<true>};
+const ReduceRule kArgMin{
+    +[](ReduceContext& c) {
+      return std::vector{tools::highest(c.build, accumulator(c.node)), c.build.index(-1)};
+    },
+    with_position,
+    better<false>,
+    position_alone,
+    false,
+    Reduction::Min,
+    false,
+    later<false>};
 
 Value simplify_fold(SimplifyContext& c) {  // a fold over nothing
   return c.node->attrs().get(kAxes).empty() ? c.node->operand(0) : nullptr;
