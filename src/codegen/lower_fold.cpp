@@ -38,29 +38,6 @@ DType widest_of_folds(const Block& region) {
   return widest;
 }
 
-// Short rows that lie side by side: what is folded was turned over, and behind one row's element in memory is
-// the next row's. Then a vector holds the same column of as many rows. Said here by the view that turns the
-// rows; which walk is taken does not show in the bits.
-bool rows_lie_across(const Block& region, const Dims& domain, size_t kept) {
-  constexpr int64_t kLongestRow = 64;
-  if (kept == 0) return false;
-  const Dim columns = product(Dims(domain.begin() + static_cast<int64_t>(kept), domain.end()));
-  if (!columns.is_constant() || columns.constant() < 1 || columns.constant() > kLongestRow) return false;
-  bool across = false;
-  for (const Node* node : region) {
-    if (node == region.terminator()) continue;
-    if (is_fold(node) && (node->operands().size() != 1 || node->results().size() != 1 ||
-                          !ops::op_of(node).rules.lower.reduce->simple))
-      return false;
-    if (const AttrValue* order = node->attrs().find(ops::kPermutation.name))
-      across = across || (node->result()->type().dims == domain &&
-                          std::get<Ints>(*order)[kept - 1] + 1 == static_cast<int64_t>(domain.size()));
-  }
-  for (Value v : region.results())
-    if (v->type().dims == domain) return false;
-  return across;
-}
-
 void lower_rows_across(GroupEmitter& emit, Kernel& kernel, const Dims& kept, const Dims& folded, int lanes) {
   constexpr int64_t kTile = 64;
   loop::Builder& build = emit.build;
@@ -167,7 +144,7 @@ void lower_row(GroupEmitter& emit, Kernel& kernel) {
   const Dim rows = product(kept), columns = product(folded);
   FoldPlan plan(region, domain);
 
-  if (plan.stages() == 1 && rows_lie_across(region, domain, kept.size()))
+  if (ops::short_rows_lie_across(region))
     return lower_rows_across(emit, kernel, kept, folded, fold_lanes(widest_of_folds(region)));
   if (std::optional<ops::FoldWalk> walk = ops::fold_walk(region))
     return lower_along_kept(emit, kernel, *walk, true);

@@ -114,4 +114,25 @@ std::optional<FoldWalk> fold_walk(const Block& region) {
   return out.turned.operands.empty() || turns ? std::optional(std::move(out)) : std::nullopt;
 }
 
+bool short_rows_lie_across(const Block& region) {
+  constexpr int64_t kLongestRow = 64;
+  const Node* fold = folds_of_one_stage(region);
+  if (fold == nullptr) return false;
+  const Dims& domain = fold->operand(0)->type().dims;
+  const size_t folded = fold->attrs().get(kAxes).size(), kept = domain.size() - folded;
+  Dim columns = int64_t{1};
+  for (size_t axis = kept; axis < domain.size(); ++axis) {
+    if (fold->attrs().get(kAxes)[axis - kept] != static_cast<int64_t>(axis)) return false;
+    columns = columns * domain[axis];
+  }
+  if (kept == 0 || !columns.is_constant() || columns.constant() < 1 || columns.constant() > kLongestRow)
+    return false;
+  for (const Node* node : region)
+    if (const AttrValue* order = node == region.terminator() ? nullptr : node->attrs().find(kPermutation.name))
+      if (node->result()->type().dims == domain &&
+          std::get<Ints>(*order)[kept - 1] + 1 == static_cast<int64_t>(domain.size()))
+        return true;
+  return false;
+}
+
 }  // namespace ig::ops

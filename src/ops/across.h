@@ -38,6 +38,11 @@ struct FoldWalk {
 };
 std::optional<FoldWalk> fold_walk(const Block& region);
 
+// Whether a kernel of such folds has short rows that lie side by side: what is folded was turned over, and
+// behind one row's element in memory is the next row's. Then a vector holds the same column of as many rows.
+// Said by the view that turns the rows; which walk is taken does not show in the bits.
+bool short_rows_lie_across(const Block& region);
+
 bool is_fold(const Node* node);
 const Node* first_fold(const Block& region);  // null where it has none
 

@@ -154,7 +154,7 @@ void write_first(Node* kernel, Context& context) {
   const std::string kind(kind_of_kernel(kernel));
   const Block& region = kernel->region(0);
   const Node* fold = ops::first_fold(region);
-  if (fold != nullptr && ops::fold_walk(region)) return;
+  if (fold != nullptr && (ops::fold_walk(region) || ops::short_rows_lie_across(region))) return;
   const DimScope& scope = kernel->graph().dims;
   std::unordered_map<Value, Value> given;
   const int passes = fold == nullptr ? 1 : passes_over(region, fold->operand(0)->type().dims);

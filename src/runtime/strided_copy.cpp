@@ -153,6 +153,11 @@ void walk(const char* from, char* to, const CopyAxis& first, Axes others) {
   if (others.empty()) return run<T>(from, to, first);
   const bool turns = others.size() == 1 && first.from == kWidth && others[0].to == kWidth;
   if (turns && first.size >= kLanes && others[0].size >= kLanes) return turn<T>(from, to, first, others[0]);
+  constexpr int64_t kFew = 8;  // a loop of so few turns costs more to begin than to run
+  if (others.size() == 1 && others[0].size < kFew && others[0].size < first.size) {
+    for (int64_t i = 0; i < others[0].size; ++i) run<T>(from + i * others[0].from, to + i * others[0].to, first);
+    return;
+  }
   for (int64_t i = 0; i < first.size; ++i)
     walk<T>(from + i * first.from, to + i * first.to, others[0], others.subspan(1));
 }

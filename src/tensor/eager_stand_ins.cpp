@@ -126,6 +126,14 @@ std::optional<Tensor> product(std::span<const Tensor> operands, const Attrs& att
   };
   const Ints free_a = rest(operands[0], batch_a, fold_a), free_b = rest(operands[1], batch_b, fold_b);
   const Shape shape(*constant_dims(result.dims));
+  const DType accumulate = attrs.get(ops::kAccumulate);
+  if (free_a.empty() && free_b.empty()) {  // element by element, and a fold, as such a product is simplified
+    if (ops::accumulating_type(result.dtype, accumulate) != result.dtype || fold_a.empty()) return std::nullopt;
+    static const ops::Op &times = ops::get("multiply"), &total = ops::get("reduce_sum");
+    auto all = run_one(times, arranged(operands[0], {batch_a, fold_a}), arranged(operands[1], {batch_b, fold_b}), {});
+    auto sums = all ? run_at_hand(total, std::span(&*all, 1), Attrs().set(ops::kAxes, Ints{1})) : std::nullopt;
+    return sums ? std::optional((*sums)[0].reshaped(shape)) : std::nullopt;
+  }
   Tensor a = batch_a.empty() ? arranged(operands[0], {free_a, fold_a})
                              : arranged(operands[0], {batch_a, free_a, fold_a});
   Tensor b = batch_a.empty() ? arranged(operands[1], {fold_b, free_b})
@@ -134,7 +142,6 @@ std::optional<Tensor> product(std::span<const Tensor> operands, const Attrs& att
   const bool same = a.shape() == operands[0].shape() && b.shape() == operands[1].shape() &&
                     fold_a == Ints{last} && fold_b == Ints{last - 1} &&
                     (batch_a.empty() || (batch_a == Ints{0} && batch_b == Ints{0}));
-  const DType accumulate = attrs.get(ops::kAccumulate);
   std::optional<Tensor> sums;
   if (!same) {
     sums = multiply(a, b, accumulate);

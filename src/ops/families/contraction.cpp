@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "ops/families/array_tools.h"
+#include "ops/families/compose.h"
 #include "ops/families/derivative_rules.h"
 #include "ops/families/families.h"
 #include "ops/shape_attrs.h"
@@ -246,11 +247,31 @@ Expr point_dot(PointContext& c) {
   return narrow(level(0, build.constant(sum_type, 0)), c.node->result()->type().dtype);
 }
 
+// Where no axis of either side is free, no element is read twice: a product and a fold, which has the order of
+// folds, many sums at a time instead of one chain, and fuses as folds do. That order is of the terms as the
+// attributes list them, however the operands lie: a transposition may become part of the attributes.
+Value product_and_sum(SimplifyContext& c, const DotDims& d) {
+  Compose m(c.build);
+  const DType result = c.node->result()->type().dtype;
+  const DType wide = accumulating_type(result, c.node->attrs().get(kAccumulate));
+  // The second with the axes of the first, in its order.
+  const Ints axes = joined(d.lhs_batch, d.lhs_contract), others = joined(d.rhs_batch, d.rhs_contract);
+  Ints alike(axes.size());
+  for (size_t i = 0; i < axes.size(); ++i) alike[static_cast<size_t>(axes[i])] = others[i];
+  Value product = m.mul(c.build.convert(c.node->operand(0), wide),
+                        c.build.convert(c.build.transpose(c.node->operand(1), alike), wide));
+  Value sum = c.build.transpose(product, axes);
+  const auto batch = static_cast<int64_t>(d.lhs_batch.size()), terms = static_cast<int64_t>(d.lhs_contract.size());
+  if (terms > 0) sum = m.sum(sum, iota(terms, batch));
+  return c.build.convert(sum, result);
+}
+
 Value simplify_dot(SimplifyContext& c) {
-  const Type& x = c.node->operand(0)->type();
+  const Type &x = c.node->operand(0)->type(), &y = c.node->operand(1)->type();
   for (int64_t axis : c.node->attrs().get(kLhsContract))
     if (at(x.dims, axis) == 0) return c.build.full(c.node->result()->type(), 0);
-  return nullptr;
+  const DotDims d(c.node->attrs(), x.rank(), y.rank());
+  return d.lhs_free.empty() && d.rhs_free.empty() ? product_and_sum(c, d) : nullptr;
 }
 
 std::vector<Value> jvp_dot(JvpContext& c) {
