@@ -88,6 +88,8 @@ def _array(x: Any) -> Tensor:
 
 def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
     """An array of this shape, all elements `fill_value`."""
+    if device is None and (made := _intaglio._filled(shape, fill_value, dtype)) is not None:
+        return made
     value = _intaglio.asarray(fill_value, dtype=dtype, device=device)
     return functions["broadcast_to"](value, shape=_sizes(shape))
 
@@ -202,8 +204,7 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
 
 def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
     """The array converted to `dtype`: floats to integers saturate, NaN becomes 0."""
-    wanted = _intaglio.dtype(dtype)
-    return x if x.dtype == wanted else _op.convert(x, dtype=wanted)
+    return _intaglio._convert(x, dtype)
 
 
 def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:

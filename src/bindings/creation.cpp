@@ -4,6 +4,8 @@
 
 #include "bindings/autograd.h"
 #include "bindings/common.h"
+#include "tensor/mode.h"
+#include "tensor/strided.h"
 
 namespace ig::py {
 namespace {
@@ -54,11 +56,50 @@ nb::object linspace(double start, double stop, int64_t count, bool endpoint, nb:
   return nb::steal(wrap(front::convert(made(out), dtype)));
 }
 
+// A size as it is written most of the time; others take the way of all shapes.
+std::optional<int64_t> plain_size(PyObject* object) {
+  if (!PyLong_CheckExact(object)) return std::nullopt;
+  int overflow = 0;
+  const int64_t size = PyLong_AsLongLongAndOverflow(object, &overflow);
+  return overflow == 0 && size >= 0 ? std::optional(size) : std::nullopt;
+}
+
+std::optional<std::vector<int64_t>> plain_shape(PyObject* object) {
+  std::vector<int64_t> sizes;
+  if (std::optional<int64_t> one = plain_size(object)) return std::vector{*one};
+  if (!PyTuple_CheckExact(object)) return std::nullopt;
+  int64_t elements = 1;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i) {
+    const std::optional<int64_t> size = plain_size(PyTuple_GET_ITEM(object, i));
+    if (!size || __builtin_mul_overflow(elements, std::max<int64_t>(1, *size) * 16, &elements)) return std::nullopt;
+    elements /= 16;
+    sizes.push_back(*size);
+  }
+  return sizes;
+}
+
+// The array of one number at all places, made at once where no capture and no mode wants to know; else None.
+nb::object filled(nb::handle shape, nb::handle value, nb::handle dtype) {
+  if (Capture::current() || OpMode::any()) return nb::none();
+  const std::optional<std::vector<int64_t>> sizes = plain_shape(shape.ptr());
+  if (!sizes || !as_scalar(value.ptr())) return nb::none();
+  std::optional<DType> wanted;
+  if (!dtype.is_none()) wanted = require_dtype(dtype.ptr(), "asarray");
+  const Tensor one = as_tensor(value.ptr(), wanted, "asarray");
+  return nb::steal(wrap(copy_strided(one, {Shape(*sizes), 0, std::vector<int64_t>(sizes->size(), 0)})));
+}
+
 }  // namespace
 
 void init_creation(nb::module_& m) {
   m.def("_arange", &arange);
   m.def("_linspace", &linspace);
+  m.def("_filled", &filled, nb::arg("shape"), nb::arg("value"), nb::arg("dtype").none());
+  m.def("_convert", [](nb::handle x, nb::handle dtype) {
+    const DType wanted = require_dtype(dtype.ptr(), "astype");
+    if (is_tensor(x.ptr()) && tensor_of(x.ptr()).dtype() == wanted) return nb::borrow(x);
+    return nb::steal(wrap(as_tensor(x.ptr(), wanted, "astype")));
+  });
   m.def("_user_line", &user_line, "The user's line at hand, for errors that are raised in Python.");
   m.def(
       "_concrete", [](nb::handle x) { return nb::steal(wrap(concrete(asked(x.ptr()), "the NumPy array"))); },

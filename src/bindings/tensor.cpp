@@ -112,18 +112,33 @@ constexpr const char* kBinaryNames[] = {
 constexpr size_t kBinaryCount = std::size(kBinaryNames);
 
 // The direct way, where the public function is an element-wise op of the table.
-eager::BinarySite* site(Binary which) {
-  static std::array<eager::BinarySite*, kBinaryCount> sites{};
+eager::ElementwiseSite* site(Binary which) {
+  static std::array<eager::ElementwiseSite*, kBinaryCount> sites{};
   static std::array<bool, kBinaryCount> known{};
   auto i = static_cast<size_t>(which);
   if (!known[i]) {
     known[i] = true;
     const ops::Op* op = op_of_function(PyDict_GetItemString(functions(), kBinaryNames[i]));
-    if (op && op->decl.front == ops::Front::Elementwise && op->decl.operands.size() == 2 &&
-        op->decl.attrs.empty())
-      sites[i] = new eager::BinarySite(*op);
+    if (op && eager::ElementwiseSite::suits(*op)) sites[i] = new eager::ElementwiseSite(*op);
   }
   return sites[i];
+}
+
+// An array and a Python number that takes the array's dtype, where the op has no other form for numbers.
+std::optional<Tensor> with_number(Binary which, PyObject* a, PyObject* b) {
+  auto plain = [](PyObject* object) { return PyFloat_CheckExact(object) || PyLong_CheckExact(object); };
+  const bool first = plain(a);
+  PyObject *array = first ? b : a, *number = first ? a : b;
+  if (!plain(number) || Py_TYPE(array) != tensor_type || tensor_of(array).is_symbolic() || Capture::current() ||
+      OpMode::any())
+    return std::nullopt;
+  const Tensor& x = tensor_of(array);
+  const bool keeps = is_float(x.dtype()) || (is_integer(x.dtype()) && PyLong_CheckExact(number));
+  const bool partial = which == Binary::FloorDivide || which == Binary::Remainder || which == Binary::Power;
+  eager::ElementwiseSite* direct = keeps && !partial ? site(which) : nullptr;
+  if (!direct || direct->op().decl.ulp > 0 || !ops::contains(direct->op().decl.dtypes, x.dtype())) return std::nullopt;
+  const Tensor value = front::scalar_tensor(*as_scalar(number), x.dtype());
+  return first ? direct->with_number_first(value, x) : direct->with_number(x, value);
 }
 
 bool is_operand(PyObject* object) {
@@ -134,12 +149,13 @@ PyObject* binary(Binary which, PyObject* a, PyObject* b) {
   return guard([&]() -> PyObject* {
     if (concrete_pair(a, b) && tensor_of(a).shape() == tensor_of(b).shape() && !Capture::current() &&
         !OpMode::any())
-      if (eager::BinarySite* direct = site(which)) {
+      if (eager::ElementwiseSite* direct = site(which)) {
         bool partial = which == Binary::FloorDivide || which == Binary::Remainder || which == Binary::Power;
         if (partial && is_integer(tensor_of(b).dtype()) && is_integer(tensor_of(a).dtype()))
           check_whole(direct->op(), tensor_of(b), kBinaryNames[static_cast<size_t>(which)]);
         return wrap((*direct)(tensor_of(a), tensor_of(b)));
       }
+    if (std::optional<Tensor> out = with_number(which, a, b)) return wrap(*std::move(out));
     if (is_number(a) || is_number(b))
       if (std::optional<nb::object> out = number_operator(kBinaryNames[static_cast<size_t>(which)], a, b))
         return out->release().ptr();
@@ -210,14 +226,30 @@ PyObject* compare(PyObject* a, PyObject* b, int op) {
   }
 }
 
-PyObject* unary(const char* name, PyObject* x) {
-  return guard(
-      [&] { return (is_number(x) ? number_unary(name, x) : call_function(name, {x})).release().ptr(); });
+// `function`: the public one of that name, once it has been asked for.
+PyObject* unary(const char* name, PyObject*& function, PyObject* x) {
+  return guard([&]() -> PyObject* {
+    if (is_number(x)) return number_unary(name, x).release().ptr();
+    if (!function) function = PyDict_GetItemString(functions(), name);
+    return function ? PyObject_CallOneArg(function, x) : call_function(name, {x}).release().ptr();
+  });
 }
-PyObject* negative(PyObject* x) { return unary("negative", x); }
-PyObject* positive(PyObject* x) { return unary("positive", x); }
-PyObject* absolute(PyObject* x) { return unary("abs", x); }
-PyObject* invert(PyObject* x) { return unary("bitwise_invert", x); }
+PyObject* negative(PyObject* x) {
+  static PyObject* function = nullptr;
+  return unary("negative", function, x);
+}
+PyObject* positive(PyObject* x) {
+  static PyObject* function = nullptr;
+  return unary("positive", function, x);
+}
+PyObject* absolute(PyObject* x) {
+  static PyObject* function = nullptr;
+  return unary("abs", function, x);
+}
+PyObject* invert(PyObject* x) {
+  static PyObject* function = nullptr;
+  return unary("bitwise_invert", function, x);
+}
 
 // --- coercions: asked of the capture where the array is symbolic
 // --------------------------------------------------------------

@@ -113,6 +113,16 @@ void turn<Wide>(const char* from, char* to, const CopyAxis& rows, const CopyAxis
 
 // --- the walk
 
+template <typename T>
+void fill(T value, char* to, int64_t size) {
+  constexpr int64_t kWidth = sizeof(T), kLanes = kRegister / kWidth;
+  std::array<T, kLanes> many;
+  many.fill(value);
+  int64_t i = 0;
+  for (; i + kLanes <= size; i += kLanes) std::memcpy(to + i * kWidth, many.data(), kRegister);
+  for (; i < size; ++i) store(to + i * kWidth, value);
+}
+
 // Registers of elements that are `kStep` apart: every second one, or from the last on.
 template <typename T, int kStep, size_t... kLane>
 void gather_run(const char* from, char* to, int64_t size, std::index_sequence<kLane...>) {
@@ -136,8 +146,7 @@ void run(const char* from, char* to, const CopyAxis& axis) {
   if (axis.from == kWidth && axis.to == kWidth) {
     std::memcpy(to, from, static_cast<size_t>(axis.size * kWidth));
   } else if (axis.from == 0 && axis.to == kWidth) {
-    const T value = load<T>(from);
-    for (int64_t i = 0; i < axis.size; ++i) store(to + i * kWidth, value);
+    fill(load<T>(from), to, axis.size);
   } else if (kAll.size() > 1 && axis.from == -kWidth && axis.to == kWidth) {
     if constexpr (kAll.size() > 1) gather_run<T, -1>(from, to, axis.size, kAll);
   } else if (kAll.size() > 1 && axis.from == 2 * kWidth && axis.to == kWidth) {

@@ -694,31 +694,38 @@ std::optional<std::vector<Tensor>> run_at_hand(const ops::Op& op, std::span<cons
   return std::nullopt;
 }
 
-Tensor BinarySite::operator()(const Tensor& a, const Tensor& b) {
-  if (a.link() || b.link()) {
-    Tensor operands[] = {a, b};
-    if (recording_link(operands)) return std::move(run_elementwise(op_, operands, {}, a.shape())[0]);
-  }
-  std::atomic<const Entry*>& slot = entries_[static_cast<size_t>(a.dtype())];
+bool ElementwiseSite::suits(const ops::Op& op) {
+  const size_t count = op.decl.operands.size();
+  return op.decl.front == ops::Front::Elementwise && op.decl.attrs.empty() && (count == 1 || count == 2) &&
+         op.decl.results == 1;
+}
+
+Tensor ElementwiseSite::run(std::array<const Tensor*, 2> operands, Number number) {
+  const size_t count = operands[1] ? 2 : 1;
+  const Tensor& x = *operands[number == kFirst ? 1 : 0];
+  auto all = [&] {
+    std::vector<Tensor> out;
+    for (size_t i = 0; i < count; ++i) out.push_back(*operands[i]);
+    return out;
+  };
+  const bool linked = operands[0]->link() || (count == 2 && operands[1]->link());
+  if (linked && recording_link(all())) return std::move(run_elementwise(op_, all(), {}, x.shape())[0]);
+  std::atomic<const Entry*>& slot = entries_[number][static_cast<size_t>(x.dtype())];
   const Entry* entry = slot.load(std::memory_order_acquire);
   if (entry) {
-    if (a.elements() > 0) {
-      Tensor out = run_direct(*entry, 2, [&](size_t i) { return (i == 0 ? a : b).data(); }, a.shape());
-      if (numbers::possible()) {
-        Tensor operands[] = {a, b};
-        numbers::check(op_, operands, std::span(&out, 1));
-      }
+    if (x.elements() > 0) {
+      Tensor out = run_direct(*entry, count, [&](size_t i) { return operands[i]->data(); }, x.shape());
+      if (numbers::possible()) numbers::check(op_, all(), std::span(&out, 1));
       return out;
     }
   } else {
-    Tensor operands[] = {a, b};
     Collapsed axes;
     axes.axes = 1;
-    axes.sizes[0] = a.elements();
-    axes.broadcast[0] = 0;
+    axes.sizes[0] = x.elements();
+    axes.broadcast[0] = number;
     static std::mutex mutex;
     static std::vector<std::shared_ptr<Entry>>* held = new std::vector<std::shared_ptr<Entry>>;
-    std::shared_ptr<Entry> made = elementwise_entry(op_, operands, {}, axes);
+    std::shared_ptr<Entry> made = elementwise_entry(op_, all(), {}, axes);
     if (made->direct.kernel) {
       std::lock_guard lock(mutex);
       if (!slot.load(std::memory_order_relaxed)) {
@@ -727,8 +734,7 @@ Tensor BinarySite::operator()(const Tensor& a, const Tensor& b) {
       }
     }
   }
-  Tensor operands[] = {a, b};
-  return std::move(run_elementwise(op_, operands, {}, a.shape())[0]);
+  return std::move(run_elementwise(op_, all(), {}, x.shape())[0]);
 }
 
 }  // namespace ig::eager

@@ -95,17 +95,24 @@ std::unique_ptr<Graph> one_node_graph(const ops::Op& op, std::span<const Type> o
 
 struct Entry;
 
-// The direct way of a binary operator without attributes: operands of one dtype and one shape, no vector, no
-// hash.
-class BinarySite {
+// The direct way of an element-wise op of one operand or two, without attributes: operands of one dtype and
+// one shape, or one of the two a number (an array of rank 0); no vector, no hash.
+class ElementwiseSite {
  public:
-  explicit BinarySite(const ops::Op& op) : op_(op) {}
+  explicit ElementwiseSite(const ops::Op& op) : op_(op) {}
+  // Whether there is such a way for calls of an op's public function, by whom the operands are not converted.
+  static bool suits(const ops::Op& op);
   const ops::Op& op() const { return op_; }
-  Tensor operator()(const Tensor& a, const Tensor& b);
+  Tensor operator()(const Tensor& x) { return run({&x, nullptr}, kNone); }
+  Tensor operator()(const Tensor& x, const Tensor& y) { return run({&x, &y}, kNone); }
+  Tensor with_number(const Tensor& x, const Tensor& number) { return run({&x, &number}, kSecond); }
+  Tensor with_number_first(const Tensor& number, const Tensor& x) { return run({&number, &x}, kFirst); }
 
  private:
+  enum Number : uint32_t { kNone = 0, kFirst = 1, kSecond = 2 };  // bit i: operand i is one
+  Tensor run(std::array<const Tensor*, 2> operands, Number number);
   const ops::Op& op_;
-  std::array<std::atomic<const Entry*>, kDTypeCount> entries_{};
+  std::array<std::array<std::atomic<const Entry*>, kDTypeCount>, 3> entries_{};  // by number, by dtype
 };
 
 }  // namespace ig::eager

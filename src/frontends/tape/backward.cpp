@@ -31,7 +31,7 @@ Tensor sum_of(const Tensor& a, const Tensor& b) {
     Tensor operands[] = {a, b};
     return compute(ops::get("add"), operands);
   }
-  static eager::BinarySite& add = *new eager::BinarySite(ops::get("add"));
+  static eager::ElementwiseSite& add = *new eager::ElementwiseSite(ops::get("add"));
   return add(a, b);
 }
 
