@@ -250,6 +250,8 @@ def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: b
 
 def sum(x: Tensor, /, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
     """The sum of the elements along these axes; None: of all. Small integers and bools are summed in 64 bits."""
+    if dtype is None and x.dtype.kind == "bool":  # converts and adds in one kernel
+        return _op.count_nonzero(x, axis=axis, keepdims=keepdims)
     return _op.sum(_accumulated(x, dtype), axis=axis, keepdims=keepdims)
 
 
@@ -315,6 +317,9 @@ def _promoted(arrays: Sequence[Any], who: str) -> list[Tensor]:
             why="the dtype and the shape of the result come from the arrays",
             hint="pass a list of one array or more",
         )
+    first = parts[0].dtype
+    if builtins.all(a.dtype is first for a in parts):
+        return parts
     wanted = _intaglio._result_type(who, *parts)
     return [astype(a, wanted) for a in parts]
 

@@ -1,7 +1,9 @@
-// Forms of ops for numbers: found once for each number, then replayed.
+// Forms of ops for numbers: found once for each number, then replayed, or compiled where that pays.
 #include "tensor/scalar_forms.h"
 
+#include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -11,18 +13,22 @@
 #include "ops/attrs.h"
 #include "ops/builder.h"
 #include "ops/table.h"
+#include "support/error.h"
 #include "tensor/eager.h"
+#include "tensor/numbers.h"
+#include "tensor/program.h"
 
 namespace ig::eager {
 namespace {
 
-// The op on an element of x and a constant, with the op's algebra applied; null where that has nothing to
-// say. Sizes do not matter: a form is made of elementwise ops.
-std::shared_ptr<const Graph> form_of(const ops::Op& op, DType dtype, const Literal& number) {
+// The op on x, of these sizes, and a constant, with the op's algebra applied; null where that has nothing to
+// say.
+std::shared_ptr<const Graph> form_of(const ops::Op& op, DType dtype, const Dims& dims, const Literal& number) {
   auto graph = std::make_shared<Graph>("form");
-  Value x = graph->body().add_arg(Type::tensor(dtype, {}));
+  for (const Dim& size : dims) graph->dims.declare(*size.as_symbol(), {});
+  Value x = graph->body().add_arg(Type::tensor(dtype, dims));
   ops::Builder first(graph->body());
-  Node* node = first.node(op, {x, first.constant(number)});
+  Node* node = first.node(op, {x, first.broadcast_to(first.constant(number), dims)});
   graph->body().set_results({node->result()});
   ops::Builder build(graph->body(), node);
   ops::SimplifyContext context{build, node, graph->dims};
@@ -35,6 +41,28 @@ std::shared_ptr<const Graph> form_of(const ops::Op& op, DType dtype, const Liter
         !ops::has(n, ops::Trait::Constant) && !ops::has(n, ops::Trait::View))
       return nullptr;
   return graph;
+}
+
+// A form for one number: its ops one by one, of an element and so for any sizes, until those have taken about as
+// long as it takes to compile them together.
+struct Form {
+  std::shared_ptr<const Graph> parts;
+  std::chrono::nanoseconds spent{0};
+  std::shared_ptr<const Program> whole;
+};
+
+bool is_one_op(const Graph& form) {
+  int ops = 0;
+  for (const Node* n : form.body()) ops += n->op().name() != kReturnOp && ops::has(n, ops::Trait::Elementwise);
+  return ops < 2;
+}
+
+// Null where there is no compiler.
+std::shared_ptr<const Program> program_of(const ops::Op& op, DType dtype, const Literal& number) try {
+  return compile(*form_of(op, dtype, {Dim::symbol("n")}, number));
+} catch (const Error& error) {
+  if (error.kind() == ErrorKind::Unsupported) return nullptr;
+  throw;
 }
 
 Tensor replay(const Graph& form, const Tensor& x) {
@@ -57,17 +85,28 @@ Tensor replay(const Graph& form, const Tensor& x) {
 std::optional<Tensor> run_scalar_form(const ops::Op& op, const Tensor& x, const Tensor& number) {
   constexpr size_t kMost = 256;
   using Key = std::tuple<uint32_t, DType, uint64_t>;
-  static thread_local std::map<Key, std::shared_ptr<const Graph>> known;
+  static thread_local std::map<Key, Form> known;
   uint64_t bits = 0;
   std::memcpy(&bits, number.data(), size_of(number.dtype()));
   Key key{op.id.index(), x.dtype(), bits};
   auto found = known.find(key);
   if (found == known.end()) {
     if (known.size() == kMost) known.clear();
-    found = known.emplace(key, form_of(op, x.dtype(), number.literal())).first;
+    found = known.emplace(key, Form{.parts = form_of(op, x.dtype(), {}, number.literal()), .whole = nullptr}).first;
   }
-  if (!found->second) return std::nullopt;
-  return replay(*found->second, x);
+  Form& form = found->second;
+  if (!form.parts) return std::nullopt;
+  if (form.whole && !recording_link(std::span(&x, 1)) && !numbers::possible() && x.elements() > 0) {
+    const Tensor flat = x.unlinked().reshaped({x.elements()});
+    return form.whole->run(std::span(&flat, 1))[0].reshaped(x.shape());
+  }
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::nanoseconds kEnough = std::chrono::milliseconds(30);
+  const bool counts = form.spent < kEnough && !is_one_op(*form.parts);
+  const Clock::time_point start = counts ? Clock::now() : Clock::time_point();
+  Tensor out = replay(*form.parts, x);
+  if (counts && (form.spent += Clock::now() - start) >= kEnough) form.whole = program_of(op, x.dtype(), number.literal());
+  return out;
 }
 
 }  // namespace ig::eager
