@@ -5,7 +5,7 @@ PY := $(VENV)/bin/python
 CMAKE := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(VENV)/bin/cmake
 SOURCES = $(shell git ls-files '*.cpp' '*.h')
 .DEFAULT_GOAL := build
-.PHONY: setup build demo test bench format lint asan tsan test-slow test-mutants clean
+.PHONY: setup build demo test bench bench-eager format lint asan tsan test-slow test-mutants clean
 
 setup:
 	@scripts/setup.sh $(if $(PEERS),$(if $(filter demo,$(MAKECMDGOALS)),--peers))
@@ -27,6 +27,10 @@ test: build
 # PEERS=1 installs torch, JAX, ONNX Runtime, OpenVINO and TensorFlow, each on its own under build/peers, and compares.
 bench: build
 	@$(PY) bench/run.py $(if $(PEERS),--peers) $(ARGS)
+
+# Single calls, op by op, beside NumPy's.
+bench-eager: build
+	@$(PY) bench/eager.py $(ARGS)
 
 format:
 	@scripts/setup.sh --lint

@@ -71,7 +71,8 @@ std::optional<std::vector<int64_t>> plain_shape(PyObject* object) {
   int64_t elements = 1;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i) {
     const std::optional<int64_t> size = plain_size(PyTuple_GET_ITEM(object, i));
-    if (!size || __builtin_mul_overflow(elements, std::max<int64_t>(1, *size) * 16, &elements)) return std::nullopt;
+    if (!size || __builtin_mul_overflow(elements, std::max<int64_t>(1, *size) * 16, &elements))
+      return std::nullopt;
     elements /= 16;
     sizes.push_back(*size);
   }

@@ -18,7 +18,7 @@ struct PyOp {
   PyObject_HEAD vectorcallfunc vectorcall;
   const ops::Op* op;
   eager::ElementwiseSite* site;  // the direct way, where there is one
-  PyObject* signature;  // inspect.Signature, made when asked for
+  PyObject* signature;           // inspect.Signature, made when asked for
 };
 PyTypeObject* op_type = nullptr;
 
@@ -191,12 +191,13 @@ PyObject* call(const ops::Op& op, PyObject* const* args, size_t count, PyObject*
   return wrap_all(front::call(op, operands, std::move(attrs)));
 }
 
-// One array, or two alike, of a dtype that the op takes as it is, outside of captures and modes: nothing needs to be
-// prepared. (Of two whole numbers the second may be one that the op refuses.)
+// One array, or two alike, of a dtype that the op takes as it is, outside of captures and modes: nothing
+// needs to be prepared. (Of two whole numbers the second may be one that the op refuses.)
 bool goes_directly(const PyOp& self, PyObject* const* args, size_t count, PyObject* names) {
   if (!self.site || names || count != self.op->decl.operands.size() || !is_tensor(args[0])) return false;
   const Tensor& x = tensor_of(args[0]);
-  if (x.is_symbolic() || !ops::contains(self.op->decl.dtypes, x.dtype()) || Capture::current() || OpMode::any())
+  if (x.is_symbolic() || !ops::contains(self.op->decl.dtypes, x.dtype()) || Capture::current() ||
+      OpMode::any())
     return false;
   if (count == 1) return true;
   if (!is_tensor(args[1]) || is_integer(x.dtype())) return false;
@@ -209,7 +210,8 @@ PyObject* op_vectorcall(PyObject* self, PyObject* const* args, size_t nargs, PyO
     const auto count = static_cast<size_t>(PyVectorcall_NARGS(nargs));
     const auto& op = *reinterpret_cast<PyOp*>(self);
     if (goes_directly(op, args, count, names))
-      return wrap(count == 1 ? (*op.site)(tensor_of(args[0])) : (*op.site)(tensor_of(args[0]), tensor_of(args[1])));
+      return wrap(count == 1 ? (*op.site)(tensor_of(args[0]))
+                             : (*op.site)(tensor_of(args[0]), tensor_of(args[1])));
     return call(*op.op, args, count, names);
   });
 }
@@ -316,7 +318,8 @@ nb::object make_function(const ops::Op& op) {
   if (!self) throw PythonError{};
   self->vectorcall = op_vectorcall;
   self->op = &op;
-  self->site = eager::ElementwiseSite::suits(op) ? new eager::ElementwiseSite(op) : nullptr;  // lives as long as the op
+  self->site = eager::ElementwiseSite::suits(op) ? new eager::ElementwiseSite(op)
+                                                 : nullptr;  // lives as long as the op
   self->signature = nullptr;
   return nb::steal(reinterpret_cast<PyObject*>(self));
 }

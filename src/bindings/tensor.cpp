@@ -129,14 +129,15 @@ std::optional<Tensor> with_number(Binary which, PyObject* a, PyObject* b) {
   auto plain = [](PyObject* object) { return PyFloat_CheckExact(object) || PyLong_CheckExact(object); };
   const bool first = plain(a);
   PyObject *array = first ? b : a, *number = first ? a : b;
-  if (!plain(number) || Py_TYPE(array) != tensor_type || tensor_of(array).is_symbolic() || Capture::current() ||
-      OpMode::any())
+  if (!plain(number) || Py_TYPE(array) != tensor_type || tensor_of(array).is_symbolic() ||
+      Capture::current() || OpMode::any())
     return std::nullopt;
   const Tensor& x = tensor_of(array);
   const bool keeps = is_float(x.dtype()) || (is_integer(x.dtype()) && PyLong_CheckExact(number));
   const bool partial = which == Binary::FloorDivide || which == Binary::Remainder || which == Binary::Power;
   eager::ElementwiseSite* direct = keeps && !partial ? site(which) : nullptr;
-  if (!direct || direct->op().decl.ulp > 0 || !ops::contains(direct->op().decl.dtypes, x.dtype())) return std::nullopt;
+  if (!direct || direct->op().decl.ulp > 0 || !ops::contains(direct->op().decl.dtypes, x.dtype()))
+    return std::nullopt;
   const Tensor value = front::scalar_tensor(*as_scalar(number), x.dtype());
   return first ? direct->with_number_first(value, x) : direct->with_number(x, value);
 }

@@ -128,7 +128,8 @@ bool short_rows_lie_across(const Block& region) {
   if (kept == 0 || !columns.is_constant() || columns.constant() < 1 || columns.constant() > kLongestRow)
     return false;
   for (const Node* node : region)
-    if (const AttrValue* order = node == region.terminator() ? nullptr : node->attrs().find(kPermutation.name))
+    if (const AttrValue* order =
+            node == region.terminator() ? nullptr : node->attrs().find(kPermutation.name))
       if (node->result()->type().dims == domain &&
           std::get<Ints>(*order)[kept - 1] + 1 == static_cast<int64_t>(domain.size()))
         return true;

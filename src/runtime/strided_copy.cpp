@@ -1,5 +1,6 @@
-// One walk for all copies: axes that one step walks become one, neighbours become wider elements, and the last
-// axes decide: runs of bytes, matrices that are turned over in registers, or one element after the other.
+// One walk for all copies: axes that one step walks become one, neighbours become wider elements, and the
+// last axes decide: runs of bytes, matrices that are turned over in registers, or one element after the
+// other.
 #include "runtime/strided_copy.h"
 
 #include <algorithm>
@@ -44,7 +45,8 @@ struct Registers {
 template <typename V, int kHalf, size_t... kLane>
 V interleave(V a, V b, std::index_sequence<kLane...>) {
   constexpr int kLanes = sizeof...(kLane);
-  return __builtin_shufflevector(a, b, (kHalf * kLanes / 2 + static_cast<int>(kLane) / 2 + (kLane % 2 ? kLanes : 0))...);
+  return __builtin_shufflevector(
+      a, b, (kHalf * kLanes / 2 + static_cast<int>(kLane) / 2 + (kLane % 2 ? kLanes : 0))...);
 }
 
 // Turns a square over that as many registers hold as each has lanes: interleaving its first half of rows with
@@ -89,8 +91,8 @@ void turn_tile(const char* from, char* to, const CopyAxis& rows, const CopyAxis&
   }
 }
 
-// `rows` is the axis that is read in order, `columns` the one that is written in order. By tiles, so that lines
-// a power of two apart, which share a place in the cache, are done with at once.
+// `rows` is the axis that is read in order, `columns` the one that is written in order. By tiles, so that
+// lines a power of two apart, which share a place in the cache, are done with at once.
 template <typename T>
 void turn(const char* from, char* to, const CopyAxis& rows, const CopyAxis& columns) {
   constexpr int64_t kWidth = sizeof(T), kSide = kLine / kWidth, kAhead = 3 * kSide;
@@ -129,11 +131,13 @@ void gather_run(const char* from, char* to, int64_t size, std::index_sequence<kL
   using V = typename Registers<T>::Vector;
   constexpr int64_t kWidth = sizeof(T), kLanes = sizeof...(kLane);
   int64_t i = 0;
-  for (; i + kLanes < size; i += kLanes) {  // the last element is not in a register whose other half may not be read
+  for (; i + kLanes < size;
+       i += kLanes) {  // the last element is not in a register whose other half may not be read
     V a, b = {};
     std::memcpy(&a, from + (kStep < 0 ? -(i + kLanes - 1) : 2 * i) * kWidth, kRegister);
     if (kStep > 0) std::memcpy(&b, from + (2 * i + kLanes) * kWidth, kRegister);
-    a = __builtin_shufflevector(a, b, (kStep < 0 ? static_cast<int>(kLanes - 1 - kLane) : static_cast<int>(2 * kLane))...);
+    a = __builtin_shufflevector(
+        a, b, (kStep < 0 ? static_cast<int>(kLanes - 1 - kLane) : static_cast<int>(2 * kLane))...);
     std::memcpy(to + i * kWidth, &a, kRegister);
   }
   for (; i < size; ++i) store(to + i * kWidth, load<T>(from + i * kStep * kWidth));
@@ -164,7 +168,8 @@ void walk(const char* from, char* to, const CopyAxis& first, Axes others) {
   if (turns && first.size >= kLanes && others[0].size >= kLanes) return turn<T>(from, to, first, others[0]);
   constexpr int64_t kFew = 8;  // a loop of so few turns costs more to begin than to run
   if (others.size() == 1 && others[0].size < kFew && others[0].size < first.size) {
-    for (int64_t i = 0; i < others[0].size; ++i) run<T>(from + i * others[0].from, to + i * others[0].to, first);
+    for (int64_t i = 0; i < others[0].size; ++i)
+      run<T>(from + i * others[0].from, to + i * others[0].to, first);
     return;
   }
   for (int64_t i = 0; i < first.size; ++i)
@@ -175,7 +180,8 @@ void walk(const char* from, char* to, const CopyAxis& first, Axes others) {
 // written in order comes last, and next to it the one that is read in order.
 void put_in_order(int64_t& width, std::vector<CopyAxis>& axes) {
   std::erase_if(axes, [](const CopyAxis& axis) { return axis.size == 1; });
-  std::ranges::sort(axes, [](const CopyAxis& a, const CopyAxis& b) { return std::abs(a.to) > std::abs(b.to); });
+  std::ranges::sort(axes,
+                    [](const CopyAxis& a, const CopyAxis& b) { return std::abs(a.to) > std::abs(b.to); });
   for (size_t i = 1; i < axes.size();) {
     CopyAxis& outer = axes[i - 1];
     const CopyAxis& inner = axes[i];
@@ -200,7 +206,8 @@ void put_in_order(int64_t& width, std::vector<CopyAxis>& axes) {
 
 template <typename T>
 void go(const char* from, char* to, std::vector<CopyAxis>& axes) {
-  // Parts for threads are of the first axis, by whole tiles; 64 KiB take longer than it does to wake a thread.
+  // Parts for threads are of the first axis, by whole tiles; 64 KiB take longer than it does to wake a
+  // thread.
   constexpr int64_t kPart = 64, kWorthIt = int64_t{64} << 10;
   int64_t bytes = sizeof(T);
   for (const CopyAxis& axis : axes) bytes *= axis.size;

@@ -580,13 +580,15 @@ std::vector<Tensor> compute_general(const ops::Op& op, std::span<const Tensor> o
 
 // A view laid out anew. Large ones whose neighbours do not stay neighbours have a kernel, once it pays.
 Tensor lay_out(const Tensor& x, const StridedView& view, Kernels kernels) {
-  constexpr size_t kLarge = size_t{128} << 10;  // bytes; smaller ones stay in the cache, and take as long to call
+  constexpr size_t kLarge = size_t{128}
+                            << 10;  // bytes; smaller ones stay in the cache, and take as long to call
   static const ops::Op& transpose = ops::get("transpose");
   ++counters().views;
   if (x.bytes() >= kLarge)
     if (std::optional<Turned> turned = as_turned(x, view)) {
-      const Tensor out = compute_general(transpose, std::span(&turned->x, 1),
-                                         Attrs().set(ops::kPermutation, std::move(turned->permutation)), kernels)[0];
+      const Tensor out =
+          compute_general(transpose, std::span(&turned->x, 1),
+                          Attrs().set(ops::kPermutation, std::move(turned->permutation)), kernels)[0];
       return Tensor(x.dtype(), view.shape, out.storage());
     }
   return copy_strided(x, view);

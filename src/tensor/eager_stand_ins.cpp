@@ -5,7 +5,8 @@
 // sums run over the taps, then the input features, as in a kernel of the convolution's own: the bits are the
 // same.
 //
-// A fold of windows goes tap by tap; an array is padded by two copies; what is turned over is copied as any view is.
+// A fold of windows goes tap by tap; an array is padded by two copies; what is turned over is copied as any
+// view is.
 #include "tensor/eager_stand_ins.h"
 
 #include <algorithm>
@@ -128,10 +129,13 @@ std::optional<Tensor> product(std::span<const Tensor> operands, const Attrs& att
   const Shape shape(*constant_dims(result.dims));
   const DType accumulate = attrs.get(ops::kAccumulate);
   if (free_a.empty() && free_b.empty()) {  // element by element, and a fold, as such a product is simplified
-    if (ops::accumulating_type(result.dtype, accumulate) != result.dtype || fold_a.empty()) return std::nullopt;
+    if (ops::accumulating_type(result.dtype, accumulate) != result.dtype || fold_a.empty())
+      return std::nullopt;
     static const ops::Op &times = ops::get("multiply"), &total = ops::get("reduce_sum");
-    auto all = run_one(times, arranged(operands[0], {batch_a, fold_a}), arranged(operands[1], {batch_b, fold_b}), {});
-    auto sums = all ? run_at_hand(total, std::span(&*all, 1), Attrs().set(ops::kAxes, Ints{1})) : std::nullopt;
+    auto all = run_one(times, arranged(operands[0], {batch_a, fold_a}),
+                       arranged(operands[1], {batch_b, fold_b}), {});
+    auto sums =
+        all ? run_at_hand(total, std::span(&*all, 1), Attrs().set(ops::kAxes, Ints{1})) : std::nullopt;
     return sums ? std::optional((*sums)[0].reshaped(shape)) : std::nullopt;
   }
   Tensor a = batch_a.empty() ? arranged(operands[0], {free_a, fold_a})
@@ -351,7 +355,8 @@ bool multiplies(const Attrs& attrs) { return attrs.find(ops::kLhsContract.name) 
 }  // namespace
 
 bool has_stand_in(const Node* node) {
-  return turns(node->attrs()) || convolves(node->attrs()) || multiplies(node->attrs()) || pads(node->attrs()) ||
+  return turns(node->attrs()) || convolves(node->attrs()) || multiplies(node->attrs()) ||
+         pads(node->attrs()) ||
          (node->operands().size() == 1 &&
           ops::window_fold(ops::op_of(node), node->operand(0)->type().dtype).has_value());
 }

@@ -23,7 +23,8 @@ namespace {
 
 // The op on x, of these sizes, and a constant, with the op's algebra applied; null where that has nothing to
 // say.
-std::shared_ptr<const Graph> form_of(const ops::Op& op, DType dtype, const Dims& dims, const Literal& number) {
+std::shared_ptr<const Graph> form_of(const ops::Op& op, DType dtype, const Dims& dims,
+                                     const Literal& number) {
   auto graph = std::make_shared<Graph>("form");
   for (const Dim& size : dims) graph->dims.declare(*size.as_symbol(), {});
   Value x = graph->body().add_arg(Type::tensor(dtype, dims));
@@ -43,8 +44,8 @@ std::shared_ptr<const Graph> form_of(const ops::Op& op, DType dtype, const Dims&
   return graph;
 }
 
-// A form for one number: its ops one by one, of an element and so for any sizes, until those have taken about as
-// long as it takes to compile them together.
+// A form for one number: its ops one by one, of an element and so for any sizes, until those have taken about
+// as long as it takes to compile them together.
 struct Form {
   std::shared_ptr<const Graph> parts;
   std::chrono::nanoseconds spent{0};
@@ -53,7 +54,8 @@ struct Form {
 
 bool is_one_op(const Graph& form) {
   int ops = 0;
-  for (const Node* n : form.body()) ops += n->op().name() != kReturnOp && ops::has(n, ops::Trait::Elementwise);
+  for (const Node* n : form.body())
+    ops += n->op().name() != kReturnOp && ops::has(n, ops::Trait::Elementwise);
   return ops < 2;
 }
 
@@ -92,7 +94,8 @@ std::optional<Tensor> run_scalar_form(const ops::Op& op, const Tensor& x, const 
   auto found = known.find(key);
   if (found == known.end()) {
     if (known.size() == kMost) known.clear();
-    found = known.emplace(key, Form{.parts = form_of(op, x.dtype(), {}, number.literal()), .whole = nullptr}).first;
+    found = known.emplace(key, Form{.parts = form_of(op, x.dtype(), {}, number.literal()), .whole = nullptr})
+                .first;
   }
   Form& form = found->second;
   if (!form.parts) return std::nullopt;
@@ -105,7 +108,8 @@ std::optional<Tensor> run_scalar_form(const ops::Op& op, const Tensor& x, const 
   const bool counts = form.spent < kEnough && !is_one_op(*form.parts);
   const Clock::time_point start = counts ? Clock::now() : Clock::time_point();
   Tensor out = replay(*form.parts, x);
-  if (counts && (form.spent += Clock::now() - start) >= kEnough) form.whole = program_of(op, x.dtype(), number.literal());
+  if (counts && (form.spent += Clock::now() - start) >= kEnough)
+    form.whole = program_of(op, x.dtype(), number.literal());
   return out;
 }
 

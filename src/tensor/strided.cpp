@@ -100,7 +100,8 @@ std::optional<Turned> as_turned(const Tensor& x, const StridedView& view) {
 
 Tensor join(std::span<const Tensor> parts, int64_t axis, const Shape& result) {
   Tensor out = Tensor::empty(parts[0].dtype(), result);
-  const int64_t rows = std::accumulate(result.begin(), result.begin() + axis, int64_t{1}, std::multiplies<>());
+  const int64_t rows =
+      std::accumulate(result.begin(), result.begin() + axis, int64_t{1}, std::multiplies<>());
   if (out.elements() == 0) return out;
   const int64_t width = width_of(out), row = out.elements() / rows * width;
   // As many rows at a time as stay in the first cache while the parts of each are laid beside each other.
@@ -119,10 +120,11 @@ Tensor join(std::span<const Tensor> parts, int64_t axis, const Shape& result) {
   if (blocks == 1) {
     join_rows(0, rows);
   } else {
-    rt::ThreadPool::instance().parallel_for(
-        blocks, std::max<int64_t>(1, kWorthIt / (block * row)), [&](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) join_rows(i * block, std::min(rows, (i + 1) * block));
-        });
+    rt::ThreadPool::instance().parallel_for(blocks, std::max<int64_t>(1, kWorthIt / (block * row)),
+                                            [&](int64_t begin, int64_t end) {
+                                              for (int64_t i = begin; i < end; ++i)
+                                                join_rows(i * block, std::min(rows, (i + 1) * block));
+                                            });
   }
   return out;
 }

@@ -26,8 +26,8 @@ Tensor copy_strided(const Tensor& x, const StridedView& view);
 // nobody else sees it.
 Tensor assign_strided(Tensor x, const StridedView& view, const Tensor& value);
 
-// A view that is all of an array with its axes in another order, and in which neighbours do not stay neighbours:
-// with as few axes as that takes. Elements are of the unsigned type as wide as the array's own.
+// A view that is all of an array with its axes in another order, and in which neighbours do not stay
+// neighbours: with as few axes as that takes. Elements are of the unsigned type as wide as the array's own.
 struct Turned {
   Tensor x;
   std::vector<int64_t> permutation;

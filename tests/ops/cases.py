@@ -342,9 +342,16 @@ def terms(decl: dict[str, Any], case: Case) -> int:
     return max((n for a in case.arrays for n in a.shape), default=0)
 
 
+def is_dot(decl: dict[str, Any], case: Case) -> bool:
+    """Whether a product may have no free axis, where none of as many elements of two arrays is read twice."""
+    products = {"dot_general", "matmul", "dot", "inner", "einsum", "tensordot"}
+    alike = len(case.arrays) == 2 and case.arrays[0].size == case.arrays[1].size
+    return decl["name"] in ("vecdot", "vdot") or (decl["name"] in products and alike)
+
+
 def own_bound(decl: dict[str, Any], case: Case, dtype: str) -> float:
     """Compiled code against the definition: the functions' bounds, and sums in another order."""
-    own = bound_of(decl, dtype, complex_operands(case))
+    own = bound_of(TABLE["reduce_sum"] if is_dot(decl, case) else decl, dtype, complex_operands(case))
     return own + (0 if own == 0 else terms(decl, case) / 4)
 
 

@@ -26,6 +26,30 @@ def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+def test_eager_calls_are_measured_beside_numpys(tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        BENCH / "eager.py",
+        "--only",
+        "xp.sum(x",
+        "--least",
+        "1e-5",
+        "--out",
+        tmp_path,
+        "--sizes",
+    ]
+    done = subprocess.run([*command, "small"], capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    result = json.loads((tmp_path / "eager.json").read_text())
+    assert {row["system"] for row in result["rows"]} == {"numpy", "intaglio"}
+    assert all(row["low"] <= row["median"] <= row["high"] for row in result["rows"])
+    assert "| `xp.sum(x, axis=0)` |" in (tmp_path / "eager.md").read_text()
+    ElementTree.parse(tmp_path / "eager.svg")
+    wrong = subprocess.run([*command, "huge"], capture_output=True, text=True, check=False)
+    assert wrong.returncode == 2
+    assert "no sizes huge: there are small, middle, large" in wrong.stderr
+
+
 QUICK = ("--quick", "--workloads", "add_4x4,while_1000", "--systems", "intaglio,numpy")
 
 

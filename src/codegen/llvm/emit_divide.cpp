@@ -89,9 +89,9 @@ llvm::Value* Emitter::divide_by_number(DType type, llvm::Value* a, llvm::Value* 
 }
 
 // Vectors of integers of up to 32 bits divided by one number that is known when the loop runs: times its
-// reciprocal in a float of more than twice their width, made greater by more than it and the product may lack.
-// A quotient that is a whole number is then reached, and none beyond it: the next one is 1 / |b| away, and of
-// |a / b| at most 2^-50 too much (of 16 bits in float32, 2^-21). Null for others; b is not zero.
+// reciprocal in a float of more than twice their width, made greater by more than it and the product may
+// lack. A quotient that is a whole number is then reached, and none beyond it: the next one is 1 / |b| away,
+// and of |a / b| at most 2^-50 too much (of 16 bits in float32, 2^-21). Null for others; b is not zero.
 llvm::Value* Emitter::divide_by_whole(loop::Op op, DType type, llvm::Value* a, llvm::Value* b) {
   const int bits = info(type).bits;
   if (!is_integer(type) || bits > 32 || llvm::isa<llvm::Constant>(b)) return nullptr;
@@ -101,11 +101,13 @@ llvm::Value* Emitter::divide_by_whole(loop::Op op, DType type, llvm::Value* a, l
   auto* real = bits <= 16 ? b_.getFloatTy() : b_.getDoubleTy();
   auto splat = [&](llvm::Value* v) { return b_.CreateVectorSplat(static_cast<unsigned>(lanes_), v); };
   // The smallest number by minus one wraps.
-  llvm::Value* minus = is_signed ? b_.CreateICmpEQ(b, llvm::Constant::getAllOnesValue(narrow)) : b_.getFalse();
+  llvm::Value* minus =
+      is_signed ? b_.CreateICmpEQ(b, llvm::Constant::getAllOnesValue(narrow)) : b_.getFalse();
   auto* by = b_.CreateSelect(minus, integer(narrow, 1), b);
   auto* divisor = is_signed ? b_.CreateSIToFP(by, real) : b_.CreateUIToFP(by, real);
   auto* reciprocal = b_.CreateFDiv(llvm::ConstantFP::get(real, 1), divisor);
-  auto* greater = b_.CreateFMul(reciprocal, llvm::ConstantFP::get(real, 1 + (bits <= 16 ? 0x1p-22 : 0x1p-51)));
+  auto* greater =
+      b_.CreateFMul(reciprocal, llvm::ConstantFP::get(real, 1 + (bits <= 16 ? 0x1p-22 : 0x1p-51)));
   auto* x = is_signed ? b_.CreateSIToFP(a, shaped(real, whole)) : b_.CreateUIToFP(a, shaped(real, whole));
   auto* q = b_.CreateFMul(x, splat(greater));
   auto* quotient = is_signed ? b_.CreateFPToSI(q, whole) : b_.CreateFPToUI(q, whole);

@@ -109,9 +109,7 @@ Expr lower_divide(Expr x, Expr y) {
   if (!is_integer(x.type())) return x / y;
   return select(y == zero_like(y), minus_one_like(y), x / safe_divisor(y));
 }
-Expr lower_whole_remainder(Expr x, Expr y) {
-  return select(y == zero_like(y), x, x % safe_divisor(y));
-}
+Expr lower_whole_remainder(Expr x, Expr y) { return select(y == zero_like(y), x, x % safe_divisor(y)); }
 
 // Of floats, the loop IR's own remainder is C's fmod, exact.
 Expr lower_remainder(Expr x, Expr y) { return is_float(x.type()) ? x % y : lower_whole_remainder(x, y); }

@@ -159,6 +159,26 @@ Literal part_of_literal(const Literal& z, bool imaginary) {
   return out;
 }
 
+// Where no axis of either side is free, no element is read twice: a product and a fold, which has the order
+// of folds, many sums at a time instead of one chain, and fuses as folds do. That order is of the terms as
+// the attributes list them, however the operands lie: a transposition may become part of the attributes.
+bool is_product_and_sum(const DotDims& d) { return d.lhs_free.empty() && d.rhs_free.empty(); }
+
+Value product_and_sum(Builder& build, Value x, Value y, const DotDims& d, DType accumulate) {
+  Compose m(build);
+  const DType result = x->type().dtype, wide = accumulating_type(result, accumulate);
+  // The second with the axes of the first, in its order.
+  const Ints axes = joined(d.lhs_batch, d.lhs_contract), others = joined(d.rhs_batch, d.rhs_contract);
+  Ints alike(axes.size());
+  for (size_t i = 0; i < axes.size(); ++i) alike[static_cast<size_t>(axes[i])] = others[i];
+  Value sum = m.mul(build.convert(x, wide), build.convert(build.transpose(y, alike), wide));
+  sum = build.transpose(sum, axes);
+  const auto batch = static_cast<int64_t>(d.lhs_batch.size()),
+             terms = static_cast<int64_t>(d.lhs_contract.size());
+  if (terms > 0) sum = m.sum(sum, iota(terms, batch));
+  return build.convert(sum, result);
+}
+
 void reference_dot(ReferenceContext& c);
 // Four products of the parts, each a chain of its own, as complex_dot_body has them.
 void reference_complex_dot(ReferenceContext& c) {
@@ -178,8 +198,16 @@ void reference_complex_dot(ReferenceContext& c) {
 
 void reference_dot(ReferenceContext& c) {
   const Literal &x = c.operands[0], &y = c.operands[1];
-  if (is_complex(x.dtype())) return reference_complex_dot(c);
   DotDims d(c.attrs, static_cast<int>(x.dims().size()), static_cast<int>(y.dims().size()));
+  if (is_product_and_sum(d)) {
+    Graph graph("dot");
+    Value args[] = {graph.body().add_arg(x.type()), graph.body().add_arg(y.type())};
+    Builder build(graph.body());
+    graph.body().set_results({product_and_sum(build, args[0], args[1], d, c.attrs.get(kAccumulate))});
+    c.results[0] = evaluate(graph, c.operands)[0];
+    return;
+  }
+  if (is_complex(x.dtype())) return reference_complex_dot(c);
   DType sum_type = accumulating_type(x.dtype(), c.attrs.get(kAccumulate));
   std::vector<int64_t> summed;
   for (int64_t axis : d.lhs_contract) summed.push_back(x.dims()[static_cast<size_t>(axis)]);
@@ -247,31 +275,14 @@ Expr point_dot(PointContext& c) {
   return narrow(level(0, build.constant(sum_type, 0)), c.node->result()->type().dtype);
 }
 
-// Where no axis of either side is free, no element is read twice: a product and a fold, which has the order of
-// folds, many sums at a time instead of one chain, and fuses as folds do. That order is of the terms as the
-// attributes list them, however the operands lie: a transposition may become part of the attributes.
-Value product_and_sum(SimplifyContext& c, const DotDims& d) {
-  Compose m(c.build);
-  const DType result = c.node->result()->type().dtype;
-  const DType wide = accumulating_type(result, c.node->attrs().get(kAccumulate));
-  // The second with the axes of the first, in its order.
-  const Ints axes = joined(d.lhs_batch, d.lhs_contract), others = joined(d.rhs_batch, d.rhs_contract);
-  Ints alike(axes.size());
-  for (size_t i = 0; i < axes.size(); ++i) alike[static_cast<size_t>(axes[i])] = others[i];
-  Value product = m.mul(c.build.convert(c.node->operand(0), wide),
-                        c.build.convert(c.build.transpose(c.node->operand(1), alike), wide));
-  Value sum = c.build.transpose(product, axes);
-  const auto batch = static_cast<int64_t>(d.lhs_batch.size()), terms = static_cast<int64_t>(d.lhs_contract.size());
-  if (terms > 0) sum = m.sum(sum, iota(terms, batch));
-  return c.build.convert(sum, result);
-}
-
 Value simplify_dot(SimplifyContext& c) {
   const Type &x = c.node->operand(0)->type(), &y = c.node->operand(1)->type();
   for (int64_t axis : c.node->attrs().get(kLhsContract))
     if (at(x.dims, axis) == 0) return c.build.full(c.node->result()->type(), 0);
   const DotDims d(c.node->attrs(), x.rank(), y.rank());
-  return d.lhs_free.empty() && d.rhs_free.empty() ? product_and_sum(c, d) : nullptr;
+  if (!is_product_and_sum(d)) return nullptr;
+  return product_and_sum(c.build, c.node->operand(0), c.node->operand(1), d,
+                         c.node->attrs().get(kAccumulate));
 }
 
 std::vector<Value> jvp_dot(JvpContext& c) {
@@ -335,10 +346,22 @@ Ints shifted(const Ints& axes) {
 Batched batch_dot(BatchContext& c) {
   const Attrs& a = c.node->attrs();
   Ints lb = a.get(kLhsBatch), rb = a.get(kRhsBatch), lc = a.get(kLhsContract), rc = a.get(kRhsContract);
-  Value x = c.operands[0], y = c.operands[1];
-  bool left = c.axes[0] >= 0, right = c.axes[1] >= 0;
-  if (left) x = batch_to_front(c.build, x, c.axes[0]), lb = shifted(lb), lc = shifted(lc);
-  if (right) y = batch_to_front(c.build, y, c.axes[1]), rb = shifted(rb), rc = shifted(rc);
+  const DotDims d(a, c.node->operand(0)->type().rank(), c.node->operand(1)->type().rank());
+  Value sides[] = {c.operands[0], c.operands[1]};
+  int axes[] = {c.axes[0], c.axes[1]};
+  // A product without free axes stays one, for its order of summation.
+  for (size_t i = 0; i < 2 && is_product_and_sum(d); ++i) {
+    if (axes[i] >= 0) continue;
+    Dims dims = sides[i]->type().dims;
+    const Ints own = iota(static_cast<int64_t>(dims.size()), 1);
+    dims.insert(dims.begin(), c.size);
+    sides[i] = c.build.broadcast(sides[i], dims, own);
+    axes[i] = 0;
+  }
+  auto [x, y] = sides;
+  bool left = axes[0] >= 0, right = axes[1] >= 0;
+  if (left) x = batch_to_front(c.build, x, axes[0]), lb = shifted(lb), lc = shifted(lc);
+  if (right) y = batch_to_front(c.build, y, axes[1]), rb = shifted(rb), rc = shifted(rc);
   int axis = 0;
   if (left && right) {
     lb.insert(lb.begin(), 0);
@@ -359,12 +382,14 @@ Op dot_general_op() {
       .decl =
           {.name = "dot_general",
            .python = "dot_general",
-           .doc = "Sums of products over the contracted axes, for each pair of batch entries; the result has "
-                  "the batch axes, then the left operand's free axes, then the right's.\nEach element is one "
-                  "chain of fused multiply-adds over the contracted axes, the first slowest, from +0; 16-bit "
-                  "floats are summed in float32 and rounded once; integers wrap; complex products are four "
-                  "real ones of "
-                  "the parts, without a conjugate. StableHLO.",
+           .doc =
+               "Sums of products over the contracted axes, for each pair of batch entries; the result has "
+               "the batch axes, then the left operand's free axes, then the right's.\nEach element is one "
+               "chain of fused multiply-adds over the contracted axes, the first slowest, from +0; without "
+               "free axes on either side it is the sum of the products in the order of sums. 16-bit "
+               "floats are summed in float32 and rounded once; integers wrap; complex products are four "
+               "real ones of "
+               "the parts, without a conjugate. StableHLO.",
            .operands = {{"x", "The left array."}, {"y", "The right array, of the same type."}},
            .attrs = {kLhsBatch, kRhsBatch, kLhsContract, kRhsContract, kAccumulate},
            .dtypes = DTypeSet::Numeric,

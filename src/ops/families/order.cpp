@@ -1,6 +1,6 @@
-// Ops that order elements: sort (of several arrays by the first), top_k. Both put the positions of each row in
-// order (row_order.h), stable, the same for every dtype; but for a few greatest elements, which top_k keeps in
-// order as it walks a row.
+// Ops that order elements: sort (of several arrays by the first), top_k. Both put the positions of each row
+// in order (row_order.h), stable, the same for every dtype; but for a few greatest elements, which top_k
+// keeps in order as it walks a row.
 //
 // A key is compared as a wide value (float32 for 16-bit floats). NaN: sort puts it last, in either direction;
 // top_k counts it as the greatest. -0 and +0 are equal.
@@ -137,6 +137,9 @@ Op sort_op() {
            .samples = {{"T[7]", "{axis = 0}"},
                        {"T[7]", "{axis = 0, descending = true}"},
                        {"T[33]", "{axis = 0}", -3, 3},
+                       {"T[300]", "{axis = 0}"},
+                       {"T[129]", "{axis = 0, descending = true}", -3, 3},
+                       {"T[2, 200, 3], i64[2, 200, 3]", "{axis = 1}", -2, 2},
                        {"T[3, 5]", "{axis = 1}", -2, 2},
                        {"T[5, 3]", "{axis = 0, descending = true}", -2, 2},
                        {"T[2, 6, 3], i64[2, 6, 3], T[2, 6, 3]", "{axis = 1}", -2, 2},

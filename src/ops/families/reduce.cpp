@@ -268,28 +268,27 @@ std::vector<Expr> with_position(ReduceContext&, std::span<const Expr> x, Expr po
 std::vector<Expr> position_alone(ReduceContext& c, std::span<const Expr> a) {
   return {select(a[1] < 0.0, c.build.index(0), a[1])};
 }
-const ReduceRule kArgMax{
-    +[](ReduceContext& c) {
-      return std::vector{tools::lowest(c.build, accumulator(c.node)), c.build.index(-1)};
-    },
-    with_position,
-    better<true>,
-    position_alone,
-    false,
-    Reduction::Max,
-    false,
-    later<true>};
-const ReduceRule kArgMin{
-    +[](ReduceContext& c) {
-      return std::vector{tools::highest(c.build, accumulator(c.node)), c.build.index(-1)};
-    },
-    with_position,
-    better<false>,
-    position_alone,
-    false,
-    Reduction::Min,
-    false,
-    later<false>};
+const ReduceRule kArgMax{+[](ReduceContext& c) {
+                           return std::vector{tools::lowest(c.build, accumulator(c.node)), c.build.index(-1)};
+                         },
+                         with_position,
+                         better<true>,
+                         position_alone,
+                         false,
+                         Reduction::Max,
+                         false,
+                         later<true>};
+const ReduceRule kArgMin{+[](ReduceContext& c) {
+                           return std::vector{tools::highest(c.build, accumulator(c.node)),
+                                              c.build.index(-1)};
+                         },
+                         with_position,
+                         better<false>,
+                         position_alone,
+                         false,
+                         Reduction::Min,
+                         false,
+                         later<false>};
 
 Value simplify_fold(SimplifyContext& c) {  // a fold over nothing
   return c.node->attrs().get(kAxes).empty() ? c.node->operand(0) : nullptr;

@@ -1,8 +1,8 @@
 // Keys become signed integers whose order is that of the row. Of a short row each key's place is counted at
 // once: how many are less, or equal and before it, which vectors compare many at a time. A long row is sorted
 // by digits of eight bits from the last on (LSD radix sort, Knuth, The Art of Computer Programming 5.2.5) of
-// the distances from the least key; bits in front of and behind those that any distance has are left out. Both
-// are stable and take no branch that an element decides.
+// the distances from the least key; bits in front of and behind those that any distance has are left out.
+// Both are stable and take no branch that an element decides.
 #include "ops/families/row_order.h"
 
 namespace ig::ops {
@@ -101,7 +101,8 @@ void RowOrder::by_digits() {
   });
   Expr used = build_.let(build_.reduce_lanes(found_, loop::Reduction::Or));
   Expr lowest = build_.let(convert(popcount((used & (none - used)) - one), DType::I64));
-  Expr end = index(static_cast<int64_t>(size_of(whole_)) * 8) - convert(count_leading_zeros(used), DType::I64);
+  Expr end =
+      index(static_cast<int64_t>(size_of(whole_)) * 8) - convert(count_leading_zeros(used), DType::I64);
   Expr digits = build_.let((loop::greater(end - lowest, index(0)) + index(kDigit - 1)) / index(kDigit));
   build_.serial_for(index(0), digits,
                     [&](Expr digit) { by_digit(convert(lowest + digit * index(kDigit), whole_)); });
