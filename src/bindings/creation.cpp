@@ -56,26 +56,22 @@ nb::object linspace(double start, double stop, int64_t count, bool endpoint, nb:
   return nb::steal(wrap(front::convert(made(out), dtype)));
 }
 
-// A size as it is written most of the time; others take the way of all shapes.
-std::optional<int64_t> plain_size(PyObject* object) {
-  if (!PyLong_CheckExact(object)) return std::nullopt;
-  int overflow = 0;
-  const int64_t size = PyLong_AsLongLongAndOverflow(object, &overflow);
-  return overflow == 0 && size >= 0 ? std::optional(size) : std::nullopt;
-}
-
+// A shape as it is written most of the time, an int or a tuple of them; others, and those that no array can
+// have, take the way of all shapes.
 std::optional<std::vector<int64_t>> plain_shape(PyObject* object) {
+  constexpr int64_t kWidest = 16;  // bytes of an element
   std::vector<int64_t> sizes;
-  if (std::optional<int64_t> one = plain_size(object)) return std::vector{*one};
-  if (!PyTuple_CheckExact(object)) return std::nullopt;
-  int64_t elements = 1;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i) {
-    const std::optional<int64_t> size = plain_size(PyTuple_GET_ITEM(object, i));
-    if (!size || __builtin_mul_overflow(elements, std::max<int64_t>(1, *size) * 16, &elements))
-      return std::nullopt;
-    elements /= 16;
-    sizes.push_back(*size);
-  }
+  int64_t bytes = kWidest;
+  auto take = [&](PyObject* item) {
+    if (!PyLong_CheckExact(item)) return false;
+    int overflow = 0;
+    sizes.push_back(PyLong_AsLongLongAndOverflow(item, &overflow));
+    return overflow == 0 && sizes.back() >= 0 &&
+           !__builtin_mul_overflow(bytes, std::max<int64_t>(1, sizes.back()), &bytes);
+  };
+  if (!PyTuple_CheckExact(object)) return take(object) ? std::optional(std::move(sizes)) : std::nullopt;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i)
+    if (!take(PyTuple_GET_ITEM(object, i))) return std::nullopt;
   return sizes;
 }
 

@@ -580,8 +580,7 @@ std::vector<Tensor> compute_general(const ops::Op& op, std::span<const Tensor> o
 
 // A view laid out anew. Large ones whose neighbours do not stay neighbours have a kernel, once it pays.
 Tensor lay_out(const Tensor& x, const StridedView& view, Kernels kernels) {
-  constexpr size_t kLarge = size_t{128}
-                            << 10;  // bytes; smaller ones stay in the cache, and take as long to call
+  constexpr size_t kLarge = 131072;  // bytes; smaller ones stay in the cache, and take as long to call
   static const ops::Op& transpose = ops::get("transpose");
   ++counters().views;
   if (x.bytes() >= kLarge)

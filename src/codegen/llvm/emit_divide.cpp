@@ -1,12 +1,12 @@
 // Vectors divided by one number.
 //
-// Of floats: its reciprocal is taken once, and a quotient is four operations
-// and a test, in half the time of a division (AVX-512; 16 float32 of the first cache 1.3 ns and 2.6 on an
-// Intel Xeon). The quotient is that of a division, bit for bit: with r = RN(1/b) and what r lacks, q = a * r
-// + a * rest is one of the two floats around a / b; the remainder a - b * q is exact, and RN(q + remainder *
-// r) is RN(a / b) (P. Markstein, "Computation of elementary functions on the IBM RISC System/6000 processor",
-// 1990). That holds where nothing overflows or is denormal on the way: other lanes, zeros whose sign would be
-// lost among them, send their vectors to the division itself.
+// Of floats its reciprocal is taken once, and a quotient is four operations and a test, in half the time of a
+// division (AVX-512; 16 float32 of the first cache 1.3 ns and 2.6 on an Intel Xeon). The quotient is that of
+// a division, bit for bit: with r = RN(1/b) and what r lacks, q = a * r + a * rest is one of the two floats
+// around a / b; the remainder a - b * q is exact, and RN(q + remainder * r) is RN(a / b) (P. Markstein,
+// "Computation of elementary functions on the IBM RISC System/6000 processor", 1990). That holds where
+// nothing overflows or is denormal on the way: other lanes, zeros whose sign would be lost among them, send
+// their vectors to the division itself.
 #include <llvm/IR/MDBuilder.h>
 
 #include "codegen/llvm/emit.h"
