@@ -47,7 +47,7 @@ x[:, ::-1] * 2; x[1:] - x[:-1]; x[:, 1:] - x[:, :-1]; x[2:5, 1:9] * 2; x[:, 0]; 
 xp.roll(x, 1, axis=0); xp.roll(x, 3, axis=1); xp.concat([x, y], axis=0); xp.concat([x, y], axis=1)
 xp.stack([x, y], axis=0); xp.stack([x, y], axis=-1); xp.repeat(x, 2, axis=0); xp.repeat(x, 2, axis=1)
 xp.tile(x, (2, 2)); xp.tril(x); xp.triu(x); xp.broadcast_to(v, x.shape) + 1; xp.sort(x, axis=1); xp.sort(x, axis=0)
-xp.argsort(x, axis=1, stable=True); xp.unique_values(i); xp.searchsorted(xp.sort(v), x); xp.take(x, k, axis=0)
+xp.argsort(x, axis=1, stable=True); xp.sort(xp.unique_values(i)); xp.searchsorted(xp.sort(v), x); xp.take(x, k, axis=0)
 xp.take(x, l, axis=1); x[k]; x[b]; xp.count_nonzero(x); xp.diff(x); xp.zeros(x.shape); xp.ones_like(x)
 xp.arange(x.shape[0] * x.shape[1]); xp.eye(200)
 """

@@ -375,6 +375,9 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: flo
     if x.dtype.kind not in ("real floating", "complex floating"):
         x = astype(x, "float32")
     if ord == 2 and x.dtype.kind == "real floating":
+        if axis is None and not keepdims:  # one kernel, op by op too
+            flat = _functions.ravel(x)
+            return _fn["sqrt"](_fn["vecdot"](flat, flat))
         return _fn["sqrt"](_functions.sum(x * x, axis=axis, keepdims=keepdims))
     size = _fn["abs"](x)
     if ord == 2:

@@ -10,6 +10,7 @@
 #include "ops/attrs.h"
 #include "tensor/eager.h"
 #include "tensor/mode.h"
+#include "tensor/scalar_forms.h"
 
 #include <structmember.h>  // wants Python.h before it
 
@@ -124,7 +125,7 @@ eager::ElementwiseSite* site(Binary which) {
   return sites[i];
 }
 
-// An array and a Python number that takes the array's dtype, where the op has no other form for numbers.
+// An array and a Python number that takes the array's dtype; of powers those that have a form of their own.
 std::optional<Tensor> with_number(Binary which, PyObject* a, PyObject* b) {
   auto plain = [](PyObject* object) { return PyFloat_CheckExact(object) || PyLong_CheckExact(object); };
   const bool first = plain(a);
@@ -134,11 +135,13 @@ std::optional<Tensor> with_number(Binary which, PyObject* a, PyObject* b) {
     return std::nullopt;
   const Tensor& x = tensor_of(array);
   const bool keeps = is_float(x.dtype()) || (is_integer(x.dtype()) && PyLong_CheckExact(number));
-  const bool partial = which == Binary::FloorDivide || which == Binary::Remainder || which == Binary::Power;
+  const bool partial = which == Binary::FloorDivide || which == Binary::Remainder;
   eager::ElementwiseSite* direct = keeps && !partial ? site(which) : nullptr;
-  if (!direct || direct->op().decl.ulp > 0 || !ops::contains(direct->op().decl.dtypes, x.dtype()))
-    return std::nullopt;
+  if (!direct || !ops::contains(direct->op().decl.dtypes, x.dtype())) return std::nullopt;
+  const bool has_forms = direct->op().decl.ulp > 0;
+  if (has_forms && (first || which != Binary::Power || !is_float(x.dtype()))) return std::nullopt;
   const Tensor value = front::scalar_tensor(*as_scalar(number), x.dtype());
+  if (has_forms) return eager::run_scalar_form(direct->op(), x, value);
   return first ? direct->with_number_first(value, x) : direct->with_number(x, value);
 }
 

@@ -48,6 +48,7 @@ std::shared_ptr<const Graph> form_of(const ops::Op& op, DType dtype, const Dims&
 // as long as it takes to compile them together.
 struct Form {
   std::shared_ptr<const Graph> parts;
+  std::unique_ptr<ElementwiseSite> only;  // the one op of x alone that it is, if so
   std::chrono::nanoseconds spent{0};
   std::shared_ptr<const Program> whole;
 };
@@ -57,6 +58,14 @@ bool is_one_op(const Graph& form) {
   for (const Node* n : form.body())
     ops += n->op().name() != kReturnOp && ops::has(n, ops::Trait::Elementwise);
   return ops < 2;
+}
+
+std::unique_ptr<ElementwiseSite> only_op(const Graph& form) {
+  const Node* node = form.body().terminator()->previous();
+  if (!is_one_op(form) || !node || node != form.outputs()[0]->node()) return nullptr;
+  const bool of_x = std::ranges::all_of(node->operands(), [&](Value v) { return v == form.inputs()[0]; });
+  const ops::Op& op = ops::op_of(node);
+  return of_x && ElementwiseSite::suits(op) ? std::make_unique<ElementwiseSite>(op) : nullptr;
 }
 
 // Null where there is no compiler.
@@ -94,11 +103,13 @@ std::optional<Tensor> run_scalar_form(const ops::Op& op, const Tensor& x, const 
   auto found = known.find(key);
   if (found == known.end()) {
     if (known.size() == kMost) known.clear();
-    found = known.emplace(key, Form{.parts = form_of(op, x.dtype(), {}, number.literal()), .whole = nullptr})
-                .first;
+    Form made{.parts = form_of(op, x.dtype(), {}, number.literal()), .only = nullptr, .whole = nullptr};
+    if (made.parts) made.only = only_op(*made.parts);
+    found = known.emplace(key, std::move(made)).first;
   }
   Form& form = found->second;
   if (!form.parts) return std::nullopt;
+  if (form.only) return form.only->op().decl.operands.size() == 1 ? (*form.only)(x) : (*form.only)(x, x);
   if (form.whole && !recording_link(std::span(&x, 1)) && !numbers::possible() && x.elements() > 0) {
     const Tensor flat = x.unlinked().reshaped({x.elements()});
     return form.whole->run(std::span(&flat, 1))[0].reshaped(x.shape());
