@@ -230,29 +230,18 @@ PyObject* compare(PyObject* a, PyObject* b, int op) {
   }
 }
 
-// `function`: the public one of that name, once it has been asked for.
-PyObject* unary(const char* name, PyObject*& function, PyObject* x) {
+enum class Unary : uint8_t { Negative, Positive, Abs, Invert };
+constexpr const char* kUnaryNames[] = {"negative", "positive", "abs", "bitwise_invert"};
+
+template <Unary which>
+PyObject* unary_slot(PyObject* x) {
+  constexpr const char* kName = kUnaryNames[static_cast<size_t>(which)];
+  static PyObject* function = nullptr;  // the public one of that name, once it has been asked for
   return guard([&]() -> PyObject* {
-    if (is_number(x)) return number_unary(name, x).release().ptr();
-    if (!function) function = PyDict_GetItemString(functions(), name);
-    return function ? PyObject_CallOneArg(function, x) : call_function(name, {x}).release().ptr();
+    if (is_number(x)) return number_unary(kName, x).release().ptr();
+    if (!function) function = PyDict_GetItemString(functions(), kName);
+    return function ? PyObject_CallOneArg(function, x) : call_function(kName, {x}).release().ptr();
   });
-}
-PyObject* negative(PyObject* x) {
-  static PyObject* function = nullptr;
-  return unary("negative", function, x);
-}
-PyObject* positive(PyObject* x) {
-  static PyObject* function = nullptr;
-  return unary("positive", function, x);
-}
-PyObject* absolute(PyObject* x) {
-  static PyObject* function = nullptr;
-  return unary("abs", function, x);
-}
-PyObject* invert(PyObject* x) {
-  static PyObject* function = nullptr;
-  return unary("bitwise_invert", function, x);
 }
 
 // --- coercions: asked of the capture where the array is symbolic
@@ -662,10 +651,10 @@ void init_tensor(nb::module_& m) {
       slot(Py_nb_inplace_lshift, inplace_slot<Binary::LeftShift>),
       slot(Py_nb_inplace_rshift, inplace_slot<Binary::RightShift>),
       slot(Py_nb_inplace_power, inplace_power_slot),
-      slot(Py_nb_negative, negative),
-      slot(Py_nb_positive, positive),
-      slot(Py_nb_absolute, absolute),
-      slot(Py_nb_invert, invert),
+      slot(Py_nb_negative, unary_slot<Unary::Negative>),
+      slot(Py_nb_positive, unary_slot<Unary::Positive>),
+      slot(Py_nb_absolute, unary_slot<Unary::Abs>),
+      slot(Py_nb_invert, unary_slot<Unary::Invert>),
       slot(Py_nb_bool, tensor_bool),
       slot(Py_nb_int, tensor_int),
       slot(Py_nb_float, tensor_float),
