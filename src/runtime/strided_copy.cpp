@@ -131,8 +131,8 @@ void gather_run(const char* from, char* to, int64_t size, std::index_sequence<kL
   using V = typename Registers<T>::Vector;
   constexpr int64_t kWidth = sizeof(T), kLanes = sizeof...(kLane);
   int64_t i = 0;
-  for (; i + kLanes < size;
-       i += kLanes) {  // the last element is not in a register whose other half may not be read
+  // Not the last element: of every second one, a register that holds it may reach behind what may be read.
+  for (; i + kLanes < size; i += kLanes) {
     V a, b = {};
     std::memcpy(&a, from + (kStep < 0 ? -(i + kLanes - 1) : 2 * i) * kWidth, kRegister);
     if (kStep > 0) std::memcpy(&b, from + (2 * i + kLanes) * kWidth, kRegister);

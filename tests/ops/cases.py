@@ -343,10 +343,16 @@ def terms(decl: dict[str, Any], case: Case) -> int:
 
 
 def is_dot(decl: dict[str, Any], case: Case) -> bool:
-    """Whether a product may have no free axis, where none of as many elements of two arrays is read twice."""
-    products = {"dot_general", "matmul", "dot", "inner", "einsum", "tensordot"}
-    alike = len(case.arrays) == 2 and case.arrays[0].size == case.arrays[1].size
-    return decl["name"] in ("vecdot", "vdot") or (decl["name"] in products and alike)
+    """Whether it is a product without a free axis, which is a sum by its definition."""
+    ranks = [array.ndim for array in case.arrays]
+    if decl["name"] == "dot_general":
+        given = core._parse_attrs("dot_general", case.attrs)
+        bound = [
+            len(given.get(f"{side}_batching_dimensions", ())) + len(given.get(f"{side}_contracting_dimensions", ()))
+            for side in ("lhs", "rhs")
+        ]
+        return bound == ranks
+    return decl["name"] in ("vecdot", "vdot") or (decl["name"] in ("matmul", "dot", "inner") and ranks == [1, 1])
 
 
 def own_bound(decl: dict[str, Any], case: Case, dtype: str) -> float:
