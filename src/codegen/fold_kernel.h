@@ -250,15 +250,26 @@ class FoldPlan {
   const std::vector<const Node*>& kept() const {
     return kept_;
   }  // computed once, at their stage, into a scratch row
+  // The first and the last pass that reads an operand of the region; the one behind the folds writes results.
+  int first_read(Value v) const {
+    int first = stages_;
+    for (const Use& use : v->uses())
+      if (use.user != region_.terminator()) first = std::min(first, first_use(use.user));
+    return first;
+  }
+  int last_read(Value v) const {
+    int last = -1;
+    for (const Use& use : v->uses())
+      last = std::max(last, use.user == region_.terminator() ? stages_ : last_use(use.user));
+    return last;
+  }
 
  private:
   // Cost of computing a full-row value from operands and kept values, in simple operations.
   int cost(Value v, std::unordered_map<const Node*, int>& known) const {
     const Node* node = v->node();
     // What has one value a row is computed before the row's loop.
-    if (!node || is_fold(node) || v->type().dims != domain_ ||
-        std::find(kept_.begin(), kept_.end(), node) != kept_.end())
-      return 1;
+    if (!node || is_fold(node) || v->type().dims != domain_ || is_kept(node)) return 1;
     if (auto it = known.find(node); it != known.end()) return it->second;
     const ops::Op& op = ops::op_of(node);
     int own = std::max(op.decl.ulp, op.decl.complex_ulp) > 0 ? 12 : op.has(ops::Trait::View) ? 0 : 1;
@@ -269,17 +280,15 @@ class FoldPlan {
     for (Node* node : region_) {
       if (node == region_.terminator() || is_fold(node) || node->results().size() != 1) continue;
       if (node->result()->type().dims != domain_) continue;
-      int last = -1;
-      for (const Use& use : node->result()->uses())
-        last = std::max(last, use.user == region_.terminator() ? stages_ : last_use(use.user));
       std::unordered_map<const Node*, int> known;
-      if (last > stage_.at(node) && cost(node->result(), known) >= kWorthKeeping && !later_user_only(node))
+      if (last_read(node->result()) > stage_.at(node) && cost(node->result(), known) >= kWorthKeeping && !later_user_only(node))
         kept_.push_back(node);
     }
   }
+  bool is_kept(const Node* node) const { return std::ranges::find(kept_, node) != kept_.end(); }
   // The last stage in which a user, or what is inlined through it, runs.
   int last_use(const Node* user) const {
-    if (is_fold(user)) return stage_.at(user);
+    if (is_fold(user) || is_kept(user)) return stage_.at(user);
     int last = stage_.at(user);
     for (Value v : user->results())
       for (const Use& use : v->uses())
@@ -290,20 +299,13 @@ class FoldPlan {
   bool later_user_only(const Node* node) const {
     const auto& uses = node->result()->uses();
     if (uses.empty()) return true;
-    int first = stages_;
-    for (const Use& use : uses)
-      first = std::min(first, use.user == region_.terminator() ? stages_ : first_use(use.user));
-    int last = -1;
-    for (const Use& use : uses)
-      last = std::max(last, use.user == region_.terminator() ? stages_ : last_use(use.user));
-    return first == last || uses.size() == 1;
+    return first_read(node->result()) == last_read(node->result()) || uses.size() == 1;
   }
+  // The first stage in which a user, or what is inlined through it, runs.
   int first_use(const Node* user) const {
-    if (is_fold(user)) return stage_.at(user);
+    if (is_fold(user) || is_kept(user)) return stage_.at(user);
     int first = stages_;
-    for (Value v : user->results())
-      for (const Use& use : v->uses())
-        first = std::min(first, use.user == region_.terminator() ? stages_ : first_use(use.user));
+    for (Value v : user->results()) first = std::min(first, first_read(v));
     return first;
   }
 

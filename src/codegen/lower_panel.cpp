@@ -10,6 +10,7 @@
 //
 // Order of summation: each column folds its elements in order, as in a column kernel.
 #include <bit>
+#include <numeric>
 
 #include "codegen/fold_kernel.h"
 
@@ -41,7 +42,8 @@ class PanelLowering {
         plan_(emit.region, domain),
         positions_(product(folded_).constant()),
         panel_(panel_columns(positions_, widest_element(emit.region))),
-        lanes_(std::min(static_cast<int>(panel_), natural_lanes(emit.target, widest_element(emit.region)))) {}
+        lanes_(std::min(static_cast<int>(panel_), natural_lanes(emit.target, widest_element(emit.region)))),
+        rows_collide_(rows_collide()) {}
 
   // One pass, and results for columns alone.
   bool is_plain() const { return plan_.stages() == 1 && !any_full(); }
@@ -92,6 +94,24 @@ class PanelLowering {
     return std::ranges::any_of(region_.results(), [&](Value v) { return is_full(v); });
   }
 
+  // A cache finds a line by its address within a way, so rows that lie a power of two apart share few places,
+  // where those of a panel drive each other out, and what was asked for is gone before it is used. What such
+  // a panel is read for again is kept in memory of its own, row behind row.
+  bool rows_collide() const {
+    constexpr int64_t kWay = 64 << 10, kWays = 16;  // bytes, of the second cache
+    int64_t rows = 0, places = kWay;
+    auto count = [&](Value v) {
+      if (!is_full(v)) return;
+      const auto element = static_cast<int64_t>(size_of(v->type().dtype));
+      const int64_t apart = std::gcd(product(inner_).constant() * element, kWay);
+      rows += positions_;
+      places = std::min(places, kWay / std::max(apart, panel_ * element));
+    };
+    for (Value arg : region_.args()) count(arg);
+    for (Value result : region_.results()) count(result);
+    return rows > kWays * places;
+  }
+
   void each_column(const std::function<void(Expr)>& body) {
     emit_.vector(build_.index(0), width_, lanes_, body);
   }
@@ -122,18 +142,23 @@ class PanelLowering {
           one.state.push_back(build_.add_scratch(init.type(), Dim(panel_), "panel"));
         all.push_back(std::move(one));
       }
-    std::vector<std::pair<const Node*, uint32_t>> kept;
+    std::vector<std::pair<Value, uint32_t>> kept;
+    auto keep = [&](Value value) {
+      kept.emplace_back(value, build_.add_scratch(compute_type(value->type().dtype),
+                                                  Dim(positions_ * panel_), "kept"));
+    };
+    for (Value arg : region_.args())
+      if (rows_collide_ && is_full(arg) && plan_.first_read(arg) == stage && plan_.last_read(arg) > stage)
+        keep(arg);
     for (const Node* node : plan_.kept())
-      if (plan_.stage_of(node) == stage)
-        kept.emplace_back(node, build_.add_scratch(compute_type(node->result()->type().dtype),
-                                                   Dim(positions_ * panel_), "kept"));
+      if (plan_.stage_of(node) == stage) keep(node->result());
     if (all.empty() && kept.empty()) return;
     each_column([&](Expr j) {
       for (const Running& one : all) store_all(build_, one.state, j, one.fold->init());
     });
     walk(stage, all, kept);
-    for (const auto& [node, buffer] : kept)
-      emit_.pin(node->result(), [this, buffer = buffer](std::span<const Expr> index) {
+    for (const auto& [value, buffer] : kept)
+      emit_.pin(value, [this, buffer = buffer](std::span<const Expr> index) {
         Expr position = emit_.flat(index.subspan(outer_.size(), folded_.size()), folded_);
         return build_.load(buffer, position * panel_ + column_of(index));
       });
@@ -175,41 +200,42 @@ class PanelLowering {
 
   // While a panel's results are written, the next one is on its way to the caches.
   void fetch_next(Expr place) {
+    if (rows_collide_) return;
     for (Value arg : region_.args())
       if (is_full(arg)) build_.prefetch(emit_.buffer_of_arg(arg), place + ahead_);
   }
   // A store into a line that no cache holds waits for the line, so results are asked for in the pass before
   // the one that writes them.
   void fetch_results(int stage, Expr place) {
-    if (stage + 1 != plan_.stages()) return;
+    if (rows_collide_ || stage + 1 != plan_.stages()) return;
     for (size_t i = 0; i < region_.results().size(); ++i)
       if (is_full(region_.results()[i])) build_.prefetch(emit_.result_buffer(i), place);
   }
 
   // Some positions at a time, so that running values go through the cache once for all of them.
   void walk(int stage, const std::vector<Running>& all,
-            const std::vector<std::pair<const Node*, uint32_t>>& kept) {
+            const std::vector<std::pair<Value, uint32_t>>& kept) {
     constexpr int64_t kTogether = 4;
     auto take = [&](Expr first, int64_t together) {
       each_column([&](Expr j) {
-        std::vector<std::vector<Expr>> now;
-        for (const Running& one : all) now.push_back(load_all(build_, one.state, j));
+        std::vector<std::vector<Expr>> running;
+        for (const Running& one : all) running.push_back(load_all(build_, one.state, j));
         for (int64_t r = 0; r < together; ++r) {
           Expr position = first + build_.index(r);
           const GroupEmitter::Index index = index_at(position, j);
           fetch_results(stage, emit_.flat(index, domain_));
           if (!any_full() && stage + 1 == plan_.stages()) fetch_next(emit_.flat(index, domain_));
-          for (const auto& [node, buffer] : kept) {
-            Expr value = build_.let(emit_.element(node->result(), index));
-            build_.store(buffer, position * panel_ + j, value);
-            emit_.know(node->result(), index, value);
+          for (const auto& [value, buffer] : kept) {
+            Expr now = build_.let(emit_.element(value, index));
+            build_.store(buffer, position * panel_ + j, now);
+            emit_.know(value, index, now);
           }
           for (size_t f = 0; f < all.size(); ++f) {
-            now[f] = all[f].fold->combine(now[f], all[f].fold->operands_at(index), position);
-            for (Expr& e : now[f]) e = build_.let(e);
+            running[f] = all[f].fold->combine(running[f], all[f].fold->operands_at(index), position);
+            for (Expr& e : running[f]) e = build_.let(e);
           }
         }
-        for (size_t f = 0; f < all.size(); ++f) store_all(build_, all[f].state, j, now[f]);
+        for (size_t f = 0; f < all.size(); ++f) store_all(build_, all[f].state, j, running[f]);
       });
     };
     emit_.serial(build_.index(0), build_.index(positions_ / kTogether),
@@ -240,6 +266,7 @@ class PanelLowering {
   const FoldPlan plan_;
   const int64_t positions_, panel_;
   const int lanes_;
+  const bool rows_collide_;
   GroupEmitter::Index outer_index_;
   Expr start_, width_, ahead_;
 };
