@@ -30,6 +30,14 @@ constexpr int64_t kFewBlocks = 64;  // that may leave a thread without one
 inline const Dim kOne = Dim(int64_t{1});
 constexpr int kWorthKeeping = 4;  // cost of computing an element again, in simple operations
 
+// Of a kernel whose blocks fold so many elements each.
+inline void set_fold_grain(Kernel& kernel, const Dim& elements) {
+  if (!elements.is_constant()) return;
+  const int64_t of_block = std::max<int64_t>(1, elements.constant());
+  kernel.grain = std::max<int64_t>(1, kGrainElements / of_block);
+  kernel.block_grains = std::max<int64_t>(1, of_block / kGrainElements);
+}
+
 // Whether a fold of this length may be longer than a piece.
 inline bool in_pieces(const Dim& length, int64_t piece) {
   return !length.is_constant() || length.constant() > piece;
@@ -218,8 +226,7 @@ class PieceKernel {
   // `elements`: how many a block folds, where that is known.
   void finish(const Dim& blocks, const Dim& elements) {
     kernel_.first->blocks = blocks;
-    if (elements.is_constant())
-      kernel_.first->grain = std::max<int64_t>(1, kGrainElements / std::max<int64_t>(1, elements.constant()));
+    set_fold_grain(*kernel_.first, elements);
     kernel_.first->function = emit.build.finish();
   }
 

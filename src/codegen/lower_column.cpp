@@ -241,9 +241,7 @@ void fold_columns(GroupEmitter& emit, Kernel& kernel, const Dims& domain, const 
       blocks = blocks * domain[axis];
   kernel.blocks = blocks;
   kernel.grain = 1;
-  if (const Dim of_block = positions * min(domain[walk.along], Dim(walk.panel));
-      of_block.is_constant() && of_block.constant() > 0)
-    kernel.grain = std::max<int64_t>(1, kGrainElements / of_block.constant());
+  set_fold_grain(kernel, positions * min(domain[walk.along], Dim(walk.panel)));
   std::vector<Fold> folds = folds_of(emit);
   if (walk.piece > 0 && goes_twice(emit, blocks, positions, walk.piece)) {
     PieceKernel first(emit, kernel, product(kept) * pieces);
@@ -260,8 +258,7 @@ void fold_columns(GroupEmitter& emit, Kernel& kernel, const Dims& domain, const 
                   states[f]);
     });
     first.finish(blocks * pieces, min(domain[walk.along], Dim(walk.panel)) * Dim(walk.piece));
-    if (pieces.is_constant())
-      kernel.grain = std::max<int64_t>(1, kGrainElements / (walk.panel * pieces.constant()));
+    set_fold_grain(kernel, pieces * min(domain[walk.along], Dim(walk.panel)));
     Columns all(emit, domain, axes, walk, build.block());
     return all.each([&](Expr j) {
       for (Fold& fold : folds) fold.open_pieces(all.lanes());
@@ -293,6 +290,23 @@ void fold_columns(GroupEmitter& emit, Kernel& kernel, const Dims& domain, const 
   panel.each([&](Expr j) { panel.store(folds, j, panel.load(totals, j)); });
 }
 
+// Columns of a block that walks whole rows: the longer what it reads at a time, the faster it comes from
+// memory. Their running values leave room in the first cache, and enough blocks are left to share.
+int64_t widest_panel(const Dims& domain, const Ints& axes, int element_bytes) {
+  constexpr int64_t kLeast = 1024, kRunningBytes = 16 << 10, kShared = 8;
+  const Dims kept = pick(domain, axes, false);
+  const Dim positions = product(pick(domain, axes, true));
+  if (!product(kept).is_constant() || !positions.is_constant()) return kLeast;
+  const Dims outer(kept.begin(), kept.end() - 1);
+  int64_t panel = kRunningBytes / element_bytes;
+  auto blocks = [&] {
+    return (product(outer) * ceildiv(positions, Dim(ops::kPieceOfColumn)) * ceildiv(kept.back(), Dim(panel)))
+        .constant();
+  };
+  while (panel > kLeast && blocks() < kShared) panel /= 2;
+  return std::max(panel, kLeast);
+}
+
 // The last axis is folded, and others that are not next to it: rows within rows.
 void fold_rows(GroupEmitter& emit, Kernel& kernel, const Dims& domain, const Ints& axes) {
   loop::Builder& build = emit.build;
@@ -301,6 +315,7 @@ void fold_rows(GroupEmitter& emit, Kernel& kernel, const Dims& domain, const Int
   const Dims outer_folded(folded.begin(), folded.end() - 1);
   kernel.blocks = product(kept);
   kernel.grain = 1;
+  set_fold_grain(kernel, product(folded));
   GroupEmitter::Index kept_index = emit.split(build.block(), kept);
   auto lanes_of = [&](const Node* node) {
     return fold_lanes(compute_type(node->operand(0)->type().dtype), folded.back());
@@ -367,6 +382,7 @@ void lower_column(GroupEmitter& emit, Kernel& kernel) {
   if (last_folded) return fold_rows(emit, kernel, domain, axes);
   Walk walk;
   walk.along = last;
+  walk.panel = widest_panel(domain, axes, widest_element(emit.region));
   walk.piece = ops::kPieceOfColumn;
   walk.lanes.assign(folds_of(emit).size(), 1);
   fold_columns(emit, kernel, domain, axes, walk);

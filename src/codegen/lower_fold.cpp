@@ -46,7 +46,7 @@ void lower_rows_across(GroupEmitter& emit, Kernel& kernel, const Dims& kept, con
   const Dim tiles = ceildiv(kept.back(), Dim(kTile));
   const int width = natural_lanes(emit.target, widest_element(emit.region));
   kernel.blocks = product(outer) * tiles;
-  kernel.grain = std::max<int64_t>(1, kGrainElements / (kTile * columns));
+  set_fold_grain(kernel, Dim(kTile * columns));
   std::vector<std::pair<const Node*, uint32_t>> folds;
   for (Node* node : emit.region)
     if (is_fold(node))
@@ -162,6 +162,7 @@ void lower_row(GroupEmitter& emit, Kernel& kernel) {
   Dim rows_a_block = max(kOne, floordiv(Dim(kBlockElements), max(columns, kOne)));
   kernel.blocks = ceildiv(rows, rows_a_block);
   kernel.grain = std::max<int64_t>(1, kGrainElements / kBlockElements);
+  if (columns.is_constant() && columns.constant() > kBlockElements) set_fold_grain(kernel, columns);
   const Dim row_bytes = max(kOne, columns) * Dim(static_cast<int64_t>(size_of(widest_of_folds(region))));
   Expr rows_ahead = emit.size(max(kOne, floordiv(Dim(kAhead), row_bytes)));
   Expr per_block = emit.size(rows_a_block), n = emit.size(columns);

@@ -51,7 +51,7 @@ class PanelLowering {
   void run() {
     const Dim columns = product(inner_), panels = ceildiv(columns, Dim(panel_));
     kernel_.blocks = product(outer_) * panels;
-    kernel_.grain = std::max<int64_t>(1, kGrainElements / std::max<int64_t>(1, positions_ * panel_));
+    set_fold_grain(kernel_, Dim(positions_ * panel_));
     Expr count = emit_.size(panels), block = build_.block();
     outer_index_ = emit_.split(build_.let(block / count), outer_);
     start_ = build_.let((block % count) * build_.index(panel_));
