@@ -28,52 +28,45 @@ std::vector<int> interleaved(int n, int unit, int group, bool high) {
 
 }  // namespace
 
-// n vectors of n elements become the vectors of the columns. Within halves of 128 bits: pairs at distance 1,
-// 2, 4 … interleave in units of 1, 2, 4 … elements; then whole halves change places.
-void Emitter::transpose_square(std::span<llvm::Value*> rows) {
-  auto n = static_cast<int>(rows.size());
-  int bits = static_cast<int>(rows[0]->getType()->getScalarSizeInBits());
-  int group = std::min(n, 128 / bits);
-  auto pairs = [&](int distance, int unit, int whole) {
-    for (int i = 0; i < n; ++i) {
-      if ((i & distance) != 0) continue;
-      auto *a = rows[static_cast<size_t>(i)], *b = rows[static_cast<size_t>(i + distance)];
-      rows[static_cast<size_t>(i)] = b_.CreateShuffleVector(a, b, interleaved(n, unit, whole, false));
-      rows[static_cast<size_t>(i + distance)] =
-          b_.CreateShuffleVector(a, b, interleaved(n, unit, whole, true));
+// The vectors of the columns of a square in memory. Vector k of group g takes part g of rows k, k + group, …,
+// a part being 128 bits, which an instruction that loads puts into its place; so the parts stand in their
+// columns' order at once, and what is left are squares within parts: pairs at distance 1, 2, … interleave in
+// units of 1, 2, … elements.
+std::vector<llvm::Value*> Emitter::load_transposed(std::span<llvm::Value* const> rows,
+                                                   llvm::Type* element, llvm::Align align) {
+  const auto n = static_cast<int>(rows.size());
+  const int group = std::min(n, 128 / static_cast<int>(element->getPrimitiveSizeInBits()));
+  auto* part = llvm::FixedVectorType::get(element, static_cast<unsigned>(group));
+  auto* whole = llvm::FixedVectorType::get(element, static_cast<unsigned>(n));
+  std::vector<llvm::Value*> out;
+  for (int first = 0; first < n; first += group) {
+    std::vector<llvm::Value*> square;
+    for (int k = 0; k < group; ++k) {
+      llvm::Value* all = llvm::PoisonValue::get(whole);
+      for (int row = k; row < n; row += group) {
+        auto* at = b_.CreateInBoundsGEP(element, rows[static_cast<size_t>(row)], i64(first));
+        llvm::Value* loaded = b_.CreateAlignedLoad(part, at, align);
+        all = n == group ? loaded : b_.CreateInsertVector(whole, all, loaded, b_.getInt64(row - k));
+      }
+      square.push_back(all);
     }
-  };
-  int stages = 0;
-  for (int unit = 1; unit < group; unit *= 2, ++stages) pairs(unit, unit, group);
-  if (n / group == 2) pairs(group, group, n);
-  if (n / group == 4) {
-    // Of two vectors the even quarters, or the odd ones: a shuffle of quarters takes no order from a
-    // register.
-    auto quarters = [&](llvm::Value* a, llvm::Value* b, int first) {
-      std::vector<int> order;
-      for (int from : {0, 2, 4, 6})
-        for (int i = 0; i < group; ++i) order.push_back((from + first) * group + i);
-      return b_.CreateShuffleVector(a, b, order);
-    };
-    for (int i = 0; i < group; ++i) {
-      auto row = [&](int quarter) -> llvm::Value*& {
-        const int number = i + quarter * group;
-        return rows[static_cast<size_t>(number)];
-      };
-      llvm::Value* halves[2][2];  // of the first two rows and of the others: the even quarters, the odd ones
-      for (int odd : {0, 1})
-        for (int pair : {0, 1}) halves[odd][pair] = quarters(row(2 * pair), row(2 * pair + 1), odd);
-      for (int q = 0; q < 4; ++q) row(q) = quarters(halves[q % 2][0], halves[q % 2][1], q / 2);
+    for (int unit = 1; unit < group; unit *= 2)
+      for (int i = 0; i < group; ++i) {
+        if ((i & unit) != 0) continue;
+        auto *&a = square[static_cast<size_t>(i)], *&b = square[static_cast<size_t>(i + unit)];
+        auto* low = b_.CreateShuffleVector(a, b, interleaved(n, unit, group, false));
+        b = b_.CreateShuffleVector(a, b, interleaved(n, unit, group, true));
+        a = low;
+      }
+    // Vector i now holds the column whose number has the bits of i in reverse.
+    for (int column = 0; column < group; ++column) {
+      int i = 0;
+      for (int bit = 1, mirror = group / 2; bit < group; bit *= 2, mirror /= 2)
+        if ((column & bit) != 0) i |= mirror;
+      out.push_back(square[static_cast<size_t>(i)]);
     }
   }
-  // Row i now holds the column whose number has the bits of i within a half in reverse.
-  auto reversed = [&](int i) {
-    int out = i & ~(group - 1);
-    for (int k = 0; k < stages; ++k) out |= ((i >> k) & 1) << (stages - 1 - k);
-    return out;
-  };
-  for (int i = 0; i < n; ++i)
-    if (int j = reversed(i); j > i) std::swap(rows[static_cast<size_t>(i)], rows[static_cast<size_t>(j)]);
+  return out;
 }
 
 // Few vectors of n elements become one of their columns, one after the other.
@@ -101,20 +94,18 @@ void Emitter::load_columns(const loop::Stmt& s) {
            columns.lanes, lanes_);
   const uint32_t from = s.value->id;
   auto* element = memory_type(columns.type);
-  auto* vector = llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes_));
   auto *first = scalar(s.value->a), *stride = scalar(s.from_stride), *rows = scalar(s.begin);
   auto* known = llvm::dyn_cast<llvm::ConstantInt>(rows);
   const bool all = known != nullptr && known->getSExtValue() >= lanes_;
   auto* last = all ? nullptr : b_.CreateNSWSub(rows, i64(1));
   // A square fills half of the registers: the next one is not to be read before this one is used.
   b_.CreateFence(llvm::AtomicOrdering::AcquireRelease, llvm::SyncScope::SingleThread);
-  std::vector<llvm::Value*> square;
+  std::vector<llvm::Value*> starts;
   for (int64_t i = 0; i < lanes_; ++i) {
     auto* row = all ? i64(i) : b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, i64(i), last);
-    auto* at = address(from, element, b_.CreateAdd(first, b_.CreateMul(row, stride)));
-    square.push_back(b_.CreateAlignedLoad(vector, at, llvm::Align(size_of(part_of(columns.type)))));
+    starts.push_back(address(from, element, b_.CreateAdd(first, b_.CreateMul(row, stride))));
   }
-  transpose_square(square);
+  const auto square = load_transposed(starts, element, llvm::Align(size_of(part_of(columns.type))));
   for (int64_t i = 0; i < lanes_; ++i)
     b_.CreateStore(from_memory(columns.type, square[static_cast<size_t>(i)]),
                    b_.CreateInBoundsGEP(locals_[s.id]->getAllocatedType(), locals_[s.id], {i64(0), i64(i)}));
@@ -174,10 +165,9 @@ void Emitter::transpose(const loop::Stmt& s) {
   }
   counted(i64(0), whole_rows, side, false, [&](llvm::Value* r) {
     counted(i64(0), whole_columns, side, false, [&](llvm::Value* c) {
-      std::vector<llvm::Value*> square;
-      for (int64_t i = 0; i < side; ++i)
-        square.push_back(b_.CreateAlignedLoad(vector, source(b_.CreateAdd(r, i64(i)), c), align));
-      transpose_square(square);
+      std::vector<llvm::Value*> starts;
+      for (int64_t i = 0; i < side; ++i) starts.push_back(source(b_.CreateAdd(r, i64(i)), c));
+      const auto square = load_transposed(starts, element, align);
       for (int64_t i = 0; i < side; ++i)
         b_.CreateAlignedStore(square[static_cast<size_t>(i)], target(r, b_.CreateAdd(c, i64(i))), align);
     });
