@@ -151,11 +151,6 @@ class Hoister {
                                                        [&](Value o) { return has_rules(o); });
   }
 
-  Dim trips() const {
-    return scan_->segments()[2] ? scan_->operand(consts_ + carries_)->type().dims[0]
-                                : scan_->attrs().get(ops::kLength)[0];
-  }
-
   // The value outside of the scan, for all steps at once, and the axis of the steps (-1: the same in all).
   std::pair<Value, int> outside(Value v) {
     if (auto it = made_.find(v); it != made_.end()) return it->second;
@@ -177,7 +172,7 @@ class Hoister {
       Node* twin = build_.node(op, operands, node->attrs(), node->segments());
       for (size_t r = 0; r < node->results().size(); ++r) made_[node->result(r)] = {twin->result(r), -1};
     } else {
-      ops::BatchContext context{build_, node, operands, axes, trips()};
+      ops::BatchContext context{build_, node, operands, axes, *scan_length(scan_)};
       ops::Batched out = op.rules.batch.get()(context);
       for (size_t r = 0; r < node->results().size(); ++r)
         made_[node->result(r)] = {out.results[r], out.axes[r]};

@@ -71,6 +71,7 @@ void raise_views(Graph&, Context&);
 void refine_shapes(Graph&, Context&);
 void rematerialize(Graph&, Context&);
 void sink_views(Graph&, Context&);
+void turn_matrices(Graph&, Context&);
 void write_turned(Graph&, Context&);
 
 }  // namespace ig::passes

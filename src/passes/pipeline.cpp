@@ -45,14 +45,16 @@ constexpr std::array kPasses = {
          "Computes again, late, what is cheap to compute and would be kept where the most memory is taken.",
          rematerialize},
     Pass{"sink-views", "Moves views below element-wise ops, so that views meet and cancel.", sink_views},
+    Pass{"turn-matrices", "Turns over, once, a matrix whose rows many products with a vector sum.",
+         turn_matrices},
     Pass{"write-turned", "Writes out what lies across a kernel's walk where the kernel cannot turn it over.",
          write_turned},
 };
 
-constexpr std::array<std::string_view, 22> kDefault = {
+constexpr std::array<std::string_view, 23> kDefault = {
     "refine-shapes",     "drop-stops",   "canonicalize", "fold",        "cse",           "dce",
     "expand-composites", "canonicalize", "hoist-scan",   "sink-views",  "batch-last",    "choose-layouts",
-    "canonicalize",      "fold",         "cse",          "dce",         "rematerialize", "fuse",
+    "canonicalize",      "fold",         "cse",          "dce",         "turn-matrices", "rematerialize", "fuse",
     "raise-views",       "write-turned", "join-loops",   "join-kernels"};
 
 #ifdef INTAGLIO_MUTANTS
