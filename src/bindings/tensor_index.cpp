@@ -3,6 +3,7 @@
 #include "bindings/tensor_index.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "ops/attrs.h"
 #include "ops/builder.h"
@@ -313,8 +314,8 @@ Tensor take_basic(const Tensor& x, const std::vector<Item>& items, std::vector<i
   return reshape(out, shape);
 }
 
-// Integers counted from either end, in range where that can be seen now; as int64. `valid`, if given: which
-// are.
+// Integers counted from either end, in range where that can be seen now; as int64, or as they are where what
+// is computed of them fits. `valid`, if given: which are.
 Tensor checked(const Tensor& index, const Dim& size, size_t axis, Outside outside, Tensor* valid) {
   if (runs_now(index) && size.is_constant()) {
     Literal values = index.literal();
@@ -336,7 +337,9 @@ Tensor checked(const Tensor& index, const Dim& size, size_t axis, Outside outsid
     return made(out);
   }
   // What a graph cannot know yet, it checks on each run.
-  Tensor wide = front::convert(index, DType::I64);
+  const bool fits = index.dtype() == DType::I32 && size.is_constant() &&
+                    size.constant() <= std::numeric_limits<int32_t>::max();
+  Tensor wide = fits ? index : front::convert(index, DType::I64);
   std::vector<Tensor> values = {wide};
   front::Operand n = integer(0);
   if (size.is_constant()) {
@@ -505,7 +508,11 @@ Vectors vectors_of(const Tensor& x, const std::vector<Item>& items, Outside outs
       to.push_back(static_cast<int64_t>(first + joint.size() - own.size() + i));
     return one("broadcast_in_dim", {array}, {ops::kShape % shape, ops::kBroadcastDims % to});
   };
-  for (const Tensor& array : arrays) columns.push_back(reshape(spread(array, joint, 0), column));
+  const bool alike = std::ranges::all_of(
+      arrays, [&](const Tensor& array) { return array.dtype() == arrays[0].dtype(); });
+  for (const Tensor& array : arrays)
+    columns.push_back(
+        reshape(spread(alike ? array : front::convert(array, DType::I64), joint, 0), column));
   out.vector_axis = static_cast<int64_t>(joint.size());
   out.indices =
       columns.size() == 1 ? columns[0] : one("concatenate", columns, {ops::kAxis % out.vector_axis});

@@ -112,9 +112,10 @@ ErrorKind kind_of(const std::string& kind) {
 
 void run_check(ReferenceContext& c) {
   const Literal& condition = c.operands[0];
-  int64_t n = condition.elements(), bad = 0;
-  while (bad < n && condition.as_int(bad) != 0) ++bad;
-  if (bad == n) return;
+  const int64_t n = condition.elements();
+  const void* first = n ? std::memchr(condition.data(), 0, static_cast<size_t>(n)) : nullptr;
+  if (!first) return;
+  const int64_t bad = static_cast<const char*>(first) - static_cast<const char*>(condition.data());
   std::vector<int64_t> index(condition.dims().size());
   for (size_t axis = index.size(), rest = static_cast<size_t>(bad); axis-- > 0;) {
     auto size = static_cast<size_t>(condition.dims()[axis]);
