@@ -3,6 +3,8 @@
 // the token.
 #include "ops/effects.h"
 
+#include <cstring>
+
 #include <fmt/format.h>
 
 #include "ops/families/array_tools.h"
