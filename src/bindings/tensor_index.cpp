@@ -508,11 +508,10 @@ Vectors vectors_of(const Tensor& x, const std::vector<Item>& items, Outside outs
       to.push_back(static_cast<int64_t>(first + joint.size() - own.size() + i));
     return one("broadcast_in_dim", {array}, {ops::kShape % shape, ops::kBroadcastDims % to});
   };
-  const bool alike = std::ranges::all_of(
-      arrays, [&](const Tensor& array) { return array.dtype() == arrays[0].dtype(); });
+  const bool alike =
+      std::ranges::all_of(arrays, [&](const Tensor& array) { return array.dtype() == arrays[0].dtype(); });
   for (const Tensor& array : arrays)
-    columns.push_back(
-        reshape(spread(alike ? array : front::convert(array, DType::I64), joint, 0), column));
+    columns.push_back(reshape(spread(alike ? array : front::convert(array, DType::I64), joint, 0), column));
   out.vector_axis = static_cast<int64_t>(joint.size());
   out.indices =
       columns.size() == 1 ? columns[0] : one("concatenate", columns, {ops::kAxis % out.vector_axis});

@@ -257,7 +257,7 @@ class FoldPlan {
   const std::vector<const Node*>& kept() const {
     return kept_;
   }  // computed once, at their stage, into a scratch row
-  // The first and the last pass that reads an operand of the region; the one behind the folds writes results.
+  // The first and the last pass that reads a value; the one behind all folds writes results.
   int first_read(Value v) const {
     int first = stages_;
     for (const Use& use : v->uses())
@@ -288,7 +288,8 @@ class FoldPlan {
       if (node == region_.terminator() || is_fold(node) || node->results().size() != 1) continue;
       if (node->result()->type().dims != domain_) continue;
       std::unordered_map<const Node*, int> known;
-      if (last_read(node->result()) > stage_.at(node) && cost(node->result(), known) >= kWorthKeeping && !later_user_only(node))
+      if (last_read(node->result()) > stage_.at(node) && cost(node->result(), known) >= kWorthKeeping &&
+          !later_user_only(node))
         kept_.push_back(node);
     }
   }
@@ -297,9 +298,7 @@ class FoldPlan {
   int last_use(const Node* user) const {
     if (is_fold(user) || is_kept(user)) return stage_.at(user);
     int last = stage_.at(user);
-    for (Value v : user->results())
-      for (const Use& use : v->uses())
-        last = std::max(last, use.user == region_.terminator() ? stages_ : last_use(use.user));
+    for (Value v : user->results()) last = std::max(last, last_read(v));
     return last;
   }
   // Read by one node alone, which is itself kept or wanted no earlier: keeping that one is enough.

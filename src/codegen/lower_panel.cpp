@@ -144,8 +144,8 @@ class PanelLowering {
       }
     std::vector<std::pair<Value, uint32_t>> kept;
     auto keep = [&](Value value) {
-      kept.emplace_back(value, build_.add_scratch(compute_type(value->type().dtype),
-                                                  Dim(positions_ * panel_), "kept"));
+      kept.emplace_back(
+          value, build_.add_scratch(compute_type(value->type().dtype), Dim(positions_ * panel_), "kept"));
     };
     for (Value arg : region_.args())
       if (rows_collide_ && is_full(arg) && plan_.first_read(arg) == stage && plan_.last_read(arg) > stage)
@@ -213,8 +213,7 @@ class PanelLowering {
   }
 
   // Some positions at a time, so that running values go through the cache once for all of them.
-  void walk(int stage, const std::vector<Running>& all,
-            const std::vector<std::pair<Value, uint32_t>>& kept) {
+  void walk(int stage, const std::vector<Running>& all, const std::vector<std::pair<Value, uint32_t>>& kept) {
     constexpr int64_t kTogether = 4;
     auto take = [&](Expr first, int64_t together) {
       each_column([&](Expr j) {

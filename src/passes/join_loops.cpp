@@ -9,7 +9,6 @@
 
 #include <fmt/format.h>
 
-#include "ops/control_attrs.h"
 #include "passes/pass.h"
 #include "passes/program_kernel.h"
 #include "passes/walk.h"
@@ -108,9 +107,7 @@ void weigh(const Block& block, Cost& cost) {
     } else if (way == ops::Way::Scan) {
       for (Value v : node->operands()) weigh_value(v, cost);
       for (Value v : node->results()) weigh_value(v, cost);
-      size_t before = node->segments()[0] + node->segments()[1];
-      Dim trips =
-          node->segments()[2] ? node->operand(before)->type().dims[0] : node->attrs().get(ops::kLength)[0];
+      const Dim trips = *scan_length(node);
       Cost inner{.given = cost.given};
       give(node, 0, node->segments()[0], node->region(0), inner);
       weigh(node->region(0), inner);

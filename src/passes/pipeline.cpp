@@ -52,10 +52,11 @@ constexpr std::array kPasses = {
 };
 
 constexpr std::array<std::string_view, 23> kDefault = {
-    "refine-shapes",     "drop-stops",   "canonicalize", "fold",        "cse",           "dce",
-    "expand-composites", "canonicalize", "hoist-scan",   "sink-views",  "batch-last",    "choose-layouts",
-    "canonicalize",      "fold",         "cse",          "dce",         "turn-matrices", "rematerialize", "fuse",
-    "raise-views",       "write-turned", "join-loops",   "join-kernels"};
+    "refine-shapes", "drop-stops",        "canonicalize",  "fold",       "cse",
+    "dce",           "expand-composites", "canonicalize",  "hoist-scan", "sink-views",
+    "batch-last",    "choose-layouts",    "canonicalize",  "fold",       "cse",
+    "dce",           "turn-matrices",     "rematerialize", "fuse",       "raise-views",
+    "write-turned",  "join-loops",        "join-kernels"};
 
 #ifdef INTAGLIO_MUTANTS
 // "pass:NAME:skip" leaves the pass out; "pass:NAME:wrong" swaps two operands of a node that it had in its

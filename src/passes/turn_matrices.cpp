@@ -20,7 +20,7 @@
 namespace ig::passes {
 namespace {
 
-constexpr double kWorth = 8;                             // products that repay the turning
+constexpr double kWorth = 8;                               // products that repay the turning
 constexpr int64_t kLeast = 64 * 64, kMostBytes = 1 << 20;  // elements; what the second cache holds
 
 // The operand of a product that is such a matrix, beside a vector.
@@ -87,7 +87,8 @@ class Turner {
 
   // Products with what most calls leave as it is read a form of it that is made once for all calls.
   bool steady(Value v) const {
-    return !v->node() && !v->block()->parent() && context_.options.steady.contains(static_cast<int>(v->index()));
+    return !v->node() && !v->block()->parent() &&
+           context_.options.steady.contains(static_cast<int>(v->index()));
   }
 
   // The products that read `v` by rows read `turned` instead, those in loops as well.

@@ -203,3 +203,25 @@ ERRORS: dict[str, Any] = {
 def test_errors_are_whole() -> None:
     texts = {name: refusal(wrong, __file__) for name, wrong in ERRORS.items()}
     check_texts(texts, Path(__file__).with_name("at_errors.txt"))
+
+
+def test_indices_of_32_bits() -> None:
+    """They stay so in a graph, alone and beside others of 64 bits; what is out of range is refused all the same."""
+    x = np.arange(40, dtype=np.float32).reshape(5, 8)
+    short, long = np.array([4, -5, 0, -1], np.int32), np.array([3, -4, 2, 0], np.int64)
+    arrays = [ig.asarray(a) for a in (x, short, long)]
+
+    def both(x: ig.Tensor, i: ig.Tensor, j: ig.Tensor) -> tuple[ig.Tensor, ...]:
+        return x[i], x[i, j], x[j, i - i], x.at[i, j].add(1.0), x.at[i].set(2.0)
+
+    traced = ig.trace(both, *arrays)
+    added, placed = x.copy(), x.copy()
+    np.add.at(added, (short, long), 1)
+    placed[short] = 2
+    wanted = [x[short], x[short, long], x[long, short - short], added, placed]
+    for one, other in zip(traced(*arrays), wanted, strict=True):
+        np.testing.assert_array_equal(np.asarray(one), other)
+    taken = ig.trace(lambda x, i: x[i], arrays[0], arrays[1])
+    for bad in (5, -6, 2**31 - 1, -(2**31)):
+        with pytest.raises(ig.IndexError, match=f"the index {bad} is out of range for axis 0 of size 5"):
+            taken(arrays[0], ig.asarray(np.array([0, bad, 1, 1], np.int32)))

@@ -35,6 +35,8 @@ def softmax(m: Any, x: Any, axis: int) -> tuple[Any, Any]:
         ((4, 3, 7, 9), 1),
         ((2, 3, 4, 50), 2),
         ((1000, 4, 20), 0),
+        ((300, 1024), 0),  # rows a power of two apart: what is read again is kept
+        ((2, 200, 2048), 1),
         ((0, 5, 32), 1),
         ((2, 5, 0), 1),
     ],
@@ -70,3 +72,19 @@ def test_it_is_one_kernel_where_the_panel_fits() -> None:
     assert kinds(2, 1024, 64) == ["panel"]
     assert "panel" not in kinds(2, 4096, 64)  # 32 columns of it are half a megabyte
     assert "panel" not in kinds(2, 64, 8)  # no vectors
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+@pytest.mark.parametrize("shape", [(3, 33000), (9, 8, 5000), (2050, 4100), (1, 9000)])
+def test_sums_along_wide_rows(shape: tuple[int, ...], dtype: str) -> None:
+    """Of so many columns that a block takes more of them at a time: the order of each column's sum stays."""
+    x = (np.random.default_rng(4).standard_normal(shape) * 9).astype(dtype)
+    have = np.asarray(ig.trace(lambda x: ig.sum(x, axis=0, dtype=x.dtype), ig.asarray(x)).graph.compile()(x))
+    narrow = np.concatenate(
+        [
+            np.asarray(ig.sum(ig.asarray(x[..., i : i + 100]), axis=0, dtype=ig.asarray(x).dtype))
+            for i in range(0, shape[-1], 100)
+        ],
+        axis=-1,
+    )
+    np.testing.assert_array_equal(have, narrow)

@@ -32,8 +32,8 @@ std::vector<int> interleaved(int n, int unit, int group, bool high) {
 // a part being 128 bits, which an instruction that loads puts into its place; so the parts stand in their
 // columns' order at once, and what is left are squares within parts: pairs at distance 1, 2, … interleave in
 // units of 1, 2, … elements.
-std::vector<llvm::Value*> Emitter::load_transposed(std::span<llvm::Value* const> rows,
-                                                   llvm::Type* element, llvm::Align align) {
+std::vector<llvm::Value*> Emitter::load_transposed(std::span<llvm::Value* const> rows, llvm::Type* element,
+                                                   llvm::Align align) {
   const auto n = static_cast<int>(rows.size());
   const int group = std::min(n, 128 / static_cast<int>(element->getPrimitiveSizeInBits()));
   auto* part = llvm::FixedVectorType::get(element, static_cast<unsigned>(group));
