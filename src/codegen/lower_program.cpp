@@ -134,17 +134,12 @@ class ProgramLowering {
 
   void steps_of_scan(const Node* loop, std::span<const Place> operands, std::span<const Place> results) {
     kernel_.steps = rt::KernelSteps::Counted;
-    Dim trips = trips_of(loop);
+    Dim trips = ops::scan_length(loop);
     kernel_.blocks = max(trips, Dim(int64_t{1}));  // the carry goes to the results even where nothing runs
     first_step(loop, operands, results);
     auto step = [&] { scan_step(loop, operands, results, trips, build_.block()); };
     if (!trips.is_constant()) return build_.if_then(build_.block() < emit_.size(trips), step);
     if (trips.constant() > 0) step();
-  }
-
-  static Dim trips_of(const Node* scan) {
-    size_t before = scan->segments()[0] + scan->segments()[1];
-    return scan->segments()[2] ? scan->operand(before)->type().dims[0] : scan->attrs().get(ops::kLength)[0];
   }
 
   void scan_step(const Node* scan, std::span<const Place> operands, std::span<const Place> results,
@@ -405,7 +400,7 @@ class ProgramLowering {
     size_t consts = node->segments()[0];
     for (size_t k = 0; k < node->segments()[1]; ++k)
       copy(results[k], operands[consts + k], node->operand(consts + k)->type());
-    Dim trips = trips_of(node);
+    Dim trips = ops::scan_length(node);
     build_.serial_for(build_.index(0), emit_.size(trips),
                       [&](Expr n) { scan_step(node, operands, results, trips, n); });
   }

@@ -1,7 +1,7 @@
 // The attributes of loops.
 #pragma once
 
-#include "ir/attr.h"
+#include "ir/graph.h"
 
 namespace ig::ops {
 
@@ -19,6 +19,13 @@ inline constexpr Attr<std::string> kEnds{
     "Why there is no second region, and whose function it is: backward:NAME (it has no backward), once:NAME "
     "(its backward is marked once_differentiable), or followed:NAME (its rule was followed often enough).",
     "\"\""};
+// How many steps a scan has: what it scans says so, or the attribute.
+inline Dim scan_length(const Node* scan) {
+  const auto& segments = scan->segments();
+  if (segments[2] != 0) return scan->operand(segments[0] + segments[1])->type().dims[0];
+  return scan->attrs().get(kLength)[0];
+}
+
 inline constexpr Attr<std::string> kValueName{"name", "What a checkpoint's policy calls the value."};
 
 }  // namespace ig::ops

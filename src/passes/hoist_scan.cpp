@@ -172,7 +172,7 @@ class Hoister {
       Node* twin = build_.node(op, operands, node->attrs(), node->segments());
       for (size_t r = 0; r < node->results().size(); ++r) made_[node->result(r)] = {twin->result(r), -1};
     } else {
-      ops::BatchContext context{build_, node, operands, axes, *scan_length(scan_)};
+      ops::BatchContext context{build_, node, operands, axes, ops::scan_length(scan_)};
       ops::Batched out = op.rules.batch.get()(context);
       for (size_t r = 0; r < node->results().size(); ++r)
         made_[node->result(r)] = {out.results[r], out.axes[r]};

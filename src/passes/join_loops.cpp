@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "ops/control_attrs.h"
 #include "passes/pass.h"
 #include "passes/program_kernel.h"
 #include "passes/walk.h"
@@ -107,7 +108,7 @@ void weigh(const Block& block, Cost& cost) {
     } else if (way == ops::Way::Scan) {
       for (Value v : node->operands()) weigh_value(v, cost);
       for (Value v : node->results()) weigh_value(v, cost);
-      const Dim trips = *scan_length(node);
+      const Dim trips = ops::scan_length(node);
       Cost inner{.given = cost.given};
       give(node, 0, node->segments()[0], node->region(0), inner);
       weigh(node->region(0), inner);

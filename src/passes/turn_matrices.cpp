@@ -14,6 +14,7 @@
 
 #include "ops/builder.h"
 #include "ops/contraction.h"
+#include "ops/control_attrs.h"
 #include "passes/pass.h"
 #include "passes/walk.h"
 
@@ -45,8 +46,10 @@ double products_of(Value v) {
     if (is_terminator(use.user)) continue;
     if (matrix_of(use.user) == use.operand) ++count;
     if (!is_constant_of(use.user, use)) continue;
-    const std::optional<Dim> steps = scan_length(use.user);
-    const double times = steps && steps->is_constant() ? static_cast<double>(steps->constant()) : kWorth;
+    double times = kWorth;
+    if (ops::way_of(use.user) == ops::Way::Scan)
+      if (const Dim steps = ops::scan_length(use.user); steps.is_constant())
+        times = static_cast<double>(steps.constant());
     for (const auto& region : use.user->regions()) count += times * products_of(region->arg(use.operand));
   }
   return count;

@@ -2,10 +2,8 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 
 #include "ops/attrs.h"
-#include "ops/control_attrs.h"
 #include "ops/table.h"
 
 namespace ig::passes {
@@ -24,14 +22,6 @@ inline Value outside_of_loop(Value arg) {
   const Node* node = arg->block()->parent();
   if (!node || node->segments().empty() || arg->index() >= node->segments()[0]) return nullptr;
   return ops::is_loop(node) ? node->operand(arg->index()) : nullptr;
-}
-
-// How many steps a scan has; nothing where the node is no scan.
-inline std::optional<Dim> scan_length(const Node* node) {
-  if (ops::way_of(node) != ops::Way::Scan) return std::nullopt;
-  const auto& segments = node->segments();
-  if (segments[2] != 0) return node->operand(segments[0] + segments[1])->type().dims[0];
-  return node->attrs().get(ops::kLength)[0];
 }
 
 // The number that a value repeats, if it is a broadcast of one of rank 0; else null.
