@@ -148,7 +148,8 @@ class PanelLowering {
           value, build_.add_scratch(compute_type(value->type().dtype), Dim(positions_ * panel_), "kept"));
     };
     for (Value arg : region_.args())
-      if (rows_collide_ && is_full(arg) && plan_.first_read(arg) == stage && plan_.last_read(arg) > stage)
+      if (rows_collide_ && is_full(arg) && plan_.first_read(arg) == stage && plan_.last_read(arg) > stage &&
+          ops::read_at_own_element(arg, true))  // what a view reads may lie in another panel
         keep(arg);
     for (const Node* node : plan_.kept())
       if (plan_.stage_of(node) == stage) keep(node->result());

@@ -18,13 +18,19 @@ def spread(m: Any, x: Any, axis: int) -> tuple[Any, Any]:
     return off / m.sqrt(m.mean(off * off, axis=axis, keepdims=True) + 1e-3), m.max(x, axis=axis)
 
 
+def beside(m: Any, x: Any, axis: int) -> tuple[Any, Any]:
+    """The array is read at other columns as well, which may be those of another panel."""
+    off = x - m.mean(x, axis=axis, keepdims=True)
+    return off * m.flip(x, axis=-1) + m.roll(x, 3, axis=-1), m.max(off, axis=axis)
+
+
 def softmax(m: Any, x: Any, axis: int) -> tuple[Any, Any]:
     powers = m.exp(x - m.max(x, axis=axis, keepdims=True))
     total = m.sum(powers, axis=axis, keepdims=True)
     return powers / total, total
 
 
-@pytest.mark.parametrize("function", [spread, softmax])
+@pytest.mark.parametrize("function", [spread, softmax, beside])
 @pytest.mark.parametrize(
     ("shape", "axis"),
     [
