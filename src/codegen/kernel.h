@@ -23,6 +23,8 @@ struct Kernel {
   // Buffers stand in this order: the node's operands, then its results. (result, operand) pairs that may
   // share memory:
   std::vector<std::pair<int, int>> in_place;
+  // Of these, the pairs whose result holds the operand's elements when the kernel begins: it writes but some.
+  std::vector<std::pair<int, int>> updates;
   // Operands that the kernel wants in another layout where they are constant: `pack` writes it, once, when
   // the program is made; or in every call, into a temporary, where that costs little and so saves memory.
   struct Packing {

@@ -26,6 +26,18 @@ class Nest final : public ops::NestContext {
   }
   loop::Expr size(const Dim& dim) override { return emit_.size(dim); }
   void set_blocks(const Dim& blocks) override { kernel_.blocks = blocks; }
+  bool begins_as(size_t result, size_t operand) override {
+    const Value from = node->operand(operand);
+    // What reads the operand besides would see what has changed already.
+    if (from->node() || std::ranges::count(node->operands(), from) != 1) return false;
+    for (size_t r = 0; r < emit_.region.results().size(); ++r) {
+      if (emit_.region.results()[r] != node->result(result)) continue;
+      const std::pair pair(static_cast<int>(r), static_cast<int>(from->index()));
+      kernel_.in_place.push_back(pair), kernel_.updates.push_back(pair);
+      return true;
+    }
+    return false;
+  }
 
  private:
   GroupEmitter& emit_;

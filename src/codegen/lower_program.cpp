@@ -343,6 +343,11 @@ class ProgramLowering {
         if (claims.may_replace(a, node, r, part.in_place))
           kernel_.in_place.emplace_back(claimed, static_cast<int>(a));
     }
+    for (auto [result, operand] : part.updates) {
+      const Value from = node->operand(static_cast<size_t>(operand));
+      copy(buffers[node->operands().size() + static_cast<size_t>(result)],
+           buffers[static_cast<size_t>(operand)], from->type());
+    }
     const loop::Function& function = *part.function;
     for (size_t s = 0; s < function.scratch.size(); ++s)
       buffers.push_back(temporary(function.scratch[s].type, function.scratch_elements[s]));

@@ -324,6 +324,9 @@ class NestContext {
   virtual loop::Expr size(const Dim& dim) = 0;
   // Says how many independent blocks there are; `build->block()` is the index of the one to emit.
   virtual void set_blocks(const Dim& blocks) = 0;
+  // The result is the operand with some elements changed: whether it holds all of the operand's elements when
+  // the kernel begins, so that only the changes are left to write.
+  virtual bool begins_as(size_t result, size_t operand) = 0;
 };
 using NestFn = void (*)(NestContext&);
 

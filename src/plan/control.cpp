@@ -30,11 +30,20 @@ void plan_cond(BlockPlanner& planner, Node* node, bool condition) {
   planner.add(std::move(out));
 }
 
+// Which carries the body of a loop may leave in place.
+std::vector<bool> carried_in_place(BlockPlanner& planner, const Node* node, const Block& body) {
+  std::vector<bool> out;
+  for (uint32_t k = 0; k < node->segments()[1]; ++k)
+    out.push_back(planner.shares(body, static_cast<int>(k), static_cast<int>(node->segments()[0] + k)));
+  return out;
+}
+
 void plan_while(BlockPlanner& planner, Node* node) {
   rt::While out;
   out.consts = slots(planner, segment(node, 0));
   out.init = slots(planner, segment(node, 1));
   out.results = slots(planner, node->results());
+  out.in_place = carried_in_place(planner, node, node->region(1));
   out.cond = planner.block(node->region(0));
   out.body = planner.block(node->region(1));
   planner.add(std::move(out));
@@ -49,6 +58,7 @@ void plan_scan(BlockPlanner& planner, Node* node) {
   out.xs = slots(planner, xs);
   out.ys = slots(planner, node->results().subspan(carry.size()));
   const Block& body = node->region(0);
+  out.in_place = carried_in_place(planner, node, body);
   for (size_t i = 0; i < xs.size(); ++i)
     out.x_bytes.push_back(planner.bytes(body.arg(body.args().size() - xs.size() + i)->type()));
   for (size_t i = carry.size(); i < body.results().size(); ++i)

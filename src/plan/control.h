@@ -13,6 +13,8 @@ class BlockPlanner {
   virtual rt::SizeId bytes(const Type& type) = 0;
   virtual rt::BlockId block(const Block& source) = 0;  // plans a region
   virtual rt::SlotId slot(Value v) const = 0;          // of the block at hand
+  // Whether the block may write its output where this input of it lies.
+  virtual bool shares(const Block& source, int output, int input) = 0;
   virtual void add(rt::Instruction instruction) = 0;
 };
 

@@ -11,6 +11,7 @@
 #include "ops/host_call.h"
 #include "ops/table.h"
 #include "plan/control.h"
+#include "plan/sharing.h"
 
 namespace ig::plan {
 
@@ -154,7 +155,7 @@ int32_t run_host_node(void* raw, void* const* buffers, const int64_t* dims, int6
 
 class Planner final : public BlockPlanner {
  public:
-  explicit Planner(Input input) : input_(std::move(input)) {
+  explicit Planner(Input input) : input_(std::move(input)), sharing_(input_.kernels) {
     out_.program.name = input_.graph.name;
     for (const auto& [symbol, range] : input_.graph.dims.symbols()) {
       symbol_index_[symbol] = static_cast<int32_t>(out_.symbols.size());
@@ -189,7 +190,8 @@ class Planner final : public BlockPlanner {
     std::unordered_map<rt::SlotId, Value> saved_temporaries = std::exchange(temporary_of_, {});
     rt::Block* saved_block = std::exchange(current_, &made);
 
-    std::unordered_map<Value, int> output_of = claim_outputs(source);
+    const Sharing::OfBlock& sharing = sharing_.of(source);
+    const std::unordered_map<Value, int>& output_of = sharing.output_of;
     for (size_t i = 0; i < source.args().size(); ++i)
       slots_[source.arg(i)] =
           add_slot({rt::SlotKind::Input, static_cast<int32_t>(i), bytes(source.arg(i)->type())});
@@ -197,10 +199,9 @@ class Planner final : public BlockPlanner {
       first_prepared_ = made.inputs;
       made.inputs += static_cast<int32_t>(input_.prepared.size());
     }
-    find_last_uses(source);
     for (Node* node : source) {
       if (node == source.terminator()) break;
-      emit(node, output_of);
+      emit(node, sharing);
     }
     for (size_t i = 0; i < source.results().size(); ++i) {
       Value v = source.results()[i];
@@ -217,7 +218,7 @@ class Planner final : public BlockPlanner {
     for (size_t s = 0; s < made.slots.size(); ++s)
       if (made.slots[s].kind == rt::SlotKind::Output)
         held[s].value = root(source.results()[static_cast<size_t>(made.slots[s].index)]);
-    if (id == 0) find_donatable(source, output_of);
+    if (id == 0) out_.donatable = sharing.shared;
     current_ = saved_block;
     slots_ = std::move(saved_slots);
     temporary_of_ = std::move(saved_temporaries);
@@ -226,14 +227,12 @@ class Planner final : public BlockPlanner {
   }
 
   rt::SlotId slot(Value v) const override { return slots_.at(v); }
+  bool shares(const Block& source, int output, int input) override {
+    return std::ranges::count(sharing_.of(source).shared, std::pair{output, input}) != 0;
+  }
   void add(rt::Instruction instruction) override { current_->code.push_back(std::move(instruction)); }
 
  private:
-  static Value root(Value v) {
-    while (v->node() && is_relabel(v->node())) v = v->node()->operand(0);
-    return v;
-  }
-
   // Whose elements a slot holds: null where it has no value of its own; or what a kernel that computes the
   // value keeps meanwhile.
   struct Held {
@@ -261,24 +260,7 @@ class Planner final : public BlockPlanner {
     return slot;
   }
 
-  // Results that a kernel of this block computes are written straight into the output.
-  static std::unordered_map<Value, int> claim_outputs(const Block& source) {
-    std::unordered_map<Value, int> out;
-    for (size_t i = 0; i < source.results().size(); ++i) {
-      Value v = root(source.results()[i]);
-      if (v->node() && !ops::has(v->node(), ops::Trait::Constant)) out.emplace(v, static_cast<int>(i));
-    }
-    return out;
-  }
-
-  void find_last_uses(const Block& source) {
-    for (Node* node : source) {
-      if (node != source.terminator() && is_relabel(node)) continue;  // what reads its result counts
-      for (Value v : node->operands()) last_use_[root(v)] = node;
-    }
-  }
-
-  void emit(Node* node, const std::unordered_map<Value, int>& output_of) {
+  void emit(Node* node, const Sharing::OfBlock& sharing) {
     if (const AttrValue* literal = node->attrs().find("value");
         literal && ops::has(node, ops::Trait::Constant) && std::holds_alternative<Literal>(*literal)) {
       slots_[node->result()] = constant(std::get<Literal>(*literal).storage());
@@ -292,10 +274,10 @@ class Planner final : public BlockPlanner {
     for (size_t i = 0; i < node->results().size(); ++i) {
       Value v = node->result(i);
       rt::Slot slot{rt::SlotKind::Arena, 0, bytes(v->type())};
-      if (auto it = output_of.find(v); it != output_of.end())
+      if (auto it = sharing.output_of.find(v); it != sharing.output_of.end())
         slot = {rt::SlotKind::Output, it->second, bytes(v->type())};
       else if (kernel != input_.kernels.end())
-        slot.alias = take_over(node, static_cast<int>(i), kernel->second);
+        slot.alias = take_over(node, static_cast<int>(i), kernel->second, sharing);
       slots_[v] = add_slot(slot);
     }
     if (kernel != input_.kernels.end()) return launch(node, kernel->second);
@@ -308,7 +290,7 @@ class Planner final : public BlockPlanner {
   }
 
   // An operand's arena slot whose place the result takes, or -1.
-  rt::SlotId take_over(Node* node, int result, const KernelChoice& kernel) {
+  rt::SlotId take_over(Node* node, int result, const KernelChoice& kernel, const Sharing::OfBlock& sharing) {
     for (auto [r, a] : kernel.in_place) {
       if (r != result) continue;
       Value operand = root(node->operand(static_cast<size_t>(a)));
@@ -316,11 +298,8 @@ class Planner final : public BlockPlanner {
       bool arena = current_->slots[static_cast<size_t>(slot)].kind == rt::SlotKind::Arena;
       bool same = current_->slots[static_cast<size_t>(slot)].bytes ==
                   bytes(node->result(static_cast<size_t>(result))->type());
-      if (!arena || !same || last_use_.at(operand) != node || taken_.contains(operand)) continue;
-      // Only where no other operand of this kernel is the same memory.
-      int readers = 0;
-      for (Value v : node->operands()) readers += root(v) == operand;
-      if (readers != 1) continue;
+      if (!arena || !same || sharing.last_use.at(operand) != node || taken_.contains(operand)) continue;
+      if (!read_once(node, operand)) continue;
       taken_.insert(operand);
       return slot;
     }
@@ -363,12 +342,23 @@ class Planner final : public BlockPlanner {
     for (const auto& [dtype, elements] : kernel.temporaries)
       call.buffers.push_back(
           temporary(size(elements * Dim(static_cast<int64_t>(size_of(dtype)))), node->result(0)));
+    for (auto [result, operand] : kernel.updates)
+      bring(call.buffers[static_cast<size_t>(operand)], slots_.at(node->result(static_cast<size_t>(result))));
     if (kernel.first) {
       rt::KernelCall first = call_of(*kernel.first);
       first.buffers = call.buffers;
       current_->code.push_back(std::move(first));
     }
     current_->code.push_back(std::move(call));
+  }
+
+  // The elements of one slot into another, unless they lie there already.
+  void bring(rt::SlotId from, rt::SlotId to) {
+    const rt::Slot &source = current_->slots[static_cast<size_t>(from)],
+                   &target = current_->slots[static_cast<size_t>(to)];
+    const bool output = source.kind == rt::SlotKind::Output && target.kind == rt::SlotKind::Output &&
+                        source.index == target.index;
+    if (target.alias != from && !output) current_->code.push_back(rt::Copy{from, to, target.bytes});
   }
 
   // A temporary that holds the operand's other form, and the call that writes it.
@@ -448,29 +438,11 @@ class Planner final : public BlockPlanner {
     return add_slot({rt::SlotKind::Constant, it->second, size(Dim(static_cast<int64_t>(storage.bytes())))});
   }
 
-  // Outputs of the whole graph that a kernel may write in place of an input which nobody reads later.
-  void find_donatable(const Block& source, const std::unordered_map<Value, int>& output_of) {
-    for (Node* node : source) {
-      auto kernel = input_.kernels.find(node);
-      if (kernel == input_.kernels.end()) continue;
-      for (auto [r, a] : kernel->second.in_place) {
-        Value operand = root(node->operand(static_cast<size_t>(a)));
-        auto output = output_of.find(node->result(static_cast<size_t>(r)));
-        if (operand->node() || output == output_of.end() || last_use_.at(operand) != node) continue;
-        if (std::count_if(node->operands().begin(), node->operands().end(),
-                          [&](Value v) { return root(v) == operand; }) != 1)
-          continue;
-        if (bytes(operand->type()) != bytes(node->result(static_cast<size_t>(r))->type())) continue;
-        out_.donatable.emplace_back(output->second, static_cast<int>(operand->index()));
-      }
-    }
-  }
-
   Input input_;
+  Sharing sharing_;
   Plan out_;
   std::map<std::string, int32_t> symbol_index_;
   std::unordered_map<Value, rt::SlotId> slots_;
-  std::unordered_map<Value, Node*> last_use_;
   std::unordered_set<Value> taken_;
   std::unordered_map<const void*, int32_t> constants_;
   int32_t first_prepared_ = 0;  // among the program's inputs

@@ -27,6 +27,7 @@ struct KernelChoice {
   rt::KernelSteps steps = rt::KernelSteps::None;
   std::vector<std::pair<DType, Dim>> scratch;   // the kernel's scratch buffers, in elements
   std::vector<std::pair<int, int>> in_place;    // (result, operand)
+  std::vector<std::pair<int, int>> updates;     // of these: the result begins as the operand
   std::vector<std::pair<int, Storage>> packed;  // operands that are read from another form of a constant
   std::vector<std::pair<int, int>> prepared;    // likewise of an input: (operand, index in Input::prepared)
   // Operands that are written in another form before each call, by a kernel over the operand and that form.

@@ -133,11 +133,13 @@ std::shared_ptr<const Executable::Sized> Executable::plan(std::span<const int64_
       } else if (const auto* w = std::get_if<While>(&block.code[i])) {
         consider(w->cond);
         consider(w->body);
-        for (SlotId id : w->results) spare_bytes.push_back(slot_bytes(id));
+        for (size_t k = 0; k < w->results.size(); ++k)
+          spare_bytes.push_back(w->in_place[k] ? 0 : slot_bytes(w->results[k]));
         spare_bytes.push_back(kAlignment);
       } else if (const auto* s = std::get_if<Scan>(&block.code[i])) {
         consider(s->body);
-        for (SlotId id : s->results) spare_bytes.push_back(slot_bytes(id));
+        for (size_t k = 0; k < s->results.size(); ++k)
+          spare_bytes.push_back(s->in_place[k] ? 0 : slot_bytes(s->results[k]));
       } else if (const auto* call = std::get_if<Call>(&block.code[i])) {
         consider(call->body);
       }
@@ -334,8 +336,8 @@ class Executable::Runner {
               operands + 1 + cond.inputs.size());
   }
 
-  // The carry goes back and forth between the results and the spare buffers; the first step reads `init` in
-  // place.
+  // The carry goes back and forth between the results and the spare buffers; the first step reads `init`
+  // where it lies. What the body changes in place stays in the results.
   void loop(const While& w, const Step& step, BlockId id, size_t at, size_t base, void** operands) {
     size_t consts = w.consts.size(), carries = w.init.size();
     void** const init = operands + consts;
@@ -346,20 +348,29 @@ class Executable::Runner {
     const std::vector<size_t>& spares = plan_of(id).spares[at];
     auto spare = [&](size_t k) { return static_cast<void*>(arena_ + base + spares[k]); };
     std::copy_n(operands, consts, in);
-    std::copy_n(init, carries, current);
+    for (size_t k = 0; k < carries; ++k)
+      current[k] = w.in_place[k] ? brought(w, k, id, init, results) : init[k];
     void* flag = spare(carries);
     size_t body_base = child(id, at, base);
     LoopWatch watch;
     for (;;) {
       run_block(w.cond, body_base, in, &flag);
       if (*static_cast<const uint8_t*>(flag) == 0) break;
-      for (size_t k = 0; k < carries; ++k) next[k] = current[k] == results[k] ? spare(k) : results[k];
+      for (size_t k = 0; k < carries; ++k)
+        next[k] = w.in_place[k] || current[k] != results[k] ? results[k] : spare(k);
       run_block(w.body, body_base, in, next);
       std::copy_n(next, carries, current);
       watch.tick();
     }
     const Block& block = program_.blocks[static_cast<size_t>(id)];
     for (size_t k = 0; k < carries; ++k) copy_bytes(results[k], current[k], slot_bytes(block, w.results[k]));
+  }
+
+  // What a loop carries in place begins in its result.
+  template <class Loop>
+  void* brought(const Loop& loop, size_t k, BlockId id, void* const* init, void* const* results) {
+    copy_bytes(results[k], init[k], slot_bytes(program_.blocks[static_cast<size_t>(id)], loop.results[k]));
+    return results[k];
   }
 
   void scan(const Scan& s, const Step& step, BlockId id, size_t at, size_t base, void** operands) {
@@ -379,7 +390,8 @@ class Executable::Runner {
     std::copy_n(operands, consts, in);
     int64_t trips = std::max<int64_t>(sized_[s.trips], 0);
     for (size_t k = 0; k < carries; ++k) {
-      current[k] = init[k];
+      current[k] = s.in_place[k] ? brought(s, k, id, init, results) : init[k];
+      if (s.in_place[k]) continue;
       // A carry in the memory of its own result, and an odd number of steps: the first would write what it
       // reads.
       if (init[k] == results[k] && trips % 2 == 1) {
@@ -393,7 +405,8 @@ class Executable::Runner {
     for (int64_t n = 0; n < trips; ++n) {
       int64_t i = s.reverse ? trips - 1 - n : n;
       // The last step writes the results.
-      for (size_t k = 0; k < carries; ++k) out[k] = (trips - 1 - n) % 2 == 0 ? results[k] : spare(k);
+      for (size_t k = 0; k < carries; ++k)
+        out[k] = s.in_place[k] || (trips - 1 - n) % 2 == 0 ? results[k] : spare(k);
       for (size_t k = 0; k < xs; ++k) x_slice[k] = static_cast<char*>(x[k]) + i * sized_[s.x_bytes[k]];
       for (size_t k = 0; k < ys; ++k) y_slice[k] = static_cast<char*>(y[k]) + i * sized_[s.y_bytes[k]];
       run_block(s.body, body_base, in, out);

@@ -76,12 +76,13 @@ struct Cond {
 
 // carry = init; while (cond(consts, carry)) carry = body(consts, carry); results = carry. The inputs of both
 // blocks are consts, then carry; cond has one output, a bool; body's outputs are the next carry, in buffers
-// of their own.
+// of their own but for those that it may write in place.
 struct While {
   BlockId cond = 0, body = 0;
   std::vector<SlotId> consts;
   std::vector<SlotId> init;
   std::vector<SlotId> results;
+  std::vector<bool> in_place;  // for each carry
 };
 
 // For `trips` steps: (carry, y[i]) = body(consts, carry, x[i]), from the last step to the first if reversed.
@@ -93,6 +94,7 @@ struct Scan {
   std::vector<SlotId> consts;
   std::vector<SlotId> init;
   std::vector<SlotId> results;
+  std::vector<bool> in_place;  // for each carry: the body may write it where it reads it
   std::vector<SlotId> xs;
   std::vector<SizeId> x_bytes;  // of one slice
   std::vector<SlotId> ys;

@@ -94,14 +94,14 @@ class Checker {
                      for (BlockId b : c.branches) signature(b, c.inputs.size(), c.outputs.size());
                    },
                    [&](const While& w) {
-                     IG_CHECK(w.init.size() == w.results.size(), "{}: a loop's carry changes its length",
-                              program_.name);
+                     IG_CHECK(w.init.size() == w.results.size() && w.init.size() == w.in_place.size(),
+                              "{}: a loop's carry changes its length", program_.name);
                      signature(w.cond, w.consts.size() + w.init.size(), 1);
                      signature(w.body, w.consts.size() + w.init.size(), w.init.size());
                    },
                    [&](const Scan& s) {
-                     IG_CHECK(s.init.size() == s.results.size() && s.xs.size() == s.x_bytes.size() &&
-                                  s.ys.size() == s.y_bytes.size(),
+                     IG_CHECK(s.init.size() == s.results.size() && s.init.size() == s.in_place.size() &&
+                                  s.xs.size() == s.x_bytes.size() && s.ys.size() == s.y_bytes.size(),
                               "{}: the lists of a scan differ in length", program_.name);
                      check_size(s.trips);
                      for (SizeId id : s.x_bytes) check_size(id);

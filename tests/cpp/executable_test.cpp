@@ -292,7 +292,12 @@ Executable while_program() {
              .outputs = 2,
              .slots = {input(0, bytes), input(1, bytes), input(2, bytes), input(3, bytes), output(0, bytes),
                        output(1, bytes)},
-             .code = {While{.cond = 1, .body = 2, .consts = {0, 1}, .init = {2, 3}, .results = {4, 5}}}};
+             .code = {While{.cond = 1,
+                            .body = 2,
+                            .consts = {0, 1},
+                            .init = {2, 3},
+                            .results = {4, 5},
+                            .in_place = {false, false}}}};
   Block cond{.inputs = 4,
              .outputs = 1,
              .slots = {input(0, bytes), input(2, bytes), output(0, p.sizes.constant(1))},
@@ -340,6 +345,7 @@ TEST(Executable, ScanBothWaysWithAnyNumberOfSteps) {
                              .consts = {},
                              .init = {0},
                              .results = {2},
+                             .in_place = {false},
                              .xs = {1},
                              .x_bytes = {slice},
                              .ys = {3},

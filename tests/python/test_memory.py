@@ -63,6 +63,25 @@ def test_packing_in_a_call_is_inside_of_loops_too() -> None:
     assert np.array_equal(np.asarray(inside(x)).view(np.uint32), np.asarray(outside(w, x)).view(np.uint32))
 
 
+def test_a_loop_that_changes_elements_holds_one_array() -> None:
+    def program(x: ig.Tensor, k: ig.Tensor) -> ig.Tensor:
+        def step(i: ig.Tensor, x: ig.Tensor) -> ig.Tensor:
+            x = x.at[k[i]].set(x[i] + 1)
+            return ig.cond(k[i] > 1, lambda: x.at[k[i]].add(2), lambda: x.at[k[0]].set(0))
+
+        return ig.fori_loop(0, 10, step, x)
+
+    x, k = ig.arange(100_000, dtype=ig.float32), ig.asarray([5, 1, 0, 99_999, 7, 7, 2, 3, 1, 4])
+    graph = ig.trace(program, x, k).graph.compile()
+    report = graph.report()
+    want = np.arange(100_000, dtype=np.float32)
+    for i, at in enumerate(np.asarray(k)):
+        want[at] = want[i] + 1
+        want[at if at > 1 else 5] = want[at] + 2 if at > 1 else 0
+    assert np.array_equal(np.asarray(graph(x, k)), want)
+    assert 400_000 <= report["planned_peak"] < 401_000
+
+
 def test_minilm_holds_its_weights_once_and_plans_little_beside_them() -> None:
     sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples" / "minilm"))
     from model import load

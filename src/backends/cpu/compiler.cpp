@@ -103,6 +103,7 @@ plan::KernelChoice choice_of(const codegen::Kernel& kernel, rt::KernelFn functio
   choice.block_grains = kernel.block_grains;
   choice.steps = kernel.steps;
   choice.in_place = kernel.in_place;
+  choice.updates = kernel.updates;
   for (size_t s = 0; s < kernel.function->scratch.size(); ++s)
     choice.scratch.emplace_back(kernel.function->scratch[s].type, kernel.function->scratch_elements[s]);
   return choice;

@@ -177,8 +177,8 @@ Expr combine(const std::string& how, Expr old, Expr update) {
   return narrow(how == "min" ? total_min(a, b) : total_max(a, b), type);
 }
 
-// Copies the array, then walks the index vectors; the part of a window that lies inside is a box, so its
-// bounds are loop bounds and the innermost loop needs no test.
+// Walks the index vectors over a copy of the array, or the array itself where nobody else reads it; the part
+// of a window that lies inside is a box, so its bounds are loop bounds and the innermost loop needs no test.
 struct ScatterNest {
   NestContext& c;
   loop::Builder& build;
@@ -204,8 +204,9 @@ struct ScatterNest {
 
   void emit() {
     c.set_blocks(1);
-    build.vector_for(build.index(0), c.size(x.elements()), 8,
-                     [&](Expr i) { build.store(c.results[0], i, build.load(c.operands[0], i)); });
+    if (!c.begins_as(0, 0))
+      build.vector_for(build.index(0), c.size(x.elements()), 8,
+                       [&](Expr i) { build.store(c.results[0], i, build.load(c.operands[0], i)); });
     walk_vectors(0);
   }
 
