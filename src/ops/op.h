@@ -16,6 +16,7 @@
 
 #include "ir/graph.h"
 #include "loop/loop.h"
+#include "ops/bounds.h"
 
 namespace ig::ops {
 
@@ -394,6 +395,8 @@ struct OpRules {
   // a body of other ops, and for all others nothing.
   Rule<BodyFn> body;
   Rule<ControlReferenceFn> control_reference = Rule<ControlReferenceFn>::none("it has no regions");
+  BoundsFn bounds = nullptr;    // null: of whole numbers, all that the type holds
+  ImpliesFn implies = nullptr;  // null: nothing
 };
 
 struct Op {

@@ -14,8 +14,9 @@
 namespace ig::passes {
 namespace {
 
-void erase_dead(Graph& graph, Node* node, std::deque<Node*>& queue) {
-  if (node->erased() || node->has_uses() || is_terminator(node) || ops::has_effects(node)) return;
+void erase_dead(Graph& graph, Node* node, std::deque<Node*>& queue);
+
+void erase(Graph& graph, Node* node, std::deque<Node*>& queue) {
   std::vector<Value> operands(node->operands().begin(), node->operands().end());
   graph.erase(node);
   for (Value v : operands)
@@ -23,6 +24,11 @@ void erase_dead(Graph& graph, Node* node, std::deque<Node*>& queue) {
       queue.push_back(v->node());
       erase_dead(graph, v->node(), queue);
     }
+}
+
+void erase_dead(Graph& graph, Node* node, std::deque<Node*>& queue) {
+  if (node->erased() || node->has_uses() || is_terminator(node) || ops::has_effects(node)) return;
+  erase(graph, node, queue);
 }
 
 }  // namespace
@@ -57,7 +63,7 @@ void canonicalize(Graph& graph, Context& context) {
         if (use.user->block() == &block && queued.insert(use.user).second) queue.push_back(use.user);
       Value results[] = {value};
       replace(node, results);
-      erase_dead(graph, node, queue);
+      erase(graph, node, queue);
     }
   });
 }

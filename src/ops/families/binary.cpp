@@ -400,7 +400,8 @@ std::vector<Op> binary_ops() {
                                                     .traits = Trait::Commutative | Trait::Linear | kCheap,
                                                     .jvp = jvp_add,
                                                     .transpose = transpose_add,
-                                                    .simplify = simplify_add}));
+                                                    .simplify = simplify_add,
+                                                    .bounds = bounds_of_sum}));
   ops.push_back(binary<[](double x, double y) { return x - y; }, whole_subtract,
                        [](Expr x, Expr y) { return x - y; }, [](auto x, auto y) { return x - y; }>(
       {.name = "subtract",
@@ -411,7 +412,8 @@ std::vector<Op> binary_ops() {
        .traits = kCheap | Trait::Linear,
        .jvp = jvp_subtract,
        .transpose = transpose_subtract,
-       .simplify = simplify_subtract}));
+       .simplify = simplify_subtract,
+       .bounds = bounds_of_difference}));
   ops.push_back(
       binary<[](double x, double y) { return x * y; }, whole_multiply, [](Expr x, Expr y) { return x * y; },
              [](auto x, auto y) { return complex_product(x, y); }>(
@@ -424,7 +426,8 @@ std::vector<Op> binary_ops() {
            .traits = kCheap | Trait::Commutative,
            .jvp = jvp_multiply,
            .transpose = transpose_multiply,
-           .simplify = simplify_multiply}));
+           .simplify = simplify_multiply,
+           .bounds = bounds_of_product}));
   ops.push_back(binary<[](double x, double y) { return x / y; }, whole_divide, lower_divide,
                        [](auto x, auto y) { return complex_quotient(x, y); }>(
       {.name = "divide",
@@ -439,7 +442,8 @@ std::vector<Op> binary_ops() {
        .traits = kCheap,
        .jvp = jvp_divide,
        .transpose = transpose_divide,
-       .simplify = simplify_divide}));
+       .simplify = simplify_divide,
+       .bounds = bounds_of_quotient}));
   ops.push_back(
       composite({.name = "true_divide",
                  .python = "divide",
@@ -466,7 +470,8 @@ std::vector<Op> binary_ops() {
        .dtypes = DTypeSet::Real,
        .numpy = "np.floor_divide(x, y)",
        .low = 1,
-       .high = 9}));
+       .high = 9,
+       .bounds = bounds_of_floor_quotient}));
   ops.push_back(binary<[](double x, double y) { return std::fmod(x, y); }, whole_remainder, lower_remainder>(
       {.name = "remainder",
        .python = "fmod",
@@ -476,7 +481,8 @@ std::vector<Op> binary_ops() {
        .numpy = "np.fmod(x, y)",
        .low = 1,
        .high = 9,
-       .jvp = jvp_by_factors<one_factor, minus_trunc>}));
+       .jvp = jvp_by_factors<one_factor, minus_trunc>,
+       .bounds = bounds_of_remainder}));
   ops.push_back(binary<real_floor_mod, whole_floor_mod, lower_floor_mod>(
       {.name = "floor_mod",
        .python = "remainder",
@@ -485,7 +491,8 @@ std::vector<Op> binary_ops() {
        .numpy = "np.remainder(x, y)",
        .low = 1,
        .high = 9,
-       .jvp = jvp_by_factors<one_factor, minus_floor>}));
+       .jvp = jvp_by_factors<one_factor, minus_floor>,
+       .bounds = bounds_of_floor_mod}));
   ops.push_back(binary<[](double x, double y) { return std::pow(x, y); }, whole_power, lower_power,
                        complex_power, loop::complex_math::pow>(
       {.name = "power",
@@ -509,7 +516,8 @@ std::vector<Op> binary_ops() {
        .numpy = "np.maximum(x, y)",
        .traits = kCheap | Trait::Commutative,
        .jvp = jvp_by_factors<share_x<true>, share_y<true>>,
-       .simplify = same_operands}));
+       .simplify = same_operands,
+       .bounds = bounds_of_maximum}));
   ops.push_back(binary<real_min, whole_min, [](Expr x, Expr y) { return tools::total_min(x, y); }>(
       {.name = "minimum",
        .python = "minimum",
@@ -518,7 +526,8 @@ std::vector<Op> binary_ops() {
        .numpy = "np.minimum(x, y)",
        .traits = kCheap | Trait::Commutative,
        .jvp = jvp_by_factors<share_x<false>, share_y<false>>,
-       .simplify = same_operands}));
+       .simplify = same_operands,
+       .bounds = bounds_of_minimum}));
   ops.push_back(binary<[](double x, double y) { return std::atan2(x, y); }, nullptr, math::atan2>(
       {.name = "atan2",
        .python = "atan2",

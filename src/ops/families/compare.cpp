@@ -12,7 +12,7 @@ using loop::Expr;
 uint64_t u(int64_t x) { return static_cast<uint64_t>(x); }
 bool whole_less(int64_t x, int64_t y, DType d) { return d == DType::U64 ? u(x) < u(y) : x < y; }
 
-template <auto Real, auto Whole, auto Lower>
+template <Relation Is, auto Real, auto Whole, auto Lower>
 Op comparison(std::string name, std::string doc, std::string symbol, bool commutative, DTypeSet dtypes) {
   return binary<Real, Whole, Lower>(
       {.name = name,
@@ -23,7 +23,9 @@ Op comparison(std::string name, std::string doc, std::string symbol, bool commut
        .low = -2,
        .high = 2,
        .traits = commutative ? Trait::Cheap | Trait::Commutative : static_cast<uint32_t>(Trait::Cheap),
-       .gives = Gives::Bool});
+       .gives = Gives::Bool,
+       .bounds = bounds_of_comparison<Is>,
+       .implies = implies_comparison<Is>});
 }
 
 // Of any type: complex numbers are equal in both parts, keys bit for bit.
@@ -103,17 +105,20 @@ Value same_operands(SimplifyContext& c) {  // f(x, x) = x
 
 template <auto Whole, auto Lower>
 Op bits(std::string name, std::string python, std::string doc, DTypeSet dtypes, std::string numpy,
-        SimplifyFn simplify) {
+        SimplifyFn simplify, BoundsFn bounds, ImpliesFn implies = nullptr) {
   return binary<nullptr, Whole, Lower>({.name = std::move(name),
                                         .python = std::move(python),
                                         .doc = std::move(doc),
                                         .dtypes = dtypes,
                                         .numpy = std::move(numpy),
                                         .traits = Trait::Cheap | Trait::Commutative,
-                                        .simplify = simplify});
+                                        .simplify = simplify,
+                                        .bounds = bounds,
+                                        .implies = implies});
 }
 template <auto Whole, auto Lower>
-Op shift(std::string name, std::string python, std::string doc, std::string numpy) {
+Op shift(std::string name, std::string python, std::string doc, std::string numpy,
+         BoundsFn bounds = nullptr) {
   return binary<nullptr, Whole, Lower>({.name = std::move(name),
                                         .python = std::move(python),
                                         .doc = std::move(doc),
@@ -121,7 +126,8 @@ Op shift(std::string name, std::string python, std::string doc, std::string nump
                                         .numpy = std::move(numpy),
                                         .low = 0,
                                         .high = 7,
-                                        .traits = static_cast<uint32_t>(Trait::Cheap)});
+                                        .traits = static_cast<uint32_t>(Trait::Cheap),
+                                        .bounds = bounds});
 }
 
 int64_t whole_and(int64_t x, int64_t y, DType) { return x & y; }
@@ -136,23 +142,24 @@ Expr lower_xor(Expr x, Expr y) { return x ^ y; }
 std::vector<Op> compare_ops() {
   std::vector<Op> ops;
   ops.push_back(
-      comparison<[](double x, double y) { return x == y; },
+      comparison<Relation::Equal, [](double x, double y) { return x == y; },
                  [](int64_t x, int64_t y, DType) { return x == y; }, [](Expr x, Expr y) { return x == y; }>(
           "equal", "True where two elements are equal; NaN equals nothing, 0 equals -0.", "==", true,
           DTypeSet::Any));
   ops.push_back(
-      comparison<[](double x, double y) { return x != y; },
+      comparison<Relation::NotEqual, [](double x, double y) { return x != y; },
                  [](int64_t x, int64_t y, DType) { return x != y; }, [](Expr x, Expr y) { return x != y; }>(
           "not_equal", "True where two elements differ, and where either is NaN.", "!=", true,
           DTypeSet::Any));
-  ops.push_back(comparison<real_less, whole_less, lower_less>("less", "True where x is below y.", "<", false,
-                                                              DTypeSet::Real));
-  ops.push_back(comparison<real_less_equal, whole_less_equal, lower_less_equal>(
+  ops.push_back(comparison<Relation::Less, real_less, whole_less, lower_less>(
+      "less", "True where x is below y.", "<", false, DTypeSet::Real));
+  ops.push_back(comparison<Relation::LessEqual, real_less_equal, whole_less_equal, lower_less_equal>(
       "less_equal", "True where x is not above y.", "<=", false, DTypeSet::Real));
-  ops.push_back(comparison<real_greater, whole_greater, lower_greater>("greater", "True where x is above y.",
-                                                                       ">", false, DTypeSet::Real));
-  ops.push_back(comparison<real_greater_equal, whole_greater_equal, lower_greater_equal>(
-      "greater_equal", "True where x is not below y.", ">=", false, DTypeSet::Real));
+  ops.push_back(comparison<Relation::Greater, real_greater, whole_greater, lower_greater>(
+      "greater", "True where x is above y.", ">", false, DTypeSet::Real));
+  ops.push_back(
+      comparison<Relation::GreaterEqual, real_greater_equal, whole_greater_equal, lower_greater_equal>(
+          "greater_equal", "True where x is not below y.", ">=", false, DTypeSet::Real));
   ops[0].rules.reference = reference_equality<true>;
   ops[1].rules.reference = reference_equality<false>;
   return ops;
@@ -160,30 +167,31 @@ std::vector<Op> compare_ops() {
 
 std::vector<Op> logic_ops() {
   std::vector<Op> ops;
-  ops.push_back(bits<whole_and, lower_and>("and", "bitwise_and",
-                                           "The bits set in both elements; of bool, the logical and.",
-                                           DTypeSet::IntegerBool, "np.bitwise_and(x, y)", same_operands));
-  ops.push_back(bits<whole_or, lower_or>("or", "bitwise_or",
-                                         "The bits set in either element; of bool, the logical or.",
-                                         DTypeSet::IntegerBool, "np.bitwise_or(x, y)", same_operands));
+  ops.push_back(bits<whole_and, lower_and>(
+      "and", "bitwise_and", "The bits set in both elements; of bool, the logical and.", DTypeSet::IntegerBool,
+      "np.bitwise_and(x, y)", same_operands, bounds_of_and, implies_both));
+  ops.push_back(
+      bits<whole_or, lower_or>("or", "bitwise_or", "The bits set in either element; of bool, the logical or.",
+                               DTypeSet::IntegerBool, "np.bitwise_or(x, y)", same_operands, bounds_of_or));
   ops.push_back(bits<whole_xor, lower_xor>("xor", "bitwise_xor", "The bits set in one of the elements alone.",
-                                           DTypeSet::IntegerBool, "np.bitwise_xor(x, y)", nullptr));
+                                           DTypeSet::IntegerBool, "np.bitwise_xor(x, y)", nullptr, nullptr));
   ops.push_back(bits<whole_and, lower_and>("logical_and", "logical_and", "True where both elements are.",
-                                           DTypeSet::Bool, "np.logical_and(x, y)", same_operands));
+                                           DTypeSet::Bool, "np.logical_and(x, y)", same_operands,
+                                           bounds_of_and, implies_both));
   ops.push_back(bits<whole_or, lower_or>("logical_or", "logical_or", "True where either element is.",
-                                         DTypeSet::Bool, "np.logical_or(x, y)", same_operands));
+                                         DTypeSet::Bool, "np.logical_or(x, y)", same_operands, bounds_of_or));
   ops.push_back(bits<whole_xor, lower_xor>("logical_xor", "logical_xor",
                                            "True where one of the elements alone is.", DTypeSet::Bool,
-                                           "np.logical_xor(x, y)", nullptr));
+                                           "np.logical_xor(x, y)", nullptr, nullptr));
   ops.push_back(shift<whole_shift_left, lower_shift_left>(
       "shift_left", "bitwise_left_shift", "x with its bits moved up by y; 0 where y is the width or more.",
       "np.left_shift(x, y)"));
   ops.push_back(shift<whole_shift_right, lower_shift_right>("shift_right_arithmetic", "bitwise_right_shift",
                                                             "x with its bits moved down by y, the sign kept.",
-                                                            "np.right_shift(x, y)"));
+                                                            "np.right_shift(x, y)", bounds_of_shift_right));
   ops.push_back(shift<whole_shift_right_logical, lower_shift_right_logical>(
       "shift_right_logical", "shift_right_logical", "x with its bits moved down by y, zeros moved in.",
-      "(x.view('u%d' % x.itemsize) >> y.view('u%d' % x.itemsize)).view(x.dtype)"));
+      "(x.view('u%d' % x.itemsize) >> y.view('u%d' % x.itemsize)).view(x.dtype)", bounds_of_shift_right));
   return ops;
 }
 

@@ -256,7 +256,8 @@ std::vector<Op> convert_ops() {
                  .jvp = jvp_convert,
                  .transpose = transpose_convert,
                  .batch = batch_elementwise,
-                 .body = no_body()}});
+                 .body = no_body(),
+                 .bounds = bounds_of_converted}});
   ops.push_back({.decl = {.name = "bitcast_convert",
                           .python = "bitcast",
                           .doc = "The same bits as elements of another type of the same width.",
@@ -302,7 +303,8 @@ std::vector<Op> convert_ops() {
                            .jvp = +[](JvpContext& c) { return std::vector<Value>{c.tangents[0]}; },
                            .transpose = transpose_identity,
                            .batch = batch_elementwise,
-                           .body = no_body()}});
+                           .body = no_body(),
+                           .bounds = bounds_of_first}});
   ops.push_back({.decl = {.name = "checkpoint_name",
                           .python = "checkpoint_name",
                           .doc = "The array itself, by a name that the policies of ig.checkpoint know.",
@@ -321,7 +323,8 @@ std::vector<Op> convert_ops() {
                            .jvp = +[](JvpContext& c) { return std::vector<Value>{c.tangents[0]}; },
                            .transpose = transpose_identity,
                            .batch = batch_elementwise,
-                           .body = no_body()}});
+                           .body = no_body(),
+                           .bounds = bounds_of_first}});
   ops.push_back({.decl = {.name = "stop_gradient",
                           .python = "stop_gradient",
                           .doc = "The array itself, which derivatives take for a constant.",
@@ -339,7 +342,8 @@ std::vector<Op> convert_ops() {
                            .jvp = &tools::zero_jvp,
                            .transpose = no_rule("it has no tangent to transpose"),
                            .batch = batch_elementwise,
-                           .body = no_body()}});
+                           .body = no_body(),
+                           .bounds = bounds_of_first}});
   return ops;
 }
 
@@ -375,7 +379,8 @@ std::vector<Op> select_ops() {
                  .jvp = jvp_select,
                  .transpose = transpose_select,
                  .batch = batch_elementwise,
-                 .body = no_body()}});
+                 .body = no_body(),
+                 .bounds = bounds_of_selected}});
   ops.push_back(composite(
       {.name = "clamp",
        .python = "",

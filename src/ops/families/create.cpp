@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "ops/attrs.h"
+#include "ops/families/bounds_rules.h"
 #include "ops/families/compose.h"
 #include "ops/families/families.h"
 #include "ops/indexing.h"
@@ -158,7 +159,7 @@ std::vector<Op> create_ops() {
   using tools::no_body, tools::no_rule;
   std::vector<Op> ops;
   auto primitive = [&](OpDecl decl, InferFn infer, ReferenceFn reference, PointFn point,
-                       Rule<SimplifyFn> simplify) {
+                       Rule<SimplifyFn> simplify, BoundsFn bounds) {
     decl.traits |= Trait::Constant | Trait::Cheap;
     ops.push_back({.decl = std::move(decl),
                    .rules = {.infer = infer,
@@ -168,7 +169,8 @@ std::vector<Op> create_ops() {
                              .jvp = no_rule("it has no operands"),
                              .transpose = no_rule("it has no operands"),
                              .batch = no_rule("it has no operands"),
-                             .body = no_body()}});
+                             .body = no_body(),
+                             .bounds = bounds}});
   };
   primitive({.name = "constant",
              .doc = "The array that it holds.",
@@ -180,7 +182,8 @@ std::vector<Op> create_ops() {
                          {"", "{value = bool[3] {true, false, true}}"},
                          {"", "{value = bf16[0] {}}"},
                          {"", "{value = c64[1] {(0x1p+0, 0x1p-1)}}"}}},
-            infer_constant, reference_constant, point_constant, no_rule("it is as simple as can be"));
+            infer_constant, reference_constant, point_constant, no_rule("it is as simple as can be"),
+            bounds_of_literal);
   primitive({.name = "iota",
              .python = "iota",
              .doc = "Each element is its own index along an axis.",
@@ -194,14 +197,14 @@ std::vector<Op> create_ops() {
                          {"", "{shape = <70>, axis = 0, dtype = bf16}"}},
              .bad_samples = {{"", "{shape = <2>, axis = 1, dtype = i32}",
                               "IndexError: iota: axis 1 is out of range for rank 1"}}},
-            infer_iota, reference_iota, point_iota, no_rule("it is as simple as can be"));
+            infer_iota, reference_iota, point_iota, no_rule("it is as simple as can be"), bounds_of_iota);
   primitive({.name = "dimension_size",
              .doc = "A size as a number: what it is at run time.",
              .attrs = {kSize},
              .front = Front::None,
              .numpy = "np.int64(size[0])",
              .samples = {{"", "{size = <7>}"}}},
-            infer_size, reference_size, point_size, simplify_size);
+            infer_size, reference_size, point_size, simplify_size, bounds_of_size);
 
   auto fill = [&](OpDecl decl, BodyFn body, InferFn infer) {
     decl.dtypes = DTypeSet::Any;

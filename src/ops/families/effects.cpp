@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "ops/attrs.h"
 #include "ops/families/array_tools.h"
 #include "ops/families/families.h"
 
@@ -223,8 +224,26 @@ Batched batch_check(BatchContext& c) {
   return {{c.build.node(op_of(c.node), operands, attrs)->result()}, {-1}};
 }
 
+// A check of what is true is none.
+Value simplify_check(SimplifyContext& c) {
+  Value condition = c.node->operand(1);
+  while (condition->node() && has(condition->node(), Trait::View) &&
+         condition->node()->operands().size() == 1)
+    condition = condition->node()->operand(0);
+  const AttrValue* value = condition->node() && has(condition->node(), Trait::Constant)
+                               ? condition->node()->attrs().find(kValue.name)
+                               : nullptr;
+  const Literal* literal = value ? std::get_if<Literal>(value) : nullptr;
+  if (!literal) return nullptr;
+  for (int64_t i = 0; i < literal->elements(); ++i)
+    if (!literal->as_int(i)) return nullptr;
+  return c.node->operand(0);
+}
+
 Op effect_op(std::string name, std::string doc, std::vector<OperandSpec> operands,
-             std::vector<AttrSpec> attrs, InferFn infer, ReferenceFn run, BatchFn batch) {
+             std::vector<AttrSpec> attrs, InferFn infer, ReferenceFn run, BatchFn batch,
+             Rule<SimplifyFn> simplify = no_rule("an effect stays as it was written"),
+             ImpliesFn implies = nullptr) {
   return {.decl = {.name = std::move(name),
                    .doc = std::move(doc),
                    .operands = std::move(operands),
@@ -235,11 +254,12 @@ Op effect_op(std::string name, std::string doc, std::vector<OperandSpec> operand
           .rules = {.infer = infer,
                     .reference = run,
                     .lower = LowerRule::none("the executor calls its reference rule, in order"),
-                    .simplify = no_rule("an effect stays as it was written"),
+                    .simplify = std::move(simplify),
                     .jvp = &tools::zero_jvp,
                     .transpose = no_rule("a token has no cotangent"),
                     .batch = batch,
-                    .body = no_body()}};
+                    .body = no_body(),
+                    .implies = implies}};
 }
 
 }  // namespace
@@ -267,12 +287,12 @@ std::vector<Op> effect_ops() {
                 "Prints a line with the values filled in.\nEach run prints it once, in the order of the "
                 "block's effects, and only where the path comes to it.",
                 {token, values}, {kText, kRepeat}, infer_print, run_print, batch_print));
-  ops.push_back(
-      effect_op("check",
-                "Ends the run with an error where the condition is false in any element.\nOf the block's "
-                "effects, those before it have happened, those behind it do not.",
-                {token, {"condition", "Booleans; all must be true."}, values},
-                {kMessage, kPaired, kWhy, kHint, kKind}, infer_check, run_check, batch_check));
+  ops.push_back(effect_op(
+      "check",
+      "Ends the run with an error where the condition is false in any element.\nOf the block's "
+      "effects, those before it have happened, those behind it do not.",
+      {token, {"condition", "Booleans; all must be true."}, values}, {kMessage, kPaired, kWhy, kHint, kKind},
+      infer_check, run_check, batch_check, simplify_check, +[](ImpliesContext& c) { c.x[1].low = 1; }));
   return ops;
 }
 

@@ -87,7 +87,9 @@ Op make(ElementwiseDecl d, ReferenceFn reference, ScalarFn lower, std::vector<Op
                       .transpose = d.transpose ? Rule<TransposeFn>(d.transpose)
                                                : Rule<TransposeFn>(tools::not_linear()),
                       .batch = batch_elementwise,
-                      .body = tools::no_body()}};
+                      .body = tools::no_body(),
+                      .bounds = d.bounds,
+                      .implies = d.implies}};
 }
 
 std::string public_name(const ElementwiseDecl& d) { return d.python.empty() ? d.name : d.python; }

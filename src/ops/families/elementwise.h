@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ops/families/array_tools.h"
+#include "ops/families/bounds_rules.h"
 #include "ops/families/complex.h"
 
 namespace ig::ops {
@@ -29,6 +30,8 @@ struct ElementwiseDecl {
   TransposeFn transpose = nullptr;  // where the op is linear in an operand
   SimplifyFn simplify = nullptr;
   std::string note = {};  // what to say where there is no simplify rule
+  BoundsFn bounds = nullptr;
+  ImpliesFn implies = nullptr;
 };
 
 // The batch rule of every element-wise op, whatever its attributes.

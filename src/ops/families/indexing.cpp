@@ -4,6 +4,7 @@
 
 #include "ops/families/array_tools.h"
 #include "ops/families/batch_rules.h"
+#include "ops/families/bounds_rules.h"
 #include "ops/families/derivative_rules.h"
 #include "ops/families/families.h"
 #include "ops/shape_attrs.h"
@@ -222,7 +223,8 @@ Op gather_op() {
                 .jvp = linear_jvp,
                 .transpose = transpose_gather,
                 .batch = batch_gather,
-                .body = no_body()},
+                .body = no_body(),
+                .bounds = bounds_of_first},
       .id = {}};
 }
 

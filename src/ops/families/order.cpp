@@ -12,6 +12,7 @@
 
 #include "ops/families/array_tools.h"
 #include "ops/families/batch_rules.h"
+#include "ops/families/bounds_rules.h"
 #include "ops/families/compose.h"
 #include "ops/families/derivative_rules.h"
 #include "ops/families/families.h"
@@ -156,7 +157,8 @@ Op sort_op() {
                 .jvp = jvp_sort,
                 .transpose = not_linear(),
                 .batch = batch_along_axis,
-                .body = no_body()},
+                .body = no_body(),
+                .bounds = bounds_of_same},
       .id = {}};
 }
 
@@ -332,7 +334,8 @@ Op top_k_op() {
                 .jvp = jvp_top_k,
                 .transpose = not_linear(),
                 .batch = batch_in_front,
-                .body = no_body()},
+                .body = no_body(),
+                .bounds = bounds_of_top},
       .id = {}};
 }
 

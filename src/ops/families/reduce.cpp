@@ -6,6 +6,7 @@
 
 #include "ops/attrs.h"
 #include "ops/families/array_tools.h"
+#include "ops/families/bounds_rules.h"
 #include "ops/families/complex.h"
 #include "ops/families/compose.h"
 #include "ops/families/families.h"
@@ -422,12 +423,14 @@ std::vector<Op> reduce_ops() {
        DTypeSet::Real, reference_fold<max_real, max_whole>, &kMax,
        "np.max(x, " + axes + ", initial=(-np.inf if x.dtype.kind == 'f' else np.iinfo(x.dtype).min))", -4, 4,
        0, jvp_extreme);
+  ops.back().rules.bounds = bounds_of_extreme;
   fold("reduce_min",
        "The smallest element over the axes; NaN where there is one; the greatest value of the type where "
        "there is none.",
        DTypeSet::Real, reference_fold<min_real, min_whole>, &kMin,
        "np.min(x, " + axes + ", initial=(np.inf if x.dtype.kind == 'f' else np.iinfo(x.dtype).max))", -4, 4,
        0, jvp_extreme);
+  ops.back().rules.bounds = bounds_of_extreme;
   fold("reduce_and", "The bits set in every element over the axes; of bool, whether all are true.",
        DTypeSet::IntegerBool, reference_fold<no_real, and_whole>, &kAnd,
        "np.bitwise_and.reduce(x, " + axes + ")", -4, 4, 0, discrete());
@@ -453,6 +456,7 @@ std::vector<Op> reduce_ops() {
   for (Op& op : ops)
     if (op.rules.lower.reduce == &kArgMax || op.rules.lower.reduce == &kArgMin) {
       op.rules.simplify = simplify_arg;
+      op.rules.bounds = bounds_of_position;
       op.decl.bad_samples.push_back(
           {"f32[0]", "{axes = [0]}",
            fmt::format("ValueError: {}: the position of no elements", op.decl.name)});

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ops/families/array_tools.h"
+#include "ops/families/bounds_rules.h"
 #include "ops/families/families.h"
 #include "ops/indexing.h"
 #include "ops/shape_attrs.h"
@@ -455,7 +456,8 @@ Op broadcast_in_dim_op() {
                 .jvp = linear_jvp,
                 .transpose = transpose_broadcast,
                 .batch = batch_broadcast,
-                .body = no_body()},
+                .body = no_body(),
+                .bounds = bounds_of_first},
       .id = {}};
 }
 
@@ -486,7 +488,8 @@ Op reshape_op() {
                     .jvp = linear_jvp,
                     .transpose = transpose_reshape,
                     .batch = batch_reshape,
-                    .body = no_body()},
+                    .body = no_body(),
+                    .bounds = bounds_of_first},
           .id = {}};
 }
 
@@ -522,7 +525,8 @@ Op transpose_op() {
                     .jvp = linear_jvp,
                     .transpose = transpose_transpose,
                     .batch = batch_transpose,
-                    .body = no_body()},
+                    .body = no_body(),
+                    .bounds = bounds_of_first},
           .id = {}};
 }
 
@@ -554,7 +558,8 @@ Op reverse_op() {
                     .jvp = linear_jvp,
                     .transpose = transpose_reverse,
                     .batch = batch_reverse,
-                    .body = no_body()},
+                    .body = no_body(),
+                    .bounds = bounds_of_first},
           .id = {}};
 }
 
@@ -588,7 +593,8 @@ Op slice_op() {
                     .jvp = linear_jvp,
                     .transpose = transpose_slice,
                     .batch = batch_slice,
-                    .body = no_body()},
+                    .body = no_body(),
+                    .bounds = bounds_of_first},
           .id = {}};
 }
 

@@ -3,6 +3,7 @@
 
 #include "ops/families/array_tools.h"
 #include "ops/families/batch_rules.h"
+#include "ops/families/bounds_rules.h"
 #include "ops/shape_attrs.h"
 #include "ops/table.h"
 
@@ -443,7 +444,8 @@ Op pad_op() {
                 .jvp = linear_jvp_all,
                 .transpose = transpose_pad,
                 .batch = batch_pad,
-                .body = no_body()},
+                .body = no_body(),
+                .bounds = bounds_of_all},
       .id = {}};
 }
 
@@ -476,7 +478,8 @@ Op concatenate_op() {
                     .jvp = linear_jvp_all,
                     .transpose = transpose_concatenate,
                     .batch = batch_along_axis,
-                    .body = no_body()},
+                    .body = no_body(),
+                    .bounds = bounds_of_all},
           .id = {}};
 }
 
@@ -514,7 +517,8 @@ Op dynamic_slice_op() {
                 .jvp = linear_jvp,
                 .transpose = transpose_dynamic_slice,
                 .batch = batch_dynamic_slice,
-                .body = no_body()},
+                .body = no_body(),
+                .bounds = bounds_of_first},
       .id = {}};
 }
 
@@ -552,7 +556,8 @@ Op dynamic_update_slice_op() {
                 .jvp = jvp_dynamic_update_slice,
                 .transpose = transpose_dynamic_update_slice,
                 .batch = batch_dynamic_update_slice,
-                .body = no_body()},
+                .body = no_body(),
+                .bounds = bounds_of_updated},
       .id = {}};
 }
 

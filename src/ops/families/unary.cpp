@@ -132,7 +132,8 @@ std::vector<Op> unary_ops() {
        .traits = Trait::Linear | Trait::Cheap,
        .jvp = jvp_negate,
        .transpose = transpose_negate,
-       .simplify = its_own_inverse}));
+       .simplify = its_own_inverse,
+       .bounds = bounds_of_negative}));
   ops.push_back(unary<[](double x) { return x; }, [](int64_t x, DType) { return x; },
                       [](Expr x) { return x; }, [](auto z) { return z; }>(
       {.name = "positive",
@@ -143,7 +144,8 @@ std::vector<Op> unary_ops() {
        .traits = Trait::Linear | Trait::Cheap | Trait::Idempotent,
        .jvp = +[](JvpContext& c) { return std::vector<Value>{c.tangents[0]}; },
        .transpose = +[](TransposeContext& c) { return std::vector<Value>{c.cotangents[0]}; },
-       .simplify = +[](SimplifyContext& c) { return c.node->operand(0); }}));
+       .simplify = +[](SimplifyContext& c) { return c.node->operand(0); },
+       .bounds = bounds_of_first}));
   ops.push_back(
       unary<[](double x) { return std::fabs(x); },
             [](int64_t x, DType d) { return is_signed_int(d) && x < 0 ? wrapped_negative(x) : x; }, lower_abs,
@@ -158,7 +160,8 @@ std::vector<Op> unary_ops() {
            .traits = Trait::Idempotent | Trait::Cheap,
            .gives = Gives::Part,
            .jvp = jvp_abs,
-           .simplify = same_again}));
+           .simplify = same_again,
+           .bounds = bounds_of_absolute}));
   ops.push_back(unary<real_sign, whole_sign, lower_sign, complex_sign, loop::complex_math::sign>(
       {.name = "sign",
        .python = "sign",
@@ -190,7 +193,8 @@ std::vector<Op> unary_ops() {
                                                   .dtypes = DTypeSet::IntegerBool,
                                                   .numpy = "np.invert(x)",
                                                   .traits = static_cast<uint32_t>(Trait::Cheap),
-                                                  .simplify = its_own_inverse}));
+                                                  .simplify = its_own_inverse,
+                                                  .bounds = bounds_of_not}));
   ops.push_back(unary<nullptr, [](int64_t x, DType) { return !x; }, [](Expr x) { return ~x; }>(
       {.name = "logical_not",
        .python = "logical_not",
@@ -198,7 +202,8 @@ std::vector<Op> unary_ops() {
        .dtypes = DTypeSet::Bool,
        .numpy = "np.logical_not(x)",
        .traits = static_cast<uint32_t>(Trait::Cheap),
-       .simplify = its_own_inverse}));
+       .simplify = its_own_inverse,
+       .bounds = bounds_of_not}));
   ops.push_back(unary<nullptr,
                       [](int64_t x, DType d) {
                         uint64_t mask = bits_of(d) == 64 ? ~0ull : (1ull << bits_of(d)) - 1;
