@@ -111,8 +111,9 @@ class Prover {
     if (ops::is_loop(node)) return loop(node, write);
     const ops::Way way = ops::way_of(node);
     const bool branches = way == ops::Way::Cond || way == ops::Way::Switch;
-    const bool given = branches || way == ops::Way::Call;  // else nothing is known of a region's arguments
     for (size_t r = 0; r < node->regions().size(); ++r) {
+      // Of a call the first region runs; others are rules, of whose arguments nothing is known.
+      const bool given = branches || (way == ops::Way::Call && r == 0);
       Block& region = node->region(r);
       Known here;
       if (way == ops::Way::Cond && r == 0) suppose(node->operand(0), here);
