@@ -25,6 +25,8 @@ struct Kernel {
   std::vector<std::pair<int, int>> in_place;
   // Of these, the pairs whose result holds the operand's elements when the kernel begins: it writes but some.
   std::vector<std::pair<int, int>> updates;
+  // The checks that the kernel makes: it fails with the number of one, and the value that this one tells.
+  std::vector<const Node*> checks;
   // Operands that the kernel wants in another layout where they are constant: `pack` writes it, once, when
   // the program is made; or in every call, into a temporary, where that costs little and so saves memory.
   struct Packing {

@@ -3,6 +3,7 @@
 
 #include "codegen/group_emitter.h"
 #include "ops/attrs.h"
+#include "ops/memory.h"
 
 namespace ig::codegen {
 namespace {
@@ -26,13 +27,13 @@ class Nest final : public ops::NestContext {
   }
   loop::Expr size(const Dim& dim) override { return emit_.size(dim); }
   void set_blocks(const Dim& blocks) override { kernel_.blocks = blocks; }
-  bool begins_as(size_t result, size_t operand) override {
-    const Value from = node->operand(operand);
-    // What reads the operand besides would see what has changed already.
-    if (from->node() || std::ranges::count(node->operands(), from) != 1) return false;
+  bool begins_updated() override {
+    const int operand = ops::updated_operand(node);
+    if (operand < 0) return false;
     for (size_t r = 0; r < emit_.region.results().size(); ++r) {
-      if (emit_.region.results()[r] != node->result(result)) continue;
-      const std::pair pair(static_cast<int>(r), static_cast<int>(from->index()));
+      if (emit_.region.results()[r] != node->result()) continue;
+      const std::pair pair(static_cast<int>(r),
+                           static_cast<int>(node->operand(static_cast<size_t>(operand))->index()));
       kernel_.in_place.push_back(pair), kernel_.updates.push_back(pair);
       return true;
     }
@@ -49,7 +50,7 @@ class Nest final : public ops::NestContext {
 void lower_nest(GroupEmitter& emit, Kernel& kernel) {
   for (Node* node : emit.region) {
     const ops::LowerRule& rule = ops::op_of(node).rules.lower;
-    if (rule.kind != ops::LowerRule::Kind::Nest) continue;
+    if (!rule.nest) continue;
     Nest context(emit, kernel, node);
     return rule.nest(context);
   }

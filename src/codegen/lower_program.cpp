@@ -15,6 +15,8 @@
 #include "codegen/group_emitter.h"
 #include "codegen/splice.h"
 #include "ops/control_attrs.h"
+#include "ops/effects.h"
+#include "ops/memory.h"
 #include "runtime/kernel_abi.h"
 
 namespace ig::codegen {
@@ -23,15 +25,6 @@ namespace {
 using loop::Expr;
 
 bool is_kernel(const Node* node) { return node->attrs().find("kind") && node->regions().size() == 1; }
-bool is_relabel(const Node* node) {
-  return is_kernel(node) && std::get<std::string>(*node->attrs().find("kind")) == "relabel";
-}
-
-Value root(Value v) {
-  while (v->node() && is_relabel(v->node())) v = v->node()->operand(0);
-  return v;
-}
-
 bool single(const Type& type) { return product(type.dims) == Dim(int64_t{1}); }
 
 class ProgramLowering {
@@ -161,20 +154,18 @@ class ProgramLowering {
     run_block(body, args, wanted);
   }
 
-  // Which results of a block its kernels may write where they are wanted at once: a place that is also an
-  // argument's (what is carried) must not be read any more.
+  // Which values of a block its kernels may write at once where a result of it is wanted: results, and what
+  // is changed in place on the way to one. A place that is also an argument's (what is carried) must not be
+  // read any more.
   class Claims {
    public:
-    Claims(const Block& block, std::span<const Place> args, const Wanted& wanted) {
-      for (size_t i = 0; i < wanted.size(); ++i) {
-        Value v = root(block.results()[i]);
-        if (wanted[i] && v->node() && !ops::has(v->node(), ops::Trait::Constant)) claimed_.emplace(v, i);
-      }
+    Claims(const Block& block, std::span<const Place> args, const Wanted& wanted, ops::Sharing& sharing)
+        : sharing_(sharing), output_of_(sharing.of(block).output_of), wanted_(wanted) {
       int position = 0;
       for (Node* node : block) {
         bool end = node == block.terminator();
         for (size_t o = 0; o < node->operands().size(); ++o) {
-          Value v = root(node->operand(o));
+          Value v = ops::root_of(node->operand(o));
           if (v->node()) continue;
           // An argument that is given back as it came needs its place at the end, unless that is its place.
           if (end && wanted[o] && same(args[v->index()], *wanted[o])) continue;
@@ -187,28 +178,29 @@ class ProgramLowering {
           if (wanted[i] && same(args[a], *wanted[i])) shares_[i].push_back(a);
     }
 
-    using InPlace = std::span<const std::pair<int, int>>;
-
     // The number of the block's result that the node's result may be written as, or -1.
-    int of(const Node* node, size_t result, InPlace in_place) const {
-      auto it = claimed_.find(node->result(result));
-      if (it == claimed_.end()) return -1;
-      auto shared = shares_.find(it->second);
-      if (shared == shares_.end()) return static_cast<int>(it->second);
+    int of(const Node* node, size_t result) const {
+      auto it = output_of_.find(node->result(result));
+      if (it == output_of_.end() || !wanted_[static_cast<size_t>(it->second)]) return -1;
+      const Value wanted = node->block()->results()[static_cast<size_t>(it->second)];
+      if (wanted->type().dtype != node->result(result)->type().dtype) return -1;  // buffers have types
+      auto shared = shares_.find(static_cast<size_t>(it->second));
+      if (shared == shares_.end()) return it->second;
       for (size_t a : shared->second)
-        if (!may_replace(a, node, result, in_place)) return -1;
-      return static_cast<int>(it->second);
+        if (!may_replace(a, node, result)) return -1;
+      return it->second;
     }
 
     // Whether the node may write its result where the block's argument lies: nothing reads that any more.
-    bool may_replace(size_t argument, const Node* node, size_t result, InPlace in_place) const {
+    bool may_replace(size_t argument, const Node* node, size_t result) const {
       auto read = last_read_.find(argument);
       if (read == last_read_.end() || read->second < position_.at(node)) return true;
       if (read->second > position_.at(node)) return false;
       int readers = 0;
       bool allowed = false;
+      const ops::Sharing::Pairs in_place = sharing_.in_place(node);
       for (size_t o = 0; o < node->operands().size(); ++o) {
-        Value v = root(node->operand(o));
+        Value v = ops::root_of(node->operand(o));
         if (v->node() || v->index() != argument) continue;
         ++readers;
         allowed = std::find(in_place.begin(), in_place.end(),
@@ -220,7 +212,9 @@ class ProgramLowering {
     static bool same(const Place& a, const Place& b) { return a.kind == b.kind && a.id == b.id; }
 
    private:
-    std::unordered_map<Value, size_t> claimed_;
+    ops::Sharing& sharing_;
+    const std::unordered_map<Value, int>& output_of_;
+    const Wanted& wanted_;
     std::unordered_map<size_t, int> last_read_;  // of each argument: the last node that reads it
     std::unordered_map<const Node*, int> position_;
     std::unordered_map<size_t, std::vector<size_t>> shares_;  // of each result: arguments at its place
@@ -228,13 +222,13 @@ class ProgramLowering {
 
   // Runs a block's nodes; its results go where they are wanted, or stay where they are.
   std::vector<Place> run_block(const Block& block, std::span<const Place> args, const Wanted& wanted) {
-    Claims claims(block, args, wanted);
+    Claims claims(block, args, wanted, sharing_);
     Places places;
     for (size_t i = 0; i < args.size(); ++i) places[block.arg(i)] = args[i];
     std::unordered_map<Value, const Node*> last_reader;
     for (const Node* node : block)
-      if (!is_relabel(node))
-        for (Value v : node->operands()) last_reader[root(v)] = node;
+      if (!ops::is_relabel(node))
+        for (Value v : node->operands()) last_reader[ops::root_of(v)] = node;
     std::unordered_map<const Node*, std::vector<Value>> dead_behind;  // in order: it decides about places
     for (const Node* node : block)
       for (Value v : node->results())
@@ -243,8 +237,12 @@ class ProgramLowering {
           dead_behind[reader->second].push_back(v);
     for (Node* node : block) {
       if (node == block.terminator()) break;
-      if (is_relabel(node))
+      if (ops::is_relabel(node))
         places[node->result()] = places.at(node->operand(0));
+      else if (ops::is_plain_check(node))
+        check(node, places);
+      else if (node->operands().empty() && !node->result(0)->type().is_tensor())
+        continue;  // a token: effects stand in their order
       else if (ops::has(node, ops::Trait::Constant))
         places[node->result()] = number(node);
       else if (is_kernel(node))
@@ -266,7 +264,7 @@ class ProgramLowering {
       bool overwritten = false;
       for (size_t k = 0; k < wanted.size(); ++k)
         overwritten = overwritten || (k != i && wanted[k] && Claims::same(from, *wanted[k]));
-      if (overwritten && !root(v)->node()) {
+      if (overwritten && !ops::root_of(v)->node()) {
         Place aside = temporary(v->type());
         copy(aside, from, v->type());
         from = aside;
@@ -275,6 +273,15 @@ class ProgramLowering {
     }
     for (const auto& [i, from] : late) copy(*wanted[i], from, block.results()[i]->type());
     return out;
+  }
+
+  void check(const Node* node, const Places& places) {
+    const auto condition = static_cast<size_t>(ops::op_of(node).rules.lower.condition);
+    auto read = [&](size_t i) { return read_place(build_, places.at(node->operand(i)), build_.index(0)); };
+    const bool tells = node->operands().size() > condition + 1;
+    Expr value = tells ? loop::convert(read(condition + 1), DType::I64) : build_.index(0);
+    build_.fail_if(~read(condition), static_cast<uint32_t>(kernel_.checks.size()), value);
+    kernel_.checks.push_back(node);
   }
 
   Place number(const Node* node) {
@@ -291,7 +298,7 @@ class ProgramLowering {
   int constant_behind(Value v) const {
     while (v->uses().size() == 1) {
       if (v->node()) {
-        if (!is_relabel(v->node())) return -1;
+        if (!ops::is_relabel(v->node())) return -1;
         v = v->node()->operand(0);
         continue;
       }
@@ -307,14 +314,23 @@ class ProgramLowering {
     return -1;
   }
 
+  static bool is_result(Value v) {
+    return std::ranges::any_of(v->block()->results(),
+                               [&](Value result) { return ops::root_of(result) == v; });
+  }
+
+  Kernel& lowered(const Node* node) {
+    auto it = parts_.find(node);
+    if (it != parts_.end()) return it->second;
+    std::vector<bool> constant;
+    for (Value v : node->operands()) constant.push_back(constant_behind(v) >= 0);
+    return parts_.emplace(node, lower(node, constant, emit_.target)).first->second;
+  }
+
   void kernel(const Node* node, const Claims& claims, const Wanted& wanted, Places& places) {
     std::vector<int> constants;
-    std::vector<bool> constant;
-    for (Value v : node->operands()) {
-      constants.push_back(constant_behind(v));
-      constant.push_back(constants.back() >= 0);
-    }
-    Kernel part = lower(node, constant, emit_.target);
+    for (Value v : node->operands()) constants.push_back(constant_behind(v));
+    Kernel& part = lowered(node);
     for (Kernel::Packing& packing : part.packings) {
       packing.operand = constants[static_cast<size_t>(packing.operand)];
       kernel_.packings.push_back(std::move(packing));
@@ -328,7 +344,7 @@ class ProgramLowering {
       bool number = single(v->type()) && plain && fits_register(*part.function, buffer);
       // What is read inside as a number goes to its place at the end.
       const bool outermost = &emit_.region == node->block();
-      int claimed = outermost && number ? -1 : claims.of(node, r, part.in_place);
+      int claimed = number && (outermost || !is_result(v)) ? -1 : claims.of(node, r);
       Place place;
       if (claimed >= 0)
         place = *wanted[static_cast<size_t>(claimed)];
@@ -338,10 +354,10 @@ class ProgramLowering {
         place = temporary(v->type()), own_.insert(v);
       places[v] = place;
       buffers.push_back(place);
-      if (claimed < 0 || !outermost) continue;
+      // The first who writes there decides what may lie there till then.
+      if (claimed < 0 || !outermost || !written_.insert(claimed).second) continue;
       for (size_t a = 0; a < emit_.region.args().size(); ++a)
-        if (claims.may_replace(a, node, r, part.in_place))
-          kernel_.in_place.emplace_back(claimed, static_cast<int>(a));
+        if (claims.may_replace(a, node, r)) kernel_.in_place.emplace_back(claimed, static_cast<int>(a));
     }
     for (auto [result, operand] : part.updates) {
       const Value from = node->operand(static_cast<size_t>(operand));
@@ -364,7 +380,7 @@ class ProgramLowering {
     std::vector<Place> operands, results;
     for (Value v : node->operands()) operands.push_back(places.at(v));
     for (size_t r = 0; r < node->results().size(); ++r) {
-      int claimed = claims.of(node, r, {});
+      int claimed = claims.of(node, r);
       Value v = node->result(r);
       bool slot = claimed >= 0 && wanted[static_cast<size_t>(claimed)]->kind == Place::Kind::Buffer;
       results.push_back(slot ? *wanted[static_cast<size_t>(claimed)] : temporary(v->type()));
@@ -414,7 +430,12 @@ class ProgramLowering {
   loop::Builder& build_;
   Kernel& kernel_;
   const std::vector<bool>& constant_operands_;
+  std::unordered_map<const Node*, Kernel> parts_;
+  ops::Sharing sharing_{[this](const Node* node) {
+    return is_kernel(node) && !ops::is_relabel(node) ? lowered(node).in_place : ops::Sharing::Pairs();
+  }};
   std::map<std::pair<DType, std::string>, std::vector<uint32_t>> unused_;  // scratch, by type and size
+  std::unordered_set<int> written_;                                        // results of the whole kernel
   std::unordered_set<Value> own_;  // values in scratch that was taken for them
 };
 

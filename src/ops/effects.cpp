@@ -128,6 +128,17 @@ bool has_effects(const Node* node) {
   return false;
 }
 
+bool is_plain_check(const Node* node) {
+  const Op* op = find(node->op());
+  if (!op || op->rules.lower.condition < 0) return false;
+  const auto condition = static_cast<size_t>(op->rules.lower.condition);
+  auto one = [&](size_t i) { return product(node->operand(i)->type().dims) == Dim(int64_t{1}); };
+  if (node->operands().size() > condition + 2 || !one(condition)) return false;
+  if (node->operands().size() == condition + 1) return true;
+  const DType told = node->operand(condition + 1)->type().dtype;
+  return one(condition + 1) && (is_integer(told) || told == DType::Bool);
+}
+
 bool has_effects(const Graph& graph) { return block_has_effects(graph.body()); }
 
 void strip_effects(Graph& graph) { strip_block(graph.body()); }

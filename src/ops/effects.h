@@ -27,6 +27,10 @@ void set_effect_sink(const EffectSink& sink);
 bool has_effects(const Node* node);
 bool has_effects(const Graph& graph);
 
+// Whether the node is a check that a kernel can make: of one truth, of which it tells at most one whole
+// number.
+bool is_plain_check(const Node* node);
+
 // Takes all effects out of the graph, also of its regions: what is left computes the same values. What an
 // effect gave besides its token is an error to compute from then on.
 void strip_effects(Graph& graph);

@@ -325,9 +325,9 @@ class NestContext {
   virtual loop::Expr size(const Dim& dim) = 0;
   // Says how many independent blocks there are; `build->block()` is the index of the one to emit.
   virtual void set_blocks(const Dim& blocks) = 0;
-  // The result is the operand with some elements changed: whether it holds all of the operand's elements when
-  // the kernel begins, so that only the changes are left to write.
-  virtual bool begins_as(size_t result, size_t operand) = 0;
+  // Of an op that updates an operand: whether the result holds all of its elements when the kernel begins, so
+  // that only the changes are left to write.
+  virtual bool begins_updated() = 0;
 };
 using NestFn = void (*)(NestContext&);
 
@@ -346,6 +346,11 @@ struct LowerRule {
   CutsFn cuts = nullptr;  // where the point rule has ways
   const ReduceRule* reduce = nullptr;
   NestFn nest = nullptr;
+  // The operand that the result is with some elements changed, so that the nest may be left to write these
+  // alone; or -1. Of a point rule the nest is taken where that is so.
+  int updates = -1;
+  // Of an effect that ends the run where this operand is false in an element, and does nothing else; or -1.
+  int condition = -1;
   Way way = Way::None;
   std::string reason = {};
 
@@ -355,8 +360,16 @@ struct LowerRule {
   }
   static LowerRule of_reduce(const ReduceRule* rule) { return {.kind = Kind::Reduce, .reduce = rule}; }
   static LowerRule of_nest(NestFn fn) { return {.kind = Kind::Nest, .nest = fn}; }
+  // The op changes some elements of an operand: by the nest, or where `point` is given by either.
+  static LowerRule of_update(int operand, NestFn fn, PointFn point = nullptr) {
+    return {.kind = point ? Kind::Point : Kind::Nest, .point = point, .nest = fn, .updates = operand};
+  }
   static LowerRule of_control(Way way) { return {.kind = Kind::Control, .way = way}; }
   static LowerRule of_body() { return {.kind = Kind::Composite, .reason = "by its body"}; }
+  static LowerRule of_check(int condition) {
+    return {.condition = condition,
+            .reason = "the executor calls its reference rule, or a kernel of a loop fails"};
+  }
   static LowerRule none(std::string reason) { return {.kind = Kind::None, .reason = std::move(reason)}; }
 };
 

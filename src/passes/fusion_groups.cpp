@@ -97,6 +97,26 @@ Grouping::Grouping(Block& block, bool tells) : block_(block), tells_(tells) {
   }
 }
 
+// Whether some elements of what nothing computes here are changed, for the block to give or for a loop or a
+// branch to go on with: where nobody needs what they were, only these are written.
+bool Grouping::updates_in_place(const Node* node) const {
+  const auto operand = static_cast<size_t>(ops::op_of(node).rules.lower.updates);
+  const Value old = node->operand(operand);
+  const Group* from = old->node() ? group_of(old->node()) : nullptr;
+  if (old->node() && (is_free(old->node()) ||
+                      (from ? from->kind != GroupKind::Nest : role_of(old->node()) != Role::Barrier)))
+    return false;
+  double changed = 0;
+  for (Value v : node->operands())
+    if (v != old) changed += elements_in(v->type().dims, block_.graph().dims);
+  if (4 * changed > elements_in(old->type().dims, block_.graph().dims)) return false;
+  return std::ranges::any_of(node->result()->uses(), [&](const Use& use) {
+    if (is_terminator(use.user) || ops::has(use.user, ops::Trait::Control)) return true;
+    const ops::LowerRule& rule = ops::op_of(use.user).rules.lower;
+    return rule.nest && rule.updates == static_cast<int>(use.operand);
+  });
+}
+
 Grouping::Role Grouping::role_of(const Node* node) const {
   if (is_terminator(node)) return Role::Barrier;
   const ops::Op& op = ops::op_of(node);
@@ -117,6 +137,7 @@ Grouping::Role Grouping::role_of(const Node* node) const {
   switch (op.rules.lower.kind) {
     case Kind::Scalar: return Role::Scalar;
     case Kind::Point: {
+      if (op.rules.lower.nest && updates_in_place(node)) return Role::Nest;
       if (!op.has(ops::Trait::View) && !op.has(ops::Trait::Cheap)) return Role::Heavy;
       bool free = std::all_of(node->operands().begin(), node->operands().end(),
                               [&](Value v) { return v->node() && is_free(v->node()); });

@@ -84,6 +84,7 @@ class Grouping {
 
  private:
   enum class Role : uint8_t { Barrier, Free, Scalar, View, Heavy, Reduce, Contraction, Nest };
+  bool updates_in_place(const Node* node) const;
   Role role_of(const Node* node) const;
   void place(Node* node);
   void write_out(Node* node);

@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 
 #include "ops/control_attrs.h"
+#include "ops/effects.h"
+#include "ops/memory.h"
 #include "passes/pass.h"
 #include "passes/program_kernel.h"
 #include "passes/walk.h"
@@ -28,7 +30,8 @@ struct Cost {
   double work = 0;
   size_t kernels = 0;
   std::string refusal{};
-  std::unordered_set<Value> given{};  // what is the same in every step: only read, and of any size
+  // What may be of any size: what is the same in every step, only read; and what a step changes in place.
+  std::unordered_set<Value> given{};
 
   void refuse(std::string why) {
     if (refusal.empty()) refusal = std::move(why);
@@ -51,6 +54,9 @@ void weigh_value(Value v, Cost& cost) {
     cost.refuse(fmt::format("{} is larger than {} bytes", v->type().str(), kLargestValue));
 }
 
+// Whether the kernel is of an op's own loops, which may write what changes of an operand alone.
+bool updates(const Node* kernel) { return kind_of_kernel(kernel) == "nest"; }
+
 void weigh_kernel(const Node* kernel, Cost& cost) {
   ++cost.kernels;
   for (Value v : kernel->operands()) weigh_value(v, cost);
@@ -61,6 +67,14 @@ void weigh_kernel(const Node* kernel, Cost& cost) {
     double most = 0, all = 1;
     for (Value v : node->operands()) most = std::max(most, elements(v->type())), all *= elements(v->type());
     for (Value v : node->results()) most = std::max(most, elements(v->type())), all *= elements(v->type());
+    // What takes elements from where it is told, or changes some, touches no more.
+    if (const int old = updates(kernel) ? ops::updated_operand(node) : -1; old >= 0) {
+      most = 0;
+      for (size_t i = 0; i < node->operands().size(); ++i)
+        if (i != static_cast<size_t>(old)) most = std::max(most, elements(node->operand(i)->type()));
+    } else if (ops::has(node, ops::Trait::View)) {
+      most = elements(node->result()->type());
+    }
     // A product of m x k and k x n: sqrt(mk kn mn).
     bool product = ops::has(node, ops::Trait::Contraction);
     cost.work += product ? kProduct * std::sqrt(all) : most;
@@ -71,6 +85,11 @@ void weigh_kernel(const Node* kernel, Cost& cost) {
 void give(const Node* node, size_t first, size_t count, const Block& region, Cost& cost) {
   for (size_t i = 0; i < count; ++i)
     if (cost.given.contains(node->operand(first + i))) cost.given.insert(region.arg(i));
+}
+
+// What the first effect of a block takes: nothing runs for it.
+bool is_token(const Node* node) {
+  return node->operands().empty() && node->results().size() == 1 && !node->result()->type().is_tensor();
 }
 
 void weigh(const Block& block, Cost& cost) {
@@ -93,6 +112,7 @@ void weigh(const Block& block, Cost& cost) {
         cost.refuse("its body holds a constant array");
       continue;
     }
+    if (ops::is_plain_check(node) || is_token(node)) continue;
     if (!ops::has(node, ops::Trait::Control) || ops::has(node, ops::Trait::Effect)) {
       cost.refuse(fmt::format("{} is not a kernel", node->op().name()));
       continue;
@@ -127,9 +147,80 @@ void weigh(const Block& block, Cost& cost) {
     cost.refuse(fmt::format("its body has more than {} kernels", kMostKernels));
 }
 
+using Forms = std::unordered_set<Value>;
+bool changes_in_place(const Block& block, size_t argument, size_t result, Forms& forms);
+
+// The result of the node that is its operand, changed in place: of a kernel that updates it, of a loop that
+// carries it so, of branches that all do. Or -1.
+int changed_in_place(const Node* node, size_t operand, Forms& forms) {
+  if (is_kernel(node)) {
+    const Block& region = node->region(0);
+    if (!updates(node)) return -1;
+    for (const Node* inner : region)
+      if (const int old = ops::updated_operand(inner);
+          old >= 0 && inner->operand(static_cast<size_t>(old)) == region.arg(operand))
+        for (size_t r = 0; r < region.results().size(); ++r)
+          if (region.results()[r] == inner->result()) return static_cast<int>(r);
+    return -1;
+  }
+  const ops::Way way = ops::way_of(node);
+  if (way == ops::Way::Scan) {
+    const size_t consts = node->segments()[0];
+    if (operand < consts || operand >= consts + node->segments()[1]) return -1;
+    return changes_in_place(node->region(0), operand, operand - consts, forms)
+               ? static_cast<int>(operand - consts)
+               : -1;
+  }
+  const size_t selectors = way == ops::Way::Call ? 0 : 1;
+  if ((way != ops::Way::Cond && way != ops::Way::Switch && way != ops::Way::Call) || operand < selectors)
+    return -1;
+  for (size_t r = 0; r < node->results().size(); ++r)
+    if (std::ranges::all_of(node->regions(), [&](const auto& region) {
+          return changes_in_place(*region, operand - selectors, r, forms);
+        }))
+      return static_cast<int>(r);
+  return -1;
+}
+
+// Whether the block changes its argument in place, if at all, and gives it back as that result: what is read
+// of each of its forms, which are told, is read before the next one is made.
+bool changes_in_place(const Block& block, size_t argument, size_t result, Forms& forms) {
+  Value now = block.arg(argument);
+  Forms old, met{now};
+  for (const Node* node : block) {
+    std::vector<size_t> reads;
+    for (size_t o = 0; o < node->operands().size(); ++o) {
+      const Value v = ops::root_of(node->operand(o));
+      if (old.contains(v)) return false;
+      if (v == now) reads.push_back(o);
+    }
+    if (is_terminator(node)) {
+      if (reads != std::vector{result}) return false;
+      forms.merge(met);
+      return true;
+    }
+    if (reads.size() != 1) continue;
+    if (is_relabel(node)) {
+      met.insert(node->result());
+      continue;
+    }
+    const int changed = changed_in_place(node, reads[0], met);
+    if (changed < 0) continue;
+    old.insert(now);
+    now = node->result(static_cast<size_t>(changed));
+    met.insert(now);
+  }
+  return false;
+}
+
 Cost weigh_loop(const Node* loop) {
   Cost cost;
   size_t consts = loop->segments()[0], carried = consts + loop->segments()[1];
+  for (size_t k = consts; k < carried; ++k)
+    if (changes_in_place(*loop->regions().back(), k, k - consts, cost.given)) {
+      cost.given.insert(loop->operand(k));
+      cost.given.insert(loop->region(0).arg(k));  // of a `while`: the condition's
+    }
   for (const auto& region : loop->regions()) {
     for (size_t i = 0; i < consts; ++i) cost.given.insert(region->arg(i));
     weigh(*region, cost);

@@ -121,7 +121,7 @@ bool computes_elements(const Node* node) {
   return kind != "contraction" && kind != "nest" && kind != "program" && kind != "relabel";
 }
 
-bool is_relabel(const Node* node) { return is_kernel(node) && kind_of_kernel(node) == "relabel"; }
+bool is_relabel(const Node* node) { return is_kernel(node) && ops::is_relabel(node); }
 
 Value root_of(Value v) {
   while (v->node() && is_relabel(v->node())) v = v->node()->operand(0);

@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "ops/table.h"
+#include "ops/memory.h"
 
 namespace ig::passes {
 

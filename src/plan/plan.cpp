@@ -9,18 +9,11 @@
 
 #include "ops/effects.h"
 #include "ops/host_call.h"
+#include "ops/memory.h"
 #include "ops/table.h"
 #include "plan/control.h"
-#include "plan/sharing.h"
 
 namespace ig::plan {
-
-bool is_relabel(const Node* node) {
-  if (ops::way_of(node) == ops::Way::Relabel) return true;
-  const AttrValue* kind = node->attrs().find("kind");
-  return kind && std::holds_alternative<std::string>(*kind) && std::get<std::string>(*kind) == "relabel" &&
-         node->operands().size() == 1 && node->results().size() == 1;
-}
 
 rt::SizeId add_size(rt::SizeTable& table, const Dim& dim, const std::map<std::string, int32_t>& symbols) {
   std::vector<rt::SizeId> stack;
@@ -155,7 +148,11 @@ int32_t run_host_node(void* raw, void* const* buffers, const int64_t* dims, int6
 
 class Planner final : public BlockPlanner {
  public:
-  explicit Planner(Input input) : input_(std::move(input)), sharing_(input_.kernels) {
+  explicit Planner(Input input)
+      : input_(std::move(input)), sharing_([this](const Node* node) {
+          auto kernel = input_.kernels.find(node);
+          return kernel == input_.kernels.end() ? ops::Sharing::Pairs() : kernel->second.in_place;
+        }) {
     out_.program.name = input_.graph.name;
     for (const auto& [symbol, range] : input_.graph.dims.symbols()) {
       symbol_index_[symbol] = static_cast<int32_t>(out_.symbols.size());
@@ -190,7 +187,7 @@ class Planner final : public BlockPlanner {
     std::unordered_map<rt::SlotId, Value> saved_temporaries = std::exchange(temporary_of_, {});
     rt::Block* saved_block = std::exchange(current_, &made);
 
-    const Sharing::OfBlock& sharing = sharing_.of(source);
+    const ops::Sharing::OfBlock& sharing = sharing_.of(source);
     const std::unordered_map<Value, int>& output_of = sharing.output_of;
     for (size_t i = 0; i < source.args().size(); ++i)
       slots_[source.arg(i)] =
@@ -205,7 +202,7 @@ class Planner final : public BlockPlanner {
     }
     for (size_t i = 0; i < source.results().size(); ++i) {
       Value v = source.results()[i];
-      auto claimed = output_of.find(root(v));
+      auto claimed = output_of.find(ops::root_of(v));
       if (claimed != output_of.end() && claimed->second == static_cast<int>(i)) continue;
       rt::SizeId n = bytes(v->type());
       rt::SlotId to = add_slot({rt::SlotKind::Output, static_cast<int32_t>(i), n});
@@ -213,12 +210,12 @@ class Planner final : public BlockPlanner {
     }
     std::vector<Held>& held = held_[static_cast<size_t>(id)];
     held.resize(made.slots.size());
-    for (const auto& [value, slot] : slots_) held[static_cast<size_t>(slot)].value = root(value);
+    for (const auto& [value, slot] : slots_) held[static_cast<size_t>(slot)].value = ops::root_of(value);
     for (const auto& [slot, value] : temporary_of_) held[static_cast<size_t>(slot)] = {value, true};
     for (size_t s = 0; s < made.slots.size(); ++s)
       if (made.slots[s].kind == rt::SlotKind::Output)
-        held[s].value = root(source.results()[static_cast<size_t>(made.slots[s].index)]);
-    if (id == 0) out_.donatable = sharing.shared;
+        held[s].value = ops::root_of(source.results()[static_cast<size_t>(made.slots[s].index)]);
+    if (id == 0) find_donatable(source, sharing);
     current_ = saved_block;
     slots_ = std::move(saved_slots);
     temporary_of_ = std::move(saved_temporaries);
@@ -249,6 +246,29 @@ class Planner final : public BlockPlanner {
     return text;
   }
 
+  static bool may_fail(const Node* node) {
+    if (ops::has(node, ops::Trait::Effect) || ops::is_host_call(node)) return true;
+    for (const auto& region : node->regions())
+      for (const Node* inner : *region)
+        if (may_fail(inner)) return true;
+    return false;
+  }
+
+  // An output may take an input's memory where nothing can end the run once it is written to: whoever gave
+  // the input still has it then, as it was.
+  void find_donatable(const Block& source, const ops::Sharing::OfBlock& sharing) {
+    for (auto [output, input] : sharing.shared) {
+      bool written = false, safe = true;
+      for (const Node* node : source) {
+        for (Value v : node->results())
+          if (auto it = sharing.output_of.find(v); it != sharing.output_of.end())
+            written |= it->second == output;
+        safe = safe && !(written && may_fail(node));
+      }
+      if (safe) out_.donatable.emplace_back(output, input);
+    }
+  }
+
   rt::SlotId add_slot(rt::Slot slot) {
     current_->slots.push_back(slot);
     return static_cast<rt::SlotId>(current_->slots.size() - 1);
@@ -260,13 +280,13 @@ class Planner final : public BlockPlanner {
     return slot;
   }
 
-  void emit(Node* node, const Sharing::OfBlock& sharing) {
+  void emit(Node* node, const ops::Sharing::OfBlock& sharing) {
     if (const AttrValue* literal = node->attrs().find("value");
         literal && ops::has(node, ops::Trait::Constant) && std::holds_alternative<Literal>(*literal)) {
       slots_[node->result()] = constant(std::get<Literal>(*literal).storage());
       return;
     }
-    if (is_relabel(node)) {
+    if (ops::is_relabel(node)) {
       slots_[node->result()] = slots_.at(node->operand(0));
       return;
     }
@@ -290,20 +310,42 @@ class Planner final : public BlockPlanner {
   }
 
   // An operand's arena slot whose place the result takes, or -1.
-  rt::SlotId take_over(Node* node, int result, const KernelChoice& kernel, const Sharing::OfBlock& sharing) {
+  rt::SlotId take_over(Node* node, int result, const KernelChoice& kernel,
+                       const ops::Sharing::OfBlock& sharing) {
     for (auto [r, a] : kernel.in_place) {
       if (r != result) continue;
-      Value operand = root(node->operand(static_cast<size_t>(a)));
+      Value operand = ops::root_of(node->operand(static_cast<size_t>(a)));
       rt::SlotId slot = slots_.at(operand);
       bool arena = current_->slots[static_cast<size_t>(slot)].kind == rt::SlotKind::Arena;
       bool same = current_->slots[static_cast<size_t>(slot)].bytes ==
                   bytes(node->result(static_cast<size_t>(result))->type());
       if (!arena || !same || sharing.last_use.at(operand) != node || taken_.contains(operand)) continue;
-      if (!read_once(node, operand)) continue;
+      if (!ops::read_once(node, operand)) continue;
       taken_.insert(operand);
       return slot;
     }
     return -1;
+  }
+
+  // The check with the number, done again on what the kernel told.
+  static std::function<void(int64_t, int64_t)> failing(const std::vector<const Node*>& nodes) {
+    std::vector<EffectCall> checks;
+    for (const Node* node : nodes) {
+      checks.push_back({node->op(), node->attrs(), {}, {}, node->location()});
+      for (Value v : node->operands().subspan(1)) checks.back().values.push_back(v->type());
+    }
+    return [checks = std::move(checks)](int64_t check, int64_t value) {
+      const EffectCall& call = checks.at(static_cast<size_t>(check));
+      std::vector<Literal> values;
+      for (const Type& type : call.values) {
+        values.push_back(Literal::allocate(type.dtype, std::vector<int64_t>(type.dims.size(), 1)));
+        const bool condition = values.size() == 1;
+        std::memset(values.back().mutable_data(), 0, values.back().bytes());
+        if (!condition)
+          std::memcpy(values.back().mutable_data(), &value, values.back().bytes());  // little-endian
+      }
+      ops::run_effect(ops::get(call.op), call.attrs, values, call.where);
+    };
   }
 
   rt::KernelCall call_of(const KernelChoice& kernel) {
@@ -314,6 +356,7 @@ class Planner final : public BlockPlanner {
     call.grain = kernel.grain;
     call.block_grains = kernel.block_grains;
     call.steps = kernel.steps;
+    if (!kernel.checks.empty()) call.fail = failing(kernel.checks);
     for (const std::string& formula : kernel.sizes) call.dims.push_back(size(Dim::parse(formula)));
     call.blocks = size(kernel.blocks);
     if (!kernel.scratch.empty()) {
@@ -439,7 +482,7 @@ class Planner final : public BlockPlanner {
   }
 
   Input input_;
-  Sharing sharing_;
+  ops::Sharing sharing_;
   Plan out_;
   std::map<std::string, int32_t> symbol_index_;
   std::unordered_map<Value, rt::SlotId> slots_;

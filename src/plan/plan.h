@@ -27,6 +27,7 @@ struct KernelChoice {
   rt::KernelSteps steps = rt::KernelSteps::None;
   std::vector<std::pair<DType, Dim>> scratch;   // the kernel's scratch buffers, in elements
   std::vector<std::pair<int, int>> in_place;    // (result, operand)
+  std::vector<const Node*> checks;              // by the number that the kernel fails with
   std::vector<std::pair<int, int>> updates;     // of these: the result begins as the operand
   std::vector<std::pair<int, Storage>> packed;  // operands that are read from another form of a constant
   std::vector<std::pair<int, int>> prepared;    // likewise of an input: (operand, index in Input::prepared)
@@ -61,8 +62,5 @@ Plan make_plan(Input input);
 
 // The formula of a size over symbols of these indices.
 rt::SizeId add_size(rt::SizeTable& table, const Dim& dim, const std::map<std::string, int32_t>& symbols);
-
-// A node that moves no byte: its result is its operand's memory.
-bool is_relabel(const Node* node);
 
 }  // namespace ig::plan

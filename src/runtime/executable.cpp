@@ -45,8 +45,20 @@ class LoopWatch {
   int64_t last_;
 };
 
+// The two are the same memory, or apart. Large arrays are copied by all threads.
 void copy_bytes(void* to, const void* from, size_t bytes) {
-  if (to != from && bytes) std::memmove(to, from, bytes);
+  constexpr int64_t kPart = int64_t{256} << 10;
+  if (to == from || bytes == 0) return;
+  const auto parts = static_cast<int64_t>(bytes) / kPart;
+  auto copy = [&](int64_t begin, int64_t end) {
+    const auto first = static_cast<size_t>(begin * kPart);
+    const size_t last = end == parts ? bytes : static_cast<size_t>(end * kPart);
+    std::memcpy(static_cast<char*>(to) + first, static_cast<const char*>(from) + first, last - first);
+  };
+  if (parts < 2)
+    std::memcpy(to, from, bytes);
+  else
+    ThreadPool::instance().parallel_for(parts, 1, copy);
 }
 
 size_t checked_bytes(const Program& program, int64_t bytes) {
@@ -305,6 +317,7 @@ class Executable::Runner {
       int64_t next = end - step > kStepsAtOnce ? step + kStepsAtOnce : end;
       if (int32_t code = call.kernel(&args, step, next)) {
         if (call.steps == KernelSteps::Until && error[0] == int64_t{kLoopDone}) return;
+        if (call.fail) call.fail(error[0], error[1]);
         executable_.fail(error, code);
       }
       step = next;

@@ -57,6 +57,8 @@ struct KernelCall {
   Origin origin = Origin::Compiled;
   std::string name{};                     // for profiles and reports
   KernelSteps steps = KernelSteps::None;  // `blocks` of Until is not read
+  // Throws what a check of the kernel says, by its number and the value that it tells; null: it makes none.
+  std::function<void(int64_t check, int64_t value)> fail = {};
 };
 
 struct Copy {

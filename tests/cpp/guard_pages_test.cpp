@@ -15,6 +15,7 @@
 #include "ops/builder.h"
 #include "ops/contraction.h"
 #include "ops/families/array_tools.h"
+#include "ops/memory.h"
 #include "ops/table.h"
 #include "ops/window_attrs.h"
 #include "passes/pass.h"
@@ -72,7 +73,7 @@ std::vector<Literal> run_guarded(const Graph& source, std::span<const Literal> i
       buffers[node->result()] = guarded_copy(std::get<Literal>(*value), at_end);
       continue;
     }
-    if (plan::is_relabel(node)) {
+    if (ops::is_relabel(node)) {
       buffers[node->result()] = buffers.at(node->operand(0));
       continue;
     }

@@ -235,7 +235,7 @@ class Nest final : public NestContext {
  public:
   Expr size(const Dim& dim) override { return build->size(dim); }
   void set_blocks(const Dim& count) override { blocks = count.constant(); }
-  bool begins_as(size_t, size_t) override { return false; }
+  bool begins_updated() override { return false; }
   int64_t blocks = 1;
 };
 

@@ -211,3 +211,52 @@ def test_what_was_checked_is_not_checked_again() -> None:
     assert checks(program, X, KEYS) == 1
     with pytest.raises(IndexError, match="the index 24 is out of range for axis 0 of size 24"):
         ig.jit(program)(X, ig.asarray([3, 24, 2]))
+
+
+FAILING: dict[str, Callable[[Array, Array], Array]] = {
+    "read": lambda x, keys: ig.fori_loop(0, 5, lambda i, s: s + x[keys[i]], x[0]),
+    "written": lambda x, keys: ig.fori_loop(0, 5, lambda i, x: x.at[keys[i]].add(1), x),
+    "branch": lambda x, keys: ig.fori_loop(
+        0, 5, lambda i, s: ig.cond(keys[i] > 3, lambda: s + x[keys[i]], lambda: s - x[keys[i] - 30]), x[0]
+    ),
+    "inner": lambda x, keys: ig.fori_loop(
+        0, 2, lambda j, s: ig.fori_loop(0, 5, lambda i, s: s + x[keys[i] * j], s), x[0]
+    ),
+    "while": lambda x, keys: ig.while_loop(
+        lambda c: x[keys[c[0]]] < 50, lambda c: (c[0] + 1, c[1] + x[keys[c[0]] - 1]), (ig.asarray(0), x[0])
+    )[1],
+    "rows": lambda x, keys: ig.fori_loop(0, 5, lambda i, s: s + ig.sum(x.reshape(6, 4)[keys[i] // 2]), x[0]),
+}
+
+
+@pytest.mark.parametrize("name", FAILING)
+@pytest.mark.parametrize("dtype", ["int64", "int32", "int8"])
+def test_a_failing_check_of_a_loop_that_is_one_kernel(name: str, dtype: str) -> None:
+    keys = ig.asarray([3, 1, 5, 77, 2], dtype=getattr(ig, dtype))
+    graph = ig.trace(FAILING[name], X, keys).graph
+    joined, steps = graph.compile(), graph.compile(disable=["join-loops"])
+    assert any(line.startswith("program: ") for line in joined.report()["fusion_log"])
+    texts = []
+    for way in (joined, steps, joined):
+        with pytest.raises(IndexError) as failure:
+            way(X, keys)
+        texts.append(str(failure.value))
+    assert texts[0] == texts[1] == texts[2]
+    assert "is out of range for axis 0 of size" in texts[0]
+    assert "test_bounds.py" in texts[0]
+    if name != "while":  # which ends by a failing check alone
+        inside = ig.asarray([4, 5, 6, 7, 8], dtype=getattr(ig, dtype))
+        assert np.array_equal(np.asarray(joined(X, inside)), np.asarray(steps(X, inside)))
+
+
+def test_loops_that_fail_leave_donated_arrays_and_the_next_run_alone() -> None:
+    donating = ig.jit(FAILING["written"], donate_argnums=0)
+    good, bad = ig.asarray([3, 1, 5, 7, 2]), ig.asarray([3, 1, 5, 77, 2])
+    for _ in range(4):
+        x = ig.arange(24, dtype=ig.float32)
+        with pytest.raises(IndexError, match="the index 77 is out of range for axis 0 of size 24"):
+            donating(x, bad)
+        assert np.array_equal(np.asarray(x), np.arange(24))
+        wanted = np.arange(24)
+        wanted[np.asarray(good)] += 1
+        assert np.array_equal(np.asarray(donating(x, good)), wanted)

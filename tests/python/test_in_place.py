@@ -27,6 +27,9 @@ class Captured:
     def add(self, x: Array, at: Array, v: Array) -> Array:
         return x.at[at].add(v)
 
+    def window(self, x: Array, start: Array, v: Array) -> Array:
+        return ig.dynamic_update_slice(x, v, ig.asarray(start))
+
     def loop(self, steps: int, turn: Turn, start: list[Array]) -> list[Array]:
         return list(ig.fori_loop(0, steps, lambda i, c: tuple(turn(i, list(c))), tuple(start)))
 
@@ -55,6 +58,12 @@ class StepByStep(Captured):
         np.add.at(out, at, v)
         return out
 
+    def window(self, x: Array, start: Array, v: Array) -> Array:
+        out = x.copy()
+        first = min(max(int(start), 0), len(x) - len(v))
+        out[first : first + len(v)] = v
+        return out
+
     def loop(self, steps: int, turn: Turn, start: list[Array]) -> list[Array]:
         for i in range(steps):
             start = turn(np.int64(i), start)
@@ -66,7 +75,22 @@ class StepByStep(Captured):
         return even() if value % 2 == 0 else odd()
 
 
-KINDS = ["set", "set", "add", "rows", "rows", "sum", "swap", "keep", "flip", "scale", "loop", "until", "branch"]
+KINDS = [
+    "set",
+    "window",
+    "window",
+    "add",
+    "rows",
+    "rows",
+    "sum",
+    "swap",
+    "keep",
+    "flip",
+    "scale",
+    "loop",
+    "until",
+    "branch",
+]
 KEPT = 2  # arrays that are read besides those that are carried
 
 
@@ -91,6 +115,8 @@ def run(world: Captured, steps: list[tuple[Any, ...]], i: Array, carried: list[A
                 v[a] = world.add(v[a], p % size, v[b][(p + i) % size])
             case "rows":
                 v[a] = world.add(v[a], at, v[b])
+            case "window":
+                v[a] = world.window(v[a], i * (c - 1) + p % size - 1, v[b][q : q + 1 + p % 3])
             case "sum":
                 v[a] = v[b] % 1000 + v[c]
             case "swap":

@@ -9,6 +9,7 @@
 
 #include "backends/cpu/program.h"
 #include "codegen/compiler_library.h"
+#include "ops/memory.h"
 #include "ops/table.h"
 #include "passes/pass.h"
 #include "passes/walk.h"
@@ -27,7 +28,7 @@ double since(Clock::time_point start) {
 void collect_fusions(const Block& block, std::vector<const Node*>& out) {
   for (Node* node : block) {
     if (ops::find(node->op()) && node->attrs().find("kind") && node->regions().size() == 1) {
-      if (!plan::is_relabel(node)) out.push_back(node);
+      if (!ops::is_relabel(node)) out.push_back(node);
       continue;
     }
     for (const auto& region : node->regions()) collect_fusions(*region, out);
@@ -36,7 +37,7 @@ void collect_fusions(const Block& block, std::vector<const Node*>& out) {
 
 // The value that this one is, seen through relabelling and the constants of loops.
 Value origin_of(Value v) {
-  while (v->node() ? plan::is_relabel(v->node()) : passes::outside_of_loop(v) != nullptr)
+  while (v->node() ? ops::is_relabel(v->node()) : passes::outside_of_loop(v) != nullptr)
     v = v->node() ? v->node()->operand(0) : passes::outside_of_loop(v);
   return v;
 }
@@ -104,6 +105,7 @@ plan::KernelChoice choice_of(const codegen::Kernel& kernel, rt::KernelFn functio
   choice.steps = kernel.steps;
   choice.in_place = kernel.in_place;
   choice.updates = kernel.updates;
+  choice.checks = kernel.checks;
   for (size_t s = 0; s < kernel.function->scratch.size(); ++s)
     choice.scratch.emplace_back(kernel.function->scratch[s].type, kernel.function->scratch_elements[s]);
   return choice;

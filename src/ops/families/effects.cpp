@@ -243,7 +243,8 @@ Value simplify_check(SimplifyContext& c) {
 Op effect_op(std::string name, std::string doc, std::vector<OperandSpec> operands,
              std::vector<AttrSpec> attrs, InferFn infer, ReferenceFn run, BatchFn batch,
              Rule<SimplifyFn> simplify = no_rule("an effect stays as it was written"),
-             ImpliesFn implies = nullptr) {
+             ImpliesFn implies = nullptr,
+             LowerRule lower = LowerRule::none("the executor calls its reference rule, in order")) {
   return {.decl = {.name = std::move(name),
                    .doc = std::move(doc),
                    .operands = std::move(operands),
@@ -253,7 +254,7 @@ Op effect_op(std::string name, std::string doc, std::vector<OperandSpec> operand
                    .numpy = "none: it gives no values; its tests are written by hand"},
           .rules = {.infer = infer,
                     .reference = run,
-                    .lower = LowerRule::none("the executor calls its reference rule, in order"),
+                    .lower = std::move(lower),
                     .simplify = std::move(simplify),
                     .jvp = &tools::zero_jvp,
                     .transpose = no_rule("a token has no cotangent"),
@@ -292,7 +293,8 @@ std::vector<Op> effect_ops() {
       "Ends the run with an error where the condition is false in any element.\nOf the block's "
       "effects, those before it have happened, those behind it do not.",
       {token, {"condition", "Booleans; all must be true."}, values}, {kMessage, kPaired, kWhy, kHint, kKind},
-      infer_check, run_check, batch_check, simplify_check, +[](ImpliesContext& c) { c.x[1].low = 1; }));
+      infer_check, run_check, batch_check, simplify_check, +[](ImpliesContext& c) { c.x[1].low = 1; },
+      LowerRule::of_check(1)));
   return ops;
 }
 

@@ -204,7 +204,7 @@ struct ScatterNest {
 
   void emit() {
     c.set_blocks(1);
-    if (!c.begins_as(0, 0))
+    if (!c.begins_updated())
       build.vector_for(build.index(0), c.size(x.elements()), 8,
                        [&](Expr i) { build.store(c.results[0], i, build.load(c.operands[0], i)); });
     walk_vectors(0);
@@ -343,7 +343,7 @@ Op scatter_op() {
                             "ValueError: scatter: the shape of the updates has 2 entries, but 1 is needed"}}},
       .rules = {.infer = infer_scatter,
                 .reference = reference_scatter,
-                .lower = LowerRule::of_nest(nest_scatter),
+                .lower = LowerRule::of_update(0, nest_scatter),
                 .simplify = no_rule("nothing is simpler without knowing the indices"),
                 .jvp = jvp_scatter,
                 .transpose = transpose_scatter,

@@ -381,6 +381,41 @@ Expr point_dynamic_update_slice(PointContext& c) {
   return guarded(c, 1, all_of(inside, build), old, [&] { return c.at(1, from); });
 }
 
+// The window alone; its last axes that are whole are one run.
+void nest_dynamic_update_slice(NestContext& c) {
+  loop::Builder& build = *c.build;
+  const Dims &dims = c.node->operand(0)->type().dims, &sizes = c.node->operand(1)->type().dims;
+  c.set_blocks(1);
+  if (!c.begins_updated())
+    build.vector_for(build.index(0), c.size(product(dims)), 8,
+                     [&](Expr i) { build.store(c.results[0], i, build.load(c.operands[0], i)); });
+  std::vector<Expr> stride(dims.size(), build.index(1)), start;
+  Expr base = build.index(0);
+  for (size_t i = dims.size(); i-- > 1;) stride[i - 1] = stride[i] * c.size(dims[i]);
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i] == sizes[i]) continue;
+    Expr at = as_index(build.load(c.operands[2 + i], build.index(0)));
+    base = base + loop::greater(loop::lesser(at, c.size(dims[i] - sizes[i])), build.index(0)) * stride[i];
+  }
+  base = build.let(base);
+  size_t whole = dims.size();  // the first of the axes that are one run
+  while (whole > 1 && dims[whole - 1] == sizes[whole - 1]) --whole;
+  if (whole > 0) --whole;
+  Dim run = int64_t{1};
+  for (size_t i = whole; i < sizes.size(); ++i) run = run * sizes[i];
+  std::function<void(size_t, Expr, Expr)> walk = [&](size_t axis, Expr to, Expr from) {
+    if (axis < whole)
+      return build.serial_for(build.index(0), c.size(sizes[axis]), [&](Expr i) {
+        walk(axis + 1, to + i * stride[axis], from * c.size(sizes[axis]) + i);
+      });
+    const Expr first = build.let(from * c.size(run)), place = build.let(to);
+    build.vector_for(build.index(0), c.size(run), 8, [&](Expr i) {
+      build.store(c.results[0], place + i, build.load(c.operands[1], first + i));
+    });
+  };
+  walk(0, base, build.index(0));
+}
+
 Value simplify_dynamic_update_slice(SimplifyContext& c) {
   Value x = c.node->operand(0), update = c.node->operand(1);
   if (surely_empty(update->type())) return x;
@@ -551,7 +586,7 @@ Op dynamic_update_slice_op() {
                             "0"}}},
       .rules = {.infer = infer_dynamic_update_slice,
                 .reference = reference_dynamic_update_slice,
-                .lower = LowerRule::of_point(point_dynamic_update_slice),
+                .lower = LowerRule::of_update(0, nest_dynamic_update_slice, point_dynamic_update_slice),
                 .simplify = simplify_dynamic_update_slice,
                 .jvp = jvp_dynamic_update_slice,
                 .transpose = transpose_dynamic_update_slice,

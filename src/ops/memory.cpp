@@ -1,19 +1,29 @@
-// Chains of work in place, from the outputs of a block backwards.
-#include "plan/sharing.h"
+// Chains of work in place are followed from the outputs of a block backwards.
+#include "ops/memory.h"
 
 #include <algorithm>
 
-#include "ops/table.h"
+namespace ig::ops {
 
-namespace ig::plan {
+bool is_relabel(const Node* node) {
+  if (way_of(node) == Way::Relabel) return true;
+  const AttrValue* kind = node->attrs().find("kind");
+  return kind && std::holds_alternative<std::string>(*kind) && std::get<std::string>(*kind) == "relabel" &&
+         node->operands().size() == 1 && node->results().size() == 1;
+}
 
-Value root(Value v) {
+Value root_of(Value v) {
   while (v->node() && is_relabel(v->node())) v = v->node()->operand(0);
   return v;
 }
 
-bool read_once(const Node* node, Value v) {
-  return std::ranges::count_if(node->operands(), [&](Value operand) { return root(operand) == v; }) == 1;
+bool read_once(const Node* node, Value v) { return std::ranges::count(node->operands(), v, root_of) == 1; }
+
+int updated_operand(const Node* node) {
+  const Op* op = find(node->op());
+  if (!op || !op->rules.lower.nest || op->rules.lower.updates < 0) return -1;
+  const Value old = node->operand(static_cast<size_t>(op->rules.lower.updates));
+  return !old->node() && read_once(node, old) ? op->rules.lower.updates : -1;
 }
 
 namespace {
@@ -33,17 +43,17 @@ const Sharing::OfBlock& Sharing::of(const Block& block) {
 }
 
 Sharing::Pairs Sharing::in_place(const Node* node) {
-  if (auto kernel = kernels_.find(node); kernel != kernels_.end()) return kernel->second.in_place;
+  if (!has(node, Trait::Control) || way_of(node) == Way::Group) return kernels_(node);
   Pairs out;
-  if (!ops::has(node, ops::Trait::Control)) return out;
-  if (ops::is_loop(node)) {  // which bring what is carried to the results by themselves
+  if (is_loop(node)) {  // which bring what is carried to the results by themselves
     for (uint32_t k = 0; k < node->segments()[1]; ++k)
       out.emplace_back(static_cast<int>(k), static_cast<int>(node->segments()[0] + k));
     return out;
   }
-  const int selectors = ops::way_of(node) == ops::Way::Call ? 0 : 1;
+  const bool call = way_of(node) == Way::Call;  // of which the first region runs
+  const int selectors = call ? 0 : 1;
   for (auto [output, input] : of(node->region(0)).shared) out.emplace_back(output, input + selectors);
-  for (const auto& region : node->regions())
+  for (const auto& region : node->regions().first(call ? 1 : node->regions().size()))
     std::erase_if(out, [&](const std::pair<int, int>& pair) {
       return std::ranges::count(of(*region).shared, std::pair{pair.first, pair.second - selectors}) == 0;
     });
@@ -57,15 +67,14 @@ Value Sharing::before(OfBlock& out, Value v, int output) {
   Value next = nullptr;
   bool ends = false;
   for (auto [r, a] : in_place(node)) {
-    const Value operand = root(node->operand(static_cast<size_t>(a)));
+    const Value operand = root_of(node->operand(static_cast<size_t>(a)));
     if (node->result(static_cast<size_t>(r)) != v || out.last_use.at(operand) != node ||
         !read_once(node, operand) || !same_bytes(operand->type(), v->type()))
       continue;
     if (!operand->node()) {
       out.shared.emplace_back(output, operand->index());
       ends = true;
-    } else if (!next && !ops::has(operand->node(), ops::Trait::Constant) &&
-               !out.output_of.contains(operand)) {
+    } else if (!next && !has(operand->node(), Trait::Constant) && !out.output_of.contains(operand)) {
       next = operand;
     }
   }
@@ -78,10 +87,10 @@ Sharing::OfBlock Sharing::made_of(const Block& block) {
   OfBlock out;
   for (const Node* node : block) {
     if (node != block.terminator() && is_relabel(node)) continue;  // what reads its result counts
-    for (Value v : node->operands()) out.last_use[root(v)] = node;
+    for (Value v : node->operands()) out.last_use[root_of(v)] = node;
   }
   for (size_t i = 0; i < block.results().size(); ++i) {
-    const Value result = root(block.results()[i]);
+    const Value result = root_of(block.results()[i]);
     const auto output = static_cast<int>(i);
     // Given back as it came, and read by nobody behind; what changes another input leaves it alone.
     if (!result->node()) {
@@ -89,11 +98,10 @@ Sharing::OfBlock Sharing::made_of(const Block& block) {
       continue;
     }
     // Results that a node of this block computes are written straight into the output.
-    if (ops::has(result->node(), ops::Trait::Constant) || !out.output_of.emplace(result, output).second)
-      continue;
+    if (has(result->node(), Trait::Constant) || !out.output_of.emplace(result, output).second) continue;
     for (Value v = result; v;) v = before(out, v, output);
   }
   return out;
 }
 
-}  // namespace ig::plan
+}  // namespace ig::ops
