@@ -171,12 +171,10 @@ int changed_in_place(const Node* node, size_t operand, Forms& forms) {
                ? static_cast<int>(operand - consts)
                : -1;
   }
-  const size_t selectors = way == ops::Way::Call ? 0 : 1;
-  if ((way != ops::Way::Cond && way != ops::Way::Switch && way != ops::Way::Call) || operand < selectors)
-    return -1;
+  if ((way != ops::Way::Cond && way != ops::Way::Switch) || operand == 0) return -1;
   for (size_t r = 0; r < node->results().size(); ++r)
     if (std::ranges::all_of(node->regions(), [&](const auto& region) {
-          return changes_in_place(*region, operand - selectors, r, forms);
+          return changes_in_place(*region, operand - 1, r, forms);
         }))
       return static_cast<int>(r);
   return -1;
