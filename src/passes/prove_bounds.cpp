@@ -198,6 +198,7 @@ class Prover {
         carried[k] = without_origin(init);
         if (!init.known || out[k].origin != body.arg(consts + k)) continue;
         const Count count = count_of(loop, init, out[k], type(k));
+        if (count.meanwhile == ops::bounds_of_type(type(k))) continue;  // it may go round
         carried[k] = count.meanwhile, counted[k] = count.behind;
       }
       grow(loop, counted, carried, out);

@@ -185,6 +185,18 @@ INSIDE: dict[str, tuple[Callable[[Array], Array], Callable[[Array], Array]]] = {
         lambda x: ig.while_loop(lambda c: c[0] < 24, lambda c: (c[0] + 2, c[1] + x[c[0]]), (ig.asarray(0), x[0])),
         lambda x: ig.while_loop(lambda c: c[0] < 25, lambda c: (c[0] + 2, c[1] + x[c[0]]), (ig.asarray(0), x[0])),
     ),
+    "while, in 32 bits": (
+        lambda x: ig.while_loop(
+            lambda c: c[0] < 24, lambda c: (c[0] + 2, c[1] + x[c[0]]), (ig.asarray(0, dtype=ig.int32), x[0])
+        ),
+        lambda x: ig.while_loop(
+            lambda c: c[0] < 25, lambda c: (c[0] + 2, c[1] + x[c[0]]), (ig.asarray(0, dtype=ig.int32), x[0])
+        ),
+    ),
+    "while, around": (
+        lambda x: ig.while_loop(lambda c: x[c] < 9, lambda c: (c + 1) % 24, ig.asarray(0, dtype=ig.int32)),
+        lambda x: ig.while_loop(lambda c: x[c] < 9, lambda c: (c + 1) % 25, ig.asarray(0, dtype=ig.int32)),
+    ),
     "branch": (
         lambda x: ig.fori_loop(0, 30, lambda i, s: ig.cond(i < 24, lambda: s + x[i], lambda: s), x[0]),
         lambda x: ig.fori_loop(0, 30, lambda i, s: ig.cond(i < 25, lambda: s + x[i], lambda: s), x[0]),
