@@ -186,7 +186,7 @@ class Prover {
   void loop(Node* loop, bool write) {
     const size_t consts = loop->segments()[0], carries = loop->segments()[1];
     const Block& body = loop->region(loop->regions().size() - 1);
-    auto type = [&](size_t k) { return loop->operand(consts + k)->type().dtype; };
+    auto type = [&](size_t k) { return operand(loop, k)->type().dtype; };
     std::vector<Bounds> carried, out;
     for (size_t k = 0; k < carries; ++k) carried.push_back(ops::bounds_of_type(type(k)));
     const bool any = std::ranges::any_of(carried, &Bounds::known);
@@ -194,7 +194,7 @@ class Prover {
     if (any) {
       out = step(loop, carried, false);
       for (size_t k = 0; k < carries; ++k) {
-        const Bounds init = of(loop->operand(consts + k));
+        const Bounds init = of(operand(loop, k));
         carried[k] = without_origin(init);
         if (!init.known || out[k].origin != body.arg(consts + k)) continue;
         const Count count = count_of(loop, init, out[k], type(k));
@@ -205,12 +205,15 @@ class Prover {
     }
     if (!any || write) out = step(loop, carried, write);
     for (size_t k = 0; k < carries; ++k) {
-      const Bounds either = ops::bounds_of_either(of(loop->operand(consts + k)), out[k], type(k));
+      const Bounds either = ops::bounds_of_either(of(operand(loop, k)), out[k], type(k));
       known_[loop->result(k)] = counted[k].value_or(without_origin(either));
     }
     for (size_t y = carries; y < loop->results().size(); ++y)
       known_[loop->result(y)] = without_origin(out[y]);
   }
+
+  // What the carry begins as.
+  static Value operand(const Node* loop, size_t k) { return loop->operand(loop->segments()[0] + k); }
 
   // The bounds of what gains so much in each step, at the beginning of any step and behind the last one.
   struct Count {
@@ -234,14 +237,31 @@ class Prover {
       bool stays = true;
       for (size_t k = 0; k < carried.size(); ++k) {
         if (counted[k] || !carried[k].known) continue;
-        const Bounds all = ops::bounds_of_type(loop->operand(loop->segments()[0] + k)->type().dtype);
+        const Bounds all = ops::bounds_of_type(operand(loop, k)->type().dtype);
         const Bounds next = out[k].known ? out[k] : all;
         Bounds& now = carried[k];
         if (next.low < now.low) now.low = turn == 0 ? next.low : all.low, stays = false;
         if (next.high > now.high) now.high = turn == 0 ? next.high : all.high, stays = false;
       }
-      if (stays) return;
+      if (stays) break;
     }
+    // That was taken wide; what begins a step and what it gives may be less, if that holds for every step
+    // too.
+    std::vector<Bounds> less = carried;
+    for (size_t k = 0; k < carried.size(); ++k)
+      if (!counted[k])
+        less[k] = without_origin(
+            ops::bounds_of_either(of(operand(loop, k)), out[k], operand(loop, k)->type().dtype));
+    const std::vector<Bounds> then = step(loop, less, false);
+    auto holds = [&](size_t k) {
+      return counted[k] || !less[k].known || (then[k].low >= less[k].low && then[k].high <= less[k].high);
+    };
+    bool all = true;
+    for (size_t k = 0; k < carried.size(); ++k) all = all && holds(k);
+    if (all)
+      carried = less, out = then;
+    else
+      out = step(loop, carried, false);
   }
 
   Context& context_;

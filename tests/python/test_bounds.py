@@ -25,7 +25,9 @@ BINARY: list[Callable[[Any, Any], Any]] = [
 
 
 class Captured:
-    where, minimum, maximum = staticmethod(ig.where), staticmethod(ig.minimum), staticmethod(ig.maximum)
+    where: Callable[..., Array] = staticmethod(ig.where)
+    minimum: Callable[..., Array] = staticmethod(ig.minimum)
+    maximum: Callable[..., Array] = staticmethod(ig.maximum)
 
     def number(self, n: int, dtype: str) -> Array:
         return ig.asarray(n, dtype=getattr(ig, dtype))
@@ -45,7 +47,9 @@ class Captured:
 
 
 class StepByStep(Captured):
-    where, minimum, maximum = staticmethod(np.where), staticmethod(np.minimum), staticmethod(np.maximum)
+    where = staticmethod(np.where)
+    minimum = staticmethod(np.minimum)
+    maximum = staticmethod(np.maximum)
 
     def number(self, n: int, dtype: str) -> Array:
         return np.dtype(dtype).type(n)

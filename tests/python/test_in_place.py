@@ -19,7 +19,7 @@ Turn = Callable[[Array, list[Array]], list[Array]]
 class Captured:
     """What the random programs ask for, of Intaglio's arrays."""
 
-    flip = staticmethod(ig.flip)
+    flip: Callable[[Array], Array] = staticmethod(ig.flip)
 
     def set(self, x: Array, at: Array, v: Array) -> Array:
         return x.at[at].set(v)
@@ -140,7 +140,9 @@ def run(world: Captured, steps: list[tuple[Any, ...]], i: Array, carried: list[A
 def test_random_loops(seed: int) -> None:
     r, rng = random.Random(seed), np.random.default_rng(seed)
     size, arrays = r.choice([3, 16, 5000]), r.randint(2, 4)
-    steps = [(r.choice(["loop", "until"]), 0, 0, 0, 0, r.randint(0, 5), random_steps(r, arrays, 2), [])]
+    steps: list[tuple[Any, ...]] = [
+        (r.choice(["loop", "until"]), 0, 0, 0, 0, r.randint(0, 5), random_steps(r, arrays, 2), [])
+    ]
     at = rng.integers(0, size, size)
     start = [rng.integers(0, 1000, size) for _ in range(arrays)]
     wanted = run(StepByStep(), steps, np.int64(0), start, at)
