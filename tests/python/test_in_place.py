@@ -4,7 +4,9 @@ gives that copies: random programs against NumPy, which copies each time."""
 from __future__ import annotations
 
 import random
+import runpy
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -156,3 +158,13 @@ def test_random_loops(seed: int) -> None:
     for way in (compiled, compiled, donating):
         for mine, theirs in zip(way(*given), wanted, strict=True):
             assert np.array_equal(np.asarray(mine), theirs)
+
+
+def test_the_example_counts_edits() -> None:
+    example = runpy.run_path(str(Path(__file__).resolve().parents[2] / "examples" / "edit_distance.py"))
+    for a, b in (("kitten", "sitting"), ("a", "a"), ("flaw", "lawn"), ("intention", "execution")):
+        x, y = example["letters"](a), example["letters"](b)
+        graph = ig.trace(example["distance"], x, y).graph
+        assert int(graph.compile()(x, y)) == example["in_python"](a, b)
+        assert "= check(" not in str(graph.compile().optimised())
+    example["main"]()
