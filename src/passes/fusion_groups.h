@@ -61,6 +61,8 @@ class NodeTable {
   std::vector<T> values_;
 };
 
+constexpr size_t kLargestGroup = 128;  // nodes: beyond it registers spill and code grows faster than it saves
+
 class Grouping {
  public:
   // Without `tells` no refusal is noted, which is a good part of the work.

@@ -1,0 +1,174 @@
+// The second stage of grouping: producers move into the kernels that read them, where that costs less than to
+// write and read; and a few numbers that are spread over an array are spread by each of its readers.
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "ir/copy.h"
+#include "ops/attrs.h"
+#include "passes/fusion_cost.h"
+#include "passes/fusion_groups.h"
+
+namespace ig::passes {
+
+bool Grouping::read_only_by(const Group* producer, const Group* reader) const {
+  for (const Node* n : producer->nodes)
+    for (Value v : n->results())
+      for (const Use& use : v->uses()) {
+        const Group* g = group_of(use.user);
+        if (g != producer && g != reader) return false;
+      }
+  return true;
+}
+
+bool Grouping::may_pull(const Group* producer, const Group* reader) const {
+  if (producer->nodes.empty() || reader->nodes.empty() || producer == reader) return false;
+  bool views = producer->kind == GroupKind::View || producer->kind == GroupKind::Relabel;
+  if (!views && producer->kind != GroupKind::Loop) return false;
+  if (producer->nodes.size() + reader->nodes.size() > kLargestGroup) return false;
+  if (reader->kind == GroupKind::Nest) return false;
+  // A relabelled result stays where it was computed; the relabelling costs nothing.
+  if (reader->kind == GroupKind::Relabel) return producer->kind == GroupKind::Relabel;
+  // A contraction reads each element many times: only moves of bytes are worth doing at each reading, and of
+  // those only the ones that leave elements at even distances, since its kernels read whole vectors.
+  if (reader->kind == GroupKind::Contraction)
+    return views &&
+           std::ranges::all_of(producer->nodes, [](const Node* n) { return n->operands().size() == 1; });
+  if (reader->kind == GroupKind::Heavy) return views;
+  if (views || product(producer->domain) == product(reader->domain)) return true;
+  // Spreading values out computes them again for each copy: only where that costs less than another kernel,
+  // or not much more for what is cheap: the estimate does not know what a loop keeps in registers, and what
+  // is computed while it waits for memory.
+  bool cheap = std::ranges::all_of(producer->nodes, [](const Node* n) {
+    return ops::has(n, ops::Trait::View) || ops::has(n, ops::Trait::Cheap);
+  });
+  Costs costs = costs_of_pull(producer, reader);
+  bool one_stage = reader->kind == GroupKind::Loop || reader->kind == GroupKind::View;
+  if (!costs.fixed || (!cheap && !one_stage)) return cheap;
+  return costs.together.nanoseconds < (cheap ? 1.25 : 0.95) * costs.apart.nanoseconds;
+}
+
+Grouping::Costs Grouping::costs_of_pull(const Group* producer, const Group* reader) const {
+  auto free = [&](const Node* node) { return is_free(node); };
+  const DimScope& scope = block_.graph().dims;
+  double own = elements_in(producer->domain, scope), walked = elements_in(reader->domain, scope);
+  Costs out;
+  const KernelWork both[] = {{producer->nodes, own > 0 ? walked / own : 1.0}, {reader->nodes}};
+  out.together = cost_of_kernel(both, free, scope);
+  for (const Group* group : {producer, reader}) {
+    const KernelWork alone[] = {{group->nodes}};
+    ops::FusionCost cost = cost_of_kernel(alone, free, scope);
+    out.apart.bytes += cost.bytes;
+    out.apart.operations += cost.operations;
+    out.apart.nanoseconds += cost.nanoseconds;
+  }
+  out.fixed = constant_dims(producer->domain).has_value() && constant_dims(reader->domain).has_value();
+  return out;
+}
+
+// What keeps the kernels of producers apart from their readers', with the cost that decided.
+void Grouping::refuse_pulls() {
+  std::set<std::pair<const Group*, const Group*>> told;
+  for (const auto& reader : groups_)
+    for (const Node* node : reader->nodes)
+      for (const Group* producer : producer_groups(node))
+        if (producer != reader.get() && producer->kind == GroupKind::Loop &&
+            told.insert({producer, reader.get()}).second)
+          refuse_pull(producer, reader.get());
+}
+
+void Grouping::refuse_pull(const Group* producer, const Group* reader) {
+  const Node* last = producer->nodes.back();
+  if (!read_only_by(producer, reader)) {
+    if (may_pull(producer, reader)) refuse(last, reader, "its values are read elsewhere too");
+    return;
+  }
+  if (reader->kind == GroupKind::Nest || reader->kind == GroupKind::Relabel) return;
+  if (reader->kind == GroupKind::Contraction || reader->kind == GroupKind::Heavy)
+    return refuse(last, reader, "each value would be computed again at every reading");
+  Dim own = product(producer->domain), walked = product(reader->domain);
+  Dim bytes = own * Dim(static_cast<int64_t>(2 * size_of(last->result(0)->type().dtype)));
+  if (own == walked) return;
+  Costs costs = costs_of_pull(producer, reader);
+  bool dearer = !costs.fixed || costs.together.nanoseconds >= costs.apart.nanoseconds;
+  refuse(
+      last, reader,
+      fmt::format("{} values would be computed {} times, which {} {} bytes", own.str(), walked.str(),
+                  dearer ? "costs more than to write and read" : "saves too little over writing and reading",
+                  bytes.str()),
+      costs.fixed ? &costs : nullptr);
+}
+
+void Grouping::pull_producers() {
+  for (size_t i = groups_.size(); i-- > 0;) {
+    Group* reader = groups_[i].get();
+    for (bool again = true; again && !reader->nodes.empty();) {
+      again = false;
+      for (size_t k = 0; k < reader->nodes.size() && !again; ++k)
+        for (Group* producer : producer_groups(reader->nodes[k])) {
+          if (!may_pull(producer, reader) || !read_only_by(producer, reader)) continue;
+          GroupKind kind = reader->kind;
+          Dims domain = reader->domain, kept = reader->kept;
+          Ints axes = reader->axes;
+          merge(reader, producer);
+          reader->kind =
+              kind == GroupKind::View && producer->kind == GroupKind::Loop ? GroupKind::Loop : kind;
+          reader->domain = domain, reader->kept = kept, reader->axes = axes;
+          again = true;
+          break;
+        }
+    }
+  }
+}
+
+// A few numbers that are spread over an array (a mask for all heads, a bias) and read by several kernels:
+// each reads the few itself, instead of an array that one of them writes.
+void Grouping::spread_where_read() {
+  auto elements = [&](Value v) { return elements_in(v->type().dims, block_.graph().dims); };
+  std::vector<Node*> spreads;
+  for (Node* node : block_)
+    if (group_of(node) && node->attrs().find(ops::kBroadcastDims.name) &&
+        elements(node->result()) > elements(node->operand(0)))
+      spreads.push_back(node);
+  for (Node* node : spreads) {
+    Group* own = group_of(node);
+    if (const Node* producer = node->operand(0)->node();
+        producer && group_of(producer) == own && node->operand(0)->type().dims != own->kept)
+      continue;  // the kernel of both would have to give the few as well
+    std::vector<Group*> readers;
+    std::unordered_map<Group*, std::vector<Use>> uses;
+    for (const Use& use : node->result()->uses())
+      if (Group* reader = group_of(use.user); reader && reader != own) {
+        if (uses[reader].empty()) readers.push_back(reader);
+        uses[reader].push_back(use);
+      }
+    if (readers.size() == 1 && may_pull(own, readers[0]) && read_only_by(own, readers[0])) continue;
+    for (Group* reader : readers) {
+      if (reader->kind == GroupKind::Nest || reader->kind == GroupKind::Relabel ||
+          reader->nodes.size() >= kLargestGroup)
+        continue;
+      auto first = std::ranges::find_if(reader->nodes, [&](const Node* n) {
+        return std::ranges::find(n->operands(), node->result()) != n->operands().end();
+      });
+      Node* twin = add_twin(node, *first, uses[reader]);
+      of_[twin] = reader;
+      reader->nodes.insert(first, twin);
+    }
+    if (own->nodes.size() > 1 || !node->result()->uses().empty()) continue;
+    own->nodes.clear();
+    of_[node] = nullptr;
+  }
+}
+
+// A copy of the node in front of another one, which takes these of its uses.
+Node* Grouping::add_twin(Node* node, Node* before, std::span<const Use> uses) {
+  Node* twin = copy_node(node, block_, {node->operands().begin(), node->operands().end()}, before);
+  for (const Use& use : uses) use.user->set_operand(use.operand, twin->result());
+  position_[twin] = position_.get(before);  // stable sorts leave it in front
+  twins_.emplace_back(twin, node);
+  return twin;
+}
+
+}  // namespace ig::passes
