@@ -22,9 +22,9 @@ namespace ig::passes {
 namespace {
 
 using ops::Bounds;
-constexpr int64_t kMostSteps = int64_t{1} << 56;  // of any loop: it would run for years
-
 using Known = std::unordered_map<Value, Bounds>;
+
+constexpr int64_t kMostSteps = int64_t{1} << 56;  // of any loop: it would run for years
 
 Bounds without_origin(Bounds b) {
   b.origin = nullptr, b.least = b.most = 0;
@@ -187,6 +187,13 @@ class Prover {
     const size_t consts = loop->segments()[0], carries = loop->segments()[1];
     const Block& body = loop->region(loop->regions().size() - 1);
     auto type = [&](size_t k) { return operand(loop, k)->type().dtype; };
+    // An outer loop asks again and again, and mostly of the same.
+    const std::vector<Bounds> given = of(loop->operands());
+    const Followed& before = followed_[loop];
+    if (!write && before.given == given && !before.results.empty()) {
+      for (size_t i = 0; i < before.results.size(); ++i) known_[loop->result(i)] = before.results[i];
+      return;
+    }
     std::vector<Bounds> carried, out;
     for (size_t k = 0; k < carries; ++k) carried.push_back(ops::bounds_of_type(type(k)));
     const bool any = std::ranges::any_of(carried, &Bounds::known);
@@ -210,6 +217,7 @@ class Prover {
     }
     for (size_t y = carries; y < loop->results().size(); ++y)
       known_[loop->result(y)] = without_origin(out[y]);
+    followed_[loop] = {given, of(loop->results())};
   }
 
   // What the carry begins as.
@@ -264,8 +272,14 @@ class Prover {
       out = step(loop, carried, false);
   }
 
+  // What a loop gave, and of what.
+  struct Followed {
+    std::vector<Bounds> given, results;
+  };
+
   Context& context_;
   Known known_;
+  std::unordered_map<const Node*, Followed> followed_;
 };
 
 }  // namespace

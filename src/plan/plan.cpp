@@ -336,13 +336,11 @@ class Planner final : public BlockPlanner {
     }
     return [checks = std::move(checks)](int64_t check, int64_t value) {
       const EffectCall& call = checks.at(static_cast<size_t>(check));
-      std::vector<Literal> values;
+      std::vector<Literal> values;  // the condition, which is false, and what is told; little-endian
       for (const Type& type : call.values) {
+        const int64_t element = values.empty() ? 0 : value;
         values.push_back(Literal::allocate(type.dtype, std::vector<int64_t>(type.dims.size(), 1)));
-        const bool condition = values.size() == 1;
-        std::memset(values.back().mutable_data(), 0, values.back().bytes());
-        if (!condition)
-          std::memcpy(values.back().mutable_data(), &value, values.back().bytes());  // little-endian
+        std::memcpy(values.back().mutable_data(), &element, values.back().bytes());
       }
       ops::run_effect(ops::get(call.op), call.attrs, values, call.where);
     };
