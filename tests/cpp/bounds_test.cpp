@@ -3,6 +3,7 @@
 // every sample and type, with values small, at the type's edges, and anywhere.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <random>
 
 #include "ops/bounds.h"
@@ -63,45 +64,69 @@ bool all_true(const Literal& x) {
   return true;
 }
 
+// The op on a sample's operands, with what is known of them and what the reference gives.
+struct Trial {
+  Case c;
+  Graph graph{"one"};
+  std::vector<Bounds> x;
+  const Node* node = nullptr;
+  std::vector<Literal> results;
+
+  // `given`: the values that the sample draws, of which nothing is known; else others.
+  Trial(const Op& op, const Sample& sample, DType t, Drawn& drawn, bool given)
+      : c(case_of(op, sample.operands, sample.attrs.empty() ? "{}" : sample.attrs, t, sample.low,
+                  sample.high)) {
+    std::vector<Value> inputs;
+    for (Literal& operand : c.operands) {
+      x.push_back(given ? bounds_of_type(operand.dtype()) : drawn.around(operand));
+      inputs.push_back(graph.body().add_arg(operand.type()));
+    }
+    node = Builder(graph.body()).node(op, inputs, c.attrs);
+    results = evaluate(op, c.attrs, c.operands);
+  }
+
+  bool is_known(uint32_t r) const { return bounds_of_type(results[r].dtype()).known; }
+  std::string str() const {
+    std::string out;
+    for (size_t i = 0; i < x.size(); ++i) out += text(x[i]) + " " + c.operands[i].str() + "\n";
+    return out;
+  }
+};
+
+// Each op with a rule, on each of its samples and types of real numbers.
+void for_each_case(const std::function<void(const Op&, const Sample&, DType)>& visit) {
+  for (const Op* op : all()) {
+    if (!op->rules.bounds || op->has(Trait::Composite)) continue;
+    for (DType t : members(op->decl.dtypes))
+      for (const Sample& sample : op->decl.samples) {
+        if (is_complex(t) || t == DType::Key) continue;
+        SCOPED_TRACE(op->decl.name + " " + std::string(name(t)) + " " + sample.operands + " " + sample.attrs);
+        visit(*op, sample, t);
+      }
+  }
+}
+
 TEST(Bounds, WhatTheRulesSayHolds) {
   Drawn drawn;
   size_t tried = 0, told = 0, implied = 0;
-  for (const Op* op : all()) {
-    if (!op->rules.bounds || op->has(Trait::Composite)) continue;
-    for (DType t : members(op->decl.dtypes)) {
-      if (is_complex(t) || t == DType::Key) continue;
-      for (const Sample& sample : op->decl.samples) {
-        SCOPED_TRACE(op->decl.name + " " + std::string(name(t)) + " " + sample.operands + " " + sample.attrs);
-        for (int turn = 0; turn < 24; ++turn) {
-          Case c = case_of(*op, sample.operands, sample.attrs.empty() ? "{}" : sample.attrs, t, sample.low,
-                           sample.high);
-          Graph graph("one");
-          std::vector<Value> inputs;
-          std::vector<Bounds> x;
-          for (size_t i = 0; i < c.operands.size(); ++i) {
-            x.push_back(turn == 0 ? bounds_of_type(c.operands[i].dtype()) : drawn.around(c.operands[i]));
-            inputs.push_back(graph.body().add_arg(c.operands[i].type()));
-          }
-          const Node* node = Builder(graph.body()).node(*op, inputs, c.attrs);
-          const std::vector<Literal> results = evaluate(*op, c.attrs, c.operands);
-          for (uint32_t r = 0; r < results.size(); ++r) {
-            if (!bounds_of_type(results[r].dtype()).known) continue;
-            const Bounds said = op->rules.bounds({node, x, r});
-            SCOPED_TRACE("result " + results[r].str());
-            for (size_t i = 0; i < x.size(); ++i) SCOPED_TRACE(text(x[i]) + " " + c.operands[i].str());
-            expect_inside(said, results[r]);
-            ++tried;
-            told += said != bounds_of_type(results[r].dtype());
-          }
-          if (!op->rules.implies || !all_true(results[0])) continue;
-          ImpliesContext context{node, x};
-          op->rules.implies(context);
-          for (size_t i = 0; i < x.size(); ++i) expect_inside(x[i], c.operands[i]);
-          ++implied;
-        }
+  for_each_case([&](const Op& op, const Sample& sample, DType t) {
+    for (int turn = 0; turn < 24; ++turn) {
+      Trial trial(op, sample, t, drawn, turn == 0);
+      SCOPED_TRACE(trial.str());
+      for (uint32_t r = 0; r < trial.results.size(); ++r) {
+        if (!trial.is_known(r)) continue;
+        const Bounds said = op.rules.bounds({trial.node, trial.x, r});
+        expect_inside(said, trial.results[r]);
+        ++tried;
+        told += said != bounds_of_type(trial.results[r].dtype());
       }
+      if (!op.rules.implies || !all_true(trial.results[0])) continue;
+      ImpliesContext context{trial.node, trial.x};
+      op.rules.implies(context);
+      for (size_t i = 0; i < trial.x.size(); ++i) expect_inside(trial.x[i], trial.c.operands[i]);
+      ++implied;
     }
-  }
+  });
   EXPECT_GT(tried, 30000u);
   EXPECT_GT(told, tried / 4);
   EXPECT_GT(implied, 300u);
@@ -111,47 +136,31 @@ TEST(Bounds, WhatTheRulesSayHolds) {
 TEST(Bounds, DifferencesToWhatIsCarriedHold) {
   Drawn drawn;
   size_t told = 0;
-  for (const Op* op : all()) {
-    if (!op->rules.bounds || op->has(Trait::Composite)) continue;
-    for (DType t : {DType::I8, DType::I64, DType::U16})
-      for (const Sample& sample : op->decl.samples)
-        for (int turn = 0; turn < 8 && contains(op->decl.dtypes, t); ++turn) {
-          SCOPED_TRACE(op->decl.name + " " + std::string(name(t)) + " " + sample.operands + " " +
-                       sample.attrs);
-          Case c = case_of(*op, sample.operands, sample.attrs.empty() ? "{}" : sample.attrs, t, sample.low,
-                           sample.high);
-          Graph graph("one");
-          std::vector<Value> inputs;
-          std::vector<Bounds> x;
-          for (size_t i = 0; i < c.operands.size(); ++i) {
-            x.push_back(drawn.around(c.operands[i]));
-            inputs.push_back(graph.body().add_arg(c.operands[i].type()));
-            x.back().origin = inputs.back();
+  for_each_case([&](const Op& op, const Sample& sample, DType t) {
+    if (t != DType::I8 && t != DType::I64 && t != DType::U16) return;
+    const uint64_t mask = t == DType::I64 ? ~uint64_t{0} : (uint64_t{1} << info(t).bits) - 1;
+    for (int turn = 0; turn < 8; ++turn) {
+      Trial trial(op, sample, t, drawn, false);
+      for (size_t i = 0; i < trial.x.size(); ++i) trial.x[i].origin = trial.node->operand(i);
+      for (uint32_t r = 0; r < trial.results.size(); ++r) {
+        if (!trial.is_known(r)) continue;
+        const Bounds said = op.rules.bounds({trial.node, trial.x, r});
+        if (!said.origin) continue;
+        const Literal &from = trial.c.operands[said.origin->index()], &result = trial.results[r];
+        for (int64_t i = 0; i < result.elements(); ++i) {
+          bool found = false;
+          for (int64_t k = 0; k < from.elements() && !found; ++k) {
+            // In the type's arithmetic: what is beyond the least difference, counted round.
+            const uint64_t beyond = static_cast<uint64_t>(result.as_int(i)) -
+                                    static_cast<uint64_t>(from.as_int(k)) - static_cast<uint64_t>(said.least);
+            found = (beyond & mask) <= static_cast<uint64_t>(said.most) - static_cast<uint64_t>(said.least);
           }
-          const Node* node = Builder(graph.body()).node(*op, inputs, c.attrs);
-          const std::vector<Literal> results = evaluate(*op, c.attrs, c.operands);
-          for (uint32_t r = 0; r < results.size(); ++r) {
-            if (!bounds_of_type(results[r].dtype()).known) continue;
-            const Bounds said = op->rules.bounds({node, x, r});
-            if (!said.origin) continue;
-            const Literal& from = c.operands[said.origin->index()];
-            const uint64_t mask = t == DType::I64 ? ~uint64_t{0} : (uint64_t{1} << info(t).bits) - 1;
-            for (int64_t i = 0; i < results[r].elements(); ++i) {
-              bool found = false;
-              for (int64_t k = 0; k < from.elements() && !found; ++k) {
-                // In the type's arithmetic: what is beyond the least difference, counted round.
-                const uint64_t beyond = static_cast<uint64_t>(results[r].as_int(i)) -
-                                        static_cast<uint64_t>(from.as_int(k)) -
-                                        static_cast<uint64_t>(said.least);
-                const uint64_t round = beyond & mask;
-                found = round <= static_cast<uint64_t>(said.most) - static_cast<uint64_t>(said.least);
-              }
-              ASSERT_TRUE(found) << results[r].as_int(i) << " of " << from.str();
-            }
-            ++told;
-          }
+          ASSERT_TRUE(found) << result.as_int(i) << " of " << from.str();
         }
-  }
+        ++told;
+      }
+    }
+  });
   EXPECT_GT(told, 500u);
 }
 
