@@ -181,6 +181,14 @@ std::vector<loop::Expr> sizes_of(PointContext& c, const Dims& dims) {
   return out;
 }
 
+const Literal* literal_behind(Value v) {
+  while (v->node() && has(v->node(), Trait::View) && v->node()->operands().size() == 1)
+    v = v->node()->operand(0);
+  if (!v->node() || !has(v->node(), Trait::Constant)) return nullptr;
+  const AttrValue* value = v->node()->attrs().find("value");
+  return value ? std::get_if<Literal>(value) : nullptr;
+}
+
 bool surely_empty(const Type& type) {
   return std::any_of(type.dims.begin(), type.dims.end(), [](const Dim& d) { return d == 0; });
 }

@@ -222,11 +222,7 @@ Expr lower_logaddexp(Expr x, Expr y) {
 
 // Constants that a whole operand consists of.
 const Literal* number_of(Value v) {
-  while (v->node() && has(v->node(), Trait::View) && v->node()->operands().size() == 1)
-    v = v->node()->operand(0);
-  if (!v->node() || !has(v->node(), Trait::Constant)) return nullptr;
-  const AttrValue* value = v->node()->attrs().find("value");
-  const Literal* literal = value ? std::get_if<Literal>(value) : nullptr;
+  const Literal* literal = tools::literal_behind(v);
   // Times 1 is not the identity of complex numbers: 0 times an infinite part is NaN.
   if (literal && is_complex(literal->dtype())) return nullptr;
   return literal && literal->elements() == 1 ? literal : nullptr;

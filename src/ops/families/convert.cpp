@@ -168,14 +168,7 @@ void reference_select(ReferenceContext& c) {
 }
 Value simplify_select(SimplifyContext& c) {
   if (c.node->operand(1) == c.node->operand(2)) return c.node->operand(1);
-  Value condition = c.node->operand(0);
-  while (condition->node() && has(condition->node(), Trait::View) &&
-         condition->node()->operands().size() == 1)
-    condition = condition->node()->operand(0);
-  const AttrValue* value = condition->node() && has(condition->node(), Trait::Constant)
-                               ? condition->node()->attrs().find("value")
-                               : nullptr;
-  const Literal* literal = value ? std::get_if<Literal>(value) : nullptr;
+  const Literal* literal = tools::literal_behind(c.node->operand(0));
   if (!literal || literal->elements() != 1) return nullptr;
   return c.node->operand(literal->as_int(0) ? 1 : 2);
 }

@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "ops/attrs.h"
 #include "ops/families/array_tools.h"
 #include "ops/families/families.h"
 
@@ -226,14 +225,7 @@ Batched batch_check(BatchContext& c) {
 
 // A check of what is true is none.
 Value simplify_check(SimplifyContext& c) {
-  Value condition = c.node->operand(1);
-  while (condition->node() && has(condition->node(), Trait::View) &&
-         condition->node()->operands().size() == 1)
-    condition = condition->node()->operand(0);
-  const AttrValue* value = condition->node() && has(condition->node(), Trait::Constant)
-                               ? condition->node()->attrs().find(kValue.name)
-                               : nullptr;
-  const Literal* literal = value ? std::get_if<Literal>(value) : nullptr;
+  const Literal* literal = literal_behind(c.node->operand(1));
   if (!literal) return nullptr;
   for (int64_t i = 0; i < literal->elements(); ++i)
     if (!literal->as_int(i)) return nullptr;
