@@ -181,6 +181,13 @@ std::vector<loop::Expr> sizes_of(PointContext& c, const Dims& dims) {
   return out;
 }
 
+void begin_as_operand(NestContext& c, size_t operand) {
+  if (c.begins_updated()) return;
+  loop::Builder& build = *c.build;
+  build.vector_for(build.index(0), c.size(c.node->operand(operand)->type().elements()), 8,
+                   [&](loop::Expr i) { build.store(c.results[0], i, build.load(c.operands[operand], i)); });
+}
+
 const Literal* literal_behind(Value v) {
   while (v->node() && has(v->node(), Trait::View) && v->node()->operands().size() == 1)
     v = v->node()->operand(0);

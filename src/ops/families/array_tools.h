@@ -64,10 +64,13 @@ std::vector<loop::Expr> sizes_of(PointContext& c, const Dims& dims);
 loop::Expr guarded(PointContext& c, size_t operand, loop::Expr condition, loop::Expr otherwise,
                    const std::function<loop::Expr()>& read);
 bool surely_empty(const Type& type);
-// The constant that all elements of a value are, seen through views of it alone; null: it is none.
-const Literal* literal_behind(Value v);
 bool surely_nonempty(const Node* node, const Type& type);
 loop::Expr has_elements(PointContext& c, size_t operand);  // i64: 1 or 0
+// The constant that a value is, or is a view of; null: it is none.
+const Literal* literal_behind(Value v);
+// The result holds what the operand does, before its changes are written: copied, unless it lies there
+// already.
+void begin_as_operand(NestContext& c, size_t operand);
 
 // The extremes that a fold with min or max starts from: infinities for floats.
 loop::Expr lowest(loop::Builder& build, DType dtype);

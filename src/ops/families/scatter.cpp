@@ -204,9 +204,7 @@ struct ScatterNest {
 
   void emit() {
     c.set_blocks(1);
-    if (!c.begins_updated())
-      build.vector_for(build.index(0), c.size(x.elements()), 8,
-                       [&](Expr i) { build.store(c.results[0], i, build.load(c.operands[0], i)); });
+    begin_as_operand(c, 0);
     walk_vectors(0);
   }
 

@@ -386,10 +386,8 @@ void nest_dynamic_update_slice(NestContext& c) {
   loop::Builder& build = *c.build;
   const Dims &dims = c.node->operand(0)->type().dims, &sizes = c.node->operand(1)->type().dims;
   c.set_blocks(1);
-  if (!c.begins_updated())
-    build.vector_for(build.index(0), c.size(product(dims)), 8,
-                     [&](Expr i) { build.store(c.results[0], i, build.load(c.operands[0], i)); });
-  std::vector<Expr> stride(dims.size(), build.index(1)), start;
+  begin_as_operand(c, 0);
+  std::vector<Expr> stride(dims.size(), build.index(1));
   Expr base = build.index(0);
   for (size_t i = dims.size(); i-- > 1;) stride[i - 1] = stride[i] * c.size(dims[i]);
   for (size_t i = 0; i < dims.size(); ++i) {
