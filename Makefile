@@ -5,7 +5,7 @@ PY := $(VENV)/bin/python
 CMAKE := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(VENV)/bin/cmake
 SOURCES = $(shell git ls-files '*.cpp' '*.h')
 .DEFAULT_GOAL := build
-.PHONY: setup build demo test bench bench-eager format lint asan tsan test-slow test-mutants clean
+.PHONY: setup build demo test bench bench-eager bench-programs format lint asan tsan test-slow test-mutants clean
 
 setup:
 	@scripts/setup.sh $(if $(PEERS),$(if $(filter demo,$(MAKECMDGOALS)),--peers))
@@ -31,6 +31,10 @@ bench: build
 # Single calls, op by op, beside NumPy's.
 bench-eager: build
 	@$(PY) bench/eager.py $(ARGS)
+
+# Many usual programs, compiled, beside jax.jit.
+bench-programs: build
+	@$(PY) bench/programs.py $(ARGS)
 
 format:
 	@scripts/setup.sh --lint

@@ -73,10 +73,10 @@ class WorkerError(Exception):
 
 
 class Worker:
-    """A child process of bench/worker.py for one system. It stands still while others have their turn: threads
+    """A child process for one system, of bench/worker.py or one like it. It stands still while others have their turn: threads
     that wait for work by spinning, as most systems' do, would take a processor from them."""
 
-    def __init__(self, name: str, threads: int, scratch: Path) -> None:
+    def __init__(self, name: str, threads: int, scratch: Path, script: str = "worker.py") -> None:
         self.name = name
         processors = sorted(os.sched_getaffinity(0))
         own = set(processors[-threads:])
@@ -86,7 +86,7 @@ class Worker:
         self.log = scratch / f"{name}.log"
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
-                [peers.python_of(name), HERE / "worker.py"],
+                [peers.python_of(name), HERE / script],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

@@ -1,0 +1,526 @@
+"""The programs of bench/programs.py: what people write in array code, each a few lines that two systems run as they are.
+
+A program gets `m`, the namespace of a system (`bench/programs.py` says what is in it: `m.xp` is the array API), and its
+arrays. They are of many kinds on purpose, and no larger than such programs usually are: what is measured is whether
+any of them is slow, not how fast the best one is.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Make = Callable[[np.random.Generator], np.ndarray]
+
+
+def normal(*shape: int) -> Make:
+    return lambda rng: rng.standard_normal(shape).astype(np.float32)
+
+
+def double(*shape: int) -> Make:
+    return lambda rng: rng.standard_normal(shape)
+
+
+def uniform(*shape: int) -> Make:
+    return lambda rng: rng.uniform(0.1, 1.0, shape).astype(np.float32)
+
+
+def whole(top: int, *shape: int) -> Make:
+    return lambda rng: rng.integers(0, top, shape).astype(np.int32)
+
+
+def positive(size: int) -> Make:
+    """A symmetric positive definite matrix."""
+
+    def make(rng: np.random.Generator) -> np.ndarray:
+        a = rng.standard_normal((size, size))
+        return (a @ a.T / size + np.eye(size)).astype(np.float32)
+
+    return make
+
+
+@dataclass(frozen=True)
+class Program:
+    name: str
+    run: Callable[..., Any]  # (m, *arrays) to an array or a tuple of arrays
+    make: tuple[Make, ...]
+
+
+PROGRAMS: list[Program] = []
+
+
+def program(*make: Make) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Adds a function, named as it is."""
+
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
+        PROGRAMS.append(Program(function.__name__, function, make))
+        return function
+
+    return add
+
+
+def lines(text: str, **make: Make) -> None:
+    """Adds expressions, one a line: the name, a colon, and what to compute of the arrays that it names."""
+    for line in text.strip().splitlines():
+        name, _, expression = (part.strip() for part in line.partition(":"))
+        names = {node.id for node in ast.walk(ast.parse(expression)) if isinstance(node, ast.Name)}
+        used = [key for key in make if key in names]
+        run = eval(f"lambda m, {', '.join(used)}: {expression}")
+        PROGRAMS.append(Program(name, run, tuple(make[key] for key in used)))
+
+
+# ---- one expression each -------------------------------------------------------------------------------------
+lines(
+    """
+    polynomial: ((x * 0.3 + 0.1) * x - 0.7) * x + 1.0
+    hypot: m.xp.hypot(x, y)
+    atan2: m.xp.atan2(x, y)
+    logaddexp: m.xp.logaddexp(x, y)
+    log1p_exp: m.xp.log1p(m.xp.exp(-m.xp.abs(x))) + m.xp.maximum(x, 0.0)
+    power_1_7: m.xp.abs(x) ** 1.7
+    power_1_5: m.xp.abs(x) ** 1.5
+    tanh: m.xp.tanh(x)
+    tanh_f64: m.xp.tanh(d)
+    exp_f64: m.xp.exp(d)
+    sin_cos: m.xp.sin(x) * m.xp.cos(y)
+    sigmoid: 1.0 / (1.0 + m.xp.exp(-x))
+    erf: m.erf(x)
+    clip_round: m.xp.clip(m.xp.round(x * 10.0), -20.0, 20.0)
+    where_nan: m.xp.where(m.xp.isnan(x), 0.0, x)
+    mean_std_columns: (x - m.xp.mean(x, axis=0)) / m.xp.std(x, axis=0)
+    mean_std_rows: (x - m.xp.mean(x, axis=1, keepdims=True)) / m.xp.std(x, axis=1, keepdims=True)
+    min_max_scale: (x - m.xp.min(x, axis=0)) / (m.xp.max(x, axis=0) - m.xp.min(x, axis=0))
+    norm_rows: x / m.xp.sqrt(m.xp.sum(x * x, axis=1, keepdims=True))
+    cosine_similarity: m.xp.sum(x * y, axis=1) / m.xp.sqrt(m.xp.sum(x * x, axis=1) * m.xp.sum(y * y, axis=1))
+    logsumexp_rows: m.logsumexp(x, 1)
+    logsumexp_columns: m.logsumexp(x, 0)
+    softmax_rows: m.softmax(x, 1)
+    softmax_columns: m.softmax(x, 0)
+    variance_all: m.xp.var(x)
+    argmax_rows: m.xp.argmax(x, axis=1)
+    argmax_columns: m.xp.argmax(x, axis=0)
+    any_all: m.xp.any(x > 3.0, axis=1) & m.xp.all(y > -3.0, axis=1)
+    count_positive: m.xp.sum((x > 0).astype(m.xp.int32), axis=0)
+    cumulative_sum_rows: m.xp.cumulative_sum(x, axis=1)
+    cumulative_sum_columns: m.xp.cumulative_sum(x, axis=0)
+    cumulative_prod: m.xp.cumulative_prod(1.0 + 0.001 * x, axis=1)
+    diff_rows: m.xp.diff(x, axis=1)
+    roll_sum: x + m.xp.roll(x, 1, axis=0) + m.xp.roll(x, -1, axis=1)
+    flip_both: m.xp.flip(x) - x
+    transpose_scale: x.T * 2.0 + 1.0
+    symmetric: s + s.T
+    outer_difference: v[:, None] - v[None, :]
+    every_second: x[::2, ::2] + x[1::2, 1::2]
+    every_third: v3[::3] + v3[1::3] * v3[2::3]
+    interleave: m.xp.reshape(m.xp.stack([x, y], axis=-1), (x.shape[0], -1))
+    concat_rows: m.xp.concat([x, y, x + y], axis=1)
+    pad_edges: m.xp.pad(x, ((1, 1), (2, 2)))
+    repeat_rows: m.xp.repeat(x, 3, axis=0)
+    tile_columns: m.xp.tile(x, (1, 3))
+    tril_sum: m.xp.sum(m.xp.tril(s), axis=1)
+    take_rows: m.xp.take(x, k, axis=0)
+    take_columns: m.xp.take(x, l, axis=1)
+    take_along: m.xp.take_along_axis(x, j, axis=1)
+    one_hot: m.one_hot(k, 1000)
+    sort_rows: m.xp.sort(x, axis=1)
+    sort_columns: m.xp.sort(x, axis=0)
+    argsort_rows: m.xp.argsort(x, axis=1)
+    median_rows: m.xp.median(x, axis=1)
+    quantile_rows: m.xp.quantile(x, 0.9, axis=1)
+    searchsorted: m.xp.searchsorted(m.xp.sort(v), v2)
+    interpolate: m.xp.interp(v2, m.xp.sort(v), v)
+    matvec: s @ v
+    vecmat: v @ s
+    matmul_square: s @ s
+    gram: x @ x.T
+    normal_equations: x.T @ x
+    batched_matvec: m.xp.einsum("bij,bj->bi", c, e)
+    batched_matmul: m.xp.matmul(c, c)
+    bilinear_form: m.xp.einsum("bi,ij,bj->b", e, g, e)
+    outer_batch: m.xp.einsum("bi,bj->bij", e, e)
+    trace_of_product: m.xp.einsum("ij,ji->", s, s)
+    tensordot: m.xp.tensordot(c, g, axes=([2], [0]))
+    kron_small: m.xp.kron(g, g[:8, :8])
+    pairwise_distance: m.xp.sqrt(m.xp.sum((p[:, None, :] - p[None, :, :]) ** 2, axis=-1) + 1e-6)
+    pairwise_by_product: m.xp.sum(x * x, axis=1)[:, None] + m.xp.sum(y * y, axis=1)[None, :] - 2.0 * (x @ y.T)
+    rbf_kernel: m.xp.exp(-0.5 * m.xp.sum((p[:, None, :] - p[None, :, :]) ** 2, axis=-1))
+    laplacian: h[:-2, 1:-1] + h[2:, 1:-1] + h[1:-1, :-2] + h[1:-1, 2:] - 4.0 * h[1:-1, 1:-1]
+    box_blur: sum(h[a : a + 1022, b : b + 1022] for a in range(3) for b in range(3)) / 9.0
+    luminance: 0.2126 * i[..., 0] + 0.7152 * i[..., 1] + 0.0722 * i[..., 2]
+    normalize_image: (i - m.xp.mean(i, axis=(0, 1))) / m.xp.std(i, axis=(0, 1))
+    channels_first: m.xp.permute_dims(i, (2, 0, 1)) * (1.0 / 255.0)
+    average_pool: m.xp.mean(m.xp.reshape(h, (512, 2, 512, 2)), axis=(1, 3))
+    histogram: m.xp.histogram(v2, bins=64, range=(-4.0, 4.0))[0]
+    bincount: m.xp.bincount(n, length=1000)
+    segment_sum: m.segment_sum(v2, n, 1000)
+    scatter_add: m.xp.zeros(1000, dtype=m.xp.float32).at[n].add(v2)
+    update_rows: x.at[k].set(y)
+    update_window: x.at[10:20, 5:50].add(1.0)
+    integer_hash: (n * 1103515245 + 12345) // 65536 % 32768
+    popcount: m.xp.sum(m.xp.bitwise_xor(n, n >> 1) & 1)
+    fft_power: m.xp.abs(m.xp.fft.rfft(x, axis=1)) ** 2
+    cholesky: m.xp.linalg.cholesky(q)
+    solve: m.xp.linalg.solve(q, v4)
+    inverse: m.xp.linalg.inv(q)
+    determinant: m.xp.linalg.slogdet(q)[1]
+    small_solves: m.xp.linalg.solve(c[:, :4, :4] + 4.0 * m.xp.eye(4), e[:, :4, None])
+    complex_rotation: m.xp.real((x + 1j * y) * m.xp.exp(1j * x))
+    """,
+    x=normal(1000, 1024),
+    y=normal(1000, 1024),
+    d=double(500, 512),
+    v=normal(1000),
+    v2=normal(100_000),
+    v3=normal(300_000),
+    v4=normal(200),
+    s=normal(1000, 1000),
+    k=whole(1000, 1000),
+    l=whole(1024, 1024),
+    j=whole(1024, 1000, 64),
+    n=whole(1000, 100_000),
+    c=normal(256, 32, 32),
+    e=normal(256, 32),
+    g=normal(32, 32),
+    p=normal(500, 3),
+    h=normal(1024, 1024),
+    i=uniform(512, 512, 3),
+    q=positive(200),
+)
+
+
+# ---- losses and their gradients ------------------------------------------------------------------------------
+@program(normal(64, 10), whole(10, 64))
+def cross_entropy_small(m: Any, x: Any, t: Any) -> Any:
+    return m.grad(lambda x: -m.xp.mean(m.xp.take_along_axis(m.log_softmax(x, 1), t[:, None], axis=1)))(x)
+
+
+@program(normal(512, 1000), whole(1000, 512))
+def cross_entropy_gradient(m: Any, x: Any, t: Any) -> Any:
+    return m.grad(lambda x: -m.xp.mean(m.xp.take_along_axis(m.log_softmax(x, 1), t[:, None], axis=1)))(x)
+
+
+@program(normal(2000, 50), normal(50), whole(2, 2000))
+def logistic_gradient(m: Any, x: Any, w: Any, t: Any) -> Any:
+    def loss(w: Any) -> Any:
+        z = x @ w
+        return m.xp.mean(m.xp.maximum(z, 0.0) - z * t + m.xp.log1p(m.xp.exp(-m.xp.abs(z))))
+
+    return m.grad(loss)(w)
+
+
+@program(normal(256, 512), normal(512), normal(512))
+def layer_norm_gradient(m: Any, x: Any, w: Any, b: Any) -> Any:
+    def loss(x: Any, w: Any, b: Any) -> Any:
+        centred = x - m.xp.mean(x, axis=-1, keepdims=True)
+        scaled = centred / m.xp.sqrt(m.xp.mean(centred * centred, axis=-1, keepdims=True) + 1e-5)
+        return m.xp.sum(m.xp.tanh(scaled * w + b))
+
+    return m.grad(loss, (0, 1, 2))(x, w, b)
+
+
+@program(normal(1000, 256), normal(256), normal(256))
+def batch_norm_gradient(m: Any, x: Any, w: Any, b: Any) -> Any:
+    def loss(x: Any, w: Any, b: Any) -> Any:
+        centred = x - m.xp.mean(x, axis=0)
+        scaled = centred / m.xp.sqrt(m.xp.mean(centred * centred, axis=0) + 1e-5)
+        return m.xp.sum(m.xp.tanh(scaled * w + b))
+
+    return m.grad(loss, (0, 1, 2))(x, w, b)
+
+
+@program(normal(8, 64, 64), normal(64, 64), normal(64, 64), normal(64, 64))
+def attention_gradient(m: Any, x: Any, wq: Any, wk: Any, wv: Any) -> Any:
+    def loss(wq: Any, wk: Any, wv: Any) -> Any:
+        q, k, v = x @ wq * 0.1, x @ wk * 0.1, x @ wv
+        scores = m.xp.matmul(q, m.xp.permute_dims(k, (0, 2, 1))) * 0.125
+        return m.xp.mean(m.xp.matmul(m.softmax(scores, -1), v) ** 2)
+
+    return m.grad(loss, (0, 1, 2))(wq, wk, wv)
+
+
+@program(whole(5000, 256, 20), normal(5000, 64))
+def embedding_gradient(m: Any, t: Any, table: Any) -> Any:
+    return m.grad(lambda table: m.xp.sum(m.xp.mean(m.xp.take(table, t, axis=0), axis=1) ** 2))(table)
+
+
+@program(normal(64, 32), normal(32, 64), normal(64, 1), normal(64, 1))
+def mlp_gradient(m: Any, x: Any, a: Any, b: Any, y: Any) -> Any:
+    return m.grad(lambda a, b: m.xp.mean((m.xp.tanh(x @ a) @ b - y) ** 2), (0, 1))(a, b)
+
+
+@program(normal(20))
+def rosenbrock_hessian(m: Any, x: Any) -> Any:
+    def f(x: Any) -> Any:
+        return m.xp.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
+
+    return m.hessian(f)(x)
+
+
+@program(normal(1000, 8), normal(8, 16), normal(16))
+def per_example_gradients(m: Any, x: Any, a: Any, b: Any) -> Any:
+    def loss(a: Any, x: Any) -> Any:
+        return m.xp.sum(m.xp.tanh(x @ a) * b)
+
+    return m.vmap(m.grad(loss), in_axes=(None, 0))(a, x)
+
+
+@program(*(normal(256, 256) for _ in range(4)))
+def adam_update(m: Any, p: Any, g: Any, mean: Any, square: Any) -> Any:
+    mean = 0.9 * mean + 0.1 * g
+    square = 0.999 * m.xp.abs(square) + 0.001 * g * g
+    return p - 1e-3 * (mean / 0.1) / (m.xp.sqrt(square / 0.001) + 1e-8), mean, square
+
+
+# ---- loops ---------------------------------------------------------------------------------------------------
+@program(normal(100, 16, 64), normal(64, 64), normal(64, 64))
+def rnn(m: Any, xs: Any, w: Any, u: Any) -> Any:
+    def step(h: Any, x: Any) -> Any:
+        h = m.xp.tanh(x @ w * 0.1 + h @ u * 0.1)
+        return h, h
+
+    return m.scan(step, m.xp.zeros((16, 64), dtype=m.xp.float32), xs)
+
+
+@program(normal(50, 8, 32), normal(32, 96), normal(32, 96))
+def gru(m: Any, xs: Any, w: Any, u: Any) -> Any:
+    def step(h: Any, x: Any) -> Any:
+        a, b = x @ w * 0.1, h @ u * 0.1
+        r, z = m.sigmoid(a[:, :32] + b[:, :32]), m.sigmoid(a[:, 32:64] + b[:, 32:64])
+        h = (1.0 - z) * m.xp.tanh(a[:, 64:] + r * b[:, 64:]) + z * h
+        return h, h
+
+    return m.scan(step, m.xp.zeros((8, 32), dtype=m.xp.float32), xs)
+
+
+@program(normal(100, 16, 64), normal(64, 64), normal(64, 64))
+def rnn_gradient(m: Any, xs: Any, w: Any, u: Any) -> Any:
+    def loss(w: Any, u: Any) -> Any:
+        def step(h: Any, x: Any) -> Any:
+            h = m.xp.tanh(x @ w * 0.1 + h @ u * 0.1)
+            return h, m.xp.sum(h)
+
+        return m.xp.mean(m.scan(step, m.xp.zeros((16, 64), dtype=m.xp.float32), xs)[1])
+
+    return m.grad(loss, (0, 1))(w, u)
+
+
+@program(positive(300), normal(300))
+def power_iteration(m: Any, a: Any, v: Any) -> Any:
+    def step(i: Any, v: Any) -> Any:
+        v = a @ v
+        return v / m.xp.sqrt(m.xp.sum(v * v))
+
+    return m.fori_loop(0, 50, step, v)
+
+
+@program(positive(200), normal(200))
+def conjugate_gradients(m: Any, a: Any, b: Any) -> Any:
+    def step(i: Any, state: Any) -> Any:
+        x, r, p, rr = state
+        ap = a @ p
+        alpha = rr / m.xp.sum(p * ap)
+        x, r = x + alpha * p, r - alpha * ap
+        new = m.xp.sum(r * r)
+        return x, r, r + (new / rr) * p, new
+
+    return m.fori_loop(0, 15, step, (b * 0.0, b, b, m.xp.sum(b * b)))[0]
+
+
+@program(uniform(256, 256))
+def sinkhorn(m: Any, cost: Any) -> Any:
+    kernel = m.xp.exp(-cost / 0.1)
+
+    def step(i: Any, state: Any) -> Any:
+        u, v = state
+        u = 1.0 / (kernel @ v)
+        return u, 1.0 / (kernel.T @ u)
+
+    one = m.xp.ones(256, dtype=m.xp.float32)
+    return m.fori_loop(0, 20, step, (one, one))
+
+
+@program(normal(2000, 50), whole(2, 2000))
+def logistic_regression(m: Any, x: Any, t: Any) -> Any:
+    def loss(w: Any) -> Any:
+        z = x @ w
+        return m.xp.mean(m.xp.maximum(z, 0.0) - z * t + m.xp.log1p(m.xp.exp(-m.xp.abs(z))))
+
+    return m.fori_loop(0, 50, lambda i, w: w - 0.5 * m.grad(loss)(w), m.xp.zeros(50, dtype=m.xp.float32))
+
+
+@program(normal(2000, 2), normal(8, 2))
+def kmeans(m: Any, x: Any, centres: Any) -> Any:
+    def step(i: Any, c: Any) -> Any:
+        nearest = m.xp.argmin(m.xp.sum((x[:, None, :] - c[None, :, :]) ** 2, axis=-1), axis=1)
+        member = m.one_hot(nearest, 8)
+        return (member.T @ x) / m.xp.maximum(m.xp.sum(member, axis=0), 1.0)[:, None]
+
+    return m.fori_loop(0, 10, step, centres)
+
+
+@program(normal(64, 3), normal(64, 3))
+def nbody(m: Any, x: Any, v: Any) -> Any:
+    def step(i: Any, state: Any) -> Any:
+        x, v = state
+        d = x[None, :, :] - x[:, None, :]
+        r2 = m.xp.sum(d * d, axis=-1) + 0.01
+        v = v + 0.001 * m.xp.sum(d / (r2**1.5)[:, :, None], axis=1)
+        return x + 0.001 * v, v
+
+    return m.fori_loop(0, 10, step, (x, v))
+
+
+@program(uniform(256, 256))
+def heat(m: Any, u: Any) -> Any:
+    def step(i: Any, u: Any) -> Any:
+        inner = u[1:-1, 1:-1]
+        around = u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:] - 4.0 * inner
+        return u.at[1:-1, 1:-1].set(inner + 0.2 * around)
+
+    return m.fori_loop(0, 50, step, u)
+
+
+@program(whole(2, 256, 256))
+def life(m: Any, u: Any) -> Any:
+    def step(i: Any, u: Any) -> Any:
+        rows = m.xp.roll(u, 1, axis=0) + u + m.xp.roll(u, -1, axis=0)
+        near = m.xp.roll(rows, 1, axis=1) + rows + m.xp.roll(rows, -1, axis=1) - u
+        return ((near == 3) | ((u == 1) & (near == 2))).astype(m.xp.int32)
+
+    return m.fori_loop(0, 20, step, u)
+
+
+@program(uniform(300), uniform(300))
+def mandelbrot(m: Any, re: Any, im: Any) -> Any:
+    a, b = (re * 3.0 - 2.0)[None, :], (im * 2.0 - 1.0)[:, None]
+
+    def step(i: Any, state: Any) -> Any:
+        x, y, count = state
+        inside = x * x + y * y < 4.0
+        new = m.xp.where(inside, x * x - y * y + a, x), m.xp.where(inside, 2.0 * x * y + b, y)
+        return *new, count + inside.astype(m.xp.int32)
+
+    zero = a * b * 0.0
+    return m.fori_loop(0, 30, step, (zero, zero, zero.astype(m.xp.int32)))[2]
+
+
+@program(normal(10_000))
+def newton_until(m: Any, x: Any) -> Any:
+    a = m.xp.abs(x) + 1.0
+
+    def going(state: Any) -> Any:
+        return (state[2] < 50) & (state[1] > 1e-5)
+
+    def step(state: Any) -> Any:
+        new = 0.5 * (state[0] + a / state[0])
+        return new, m.xp.max(m.xp.abs(new - state[0]) / new), state[2] + 1
+
+    return m.while_loop(going, step, (a, m.xp.max(a), m.xp.asarray(0, dtype=m.xp.int32)))[0]
+
+
+@program(uniform(3))
+def runge_kutta(m: Any, y: Any) -> Any:
+    def f(y: Any) -> Any:
+        return m.xp.stack([10.0 * (y[1] - y[0]), y[0] * (28.0 - y[2]) - y[1], y[0] * y[1] - 2.6667 * y[2]])
+
+    def step(y: Any, _: Any) -> Any:
+        k1 = f(y)
+        k2 = f(y + 0.0005 * k1)
+        k3 = f(y + 0.0005 * k2)
+        k4 = f(y + 0.001 * k3)
+        y = y + (0.001 / 6.0) * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
+        return y, y
+
+    return m.scan(step, y, m.xp.zeros(1000, dtype=m.xp.float32))[1]
+
+
+@program(uniform(200, 20), uniform(20, 20), uniform(20))
+def viterbi(m: Any, emission: Any, transition: Any, start: Any) -> Any:
+    def step(score: Any, e: Any) -> Any:
+        through = score[:, None] + transition
+        return m.xp.max(through, axis=0) + e, m.xp.argmax(through, axis=0).astype(m.xp.int32)
+
+    return m.scan(step, start, emission)
+
+
+@program(normal(1000, 4))
+def kalman(m: Any, zs: Any) -> Any:
+    eye = m.xp.eye(4, dtype=m.xp.float32)
+
+    def step(state: Any, z: Any) -> Any:
+        x, p = state
+        p = p + 0.01 * eye
+        gain = p / (p + 0.1)
+        x = x + m.xp.diagonal(gain) * (z - x)
+        return (x, (eye - gain) @ p), x
+
+    return m.scan(step, (zs[0], eye), zs)[1]
+
+
+@program(normal(10_000))
+def moving_average(m: Any, x: Any) -> Any:
+    def step(s: Any, v: Any) -> Any:
+        s = 0.9 * s + 0.1 * v
+        return s, s
+
+    return m.scan(step, m.xp.zeros((), dtype=m.xp.float32), x)[1]
+
+
+@program(normal(1000))
+def insertion(m: Any, x: Any) -> Any:
+    """Running maxima, written one element at a time."""
+
+    def step(i: Any, out: Any) -> Any:
+        return out.at[i].set(m.xp.maximum(out[i], out[i - 1]))
+
+    return m.fori_loop(1, 1000, step, x)
+
+
+@program(uniform(10_000))
+def sieve(m: Any, x: Any) -> Any:
+    size = x.shape[0]
+    place = m.xp.arange(size)
+
+    def step(i: Any, prime: Any) -> Any:
+        return prime & ~((place % i == 0) & (place > i))
+
+    return m.fori_loop(2, 100, step, place > 1)
+
+
+@program(normal(10_000, 3), uniform(10_000, 3))
+def vmap_norms(m: Any, x: Any, y: Any) -> Any:
+    def one(a: Any, b: Any) -> Any:
+        c = m.xp.stack([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+        return m.xp.sqrt(m.xp.sum(c * c) + 1e-6) / (m.xp.sum(a * b) ** 2 + 1.0)
+
+    return m.vmap(one)(x, y)
+
+
+@program(uniform(2000))
+def vmap_bisection(m: Any, target: Any) -> Any:
+    def one(t: Any) -> Any:
+        def step(i: Any, ends: Any) -> Any:
+            low, high = ends
+            middle = 0.5 * (low + high)
+            above = middle**3 + middle > t
+            return m.xp.where(above, low, middle), m.xp.where(above, middle, high)
+
+        return m.fori_loop(0, 30, step, (t * 0.0, t * 0.0 + 1.0))[0]
+
+    return m.vmap(one)(target)
+
+
+@program(normal(32, 3, 64, 64), normal(16, 3, 3, 3))
+def convolution(m: Any, x: Any, w: Any) -> Any:
+    return m.xp.maximum(m.conv(x, w), 0.0)
+
+
+@program(normal(500, 500))
+def lu_solve_loop(m: Any, a: Any) -> Any:
+    """Jacobi's method on a matrix that is diagonally dominant."""
+    b, d = a[:, 0], 600.0
+    return m.fori_loop(0, 30, lambda i, x: (b - a @ x) / d, b * 0.0)
