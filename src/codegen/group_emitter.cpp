@@ -118,11 +118,15 @@ void GroupEmitter::vector_row(Expr first, const Dim& columns, int lanes, bool by
   vector(before, size(columns), lanes, [&](Expr i) { body(i, true); }, by_lines);
 }
 
-void GroupEmitter::store_result(size_t result, Expr flat_offset, Expr value, bool at_line) {
+Expr GroupEmitter::as_stored(size_t result, Expr value) const {
   DType dtype = fusion->result(result)->type().dtype;
   if ((dtype == DType::F16 || dtype == DType::BF16) && value.type() == DType::F32)
-    value = loop::convert(value, dtype);
-  if (dtype == DType::Key && value.type() == DType::U64) value = loop::bitcast(value, DType::Key);
+    return loop::convert(value, dtype);
+  return dtype == DType::Key && value.type() == DType::U64 ? loop::bitcast(value, DType::Key) : value;
+}
+
+void GroupEmitter::store_result(size_t result, Expr flat_offset, Expr value, bool at_line) {
+  value = as_stored(result, value);
   if (at_line && streams(result)) return build.stream(result_buffers_[result], flat_offset, value);
   build.store(result_buffers_[result], flat_offset, value);
 }

@@ -71,7 +71,9 @@ class GroupEmitter {
   void vector_row(loop::Expr first, const Dim& columns, int lanes, bool by_lines,
                   const std::function<void(loop::Expr column, bool at_line)>& body);
 
-  // Stores an element of a result of the fusion node, narrowing 16-bit floats. `at_line`: all groups of the
+  // An element of a result of the fusion node as it lies in memory, narrowing 16-bit floats.
+  loop::Expr as_stored(size_t result, loop::Expr value) const;
+  // Stores one. `at_line`: all groups of the
   // vector loop around it begin at a line of memory, so that results may be streamed.
   void store_result(size_t result, loop::Expr flat, loop::Expr value, bool at_line = false);
   bool streams(size_t result) const { return result < traffic.streamed.size() && traffic.streamed[result]; }

@@ -15,6 +15,7 @@
 // A few long rows or columns are no work for many threads, but their pieces are: a kernel of its own folds
 // them (Kernel::first), and what they came to is folded behind it.
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "codegen/fold_kernel.h"
@@ -83,6 +84,87 @@ void lower_rows_across(GroupEmitter& emit, Kernel& kernel, const Dims& kept, con
   });
 }
 
+// Rows of few elements (the coordinates of a point, the colours of a pixel) are folded side by side, where there
+// are enough of them along an axis: each lane is a row. What is computed of a row, be it a root, is computed in
+// vectors too; results of all elements wait in a tile, turned over at its end.
+bool rows_go_side_by_side(const Block& region, const Dims& kept, const Dim& columns) {
+  constexpr int64_t kFewColumns = 4, kLeastRows = 8;
+  if (kept.empty() || !columns.is_constant() || columns.constant() < 2 || columns.constant() > kFewColumns)
+    return false;
+  if (kept.back().is_constant() && kept.back().constant() < kLeastRows) return false;
+  for (const Node* node : region)
+    if (is_fold(node) && (!ops::op_of(node).rules.lower.reduce->simple || node->operands().size() != 1))
+      return false;
+  return true;
+}
+
+void lower_rows_side_by_side(GroupEmitter& emit, Kernel& kernel, const FoldPlan& plan, const Dims& kept,
+                             const Dims& folded, int lanes) {
+  constexpr int64_t kTile = 64;
+  loop::Builder& build = emit.build;
+  const Block& region = emit.region;
+  const Dims outer(kept.begin(), kept.end() - 1), domain = first_fold(region)->operand(0)->type().dims;
+  const int64_t columns = product(folded).constant();
+  const Dim tiles = ceildiv(kept.back(), Dim(kTile));
+  kernel.blocks = product(outer) * tiles;
+  set_fold_grain(kernel, Dim(kTile * columns));
+
+  std::map<size_t, uint32_t> tile_of;  // by the number of a result of all elements
+  for (size_t i = 0; i < region.results().size(); ++i)
+    if (const Type& type = region.results()[i]->type(); type.dims == domain)
+      tile_of[i] = build.add_scratch(type.dtype, Dim(columns * kTile), "tile");
+  Expr count = emit.size(kept.back()), block = build.block();
+  Expr begin = build.let((block % emit.size(tiles)) * build.index(kTile));
+  Expr end = build.let(loop::lesser(begin + build.index(kTile), count));
+  Expr outer_flat = build.let(block / emit.size(tiles));
+  const GroupEmitter::Index outer_index = emit.split(outer_flat, outer);
+  const int width = emit.target.vector_bytes / widest_element(region);
+  emit.vector(begin, end, width, [&](Expr i) {
+    GroupEmitter::Index row = outer_index;
+    row.push_back(i);
+    std::vector<GroupEmitter::Index> at;  // the row's elements
+    for (int64_t c = 0; c < columns; ++c) {
+      at.push_back(row);
+      for (Expr e : emit.split(build.index(c), folded)) at.back().push_back(e);
+    }
+    auto elements_of = [&](Value v) {
+      std::vector<Expr> out;
+      for (const GroupEmitter::Index& index : at) {
+        out.push_back(build.let(emit.element(v, index)));
+        emit.know(v, index, out.back());
+      }
+      return out;
+    };
+    for (int stage = 0; stage < plan.stages(); ++stage) {
+      for (const Node* node : plan.kept())
+        if (plan.stage_of(node) == stage) elements_of(node->result());
+      for (Node* node : region) {
+        if (!is_fold(node) || plan.stage_of(node) != stage) continue;
+        const std::vector<Expr> values =
+            Fold(emit, node).in_order_of_lanes(elements_of(node->operand(0)), lanes);
+        for (size_t r = 0; r < values.size(); ++r)
+          emit.pin(node->result(r), [value = values[r]](std::span<const Expr>) { return value; });
+      }
+    }
+    for (size_t r = 0; r < region.results().size(); ++r) {
+      Value result = region.results()[r];
+      if (auto tile = tile_of.find(r); tile != tile_of.end()) {
+        const std::vector<Expr> values = elements_of(result);
+        for (int64_t c = 0; c < columns; ++c)
+          build.store(tile->second, build.index(c * kTile) + (i - begin),
+                      emit.as_stored(r, values[static_cast<size_t>(c)]));
+      } else {
+        IG_CHECK(result->type().dims == kept, "a row kernel gives {}", result->type().str());
+        emit.store_result(r, outer_flat * count + i, build.let(emit.element(result, row)));
+      }
+    }
+  });
+  for (auto [r, tile] : tile_of)
+    build.transpose({emit.result_buffer(r), (outer_flat * count + begin) * columns, build.index(columns)},
+                    {tile, build.index(0), build.index(kTile)}, build.index(columns), end - begin);
+  note_in_place(region, domain, kernel);
+}
+
 GroupEmitter::Index row_and_column(GroupEmitter& emit, const GroupEmitter::Index& row, const Dims& folded,
                                    Expr column) {
   GroupEmitter::Index index = row;
@@ -149,6 +231,8 @@ void lower_row(GroupEmitter& emit, Kernel& kernel) {
   if (std::optional<ops::FoldWalk> walk = ops::fold_walk(region))
     return lower_along_kept(emit, kernel, *walk, true);
   const int lanes = lanes_of_row(region, columns);
+  if (rows_go_side_by_side(region, kept, columns))
+    return lower_rows_side_by_side(emit, kernel, plan, kept, folded, lanes);
 
   const bool any_full = std::any_of(region.results().begin(), region.results().end(),
                                     [&](Value v) { return v->type().dims == domain; });

@@ -218,7 +218,8 @@ void lower_tiles(GroupEmitter& emit, Kernel& kernel, const Dims& dims, const ops
     tiles.ask_ahead(r);
     loop::Expr next = emit.flat(index_at(row0 + tile_rows + r, column0), dims);
     for (Value arg : emit.region.args()) {
-      if (arg->type().dims != dims || !ops::read_at_own_element(arg)) continue;
+      if (arg->type().dims != emit.region.results()[0]->type().dims || !ops::read_at_own_element(arg))
+        continue;
       const int64_t line = 64 / static_cast<int64_t>(size_of(arg->type().dtype));
       for (int64_t at = 0; at < tile_columns; at += line)
         build.prefetch(emit.buffer_of_arg(arg), next + build.index(at));
@@ -268,24 +269,29 @@ void lower_short_rows(GroupEmitter& emit, Kernel& kernel, const Dims& dims, cons
 
 void lower_loop(GroupEmitter& emit, Kernel& kernel) {
   const Block& region = emit.region;
-  const Dims dims = region.results()[0]->type().dims;
+  const Dims shape = region.results()[0]->type().dims;
   for (Value v : region.results())
-    IG_CHECK(v->type().dims == dims, "a loop kernel gives {} and {}", str(dims), str(v->type().dims));
+    IG_CHECK(v->type().dims == shape, "a loop kernel gives {} and {}", str(shape), str(v->type().dims));
+  // Last axes of one element are none that a walk could go along.
+  Dims dims = shape;
+  while (dims.size() > 1 && dims.back() == Dim(int64_t{1})) dims.pop_back();
   loop::Builder& build = emit.build;
   const int widest = widest_element(region);
 
   bool at_line = false;  // vectors begin at lines of the results
   auto body = [&](loop::Expr flat, std::span<const loop::Expr> index) {
     // All values first: a result may stand in the memory of an operand.
+    GroupEmitter::Index whole(index.begin(), index.end());
+    whole.resize(shape.size(), build.index(0));
     std::vector<loop::Expr> values;
-    for (Value v : region.results()) values.push_back(build.let(emit.element(v, index)));
+    for (Value v : region.results()) values.push_back(build.let(emit.element(v, whole)));
     for (size_t i = 0; i < values.size(); ++i) emit.store_result(i, flat, values[i], at_line);
   };
 
   const Cut cut = cut_of(region);
   kernel.grain = cut.grain;
   ops::Across across;
-  if (dims.size() >= 2) across = ops::find_across(region, dims, dims.size() - 1);
+  if (dims.size() >= 2) across = ops::find_across(region, shape, dims.size() - 1);
   const int register_lanes = emit.target.vector_bytes / widest;
   ShortRows short_rows(emit, dims, register_lanes);
   if (product(dims) == Dim(int64_t{1})) {
@@ -296,7 +302,7 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
     at_line = dims.back().is_constant() && dims.back().constant() % lanes == 0;
     const bool past_caches = at_line && emit.any_streamed();
     lower_tiles(emit, kernel, dims, across, body, lanes, past_caches);
-  } else if (is_flat(region, dims)) {
+  } else if (is_flat(region, shape)) {
     Dim n = product(dims);
     const bool one_block =
         n.is_constant() && n.constant() < std::max(2 * cut.elements * cut.grain, kBlockElements);
@@ -306,7 +312,9 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
     at_line = true;
     emit.vector(begin, end, lanes_for(emit.target, widest, n),
                 [&](loop::Expr i) { body(i, emit.split(i, dims)); });
-  } else if (const std::vector<int64_t> cuts = cuts_of(region, dims, kernel.kind == "heavy");
+  } else if (const std::vector<int64_t> cuts = dims.size() < shape.size()
+                                                   ? std::vector<int64_t>()
+                                                   : cuts_of(region, dims, kernel.kind == "heavy");
              short_rows.fit() && cuts.empty() && kernel.kind != "heavy") {
     const Dim length = dims[dims.size() - 2] * dims.back();
     at_line = length == product(dims) || (length.is_constant() && length.constant() % register_lanes == 0);
@@ -319,7 +327,7 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
     loop::Expr per_block = emit.size(rows_a_block), n = emit.size(columns);
     loop::Expr begin = build.block() * per_block;
     const int lanes = lanes_for(emit.target, widest, columns);
-    const bool by_lines = !elements_are_dear(region, dims);
+    const bool by_lines = !elements_are_dear(region, shape);
     int64_t longest = 0;
     for (size_t part = 0; part + 1 < cuts.size(); ++part)
       longest = std::max(longest, cuts[part + 1] - cuts[part]);
@@ -350,7 +358,7 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
     for (size_t a = 0; a < region.args().size(); ++a) {
       const Type& type = region.arg(a)->type();
       if (size_of(type.dtype) == size_of(region.results()[r]->type().dtype) &&
-          region.arg(a)->type().dims == dims && ops::read_at_own_element(region.arg(a)))
+          region.arg(a)->type().dims == shape && ops::read_at_own_element(region.arg(a)))
         kernel.in_place.emplace_back(static_cast<int>(r), static_cast<int>(a));
     }
 }

@@ -361,8 +361,12 @@ struct LowerRule {
   static LowerRule of_reduce(const ReduceRule* rule) { return {.kind = Kind::Reduce, .reduce = rule}; }
   static LowerRule of_nest(NestFn fn) { return {.kind = Kind::Nest, .nest = fn}; }
   // The op changes some elements of an operand: by the nest, or where `point` is given by either.
-  static LowerRule of_update(int operand, NestFn fn, PointFn point = nullptr) {
-    return {.kind = point ? Kind::Point : Kind::Nest, .point = point, .nest = fn, .updates = operand};
+  static LowerRule of_update(int operand, NestFn fn, PointFn point = nullptr, CutsFn cuts = nullptr) {
+    return {.kind = point ? Kind::Point : Kind::Nest,
+            .point = point,
+            .cuts = cuts,
+            .nest = fn,
+            .updates = operand};
   }
   static LowerRule of_control(Way way) { return {.kind = Kind::Control, .way = way}; }
   static LowerRule of_body() { return {.kind = Kind::Composite, .reason = "by its body"}; }

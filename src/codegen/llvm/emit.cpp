@@ -205,7 +205,7 @@ void Emitter::vector(const Stmt& s) {
     b_.CreateCondBr(some, tail, done);
     b_.SetInsertPoint(tail);
     active_ = rest;
-    mask_ = first_lanes(rest);
+    mask_ = first_lanes(rest, lanes_);
     body(s.body, s.id, {full_end, 1});
     mask_ = active_ = nullptr;
     b_.CreateBr(done);
@@ -215,12 +215,12 @@ void Emitter::vector(const Stmt& s) {
 }
 
 // Lane numbers compare as narrow integers; the mask of n lanes is then as cheap as a splat and a compare.
-llvm::Value* Emitter::first_lanes(llvm::Value* count) {
-  auto* narrow = b_.getIntNTy(lanes_ <= 128 ? 8 : 32);
+llvm::Value* Emitter::first_lanes(llvm::Value* count, int64_t lanes) {
+  auto* narrow = b_.getIntNTy(lanes <= 128 ? 8 : 32);
   std::vector<llvm::Constant*> numbers;
-  for (int k = 0; k < lanes_; ++k)
+  for (int64_t k = 0; k < lanes; ++k)
     numbers.push_back(llvm::ConstantInt::get(narrow, static_cast<uint64_t>(k)));
-  auto* limit = b_.CreateVectorSplat(static_cast<unsigned>(lanes_), b_.CreateTrunc(count, narrow));
+  auto* limit = b_.CreateVectorSplat(static_cast<unsigned>(lanes), b_.CreateTrunc(count, narrow));
   return b_.CreateICmpULT(llvm::ConstantVector::get(numbers), limit, "mask");
 }
 

@@ -113,14 +113,16 @@ class Emitter {
   llvm::Value* address(uint32_t buffer, llvm::Type* type, llvm::Value* offset);
   Value load(const Node& n);
   llvm::Value* load_contiguous(uint32_t buffer, DType type, llvm::Value* offset);
+  llvm::Value* load_apart(uint32_t buffer, DType type, Value offset);
   llvm::Value* load_indexed(uint32_t buffer, DType type, Value offset);
   void store(const loop::Stmt& s);
   void stream(llvm::StoreInst* store);
   void prefetch(const loop::Stmt& s);
   llvm::Value* stack(llvm::Type* type, std::string_view name);  // a slot of the entry block
   bool masked_moves(DType type) const;
+  bool gathers(DType type) const;  // with an instruction
   llvm::Value* active_lanes();
-  llvm::Value* first_lanes(llvm::Value* count);  // the mask of lanes below count
+  llvm::Value* first_lanes(llvm::Value* count, int64_t lanes);  // the mask of those below count
   llvm::Value* local_address(uint32_t local, const Expr& index);
   llvm::Type* local_type(uint32_t local);
   Value read_local(const Node& n);

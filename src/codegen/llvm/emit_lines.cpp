@@ -173,7 +173,7 @@ void Emitter::vector_by_lines(const Stmt& s) {
   });
   counted(full_end, end, lanes_, false, [&](llvm::Value* i) {
     active_ = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateNSWSub(end, i), i64(lanes_));
-    mask_ = first_lanes(active_);
+    mask_ = first_lanes(active_, lanes_);
     body(s.body, s.id, {i, 1});
     mask_ = active_ = nullptr;
   });

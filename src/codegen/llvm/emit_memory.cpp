@@ -2,6 +2,8 @@
 // loop uses masked moves where the target has them for the element's width, and else goes through a slot on
 // the stack, filled by a loop over the active lanes. The same slot serves gathers, scatters and strides,
 // which keeps their code small; the arithmetic on the vector is the same in all cases.
+#include <llvm/Analysis/VectorUtils.h>
+
 #include "codegen/llvm/emit.h"
 #include "support/error.h"
 
@@ -53,6 +55,10 @@ bool Emitter::masked_moves(DType type) const {
   return target_.vector_bytes == 64 || (target_.vector_bytes == 32 && size_of(type) >= 4);
 }
 
+bool Emitter::gathers(DType type) const {
+  return target_.vector_bytes == 64 && size_of(type) >= 4 && size_of(type) <= 8;
+}
+
 llvm::Value* Emitter::active_lanes() { return active_ != nullptr ? active_ : i64(lanes_); }
 
 Emitter::Value Emitter::load(const Node& n) {
@@ -86,38 +92,54 @@ llvm::Value* Emitter::load_contiguous(uint32_t buffer, DType type, llvm::Value* 
   return load_indexed(buffer, type, {offset, 1});
 }
 
+// Lanes a small distance apart: all from the first to the last one wanted is loaded, a register at a time,
+// and shuffled. Null where a gather would be less.
+llvm::Value* Emitter::load_apart(uint32_t buffer, DType type, Value offset) {
+  const bool down = offset.stride < 0;
+  const int64_t apart = down ? -offset.stride : offset.stride, bytes = static_cast<int64_t>(size_of(type));
+  if (apart == 0 || bytes > 8 || (mask_ != nullptr && (down || !masked_moves(type)))) return nullptr;
+  const int64_t width = std::min<int64_t>(lanes_, target_.vector_bytes / bytes);
+  if (apart > (gathers(type) ? width / 2 : width)) return nullptr;
+  auto* element = memory_type(type);
+  auto* vector = llvm::FixedVectorType::get(element, static_cast<unsigned>(width));
+  const llvm::Align align(static_cast<uint64_t>(bytes));
+  const int64_t end = (width - 1) * apart + 1;  // of what a register's lanes want, from the lowest
+  auto load = [&](int64_t lane, int64_t at) -> llvm::Value* {
+    const int64_t lowest = offset.stride * (down ? lane + width - 1 : lane);
+    auto* from = address(buffer, element, b_.CreateNSWAdd(offset.v, i64(lowest + at)));
+    if (mask_ == nullptr) return b_.CreateAlignedLoad(vector, from, align);
+    auto* lanes = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b_.CreateSub(active_, i64(lane)), i64(0));
+    auto* wanted = b_.CreateSub(b_.CreateMul(lanes, i64(apart)), i64(apart - 1 + at));
+    wanted = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, wanted, i64(0));
+    wanted = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, wanted, i64(width));
+    return b_.CreateMaskedLoad(vector, from, align, first_lanes(wanted, width),
+                               llvm::Constant::getNullValue(vector));
+  };
+  std::vector<llvm::Value*> registers;
+  for (int64_t lane = 0; lane < lanes_; lane += width) {
+    llvm::Value* out = llvm::PoisonValue::get(vector);
+    for (int64_t begin = 0; begin < end; begin += width) {
+      const int64_t at = std::min(begin, end - width);  // the last load ends at the last element
+      std::vector<int> order;
+      for (int64_t k = 0; k < width; ++k) {
+        const int64_t wanted = (down ? width - 1 - k : k) * apart;
+        const bool here = wanted >= begin && wanted < begin + width;
+        order.push_back(static_cast<int>(here ? width + wanted - at : k));
+      }
+      out = b_.CreateShuffleVector(out, load(lane, at), order);
+    }
+    registers.push_back(out);
+  }
+  return registers.size() == 1 ? registers[0] : llvm::concatenateVectors(b_, registers);
+}
+
 // A stride other than one, or an offset of its own in each lane.
 llvm::Value* Emitter::load_indexed(uint32_t buffer, DType type, Value offset) {
+  if (auto* apart = load_apart(buffer, type, offset)) return apart;
   auto* element = memory_type(type);
   auto* vector = vector_of(element);
   llvm::Align align(size_of(part_of(type)));
-  auto lane_count = static_cast<int>(lanes_);
-  if (offset.stride == -1 && mask_ == nullptr && size_of(type) <= 8) {
-    auto* low = b_.CreateNSWSub(offset.v, i64(lanes_ - 1));
-    auto* a = b_.CreateAlignedLoad(vector, address(buffer, element, low), align);
-    std::vector<int> order(static_cast<size_t>(lanes_));
-    for (int k = 0; k < lane_count; ++k) order[static_cast<size_t>(k)] = lane_count - 1 - k;
-    return b_.CreateShuffleVector(a, order);
-  }
-  if (offset.stride == 2 && size_of(type) <= 8 && (mask_ == nullptr || masked_moves(type))) {
-    // The second load ends at the last element that is wanted, one before the end of a second full vector.
-    auto* high = b_.CreateNSWAdd(offset.v, i64(lanes_ - 1));
-    auto load = [&](llvm::Value* at, int64_t before) -> llvm::Value* {
-      if (mask_ == nullptr) return b_.CreateAlignedLoad(vector, address(buffer, element, at), align);
-      // The active lanes want 2 * active - 1 elements, of which `before` lie in front of this load.
-      auto* wanted = b_.CreateSub(b_.CreateShl(active_, i64(1)), i64(before + 1));
-      wanted = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, wanted, i64(0));
-      return b_.CreateMaskedLoad(vector, address(buffer, element, at), align, first_lanes(wanted),
-                                 llvm::Constant::getNullValue(vector));
-    };
-    auto* a = load(offset.v, 0);
-    auto* b = load(high, lanes_ - 1);
-    std::vector<int> order(static_cast<size_t>(lanes_));
-    for (int k = 0; k < lane_count; ++k)
-      order[static_cast<size_t>(k)] = 2 * k < lane_count ? 2 * k : 2 * k - (lane_count - 1) + lane_count;
-    return b_.CreateShuffleVector(a, b, order);
-  }
-  if (target_.vector_bytes == 64 && size_of(type) >= 4 && size_of(type) <= 8) {
+  if (gathers(type)) {
     auto* all = llvm::Constant::getAllOnesValue(vector_of(b_.getInt1Ty()));
     auto* pointers = b_.CreateInBoundsGEP(element, pointers_[buffer], wide(offset));
     return b_.CreateMaskedGather(vector, pointers, align, mask_ != nullptr ? mask_ : all,

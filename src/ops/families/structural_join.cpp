@@ -381,6 +381,15 @@ Expr point_dynamic_update_slice(PointContext& c) {
   return guarded(c, 1, all_of(inside, build), old, [&] { return c.at(1, from); });
 }
 
+// The ends of the window, where it begins at a known place.
+std::vector<int64_t> cuts_of_update(const Node* node) {
+  const Dim &size = node->operand(0)->type().dims.back(), &window = node->operand(1)->type().dims.back();
+  const Literal* start = literal_behind(node->operands().back());
+  if (!start || !size.is_constant() || !window.is_constant()) return {};
+  const int64_t from = std::clamp<int64_t>(index_at(*start, 0), 0, size.constant() - window.constant());
+  return {from, from + window.constant()};
+}
+
 // The window alone; its last axes that are whole are one run.
 void nest_dynamic_update_slice(NestContext& c) {
   loop::Builder& build = *c.build;
@@ -584,7 +593,8 @@ Op dynamic_update_slice_op() {
                             "0"}}},
       .rules = {.infer = infer_dynamic_update_slice,
                 .reference = reference_dynamic_update_slice,
-                .lower = LowerRule::of_update(0, nest_dynamic_update_slice, point_dynamic_update_slice),
+                .lower = LowerRule::of_update(0, nest_dynamic_update_slice, point_dynamic_update_slice,
+                                              cuts_of_update),
                 .simplify = simplify_dynamic_update_slice,
                 .jvp = jvp_dynamic_update_slice,
                 .transpose = transpose_dynamic_update_slice,
