@@ -207,7 +207,7 @@ def cross_entropy_gradient(m: Any, x: Any, t: Any) -> Any:
 def logistic_gradient(m: Any, x: Any, w: Any, t: Any) -> Any:
     def loss(w: Any) -> Any:
         z = x @ w
-        return m.xp.mean(m.xp.maximum(z, 0.0) - z * t + m.xp.log1p(m.xp.exp(-m.xp.abs(z))))
+        return m.xp.mean(m.xp.maximum(z, 0.0) - z * t.astype(m.xp.float32) + m.xp.log1p(m.xp.exp(-m.xp.abs(z))))
 
     return m.grad(loss)(w)
 
@@ -347,7 +347,7 @@ def sinkhorn(m: Any, cost: Any) -> Any:
 def logistic_regression(m: Any, x: Any, t: Any) -> Any:
     def loss(w: Any) -> Any:
         z = x @ w
-        return m.xp.mean(m.xp.maximum(z, 0.0) - z * t + m.xp.log1p(m.xp.exp(-m.xp.abs(z))))
+        return m.xp.mean(m.xp.maximum(z, 0.0) - z * t.astype(m.xp.float32) + m.xp.log1p(m.xp.exp(-m.xp.abs(z))))
 
     return m.fori_loop(0, 50, lambda i, w: w - 0.5 * m.grad(loss)(w), m.xp.zeros(50, dtype=m.xp.float32))
 

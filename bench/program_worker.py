@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import systems
 import worker
 from program_list import PROGRAMS
 
@@ -79,6 +80,8 @@ class JaxSpace:
 
 class ProgramRunner(worker.Runner):
     """A program of the list in the place of a workload."""
+
+    settles = systems.get("intaglio").settles
 
     def __init__(self, command: dict[str, Any]) -> None:
         space = {"intaglio": IntaglioSpace, "jax": JaxSpace}[command["system"]](command["threads"])

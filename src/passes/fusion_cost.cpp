@@ -96,8 +96,8 @@ ops::FusionCost cost_of_reading_across(const Type& type, double elements, const 
 }
 
 ops::FusionCost cost_of_turning(const Type& type, const DimScope& scope) {
-  const double bytes = 3 * ops::bytes_of(type, scope);  // read, written, read again
-  return {bytes, 0, kStartOfKernel + bytes / bandwidth(bytes)};
+  const double all = ops::bytes_of(type, scope), bytes = 3 * all;  // read, written, read again
+  return {bytes, 0, kStartOfKernel + bytes / bandwidth(2 * all)};
 }
 
 }  // namespace ig::passes
