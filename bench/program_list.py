@@ -524,3 +524,195 @@ def lu_solve_loop(m: Any, a: Any) -> Any:
     """Jacobi's method on a matrix that is diagonally dominant."""
     b, d = a[:, 0], 600.0
     return m.fori_loop(0, 30, lambda i, x: (b - a @ x) / d, b * 0.0)
+
+
+# ---- points, boxes, small matrices ---------------------------------------------------------------------------
+lines(
+    """
+    softmax_classes: m.softmax(a, 1)
+    log_softmax_classes: m.log_softmax(a, 1)
+    argmax_classes: m.xp.argmax(a, axis=1)
+    sum_classes: m.xp.sum(a, axis=1)
+    normalize_points: p / m.xp.sqrt(m.xp.sum(p * p, axis=1, keepdims=True))
+    rotate_points: p @ r
+    centre_points: p - m.xp.mean(p, axis=0)
+    bounding_box: m.xp.max(p, axis=0) - m.xp.min(p, axis=0)
+    small_matmul: m.xp.matmul(t, t)
+    small_transform: m.xp.einsum("nij,nj->ni", t, p)
+    small_determinant: m.xp.linalg.det(t)
+    small_inverse: m.xp.linalg.inv(t + 3.0 * m.xp.eye(3, dtype=m.xp.float32))
+    trace_batch: m.xp.einsum("nii->n", t)
+    complex_magnitude: m.xp.sqrt(q[:, 0] ** 2 + q[:, 1] ** 2)
+    """,
+    a=normal(10_000, 10),
+    p=normal(50_000, 3),
+    q=normal(50_000, 2),
+    r=normal(3, 3),
+    t=normal(50_000, 3, 3),
+)
+
+
+@program(normal(20_000, 4), normal(20_000, 4))
+def quaternion_product(m: Any, a: Any, b: Any) -> Any:
+    aw, ax, ay, az = (a[:, i] for i in range(4))
+    bw, bx, by, bz = (b[:, i] for i in range(4))
+    return m.xp.stack(
+        [
+            aw * bw - ax * bx - ay * by - az * bz,
+            aw * bx + ax * bw + ay * bz - az * by,
+            aw * by - ax * bz + ay * bw + az * bx,
+            aw * bz + ax * by - ay * bx + az * bw,
+        ],
+        axis=-1,
+    )
+
+
+@program(uniform(400, 4), uniform(300, 4))
+def box_overlap(m: Any, a: Any, b: Any) -> Any:
+    """Intersection over union of all pairs of boxes (two corners each)."""
+    low, high = m.xp.minimum(a[:, :2], a[:, 2:]), m.xp.maximum(a[:, :2], a[:, 2:])
+    low2, high2 = m.xp.minimum(b[:, :2], b[:, 2:]), m.xp.maximum(b[:, :2], b[:, 2:])
+    top = m.xp.minimum(high[:, None, :], high2[None, :, :])
+    both = m.xp.prod(m.xp.clip(top - m.xp.maximum(low[:, None, :], low2[None, :, :]), 0.0, None), axis=-1)
+    area, area2 = m.xp.prod(high - low, axis=-1), m.xp.prod(high2 - low2, axis=-1)
+    return both / (area[:, None] + area2[None, :] - both)
+
+
+@program(normal(20_000, 3), normal(20_000, 3))
+def ray_sphere(m: Any, origin: Any, way: Any) -> Any:
+    way = way / m.xp.sqrt(m.xp.sum(way * way, axis=1, keepdims=True))
+    b = m.xp.sum(origin * way, axis=1)
+    inside = b * b - m.xp.sum(origin * origin, axis=1) + 4.0
+    distance = -b - m.xp.sqrt(m.xp.maximum(inside, 0.0))
+    hit = origin + distance[:, None] * way
+    return m.xp.where((inside > 0.0)[:, None], hit * 0.5, 0.0)
+
+
+# ---- layers and signals --------------------------------------------------------------------------------------
+@program(normal(8, 32, 32, 32), normal(32), normal(32))
+def group_norm(m: Any, x: Any, w: Any, b: Any) -> Any:
+    g = m.xp.reshape(x, (8, 8, 4, 32, 32))
+    mean = m.xp.mean(g, axis=(2, 3, 4), keepdims=True)
+    spread = m.xp.mean((g - mean) ** 2, axis=(2, 3, 4), keepdims=True)
+    g = m.xp.reshape((g - mean) / m.xp.sqrt(spread + 1e-5), (8, 32, 32, 32))
+    return g * w[:, None, None] + b[:, None, None]
+
+
+@program(normal(8, 32, 32, 32))
+def batch_norm_images(m: Any, x: Any) -> Any:
+    mean = m.xp.mean(x, axis=(0, 2, 3), keepdims=True)
+    spread = m.xp.mean((x - mean) ** 2, axis=(0, 2, 3), keepdims=True)
+    return m.xp.maximum((x - mean) / m.xp.sqrt(spread + 1e-5), 0.0)
+
+
+@program(normal(512, 512), uniform(512))
+def rms_norm(m: Any, x: Any, w: Any) -> Any:
+    return x / m.xp.sqrt(m.xp.mean(x * x, axis=-1, keepdims=True) + 1e-6) * w
+
+
+@program(normal(8, 128, 64), normal(128, 32), normal(128, 32))
+def rotary(m: Any, x: Any, c: Any, s: Any) -> Any:
+    even, odd = x[..., 0::2], x[..., 1::2]
+    return m.xp.reshape(m.xp.stack([even * c - odd * s, even * s + odd * c], axis=-1), x.shape)
+
+
+@program(normal(16, 128, 128))
+def causal_softmax(m: Any, x: Any) -> Any:
+    place = m.xp.arange(128)
+    return m.softmax(m.xp.where(place[:, None] >= place[None, :], x, -1e30), -1)
+
+
+@program(normal(256, 1024), normal(256, 1024))
+def swiglu(m: Any, a: Any, b: Any) -> Any:
+    return a * m.sigmoid(a) * b
+
+
+@program(normal(64, 64, 32))
+def upsample_nearest(m: Any, x: Any) -> Any:
+    return m.xp.repeat(m.xp.repeat(x, 2, axis=0), 2, axis=1)
+
+
+@program(normal(256, 256))
+def upsample_bilinear(m: Any, x: Any) -> Any:
+    rows = m.xp.reshape(m.xp.stack([x[:-1], 0.5 * (x[:-1] + x[1:])], axis=1), (510, 256))
+    return m.xp.reshape(m.xp.stack([rows[:, :-1], 0.5 * (rows[:, :-1] + rows[:, 1:])], axis=2), (510, 510))
+
+
+@program(normal(100_000), normal(16))
+def fir_filter(m: Any, x: Any, taps: Any) -> Any:
+    return sum(taps[i] * x[i : x.shape[0] - 15 + i] for i in range(16))
+
+
+@program(normal(4096))
+def autocorrelation(m: Any, x: Any) -> Any:
+    return m.xp.stack([m.xp.sum(x[: 4096 - i] * x[i:]) for i in range(20)])
+
+
+@program(normal(2000, 64))
+def covariance(m: Any, x: Any) -> Any:
+    centred = x - m.xp.mean(x, axis=0)
+    return centred.T @ centred / (x.shape[0] - 1)
+
+
+@program(normal(1000, 50))
+def standardize_and_clip(m: Any, x: Any) -> Any:
+    z = (x - m.xp.mean(x, axis=0)) / (m.xp.std(x, axis=0) + 1e-6)
+    return m.xp.clip(z, -3.0, 3.0)
+
+
+@program(normal(1000), normal(1000), uniform(1000))
+def black_scholes(m: Any, s: Any, k: Any, t: Any) -> Any:
+    s, k = m.xp.abs(s) + 1.0, m.xp.abs(k) + 1.0
+    root = 0.2 * m.xp.sqrt(t)
+    d1 = (m.xp.log(s / k) + 0.03 * t) / root
+    normal_cdf = lambda z: 0.5 * (1.0 + m.erf(z * 0.70710678))  # noqa: E731
+    return s * normal_cdf(d1) - k * m.xp.exp(-0.01 * t) * normal_cdf(d1 - root)
+
+
+@program(normal(100_000))
+def running_maximum(m: Any, x: Any) -> Any:
+    def step(top: Any, v: Any) -> Any:
+        top = m.xp.maximum(top, v)
+        return top, top
+
+    return m.scan(step, x[0], x)[1]
+
+
+@program(whole(26, 100), whole(26, 100))
+def edit_distance(m: Any, a: Any, b: Any) -> Any:
+    n = b.shape[0]
+
+    def row(i: Any, above: Any) -> Any:
+        def cell(j: Any, line: Any) -> Any:
+            change = above[j] + (a[i] != b[j]).astype(m.xp.int32)
+            return line.at[j + 1].set(m.xp.minimum(m.xp.minimum(above[j + 1] + 1, line[j] + 1), change))
+
+        return m.fori_loop(0, n, cell, m.xp.zeros(n + 1, dtype=m.xp.int32).at[0].set(i.astype(m.xp.int32) + 1))
+
+    return m.fori_loop(0, a.shape[0], row, m.xp.arange(n + 1).astype(m.xp.int32))
+
+
+@program(normal(64))
+def bubble_sort(m: Any, x: Any) -> Any:
+    def swap(j: Any, v: Any) -> Any:
+        low, high = m.xp.minimum(v[j], v[j + 1]), m.xp.maximum(v[j], v[j + 1])
+        return v.at[j].set(low).at[j + 1].set(high)
+
+    return m.fori_loop(0, 63, lambda i, v: m.fori_loop(0, 63 - i, swap, v), x)
+
+
+@program(normal(512, 8, 64), normal(100, 8, 64))
+def fill_cache(m: Any, cache: Any, xs: Any) -> Any:
+    return m.fori_loop(0, 100, lambda i, c: c.at[i].set(xs[i]), cache)
+
+
+@program(uniform(2000, 10), normal(10))
+def momentum_descent(m: Any, x: Any, target: Any) -> Any:
+    y = x @ target
+
+    def step(i: Any, state: Any) -> Any:
+        w, speed = state
+        speed = 0.9 * speed - 0.01 * (x.T @ (x @ w - y)) / 2000.0
+        return w + speed, speed
+
+    return m.fori_loop(0, 100, step, (target * 0.0, target * 0.0))[0]

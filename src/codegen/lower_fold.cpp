@@ -84,18 +84,20 @@ void lower_rows_across(GroupEmitter& emit, Kernel& kernel, const Dims& kept, con
   });
 }
 
-// Rows of few elements (the coordinates of a point, the colours of a pixel) are folded side by side, where there
-// are enough of them along an axis: each lane is a row. What is computed of a row, be it a root, is computed in
-// vectors too; results of all elements wait in a tile, turned over at its end.
+// Rows of few elements (the coordinates of a point, the colours of a pixel) are folded side by side, where
+// there are enough of them along an axis: each lane is a row. What is computed of a row, be it a root, is
+// computed in vectors too; results of all elements wait in a tile, turned over at its end.
 bool rows_go_side_by_side(const Block& region, const Dims& kept, const Dim& columns) {
-  constexpr int64_t kFewColumns = 4, kLeastRows = 8;
+  constexpr int64_t kFewColumns = 16, kLeastRows = 8, kMostNodes = 256;  // each has code for every column
   if (kept.empty() || !columns.is_constant() || columns.constant() < 2 || columns.constant() > kFewColumns)
     return false;
   if (kept.back().is_constant() && kept.back().constant() < kLeastRows) return false;
-  for (const Node* node : region)
-    if (is_fold(node) && (!ops::op_of(node).rules.lower.reduce->simple || node->operands().size() != 1))
-      return false;
-  return true;
+  int64_t nodes = 0;
+  for (const Node* node : region) {
+    ++nodes;
+    if (is_fold(node) && node->operands().size() != 1) return false;
+  }
+  return nodes * columns.constant() <= kMostNodes;
 }
 
 void lower_rows_side_by_side(GroupEmitter& emit, Kernel& kernel, const FoldPlan& plan, const Dims& kept,

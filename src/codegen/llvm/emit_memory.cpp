@@ -99,7 +99,7 @@ llvm::Value* Emitter::load_apart(uint32_t buffer, DType type, Value offset) {
   const int64_t apart = down ? -offset.stride : offset.stride, bytes = static_cast<int64_t>(size_of(type));
   if (apart == 0 || bytes > 8 || (mask_ != nullptr && (down || !masked_moves(type)))) return nullptr;
   const int64_t width = std::min<int64_t>(lanes_, target_.vector_bytes / bytes);
-  if (apart > (gathers(type) ? width / 2 : width)) return nullptr;
+  if (apart > width) return nullptr;
   auto* element = memory_type(type);
   auto* vector = llvm::FixedVectorType::get(element, static_cast<unsigned>(width));
   const llvm::Align align(static_cast<uint64_t>(bytes));

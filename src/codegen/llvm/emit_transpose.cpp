@@ -163,18 +163,26 @@ void Emitter::transpose(const loop::Stmt& s) {
     });
     return;
   }
-  counted(i64(0), whole_rows, side, false, [&](llvm::Value* r) {
-    counted(i64(0), whole_columns, side, false, [&](llvm::Value* c) {
-      std::vector<llvm::Value*> starts;
-      for (int64_t i = 0; i < side; ++i) starts.push_back(source(b_.CreateAdd(r, i64(i)), c));
-      const auto square = load_transposed(starts, element, align);
-      for (int64_t i = 0; i < side; ++i)
-        b_.CreateAlignedStore(square[static_cast<size_t>(i)], target(r, b_.CreateAdd(c, i64(i))), align);
+  // Squares of this side, those at the ends moved back over what is done already, where that is asked for.
+  auto squares = [&](int64_t n, llvm::Value* row0, llvm::Value* row1, llvm::Value* column0,
+                     llvm::Value* column1, bool back) {
+    auto at = [&](llvm::Value* i, llvm::Value* size) {
+      if (!back) return i;
+      return static_cast<llvm::Value*>(
+          b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, i, b_.CreateSub(size, i64(n))));
+    };
+    counted(row0, row1, n, false, [&](llvm::Value* row) {
+      counted(column0, column1, n, false, [&](llvm::Value* column) {
+        auto *r = at(row, rows), *c = at(column, columns);
+        std::vector<llvm::Value*> starts;
+        for (int64_t i = 0; i < n; ++i) starts.push_back(source(b_.CreateAdd(r, i64(i)), c));
+        const auto square = load_transposed(starts, element, align);
+        for (int64_t i = 0; i < n; ++i)
+          b_.CreateAlignedStore(square[static_cast<size_t>(i)], target(r, b_.CreateAdd(c, i64(i))), align);
+      });
     });
-    counted(whole_columns, columns, 1, false, [&](llvm::Value* c) {
-      counted(i64(0), i64(side), 1, true, [&](llvm::Value* i) { single(b_.CreateAdd(r, i), c); });
-    });
-  });
+  };
+  squares(side, i64(0), whole_rows, i64(0), whole_columns, false);
   llvm::Value* done = i64(0);  // columns of the rows behind the last square
   if (const int64_t few = constant(rows);
       few >= 1 && few <= kFew && few < side && constant(to_stride) == few) {
@@ -186,8 +194,25 @@ void Emitter::transpose(const loop::Stmt& s) {
       b_.CreateAlignedStore(side_by_side(lines), target(i64(0), c), align);
     });
   }
-  counted(whole_rows, rows, 1, false,
-          [&](llvm::Value* r) { counted(done, columns, 1, false, [&](llvm::Value* c) { single(r, c); }); });
+  // The rest, beside the squares and below them: by smaller ones where these fit, or element by element.
+  const int64_t small = std::min<int64_t>(side, 16 / bytes);
+  auto* fits = b_.CreateAnd(b_.CreateICmpSGE(rows, i64(small)), b_.CreateICmpSGE(columns, i64(small)));
+  auto *by_squares = block("small"), *by_element = block("single"), *end = block("turned");
+  b_.CreateCondBr(fits, by_squares, by_element);
+  b_.SetInsertPoint(by_squares);
+  squares(small, i64(0), whole_rows, whole_columns, columns, true);
+  squares(small, whole_rows, rows, done, columns, true);
+  b_.CreateBr(end);
+  b_.SetInsertPoint(by_element);
+  auto singles = [&](llvm::Value* row0, llvm::Value* row1, llvm::Value* column0) {
+    counted(row0, row1, 1, false, [&](llvm::Value* r) {
+      counted(column0, columns, 1, false, [&](llvm::Value* c) { single(r, c); });
+    });
+  };
+  singles(i64(0), whole_rows, whole_columns);
+  singles(whole_rows, rows, done);
+  b_.CreateBr(end);
+  b_.SetInsertPoint(end);
 }
 
 }  // namespace ig::codegen

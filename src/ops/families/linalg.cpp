@@ -9,6 +9,7 @@
 #include "ops/families/families.h"
 #include "ops/families/linalg_kernels.h"
 #include "ops/families/linalg_rules.h"
+#include "ops/families/linalg_small.h"
 
 namespace ig::ops {
 
@@ -70,6 +71,7 @@ void reference_cholesky(ReferenceContext& c) {
 void nest_cholesky(NestContext& c) {
   loop::Builder& b = *c.build;
   const Type& type = c.node->operand(0)->type();
+  if (many_small(type)) return small_cholesky(c);
   DType dtype = type.dtype;
   c.set_blocks(product(batch_of(type)));
   Expr n = c.size(type.dims.back());
@@ -149,6 +151,7 @@ void nest_solve(NestContext& c) {
   const Type &at = c.node->operand(0)->type(), &yt = c.node->operand(1)->type();
   const Attrs& attrs = c.node->attrs();
   bool lower = attrs.get(kLowerTriangle), transposed = attrs.get(kTransposed), unit = attrs.get(kUnit);
+  if (many_small(at) && many_small(yt)) return small_solve(c, lower != transposed, transposed, unit);
   c.set_blocks(product(batch_of(at)));
   Expr n = c.size(at.dims.back()), m = c.size(yt.dims.back());
   Grid x = factor_grid(c, yt.dims[yt.dims.size() - 2], yt.dims.back(), "unknowns");
@@ -235,6 +238,7 @@ void reference_lu(ReferenceContext& c) {
 void nest_lu(NestContext& c) {
   loop::Builder& b = *c.build;
   const Type& type = c.node->operand(0)->type();
+  if (many_small(type)) return small_lu(c);
   c.set_blocks(product(batch_of(type)));
   Expr n = c.size(type.dims.back()), one = b.index(1);
   Grid u = factor_grid(c, type.dims.back(), type.dims.back(), "factors");
