@@ -1,6 +1,6 @@
-"""The programs of bench/programs.py: what people write in array code, each a few lines that two systems run as they are.
+"""The programs of bench/programs.py: what people write in array code, each a few lines that two systems run alike.
 
-A program gets `m`, the namespace of a system (`bench/programs.py` says what is in it: `m.xp` is the array API), and its
+A program gets `m`, the namespace of a system (`bench/program_worker.py` says what is in it: `m.xp` is the array API), and its
 arrays. They are of many kinds on purpose, and no larger than such programs usually are: what is measured is whether
 any of them is slow, not how fast the best one is.
 """

@@ -24,9 +24,9 @@ sys.path.insert(0, str(HERE))
 import numpy as np  # noqa: E402
 import peers  # noqa: E402
 import report  # noqa: E402
+from machine import describe  # noqa: E402
 from program_list import PROGRAMS, Program  # noqa: E402
 from run import Worker, WorkerError  # noqa: E402
-from machine import describe  # noqa: E402
 
 SYSTEMS = {"intaglio": "Intaglio", "jax": "jax.jit"}
 

@@ -73,8 +73,8 @@ class WorkerError(Exception):
 
 
 class Worker:
-    """A child process for one system, of bench/worker.py or one like it. It stands still while others have their turn: threads
-    that wait for work by spinning, as most systems' do, would take a processor from them."""
+    """A child process for one system, of bench/worker.py or one like it. It stands still while others have their
+    turn: threads that wait for work by spinning, as most systems' do, would take a processor from them."""
 
     def __init__(self, name: str, threads: int, scratch: Path, script: str = "worker.py") -> None:
         self.name = name
