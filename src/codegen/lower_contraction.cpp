@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "codegen/group_emitter.h"
+#include "codegen/side_by_side.h"
 #include "ops/attention_attrs.h"
 #include "ops/contraction.h"
 
@@ -34,6 +35,49 @@ void lower_small_products(GroupEmitter& emit, Kernel& kernel) {
   });
 }
 
+// Many products of a small matrix and a vector that lie with their batch first: each lane is a product, and
+// each element one chain over the terms. What a product reads lies close enough to be shuffled into place.
+bool products_go_side_by_side(const GroupEmitter& emit, const Node* dot) {
+  constexpr int64_t kMost = 16, kLeast = 8;
+  if (!dot->attrs().find(ops::kLhsContract.name)) return false;
+  const size_t batch = dot->attrs().get(ops::kLhsBatch).size();
+  const Dims& dims = dot->result()->type().dims;
+  if (batch == 0 || (dims[batch - 1].is_constant() && dims[batch - 1].constant() < kLeast)) return false;
+  for (Value v : emit.region.results())
+    if (v->type().dims != dims) return false;
+  auto small = [&](const Type& type, const Ints& batch_axes) {
+    Dim size = int64_t{1};  // of one matrix, or vector
+    for (size_t i = 0; i < type.dims.size(); ++i)
+      if (std::ranges::find(batch_axes, static_cast<int64_t>(i)) == batch_axes.end())
+        size = size * type.dims[i];
+    return size.is_constant() && size.constant() >= 1 && size.constant() <= kMost ? size.constant() : 0;
+  };
+  const int64_t a = small(dot->operand(0)->type(), dot->attrs().get(ops::kLhsBatch)),
+                b = small(dot->operand(1)->type(), dot->attrs().get(ops::kRhsBatch));
+  const Dim elements = product(Dims(dims.begin() + static_cast<int64_t>(batch), dims.end()));
+  return a != 0 && b != 0 && elements.is_constant() && elements.constant() * std::min(a, b) == std::max(a, b);
+}
+
+void lower_products_side_by_side(GroupEmitter& emit, Kernel& kernel, const Node* dot) {
+  constexpr int64_t kGrain = 16384;
+  const Dims& dims = dot->result()->type().dims;
+  const auto batch = static_cast<int64_t>(dot->attrs().get(ops::kLhsBatch).size());
+  const Dims rows(dims.begin(), dims.begin() + batch), own(dims.begin() + batch, dims.end());
+  const int64_t elements = product(own).constant();
+  SideBySide products(emit, kernel, rows, elements);
+  kernel.grain = std::max<int64_t>(1, kGrain / (SideBySide::rows_of_block() * elements));
+  products.each_row([&](const GroupEmitter::Index& row) {
+    std::vector<std::vector<loop::Expr>> values(emit.region.results().size());
+    for (int64_t e = 0; e < elements; ++e) {
+      GroupEmitter::Index index = row;
+      for (loop::Expr place : emit.split(emit.build.index(e), own)) index.push_back(place);
+      for (size_t r = 0; r < values.size(); ++r)
+        values[r].push_back(emit.build.let(emit.element(emit.region.results()[r], index)));
+    }
+    for (size_t r = 0; r < values.size(); ++r) products.store(r, values[r]);
+  });
+}
+
 // Whether the walk of the kernel's results ends with the batch.
 bool walks_batch(const GroupEmitter& emit, const Node* dot) {
   if (!ops::batch_lies_last(dot)) return false;
@@ -51,6 +95,7 @@ void lower_contraction(GroupEmitter& emit, Kernel& kernel, const std::vector<boo
       if (node->attrs().find(ops::kMaskGradient.name)) return lower_attention_gradient(emit, kernel, node);
       if (ops::has(node, ops::Trait::Composite)) return lower_attention(emit, kernel, node);
       if (walks_batch(emit, node)) return lower_small_products(emit, kernel);
+      if (products_go_side_by_side(emit, node)) return lower_products_side_by_side(emit, kernel, node);
       if (node->attrs().find("lhs_contracting_dimensions"))
         return lower_dot(emit, kernel, node, constant_operands);
       if (lower_convolution(emit, kernel, node, constant_operands)) return;

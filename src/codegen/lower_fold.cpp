@@ -15,10 +15,10 @@
 // A few long rows or columns are no work for many threads, but their pieces are: a kernel of its own folds
 // them (Kernel::first), and what they came to is folded behind it.
 #include <algorithm>
-#include <map>
 #include <optional>
 
 #include "codegen/fold_kernel.h"
+#include "codegen/side_by_side.h"
 
 namespace ig::codegen {
 namespace {
@@ -102,28 +102,13 @@ bool rows_go_side_by_side(const Block& region, const Dims& kept, const Dim& colu
 
 void lower_rows_side_by_side(GroupEmitter& emit, Kernel& kernel, const FoldPlan& plan, const Dims& kept,
                              const Dims& folded, int lanes) {
-  constexpr int64_t kTile = 64;
   loop::Builder& build = emit.build;
   const Block& region = emit.region;
-  const Dims outer(kept.begin(), kept.end() - 1), domain = first_fold(region)->operand(0)->type().dims;
+  const Dims domain = first_fold(region)->operand(0)->type().dims;
   const int64_t columns = product(folded).constant();
-  const Dim tiles = ceildiv(kept.back(), Dim(kTile));
-  kernel.blocks = product(outer) * tiles;
-  set_fold_grain(kernel, Dim(kTile * columns));
-
-  std::map<size_t, uint32_t> tile_of;  // by the number of a result of all elements
-  for (size_t i = 0; i < region.results().size(); ++i)
-    if (const Type& type = region.results()[i]->type(); type.dims == domain)
-      tile_of[i] = build.add_scratch(type.dtype, Dim(columns * kTile), "tile");
-  Expr count = emit.size(kept.back()), block = build.block();
-  Expr begin = build.let((block % emit.size(tiles)) * build.index(kTile));
-  Expr end = build.let(loop::lesser(begin + build.index(kTile), count));
-  Expr outer_flat = build.let(block / emit.size(tiles));
-  const GroupEmitter::Index outer_index = emit.split(outer_flat, outer);
-  const int width = emit.target.vector_bytes / widest_element(region);
-  emit.vector(begin, end, width, [&](Expr i) {
-    GroupEmitter::Index row = outer_index;
-    row.push_back(i);
+  SideBySide rows(emit, kernel, kept, columns);
+  set_fold_grain(kernel, Dim(SideBySide::rows_of_block() * columns));
+  rows.each_row([&](const GroupEmitter::Index& row) {
     std::vector<GroupEmitter::Index> at;  // the row's elements
     for (int64_t c = 0; c < columns; ++c) {
       at.push_back(row);
@@ -150,20 +135,14 @@ void lower_rows_side_by_side(GroupEmitter& emit, Kernel& kernel, const FoldPlan&
     }
     for (size_t r = 0; r < region.results().size(); ++r) {
       Value result = region.results()[r];
-      if (auto tile = tile_of.find(r); tile != tile_of.end()) {
-        const std::vector<Expr> values = elements_of(result);
-        for (int64_t c = 0; c < columns; ++c)
-          build.store(tile->second, build.index(c * kTile) + (i - begin),
-                      emit.as_stored(r, values[static_cast<size_t>(c)]));
-      } else {
-        IG_CHECK(result->type().dims == kept, "a row kernel gives {}", result->type().str());
-        emit.store_result(r, outer_flat * count + i, build.let(emit.element(result, row)));
+      if (result->type().dims == domain) {
+        rows.store(r, elements_of(result));
+        continue;
       }
+      IG_CHECK(result->type().dims == kept, "a row kernel gives {}", result->type().str());
+      rows.store(r, build.let(emit.element(result, row)));
     }
   });
-  for (auto [r, tile] : tile_of)
-    build.transpose({emit.result_buffer(r), (outer_flat * count + begin) * columns, build.index(columns)},
-                    {tile, build.index(0), build.index(kTile)}, build.index(columns), end - begin);
   note_in_place(region, domain, kernel);
 }
 

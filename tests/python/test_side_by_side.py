@@ -179,6 +179,52 @@ def test_batches_of_small_matrices(batch: tuple[int, ...]) -> None:
     assert bits(again) == bits(ig.linalg.det(own))
 
 
+# ---- products with vectors ---------------------------------------------------------------------------------------
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32", "complex64"])
+@pytest.mark.parametrize(
+    ("equation", "a", "b"),
+    [
+        ("nij,nj->ni", (131, 3, 3), (131, 3)),
+        ("nij,nj->ni", (131, 1, 5), (131, 5)),
+        ("nij,nj->ni", (131, 2, 8), (131, 8)),
+        ("nij,nj->ni", (131, 16, 1), (131, 1)),
+        ("nj,nji->ni", (131, 4), (131, 4, 4)),
+        ("nijk,njk->ni", (131, 2, 2, 3), (131, 2, 3)),
+        ("bnij,bnj->bni", (3, 40, 3, 3), (3, 40, 3)),
+        ("nbij,nbj->nbi", (20, 2, 3, 3), (20, 2, 3)),
+        ("nij,nj->in", (131, 3, 3), (131, 3)),
+        ("nij,nj->ni", (0, 3, 3), (0, 3)),
+    ],
+)
+def test_small_products(equation: str, a: tuple[int, ...], b: tuple[int, ...], dtype: str) -> None:
+    rng = np.random.default_rng(7)
+    x, y = ((rng.normal(size=shape) * 4).astype(dtype) for shape in (a, b))
+    own = ig.asarray(x), ig.asarray(y)
+    found = by_threads(ig.jit(lambda x, y: ig.einsum(equation, x, y)), *own)
+    wide = "complex128" if dtype == "complex64" else "float64"
+    want = np.einsum(equation, x.astype(wide), y.astype(wide))
+    np.testing.assert_allclose(found.numpy(), want, rtol=1e-2 if dtype == "float16" else 2e-5, atol=1e-3)
+    if equation.endswith("->ni") and a[0]:
+        one = ig.jit(lambda x, y: ig.einsum(equation, x, y))
+        for i in (0, 64, 130):
+            assert bits(found, slice(i, i + 1)) == bits(one(own[0][i : i + 1], own[1][i : i + 1]))
+
+
+def test_small_products_with_more_work() -> None:
+    rng = np.random.default_rng(8)
+    turn, x, shift = rng.normal(size=(300, 3, 3)), rng.normal(size=(300, 3)), rng.normal(size=3)
+
+    def moved(m: Any, turn: Any, x: Any, shift: Any) -> Any:
+        return m.maximum(m.einsum("nij,nj->ni", turn, x) + shift, 0.0)
+
+    own = [ig.asarray(array) for array in (turn, x, shift)]
+    found = by_threads(ig.jit(lambda *given: moved(ig, *given)), *own)
+    np.testing.assert_allclose(found.numpy(), moved(np, turn, x, shift), rtol=1e-12, atol=1e-14)
+    slope = ig.jit(ig.grad(lambda turn: ig.sum(moved(ig, turn, *own[1:]))))(own[0]).numpy()
+    open_ = (moved(np, turn, x, shift) > 0)[:, :, None]
+    np.testing.assert_allclose(slope, open_ * x[:, None, :], rtol=1e-12)
+
+
 # ---- elements a small distance apart -----------------------------------------------------------------------------
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int8", "int16", "int64", "bool", "complex64"])
 def test_steps(dtype: str) -> None:
