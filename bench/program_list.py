@@ -1,8 +1,8 @@
 """The programs of bench/programs.py: what people write in array code, each a few lines that two systems run alike.
 
-A program gets `m`, the namespace of a system (`bench/program_worker.py` says what is in it: `m.xp` is the array API), and its
-arrays. They are of many kinds on purpose, and no larger than such programs usually are: what is measured is whether
-any of them is slow, not how fast the best one is.
+A program gets `m`, the namespace of a system (`bench/program_worker.py` says what is in it: `m.xp` is the array API),
+and its arrays. They are of many kinds on purpose, and no larger than such programs usually are: what is measured is
+whether any of them is slow, not how fast the best one is.
 """
 
 from __future__ import annotations
@@ -716,3 +716,169 @@ def momentum_descent(m: Any, x: Any, target: Any) -> Any:
         return w + speed, speed
 
     return m.fori_loop(0, 100, step, (target * 0.0, target * 0.0))[0]
+
+
+# ---- other types, and batches of matrices --------------------------------------------------------------------
+def bytes_of(*shape: int) -> Make:
+    return lambda rng: rng.integers(0, 256, shape).astype(np.uint8)
+
+
+def long(top: int, *shape: int) -> Make:
+    return lambda rng: rng.integers(0, top, shape)
+
+
+def positives(count: int, size: int) -> Make:
+    def make(rng: np.random.Generator) -> np.ndarray:
+        a = rng.standard_normal((count, size, size))
+        return (a @ a.transpose(0, 2, 1) / size + np.eye(size)).astype(np.float32)
+
+    return make
+
+
+lines(
+    """
+    image_to_float: i.astype(m.xp.float32) / 255.0
+    image_threshold: m.xp.where(i > 128, i, 0)
+    image_flip: i[:, ::-1]
+    image_grey: m.xp.mean(i.astype(m.xp.float32), axis=2)
+    image_difference: m.xp.sum(m.xp.abs(i[1:].astype(m.xp.int32) - i[:-1].astype(m.xp.int32)))
+    float64_normalize: (d - m.xp.mean(d, axis=0)) / m.xp.std(d, axis=0)
+    float64_softmax: m.softmax(d, 1)
+    float64_matmul: d @ d.T
+    float64_log: m.xp.log(m.xp.abs(d) + 1.0)
+    float64_power: m.xp.abs(d) ** 0.3
+    int64_sum: m.xp.sum(l, axis=0)
+    int64_divide: l // 7 + l % 5
+    int64_sort: m.xp.sort(l, axis=1)
+    int64_unique_flags: m.xp.concat([m.xp.ones((500, 1), dtype=m.xp.bool), l[:, 1:] != l[:, :-1]], axis=1)
+    boolean_logic: (b > 0.0) & ((b < 1.0) | (b > 2.0))
+    boolean_count: m.xp.sum(((b > 0.0) & (b < 1.0)).astype(m.xp.int32))
+    half_multiply_add: (h * 2.0 + 1.0) * h
+    half_softmax: m.softmax(h, 1)
+    cholesky_8: m.xp.linalg.cholesky(p)
+    inverse_8: m.xp.linalg.inv(p)
+    determinant_8: m.xp.linalg.det(p)
+    solve_8: m.xp.linalg.solve(p, r)
+    eigen_8: m.xp.linalg.eigvalsh(p)
+    qr_8: m.xp.abs(m.xp.linalg.qr(p)[1])
+    cholesky_32: m.xp.linalg.cholesky(q)
+    matmul_8: m.xp.matmul(p, p)
+    matmul_transposed_32: m.xp.matmul(q, m.xp.permute_dims(q, (0, 2, 1)))
+    fft_1024: m.xp.abs(m.xp.fft.fft(f, axis=1))
+    fft_1000: m.xp.abs(m.xp.fft.fft(f[:, :1000], axis=1))
+    fft_image: m.xp.abs(m.xp.fft.fft2(f[:256, :256]))
+    einsum_three: m.xp.einsum("ij,jk,kl->il", f, f.T, f)
+    einsum_attention: m.xp.einsum("bqd,bkd->bqk", a, a)
+    einsum_weights: m.xp.einsum("bqk,bkd->bqd", m.softmax(m.xp.einsum("bqd,bkd->bqk", a, a) * 0.1, -1), a)
+    einsum_outer_sum: m.xp.einsum("bi,bj->ij", f, f)
+    """,
+    i=bytes_of(480, 640, 3),
+    d=double(500, 512),
+    l=long(10_000, 500, 512),
+    b=normal(1000, 1000),
+    h=lambda rng: rng.standard_normal((500, 512)).astype(np.float16),
+    p=positives(2000, 8),
+    r=normal(2000, 8, 1),
+    q=positives(200, 32),
+    f=normal(300, 1024),
+    a=normal(8, 128, 64),
+)
+
+
+# ---- more layers ---------------------------------------------------------------------------------------------
+@program(normal(16, 16, 256), normal(32, 16, 5))
+def convolution_1d(m: Any, x: Any, w: Any) -> Any:
+    return m.conv(x, w)
+
+
+@program(normal(8, 32, 32, 32), normal(32, 32, 3, 3))
+def convolution_gradient(m: Any, x: Any, w: Any) -> Any:
+    return m.grad(lambda w: m.xp.sum(m.xp.maximum(m.conv(x, w), 0.0) ** 2))(w)
+
+
+@program(normal(16, 32, 32, 32))
+def pool_by_reshape(m: Any, x: Any) -> Any:
+    return m.xp.max(m.xp.reshape(x, (16, 32, 16, 2, 16, 2)), axis=(3, 5))
+
+
+@program(normal(32, 100, 40), normal(32, 100))
+def masked_mean(m: Any, x: Any, weight: Any) -> Any:
+    keep = (weight > 0.0).astype(m.xp.float32)
+    return m.xp.sum(x * keep[:, :, None], axis=1) / m.xp.maximum(m.xp.sum(keep, axis=1), 1.0)[:, None]
+
+
+@program(normal(128, 1000))
+def entropy(m: Any, x: Any) -> Any:
+    logs = m.log_softmax(x, 1)
+    return -m.xp.sum(m.xp.exp(logs) * logs, axis=1)
+
+
+@program(normal(128, 512), normal(128, 512))
+def contrastive_loss(m: Any, a: Any, b: Any) -> Any:
+    a = a / m.xp.sqrt(m.xp.sum(a * a, axis=1, keepdims=True))
+    b = b / m.xp.sqrt(m.xp.sum(b * b, axis=1, keepdims=True))
+    return -m.xp.mean(m.xp.diagonal(m.log_softmax(a @ b.T / 0.07, 1)))
+
+
+@program(normal(64, 128), normal(128, 512), normal(512, 128))
+def feed_forward_gradient(m: Any, x: Any, a: Any, b: Any) -> Any:
+    def loss(a: Any, b: Any) -> Any:
+        y = x @ a * 0.1
+        return m.xp.mean((x + (0.5 * y * (1.0 + m.erf(y * 0.70710678))) @ b * 0.05) ** 2)
+
+    return m.grad(loss, (0, 1))(a, b)
+
+
+@program(normal(50, 4), normal(4, 4))
+def hessian_of_network(m: Any, x: Any, w: Any) -> Any:
+    return m.hessian(lambda w: m.xp.mean(m.xp.tanh(x @ w) ** 2))(w)
+
+
+@program(normal(200, 100), normal(100))
+def lasso_by_proximal_steps(m: Any, x: Any, target: Any) -> Any:
+    y = x @ target
+
+    def step(i: Any, w: Any) -> Any:
+        w = w - 0.001 * (x.T @ (x @ w - y))
+        return m.xp.sign(w) * m.xp.maximum(m.xp.abs(w) - 0.0005, 0.0)
+
+    return m.fori_loop(0, 60, step, target * 0.0)
+
+
+@program(uniform(64, 64))
+def page_rank(m: Any, links: Any) -> Any:
+    links = links / m.xp.sum(links, axis=0)
+    return m.fori_loop(0, 40, lambda i, r: 0.15 / 64 + 0.85 * (links @ r), m.xp.ones(64, dtype=m.xp.float32) / 64)
+
+
+@program(uniform(60, 60))
+def floyd_warshall(m: Any, d: Any) -> Any:
+    return m.fori_loop(0, 60, lambda k, d: m.xp.minimum(d, d[:, k][:, None] + d[k][None, :]), d)
+
+
+@program(normal(2000))
+def fixed_random_walk(m: Any, x: Any) -> Any:
+    def step(place: Any, dx: Any) -> Any:
+        place = m.xp.clip(place + dx, -3.0, 3.0)
+        return place, place
+
+    return m.scan(step, x[0], x)[1]
+
+
+@program(normal(512), normal(512))
+def dynamic_time_warp(m: Any, a: Any, b: Any) -> Any:
+    """By rows; a row is a scan over its cells."""
+    b = b[:64]
+
+    def row(above: Any, x: Any) -> Any:
+        cost = m.xp.abs(b - x)
+
+        def cell(left: Any, given: Any) -> Any:
+            best = given[0] + m.xp.minimum(m.xp.minimum(left, given[1]), given[2])
+            return best, best
+
+        before = m.xp.concat([above[:1] + 1e3, above[:-1]])
+        line = m.scan(cell, above[0] + 1e3, (cost, above, before))[1]
+        return line, line[-1]
+
+    return m.scan(row, m.xp.cumulative_sum(m.xp.abs(b - a[0])), a[:128])[1]

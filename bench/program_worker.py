@@ -69,7 +69,7 @@ class JaxSpace:
         return self.module.ops.segment_sum(x, segments, size)
 
     def conv(self, x: Any, w: Any) -> Any:
-        return self.module.lax.conv(x, w, (1, 1), "VALID")
+        return self.module.lax.conv(x, w, (1,) * (x.ndim - 2), "VALID")
 
     def to_numpy(self, value: Any) -> np.ndarray:
         return np.asarray(value)

@@ -2,6 +2,7 @@
 
     make bench-programs                            all of bench/program_list.py
     make bench-programs ARGS="--only sort --threads 2"
+    make bench-programs ARGS="--alone"             Intaglio's times, without JAX
 
 Each system has a process of its own for each program; they take turns, warm, and the results are compared. Writes
 bench/results/programs.json and a Markdown table and a picture beside it.
@@ -45,18 +46,21 @@ def difference(ours: Path, theirs: Path) -> str:
 
 
 def measure(program: Program, given: argparse.Namespace, scratch: Path) -> list[dict[str, Any]]:
-    rows, workers = {}, {}
+    """A row for each system."""
+    rows: dict[str, dict[str, Any]] = {}
+    workers: dict[str, Worker] = {}
+    times: dict[str, list[float]] = {name: [] for name in given.systems}
     try:
-        for name in SYSTEMS:
+        for name in given.systems:
             workers[name] = Worker(name, given.threads, scratch, "program_worker.py")
             command = {"program": program.name, "system": name, "threads": given.threads, "budget": given.least}
             workers[name].ask(do="start", outputs=str(scratch / f"{name}.npz"), **command)
             rows[name] = {"workload": program.name, "title": program.name, "system": name, "threads": given.threads}
-        if found := difference(scratch / "intaglio.npz", scratch / "jax.npz"):
+        outputs = [scratch / f"{name}.npz" for name in given.systems]
+        if len(outputs) == 2 and (found := difference(*outputs)):
             raise WorkerError(f"the results are unlike: {found}")
-        times: dict[str, list[float]] = {name: [] for name in SYSTEMS}
         for turn in range(given.rounds):
-            for name in sorted(SYSTEMS, reverse=bool(turn % 2)):
+            for name in sorted(given.systems, reverse=bool(turn % 2)):
                 times[name].append(workers[name].ask(do="round")["median"])
     finally:
         for worker in workers.values():
@@ -67,19 +71,30 @@ def measure(program: Program, given: argparse.Namespace, scratch: Path) -> list[
     return list(rows.values())
 
 
+def ratio(rows: dict[str, dict[str, Any]]) -> float | None:
+    """How many times faster than jax.jit, where that was measured."""
+    return rows["jax"]["median"] / rows["intaglio"]["median"] if "jax" in rows else None
+
+
 def markdown(result: dict[str, Any]) -> str:
-    ratios, lines = {}, []
-    for name, row in report.by_workload(result, result["settings"]["threads"][0]).items():
-        ratios[name] = row["jax"]["median"] / row["intaglio"]["median"]
-        times = (report.seconds(row[system]["median"]) for system in SYSTEMS)
-        lines.append([f"`{name}`", *times, report.times(ratios[name])])
-    ahead = sum(ratio >= 1 for ratio in ratios.values())
-    return (
-        f"Measured {result['when']} on {result['machine']['processor']}, {result['settings']['threads'][0]} thread(s). "
-        f"{ahead} of {len(ratios)} programs are as fast as jax.jit's or faster; in the geometric mean Intaglio is "
-        f"{report.times(statistics.geometric_mean(ratios.values()))} as fast.\n\n"
-        + report.table(["program", *SYSTEMS.values(), "faster than jax.jit"], lines)
-    )
+    threads = result["settings"]["threads"][0]
+    ratios, lines = [], []
+    for name, rows in report.by_workload(result, threads).items():
+        cells = [f"`{name}`", *(report.seconds(rows[system]["median"]) for system in result["titles"])]
+        if (found := ratio(rows)) is not None:
+            ratios.append(found)
+            cells.append(report.times(found))
+        lines.append(cells)
+    said = f"Measured {result['when']} on {result['machine']['processor']}, {threads} thread{'s' * (threads > 1)}."
+    header = ["program", *result["titles"].values()]
+    if ratios:
+        header.append("faster than jax.jit")
+        ahead = sum(found >= 1 for found in ratios)
+        said += (
+            f" {ahead} of {len(ratios)} programs are as fast as jax.jit's or faster; in the geometric mean Intaglio "
+            f"is {report.times(statistics.geometric_mean(ratios))} as fast."
+        )
+    return said + "\n\n" + report.table(header, lines)
 
 
 def main() -> int:
@@ -88,17 +103,25 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--least", type=float, default=0.02, help="seconds a round takes at least")
+    parser.add_argument("--alone", action="store_true", help="Intaglio only")
     parser.add_argument("--out", type=Path, default=HERE / "results")
     given = parser.parse_args()
-    peers.install(["jax"])
-    if not peers.installed("jax"):
-        sys.exit("bench: jax is not installed")
+    if given.rounds < 2:
+        parser.error("--rounds must be at least 2")
+    if given.threads < 1:
+        parser.error("--threads must be at least 1")
+    given.systems = ["intaglio"] if given.alone else list(SYSTEMS)
+    peers.install(given.systems)
+    if missing := [name for name in given.systems if not peers.installed(name)]:
+        sys.exit(f"bench: {', '.join(missing)} could not be installed\n  hint: --alone measures Intaglio only")
     chosen = [p for p in PROGRAMS if any(text in p.name for text in given.only.split(","))]
+    if not chosen:
+        parser.error(f"no program has {given.only!r} in its name")
     result: dict[str, Any] = {
         "when": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "machine": describe(),
         "settings": {"threads": [given.threads], "rounds": given.rounds},
-        "titles": SYSTEMS,
+        "titles": {name: SYSTEMS[name] for name in given.systems},
         "rows": [],
     }
     failed = []
@@ -111,9 +134,10 @@ def main() -> int:
                 print(f"{program.name:26} {error}", flush=True)
                 continue
         result["rows"] += rows
-        own, theirs = (row["median"] for row in rows)
-        both = f"jax {report.seconds(theirs):>8}  Intaglio {report.seconds(own):>8}"
-        print(f"{program.name:26} {both}  {report.times(theirs / own)}", flush=True)
+        both = {row["system"]: row for row in rows}
+        found = ratio(both)
+        times = "  ".join(f"{SYSTEMS[name]} {report.seconds(row['median']):>8}" for name, row in both.items())
+        print(f"{program.name:26} {times}  {'' if found is None else report.times(found)}", flush=True)
     given.out.mkdir(parents=True, exist_ok=True)
     (given.out / "programs.json").write_text(json.dumps(result, indent=1))
     (given.out / "programs.md").write_text(markdown(result))

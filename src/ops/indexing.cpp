@@ -11,7 +11,7 @@ using loop::Expr;
 
 namespace {
 
-// If acc is b / n, or something + b / n, and next is b % n: acc * n + next without the division. And if acc
+// If acc is b / n, or that and something more, and next is b % n: acc * n + next without the division. And if acc
 // is b / n % m: what is left of b modulo n * m.
 Expr rejoin(Expr acc, Expr next, Expr n) {
   if (next->op != loop::Op::Rem || next->b.node() != n.node()) return {};
@@ -28,6 +28,7 @@ Expr rejoin(Expr acc, Expr next, Expr n) {
   };
   if (quotient(acc)) return next->a;
   if (acc->op == loop::Op::Add && quotient(acc->b)) return acc->a * n + next->a;
+  if (acc->op == loop::Op::Add && quotient(acc->a)) return next->a + acc->b * n;
   if (acc->op == loop::Op::Rem && quotient(acc->a)) return next->a % (n * acc->b);
   return {};
 }

@@ -128,9 +128,10 @@ Emitter::Value Emitter::stepped(const Node& n, Value a, Value b) {
   return with_steps(adds ? b_.CreateAdd(base(a), base(b)) : b_.CreateSub(base(a), base(b)), std::move(steps));
 }
 
-// Null where the elements of a register's lanes do not lie within a register.
+// Null where the elements of a register's lanes lie too far apart.
 llvm::Value* Emitter::load_steps(uint32_t buffer, DType type, const Value& offset) {
   if (offset.steps == nullptr || mask_ != nullptr || is_complex(type) || size_of(type) > 8) return nullptr;
+  constexpr int64_t kMostLoads = 4;  // for a register
   const std::vector<int64_t>& steps = *offset.steps;
   const auto lanes =
       std::min(static_cast<size_t>(lanes_), static_cast<size_t>(target_.vector_bytes) / size_of(type));
@@ -145,7 +146,7 @@ llvm::Value* Emitter::load_steps(uint32_t buffer, DType type, const Value& offse
   for (size_t first = 0; first < steps.size(); first += lanes) {
     const std::span<const int64_t> own(steps.data() + first, lanes);
     const auto [low, high] = std::ranges::minmax(own);
-    if (static_cast<uint64_t>(high) - static_cast<uint64_t>(low) >= lanes) return nullptr;
+    if (static_cast<uint64_t>(high) - static_cast<uint64_t>(low) >= kMostLoads * lanes) return nullptr;
     parts.push_back({low, high - low + 1, {}});
     std::vector<int>& order = parts.back().order;
     order.reserve(lanes);
@@ -166,8 +167,28 @@ llvm::Value* Emitter::load_steps(uint32_t buffer, DType type, const Value& offse
     return b_.CreateMaskedLoad(whole, at, align, llvm::ConstantVector::get(there),
                                llvm::Constant::getNullValue(whole));
   };
+  // Registers of all that lies between, the last of which ends with the last element that is wanted.
+  auto gathered = [&](const Part& part) {
+    const auto width = static_cast<int64_t>(lanes);
+    llvm::Value* out = llvm::PoisonValue::get(whole);
+    for (int64_t begin = 0; begin < part.count; begin += width) {
+      const int64_t at = std::min(begin, part.count - width);
+      auto* from = address(buffer, element, b_.CreateAdd(offset.base, i64(part.low + at)));
+      std::vector<int> order;
+      for (size_t k = 0; k < lanes; ++k) {
+        const bool here = part.order[k] >= begin && part.order[k] < begin + width;
+        order.push_back(here ? static_cast<int>(width + part.order[k] - at) : static_cast<int>(k));
+      }
+      out = b_.CreateShuffleVector(out, b_.CreateAlignedLoad(whole, from, align), order);
+    }
+    return out;
+  };
   std::vector<llvm::Value*> values;
   for (const Part& part : parts) {
+    if (part.count > static_cast<int64_t>(lanes)) {
+      values.push_back(gathered(part));
+      continue;
+    }
     auto* v = load(part);
     values.push_back(part.count == 1 ? v : b_.CreateShuffleVector(v, part.order));
   }

@@ -9,7 +9,7 @@ namespace ig::ops::factors {
 namespace {
 
 constexpr int64_t kTile = 64;    // matrices of a block
-constexpr int64_t kLargest = 4;  // rows, and columns: what has room in registers
+constexpr int64_t kLargest = 8;  // rows, and columns: what has room in registers
 constexpr int64_t kLeast = 8;    // matrices
 
 using Matrix = std::vector<std::vector<Expr>>;
