@@ -119,7 +119,7 @@ def matrices(n: int, dtype: str, count: int, columns: int | None = None) -> Any:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("n", [1, 2, 3, 4])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 12, 13])
 def test_small_matrices_have_the_bits_of_one_alone(n: int, dtype: str) -> None:
     a = matrices(n, dtype, 131)
     a[3] = 0  # no pivot
@@ -138,9 +138,9 @@ def test_small_matrices_have_the_bits_of_one_alone(n: int, dtype: str) -> None:
         (ig.linalg.cholesky, [positive]),
         *(
             (lambda a, b, **how: ig.linalg.solve_triangular(a, b, **how), [a, matrices(n, dtype, 131, m)])
-            for m in (1, 2, 3, 4, 5)
+            for m in (1, 3, 12, 13)
         ),
-        *((ig.linalg.solve, [a, matrices(n, dtype, 131, m)]) for m in (1, 4, 5)),
+        *((ig.linalg.solve, [a, matrices(n, dtype, 131, m)]) for m in (1, 4)),
     ]
     for function, given in functions:
         own = [ig.asarray(array) for array in given]

@@ -1,81 +1,94 @@
-// Many small matrices at once: each lane of a vector is a matrix, whose elements are numbers of their own.
-// The operations of a matrix, and their order, are those of the kernels for one matrix at a time, and so are
-// the bits.
+// Many small matrices at once: each lane of a vector is a matrix. A block's matrices lie in scratch, the same
+// element of all of them together, where loops go through them as through one. The operations of a matrix,
+// and their order, are those of the kernels for one matrix at a time, and so are the bits; rows change places
+// by selects.
 #include "ops/families/linalg_small.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 namespace ig::ops::factors {
 namespace {
 
-constexpr int64_t kTile = 64;    // matrices of a block
-constexpr int64_t kLargest = 8;  // rows, and columns: what has room in registers
-constexpr int64_t kLeast = 8;    // matrices
+constexpr int64_t kTile = 64;     // matrices of a block
+constexpr int64_t kLargest = 12;  // rows and columns: 36 KiB of float32
+constexpr int64_t kLeast = 8;     // matrices
 
-using Matrix = std::vector<std::vector<Expr>>;
+// One matrix, or row, of each lane.
+struct Lanes {
+  loop::Builder& b;
+  uint32_t scratch;
+  int64_t columns;
+  Expr lane;
+  Expr load(Expr i, Expr j) const { return b.let(b.load(scratch, place(i, j))); }
+  void store(Expr i, Expr j, Expr value) const { b.store(scratch, place(i, j), value); }
+  Expr load(Expr i) const { return load(i, b.index(0)); }
+  void store(Expr i, Expr value) const { store(i, b.index(0), value); }
 
-// The matrices of a block, and their results: these wait in tiles, and are turned over at its end.
+ private:
+  Expr place(Expr i, Expr j) const { return (i * columns + j) * kTile + lane; }
+};
+
 class Block {
  public:
-  Block(NestContext& c, const Dim& matrices) : c_(c), b_(*c.build), count_(matrices) {
+  Block(NestContext& c, const Dim& matrices) : c_(c), b_(*c.build) {
     c.set_blocks(ceildiv(matrices, Dim(kTile)));
     first_ = b_.let(b_.block() * kTile);
-    end_ = b_.let(lesser(first_ + b_.index(kTile), c.size(matrices)));
+    count_ = b_.let(lesser(b_.index(kTile), c.size(matrices) - first_));
   }
-  // Gives the number of a tile.
-  size_t result(size_t number, DType dtype, int64_t elements) {
-    tiles_.push_back({number, b_.add_scratch(dtype, Dim(elements * kTile), "tile"), elements});
-    return tiles_.size() - 1;
-  }
-  void each(DType dtype, const std::function<void(Expr matrix)>& body) {
-    constexpr int kBytes = 64;
-    b_.vector_for(first_, end_, kBytes / static_cast<int>(size_of(dtype)), body);
-    for (const Tile& tile : tiles_)
-      b_.transpose({c_.results[tile.result], first_ * tile.elements, b_.index(tile.elements)},
-                   {tile.scratch, b_.index(0), b_.index(kTile)}, b_.index(tile.elements), end_ - first_);
-  }
-  // Gives the number of a tile that holds an operand's matrices of this block.
-  size_t operand(size_t number, DType dtype, int64_t elements) {
-    const uint32_t scratch = b_.add_scratch(dtype, Dim(elements * kTile), "tile");
+  // Scratch for a matrix of each lane; its number. An operand's is filled, a result's is given back at the
+  // end.
+  uint32_t operand(size_t number, DType dtype, int64_t rows, int64_t columns) {
+    const uint32_t scratch = result_or_operand(dtype, rows, columns);
+    const int64_t elements = rows * columns;
     b_.transpose({scratch, b_.index(0), b_.index(kTile)},
-                 {c_.operands[number], first_ * elements, b_.index(elements)}, end_ - first_,
-                 b_.index(elements));
-    operands_.push_back(scratch);
-    return operands_.size() - 1;
+                 {c_.operands[number], first_ * elements, b_.index(elements)}, count_, b_.index(elements));
+    return scratch;
   }
-  Matrix load(size_t tile, Expr matrix, int64_t rows, int64_t columns) {
-    Matrix out(static_cast<size_t>(rows));
-    for (int64_t i = 0; i < rows; ++i)
-      for (int64_t j = 0; j < columns; ++j)
-        out[static_cast<size_t>(i)].push_back(
-            b_.let(b_.load(operands_[tile], b_.index((i * columns + j) * kTile) + (matrix - first_))));
-    return out;
+  void gives(size_t number, uint32_t scratch) { results_.push_back({number, scratch}); }
+  uint32_t result(size_t number, DType dtype, int64_t rows, int64_t columns) {
+    const uint32_t scratch = result_or_operand(dtype, rows, columns);
+    gives(number, scratch);
+    return scratch;
   }
-  void store(size_t tile, int64_t element, Expr matrix, Expr value) {
-    b_.store(tiles_[tile].scratch, b_.index(element * kTile) + (matrix - first_), value);
-  }
-  void store(size_t tile, const Matrix& values, Expr matrix) {
-    int64_t element = 0;
-    for (const std::vector<Expr>& row : values)
-      for (Expr value : row) store(tile, element++, matrix, value);
+  // `body` gets what stands for the scratch of a number.
+  void each(DType dtype, const std::function<void(const std::function<Lanes(uint32_t)>&)>& body) {
+    constexpr int kBytes = 64;
+    b_.vector_for(b_.index(0), count_, kBytes / static_cast<int>(size_of(dtype)), [&](Expr lane) {
+      body([&](uint32_t scratch) { return Lanes{b_, scratch, shapes_.at(scratch).second, lane}; });
+    });
+    for (auto [number, scratch] : results_) {
+      const auto [rows, columns] = shapes_.at(scratch);
+      const int64_t elements = rows * columns;
+      b_.transpose({c_.results[number], first_ * elements, b_.index(elements)},
+                   {scratch, b_.index(0), b_.index(kTile)}, b_.index(elements), count_);
+    }
   }
 
  private:
-  struct Tile {
-    size_t result;
-    uint32_t scratch;
-    int64_t elements;
-  };
+  uint32_t result_or_operand(DType dtype, int64_t rows, int64_t columns) {
+    const uint32_t scratch = b_.add_scratch(dtype, Dim(rows * columns * kTile), "matrices");
+    shapes_[scratch] = {rows, columns};
+    return scratch;
+  }
   NestContext& c_;
   loop::Builder& b_;
-  Dim count_;
-  Expr first_, end_;
-  std::vector<Tile> tiles_;
-  std::vector<uint32_t> operands_;
+  Expr first_, count_;
+  std::map<uint32_t, std::pair<int64_t, int64_t>> shapes_;
+  std::vector<std::pair<size_t, uint32_t>> results_;
 };
 
 bool is_small(const Dim& size) {
   return size.is_constant() && size.constant() >= 1 && size.constant() <= kLargest;
+}
+
+// x and y, exchanged in the lanes where that is so.
+template <typename Load, typename Store>
+void exchange(loop::Builder& b, Expr where, const Load& load, const Store& store, Expr x, Expr y) {
+  Expr first = load(x), second = load(y);
+  store(x, b.let(select(where, second, first)));
+  store(y, b.let(select(where, first, second)));
 }
 
 }  // namespace
@@ -89,84 +102,95 @@ bool many_small(const Type& type) {
 void small_lu(NestContext& c) {
   loop::Builder& b = *c.build;
   const Type& type = c.node->operand(0)->type();
-  const int64_t n = type.dims.back().constant();
+  const int64_t size = type.dims.back().constant();
+  const Expr none = b.index(0), one = b.index(1), n = b.index(size);
   Block block(c, product(batch_of(type)));
-  const size_t factors = block.result(0, type.dtype, n * n), pivots = block.result(1, DType::I64, n),
-               orders = block.result(2, DType::I64, n), x = block.operand(0, type.dtype, n * n);
-  block.each(type.dtype, [&](Expr matrix) {
-    Matrix u = block.load(x, matrix, n, n);
-    std::vector<Expr> order;
-    for (int64_t i = 0; i < n; ++i) order.push_back(b.index(i));
-    const Expr zero = b.constant(type.dtype, 0), one = b.constant(type.dtype, 1);
-    for (int64_t at = 0; at < n; ++at) {
-      const auto k = static_cast<size_t>(at);
-      Expr best = b.let(abs(u[k][k])), place = b.index(at);
-      for (size_t i = k + 1; i < u.size(); ++i) {
-        Expr size = b.let(abs(u[i][k])), larger = b.let(best < size);
-        place = b.let(select(larger, b.index(static_cast<int64_t>(i)), place));
-        best = b.let(select(larger, size, best));
-      }
-      block.store(pivots, at, matrix, place);
-      for (size_t i = k + 1; i < u.size(); ++i) {
-        Expr here = b.let(place == b.index(static_cast<int64_t>(i)));
-        auto exchange = [&](Expr& x, Expr& y) {
-          Expr before = x;
-          x = b.let(select(here, y, x));
-          y = b.let(select(here, before, y));
-        };
-        for (size_t j = 0; j < u.size(); ++j) exchange(u[k][j], u[i][j]);
-        exchange(order[k], order[i]);
-      }
-      Expr own = u[k][k], none = b.let(own == zero), divisor = b.let(select(none, one, own));
-      for (size_t i = k + 1; i < u.size(); ++i) {
-        u[i][k] = b.let(select(none, zero, u[i][k] / divisor));
-        for (size_t j = k + 1; j < u.size(); ++j) u[i][j] = b.let(u[i][j] - u[i][k] * u[k][j]);
-      }
-    }
-    block.store(factors, u, matrix);
-    for (int64_t i = 0; i < n; ++i) block.store(orders, i, matrix, order[static_cast<size_t>(i)]);
+  const uint32_t factors = block.operand(0, type.dtype, size, size);
+  block.gives(0, factors);
+  const uint32_t pivots = block.result(1, DType::I64, size, 1), orders = block.result(2, DType::I64, size, 1);
+  const int lanes = 64 / static_cast<int>(size_of(type.dtype));
+  const uint32_t best = b.local(type.dtype, lanes, 1, "best"), place = b.local(DType::I64, lanes, 1, "place");
+  block.each(type.dtype, [&](const std::function<Lanes(uint32_t)>& of) {
+    const Lanes u = of(factors), pivot = of(pivots), order = of(orders);
+    b.serial_for(none, n, [&](Expr i) { order.store(i, i); });
+    b.serial_for(none, n, [&](Expr k) {
+      b.assign(best, abs(u.load(k, k)));
+      b.assign(place, k);
+      b.serial_for(k + one, n, [&](Expr i) {
+        Expr mine = b.let(abs(u.load(i, k))), larger = b.let(b.read(best) < mine);
+        b.assign(place, select(larger, i, b.read(place)));
+        b.assign(best, select(larger, mine, b.read(best)));
+      });
+      pivot.store(k, b.read(place));
+      b.serial_for(k + one, n, [&](Expr i) {
+        Expr here = b.let(b.read(place) == i);
+        b.serial_for(none, n, [&](Expr j) {
+          exchange(
+              b, here, [&](Expr row) { return u.load(row, j); },
+              [&](Expr row, Expr value) { u.store(row, j, value); }, k, i);
+        });
+        exchange(
+            b, here, [&](Expr row) { return order.load(row); },
+            [&](Expr row, Expr value) { order.store(row, value); }, k, i);
+      });
+      Expr own = u.load(k, k), zero = b.constant(type.dtype, 0), singular = b.let(own == zero);
+      Expr divisor = b.let(select(singular, b.constant(type.dtype, 1), own));
+      b.serial_for(k + one, n, [&](Expr i) {
+        Expr factor = b.let(select(singular, zero, u.load(i, k) / divisor));
+        u.store(i, k, factor);
+        b.serial_for(k + one, n, [&](Expr j) { u.store(i, j, u.load(i, j) - factor * u.load(k, j)); });
+      });
+    });
   });
 }
 
 void small_solve(NestContext& c, bool down, bool transposed, bool unit) {
   loop::Builder& b = *c.build;
   const Type &type = c.node->operand(0)->type(), &right = c.node->operand(1)->type();
-  const int64_t n = type.dims.back().constant(), m = right.dims.back().constant();
+  const int64_t size = type.dims.back().constant(), columns = right.dims.back().constant();
+  const Expr none = b.index(0), one = b.index(1), n = b.index(size), m = b.index(columns);
   Block block(c, product(batch_of(type)));
-  const size_t unknowns = block.result(0, type.dtype, n * m), triangle = block.operand(0, type.dtype, n * n),
-               known = block.operand(1, type.dtype, n * m);
-  block.each(type.dtype, [&](Expr matrix) {
-    const Matrix a = block.load(triangle, matrix, n, n);
-    Matrix x = block.load(known, matrix, n, m);
-    for (int64_t step = 0; step < n; ++step) {
-      const auto k = static_cast<size_t>(down ? step : n - 1 - step);
-      for (Expr& e : x[k])
-        if (!unit) e = b.let(e / a[k][k]);
-      for (size_t i = down ? k + 1 : 0; i < (down ? x.size() : k); ++i)
-        for (size_t j = 0; j < x[i].size(); ++j)
-          x[i][j] = b.let(x[i][j] - (transposed ? a[k][i] : a[i][k]) * x[k][j]);
-    }
-    block.store(unknowns, x, matrix);
+  const uint32_t triangle = block.operand(0, type.dtype, size, size),
+                 unknowns = block.operand(1, type.dtype, size, columns);
+  block.gives(0, unknowns);
+  block.each(type.dtype, [&](const std::function<Lanes(uint32_t)>& of) {
+    const Lanes a = of(triangle), x = of(unknowns);
+    b.serial_for(none, n, [&](Expr step) {
+      Expr k = b.let(down ? step : n - one - step);
+      if (!unit) {
+        Expr own = a.load(k, k);
+        b.serial_for(none, m, [&](Expr j) { x.store(k, j, x.load(k, j) / own); });
+      }
+      b.serial_for(down ? k + one : none, down ? n : k, [&](Expr i) {
+        Expr factor = transposed ? a.load(k, i) : a.load(i, k);
+        b.serial_for(none, m, [&](Expr j) { x.store(i, j, x.load(i, j) - factor * x.load(k, j)); });
+      });
+    });
   });
 }
 
 void small_cholesky(NestContext& c) {
   loop::Builder& b = *c.build;
   const Type& type = c.node->operand(0)->type();
-  const int64_t n = type.dims.back().constant();
+  const int64_t size = type.dims.back().constant();
+  const Expr none = b.index(0), one = b.index(1), n = b.index(size);
   Block block(c, product(batch_of(type)));
-  const size_t factor = block.result(0, type.dtype, n * n), x = block.operand(0, type.dtype, n * n);
-  block.each(type.dtype, [&](Expr matrix) {
-    Matrix u = block.load(x, matrix, n, n);  // of which the lower triangle is read, and becomes the factor
-    for (size_t k = 0; k < u.size(); ++k) {
-      u[k][k] = b.let(sqrt(u[k][k]));
-      for (size_t j = k + 1; j < u.size(); ++j) u[j][k] = b.let(u[j][k] / u[k][k]);
-      for (size_t i = k + 1; i < u.size(); ++i)
-        for (size_t j = i; j < u.size(); ++j) u[j][i] = b.let(u[j][i] - u[i][k] * u[j][k]);
-    }
-    for (size_t i = 0; i < u.size(); ++i)
-      for (size_t j = i + 1; j < u.size(); ++j) u[i][j] = b.constant(type.dtype, 0);
-    block.store(factor, u, matrix);
+  const uint32_t factor = block.operand(0, type.dtype, size, size);  // of which the lower triangle is read
+  block.gives(0, factor);
+  block.each(type.dtype, [&](const std::function<Lanes(uint32_t)>& of) {
+    const Lanes u = of(factor);
+    b.serial_for(none, n, [&](Expr k) {
+      Expr root = b.let(sqrt(u.load(k, k)));
+      u.store(k, k, root);
+      b.serial_for(k + one, n, [&](Expr j) {
+        u.store(j, k, u.load(j, k) / root);
+        u.store(k, j, b.constant(type.dtype, 0));
+      });
+      b.serial_for(k + one, n, [&](Expr i) {
+        Expr left = u.load(i, k);
+        b.serial_for(i, n, [&](Expr j) { u.store(j, i, u.load(j, i) - left * u.load(j, k)); });
+      });
+    });
   });
 }
 

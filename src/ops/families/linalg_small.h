@@ -5,7 +5,7 @@
 
 namespace ig::ops::factors {
 
-// Whether these are real matrices of at most four rows and columns, and enough of them to lie side by side.
+// Whether these are real matrices of at most twelve rows and columns, and enough of them to lie side by side.
 bool many_small(const Type& type);
 
 void small_cholesky(NestContext& c);
