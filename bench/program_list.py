@@ -882,3 +882,178 @@ def dynamic_time_warp(m: Any, a: Any, b: Any) -> Any:
         return line, line[-1]
 
     return m.scan(row, m.xp.cumulative_sum(m.xp.abs(b - a[0])), a[:128])[1]
+
+
+# ---- stencils, scatters, special functions -------------------------------------------------------------------
+lines(
+    """
+    gradient_magnitude: m.xp.sqrt((x[1:-1, 2:] - x[1:-1, :-2]) ** 2 + (x[2:, 1:-1] - x[:-2, 1:-1]) ** 2)
+    integral_image: m.xp.cumulative_sum(m.xp.cumulative_sum(x, axis=0), axis=1)
+    total_variation: m.xp.sum(m.xp.abs(x[1:] - x[:-1])) + m.xp.sum(m.xp.abs(x[:, 1:] - x[:, :-1]))
+    rotate_quarter: m.xp.flip(x.T, axis=0) + 0.0
+    mirror_rows: x[:, ::-1] + x
+    block_sums: m.xp.sum(m.xp.reshape(x, (125, 8, 128, 8)), axis=(1, 3))
+    patches: m.xp.reshape(m.xp.permute_dims(m.xp.reshape(x, (125, 8, 128, 8)), (0, 2, 1, 3)), (16000, 64)) * 2.0
+    checkerboard: m.xp.where((m.xp.arange(1000)[:, None] + m.xp.arange(1024)[None, :]) % 2 == 0, x, 0.0)
+    distance_to_centre: m.xp.sqrt((r1[:, None] - 500.0) ** 2 + (r2[None, :] - 512.0) ** 2)
+    scatter_max: m.xp.zeros(1000, dtype=m.xp.float32).at[k].max(w)
+    scatter_rows: m.xp.zeros((1000, 64), dtype=m.xp.float32).at[r].add(t)
+    gather_pairs: x[r, r]
+    gather_then_sum: m.xp.sum(m.xp.take(t, r, axis=0), axis=0)
+    nearest_index: m.xp.argmin(m.xp.abs(w[:1000, None] - w[None, :500]), axis=1)
+    rank_of_each: m.xp.argsort(m.xp.argsort(w[:20000]))
+    top_values: m.top_k(x, 10)[0]
+    cumulative_maximum: m.cumulative_max(x, 1)
+    gamma_log: m.lgamma(m.xp.abs(x) + 0.5)
+    error_complement: m.erfc(x)
+    bessel: m.i0e(x)
+    sinc: m.xp.sinc(x)
+    arctan: m.xp.atan(x)
+    arcsin: m.xp.asin(m.xp.clip(x * 0.3, -1.0, 1.0))
+    tangent: m.xp.tan(x)
+    log2_exp2: m.xp.log2(m.xp.abs(x) + 1.0) + m.exp2(x)
+    cube_root: m.cbrt(x)
+    floor_mod: m.xp.remainder(x, 0.7)
+    divide_round: m.xp.round(x / 0.3) * 0.3
+    sign_copy: m.xp.copysign(m.xp.abs(x), x * -1.0)
+    nan_mean: m.xp.nanmean(x, axis=1)
+    standard_error: m.xp.std(x, axis=0, correction=1) / 31.6
+    weighted_average: m.xp.sum(x * u[:, None], axis=0) / m.xp.sum(u)
+    sum_of_outer: (u[:, None] * u[None, :]) @ u
+    polynomial_features: m.xp.concat([t, t * t, t * t * t], axis=1)
+    quadratic_form: m.xp.sum((t @ s) * t, axis=1)
+    mahalanobis: m.xp.sqrt(m.xp.abs(m.xp.einsum("bi,ij,bj->b", t, s, t)))
+    """,
+    x=normal(1000, 1024),
+    k=whole(1000, 50_000),
+    w=normal(50_000),
+    r=whole(1000, 5000),
+    t=normal(5000, 64),
+    u=uniform(1000),
+    r1=uniform(1000),
+    r2=uniform(1024),
+    s=normal(64, 64),
+)
+
+
+@program(normal(64, 64, 64))
+def laplacian_3d(m: Any, v: Any) -> Any:
+    inner = (slice(1, -1),) * 3
+    ends = (slice(2, None), slice(None, -2))
+    return v[inner] * -6.0 + sum(v[(*inner[:axis], end, *inner[axis + 1 :])] for axis in range(3) for end in ends)
+
+
+@program(normal(64, 64, 64))
+def jacobian_of_rows(m: Any, x: Any) -> Any:
+    return m.vmap(m.grad(lambda row: m.xp.sum(m.xp.tanh(row) ** 2)))(x[0])
+
+
+@program(normal(40), normal(40, 40))
+def jacobian(m: Any, x: Any, a: Any) -> Any:
+    return m.jacrev(lambda x: m.xp.tanh(a @ x))(x)
+
+
+@program(normal(16, 16), normal(100, 16))
+def nested_vmap(m: Any, a: Any, x: Any) -> Any:
+    kernel = lambda p, q: m.xp.exp(-0.5 * m.xp.sum((p - q) ** 2))  # noqa: E731
+    return m.vmap(lambda p: m.vmap(lambda q: kernel(p, q))(x))(a)
+
+
+@program(normal(128, 128), normal(128))
+def log_determinant_gradient(m: Any, a: Any, v: Any) -> Any:
+    def f(v: Any) -> Any:
+        k = a @ a.T / 128.0 + m.xp.eye(128, dtype=m.xp.float32) * (1.0 + m.xp.sum(v * v))
+        return m.xp.linalg.slogdet(k)[1]
+
+    return m.grad(f)(v)
+
+
+@program(normal(500, 2), normal(500))
+def gaussian_process(m: Any, x: Any, y: Any) -> Any:
+    apart = m.xp.sum((x[:, None, :] - x[None, :, :]) ** 2, axis=-1)
+    k = m.xp.exp(-apart) + 0.1 * m.xp.eye(500, dtype=m.xp.float32)
+    return m.xp.linalg.solve(k, y[:, None])[:, 0]
+
+
+@program(normal(200, 30), normal(200))
+def least_squares(m: Any, x: Any, y: Any) -> Any:
+    return m.xp.linalg.solve(x.T @ x, (x.T @ y)[:, None])[:, 0]
+
+
+@program(normal(32, 10, 10))
+def matrix_power_batch(m: Any, a: Any) -> Any:
+    a = a * 0.2
+    for _ in range(5):
+        a = m.xp.matmul(a, a) * 0.5
+    return a
+
+
+@program(normal(1000, 8), normal(8, 8), normal(1000, 3))
+def linear_state_space(m: Any, xs: Any, a: Any, u: Any) -> Any:
+    a = a * 0.1
+
+    def step(s: Any, given: Any) -> Any:
+        s = a @ s + given
+        return s, m.xp.sum(s)
+
+    return m.scan(step, xs[0], xs)[1]
+
+
+@program(normal(256), normal(256, 256))
+def hopfield(m: Any, x: Any, w: Any) -> Any:
+    w = w + w.T
+    return m.fori_loop(0, 20, lambda i, s: m.xp.where(w @ s > 0.0, 1.0, -1.0).astype(m.xp.float32), m.xp.sign(x))
+
+
+@program(uniform(128, 128), uniform(128, 128))
+def gray_scott(m: Any, u: Any, v: Any) -> Any:
+    def spread(a: Any) -> Any:
+        return (
+            m.xp.roll(a, 1, axis=0) + m.xp.roll(a, -1, axis=0) + m.xp.roll(a, 1, axis=1) + m.xp.roll(a, -1, axis=1)
+        ) - 4.0 * a
+
+    def step(i: Any, state: Any) -> Any:
+        u, v = state
+        both = u * v * v
+        return u + 0.16 * spread(u) - both + 0.035 * (1.0 - u), v + 0.08 * spread(v) + both - 0.1 * v
+
+    return m.fori_loop(0, 20, step, (u, v))
+
+
+@program(normal(3, 200), normal(200, 3))
+def damped_oscillators(m: Any, state: Any, k: Any) -> Any:
+    def step(i: Any, s: Any) -> Any:
+        x, speed = s
+        speed = speed - 0.01 * (x * k[:, 0] + 0.1 * speed)
+        return x + 0.01 * speed, speed
+
+    return m.fori_loop(0, 1000, step, (state[0], state[1]))
+
+
+@program(normal(300, 300))
+def jacobi_sweeps(m: Any, b: Any) -> Any:
+    def step(i: Any, u: Any) -> Any:
+        padded = m.xp.pad(u, ((1, 1), (1, 1)))
+        return 0.25 * (padded[:-2, 1:-1] + padded[2:, 1:-1] + padded[1:-1, :-2] + padded[1:-1, 2:] - b)
+
+    return m.fori_loop(0, 20, step, b * 0.0)
+
+
+@program(whole(100, 1000))
+def collatz(m: Any, n: Any) -> Any:
+    def going(state: Any) -> Any:
+        return m.xp.any(state[0] > 1) & (state[2] < 200)
+
+    def step(state: Any) -> Any:
+        n, count, turns = state
+        more = n > 1
+        n = m.xp.where(more, m.xp.where(n % 2 == 0, n // 2, 3 * n + 1), n)
+        return n, count + more.astype(m.xp.int32), turns + 1
+
+    return m.while_loop(going, step, (n, n * 0, m.xp.asarray(0, dtype=m.xp.int32)))[1]
+
+
+@program(normal(50_000))
+def monte_carlo_mean(m: Any, x: Any) -> Any:
+    paths = m.xp.exp(0.01 * m.xp.cumulative_sum(m.xp.reshape(x, (500, 100)), axis=1))
+    return m.xp.mean(m.xp.maximum(paths[:, -1] - 1.0, 0.0)), m.xp.max(paths, axis=1)

@@ -27,7 +27,14 @@ class IntaglioSpace:
         self.jit, self.grad, self.hessian, self.vmap = ig.jit, ig.grad, ig.hessian, ig.vmap
         self.scan, self.fori_loop = ig.scan, ig.fori_loop
         self.softmax, self.log_softmax, self.sigmoid, self.erf = ig.softmax, ig.log_softmax, ig.sigmoid, ig.erf
-        self.logsumexp = ig.logsumexp
+        self.logsumexp, self.erfc, self.lgamma, self.i0e = ig.logsumexp, ig.erfc, ig.lgamma, ig.special.i0e
+        self.exp2, self.cbrt, self.jacrev = ig.exp2, ig.cbrt, ig.jacrev
+
+    def top_k(self, x: Any, k: int) -> Any:
+        return self.xp.top_k(x, k)
+
+    def cumulative_max(self, x: Any, axis: int) -> Any:
+        return self.xp.cumulative_max(x, axis=axis)
 
     def while_loop(self, going: Callable[[Any], Any], step: Callable[[Any], Any], state: Any) -> Any:
         return self.xp.while_loop(going, step, state)
@@ -60,7 +67,15 @@ class JaxSpace:
         self.jit, self.grad, self.hessian, self.vmap = jax.jit, jax.grad, jax.hessian, jax.vmap
         self.scan, self.fori_loop, self.while_loop = jax.lax.scan, jax.lax.fori_loop, jax.lax.while_loop
         self.softmax, self.log_softmax, self.sigmoid = jax.nn.softmax, jax.nn.log_softmax, jax.nn.sigmoid
-        self.erf, self.logsumexp = jax.scipy.special.erf, jax.nn.logsumexp
+        special = jax.scipy.special
+        self.erf, self.erfc, self.lgamma, self.i0e = special.erf, special.erfc, special.gammaln, special.i0e
+        self.logsumexp, self.exp2, self.cbrt, self.jacrev = jax.nn.logsumexp, jnp.exp2, jnp.cbrt, jax.jacrev
+
+    def top_k(self, x: Any, k: int) -> Any:
+        return self.module.lax.top_k(x, k)
+
+    def cumulative_max(self, x: Any, axis: int) -> Any:
+        return self.module.lax.cummax(x, axis)
 
     def one_hot(self, x: Any, size: int) -> Any:
         return self.module.nn.one_hot(x, size, dtype=self.xp.float32)

@@ -146,12 +146,106 @@ void lower_rows_side_by_side(GroupEmitter& emit, Kernel& kernel, const FoldPlan&
   note_in_place(region, domain, kernel);
 }
 
-GroupEmitter::Index row_and_column(GroupEmitter& emit, const GroupEmitter::Index& row, const Dims& folded,
-                                   Expr column) {
-  GroupEmitter::Index index = row;
-  for (Expr e : emit.split(column, folded)) index.push_back(e);
-  return index;
-}
+// The elements of rows, along one folded axis or several.
+//
+// Where nothing moves elements about, the place in the row is the place in memory, and several axes are as
+// good as one. Else (a part of an image, a row of numbers spread over a matrix) each element would be told
+// its index along each axis by divisions, and be gathered: there the walk goes along the last axis, row by
+// row of that, in the same groups of lanes. A group that reaches over the end of such a row is one of few.
+class RowWalk {
+ public:
+  using Body = std::function<void(const GroupEmitter::Index& index, Expr column)>;
+
+  RowWalk(GroupEmitter& emit, const Dims& kept, const Dims& folded, int lanes)
+      : emit_(emit), folded_(folded), lanes_(lanes) {
+    constexpr int64_t kLeastGroups = 2;
+    const auto axes =
+        std::count_if(folded.begin(), folded.end(), [](const Dim& size) { return !(size == kOne); });
+    if (axes < 2 || !folded.back().is_constant() || folded.back().constant() < kLeastGroups * lanes) return;
+    inner_ = stays_in_order(kept) ? 0 : folded.back().constant();
+  }
+  // Elements [from, to) of a row, where `from` is a multiple of the lanes, and `to` one too or the end.
+  void walk(const GroupEmitter::Index& row, Expr from, Expr to, const Body& body) {
+    auto any = [&](Expr column) {
+      GroupEmitter::Index index = row;
+      for (Expr e : emit_.split(column, folded_)) index.push_back(e);
+      body(index, column);
+    };
+    if (inner_ == 0) return emit_.vector(from, to, lanes_, any);
+    loop::Builder& build = emit_.build;
+    Expr n = build.index(inner_), lanes = build.index(lanes_);
+    emit_.serial(from / n, (to + n - build.index(1)) / n, [&](Expr line) {
+      Expr begin = build.let(line * n), end = build.let(loop::lesser(begin + n, to));
+      GroupEmitter::Index outer = row;
+      for (Expr e : emit_.split(line, Dims(folded_.begin(), folded_.end() - 1))) outer.push_back(e);
+      auto inside = [&](Expr column) {
+        GroupEmitter::Index index = outer;
+        index.push_back(column - begin);
+        body(index, column);
+      };
+      if (inner_ % lanes_ == 0) return emit_.vector(loop::greater(begin, from), end, lanes_, inside);
+      Expr first = build.let(loop::greater((begin + lanes - build.index(1)) / lanes * lanes, from));
+      Expr last = build.let(end / lanes * lanes);
+      emit_.vector(first, last, lanes_, inside);
+      emit_.vector(last, select(last < end, loop::lesser(last + lanes, to), last), lanes_, any);
+    });
+  }
+  // All elements of a row that begins at such a place of the results, to be written; `at_line` as for
+  // vector_row.
+  void write(const GroupEmitter::Index& row, Expr first, const Dim& columns, bool by_lines,
+             const std::function<void(const GroupEmitter::Index&, Expr column, bool at_line)>& body) {
+    if (inner_ == 0)
+      return emit_.vector_row(first, columns, lanes_, by_lines, [&](Expr column, bool at_line) {
+        GroupEmitter::Index index = row;
+        for (Expr e : emit_.split(column, folded_)) index.push_back(e);
+        body(index, column, at_line);
+      });
+    const Dims outer_dims(folded_.begin(), folded_.end() - 1);
+    loop::Builder& build = emit_.build;
+    emit_.serial(build.index(0), emit_.size(product(outer_dims)), [&](Expr line) {
+      GroupEmitter::Index outer = row;
+      for (Expr e : emit_.split(line, outer_dims)) outer.push_back(e);
+      Expr begin = build.let(line * build.index(inner_));
+      emit_.vector_row(first + begin, folded_.back(), lanes_, by_lines, [&](Expr j, bool at_line) {
+        GroupEmitter::Index index = outer;
+        index.push_back(j);
+        body(index, begin + j, at_line);
+      });
+    });
+  }
+
+ private:
+  // Whether all that is read lies in the order of the walk, or is one number, or one a row.
+  bool stays_in_order(const Dims& kept) const {
+    Dims domain = kept;
+    domain.insert(domain.end(), folded_.begin(), folded_.end());
+    auto one_a_row = [&](const Type& type) {
+      return type.dims == kept || product(type.dims) == kOne || product(type.dims) == product(kept);
+    };
+    for (const Node* node : emit_.region) {
+      if (node == emit_.region.terminator() || is_fold(node)) continue;
+      const Type& type = node->result()->type();
+      if (ops::has(node, ops::Trait::Elementwise) || ops::has(node, ops::Trait::Relabel)) continue;
+      if (node->operands().empty() ? !node->attrs().find(ops::kAxis.name) : one_a_row(type)) continue;
+      const bool spreads = node->attrs().find(ops::kBroadcastDims.name) != nullptr;
+      if (!spreads || type.dims != domain || !spreads_rows(node, kept.size())) return false;
+    }
+    return true;
+  }
+  // A number, or one a row, that is spread along the row.
+  static bool spreads_rows(const Node* node, size_t kept) {
+    const Ints& axes = node->attrs().get(ops::kBroadcastDims);
+    const Dims& from = node->operand(0)->type().dims;
+    for (size_t i = 0; i < from.size(); ++i)
+      if (!(from[i] == kOne) && axes[i] >= static_cast<int64_t>(kept)) return false;
+    return true;
+  }
+
+  GroupEmitter& emit_;
+  Dims folded_;
+  int lanes_;
+  int64_t inner_ = 0;  // elements along the last axis, where the walk goes by that
+};
 
 // A few long rows with results for the rows alone.
 void lower_rows_by_pieces(GroupEmitter& emit, Kernel& kernel, const Dims& kept, const Dims& folded,
@@ -167,10 +261,10 @@ void lower_rows_by_pieces(GroupEmitter& emit, Kernel& kernel, const Dims& kept, 
     auto [begin, end] = range_of(first.emit, block % count, ops::kPieceOfRow, columns);
     GroupEmitter::Index row = first.emit.split(build.let(block / count), kept);
     for (Fold& fold : each) fold.open(lanes);
-    first.emit.vector(begin, end, lanes, [&](Expr column) {
-      const GroupEmitter::Index index = row_and_column(first.emit, row, folded, column);
-      for (Fold& fold : each) fold.take(fold.operands_at(index), column);
-    });
+    RowWalk(first.emit, kept, folded, lanes)
+        .walk(row, begin, end, [&](const GroupEmitter::Index& index, Expr column) {
+          for (Fold& fold : each) fold.take(fold.operands_at(index), column);
+        });
     for (size_t f = 0; f < each.size(); ++f) store_all(build, parts[f], block, each[f].joined());
     first.finish(rows * pieces, Dim(ops::kPieceOfRow));
   }
@@ -237,7 +331,7 @@ void lower_row(GroupEmitter& emit, Kernel& kernel) {
   emit.serial(begin, loop::lesser(begin + per_block, emit.size(rows)), [&](Expr row) {
     Expr ahead = row + select(n <= build.index(kLargestPrefetch), rows_ahead, build.index(0));
     GroupEmitter::Index row_index = emit.split(row, kept);
-    auto full_index = [&](Expr column) { return row_and_column(emit, row_index, folded, column); };
+    RowWalk elements(emit, kept, folded, lanes);
     // While a row is computed from the caches, the next ones are on their way to them. Rows that do not fit
     // there ask for what they have at hand already.
     auto fetch_next = [&](Expr column) {
@@ -264,8 +358,7 @@ void lower_row(GroupEmitter& emit, Kernel& kernel) {
         if (plan.stage_of(node) == stage) keep.push_back(node);
       auto walk = [&](Expr from, Expr to) {
         for (Fold& fold : folds) fold.open(lanes);
-        emit.vector(from, to, lanes, [&](Expr column) {
-          GroupEmitter::Index index = full_index(column);
+        elements.walk(row_index, from, to, [&](const GroupEmitter::Index& index, Expr column) {
           if (stage == fetching) fetch_next(column);
           if (stage + 1 == plan.stages()) fetch_results(column);
           for (const Node* node : keep) {
@@ -298,15 +391,15 @@ void lower_row(GroupEmitter& emit, Kernel& kernel) {
       for (Fold& fold : folds) pin_results(emit, fold, pieces ? fold.totals() : fold.joined());
     }
     if (any_full)
-      emit.vector_row(row * n, columns, lanes, by_lines, [&](Expr column, bool at_line) {
-        GroupEmitter::Index index = full_index(column);
-        if (fetching == plan.stages()) fetch_next(column);
-        std::vector<std::pair<size_t, Expr>> values;
-        for (size_t i = 0; i < region.results().size(); ++i)
-          if (region.results()[i]->type().dims == domain)
-            values.emplace_back(i, build.let(emit.element(region.results()[i], index)));
-        for (auto& [i, value] : values) emit.store_result(i, row * n + column, value, at_line);
-      });
+      elements.write(row_index, row * n, columns, by_lines,
+                     [&](const GroupEmitter::Index& index, Expr column, bool at_line) {
+                       if (fetching == plan.stages()) fetch_next(column);
+                       std::vector<std::pair<size_t, Expr>> values;
+                       for (size_t i = 0; i < region.results().size(); ++i)
+                         if (region.results()[i]->type().dims == domain)
+                           values.emplace_back(i, build.let(emit.element(region.results()[i], index)));
+                       for (auto& [i, value] : values) emit.store_result(i, row * n + column, value, at_line);
+                     });
     for (size_t i = 0; i < region.results().size(); ++i) {
       const Type& type = region.results()[i]->type();
       if (type.dims == domain) continue;

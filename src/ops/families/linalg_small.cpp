@@ -30,9 +30,10 @@ struct Lanes {
   Expr place(Expr i, Expr j) const { return (i * columns + j) * kTile + lane; }
 };
 
-class Block {
+// The matrices of a block, in scratch.
+class Tile {
  public:
-  Block(NestContext& c, const Dim& matrices) : c_(c), b_(*c.build) {
+  Tile(NestContext& c, const Dim& matrices) : c_(c), b_(*c.build) {
     c.set_blocks(ceildiv(matrices, Dim(kTile)));
     first_ = b_.let(b_.block() * kTile);
     count_ = b_.let(lesser(b_.index(kTile), c.size(matrices) - first_));
@@ -40,19 +41,20 @@ class Block {
   // Scratch for a matrix of each lane; its number. An operand's is filled, a result's is given back at the
   // end.
   uint32_t operand(size_t number, DType dtype, int64_t rows, int64_t columns) {
-    const uint32_t scratch = result_or_operand(dtype, rows, columns);
+    const uint32_t scratch = matrices(dtype, rows, columns);
     const int64_t elements = rows * columns;
     b_.transpose({scratch, b_.index(0), b_.index(kTile)},
                  {c_.operands[number], first_ * elements, b_.index(elements)}, count_, b_.index(elements));
     return scratch;
   }
+  // That scratch holds a result at the end.
   void gives(size_t number, uint32_t scratch) { results_.push_back({number, scratch}); }
   uint32_t result(size_t number, DType dtype, int64_t rows, int64_t columns) {
-    const uint32_t scratch = result_or_operand(dtype, rows, columns);
+    const uint32_t scratch = matrices(dtype, rows, columns);
     gives(number, scratch);
     return scratch;
   }
-  // `body` gets what stands for the scratch of a number.
+  // `body` is run for the lanes of a vector, and gets their matrices in a scratch.
   void each(DType dtype, const std::function<void(const std::function<Lanes(uint32_t)>&)>& body) {
     constexpr int kBytes = 64;
     b_.vector_for(b_.index(0), count_, kBytes / static_cast<int>(size_of(dtype)), [&](Expr lane) {
@@ -67,7 +69,7 @@ class Block {
   }
 
  private:
-  uint32_t result_or_operand(DType dtype, int64_t rows, int64_t columns) {
+  uint32_t matrices(DType dtype, int64_t rows, int64_t columns) {
     const uint32_t scratch = b_.add_scratch(dtype, Dim(rows * columns * kTile), "matrices");
     shapes_[scratch] = {rows, columns};
     return scratch;
@@ -104,13 +106,13 @@ void small_lu(NestContext& c) {
   const Type& type = c.node->operand(0)->type();
   const int64_t size = type.dims.back().constant();
   const Expr none = b.index(0), one = b.index(1), n = b.index(size);
-  Block block(c, product(batch_of(type)));
-  const uint32_t factors = block.operand(0, type.dtype, size, size);
-  block.gives(0, factors);
-  const uint32_t pivots = block.result(1, DType::I64, size, 1), orders = block.result(2, DType::I64, size, 1);
+  Tile tile(c, product(batch_of(type)));
+  const uint32_t factors = tile.operand(0, type.dtype, size, size);
+  tile.gives(0, factors);
+  const uint32_t pivots = tile.result(1, DType::I64, size, 1), orders = tile.result(2, DType::I64, size, 1);
   const int lanes = 64 / static_cast<int>(size_of(type.dtype));
   const uint32_t best = b.local(type.dtype, lanes, 1, "best"), place = b.local(DType::I64, lanes, 1, "place");
-  block.each(type.dtype, [&](const std::function<Lanes(uint32_t)>& of) {
+  tile.each(type.dtype, [&](const std::function<Lanes(uint32_t)>& of) {
     const Lanes u = of(factors), pivot = of(pivots), order = of(orders);
     b.serial_for(none, n, [&](Expr i) { order.store(i, i); });
     b.serial_for(none, n, [&](Expr k) {
@@ -149,11 +151,11 @@ void small_solve(NestContext& c, bool down, bool transposed, bool unit) {
   const Type &type = c.node->operand(0)->type(), &right = c.node->operand(1)->type();
   const int64_t size = type.dims.back().constant(), columns = right.dims.back().constant();
   const Expr none = b.index(0), one = b.index(1), n = b.index(size), m = b.index(columns);
-  Block block(c, product(batch_of(type)));
-  const uint32_t triangle = block.operand(0, type.dtype, size, size),
-                 unknowns = block.operand(1, type.dtype, size, columns);
-  block.gives(0, unknowns);
-  block.each(type.dtype, [&](const std::function<Lanes(uint32_t)>& of) {
+  Tile tile(c, product(batch_of(type)));
+  const uint32_t triangle = tile.operand(0, type.dtype, size, size),
+                 unknowns = tile.operand(1, type.dtype, size, columns);
+  tile.gives(0, unknowns);
+  tile.each(type.dtype, [&](const std::function<Lanes(uint32_t)>& of) {
     const Lanes a = of(triangle), x = of(unknowns);
     b.serial_for(none, n, [&](Expr step) {
       Expr k = b.let(down ? step : n - one - step);
@@ -174,10 +176,10 @@ void small_cholesky(NestContext& c) {
   const Type& type = c.node->operand(0)->type();
   const int64_t size = type.dims.back().constant();
   const Expr none = b.index(0), one = b.index(1), n = b.index(size);
-  Block block(c, product(batch_of(type)));
-  const uint32_t factor = block.operand(0, type.dtype, size, size);  // of which the lower triangle is read
-  block.gives(0, factor);
-  block.each(type.dtype, [&](const std::function<Lanes(uint32_t)>& of) {
+  Tile tile(c, product(batch_of(type)));
+  const uint32_t factor = tile.operand(0, type.dtype, size, size);  // of which the lower triangle is read
+  tile.gives(0, factor);
+  tile.each(type.dtype, [&](const std::function<Lanes(uint32_t)>& of) {
     const Lanes u = of(factor);
     b.serial_for(none, n, [&](Expr k) {
       Expr root = b.let(sqrt(u.load(k, k)));
