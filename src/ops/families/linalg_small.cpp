@@ -38,8 +38,7 @@ class Tile {
     first_ = b_.let(b_.block() * kTile);
     count_ = b_.let(lesser(b_.index(kTile), c.size(matrices) - first_));
   }
-  // Scratch for a matrix of each lane; its number. An operand's is filled, a result's is given back at the
-  // end.
+  // Scratch with an operand's matrices, and scratch for a result's, which are given at the end.
   uint32_t operand(size_t number, DType dtype, int64_t rows, int64_t columns) {
     const uint32_t scratch = matrices(dtype, rows, columns);
     const int64_t elements = rows * columns;
