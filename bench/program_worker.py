@@ -1,4 +1,4 @@
-"""The child process of bench/programs.py: one system, one program of bench/program_list.py.
+"""The child process of bench/programs.py: one system, one program of bench/program_list.
 
 It is asked and answers as bench/worker.py is.
 """

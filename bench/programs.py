@@ -1,6 +1,6 @@
 """Many usual programs, compiled by Intaglio and by jax.jit, side by side: is any of them slow?
 
-    make bench-programs                            all of bench/program_list.py
+    make bench-programs                            all of bench/program_list
     make bench-programs ARGS="--only sort --threads 2"
     make bench-programs ARGS="--alone"             Intaglio's times, without JAX
 
