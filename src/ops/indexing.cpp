@@ -11,8 +11,8 @@ using loop::Expr;
 
 namespace {
 
-// If acc is b / n, or that and something more, and next is b % n: acc * n + next without the division. And if acc
-// is b / n % m: what is left of b modulo n * m.
+// If acc is b / n, or that and something more, and next is b % n: acc * n + next without the division. And if
+// acc is b / n % m: what is left of b modulo n * m.
 Expr rejoin(Expr acc, Expr next, Expr n) {
   if (next->op != loop::Op::Rem || next->b.node() != n.node()) return {};
   auto number = [](Expr e) { return e->op == loop::Op::Const ? static_cast<int64_t>(e->bits[0]) : 0; };
