@@ -39,6 +39,12 @@ DType widest_of_folds(const Block& region) {
   return widest;
 }
 
+// An index with more axes behind it.
+GroupEmitter::Index behind(GroupEmitter::Index row, const std::vector<Expr>& more) {
+  row.insert(row.end(), more.begin(), more.end());
+  return row;
+}
+
 void lower_rows_across(GroupEmitter& emit, Kernel& kernel, const Dims& kept, const Dims& folded, int lanes) {
   constexpr int64_t kTile = 64;
   loop::Builder& build = emit.build;
@@ -110,10 +116,7 @@ void lower_rows_side_by_side(GroupEmitter& emit, Kernel& kernel, const FoldPlan&
   set_fold_grain(kernel, Dim(SideBySide::rows_of_block() * columns));
   rows.each_row([&](const GroupEmitter::Index& row) {
     std::vector<GroupEmitter::Index> at;  // the row's elements
-    for (int64_t c = 0; c < columns; ++c) {
-      at.push_back(row);
-      for (Expr e : emit.split(build.index(c), folded)) at.back().push_back(e);
-    }
+    for (int64_t c = 0; c < columns; ++c) at.push_back(behind(row, emit.split(build.index(c), folded)));
     auto elements_of = [&](Value v) {
       std::vector<Expr> out;
       for (const GroupEmitter::Index& index : at) {
@@ -166,23 +169,14 @@ class RowWalk {
   }
   // Elements [from, to) of a row, where `from` is a multiple of the lanes, and `to` one too or the end.
   void walk(const GroupEmitter::Index& row, Expr from, Expr to, const Body& body) {
-    auto any = [&](Expr column) {
-      GroupEmitter::Index index = row;
-      for (Expr e : emit_.split(column, folded_)) index.push_back(e);
-      body(index, column);
-    };
+    auto any = [&](Expr column) { body(behind(row, emit_.split(column, folded_)), column); };
     if (inner_ == 0) return emit_.vector(from, to, lanes_, any);
     loop::Builder& build = emit_.build;
     Expr n = build.index(inner_), lanes = build.index(lanes_);
     emit_.serial(from / n, (to + n - build.index(1)) / n, [&](Expr line) {
       Expr begin = build.let(line * n), end = build.let(loop::lesser(begin + n, to));
-      GroupEmitter::Index outer = row;
-      for (Expr e : emit_.split(line, Dims(folded_.begin(), folded_.end() - 1))) outer.push_back(e);
-      auto inside = [&](Expr column) {
-        GroupEmitter::Index index = outer;
-        index.push_back(column - begin);
-        body(index, column);
-      };
+      const GroupEmitter::Index outer = behind(row, emit_.split(line, lines()));
+      auto inside = [&](Expr column) { body(behind(outer, {column - begin}), column); };
       if (inner_ % lanes_ == 0) return emit_.vector(loop::greater(begin, from), end, lanes_, inside);
       Expr first = build.let(loop::greater((begin + lanes - build.index(1)) / lanes * lanes, from));
       Expr last = build.let(end / lanes * lanes);
@@ -196,25 +190,19 @@ class RowWalk {
              const std::function<void(const GroupEmitter::Index&, Expr column, bool at_line)>& body) {
     if (inner_ == 0)
       return emit_.vector_row(first, columns, lanes_, by_lines, [&](Expr column, bool at_line) {
-        GroupEmitter::Index index = row;
-        for (Expr e : emit_.split(column, folded_)) index.push_back(e);
-        body(index, column, at_line);
+        body(behind(row, emit_.split(column, folded_)), column, at_line);
       });
-    const Dims outer_dims(folded_.begin(), folded_.end() - 1);
     loop::Builder& build = emit_.build;
-    emit_.serial(build.index(0), emit_.size(product(outer_dims)), [&](Expr line) {
-      GroupEmitter::Index outer = row;
-      for (Expr e : emit_.split(line, outer_dims)) outer.push_back(e);
+    emit_.serial(build.index(0), emit_.size(product(lines())), [&](Expr line) {
+      const GroupEmitter::Index outer = behind(row, emit_.split(line, lines()));
       Expr begin = build.let(line * build.index(inner_));
-      emit_.vector_row(first + begin, folded_.back(), lanes_, by_lines, [&](Expr j, bool at_line) {
-        GroupEmitter::Index index = outer;
-        index.push_back(j);
-        body(index, begin + j, at_line);
-      });
+      emit_.vector_row(first + begin, folded_.back(), lanes_, by_lines,
+                       [&](Expr j, bool at_line) { body(behind(outer, {j}), begin + j, at_line); });
     });
   }
 
  private:
+  Dims lines() const { return Dims(folded_.begin(), folded_.end() - 1); }
   // Whether all that is read lies in the order of the walk, or is one number, or one a row.
   bool stays_in_order(const Dims& kept) const {
     Dims domain = kept;

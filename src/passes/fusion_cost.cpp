@@ -97,6 +97,7 @@ ops::FusionCost cost_of_reading_across(const Type& type, double elements, const 
 
 ops::FusionCost cost_of_turning(const Type& type, const DimScope& scope) {
   const double all = ops::bytes_of(type, scope), bytes = 3 * all;  // read, written, read again
+  // What is worked on at a time is the array and its copy.
   return {bytes, 0, kStartOfKernel + bytes / bandwidth(2 * all)};
 }
 

@@ -113,6 +113,8 @@ class Emitter {
   llvm::Value* address(uint32_t buffer, llvm::Type* type, llvm::Value* offset);
   Value load(const Node& n);
   llvm::Value* load_contiguous(uint32_t buffer, DType type, llvm::Value* offset);
+  llvm::Value* picked(llvm::Type* vector, std::span<const int64_t> places, int64_t count,
+                      const std::function<llvm::Value*(int64_t)>& load);
   llvm::Value* load_apart(uint32_t buffer, DType type, Value offset);
   llvm::Value* load_indexed(uint32_t buffer, DType type, Value offset);
   void store(const loop::Stmt& s);
@@ -120,7 +122,6 @@ class Emitter {
   void prefetch(const loop::Stmt& s);
   llvm::Value* stack(llvm::Type* type, std::string_view name);  // a slot of the entry block
   bool masked_moves(DType type) const;
-  bool gathers(DType type) const;  // with an instruction
   llvm::Value* active_lanes();
   llvm::Value* first_lanes(llvm::Value* count, int64_t lanes);  // the mask of those below count
   llvm::Value* local_address(uint32_t local, const Expr& index);

@@ -55,10 +55,6 @@ bool Emitter::masked_moves(DType type) const {
   return target_.vector_bytes == 64 || (target_.vector_bytes == 32 && size_of(type) >= 4);
 }
 
-bool Emitter::gathers(DType type) const {
-  return target_.vector_bytes == 64 && size_of(type) >= 4 && size_of(type) <= 8;
-}
-
 llvm::Value* Emitter::active_lanes() { return active_ != nullptr ? active_ : i64(lanes_); }
 
 Emitter::Value Emitter::load(const Node& n) {
@@ -92,8 +88,27 @@ llvm::Value* Emitter::load_contiguous(uint32_t buffer, DType type, llvm::Value* 
   return load_indexed(buffer, type, {offset, 1});
 }
 
-// Lanes a small distance apart: all from the first to the last one wanted is loaded, a register at a time,
-// and shuffled. Null where a gather would be less.
+// A register of elements that lie at these places from the lowest, the greatest of them at `count` - 1: all
+// that lies between is loaded, a register at a time, by `load(place of its first element)`, and shuffled. The
+// last load ends at the last element, so none touches a byte outside.
+llvm::Value* Emitter::picked(llvm::Type* vector, std::span<const int64_t> places, int64_t count,
+                             const std::function<llvm::Value*(int64_t)>& load) {
+  const auto width = static_cast<int64_t>(places.size());
+  llvm::Value* out = llvm::PoisonValue::get(vector);
+  for (int64_t begin = 0; begin < count; begin += width) {
+    const int64_t at = std::min(begin, count - width);
+    std::vector<int> order;
+    for (int64_t k = 0; k < width; ++k) {
+      const int64_t place = places[static_cast<size_t>(k)];
+      const bool here = place >= begin && place < begin + width;
+      order.push_back(static_cast<int>(here ? width + place - at : k));
+    }
+    out = b_.CreateShuffleVector(out, load(at), order);
+  }
+  return out;
+}
+
+// Lanes a small distance apart. Null where that would take more loads than there are lanes.
 llvm::Value* Emitter::load_apart(uint32_t buffer, DType type, Value offset) {
   const bool down = offset.stride < 0;
   const int64_t apart = down ? -offset.stride : offset.stride, bytes = static_cast<int64_t>(size_of(type));
@@ -103,7 +118,8 @@ llvm::Value* Emitter::load_apart(uint32_t buffer, DType type, Value offset) {
   auto* element = memory_type(type);
   auto* vector = llvm::FixedVectorType::get(element, static_cast<unsigned>(width));
   const llvm::Align align(static_cast<uint64_t>(bytes));
-  const int64_t end = (width - 1) * apart + 1;  // of what a register's lanes want, from the lowest
+  std::vector<int64_t> places;
+  for (int64_t k = 0; k < width; ++k) places.push_back((down ? width - 1 - k : k) * apart);
   auto load = [&](int64_t lane, int64_t at) -> llvm::Value* {
     const int64_t lowest = offset.stride * (down ? lane + width - 1 : lane);
     auto* from = address(buffer, element, b_.CreateNSWAdd(offset.v, i64(lowest + at)));
@@ -116,20 +132,9 @@ llvm::Value* Emitter::load_apart(uint32_t buffer, DType type, Value offset) {
                                llvm::Constant::getNullValue(vector));
   };
   std::vector<llvm::Value*> registers;
-  for (int64_t lane = 0; lane < lanes_; lane += width) {
-    llvm::Value* out = llvm::PoisonValue::get(vector);
-    for (int64_t begin = 0; begin < end; begin += width) {
-      const int64_t at = std::min(begin, end - width);  // the last load ends at the last element
-      std::vector<int> order;
-      for (int64_t k = 0; k < width; ++k) {
-        const int64_t wanted = (down ? width - 1 - k : k) * apart;
-        const bool here = wanted >= begin && wanted < begin + width;
-        order.push_back(static_cast<int>(here ? width + wanted - at : k));
-      }
-      out = b_.CreateShuffleVector(out, load(lane, at), order);
-    }
-    registers.push_back(out);
-  }
+  for (int64_t lane = 0; lane < lanes_; lane += width)
+    registers.push_back(
+        picked(vector, places, (width - 1) * apart + 1, [&](int64_t at) { return load(lane, at); }));
   return registers.size() == 1 ? registers[0] : llvm::concatenateVectors(b_, registers);
 }
 
@@ -139,7 +144,7 @@ llvm::Value* Emitter::load_indexed(uint32_t buffer, DType type, Value offset) {
   auto* element = memory_type(type);
   auto* vector = vector_of(element);
   llvm::Align align(size_of(part_of(type)));
-  if (gathers(type)) {
+  if (target_.vector_bytes == 64 && size_of(type) >= 4 && size_of(type) <= 8) {
     auto* all = llvm::Constant::getAllOnesValue(vector_of(b_.getInt1Ty()));
     auto* pointers = b_.CreateInBoundsGEP(element, pointers_[buffer], wide(offset));
     return b_.CreateMaskedGather(vector, pointers, align, mask_ != nullptr ? mask_ : all,

@@ -140,7 +140,7 @@ llvm::Value* Emitter::load_steps(uint32_t buffer, DType type, const Value& offse
   const llvm::Align align(size_of(type));
   struct Part {
     int64_t low, count;
-    std::vector<int> order;
+    std::vector<int64_t> order;
   };
   std::vector<Part> parts;
   for (size_t first = 0; first < steps.size(); first += lanes) {
@@ -148,9 +148,9 @@ llvm::Value* Emitter::load_steps(uint32_t buffer, DType type, const Value& offse
     const auto [low, high] = std::ranges::minmax(own);
     if (static_cast<uint64_t>(high) - static_cast<uint64_t>(low) >= kMostLoads * lanes) return nullptr;
     parts.push_back({low, high - low + 1, {}});
-    std::vector<int>& order = parts.back().order;
+    std::vector<int64_t>& order = parts.back().order;
     order.reserve(lanes);
-    for (int64_t step : own) order.push_back(static_cast<int>(step - low));
+    for (int64_t step : own) order.push_back(step - low);
   }
   auto load = [&](const Part& part) -> llvm::Value* {
     auto* at = address(buffer, element, b_.CreateAdd(offset.base, i64(part.low)));
@@ -167,30 +167,19 @@ llvm::Value* Emitter::load_steps(uint32_t buffer, DType type, const Value& offse
     return b_.CreateMaskedLoad(whole, at, align, llvm::ConstantVector::get(there),
                                llvm::Constant::getNullValue(whole));
   };
-  // Registers of all that lies between, the last of which ends with the last element that is wanted.
-  auto gathered = [&](const Part& part) {
-    const auto width = static_cast<int64_t>(lanes);
-    llvm::Value* out = llvm::PoisonValue::get(whole);
-    for (int64_t begin = 0; begin < part.count; begin += width) {
-      const int64_t at = std::min(begin, part.count - width);
-      auto* from = address(buffer, element, b_.CreateAdd(offset.base, i64(part.low + at)));
-      std::vector<int> order;
-      for (size_t k = 0; k < lanes; ++k) {
-        const bool here = part.order[k] >= begin && part.order[k] < begin + width;
-        order.push_back(here ? static_cast<int>(width + part.order[k] - at) : static_cast<int>(k));
-      }
-      out = b_.CreateShuffleVector(out, b_.CreateAlignedLoad(whole, from, align), order);
-    }
-    return out;
-  };
   std::vector<llvm::Value*> values;
   for (const Part& part : parts) {
     if (part.count > static_cast<int64_t>(lanes)) {
-      values.push_back(gathered(part));
+      values.push_back(picked(whole, part.order, part.count, [&](int64_t at) {
+        auto* from = address(buffer, element, b_.CreateAdd(offset.base, i64(part.low + at)));
+        return b_.CreateAlignedLoad(whole, from, align);
+      }));
       continue;
     }
     auto* v = load(part);
-    values.push_back(part.count == 1 ? v : b_.CreateShuffleVector(v, part.order));
+    values.push_back(part.count == 1
+                         ? v
+                         : b_.CreateShuffleVector(v, std::vector<int>(part.order.begin(), part.order.end())));
   }
   return values.size() == 1 ? values[0] : llvm::concatenateVectors(b_, values);
 }

@@ -23,8 +23,12 @@ struct Lanes {
   Expr lane;
   Expr load(Expr i, Expr j) const { return b.let(b.load(scratch, place(i, j))); }
   void store(Expr i, Expr j, Expr value) const { b.store(scratch, place(i, j), value); }
-  Expr load(Expr i) const { return load(i, b.index(0)); }
-  void store(Expr i, Expr value) const { store(i, b.index(0), value); }
+  // Elements j of rows x and y, in the lanes where that is so.
+  void exchange(Expr where, Expr x, Expr y, Expr j) const {
+    Expr first = load(x, j), second = load(y, j);
+    store(x, j, b.let(select(where, second, first)));
+    store(y, j, b.let(select(where, first, second)));
+  }
 
  private:
   Expr place(Expr i, Expr j) const { return (i * columns + j) * kTile + lane; }
@@ -53,12 +57,11 @@ class Tile {
     gives(number, scratch);
     return scratch;
   }
-  // `body` is run for the lanes of a vector, and gets their matrices in a scratch.
-  void each(DType dtype, const std::function<void(const std::function<Lanes(uint32_t)>&)>& body) {
-    constexpr int kBytes = 64;
-    b_.vector_for(b_.index(0), count_, kBytes / static_cast<int>(size_of(dtype)), [&](Expr lane) {
-      body([&](uint32_t scratch) { return Lanes{b_, scratch, shapes_.at(scratch).second, lane}; });
-    });
+  Lanes of(uint32_t scratch, Expr lane) const { return {b_, scratch, shapes_.at(scratch).second, lane}; }
+  static int lanes_of(DType dtype) { return 64 / static_cast<int>(size_of(dtype)); }
+  // `body` gets the lanes of a vector, whose matrices in a scratch are `of` it.
+  void each(DType dtype, const std::function<void(Expr lane)>& body) {
+    b_.vector_for(b_.index(0), count_, lanes_of(dtype), body);
     for (auto [number, scratch] : results_) {
       const auto [rows, columns] = shapes_.at(scratch);
       const int64_t elements = rows * columns;
@@ -84,14 +87,6 @@ bool is_small(const Dim& size) {
   return size.is_constant() && size.constant() >= 1 && size.constant() <= kLargest;
 }
 
-// x and y, exchanged in the lanes where that is so.
-template <typename Load, typename Store>
-void exchange(loop::Builder& b, Expr where, const Load& load, const Store& store, Expr x, Expr y) {
-  Expr first = load(x), second = load(y);
-  store(x, b.let(select(where, second, first)));
-  store(y, b.let(select(where, first, second)));
-}
-
 }  // namespace
 
 bool many_small(const Type& type) {
@@ -109,11 +104,11 @@ void small_lu(NestContext& c) {
   const uint32_t factors = tile.operand(0, type.dtype, size, size);
   tile.gives(0, factors);
   const uint32_t pivots = tile.result(1, DType::I64, size, 1), orders = tile.result(2, DType::I64, size, 1);
-  const int lanes = 64 / static_cast<int>(size_of(type.dtype));
+  const int lanes = Tile::lanes_of(type.dtype);
   const uint32_t best = b.local(type.dtype, lanes, 1, "best"), place = b.local(DType::I64, lanes, 1, "place");
-  tile.each(type.dtype, [&](const std::function<Lanes(uint32_t)>& of) {
-    const Lanes u = of(factors), pivot = of(pivots), order = of(orders);
-    b.serial_for(none, n, [&](Expr i) { order.store(i, i); });
+  tile.each(type.dtype, [&](Expr lane) {
+    const Lanes u = tile.of(factors, lane), pivot = tile.of(pivots, lane), order = tile.of(orders, lane);
+    b.serial_for(none, n, [&](Expr i) { order.store(i, none, i); });
     b.serial_for(none, n, [&](Expr k) {
       b.assign(best, abs(u.load(k, k)));
       b.assign(place, k);
@@ -122,17 +117,11 @@ void small_lu(NestContext& c) {
         b.assign(place, select(larger, i, b.read(place)));
         b.assign(best, select(larger, mine, b.read(best)));
       });
-      pivot.store(k, b.read(place));
+      pivot.store(k, none, b.read(place));
       b.serial_for(k + one, n, [&](Expr i) {
         Expr here = b.let(b.read(place) == i);
-        b.serial_for(none, n, [&](Expr j) {
-          exchange(
-              b, here, [&](Expr row) { return u.load(row, j); },
-              [&](Expr row, Expr value) { u.store(row, j, value); }, k, i);
-        });
-        exchange(
-            b, here, [&](Expr row) { return order.load(row); },
-            [&](Expr row, Expr value) { order.store(row, value); }, k, i);
+        b.serial_for(none, n, [&](Expr j) { u.exchange(here, k, i, j); });
+        order.exchange(here, k, i, none);
       });
       Expr own = u.load(k, k), zero = b.constant(type.dtype, 0), singular = b.let(own == zero);
       Expr divisor = b.let(select(singular, b.constant(type.dtype, 1), own));
@@ -154,8 +143,8 @@ void small_solve(NestContext& c, bool down, bool transposed, bool unit) {
   const uint32_t triangle = tile.operand(0, type.dtype, size, size),
                  unknowns = tile.operand(1, type.dtype, size, columns);
   tile.gives(0, unknowns);
-  tile.each(type.dtype, [&](const std::function<Lanes(uint32_t)>& of) {
-    const Lanes a = of(triangle), x = of(unknowns);
+  tile.each(type.dtype, [&](Expr lane) {
+    const Lanes a = tile.of(triangle, lane), x = tile.of(unknowns, lane);
     b.serial_for(none, n, [&](Expr step) {
       Expr k = b.let(down ? step : n - one - step);
       if (!unit) {
@@ -178,8 +167,8 @@ void small_cholesky(NestContext& c) {
   Tile tile(c, product(batch_of(type)));
   const uint32_t factor = tile.operand(0, type.dtype, size, size);  // of which the lower triangle is read
   tile.gives(0, factor);
-  tile.each(type.dtype, [&](const std::function<Lanes(uint32_t)>& of) {
-    const Lanes u = of(factor);
+  tile.each(type.dtype, [&](Expr lane) {
+    const Lanes u = tile.of(factor, lane);
     b.serial_for(none, n, [&](Expr k) {
       Expr root = b.let(sqrt(u.load(k, k)));
       u.store(k, k, root);
