@@ -67,23 +67,81 @@ def write_erf_pieces():
     print("};\n")
 
 
+def single_bits(value):
+    return struct.unpack("I", struct.pack("f", float(value)))[0]
+
+
+def write_table(what, entries):
+    print(f"inline constexpr std::array<float, 16> k{what} = {{")
+    for entry in entries:
+        print(f"    {entry},")
+    print("};\n")
+
+
+def write_exp_sixteenths():
+    roots = [mp.mpf(2) ** (mp.mpf(j) / 16) for j in range(16)]
+    print("// 2^(j/16)")
+    write_table("Roots", [text(root, single=True) for root in roots])
+    print("// What gives the bits of 2^(j/16) when these are added: an exponent less one from the 23rd bit on, and j below it,")
+    print("// from the 19th")
+    words = [single_bits(root) - single_bits(1) - (j << 19) + (1 << 23) for j, root in enumerate(roots)]
+    write_table("Sixteenths", [f"std::bit_cast<float>({word:#010x}u)" for word in words])
+    width = mp.log(2) / 32
+    tail = fit(lambda r: (mp.exp(r) - 1 - r) / r**2, -width, width, 1)
+    print("// (exp(r) - 1) / r, for |r| <= ln(2)/32")
+    print("inline constexpr float kExpSixteenth[] = {")
+    for c in (mp.mpf(1), *tail):
+        print(f"    {text(c, single=True)},")
+    print("};\n")
+
+
+def write_tanh_pieces():
+    """tanh(a) in the distance from a point of each of 16 pieces, four to an octave of 1 + scale a: one table for each
+    power. Of the floats near a piece's middle the point is the one whose tanh lies nearest to a float."""
+    limit, scale = mp.mpf("9.1"), mp.mpf("1.648")
+    columns = [None] * 16
+    for piece in range(16):
+        octave, quarter = divmod(piece, 4)
+        begin, end = (((1 + mp.mpf(q) / 4) * 2**octave - 1) / scale for q in (quarter, quarter + 1))
+        if piece == 0:  # relative to a, so that tanh keeps its digits towards zero
+            column = [0, 0, 1, *fit(lambda d: (mp.tanh(d) / d - 1) / d, "1e-20", end, 3)]
+        else:
+            start = single_bits((begin + end) / 2)
+            near = [struct.unpack("f", struct.pack("I", start + k))[0] for k in range(-400, 401)]
+
+            def rest(x):
+                value = mp.tanh(mp.mpf(x))
+                return abs(value - struct.unpack("f", struct.pack("f", float(value)))[0])
+
+            point = mp.mpf(min(near, key=rest))
+            slope = fit(
+                lambda d, p=point: (mp.tanh(p + d) - mp.tanh(p)) / d if d else mp.sech(p) ** 2,
+                begin - point,
+                end - point,
+                4,
+            )
+            column = [point, mp.tanh(point), *slope]
+        columns[(single_bits(1) >> 21) + piece & 15] = column
+    print("// tanh(a) up to the limit, from where on it is 1: the entry is named by the low four bits of the bits of")
+    print("// 1 + scale a, shifted right by 21. The first table holds points; the others, of each power of a's distance from")
+    print("// its point, the coefficient")
+    for name, value in (("Limit", limit), ("Scale", scale)):
+        print(f"inline constexpr double kTanh{name} = {mp.nstr(value, 17)};")
+    print("inline constexpr std::array<float, 16> kTanhPieces[] = {")
+    for row in zip(*columns, strict=True):
+        print(f"    {{{', '.join(text(c, single=True) for c in row)}}},")
+    print("};\n")
+
+
 def main():
     print(
         "// Written by scripts/fit_math.py: the polynomials of the vector maths, lowest coefficient first. Not for editing."
     )
-    print("#pragma once\n\n#include <array>\n\nnamespace ig::loop::math::coefficients {\n")
+    print("#pragma once\n\n#include <array>\n#include <bit>\n\nnamespace ig::loop::math::coefficients {\n")
     half_ln2 = mp.log(2) / 2 + mp.mpf("0.002")
     exp_tail = [1 / mp.factorial(k + 2) for k in range(40)]
     write("ExpF32", "(exp(r) - 1 - r) / r^2", True, lambda r: series(exp_tail, r), -half_ln2, half_ln2, 4)
-    write(
-        "ExpFineF32",
-        "(exp(r) - 1 - r) / r^2, to float32's last place",
-        True,
-        lambda r: series(exp_tail, r),
-        -half_ln2,
-        half_ln2,
-        5,
-    )
+    write_exp_sixteenths()
     write("Exp", "(exp(r) - 1 - r) / r^2", False, lambda r: series(exp_tail, r), -half_ln2, half_ln2, 10)
 
     low, high = mp.sqrt(0.5) - 1, mp.sqrt(2) - 1
@@ -130,6 +188,7 @@ def main():
         x = mp.sqrt(z)
         return mp.erf(x) / x
 
+    write_tanh_pieces()
     write_erf_pieces()
     write("Erf", "erf(x) / x in x^2, for |x| < 1", False, erf_ratio, "1e-20", "1.0", 13)
 

@@ -127,6 +127,12 @@ Expr fma(Expr a, Expr b, Expr c) {
   return ternary(Op::Fma, a, b, c);
 }
 
+Expr scale(Expr a, Expr power, Expr spelled) {
+  IG_CHECK(a.type() == power.type() && a.type() == spelled.type() && is_float(a.type()),
+           "scale of {}, {} and {}", ig::name(a.type()), ig::name(power.type()), ig::name(spelled.type()));
+  return ternary(Op::Scale, a, power, spelled);
+}
+
 Expr select(Expr condition, Expr then, Expr otherwise) {
   IG_CHECK(condition.type() == DType::Bool && then.type() == otherwise.type(), "select of {}, {} and {}",
            ig::name(condition.type()), ig::name(then.type()), ig::name(otherwise.type()));

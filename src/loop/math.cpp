@@ -16,11 +16,12 @@ Expr with_exponent(Expr word) {
   return from_bits(shift_left(word, bits(word, word.type() == DType::I32 ? 23 : 52)));
 }
 
-// x * 2^n in two steps, so that neither factor leaves the normal range, and only the last one rounds. The
-// word holds n with the bias of the exponent added twice: half of it is the first factor's exponent.
-Expr scale(Expr x, Expr word) {
-  Expr half = shift_right_logical(word, bits(word, 1));
-  return x * with_exponent(half) * with_exponent(word - half);
+// x * 2^n. Without an instruction for it in two steps, so that neither factor leaves the normal range, and
+// only the last one rounds: the word holds n with the bias of the exponent added twice, and half of it is the
+// first factor's exponent.
+Expr times_power(Expr x, Rounded n) {
+  Expr half = shift_right_logical(n.word, bits(n.word, 1));
+  return scale(x, n.value, x * with_exponent(half) * with_exponent(n.word - half));
 }
 
 Expr clamp(Expr x, double low, double high) {  // NaN stays
@@ -32,9 +33,10 @@ Expr widen(Expr x) { return convert(x, DType::F64); }
 // One float64 function for both types.
 Expr by_f64(Expr x, Expr (*f)(Expr)) { return single(x) ? convert(f(widen(x)), DType::F32) : f(x); }
 
-// x = n ln2 + r, with n in `word` as scale() takes it.
+// x = n ln2 + r
 struct Reduced {
-  Expr n, word, r;
+  Rounded n;
+  Expr r;
 };
 Expr less_ln2(Expr x, Expr n) {
   if (single(x)) return fma(n, number(x, 2.12194440e-4), fma(n, number(x, -0.693359375), x));
@@ -42,7 +44,7 @@ Expr less_ln2(Expr x, Expr n) {
 }
 Reduced reduce(Expr x) {
   Rounded n = to_nearest(x, kLog2E, 2 * exponent_bias(x));
-  return {n.value, n.word, less_ln2(x, n.value)};
+  return {n, less_ln2(x, n.value)};
 }
 Expr exp_tail(Expr r) {  // e^r - 1
   Expr p = single(r) ? polynomial(r, kExpF32) : polynomial(r, kExp);
@@ -54,50 +56,80 @@ Expr exp_reduced(Expr r, const T (&coefficients)[kCount], double factor) {
   for (size_t i = kCount - 1; i-- > 0;) sum = fma(sum, r, number(r, coefficients[i] * factor));
   return fma(fma(sum, r, number(r, factor)), r, number(r, factor));
 }
-Expr exp_reduced(Expr r, double factor = 1) {  // factor e^r, for a power of two
+Expr exp_reduced(Expr r, double factor) {  // factor e^r, for a power of two
   return single(r) ? exp_reduced(r, kExpF32, factor) : exp_reduced(r, kExp, factor);
 }
 
 }  // namespace
 
+// e^x of F32 is 2^(n/16) e^r with |r| <= ln(2)/32, so that a cubic will do: the root of two is looked up, and
+// is given the exponent in whole numbers. A NaN passes through r.
+Rounded to_sixteenths(Expr x, double factor, double bias) { return to_nearest(x, factor, bias, 4); }
+
+// The bits of 2^(n/16) times 2^(bias - 126), of n in sixteenths with `bias` added.
+Expr root_bits(Expr word) { return to_bits(lookup(kSixteenths, word)) + shift_left(word, bits(word, 19)); }
+Expr times_exp(Expr root, Expr r) { return fma(root * r, polynomial(r, kExpSixteenth), root); }
+
+// 2^n e^r of n with the bias `bias`; where there is an instruction to scale by a power of two, the root alone
+// is looked up, and elsewhere `spelled` is the value.
+Expr scaled_exp(Rounded n, Expr r, Expr spelled) {
+  return scale(times_exp(lookup(kRoots, n.word), r), n.value, spelled);
+}
+
+// The same for any n, by two factors as in times_power().
+Expr scaled_exp(Rounded n, Expr r) {
+  Expr half = shift_left(shift_right_logical(n.word, bits(n.word, 5)), bits(n.word, 23));
+  return scaled_exp(n, r, times_exp(from_bits(root_bits(n.word) - half), r) * from_bits(half));
+}
+
 Expr exp32(Expr x) {
-  Reduced a = reduce(clamp(x, -104.0, 89.0));
-  return scale(exp_reduced(a.r), a.word);
+  x = clamp(x, -104.0, 89.0);
+  Rounded n = to_sixteenths(x, kLog2E, 253);
+  return scaled_exp(n, less_ln2(x, n.value));
 }
 
 Expr exp_of_nonpositive(Expr x) {
   double least = single(x) ? -104 : -746, spare = single(x) ? 64 : 512;
   x = select(x < least, number(x, least), x);
+  if (single(x)) {
+    Rounded n = to_sixteenths(x, kLog2E, 126 + spare);
+    Expr r = less_ln2(x, n.value);
+    return scaled_exp(n, r, times_exp(from_bits(root_bits(n.word)), r) * std::exp2(-spare));
+  }
   Rounded n = to_nearest(x, kLog2E, exponent_bias(x) + spare);
-  Expr r = less_ln2(x, n.value);
-  Expr power = single(x) ? exp_reduced(r) : exp_tail(r) + 1.0;
-  return power * with_exponent(n.word) * std::exp2(-spare);
+  Expr power = exp_tail(less_ln2(x, n.value)) + 1.0;
+  return scale(power, n.value, power * with_exponent(n.word) * std::exp2(-spare));
 }
 
 Expr exp32_bounded(Expr x) {
-  Rounded n = to_nearest(x, kLog2E, exponent_bias(x));
-  return exp_reduced(less_ln2(x, n.value)) * with_exponent(n.word);
+  Rounded n = to_sixteenths(x, kLog2E, 126);
+  return times_exp(from_bits(root_bits(n.word)), less_ln2(x, n.value));
 }
 
 Expr exp_of(Expr high, Expr low) {
   Reduced a = reduce(clamp(high, -746.0, 710.0));
   Expr r = low ? a.r + low : a.r;
-  return scale(exp_tail(r) + 1.0, a.word);
+  return times_power(exp_tail(r) + 1.0, a.n);
 }
 
 Expr exp(Expr x) { return single(x) ? exp32(x) : exp_of(x, {}); }
 
 Expr exp2(Expr x) {
-  x = single(x) ? clamp(x, -151.0, 129.0) : clamp(x, -1080.0, 1030.0);
+  if (single(x)) {
+    x = clamp(x, -151.0, 129.0);
+    Rounded n = to_sixteenths(x, 1, 253);
+    return scaled_exp(n, (x - n.value) * 0.69314718055994529);
+  }
+  x = clamp(x, -1080.0, 1030.0);
   Rounded n = to_nearest(x, 1, 2 * exponent_bias(x));
-  return scale(exp_tail((x - n.value) * 0.69314718055994529) + 1.0, n.word);
+  return times_power(exp_tail((x - n.value) * 0.69314718055994529) + 1.0, n);
 }
 
 Expr expm1(Expr x) {
   Reduced a = reduce(single(x) ? clamp(x, -20.0, 89.0) : clamp(x, -50.0, 710.0));
   // 2^n e^r - 1 = 2^n (e^r - 1) + (2^n - 1); for the largest n in two steps.
-  Expr top = a.n > (single(x) ? 100.0 : 1000.0);
-  Expr n = select(top, a.n - 64.0, a.n);
+  Expr top = a.n.value > (single(x) ? 100.0 : 1000.0);
+  Expr n = select(top, a.n.value - 64.0, a.n.value);
   Expr two_n = with_exponent(to_nearest(n, 1, exponent_bias(x)).word);
   Expr y = fma(two_n, exp_tail(a.r), two_n - select(top, number(x, 0x1p-64), number(x, 1)));
   y = y * select(top, number(x, 0x1p64), number(x, 1));
@@ -242,13 +274,13 @@ Expr log1p(Expr x) {
 Expr tanh(Expr x) {
   Expr a = abs(x);
   if (single(x)) {
-    // (1 - e^-2a) / (1 + e^-2a), where e^-2a = 2^n (1 + t): no digits are lost towards zero.
-    Expr twice = a * -2.0;
-    twice = select(twice < -20.0, number(x, -20), twice);
-    Rounded n = to_nearest(twice, kLog2E, exponent_bias(x));
-    Expr r = less_ln2(twice, n.value);
-    Expr t = fma(r * r, polynomial(r, kExpFineF32), r), two_n = with_exponent(n.word);
-    return with_sign_of(fma(-two_n, t, 1.0 - two_n) / fma(two_n, t, two_n + 1.0), x);
+    Expr bounded = at_most(a, kTanhLimit);
+    Expr octaves = to_bits(fma(bounded, number(x, kTanhScale), number(x, 1)));
+    Expr piece = shift_right_logical(octaves, bits(octaves, 21));
+    Expr d = bounded - lookup(kTanhPieces[0], piece);
+    Expr y = lookup(kTanhPieces[6], piece);
+    for (size_t i = 6; i-- > 1;) y = fma(y, d, lookup(kTanhPieces[i], piece));
+    return with_sign_of(y, x);
   }
   Expr e = expm1(select(a > 22.0, number(x, 22), a) * 2.0);
   return select(is_nan(x), x, with_sign_of(e / (e + 2.0), x));

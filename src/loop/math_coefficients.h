@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 
 namespace ig::loop::math::coefficients {
 
@@ -11,9 +12,28 @@ inline constexpr float kExpF32[] = {
     0.5f, 0.166665748f, 0.0416665524f, 0.00836351886f, 0.00139266078f,
 };
 
-// (exp(r) - 1 - r) / r^2, to float32's last place
-inline constexpr float kExpFineF32[] = {
-    0.5f, 0.166666672f, 0.0416664593f, 0.00833331048f, 0.00139341597f, 0.000198915572f,
+// 2^(j/16)
+inline constexpr std::array<float, 16> kRoots = {
+    1.0f,        1.04427373f, 1.09050775f, 1.13878858f, 1.18920708f, 1.24185777f, 1.29683959f, 1.35425556f,
+    1.41421354f, 1.47682619f, 1.54221082f, 1.61049032f, 1.68179286f, 1.75625217f, 1.8340081f,  1.91520655f,
+};
+
+// What gives the bits of 2^(j/16) when these are added: an exponent less one from the 23rd bit on, and j
+// below it, from the 19th
+inline constexpr std::array<float, 16> kSixteenths = {
+    std::bit_cast<float>(0x00800000u), std::bit_cast<float>(0x007daac3u), std::bit_cast<float>(0x007b95c2u),
+    std::bit_cast<float>(0x0079c3d3u), std::bit_cast<float>(0x007837f0u), std::bit_cast<float>(0x0076f532u),
+    std::bit_cast<float>(0x0075fed7u), std::bit_cast<float>(0x0075583fu), std::bit_cast<float>(0x007504f3u),
+    std::bit_cast<float>(0x007508a4u), std::bit_cast<float>(0x0075672au), std::bit_cast<float>(0x0076248cu),
+    std::bit_cast<float>(0x007744fdu), std::bit_cast<float>(0x0078ccdfu), std::bit_cast<float>(0x007ac0c7u),
+    std::bit_cast<float>(0x007d257du),
+};
+
+// (exp(r) - 1) / r, for |r| <= ln(2)/32
+inline constexpr float kExpSixteenth[] = {
+    1.0f,
+    0.500009775f,
+    0.166668624f,
 };
 
 // (exp(r) - 1 - r) / r^2
@@ -90,6 +110,34 @@ inline constexpr double kAsin[] = {
     0.022372173002005596, 0.017352391265909227,  0.013971235301124539, 0.011478952690257387,
     0.010324318288744113, 0.0054508781877205502, 0.017419357964884856, -0.014881409392818066,
     0.02877844261259304,
+};
+
+// tanh(a) up to the limit, from where on it is 1: the entry is named by the low four bits of the bits of
+// 1 + scale a, shifted right by 21. The first table holds points; the others, of each power of a's distance
+// from its point, the coefficient
+inline constexpr double kTanhLimit = 9.1;
+inline constexpr double kTanhScale = 1.648;
+inline constexpr std::array<float, 16> kTanhPieces[] = {
+    {0.758486748f, 1.06185544f, 1.3653177f, 1.66865289f, 2.12383318f, 2.73059082f, 3.33730769f, 3.94418073f,
+     4.85444736f, 6.0678587f, 7.28136253f, 8.49552727f, 0.0f, 0.227552071f, 0.379245609f, 0.530964077f},
+    {0.64018476f, 0.78637296f, 0.877620697f, 0.931373358f, 0.971807957f, 0.991538882f, 0.997478068f,
+     0.999250114f, 0.999878526f, 0.999989271f, 0.999999046f, 0.99999994f, 0.0f, 0.223704204f, 0.362052143f,
+     0.486117691f},
+    {0.590163469f, 0.381617576f, 0.229781911f, 0.132543668f, 0.0555892959f, 0.0168506447f, 0.00503750425f,
+     0.00149920979f, 0.000242933776f, 2.14575502e-5f, 1.89473417e-6f, 1.67085616e-7f, 1.0f, 0.949956417f,
+     0.86891824f, 0.763689578f},
+    {-0.377813667f, -0.300096899f, -0.201663226f, -0.123448186f, -0.0540207066f, -0.0167065877f,
+     -0.00502424967f, -0.00149791187f, -0.000242433438f, -2.14155916e-5f, -1.89104708e-6f, -1.66760202e-7f,
+     6.67285178e-8f, -0.212508559f, -0.314592987f, -0.371242553f},
+    {0.0451459326f, 0.108779751f, 0.100389034f, 0.0707950369f, 0.0339702107f, 0.0109495381f, 0.00333282142f,
+     0.000997177092f, 0.000161762626f, 1.4292882e-5f, 1.26213047e-6f, 1.11294e-7f, -0.333347201f,
+     -0.269112736f, -0.175740227f, -0.074095726f},
+    {0.0970346928f, 0.0150418002f, -0.0205575135f, -0.024692785f, -0.015066524f, -0.00535221724f,
+     -0.00167350587f, -0.000504650874f, -8.5990534e-5f, -7.60244257e-6f, -6.71361533e-7f, -5.92050071e-8f,
+     0.00041801011f, 0.13056016f, 0.16799444f, 0.159450457f},
+    {-0.0634535849f, -0.0391830318f, -0.0101691065f, 0.0023603763f, 0.00445661135f, 0.00197978481f,
+     0.000652570976f, 0.000199749033f, 3.37740057e-5f, 2.9879493e-6f, 2.63845976e-7f, 2.32896262e-8f,
+     0.129958734f, 0.0813563168f, 0.0169839617f, -0.035776116f},
 };
 
 // erf(a) - min(a, kink) in the distance from the nearest multiple of the step, up to the limit, from where on

@@ -3,6 +3,7 @@
 // is as right.
 #pragma once
 
+#include <cmath>
 #include <limits>
 #include <span>
 
@@ -32,12 +33,13 @@ inline Expr is_nan(Expr x) { return x != x; }
 inline Expr at_most(Expr x, double high) { return select(x > high, number(x, high), x); }  // NaN stays
 
 // The round number nearest to x * factor, as a float and in the low bits of a word, there with `bias` added:
-// adding 1.5 * 2^52 (2^23) rounds x there. The product is not rounded before.
+// adding 1.5 * 2^52 (2^23) rounds x there. The product is not rounded before. With `fraction` bits behind the
+// point the number is the nearest multiple of 2^-fraction, and the word counts in those.
 struct Rounded {
   Expr value, word;
 };
-inline Rounded to_nearest(Expr x, double factor, double bias = 0) {
-  double magic = (single(x) ? 0x1.8p23 : 0x1.8p52) + bias;
+inline Rounded to_nearest(Expr x, double factor, double bias = 0, int fraction = 0) {
+  double magic = std::ldexp(1.5, (single(x) ? 23 : 52) - fraction) + bias;
   Expr shifted = factor == 1 ? x + magic : fma(x, number(x, factor), number(x, magic));
   return {shifted - magic, to_bits(shifted)};
 }

@@ -43,6 +43,7 @@ std::string_view symbol(Op op) {
     case Op::Popcount: return "popcount";
     case Op::CountLeadingZeros: return "clz";
     case Op::Fma: return "fma";
+    case Op::Scale: return "scale";
     case Op::Select: return "select";
     case Op::SelectRare: return "select_rare";
     case Op::Real: return "real";

@@ -99,7 +99,8 @@ MODELS: dict[str, Callable[[], nn.Module]] = {
 }
 OPTIMIZERS: dict[str, Callable[[nn.Module], Any]] = {
     "sgd": lambda m: ig.optim.SGD(m, lr=0.1, momentum=0.9),
-    "adam": lambda m: ig.optim.Adam(m, lr=0.1),
+    # A bias of attention's keys has no gradient but rounding, which a smaller epsilon would make steps of any sign.
+    "adam": lambda m: ig.optim.Adam(m, lr=0.1, eps=1e-3),
 }
 
 
@@ -148,7 +149,7 @@ def test_a_step_has_the_bits_of_the_eager_one(name: str, opt: str) -> None:
         return loss
 
     # Attention that keeps something for its way back is another kernel than the one of an eager forward pass.
-    within = 2e-2 if name == "attention" else 0
+    within = 1e-4 if name == "attention" else 0
     assert traces(compare(MODELS[name], step, opt=opt, within=within)) == 1
 
 

@@ -3,7 +3,8 @@
 // lane stays a scalar and a stride, so that most address arithmetic never becomes a vector. Split by subject:
 // emit.cpp (function and statements), emit_expr.cpp (arithmetic), emit_memory.cpp (loads, stores, locals),
 // emit_steps.cpp (indices at known distances), emit_lines.cpp (loops over rows that begin anywhere),
-// emit_transpose.cpp (matrices), emit_convert.cpp (dtypes), emit_lookup.cpp (tables of constants).
+// emit_transpose.cpp (matrices), emit_convert.cpp (dtypes), emit_registers.cpp (instructions on whole
+// registers).
 //
 // Aliasing: no pointer is marked noalias and no load invariant. An input and an output may be one buffer (in
 // place), and only the order of loads and stores in the function makes that right, so LLVM must keep that
@@ -93,9 +94,15 @@ class Emitter {
   llvm::Value* divide_by_whole(loop::Op op, DType type, llvm::Value* a, llvm::Value* b);
   llvm::Value* float_remainder(DType type, llvm::Value* a, llvm::Value* b);
   llvm::Value* unary(const Node& n, llvm::Value* a);
+
+  // emit_registers.cpp
+  llvm::Value* by_registers(std::span<llvm::Value* const> vectors, unsigned in_register,
+                            llvm::function_ref<llvm::Value*(std::span<llvm::Value* const>)> each);
+  Value scale(const Node& n);
   llvm::Value* lookup(const loop::Table& table, llvm::Value* index);
   llvm::Value* lookup_in_registers(const loop::Table& table, llvm::Value* index);
   llvm::Value* lookup_in_memory(const loop::Table& table, llvm::Value* index);
+
   llvm::Value* fused(llvm::Value* a, llvm::Value* b, llvm::Value* c);
   Value select(const Node& n);
   Value select_rare(const Node& n);

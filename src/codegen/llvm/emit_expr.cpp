@@ -50,6 +50,7 @@ Emitter::Value Emitter::compute(const Node* n) {
     case Op::ReduceLanes: return reduce_lanes(*n);
     case Op::Select: return select(*n);
     case Op::SelectRare: return select_rare(*n);
+    case Op::Scale: return scale(*n);
     case Op::Real:
     case Op::Imag: return part(*n);
     case Op::Complex: return join(*n);

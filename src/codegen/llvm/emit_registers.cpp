@@ -1,6 +1,8 @@
+// What a target does to whole registers by instructions of its own.
+//
 // Tables of constants, from which each lane takes an entry of its own: where the target permutes registers by
 // a register of lane numbers, the table lies in one or two of them and all lanes are found at once; elsewhere
-// each lane reads memory.
+// each lane reads memory. Powers of two: AVX-512 multiplies by them and rounds once, whatever the exponents.
 #include <llvm/Analysis/VectorUtils.h>
 
 #include "codegen/llvm/emit.h"
@@ -22,17 +24,40 @@ llvm::Value* lanes_of(llvm::IRBuilder<>& b, llvm::Value* vector, unsigned first,
 
 }  // namespace
 
-llvm::Value* Emitter::lookup(const loop::Table& table, llvm::Value* index) {
-  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(index->getType());
-  const auto in_register = static_cast<unsigned>(target_.vector_bytes) / 4;
-  if (vector == nullptr || in_register < 8) return lookup_in_memory(table, index);
-  const unsigned lanes = vector->getNumElements();
-  std::vector<llvm::Value*> parts;
+llvm::Value* Emitter::by_registers(std::span<llvm::Value* const> vectors, unsigned in_register,
+                                   llvm::function_ref<llvm::Value*(std::span<llvm::Value* const>)> each) {
+  const unsigned lanes = llvm::cast<llvm::FixedVectorType>(vectors[0]->getType())->getNumElements();
+  std::vector<llvm::Value*> done, parts;
   for (unsigned first = 0; first < lanes; first += in_register) {
-    auto* which = lanes_of(b_, index, first, in_register);
-    parts.push_back(lookup_in_registers(table, which));
+    parts.clear();
+    for (auto* v : vectors) parts.push_back(lanes_of(b_, v, first, in_register));
+    done.push_back(each(parts));
   }
-  return lanes_of(b_, llvm::concatenateVectors(b_, parts), 0, lanes);
+  return lanes_of(b_, llvm::concatenateVectors(b_, done), 0, lanes);
+}
+
+Emitter::Value Emitter::scale(const Node& n) {
+  if (target_.vector_bytes < 64) return eval(n.c);
+  Value x = eval(n.a), power = eval(n.b);
+  if (x.uniform() && power.uniform()) return eval(n.c);
+  const bool single = n.type == DType::F32;
+  const auto by = single ? llvm::Intrinsic::x86_avx512_mask_scalef_ps_512
+                         : llvm::Intrinsic::x86_avx512_mask_scalef_pd_512;
+  constexpr int kCurrentRounding = 4;
+  auto each = [&](std::span<llvm::Value* const> v) {
+    auto* all = single ? b_.getInt16(0xffff) : b_.getInt8(0xff);
+    return b_.CreateIntrinsic(
+        by, {}, {v[0], v[1], llvm::PoisonValue::get(v[0]->getType()), all, b_.getInt32(kCurrentRounding)});
+  };
+  llvm::Value* operands[] = {wide(x), wide(power)};
+  return {by_registers(operands, single ? 16 : 8, each)};
+}
+
+llvm::Value* Emitter::lookup(const loop::Table& table, llvm::Value* index) {
+  const auto in_register = static_cast<unsigned>(target_.vector_bytes) / 4;
+  if (!index->getType()->isVectorTy() || in_register < 8) return lookup_in_memory(table, index);
+  return by_registers({&index, 1}, in_register,
+                      [&](std::span<llvm::Value* const> v) { return lookup_in_registers(table, v[0]); });
 }
 
 // `index` fills a register.
