@@ -27,6 +27,7 @@ class Nest final : public ops::NestContext {
   }
   loop::Expr size(const Dim& dim) override { return emit_.size(dim); }
   void set_blocks(const Dim& blocks) override { kernel_.blocks = blocks; }
+  Registers registers() override { return {emit_.target.registers, emit_.target.vector_bytes}; }
   bool begins_updated() override {
     const int operand = ops::updated_operand(node);
     if (operand < 0) return false;

@@ -328,6 +328,12 @@ class NestContext {
   // Of an op that updates an operand: whether the result holds all of its elements when the kernel begins, so
   // that only the changes are left to write.
   virtual bool begins_updated() = 0;
+  // The target's vector registers, and the bytes of one: what a tile of sums may take. No bits may depend on
+  // it.
+  struct Registers {
+    int count, bytes;
+  };
+  virtual Registers registers() = 0;
 };
 using NestFn = void (*)(NestContext&);
 
@@ -414,6 +420,9 @@ struct OpRules {
   Rule<ControlReferenceFn> control_reference = Rule<ControlReferenceFn>::none("it has no regions");
   BoundsFn bounds = nullptr;    // null: of whole numbers, all that the type holds
   ImpliesFn implies = nullptr;  // null: nothing
+  // Of several results, for each one the op that gives it alone of the same operands, for less and with the
+  // same bits; or an empty name.
+  std::vector<std::string> alone = {};
 };
 
 struct Op {

@@ -22,7 +22,10 @@ constexpr std::array kPasses = {
          choose_layouts},
     Pass{"cse", "Keeps one of several nodes that compute the same from the same operands.",
          common_subexpressions},
-    Pass{"dce", "Removes nodes without effects whose results nobody uses.", dead_code},
+    Pass{"dce",
+         "Removes nodes without effects whose results nobody uses, and computes one result alone where there "
+         "is an op for it.",
+         dead_code},
     Pass{"drop-stops", "Takes out what is there for derivatives alone, which have been taken: stop_gradient.",
          drop_stops},
     Pass{"expand-composites", "Replaces each composite by its body.", expand_composites},

@@ -236,6 +236,7 @@ class Nest final : public NestContext {
   Expr size(const Dim& dim) override { return build->size(dim); }
   void set_blocks(const Dim& count) override { blocks = count.constant(); }
   bool begins_updated() override { return false; }
+  Registers registers() override { return {16, 32}; }
   int64_t blocks = 1;
 };
 

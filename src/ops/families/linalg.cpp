@@ -7,6 +7,7 @@
 #include "ops/families/batch_rules.h"
 #include "ops/families/compose.h"
 #include "ops/families/families.h"
+#include "ops/families/linalg_blocked.h"
 #include "ops/families/linalg_kernels.h"
 #include "ops/families/linalg_rules.h"
 #include "ops/families/linalg_small.h"
@@ -34,12 +35,6 @@ constexpr int kLanes = 16;  // columns side by side; each has its own order of o
 void each_of(loop::Builder& b, Expr rows, Expr columns, const std::function<void(Expr, Expr)>& body) {
   b.serial_for(b.index(0), rows,
                [&](Expr i) { b.vector_for(b.index(0), columns, kLanes, [&](Expr j) { body(i, j); }); });
-}
-
-// A matrix in scratch, its rows without gaps.
-Grid factor_grid(NestContext& c, const Dim& rows, const Dim& columns, const char* name) {
-  Line whole = scratch_line(c, c.node->operand(0)->type().dtype, rows * columns, name);
-  return {*c.build, whole.buffer, c.build->index(0), c.size(columns), whole.imaginary};
 }
 
 // --- Cholesky
@@ -74,22 +69,42 @@ void nest_cholesky(NestContext& c) {
   if (many_small(type)) return small_cholesky(c);
   DType dtype = type.dtype;
   c.set_blocks(product(batch_of(type)));
-  Expr n = c.size(type.dims.back());
-  Grid u = factor_grid(c, type.dims.back(), type.dims.back(), "factor");
+  const Dim& size = type.dims.back();
+  Expr n = c.size(size), one = b.index(1);
+  Blocked blocked(c, dtype, size);
+  Grid u = blocked.grid(size, size, "factor");  // the factor, transposed
   Expr base = b.let(b.block() * n * n);
   Grid x{b, c.operands[0], base, n}, out{b, c.results[0], base, n};
-  each_of(b, n, n, [&](Expr i, Expr j) { u.store(i, j, x.load(j, i)); });
-  b.serial_for(b.index(0), n, [&](Expr k) {
-    Expr root = b.let(sqrt(real(u.load(k, k))));
-    b.vector_for(k, n, kLanes,
-                 [&](Expr j) { u.store(k, j, select(j == k, as(dtype, root), over(u.load(k, j), root))); });
-    b.serial_for(k + b.index(1), n, [&](Expr i) {
-      Expr factor = b.let(conj(u.load(k, i)));
-      b.vector_for(i, n, kLanes, [&](Expr j) { u.store(i, j, u.load(i, j) - factor * u.load(k, j)); });
+  b.serial_for(b.index(0), n, [&](Expr i) {  // below the diagonal of u nothing that stands there is used
+    b.vector_for(i, n, kLanes, [&](Expr j) { u.store(i, j, x.load(j, i)); });
+  });
+  auto left = [&](Expr i, Expr k) { return conj(u.load(k, i)); };
+  auto above = [&](Expr k, Expr j) { return u.load(k, j); };
+  auto root = [&](Expr i) { return real(u.load(i, i)); };
+  blocked.blocks(n, true, [&](Expr first, Expr end) {
+    b.serial_for(first, end, [&](Expr k) {
+      Expr own = b.let(sqrt(real(u.load(k, k))));
+      b.vector_for(k, end, kLanes,
+                   [&](Expr j) { u.store(k, j, select(j == k, as(dtype, own), over(u.load(k, j), own))); });
+      b.serial_for(k + one, end, [&](Expr i) {
+        Expr factor = b.let(-conj(u.load(k, i)));
+        b.vector_for(i, end, kLanes,
+                     [&](Expr j) { u.store(i, j, madd(factor, u.load(k, j), u.load(i, j))); });
+      });
+    });
+    blocked.solve_rows(u, {first, end}, {end, n}, true, left, root);
+    // Of what is left the upper triangle, by bands of columns.
+    blocked.blocks(n - end, true, [&](Expr from, Expr to) {
+      Expr last = b.let(end + to);
+      blocked.subtract(u, {end, last}, {end + from, last}, {first, end}, true, left, above);
     });
   });
   Expr zero = b.constant(dtype, 0);
-  each_of(b, n, n, [&](Expr i, Expr j) { out.store(i, j, select(j <= i, u.load(j, i), zero)); });
+  b.serial_for(b.index(0), n, [&](Expr i) {
+    Expr end = b.let(i + one);
+    b.vector_for(b.index(0), end, kLanes, [&](Expr j) { out.store(i, j, u.load(j, i)); });
+    b.vector_for(end, n, kLanes, [&](Expr j) { out.store(i, j, zero); });
+  });
 }
 
 // The lower triangle is the matrix: dL = L phi(L⁻¹ dA L⁻ᴴ), phi taking the lower triangle and half of the
@@ -154,23 +169,22 @@ void nest_solve(NestContext& c) {
   if (many_small(at) && many_small(yt)) return small_solve(c, lower != transposed, transposed, unit);
   c.set_blocks(product(batch_of(at)));
   Expr n = c.size(at.dims.back()), m = c.size(yt.dims.back());
-  Grid x = factor_grid(c, yt.dims[yt.dims.size() - 2], yt.dims.back(), "unknowns");
+  const Dim &rows = yt.dims[yt.dims.size() - 2], &columns = yt.dims.back();
+  Blocked blocked(c, yt.dtype, columns);
+  Grid x = blocked.grid(rows, columns, "unknowns");
   Grid a{b, c.operands[0], b.let(b.block() * n * n), n};
-  Expr base = b.let(b.block() * n * m);
+  Expr base = b.let(b.block() * n * m), zero = b.index(0);
   Grid y{b, c.operands[1], base, m}, out{b, c.results[0], base, m};
   each_of(b, n, m, [&](Expr i, Expr j) { x.store(i, j, y.load(i, j)); });
-  bool down = lower != transposed;
-  b.serial_for(b.index(0), n, [&](Expr step) {
-    Expr k = b.let(down ? step : n - b.index(1) - step);
-    if (!unit) {
-      Expr own = b.let(a.load(k, k));
-      b.vector_for(b.index(0), m, kLanes, [&](Expr j) { x.store(k, j, x.load(k, j) / own); });
-    }
-    b.serial_for(down ? k + b.index(1) : b.index(0), down ? n : k, [&](Expr i) {
-      Expr factor = b.let(transposed ? a.load(k, i) : a.load(i, k));
-      b.vector_for(b.index(0), m, kLanes,
-                   [&](Expr j) { x.store(i, j, x.load(i, j) - factor * x.load(k, j)); });
-    });
+  const bool down = lower != transposed;
+  auto entry = [&](Expr i, Expr k) { return transposed ? a.load(k, i) : a.load(i, k); };
+  auto known = [&](Expr k, Expr j) { return x.load(k, j); };
+  std::function<Expr(Expr)> own;
+  if (!unit) own = [&](Expr i) { return a.load(i, i); };
+  blocked.blocks(n, down, [&](Expr first, Expr end) {
+    blocked.solve_rows(x, {first, end}, {zero, m}, down, entry, own);
+    Range rest = down ? Range{end, n} : Range{zero, first};
+    blocked.subtract(x, rest, {zero, m}, {first, end}, down, entry, known);
   });
   each_of(b, n, m, [&](Expr i, Expr j) { out.store(i, j, x.load(i, j)); });
 }
@@ -241,7 +255,8 @@ void nest_lu(NestContext& c) {
   if (many_small(type)) return small_lu(c);
   c.set_blocks(product(batch_of(type)));
   Expr n = c.size(type.dims.back()), one = b.index(1);
-  Grid u = factor_grid(c, type.dims.back(), type.dims.back(), "factors");
+  Blocked blocked(c, type.dtype, type.dims.back());
+  Grid u = blocked.grid(type.dims.back(), type.dims.back(), "factors");
   uint32_t order = b.add_scratch(DType::I64, type.dims.back(), "order");
   uint32_t best = b.local(real_of(type.dtype), 1, 1, "best"), place = b.local(DType::I64, 1, 1, "place");
   Expr base = b.let(b.block() * n * n), row = b.let(b.block() * n);
@@ -249,7 +264,7 @@ void nest_lu(NestContext& c) {
   auto size_of_pivot = [&](Expr z) { return is_complex(type.dtype) ? abs(real(z)) + abs(imag(z)) : abs(z); };
   each_of(b, n, n, [&](Expr i, Expr j) { u.store(i, j, x.load(i, j)); });
   b.serial_for(b.index(0), n, [&](Expr i) { b.store(order, i, i); });
-  b.serial_for(b.index(0), n, [&](Expr k) {
+  auto factor_column = [&](Expr k, Expr end) {  // and the other columns before `end`
     b.assign(best, size_of_pivot(u.load(k, k)));
     b.assign(place, k);
     b.serial_for(k + one, n, [&](Expr i) {
@@ -273,8 +288,15 @@ void nest_lu(NestContext& c) {
     b.serial_for(k + one, n, [&](Expr i) {
       Expr factor = b.let(select(own == zero, zero, u.load(i, k) / divisor));
       u.store(i, k, factor);
-      b.vector_for(k + one, n, kLanes, [&](Expr j) { u.store(i, j, u.load(i, j) - factor * u.load(k, j)); });
+      b.vector_for(k + one, end, kLanes,
+                   [&](Expr j) { u.store(i, j, madd(-factor, u.load(k, j), u.load(i, j))); });
     });
+  };
+  auto entry = [&](Expr i, Expr j) { return u.load(i, j); };
+  blocked.blocks(n, true, [&](Expr first, Expr end) {
+    b.serial_for(first, end, [&](Expr k) { factor_column(k, end); });
+    blocked.solve_rows(u, {first, end}, {end, n}, true, entry, {});
+    blocked.subtract(u, {end, n}, {end, n}, {first, end}, true, entry, entry);
   });
   each_of(b, n, n, [&](Expr i, Expr j) { out.store(i, j, u.load(i, j)); });
   b.serial_for(b.index(0), n, [&](Expr i) { b.store(c.results[2], row + i, b.load(order, i)); });

@@ -1,6 +1,7 @@
 // QR: a matrix as an orthogonal (complex: unitary) one times an upper triangular one, by Householder's
 // reflectors.
 #include "ops/families/compose.h"
+#include "ops/families/linalg_blocked.h"
 #include "ops/families/linalg_kernels.h"
 #include "ops/families/linalg_reference.h"
 #include "ops/families/linalg_rules.h"
@@ -15,6 +16,9 @@ using namespace factors;
 
 constexpr Attr<bool> kComplete{
     "complete", "Whether Q is square, and R as high as x; else they meet in the shorter side of x.", "false"};
+
+// From so many columns on reflectors are applied a block at a time.
+constexpr int64_t kLeastBlocked = 128;
 
 const Dim& rows_of(const Type& x) { return x.dims[x.dims.size() - 2]; }
 const Dim& columns_of(const Type& x) { return x.dims.back(); }
@@ -67,31 +71,65 @@ void nest_of(NestContext& c, bool vectors) {
   Tools along_rows(b, dtype, lanes_of(dtype, columns_of(type)));
   Tools along_columns(b, dtype, lanes_of(dtype, rows_of(type)));
   Grid x{b, c.operands[0], b.let(b.block() * m * n), n};
-  Grid a = scratch_grid(c, dtype, rows_of(type), columns_of(type), "factors");
+  Blocked blocked(c, dtype, columns_of(type));
+  // The matrix, which gives way to R and the vectors below its diagonal; and Q, in rows behind its own.
+  Grid a = blocked.grid(rows_of(type) * (vectors ? 2 : 1) + Blocked::kBlock,
+                        max(columns_of(type), rows_of(r_type)), "factors");
+  Grid q{b, a.buffer, b.let((m + b.index(Blocked::kBlock)) * a.step), a.step, a.imaginary};
   Line v = scratch_line(c, dtype, rows_of(type), "vector");
   Line factors = scratch_line(c, dtype, shorter(type), "factor");
   auto at = [&](Expr i) { return v.load(i); };
   Expr none = b.constant(dtype, 0);
 
   along_rows.each_of(m, n, [&](Expr i, Expr j) { a.store(i, j, x.load(i, j)); });
-  b.serial_for(zero, steps, [&](Expr k) {
-    b.serial_for(k, m, [&](Expr i) { v.store(i, a.load(i, k)); });
-    Tools::Reflector h = along_columns.reflector(v, k, m);
-    factors.store(k, h.tau);
-    along_rows.reflect_rows(a, at, b.let(conj(h.tau)), k, m, k + one, n);
-    b.serial_for(k, m, [&](Expr i) { a.store(i, k, at(i)); });
-    a.store(k, k, as(dtype, h.beta));
-  });
+  BlockReflector reflectors(along_rows, blocked, rows_of(type), max(columns_of(type), rows_of(r_type)));
+  const Expr alone = b.let(steps < b.index(kLeastBlocked));
+  // First the adjoints of reflectors, each made from a column, to the columns behind it, which gives R; then
+  // they themselves, from the last one back, to ones, whose columns before are not touched, which gives Q. Of
+  // a small matrix one after the other. Of a large one a block at a time; while that is made, to its own
+  // columns.
+  auto pass = [&](Expr reduces) {
+    Grid to{b, a.buffer, b.let(select(reduces, a.base, q.base)), a.step, a.imaginary};
+    auto reflect = [&](Expr k, Expr until) {
+      b.if_then(
+          reduces,
+          [&] {
+            b.serial_for(k, m, [&](Expr i) { v.store(i, a.load(i, k)); });
+            Tools::Reflector h = along_columns.reflector(v, k, m);
+            factors.store(k, h.tau);
+            b.serial_for(k, m, [&](Expr i) { a.store(i, k, at(i)); });
+            a.store(k, k, as(dtype, h.beta));
+          },
+          [&] {
+            b.serial_for(k + one, m, [&](Expr i) { v.store(i, a.load(i, k)); });
+            v.store(k, b.constant(dtype, 1));
+          });
+      Expr tau = b.let(factors.load(k));
+      if (is_complex(dtype)) tau = b.let(select(reduces, conj(tau), tau));
+      along_rows.reflect_rows(to, at, tau, k, m, b.let(select(reduces, k + one, k)), until);
+    };
+    blocked.blocks(steps, reduces, [&](Expr first, Expr end) {
+      Expr width = b.let(select(alone | reduces, end - first, zero));
+      Expr until = b.let(select(alone, select(reduces, n, height), end));
+      b.serial_for(zero, width, [&](Expr step) {
+        reflect(b.let(select(reduces, first + step, end - one - step)), until);
+      });
+      b.if_then(steps >= b.index(kLeastBlocked), [&] {
+        reflectors.take(a, factors, first, end, m);
+        reflectors.apply(to, {b.let(select(reduces, end, first)), b.let(select(reduces, n, height))},
+                         reduces);
+      });
+    });
+  };
+  if (vectors) {
+    along_columns.fill_identity(q, m, height);
+    b.serial_for(zero, b.index(2), [&](Expr which) { pass(b.let(which == zero)); });
+  } else {
+    pass(b.constant(DType::Bool, 1));
+  }
   Grid r{b, c.results[vectors ? 1 : 0], b.let(b.block() * height * n), n};
   along_rows.each_of(height, n, [&](Expr i, Expr j) { r.store(i, j, select(j >= i, a.load(i, j), none)); });
   if (!vectors) return;
-  Grid q = scratch_grid(c, dtype, rows_of(type), rows_of(r_type), "q");
-  along_columns.fill_identity(q, m, height);
-  along_columns.backwards(zero, steps, [&](Expr k) {
-    b.serial_for(k + one, m, [&](Expr i) { v.store(i, a.load(i, k)); });
-    v.store(k, b.constant(dtype, 1));
-    along_columns.reflect_rows(q, at, b.let(factors.load(k)), k, m, k, height);
-  });
   Grid out{b, c.results[0], b.let(b.block() * m * height), height};
   along_columns.each_of(m, height, [&](Expr i, Expr j) { out.store(i, j, q.load(i, j)); });
 }
@@ -197,6 +235,7 @@ std::vector<Op> linalg_orthogonal() {
        .ulp = 128,
        .complex_ulp = 128},
       false, infer_qr, reference_qr, nest_qr, jvp_qr));
+  ops.back().rules.alone = {"", "qr_triangle"};
   ops.push_back(factorisation({.name = "qr_triangle",
                                .doc = "R of the factors x = Q R alone, as high as the shorter side of x.",
                                .operands = {{"x", "[..., m, n]."}},

@@ -128,7 +128,7 @@ void small_lu(NestContext& c) {
       b.serial_for(k + one, n, [&](Expr i) {
         Expr factor = b.let(select(singular, zero, u.load(i, k) / divisor));
         u.store(i, k, factor);
-        b.serial_for(k + one, n, [&](Expr j) { u.store(i, j, u.load(i, j) - factor * u.load(k, j)); });
+        b.serial_for(k + one, n, [&](Expr j) { u.store(i, j, fma(-factor, u.load(k, j), u.load(i, j))); });
       });
     });
   });
@@ -153,7 +153,7 @@ void small_solve(NestContext& c, bool down, bool transposed, bool unit) {
       }
       b.serial_for(down ? k + one : none, down ? n : k, [&](Expr i) {
         Expr factor = transposed ? a.load(k, i) : a.load(i, k);
-        b.serial_for(none, m, [&](Expr j) { x.store(i, j, x.load(i, j) - factor * x.load(k, j)); });
+        b.serial_for(none, m, [&](Expr j) { x.store(i, j, fma(-factor, x.load(k, j), x.load(i, j))); });
       });
     });
   });
@@ -178,7 +178,7 @@ void small_cholesky(NestContext& c) {
       });
       b.serial_for(k + one, n, [&](Expr i) {
         Expr left = u.load(i, k);
-        b.serial_for(i, n, [&](Expr j) { u.store(j, i, u.load(j, i) - left * u.load(j, k)); });
+        b.serial_for(i, n, [&](Expr j) { u.store(j, i, fma(-left, u.load(j, k), u.load(j, i))); });
       });
     });
   });

@@ -637,6 +637,7 @@ std::vector<Op> linalg_spectral() {
        .ulp = 256,
        .complex_ulp = 512},
       true, infer_eigh, reference_eigh, nest_eigh, jvp_eigh));
+  ops.back().rules.alone = {"eigvalsh", ""};
   ops.push_back(factorisation({.name = "eigvalsh",
                                .doc = "The eigenvalues of symmetric (complex: Hermitian) matrices, in "
                                       "ascending order.\nThe lower "
@@ -686,6 +687,7 @@ std::vector<Op> linalg_spectral() {
        .ulp = 256,
        .complex_ulp = 512},
       false, infer_svd, reference_svd, nest_svd, jvp_svd));
+  ops.back().rules.alone = {"", "svdvals", ""};
   return ops;
 }
 

@@ -1,0 +1,66 @@
+// Ops that give one of another's results alone (`OpRules::alone`), which dead-code elimination puts in its
+// place: compiled they have the same bits.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "ops2_cases.h"
+#include "tensor/program.h"
+
+namespace ig::ops {
+namespace {
+
+Tensor tensor_of(const Literal& literal) {
+  Storage storage = Storage::allocate(literal.bytes());
+  if (literal.bytes() != 0) std::memcpy(storage.data(), literal.data(), literal.bytes());
+  return Tensor(literal.dtype(), Shape(std::vector<int64_t>(literal.dims().begin(), literal.dims().end())),
+                storage);
+}
+
+// The results `wanted` of an op, each of them computed by a program that gives no others.
+std::vector<Tensor> run(const Op& op, const Case& c, const std::vector<size_t>& wanted) {
+  Graph graph("case");
+  std::vector<Value> operands;
+  std::vector<Tensor> given;
+  for (const Literal& l : c.operands) {
+    operands.push_back(graph.body().add_arg(l.type()));
+    given.push_back(tensor_of(l));
+  }
+  Node* node = Builder(graph.body()).node(op, operands, c.attrs);
+  std::vector<Value> results;
+  for (size_t i : wanted) results.push_back(node->result(i));
+  graph.body().set_results(results);
+  return compile(graph)->run(given);
+}
+
+TEST(OpsAlone, HaveTheBitsOfAllResults) {
+  size_t seen = 0;
+  for (const Op* op : all()) {
+    if (op->rules.alone.empty()) continue;
+    const auto results = static_cast<size_t>(op->decl.results);
+    ASSERT_EQ(op->rules.alone.size(), results) << op->decl.name;
+    std::vector<size_t> every;
+    for (size_t i = 0; i < results; ++i) every.push_back(i);
+    for (DType t : members(op->decl.dtypes)) {
+      if (tools::is_half(t)) continue;  // matrices of these have no factors
+      for (const Sample& sample : op->decl.samples) {
+        SCOPED_TRACE(op->decl.name + " " + std::string(name(t)) + " " + sample.operands + " " + sample.attrs);
+        const Case c = case_of(*op, sample.operands, sample.attrs, t, sample.low, sample.high);
+        const std::vector<Tensor> want = run(*op, c, every);
+        for (size_t i : every) {
+          if (op->rules.alone[i].empty()) continue;
+          const Tensor have = run(*op, c, {i})[0];
+          ASSERT_EQ(have.bytes(), want[i].bytes());
+          if (have.bytes() != 0) {
+            EXPECT_EQ(std::memcmp(have.data(), want[i].data(), have.bytes()), 0) << "result " << i;
+          }
+          ++seen;
+        }
+      }
+    }
+  }
+  EXPECT_GT(seen, 60u);
+}
+
+}  // namespace
+}  // namespace ig::ops
