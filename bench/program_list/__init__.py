@@ -90,5 +90,5 @@ def lines(text: str, **make: Make) -> None:
         PROGRAMS.append(Program(name, run, tuple(make[key] for key in used)))
 
 
-for _name in ("expressions", "losses", "loops", "points"):
+for _name in ("expressions", "losses", "loops", "points", "fields"):
     importlib.import_module(f"{__name__}.{_name}")
