@@ -4,6 +4,7 @@ Each polynomial interpolates its function at Chebyshev nodes, computed with 60 d
 of the best polynomial of that degree. Needs mpmath: `python scripts/fit_math.py > src/loop/math_coefficients.h`.
 """
 
+import itertools
 import struct
 
 import mpmath as mp
@@ -96,15 +97,15 @@ def write_exp_sixteenths():
 
 
 def write_tanh_pieces():
-    """tanh(a) in the distance from a point of each of 16 pieces, four to an octave of 1 + scale a: one table for each
+    """tanh(a) in the distance from a point of each of 8 pieces, two to an octave of 1.5 + scale a: one table for each
     power. Of the floats near a piece's middle the point is the one whose tanh lies nearest to a float."""
-    limit, scale = mp.mpf("9.1"), mp.mpf("1.648")
-    columns = [None] * 16
-    for piece in range(16):
-        octave, quarter = divmod(piece, 4)
-        begin, end = (((1 + mp.mpf(q) / 4) * 2**octave - 1) / scale for q in (quarter, quarter + 1))
-        if piece == 0:  # relative to a, so that tanh keeps its digits towards zero
-            column = [0, 0, 1, *fit(lambda d: (mp.tanh(d) / d - 1) / d, "1e-20", end, 3)]
+    limit, scale, degree = mp.mpf("9.1"), mp.mpf("2.47"), 7
+    edges = [mp.mpf(y) for y in ("1.5", "2", "3", "4", "6", "8", "12", "16", "24")]
+    columns = [None] * 8
+    for y, above in itertools.pairwise(edges):
+        begin, end = (y - edges[0]) / scale, (above - edges[0]) / scale
+        if begin == 0:  # relative to a, so that tanh keeps its digits towards zero
+            column = [0, 0, 1, *fit(lambda d: (mp.tanh(d) / d - 1) / d, "1e-20", end, degree - 2)]
         else:
             start = single_bits((begin + end) / 2)
             near = [struct.unpack("f", struct.pack("I", start + k))[0] for k in range(-400, 401)]
@@ -118,17 +119,17 @@ def write_tanh_pieces():
                 lambda d, p=point: (mp.tanh(p + d) - mp.tanh(p)) / d if d else mp.sech(p) ** 2,
                 begin - point,
                 end - point,
-                4,
+                degree - 1,
             )
             column = [point, mp.tanh(point), *slope]
-        columns[(single_bits(1) >> 21) + piece & 15] = column
-    print("// tanh(a) up to the limit, from where on it is 1: the entry is named by the low four bits of the bits of")
-    print("// 1 + scale a, shifted right by 21. The first table holds points; the others, of each power of a's distance from")
-    print("// its point, the coefficient")
+        columns[(single_bits(y) >> 22) & 7] = column
+    print("// tanh(a) up to the limit, from where on it is 1: the entry is named by the low three bits of the bits of")
+    print("// 1.5 + scale a, shifted right by 22. The first table holds points; the others, of each power of a's distance")
+    print("// from its point, the coefficient. Both halves of a table are the same")
     for name, value in (("Limit", limit), ("Scale", scale)):
         print(f"inline constexpr double kTanh{name} = {mp.nstr(value, 17)};")
     print("inline constexpr std::array<float, 16> kTanhPieces[] = {")
-    for row in zip(*columns, strict=True):
+    for row in zip(*(columns + columns), strict=True):
         print(f"    {{{', '.join(text(c, single=True) for c in row)}}},")
     print("};\n")
 

@@ -92,6 +92,8 @@ def batched(a: Tensor, b: Tensor, who: str, rows: bool = False) -> tuple[Tensor,
             why="each column of the matrix has one unknown, and each row one number on the right",
             hint="give a right side [..., n, m], or [n] for one vector",
         )
+    if a.dtype == b.dtype and a.ndim == b.ndim == 2:
+        return a, b
     dtype = _intaglio._result_type("solve", a, b)
     a, b = astype(a, dtype), astype(b, dtype)
     batch = _functions.broadcast_shapes(tuple(a.shape[:-2]), tuple(b.shape[:-2]))

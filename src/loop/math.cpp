@@ -1,6 +1,8 @@
 // Vector maths, part one: exponentials, logarithms and what is made of them. The hot float32 functions (exp,
 // log, tanh, logistic) are float32 arithmetic throughout; the others widen to float64 and round once at the
 // end.
+#include <iterator>
+
 #include "loop/math_detail.h"
 
 namespace ig::loop::math {
@@ -275,11 +277,12 @@ Expr tanh(Expr x) {
   Expr a = abs(x);
   if (single(x)) {
     Expr bounded = at_most(a, kTanhLimit);
-    Expr octaves = to_bits(fma(bounded, number(x, kTanhScale), number(x, 1)));
-    Expr piece = shift_right_logical(octaves, bits(octaves, 21));
+    Expr octaves = to_bits(fma(bounded, number(x, kTanhScale), number(x, 1.5)));
+    Expr piece = shift_right_logical(octaves, bits(octaves, 22));
     Expr d = bounded - lookup(kTanhPieces[0], piece);
-    Expr y = lookup(kTanhPieces[6], piece);
-    for (size_t i = 6; i-- > 1;) y = fma(y, d, lookup(kTanhPieces[i], piece));
+    constexpr size_t kDegree = std::size(kTanhPieces) - 2;
+    Expr y = lookup(kTanhPieces[kDegree + 1], piece);
+    for (size_t i = kDegree + 1; i-- > 1;) y = fma(y, d, lookup(kTanhPieces[i], piece));
     return with_sign_of(y, x);
   }
   Expr e = expm1(select(a > 22.0, number(x, 22), a) * 2.0);

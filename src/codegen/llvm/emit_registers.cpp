@@ -3,6 +3,8 @@
 // Tables of constants, from which each lane takes an entry of its own: where the target permutes registers by
 // a register of lane numbers, the table lies in one or two of them and all lanes are found at once; elsewhere
 // each lane reads memory. Powers of two: AVX-512 multiplies by them and rounds once, whatever the exponents.
+#include <algorithm>
+
 #include <llvm/Analysis/VectorUtils.h>
 
 #include "codegen/llvm/emit.h"
@@ -68,6 +70,7 @@ llvm::Value* Emitter::lookup_in_registers(const loop::Table& table, llvm::Value*
   };
   if (target_.vector_bytes == 64) return permuted(llvm::Intrinsic::x86_avx512_permvar_sf_512, all);
   auto* low = permuted(llvm::Intrinsic::x86_avx2_permps, all.first(8));
+  if (std::ranges::equal(all.first(8), all.last(8))) return low;
   auto* high = permuted(llvm::Intrinsic::x86_avx2_permps, all.last(8));
   auto* fourth_bit = b_.CreateShl(index, integer(index->getType(), 28));  // as the sign, which a blend reads
   return b_.CreateSelect(b_.CreateICmpSLT(fourth_bit, integer(index->getType(), 0)), high, low);
