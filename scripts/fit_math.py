@@ -83,7 +83,9 @@ def write_exp_sixteenths():
     roots = [mp.mpf(2) ** (mp.mpf(j) / 16) for j in range(16)]
     print("// 2^(j/16)")
     write_table("Roots", [text(root, single=True) for root in roots])
-    print("// What gives the bits of 2^(j/16) when these are added: an exponent less one from the 23rd bit on, and j below it,")
+    print(
+        "// What gives the bits of 2^(j/16) when these are added: an exponent less one from the 23rd bit on, and j below it,"
+    )
     print("// from the 19th")
     words = [single_bits(root) - single_bits(1) - (j << 19) + (1 << 23) for j, root in enumerate(roots)]
     write_table("Sixteenths", [f"std::bit_cast<float>({word:#010x}u)" for word in words])
@@ -124,7 +126,9 @@ def write_tanh_pieces():
             column = [point, mp.tanh(point), *slope]
         columns[(single_bits(y) >> 22) & 7] = column
     print("// tanh(a) up to the limit, from where on it is 1: the entry is named by the low three bits of the bits of")
-    print("// 1.5 + scale a, shifted right by 22. The first table holds points; the others, of each power of a's distance")
+    print(
+        "// 1.5 + scale a, shifted right by 22. The first table holds points; the others, of each power of a's distance"
+    )
     print("// from its point, the coefficient. Both halves of a table are the same")
     for name, value in (("Limit", limit), ("Scale", scale)):
         print(f"inline constexpr double kTanh{name} = {mp.nstr(value, 17)};")
