@@ -16,6 +16,7 @@
 #include "ops/families/array_tools.h"
 #include "ops/shape_attrs.h"
 #include "tensor/program.h"
+#include "tensor_of.h"
 
 namespace ig {
 namespace {
@@ -37,13 +38,6 @@ Value program(ops::Builder& build, Value read, const std::string& what, const In
   for (int64_t axis = 0; axis < read->type().rank(); ++axis)
     if (std::ranges::find(axes, axis) == axes.end()) kept.push_back(axis);
   return build("subtract", {read, build.broadcast(largest, read->type().dims, kept)}, {});
-}
-
-Tensor tensor_of(const Literal& literal) {
-  Storage storage = Storage::allocate(literal.bytes());
-  if (literal.bytes() != 0) std::memcpy(storage.data(), literal.data(), literal.bytes());
-  std::vector<int64_t> dims(literal.dims().begin(), literal.dims().end());
-  return Tensor(literal.dtype(), Shape(dims), storage);
 }
 
 void check(const Case& c, DType dtype, const char* target) {

@@ -14,16 +14,10 @@
 #include "ops/table.h"
 #include "runtime/thread_pool.h"
 #include "tensor/program.h"
+#include "tensor_of.h"
 
 namespace ig {
 namespace {
-
-Tensor tensor_of(const Literal& literal) {
-  Storage storage = Storage::allocate(literal.bytes());
-  if (literal.bytes() != 0) std::memcpy(storage.data(), literal.data(), literal.bytes());
-  std::vector<int64_t> dims(literal.dims().begin(), literal.dims().end());
-  return Tensor(literal.dtype(), Shape(dims), storage);
-}
 
 Literal random_matrix(DType dtype, std::vector<int64_t> dims, uint32_t seed) {
   std::mt19937 random(seed);

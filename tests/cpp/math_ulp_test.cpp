@@ -247,6 +247,26 @@ TEST_P(MathUlp, Float64) {
   }
 }
 
+// Of all targets with fused multiply-add, however they spell what others have an instruction for.
+template <typename T, typename Word>
+void same_bits(const Case& c, DType type) {
+  std::vector<T> x = samples<T, Word>(1 << 16), first;
+  for (const Target& target : runnable()) {
+    if (!target.fma) continue;
+    std::vector<T> y(x.size());
+    Kernel(apply(c.rule, type), target)({x.data(), y.data()}, {static_cast<int64_t>(x.size())});
+    if (first.empty()) first = y;
+    for (size_t i = 0; i < x.size(); ++i)
+      ASSERT_TRUE(std::bit_cast<Word>(y[i]) == std::bit_cast<Word>(first[i]) ||
+                  (y[i] != y[i] && first[i] != first[i]))
+          << x[i] << ": " << y[i] << " and " << first[i] << " on " << target.name;
+  }
+}
+TEST_P(MathUlp, TargetsAgree) {
+  same_bits<float, uint32_t>(GetParam(), DType::F32);
+  same_bits<double, uint64_t>(GetParam(), DType::F64);
+}
+
 template <typename T, typename Word>
 void same_below_zero(DType type) {
   for (const Target& target : runnable()) {

@@ -6,16 +6,10 @@
 
 #include "ops2_cases.h"
 #include "tensor/program.h"
+#include "tensor_of.h"
 
 namespace ig::ops {
 namespace {
-
-Tensor tensor_of(const Literal& literal) {
-  Storage storage = Storage::allocate(literal.bytes());
-  if (literal.bytes() != 0) std::memcpy(storage.data(), literal.data(), literal.bytes());
-  return Tensor(literal.dtype(), Shape(std::vector<int64_t>(literal.dims().begin(), literal.dims().end())),
-                storage);
-}
 
 // The results `wanted` of an op, each of them computed by a program that gives no others.
 std::vector<Tensor> run(const Op& op, const Case& c, const std::vector<size_t>& wanted) {

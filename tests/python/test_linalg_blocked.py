@@ -41,6 +41,7 @@ def behind(x: np.ndarray, shift: int) -> np.ndarray:
 
 
 def same(given: Any, wanted: Any) -> None:
+    """The same bits, but for signs of zeros, which a matrix of ones around it may turn."""
     np.testing.assert_array_equal(np.asarray(given), np.asarray(wanted))
 
 
