@@ -29,11 +29,18 @@ def series(f, z, terms=40):
     return mp.fsum(c * z**k for k, c in enumerate(f[:terms]))
 
 
+def single_of(value):
+    return struct.unpack("f", struct.pack("f", float(value)))[0]
+
+
+def single_bits(value):
+    return struct.unpack("I", struct.pack("f", float(value)))[0]
+
+
 def text(coefficient, single):
-    value = float(coefficient)
     if not single:
-        return mp.nstr(mp.mpf(value), 17)
-    return mp.nstr(mp.mpf(struct.unpack("f", struct.pack("f", value))[0]), 9) + "f"
+        return mp.nstr(mp.mpf(float(coefficient)), 17)
+    return mp.nstr(mp.mpf(single_of(coefficient)), 9) + "f"
 
 
 def write(name, what, single, f, a, b, degree):
@@ -42,6 +49,16 @@ def write(name, what, single, f, a, b, degree):
     print(f"inline constexpr {kind} k{name}[] = {{")
     for c in fit(f, a, b, degree):
         print(f"    {text(c, single)},")
+    print("};\n")
+
+
+def write_pieces(what, columns, **numbers):
+    """Tables of what each piece has a column of, after the numbers that tell the pieces apart."""
+    for name, value in numbers.items():
+        print(f"inline constexpr double k{what}{name} = {mp.nstr(value, 17)};")
+    print(f"inline constexpr std::array<float, 16> k{what}Pieces[] = {{")
+    for row in zip(*columns, strict=True):
+        print(f"    {{{', '.join(text(c, single=True) for c in row)}}},")
     print("};\n")
 
 
@@ -60,16 +77,7 @@ def write_erf_pieces():
         "// erf(a) - min(a, kink) in the distance from the nearest multiple of the step, up to the limit, from where on it"
     )
     print("// is 1 to the last place: a table for each power of the distance, of one entry for each multiple")
-    for name, value in (("Step", step), ("Kink", kink), ("Limit", limit)):
-        print(f"inline constexpr double kErf{name} = {mp.nstr(value, 17)};")
-    print("inline constexpr std::array<float, 16> kErfPieces[] = {")
-    for row in zip(*columns, strict=True):
-        print(f"    {{{', '.join(text(c, single=True) for c in row)}}},")
-    print("};\n")
-
-
-def single_bits(value):
-    return struct.unpack("I", struct.pack("f", float(value)))[0]
+    write_pieces("Erf", columns, Step=step, Kink=kink, Limit=limit)
 
 
 def write_table(what, entries):
@@ -79,7 +87,7 @@ def write_table(what, entries):
     print("};\n")
 
 
-def write_exp_sixteenths():
+def write_exp_roots():
     roots = [mp.mpf(2) ** (mp.mpf(j) / 16) for j in range(16)]
     print("// 2^(j/16)")
     write_table("Roots", [text(root, single=True) for root in roots])
@@ -89,13 +97,6 @@ def write_exp_sixteenths():
     print("// from the 19th")
     words = [single_bits(root) - single_bits(1) - (j << 19) + (1 << 23) for j, root in enumerate(roots)]
     write_table("Sixteenths", [f"std::bit_cast<float>({word:#010x}u)" for word in words])
-    width = mp.log(2) / 32
-    tail = fit(lambda r: (mp.exp(r) - 1 - r) / r**2, -width, width, 1)
-    print("// (exp(r) - 1) / r, for |r| <= ln(2)/32")
-    print("inline constexpr float kExpSixteenth[] = {")
-    for c in (mp.mpf(1), *tail):
-        print(f"    {text(c, single=True)},")
-    print("};\n")
 
 
 def write_tanh_pieces():
@@ -114,7 +115,7 @@ def write_tanh_pieces():
 
             def rest(x):
                 value = mp.tanh(mp.mpf(x))
-                return abs(value - struct.unpack("f", struct.pack("f", float(value)))[0])
+                return abs(value - single_of(value))
 
             point = mp.mpf(min(near, key=rest))
             slope = fit(
@@ -130,12 +131,7 @@ def write_tanh_pieces():
         "// 1.5 + scale a, shifted right by 22. The first table holds points; the others, of each power of a's distance"
     )
     print("// from its point, the coefficient. Both halves of a table are the same")
-    for name, value in (("Limit", limit), ("Scale", scale)):
-        print(f"inline constexpr double kTanh{name} = {mp.nstr(value, 17)};")
-    print("inline constexpr std::array<float, 16> kTanhPieces[] = {")
-    for row in zip(*(columns + columns), strict=True):
-        print(f"    {{{', '.join(text(c, single=True) for c in row)}}},")
-    print("};\n")
+    write_pieces("Tanh", columns + columns, Limit=limit, Scale=scale)
 
 
 def main():
@@ -146,7 +142,17 @@ def main():
     half_ln2 = mp.log(2) / 2 + mp.mpf("0.002")
     exp_tail = [1 / mp.factorial(k + 2) for k in range(40)]
     write("ExpF32", "(exp(r) - 1 - r) / r^2", True, lambda r: series(exp_tail, r), -half_ln2, half_ln2, 4)
-    write_exp_sixteenths()
+    write_exp_roots()
+    width = mp.log(2) / 32
+    write(
+        "ExpRootF32",
+        "(exp(r) - 1 - r) / r^2, for |r| <= ln(2)/32",
+        True,
+        lambda r: series(exp_tail, r),
+        -width,
+        width,
+        1,
+    )
     write("Exp", "(exp(r) - 1 - r) / r^2", False, lambda r: series(exp_tail, r), -half_ln2, half_ln2, 10)
 
     low, high = mp.sqrt(0.5) - 1, mp.sqrt(2) - 1

@@ -70,7 +70,9 @@ Rounded to_sixteenths(Expr x, double factor, double bias) { return to_nearest(x,
 
 // The bits of 2^(n/16) times 2^(bias - 126), of n in sixteenths with `bias` added.
 Expr root_bits(Expr word) { return to_bits(lookup(kSixteenths, word)) + shift_left(word, bits(word, 19)); }
-Expr times_exp(Expr root, Expr r) { return fma(root * r, polynomial(r, kExpSixteenth), root); }
+Expr times_exp(Expr root, Expr r) {
+  return fma(root * r, fma(polynomial(r, kExpRootF32), r, number(r, 1)), root);
+}
 
 // 2^n e^r of n with the bias `bias`; where there is an instruction to scale by a power of two, the root alone
 // is looked up, and elsewhere `spelled` is the value.

@@ -29,9 +29,8 @@ inline constexpr std::array<float, 16> kSixteenths = {
     std::bit_cast<float>(0x007d257du),
 };
 
-// (exp(r) - 1) / r, for |r| <= ln(2)/32
-inline constexpr float kExpSixteenth[] = {
-    1.0f,
+// (exp(r) - 1 - r) / r^2, for |r| <= ln(2)/32
+inline constexpr float kExpRootF32[] = {
     0.500009775f,
     0.166668624f,
 };
