@@ -67,7 +67,8 @@ def adjoint(x: Tensor) -> Tensor:
 
 
 def hermitian_part(x: Tensor) -> Tensor:
-    return (x + adjoint(x)) * 0.5
+    """Of matrices that are not square x itself, which the factorisation refuses (one row would broadcast)."""
+    return (x + adjoint(x)) * 0.5 if x.shape[-1] == x.shape[-2] else x
 
 
 def real_dtype(x: Tensor) -> Any:
@@ -114,7 +115,7 @@ def _triangle(x: Tensor, UPLO: str, who: str) -> Tensor:
 
 def _symmetric(x: Any, UPLO: str | None, symmetrize_input: bool, who: str) -> Tensor:
     x = matrices(x, who)
-    if UPLO is None and symmetrize_input and x.shape[-1] == x.shape[-2]:
+    if UPLO is None and symmetrize_input:
         return hermitian_part(x)
     return _triangle(x, "L" if UPLO is None else UPLO, who)
 

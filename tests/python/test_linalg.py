@@ -177,6 +177,7 @@ def test_numpy_s_functions_come_here() -> None:
 ERRORS: dict[str, Any] = {
     "no matrix": lambda: linalg.inv(ig.ones(3)),
     "not square": lambda: linalg.cholesky(ig.ones((2, 3)), symmetrize_input=False),
+    "one row": lambda: linalg.cholesky(ig.ones((1, 3))),  # which its transpose would broadcast with
     "half": lambda: linalg.det(ig.ones((2, 2), dtype="float16")),
     "rows": lambda: linalg.solve(ig.ones((2, 2)), ig.ones((3, 1))),
     "batch": lambda: linalg.solve(ig.ones((2, 2, 2)), ig.ones((3, 2, 1))),
