@@ -69,27 +69,43 @@ void WindowAxis::parts_of_class(loop::Builder& build, const ops::SizeFn& size, E
     body(part);
   };
   if (!padded && gaps == 1) return give(begin, end - begin, none, count);
-  Expr low_end = ceiling_or_zero(none - origin, part.stride, build);
+  Expr first_whole = ceiling_or_zero(none - origin, part.stride, build);
   Expr room = image_size - origin - (count - one) * part.dilation - one;
-  Expr high_begin = loop::greater(room + build.index(part.stride), none) / build.index(part.stride);
+  Expr first_over = loop::greater(room + build.index(part.stride), none) / build.index(part.stride);
   if (gaps > 1) {  // without a tap all places are alike
-    low_end = loop::select(count == none, none, low_end);
-    high_begin = loop::select(count == none, end, high_begin);
+    first_whole = loop::select(count == none, none, first_whole);
+    first_over = loop::select(count == none, end, first_over);
   }
-  low_end = build.let(loop::lesser(loop::greater(low_end, begin), end));
-  high_begin = build.let(loop::lesser(loop::greater(high_begin, low_end), end));
-  Expr before = build.let(low_end - begin);
-  Expr all = before + one + (end - high_begin);
+  first_whole = build.let(first_whole), first_over = build.let(first_over);
+  Expr low_end = build.let(loop::lesser(loop::greater(first_whole, begin), end));
+  Expr high_begin = build.let(loop::lesser(loop::greater(first_over, low_end), end));
+  // As many border places as the taps are apart miss the same taps, counted from the places between, unless
+  // windows reach over both ends.
+  Expr alike = one;
+  if (part.stride == 1 && part.dilation > 1)
+    alike =
+        build.let(loop::select((room < none) | (first_over < first_whole), one, build.index(part.dilation)));
+  auto groups = [&](Expr nearest, Expr farthest) {  // of the distances between these
+    return loop::select(farthest < nearest, none, farthest / alike - nearest / alike + one);
+  };
+  Expr farthest_low = build.let(first_whole - one - begin);
+  Expr nearest_high = build.let((high_begin - first_over) / alike);
+  Expr before = build.let(groups(first_whole - low_end, farthest_low));
+  Expr all = before + one + groups(high_begin - first_over, end - one - first_over);
   build.serial_for(none, all, [&](Expr q) {
-    Expr inner = build.let(q == before);
-    Expr at = build.let(
-        loop::select(inner, low_end, loop::select(q < before, begin + q, high_begin + (q - before - one))));
+    Expr inner = build.let(q == before), low = build.let(q < before);
+    Expr low_at = first_whole - (farthest_low / alike - q + one) * alike;
+    Expr high_at = first_over + (nearest_high + q - before - one) * alike;
+    Expr group = build.let(loop::select(low, low_at, high_at));
+    Expr at =
+        build.let(loop::select(inner, low_end, loop::greater(group, loop::select(low, begin, high_begin))));
+    Expr stop = loop::lesser(group + alike, loop::select(low, low_end, end));
     Expr corner = build.let(origin + at * part.stride);
     Expr first_seen =
         build.let(loop::select(inner, none, ceiling_or_zero(none - corner, part.dilation, build)));
     Expr end_seen = loop::lesser(ceiling_or_zero(image_size - corner, part.dilation, build), count);
     Expr seen = loop::select(inner, count, loop::greater(end_seen - first_seen, none));
-    give(at, build.let(loop::select(inner, high_begin - low_end, one)), first_seen, build.let(seen));
+    give(at, build.let(loop::select(inner, high_begin - low_end, stop - at)), first_seen, build.let(seen));
   });
 }
 

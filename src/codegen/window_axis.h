@@ -3,8 +3,9 @@
 //
 // With gaps (an image whose elements stand `gaps` apart, as in the gradient of a strided convolution) a place
 // meets only some taps. Places that are `classes()` apart meet the same ones: within a class the axis is one
-// without gaps, with steps of its own. Of a class, each place whose window reaches over an end of the image
-// is a part, and all places between are one.
+// without gaps, with steps of its own. Of a class, the places between the ends of the image are one part.
+// Those whose windows reach over an end are parts by themselves, or as many together as the taps are apart,
+// since these miss the same taps.
 #pragma once
 
 #include <functional>

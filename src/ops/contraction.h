@@ -59,6 +59,10 @@ bool is_small_product(const Node* dot);
 // Such a product whose operands have their one batch axis last.
 bool batch_lies_last(const Node* node);
 
+// Whether the op's kernels read operands whose axes go over memory in several runs (ops/strided_view.h), as
+// those of matrix products do. Others want one distance from element to element along an axis.
+bool reads_pieces(const Node* contraction);
+
 // A product of which only slices of its last axis are read, all of one width, after what is computed of it
 // element by element: the gates of a recurrent cell, the halves of a gated unit.
 struct ProductParts {

@@ -70,12 +70,12 @@ std::optional<std::vector<Pieces>> relabelled(const PiecedView& view, const Dims
 
 }  // namespace
 
-std::optional<PiecedView> pieced_view(Value value) {
+std::optional<PiecedView> pieced_view(Value value, const Inside& inside) {
   const Node* node = value->node();
   const Dims& dims = value->type().dims;
-  if (node == nullptr) return PiecedView{value, int64_t{0}, row_major(dims)};
+  if (node == nullptr || (inside && !inside(node))) return PiecedView{value, int64_t{0}, row_major(dims)};
   if (!has(node, Trait::View) || node->operands().size() != 1) return std::nullopt;
-  std::optional<PiecedView> below = pieced_view(node->operand(0));
+  std::optional<PiecedView> below = pieced_view(node->operand(0), inside);
   if (!below) return std::nullopt;
   const Dims& from = node->operand(0)->type().dims;
   PiecedView out{below->arg, below->offset, {}};
@@ -134,8 +134,8 @@ std::optional<Dim> StridedView::run_stride(const std::vector<int64_t>& axes, con
   return stride_of(pieces);
 }
 
-std::optional<StridedView> strided_view(Value value) {
-  std::optional<PiecedView> view = pieced_view(value);
+std::optional<StridedView> strided_view(Value value, const Inside& inside) {
+  std::optional<PiecedView> view = pieced_view(value, inside);
   if (!view) return std::nullopt;
   StridedView out{view->arg, view->offset, {}};
   for (const Pieces& axis : view->axes) {

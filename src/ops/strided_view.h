@@ -3,6 +3,7 @@
 // each step along an axis, which is what the blocked kernels need to know to read it by whole vectors.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -23,8 +24,12 @@ struct PiecedView {
   std::vector<Pieces> axes;  // of the value
 };
 
+// Which nodes are looked through: all, or those that this accepts. What another one gives counts as an
+// argument.
+using Inside = std::function<bool(const Node*)>;
+
 // Nullopt where the value is computed, or is moved in another way.
-std::optional<PiecedView> pieced_view(Value value);
+std::optional<PiecedView> pieced_view(Value value, const Inside& inside = {});
 
 // Of such a view the case that most kernels read: one stride for each axis.
 struct StridedView {
@@ -36,7 +41,7 @@ struct StridedView {
   std::optional<Dim> run_stride(const std::vector<int64_t>& axes, const Dims& dims) const;
 };
 
-std::optional<StridedView> strided_view(Value value);
+std::optional<StridedView> strided_view(Value value, const Inside& inside = {});
 
 // Whether each element of a region's argument is read only where the same element of a result is computed
 // (or, with `folds`, by folds): then a result may stand in its memory. What is computed of it may not be

@@ -119,6 +119,7 @@ class Grouping {
   void refuse_pull(const Group* producer, const Group* reader);
   void write_out_free();
   bool may_pull(const Group* producer, const Group* reader) const;
+  bool lies_evenly(const Node* contraction, const Group* producer, const Group* reader) const;
   Group* group_of(const Node* node) const;
   std::vector<Group*> producer_groups(const Node* node) const;
   void refuse(const Node* node, const Group* group, std::string_view why, const Costs* costs = nullptr);

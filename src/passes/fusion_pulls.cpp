@@ -8,6 +8,8 @@
 
 #include "ir/copy.h"
 #include "ops/attrs.h"
+#include "ops/contraction.h"
+#include "ops/strided_view.h"
 #include "passes/fusion_cost.h"
 #include "passes/fusion_groups.h"
 
@@ -35,7 +37,10 @@ bool Grouping::may_pull(const Group* producer, const Group* reader) const {
   // those only the ones that leave elements at even distances, since its kernels read whole vectors.
   if (reader->kind == GroupKind::Contraction)
     return views &&
-           std::ranges::all_of(producer->nodes, [](const Node* n) { return n->operands().size() == 1; });
+           std::ranges::all_of(producer->nodes, [](const Node* n) { return n->operands().size() == 1; }) &&
+           std::ranges::all_of(reader->nodes, [&](const Node* n) {
+             return !ops::has(n, ops::Trait::Contraction) || lies_evenly(n, producer, reader);
+           });
   if (reader->kind == GroupKind::Heavy) return views;
   if (views || product(producer->domain) == product(reader->domain)) return true;
   // Spreading values out computes them again for each copy: only where that costs less than another kernel,
@@ -48,6 +53,19 @@ bool Grouping::may_pull(const Group* producer, const Group* reader) const {
   bool one_stage = reader->kind == GroupKind::Loop || reader->kind == GroupKind::View;
   if (!costs.fixed || (!cheap && !one_stage)) return cheap;
   return costs.together.nanoseconds < (cheap ? 1.25 : 0.95) * costs.apart.nanoseconds;
+}
+
+// Whether the contraction's operands, with the producer's views taken in, have their elements at even
+// distances.
+bool Grouping::lies_evenly(const Node* contraction, const Group* producer, const Group* reader) const {
+  auto inside = [&](const Node* node) {
+    const Group* group = group_of(node);
+    return group == producer || group == reader;
+  };
+  return std::ranges::all_of(contraction->operands(), [&](Value operand) {
+    return ops::reads_pieces(contraction) ? ops::pieced_view(operand, inside).has_value()
+                                          : ops::strided_view(operand, inside).has_value();
+  });
 }
 
 Grouping::Costs Grouping::costs_of_pull(const Group* producer, const Group* reader) const {
@@ -74,7 +92,9 @@ void Grouping::refuse_pulls() {
   for (const auto& reader : groups_)
     for (const Node* node : reader->nodes)
       for (const Group* producer : producer_groups(node))
-        if (producer != reader.get() && producer->kind == GroupKind::Loop &&
+        if (producer != reader.get() &&
+            (producer->kind == GroupKind::Loop ||
+             (producer->kind == GroupKind::View && reader->kind == GroupKind::Contraction)) &&
             told.insert({producer, reader.get()}).second)
           refuse_pull(producer, reader.get());
 }
@@ -86,6 +106,8 @@ void Grouping::refuse_pull(const Group* producer, const Group* reader) {
     return;
   }
   if (reader->kind == GroupKind::Nest || reader->kind == GroupKind::Relabel) return;
+  if (producer->kind == GroupKind::View)
+    return refuse(last, reader, "its elements would not lie at even distances");
   if (reader->kind == GroupKind::Contraction || reader->kind == GroupKind::Heavy)
     return refuse(last, reader, "each value would be computed again at every reading");
   Dim own = product(producer->domain), walked = product(reader->domain);

@@ -491,3 +491,67 @@ def test_each_number_of_places(features: int) -> None:
         got = np.asarray(run(ig.asarray(x[..., :width]), ig.asarray(w)))
         np.testing.assert_allclose(got, conv(x[..., :width], w, 1, 1, 1, 1), atol=2e-5)
         np.testing.assert_array_equal(got[..., : width - 1], whole[..., : width - 1])
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_taps_that_stand_far_apart(seed: int) -> None:
+    """Borders of several places that miss the same taps; windows that reach over both ends; nothing times padding."""
+    rng = np.random.default_rng(100 + seed)
+    inputs, features, groups = [(5, 17, 1), (1, 16, 16), (3, 4, 2), (16, 33, 1)][seed % 4]
+    image = (2, groups * inputs, int(rng.integers(1, 24)), int(rng.integers(1, 40)))
+    kernel = (features if groups > 3 else features * groups, inputs, int(rng.integers(1, 5)), int(rng.integers(2, 5)))
+    spread = (int(rng.integers(1, 8)), int(rng.integers(2, 13)))
+    padding = []
+    for size, taps, apart in zip(image[2:], kernel[2:], spread, strict=True):
+        reach = (taps - 1) * apart + 1
+        low = int(rng.integers(0, reach + 1))
+        padding += [low, max(int(rng.integers(0, reach + 1)), reach - size - low)]
+    options: dict[str, Any] = {
+        "strides": (int(rng.integers(1, 3)), int(rng.integers(1, 3)) if seed % 3 == 0 else 1),
+        "padding": tuple(padding),
+        "lhs_dilation": (1, 2) if seed % 5 == 4 else (1, 1),
+        "rhs_dilation": spread,
+        "feature_group_count": groups,
+    }
+    x, w = rng.standard_normal(image).astype(np.float32), rng.standard_normal(kernel).astype(np.float32)
+    op = ig._intaglio.op("convolution")
+    got = op(ig.asarray(x), ig.asarray(w), **options).numpy()
+    np.testing.assert_allclose(got, plain_convolution(x, w, options), rtol=2e-4, atol=2e-4)
+    # A tap that is not finite is seen just where it falls on the image.
+    w[:, :, 0, 1] = np.inf
+    seen = np.zeros(kernel, np.float32)
+    seen[:, :, 0, 1] = 1
+    met = plain_convolution(np.ones_like(x), seen, options) > 0
+    infinite = op(ig.asarray(x), ig.asarray(w), **options).numpy()
+    assert (np.isfinite(infinite) == ~met).all()
+    assert (
+        infinite[~met].tobytes()
+        == op(ig.asarray(x), ig.asarray(np.where(seen > 0, 0, w)), **options).numpy()[~met].tobytes()
+    )
+
+
+@pytest.mark.parametrize(
+    ("view", "shape"),
+    [
+        (lambda x: ig.repeat(ig.repeat(x, 2, axis=2), 2, axis=3), (2, 8, 5, 6)),
+        (lambda x: ig.tile(x, (1, 1, 2, 2)), (2, 8, 5, 6)),
+        (
+            lambda x: ig.reshape(ig.permute_dims(ig.reshape(x, (2, 2, 4, 10, 12)), (0, 2, 1, 3, 4)), (2, 8, 10, 12)),
+            None,
+        ),
+        (lambda x: ig.reshape(ig.permute_dims(x, (1, 0, 2, 3)), (2, 8, 10, 12)), (8, 2, 10, 12)),
+        (lambda x: ig.permute_dims(x, (0, 3, 1, 2)), (2, 10, 12, 8)),
+        (lambda x: x[:, ::2, :, ::-1], (2, 16, 10, 12)),
+    ],
+    ids=["repeat", "tile", "shuffle", "merge", "turn", "slice"],
+)
+def test_views_of_images(view: Any, shape: tuple[int, ...] | None) -> None:
+    """What does not lie at even distances is written first: the convolution's own kernel runs, with the same bits."""
+    rng = np.random.default_rng(11)
+    x = ig.asarray(rng.standard_normal(shape or (2, 8, 10, 12)).astype(np.float32))
+    w = ig.asarray(rng.standard_normal((18, 8, 3, 3)).astype(np.float32))
+    want = ig.conv(ig.asarray(view(x).numpy()), w, padding=1).numpy()
+    for lift in (False, True):
+        program = ig.trace(lambda x: ig.conv(view(x), w, padding=1), x, lift=lift)
+        program.graph.compile()
+        assert program(x).numpy().tobytes() == want.tobytes()

@@ -24,6 +24,8 @@ DType accumulating_type(DType operand, DType accumulate) {
   return info(operand).bits >= info(accumulate).bits ? operand : accumulate;
 }
 
+bool reads_pieces(const Node* contraction) { return !contraction->attrs().find(kConvLayout.name); }
+
 bool is_small_product(const Node* dot) {
   constexpr int64_t kMostResults = 64, kMostTerms = 64;
   const Dims &x = dot->operand(0)->type().dims, &y = dot->operand(1)->type().dims;
