@@ -201,8 +201,12 @@ class Rewriter {
 
   void run() {
     find_places();
+    // By their places: what stands behind a gate for one of them is read by those that come after it.
+    std::vector<std::pair<size_t, size_t>> copies;
     for (size_t i : choice_.again)
-      if (auto place = place_.find(i); place != place_.end()) copy(nodes_[i], nodes_[place->second]);
+      if (auto place = place_.find(i); place != place_.end()) copies.emplace_back(place->second, i);
+    std::ranges::sort(copies);
+    for (auto [place, i] : copies) copy(nodes_[i], nodes_[place]);
     for (size_t i : choice_.again)
       for (Value value : nodes_[i]->results()) read_late(value);
   }
