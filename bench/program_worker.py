@@ -100,7 +100,7 @@ class ProgramRunner(worker.Runner):
 
     def __init__(self, command: dict[str, Any]) -> None:
         space = {"intaglio": IntaglioSpace, "jax": JaxSpace}[command["system"]](command["threads"])
-        program = next(p for p in PROGRAMS if p.name == command["program"])
+        program = next(p for p in PROGRAMS if p.name == command["item"])
         rng = np.random.default_rng(0)
         self.inputs = tuple(space.xp.asarray(make(rng)) for make in program.make)
         self.call = space.finished(space.jit(lambda *arrays: program.run(space, *arrays)))

@@ -16,6 +16,8 @@ import json
 import statistics
 import sys
 import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,38 +28,55 @@ import numpy as np  # noqa: E402
 import peers  # noqa: E402
 import report  # noqa: E402
 from machine import describe  # noqa: E402
-from program_list import PROGRAMS, Program  # noqa: E402
+from program_list import PROGRAMS  # noqa: E402
 from run import Worker, WorkerError  # noqa: E402
 
-SYSTEMS = {"intaglio": "Intaglio", "jax": "jax.jit"}
+
+@dataclass(frozen=True)
+class Suite:
+    """A list of small things that Intaglio and a peer do alike, each in a process of its own."""
+
+    what: str  # "program": what one of them is called, and the file of results after it
+    names: Sequence[str]
+    worker: str  # the script of the child process
+    peers: dict[str, str]  # by system, how it is called; the first is the usual one
+    together: bool  # whether what is rounding in one output is told by the largest number of all of them
+
+    @property
+    def titles(self) -> dict[str, str]:
+        return {"intaglio": "Intaglio", **self.peers}
 
 
-def difference(ours: Path, theirs: Path) -> str:
+SUITE = Suite("program", [p.name for p in PROGRAMS], "program_worker.py", {"jax": "jax.jit"}, together=False)
+
+
+def difference(ours: Path, theirs: Path, together: bool) -> str:
     """What is unlike in the outputs of both; nothing if they agree as far as float32 can."""
     with np.load(ours) as a, np.load(theirs) as b:
-        for name in a.files:
+        largest = [float(np.max(np.abs(b[name]), initial=0.0, where=np.isfinite(b[name]))) for name in b.files]
+        for i, name in enumerate(a.files):
             x, y = a[name], b[name]
             if x.shape != y.shape:
                 return f"shapes {x.shape} and {y.shape}"
-            scale = float(np.max(np.abs(y), initial=0.0, where=np.isfinite(y)))
+            scale = max(largest) if together else largest[i]
             if not np.allclose(x, y, rtol=2e-3, atol=2e-3 * scale, equal_nan=True):
                 return f"differ by {np.max(np.abs(x - y)):.3g}, where {scale:.3g} is the largest"
     return ""
 
 
-def measure(program: Program, given: argparse.Namespace, scratch: Path) -> list[dict[str, Any]]:
+def measure(item: str, suite: Suite, given: argparse.Namespace, scratch: Path) -> list[dict[str, Any]]:
     """A row for each system."""
     rows: dict[str, dict[str, Any]] = {}
     workers: dict[str, Worker] = {}
     times: dict[str, list[float]] = {name: [] for name in given.systems}
     try:
         for name in given.systems:
-            workers[name] = Worker(name, given.threads, scratch, "program_worker.py")
-            command = {"program": program.name, "system": name, "threads": given.threads, "budget": given.least}
+            workers[name] = Worker(name, given.threads, scratch, suite.worker)
+            command = {"item": item, "system": name, "threads": given.threads, "budget": given.least}
             workers[name].ask(do="start", outputs=str(scratch / f"{name}.npz"), **command)
-            rows[name] = {"workload": program.name, "title": program.name, "system": name, "threads": given.threads}
+            rows[name] = {"workload": item, "title": item, "system": name, "threads": given.threads}
         outputs = [scratch / f"{name}.npz" for name in given.systems]
-        if len(outputs) == 2 and (found := difference(*outputs)):
+        if len(outputs) == 2 and (found := difference(*outputs, together=suite.together)):
             raise WorkerError(f"the results are unlike: {found}")
         for turn in range(given.rounds):
             for name in sorted(given.systems, reverse=bool(turn % 2)):
@@ -72,11 +91,12 @@ def measure(program: Program, given: argparse.Namespace, scratch: Path) -> list[
 
 
 def ratio(rows: dict[str, dict[str, Any]]) -> float | None:
-    """How many times faster than jax.jit, where that was measured."""
-    return rows["jax"]["median"] / rows["intaglio"]["median"] if "jax" in rows else None
+    """How many times faster than the peer, where that was measured."""
+    own, *peers = rows.values()
+    return peers[0]["median"] / own["median"] if peers else None
 
 
-def markdown(result: dict[str, Any]) -> str:
+def markdown(result: dict[str, Any], what: str) -> str:
     threads = result["settings"]["threads"][0]
     ratios, lines = [], []
     for name, rows in report.by_workload(result, threads).items():
@@ -86,23 +106,26 @@ def markdown(result: dict[str, Any]) -> str:
             cells.append(report.times(found))
         lines.append(cells)
     said = f"Measured {result['when']} on {result['machine']['processor']}, {threads} thread{'s' * (threads > 1)}."
-    header = ["program", *result["titles"].values()]
+    header = [what, *result["titles"].values()]
     if ratios:
-        header.append("faster than jax.jit")
+        peer = header[-1]
+        header.append(f"faster than {peer}")
         ahead = sum(found >= 1 for found in ratios)
         said += (
-            f" {ahead} of {len(ratios)} programs are as fast as jax.jit's or faster; in the geometric mean Intaglio "
+            f" {ahead} of {len(ratios)} {what}s are as fast as {peer}'s or faster; in the geometric mean Intaglio "
             f"is {report.times(statistics.geometric_mean(ratios))} as fast."
         )
     return said + "\n\n" + report.table(header, lines)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", help="programs whose names hold one of these texts, by commas")
+def main(suite: Suite, doc: str | None) -> int:
+    what = suite.what
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help=f"{what}s whose names hold one of these texts, by commas")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--least", type=float, default=0.02, help="seconds a round takes at least")
+    parser.add_argument("--peer", choices=list(suite.peers), default=next(iter(suite.peers)), help="beside which system")
     parser.add_argument("--alone", action="store_true", help="Intaglio only")
     parser.add_argument("--out", type=Path, default=HERE / "results")
     given = parser.parse_args()
@@ -110,43 +133,43 @@ def main() -> int:
         parser.error("--rounds must be at least 2")
     if given.threads < 1:
         parser.error("--threads must be at least 1")
-    given.systems = ["intaglio"] if given.alone else list(SYSTEMS)
+    given.systems = ["intaglio"] if given.alone else ["intaglio", given.peer]
     peers.install(given.systems)
     if missing := [name for name in given.systems if not peers.installed(name)]:
         sys.exit(f"bench: {', '.join(missing)} could not be installed\n  hint: --alone measures Intaglio only")
-    chosen = [p for p in PROGRAMS if any(text in p.name for text in given.only.split(","))]
+    chosen = [name for name in suite.names if any(text in name for text in given.only.split(","))]
     if not chosen:
-        parser.error(f"no program has {given.only!r} in its name")
+        parser.error(f"no {what} has {given.only!r} in its name")
     result: dict[str, Any] = {
         "when": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "machine": describe(),
         "settings": {"threads": [given.threads], "rounds": given.rounds},
-        "titles": {name: SYSTEMS[name] for name in given.systems},
+        "titles": {name: suite.titles[name] for name in given.systems},
         "rows": [],
     }
     failed = []
-    for program in chosen:
+    for item in chosen:
         with tempfile.TemporaryDirectory(prefix="bench-") as scratch:
             try:
-                rows = measure(program, given, Path(scratch))
+                rows = measure(item, suite, given, Path(scratch))
             except WorkerError as error:
-                failed.append(f"{program.name}: {error}")
-                print(f"{program.name:26} {error}", flush=True)
+                failed.append(f"{item}: {error}")
+                print(f"{item:30} {error}", flush=True)
                 continue
         result["rows"] += rows
         both = {row["system"]: row for row in rows}
         found = ratio(both)
-        times = "  ".join(f"{SYSTEMS[name]} {report.seconds(row['median']):>8}" for name, row in both.items())
-        print(f"{program.name:26} {times}  {'' if found is None else report.times(found)}", flush=True)
+        times = "  ".join(f"{suite.titles[name]} {report.seconds(row['median']):>8}" for name, row in both.items())
+        print(f"{item:30} {times}  {'' if found is None else report.times(found)}", flush=True)
     given.out.mkdir(parents=True, exist_ok=True)
-    (given.out / "programs.json").write_text(json.dumps(result, indent=1))
-    (given.out / "programs.md").write_text(markdown(result))
-    (given.out / "programs.svg").write_text(report.picture(result))
-    print(f"\n{given.out / 'programs.md'}: " + markdown(result).splitlines()[0])
+    (given.out / f"{what}s.json").write_text(json.dumps(result, indent=1))
+    (given.out / f"{what}s.md").write_text(markdown(result, what))
+    (given.out / f"{what}s.svg").write_text(report.picture(result))
+    print(f"\n{given.out / (what + 's.md')}: " + markdown(result, what).splitlines()[0])
     for text in failed:
         print(f"bench: {text}", file=sys.stderr)
     return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(SUITE, __doc__))

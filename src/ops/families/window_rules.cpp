@@ -80,25 +80,46 @@ std::vector<Value> jvp_window_max(JvpContext& c) { return extreme(c, true); }
 std::vector<Value> jvp_window_min(JvpContext& c) { return extreme(c, false); }
 
 // Each element gets the sum over the windows that it lies in: a window of its own over the cotangents, which
-// are spread out by the stride.
+// are spread out by the stride. Along axes whose windows stand side by side that is one cotangent, repeated.
 std::vector<Value> transpose_window_sum(TransposeContext& c) {
   Value ct = c.cotangents[0];
   if (!ct) return {nullptr};
   const Type& x = c.node->operand(0)->type();
   if (surely_empty(ct->type())) return {c.build.full(x, 0)};
   WindowDims d(c.node->attrs(), x.rank(), c.node->op().name());
-  Dims low, high;
-  Ints interior;
+  const Dim none = int64_t{0};
+  const Dims few = ct->type().dims;
+  Dims low, high, split, joined, cut, filled;
+  Ints interior, window = d.window, dilations = d.dilations, places;
+  bool overlap = false, uneven = false;
   for (size_t i = 0; i < d.window.size(); ++i) {
-    int64_t reach = (d.window[i] - 1) * d.dilations[i];
-    Dim spread = (ct->type().dims[i] - 1) * d.strides[i] + 1;
-    low.emplace_back(reach - d.low[i]);
-    high.push_back(x.dims[i] + Dim(reach) - spread - low.back());
-    interior.push_back(d.strides[i] - 1);
+    const bool side_by_side = d.window[i] > 1 && d.strides[i] == d.window[i] && d.dilations[i] == 1;
+    places.push_back(static_cast<int64_t>(split.size()));
+    if (side_by_side) {
+      low.push_back(none), high.push_back(none), interior.push_back(0);
+      window[i] = dilations[i] = 1;
+      split.push_back(few[i]), split.emplace_back(d.window[i]);
+      joined.push_back(few[i] * d.window[i]);
+      cut.emplace_back(-d.low[i]), filled.push_back(x.dims[i] + Dim(d.low[i]) - joined.back());
+    } else {
+      const int64_t reach = (d.window[i] - 1) * d.dilations[i];
+      low.emplace_back(reach - d.low[i]);
+      high.push_back(x.dims[i] + Dim(reach) - ((few[i] - 1) * d.strides[i] + 1) - low.back());
+      interior.push_back(d.strides[i] - 1);
+      split.push_back(x.dims[i]), joined.push_back(x.dims[i]), cut.push_back(none), filled.push_back(none);
+      overlap = overlap || interior.back() > 0 || window[i] > 1 || low.back() != none || high.back() != none;
+    }
+    uneven = uneven || cut.back() != none || filled.back() != none;
   }
-  Value wide = c.build("pad", {ct, c.build.scalar(x.dtype, 0)},
-                       {kPadLow % low, kPadHigh % high, kPadInterior % interior});
-  return {c.build("reduce_window_sum", {wide}, {kWindow % d.window, kWindowDilations % d.dilations})};
+  const Value zero = c.build.scalar(x.dtype, 0);
+  if (overlap) {
+    Value wide = c.build("pad", {ct, zero}, {kPadLow % low, kPadHigh % high, kPadInterior % interior});
+    ct = c.build("reduce_window_sum", {wide}, {kWindow % window, kWindowDilations % dilations});
+  }
+  if (split.size() > few.size()) ct = c.build.reshape(c.build.broadcast(ct, split, places), joined);
+  if (uneven)
+    ct = c.build("pad", {ct, zero}, {kPadLow % cut, kPadHigh % filled, kPadInterior % Ints(few.size(), 0)});
+  return {ct};
 }
 
 // Which element is the greatest does not change with x but in leaps.

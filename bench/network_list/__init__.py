@@ -1,0 +1,55 @@
+"""The networks of bench/networks.py: blocks of models that everyone knows, built of the layers of two systems alike.
+
+A network gets `m`, the namespace of a system (`bench/network_worker.py` says what is in it: `m.nn` holds its layers),
+and gives a module. All weights are set afterwards, by their names. They are of many kinds on purpose: what is measured
+is whether any of them is slow, forwards and with the gradients of all weights.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+GRADIENT = ".gradient"  # what the name of a network's gradients ends in
+
+
+@dataclass(frozen=True)
+class Network:
+    name: str
+    build: Callable[[Any], Any]
+    shapes: tuple[tuple[int, ...], ...]  # of its float32 inputs
+
+    def inputs(self) -> list[np.ndarray]:
+        rng = np.random.default_rng(0)
+        return [rng.standard_normal(shape).astype(np.float32) for shape in self.shapes]
+
+    @staticmethod
+    def weights(shapes: dict[str, tuple[int, ...]]) -> dict[str, np.ndarray]:
+        """Of each name; variances are positive, and what is summed over stays as large as it was."""
+        rng = np.random.default_rng(1)
+        out = {}
+        for name, shape in sorted(shapes.items()):
+            values = rng.standard_normal(shape) / np.sqrt(max(1, np.prod(shape[1:])))
+            out[name] = (np.abs(values) + 1 if name.endswith("running_var") else values).astype(np.float32)
+        return out
+
+
+NETWORKS: list[Network] = []
+
+
+def network(*shapes: tuple[int, ...]) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
+    """Adds the function as a network of inputs of these shapes."""
+
+    def add(build: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        NETWORKS.append(Network(build.__name__, build, shapes))
+        return build
+
+    return add
+
+
+for _part in ("images", "sequences"):
+    importlib.import_module(f".{_part}", __name__)

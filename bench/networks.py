@@ -1,0 +1,28 @@
+"""Blocks of models that everyone knows, in Intaglio and in torch, side by side: is any of them slow?
+
+    make bench-networks                                  all of bench/network_list, forwards and with gradients
+    make bench-networks ARGS="--only lstm --threads 2"
+    make bench-networks ARGS="--peer torch_compile"      beside torch.compile, which takes its time to compile
+
+Each system has a process of its own for each network; they take turns, warm, and the results are compared: what the
+module gives, or (`.gradient`) a loss and its gradients by all weights, in training mode. Writes
+bench/results/networks.json and a Markdown table and a picture beside it.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import programs
+from network_list import GRADIENT, NETWORKS
+
+SUITE = programs.Suite(
+    "network",
+    [network.name + of for network in NETWORKS for of in ("", GRADIENT)],
+    "network_worker.py",
+    {"torch": "torch eager", "torch_compile": "torch.compile"},
+    together=True,
+)
+
+if __name__ == "__main__":
+    sys.exit(programs.main(SUITE, __doc__))
