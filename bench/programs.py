@@ -125,7 +125,9 @@ def main(suite: Suite, doc: str | None) -> int:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--least", type=float, default=0.02, help="seconds a round takes at least")
-    parser.add_argument("--peer", choices=list(suite.peers), default=next(iter(suite.peers)), help="beside which system")
+    parser.add_argument(
+        "--peer", choices=list(suite.peers), default=next(iter(suite.peers)), help="beside which system"
+    )
     parser.add_argument("--alone", action="store_true", help="Intaglio only")
     parser.add_argument("--out", type=Path, default=HERE / "results")
     given = parser.parse_args()

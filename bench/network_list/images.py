@@ -226,9 +226,7 @@ def separated_7(m: Any) -> Any:
 @network((1, 16, 16, 32, 32))
 def volumes(m: Any) -> Any:
     nn = m.nn
-    return nn.Sequential(
-        nn.Conv3d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool3d(2), nn.Conv3d(32, 32, 3, padding=1)
-    )
+    return nn.Sequential(nn.Conv3d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool3d(2), nn.Conv3d(32, 32, 3, padding=1))
 
 
 @network((32, 3, 32, 32))

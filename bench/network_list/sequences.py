@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from . import network
@@ -109,7 +110,7 @@ def rnn(m: Any) -> Any:
 
 def perceptron(m: Any, sizes: tuple[int, ...], act: str) -> Any:
     layers: list[Any] = []
-    for into, out in zip(sizes, sizes[1:], strict=False):
+    for into, out in itertools.pairwise(sizes):
         layers += [m.nn.Linear(into, out), getattr(m.nn, act)()]
     return m.nn.Sequential(*layers[:-1])
 

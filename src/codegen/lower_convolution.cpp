@@ -1,7 +1,8 @@
 // Convolutions, without an image of windows. A kernel's vectors are output features: a tile of mr places x nr
 // features has its running sums in registers, and for each tap and input feature takes one element of the
 // image a place, times a vector of the kernel, which lies packed as [strip of features][tap][input
-// feature][nr]. Where each feature is a group of its own (depthwise), the image's features are vectors too.
+// feature][nr]. Where each feature is a group of its own (depthwise), the image's features are vectors too;
+// so are its images where each of them is a group (the gradient of a depthwise convolution by its weights).
 //
 //   block (group, some strips of features, some chunks of places)
 //     pack the strips' weights                  (unless they came packed)
@@ -58,7 +59,8 @@ class ConvLowering {
     // How many input features there are may be a symbol: in gradients by weights they are the examples.
     Dims fixed = weights;
     fixed[at(d_.rhs_in)] = kOne;
-    supported_ = x_ && w_ && d_.spatial > 0 && d_.batch_groups == 1 && constant_dims(fixed);
+    supported_ = x_ && w_ && d_.spatial > 0 && (d_.batch_groups == 1 || d_.feature_groups == 1) &&
+                 constant_dims(fixed);
     if (!supported_) return;
     batch_ = node->result()->type().dims[at(d_.out_batch)];
     for (size_t s = 0; s < at(d_.spatial); ++s) {
@@ -75,14 +77,17 @@ class ConvLowering {
     }
     inputs_ = weights[at(d_.rhs_in)];
     usual_inputs_ = inputs_.is_constant() ? inputs_.constant() : kUsualInputs;
-    groups_ = d_.feature_groups;
+    groups_ = d_.feature_groups * d_.batch_groups;
     group_features_ = weights[at(d_.rhs_out)].constant() / groups_;
-    image_features_ = inputs_;
+    image_features_ = across_ = inputs_;
+    across_axis_ = d_.lhs_feature;
     const int64_t lanes = emit.target.vector_bytes / static_cast<int64_t>(size_of(type_));
-    if (inputs_ == kOne && group_features_ == 1 && groups_ > 1) {
+    if (groups_ > 1 && group_features_ == 1 && (d_.batch_groups > 1 ? batch_ : inputs_) == kOne) {
       depthwise_ = true;
+      if (d_.batch_groups > 1) across_axis_ = d_.lhs_batch;
       group_features_ = groups_;
-      image_features_ = Dim(groups_);
+      across_ = Dim(groups_);
+      image_features_ = across_ * inputs_;
       groups_ = 1;
     }
     supported_ = group_features_ > 0 && usual_inputs_ > 0 && taps_ > 0;
@@ -91,7 +96,7 @@ class ConvLowering {
     group_strips_ = (group_features_ + nr_ - 1) / nr_;
     prepacked_ = supported_ && inputs_.is_constant() && constant_operands[w_->arg->index()] &&
                  w_->arg->uses().size() == 1;
-    packs_image_ = stride_of(d_.lhs_feature) != kOne && (depthwise_ || image_features_ != kOne);
+    packs_image_ = stride_of(across_axis_) != kOne && (depthwise_ || image_features_ != kOne);
     turned_ = d_.out_feature + 1 != static_cast<int64_t>(node->result()->type().dims.size());
     const int64_t strip_bytes = taps_ * usual_inputs_ * nr_ * static_cast<int64_t>(size_of(type_));
     by_rows_ = axes_.size() > 1 && axes_[0].taps > 1 && strip_bytes > kSecondCache / 2;
@@ -355,8 +360,9 @@ class ConvLowering {
     image_count_ = build_.let(loop::lesser(images, emit_.size(batch_) - first_image_));
     first_row_ = build_.let((chunk % row_chunks) * emit_.size(rows_));
     end_row_ = build_.let(loop::lesser(first_row_ + emit_.size(rows_), emit_.size(space_[0])));
-    image_ = build_.let(emit_.size(x_->offset) + first_image_ * stride(d_.lhs_batch) +
-                        group_ * emit_.size(image_features_) * stride(d_.lhs_feature));
+    Expr of_group = d_.batch_groups > 1 ? emit_.size(batch_) * stride(d_.lhs_batch)
+                                        : emit_.size(image_features_) * stride(d_.lhs_feature);
+    image_ = build_.let(emit_.size(x_->offset) + first_image_ * stride(d_.lhs_batch) + group_ * of_group);
     if (packs_image_) pack_image();
   }
 
@@ -379,6 +385,7 @@ class ConvLowering {
       inner_axes.push_back(d_.lhs_space[s]);
     }
     Expr row_places = emit_.size(image_row()), features = emit_.size(image_features_);
+    Expr across = emit_.size(across_);
     const std::optional<Dim> along = x_->run_stride(inner_axes, node_->operand(0)->type().dims);
     const bool one_run =
         along == kOne && (inner.empty() || stride_of(d_.lhs_space[0]) == image_row() || image_row() == kOne);
@@ -406,11 +413,13 @@ class ConvLowering {
                            {from, source, stride(d_.lhs_feature)}, features, image_count_);
         });
       });
-    emit_.serial(build_.index(0), image_count_, [&](Expr number) {
-      Expr to = build_.let(number * slab);
-      Expr source = build_.let(image_ + number * stride(d_.lhs_batch) + slab_row_ * stride(d_.lhs_space[0]));
+    auto pack_one = [&](Expr number, Expr summed) {
+      Expr to = build_.let(number * slab + summed * across);
+      Expr of_one = build_.let(number * stride(d_.lhs_batch) +
+                               (depthwise_ ? summed * stride(d_.lhs_feature) : build_.index(0)));
+      Expr source = build_.let(image_ + of_one + slab_row_ * stride(d_.lhs_space[0]));
       auto turn = [&](Expr goal, Expr begin, Expr columns) {
-        build_.transpose({packed_image_, goal, features}, {from, begin, stride(d_.lhs_feature)}, features,
+        build_.transpose({packed_image_, goal, features}, {from, begin, stride(across_axis_)}, across,
                          columns);
       };
       if (whole) return turn(to, source, build_.let(rows * row_places));
@@ -420,13 +429,17 @@ class ConvLowering {
         if (axes_.size() > 1 && along == kOne) return turn(goal, begin, row_places);
         const int lanes = natural_lanes(emit_.target, static_cast<int>(size_of(type_)));
         emit_.serial(build_.index(0), row_places, [&](Expr place) {
-          Expr place_at = build_.let(place_offset(r, place) + number * stride(d_.lhs_batch));
-          emit_.vector(build_.index(0), features, lanes, [&](Expr i) {
+          Expr place_at = build_.let(place_offset(r, place) + of_one);
+          emit_.vector(build_.index(0), across, lanes, [&](Expr i) {
             build_.store(packed_image_, goal + place * features + i,
-                         build_.load(from, place_at + i * stride(d_.lhs_feature)));
+                         build_.load(from, place_at + i * stride(across_axis_)));
           });
         });
       });
+    };
+    emit_.serial(build_.index(0), image_count_, [&](Expr number) {
+      if (!depthwise_) return pack_one(number, build_.index(0));
+      emit_.serial(build_.index(0), emit_.size(inputs_), [&](Expr summed) { pack_one(number, summed); });
     });
   }
 
@@ -443,7 +456,11 @@ class ConvLowering {
     for (size_t s = axis + 1; s < axes_.size(); ++s) step = step * axes_[s].image;
     return step;
   }
-  Dim image_feature_step() const { return packs_image_ ? kOne : stride_of(d_.lhs_feature); }
+  // From one that is summed over to the next.
+  Dim image_feature_step() const {
+    if (!packs_image_) return stride_of(d_.lhs_feature);
+    return depthwise_ ? across_ : kOne;
+  }
 
   // The sums of the chunk's places, over all taps or those of one number along the first axis.
   void sum_parts(Expr only) {
@@ -587,7 +604,7 @@ class ConvLowering {
     // Taps along the last axis and input features are one run, in the image as in the kernel.
     const bool adjoin = axes_.back().taps_adjoin();
     const bool one_input = inputs_ == kOne && adjoin;
-    const bool joined = adjoin && image_feature_step() == kOne && tap_step == inputs_;
+    const bool joined = adjoin && tap_step == inputs_ * image_feature_step();
     const int64_t inputs = inputs_.is_constant() ? usual_inputs_ : 0;  // where it is known
     std::function<void(size_t, Expr, Expr)> outer = [&](size_t s, Expr number, Expr offset) {
       const WindowPart& part = parts[s];
@@ -601,7 +618,8 @@ class ConvLowering {
       offset = build_.let(offset);
       if (one_input) return together(first, part.taps, offset, tap_step, axes_[s].taps);
       if (joined)
-        return together(first, part.taps * emit_.size(inputs_), offset, kOne, axes_[s].taps * inputs);
+        return together(first, part.taps * emit_.size(inputs_), offset, image_feature_step(),
+                        axes_[s].taps * inputs);
       emit_.serial(build_.index(0), part.taps, [&](Expr u) {
         together(build_.let(first + u * emit_.size(Dim(part.tap_step) * inputs_)), emit_.size(inputs_),
                  build_.let(offset + u * emit_.size(tap_step)), image_feature_step(), inputs);
@@ -692,7 +710,11 @@ class ConvLowering {
   std::vector<WindowAxis> axes_;
   Dims space_;  // the result's places along each axis
   Dim batch_ = int64_t{1};
-  Dim inputs_ = int64_t{0}, image_features_ = int64_t{0};
+  Dim inputs_ = int64_t{0};
+  // The image's numbers at a place; of these the ones along the axis that is packed side by side: input
+  // features or, where each is a group of its own, the groups.
+  Dim image_features_ = int64_t{0}, across_ = int64_t{0};
+  int64_t across_axis_ = 0;
   int64_t usual_inputs_ = 0, groups_ = 1, group_features_ = 0, taps_ = 1, nr_ = 0, mr_ = 0;
   int64_t group_strips_ = 0, part_strips_ = 1;
   int64_t images_ = 1;     // of a chunk

@@ -555,3 +555,70 @@ def test_views_of_images(view: Any, shape: tuple[int, ...] | None) -> None:
         program = ig.trace(lambda x: ig.conv(view(x), w, padding=1), x, lift=lift)
         program.graph.compile()
         assert program(x).numpy().tobytes() == want.tobytes()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_groups_of_the_batch(seed: int) -> None:
+    """What gradients by the weights of grouped convolutions are: each group of images has features of its own."""
+    rng = np.random.default_rng(200 + seed)
+    # groups, images of a group, features of a group, what is summed over
+    groups, images, features, inputs = [
+        (3, 2, 4, 5), (20, 1, 1, 1), (37, 1, 1, 3), (5, 4, 17, 1), (16, 1, 2, 2), (2, 9, 33, 6), (7, 2, 1, 2)
+    ][seed % 7]  # fmt: skip
+    image = (groups * images, inputs, int(rng.integers(3, 9)), int(rng.integers(3, 20)))
+    kernel = (groups * features, inputs, int(rng.integers(1, 4)), int(rng.integers(1, 4)))
+    options: dict[str, Any] = {
+        "strides": (1 + seed % 2, 1),
+        "padding": tuple(int(p) for p in rng.integers(0, 3, 4)),
+        "lhs_dilation": (1, 2 if seed % 5 == 0 else 1),
+        "rhs_dilation": (1, 1 + seed % 3 // 2),
+        "feature_group_count": 1,
+    }
+    x, w = rng.standard_normal(image).astype(np.float32), rng.standard_normal(kernel).astype(np.float32)
+    want = np.concatenate(
+        [
+            plain_convolution(x[g * images : (g + 1) * images], w[g * features : (g + 1) * features], options)
+            for g in range(groups)
+        ],
+        axis=1,
+    )
+    op = ig._intaglio.op("convolution")
+    for layout in LAYOUTS:
+        (of_x, of_w), of_y = layout.split("->")[0].split("_"), layout.split("->")[1]
+        a = ig.asarray(np.ascontiguousarray(x.transpose(["bf01".index(axis) for axis in of_x])))
+        b = ig.asarray(np.ascontiguousarray(w.transpose(["oi01".index(axis) for axis in of_w])))
+        eager = op(a, b, layout=layout, batch_group_count=groups, **options)
+        got = eager.numpy().transpose([of_y.index(axis) for axis in "bf01"])
+        np.testing.assert_allclose(got, want, rtol=2e-4, atol=2e-4)
+        for lift in (False, True):  # packed beforehand, or not: the same bits
+            program = ig.trace(
+                lambda a, b=b, layout=layout: op(a, b, layout=layout, batch_group_count=groups, **options), a, lift=lift
+            )
+            program.graph.compile()
+            assert program(a).numpy().tobytes() == eager.numpy().tobytes()
+
+
+@pytest.mark.parametrize(("groups", "inputs", "features"), [(12, 1, 12), (12, 1, 24), (3, 4, 6), (1, 5, 7)])
+def test_gradients_by_the_weights_of_groups(groups: int, inputs: int, features: int) -> None:
+    """Of batches of any size, one program; each against a sum over the examples' own gradients."""
+    rng = np.random.default_rng(groups + features)
+    w = ig.asarray(rng.standard_normal((features, inputs, 3, 3)).astype(np.float32))
+
+    def gradient(x: ig.Tensor, y: ig.Tensor) -> ig.Tensor:
+        return ig.vjp(lambda w: ig.conv(x, w, padding=1, groups=groups), w)[1](y)[0]
+
+    batch = ig.Dim("b", 1, 64)
+    shapes = [ig.ShapeDtypeStruct((batch, n, 6, 7), ig.float32) for n in (groups * inputs, features)]
+    program = ig.trace(gradient, *shapes)
+    program.graph.compile()
+    for size in (1, 2, 5):
+        x, y = (rng.standard_normal((size, n, 6, 7)).astype(np.float32) for n in (groups * inputs, features))
+        wide = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (1, 1), (1, 1)))
+        want = np.zeros(w.shape)
+        for o in range(features):
+            g = o // (features // groups)
+            for i, u, v in itertools.product(range(inputs), range(3), range(3)):
+                want[o, i, u, v] = np.sum(y[:, o] * wide[:, g * inputs + i, u : u + 6, v : v + 7])
+        got = program(ig.asarray(x), ig.asarray(y)).numpy()
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
+        assert gradient(ig.asarray(x), ig.asarray(y)).numpy().tobytes() == got.tobytes()
