@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import systems
 import worker
 from network_list import GRADIENT, NETWORKS, Network
+from program_worker import ProgramRunner
 
 
 def composed(base: type) -> Callable[..., Any]:
@@ -81,6 +81,9 @@ class IntaglioLayers:
     def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
         return self.ig.jit(function)
 
+    def to_numpy(self, value: Any) -> np.ndarray:
+        return value.numpy()
+
 
 class TorchLayers:
     """The same of torch, eager or compiled."""
@@ -118,11 +121,12 @@ class TorchLayers:
     def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
         return function
 
+    def to_numpy(self, value: Any) -> np.ndarray:
+        return value.numpy()
 
-class NetworkRunner(worker.Runner):
-    """A network of the list in the place of a workload."""
 
-    settles = systems.get("intaglio").settles
+class NetworkRunner(ProgramRunner):
+    """A network of the list in the place of a program."""
 
     def __init__(self, command: dict[str, Any]) -> None:
         own = command["system"] == "intaglio"
@@ -132,13 +136,7 @@ class NetworkRunner(worker.Runner):
         network = next(n for n in NETWORKS if n.name == name.removesuffix(GRADIENT))
         function, self.inputs = layers.prepare(network, name.endswith(GRADIENT))
         self.call = layers.compiled(function)
-        self.budget, self.out = command["budget"], command["outputs"]
-
-    def start(self) -> dict[str, Any]:
-        found = self.call(*self.inputs)
-        np.savez(self.out, *(part.numpy() for part in (found if isinstance(found, tuple) else (found,))))
-        self.warm()
-        return {}
+        self.space, self.budget, self.out = layers, command["budget"], command["outputs"]
 
 
 if __name__ == "__main__":
