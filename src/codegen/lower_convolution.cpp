@@ -17,8 +17,9 @@
 // through memory, in the image as in the kernel.
 //
 // Sums wait in scratch where the features are not the result's fastest axis (they are turned over there), and
-// where the weights of a strip are more than the first cache holds: then the tiles run for one step of the
-// first axis' taps at a time.
+// where the tiles run for one step of the first axis' taps at a time: where the weights of a strip are more
+// than the first cache holds, and where tiles are filled better so. For of one such step all rows that see it
+// are one part, while else each row at an end of the image is a part of its own, and has few places.
 //
 // Order of summation: as the op states it: one fma chain over the taps, the first spatial axis slowest, then
 // the input features of the group, from +0.
@@ -100,7 +101,6 @@ class ConvLowering {
     turned_ = d_.out_feature + 1 != static_cast<int64_t>(node->result()->type().dims.size());
     const int64_t strip_bytes = taps_ * usual_inputs_ * nr_ * static_cast<int64_t>(size_of(type_));
     by_rows_ = axes_.size() > 1 && axes_[0].taps > 1 && strip_bytes > kSecondCache / 2;
-    waits_ = turned_ || by_rows_;
     // What the kernel gives may be its finished values, turned over.
     const Node* last = emit.region.results()[0]->node();
     if (last && last->attrs().find(ops::kPermutation.name) && last->operand(0)->node())
@@ -110,6 +110,8 @@ class ConvLowering {
 
   void run() {
     choose_chunks();
+    by_rows_ = by_rows_ || fills_tiles_by_rows();
+    waits_ = turned_ || by_rows_;
     choose_blocks();
     const int64_t part_bytes =
         part_strips_ * taps_ * usual_inputs_ * nr_ * static_cast<int64_t>(size_of(type_));
@@ -151,9 +153,11 @@ class ConvLowering {
       begin_chunk(chunk, row_chunks);
       if (strips_inside_) return sum_parts({});
       each_strip([&] {
-        if (by_rows_)
+        if (by_rows_) {
+          emit_.vector(build_.index(0), emit_.size(kept * Dim(nr_)), static_cast<int>(nr_),
+                       [&](Expr i) { build_.store(sums_, i, zero_of(build_, type_)); });
           emit_.serial(build_.index(0), build_.index(axes_[0].taps), [&](Expr tap) { sum_parts(tap); });
-        else
+        } else
           sum_parts({});
         if (waits_) store_chunk();
         if (finished_) turn_finished();
@@ -181,6 +185,7 @@ class ConvLowering {
   Expr stride(int64_t axis) { return emit_.size(stride_of(axis)); }
   // Of the packed weights.
   Dim strip_elements() const { return Dim(taps_ * nr_) * inputs_; }
+  int64_t vectors() const { return nr_ * static_cast<int64_t>(size_of(type_)) / emit_.target.vector_bytes; }
   int64_t parts() const { return (group_strips_ + part_strips_ - 1) / part_strips_; }
   Dims inner_space() const { return Dims(space_.begin() + 1, space_.end()); }
   Expr widen(Expr value) const { return value.type() == type_ ? value : loop::convert(value, type_); }
@@ -232,6 +237,48 @@ class ConvLowering {
     if (rows_ == space_[0]) images_ = std::max<int64_t>(1, kPlaces / std::max<int64_t>(1, places.constant()));
     if (batch_.is_constant() && batch_.constant() > 0)  // as many in each chunk
       images_ = ceildiv(batch_, ceildiv(batch_, Dim(images_))).constant();
+  }
+
+  // Whether tiles are better filled where they run for one step of the first axis' taps at a time: by the
+  // products of all places that they compute, and what it takes to keep sums in scratch between.
+  bool fills_tiles_by_rows() const {
+    constexpr double kLeast = 0.97;
+    constexpr int64_t kKept = 8;  // products, to clear, load and store a sum
+    if (axes_.size() != 2 || axes_[0].taps == 1 || axes_[0].gaps > 1 || axes_[1].gaps > 1) return false;
+    const Dims sizes{axes_[0].image, axes_[1].image, space_[0], space_[1], rows_};
+    if (!constant_dims(sizes)) return false;
+    const int64_t low = low_tile(mr_, vectors());
+    const auto of_rows = axes_[0].taps_seen(), of_columns = axes_[1].taps_seen();
+    // Columns that see the same taps; rows that do, from chunk to chunk.
+    std::vector<std::pair<int64_t, int64_t>> columns;  // how many, and the taps of each
+    for (size_t i = 0; i < of_columns.size(); ++i)
+      if (i > 0 && of_columns[i] == of_columns[i - 1])
+        ++columns.back().first;
+      else
+        columns.emplace_back(1, of_columns[i].second);
+    double apart = 0, together = 0;
+    auto add = [&](double& to, int64_t rows, int64_t taps, int64_t kept) {
+      for (const auto& [count, across] : columns)
+        to += static_cast<double>((taps * across * usual_inputs_ + kept) *
+                                  rows_computed(mr_, low, images_ * rows * count));
+    };
+    const int64_t all = space_[0].constant();
+    for (int64_t first = 0; first < all; first += rows_.constant()) {
+      const int64_t end = std::min(all, first + rows_.constant());
+      for (int64_t row = first, alike = 1; row < end; row += alike, alike = 1) {
+        while (row + alike < end && of_rows[at(row + alike)] == of_rows[at(row)]) ++alike;
+        add(apart, alike, of_rows[at(row)].second, 0);
+      }
+      for (int64_t tap = 0; tap < axes_[0].taps; ++tap) {
+        int64_t rows = 0;
+        for (int64_t row = first; row < end; ++row) {
+          const auto [begin, count] = of_rows[at(row)];
+          rows += begin <= tap && tap < begin + count ? 1 : 0;
+        }
+        add(together, rows, 1, kKept);
+      }
+    }
+    return together < kLeast * apart;
   }
 
   // A block: some strips of some chunks. Weights that came packed are shared by all blocks; else a block
@@ -467,6 +514,11 @@ class ConvLowering {
     std::vector<WindowPart> chosen;
     std::function<void(size_t)> axis = [&](size_t s) {
       if (s == axes_.size()) return sum_part(chosen, only);
+      if (s == 0 && only && axes_[0].gaps == 1) {
+        chosen.push_back(axes_[0].part_of_tap(build_, emit_.size, first_row_, end_row_, only));
+        axis(1);
+        return chosen.pop_back();
+      }
       Expr from = s == 0 ? first_row_ : build_.index(0), to = s == 0 ? end_row_ : emit_.size(space_[s]);
       axes_[s].each_part(build_, emit_.size, from, to, [&](const WindowPart& part) {
         emit_.scoped([&] {
@@ -501,8 +553,7 @@ class ConvLowering {
       where.push_back(build_.local(DType::I64, 1, 1, "at"));
       build_.assign(where[s], build_.index(0));
     }
-    const int64_t vectors = nr_ * static_cast<int64_t>(size_of(type_)) / emit_.target.vector_bytes;
-    each_tile(emit_, mr_, low_tile(mr_, vectors), places, [&](int64_t height, Expr first) {
+    each_tile(emit_, mr_, low_tile(mr_, vectors()), places, [&](int64_t height, Expr first) {
       tile(height, parts, where, origin, build_.let(places - first), only);
     });
   }
@@ -563,10 +614,7 @@ class ConvLowering {
     Expr lanes = depthwise_ ? width_ : build_.index(nr_);
     emit_.vector(none, lanes, static_cast<int>(nr_), [&](Expr j) {
       tile.clear();
-      if (only)
-        build_.if_then(only > none, [&] {
-          tile.load([&](size_t i, size_t) { return build_.load(sums_, kept_at[i] + j); });
-        });
+      if (only) tile.load([&](size_t i, size_t) { return build_.load(sums_, kept_at[i] + j); });
       sum_taps(tile, parts, at_corner, j);
       if (waits_)
         for (size_t i = 0; i < mr; ++i) build_.store(sums_, kept_at[i] + j, tile.value(i));

@@ -26,6 +26,11 @@ void each_tile(GroupEmitter& emit, int64_t tall, int64_t low, Expr count,
               [&](Expr t) { body(low, build.let(first + t * low)); });
 }
 
+int64_t rows_computed(int64_t tall, int64_t low, int64_t count) {
+  const int64_t left = count % tall, whole = count - left;
+  return whole + (left > (tall - 1) / low * low ? tall : (left + low - 1) / low * low);
+}
+
 Expr multiply_add(Expr a, Expr b, Expr sum) {
   return is_float(sum.type()) ? loop::fma(a, b, sum) : sum + a * b;
 }

@@ -45,6 +45,9 @@ int64_t low_tile(int64_t tall, int64_t vectors);
 void each_tile(GroupEmitter& emit, int64_t tall, int64_t low, loop::Expr count,
                const std::function<void(int64_t rows, loop::Expr first)>& body);
 
+// The rows that these tiles compute for so many: no fewer, since a tile repeats the last.
+int64_t rows_computed(int64_t tall, int64_t low, int64_t count);
+
 loop::Expr multiply_add(loop::Expr a, loop::Expr b, loop::Expr sum);
 loop::Expr zero_of(loop::Builder& build, DType type);
 

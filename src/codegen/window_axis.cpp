@@ -32,6 +32,36 @@ void WindowAxis::each_part(loop::Builder& build, const ops::SizeFn& size, Expr f
                    [&](Expr number) { parts_of_class(build, size, number, from, to, body); });
 }
 
+std::vector<std::pair<int64_t, int64_t>> WindowAxis::taps_seen() const {
+  std::vector<std::pair<int64_t, int64_t>> out;
+  for (int64_t place = 0; place < places.constant(); ++place) {
+    std::pair<int64_t, int64_t> seen{0, 0};
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      const int64_t at = place * stride - low + tap * dilation;
+      if (at >= 0 && at < image.constant() && seen.second++ == 0) seen.first = tap;
+    }
+    out.push_back(seen);
+  }
+  return out;
+}
+
+WindowPart WindowAxis::part_of_tap(loop::Builder& build, const ops::SizeFn& size, Expr from, Expr to,
+                                   Expr tap) const {
+  // The first place's element under the tap, where it is 0: places begin at the first element that is seen.
+  Expr offset = build.let(tap * dilation - build.index(low));
+  Expr begin = ceiling_or_zero(build.index(0) - offset, stride, build);
+  Expr end = ceiling_or_zero(size(image) - offset, stride, build);
+  begin = build.let(loop::lesser(loop::greater(begin, from), to));
+  WindowPart part;
+  part.first = begin;
+  part.count = build.let(loop::greater(loop::lesser(end, to) - begin, build.index(0)));
+  part.origin = begin * stride + offset;
+  part.tap = tap, part.taps = build.index(1);
+  part.stride = stride;
+  part.dilation = dilation;
+  return part;
+}
+
 void WindowAxis::parts_of_class(loop::Builder& build, const ops::SizeFn& size, Expr number, Expr from,
                                 Expr to, const std::function<void(const WindowPart&)>& body) const {
   const Expr none = build.index(0), one = build.index(1);

@@ -9,6 +9,8 @@
 #pragma once
 
 #include <functional>
+#include <utility>
+#include <vector>
 
 #include "loop/loop.h"
 #include "ops/indexing.h"
@@ -35,6 +37,11 @@ struct WindowAxis {
   // Calls body for each part, within loops, for the places in [from, to).
   void each_part(loop::Builder& build, const ops::SizeFn& size, loop::Expr from, loop::Expr to,
                  const std::function<void(const WindowPart&)>& body) const;
+  // Without gaps: all places in [from, to) that see this tap, and it alone.
+  WindowPart part_of_tap(loop::Builder& build, const ops::SizeFn& size, loop::Expr from, loop::Expr to,
+                         loop::Expr tap) const;
+  // Without gaps, of fixed sizes: the first tap that each place sees, and how many it sees.
+  std::vector<std::pair<int64_t, int64_t>> taps_seen() const;
 
  private:
   void parts_of_class(loop::Builder& build, const ops::SizeFn& size, loop::Expr number, loop::Expr from,
