@@ -243,10 +243,13 @@ class ConvLowering {
   // products of all places that they compute, and what it takes to keep sums in scratch between.
   bool fills_tiles_by_rows() const {
     constexpr double kLeast = 0.97;
-    constexpr int64_t kKept = 8;  // products, to clear, load and store a sum
+    constexpr int64_t kKept = 8;         // products, to clear, load and store a sum
+    constexpr int64_t kLarge = 1 << 16;  // places times taps: the borders of such an axis weigh little
     if (axes_.size() != 2 || axes_[0].taps == 1 || axes_[0].gaps > 1 || axes_[1].gaps > 1) return false;
     const Dims sizes{axes_[0].image, axes_[1].image, space_[0], space_[1], rows_};
     if (!constant_dims(sizes)) return false;
+    for (size_t s = 0; s < 2; ++s)
+      if (space_[s].constant() > kLarge / axes_[s].taps) return false;
     const int64_t low = low_tile(mr_, vectors());
     const auto of_rows = axes_[0].taps_seen(), of_columns = axes_[1].taps_seen();
     // Columns that see the same taps; rows that do, from chunk to chunk.

@@ -546,7 +546,7 @@ def test_taps_that_stand_far_apart(seed: int) -> None:
     ids=["repeat", "tile", "shuffle", "merge", "turn", "slice"],
 )
 def test_views_of_images(view: Any, shape: tuple[int, ...] | None) -> None:
-    """What does not lie at even distances is written first: the convolution's own kernel runs, with the same bits."""
+    """At even distances or not, the bits are those of the view written out (which kernel runs: golden uneven_image)."""
     rng = np.random.default_rng(11)
     x = ig.asarray(rng.standard_normal(shape or (2, 8, 10, 12)).astype(np.float32))
     w = ig.asarray(rng.standard_normal((18, 8, 3, 3)).astype(np.float32))
@@ -622,3 +622,12 @@ def test_gradients_by_the_weights_of_groups(groups: int, inputs: int, features: 
         got = program(ig.asarray(x), ig.asarray(y)).numpy()
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
         assert gradient(ig.asarray(x), ig.asarray(y)).numpy().tobytes() == got.tobytes()
+
+
+def test_a_very_wide_image_is_planned_at_once() -> None:
+    """What is decided by the places at the borders does not go through all of two billion places."""
+    w = ig.ones((1, 1, 3, 3))
+    image = ig.ShapeDtypeStruct((1, 1, 3, 2_000_000_000), ig.float32)
+    program = ig.trace(lambda x: ig.conv(x, w, padding=1), image, lift=False)
+    program.graph.compile()
+    assert program.graph.report()["kernels"] == 1
