@@ -88,6 +88,7 @@ from ._info import __array_namespace_info__
 from ._jit import jit
 from ._modes import OpMode
 from ._passes import default_pipeline, passes
+from ._profile import profile
 from ._record import Traced, name_scope, register_op, trace
 from ._segments import segment_max, segment_min, segment_prod, segment_sum
 from ._signature import TensorType

@@ -303,6 +303,9 @@ from ._passes import (
     default_pipeline as default_pipeline,
     passes as passes,
 )
+from ._profile import (
+    profile as profile,
+)
 from ._record import (
     ShapeDtypeStruct as ShapeDtypeStruct,
     Traced as Traced,

@@ -275,7 +275,7 @@ def _zeros(leaf: Any) -> Any:
 
 
 def _trace(self: Any, *args: Any, **kwargs: Any) -> TracedCall:
-    """The trace of this call, recorded where there is none; nothing is written back or given away.
+    """The trace of this call, recorded where there is none; nothing is run, written back or given away.
 
     A `ShapeDtypeStruct` stands for an array of zeros; what depends on values is a condition of the trace, as ever.
     """

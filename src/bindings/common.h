@@ -148,6 +148,7 @@ void init_user_ops(nb::module_& m);
 // ------------------------------------------------------------------------------------------------
 void init_graph(nb::module_& m);
 nb::object graph_object(std::shared_ptr<Graph> graph);
+void init_profile(nb::module_& m);
 void init_pytree(nb::module_& m);
 void init_record(nb::module_& m);
 Scope current_scope();  // of `with ig.name_scope(...)`

@@ -151,7 +151,7 @@ struct Found {
   nb::object value;  // invalid where the function is to be run op by op
 };
 
-// `dry`: only the trace is wanted, so nothing is written back and nothing given away.
+// `dry`: only the trace is wanted, so nothing is run, written back or given away.
 Found run(Jit& jit, PyObject* const* args, size_t count, PyObject* names, bool dry = false) {
   CallLists lists(jit);
   CallObjects& objects = *lists;
@@ -164,7 +164,10 @@ Found run(Jit& jit, PyObject* const* args, size_t count, PyObject* names, bool d
   entry.shape.read(objects, !dry);
   PyFront front(jit.function, entry.shape, objects, args, count, names);
   front.set_tree(*entry.tree, jit.lift);
-  out.result = entry.tree->call(objects.dynamic, front);
+  if (dry)
+    out.result.trace = entry.tree->trace(objects.dynamic, front);
+  else
+    out.result = entry.tree->call(objects.dynamic, front);
   if (!out.result.trace) {
     warn_given_up(jit, *entry.tree->given_up());
     return out;

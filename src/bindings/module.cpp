@@ -34,6 +34,8 @@ NB_MODULE(_intaglio, m) {
     } catch (const PythonError&) {
     }
   });
+  // What the program's globals still hold when the interpreter ends is no fault of the program.
+  nanobind::set_leak_warnings(false);
   ig::rt::set_loop_poll(&poll_python);
   m.def("_set_package_folder", &set_package_folder);
   m.def("compiler_available", &ig::compiler_available, "Whether this installation can compile.");
@@ -71,4 +73,5 @@ NB_MODULE(_intaglio, m) {
   init_jit(m);
   init_observer(m);
   init_kernel_cache(m);
+  init_profile(m);
 }

@@ -180,6 +180,7 @@ class Planner final : public BlockPlanner {
     auto id = static_cast<rt::BlockId>(out_.program.blocks.size());
     out_.program.blocks.emplace_back();
     held_.emplace_back();
+    out_.made.emplace_back();
     rt::Block made;
     made.inputs = static_cast<int32_t>(source.args().size());
     made.outputs = static_cast<int32_t>(source.results().size());
@@ -196,9 +197,13 @@ class Planner final : public BlockPlanner {
       first_prepared_ = made.inputs;
       made.inputs += static_cast<int32_t>(input_.prepared.size());
     }
+    std::vector<Plan::Made> made_of;
     for (Node* node : source) {
       if (node == source.terminator()) break;
       emit(node, sharing);
+      if (made.code.size() == made_of.size()) continue;
+      made_of.resize(made.code.size(), {node, true});
+      made_of.back().prepares = false;
     }
     for (size_t i = 0; i < source.results().size(); ++i) {
       Value v = source.results()[i];
@@ -208,6 +213,8 @@ class Planner final : public BlockPlanner {
       rt::SlotId to = add_slot({rt::SlotKind::Output, static_cast<int32_t>(i), n});
       current_->code.push_back(rt::Copy{slots_.at(v), to, n});
     }
+    made_of.resize(made.code.size());
+    out_.made[static_cast<size_t>(id)] = std::move(made_of);
     std::vector<Held>& held = held_[static_cast<size_t>(id)];
     held.resize(made.slots.size());
     for (const auto& [value, slot] : slots_) held[static_cast<size_t>(slot)].value = ops::root_of(value);

@@ -57,6 +57,12 @@ struct Plan {
   // Donatable: (output, input) pairs where the output may be written into the input's memory, if that may be
   // taken.
   std::vector<std::pair<int, int>> donatable;
+  // What each block's instructions were made of, in order.
+  struct Made {
+    const Node* node = nullptr;  // null of what brings results to their place
+    bool prepares = false;       // for the one that is the node: it packs or brings an operand
+  };
+  std::vector<std::vector<Made>> made;
 };
 Plan make_plan(Input input);
 

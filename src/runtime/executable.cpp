@@ -230,7 +230,12 @@ class Executable::Runner {
 
   KernelCounts launched;
 
-  void run(void* const* outputs) { run_block(0, 0, program_inputs_, outputs); }
+  void run(void* const* outputs) {
+    if (!recording_) return run_block(0, 0, program_inputs_, outputs);
+    const profile::Clock::time_point begin = profile::Clock::now();
+    run_block(0, 0, program_inputs_, outputs);
+    record(profile::Kind::Call, kWholeProgram, 0, {.begin = begin, .end = profile::Clock::now()});
+  }
 
  private:
   void run_block(BlockId id, size_t base, void* const* inputs, void* const* outputs) {
@@ -240,26 +245,56 @@ class Executable::Runner {
     for (const Patch& p : code.program_inputs) pointer(p.pointer) = program_inputs_[p.index];
     for (const Patch& p : code.outputs) pointer(p.pointer) = outputs[p.index];
     for (size_t i = 0; i < code.steps.size(); ++i) {
-      const Step& step = code.steps[i];
-      void** operands = &pointer(step.first_pointer);
-      switch (step.source->index()) {
-        case 0: kernel(*std::get_if<KernelCall>(step.source), step, operands); break;
-        case 1: {
-          const auto& copy = *std::get_if<Copy>(step.source);
-          copy_bytes(operands[1], operands[0], checked_bytes(program_, sized_[copy.bytes]));
-          break;
-        }
-        case 2: condition(*std::get_if<Cond>(step.source), child(id, i, base), operands); break;
-        case 3: loop(*std::get_if<While>(step.source), step, id, i, base, operands); break;
-        case 4: scan(*std::get_if<Scan>(step.source), step, id, i, base, operands); break;
-        case 5: {
-          const auto& call = *std::get_if<Call>(step.source);
-          run_block(call.body, child(id, i, base), operands, operands + call.inputs.size());
-          break;
-        }
-        default: host(*std::get_if<Host>(step.source), step, operands);
-      }
+      if (recording_)
+        recorded(code.steps[i], id, i, base);
+      else
+        execute(code.steps[i], id, i, base);
     }
+  }
+
+  void execute(const Step& step, BlockId id, size_t at, size_t base) {
+    void** operands = &pointer(step.first_pointer);
+    switch (step.source->index()) {
+      case 0: kernel(*std::get_if<KernelCall>(step.source), step, operands); break;
+      case 1: {
+        const auto& copy = *std::get_if<Copy>(step.source);
+        copy_bytes(operands[1], operands[0], checked_bytes(program_, sized_[copy.bytes]));
+        break;
+      }
+      case 2: condition(*std::get_if<Cond>(step.source), child(id, at, base), operands); break;
+      case 3: loop(*std::get_if<While>(step.source), step, id, at, base, operands); break;
+      case 4: scan(*std::get_if<Scan>(step.source), step, id, at, base, operands); break;
+      case 5: {
+        const auto& call = *std::get_if<Call>(step.source);
+        run_block(call.body, child(id, at, base), operands, operands + call.inputs.size());
+        break;
+      }
+      default: host(*std::get_if<Host>(step.source), step, operands);
+    }
+  }
+
+  // Runs a step and tells the profile.
+  void recorded(const Step& step, BlockId id, size_t at, size_t base) {
+    using profile::Kind;
+    static constexpr Kind kKinds[] = {Kind::Kernel,  Kind::Copy,    Kind::Control, Kind::Control,
+                                      Kind::Control, Kind::Control, Kind::Host};
+    const Kind kind = kKinds[step.source->index()];
+    shares_.assign(kind == Kind::Kernel ? static_cast<size_t>(pool_.num_threads()) : 0, {});
+    profile::Sample sample;
+    sample.begin = profile::Clock::now();
+    execute(step, id, at, base);
+    sample.end = profile::Clock::now();
+    if (kind != Kind::Control)  // its steps tell theirs
+      for (SlotId slot : operands_of(*step.source))
+        sample.bytes += static_cast<int64_t>(slot_bytes(program_.blocks[static_cast<size_t>(id)], slot));
+    if (kind == Kind::Kernel) sample.shares = shares_;
+    record(kind, id, at, sample);
+  }
+
+  void record(profile::Kind kind, BlockId id, size_t at, const profile::Sample& sample) {
+    const std::shared_ptr<const InstructionDescriber>& facts = program_.facts;
+    auto describe = [&]() -> profile::Describe { return [facts, id, at] { return (*facts)(id, at); }; };
+    profile::add(kind, {facts.get(), int64_t{id} << 32 | static_cast<int64_t>(at)}, describe, sample);
   }
 
   void*& pointer(int32_t index) { return state_.pointers[static_cast<size_t>(index)]; }
@@ -294,8 +329,8 @@ class Executable::Runner {
     int64_t blocks = sized_[call.blocks];
     int32_t code = 0;
     if (ThreadPool::is_shared(blocks, call.grain)) {
-      code =
-          pool_.run(call.kernel, args, blocks, call.grain, scratch, call.buffers.size(), call.block_grains);
+      code = pool_.run(call.kernel, args, blocks, call.grain, scratch, call.buffers.size(), call.block_grains,
+                       shares_);
     } else if (blocks > 0) {
       // Too little for a second thread: called at once. The run has set the floating-point control word.
       if (scratch) args.scratch = ThreadPool::scratch_here(scratch);
@@ -440,10 +475,37 @@ class Executable::Runner {
   char* arena_;
   ThreadPool& pool_;
   void* const* program_inputs_;
+  const bool recording_ = profile::is_on() && !profile::is_inside();
+  std::vector<profile::Share> shares_;  // of the step that is being recorded
 };
+
+namespace {
+
+// What instructions say of themselves, of a program that came without a word about them.
+std::shared_ptr<const InstructionDescriber> own_names(const Program& program) {
+  std::vector<std::vector<std::string>> names;
+  for (const Block& block : program.blocks) {
+    names.emplace_back();
+    for (const Instruction& instruction : block.code) {
+      const auto* kernel = std::get_if<KernelCall>(&instruction);
+      const auto* host = std::get_if<Host>(&instruction);
+      names.back().push_back(kernel ? kernel->name : host ? host->name : "");
+    }
+  }
+  auto facts = [names = std::move(names), program = program.name](BlockId block, size_t at) {
+    profile::Facts out;
+    out.program = program;
+    out.name = block == kWholeProgram ? program : names[static_cast<size_t>(block)][at];
+    return out;
+  };
+  return std::make_shared<const InstructionDescriber>(std::move(facts));
+}
+
+}  // namespace
 
 Executable::Executable(Program program) : program_(std::move(program)) {
   code_ = std::make_unique<const Code>(Code::build(program_));
+  if (!program_.facts) program_.facts = own_names(program_);
   for (const Block& block : program_.blocks)
     for (const Instruction& instruction : block.code) {
       if (const auto* k = std::get_if<KernelCall>(&instruction)) count(counts_, k->origin);

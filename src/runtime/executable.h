@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "runtime/kernel_abi.h"
+#include "runtime/profile.h"
 #include "runtime/size_table.h"
 #include "support/error.h"
 #include "support/storage.h"
@@ -133,6 +134,10 @@ struct Block {
 // Turns the error word of a failed kernel (node, value, the kernel's code) into the error for the user.
 using ErrorDecoder = std::function<Error(int64_t node, int64_t value, int32_t code)>;
 
+// What an instruction is, for profiles: by its block and its place there; of `kWholeProgram`, the program.
+inline constexpr BlockId kWholeProgram = -1;
+using InstructionDescriber = std::function<profile::Facts(BlockId, size_t)>;
+
 // What a slot holds and which line of the user's made it, for the error about memory that does not suffice.
 using SlotDescriber = std::function<std::string(BlockId, SlotId)>;
 
@@ -143,6 +148,8 @@ struct Program {
   std::vector<Storage> constants;
   ErrorDecoder decode;
   SlotDescriber describe;
+  // Shared, since a profile outlives programs; null: instructions are known by their own names.
+  std::shared_ptr<const InstructionDescriber> facts;
   std::vector<std::shared_ptr<const void>>
       owners;  // what must live as long as the executable: machine code above all
 };

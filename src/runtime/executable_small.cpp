@@ -42,6 +42,7 @@ std::unique_ptr<const Executable::Small> Executable::Small::of(const Executable&
 }
 
 void Executable::run_small(void* const* inputs, std::span<Storage> outputs) const {
+  if (profile::is_on()) return run({inputs, static_cast<size_t>(this->inputs())}, {}, outputs);
   const Small& small = *small_;
   alignas(kAlignment) char memory[Small::kMostBytes];
   void* pointers[Small::kMostPointers];

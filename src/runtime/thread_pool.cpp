@@ -131,14 +131,16 @@ struct KernelJob {
   KernelArgs args{};
   size_t scratch_bytes = 0;
   void* buffers[kOwnBuffers] = {};  // copies of the arguments', where they are so few
+  std::span<profile::Share> shares{};
 
   std::mutex mutex{};
   int64_t failed_at = 0;
   int32_t code = 0;
   int64_t error[2] = {0, 0};
 
-  void prepare(KernelFn function, const KernelArgs& proto, size_t buffer_count, size_t scratch) {
-    kernel = function, args = proto, scratch_bytes = scratch;
+  void prepare(KernelFn function, const KernelArgs& proto, size_t buffer_count, size_t scratch,
+               std::span<profile::Share> timed) {
+    kernel = function, args = proto, scratch_bytes = scratch, shares = timed;
     if (buffer_count > 0 && buffer_count <= kOwnBuffers) {
       std::copy_n(proto.buffers, buffer_count, buffers);
       args.buffers = buffers;
@@ -153,7 +155,9 @@ struct KernelJob {
     own.thread = thread;
     own.error = words;
     if (scratch_bytes) own.scratch = t_state.scratch_of(scratch_bytes);
+    const Clock::time_point start = shares.empty() ? Clock::time_point() : Clock::now();
     int32_t result = kernel(&own, begin, end);
+    if (thread < shares.size()) shares[thread].add(start, Clock::now());
     if (result == 0) return;
     std::lock_guard lock(mutex);
     if (begin >= failed_at) return;
@@ -451,7 +455,8 @@ void ThreadPool::set_num_threads(int count) {
 }
 
 int32_t ThreadPool::run(KernelFn kernel, const KernelArgs& proto, int64_t blocks, int64_t grain,
-                        size_t scratch_bytes, size_t buffers, int64_t block_grains) {
+                        size_t scratch_bytes, size_t buffers, int64_t block_grains,
+                        std::span<profile::Share> shares) {
   if (blocks <= 0) return 0;
   FloatControl control;
   grain = std::max<int64_t>(grain, 1);
@@ -467,7 +472,7 @@ int32_t ThreadPool::run(KernelFn kernel, const KernelArgs& proto, int64_t blocks
   Leave leave{impl_->busy};
   InsideCall inside;
   KernelJob& work = impl_->kernel_job;
-  work.prepare(kernel, proto, buffers, scratch_bytes);
+  work.prepare(kernel, proto, buffers, scratch_bytes, shares);
   impl_->job = {[](void* context, int64_t begin, int64_t end, uint32_t thread) {
                   (*static_cast<KernelJob*>(context))(begin, end, thread);
                 },

@@ -8,9 +8,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <type_traits>
 
 #include "runtime/kernel_abi.h"
+#include "runtime/profile.h"
 
 namespace ig::rt {
 
@@ -64,8 +66,9 @@ class ThreadPool {
   // many pointers `proto.buffers` has, where that is known; small jobs start sooner by it. `block_grains`:
   // how many times over a block is worth a thread, where it is by itself; then sleeping workers are woken
   // before the caller has spent the time of a block alone.
+  // `shares`, one for each thread where given: what each of them did is added to it.
   int32_t run(KernelFn kernel, const KernelArgs& proto, int64_t blocks, int64_t grain, size_t scratch_bytes,
-              size_t buffers = 0, int64_t block_grains = 1);
+              size_t buffers = 0, int64_t block_grains = 1, std::span<profile::Share> shares = {});
 
   // Whether blocks of a kernel are work for more than one thread; else who calls it himself saves asking.
   static bool is_shared(int64_t blocks, int64_t grain) { return blocks / 2 >= grain; }

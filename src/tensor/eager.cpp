@@ -26,6 +26,7 @@
 #include "tensor/mode.h"
 #include "tensor/numbers.h"
 #include "tensor/op_by_op.h"
+#include "tensor/profile.h"
 #include "tensor/strided.h"
 
 namespace ig::eager {
@@ -672,8 +673,10 @@ std::vector<Tensor> run_elementwise(const ops::Op& op, std::span<const Tensor> o
     link->record(op, operands, attrs, out);
     return out;
   }
+  profile::OpSpan span(op, operands);
   std::vector<Tensor> out = compute_elementwise(op, operands, attrs, shape);
   numbers::look(op, operands, out);
+  span.done(out);
   return out;
 }
 
@@ -683,14 +686,19 @@ std::vector<Tensor> run(const ops::Op& op, std::span<const Tensor> operands, con
     link->record(op, operands, attrs, out);
     return out;
   }
+  profile::OpSpan span(op, operands);
   std::vector<Tensor> out = compute(op, operands, attrs);
   numbers::look(op, operands, out);
+  span.done(out);
   return out;
 }
 
 std::optional<std::vector<Tensor>> run_at_hand(const ops::Op& op, std::span<const Tensor> operands,
                                                const Attrs& attrs) try {
-  return compute(op, operands, attrs, Kernels::AtHand);
+  profile::OpSpan span(op, operands);
+  std::vector<Tensor> out = compute(op, operands, attrs, Kernels::AtHand);
+  span.done(out);
+  return out;
 } catch (const NotAtHand&) {
   return std::nullopt;
 }
@@ -715,8 +723,10 @@ Tensor ElementwiseSite::run(std::array<const Tensor*, 2> operands, Number number
   const Entry* entry = slot.load(std::memory_order_acquire);
   if (entry) {
     if (x.elements() > 0) {
+      profile::OpSpan span(op_, operands);
       Tensor out = run_direct(*entry, count, [&](size_t i) { return operands[i]->data(); }, x.shape());
       if (numbers::possible()) numbers::check(op_, all(), std::span(&out, 1));
+      span.done(std::span(&out, 1));
       return out;
     }
   } else {

@@ -12,6 +12,7 @@
 #include "ops/table.h"
 #include "support/error.h"
 #include "tensor/eager.h"
+#include "tensor/profile.h"
 
 namespace ig {
 namespace {
@@ -139,6 +140,7 @@ std::optional<std::vector<Tensor>> OpByOp::run(std::span<const Tensor> inputs, b
     for (Value v : node->operands())
       if (auto at = readers.find(v); at != readers.end() && --at->second == 0) values.erase(v);
     const Attrs attrs = bound(node->attrs(), sizes);
+    const profile::At at(node->location(), node->scope());
     auto results = compiles ? eager::run(ops::op_of(node), operands, attrs)
                             : eager::run_at_hand(ops::op_of(node), operands, attrs);
     if (!results) return std::nullopt;

@@ -7,6 +7,8 @@
 #include <fmt/ranges.h>
 
 #include "runtime/thread_pool.h"
+#include "support/json.h"
+#include "tensor/profile.h"
 #include "tensor/program.h"
 #include "tools/command.h"
 
@@ -19,10 +21,11 @@ constexpr double kRound = 0.005;  // seconds that a round takes at least
 constexpr int64_t kCopyChunk = 1 << 16;
 
 struct Options {
-  std::string file, json, target;
+  std::string file, json, target, timeline;
   InputOptions inputs;
   std::vector<int> threads;
   int rounds = 15;
+  bool kernels = false;
 };
 
 double seconds_since(Clock::time_point start) {
@@ -100,6 +103,22 @@ std::string time_text(double seconds) {
   return fmt::format("{:.3f} ms", seconds * 1e3);
 }
 
+std::string kernels_json(const Profile& profile) {
+  std::string out;
+  for (const Profile::Row& row : profile.rows())
+    if (Profile::is_work(row.kind))
+      out += fmt::format(
+          "{}\n    {{\"name\": {}, \"ops\": {}, \"module\": {}, \"line\": {}, \"result\": {}, \"calls\": {}, "
+          "\"total_us\": {:.3f}, \"least_us\": {:.3f}, \"busy_us\": {:.3f}, \"bytes\": {}, \"flops\": "
+          "{:.0f}}}",
+          out.empty() ? "" : ",", json_text(row.facts.name), json_text(row.facts.ops),
+          json_text(row.facts.scope), json_text(row.facts.where), json_text(row.facts.result), row.calls,
+          static_cast<double>(row.total_ns) / 1e3, static_cast<double>(row.least_ns) / 1e3,
+          static_cast<double>(row.busy_ns) / 1e3, row.bytes,
+          row.facts.flops * static_cast<double>(row.calls));
+  return "[" + out + "\n  ]";
+}
+
 void bench(const Options& options) {
   std::unique_ptr<Graph> graph = read_graph(options.file);
   Progress progress;
@@ -126,6 +145,15 @@ void bench(const Options& options) {
   std::vector<Row> rows;
   for (int n : threads) rows.push_back(measure(*program, inputs, bytes, n, options.rounds, progress));
 
+  // By kernel, with the last number of threads: as many calls as a round of it had.
+  std::unique_ptr<Profile> profile;
+  if (options.kernels || !options.timeline.empty()) {
+    profile = std::make_unique<Profile>(options.timeline.empty() ? 0 : Profile::kMostSpans);
+    for (int64_t i = 0; i < rows.back().calls; ++i) program->run(inputs);
+    profile->stop();
+    if (!options.timeline.empty()) write_file(options.timeline, profile->chrome_trace());
+  }
+
   if (options.json != "-") {
     fmt::print(
         "{}: {} kernels, {} fused groups, compiled in {:.1f} ms; inputs, constants and results are {} "
@@ -136,6 +164,7 @@ void bench(const Options& options) {
       fmt::print("{:>7}  {:>12}  {:>27}  {:>14}  {:>7.2f}x\n", row.threads, time_text(row.time.median),
                  time_text(row.time.low) + " … " + time_text(row.time.high), time_text(row.copy.median),
                  row.ratio);
+    if (options.kernels) fmt::print("\n{}", profile->str());
   }
   if (options.json.empty()) return;
   std::string out = fmt::format(
@@ -149,7 +178,9 @@ void bench(const Options& options) {
         "\"high_us\": {:.4f}, \"copy_us\": {:.4f}, \"ratio\": {:.4f}}}{}\n",
         rows[i].threads, rows[i].calls, rows[i].time.median * 1e6, rows[i].time.low * 1e6,
         rows[i].time.high * 1e6, rows[i].copy.median * 1e6, rows[i].ratio, i + 1 < rows.size() ? "," : "");
-  write_file(options.json, out + "  ]\n}\n");
+  out += "  ]";
+  if (options.kernels) out += ",\n  \"by_kernel\": " + kernels_json(*profile);
+  write_file(options.json, out + "\n}\n");
 }
 
 }  // namespace
@@ -169,6 +200,11 @@ void add_bench(CLI::App& app) {
   command->add_option("--rounds", options->rounds, "rounds, of 5 ms at least each (15)")
       ->check(CLI::Range(1, 100000))
       ->type_name("N");
+  command->add_flag("--kernels", options->kernels, "tell also what each kernel takes, with its line");
+  command
+      ->add_option("--timeline", options->timeline,
+                   "write when each kernel ran on which thread, as JSON that trace viewers open")
+      ->type_name("OUT");
   command->add_option("--target", options->target, "what code is made for")
       ->check(CLI::IsMember({"host", "native", "x86-64-v2", "x86-64-v3", "x86-64-v4"}));
   command

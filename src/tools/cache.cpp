@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "runtime/kernel_cache.h"
+#include "support/json.h"
 #include "tools/command.h"
 
 namespace ig::tools {

@@ -55,7 +55,6 @@ std::vector<Literal> make_inputs(const Graph& graph, const InputOptions& options
 
 // --- results
 // ---------------------------------------------------------------------------------------------------------
-std::string json_text(std::string_view text);  // in quotes
 std::string array_text(const Literal& array);  // as NumPy prints, shortened above a thousand elements
 
 // What a result may differ by. An element is outside if it differs by more than `ulp` units of the last place

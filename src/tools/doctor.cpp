@@ -17,6 +17,7 @@
 #include "passes/pass.h"
 #include "runtime/kernel_cache.h"
 #include "runtime/thread_pool.h"
+#include "support/json.h"
 #include "support/multiply_add.h"
 #include "support/processor.h"
 #include "support/storage.h"

@@ -82,19 +82,6 @@ double rounding(DType dtype) {
 
 }  // namespace
 
-std::string json_text(std::string_view text) {
-  std::string out = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\')
-      out += '\\', out += c;
-    else if (static_cast<unsigned char>(c) < 0x20)
-      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    else
-      out += c;
-  }
-  return out + '"';
-}
-
 std::string array_text(const Literal& array) {
   std::string out;
   int64_t n = array.elements(), stride = 1;

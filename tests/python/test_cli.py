@@ -610,6 +610,16 @@ def test_bench(chain: Path, tmp_path: Path) -> None:
     for row in data["rows"]:
         assert 0 < row["low_us"] <= row["median_us"] <= row["high_us"]
         assert row["ratio"] > 0
+    timeline = tmp_path / "timeline.json"
+    told = good(
+        "bench", chain, "--size", "n=1000", "--threads", "1", "--rounds", "1", "--kernels", "--timeline", timeline
+    )
+    assert "calls of 1 program\n" in told
+    events = [e for e in json.loads(timeline.read_text())["traceEvents"] if e["ph"] == "X"]
+    assert {e["cat"] for e in events} == {"call", "kernel"}
+    arguments = ("--size", "n=1000", "--threads", "1", "--rounds", "1", "--kernels", "--json", "-")
+    kernels = json.loads(good("bench", chain, *arguments))["by_kernel"]
+    assert [(k["result"], k["bytes"]) for k in kernels] == [("f32[n, 3], f32[n, 3]", kernels[0]["calls"] * 48000)]
     only = json.loads(good("bench", "-", "--rounds", "1", "--threads", "1", "--json", "-", stdin=SQUARE))
     assert only["file"] == "-"
 

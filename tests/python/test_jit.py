@@ -637,6 +637,30 @@ def test_a_trace_of_a_call_changes_nothing() -> None:
     same(f(x), [2])
 
 
+def test_a_trace_of_a_call_runs_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    asked: list[float] = []
+
+    def f(x: Any) -> Any:
+        ig.check(x[0] > 0, "not {x}", x=x)
+        ig.debug_print("x is {x}", x=x)
+        y = ig.pure_callback(lambda a: asked.append(float(a[0])) or a, x, x)
+        return y + 1 if x[1] > 0 else y - 1
+
+    g = ig.jit(f)
+    zeros = ig.ShapeDtypeStruct((2,), ig.float32)
+    compiled = g.lower(zeros).compile()
+    g.lower(ig.asarray([0.0, 5.0]))  # the other branch; and both again, which are known
+    g.lower(zeros)
+    g.lower(ig.asarray([0.0, 5.0]))
+    assert traces(g) == 2
+    assert (capfd.readouterr().out, asked) == ("", [])
+    same(compiled(ig.asarray([2.0, -1.0])), [1, -2])
+    same(compiled(ig.asarray([2.0, 1.0])), [3, 2])
+    assert (capfd.readouterr().out, asked) == ("x is [ 2. -1.]\nx is [2. 1.]\n", [2, 2])
+    with pytest.raises(ig.ValueError, match="not"):
+        compiled(ig.asarray([0.0, 1.0]))
+
+
 def test_cache_info_says_why() -> None:
     f = ig.jit(lambda x: x + 1)
     f(floats(3))

@@ -16,6 +16,7 @@
 #include "runtime/thread_pool.h"
 #include "support/processor.h"
 #include "tensor/passes.h"
+#include "tensor/profile.h"
 
 namespace ig::cpu {
 namespace {
@@ -141,6 +142,7 @@ std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions&
     report.fusion.add(record.fusion);
   }
   report.pass_ms = since(start);
+  profile::phase("passes", source.name, start);
 
   start = Clock::now();
   std::vector<const Node*> fusions;
@@ -158,6 +160,7 @@ std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions&
     report.fused_groups += node->region(0).size() > 1;
   }
   report.lower_ms = since(start);
+  profile::phase("lower", source.name, start);
 
   start = Clock::now();
   std::vector<const loop::Function*> functions;
@@ -176,6 +179,7 @@ std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions&
     code = codegen::compile(functions, target, threads);
   }
   report.compile_ms = since(start);
+  profile::phase("machine code", source.name, start);
 
   start = Clock::now();
   plan::Input input{*graph, {}, {}, {}};
@@ -234,6 +238,7 @@ std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions&
     for (const rt::Instruction& instruction : block.code)
       if (const auto* host = std::get_if<rt::Host>(&instruction)) report.kernels_fallback += host->fallback;
   report.plan_ms = since(start);
+  profile::phase("plan", source.name, start);
   return std::make_shared<CpuProgram>(std::move(graph), std::move(made), std::move(report), options.donated,
                                       std::move(prepared), std::move(readable), target);
 }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "backends/cpu/step_facts.h"
 #include "support/inline_vector.h"
 
 namespace ig::cpu {
@@ -59,6 +60,7 @@ CpuProgram::CpuProgram(std::unique_ptr<Graph> graph, plan::Plan plan, ProgramRep
     calls_back_ |= std::ranges::any_of(block.code, [](const rt::Instruction& instruction) {
       return std::holds_alternative<rt::Host>(instruction);
     });
+  plan.program.facts = describe_steps(graph_, plan);
   executable_ = std::make_unique<rt::Executable>(std::move(plan.program));
 }
 

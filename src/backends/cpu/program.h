@@ -47,7 +47,7 @@ class CpuProgram final : public Program {
   std::vector<int64_t> bind_symbols(std::span<const Tensor> inputs, std::vector<int64_t>& sizes) const;
   void make_size_tables();
 
-  std::unique_ptr<Graph> graph_;
+  std::shared_ptr<const Graph> graph_;  // profiles may outlive the program
   std::vector<std::pair<int, int>> donatable_;
   std::set<int> donated_;
   ProgramReport report_;

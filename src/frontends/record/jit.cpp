@@ -8,6 +8,7 @@
 #include "ops/effects.h"
 #include "support/inline_vector.h"
 #include "tensor/numbers.h"
+#include "tensor/profile.h"
 #include "tensor/strided.h"
 
 namespace ig::record {
@@ -360,6 +361,7 @@ std::shared_ptr<JitTrace> JitTree::record_once(std::span<const Leaf> leaves, Jit
   trace->specialised = attempt.specialised;
   ops::verify(*trace->graph);
   trace->trace_ms = ms_since(start);
+  profile::phase("capture", trace->graph->name, start);
   return trace;
 }
 
@@ -599,12 +601,12 @@ std::shared_ptr<const JitTrace> JitTree::recent() const {
   return given_up_ || recent >= traces_->size() ? nullptr : (*traces_)[recent];
 }
 
-JitTree::Result JitTree::call(std::span<const Leaf> leaves, JitFront& front) {
+JitTree::Result JitTree::find(std::span<const Leaf> leaves, JitFront& front, bool runs) {
   // Most calls are like the one before, and ask nothing of the values.
   if (std::shared_ptr<const JitTrace> trace = recent();
       trace && trace->outcomes.empty() && trace->matches(leaves) && front.holds(*trace, nullptr)) {
     std::vector<Tensor> out;
-    if (!run_small(*trace, leaves, out)) out = run(*trace, leaves, front);
+    if (runs && !run_small(*trace, leaves, out)) out = run(*trace, leaves, front);
     hits_.fetch_add(1, std::memory_order_relaxed);
     return {std::move(trace), std::move(out)};
   }
@@ -641,9 +643,13 @@ JitTree::Result JitTree::call(std::span<const Leaf> leaves, JitFront& front) {
       }
       if (!front.holds(trace, nullptr)) continue;
       bool ask_first = !trace.outcomes.empty() &&
-                       (trace.effects || surprises_.load(std::memory_order_relaxed) >= kAskFirst);
+                       (!runs || trace.effects || surprises_.load(std::memory_order_relaxed) >= kAskFirst);
       freely();
-      std::vector<Tensor> out = ask_first ? ask(trace, leaves, front) : run(trace, leaves, front);
+      std::vector<Tensor> out;
+      if (ask_first)
+        out = ask(trace, leaves, front);
+      else if (runs)
+        out = run(trace, leaves, front);
       size_t answers = ask_first ? 0 : trace.results, bad = 0;
       while (bad < trace.outcomes.size() && trace.outcomes[bad].matches(out[answers + bad])) ++bad;
       if (!trace.outcomes.empty() && !last) {
@@ -659,9 +665,11 @@ JitTree::Result JitTree::call(std::span<const Leaf> leaves, JitFront& front) {
                     std::make_move_iterator(out.end()));
         continue;
       }
-      if (ask_first) out = run(trace, leaves, front);
-      if (!trace.outcomes.empty()) mark_donated(leaves, front);
-      out.resize(trace.results);
+      if (runs) {
+        if (ask_first) out = run(trace, leaves, front);
+        if (!trace.outcomes.empty()) mark_donated(leaves, front);
+        out.resize(trace.results);
+      }
       if (i != recent) recent_.store(i, std::memory_order_relaxed);
       hits_.fetch_add(1, std::memory_order_relaxed);
       return {(*traces)[i], std::move(out)};
@@ -697,6 +705,7 @@ JitTree::Result JitTree::call(std::span<const Leaf> leaves, JitFront& front) {
     std::shared_ptr<JitTrace> trace = record(leaves, front, reason);
     if (last) ++forks_[site.str()];
     freely();
+    if (!runs) return {trace, {}};
     std::vector<Tensor> out = run(*trace, leaves, front);
     mark_donated(leaves, front);
     out.resize(std::min(out.size(), trace->results));

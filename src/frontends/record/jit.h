@@ -133,10 +133,11 @@ class JitTree {
     std::shared_ptr<const JitTrace> trace;  // null: the tree gave up, and the function is to be run op by op
     std::vector<Tensor> outputs;
   };
-  Result call(std::span<const Leaf> leaves, JitFront& front);
-  // The trace that this call runs, recorded and compiled where there is none; it is run in order to be sure.
+  Result call(std::span<const Leaf> leaves, JitFront& front) { return find(leaves, front, true); }
+  // The trace that this call would run, recorded where there is none. Of the function no more is run than
+  // what the trace depends on, and no effect.
   std::shared_ptr<const JitTrace> trace(std::span<const Leaf> leaves, JitFront& front) {
-    return call(leaves, front).trace;
+    return find(leaves, front, false).trace;
   }
 
   struct GivenUp {
@@ -158,6 +159,7 @@ class JitTree {
   };
   struct Attempt;
 
+  Result find(std::span<const Leaf> leaves, JitFront& front, bool runs);
   Family& observe(std::span<const Leaf> leaves);
   std::shared_ptr<JitTrace> record(std::span<const Leaf> leaves, JitFront& front, std::string reason);
   std::shared_ptr<JitTrace> record_once(std::span<const Leaf> leaves, JitFront& front, Attempt& attempt);
