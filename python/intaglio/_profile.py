@@ -26,8 +26,8 @@ class profile(_intaglio.Profile):
         A dict for each kernel of a program, copy, call of the process and op that ran by itself, the longest first:
         `kind` ("kernel", "copy", "host", "op"), `name` (of the kernel's kind, or the op), `ops` (what it computes),
         `program`, `module`, `line` (of its result) and `lines` (all), `result` (its type), `calls`, `total_ns`,
-        `least_ns` (one call), `busy_ns` (of all threads; 0 of ops), `bytes` (read and written) and `flops` (of products and
-        convolutions of known sizes), by all calls.
+        `least_ns` (one call), `busy_ns` (of all threads; 0 of ops), `bytes` (read and written) and `flops` (of
+        products and convolutions of known sizes), by all calls.
     phases : list of dict
         The same of each phase of a program's compilation.
     calls : list of dict

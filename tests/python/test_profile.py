@@ -319,9 +319,14 @@ def test_nothing_is_recorded_outside() -> None:
     assert not p.kernels
     assert not p.calls
     assert str(p).endswith(": 0 ns in kernels and ops; 0 calls of 0 programs\n")
-    with pytest.raises(KeyError), p:  # again, from the beginning
-        f(X)
-        raise KeyError
+
+    def again() -> None:
+        with p:  # from the beginning
+            f(X)
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        again()
     assert p.calls[0]["calls"] == 1
     with ig.profile():  # the block has ended by the error
         pass
