@@ -26,6 +26,7 @@
 #include <algorithm>
 
 #include "codegen/register_tile.h"
+#include "codegen/tile_places.h"
 #include "codegen/window_axis.h"
 #include "ops/attrs.h"
 #include "ops/contraction.h"
@@ -131,6 +132,8 @@ class ConvLowering {
       finished_values_ = build_.add_scratch(finished_->type().dtype, kept * Dim(nr_), "finished");
     if (packs_image_)
       packed_image_ = build_.add_scratch(x_->arg->type().dtype, Dim(images_) * slab_elements(), "image");
+
+    places_ = TilePlaces(build_, mr_, axes_.size(), keeps_sums() ? nr_ : 0, !waits_);
 
     Expr rest = build_.block(), chunk_blocks = emit_.size(chunk_blocks_);
     Expr chunk_block = build_.let(rest % chunk_blocks);
@@ -550,68 +553,39 @@ class ConvLowering {
       places = places * parts[s].count;
     }
     origin = build_.let(origin), places = build_.let(places);
-    // Where the next place stands: its image, and its number along each part.
-    std::vector<uint32_t> where;
-    for (size_t s = 0; s <= parts.size(); ++s) {
-      where.push_back(build_.local(DType::I64, 1, 1, "at"));
-      build_.assign(where[s], build_.index(0));
+    TilePlaces::Walk walk{parts, origin, image_between(), {}, first_row_, end_row_, {}};
+    for (size_t s = 0; s < parts.size(); ++s) {
+      walk.steps.push_back(emit_.size(image_step(s) * Dim(parts[s].stride)));
+      walk.space.push_back(emit_.size(space_[s]));
     }
-    each_tile(emit_, mr_, low_tile(mr_, vectors()), places, [&](int64_t height, Expr first) {
-      tile(height, parts, where, origin, build_.let(places - first), only);
-    });
+    places_.begin(walk);
+    each_tile(emit_, mr_, low_tile(mr_, vectors()), places,
+              [&](int64_t height, Expr first) { tile(height, walk, build_.let(places - first), only); });
   }
 
-  // The sums of the next places, as many as the tile is high; those behind the last repeat it.
-  void tile(int64_t height, const std::vector<WindowPart>& parts, const std::vector<uint32_t>& where,
-            Expr origin, Expr left, Expr only) {
-    const auto mr = at(height);
-    const Expr none = build_.index(0), one = build_.index(1);
-    std::vector<Expr> at_corner(mr), kept_at(mr);  // of each place's window, in the image; of its sums
-    std::vector<std::vector<Expr>> place(mr);      // its image, then its place along each axis
-    for (size_t i = 0; i < mr; ++i) {
-      Expr there = left > build_.index(static_cast<int64_t>(i));
-      auto known = [&](Expr value, Expr before) {
-        return build_.let(i == 0 ? value : loop::select(there, value, before));
-      };
-      Expr number = build_.let(build_.read(where[0]));
-      Expr offset = origin + number * image_between(), row = number;
-      place[i].push_back(known(number, i == 0 ? Expr() : place[i - 1][0]));
-      for (size_t s = 0; s < parts.size(); ++s) {
-        Expr k = build_.let(build_.read(where[s + 1]));
-        offset = offset + k * (Dim(parts[s].stride).constant() == 1
-                                   ? emit_.size(image_step(s))
-                                   : emit_.size(image_step(s) * Dim(parts[s].stride)));
-        Expr here = build_.let(parts[s].first + k * parts[s].step);
-        place[i].push_back(known(here, i == 0 ? Expr() : place[i - 1][s + 1]));
-        row = s == 0 ? number * (end_row_ - first_row_) + (here - first_row_)
-                     : row * emit_.size(space_[s]) + here;
-      }
-      at_corner[i] = known(offset, i == 0 ? Expr() : at_corner[i - 1]);
-      if (waits_ || finished_) kept_at[i] = known(row * nr_, i == 0 ? Expr() : kept_at[i - 1]);
-      Expr carry = one;  // the last axis counts fastest
-      for (size_t s = parts.size() + 1; s-- > 0;) {
-        Expr next = build_.let(build_.read(where[s]) + carry);
-        if (s == 0) {
-          build_.assign(where[s], next);
-          break;
-        }
-        Expr over = build_.let(next == parts[s - 1].count);
-        build_.assign(where[s], loop::select(over, none, next));
-        carry = build_.let(loop::select(over, one, none));
-      }
+  // The sums of the next places, as many as the tile is high.
+  void tile(int64_t height, const TilePlaces::Walk& walk, Expr left, Expr only) {
+    places_.note(walk, height, left);
+    std::vector<Expr> at_corner, kept_at;
+    std::vector<std::vector<Expr>> place;
+    for (size_t i = 0; i < at(height); ++i) {
+      at_corner.push_back(places_.corner(i));
+      kept_at.push_back(keeps_sums() ? places_.kept(i) : Expr());
+      if (!waits_) place.push_back(places_.place(i));
     }
-    auto strip = [&] { sum_and_store(parts, place, at_corner, kept_at, left, only); };
+    auto strip = [&] { sum_and_store(walk.parts, place, at_corner, kept_at, left, only); };
     if (strips_inside_)
       each_strip(strip);
     else
       strip();
   }
+  bool keeps_sums() const { return waits_ || finished_; }
 
   // The sums of a strip's features at these places.
   void sum_and_store(const std::vector<WindowPart>& parts, const std::vector<std::vector<Expr>>& place,
                      const std::vector<Expr>& at_corner, const std::vector<Expr>& kept_at, Expr left,
                      Expr only) {
-    const size_t mr = place.size();
+    const size_t mr = at_corner.size();
     const Expr none = build_.index(0);
     RegisterTile tile(build_, type_, static_cast<int64_t>(mr), nr_);
     Expr lanes = depthwise_ ? width_ : build_.index(nr_);
@@ -776,6 +750,7 @@ class ConvLowering {
   bool strips_inside_ = false;  // all strips of a tile, then the next tile
   bool waits_ = false;          // all sums of a chunk are kept until they are stored
   Value finished_ = nullptr;    // what the kernel gives, before it is turned over
+  TilePlaces places_;
   uint32_t packed_w_ = 0, sums_ = 0, turned_sums_ = 0, packed_image_ = 0, finished_values_ = 0;
   Expr kept_, first_strip_, last_strip_, strip_, group_, first_feature_, width_;
   Expr first_image_, image_count_, first_row_, end_row_, image_, slab_row_;

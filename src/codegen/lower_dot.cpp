@@ -643,8 +643,8 @@ class DotLowering {
     const int lanes = natural_lanes(emit_.target, static_cast<int>(size_of(type_)));
     scratch_c_ = build_.add_scratch(type_, Dim(parts() * m * tiles_.nb), "c");
     Expr width = build_.let(n_end_ - n_begin_);
-    auto c_offset = [&](int64_t row, Expr part, Expr j) {
-      return part * (m * tiles_.nb) + (j + build_.index(row * tiles_.nb));
+    auto c_offset = [&](Expr row, Expr part, Expr j) {
+      return part * (m * tiles_.nb) + (j + row * tiles_.nb);
     };
     // The columns of each part, of the rows of B at hand.
     auto columns = [&](const std::function<void(Expr part, Expr first, Expr j)>& body) {
@@ -657,7 +657,8 @@ class DotLowering {
       });
     };
     columns([&](Expr part, Expr, Expr j) {
-      for (int64_t i = 0; i < m; ++i) build_.store(scratch_c_, c_offset(i, part, j), zero_of(build_, type_));
+      for (int64_t i = 0; i < m; ++i)
+        build_.store(scratch_c_, c_offset(build_.index(i), part, j), zero_of(build_, type_));
     });
     auto add_to = [&](int64_t from, int64_t to, Expr k, int64_t count) {
       std::vector<Expr> a;
@@ -672,11 +673,11 @@ class DotLowering {
         b.reserve(static_cast<size_t>(count));
         for (int64_t u = 0; u < count; ++u) b.push_back(build_.let(load_b(k + build_.index(u), first + j)));
         for (int64_t i = from; i < to; ++i) {
-          Expr sum = build_.load(scratch_c_, c_offset(i, part, j));
+          Expr at = c_offset(build_.index(i), part, j), sum = build_.load(scratch_c_, at);
           for (int64_t u = 0; u < count; ++u)
             sum =
                 multiply_add(a[static_cast<size_t>((i - from) * count + u)], b[static_cast<size_t>(u)], sum);
-          build_.store(scratch_c_, c_offset(i, part, j), sum);
+          build_.store(scratch_c_, at, sum);
         }
       });
     };
@@ -690,14 +691,15 @@ class DotLowering {
     Expr whole = build_.let(emit_.size(k_) / build_.index(together));
     emit_.serial(build_.index(0), whole, [&](Expr g) { add_rows(build_.let(g * together), together); });
     emit_.serial(whole * together, emit_.size(k_), [&](Expr k) { add_rows(k, 1); });
-    for (int64_t i = 0; i < m; ++i)
+    emit_.serial(build_.index(0), build_.index(m), [&](Expr row) {
       emit_.vector(build_.index(0), width, lanes, [&](Expr j) {
-        auto sum = [&](Expr part) { return build_.load(scratch_c_, c_offset(i, part, j)); };
+        auto sum = [&](Expr part) { return build_.load(scratch_c_, c_offset(row, part, j)); };
         if (parts_)
-          store_parts(build_.index(i), n_begin_ + j, sum);
+          store_parts(row, n_begin_ + j, sum);
         else
-          store_row(build_.index(i), n_begin_ + j, build_.let(sum(build_.index(0))));
+          store_row(row, n_begin_ + j, build_.let(sum(build_.index(0))));
       });
+    });
   }
 
   void store_row(Expr row, Expr column, Expr sum) {

@@ -75,10 +75,15 @@ void RegisterTile::sum(GroupEmitter& emit, Expr begin, Expr end, const std::func
       for (size_t g = 0; g < groups_; ++g) add(i, number, vectors[g], g);
     }
   };
-  // Enough work for each turn of the loop to hide its counting.
+  // Enough work for each turn of the loop to hide its counting. Short sums are over before that pays, and the
+  // code of a step of a large tile is long.
+  constexpr int64_t kShort = 12;
   auto bytes = static_cast<int64_t>(sums_.size()) * columns_ * static_cast<int64_t>(size_of(type_));
   int64_t unroll = bytes >= 8 * emit.target.vector_bytes ? 2 : 4;
-  if (usual % unroll != 0 && usual % 3 == 0) unroll = 3;  // none is left over
+  if (bytes >= 16 * emit.target.vector_bytes && usual > 0 && usual < kShort)
+    unroll = 1;
+  else if (usual % unroll != 0 && usual % 3 == 0)
+    unroll = 3;  // none is left over
   Expr count = end - begin;
   Expr whole = build_.let(count / build_.index(unroll));
   emit.serial(build_.index(0), whole, [&](Expr group) {
@@ -86,7 +91,8 @@ void RegisterTile::sum(GroupEmitter& emit, Expr begin, Expr end, const std::func
     for (int64_t u = 0; u < unroll; ++u)
       emit.scoped([&] { step(begin + group * build_.index(unroll) + build_.index(u)); });
   });
-  bool even = count->op == loop::Op::Const && static_cast<int64_t>(count->bits[0]) % unroll == 0;
+  bool even =
+      unroll == 1 || (count->op == loop::Op::Const && static_cast<int64_t>(count->bits[0]) % unroll == 0);
   if (!even) emit.serial(whole * build_.index(unroll), count, [&](Expr k) { step(begin + k); });
 }
 

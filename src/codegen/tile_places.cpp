@@ -1,0 +1,83 @@
+// The odometer of a convolution's places.
+#include "codegen/tile_places.h"
+
+namespace ig::codegen {
+
+TilePlaces::TilePlaces(loop::Builder& build, int64_t most, size_t axes, int64_t keeps, bool stores)
+    : build_(&build), most_(most), keeps_(keeps), axes_(axes), stores_(stores) {
+  scratch_ = build.add_scratch(DType::I64, Dim(static_cast<int64_t>(kPlace + 1 + axes) * most), "places");
+}
+
+void TilePlaces::begin(const Walk& walk) {
+  where_.clear();
+  for (size_t s = 0; s <= walk.parts.size(); ++s) {
+    where_.push_back(build_->local(DType::I64, 1, 1, "at"));
+    build_->assign(where_[s], build_->index(0));
+  }
+}
+
+TilePlaces::Expr TilePlaces::noted(size_t fact, size_t i) const {
+  return build_->let(build_->load(scratch_, at(fact, build_->index(static_cast<int64_t>(i)))));
+}
+
+std::vector<TilePlaces::Expr> TilePlaces::place(size_t i) const {
+  std::vector<Expr> out;
+  for (size_t s = 0; s <= axes_; ++s) out.push_back(noted(kPlace + s, i));
+  return out;
+}
+
+// The last axis counts fastest. `by` is 0, 1, or so many that the row has them left.
+void TilePlaces::advance(const Walk& walk, Expr by) {
+  Expr carry = by;
+  for (size_t s = axes_ + 1; s-- > 0;) {
+    Expr next = build_->let(build_->read(where_[s]) + carry);
+    if (s == 0) return build_->assign(where_[s], next);
+    Expr over = build_->let(next == walk.parts[s - 1].count);
+    build_->assign(where_[s], loop::select(over, build_->index(0), next));
+    carry = build_->let(loop::select(over, build_->index(1), build_->index(0)));
+  }
+}
+
+// What is noted of the next place, and by how much it grows to the one behind it in its row.
+void TilePlaces::facts(const Walk& walk,
+                       const std::function<void(size_t fact, Expr value, Expr step)>& tell) const {
+  Expr number = build_->let(build_->read(where_[0]));
+  Expr corner = walk.origin + number * walk.image_step, row = number;
+  if (stores_) tell(kPlace, number, build_->index(0));
+  for (size_t s = 0; s < axes_; ++s) {
+    const WindowPart& part = walk.parts[s];
+    Expr k = build_->let(build_->read(where_[s + 1]));
+    corner = corner + k * walk.steps[s];
+    Expr here = build_->let(part.first + k * part.step);
+    if (stores_) tell(kPlace + 1 + s, here, build_->index(s + 1 == axes_ ? part.step : 0));
+    row = s == 0 ? number * (walk.end_row - walk.first_row) + (here - walk.first_row)
+                 : row * walk.space[s] + here;
+  }
+  tell(kCorner, build_->let(corner), walk.steps.back());
+  if (keeps_ > 0) tell(kKept, build_->let(row * keeps_), build_->index(walk.parts.back().step * keeps_));
+}
+
+void TilePlaces::note(const Walk& walk, int64_t count, Expr left) {
+  const Expr none = build_->index(0), one = build_->index(1), places = build_->index(count);
+  Expr in_row = (build_->read(where_.back()) + places <= walk.parts.back().count) & (places <= left);
+  build_->if_then(
+      build_->let(in_row),
+      [&] {
+        int64_t lanes = 1;
+        while (lanes < 8 && count % (2 * lanes) == 0) lanes *= 2;
+        facts(walk, [&](size_t fact, Expr value, Expr step) {
+          build_->vector_for(none, places, static_cast<int>(lanes),
+                             [&](Expr i) { build_->store(scratch_, at(fact, i), value + i * step); });
+        });
+        advance(walk, places);
+      },
+      [&] {
+        build_->serial_for(none, places, [&](Expr i) {
+          advance(walk, build_->let(loop::select((i > none) & (i < left), one, none)));
+          facts(walk, [&](size_t fact, Expr value, Expr) { build_->store(scratch_, at(fact, i), value); });
+        });
+        advance(walk, one);
+      });
+}
+
+}  // namespace ig::codegen
