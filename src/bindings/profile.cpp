@@ -18,7 +18,8 @@ struct PyProfile {
 
   const Profile& ended() const {
     if (!profile || profile->recording())
-      throw Error(ErrorKind::Value, profile ? "the profile is still recording" : "the profile has recorded nothing")
+      throw Error(ErrorKind::Value,
+                  profile ? "the profile is still recording" : "the profile has recorded nothing")
           .why("what took how long is told at the end of the recording")
           .hint("write `with ig.profile() as p: ...`, and read p behind that block");
     return *profile;
@@ -103,7 +104,8 @@ void init_profile(nb::module_& m) {
                          : std::string(self.profile ? "<Profile: recording>" : "<Profile: empty>");
            })
       .def(
-          "str", [](const PyProfile& self, int64_t most) {
+          "str",
+          [](const PyProfile& self, int64_t most) {
             return self.ended().str(static_cast<size_t>(std::max<int64_t>(most, 0)));
           },
           nb::arg("most") = 30, "The table, of at most so many kernels and ops, and so many phases.")
@@ -113,13 +115,17 @@ void init_profile(nb::module_& m) {
       .def_prop_ro(
           "kernels", [](const PyProfile& self) { return rows_of(self, &Profile::is_work); },
           "A dict for each kernel of a program, copy, call of the process and op that ran by itself, the "
-          "longest first. `kind` is \"kernel\", \"copy\", \"host\" or \"op\"; `name` the kernel's kind or the "
+          "longest first. `kind` is \"kernel\", \"copy\", \"host\" or \"op\"; `name` the kernel's kind or "
+          "the "
           "op; `ops` what it computes; `program`, `module`, `line` and `lines` where it comes from; `result` "
-          "its type; `calls`; `total_ns`, `least_ns` (one call) and `busy_ns` (of all threads; 0 of ops); `bytes` read "
+          "its type; `calls`; `total_ns`, `least_ns` (one call) and `busy_ns` (of all threads; 0 of ops); "
+          "`bytes` read "
           "and written and `flops` of products, by all calls.")
       .def_prop_ro(
           "phases",
-          [](const PyProfile& self) { return rows_of(self, [](Kind kind) { return kind == Kind::Compile; }); },
+          [](const PyProfile& self) {
+            return rows_of(self, [](Kind kind) { return kind == Kind::Compile; });
+          },
           "Such a dict for each phase of capturing and compiling a program: \"capture\", \"passes\", "
           "\"lower\", \"machine code\", \"plan\".")
       .def_prop_ro(

@@ -18,10 +18,10 @@ using Clock = std::chrono::steady_clock;
 
 // What a step of a program is, an op or a phase; asked for when somebody reads the recording.
 struct Facts {
-  std::string name;     // of the kernel's kind, the op or the phase
-  std::string ops;      // what a kernel computes: "dot_general add maximum"
-  std::string program;  // the graph's name
-  std::string where;    // "model.py:12 in forward:  z = x + y"
+  std::string name;                // of the kernel's kind, the op or the phase
+  std::string ops;                 // what a kernel computes: "dot_general add maximum"
+  std::string program;             // the graph's name
+  std::string where;               // "model.py:12 in forward:  z = x + y"
   std::vector<std::string> lines;  // of all nodes of a kernel
   std::string scope;               // the module's path
   std::string result;              // "f32[8, 128]"
@@ -39,7 +39,8 @@ enum class Kind : uint8_t {
   Compile,  // a phase of capturing or compiling
 };
 
-// By what a thing is known: the address of what it belongs to, which its Describe must keep alive, and its part.
+// By what a thing is known: the address of what it belongs to, which its Describe must keep alive, and its
+// part.
 struct Key {
   const void* owner;
   int64_t part;
@@ -59,7 +60,7 @@ struct Share {
 
 struct Sample {
   Clock::time_point begin, end;
-  int64_t bytes = 0;               // that it read and wrote
+  int64_t bytes = 0;                // that it read and wrote
   std::span<const Share> shares{};  // of the threads, the caller first; empty: the caller did all
 };
 

@@ -82,7 +82,8 @@ void phase(const char* name, const std::string& program, rp::Clock::time_point b
     return [facts] { return facts; };
   };
   // Phases of programs of one name are one thing.
-  rp::add(rp::Kind::Compile, {name, static_cast<int64_t>(std::hash<std::string>()(program))}, describe, sample);
+  rp::add(rp::Kind::Compile, {name, static_cast<int64_t>(std::hash<std::string>()(program))}, describe,
+          sample);
 }
 
 }  // namespace profile
@@ -151,8 +152,8 @@ void Profile::stop() {
   for (size_t at = 0; at < order.size(); ++at) {
     rp::Thing& thing = data_.things[order[at]];
     row_of_[order[at]] = at;
-    rows_.push_back({thing.kind, thing.describe(), thing.calls, thing.total, thing.least, thing.busy,
-                     thing.bytes});
+    rows_.push_back(
+        {thing.kind, thing.describe(), thing.calls, thing.total, thing.least, thing.busy, thing.bytes});
     thing.describe = nullptr;  // what it kept alive may go
   }
 }
@@ -190,9 +191,8 @@ std::string Profile::str(size_t most) const {
     calls += row.calls;
     programs.insert(row.facts.program);
   }
-  std::string out =
-      fmt::format("recorded {}: {} in kernels and ops",
-                  readable_time(static_cast<double>(data_.nanoseconds)), readable_time(work));
+  std::string out = fmt::format("recorded {}: {} in kernels and ops",
+                                readable_time(static_cast<double>(data_.nanoseconds)), readable_time(work));
   if (compiling > 0) out += fmt::format(", {} capturing and compiling", readable_time(compiling));
   out += fmt::format("; {} {} of {} {}\n", calls, calls == 1 ? "call" : "calls", programs.size(),
                      programs.size() == 1 ? "program" : "programs");
@@ -216,8 +216,7 @@ std::string Profile::str(size_t most) const {
         ++left, left_ns += sum;
         continue;
       }
-      if (shown++ == 0)
-        line("total", "share", "calls", "mean", rates("threads", "GB/s", "GFLOP/s"), heading);
+      if (shown++ == 0) line("total", "share", "calls", "mean", rates("threads", "GB/s", "GFLOP/s"), heading);
       const double flops = row.facts.flops * static_cast<double>(row.calls);
       line(readable_time(sum), fmt::format("{:.1f}%", 100 * sum / std::max(all, 1.0)),
            std::to_string(row.calls), readable_time(sum / static_cast<double>(row.calls)),
@@ -257,7 +256,8 @@ std::string Profile::chrome_trace() const {
                                 json_text(short_label(row)), kind_name(row.kind)));
     std::string args;
     auto arg = [&](std::string_view key, const std::string& value) {
-      if (!value.empty()) args += fmt::format("{}\"{}\": {}", args.empty() ? "" : ", ", key, json_text(value));
+      if (!value.empty())
+        args += fmt::format("{}\"{}\": {}", args.empty() ? "" : ", ", key, json_text(value));
     };
     arg("kernel", facts.name);
     arg("program", facts.program);
@@ -270,10 +270,10 @@ std::string Profile::chrome_trace() const {
   }
   for (const rp::Span& span : data_.spans) {
     const size_t row = row_of_[span.thing];
-    out += fmt::format(",\n{}, \"tid\": {}, \"ts\": {:.3f}, \"dur\": {:.3f}{}", heads[row],
-                       span.lane < 0 ? 1'000'000 - span.lane : span.lane,
-                       static_cast<double>(span.begin) / 1e3,
-                       static_cast<double>(span.end - span.begin) / 1e3, tails[row]);
+    out +=
+        fmt::format(",\n{}, \"tid\": {}, \"ts\": {:.3f}, \"dur\": {:.3f}{}", heads[row],
+                    span.lane < 0 ? 1'000'000 - span.lane : span.lane, static_cast<double>(span.begin) / 1e3,
+                    static_cast<double>(span.end - span.begin) / 1e3, tails[row]);
   }
   return out + fmt::format("\n], \"otherData\": {{\"spans_left_out\": {}}}}}\n", data_.spans_left_out);
 }

@@ -1,5 +1,5 @@
-// Where the time goes: a Profile records what runs while it lives, in all threads of the process, and tells it
-// by kernel, with the user's lines, as a table and as a timeline that trace viewers open.
+// Where the time goes: a Profile records what runs while it lives, in all threads of the process, and tells
+// it by kernel, with the user's lines, as a table and as a timeline that trace viewers open.
 //
 //   ig::Profile profile;
 //   step(x);
@@ -27,7 +27,7 @@ class Profile {
   using Kind = rt::profile::Kind;
   using Facts = rt::profile::Facts;
   static std::string_view kind_name(Kind kind);  // "kernel"
-  static bool is_work(Kind kind);                // kernels, copies, host functions and ops: no part of another
+  static bool is_work(Kind kind);  // kernels, copies, host functions and ops: no part of another
 
   // What took time, summed over its calls.
   struct Row {

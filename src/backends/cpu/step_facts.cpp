@@ -29,8 +29,8 @@ double flops_of(const Node* node) {
   const Dims& sizes = node->operand(1)->type().dims;
   double summed = 1;
   if (node->attrs().find(ops::kConvLayout.name)) {
-    const double features = static_cast<double>(
-        sizes[static_cast<size_t>(ops::ConvDims(node->attrs()).rhs_out)].constant());
+    const double features =
+        static_cast<double>(sizes[static_cast<size_t>(ops::ConvDims(node->attrs()).rhs_out)].constant());
     summed = features > 0 ? *kernel / features : 0;
   } else if (node->attrs().find(ops::kRhsContract.name)) {
     for (int64_t axis : node->attrs().get(ops::kRhsContract))

@@ -1,5 +1,5 @@
-// What the instructions of a compiled graph are, as a profile tells it: the nodes that each was made of, their
-// lines, and how much they multiply.
+// What the instructions of a compiled graph are, as a profile tells it: the nodes that each was made of,
+// their lines, and how much they multiply.
 #pragma once
 
 #include <memory>
