@@ -13,6 +13,7 @@
 
 #include "ir/graph.h"
 #include "ops/attrs.h"
+#include "ops/builder.h"
 
 namespace ig::ops {
 
@@ -92,5 +93,10 @@ struct ConvDims {
   int64_t feature_groups = 1, batch_groups = 1;
   explicit ConvDims(const Attrs& attrs);  // Error(Value) where the layout or a count is wrong
 };
+
+// The product that a convolution is whose kernel has one tap, without groups, padding, steps and gaps; null
+// of others, and where its result would have to be turned over. `turned`, if given: the transposition of the
+// convolution's result, in whose place the product stands then.
+Value as_product(Builder& build, const Node* convolution, const Node* turned);
 
 }  // namespace ig::ops

@@ -40,6 +40,8 @@ constexpr std::array kPasses = {
          join_kernels},
     Pass{"join-loops", "Makes each loop of small kernels one kernel, a `fusion` node that holds the loop.",
          join_loops},
+    Pass{"one-tap-products", "Writes convolutions of one tap as the products of matrices that they are.",
+         one_tap_products},
     Pass{"prove-bounds", "Follows the bounds of whole numbers, and writes the truths that follow from them.",
          prove_bounds},
     Pass{"raise-views", "Moves views inside of kernels to what these read, where they are element-wise.",
@@ -56,11 +58,13 @@ constexpr std::array kPasses = {
          write_turned},
 };
 
-constexpr std::array<std::string_view, 24> kDefault = {
-    "refine-shapes",     "drop-stops",   "canonicalize", "fold",         "cse",        "dce",
-    "expand-composites", "prove-bounds", "canonicalize", "hoist-scan",   "sink-views", "batch-last",
-    "choose-layouts",    "canonicalize", "fold",         "cse",          "dce",        "turn-matrices",
-    "rematerialize",     "fuse",         "raise-views",  "write-turned", "join-loops", "join-kernels"};
+constexpr std::array<std::string_view, 25> kDefault = {
+    "refine-shapes",     "drop-stops",       "canonicalize", "fold",        "cse",          "dce",
+    "expand-composites", "prove-bounds",     "canonicalize", "hoist-scan",  "sink-views",   "batch-last",
+    "choose-layouts",    "one-tap-products", "canonicalize", "fold",        "cse",          "dce",
+    "turn-matrices",     "rematerialize",    "fuse",         "raise-views", "write-turned", "join-loops",
+    "join-kernels",
+};
 
 #ifdef INTAGLIO_MUTANTS
 // "pass:NAME:skip" leaves the pass out; "pass:NAME:wrong" swaps two operands of a node that it had in its

@@ -43,7 +43,9 @@ class Profile {
   // Begins to record. `most_spans`: how much of the timeline is kept; tables count everything.
   // Error(Value) where another profile is recording.
   explicit Profile(size_t most_spans = kMostSpans);
-  ~Profile() { stop(); }
+  ~Profile() {
+    if (recording_) rt::profile::stop();  // nobody will read it, and a process may be ending
+  }
   Profile(const Profile&) = delete;
   Profile& operator=(const Profile&) = delete;
 

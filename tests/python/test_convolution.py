@@ -426,6 +426,48 @@ def _training_arrays(dtype: str) -> list[ig.Tensor]:
     return [ig.asarray((rng.standard_normal(shape) * 0.3 + 0.1).astype(dtype)) for shape in shapes]
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int32", "float16"])
+@pytest.mark.parametrize(("batch", "features", "out"), [(1, 64, 33), (3, 5, 40), (0, 4, 4), (2, 1, 1), (7, 100, 3)])
+def test_one_tap_has_the_bits_of_the_convolution(
+    batch: int, features: int, out: int, dtype: str, last: bool, threads: int
+) -> None:
+    rng = np.random.default_rng(batch)
+    x = ig.asarray(rng.standard_normal((batch, features, 5, 9)) * 8).astype(getattr(ig, dtype))
+    w = ig.asarray(rng.standard_normal((out, features, 1, 1)) * 8).astype(getattr(ig, dtype))
+    b = ig.asarray(rng.standard_normal((out, 1, 1)) * 8).astype(getattr(ig, dtype))
+
+    def program(x: ig.Tensor, w: ig.Tensor) -> ig.Tensor:
+        if last:
+            x = ig.permute_dims(x, (0, 2, 3, 1)) * 2
+            x = ig.permute_dims(x, (0, 3, 1, 2))
+        y = ig.conv(x, w) * 3 + b
+        return ig.permute_dims(y, (0, 2, 3, 1)) if last else y
+
+    graph = ig.trace(program, x, w, lift=False).graph
+    product, convolution = graph.compile(), graph.compile(disable=["one-tap-products"])
+    assert any(line.startswith("one-tap-products: 1 change") for line in product.report()["pass_log"])
+    before = ig.get_num_threads()
+    ig.set_num_threads(threads)
+    try:
+        assert np.asarray(product(x, w)).tobytes() == np.asarray(convolution(x, w)).tobytes()
+    finally:
+        ig.set_num_threads(before)
+
+
+def test_one_tap_of_a_symbolic_batch() -> None:
+    rng = np.random.default_rng(0)
+    w = ig.asarray(rng.standard_normal((12, 20, 1), np.float32))
+    program = ig.trace(
+        lambda x: ig.relu(ig.conv(x, w)), ig.zeros((4, 20, 7)), dynamic_shapes={"x": {0: ig.Dim("b", 1, 64)}}
+    )
+    for batch in (1, 2, 9):
+        x = ig.asarray(rng.standard_normal((batch, 20, 7), np.float32))
+        want = np.maximum(np.einsum("bip,oi->bop", x.numpy().astype(np.float64), w.numpy()[:, :, 0]), 0)
+        np.testing.assert_allclose(program(x).numpy(), want, rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
 def test_statistics_of_a_batch_are_no_end_of_a_chain(dtype: str) -> None:
     w = _training_arrays(dtype)

@@ -259,7 +259,7 @@ def test_moves_of_axes(shape: tuple[int, ...], random: Any) -> None:
 ELEMENTWISE = ["exp", "tanh", "negative", "abs", "sigmoid", "square", "sin", "relu"]
 BINARY = ["add", "multiply", "subtract", "maximum", "minimum", "where"]
 # Without `fuse` the reference rules run, whose functions are rounded otherwise.
-PASSES = ["batch-last", "canonicalize", "choose-layouts", "cse", "dce", "fold", "sink-views"]
+PASSES = ["batch-last", "canonicalize", "choose-layouts", "cse", "dce", "fold", "one-tap-products", "sink-views"]
 
 
 @st.composite

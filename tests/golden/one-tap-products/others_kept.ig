@@ -1,0 +1,17 @@
+// Left as they are: steps (%a), padding (%b), several taps (%c), groups (%d), gaps (%e), and a product that would turn its image over (%f).
+// RUN: %intaglio opt --passes=one-tap-products --verify %s | FileCheck %s
+// RUN: %intaglio opt --passes=one-tap-products %s | %intaglio run - --compare-with %s --reference --tolerance exact --inputs random:1
+// RUN: %intaglio run %s --compare --inputs random:1
+
+graph @main(%x: f32[2, 6, 5, 7], %last: f32[2, 5, 7, 6], %w: f32[9, 6, 1, 1], %v: f32[9, 6, 1, 2], %g: f32[9, 2, 1, 1]) {
+  %a = convolution(%x, %w) {layout = "bf01_oi01->bf01", strides = [1, 2], padding = [], lhs_dilation = [], rhs_dilation = [], feature_group_count = 1, batch_group_count = 1, accumulate = f32} : f32[2, 9, 5, 4]
+  %b = convolution(%x, %w) {layout = "bf01_oi01->bf01", strides = [], padding = [0, 1, 0, 0], lhs_dilation = [], rhs_dilation = [], feature_group_count = 1, batch_group_count = 1, accumulate = f32} : f32[2, 9, 6, 7]
+  %c = convolution(%x, %v) {layout = "bf01_oi01->bf01", strides = [], padding = [], lhs_dilation = [], rhs_dilation = [], feature_group_count = 1, batch_group_count = 1, accumulate = f32} : f32[2, 9, 5, 6]
+  %d = convolution(%x, %g) {layout = "bf01_oi01->bf01", strides = [], padding = [], lhs_dilation = [], rhs_dilation = [], feature_group_count = 3, batch_group_count = 1, accumulate = f32} : f32[2, 9, 5, 7]
+  %e = convolution(%x, %w) {layout = "bf01_oi01->bf01", strides = [], padding = [], lhs_dilation = [2, 1], rhs_dilation = [], feature_group_count = 1, batch_group_count = 1, accumulate = f32} : f32[2, 9, 9, 7]
+  %f = convolution(%last, %w) {layout = "b01f_oi01->bf01", strides = [], padding = [], lhs_dilation = [], rhs_dilation = [], feature_group_count = 1, batch_group_count = 1, accumulate = f32} : f32[2, 9, 5, 7]
+  return %a, %b, %c, %d, %e, %f
+}
+
+// CHECK-COUNT-6: convolution(
+// CHECK-NOT: dot_general
