@@ -21,6 +21,30 @@ Node* only_turned(Value v) {
   return user->attrs().find(ops::kPermutation.name) ? user : nullptr;
 }
 
+// Whether the product is the quicker one. Where features come first, a product's vectors are places of one
+// image, while a convolution's tile takes those of several; and few features in, many out are stores far
+// apart.
+bool pays(const Node* convolution, const Node* turned) {
+  constexpr int64_t kFewInputs = 8, kManyOutputs = 32;
+  constexpr int64_t kVector = 16, kStrip = 32;  // columns of a product's tiles
+  constexpr double kFilled = 0.85;
+  const ops::ConvDims d(convolution->attrs());
+  const int last = convolution->result()->type().rank() - 1;
+  const int64_t comes_last = turned ? turned->attrs().get(ops::kPermutation).back() : last;
+  if (comes_last == d.out_feature) return true;
+  const Dims &image = convolution->operand(0)->type().dims, &kernel = convolution->operand(1)->type().dims;
+  auto size = [](const Dims& dims, int64_t axis) { return dims[static_cast<size_t>(axis)]; };
+  const Dim in = size(kernel, d.rhs_in), out = size(kernel, d.rhs_out);
+  if (in.is_constant() && out.is_constant() && in.constant() < kFewInputs && out.constant() >= kManyOutputs)
+    return false;
+  Dim places = int64_t{1};
+  for (int64_t axis : d.lhs_space) places = places * size(image, axis);
+  if (size(image, d.lhs_batch) == Dim(int64_t{1}) || !places.is_constant()) return true;
+  const int64_t count = places.constant(), width = count <= kVector ? kVector : kStrip;
+  const int64_t computed = (count + width - 1) / width * width;
+  return static_cast<double>(count) >= kFilled * static_cast<double>(computed);
+}
+
 }  // namespace
 
 void one_tap_products(Graph& graph, Context& context) {
@@ -32,8 +56,11 @@ void one_tap_products(Graph& graph, Context& context) {
       ops::Builder build(block, node);
       build.at(node);
       Node* turned = only_turned(node->result());
-      Value product = turned ? ops::as_product(build, node, turned) : nullptr;
-      if (!product) turned = nullptr, product = ops::as_product(build, node, nullptr);
+      Value product = turned && pays(node, turned) ? ops::as_product(build, node, turned) : nullptr;
+      if (!product) {
+        turned = nullptr;
+        product = pays(node, nullptr) ? ops::as_product(build, node, nullptr) : nullptr;
+      }
       if (!product) continue;
       context.changed(fmt::format("{} of one tap: a product", node->op().name()));
       replace(turned ? turned : node, std::span(&product, 1));
