@@ -27,7 +27,7 @@ Node* only_turned(Value v) {
 bool pays(const Node* convolution, const Node* turned) {
   constexpr int64_t kFewInputs = 8, kManyOutputs = 32;
   constexpr int64_t kVector = 16, kStrip = 32;  // columns of a product's tiles
-  constexpr double kFilled = 0.85;
+  constexpr double kFilled = 0.9;
   const ops::ConvDims d(convolution->attrs());
   const int last = convolution->result()->type().rank() - 1;
   const int64_t comes_last = turned ? turned->attrs().get(ops::kPermutation).back() : last;
