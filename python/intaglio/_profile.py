@@ -54,6 +54,13 @@ class profile(_intaglio.Profile):
     [3, 6]
     """
 
+    def __init__(self, max_events: int = 200_000) -> None:
+        super().__init__(max_events)
+
+    def __enter__(self) -> profile:
+        super().__enter__()
+        return self
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the timeline as JSON that trace viewers open (https://ui.perfetto.dev, chrome://tracing)."""
         Path(path).write_text(self.chrome_trace(), encoding="utf-8")

@@ -1,6 +1,7 @@
 // `intaglio.Profile`: what `ig.profile` gives.
 #include "tensor/profile.h"
 
+#include <limits>
 #include <optional>
 
 #include "bindings/common.h"
@@ -55,6 +56,19 @@ nb::list rows_of(const PyProfile& self, Wanted wanted) {
   return out;
 }
 
+// A number of things to keep or to show.
+size_t count_of(nb::handle object, const char* name, const char* why, const char* hint) {
+  int overflow = 0;
+  const bool whole = PyLong_Check(object.ptr()) && !PyBool_Check(object.ptr());
+  const long long value = whole ? PyLong_AsLongLongAndOverflow(object.ptr(), &overflow) : -1;
+  if (whole && overflow == 0 && value >= 0) return static_cast<size_t>(value);
+  if (overflow > 0) return std::numeric_limits<size_t>::max();
+  throw make_error(whole ? ErrorKind::Value : ErrorKind::Type, "{}={} is no whole number from 0 on", name,
+                   nb::repr(object).c_str())
+      .why(fmt::format("it says {}", why))
+      .hint(hint);
+}
+
 // A thread that runs an op does not always hold the interpreter.
 Location locate() { return PyGILState_Check() ? python_location() : Location(); }
 
@@ -67,12 +81,10 @@ void init_profile(nb::module_& m) {
                         "A recording of what ran, as ig.profile makes it. `print` it to read it.")
       .def(
           "__init__",
-          [](PyProfile* self, int64_t max_events) {
-            if (max_events < 0)
-              throw make_error(ErrorKind::Value, "profile: max_events={} is negative", max_events)
-                  .why("it says how many events of the timeline are kept")
-                  .hint("pass 0 to keep none; tables count everything all the same");
-            new (self) PyProfile{static_cast<size_t>(max_events)};
+          [](PyProfile* self, nb::handle max_events) {
+            new (self) PyProfile{count_of(max_events, "profile: max_events",
+                                          "how many events of the timeline are kept",
+                                          "pass 0 to keep none; tables count everything all the same")};
           },
           nb::arg("max_events") = static_cast<int64_t>(Profile::kMostSpans))
       .def("__enter__",
@@ -105,8 +117,9 @@ void init_profile(nb::module_& m) {
            })
       .def(
           "str",
-          [](const PyProfile& self, int64_t most) {
-            return self.ended().str(static_cast<size_t>(std::max<int64_t>(most, 0)));
+          [](const PyProfile& self, nb::handle most) {
+            return self.ended().str(
+                count_of(most, "str: most", "how many lines of each kind are shown", "pass 30"));
           },
           nb::arg("most") = 30, "The table, of at most so many kernels and ops, and so many phases.")
       .def_prop_ro(
@@ -134,17 +147,18 @@ void init_profile(nb::module_& m) {
           "Such a dict for each program, from its first kernel to its last.")
       .def(
           "by",
-          [](const PyProfile& self, const std::string& what) {
+          [](const PyProfile& self, nb::handle what) {
             using By = Profile::By;
             const std::pair<const char*, By> kinds[] = {
                 {"line", By::Line}, {"module", By::Module}, {"op", By::Op}, {"program", By::Program}};
             for (const auto& [name, by] : kinds) {
-              if (what != name) continue;
+              if (!PyUnicode_Check(what.ptr()) || nb::cast<std::string>(what) != name) continue;
               nb::dict out;
               for (const Profile::Sum& sum : self.ended().by(by)) out[sum.of.c_str()] = sum.total_ns;
               return out;
             }
-            throw make_error(ErrorKind::Value, "by: `{}` is nothing that kernels have in common", what)
+            throw make_error(ErrorKind::Value, "by: {} is nothing that kernels have in common",
+                             nb::repr(what).c_str())
                 .why("times are summed by \"line\", \"module\", \"op\" or \"program\"")
                 .hint("pass one of these");
           },

@@ -374,5 +374,9 @@ def test_every_error() -> None:
         texts["another one"] = refusal(lambda: ig.profile().__enter__(), __file__)
         texts["entered twice"] = refusal(lambda: p.__enter__(), __file__)
     texts["negative"] = refusal(lambda: ig.profile(max_events=-1), __file__)
+    texts["no whole number"] = refusal(lambda: ig.profile(max_events=2.5), __file__)  # type: ignore[arg-type]
+    texts["lines"] = refusal(lambda: done.str(most="all"), __file__)  # type: ignore[arg-type]
     texts["by what"] = refusal(lambda: done.by("colour"), __file__)
+    texts["by a number"] = refusal(lambda: done.by(3), __file__)  # type: ignore[arg-type]
+    assert done.str(most=10**30) == str(done)
     check_texts(texts, Path(__file__).with_name("profile_errors.txt"))
