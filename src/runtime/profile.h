@@ -1,6 +1,6 @@
 // What takes time, while somebody wants to know: steps of programs, ops that run by themselves and phases of
 // compiling report here, and a Profile (tensor/profile.h) makes tables and pictures of it. Off, as nearly
-// always, it costs one load where a program begins.
+// always, it costs one load where a program or an op begins.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,6 @@
 #include <functional>
 #include <span>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 namespace ig::rt::profile {

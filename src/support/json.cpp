@@ -1,3 +1,4 @@
+// Text for JSON: quotes, backslashes and control characters are escaped; all else is UTF-8 as it came.
 #include "support/json.h"
 
 #include <fmt/format.h>

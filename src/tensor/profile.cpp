@@ -182,20 +182,19 @@ std::vector<Profile::Sum> Profile::by(By what) const {
 std::string Profile::str(size_t most) const {
   if (recording_) return "a profile that is still recording\n";
   double work = 0, compiling = 0;
-  int64_t calls = 0;
-  std::set<std::string> programs;
+  int64_t calls = 0, programs = 0;  // some may have the same name
   for (const Row& row : rows_) {
     if (is_work(row.kind)) work += static_cast<double>(row.total_ns);
     if (row.kind == Kind::Compile) compiling += static_cast<double>(row.total_ns);
     if (row.kind != Kind::Call) continue;
     calls += row.calls;
-    programs.insert(row.facts.program);
+    ++programs;
   }
   std::string out = fmt::format("recorded {}: {} in kernels and ops",
                                 readable_time(static_cast<double>(data_.nanoseconds)), readable_time(work));
   if (compiling > 0) out += fmt::format(", {} capturing and compiling", readable_time(compiling));
-  out += fmt::format("; {} {} of {} {}\n", calls, calls == 1 ? "call" : "calls", programs.size(),
-                     programs.size() == 1 ? "program" : "programs");
+  out += fmt::format("; {} {} of {} {}\n", calls, calls == 1 ? "call" : "calls", programs,
+                     programs == 1 ? "program" : "programs");
 
   // Columns that do not apply to phases are left out there.
   auto part = [&](bool is_part(Kind), double all, std::string_view heading) {

@@ -344,6 +344,11 @@ def test_the_table() -> None:
     assert sum("return ig.sum(self.block(x), axis=0)" in line for line in lines) == 1
     if len(p.kernels) > 1:
         assert f"{len(p.kernels) - 1} more" in p.str(most=1)
+    one, other = compiled(lambda x: x + 1, X), compiled(lambda x: x * 2, X)  # of one name
+    with ig.profile() as p:
+        one(X)
+        other(X)
+    assert str(p).splitlines()[0].endswith("; 2 calls of 2 programs")
     with ig.profile() as p:
         assert str(p) == "a profile that is still recording\n"
         assert repr(p) == "<Profile: recording>"
