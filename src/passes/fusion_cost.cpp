@@ -30,6 +30,12 @@ double bytes_read(const Node* node, Value operand, const DimScope& scope) {
                            static_cast<double>(size_of(operand->type().dtype)));
 }
 
+std::unordered_set<const Node*> members_of(std::span<const KernelWork> parts) {
+  std::unordered_set<const Node*> out;
+  for (const KernelWork& part : parts) out.insert(part.nodes.begin(), part.nodes.end());
+  return out;
+}
+
 }  // namespace
 
 double elements_in(const Dims& dims, const DimScope& scope) {
@@ -70,8 +76,19 @@ double operations_of(const Node* node, const DimScope& scope) {
 
 ops::FusionCost cost_of_kernel(std::span<const KernelWork> parts,
                                const std::function<bool(const Node*)>& is_free, const DimScope& scope) {
-  std::unordered_set<const Node*> inside;
-  for (const KernelWork& part : parts) inside.insert(part.nodes.begin(), part.nodes.end());
+  const std::unordered_set<const Node*> inside = members_of(parts);
+  return cost_of_kernel(
+      parts, is_free,
+      [&](Value v) {
+        return std::ranges::any_of(v->uses(), [&](const Use& use) { return !inside.contains(use.user); });
+      },
+      scope);
+}
+
+ops::FusionCost cost_of_kernel(std::span<const KernelWork> parts,
+                               const std::function<bool(const Node*)>& is_free,
+                               const std::function<bool(Value)>& writes, const DimScope& scope) {
+  const std::unordered_set<const Node*> inside = members_of(parts);
   ops::FusionCost cost;
   std::unordered_set<Value> read;
   for (const KernelWork& part : parts)
@@ -81,9 +98,7 @@ ops::FusionCost cost_of_kernel(std::span<const KernelWork> parts,
         if (!(v->node() && (inside.contains(v->node()) || is_free(v->node()))) && read.insert(v).second)
           cost.bytes += bytes_read(node, v, scope);
       for (Value v : node->results())
-        if (std::any_of(v->uses().begin(), v->uses().end(),
-                        [&](const Use& use) { return !inside.contains(use.user); }))
-          cost.bytes += ops::bytes_of(v->type(), scope);
+        if (writes(v)) cost.bytes += ops::bytes_of(v->type(), scope);
     }
   cost.nanoseconds =
       kStartOfKernel + cost.bytes / bandwidth(cost.bytes) + cost.operations / kOperationsANanosecond;

@@ -22,6 +22,10 @@ struct KernelWork {
 // `is_free` says of a node that what reads it makes it anew.
 ops::FusionCost cost_of_kernel(std::span<const KernelWork> parts,
                                const std::function<bool(const Node*)>& is_free, const DimScope& scope);
+// The same, where `writes` says of a value of the kernel that it is one of its results.
+ops::FusionCost cost_of_kernel(std::span<const KernelWork> parts,
+                               const std::function<bool(const Node*)>& is_free,
+                               const std::function<bool(Value)>& writes, const DimScope& scope);
 
 // Operations of a node: one for what is cheap on one float32 element, 24 for a transcendental function.
 double operations_of(const Node* node, const DimScope& scope);

@@ -160,6 +160,13 @@ std::vector<Group*> Grouping::producer_groups(const Node* node) const {
   return out;
 }
 
+bool Grouping::reads(const Group* reader, const Group* from) const {
+  return std::ranges::any_of(reader->nodes, [&](const Node* node) {
+    return std::ranges::any_of(node->operands(),
+                               [&](Value v) { return v->node() && group_of(v->node()) == from; });
+  });
+}
+
 void Grouping::refuse(const Node* node, const Group* group, std::string_view why, const Costs* costs) {
   if (!tells_ || refusals_.size() >= kLargestRefusalLog) return;
   ops::FusionRefusal told;
@@ -174,12 +181,6 @@ void Grouping::refuse(const Node* node, const Group* group, std::string_view why
 // What was refused at first, but came about another way, is no refusal; nor is what made no difference, where
 // neither kernel reads the other.
 void Grouping::tell_refusals() {
-  auto reads = [&](const Group* reader, const Group* from) {
-    return std::ranges::any_of(reader->nodes, [&](const Node* node) {
-      return std::ranges::any_of(node->operands(),
-                                 [&](Value v) { return v->node() && group_of(v->node()) == from; });
-    });
-  };
   for (Refusal& refusal : refusals_) {
     const Group *home = group_of(refusal.node), *of = group_of(refusal.of);
     if (home && of && home != of && (reads(home, of) || reads(of, home)))
@@ -302,7 +303,9 @@ bool Grouping::can_merge(const Group* a, const Group* b) const {
   auto plain = [](const Group* g) { return g->kind == GroupKind::Loop || g->kind == GroupKind::View; };
   if (plain(a) && plain(b)) return true;
   if ((walks_again(a) && plain(b)) || (plain(a) && walks_again(b))) return true;
-  return walks_again(a) && a->kind == b->kind && a->axes == b->axes;
+  if (a->kind != b->kind || a->axes != b->axes) return false;
+  // What folds in one stage cannot fold what it came to.
+  return walks_again(a) || (a->kind == GroupKind::Column && !reads(a, b) && !reads(b, a));
 }
 
 void Grouping::place_scalar(Node* node) {
@@ -536,7 +539,9 @@ void Grouping::join_siblings() {
   std::unordered_map<Value, std::vector<Group*>> readers;
   for (const auto& made : groups_) {
     Group* group = made.get();
-    if (group->nodes.empty() || (group->kind != GroupKind::Loop && group->kind != GroupKind::Row)) continue;
+    if (group->nodes.empty() || (group->kind != GroupKind::Loop && group->kind != GroupKind::Row &&
+                                 group->kind != GroupKind::Column))
+      continue;
     std::vector<Value> read;
     for (const Node* node : group->nodes)
       for (Value v : node->operands())
@@ -601,20 +606,13 @@ void Grouping::run() {
   for (Node* node : block_) place(node);
   spread_where_read();
   pull_producers();
+  if (compute_where_read()) pull_producers();
   join_parts();
   join_siblings();
   settle_panels();
   if (tells_) refuse_pulls();
   write_out_free();
   tell_refusals();
-}
-
-void Grouping::take_back() {
-  for (auto [twin, of] : twins_) {
-    twin->result()->replace_all_uses_with(of->result());
-    block_.graph().erase(twin);
-  }
-  twins_.clear();
 }
 
 std::vector<Grouping::Unit> Grouping::ordered_units() const {

@@ -67,9 +67,8 @@ class Grouping {
  public:
   // Without `tells` no refusal is noted, which is a good part of the work.
   explicit Grouping(Block& block, bool tells = true);
+  // Writes copies of nodes into the block, and takes out what they stand for.
   void run();
-  // Takes the nodes out again that the grouping wrote into the block; nothing else of it may be used then.
-  void take_back();
 
   // Groups and lone nodes in an order in which each stands behind all that it reads.
   struct Unit {
@@ -98,12 +97,15 @@ class Grouping {
   void join(Group* group, Node* node);
   Group* merge(Group* into, Group* from);
   bool can_merge(const Group* a, const Group* b) const;
+  bool reads(const Group* reader, const Group* from) const;
   bool accepts_scalar(const Group* group, const Node* node) const;
   bool makes_cycle(std::vector<const Group*> merged, const Node* with) const;
   bool read_only_by(const Group* producer, const Group* reader) const;
   void pull_producers();
   void spread_where_read();
   Node* add_twin(Node* node, Node* before, std::span<const Use> uses);
+  class Recomputing;
+  bool compute_where_read();
   void join_parts();
   struct Costs {
     ops::FusionCost together, apart;
@@ -126,7 +128,6 @@ class Grouping {
 
   Block& block_;
   bool tells_;
-  std::vector<std::pair<Node*, Node*>> twins_;  // copies in the block, and what each is a copy of
   std::vector<std::unique_ptr<Group>> groups_;
   NodeTable<Group*> of_;
   NodeTable<size_t> position_;

@@ -189,7 +189,6 @@ Node* Grouping::add_twin(Node* node, Node* before, std::span<const Use> uses) {
   Node* twin = copy_node(node, block_, {node->operands().begin(), node->operands().end()}, before);
   for (const Use& use : uses) use.user->set_operand(use.operand, twin->result());
   position_[twin] = position_.get(before);  // stable sorts leave it in front
-  twins_.emplace_back(twin, node);
   return twin;
 }
 

@@ -37,11 +37,11 @@ struct Memory {
 
 class Meter {
  public:
-  explicit Meter(Graph& graph) : graph_(graph) {
+  // Of a copy, since grouping writes into what it groups.
+  explicit Meter(const Graph& graph) : copy_(graph.clone()), graph_(*copy_) {
     for (Node* node : graph_.body()) number_[node] = ++count_;
   }
 
-  // Leaves the graph as it was.
   Memory measure() {
     Grouping grouping(graph_.body(), /*tells=*/false);
     grouping.run();
@@ -74,7 +74,6 @@ class Meter {
       kept -= inside[u];
       if (kept > 0 && kept >= out.kept) out.kept = kept, out.kernel = u;
     }
-    grouping.take_back();
     return out;
   }
 
@@ -140,6 +139,7 @@ class Meter {
     return out;
   }
 
+  std::unique_ptr<Graph> copy_;
   Graph& graph_;
   size_t count_ = 0;
   NodeTable<size_t> number_, unit_of_;  // counted from 1

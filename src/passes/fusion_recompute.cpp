@@ -1,0 +1,271 @@
+// The third stage of grouping: cheap values that a kernel would write for others are computed again by each of
+// these, where that moves less. A batch norm's kernels read the image, in place of the differences from its
+// means and their squares; its gradient's sums read the cotangent, in place of all that is made of it.
+//
+// What a kernel writes is a cut through its nodes: every reader must be able to compute what it reads from
+// what is written and from what the kernel itself reads. Two cuts are tried, that of now and the earliest one,
+// and the better of them is improved value by value.
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <ranges>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "ir/copy.h"
+#include "ops/attrs.h"
+#include "ops/saved_values.h"
+#include "passes/fusion_cost.h"
+#include "passes/fusion_groups.h"
+#include "passes/walk.h"
+
+namespace ig::passes {
+namespace {
+
+constexpr size_t kMostValues = 32;   // among which to choose
+constexpr int kRounds = 2;           // of improving
+constexpr double kLeastGain = 0.05;  // of the bytes that all these kernels move
+constexpr double kSmall = 1.0 / 16;  // of the elements walked: values that take no memory worth a thought
+
+}  // namespace
+
+// One kernel, and the kernels that read what it writes and could compute themselves.
+class Grouping::Recomputing {
+ public:
+  Recomputing(Grouping& in, Group* from) : in_(in), scope_(in.block_.graph().dims), from_(from) {
+    for (const Node* node : from->nodes)
+      for (Value v : node->results()) look_at(v);
+  }
+
+  // Whether something is computed again from now on.
+  bool run() {
+    if (read_.empty() || read_.size() > kMostValues) return false;
+    const std::unordered_set<Value> all(read_.begin(), read_.end());
+    const Plan now = plan(all);
+    Plan best = plan({});
+    if (!best.fits || best.nanoseconds > now.nanoseconds) best = now;
+    for (int round = 0; round < kRounds; ++round)
+      for (const std::vector<Value>* values : {&read_, &forks_})
+        for (Value v : *values) {
+          std::unordered_set<Value> written = best.written;
+          if (written.erase(v) == 0) written.insert(v);
+          Plan other = plan(written);
+          if (other.fits && other.nanoseconds < best.nanoseconds) best = std::move(other);
+        }
+    if (best.bytes > (1 - kLeastGain) * now.bytes || best.nanoseconds >= now.nanoseconds) return false;
+    apply(best);
+    return true;
+  }
+
+ private:
+  struct Plan {
+    std::unordered_set<Value> written;     // of what could be computed again, and what that would be made of
+    std::vector<Node*> left;               // what the kernel still computes
+    std::vector<std::vector<Node*>> again;  // what each reader computes, in order
+    double bytes = 0, nanoseconds = 0;     // of all these kernels
+    bool fits = true;
+  };
+
+  bool inside(Value v) const { return v->node() && in_.group_of(v->node()) == from_; }
+  static bool may_repeat(const Node* node) {
+    if (node->results().size() != 1) return false;
+    if (ops::has(node, ops::Trait::Elementwise)) return ops::has(node, ops::Trait::Cheap);
+    return ops::has(node, ops::Trait::Relabel) || node->attrs().find(ops::kBroadcastDims.name);
+  }
+  // Whether the use is in a kernel that walks the value's shape, and takes an element of it at each place.
+  bool may_take(Value v, const Use& use) const {
+    const Group* reader = in_.group_of(use.user);
+    if (!reader || reader->domain != v->type().dims) return false;
+    const bool folds = reader->kind == GroupKind::Row || reader->kind == GroupKind::Panel ||
+                       reader->kind == GroupKind::Column;
+    if (!folds && reader->kind != GroupKind::Loop) return false;
+    return ops::has(use.user, ops::Trait::Elementwise) ||
+           (folds && ops::op_of(use.user).rules.lower.kind == ops::LowerRule::Kind::Reduce);
+  }
+
+  void look_at(Value v) {
+    const Node* node = v->node();
+    std::vector<Use> outside;
+    for (const Use& use : v->uses())
+      if (in_.group_of(use.user) != from_) outside.push_back(use);
+    const bool repeats = may_repeat(node);
+    if (outside.empty()) {
+      if (repeats && v->uses().size() > 1 && v->type().dims == from_->domain) forks_.push_back(v);
+      return;
+    }
+    if (!repeats || !std::ranges::all_of(outside, [&](const Use& use) { return may_take(v, use); })) {
+      fixed_.insert(v);
+      return;
+    }
+    read_.push_back(v);
+    for (const Use& use : outside) {
+      Group* reader = in_.group_of(use.user);
+      if (std::ranges::find(readers_, reader) == readers_.end()) readers_.push_back(reader);
+    }
+  }
+
+  // What becomes of the kernels where these values are written, as far as somebody reads them.
+  Plan plan(const std::unordered_set<Value>& written) const {
+    Plan out;
+    for (const Group* reader : readers_) {
+      std::vector<Node*>& again = out.again.emplace_back();
+      std::unordered_set<const Node*> met;
+      std::function<void(Value)> need = [&](Value v) {
+        if (!inside(v) || fixed_.contains(v)) return;
+        if (written.contains(v) || !may_repeat(v->node())) {
+          out.written.insert(v);
+          return;
+        }
+        if (!met.insert(v->node()).second) return;
+        for (Value operand : v->node()->operands()) need(operand);
+        again.push_back(v->node());
+      };
+      for (Value v : read_)
+        if (reads(reader, v)) need(v);
+      if (reader->nodes.size() + again.size() > kLargestGroup) out.fits = false;
+    }
+    find_left(out);
+    weigh(out);
+    out.fits = out.fits && keeps_no_more(out);
+    return out;
+  }
+
+  bool reads(const Group* reader, Value v) const {
+    return std::ranges::any_of(v->uses(),
+                               [&](const Use& use) { return in_.group_of(use.user) == reader; });
+  }
+
+  void find_left(Plan& plan) const {
+    std::unordered_set<const Node*> needed;
+    for (size_t i = from_->nodes.size(); i-- > 0;) {
+      Node* node = from_->nodes[i];
+      const bool left = needed.contains(node) || std::ranges::any_of(node->results(), [&](Value v) {
+                          return fixed_.contains(v) || plan.written.contains(v);
+                        });
+      if (!left) continue;
+      plan.left.push_back(node);
+      for (Value v : node->operands())
+        if (inside(v)) needed.insert(v->node());
+    }
+    std::ranges::reverse(plan.left);
+  }
+
+  void weigh(Plan& plan) const {
+    auto add = [&](std::span<const KernelWork> work, const std::function<bool(Value)>& writes) {
+      const ops::FusionCost cost =
+          cost_of_kernel(work, [&](const Node* node) { return in_.is_free(node); }, writes, scope_);
+      plan.bytes += cost.bytes;
+      plan.nanoseconds += cost.nanoseconds;
+    };
+    if (!plan.left.empty()) {
+      const KernelWork own[] = {{plan.left}};
+      add(own, [&](Value v) { return fixed_.contains(v) || plan.written.contains(v); });
+    }
+    for (size_t r = 0; r < readers_.size(); ++r) {
+      const KernelWork work[] = {{readers_[r]->nodes}, {plan.again[r]}};
+      add(work, [&](Value v) {
+        return in_.group_of(v->node()) == readers_[r] &&
+               std::ranges::any_of(v->uses(),
+                                   [&](const Use& use) { return in_.group_of(use.user) != readers_[r]; });
+      });
+    }
+  }
+
+  // Whether what must stay in memory for longer than now is no more than what need not be there any more.
+  bool keeps_no_more(const Plan& plan) const {
+    const double small = kSmall * elements_in(from_->domain, scope_);
+    auto weight = [&](Value v) {
+      return elements_in(v->type().dims, scope_) <= small ? 0 : ops::bytes_of(v->type(), scope_);
+    };
+    double less = 0, more = 0;
+    for (Value v : read_)
+      if (!plan.written.contains(v)) less += weight(v);
+    for (Value v : plan.written)
+      if (std::ranges::find(read_, v) == read_.end()) more += weight(v);
+    std::unordered_map<Value, size_t> until;  // that others read what the kernel reads
+    for (size_t r = 0; r < readers_.size(); ++r)
+      for (const Node* node : plan.again[r])
+        for (Value v : node->operands()) {
+          if (inside(v) || !v->node() || in_.is_free(v->node()) || ops::has(v->node(), ops::Trait::Constant))
+            continue;
+          auto [last, fresh] = until.try_emplace(v, 0);
+          if (fresh) last->second = last_reader(v);
+          const size_t then = in_.position_.get(readers_[r]->nodes.back());
+          if (then <= last->second) continue;
+          if (last->second != 0) more += weight(v);
+          last->second = 0;  // counted
+        }
+    return more <= less;
+  }
+  size_t last_reader(Value v) const {
+    size_t last = 1;
+    for (const Use& use : v->uses()) {
+      const Group* reader = in_.group_of(use.user);
+      const Node* node = reader ? reader->nodes.back() : use.user;
+      last = std::max(last, is_terminator(node) ? std::numeric_limits<size_t>::max() : in_.position_.get(node));
+    }
+    return last;
+  }
+
+  void apply(const Plan& plan) {
+    for (size_t r = 0; r < readers_.size(); ++r) {
+      Group* reader = readers_[r];
+      if (plan.again[r].empty()) continue;
+      std::vector<Use> uses;
+      for (Value v : read_)
+        if (!plan.written.contains(v))
+          for (const Use& use : v->uses())
+            if (in_.group_of(use.user) == reader) uses.push_back(use);
+      auto first = std::ranges::find_if(reader->nodes, [&](const Node* node) {
+        return std::ranges::any_of(uses, [&](const Use& use) { return use.user == node; });
+      });
+      Node* before = *first;
+      std::unordered_map<Value, Value> own;
+      std::vector<Node*> twins;
+      for (const Node* node : plan.again[r]) {
+        std::vector<Value> operands;
+        for (Value v : node->operands()) operands.push_back(own.contains(v) ? own.at(v) : v);
+        twins.push_back(copy_node(node, in_.block_, std::move(operands), before));
+        own[node->result()] = twins.back()->result();
+        in_.of_[twins.back()] = reader;
+        in_.position_[twins.back()] = in_.position_.get(before);
+      }
+      reader->nodes.insert(first, twins.begin(), twins.end());
+      for (const Use& use : uses) use.user->set_operand(use.operand, own.at(use.user->operand(use.operand)));
+    }
+    std::unordered_set<const Node*> gone(from_->nodes.begin(), from_->nodes.end());
+    for (const Node* node : plan.left) gone.erase(node);
+    std::erase_if(in_.refusals_, [&](const Refusal& refusal) {
+      return gone.contains(refusal.node) || gone.contains(refusal.of);
+    });
+    for (Node* node : from_->nodes | std::views::reverse)
+      if (gone.contains(node)) in_.of_[node] = nullptr, in_.block_.graph().erase(node);
+    from_->nodes = plan.left;
+  }
+
+  Grouping& in_;
+  const DimScope& scope_;
+  Group* from_;
+  std::vector<Value> read_;           // by kernels that could compute them
+  std::vector<Value> forks_;          // values inside that several others are made of
+  std::unordered_set<Value> fixed_;   // written whatever happens
+  std::vector<Group*> readers_;
+};
+
+// What one kernel computes again no longer stands in the way of another one's doing so.
+bool Grouping::compute_where_read() {
+  constexpr int kSweeps = 3;
+  bool changed = false;
+  for (int sweep = 0; sweep < kSweeps; ++sweep) {
+    bool again = false;
+    for (const auto& group : groups_)
+      if (!group->nodes.empty() && !group->closed && group->kind != GroupKind::Nest &&
+          group->kind != GroupKind::Relabel)
+        again = Recomputing(*this, group.get()).run() || again;
+    if (!again) break;
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace ig::passes
