@@ -78,7 +78,8 @@ class Grouping::Recomputing {
     if (!reader || reader->domain != v->type().dims) return false;
     const bool folds = reader->kind == GroupKind::Row || reader->kind == GroupKind::Panel ||
                        reader->kind == GroupKind::Column;
-    if (!folds && reader->kind != GroupKind::Loop) return false;
+    const bool behind = reader->kind == GroupKind::Contraction && !reader->closed;
+    if (!folds && !behind && reader->kind != GroupKind::Loop) return false;
     return ops::has(use.user, ops::Trait::Elementwise) ||
            (folds && ops::op_of(use.user).rules.lower.kind == ops::LowerRule::Kind::Reduce);
   }
