@@ -205,10 +205,13 @@ class ConvLowering {
     Dim reach = (rows - 1) * Dim(axis.stride) + Dim((axis.taps - 1) * axis.dilation);
     return min(floordiv(reach, Dim(axis.gaps)) + 2, axis.image);
   }
+  // Of a depthwise convolution a block packs what its strips see.
+  Dim packed_across() const { return depthwise_ ? min(Dim(part_strips_ * nr_), across_) : across_; }
+  Dim packed_features() const { return depthwise_ ? packed_across() * inputs_ : image_features_; }
   // Images that are turned over together are written side by side: their slabs begin at different places of
   // the first cache.
   Dim slab_elements() const {
-    Dim elements = slab_rows(rows_) * image_row() * image_features_;
+    Dim elements = slab_rows(rows_) * image_row() * packed_features();
     return images_ > 1 ? elements + Dim(kApart) : elements;
   }
 
@@ -296,11 +299,14 @@ class ConvLowering {
     if (prepacked_) {
       // Each part of the strips packs the image anew, which should be a small part of its products.
       constexpr int64_t kProducts = 128;  // for each element that is packed
-      auto worth = [&](int64_t strips) { return !packs_image_ || strips * nr_ * taps_ >= kProducts; };
+      auto worth = [&](int64_t strips) {
+        return !packs_image_ || depthwise_ || strips * nr_ * taps_ >= kProducts;
+      };
       if (chunk_count_.is_constant())
         while (part_strips_ > 1 && chunk_count_.constant() * groups_ * parts() < kEnoughBlocks &&
                worth((part_strips_ + 1) / 2))
           part_strips_ = (part_strips_ + 1) / 2;
+      keep_in_cache();
     } else {
       constexpr int64_t kUnknown = int64_t{1} << 20, kMost = int64_t{1} << 18;
       const Dim image = product(node_->operand(0)->type().dims);
@@ -311,10 +317,11 @@ class ConvLowering {
       for (int64_t size = group_strips_; size >= 1; size = size == 1 ? 0 : (size + 1) / 2) {
         const int64_t count = (group_strips_ + size - 1) / size;
         if (size > 1 && size * taps_ * usual_inputs_ * nr_ > kMost) continue;
-        const int64_t cost = weights * splits(count) + image_elements * count;
+        const int64_t cost = weights * splits(count) + image_elements * (depthwise_ ? 1 : count);
         if (best != 0 && cost >= best) continue;
         best = cost, part_strips_ = size;
       }
+      keep_in_cache();
       chunks_a_block_ = max(ceildiv(chunk_count_, Dim(splits(parts()))), kOne);
     }
     chunk_blocks_ = ceildiv(chunk_count_, chunks_a_block_);
@@ -322,6 +329,16 @@ class ConvLowering {
     int64_t work = kPlaces * nr_ * taps_ * usual_inputs_ * part_strips_;
     set_grain(kernel_, emit_.target, type_, work);
     if (!prepacked_) kernel_.grain = 1;
+  }
+
+  // What a depthwise block packs falls with the number of its strips.
+  void keep_in_cache() {
+    if (!depthwise_ || !packs_image_) return;
+    constexpr int64_t kUnknown = 1024;  // places
+    const Dim slab = slab_rows(rows_) * image_row();
+    const int64_t places = images_ * (slab.is_constant() ? slab.constant() : kUnknown);
+    const int64_t strip = (places + taps_) * usual_inputs_ * nr_ * static_cast<int64_t>(size_of(type_));
+    while (part_strips_ > 1 && part_strips_ * strip > kSecondCache) part_strips_ = (part_strips_ + 1) / 2;
   }
 
   // The offset of a tap in the kernel, by its number.
@@ -437,8 +454,13 @@ class ConvLowering {
       inner.push_back(axes_[s].image);
       inner_axes.push_back(d_.lhs_space[s]);
     }
-    Expr row_places = emit_.size(image_row()), features = emit_.size(image_features_);
-    Expr across = emit_.size(across_);
+    Expr row_places = emit_.size(image_row()), features = emit_.size(packed_features());
+    Expr across = emit_.size(packed_across()), from_first = build_.index(0);
+    if (depthwise_ && parts() > 1) {
+      Expr begin = first_strip_ * build_.index(nr_);
+      across = build_.let(loop::lesser(across, build_.index(group_features_) - begin));
+      from_first = build_.let(begin * stride(across_axis_));
+    }
     const std::optional<Dim> along = x_->run_stride(inner_axes, node_->operand(0)->type().dims);
     const bool one_run =
         along == kOne && (inner.empty() || stride_of(d_.lhs_space[0]) == image_row() || image_row() == kOne);
@@ -455,20 +477,20 @@ class ConvLowering {
     if (stride_of(d_.lhs_batch) == kOne && images_ > 1)
       return emit_.serial(build_.index(0), rows, [&](Expr r) {
         emit_.serial(build_.index(0), row_places, [&](Expr place) {
-          Expr source = place_offset(r, place);
+          Expr source = build_.let(place_offset(r, place) + from_first);
           // Runs this short and this far apart no cache asks for by itself.
           if (!inner.empty()) {
             Expr soon = build_.let(source + build_.index(kAhead) * stride(inner_axes.back()));
-            emit_.serial(build_.index(0), features,
+            emit_.serial(build_.index(0), across,
                          [&](Expr i) { build_.prefetch(from, soon + i * stride(d_.lhs_feature)); });
           }
           build_.transpose({packed_image_, build_.let((r * row_places + place) * features), slab},
-                           {from, source, stride(d_.lhs_feature)}, features, image_count_);
+                           {from, source, stride(d_.lhs_feature)}, across, image_count_);
         });
       });
     auto pack_one = [&](Expr number, Expr summed) {
-      Expr to = build_.let(number * slab + summed * across);
-      Expr of_one = build_.let(number * stride(d_.lhs_batch) +
+      Expr to = build_.let(number * slab + summed * emit_.size(image_feature_step()));
+      Expr of_one = build_.let(number * stride(d_.lhs_batch) + from_first +
                                (depthwise_ ? summed * stride(d_.lhs_feature) : build_.index(0)));
       Expr source = build_.let(image_ + of_one + slab_row_ * stride(d_.lhs_space[0]));
       auto turn = [&](Expr goal, Expr begin, Expr columns) {
@@ -500,19 +522,20 @@ class ConvLowering {
   uint32_t image_buffer() const { return packs_image_ ? packed_image_ : emit_.buffer_of_arg(x_->arg); }
   Expr image_origin() {
     if (!packs_image_) return image_;
-    return build_.index(0) - slab_row_ * emit_.size(image_row() * image_features_);
+    Expr first = build_.index(0) - slab_row_ * emit_.size(image_row() * packed_features());
+    return depthwise_ ? first - first_strip_ * build_.index(nr_) : first;
   }
   Expr image_between() { return packs_image_ ? emit_.size(slab_elements()) : stride(d_.lhs_batch); }
   Dim image_step(size_t axis) const {
     if (!packs_image_) return stride_of(d_.lhs_space[axis]);
-    Dim step = image_features_;
+    Dim step = packed_features();
     for (size_t s = axis + 1; s < axes_.size(); ++s) step = step * axes_[s].image;
     return step;
   }
   // From one that is summed over to the next.
   Dim image_feature_step() const {
     if (!packs_image_) return stride_of(d_.lhs_feature);
-    return depthwise_ ? across_ : kOne;
+    return depthwise_ ? packed_across() : kOne;
   }
 
   // The sums of the chunk's places, over all taps or those of one number along the first axis.
