@@ -69,6 +69,30 @@ std::vector<Value> std_body(BodyContext& c) {
   return {c.build.convert(kept(c, m.sqrt(variance(c, m, m.wide(c.operands[0])))),
                           part_of(c.operands[0]->type().dtype))};
 }
+// 2 sum(d t) / count of the differences d from the mean: that the mean moves too comes to nothing, since they
+// sum to zero. Of the root half of that over the root.
+Value moved_variance(JvpContext& c, Compose& m) {
+  const Ints& axes = c.node->attrs().get(kAxes);
+  Value d = m.centred(m.wide(c.operands[0]), axes), t = m.wide(c.tangents[0]);
+  auto part = [&](std::string_view name, Value v) { return c.build(name, {v}); };
+  Value along = is_complex(d->type().dtype) ? m.add(m.mul(part("real", d), part("real", t)),
+                                                    m.mul(part("imag", d), part("imag", t)))
+                                            : m.mul(d, t);
+  Value count = m.sub(m.count(along, axes), c.node->attrs().get(kCorrection));
+  Value out = m.div(m.mul(m.sum(along, axes), 2), m.max(count, 0.0));
+  return c.build.reshape(out, c.results[0]->type().dims);
+}
+std::vector<Value> jvp_var(JvpContext& c) {
+  if (!c.tangents[0]) return {nullptr};
+  Compose m(c.build);
+  return {c.build.convert(moved_variance(c, m), c.results[0]->type().dtype)};
+}
+std::vector<Value> jvp_std(JvpContext& c) {
+  if (!c.tangents[0]) return {nullptr};
+  Compose m(c.build);
+  Value out = m.div(moved_variance(c, m), m.mul(m.wide(c.results[0]), 2));
+  return {c.build.convert(out, c.results[0]->type().dtype)};
+}
 std::vector<Value> logsumexp_body(BodyContext& c) {
   Compose m(c.build);
   Powers p = powers_of(m, m.wide(c.operands[0]), c.get(kAxes));
@@ -202,9 +226,11 @@ std::vector<Op> reduce_composites() {
       "numbers too it is real.",
       DTypeSet::FloatComplex, var_body, infer_folded<DTypeSet::FloatComplex>,
       "np.var(x, " + axes + ", ddof=correction)", 64, ", correction = 0x1p-1");
+  ops.back().rules.jvp = jvp_var;
   add("std", "The standard deviation of the elements over the axes: the square root of the variance.",
       DTypeSet::FloatComplex, std_body, infer_folded<DTypeSet::FloatComplex>,
       "np.std(x, " + axes + ", ddof=correction)", 64, ", correction = 0x0p+0");
+  ops.back().rules.jvp = jvp_std;
   add("logsumexp", "log(sum(exp(x))) over the axes, without overflow on the way.", DTypeSet::Float,
       logsumexp_body, infer_folded<DTypeSet::Float>, "np.logaddexp.reduce(x, " + axes + ")", 32);
   ops.back().rules.jvp = jvp_logsumexp;
