@@ -2,7 +2,7 @@
 // lanes, or stay scalar while they are the same in all lanes; an index that moves by a constant from lane to
 // lane stays a scalar and a stride, so that most address arithmetic never becomes a vector. Split by subject:
 // emit.cpp (function and statements), emit_expr.cpp (arithmetic), emit_memory.cpp (loads, stores, locals),
-// emit_steps.cpp (indices at known distances), emit_lines.cpp (loops over rows that begin anywhere),
+// emit_steps.cpp (indices at known distances), emit_runs.cpp (indices taken apart), emit_lines.cpp (loops over rows that begin anywhere),
 // emit_transpose.cpp (matrices), emit_convert.cpp (dtypes), emit_registers.cpp (instructions on whole
 // registers).
 //
@@ -86,6 +86,14 @@ class Emitter {
   bool natural(const Node* n);
   std::optional<int64_t> residue(const Node* n, int64_t of);
   llvm::Value* load_steps(uint32_t buffer, DType type, const Value& offset);
+  // emit_runs.cpp
+  struct Runs {
+    const Node* walk = nullptr;  // the number that is taken apart
+    int64_t length = 0;
+  };
+  bool find_runs(const Node* n, Runs& runs);
+  Value within_run(const Node* n, const Runs& runs, llvm::Value* number, llvm::Value* rest);
+  llvm::Value* load_runs(uint32_t buffer, DType type, const Node* offset);
   Value compare_affine(const Node& n, Value a, Value b);
   llvm::Value* arithmetic(const Node& n, llvm::Value* a, llvm::Value* b);
   llvm::Value* compare(const Node& n, llvm::Value* a, llvm::Value* b);

@@ -60,6 +60,7 @@ llvm::Value* Emitter::active_lanes() { return active_ != nullptr ? active_ : i64
 Emitter::Value Emitter::load(const Node& n) {
   for (const LineReader& reader : readers_)
     if (reader.buffer == n.id && reader.offset == n.a.node()) return {reader.value};
+  if (auto* v = load_runs(n.id, n.type, n.a.node())) return {from_memory(n.type, v)};
   Value offset = eval(n.a);
   auto* type = memory_type(n.type);
   llvm::Align align(size_of(part_of(n.type)));
