@@ -33,6 +33,7 @@ struct WindowDims;
 Value at_the_greatest(Builder& build, Value x, Value t, const WindowDims& d, const Dims& out);
 std::vector<Value> jvp_window_at_greatest(JvpContext& c);
 std::vector<Value> transpose_window_at_greatest(TransposeContext& c);
+void nest_select(NestContext& c);
 std::vector<Value> jvp_select_and_scatter(JvpContext& c);
 std::vector<Value> transpose_select_and_scatter(TransposeContext& c);
 
