@@ -1,4 +1,4 @@
-"""Blocks of models that everyone knows, in Intaglio and in torch, side by side: is any of them slow?
+"""Models that everyone knows, and blocks of them, in Intaglio and in torch, side by side: is any of them slow?
 
     make bench-networks                                  all of bench/network_list, forwards and with gradients
     make bench-networks ARGS="--only lstm --threads 2"
@@ -22,6 +22,7 @@ SUITE = programs.Suite(
     "network_worker.py",
     {"torch": "torch eager", "torch_compile": "torch.compile"},
     together=True,
+    firsts=True,
 )
 
 if __name__ == "__main__":

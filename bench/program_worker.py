@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -107,11 +108,13 @@ class ProgramRunner(worker.Runner):
         self.space, self.budget, self.out = space, command["budget"], command["outputs"]
 
     def start(self) -> dict[str, Any]:
+        start = time.perf_counter()
         found = self.call(*self.inputs)
+        first = time.perf_counter() - start
         parts = found if isinstance(found, (tuple, list)) else (found,)
         np.savez(self.out, *(self.space.to_numpy(part) for part in parts))
         self.warm()
-        return {}
+        return {"first": first, "peak": worker.memory()["peak"]}
 
 
 if __name__ == "__main__":

@@ -41,6 +41,7 @@ class Suite:
     worker: str  # the script of the child process
     peers: dict[str, str]  # by system, how it is called; the first is the usual one
     together: bool  # whether what is rounding in one output is told by the largest number of all of them
+    firsts: bool = False  # whether the table tells what the first call of a process takes, compiling included
 
     @property
     def titles(self) -> dict[str, str]:
@@ -73,8 +74,8 @@ def measure(item: str, suite: Suite, given: argparse.Namespace, scratch: Path) -
         for name in given.systems:
             workers[name] = Worker(name, given.threads, scratch, suite.worker)
             command = {"item": item, "system": name, "threads": given.threads, "budget": given.least}
-            workers[name].ask(do="start", outputs=str(scratch / f"{name}.npz"), **command)
-            rows[name] = {"workload": item, "title": item, "system": name, "threads": given.threads}
+            began = workers[name].ask(do="start", outputs=str(scratch / f"{name}.npz"), **command)
+            rows[name] = {"workload": item, "title": item, "system": name, "threads": given.threads, **began}
         outputs = [scratch / f"{name}.npz" for name in given.systems]
         if len(outputs) == 2 and (found := difference(*outputs, together=suite.together)):
             raise WorkerError(f"the results are unlike: {found}")
@@ -96,7 +97,8 @@ def ratio(rows: dict[str, dict[str, Any]]) -> float | None:
     return peers[0]["median"] / own["median"] if peers else None
 
 
-def markdown(result: dict[str, Any], what: str) -> str:
+def markdown(result: dict[str, Any], suite: Suite) -> str:
+    what = suite.what
     threads = result["settings"]["threads"][0]
     ratios, lines = [], []
     for name, rows in report.by_workload(result, threads).items():
@@ -104,6 +106,8 @@ def markdown(result: dict[str, Any], what: str) -> str:
         if (found := ratio(rows)) is not None:
             ratios.append(found)
             cells.append(report.times(found))
+        if suite.firsts:
+            cells += (report.seconds(rows[system]["first"]) for system in result["titles"])
         lines.append(cells)
     said = f"Measured {result['when']} on {result['machine']['processor']}, {threads} thread{'s' * (threads > 1)}."
     header = [what, *result["titles"].values()]
@@ -115,6 +119,8 @@ def markdown(result: dict[str, Any], what: str) -> str:
             f" {ahead} of {len(ratios)} {what}s are as fast as {peer}'s or faster; in the geometric mean Intaglio "
             f"is {report.times(statistics.geometric_mean(ratios))} as fast."
         )
+    if suite.firsts:
+        header += (f"first call of {title}" for title in result["titles"].values())
     return said + "\n\n" + report.table(header, lines)
 
 
@@ -165,9 +171,9 @@ def main(suite: Suite, doc: str | None) -> int:
         print(f"{item:30} {times}  {'' if found is None else report.times(found)}", flush=True)
     given.out.mkdir(parents=True, exist_ok=True)
     (given.out / f"{what}s.json").write_text(json.dumps(result, indent=1))
-    (given.out / f"{what}s.md").write_text(markdown(result, what))
+    (given.out / f"{what}s.md").write_text(markdown(result, suite))
     (given.out / f"{what}s.svg").write_text(report.picture(result))
-    print(f"\n{given.out / (what + 's.md')}: " + markdown(result, what).splitlines()[0])
+    print(f"\n{given.out / (what + 's.md')}: " + markdown(result, suite).splitlines()[0])
     for text in failed:
         print(f"bench: {text}", file=sys.stderr)
     return 1 if failed else 0

@@ -1,4 +1,4 @@
-"""The networks of bench/networks.py: blocks of models that everyone knows, built of the layers of two systems alike.
+"""The networks of bench/networks.py: models that everyone knows and blocks of them, built of two systems' layers alike.
 
 A network gets `m`, the namespace of a system (`bench/network_worker.py` says what is in it: `m.nn` holds its layers),
 and gives a module. All weights are set afterwards, by their names. They are of many kinds on purpose: what is measured
@@ -22,6 +22,7 @@ class Network:
     name: str
     build: Callable[[Any], Any]
     shapes: tuple[tuple[int, ...], ...]  # of its float32 inputs
+    whole: bool = False  # a network as users have it, not a block of one
 
     def inputs(self) -> list[np.ndarray]:
         rng = np.random.default_rng(0)
@@ -41,15 +42,15 @@ class Network:
 NETWORKS: list[Network] = []
 
 
-def network(*shapes: tuple[int, ...]) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
+def network(*shapes: tuple[int, ...], whole: bool = False) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
     """Adds the function as a network of inputs of these shapes."""
 
     def add(build: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        NETWORKS.append(Network(build.__name__, build, shapes))
+        NETWORKS.append(Network(build.__name__, build, shapes, whole))
         return build
 
     return add
 
 
-for _part in ("images", "sequences"):
+for _part in ("images", "sequences", "whole"):
     importlib.import_module(f".{_part}", __name__)

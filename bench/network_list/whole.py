@@ -51,17 +51,17 @@ def residual_network(m: Any, block: Any, widths: tuple[int, ...], depths: tuple[
     return m.nn.Sequential(*layers, *head(m, into))
 
 
-@network((1, 3, 224, 224))
+@network((1, 3, 224, 224), whole=True)
 def resnet18(m: Any) -> Any:
     return residual_network(m, basic, (64, 128, 256, 512), (2, 2, 2, 2))
 
 
-@network((1, 3, 224, 224))
+@network((1, 3, 224, 224), whole=True)
 def resnet50(m: Any) -> Any:
     return residual_network(m, bottleneck, (256, 512, 1024, 2048), (3, 4, 6, 3))
 
 
-@network((1, 3, 224, 224))
+@network((1, 3, 224, 224), whole=True)
 def mobilenet_v2(m: Any) -> Any:
     nn = m.nn
     layers = [unit(m, 3, 32, 3, "ReLU6", stride=2), unit(m, 32, 32, 3, "ReLU6", groups=32), normed(m, 32, 16, 1)]
@@ -89,7 +89,7 @@ def squeezing(m: Any, into: int, wide: int, out: int, size: int, stride: int) ->
     return m.compose(forward, across=nn.Sequential(*across), gate=gate, out=normed(m, wide, out, 1))
 
 
-@network((1, 3, 224, 224))
+@network((1, 3, 224, 224), whole=True)
 def efficientnet_b0(m: Any) -> Any:
     layers, into = [unit(m, 3, 32, 3, "SiLU", stride=2)], 32
     for wide, out, depth, size, stride in (
@@ -101,7 +101,7 @@ def efficientnet_b0(m: Any) -> Any:
     return m.nn.Sequential(*layers, unit(m, 320, 1280, 1, "SiLU"), *head(m, 1280))
 
 
-@network((1, 3, 224, 224))
+@network((1, 3, 224, 224), whole=True)
 def densenet121(m: Any) -> Any:
     nn = m.nn
 
@@ -123,7 +123,7 @@ def densenet121(m: Any) -> Any:
     return nn.Sequential(*layers, *head(m, features))
 
 
-@network((1, 3, 224, 224))
+@network((1, 3, 224, 224), whole=True)
 def convnext_tiny(m: Any) -> Any:
     nn = m.nn
 
@@ -141,7 +141,7 @@ def convnext_tiny(m: Any) -> Any:
     return nn.Sequential(*layers, *head(m, 768))
 
 
-@network((1, 3, 224, 224))
+@network((1, 3, 224, 224), whole=True)
 def vit_tiny(m: Any) -> Any:
     nn = m.nn
 
@@ -159,7 +159,7 @@ def vit_tiny(m: Any) -> Any:
     )
 
 
-@network((1, 64, 768))
+@network((1, 64, 768), whole=True)
 def gpt2(m: Any) -> Any:
     """From embedded tokens to the logits of the last one."""
     nn = m.nn
@@ -171,14 +171,14 @@ def gpt2(m: Any) -> Any:
     )
 
 
-@network((4, 128, 256))
+@network((4, 128, 256), whole=True)
 def small_gpt(m: Any) -> Any:
     """One that fits a lesson: six layers, a batch of four."""
     nn = m.nn
     return nn.Sequential(*(transformer(m, 256, 4, causal=True) for _ in range(6)), nn.LayerNorm(256), nn.Linear(256, 512))
 
 
-@network((2, 64, 256))
+@network((2, 64, 256), whole=True)
 def encoder_and_decoder(m: Any) -> Any:
     nn = m.nn
     return m.compose(
@@ -188,7 +188,7 @@ def encoder_and_decoder(m: Any) -> Any:
     )
 
 
-@network((1, 3, 64, 64))
+@network((1, 3, 64, 64), whole=True)
 def unet(m: Any) -> Any:
     """Three levels, with skips, as segmentation and small diffusion models have them."""
     nn = m.nn
@@ -217,7 +217,7 @@ def unet(m: Any) -> Any:
     )
 
 
-@network((35, 20, 200))
+@network((35, 20, 200), whole=True)
 def lstm_language_model(m: Any) -> Any:
     return m.compose(
         lambda s, x: s.head(s.cells(x)[0]), cells=m.nn.LSTM(200, 200, num_layers=2), head=m.nn.Linear(200, 10000)

@@ -441,6 +441,27 @@ void Grouping::write_out(Node* node) {
   start(node, GroupKind::Loop, node->result()->type().dims);
 }
 
+// A convolution's kernel reads memory: what would be made anew where it is read (a box filter's one number, an
+// image of indices) is written out, and a number that is spread only once.
+void Grouping::write_images(Node* convolution) {
+  for (uint32_t i = 0; i < convolution->operands().size(); ++i) {
+    Node* from = convolution->operand(i)->node();
+    if (!from || !is_free(from)) continue;
+    const Use use[] = {{convolution, i}};
+    Node* own = add_twin(from, convolution, use);
+    if (own->attrs().find(ops::kValue.name)) continue;  // a constant of the program
+    position_[own] = position_.get(from);
+    Node* number = own->operands().size() == 1 ? own->operand(0)->node() : nullptr;
+    const bool spread = number && own->attrs().find(ops::kBroadcastDims.name) &&
+                        number->attrs().find(ops::kValue.name);
+    if (spread) {
+      const Use read[] = {{own, 0}};
+      add_twin(number, own, read);
+    }
+    start(own, spread ? GroupKind::View : GroupKind::Loop, own->result()->type().dims);
+  }
+}
+
 void Grouping::place(Node* node) {
   switch (role_of(node)) {
     case Role::Barrier: return;
@@ -449,6 +470,7 @@ void Grouping::place(Node* node) {
     case Role::View: return place_view(node);
     case Role::Reduce: return place_reduce(node);
     case Role::Contraction: {
+      if (node->attrs().find(ops::kConvLayout.name)) write_images(node);
       Group* group = start(node, GroupKind::Contraction, node->result()->type().dims);
       // Of several matrices the kernel finishes one after the other: nothing reads two of them there.
       auto matrix = [&](Value v) { return v->type().rank() == node->result()->type().rank(); };

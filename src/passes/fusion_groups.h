@@ -89,6 +89,7 @@ class Grouping {
   Role role_of(const Node* node) const;
   void place(Node* node);
   void write_out(Node* node);
+  void write_images(Node* convolution);
   void place_scalar(Node* node);
   void place_view(Node* node);
   bool turns_behind(const Group* group, const Node* node) const;

@@ -84,6 +84,14 @@ class Grouping::Recomputing {
            (folds && ops::op_of(use.user).rules.lower.kind == ops::LowerRule::Kind::Reduce);
   }
 
+  // Whether the kernel can give it.
+  bool may_write(Value v) const {
+    const Dims& dims = v->type().dims;
+    if (from_->kind == GroupKind::Column) return dims == from_->kept;
+    const bool folds = from_->kind == GroupKind::Row || from_->kind == GroupKind::Panel;
+    return dims == from_->domain || (folds && dims == from_->kept);
+  }
+
   void look_at(Value v) {
     const Node* node = v->node();
     std::vector<Use> outside;
@@ -115,6 +123,7 @@ class Grouping::Recomputing {
         if (!inside(v) || fixed_.contains(v)) return;
         if (written.contains(v) || !may_repeat(v->node())) {
           out.written.insert(v);
+          out.fits = out.fits && may_write(v);
           return;
         }
         if (!met.insert(v->node()).second) return;

@@ -30,9 +30,7 @@ def results(network: Network, gradient: bool, compiled: bool) -> list[np.ndarray
     return [part.numpy() for part in (found if isinstance(found, tuple) else (found,))]
 
 
-@pytest.mark.parametrize("gradient", [False, True], ids=["forward", "gradient"])
-@pytest.mark.parametrize("network", NETWORKS, ids=lambda network: network.name)
-def test_compiled_as_op_by_op(network: Network, gradient: bool) -> None:
+def check_compiled(network: Network, gradient: bool) -> None:
     compiled, single = results(network, gradient, True), results(network, gradient, False)
     assert len(compiled) == len(single)
     # A bias in front of a batch norm has rounding for its gradient, so all are held against the largest.
@@ -42,6 +40,13 @@ def test_compiled_as_op_by_op(network: Network, gradient: bool) -> None:
         assert (x.shape, x.dtype) == (y.shape, y.dtype)
         assert np.isfinite(y).all()
         np.testing.assert_allclose(x, y, rtol=1e-3, atol=1e-4 * scale)
+
+
+# Whole networks take longer: tests/slow.
+@pytest.mark.parametrize("gradient", [False, True], ids=["forward", "gradient"])
+@pytest.mark.parametrize("network", [n for n in NETWORKS if not n.whole], ids=lambda network: network.name)
+def test_compiled_as_op_by_op(network: Network, gradient: bool) -> None:
+    check_compiled(network, gradient)
 
 
 def test_the_benchmark_writes_what_it_promises(tmp_path: Path) -> None:

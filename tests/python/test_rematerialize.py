@@ -75,8 +75,10 @@ def programs() -> dict[str, tuple[Any, Any, Any]]:
     }
 
 
-# By how much the planned peak falls at least.
-FALLS = {"stream": 2.0, "mlp": 2.0, "transformer": 1.2}
+# By how much the planned peak falls at least; and what it may come to, in bytes: a half (a sixth less) of what these
+# programs took before any kernel computed again what others wrote. Grouping does that without the pass, too.
+FALLS = {"stream": 1.3, "mlp": 1.6, "transformer": 1.2}
+MOST = {"stream": 5439492 / 2, "mlp": 6925316 / 2, "transformer": 5002244 / 1.2}
 
 
 @pytest.mark.parametrize("name", FALLS)
@@ -88,6 +90,7 @@ def test_the_planned_peak_falls_and_no_bit_changes(name: str) -> None:
     assert same_bits(without(*given), with_pass(*given))
     before, after = without.report(), with_pass.report()
     assert before["planned_peak"] > FALLS[name] * after["planned_peak"]
+    assert after["planned_peak"] < MOST[name]
     for report in (before, after):
         assert report["measured_peak"] <= report["planned_peak"]
         assert report["kernels_fallback"] == 0
