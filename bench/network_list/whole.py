@@ -77,7 +77,9 @@ def squeezing(m: Any, into: int, wide: int, out: int, size: int, stride: int) ->
     """A block of EfficientNet."""
     nn = m.nn
     few = max(1, into // 4)
-    gate = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Conv2d(wide, few, 1), nn.SiLU(), nn.Conv2d(few, wide, 1), nn.Sigmoid())
+    gate = nn.Sequential(
+        nn.AdaptiveAvgPool2d(1), nn.Conv2d(wide, few, 1), nn.SiLU(), nn.Conv2d(few, wide, 1), nn.Sigmoid()
+    )
     across = [unit(m, into, wide, 1, "SiLU")] if wide != into else []
     across.append(unit(m, wide, wide, size, "SiLU", stride=stride, groups=wide))
 
@@ -93,7 +95,13 @@ def squeezing(m: Any, into: int, wide: int, out: int, size: int, stride: int) ->
 def efficientnet_b0(m: Any) -> Any:
     layers, into = [unit(m, 3, 32, 3, "SiLU", stride=2)], 32
     for wide, out, depth, size, stride in (
-        (1, 16, 1, 3, 1), (6, 24, 2, 3, 2), (6, 40, 2, 5, 2), (6, 80, 3, 3, 2), (6, 112, 3, 5, 1), (6, 192, 4, 5, 2), (6, 320, 1, 3, 1),
+        (1, 16, 1, 3, 1),
+        (6, 24, 2, 3, 2),
+        (6, 40, 2, 5, 2),
+        (6, 80, 3, 3, 2),
+        (6, 112, 3, 5, 1),
+        (6, 192, 4, 5, 2),
+        (6, 320, 1, 3, 1),
     ):
         for at in range(depth):
             layers.append(squeezing(m, into, wide * into, out, size, stride if at == 0 else 1))
@@ -175,7 +183,9 @@ def gpt2(m: Any) -> Any:
 def small_gpt(m: Any) -> Any:
     """One that fits a lesson: six layers, a batch of four."""
     nn = m.nn
-    return nn.Sequential(*(transformer(m, 256, 4, causal=True) for _ in range(6)), nn.LayerNorm(256), nn.Linear(256, 512))
+    return nn.Sequential(
+        *(transformer(m, 256, 4, causal=True) for _ in range(6)), nn.LayerNorm(256), nn.Linear(256, 512)
+    )
 
 
 @network((2, 64, 256), whole=True)

@@ -94,9 +94,11 @@ struct ConvDims {
   explicit ConvDims(const Attrs& attrs);  // Error(Value) where the layout or a count is wrong
 };
 
-// The product that a convolution is whose kernel has one tap, without groups, padding, steps and gaps; null
-// of others, and where its result would have to be turned over. `turned`, if given: the transposition of the
-// convolution's result, in whose place the product stands then.
+// Whether its kernel has a tap for each place of the image, so that without padding there is one result.
+bool has_one_place(const Node* convolution);
+// The product that a convolution is whose kernel has one tap, or as many as the image has places, without
+// groups, padding, steps and gaps; null of others, and where its result would have to be turned over.
+// `turned`, if given: the transposition of the convolution's result, in whose place the product stands then.
 Value as_product(Builder& build, const Node* convolution, const Node* turned);
 
 }  // namespace ig::ops

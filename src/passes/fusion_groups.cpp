@@ -228,6 +228,7 @@ Group* Grouping::merge(Group* into, Group* from) {
   into->nodes.insert(into->nodes.end(), from->nodes.begin(), from->nodes.end());
   std::ranges::stable_sort(into->nodes, {}, [&](Node* n) { return position_.get(n); });
   into->reductions += from->reductions;
+  if (placed_) note_crossing(into);
   if (into->kind == GroupKind::View || walks_again(from)) {
     into->kind = from->kind == GroupKind::View ? into->kind : from->kind;
     if (walks_again(from)) {
@@ -239,7 +240,9 @@ Group* Grouping::merge(Group* into, Group* from) {
   return into;
 }
 
-// Whether the merged kernel would have to run both before and after something outside of it.
+// Whether the merged kernel would have to run both before and after something outside of it. What stands
+// behind all of the merged nodes leads back to them only by way of a kernel that has nodes on both sides:
+// such a one counts as reached where anything behind is.
 bool Grouping::makes_cycle(std::vector<const Group*> merged, const Node* with) const {
   size_t last = with ? position_.get(with) : 0;
   for (const Group* g : merged)
@@ -251,34 +254,69 @@ bool Grouping::makes_cycle(std::vector<const Group*> merged, const Node* with) c
   const uint32_t search = ++searches_;
   auto meet = [&](const Node* n) { return std::exchange(seen_[n], search) != search; };
   std::vector<const Node*> work;
-  auto push_users = [&](const Node* n) {
+  bool behind = false;
+  auto push = [&](const Node* n) {
+    if (position_.get(n) > last)
+      behind = true;
+    else if (meet(n))
+      work.push_back(n);
+  };
+  auto push_users = [&](const Node* n, bool outside) {
     for (Value v : n->results())
       for (const Use& use : v->uses())
-        if (use.user->block() == &block_ && position_.get(use.user) <= last && meet(use.user))
-          work.push_back(use.user);
-    // Effects run in their order, whether or not one reads what the other gives.
-    auto effect = next_effect_.find(n);
-    if (effect != next_effect_.end() && position_.get(effect->second) <= last && meet(effect->second))
-      work.push_back(effect->second);
+        if (use.user->block() == &block_ && !(outside && inside(use.user))) push(use.user);
+  };
+  // Effects run in their order, whether or not one reads what the other gives.
+  auto push_effect = [&](const Node* n) {
+    if (auto effect = next_effect_.find(n); effect != next_effect_.end()) push(effect->second);
+  };
+  auto push_members = [&](const Group* g) {
+    for (const Node* member : g->nodes)
+      if (meet(member)) push_users(member, false), push_effect(member);
   };
   for (const Group* g : merged)
-    for (const Node* n : g->nodes)
-      for (Value v : n->results())
-        for (const Use& use : v->uses())
-          if (use.user->block() == &block_ && !inside(use.user) && position_.get(use.user) <= last &&
-              meet(use.user))
-            work.push_back(use.user);
-  while (!work.empty()) {
-    const Node* n = work.back();
-    work.pop_back();
-    if (inside(n)) return true;
-    push_users(n);
-    if (const Group* g = group_of(n))
-      for (const Node* member : g->nodes) {
-        if (meet(member)) push_users(member);
-      }
+    for (const Node* n : g->nodes) push_users(n, true);
+  for (bool crossed = false;;) {
+    while (!work.empty()) {
+      const Node* n = work.back();
+      work.pop_back();
+      if (inside(n)) return true;
+      push_users(n, false), push_effect(n);
+      if (const Group* g = group_of(n)) push_members(g);
+    }
+    if (!behind || std::exchange(crossed, true)) return false;
+    for (const Group* g : crossing(last))
+      if (!inside(g->nodes.front())) push_members(g);
   }
-  return false;
+}
+
+// Kernels with nodes on both sides of a position. While nodes are being placed nothing stands behind.
+std::vector<const Group*> Grouping::crossing(size_t position) const {
+  std::vector<const Group*> out;
+  const size_t row = position / kPositionsOfRow;
+  if (row >= crossing_.size()) return out;
+  for (const Group* g : crossing_[row]) {
+    auto stands = [&](bool after) {
+      return std::ranges::any_of(g->nodes,
+                                 [&](const Node* n) { return (position_.get(n) > position) == after; });
+    };
+    if (stands(false) && stands(true)) out.push_back(g);
+  }
+  return out;
+}
+
+void Grouping::note_crossing(const Group* group) {
+  if (group->nodes.empty()) return;
+  size_t first = position_.get(group->nodes.front()), last = first;
+  for (const Node* n : group->nodes) {
+    first = std::min(first, position_.get(n));
+    last = std::max(last, position_.get(n));
+  }
+  if (crossing_.size() <= last / kPositionsOfRow) crossing_.resize(last / kPositionsOfRow + 1);
+  for (size_t row = first / kPositionsOfRow; row <= last / kPositionsOfRow; ++row) {
+    std::vector<const Group*>& there = crossing_[row];
+    if (std::ranges::find(there, group) == there.end()) there.push_back(group);
+  }
 }
 
 bool Grouping::accepts_scalar(const Group* group, const Node* node) const {
@@ -441,8 +479,8 @@ void Grouping::write_out(Node* node) {
   start(node, GroupKind::Loop, node->result()->type().dims);
 }
 
-// A convolution's kernel reads memory: what would be made anew where it is read (a box filter's one number, an
-// image of indices) is written out, and a number that is spread only once.
+// A convolution's kernel reads memory: what would be made anew where it is read (a box filter's one number,
+// an image of indices) is written out, and a number that is spread only once.
 void Grouping::write_images(Node* convolution) {
   for (uint32_t i = 0; i < convolution->operands().size(); ++i) {
     Node* from = convolution->operand(i)->node();
@@ -452,8 +490,8 @@ void Grouping::write_images(Node* convolution) {
     if (own->attrs().find(ops::kValue.name)) continue;  // a constant of the program
     position_[own] = position_.get(from);
     Node* number = own->operands().size() == 1 ? own->operand(0)->node() : nullptr;
-    const bool spread = number && own->attrs().find(ops::kBroadcastDims.name) &&
-                        number->attrs().find(ops::kValue.name);
+    const bool spread =
+        number && own->attrs().find(ops::kBroadcastDims.name) && number->attrs().find(ops::kValue.name);
     if (spread) {
       const Use read[] = {{own, 0}};
       add_twin(number, own, read);
@@ -561,8 +599,8 @@ void Grouping::join_siblings() {
   std::unordered_map<Value, std::vector<Group*>> readers;
   for (const auto& made : groups_) {
     Group* group = made.get();
-    if (group->nodes.empty() || (group->kind != GroupKind::Loop && group->kind != GroupKind::Row &&
-                                 group->kind != GroupKind::Column))
+    if (group->nodes.empty() ||
+        (group->kind != GroupKind::Loop && group->kind != GroupKind::Row && group->kind != GroupKind::Column))
       continue;
     std::vector<Value> read;
     for (const Node* node : group->nodes)
@@ -629,6 +667,9 @@ void Grouping::run() {
   spread_where_read();
   pull_producers();
   if (compute_where_read()) pull_producers();
+  placed_ = true;
+  for (const auto& group : groups_)
+    if (group->nodes.size() > 1) note_crossing(group.get());
   join_parts();
   join_siblings();
   settle_panels();

@@ -101,6 +101,8 @@ class Grouping {
   bool reads(const Group* reader, const Group* from) const;
   bool accepts_scalar(const Group* group, const Node* node) const;
   bool makes_cycle(std::vector<const Group*> merged, const Node* with) const;
+  std::vector<const Group*> crossing(size_t position) const;
+  void note_crossing(const Group* group);
   bool read_only_by(const Group* producer, const Group* reader) const;
   void pull_producers();
   void spread_where_read();
@@ -134,6 +136,10 @@ class Grouping {
   NodeTable<size_t> position_;
   std::unordered_map<const Node*, const Node*> next_effect_;  // of nodes with effects: the next one
   NodeTable<uint8_t> free_;
+  // Of each so many positions the kernels of several nodes that reach over some of them; once all are placed.
+  static constexpr size_t kPositionsOfRow = 64;
+  std::vector<std::vector<const Group*>> crossing_;
+  bool placed_ = false;
   mutable NodeTable<uint32_t> seen_;  // in which search for a way a node was met last
   mutable uint32_t searches_ = 0;
   struct Refusal {

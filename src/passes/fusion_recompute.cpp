@@ -1,10 +1,10 @@
-// The third stage of grouping: cheap values that a kernel would write for others are computed again by each of
-// these, where that moves less. A batch norm's kernels read the image, in place of the differences from its
-// means and their squares; its gradient's sums read the cotangent, in place of all that is made of it.
+// The third stage of grouping: cheap values that a kernel would write for others are computed again by each
+// of these, where that moves less. A batch norm's kernels read the image, in place of the differences from
+// its means and their squares; its gradient's sums read the cotangent, in place of all that is made of it.
 //
 // What a kernel writes is a cut through its nodes: every reader must be able to compute what it reads from
-// what is written and from what the kernel itself reads. Two cuts are tried, that of now and the earliest one,
-// and the better of them is improved value by value.
+// what is written and from what the kernel itself reads. Two cuts are tried, that of now and the earliest
+// one, and the better of them is improved value by value.
 #include <algorithm>
 #include <functional>
 #include <limits>
@@ -59,18 +59,22 @@ class Grouping::Recomputing {
 
  private:
   struct Plan {
-    std::unordered_set<Value> written;     // of what could be computed again, and what that would be made of
-    std::vector<Node*> left;               // what the kernel still computes
+    std::unordered_set<Value> written;      // of what could be computed again, and what that would be made of
+    std::vector<Node*> left;                // what the kernel still computes
     std::vector<std::vector<Node*>> again;  // what each reader computes, in order
-    double bytes = 0, nanoseconds = 0;     // of all these kernels
+    double bytes = 0, nanoseconds = 0;      // of all these kernels
     bool fits = true;
   };
 
   bool inside(Value v) const { return v->node() && in_.group_of(v->node()) == from_; }
-  static bool may_repeat(const Node* node) {
+  bool is_small(Value v) const {
+    return elements_in(v->type().dims, scope_) <= kSmall * elements_in(from_->domain, scope_);
+  }
+  bool may_repeat(const Node* node) const {
     if (node->results().size() != 1) return false;
     if (ops::has(node, ops::Trait::Elementwise)) return ops::has(node, ops::Trait::Cheap);
-    return ops::has(node, ops::Trait::Relabel) || node->attrs().find(ops::kBroadcastDims.name);
+    if (node->attrs().find(ops::kBroadcastDims.name)) return true;
+    return ops::has(node, ops::Trait::Relabel) && is_small(node->result());  // else it costs divisions
   }
   // Whether the use is in a kernel that walks the value's shape, and takes an element of it at each place.
   bool may_take(Value v, const Use& use) const {
@@ -141,8 +145,7 @@ class Grouping::Recomputing {
   }
 
   bool reads(const Group* reader, Value v) const {
-    return std::ranges::any_of(v->uses(),
-                               [&](const Use& use) { return in_.group_of(use.user) == reader; });
+    return std::ranges::any_of(v->uses(), [&](const Use& use) { return in_.group_of(use.user) == reader; });
   }
 
   void find_left(Plan& plan) const {
@@ -174,19 +177,16 @@ class Grouping::Recomputing {
     for (size_t r = 0; r < readers_.size(); ++r) {
       const KernelWork work[] = {{readers_[r]->nodes}, {plan.again[r]}};
       add(work, [&](Value v) {
-        return in_.group_of(v->node()) == readers_[r] &&
-               std::ranges::any_of(v->uses(),
-                                   [&](const Use& use) { return in_.group_of(use.user) != readers_[r]; });
+        return in_.group_of(v->node()) == readers_[r] && std::ranges::any_of(v->uses(), [&](const Use& use) {
+                 return in_.group_of(use.user) != readers_[r];
+               });
       });
     }
   }
 
   // Whether what must stay in memory for longer than now is no more than what need not be there any more.
   bool keeps_no_more(const Plan& plan) const {
-    const double small = kSmall * elements_in(from_->domain, scope_);
-    auto weight = [&](Value v) {
-      return elements_in(v->type().dims, scope_) <= small ? 0 : ops::bytes_of(v->type(), scope_);
-    };
+    auto weight = [&](Value v) { return is_small(v) ? 0 : ops::bytes_of(v->type(), scope_); };
     double less = 0, more = 0;
     for (Value v : read_)
       if (!plan.written.contains(v)) less += weight(v);
@@ -212,7 +212,8 @@ class Grouping::Recomputing {
     for (const Use& use : v->uses()) {
       const Group* reader = in_.group_of(use.user);
       const Node* node = reader ? reader->nodes.back() : use.user;
-      last = std::max(last, is_terminator(node) ? std::numeric_limits<size_t>::max() : in_.position_.get(node));
+      last =
+          std::max(last, is_terminator(node) ? std::numeric_limits<size_t>::max() : in_.position_.get(node));
     }
     return last;
   }
@@ -256,9 +257,9 @@ class Grouping::Recomputing {
   Grouping& in_;
   const DimScope& scope_;
   Group* from_;
-  std::vector<Value> read_;           // by kernels that could compute them
-  std::vector<Value> forks_;          // values inside that several others are made of
-  std::unordered_set<Value> fixed_;   // written whatever happens
+  std::vector<Value> read_;          // by kernels that could compute them
+  std::vector<Value> forks_;         // values inside that several others are made of
+  std::unordered_set<Value> fixed_;  // written whatever happens
   std::vector<Group*> readers_;
 };
 

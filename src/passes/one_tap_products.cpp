@@ -1,6 +1,6 @@
-// Writes convolutions of one tap as the products of matrices that they are, once layouts are chosen: a
-// product's kernel packs nothing of the image, keeps no sums waiting, and compiles in a third of the time.
-// The sums are the same, in the same order.
+// Writes convolutions of one tap, and their gradients by the weights (of as many taps as places), as the
+// products of matrices that they are, once layouts are chosen: a product's kernel packs nothing of the image,
+// keeps no sums waiting, and compiles in a third of the time. The sums are the same, in the same order.
 #include <vector>
 
 #include <fmt/format.h>
@@ -29,6 +29,8 @@ bool pays(const Node* convolution, const Node* turned) {
   constexpr int64_t kVector = 16, kStrip = 32;  // columns of a product's tiles
   constexpr double kFilled = 0.9;
   const ops::ConvDims d(convolution->attrs());
+  if (ops::has_one_place(convolution))  // sums over the space alone: others would be packed across images
+    return convolution->operand(0)->type().dims[static_cast<size_t>(d.lhs_feature)] == Dim(int64_t{1});
   const int last = convolution->result()->type().rank() - 1;
   const int64_t comes_last = turned ? turned->attrs().get(ops::kPermutation).back() : last;
   if (comes_last == d.out_feature) return true;
@@ -62,7 +64,8 @@ void one_tap_products(Graph& graph, Context& context) {
         product = pays(node, nullptr) ? ops::as_product(build, node, nullptr) : nullptr;
       }
       if (!product) continue;
-      context.changed(fmt::format("{} of one tap: a product", node->op().name()));
+      context.changed(fmt::format("{} of one {}: a product", node->op().name(),
+                                  ops::has_one_place(node) ? "place" : "tap"));
       replace(turned ? turned : node, std::span(&product, 1));
       if (turned) graph.erase(turned);
       graph.erase(node);

@@ -1,6 +1,7 @@
-// Loads at indices that are taken apart: i / n and i % n, where a vector loop walks several axes as one. Where n
-// is no less than the lanes, these lie in two runs at most: in each, i / n is one number, and i % n goes up by
-// one. So two numbers, or two masked vectors, are put together where single elements would be gathered.
+// Loads at indices that are taken apart: i / n and i % n, where a vector loop walks several axes as one.
+// Where n is no less than the lanes, these lie in two runs at most: in each, i / n is one number, and i % n
+// goes up by one. So two numbers, or two masked vectors, are put together where single elements would be
+// gathered.
 #include <llvm/Analysis/VectorUtils.h>
 
 #include <algorithm>
@@ -36,15 +37,20 @@ Quotient quotient_of(const loop::ExprNode* n) {
 
 }  // namespace
 
-// Whether the index varies from lane to lane by such parts of one number alone, which goes up by one.
+// Whether the index (or a question about it) varies from lane to lane by such parts of one number alone,
+// which goes up by one.
 bool Emitter::find_runs(const Node* n, Runs& runs) {
-  if (n->type != DType::I64) return false;
   if (n->op == Op::Const || n->op == Op::Size) return true;
   if (n->op == Op::Var) return eval(n).uniform();
-  if (n->op == Op::Add || n->op == Op::Sub || n->op == Op::Mul)
+  const bool asks = n->op >= Op::Eq && n->op <= Op::Ge && n->a.type() == DType::I64;
+  const bool joins = n->type == DType::Bool && (n->op == Op::And || n->op == Op::Or);
+  if (n->op == Op::Select && !find_runs(n->c.node(), runs)) return false;
+  if (n->op == Op::Add || n->op == Op::Sub || n->op == Op::Mul || n->op == Op::Select || asks || joins)
     return find_runs(n->a.node(), runs) && find_runs(n->b.node(), runs);
+  if (n->type != DType::I64) return false;
   if (!by_constant(n)) return false;
-  const Quotient q = n->op == Op::Div ? quotient_of(n) : Quotient{n->a.node(), static_cast<int64_t>(n->b->bits[0])};
+  const Quotient q =
+      n->op == Op::Div ? quotient_of(n) : Quotient{n->a.node(), static_cast<int64_t>(n->b->bits[0])};
   if (q.of->op == Op::Div || q.of->op == Op::Rem) return find_runs(q.of, runs);
   const Value walked = eval(q.of);
   if (walked.uniform()) return true;
@@ -55,8 +61,8 @@ bool Emitter::find_runs(const Node* n, Runs& runs) {
   return longer % shorter == 0;
 }
 
-// The index within the run of this number, where the first lane stands at `rest` of it. Nothing (v null) where it
-// is no number and a step.
+// The index within the run of this number, where the first lane stands at `rest` of it. Nothing (v null)
+// where it is no number and a step.
 Emitter::Value Emitter::within_run(const Node* n, const Runs& runs, llvm::Value* number, llvm::Value* rest) {
   auto times = [&](int64_t length) { return i64(length / runs.length); };
   if (n->op == Op::Div) {
@@ -68,10 +74,16 @@ Emitter::Value Emitter::within_run(const Node* n, const Runs& runs, llvm::Value*
     return {b_.CreateAdd(b_.CreateMul(before, i64(runs.length)), rest), 1};
   }
   if (n->op == Op::Const || n->op == Op::Size || n->op == Op::Var) return eval(n);
-  const Value a = within_run(n->a.node(), runs, number, rest), b = within_run(n->b.node(), runs, number, rest);
+  const Value a = within_run(n->a.node(), runs, number, rest),
+              b = within_run(n->b.node(), runs, number, rest);
   if (a.v == nullptr || b.v == nullptr) return {};
+  if (n->op == Op::Select) {
+    const Value c = within_run(n->c.node(), runs, number, rest);
+    if (c.v == nullptr || !a.uniform() || b.stride != c.stride) return {};
+    return {b_.CreateSelect(a.v, b.v, c.v), b.stride};
+  }
   if (!a.uniform() || !b.uniform()) return affine(*n, a, b);
-  return {arithmetic(*n, a.v, b.v)};
+  return {n->op >= Op::Eq && n->op <= Op::Ge ? compare(*n, a.v, b.v) : arithmetic(*n, a.v, b.v)};
 }
 
 // Null where the offset is nothing of the kind.

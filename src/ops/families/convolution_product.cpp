@@ -1,5 +1,6 @@
 // A convolution of one tap is a product of matrices: each place's features times the kernel's. Its sums run
-// over the input features in their order, as the product's do, so the bits are the same.
+// over the input features in their order, as the product's do, so the bits are the same. So is one of as many
+// taps as places, which has one place itself: the gradient by the weights of a convolution of one tap.
 #include <algorithm>
 #include <utility>
 
@@ -18,7 +19,37 @@ std::string without(std::string letters, std::string_view gone) {
   return letters;
 }
 
+// Both operands summed over the space, the first axis slowest, and then over the input features.
+Value sum_over_places(Builder& build, const Node* convolution, const ConvDims& d, const ConvLayout& layout) {
+  Value x = convolution->operand(0), w = convolution->operand(1);
+  Ints of_image(d.lhs_space.begin(), d.lhs_space.end()), of_kernel(d.rhs_space.begin(), d.rhs_space.end());
+  of_image.push_back(d.lhs_feature), of_kernel.push_back(d.rhs_in);
+  const bool batch_first = layout.result.find('b') < layout.result.find('f');
+  if (!batch_first) std::swap(x, w), std::swap(of_image, of_kernel);
+  Value product = build("dot_general", {x, w},
+                        {kLhsBatch % Ints{}, kRhsBatch % Ints{}, kLhsContract % of_image,
+                         kRhsContract % of_kernel, kAccumulate % convolution->attrs().get(kAccumulate)});
+  Dims dims;
+  for (char axis : layout.result)
+    dims.push_back(axis == 'b'   ? product->type().dims[batch_first ? 0 : 1]
+                   : axis == 'f' ? product->type().dims[batch_first ? 1 : 0]
+                                 : Dim(int64_t{1}));
+  return build.reshape(product, dims);
+}
+
 }  // namespace
+
+bool has_one_place(const Node* convolution) {
+  const ConvDims d(convolution->attrs());
+  const Dims &image = convolution->operand(0)->type().dims, &kernel = convolution->operand(1)->type().dims;
+  bool many = false;
+  for (size_t s = 0; s < d.rhs_space.size(); ++s) {
+    const Dim& taps = kernel[static_cast<size_t>(d.rhs_space[s])];
+    if (taps != image[static_cast<size_t>(d.lhs_space[s])]) return false;
+    many = many || taps != Dim(int64_t{1});
+  }
+  return many;
+}
 
 Value as_product(Builder& build, const Node* convolution, const Node* turned) {
   const Attrs& attrs = convolution->attrs();
@@ -30,11 +61,12 @@ Value as_product(Builder& build, const Node* convolution, const Node* turned) {
   }
   Value x = convolution->operand(0), w = convolution->operand(1);
   const Dims &image = x->type().dims, &kernel = w->type().dims;
+  const bool plain = d.feature_groups == 1 && d.batch_groups == 1 && all_are(d.low, 0) &&
+                     all_are(d.high, 0) && all_are(d.lhs_dilation, 1) && all_are(d.rhs_dilation, 1);
+  if (plain && has_one_place(convolution)) return sum_over_places(build, convolution, d, layout);
   const bool one_tap = std::ranges::all_of(
       d.rhs_space, [&](int64_t axis) { return kernel[static_cast<size_t>(axis)] == Dim(int64_t{1}); });
-  if (!one_tap || d.feature_groups != 1 || d.batch_groups != 1 || !all_are(d.low, 0) || !all_are(d.high, 0) ||
-      !all_are(d.strides, 1) || !all_are(d.lhs_dilation, 1))
-    return nullptr;
+  if (!one_tap || !plain || !all_are(d.strides, 1)) return nullptr;
   // The result's axes are the product's, so that what follows finds a product before it.
   auto product = [&](Value lhs, int64_t lhs_axis, Value rhs, int64_t rhs_axis, const Ints& lhs_batch,
                      const Ints& rhs_batch) {

@@ -75,9 +75,9 @@ Value moved_variance(JvpContext& c, Compose& m) {
   const Ints& axes = c.node->attrs().get(kAxes);
   Value d = m.centred(m.wide(c.operands[0]), axes), t = m.wide(c.tangents[0]);
   auto part = [&](std::string_view name, Value v) { return c.build(name, {v}); };
-  Value along = is_complex(d->type().dtype) ? m.add(m.mul(part("real", d), part("real", t)),
-                                                    m.mul(part("imag", d), part("imag", t)))
-                                            : m.mul(d, t);
+  Value along = is_complex(d->type().dtype)
+                    ? m.add(m.mul(part("real", d), part("real", t)), m.mul(part("imag", d), part("imag", t)))
+                    : m.mul(d, t);
   Value count = m.sub(m.count(along, axes), c.node->attrs().get(kCorrection));
   Value out = m.div(m.mul(m.sum(along, axes), 2), m.max(count, 0.0));
   return c.build.reshape(out, c.results[0]->type().dims);

@@ -4,8 +4,8 @@
 //     for each window: which of its taps is chosen, and what goes there     (vectors of windows)
 //     for each element: the sum of what the windows around it send to it    (vectors of elements)
 //
-// An element takes what it is sent in the windows' row-major order, from +0, as the op states it. Windows with
-// gaps, with many taps, and those that cut the array off go one by one, and add where they choose.
+// An element takes what it is sent in the windows' row-major order, from +0, as the op states it. Windows
+// with gaps, with many taps, and those that cut the array off go one by one, and add where they choose.
 #include <algorithm>
 
 #include "ops/families/array_tools.h"
@@ -133,9 +133,7 @@ class Selection {
   int64_t stride(size_t i) const { return d_.strides[first_ + i]; }
   int64_t low(size_t i) const { return d_.low[first_ + i]; }
   // In how many windows an element may lie, along an axis.
-  int64_t around(size_t i) const {
-    return (d_.window[first_ + i] + stride(i) - 1) / stride(i);
-  }
+  int64_t around(size_t i) const { return (d_.window[first_ + i] + stride(i) - 1) / stride(i); }
   bool takes_vectors() const {
     if (first_ == x_.dims.size()) return false;
     for (size_t i = first_; i < x_.dims.size(); ++i)
@@ -205,9 +203,9 @@ class Selection {
           [&](const Index& tap, Expr) { return build_.constant_int(DType::I32, number_of(tap)); }, inner);
       if (choice.any) choice.tap = select(choice.any, choice.tap, build_.constant_int(DType::I32, -1));
       build_.store(chosen_, row + p, choice.tap);
-      build_.store(sent_, row + p,
-                   widen(build_.load(c_.operands[1],
-                                     source_base_ + row_major(place_, source_sizes_, build_))));
+      build_.store(
+          sent_, row + p,
+          widen(build_.load(c_.operands[1], source_base_ + row_major(place_, source_sizes_, build_))));
       place_.pop_back();
     };
     build_.serial_for(none, begin, [&](Expr p) { one(p, false); });
@@ -242,8 +240,9 @@ class Selection {
         }
         const int64_t back = counts.back() - 1 - number.back();
         Expr at = build_.let(scratch_row(rows) - build_.index(back)) + p / step;
-        Expr wanted = convert(outer * build_.index(radix(last())) + build_.index(back * stride(last())), DType::I32) +
-                      convert(p % step, DType::I32);
+        Expr wanted =
+            convert(outer * build_.index(radix(last())) + build_.index(back * stride(last())), DType::I32) +
+            convert(p % step, DType::I32);
         Expr hit = build_.load(chosen_, at) == wanted;
         if (!inside.empty()) hit = hit & all_of(inside, build_);
         Expr more = sum + build_.load(sent_, at);
