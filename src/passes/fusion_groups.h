@@ -1,6 +1,7 @@
 // Which nodes of a block become one kernel. The grouping is greedy and local: nodes are visited in order, and
 // each joins the groups of its producers where one kernel can compute both; then groups whose only reader is
-// one other group move into it. Every refusal is noted with its reason.
+// one other group move into it; then what a group would write for others is computed again by these, where
+// that moves less (fusion_recompute.cpp). Every refusal is noted with its reason.
 //
 // Where a producer would be computed more often than it is now, or less, the costs of both decide
 // (fusion_cost.h). Groups that fold the same rows, or walk the same arrays, become one where that saves

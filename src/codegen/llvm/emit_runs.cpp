@@ -19,15 +19,15 @@ bool by_constant(const loop::ExprNode* n) {
          static_cast<int64_t>(n->b->bits[0]) >= 1;
 }
 
-// (i / a) / b is i / (a b).
+// What is divided, and by what: (i / a) / b is i / (a b).
 struct Quotient {
   const loop::ExprNode* of;
   int64_t divisor;
 };
-Quotient quotient_of(const loop::ExprNode* n) {
+Quotient taken_apart(const loop::ExprNode* n) {
   constexpr int64_t kMost = int64_t{1} << 48;
   Quotient out{n->a.node(), static_cast<int64_t>(n->b->bits[0])};
-  while (out.of->op == Op::Div && by_constant(out.of)) {
+  while (n->op == Op::Div && out.of->op == Op::Div && by_constant(out.of)) {
     const auto next = static_cast<int64_t>(out.of->b->bits[0]);
     if (next > kMost / out.divisor) break;
     out = {out.of->a.node(), out.divisor * next};
@@ -47,11 +47,9 @@ bool Emitter::find_runs(const Node* n, Runs& runs) {
   if (n->op == Op::Select && !find_runs(n->c.node(), runs)) return false;
   if (n->op == Op::Add || n->op == Op::Sub || n->op == Op::Mul || n->op == Op::Select || asks || joins)
     return find_runs(n->a.node(), runs) && find_runs(n->b.node(), runs);
-  if (n->type != DType::I64) return false;
   if (!by_constant(n)) return false;
-  const Quotient q =
-      n->op == Op::Div ? quotient_of(n) : Quotient{n->a.node(), static_cast<int64_t>(n->b->bits[0])};
-  if (q.of->op == Op::Div || q.of->op == Op::Rem) return find_runs(q.of, runs);
+  const Quotient q = taken_apart(n);
+  if (by_constant(q.of)) return find_runs(q.of, runs);
   const Value walked = eval(q.of);
   if (walked.uniform()) return true;
   if (walked.stride != 1 || !natural(q.of) || (runs.walk != nullptr && runs.walk != q.of)) return false;
@@ -64,16 +62,15 @@ bool Emitter::find_runs(const Node* n, Runs& runs) {
 // The index within the run of this number, where the first lane stands at `rest` of it. Nothing (v null)
 // where it is no number and a step.
 Emitter::Value Emitter::within_run(const Node* n, const Runs& runs, llvm::Value* number, llvm::Value* rest) {
-  auto times = [&](int64_t length) { return i64(length / runs.length); };
-  if (n->op == Op::Div) {
-    const Quotient q = quotient_of(n);
-    if (q.of == runs.walk) return {b_.CreateSDiv(number, times(q.divisor))};
-  }
-  if (n->op == Op::Rem && n->a.node() == runs.walk) {
-    auto* before = b_.CreateSRem(number, times(static_cast<int64_t>(n->b->bits[0])));
-    return {b_.CreateAdd(b_.CreateMul(before, i64(runs.length)), rest), 1};
-  }
   if (n->op == Op::Const || n->op == Op::Size || n->op == Op::Var) return eval(n);
+  if (by_constant(n)) {
+    const Quotient q = taken_apart(n);
+    auto* times = i64(q.divisor / runs.length);
+    if (q.of == runs.walk && n->op == Op::Div) return {b_.CreateSDiv(number, times)};
+    if (q.of == runs.walk)
+      return {b_.CreateAdd(b_.CreateMul(b_.CreateSRem(number, times), i64(runs.length)), rest), 1};
+    if (!by_constant(q.of)) return eval(n);  // the same in all lanes
+  }
   const Value a = within_run(n->a.node(), runs, number, rest),
               b = within_run(n->b.node(), runs, number, rest);
   if (a.v == nullptr || b.v == nullptr) return {};
