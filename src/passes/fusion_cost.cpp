@@ -30,11 +30,17 @@ double bytes_read(const Node* node, Value operand, const DimScope& scope) {
                            static_cast<double>(size_of(operand->type().dtype)));
 }
 
-std::unordered_set<const Node*> members_of(std::span<const KernelWork> parts) {
-  std::unordered_set<const Node*> out;
-  for (const KernelWork& part : parts) out.insert(part.nodes.begin(), part.nodes.end());
-  return out;
-}
+class Members {
+ public:
+  explicit Members(std::span<const KernelWork> parts) {
+    for (const KernelWork& part : parts) nodes_.insert(nodes_.end(), part.nodes.begin(), part.nodes.end());
+    std::ranges::sort(nodes_);
+  }
+  bool contains(const Node* node) const { return std::ranges::binary_search(nodes_, node); }
+
+ private:
+  std::vector<const Node*> nodes_;
+};
 
 }  // namespace
 
@@ -45,21 +51,22 @@ double elements_in(const Dims& dims, const DimScope& scope) {
 
 double operations_of(const Node* node, const DimScope& scope) {
   using Kind = ops::LowerRule::Kind;
-  double in = 0, out = 0;
-  std::vector<double> all;
-  auto weigh = [&](Value v, double& sum) {
-    if (!v->type().is_tensor()) return;
-    all.push_back(std::max(elements_in(v->type().dims, scope), 1.0));
-    sum += elements_in(v->type().dims, scope);
-  };
-  for (Value v : node->operands()) weigh(v, in);
-  for (Value v : node->results()) weigh(v, out);
   const ops::Op& op = ops::op_of(node);
+  if (op.has(ops::Trait::Constant) || op.has(ops::Trait::Relabel)) return 0;
+  double in = 0, out = 0;
+  auto weigh = [&](std::span<const Value> values, double& sum) {
+    for (Value v : values)
+      if (v->type().is_tensor()) sum += elements_in(v->type().dims, scope);
+  };
+  weigh(node->operands(), in), weigh(node->results(), out);
   double width = node->results().empty() || !node->result(0)->type().is_tensor()
                      ? 1
                      : std::max(1.0, static_cast<double>(size_of(node->result(0)->type().dtype)) / 4);
-  if (op.has(ops::Trait::Constant) || op.has(ops::Trait::Relabel)) return 0;
   if (op.has(ops::Trait::Contraction)) {  // m k n of a product: the root of mk, kn and mn multiplied
+    std::vector<double> all;
+    for (std::span<const Value> values : {node->operands(), node->results()})
+      for (Value v : values)
+        if (v->type().is_tensor()) all.push_back(std::max(elements_in(v->type().dims, scope), 1.0));
     std::ranges::sort(all, std::greater<>());
     return width *
            std::sqrt(std::accumulate(all.begin(), all.begin() + std::min<ptrdiff_t>(3, std::ssize(all)), 1.0,
@@ -76,7 +83,7 @@ double operations_of(const Node* node, const DimScope& scope) {
 
 ops::FusionCost cost_of_kernel(std::span<const KernelWork> parts,
                                const std::function<bool(const Node*)>& is_free, const DimScope& scope) {
-  const std::unordered_set<const Node*> inside = members_of(parts);
+  const Members inside(parts);
   return cost_of_kernel(
       parts, is_free,
       [&](Value v) {
@@ -88,15 +95,18 @@ ops::FusionCost cost_of_kernel(std::span<const KernelWork> parts,
 ops::FusionCost cost_of_kernel(std::span<const KernelWork> parts,
                                const std::function<bool(const Node*)>& is_free,
                                const std::function<bool(Value)>& writes, const DimScope& scope) {
-  const std::unordered_set<const Node*> inside = members_of(parts);
+  const Members inside(parts);
   ops::FusionCost cost;
-  std::unordered_set<Value> read;
+  std::vector<Value> read;  // a few
   for (const KernelWork& part : parts)
     for (const Node* node : part.nodes) {
       cost.operations += part.repeats * operations_of(node, scope);
       for (Value v : node->operands())
-        if (!(v->node() && (inside.contains(v->node()) || is_free(v->node()))) && read.insert(v).second)
+        if (!(v->node() && (inside.contains(v->node()) || is_free(v->node()))) &&
+            std::ranges::find(read, v) == read.end()) {
+          read.push_back(v);
           cost.bytes += bytes_read(node, v, scope);
+        }
       for (Value v : node->results())
         if (writes(v)) cost.bytes += ops::bytes_of(v->type(), scope);
     }

@@ -5,7 +5,6 @@
 
 #include <functional>
 #include <span>
-#include <unordered_set>
 
 #include "ops/fusion_report.h"
 

@@ -341,9 +341,7 @@ bool Grouping::can_merge(const Group* a, const Group* b) const {
   auto plain = [](const Group* g) { return g->kind == GroupKind::Loop || g->kind == GroupKind::View; };
   if (plain(a) && plain(b)) return true;
   if ((walks_again(a) && plain(b)) || (plain(a) && walks_again(b))) return true;
-  if (a->kind != b->kind || a->axes != b->axes) return false;
-  // What folds in one stage cannot fold what it came to.
-  return walks_again(a) || (a->kind == GroupKind::Column && !reads(a, b) && !reads(b, a));
+  return walks_again(a) && a->kind == b->kind && a->axes == b->axes;
 }
 
 void Grouping::place_scalar(Node* node) {
@@ -585,9 +583,16 @@ bool Grouping::keeps_little(const Group* group) const {
   return true;
 }
 
+// What folds the same axes in one stage, and not what the other one came to.
+bool Grouping::may_fold_beside(const Group* a, const Group* b) const {
+  return a->kind == GroupKind::Column && b->kind == a->kind && a->domain == b->domain && a->axes == b->axes &&
+         a->nodes.size() + b->nodes.size() <= kLargestGroup && !reads(a, b) && !reads(b, a);
+}
+
 bool Grouping::may_join(const Group* first, const Group* then) const {
   constexpr size_t kFar = 256;  // nodes between them: no long searches, and nothing waits for long
-  if (first->kind != then->kind || !can_merge(first, then) || first->closed || then->closed) return false;
+  if (first->kind != then->kind || first->closed || then->closed) return false;
+  if (!can_merge(first, then) && !may_fold_beside(first, then)) return false;
   size_t from = position_.get(first->nodes.back()), to = position_.get(then->nodes.back());
   if (std::max(from, to) - std::min(from, to) > kFar) return false;
   return keeps_little(first) && keeps_little(then) && !makes_cycle({first, then}, nullptr);

@@ -118,6 +118,7 @@ class Grouping {
   Costs costs_of_pull(const Group* producer, const Group* reader) const;
   void join_siblings();
   void settle_panels();
+  bool may_fold_beside(const Group* a, const Group* b) const;
   bool may_join(const Group* first, const Group* then) const;
   bool keeps_little(const Group* group) const;
   void tell_refusals();

@@ -11,6 +11,7 @@
 #include <ranges>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "ir/copy.h"
 #include "ops/attrs.h"
@@ -37,6 +38,7 @@ class Grouping::Recomputing {
       for (Value v : node->results()) look_at(v);
   }
 
+  const std::vector<Group*>& readers() const { return readers_; }
   // Whether something is computed again from now on.
   bool run() {
     if (read_.empty() || read_.size() > kMostValues) return false;
@@ -44,13 +46,14 @@ class Grouping::Recomputing {
     const Plan now = plan(all);
     Plan best = plan({});
     if (!best.fits || best.nanoseconds > now.nanoseconds) best = now;
-    for (int round = 0; round < kRounds; ++round)
+    bool better = true;
+    for (int round = 0; round < kRounds && std::exchange(better, false); ++round)
       for (const std::vector<Value>* values : {&read_, &forks_})
         for (Value v : *values) {
           std::unordered_set<Value> written = best.written;
           if (written.erase(v) == 0) written.insert(v);
           Plan other = plan(written);
-          if (other.fits && other.nanoseconds < best.nanoseconds) best = std::move(other);
+          if (other.fits && other.nanoseconds < best.nanoseconds) best = std::move(other), better = true;
         }
     if (best.bytes > (1 - kLeastGain) * now.bytes || best.nanoseconds >= now.nanoseconds) return false;
     apply(best);
@@ -263,18 +266,28 @@ class Grouping::Recomputing {
   std::vector<Group*> readers_;
 };
 
-// What one kernel computes again no longer stands in the way of another one's doing so.
+// What one kernel computes again no longer stands in the way of another one's doing so: of those that it
+// reads from, and of its own.
 bool Grouping::compute_where_read() {
   constexpr int kSweeps = 3;
   bool changed = false;
-  for (int sweep = 0; sweep < kSweeps; ++sweep) {
-    bool again = false;
-    for (const auto& group : groups_)
-      if (!group->nodes.empty() && !group->closed && group->kind != GroupKind::Nest &&
-          group->kind != GroupKind::Relabel)
-        again = Recomputing(*this, group.get()).run() || again;
-    if (!again) break;
-    changed = true;
+  std::unordered_set<const Group*> anew;
+  for (int sweep = 0; sweep < kSweeps && (sweep == 0 || !anew.empty()); ++sweep) {
+    const std::unordered_set<const Group*> now = std::exchange(anew, {});
+    for (const auto& group : groups_) {
+      if (group->nodes.empty() || group->closed || group->kind == GroupKind::Nest ||
+          group->kind == GroupKind::Relabel || (sweep > 0 && !now.contains(group.get())))
+        continue;
+      Recomputing recomputing(*this, group.get());
+      if (!recomputing.run()) continue;
+      changed = true;
+      anew.insert(group.get());
+      for (const Group* reader : recomputing.readers()) {
+        anew.insert(reader);
+        for (const Node* node : reader->nodes)
+          for (const Group* producer : producer_groups(node)) anew.insert(producer);
+      }
+    }
   }
   return changed;
 }
