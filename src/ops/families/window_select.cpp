@@ -135,7 +135,11 @@ class Selection {
   // In how many windows an element may lie, along an axis.
   int64_t around(size_t i) const { return (d_.window[first_ + i] + stride(i) - 1) / stride(i); }
   bool takes_vectors() const {
+    constexpr int64_t kMostWindows = 1 << 20;  // of a block, which wait in memory
     if (first_ == x_.dims.size()) return false;
+    const Dim windows =
+        product(Dims(source_.dims.begin() + static_cast<std::ptrdiff_t>(first_), source_.dims.end()));
+    if (windows.is_constant() && windows.constant() > kMostWindows) return false;
     for (size_t i = first_; i < x_.dims.size(); ++i)
       if ((d_.window[i] > 1 && d_.dilations[i] != 1) || d_.low[i] < 0 || d_.high[i] < 0) return false;
     const int64_t step = d_.strides.back();
