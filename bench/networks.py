@@ -22,7 +22,7 @@ SUITE = programs.Suite(
     "network_worker.py",
     {"torch": "torch eager", "torch_compile": "torch.compile"},
     together=True,
-    # Dozens of batch norms of one image: float32 gradients are 0.6 % from those of float64, torch's too.
+    # Dozens of batch norms of one image: in float32 gradients are off by percents (see docs).
     amplify=frozenset(network.name + GRADIENT for network in NETWORKS if network.whole),
     firsts=True,
 )

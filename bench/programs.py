@@ -61,7 +61,7 @@ def difference(ours: Path, theirs: Path, suite: Suite, item: str) -> str:
                 math.sqrt(sum(float(np.sum(np.square(x, dtype=np.float64))) for x in parts))
                 for parts in ((a[name] - b[name] for name in b.files), (b[name] for name in b.files))
             )
-            return "" if off <= 0.03 * length else f"differ by {off:.3g} of a length of {length:.3g}"
+            return "" if off <= 0.1 * length else f"differ by {off:.3g} of a length of {length:.3g}"
         largest = [float(np.max(np.abs(b[name]), initial=0.0, where=np.isfinite(b[name]))) for name in b.files]
         for i, name in enumerate(a.files):
             x, y = a[name], b[name]
