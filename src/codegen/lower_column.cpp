@@ -103,8 +103,7 @@ class Columns {
         each([&](Expr j) { store_all(build_, memory[f], lane * panel() + j, folds[f].init()); });
       });
     if (walk_.turned.operands.empty()) {
-      const bool only_read = folds.size() == 1 && !folds[0].node()->operand(0)->node();
-      take_rows(folds, memory, begin, end, only_read);
+      take_rows(folds, memory, begin, end);
     } else {
       TurnedTiles tiles(emit_, walk_.turned, walk_.along, kTile, panel());
       Expr count = (end - begin + build_.index(kTile - 1)) / build_.index(kTile);
@@ -112,7 +111,7 @@ class Columns {
         Expr first = build_.let(begin + tile * kTile);
         Expr positions = build_.let(loop::lesser(build_.index(kTile), end - first));
         tiles.turn(index_at({first}, build_.index(0)), positions, width_);
-        take_rows(folds, memory, first, first + positions, folds.size() == 1);
+        take_rows(folds, memory, first, first + positions);
       });
     }
     for (size_t f = 0; f < folds.size(); ++f) join_lanes(folds[f], memory[f], walk_.lanes[f]);
@@ -163,16 +162,23 @@ class Columns {
     Expr number = walk_.order == Order::RowsOfLanes ? folded_index.back() : position;
     return (number % build_.index(lanes)) * build_.index(panel()) + j;
   }
-  // Several positions at a time, in order, where one fold reads what is at hand: the running values go
-  // through the cache once for all of them.
+  // Positions that one fold takes at a time, in order, so that the running values go through the cache once
+  // for all of them, and memory has several rows to send: many of what only reads, some where a row is too
+  // short for its loop to be worth its start. More of what computes would spill its registers.
+  int64_t taken_together(std::vector<Fold>& folds) const {
+    constexpr int64_t kRead = 8, kComputed = 4, kShortRow = 256;
+    if (folds.size() != 1 || walk_.order != Order::Plain || !folds[0].simple()) return 1;
+    if (!walk_.turned.operands.empty() || !folds[0].node()->operand(0)->node()) return kRead;
+    const bool is_short = width().is_constant() && width().constant() <= kShortRow;
+    return is_short && !elements_are_dear(emit_.region, domain_) ? kComputed : 1;
+  }
   void take_rows(std::vector<Fold>& folds, const std::vector<std::vector<uint32_t>>& memory, Expr begin,
-                 Expr end, bool light) {
-    constexpr int64_t kTogether = 4;
-    if (!light || walk_.order != Order::Plain || !folds[0].simple())
-      return take_rows(folds, memory, begin, end, int64_t{1});
-    Expr fours = build_.let(end / build_.index(kTogether));
-    take_rows(folds, memory, begin / build_.index(kTogether), fours, kTogether);
-    take_rows(folds, memory, fours * kTogether, end, int64_t{1});
+                 Expr end) {
+    const int64_t together = taken_together(folds);
+    if (together == 1) return take_rows(folds, memory, begin, end, 1);
+    Expr turns = build_.let(end / build_.index(together));
+    take_rows(folds, memory, begin / build_.index(together), turns, together);
+    take_rows(folds, memory, turns * together, end, 1);
   }
   void take_rows(std::vector<Fold>& folds, const std::vector<std::vector<uint32_t>>& memory, Expr begin,
                  Expr end, int64_t together) {
@@ -291,9 +297,9 @@ void fold_columns(GroupEmitter& emit, Kernel& kernel, const Dims& domain, const 
 }
 
 // Columns of a block that walks whole rows: the longer what it reads at a time, the faster it comes from
-// memory. Their running values leave room in the first cache, and enough blocks are left to share.
+// memory. Their running values leave room in the first cache, and some blocks are left to share.
 int64_t widest_panel(const Dims& domain, const Ints& axes, int element_bytes) {
-  constexpr int64_t kLeast = 1024, kRunningBytes = 16 << 10, kShared = 8;
+  constexpr int64_t kLeast = 1024, kRunningBytes = 16 << 10, kShared = 4;
   const Dims kept = pick(domain, axes, false);
   const Dim positions = product(pick(domain, axes, true));
   if (!product(kept).is_constant() || !positions.is_constant()) return kLeast;

@@ -71,6 +71,16 @@ def test_rows_are_summed_by_pieces(dtype: Any, shape: tuple[int, ...]) -> None:
     np.testing.assert_array_equal(got.reshape(-1), want)
 
 
+@pytest.mark.parametrize("columns", [1, 65, 100, 255, 257, 1500, 4097])
+@pytest.mark.parametrize("rows", [0, 1, 3, 7, 8, 9, 17, COLUMN - 1, COLUMN + 5, 2 * COLUMN + 12])
+def test_rows_taken_together_are_summed_in_order(rows: int, columns: int) -> None:
+    x = np.random.default_rng(3).standard_normal((rows, columns)).astype(np.float32)
+    bodies: list[Callable[[Any], Any]] = [lambda a: a, lambda a: a * a, lambda a: (a - 1) * ig.exp(-a)]
+    for body in bodies:
+        got = every_way(lambda a, body=body: ig.sum(body(a), axis=0), x)
+        np.testing.assert_array_equal(got, column_sums(np.asarray(body(ig.asarray(x)))))
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
     "shape", [(COLUMN, 7), (COLUMN + 1, 7), (5 * COLUMN + 3, 64), (2 * COLUMN, 65), (3000, 1500), (9000, 1)]
