@@ -591,10 +591,11 @@ class ConvLowering {
     places_.note(walk, height, left);
     std::vector<Expr> at_corner, kept_at;
     std::vector<std::vector<Expr>> place;
-    for (size_t i = 0; i < at(height); ++i) {
-      at_corner.push_back(places_.corner(i));
-      kept_at.push_back(keeps_sums() ? places_.kept(i) : Expr());
-      if (!waits_) place.push_back(places_.place(i));
+    for (int64_t i = 0; i < height; ++i) {
+      const Expr number = build_.index(i);
+      at_corner.push_back(places_.corner(number));
+      kept_at.push_back(keeps_sums() ? places_.kept(number) : Expr());
+      if (!waits_) place.push_back(places_.place(number));
     }
     auto strip = [&] { sum_and_store(walk.parts, place, at_corner, kept_at, left, only); };
     if (strips_inside_)
@@ -611,6 +612,10 @@ class ConvLowering {
     const size_t mr = at_corner.size();
     const Expr none = build_.index(0);
     RegisterTile tile(build_, type_, static_cast<int64_t>(mr), nr_);
+    if (!keeps_sums())
+      emit_.serial(none, build_.index(static_cast<int64_t>(mr)), [&](Expr i) {
+        ask_for_stores(emit_, node_->result(), index_at(places_.place(i), first_feature_), nr_);
+      });
     Expr lanes = depthwise_ ? width_ : build_.index(nr_);
     emit_.vector(none, lanes, static_cast<int>(nr_), [&](Expr j) {
       tile.clear();

@@ -277,8 +277,10 @@ class DotLowering {
   int64_t tiles_of_strip() const {
     constexpr int64_t kMost = 16, kLargeWeights = 256 * 1024;
     const int64_t weights = *constant_of(n_) * parts() * *constant_of(k_);
+    const int64_t rows = std::min(constant_of(m_).value_or(tiles_.mc), tiles_.mc);
     if (weights * static_cast<int64_t>(size_of(type_)) < kLargeWeights) return 0;
-    const int64_t tiles = ceil_over(std::min(constant_of(m_).value_or(tiles_.mc), tiles_.mc), tiles_.mr);
+    if (rows < emit_.target.rows_to_ask_ahead) return 0;
+    const int64_t tiles = ceil_over(rows, tiles_.mr);
     return tiles <= kMost ? tiles : 0;
   }
   bool even_columns() const { return n_.is_constant() && n_.constant() % tiles_.nr == 0; }
@@ -489,6 +491,7 @@ class DotLowering {
       for (int64_t at = 0; at < steps * each; at += line)
         build_.prefetch(emit_.buffer_of_arg(b_.view->arg), piece + (k_begin + k) * each + build_.index(at));
     };
+    ask_for_results(height, row0, strip);
     emit_.vector(build_.index(0), all, lanes, [&](Expr j) {
       sums.clear();
       auto kept = [&](size_t i, size_t g) {
@@ -561,6 +564,15 @@ class DotLowering {
     else
       finish();
   }
+  // Where a tile's sums go; long sums do not notice that they wait for it.
+  void ask_for_results(int64_t height, Expr row0, const Strip& strip) {
+    constexpr int64_t kLongSum = 1024;
+    if (swapped_ || parts_ || constant_of(k_).value_or(0) > kLongSum) return;
+    emit_.serial(build_.index(0), build_.index(height), [&](Expr i) {
+      ask_for_stores(emit_, dot_->result(), index_of(row0 + i, strip.first), tiles_.nr);
+    });
+  }
+
   // Few rows of A and B that lies across: squares of B are turned over in registers, and go from there to the
   // sums of each row.
   bool turns_in_registers() const {
@@ -703,11 +715,15 @@ class DotLowering {
   }
 
   void store_row(Expr row, Expr column, Expr sum) {
+    store_sum(emit_, dot_->result(), index_of(row, column), sum);
+  }
+  // Of the product's element.
+  GroupEmitter::Index index_of(Expr row, Expr column) {
     GroupEmitter::Index index = emit_.split(batch_index_, a_.batch_dims);
     const DotSide &left = swapped_ ? b_ : a_, &right = swapped_ ? a_ : b_;
     for (Expr e : emit_.split(swapped_ ? column : row, left.free_dims)) index.push_back(e);
     for (Expr e : emit_.split(swapped_ ? row : column, right.free_dims)) index.push_back(e);
-    store_sum(emit_, dot_->result(), index, sum);
+    return index;
   }
 
   // What is computed of each part's element, then what is computed of those, stored.

@@ -103,6 +103,25 @@ void know_sum(GroupEmitter& emit, Value product, Expr sum) {
   emit.pin(product, [sum](std::span<const Expr>) { return sum; });
 }
 
+void ask_for_stores(GroupEmitter& emit, Value product, const GroupEmitter::Index& first, int64_t columns) {
+  constexpr int64_t kAtHand = 64 << 10;  // bytes, which wait in the caches from call to call
+  const Dims& dims = product->type().dims;
+  const Dim bytes = ig::product(dims) * Dim(static_cast<int64_t>(size_of(product->type().dtype)));
+  if (bytes.is_constant() && bytes.constant() <= kAtHand) return;
+  Expr flat = emit.build.let(emit.flat(first, dims));
+  auto ask = [&](uint32_t buffer, DType type) {
+    for (int64_t at = 0; at < columns; at += kLineBytes / static_cast<int64_t>(size_of(type)))
+      emit.build.prefetch(buffer, flat + emit.build.index(at));
+  };
+  const std::span<const Value> results = emit.region.results();
+  for (size_t r = 0; r < results.size(); ++r)
+    if (results[r]->type().dims == dims) ask(emit.result_buffer(r), results[r]->type().dtype);
+  const std::span<const Value> summed = product->node()->operands();
+  for (Value arg : emit.region.args())
+    if (arg->type().dims == dims && std::ranges::find(summed, arg) == summed.end())
+      ask(emit.buffer_of_arg(arg), arg->type().dtype);
+}
+
 void store_sum(GroupEmitter& emit, Value product, const GroupEmitter::Index& index, Expr sum) {
   know_sum(emit, product, sum);
   Expr flat = emit.flat(index, product->type().dims);

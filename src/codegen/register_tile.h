@@ -53,6 +53,10 @@ loop::Expr zero_of(loop::Builder& build, DType type);
 
 // The finished sum of products is known from now on, as the value of its op.
 void know_sum(GroupEmitter& emit, Value product, loop::Expr sum);
+// Asks the caches for what `store_sum` will write and read of so many columns, from this element on: before
+// the sums are taken, since a store into a line that is not at hand waits for the line, and a tile's stores
+// come all at once.
+void ask_for_stores(GroupEmitter& emit, Value product, const GroupEmitter::Index& first, int64_t columns);
 // Stores the element of the kernel's results whose sum of products is finished, after the element-wise work
 // that was fused behind it.
 void store_sum(GroupEmitter& emit, Value product, const GroupEmitter::Index& index, loop::Expr sum);

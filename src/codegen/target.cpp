@@ -25,13 +25,17 @@ constexpr std::array<Level, 3> kLevels = {{
 }};
 
 Target target_of(const Level& level, std::string_view name) {
-  return {std::string(name), level.vector_bytes, level.registers, level.fma};
+  return {.name = std::string(name),
+          .vector_bytes = level.vector_bytes,
+          .registers = level.registers,
+          .fma = level.fma};
 }
 
 Target native() {
   Target out{.name = "native"};
   for (const Level& level : kLevels)
     if (level.level <= processor_level()) out = target_of(level, "native");
+  if (processor_is_amd()) out.rows_to_ask_ahead = 19;
   return out;
 }
 

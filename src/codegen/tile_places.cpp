@@ -16,11 +16,11 @@ void TilePlaces::begin(const Walk& walk) {
   }
 }
 
-TilePlaces::Expr TilePlaces::noted(size_t fact, size_t i) const {
-  return build_->let(build_->load(scratch_, at(fact, build_->index(static_cast<int64_t>(i)))));
+TilePlaces::Expr TilePlaces::noted(size_t fact, Expr i) const {
+  return build_->let(build_->load(scratch_, at(fact, i)));
 }
 
-std::vector<TilePlaces::Expr> TilePlaces::place(size_t i) const {
+std::vector<TilePlaces::Expr> TilePlaces::place(Expr i) const {
   std::vector<Expr> out;
   for (size_t s = 0; s <= axes_; ++s) out.push_back(noted(kPlace + s, i));
   return out;

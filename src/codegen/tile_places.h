@@ -36,14 +36,14 @@ class TilePlaces {
   void note(const Walk& walk, int64_t count, Expr left);
   // Of place number i: its window's corner in the image; where its sums are kept; its image, and its place
   // along each axis.
-  Expr corner(size_t i) const { return noted(kCorner, i); }
-  Expr kept(size_t i) const { return noted(kKept, i); }
-  std::vector<Expr> place(size_t i) const;
+  Expr corner(Expr i) const { return noted(kCorner, i); }
+  Expr kept(Expr i) const { return noted(kKept, i); }
+  std::vector<Expr> place(Expr i) const;
 
  private:
   enum : size_t { kCorner, kKept, kPlace };
   Expr at(size_t fact, Expr i) const { return i + static_cast<int64_t>(fact) * most_; }
-  Expr noted(size_t fact, size_t i) const;
+  Expr noted(size_t fact, Expr i) const;
   void advance(const Walk& walk, Expr by);
   void facts(const Walk& walk, const std::function<void(size_t fact, Expr value, Expr step)>& tell) const;
 

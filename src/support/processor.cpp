@@ -57,6 +57,11 @@ int processor_level() {
                                                : 0;
 }
 
+bool processor_is_amd() {
+  __builtin_cpu_init();
+  return __builtin_cpu_is("amd");
+}
+
 std::string processor_name() {
   constexpr uint32_t kFirst = kExtended + 2, kLast = kExtended + 4;
   if (ask(kExtended, 0)[Eax] < kLast) return "x86-64";

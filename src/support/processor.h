@@ -13,6 +13,8 @@ namespace ig {
 
 // The highest level of the x86-64 ABI whose instructions processor and system provide: 2, 3 or 4; 0 below.
 int processor_level();
+// Whether AMD made it: what was measured of the two makers' processors differs where no model tells.
+bool processor_is_amd();
 // "AMD EPYC 7763 64-Core Processor", or what else the processor calls itself.
 std::string processor_name();
 // Those of the vector extensions that it has, to be told to a person: "avx2", "fma", "avx512f" ...
