@@ -91,12 +91,23 @@ def write_exp_roots():
     roots = [mp.mpf(2) ** (mp.mpf(j) / 16) for j in range(16)]
     print("// 2^(j/16)")
     write_table("Roots", [text(root, single=True) for root in roots])
+    print("// The first twelve bits of 2^(j/16), and the rest of it")
+    upper = [mp.floor(root * 2**11) / 2**11 for root in roots]
+    write_table("RootsUpper", [text(root, single=True) for root in upper])
+    write_table("RootsLower", [text(r - u, single=True) for r, u in zip(roots, upper, strict=True)])
     print(
         "// What gives the bits of 2^(j/16) when these are added: an exponent less one from the 23rd bit on, and j below it,"
     )
     print("// from the 19th")
     words = [single_bits(root) - single_bits(1) - (j << 19) + (1 << 23) for j, root in enumerate(roots)]
     write_table("Sixteenths", [f"std::bit_cast<float>({word:#010x}u)" for word in words])
+
+
+def nearly_float(f, x):
+    """Of the floats near x the one where f lies nearest to a float."""
+    start = single_bits(x)
+    near = [mp.mpf(struct.unpack("f", struct.pack("I", start + k))[0]) for k in range(-400, 401)]
+    return min(near, key=lambda point: abs(f(point) - single_of(f(point))))
 
 
 def write_tanh_pieces():
@@ -110,14 +121,7 @@ def write_tanh_pieces():
         if begin == 0:  # relative to a, so that tanh keeps its digits towards zero
             column = [0, 0, 1, *fit(lambda d: (mp.tanh(d) / d - 1) / d, "1e-20", end, degree - 2)]
         else:
-            start = single_bits((begin + end) / 2)
-            near = [struct.unpack("f", struct.pack("I", start + k))[0] for k in range(-400, 401)]
-
-            def rest(x):
-                value = mp.tanh(mp.mpf(x))
-                return abs(value - single_of(value))
-
-            point = mp.mpf(min(near, key=rest))
+            point = nearly_float(mp.tanh, (begin + end) / 2)
             slope = fit(
                 lambda d, p=point: (mp.tanh(p + d) - mp.tanh(p)) / d if d else mp.sech(p) ** 2,
                 begin - point,
@@ -132,6 +136,29 @@ def write_tanh_pieces():
     )
     print("// from its point, the coefficient. Both halves of a table are the same")
     write_pieces("Tanh", columns + columns, Limit=limit, Scale=scale)
+
+
+def write_erfcx_pieces():
+    """exp(a^2) erfc(a) in the distance from a point of each of 16 pieces, four to an octave of 1 + scale a."""
+    limit, scale, degree = mp.mpf("10.1"), mp.mpf("1.475"), 6
+
+    def f(a):
+        return mp.exp(a * a) * mp.erfc(a)
+
+    columns = [None] * 16
+    for k in range(16):
+        begin, end = (((1 + mp.mpf(j % 4) / 4) * 2 ** (j // 4) - 1) / scale for j in (k, k + 1))
+        point = nearly_float(f, (begin + end) / 2) if k else mp.mpf(0)  # 1 at 0 is exact
+        slope = fit(lambda d, p=point: (f(p + d) - f(p)) / d, begin - point + mp.mpf("1e-20"), end - point, degree - 1)
+        columns[(single_bits(1 + scale * begin * (1 + mp.mpf("1e-5"))) >> 21) & 15] = [point, f(point), *slope]
+    print(
+        "// exp(a^2) erfc(a) up to the limit, from where on erfc is 0: the entry is named by the low four bits of the bits"
+    )
+    print(
+        "// of 1 + scale a, shifted right by 21. The first table holds points; the others, of each power of a's distance"
+    )
+    print("// from its point, the coefficient")
+    write_pieces("Erfcx", columns, Limit=limit, Scale=scale)
 
 
 def main():
@@ -201,6 +228,7 @@ def main():
 
     write_tanh_pieces()
     write_erf_pieces()
+    write_erfcx_pieces()
     write("Erf", "erf(x) / x in x^2, for |x| < 1", False, erf_ratio, "1e-20", "1.0", 13)
 
     def erfcx(t):
@@ -256,6 +284,15 @@ def main():
         "-1.001",
         "1.08",
         17,
+    )
+
+    def lgamma_ratio(u):  # at its two zeros by the slopes, which are digamma's
+        if abs(u + 1) < mp.mpf("1e-30"):
+            return -mp.digamma(1)
+        return mp.digamma(2) if abs(u) < mp.mpf("1e-30") else mp.loggamma(u + 2) / (u * (u + 1))
+
+    write(
+        "Lgamma", "lgamma(w) / ((w - 1) (w - 2)) in w - 2, for 1 <= w <= 3, to float32", False, lgamma_ratio, -1, 1, 16
     )
     write("Cbrt", "the cube root of 1 to 8, in m - 4.5", False, lambda u: mp.cbrt(u + mp.mpf("4.5")), "-3.5", "3.5", 7)
 

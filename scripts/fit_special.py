@@ -184,24 +184,20 @@ def main():
         fit(erfc_inv_of, -1, 1, 10),
     )
     for order in (0, 1):
-        near = fit(
-            lambda t, order=order: (
-                mp.exp(-4 * (t + 1)) * mp.besseli(order, 4 * (t + 1)) / ((4 * (t + 1)) ** order if order else 1)
-            ),
-            -1,
-            1,
-            27,
-        )
-        write(f"BesselI{order}Near", f"exp(-x) I{order}(x) / x^{order} in x / 4 - 1, for 0 <= x <= 8", near)
-        far = fit(
-            lambda t, order=order: (
-                mp.exp(-16 / (t + 1)) * mp.besseli(order, 16 / (t + 1)) * mp.sqrt(16 / (t + 1)) if t > -1 else 0
-            ),
-            "-0.99999",
-            1,
-            24,
-        )
-        write(f"BesselI{order}Far", f"exp(-x) I{order}(x) sqrt(x) in 16 / x - 1, for x >= 8", far)
+
+        def near(t, order=order):
+            x = 4 * (t + 1)
+            return mp.exp(-x) * mp.besseli(order, x) / (x**order if order else 1)
+
+        def far(t, order=order):
+            x = 16 / (t + 1)
+            return mp.exp(-x) * mp.besseli(order, x) * mp.sqrt(x)
+
+        for name, digits, near_degree, far_degree in (("", "", 27, 24), ("Single", ", to float32", 18, 7)):
+            what = f"exp(-x) I{order}(x) / x^{order} in x / 4 - 1, for 0 <= x <= 8"
+            write(f"BesselI{order}Near{name}", what + digits, fit(near, -1, 1, near_degree))
+            what = f"exp(-x) I{order}(x) sqrt(x) in 16 / x - 1, for x >= 8"
+            write(f"BesselI{order}Far{name}", what + digits, fit(far, "-0.99999", 1, far_degree))
     exponential_integrals()
     bessel_j()
     rows = temme()

@@ -86,6 +86,22 @@ Expr scaled_exp(Rounded n, Expr r) {
   return scaled_exp(n, r, times_exp(from_bits(root_bits(n.word) - half), r) * from_bits(half));
 }
 
+// The root comes as two numbers of twelve bits each and the factor is cut likewise, so that the product of
+// the upper halves is exact: all but one rounding are of what is small beside it.
+Expr times_exp32(Pair factor, Expr high, Expr low) {
+  Rounded n = to_sixteenths(high, kLog2E, 254);
+  Expr r = less_ln2(high, n.value) + low;
+  Expr grown = fma(r * r, polynomial(r, kExpRootF32), r);
+  Expr upper = upper_half(factor.high), lower = (factor.high - upper) + factor.low;
+  Expr root = lookup(kRootsUpper, n.word);
+  Expr product = root * upper;
+  Expr rest = fma(root, lower, lookup(kRootsLower, n.word) * factor.high);
+  Expr value = product + fma(product + rest, grown, rest);
+  Expr power = shift_right_logical(n.word, bits(n.word, 4)),
+       half = shift_right_logical(power, bits(n.word, 1));
+  return scale(value, n.value, value * with_exponent(half) * with_exponent(power - half));
+}
+
 Expr exp32(Expr x) {
   x = clamp(x, -104.0, 89.0);
   Rounded n = to_sixteenths(x, kLog2E, 253);

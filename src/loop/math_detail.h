@@ -64,9 +64,9 @@ inline Pair two_sum(Expr a, Expr b) {
   Expr part = s - a;
   return {s, (a - (s - part)) + (b - part)};
 }
-inline Expr upper_half(Expr x) {  // the first 26 bits of an F64
+inline Expr upper_half(Expr x) {  // the first 26 bits of an F64, 12 of an F32
   Expr word = to_bits(x);
-  return from_bits(word & bits(word, ~uint64_t{0} << 27));
+  return from_bits(word & bits(word, single(x) ? 0xfffff000u : ~uint64_t{0} << 27));
 }
 inline Pair two_product(Expr a, Expr b) {
   Expr p = a * b;
@@ -83,6 +83,8 @@ Expr log_ordinary(Expr x, Expr correction = {});  // the same of a positive, fin
 Expr exp_of_nonpositive(Expr x);  // the bits of exp, where x <= 0 or NaN; fewer instructions
 Expr exp32(Expr x);               // of F32
 Expr exp32_bounded(Expr x);       // where |x| < 87: one scale, no edges
+// factor e^(high + low) of F32 to three quarters of the last place, where |high| < 104.
+Expr times_exp32(Pair factor, Expr high, Expr low);
 Expr sin64(Expr x);
 Expr cos64(Expr x);
 

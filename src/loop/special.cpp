@@ -25,6 +25,16 @@ R times_log(R x, R y, R log_of_y) {
   return select((x == 0.0) & no(nan_in(y)), number(x, 0), x * log_of_y);
 }
 
+// Bessel's functions of float32, which shorter polynomials serve.
+Expr i0e_single(Expr x) {
+  return bessel_i0e_by(x, coefficients::kBesselI0NearSingle, coefficients::kBesselI0FarSingle);
+}
+Expr i1e_single(Expr x) {
+  return bessel_i1e_by(x, coefficients::kBesselI1NearSingle, coefficients::kBesselI1FarSingle);
+}
+Expr i0_single(Expr x) { return bessel_i0_from(x, i0e_single(x)); }
+Expr i1_single(Expr x) { return bessel_i1_from(x, i1e_single(x)); }
+
 }  // namespace
 
 double gamma(double x) { return gamma_of(x); }
@@ -59,10 +69,10 @@ Expr log_ndtr(Expr x) { return in_double(x, log_normal_cdf<Expr>); }
 Expr ndtri(Expr p) { return in_double(p, normal_quantile<Expr>); }
 Expr logit(Expr p) { return in_double(p, logit_of<Expr>); }
 Expr entr(Expr x) { return entropy(x); }
-Expr bessel_i0(Expr x) { return in_double(x, bessel_i0_of<Expr>); }
-Expr bessel_i0e(Expr x) { return in_double(x, bessel_i0e_of<Expr>); }
-Expr bessel_i1(Expr x) { return in_double(x, bessel_i1_of<Expr>); }
-Expr bessel_i1e(Expr x) { return in_double(x, bessel_i1e_of<Expr>); }
+Expr bessel_i0(Expr x) { return in_double(x, math::single(x) ? i0_single : bessel_i0_of<Expr>); }
+Expr bessel_i0e(Expr x) { return in_double(x, math::single(x) ? i0e_single : bessel_i0e_of<Expr>); }
+Expr bessel_i1(Expr x) { return in_double(x, math::single(x) ? i1_single : bessel_i1_of<Expr>); }
+Expr bessel_i1e(Expr x) { return in_double(x, math::single(x) ? i1e_single : bessel_i1e_of<Expr>); }
 Expr bessel_j0(Expr x) { return in_double(x, bessel_j0_of<Expr>); }
 Expr bessel_j1(Expr x) { return in_double(x, bessel_j1_of<Expr>); }
 Expr exp1(Expr x) { return in_double(x, exp1_of<Expr>); }

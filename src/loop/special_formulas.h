@@ -394,22 +394,29 @@ R logit_of(R p) {
 
 // --- Bessel functions
 // ------------------------------------------------------------------------------------------------------
+// e^-|x| I0(x) and e^-|x| I1(x), by polynomials up to 8 and from there on.
+template <typename R, size_t N, size_t M>
+R bessel_i_scaled(R a, const double (&near_zero)[N], const double (&far)[M]) {  // I1: over a, below 8
+  R t = kept(select(a < 8.0, a, number(a, 8)) * 0.25 - 1.0);
+  R root = kept(1.0 / sqrt(select(a < 8.0, number(a, 8), a)));
+  return select(a < 8.0, polynomial(t, near_zero), polynomial(16.0 * root * root - 1.0, far) * root);
+}
+template <typename R, size_t N, size_t M>
+R bessel_i0e_by(R x, const double (&near_zero)[N], const double (&far)[M]) {
+  return select(nan_in(x), x, bessel_i_scaled(kept(abs(x)), near_zero, far));
+}
+template <typename R, size_t N, size_t M>
+R bessel_i1e_by(R x, const double (&near_zero)[N], const double (&far)[M]) {
+  R a = kept(abs(x)), scaled = bessel_i_scaled(a, near_zero, far);
+  return select(nan_in(x), x, with_sign_of(select(a < 8.0, a * scaled, scaled), x));
+}
 template <typename R>
 R bessel_i0e_of(R x) {
-  R a = kept(abs(x));
-  R near = polynomial(select(a < 8.0, a, number(x, 8)) * 0.25 - 1.0, coefficients::kBesselI0Near);
-  R large = kept(select(a < 8.0, number(x, 8), a));
-  R far = polynomial(16.0 / large - 1.0, coefficients::kBesselI0Far) / sqrt(large);
-  return select(nan_in(x), x, select(a < 8.0, near, far));
+  return bessel_i0e_by(x, coefficients::kBesselI0Near, coefficients::kBesselI0Far);
 }
-
 template <typename R>
 R bessel_i1e_of(R x) {
-  R a = kept(abs(x));
-  R near = a * polynomial(select(a < 8.0, a, number(x, 8)) * 0.25 - 1.0, coefficients::kBesselI1Near);
-  R large = kept(select(a < 8.0, number(x, 8), a));
-  R far = polynomial(16.0 / large - 1.0, coefficients::kBesselI1Far) / sqrt(large);
-  return select(nan_in(x), x, with_sign_of(select(a < 8.0, near, far), x));
+  return bessel_i1e_by(x, coefficients::kBesselI1Near, coefficients::kBesselI1Far);
 }
 
 // e^a in two halves: the product with it overflows only where the function does.
@@ -419,13 +426,20 @@ R grown_by(R scaled, R a) {
   return select(a == kInfinity, a, scaled * half * half);
 }
 template <typename R>
+R bessel_i0_from(R x, R scaled) {
+  return grown_by(scaled, kept(abs(x)));
+}
+template <typename R>
+R bessel_i1_from(R x, R scaled) {
+  return select(nan_in(x), x, with_sign_of(grown_by(abs(scaled), kept(abs(x))), x));
+}
+template <typename R>
 R bessel_i0_of(R x) {
-  return grown_by(bessel_i0e_of(x), kept(abs(x)));
+  return bessel_i0_from(x, bessel_i0e_of(x));
 }
 template <typename R>
 R bessel_i1_of(R x) {
-  R a = kept(abs(x));
-  return select(nan_in(x), x, with_sign_of(grown_by(bessel_i1e_of(a), a), x));
+  return bessel_i1_from(x, bessel_i1e_of(x));
 }
 
 // Two zeros are factors, so that the function keeps its digits around them.

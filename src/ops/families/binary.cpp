@@ -202,11 +202,16 @@ Expr lower_hypot(Expr x, Expr y) {
   Expr ax = abs(x), ay = abs(y);
   Expr infinity = b.constant(x.type(), std::numeric_limits<double>::infinity());
   Expr root;
-  if (x.type() == DType::F32) {  // squares of floats are exact in double
-    Expr wx = convert(x, DType::F64), wy = convert(y, DType::F64);
-    root = convert(sqrt(wx * wx + wy * wy), DType::F32);
+  Expr big = select(ax > ay, ax, ay), small = select(ax > ay, ay, ax);
+  if (x.type() ==
+      DType::F32) {  // between 1 and 2, but for the largest and the denormals, no square overflows
+    auto exponent = [&](int64_t value) { return b.constant_int(DType::I32, value << 23); };
+    Expr power = bitcast(big, DType::I32) & exponent(255);
+    power = select(power < exponent(1), exponent(1), select(power > exponent(252), exponent(252), power));
+    Expr down = bitcast(exponent(254) - power, x.type());
+    Expr one = big * down, other = small * down;
+    root = sqrt(fma(one, one, other * other)) * bitcast(power, x.type());
   } else {
-    Expr big = select(ax > ay, ax, ay), small = select(ax > ay, ay, ax);
     Expr ratio = select(big == zero_like(big), zero_like(big), small / big);
     root = big * sqrt(fma(ratio, ratio, one_like(x)));
   }
