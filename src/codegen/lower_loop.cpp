@@ -103,23 +103,46 @@ Columns inner_columns(const Block& region, const Dims& dims) {
   return out;
 }
 
+// Where comparisons of the column turn, found in a draft of the code.
+std::vector<int64_t> turns_of_columns(const GroupEmitter& emit, const Dims& dims) {
+  GroupEmitter draft(emit.fusion, emit.target);
+  loop::Builder& build = draft.build;
+  GroupEmitter::Index index = draft.split(build.block(), Dims(dims.begin(), dims.end() - 1));
+  uint32_t column = 0;
+  draft.vector(build.index(0), draft.size(dims.back()), 1, [&](loop::Expr at) {
+    column = at->id;
+    index.push_back(at);
+    for (Value v : draft.region.results()) build.let(draft.element(v, index));
+  });
+  return loop::turns_of_comparisons(build.function(), column);
+}
+
 // Where the columns of the walk are cut, from 0 to their number: at the ends of the columns without clamped
 // windows, and where an op takes another way. Within a part comparisons of columns are decided, and elements
 // lie at fixed distances.
-std::vector<int64_t> cuts_of(const Block& region, const Dims& dims, bool windows) {
+std::vector<int64_t> cuts_of(const GroupEmitter& emit, const Dims& dims, bool windows) {
   constexpr size_t kMost = 16;  // each part is a loop of its own
   if (dims.empty() || !dims.back().is_constant()) return {};
+  const Block& region = emit.region;
   const int64_t columns = dims.back().constant();
+  constexpr int64_t kLeastDrafted = 32;  // columns that are worth a draft
+  // Ops that others shift (slices, or one another) turn at other columns than their own, which a draft tells.
   std::vector<int64_t> cuts;
-  if (const Columns inner = windows ? inner_columns(region, dims) : Columns(); inner.begin < inner.end)
-    cuts = {inner.begin, inner.end};
+  int turning = 0;
+  bool shifted = false;
   for (const Node* node : region) {
-    if (node == region.terminator() || node->results().empty() || node->result()->type().dims != dims)
-      continue;
-    if (const ops::CutsFn own = ops::op_of(node).rules.lower.cuts)
-      for (int64_t at : own(node)) cuts.push_back(std::clamp<int64_t>(at, 0, columns));
+    if (node == region.terminator() || node->results().empty()) continue;
+    const ops::CutsFn own = ops::op_of(node).rules.lower.cuts;
+    const std::vector<int64_t> turns = own ? own(node) : std::vector<int64_t>();
+    if (turns.empty()) continue;
+    shifted |= ++turning > 1 || node->result()->type().dims != dims;
+    if (node->result()->type().dims == dims) cuts.insert(cuts.end(), turns.begin(), turns.end());
   }
+  if (shifted && columns >= kLeastDrafted) cuts = turns_of_columns(emit, dims);
+  if (const Columns inner = windows ? inner_columns(region, dims) : Columns(); inner.begin < inner.end)
+    cuts.insert(cuts.end(), {inner.begin, inner.end});
   if (cuts.empty()) return {};
+  for (int64_t& at : cuts) at = std::clamp<int64_t>(at, 0, columns);
   cuts.insert(cuts.end(), {0, columns});
   std::ranges::sort(cuts);
   const auto same = std::ranges::unique(cuts);
@@ -314,7 +337,7 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
                 [&](loop::Expr i) { body(i, emit.split(i, dims)); });
   } else if (const std::vector<int64_t> cuts = dims.size() < shape.size()
                                                    ? std::vector<int64_t>()
-                                                   : cuts_of(region, dims, kernel.kind == "heavy");
+                                                   : cuts_of(emit, dims, kernel.kind == "heavy");
              short_rows.fit() && cuts.empty() && kernel.kind != "heavy") {
     const Dim length = dims[dims.size() - 2] * dims.back();
     at_line = length == product(dims) || (length.is_constant() && length.constant() % register_lanes == 0);

@@ -36,7 +36,38 @@ std::optional<int64_t> stride_of(const ExprNode* n, uint32_t var, Strides& known
   return out;
 }
 
+// c of var + c; nullopt for anything else.
+std::optional<int64_t> distance_from(const ExprNode* n, uint32_t var) {
+  if (n->op == Op::Var && n->id == var) return 0;
+  if (n->type != DType::I64 || (n->op != Op::Add && n->op != Op::Sub)) return std::nullopt;
+  auto constant = [](const Expr& e) { return e->op == Op::Const; };
+  const bool add = n->op == Op::Add;
+  const ExprNode* rest = constant(n->b) ? n->a.node() : add && constant(n->a) ? n->b.node() : nullptr;
+  if (rest == nullptr) return std::nullopt;
+  auto c = static_cast<int64_t>((rest == n->a.node() ? n->b : n->a)->bits[0]);
+  auto out = distance_from(rest, var);
+  return out ? std::optional(add ? *out + c : *out - c) : std::nullopt;
+}
+
 }  // namespace
+
+std::vector<int64_t> turns_of_comparisons(const Function& f, uint32_t var) {
+  std::vector<int64_t> out;
+  for (const ExprNode& n : f.expressions) {
+    if (n.op < Op::Eq || n.op > Op::Ge || n.a->type != DType::I64) continue;
+    const bool right = n.b->op == Op::Const, left = n.a->op == Op::Const;
+    if (right == left) continue;
+    auto distance = distance_from((right ? n.a : n.b).node(), var);
+    if (!distance) continue;
+    // Where var + distance reaches the constant, and where it is past it: one of them, of (in)equality both.
+    const int64_t at = static_cast<int64_t>((right ? n.b : n.a)->bits[0]) - *distance;
+    const bool reaches = right ? n.op == Op::Lt || n.op == Op::Ge : n.op == Op::Le || n.op == Op::Gt;
+    const bool either = n.op == Op::Eq || n.op == Op::Ne;
+    if (reaches || either) out.push_back(at);
+    if (!reaches || either) out.push_back(at + 1);
+  }
+  return out;
+}
 
 std::optional<int64_t> stride_in(Expr offset, uint32_t var) {
   Strides known;

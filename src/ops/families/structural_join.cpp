@@ -188,9 +188,47 @@ void reference_concatenate(ReferenceContext& c) {
   });
 }
 
+// Where all parts of a concatenation are runs along its axis of one array (as a roll's two are), their starts
+// in it; else nothing. Known sizes alone.
+std::vector<int64_t> starts_in_one(const Node* node, size_t axis) {
+  std::vector<int64_t> out;
+  Value source = nullptr;
+  for (Value part : node->operands()) {
+    const Node* slice = part->node();
+    if (slice == nullptr || slice->attrs().find(kSliceStrides.name) == nullptr ||
+        slice->operands().size() != 1)
+      return {};
+    const Value from = slice->operand(0);
+    const Dims& start = slice->attrs().get(kStart);
+    const Ints& strides = slice->attrs().get(kSliceStrides);
+    for (size_t i = 0; i < start.size(); ++i)
+      if (!start[i].is_constant() || strides[i] != 1 ||
+          (i != axis && part->type().dims[i] != from->type().dims[i]))
+        return {};
+    const Dim& size = part->type().dims[axis];
+    if ((source != nullptr && from != source) || !size.is_constant() || size.constant() == 0) return {};
+    source = from;
+    out.push_back(start[axis].constant());
+  }
+  return out;
+}
+
 Expr point_concatenate(PointContext& c) {
   auto axis = static_cast<size_t>(c.node->attrs().get(kAxis));
   loop::Builder& build = *c.build;
+  // Along the last axis vectors would fall apart into elements.
+  if (axis + 1 < c.index.size())
+    if (const std::vector<int64_t> starts = starts_in_one(c.node, axis); starts.size() > 1) {
+      std::vector<Expr> from = c.index;
+      int64_t end = c.node->result()->type().dims[axis].constant();
+      for (size_t k = starts.size(); k-- > 0;) {  // in the first part's terms
+        const int64_t begin = end - c.operand_type(k).dims[axis].constant();
+        Expr own = c.index[axis] + build.index(starts[k] - starts[0] - begin);
+        from[axis] = k + 1 == starts.size() ? own : select(c.index[axis] < build.index(end), own, from[axis]);
+        end = begin;
+      }
+      return c.at(0, from);
+    }
   std::vector<size_t> parts;
   for (size_t i = 0; i < c.node->operands().size(); ++i)
     if (!(c.operand_type(i).dims[axis] == 0)) parts.push_back(i);
