@@ -59,3 +59,26 @@ def test_by_one_number(dtype: Any, constant: bool) -> None:
                 got = by_argument(given, ig.asarray(np.array(number))).numpy()
             same = (got.view(word) == want.view(word)) | (np.isnan(got) & np.isnan(want))
             assert same.all(), f"{x[~same][0]!r} / {number!r} gives {got[~same][0]!r}, not {want[~same][0]!r}"
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("whole", [np.uint8, np.int16, np.int32, np.int64, np.uint64])
+def test_whole_numbers_by_a_constant(whole: Any, dtype: Any) -> None:
+    info = np.iinfo(whole)
+    rng = np.random.default_rng(20261126)
+    x = np.concatenate(
+        [
+            np.zeros(64, whole),
+            np.array([info.min, info.max, 1], whole),
+            rng.integers(info.min, info.max, 4099, dtype=whole),
+        ]
+    )
+    kind = ig.float32 if dtype == np.float32 else ig.float64
+    for by in (255.0, -255.0, 0.3, -0.1, 3e-30, 1e30, np.inf, 0.0):
+        number = dtype(by)
+        graph = ig.trace(lambda x, by=number: x.astype(kind) / by, ig.asarray(x)).graph
+        with np.errstate(all="ignore"):
+            want = x.astype(dtype) / number
+        got = graph.compile()(ig.asarray(x)).numpy()
+        same = (got.view(WORDS[dtype]) == want.view(WORDS[dtype])) | (np.isnan(got) & np.isnan(want))
+        assert same.all(), f"{x[~same][0]!r} / {by!r} gives {got[~same][0]!r}, not {want[~same][0]!r}"

@@ -8,6 +8,7 @@
 // nothing overflows or is denormal on the way: other lanes, zeros whose sign would be lost among them, send
 // their vectors to the division itself.
 #include <llvm/IR/MDBuilder.h>
+#include <llvm/IR/PatternMatch.h>
 
 #include "codegen/llvm/emit.h"
 
@@ -34,9 +35,8 @@ llvm::Value* Emitter::divide_by_number(DType type, llvm::Value* a, llvm::Value* 
       lanes_ * static_cast<int>(of.bits) / 8 < kRegister)
     return nullptr;
   // By a power of two it is a multiplication.
-  if (auto* known = llvm::dyn_cast<llvm::ConstantFP>(b);
-      known != nullptr && known->getValueAPF().getExactInverse(nullptr))
-    return nullptr;
+  auto* known = llvm::dyn_cast<llvm::ConstantFP>(b);
+  if (known != nullptr && known->getValueAPF().getExactInverse(nullptr)) return nullptr;
 
   auto* real = b->getType();
   auto* word = b_.getIntNTy(of.bits);
@@ -60,6 +60,12 @@ llvm::Value* Emitter::divide_by_number(DType type, llvm::Value* a, llvm::Value* 
   auto* q = fma(a, splat(r), b_.CreateFMul(a, splat(rest)));
   auto* remainder = fma(splat(b_.CreateFNeg(b)), q, a);
   auto* fast = fma(remainder, splat(r), q);
+
+  // What was a whole number is zero or near enough to one, and its zero has the sign of a positive divisor.
+  const bool positive = known != nullptr && !known->isNegative();
+  if (positive && llvm::isa<llvm::SIToFPInst, llvm::UIToFPInst>(a) &&
+      llvm::PatternMatch::match(near_one(b_.CreateBitCast(b, word), of.near), llvm::PatternMatch::m_One()))
+    return fast;
 
   // A zero of the divisor's sign keeps its own; no number has the word of all ones.
   auto* divisor = b_.CreateBitCast(b, word);
