@@ -257,35 +257,94 @@ void lower_tiles(GroupEmitter& emit, Kernel& kernel, const Dims& dims, const ops
   });
 }
 
-// Blocks are parts of the two last axes, or of the others.
-void lower_short_rows(GroupEmitter& emit, Kernel& kernel, const Dims& dims, const Cut& cut, ShortRows& rows,
-                      const std::function<void(loop::Expr, std::span<const loop::Expr>)>& body) {
+// Rows of so many elements each in blocks: parts of about so many elements of one row, or some whole rows.
+void walk_rows(GroupEmitter& emit, Kernel& kernel, const Dim& rows, const Dim& length, int64_t part,
+               const std::function<void(loop::Expr row, loop::Expr begin, loop::Expr end)>& walk) {
   loop::Builder& build = emit.build;
-  const Dims outer(dims.begin(), dims.end() - 2), joined(dims.end() - 2, dims.end());
-  const Dim count = product(outer), length = product(joined);
-  const int64_t part = std::max<int64_t>(1, cut.elements / rows.turn()) * rows.turn();
-  const bool in_parts = count == Dim(int64_t{1}) || (length.is_constant() && length.constant() > 2 * part);
   loop::Expr n = emit.size(length);
-  auto walk = [&](loop::Expr row, loop::Expr begin, loop::Expr end) {
-    GroupEmitter::Index index = emit.split(row, outer);
-    rows.walk(begin, end, [&](loop::Expr j) {
-      GroupEmitter::Index all = index;
-      for (loop::Expr e : emit.split(j, joined)) all.push_back(e);
-      body(row * n + j, all);
-    });
-  };
-  if (in_parts) {
+  if (rows == Dim(int64_t{1}) || (length.is_constant() && length.constant() > 2 * part)) {
     const Dim parts = ceildiv(length, Dim(part));
-    kernel.blocks = count * parts;
-    loop::Expr of_row = emit.size(parts);
-    loop::Expr begin = build.let(build.block() % of_row * part);
+    kernel.blocks = rows * parts;
+    loop::Expr of_row = emit.size(parts), begin = build.let(build.block() % of_row * part);
     return walk(build.let(build.block() / of_row), begin, build.let(loop::lesser(begin + part, n)));
   }
-  const Dim rows_a_block = max(Dim(int64_t{1}), floordiv(Dim(cut.elements), max(length, Dim(int64_t{1}))));
-  kernel.blocks = ceildiv(count, rows_a_block);
+  const Dim rows_a_block = max(Dim(int64_t{1}), floordiv(Dim(part), max(length, Dim(int64_t{1}))));
+  kernel.blocks = ceildiv(rows, rows_a_block);
   loop::Expr per_block = emit.size(rows_a_block), begin = build.block() * per_block;
-  emit.serial(begin, loop::lesser(begin + per_block, emit.size(count)),
+  emit.serial(begin, loop::lesser(begin + per_block, emit.size(rows)),
               [&](loop::Expr row) { walk(row, build.index(0), n); });
+}
+
+// The two last axes are walked as one.
+void lower_short_rows(GroupEmitter& emit, Kernel& kernel, const Dims& dims, const Cut& cut, ShortRows& rows,
+                      const std::function<void(loop::Expr, std::span<const loop::Expr>)>& body) {
+  const Dims outer(dims.begin(), dims.end() - 2), joined(dims.end() - 2, dims.end());
+  const Dim length = product(joined);
+  const int64_t part = std::max<int64_t>(1, cut.elements / rows.turn()) * rows.turn();
+  loop::Expr n = emit.size(length);
+  walk_rows(emit, kernel, product(outer), length, part,
+            [&](loop::Expr row, loop::Expr begin, loop::Expr end) {
+              GroupEmitter::Index index = emit.split(row, outer);
+              rows.walk(begin, end, [&](loop::Expr j) {
+                GroupEmitter::Index all = index;
+                for (loop::Expr e : emit.split(j, joined)) all.push_back(e);
+                body(row * n + j, all);
+              });
+            });
+}
+
+// Whether each element of a short last axis is computed in its own way, as where arrays were stacked along
+// it.
+bool is_stack(const Block& region, const Dims& dims, const std::vector<int64_t>& cuts) {
+  constexpr size_t kMost = 4;  // rows of what is turned over: more take longer than elements one by one
+  auto is_word = [](Value v) {
+    const DType type = v->type().dtype;
+    return compute_type(type) == type && !is_complex(type) && (size_of(type) == 4 || size_of(type) == 8);
+  };
+  return dims.size() >= 2 && cuts.size() >= 3 && cuts.size() <= kMost + 1 &&
+         cuts.back() == static_cast<int64_t>(cuts.size()) - 1 &&
+         std::ranges::all_of(region.results(), is_word);
+}
+
+// A row of each way's elements is computed into scratch, and together they are turned over into the result.
+void lower_stack(GroupEmitter& emit, Kernel& kernel, const Dims& dims, const Cut& cut) {
+  constexpr int64_t kTogether = 512;  // elements of a row, which stay in the first cache
+  loop::Builder& build = emit.build;
+  const Block& region = emit.region;
+  const int64_t ways = dims.back().constant();
+  const Dims outer(dims.begin(), dims.end() - 2);
+  const Dim length = dims[dims.size() - 2];
+  std::vector<uint32_t> scratch;
+  for (Value v : region.results())
+    scratch.push_back(build.add_scratch(v->type().dtype, Dim(ways * kTogether), "rows"));
+  const int lanes = lanes_for(emit.target, widest_element(region), length);
+  loop::Expr n = emit.size(length);
+  const int64_t part = std::max<int64_t>(1, cut.elements / ways);
+  walk_rows(
+      emit, kernel, product(outer), length, part, [&](loop::Expr row, loop::Expr begin, loop::Expr end) {
+        GroupEmitter::Index index = emit.split(row, outer);
+        loop::Expr parts = (end - begin + build.index(kTogether - 1)) / build.index(kTogether);
+        emit.serial(build.index(0), parts, [&](loop::Expr part) {
+          loop::Expr first = build.let(begin + part * kTogether);
+          loop::Expr some = build.let(loop::lesser(build.index(kTogether), end - first));
+          emit.vector(build.index(0), some, lanes, [&](loop::Expr j) {
+            GroupEmitter::Index all = index;
+            all.push_back(first + j);
+            all.emplace_back();
+            std::vector<loop::Expr> values;
+            for (int64_t way = 0; way < ways; ++way) {
+              all.back() = build.index(way);
+              for (Value v : region.results()) values.push_back(build.let(emit.element(v, all)));
+            }
+            for (size_t i = 0; i < values.size(); ++i)
+              build.store(scratch[i % scratch.size()],
+                          j + static_cast<int64_t>(i / scratch.size()) * kTogether, values[i]);
+          });
+          for (size_t r = 0; r < scratch.size(); ++r)
+            build.transpose({emit.result_buffer(r), (row * n + first) * ways, build.index(ways)},
+                            {scratch[r], build.index(0), build.index(kTogether)}, build.index(ways), some);
+        });
+      });
 }
 
 }  // namespace
@@ -342,6 +401,8 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
     const Dim length = dims[dims.size() - 2] * dims.back();
     at_line = length == product(dims) || (length.is_constant() && length.constant() % register_lanes == 0);
     lower_short_rows(emit, kernel, dims, cut, short_rows, body);
+  } else if (kernel.kind != "heavy" && is_stack(region, dims, cuts)) {
+    lower_stack(emit, kernel, dims, cut);
   } else {
     Dims outer(dims.begin(), dims.end() - (dims.empty() ? 0 : 1));
     Dim rows = product(outer), columns = dims.empty() ? Dim(int64_t{1}) : dims.back();
