@@ -296,12 +296,17 @@ void lower_short_rows(GroupEmitter& emit, Kernel& kernel, const Dims& dims, cons
 // Whether each element of a short last axis is computed in its own way, as where arrays were stacked along
 // it.
 bool is_stack(const Block& region, const Dims& dims, const std::vector<int64_t>& cuts) {
-  constexpr size_t kMost = 4;  // rows of what is turned over: more take longer than elements one by one
+  constexpr size_t kMost = 4;     // rows of what is turned over: more take longer than elements one by one
+  constexpr int64_t kLeast = 16;  // elements of a row, but for a single one
   auto is_word = [](Value v) {
     const DType type = v->type().dtype;
     return compute_type(type) == type && !is_complex(type) && (size_of(type) == 4 || size_of(type) == 8);
   };
-  return dims.size() >= 2 && cuts.size() >= 3 && cuts.size() <= kMost + 1 &&
+  if (dims.size() < 2) return false;
+  const Dim& length = dims[dims.size() - 2];
+  const bool is_long =
+      !length.is_constant() || length.constant() >= kLeast || product(dims) == length * dims.back();
+  return is_long && cuts.size() >= 3 && cuts.size() <= kMost + 1 &&
          cuts.back() == static_cast<int64_t>(cuts.size()) - 1 &&
          std::ranges::all_of(region.results(), is_word);
 }

@@ -1,6 +1,8 @@
 // The text of loop functions, whole, and what the builder folds and the analysis finds.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "loop/loop.h"
 #include "support/error.h"
 
@@ -167,6 +169,27 @@ TEST(LoopAnalysis, Strides) {
     EXPECT_FALSE(depends_on(b.load(buffer, n), var));
     EXPECT_TRUE(depends_on(i / b.index(2), var));
   });
+}
+
+TEST(LoopAnalysis, ComparisonsTurn) {
+  Builder b("f");
+  auto out = b.add_buffer(DType::I64, true, "out");
+  Expr n = b.size(Dim::symbol("n"));
+  uint32_t column = 0;
+  b.vector_for(b.index(0), b.index(100), 8, [&](Expr i) {
+    column = i->id;
+    auto count = [&](Expr condition) { return loop::select(condition, b.index(1), b.index(0)); };
+    Expr sum = count(i - 3 < b.index(10));          // from 13 on no more
+    sum = sum + count(b.index(20) < i + 1);         // from 20 on
+    sum = sum + count((i + 2) - 1 >= b.index(31));  // from 30 on
+    sum = sum + count(i <= b.index(39));            // from 40 on no more
+    sum = sum + count(i == b.index(50));            // from 50 on, and from 51 on no more
+    sum = sum + count(i < n) + count(i * b.index(2) < b.index(7)) + count(i % b.index(3) == b.index(0));
+    b.store(out, i, sum);
+  });
+  std::vector<int64_t> turns = loop::turns_of_comparisons(b.function(), column);
+  std::ranges::sort(turns);
+  EXPECT_EQ(turns, (std::vector<int64_t>{13, 20, 30, 40, 50, 51}));
 }
 
 }  // namespace
