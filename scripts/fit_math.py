@@ -291,9 +291,7 @@ def main():
             return -mp.digamma(1)
         return mp.digamma(2) if abs(u) < mp.mpf("1e-30") else mp.loggamma(u + 2) / (u * (u + 1))
 
-    write(
-        "Lgamma", "lgamma(w) / ((w - 1) (w - 2)) in w - 2, for 1 <= w <= 3, to float32", False, lgamma_ratio, -1, 1, 16
-    )
+    write("Lgamma", "lgamma(w) / ((w - 1) (w - 2)) in w - 2, for 1 <= w <= 3", False, lgamma_ratio, -1, 1, 27)
     write("Cbrt", "the cube root of 1 to 8, in m - 4.5", False, lambda u: mp.cbrt(u + mp.mpf("4.5")), "-3.5", "3.5", 7)
 
     print("// The binary digits of 2/pi, 64 at a time, behind 64 zeros.")

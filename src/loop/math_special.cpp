@@ -114,17 +114,22 @@ Pair lgamma_right(Expr x) {
   return fast_two_sum(e.high, e.low + c.low + b.low + (rest + tail));
 }
 
-// What float32 needs: of magnitudes under 3 by the quotient with the two zeros at 1 and 2, of others
-// Stirling's series as it stands. One logarithm serves both, and one more the reflection.
+// What float32 needs, around the zeros left of 0 too: under 6 lgamma(w), 1 <= w <= 3, by its quotient with
+// its two zeros there, and the logarithm of what is between w and the number; from 6 on Stirling's series as
+// it stands. One logarithm serves both, and one more the reflection.
 Expr lgamma_32(Expr x) {
-  Expr a = abs(x), left = ~(x > 0.0), near = a < 3.0, below = a < 1.0;
-  Expr l = log_ordinary(select((a > 0.0) & (a < kInfinity), a, number(x, 1)));
-  Expr w = select(near, select(below, a + 1.0, a), number(x, 3));
+  Expr a = abs(x), left = ~(x > 0.0), near = a < 6.0, below = a < 1.0, between = a < 3.0;
+  Expr one = a - 1.0, two = a - 2.0, three = a - 3.0;
+  Expr steps = select(a < 4.0, one, select(a < 5.0, one * two, one * two * three));
+  Expr w = select(below, a + 1.0, select(between, a, select(a < 4.0, one, select(a < 5.0, two, three))));
+  w = select(near, w, number(x, 3));
+  Expr of_log = select(near, select(below, a, select(between, number(x, 1), steps)), a);
+  Expr l = log_ordinary(select((of_log > 0.0) & (of_log < kInfinity), of_log, number(x, 1)));
   Expr u = w - 2.0;
-  Expr small = u * (w - 1.0) * polynomial(u, kLgamma);
-  Expr z = select(near, number(x, 3), a), r = 1.0 / z;
+  Expr small = fma(select(below, number(x, -1), number(x, 1)), l, u * (w - 1.0) * polynomial(u, kLgamma));
+  Expr z = select(near, number(x, 6), a), r = 1.0 / z;
   Expr large = (z - 0.5) * l - z + (r * polynomial(r * r, kLgammaTail) + 9.18938533204672669541e-01);
-  Expr right = select(near, select(below, small - l, small), large);
+  Expr right = select(near, small, large);
   Expr d = to_nearest_integer(a);
   Expr s = abs(sin64(d * kPi));
   Expr ordinary = left & (s > 0.0);
