@@ -22,8 +22,9 @@ SUITE = programs.Suite(
     "network_worker.py",
     {"torch": "torch eager", "torch_compile": "torch.compile"},
     together=True,
-    # Dozens of batch norms of one image: in float32 gradients are off by percents (see docs).
-    amplify=frozenset(network.name + GRADIENT for network in NETWORKS if network.whole),
+    # Dozens of batch norms of one image: in float32 gradients are off by percents. Those of MobileNetV2 are 4.9 % from
+    # float64's in torch, 0.8 here.
+    amplify={network.name + GRADIENT: 0.03 for network in NETWORKS if network.whole} | {"mobilenet_v2" + GRADIENT: 0.1},
     firsts=True,
 )
 

@@ -18,7 +18,7 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,8 @@ class Suite:
     worker: str  # the script of the child process
     peers: dict[str, str]  # by system, how it is called; the first is the usual one
     together: bool  # whether what is rounding in one output is told by the largest number of all of them
-    amplify: frozenset[str] = frozenset()  # where rounding grows on the way: told by the length of all differences
+    # Where rounding grows on the way: told by the length of all differences, of which this share is allowed.
+    amplify: dict[str, float] = field(default_factory=dict)
     firsts: bool = False  # whether the table tells what the first call of a process takes, compiling included
 
     @property
@@ -61,7 +62,7 @@ def difference(ours: Path, theirs: Path, suite: Suite, item: str) -> str:
                 math.sqrt(sum(float(np.sum(np.square(x, dtype=np.float64))) for x in parts))
                 for parts in ((a[name] - b[name] for name in b.files), (b[name] for name in b.files))
             )
-            return "" if off <= 0.1 * length else f"differ by {off:.3g} of a length of {length:.3g}"
+            return "" if off <= suite.amplify[item] * length else f"differ by {off:.3g} of a length of {length:.3g}"
         largest = [float(np.max(np.abs(b[name]), initial=0.0, where=np.isfinite(b[name]))) for name in b.files]
         for i, name in enumerate(a.files):
             x, y = a[name], b[name]

@@ -97,9 +97,7 @@ Expr times_exp32(Pair factor, Expr high, Expr low) {
   Expr product = root * upper;
   Expr rest = fma(root, lower, lookup(kRootsLower, n.word) * factor.high);
   Expr value = product + fma(product + rest, grown, rest);
-  Expr power = shift_right_logical(n.word, bits(n.word, 4)),
-       half = shift_right_logical(power, bits(n.word, 1));
-  return scale(value, n.value, value * with_exponent(half) * with_exponent(power - half));
+  return times_power(value, {n.value, shift_right_logical(n.word, bits(n.word, 4))});
 }
 
 Expr exp32(Expr x) {

@@ -3,6 +3,7 @@ fixed or asked of the values; and their errors."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -534,3 +535,20 @@ ERRORS: dict[str, Any] = {
 def test_errors_are_whole() -> None:
     texts = {name: refusal(wrong, __file__) for name, wrong in ERRORS.items()}
     check_texts(texts, Path(__file__).with_name("numpy_more_errors.txt"))
+
+
+def test_hypot_of_float32_is_within_a_unit() -> None:
+    """Any bits, and magnitudes that programs use; without fused multiply-add a square is rounded once more."""
+    bound = 1.25 if os.environ.get("INTAGLIO_TARGET") == "x86-64-v2" else 1.0
+    rng = np.random.default_rng(20261126)
+    any_bits = [rng.integers(0, 2**32, 200_000, dtype=np.uint32).view(np.float32) for _ in range(2)]
+    usual = [(rng.normal(size=200_000) * np.exp(rng.normal(size=200_000) * 3)).astype(np.float32) for _ in range(2)]
+    for a, b in (any_bits, usual):
+        got = ig.jit(ig.hypot).lower(a, b).compile()(a, b).numpy()
+        with np.errstate(all="ignore"):
+            want = np.hypot(a.astype(np.float64), b.astype(np.float64))
+            rounded = want.astype(np.float32)
+            units = np.abs(got - want) / np.spacing(rounded)
+        np.testing.assert_array_equal(np.isfinite(got), np.isfinite(rounded))
+        np.testing.assert_array_equal(np.isnan(got), np.isnan(want) & ~(np.isinf(a) | np.isinf(b)))
+        assert np.max(units, where=np.isfinite(rounded), initial=0) <= bound

@@ -203,8 +203,9 @@ Expr lower_hypot(Expr x, Expr y) {
   Expr infinity = b.constant(x.type(), std::numeric_limits<double>::infinity());
   Expr root;
   Expr big = select(ax > ay, ax, ay), small = select(ax > ay, ay, ax);
-  if (x.type() ==
-      DType::F32) {  // between 1 and 2, but for the largest and the denormals, no square overflows
+  if (x.type() == DType::F32) {
+    // By a power of two that brings the larger one between 1 and 2 (but for the largest and the denormals),
+    // so that no square overflows.
     auto exponent = [&](int64_t value) { return b.constant_int(DType::I32, value << 23); };
     Expr power = bitcast(big, DType::I32) & exponent(255);
     power = select(power < exponent(1), exponent(1), select(power > exponent(252), exponent(252), power));
