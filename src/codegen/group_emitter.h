@@ -108,6 +108,9 @@ void lower_dot(GroupEmitter& emit, Kernel& kernel, Node* dot, const std::vector<
 // False, with nothing emitted, for convolutions that its tiles do not fit (few features, gaps in the image).
 bool lower_convolution(GroupEmitter& emit, Kernel& kernel, const Node* node,
                        const std::vector<bool>& constant_operands);
+// False, with nothing emitted, for all that is not to be computed by Winograd's minimal filtering.
+bool lower_winograd(GroupEmitter& emit, Kernel& kernel, const Node* node,
+                    const std::vector<bool>& constant_operands);
 void lower_attention(GroupEmitter& emit, Kernel& kernel, const Node* node);
 void lower_attention_gradient(GroupEmitter& emit, Kernel& kernel, const Node* node);
 void lower_nest(GroupEmitter& emit, Kernel& kernel);

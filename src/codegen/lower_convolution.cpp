@@ -25,6 +25,7 @@
 // the input features of the group, from +0.
 #include <algorithm>
 
+#include "codegen/convolution_weights.h"
 #include "codegen/register_tile.h"
 #include "codegen/tile_places.h"
 #include "codegen/window_axis.h"
@@ -145,9 +146,9 @@ class ConvLowering {
         build_.let(loop::lesser(first_strip_ + build_.index(part_strips_), build_.index(group_strips_)));
     if (!prepacked_)
       each_strip([&] {
-        pack(build_, emit_.size, emit_.buffer_of_arg(w_->arg), packed_w_,
-             build_.let((strip_ - first_strip_) * emit_.size(strip_elements())), first_feature_, width_,
-             true);
+        strips().pack({build_, emit_.size, emit_.buffer_of_arg(w_->arg), packed_w_},
+                      build_.let((strip_ - first_strip_) * emit_.size(strip_elements())), first_feature_,
+                      width_, type_);
       });
     Expr row_chunks = emit_.size(ceildiv(space_[0], rows_)), per_block = emit_.size(chunks_a_block_);
     Expr chunk_count = emit_.size(chunk_count_);
@@ -188,6 +189,7 @@ class ConvLowering {
   Expr stride(int64_t axis) { return emit_.size(stride_of(axis)); }
   // Of the packed weights.
   Dim strip_elements() const { return Dim(taps_ * nr_) * inputs_; }
+  WeightStrips strips() const { return {d_, *w_, node_->operand(1)->type(), nr_}; }
   int64_t vectors() const { return nr_ * static_cast<int64_t>(size_of(type_)) / emit_.target.vector_bytes; }
   int64_t parts() const { return (group_strips_ + part_strips_ - 1) / part_strips_; }
   Dims inner_space() const { return Dims(space_.begin() + 1, space_.end()); }
@@ -341,65 +343,6 @@ class ConvLowering {
     while (part_strips_ > 1 && part_strips_ * strip > kSecondCache) part_strips_ = (part_strips_ + 1) / 2;
   }
 
-  // The offset of a tap in the kernel, by its number.
-  Expr tap_offset(Expr tap, loop::Builder& build, const ops::SizeFn& size) const {
-    Dims counts;
-    for (const WindowAxis& axis : axes_) counts.push_back(axis.taps);
-    std::vector<Expr> index = ops::split_index(tap, counts, size, build);
-    Expr out = size(w_->offset);
-    for (size_t s = 0; s < index.size(); ++s) out = out + index[s] * size(w_->strides[at(d_.rhs_space[s])]);
-    return out;
-  }
-  void pack(loop::Builder& build, const ops::SizeFn& size, uint32_t from, uint32_t to, Expr target,
-            Expr first, Expr width, bool widened) {
-    DType stored = w_->arg->type().dtype, packed = widened ? type_ : stored;
-    Expr none = is_float(packed) ? loop::convert(build.constant(DType::F32, 0), packed)
-                                 : build.constant_int(packed, 0);
-    const Dim& along_out = w_->strides[at(d_.rhs_out)];
-    std::vector<int64_t> space(d_.rhs_space.begin(), d_.rhs_space.end());
-    const std::optional<Dim> along_taps = w_->run_stride(space, node_->operand(1)->type().dims);
-    const bool forward = along_taps == kOne, backward = along_taps == Dim(int64_t{-1});
-    // Squares of taps and features, or of input and output features, turned over in registers.
-    const bool by_taps = taps_ > 1 && (forward || backward);
-    const bool by_inputs = !by_taps && inputs_ != kOne && w_->strides[at(d_.rhs_in)] == kOne;
-    if (stored == packed && along_out != kOne && (by_taps || by_inputs)) {
-      build.if_then(width < build.index(nr_), [&] {
-        build.vector_for(build.index(0), size(strip_elements()), static_cast<int>(nr_),
-                         [&](Expr i) { build.store(to, target + i, none); });
-      });
-      const Dim taps(taps_), nr(nr_);
-      const Dim rows = by_taps ? inputs_ : taps, columns = by_taps ? taps : inputs_;
-      build.serial_for(build.index(0), size(rows), [&](Expr row) {
-        const Dim between = by_taps ? inputs_ * nr : nr;  // from column to column, packed
-        Expr source = first * size(along_out);
-        if (by_inputs)
-          source = source + tap_offset(row, build, size);
-        else
-          source = source + row * size(w_->strides[at(d_.rhs_in)]) +
-                   tap_offset(build.index(forward ? 0 : taps_ - 1), build, size);
-        Expr goal = target + row * size(by_taps ? nr : inputs_ * nr);
-        if (by_taps && backward) goal = goal + size((taps - kOne) * between);
-        build.transpose(
-            {to, build.let(goal), size(by_taps && backward ? Dim(int64_t{-1}) * between : between)},
-            {from, build.let(source), size(along_out)}, width, size(columns));
-      });
-      return;
-    }
-    build.serial_for(build.index(0), build.index(taps_), [&](Expr tap) {
-      Expr base = build.let(tap_offset(tap, build, size) + first * size(along_out));
-      build.serial_for(build.index(0), size(inputs_), [&](Expr i) {
-        Expr row = build.let(base + i * size(w_->strides[at(d_.rhs_in)]));
-        if (along_out == kOne && taps_ > kAhead)
-          build.prefetch(from, row + build.index(kAhead) * size(w_->strides[at(d_.rhs_space.back())]));
-        Expr goal = build.let(target + (tap * size(inputs_) + i) * nr_);
-        build.vector_for(build.index(0), width, static_cast<int>(nr_), [&](Expr j) {
-          Expr value = build.load(from, row + j * size(along_out));
-          build.store(to, goal + j, widened ? widen(value) : value);
-        });
-        build.serial_for(width, build.index(nr_), [&](Expr j) { build.store(to, goal + j, none); });
-      });
-    });
-  }
   void emit_packing() {
     loop::Builder build("pack");
     DType stored = w_->arg->type().dtype;
@@ -408,7 +351,8 @@ class ConvLowering {
     Expr in_group = build.let((build.block() % build.index(group_strips_)) * nr_);
     Expr first = build.let((build.block() / build.index(group_strips_)) * group_features_ + in_group);
     Expr width = width_of(build, in_group);
-    pack(build, size, from, to, build.let(build.block() * size(strip_elements())), first, width, false);
+    strips().pack({build, size, from, to}, build.let(build.block() * size(strip_elements())), first, width,
+                  stored);
     Kernel::Packing packing;
     packing.operand = static_cast<int>(w_->arg->index());
     packing.blocks = group_strips_ * groups_;

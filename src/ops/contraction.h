@@ -45,6 +45,11 @@ inline constexpr Attr<int64_t> kFeatureGroups{"feature_group_count",
 inline constexpr Attr<int64_t> kBatchGroups{"batch_group_count", "How many groups the batch falls into.",
                                             "1"};
 
+inline constexpr Attr<bool> kWinograd{
+    "winograd",
+    "Kernels may use Winograd's minimal filtering, where the shapes suit it: other roundings within a bound.",
+    "false"};
+
 // The type that sums are kept in.
 DType accumulating_type(DType operand, DType accumulate);
 
@@ -93,6 +98,13 @@ struct ConvDims {
   int64_t feature_groups = 1, batch_groups = 1;
   explicit ConvDims(const Attrs& attrs);  // Error(Value) where the layout or a count is wrong
 };
+
+// Whether a convolution is one that Winograd's minimal filtering F(2 x 2, 3 x 3) makes quicker, with the
+// weights transformed in every call: 3 x 3 taps side by side, one group, and features and places enough. Of
+// the batch nothing is asked, so that an image's bits do not depend on the others.
+// Results that are less than the greatest of their square by more than this factor are summed tap by tap.
+inline constexpr double kWinogradRange = 1 << 20;
+bool suits_winograd(const ConvDims& d, const Type& image, const Type& kernel);
 
 // Whether its kernel has a tap for each place of the image, so that without padding there is one result.
 bool has_one_place(const Node* convolution);
