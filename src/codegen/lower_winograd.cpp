@@ -26,7 +26,6 @@
 // Order of summation: for each term one fma chain over the input features from +0; then as written here. It
 // depends on no size, so neither do the bits of a result.
 #include <algorithm>
-#include <cstdlib>
 
 #include "codegen/convolution_weights.h"
 #include "codegen/register_tile.h"
@@ -39,8 +38,10 @@ namespace {
 using loop::Expr;
 constexpr int64_t kTerms = 16, kTaps = 9;
 constexpr int64_t kChunkBytes = 512 * 1024;  // of what a chunk keeps: most of a second cache
-constexpr int64_t kEnoughBlocks = 8;         // for threads to share
-constexpr int64_t kApart = 16;               // elements
+// Squares for which all weights are read once: from memory, where they fit in no cache.
+constexpr int64_t kLeastSquares = 48;
+constexpr int64_t kEnoughBlocks = 8;  // for threads to share
+constexpr int64_t kApart = 16;        // elements
 const Dim kOne = Dim(int64_t{1});
 
 int64_t ceil_to(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
@@ -60,7 +61,7 @@ class WinogradLowering {
     const Dims &image = node->operand(0)->type().dims, &weights = node->operand(1)->type().dims;
     const Dims& result = node->result()->type().dims;
     supported_ = node->attrs().get(ops::kWinograd) && x_ && w_ && w_->arg->uses().size() == 1 &&
-                 ops::suits_winograd(d_, node->operand(0)->type(), node->operand(1)->type());
+                 ops::suits_winograd(node->attrs(), node->operand(0)->type(), node->operand(1)->type());
     if (!supported_) return;
     constant_weights_ = constant_operands[w_->arg->index()];
     inputs_ = weights[at(d_.rhs_in)].constant();
@@ -133,8 +134,7 @@ class WinogradLowering {
 
   void choose_chunks() {
     const int64_t bytes = static_cast<int64_t>(size_of(type_)) * kTerms * (inputs_ + nr_);
-    chunk_ = std::max(kChunkBytes / bytes / mr_, int64_t{1}) * mr_;
-    if (const char* e = getenv("WINO_CHUNK")) chunk_ = atoi(e);
+    chunk_ = std::max(kChunkBytes / bytes, kLeastSquares) / mr_ * mr_;
     part_strips_ = strips_;
     if (all_squares_.is_constant()) {
       const int64_t all = std::max<int64_t>(1, all_squares_.constant());

@@ -99,12 +99,14 @@ struct ConvDims {
   explicit ConvDims(const Attrs& attrs);  // Error(Value) where the layout or a count is wrong
 };
 
+// Results of minimal filtering that are less than the greatest of their square by more than this factor are
+// summed tap by tap.
+inline constexpr double kWinogradRange = 1 << 20;
+
 // Whether a convolution is one that Winograd's minimal filtering F(2 x 2, 3 x 3) makes quicker, with the
 // weights transformed in every call: 3 x 3 taps side by side, one group, and features and places enough. Of
 // the batch nothing is asked, so that an image's bits do not depend on the others.
-// Results that are less than the greatest of their square by more than this factor are summed tap by tap.
-inline constexpr double kWinogradRange = 1 << 20;
-bool suits_winograd(const ConvDims& d, const Type& image, const Type& kernel);
+bool suits_winograd(const Attrs& convolution, const Type& image, const Type& kernel);
 
 // Whether its kernel has a tap for each place of the image, so that without padding there is one result.
 bool has_one_place(const Node* convolution);

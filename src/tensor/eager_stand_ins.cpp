@@ -20,6 +20,7 @@
 #include "ops/window_attrs.h"
 #include "tensor/eager.h"
 #include "tensor/strided.h"
+#include "tensor/winograd_stand_in.h"
 
 namespace ig::eager {
 namespace {
@@ -182,13 +183,25 @@ class Convolution {
                     d_.low[i], x.shape()[d_.lhs_space[i]], result_.shape()[d_.out_space[i]]}));
   }
 
-  std::optional<Tensor> run() {
+  std::optional<Tensor> run(bool by_squares) {
+    if (by_squares) return run_by_squares();
     for (int64_t group = 0; group < groups_; ++group)
       if (!each_part(group, {})) return std::nullopt;
     return std::move(result_);
   }
 
  private:
+  std::optional<Tensor> run_by_squares() {
+    const auto place = [&](size_t i) { return result_.shape()[d_.out_space[i]]; };
+    std::optional<Tensor> made =
+        filter_squares(image_, weights_, {d_.low[0], d_.low[1]}, {place(0), place(1)},
+                       [&](const Tensor& a, const Tensor& b) { return eager::multiply(a, b, accumulate_); });
+    if (!made) return std::nullopt;
+    Ints axes(4);  // of what was made, in the result's order
+    axes[static_cast<size_t>(d_.out_batch)] = 0, axes[static_cast<size_t>(d_.out_feature)] = 3;
+    for (size_t i : {0u, 1u}) axes[static_cast<size_t>(d_.out_space[i])] = static_cast<int64_t>(i) + 1;
+    return in_order(*made, axes);
+  }
   bool each_part(int64_t group, std::vector<Part> chosen) {
     if (chosen.size() == parts_.size()) return convolve(group, chosen);
     for (const Part& part : parts_[chosen.size()]) {
@@ -283,7 +296,8 @@ std::optional<Tensor> convolve(std::span<const Tensor> operands, const Attrs& at
       operands[1].dtype() != dtype ||
       std::max(attrs.get(ops::kFeatureGroups), attrs.get(ops::kBatchGroups)) > kManyGroups)
     return std::nullopt;
-  return Convolution(operands, attrs, result).run();
+  const bool by_squares = ops::suits_winograd(attrs, operands[0].type(), operands[1].type());
+  return Convolution(operands, attrs, result).run(by_squares);
 }
 
 // Tap by tap: the places that see it fold what they hold so far with what they see.

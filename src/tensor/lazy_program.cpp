@@ -10,8 +10,8 @@ namespace ig {
 
 LazyProgram::LazyProgram(std::shared_ptr<const Graph> graph, CompileOptions options, bool op_by_op)
     : graph_(std::move(graph)), options_(std::move(options)) {
-  // The kernels at hand are the host's.
-  if (op_by_op && options_.target.empty()) op_by_op_ = OpByOp::of(graph_);
+  // The kernels at hand are the host's, and ops by themselves are not held to be exact.
+  if (op_by_op && options_.target.empty() && !options_.exact) op_by_op_ = OpByOp::of(graph_);
 }
 
 void LazyProgram::check() const {

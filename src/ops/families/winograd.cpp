@@ -5,11 +5,13 @@
 
 namespace ig::ops {
 
-bool suits_winograd(const ConvDims& d, const Type& image, const Type& kernel) {
+bool suits_winograd(const Attrs& convolution, const Type& image, const Type& kernel) {
   constexpr int64_t kLeastFeatures = 32;  // of either side: the transforms are a small part of the products
   constexpr int64_t kLeastSquares = 36;   // of 2 x 2 places, to share the transformed weights
+  const ConvDims d(convolution);
   if (d.spatial != 2 || d.feature_groups != 1 || d.batch_groups != 1 || image.dtype != kernel.dtype ||
-      (image.dtype != DType::F32 && image.dtype != DType::F64))
+      (image.dtype != DType::F32 && image.dtype != DType::F64) ||
+      accumulating_type(image.dtype, convolution.get(kAccumulate)) != image.dtype)
     return false;
   auto ones = [](const Ints& list) { return std::ranges::all_of(list, [](int64_t n) { return n == 1; }); };
   if (!ones(d.strides) || !ones(d.lhs_dilation) || !ones(d.rhs_dilation)) return false;
