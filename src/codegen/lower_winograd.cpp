@@ -73,8 +73,8 @@ class WinogradLowering {
     }
     all_squares_ = result[at(d_.out_batch)] * Dim(squares_[0] * squares_[1]);
     lanes_ = emit.target.vector_bytes / static_cast<int64_t>(size_of(type_));
-    nr_ = 2 * lanes_;
-    mr_ = emit.target.registers == 32 ? 12 : 6;
+    nr_ = features_ <= lanes_ ? lanes_ : 2 * lanes_;
+    mr_ = emit.target.registers == 32 ? 12 : (nr_ == lanes_ ? 8 : 6);
     strips_ = (features_ + nr_ - 1) / nr_;
     lie_ = {x_->offset,
             stride_of(d_.lhs_batch),

@@ -6,8 +6,8 @@
 namespace ig::ops {
 
 bool suits_winograd(const Attrs& convolution, const Type& image, const Type& kernel) {
-  constexpr int64_t kLeastFeatures = 32;  // of either side: the transforms are a small part of the products
-  constexpr int64_t kLeastSquares = 36;   // of 2 x 2 places, to share the transformed weights
+  constexpr int64_t kLeastFeatures = 16;  // of either side: the transforms are a small part of the products
+  constexpr int64_t kLeastSquares = 25;   // of 2 x 2 places, to share the transformed weights
   const ConvDims d(convolution);
   if (d.spatial != 2 || d.feature_groups != 1 || d.batch_groups != 1 || image.dtype != kernel.dtype ||
       (image.dtype != DType::F32 && image.dtype != DType::F64) ||
