@@ -87,6 +87,7 @@ def jit(
     keep_unused: bool = False,
     max_traces: int = 64,
     lift: bool = True,
+    exact: bool = False,
 ) -> Any:
     """`function`, captured and compiled as it is called.
 
@@ -113,6 +114,10 @@ def jit(
         Arrays that the function reads from outside are inputs of the graph, named by the way to them
         (`encoder.layer.0.weight`), and may change their values from call to call. With `lift=False` they are
         constants, which the compiler may fold and lay out anew; another value is another trace.
+    exact
+        Every op is computed to the bits of its definition: nothing that only keeps a stated bound
+        (`docs/numerics.md`: Winograd's minimal filtering of convolutions). Of a jitted function inside of another
+        the outer one decides.
     """
     if function is None:
         return functools.partial(
@@ -125,6 +130,7 @@ def jit(
             keep_unused=keep_unused,
             max_traces=max_traces,
             lift=lift,
+            exact=exact,
         )
     if not callable(function):
         raise _errors.TypeError(
@@ -148,6 +154,7 @@ def jit(
         max_traces,
         _log_recompiles(),
         lift,
+        exact,
     )
     # Not by functools.update_wrapper: in a function that is captured, its writing would be a change of the user's own.
     for key, value in getattr(function, "__dict__", {}).items():
@@ -177,7 +184,7 @@ class Compiled:
     def __init__(self, jitted: Any, info: dict[str, Any]) -> None:
         self._jitted = jitted
         self._info = info
-        self.graph = info["graph"]
+        self.graph = info["graph"].compile(exact=True) if info["exact"] else info["graph"]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         tree, types = self._info["given"]
@@ -230,7 +237,7 @@ class Lowered:
     def __init__(self, jitted: Any, info: dict[str, Any]) -> None:
         self._jitted = jitted
         self._info = info
-        self.graph = info["graph"].optimised()
+        self.graph = info["graph"].optimised(exact=info["exact"])
 
     def as_text(self) -> str:
         return str(self.graph)

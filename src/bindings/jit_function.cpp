@@ -270,7 +270,7 @@ PyGetSetDef getset[] = {
 
 nb::object make(nb::object function, const std::string& name, nb::handle static_argnums,
                 nb::handle static_argnames, nb::handle donate_argnums, nb::handle donate_argnames,
-                int max_traces, bool log, bool lift) {
+                int max_traces, bool log, bool lift, bool exact) {
   auto* self = PyObject_GC_New(PyJit, jit_type);
   if (!self) throw PythonError{};
   self->vectorcall = jit_call;
@@ -288,6 +288,7 @@ nb::object make(nb::object function, const std::string& name, nb::handle static_
   for (nb::handle i : donate_argnames) jit.options.donated_names.insert(nb::cast<std::string>(i));
   jit.tree.name = name;
   jit.tree.max_traces = max_traces;
+  jit.tree.compile.exact = exact;
   jit.log = log;
   jit.lift = lift;
   return out;
@@ -328,6 +329,7 @@ nb::dict describe(const Entry& entry, const record::JitTrace& trace) {
   out["writes"] = kept.writes.size();
   out["prepared_bytes"] = program ? program->report().prepared_bytes : 0;
   out["graph"] = graph_object(trace.graph);
+  out["exact"] = entry.tree->options().compile.exact;
   if (program) out["fusion"] = program->report().fusion;  // of the program that runs
   out["nodes"] = trace.graph->node_count();
   out["trace_ms"] = trace.trace_ms;

@@ -50,6 +50,7 @@ class GroupEmitter {
   const Target& target;
   ops::SizeFn size;
   Traffic traffic;
+  bool exact = false;  // see `lower` in kernel.h
 
   using Index = std::vector<loop::Expr>;
   loop::Expr element(Value value, std::span<const loop::Expr> index);

@@ -60,8 +60,9 @@ struct Traffic {
   bool beyond = false;        // what the kernel touches fits in no cache
 };
 
-// `constant_operands[i]` says that operand i is known at compile time, so that packing it once pays.
+// `constant_operands[i]` says that operand i is known at compile time, so that packing it once pays. `exact`:
+// nothing that only keeps a stated bound of what the ops' definitions give (docs/numerics.md).
 Kernel lower(const Node* fusion, const std::vector<bool>& constant_operands, const Target& target,
-             const Traffic& traffic = {});
+             const Traffic& traffic = {}, bool exact = false);
 
 }  // namespace ig::codegen

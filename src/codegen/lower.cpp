@@ -71,11 +71,12 @@ void set_grain(Kernel& kernel, const Target& target, DType type, int64_t work) {
 }
 
 Kernel lower(const Node* fusion, const std::vector<bool>& constant_operands, const Target& target,
-             const Traffic& traffic) {
+             const Traffic& traffic, bool exact) {
   Kernel kernel;
   kernel.kind = std::get<std::string>(*fusion->attrs().find("kind"));
   GroupEmitter emit(fusion, target);
   emit.traffic = traffic;
+  emit.exact = exact;
   if (kernel.kind == "row")
     lower_row(emit, kernel);
   else if (kernel.kind == "column")

@@ -324,7 +324,7 @@ class ProgramLowering {
     if (it != parts_.end()) return it->second;
     std::vector<bool> constant;
     for (Value v : node->operands()) constant.push_back(constant_behind(v) >= 0);
-    return parts_.emplace(node, lower(node, constant, emit_.target)).first->second;
+    return parts_.emplace(node, lower(node, constant, emit_.target, {}, emit_.exact)).first->second;
   }
 
   void kernel(const Node* node, const Claims& claims, const Wanted& wanted, Places& places) {

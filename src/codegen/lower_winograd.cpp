@@ -60,7 +60,7 @@ class WinogradLowering {
         type_(node->result()->type().dtype) {
     const Dims &image = node->operand(0)->type().dims, &weights = node->operand(1)->type().dims;
     const Dims& result = node->result()->type().dims;
-    supported_ = node->attrs().get(ops::kWinograd) && x_ && w_ && w_->arg->uses().size() == 1 &&
+    supported_ = x_ && w_ && w_->arg->uses().size() == 1 &&
                  ops::suits_winograd(node->attrs(), node->operand(0)->type(), node->operand(1)->type());
     if (!supported_) return;
     constant_weights_ = constant_operands[w_->arg->index()];
@@ -88,10 +88,16 @@ class WinogradLowering {
   bool supported() const { return supported_; }
 
   void run() {
+    kernel_.kind = "winograd";
     choose_chunks();
-    emit_packing();
+    const Dims& steps = w_->strides;
+    packs_before_ =
+        constant_weights_ || (emit_.traffic.may_go_twice && constant_dims(steps) && w_->offset.is_constant());
+    if (packs_before_) emit_packing();
     image_buffer_ = emit_.buffer_of_arg(x_->arg);
     if (lie_.feature != kOne && emit_.traffic.may_go_twice) turn_image();
+    weights_buffer_ =
+        packs_before_ ? emit_.buffer_of_arg(w_->arg) : build_.add_scratch(type_, Dim(strip_elements()), "w");
     kept_ = ceil_to(chunk_, mr_);
     const auto bytes = static_cast<int64_t>(size_of(type_));
     row_ = inputs_ * bytes % 1024 == 0 ? inputs_ + kApart : inputs_;  // rows of a tile meet in no set
@@ -110,15 +116,18 @@ class WinogradLowering {
     count_ = build_.let(loop::lesser(build_.index(chunk_), emit_.size(all_squares_) - first_square_));
     emit_.serial(build_.index(0), count_, [&](Expr square) { transform_image(square); });
     Expr first = build_.let(part * part_strips_);
-    emit_.serial(first, loop::lesser(first + build_.index(part_strips_), build_.index(strips_)),
-                 [&](Expr strip) {
-                   first_feature_ = build_.let(strip * nr_);
-                   width_ = width_of(build_, first_feature_);
-                   weights_ = build_.let(strip * build_.index(strip_elements()));
-                   emit_.serial(build_.index(0), build_.index(kTerms), [&](Expr term) { sum_term(term); });
-                   emit_.serial(build_.index(0), count_, [&](Expr square) { finish(square); });
-                   if (waits()) store_runs();
-                 });
+    emit_.serial(
+        first, loop::lesser(first + build_.index(part_strips_), build_.index(strips_)), [&](Expr strip) {
+          first_feature_ = build_.let(strip * nr_);
+          width_ = width_of(build_, first_feature_);
+          weights_ = packs_before_ ? build_.let(strip * build_.index(strip_elements())) : build_.index(0);
+          if (!packs_before_)
+            pack_strip({build_, emit_.size, emit_.buffer_of_arg(w_->arg), weights_buffer_}, weights_,
+                       first_feature_);
+          emit_.serial(build_.index(0), build_.index(kTerms), [&](Expr term) { sum_term(term); });
+          emit_.serial(build_.index(0), count_, [&](Expr square) { finish(square); });
+          if (waits()) store_runs();
+        });
   }
 
  private:
@@ -153,34 +162,36 @@ class WinogradLowering {
     set_grain(kernel_, emit_.target, type_, chunk_ * kTerms * inputs_ * part_strips_ * nr_);
   }
 
-  // G g G^T of each pair of features, and behind all terms the taps.
-  void emit_packing() {
-    loop::Builder build("pack");
-    uint32_t from = build.add_buffer(type_, false, "in0"), to = build.add_buffer(type_, true, "out0");
-    ops::SizeFn size = [&](const Dim& d) { return build.size(d); };
-    Expr first = build.let(build.block() * nr_), target = build.let(build.block() * strip_elements());
-    Expr between = build.index(inputs_ * nr_);
-    Expr taps_at = build.let(target + between * kTerms);
+  // A strip of the weights: G g G^T of each pair of features, and behind all terms the taps.
+  void pack_strip(const WeightStrips::Place& place, Expr target, Expr first) const {
+    loop::Builder& build = place.build;
+    Expr between = build.index(inputs_ * nr_), taps_at = build.let(target + between * kTerms);
     WeightStrips(d_, *w_, node_->operand(1)->type(), nr_)
-        .pack({build, size, from, to}, taps_at, first, width_of(build, first), type_);
+        .pack(place, taps_at, first, width_of(build, first), type_);
     build.serial_for(build.index(0), build.index(inputs_), [&](Expr i) {
       build.vector_for(build.index(0), build.index(nr_), static_cast<int>(lanes_), [&](Expr j) {
-        Expr place = build.let(i * nr_ + j), half = build.constant(type_, 0.5);
-        std::vector<Expr> taps, rows;
+        Expr at = build.let(i * nr_ + j), half = build.constant(type_, 0.5);
+        std::vector<Expr> taps, columns, terms;  // columns: four of each column of taps
         for (int64_t tap = 0; tap < kTaps; ++tap)
-          taps.push_back(build.let(build.load(to, taps_at + between * tap + place)));
+          taps.push_back(build.let(build.load(place.to, taps_at + between * tap + at)));
         auto along = [&](Expr a, Expr b, Expr c, std::vector<Expr>& out) {
           Expr ends = build.let(half * (a + c)), middle = build.let(half * b);
           for (Expr e : {a, ends + middle, ends - middle, c}) out.push_back(build.let(e));
         };
-        std::vector<Expr> columns;  // four of each column of taps
         for (size_t c = 0; c < 3; ++c) along(taps[c], taps[3 + c], taps[6 + c], columns);
-        std::vector<Expr> terms;
         for (size_t r = 0; r < 4; ++r) along(columns[r], columns[4 + r], columns[8 + r], terms);
         for (size_t t = 0; t < terms.size(); ++t)
-          build.store(to, target + between * static_cast<int64_t>(t) + place, terms[t]);
+          build.store(place.to, target + between * static_cast<int64_t>(t) + at, terms[t]);
       });
     });
+  }
+  // All strips, once, or in each call before the kernel.
+  void emit_packing() {
+    loop::Builder build("pack");
+    uint32_t from = build.add_buffer(type_, false, "in0"), to = build.add_buffer(type_, true, "out0");
+    ops::SizeFn size = [&](const Dim& d) { return build.size(d); };
+    pack_strip({build, size, from, to}, build.let(build.block() * strip_elements()),
+               build.let(build.block() * nr_));
     Kernel::Packing packing;
     packing.operand = static_cast<int>(w_->arg->index());
     packing.blocks = strips_;
@@ -191,7 +202,7 @@ class WinogradLowering {
   }
   // A vector of the weights, for an input feature: of a term, or of a tap behind these.
   Expr weight(Expr term, Expr input, Expr j) {
-    return build_.load(emit_.buffer_of_arg(w_->arg), weights_ + (term * inputs_ + input) * nr_ + j);
+    return build_.load(weights_buffer_, weights_ + (term * inputs_ + input) * nr_ + j);
   }
 
   // Where a square lies: its image, and its number along each axis.
@@ -486,7 +497,7 @@ class WinogradLowering {
   ops::ConvDims d_;
   std::optional<ops::StridedView> x_, w_;
   DType type_;
-  bool supported_ = false, constant_weights_ = false;
+  bool supported_ = false, constant_weights_ = false, packs_before_ = false;
   int64_t image_[2] = {}, places_[2] = {}, squares_[2] = {};  // along each axis
   Dim all_squares_ = int64_t{0};
   int64_t inputs_ = 0, features_ = 0, lanes_ = 0, nr_ = 0, mr_ = 0, strips_ = 0, part_strips_ = 0;
@@ -496,7 +507,7 @@ class WinogradLowering {
   } lie_;
   bool turned_ = false;       // the features are not the result's last axis
   Value finished_ = nullptr;  // what the kernel gives, before it is turned over
-  uint32_t image_buffer_ = 0, waiting_ = 0, turned_results_ = 0;
+  uint32_t image_buffer_ = 0, weights_buffer_ = 0, waiting_ = 0, turned_results_ = 0;
   int64_t kept_ = 0;                                  // squares that there is room for
   int64_t chunk_ = 0;                                 // squares
   int64_t row_ = 0, image_term_ = 0, sums_term_ = 0;  // elements, from one to the next

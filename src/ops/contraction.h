@@ -45,11 +45,6 @@ inline constexpr Attr<int64_t> kFeatureGroups{"feature_group_count",
 inline constexpr Attr<int64_t> kBatchGroups{"batch_group_count", "How many groups the batch falls into.",
                                             "1"};
 
-inline constexpr Attr<bool> kWinograd{
-    "winograd",
-    "Kernels may use Winograd's minimal filtering, where the shapes suit it: other roundings within a bound.",
-    "false"};
-
 // The type that sums are kept in.
 DType accumulating_type(DType operand, DType accumulate);
 
@@ -104,8 +99,9 @@ struct ConvDims {
 inline constexpr double kWinogradRange = 1 << 20;
 
 // Whether a convolution is one that Winograd's minimal filtering F(2 x 2, 3 x 3) makes quicker, with the
-// weights transformed in every call: 3 x 3 taps side by side, one group, and features and places enough. Of
-// the batch nothing is asked, so that an image's bits do not depend on the others.
+// weights transformed in every call, so that kernels compute it so where they need not be exact: 3 x 3 taps
+// side by side, one group, and features and places enough. Of the batch nothing is asked, so that an image's
+// bits do not depend on the others.
 bool suits_winograd(const Attrs& convolution, const Type& image, const Type& kernel);
 
 // Whether its kernel has a tap for each place of the image, so that without padding there is one result.

@@ -74,7 +74,6 @@ void refine_shapes(Graph&, Context&);
 void rematerialize(Graph&, Context&);
 void sink_views(Graph&, Context&);
 void turn_matrices(Graph&, Context&);
-void winograd(Graph&, Context&);
 void write_turned(Graph&, Context&);
 
 }  // namespace ig::passes

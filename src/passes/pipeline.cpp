@@ -54,18 +54,16 @@ constexpr std::array kPasses = {
     Pass{"sink-views", "Moves views below element-wise ops, so that views meet and cancel.", sink_views},
     Pass{"turn-matrices", "Turns over, once, a matrix whose rows many products with a vector sum.",
          turn_matrices},
-    Pass{"winograd", "Lets 3 x 3 convolutions be computed by minimal filtering, within a stated bound.",
-         winograd},
     Pass{"write-turned", "Writes out what lies across a kernel's walk where the kernel cannot turn it over.",
          write_turned},
 };
 
-constexpr std::array<std::string_view, 26> kDefault = {
-    "refine-shapes",     "drop-stops",       "canonicalize",  "fold",       "cse",         "dce",
-    "expand-composites", "prove-bounds",     "canonicalize",  "hoist-scan", "sink-views",  "batch-last",
-    "choose-layouts",    "one-tap-products", "canonicalize",  "fold",       "cse",         "dce",
-    "winograd",          "turn-matrices",    "rematerialize", "fuse",       "raise-views", "write-turned",
-    "join-loops",        "join-kernels",
+constexpr std::array<std::string_view, 25> kDefault = {
+    "refine-shapes",     "drop-stops",       "canonicalize", "fold",        "cse",          "dce",
+    "expand-composites", "prove-bounds",     "canonicalize", "hoist-scan",  "sink-views",   "batch-last",
+    "choose-layouts",    "one-tap-products", "canonicalize", "fold",        "cse",          "dce",
+    "turn-matrices",     "rematerialize",    "fuse",         "raise-views", "write-turned", "join-loops",
+    "join-kernels",
 };
 
 #ifdef INTAGLIO_MUTANTS

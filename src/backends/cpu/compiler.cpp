@@ -152,7 +152,7 @@ std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions&
     std::vector<bool> constant;
     for (Value v : node->operands()) constant.push_back(constant_of(v) || steady_input(v, options) >= 0);
     try {
-      kernels.push_back(codegen::lower(node, constant, target, traffic_of(node, options)));
+      kernels.push_back(codegen::lower(node, constant, target, traffic_of(node, options), options.exact));
     } catch (Error& error) {
       if (error.where().empty() && node->location().known()) error.at(node->location().str());
       throw;

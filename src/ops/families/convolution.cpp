@@ -270,7 +270,7 @@ Op convolution_op() {
                "floats are summed in float32. StableHLO.",
            .operands = {{"x", "The image."}, {"kernel", "The kernel, of the same type."}},
            .attrs = {kConvLayout, kConvStrides, kConvPadding, kLhsDilation, kRhsDilation, kFeatureGroups,
-                     kBatchGroups, kAccumulate, kWinograd},
+                     kBatchGroups, kAccumulate},
            .dtypes = DTypeSet::Real,
            .traits = static_cast<uint32_t>(Trait::Contraction),
            .numpy =

@@ -1,0 +1,268 @@
+"""Convolutions of 3 x 3 taps by minimal filtering: within the bound that docs/numerics.md states of the sum over the
+taps, of the same bits in every way to run them, and what is infinite, no number or huge spoils no more than it does in
+that sum."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import intaglio as ig
+
+ROUNDS = int(os.environ.get("INTAGLIO_FUZZ", "24"))
+LAYOUTS = [
+    "b01f_01io->b01f",
+    "bf01_oi01->bf01",
+    "b01f_oi01->bf01",
+    "bf01_oi01->b01f",
+    "fb10_io10->f01b",
+    "b10f_10io->b01f",
+]
+PADDINGS = [(1, 1, 1, 1), (0, 0, 0, 0), (2, 1, 0, 2), (-1, 1, 1, 0)]
+ODD = [np.inf, -np.inf, np.nan, 3e38, -0.0, 1e-40, 1e9]
+UNIT = {np.float32: 2.0**-24, np.float64: 2.0**-53}
+STEPS = 10  # roundings of a result beside one for each input feature
+
+
+class Case:
+    """A random convolution that minimal filtering suits, with its layout, border and numbers."""
+
+    def __init__(self, seed: int, odd: bool = False) -> None:
+        rng = np.random.default_rng(seed)
+        self.layout = LAYOUTS[seed % len(LAYOUTS)]
+        self.padding = PADDINGS[int(rng.integers(len(PADDINGS)))]
+        self.type: Any = [np.float32, np.float64][int(rng.integers(4)) // 3]
+        self.inputs, self.features = (int(rng.choice([16, 17, 32, 40, 64])) for _ in range(2))
+        sizes = {"b": int(rng.integers(1, 4)), "f": self.inputs, "0": int(rng.integers(12, 20)), "o": self.features}
+        sizes |= {"1": int(rng.integers(12, 27)), "i": self.inputs}
+        image, kernel, self.order = self.layout.replace("->", "_").split("_")
+        self.image, self.kernel = image, kernel
+        self.x = rng.standard_normal([sizes[c] for c in image]).astype(self.type)
+        taps = rng.standard_normal([3 if c in "01" else sizes[c] for c in kernel])
+        self.w = (taps / np.sqrt(9 * self.inputs)).astype(self.type)
+        if odd:
+            self.x.reshape(-1)[: self.x.size // 5] = 0
+            for array in (self.x, self.w):
+                for _ in range(int(rng.integers(0, 4))):
+                    array.reshape(-1)[int(rng.integers(array.size))] = rng.choice(ODD)
+
+    def __call__(self, x: Any, w: Any) -> Any:
+        return ig.convolution(x, w, layout=self.layout, padding=list(self.padding))
+
+    def arrays(self) -> tuple[Any, Any]:
+        return ig.asarray(self.x), ig.asarray(self.w)
+
+    def sums(self, of_x: Callable[[Any], Any], of_w: Callable[[Any], Any]) -> Any:
+        """Sums over the taps in float64, of functions of the elements; taps on the border left out."""
+        x = of_x(np.transpose(self.x, [self.image.index(c) for c in "b01f"]).astype(np.float64))
+        w = of_w(np.transpose(self.w, [self.kernel.index(c) for c in "01io"]).astype(np.float64))
+        top, bottom, left, right = self.padding
+        rows, columns = x.shape[1] + top + bottom - 2, x.shape[2] + left + right - 2
+        out = np.zeros((x.shape[0], rows, columns, w.shape[3]))
+        for u in range(3):
+            for v in range(3):
+                a, b = max(0, top - u), min(rows, x.shape[1] + top - u)
+                c, d = max(0, left - v), min(columns, x.shape[2] + left - v)
+                part = x[:, a + u - top : b + u - top, c + v - left : d + v - left]
+                out[:, a:b, c:d] += np.einsum("bhwi,io->bhwo", part, w[u, v])
+        return np.transpose(out, ["b01f".index(c) for c in self.order])
+
+    def bound(self) -> Any:
+        """What an error may be: a unit for each rounding, of what the sizes of all terms come to."""
+        x = np.abs(np.transpose(self.x, [self.image.index(c) for c in "b01f"]).astype(np.float64))
+        w = np.abs(np.transpose(self.w, [self.kernel.index(c) for c in "01io"]).astype(np.float64))
+        half = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, 0.5, 0.5], [0, 0, 1]])
+        pairs = np.array([[1, 0, 1, 0], [0, 1, 1, 0], [0, 1, 1, 0], [0, 1, 0, 1]])
+        three = np.array([[1, 1, 1, 0], [0, 1, 1, 1]])
+        terms = np.einsum("ru,uvio,cv->rcio", half, w, half)
+        top, bottom, left, right = self.padding
+        rows, columns = x.shape[1] + top + bottom - 2, x.shape[2] + left + right - 2
+        wide = np.pad(x, ((0, 0), (max(top, 0), max(bottom, 0) + 1), (max(left, 0), max(right, 0) + 1), (0, 0)))
+        wide = wide[:, max(0, -top) :, max(0, -left) :]
+        out = np.zeros((x.shape[0], rows + rows % 2, columns + columns % 2, w.shape[3]))
+        for y in range(0, rows, 2):
+            for z in range(0, columns, 2):
+                image = np.einsum("rp,bpqi,cq->brci", pairs, wide[:, y : y + 4, z : z + 4], pairs)
+                sums = np.einsum("brci,rcio->brco", image, terms)
+                out[:, y : y + 2, z : z + 2] = np.einsum("yr,brco,zc->byzo", three, sums, three)
+        units = (self.inputs + STEPS) * UNIT[self.type] * 1.01
+        return units * np.transpose(out[:, :rows, :columns], ["b01f".index(c) for c in self.order])
+
+
+def compiled(f: Any, *args: Any, **options: Any) -> Any:
+    """The results of the program itself, not of what runs before it is made."""
+    return ig.jit(f, **options).lower(*args).compile()(*args)
+
+
+def same_bits(a: Any, b: Any) -> None:
+    a, b = np.asarray(a), np.asarray(b)
+    np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(np.signbit(a)[~np.isnan(a)], np.signbit(b)[~np.isnan(b)])
+
+
+@pytest.mark.parametrize("seed", range(ROUNDS))
+def test_within_the_bound(seed: int) -> None:
+    case = Case(seed)
+    got = np.asarray(compiled(case, *case.arrays())).astype(np.float64)
+    want = case.sums(lambda x: x, lambda w: w)
+    assert got.shape == want.shape
+    assert (np.abs(got - want) <= case.bound()).all()
+    exact = np.asarray(compiled(case, *case.arrays(), exact=True)).astype(np.float64)
+    assert (exact != got).any()
+    # Chains are a ninth as long, so most errors are smaller than those of the sum over the taps.
+    if case.inputs >= 32:
+        assert np.square(got - want).mean() < np.square(exact - want).mean()
+
+
+@pytest.mark.parametrize("seed", range(ROUNDS))
+@pytest.mark.parametrize("odd", [False, True])
+def test_every_way_gives_the_same_bits(seed: int, odd: bool) -> None:
+    case = Case(100 + seed, odd)
+    x, w = case.arrays()
+    want = compiled(case, x, w)
+    same_bits(case(x, w), want)  # by ops that stand in
+    same_bits(compiled(lambda x: case(x, w), x, lift=False), want)  # weights transformed once
+    same_bits(compiled(lambda x: case(x, w), x), want)
+    batch, last = case.image.index("b"), case.x.shape[case.image.index("b")] - 1
+    one = ig.asarray(np.take(case.x, [last], axis=batch))
+    same_bits(compiled(case, one, w), np.take(np.asarray(want), [last], axis=case.order.index("b")))
+    threads = ig.get_num_threads()
+    try:
+        ig.set_num_threads(3 if threads == 1 else 1)
+        same_bits(ig.jit(lambda x, w: case(x, w)).lower(x, w).compile()(x, w), want)
+    finally:
+        ig.set_num_threads(threads)
+
+
+@pytest.mark.parametrize("seed", range(ROUNDS))
+def test_definition_where_exact_or_not_finite(seed: int) -> None:
+    case = Case(200 + seed, odd=True)
+    x, w = case.arrays()
+    want = np.asarray(ig.jit(case).trace(x, w).graph.evaluate(x, w))
+    same_bits(compiled(case, x, w, exact=True), want)
+    got = np.asarray(compiled(case, x, w))
+    np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
+    np.testing.assert_array_equal(np.isposinf(got), np.isposinf(want))
+    np.testing.assert_array_equal(np.isneginf(got), np.isneginf(want))
+
+
+def test_a_huge_element_spoils_its_own_windows_alone() -> None:
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((1, 16, 16, 32)).astype(np.float32)
+    w = ig.asarray((rng.standard_normal((3, 3, 32, 32)) / 17).astype(np.float32))
+
+    def f(x: Any) -> Any:
+        return ig.convolution(x, w, layout="b01f_01io->b01f", padding=[1, 1, 1, 1])
+
+    x[0, 8, 8, 5] = -1e9
+    blank = x.copy()
+    blank[0, 8, 8, 5] = 0
+    got, exact = (np.asarray(compiled(f, ig.asarray(x), exact=exact)) for exact in (False, True))
+    plain = np.asarray(compiled(f, ig.asarray(blank), exact=True))
+    beside = np.ones((16, 16), bool)
+    beside[7:10, 7:10] = False  # its windows
+    np.testing.assert_array_equal(exact[0, beside], plain[0, beside])
+    assert np.abs(got - plain)[0, beside].max() < 1e-5
+    np.testing.assert_allclose(got[0, ~beside], exact[0, ~beside], rtol=1e-6, atol=8 * 1e9 * 2.0**-24)
+
+
+def test_places_without_an_element_are_zero() -> None:
+    x = np.zeros((1, 20, 20, 32), np.float32)
+    x[0, 3, 4] = x[0, 14, 9] = 0.1
+    w = ig.asarray(np.random.default_rng(2).standard_normal((32, 32, 3, 3)).astype(np.float32))
+    got = np.asarray(compiled(lambda x: ig.convolution(x, w, layout="b01f_oi01->b01f"), ig.asarray(x)))
+    seen = np.zeros((18, 18), bool)
+    seen[1:4, 2:5] = seen[12:15, 7:10] = True
+    assert (got[0, ~seen] == 0).all()
+    assert not np.signbit(got[0, ~seen]).any()
+    assert (got[0, seen] != 0).all()
+
+
+EPILOGUES: list[Callable[[Any, Any], Any]] = [
+    lambda y, r: ig.maximum(y + r, 0.0),
+    lambda y, r: ig.permute_dims(y, (0, 3, 1, 2)),
+    lambda y, r: ig.permute_dims(ig.maximum(y * r, -1.0), (0, 3, 1, 2)),
+    lambda y, r: ig.permute_dims(y * 2.0, (3, 2, 0, 1)),
+    lambda y, r: (y, y + r, ig.sum(y, axis=(0, 1, 2))),
+    lambda y, r: ig.astype(y, ig.float16),
+]
+
+
+@pytest.mark.parametrize("after", range(len(EPILOGUES)))
+@pytest.mark.parametrize("seed", range(len(LAYOUTS)))
+def test_work_behind(after: int, seed: int) -> None:
+    case = Case(300 + seed)
+    x, w = case.arrays()
+    r = ig.asarray(np.random.default_rng(seed).standard_normal(case(x, w).shape).astype(case.type))
+    got = compiled(lambda x, w, r: EPILOGUES[after](case(x, w), r), x, w, r)
+    want = compiled(lambda y, r: EPILOGUES[after](y, r), case(x, w), r)
+    for a, b in zip(ig.tree_flatten(got)[0], ig.tree_flatten(want)[0], strict=True):
+        same_bits(a, b)
+
+
+def test_a_batch_of_any_size() -> None:
+    w = ig.asarray(np.random.default_rng(3).standard_normal((24, 20, 3, 3)).astype(np.float32))
+    f = ig.jit(lambda x: ig.maximum(ig.conv(x, w, padding=1), 0.0))
+    x = np.random.default_rng(4).standard_normal((7, 20, 13, 11)).astype(np.float32)
+    whole = np.asarray(compiled(lambda x: ig.maximum(ig.conv(x, w, padding=1), 0.0), ig.asarray(x)))
+    for count in (3, 7, 1, 0, 5, 2):
+        got = np.asarray(f(ig.asarray(x[:count])))
+        assert got.shape == (count, 24, 13, 11)
+        same_bits(got, whole[:count])
+
+
+@pytest.mark.parametrize("target", ["x86-64-v2", "x86-64-v3", "x86-64-v4"])
+def test_targets(target: str) -> None:
+    case = Case(401)
+    x, w = case.arrays()
+    graph = ig.jit(case).trace(x, w).graph
+    try:
+        got = np.asarray(graph.compile(target=target)(x, w))
+    except ig.errors.UnsupportedError:
+        return  # the machine has no such instructions
+    if target != "x86-64-v2":  # without fused multiply-add
+        same_bits(got, graph.compile()(x, w))
+    want = case.sums(lambda x: x, lambda w: w)
+    assert (np.abs(got - want) <= 2 * case.bound()).all()
+
+
+def test_under_transforms() -> None:
+    rng = np.random.default_rng(5)
+    x = ig.asarray(rng.standard_normal((3, 2, 18, 12, 14)))
+    w = ig.asarray(rng.standard_normal((16, 18, 3, 3)))
+
+    def loss(x: Any, w: Any) -> Any:
+        return ig.sum(ig.tanh(ig.conv(x, w, padding=1)))
+
+    many = compiled(lambda x: ig.vmap(lambda one: ig.conv(one, w, padding=1))(x), x)
+    for i in range(3):
+        same_bits(many[i], compiled(lambda x: ig.conv(x, w, padding=1), x[i]))
+    got, want = (compiled(ig.grad(loss, argnums=(0, 1)), x[0], w, exact=exact) for exact in (False, True))
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-9, atol=1e-11)
+
+
+NOT_SUITED: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
+    ((1, 32, 16, 16), (32, 32, 3, 3), {"stride": 2, "padding": 1}),
+    ((1, 32, 16, 16), (32, 32, 3, 3), {"dilation": 2, "padding": 2}),
+    ((1, 32, 16, 16), (32, 16, 3, 3), {"groups": 2, "padding": 1}),
+    ((1, 32, 16, 16), (32, 32, 5, 5), {"padding": 2}),
+    ((1, 32, 16, 16), (32, 32, 3, 1), {}),
+    ((1, 15, 16, 16), (32, 15, 3, 3), {"padding": 1}),
+    ((1, 32, 16, 16), (15, 32, 3, 3), {"padding": 1}),
+    ((1, 32, 8, 8), (32, 32, 3, 3), {"padding": 1}),
+    ((1, 32, 100), (32, 32, 3), {"padding": 1}),
+]
+
+
+@pytest.mark.parametrize("number", range(len(NOT_SUITED)))
+def test_others_are_sums_over_the_taps(number: int) -> None:
+    image, kernel, options = NOT_SUITED[number]
+    rng = np.random.default_rng(number)
+    x, w = (ig.asarray(rng.standard_normal(shape).astype(np.float32)) for shape in (image, kernel))
+    got, exact = (compiled(lambda x, w: ig.conv(x, w, **options), x, w, exact=exact) for exact in (False, True))
+    same_bits(got, exact)
