@@ -5,7 +5,10 @@ that sum."""
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -266,3 +269,11 @@ def test_others_are_sums_over_the_taps(number: int) -> None:
     x, w = (ig.asarray(rng.standard_normal(shape).astype(np.float32)) for shape in (image, kernel))
     got, exact = (compiled(lambda x, w: ig.conv(x, w, **options), x, w, exact=exact) for exact in (False, True))
     same_bits(got, exact)
+
+
+def test_the_example() -> None:
+    path = Path(__file__).resolve().parents[2] / "examples" / "exact_convolution.py"
+    lines = subprocess.run([sys.executable, path], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert [line.split()[0] for line in lines] == ["exact=False", "exact=True"]
+    for line in lines:
+        assert float(line.split()[-5]) < 5e-6
