@@ -34,6 +34,7 @@ struct Case {
   double bound = 0;  // of the relative difference from the reference; 0: equal where fma is one rounding
   std::set<size_t> constants{};  // inputs that are known when the program is made
   std::string kind{};            // of the last kernel
+  bool twice = false;            // whether a kernel may run before it
 };
 
 Literal random_literal(const Type& type, std::mt19937& random) {
@@ -81,7 +82,7 @@ std::vector<Literal> run_guarded(const Graph& source, std::span<const Literal> i
     for (Value v : node->operands())
       constant.push_back(v->node() == nullptr ? c.constants.contains(v->index())
                                               : v->node()->operands().empty());
-    Kernel kernel = lower(node, constant, target);
+    Kernel kernel = lower(node, constant, target, {.may_go_twice = c.twice});
     kind = kernel.kind;
     std::vector<Buffer> of_call;
     for (Value v : node->operands()) of_call.push_back(buffers.at(v));
@@ -118,6 +119,10 @@ std::vector<Literal> run_guarded(const Graph& source, std::span<const Literal> i
       call(*packing.pack, both, packing.blocks.constant(), packing.sizes);
       operand = packed;
     }
+    for (const auto& [dtype, elements] : kernel.temporaries)
+      of_call.push_back(
+          std::make_shared<Guarded>(static_cast<size_t>(elements.constant()) * size_of(dtype), at_end));
+    if (kernel.first) call(*kernel.first->function, of_call, kernel.first->blocks.constant());
     call(*kernel.function, of_call, kernel.blocks.constant());
   }
   if (!c.kind.empty()) {
@@ -266,13 +271,13 @@ TEST(GuardPages, BatchedProducts) {
 TEST(GuardPages, Convolutions) {
   auto convolution = [](std::string dtype, std::string image, std::string kernel, Ints strides, Ints padding,
                         int64_t groups, std::string layout, bool constant, Ints gaps = {},
-                        bool turned = false) {
+                        bool turned = false, std::string kind = "contraction") {
     Case c;
     c.name =
         fmt::format("convolution {} {} {} {}{}", dtype, image, kernel, layout, constant ? " constant" : "");
     c.inputs = {dtype + image, dtype + kernel};
     if (constant) c.constants = {1};
-    c.kind = "contraction";
+    c.kind = kind;
     c.build = [=](ops::Builder& b, std::span<const Value> v) {
       Value y = b("convolution", {v[0], v[1]},
                   {ops::kConvLayout % layout, ops::kConvStrides % strides, ops::kConvPadding % padding,
@@ -295,7 +300,7 @@ TEST(GuardPages, Convolutions) {
     // Several chunks of places; weights that are walked by rows of taps; more than two axes; features last.
     check(convolution("f32", "[2, 3, 33, 31]", "[20, 3, 7, 7]", {2, 2}, {3, 3, 3, 3}, 1, "bf01_oi01->bf01",
                       constant));
-    check(convolution("f32", "[1, 64, 17, 18]", "[17, 64, 3, 3]", {1, 1}, {1, 1, 1, 1}, 1, "bf01_oi01->bf01",
+    check(convolution("f32", "[1, 64, 17, 18]", "[15, 64, 3, 3]", {1, 1}, {1, 1, 1, 1}, 1, "bf01_oi01->bf01",
                       constant));
     check(convolution("f32", "[1, 2, 500]", "[6, 2, 5]", {1}, {4, 0}, 1, "bf0_oi0->bf0", constant));
     check(convolution("f32", "[1, 5, 6, 7, 8]", "[5, 5, 2, 3, 3]", {1, 2, 1}, {1, 0, 1, 1, 0, 2}, 1,
@@ -319,6 +324,23 @@ TEST(GuardPages, Convolutions) {
     check(convolution("f16", "[3, 9, 10, 6]", "[21, 6, 3, 3]", {1, 2}, {1, 1, 1, 1}, 1, "b01f_oi01->b01f",
                       constant, {}, true));
   }
+  // By minimal filtering: features last and first, odd numbers of places, results turned over, borders cut
+  // off.
+  for (bool constant : {false, true})
+    for (bool twice : {false, true}) {
+      auto filtering = [&](std::string dtype, std::string image, std::string kernel, Ints padding,
+                           std::string layout, bool turned = false) {
+        Case c =
+            convolution(dtype, image, kernel, {1, 1}, padding, 1, layout, constant, {}, turned, "winograd");
+        c.twice = twice;
+        check(c);
+      };
+      filtering("f32", "[1, 10, 11, 16]", "[3, 3, 16, 37]", {1, 1, 1, 1}, "b01f_01io->b01f");
+      filtering("f32", "[2, 19, 9, 15]", "[16, 19, 3, 3]", {1, 2, 0, 1}, "bf01_oi01->bf01");
+      filtering("f64", "[1, 13, 12, 17]", "[20, 17, 3, 3]", {1, 1, 1, 1}, "b01f_oi01->b01f", true);
+      filtering("f32", "[33, 2, 12, 14]", "[3, 3, 33, 18]", {-1, 1, 2, -1}, "fb10_10io->bf01");
+      filtering("f64", "[16, 1, 30, 11]", "[16, 48, 3, 3]", {0, 0, 0, 0}, "fb01_io01->f01b");
+    }
   // Depthwise: vectors along the last axis, its ends apart.
   for (const char* dtype : {"f32", "f16", "i32"})
     for (int64_t stride : {1, 2})
