@@ -98,7 +98,9 @@ void lower_contraction(GroupEmitter& emit, Kernel& kernel, const std::vector<boo
       if (products_go_side_by_side(emit, node)) return lower_products_side_by_side(emit, kernel, node);
       if (node->attrs().find("lhs_contracting_dimensions"))
         return lower_dot(emit, kernel, node, constant_operands);
-      if (!emit.exact && lower_winograd(emit, kernel, node, constant_operands)) return;
+      if (!emit.exact && (lower_winograd(emit, kernel, node, constant_operands) ||
+                          lower_winograd_gradient(emit, kernel, node)))
+        return;
       if (lower_convolution(emit, kernel, node, constant_operands)) return;
       return lower_loop(emit, kernel);  // other sums of products fold inside their element expression
     }

@@ -29,6 +29,7 @@
 
 #include "codegen/convolution_weights.h"
 #include "codegen/register_tile.h"
+#include "codegen/winograd.h"
 #include "ops/attrs.h"
 #include "ops/contraction.h"
 
@@ -36,12 +37,11 @@ namespace ig::codegen {
 namespace {
 
 using loop::Expr;
-constexpr int64_t kTerms = 16, kTaps = 9;
+using namespace winograd;
 constexpr int64_t kChunkBytes = 512 * 1024;  // of what a chunk keeps: most of a second cache
 // Squares for which all weights are read once: from memory, where they fit in no cache.
 constexpr int64_t kLeastSquares = 48;
 constexpr int64_t kEnoughBlocks = 8;  // for threads to share
-constexpr int64_t kApart = 16;        // elements
 const Dim kOne = Dim(int64_t{1});
 
 int64_t ceil_to(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
@@ -66,8 +66,9 @@ class WinogradLowering {
     constant_weights_ = constant_operands[w_->arg->index()];
     inputs_ = weights[at(d_.rhs_in)].constant();
     features_ = weights[at(d_.rhs_out)].constant();
+    image_ = FeatureMap(emit, *x_, image, d_.lhs_batch, d_.lhs_space, d_.lhs_feature);
     for (size_t s = 0; s < 2; ++s) {
-      image_[s] = image[at(d_.lhs_space[s])].constant();
+      image_.low[s] = d_.low[s];
       places_[s] = result[at(d_.out_space[s])].constant();
       squares_[s] = (places_[s] + 1) / 2;
     }
@@ -76,10 +77,6 @@ class WinogradLowering {
     nr_ = features_ <= lanes_ ? lanes_ : 2 * lanes_;
     mr_ = emit.target.registers == 32 ? 12 : (nr_ == lanes_ ? 8 : 6);
     strips_ = (features_ + nr_ - 1) / nr_;
-    lie_ = {x_->offset,
-            stride_of(d_.lhs_batch),
-            {stride_of(d_.lhs_space[0]), stride_of(d_.lhs_space[1])},
-            stride_of(d_.lhs_feature)};
     turned_ = d_.out_feature + 1 != static_cast<int64_t>(result.size());
     const Node* last = emit.region.results()[0]->node();
     if (last && last->attrs().find(ops::kPermutation.name) && last->operand(0)->node())
@@ -94,8 +91,8 @@ class WinogradLowering {
     packs_before_ =
         constant_weights_ || (emit_.traffic.may_go_twice && constant_dims(steps) && w_->offset.is_constant());
     if (packs_before_) emit_packing();
-    image_buffer_ = emit_.buffer_of_arg(x_->arg);
-    if (lie_.feature != kOne && emit_.traffic.may_go_twice) turn_image();
+    FeatureMap* maps[] = {&image_};
+    put_features_last(emit_, kernel_, type_, node_->operand(0)->type().dims[at(d_.lhs_batch)], maps);
     weights_buffer_ =
         packs_before_ ? emit_.buffer_of_arg(w_->arg) : build_.add_scratch(type_, Dim(strip_elements()), "w");
     kept_ = ceil_to(chunk_, mr_);
@@ -132,7 +129,6 @@ class WinogradLowering {
 
  private:
   static size_t at(int64_t axis) { return static_cast<size_t>(axis); }
-  const Dim& stride_of(int64_t axis) const { return x_->strides[at(axis)]; }
   int64_t strip_elements() const { return (kTerms + kTaps) * inputs_ * nr_; }
   Expr width_of(loop::Builder& build, Expr first) const {
     if (features_ % nr_ == 0) return build.index(nr_);
@@ -170,16 +166,11 @@ class WinogradLowering {
         .pack(place, taps_at, first, width_of(build, first), type_);
     build.serial_for(build.index(0), build.index(inputs_), [&](Expr i) {
       build.vector_for(build.index(0), build.index(nr_), static_cast<int>(lanes_), [&](Expr j) {
-        Expr at = build.let(i * nr_ + j), half = build.constant(type_, 0.5);
-        std::vector<Expr> taps, columns, terms;  // columns: four of each column of taps
+        Expr at = build.let(i * nr_ + j);
+        std::vector<Expr> taps;
         for (int64_t tap = 0; tap < kTaps; ++tap)
           taps.push_back(build.let(build.load(place.to, taps_at + between * tap + at)));
-        auto along = [&](Expr a, Expr b, Expr c, std::vector<Expr>& out) {
-          Expr ends = build.let(half * (a + c)), middle = build.let(half * b);
-          for (Expr e : {a, ends + middle, ends - middle, c}) out.push_back(build.let(e));
-        };
-        for (size_t c = 0; c < 3; ++c) along(taps[c], taps[3 + c], taps[6 + c], columns);
-        for (size_t r = 0; r < 4; ++r) along(columns[r], columns[4 + r], columns[8 + r], terms);
+        const std::vector<Expr> terms = both_ways(build, taps, taps_to_terms);
         for (size_t t = 0; t < terms.size(); ++t)
           build.store(place.to, target + between * static_cast<int64_t>(t) + at, terms[t]);
       });
@@ -216,90 +207,20 @@ class WinogradLowering {
     return {index[0], {build_.let(index[1] * 2), build_.let(index[2] * 2)}};
   }
 
-  Expr image_at(const Square& square) {
-    return build_.let(emit_.size(lie_.offset) + square.image * emit_.size(lie_.batch));
-  }
-  // The image's element under a tap, along an axis, by its number with the border counted; of the border it
-  // is the nearest element.
-  struct Reach {
-    Expr inside, offset;
-  };
-  Reach reach_of(size_t axis, Expr number) {
-    Expr place = build_.let(number - build_.index(d_.low[axis])), end = build_.index(image_[axis]);
-    Expr held = loop::greater(loop::lesser(place, end - build_.index(1)), build_.index(0));
-    return {build_.let((place >= build_.index(0)) & (place < end)),
-            build_.let(held * emit_.size(lie_.space[axis]))};
-  }
-  Expr load_image(Expr place, Expr feature) {
-    return build_.load(image_buffer_, place + feature * emit_.size(lie_.feature));
-  }
-
-  // A kernel before this one puts the features of the image side by side.
-  void turn_image() {
-    const Dim features(inputs_), row(image_[1] * inputs_), all(image_[0] * image_[1] * inputs_);
-    const Dim images = node_->operand(0)->type().dims[at(d_.lhs_batch)];
-    GroupEmitter before(emit_.fusion, emit_.target);
-    loop::Builder& build = before.build;
-    kernel_.first = std::make_unique<Kernel>();
-    kernel_.first->kind = kernel_.kind;
-    kernel_.temporaries.emplace_back(type_, images * all);
-    const uint32_t to = build.add_buffer(type_, true, "turned");
-    const uint32_t from = before.buffer_of_arg(x_->arg);
-    image_buffer_ = build_.add_buffer(type_, false, "turned");
-    IG_CHECK(image_buffer_ == to, "two kernels' buffers differ");
-    Expr rows = build.index(image_[0]);
-    Expr image = build.let(build.block() / rows), number = build.let(build.block() % rows);
-    Expr source = build.let(before.size(lie_.offset) + image * before.size(lie_.batch) +
-                            number * before.size(lie_.space[0]));
-    Expr target = build.let(image * before.size(all) + number * before.size(row));
-    if (lie_.space[1] == kOne)
-      build.transpose({to, target, before.size(features)}, {from, source, before.size(lie_.feature)},
-                      before.size(features), build.index(image_[1]));
-    else
-      before.serial(build.index(0), build.index(image_[1]), [&](Expr place) {
-        Expr of_place = build.let(source + place * before.size(lie_.space[1]));
-        before.vector(build.index(0), before.size(features), static_cast<int>(lanes_), [&](Expr j) {
-          build.store(to, target + place * before.size(features) + j,
-                      build.load(from, of_place + j * before.size(lie_.feature)));
-        });
-      });
-    kernel_.first->blocks = images * Dim(image_[0]);
-    set_grain(*kernel_.first, emit_.target, type_, row.constant());
-    kernel_.first->function = build.finish();
-    lie_ = {Dim(int64_t{0}), all, {row, features}, kOne};
-  }
-
   // B d B^T, a vector of input features at a time. What lies over the border is zero.
   void transform_image(Expr number) {
     const Square square = square_at(number);
-    Expr origin = image_at(square);
-    std::vector<Expr> inside[2], offset[2];
+    Expr origin = image_.origin(emit_, square.image), target = build_.let(number * row_);
+    std::array<std::vector<FeatureMap::Reach>, 2> reaches;
     for (size_t s = 0; s < 2; ++s)
-      for (int64_t i = 0; i < 4; ++i) {
-        const Reach reach = reach_of(s, build_.let(square.place[s] + build_.index(i)));
-        inside[s].push_back(reach.inside), offset[s].push_back(reach.offset);
-      }
-    Expr target = build_.let(number * row_);
+      for (int64_t i = 0; i < 4; ++i)
+        reaches[s].push_back(image_.reach(emit_, s, build_.let(square.place[s] + build_.index(i))));
     emit_.vector(build_.index(0), build_.index(inputs_), static_cast<int>(lanes_), [&](Expr j) {
-      std::vector<Expr> columns;  // four of each column
-      auto along = [&](Expr a, Expr b, Expr c, Expr d, std::vector<Expr>& out) {
-        for (Expr e : {a - c, b + c, c - b, b - d}) out.push_back(build_.let(e));
-      };
-      for (size_t c = 0; c < 4; ++c) {
-        std::vector<Expr> under;
-        for (size_t r = 0; r < 4; ++r) {
-          Expr element = load_image(origin + offset[0][r] + offset[1][c], j);
-          under.push_back(build_.let(loop::select(inside[0][r] & inside[1][c], element, zero())));
-        }
-        along(under[0], under[1], under[2], under[3], columns);
-      }
-      for (size_t r = 0; r < 4; ++r) {
-        std::vector<Expr> terms;
-        along(columns[r], columns[4 + r], columns[8 + r], columns[12 + r], terms);
-        for (size_t c = 0; c < 4; ++c)
-          build_.store(transformed_, target + build_.index(static_cast<int64_t>(4 * r + c) * image_term_) + j,
-                       terms[c]);
-      }
+      const std::vector<Expr> terms =
+          both_ways(build_, image_.square(emit_, reaches, origin, j), image_to_terms);
+      for (size_t t = 0; t < terms.size(); ++t)
+        build_.store(transformed_, target + build_.index(static_cast<int64_t>(t) * image_term_) + j,
+                     terms[t]);
     });
   }
 
@@ -338,29 +259,12 @@ class WinogradLowering {
     uint32_t bad = build_.local(type_, lanes, 1, "bad");
     emit_.vector(none, build_.index(nr_), lanes, [&](Expr) { build_.assign(bad, zero()); });
     emit_.vector(none, width_, lanes, [&](Expr j) {
-      std::vector<Expr> columns, values;  // two of each column, and of each row of these
-      auto along = [&](Expr a, Expr b, Expr c, Expr d, std::vector<Expr>& out) {
-        for (Expr e : {a + b + c, b - c - d}) out.push_back(build_.let(e));
-      };
-      for (int64_t c = 0; c < 4; ++c) {
-        std::vector<Expr> m;
-        for (int64_t r = 0; r < 4; ++r)
-          m.push_back(build_.let(build_.load(sums_, from + build_.index((4 * r + c) * sums_term_) + j)));
-        along(m[0], m[1], m[2], m[3], columns);
-      }
-      for (size_t r = 0; r < 2; ++r)
-        along(columns[r], columns[2 + r], columns[4 + r], columns[6 + r], values);
-      for (size_t q = 0; q < 4; ++q) values[q] = build_.let(values[q]);
-      Expr least = build_.let(loop::abs(values[0])), most = least, odd = values[0] - values[0];
-      for (size_t q = 1; q < 4; ++q) {
-        Expr size = build_.let(loop::abs(values[q]));
-        least = build_.let(loop::select(size < least, size, least));
-        most = build_.let(loop::select(size > most, size, most));
-        odd = odd + (values[q] - values[q]);
-      }
-      Expr good = (most <= least * build_.constant(type_, ops::kWinogradRange)) & (odd == zero());
+      std::vector<Expr> terms;
+      for (int64_t t = 0; t < kTerms; ++t)
+        terms.push_back(build_.let(build_.load(sums_, from + build_.index(t * sums_term_) + j)));
+      const std::vector<Expr> values = both_ways(build_, terms, terms_to_results);
       for (size_t q = 0; q < 4; ++q) build_.assign(results[q], values[q]);
-      build_.assign(bad, loop::select(good, zero(), build_.constant(type_, 1)));
+      build_.assign(bad, loop::select(are_alike(build_, values), zero(), build_.constant(type_, 1)));
     });
     Expr any = build_.reduce_lanes(bad, loop::Reduction::Max);
     build_.if_then(any != zero(), [&] { compute_again(square, results, bad); });
@@ -467,20 +371,19 @@ class WinogradLowering {
       for (uint32_t sum : sums) build_.assign(sum, zero());
       emit_.serial(none, build_.index(kTaps), [&](Expr tap) {
         const Expr step[2] = {build_.let(tap / build_.index(3)), build_.let(tap % build_.index(3))};
-        std::vector<Expr> inside[2], offset[2];  // of the two places along each axis
+        FeatureMap::Reach reach[2][2];  // of the two places along each axis
         for (size_t s = 0; s < 2; ++s)
-          for (int64_t i = 0; i < 2; ++i) {
-            const Reach reach = reach_of(s, build_.let(square.place[s] + step[s] + build_.index(i)));
-            inside[s].push_back(reach.inside), offset[s].push_back(reach.offset);
-          }
-        Expr origin = image_at(square);
+          for (int64_t i = 0; i < 2; ++i)
+            reach[s][i] = image_.reach(emit_, s, build_.let(square.place[s] + step[s] + build_.index(i)));
+        Expr origin = image_.origin(emit_, square.image);
         emit_.serial(none, build_.index(inputs_), [&](Expr k) {
           Expr weight = build_.let(this->weight(tap + build_.index(kTerms), k, j));
           for (size_t q = 0; q < 4; ++q) {
             Expr sum = build_.read(sums[q]);
-            Expr element = load_image(origin + offset[0][q / 2] + offset[1][q % 2], k);
-            build_.assign(sums[q], loop::select(inside[0][q / 2] & inside[1][q % 2],
-                                                loop::fma(element, weight, sum), sum));
+            const FeatureMap::Reach &row = reach[0][q / 2], &column = reach[1][q % 2];
+            Expr element = image_.load(emit_, origin + row.offset + column.offset, k);
+            build_.assign(sums[q],
+                          loop::select(row.inside & column.inside, loop::fma(element, weight, sum), sum));
           }
         });
       });
@@ -498,16 +401,13 @@ class WinogradLowering {
   std::optional<ops::StridedView> x_, w_;
   DType type_;
   bool supported_ = false, constant_weights_ = false, packs_before_ = false;
-  int64_t image_[2] = {}, places_[2] = {}, squares_[2] = {};  // along each axis
+  FeatureMap image_;
+  int64_t places_[2] = {}, squares_[2] = {};  // along each axis
   Dim all_squares_ = int64_t{0};
   int64_t inputs_ = 0, features_ = 0, lanes_ = 0, nr_ = 0, mr_ = 0, strips_ = 0, part_strips_ = 0;
-  // How the image's elements lie.
-  struct Lie {
-    Dim offset = int64_t{0}, batch = int64_t{0}, space[2] = {int64_t{0}, int64_t{0}}, feature = int64_t{0};
-  } lie_;
   bool turned_ = false;       // the features are not the result's last axis
   Value finished_ = nullptr;  // what the kernel gives, before it is turned over
-  uint32_t image_buffer_ = 0, weights_buffer_ = 0, waiting_ = 0, turned_results_ = 0;
+  uint32_t weights_buffer_ = 0, waiting_ = 0, turned_results_ = 0;
   int64_t kept_ = 0;                                  // squares that there is room for
   int64_t chunk_ = 0;                                 // squares
   int64_t row_ = 0, image_term_ = 0, sums_term_ = 0;  // elements, from one to the next

@@ -103,6 +103,9 @@ inline constexpr double kWinogradRange = 1 << 20;
 // side by side, one group, and features and places enough. Of the batch nothing is asked, so that an image's
 // bits do not depend on the others.
 bool suits_winograd(const Attrs& convolution, const Type& image, const Type& kernel);
+// The same of a convolution whose result has 3 x 3 places, as the gradient of such a one by its weights has:
+// the kernel is its cotangent then, and the features that are summed over are the examples.
+bool suits_winograd_gradient(const Attrs& convolution, const Type& image, const Type& kernel);
 
 // Whether its kernel has a tap for each place of the image, so that without padding there is one result.
 bool has_one_place(const Node* convolution);

@@ -183,25 +183,13 @@ class Convolution {
                     d_.low[i], x.shape()[d_.lhs_space[i]], result_.shape()[d_.out_space[i]]}));
   }
 
-  std::optional<Tensor> run(bool by_squares) {
-    if (by_squares) return run_by_squares();
+  std::optional<Tensor> run() {
     for (int64_t group = 0; group < groups_; ++group)
       if (!each_part(group, {})) return std::nullopt;
     return std::move(result_);
   }
 
  private:
-  std::optional<Tensor> run_by_squares() {
-    const auto place = [&](size_t i) { return result_.shape()[d_.out_space[i]]; };
-    std::optional<Tensor> made =
-        filter_squares(image_, weights_, {d_.low[0], d_.low[1]}, {place(0), place(1)},
-                       [&](const Tensor& a, const Tensor& b) { return eager::multiply(a, b, accumulate_); });
-    if (!made) return std::nullopt;
-    Ints axes(4);  // of what was made, in the result's order
-    axes[static_cast<size_t>(d_.out_batch)] = 0, axes[static_cast<size_t>(d_.out_feature)] = 3;
-    for (size_t i : {0u, 1u}) axes[static_cast<size_t>(d_.out_space[i])] = static_cast<int64_t>(i) + 1;
-    return in_order(*made, axes);
-  }
   bool each_part(int64_t group, std::vector<Part> chosen) {
     if (chosen.size() == parts_.size()) return convolve(group, chosen);
     for (const Part& part : parts_[chosen.size()]) {
@@ -289,6 +277,33 @@ class Convolution {
   std::vector<std::vector<Part>> parts_;  // of each spatial axis
 };
 
+// By minimal filtering, as the op's own kernel does it; `gradient`: by the taps.
+std::optional<Tensor> filter(const Tensor& x, const Tensor& kernel, const Attrs& attrs, const Type& result,
+                             bool gradient) {
+  const ops::ConvDims d(attrs);
+  const Ints &space = d.lhs_space, &of_kernel = d.rhs_space, &out = d.out_space;
+  const auto products = [&](const Tensor& a, const Tensor& b) {
+    return multiply(a, b, attrs.get(ops::kAccumulate));
+  };
+  std::optional<Tensor> made;
+  Ints axes(4);  // of what is made, in the result's order
+  auto place = [&](int64_t axis, int64_t of_made) { axes[static_cast<size_t>(axis)] = of_made; };
+  if (gradient) {
+    made = filter_taps(in_order(x, {d.lhs_feature, space[0], space[1], d.lhs_batch}),
+                       in_order(kernel, {d.rhs_in, of_kernel[0], of_kernel[1], d.rhs_out}),
+                       {d.low[0], d.low[1]}, products);
+    place(out[0], 0), place(out[1], 1), place(d.out_batch, 2);
+  } else {
+    const Shape shape(*constant_dims(result.dims));
+    made = filter_squares(in_order(x, {d.lhs_batch, space[0], space[1], d.lhs_feature}),
+                          in_order(kernel, {of_kernel[0], of_kernel[1], d.rhs_in, d.rhs_out}),
+                          {d.low[0], d.low[1]}, {shape[out[0]], shape[out[1]]}, products);
+    place(d.out_batch, 0), place(out[0], 1), place(out[1], 2);
+  }
+  place(d.out_feature, 3);
+  return made ? std::optional(in_order(*made, axes)) : std::nullopt;
+}
+
 std::optional<Tensor> convolve(std::span<const Tensor> operands, const Attrs& attrs, const Type& result) {
   constexpr int64_t kManyGroups = 8;
   const DType dtype = result.dtype;
@@ -296,8 +311,12 @@ std::optional<Tensor> convolve(std::span<const Tensor> operands, const Attrs& at
       operands[1].dtype() != dtype ||
       std::max(attrs.get(ops::kFeatureGroups), attrs.get(ops::kBatchGroups)) > kManyGroups)
     return std::nullopt;
-  const bool by_squares = ops::suits_winograd(attrs, operands[0].type(), operands[1].type());
-  return Convolution(operands, attrs, result).run(by_squares);
+  const Type image = operands[0].type(), kernel = operands[1].type();
+  if (ops::suits_winograd(attrs, image, kernel))
+    return filter(operands[0], operands[1], attrs, result, false);
+  if (ops::suits_winograd_gradient(attrs, image, kernel))
+    return filter(operands[0], operands[1], attrs, result, true);
+  return Convolution(operands, attrs, result).run();
 }
 
 // Tap by tap: the places that see it fold what they hold so far with what they see.

@@ -30,6 +30,10 @@ ODD = [np.inf, -np.inf, np.nan, 3e38, -0.0, 1e-40, 1e9]
 UNIT = {np.float32: 2.0**-24, np.float64: 2.0**-53}
 STEPS = 10  # roundings of a result beside one for each input feature
 
+HALF = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, 0.5, 0.5], [0, 0, 1]])  # |G|
+PAIRS = np.array([[1, 0, 1, 0], [0, 1, 1, 0], [0, 1, 1, 0], [0, 1, 0, 1]])  # |B|
+THREE = np.array([[1, 1, 1, 0], [0, 1, 1, 1]])  # |A|
+
 
 class Case:
     """A random convolution that minimal filtering suits, with its layout, border and numbers."""
@@ -78,10 +82,7 @@ class Case:
         """What an error may be: a unit for each rounding, of what the sizes of all terms come to."""
         x = np.abs(np.transpose(self.x, [self.image.index(c) for c in "b01f"]).astype(np.float64))
         w = np.abs(np.transpose(self.w, [self.kernel.index(c) for c in "01io"]).astype(np.float64))
-        half = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, 0.5, 0.5], [0, 0, 1]])
-        pairs = np.array([[1, 0, 1, 0], [0, 1, 1, 0], [0, 1, 1, 0], [0, 1, 0, 1]])
-        three = np.array([[1, 1, 1, 0], [0, 1, 1, 1]])
-        terms = np.einsum("ru,uvio,cv->rcio", half, w, half)
+        terms = np.einsum("ru,uvio,cv->rcio", HALF, w, HALF)
         top, bottom, left, right = self.padding
         rows, columns = x.shape[1] + top + bottom - 2, x.shape[2] + left + right - 2
         wide = np.pad(x, ((0, 0), (max(top, 0), max(bottom, 0) + 1), (max(left, 0), max(right, 0) + 1), (0, 0)))
@@ -89,11 +90,70 @@ class Case:
         out = np.zeros((x.shape[0], rows + rows % 2, columns + columns % 2, w.shape[3]))
         for y in range(0, rows, 2):
             for z in range(0, columns, 2):
-                image = np.einsum("rp,bpqi,cq->brci", pairs, wide[:, y : y + 4, z : z + 4], pairs)
+                image = np.einsum("rp,bpqi,cq->brci", PAIRS, wide[:, y : y + 4, z : z + 4], PAIRS)
                 sums = np.einsum("brci,rcio->brco", image, terms)
-                out[:, y : y + 2, z : z + 2] = np.einsum("yr,brco,zc->byzo", three, sums, three)
+                out[:, y : y + 2, z : z + 2] = np.einsum("yr,brco,zc->byzo", THREE, sums, THREE)
         units = (self.inputs + STEPS) * UNIT[self.type] * 1.01
         return units * np.transpose(out[:, :rows, :columns], ["b01f".index(c) for c in self.order])
+
+
+GRADIENT_LAYOUTS = ["fb01_io01->fb01", "f01b_i01o->01bf", "bf01_oi01->bf01", "b01f_01io->b01f", "f10b_i10o->f01b"]
+
+
+class GradientCase(Case):
+    """The same of a gradient by the taps: the kernel has as many places as the image it was made from."""
+
+    def __init__(self, seed: int, odd: bool = False) -> None:
+        super().__init__(seed, odd)
+        rng = np.random.default_rng(seed)
+        self.layout = GRADIENT_LAYOUTS[seed % len(GRADIENT_LAYOUTS)]
+        self.image, self.kernel, self.order = self.layout.replace("->", "_").split("_")
+        self.examples, rows, columns = (int(rng.integers(*ends)) for ends in ((1, 4), (9, 20), (9, 27)))
+        top, bottom, left, right = self.padding
+        sizes = {"b": self.inputs, "f": self.examples, "0": rows + 2 - top - bottom, "1": columns + 2 - left - right}
+        of_kernel = {"i": self.examples, "o": self.features, "0": rows, "1": columns}
+        self.x = rng.standard_normal([sizes[c] for c in self.image]).astype(self.type)
+        self.w = rng.standard_normal([of_kernel[c] for c in self.kernel]).astype(self.type)
+        if odd:
+            self.x.reshape(-1)[: self.x.size // 5] = 0
+            for array in (self.x, self.w):
+                for _ in range(int(rng.integers(0, 4))):
+                    array.reshape(-1)[int(rng.integers(array.size))] = rng.choice(ODD)
+
+    def operands(self) -> tuple[Any, Any]:
+        """Images with their border, and cotangents, in float64."""
+        x = np.transpose(self.x, [self.image.index(c) for c in "f01b"]).astype(np.float64)
+        y = np.transpose(self.w, [self.kernel.index(c) for c in "i01o"]).astype(np.float64)
+        top, bottom, left, right = (max(p, 0) for p in self.padding)
+        x = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)))
+        return x[:, max(0, -self.padding[0]) :, max(0, -self.padding[2]) :], y
+
+    def sums(self, of_x: Callable[[Any], Any], of_w: Callable[[Any], Any]) -> Any:
+        x, y = self.operands()
+        rows, columns = y.shape[1:3]
+        parts = [np.einsum("nyxc,nyxk->ck", x[:, u : u + rows, v : v + columns], y) for u in range(3) for v in range(3)]
+        return np.transpose(
+            np.reshape(parts, (3, 3, self.inputs, self.features)), ["01bf".index(c) for c in self.order]
+        )
+
+    def bound(self) -> Any:
+        x, y = self.operands()
+        x, y = np.abs(np.pad(x, ((0, 0), (0, 1), (0, 1), (0, 0)))), np.abs(y)
+        rows, columns = y.shape[1:3]
+        y = np.pad(y, ((0, 0), (0, rows % 2), (0, columns % 2), (0, 0)))
+        terms, squares = np.zeros((4, 4, self.inputs, self.features)), 0
+        for a in range(0, rows, 2):
+            for b in range(0, columns, 2):
+                image = np.einsum("rp,npqi,cq->nrci", PAIRS, x[:, a : a + 4, b : b + 4], PAIRS)
+                cotangent = np.einsum("yr,nyxo,xc->nrco", THREE, y[:, a : a + 2, b : b + 2], THREE)
+                terms += np.einsum("nrci,nrco->rcio", image, cotangent)
+                squares += self.examples
+        taps = np.einsum("ru,rcio,cv->uvio", HALF, terms, HALF)
+        units = (squares + STEPS) * UNIT[self.type] * 1.01
+        return units * np.transpose(taps, ["01bf".index(c) for c in self.order])
+
+
+CASES = [Case, GradientCase]
 
 
 def compiled(f: Any, *args: Any, **options: Any) -> Any:
@@ -108,31 +168,34 @@ def same_bits(a: Any, b: Any) -> None:
 
 
 @pytest.mark.parametrize("seed", range(ROUNDS))
-def test_within_the_bound(seed: int) -> None:
-    case = Case(seed)
+@pytest.mark.parametrize("kind", CASES)
+def test_within_the_bound(kind: type[Case], seed: int) -> None:
+    case = kind(seed)
     got = np.asarray(compiled(case, *case.arrays())).astype(np.float64)
     want = case.sums(lambda x: x, lambda w: w)
     assert got.shape == want.shape
     assert (np.abs(got - want) <= case.bound()).all()
     exact = np.asarray(compiled(case, *case.arrays(), exact=True)).astype(np.float64)
     assert (exact != got).any()
-    # Chains are a ninth as long, so most errors are smaller than those of the sum over the taps.
-    if case.inputs >= 32:
+    # Chains are a ninth as long, or a quarter, so most errors are smaller than those of the definition.
+    if case.type is np.float32 and (kind is GradientCase or case.inputs >= 32):
         assert np.square(got - want).mean() < np.square(exact - want).mean()
 
 
 @pytest.mark.parametrize("seed", range(ROUNDS))
 @pytest.mark.parametrize("odd", [False, True])
-def test_every_way_gives_the_same_bits(seed: int, odd: bool) -> None:
-    case = Case(100 + seed, odd)
+@pytest.mark.parametrize("kind", CASES)
+def test_every_way_gives_the_same_bits(kind: type[Case], seed: int, odd: bool) -> None:
+    case = kind(100 + seed, odd)
     x, w = case.arrays()
     want = compiled(case, x, w)
     same_bits(case(x, w), want)  # by ops that stand in
     same_bits(compiled(lambda x: case(x, w), x, lift=False), want)  # weights transformed once
     same_bits(compiled(lambda x: case(x, w), x), want)
-    batch, last = case.image.index("b"), case.x.shape[case.image.index("b")] - 1
-    one = ig.asarray(np.take(case.x, [last], axis=batch))
-    same_bits(compiled(case, one, w), np.take(np.asarray(want), [last], axis=case.order.index("b")))
+    if kind is Case:
+        batch, last = case.image.index("b"), case.x.shape[case.image.index("b")] - 1
+        one = ig.asarray(np.take(case.x, [last], axis=batch))
+        same_bits(compiled(case, one, w), np.take(np.asarray(want), [last], axis=case.order.index("b")))
     threads = ig.get_num_threads()
     try:
         ig.set_num_threads(3 if threads == 1 else 1)
@@ -142,8 +205,9 @@ def test_every_way_gives_the_same_bits(seed: int, odd: bool) -> None:
 
 
 @pytest.mark.parametrize("seed", range(ROUNDS))
-def test_definition_where_exact_or_not_finite(seed: int) -> None:
-    case = Case(200 + seed, odd=True)
+@pytest.mark.parametrize("kind", CASES)
+def test_definition_where_exact_or_not_finite(kind: type[Case], seed: int) -> None:
+    case = kind(200 + seed, odd=True)
     x, w = case.arrays()
     want = np.asarray(ig.jit(case).trace(x, w).graph.evaluate(x, w))
     same_bits(compiled(case, x, w, exact=True), want)
@@ -219,8 +283,9 @@ def test_a_batch_of_any_size() -> None:
 
 
 @pytest.mark.parametrize("target", ["x86-64-v2", "x86-64-v3", "x86-64-v4"])
-def test_targets(target: str) -> None:
-    case = Case(401)
+@pytest.mark.parametrize("kind", CASES)
+def test_targets(kind: type[Case], target: str) -> None:
+    case = kind(401)
     x, w = case.arrays()
     graph = ig.jit(case).trace(x, w).graph
     try:

@@ -1,0 +1,161 @@
+// The transforms' statements, and the kernel that turns maps of features over.
+#include "codegen/winograd.h"
+
+namespace ig::codegen::winograd {
+
+using loop::Expr;
+namespace {
+
+const Dim kOne = Dim(int64_t{1});
+
+Expr half_of(loop::Builder& build, Expr e) { return build.let(build.constant(e.type(), 0.5) * e); }
+
+}  // namespace
+
+std::vector<Expr> image_to_terms(loop::Builder&, std::span<const Expr> d) {
+  return {d[0] - d[2], d[1] + d[2], d[2] - d[1], d[1] - d[3]};
+}
+std::vector<Expr> taps_to_terms(loop::Builder& build, std::span<const Expr> g) {
+  Expr ends = half_of(build, g[0] + g[2]), middle = half_of(build, g[1]);
+  return {g[0], ends + middle, ends - middle, g[2]};
+}
+std::vector<Expr> terms_to_results(loop::Builder&, std::span<const Expr> m) {
+  return {m[0] + m[1] + m[2], m[1] - m[2] - m[3]};
+}
+std::vector<Expr> results_to_terms(loop::Builder&, std::span<const Expr> y) {
+  return {y[0], y[0] + y[1], y[0] - y[1], -y[1]};
+}
+std::vector<Expr> terms_to_taps(loop::Builder& build, std::span<const Expr> m) {
+  Expr sum = half_of(build, m[1] + m[2]), difference = half_of(build, m[1] - m[2]);
+  return {m[0] + sum, difference, sum + m[3]};
+}
+
+std::vector<Expr> both_ways(loop::Builder& build, std::span<const Expr> matrix, Step step) {
+  size_t n = 1;
+  while (n * n < matrix.size()) ++n;
+  std::vector<std::vector<Expr>> columns;
+  for (size_t c = 0; c < n; ++c) {
+    std::vector<Expr> column;
+    for (size_t r = 0; r < n; ++r) column.push_back(matrix[r * n + c]);
+    columns.push_back(step(build, column));
+    for (Expr& e : columns.back()) e = build.let(e);
+  }
+  std::vector<Expr> out;
+  for (size_t r = 0; r < columns[0].size(); ++r) {
+    std::vector<Expr> row;
+    for (size_t c = 0; c < n; ++c) row.push_back(columns[c][r]);
+    for (Expr e : step(build, row)) out.push_back(build.let(e));
+  }
+  return out;
+}
+
+Expr are_alike(loop::Builder& build, std::span<const Expr> values) {
+  Expr least = build.let(loop::abs(values[0])), most = least, odd = values[0] - values[0];
+  for (Expr value : values.subspan(1)) {
+    Expr size = build.let(loop::abs(value));
+    least = build.let(loop::select(size < least, size, least));
+    most = build.let(loop::select(size > most, size, most));
+    odd = odd + (value - value);
+  }
+  return (most <= least * build.constant(least.type(), ops::kWinogradRange)) &
+         (odd == build.constant(least.type(), 0));
+}
+
+FeatureMap::FeatureMap(GroupEmitter& emit, const ops::StridedView& view, const Dims& dims, int64_t image_axis,
+                       const Ints& space_axes, int64_t feature_axis)
+    : buffer(emit.buffer_of_arg(view.arg)), offset(view.offset) {
+  auto step = [&](int64_t axis) { return view.strides[static_cast<size_t>(axis)]; };
+  image = step(image_axis), feature = step(feature_axis);
+  features = dims[static_cast<size_t>(feature_axis)].constant();
+  for (size_t s = 0; s < 2; ++s) {
+    space[s] = step(space_axes[s]);
+    size[s] = dims[static_cast<size_t>(space_axes[s])].constant();
+  }
+}
+
+Expr FeatureMap::origin(GroupEmitter& emit, Expr number) const {
+  return emit.build.let(emit.size(offset) + number * emit.size(image));
+}
+
+FeatureMap::Reach FeatureMap::reach(GroupEmitter& emit, size_t axis, Expr number) const {
+  loop::Builder& build = emit.build;
+  Expr place = build.let(number - build.index(low[axis])), end = build.index(size[axis]);
+  Expr held = loop::greater(loop::lesser(place, end - build.index(1)), build.index(0));
+  return {build.let((place >= build.index(0)) & (place < end)), build.let(held * emit.size(space[axis]))};
+}
+
+Expr FeatureMap::load(GroupEmitter& emit, Expr at, Expr number) const {
+  return emit.build.load(buffer, at + number * emit.size(feature));
+}
+
+std::vector<Expr> FeatureMap::square(GroupEmitter& emit, const std::array<std::vector<Reach>, 2>& reaches,
+                                     Expr origin, Expr number) const {
+  std::vector<Expr> out;
+  for (const Reach& row : reaches[0])
+    for (const Reach& column : reaches[1]) {
+      Expr element = load(emit, origin + row.offset + column.offset, number);
+      out.push_back(emit.build.let(
+          loop::select(row.inside & column.inside, element, emit.build.constant(element.type(), 0))));
+    }
+  return out;
+}
+
+void put_features_last(GroupEmitter& emit, Kernel& kernel, DType type, const Dim& images,
+                       std::span<FeatureMap* const> maps) {
+  if (!emit.traffic.may_go_twice) return;
+  std::vector<FeatureMap*> turned;
+  int64_t all_rows = 0, elements = 0;
+  for (FeatureMap* map : maps)
+    if (map->feature != kOne) {
+      turned.push_back(map);
+      all_rows += map->size[0];
+      elements = std::max(elements, map->size[1] * map->features);
+    }
+  if (turned.empty()) return;
+  GroupEmitter before(emit.fusion, emit.target);
+  loop::Builder& build = before.build;
+  kernel.first = std::make_unique<Kernel>();
+  kernel.first->kind = kernel.kind;
+  std::vector<FeatureMap> from;
+  for (FeatureMap* map : turned) {
+    const Dim row(map->size[1] * map->features), all(map->size[0] * map->size[1] * map->features);
+    kernel.temporaries.emplace_back(type, images * all);
+    from.push_back(*map);
+    map->buffer = build.add_buffer(type, true, "turned");
+    IG_CHECK(emit.build.add_buffer(type, false, "turned") == map->buffer, "two kernels' buffers differ");
+    map->offset = Dim(int64_t{0}), map->image = all, map->feature = kOne;
+    map->space[0] = row, map->space[1] = Dim(map->features);
+  }
+  Expr rows = build.index(all_rows), image = build.let(build.block() / rows);
+  Expr number = build.let(build.block() % rows);
+  int64_t first_row = 0;
+  for (size_t i = 0; i < turned.size(); ++i) {
+    const FeatureMap &source = from[i], &goal = *turned[i];
+    Expr row = build.let(number - build.index(first_row));
+    auto turn = [&] {
+      Expr begin = build.let(source.origin(before, image) + row * before.size(source.space[0]));
+      Expr target = build.let(goal.origin(before, image) + row * before.size(goal.space[0]));
+      Expr features = build.index(source.features), places = build.index(source.size[1]);
+      if (source.space[1] == kOne)
+        return build.transpose({goal.buffer, target, features},
+                               {source.buffer, begin, before.size(source.feature)}, features, places);
+      const int lanes = emit.target.vector_bytes / static_cast<int>(size_of(type));
+      before.serial(build.index(0), places, [&](Expr place) {
+        Expr of_place = build.let(begin + place * before.size(source.space[1]));
+        before.vector(build.index(0), features, lanes, [&](Expr j) {
+          build.store(goal.buffer, target + place * features + j, source.load(before, of_place, j));
+        });
+      });
+    };
+    if (turned.size() == 1)
+      turn();
+    else
+      build.if_then((row >= build.index(0)) & (row < build.index(source.size[0])), turn);
+    first_row += source.size[0];
+  }
+  kernel.first->blocks = images * Dim(all_rows);
+  set_grain(*kernel.first, emit.target, type, elements);
+  kernel.first->function = build.finish();
+}
+
+}  // namespace ig::codegen::winograd
