@@ -30,10 +30,10 @@ namespace {
 
 using loop::Expr;
 using namespace winograd;
-constexpr int64_t kChunkBytes = 384 * 1024;     // of what a chunk transforms: with the sums, a second cache
-constexpr int64_t kInputs = 32, kOutputs = 64;  // features of a block, about: each side is transformed for
+constexpr int64_t kChunkBytes = 256 * 1024;     // of what a chunk transforms: with the sums, a second cache
+constexpr int64_t kInputs = 64, kOutputs = 64;  // features of a block, about: each side is transformed for
                                                 // each part of the other
-constexpr int64_t kEnoughBlocks = 4;  // for threads to share
+constexpr int64_t kEnoughBlocks = 4;            // for threads to share
 constexpr int64_t kLeastInputs = 16;
 
 class GradientLowering {
