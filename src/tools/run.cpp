@@ -19,7 +19,7 @@ struct Options {
   std::string file, other, target, tolerance;
   InputOptions inputs;
   std::vector<std::string> outputs, disabled;
-  bool compare = false, reference = false, report = false, quiet = false;
+  bool compare = false, reference = false, report = false, quiet = false, exact = false;
   double absolute = -1;
   int threads = 0;
 };
@@ -27,6 +27,7 @@ struct Options {
 CompileOptions compile_options(const Options& options) {
   CompileOptions out;
   out.target = options.target == "host" ? "" : options.target;
+  out.exact = options.exact || options.tolerance == "exact";
   for (const std::string& name : options.disabled) {
     passes::find(name);
     out.disabled_passes.insert(name);
@@ -214,6 +215,7 @@ void add_run(CLI::App& app) {
   command->add_flag("--quiet", options->quiet, "print no results");
   command->add_option("--target", options->target, "what code is made for")
       ->check(CLI::IsMember({"host", "native", "x86-64-v2", "x86-64-v3", "x86-64-v4"}));
+  command->add_flag("--exact", options->exact, "nothing that keeps only a stated bound of the definitions");
   command->add_option("--threads", options->threads, "threads, the calling one counted")
       ->check(CLI::Range(1, 1024))
       ->type_name("N");
