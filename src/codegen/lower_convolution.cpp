@@ -21,6 +21,8 @@
 // than the first cache holds, and where tiles are filled better so. For of one such step all rows that see it
 // are one part, while else each row at an end of the image is a part of its own, and has few places.
 //
+// Most of 3 x 3 taps have kernels of their own: lower_winograd.cpp, lower_winograd_gradient.cpp.
+//
 // Order of summation: as the op states it: one fma chain over the taps, the first spatial axis slowest, then
 // the input features of the group, from +0.
 #include <algorithm>

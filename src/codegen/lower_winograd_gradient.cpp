@@ -1,7 +1,7 @@
 // Gradients by the weights of convolutions of 3 x 3 taps, by Winograd's minimal filtering: sums over all
-// places of an image's element under each tap times the cotangent of the place. To whom the transforms of
-// lower_winograd.cpp are linear functions of the taps, their transposes give the gradient: with d the 4 x 4
-// elements under a square of 2 x 2 places and y the cotangents there,
+// places of an image's element under each tap times the cotangent of the place. The transforms of
+// lower_winograd.cpp are linear, so their transposes give the gradient. With d the 4 x 4 elements under a
+// square of 2 x 2 places and y the cotangents there,
 //
 //   taps = G^T (sum over the squares of all images of (B d B^T) * (A^T y A)) G
 //
@@ -24,6 +24,7 @@
 
 #include "codegen/register_tile.h"
 #include "codegen/winograd.h"
+#include "ops/attrs.h"
 
 namespace ig::codegen {
 namespace {
@@ -74,6 +75,11 @@ class GradientLowering {
     transformed_ = build_.add_scratch(type_, Dim(kTerms * image_term_), "image");
     cotangents_ = build_.add_scratch(type_, Dim(kTerms * cotangent_term_), "cotangents");
     sums_ = build_.add_scratch(type_, Dim(kTerms * sums_term_), "sums");
+    turned_ = lie_by_outputs();
+    if (turned_) {
+      waiting_ = build_.add_scratch(type_, Dim(inputs_ * kTaps * nr_), "kept");
+      turned_taps_ = build_.add_scratch(type_, Dim(inputs_ * kTaps * nr_), "turned");
+    }
 
     Expr none = build_.index(0), parts = build_.index((strips_ + part_strips_ - 1) / part_strips_);
     Expr part = build_.let(build_.block() % parts * part_strips_);
@@ -93,12 +99,28 @@ class GradientLowering {
       emit_.serial(none, count, [&](Expr number) { transform(build_.let(first + number), number); });
       emit_.serial(none, build_.index(kTerms), [&](Expr term) { sum_term(term, count); });
     });
-    emit_.serial(none, input_count_, [&](Expr input) {
-      emit_.serial(none, strip_count_, [&](Expr strip) { finish(input, build_.let(strip * nr_)); });
+    emit_.serial(none, strip_count_, [&](Expr strip) {
+      Expr column = build_.let(strip * nr_);
+      Expr width = build_.let(loop::lesser(build_.index(nr_), output_count_ - column));
+      emit_.serial(none, input_count_, [&](Expr input) { finish(input, column, width); });
+      if (turned_) store_turned(column, width);
     });
   }
 
  private:
+  // Whether the taps of all input features lie side by side for each output feature, in the result and in
+  // what the work behind reads: then they are turned over, since stores of vectors would go to as many pages.
+  bool lie_by_outputs() const {
+    const int64_t rank = 4;
+    if (d_.out_feature != 0 || d_.out_batch != 1 || d_.out_space != Ints{2, 3}) return false;
+    for (const Node* node : emit_.region) {
+      if (node == node_ || node == emit_.region.terminator()) continue;
+      const bool number = node->operands().size() == 1 && node->operand(0)->type().rank() == 0;
+      if (!number && (!ops::has(node, ops::Trait::Elementwise) || node->result()->type().rank() != rank))
+        return false;
+    }
+    return true;
+  }
   int64_t columns() const { return part_strips_ * nr_; }
   Expr zero() { return build_.constant(type_, 0); }
 
@@ -173,10 +195,9 @@ class GradientLowering {
   }
 
   // The taps of an input feature and a strip of output features.
-  void finish(Expr input, Expr column) {
+  void finish(Expr input, Expr column, Expr width) {
     const Expr none = build_.index(0);
     const int lanes = static_cast<int>(nr_);
-    Expr width = build_.let(loop::lesser(build_.index(nr_), output_count_ - column));
     Expr from = build_.let(input * columns() + column), output = build_.let(first_output_ + column);
     Expr own = build_.let(first_input_ + input);
     std::vector<uint32_t> taps;
@@ -194,15 +215,50 @@ class GradientLowering {
     Expr any = build_.reduce_lanes(bad, loop::Reduction::Max);
     build_.if_then(any != zero(), [&] { sum_again(own, output, width, taps, bad); });
     emit_.vector(none, width, lanes, [&](Expr j) {
-      for (int64_t t = 0; t < kTaps; ++t)
+      for (int64_t t = 0; t < kTaps; ++t) {
+        Expr tap = build_.let(build_.read(taps[static_cast<size_t>(t)]));
+        if (turned_) {
+          build_.store(waiting_, (input * kTaps + build_.index(t)) * nr_ + j, tap);
+          continue;
+        }
         emit_.scoped([&] {
           GroupEmitter::Index index(4);
           index[static_cast<size_t>(d_.out_batch)] = own;
           index[static_cast<size_t>(d_.out_feature)] = output + j;
           index[static_cast<size_t>(d_.out_space[0])] = build_.index(t / 3);
           index[static_cast<size_t>(d_.out_space[1])] = build_.index(t % 3);
-          store_sum(emit_, node_->result(), index, build_.let(build_.read(taps[static_cast<size_t>(t)])));
+          store_one(index, tap);
         });
+      }
+    });
+  }
+
+  void store_one(const GroupEmitter::Index& index, Expr tap) {
+    const Node* last = emit_.region.results()[0]->node();
+    if (last == node_ || !last->attrs().find(ops::kPermutation.name))
+      return store_sum(emit_, node_->result(), index, tap);
+    know_sum(emit_, node_->result(), tap);
+    GroupEmitter::Index turned;
+    for (int64_t axis : last->attrs().get(ops::kPermutation))
+      turned.push_back(index[static_cast<size_t>(axis)]);
+    Expr value = build_.let(emit_.element(last->operand(0), index));
+    emit_.store_result(0, emit_.flat(turned, last->result()->type().dims), value);
+  }
+
+  // The strip's taps, an output feature at a time: those of all the block's input features are one run, which
+  // the index tells as places of the last axis.
+  void store_turned(Expr column, Expr width) {
+    Expr step = build_.index(inputs_ * kTaps), none = build_.index(0);
+    build_.transpose({turned_taps_, none, step}, {waiting_, none, build_.index(nr_)}, input_count_ * kTaps,
+                     build_.index(nr_));
+    const int lanes = natural_lanes(emit_.target, widest_element(emit_.region));
+    emit_.serial(none, width, [&](Expr f) {
+      Expr held = build_.let(f * step), output = build_.let(first_output_ + column + f);
+      Expr first = build_.let(first_input_ * kTaps);
+      emit_.vector(none, input_count_ * kTaps, lanes, [&](Expr p) {
+        store_sum(emit_, node_->result(), GroupEmitter::Index{output, none, none, first + p},
+                  build_.let(build_.load(turned_taps_, held + p)));
+      });
     });
   }
 
@@ -258,7 +314,8 @@ class GradientLowering {
   int64_t inputs_ = 0, part_strips_ = 0;  // of a block: input features, strips of output features
   int64_t chunk_ = 0;                     // squares
   int64_t image_term_ = 0, cotangent_term_ = 0, sums_term_ = 0;  // elements, from one to the next
-  uint32_t transformed_ = 0, cotangents_ = 0, sums_ = 0;
+  bool turned_ = false;
+  uint32_t transformed_ = 0, cotangents_ = 0, sums_ = 0, waiting_ = 0, turned_taps_ = 0;
   Expr first_input_, input_count_, first_output_, output_count_, strip_count_;
 };
 

@@ -104,12 +104,21 @@ void put_features_last(GroupEmitter& emit, Kernel& kernel, DType type, const Dim
                        std::span<FeatureMap* const> maps) {
   if (!emit.traffic.may_go_twice) return;
   std::vector<FeatureMap*> turned;
-  int64_t all_rows = 0, elements = 0;
+  // Several rows that lie one behind the other are turned over at once.
+  constexpr int64_t kRun = 256;  // places
+  auto rows_at_once = [](const FeatureMap& map) {
+    const bool run = map.space[0] == map.space[1] * Dim(map.size[1]);
+    return run ? std::max<int64_t>(1, kRun / map.size[1]) : 1;
+  };
+  auto steps_of = [&](const FeatureMap& map) {
+    return (map.size[0] + rows_at_once(map) - 1) / rows_at_once(map);
+  };
+  int64_t all_steps = 0, elements = 0;
   for (FeatureMap* map : maps)
     if (map->feature != kOne) {
       turned.push_back(map);
-      all_rows += map->size[0];
-      elements = std::max(elements, map->size[1] * map->features);
+      all_steps += steps_of(*map);
+      elements = std::max(elements, rows_at_once(*map) * map->size[1] * map->features);
     }
   if (turned.empty()) return;
   GroupEmitter before(emit.fusion, emit.target);
@@ -126,16 +135,18 @@ void put_features_last(GroupEmitter& emit, Kernel& kernel, DType type, const Dim
     map->offset = Dim(int64_t{0}), map->image = all, map->feature = kOne;
     map->space[0] = row, map->space[1] = Dim(map->features);
   }
-  Expr rows = build.index(all_rows), image = build.let(build.block() / rows);
-  Expr number = build.let(build.block() % rows);
-  int64_t first_row = 0;
+  Expr steps = build.index(all_steps), image = build.let(build.block() / steps);
+  Expr number = build.let(build.block() % steps);
+  int64_t first_step = 0;
   for (size_t i = 0; i < turned.size(); ++i) {
     const FeatureMap &source = from[i], &goal = *turned[i];
-    Expr row = build.let(number - build.index(first_row));
+    Expr step = build.let(number - build.index(first_step)), row = build.let(step * rows_at_once(source));
     auto turn = [&] {
       Expr begin = build.let(source.origin(before, image) + row * before.size(source.space[0]));
       Expr target = build.let(goal.origin(before, image) + row * before.size(goal.space[0]));
-      Expr features = build.index(source.features), places = build.index(source.size[1]);
+      Expr features = build.index(source.features), rows = build.index(rows_at_once(source));
+      if (rows_at_once(source) > 1) rows = build.let(loop::lesser(rows, build.index(source.size[0]) - row));
+      Expr places = build.let(rows * source.size[1]);
       if (source.space[1] == kOne)
         return build.transpose({goal.buffer, target, features},
                                {source.buffer, begin, before.size(source.feature)}, features, places);
@@ -150,10 +161,10 @@ void put_features_last(GroupEmitter& emit, Kernel& kernel, DType type, const Dim
     if (turned.size() == 1)
       turn();
     else
-      build.if_then((row >= build.index(0)) & (row < build.index(source.size[0])), turn);
-    first_row += source.size[0];
+      build.if_then((step >= build.index(0)) & (step < build.index(steps_of(source))), turn);
+    first_step += steps_of(source);
   }
-  kernel.first->blocks = images * Dim(all_rows);
+  kernel.first->blocks = images * Dim(all_steps);
   set_grain(*kernel.first, emit.target, type, elements);
   kernel.first->function = build.finish();
 }

@@ -340,6 +340,10 @@ TEST(GuardPages, Convolutions) {
       filtering("f64", "[1, 13, 12, 17]", "[20, 17, 3, 3]", {1, 1, 1, 1}, "b01f_oi01->b01f", true);
       filtering("f32", "[33, 2, 12, 14]", "[3, 3, 33, 18]", {-1, 1, 2, -1}, "fb10_10io->bf01");
       filtering("f64", "[16, 1, 30, 11]", "[16, 48, 3, 3]", {0, 0, 0, 0}, "fb01_io01->f01b");
+      // Gradients by the taps.
+      filtering("f32", "[2, 17, 11, 10]", "[2, 37, 11, 10]", {1, 1, 1, 1}, "fb01_io01->fb01");
+      filtering("f64", "[1, 12, 11, 33]", "[1, 10, 11, 16]", {0, 0, 1, 1}, "f01b_i01o->01bf");
+      filtering("f32", "[1, 11, 12, 16]", "[1, 12, 10, 24]", {2, 1, -1, 1}, "f01b_i01o->b01f", true);
     }
   // Depthwise: vectors along the last axis, its ends apart.
   for (const char* dtype : {"f32", "f16", "i32"})

@@ -262,8 +262,9 @@ EPILOGUES: list[Callable[[Any, Any], Any]] = [
 
 @pytest.mark.parametrize("after", range(len(EPILOGUES)))
 @pytest.mark.parametrize("seed", range(len(LAYOUTS)))
-def test_work_behind(after: int, seed: int) -> None:
-    case = Case(300 + seed)
+@pytest.mark.parametrize("kind", CASES)
+def test_work_behind(kind: type[Case], after: int, seed: int) -> None:
+    case = kind(300 + seed)
     x, w = case.arrays()
     r = ig.asarray(np.random.default_rng(seed).standard_normal(case(x, w).shape).astype(case.type))
     got = compiled(lambda x, w, r: EPILOGUES[after](case(x, w), r), x, w, r)

@@ -8,7 +8,7 @@ namespace ig::ops {
 namespace {
 
 constexpr int64_t kLeastFeatures = 16;  // of either side: the transforms are a small part of the products
-constexpr int64_t kLeastSquares = 25;   // of 2 x 2 places in an image, to share the transformed weights
+constexpr int64_t kLeastSquares = 25;   // of 2 x 2 places in an image: the transformed weights are shared
 
 int64_t size_of_axis(const Type& type, int64_t axis) {
   const Dim& dim = type.dims[static_cast<size_t>(axis)];
