@@ -139,6 +139,13 @@ def jit(
             why="it takes the function that is to be compiled",
             hint="write ig.jit(f)(x), or @ig.jit above the function",
         )
+    if not isinstance(exact, bool):
+        raise _errors.TypeError(
+            f"jit: exact is {exact!r}",
+            _intaglio._user_line(),
+            why="it says whether every op is to have the bits of its definition",
+            hint="write exact=True, or leave it out",
+        )
     positional, everything = _parameters(function)
     inner = function
     while isinstance(inner, functools.partial):

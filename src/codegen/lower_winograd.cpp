@@ -60,8 +60,8 @@ class WinogradLowering {
         type_(node->result()->type().dtype) {
     const Dims &image = node->operand(0)->type().dims, &weights = node->operand(1)->type().dims;
     const Dims& result = node->result()->type().dims;
-    supported_ = x_ && w_ && w_->arg->uses().size() == 1 &&
-                 ops::suits_winograd(node->attrs(), node->operand(0)->type(), node->operand(1)->type());
+    supported_ =
+        x_ && w_ && ops::suits_winograd(node->attrs(), node->operand(0)->type(), node->operand(1)->type());
     if (!supported_) return;
     constant_weights_ = constant_operands[w_->arg->index()];
     inputs_ = weights[at(d_.rhs_in)].constant();
@@ -88,8 +88,9 @@ class WinogradLowering {
     kernel_.kind = "winograd";
     choose_chunks();
     const Dims& steps = w_->strides;
-    packs_before_ =
-        constant_weights_ || (emit_.traffic.may_go_twice && constant_dims(steps) && w_->offset.is_constant());
+    packs_before_ = w_->arg->uses().size() == 1 &&
+                    (constant_weights_ ||
+                     (emit_.traffic.may_go_twice && constant_dims(steps) && w_->offset.is_constant()));
     if (packs_before_) emit_packing();
     FeatureMap* maps[] = {&image_};
     put_features_last(emit_, kernel_, type_, node_->operand(0)->type().dims[at(d_.lhs_batch)], maps);

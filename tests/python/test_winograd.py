@@ -316,6 +316,49 @@ def test_under_transforms() -> None:
         np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-9, atol=1e-11)
 
 
+def convolve(x: Any, w: Any) -> Any:
+    return ig.convolution(x, w, layout="b01f_01io->b01f", padding=[1, 1, 1, 1])
+
+
+def test_inside_of_loops_and_of_weights_that_are_computed() -> None:
+    rng = np.random.default_rng(6)
+    x = ig.asarray(rng.standard_normal((1, 10, 10, 16)).astype(np.float32))
+    ws = ig.asarray((rng.standard_normal((4, 3, 3, 16, 16)) / 12).astype(np.float32))
+    each = [x]
+    for i in range(4):
+        each.append(ig.tanh(convolve(each[-1], ws[i])))
+    last, sums = compiled(lambda x, ws: ig.scan(lambda x, w: (ig.tanh(convolve(x, w)), ig.sum(x)), x, ws), x, ws)
+    same_bits(last, each[4])
+    same_bits(sums, ig.stack([ig.sum(one) for one in each[:4]]))
+    many = x
+    for _ in range(3):
+        many = ig.tanh(convolve(many, ws[0]))
+    same_bits(compiled(lambda x, w: ig.fori_loop(0, 3, lambda i, x: ig.tanh(convolve(x, w)), x), x, ws[0]), many)
+    same_bits(compiled(lambda x, w: convolve(x, ig.tanh(w) * 0.5), x, ws[0]), convolve(x, ig.tanh(ws[0]) * 0.5))
+
+
+def test_an_image_and_taps_of_one_array() -> None:
+    x = ig.asarray(np.random.default_rng(7).standard_normal((2, 12, 12, 16)).astype(np.float32))
+
+    def f(x: Any) -> Any:
+        return convolve(x, ig.reshape(ig.reshape(x, (-1,))[:2304], (3, 3, 16, 16)))
+
+    same_bits(compiled(f, x), f(x))
+
+
+def test_exact_is_true_or_false() -> None:
+    with pytest.raises(ig.TypeError) as error:
+        ig.jit(lambda x: x, exact="yes")
+    text = str(error.value)
+    where = next(line for line in text.splitlines() if line.startswith("  at: "))
+    assert "test_winograd.py" in where
+    assert text.replace(where + "\n", "") == (
+        "jit: exact is 'yes'\n"
+        "  why: it says whether every op is to have the bits of its definition\n"
+        "  hint: write exact=True, or leave it out"
+    )
+
+
 NOT_SUITED: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
     ((1, 32, 16, 16), (32, 32, 3, 3), {"stride": 2, "padding": 1}),
     ((1, 32, 16, 16), (32, 32, 3, 3), {"dilation": 2, "padding": 2}),
