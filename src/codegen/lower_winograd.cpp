@@ -102,7 +102,7 @@ class WinogradLowering {
     image_term_ = kept_ * row_ + kApart, sums_term_ = kept_ * nr_ + kApart;
     transformed_ = build_.add_scratch(type_, Dim(kTerms * image_term_), "image");
     sums_ = build_.add_scratch(type_, Dim(kTerms * sums_term_), "sums");
-    if (turned_ || finished_) {
+    if (waits()) {
       waiting_ =
           build_.add_scratch(finished_ ? finished_->type().dtype : type_, Dim(4 * kept_ * nr_), "kept");
       if (!finished_) turned_results_ = build_.add_scratch(type_, Dim(4 * kept_ * nr_), "turned");
