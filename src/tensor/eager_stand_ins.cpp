@@ -283,7 +283,7 @@ std::optional<Tensor> filter(const Tensor& x, const Tensor& kernel, const Attrs&
   const ops::ConvDims d(attrs);
   const Ints &space = d.lhs_space, &of_kernel = d.rhs_space, &out = d.out_space;
   const auto products = [&](const Tensor& a, const Tensor& b) {
-    return multiply(a, b, attrs.get(ops::kAccumulate));
+    return multiply(gradient ? in_order(a, {0, 2, 1}) : a, b, attrs.get(ops::kAccumulate));
   };
   std::optional<Tensor> made;
   Ints axes(4);  // of what is made, in the result's order

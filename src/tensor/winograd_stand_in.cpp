@@ -1,9 +1,11 @@
-// The transforms, element by element.
+// The transforms, by vectors of features as long as every processor has them, and one by one what is left
+// over.
 #include "tensor/winograd_stand_in.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "ops/contraction.h"
@@ -15,67 +17,100 @@ namespace {
 constexpr int64_t kTerms = 16;
 constexpr int64_t kChunkBytes = int64_t{4} << 20;  // of the transformed image
 
-// Of a matrix m, given by its elements, f applied to each column, then to each row of what that gives.
-template <size_t In, size_t Out, class T, class F>
-std::array<T, Out * Out> both_ways(const std::array<T, In * In>& m, const F& f) {
-  std::array<T, Out * In> columns;
+// Elements of several features, or of one.
+template <class T>
+struct Lanes {
+  typedef T Vector __attribute__((vector_size(16)));
+  static constexpr int64_t count = 16 / static_cast<int64_t>(sizeof(T));
+};
+// Calls body(i, zero) for features from number i on: as many as the type of zero holds.
+template <class T, class F>
+void for_features(int64_t features, const F& body) {
+  int64_t i = 0;
+  for (; i + Lanes<T>::count <= features; i += Lanes<T>::count) body(i, typename Lanes<T>::Vector{});
+  for (; i < features; ++i) body(i, T{});
+}
+template <class E, class T>
+E load(const T* from) {
+  E out;
+  std::memcpy(&out, from, sizeof out);
+  return out;
+}
+template <class E, class T>
+void store(T* to, const E& value) {
+  std::memcpy(to, &value, sizeof value);
+}
+
+// f applied to each column of a matrix, then to each row of what that gives.
+template <size_t In, size_t Out, class E, class F>
+std::array<E, Out * Out> both_ways(const std::array<E, In * In>& m, const F& f) {
+  std::array<E, Out * In> columns;
   for (size_t c = 0; c < In; ++c) {
-    std::array<T, In> in;
+    std::array<E, In> in;
     for (size_t r = 0; r < In; ++r) in[r] = m[r * In + c];
-    const std::array<T, Out> made = f(in);
+    const std::array<E, Out> made = f(in);
     for (size_t r = 0; r < Out; ++r) columns[r * In + c] = made[r];
   }
-  std::array<T, Out * Out> out;
+  std::array<E, Out * Out> out;
   for (size_t r = 0; r < Out; ++r) {
-    std::array<T, In> in;
+    std::array<E, In> in;
     for (size_t c = 0; c < In; ++c) in[c] = columns[r * In + c];
-    const std::array<T, Out> made = f(in);
+    const std::array<E, Out> made = f(in);
     for (size_t c = 0; c < Out; ++c) out[r * Out + c] = made[c];
   }
   return out;
 }
 
-template <class T>
-std::array<T, kTerms> image_to_terms(const std::array<T, 16>& d) {
-  return both_ways<4, 4>(d, [](const std::array<T, 4>& e) {
-    return std::array<T, 4>{e[0] - e[2], e[1] + e[2], e[2] - e[1], e[1] - e[3]};
+template <class T, class E>
+std::array<E, kTerms> image_to_terms(const std::array<E, 16>& d) {
+  return both_ways<4, 4>(d, [](const std::array<E, 4>& e) {
+    return std::array<E, 4>{e[0] - e[2], e[1] + e[2], e[2] - e[1], e[1] - e[3]};
   });
 }
-template <class T>
-std::array<T, kTerms> taps_to_terms(const std::array<T, 9>& g) {
-  return both_ways<3, 4>(g, [](const std::array<T, 3>& e) {
-    const T ends = T(0.5) * (e[0] + e[2]), middle = T(0.5) * e[1];
-    return std::array<T, 4>{e[0], ends + middle, ends - middle, e[2]};
+template <class T, class E>
+std::array<E, kTerms> taps_to_terms(const std::array<E, 9>& g) {
+  return both_ways<3, 4>(g, [](const std::array<E, 3>& e) {
+    const E ends = T(0.5) * (e[0] + e[2]), middle = T(0.5) * e[1];
+    return std::array<E, 4>{e[0], ends + middle, ends - middle, e[2]};
   });
 }
-template <class T>
-std::array<T, 4> terms_to_results(const std::array<T, kTerms>& m) {
+template <class T, class E>
+std::array<E, 4> terms_to_results(const std::array<E, kTerms>& m) {
   return both_ways<4, 2>(
-      m, [](const std::array<T, 4>& e) { return std::array<T, 2>{e[0] + e[1] + e[2], e[1] - e[2] - e[3]}; });
+      m, [](const std::array<E, 4>& e) { return std::array<E, 2>{e[0] + e[1] + e[2], e[1] - e[2] - e[3]}; });
 }
-template <class T>
-std::array<T, kTerms> results_to_terms(const std::array<T, 4>& y) {
+template <class T, class E>
+std::array<E, kTerms> results_to_terms(const std::array<E, 4>& y) {
   return both_ways<2, 4>(
-      y, [](const std::array<T, 2>& e) { return std::array<T, 4>{e[0], e[0] + e[1], e[0] - e[1], -e[1]}; });
+      y, [](const std::array<E, 2>& e) { return std::array<E, 4>{e[0], e[0] + e[1], e[0] - e[1], -e[1]}; });
 }
-template <class T>
-std::array<T, 9> terms_to_taps(const std::array<T, kTerms>& m) {
-  return both_ways<4, 3>(m, [](const std::array<T, 4>& e) {
-    const T sum = T(0.5) * (e[1] + e[2]), difference = T(0.5) * (e[1] - e[2]);
-    return std::array<T, 3>{e[0] + sum, difference, sum + e[3]};
+template <class T, class E>
+std::array<E, 9> terms_to_taps(const std::array<E, kTerms>& m) {
+  return both_ways<4, 3>(m, [](const std::array<E, 4>& e) {
+    const E sum = T(0.5) * (e[1] + e[2]), difference = T(0.5) * (e[1] - e[2]);
+    return std::array<E, 3>{e[0] + sum, difference, sum + e[3]};
   });
 }
 
-template <class T, size_t N>
-bool are_alike(const std::array<T, N>& values) {
-  T least = std::abs(values[0]), most = least, odd = values[0] - values[0];
+// Whether the values of each feature are alike, as the kernels ask it.
+template <class T, class E, size_t N>
+bool are_alike(const std::array<E, N>& values) {
+  auto size_of = [](const E& e) { return e < E{} ? -e : e; };
+  E least = size_of(values[0]), most = least, odd = values[0] - values[0];
   for (size_t i = 1; i < N; ++i) {
-    const T size = std::abs(values[i]);
+    const E size = size_of(values[i]);
     least = size < least ? size : least;
     most = size > most ? size : most;
     odd = odd + (values[i] - values[i]);
   }
-  return most <= least * static_cast<T>(ops::kWinogradRange) && odd == T(0);
+  const auto in_range = most <= least * static_cast<T>(ops::kWinogradRange), finite = odd == E{};
+  if constexpr (std::is_same_v<E, T>) {
+    return in_range && finite;
+  } else {
+    bool all = true;
+    for (int64_t lane = 0; lane < Lanes<T>::count; ++lane) all = all && in_range[lane] && finite[lane];
+    return all;
+  }
 }
 
 // As the kernels at hand do it.
@@ -111,17 +146,19 @@ struct FeatureMap {
     if (y < 0 || y >= size[0] || x < 0 || x >= size[1]) return nullptr;
     return data + ((square.image * size[0] + y) * size[1] + x) * features;
   }
-  // Calls body(feature, elements) with the N x N elements from the square's first place on.
+  // Calls body(i, elements) with the N x N elements from the square's first place on, of features from number
+  // i on.
   template <size_t N, class F>
   void each(const Square& square, const F& body) const {
     std::array<const T*, N * N> under;
     for (size_t e = 0; e < under.size(); ++e)
       under[e] = at(square, static_cast<int64_t>(e / N), static_cast<int64_t>(e % N));
-    for (int64_t i = 0; i < features; ++i) {
-      std::array<T, N * N> elements;
-      for (size_t e = 0; e < under.size(); ++e) elements[e] = under[e] ? under[e][i] : T(0);
+    for_features<T>(features, [&](int64_t i, auto zero) {
+      std::array<decltype(zero), N * N> elements;
+      for (size_t e = 0; e < under.size(); ++e)
+        elements[e] = under[e] ? load<decltype(zero)>(under[e] + i) : zero;
       body(i, elements);
-    }
+    });
   }
 };
 
@@ -163,12 +200,13 @@ class Filtering {
     Tensor out = Tensor::empty(dtype_, Shape{kTerms, inputs_, features_});
     T* to = reinterpret_cast<T*>(out.data());
     const int64_t pairs = inputs_ * features_;
-    for (int64_t pair = 0; pair < pairs; ++pair) {
-      std::array<T, 9> g;
-      for (size_t tap = 0; tap < g.size(); ++tap) g[tap] = taps_[static_cast<int64_t>(tap) * pairs + pair];
-      const std::array<T, kTerms> terms = taps_to_terms(g);
-      for (size_t t = 0; t < terms.size(); ++t) to[static_cast<int64_t>(t) * pairs + pair] = terms[t];
-    }
+    for_features<T>(pairs, [&](int64_t pair, auto zero) {
+      std::array<decltype(zero), 9> g;
+      for (size_t tap = 0; tap < g.size(); ++tap)
+        g[tap] = load<decltype(zero)>(taps_ + static_cast<int64_t>(tap) * pairs + pair);
+      const auto terms = taps_to_terms<T>(g);
+      for (size_t t = 0; t < terms.size(); ++t) store(to + static_cast<int64_t>(t) * pairs + pair, terms[t]);
+    });
     return out;
   }
 
@@ -178,32 +216,40 @@ class Filtering {
     if (rows > count) std::memset(out.data(), 0, out.bytes());
     T* to = reinterpret_cast<T*>(out.data());
     for (int64_t s = 0; s < count; ++s)
-      image_.template each<4>(square(first + s), [&](int64_t i, const std::array<T, 16>& elements) {
-        const std::array<T, kTerms> terms = image_to_terms(elements);
+      image_.template each<4>(square(first + s), [&](int64_t i, const auto& elements) {
+        const auto terms = image_to_terms<T>(elements);
         for (size_t t = 0; t < terms.size(); ++t)
-          to[(static_cast<int64_t>(t) * rows + s) * inputs_ + i] = terms[t];
+          store(to + (static_cast<int64_t>(t) * rows + s) * inputs_ + i, terms[t]);
       });
     return out;
   }
 
   void finish(const Tensor& sums, int64_t first, int64_t count) {
-    const T* from = reinterpret_cast<const T*>(sums.data());
-    T* to = reinterpret_cast<T*>(result_.data());
     const int64_t term = sums.shape()[1] * features_;
     for (int64_t s = 0; s < count; ++s) {
       const Square at = square(first + s);
-      for (int64_t f = 0; f < features_; ++f) {
-        std::array<T, kTerms> m;
-        for (size_t t = 0; t < m.size(); ++t) m[t] = from[static_cast<int64_t>(t) * term + s * features_ + f];
-        std::array<T, 4> results = terms_to_results(m);
-        if (!are_alike(results))
-          for (size_t q = 0; q < 4; ++q) results[q] = by_taps(at, q, f);
-        for (size_t q = 0; q < 4; ++q) {
-          const int64_t y = at.row + static_cast<int64_t>(q / 2), x = at.column + static_cast<int64_t>(q % 2);
-          if (y < places_[0] && x < places_[1])
-            to[((at.image * places_[0] + y) * places_[1] + x) * features_ + f] = results[q];
-        }
+      const T* from = reinterpret_cast<const T*>(sums.data()) + s * features_;
+      for_features<T>(features_, [&](int64_t f, auto zero) { finish_features(at, from, term, f, zero); });
+    }
+  }
+  template <class E>
+  void finish_features(const Square& at, const T* from, int64_t term, int64_t f, E) {
+    std::array<E, kTerms> m;
+    for (size_t t = 0; t < m.size(); ++t) m[t] = load<E>(from + static_cast<int64_t>(t) * term + f);
+    std::array<E, 4> results = terms_to_results<T>(m);
+    if (!are_alike<T>(results)) {
+      if constexpr (std::is_same_v<E, T>) {
+        for (size_t q = 0; q < 4; ++q) results[q] = by_taps(at, q, f);
+      } else {
+        for (int64_t lane = 0; lane < Lanes<T>::count; ++lane) finish_features(at, from, term, f + lane, T{});
+        return;
       }
+    }
+    T* to = reinterpret_cast<T*>(result_.data());
+    for (size_t q = 0; q < 4; ++q) {
+      const int64_t y = at.row + static_cast<int64_t>(q / 2), x = at.column + static_cast<int64_t>(q % 2);
+      if (y < places_[0] && x < places_[1])
+        store(to + ((at.image * places_[0] + y) * places_[1] + x) * features_ + f, results[q]);
     }
   }
   T by_taps(const Square& square, size_t q, int64_t feature) const {
@@ -227,55 +273,78 @@ class Filtering {
 };
 
 template <class T>
-std::optional<Tensor> taps_of(const Tensor& image, const Tensor& cotangent, std::array<int64_t, 2> low,
-                              const Products& products) {
-  const FeatureMap<T> x(image, low), y(cotangent, {0, 0});
-  const int64_t images = image.shape()[0], inputs = x.features, features = y.features;
-  const int64_t rows = (y.size[0] + 1) / 2, columns = (y.size[1] + 1) / 2, all = images * rows * columns;
-  constexpr int64_t kMostBytes = int64_t{256} << 20;
-  if (kTerms * all * (inputs + features) * static_cast<int64_t>(sizeof(T)) > kMostBytes) return std::nullopt;
-  Tensor of_image = Tensor::empty(image.dtype(), Shape{kTerms, inputs, all});
-  Tensor of_cotangent = Tensor::empty(image.dtype(), Shape{kTerms, all, features});
-  T *to = reinterpret_cast<T*>(of_image.data()), *factors = reinterpret_cast<T*>(of_cotangent.data());
-  for (int64_t s = 0; s < all; ++s) {
-    const Square square = square_at(s, rows, columns);
-    x.template each<4>(square, [&](int64_t i, const std::array<T, 16>& elements) {
-      const std::array<T, kTerms> terms = image_to_terms(elements);
+class Gradient {
+ public:
+  Gradient(const Tensor& image, const Tensor& cotangent, std::array<int64_t, 2> low)
+      : x_(image, low),
+        y_(cotangent, {0, 0}),
+        dtype_(image.dtype()),
+        images_(image.shape()[0]),
+        inputs_(x_.features),
+        features_(y_.features),
+        result_(Tensor::empty(dtype_, Shape{3, 3, inputs_, features_})) {}
+
+  std::optional<Tensor> run(const Products& products) {
+    constexpr int64_t kMostBytes = int64_t{256} << 20;
+    const int64_t rows = (y_.size[0] + 1) / 2, columns = (y_.size[1] + 1) / 2, all = images_ * rows * columns;
+    if (kTerms * all * (inputs_ + features_) * static_cast<int64_t>(sizeof(T)) > kMostBytes)
+      return std::nullopt;
+    Tensor elements = Tensor::empty(dtype_, Shape{kTerms, all, inputs_});
+    Tensor cotangents = Tensor::empty(dtype_, Shape{kTerms, all, features_});
+    auto keep = [&](Tensor& in, int64_t features, int64_t s, int64_t i, const auto& terms) {
+      T* to = reinterpret_cast<T*>(in.data()) + s * features + i;
       for (size_t t = 0; t < terms.size(); ++t)
-        to[(static_cast<int64_t>(t) * inputs + i) * all + s] = terms[t];
-    });
-    y.template each<2>(square, [&](int64_t f, const std::array<T, 4>& elements) {
-      const std::array<T, kTerms> terms = results_to_terms(elements);
-      for (size_t t = 0; t < terms.size(); ++t)
-        factors[(static_cast<int64_t>(t) * all + s) * features + f] = terms[t];
-    });
-  }
-  const std::optional<Tensor> sums = products(of_image, of_cotangent);
-  if (!sums) return std::nullopt;
-  Tensor result = Tensor::empty(image.dtype(), Shape{3, 3, inputs, features});
-  const T* from = reinterpret_cast<const T*>(sums->data());
-  T* taps_at = reinterpret_cast<T*>(result.data());
-  const int64_t pairs = inputs * features;
-  for (int64_t i = 0; i < inputs; ++i)
-    for (int64_t f = 0; f < features; ++f) {
-      std::array<T, kTerms> m;
-      for (size_t t = 0; t < m.size(); ++t) m[t] = from[static_cast<int64_t>(t) * pairs + i * features + f];
-      std::array<T, 9> taps = terms_to_taps(m);
-      if (!are_alike(taps)) {
-        taps.fill(T(0));
-        for (int64_t row = 0; row < y.size[0]; ++row)
-          for (int64_t column = 0; column < y.size[1]; ++column)
-            for (int64_t n = 0; n < images; ++n)
-              for (int64_t t = 0; t < 9; ++t)
-                if (const T* element = x.at({n, row, column}, t / 3, t % 3))
-                  taps[static_cast<size_t>(t)] =
-                      multiply_add(element[i], y.at({n, row, column}, 0, 0)[f], taps[static_cast<size_t>(t)]);
-      }
-      for (size_t t = 0; t < taps.size(); ++t)
-        taps_at[static_cast<int64_t>(t) * pairs + i * features + f] = taps[t];
+        store(to + static_cast<int64_t>(t) * all * features, terms[t]);
+    };
+    for (int64_t s = 0; s < all; ++s) {
+      const Square square = square_at(s, rows, columns);
+      x_.template each<4>(
+          square, [&](int64_t i, const auto& d) { keep(elements, inputs_, s, i, image_to_terms<T>(d)); });
+      y_.template each<2>(square, [&](int64_t f, const auto& y) {
+        keep(cotangents, features_, s, f, results_to_terms<T>(y));
+      });
     }
-  return result;
-}
+    const std::optional<Tensor> sums = products(elements, cotangents);
+    if (!sums) return std::nullopt;
+    for (int64_t i = 0; i < inputs_; ++i)
+      for_features<T>(features_, [&](int64_t f, auto zero) { finish(*sums, i, f, zero); });
+    return std::move(result_);
+  }
+
+ private:
+  template <class E>
+  void finish(const Tensor& sums, int64_t i, int64_t f, E) {
+    const int64_t pairs = inputs_ * features_, pair = i * features_ + f;
+    const T* from = reinterpret_cast<const T*>(sums.data()) + pair;
+    std::array<E, kTerms> m;
+    for (size_t t = 0; t < m.size(); ++t) m[t] = load<E>(from + static_cast<int64_t>(t) * pairs);
+    std::array<E, 9> taps = terms_to_taps<T>(m);
+    if (!are_alike<T>(taps)) {
+      if constexpr (std::is_same_v<E, T>) {
+        for (size_t t = 0; t < taps.size(); ++t) taps[t] = by_places(static_cast<int64_t>(t), i, f);
+      } else {
+        for (int64_t lane = 0; lane < Lanes<T>::count; ++lane) finish(sums, i, f + lane, T{});
+        return;
+      }
+    }
+    T* to = reinterpret_cast<T*>(result_.data()) + pair;
+    for (size_t t = 0; t < taps.size(); ++t) store(to + static_cast<int64_t>(t) * pairs, taps[t]);
+  }
+  T by_places(int64_t tap, int64_t input, int64_t feature) const {
+    T sum = 0;
+    for (int64_t row = 0; row < y_.size[0]; ++row)
+      for (int64_t column = 0; column < y_.size[1]; ++column)
+        for (int64_t n = 0; n < images_; ++n)
+          if (const T* element = x_.at({n, row, column}, tap / 3, tap % 3))
+            sum = multiply_add(element[input], y_.at({n, row, column}, 0, 0)[feature], sum);
+    return sum;
+  }
+
+  const FeatureMap<T> x_, y_;
+  DType dtype_;
+  int64_t images_, inputs_, features_;
+  Tensor result_;
+};
 
 }  // namespace
 
@@ -287,8 +356,8 @@ std::optional<Tensor> filter_squares(const Tensor& image, const Tensor& taps, st
 
 std::optional<Tensor> filter_taps(const Tensor& image, const Tensor& cotangent, std::array<int64_t, 2> low,
                                   const Products& products) {
-  if (image.dtype() == DType::F32) return taps_of<float>(image, cotangent, low, products);
-  return taps_of<double>(image, cotangent, low, products);
+  if (image.dtype() == DType::F32) return Gradient<float>(image, cotangent, low).run(products);
+  return Gradient<double>(image, cotangent, low).run(products);
 }
 
 }  // namespace ig::eager

@@ -11,7 +11,7 @@
 
 namespace ig::eager {
 
-// [terms, m, k] times [terms, k, n].
+// [terms, m, k] times [terms, k, n]; in a gradient [terms, k, m] turned over times [terms, k, n].
 using Products = std::function<std::optional<Tensor>(const Tensor&, const Tensor&)>;
 
 // `image`: [images, rows, columns, inputs]; `taps`: [3, 3, inputs, features], both of float32 or float64;
