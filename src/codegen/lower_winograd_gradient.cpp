@@ -16,8 +16,8 @@
 //     for each input feature and strip: the 3 x 3 taps, stored with the work that is fused behind
 //
 // As the op is a convolution, its "image" has the examples as features and the input features as batch, its
-// "kernel" is the cotangent, and its result's places are the taps. Taps that are not finite, or of very
-// different sizes, are summed place by place, as the definition does.
+// "kernel" is the cotangent, and its result's places are the taps. Taps that are not finite are summed
+// place by place, as the definition does.
 //
 // Order of summation: for each term one fma chain over the squares, images slowest, from +0.
 #include <algorithm>
@@ -134,7 +134,9 @@ class GradientLowering {
     const auto bytes = static_cast<int64_t>(size_of(type_));
     chunk_ = std::max<int64_t>(8, kChunkBytes / (kTerms * (inputs_ + columns()) * bytes));
     kernel_.blocks = Dim(blocks());
-    kernel_.grain = 1;
+    const Dim all = images_ * Dim(squares_[0] * squares_[1]);
+    const int64_t usual = all.is_constant() ? all.constant() : squares_[0] * squares_[1];
+    set_grain(kernel_, emit_.target, type_, usual * kTerms * inputs_ * columns());
   }
 
   // Both sides of a square, which stands at this number of its chunk.
@@ -210,7 +212,7 @@ class GradientLowering {
         terms.push_back(build_.let(build_.load(sums_, from + build_.index(t * sums_term_) + j)));
       const std::vector<Expr> values = both_ways(build_, terms, terms_to_taps);
       for (size_t t = 0; t < taps.size(); ++t) build_.assign(taps[t], values[t]);
-      build_.assign(bad, loop::select(are_alike(build_, values), zero(), build_.constant(type_, 1)));
+      build_.assign(bad, loop::select(are_finite(build_, values), zero(), build_.constant(type_, 1)));
     });
     Expr any = build_.reduce_lanes(bad, loop::Reduction::Max);
     build_.if_then(any != zero(), [&] { sum_again(own, output, width, taps, bad); });

@@ -49,16 +49,19 @@ std::vector<Expr> both_ways(loop::Builder& build, std::span<const Expr> matrix, 
   return out;
 }
 
+Expr are_finite(loop::Builder& build, std::span<const Expr> values) {
+  Expr odd = values[0] - values[0];
+  for (Expr value : values.subspan(1)) odd = odd + (value - value);
+  return odd == build.constant(odd.type(), 0);
+}
 Expr are_alike(loop::Builder& build, std::span<const Expr> values) {
-  Expr least = build.let(loop::abs(values[0])), most = least, odd = values[0] - values[0];
+  Expr least = build.let(loop::abs(values[0])), most = least;
   for (Expr value : values.subspan(1)) {
     Expr size = build.let(loop::abs(value));
     least = build.let(loop::select(size < least, size, least));
     most = build.let(loop::select(size > most, size, most));
-    odd = odd + (value - value);
   }
-  return (most <= least * build.constant(least.type(), ops::kWinogradRange)) &
-         (odd == build.constant(least.type(), 0));
+  return (most <= least * build.constant(least.type(), ops::kWinogradRange)) & are_finite(build, values);
 }
 
 FeatureMap::FeatureMap(GroupEmitter& emit, const ops::StridedView& view, const Dims& dims, int64_t image_axis,

@@ -27,6 +27,7 @@ std::vector<loop::Expr> terms_to_taps(loop::Builder&, std::span<const loop::Expr
 // The step taken along the columns of a square matrix, then along the rows of what that gives.
 std::vector<loop::Expr> both_ways(loop::Builder& build, std::span<const loop::Expr> matrix, Step step);
 
+loop::Expr are_finite(loop::Builder& build, std::span<const loop::Expr> values);
 // The values, which belong together, are finite, and none is less than another by more than a factor
 // (ops::kWinogradRange): what is small beside them has lost its digits.
 loop::Expr are_alike(loop::Builder& build, std::span<const loop::Expr> values);

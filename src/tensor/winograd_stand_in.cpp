@@ -92,9 +92,9 @@ std::array<E, 9> terms_to_taps(const std::array<E, kTerms>& m) {
   });
 }
 
-// Whether the values of each feature are alike, as the kernels ask it.
+// Whether the values of each feature are finite and, where that is asked, alike, as the kernels ask it.
 template <class T, class E, size_t N>
-bool are_alike(const std::array<E, N>& values) {
+bool are_good(const std::array<E, N>& values, bool alike) {
   auto size_of = [](const E& e) { return e < E{} ? -e : e; };
   E least = size_of(values[0]), most = least, odd = values[0] - values[0];
   for (size_t i = 1; i < N; ++i) {
@@ -105,10 +105,11 @@ bool are_alike(const std::array<E, N>& values) {
   }
   const auto in_range = most <= least * static_cast<T>(ops::kWinogradRange), finite = odd == E{};
   if constexpr (std::is_same_v<E, T>) {
-    return in_range && finite;
+    return (in_range || !alike) && finite;
   } else {
     bool all = true;
-    for (int64_t lane = 0; lane < Lanes<T>::count; ++lane) all = all && in_range[lane] && finite[lane];
+    for (int64_t lane = 0; lane < Lanes<T>::count; ++lane)
+      all = all && (in_range[lane] || !alike) && finite[lane];
     return all;
   }
 }
@@ -237,7 +238,7 @@ class Filtering {
     std::array<E, kTerms> m;
     for (size_t t = 0; t < m.size(); ++t) m[t] = load<E>(from + static_cast<int64_t>(t) * term + f);
     std::array<E, 4> results = terms_to_results<T>(m);
-    if (!are_alike<T>(results)) {
+    if (!are_good<T>(results, true)) {
       if constexpr (std::is_same_v<E, T>) {
         for (size_t q = 0; q < 4; ++q) results[q] = by_taps(at, q, f);
       } else {
@@ -319,7 +320,7 @@ class Gradient {
     std::array<E, kTerms> m;
     for (size_t t = 0; t < m.size(); ++t) m[t] = load<E>(from + static_cast<int64_t>(t) * pairs);
     std::array<E, 9> taps = terms_to_taps<T>(m);
-    if (!are_alike<T>(taps)) {
+    if (!are_good<T>(taps, false)) {
       if constexpr (std::is_same_v<E, T>) {
         for (size_t t = 0; t < taps.size(); ++t) taps[t] = by_places(static_cast<int64_t>(t), i, f);
       } else {
