@@ -53,10 +53,6 @@ bool is_convolution(const Node* node) { return node->attrs().find(ops::kConvLayo
 bool is_window(const Node* node) {
   return node->attrs().find(ops::kWindow.name) != nullptr && node->results().size() == 1;
 }
-// A gradient by the taps whose kernel reads the features of image and cotangent by whole vectors.
-bool filters_taps(const Node* node) {
-  return ops::suits_winograd_gradient(node->attrs(), node->operand(0)->type(), node->operand(1)->type());
-}
 // Joins arrays along an axis.
 bool is_join(const Node* node) {
   return ops::has(node, ops::Trait::View) && node->attrs().find(ops::kAxis.name) != nullptr;
@@ -163,12 +159,8 @@ class Chooser {
   void count(Node* node) {
     if (is_convolution(node)) {
       ops::ConvLayout layout(node->attrs().get(ops::kConvLayout));
-      const bool filters = filters_taps(node);
-      vote(node->operand(0), layout.image, filters ? 'b' : 'f', 1);
-      if (filters)
-        vote(node->operand(1), layout.kernel, 'o', 1);
-      else
-        vote(node->result(), layout.result, 'f', 1);
+      vote(node->operand(0), layout.image, 'f', 1);
+      vote(node->result(), layout.result, 'f', 1);
       convolutions_.push_back(node);
       return;
     }
@@ -223,7 +215,7 @@ class Chooser {
       ops::ConvLayout layout(node->attrs().get(ops::kConvLayout));
       Chain* chain = chain_of(node->operand(0));
       const auto* best = chain ? best_of(*chain) : nullptr;
-      if (best && best->first == with_last(layout.image, 'b') && !filters_taps(node))
+      if (best && best->first == with_last(layout.image, 'b'))
         chain->ends += kShortRuns * bytes(node->operand(0));
     }
     std::unordered_set<Value> seen;
