@@ -168,10 +168,10 @@ class WinogradLowering {
     build.serial_for(build.index(0), build.index(inputs_), [&](Expr i) {
       build.vector_for(build.index(0), build.index(nr_), static_cast<int>(lanes_), [&](Expr j) {
         Expr at = build.let(i * nr_ + j);
-        std::vector<Expr> taps;
+        std::array<Expr, kTaps> taps;
         for (int64_t tap = 0; tap < kTaps; ++tap)
-          taps.push_back(build.let(build.load(place.to, taps_at + between * tap + at)));
-        const std::vector<Expr> terms = both_ways(build, taps, taps_to_terms);
+          taps[static_cast<size_t>(tap)] = build.let(build.load(place.to, taps_at + between * tap + at));
+        const std::array<Expr, kTerms> terms = taps_to_terms(build, taps);
         for (size_t t = 0; t < terms.size(); ++t)
           build.store(place.to, target + between * static_cast<int64_t>(t) + at, terms[t]);
       });
@@ -212,13 +212,10 @@ class WinogradLowering {
   void transform_image(Expr number) {
     const Square square = square_at(number);
     Expr origin = image_.origin(emit_, square.image), target = build_.let(number * row_);
-    std::array<std::vector<FeatureMap::Reach>, 2> reaches;
-    for (size_t s = 0; s < 2; ++s)
-      for (int64_t i = 0; i < 4; ++i)
-        reaches[s].push_back(image_.reach(emit_, s, build_.let(square.place[s] + build_.index(i))));
+    FeatureMap::Reaches<4> reaches;
+    for (size_t s = 0; s < 2; ++s) reaches[s] = image_.reaches<4>(emit_, s, square.place[s]);
     emit_.vector(build_.index(0), build_.index(inputs_), static_cast<int>(lanes_), [&](Expr j) {
-      const std::vector<Expr> terms =
-          both_ways(build_, image_.square(emit_, reaches, origin, j), image_to_terms);
+      const std::array<Expr, kTerms> terms = image_to_terms(build_, image_.square(emit_, reaches, origin, j));
       for (size_t t = 0; t < terms.size(); ++t)
         build_.store(transformed_, target + build_.index(static_cast<int64_t>(t) * image_term_) + j,
                      terms[t]);
@@ -260,10 +257,11 @@ class WinogradLowering {
     uint32_t bad = build_.local(type_, lanes, 1, "bad");
     emit_.vector(none, build_.index(nr_), lanes, [&](Expr) { build_.assign(bad, zero()); });
     emit_.vector(none, width_, lanes, [&](Expr j) {
-      std::vector<Expr> terms;
+      std::array<Expr, kTerms> terms;
       for (int64_t t = 0; t < kTerms; ++t)
-        terms.push_back(build_.let(build_.load(sums_, from + build_.index(t * sums_term_) + j)));
-      const std::vector<Expr> values = both_ways(build_, terms, terms_to_results);
+        terms[static_cast<size_t>(t)] =
+            build_.let(build_.load(sums_, from + build_.index(t * sums_term_) + j));
+      const std::array<Expr, 4> values = terms_to_results(build_, terms);
       for (size_t q = 0; q < 4; ++q) build_.assign(results[q], values[q]);
       build_.assign(bad, loop::select(are_alike(build_, values), zero(), build_.constant(type_, 1)));
     });
@@ -372,10 +370,8 @@ class WinogradLowering {
       for (uint32_t sum : sums) build_.assign(sum, zero());
       emit_.serial(none, build_.index(kTaps), [&](Expr tap) {
         const Expr step[2] = {build_.let(tap / build_.index(3)), build_.let(tap % build_.index(3))};
-        FeatureMap::Reach reach[2][2];  // of the two places along each axis
-        for (size_t s = 0; s < 2; ++s)
-          for (int64_t i = 0; i < 2; ++i)
-            reach[s][i] = image_.reach(emit_, s, build_.let(square.place[s] + step[s] + build_.index(i)));
+        FeatureMap::Reaches<2> reach;  // of the two places along each axis
+        for (size_t s = 0; s < 2; ++s) reach[s] = image_.reaches<2>(emit_, s, square.place[s] + step[s]);
         Expr origin = image_.origin(emit_, square.image);
         emit_.serial(none, build_.index(inputs_), [&](Expr k) {
           Expr weight = build_.let(this->weight(tap + build_.index(kTerms), k, j));

@@ -143,20 +143,18 @@ class GradientLowering {
   void transform(Expr square, Expr number) {
     const Dims sizes{images_, Dim(squares_[0]), Dim(squares_[1])};
     const std::vector<Expr> index = emit_.split(square, sizes);
-    std::array<std::vector<FeatureMap::Reach>, 2> under, of;
+    FeatureMap::Reaches<4> under;
+    FeatureMap::Reaches<2> of;
     for (size_t s = 0; s < 2; ++s) {
       Expr place = build_.let(index[s + 1] * 2);
-      for (int64_t i = 0; i < 4; ++i)
-        under[s].push_back(image_.reach(emit_, s, build_.let(place + build_.index(i))));
-      for (int64_t i = 0; i < 2; ++i)
-        of[s].push_back(cotangent_.reach(emit_, s, build_.let(place + build_.index(i))));
+      under[s] = image_.reaches<4>(emit_, s, place), of[s] = cotangent_.reaches<2>(emit_, s, place);
     }
-    auto side = [&](const FeatureMap& map, const std::array<std::vector<FeatureMap::Reach>, 2>& reaches,
-                    Step step, Expr first, Expr count, uint32_t to, int64_t row, int64_t term) {
+    auto side = [&](const FeatureMap& map, const auto& reaches, const auto& to_terms, Expr first, Expr count,
+                    uint32_t to, int64_t row, int64_t term) {
       Expr origin = map.origin(emit_, index[0]), target = build_.let(number * row);
       emit_.vector(build_.index(0), count, static_cast<int>(lanes_), [&](Expr j) {
-        const std::vector<Expr> terms =
-            both_ways(build_, map.square(emit_, reaches, origin, first + j), step);
+        const std::array<Expr, kTerms> terms =
+            to_terms(build_, map.square(emit_, reaches, origin, first + j));
         for (size_t t = 0; t < terms.size(); ++t)
           build_.store(to, target + build_.index(static_cast<int64_t>(t) * term) + j, terms[t]);
       });
@@ -207,10 +205,11 @@ class GradientLowering {
     uint32_t bad = build_.local(type_, lanes, 1, "bad");
     emit_.vector(none, build_.index(nr_), lanes, [&](Expr) { build_.assign(bad, zero()); });
     emit_.vector(none, width, lanes, [&](Expr j) {
-      std::vector<Expr> terms;
+      std::array<Expr, kTerms> terms;
       for (int64_t t = 0; t < kTerms; ++t)
-        terms.push_back(build_.let(build_.load(sums_, from + build_.index(t * sums_term_) + j)));
-      const std::vector<Expr> values = both_ways(build_, terms, terms_to_taps);
+        terms[static_cast<size_t>(t)] =
+            build_.let(build_.load(sums_, from + build_.index(t * sums_term_) + j));
+      const std::array<Expr, kTaps> values = terms_to_taps(build_, terms);
       for (size_t t = 0; t < taps.size(); ++t) build_.assign(taps[t], values[t]);
       build_.assign(bad, loop::select(are_finite(build_, values), zero(), build_.constant(type_, 1)));
     });
@@ -275,12 +274,10 @@ class GradientLowering {
       emit_.serial(none, build_.index(cotangent_.size[0]), [&](Expr row) {
         emit_.serial(none, build_.index(cotangent_.size[1]), [&](Expr place) {
           const Expr at[2] = {row, place};
-          FeatureMap::Reach under[2][3], of[2];
-          for (size_t s = 0; s < 2; ++s) {
-            of[s] = cotangent_.reach(emit_, s, at[s]);
-            for (int64_t u = 0; u < 3; ++u)
-              under[s][u] = image_.reach(emit_, s, build_.let(at[s] + build_.index(u)));
-          }
+          FeatureMap::Reaches<3> under;
+          FeatureMap::Reach of[2];
+          for (size_t s = 0; s < 2; ++s)
+            of[s] = cotangent_.reach(emit_, s, at[s]), under[s] = image_.reaches<3>(emit_, s, at[s]);
           emit_.serial(none, emit_.size(images_), [&](Expr image) {
             Expr origin = image_.origin(emit_, image), of_image = cotangent_.origin(emit_, image);
             Expr factor =

@@ -1,52 +1,42 @@
 // The transforms' statements, and the kernel that turns maps of features over.
 #include "codegen/winograd.h"
 
+#include "ops/winograd_steps.h"
+
 namespace ig::codegen::winograd {
 
 using loop::Expr;
+namespace steps = ops::winograd;
 namespace {
 
 const Dim kOne = Dim(int64_t{1});
 
-Expr half_of(loop::Builder& build, Expr e) { return build.let(build.constant(e.type(), 0.5) * e); }
+// The elements that a step gives are evaluated once, and so are halves.
+struct Once {
+  loop::Builder& build;
+  Expr operator()(Expr e) const { return build.let(e); }
+};
+struct Half {
+  loop::Builder& build;
+  Expr operator()(Expr e) const { return build.let(build.constant(e.type(), 0.5) * e); }
+};
 
 }  // namespace
 
-std::vector<Expr> image_to_terms(loop::Builder&, std::span<const Expr> d) {
-  return {d[0] - d[2], d[1] + d[2], d[2] - d[1], d[1] - d[3]};
+std::array<Expr, kTerms> image_to_terms(loop::Builder& build, const std::array<Expr, 16>& image) {
+  return steps::both_ways<4, 4>(image, steps::image_to_terms<Expr, Half>, Half{build}, Once{build});
 }
-std::vector<Expr> taps_to_terms(loop::Builder& build, std::span<const Expr> g) {
-  Expr ends = half_of(build, g[0] + g[2]), middle = half_of(build, g[1]);
-  return {g[0], ends + middle, ends - middle, g[2]};
+std::array<Expr, kTerms> taps_to_terms(loop::Builder& build, const std::array<Expr, kTaps>& taps) {
+  return steps::both_ways<3, 4>(taps, steps::taps_to_terms<Expr, Half>, Half{build}, Once{build});
 }
-std::vector<Expr> terms_to_results(loop::Builder&, std::span<const Expr> m) {
-  return {m[0] + m[1] + m[2], m[1] - m[2] - m[3]};
+std::array<Expr, 4> terms_to_results(loop::Builder& build, const std::array<Expr, kTerms>& terms) {
+  return steps::both_ways<4, 2>(terms, steps::terms_to_results<Expr, Half>, Half{build}, Once{build});
 }
-std::vector<Expr> results_to_terms(loop::Builder&, std::span<const Expr> y) {
-  return {y[0], y[0] + y[1], y[0] - y[1], -y[1]};
+std::array<Expr, kTerms> results_to_terms(loop::Builder& build, const std::array<Expr, 4>& results) {
+  return steps::both_ways<2, 4>(results, steps::results_to_terms<Expr, Half>, Half{build}, Once{build});
 }
-std::vector<Expr> terms_to_taps(loop::Builder& build, std::span<const Expr> m) {
-  Expr sum = half_of(build, m[1] + m[2]), difference = half_of(build, m[1] - m[2]);
-  return {m[0] + sum, difference, sum + m[3]};
-}
-
-std::vector<Expr> both_ways(loop::Builder& build, std::span<const Expr> matrix, Step step) {
-  size_t n = 1;
-  while (n * n < matrix.size()) ++n;
-  std::vector<std::vector<Expr>> columns;
-  for (size_t c = 0; c < n; ++c) {
-    std::vector<Expr> column;
-    for (size_t r = 0; r < n; ++r) column.push_back(matrix[r * n + c]);
-    columns.push_back(step(build, column));
-    for (Expr& e : columns.back()) e = build.let(e);
-  }
-  std::vector<Expr> out;
-  for (size_t r = 0; r < columns[0].size(); ++r) {
-    std::vector<Expr> row;
-    for (size_t c = 0; c < n; ++c) row.push_back(columns[c][r]);
-    for (Expr e : step(build, row)) out.push_back(build.let(e));
-  }
-  return out;
+std::array<Expr, kTaps> terms_to_taps(loop::Builder& build, const std::array<Expr, kTerms>& terms) {
+  return steps::both_ways<4, 3>(terms, steps::terms_to_taps<Expr, Half>, Half{build}, Once{build});
 }
 
 Expr are_finite(loop::Builder& build, std::span<const Expr> values) {
@@ -89,18 +79,6 @@ FeatureMap::Reach FeatureMap::reach(GroupEmitter& emit, size_t axis, Expr number
 
 Expr FeatureMap::load(GroupEmitter& emit, Expr at, Expr number) const {
   return emit.build.load(buffer, at + number * emit.size(feature));
-}
-
-std::vector<Expr> FeatureMap::square(GroupEmitter& emit, const std::array<std::vector<Reach>, 2>& reaches,
-                                     Expr origin, Expr number) const {
-  std::vector<Expr> out;
-  for (const Reach& row : reaches[0])
-    for (const Reach& column : reaches[1]) {
-      Expr element = load(emit, origin + row.offset + column.offset, number);
-      out.push_back(emit.build.let(
-          loop::select(row.inside & column.inside, element, emit.build.constant(element.type(), 0))));
-    }
-  return out;
 }
 
 void put_features_last(GroupEmitter& emit, Kernel& kernel, DType type, const Dim& images,

@@ -1,5 +1,5 @@
-// What the kernels of Winograd's minimal filtering share: the transforms, as steps along one axis of a small
-// matrix, and maps of features, whose elements they read by image, place and feature.
+// What the kernels of Winograd's minimal filtering share: the transforms, and maps of features, whose
+// elements they read by image, place and feature.
 #pragma once
 
 #include <array>
@@ -16,16 +16,12 @@ namespace ig::codegen::winograd {
 inline constexpr int64_t kTerms = 16, kTaps = 9;
 inline constexpr int64_t kApart = 16;  // elements, so that what is read at once meets in no set of the cache
 
-// Steps along an axis, of four elements unless another number is given. The matrices are those of the
-// literature; see lower_winograd.cpp.
-using Step = std::vector<loop::Expr> (*)(loop::Builder&, std::span<const loop::Expr>);
-std::vector<loop::Expr> image_to_terms(loop::Builder&, std::span<const loop::Expr>);    // B d
-std::vector<loop::Expr> taps_to_terms(loop::Builder&, std::span<const loop::Expr>);     // G g, of three
-std::vector<loop::Expr> terms_to_results(loop::Builder&, std::span<const loop::Expr>);  // A m, two
-std::vector<loop::Expr> results_to_terms(loop::Builder&, std::span<const loop::Expr>);  // A^T y, of two
-std::vector<loop::Expr> terms_to_taps(loop::Builder&, std::span<const loop::Expr>);     // G^T m, three
-// The step taken along the columns of a square matrix, then along the rows of what that gives.
-std::vector<loop::Expr> both_ways(loop::Builder& build, std::span<const loop::Expr> matrix, Step step);
+// The transforms (ops/winograd_steps.h), of matrices of expressions that are evaluated once.
+std::array<loop::Expr, kTerms> image_to_terms(loop::Builder&, const std::array<loop::Expr, 16>& image);
+std::array<loop::Expr, kTerms> taps_to_terms(loop::Builder&, const std::array<loop::Expr, kTaps>& taps);
+std::array<loop::Expr, 4> terms_to_results(loop::Builder&, const std::array<loop::Expr, kTerms>& terms);
+std::array<loop::Expr, kTerms> results_to_terms(loop::Builder&, const std::array<loop::Expr, 4>& results);
+std::array<loop::Expr, kTaps> terms_to_taps(loop::Builder&, const std::array<loop::Expr, kTerms>& terms);
 
 loop::Expr are_finite(loop::Builder& build, std::span<const loop::Expr> values);
 // The values, which belong together, are finite, and none is less than another by more than a factor
@@ -53,9 +49,29 @@ struct FeatureMap {
   };
   Reach reach(GroupEmitter& emit, size_t axis, loop::Expr number) const;
   loop::Expr load(GroupEmitter& emit, loop::Expr at, loop::Expr feature) const;
-  // The element of each of four by four places from this one on, zero beyond the image; column by column.
-  std::vector<loop::Expr> square(GroupEmitter& emit, const std::array<std::vector<Reach>, 2>& reaches,
-                                 loop::Expr origin, loop::Expr feature) const;
+  // Of N places along an axis, from this one on.
+  template <size_t N>
+  std::array<Reach, N> reaches(GroupEmitter& emit, size_t axis, loop::Expr first) const {
+    std::array<Reach, N> out;
+    for (size_t i = 0; i < N; ++i)
+      out[i] = reach(emit, axis, emit.build.let(first + emit.build.index(static_cast<int64_t>(i))));
+    return out;
+  }
+  // The elements of N by N places, whose reaches along the axes these are; zero beyond the image.
+  template <size_t N>
+  using Reaches = std::array<std::array<Reach, N>, 2>;
+  template <size_t N>
+  std::array<loop::Expr, N * N> square(GroupEmitter& emit, const Reaches<N>& reaches, loop::Expr origin,
+                                       loop::Expr number) const {
+    std::array<loop::Expr, N * N> out;
+    for (size_t i = 0; i < out.size(); ++i) {
+      const Reach &row = reaches[0][i / N], &column = reaches[1][i % N];
+      loop::Expr element = load(emit, origin + row.offset + column.offset, number);
+      out[i] = emit.build.let(
+          loop::select(row.inside & column.inside, element, emit.build.constant(element.type(), 0)));
+    }
+    return out;
+  }
 };
 
 // A kernel before this one puts the features of the maps side by side, where they are not and where a kernel

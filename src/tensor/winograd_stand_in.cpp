@@ -9,11 +9,13 @@
 #include <vector>
 
 #include "ops/contraction.h"
+#include "ops/winograd_steps.h"
 #include "runtime/prebuilt.h"
 
 namespace ig::eager {
 namespace {
 
+namespace steps = ops::winograd;
 constexpr int64_t kTerms = 16;
 constexpr int64_t kChunkBytes = int64_t{4} << 20;  // of the transformed image
 
@@ -41,55 +43,35 @@ void store(T* to, const E& value) {
   std::memcpy(to, &value, sizeof value);
 }
 
-// f applied to each column of a matrix, then to each row of what that gives.
-template <size_t In, size_t Out, class E, class F>
-std::array<E, Out * Out> both_ways(const std::array<E, In * In>& m, const F& f) {
-  std::array<E, Out * In> columns;
-  for (size_t c = 0; c < In; ++c) {
-    std::array<E, In> in;
-    for (size_t r = 0; r < In; ++r) in[r] = m[r * In + c];
-    const std::array<E, Out> made = f(in);
-    for (size_t r = 0; r < Out; ++r) columns[r * In + c] = made[r];
+// The transforms of a matrix of such elements.
+template <class T>
+struct Half {
+  template <class E>
+  E operator()(const E& e) const {
+    return T(0.5) * e;
   }
-  std::array<E, Out * Out> out;
-  for (size_t r = 0; r < Out; ++r) {
-    std::array<E, In> in;
-    for (size_t c = 0; c < In; ++c) in[c] = columns[r * In + c];
-    const std::array<E, Out> made = f(in);
-    for (size_t c = 0; c < Out; ++c) out[r * Out + c] = made[c];
-  }
-  return out;
-}
+};
+constexpr auto kAsItIs = [](const auto& e) { return e; };
 
 template <class T, class E>
 std::array<E, kTerms> image_to_terms(const std::array<E, 16>& d) {
-  return both_ways<4, 4>(d, [](const std::array<E, 4>& e) {
-    return std::array<E, 4>{e[0] - e[2], e[1] + e[2], e[2] - e[1], e[1] - e[3]};
-  });
+  return steps::both_ways<4, 4>(d, steps::image_to_terms<E, Half<T>>, Half<T>{}, kAsItIs);
 }
 template <class T, class E>
 std::array<E, kTerms> taps_to_terms(const std::array<E, 9>& g) {
-  return both_ways<3, 4>(g, [](const std::array<E, 3>& e) {
-    const E ends = T(0.5) * (e[0] + e[2]), middle = T(0.5) * e[1];
-    return std::array<E, 4>{e[0], ends + middle, ends - middle, e[2]};
-  });
+  return steps::both_ways<3, 4>(g, steps::taps_to_terms<E, Half<T>>, Half<T>{}, kAsItIs);
 }
 template <class T, class E>
 std::array<E, 4> terms_to_results(const std::array<E, kTerms>& m) {
-  return both_ways<4, 2>(
-      m, [](const std::array<E, 4>& e) { return std::array<E, 2>{e[0] + e[1] + e[2], e[1] - e[2] - e[3]}; });
+  return steps::both_ways<4, 2>(m, steps::terms_to_results<E, Half<T>>, Half<T>{}, kAsItIs);
 }
 template <class T, class E>
 std::array<E, kTerms> results_to_terms(const std::array<E, 4>& y) {
-  return both_ways<2, 4>(
-      y, [](const std::array<E, 2>& e) { return std::array<E, 4>{e[0], e[0] + e[1], e[0] - e[1], -e[1]}; });
+  return steps::both_ways<2, 4>(y, steps::results_to_terms<E, Half<T>>, Half<T>{}, kAsItIs);
 }
 template <class T, class E>
 std::array<E, 9> terms_to_taps(const std::array<E, kTerms>& m) {
-  return both_ways<4, 3>(m, [](const std::array<E, 4>& e) {
-    const E sum = T(0.5) * (e[1] + e[2]), difference = T(0.5) * (e[1] - e[2]);
-    return std::array<E, 3>{e[0] + sum, difference, sum + e[3]};
-  });
+  return steps::both_ways<4, 3>(m, steps::terms_to_taps<E, Half<T>>, Half<T>{}, kAsItIs);
 }
 
 // Whether the values of each feature are finite and, where that is asked, alike, as the kernels ask it.
