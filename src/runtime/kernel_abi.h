@@ -1,5 +1,6 @@
 // The one calling convention of machine code: `int32_t kernel(const KernelArgs*, int64_t begin, int64_t
-// end)`. A kernel is pure code without globals. Its work is `blocks` independent blocks, and a call does
+// end)`. A kernel is pure code without globals, and calls nothing but
+// what stands in its arguments. Its work is `blocks` independent blocks, and a call does
 // those in [begin, end), so the caller decides on threads and no result depends on how the range was cut. It
 // returns 0, or a positive code after writing (node, value) into the call's error word.
 #pragma once
@@ -8,7 +9,13 @@
 
 namespace ig::rt {
 
-inline constexpr uint32_t kKernelAbiVersion = 1;
+inline constexpr uint32_t kKernelAbiVersion = 2;
+
+// Turns a matrix over: the element at row r and column c, from[r * from_step + c], goes to to[c * to_step +
+// r].
+using TurnOver = void (*)(void* to, const void* from, int64_t to_step, int64_t from_step, int64_t rows,
+                          int64_t columns);
+extern const TurnOver kTurnOver[5];  // for elements of 1, 2, … 16 bytes (runtime/turn_over.h)
 
 struct KernelArgs {
   uint32_t version = kKernelAbiVersion;
@@ -17,6 +24,7 @@ struct KernelArgs {
   const int64_t* dims = nullptr;   // values of the kernel's size parameters, in the order it declares them
   void* scratch = nullptr;   // the kernel's stated bytes for each thread, 64-byte aligned; this thread's own
   int64_t* error = nullptr;  // two words: the node that failed and the offending value
+  const TurnOver* turn_over = kTurnOver;  // all that a kernel may call
 };
 
 // Kernels whose blocks are the steps of a loop. They run in order, on one thread, in as many calls as the

@@ -1,6 +1,5 @@
 // One walk for all copies: axes that one step walks become one, neighbours become wider elements, and the
-// last axes decide: runs of bytes, matrices that are turned over in registers, or one element after the
-// other.
+// last axes decide: runs of bytes, matrices that are turned over, or one element after the other.
 #include "runtime/strided_copy.h"
 
 #include <algorithm>
@@ -9,111 +8,15 @@
 #include <span>
 #include <utility>
 
+#include "runtime/elements.h"
 #include "runtime/thread_pool.h"
+#include "runtime/turn_over.h"
 #include "support/error.h"
 
 namespace ig::rt {
 namespace {
 
-constexpr int64_t kLine = 64, kRegister = 16;  // bytes
-
 using Axes = std::span<const CopyAxis>;
-
-struct Wide {
-  uint64_t parts[2];
-};
-
-template <typename T>
-T load(const char* from) {
-  T value;
-  std::memcpy(&value, from, sizeof value);
-  return value;
-}
-template <typename T>
-void store(char* to, T value) {
-  std::memcpy(to, &value, sizeof value);
-}
-
-// --- matrices that are turned over
-
-template <typename T>
-struct Registers {
-  typedef T Vector __attribute__((vector_size(kRegister)));
-};
-
-// The elements of two registers by turns, of their first or their second halves.
-template <typename V, int kHalf, size_t... kLane>
-V interleave(V a, V b, std::index_sequence<kLane...>) {
-  constexpr int kLanes = sizeof...(kLane);
-  return __builtin_shufflevector(
-      a, b, (kHalf * kLanes / 2 + static_cast<int>(kLane) / 2 + (kLane % 2 ? kLanes : 0))...);
-}
-
-// Turns a square over that as many registers hold as each has lanes: interleaving its first half of rows with
-// the second moves the highest bit of the row's number to the end of the column's; as often as there are such
-// bits, row and column have changed places.
-template <typename T, size_t kLanes = kRegister / sizeof(T)>
-void turn_square(std::array<typename Registers<T>::Vector, kLanes>& rows) {
-  using V = typename Registers<T>::Vector;
-  constexpr auto kAll = std::make_index_sequence<kLanes>();
-  for (size_t bit = kLanes; bit > 1; bit /= 2) {
-    std::array<V, kLanes> next;
-    for (size_t i = 0; i < kLanes / 2; ++i) {
-      next[2 * i] = interleave<V, 0>(rows[i], rows[i + kLanes / 2], kAll);
-      next[2 * i + 1] = interleave<V, 1>(rows[i], rows[i + kLanes / 2], kAll);
-    }
-    rows = next;
-  }
-}
-
-// Turns over a tile of at most a cache line by a line; `rows` and `columns` are as in `turn`.
-template <typename T>
-void turn_tile(const char* from, char* to, const CopyAxis& rows, const CopyAxis& columns) {
-  constexpr int64_t kWidth = sizeof(T), kSide = kLine / kWidth, kLanes = kRegister / kWidth;
-  alignas(kLine) T tile[kSide][kSide];
-  const int64_t even_rows = rows.size / kLanes * kLanes, even_columns = columns.size / kLanes * kLanes;
-  for (int64_t j = 0; j < even_columns; j += kLanes)
-    for (int64_t i = 0; i < even_rows; i += kLanes) {
-      std::array<typename Registers<T>::Vector, kLanes> square;
-      for (int64_t k = 0; k < kLanes; ++k)
-        std::memcpy(&square[k], from + (j + k) * columns.from + i * kWidth, kRegister);
-      turn_square<T>(square);
-      for (int64_t k = 0; k < kLanes; ++k) std::memcpy(&tile[i + k][j], &square[k], kRegister);
-    }
-  for (int64_t i = 0; i < rows.size; ++i)
-    for (int64_t j = i < even_rows ? even_columns : 0; j < columns.size; ++j)
-      tile[i][j] = load<T>(from + j * columns.from + i * kWidth);
-  for (int64_t i = 0; i < rows.size; ++i, to += rows.to) {
-    if (columns.size == kSide)
-      std::memcpy(to, tile[i], kLine);
-    else
-      std::memcpy(to, tile[i], static_cast<size_t>(columns.size * kWidth));
-  }
-}
-
-// `rows` is the axis that is read in order, `columns` the one that is written in order. By tiles, so that
-// lines a power of two apart, which share a place in the cache, are done with at once.
-template <typename T>
-void turn(const char* from, char* to, const CopyAxis& rows, const CopyAxis& columns) {
-  constexpr int64_t kWidth = sizeof(T), kSide = kLine / kWidth, kAhead = 3 * kSide;
-  for (int64_t r = 0; r < rows.size; r += kSide)
-    for (int64_t c = 0; c < columns.size; c += kSide) {
-      const char* first = from + c * columns.from + r * kWidth;
-      for (int64_t j = kAhead; j < kAhead + kSide && c + j < columns.size; ++j)
-        __builtin_prefetch(first + j * columns.from, 0, 2);  // into the second cache, which has room for all
-      turn_tile<T>(first, to + r * rows.to + c * kWidth, {std::min(kSide, rows.size - r), rows.from, rows.to},
-                   {std::min(kSide, columns.size - c), columns.from, columns.to});
-    }
-}
-// Elements of 16 bytes are as wide as a register: there is nothing to turn over.
-template <>
-void turn<Wide>(const char* from, char* to, const CopyAxis& rows, const CopyAxis& columns) {
-  for (int64_t i = 0; i < rows.size; ++i)
-    for (int64_t j = 0; j < columns.size; ++j)
-      store(to + i * rows.to + j * columns.to, load<Wide>(from + i * rows.from + j * columns.from));
-}
-
-// --- the walk
 
 template <typename T>
 void fill(T value, char* to, int64_t size) {
@@ -165,7 +68,8 @@ void walk(const char* from, char* to, const CopyAxis& first, Axes others) {
   constexpr auto kWidth = static_cast<int64_t>(sizeof(T)), kLanes = kRegister / kWidth;
   if (others.empty()) return run<T>(from, to, first);
   const bool turns = others.size() == 1 && first.from == kWidth && others[0].to == kWidth;
-  if (turns && first.size >= kLanes && others[0].size >= kLanes) return turn<T>(from, to, first, others[0]);
+  if (turns && first.size >= kLanes && others[0].size >= kLanes)
+    return turn_over_by_registers(kWidth, from, to, first, others[0]);
   constexpr int64_t kFew = 8;  // a loop of so few turns costs more to begin than to run
   if (others.size() == 1 && others[0].size < kFew && others[0].size < first.size) {
     for (int64_t i = 0; i < others[0].size; ++i)

@@ -23,6 +23,7 @@
 #include "ops/table.h"
 #include "passes/pass.h"
 #include "runtime/prebuilt.h"
+#include "runtime/turn_over.h"
 #include "tensor/eager.h"
 
 namespace {
@@ -254,8 +255,23 @@ void add_usual(const ops::Op& op, const codegen::Target& target, Items& items) {
   }
 }
 
+// What kernels call to turn matrices over.
+void add_turn_over(Items& items) {
+  for (DType dtype : {DType::U8, DType::F16, DType::F32, DType::F64, DType::C128}) {
+    loop::Builder build("turn_over");
+    const uint32_t from = build.add_buffer(dtype, false, "from"), to = build.add_buffer(dtype, true, "to");
+    const loop::Expr rows = build.size(Dim::symbol("rows")), columns = build.size(Dim::symbol("columns")),
+                     from_step = build.size(Dim::symbol("from_step")),
+                     to_step = build.size(Dim::symbol("to_step"));
+    build.transpose({to, build.index(0), to_step}, {from, build.index(0), from_step}, rows, columns);
+    const Hash128 key = rt::prebuilt_key_of_turn_over(static_cast<int64_t>(size_of(dtype)));
+    items[key] = {.key = key, .function = build.finish(), .of = "turn_over"};
+  }
+}
+
 Items choose(const codegen::Target& target, bool whole) {
   Items items;
+  add_turn_over(items);
   for (const ops::Op* op : ops::all()) {
     // What a module of its own has is asked for by few programs, and its formulas are long.
     if (op->decl.python.find('.') != std::string::npos) continue;

@@ -311,17 +311,19 @@ TEST(LlvmSemantics, LoadsAndStoresOfAnyStride) {
 }
 
 // By squares, by few rows whose columns lie side by side in the result, and by what is left of both. `gap`:
-// elements of the result between two columns.
+// elements of the result between two columns. A kernel that does more calls the function
+// that has the squares.
 TEST(LlvmSemantics, TranspositionsOfAnySizeStayInTheirBuffers) {
   for (const Target& target : runnable())
     for (DType type : {DType::U8, DType::F16, DType::F32, DType::F64, DType::C128})
       for (int64_t rows : {1, 2, 3, 4, 5, 16, 19})
-        for (int64_t gap : {0, 2}) {
+        for (auto [gap, called] : {std::pair{0, false}, {2, false}, {0, true}, {2, true}}) {
           Builder b("turn");
           auto x = b.add_buffer(type, false, "x"), out = b.add_buffer(type, true, "out");
           Expr columns = b.size(Dim::symbol("columns"));
           b.transpose({out, b.index(0), b.index(rows + gap)}, {x, b.index(0), columns}, b.index(rows),
                       columns);
+          if (called) b.prefetch(x, b.index(0));
           Kernel kernel(b.finish(), target);
           const size_t bytes = size_of(type);
           for (int64_t n : {0, 1, 7, 16, 33})

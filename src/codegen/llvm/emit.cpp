@@ -120,6 +120,8 @@ void Emitter::emit_locals() {
 
 void Emitter::counted(llvm::Value* begin, llvm::Value* end, int64_t step, bool sure,
                       const std::function<void(llvm::Value*)>& fill) {
+  auto *first = llvm::dyn_cast<llvm::ConstantInt>(begin), *last = llvm::dyn_cast<llvm::ConstantInt>(end);
+  if (first != nullptr && last != nullptr && first->getSExtValue() >= last->getSExtValue()) return;
   auto* ahead = block("ahead");
   auto* turn = block("loop");
   auto* after = block("after");

@@ -125,6 +125,8 @@ class Emitter {
   }
   llvm::Value* from_memory(DType type, llvm::Value* v);
   llvm::Value* to_memory(DType type, llvm::Value* v);
+  std::vector<llvm::Value*> side_by_stride(llvm::Value* first, llvm::Value* stride, int64_t bytes,
+                                           int64_t count);
   llvm::Value* address(uint32_t buffer, llvm::Type* type, llvm::Value* offset);
   Value load(const Node& n);
   llvm::Value* load_contiguous(uint32_t buffer, DType type, llvm::Value* offset);

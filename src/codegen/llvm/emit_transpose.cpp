@@ -1,10 +1,15 @@
 // Matrices turned over: squares of vectors, read by rows, shuffled in registers and written by columns; what
 // is left at the edges goes element by element, but for the few rows or columns of an image's colours.
 // Reading and writing whole vectors is what makes a transposition run at the speed of a copy: single elements
-// would touch a cache line each.
+// would touch a cache line each. That is much code, and always the same; so a kernel calls one that has it,
+// unless the matrix is small.
 #include <llvm/Analysis/VectorUtils.h>
+#include <llvm/IR/InlineAsm.h>
+
+#include <bit>
 
 #include "codegen/llvm/emit.h"
+#include "runtime/kernel_abi.h"
 #include "support/error.h"
 
 namespace ig::codegen {
@@ -88,6 +93,27 @@ llvm::Value* Emitter::one_of_few(llvm::Value* all, int64_t few, int64_t i) {
   return b_.CreateShuffleVector(all, order);
 }
 
+// Addresses a stride apart. Where that is no constant, LLVM would keep one register for each of them, more
+// than there are: here every fourth has one, whose origin it is not to see, and the others are found from
+// there as they are used.
+std::vector<llvm::Value*> Emitter::side_by_stride(llvm::Value* first, llvm::Value* stride, int64_t bytes,
+                                                  int64_t count) {
+  auto* step = b_.CreateMul(stride, i64(bytes));
+  auto at = [&](llvm::Value* base, int64_t i) {
+    return i == 0 ? base : b_.CreateInBoundsGEP(b_.getInt8Ty(), base, b_.CreateMul(step, i64(i)));
+  };
+  const bool hides = !llvm::isa<llvm::Constant>(stride) && count > 4;
+  auto* pointer = b_.getPtrTy();
+  auto* hidden = llvm::InlineAsm::get(llvm::FunctionType::get(pointer, {pointer}, false), "", "=r,0", false);
+  std::vector<llvm::Value*> out;
+  for (int64_t i = 0; i < count; i += 4) {
+    auto* base = at(first, i);
+    if (hides) base = b_.CreateCall(hidden, {base});
+    for (int64_t k = i; k < std::min(i + 4, count); ++k) out.push_back(at(base, k - i));
+  }
+  return out;
+}
+
 void Emitter::load_columns(const loop::Stmt& s) {
   const loop::Local& columns = f_.locals[s.id];
   IG_CHECK(columns.lanes == lanes_, "local {} has {} lanes, and is filled in a loop of {}", columns.name,
@@ -144,7 +170,35 @@ void Emitter::transpose(const loop::Stmt& s) {
     auto* known = llvm::dyn_cast<llvm::ConstantInt>(v);
     return known != nullptr ? known->getSExtValue() : 0;
   };
-  if (const int64_t few = constant(columns); few >= 2 && few <= kFew && constant(from_stride) == few) {
+  const int64_t known_rows = constant(rows), known_columns = constant(columns);
+  auto are_few = [&](int64_t n, llvm::Value* step) { return n <= kFew && constant(step) == n; };
+  const bool few_columns = known_columns >= 2 && are_few(known_columns, from_stride);
+  const bool few_rows = known_rows >= 1 && known_rows < side && are_few(known_rows, to_stride);
+  // Without a square of this side, or with one alone, it is short.
+  auto is_short = [&](int64_t n, int64_t other) {
+    return n > 0 && (n < side || (n == side && other == side));
+  };
+  const bool short_one = is_short(known_rows, known_columns) || is_short(known_columns, known_rows);
+  // What does nothing else is the code that others call, or as long.
+  const bool does_all = f_.body.size() == 1 && f_.body[0].get() == &s;
+  if (!few_columns && !few_rows && !short_one && !does_all) {
+    auto* functions = b_.CreateAlignedLoad(
+        b_.getPtrTy(),
+        b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), entry_->getArg(0), offsetof(rt::KernelArgs, turn_over)),
+        llvm::Align(8));
+    auto* at = b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), functions, std::countr_zero(size_of(type)));
+    auto* turn_over = b_.CreateAlignedLoad(b_.getPtrTy(), at, llvm::Align(8));
+    llvm::Type *pointer = b_.getPtrTy(), *number = b_.getInt64Ty();
+    auto* signature =
+        llvm::FunctionType::get(b_.getVoidTy(), {pointer, pointer, number, number, number, number}, false);
+    auto* call = b_.CreateCall(signature, turn_over,
+                               {address(to, element, to_first), address(from, element, from_first), to_stride,
+                                from_stride, rows, columns});
+    call->setDoesNotThrow();
+    return;
+  }
+  if (few_columns) {
+    const int64_t few = known_columns;
     constexpr int64_t kSmallest = 16;  // elements that are worth shuffles
     const int64_t count = std::max(side, bytes <= 2 ? kSmallest : side);
     auto* some = llvm::FixedVectorType::get(element, static_cast<unsigned>(count));
@@ -174,18 +228,17 @@ void Emitter::transpose(const loop::Stmt& s) {
     counted(row0, row1, n, false, [&](llvm::Value* row) {
       counted(column0, column1, n, false, [&](llvm::Value* column) {
         auto *r = at(row, rows), *c = at(column, columns);
-        std::vector<llvm::Value*> starts;
-        for (int64_t i = 0; i < n; ++i) starts.push_back(source(b_.CreateAdd(r, i64(i)), c));
-        const auto square = load_transposed(starts, element, align);
-        for (int64_t i = 0; i < n; ++i)
-          b_.CreateAlignedStore(square[static_cast<size_t>(i)], target(r, b_.CreateAdd(c, i64(i))), align);
+        const auto square =
+            load_transposed(side_by_stride(source(r, c), from_stride, bytes, n), element, align);
+        const auto goals = side_by_stride(target(r, c), to_stride, bytes, n);
+        for (size_t i = 0; i < square.size(); ++i) b_.CreateAlignedStore(square[i], goals[i], align);
       });
     });
   };
   squares(side, i64(0), whole_rows, i64(0), whole_columns, false);
   llvm::Value* done = i64(0);  // columns of the rows behind the last square
-  if (const int64_t few = constant(rows);
-      few >= 1 && few <= kFew && few < side && constant(to_stride) == few) {
+  if (few_rows) {
+    const int64_t few = known_rows;
     done = whole_columns;
     counted(i64(0), whole_columns, side, false, [&](llvm::Value* c) {
       std::vector<llvm::Value*> lines;
