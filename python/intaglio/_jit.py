@@ -191,9 +191,16 @@ class Compiled:
     def __init__(self, jitted: Any, info: dict[str, Any]) -> None:
         self._jitted = jitted
         self._info = info
+        self._fits: Callable[..., bool] | None = None  # whether a call is like one that was checked
         self.graph = info["graph"].compile(exact=True) if info["exact"] else info["graph"]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._fits is None or not self._fits(*args, **kwargs):
+            self._check(args, kwargs)
+            self._fits = _intaglio._ArgumentsLike(self._jitted, *args, **kwargs).match
+        return self._jitted(*args, **kwargs)
+
+    def _check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         tree, types = self._info["given"]
         now, given = _given(self._jitted, args, kwargs)
         wrong = [
@@ -209,7 +216,6 @@ class Compiled:
                 why="a compiled call is of one structure, and of one dtype and size for each array",
                 hint="call the jitted function itself, which compiles what is new",
             )
-        return self._jitted(*args, **kwargs)
 
     def report(self) -> dict[str, Any]:
         """Nodes, kernels, times, bytes, and the compiler's logs."""

@@ -151,6 +151,20 @@ struct Found {
   nb::object value;  // invalid where the function is to be run op by op
 };
 
+// A call's arguments as the C API has them.
+struct CallArguments {
+  CallArguments(const nb::args& args, const nb::kwargs& kwargs) : count(args.size()) {
+    for (nb::handle one : args) all.push_back(one.ptr());
+    if (kwargs.size() == 0) return;
+    names = nb::tuple(kwargs.keys());
+    for (nb::handle name : names) all.push_back(nb::object(kwargs[name]).ptr());
+  }
+  PyObject* name_list() const { return names.is_valid() ? names.ptr() : nullptr; }
+  size_t count;
+  std::vector<PyObject*> all;
+  nb::object names;
+};
+
 // `dry`: only the trace is wanted, so nothing is run, written back or given away.
 Found run(Jit& jit, PyObject* const* args, size_t count, PyObject* names, bool dry = false) {
   CallLists lists(jit);
@@ -342,6 +356,60 @@ nb::dict describe(const Entry& entry, const record::JitTrace& trace) {
   return out;
 }
 
+// What calls of one structure, and of one dtype and size for each array, have in common: known from one of
+// them.
+struct ArgumentsLike {
+  struct Array {
+    DType dtype;
+    Shape shape;
+  };
+  ArgumentsLike(nb::handle function, const nb::args& args, const nb::kwargs& kwargs) {
+    const Jit& jit = jit_of(require(function).ptr());
+    const CallArguments given(args, kwargs);
+    CallObjects objects;
+    call =
+        CallShape::of(jit.options, jit.function, given.all.data(), given.count, given.name_list(), objects);
+    for (PyObject* leaf : objects.leaves)
+      arrays.push_back(is_array(leaf) ? std::optional(Array{tensor_of(leaf).dtype(), tensor_of(leaf).shape()})
+                                      : std::nullopt);
+  }
+  // False where other libraries' arrays are among them, whatever these are.
+  bool match(const nb::args& args, const nb::kwargs& kwargs) const {
+    const CallArguments given(args, kwargs);
+    CallObjects objects;
+    if (!call.match(given.all.data(), given.count, given.name_list(), objects)) return false;
+    for (size_t i = 0; i < arrays.size(); ++i) {
+      if (call.leaves[i].kind != CallShape::LeafKind::Array) continue;
+      PyObject* leaf = objects.leaves[i];
+      if (!arrays[i] || !is_array(leaf)) return false;
+      const Tensor& array = tensor_of(leaf);
+      if (array.dtype() != arrays[i]->dtype || array.shape() != arrays[i]->shape) return false;
+    }
+    return true;
+  }
+  static bool is_array(PyObject* leaf) { return is_tensor(leaf) && !tensor_of(leaf).is_symbolic(); }
+
+  CallShape call;
+  std::vector<std::optional<Array>> arrays;
+};
+
+int traverse_like(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self)) return 0;
+  for (const CallShape::Leaf& leaf : nb::inst_ptr<ArgumentsLike>(self)->call.leaves) {
+    Py_VISIT(leaf.value.ptr());
+    Py_VISIT(leaf.type.ptr());
+  }
+  return 0;
+}
+int clear_like(PyObject* self) {
+  CallShape gone = std::move(nb::inst_ptr<ArgumentsLike>(self)->call);
+  return 0;
+}
+PyType_Slot like_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse_like)},
+                            {Py_tp_clear, reinterpret_cast<void*>(clear_like)},
+                            {0, nullptr}};
+
 }  // namespace
 
 void init_jit(nb::module_& m) {
@@ -395,21 +463,19 @@ void init_jit(nb::module_& m) {
   m.def(
       "_jit_run",
       [](nb::handle self, nb::args args, nb::kwargs kwargs) -> nb::object {
-        Jit& jit = jit_of(require(self).ptr());
-        std::vector<PyObject*> all;
-        for (nb::handle one : args) all.push_back(one.ptr());
-        nb::object names;
-        if (kwargs.size() > 0) {
-          names = nb::tuple(kwargs.keys());
-          for (nb::handle name : names) all.push_back(nb::object(kwargs[name]).ptr());
-        }
-        Found found = run(jit, all.data(), args.size(), names.is_valid() ? names.ptr() : nullptr, true);
+        const CallArguments given(args, kwargs);
+        Found found =
+            run(jit_of(require(self).ptr()), given.all.data(), given.count, given.name_list(), true);
         if (!found.result.trace) return nb::none();
         nb::dict out = describe(*found.entry, *found.result.trace);
         out["graph"] = graph_object(found.result.trace->graph);
         return out;
       },
       "The trace of this call, with its graph; nothing of the call is seen outside.");
+  nb::class_<ArgumentsLike>(m, "_ArgumentsLike", nb::type_slots(like_slots))
+      .def(nb::init<nb::handle, nb::args, nb::kwargs>())
+      .def("match", &ArgumentsLike::match,
+           "Whether a call is of the same structure, and of the same dtype and size for each array.");
 }
 
 }  // namespace ig::py

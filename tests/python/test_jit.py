@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import gc
 import os
 import subprocess
 import sys
 import threading
 import warnings
+import weakref
 from functools import partial
 from typing import Any
 
@@ -608,7 +610,11 @@ def test_a_compiled_call_takes_what_it_was_compiled_for() -> None:
         return x * scale + opts["b"]
 
     compiled = ig.jit(f).lower(ig.ones(3), 2.0, {"b": ig.ones(())}).compile()
-    same(compiled(ig.zeros(3), 5.0, {"b": ig.ones(())}), [1, 1, 1])
+    # Those after the first one are only compared with it.
+    for k in range(4):
+        same(compiled(ig.zeros(3), 5.0 + k, {"b": ig.ones(())}), [1, 1, 1])
+        same(compiled(ig.ones(3), k, {"b": ig.ones(())}), [1 + k] * 3)
+        same(compiled(np.zeros(3, "float32"), 5.0, {"b": ig.ones(())}), [1, 1, 1])
 
     def text_of(*args: Any) -> list[str]:
         with pytest.raises(ig.TypeError) as caught:
@@ -627,6 +633,27 @@ def test_a_compiled_call_takes_what_it_was_compiled_for() -> None:
         "f: it is compiled for other arguments: of the structure TreeDef(((*, *, {'b': *}), {})), "
         "and now TreeDef(((*, *), {}))"
     )
+    same(compiled(ig.zeros(3), 5.0, {"b": ig.ones(())}), [1, 1, 1])
+    assert text_of(ig.zeros(3, dtype="float64"), 5.0, {"b": ig.ones(())})[1:2] == [
+        "    x: float32[3], and now float64[3]"
+    ]
+
+
+def test_a_compiled_call_keeps_nothing_alive() -> None:
+    class Options:
+        compiled: Any = None
+
+    def f(x: Any, options: Options) -> Any:
+        return x + 1
+
+    options = Options()
+    options.compiled = ig.jit(f, static_argnames="options").lower(ig.ones(3), options).compile()
+    for _ in range(2):
+        same(options.compiled(ig.ones(3), options), [2, 2, 2])
+    gone = weakref.ref(options)
+    del options
+    gc.collect()
+    assert gone() is None
 
 
 def test_a_trace_of_a_call_changes_nothing() -> None:
