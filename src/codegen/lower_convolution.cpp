@@ -528,22 +528,35 @@ class ConvLowering {
       walk.space.push_back(emit_.size(space_[s]));
     }
     places_.begin(walk);
-    each_tile(emit_, mr_, low_tile(mr_, vectors()), places,
-              [&](int64_t height, Expr first) { tile(height, walk, build_.let(places - first), only); });
+    // As each_tile; what low tiles compute is noted together.
+    const Expr tall = build_.index(mr_);
+    emit_.serial(build_.index(0), (places + (tall - build_.index(1))) / tall, [&](Expr number) {
+      Expr left = build_.let(places - number * tall);
+      places_.note(walk, left);
+      const int64_t low = low_tile(mr_, vectors()),
+                    most = (mr_ - 1) / low;  // so many are less than a tall one
+      auto all = [&] { emit_.scoped([&] { tile(mr_, walk, build_.index(0), left, only); }); };
+      if (most == 0) return all();
+      build_.if_then(left > build_.index(most * low), all, [&] {
+        emit_.serial(build_.index(0), (left + build_.index(low - 1)) / build_.index(low), [&](Expr t) {
+          Expr first = build_.let(t * low);
+          tile(low, walk, first, build_.let(left - first), only);
+        });
+      });
+    });
   }
 
-  // The sums of the next places, as many as the tile is high.
-  void tile(int64_t height, const TilePlaces::Walk& walk, Expr left, Expr only) {
-    places_.note(walk, height, left);
+  // The sums of as many noted places as the tile is high.
+  void tile(int64_t height, const TilePlaces::Walk& walk, Expr first, Expr left, Expr only) {
     std::vector<Expr> at_corner, kept_at;
     std::vector<std::vector<Expr>> place;
     for (int64_t i = 0; i < height; ++i) {
-      const Expr number = build_.index(i);
+      const Expr number = first + i;
       at_corner.push_back(places_.corner(number));
       kept_at.push_back(keeps_sums() ? places_.kept(number) : Expr());
       if (!waits_) place.push_back(places_.place(number));
     }
-    auto strip = [&] { sum_and_store(walk.parts, place, at_corner, kept_at, left, only); };
+    auto strip = [&] { sum_and_store(walk.parts, place, at_corner, kept_at, first, left, only); };
     if (strips_inside_)
       each_strip(strip);
     else
@@ -553,14 +566,14 @@ class ConvLowering {
 
   // The sums of a strip's features at these places.
   void sum_and_store(const std::vector<WindowPart>& parts, const std::vector<std::vector<Expr>>& place,
-                     const std::vector<Expr>& at_corner, const std::vector<Expr>& kept_at, Expr left,
-                     Expr only) {
+                     const std::vector<Expr>& at_corner, const std::vector<Expr>& kept_at, Expr first_noted,
+                     Expr left, Expr only) {
     const size_t mr = at_corner.size();
     const Expr none = build_.index(0);
     RegisterTile tile(build_, type_, static_cast<int64_t>(mr), nr_);
     if (!keeps_sums())
       emit_.serial(none, build_.index(static_cast<int64_t>(mr)), [&](Expr i) {
-        ask_for_stores(emit_, node_->result(), index_at(places_.place(i), first_feature_), nr_);
+        ask_for_stores(emit_, node_->result(), index_at(places_.place(first_noted + i), first_feature_), nr_);
       });
     Expr lanes = depthwise_ ? width_ : build_.index(nr_);
     emit_.vector(none, lanes, static_cast<int>(nr_), [&](Expr j) {

@@ -7,6 +7,21 @@ namespace ig::codegen {
 
 using loop::Expr;
 
+namespace {
+
+// Whether a number is a multiple of this one, as far as its form tells.
+bool is_multiple(const loop::ExprNode* n, int64_t of) {
+  switch (n->op) {
+    case loop::Op::Const: return static_cast<int64_t>(n->bits[0]) % of == 0;
+    case loop::Op::Mul: return is_multiple(n->a.node(), of) || is_multiple(n->b.node(), of);
+    case loop::Op::Add:
+    case loop::Op::Sub: return is_multiple(n->a.node(), of) && is_multiple(n->b.node(), of);
+    default: return false;
+  }
+}
+
+}  // namespace
+
 int64_t low_tile(int64_t tall, int64_t vectors) {
   constexpr int64_t kSums = 8;  // keep two units busy that multiply and add in four cycles
   return std::min(tall, (kSums + vectors - 1) / vectors);
@@ -91,9 +106,8 @@ void RegisterTile::sum(GroupEmitter& emit, Expr begin, Expr end, const std::func
     for (int64_t u = 0; u < unroll; ++u)
       emit.scoped([&] { step(begin + group * build_.index(unroll) + build_.index(u)); });
   });
-  bool even =
-      unroll == 1 || (count->op == loop::Op::Const && static_cast<int64_t>(count->bits[0]) % unroll == 0);
-  if (!even) emit.serial(whole * build_.index(unroll), count, [&](Expr k) { step(begin + k); });
+  if (!is_multiple(count.node(), unroll))
+    emit.serial(whole * build_.index(unroll), count, [&](Expr k) { step(begin + k); });
 }
 
 void know_sum(GroupEmitter& emit, Value product, Expr sum) {

@@ -57,27 +57,32 @@ void TilePlaces::facts(const Walk& walk,
   if (keeps_ > 0) tell(kKept, build_->let(row * keeps_), build_->index(walk.parts.back().step * keeps_));
 }
 
-void TilePlaces::note(const Walk& walk, int64_t count, Expr left) {
-  const Expr none = build_->index(0), one = build_->index(1), places = build_->index(count);
-  Expr in_row = (build_->read(where_.back()) + places <= walk.parts.back().count) & (places <= left);
+void TilePlaces::note(const Walk& walk, Expr left) {
+  const Expr none = build_->index(0), one = build_->index(1), most = build_->index(most_);
+  const Expr count = build_->let(loop::lesser(most, left));
+  Expr in_row = build_->read(where_.back()) + count <= walk.parts.back().count;
   build_->if_then(
       build_->let(in_row),
       [&] {
         int64_t lanes = 1;
-        while (lanes < 8 && count % (2 * lanes) == 0) lanes *= 2;
+        while (lanes < 8 && most_ % (2 * lanes) == 0) lanes *= 2;
         facts(walk, [&](size_t fact, Expr value, Expr step) {
-          build_->vector_for(none, places, static_cast<int>(lanes),
+          build_->vector_for(none, most, static_cast<int>(lanes),
                              [&](Expr i) { build_->store(scratch_, at(fact, i), value + i * step); });
         });
-        advance(walk, places);
+        advance(walk, count);
       },
       [&] {
-        build_->serial_for(none, places, [&](Expr i) {
-          advance(walk, build_->let(loop::select((i > none) & (i < left), one, none)));
+        build_->serial_for(none, count, [&](Expr i) {
           facts(walk, [&](size_t fact, Expr value, Expr) { build_->store(scratch_, at(fact, i), value); });
+          advance(walk, one);
         });
-        advance(walk, one);
       });
+  build_->serial_for(count, most, [&](Expr i) {
+    for (size_t fact = 0; fact < kPlace + 1 + axes_; ++fact)
+      if (fact == kCorner || (fact == kKept ? keeps_ > 0 : stores_))
+        build_->store(scratch_, at(fact, i), noted(fact, count - one));
+  });
 }
 
 }  // namespace ig::codegen

@@ -32,8 +32,8 @@ class TilePlaces {
   TilePlaces(loop::Builder& build, int64_t most, size_t axes, int64_t keeps, bool stores);
 
   void begin(const Walk& walk);  // at the first place
-  // Notes the next `count` places; those from number `left` on repeat the last.
-  void note(const Walk& walk, int64_t count, Expr left);
+  // Notes the next places, as many as a tile has at most; those from number `left` on repeat the last.
+  void note(const Walk& walk, Expr left);
   // Of place number i: its window's corner in the image; where its sums are kept; its image, and its place
   // along each axis.
   Expr corner(Expr i) const { return noted(kCorner, i); }
