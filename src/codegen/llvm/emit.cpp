@@ -119,7 +119,7 @@ void Emitter::emit_locals() {
 }
 
 void Emitter::counted(llvm::Value* begin, llvm::Value* end, int64_t step, bool sure,
-                      const std::function<void(llvm::Value*)>& fill) {
+                      const std::function<void(llvm::Value*)>& fill, const Stmt* turns) {
   auto *first = llvm::dyn_cast<llvm::ConstantInt>(begin), *last = llvm::dyn_cast<llvm::ConstantInt>(end);
   if (first != nullptr && last != nullptr && first->getSExtValue() >= last->getSExtValue()) return;
   auto* ahead = block("ahead");
@@ -134,7 +134,9 @@ void Emitter::counted(llvm::Value* begin, llvm::Value* end, int64_t step, bool s
   b_.SetInsertPoint(turn);
   auto* i = b_.CreatePHI(b_.getInt64Ty(), 2, "i");
   i->addIncoming(begin, ahead);
+  if (turns != nullptr) begin_turns(*turns, ahead);
   fill(i);
+  if (turns != nullptr) turns_.reset();
   auto* next = b_.CreateNSWAdd(i, i64(step));
   i->addIncoming(next, b_.GetInsertBlock());
   b_.CreateCondBr(b_.CreateICmpSLT(next, end), turn, after);
@@ -175,7 +177,7 @@ void Emitter::statement(const Stmt& s) {
 void Emitter::serial(const Stmt& s) {
   auto* begin = scalar(s.begin);
   auto* end = scalar(s.end);
-  counted(begin, end, 1, false, [&](llvm::Value* i) { body(s.body, s.id, {i}); });
+  counted(begin, end, 1, false, [&](llvm::Value* i) { body(s.body, s.id, {i}); }, &s);
 }
 
 void Emitter::unrolled(const Stmt& s) {
@@ -198,7 +200,8 @@ void Emitter::vector(const Stmt& s) {
   auto* full_end = b_.CreateNSWSub(end, rest);
   lanes_ = s.lanes;
   if (fixed == nullptr || fixed->getSExtValue() >= s.lanes)
-    counted(begin, full_end, s.lanes, fixed != nullptr, [&](llvm::Value* i) { body(s.body, s.id, {i, 1}); });
+    counted(
+        begin, full_end, s.lanes, fixed != nullptr, [&](llvm::Value* i) { body(s.body, s.id, {i, 1}); }, &s);
   if (fixed == nullptr || (fixed->getSExtValue() > 0 && fixed->getSExtValue() % s.lanes != 0)) {
     auto* tail = block("tail");
     auto* done = block("done");

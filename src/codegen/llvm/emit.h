@@ -3,7 +3,8 @@
 // lane stays a scalar and a stride, so that most address arithmetic never becomes a vector. Split by subject:
 // emit.cpp (function and statements), emit_expr.cpp (arithmetic), emit_memory.cpp (loads, stores, locals),
 // emit_steps.cpp (indices at known distances), emit_runs.cpp (indices taken apart), emit_lines.cpp (loops
-// over rows that begin anywhere), emit_transpose.cpp (matrices), emit_convert.cpp (dtypes),
+// over rows that begin anywhere), emit_places.cpp (addresses in
+// innermost loops), emit_transpose.cpp (matrices), emit_convert.cpp (dtypes),
 // emit_registers.cpp (instructions on whole registers).
 //
 // Aliasing: no pointer is marked noalias and no load invariant. An input and an output may be one buffer (in
@@ -19,6 +20,7 @@
 #include <functional>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "codegen/target.h"
@@ -64,7 +66,7 @@ class Emitter {
   void body(const loop::Stmts& stmts, uint32_t var, Value value);
   // for i = begin; i < end; i += step, tested once before the first turn unless it is sure to happen.
   void counted(llvm::Value* begin, llvm::Value* end, int64_t step, bool sure,
-               const std::function<void(llvm::Value*)>& fill);
+               const std::function<void(llvm::Value*)>& fill, const loop::Stmt* turns = nullptr);
   void emit_locals();
   void emit_arguments();
   llvm::Value* emit_dim(const Dim& dim);
@@ -164,6 +166,40 @@ class Emitter {
   LineReader open_lines(const Node& n, llvm::Value* offset);
   void read_lines(LineReader& reader, llvm::Value* past);
 
+  // emit_places.cpp
+  struct Term {
+    const Node* node;
+    int64_t times;
+    bool operator==(const Term&) const = default;
+  };
+  struct Sum {
+    std::vector<Term> terms;
+    int64_t constant = 0;
+  };
+  struct Base {
+    uint32_t buffer;
+    llvm::Type* element;
+    std::vector<Term> terms;
+    llvm::Value* pointer;  // null where these are no numbers
+    int64_t stride;
+  };
+  struct Turns {
+    llvm::BasicBlock* ahead = nullptr;
+    size_t depth = 0;                      // of scopes before the loop
+    std::unordered_set<uint32_t> defined;  // the variables of the loop
+    std::unordered_map<const Node*, bool> moves;
+    std::vector<Base> bases;
+  };
+  struct Place {
+    llvm::Value* pointer;
+    int64_t stride;
+  };
+  void begin_turns(const loop::Stmt& s, llvm::BasicBlock* ahead);
+  bool moves(const Node* n);
+  void add_terms(const Node* n, int64_t times, Sum& sum);
+  std::optional<Place> place_in_turns(uint32_t buffer, llvm::Type* element, const Node* offset);
+  llvm::Value* hidden(llvm::Value* pointer);  // a register whose value LLVM knows nothing about
+
   // emit_complex.cpp
   bool splits(DType type) { return is_complex(type) && lanes_ > 1; }
   llvm::Type* parts_type(DType type);                     // twice as many lanes of the parts
@@ -222,6 +258,7 @@ class Emitter {
   std::unordered_map<const loop::Table*, llvm::GlobalVariable*> tables_;
   bool streams_ = false;             // some store goes past the caches
   std::vector<LineReader> readers_;  // of the loop that is emitted, in its full groups
+  std::optional<Turns> turns_;       // of the innermost loop that is emitted
   int lanes_ = 1;
   llvm::Value* mask_ = nullptr;    // of the last group; null where all lanes are active
   llvm::Value* active_ = nullptr;  // how many lanes are, in the last group

@@ -61,9 +61,14 @@ Emitter::Value Emitter::load(const Node& n) {
   for (const LineReader& reader : readers_)
     if (reader.buffer == n.id && reader.offset == n.a.node()) return {reader.value};
   if (auto* v = load_runs(n.id, n.type, n.a.node())) return {from_memory(n.type, v)};
-  Value offset = eval(n.a);
   auto* type = memory_type(n.type);
   llvm::Align align(size_of(part_of(n.type)));
+  if (auto place = place_in_turns(n.id, type, n.a.node());
+      place && (place->stride == 0 || (place->stride == 1 && !is_complex(n.type)))) {
+    auto* what = place->stride == 0 ? type : vector_of(type);
+    return {from_memory(n.type, b_.CreateAlignedLoad(what, place->pointer, align))};
+  }
+  Value offset = eval(n.a);
   if (offset.uniform())
     return {from_memory(n.type, b_.CreateAlignedLoad(type, address(n.id, type, offset.v), align))};
   if (offset.stride == 1) return {from_memory(n.type, load_contiguous(n.id, n.type, offset.v))};
@@ -181,17 +186,19 @@ void Emitter::store(const loop::Stmt& s) {
   llvm::Align align(size_of(part_of(type)));
   Value value = eval(s.value);
   Value offset = eval(s.index);
+  const std::optional<Place> place = place_in_turns(s.id, element, s.index.node());
+  auto at_offset = [&] { return place ? place->pointer : address(s.id, element, offset.v); };
   if (offset.uniform()) {
     // Lanes write in order, so the last active one stays.
     auto* v = value.uniform() ? value.v
                               : b_.CreateExtractElement(wide(value), b_.CreateSub(active_lanes(), i64(1)));
-    b_.CreateAlignedStore(to_memory(type, v), address(s.id, element, offset.v), align);
+    b_.CreateAlignedStore(to_memory(type, v), at_offset(), align);
     return;
   }
   auto* v = to_memory(type, wide(value));
   if (splits(type)) v = parts_of(type, v);
   if (offset.stride == 1) {
-    auto* at = address(s.id, element, offset.v);
+    auto* at = at_offset();
     if (splits(type) && mask_ != nullptr && masked_moves(part_of(type))) {
       b_.CreateMaskedStore(v, at, align, parts_mask());
       return;
@@ -249,15 +256,18 @@ llvm::Value* Emitter::local_address(uint32_t local, const Expr& index) {
 void Emitter::prefetch(const loop::Stmt& s) {
   DType type = s.id < f_.buffers.size() ? f_.buffers[s.id].type : f_.scratch[s.id - f_.buffers.size()].type;
   auto* element = memory_type(type);
-  Value offset = eval(s.index);
-  IG_CHECK(!offset.v->getType()->isVectorTy(), "kernel {} asks the cache for scattered elements", f_.name);
   // No promise that the address lies inside of the buffer.
-  auto* first = b_.CreateGEP(element, pointers_[s.id], offset.v);
+  std::optional<Place> first = place_in_turns(s.id, element, s.index.node());
+  if (!first) {
+    const Value offset = eval(s.index);
+    IG_CHECK(!offset.v->getType()->isVectorTy(), "kernel {} asks the cache for scattered elements", f_.name);
+    first = {b_.CreateGEP(element, pointers_[s.id], offset.v), offset.stride};
+  }
   const bool written = s.id < f_.buffers.size() && f_.buffers[s.id].writable;
-  int64_t bytes = offset.stride == 1 ? lanes_ * static_cast<int64_t>(size_of(type)) : 1;
+  int64_t bytes = first->stride == 1 ? lanes_ * static_cast<int64_t>(size_of(type)) : 1;
   for (int64_t at = 0; at < bytes; at += kLineBytes)
     b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
-                       {b_.CreateGEP(b_.getInt8Ty(), first, i64(at)), b_.getInt32(written ? 1 : 0),
+                       {b_.CreateGEP(b_.getInt8Ty(), first->pointer, i64(at)), b_.getInt32(written ? 1 : 0),
                         b_.getInt32(3), b_.getInt32(1)});
 }
 

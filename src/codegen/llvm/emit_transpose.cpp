@@ -4,7 +4,6 @@
 // would touch a cache line each. That is much code, and always the same; so a kernel calls one that has it,
 // unless the matrix is small.
 #include <llvm/Analysis/VectorUtils.h>
-#include <llvm/IR/InlineAsm.h>
 
 #include <bit>
 
@@ -103,12 +102,10 @@ std::vector<llvm::Value*> Emitter::side_by_stride(llvm::Value* first, llvm::Valu
     return i == 0 ? base : b_.CreateInBoundsGEP(b_.getInt8Ty(), base, b_.CreateMul(step, i64(i)));
   };
   const bool hides = !llvm::isa<llvm::Constant>(stride) && count > 4;
-  auto* pointer = b_.getPtrTy();
-  auto* hidden = llvm::InlineAsm::get(llvm::FunctionType::get(pointer, {pointer}, false), "", "=r,0", false);
   std::vector<llvm::Value*> out;
   for (int64_t i = 0; i < count; i += 4) {
     auto* base = at(first, i);
-    if (hides) base = b_.CreateCall(hidden, {base});
+    if (hides) base = hidden(base);
     for (int64_t k = i; k < std::min(i + 4, count); ++k) out.push_back(at(base, k - i));
   }
   return out;
