@@ -169,19 +169,19 @@ class Emitter {
   // emit_places.cpp
   struct Term {
     const Node* node;
-    int64_t times;
+    uint64_t times;
     bool operator==(const Term&) const = default;
   };
   struct Sum {
     std::vector<Term> terms;
-    int64_t constant = 0;
+    uint64_t constant = 0;
   };
   struct Base {
     uint32_t buffer;
     llvm::Type* element;
     std::vector<Term> terms;
     llvm::Value* pointer;  // null where these are no numbers
-    int64_t stride;
+    uint64_t stride;
   };
   struct Turns {
     llvm::BasicBlock* ahead = nullptr;
@@ -196,7 +196,7 @@ class Emitter {
   };
   void begin_turns(const loop::Stmt& s, llvm::BasicBlock* ahead);
   bool moves(const Node* n);
-  void add_terms(const Node* n, int64_t times, Sum& sum);
+  void add_terms(const Node* n, uint64_t times, Sum& sum);
   std::optional<Place> place_in_turns(uint32_t buffer, llvm::Type* element, const Node* offset);
   llvm::Value* hidden(llvm::Value* pointer);  // a register whose value LLVM knows nothing about
 

@@ -32,6 +32,22 @@ void add_defined(const loop::Stmts& stmts, std::unordered_set<uint32_t>& out) {
   }
 }
 
+// Of loops with fewer LLVM soon finds as good addresses, and shares them with the loops around.
+constexpr int64_t kFewPlaces = 4;
+
+void add_places(const loop::ExprNode* n, std::unordered_set<const loop::ExprNode*>& seen, int64_t& places) {
+  if (n == nullptr || !seen.insert(n).second) return;
+  places += n->op == Op::Load;
+  for (const loop::Expr& part : {n->a, n->b, n->c}) add_places(part.node(), seen, places);
+}
+void add_places(const loop::Stmts& stmts, std::unordered_set<const loop::ExprNode*>& seen, int64_t& places) {
+  for (const auto& s : stmts) {
+    places += s->kind == Stmt::Kind::Store || s->kind == Stmt::Kind::Prefetch;
+    for (const loop::Expr& e : {s->begin, s->index, s->value}) add_places(e.node(), seen, places);
+    add_places(s->body, seen, places), add_places(s->otherwise, seen, places);
+  }
+}
+
 }  // namespace
 
 llvm::Value* Emitter::hidden(llvm::Value* pointer) {
@@ -41,8 +57,11 @@ llvm::Value* Emitter::hidden(llvm::Value* pointer) {
 }
 
 void Emitter::begin_turns(const Stmt& s, llvm::BasicBlock* ahead) {
-  turns_.reset();
   if (has_loop(s.body)) return;
+  int64_t places = 0;
+  std::unordered_set<const loop::ExprNode*> seen;
+  add_places(s.body, seen, places);
+  if (places < kFewPlaces) return;
   turns_.emplace();
   turns_->ahead = ahead;
   turns_->depth = scopes_.size();
@@ -50,33 +69,45 @@ void Emitter::begin_turns(const Stmt& s, llvm::BasicBlock* ahead) {
   add_defined(s.body, turns_->defined);
 }
 
+// Whether an index has another value in another turn, or is nothing to work out before the loop: there it is
+// worked out whether or not a turn comes to it, so it must not trap, and needs to be plain arithmetic.
 bool Emitter::moves(const Node* n) {
-  if (n == nullptr || n->op == Op::Const || n->op == Op::Size) return false;
-  if (n->op == Op::Var) return turns_->defined.contains(n->id);
-  if (n->op == Op::Load || n->op == Op::Local || n->op == Op::ReduceLanes) return true;
-  // What is worked out before the loop is so whether or not a turn comes to it, so it must not trap.
-  if ((n->op == Op::Div || n->op == Op::Rem) && n->b->op != Op::Const) return true;
+  if (n->type != DType::I64 && n->type != DType::Bool) return true;
+  switch (n->op) {
+    case Op::Const:
+    case Op::Size: return false;
+    case Op::Var: return turns_->defined.contains(n->id);
+    case Op::Div:
+    case Op::Rem:
+      if (n->b->op != Op::Const) return true;
+      break;
+    case Op::Add:
+    case Op::Sub:
+    case Op::Mul:
+    case Op::Select:
+    case Op::And:
+    case Op::Or: break;
+    default:
+      if (n->op < Op::Eq || n->op > Op::Ge) return true;
+  }
   if (auto it = turns_->moves.find(n); it != turns_->moves.end()) return it->second;
-  const bool out = moves(n->a.node()) || moves(n->b.node()) || moves(n->c.node());
+  const bool out = moves(n->a.node()) || moves(n->b.node()) || (n->c && moves(n->c.node()));
   turns_->moves[n] = out;
   return out;
 }
 
-// Adds `times` an index to a sum of terms and a constant. Lets are taken apart where they are a sum.
-void Emitter::add_terms(const Node* n, int64_t times, Sum& sum) {
-  auto wrapped = [](int64_t a, int64_t b) {
-    return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-  };
-  auto constant = [](const Node* of) { return static_cast<int64_t>(of->bits[0]); };
+// Adds `times` an index to a sum of terms and a constant, all modulo 2^64. Lets are taken apart where they
+// are a sum.
+void Emitter::add_terms(const Node* n, uint64_t times, Sum& sum) {
   switch (n->op) {
-    case Op::Const: sum.constant += wrapped(times, constant(n)); return;
+    case Op::Const: sum.constant += times * n->bits[0]; return;
     case Op::Add:
     case Op::Sub:
       add_terms(n->a.node(), times, sum);
-      return add_terms(n->b.node(), n->op == Op::Add ? times : -times, sum);
+      return add_terms(n->b.node(), n->op == Op::Add ? times : 0 - times, sum);
     case Op::Mul:
-      if (n->b->op == Op::Const) return add_terms(n->a.node(), wrapped(times, constant(n->b.node())), sum);
-      if (n->a->op == Op::Const) return add_terms(n->b.node(), wrapped(times, constant(n->a.node())), sum);
+      if (n->b->op == Op::Const) return add_terms(n->a.node(), times * n->b->bits[0], sum);
+      if (n->a->op == Op::Const) return add_terms(n->b.node(), times * n->a->bits[0], sum);
       break;
     case Op::Var:
       if (!n->a || impure(n->a.node())) break;
@@ -102,14 +133,14 @@ std::optional<Emitter::Place> Emitter::place_in_turns(uint32_t buffer, llvm::Typ
   std::vector<Term> stays, goes;
   for (const Term& term : sum.terms) (moves(term.node) ? goes : stays).push_back(term);
   if (stays.empty()) return std::nullopt;
-  int64_t stride = 0;
+  uint64_t stride = 0;
   auto total = [&](const std::vector<Term>& terms) -> llvm::Value* {
     llvm::Value* out = nullptr;
     for (const Term& term : terms) {
       const Value value = eval(term.node);
       if (value.v->getType()->isVectorTy()) return nullptr;
-      stride += value.stride * term.times;
-      auto* part = term.times == 1 ? value.v : b_.CreateMul(value.v, i64(term.times));
+      stride += static_cast<uint64_t>(value.stride) * term.times;
+      auto* part = term.times == 1 ? value.v : b_.CreateMul(value.v, b_.getInt64(term.times));
       out = out == nullptr ? part : b_.CreateAdd(out, part);
     }
     return out == nullptr ? i64(0) : out;
@@ -139,11 +170,12 @@ std::optional<Emitter::Place> Emitter::place_in_turns(uint32_t buffer, llvm::Typ
   } else {
     stride = found->stride;
   }
-  if (found->pointer == nullptr) return std::nullopt;
+  auto* base = found->pointer;  // offsets may be read from memory, whose places are found meanwhile
+  if (base == nullptr) return std::nullopt;
   auto* rest = total(goes);
   if (rest == nullptr) return std::nullopt;
-  if (sum.constant != 0) rest = b_.CreateAdd(rest, i64(sum.constant));
-  return Place{b_.CreateGEP(element, found->pointer, rest), stride};
+  if (sum.constant != 0) rest = b_.CreateAdd(rest, b_.getInt64(sum.constant));
+  return Place{b_.CreateGEP(element, base, rest), static_cast<int64_t>(stride)};
 }
 
 }  // namespace ig::codegen

@@ -30,6 +30,16 @@ std::vector<int> interleaved(int n, int unit, int group, bool high) {
   return out;
 }
 
+// What a number does not exceed, where its form says so: a constant, or the lesser of one and another number.
+std::optional<int64_t> most(const loop::ExprNode* n) {
+  while (n->op == loop::Op::Var && n->a) n = n->a.node();
+  if (n->op == loop::Op::Const) return static_cast<int64_t>(n->bits[0]);
+  if (n->op != loop::Op::Select || n->a->op != loop::Op::Le) return std::nullopt;
+  if (n->a->a.node() != n->b.node() || n->a->b.node() != n->c.node()) return std::nullopt;
+  const auto one = most(n->b.node()), other = most(n->c.node());
+  return one && other ? std::min(one, other) : one ? one : other;
+}
+
 }  // namespace
 
 // The vectors of the columns of a square in memory. Vector k of group g takes part g of rows k, k + group, …,
@@ -171,11 +181,13 @@ void Emitter::transpose(const loop::Stmt& s) {
   auto are_few = [&](int64_t n, llvm::Value* step) { return n <= kFew && constant(step) == n; };
   const bool few_columns = known_columns >= 2 && are_few(known_columns, from_stride);
   const bool few_rows = known_rows >= 1 && known_rows < side && are_few(known_rows, to_stride);
-  // Without a square of this side, or with one alone, it is short.
-  auto is_short = [&](int64_t n, int64_t other) {
-    return n > 0 && (n < side || (n == side && other == side));
-  };
-  const bool short_one = is_short(known_rows, known_columns) || is_short(known_columns, known_rows);
+  // Without a square of this side the code is short, and with few of them a call would take as long as a few.
+  constexpr int64_t kFewSquares = 16;
+  auto lacks_squares = [&](int64_t n) { return n > 0 && n < side; };
+  const std::optional<int64_t> most_rows = most(s.begin.node()), most_columns = most(s.end.node());
+  const bool short_one =
+      lacks_squares(known_rows) || lacks_squares(known_columns) ||
+      (most_rows && most_columns && *most_rows * *most_columns <= kFewSquares * side * side);
   // What does nothing else is the code that others call, or as long.
   const bool does_all = f_.body.size() == 1 && f_.body[0].get() == &s;
   if (!few_columns && !few_rows && !short_one && !does_all) {

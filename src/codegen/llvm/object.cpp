@@ -13,9 +13,6 @@
 #include <llvm/Analysis/ScalarEvolution.h>
 #include <llvm/Analysis/TargetLibraryInfo.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
-#include <llvm/CodeGen/MachineModuleInfo.h>
-#include <llvm/CodeGen/Passes.h>
-#include <llvm/CodeGen/TargetPassConfig.h>
 #include <llvm/Config/llvm-config.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/LegacyPassManager.h>
@@ -152,22 +149,8 @@ std::string emit_file(llvm::Module& module, llvm::TargetMachine& tm, llvm::CodeG
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream out(bytes);
   llvm::legacy::PassManager passes;
-  // As addPassesToEmitFile, without what gains nothing here: instructions are in order once, before they have
-  // registers; after that it takes 4 % of the time, and no kernel was faster for it.
-  auto& machine = static_cast<llvm::LLVMTargetMachine&>(tm);
-  auto* info = new llvm::MachineModuleInfoWrapperPass(&machine);
-  llvm::TargetPassConfig* config = machine.createPassConfig(passes);
-  config->setDisableVerify(true);
-  config->disablePass(&llvm::PostRASchedulerID);
-  passes.add(config);
-  passes.add(info);
-  bool refused = config->addISelPasses();
-  IG_CHECK(!refused, "LLVM cannot select instructions for {}", kTriple);
-  config->addMachinePasses();
-  config->setInitialized();
-  refused = machine.addAsmPrinter(passes, out, nullptr, type, info->getMMI().getContext());
+  bool refused = tm.addPassesToEmitFile(passes, out, nullptr, type, /*DisableVerify=*/true);
   IG_CHECK(!refused, "LLVM cannot write files of kind {}", static_cast<int>(type));
-  passes.add(llvm::createFreeMachineFunctionPass());
   passes.run(module);
   return {bytes.begin(), bytes.end()};
 }
