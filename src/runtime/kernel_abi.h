@@ -1,8 +1,8 @@
 // The one calling convention of machine code: `int32_t kernel(const KernelArgs*, int64_t begin, int64_t
-// end)`. A kernel is pure code without globals, and calls nothing but
-// what stands in its arguments. Its work is `blocks` independent blocks, and a call does
-// those in [begin, end), so the caller decides on threads and no result depends on how the range was cut. It
-// returns 0, or a positive code after writing (node, value) into the call's error word.
+// end)`. A kernel is pure code without globals, and calls nothing but what stands in its arguments. Its work
+// is `blocks` independent blocks, and a call does those in [begin, end), so the caller decides on threads and
+// no result depends on how the range was cut. It returns 0, or a positive code after writing (node, value)
+// into the call's error word.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ namespace ig::rt {
 
 inline constexpr uint32_t kKernelAbiVersion = 2;
 
-// Turns a matrix over: the element at row r and column c, from[r * from_step + c], goes to to[c * to_step +
-// r].
+// Turns a matrix over: the element in row r and column c, from[r * from_step + c], becomes
+// to[c * to_step + r].
 using TurnOver = void (*)(void* to, const void* from, int64_t to_step, int64_t from_step, int64_t rows,
                           int64_t columns);
 extern const TurnOver kTurnOver[5];  // for elements of 1, 2, … 16 bytes (runtime/turn_over.h)
