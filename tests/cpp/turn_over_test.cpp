@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -46,7 +47,7 @@ TEST(TurnOver, IsTheDefinitionAndStaysInItsBuffers) {
                   std::memcpy(&wanted[static_cast<size_t>((c * to_step + r) * width)],
                               from.as<uint8_t>() + (r * from_step + c) * width, static_cast<size_t>(width));
               turn(to.data(), from.data(), width, to_step, from_step, rows, columns);
-              ASSERT_EQ(std::memcmp(to.data(), wanted.data(), written), 0)
+              ASSERT_TRUE(std::equal(wanted.begin(), wanted.end(), to.as<uint8_t>()))
                   << width << " bytes, " << rows << " x " << columns << ", gap " << gap;
             }
 }
