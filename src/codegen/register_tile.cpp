@@ -11,6 +11,7 @@ namespace {
 
 // Whether a number is a multiple of this one, as far as its form tells.
 bool is_multiple(const loop::ExprNode* n, int64_t of) {
+  if (of == 1) return true;
   switch (n->op) {
     case loop::Op::Const: return static_cast<int64_t>(n->bits[0]) % of == 0;
     case loop::Op::Mul: return is_multiple(n->a.node(), of) || is_multiple(n->b.node(), of);

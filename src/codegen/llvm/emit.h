@@ -3,9 +3,8 @@
 // lane stays a scalar and a stride, so that most address arithmetic never becomes a vector. Split by subject:
 // emit.cpp (function and statements), emit_expr.cpp (arithmetic), emit_memory.cpp (loads, stores, locals),
 // emit_steps.cpp (indices at known distances), emit_runs.cpp (indices taken apart), emit_lines.cpp (loops
-// over rows that begin anywhere), emit_places.cpp (addresses in
-// innermost loops), emit_transpose.cpp (matrices), emit_convert.cpp (dtypes),
-// emit_registers.cpp (instructions on whole registers).
+// over rows that begin anywhere), emit_places.cpp (addresses in innermost loops), emit_transpose.cpp
+// (matrices), emit_convert.cpp (dtypes), emit_registers.cpp (instructions on whole registers).
 //
 // Aliasing: no pointer is marked noalias and no load invariant. An input and an output may be one buffer (in
 // place), and only the order of loads and stores in the function makes that right, so LLVM must keep that
