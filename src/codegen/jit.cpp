@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <future>
 #include <mutex>
 #include <thread>
@@ -15,6 +16,7 @@
 #include "loop/canonical.h"
 #include "runtime/prebuilt.h"
 #include "support/error.h"
+#include "support/stop.h"
 
 namespace ig::codegen {
 namespace {
@@ -42,12 +44,13 @@ double ms_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-// A function to compile, with the text that identifies it.
+// A distinct function of those that are asked for, with the text that identifies it.
 struct Job {
-  size_t position;
+  const loop::Function* function;
   Hash128 key;  // in the table of the process
   std::string text;
-  std::promise<Compiled> promise;
+  std::shared_future<Compiled> found;  // where the table had it
+  bool own = false;                    // it came into the table by this job
 };
 
 // What the cache on disk has for this key, loaded.
@@ -94,20 +97,34 @@ Compiled compile_one(const loop::Function& function, std::string_view text, cons
   return out;
 }
 
-// Gives whoever waits for this job what `make` makes, an error too; false where that is nothing.
+// What the table of the process has for this job, or will have soon; false where it has nothing.
+bool is_known(Job& job) {
+  std::lock_guard lock(cache().mutex);
+  if (auto at = cache().entries.find(job.key); at != cache().entries.end()) job.found = at->second;
+  return job.found.valid();
+}
+
+// Puts into the table what `make` makes, an error for whoever waits for it too, unless another one was first.
+// A job is claimed only when its turn has come, so that nobody waits for one that is still to come.
 template <typename Make>
-bool settle(Job& job, Make&& make) {
+void claim(Job& job, Make&& make) {
+  std::promise<Compiled> promise;
+  {
+    std::lock_guard lock(cache().mutex);
+    auto [at, fresh] = cache().entries.try_emplace(job.key);
+    if (fresh) at->second = promise.get_future().share();
+    job.found = at->second;
+    job.own = fresh;
+  }
+  if (!job.own) return;
   try {
-    std::optional<Compiled> made = make();
-    if (!made) return false;
-    job.promise.set_value(*std::move(made));
+    promise.set_value(make());
   } catch (...) {
     // Whoever asks later tries again.
     std::lock_guard lock(cache().mutex);
     cache().entries.erase(job.key);
-    job.promise.set_exception(std::current_exception());
+    promise.set_exception(std::current_exception());
   }
-  return true;
 }
 
 // How a function is known in the table of the process.
@@ -138,51 +155,47 @@ std::string compile_ir(const loop::Function& function, const Target& target, boo
 }
 
 std::vector<Compiled> compile(std::span<const loop::Function* const> functions, const Target& target,
-                              int threads) {
+                              int threads, const std::stop_token& stop) {
   ObjectCache disk(target);
   std::vector<Job> jobs;
-  std::vector<std::shared_future<Compiled>> futures(functions.size());
-  std::vector<Hash128> keys;
-  std::vector<std::string> texts;
-  for (const auto* f : functions) {
-    texts.push_back(loop::canonical_text(*f));
-    keys.push_back(process_key(texts.back(), target));
+  std::vector<size_t> job_of(functions.size());
+  std::unordered_map<Hash128, size_t> distinct;
+  for (size_t i = 0; i < functions.size(); ++i) {
+    std::string text = loop::canonical_text(*functions[i]);
+    const Hash128 key = process_key(text, target);
+    auto [at, fresh] = distinct.try_emplace(key, jobs.size());
+    if (fresh) jobs.push_back({functions[i], key, std::move(text), {}});
+    job_of[i] = at->second;
   }
-  {
-    std::lock_guard lock(cache().mutex);
-    for (size_t i = 0; i < functions.size(); ++i) {
-      auto [it, fresh] = cache().entries.try_emplace(keys[i]);
-      if (fresh) {
-        jobs.push_back({i, keys[i], std::move(texts[i]), {}});
-        it->second = jobs.back().promise.get_future().share();
-      }
-      futures[i] = it->second;
-    }
-  }
-  std::vector<bool> own(functions.size(), false);
-  for (const Job& job : jobs) own[job.position] = true;
   // What is at hand is taken by this thread: that is over sooner than another one has started.
-  std::erase_if(jobs,
-                [&](Job& job) { return settle(job, [&] { return find_one(job.text, target, disk); }); });
+  std::vector<Job*> left;
+  for (Job& job : jobs) {
+    if (is_known(job)) continue;
+    if (auto found = find_one(job.text, target, disk))
+      claim(job, [&] { return *std::move(found); });
+    else
+      left.push_back(&job);
+  }
   // The long ones first, so that no thread is left alone with one at the end.
-  std::stable_sort(jobs.begin(), jobs.end(),
-                   [](const Job& a, const Job& b) { return a.text.size() > b.text.size(); });
+  std::ranges::stable_sort(left, std::greater(), [](const Job* job) { return job->text.size(); });
   std::atomic<size_t> next{0};
   auto work = [&] {
-    for (size_t j = next++; j < jobs.size(); j = next++)
-      settle(jobs[j], [&] {
-        return std::optional(compile_one(*functions[jobs[j].position], jobs[j].text, target, disk));
-      });
+    for (size_t j = next++; j < left.size() && !stop.stop_requested(); j = next++)
+      claim(*left[j], [&] { return compile_one(*left[j]->function, left[j]->text, target, disk); });
   };
   std::vector<std::thread> helpers;
-  auto wanted = std::min(jobs.size(), static_cast<size_t>(std::max(threads, 1)));
+  auto wanted = std::min(left.size(), static_cast<size_t>(std::max(threads, 1)));
   for (size_t t = 1; t < wanted; ++t) helpers.emplace_back(work);
   work();
   for (std::thread& helper : helpers) helper.join();
+  leave_if(stop);
   std::vector<Compiled> out;
-  for (size_t i = 0; i < functions.size(); ++i) {
-    out.push_back(futures[i].get());
-    out.back().fresh = own[i] && !out.back().prebuilt;
+  std::vector<bool> told(jobs.size(), false);
+  for (size_t j : job_of) {
+    out.push_back(jobs[j].found.get());
+    // The first function that has this code.
+    out.back().fresh = jobs[j].own && !told[j] && !out.back().prebuilt;
+    told[j] = true;
   }
   return out;
 }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -44,7 +45,8 @@ class Code {
 
 // Compiles each distinct function once in the process (by content and target), in parallel on up to
 // `threads`, or loads it from the cache on disk (codegen/object_cache.h); the result stands in the order of
-// the argument. Thread-safe.
+// the argument. Thread-safe. Where `stop` asks for it, it throws Stopped once the kernels that it is at are
+// done; these are kept.
 struct Compiled {
   rt::KernelFn fn = nullptr;
   std::shared_ptr<const Code> code;
@@ -54,7 +56,7 @@ struct Compiled {
   double milliseconds = 0;  // of its own compile, or of loading it
 };
 std::vector<Compiled> compile(std::span<const loop::Function* const> functions, const Target& target,
-                              int threads);
+                              int threads, const std::stop_token& stop = {});
 // The same of functions that need no LLVM: they are prebuilt, in the process, or in the cache on disk.
 // Nothing where one of them is not.
 std::optional<std::vector<Compiled>> find_compiled(std::span<const loop::Function* const> functions,

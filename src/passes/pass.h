@@ -4,6 +4,7 @@
 
 #include <set>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,7 @@ struct Options {
   bool verify = false;             // verify the graph after each pass, and check claims of "unchanged"
   std::set<std::string> disabled;  // names of passes to leave out
   std::set<int> steady{};          // inputs that most calls leave as they are: kernels may read another form
+  std::stop_token stop{};          // looked at between passes, which throw Stopped then
 };
 
 class Context {

@@ -9,6 +9,7 @@
 #include "ops/table.h"
 #include "passes/pass.h"
 #include "passes/walk.h"
+#include "support/stop.h"
 
 namespace ig::passes {
 namespace {
@@ -118,6 +119,7 @@ std::vector<Record> run(Graph& graph, std::span<const std::string_view> names, c
   for (const std::string& name : options.disabled) find(name);  // a misspelt switch must not pass unseen
   std::vector<Record> records;
   for (std::string_view name : names) {
+    leave_if(options.stop);
     const Pass& pass = find(name);
     if (options.disabled.contains(std::string(name))) continue;
     Hash128 before = options.verify ? graph.hash() : Hash128{};

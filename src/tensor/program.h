@@ -6,6 +6,7 @@
 #include <memory>
 #include <set>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@ struct CompileOptions {
   // Only where no machine code has to be made: all kernels are prebuilt, in the process or in the cache on
   // disk. Otherwise there is no program, and `compile` gives null.
   bool at_hand = false;
+  std::stop_token stop{};  // compiling is over soon where it asks for that, and throws Stopped
 };
 
 struct ProgramReport {

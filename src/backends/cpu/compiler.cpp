@@ -15,6 +15,7 @@
 #include "passes/walk.h"
 #include "runtime/thread_pool.h"
 #include "support/processor.h"
+#include "support/stop.h"
 #include "tensor/passes.h"
 #include "tensor/profile.h"
 
@@ -128,6 +129,7 @@ std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions&
   pass_options.exact = options.exact;
   pass_options.disabled = options.disabled_passes;
   pass_options.steady = options.steady;
+  pass_options.stop = options.stop;
 #ifndef NDEBUG
   pass_options.verify = true;
 #endif
@@ -149,6 +151,7 @@ std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions&
   collect_fusions(graph->body(), fusions);
   std::vector<codegen::Kernel> kernels;
   for (const Node* node : fusions) {
+    leave_if(options.stop);
     std::vector<bool> constant;
     for (Value v : node->operands()) constant.push_back(constant_of(v) || steady_input(v, options) >= 0);
     try {
@@ -176,7 +179,7 @@ std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions&
     code = *std::move(found);
   } else {
     int threads = options.threads > 0 ? options.threads : rt::ThreadPool::instance().num_threads();
-    code = codegen::compile(functions, target, threads);
+    code = codegen::compile(functions, target, threads, options.stop);
   }
   report.compile_ms = since(start);
   profile::phase("machine code", source.name, start);
