@@ -3,7 +3,7 @@
 // A convolution's places are cut into parts that see the same taps (none on padding, none in a gap of the
 // image), so a part is one product: its windows, copied out as rows, times the weights of those taps. The
 // sums run over the taps, then the input features, as in a kernel of the convolution's own: the bits are the
-// same.
+// same. Of many groups each product would have few columns: grouped_stand_in.h.
 //
 // A fold of windows goes tap by tap; an array is padded by two copies; what is turned over is copied as any
 // view is.
@@ -19,6 +19,7 @@
 #include "ops/table.h"
 #include "ops/window_attrs.h"
 #include "tensor/eager.h"
+#include "tensor/grouped_stand_in.h"
 #include "tensor/strided.h"
 #include "tensor/winograd_stand_in.h"
 
@@ -130,7 +131,8 @@ std::optional<Tensor> product(std::span<const Tensor> operands, const Attrs& att
   const Shape shape(*constant_dims(result.dims));
   const DType accumulate = attrs.get(ops::kAccumulate);
   if (free_a.empty() && free_b.empty()) {  // element by element, and a fold, as such a product is simplified
-    if (ops::accumulating_type(result.dtype, accumulate) != result.dtype || fold_a.empty())
+    if (ops::accumulating_type(result.dtype, accumulate) != result.dtype || is_complex(result.dtype) ||
+        fold_a.empty())
       return std::nullopt;
     static const ops::Op &times = ops::get("multiply"), &total = ops::get("reduce_sum");
     auto all = run_one(times, arranged(operands[0], {batch_a, fold_a}),
@@ -308,9 +310,12 @@ std::optional<Tensor> convolve(std::span<const Tensor> operands, const Attrs& at
   constexpr int64_t kManyGroups = 8;
   const DType dtype = result.dtype;
   if ((dtype != DType::F32 && dtype != DType::F64) || operands[0].dtype() != dtype ||
-      operands[1].dtype() != dtype ||
-      std::max(attrs.get(ops::kFeatureGroups), attrs.get(ops::kBatchGroups)) > kManyGroups)
+      operands[1].dtype() != dtype)
     return std::nullopt;
+  if (std::max(attrs.get(ops::kFeatureGroups), attrs.get(ops::kBatchGroups)) > kManyGroups) {
+    if (ops::accumulating_type(dtype, attrs.get(ops::kAccumulate)) != dtype) return std::nullopt;
+    return convolve_groups(operands[0], operands[1], ops::ConvDims(attrs), result);
+  }
   const Type image = operands[0].type(), kernel = operands[1].type();
   if (ops::suits_winograd(attrs, image, kernel))
     return filter(operands[0], operands[1], attrs, result, false);

@@ -17,8 +17,7 @@ namespace ig::eager {
 bool has_stand_in(const Node* node);
 
 // Its result by others. Nothing where they cannot: a kernel that they take is not at hand either; a
-// convolution is of other types than float32 and float64, or has many groups, each of which would be a
-// product of few columns.
+// convolution is of other types than float32 and float64.
 std::optional<Tensor> run_stand_in(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs);
 
 }  // namespace ig::eager
