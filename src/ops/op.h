@@ -65,6 +65,7 @@ struct OperandSpec {
   std::string doc;
   bool variadic = false;  // takes all that remain (the last one only)
   bool optional = false;
+  bool spread = false;  // broadcasts to the others, aligned at the last axis
 };
 
 // One test case, in words: operand types with T for the dtype under test ("T[2, 3], i64[4]"), attributes as
@@ -393,7 +394,10 @@ struct OpDecl {
   std::vector<AttrSpec> attrs{};
   std::vector<std::string> segments{};  // names of operand segments, for ops with regions
   int results = 1;                      // -1: as many as infer gives
-  DTypeSet dtypes = DTypeSet::Any;      // of T
+  // Of an op on many examples: how many of the first operand's axes are an example's own. Those in front are
+  // axes of examples, of all operands but what is spread, and of the results. 0: it has none.
+  int example_axes = 0;
+  DTypeSet dtypes = DTypeSet::Any;  // of T
   uint32_t traits = 0;
   Front front = Front::Direct;
   std::string numpy{};    // a Python expression over the operand names, attributes, np and scipy:

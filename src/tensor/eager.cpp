@@ -23,6 +23,7 @@
 #include "support/once.h"
 #include "tensor/capture.h"
 #include "tensor/eager_stand_ins.h"
+#include "tensor/merged_examples.h"
 #include "tensor/mode.h"
 #include "tensor/numbers.h"
 #include "tensor/op_by_op.h"
@@ -635,6 +636,10 @@ std::vector<Tensor> compute(const ops::Op& op, std::span<const Tensor> operands,
   }
   if (const AttrValue* value = op.has(ops::Trait::Constant) ? attrs.find(ops::kValue.name) : nullptr)
     if (const Literal* literal = std::get_if<Literal>(value)) return {Tensor::from(*literal)};
+  if (auto out = with_merged_examples(op, operands, attrs, [&](std::span<const Tensor> merged) {
+        return compute_general(op, merged, attrs, kernels);
+      }))
+    return *std::move(out);
   return compute_general(op, operands, attrs, kernels);
 }
 

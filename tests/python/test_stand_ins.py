@@ -9,6 +9,8 @@ import sys
 import textwrap
 from pathlib import Path
 
+import pytest
+
 PROLOGUE = """
 import numpy as np, intaglio as ig
 rng = np.random.default_rng(5)
@@ -30,12 +32,13 @@ def check(f, *operands, compiled=False):
 """
 
 
-def run(program: str, folder: Path) -> str:
+def run(program: str, folder: Path, **env: str) -> str:
     environment = {
         **os.environ,
         "INTAGLIO_OP_BY_OP": "1",
         "INTAGLIO_CACHE": "1",
         "INTAGLIO_CACHE_DIR": str(folder / "cache"),
+        **env,
     }
     file = folder / "program.py"
     file.write_text(PROLOGUE + textwrap.dedent(program))
@@ -77,6 +80,57 @@ def test_convolutions(tmp_path: Path) -> None:
         print(ran > 100)
     """
     assert run(program, tmp_path) == "True\n"
+
+
+@pytest.mark.parametrize("target", ["", "x86-64-v3", "x86-64-v2"])
+def test_convolutions_of_many_groups(target: str, tmp_path: Path) -> None:
+    """Depthwise ones, with several features a group, and by groups of images, as gradients have them."""
+    program = """
+        ran = 0
+        for trial in range(60):
+            space = trial % 3 + 1
+            digits = "012"[:space]
+            groups, = whole(40, 1, 9)
+            image, features, made = whole(3, 3)
+            by_images = trial % 2 == 1
+            layout = [f"bf{digits}_oi{digits}->bf{digits}", f"b{digits}f_{digits}io->b{digits}f",
+                      f"fb{digits}_io{digits}->bf{digits}", f"f{digits}b_{digits}oi->{digits}fb"][trial % 4]
+            x_axes, w_axes = layout.split("->")[0].split("_")
+            sides, taps = whole(9, space, 2), whole(4, space)
+            x_sizes = {"b": image * (groups if by_images else 1), "f": features * (1 if by_images else groups)}
+            w_sizes = {"o": made * groups, "i": features}
+            x = array([x_sizes[a] if a in "bf" else sides[int(a)] for a in x_axes], ["f4", "f4", "f8"][trial % 3])
+            w = array([w_sizes[a] if a in "oi" else taps[int(a)] for a in w_axes], x.dtype.name)
+            if trial % 5 == 0:
+                special = np.array(x)
+                special.flat[::7] = np.inf
+                special.flat[::11] = -0.0
+                x = ig.asarray(special)
+            how = dict(layout=layout, strides=whole(4, space), padding=whole(4, 2 * space, -1),
+                       lhs_dilation=[int(v) for v in rng.choice([1, 1, 2, 3], space)],
+                       rhs_dilation=[int(v) for v in rng.choice([1, 1, 2], space)])
+            how["batch_group_count" if by_images else "feature_group_count"] = groups
+            ran += check(lambda x, w: ig.convolution(x, w, **how), x, w, compiled=True)
+        print(ran > 40)
+    """
+    environment = {"INTAGLIO_TARGET": target} if target else {}
+    assert run(program, tmp_path, **environment) == "True\n"
+
+
+def test_a_depthwise_convolution_and_its_gradients_compile_nothing(tmp_path: Path) -> None:
+    program = """
+        x, w = array((2, 60, 17, 19)), array((60, 1, 3, 3))
+        for stride, pad in [(1, 1), (2, 1), (2, 0)]:
+            def loss(x, w): return ig.sum(ig.conv(x, w, stride=(stride, stride), padding=(pad, pad), groups=60) ** 2)
+            step = ig.value_and_grad(loss, argnums=(0, 1))
+            early = [np.asarray(a).tobytes() for a in ig.tree.leaves(step(x, w))]
+            assert kernels() == 0
+            compiled = ig.jit(step).lower(x, w).compile()(x, w)
+            assert early == [np.asarray(a).tobytes() for a in ig.tree.leaves(compiled)]
+            ig.cache.clear()
+        print("same")
+    """
+    assert run(program, tmp_path) == "same\n"
 
 
 def test_large_images_go_in_parts(tmp_path: Path) -> None:
@@ -131,6 +185,8 @@ def test_products_of_any_axes(tmp_path: Path) -> None:
                 return [axes[i] for i in rng.permutation(len(axes))]
             left, right = side("bkm"), side("bkn")
             a, b = (array([sizes[kind][i] for kind, i in axes]) for axes in (left, right))
+            if trial % 7 == 0:
+                a, b = a + 1j * array(a.shape), b - 1j * array(b.shape)
             how = {f"{name}_{what}_dimensions": [axes.index((kind, i)) for i in range(len(sizes[kind]))]
                    for name, axes in (("lhs", left), ("rhs", right))
                    for what, kind in (("batching", "b"), ("contracting", "k"))}
@@ -141,6 +197,48 @@ def test_products_of_any_axes(tmp_path: Path) -> None:
         assert outer.shape == (50, 70) and ig.matmul(array((1, 50)), array((50, 1))).shape == (1, 1)
     """
     assert run(program, tmp_path) == "200\n"
+
+
+def test_attention_on_any_axes_of_examples(tmp_path: Path) -> None:
+    """They are made one; a mask is aligned with the scores, though its sizes be those of the axes in front."""
+    program = """
+        ran = 0
+        for trial in range(60):
+            front, l, s, d, e = whole(4, int(rng.integers(0, 4))), *whole(7, 4)
+            if trial % 5 == 0:
+                front = front[:-2] + [l, s]
+            if trial % 11 == 0:
+                front = front + [0]
+            q, k, v = array((*front, l, d)), array((*front, s, d)), array((*front, s, e))
+            masks = [None, array((l, s)) > 0, array((l, s)), array((s,)), array((*front, l, s)),
+                     array((*front[:1], *[1] * max(0, len(front) - 1), 1, s)) > 0]
+            mask = masks[trial % 6]
+            attend = lambda q, k, v, *mask: ig.scaled_dot_product_attention(q, k, v, *mask, causal=trial % 4 == 1)
+            def gradients(*operands):
+                return ig.grad(lambda *x: ig.sum(attend(*x) ** 2), argnums=tuple(range(3)))(*operands)
+            operands = [q, k, v] + ([] if mask is None else [mask])
+            for f in (attend, gradients):
+                early = [np.asarray(x).tobytes() for x in ig.tree.leaves(f(*operands))]
+                compiled = ig.trace(f, *operands).graph.compile()(*operands)
+                assert early == [np.asarray(x).tobytes() for x in ig.tree.leaves(compiled)], (trial, f)
+                ran += 1
+        print(ran)
+    """
+    assert run(program, tmp_path) == "120\n"
+
+
+def test_attention_of_usual_kinds_compiles_nothing(tmp_path: Path) -> None:
+    program = """
+        for front in [(2,), (1, 3), (2, 3), (1, 1, 3), (2, 1, 3, 2)]:
+            q, k, v = array((*front, 5, 8)), array((*front, 6, 8)), array((*front, 6, 9))
+            for more in [{}, {"causal": True}, {"mask": array((5, 6)) > 0}]:
+                attend = lambda q, k, v: ig.sum(ig.scaled_dot_product_attention(q, k, v, **more) ** 2)
+                attend(q, k, v), ig.grad(attend, argnums=(0, 1, 2))(q, k, v)
+            ig.scaled_dot_product_attention(q, k, v, array((5, 6)))
+            ig.scaled_dot_product_attention(array((*front, 1, 8)), k, v)
+        print(kernels())
+    """
+    assert run(program, tmp_path) == "0\n"
 
 
 def test_a_training_step_of_a_convnet_compiles_nothing_at_first(tmp_path: Path) -> None:

@@ -118,35 +118,26 @@ Batched batch_attention_gradient(BatchContext& c) {
   return out;
 }
 
-// Of [batch, heads, length, features], with one example and with more: without a mask, causal, with a mask
-// for all heads, and with one for all queries (of padding).
-std::vector<UsualCall> usual_calls() {
-  std::vector<UsualCall> out;
-  for (int batch : {1, 2}) {
-    const std::vector<std::string> operands = {fmt::format("f32[{}, 3, 4, 5]", batch),
-                                               fmt::format("f32[{}, 3, 6, 5]", batch),
-                                               fmt::format("f32[{}, 3, 6, 7]", batch)};
-    out.push_back({operands});
-    out.push_back({operands});
-    out.back().attrs.set(kCausal, true);
-    for (const char* type : {"bool", "f32"})
-      for (const std::string& mask :
-           {fmt::format("{}[4, 6]", type), fmt::format("{}[{}, 1, 1, 6]", type, batch)}) {
-        out.push_back({operands});
-        out.back().operands.push_back(mask);
-      }
-  }
-  return out;
-}
-
-// Of training: several examples, without a mask, causal, and with a mask for all; of the gradient what the
-// forward part keeps, too.
-std::vector<UsualCall> usual_calls_of_training(bool gradient) {
-  std::vector<std::string> operands = {"f32[2, 3, 4, 5]", "f32[2, 3, 6, 5]", "f32[2, 3, 6, 7]"};
-  if (gradient) operands.insert(operands.end(), {"f32[2, 3, 4, 7]", "f32[2, 3, 4]", "f32[2, 3, 4, 7]"});
+// Of any number of examples: without a mask, causal, and with a mask for all, as training has it too (of the
+// gradient what the forward part keeps comes along); forwards with other masks for all, with one for all
+// queries of [batch, heads, length, features] (of padding), and of a single query.
+std::vector<UsualCall> usual_calls(bool gradient) {
+  std::vector<std::string> operands = {"f32[3, 4, 5]", "f32[3, 6, 5]", "f32[3, 6, 7]"};
+  if (gradient) operands.insert(operands.end(), {"f32[3, 4, 7]", "f32[3, 4]", "f32[3, 4, 7]"});
   std::vector<UsualCall> out(3, {operands});
   out[1].attrs.set(kCausal, true);
   out[2].operands.push_back("bool[4, 6]");
+  return out;
+}
+std::vector<UsualCall> usual_calls_forwards() {
+  std::vector<UsualCall> out = usual_calls(false);
+  out.push_back({out[0].operands});
+  out.back().operands.push_back("f32[4, 6]");
+  out.push_back({{"f32[3, 1, 5]", "f32[3, 6, 5]", "f32[3, 6, 7]"}});
+  for (int batch : {1, 2})
+    for (const char* type : {"bool", "f32"})
+      out.push_back({{fmt::format("f32[{}, 3, 4, 5]", batch), fmt::format("f32[{}, 3, 6, 5]", batch),
+                      fmt::format("f32[{}, 3, 6, 7]", batch), fmt::format("{}[{}, 1, 1, 6]", type, batch)}});
   return out;
 }
 
@@ -165,8 +156,9 @@ std::vector<Op> attention_ops() {
        .operands = {{"q", "Queries [..., l, d]."},
                     {"k", "Keys [..., s, d]."},
                     {"v", "Values [..., s, e]."},
-                    {.name = "mask", .doc = "Broadcasts to [..., l, s].", .optional = true}},
+                    {.name = "mask", .doc = "Broadcasts to [..., l, s].", .optional = true, .spread = true}},
        .attrs = {kCausal, kScale},
+       .example_axes = 2,
        .dtypes = DTypeSet::Float,
        .traits = static_cast<uint32_t>(Trait::Contraction),
        .numpy = "(lambda s: (lambda t: (lambda e: np.matmul(e / np.where(e.sum(-1, keepdims=True) == 0, 1, "
@@ -200,7 +192,7 @@ std::vector<Op> attention_ops() {
   ops.back().rules.batch = batch_attention;
   ops.back().rules.jvp = jvp_attention;
   OpDecl with_sums = ops.back().decl;
-  ops.back().decl.usual = usual_calls();
+  ops.back().decl.usual = usual_calls_forwards();
   with_sums.name = "attention_with_sums";
   with_sums.python = "";
   with_sums.doc =
@@ -211,7 +203,7 @@ std::vector<Op> attention_ops() {
   with_sums.numpy = "none: the first result is that of scaled_dot_product_attention";
   with_sums.example = "";
   with_sums.results = 2;
-  with_sums.usual = usual_calls_of_training(false);
+  with_sums.usual = usual_calls(false);
   with_sums.bad_samples[0].error =
       "ShapeError: attention_with_sums: needs [..., queries, features], got f32[4]";
   ops.push_back(composite(std::move(with_sums), with_sums_body, infer_attention));
@@ -258,9 +250,10 @@ std::vector<Op> attention_ops() {
                     {"result", "[..., l, e]."},
                     {"sums", "The logarithms [..., l]."},
                     {"g", "The cotangent of the result [..., l, e]."},
-                    {.name = "mask", .doc = "Broadcasts to [..., l, s].", .optional = true}},
+                    {.name = "mask", .doc = "Broadcasts to [..., l, s].", .optional = true, .spread = true}},
        .attrs = {kCausal, kScale, kMaskGradient},
        .results = -1,
+       .example_axes = 2,
        .dtypes = DTypeSet::Float,
        .traits = static_cast<uint32_t>(Trait::Contraction),
        .front = Front::None,
@@ -282,7 +275,7 @@ std::vector<Op> attention_ops() {
        .ulp = 4096},
       attention_gradient_body, infer_attention_gradient));
   ops.back().rules.batch = batch_attention_gradient;
-  ops.back().decl.usual = usual_calls_of_training(true);
+  ops.back().decl.usual = usual_calls(true);
   return ops;
 }
 

@@ -414,6 +414,9 @@ std::vector<Op> reduce_ops() {
   ops.back().decl.traits |= static_cast<uint32_t>(Trait::Linear);
   ops.back().rules.simplify = simplify_sum;
   ops.back().rules.transpose = transpose_sum;
+  for (const char* images : {"f32[1, 3, 4, 5]", "f32[2, 3, 4, 5]"})  // of each feature, as biases ask it
+    for (const Ints& axes : {Ints{2, 3}, Ints{0, 2, 3}})
+      ops.back().decl.usual.push_back({{images}, make_attrs({kAxes % axes})});
   fold("reduce_prod", "The product over the axes; integers wrap.", DTypeSet::Numeric,
        reference_fold<prod_real, prod_whole, complex_product<double>>, &kProd,
        "np.prod(x, " + axes + ", dtype=x.dtype)", 0.9, 1.1, 64, jvp_prod);

@@ -1,0 +1,44 @@
+// Merging axes of contiguous arrays moves nothing.
+#include "tensor/merged_examples.h"
+
+#include <algorithm>
+
+#include "ops/builder.h"
+
+namespace ig::eager {
+
+std::optional<std::vector<Tensor>> with_merged_examples(
+    const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
+    const std::function<std::vector<Tensor>(std::span<const Tensor>)>& run) {
+  const int own = op.decl.example_axes;
+  if (own == 0 || operands.empty()) return std::nullopt;
+  const Shape& first = operands[0].shape();
+  const auto front = std::span<const int64_t>(first.begin(), first.end())
+                         .first(static_cast<size_t>(std::max(0, first.rank() - own)));
+  int64_t examples = 1;
+  for (int64_t size : front) examples *= size;
+  if (front.size() == 1 || examples <= 1) return std::nullopt;
+  std::vector<Tensor> merged;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const Shape& shape = operands[i].shape();
+    if (op.decl.operands[i].spread) {
+      if (shape.rank() > own) return std::nullopt;
+      merged.push_back(operands[i]);
+      continue;
+    }
+    std::vector<int64_t> sizes(shape.begin(), shape.end());
+    if (sizes.size() < front.size() || !std::ranges::equal(std::span(sizes).first(front.size()), front))
+      return std::nullopt;
+    sizes.erase(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(front.size()));
+    sizes.insert(sizes.begin(), examples);
+    merged.push_back(operands[i].reshaped(Shape(sizes)));
+  }
+  std::vector<Type> types;
+  for (const Tensor& operand : operands) types.push_back(operand.type());
+  const std::vector<Type> results = ops::infer(op, types, attrs, DimScope{});
+  std::vector<Tensor> out = run(merged);
+  for (size_t i = 0; i < out.size(); ++i) out[i] = out[i].reshaped(Shape(*constant_dims(results[i].dims)));
+  return out;
+}
+
+}  // namespace ig::eager
