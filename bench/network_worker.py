@@ -81,6 +81,9 @@ class IntaglioLayers:
     def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
         return self.ig.jit(function)
 
+    def settle(self) -> None:
+        self.ig.block_until_compiled()
+
     def to_numpy(self, value: Any) -> np.ndarray:
         return value.numpy()
 
@@ -120,6 +123,9 @@ class TorchLayers:
 
     def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
         return function
+
+    def settle(self) -> None:
+        """It compiles in the first calls, if at all."""
 
     def to_numpy(self, value: Any) -> np.ndarray:
         return value.numpy()

@@ -55,6 +55,9 @@ class IntaglioSpace:
     def finished(self, function: Callable[..., Any]) -> Callable[..., Any]:
         return function
 
+    def settle(self) -> None:
+        self.xp.block_until_compiled()
+
 
 class JaxSpace:
     """The same of JAX."""
@@ -93,6 +96,9 @@ class JaxSpace:
     def finished(self, function: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *arrays: self.module.block_until_ready(function(*arrays))
 
+    def settle(self) -> None:
+        """It has compiled in the first call."""
+
 
 class ProgramRunner(worker.Runner):
     """A program of the list in the place of a workload."""
@@ -106,6 +112,9 @@ class ProgramRunner(worker.Runner):
         self.inputs = tuple(space.xp.asarray(make(rng)) for make in program.make)
         self.call = space.finished(space.jit(lambda *arrays: program.run(space, *arrays)))
         self.space, self.budget, self.out = space, command["budget"], command["outputs"]
+
+    def settle(self) -> None:
+        self.space.settle()
 
     def start(self) -> dict[str, Any]:
         start = time.perf_counter()

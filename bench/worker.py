@@ -89,15 +89,23 @@ class Runner:
 
     def warm(self) -> None:
         """Calls until times have settled, and finds how many calls are worth reading a clock for."""
+        self.times_of_calls(max(2 * self.budget, self.settles))
+        self.settle()
+        self.each = max(1, int(100e-6 / max(1e-7, min(self.times_of_calls(self.budget)))))
+
+    def settle(self) -> None:
+        self.system.settle()
+
+    def times_of_calls(self, enough: float) -> list[float]:
+        """Of so many seconds of calls, of two at least."""
         call, inputs, clock = self.call, self.inputs, time.perf_counter
-        enough = max(2 * self.budget, self.settles)
         begin = clock()
-        times = []
+        times: list[float] = []
         while len(times) < 2 or (clock() - begin < enough and len(times) < 50000):
             start = clock()
             call(*inputs)
             times.append(clock() - start)
-        self.each = max(1, int(100e-6 / max(1e-7, min(times))))
+        return times
 
     def round(self) -> dict[str, Any]:
         """The median seconds of a call in one more round, the least, and the mean of processor time.

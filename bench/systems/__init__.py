@@ -25,7 +25,7 @@ class System:
     distribution = ""  # the package that its weight is taken from
     module = ""  # what `import` is measured of
     compiles = False  # whether the first call of a program does more than a later one
-    settles = 0.0  # seconds of calls after which none compiles any more
+    settles = 0.0  # seconds of calls after which none begins to compile any more
 
     @staticmethod
     def environ(threads: int) -> dict[str, str]:
@@ -50,6 +50,9 @@ class System:
         self.workload = workload
         self.example = tuple(inputs)
         self.weights = {name: self.to_native(value) for name, value in weights.items()}
+
+    def settle(self) -> None:
+        """Waits for what is still being compiled beside the calls."""
 
     def build(self) -> Call:
         """The program, ready to be called; belongs to the cold time."""

@@ -114,6 +114,9 @@ class Intaglio(System):
     def to_native(self, array: np.ndarray) -> Any:
         return self.ig.asarray(array)
 
+    def settle(self) -> None:
+        self.ig.block_until_compiled()
+
     def function(self) -> Call:
         program, m, weights = self.workload.program, self.m, self.weights
         return lambda *inputs: program(m, weights, *inputs)

@@ -42,6 +42,7 @@ from ._intaglio import (
     _observe,
     asarray,
     bfloat16,
+    block_until_compiled,
     bool,
     compiler_available,
     complex64,

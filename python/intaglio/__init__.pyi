@@ -122,6 +122,7 @@ from ._intaglio import (
     asarray as array,
     asarray as asarray,
     bfloat16 as bfloat16,
+    block_until_compiled as block_until_compiled,
     bool as bool,
     compiler_available as compiler_available,
     complex128 as complex128,

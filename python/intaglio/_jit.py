@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import os
 from collections.abc import Callable, Sequence
@@ -13,6 +14,11 @@ from ._fusion import Fusion
 from ._memory import Memory
 from ._record import ShapeDtypeStruct, _argument_names
 from ._wrap import wraps
+
+# Programs are compiled in the background, which may need the interpreter (ops that are written in Python): it
+# rests while the process forks, and ends before the interpreter does.
+os.register_at_fork(before=_intaglio._pause_background, after_in_parent=_intaglio._resume_background)
+atexit.register(_intaglio._end_background)
 
 Jit: Any = _intaglio.Jit  # type: ignore[attr-defined]  # a raw type, which the stubs leave out
 

@@ -5,6 +5,7 @@
 #include "bindings/kernel_cache.h"
 #include "bindings/modes.h"
 #include "bindings/record.h"
+#include "runtime/background.h"
 #include "runtime/executable.h"
 #include "runtime/thread_pool.h"
 #include "tensor/program.h"
@@ -53,6 +54,33 @@ NB_MODULE(_intaglio, m) {
       "How many threads compute, counting the caller. At first: INTAGLIO_NUM_THREADS where it is set, else "
       "the "
       "processors that affinity and the cgroup's quota leave.");
+  m.def(
+      "block_until_compiled",
+      [] {
+        auto done = [] {
+          nb::gil_scoped_release no_gil;
+          return ig::rt::background::wait(std::chrono::milliseconds(50));
+        };
+        while (!done()) check(PyErr_CheckSignals());
+      },
+      "Waits until what is being compiled in the background is compiled.\n\n"
+      "First calls of a captured function run without its program, which is made meanwhile; the calls after\n"
+      "this one find it. For who measures them.\n\n"
+      ">>> import intaglio as ig\n"
+      ">>> f = ig.jit(lambda x: x + 1)\n"
+      ">>> f(ig.ones(2)).tolist()\n"
+      "[2.0, 2.0]\n"
+      ">>> ig.block_until_compiled()\n");
+  // These wait for what may need Python's lock, so without it.
+  m.def("_pause_background", [] {
+    nb::gil_scoped_release no_gil;
+    ig::rt::background::pause();
+  });
+  m.def("_resume_background", &ig::rt::background::resume);
+  m.def("_end_background", [] {
+    nb::gil_scoped_release no_gil;
+    ig::rt::background::end();
+  });
   init_dtypes(m);
   init_tensor(m);
   init_updates(m);

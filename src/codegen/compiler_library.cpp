@@ -5,6 +5,7 @@
 
 #include <atomic>
 
+#include "runtime/background.h"
 #include "support/error.h"
 #include "support/shared_object.h"
 
@@ -22,6 +23,7 @@ const std::string& open_library() {
     auto entry = reinterpret_cast<CompilerEntry>(dlsym(library, kCompilerSymbol));
     if (!entry) return path + " has no " + kCompilerSymbol;
     opened.store(entry());
+    rt::background::end_before_what_is_loaded();  // a compile may be going on there
     return std::string();
   }();
   return failure;

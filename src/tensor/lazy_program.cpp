@@ -1,7 +1,9 @@
-// When to compile.
+// When to compile, and on which thread.
 #include "tensor/lazy_program.h"
 
 #include <chrono>
+#include <system_error>
+#include <utility>
 
 #include "support/error.h"
 #include "tensor/numbers.h"
@@ -9,42 +11,72 @@
 namespace ig {
 
 LazyProgram::LazyProgram(std::shared_ptr<const Graph> graph, CompileOptions options, bool op_by_op)
-    : graph_(std::move(graph)), options_(std::move(options)) {
+    : making_(std::make_shared<Making>()) {
   // The kernels at hand are the host's, and ops by themselves are not held to be exact.
-  if (op_by_op && options_.target.empty() && !options_.exact) op_by_op_ = OpByOp::of(graph_);
+  if (op_by_op && options.target.empty() && !options.exact) op_by_op_ = OpByOp::of(graph);
+  making_->graph = std::move(graph);
+  making_->options = std::move(options);
 }
 
 void LazyProgram::check() const {
-  CompileOptions options = options_;
+  CompileOptions options = making_->options;
   options.at_hand = true;
-  compile(*graph_, options);
+  compile(*making_->graph, options);
+}
+
+void LazyProgram::Making::make(const std::stop_token& stop) {
+  made([&] {
+    const auto start = std::chrono::steady_clock::now();
+    CompileOptions own = options;
+    own.stop = stop;
+    program = compile(*graph, own);
+    compile_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  });
+}
+
+void LazyProgram::Making::make_in_background(const std::stop_token& stop) {
+  try {
+    make(stop);
+  } catch (const Stopped&) {
+    throw;
+  } catch (const Error& error) {
+    (error.kind() == ErrorKind::Unsupported && !compiler_available() ? no_compiler : failed) = true;
+  } catch (...) {
+    failed = true;
+  }
 }
 
 const std::shared_ptr<Program>& LazyProgram::get() const {
-  made_([&] {
-    const auto start = std::chrono::steady_clock::now();
-    program_ = compile(*graph_, options_);
-    compile_ms_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-  });
-  return program_;
+  if (!making_->made.done()) {
+    std::optional<rt::background::Piece> piece;
+    {
+      std::lock_guard lock(mutex_);
+      piece.swap(piece_);
+    }
+    if (piece) piece->call_off();
+    making_->make({});
+  }
+  return making_->program;
 }
 
-bool LazyProgram::is_time() const {
-  if (!op_by_op_->is_over()) return false;
-  if (no_compiler_.load(std::memory_order_relaxed)) return false;
+// Has the background make the program, once. False where it cannot.
+bool LazyProgram::begin() const {
+  std::lock_guard lock(mutex_);
+  if (piece_) return true;
   try {
-    get();
-  } catch (const Error& error) {
-    // Any other error is told by who asks for the program next.
-    if (error.kind() != ErrorKind::Unsupported || compiler_available()) return true;
-    no_compiler_.store(true, std::memory_order_relaxed);
+    piece_.emplace([making = making_](const std::stop_token& stop) { making->make_in_background(stop); });
+  } catch (const std::system_error&) {
     return false;
   }
   return true;
 }
 
 std::optional<std::vector<Tensor>> LazyProgram::run_early(std::span<const Tensor> inputs) const {
-  if (ready() || !op_by_op_ || numbers::possible() || is_time()) return std::nullopt;
+  if (ready() || !op_by_op_ || making_->failed || numbers::possible()) return std::nullopt;
+  if (!making_->no_compiler) {
+    if (op_by_op_->is_slow()) return std::nullopt;
+    if (op_by_op_->is_over() && !begin()) return std::nullopt;
+  }
   try {
     return op_by_op_->run(inputs);
   } catch (const Error&) {

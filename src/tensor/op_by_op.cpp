@@ -11,6 +11,7 @@
 #include "ops/host_call.h"
 #include "ops/table.h"
 #include "support/error.h"
+#include "support/storage.h"
 #include "tensor/eager.h"
 #include "tensor/profile.h"
 
@@ -18,6 +19,10 @@ namespace ig {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr size_t kLong = 300;  // nodes
+
+int64_t nanoseconds(auto time) { return std::chrono::nanoseconds(time).count(); }
 
 int64_t bytes_of(const Type& type, const SymbolValues& values) {
   auto bytes = static_cast<double>(size_of(type.dtype));
@@ -54,13 +59,14 @@ bool OpByOp::is_usual() {
 // A rough measure of what compiling takes: opening the compiler and one kernel, and some for each node.
 OpByOp::OpByOp(std::shared_ptr<const Graph> graph)
     : graph_(std::move(graph)),
-      enough_(std::chrono::nanoseconds(std::chrono::milliseconds(15 + graph_->node_count())).count()) {}
+      compile_(
+          nanoseconds(std::chrono::milliseconds(15) + std::chrono::microseconds(500) * graph_->node_count())),
+      enough_(graph_->node_count() > kLong ? 0 : compile_) {}
 
 std::unique_ptr<OpByOp> OpByOp::of(std::shared_ptr<const Graph> graph) {
-  // Long programs, and those that hold their weights, are compiled for the calls that will follow.
-  constexpr size_t kLong = 300;                 // nodes
+  // Programs that hold their weights are compiled for the calls that will follow.
   constexpr int64_t kHeavy = int64_t{8} << 20;  // bytes of constants
-  if (graph->node_count() > kLong || graph->outputs().empty() || ops::has_effects(*graph)) return nullptr;
+  if (graph->outputs().empty() || ops::has_effects(*graph)) return nullptr;
   int64_t held = 0;
   for (const Node* node : graph->body()) {
     if (!node->regions().empty() || (node->op().name() != kReturnOp && ops::is_host_call(ops::op_of(node))))
@@ -101,10 +107,12 @@ bool OpByOp::bind(std::span<const Tensor> inputs, SymbolValues& values) const {
   });
 }
 
-// What lies between inputs and results at any time is what compiled code would keep in registers and caches.
+// Much of what lies between inputs and results at any time compiled code would keep in registers and caches.
 bool OpByOp::is_modest(const SymbolValues& values) const {
   constexpr int64_t kFree = int64_t{16} << 20;
-  int64_t outer = kFree, between = 0, most = 0;
+  const bool is_long = graph_->node_count() > kLong;  // and compiling it takes long
+  int64_t outer = is_long ? std::max(kFree, static_cast<int64_t>(memory_limit() / 32)) : kFree;
+  int64_t between = 0, most = 0;
   std::unordered_map<const ValueDef*, size_t> readers;  // that are still to come, of what lies between
   for (Value v : graph_->inputs()) outer += bytes_of(v->type(), values);
   for (const Node* node : graph_->body()) {
@@ -120,6 +128,12 @@ bool OpByOp::is_modest(const SymbolValues& values) const {
         between -= bytes_of(v->type(), values);
   }
   return most <= outer;
+}
+
+// Whether there is time to make a kernel: a few are soon made for a long graph; for a short one the program
+// is.
+bool OpByOp::may_make() const {
+  return making_.load(std::memory_order_relaxed) + nanoseconds(std::chrono::milliseconds(10)) < compile_ / 4;
 }
 
 std::optional<std::vector<Tensor>> OpByOp::run(std::span<const Tensor> inputs, bool compiles) const {
@@ -141,16 +155,24 @@ std::optional<std::vector<Tensor>> OpByOp::run(std::span<const Tensor> inputs, b
       if (auto at = readers.find(v); at != readers.end() && --at->second == 0) values.erase(v);
     const Attrs attrs = bound(node->attrs(), sizes);
     const profile::At at(node->location(), node->scope());
-    auto results = compiles ? eager::run(ops::op_of(node), operands, attrs)
-                            : eager::run_at_hand(ops::op_of(node), operands, attrs);
-    if (!results) return std::nullopt;
+    std::optional<std::vector<Tensor>> results;
+    if (!compiles) results = eager::run_at_hand(ops::op_of(node), operands, attrs);
+    if (!results) {
+      if (!compiles && !may_make()) return std::nullopt;
+      const Clock::time_point making = Clock::now();
+      results = eager::run(ops::op_of(node), operands, attrs);
+      making_.fetch_add(nanoseconds(Clock::now() - making), std::memory_order_relaxed);
+    }
     for (size_t i = 0; i < results->size(); ++i) values[node->result(i)] = std::move((*results)[i]);
   }
   std::vector<Tensor> out;
   for (Value v : graph_->outputs()) out.push_back(values.at(v));
   int64_t first = -1;
-  if (!spent_.compare_exchange_strong(first, 0, std::memory_order_relaxed))
-    spent_.fetch_add(std::chrono::nanoseconds(Clock::now() - start).count(), std::memory_order_relaxed);
+  if (!spent_.compare_exchange_strong(first, 0, std::memory_order_relaxed)) {
+    const int64_t took = nanoseconds(Clock::now() - start);
+    spent_.fetch_add(took, std::memory_order_relaxed);
+    last_.store(took, std::memory_order_relaxed);
+  }
   return out;
 }
 

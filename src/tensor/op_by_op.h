@@ -22,24 +22,30 @@ class OpByOp {
   static bool is_usual();
   // Null where the graph is not made for it: it is long, has branches or loops, effects or calls to the host.
   static std::unique_ptr<OpByOp> of(std::shared_ptr<const Graph> graph);
-  // Nothing where a node's kernel is not at hand, where what the nodes leave for each other takes more memory
-  // than inputs and results do, or where the inputs are not what the graph takes: the compiled program, which
-  // needs less or says what is wrong, is to be run then, now and later. Thread-safe. `compiles`: kernels that
-  // are not at hand are made.
+  // Nothing where kernels are not at hand that take long to make, where what the nodes leave for each other
+  // takes more memory than inputs and results do, or where the inputs are not what the graph takes: the
+  // compiled program, which needs less or says what is wrong, is to be run then, now and later. Thread-safe.
+  // `compiles`: kernels that are not at hand are made, however long it takes.
   std::optional<std::vector<Tensor>> run(std::span<const Tensor> inputs, bool compiles = false) const;
-  // Whether all runs but the first, which looks for its kernels, took about as long as it takes to compile:
-  // who calls the graph no longer is the better for not having compiled it; any other loses about as much
-  // again.
+  // Whether it is time to make the program: all runs but the first, which looks for its kernels, took about
+  // as long as compiling takes; of a long graph, whether there was one. Who calls it no longer is the better
+  // for not having compiled it.
   bool is_over() const { return spent_.load(std::memory_order_relaxed) >= enough_; }
+  // Whether the last run but the first took longer than compiling by far (what that takes is a guess), so
+  // that it is better to wait for the program.
+  bool is_slow() const { return last_.load(std::memory_order_relaxed) > 4 * compile_; }
 
  private:
   explicit OpByOp(std::shared_ptr<const Graph> graph);
   bool bind(std::span<const Tensor> inputs, SymbolValues& values) const;
   bool is_modest(const SymbolValues& values) const;
+  bool may_make() const;
 
   std::shared_ptr<const Graph> graph_;
-  int64_t enough_;
-  mutable std::atomic<int64_t> spent_{-1};  // nanoseconds; before the first run -1
+  // Nanoseconds. What compiling takes, about, and how much of it runs may take; what they took, -1 before the
+  // first; what kernels took that were made for them.
+  int64_t compile_, enough_;
+  mutable std::atomic<int64_t> spent_{-1}, last_{0}, making_{0};
 };
 
 }  // namespace ig

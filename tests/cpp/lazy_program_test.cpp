@@ -1,6 +1,9 @@
-// Graphs that run before they are compiled: when they do, that the bits are the program's, and that threads
-// may call them while one of them compiles.
+// Graphs that run before they are compiled: when they do, that the bits are the program's, that threads may
+// call them while one of them or the background compiles, and that both may be called off.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <thread>
@@ -114,6 +117,116 @@ TEST(LazyProgram, ThreadsCallItWhileOneCompiles) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
   EXPECT_GE(compiled, 100);
+}
+
+// A graph of `count` nodes with numbers of its own, so that nobody has compiled it.
+std::string long_graph(int count) {
+  static int graphs = 0;
+  std::string text = fmt::format("graph @long{}(%x: f32[6, 7]) {{\n", ++graphs), last = "x";
+  for (int i = 0; i < count; i += 3) {
+    text += fmt::format("  %{} = constant() {{value = f32[] {{{}}}}} : f32[]\n", i, graphs * 1000 + i);
+    text += fmt::format(
+        "  %{} = broadcast_in_dim(%{}) {{shape = <6, 7>, broadcast_dimensions = []}} : f32[6, 7]\n", i + 1,
+        i);
+    text += fmt::format("  %{} = {}(%{}, %{}) : f32[6, 7]\n", i + 2, i % 2 ? "add" : "multiply", last, i + 1);
+    last = std::to_string(i + 2);
+  }
+  return text + fmt::format("  return %{}\n}}\n", last);
+}
+
+bool becomes_ready(const LazyProgram& lazy) {
+  return rt::background::wait(std::chrono::minutes(1)) && lazy.ready();
+}
+
+TEST(LazyProgram, LongGraphsAreMadeInTheBackgroundFromTheSecondCallOn) {
+  auto graph = graph_of(long_graph(330));
+  LazyProgram lazy(graph, {}, true);
+  const std::vector<Tensor> inputs = {floats({6, 7}, 0.25F)};
+  std::optional<std::vector<Tensor>> first = lazy.run_early(inputs);
+  ASSERT_TRUE(first);
+  EXPECT_TRUE(rt::background::wait(std::chrono::milliseconds(0))) << "who calls it once has it not compiled";
+  std::optional<std::vector<Tensor>> second = lazy.run_early(inputs);
+  ASSERT_TRUE(second) << "it does not wait";
+  ASSERT_TRUE(becomes_ready(lazy));
+  EXPECT_FALSE(lazy.run_early(inputs));
+  const std::string want = bytes((*lazy.ready())->run(inputs)[0]);
+  EXPECT_EQ(bytes((*first)[0]), want);
+  EXPECT_EQ(bytes((*second)[0]), want);
+}
+
+TEST(LazyProgram, WhoAsksForTheProgramTakesOver) {
+  for (int trial = 0; trial < 20; ++trial) {
+    LazyProgram lazy(graph_of(long_graph(330)), {}, true);
+    const std::vector<Tensor> inputs = {floats({6, 7}, 0.25F)};
+    const std::string want = bytes((*lazy.run_early(inputs))[0]);
+    lazy.run_early(inputs);
+    std::this_thread::sleep_for(std::chrono::milliseconds(trial));
+    EXPECT_EQ(bytes(lazy.get()->run(inputs)[0]), want);
+    EXPECT_TRUE(rt::background::wait(std::chrono::milliseconds(1000)));
+  }
+}
+
+TEST(LazyProgram, MayGoWhileItIsMade) {
+  for (int trial = 0; trial < 20; ++trial) {
+    LazyProgram lazy(graph_of(long_graph(330)), {}, true);
+    const std::vector<Tensor> inputs = {floats({6, 7}, 0.25F)};
+    lazy.run_early(inputs);
+    lazy.run_early(inputs);
+    std::this_thread::sleep_for(std::chrono::milliseconds(trial));
+  }
+  EXPECT_TRUE(rt::background::wait(std::chrono::minutes(1)));
+}
+
+TEST(LazyProgram, AForkFindsTheCompilerAtRest) {
+  LazyProgram lazy(graph_of(long_graph(600)), {}, true);
+  const std::vector<Tensor> inputs = {floats({6, 7}, 0.25F)};
+  const std::string want = bytes((*lazy.run_early(inputs))[0]);
+  lazy.run_early(inputs);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const bool ready = becomes_ready(lazy);
+    _exit(ready && bytes((*lazy.ready())->run(inputs)[0]) == want ? 0 : 1);
+  }
+  EXPECT_TRUE(becomes_ready(lazy));
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(LazyProgram, ThreadsCallItWhileTheBackgroundMakesIt) {
+  for (int trial = 0; trial < 5; ++trial) {
+    LazyProgram lazy(graph_of(long_graph(330)), {}, true);
+    const std::vector<Tensor> inputs = {floats({6, 7}, 0.25F)};
+    const std::string want = bytes((*lazy.run_early(inputs))[0]);
+    std::atomic<int> wrong{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t)
+      threads.emplace_back([&, t] {
+        for (int call = 0; call < 40 || !lazy.ready(); ++call) {
+          std::optional<std::vector<Tensor>> early = lazy.run_early(inputs);
+          if (t == trial && call == 10) lazy.get();
+          const std::vector<Tensor> out = early ? *std::move(early) : lazy.get()->run(inputs);
+          wrong += bytes(out[0]) != want;
+        }
+      });
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(wrong, 0);
+  }
+}
+
+TEST(Compile, StopsWhereItIsAskedToAndKeepsWhatItHas) {
+  auto graph = graph_of(long_graph(60));
+  std::stop_source stop;
+  CompileOptions options;
+  options.stop = stop.get_token();
+  stop.request_stop();
+  EXPECT_THROW(compile(*graph, options), Stopped);
+  options.stop = {};
+  EXPECT_TRUE(compile(*graph, options)) << "nobody waits for what was not begun";
+  options.at_hand = true;
+  EXPECT_TRUE(compile(*graph, options));
 }
 
 }  // namespace
