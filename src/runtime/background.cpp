@@ -97,12 +97,31 @@ bool start_thread(State& s) {
   return s.has_thread;
 }
 
+// With what runs at rest, and the lock held over the fork. Who forks may hold what the work needs to come to
+// rest; then the child, which may find the compiler's locks taken, does without the background.
+void before_fork() {
+  State& s = *current;
+  std::unique_lock lock(s.mutex);
+  ++s.paused;
+  if (s.running) s.running->stop.request_stop();
+  s.changed.wait_for(lock, std::chrono::seconds(5), [&] { return !s.running; });
+  lock.release();
+}
+
+void after_fork_in_parent() {
+  State& s = *current;
+  std::unique_lock lock(s.mutex, std::adopt_lock);
+  --s.paused;
+  start_thread(s);
+  s.changed.notify_all();
+}
+
 // The child of a fork has no thread, and condition variables that count the sleepers of its parent.
 void begin_again_in_child() {
   State* parent = current;
   auto* own = new State;
+  own->ended = parent->ended || parent->running;
   own->queue = std::move(parent->queue);
-  own->ended = parent->ended;
   current = own;
   parent->mutex.unlock();
   std::lock_guard lock(own->mutex);
@@ -115,16 +134,7 @@ State& state() {
     // A fork asks those first that came last: what runs may need the locks that these hold in a fork.
     ThreadPool::instance();
     allocator_stats();
-    pthread_atfork(
-        [] {
-          pause();
-          current->mutex.lock();
-        },
-        [] {
-          current->mutex.unlock();
-          resume();
-        },
-        [] { begin_again_in_child(); });
+    pthread_atfork(before_fork, after_fork_in_parent, begin_again_in_child);
     std::atexit(end);
     return true;
   }();

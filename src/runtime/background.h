@@ -37,7 +37,7 @@ class Piece {
 // Waits until all that is queued is done, or called off; false where it is not after so long.
 bool wait(std::chrono::milliseconds at_most);
 // Until `resume`, nothing runs: what does is called off, waited for, and begun again later. They nest. A fork
-// does so by itself; who holds a lock that the work may need does it before, without the lock.
+// does so by itself; who holds a lock then that the work may need does it before, without the lock.
 void pause();
 void resume();
 // Calls off what runs, waits for it, and drops what is queued, now and later. The end of the process does it

@@ -5,6 +5,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -130,6 +132,33 @@ TEST(Background, AForkFindsItAtRestAndBothSidesGoOn) {
     Piece next(more.work());
     _exit(done && wait(milliseconds(10000)) && more.done == 1 ? 0 : 1);
   }
+  EXPECT_TRUE(wait(milliseconds(10000)));
+  EXPECT_EQ(lengthy.done, 1);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(Background, AForkWhoseLockTheWorkNeedsGoesOnWithoutIt) {
+  std::mutex needed;
+  Lengthy lengthy;
+  lengthy.may_end = true;
+  std::atomic<bool> begun{false};
+  std::unique_lock held(needed);
+  Piece piece([&](const std::stop_token& stop) {
+    begun = true;
+    std::lock_guard lock(needed);
+    lengthy.work()(stop);
+  });
+  while (!begun) std::this_thread::yield();
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    Piece never([](const std::stop_token&) { _exit(1); });
+    _exit(wait(milliseconds(100)) ? 0 : 2);
+  }
+  held.unlock();
   EXPECT_TRUE(wait(milliseconds(10000)));
   EXPECT_EQ(lengthy.done, 1);
   int status = 0;
