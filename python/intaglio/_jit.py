@@ -199,6 +199,7 @@ class Compiled:
         self._info = info
         self._fits: Callable[..., bool] | None = None  # whether a call is like one that was checked
         self.graph = info["graph"].compile(exact=True) if info["exact"] else info["graph"]
+        info["compile"]()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._fits is None or not self._fits(*args, **kwargs):

@@ -323,12 +323,14 @@ nb::object list_of(const T& items, F&& one) {
   return out;
 }
 
+// The program of a trace, made now where it is not; null where the trace has none.
+std::shared_ptr<Program> program_of(const record::JitTrace& trace) {
+  if (!trace.program) return nullptr;
+  nb::gil_scoped_release aside;  // whoever waits for the program must not hold what its maker needs
+  return trace.program->get();
+}
+
 nb::dict describe(const Entry& entry, const record::JitTrace& trace) {
-  std::shared_ptr<Program> program;
-  if (trace.program) {
-    nb::gil_scoped_release aside;  // whoever waits for the program must not hold what its maker needs
-    program = trace.program->get();
-  }
   auto text = [](const auto& item) { return nb::str(item.str().c_str()); };
   const auto& kept = static_cast<const PyKept&>(*trace.kept);
   nb::dict out;
@@ -341,13 +343,10 @@ nb::dict describe(const Entry& entry, const record::JitTrace& trace) {
   out["lifted"] = list_of(trace.lifted, [](const Capture::Lifted& one) { return nb::str(one.name.c_str()); });
   out["unknown"] = list_of(kept.unknown, [](const std::string& line) { return nb::str(line.c_str()); });
   out["writes"] = kept.writes.size();
-  out["prepared_bytes"] = program ? program->report().prepared_bytes : 0;
   out["graph"] = graph_object(trace.graph);
   out["exact"] = entry.tree->options().compile.exact;
-  if (program) out["fusion"] = program->report().fusion;  // of the program that runs
   out["nodes"] = trace.graph->node_count();
   out["trace_ms"] = trace.trace_ms;
-  out["compile_ms"] = program ? trace.program->compile_ms() : 0.0;
   out["calls"] = trace.calls.load();
   nb::dict fixed;
   for (const CallShape::Leaf& leaf : entry.shape.leaves)
@@ -445,10 +444,19 @@ void init_jit(nb::module_& m) {
       [](nb::handle self) {
         nb::list out;
         for (const std::shared_ptr<Entry>& entry : jit_of(require(self).ptr()).entries)
-          for (const auto& trace : *entry->tree->traces()) out.append(describe(*entry, *trace));
+          for (const auto& trace : *entry->tree->traces()) {
+            const std::shared_ptr<Program> program = program_of(*trace);
+            nb::dict one = describe(*entry, *trace);
+            one["prepared_bytes"] = program ? program->report().prepared_bytes : 0;
+            if (program) one["fusion"] = program->report().fusion;  // of the program that runs
+            one["compile_ms"] = program ? trace->program->compile_ms() : 0.0;
+            out.append(one);
+          }
         return out;
       },
-      "What is known of each trace, in the order of their recording within each structure of arguments.");
+      "What is known of each trace and its program, in the order of their recording within each structure "
+      "of\n"
+      "arguments; programs are made where they are not.");
   m.def("_jit_hits", [](nb::handle self) {
     uint64_t hits = 0;
     for (const std::shared_ptr<Entry>& entry : jit_of(require(self).ptr()).entries)
@@ -468,10 +476,12 @@ void init_jit(nb::module_& m) {
             run(jit_of(require(self).ptr()), given.all.data(), given.count, given.name_list(), true);
         if (!found.result.trace) return nb::none();
         nb::dict out = describe(*found.entry, *found.result.trace);
-        out["graph"] = graph_object(found.result.trace->graph);
+        // A trace that was forgotten since may be asked for its program, too.
+        out["compile"] = nb::cpp_function([trace = found.result.trace] { program_of(*trace); });
         return out;
       },
-      "The trace of this call, with its graph; nothing of the call is seen outside.");
+      "The trace of this call, with its graph; nothing of the call is seen outside. `compile` makes its "
+      "program.");
   nb::class_<ArgumentsLike>(m, "_ArgumentsLike", nb::type_slots(like_slots))
       .def(nb::init<nb::handle, nb::args, nb::kwargs>())
       .def("match", &ArgumentsLike::match,

@@ -162,6 +162,20 @@ def test_asking_for_the_program_compiles_it(tmp_path: Path) -> None:
     assert same(program, tmp_path) == "True\n"
 
 
+def test_tracing_and_lowering_compile_nothing(tmp_path: Path) -> None:
+    program = """
+        x, f = array(8, 48), ig.jit(mlp)
+        graph, lowered = f.trace(x).graph, f.lower(x)
+        print(len(graph.nodes) > 0, kernels())
+        compiled = lowered.compile()
+        print(kernels() > 0)
+        made = kernels()
+        f(x), compiled(x)
+        print(kernels() == made)
+    """
+    assert run(program, tmp_path, True) == run(program, tmp_path, False) == "True 0\nTrue\nTrue\n"
+
+
 def test_gradients_donation_outcomes_and_numbers_are_as_they_are_compiled(tmp_path: Path) -> None:
     same(
         """
