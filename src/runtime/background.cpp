@@ -4,7 +4,6 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <condition_variable>
@@ -34,9 +33,10 @@ struct State {
   std::deque<std::shared_ptr<Entry>> queue;
   std::shared_ptr<Entry> running;
   bool has_thread = false, ended = false;
+  bool lost = false;  // in the child of a fork: its parent was at something, which may hold locks
   int paused = 0;
 
-  bool idle() const { return !running && (queue.empty() || ended); }
+  bool idle() const { return !running && (queue.empty() || ended || lost); }
 };
 
 State* current = nullptr;
@@ -83,7 +83,7 @@ void stop_running(State& s, std::unique_lock<std::mutex>& lock) {
 
 // With the lock held. False where the system gives no more threads.
 bool start_thread(State& s) {
-  if (s.queue.empty() || s.has_thread || s.ended || s.paused > 0) return true;
+  if (s.queue.empty() || s.has_thread || s.ended || s.lost || s.paused > 0) return true;
   // Signals are for the threads of the program, so that Ctrl-C finds the main one.
   sigset_t all, old;
   sigfillset(&all);
@@ -98,7 +98,7 @@ bool start_thread(State& s) {
 }
 
 // With what runs at rest, and the lock held over the fork. Who forks may hold what the work needs to come to
-// rest; then the child, which may find the compiler's locks taken, does without the background.
+// rest; then the child does without the background.
 void before_fork() {
   State& s = *current;
   std::unique_lock lock(s.mutex);
@@ -120,7 +120,8 @@ void after_fork_in_parent() {
 void begin_again_in_child() {
   State* parent = current;
   auto* own = new State;
-  own->ended = parent->ended || parent->running;
+  own->ended = parent->ended;
+  own->lost = parent->lost || parent->running;
   own->queue = std::move(parent->queue);
   current = own;
   parent->mutex.unlock();
@@ -148,9 +149,8 @@ Piece::Piece(Work work) : entry_(std::make_shared<Entry>()) {
   entry_->work = std::move(work);
   State& s = state();
   std::lock_guard lock(s.mutex);
-  if (s.ended) return;
   s.queue.push_back(entry_);
-  if (!start_thread(s)) {
+  if (s.ended || !start_thread(s)) {
     s.queue.pop_back();
     throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));
   }

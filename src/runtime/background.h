@@ -18,8 +18,8 @@ using Work = std::function<void(const std::stop_token&)>;
 class Piece {
  public:
   Piece() = default;
-  // Queues it, behind what waits already. After `end` it is never begun. std::system_error where the system
-  // gives no thread for it.
+  // Queues it, behind what waits already. std::system_error where the system gives no thread for it, and
+  // after `end`.
   explicit Piece(Work work);
   ~Piece() { forget(); }
   Piece(Piece&&) noexcept = default;
@@ -40,7 +40,7 @@ bool wait(std::chrono::milliseconds at_most);
 // does so by itself; who holds a lock then that the work may need does it before, without the lock.
 void pause();
 void resume();
-// Calls off what runs, waits for it, and drops what is queued, now and later. The end of the process does it
+// Calls off what runs, waits for it, and begins nothing any more. The end of the process does it
 // by itself; so does who takes something down before that which the work may need.
 void end();
 // Has the end of the process call `end` before it takes down what was loaded until now.

@@ -636,10 +636,11 @@ std::vector<Tensor> compute(const ops::Op& op, std::span<const Tensor> operands,
   }
   if (const AttrValue* value = op.has(ops::Trait::Constant) ? attrs.find(ops::kValue.name) : nullptr)
     if (const Literal* literal = std::get_if<Literal>(value)) return {Tensor::from(*literal)};
-  if (auto out = with_merged_examples(op, operands, attrs, [&](std::span<const Tensor> merged) {
-        return compute_general(op, merged, attrs, kernels);
-      }))
-    return *std::move(out);
+  if (op.decl.example_axes > 0)
+    if (auto out = with_merged_examples(op, operands, attrs, [&](std::span<const Tensor> merged) {
+          return compute_general(op, merged, attrs, kernels);
+        }))
+      return *std::move(out);
   return compute_general(op, operands, attrs, kernels);
 }
 

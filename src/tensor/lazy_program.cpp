@@ -24,7 +24,7 @@ void LazyProgram::check() const {
   compile(*making_->graph, options);
 }
 
-void LazyProgram::Making::make(const std::stop_token& stop) {
+void LazyProgram::Making::make(const std::stop_token& stop) try {
   made([&] {
     const auto start = std::chrono::steady_clock::now();
     CompileOptions own = options;
@@ -32,18 +32,14 @@ void LazyProgram::Making::make(const std::stop_token& stop) {
     program = compile(*graph, own);
     compile_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   });
-}
-
-void LazyProgram::Making::make_in_background(const std::stop_token& stop) {
-  try {
-    make(stop);
-  } catch (const Stopped&) {
-    throw;
-  } catch (const Error& error) {
-    (error.kind() == ErrorKind::Unsupported && !compiler_available() ? no_compiler : failed) = true;
-  } catch (...) {
-    failed = true;
-  }
+} catch (const Stopped&) {
+  throw;
+} catch (const Error& error) {
+  (error.kind() == ErrorKind::Unsupported && !compiler_available() ? no_compiler : failed) = true;
+  throw;
+} catch (...) {
+  failed = true;
+  throw;
 }
 
 const std::shared_ptr<Program>& LazyProgram::get() const {
@@ -51,6 +47,7 @@ const std::shared_ptr<Program>& LazyProgram::get() const {
     std::optional<rt::background::Piece> piece;
     {
       std::lock_guard lock(mutex_);
+      asked_ = true;
       piece.swap(piece_);
     }
     if (piece) piece->call_off();
@@ -59,12 +56,20 @@ const std::shared_ptr<Program>& LazyProgram::get() const {
   return making_->program;
 }
 
-// Has the background make the program, once. False where it cannot.
+// Has the background make the program, once, unless somebody is at it. False where it cannot.
 bool LazyProgram::begin() const {
   std::lock_guard lock(mutex_);
-  if (piece_) return true;
+  if (piece_ || asked_) return true;
   try {
-    piece_.emplace([making = making_](const std::stop_token& stop) { making->make_in_background(stop); });
+    piece_.emplace([making = making_](const std::stop_token& stop) {
+      try {
+        making->make(stop);
+      } catch (const Stopped&) {
+        throw;
+      } catch (...) {
+        // Who calls next is told.
+      }
+    });
   } catch (const std::system_error&) {
     return false;
   }

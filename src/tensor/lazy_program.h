@@ -48,13 +48,13 @@ class LazyProgram {
     std::atomic<bool> no_compiler{false}, failed{false};
 
     void make(const std::stop_token& stop);
-    void make_in_background(const std::stop_token& stop);
   };
   bool begin() const;
 
   std::shared_ptr<Making> making_;
   std::unique_ptr<const OpByOp> op_by_op_;
-  mutable std::mutex mutex_;  // of `piece_`
+  mutable std::mutex mutex_;    // of what follows
+  mutable bool asked_ = false;  // for the program, by `get`
   mutable std::optional<rt::background::Piece> piece_;
 };
 

@@ -20,7 +20,7 @@ class OpByOp {
   // Whether captured functions begin so: yes, unless INTAGLIO_OP_BY_OP is 0. Error(Value) where that says
   // neither 0 nor 1.
   static bool is_usual();
-  // Null where the graph is not made for it: it is long, has branches or loops, effects or calls to the host.
+  // Null where the graph is not made for it: it has branches or loops, effects or calls to the host.
   static std::unique_ptr<OpByOp> of(std::shared_ptr<const Graph> graph);
   // Nothing where kernels are not at hand that take long to make, where what the nodes leave for each other
   // takes more memory than inputs and results do, or where the inputs are not what the graph takes: the

@@ -195,6 +195,24 @@ TEST(LazyProgram, AForkFindsTheCompilerAtRest) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
+TEST(LazyProgram, WhatTheBackgroundCannotMakeIsToldByTheCallThatComesNext) {
+  CompileOptions options;
+  options.disabled_passes = {"no-such-pass"};
+  LazyProgram lazy(graph_of(long_graph(330)), options, true);
+  const std::vector<Tensor> inputs = {floats({6, 7}, 0.25F)};
+  EXPECT_TRUE(lazy.run_early(inputs));
+  EXPECT_TRUE(lazy.run_early(inputs));
+  EXPECT_FALSE(becomes_ready(lazy));
+  EXPECT_FALSE(lazy.run_early(inputs));
+  try {
+    lazy.get();
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::Value);
+    EXPECT_TRUE(std::string(error.what()).starts_with("unknown pass 'no-such-pass'")) << error.what();
+  }
+}
+
 TEST(LazyProgram, ThreadsCallItWhileTheBackgroundMakesIt) {
   for (int trial = 0; trial < 5; ++trial) {
     LazyProgram lazy(graph_of(long_graph(330)), {}, true);
