@@ -31,15 +31,21 @@ const PrebuiltTable* table() {
 
 }  // namespace
 
-int prebuilt_level() {
+int kernel_level() {
   static const int level = [] {
-    const char* wanted = std::getenv("INTAGLIO_PREBUILT");
-    if (wanted && std::string_view(wanted) == "0") return 0;
     const int highest = processor_level();
     const char* target = std::getenv("INTAGLIO_TARGET");
     std::string_view name = target ? target : "";
     if (name.starts_with("x86-64-v") && name.size() == 9) return std::min(highest, name[8] - '0');
     return highest;
+  }();
+  return level;
+}
+
+int prebuilt_level() {
+  static const int level = [] {
+    const char* wanted = std::getenv("INTAGLIO_PREBUILT");
+    return wanted && std::string_view(wanted) == "0" ? 0 : kernel_level();
   }();
   return level;
 }

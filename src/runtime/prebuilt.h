@@ -39,8 +39,10 @@ struct PrebuiltTable {
 using PrebuiltTables = const PrebuiltTable* (*)(int level);
 inline constexpr const char* kPrebuiltSymbol = "intaglio_prebuilt_kernels";
 
-// The level whose kernels this process may use: the highest that this processor has, or the one that
-// INTAGLIO_TARGET names; 0 where INTAGLIO_PREBUILT=0 asks for none.
+// The level of the ABI that the kernels of this process are made for: the highest that this processor has, or
+// the one that INTAGLIO_TARGET names. From 3 on they fuse multiply-adds.
+int kernel_level();
+// The same, of those that are prebuilt: 0 where INTAGLIO_PREBUILT=0 asks for none.
 int prebuilt_level();
 // Null where there is none.
 const PrebuiltKernel* find_prebuilt(const Hash128& key);

@@ -59,8 +59,8 @@ class GroupedConvolution {
   // results [images, places, features, groups].
   GroupedConvolution(const Tensor& image, const Tensor& weights, const ops::ConvDims& dims, Tensor& made)
       : d_(dims),
-        // As the kernels at hand do it.
-        add_(rt::prebuilt_level() >= 3 ? static_cast<AddProducts>(add_products_fused) : add_products<T>),
+        // As kernels do it.
+        add_(rt::kernel_level() >= 3 ? static_cast<AddProducts>(add_products_fused) : add_products<T>),
         image_(static_cast<const T*>(image.data())),
         weights_(static_cast<const T*>(weights.data())),
         made_(static_cast<T*>(made.data())),

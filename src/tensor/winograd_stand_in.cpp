@@ -96,10 +96,10 @@ bool are_good(const std::array<E, N>& values, bool alike) {
   }
 }
 
-// As the kernels at hand do it.
+// As kernels do it.
 template <class T>
 T multiply_add(T a, T b, T sum) {
-  static const bool fused = rt::prebuilt_level() >= 3;
+  static const bool fused = rt::kernel_level() >= 3;
   return fused ? std::fma(a, b, sum) : sum + a * b;
 }
 

@@ -83,7 +83,8 @@ def test_convolutions(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("target", ["", "x86-64-v3", "x86-64-v2"])
-def test_convolutions_of_many_groups(target: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("prebuilt", ["1", "0"])
+def test_convolutions_of_many_groups(target: str, prebuilt: str, tmp_path: Path) -> None:
     """Depthwise ones, with several features a group, and by groups of images, as gradients have them."""
     program = """
         ran = 0
@@ -114,7 +115,7 @@ def test_convolutions_of_many_groups(target: str, tmp_path: Path) -> None:
         print(ran > 40)
     """
     environment = {"INTAGLIO_TARGET": target} if target else {}
-    assert run(program, tmp_path, **environment) == "True\n"
+    assert run(program, tmp_path, INTAGLIO_PREBUILT=prebuilt, **environment) == "True\n"
 
 
 def test_a_depthwise_convolution_and_its_gradients_compile_nothing(tmp_path: Path) -> None:
