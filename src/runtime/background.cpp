@@ -44,7 +44,7 @@ State* current = nullptr;
 void run_queue(State& s) {
   std::unique_lock lock(s.mutex);
   for (;;) {
-    // A thread that sleeps costs its stack; starting one costs some 20 µs.
+    // Work often comes in a row; a thread that nobody needs any more goes.
     const bool more = s.changed.wait_for(lock, std::chrono::seconds(1),
                                          [&] { return s.ended || (!s.queue.empty() && s.paused == 0); });
     if (s.ended || (!more && s.queue.empty())) break;

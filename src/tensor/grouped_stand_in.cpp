@@ -69,6 +69,7 @@ class GroupedConvolution {
       const auto axis = static_cast<int64_t>(s) + 1;
       sizes_.push_back(image.shape()[axis]);
       taps_.push_back(weights.shape()[axis]);
+      all_taps_ *= taps_.back();
       places_.push_back(made.shape()[axis]);
     }
     const auto last = static_cast<int64_t>(space_) + 1;
@@ -110,12 +111,10 @@ class GroupedConvolution {
     return false;
   }
   void add(T* sums, int64_t at, int64_t tap) const {
-    int64_t all_taps = 1;
-    for (int64_t taps : taps_) all_taps *= taps;
     for (int64_t feature = 0; feature < features_; ++feature)
       for (int64_t i = 0; i < inputs_; ++i)
         add_(sums + feature * groups_, image_ + (at * inputs_ + i) * groups_,
-             weights_ + ((feature * all_taps + tap) * inputs_ + i) * groups_, groups_);
+             weights_ + ((feature * all_taps_ + tap) * inputs_ + i) * groups_, groups_);
   }
 
   const ops::ConvDims& d_;
@@ -124,7 +123,7 @@ class GroupedConvolution {
   T* made_;
   size_t space_;
   std::vector<int64_t> sizes_, taps_, places_;
-  int64_t features_, inputs_, groups_;
+  int64_t all_taps_ = 1, features_, inputs_, groups_;
 };
 
 }  // namespace

@@ -110,7 +110,7 @@ bool OpByOp::bind(std::span<const Tensor> inputs, SymbolValues& values) const {
 // Much of what lies between inputs and results at any time compiled code would keep in registers and caches.
 bool OpByOp::is_modest(const SymbolValues& values) const {
   constexpr int64_t kFree = int64_t{16} << 20;
-  constexpr size_t kWorthIt = 50;  // nodes: compiling them takes about as long as that memory takes to get
+  constexpr size_t kWorthIt = 50;  // nodes: what has fewer is soon compiled
   int64_t outer =
       graph_->node_count() > kWorthIt ? std::max(kFree, static_cast<int64_t>(memory_limit() / 32)) : kFree;
   int64_t between = 0, most = 0;

@@ -37,6 +37,13 @@ struct Lengthy {
   }
 };
 
+void expect_success_of(pid_t child) {
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
 TEST(Background, DoesOnePieceAfterTheOther) {
   std::vector<int> order;
   std::vector<Piece> pieces;
@@ -134,10 +141,7 @@ TEST(Background, AForkFindsItAtRestAndBothSidesGoOn) {
   }
   EXPECT_TRUE(wait(milliseconds(10000)));
   EXPECT_EQ(lengthy.done, 1);
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 0);
+  expect_success_of(child);
 }
 
 TEST(Background, AForkWhoseLockTheWorkNeedsGoesOnWithoutIt) {
@@ -161,10 +165,7 @@ TEST(Background, AForkWhoseLockTheWorkNeedsGoesOnWithoutIt) {
   held.unlock();
   EXPECT_TRUE(wait(milliseconds(10000)));
   EXPECT_EQ(lengthy.done, 1);
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 0);
+  expect_success_of(child);
 }
 
 TEST(BackgroundDeathTest, TheEndOfTheProcessCallsItOff) {

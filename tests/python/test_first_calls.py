@@ -257,6 +257,24 @@ def test_memory_that_fusion_saves_is_not_taken(wide: bool) -> None:
     assert (graph._run_op_by_op(x, y) is None) == wide
 
 
+@pytest.mark.parametrize(("limit", "early"), [(8 << 30, True), (1 << 30, False)])
+def test_graphs_that_take_long_to_compile_may_take_a_part_of_the_memory(limit: int, early: bool) -> None:
+    n = 4096  # three arrays of 64 MiB between x, y and the sum
+    x, y = ig.ones((n, 1)), ig.ones((1, n))
+
+    def program(x: ig.Tensor, y: ig.Tensor) -> ig.Tensor:
+        for _ in range(50):
+            x = x + 1
+        return ig.sum(x - y)
+
+    code = f"import intaglio as ig; x, y = ig.ones(({n}, 1)), ig.ones((1, {n}))\n"
+    code += f"graph = ig.Graph.parse({str(ig.trace(program, x, y).graph)!r})\n"
+    code += "print(graph._run_op_by_op(x, y) is not None)"
+    environment = {**os.environ, "INTAGLIO_MEMORY_LIMIT": str(limit)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout == f"{early}\n", done.stderr
+
+
 def test_what_is_no_line_of_ops_is_compiled() -> None:
     x = ig.ones((3,))
     loop = ig.trace(lambda x: ig.fori_loop(0, 3, lambda i, x: x * 2, x), x).graph
