@@ -20,6 +20,7 @@
 // number of rows, or the host.
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "codegen/dot_operands.h"
 #include "codegen/register_tile.h"
@@ -639,8 +640,9 @@ class DotLowering {
 
   // The sums of all parts are there: what brings them together.
   void finish_parts(Expr from, Expr to, const Strip& strip) {
+    // A strip of three registers is walked in single ones.
     const int lanes = static_cast<int>(
-        std::min<int64_t>(tiles_.nr, natural_lanes(emit_.target, widest_element(emit_.region))));
+        std::gcd(tiles_.nr, int64_t{natural_lanes(emit_.target, widest_element(emit_.region))}));
     emit_.serial(from, to, [&](Expr row) {
       emit_.vector(build_.index(0), strip.width, lanes, [&](Expr j) {
         store_parts(row, strip.first + j,

@@ -40,10 +40,21 @@ def gated(x: Any, w: Any, c: Any, parts: int) -> Any:
     return total
 
 
-@pytest.mark.parametrize(("width", "parts"), [(1, 2), (3, 8), (16, 4), (31, 2), (33, 3), (100, 4), (128, 2)])
-@pytest.mark.parametrize(
-    ("held", "rows"), [("argument", 3), ("argument", 130), ("weight", 1), ("weight", 13), ("turned weight", 8)]
-)
+# Multiples of 24 and 48 are cut into strips of three registers, where rows are few.
+WIDTHS = [(1, 2), (3, 8), (16, 4), (31, 2), (33, 3), (100, 4), (128, 2), (24, 3), (96, 4), (144, 2)]
+ROWS = [
+    ("argument", 3),
+    ("argument", 130),
+    ("weight", 1),
+    ("weight", 4),
+    ("weight", 5),
+    ("weight", 13),
+    ("turned weight", 8),
+]
+
+
+@pytest.mark.parametrize(("width", "parts"), WIDTHS)
+@pytest.mark.parametrize(("held", "rows"), ROWS)
 def test_widths_parts_and_rows(width: int, parts: int, rows: int, held: str) -> None:
     x, c = random(rows, 70), random(parts * width)
     w = random(parts * width, 70).T if held == "turned weight" else random(70, parts * width)
