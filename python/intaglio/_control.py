@@ -146,6 +146,8 @@ def _capture_branches(who: str, functions: Sequence[Callable[..., Any]], operand
 
 
 def _scalar(who: str, what: str, value: Any) -> Tensor:
+    if isinstance(value, _functions.Dim):
+        return _intaglio.functions["add"](_intaglio.asarray(0, dtype=_intaglio.int64), value)
     array = _intaglio.asarray(value)
     if len(array.shape) != 0:
         raise _errors.ShapeError(
@@ -359,8 +361,8 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
 
     Parameters
     ----------
-    lower, upper : int, or integer arrays of rank 0
-        With two ints it is a `scan`, whose number of steps the graph knows; else a `while_loop`.
+    lower, upper : int or Dim, or integer arrays of rank 0
+        With two ints or sizes it is a `scan`, whose number of steps the graph knows; else a `while_loop`.
     body_fun : callable
         From the counter (int64) and what is carried to the same tree of arrays, with the same shapes and dtypes.
 
@@ -374,14 +376,14 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
     >>> ig.fori_loop(0, 5, lambda i, total: total + i, 0)
     Tensor(10, dtype=int64)
     """
-    if type(lower) is builtins.int and type(upper) is builtins.int:
+    if all(type(bound) is builtins.int or isinstance(bound, _functions.Dim) for bound in (lower, upper)):
 
         def step(carry: Any, _: Any) -> tuple[Any, None]:
             i, value = carry
             return (i + 1, body_fun(i, value)), None
 
-        start = _intaglio.asarray(lower, dtype=_intaglio.int64)
-        return scan(step, (start, init_val), None, length=builtins.max(upper - lower, 0))[0][1]
+        start = _scalar("fori_loop", "lower", lower)
+        return scan(step, (start, init_val), None, length=_functions.dim_max(upper - lower, 0))[0][1]
     first = _intaglio.functions["astype"](_scalar("fori_loop", "lower", lower), _intaglio.int64)
     last = _intaglio.functions["astype"](_scalar("fori_loop", "upper", upper), _intaglio.int64)
     return while_loop(

@@ -75,7 +75,8 @@ class Evaluator {
   std::vector<Literal> node(const Node* node, std::span<const Literal> operands) {
     const Op& op = op_of(node);
     if (op.rules.control_reference) {
-      ControlReferenceContext context{node, operands, [&](size_t region, std::span<const Literal> arguments) {
+      ControlReferenceContext context{node, operands, symbols_,
+                                      [&](size_t region, std::span<const Literal> arguments) {
                                         return block(node->region(region), arguments);
                                       }};
       return op.rules.control_reference.get()(context);

@@ -159,10 +159,12 @@ struct ReferenceContext {
 };
 using ReferenceFn = void (*)(ReferenceContext&);
 
-// The same for ops with regions: `run` evaluates the node's region of that index.
+// The same for ops with regions: `run` evaluates the node's region of that index; `sizes` are those of the
+// graph's symbols.
 struct ControlReferenceContext {
   const Node* node;
   std::span<const Literal> operands;
+  const SymbolValues& sizes;
   std::function<std::vector<Literal>(size_t region, std::span<const Literal> arguments)> run;
 };
 using ControlReferenceFn = std::vector<Literal> (*)(ControlReferenceContext&);

@@ -418,7 +418,7 @@ std::optional<std::vector<Tensor>> run_early(Entry& entry, const ops::Op& op, st
   }
   if (!always && entry.spent.load(std::memory_order_relaxed) > kEnough.count()) return std::nullopt;
   const Clock::time_point start = Clock::now();
-  std::optional<Tensor> out = run_stand_in(op, inputs, attrs);
+  std::optional<Tensor> out = run_stand_in(op, inputs.first(inputs.size() - entry.takes_shape), attrs);
   if (!out) return std::nullopt;
   const std::chrono::nanoseconds took = Clock::now() - start;
   int64_t first = 0;  // one nanosecond says that there was a first call

@@ -6,15 +6,18 @@
 // same. Of many groups each product would have few columns: grouped_stand_in.h.
 //
 // A fold of windows goes tap by tap; an array is padded by two copies; what is turned over is copied as any
-// view is.
+// view is, and so is a slice whose start is computed. Few elements that are picked out of an array or put
+// into one, and few whole numbers, are as the op's reference says.
 #include "tensor/eager_stand_ins.h"
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <numeric>
 
 #include "ops/builder.h"
 #include "ops/contraction.h"
+#include "ops/host_call.h"
 #include "ops/shape_attrs.h"
 #include "ops/table.h"
 #include "ops/window_attrs.h"
@@ -385,6 +388,50 @@ Tensor padded(const Tensor& x, const Tensor& value, const Attrs& attrs, const Ty
   return assign_strided(std::move(out), {seen, write, to}, copy_strided(x, {seen, read, from}));
 }
 
+// Where a piece of this shape lies in x, whose start is moved to where all of it lies inside.
+StridedView piece_of(const Tensor& x, const Shape& piece, std::span<const Tensor> starts) {
+  StridedView view = StridedView::whole(x.shape());
+  view.shape = piece;
+  for (size_t axis = 0; axis < starts.size(); ++axis) {
+    const Literal start = starts[axis].literal();
+    int64_t at = start.as_int(0);
+    if (at < 0 && start.dtype() == DType::U64) at = std::numeric_limits<int64_t>::max();
+    view.offset += std::clamp<int64_t>(at, 0, x.shape()[axis] - piece[axis]) * view.strides[axis];
+  }
+  return view;
+}
+
+bool cuts(const ops::Op& op) {
+  static const ops::Op& cut = ops::get("dynamic_slice");
+  return &op == &cut;
+}
+bool places(const ops::Op& op) {
+  static const ops::Op& place = ops::get("dynamic_update_slice");
+  return &op == &place;
+}
+
+// Whether the reference has the bits of compiled code: there is nothing to round.
+bool moves_or_counts(const ops::Op& op, const Attrs& attrs, const Type& result) {
+  if (!op.rules.reference || op.has(ops::Trait::Effect) || op.has(ops::Trait::Contraction) ||
+      ops::is_host_call(op) || !result.is_tensor())
+    return false;
+  const bool updates = attrs.find(ops::kUpdate.name) && !is_complex(result.dtype);  // rounds once for each
+  return op.has(ops::Trait::View) || updates || is_integer(result.dtype) || result.dtype == DType::Bool;
+}
+
+std::optional<Tensor> by_reference(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
+                                   const Type& result) {
+  constexpr int64_t kFew = 8192;  // elements, which take the reference a tenth of what a kernel takes to make
+  int64_t most = product(result.dims).constant();
+  std::vector<Literal> literals;
+  for (const Tensor& operand : operands) {
+    literals.push_back(operand.literal());
+    if (!op.has(ops::Trait::View)) most = std::max(most, operand.elements());
+  }
+  if (most > kFew) return std::nullopt;
+  return Tensor::from(ops::evaluate(op, attrs, literals)[0]);
+}
+
 bool pads(const Attrs& attrs) { return attrs.find(ops::kPadInterior.name) != nullptr; }
 bool convolves(const Attrs& attrs) { return attrs.find(ops::kConvLayout.name) != nullptr; }
 bool turns(const Attrs& attrs) { return attrs.find(ops::kPermutation.name) != nullptr; }
@@ -393,7 +440,9 @@ bool multiplies(const Attrs& attrs) { return attrs.find(ops::kLhsContract.name) 
 }  // namespace
 
 bool has_stand_in(const Node* node) {
-  return turns(node->attrs()) || convolves(node->attrs()) || multiplies(node->attrs()) ||
+  return (node->results().size() == 1 &&
+          moves_or_counts(ops::op_of(node), node->attrs(), node->result()->type())) ||
+         turns(node->attrs()) || convolves(node->attrs()) || multiplies(node->attrs()) ||
          pads(node->attrs()) ||
          (node->operands().size() == 1 &&
           ops::window_fold(ops::op_of(node), node->operand(0)->type().dtype).has_value());
@@ -415,11 +464,19 @@ std::optional<Tensor> run_stand_in(const ops::Op& op, std::span<const Tensor> op
     return zeros(result.dtype, Shape(*constant_dims(result.dims)));
   if (result.elements() == Dim(int64_t{0}))
     return Tensor::empty(result.dtype, Shape(*constant_dims(result.dims)));
+  if (cuts(op))
+    return copy_strided(operands[0],
+                        piece_of(operands[0], Shape(*constant_dims(result.dims)), operands.subspan(1)));
+  if (places(op))
+    return assign_strided(operands[0], piece_of(operands[0], operands[1].shape(), operands.subspan(2)),
+                          operands[1]);
   if (pads(attrs)) return padded(operands[0], operands[1], attrs, result);
   if (multiplies(attrs)) return product(operands, attrs, result);
   if (convolves(attrs)) return convolve(operands, attrs, result);
-  std::optional<ops::WindowFold> fold = ops::window_fold(op, operands[0].dtype());
-  return fold ? fold_windows(op, *fold, operands[0], attrs, result) : std::nullopt;
+  if (operands.size() == 1)
+    if (std::optional<ops::WindowFold> fold = ops::window_fold(op, operands[0].dtype()))
+      return fold_windows(op, *fold, operands[0], attrs, result);
+  return moves_or_counts(op, attrs, result) ? by_reference(op, operands, attrs, result) : std::nullopt;
 }
 
 }  // namespace ig::eager

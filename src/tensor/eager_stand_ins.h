@@ -12,12 +12,12 @@
 
 namespace ig::eager {
 
-// Whether others may stand in for a node: a product, a convolution, a fold of windows, a
-// border, or other axes in front.
+// Whether others may stand in for a node: a product, a convolution, a fold of windows, a border, or other
+// axes in front; or its reference for what moves elements or counts.
 bool has_stand_in(const Node* node);
 
 // Its result by others. Nothing where they cannot: a kernel that they take is not at hand either; a
-// convolution is of other types than float32 and float64.
+// convolution is of other types than float32 and float64; the reference would meet more than a few elements.
 std::optional<Tensor> run_stand_in(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs);
 
 }  // namespace ig::eager

@@ -284,9 +284,9 @@ class Search {
     std::vector<Slot> out;
     if (op.rules.control_reference) {
       // Nodes in regions are looked at on their own; what the regions pass on came in from here.
-      ops::ControlReferenceContext context{node, values, [&](size_t region, std::span<const Literal> given) {
-                                             return block(node->region(region), given);
-                                           }};
+      ops::ControlReferenceContext context{
+          node, values, symbols_,
+          [&](size_t region, std::span<const Literal> given) { return block(node->region(region), given); }};
       for (Literal& value : op.rules.control_reference.get()(context))
         out.push_back(slot(std::move(value), origin));
       return out;

@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <ranges>
 #include <unordered_map>
 
-#include "ops/effects.h"
+#include "ops/control_attrs.h"
 #include "ops/host_call.h"
 #include "ops/table.h"
 #include "support/error.h"
@@ -41,6 +42,55 @@ Attrs bound(const Attrs& attrs, const SymbolValues& values) {
   return out;
 }
 
+// Bytes that a block's run holds: of its constants, of its results, and the most that its nodes leave for
+// each other at any time.
+struct Held {
+  int64_t constants = 0, results = 0, between = 0;
+};
+
+Held held_by(const Block& block, const SymbolValues& values) {
+  Held held;
+  int64_t between = 0;
+  std::unordered_map<const ValueDef*, size_t> readers;  // that are still to come, of what lies between
+  for (const Node* node : block) {
+    int64_t inside = 0;
+    for (const auto& region : node->regions()) {
+      const Held of_region = held_by(*region, values);
+      inside = std::max(inside, of_region.results + of_region.between);
+    }
+    for (Value v : node->results()) {
+      const int64_t bytes = bytes_of(v->type(), values);
+      if (ops::has(node, ops::Trait::Constant)) {
+        held.constants += bytes;
+      } else if (std::ranges::find(block.results(), v) != block.results().end()) {
+        held.results += bytes;
+      } else {
+        between += bytes;
+        readers[v] = v->uses().size();
+      }
+    }
+    held.between = std::max(held.between, between + inside);
+    for (Value v : node->operands())
+      if (auto at = readers.find(v); at != readers.end() && --at->second == 0)
+        between -= bytes_of(v->type(), values);
+  }
+  return held;
+}
+
+// Whether nobody sees that the block has run, if its checks hold.
+bool has_only_checks(const Block& block) {
+  for (const Node* node : block) {
+    if (node == block.terminator()) break;
+    if (ops::has(node, ops::Trait::Effect) && ops::op_of(node).rules.lower.condition < 0) return false;
+    for (const auto& region : node->regions())
+      if (!has_only_checks(*region)) return false;
+  }
+  return true;
+}
+
+// Goes from where a run cannot or should not go on to the run's beginning.
+struct GivenUp {};
+
 }  // namespace
 
 bool OpByOp::is_usual() {
@@ -56,25 +106,15 @@ bool OpByOp::is_usual() {
   return usual;
 }
 
-// A rough measure of what compiling takes: opening the compiler and one kernel, and some for each node.
-OpByOp::OpByOp(std::shared_ptr<const Graph> graph)
-    : graph_(std::move(graph)),
-      compile_(
-          nanoseconds(std::chrono::milliseconds(15) + std::chrono::microseconds(500) * graph_->node_count())),
-      enough_(graph_->node_count() > kLong ? 0 : compile_) {}
-
 std::unique_ptr<OpByOp> OpByOp::of(std::shared_ptr<const Graph> graph) {
   // Programs that hold their weights are compiled for the calls that will follow.
   constexpr int64_t kHeavy = int64_t{8} << 20;  // bytes of constants
-  if (graph->outputs().empty() || ops::has_effects(*graph)) return nullptr;
+  if (graph->outputs().empty() || !has_only_checks(graph->body()) || ops::calls_host(*graph)) return nullptr;
   int64_t held = 0;
-  for (const Node* node : graph->body()) {
-    if (!node->regions().empty() || (node->op().name() != kReturnOp && ops::is_host_call(ops::op_of(node))))
-      return nullptr;
+  for (const Node* node : graph->body())
     if (node->op().name() != kReturnOp && ops::has(node, ops::Trait::Constant) &&
         constant_dims(node->result()->type().dims))
       held += bytes_of(node->result()->type(), {});
-  }
   if (held > kHeavy) return nullptr;
   return std::unique_ptr<OpByOp>(new OpByOp(std::move(graph)));
 }
@@ -113,22 +153,9 @@ bool OpByOp::is_modest(const SymbolValues& values) const {
   constexpr size_t kWorthIt = 50;  // nodes: what has fewer is soon compiled
   int64_t outer =
       graph_->node_count() > kWorthIt ? std::max(kFree, static_cast<int64_t>(memory_limit() / 32)) : kFree;
-  int64_t between = 0, most = 0;
-  std::unordered_map<const ValueDef*, size_t> readers;  // that are still to come, of what lies between
   for (Value v : graph_->inputs()) outer += bytes_of(v->type(), values);
-  for (const Node* node : graph_->body()) {
-    for (Value v : node->results()) {
-      const bool stays = ops::has(node, ops::Trait::Constant) ||
-                         std::ranges::find(graph_->outputs(), v) != graph_->outputs().end();
-      (stays ? outer : between) += bytes_of(v->type(), values);
-      if (!stays) readers[v] = v->uses().size();
-    }
-    most = std::max(most, between);
-    for (Value v : node->operands())
-      if (auto at = readers.find(v); at != readers.end() && --at->second == 0)
-        between -= bytes_of(v->type(), values);
-  }
-  return most <= outer;
+  const Held held = held_by(graph_->body(), values);
+  return held.between <= outer + held.constants + held.results;
 }
 
 // Whether there is time to make a kernel: a few are soon made for a long graph; for a short one the program
@@ -137,44 +164,171 @@ bool OpByOp::may_make() const {
   return making_.load(std::memory_order_relaxed) + nanoseconds(std::chrono::milliseconds(10)) < compile_ / 4;
 }
 
-std::optional<std::vector<Tensor>> OpByOp::run(std::span<const Tensor> inputs, bool compiles) const {
-  const Clock::time_point start = Clock::now();
+// A block as it is walked: where each value waits, and what each node takes and gives.
+struct OpByOp::Walk {
+  struct Step {
+    const Node* node;
+    const ops::Op* op;
+    std::vector<size_t> operands, results;
+    std::vector<size_t> over;  // places that nobody reads afterwards
+    bool gives_token;          // and nothing else
+    bool has_symbols;          // in the sizes that its attributes give
+    std::vector<Walk> regions;
+  };
+  std::vector<Step> steps;
+  std::vector<size_t> results;
+  size_t places = 0;  // the arguments have the first ones
+
+  explicit Walk(const Block& block) {
+    std::unordered_map<const ValueDef*, size_t> place_of;
+    for (Value v : block.args()) place_of[v] = places++;
+    for (const Node* node : block) {
+      if (node == block.terminator()) break;
+      const bool token = node->results().size() == 1 && !node->result()->type().is_tensor();
+      Step step{node, &ops::op_of(node), {}, {}, {}, token, false, {}};
+      for (Value v : node->operands()) step.operands.push_back(place_of.at(v));
+      for (Value v : node->results()) step.results.push_back(place_of[v] = places++);
+      for (const auto& region : node->regions()) step.regions.emplace_back(*region);
+      for (const auto& [name, value] : node->attrs().items())
+        if (const Dims* dims = std::get_if<Dims>(&value)) step.has_symbols |= !constant_dims(*dims);
+      steps.push_back(std::move(step));
+    }
+    for (Value v : block.results()) results.push_back(place_of.at(v));
+    std::vector<bool> read(places);
+    for (size_t place : results) read[place] = true;
+    for (Step& step : steps | std::views::reverse)
+      for (const std::vector<size_t>* of_step : {&step.results, &step.operands})
+        for (size_t place : *of_step)
+          if (!read[place]) step.over.push_back(place), read[place] = true;
+  }
+};
+
+class OpByOp::Run {
+ public:
+  Run(const OpByOp& graph, const SymbolValues& sizes, bool compiles)
+      : graph_(graph), sizes_(sizes), compiles_(compiles) {}
+
+  int64_t took() const { return nanoseconds(Clock::now() - start_); }
+
+  std::vector<Tensor> block(const Walk& walk, std::vector<Tensor> arguments) const {
+    std::vector<Tensor> at = std::move(arguments);
+    at.resize(walk.places);
+    for (const Walk::Step& step : walk.steps) {
+      std::vector<Tensor> operands;
+      for (size_t place : step.operands) operands.push_back(at[place]);
+      std::vector<Tensor> results = node(step, operands);
+      for (size_t i = 0; i < results.size(); ++i) at[step.results[i]] = std::move(results[i]);
+      for (size_t place : step.over) at[place] = Tensor();
+    }
+    std::vector<Tensor> out;
+    for (size_t place : walk.results) out.push_back(at[place]);
+    return out;
+  }
+
+ private:
+  std::vector<Tensor> node(const Walk::Step& step, std::span<const Tensor> operands) const {
+    const profile::At at(step.node->location(), step.node->scope());
+    if (step.op->rules.control_reference) return control(step, operands);
+    if (step.gives_token) return check(step, operands);
+    if (step.has_symbols) return op(*step.op, operands, bound(step.node->attrs(), sizes_));
+    return op(*step.op, operands, step.node->attrs());
+  }
+
+  // Tokens are no arrays.
+  static std::vector<Tensor> check(const Walk::Step& step, std::span<const Tensor> operands) {
+    if (const int condition = step.op->rules.lower.condition; condition >= 0) {
+      const Tensor& holds = operands[static_cast<size_t>(condition)];
+      if (holds.bytes() && std::memchr(holds.data(), 0, holds.bytes())) throw GivenUp();
+    }
+    return {Tensor()};
+  }
+
+  std::vector<Tensor> op(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs) const {
+    if (!compiles_) {
+      if (auto results = eager::run_at_hand(op, operands, attrs)) return *std::move(results);
+      if (!graph_.may_make()) throw GivenUp();
+    }
+    const Clock::time_point making = Clock::now();
+    std::vector<Tensor> results = eager::run(op, operands, attrs);
+    graph_.making_.fetch_add(nanoseconds(Clock::now() - making), std::memory_order_relaxed);
+    return results;
+  }
+
+  // Whether a loop goes on for too long, or will: its first step is slower than the others, as it looks for
+  // kernels.
+  class Pace {
+   public:
+    Pace(const Run& run, const Node* node)
+        : run_(run),
+          steps_(ops::way_of(node) == ops::Way::Scan ? ops::scan_length(node).evaluate(run.sizes_) : 0) {}
+    // To be asked before each step.
+    bool too_slow() {
+      constexpr int64_t kSteps = 8;  // tell how fast the others will be
+      const int64_t now = run_.took();
+      if (++step_ == 2) second_ = now;
+      const bool may_tell = step_ == kSteps + 2 && steps_ > step_;
+      const int64_t ahead = may_tell ? (now - second_) * (steps_ - step_) / kSteps : 0;
+      return now > run_.graph_.compile_ / 2 || now + ahead > run_.graph_.compile_;
+    }
+
+   private:
+    const Run& run_;
+    const int64_t steps_;  // where it is known how many there will be
+    int64_t step_ = 0, second_ = 0;
+  };
+
+  std::vector<Tensor> control(const Walk::Step& step, std::span<const Tensor> operands) const {
+    std::vector<Literal> values;
+    for (const Tensor& operand : operands) values.push_back(operand.literal());
+    Pace pace(*this, step.node);
+    auto run = [&](size_t region, std::span<const Literal> given) {
+      if (!compiles_ && pace.too_slow()) throw GivenUp();
+      std::vector<Tensor> arguments;
+      for (const Literal& value : given) arguments.push_back(Tensor::from(value));
+      std::vector<Literal> results;
+      for (const Tensor& result : block(step.regions[region], std::move(arguments)))
+        results.push_back(result.literal());
+      return results;
+    };
+    ops::ControlReferenceContext context{step.node, values, sizes_, run};
+    std::vector<Tensor> out;
+    for (const Literal& result : step.op->rules.control_reference.get()(context))
+      out.push_back(Tensor::from(result));
+    return out;
+  }
+
+  const OpByOp& graph_;
+  const SymbolValues& sizes_;
+  const bool compiles_;
+  const Clock::time_point start_ = Clock::now();
+};
+
+std::optional<std::vector<Tensor>> OpByOp::run(std::span<const Tensor> inputs, bool compiles) const try {
   SymbolValues sizes;
   if (!bind(inputs, sizes) || !is_modest(sizes)) return std::nullopt;
-  std::unordered_map<const ValueDef*, Tensor> values;
-  std::unordered_map<const ValueDef*, size_t> readers;  // that are still to come
-  for (size_t i = 0; i < inputs.size(); ++i) values[graph_->inputs()[i]] = inputs[i].unlinked();
-  for (const Node* node : graph_->body())
-    for (Value v : node->results()) readers[v] = v->uses().size();
-  for (Value v : graph_->outputs())
-    if (auto at = readers.find(v); at != readers.end()) ++at->second;
-  for (const Node* node : graph_->body()) {
-    if (node->op().name() == kReturnOp) continue;
-    std::vector<Tensor> operands;
-    for (Value v : node->operands()) operands.push_back(values.at(v));
-    for (Value v : node->operands())
-      if (auto at = readers.find(v); at != readers.end() && --at->second == 0) values.erase(v);
-    const Attrs attrs = bound(node->attrs(), sizes);
-    const profile::At at(node->location(), node->scope());
-    std::optional<std::vector<Tensor>> results;
-    if (!compiles) results = eager::run_at_hand(ops::op_of(node), operands, attrs);
-    if (!results) {
-      if (!compiles && !may_make()) return std::nullopt;
-      const Clock::time_point making = Clock::now();
-      results = eager::run(ops::op_of(node), operands, attrs);
-      making_.fetch_add(nanoseconds(Clock::now() - making), std::memory_order_relaxed);
-    }
-    for (size_t i = 0; i < results->size(); ++i) values[node->result(i)] = std::move((*results)[i]);
-  }
-  std::vector<Tensor> out;
-  for (Value v : graph_->outputs()) out.push_back(values.at(v));
+  const Run run(*this, sizes, compiles);
+  std::vector<Tensor> arguments;
+  for (const Tensor& input : inputs) arguments.push_back(input.unlinked());
+  std::vector<Tensor> out = run.block(*walk_, std::move(arguments));
   int64_t first = -1;
   if (!spent_.compare_exchange_strong(first, 0, std::memory_order_relaxed)) {
-    const int64_t took = nanoseconds(Clock::now() - start);
+    const int64_t took = run.took();
     spent_.fetch_add(took, std::memory_order_relaxed);
     last_.store(took, std::memory_order_relaxed);
   }
   return out;
+} catch (const GivenUp&) {
+  return std::nullopt;
 }
+
+// A rough measure of what compiling takes: opening the compiler and one kernel, and some for each node.
+OpByOp::OpByOp(std::shared_ptr<const Graph> graph)
+    : graph_(std::move(graph)),
+      walk_(std::make_unique<const Walk>(graph_->body())),
+      compile_(
+          nanoseconds(std::chrono::milliseconds(15) + std::chrono::microseconds(500) * graph_->node_count())),
+      enough_(graph_->node_count() > kLong ? 0 : compile_) {}
+
+OpByOp::~OpByOp() = default;
 
 }  // namespace ig

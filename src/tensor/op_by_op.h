@@ -1,7 +1,7 @@
 // A graph that runs without having been compiled: its nodes one after the other, by the kernels of eager
-// execution that are at hand. It is what the first calls of a captured function can use, so that one who
-// calls it once or twice waits for no compiler. Eager and compiled code have the same bits, so nobody can
-// tell by the results when the compiled program takes over.
+// execution that are at hand; loops and branches as their reference says. It is what the first calls of a
+// captured function can use, so that one who calls it once or twice waits for no compiler. Eager and compiled
+// code have the same bits, so nobody can tell by the results when the compiled program takes over.
 #pragma once
 
 #include <atomic>
@@ -20,11 +20,13 @@ class OpByOp {
   // Whether captured functions begin so: yes, unless INTAGLIO_OP_BY_OP is 0. Error(Value) where that says
   // neither 0 nor 1.
   static bool is_usual();
-  // Null where the graph is not made for it: it has branches or loops, effects or calls to the host.
+  // Null where the graph is not made for it: it has effects other than checks or calls to the host, or holds
+  // its weights.
   static std::unique_ptr<OpByOp> of(std::shared_ptr<const Graph> graph);
   // Nothing where kernels are not at hand that take long to make, where what the nodes leave for each other
-  // takes more memory than inputs and results do, or where the inputs are not what the graph takes: the
-  // compiled program, which needs less or says what is wrong, is to be run then, now and later. Thread-safe.
+  // takes more memory than inputs and results do, where a loop goes on for half as long as compiling takes,
+  // or where the inputs are not what the graph takes: the compiled program, which needs less or says what is
+  // wrong, is to be run then, now and later. Thread-safe.
   // `compiles`: kernels that are not at hand are made, however long it takes.
   std::optional<std::vector<Tensor>> run(std::span<const Tensor> inputs, bool compiles = false) const;
   // Whether it is time to make the program: all runs but the first, which looks for its kernels, took about
@@ -34,14 +36,18 @@ class OpByOp {
   // Whether the last run but the first took longer than compiling by far (what that takes is a guess), so
   // that it is better to wait for the program.
   bool is_slow() const { return last_.load(std::memory_order_relaxed) > 4 * compile_; }
+  ~OpByOp();
 
  private:
+  struct Walk;
+  class Run;
   explicit OpByOp(std::shared_ptr<const Graph> graph);
   bool bind(std::span<const Tensor> inputs, SymbolValues& values) const;
   bool is_modest(const SymbolValues& values) const;
   bool may_make() const;
 
   std::shared_ptr<const Graph> graph_;
+  std::unique_ptr<const Walk> walk_;
   // Nanoseconds. What compiling takes, about, and how much of it runs may take; what they took, -1 before the
   // first; what kernels took that were made for them.
   int64_t compile_, enough_;

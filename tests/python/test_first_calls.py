@@ -30,12 +30,13 @@ def mlp(x):
 """
 
 
-def run(program: str, folder: Path, op_by_op: bool) -> str:
+def run(program: str, folder: Path, op_by_op: bool, **more: str) -> str:
     environment = {
         **os.environ,
         "INTAGLIO_OP_BY_OP": "1" if op_by_op else "0",
         "INTAGLIO_CACHE": "1",
         "INTAGLIO_CACHE_DIR": str(folder / str(op_by_op)),
+        **more,
     }
     file = folder / "program.py"  # errors name its lines
     file.write_text(PROLOGUE + textwrap.dedent(program))
@@ -275,12 +276,11 @@ def test_graphs_that_take_long_to_compile_may_take_a_part_of_the_memory(limit: i
     assert done.stdout == f"{early}\n", done.stderr
 
 
-def test_what_is_no_line_of_ops_is_compiled() -> None:
-    x = ig.ones((3,))
-    loop = ig.trace(lambda x: ig.fori_loop(0, 3, lambda i, x: x * 2, x), x).graph
-    assert loop._run_op_by_op(x) is None
-    plain = ig.trace(lambda x: x * 2 + x, x).graph
-    assert np.array_equal(plain._run_op_by_op(x).numpy(), [3, 3, 3])
+def test_what_holds_its_weights_is_compiled() -> None:
+    for n, early in ((512, True), (2048, False)):
+        x, w = ig.ones((1, n)), ig.asarray(np.eye(n, dtype=np.float32))
+        graph = ig.trace(lambda x, w=w: x @ w, x, lift=False).graph
+        assert (graph._run_op_by_op(x) is not None) == early
 
 
 def test_a_setting_that_says_nothing_is_refused(tmp_path: Path) -> None:

@@ -258,3 +258,46 @@ def test_a_training_step_of_a_convnet_compiles_nothing_at_first(tmp_path: Path) 
         print(all(np.array_equal(a, b) for a, b in zip(ig.tree.leaves((value, grads)), ig.tree.leaves(again))))
     """
     assert run(program, tmp_path) == "0\nTrue\n"
+
+
+def test_few_elements_are_picked_and_placed_without_kernels(tmp_path: Path) -> None:
+    """Positions before the array and behind it; the same one twice; larger than any signed number."""
+    program = """
+        take, put = (ig._intaglio.op(name) for name in ("dynamic_slice", "dynamic_update_slice"))
+        done = 0
+        for dtype in ("float32", "float64", "bool", "float16", "complex64", "uint8"):
+            for rows, columns in ((7, 5), (1, 5), (40, 1), (300, 200)):
+                x, n = array((rows, columns), dtype), int(rng.integers(1, rows + 1))
+                piece = array((n, columns), dtype)
+                i, j = ig.asarray(rng.integers(0, rows, 6)), ig.asarray(rng.integers(-columns, columns, 6))
+                done += check(lambda x: (x[i], x[i, j], x[3:, j], x[i[0]], x[i[0], j[1]])[2], x, compiled=True)
+                done += check(lambda x, i, j: x[i, j], x, i, j, compiled=True)
+                done += check(lambda x, i: x.at[i[0]].set(x[0]), x, i, compiled=True)
+                done += check(lambda x, i, j: x.at[i, j].set(x[0, 0]), x, i, j, compiled=True)
+                if dtype not in ("bool", "complex64"):
+                    done += check(lambda x, i, j: x.at[i, j].add(x[i, 0]), x, i, j, compiled=True)
+                    done += check(lambda x, i, j: x.at[i, j].multiply(x[i, 0]), x, i, j, compiled=True)
+                    done += check(lambda x, i: x.at[i].max(x[0]), x, i, compiled=True)
+                for at in (0, 1, -3, rows, 2**63 - 1, np.uint64(2**64 - 1), np.int8(-128), np.uint8(255)):
+                    at, zero = ig.asarray(at), ig.asarray(0)
+                    cut = lambda x, at, zero: take(x, at, zero, slice_sizes=(n, columns))
+                    done += check(cut, x, at, zero) + check(put, x, piece, at, zero)
+        print(done)
+    """
+    assert int(run(program, tmp_path)) > 400
+
+
+def test_a_step_of_a_search_compiles_nothing(tmp_path: Path) -> None:
+    program = """
+        x = array((40,))
+        for i in range(5):
+            at = ig.asarray(i)
+            x = x.at[at].set(x[at + 1]).at[-at].add(x[at])
+            x = ig.dynamic_update_slice(x, ig.dynamic_slice(x, at, slice_sizes=(3,)), at + 7)
+            ig.bincount(ig.astype(x > 0, "int32"), length=9)
+        large = ig.zeros((1000, 1000))
+        large = ig.dynamic_update_slice(large, ig.ones((900, 900)), ig.asarray(3), ig.asarray(5))
+        assert ig.sum(large).item() == 900 * 900 and large[3, 5].item() == 1 and large[2, 5].item() == 0
+        print(kernels())
+    """
+    assert run(program, tmp_path) == "0\n"

@@ -1,6 +1,8 @@
 // Ops with regions: cond, switch, while, scan, call. The planner runs them (plan/control.cpp); regions are
 // closed, so all that they read are their arguments. Types of what branches and loops give must agree
 // exactly.
+#include <cstring>
+
 #include "ops/control_attrs.h"
 #include "ops/families/array_tools.h"
 #include "ops/families/batch_rules.h"
@@ -139,6 +141,12 @@ void infer_scan(InferContext& c) {
   }
 }
 
+void copy_bytes(Literal& to, size_t at, const Literal& from, size_t from_at, size_t bytes) {
+  if (bytes == 0) return;
+  std::memcpy(static_cast<std::byte*>(to.mutable_data()) + at,
+              static_cast<const std::byte*>(from.data()) + from_at, bytes);
+}
+
 std::vector<Literal> run_scan(ControlReferenceContext& c) {
   const auto& segments = c.node->segments();
   size_t consts = segments[0], carried = segments[1], scanned = segments[2];
@@ -148,9 +156,7 @@ std::vector<Literal> run_scan(ControlReferenceContext& c) {
   if (scanned > 0) {
     trips = c.operands[consts + carried].dims()[0];
   } else {
-    const Dims& length = c.node->attrs().get(kLength);
-    IG_CHECK(length[0].is_constant(), "the reference of scan needs a fixed length, not {}", length[0].str());
-    trips = length[0].constant();
+    trips = c.node->attrs().get(kLength)[0].evaluate(c.sizes);
   }
   std::vector<Literal> stacked;
   for (int64_t step = 0; step < trips; ++step) {
@@ -158,7 +164,7 @@ std::vector<Literal> run_scan(ControlReferenceContext& c) {
     for (size_t i = consts + carried; i < c.operands.size(); ++i) {
       const Literal& whole = c.operands[i];
       Literal slice = Literal::allocate(whole.dtype(), {whole.dims().begin() + 1, whole.dims().end()});
-      for (int64_t e = 0; e < slice.elements(); ++e) copy_element(slice, e, whole, at * slice.elements() + e);
+      copy_bytes(slice, 0, whole, static_cast<size_t>(at) * slice.bytes(), slice.bytes());
       arguments[i] = slice;
     }
     std::vector<Literal> out = c.run(0, arguments);
@@ -169,18 +175,16 @@ std::vector<Literal> run_scan(ControlReferenceContext& c) {
         dims.insert(dims.begin(), trips);
         stacked.push_back(Literal::allocate(out[i].dtype(), dims));
       }
-      for (int64_t e = 0; e < out[i].elements(); ++e)
-        copy_element(stacked[i - carried], at * out[i].elements() + e, out[i], e);
+      copy_bytes(stacked[i - carried], static_cast<size_t>(at) * out[i].bytes(), out[i], 0, out[i].bytes());
     }
   }
   std::vector<Literal> results(arguments.begin() + static_cast<int64_t>(consts),
                                arguments.begin() + static_cast<int64_t>(consts + carried));
   // Nothing ran: the stacked results are empty, with the sizes that the body would have given.
   for (size_t i = carried; trips == 0 && i < body.results().size(); ++i) {
-    auto dims = constant_dims(body.results()[i]->type().dims);
-    IG_CHECK(dims.has_value(), "the reference of an empty scan needs fixed sizes");
-    dims->insert(dims->begin(), 0);
-    stacked.push_back(Literal::allocate(body.results()[i]->type().dtype, *dims));
+    std::vector<int64_t> dims{0};
+    for (const Dim& dim : body.results()[i]->type().dims) dims.push_back(dim.evaluate(c.sizes));
+    stacked.push_back(Literal::allocate(body.results()[i]->type().dtype, std::move(dims)));
   }
   results.insert(results.end(), stacked.begin(), stacked.end());
   return results;
