@@ -77,6 +77,17 @@ Held held_by(const Block& block, const SymbolValues& values) {
   return held;
 }
 
+// Whether the graph is a program that holds its weights, and is made for many calls.
+bool is_heavy(const Graph& graph) {
+  constexpr int64_t kHeavy = int64_t{8} << 20;  // bytes of constants
+  int64_t held = 0;
+  for (const Node* node : graph.body())
+    if (node->op().name() != kReturnOp && ops::has(node, ops::Trait::Constant) &&
+        constant_dims(node->result()->type().dims))
+      held += bytes_of(node->result()->type(), {});
+  return held > kHeavy;
+}
+
 // Whether nobody sees that the block has run, if its checks hold.
 bool has_only_checks(const Block& block) {
   for (const Node* node : block) {
@@ -107,15 +118,7 @@ bool OpByOp::is_usual() {
 }
 
 std::unique_ptr<OpByOp> OpByOp::of(std::shared_ptr<const Graph> graph) {
-  // Programs that hold their weights are compiled for the calls that will follow.
-  constexpr int64_t kHeavy = int64_t{8} << 20;  // bytes of constants
   if (graph->outputs().empty() || !has_only_checks(graph->body()) || ops::calls_host(*graph)) return nullptr;
-  int64_t held = 0;
-  for (const Node* node : graph->body())
-    if (node->op().name() != kReturnOp && ops::has(node, ops::Trait::Constant) &&
-        constant_dims(node->result()->type().dims))
-      held += bytes_of(node->result()->type(), {});
-  if (held > kHeavy) return nullptr;
   return std::unique_ptr<OpByOp>(new OpByOp(std::move(graph)));
 }
 
@@ -148,6 +151,7 @@ bool OpByOp::bind(std::span<const Tensor> inputs, SymbolValues& values) const {
 }
 
 // Much of what lies between inputs and results at any time compiled code would keep in registers and caches.
+// Who has weights as constants counts on what the plan says of memory: a tenth of them is little beside that.
 bool OpByOp::is_modest(const SymbolValues& values) const {
   constexpr int64_t kFree = int64_t{16} << 20;
   constexpr size_t kWorthIt = 50;  // nodes: what has fewer is soon compiled
@@ -155,6 +159,7 @@ bool OpByOp::is_modest(const SymbolValues& values) const {
       graph_->node_count() > kWorthIt ? std::max(kFree, static_cast<int64_t>(memory_limit() / 32)) : kFree;
   for (Value v : graph_->inputs()) outer += bytes_of(v->type(), values);
   const Held held = held_by(graph_->body(), values);
+  if (heavy_) return held.between <= held.constants / 10;
   return held.between <= outer + held.constants + held.results;
 }
 
@@ -325,9 +330,10 @@ std::optional<std::vector<Tensor>> OpByOp::run(std::span<const Tensor> inputs, b
 OpByOp::OpByOp(std::shared_ptr<const Graph> graph)
     : graph_(std::move(graph)),
       walk_(std::make_unique<const Walk>(graph_->body())),
+      heavy_(is_heavy(*graph_)),
       compile_(
           nanoseconds(std::chrono::milliseconds(15) + std::chrono::microseconds(500) * graph_->node_count())),
-      enough_(graph_->node_count() > kLong ? 0 : compile_) {}
+      enough_(heavy_ || graph_->node_count() > kLong ? 0 : compile_) {}
 
 OpByOp::~OpByOp() = default;
 

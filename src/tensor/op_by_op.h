@@ -20,8 +20,7 @@ class OpByOp {
   // Whether captured functions begin so: yes, unless INTAGLIO_OP_BY_OP is 0. Error(Value) where that says
   // neither 0 nor 1.
   static bool is_usual();
-  // Null where the graph is not made for it: it has effects other than checks or calls to the host, or holds
-  // its weights.
+  // Null where the graph is not made for it: it has effects other than checks, or calls to the host.
   static std::unique_ptr<OpByOp> of(std::shared_ptr<const Graph> graph);
   // Nothing where kernels are not at hand that take long to make, where what the nodes leave for each other
   // takes more memory than inputs and results do, where a loop goes on for half as long as compiling takes,
@@ -30,8 +29,8 @@ class OpByOp {
   // `compiles`: kernels that are not at hand are made, however long it takes.
   std::optional<std::vector<Tensor>> run(std::span<const Tensor> inputs, bool compiles = false) const;
   // Whether it is time to make the program: all runs but the first, which looks for its kernels, took about
-  // as long as compiling takes; of a long graph, whether there was one. Who calls it no longer is the better
-  // for not having compiled it.
+  // as long as compiling takes; of a long graph or one that holds its weights, whether there was one. Who
+  // calls it no longer is the better for not having compiled it.
   bool is_over() const { return spent_.load(std::memory_order_relaxed) >= enough_; }
   // Whether the last run but the first took longer than compiling by far (what that takes is a guess), so
   // that it is better to wait for the program.
@@ -48,6 +47,7 @@ class OpByOp {
 
   std::shared_ptr<const Graph> graph_;
   std::unique_ptr<const Walk> walk_;
+  bool heavy_;  // its weights are constants
   // Nanoseconds. What compiling takes, about, and how much of it runs may take; what they took, -1 before the
   // first; what kernels took that were made for them.
   int64_t compile_, enough_;

@@ -57,6 +57,20 @@ def test_no_call_waits_and_the_bits_stay(tmp_path: Path) -> None:
     assert run(program, tmp_path) == "0\nTrue\n1 True\n"
 
 
+def test_what_holds_its_weights_is_made_from_the_second_call_on(tmp_path: Path) -> None:
+    program = """
+        w, x = array(2048, 2048) / 50, array(3, 2048)
+        f = ig.trace(lambda x: ig.relu(x @ w) @ w, x, lift=False)
+        found = [bits(f(x))]
+        for _ in range(2):
+            ig.block_until_compiled()
+            print(kernels() > 0)
+            found.append(bits(f(x)))
+        print(len(set(found)))
+    """
+    assert run(program, tmp_path) == "False\nTrue\n1\n"
+
+
 @pytest.mark.parametrize("ending", ["", "sys.exit(0)", "os._exit(0)", "del f; gc.collect()", "f.lower(x).compile()"])
 def test_a_process_may_end_while_it_compiles(ending: str, tmp_path: Path) -> None:
     program = f"""
