@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
-#include <numeric>
 
 #include "codegen/register_tile.h"
 
@@ -113,11 +112,6 @@ Dim quarter_of(const Dim& whole, int64_t least, int64_t most, int64_t step) {
 
 }  // namespace
 
-bool rows_stay(int64_t rows, int64_t apart) {
-  constexpr int64_t kPage = 4096, kLines = 6;
-  return apart != 0 && ceil_over(rows * std::gcd(apart, kPage), kPage) <= kLines;
-}
-
 // The block's part of B (kc x nb) is read once for each mc rows of A, in strips that stay in the first cache
 // (kc x nr); the packed rows of A (mc x kc) stay in the second one.
 DotTiles choose_tiles(const DotShape& shape, const Target& target) {
@@ -136,10 +130,12 @@ DotTiles choose_tiles(const DotShape& shape, const Target& target) {
     t.nr = 8 * lanes;
   else if (m && *m <= 3)
     t.nr = 4 * lanes;
-  // A square's columns go to each row in turn, and two squares keep two units busy.
+  // A square's columns go to each row in turn, and two squares keep two units busy. Where their lines share
+  // few places in the cache, sixteen are enough.
   if (shape.in_registers) {
     lanes = std::min(lanes, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(k.value_or(lanes)))));
-    t.nr = 2 * lanes;
+    t.nr = rows_stay(2 * lanes, shape.b_apart) ? 2 * lanes
+                                               : std::max<int64_t>(lanes, std::min<int64_t>(2 * lanes, 16));
   }
   while (n && t.nr > lanes && t.nr / 2 >= *n) t.nr /= 2;
   int64_t vectors = t.nr / lanes;

@@ -61,11 +61,8 @@ struct DotShape {
   bool turned_b;      // B's folded elements lie side by side: it is transposed as it is packed
   bool in_registers;  // or it is transposed in registers, a square at a time
   int64_t a_apart;    // the bytes between A's rows where it can be read as it lies; 0: it cannot
+  int64_t b_apart;    // the bytes between B's columns where it is transposed; 0: nobody knows
 };
-// Whether `rows` rows of A stay in the first cache as they lie, so many bytes apart: rows that are a multiple
-// of a page apart all meet in one set of it, and in half a page or other parts of one in few sets, of eight
-// lines at least.
-bool rows_stay(int64_t rows, int64_t apart);
 DotTiles choose_tiles(const DotShape& shape, const Target& target);
 
 inline int64_t ceil_over(int64_t x, int64_t by) { return (x + by - 1) / by; }

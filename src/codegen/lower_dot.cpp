@@ -72,22 +72,22 @@ class DotLowering {
       const int64_t bytes = *n * *k * static_cast<int64_t>(size_of(storage_of(b_)));
       prepacked_ = constant_b;
       const int64_t several =
-          *n > kFewColumns && rows_stay(tallest(), a_apart()) ? kSeveralInPlace : kSeveralBlocks;
+          *n > kFewColumns && rows_stay(tallest(), apart(a_)) ? kSeveralInPlace : kSeveralBlocks;
       if (m && *m >= (constant_b ? kManyRows : several))
         prepacked_ = packed_every_call_ =
             bytes <= kLargestPackedInCall && (constant_b || (!small_b && storage_of(b_) == type_));
     }
     in_registers_ = turns_in_registers();
     tiles_ = choose_tiles({m_, n_, k_, parts(), static_cast<int>(size_of(type_)), prepacked_, !b_.rows_lie(),
-                           in_registers_, a_apart()},
+                           in_registers_, apart(a_), apart(b_)},
                           emit.target);
     direct_b_ = !prepacked_ && b_.rows_lie() && n && (small_b || *n <= tiles_.nr);
     thin_ = !prepacked_ && b_.rows_lie() && !direct_b_ && m && *m <= 8;
     turned_b_ = !prepacked_ && b_.columns_lie() && b_.value->type().dtype == storage_of(b_);
     turned_a_ = a_.rows_lie() && !a_.columns_lie() && storage_of(a_) == type_;
     direct_a_ = a_.view && ((m && *m <= 2 * tiles_.mr) || (n && *n <= 64) || small_b ||
-                            (prepacked_ && tiles_.nb <= kFewColumns && a_apart() != 0) ||
-                            rows_stay(tiles_.mr, a_apart()));
+                            (prepacked_ && tiles_.nb <= kFewColumns && apart(a_) != 0) ||
+                            rows_stay(tiles_.mr, apart(a_)));
     // Rows of packed A lie an odd number of cache lines apart, so that those of a tile meet in no set.
     const int64_t line = 64 / static_cast<int64_t>(size_of(type_));
     a_step_ = (ceil_over(tiles_.kc, line) | 1) * line;
@@ -154,12 +154,13 @@ class DotLowering {
   }
 
  private:
-  // The bytes between A's rows, where each lies in one piece and nothing is to be converted; 0 where nobody
-  // knows.
-  int64_t a_apart() const {
-    auto stride = constant_of(a_.free_stride);
-    return a_.view && stride && a_.columns_lie() ? *stride * static_cast<int64_t>(size_of(storage_of(a_)))
-                                                 : 0;
+  // The bytes between A's rows or B's columns, where each lies in one piece and nothing is to be converted; 0
+  // where nobody knows.
+  static int64_t apart(const DotSide& side) {
+    auto stride = constant_of(side.free_stride);
+    return side.view && stride && side.columns_lie()
+               ? *stride * static_cast<int64_t>(size_of(storage_of(side)))
+               : 0;
   }
   int64_t tallest() const { return emit_.target.registers == 32 ? 12 : 6; }  // rows of a tile
   // A few rows, of which the threads that made them have a share each: all of them are asked for at once,

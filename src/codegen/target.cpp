@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <numeric>
 
 #include "support/error.h"
 #include "support/processor.h"
@@ -73,6 +74,11 @@ bool Target::runs_here() const {
   if (native()) return true;
   const auto* level = std::ranges::find(kLevels, name, &Level::name);
   return level != kLevels.end() && level->level <= processor_level();
+}
+
+bool rows_stay(int64_t rows, int64_t apart) {
+  constexpr int64_t kPage = 4096, kLines = 6;
+  return apart != 0 && rows * std::gcd(apart, kPage) <= kLines * kPage;
 }
 
 }  // namespace ig::codegen

@@ -27,4 +27,9 @@ struct Target {
   bool operator==(const Target&) const = default;
 };
 
+// Whether so many rows that are read side by side stay in the first cache, so many bytes apart (0: nobody
+// knows): rows that are a multiple of a page apart all meet in one set of it, and in half a page or other
+// parts of one in few sets, of eight lines at least.
+bool rows_stay(int64_t rows, int64_t apart);
+
 }  // namespace ig::codegen

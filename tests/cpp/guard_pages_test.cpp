@@ -225,7 +225,9 @@ TEST(GuardPages, MatrixProducts) {
                          {16, 33, 48},
                          {13, 700, 33},
                          {70, 65, 1},
-                         {131, 40, 67}})
+                         {131, 40, 67},
+                         {1, 1024, 50},  // rows that share places in the cache
+                         {3, 512, 21}})
     for (bool constant : {false, true}) {
       ++turn;
       check(product("f32", m, k, n, false, false, constant, turn % 2 == 0));

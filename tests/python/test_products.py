@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -135,3 +138,31 @@ def test_each_number_of_rows(dtype: Any) -> None:
     np.testing.assert_allclose(whole, a.astype(np.float64) @ b.astype(np.float64), rtol=1e-3, atol=1e-4)
     for rows in range(62):
         np.testing.assert_array_equal(np.asarray(ig.asarray(a[:rows]) @ y), whole[:rows])
+
+
+# Rows of the right side that lie so many bytes apart share places in the first cache, and are read whole.
+APART = """
+import numpy as np, intaglio as ig
+rng = np.random.default_rng(3)
+for dtype in ("float32", "float64", "int32", "int64"):
+    for k in (512, 1024, 1000):
+        for n in (1, 2, 15, 16, 33, 50):
+            w = (rng.standard_normal((n, k)) * 9).astype(dtype)
+            x = (rng.standard_normal((9, k)) * 9).astype(dtype)
+            strips, y = ig.asarray(w.T.copy()), ig.asarray(w)  # the one is read in rows, the other turned over
+            for rows in (1, 2, 3, 4, 5):
+                a = ig.asarray(x[:rows])
+                got = ig.jit(lambda a, y: a @ y.T).lower(a, y).compile()(a, y)
+                want = ig.asarray(x) @ strips
+                assert np.asarray(got).tobytes() == np.asarray(want)[:rows].tobytes(), (dtype, k, n, rows)
+            got = ig.jit(lambda y, v: y @ v).lower(y, a[0]).compile()(y, a[0])
+            assert np.asarray(got).tobytes() == np.asarray(want)[0].tobytes(), (dtype, k, n)
+print("done")
+"""
+
+
+@pytest.mark.parametrize("target", ["", "x86-64-v3", "x86-64-v2"])
+def test_rows_that_share_places_in_the_cache(target: str) -> None:
+    environment = {**os.environ, "INTAGLIO_TARGET": target}
+    done = subprocess.run([sys.executable, "-c", APART], env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout == "done\n", done.stderr

@@ -42,28 +42,63 @@ std::optional<int64_t> most(const loop::ExprNode* n) {
 
 }  // namespace
 
-// The vectors of the columns of a square in memory. Vector k of group g takes part g of rows k, k + group, …,
-// a part being 128 bits, which an instruction that loads puts into its place; so the parts stand in their
-// columns' order at once, and what is left are squares within parts: pairs at distance 1, 2, … interleave in
-// units of 1, 2, … elements.
+// Rows of as many parts as there are rows, a part being 128 bits: vector q has part q of each of them.
+std::vector<llvm::Value*> Emitter::parts_turned(std::span<llvm::Value* const> rows) {
+  const auto parts = static_cast<int>(rows.size());
+  const auto n = static_cast<int>(llvm::cast<llvm::FixedVectorType>(rows[0]->getType())->getNumElements());
+  const int size = n / parts;
+  // Of two vectors the parts first, first + step, …, half as many as there are of each.
+  auto chosen = [&](llvm::Value* a, llvm::Value* b, int first, int step) {
+    std::vector<int> order;
+    for (int from : {0, n})
+      for (int q = 0; q < parts / 2; ++q)
+        for (int e = 0; e < size; ++e) order.push_back(from + (first + q * step) * size + e);
+    return b_.CreateShuffleVector(a, b, order);
+  };
+  if (parts == 2) return {chosen(rows[0], rows[1], 0, 1), chosen(rows[0], rows[1], 1, 1)};
+  IG_CHECK(parts == 4, "a register of {} parts", parts);
+  std::vector<llvm::Value*> out;
+  for (int half : {0, 2}) {
+    auto *low = chosen(rows[0], rows[1], half, 1), *high = chosen(rows[2], rows[3], half, 1);
+    out.push_back(chosen(low, high, 0, 2));
+    out.push_back(chosen(low, high, 1, 2));
+  }
+  return out;
+}
+
+// The vectors of the columns of a square in memory. Vector k of group g takes part g of rows k, k + group, …;
+// so the parts stand in their columns' order at once, and what is left are squares within parts: pairs at
+// distance 1, 2, … interleave in units of 1, 2, … elements. An instruction that loads puts a part into its
+// place, which leaves least to shuffle. But lines a power of two apart share a place in the first cache,
+// which has room for few of them: `whole_rows` are read at once, so that a line is done with when it is read.
 std::vector<llvm::Value*> Emitter::load_transposed(std::span<llvm::Value* const> rows, llvm::Type* element,
-                                                   llvm::Align align) {
+                                                   llvm::Align align, bool whole_rows) {
   const auto n = static_cast<int>(rows.size());
   const int group = std::min(n, 128 / static_cast<int>(element->getPrimitiveSizeInBits()));
   auto* part = llvm::FixedVectorType::get(element, static_cast<unsigned>(group));
   auto* whole = llvm::FixedVectorType::get(element, static_cast<unsigned>(n));
+  auto load = [&](int row, int first, llvm::Type* type) {
+    auto* at = b_.CreateInBoundsGEP(element, rows[static_cast<size_t>(row)], i64(first));
+    return b_.CreateAlignedLoad(type, at, align);
+  };
+  std::vector<std::vector<llvm::Value*>> turned;  // of rows k, k + group, …: the parts
+  for (int k = 0; k < group && whole_rows && n > group; ++k) {
+    std::vector<llvm::Value*> of_group;
+    for (int row = k; row < n; row += group) of_group.push_back(load(row, 0, whole));
+    turned.push_back(parts_turned(of_group));
+  }
+  auto part_of_rows = [&](int k, int first) -> llvm::Value* {
+    if (!turned.empty()) return turned[static_cast<size_t>(k)][static_cast<size_t>(first / group)];
+    if (n == group) return load(k, first, part);
+    llvm::Value* all = llvm::PoisonValue::get(whole);
+    for (int row = k; row < n; row += group)
+      all = b_.CreateInsertVector(whole, all, load(row, first, part), b_.getInt64(row - k));
+    return all;
+  };
   std::vector<llvm::Value*> out;
   for (int first = 0; first < n; first += group) {
     std::vector<llvm::Value*> square;
-    for (int k = 0; k < group; ++k) {
-      llvm::Value* all = llvm::PoisonValue::get(whole);
-      for (int row = k; row < n; row += group) {
-        auto* at = b_.CreateInBoundsGEP(element, rows[static_cast<size_t>(row)], i64(first));
-        llvm::Value* loaded = b_.CreateAlignedLoad(part, at, align);
-        all = n == group ? loaded : b_.CreateInsertVector(whole, all, loaded, b_.getInt64(row - k));
-      }
-      square.push_back(all);
-    }
+    for (int k = 0; k < group; ++k) square.push_back(part_of_rows(k, first));
     for (int unit = 1; unit < group; unit *= 2)
       for (int i = 0; i < group; ++i) {
         if ((i & unit) != 0) continue;
@@ -138,7 +173,11 @@ void Emitter::load_columns(const loop::Stmt& s) {
     auto* row = all ? i64(i) : b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, i64(i), last);
     starts.push_back(address(from, element, b_.CreateAdd(first, b_.CreateMul(row, stride))));
   }
-  const auto square = load_transposed(starts, element, llvm::Align(size_of(part_of(columns.type))));
+  auto* apart = llvm::dyn_cast<llvm::ConstantInt>(stride);
+  const bool whole_rows =
+      !apart || !rows_stay(lanes_, apart->getSExtValue() * static_cast<int64_t>(size_of(columns.type)));
+  const auto square =
+      load_transposed(starts, element, llvm::Align(size_of(part_of(columns.type))), whole_rows);
   for (int64_t i = 0; i < lanes_; ++i)
     b_.CreateStore(from_memory(columns.type, square[static_cast<size_t>(i)]),
                    b_.CreateInBoundsGEP(locals_[s.id]->getAllocatedType(), locals_[s.id], {i64(0), i64(i)}));
@@ -238,7 +277,7 @@ void Emitter::transpose(const loop::Stmt& s) {
       counted(column0, column1, n, false, [&](llvm::Value* column) {
         auto *r = at(row, rows), *c = at(column, columns);
         const auto square =
-            load_transposed(side_by_stride(source(r, c), from_stride, bytes, n), element, align);
+            load_transposed(side_by_stride(source(r, c), from_stride, bytes, n), element, align, false);
         const auto goals = side_by_stride(target(r, c), to_stride, bytes, n);
         for (size_t i = 0; i < square.size(); ++i) b_.CreateAlignedStore(square[i], goals[i], align);
       });
