@@ -153,14 +153,17 @@ bool OpByOp::bind(std::span<const Tensor> inputs, SymbolValues& values) const {
 // Much of what lies between inputs and results at any time compiled code would keep in registers and caches.
 // Who has weights as constants counts on what the plan says of memory: a tenth of them is little beside that.
 bool OpByOp::is_modest(const SymbolValues& values) const {
+  if (const int known = modest_; values.empty() && known >= 0) return known == 1;
   constexpr int64_t kFree = int64_t{16} << 20;
   constexpr size_t kWorthIt = 50;  // nodes: what has fewer is soon compiled
   int64_t outer =
       graph_->node_count() > kWorthIt ? std::max(kFree, static_cast<int64_t>(memory_limit() / 32)) : kFree;
   for (Value v : graph_->inputs()) outer += bytes_of(v->type(), values);
   const Held held = held_by(graph_->body(), values);
-  if (heavy_) return held.between <= held.constants / 10;
-  return held.between <= outer + held.constants + held.results;
+  const int64_t most = heavy_ ? held.constants / 10 : outer + held.constants + held.results;
+  const bool modest = held.between <= most;
+  if (values.empty()) modest_ = modest ? 1 : 0;
+  return modest;
 }
 
 // Whether there is time to make a kernel: a few are soon made for a long graph; for a short one the program
@@ -265,20 +268,22 @@ class OpByOp::Run {
    public:
     Pace(const Run& run, const Node* node)
         : run_(run),
-          steps_(ops::way_of(node) == ops::Way::Scan ? ops::scan_length(node).evaluate(run.sizes_) : 0) {}
+          steps_(ops::way_of(node) == ops::Way::Scan ? ops::scan_length(node).evaluate(run.sizes_) : 0),
+          begin_(run.took()) {}
     // To be asked before each step.
     bool too_slow() {
       constexpr int64_t kSteps = 8;  // tell how fast the others will be
-      const int64_t now = run_.took();
-      if (++step_ == 2) second_ = now;
-      const bool may_tell = step_ == kSteps + 2 && steps_ > step_;
-      const int64_t ahead = may_tell ? (now - second_) * (steps_ - step_) / kSteps : 0;
-      return now > run_.graph_.compile_ / 2 || now + ahead > run_.graph_.compile_;
+      const int64_t took = run_.took() - begin_, compile = run_.graph_.compile_;
+      if (++step_ == 2) second_ = took;
+      const bool tells = step_ == kSteps + 2 && steps_ > step_;
+      const double a_step = tells ? static_cast<double>(took - second_) / kSteps : 0;
+      const double ahead = a_step * static_cast<double>(steps_ - step_);
+      return took > compile / 2 || static_cast<double>(took) + ahead > static_cast<double>(compile);
     }
 
    private:
     const Run& run_;
-    const int64_t steps_;  // where it is known how many there will be
+    const int64_t steps_, begin_;  // how many steps there will be, where that is known
     int64_t step_ = 0, second_ = 0;
   };
 

@@ -52,6 +52,7 @@ class OpByOp {
   // first; what kernels took that were made for them.
   int64_t compile_, enough_;
   mutable std::atomic<int64_t> spent_{-1}, last_{0}, making_{0};
+  mutable std::atomic<int> modest_{-1};  // of a graph without symbols: what `is_modest` said; -1 before that
 };
 
 }  // namespace ig
