@@ -75,6 +75,44 @@ TEST(LazyProgram, LeavesWhatTheGraphDoesNotTakeToTheProgram) {
   EXPECT_TRUE(lazy.run_early(inputs));
 }
 
+// As many steps as a size says, each with a check: the sum of rows, where all of them are below a bound.
+const std::string kRows = R"(
+graph @rows(%x: f32[n, 4], %bound: f32[]) where n in [0, 100] {
+  %0 = constant() {value = f32[4] {0, 0, 0, 0}} : f32[4]
+  %1, %2 = scan(%bound | %0 | %x) {length = <>, reverse = false} : f32[4], f32[n, 4] {
+    ^(%m: f32[], %c: f32[4], %r: f32[4]) {
+      %b = broadcast_in_dim(%m) {shape = <4>, broadcast_dimensions = []} : f32[4]
+      %l = less(%r, %b) : bool[4]
+      %t = create_token() : token
+      %k = check(%t, %l) {message = "too large", paired = [], why = "w", hint = "h", kind = "value"} : token
+      %s = add(%c, %r) : f32[4]
+      return %s, %c
+    }
+  }
+  return %1, %2
+}
+)";
+
+TEST(LazyProgram, LoopsAndChecksRunWithTheProgramsBits) {
+  LazyProgram lazy(graph_of(kRows), {}, true);
+  const std::shared_ptr<Program> program = compile(*graph_of(kRows));
+  const Tensor row = floats({4}, 1);  // kernels are at hand, also where none are prebuilt
+  apply(ops::get("add"), std::vector<Tensor>{row, row}, {});
+  apply(ops::get("less"), std::vector<Tensor>{row, row}, {});
+  for (int64_t n : {0, 1, 7}) {
+    const std::vector<Tensor> inputs = {floats({n, 4}, 0.3F), Tensor::scalar(DType::F32, 100)};
+    std::optional<std::vector<Tensor>> early = lazy.run_early(inputs);
+    ASSERT_TRUE(early) << n;
+    const std::vector<Tensor> want = program->run(inputs);
+    for (size_t i = 0; i < want.size(); ++i) {
+      EXPECT_EQ((*early)[i].shape(), want[i].shape());
+      EXPECT_EQ(bytes((*early)[i]), bytes(want[i]));
+    }
+  }
+  EXPECT_FALSE(lazy.run_early(std::vector<Tensor>{floats({7, 4}, 0.3F), Tensor::scalar(DType::F32, 1)}))
+      << "the program tells what does not hold";
+}
+
 TEST(LazyProgram, CompilesAtOnceWhereItIsToldTo) {
   LazyProgram lazy(graph_of(kLayer), {}, false);
   EXPECT_FALSE(lazy.run_early(std::vector<Tensor>{floats({3, 8}, 1), floats({8, 4}, 1), floats({4}, 1)}));
