@@ -421,7 +421,9 @@ bool moves_or_counts(const ops::Op& op, const Attrs& attrs, const Type& result) 
 
 std::optional<Tensor> by_reference(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
                                    const Type& result) {
-  constexpr int64_t kFew = 8192;  // elements, which take the reference a tenth of what a kernel takes to make
+  // Elements: a scatter of so many takes the reference 1.5 ms, positions 0.1 (a Zen 4), and to make a kernel
+  // for them takes 6 and more.
+  constexpr int64_t kFew = 8192;
   int64_t most = product(result.dims).constant();
   std::vector<Literal> literals;
   for (const Tensor& operand : operands) {
