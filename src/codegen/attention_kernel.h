@@ -51,10 +51,7 @@ class AttentionKernel {
   void ask_for(const Side& side, Expr from, Expr count, Expr features);
   // Positions from … of a side in strips of nr: [strip][feature][nr].
   void pack_strips(uint32_t to, const Side& side, Expr from, Expr count, Expr features);
-  // Calls body(rows, first) for the tiles that cover so many rows.
-  void each_tile(Expr count, const std::function<void(int64_t, Expr)>& body) {
-    codegen::each_tile(emit_, mr_, low_tile(mr_, kVectors), count, body);
-  }
+  TileRows tiles_of(Expr rows) const { return tile_rows(build_, mr_, low_tile(mr_, kVectors), rows); }
   // The products of `rows` with all strips of `keys` positions: row i of the tile to powers[i * pitch + key].
   // a(i, d): element d of row i.
   void products(int64_t rows, Expr keys, Expr features, uint32_t strips, uint32_t to, Expr at, int64_t pitch,

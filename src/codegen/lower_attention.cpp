@@ -149,8 +149,8 @@ class AttentionLowering : AttentionKernel {
       Expr from = build_.let(group * kCausalRows);
       Expr to = build_.let(loop::lesser(from + build_.index(kCausalRows), count_));
       auto all = [&](Expr count) {
-        each_tile(to - from, [&](int64_t rows, Expr first) {
-          tile(rows, build_.let(from + first), to, key, count, finite);
+        each_tile(emit_, tiles_of(to - from), [&](Expr height, Expr first, const ByHeight& by_height) {
+          tile(height, by_height, build_.let(from + first), to, key, count, finite);
         });
       };
       if (!causal_) return all(keys);
@@ -163,37 +163,35 @@ class AttentionLowering : AttentionKernel {
   }
 
   // `height` queries from `row` on.
-  void tile(int64_t height, Expr row, Expr end, Expr key, Expr keys, Expr finite) {
-    std::vector<Expr> rows(static_cast<size_t>(height));  // those behind the last repeat it
-    for (size_t i = 0; i < rows.size(); ++i)
-      rows[i] = build_.let(loop::lesser(row + build_.index(static_cast<int64_t>(i)), end - build_.index(1)));
-    scores(rows, keys);
+  void tile(Expr height, const ByHeight& by_height, Expr row, Expr end, Expr key, Expr keys, Expr finite) {
+    by_height([&](int64_t rows) { scores(rows, row, end, keys); });
     // The next tile's queries, which lie in no near cache, come while this one's powers are made: its sums
     // over a few features would wait for each line of each of them.
-    if (!packs_q_)
-      ask_for(q_, build_.let(first_ + row + build_.index(height)), build_.index(height),
-              emit_.size(features_));
-    Expr count = build_.let(loop::lesser(build_.index(height), end - row));
+    if (!packs_q_) ask_for(q_, build_.let(first_ + row + height), height, emit_.size(features_));
+    Expr count = build_.let(loop::lesser(height, end - row));
     emit_.serial(build_.index(0), count, [&](Expr i) { weights(i, build_.let(row + i), key, keys); });
     Number power = [&](Expr i, Expr n) { return build_.load(powers_, i * kPitch + n); };
     Number values = [&](Expr n, Expr e) { return value(key, n, e); };
     const Sums sums{sums_, row, row_, columns_};
-    auto all = [&] { add_tile(height, build_.index(0), sums, keys, power, values); };
+    auto all = [&] {
+      by_height([&](int64_t rows) { add_tile(rows, build_.index(0), sums, keys, power, values); });
+    };
     if (!finite) return all();
     build_.if_then(
         finite, [&] { emit_.scoped(all); },
         [&] { emit_.scoped([&] { add_taken(count, sums, keys, power, values, power); }); });
   }
 
-  void scores(const std::vector<Expr>& rows, Expr keys) {
+  void scores(int64_t rows, Expr row, Expr end, Expr keys) {
     Expr features = emit_.size(features_);
     std::vector<Expr> from;
-    from.reserve(rows.size());
-    for (Expr r : rows)
+    for (int64_t i = 0; i < rows; ++i) {  // those behind the last repeat it
+      Expr r = build_.let(loop::lesser(row + build_.index(i), end - build_.index(1)));
       from.push_back(
           build_.let(packs_q_ ? r * features : q_.offset(emit_, q_.first, first_ + r, build_.index(0))));
+    }
     uint32_t buffer = packs_q_ ? packed_q_ : emit_.buffer_of_arg(q_.view->arg);
-    products(static_cast<int64_t>(rows.size()), keys, features, packed_k_, powers_, build_.index(0), kPitch,
+    products(rows, keys, features, packed_k_, powers_, build_.index(0), kPitch,
              [&](size_t i, Expr d) { return build_.load(buffer, from[i] + d); });
   }
 
@@ -215,7 +213,11 @@ class AttentionLowering : AttentionKernel {
     Expr after = build_.let(loop::select(before < here, here, before));
     // Nothing is subtracted while no key takes part: all powers are 0.
     Expr base = build_.let(loop::select(after == lowest(), zero(), after));
-    emit_.vector(build_.index(0), keys, lanes, [&](Expr n) {
+    // Powers of 0 fill the last vector, so that the code of an exponential is not there a second time for it.
+    emit_.vector(build_.index(0), build_.index(lanes), lanes,
+                 [&](Expr n) { build_.store(powers_, at + keys + n, lowest()); });
+    Expr whole = (keys + build_.index(lanes - 1)) / build_.index(lanes) * build_.index(lanes);
+    emit_.vector(build_.index(0), whole, lanes, [&](Expr n) {
       Expr power = build_.let(attention_power(build_.load(powers_, at + n) - base));
       build_.store(powers_, at + n, power);
       build_.assign(total, build_.read(total) + power);

@@ -275,7 +275,7 @@ class AttentionGradient : AttentionKernel {
 
   // Queries row … and keys key …
   void block(Expr row, Expr rows, Expr key, Expr keys, Expr finite) {
-    each_tile(rows, [&](int64_t height, Expr first) {
+    each_tile(emit_, tiles_of(rows), [&](int64_t height, Expr first) {
       std::vector<Expr> q, g;
       for (int64_t i = 0; i < height; ++i) {  // those behind the last repeat it
         Expr at = build_.let(row + loop::lesser(first + build_.index(i), rows - build_.index(1)));
@@ -328,7 +328,8 @@ class AttentionGradient : AttentionKernel {
     auto sum = [&](Expr count, const Sums& to, Expr steps, const Number& a, const Number& b,
                    const Number& taken) {
       if (asked) return add_taken(count, to, steps, a, b, taken);
-      each_tile(count, [&](int64_t height, Expr first) { add_tile(height, first, to, steps, a, b); });
+      each_tile(emit_, tiles_of(count),
+                [&](int64_t height, Expr first) { add_tile(height, first, to, steps, a, b); });
     };
     if (gives_queries_ && wanted_[0] >= 0)
       sum(

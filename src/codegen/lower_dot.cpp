@@ -420,8 +420,20 @@ class DotLowering {
       if (!direct_a_) pack_a(from, to, k_begin, k_end);
       auto row_of_tiles = [&](const Strip& whole) {
         each_part(whole, [&](const Strip& strip) {
-          tiles_of(to - from, [&](int64_t height, Expr row) {
-            tile(height, from, from + row, to, strip, k_begin, k_end, resumes, is_last);
+          auto sums = [&](int64_t height, Expr row) {
+            tile(height, from, row, to, strip, k_begin, k_end, resumes);
+          };
+          if (!by_rows() || parts_)
+            return each_tile(emit_, tiles_of(to - from),
+                             [&](int64_t height, Expr row) { sums(height, build_.let(from + row)); });
+          each_tile(emit_, tiles_of(to - from), [&](Expr height, Expr first, const ByHeight& by_height) {
+            Expr row = build_.let(from + first);
+            by_height([&](int64_t rows) { sums(rows, row); });
+            auto finish = [&] { finish_rows(height, from, row, to, strip); };
+            if (chunked_)
+              build_.if_then(is_last, finish);
+            else
+              finish();
           });
         });
         if (!parts_) return;
@@ -445,31 +457,35 @@ class DotLowering {
     });
   }
 
-  // Calls body(height, first) for the tiles that cover `count` rows. Where the number of rows is known, all
-  // of a tile's rows exist: what is left behind the last tall one has a tile of its height.
-  void tiles_of(Expr count, const std::function<void(int64_t height, Expr first)>& body) {
+  // The tiles that cover `count` rows. Where the number of rows is known, all of a tile's rows exist: what is
+  // left behind the last tall one has a tile of its height.
+  TileRows tiles_of(Expr count) {
     if (!m_.is_constant()) {
       const int64_t lanes = emit_.target.vector_bytes / static_cast<int64_t>(size_of(type_));
-      return each_tile(emit_, tiles_.mr, low_tile(tiles_.mr, tiles_.nr / lanes), count, body);
+      return tile_rows(build_, tiles_.mr, low_tile(tiles_.mr, tiles_.nr / lanes), count);
     }
     IG_CHECK(tiles_.mb % tiles_.mr == 0 && tiles_.mc % tiles_.mr == 0,
              "a block of rows begins inside of a tile");
     Expr whole = build_.let(count / build_.index(tiles_.mr));
-    emit_.serial(build_.index(0), whole, [&](Expr t) { body(tiles_.mr, build_.let(t * tiles_.mr)); });
     const int64_t left = m_.constant() % tiles_.mr;
-    if (left == 0) return;
-    Expr first = build_.let(whole * tiles_.mr);
-    build_.if_then(first < count, [&] { emit_.scoped([&] { body(left, first); }); });
+    if (left == 0) return {tiles_.mr, 0, whole, build_.index(0), 0};
+    Expr some = whole * tiles_.mr < count;
+    return {tiles_.mr, left, whole, loop::select(some, build_.index(1), build_.index(0)), 1};
   }
 
-  // height x nr running sums over the chunk's k, of the rows from row0 on.
+  // Where a tile's sum is kept.
+  Expr kept_in_tile(Expr from, Expr row0, const Strip& strip, Expr i, Expr j) const {
+    return chunked_ || parts_ ? kept_sum(strip, strip.part, from, row0 + i, j) : i * tiles_.nr + j;
+  }
+
+  // height x nr running sums over the chunk's k, of the rows from row0 on. They are kept, or are finished
+  // here.
   void tile(int64_t height, Expr from, Expr row0, Expr to, const Strip& strip, Expr k_begin, Expr k_end,
-            Expr resumes, Expr is_last) {
+            Expr resumes) {
     const int lanes = static_cast<int>(tiles_.nr / tiles_.groups);
     const auto mr = static_cast<size_t>(height), groups = static_cast<size_t>(tiles_.groups);
     auto column = [&](size_t group, Expr j) { return j + build_.index(static_cast<int64_t>(group) * lanes); };
     const bool all_rows_exist = m_.is_constant();
-    row0 = build_.let(row0);
     RegisterTile sums(build_, type_, height, lanes, tiles_.groups);
     std::vector<Expr> rows(mr);
     for (size_t i = 0; i < mr; ++i) {
@@ -479,9 +495,6 @@ class DotLowering {
     }
     // Packed strips have all their lanes; only B read in place must not be read behind its last column.
     Expr all = direct_b_ ? strip.width : build_.index(lanes);
-    auto c_offset = [&](Expr i, Expr j) {
-      return chunked_ || parts_ ? kept_sum(strip, strip.part, from, row0 + i, j) : i * tiles_.nr + j;
-    };
     // The tiles of a strip share the work of asking for the next one: each asks for a piece that lies in one,
     // since the processor adds a line's neighbours by itself, so that who asked for every other line would
     // wait for all of them.
@@ -497,7 +510,7 @@ class DotLowering {
     emit_.vector(build_.index(0), all, lanes, [&](Expr j) {
       sums.clear();
       auto kept = [&](size_t i, size_t g) {
-        return c_offset(build_.index(static_cast<int64_t>(i)), column(g, j));
+        return kept_in_tile(from, row0, strip, build_.index(static_cast<int64_t>(i)), column(g, j));
       };
       if (chunked_)
         build_.if_then(resumes, [&] {
@@ -524,7 +537,7 @@ class DotLowering {
         for (size_t i = 0; i < mr; ++i)
           for (size_t g = 0; g < groups; ++g) build_.store(scratch_c_, kept(i, g), sums.value(i, g));
     });
-    if (parts_) return;
+    if (by_rows()) return;
     // How many columns of a group there are: fewer than it has, or none, at the right edge alone.
     auto width_of = [&](size_t group) {
       if (groups == 1) return strip.width;
@@ -535,37 +548,35 @@ class DotLowering {
       Expr rest = strip.width - build_.index(before);
       return build_.let(loop::greater(loop::lesser(rest, build_.index(lanes)), build_.index(0)));
     };
-    auto finish = [&] {
-      if (!by_rows()) {
-        for (size_t g = 0; g < groups; ++g) {
-          emit_.vector(build_.index(0), width_of(g), lanes, [&](Expr j) {
-            for (size_t i = 0; i < mr; ++i) {
-              auto one = [&] {
-                emit_.scoped(
-                    [&] { store_row(rows[i], strip.first + column(g, j), build_.let(sums.value(i, g))); });
-              };
-              if (all_rows_exist)
-                one();
-              else
-                build_.if_then(row0 + build_.index(static_cast<int64_t>(i)) < to, one);
-            }
-          });
+    for (size_t g = 0; g < groups; ++g) {
+      emit_.vector(build_.index(0), width_of(g), lanes, [&](Expr j) {
+        for (size_t i = 0; i < mr; ++i) {
+          auto one = [&] {
+            emit_.scoped(
+                [&] { store_row(rows[i], strip.first + column(g, j), build_.let(sums.value(i, g))); });
+          };
+          if (all_rows_exist)
+            one();
+          else
+            build_.if_then(row0 + build_.index(static_cast<int64_t>(i)) < to, one);
         }
-        return;
-      }
-      Expr count = all_rows_exist ? build_.index(height) : loop::lesser(build_.index(height), to - row0);
-      emit_.serial(build_.index(0), count, [&](Expr i) {
-        Expr row = build_.let(row0 + i);
-        emit_.vector(build_.index(0), strip.width, lanes, [&](Expr j) {
-          store_row(row, strip.first + j, build_.let(build_.load(scratch_c_, c_offset(i, j))));
-        });
       });
-    };
-    if (chunked_)
-      build_.if_then(is_last, finish);
-    else
-      finish();
+    }
   }
+
+  // What becomes of the sums that a tile of so many rows kept.
+  void finish_rows(Expr height, Expr from, Expr row0, Expr to, const Strip& strip) {
+    const int lanes = static_cast<int>(tiles_.nr / tiles_.groups);
+    Expr count = m_.is_constant() ? height : loop::lesser(height, to - row0);
+    emit_.serial(build_.index(0), count, [&](Expr i) {
+      Expr row = build_.let(row0 + i);
+      emit_.vector(build_.index(0), strip.width, lanes, [&](Expr j) {
+        store_row(row, strip.first + j,
+                  build_.let(build_.load(scratch_c_, kept_in_tile(from, row0, strip, i, j))));
+      });
+    });
+  }
+
   // Where a tile's sums go; long sums do not notice that they wait for it.
   void ask_for_results(int64_t height, Expr row0, const Strip& strip) {
     constexpr int64_t kLongSum = 1024;

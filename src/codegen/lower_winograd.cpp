@@ -226,7 +226,7 @@ class WinogradLowering {
   void sum_term(Expr term) {
     Expr image = build_.let(term * image_term_), to = build_.let(term * sums_term_);
     const int64_t vectors = nr_ / lanes_;
-    each_tile(emit_, mr_, low_tile(mr_, vectors), count_, [&](int64_t height, Expr first) {
+    each_tile(emit_, tile_rows(build_, mr_, low_tile(mr_, vectors), count_), [&](int64_t height, Expr first) {
       RegisterTile tile(build_, type_, height, nr_);
       std::vector<Expr> rows;
       for (int64_t i = 0; i < height; ++i)

@@ -171,7 +171,7 @@ class GradientLowering {
     Expr sums = build_.let(term * sums_term_);
     emit_.serial(build_.index(0), strip_count_, [&](Expr strip) {
       Expr column = build_.let(strip * nr_);
-      each_tile(emit_, mr_, mr_, input_count_, [&](int64_t height, Expr first) {
+      each_tile(emit_, tile_rows(build_, mr_, mr_, input_count_), [&](int64_t height, Expr first) {
         RegisterTile tile(build_, type_, height, nr_);
         Expr row = build_.let(sums + first * columns() + column), of_first = build_.let(image + first);
         Expr from = build_.let(cotangents + column);

@@ -28,18 +28,46 @@ int64_t low_tile(int64_t tall, int64_t vectors) {
   return std::min(tall, (kSums + vectors - 1) / vectors);
 }
 
-void each_tile(GroupEmitter& emit, int64_t tall, int64_t low, Expr count,
-               const std::function<void(int64_t, Expr)>& body) {
-  loop::Builder& build = emit.build;
-  const int64_t most = (tall - 1) / low;  // so many low tiles are less than a tall one
+TileRows tile_rows(loop::Builder& build, int64_t tall, int64_t low, Expr count) {
+  const int64_t most = (tall - 1) / low;
   Expr left = build.let(count % build.index(tall)), whole = count / build.index(tall);
   whole = build.let(whole + loop::select(left > build.index(most * low), build.index(1), build.index(0)));
-  emit.serial(build.index(0), whole, [&](Expr t) { body(tall, build.let(t * tall)); });
-  if (most == 0) return;
-  Expr first = build.let(whole * tall);
-  Expr behind = build.let(loop::greater(count - first, build.index(0)));
-  emit.serial(build.index(0), (behind + build.index(low - 1)) / build.index(low),
-              [&](Expr t) { body(low, build.let(first + t * low)); });
+  if (most == 0) return {tall, low, whole, build.index(0), most};
+  Expr behind = build.let(loop::greater(count - whole * tall, build.index(0)));
+  return {tall, low, whole, (behind + build.index(low - 1)) / build.index(low), most};
+}
+
+void each_tile(GroupEmitter& emit, const TileRows& tiles, const std::function<void(int64_t, Expr)>& body) {
+  loop::Builder& build = emit.build;
+  emit.serial(build.index(0), tiles.whole, [&](Expr t) { body(tiles.tall, build.let(t * tiles.tall)); });
+  if (tiles.most_low == 0) return;
+  Expr first = build.let(tiles.whole * tiles.tall);
+  if (tiles.most_low == 1)
+    return build.if_then(tiles.low_ones > build.index(0),
+                         [&] { emit.scoped([&] { body(tiles.low, first); }); });
+  emit.serial(build.index(0), tiles.low_ones,
+              [&](Expr t) { body(tiles.low, build.let(first + t * tiles.low)); });
+}
+
+void each_tile(GroupEmitter& emit, const TileRows& tiles,
+               const std::function<void(Expr, Expr, const ByHeight&)>& body) {
+  loop::Builder& build = emit.build;
+  if (tiles.most_low == 0)
+    return emit.serial(build.index(0), tiles.whole, [&](Expr t) {
+      body(build.index(tiles.tall), build.let(t * tiles.tall),
+           [&](const std::function<void(int64_t)>& part) { part(tiles.tall); });
+    });
+  emit.serial(build.index(0), build.let(tiles.whole + tiles.low_ones), [&](Expr t) {
+    Expr is_tall = build.let(t < tiles.whole), behind = t - tiles.whole;
+    Expr rows = build.let(loop::select(is_tall, build.index(tiles.tall), build.index(tiles.low)));
+    Expr first =
+        build.let(loop::select(is_tall, t * tiles.tall, tiles.whole * tiles.tall + behind * tiles.low));
+    body(rows, first, [&](const std::function<void(int64_t)>& part) {
+      build.if_then(
+          is_tall, [&] { emit.scoped([&] { part(tiles.tall); }); },
+          [&] { emit.scoped([&] { part(tiles.low); }); });
+    });
+  });
 }
 
 int64_t rows_computed(int64_t tall, int64_t low, int64_t count) {

@@ -40,10 +40,24 @@ class RegisterTile {
 // How many rows the lowest tile has that takes less time than one of `tall` rows of `vectors` vectors; `tall`
 // where none does: with fewer sums each step waits for the one before.
 int64_t low_tile(int64_t tall, int64_t vectors);
-// Calls body(rows, first) for tiles that cover `count` rows: `tall` ones as far as they go, and for what is
-// left behind them `low` ones where those take less time. Rows from `count` on are the last tile's alone.
-void each_tile(GroupEmitter& emit, int64_t tall, int64_t low, loop::Expr count,
+// Tiles that cover some rows: `whole` ones of `tall` rows, and behind them `low_ones` of `low` rows, of which
+// there are never more than `most_low`. Rows behind the last are the last tile's alone.
+struct TileRows {
+  int64_t tall, low;
+  loop::Expr whole, low_ones;
+  int64_t most_low;
+};
+// The tiles for `count` rows that take the least time: tall ones as far as they go, then low ones where these
+// take less than one more.
+TileRows tile_rows(loop::Builder& build, int64_t tall, int64_t low, loop::Expr count);
+void each_tile(GroupEmitter& emit, const TileRows& tiles,
                const std::function<void(int64_t rows, loop::Expr first)>& body);
+// The same in one loop, for work of which only a part has its code for a height: by_height(part) has that
+// part twice, behind a branch, and what else the body says is there once. A kernel compiles in half of the
+// time where most of its code is.
+using ByHeight = std::function<void(const std::function<void(int64_t rows)>& part)>;
+void each_tile(GroupEmitter& emit, const TileRows& tiles,
+               const std::function<void(loop::Expr rows, loop::Expr first, const ByHeight& by_height)>& body);
 
 // The rows that these tiles compute for so many: no fewer, since a tile repeats the last.
 int64_t rows_computed(int64_t tall, int64_t low, int64_t count);

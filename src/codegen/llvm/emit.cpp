@@ -187,7 +187,7 @@ void Emitter::unrolled(const Stmt& s) {
   for (int64_t i = begin->getSExtValue(); i < end->getSExtValue(); ++i) body(s.body, s.id, {i64(i)});
 }
 
-// Full groups first, then one masked group for what is left, of the same instructions.
+// Full groups first, then one masked group for what is left, if anything may be, of the same instructions.
 void Emitter::vector(const Stmt& s) {
   IG_CHECK(lanes_ == 1, "a vector loop of kernel {} stands inside another one", f_.name);
   if (s.lanes == 1) return serial(s);
@@ -196,26 +196,40 @@ void Emitter::vector(const Stmt& s) {
   auto* end = scalar(s.end);
   auto* count = b_.CreateNSWSub(end, begin);
   auto* fixed = llvm::dyn_cast<llvm::ConstantInt>(count);
-  auto* rest = b_.CreateAnd(count, i64(s.lanes - 1));
-  auto* full_end = b_.CreateNSWSub(end, rest);
   lanes_ = s.lanes;
-  if (fixed == nullptr || fixed->getSExtValue() >= s.lanes)
-    counted(
-        begin, full_end, s.lanes, fixed != nullptr, [&](llvm::Value* i) { body(s.body, s.id, {i, 1}); }, &s);
-  if (fixed == nullptr || (fixed->getSExtValue() > 0 && fixed->getSExtValue() % s.lanes != 0)) {
+  auto masked = [&](llvm::Value* some, llvm::Value* active, llvm::Value* first) {
     auto* tail = block("tail");
     auto* done = block("done");
-    // An empty or negative range has a rest too: both must be asked.
-    auto* some = b_.CreateAnd(b_.CreateICmpSGT(count, i64(0)), b_.CreateICmpNE(rest, i64(0)));
     b_.CreateCondBr(some, tail, done);
     b_.SetInsertPoint(tail);
-    active_ = rest;
-    mask_ = first_lanes(rest, lanes_);
-    body(s.body, s.id, {full_end, 1});
+    active_ = active;
+    mask_ = first_lanes(active, lanes_);
+    body(s.body, s.id, {first, 1});
     mask_ = active_ = nullptr;
     b_.CreateBr(done);
     b_.SetInsertPoint(done);
+  };
+  // The edge of a register tile: one group that is full most of the time. With registers for masks that takes
+  // as long as a full one, and its code, which is long, is there once.
+  const std::optional<int64_t> most_there = most(s.end.node());
+  if (fixed == nullptr && target_.vector_bytes == 64 && multiplies() && s.begin->op == loop::Op::Const &&
+      s.begin->bits[0] == 0 && most_there && *most_there <= s.lanes) {
+    masked(b_.CreateICmpSGT(count, i64(0)), count, begin);
+    lanes_ = 1;
+    return;
   }
+  auto* rest = b_.CreateAnd(count, i64(s.lanes - 1));
+  auto* full_end = b_.CreateNSWSub(end, rest);
+  if (fixed == nullptr || fixed->getSExtValue() >= s.lanes)
+    counted(
+        begin, full_end, s.lanes, fixed != nullptr, [&](llvm::Value* i) { body(s.body, s.id, {i, 1}); }, &s);
+  const std::optional<int64_t> first = residue(s.begin.node(), s.lanes),
+                               last = residue(s.end.node(), s.lanes);
+  const bool even = fixed != nullptr ? fixed->getSExtValue() <= 0 || fixed->getSExtValue() % s.lanes == 0
+                                     : first && first == last;
+  // An empty or negative range has a rest too: both must be asked.
+  if (!even)
+    masked(b_.CreateAnd(b_.CreateICmpSGT(count, i64(0)), b_.CreateICmpNE(rest, i64(0))), rest, full_end);
   lanes_ = 1;
 }
 

@@ -15,6 +15,7 @@
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Module.h>
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <optional>
@@ -66,6 +67,8 @@ class Emitter {
   // for i = begin; i < end; i += step, tested once before the first turn unless it is sure to happen.
   void counted(llvm::Value* begin, llvm::Value* end, int64_t step, bool sure,
                const std::function<void(llvm::Value*)>& fill, const loop::Stmt* turns = nullptr);
+  // Whether sums of products are the work: their register tiles make the code long.
+  bool multiplies() const { return std::ranges::any_of(f_.locals, &loop::Local::loose); }
   void emit_locals();
   void emit_arguments();
   llvm::Value* emit_dim(const Dim& dim);
@@ -86,6 +89,7 @@ class Emitter {
   Value with_steps(llvm::Value* base, std::vector<int64_t> steps);
   bool natural(const Node* n);
   std::optional<int64_t> residue(const Node* n, int64_t of);
+  static std::optional<int64_t> most(const Node* n);
   llvm::Value* load_steps(uint32_t buffer, DType type, const Value& offset);
   // emit_runs.cpp
   struct Runs {

@@ -25,6 +25,16 @@ int64_t product(int64_t a, int64_t b) {
 
 }  // namespace
 
+// What a number does not exceed, where its form says so: a constant, or the lesser of one and another number.
+std::optional<int64_t> Emitter::most(const Node* n) {
+  while (n->op == Op::Var && n->a) n = n->a.node();
+  if (n->op == Op::Const) return static_cast<int64_t>(n->bits[0]);
+  if (n->op != Op::Select || n->a->op != Op::Le) return std::nullopt;
+  if (n->a->a.node() != n->b.node() || n->a->b.node() != n->c.node()) return std::nullopt;
+  const auto one = most(n->b.node()), other = most(n->c.node());
+  return one && other ? std::min(one, other) : one ? one : other;
+}
+
 // No number below zero, by its form alone.
 bool Emitter::natural(const Node* n) {
   switch (n->op) {
@@ -46,7 +56,8 @@ bool Emitter::natural(const Node* n) {
   return natural_[n] = natural(n->a.node()) && (!n->b || natural(n->b.node()));
 }
 
-// What the first lane of an index leaves when it is divided by `of`, where it is no less than zero.
+// What the first lane of an index leaves when it is divided by `of`, where that is nothing or the index no
+// less than zero.
 std::optional<int64_t> Emitter::residue(const Node* n, int64_t of) {
   switch (n->op) {
     case Op::Const: {
@@ -67,10 +78,9 @@ std::optional<int64_t> Emitter::residue(const Node* n, int64_t of) {
       return a && b ? std::optional((*a + *b) % of) : std::nullopt;
     }
     case Op::Mul: {
-      if (!natural(n)) return std::nullopt;
       auto a = residue(n->a.node(), of), b = residue(n->b.node(), of);
       if (a == 0 || b == 0) return 0;
-      return a && b ? std::optional(*a * *b % of) : std::nullopt;
+      return a && b && natural(n) ? std::optional(*a * *b % of) : std::nullopt;
     }
     default: return std::nullopt;
   }

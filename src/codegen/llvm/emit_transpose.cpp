@@ -30,16 +30,6 @@ std::vector<int> interleaved(int n, int unit, int group, bool high) {
   return out;
 }
 
-// What a number does not exceed, where its form says so: a constant, or the lesser of one and another number.
-std::optional<int64_t> most(const loop::ExprNode* n) {
-  while (n->op == loop::Op::Var && n->a) n = n->a.node();
-  if (n->op == loop::Op::Const) return static_cast<int64_t>(n->bits[0]);
-  if (n->op != loop::Op::Select || n->a->op != loop::Op::Le) return std::nullopt;
-  if (n->a->a.node() != n->b.node() || n->a->b.node() != n->c.node()) return std::nullopt;
-  const auto one = most(n->b.node()), other = most(n->c.node());
-  return one && other ? std::min(one, other) : one ? one : other;
-}
-
 }  // namespace
 
 // Rows of as many parts as there are rows, a part being 128 bits: vector q has part q of each of them.
@@ -220,13 +210,14 @@ void Emitter::transpose(const loop::Stmt& s) {
   auto are_few = [&](int64_t n, llvm::Value* step) { return n <= kFew && constant(step) == n; };
   const bool few_columns = known_columns >= 2 && are_few(known_columns, from_stride);
   const bool few_rows = known_rows >= 1 && known_rows < side && are_few(known_rows, to_stride);
-  // Without a square of this side the code is short, and with few of them a call would take as long as a few.
-  constexpr int64_t kFewSquares = 16;
+  // Without a square of this side the code is short, and with few of them a call would take as long as a few:
+  // one or two, where sums of products are the work, of which packing what they take is a small part.
+  const int64_t few_squares = multiplies() ? 2 : 16;
   auto lacks_squares = [&](int64_t n) { return n > 0 && n < side; };
   const std::optional<int64_t> most_rows = most(s.begin.node()), most_columns = most(s.end.node());
   const bool short_one =
       lacks_squares(known_rows) || lacks_squares(known_columns) ||
-      (most_rows && most_columns && *most_rows * *most_columns <= kFewSquares * side * side);
+      (most_rows && most_columns && *most_rows * *most_columns <= few_squares * side * side);
   // What does nothing else is the code that others call, or as long.
   const bool does_all = f_.body.size() == 1 && f_.body[0].get() == &s;
   if (!few_columns && !few_rows && !short_one && !does_all) {
