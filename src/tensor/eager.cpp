@@ -5,10 +5,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
-#include <limits>
 #include <mutex>
 #include <optional>
-#include <shared_mutex>
 #include <unordered_map>
 
 #include "ops/attrs.h"
@@ -20,8 +18,8 @@
 #include "ops/table.h"
 #include "runtime/prebuilt.h"
 #include "runtime/thread_pool.h"
-#include "support/once.h"
 #include "tensor/capture.h"
+#include "tensor/eager_cache.h"
 #include "tensor/eager_stand_ins.h"
 #include "tensor/merged_examples.h"
 #include "tensor/mode.h"
@@ -29,83 +27,11 @@
 #include "tensor/op_by_op.h"
 #include "tensor/profile.h"
 #include "tensor/strided.h"
+#include "tensor/turned_operands.h"
 
 namespace ig::eager {
 
-struct Entry {
-  Once once;
-  std::shared_ptr<Program> program;  // null: the reference rule runs
-  Program::Direct direct;
-  std::vector<DType> results;  // of element-wise ops
-  bool by_size = false;        // infer refused symbols: one entry for each set of sizes instead
-  std::vector<Asked> asked;    // infer asks more of the sizes than which are equal: one entry for each answer
-  bool takes_shape = false;    // the program's last input has the shape of the result, and no elements
-  std::unique_ptr<Graph> moves;  // the body of a composite that only moves elements: its nodes run one by one
-  // The body of a composite whose own kernel is not at hand: runs in the place of the program until that is
-  // made, of `whole`, once it pays.
-  std::unique_ptr<const OpByOp> parts;
-  // Kernels of the parts are made: those of the whole would serve these attributes alone, and there have been
-  // others.
-  bool makes_parts = false;
-  std::atomic<int> attributes{0};  // sets of them that wanted a kernel of the whole
-  bool stands_in = false;          // the same of ops that others stand in for (eager_stand_ins.h)
-  std::shared_ptr<const Graph> whole;
-  Once compiled;
-  // A program for any sizes whose calls take long: see run_any_size.
-  bool any_size = false;
-  std::atomic<bool> slow{false};
-  std::atomic<int64_t> spent{0};  // nanoseconds, of the slow calls with one set of sizes; by stand-ins
-};
-
 namespace {
-
-// Programs differ by op, attributes and pattern; sizes come in only where infer refuses symbols, and those
-// could go on without end, so past this many the cache starts anew.
-constexpr size_t kMaxEntries = 8192;
-
-class Cache {
- public:
-  std::shared_ptr<Entry> get(const Hash128& key) {
-    {
-      std::shared_lock lock(mutex_);
-      auto found = entries_.find(key);
-      if (found != entries_.end()) return found->second;
-    }
-    std::unique_lock lock(mutex_);
-    if (entries_.size() >= kMaxEntries) entries_.clear();
-    std::shared_ptr<Entry>& entry = entries_[key];
-    if (!entry) entry = std::make_shared<Entry>();
-    return entry;
-  }
-
- private:
-  std::shared_mutex mutex_;
-  std::unordered_map<Hash128, std::shared_ptr<Entry>> entries_;
-};
-
-Cache& cache() {
-  static Cache* the_cache = new Cache;  // never destroyed: arrays may be used while the process ends
-  return *the_cache;
-}
-
-// The content of a cache key, packed in a buffer that each thread keeps.
-class KeyWriter {
- public:
-  KeyWriter(const ops::Op& op, const Attrs& attrs) {
-    bytes_.clear();
-    add(op.id.index());
-    add(attrs.empty() ? uint64_t{0} : attrs.hash());
-  }
-  template <typename T>
-  void add(T value) {
-    bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
-  }
-  Hash128 key() const { return hash128(bytes_); }
-
- private:
-  static thread_local std::string bytes_;
-};
-thread_local std::string KeyWriter::bytes_;
 
 // Which kernels may run: any, or those whose machine code is at hand.
 enum class Kernels : bool { Any, AtHand };
@@ -235,7 +161,7 @@ std::shared_ptr<Entry> elementwise_entry(const ops::Op& op, std::span<const Tens
   KeyWriter key(op, attrs);
   for (const Tensor& operand : operands) key.add(operand.dtype());
   for (int i = 0; i < axes.axes; ++i) key.add(axes.broadcast[i]);
-  std::shared_ptr<Entry> entry = cache().get(key.key());
+  std::shared_ptr<Entry> entry = entry_of(key.key());
   entry->once([&] { make_elementwise(*entry, op, operands, attrs, axes, kernels); });
   return entry;
 }
@@ -268,86 +194,6 @@ Tensor run_direct(const Entry& entry, size_t inputs, DataOf data_of, const Shape
 
 // --- any op
 // ----------------------------------------------------------------------------------------------------------
-
-std::vector<Type> types_of(std::span<const Tensor> operands) {
-  std::vector<Type> out;
-  for (const Tensor& operand : operands) out.push_back(operand.type());
-  return out;
-}
-
-Hash128 size_key(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs) {
-  KeyWriter sizes(op, attrs);
-  sizes.add('=');
-  for (const Tensor& operand : operands) {
-    sizes.add(operand.dtype());
-    sizes.add(operand.rank());
-    for (int64_t size : operand.shape()) sizes.add(size);
-  }
-  return sizes.key();
-}
-
-// What no size of an attribute is.
-constexpr int64_t kWhole = std::numeric_limits<int64_t>::min();
-
-// `asked`: what of the sizes belongs to the key, too.
-Hash128 pattern_key(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
-                    std::span<const Asked> asked = {}) {
-  const Dims* made = made_shape(operands, attrs);
-  std::optional<Attrs> rest = made ? std::optional(Attrs(attrs).set(ops::kShape.name, Dims()))
-                                   : with_whole_sizes(operands, attrs, [](size_t) { return Dim(kWhole); });
-  KeyWriter pattern(op, rest ? *rest : attrs);
-  for (const Dim& size : made ? *made : Dims()) pattern.add(std::min(size.constant(), int64_t{2}));
-  std::vector<int64_t> seen;
-  for (const Tensor& operand : operands) {
-    pattern.add(operand.dtype());
-    pattern.add(operand.rank());
-    for (int64_t size : operand.shape()) {
-      if (size <= 1) {
-        pattern.add(size);
-        continue;
-      }
-      auto at = std::find(seen.begin(), seen.end(), size);
-      pattern.add(static_cast<int64_t>(at - seen.begin()) + 2);
-      if (at == seen.end()) seen.push_back(size);
-    }
-  }
-  if (asked.empty()) return pattern.key();
-  std::vector<int64_t> sizes;
-  for (const Tensor& operand : operands)
-    sizes.insert(sizes.end(), operand.shape().begin(), operand.shape().end());
-  for (const Asked& one : asked)
-    pattern.add(one.other ? sizes[one.size] <= sizes[*one.other] : sizes[one.size]);
-  return pattern.key();
-}
-
-// The body of a composite at these sizes; null for other ops.
-std::unique_ptr<Graph> body_of(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs) {
-  if (!op.has(ops::Trait::Composite) || !op.rules.body) return nullptr;
-  // A body relies on what infer checks, and its own errors would be those of other ops.
-  ops::infer(op, types_of(operands), attrs, DimScope{});
-  auto graph = std::make_unique<Graph>("eager_" + op.decl.name);
-  std::vector<Value> values;
-  for (const Tensor& operand : operands) values.push_back(graph->body().add_arg(operand.type()));
-  ops::Builder build(graph->body());
-  Attrs full = ops::complete_attrs(op, attrs);
-  ops::BodyContext context{build, full, values};
-  graph->body().set_results(op.rules.body.get()(context));
-  return graph;
-}
-
-// Whether the body only moves elements: then a compiled program for each set of sizes would be wasted, since
-// its nodes are strided copies.
-bool only_moves(const Graph& body) {
-  for (const Node* node : body.body()) {
-    if (node->op().name() == kReturnOp) continue;
-    if (!node->regions().empty()) return false;
-    if (ops::has(node, ops::Trait::Constant)) continue;
-    // Where an operand says what moves, or where to, it takes a kernel.
-    const bool plain = node->operands().size() == 1 || ops::op_of(node).decl.operands[0].variadic;
-    if (!ops::has(node, ops::Trait::View) || !plain) return false;
-  }
-  return true;
-}
 
 // A convolution's kernel is made for the sizes of its window and features: code for any sizes is slow.
 bool attrs_convolve(const Attrs& attrs) { return attrs.find(ops::kConvLayout.name) != nullptr; }
@@ -436,7 +282,7 @@ std::vector<Tensor> run_any_size(Entry& entry, const ops::Op& op, std::span<cons
                                      kEnough = std::chrono::milliseconds(100);
   std::shared_ptr<Entry> own;
   if (entry.slow.load(std::memory_order_relaxed)) {
-    own = cache().get(size_key(op, operands, attrs));
+    own = entry_of(size_key(op, operands, attrs));
     if (own->spent.load(std::memory_order_relaxed) >= kEnough.count()) {
       own->compiled([&] {
         own->program = make_program(op, *one_node_graph(op, types_of(operands), attrs, false), Kernels::Any);
@@ -449,7 +295,7 @@ std::vector<Tensor> run_any_size(Entry& entry, const ops::Op& op, std::span<cons
   const std::chrono::nanoseconds took = Clock::now() - start;
   if (took >= kSlow) {
     entry.slow.store(true, std::memory_order_relaxed);
-    if (!own) own = cache().get(size_key(op, operands, attrs));
+    if (!own) own = entry_of(size_key(op, operands, attrs));
     own->spent.fetch_add(took.count(), std::memory_order_relaxed);
   }
   return out;
@@ -458,7 +304,7 @@ std::vector<Tensor> run_any_size(Entry& entry, const ops::Op& op, std::span<cons
 std::shared_ptr<Entry> general_entry(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
                                      Kernels kernels) {
   // Asked for where an entry is made.
-  auto kind_of = [&] { return cache().get(pattern_key(op, operands, {})); };
+  auto kind_of = [&] { return entry_of(pattern_key(op, operands, {})); };
   // `key_has`: sizes that are the same wherever this entry is found.
   auto make_for_any_size = [&](Entry& made, const std::vector<Asked>& key_has) {
     std::unique_ptr<Graph> graph;
@@ -477,7 +323,7 @@ std::shared_ptr<Entry> general_entry(const ops::Op& op, std::span<const Tensor> 
     made.any_size = true;
     make_general(made, *kind_of(), op, std::move(graph), kernels);
   };
-  std::shared_ptr<Entry> entry = cache().get(pattern_key(op, operands, attrs));
+  std::shared_ptr<Entry> entry = entry_of(pattern_key(op, operands, attrs));
   entry->once([&] {
     std::unique_ptr<Graph> body = body_of(op, operands, attrs);
     if ((body && only_moves(*body)) || convolves(op, attrs, body.get()))
@@ -487,11 +333,11 @@ std::shared_ptr<Entry> general_entry(const ops::Op& op, std::span<const Tensor> 
   });
   if (!entry->by_size && !entry->asked.empty()) {
     const std::vector<Asked> asked = entry->asked;
-    entry = cache().get(pattern_key(op, operands, attrs, asked));
+    entry = entry_of(pattern_key(op, operands, attrs, asked));
     entry->once([&] { make_for_any_size(*entry, asked); });
   }
   if (!entry->by_size) return entry;
-  entry = cache().get(size_key(op, operands, attrs));
+  entry = entry_of(size_key(op, operands, attrs));
   entry->once([&] {
     entry->moves = body_of(op, operands, attrs);
     if (entry->moves && !only_moves(*entry->moves)) entry->moves = nullptr;
@@ -562,7 +408,7 @@ std::vector<Tensor> compute_elementwise(const ops::Op& op, std::span<const Tenso
 std::vector<Tensor> compute(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
                             Kernels kernels = Kernels::Any);
 
-std::vector<Tensor> run_moves(const Graph& graph, std::span<const Tensor> operands, Kernels kernels) {
+std::vector<Tensor> run_nodes(const Graph& graph, std::span<const Tensor> operands, Kernels kernels) {
   std::unordered_map<const ValueDef*, Tensor> values;
   for (size_t i = 0; i < operands.size(); ++i) values[graph.inputs()[i]] = operands[i];
   for (const Node* node : graph.body()) {
@@ -580,24 +426,53 @@ std::vector<Tensor> run_moves(const Graph& graph, std::span<const Tensor> operan
 std::vector<Tensor> compute_general(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
                                     Kernels kernels);
 
-// A view laid out anew. Large ones whose neighbours do not stay neighbours have a kernel, once it pays.
-Tensor lay_out(const Tensor& x, const StridedView& view, Kernels kernels) {
-  constexpr size_t kLarge = 131072;  // bytes; smaller ones stay in the cache, and take as long to call
+const Ints* permutation_of(const Attrs& attrs) {
+  const AttrValue* value = attrs.find(ops::kPermutation.name);
+  return value ? std::get_if<Ints>(value) : nullptr;
+}
+
+// All of an array in another order, in which neighbours do not stay neighbours, by a kernel.
+Tensor turn(const Tensor& x, const Turned& turned, const Shape& shape, Kernels kernels) {
   static const ops::Op& transpose = ops::get("transpose");
+  const Tensor out = compute_general(transpose, std::span(&turned.x, 1),
+                                     Attrs().set(ops::kPermutation, turned.permutation), kernels)[0];
+  return Tensor(x.dtype(), shape, out.storage());
+}
+
+// A view laid out anew: now, or, where it is a large array with its axes in another order, when somebody
+// reads it.
+Tensor lay_out(const Tensor& x, const StridedView& view, const Ints* permutation, Kernels kernels) {
+  constexpr size_t kLarge = 131072;  // bytes; smaller ones stay in the cache, and take as long to call
   ++counters().views;
-  if (x.bytes() >= kLarge)
-    if (std::optional<Turned> turned = as_turned(x, view)) {
-      const Tensor out =
-          compute_general(transpose, std::span(&turned->x, 1),
-                          Attrs().set(ops::kPermutation, std::move(turned->permutation)), kernels)[0];
-      return Tensor(x.dtype(), view.shape, out.storage());
+  if (x.bytes() < kLarge) return copy_strided(x, view);
+  const std::optional<Turned> turned = as_turned(x, view);
+  if (!turned) return copy_strided(x, view);
+  // What is borrowed its owner may change meanwhile.
+  if (!permutation || x.storage().read_only()) return turn(x, *turned, view.shape, kernels);
+  return Tensor::laid_out_later(x.unlinked(), *permutation, [view, kernels](const Tensor& of) {
+    try {
+      return turn(of, *as_turned(of, view), view.shape, kernels);
+    } catch (const NotAtHand&) {
+      return copy_strided(of, view);
     }
-  return copy_strided(x, view);
+  });
 }
 
 std::vector<Tensor> compute(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
                             Kernels kernels) {
   if (ops::is_host_call(op)) return call_host(op, operands, attrs);
+  if (std::ranges::any_of(operands, &Tensor::waits))
+    if (auto out = with_turned_operands(
+            op, operands, attrs,
+            [&](std::span<const Tensor> of, const Attrs& turned) -> std::optional<std::vector<Tensor>> {
+              try {
+                return compute_general(op, of, turned, kernels);
+              } catch (const NotAtHand&) {
+                return std::nullopt;
+              }
+            },
+            [&](const Graph& body) { return run_nodes(body, operands, kernels); }))
+      return *std::move(out);
   bool elementwise = op.has(ops::Trait::Elementwise) && !operands.empty();
   for (const Tensor& operand : operands) elementwise = elementwise && operand.shape() == operands[0].shape();
   if (elementwise) return compute_elementwise(op, operands, attrs, operands[0].shape(), kernels);
@@ -623,7 +498,7 @@ std::vector<Tensor> compute(const ops::Op& op, std::span<const Tensor> operands,
     if (view) {
       Shape shape(*constant_dims(results[0].dims));
       if (auto strided = strided_view(op, operands[0].shape(), attrs, shape))
-        return {lay_out(operands[0], *strided, kernels)};
+        return {lay_out(operands[0], *strided, permutation_of(attrs), kernels)};
     }
     bool nothing = std::all_of(results.begin(), results.end(),
                                [](const Type& type) { return type.elements() == Dim(int64_t{0}); });
@@ -647,7 +522,7 @@ std::vector<Tensor> compute(const ops::Op& op, std::span<const Tensor> operands,
 std::vector<Tensor> compute_general(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
                                     Kernels kernels) {
   std::shared_ptr<Entry> entry = general_entry(op, operands, attrs, kernels);
-  if (entry->moves) return run_moves(*entry->moves, operands, kernels);
+  if (entry->moves) return run_nodes(*entry->moves, operands, kernels);
   std::vector<Tensor> with_shape;
   std::span<const Tensor> inputs = operands;
   if (entry->takes_shape) {

@@ -93,6 +93,13 @@ struct Asked {
 std::unique_ptr<Graph> one_node_graph(const ops::Op& op, std::span<const Type> operands, const Attrs& attrs,
                                       bool symbolic, std::vector<Asked>* asked = nullptr);
 
+std::vector<Type> types_of(std::span<const Tensor> operands);
+// The body of a composite at these sizes; null for other ops.
+std::unique_ptr<Graph> body_of(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs);
+// Whether the body only moves elements: then a compiled program for each set of sizes would be wasted, since
+// its nodes are strided copies.
+bool only_moves(const Graph& body);
+
 struct Entry;
 
 // The direct way of an element-wise op of one operand or two, without attributes: operands of one dtype and

@@ -11,6 +11,12 @@
 
 namespace ig::eager {
 
+std::vector<Type> types_of(std::span<const Tensor> operands) {
+  std::vector<Type> out;
+  for (const Tensor& operand : operands) out.push_back(operand.type());
+  return out;
+}
+
 std::unique_ptr<Graph> elementwise_graph(const ops::Op& op, std::span<const DType> dtypes, const Attrs& attrs,
                                          std::span<const uint32_t> broadcast) {
   auto graph = std::make_unique<Graph>("eager_" + op.decl.name);
@@ -144,6 +150,32 @@ std::unique_ptr<Graph> one_node_graph(const ops::Op& op, std::span<const Type> o
       IG_CHECK(asked->size() > known, "{} asks the same of its sizes again", op.public_name());
     }
   }
+}
+
+std::unique_ptr<Graph> body_of(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs) {
+  if (!op.has(ops::Trait::Composite) || !op.rules.body) return nullptr;
+  // A body relies on what infer checks, and its own errors would be those of other ops.
+  ops::infer(op, types_of(operands), attrs, DimScope{});
+  auto graph = std::make_unique<Graph>("eager_" + op.decl.name);
+  std::vector<Value> values;
+  for (const Tensor& operand : operands) values.push_back(graph->body().add_arg(operand.type()));
+  ops::Builder build(graph->body());
+  Attrs full = ops::complete_attrs(op, attrs);
+  ops::BodyContext context{build, full, values};
+  graph->body().set_results(op.rules.body.get()(context));
+  return graph;
+}
+
+bool only_moves(const Graph& body) {
+  for (const Node* node : body.body()) {
+    if (node->op().name() == kReturnOp) continue;
+    if (!node->regions().empty()) return false;
+    if (ops::has(node, ops::Trait::Constant)) continue;
+    // Where an operand says what moves, or where to, it takes a kernel.
+    const bool plain = node->operands().size() == 1 || ops::op_of(node).decl.operands[0].variadic;
+    if (!ops::has(node, ops::Trait::View) || !plain) return false;
+  }
+  return true;
 }
 
 Shape broadcast_shapes(const ops::Op& op, std::span<const Tensor> operands) {

@@ -1,6 +1,10 @@
 // The array class itself: making one, and its passage to and from literals.
 #include "tensor/tensor.h"
 
+#include <mutex>
+#include <utility>
+
+#include "support/once.h"
 #include "tensor/capture.h"
 
 namespace ig {
@@ -29,7 +33,7 @@ Tensor Tensor::from(const Literal& literal) {
 
 Literal Tensor::literal() const {
   IG_CHECK(!is_symbolic(), "a symbolic array has no bytes");
-  return Literal(dtype_, shape_.vector(), storage_);
+  return Literal(dtype_, shape_.vector(), storage());
 }
 
 Tensor Tensor::symbolic(Capture* capture, Value value) {
@@ -48,7 +52,51 @@ Tensor Tensor::number(Capture* capture, Value value) {
   return out;
 }
 
-Tensor Tensor::symbol_unlinked() const {
+// Shared by all handles of the array.
+struct Tensor::Later {
+  std::vector<int64_t> permutation;
+  std::function<Tensor(const Tensor& of)> lay_out;
+  mutable Once made;
+  mutable std::mutex mutex;  // of what follows
+  mutable Tensor of;         // none once the elements are laid out
+  mutable int turnings = 0;
+  // Twice, so that none of the handles takes the storage for its own.
+  mutable Storage storage, also_shared;
+};
+
+Tensor Tensor::laid_out_later(Tensor of, std::vector<int64_t> permutation,
+                              std::function<Tensor(const Tensor& of)> lay_out) {
+  std::vector<int64_t> sizes;
+  for (int64_t axis : permutation) sizes.push_back(of.shape()[static_cast<size_t>(axis)]);
+  Tensor out(of.dtype(), sizes, {});
+  auto later = std::make_shared<Later>();
+  later->permutation = std::move(permutation);
+  later->lay_out = std::move(lay_out);
+  later->of = std::move(of);
+  out.later_ = std::move(later);
+  return out;
+}
+
+const Storage& Tensor::laid_out() const {
+  const Later& later = *later_;
+  later.made([&] {
+    const Tensor out = later.lay_out(later.of);
+    std::lock_guard lock(later.mutex);
+    later.storage = later.also_shared = out.storage();
+    later.of = Tensor();
+  });
+  return later.storage;
+}
+
+std::optional<Tensor::Turning> Tensor::turning() const {
+  constexpr int kOften = 8;
+  if (!later_) return std::nullopt;
+  std::lock_guard lock(later_->mutex);
+  if (!later_->of.valid() || ++later_->turnings > kOften) return std::nullopt;
+  return Turning{later_->of, &later_->permutation};
+}
+
+Tensor Tensor::copy_unlinked() const {
   Tensor out = *this;
   out.link_ = nullptr;
   return out;

@@ -1,10 +1,14 @@
 // The one array class, concrete (a buffer) or symbolic (a value of a graph that is being captured). Every
 // function of the library takes both, so every capture front end sees the same calls. Arrays are values: no
-// two alias, and a rebinding of a handle is seen through no other.
+// two alias, and a rebinding of a handle is seen through no other. A large concrete one whose axes were put
+// in another order has its buffer made when somebody reads it: products need none, so `x @ w.T` copies
+// nothing.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -94,7 +98,11 @@ class Tensor {
   // call's line.
   static Tensor donated(Type type, Location where);
 
-  bool valid() const { return storage_ || symbol_; }
+  // The array `of` with its axes in another order, whose elements `lay_out` makes when somebody reads them.
+  static Tensor laid_out_later(Tensor of, std::vector<int64_t> permutation,
+                               std::function<Tensor(const Tensor& of)> lay_out);
+
+  bool valid() const { return storage_ || symbol_ || later_; }
   bool is_symbolic() const { return symbol_ != nullptr; }
   DType dtype() const { return dtype_; }
   int rank() const { return symbol_ ? symbol_->type.rank() : shape_.rank(); }
@@ -104,14 +112,20 @@ class Tensor {
   const Shape& shape() const { return shape_; }
   int64_t elements() const { return shape_.elements(); }
   size_t bytes() const { return static_cast<size_t>(elements()) * size_of(dtype_); }
-  void* data() const { return storage_.data(); }
-  const Storage& storage() const { return storage_; }
-  Tensor reshaped(Shape shape) const { return Tensor(dtype_, std::move(shape), storage_); }  // same bytes
+  void* data() const { return storage().data(); }
+  const Storage& storage() const { return later_ ? laid_out() : storage_; }
+  Tensor reshaped(Shape shape) const { return Tensor(dtype_, std::move(shape), storage()); }  // same bytes
+  // What this array is made of, where it has not been laid out yet: `of` with its axes in the order of
+  // `permutation`. For those who can take it so; who asks often is better off with it laid out, so then it
+  // is.
+  struct Turning;
+  bool waits() const { return later_ != nullptr; }  // or has waited
+  std::optional<Turning> turning() const;
 
   // Null for all arrays that eager autograd has nothing to do with.
   const std::shared_ptr<const GradLink>& link() const { return link_; }
   void set_link(std::shared_ptr<const GradLink> link) { link_ = std::move(link); }
-  Tensor unlinked() const { return symbol_ ? symbol_unlinked() : Tensor(dtype_, shape_, storage_); }
+  Tensor unlinked() const { return symbol_ || later_ ? copy_unlinked() : Tensor(dtype_, shape_, storage_); }
 
   // Symbolic only. The type is a copy, so that a handle that outlives its capture still tells what it was;
   // `capture` and `value` may be used while that capture lives alone, which `Capture::owns` says.
@@ -130,12 +144,20 @@ class Tensor {
   Value value() const { return symbol_ ? symbol_->value : nullptr; }
 
  private:
-  Tensor symbol_unlinked() const;
+  struct Later;
+  Tensor copy_unlinked() const;
+  const Storage& laid_out() const;
   DType dtype_ = DType::F32;
   Shape shape_;
   Storage storage_;
   std::shared_ptr<const Symbol> symbol_;
   std::shared_ptr<const GradLink> link_;
+  std::shared_ptr<const Later> later_;  // instead of a storage
+};
+
+struct Tensor::Turning {
+  Tensor of;
+  const std::vector<int64_t>* permutation;  // lives as long as the array
 };
 
 // The link of the first array that has one, where what is computed now goes on the tape; null otherwise.

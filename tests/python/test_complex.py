@@ -268,6 +268,41 @@ def test_products(dtype: str) -> None:
     np.testing.assert_allclose((ig.asarray(real) @ ig.asarray(b)).numpy(), real @ b, **near)
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_products_without_free_axes_are_one_sum_by_every_name(dtype: str) -> None:
+    random = np.random.default_rng(5)
+    a, b = (
+        ig.asarray((random.standard_normal((30, 517)) + 1j * random.standard_normal((30, 517))).astype(dtype))
+        for _ in "ab"
+    )
+
+    def dot(x: Any, y: Any) -> Any:
+        return ig.dot_general(x, y, lhs_contracting_dimensions=(0, 1), rhs_contracting_dimensions=(0, 1))
+
+    def rows(x: Any, y: Any) -> Any:
+        return ig.dot_general(
+            x,
+            y,
+            lhs_contracting_dimensions=(1,),
+            rhs_contracting_dimensions=(1,),
+            lhs_batching_dimensions=(0,),
+            rhs_batching_dimensions=(0,),
+        )
+
+    names: list[tuple[Any, ...]] = [
+        (
+            dot,
+            lambda x, y: ig.tensordot(x, y, 2),
+            lambda x, y: ig.einsum("ij,ij->", x, y),
+            lambda x, y: ig.vdot(ig.conj(x), y),
+        ),
+        (rows, lambda x, y: ig.einsum("ij,ij->i", x, y), lambda x, y: ig.vecdot(ig.conj(x), y)),
+    ]
+    for functions in names:
+        results = [np.asarray(run(f)(a, b)) for f in functions for run in (lambda f: f, ig.jit)]
+        assert all(np.array_equal(result, results[0]) for result in results)
+
+
 def test_numpys_functions() -> None:
     x = np.array([1 + 2j, -3j, 0.5], np.complex64)
     z = ig.asarray(x)

@@ -239,10 +239,12 @@ void reference_dot(ReferenceContext& c) {
   });
 }
 
-// A complex product is four real ones, which the kernels of real numbers compute; real operands stay whole.
+// A complex product is four real ones, which the kernels of real numbers compute; real operands stay whole,
+// and so does what is a product and a sum.
 std::vector<Value> complex_dot_body(BodyContext& c) {
   Value x = c.operands[0], y = c.operands[1];
   if (!is_complex(x->type().dtype)) return {};
+  if (is_product_and_sum(DotDims(c.attrs, x->type().rank(), y->type().rank()))) return {};
   auto part = [&](Value v, bool imaginary) { return c.build(imaginary ? "imag" : "real", {v}); };
   auto product = [&](bool left, bool right) {
     return c.build(
