@@ -246,13 +246,15 @@ bool has_no_program(const Entry& entry) {
   return (entry.parts || entry.stands_in) && entry.compiled.done() && !entry.program;
 }
 
+using Clock = std::chrono::steady_clock;
+// About as long as it takes to compile.
+constexpr std::chrono::nanoseconds kCompiling = std::chrono::milliseconds(30);
+
 // The results by the parts, or by ops that stand in, until calls with this entry, but for the first, have
 // taken about as long as it takes to compile. Within a graph that runs op by op the graph decides when that
 // is.
 std::optional<std::vector<Tensor>> run_early(Entry& entry, const ops::Op& op, std::span<const Tensor> inputs,
                                              const Attrs& attrs, Kernels kernels) {
-  using Clock = std::chrono::steady_clock;
-  constexpr std::chrono::nanoseconds kEnough = std::chrono::milliseconds(30);
   const bool always = kernels == Kernels::AtHand || has_no_program(entry);
   if (entry.parts) {
     if (numbers::possible() || (!always && entry.parts->is_over())) return std::nullopt;
@@ -262,7 +264,7 @@ std::optional<std::vector<Tensor>> run_early(Entry& entry, const ops::Op& op, st
       return std::nullopt;  // the program's errors speak of the op that was called
     }
   }
-  if (!always && entry.spent.load(std::memory_order_relaxed) > kEnough.count()) return std::nullopt;
+  if (!always && entry.spent.load(std::memory_order_relaxed) > kCompiling.count()) return std::nullopt;
   const Clock::time_point start = Clock::now();
   std::optional<Tensor> out = run_stand_in(op, inputs.first(inputs.size() - entry.takes_shape), attrs);
   if (!out) return std::nullopt;
@@ -277,7 +279,6 @@ std::optional<std::vector<Tensor>> run_early(Entry& entry, const ops::Op& op, st
 // large products are a quarter faster so.
 std::vector<Tensor> run_any_size(Entry& entry, const ops::Op& op, std::span<const Tensor> operands,
                                  const Attrs& attrs, std::span<const Tensor> inputs) {
-  using Clock = std::chrono::steady_clock;
   constexpr std::chrono::nanoseconds kSlow = std::chrono::milliseconds(4),
                                      kEnough = std::chrono::milliseconds(100);
   std::shared_ptr<Entry> own;
@@ -458,18 +459,34 @@ Tensor lay_out(const Tensor& x, const StridedView& view, const Ints* permutation
   });
 }
 
+// A product of what operands are made of. Where that has no kernel at hand, and the operands' own has, they
+// are laid out, until that has taken as long as it takes to compile one.
+std::optional<std::vector<Tensor>> compute_turned(const ops::Op& op, std::span<const Tensor> operands,
+                                                  std::span<const Tensor> of, const Attrs& attrs,
+                                                  Kernels kernels) {
+  try {
+    const std::shared_ptr<Entry> entry = general_entry(op, of, attrs, kernels);
+    const bool waits = entry->stands_in && !entry->compiled.done();
+    if (!waits ||
+        (kernels == Kernels::Any && entry->spent.load(std::memory_order_relaxed) > kCompiling.count()))
+      return compute_general(op, of, attrs, kernels);
+    const Clock::time_point start = Clock::now();
+    for (const Tensor& operand : operands) operand.storage();
+    const std::chrono::nanoseconds took = Clock::now() - start;
+    entry->spent.fetch_add(took.count(), std::memory_order_relaxed);
+  } catch (const NotAtHand&) {
+  }
+  return std::nullopt;
+}
+
 std::vector<Tensor> compute(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
                             Kernels kernels) {
   if (ops::is_host_call(op)) return call_host(op, operands, attrs);
   if (std::ranges::any_of(operands, &Tensor::waits))
     if (auto out = with_turned_operands(
             op, operands, attrs,
-            [&](std::span<const Tensor> of, const Attrs& turned) -> std::optional<std::vector<Tensor>> {
-              try {
-                return compute_general(op, of, turned, kernels);
-              } catch (const NotAtHand&) {
-                return std::nullopt;
-              }
+            [&](std::span<const Tensor> of, const Attrs& turned) {
+              return compute_turned(op, operands, of, turned, kernels);
             },
             [&](const Graph& body) { return run_nodes(body, operands, kernels); }))
       return *std::move(out);

@@ -77,6 +77,8 @@ Tensor Tensor::laid_out_later(Tensor of, std::vector<int64_t> permutation,
   return out;
 }
 
+bool Tensor::turns_later() const { return !later_->made.done(); }
+
 const Storage& Tensor::laid_out() const {
   const Later& later = *later_;
   later.made([&] {

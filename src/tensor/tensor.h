@@ -119,7 +119,7 @@ class Tensor {
   // `permutation`. For those who can take it so; who asks often is better off with it laid out, so then it
   // is.
   struct Turning;
-  bool waits() const { return later_ != nullptr; }  // or has waited
+  bool waits() const { return later_ && turns_later(); }
   std::optional<Turning> turning() const;
 
   // Null for all arrays that eager autograd has nothing to do with.
@@ -146,6 +146,7 @@ class Tensor {
  private:
   struct Later;
   Tensor copy_unlinked() const;
+  bool turns_later() const;
   const Storage& laid_out() const;
   DType dtype_ = DType::F32;
   Shape shape_;
