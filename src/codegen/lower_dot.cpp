@@ -92,7 +92,7 @@ class DotLowering {
     const int64_t line = 64 / static_cast<int64_t>(size_of(type_));
     a_step_ = (ceil_over(tiles_.kc, line) | 1) * line;
     chunked_ = !in_registers_ && (!k || *k > tiles_.kc);
-    long_epilogue_ = emit.region.size() > 5;
+    long_epilogue_ = emit.region.size() > 5 || has_long_work_behind(emit.region);
   }
 
   void run() {

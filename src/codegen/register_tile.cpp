@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "ops/op.h"
+
 namespace ig::codegen {
 
 using loop::Expr;
@@ -144,6 +146,12 @@ void know_sum(GroupEmitter& emit, Value product, Expr sum) {
   sum = emit.round_to(sum, dtype);
   if (sum.type() != compute_type(dtype)) sum = loop::convert(sum, compute_type(dtype));
   emit.pin(product, [sum](std::span<const Expr>) { return sum; });
+}
+
+bool has_long_work_behind(const Block& region) {
+  for (const Node* node : region)
+    if (ops::has(node, ops::Trait::Elementwise) && !ops::has(node, ops::Trait::Cheap)) return true;
+  return false;
 }
 
 void ask_for_stores(GroupEmitter& emit, Value product, const GroupEmitter::Index& first, int64_t columns) {

@@ -67,6 +67,8 @@ loop::Expr zero_of(loop::Builder& build, DType type);
 
 // The finished sum of products is known from now on, as the value of its op.
 void know_sum(GroupEmitter& emit, Value product, loop::Expr sum);
+// Whether what was fused behind a product takes long: an exponential, say.
+bool has_long_work_behind(const Block& region);
 // Asks the caches for what `store_sum` will write and read of so many columns, from this element on: before
 // the sums are taken, since a store into a line that is not at hand waits for the line, and a tile's stores
 // come all at once.
