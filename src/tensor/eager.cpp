@@ -467,6 +467,7 @@ std::optional<std::vector<Tensor>> compute_turned(const ops::Op& op, std::span<c
   try {
     const std::shared_ptr<Entry> entry = general_entry(op, of, attrs, kernels);
     const bool waits = entry->stands_in && !entry->compiled.done();
+    if (!waits && !entry->program) return std::nullopt;  // there is no compiler to make one
     if (!waits ||
         (kernels == Kernels::Any && entry->spent.load(std::memory_order_relaxed) > kCompiling.count()))
       return compute_general(op, of, attrs, kernels);

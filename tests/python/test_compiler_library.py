@@ -167,3 +167,22 @@ def test_without_it_composites_go_on_by_parts(bare: dict[str, str]) -> None:
     print(ig._counters()["fallbacks"] - before)
     """
     assert run(program, **bare) == ["0"]
+
+
+@pytest.mark.parametrize(("op_by_op", "by_definition"), [("0", 1), ("1", 0)])
+def test_without_it_products_of_turned_arrays_use_prebuilt_ones(
+    bare: dict[str, str], op_by_op: str, by_definition: int
+) -> None:
+    """At most the array is laid out by definition, where nothing may stand in for that."""
+    program = """
+    import time
+
+    w, g = array(300, 256), array(300, 200)
+    wanted, start, calls = np.asarray(w).T @ np.asarray(g), time.perf_counter(), 0
+    while time.perf_counter() - start < 0.2:
+        assert np.allclose(np.asarray(w.T @ g), wanted, rtol=1e-4, atol=1e-4)
+        calls += 1
+    counters = ig._counters()
+    print(counters["fallbacks"] / calls, counters["runs"] >= calls)
+    """
+    assert run(program, **bare | {"INTAGLIO_OP_BY_OP": op_by_op}) == [f"{by_definition:.1f} True"]
