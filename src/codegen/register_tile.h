@@ -53,8 +53,7 @@ TileRows tile_rows(loop::Builder& build, int64_t tall, int64_t low, loop::Expr c
 void each_tile(GroupEmitter& emit, const TileRows& tiles,
                const std::function<void(int64_t rows, loop::Expr first)>& body);
 // The same in one loop, for work of which only a part has its code for a height: by_height(part) has that
-// part twice, behind a branch, and what else the body says is there once. A kernel compiles in half of the
-// time where most of its code is.
+// part twice, behind a branch, and what else the body says is there, and is compiled, once.
 using ByHeight = std::function<void(const std::function<void(int64_t rows)>& part)>;
 void each_tile(GroupEmitter& emit, const TileRows& tiles,
                const std::function<void(loop::Expr rows, loop::Expr first, const ByHeight& by_height)>& body);

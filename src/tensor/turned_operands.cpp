@@ -24,26 +24,19 @@ bool has_only_products(const Graph& body) {
   return any;
 }
 
-// Makes the attributes speak of the array whose axes the operand has in the order of `permutation`. False
-// where the product is another one, or slow: the operand's free axes come in another order, or what lies side
-// by side are entries of the batch.
-bool turn(Attrs& attrs, bool left, const std::vector<int64_t>& permutation) {
-  const Attr<Ints>& batch_attr = left ? ops::kLhsBatch : ops::kRhsBatch;
-  const Attr<Ints>& contract_attr = left ? ops::kLhsContract : ops::kRhsContract;
-  Ints batch = attrs.get(batch_attr), contract = attrs.get(contract_attr);
-  int64_t before = -1;
-  for (size_t axis = 0; axis < permutation.size(); ++axis) {
-    const auto number = static_cast<int64_t>(axis);
-    if (std::ranges::count(batch, number) > 0 || std::ranges::count(contract, number) > 0) continue;
-    if (permutation[axis] < before) return false;
-    before = permutation[axis];
-  }
-  if (before < 0) return false;
-  for (Ints* axes : {&batch, &contract})
-    for (int64_t& axis : *axes) axis = permutation[static_cast<size_t>(axis)];
+// Makes the attributes of a product speak of the array whose axes the operand has in the order of
+// `permutation`. False where the product is another one, or slow: the operand's free axes come in another
+// order, or what lies side by side are entries of the batch.
+bool turn(Attrs& attrs, std::span<const Tensor> operands, bool left, const Ints& permutation) {
+  const ops::DotDims d(attrs, operands[0].rank(), operands[1].rank());
+  const Ints& free = left ? d.lhs_free : d.rhs_free;
+  auto source = [&](int64_t axis) { return permutation[static_cast<size_t>(axis)]; };
+  if (free.empty() || !std::ranges::is_sorted(free, {}, source)) return false;
+  Ints batch = left ? d.lhs_batch : d.rhs_batch, contract = left ? d.lhs_contract : d.rhs_contract;
+  for (Ints* axes : {&batch, &contract}) std::ranges::transform(*axes, axes->begin(), source);
   if (std::ranges::count(batch, std::ssize(permutation) - 1) > 0) return false;
-  attrs.set(batch_attr, std::move(batch));
-  attrs.set(contract_attr, std::move(contract));
+  attrs.set(left ? ops::kLhsBatch : ops::kRhsBatch, std::move(batch));
+  attrs.set(left ? ops::kLhsContract : ops::kRhsContract, std::move(contract));
   return true;
 }
 
@@ -58,7 +51,8 @@ std::optional<std::vector<Tensor>> with_turned_operands(
     std::vector<Tensor> of(operands.begin(), operands.end());
     bool any = false;
     for (size_t i = 0; i < of.size(); ++i)
-      if (auto turning = operands[i].turning(); turning && turn(turned, i == 0, *turning->permutation)) {
+      if (auto turning = operands[i].turning();
+          turning && turn(turned, operands, i == 0, *turning->permutation)) {
         of[i] = turning->of;
         any = true;
       }
