@@ -366,7 +366,8 @@ void init_graph(nb::module_& m) {
             options.exact = exact;
             const bool usual = disable.empty() && target.empty() && !exact;
             PyGraph out(self.graph, usual ? self.program
-                                          : std::make_shared<const LazyProgram>(self.graph, options, false));
+                                          : std::make_shared<const LazyProgram>(self.graph, options,
+                                                                                FirstCalls::Compile));
             program_of(out);
             return out;
           },
@@ -415,7 +416,9 @@ void init_graph(nb::module_& m) {
           "_run_op_by_op",
           [](const PyGraph& self, nb::args args) -> nb::object {
             std::vector<Tensor> inputs = inputs_of(*self.graph, args);
-            std::unique_ptr<OpByOp> runner = OpByOp::of(self.graph);
+            const FirstCalls how =
+                OpByOp::usual() == FirstCalls::Always ? FirstCalls::Always : FirstCalls::WhileItPays;
+            std::unique_ptr<OpByOp> runner = OpByOp::of(self.graph, how);
             std::optional<std::vector<Tensor>> out = runner ? runner->run(inputs) : std::nullopt;
             return out ? nb::steal(wrap_all(*std::move(out))) : nb::none();
           },

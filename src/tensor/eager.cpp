@@ -216,7 +216,7 @@ std::shared_ptr<const Graph> opened(const Graph& graph) {
 void make_general(Entry& entry, Entry& kind, const ops::Op& op, std::shared_ptr<const Graph> graph,
                   Kernels kernels) {
   const bool opens = op.has(ops::Trait::Composite) && !op.has(ops::Trait::Contraction) && op.rules.body &&
-                     OpByOp::is_usual();
+                     OpByOp::usual() != FirstCalls::Compile;
   if (opens) {
     try {
       entry.program = make_program(op, *graph, Kernels::AtHand);
@@ -227,7 +227,7 @@ void make_general(Entry& entry, Entry& kind, const ops::Op& op, std::shared_ptr<
       entry.makes_parts = entry.parts && kind.attributes.fetch_add(1, std::memory_order_relaxed) > 0;
     }
   }
-  if (has_stand_in(graph->body().first()) && OpByOp::is_usual()) {
+  if (has_stand_in(graph->body().first()) && OpByOp::usual() != FirstCalls::Compile) {
     try {
       entry.program = make_program(op, *graph, Kernels::AtHand);
       return;
@@ -250,6 +250,12 @@ using Clock = std::chrono::steady_clock;
 // About as long as it takes to compile.
 constexpr std::chrono::nanoseconds kCompiling = std::chrono::milliseconds(30);
 
+// Whether calls that needed no compiler have taken that long.
+bool pays(const Entry& entry) {
+  return OpByOp::usual() != FirstCalls::Always &&
+         entry.spent.load(std::memory_order_relaxed) > kCompiling.count();
+}
+
 // The results by the parts, or by ops that stand in, until calls with this entry, but for the first, have
 // taken about as long as it takes to compile. Within a graph that runs op by op the graph decides when that
 // is.
@@ -264,7 +270,7 @@ std::optional<std::vector<Tensor>> run_early(Entry& entry, const ops::Op& op, st
       return std::nullopt;  // the program's errors speak of the op that was called
     }
   }
-  if (!always && entry.spent.load(std::memory_order_relaxed) > kCompiling.count()) return std::nullopt;
+  if (!always && pays(entry)) return std::nullopt;
   const Clock::time_point start = Clock::now();
   std::optional<Tensor> out = run_stand_in(op, inputs.first(inputs.size() - entry.takes_shape), attrs);
   if (!out) return std::nullopt;
@@ -468,9 +474,7 @@ std::optional<std::vector<Tensor>> compute_turned(const ops::Op& op, std::span<c
     const std::shared_ptr<Entry> entry = general_entry(op, of, attrs, kernels);
     const bool waits = entry->stands_in && !entry->compiled.done();
     if (!waits && !entry->program) return std::nullopt;  // there is no compiler to make one
-    if (!waits ||
-        (kernels == Kernels::Any && entry->spent.load(std::memory_order_relaxed) > kCompiling.count()))
-      return compute_general(op, of, attrs, kernels);
+    if (!waits || (kernels == Kernels::Any && pays(*entry))) return compute_general(op, of, attrs, kernels);
     const Clock::time_point start = Clock::now();
     for (const Tensor& operand : operands) operand.storage();
     const std::chrono::nanoseconds took = Clock::now() - start;

@@ -10,10 +10,11 @@
 
 namespace ig {
 
-LazyProgram::LazyProgram(std::shared_ptr<const Graph> graph, CompileOptions options, bool op_by_op)
+LazyProgram::LazyProgram(std::shared_ptr<const Graph> graph, CompileOptions options, FirstCalls first)
     : making_(std::make_shared<Making>()) {
   // The kernels at hand are the host's, and ops by themselves are not held to be exact.
-  if (op_by_op && options.target.empty() && !options.exact) op_by_op_ = OpByOp::of(graph);
+  if (first != FirstCalls::Compile && options.target.empty() && !options.exact)
+    op_by_op_ = OpByOp::of(graph, first);
   making_->graph = std::move(graph);
   making_->options = std::move(options);
 }

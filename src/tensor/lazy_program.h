@@ -19,9 +19,8 @@ namespace ig {
 
 class LazyProgram {
  public:
-  // With `op_by_op` false the first call compiles.
   explicit LazyProgram(std::shared_ptr<const Graph> graph, CompileOptions options = {},
-                       bool op_by_op = OpByOp::is_usual());
+                       FirstCalls first = OpByOp::usual());
   // Error(…) where a program of this graph cannot be made, as far as that can be known without machine code.
   void check() const;
   // Null until it has been made.

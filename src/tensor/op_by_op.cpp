@@ -104,22 +104,25 @@ struct GivenUp {};
 
 }  // namespace
 
-bool OpByOp::is_usual() {
-  static const bool usual = [] {
+FirstCalls OpByOp::usual() {
+  static const FirstCalls usual = [] {
     const char* text = std::getenv("INTAGLIO_OP_BY_OP");
     const std::string_view value = text ? text : "";
-    if (!value.empty() && value != "0" && value != "1")
-      throw make_error(ErrorKind::Value, "INTAGLIO_OP_BY_OP={} is neither 0 nor 1", value)
-          .why("0 has first calls compile, 1 (or nothing) lets them run op by op until that pays")
-          .hint("write INTAGLIO_OP_BY_OP=0, or unset it");
-    return value != "0";
+    if (value.empty() || value == "1") return FirstCalls::WhileItPays;
+    if (value == "0") return FirstCalls::Compile;
+    if (value == "always") return FirstCalls::Always;
+    throw make_error(ErrorKind::Value, "INTAGLIO_OP_BY_OP={} is neither 0, 1 nor always", value)
+        .why(
+            "0 has first calls compile, 1 (or nothing) lets them run op by op as long as that pays, always "
+            "as long as it goes")
+        .hint("write INTAGLIO_OP_BY_OP=0, or unset it");
   }();
   return usual;
 }
 
-std::unique_ptr<OpByOp> OpByOp::of(std::shared_ptr<const Graph> graph) {
+std::unique_ptr<OpByOp> OpByOp::of(std::shared_ptr<const Graph> graph, FirstCalls how) {
   if (graph->outputs().empty() || !has_only_checks(graph->body()) || ops::calls_host(*graph)) return nullptr;
-  return std::unique_ptr<OpByOp>(new OpByOp(std::move(graph)));
+  return std::unique_ptr<OpByOp>(new OpByOp(std::move(graph), how == FirstCalls::Always));
 }
 
 // The values of the size symbols; false where these inputs are not what the graph takes.
@@ -169,7 +172,8 @@ bool OpByOp::is_modest(const SymbolValues& values) const {
 // Whether there is time to make a kernel: a few are soon made for a long graph; for a short one the program
 // is.
 bool OpByOp::may_make() const {
-  return making_.load(std::memory_order_relaxed) + nanoseconds(std::chrono::milliseconds(10)) < compile_ / 4;
+  const int64_t making = patient_ ? 0 : making_.load(std::memory_order_relaxed);
+  return making + nanoseconds(std::chrono::milliseconds(10)) < compile_ / 4;
 }
 
 // A block as it is walked: where each value waits, and what each node takes and gives.
@@ -272,6 +276,7 @@ class OpByOp::Run {
           begin_(run.took()) {}
     // To be asked before each step.
     bool too_slow() {
+      if (run_.graph_.patient_) return false;
       constexpr int64_t kSteps = 8;  // tell how fast the others will be
       const int64_t took = run_.took() - begin_, compile = run_.graph_.compile_;
       if (++step_ == 2) second_ = took;
@@ -332,9 +337,10 @@ std::optional<std::vector<Tensor>> OpByOp::run(std::span<const Tensor> inputs, b
 }
 
 // A rough measure of what compiling takes: opening the compiler and one kernel, and some for each node.
-OpByOp::OpByOp(std::shared_ptr<const Graph> graph)
+OpByOp::OpByOp(std::shared_ptr<const Graph> graph, bool patient)
     : graph_(std::move(graph)),
       walk_(std::make_unique<const Walk>(graph_->body())),
+      patient_(patient),
       heavy_(is_heavy(*graph_)),
       compile_(
           nanoseconds(std::chrono::milliseconds(15) + std::chrono::microseconds(500) * graph_->node_count())),

@@ -15,13 +15,16 @@
 
 namespace ig {
 
+// What the first calls of a captured function do: wait for the compiler, run op by op until that has taken
+// about as long as compiling takes, or run op by op however long it takes (where no clock may decide).
+enum class FirstCalls { Compile, WhileItPays, Always };
+
 class OpByOp {
  public:
-  // Whether captured functions begin so: yes, unless INTAGLIO_OP_BY_OP is 0. Error(Value) where that says
-  // neither 0 nor 1.
-  static bool is_usual();
+  // As INTAGLIO_OP_BY_OP says: 0, 1 (or nothing), or "always". Error(Value) where it says anything else.
+  static FirstCalls usual();
   // Null where the graph is not made for it: it has effects other than checks, or calls to the host.
-  static std::unique_ptr<OpByOp> of(std::shared_ptr<const Graph> graph);
+  static std::unique_ptr<OpByOp> of(std::shared_ptr<const Graph> graph, FirstCalls how = usual());
   // Nothing where kernels are not at hand that take long to make, where what the nodes leave for each other
   // takes more memory than inputs and results do, where a loop goes on for half as long as compiling takes,
   // or where the inputs are not what the graph takes: the compiled program, which needs less or says what is
@@ -31,23 +34,24 @@ class OpByOp {
   // Whether it is time to make the program: all runs but the first, which looks for its kernels, took about
   // as long as compiling takes; of a long graph or one that holds its weights, whether there was one. Who
   // calls it no longer is the better for not having compiled it.
-  bool is_over() const { return spent_.load(std::memory_order_relaxed) >= enough_; }
+  bool is_over() const { return !patient_ && spent_.load(std::memory_order_relaxed) >= enough_; }
   // Whether the last run but the first took longer than compiling by far (what that takes is a guess), so
   // that it is better to wait for the program.
-  bool is_slow() const { return last_.load(std::memory_order_relaxed) > 4 * compile_; }
+  bool is_slow() const { return !patient_ && last_.load(std::memory_order_relaxed) > 4 * compile_; }
   ~OpByOp();
 
  private:
   struct Walk;
   class Run;
-  explicit OpByOp(std::shared_ptr<const Graph> graph);
+  OpByOp(std::shared_ptr<const Graph> graph, bool patient);
   bool bind(std::span<const Tensor> inputs, SymbolValues& values) const;
   bool is_modest(const SymbolValues& values) const;
   bool may_make() const;
 
   std::shared_ptr<const Graph> graph_;
   std::unique_ptr<const Walk> walk_;
-  bool heavy_;  // its weights are constants
+  bool patient_;  // the time that it takes does not matter
+  bool heavy_;    // its weights are constants
   // Nanoseconds. What compiling takes, about, and how much of it runs may take; what they took, -1 before the
   // first; what kernels took that were made for them.
   int64_t compile_, enough_;

@@ -35,7 +35,7 @@ def check(f, *operands, compiled=False):
 def run(program: str, folder: Path, **env: str) -> str:
     environment = {
         **os.environ,
-        "INTAGLIO_OP_BY_OP": "1",
+        "INTAGLIO_OP_BY_OP": "always",
         "INTAGLIO_CACHE": "1",
         "INTAGLIO_CACHE_DIR": str(folder / "cache"),
         **env,

@@ -379,12 +379,12 @@ void JitTree::compile_trace(JitTrace& trace, std::span<const Leaf> leaves, JitFr
   if (trace.graph->outputs().empty() && !trace.effects) return;
   CompileOptions options = options_for(trace, leaves);
   options.steady = trace.steady;
-  const bool op_by_op = options_.op_by_op;
-  trace.program = std::make_unique<const LazyProgram>(trace.graph, std::move(options), op_by_op);
+  const FirstCalls first = options_.first;
+  trace.program = std::make_unique<const LazyProgram>(trace.graph, std::move(options), first);
   // Whether a graph of sizes that are not known can be compiled is to be known now, while it can be recorded
   // again without them.
   if (!trace.symbols.empty())
-    front.aside([&] { op_by_op ? trace.program->check() : (void)trace.program->get(); });
+    front.aside([&] { first == FirstCalls::Compile ? (void)trace.program->get() : trace.program->check(); });
 }
 
 std::shared_ptr<JitTrace> JitTree::record(std::span<const Leaf> leaves, JitFront& front, std::string reason) {

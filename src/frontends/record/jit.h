@@ -122,7 +122,7 @@ struct JitOptions {
   int max_traces = 64;
   std::function<void(const std::string&)> log;  // a line a recording
   CompileOptions compile;
-  bool op_by_op = OpByOp::is_usual();  // whether first calls may run so
+  FirstCalls first = OpByOp::usual();
 };
 
 class JitTree {
