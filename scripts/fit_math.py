@@ -101,6 +101,9 @@ def write_exp_roots():
     print("// from the 19th")
     words = [single_bits(root) - single_bits(1) - (j << 19) + (1 << 23) for j, root in enumerate(roots)]
     write_table("Sixteenths", [f"std::bit_cast<float>({word:#010x}u)" for word in words])
+    print("// The same of 2^(j/8), twice, with j from the 20th; and what 2^(j/8) is more than these bits, as a part of it")
+    write_table("Eighths", [f"std::bit_cast<float>({word:#010x}u)" for word in words[::2] * 2])
+    write_table("EighthsRest", [text(root / single_of(root) - 1, single=True) for root in roots[::2] * 2])
 
 
 def nearly_float(f, x):
@@ -170,16 +173,10 @@ def main():
     exp_tail = [1 / mp.factorial(k + 2) for k in range(40)]
     write("ExpF32", "(exp(r) - 1 - r) / r^2", True, lambda r: series(exp_tail, r), -half_ln2, half_ln2, 4)
     write_exp_roots()
-    width = mp.log(2) / 32
-    write(
-        "ExpRootF32",
-        "(exp(r) - 1 - r) / r^2, for |r| <= ln(2)/32",
-        True,
-        lambda r: series(exp_tail, r),
-        -width,
-        width,
-        1,
-    )
+    for name, parts, degree in (("Root", 32, 1), ("Eighth", 16, 2)):
+        width = mp.log(2) / parts
+        what = f"(exp(r) - 1 - r) / r^2, for |r| <= ln(2)/{parts}"
+        write(f"Exp{name}F32", what, True, lambda r: series(exp_tail, r), -width, width, degree)
     write("Exp", "(exp(r) - 1 - r) / r^2", False, lambda r: series(exp_tail, r), -half_ln2, half_ln2, 10)
 
     low, high = mp.sqrt(0.5) - 1, mp.sqrt(2) - 1

@@ -52,14 +52,10 @@ Expr exp_tail(Expr r) {  // e^r - 1
   Expr p = single(r) ? polynomial(r, kExpF32) : polynomial(r, kExp);
   return fma(r * r, p, r);
 }
-template <typename T, size_t kCount>
-Expr exp_reduced(Expr r, const T (&coefficients)[kCount], double factor) {
-  Expr sum = number(r, coefficients[kCount - 1] * factor);
-  for (size_t i = kCount - 1; i-- > 0;) sum = fma(sum, r, number(r, coefficients[i] * factor));
+Expr exp_reduced(Expr r, double factor) {  // factor e^r of F64, for a power of two
+  Expr sum = number(r, kExp[std::size(kExp) - 1] * factor);
+  for (size_t i = std::size(kExp) - 1; i-- > 0;) sum = fma(sum, r, number(r, kExp[i] * factor));
   return fma(fma(sum, r, number(r, factor)), r, number(r, factor));
-}
-Expr exp_reduced(Expr r, double factor) {  // factor e^r, for a power of two
-  return single(r) ? exp_reduced(r, kExpF32, factor) : exp_reduced(r, kExp, factor);
 }
 
 }  // namespace
@@ -305,17 +301,27 @@ Expr tanh(Expr x) {
   return select(is_nan(x), x, with_sign_of(e / (e + 2.0), x));
 }
 
+// 1 / (1 + e^-x). Both terms of the sum are smaller by 2^spare, so that neither overflows. From 20 (of F64,
+// 40) on the quotient is 1.
 Expr logistic(Expr x) {
-  Expr left = to_bits(x) < 0.0;
-  // For negative x the quotient is e^x / (1 + e^x). e^-|x| = p / s, with s = 2^-n: the sum p + s is all that
-  // is rounded before the division. Both are smaller by 2^spare, so that s does not overflow.
-  const double least = single(x) ? -104 : -746, spare = single(x) ? 24 : 64;
-  Expr a = -abs(x);
-  a = select(a < least, number(x, least), a);
-  Rounded n = to_nearest(a, -kLog2E, exponent_bias(x) - spare);
-  Expr s = with_exponent(n.word), r = less_ln2(a, -n.value);
-  Expr p = exp_reduced(r, std::exp2(-spare));
-  return select(left, p, s) / (p + s);
+  if (single(x)) {
+    // As for exp, by roots; but what a root lacks goes into the factor, so that the sum and what is added in
+    // it are all that is rounded before the division. Of eight roots AVX2 finds one in a register.
+    constexpr double kSpare = 24;
+    Expr a = clamp(x, -104.0, 20.0);
+    Rounded n = to_nearest(a, -kLog2E, 126 - kSpare, 3);
+    Expr root = from_bits(to_bits(lookup(kEighths, n.word)) + shift_left(n.word, bits(n.word, 20)));
+    Expr r = less_ln2(-a, n.value);
+    Expr grown = fma(r * r, polynomial(r, kExpEighthF32), r + lookup(kEighthsRest, n.word));
+    Expr one = number(x, std::exp2(-kSpare));
+    return one / (one + fma(root, grown, root));
+  }
+  // As p / (p + s), where e^x = p / s and s is a power of two.
+  constexpr double kSpare = 64;
+  Expr a = clamp(x, -746.0, 40.0);
+  Rounded n = to_nearest(a, -kLog2E, exponent_bias(x) - kSpare);
+  Expr p = exp_reduced(less_ln2(a, -n.value), std::exp2(-kSpare));
+  return p / (p + with_exponent(n.word));
 }
 
 Expr sinh(Expr x) {

@@ -54,10 +54,34 @@ inline constexpr std::array<float, 16> kSixteenths = {
     std::bit_cast<float>(0x007d257du),
 };
 
+// The same of 2^(j/8), twice, with j from the 20th; and what 2^(j/8) is more than these bits, as a part of it
+inline constexpr std::array<float, 16> kEighths = {
+    std::bit_cast<float>(0x00800000u), std::bit_cast<float>(0x007b95c2u), std::bit_cast<float>(0x007837f0u),
+    std::bit_cast<float>(0x0075fed7u), std::bit_cast<float>(0x007504f3u), std::bit_cast<float>(0x0075672au),
+    std::bit_cast<float>(0x007744fdu), std::bit_cast<float>(0x007ac0c7u), std::bit_cast<float>(0x00800000u),
+    std::bit_cast<float>(0x007b95c2u), std::bit_cast<float>(0x007837f0u), std::bit_cast<float>(0x0075fed7u),
+    std::bit_cast<float>(0x007504f3u), std::bit_cast<float>(0x0075672au), std::bit_cast<float>(0x007744fdu),
+    std::bit_cast<float>(0x007ac0c7u),
+};
+
+inline constexpr std::array<float, 16> kEighthsRest = {
+    0.0f,           -1.19921575e-8f, 3.19341815e-8f,  -3.09907193e-8f,
+    1.71142709e-8f, 5.23333421e-9f,  -1.47196051e-8f, -6.12825968e-9f,
+    0.0f,           -1.19921575e-8f, 3.19341815e-8f,  -3.09907193e-8f,
+    1.71142709e-8f, 5.23333421e-9f,  -1.47196051e-8f, -6.12825968e-9f,
+};
+
 // (exp(r) - 1 - r) / r^2, for |r| <= ln(2)/32
 inline constexpr float kExpRootF32[] = {
     0.500009775f,
     0.166668624f,
+};
+
+// (exp(r) - 1 - r) / r^2, for |r| <= ln(2)/16
+inline constexpr float kExpEighthF32[] = {
+    0.5f,
+    0.166678399f,
+    0.04166862f,
 };
 
 // (exp(r) - 1 - r) / r^2
