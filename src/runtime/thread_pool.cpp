@@ -207,6 +207,9 @@ struct Job {
   int64_t total = 0;
   int64_t step = 1;
   int64_t grains = 0;  // how much work there is at least, up to what pays to wake workers for
+  bool backwards = false;
+
+  int64_t chunks() const { return (total + step - 1) / step; }
 };
 
 }  // namespace
@@ -236,6 +239,7 @@ struct ThreadPool::Impl {
 
   alignas(64) std::atomic<bool> busy{false};  // one caller has the workers
   std::atomic<int> wanted{0};                 // threads, counting the caller; 0: not decided yet
+  std::atomic<uint32_t> long_jobs{0};         // of kernels, so far
   Clock::duration unhelped{};                 // the time of work done while the workers slept
   std::mutex config;
   std::vector<std::thread>* workers =
@@ -257,8 +261,15 @@ struct ThreadPool::Impl {
     return false;
   }
 
+  // Every other long job goes from its last block to its first: what the caches hold is what the one before
+  // touched last, and an array that has no room in them would else never be found there.
+  bool goes_back(int64_t blocks, int64_t grain) {
+    constexpr int64_t kLong = 16;  // grains
+    return blocks / grain >= kLong && long_jobs.fetch_add(1, std::memory_order_relaxed) % 2 != 0;
+  }
+
   void execute(uint32_t index, uint32_t thread) {
-    const int64_t begin = index * job.step;
+    const int64_t begin = (job.backwards ? job.chunks() - 1 - index : index) * job.step;
     try {
       job.chunk(job.context, begin, std::min(job.total, begin + job.step), thread);
     } catch (...) {
@@ -389,7 +400,7 @@ struct ThreadPool::Impl {
   void share(int threads) {
     start_workers(threads - 1);
     const auto available = static_cast<uint32_t>(workers->size());
-    const auto count = static_cast<uint32_t>((job.total + job.step - 1) / job.step);
+    const auto count = static_cast<uint32_t>(job.chunks());
     const uint32_t before = finished.load(std::memory_order_relaxed);
     caller_at.store(sched_getcpu(), std::memory_order_relaxed);
     tell(count);
@@ -467,7 +478,13 @@ int32_t ThreadPool::run(KernelFn kernel, const KernelArgs& proto, int64_t blocks
     if (scratch_bytes) args.scratch = t_state.scratch_of(scratch_bytes);
     int64_t words[2] = {0, 0};
     if (!args.error) args.error = words;
-    return kernel(&args, 0, blocks);
+    if (!impl_->goes_back(blocks, grain)) return kernel(&args, 0, blocks);
+    constexpr int kParts = 4;  // parts are as small as for so many threads
+    const int64_t step = chunk_step(blocks, grain, kParts);
+    int32_t code = 0;
+    for (int64_t begin = (blocks - 1) / step * step; begin >= 0; begin -= step)
+      if (int32_t failed = kernel(&args, begin, std::min(blocks, begin + step))) code = failed;
+    return code;  // of the lowest part that failed, and so are its words
   }
   Leave leave{impl_->busy};
   InsideCall inside;
@@ -476,7 +493,11 @@ int32_t ThreadPool::run(KernelFn kernel, const KernelArgs& proto, int64_t blocks
   impl_->job = {[](void* context, int64_t begin, int64_t end, uint32_t thread) {
                   (*static_cast<KernelJob*>(context))(begin, end, thread);
                 },
-                &work, blocks, chunk_step(blocks, grain, threads), grains_of(blocks, grain, block_grains)};
+                &work,
+                blocks,
+                chunk_step(blocks, grain, threads),
+                grains_of(blocks, grain, block_grains),
+                impl_->goes_back(blocks, grain)};
   impl_->share(threads);
   if (work.code && proto.error) {
     proto.error[0] = work.error[0];

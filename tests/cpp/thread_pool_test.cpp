@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -17,6 +18,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "support/error.h"
@@ -102,6 +104,40 @@ TEST(ThreadPool, WorkIsSharedWhereEachGetsAGrain) {
   EXPECT_EQ(ranges(8, 3), (Ranges{{0, 4}, {4, 8}}));
   EXPECT_EQ(ranges(9, 3), (Ranges{{0, 5}, {5, 9}}));  // not three, of which one would wait for the third
   EXPECT_EQ(ranges(16, 4), (Ranges{{0, 4}, {4, 8}, {8, 12}, {12, 16}}));
+}
+
+int32_t note_range(const KernelArgs* args, int64_t begin, int64_t end) {
+  auto* ranges = static_cast<std::vector<std::pair<int64_t, int64_t>>*>(args->buffers[0]);
+  ranges->emplace_back(begin, end);
+  return 0;
+}
+
+// What the caches hold is what was touched last.
+TEST(ThreadPool, EveryOtherLongRunGoesFromTheLastBlockToTheFirst) {
+  Threads one_thread(1);
+  auto first_of_run = [&](int64_t blocks, int64_t grain) {
+    std::vector<std::pair<int64_t, int64_t>> ranges;
+    void* buffers[] = {&ranges};
+    KernelArgs args;
+    args.buffers = buffers;
+    EXPECT_EQ(ThreadPool::instance().run(note_range, args, blocks, grain, 0), 0);
+    const int64_t first = ranges.front().first;
+    std::ranges::sort(ranges);
+    int64_t at = 0;
+    for (auto [begin, end] : ranges) {
+      EXPECT_EQ(begin, at);
+      EXPECT_TRUE(ranges.size() == 1 || end - begin >= grain || end == blocks);
+      at = end;
+    }
+    EXPECT_EQ(at, blocks);
+    return first;
+  };
+  for (int64_t blocks : {64, 100, 1001}) {
+    const int64_t one = first_of_run(blocks, 4), other = first_of_run(blocks, 4);
+    EXPECT_EQ(std::min(one, other), 0);
+    EXPECT_GE(std::max(one, other), blocks * 7 / 8);
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(first_of_run(blocks, blocks / 8), 0) << "soon done";
+  }
 }
 
 TEST(ThreadPool, TheErrorOfTheLowestBlockIsReported) {
