@@ -136,6 +136,7 @@ nb::dict report_dict(const ProgramReport& report) {
   out["kernels_prebuilt"] = report.kernels_prebuilt;
   out["kernels_fallback"] = report.kernels_fallback;
   out["kernels_shared"] = report.kernels_shared;
+  out["side_by_side"] = report.side_by_side;
   out["pass_ms"] = report.pass_ms;
   out["lower_ms"] = report.lower_ms;
   out["compile_ms"] = report.compile_ms;

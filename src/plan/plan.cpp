@@ -12,6 +12,7 @@
 #include "ops/memory.h"
 #include "ops/table.h"
 #include "plan/control.h"
+#include "plan/side_by_side.h"
 
 namespace ig::plan {
 
@@ -214,6 +215,10 @@ class Planner final : public BlockPlanner {
       current_->code.push_back(rt::Copy{slots_.at(v), to, n});
     }
     made_of.resize(made.code.size());
+    ops::Sharing::Pairs shared = sharing.shared;
+    if (id == 0)
+      std::erase_if(shared, [&](const auto& pair) { return !input_.donated.contains(pair.second); });
+    put_side_by_side(out_.program, made, made_of, shared);
     out_.made[static_cast<size_t>(id)] = std::move(made_of);
     std::vector<Held>& held = held_[static_cast<size_t>(id)];
     held.resize(made.slots.size());
@@ -392,9 +397,11 @@ class Planner final : public BlockPlanner {
           temporary(size(elements * Dim(static_cast<int64_t>(size_of(dtype)))), node->result(0)));
     for (auto [result, operand] : kernel.updates)
       bring(call.buffers[static_cast<size_t>(operand)], slots_.at(node->result(static_cast<size_t>(result))));
+    call.reads = static_cast<int32_t>(node->operands().size());
     if (kernel.first) {
       rt::KernelCall first = call_of(*kernel.first);
       first.buffers = call.buffers;
+      first.reads = call.reads;
       current_->code.push_back(std::move(first));
     }
     current_->code.push_back(std::move(call));
@@ -417,6 +424,7 @@ class Planner final : public BlockPlanner {
     call.kernel = pack.function;
     call.name = "pack";
     call.buffers = {operand, to};
+    call.reads = 1;
     for (int64_t n : pack.sizes) call.dims.push_back(size(Dim(n)));
     call.blocks = size(Dim(pack.blocks));
     current_->code.push_back(std::move(call));

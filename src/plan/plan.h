@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -48,6 +49,7 @@ struct Input {
   const Graph& graph;
   std::unordered_map<const Node*, KernelChoice> kernels;
   std::vector<std::shared_ptr<const void>> owners;
+  std::set<int> donated{};        // inputs whose memory outputs may take
   std::vector<int64_t> prepared;  // bytes of other forms of inputs, which the program takes behind its inputs
 };
 

@@ -6,7 +6,9 @@
 #include <time.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "runtime/executable_code.h"
@@ -26,7 +28,8 @@ std::atomic<LoopPoll> g_loop_poll{nullptr};
 // Calls the poll function now and then. The coarse clock costs a few nanoseconds.
 class LoopWatch {
  public:
-  LoopWatch() : poll_(g_loop_poll.load(std::memory_order_relaxed)), last_(poll_ ? now() : 0) {}
+  explicit LoopWatch(bool polls)
+      : poll_(polls ? g_loop_poll.load(std::memory_order_relaxed) : nullptr), last_(poll_ ? now() : 0) {}
   void tick() {
     if (!poll_) return;
     int64_t time = now();
@@ -90,7 +93,13 @@ void set_loop_poll(LoopPoll poll) { g_loop_poll.store(poll, std::memory_order_re
 struct Executable::State {
   std::shared_ptr<const Sized> sized;
   Storage arena;
-  Storage scratch;  // of loops that are one kernel
+  // Of each step that may run at once with others: scratch of loops that are one kernel, and what it
+  // launched.
+  struct Lane {
+    Storage scratch;
+    KernelCounts launched;
+  };
+  std::vector<Lane> lanes;
   std::vector<void*> pointers;
   std::vector<void*> work;
   std::vector<void*> targets;  // of the run's outputs
@@ -99,6 +108,7 @@ struct Executable::State {
 
 std::shared_ptr<const Executable::Sized> Executable::plan(std::span<const int64_t> symbol_values) const {
   auto sized = std::make_shared<Sized>();
+  sized->trials = std::make_unique<Trial[]>(static_cast<size_t>(code_->groups));
   sized->symbols.assign(symbol_values.begin(), symbol_values.end());
   program_.sizes.evaluate(symbol_values, sized->values);
   for (SizeId id : code_->dims) sized->dims.push_back((*sized)[id]);
@@ -134,7 +144,10 @@ std::shared_ptr<const Executable::Sized> Executable::plan(std::span<const int64_
       want(range, &out.slots[s]);
     }
     for (size_t i = 0; i < block.code.size(); ++i) {
-      auto at = static_cast<int32_t>(i);
+      LiveRange life{.first = static_cast<int32_t>(i), .last = static_cast<int32_t>(i)};
+      for (const Group& group : code.groups)
+        if (life.first >= group.begin && life.last < group.end)
+          life = {.first = group.begin, .last = group.end - 1};
       size_t body = 0;
       auto consider = [&](BlockId id) {
         body = std::max(body, sized->blocks[static_cast<size_t>(id)].total);
@@ -155,10 +168,13 @@ std::shared_ptr<const Executable::Sized> Executable::plan(std::span<const int64_
       } else if (const auto* call = std::get_if<Call>(&block.code[i])) {
         consider(call->body);
       }
-      if (body) want({.bytes = body, .first = at, .last = at}, &out.child[i]);
+      auto want_here = [&](size_t bytes, size_t* target) {
+        life.bytes = bytes;
+        want(life, target);
+      };
+      if (body) want_here(body, &out.child[i]);
       out.spares[i].resize(spare_bytes.size());
-      for (size_t k = 0; k < spare_bytes.size(); ++k)
-        want({.bytes = spare_bytes[k], .first = at, .last = at}, &out.spares[i][k]);
+      for (size_t k = 0; k < spare_bytes.size(); ++k) want_here(spare_bytes[k], &out.spares[i][k]);
     }
     ArenaPlan arena = plan_arena(ranges);
     for (size_t k = 0; k < targets.size(); ++k) *targets[k] = arena.offsets[k];
@@ -216,6 +232,9 @@ Storage Executable::reserve(const Sized& sized, size_t bytes) const {
   }
 }
 
+// So many grains that workers are woken at once.
+constexpr int64_t kMuchWork = 1'000'000;
+
 class Executable::Runner {
  public:
   Runner(const Executable& executable, State& state, void* const* inputs)
@@ -227,6 +246,19 @@ class Executable::Runner {
         arena_(static_cast<char*>(state.arena.data())),
         pool_(ThreadPool::instance()),
         program_inputs_(inputs) {}
+
+  // Of one step beside others.
+  Runner(Runner& whole, size_t lane, bool polls)
+      : Runner(whole.executable_, whole.state_, whole.program_inputs_) {
+    lane_ = lane;
+    polls_ = polls;
+    is_alone_ = false;
+  }
+  ~Runner() {
+    if (!is_alone_) add(state_.lanes[lane_].launched, launched);
+  }
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
 
   KernelCounts launched;
 
@@ -244,12 +276,44 @@ class Executable::Runner {
     for (const Patch& p : code.inputs) pointer(p.pointer) = inputs[p.index];
     for (const Patch& p : code.program_inputs) pointer(p.pointer) = program_inputs_[p.index];
     for (const Patch& p : code.outputs) pointer(p.pointer) = outputs[p.index];
+    auto group = code.groups.begin();
     for (size_t i = 0; i < code.steps.size(); ++i) {
+      if (group != code.groups.end() && static_cast<int32_t>(i) == group->begin) {
+        const Group& now = *group++;
+        if (is_alone_ && !recording_ && pool_.num_threads() > 1) {
+          run_group(now, code, id, base);
+          i = static_cast<size_t>(now.end) - 1;
+          continue;
+        }
+      }
       if (recording_)
         recorded(code.steps[i], id, i, base);
       else
         execute(code.steps[i], id, i, base);
     }
+  }
+
+  // Steps that need nothing of each other.
+  void run_group(const Group& group, const BlockCode& code, BlockId id, size_t base) {
+    Trial& trial = sized_.trials[static_cast<size_t>(group.trial)];
+    const auto [way, timed] = trial.next();
+    const profile::Clock::time_point start = timed ? profile::Clock::now() : profile::Clock::time_point();
+    if (way == Trial::OneByOne) {
+      for (auto i = static_cast<size_t>(group.begin); i < static_cast<size_t>(group.end); ++i)
+        execute(code.steps[i], id, i, base);
+    } else {
+      const std::thread::id caller = std::this_thread::get_id();
+      auto some = [&](int64_t begin, int64_t end) {
+        for (int64_t k = begin; k < end; ++k) {
+          const auto i = static_cast<size_t>(group.begin + k);
+          Runner one(*this, static_cast<size_t>(k), std::this_thread::get_id() == caller);
+          one.execute(code.steps[i], id, i, base);
+        }
+      };
+      pool_.parallel_for(group.end - group.begin, 1, some, kMuchWork);
+      for (State::Lane& lane : state_.lanes) add(launched, std::exchange(lane.launched, {}));
+    }
+    if (timed) trial.took(way, std::chrono::nanoseconds(profile::Clock::now() - start).count());
   }
 
   void execute(const Step& step, BlockId id, size_t at, size_t base) {
@@ -341,13 +405,14 @@ class Executable::Runner {
 
   // A loop as one kernel: some steps at a time, so that an interrupt is seen.
   void all_steps(const KernelCall& call, KernelArgs& args, int64_t (&error)[2], size_t scratch_bytes) {
-    if (state_.scratch.bytes() < scratch_bytes) {
-      state_.scratch = Storage();
-      state_.scratch = Storage::allocate(scratch_bytes);
+    Storage& own = state_.lanes[lane_].scratch;
+    if (own.bytes() < scratch_bytes) {
+      own = Storage();
+      own = Storage::allocate(scratch_bytes);
     }
-    args.scratch = state_.scratch.data();
+    args.scratch = own.data();
     int64_t end = call.steps == KernelSteps::Until ? INT64_MAX : sized_[call.blocks];
-    LoopWatch watch;
+    LoopWatch watch(polls_);
     for (int64_t step = 0; step < end;) {
       int64_t next = end - step > kStepsAtOnce ? step + kStepsAtOnce : end;
       if (int32_t code = call.kernel(&args, step, next)) {
@@ -400,7 +465,7 @@ class Executable::Runner {
       current[k] = w.in_place[k] ? brought(w, k, id, init, results) : init[k];
     void* flag = spare(carries);
     size_t body_base = child(id, at, base);
-    LoopWatch watch;
+    LoopWatch watch(polls_);
     for (;;) {
       run_block(w.cond, body_base, in, &flag);
       if (*static_cast<const uint8_t*>(flag) == 0) break;
@@ -449,7 +514,7 @@ class Executable::Runner {
       if (trips == 0) copy_bytes(results[k], init[k], bytes(k));
     }
     size_t body_base = child(id, at, base);
-    LoopWatch watch;
+    LoopWatch watch(polls_);
     for (int64_t n = 0; n < trips; ++n) {
       int64_t i = s.reverse ? trips - 1 - n : n;
       // The last step writes the results.
@@ -475,6 +540,9 @@ class Executable::Runner {
   char* arena_;
   ThreadPool& pool_;
   void* const* program_inputs_;
+  size_t lane_ = 0;
+  bool polls_ = true;
+  bool is_alone_ = true;  // no other step of the run is at work meanwhile
   const bool recording_ = profile::is_on() && !profile::is_inside();
   std::vector<profile::Share> shares_;  // of the step that is being recorded
 };
@@ -566,6 +634,7 @@ void Executable::run(std::span<void* const> inputs, std::span<const int64_t> sym
     lease.state->pointers.resize(static_cast<size_t>(code_->pointers));
     lease.state->work.resize(static_cast<size_t>(code_->work));
     lease.state->targets.resize(outputs.size());
+    lease.state->lanes.resize(static_cast<size_t>(code_->widest));
   }
   State& state = *lease.state;
   if (!lease.ready) {

@@ -19,6 +19,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -50,6 +51,7 @@ enum class Origin : uint8_t { Compiled, Prebuilt, Fallback };
 struct KernelCall {
   KernelFn kernel = nullptr;
   std::vector<SlotId> buffers;  // inputs, then outputs
+  int32_t reads = 0;            // how many of these, the first ones, it only reads
   std::vector<SizeId> dims;
   SizeId blocks = 0;
   int64_t grain = 1;         // the least number of blocks worth handing to a thread: about 3 µs of work
@@ -129,6 +131,9 @@ struct Block {
   int32_t outputs = 0;
   std::vector<Slot> slots;
   std::vector<Instruction> code;
+  // Instructions [first, second) that need nothing of each other, and take one thread long: whether they run
+  // one after the other or each on a thread of its own is found out by trying both.
+  std::vector<std::pair<int32_t, int32_t>> side_by_side{};
 };
 
 // Turns the error word of a failed kernel (node, value, the kernel's code) into the error for the user.

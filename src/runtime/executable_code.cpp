@@ -114,6 +114,15 @@ class Checker {
                instruction);
   }
 
+  void check_groups(const Block& block) const {
+    int32_t at = 0;
+    for (auto [begin, end] : block.side_by_side) {
+      IG_CHECK(begin >= at && end > begin && end <= static_cast<int32_t>(block.code.size()),
+               "{}: instructions {} to {} are no group", program_.name, begin, end);
+      at = end;
+    }
+  }
+
   // A slot may take over another's place only where an instruction that works block by block has both as
   // operands.
   void check_alias(const BlockCode& code, const Block& block, SlotId id) const {
@@ -183,6 +192,7 @@ Executable::Code Executable::Code::build(const Program& program) {
   for (BlockId id = 0; id < static_cast<BlockId>(program.blocks.size()); ++id) {
     const Block& block = program.blocks[static_cast<size_t>(id)];
     for (const Slot& slot : block.slots) checker.check_slot(slot, block);
+    checker.check_groups(block);
     BlockCode out;
     out.first_pointer = code.pointers;
     out.lifetimes.assign(block.slots.size(), LiveRange{.bytes = 0, .first = 0, .last = -1});
@@ -227,6 +237,15 @@ Executable::Code Executable::Code::build(const Program& program) {
       checker.check_alias(out, block, s);
       out.lifetimes[static_cast<size_t>(s)].group = head;
       out.lifetimes[static_cast<size_t>(head)].group = head;
+    }
+    // What one step of a group touches lives as long as the others run.
+    for (auto [begin, end] : block.side_by_side) {
+      for (LiveRange& life : out.lifetimes) {
+        if (life.first > begin && life.first < end) life.first = begin;
+        if (life.last >= begin && life.last < end - 1) life.last = end - 1;
+      }
+      out.groups.push_back({begin, end, code.groups++});
+      code.widest = std::max(code.widest, end - begin);
     }
     code.blocks.push_back(std::move(out));
   }

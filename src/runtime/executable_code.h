@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -25,8 +26,15 @@ struct Patch {
   int32_t index;    // of the input or output
 };
 
+// Steps that may run at once.
+struct Group {
+  int32_t begin = 0, end = 0;
+  int32_t trial = 0;  // into Sized::trials
+};
+
 struct BlockCode {
   std::vector<Step> steps;
+  std::vector<Group> groups;     // in order
   std::vector<SlotId> operands;  // of all steps, in order
   int32_t first_pointer = 0;
   std::vector<Patch> inputs, program_inputs, outputs;
@@ -41,6 +49,8 @@ struct Executable::Code {
   std::vector<SizeId> output_bytes;
   int32_t pointers = 0;
   int32_t work = 0;
+  int32_t groups = 0;
+  int32_t widest = 1;  // steps that may run at once
 
   static Code build(const Program& program);
 };
@@ -55,6 +65,44 @@ struct BlockPlan {
   size_t lower_bound = 0;
 };
 
+// How a group of steps runs: the first runs try both ways by turns, and then it is the quicker one, but for a
+// run now and then that tries the other, lest a disturbed one decided. What is over at once gains nothing;
+// and who waits for a step on another thread cannot end it, so that what takes a second stays on the calling
+// one.
+class Trial {
+ public:
+  enum Way : uint8_t { OneByOne, AtOnce };
+  struct Run {
+    Way way;
+    bool timed;
+  };
+
+  Run next() {
+    constexpr uint32_t kFirst = 8, kNowAndThen = 64;
+    if (alone_.load(std::memory_order_relaxed)) return {OneByOne, false};
+    const uint32_t run = runs_.fetch_add(1, std::memory_order_relaxed);
+    if (run < kFirst) return {static_cast<Way>(run % 2), true};
+    const bool quicker =
+        best_[AtOnce].load(std::memory_order_relaxed) < best_[OneByOne].load(std::memory_order_relaxed);
+    const bool other = run % kNowAndThen == 0;
+    return {quicker != other ? AtOnce : OneByOne, other};
+  }
+  void took(Way way, int64_t nanoseconds) {
+    constexpr int64_t kLeast = 10'000, kMost = 1'000'000'000;
+    std::atomic<int64_t>& best = best_[way];
+    if (nanoseconds < best.load(std::memory_order_relaxed))
+      best.store(nanoseconds, std::memory_order_relaxed);
+    if (way == OneByOne && (nanoseconds < kLeast || nanoseconds > kMost))
+      alone_.store(true, std::memory_order_relaxed);
+  }
+
+ private:
+  static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+  std::atomic<int64_t> best_[2] = {kNever, kNever};
+  std::atomic<uint32_t> runs_{0};
+  std::atomic<bool> alone_{false};
+};
+
 struct Executable::Sized {
   std::vector<int64_t> symbols;
   std::vector<int64_t> values;  // of every size formula
@@ -62,6 +110,7 @@ struct Executable::Sized {
   std::vector<BlockPlan> blocks;
   std::vector<size_t> output_bytes;
   size_t planned_outputs = 0;
+  std::unique_ptr<Trial[]> trials;
 
   int64_t operator[](SizeId id) const { return values[static_cast<size_t>(id)]; }
 };

@@ -508,7 +508,7 @@ int32_t ThreadPool::run(KernelFn kernel, const KernelArgs& proto, int64_t blocks
 
 void* ThreadPool::scratch_here(size_t bytes) { return t_state.scratch_of(bytes); }
 
-void ThreadPool::parallel_for(int64_t n, int64_t grain, RangeBody body) {
+void ThreadPool::parallel_for(int64_t n, int64_t grain, RangeBody body, int64_t index_grains) {
   if (n <= 0) return;
   FloatControl control;
   grain = std::max<int64_t>(grain, 1);
@@ -522,7 +522,7 @@ void ThreadPool::parallel_for(int64_t n, int64_t grain, RangeBody body) {
   impl_->job = {[](void* context, int64_t begin, int64_t end, uint32_t) {
                   (*static_cast<RangeBody*>(context))(begin, end);
                 },
-                &body, n, chunk_step(n, grain, threads), grains_of(n, grain, 1)};
+                &body, n, chunk_step(n, grain, threads), grains_of(n, grain, index_grains)};
   impl_->share(threads);
 }
 

@@ -78,8 +78,8 @@ class ThreadPool {
   static void* scratch_here(size_t bytes);
 
   // Calls the body on disjoint ranges that cover [0, n). All ranges are run; the exception of the first range
-  // that threw is then thrown here.
-  void parallel_for(int64_t n, int64_t grain, RangeBody body);
+  // that threw is then thrown here. `index_grains`: as `block_grains` above.
+  void parallel_for(int64_t n, int64_t grain, RangeBody body, int64_t index_grains = 1);
 
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;

@@ -38,6 +38,7 @@ struct ProgramReport {
   // one that is counted already.
   int kernels_compiled = 0, kernels_cached = 0, kernels_prebuilt = 0, kernels_shared = 0;
   int kernels_fallback = 0;  // ops without a kernel
+  int side_by_side = 0;      // steps that may run at once with others, each on a thread
   double pass_ms = 0, lower_ms = 0, compile_ms = 0, plan_ms = 0;
   size_t code_bytes = 0, constant_bytes = 0, prepared_bytes = 0, planned_peak = 0, measured_peak = 0;
   std::vector<std::string> pass_log;  // a line a pass that changed something

@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <numeric>
 #include <thread>
@@ -478,6 +480,54 @@ TEST(Executable, APlanThatDoesNotFitIsAnErrorBeforeAnythingRuns) {
   int64_t fine[] = {1};
   exe.run(in, fine, out);
   EXPECT_EQ(f32(out[0].data())[0], 32.0f);
+}
+
+// out = 2 x, by way of memory of its own; where `g_meet` says so, once another is at work too.
+std::atomic<int> g_here{0};
+std::atomic<bool> g_meet{false}, g_disturbed{false};
+int32_t meet(const KernelArgs* args, int64_t, int64_t) {
+  constexpr int64_t kElements = 1000;
+  float *in = f32(args->buffers[0]), *out = f32(args->buffers[1]), *own = f32(args->buffers[2]);
+  const int mine = ++g_here;
+  std::fill_n(own, kElements, static_cast<float>(mine));
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (g_meet && g_here % 2 != 0 && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));  // less is not worth a thread
+  for (int64_t i = 0; i < kElements; ++i) {
+    if (own[i] != static_cast<float>(mine)) g_disturbed = true;
+    out[i] = in[i] * 2;
+  }
+  return 0;
+}
+
+TEST(Executable, StepsSideBySideRunAtOnceWithMemoryOfTheirOwn) {
+  auto& pool = ThreadPool::instance();
+  const int before = pool.num_threads();
+  pool.set_num_threads(2);
+  Program p;
+  p.name = "beside";
+  SizeId n = p.sizes.constant(1000), bytes = p.sizes.constant(4000), one = p.sizes.constant(1);
+  Block b{
+      .inputs = 1,
+      .outputs = 1,
+      .slots = {input(0, bytes), output(0, bytes), arena(bytes), arena(bytes), arena(bytes), arena(bytes)},
+      .code = {call(meet, {0, 2, 4}, one), call(meet, {0, 3, 5}, one), call(add, {2, 3, 1}, n)},
+      .side_by_side = {{0, 2}}};
+  p.blocks.push_back(b);
+  Executable exe(std::move(p));
+  const std::vector<float> x(1000, 1.5F), want(1000, 6.0F);
+  // Both ways are tried by turns; where they run at once, each waits for the other.
+  for (int run = 0; run < 8; ++run) {
+    g_here = 0;
+    g_meet = run % 2 == 1;
+    EXPECT_EQ(run_one(exe, {x}), want);
+  }
+  g_meet = false;
+  for (int run = 0; run < 20; ++run) EXPECT_EQ(run_one(exe, {x}), want);
+  EXPECT_FALSE(g_disturbed);
+  EXPECT_EQ(exe.report().planned_arena, exe.report().lower_bound);
+  EXPECT_EQ(exe.report().launched.compiled, 28 * 3);
+  pool.set_num_threads(before);
 }
 
 TEST(Executable, LawBreakingProgramsAreRefused) {

@@ -185,7 +185,7 @@ std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions&
   profile::phase("machine code", source.name, start);
 
   start = Clock::now();
-  plan::Input input{*graph, {}, {}, {}};
+  plan::Input input{*graph, {}, {}, options.donated, {}};
   std::vector<PreparedInput> prepared;
   size_t at = 0;
   std::set<rt::KernelFn> distinct;
@@ -237,9 +237,11 @@ std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions&
   report.nodes = static_cast<int>(graph->node_count());
   plan::Plan made = plan::make_plan(std::move(input));
   for (const Storage& constant : made.program.constants) report.constant_bytes += constant.bytes();
-  for (const rt::Block& block : made.program.blocks)
+  for (const rt::Block& block : made.program.blocks) {
     for (const rt::Instruction& instruction : block.code)
       if (const auto* host = std::get_if<rt::Host>(&instruction)) report.kernels_fallback += host->fallback;
+    for (auto [begin, end] : block.side_by_side) report.side_by_side += end - begin;
+  }
   report.plan_ms = since(start);
   profile::phase("plan", source.name, start);
   return std::make_shared<CpuProgram>(std::move(graph), std::move(made), std::move(report), options.donated,
