@@ -75,7 +75,7 @@ def rows_of(result: Result, names: Iterable[str] | None = None) -> Iterator[tupl
                 yield workload, threads, f"{title(row)}, {on(threads)}", row
 
 
-def judged_by_others(result: Result) -> list[str]:
+def without_a_named_ratio(result: Result) -> list[str]:
     """The workloads for which no ratio is named: level with the best other system is what is asked of them."""
     named = {name for names, _ in RATIOS for name in names} | {AGAINST_NUMPY}
     return [row["workload"] for row in result["rows"] if row["workload"] not in named]
@@ -234,7 +234,7 @@ def best_others(names: tuple[str, ...], bound: float) -> Target:
 def targets() -> list[Target]:
     return [
         *(best_others(names, bound) for names, bound in RATIOS),
-        Target("every other workload", 1.0, times, faster(judged_by_others), at_least=True),
+        Target("every other workload", 1.0, times, faster(without_a_named_ratio), at_least=True),
         Target("matmul 256² and more: of the peak", 0.93, percent, share_of_peak(*LARGE_PRODUCTS), at_least=True),
         Target("20 batch sizes with compiles", 3.0, times, over_numpy(AGAINST_NUMPY, "intaglio")),
         Target("x + y, 4×4: compiled", 0.5e-6, seconds, field("median", "add_4x4")),
