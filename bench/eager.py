@@ -28,6 +28,7 @@ sys.path.insert(0, str(HERE))
 import numpy as np  # noqa: E402
 import report  # noqa: E402
 from machine import describe  # noqa: E402
+from rows import by_workload, seconds, table, times  # noqa: E402
 
 import intaglio as ig  # noqa: E402
 
@@ -122,32 +123,32 @@ def run(sizes: list[str], only: str, rounds: int, least: float) -> list[dict[str
                     {"workload": f"{text} {size}", "title": f"{text}, {size}", "system": name, "threads": 1, **found}
                 )
             theirs, own_time = rows[-2]["median"], rows[-1]["median"]
-            both = f"NumPy {report.seconds(theirs):>8}  Intaglio {report.seconds(own_time):>8}"
-            print(f"{size:7} {text:44} {both}  {report.times(theirs / own_time)}", flush=True)
+            both = f"NumPy {seconds(theirs):>8}  Intaglio {seconds(own_time):>8}"
+            print(f"{size:7} {text:44} {both}  {times(theirs / own_time)}", flush=True)
     return rows
 
 
 def markdown(result: dict[str, Any]) -> str:
-    table: dict[str, dict[str, tuple[float, float]]] = {}
-    for row in report.by_workload(result, 1).values():
+    calls: dict[str, dict[str, tuple[float, float]]] = {}
+    for row in by_workload(result, 1).values():
         text, size = row["numpy"]["title"].rsplit(", ", 1)
-        table.setdefault(text, {})[size] = (row["numpy"]["median"], row["intaglio"]["median"])
+        calls.setdefault(text, {})[size] = (row["numpy"]["median"], row["intaglio"]["median"])
     lines = []
-    for text, found in table.items():
+    for text, found in calls.items():
         cells = [f"`{text}`"]
         for numpy, own in found.values():
-            cells += [report.seconds(own), report.times(numpy / own)]
+            cells += [seconds(own), times(numpy / own)]
         lines.append(cells)
     header = ["call"]
     for size in result["settings"]["sizes"]:
         header += [f"{size} {'×'.join(map(str, SIZES[size]))}", "faster than NumPy"]
-    ratios = [r["numpy"]["median"] / r["intaglio"]["median"] for r in report.by_workload(result, 1).values()]
+    ratios = [r["numpy"]["median"] / r["intaglio"]["median"] for r in by_workload(result, 1).values()]
     ahead = sum(ratio >= 1 for ratio in ratios)
     return (
         f"Measured {result['when']} on {result['machine']['processor']}; Intaglio {ig.__version__}, "
         f"NumPy {np.__version__}, one thread each. {ahead} of {len(ratios)} calls are as fast as NumPy's or faster; "
-        f"in the geometric mean Intaglio is {report.times(statistics.geometric_mean(ratios))} as fast.\n\n"
-        + report.table(header, lines)
+        f"in the geometric mean Intaglio is {times(statistics.geometric_mean(ratios))} as fast.\n\n"
+        + table(header, lines)
     )
 
 

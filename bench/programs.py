@@ -30,6 +30,7 @@ import peers  # noqa: E402
 import report  # noqa: E402
 from machine import describe  # noqa: E402
 from program_list import PROGRAMS  # noqa: E402
+from rows import by_workload, seconds, table, times  # noqa: E402
 from run import Worker, WorkerError  # noqa: E402
 
 
@@ -110,13 +111,13 @@ def markdown(result: dict[str, Any], suite: Suite) -> str:
     what = suite.what
     threads = result["settings"]["threads"][0]
     ratios, lines = [], []
-    for name, rows in report.by_workload(result, threads).items():
-        cells = [f"`{name}`", *(report.seconds(rows[system]["median"]) for system in result["titles"])]
+    for name, rows in by_workload(result, threads).items():
+        cells = [f"`{name}`", *(seconds(rows[system]["median"]) for system in result["titles"])]
         if (found := ratio(rows)) is not None:
             ratios.append(found)
-            cells.append(report.times(found))
+            cells.append(times(found))
         if suite.firsts:
-            cells += (report.seconds(rows[system]["first"]) for system in result["titles"])
+            cells += (seconds(rows[system]["first"]) for system in result["titles"])
         lines.append(cells)
     said = f"Measured {result['when']} on {result['machine']['processor']}, {threads} thread{'s' * (threads > 1)}."
     header = [what, *result["titles"].values()]
@@ -126,11 +127,11 @@ def markdown(result: dict[str, Any], suite: Suite) -> str:
         ahead = sum(found >= 1 for found in ratios)
         said += (
             f" {ahead} of {len(ratios)} {what}s are as fast as {peer}'s or faster; in the geometric mean Intaglio "
-            f"is {report.times(statistics.geometric_mean(ratios))} as fast."
+            f"is {times(statistics.geometric_mean(ratios))} as fast."
         )
     if suite.firsts:
         header += (f"first call of {title}" for title in result["titles"].values())
-    return said + "\n\n" + report.table(header, lines)
+    return said + "\n\n" + table(header, lines)
 
 
 def main(suite: Suite, doc: str | None) -> int:
@@ -176,8 +177,8 @@ def main(suite: Suite, doc: str | None) -> int:
         result["rows"] += rows
         both = {row["system"]: row for row in rows}
         found = ratio(both)
-        times = "  ".join(f"{suite.titles[name]} {report.seconds(row['median']):>8}" for name, row in both.items())
-        print(f"{item:30} {times}  {'' if found is None else report.times(found)}", flush=True)
+        measured = "  ".join(f"{suite.titles[name]} {seconds(row['median']):>8}" for name, row in both.items())
+        print(f"{item:30} {measured}  {'' if found is None else times(found)}", flush=True)
     given.out.mkdir(parents=True, exist_ok=True)
     (given.out / f"{what}s.json").write_text(json.dumps(result, indent=1))
     (given.out / f"{what}s.md").write_text(markdown(result, suite))

@@ -8,21 +8,11 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
+import targets
+from rows import OWN, Rows, best_peer, by_workload, mib, on, over_limit, seconds, table, times
 from workloads import all_workloads
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-OWN = ("intaglio", "intaglio_eager")
-
-# How many times faster than the best peer of the run Intaglio is to be; what falls short is listed by name.
-TARGETS = {
-    "chain_2048": 1.8, "chain_64": 2.5, "softmax": 1.5, "layer_norm": 1.4, "gelu_bias": 2.2,
-    "sum_axis0": 1.0, "sum_axis1": 1.0, "transpose_add": 1.5, "power_int32": 4.0, "power_float32": 4.0,
-    "matmul_64": 1.5, "matmul_256": 1.05, "matmul_512": 1.05, "matmul_1024": 1.05, "matmul_2048": 1.05,
-    "mlp": 1.1, "attention": 1.3, "resnet_stage": 1.15, "lstm": 1.15, "minilm_1x16": 1.25,
-    "minilm_8x128": 1.1, "while_1000": 1.5,
-}  # fmt: skip
-# What is held against one system alone: its time over Intaglio's is to be that, or more.
-AGAINST = {"mlp_20_batches": ("numpy", 1 / 3)}
 
 LEGEND = """"By processor time": the ratio of the times that all threads of a process ran; where others
 use the machine, it is the one to trust with 1 thread. "Of the limit": the time over that of a copy, a read or
@@ -30,56 +20,13 @@ the FMA peak, measured in the same rounds (with 1 thread: by processor time). Th
 system's time as a multiple of Intaglio's.
 """
 
-Rows = list[dict[str, Any]]
-
-
-def seconds(value: float | None) -> str:
-    """A time with three digits and its unit."""
-    if value is None:
-        return "–"
-    for factor, unit in ((1e6, "µs"), (1e3, "ms")):
-        if value * factor < 1000:
-            return f"{digits(value * factor)} {unit}"
-    return f"{digits(value)} s"
-
-
-def digits(value: float) -> str:
-    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
-
-
-def times(value: float) -> str:
-    return f"{digits(value)}×"
-
-
-def mib(count: float | None) -> str:
-    return "–" if count is None else f"{digits(count / (1 << 20))} MiB"
-
 
 def one_line(rows: Rows, titles: dict[str, str]) -> str:
     parts = []
     for row in rows:
         name = titles.get(row["system"], row["system"])
         parts.append(f"{name} {seconds(row['median']) if 'median' in row else 'failed'}")
-    return f"{rows[0]['title']}, {rows[0]['threads']} threads: " + ", ".join(parts) if rows else ""
-
-
-def by_workload(result: dict[str, Any], threads: int) -> dict[str, dict[str, dict[str, Any]]]:
-    """Rows of one number of threads: workload, then system."""
-    out: dict[str, dict[str, dict[str, Any]]] = {}
-    for row in result["rows"]:
-        if row["threads"] == threads:
-            out.setdefault(row["workload"], {})[row["system"]] = row
-    return out
-
-
-def best_peer(row: dict[str, dict[str, Any]], key: str = "median") -> tuple[str, float] | None:
-    found = [(r[key], name) for name, r in row.items() if name not in (*OWN, "limit") and key in r]
-    return (min(found)[1], min(found)[0]) if found else None
-
-
-def table(header: list[str], lines: list[list[str]]) -> str:
-    rule = ["---", *["---:"] * (len(header) - 1)]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in [header, rule, *lines]) + "\n"
+    return f"{rows[0]['title']}, {on(rows[0]['threads'])}: " + ", ".join(parts) if rows else ""
 
 
 def steady(result: dict[str, Any], threads: int) -> str:
@@ -93,8 +40,7 @@ def steady(result: dict[str, Any], threads: int) -> str:
         if own is None:
             continue
         time = own.get("median")
-        clock = "processor" if threads == 1 else "median"
-        limit = own[clock] / row["limit"][clock] if time and clock in row.get("limit", {}) else None
+        limit = over_limit(row, threads)
         peer, eager = best_peer(row), row.get("intaglio_eager", {})
         ratio = peer[1] / time if peer and time else None
         leanest = best_peer(row, "processor")
@@ -137,7 +83,7 @@ def peaks(result: dict[str, Any], what: str) -> str:
         for workload, row in by_workload(result, threads).items():
             if workload.startswith(("minilm", "train")):
                 cells = [mib(row.get(name, {}).get(what)) for name in names]
-                lines.append([f"{next(iter(row.values()))['title']}, {threads} threads", *cells])
+                lines.append([f"{next(iter(row.values()))['title']}, {on(threads)}", *cells])
     return table(["workload", *(result["titles"][name] for name in names)], lines) if lines else ""
 
 
@@ -152,38 +98,10 @@ def weights(result: dict[str, Any]) -> str:
     return table(header, lines) if lines else ""
 
 
-def missed(result: dict[str, Any]) -> str:
-    """The rows that fall short of their target, or where there is none behind the best other system, worst first."""
-    found = []
-    for threads in result["settings"]["threads"]:
-        for workload, row in by_workload(result, threads).items():
-            own, held, target = row.get("intaglio", {}), row, TARGETS.get(workload, 1.0)
-            if workload in AGAINST:
-                system, target = AGAINST[workload]
-                held = {name: row[name] for name in (system,) if name in row}
-            peer = best_peer(held)
-            where = f"{next(iter(row.values()))['title']}, {threads} threads"
-            if "median" not in own:
-                if own:
-                    found.append((0.0, f"- {where}: not measured: {own.get('problem', 'no round')}"))
-                continue
-            if peer is None:
-                continue
-            ratio = peer[1] / own["median"]
-            if ratio < target:
-                text = f"- {where}: {times(ratio)} of {result['titles'][peer[0]]}"
-                leanest = best_peer(held, "processor")
-                if leanest and "processor" in own:
-                    text += f" (by processor time {times(leanest[1] / own['processor'])})"
-                text += f", the target is {times(target)}"
-                found.append((ratio / target, text))
-    return "\n".join(text for _, text in sorted(found)) + "\n" if found else "None.\n"
-
-
 def left_out(result: dict[str, Any]) -> str:
     """Other systems' rows that do not count, with the reason; what a system does not have is no such row."""
     lines = [
-        f"- {row['title']}, {row['threads']} threads, {result['titles'][row['system']]}: {row['problem']}"
+        f"- {row['title']}, {on(row['threads'])}, {result['titles'][row['system']]}: {row['problem']}"
         for row in result["rows"]
         if "problem" in row and row["system"] not in OWN and not row["problem"].startswith("NotImplementedError")
     ]
@@ -202,7 +120,7 @@ def lost_processors(result: dict[str, Any]) -> str:
                 continue
             gains = [one[workload]["median"] / seconds for seconds in rounds]
             if lost := [gain for gain in gains if gain < 0.75 * threads]:
-                where = f"{row['limit']['title']}, {threads} threads: in {len(lost)} of {len(rounds)} rounds"
+                where = f"{row['limit']['title']}, {on(threads)}: in {len(lost)} of {len(rounds)} rounds"
                 lines.append(f"- {where} {times(min(lost))} the multiply-adds of one thread")
     return "\n".join(lines) + "\n" if lines else ""
 
@@ -233,13 +151,13 @@ def markdown(result: dict[str, Any]) -> str:
     for threads in settings["threads"]:
         if any(row["threads"] == threads for row in result["rows"]):
             parts += [
-                f"### Steady state, {threads} thread{'s' * (threads > 1)}\n",
+                f"### Steady state, {on(threads)}\n",
                 LEGEND,
                 steady(result, threads),
             ]
     if result["rows"]:
         threads = max(row["threads"] for row in result["rows"])
-        parts += [f"### Cold: the first call less a warm one, fresh process, {threads} threads, caches off\n",
+        parts += [f"### Cold: the first call less a warm one, fresh process, {on(threads)}, caches off\n",
                   cold(result, threads)]  # fmt: skip
     for what, title in PEAKS.items():
         if text := peaks(result, what):
@@ -247,7 +165,11 @@ def markdown(result: dict[str, Any]) -> str:
     if result["weight"]:
         parts += ["### Weight\n", weights(result)]
     if result["rows"]:
-        parts += ["### Short of the target\n", missed(result)]
+        parts += ["### Targets\n", targets.LEGEND, targets.summary(result)]
+    if text := targets.variants(result):
+        parts += ["### Variants, and the rows they belong to\n", text]
+    if result["rows"]:
+        parts += ["### Short of the target\n", targets.short(result)]
     if text := lost_processors(result):
         parts += ["### Fewer processors than threads\n", text]
     if left_out(result):

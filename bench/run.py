@@ -175,7 +175,7 @@ class Bench:
                 "threads": threads,
                 "system": name,
                 "bound": workload.bound,
-                "variant": workload.variant,
+                "variant_of": workload.variant_of,
                 "rounds": [],
                 "processor_rounds": [],
                 "best": None,
@@ -235,7 +235,7 @@ class Bench:
                 "title": workload.title,
                 "threads": threads,
                 "system": "limit",
-                "variant": workload.variant,
+                "variant_of": workload.variant_of,
                 "rounds": [],
                 "processor_rounds": [],
                 "best": None,
@@ -312,7 +312,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         if name not in known:
             refuse("system", name, known)
     if options.workloads is None:
-        options.workloads = [name for name, w in workloads.items() if options.variants or not w.variant]
+        options.workloads = [name for name, w in workloads.items() if options.variants or not w.variant_of]
         if not options.quick:
             options.workloads.append("weight")
     available = len(os.sched_getaffinity(0))

@@ -101,7 +101,9 @@ def write_exp_roots():
     print("// from the 19th")
     words = [single_bits(root) - single_bits(1) - (j << 19) + (1 << 23) for j, root in enumerate(roots)]
     write_table("Sixteenths", [f"std::bit_cast<float>({word:#010x}u)" for word in words])
-    print("// The same of 2^(j/8), twice, with j from the 20th; and what 2^(j/8) is more than these bits, as a part of it")
+    print(
+        "// The same of 2^(j/8), twice, with j from the 20th; and what 2^(j/8) is more than these bits, as a part of it"
+    )
     write_table("Eighths", [f"std::bit_cast<float>({word:#010x}u)" for word in words[::2] * 2])
     write_table("EighthsRest", [text(root / single_of(root) - 1, single=True) for root in roots[::2] * 2])
 

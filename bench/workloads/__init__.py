@@ -35,7 +35,8 @@ class Workload:
     make: Callable[[np.random.Generator], tuple[tuple[np.ndarray, ...], Arrays]]  # inputs and weights
     bound: float  # allowed: largest difference from the float64 reference over the largest magnitude in it
     limit: Limit | None = None
-    variant: bool = False  # measured with --variants alone
+    # The workload that this is another form of, and keeps up with; it is measured with --variants alone.
+    variant_of: str = ""
     # The float64 outputs, where the program cannot be run in NumPy: what takes derivatives.
     reference: Callable[..., list[np.ndarray]] | None = None
     eager: bool = False  # it is the running op by op that is measured

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -43,7 +42,15 @@ def double(make: Any) -> Any:
 
 odd = 4097 * 1023 * 8.0
 variants = [
-    Workload("chain_odd", "chain of 5, 4097×1023", chain_ops, plain(4097, 1023), 1e-6, Limit("copy", odd)),
+    Workload(
+        "chain_odd",
+        "chain of 5, 4097×1023",
+        chain_ops,
+        plain(4097, 1023),
+        1e-6,
+        Limit("copy", odd),
+        variant_of="chain_2048",
+    ),
     Workload(
         "chain_f64",
         "chain of 5, 2048², float64",
@@ -51,6 +58,7 @@ variants = [
         double(plain(2048, 2048)),
         1e-14,
         Limit("copy", 64 << 20, 32),
+        variant_of="chain_2048",
     ),
     Workload(
         "softmax_five",
@@ -59,8 +67,17 @@ variants = [
         plain(4096, 1024),
         1e-6,
         Limit("copy", 32 << 20),
+        variant_of="softmax",
     ),
-    Workload("softmax_odd", "softmax 4097×1023", softmax, plain(4097, 1023), 1e-6, Limit("copy", odd)),
+    Workload(
+        "softmax_odd",
+        "softmax 4097×1023",
+        softmax,
+        plain(4097, 1023),
+        1e-6,
+        Limit("copy", odd),
+        variant_of="softmax",
+    ),
     Workload(
         "softmax_middle",
         "softmax 64×1024×64, axis 1",
@@ -68,8 +85,17 @@ variants = [
         plain(64, 1024, 64),
         1e-6,
         Limit("copy", 32 << 20),
+        variant_of="softmax",
     ),
-    Workload("layer_norm_odd", "layer norm 4097×1023", layer_norm, rows(4097, 1023), 2e-6, Limit("copy", odd)),
+    Workload(
+        "layer_norm_odd",
+        "layer norm 4097×1023",
+        layer_norm,
+        rows(4097, 1023),
+        2e-6,
+        Limit("copy", odd),
+        variant_of="layer_norm",
+    ),
     Workload(
         "layer_norm_spelled",
         "layer norm spelled out 4096×1024",
@@ -77,8 +103,17 @@ variants = [
         rows(4096, 1024),
         2e-6,
         Limit("copy", 32 << 20),
+        variant_of="layer_norm",
     ),
-    Workload("gelu_bias_odd", "gelu(tanh) + bias 4097×1023", gelu_bias, rows(4097, 1023), 2e-6, Limit("copy", odd)),
+    Workload(
+        "gelu_bias_odd",
+        "gelu(tanh) + bias 4097×1023",
+        gelu_bias,
+        rows(4097, 1023),
+        2e-6,
+        Limit("copy", odd),
+        variant_of="gelu_bias",
+    ),
     Workload(
         "gelu_bias_f64",
         "gelu(tanh) + bias 4096×1024, float64",
@@ -86,6 +121,7 @@ variants = [
         double(rows(4096, 1024)),
         1e-14,
         Limit("copy", 64 << 20, 32),
+        variant_of="gelu_bias",
     ),
     Workload(
         "sum_middle",
@@ -94,6 +130,7 @@ variants = [
         plain(64, 1024, 256),
         2e-5,
         Limit("read", 64 << 20, 64),
+        variant_of="sum_axis0",
     ),
     Workload(
         "sum_odd",
@@ -102,6 +139,7 @@ variants = [
         plain(4097, 4095),
         2e-5,
         Limit("read", 4097 * 4095 * 4.0, 64),
+        variant_of="sum_axis0",
     ),
     Workload(
         "matmul_odd",
@@ -110,6 +148,7 @@ variants = [
         lambda rng: ((floats(rng, 511, 769), floats(rng, 769, 1023)), {}),
         1e-5,
         Limit("fma", 2.0 * 511 * 769 * 1023),
+        variant_of="matmul_512",
     ),
     Workload(
         "matmul_transposed",
@@ -118,6 +157,7 @@ variants = [
         lambda rng: ((floats(rng, 512, 512), floats(rng, 512, 512)), {}),
         1e-5,
         Limit("fma", 2.0 * 512**3),
+        variant_of="matmul_512",
     ),
     Workload(
         "matmul_1",
@@ -126,6 +166,7 @@ variants = [
         lambda rng: ((floats(rng, 1, 1024), floats(rng, 1024, 1024)), {}),
         1e-5,
         Limit("read", 4 << 20, 4),
+        variant_of="matmul_1024",
     ),
     Workload(
         "matmul_1_transposed",
@@ -134,6 +175,7 @@ variants = [
         lambda rng: ((floats(rng, 1, 2048), floats(rng, 2048, 2048)), {}),
         1e-5,
         Limit("read", 16 << 20),
+        variant_of="matmul_2048",
     ),
     Workload(
         "matrix_vector",
@@ -142,6 +184,7 @@ variants = [
         lambda rng: ((floats(rng, 2048, 2048), floats(rng, 2048)), {}),
         1e-5,
         Limit("read", 16 << 20),
+        variant_of="matmul_2048",
     ),
     Workload(
         "sum_transposed",
@@ -150,6 +193,7 @@ variants = [
         plain(2048, 2048),
         2e-5,
         Limit("read", 16 << 20),
+        variant_of="sum_axis0",
     ),
     Workload(
         "image_normalize",
@@ -158,8 +202,17 @@ variants = [
         rows(8, 512, 512, 3),
         2e-6,
         Limit("copy", 48 << 20, 24),
+        variant_of="chain_2048",
     ),
-    Workload("mlp_7", "MLP forward, batch 7", mlp, mlp_data(7), 5e-6, Limit("fma", flops_of_mlp(7))),
+    Workload(
+        "mlp_7",
+        "MLP forward, batch 7",
+        mlp,
+        mlp_data(7),
+        5e-6,
+        Limit("fma", flops_of_mlp(7)),
+        variant_of="mlp",
+    ),
     Workload(
         "attention_odd",
         "masked attention 7×5×193×48",
@@ -167,7 +220,8 @@ variants = [
         attention_data(7, 5, 193, 48),
         5e-6,
         Limit("fma", 4.0 * 35 * 193 * 193 * 48),
+        variant_of="attention",
     ),
 ]
 for workload in variants:
-    add(replace(workload, variant=True))
+    add(workload)

@@ -116,30 +116,6 @@ def test_rounds_on_fewer_processors_are_told() -> None:
     assert report.lost_processors(own) == ""
 
 
-def test_what_is_short_of_its_target_is_told() -> None:
-    """Most rows are held to the best peer; the twenty batch sizes to a third of NumPy's speed, whoever is faster."""
-    import report
-
-    def rows(workload: str, **medians: float) -> list[dict[str, Any]]:
-        return [
-            {"workload": workload, "threads": 1, "system": name, "title": workload, "median": median}
-            for name, median in medians.items()
-        ]
-
-    def missed(found: list[dict[str, Any]]) -> str:
-        titles = {name: name for name in ("intaglio", "numpy", "jax")}
-        return report.missed({"settings": {"threads": [1]}, "titles": titles, "rows": found})
-
-    assert missed(rows("mlp_20_batches", intaglio=2.9, numpy=1.0, jax=0.5)) == "None.\n"
-    assert missed(rows("mlp_20_batches", intaglio=4.0, numpy=1.0, jax=0.5)) == (
-        "- mlp_20_batches, 1 threads: 0.25× of numpy, the target is 0.33×\n"
-    )
-    assert missed(rows("mlp_20_batches", intaglio=4.0, jax=0.5)) == "None.\n"
-    assert missed(rows("softmax", intaglio=1.0, numpy=9.0, jax=1.2)) == (
-        "- softmax, 1 threads: 1.20× of jax, the target is 1.50×\n"
-    )
-
-
 def test_a_result_is_compared_with_and_continues_an_earlier_one(result: Any, tmp_path: Path) -> None:
     file, _ = result
     again = tmp_path / "again.json"

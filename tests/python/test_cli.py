@@ -123,9 +123,20 @@ def test_usage_errors() -> None:
     done = call("run", "x.ig", "--target", "sparc")
     assert done.returncode == 2
     assert done.stderr.startswith("error: --target: sparc not in {")
-    done = call("run", "x.ig", "--threads", "0")
-    assert done.returncode == 2
-    assert done.stderr.startswith("error: --threads: Value 0 not in range 1 to 1024")
+    for command in ("run", "bench"):
+        for threads in ("0", "-1", "1025", "2.5", "two"):
+            fails(
+                error(
+                    f"--threads: Value {threads} not in range 1 to 1024",
+                    f"the command line does not fit `intaglio {command}`",
+                    f"`intaglio {command} --help` lists what it takes",
+                ),
+                command,
+                "x.ig",
+                "--threads",
+                threads,
+                status=2,
+            )
 
 
 # --- files --------------------------------------------------------------------------------------------------

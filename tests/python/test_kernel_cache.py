@@ -3,6 +3,7 @@ and whatever is wrong with folder or files, programs run. tests/cpp/kernel_cache
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import re
@@ -279,6 +280,35 @@ def test_a_folder_that_cannot_be_written_is_still_read(filled: Path, compiled: d
     assert found["stored"] == 0
     assert warning_of(found) == f"{NOT_KEPT}{folder}\n  why: it cannot be written: File too large\n{OTHER_FOLDER}"
     assert nothing_else_in(folder)
+
+
+def as_any_user() -> None:
+    """The system's superuser may write where permissions say no; without this right it is refused as all others are."""
+    if os.geteuid() == 0:
+        for right in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+            drop_from_what_a_program_may_get = 24
+            if ctypes.CDLL(None, use_errno=True).prctl(drop_from_what_a_program_may_get, right, 0, 0, 0) != 0:
+                raise OSError(ctypes.get_errno(), "prctl")
+
+
+@pytest.mark.parametrize(("mode", "readable"), [(0o500, True), (0o400, False)])
+def test_a_folder_without_the_permission_to_write(
+    mode: int, readable: bool, filled: Path, compiled: dict[str, Any], tmp_path: Path
+) -> None:
+    """Kernels in it are used, as far as they may be opened; none is stored, and the warning says why."""
+    folder = copied(filled, tmp_path)
+    entries(folder)[0].unlink()
+    names = sorted(file.name for file in folder.iterdir())
+    folder.chmod(mode)
+    try:
+        found = run(folder, "-B", warns=True, limits=as_any_user)
+    finally:
+        folder.chmod(0o700)
+    assert found["bits"] == compiled["bits"]
+    assert found["hits"] == (len(entries(folder)) if readable else 0)
+    assert found["stored"] == found["rejected"] == 0
+    assert warning_of(found) == f"{NOT_KEPT}{folder}\n  why: it cannot be written: Permission denied\n{OTHER_FOLDER}"
+    assert sorted(file.name for file in folder.iterdir()) == names
 
 
 def test_where_warnings_are_errors_the_program_runs_on(compiled: dict[str, Any], tmp_path: Path) -> None:
