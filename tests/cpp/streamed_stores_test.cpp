@@ -150,7 +150,7 @@ TEST(StreamedStores, AreOfRowsReadByLines) {
   EXPECT_TRUE(permutes("negate", 257, true));
   EXPECT_FALSE(permutes("negate", 256, true));
   EXPECT_FALSE(permutes("negate", 257, false));
-  EXPECT_FALSE(permutes("logistic", 257, true));
+  EXPECT_FALSE(permutes("log", 257, true));
 }
 
 // What a whole program writes past the caches: what leaves it, of kernels that touch more than they hold.
