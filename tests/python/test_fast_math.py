@@ -75,7 +75,8 @@ def test_reciprocal_is_within_two_units(dtype: Any) -> None:
         lambda x, c: x / c[0, 0],
         lambda x, c: x / np.arange(1, 301, dtype=dtype),
     ):
-        got, want = compiled(f, x, rows, fast_math="reciprocal"), compiled(f, x, rows)
+        # Arrays from outside are constants.
+        got, want = (compiled(f, x, rows, fast_math=flags, lift=False) for flags in ("reciprocal", False))
         assert bits(got) != bits(want)
         assert ulps(got, want) <= 2
 
@@ -161,7 +162,7 @@ for flags in sys.argv[1].split():
 
 def test_it_does_not_leak_through_the_cache(tmp_path: Path) -> None:
     def process(order: str, cache: str) -> dict[str, str]:
-        own = {**os.environ, "INTAGLIO_CACHE": cache}
+        own = {**os.environ, "INTAGLIO_CACHE": cache, "INTAGLIO_CACHE_DIR": str(tmp_path / "cache")}
         run = subprocess.run(
             [sys.executable, "-c", PROCESS, order], env=own, capture_output=True, text=True, check=True
         )
@@ -170,7 +171,7 @@ def test_it_does_not_leak_through_the_cache(tmp_path: Path) -> None:
     want = process("plain", "0") | process("fast", "0")
     assert want["plain"] != want["fast"]
     for order in ("fast plain", "plain fast", "fast", "plain"):
-        got = process(order, str(tmp_path / "cache"))
+        got = process(order, "1")
         assert got == {name: want[name] for name in got}
 
 
@@ -275,7 +276,7 @@ def test_it_is_told() -> None:
     plain = ig.jit(f)
     plain(x, y)
     assert ig.explain(plain)["entries"][0]["fast_math"] == {}
-    assert "fast_math" not in str(ig.explain(plain))
+    assert "    fast_math " not in str(ig.explain(plain))
     none = ig.jit(lambda x: x + 1, fast_math=True)
     none(x)
     assert "    fast_math contract: 0 nodes\n" in str(ig.explain(none))
