@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import _errors, _intaglio
-from ._jit import CacheInfo, Jit, _cache_info
+from ._jit import CacheInfo, Jit, _cache_info, _fast_math_lines
 from ._kept import Kept, kept
 from ._memory import Memory
 from ._record import Traced
@@ -43,6 +43,7 @@ class GraphInfo(dict):  # type: ignore[type-arg]
             f"prebuilt: {self['kernels_prebuilt']}, the same as others: {self['kernels_shared']}",
             f"  constants: {self['constant_bytes']:,} bytes, planned peak: {peak}",
         ]
+        lines += [f"  {line}" for line in _fast_math_lines(self.get("fast_math", {}))]
         return "\n".join(lines + [f"  {line}" for line in self.kept.lines()])
 
 

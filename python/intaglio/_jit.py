@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from . import _errors, _functions, _intaglio
@@ -94,6 +94,7 @@ def jit(
     max_traces: int = 64,
     lift: bool = True,
     exact: bool = False,
+    fast_math: bool | str | Iterable[str] = False,
 ) -> Any:
     """`function`, captured and compiled as it is called.
 
@@ -124,6 +125,11 @@ def jit(
         Every op is computed to the bits of its definition: nothing that only keeps a stated bound
         (`docs/numerics.md`: Winograd's minimal filtering of convolutions). Of a jitted function inside of another
         the outer one decides.
+    fast_math
+        What may go beyond the bits and bounds of `docs/numerics.md`, in this function alone: True for all flags, or
+        names of them. "contract": a product and the sum that takes it are rounded once. "finite": maxima and minima
+        need tell neither NaN nor the sign of zero. "reciprocal": what divides many elements divides 1, once.
+        `ig.explain` tells what each did. Of a jitted function inside of another the outer one decides.
     """
     if function is None:
         return functools.partial(
@@ -137,6 +143,7 @@ def jit(
             max_traces=max_traces,
             lift=lift,
             exact=exact,
+            fast_math=fast_math,
         )
     if not callable(function):
         raise _errors.TypeError(
@@ -168,6 +175,7 @@ def jit(
         _log_recompiles(),
         lift,
         exact,
+        fast_math,
     )
     # Not by functools.update_wrapper: in a function that is captured, its writing would be a change of the user's own.
     for key, value in getattr(function, "__dict__", {}).items():
@@ -198,7 +206,9 @@ class Compiled:
         self._jitted = jitted
         self._info = info
         self._fits: Callable[..., bool] | None = None  # whether a call is like one that was checked
-        self.graph = info["graph"].compile(exact=True) if info["exact"] else info["graph"]
+        exact, fast_math = info["exact"], info["fast_math"]
+        own = exact or fast_math  # the graph's own program is of neither
+        self.graph = info["graph"].compile(exact=exact, fast_math=fast_math) if own else info["graph"]
         info["compile"]()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -257,7 +267,7 @@ class Lowered:
     def __init__(self, jitted: Any, info: dict[str, Any]) -> None:
         self._jitted = jitted
         self._info = info
-        self.graph = info["graph"].optimised(exact=info["exact"])
+        self.graph = info["graph"].optimised(exact=info["exact"], fast_math=info["fast_math"])
 
     def as_text(self) -> str:
         return str(self.graph)
@@ -330,6 +340,17 @@ def _clear_cache(self: Any) -> None:
     _intaglio._jit_clear(self)
 
 
+def _fast_math_lines(uses: dict[str, dict[str, Any]]) -> list[str]:
+    """What each flag of fast_math did: how many nodes it changed, and which."""
+    lines = []
+    for flag, use in uses.items():
+        places = use["places"]
+        more = ", …" if use["changes"] > len(places) else ""
+        nodes = f"{use['changes']} node{'' if use['changes'] == 1 else 's'}"
+        lines.append(f"fast_math {flag}: {nodes}{': ' if places else ''}{', '.join(dict.fromkeys(places))}{more}")
+    return lines
+
+
 class CacheInfo(dict):  # type: ignore[type-arg]
     """What a jitted function holds: counts, and each trace with its conditions."""
 
@@ -371,6 +392,7 @@ class CacheInfo(dict):  # type: ignore[type-arg]
             )
             if trace["prepared_bytes"]:
                 lines.append(f"    weights laid out for its kernels: {trace['prepared_bytes']:,} bytes")
+            lines += [f"    {line}" for line in _fast_math_lines(trace["fast_math"])]
             lines += [f"    fixed: {name} = {value!r}" for name, value in trace["static"].items()]
             for title, key in (
                 ("size", "size_guards"),

@@ -2,6 +2,7 @@
 #include <map>
 
 #include <fmt/ranges.h>
+#include "bindings/fast_math.h"
 #include "bindings/record.h"
 #include "frontends/record/control.h"
 #include "ops/host_call.h"
@@ -150,6 +151,7 @@ nb::dict report_dict(const ProgramReport& report) {
   for (const std::string& line : report.fusion_log) fusion.append(line);
   out["pass_log"] = passes;
   out["fusion_log"] = fusion;
+  if (!report.fast_math.empty()) out["fast_math"] = fast_math_dict(report);
   return out;
 }
 
@@ -360,12 +362,15 @@ void init_graph(nb::module_& m) {
           "program.")
       .def(
           "compile",
-          [](PyGraph& self, const std::vector<std::string>& disable, const std::string& target, bool exact) {
+          [](PyGraph& self, const std::vector<std::string>& disable, const std::string& target, bool exact,
+             nb::handle fast_math) {
             CompileOptions options;
             options.disabled_passes.insert(disable.begin(), disable.end());
             options.target = target;
             options.exact = exact;
-            const bool usual = disable.empty() && target.empty() && !exact;
+            options.fast_math = fast_math_of(fast_math, "compile");
+            options.fast_math.require_inexact(exact, "compile");
+            const bool usual = disable.empty() && target.empty() && !exact && !options.fast_math.any();
             PyGraph out(self.graph, usual ? self.program
                                           : std::make_shared<const LazyProgram>(self.graph, options,
                                                                                 FirstCalls::Compile));
@@ -373,10 +378,12 @@ void init_graph(nb::module_& m) {
             return out;
           },
           nb::arg("disable") = std::vector<std::string>{}, nb::arg("target") = "", nb::arg("exact") = false,
+          nb::arg("fast_math") = false,
           "The graph with its program, compiled now. Without options it is what the first call would "
           "compile; "
           "with them another program of the same graph: `disable` leaves passes out, `target` is a name that "
-          "`intaglio doctor` lists, `exact` forbids rewrites that only keep a stated bound.")
+          "`intaglio doctor` lists, `exact` forbids rewrites that only keep a stated bound, `fast_math` "
+          "allows what keeps none: True, or names of flags, as ig.jit takes them.")
       .def(
           "report", [](PyGraph& self) { return report_dict(program_of(self)->report()); },
           "What the compiler did: nodes, kernels by origin, times, bytes, and its logs.")
@@ -386,14 +393,17 @@ void init_graph(nb::module_& m) {
       .def(
           "optimised",
           [](const PyGraph& self, std::optional<std::vector<std::string>> passes,
-             const std::vector<std::string>& disable, bool exact, bool verify) {
-            return run_passes(self.graph->clone(), {std::move(passes), disable, exact, verify});
+             const std::vector<std::string>& disable, bool exact, bool verify, nb::handle fast_math) {
+            const FastMath flags = fast_math_of(fast_math, "optimised");
+            flags.require_inexact(exact, "optimised");
+            return run_passes(self.graph->clone(), {std::move(passes), disable, exact, verify, flags});
           },
           nb::arg("passes") = nb::none(), nb::arg("disable") = std::vector<std::string>{},
-          nb::arg("exact") = false, nb::arg("verify") = false,
+          nb::arg("exact") = false, nb::arg("verify") = false, nb::arg("fast_math") = false,
           "A new graph: this one after passes. `passes` are names, in order (see ig.passes()); left out, the "
           "compiler's pipeline. `disable` leaves some out; `exact` forbids rewrites that only keep a stated "
-          "bound; `verify` checks the graph after each pass. `pass_reports` of the result says what each "
+          "bound; `fast_math` adds the passes of its flags to the compiler's pipeline; "
+          "`verify` checks the graph after each pass. `pass_reports` of the result says what each "
           "did.")
       .def(
           "refined",

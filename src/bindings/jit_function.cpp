@@ -1,6 +1,7 @@
 // `intaglio.jit`'s result: a callable of the raw C API. A warm call walks the arguments, compares them with
 // the shape and the conditions of the trace that ran last, and runs its program; all else happens on a miss.
 
+#include "bindings/fast_math.h"
 #include "bindings/jit_front.h"
 #include "tensor/mode.h"
 #include "tensor/program.h"
@@ -284,7 +285,9 @@ PyGetSetDef getset[] = {
 
 nb::object make(nb::object function, const std::string& name, nb::handle static_argnums,
                 nb::handle static_argnames, nb::handle donate_argnums, nb::handle donate_argnames,
-                int max_traces, bool log, bool lift, bool exact) {
+                int max_traces, bool log, bool lift, bool exact, nb::handle fast_math) {
+  const FastMath flags = fast_math_of(fast_math, "jit");
+  flags.require_inexact(exact, "jit");
   auto* self = PyObject_GC_New(PyJit, jit_type);
   if (!self) throw PythonError{};
   self->vectorcall = jit_call;
@@ -303,6 +306,7 @@ nb::object make(nb::object function, const std::string& name, nb::handle static_
   jit.tree.name = name;
   jit.tree.max_traces = max_traces;
   jit.tree.compile.exact = exact;
+  jit.tree.compile.fast_math = flags;
   jit.log = log;
   jit.lift = lift;
   return out;
@@ -345,6 +349,7 @@ nb::dict describe(const Entry& entry, const record::JitTrace& trace) {
   out["writes"] = kept.writes.size();
   out["graph"] = graph_object(trace.graph);
   out["exact"] = entry.tree->options().compile.exact;
+  out["fast_math"] = fast_math_names(entry.tree->options().compile.fast_math);
   out["nodes"] = trace.graph->node_count();
   out["trace_ms"] = trace.trace_ms;
   out["calls"] = trace.calls.load();
@@ -449,6 +454,7 @@ void init_jit(nb::module_& m) {
             nb::dict one = describe(*entry, *trace);
             one["prepared_bytes"] = program ? program->report().prepared_bytes : 0;
             if (program) one["fusion"] = program->report().fusion;  // of the program that runs
+            one["fast_math"] = program ? fast_math_dict(program->report()) : nb::dict();
             one["compile_ms"] = program ? trace->program->compile_ms() : 0.0;
             out.append(one);
           }

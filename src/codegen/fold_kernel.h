@@ -78,10 +78,16 @@ class Fold {
   // Elements come in order.
   std::vector<loop::Expr> combine(std::span<const loop::Expr> state, std::span<const loop::Expr> x,
                                   loop::Expr position) {
-    return (rule_.next ? rule_.next : rule_.combine)(context_, state, rule_.element(context_, x, position));
+    const std::vector<loop::Expr> element = rule_.element(context_, x, position);
+    std::vector<loop::Expr> out = emit_.noting(
+        node_, [&] { return (rule_.next ? rule_.next : rule_.combine)(context_, state, element); });
+    std::vector<loop::Expr> operands(state.begin(), state.end());
+    operands.insert(operands.end(), element.begin(), element.end());
+    for (loop::Expr& e : out) e = emit_.contracted(node_, e, operands);
+    return out;
   }
   std::vector<loop::Expr> merge(std::span<const loop::Expr> a, std::span<const loop::Expr> b) {
-    return rule_.combine(context_, a, b);
+    return emit_.noting(node_, [&] { return rule_.combine(context_, a, b); });
   }
   std::vector<loop::Expr> init() { return rule_.init(context_); }
   // What the lanes hold, folded.
@@ -108,7 +114,7 @@ class Fold {
     }
     for (size_t half = static_cast<size_t>(lanes) / 2; half > 0; half /= 2)
       for (size_t i = 0; i < half && i + half < slots.size(); ++i) {
-        slots[i] = rule_.combine(context_, slots[i], slots[i + half]);
+        slots[i] = merge(slots[i], slots[i + half]);
         for (loop::Expr& e : slots[i]) e = emit_.build.let(e);
       }
     return finish(slots.empty() ? rule_.init(context_) : slots[0]);
@@ -208,7 +214,7 @@ inline std::pair<loop::Expr, loop::Expr> range_of(GroupEmitter& emit, loop::Expr
 class PieceKernel {
  public:
   PieceKernel(const GroupEmitter& emit, Kernel& kernel, const Dim& elements)
-      : emit(emit.fusion, emit.target), kernel_(kernel), elements_(elements) {
+      : emit(emit.fusion, emit.target, emit.relaxed), kernel_(kernel), elements_(elements) {
     this->emit.traffic = emit.traffic;
     kernel.first = std::make_unique<Kernel>();
     kernel.first->kind = kernel.kind;

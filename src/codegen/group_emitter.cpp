@@ -55,8 +55,9 @@ bool elements_are_dear(const Block& region, const Dims& domain) {
   return false;
 }
 
-GroupEmitter::GroupEmitter(const Node* node, const Target& the_target)
-    : build("kernel"), fusion(node), region(node->region(0)), target(the_target) {
+GroupEmitter::GroupEmitter(const Node* node, const Target& the_target, Relaxed& what_is_relaxed)
+    : build("kernel"), fusion(node), region(node->region(0)), target(the_target), relaxed(what_is_relaxed) {
+  build.fast_math = relaxed.allowed;
   size = [this](const Dim& dim) { return build.size(dim); };
   for (Value v : node->operands())
     operand_buffers_.push_back(
@@ -65,6 +66,26 @@ GroupEmitter::GroupEmitter(const Node* node, const Target& the_target)
     result_buffers_.push_back(
         build.add_buffer(v->type().dtype, true, "out" + std::to_string(result_buffers_.size())));
   known_.emplace_back();
+}
+
+void GroupEmitter::note(const Node* node, std::vector<const Node*>& nodes) {
+  if (std::ranges::find(nodes, node) == nodes.end()) nodes.push_back(node);
+}
+
+Expr GroupEmitter::contracted(const Node* node, Expr made, std::span<const Expr> operands) {
+  if (!relaxed.allowed.contract || !is_float(made.type()) || !made->b || made->c) return made;
+  auto is_operand = [&](Expr e) {
+    return std::ranges::any_of(operands, [&](Expr own) { return own.node() == e.node(); });
+  };
+  const Expr &x = made->a, &y = made->b;
+  if (!is_operand(x) || !is_operand(y)) return made;
+  if (made->op == loop::Op::Mul) products_.insert(made.node());
+  if (made->op != loop::Op::Add && made->op != loop::Op::Sub) return made;
+  const bool left = products_.contains(x.node());
+  if (!left && !products_.contains(y.node())) return made;
+  note(node, relaxed.contracted);
+  auto turned = [&](Expr e) { return made->op == loop::Op::Sub ? -e : e; };
+  return left ? fma(x->a, x->b, turned(y)) : fma(turned(y->a), y->b, x);
 }
 
 void GroupEmitter::scoped(const std::function<void()>& body) {
@@ -187,12 +208,13 @@ Expr GroupEmitter::compute(Value value, std::span<const Expr> index) {
     std::vector<Expr> x;
     for (Value v : node->operands()) x.push_back(element(v, index));
     ops::ScalarContext context{build, node, x, compute_type(dtype)};
-    return round_to(rule.scalar(context), dtype);
+    Expr out = noting(node, [&] { return rule.scalar(context); });
+    return round_to(contracted(node, out, x), dtype);
   }
   IG_CHECK(rule.kind == ops::LowerRule::Kind::Point, "{} cannot be computed element by element",
            node->op().name());
   Point context(*this, node, value->index(), index);
-  Expr out = rule.point(context);
+  Expr out = noting(node, [&] { return rule.point(context); });
   bool exact = ops::has(node, ops::Trait::View) || ops::has(node, ops::Trait::Constant);
   return exact && out.type() == compute_type(dtype) ? out : round_to(out, dtype);
 }

@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "codegen/kernel.h"
@@ -42,12 +43,14 @@ bool elements_are_dear(const Block& region, const Dims& domain);
 
 class GroupEmitter {
  public:
-  GroupEmitter(const Node* fusion, const Target& target);
+  // `relaxed` outlives the emitter, and is shared by all that write code for one kernel.
+  GroupEmitter(const Node* fusion, const Target& target, Relaxed& relaxed);
 
   loop::Builder build;
   const Node* fusion;
   const Block& region;
   const Target& target;
+  Relaxed& relaxed;
   ops::SizeFn size;
   Traffic traffic;
   bool exact = false;  // see `lower` in kernel.h
@@ -72,6 +75,18 @@ class GroupEmitter {
   void vector_row(loop::Expr first, const Dim& columns, int lanes, bool by_lines,
                   const std::function<void(loop::Expr column, bool at_line)>& body);
 
+  // What a rule of the node's gives; notes where it made use of what fast_math allows.
+  template <typename Rule>
+  auto noting(const Node* node, Rule&& rule) {
+    const int before = build.finite_uses;
+    auto out = rule();
+    if (build.finite_uses != before) note(node, relaxed.finite);
+    return out;
+  }
+  // What a rule of the node's made of these operands: where that is their sum or difference, and one is a
+  // product of a user's, an fma, if fast_math allows it. Inside of functions all is meant as it is written.
+  loop::Expr contracted(const Node* node, loop::Expr made, std::span<const loop::Expr> operands);
+
   // An element of a result of the fusion node as it lies in memory, narrowing 16-bit floats.
   loop::Expr as_stored(size_t result, loop::Expr value) const;
   // Stores one. `at_line`: all groups of the
@@ -93,7 +108,9 @@ class GroupEmitter {
   loop::Expr compute(Value value, std::span<const loop::Expr> index);
   // The dtype of the streamed results, or of all where none is; nothing where they differ in size.
   std::optional<DType> written_dtype() const;
+  static void note(const Node* node, std::vector<const Node*>& nodes);
   std::vector<uint32_t> operand_buffers_, result_buffers_;
+  std::unordered_set<const loop::ExprNode*> products_;  // that a user's op makes of its operands
   std::unordered_map<Value, Source> pinned_;
   using Key = std::pair<Value, std::vector<const loop::ExprNode*>>;
   std::vector<std::map<Key, loop::Expr>> known_;

@@ -13,6 +13,16 @@
 
 namespace ig::codegen {
 
+// What fast_math allows in a kernel, and the nodes that made use of it, each once.
+struct Relaxed {
+  FastMath allowed{};
+  std::vector<const Node*> contracted{}, finite{};
+  void add(const Relaxed& other) {
+    contracted.insert(contracted.end(), other.contracted.begin(), other.contracted.end());
+    finite.insert(finite.end(), other.finite.begin(), other.finite.end());
+  }
+};
+
 struct Kernel {
   std::unique_ptr<loop::Function> function;
   std::string kind;          // "loop", "row", …
@@ -43,6 +53,7 @@ struct Kernel {
   // this one lies in temporaries (types and elements), which stand behind the results.
   std::unique_ptr<Kernel> first;
   std::vector<std::pair<DType, Dim>> temporaries;
+  Relaxed relaxed;
 };
 
 // How many multiplications with additions, in sums of products, are worth handing to a thread: about 3 µs of
@@ -61,8 +72,9 @@ struct Traffic {
 };
 
 // `constant_operands[i]` says that operand i is known at compile time, so that packing it once pays. `exact`:
-// nothing that only keeps a stated bound of what the ops' definitions give (docs/numerics.md).
+// nothing that only keeps a stated bound of what the ops' definitions give (docs/numerics.md); `fast_math`:
+// what may go beyond that.
 Kernel lower(const Node* fusion, const std::vector<bool>& constant_operands, const Target& target,
-             const Traffic& traffic = {}, bool exact = false);
+             const Traffic& traffic = {}, bool exact = false, const FastMath& fast_math = {});
 
 }  // namespace ig::codegen

@@ -53,7 +53,8 @@ void lower_nest(GroupEmitter& emit, Kernel& kernel) {
     const ops::LowerRule& rule = ops::op_of(node).rules.lower;
     if (!rule.nest) continue;
     Nest context(emit, kernel, node);
-    return rule.nest(context);
+    emit.noting(node, [&] { return rule.nest(context), true; });
+    return;
   }
   IG_CHECK(false, "a nest kernel without its op");
 }
@@ -71,10 +72,11 @@ void set_grain(Kernel& kernel, const Target& target, DType type, int64_t work) {
 }
 
 Kernel lower(const Node* fusion, const std::vector<bool>& constant_operands, const Target& target,
-             const Traffic& traffic, bool exact) {
+             const Traffic& traffic, bool exact, const FastMath& fast_math) {
   Kernel kernel;
   kernel.kind = std::get<std::string>(*fusion->attrs().find("kind"));
-  GroupEmitter emit(fusion, target);
+  kernel.relaxed.allowed = fast_math;
+  GroupEmitter emit(fusion, target, kernel.relaxed);
   emit.traffic = traffic;
   emit.exact = exact;
   if (kernel.kind == "row")

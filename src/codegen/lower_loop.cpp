@@ -105,7 +105,7 @@ Columns inner_columns(const Block& region, const Dims& dims) {
 
 // Where comparisons of the column turn, found in a draft of the code.
 std::vector<int64_t> turns_of_columns(const GroupEmitter& emit, const Dims& dims) {
-  GroupEmitter draft(emit.fusion, emit.target);
+  GroupEmitter draft(emit.fusion, emit.target, emit.relaxed);
   loop::Builder& build = draft.build;
   GroupEmitter::Index index = draft.split(build.block(), Dims(dims.begin(), dims.end() - 1));
   uint32_t column = 0;

@@ -324,7 +324,9 @@ class ProgramLowering {
     if (it != parts_.end()) return it->second;
     std::vector<bool> constant;
     for (Value v : node->operands()) constant.push_back(constant_behind(v) >= 0);
-    return parts_.emplace(node, lower(node, constant, emit_.target, {}, emit_.exact)).first->second;
+    Kernel part = lower(node, constant, emit_.target, {}, emit_.exact, emit_.relaxed.allowed);
+    emit_.relaxed.add(part.relaxed);
+    return parts_.emplace(node, std::move(part)).first->second;
   }
 
   void kernel(const Node* node, const Claims& claims, const Wanted& wanted, Places& places) {

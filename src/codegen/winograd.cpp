@@ -102,7 +102,7 @@ void put_features_last(GroupEmitter& emit, Kernel& kernel, DType type, const Dim
       elements = std::max(elements, rows_at_once(*map) * map->size[1] * map->features);
     }
   if (turned.empty()) return;
-  GroupEmitter before(emit.fusion, emit.target);
+  GroupEmitter before(emit.fusion, emit.target, emit.relaxed);
   loop::Builder& build = before.build;
   kernel.first = std::make_unique<Kernel>();
   kernel.first->kind = kernel.kind;

@@ -27,6 +27,7 @@
 //    knows no complex arithmetic, and parts that are not used are not computed. In memory the parts stand
 //    side by side. A local of complex type is two locals, the second for the imaginary part.
 //  * Floating point is strict: no contraction or reassociation unless the expression is an explicit `fma`.
+//    What `fast_math` allows is written out while the function is built, so its text and its hash tell it.
 #pragma once
 
 #include <array>
@@ -42,6 +43,7 @@
 
 #include "ir/dim.h"
 #include "support/dtype.h"
+#include "support/fast_math.h"
 #include "support/hash.h"
 
 namespace ig::loop {
@@ -258,6 +260,9 @@ struct Function {
 class Builder {
  public:
   explicit Builder(std::string name);
+  // What rules of ops may make use of (`finite`), and how often they did.
+  FastMath fast_math{};
+  int finite_uses = 0;
   Function& function() { return *function_; }
   std::unique_ptr<Function> finish();
 

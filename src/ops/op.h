@@ -417,6 +417,9 @@ struct OpRules {
   Rule<ReferenceFn> reference;
   LowerRule lower;
   Rule<SimplifyFn> simplify;
+  // Under fast_math alone: what stands for the node with a reciprocal that many elements share; null:
+  // nothing.
+  SimplifyFn by_reciprocal = nullptr;
   Rule<JvpFn> jvp;
   Rule<TransposeFn> transpose;
   Rule<BatchFn> batch;

@@ -11,6 +11,7 @@
 
 #include "ir/graph.h"
 #include "ops/fusion_report.h"
+#include "support/fast_math.h"
 
 namespace ig::passes {
 
@@ -22,13 +23,15 @@ struct Options {
   std::stop_token stop{};          // looked at between passes, which throw Stopped then
 };
 
+inline constexpr size_t kDetails = 64;  // of what a pass did, so much is told in words
+
 class Context {
  public:
   explicit Context(const Options& options) : options(options) {}
   const Options& options;
   void changed(std::string detail) {
     ++changes;
-    if (details.size() < 64) details.push_back(std::move(detail));
+    if (details.size() < kDetails) details.push_back(std::move(detail));
   }
   int changes = 0;
   std::vector<std::string> details;  // the first few changes, in words
@@ -53,7 +56,8 @@ struct Record {
 
 std::span<const Pass> all();              // each pass once, in alphabetical order
 const Pass& find(std::string_view name);  // Error(Value) listing the names
-std::span<const std::string_view> default_pipeline();
+// With the passes that the flags ask for.
+std::vector<std::string_view> default_pipeline(const FastMath& fast_math = {});
 std::vector<Record> run(Graph& graph, std::span<const std::string_view> names, const Options& options);
 
 // The passes, one a file.
@@ -72,6 +76,7 @@ void join_loops(Graph&, Context&);
 void one_tap_products(Graph&, Context&);
 void prove_bounds(Graph&, Context&);
 void raise_views(Graph&, Context&);
+void reciprocals(Graph&, Context&);
 void refine_shapes(Graph&, Context&);
 void rematerialize(Graph&, Context&);
 void sink_views(Graph&, Context&);

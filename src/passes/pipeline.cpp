@@ -47,6 +47,9 @@ constexpr std::array kPasses = {
          prove_bounds},
     Pass{"raise-views", "Moves views inside of kernels to what these read, where they are element-wise.",
          raise_views},
+    Pass{"reciprocals",
+         "Under fast_math alone: divides by what many elements share once, and multiplies by that.",
+         reciprocals},
     Pass{"refine-shapes", "Writes what is known of size symbols into all types and attributes.",
          refine_shapes},
     Pass{"rematerialize",
@@ -113,7 +116,12 @@ const Pass& find(std::string_view name) {
       .hint(fmt::format("the passes are {}", fmt::join(names, ", ")));
 }
 
-std::span<const std::string_view> default_pipeline() { return kDefault; }
+// Reciprocals stand where composites are open and steps of loops have not given up what is the same in all.
+std::vector<std::string_view> default_pipeline(const FastMath& fast_math) {
+  std::vector<std::string_view> out(kDefault.begin(), kDefault.end());
+  if (fast_math.reciprocal) out.insert(std::ranges::find(out, "hoist-scan"), "reciprocals");
+  return out;
+}
 
 std::vector<Record> run(Graph& graph, std::span<const std::string_view> names, const Options& options) {
   for (const std::string& name : options.disabled) find(name);  // a misspelt switch must not pass unseen

@@ -32,6 +32,14 @@ inline Value spread_number(Value v) {
   return spread ? node->operand(0) : nullptr;
 }
 
+// A node as reports name it, with the user's innermost line: "add (f.py:3)".
+inline std::string told_of(const Node* node) {
+  std::string out(node->op().name());
+  const std::vector<SourceFrame> frames = node->location().frames();
+  if (!frames.empty()) out += " (" + frames[0].file + ":" + std::to_string(frames[0].line) + ")";
+  return out;
+}
+
 inline void replace(Node* node, std::span<const Value> values) {
   for (size_t i = 0; i < values.size(); ++i) {
     if (values[i]->name().empty()) values[i]->set_name(node->result(i)->name());

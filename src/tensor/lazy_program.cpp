@@ -12,9 +12,10 @@ namespace ig {
 
 LazyProgram::LazyProgram(std::shared_ptr<const Graph> graph, CompileOptions options, FirstCalls first)
     : making_(std::make_shared<Making>()) {
-  // The kernels at hand are the host's, and ops by themselves are not held to be exact.
-  if (first != FirstCalls::Compile && options.target.empty() && !options.exact)
-    op_by_op_ = OpByOp::of(graph, first);
+  // The kernels at hand are the host's, and ops by themselves are not held to be exact, and know of no
+  // fast_math.
+  const bool usual = options.target.empty() && !options.exact && !options.fast_math.any();
+  if (first != FirstCalls::Compile && usual) op_by_op_ = OpByOp::of(graph, first);
   making_->graph = std::move(graph);
   making_->options = std::move(options);
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "support/fast_math.h"
 
 namespace ig {
 
@@ -15,6 +16,7 @@ struct PassRequest {
   std::vector<std::string> disabled;
   bool exact = false;
   bool verify = false;
+  FastMath fast_math{};
 };
 struct PassReport {
   std::string name;

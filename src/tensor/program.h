@@ -13,6 +13,7 @@
 #include "ops/fusion_report.h"
 #include "ops/op.h"
 #include "runtime/kernel_abi.h"
+#include "support/fast_math.h"
 #include "tensor/tensor.h"
 
 namespace ig {
@@ -21,6 +22,7 @@ struct CompileOptions {
   std::string target;     // "": the host; else a name that codegen::Target::named takes
   int threads = 0;        // for compiling; 0: as many as the pool has
   bool exact = false;     // forbid rewrites that only keep a stated bound
+  FastMath fast_math{};   // allow what goes beyond stated bounds; not together with `exact`
   std::set<int> donated;  // inputs whose memory the program may take
   // Inputs that most calls leave as they are (weights): kernels may read them in a form of their own, which
   // is made when another array is passed.
@@ -30,6 +32,13 @@ struct CompileOptions {
   // disk. Otherwise there is no program, and `compile` gives null.
   bool at_hand = false;
   std::stop_token stop{};  // compiling is over soon where it asks for that, and throws Stopped
+};
+
+// What a flag of fast_math did in a program.
+struct FastMathUse {
+  std::string_view flag;
+  int changes = 0;                  // nodes
+  std::vector<std::string> places;  // the first of them: "add (f.py:3)"
 };
 
 struct ProgramReport {
@@ -45,6 +54,7 @@ struct ProgramReport {
   std::vector<std::string>
       fusion_log;            // a line a group: its nodes, its kernel kind, and why it ends where it ends
   ops::FusionReport fusion;  // the same, to be asked
+  std::vector<FastMathUse> fast_math;  // one a flag that is set, also where it changed nothing
 };
 
 class Program {

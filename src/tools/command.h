@@ -53,6 +53,9 @@ std::vector<std::string> output_names(const Graph& graph);  // as the text names
 // One array an input, in order. Sizes come from files and lists first, then from --size.
 std::vector<Literal> make_inputs(const Graph& graph, const InputOptions& options);
 
+// `--fast-math A,B,…`: flags by name.
+void add_fast_math(CLI::App& command, std::vector<std::string>& flags, const std::string& doc);
+
 // --- results
 // ---------------------------------------------------------------------------------------------------------
 std::string array_text(const Literal& array);  // as NumPy prints, shortened above a thousand elements

@@ -10,7 +10,7 @@ namespace {
 
 struct Options {
   std::string file, pipeline, transform, why, out = "-";
-  std::vector<std::string> passes, disabled;
+  std::vector<std::string> passes, disabled, fast_math;
   std::vector<int> steady;
   bool have_passes = false, list = false, verify = false, exact = false, print_changes = false,
        print_after_all = false, fusion = false;
@@ -72,7 +72,8 @@ void optimise(const Options& options) {
         .hint("write `intaglio opt FILE`, or - for standard input; `intaglio opt --list-passes` needs none");
   std::vector<std::string> names = options.passes;
   if (!options.have_passes && options.pipeline != "none")
-    for (std::string_view name : passes::default_pipeline()) names.emplace_back(name);
+    for (std::string_view name : passes::default_pipeline(FastMath::of(options.fast_math, "opt")))
+      names.emplace_back(name);
   std::erase(names, "");
   for (const std::string& name : names) require_pass(name);
   passes::Options run{options.exact, options.verify, {}, {options.steady.begin(), options.steady.end()}};
@@ -97,6 +98,10 @@ void optimise(const Options& options) {
 }
 
 }  // namespace
+
+void add_fast_math(CLI::App& command, std::vector<std::string>& flags, const std::string& doc) {
+  command.add_option("--fast-math", flags, doc)->type_name("A,B,…")->delimiter(',')->allow_extra_args(false);
+}
 
 void add_opt(CLI::App& app) {
   auto* command = app.add_subcommand("opt", "Runs passes over a graph and prints what becomes of it.");
@@ -128,6 +133,7 @@ void add_opt(CLI::App& app) {
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_flag("--exact", options->exact, "no rewrite that changes the rounding");
+  add_fast_math(*command, options->fast_math, "allow these rewrites, and have their passes in the pipeline");
   command->add_flag("--print-changes", options->print_changes, "what each pass did, on standard error");
   command->add_flag("--print-after-all", options->print_after_all,
                     "the graph after each pass, on standard error");

@@ -18,7 +18,7 @@ namespace {
 struct Options {
   std::string file, other, target, tolerance;
   InputOptions inputs;
-  std::vector<std::string> outputs, disabled;
+  std::vector<std::string> outputs, disabled, fast_math;
   bool compare = false, reference = false, report = false, quiet = false, exact = false;
   double absolute = -1;
   int threads = 0;
@@ -27,7 +27,8 @@ struct Options {
 CompileOptions compile_options(const Options& options) {
   CompileOptions out;
   out.target = options.target == "host" ? "" : options.target;
-  out.exact = options.exact || options.tolerance == "exact";
+  out.exact = options.exact || (options.tolerance == "exact" && options.fast_math.empty());
+  out.fast_math = FastMath::of(options.fast_math, "run");
   for (const std::string& name : options.disabled) {
     passes::find(name);
     out.disabled_passes.insert(name);
@@ -216,6 +217,7 @@ void add_run(CLI::App& app) {
   command->add_option("--target", options->target, "what code is made for")
       ->check(CLI::IsMember({"host", "native", "x86-64-v2", "x86-64-v3", "x86-64-v4"}));
   command->add_flag("--exact", options->exact, "nothing that keeps only a stated bound of the definitions");
+  add_fast_math(*command, options->fast_math, "allow rewrites that keep no bound");
   command->add_option("--threads", options->threads, "threads, the calling one counted")
       ->check(CLI::Range(1, 1024))
       ->type_name("N");

@@ -113,6 +113,24 @@ plan::KernelChoice choice_of(const codegen::Kernel& kernel, rt::KernelFn functio
   return choice;
 }
 
+// What each flag that is set did: a pass of its own, or the rules of nodes of all kernels.
+std::vector<FastMathUse> uses_of(const FastMath& flags, std::span<const codegen::Kernel> kernels,
+                                 FastMathUse reciprocals) {
+  codegen::Relaxed all;
+  for (const codegen::Kernel& kernel : kernels) all.add(kernel.relaxed);
+  auto use = [](std::string_view flag, std::span<const Node* const> nodes) {
+    FastMathUse out{flag, static_cast<int>(nodes.size()), {}};
+    for (const Node* node : nodes.first(std::min<size_t>(nodes.size(), passes::kDetails)))
+      out.places.push_back(passes::told_of(node));
+    return out;
+  };
+  std::vector<FastMathUse> out;
+  if (flags.contract) out.push_back(use("contract", all.contracted));
+  if (flags.finite) out.push_back(use("finite", all.finite));
+  if (flags.reciprocal) out.push_back(std::move(reciprocals));
+  return out;
+}
+
 std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions& options) {
   ProgramReport report;
   const codegen::Target target =
@@ -133,7 +151,10 @@ std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions&
 #ifndef NDEBUG
   pass_options.verify = true;
 #endif
-  for (const passes::Record& record : passes::run(*graph, passes::default_pipeline(), pass_options)) {
+  FastMathUse reciprocals{"reciprocal", 0, {}};
+  const std::vector<std::string_view> pipeline = passes::default_pipeline(options.fast_math);
+  for (const passes::Record& record : passes::run(*graph, pipeline, pass_options)) {
+    if (record.name == "reciprocals") reciprocals = {"reciprocal", record.changes, record.details};
     if (record.changes)
       report.pass_log.push_back(fmt::format("{}: {} changes, {} to {} nodes", record.name, record.changes,
                                             record.nodes_before, record.nodes_after));
@@ -155,13 +176,15 @@ std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions&
     std::vector<bool> constant;
     for (Value v : node->operands()) constant.push_back(constant_of(v) || steady_input(v, options) >= 0);
     try {
-      kernels.push_back(codegen::lower(node, constant, target, traffic_of(node, options), options.exact));
+      kernels.push_back(codegen::lower(node, constant, target, traffic_of(node, options), options.exact,
+                                       options.fast_math));
     } catch (Error& error) {
       if (error.where().empty() && node->location().known()) error.at(node->location().str());
       throw;
     }
     report.fused_groups += node->region(0).size() > 1;
   }
+  if (options.fast_math.any()) report.fast_math = uses_of(options.fast_math, kernels, std::move(reciprocals));
   report.lower_ms = since(start);
   profile::phase("lower", source.name, start);
 
@@ -261,6 +284,7 @@ void give_back_memory(int kernels_compiled) {
 namespace ig {
 
 std::shared_ptr<Program> compile(const Graph& graph, const CompileOptions& options) {
+  options.fast_math.require_inexact(options.exact, "compile");
   std::shared_ptr<Program> program = cpu::make_program(graph, options);
   if (program) cpu::give_back_memory(program->report().kernels_compiled);
   return program;
@@ -273,7 +297,7 @@ std::vector<PassReport> run_passes(Graph& graph, const PassRequest& request) {
   options.exact = request.exact;
   options.verify = request.verify;
   options.disabled.insert(request.disabled.begin(), request.disabled.end());
-  std::vector<std::string_view> names(passes::default_pipeline().begin(), passes::default_pipeline().end());
+  std::vector<std::string_view> names = passes::default_pipeline(request.fast_math);
   if (request.names) names.assign(request.names->begin(), request.names->end());
   std::vector<PassReport> out;
   for (passes::Record& record : passes::run(graph, names, options))
@@ -290,7 +314,8 @@ std::vector<PassInfo> list_passes() {
 }
 
 std::vector<std::string> default_passes() {
-  return {passes::default_pipeline().begin(), passes::default_pipeline().end()};
+  const std::vector<std::string_view> names = passes::default_pipeline();
+  return {names.begin(), names.end()};
 }
 
 }  // namespace ig

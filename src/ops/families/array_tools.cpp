@@ -151,13 +151,17 @@ loop::Expr total_extreme(loop::Expr a, loop::Expr b, bool least) {
   if (a.type() == DType::Bool) return least ? (a & b) : (a | b);
   if (!is_float(a.type())) return least ? select(a < b, a, b) : select(b < a, a, b);
   auto wins = [&](loop::Expr x, loop::Expr y) { return select(least ? x < y : x > y, x, y); };
+  loop::Builder& build = a.builder();
+  if (build.fast_math.finite) {
+    ++build.finite_uses;
+    return wins(a, b);
+  }
   bool zero = false;
   if (plain_constant(a, least, zero)) std::swap(a, b);
   if (plain_constant(b, least, zero)) return zero ? wins(b, a) + 0.0 : wins(b, a);
   const DType word = a.type() == DType::F64 ? DType::I64 : DType::I32;
   loop::Expr one = bitcast(wins(a, b), word), other = bitcast(wins(b, a), word);
   if (least) return bitcast(one | other, a.type());
-  loop::Builder& build = a.builder();
   loop::Expr no_number =
       select(is_nan(a) | is_nan(b), build.constant_int(word, -1), build.constant_int(word, 0));
   return bitcast((one & other) | no_number, a.type());

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "loop/math_complex.h"
+#include "ops/attrs.h"
 #include "ops/families/compose.h"
 #include "ops/families/derivative_rules.h"
 #include "ops/families/elementwise.h"
@@ -260,6 +261,40 @@ Value simplify_multiply(SimplifyContext& c) {  // x * 1 = x; x * 0 = 0 for integ
 Value simplify_divide(SimplifyContext& c) {  // x / 1 = x
   return is_number(c.node->operand(1), 1) ? c.node->operand(0) : nullptr;
 }
+// x / y as x * (1 / y), where y is constant, or has one number for each row. A 16-bit reciprocal has too few
+// digits; a constant whose reciprocal is no normal number stays.
+Value reciprocal_divide(SimplifyContext& c) {
+  Value x = c.node->operand(0), y = c.node->operand(1);
+  const DType dtype = y->type().dtype;
+  if (dtype != DType::F32 && dtype != DType::F64) return nullptr;
+  Node* spread = y->node();
+  const bool spreads = spread && spread->attrs().find(kBroadcastDims.name) && spread->operands().size() == 1;
+  Value few = spreads ? spread->operand(0) : y;
+  Value inverse;
+  if (few->node() && has(few->node(), Trait::Constant)) {
+    const Literal* known = tools::literal_behind(few);
+    if (!known) return nullptr;
+    const double least =
+        dtype == DType::F32 ? std::numeric_limits<float>::min() : std::numeric_limits<double>::min();
+    Literal inverses = Literal::allocate(dtype, known->dims());
+    for (int64_t i = 0; i < known->elements(); ++i) {
+      const double one = 1 / known->as_double(i);
+      if (!(std::fabs(one) >= least && std::fabs(one) <= 1 / least)) return nullptr;
+      tools::set_real(inverses, i, one);
+    }
+    inverse = c.build.constant(std::move(inverses));
+  } else {
+    const Ints axes = spreads ? spread->attrs().get(kBroadcastDims) : Ints{};
+    const int last = y->type().rank() - 1;
+    const bool along_rows =
+        spreads && last >= 0 && !(y->type().dims.back() == Dim(int64_t{1})) &&
+        (axes.empty() || axes.back() != last || few->type().dims.back() == Dim(int64_t{1}));
+    if (!along_rows) return nullptr;
+    inverse = c.build("divide", {c.build.full_like(few, 1), few});
+  }
+  if (spreads) inverse = c.build.broadcast(inverse, y->type().dims, spread->attrs().get(kBroadcastDims));
+  return c.build("multiply", {x, inverse});
+}
 // The exponents for which math::pow has forms of its own; the bits are the same.
 Value simplify_power(SimplifyContext& c) {
   Value x = c.node->operand(0), y = c.node->operand(1);
@@ -445,7 +480,8 @@ std::vector<Op> binary_ops() {
        .jvp = jvp_divide,
        .transpose = transpose_divide,
        .simplify = simplify_divide,
-       .bounds = bounds_of_quotient}));
+       .bounds = bounds_of_quotient,
+       .by_reciprocal = reciprocal_divide}));
   ops.push_back(
       composite({.name = "true_divide",
                  .python = "divide",

@@ -81,6 +81,7 @@ Op make(ElementwiseDecl d, ReferenceFn reference, ScalarFn lower, std::vector<Op
                       .lower = LowerRule::of_scalar(lower),
                       .simplify = d.simplify ? Rule<SimplifyFn>(d.simplify)
                                              : Rule<SimplifyFn>::none("no identity keeps every bit"),
+                      .by_reciprocal = d.by_reciprocal,
                       .jvp = !d.no_jvp.empty() ? Rule<JvpFn>::none(d.no_jvp)
                              : d.jvp           ? Rule<JvpFn>(d.jvp)
                                                : Rule<JvpFn>(tools::zero_jvp),

@@ -32,6 +32,7 @@ struct ElementwiseDecl {
   std::string note = {};  // what to say where there is no simplify rule
   BoundsFn bounds = nullptr;
   ImpliesFn implies = nullptr;
+  SimplifyFn by_reciprocal = nullptr;
 };
 
 // The batch rule of every element-wise op, whatever its attributes.
