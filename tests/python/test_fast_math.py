@@ -353,3 +353,13 @@ def test_an_iterable_that_fails_says_so_itself() -> None:
         ig.jit(lambda x: x, fast_math=names())
     assert bits(ig.jit(lambda x: x * 2, fast_math=(n for n in FLAGS))(ig.ones(3))) == bits(ig.ones(3) * 2)
     assert bits(ig.jit(lambda x: x / 3.0, fast_math=())(ig.ones(3))) == bits(ig.ones(3) / 3.0)
+
+
+def test_the_example() -> None:
+    path = Path(__file__).resolve().parents[2] / "examples" / "fast_math.py"
+    said = subprocess.run([sys.executable, path], capture_output=True, text=True, check=True).stdout
+    for flag in FLAGS:
+        assert f"fast_math {flag}: 1 node" in said
+    assert "fast_math.py:20" in said
+    assert said.endswith("without the flags the bits stay: True\n")
+    assert float(said.split("largest difference: ")[1].split()[0]) < 1e-5
