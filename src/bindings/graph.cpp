@@ -378,7 +378,7 @@ void init_graph(nb::module_& m) {
             return out;
           },
           nb::arg("disable") = std::vector<std::string>{}, nb::arg("target") = "", nb::arg("exact") = false,
-          nb::arg("fast_math") = false,
+          nb::arg("fast_math").none() = false,
           "The graph with its program, compiled now. Without options it is what the first call would "
           "compile; "
           "with them another program of the same graph: `disable` leaves passes out, `target` is a name that "
@@ -399,7 +399,7 @@ void init_graph(nb::module_& m) {
             return run_passes(self.graph->clone(), {std::move(passes), disable, exact, verify, flags});
           },
           nb::arg("passes") = nb::none(), nb::arg("disable") = std::vector<std::string>{},
-          nb::arg("exact") = false, nb::arg("verify") = false, nb::arg("fast_math") = false,
+          nb::arg("exact") = false, nb::arg("verify") = false, nb::arg("fast_math").none() = false,
           "A new graph: this one after passes. `passes` are names, in order (see ig.passes()); left out, the "
           "compiler's pipeline. `disable` leaves some out; `exact` forbids rewrites that only keep a stated "
           "bound; `fast_math` adds the passes of its flags to the compiler's pipeline; "

@@ -434,7 +434,8 @@ void init_jit(nb::module_& m) {
   jit_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   if (!jit_type) nb::raise_python_error();
   m.attr("Jit") = nb::borrow(reinterpret_cast<PyObject*>(jit_type));
-  m.def("_jit_make", &make);
+  m.def("_jit_make", &make, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+        nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
   m.def("_jit_function", [](nb::handle self) { return jit_of(require(self).ptr()).function; });
   m.def("_jit_clear", [](nb::handle self) {
     Jit& jit = jit_of(require(self).ptr());

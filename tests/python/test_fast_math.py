@@ -295,6 +295,13 @@ def test_the_pipeline_has_its_pass_only_where_it_is_asked_for() -> None:
 
 
 ERRORS = {
+    "none": (
+        {"fast_math": None},
+        ig.TypeError,
+        "jit: fast_math is None\n"
+        "  why: it is False, True for all flags, or names flags\n"
+        '  hint: write fast_math=True, or fast_math=("contract", "reciprocal")',
+    ),
     "unknown": (
         {"fast_math": ["contract", "reassociate"]},
         ig.ValueError,
