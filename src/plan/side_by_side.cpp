@@ -1,5 +1,5 @@
-// Finds work for several threads at once. An instruction is moved behind those that follow it, down to the
-// next one that takes long, if none of them touches memory that it writes, nor writes memory that it reads.
+// Finds work for several threads at once. Instructions change places where neither touches memory that the
+// other writes.
 #include "plan/side_by_side.h"
 
 #include <algorithm>
