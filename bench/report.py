@@ -9,7 +9,7 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 import targets
-from rows import OWN, Rows, best_peer, by_workload, mib, on, over_limit, seconds, table, times
+from rows import OWN, Rows, best_peer, by_workload, mib, on, over_limit, seconds, table, times, title
 from workloads import all_workloads
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -83,7 +83,7 @@ def peaks(result: dict[str, Any], what: str) -> str:
         for workload, row in by_workload(result, threads).items():
             if workload.startswith(("minilm", "train")):
                 cells = [mib(row.get(name, {}).get(what)) for name in names]
-                lines.append([f"{next(iter(row.values()))['title']}, {on(threads)}", *cells])
+                lines.append([f"{title(row)}, {on(threads)}", *cells])
     return table(["workload", *(result["titles"][name] for name in names)], lines) if lines else ""
 
 

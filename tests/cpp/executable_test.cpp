@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/executable_code.h"
 #include "runtime/thread_pool.h"
 
 namespace ig::rt {
@@ -530,6 +531,29 @@ TEST(Executable, StepsSideBySideRunAtOnceWithMemoryOfTheirOwn) {
   pool.set_num_threads(before);
 }
 
+TEST(Trial, TakesTheQuickerWayAndTriesTheOtherNowAndThen) {
+  for (Trial::Way quicker : {Trial::OneByOne, Trial::AtOnce}) {
+    Trial trial;
+    int tried[2] = {0, 0}, after[2] = {0, 0};
+    for (int run = 0; run < 640; ++run) {
+      const auto [way, timed] = trial.next();
+      ++(run < 8 ? tried : after)[way];
+      if (timed) trial.took(way, way == quicker ? 100'000 : 200'000);
+    }
+    EXPECT_EQ(tried[Trial::OneByOne], 4);
+    EXPECT_EQ(tried[Trial::AtOnce], 4);
+    EXPECT_EQ(after[1 - quicker], 9);
+  }
+}
+
+TEST(Trial, WhatIsShortOrTakesASecondStaysOnOneThread) {
+  for (int64_t nanoseconds : {int64_t{9'000}, int64_t{1'100'000'000}}) {
+    Trial trial;
+    trial.took(trial.next().way, nanoseconds);
+    for (int run = 0; run < 200; ++run) EXPECT_EQ(trial.next().way, Trial::OneByOne);
+  }
+}
+
 TEST(Executable, LawBreakingProgramsAreRefused) {
   auto base = [] { return chain(2, false); };
   auto refused = [](Program p) { EXPECT_THROW(Executable{std::move(p)}, Error); };
@@ -545,6 +569,13 @@ TEST(Executable, LawBreakingProgramsAreRefused) {
   p = base();
   p.blocks[0].slots[5].alias = 3;  // slot 3 dies before slot 5 begins
   refused(std::move(p));
+  using Groups = std::vector<std::pair<int32_t, int32_t>>;
+  for (const Groups& groups :
+       {Groups{{1, 1}}, Groups{{2, 1}}, Groups{{-1, 1}}, Groups{{0, 99}}, Groups{{0, 2}, {1, 3}}}) {
+    p = base();
+    p.blocks[0].side_by_side = groups;
+    refused(std::move(p));
+  }
   p = base();
   p.blocks[0].outputs = 2;
   refused(std::move(p));

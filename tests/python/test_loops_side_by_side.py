@@ -135,7 +135,12 @@ def test_checks_are_told_in_order(threads: Any) -> None:
         return ig.fori_loop(0, 3, lambda k, s: s + x[i + k], ig.zeros(()))
 
     x, inside, outside = array(8), ig.asarray(2), ig.asarray(7)
-    f = ig.jit(lambda x, i, j: (picked(x, i), picked(x, j)))
+
+    def both(x: Any, i: Any, j: Any) -> Any:
+        return picked(x, i), picked(x, j)
+
+    assert ig.trace(both, x, inside, outside).graph.compile().report()["side_by_side"] == 0
+    f = ig.jit(both)
     threads(2)
     for _ in range(20):
         f(x, inside, inside)
