@@ -90,10 +90,10 @@ def peaks(result: dict[str, Any], what: str) -> str:
 def weights(result: dict[str, Any]) -> str:
     lines = []
     for row in result["weight"]:
-        title = result["titles"][row["system"]].removesuffix(" eager")
+        name = result["titles"][row["system"]].removesuffix(" eager")
         packed = "–" if row["packed"] is None else mib(row["packed"])
         sizes = [mib(row["resident"]), packed, mib(row["own"]), mib(row["with_needs"])]
-        lines.append([f"{title} {row['version']}", seconds(row["import"]), *sizes])
+        lines.append([f"{name} {row['version']}", seconds(row["import"]), *sizes])
     header = ["", "import", "memory after import", "own, compressed", "own, installed", "with all it needs"]
     return table(header, lines) if lines else ""
 
@@ -159,9 +159,9 @@ def markdown(result: dict[str, Any]) -> str:
         threads = max(row["threads"] for row in result["rows"])
         parts += [f"### Cold: the first call less a warm one, fresh process, {on(threads)}, caches off\n",
                   cold(result, threads)]  # fmt: skip
-    for what, title in PEAKS.items():
+    for what, said in PEAKS.items():
         if text := peaks(result, what):
-            parts += [f"### Peak memory {title}\n", text]
+            parts += [f"### Peak memory {said}\n", text]
     if result["weight"]:
         parts += ["### Weight\n", weights(result)]
     if result["rows"]:
