@@ -89,23 +89,20 @@ def write_table(what, entries):
 
 def write_exp_roots():
     roots = [mp.mpf(2) ** (mp.mpf(j) / 16) for j in range(16)]
-    print("// 2^(j/16)")
-    write_table("Roots", [text(root, single=True) for root in roots])
     print("// The first twelve bits of 2^(j/16), and the rest of it")
     upper = [mp.floor(root * 2**11) / 2**11 for root in roots]
     write_table("RootsUpper", [text(root, single=True) for root in upper])
     write_table("RootsLower", [text(r - u, single=True) for r, u in zip(roots, upper, strict=True)])
+    roots = roots[::2]
+    print("// 2^(j/8), twice")
+    write_table("Roots", [text(root, single=True) for root in roots * 2])
     print(
-        "// What gives the bits of 2^(j/16) when these are added: an exponent less one from the 23rd bit on, and j below it,"
+        "// What gives the bits of 2^(j/8) when these are added: an exponent less one from the 23rd bit on, and j below it,"
     )
-    print("// from the 19th")
-    words = [single_bits(root) - single_bits(1) - (j << 19) + (1 << 23) for j, root in enumerate(roots)]
-    write_table("Sixteenths", [f"std::bit_cast<float>({word:#010x}u)" for word in words])
-    print(
-        "// The same of 2^(j/8), twice, with j from the 20th; and what 2^(j/8) is more than these bits, as a part of it"
-    )
-    write_table("Eighths", [f"std::bit_cast<float>({word:#010x}u)" for word in words[::2] * 2])
-    write_table("EighthsRest", [text(root / single_of(root) - 1, single=True) for root in roots[::2] * 2])
+    print("// from the 20th; and what 2^(j/8) is more than these bits, as a part of it")
+    words = [single_bits(root) - single_bits(1) - (j << 20) + (1 << 23) for j, root in enumerate(roots)]
+    write_table("RootBits", [f"std::bit_cast<float>({word:#010x}u)" for word in words * 2])
+    write_table("RootRests", [text(root / single_of(root) - 1, single=True) for root in roots * 2])
 
 
 def nearly_float(f, x):
@@ -175,9 +172,11 @@ def main():
     exp_tail = [1 / mp.factorial(k + 2) for k in range(40)]
     write("ExpF32", "(exp(r) - 1 - r) / r^2", True, lambda r: series(exp_tail, r), -half_ln2, half_ln2, 4)
     write_exp_roots()
-    for name, parts, degree in (("Root", 32, 1), ("Eighth", 16, 2)):
+    # The error of the shorter one counts times r^2 and shows, so its nodes lie farther out than Chebyshev's.
+    for name, parts, degree, reach in (("Sixteenth", 32, 1, 1), ("Eighth", 16, 1, 1.287), ("EighthFine", 16, 2, 1)):
         width = mp.log(2) / parts
         what = f"(exp(r) - 1 - r) / r^2, for |r| <= ln(2)/{parts}"
+        width *= reach
         write(f"Exp{name}F32", what, True, lambda r: series(exp_tail, r), -width, width, degree)
     write("Exp", "(exp(r) - 1 - r) / r^2", False, lambda r: series(exp_tail, r), -half_ln2, half_ln2, 10)
 

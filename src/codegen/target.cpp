@@ -36,7 +36,7 @@ Target native() {
   Target out{.name = "native"};
   for (const Level& level : kLevels)
     if (level.level <= processor_level()) out = target_of(level, "native");
-  if (processor_is_amd()) out.rows_to_ask_ahead = 19;
+  if (processor_is_amd()) out.rows_to_ask_ahead = out.vector_bytes == 64 ? 19 : 10;
   return out;
 }
 

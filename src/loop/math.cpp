@@ -60,14 +60,15 @@ Expr exp_reduced(Expr r, double factor) {  // factor e^r of F64, for a power of 
 
 }  // namespace
 
-// e^x of F32 is 2^(n/16) e^r with |r| <= ln(2)/32, so that a cubic will do: the root of two is looked up, and
-// is given the exponent in whole numbers. A NaN passes through r.
-Rounded to_sixteenths(Expr x, double factor, double bias) { return to_nearest(x, factor, bias, 4); }
+// e^x of F32 is 2^(n/8) e^r with |r| <= ln(2)/16, so that a cubic will do: the root of two is looked up,
+// which takes one permutation of eight numbers, and is given the exponent in whole numbers. A NaN passes
+// through r.
+Rounded to_eighths(Expr x, double factor, double bias) { return to_nearest(x, factor, bias, 3); }
 
-// The bits of 2^(n/16) times 2^(bias - 126), of n in sixteenths with `bias` added.
-Expr root_bits(Expr word) { return to_bits(lookup(kSixteenths, word)) + shift_left(word, bits(word, 19)); }
+// The bits of 2^(n/8) times 2^(bias - 126), of n in eighths with `bias` added.
+Expr root_bits(Expr word) { return to_bits(lookup(kRootBits, word)) + shift_left(word, bits(word, 20)); }
 Expr times_exp(Expr root, Expr r) {
-  return fma(root * r, fma(polynomial(r, kExpRootF32), r, number(r, 1)), root);
+  return fma(root * r, fma(polynomial(r, kExpEighthF32), r, number(r, 1)), root);
 }
 
 // 2^n e^r of n with the bias `bias`; where there is an instruction to scale by a power of two, the root alone
@@ -78,16 +79,16 @@ Expr scaled_exp(Rounded n, Expr r, Expr spelled) {
 
 // The same for any n, by two factors as in times_power().
 Expr scaled_exp(Rounded n, Expr r) {
-  Expr half = shift_left(shift_right_logical(n.word, bits(n.word, 5)), bits(n.word, 23));
+  Expr half = shift_left(shift_right_logical(n.word, bits(n.word, 4)), bits(n.word, 23));
   return scaled_exp(n, r, times_exp(from_bits(root_bits(n.word) - half), r) * from_bits(half));
 }
 
 // The root comes as two numbers of twelve bits each and the factor is cut likewise, so that the product of
 // the upper halves is exact: all but one rounding are of what is small beside it.
 Expr times_exp32(Pair factor, Expr high, Expr low) {
-  Rounded n = to_sixteenths(high, kLog2E, 254);
+  Rounded n = to_nearest(high, kLog2E, 254, 4);  // in sixteenths
   Expr r = less_ln2(high, n.value) + low;
-  Expr grown = fma(r * r, polynomial(r, kExpRootF32), r);
+  Expr grown = fma(r * r, polynomial(r, kExpSixteenthF32), r);
   Expr upper = upper_half(factor.high), lower = (factor.high - upper) + factor.low;
   Expr root = lookup(kRootsUpper, n.word);
   Expr product = root * upper;
@@ -98,7 +99,7 @@ Expr times_exp32(Pair factor, Expr high, Expr low) {
 
 Expr exp32(Expr x) {
   x = clamp(x, -104.0, 89.0);
-  Rounded n = to_sixteenths(x, kLog2E, 253);
+  Rounded n = to_eighths(x, kLog2E, 253);
   return scaled_exp(n, less_ln2(x, n.value));
 }
 
@@ -106,7 +107,7 @@ Expr exp_of_nonpositive(Expr x) {
   double least = single(x) ? -104 : -746, spare = single(x) ? 64 : 512;
   x = select(x < least, number(x, least), x);
   if (single(x)) {
-    Rounded n = to_sixteenths(x, kLog2E, 126 + spare);
+    Rounded n = to_eighths(x, kLog2E, 126 + spare);
     Expr r = less_ln2(x, n.value);
     return scaled_exp(n, r, times_exp(from_bits(root_bits(n.word)), r) * std::exp2(-spare));
   }
@@ -116,7 +117,7 @@ Expr exp_of_nonpositive(Expr x) {
 }
 
 Expr exp32_bounded(Expr x) {
-  Rounded n = to_sixteenths(x, kLog2E, 126);
+  Rounded n = to_eighths(x, kLog2E, 126);
   return times_exp(from_bits(root_bits(n.word)), less_ln2(x, n.value));
 }
 
@@ -131,7 +132,7 @@ Expr exp(Expr x) { return single(x) ? exp32(x) : exp_of(x, {}); }
 Expr exp2(Expr x) {
   if (single(x)) {
     x = clamp(x, -151.0, 129.0);
-    Rounded n = to_sixteenths(x, 1, 253);
+    Rounded n = to_eighths(x, 1, 253);
     return scaled_exp(n, (x - n.value) * 0.69314718055994529);
   }
   x = clamp(x, -1080.0, 1030.0);
@@ -306,13 +307,13 @@ Expr tanh(Expr x) {
 Expr logistic(Expr x) {
   if (single(x)) {
     // As for exp, by roots; but what a root lacks goes into the factor, so that the sum and what is added in
-    // it are all that is rounded before the division. Of eight roots AVX2 finds one in a register.
+    // it are all that is rounded before the division.
     constexpr double kSpare = 24;
     Expr a = clamp(x, -104.0, 20.0);
-    Rounded n = to_nearest(a, -kLog2E, 126 - kSpare, 3);
-    Expr root = from_bits(to_bits(lookup(kEighths, n.word)) + shift_left(n.word, bits(n.word, 20)));
+    Rounded n = to_eighths(a, -kLog2E, 126 - kSpare);
+    Expr root = from_bits(root_bits(n.word));
     Expr r = less_ln2(-a, n.value);
-    Expr grown = fma(r * r, polynomial(r, kExpEighthF32), r + lookup(kEighthsRest, n.word));
+    Expr grown = fma(r * r, polynomial(r, kExpEighthFineF32), r + lookup(kRootRests, n.word));
     Expr one = number(x, std::exp2(-kSpare));
     return one / (one + fma(root, grown, root));
   }

@@ -12,12 +12,6 @@ inline constexpr float kExpF32[] = {
     0.5f, 0.166665748f, 0.0416665524f, 0.00836351886f, 0.00139266078f,
 };
 
-// 2^(j/16)
-inline constexpr std::array<float, 16> kRoots = {
-    1.0f,        1.04427373f, 1.09050775f, 1.13878858f, 1.18920708f, 1.24185777f, 1.29683959f, 1.35425556f,
-    1.41421354f, 1.47682619f, 1.54221082f, 1.61049032f, 1.68179286f, 1.75625217f, 1.8340081f,  1.91520655f,
-};
-
 // The first twelve bits of 2^(j/16), and the rest of it
 inline constexpr std::array<float, 16> kRootsUpper = {
     1.0f,       1.04394531f, 1.09033203f, 1.13867188f, 1.18896484f, 1.24169922f, 1.29638672f, 1.35400391f,
@@ -43,19 +37,15 @@ inline constexpr std::array<float, 16> kRootsLower = {
     0.000167498903f,
 };
 
-// What gives the bits of 2^(j/16) when these are added: an exponent less one from the 23rd bit on, and j
-// below it, from the 19th
-inline constexpr std::array<float, 16> kSixteenths = {
-    std::bit_cast<float>(0x00800000u), std::bit_cast<float>(0x007daac3u), std::bit_cast<float>(0x007b95c2u),
-    std::bit_cast<float>(0x0079c3d3u), std::bit_cast<float>(0x007837f0u), std::bit_cast<float>(0x0076f532u),
-    std::bit_cast<float>(0x0075fed7u), std::bit_cast<float>(0x0075583fu), std::bit_cast<float>(0x007504f3u),
-    std::bit_cast<float>(0x007508a4u), std::bit_cast<float>(0x0075672au), std::bit_cast<float>(0x0076248cu),
-    std::bit_cast<float>(0x007744fdu), std::bit_cast<float>(0x0078ccdfu), std::bit_cast<float>(0x007ac0c7u),
-    std::bit_cast<float>(0x007d257du),
+// 2^(j/8), twice
+inline constexpr std::array<float, 16> kRoots = {
+    1.0f, 1.09050775f, 1.18920708f, 1.29683959f, 1.41421354f, 1.54221082f, 1.68179286f, 1.8340081f,
+    1.0f, 1.09050775f, 1.18920708f, 1.29683959f, 1.41421354f, 1.54221082f, 1.68179286f, 1.8340081f,
 };
 
-// The same of 2^(j/8), twice, with j from the 20th; and what 2^(j/8) is more than these bits, as a part of it
-inline constexpr std::array<float, 16> kEighths = {
+// What gives the bits of 2^(j/8) when these are added: an exponent less one from the 23rd bit on, and j below
+// it, from the 20th; and what 2^(j/8) is more than these bits, as a part of it
+inline constexpr std::array<float, 16> kRootBits = {
     std::bit_cast<float>(0x00800000u), std::bit_cast<float>(0x007b95c2u), std::bit_cast<float>(0x007837f0u),
     std::bit_cast<float>(0x0075fed7u), std::bit_cast<float>(0x007504f3u), std::bit_cast<float>(0x0075672au),
     std::bit_cast<float>(0x007744fdu), std::bit_cast<float>(0x007ac0c7u), std::bit_cast<float>(0x00800000u),
@@ -64,7 +54,7 @@ inline constexpr std::array<float, 16> kEighths = {
     std::bit_cast<float>(0x007ac0c7u),
 };
 
-inline constexpr std::array<float, 16> kEighthsRest = {
+inline constexpr std::array<float, 16> kRootRests = {
     0.0f,           -1.19921575e-8f, 3.19341815e-8f,  -3.09907193e-8f,
     1.71142709e-8f, 5.23333421e-9f,  -1.47196051e-8f, -6.12825968e-9f,
     0.0f,           -1.19921575e-8f, 3.19341815e-8f,  -3.09907193e-8f,
@@ -72,13 +62,19 @@ inline constexpr std::array<float, 16> kEighthsRest = {
 };
 
 // (exp(r) - 1 - r) / r^2, for |r| <= ln(2)/32
-inline constexpr float kExpRootF32[] = {
+inline constexpr float kExpSixteenthF32[] = {
     0.500009775f,
     0.166668624f,
 };
 
 // (exp(r) - 1 - r) / r^2, for |r| <= ln(2)/16
 inline constexpr float kExpEighthF32[] = {
+    0.50006479f,
+    0.166679621f,
+};
+
+// (exp(r) - 1 - r) / r^2, for |r| <= ln(2)/16
+inline constexpr float kExpEighthFineF32[] = {
     0.5f,
     0.166678399f,
     0.04166862f,

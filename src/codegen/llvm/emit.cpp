@@ -220,9 +220,16 @@ void Emitter::vector(const Stmt& s) {
   }
   auto* rest = b_.CreateAnd(count, i64(s.lanes - 1));
   auto* full_end = b_.CreateNSWSub(end, rest);
-  if (fixed == nullptr || fixed->getSExtValue() >= s.lanes)
-    counted(
-        begin, full_end, s.lanes, fixed != nullptr, [&](llvm::Value* i) { body(s.body, s.id, {i, 1}); }, &s);
+  if (fixed == nullptr || fixed->getSExtValue() >= s.lanes) {
+    constexpr int64_t kFewTurns = 4;
+    const bool few = fixed != nullptr && fixed->getSExtValue() < kFewTurns * s.lanes;
+    if (const std::vector<const Node*> cut = few ? std::vector<const Node*>() : cut_of(s); !cut.empty())
+      in_stages(s, begin, full_end, fixed != nullptr, cut);
+    else
+      counted(
+          begin, full_end, s.lanes, fixed != nullptr, [&](llvm::Value* i) { body(s.body, s.id, {i, 1}); },
+          &s);
+  }
   const std::optional<int64_t> first = residue(s.begin.node(), s.lanes),
                                last = residue(s.end.node(), s.lanes);
   const bool even = fixed != nullptr ? fixed->getSExtValue() <= 0 || fixed->getSExtValue() % s.lanes == 0

@@ -3,8 +3,9 @@
 // lane stays a scalar and a stride, so that most address arithmetic never becomes a vector. Split by subject:
 // emit.cpp (function and statements), emit_expr.cpp (arithmetic), emit_memory.cpp (loads, stores, locals),
 // emit_steps.cpp (indices at known distances), emit_runs.cpp (indices taken apart), emit_lines.cpp (loops
-// over rows that begin anywhere), emit_places.cpp (addresses in innermost loops), emit_transpose.cpp
-// (matrices), emit_convert.cpp (dtypes), emit_registers.cpp (instructions on whole registers).
+// over rows that begin anywhere), emit_stages.cpp (loops with long chains), emit_places.cpp (addresses in
+// innermost loops), emit_transpose.cpp (matrices), emit_convert.cpp (dtypes), emit_registers.cpp
+// (instructions on whole registers).
 //
 // Aliasing: no pointer is marked noalias and no load invariant. An input and an output may be one buffer (in
 // place), and only the order of loads and stores in the function makes that right, so LLVM must keep that
@@ -169,6 +170,12 @@ class Emitter {
   LineReader open_lines(const Node& n, llvm::Value* offset);
   void read_lines(LineReader& reader, llvm::Value* past);
 
+  // emit_stages.cpp
+  class Chain;
+  std::vector<const Node*> cut_of(const loop::Stmt& s);
+  void in_stages(const loop::Stmt& s, llvm::Value* begin, llvm::Value* end, bool sure,
+                 std::span<const Node* const> cut);
+
   // emit_places.cpp
   struct Term {
     const Node* node;
@@ -263,6 +270,8 @@ class Emitter {
   bool streams_ = false;             // some store goes past the caches
   std::vector<LineReader> readers_;  // of the loop that is emitted, in its full groups
   std::optional<Turns> turns_;       // of the innermost loop that is emitted
+  const std::unordered_set<uint32_t>* lets_of_stage_ =
+      nullptr;  // whose values the first stage works out itself
   int lanes_ = 1;
   llvm::Value* mask_ = nullptr;    // of the last group; null where all lanes are active
   llvm::Value* active_ = nullptr;  // how many lanes are, in the last group

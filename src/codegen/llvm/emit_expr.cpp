@@ -33,7 +33,8 @@ Emitter::Value* Emitter::known(const Node* n) {
 }
 
 Emitter::Value Emitter::eval(const Node* n) {
-  if (n->op == Op::Var) return vars_[n->id];
+  if (n->op == Op::Var)
+    return lets_of_stage_ != nullptr && lets_of_stage_->contains(n->id) ? eval(n->a) : vars_[n->id];
   if (n->op == Op::Size) return {sizes_[n->id]};
   if (n->op == Op::Const) return constant(*n);
   if (Value* value = known(n)) return *value;

@@ -72,8 +72,9 @@ llvm::Value* Emitter::lookup_in_registers(const loop::Table& table, llvm::Value*
   auto* low = permuted(llvm::Intrinsic::x86_avx2_permps, all.first(8));
   if (std::ranges::equal(all.first(8), all.last(8))) return low;
   auto* high = permuted(llvm::Intrinsic::x86_avx2_permps, all.last(8));
-  auto* fourth_bit = b_.CreateShl(index, integer(index->getType(), 28));  // as the sign, which a blend reads
-  return b_.CreateSelect(b_.CreateICmpSLT(fourth_bit, integer(index->getType(), 0)), high, low);
+  // The fourth bit as the sign, which a blend reads. (A select would become a mask and a comparison.)
+  auto* fourth_bit = b_.CreateBitCast(b_.CreateShl(index, integer(index->getType(), 28)), low->getType());
+  return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx_blendv_ps_256, {}, {low, high, fourth_bit});
 }
 
 llvm::Value* Emitter::lookup_in_memory(const loop::Table& table, llvm::Value* index) {
