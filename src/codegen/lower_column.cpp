@@ -163,14 +163,19 @@ class Columns {
     return (number % build_.index(lanes)) * build_.index(panel()) + j;
   }
   // Positions that one fold takes at a time, in order, so that the running values go through the cache once
-  // for all of them, and memory has several rows to send: many of what only reads, some where a row is too
-  // short for its loop to be worth its start. More of what computes would spill its registers.
+  // for all of them: many of long rows that are only read, two of rows that are too short for a loop to be
+  // worth its start. Rows between are read one by one: a processor follows a few long streams, or one, but
+  // not the many short ones of rows side by side (from memory, a Zen 4: rows of 1 KiB at 39 GB/s one by one,
+  // at 13 to 15 by two to eight; of 8 KiB 37 and 29; of 16 KiB 23 and 32). More of what computes would spill
+  // its registers.
   int64_t taken_together(std::vector<Fold>& folds) const {
-    constexpr int64_t kRead = 8, kComputed = 4, kShortRow = 256;
+    constexpr int64_t kMany = 8, kLongBytes = 16 << 10, kFew = 2, kShortBytes = 512;
     if (folds.size() != 1 || walk_.order != Order::Plain || !folds[0].simple()) return 1;
-    if (!walk_.turned.operands.empty() || !folds[0].node()->operand(0)->node()) return kRead;
-    const bool is_short = width().is_constant() && width().constant() <= kShortRow;
-    return is_short && !elements_are_dear(emit_.region, domain_) ? kComputed : 1;
+    if (!walk_.turned.operands.empty()) return kMany;  // from the first cache
+    if (!width().is_constant()) return 1;
+    const int64_t bytes = width().constant() * widest_element(emit_.region);
+    if (bytes >= kLongBytes && !folds[0].node()->operand(0)->node()) return kMany;
+    return bytes < kShortBytes && !elements_are_dear(emit_.region, domain_) ? kFew : 1;
   }
   void take_rows(std::vector<Fold>& folds, const std::vector<std::vector<uint32_t>>& memory, Expr begin,
                  Expr end) {
