@@ -133,6 +133,9 @@ void GroupEmitter::vector_row(Expr first, const Dim& columns, int lanes, bool by
   if (even || line == 0 || !columns.is_constant() || columns.constant() < kLeastLines * line ||
       !(by_lines || any_streamed()))
     return vector(build.index(0), size(columns), lanes, [&](Expr i) { body(i, even); });
+  // The line that a row ends in, and the next one begins in, is no whole one, so it has to come from memory.
+  for (size_t i = 0; i < fusion->results().size(); ++i)
+    if (streams(i)) build.prefetch(result_buffer(i), first + size(columns));
   Expr into = first % build.index(line);
   Expr before = build.let(select(into > build.index(0), build.index(line) - into, build.index(0)));
   vector(build.index(0), before, static_cast<int>(line), [&](Expr i) { body(i, false); });

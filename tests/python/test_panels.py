@@ -43,6 +43,9 @@ def softmax(m: Any, x: Any, axis: int) -> tuple[Any, Any]:
         ((1000, 4, 20), 0),
         ((300, 1024), 0),  # rows a power of two apart: what is read again is kept
         ((2, 200, 2048), 1),
+        ((4, 50, 33), 1),  # panels to share, each of whole rows
+        ((5, 60, 700), 1),
+        ((4, 1100, 240), 1),  # a megabyte of float32, which is whole, and two of float64, which are not
         ((0, 5, 32), 1),
         ((2, 5, 0), 1),
     ],
