@@ -23,6 +23,25 @@ void poll_python() {
   ig::py::check(status);
 }
 
+// Of what counts as a whole number in Python.
+int64_t whole_number_of_threads(nanobind::handle count) {
+  if (!PyIndex_Check(count.ptr()))
+    throw ig::make_error(ig::ErrorKind::Type, "set_num_threads: {} is not a number of threads",
+                         nanobind::repr(count).c_str())
+        .why(fmt::format("threads are counted in whole numbers, and it is of type {}",
+                         Py_TYPE(count.ptr())->tp_name))
+        .hint("pass an int, as set_num_threads(2)");
+  const nanobind::object number = ig::py::own(PyNumber_Index(count.ptr()));
+  int overflow = 0;
+  const int64_t value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+  if (overflow != 0)
+    throw ig::make_error(ig::ErrorKind::Value, "set_num_threads: {} is not a number of threads",
+                         nanobind::repr(number).c_str())
+        .why("it does not fit into 64 bits")
+        .hint("pass 1 to run on the calling thread alone");
+  return value;
+}
+
 }  // namespace
 
 NB_MODULE(_intaglio, m) {
@@ -42,13 +61,14 @@ NB_MODULE(_intaglio, m) {
   m.def("compiler_available", &ig::compiler_available, "Whether this installation can compile.");
   m.def(
       "set_num_threads",
-      [](int count) {
+      [](nb::handle count) {
+        const int64_t threads = whole_number_of_threads(count);
         nb::gil_scoped_release no_gil;
-        ig::rt::ThreadPool::instance().set_num_threads(count);
+        ig::rt::ThreadPool::instance().set_num_threads(threads);
       },
-      nb::arg("count"),
+      nb::arg("count").none(), nb::sig("def set_num_threads(count: int) -> None"),
       "Sets how many threads the process's pool has, counting the caller. No result depends on it.\n\n"
-      "Raises ValueError outside 1 to 1024.");
+      "Raises ValueError outside 1 to 1024, TypeError for what is no whole number.");
   m.def(
       "get_num_threads", [] { return ig::rt::ThreadPool::instance().num_threads(); },
       "How many threads compute, counting the caller. At first: INTAGLIO_NUM_THREADS where it is set, else "

@@ -595,6 +595,9 @@ void Builder::serial_for(Expr begin, Expr end, const Body& body) {
   ExprNode node{Op::Var, DType::I64, Reduction::Add, 0, {0, 0}, {}, {}, {}};
   node.id = s.id;
   body_of(s.body, lanes_.back(), [&] { body(make(node)); });
+  // What works out values alone, which nobody outside can read, does nothing.
+  auto is_let = [](const auto& inner) { return inner->kind == Stmt::Kind::Let; };
+  if (std::ranges::all_of(s.body, is_let)) open_.back()->pop_back();
 }
 
 void Builder::vector_for(Expr begin, Expr end, int lanes, const Body& body, bool by_lines) {

@@ -450,7 +450,7 @@ int ThreadPool::num_threads() {
   return impl_->wanted.load();
 }
 
-void ThreadPool::set_num_threads(int count) {
+void ThreadPool::set_num_threads(int64_t count) {
   if (count < 1 || count > kMaxThreads)
     throw make_error(ErrorKind::Value, "set_num_threads: {} is not a number of threads", count)
         .why(fmt::format("a call runs on 1 to {} threads, the calling one included", kMaxThreads))
@@ -461,8 +461,8 @@ void ThreadPool::set_num_threads(int count) {
         .hint("call it before the parallel work starts");
   while (!impl_->take()) std::this_thread::yield();
   Leave leave{impl_->busy};
-  if (static_cast<int>(impl_->workers->size()) > count - 1) impl_->stop_workers();
-  impl_->wanted.store(count);
+  if (static_cast<int64_t>(impl_->workers->size()) > count - 1) impl_->stop_workers();
+  impl_->wanted.store(static_cast<int>(count));
 }
 
 int32_t ThreadPool::run(KernelFn kernel, const KernelArgs& proto, int64_t blocks, int64_t grain,

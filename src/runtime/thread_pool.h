@@ -56,7 +56,7 @@ class ThreadPool {
   // Counting the calling thread. At first: INTAGLIO_NUM_THREADS where it is set (Error(Value) unless it is a
   // whole number from 1 to 1024), else the processors that affinity and the cgroup's quota leave us.
   int num_threads();
-  void set_num_threads(int count);  // Error(Value) outside 1 … 1024; waits for a call in progress
+  void set_num_threads(int64_t count);  // Error(Value) outside 1 … 1024; waits for a call in progress
 
   // Runs blocks [0, blocks) of a kernel. `grain` is the least number of blocks worth handing to a thread,
   // about 3 µs of work. Each thread gets its own copy of `proto` with its index, its own scratch of the

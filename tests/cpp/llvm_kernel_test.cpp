@@ -59,5 +59,31 @@ TEST(LlvmKernel, ChainRunsOnEveryTargetBetweenGuardPages) {
     }
 }
 
+// Where the number of elements is known, the last ones are written by pieces, and nothing behind them.
+TEST(LlvmKernel, KnownNumbersOfElementsAreWrittenToTheLast) {
+  for (const Target& target : runnable())
+    for (DType type : {DType::Bool, DType::U8, DType::F16, DType::F32, DType::I64, DType::C64, DType::C128})
+      for (int64_t n : {1, 2, 3, 5, 7, 10, 15, 16, 21, 31, 47, 63}) {
+        Builder b("copy");
+        auto from = b.add_buffer(type, false, "from"), to = b.add_buffer(type, true, "to");
+        b.vector_for(b.index(0), b.index(n), 32, [&](Expr i) { b.store(to, i, b.load(from, i)); });
+        const Kernel kernel(b.finish(), target);
+        const auto bytes = static_cast<size_t>(n) * size_of(type);
+        for (bool at_end : {false, true}) {
+          Guarded x(bytes, at_end), y(bytes, true);
+          for (size_t k = 0; k < bytes; ++k)
+            x.as<uint8_t>()[k] = type == DType::Bool ? k % 2 : (k * 7 + 1) % 100;
+          ASSERT_EQ(kernel({x.data(), y.data()}), 0);
+          ASSERT_EQ(std::memcmp(x.data(), y.data(), bytes), 0)
+              << name(type) << " of " << n << " on " << target.name;
+          // What stands behind them in the same page stays.
+          std::vector<uint8_t> memory(bytes + 256, 0xee);
+          ASSERT_EQ(kernel({x.data(), memory.data()}), 0);
+          for (size_t k = bytes; k < memory.size(); ++k)
+            ASSERT_EQ(memory[k], 0xee) << name(type) << " of " << n << " on " << target.name;
+        }
+      }
+}
+
 }  // namespace
 }  // namespace ig::codegen::test

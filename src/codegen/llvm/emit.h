@@ -140,6 +140,7 @@ class Emitter {
                       const std::function<llvm::Value*(int64_t)>& load);
   llvm::Value* load_apart(uint32_t buffer, DType type, Value offset);
   llvm::Value* load_indexed(uint32_t buffer, DType type, Value offset);
+  bool store_known_lanes(llvm::Value* v, llvm::Value* at, llvm::Align align);
   void store(const loop::Stmt& s);
   void stream(llvm::StoreInst* store);
   void prefetch(const loop::Stmt& s);
@@ -270,8 +271,7 @@ class Emitter {
   bool streams_ = false;             // some store goes past the caches
   std::vector<LineReader> readers_;  // of the loop that is emitted, in its full groups
   std::optional<Turns> turns_;       // of the innermost loop that is emitted
-  const std::unordered_set<uint32_t>* lets_of_stage_ =
-      nullptr;  // whose values the first stage works out itself
+  const std::unordered_set<uint32_t>* lets_of_stage_ = nullptr;  // that a first stage works out by itself
   int lanes_ = 1;
   llvm::Value* mask_ = nullptr;    // of the last group; null where all lanes are active
   llvm::Value* active_ = nullptr;  // how many lanes are, in the last group

@@ -4,6 +4,9 @@
 // which keeps their code small; the arithmetic on the vector is the same in all cases.
 #include <llvm/Analysis/VectorUtils.h>
 
+#include <bit>
+#include <numeric>
+
 #include "codegen/llvm/emit.h"
 #include "support/error.h"
 
@@ -180,6 +183,24 @@ llvm::Value* Emitter::load_indexed(uint32_t buffer, DType type, Value offset) {
   return splits(type) ? whole_of(type, out) : out;
 }
 
+// The active lanes, where their number is known: as many at a time as make a whole store. AVX2 has masked
+// ones, but AMD's processors take tens of operations for each, and none has them for bytes.
+bool Emitter::store_known_lanes(llvm::Value* v, llvm::Value* at, llvm::Align align) {
+  auto* known = llvm::dyn_cast_or_null<llvm::ConstantInt>(active_);
+  if (known == nullptr || target_.vector_bytes == 64) return false;
+  auto* type = llvm::cast<llvm::FixedVectorType>(v->getType());
+  const unsigned parts = type->getNumElements() / static_cast<unsigned>(lanes_);  // of a complex number: two
+  const unsigned count = static_cast<unsigned>(known->getZExtValue()) * parts;
+  for (unsigned done = 0, some = 0; done < count; done += some) {
+    some = std::bit_floor(count - done);
+    llvm::SmallVector<int> which(some);
+    std::iota(which.begin(), which.end(), static_cast<int>(done));
+    auto* piece = some == 1 ? b_.CreateExtractElement(v, done) : b_.CreateShuffleVector(v, which);
+    b_.CreateAlignedStore(piece, b_.CreateConstInBoundsGEP1_64(type->getElementType(), at, done), align);
+  }
+  return true;
+}
+
 void Emitter::store(const loop::Stmt& s) {
   DType type = s.value.type();
   auto* element = memory_type(type);
@@ -199,6 +220,7 @@ void Emitter::store(const loop::Stmt& s) {
   if (splits(type)) v = parts_of(type, v);
   if (offset.stride == 1) {
     auto* at = at_offset();
+    if (mask_ != nullptr && store_known_lanes(v, at, align)) return;
     if (splits(type) && mask_ != nullptr && masked_moves(part_of(type))) {
       b_.CreateMaskedStore(v, at, align, parts_mask());
       return;

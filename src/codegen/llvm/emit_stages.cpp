@@ -62,7 +62,7 @@ int latency(const loop::ExprNode& n) {
 // What there is to know about the body of a vector loop, before it is cut.
 class Emitter::Chain {
  public:
-  Chain(const Stmt& s, const Target& target) : loop_(s), vector_bytes_(target.vector_bytes) {
+  explicit Chain(const Stmt& s) : loop_(s) {
     for (const auto& inner : s.body)
       if (inner->kind == Stmt::Kind::Let) inside_.insert(inner->id);
     bool stored = false;
@@ -104,11 +104,9 @@ class Emitter::Chain {
  private:
   // Whether a group's operations wait for each other longer than the units take for them, by a model: about
   // 64 of those that wait are foreseen, each from the group's start until what it needs is there; four units
-  // compute, two of which multiply. Divisions keep a unit busy meanwhile; 512 bits take two passes of a unit,
-  // or two units, so that there is no time to gain; and of 128 bits some gained and some lost.
+  // compute, two of which multiply. Divisions keep a unit busy meanwhile.
   bool waits() const {
     constexpr double kForeseen = 64, kUnits = 4, kMultiply = 2, kWorth = 1.25;
-    if (vector_bytes_ != 32) return false;
     double all = 0, multiplications = 0, waited = 0;
     for (const Node* n : order_) {
       const Fact& fact = facts_.at(n);
@@ -172,14 +170,14 @@ class Emitter::Chain {
     const Fact& fact = facts_.at(n);
     return fact.varies && fact.early && n->op != Op::Var && length_ - fact.rest <= at;
   }
-  // Values of the first stage that the second one needs. What is read is read again, and what is compared is
-  // compared again.
+  // Values of the first stage that the second one needs. What is read is read again, and comparisons and
+  // indices, which are no numbers of a register's lanes, are worked out again.
   std::vector<const Node*> crossing(int at) const {
     std::vector<const Node*> out;
     std::unordered_set<const Node*> seen;
     std::function<void(const Node*)> walk = [&](const Node* n) {
       if (!facts_.at(n).varies || !seen.insert(n).second) return;
-      if (in_first(n, at) && n->type != DType::Bool) {
+      if (in_first(n, at) && n->type != DType::Bool && n->type != DType::I64) {
         if (n->op != Op::Load) out.push_back(n);
       } else {
         for_parts(n, walk);
@@ -190,7 +188,6 @@ class Emitter::Chain {
   }
 
   const Stmt& loop_;
-  const int vector_bytes_;
   std::unordered_set<uint32_t> inside_;
   std::vector<const Node*> ends_, order_;
   std::unordered_map<const Node*, Fact> facts_;
@@ -199,7 +196,12 @@ class Emitter::Chain {
   bool plain_ = true;
 };
 
-std::vector<const Emitter::Node*> Emitter::cut_of(const Stmt& s) { return Chain(s, target_).cut(); }
+// 512 bits take two passes of a unit, or two units, so that there is no time to gain; of 128 bits some chains
+// gained and some lost.
+std::vector<const Emitter::Node*> Emitter::cut_of(const Stmt& s) {
+  if (target_.vector_bytes != 32) return {};
+  return Chain(s).cut();
+}
 
 void Emitter::in_stages(const Stmt& s, llvm::Value* begin, llvm::Value* end, bool sure,
                         std::span<const Node* const> cut) {
