@@ -29,7 +29,9 @@ def draw(*shape: int, dtype: str = "float64") -> np.ndarray:
 
 
 def positive(n: int, dtype: str) -> np.ndarray:
-    x = draw(n, n, dtype=dtype)
+    # Of eighths, whose products and sums are exact: the bits do not depend on how NumPy's BLAS shares its work.
+    x = np.round(8 * draw(n, n, dtype=dtype)) / 8
+    x = x.astype(dtype)
     return x @ x.conj().T / n + np.eye(n, dtype=dtype)
 
 
@@ -173,14 +175,20 @@ def digest() -> str:
     return found.hexdigest()
 
 
+def targets_here() -> list[str]:
+    told = subprocess.run([f"{sys.prefix}/bin/intaglio", "doctor"], capture_output=True, text=True, check=True).stdout
+    line = next(line for line in told.splitlines() if line.startswith("targets that run here"))
+    return [target for target in line.split()[4:] if target != "x86-64-v2"]  # which rounds products before it adds
+
+
 def test_no_register_shows_in_the_bits() -> None:
     found = set()
-    for target in ("x86-64-v3", "x86-64-v4", "native"):
+    targets = targets_here()
+    assert "native" in targets
+    for target in targets:
         environment = {**os.environ, "INTAGLIO_TARGET": target, "PYTHONPATH": os.path.dirname(__file__)}
         script = "import test_linalg_blocked as t; print(t.digest())"
-        run = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
-        if run.returncode == 0:
-            found.add(run.stdout)
-        else:  # the machine lacks the level, and says so
-            assert "does not run on this machine" in run.stderr
+        found.add(
+            subprocess.run([sys.executable, "-c", script], env=environment, check=True, capture_output=True).stdout
+        )
     assert len(found) == 1
