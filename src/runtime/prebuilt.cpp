@@ -32,13 +32,7 @@ const PrebuiltTable* table() {
 }  // namespace
 
 int kernel_level() {
-  static const int level = [] {
-    const int highest = processor_level();
-    const char* target = std::getenv("INTAGLIO_TARGET");
-    std::string_view name = target ? target : "";
-    if (name.starts_with("x86-64-v") && name.size() == 9) return std::min(highest, name[8] - '0');
-    return highest;
-  }();
+  static const int level = level_of_target(wanted_target());
   return level;
 }
 

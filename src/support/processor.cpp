@@ -3,9 +3,12 @@
 
 #include <cpuid.h>
 
+#include <cstdlib>
 #include <cstring>
 
 #include <fmt/format.h>
+
+#include "support/error.h"
 
 namespace ig {
 namespace {
@@ -55,6 +58,29 @@ int processor_level() {
          : __builtin_cpu_supports("x86-64-v3") ? 3
          : __builtin_cpu_supports("x86-64-v2") ? 2
                                                : 0;
+}
+
+int level_of_target(std::string_view name, std::string_view asked_by) {
+  if (name == "native") return processor_level();
+  for (const int level : {2, 3, 4})
+    if (name == fmt::format("x86-64-v{}", level)) return level;
+  throw make_error(ErrorKind::Unsupported, "{}there is no target \"{}\"", asked_by, name)
+      .why("code is made for a level of the x86-64 ABI, or for the CPU this runs on")
+      .hint("choose \"x86-64-v2\", \"x86-64-v3\", \"x86-64-v4\" or \"native\"");
+}
+
+const std::string& wanted_target() {
+  static const std::string wanted = [] {
+    const char* text = std::getenv("INTAGLIO_TARGET");
+    if (text == nullptr || *text == '\0') return std::string("native");
+    if (level_of_target(text, "INTAGLIO_TARGET: ") > processor_level())
+      throw make_error(ErrorKind::Unsupported, "INTAGLIO_TARGET asks for {}, which this machine cannot run",
+                       text)
+          .why(fmt::format("its CPU ({}) lacks instructions of that level", processor_name()))
+          .hint("unset INTAGLIO_TARGET, or choose a lower level");
+    return std::string(text);
+  }();
+  return wanted;
 }
 
 bool processor_is_amd() {

@@ -13,6 +13,12 @@ namespace ig {
 
 // The highest level of the x86-64 ABI whose instructions processor and system provide: 2, 3 or 4; 0 below.
 int processor_level();
+// The level of a target that code is made for: of "x86-64-v2", "x86-64-v3" or "x86-64-v4" the number in its
+// name, of "native" this processor's. Error(Unsupported) for other names, which begins with who asked.
+int level_of_target(std::string_view name, std::string_view asked_by = "");
+// What INTAGLIO_TARGET asks for, or else "native". Error(Unsupported) where that is no target, or none that
+// runs here: whatever looks for code asks this first, so that no bits come from code that was not asked for.
+const std::string& wanted_target();
 // Whether AMD made it: what was measured of the two makers' processors differs where no model tells.
 bool processor_is_amd();
 // "AMD EPYC 7763 64-Core Processor", or what else the processor calls itself.

@@ -9,6 +9,8 @@
 #include <string>
 #include <unordered_map>
 
+#include "support/processor.h"
+
 namespace ig::eager {
 namespace {
 
@@ -24,6 +26,7 @@ class Cache {
       auto found = entries_.find(key);
       if (found != entries_.end()) return found->second;
     }
+    wanted_target();  // refuses one that this machine cannot run, before anything else gives a result
     std::unique_lock lock(mutex_);
     if (entries_.size() >= kMaxEntries) entries_.clear();
     std::shared_ptr<Entry>& entry = entries_[key];

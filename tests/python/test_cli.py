@@ -676,4 +676,4 @@ def test_doctor() -> None:
 def test_bad_environment(chain: Path) -> None:
     done = call("run", chain, "--inputs=ones", "--size=n=1", env={"INTAGLIO_TARGET": "z80"})
     assert done.returncode == 1
-    assert done.stderr.startswith('error: there is no target "z80"\n')
+    assert done.stderr.startswith('error: INTAGLIO_TARGET: there is no target "z80"\n')

@@ -119,7 +119,8 @@ void Emitter::emit_locals() {
 }
 
 void Emitter::counted(llvm::Value* begin, llvm::Value* end, int64_t step, bool sure,
-                      const std::function<void(llvm::Value*)>& fill, const Stmt* turns) {
+                      const std::function<void(llvm::Value*)>& fill, const Stmt* turns,
+                      const std::function<void()>& opening) {
   auto *first = llvm::dyn_cast<llvm::ConstantInt>(begin), *last = llvm::dyn_cast<llvm::ConstantInt>(end);
   if (first != nullptr && last != nullptr && first->getSExtValue() >= last->getSExtValue()) return;
   auto* ahead = block("ahead");
@@ -130,6 +131,8 @@ void Emitter::counted(llvm::Value* begin, llvm::Value* end, int64_t step, bool s
   else
     b_.CreateCondBr(b_.CreateICmpSLT(begin, end), ahead, after);
   b_.SetInsertPoint(ahead);
+  if (opening) opening();
+  ahead = b_.GetInsertBlock();
   b_.CreateBr(turn);
   b_.SetInsertPoint(turn);
   auto* i = b_.CreatePHI(b_.getInt64Ty(), 2, "i");

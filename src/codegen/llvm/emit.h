@@ -65,9 +65,11 @@ class Emitter {
   void conditional(const loop::Stmt& s);
   void fail(const loop::Stmt& s);
   void body(const loop::Stmts& stmts, uint32_t var, Value value);
-  // for i = begin; i < end; i += step, tested once before the first turn unless it is sure to happen.
+  // for i = begin; i < end; i += step, tested once before the first turn unless it is sure to happen. What
+  // `opening` emits stands between that test and the first turn.
   void counted(llvm::Value* begin, llvm::Value* end, int64_t step, bool sure,
-               const std::function<void(llvm::Value*)>& fill, const loop::Stmt* turns = nullptr);
+               const std::function<void(llvm::Value*)>& fill, const loop::Stmt* turns = nullptr,
+               const std::function<void()>& opening = nullptr);
   // Whether sums of products are the work: their register tiles make the code long.
   bool multiplies() const { return std::ranges::any_of(f_.locals, &loop::Local::loose); }
   void emit_locals();

@@ -151,17 +151,15 @@ void Emitter::vector_by_lines(const Stmt& s) {
   auto* sure = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, i64(0),
                                         b_.CreateNSWSub(b_.CreateNSWSub(end, begin), i64(further)));
   auto* full_end = b_.CreateNSWAdd(begin, b_.CreateAnd(sure, i64(-lanes_)));
-  counted(begin, full_end, lanes_, false, [&](llvm::Value* i) {
+  auto opening = [&] {
+    vars_[s.id] = {begin, 1};
+    scopes_.emplace_back();
+    for (const Node* n : loads)
+      if (Value offset = eval(n->a); offset.stride == 1) readers_.push_back(open_lines(*n, offset.v));
+    scopes_.pop_back();
+  };
+  auto turn = [&](llvm::Value* i) {
     auto* ahead = llvm::cast<llvm::PHINode>(i)->getIncomingBlock(0);
-    {
-      llvm::IRBuilder<>::InsertPointGuard guard(b_);
-      b_.SetInsertPoint(ahead->getTerminator());
-      vars_[s.id] = {begin, 1};
-      scopes_.emplace_back();
-      for (const Node* n : loads)
-        if (Value offset = eval(n->a); offset.stride == 1) readers_.push_back(open_lines(*n, offset.v));
-      scopes_.pop_back();
-    }
     for (LineReader& reader : readers_) {
       reader.phi = b_.CreatePHI(reader.line, 2, "line");
       reader.phi->addIncoming(reader.opening, ahead);
@@ -170,7 +168,8 @@ void Emitter::vector_by_lines(const Stmt& s) {
     body(s.body, s.id, {i, 1});
     for (LineReader& reader : readers_) reader.phi->addIncoming(reader.last, b_.GetInsertBlock());
     readers_.clear();
-  });
+  };
+  counted(begin, full_end, lanes_, false, turn, nullptr, opening);
   counted(full_end, end, lanes_, false, [&](llvm::Value* i) {
     active_ = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateNSWSub(end, i), i64(lanes_));
     mask_ = first_lanes(active_, lanes_);

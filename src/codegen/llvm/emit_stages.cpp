@@ -205,14 +205,6 @@ std::vector<const Emitter::Node*> Emitter::cut_of(const Stmt& s) {
 
 void Emitter::in_stages(const Stmt& s, llvm::Value* begin, llvm::Value* end, bool sure,
                         std::span<const Node* const> cut) {
-  auto* ahead = block("ahead");
-  auto* turn = block("loop");
-  auto* after = block("after");
-  if (sure)
-    b_.CreateBr(ahead);
-  else
-    b_.CreateCondBr(b_.CreateICmpSLT(begin, end), ahead, after);
-  b_.SetInsertPoint(ahead);
   std::unordered_set<uint32_t> lets;
   for (const auto& inner : s.body)
     if (inner->kind == Stmt::Kind::Let) lets.insert(inner->id);
@@ -226,31 +218,25 @@ void Emitter::in_stages(const Stmt& s, llvm::Value* begin, llvm::Value* end, boo
     lets_of_stage_ = nullptr;
     return out;
   };
-  const std::vector<llvm::Value*> opening = first_stage(begin);
-  auto* from = b_.GetInsertBlock();
-  b_.CreateBr(turn);
-  b_.SetInsertPoint(turn);
-  auto* i = b_.CreatePHI(b_.getInt64Ty(), 2, "i");
-  i->addIncoming(begin, from);
-  std::vector<llvm::PHINode*> kept;
-  for (llvm::Value* v : opening) {
-    kept.push_back(b_.CreatePHI(v->getType(), 2, "stage"));
-    kept.back()->addIncoming(v, from);
-  }
-  begin_turns(s, from);
-  scopes_.emplace_back();
-  for (size_t k = 0; k < cut.size(); ++k) scopes_.back().pure[cut[k]] = {kept[k]};
-  body(s.body, s.id, {i, 1});
-  scopes_.pop_back();
-  auto* next = b_.CreateNSWAdd(i, i64(s.lanes));
-  auto* last = b_.CreateNSWSub(end, i64(s.lanes));
-  const std::vector<llvm::Value*> coming =
-      first_stage(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, next, last));
-  turns_.reset();
-  i->addIncoming(next, b_.GetInsertBlock());
-  for (size_t k = 0; k < cut.size(); ++k) kept[k]->addIncoming(coming[k], b_.GetInsertBlock());
-  b_.CreateCondBr(b_.CreateICmpSLT(next, end), turn, after);
-  b_.SetInsertPoint(after);
+  std::vector<llvm::Value*> opening;
+  auto turn = [&](llvm::Value* i) {
+    auto* ahead = llvm::cast<llvm::PHINode>(i)->getIncomingBlock(0);
+    std::vector<llvm::PHINode*> kept;
+    scopes_.emplace_back();
+    for (size_t k = 0; k < cut.size(); ++k) {
+      kept.push_back(b_.CreatePHI(opening[k]->getType(), 2, "stage"));
+      kept.back()->addIncoming(opening[k], ahead);
+      scopes_.back().pure[cut[k]] = {kept.back()};
+    }
+    body(s.body, s.id, {i, 1});
+    scopes_.pop_back();
+    auto* next = b_.CreateNSWAdd(i, i64(s.lanes));
+    auto* last = b_.CreateNSWSub(end, i64(s.lanes));
+    const std::vector<llvm::Value*> coming =
+        first_stage(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, next, last));
+    for (size_t k = 0; k < cut.size(); ++k) kept[k]->addIncoming(coming[k], b_.GetInsertBlock());
+  };
+  counted(begin, end, s.lanes, sure, turn, &s, [&] { opening = first_stage(begin); });
 }
 
 }  // namespace ig::codegen
