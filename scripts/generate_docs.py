@@ -446,6 +446,7 @@ def core_stub() -> str:
     )
     text = re.sub(r"(-> |: )bool\b", r"\1builtins.bool", text)
     text = re.sub(r"-> object\b", "-> Any", text).replace("object | None", "Any").replace(": object", ": Any")
+    text = text.replace("**kwargs): ...", "**kwargs) -> Any: ...")  # a slot of the C API's has no signature
     text = re.sub(r"\*(args|kwargs)(?=[,)])", r"*\1: Any", text).replace(": Callable,", ": Callable[..., Any],")
     text = re.sub(r"^functions: .*$", "functions: dict[str, Any] = ...", text, flags=re.M)
     # `Graph.str` hides the class of that name inside of Graph.

@@ -199,23 +199,17 @@ def _given(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tupl
     return _intaglio.tree_flatten((args, kwargs))[1], types
 
 
-class Compiled:
+class Compiled(_intaglio._CompiledFunction):
     """A compiled call: run it with arguments of the same structure, dtypes and sizes."""
 
     def __init__(self, jitted: Any, info: dict[str, Any]) -> None:
+        super().__init__(jitted)
         self._jitted = jitted
         self._info = info
-        self._fits: Callable[..., bool] | None = None  # whether a call is like one that was checked
         exact, fast_math = info["exact"], info["fast_math"]
         own = exact or fast_math  # the graph's own program is of neither
         self.graph = info["graph"].compile(exact=exact, fast_math=fast_math) if own else info["graph"]
         info["compile"]()
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._fits is None or not self._fits(*args, **kwargs):
-            self._check(args, kwargs)
-            self._fits = _intaglio._ArgumentsLike(self._jitted, *args, **kwargs).match
-        return self._jitted(*args, **kwargs)
 
     def _check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         tree, types = self._info["given"]

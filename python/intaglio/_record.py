@@ -94,7 +94,7 @@ def _identifier(path: str) -> str:
     return out.strip("_") or "x"
 
 
-class Traced:
+class Traced(_intaglio._TracedFunction):
     """A traced function: its closed `graph`, and what is needed to call it like the function."""
 
     def __init__(
@@ -107,47 +107,11 @@ class Traced:
         out_leaves: list[Any],
         name: str,
     ) -> None:
-        self.graph = graph
+        super().__init__(graph, lifted, in_tree, statics, out_tree, out_leaves, name)
         self.lifted = lifted
         self.in_tree = in_tree
         self.out_tree = out_tree
-        self._statics = statics
-        self._out_leaves = out_leaves
         self.__name__ = name
-
-    def _inputs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        leaves, tree = _intaglio.tree_flatten((args, kwargs))
-        if tree != self.in_tree:
-            raise _errors.TypeError(
-                f"{self.__name__}: the arguments have another structure than the traced ones",
-                _intaglio._user_line(),
-                why=f"traced with {self.in_tree!r}, called with {tree!r}",
-                hint="trace again, or use ig.jit, which traces for each structure",
-            )
-        inputs = []
-        for leaf, (is_static, value) in zip(leaves, self._statics, strict=True):
-            if not is_static:
-                inputs.append(leaf)
-            elif is_array(leaf) or type(leaf) is not type(value) or leaf != value:
-                raise _errors.ValueError(
-                    f"{self.__name__}: traced with the value {value!r}, called with {leaf!r}",
-                    _intaglio._user_line(),
-                    why="what is no array is part of the graph",
-                    hint="pass it as an array (ig.asarray), or trace again",
-                )
-        return inputs + [tensor for _, tensor in self.lifted]
-
-    def _result(self, results: Any) -> Any:
-        arrays = iter(results if isinstance(results, tuple) else (results,))
-        leaves = [next(arrays) if is_static is None else value for is_static, value in self._out_leaves]
-        return _intaglio.tree_unflatten(self.out_tree, leaves)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._result(self.graph(*self._inputs(args, kwargs)))
-
-    def evaluate(self, *args: Any, **kwargs: Any) -> Any:
-        """The same call by the definitions of the ops."""
-        return self._result(self.graph.evaluate(*self._inputs(args, kwargs)))
 
     def __repr__(self) -> str:
         return f"<Traced {self.__name__}: {len(self.graph)} nodes>"

@@ -33,9 +33,14 @@ bool commutative(OpId id) {
   return op && op->has(ops::Trait::Commutative);
 }
 
+std::span<PyObject* const> items_of(const nb::args& args) {
+  return {PySequence_Fast_ITEMS(args.ptr()), args.size()};
+}
+
 // Concrete arrays; or, in a capture, arrays of any kind, whose types must be the graph's own. `lend`: other
 // libraries' arrays may be read where they lie.
-std::vector<Tensor> inputs_of(const Graph& graph, nb::args args, bool run = true, bool lend = false) {
+std::vector<Tensor> inputs_of(const Graph& graph, std::span<PyObject* const> args, bool run = true,
+                              bool lend = false) {
   if (args.size() != graph.inputs().size())
     throw make_error(ErrorKind::Type, "graph `{}` takes {} arrays, and {} were given", graph.name,
                      graph.inputs().size(), args.size())
@@ -45,11 +50,11 @@ std::vector<Tensor> inputs_of(const Graph& graph, nb::args args, bool run = true
   for (size_t i = 0; i < args.size(); ++i) {
     std::optional<DType> dtype;
     std::optional<Tensor> plain;
-    if (as_scalar(args[i].ptr()))
+    if (as_scalar(args[i]))
       dtype = graph.inputs()[i]->type().dtype;
-    else if (lend && !is_tensor(args[i].ptr()))
-      plain = lent(args[i].ptr());
-    Tensor array = plain ? *std::move(plain) : as_tensor(args[i].ptr(), dtype, graph.name);
+    else if (lend && !is_tensor(args[i]))
+      plain = lent(args[i]);
+    Tensor array = plain ? *std::move(plain) : as_tensor(args[i], dtype, graph.name);
     Type want = graph.inputs()[i]->type();
     if (!run && !(array.type() == want))
       throw make_error(array.dtype() == want.dtype ? ErrorKind::Shape : ErrorKind::Type,
@@ -59,6 +64,32 @@ std::vector<Tensor> inputs_of(const Graph& graph, nb::args args, bool run = true
           .hint("pass an array of that type, or trace the function again for this one");
     out.push_back(run ? concrete(array, "the values") : array);
   }
+  return out;
+}
+
+std::vector<Tensor> evaluate(const Graph& graph, std::span<PyObject* const> args) {
+  std::vector<Literal> literals;
+  for (const Tensor& input : inputs_of(graph, args)) literals.push_back(input.literal());
+  std::vector<Tensor> out;
+  for (const Literal& literal : ops::evaluate(graph, literals)) out.push_back(Tensor::from(literal));
+  return out;
+}
+
+std::vector<Tensor> call(const PyGraph& self, std::span<PyObject* const> args) {
+  if (Capture::current()) return record::apply_graph(*self.graph, inputs_of(*self.graph, args, false));
+  const std::shared_ptr<Program>* ready = self.program->ready();
+  std::vector<Tensor> inputs = inputs_of(*self.graph, args, true, ready && !(*ready)->calls_back());
+  const GradLink* link = recording_link(inputs);
+  if (link) inputs = inputs_of(*self.graph, args);  // the tape keeps them
+  std::vector<Tensor> out;
+  {
+    nb::gil_scoped_release no_gil;
+    if (auto early = self.program->run_early(inputs))
+      out = *std::move(early);
+    else
+      out = numbers::run(*self.graph, inputs, [&] { return self.program->get()->run(inputs); });
+  }
+  if (link) link->record(self.graph, inputs, out);
   return out;
 }
 
@@ -255,6 +286,14 @@ nb::object graph_object(std::shared_ptr<Graph> graph) { return nb::cast(PyGraph(
 
 const Graph& graph_of(nb::handle graph) { return *nb::cast<const PyGraph&>(graph).graph; }
 
+std::vector<Tensor> call_graph(nb::handle graph, std::span<PyObject* const> args) {
+  return call(nb::cast<const PyGraph&>(graph), args);
+}
+
+std::vector<Tensor> evaluate_graph(nb::handle graph, std::span<PyObject* const> args) {
+  return evaluate(graph_of(graph), args);
+}
+
 void init_graph(nb::module_& m) {
   nb::class_<ops::FusionReport>(m, "FusionReport",
                                 "What became one kernel, what did not and why, and the costs that were "
@@ -351,12 +390,7 @@ void init_graph(nb::module_& m) {
       .def(
           "evaluate",
           [](const PyGraph& self, nb::args args) {
-            std::vector<Literal> literals;
-            for (const Tensor& input : inputs_of(*self.graph, args)) literals.push_back(input.literal());
-            std::vector<Tensor> out;
-            for (const Literal& literal : ops::evaluate(*self.graph, literals))
-              out.push_back(Tensor::from(literal));
-            return nb::steal(wrap_all(std::move(out)));
+            return nb::steal(wrap_all(evaluate(*self.graph, items_of(args))));
           },
           "Runs the graph by the definitions of its ops: slow, exact, and the measure of the compiled "
           "program.")
@@ -426,7 +460,7 @@ void init_graph(nb::module_& m) {
       .def(
           "_run_op_by_op",
           [](const PyGraph& self, nb::args args) -> nb::object {
-            std::vector<Tensor> inputs = inputs_of(*self.graph, args);
+            std::vector<Tensor> inputs = inputs_of(*self.graph, items_of(args));
             const FirstCalls how =
                 OpByOp::usual() == FirstCalls::Always ? FirstCalls::Always : FirstCalls::WhileItPays;
             std::unique_ptr<OpByOp> runner = OpByOp::of(self.graph, how);
@@ -434,25 +468,8 @@ void init_graph(nb::module_& m) {
             return out ? nb::steal(wrap_all(*std::move(out))) : nb::none();
           },
           "The results without a program, as a first call may compute them; None where it would compile.")
-      .def("__call__", [](PyGraph& self, nb::args args) {
-        if (Capture::current()) {
-          std::vector<Tensor> inputs = inputs_of(*self.graph, args, false);
-          return nb::steal(wrap_all(record::apply_graph(*self.graph, inputs)));
-        }
-        const std::shared_ptr<Program>* ready = self.program->ready();
-        std::vector<Tensor> inputs = inputs_of(*self.graph, args, true, ready && !(*ready)->calls_back());
-        const GradLink* link = recording_link(inputs);
-        if (link) inputs = inputs_of(*self.graph, args);  // the tape keeps them
-        std::vector<Tensor> out;
-        {
-          nb::gil_scoped_release no_gil;
-          if (auto early = self.program->run_early(inputs))
-            out = *std::move(early);
-          else
-            out = numbers::run(*self.graph, inputs, [&] { return self.program->get()->run(inputs); });
-        }
-        if (link) link->record(self.graph, inputs, out);
-        return nb::steal(wrap_all(std::move(out)));
+      .def("__call__", [](const PyGraph& self, nb::args args) {
+        return nb::steal(wrap_all(call(self, items_of(args))));
       });
   m.def("_passes", [] {
     nb::dict all;

@@ -108,6 +108,22 @@ CallShape::LeafKind kind_of_leaf(PyObject* object) {
   return is_array_like(object) ? CallShape::LeafKind::Array : CallShape::LeafKind::Static;
 }
 
+// The names of a function's parameters by position, as far as they have one.
+std::vector<std::string> parameters_of(nb::handle function) {
+  std::vector<std::string> out;
+  try {
+    nb::object signature = nb::module_::import_("inspect").attr("signature")(function);
+    for (nb::handle parameter : nb::object(signature.attr("parameters").attr("values")())) {
+      if (nb::cast<int>(nb::object(parameter.attr("kind"))) > 1) break;
+      out.push_back(nb::cast<std::string>(nb::object(parameter.attr("name"))));
+    }
+  } catch (nb::python_error&) {
+  }
+  return out;
+}
+
+}  // namespace
+
 bool same_leaf(const CallShape::Leaf& leaf, PyObject* object) {
   switch (leaf.kind) {
     case CallShape::LeafKind::Array:
@@ -133,22 +149,6 @@ bool same_leaf(const CallShape::Leaf& leaf, PyObject* object) {
   }
   return false;
 }
-
-// The names of a function's parameters by position, as far as they have one.
-std::vector<std::string> parameters_of(nb::handle function) {
-  std::vector<std::string> out;
-  try {
-    nb::object signature = nb::module_::import_("inspect").attr("signature")(function);
-    for (nb::handle parameter : nb::object(signature.attr("parameters").attr("values")())) {
-      if (nb::cast<int>(nb::object(parameter.attr("kind"))) > 1) break;
-      out.push_back(nb::cast<std::string>(nb::object(parameter.attr("name"))));
-    }
-  } catch (nb::python_error&) {
-  }
-  return out;
-}
-
-}  // namespace
 
 CallShape CallShape::of(const CallOptions& options, nb::handle function, PyObject* const* args, size_t count,
                         PyObject* names, CallObjects& objects) {
@@ -220,7 +220,18 @@ CallShape CallShape::of(const CallOptions& options, nb::handle function, PyObjec
   return out;
 }
 
-bool CallShape::match(PyObject* const* args, size_t count, PyObject* names, CallObjects& objects) const {
+CallShape CallShape::of(const Tree& args_and_kwargs, std::vector<Leaf> leaves) {
+  CallShape out;
+  out.positional = args_and_kwargs.children[0].children;
+  out.names = args_and_kwargs.children[1].keys;
+  out.keywords = args_and_kwargs.children[1].children;
+  for (size_t i = 0; i < leaves.size(); ++i)
+    if (leaves[i].kind != LeafKind::Static) out.dynamic.push_back(i);
+  out.leaves = std::move(leaves);
+  return out;
+}
+
+bool CallShape::walk(PyObject* const* args, size_t count, PyObject* names, CallObjects& objects) const {
   size_t named = names ? static_cast<size_t>(PyTuple_GET_SIZE(names)) : 0;
   if (count != positional.size() || named != this->names.size()) return false;
   std::vector<PyObject*>& found = objects.leaves;
@@ -245,9 +256,13 @@ bool CallShape::match(PyObject* const* args, size_t count, PyObject* names, Call
     }
     if (at == named || !walk(keywords[i], args[count + at])) return false;
   }
-  if (found.size() != leaves.size()) return false;
-  for (size_t i = 0; i < found.size(); ++i)
-    if (!same_leaf(leaves[i], found[i])) return false;
+  return found.size() == leaves.size();
+}
+
+bool CallShape::match(PyObject* const* args, size_t count, PyObject* names, CallObjects& objects) const {
+  if (!walk(args, count, names, objects)) return false;
+  for (size_t i = 0; i < leaves.size(); ++i)
+    if (!same_leaf(leaves[i], objects.leaves[i])) return false;
   return true;
 }
 

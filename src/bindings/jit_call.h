@@ -49,7 +49,11 @@ struct CallShape {
   // Of this call; Error(Type) where an argument can be neither traced nor compared.
   static CallShape of(const CallOptions& options, nb::handle function, PyObject* const* args, size_t count,
                       PyObject* names, CallObjects& objects);
-  // Whether a call has this shape; then `objects` are its own.
+  // Of the structure of a call, which is that of a tuple and a dict; the leaves are what the caller knows of.
+  static CallShape of(const Tree& args_and_kwargs, std::vector<Leaf> leaves);
+  // Whether a call has this structure of containers; then `objects` are its own.
+  bool walk(PyObject* const* args, size_t count, PyObject* names, CallObjects& objects) const;
+  // Whether it has this shape: the leaves, too, are of the same kinds and values.
   bool match(PyObject* const* args, size_t count, PyObject* names, CallObjects& objects) const;
   // The values of a call that has this shape. `donate`: the arrays that it gives away may be taken.
   void read(CallObjects& objects, bool donate) const;
@@ -57,6 +61,9 @@ struct CallShape {
   nb::object args(const std::vector<nb::object>& leaves) const;    // a tuple
   nb::object kwargs(const std::vector<nb::object>& leaves) const;  // a dict
 };
+
+// Whether an object may stand where this leaf was: it is of the same kind, and, where that is Static, equal.
+bool same_leaf(const CallShape::Leaf& leaf, PyObject* object);
 
 // Puts `value` in the place of leaf `index` of a tree that `object` has; false where that place cannot be
 // set.

@@ -1,6 +1,7 @@
 // `intaglio.jit`'s result: a callable of the raw C API. A warm call walks the arguments, compares them with
 // the shape and the conditions of the trace that ran last, and runs its program; all else happens on a miss.
 
+#include "bindings/call_slot.h"
 #include "bindings/fast_math.h"
 #include "bindings/jit_front.h"
 #include "tensor/mode.h"
@@ -150,20 +151,6 @@ struct Found {
   std::shared_ptr<Entry> entry;
   record::JitTree::Result result;
   nb::object value;  // invalid where the function is to be run op by op
-};
-
-// A call's arguments as the C API has them.
-struct CallArguments {
-  CallArguments(const nb::args& args, const nb::kwargs& kwargs) : count(args.size()) {
-    for (nb::handle one : args) all.push_back(one.ptr());
-    if (kwargs.size() == 0) return;
-    names = nb::tuple(kwargs.keys());
-    for (nb::handle name : names) all.push_back(nb::object(kwargs[name]).ptr());
-  }
-  PyObject* name_list() const { return names.is_valid() ? names.ptr() : nullptr; }
-  size_t count;
-  std::vector<PyObject*> all;
-  nb::object names;
 };
 
 // `dry`: only the trace is wanted, so nothing is run, written back or given away.
@@ -367,9 +354,7 @@ struct ArgumentsLike {
     DType dtype;
     Shape shape;
   };
-  ArgumentsLike(nb::handle function, const nb::args& args, const nb::kwargs& kwargs) {
-    const Jit& jit = jit_of(require(function).ptr());
-    const CallArguments given(args, kwargs);
+  ArgumentsLike(const Jit& jit, const CallArguments& given) {
     CallObjects objects;
     call =
         CallShape::of(jit.options, jit.function, given.all.data(), given.count, given.name_list(), objects);
@@ -378,8 +363,7 @@ struct ArgumentsLike {
                                       : std::nullopt);
   }
   // False where other libraries' arrays are among them, whatever these are.
-  bool match(const nb::args& args, const nb::kwargs& kwargs) const {
-    const CallArguments given(args, kwargs);
+  bool match(const CallArguments& given) const {
     CallObjects objects;
     if (!call.match(given.all.data(), given.count, given.name_list(), objects)) return false;
     for (size_t i = 0; i < arrays.size(); ++i) {
@@ -397,22 +381,45 @@ struct ArgumentsLike {
   std::vector<std::optional<Array>> arrays;
 };
 
-int traverse_like(PyObject* self, visitproc visit, void* arg) {
+// A jitted function for calls like those that its `_check(args, kwargs)` has let pass.
+struct CompiledFunction {
+  explicit CompiledFunction(nb::handle jitted) : jitted(require(jitted)) {}
+  nb::object jitted;
+  std::shared_ptr<const ArgumentsLike> checked{};
+};
+
+nb::object call_compiled(CompiledFunction& self, nb::handle object, nb::handle args, nb::handle kwargs) {
+  const CallArguments given(args, kwargs);
+  // Comparing runs the program's code, which may come here, too.
+  const std::shared_ptr<const ArgumentsLike> checked = self.checked;
+  if (!checked || !checked->match(given)) {
+    object.attr("_check")(nb::borrow(args), kwargs.is_valid() ? nb::borrow(kwargs) : nb::dict());
+    self.checked = std::make_shared<const ArgumentsLike>(jit_of(self.jitted.ptr()), given);
+  }
+  return own(PyObject_Vectorcall(self.jitted.ptr(), given.all.data(), given.count, given.name_list()));
+}
+
+int traverse_compiled(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   if (!nb::inst_ready(self)) return 0;
-  for (const CallShape::Leaf& leaf : nb::inst_ptr<ArgumentsLike>(self)->call.leaves) {
+  const CompiledFunction& function = *nb::inst_ptr<CompiledFunction>(self);
+  Py_VISIT(function.jitted.ptr());
+  if (!function.checked) return 0;
+  for (const CallShape::Leaf& leaf : function.checked->call.leaves) {
     Py_VISIT(leaf.value.ptr());
     Py_VISIT(leaf.type.ptr());
   }
   return 0;
 }
-int clear_like(PyObject* self) {
-  CallShape gone = std::move(nb::inst_ptr<ArgumentsLike>(self)->call);
+int clear_compiled(PyObject* self) {
+  CompiledFunction gone = std::move(*nb::inst_ptr<CompiledFunction>(self));
   return 0;
 }
-PyType_Slot like_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse_like)},
-                            {Py_tp_clear, reinterpret_cast<void*>(clear_like)},
-                            {0, nullptr}};
+PyType_Slot compiled_slots[] = {
+    {Py_tp_call, reinterpret_cast<void*>(&call_slot<CompiledFunction, call_compiled>)},
+    {Py_tp_traverse, reinterpret_cast<void*>(traverse_compiled)},
+    {Py_tp_clear, reinterpret_cast<void*>(clear_compiled)},
+    {0, nullptr}};
 
 }  // namespace
 
@@ -489,10 +496,9 @@ void init_jit(nb::module_& m) {
       },
       "The trace of this call, with its graph; nothing of the call is seen outside. `compile` makes its "
       "program.");
-  nb::class_<ArgumentsLike>(m, "_ArgumentsLike", nb::type_slots(like_slots))
-      .def(nb::init<nb::handle, nb::args, nb::kwargs>())
-      .def("match", &ArgumentsLike::match,
-           "Whether a call is of the same structure, and of the same dtype and size for each array.");
+  nb::class_<CompiledFunction>(m, "_CompiledFunction", nb::type_slots(compiled_slots),
+                               "A compiled call, for arguments like those it was compiled for.")
+      .def(nb::init<nb::handle>(), nb::arg("jitted"));
 }
 
 }  // namespace ig::py

@@ -118,6 +118,7 @@ NB_MODULE(_intaglio, m) {
   init_effects(m);
   init_host_call(m);
   init_autograd(m);
+  init_traced(m);
   init_jit(m);
   init_observer(m);
   init_kernel_cache(m);

@@ -48,6 +48,12 @@ JITTED: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "a number": (ig.jit(operator.mul), (X, 2.0)),
     "NumPy's array": (ig.jit(fused), (np.asarray(X), Y)),
     "a graph": (ig.trace(fused, X, Y).graph, (X, Y)),
+    "a traced function": (ig.trace(fused, X, Y), (X, Y)),
+    "a traced function of a tree": (ig.trace(of_a_tree, {"x": X, "y": Y}), ({"x": X, "y": Y},)),
+    "a traced function of an array from outside": (ig.trace(with_a_closure, X), (X,)),
+    "a traced function of a number": (ig.trace(operator.mul, X, 2.0), (X, 2.0)),
+    "a call that is compiled": (ig.jit(fused).lower(X, Y).compile(), (X, Y)),
+    "a call of a tree that is compiled": (ig.jit(of_a_tree).lower({"x": X, "y": Y}).compile(), ({"x": X, "y": Y},)),
 }
 EAGER: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "x + y": (operator.add, (X, Y)),
@@ -105,7 +111,10 @@ def test_what_it_would_not_see_is_no_reason() -> None:
 
 LARGE = ig.ones((1024, 1024))
 SORTED = ig.jit(lambda x, y: ig.sort(ig.sort(x) * 2.0) @ y)  # three kernels, whose arrays lie in the arena
-STEADY = {name: (JITTED | EAGER)[name] for name in ("a fused graph", "loops", "a tree", "a graph", "x + y", "ig.tanh")}
+STEADY = {
+    name: (JITTED | EAGER)[name]
+    for name in ("a fused graph", "loops", "a tree", "a graph", "a traced function", "x + y", "ig.tanh")
+}
 STEADY_LARGE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "a fused graph": (ig.jit(fused), (LARGE, LARGE)),
     "a loop": (ig.jit(lambda x, y: ig.fori_loop(0, 3, lambda i, x: x * 0.5 + y, x)), (LARGE, LARGE)),
