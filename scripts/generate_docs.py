@@ -384,8 +384,8 @@ def tensor_class(table: dict[str, dict[str, Any]]) -> str:
         if type(member).__name__ == "OpFunction":
             decl = table[member.op]
             out.append(op_def(name, decl, True))
-        elif isinstance(member, types.FunctionType):
-            out.append(python_def(name, member))
+        elif isinstance(written(member), types.FunctionType):
+            out.append(python_def(name, written(member)))
     return "\n".join(out) + "\n"
 
 
@@ -473,7 +473,7 @@ def public_stub(table: dict[str, dict[str, Any]]) -> str:
     constants, functions, modules = [], [], []
     own = {decl["python"]: decl for decl in table.values()}
     for name in (n for n in dir(ig) if not n.startswith("_")):
-        value = getattr(ig, name)
+        value = written(getattr(ig, name))
         module = getattr(value, "__module__", None)
         if isinstance(value, types.ModuleType):
             if value.__name__.startswith("intaglio."):
@@ -523,7 +523,7 @@ def module_stub(module: Any, table: dict[str, dict[str, Any]]) -> str:
     body = []
     used = ""
     for name in module.__all__:
-        value = getattr(module, name)
+        value = written(getattr(module, name))
         if type(value).__name__ == "OpFunction":
             body.append(op_def(name, table[value.op], False))
         elif value.__module__ == module.__name__:
@@ -539,6 +539,11 @@ def module_stub(module: Any, table: dict[str, dict[str, Any]]) -> str:
     kinds = ["ArrayLike as ArrayLike", "Tensor as Tensor"] + (["DTypeLike as DTypeLike"] if "DTypeLike" in used else [])
     lines.append(f"from ._intaglio import {', '.join(kinds)}")
     return "\n".join([*lines, "", *body])
+
+
+def written(value: Any) -> Any:
+    """Of a function of several forms the Python function, which has the words and the types."""
+    return value.__wrapped__ if type(value).__name__ == "Function" else value
 
 
 def actual(value: Any, name: str) -> str:

@@ -645,11 +645,20 @@ WRAPPERS = [
 
 
 def install() -> dict[str, Any]:
-    """Puts these functions where the op table has none of the name, makes methods, and gives all public names."""
+    """Puts these functions where the op table has none of the name, makes methods, and gives all public names.
+
+    The usual forms of those that are called most go to the op without Python.
+    """
     for name in PUBLIC:
         functions.setdefault(name, globals()[name])
     for name in WRAPPERS:
         functions[name] = globals()[name]
+    for name in ("sum", "prod"):
+        functions[name] = _intaglio._fold_form(functions[name], getattr(_op, name))
+    for name in ("concat", "stack"):
+        functions[name] = _intaglio._join_form(functions[name], getattr(_op, name))
+    for name, direct, count in (("where", _op.select, 3), ("clip", _op.clip, 3), ("astype", _intaglio._convert, 2)):
+        functions[name] = _intaglio._count_form(functions[name], direct, count)
     for alias, name in ALIASES.items():
         if name in functions:
             functions.setdefault(alias, functions[name])

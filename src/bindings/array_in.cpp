@@ -381,8 +381,8 @@ Tensor as_tensor(PyObject* object, std::optional<DType> dtype, std::string_view 
     // ml_dtypes' bfloat16 has no buffer format; its bits have.
     nb::object kind = nb::steal(PyObject_GetAttrString(object, "dtype"));
     if (!kind.is_valid()) PyErr_Clear();
-    bool numpy = PyObject_HasAttrString(object, "__array_interface__") != 0;
-    if (numpy && kind.is_valid() && dtype_of(kind.ptr()) == DType::BF16) {
+    if (kind.is_valid() && dtype_of(kind.ptr()) == DType::BF16 &&
+        PyObject_HasAttrString(object, "__array_interface__") != 0) {
       nb::object bits = own(PyObject_CallMethod(object, "view", "s", "uint16"));
       out = from_buffer(bits.ptr(), DType::BF16);
     } else if (PyObject_CheckBuffer(object)) {

@@ -143,6 +143,7 @@ AttrValue attr_value(PyObject* object, const AttrSpec& spec, std::string_view op
 nb::object attr_object(const AttrValue& value);
 void init_op_table(nb::module_& m);
 void init_user_ops(nb::module_& m);
+void init_op_forms(nb::module_& m);
 
 // --- graphs, pytrees, tracing
 // ------------------------------------------------------------------------------------------------

@@ -1,4 +1,6 @@
 // The dtype objects: one for each element type, equal to its name and to NumPy's dtype of that name.
+#include <vector>
+
 #include "bindings/common.h"
 
 namespace ig::py {
@@ -100,6 +102,34 @@ PyType_Slot slots[] = {
 };
 PyType_Spec spec = {"intaglio.dtype", sizeof(PyDType), 0, Py_TPFLAGS_DEFAULT, slots};
 
+std::optional<DType> dtype_by_its_name(PyObject* object) {
+  nb::object name = nb::steal(PyObject_GetAttrString(object, "name"));
+  if (!name.is_valid() || !PyUnicode_Check(name.ptr())) {
+    PyErr_Clear();
+    nb::object text = own(PyObject_Str(object));  // torch.float32
+    std::string_view word = PyUnicode_AsUTF8(text.ptr());
+    size_t dot = word.rfind('.');
+    return dtype_from_name(dot == std::string_view::npos ? word : word.substr(dot + 1));
+  }
+  return dtype_from_name(PyUnicode_AsUTF8(name.ptr()));
+}
+
+// NumPy makes up the name of a dtype in Python, in microseconds. There is one object for each of its own
+// dtypes, so the first ones that come are kept.
+std::optional<DType> dtype_of_numpy(PyObject* object) {
+  struct Known {
+    PyObject* object;
+    std::optional<DType> dtype;
+  };
+  constexpr size_t kMost = 32;
+  static std::vector<Known> known;
+  for (const Known& one : known)
+    if (one.object == object) return one.dtype;
+  const std::optional<DType> dtype = dtype_by_its_name(object);
+  if (known.size() < kMost) known.push_back({Py_NewRef(object), dtype});
+  return dtype;
+}
+
 }  // namespace
 
 PyObject* dtype_object(DType dtype) { return objects[static_cast<size_t>(dtype)]; }
@@ -130,15 +160,8 @@ std::optional<DType> dtype_of(PyObject* object) {
   std::string_view type = Py_TYPE(object)->tp_name;
   if (type.find("dtype") == std::string_view::npos && type.find("DType") == std::string_view::npos)
     return std::nullopt;
-  nb::object name = nb::steal(PyObject_GetAttrString(object, "name"));
-  if (!name.is_valid() || !PyUnicode_Check(name.ptr())) {
-    PyErr_Clear();
-    nb::object text = own(PyObject_Str(object));  // torch.float32
-    std::string_view word = PyUnicode_AsUTF8(text.ptr());
-    size_t dot = word.rfind('.');
-    return dtype_from_name(dot == std::string_view::npos ? word : word.substr(dot + 1));
-  }
-  return dtype_from_name(PyUnicode_AsUTF8(name.ptr()));
+  if (type.starts_with("numpy.dtype")) return dtype_of_numpy(object);
+  return dtype_by_its_name(object);
 }
 
 DType require_dtype(PyObject* object, std::string_view who) {

@@ -106,6 +106,7 @@ NB_MODULE(_intaglio, m) {
   init_updates(m);
   init_dim(m);
   init_ops(m);
+  init_op_forms(m);
   init_modes(m);
   init_op_table(m);
   init_user_ops(m);
