@@ -14,6 +14,7 @@ namespace {
 
 constexpr double kCostly = 24;  // operations of a function that is no single instruction
 constexpr double kFold = 4;     // of an element that a window or a loop nest touches
+constexpr double kChoice = 2;   // of an element that may come out of one of several arrays, for each of them
 
 constexpr double kFirstCache = 48 * 1024;
 constexpr double kGathered = 0.2, kFromAfar = 1;  // ns to take an element out of its line, by where that is
@@ -74,8 +75,13 @@ double operations_of(const Node* node, const DimScope& scope) {
   }
   switch (op.rules.lower.kind) {
     case Kind::Scalar: return width * out * (op.has(ops::Trait::Cheap) ? 1 : kCostly);
-    case Kind::Point:
-      return width * (op.has(ops::Trait::View) || op.has(ops::Trait::Cheap) ? out : kFold * (in + out));
+    case Kind::Point: {
+      if (op.has(ops::Trait::Cheap)) return width * out;
+      if (!op.has(ops::Trait::View)) return width * kFold * (in + out);
+      // What chooses among several works all of them out.
+      const auto operands = static_cast<double>(node->operands().size());
+      return width * out * (operands > 1 ? kChoice * operands : 1);
+    }
     case Kind::Reduce: return width * in;
     default: return width * kFold * (in + out);
   }

@@ -42,17 +42,19 @@ bool Grouping::may_pull(const Group* producer, const Group* reader) const {
              return !ops::has(n, ops::Trait::Contraction) || lies_evenly(n, producer, reader);
            });
   if (reader->kind == GroupKind::Heavy) return views;
-  if (views || product(producer->domain) == product(reader->domain)) return true;
-  // Spreading values out computes them again for each copy: only where that costs less than another kernel,
-  // or not much more for what is cheap: the estimate does not know what a loop keeps in registers, and what
-  // is computed while it waits for memory.
+  Costs costs = costs_of_pull(producer, reader);
+  if (!costs.fits) return false;
+  const bool at_one_place = costs.places == 1;
+  if (at_one_place && (views || product(producer->domain) == product(reader->domain))) return true;
+  // Spreading values out, or reading them at several places, computes them again for each: only where that
+  // costs less than another kernel, or not much more for what is cheap: the estimate does not know what a
+  // loop keeps in registers, and what is computed while it waits for memory.
   bool cheap = std::ranges::all_of(producer->nodes, [](const Node* n) {
     return ops::has(n, ops::Trait::View) || ops::has(n, ops::Trait::Cheap);
   });
-  Costs costs = costs_of_pull(producer, reader);
   bool one_stage = reader->kind == GroupKind::Loop || reader->kind == GroupKind::View;
-  if (!costs.fixed || (!cheap && !one_stage)) return cheap;
-  return costs.together.nanoseconds < (cheap ? 1.25 : 0.95) * costs.apart.nanoseconds;
+  if (at_one_place && (!costs.fixed || (!cheap && !one_stage))) return cheap;
+  return costs.together.nanoseconds < (cheap && at_one_place ? 1.25 : 0.95) * costs.apart.nanoseconds;
 }
 
 // Whether the contraction's operands, with the producer's views taken in, have their elements at even
@@ -73,10 +75,25 @@ Grouping::Costs Grouping::costs_of_pull(const Group* producer, const Group* read
   const DimScope& scope = block_.graph().dims;
   double own = elements_in(producer->domain, scope), walked = elements_in(reader->domain, scope);
   Costs out;
-  const KernelWork both[] = {{producer->nodes, own > 0 ? walked / own : 1.0}, {reader->nodes}};
+  // What is computed at several places reads unaligned, and chooses, at each of them.
+  constexpr double kAnew = 2;
+  auto add_work = [](std::vector<KernelWork>& work, const Group* group, const Places& places, double times) {
+    for (Node* const& node : group->nodes) {
+      const size_t at = places.at(node);
+      const double anew = at > 1 && !ops::has(node, ops::Trait::View) ? kAnew : 1;
+      work.push_back({std::span(&node, 1), times * anew * static_cast<double>(at)});
+    }
+  };
+  const Places places = places_in({producer, reader});
+  for (const Node* node : producer->nodes) out.places = std::max(out.places, places.at(node));
+  out.fits = places.all <= kMostPlaces;
+  std::vector<KernelWork> both;
+  add_work(both, producer, places, own > 0 ? walked / own : 1.0);
+  add_work(both, reader, places, 1);
   out.together = cost_of_kernel(both, free, scope);
   for (const Group* group : {producer, reader}) {
-    const KernelWork alone[] = {{group->nodes}};
+    std::vector<KernelWork> alone;
+    add_work(alone, group, places_in({group}), 1);
     ops::FusionCost cost = cost_of_kernel(alone, free, scope);
     out.apart.bytes += cost.bytes;
     out.apart.operations += cost.operations;
@@ -112,8 +129,9 @@ void Grouping::refuse_pull(const Group* producer, const Group* reader) {
     return refuse(last, reader, "each value would be computed again at every reading");
   Dim own = product(producer->domain), walked = product(reader->domain);
   Dim bytes = own * Dim(static_cast<int64_t>(2 * size_of(last->result(0)->type().dtype)));
-  if (own == walked) return;
   Costs costs = costs_of_pull(producer, reader);
+  if (own == walked && costs.places == 1) return;
+  walked = walked * Dim(static_cast<int64_t>(costs.places));
   bool dearer = !costs.fixed || costs.together.nanoseconds >= costs.apart.nanoseconds;
   refuse(
       last, reader,
