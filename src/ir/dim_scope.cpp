@@ -94,6 +94,17 @@ Range bounds_of(const DimScope& scope, const Dim& dim, int splits) {
     sum.high = std::min(sum.high, least ? std::min(a.high, b.high) : std::max(a.high, b.high));
     break;  // the rest is split in turn
   }
+  // mod(x, m) is from 0 to m - 1, which says more than numbers do where m stands in the sum too.
+  for (const Term& term : DimExpr::of(dim)->terms) {
+    if (splits == 0) break;
+    if (term.atoms.size() != 1 || term.atoms[0]->kind != Atom::Kind::Mod) continue;
+    const Dim &x = term.atoms[0]->a, &m = term.atoms[0]->b;
+    if (m.is_constant() || bounds_of(scope, m, splits - 1).low <= 0) continue;
+    const Dim none = dim - mod(x, m) * term.coefficient, most = none + (m - 1) * term.coefficient;
+    sum.low = std::max(sum.low, bounds_of(scope, term.coefficient > 0 ? none : most, splits - 1).low);
+    sum.high = std::min(sum.high, bounds_of(scope, term.coefficient > 0 ? most : none, splits - 1).high);
+    break;
+  }
   // What is known of the same size but for a number.
   for (const DimScope::Fact& fact : scope.facts()) {
     if (fact.relation != "<=") continue;

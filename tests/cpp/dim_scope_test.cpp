@@ -23,6 +23,21 @@ TEST(DimScope, KnowsTheLeastAndTheGreatestOfTwo) {
   EXPECT_EQ(scope.equal(min(n, Dim(1)), Dim(1)), Truth::Yes);
 }
 
+// What an array is rolled by is a number below its size, and whole turns are none.
+TEST(DimScope, KnowsThatARestIsBelowTheDivisor) {
+  DimScope scope;
+  scope.declare("n", {1, 1000});
+  scope.declare("m", {0, 7});
+  const Dim n = Dim::symbol("n"), m = Dim::symbol("m"), some = max(m, Dim(1));
+  EXPECT_EQ(scope.less_equal(mod(Dim(-2), n), n - 1), Truth::Yes);
+  EXPECT_EQ(scope.less_equal(mod(Dim(1), max(n, Dim(1))), n), Truth::Yes);
+  EXPECT_EQ(scope.less_equal(Dim(1), n - mod(m, n)), Truth::Yes);
+  EXPECT_EQ(scope.less_equal(mod(n, some) + mod(m, some), 2 * some - 2), Truth::Yes);
+  EXPECT_EQ(scope.less_equal(n, mod(m, n)), Truth::No);
+  EXPECT_EQ(scope.less_equal(mod(n, some), m), Truth::Yes);
+  EXPECT_EQ(scope.less_equal(mod(n, some), m - 1), Truth::Unknown);
+}
+
 // Whatever is said of a random expression holds for all values of its symbols.
 TEST(DimScope, BoundsHold) {
   std::mt19937 random(7);
@@ -36,12 +51,13 @@ TEST(DimScope, BoundsHold) {
     for (int step = 0; step < 6; ++step) {
       const Dim a = made[static_cast<size_t>(pick(static_cast<int>(made.size())))];
       const Dim b = made[static_cast<size_t>(pick(static_cast<int>(made.size())))];
-      switch (pick(6)) {
+      switch (pick(7)) {
         case 0: made.push_back(a + b); break;
         case 1: made.push_back(a - b); break;
         case 2: made.push_back(min(a, b)); break;
         case 3: made.push_back(max(a, b)); break;
         case 4: made.push_back(a * Dim(pick(5) - 2)); break;
+        case 5: made.push_back(mod(a, max(b, Dim(1)))); break;
         default: made.push_back(floordiv(a, Dim(1 + pick(3))));
       }
     }

@@ -276,3 +276,17 @@ def test_loops_that_fail_leave_donated_arrays_and_the_next_run_alone() -> None:
         wanted = np.arange(24)
         wanted[np.asarray(good)] += 1
         assert np.array_equal(np.asarray(donating(x, good)), wanted)
+
+
+@pytest.mark.parametrize(("shift", "axis"), [(1, 0), (-3, 1), (5, None), ((2, -1), (0, 1))])
+def test_a_roll_of_sizes_that_vary(shift: int | tuple[int, int], axis: int | tuple[int, int] | None) -> None:
+    """A shift is less than the size that it goes round in, whatever that is: none is refused, or a case of its own."""
+    rows, columns = ig.Dim("n"), ig.Dim("m")
+    roll = lambda u: ig.roll(u, shift, axis=axis)  # noqa: E731
+    traced = ig.trace(roll, ig.ones((8, 9)), dynamic_shapes={"u": {0: rows, 1: columns}})
+    jitted = ig.jit(roll)
+    for shape in ((4, 5), (7, 4), (9, 30), (2, 2), (5, 6)):
+        x = np.arange(shape[0] * shape[1], dtype=np.float32).reshape(shape)
+        np.testing.assert_array_equal(np.asarray(traced(x)), np.roll(x, shift, axis))
+        np.testing.assert_array_equal(np.asarray(jitted(x)), np.roll(x, shift, axis))
+    assert all(not entry["size_guards"] for entry in jitted.cache_info()["entries"])
