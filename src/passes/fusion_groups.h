@@ -112,13 +112,21 @@ class Grouping {
   class Recomputing;
   bool compute_where_read();
   void join_parts();
+  struct Places {
+    size_t all = 0;  // of all nodes; beyond kMostPlaces no others are counted
+    std::unordered_map<const Node*, size_t> of;
+    size_t at(const Node* node) const {
+      auto found = of.find(node);
+      return found == of.end() ? 1 : found->second;
+    }
+    size_t most(const Group* group) const;  // of one of its nodes
+  };
+  Places places_in(std::initializer_list<const Group*> kernel) const;  // fusion_places.cpp
   struct Costs {
     ops::FusionCost together, apart;
     bool fixed = false;  // no size is a symbol
-    size_t places = 1;   // at which the producer's nodes would be computed, at most
-    bool fits = true;    // the code is not too long
   };
-  Costs costs_of_pull(const Group* producer, const Group* reader) const;
+  Costs costs_of_pull(const Group* producer, const Group* reader, const Places& places) const;
   void join_siblings();
   void settle_panels();
   bool may_fold_beside(const Group* a, const Group* b) const;
@@ -129,16 +137,6 @@ class Grouping {
   void refuse_pull(const Group* producer, const Group* reader);
   void write_out_free();
   bool may_pull(const Group* producer, const Group* reader) const;
-  // fusion_places.cpp
-  struct Places {
-    size_t all = 0;  // of all nodes; beyond kMostPlaces no others are counted
-    std::unordered_map<const Node*, size_t> of;
-    size_t at(const Node* node) const {
-      auto found = of.find(node);
-      return found == of.end() ? 1 : found->second;
-    }
-  };
-  Places places_in(std::initializer_list<const Group*> kernel) const;
   bool lies_evenly(const Node* contraction, const Group* producer, const Group* reader) const;
   Group* group_of(const Node* node) const;
   std::vector<Group*> producer_groups(const Node* node) const;

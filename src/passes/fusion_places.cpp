@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "ops/attrs.h"
 #include "passes/fusion_groups.h"
 #include "support/hash.h"
 
@@ -20,14 +21,24 @@ bool moves(const Node* node) {
 
 }  // namespace
 
+size_t Grouping::Places::most(const Group* group) const {
+  size_t out = 1;
+  for (const Node* node : group->nodes) out = std::max(out, at(node));
+  return out;
+}
+
 // A place is a way of views from a result of the kernel; ways are told apart by their hashes.
 Grouping::Places Grouping::places_in(std::initializer_list<const Group*> kernel) const {
   Places out;
   std::vector<const Node*> nodes;
   for (const Group* group : kernel) nodes.insert(nodes.end(), group->nodes.begin(), group->nodes.end());
-  // One view of one array moves all that is behind it.
-  if (std::ranges::count_if(nodes, moves) < 2) return out;
-  std::ranges::sort(nodes, std::greater(), [&](const Node* node) { return position_.get(node); });
+  // Spreading alone leads by one way.
+  if (std::ranges::none_of(nodes, [](const Node* node) {
+        return moves(node) && node->attrs().find(ops::kBroadcastDims.name) == nullptr;
+      }))
+    return out;
+  std::ranges::reverse(nodes);
+  std::ranges::stable_sort(nodes, std::greater(), [&](const Node* node) { return position_.get(node); });
   auto inside = [&](const Node* node) { return std::ranges::find(kernel, group_of(node)) != kernel.end(); };
   std::unordered_map<const Node*, std::unordered_set<uint64_t>> ways;
   for (const Node* node : nodes) {

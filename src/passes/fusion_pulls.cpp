@@ -42,9 +42,9 @@ bool Grouping::may_pull(const Group* producer, const Group* reader) const {
              return !ops::has(n, ops::Trait::Contraction) || lies_evenly(n, producer, reader);
            });
   if (reader->kind == GroupKind::Heavy) return views;
-  Costs costs = costs_of_pull(producer, reader);
-  if (!costs.fits) return false;
-  const bool at_one_place = costs.places == 1;
+  const Places places = places_in({producer, reader});
+  if (places.all > kMostPlaces) return false;
+  const bool at_one_place = places.most(producer) == 1;
   if (at_one_place && (views || product(producer->domain) == product(reader->domain))) return true;
   // Spreading values out, or reading them at several places, computes them again for each: only where that
   // costs less than another kernel, or not much more for what is cheap: the estimate does not know what a
@@ -52,6 +52,7 @@ bool Grouping::may_pull(const Group* producer, const Group* reader) const {
   bool cheap = std::ranges::all_of(producer->nodes, [](const Node* n) {
     return ops::has(n, ops::Trait::View) || ops::has(n, ops::Trait::Cheap);
   });
+  Costs costs = costs_of_pull(producer, reader, places);
   bool one_stage = reader->kind == GroupKind::Loop || reader->kind == GroupKind::View;
   if (at_one_place && (!costs.fixed || (!cheap && !one_stage))) return cheap;
   return costs.together.nanoseconds < (cheap && at_one_place ? 1.25 : 0.95) * costs.apart.nanoseconds;
@@ -70,7 +71,8 @@ bool Grouping::lies_evenly(const Node* contraction, const Group* producer, const
   });
 }
 
-Grouping::Costs Grouping::costs_of_pull(const Group* producer, const Group* reader) const {
+Grouping::Costs Grouping::costs_of_pull(const Group* producer, const Group* reader,
+                                        const Places& places) const {
   auto free = [&](const Node* node) { return is_free(node); };
   const DimScope& scope = block_.graph().dims;
   double own = elements_in(producer->domain, scope), walked = elements_in(reader->domain, scope);
@@ -84,9 +86,6 @@ Grouping::Costs Grouping::costs_of_pull(const Group* producer, const Group* read
       work.push_back({std::span(&node, 1), times * anew * static_cast<double>(at)});
     }
   };
-  const Places places = places_in({producer, reader});
-  for (const Node* node : producer->nodes) out.places = std::max(out.places, places.at(node));
-  out.fits = places.all <= kMostPlaces;
   std::vector<KernelWork> both;
   add_work(both, producer, places, own > 0 ? walked / own : 1.0);
   add_work(both, reader, places, 1);
@@ -129,9 +128,12 @@ void Grouping::refuse_pull(const Group* producer, const Group* reader) {
     return refuse(last, reader, "each value would be computed again at every reading");
   Dim own = product(producer->domain), walked = product(reader->domain);
   Dim bytes = own * Dim(static_cast<int64_t>(2 * size_of(last->result(0)->type().dtype)));
-  Costs costs = costs_of_pull(producer, reader);
-  if (own == walked && costs.places == 1) return;
-  walked = walked * Dim(static_cast<int64_t>(costs.places));
+  const Places places = places_in({producer, reader});
+  if (places.all > kMostPlaces)
+    return refuse(last, reader, "all would be computed at more than 256 places, which is too much code");
+  if (own == walked && places.most(producer) == 1) return;
+  const Costs costs = costs_of_pull(producer, reader, places);
+  walked = walked * Dim(static_cast<int64_t>(places.most(producer)));
   bool dearer = !costs.fixed || costs.together.nanoseconds >= costs.apart.nanoseconds;
   refuse(
       last, reader,
