@@ -219,6 +219,30 @@ def wave_equation(m: Any, now: Any, before: Any) -> Any:
     return m.fori_loop(0, 50, step, (now, before))[0]
 
 
+@program(normal(512, 512))
+def rolled_steps(m: Any, u: Any) -> Any:
+    """Three steps written out, as a loop of Python's writes them."""
+    for _ in range(3):
+        around = sum(m.xp.roll(u, shift, axis=axis) for axis in (0, 1) for shift in (1, -1))
+        u = 0.25 * around
+    return u
+
+
+@program(normal(512, 512))
+def padded_steps(m: Any, u: Any) -> Any:
+    for _ in range(4):
+        wide = m.xp.pad(u, ((1, 1), (1, 1)))
+        u = 0.25 * (wide[:-2, 1:-1] + wide[2:, 1:-1] + wide[1:-1, :-2] + wide[1:-1, 2:])
+    return u
+
+
+@program(normal(512, 512))
+def differences_of_differences(m: Any, u: Any) -> Any:
+    for _ in range(3):
+        u = m.xp.tanh(u[1:] - u[:-1])
+    return u
+
+
 @program(uniform(64), uniform(64))
 def binomial_options(m: Any, price: Any, strike: Any) -> Any:
     powers = m.xp.arange(-100, 101, 2, dtype=m.xp.float32)
