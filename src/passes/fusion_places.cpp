@@ -48,7 +48,10 @@ Grouping::Places Grouping::places_in(std::initializer_list<const Group*> kernel)
     out.of[node] = std::max<size_t>(1, here.size());
     out.all += here.size();
     if (out.all > kMostPlaces) return out;
-    const std::vector<uint64_t> reading(here.begin(), here.end());
+    // A fold takes what it folds at the places of the kernel's own walk, wherever what it came to is spread.
+    const bool folds = ops::op_of(node).rules.lower.kind == ops::LowerRule::Kind::Reduce;
+    const std::vector<uint64_t> reading =
+        folds ? std::vector<uint64_t>{0} : std::vector<uint64_t>(here.begin(), here.end());
     for (size_t i = 0; i < node->operands().size(); ++i) {
       const Node* operand = node->operand(i)->node();
       if (!operand || !inside(operand)) continue;

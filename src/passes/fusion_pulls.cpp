@@ -55,7 +55,8 @@ bool Grouping::may_pull(const Group* producer, const Group* reader) const {
   Costs costs = costs_of_pull(producer, reader, places);
   bool one_stage = reader->kind == GroupKind::Loop || reader->kind == GroupKind::View;
   if (at_one_place && (!costs.fixed || (!cheap && !one_stage))) return cheap;
-  return costs.together.nanoseconds < (cheap && at_one_place ? 1.25 : 0.95) * costs.apart.nanoseconds;
+  const double most = !cheap ? 0.95 : at_one_place ? 1.25 : 1;
+  return costs.together.nanoseconds < most * costs.apart.nanoseconds;
 }
 
 // Whether the contraction's operands, with the producer's views taken in, have their elements at even
