@@ -131,7 +131,9 @@ void Grouping::refuse_pull(const Group* producer, const Group* reader) {
   Dim bytes = own * Dim(static_cast<int64_t>(2 * size_of(last->result(0)->type().dtype)));
   const Places places = places_in({producer, reader});
   if (places.all > kMostPlaces)
-    return refuse(last, reader, "all would be computed at more than 256 places, which is too much code");
+    return refuse(
+        last, reader,
+        fmt::format("all would be computed at more than {} places, which is too much code", kMostPlaces));
   if (own == walked && places.most(producer) == 1) return;
   const Costs costs = costs_of_pull(producer, reader, places);
   walked = walked * Dim(static_cast<int64_t>(places.most(producer)));
