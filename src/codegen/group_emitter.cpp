@@ -212,6 +212,9 @@ Expr GroupEmitter::compute(Value value, std::span<const Expr> index) {
     for (Value v : node->operands()) x.push_back(element(v, index));
     ops::ScalarContext context{build, node, x, compute_type(dtype)};
     Expr out = noting(node, [&] { return rule.scalar(context); });
+    loop::Formula formula{out.node(), {}};
+    for (Expr operand : x) formula.operands.push_back(operand.node());
+    build.function().formulas.push_back(std::move(formula));
     return round_to(contracted(node, out, x), dtype);
   }
   IG_CHECK(rule.kind == ops::LowerRule::Kind::Point, "{} cannot be computed element by element",

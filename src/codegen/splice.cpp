@@ -31,6 +31,8 @@ class Splicer {
   void run(Expr block) {
     vars_[from_.block_var] = block;
     statements(from_.body);
+    for (const loop::Formula& formula : from_.formulas)
+      if (auto value = done_.find(formula.value); value != done_.end()) take(formula, value->second);
   }
 
  private:
@@ -70,6 +72,17 @@ class Splicer {
         if (places_[s.id].kind == Place::Kind::Buffer) to_.prefetch(buffer(s.id), offset(s.id, s.index));
         return;
     }
+  }
+
+  void take(const loop::Formula& formula, Expr value) {
+    loop::Formula taken{value.node(), {}};
+    for (const ExprNode* operand : formula.operands) {
+      if (operand->op == loop::Op::Var)
+        taken.operands.push_back(vars_[operand->id].node());
+      else if (auto it = done_.find(operand); it != done_.end())
+        taken.operands.push_back(it->second.node());
+    }
+    to_.function().formulas.push_back(std::move(taken));
   }
 
   uint32_t buffer(uint32_t id) const {

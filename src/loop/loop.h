@@ -238,6 +238,13 @@ struct Buffer {
   std::string name;
 };
 
+// A value that one op gives, as a formula of its operands. A kernel that has the same formula many times may
+// call it in place of having its code as often.
+struct Formula {
+  const ExprNode* value;
+  std::vector<const ExprNode*> operands;
+};
+
 // A kernel: `entry(args, begin, end)` runs `body` with `block_var` going from begin to end.
 struct Function {
   std::string name = "kernel";
@@ -251,6 +258,7 @@ struct Function {
   uint32_t variables = 0;  // loop variables and lets in use: ids are below this
   Stmts body;
   std::deque<ExprNode> expressions;  // owns every ExprNode
+  std::vector<Formula> formulas;     // that its values are, where the lowering says so: no part of its text
 
   std::string str() const;  // readable pseudo-code, stable: the basis of golden tests and of hash()
   Hash128 hash() const;     // of str(), names of buffers and the function left out

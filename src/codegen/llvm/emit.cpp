@@ -15,6 +15,7 @@ Emitter::Emitter(const loop::Function& function, const Target& target, llvm::Mod
     : f_(function), target_(target), module_(module), b_(module.getContext()) {}
 
 void Emitter::emit(std::string_view symbol) {
+  find_called();
   auto* pointer = b_.getPtrTy();
   auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {pointer, b_.getInt64Ty(), b_.getInt64Ty()}, false);
   entry_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage,
@@ -154,9 +155,13 @@ void Emitter::body(const loop::Stmts& stmts, uint32_t var, Value value) {
 }
 
 void Emitter::statements(const loop::Stmts& stmts) {
+  // What was read is known until something may have been written: the results of a kernel, one let behind
+  // the other, stand on the same chain of values, which is not to be there once for each.
+  bool written = true;
   for (const auto& s : stmts) {
-    scopes_.back().here.clear();
+    if (written) scopes_.back().here.clear();
     statement(*s);
+    written = s->kind != Stmt::Kind::Let && s->kind != Stmt::Kind::Prefetch;
   }
 }
 

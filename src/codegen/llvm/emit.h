@@ -79,6 +79,7 @@ class Emitter {
   // emit_expr.cpp
   Value eval(const Expr& e) { return eval(e.node()); }
   Value eval(const Node* n);
+  Value remember(const Node* n, Value value);
   Value compute(const Node* n);
   llvm::Value* scalar(const Expr& e);  // of a uniform expression
   llvm::Value* wide(Value value);      // as a vector of the loop's lanes (or the scalar outside of one)
@@ -179,6 +180,20 @@ class Emitter {
   void in_stages(const loop::Stmt& s, llvm::Value* begin, llvm::Value* end, bool sure,
                  std::span<const Node* const> cut);
 
+  // emit_formulas.cpp
+  struct Formulas {  // that one call gives
+    std::vector<const Node*> values;
+    std::vector<const Node*> operands;
+    std::string text;               // in which the operands that are read have numbers
+    std::vector<const Node*> read;  // by these numbers
+    size_t length = 0;              // operations
+  };
+  static bool describe(Formulas& all);
+  std::vector<Formulas> formulas_of_body() const;
+  void find_called();
+  Value call(const Formulas& all, const Node& n);
+  llvm::Function* function_of(const Formulas& all, std::span<const Value> operands);
+
   // emit_places.cpp
   struct Term {
     const Node* node;
@@ -270,9 +285,12 @@ class Emitter {
   std::unordered_map<const Node*, bool> impure_, natural_;
   std::unordered_map<std::string, llvm::AllocaInst*> slots_;
   std::unordered_map<const loop::Table*, llvm::GlobalVariable*> tables_;
-  bool streams_ = false;             // some store goes past the caches
-  std::vector<LineReader> readers_;  // of the loop that is emitted, in its full groups
-  std::optional<Turns> turns_;       // of the innermost loop that is emitted
+  bool streams_ = false;                            // some store goes past the caches
+  std::vector<LineReader> readers_;                 // of the loop that is emitted, in its full groups
+  std::optional<Turns> turns_;                      // of the innermost loop that is emitted
+  std::vector<Formulas> calls_;                     // in place of what they are, written out
+  std::unordered_map<const Node*, size_t> called_;  // by which of these
+  std::unordered_map<std::string, llvm::Function*> functions_;   // by the text and the kinds of operands
   const std::unordered_set<uint32_t>* lets_of_stage_ = nullptr;  // that a first stage works out by itself
   int lanes_ = 1;
   llvm::Value* mask_ = nullptr;    // of the last group; null where all lanes are active

@@ -38,10 +38,13 @@ Emitter::Value Emitter::eval(const Node* n) {
   if (n->op == Op::Size) return {sizes_[n->id]};
   if (n->op == Op::Const) return constant(*n);
   if (Value* value = known(n)) return *value;
-  Value value = compute(n);
+  auto called = called_.find(n);
+  return remember(n, called != called_.end() ? call(calls_[called->second], *n) : compute(n));
+}
+
+Emitter::Value Emitter::remember(const Node* n, Value value) {
   Scope& scope = scopes_.back();
-  (impure(n) ? scope.here : scope.pure)[n] = value;
-  return value;
+  return (impure(n) ? scope.here : scope.pure)[n] = value;
 }
 
 Emitter::Value Emitter::compute(const Node* n) {
