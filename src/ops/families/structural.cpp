@@ -351,6 +351,59 @@ Value slice_before_reshape(SimplifyContext& c) {
   return c.build.reshape(slice, c.node->result()->type().dims);
 }
 
+// A slice of some of the arrays that were joined is taken from these. (From several of them it is joined
+// again, if nobody else needs all.)
+Value slice_of_concatenate(SimplifyContext& c) {
+  const Node* inner = c.node->operand(0)->node();
+  const auto axis = static_cast<size_t>(inner->attrs().get(kAxis));
+  const Dims &start = c.node->attrs().get(kStart), &limit = c.node->attrs().get(kLimit);
+  const Ints& strides = c.node->attrs().get(kSliceStrides);
+  auto surely = [&](const Dim& a, const Dim& b) { return c.scope.less_equal(a, b) == Truth::Yes; };
+  struct Part {
+    Value of;
+    Dims start, limit;
+  };
+  std::vector<Part> parts;
+  Dim begin = int64_t{0};
+  for (Value v : inner->operands()) {
+    const Dim size = v->type().dims[axis], end = begin + size;
+    if (!surely(end, start[axis]) && !surely(limit[axis], begin)) {
+      if (!surely(begin, start[axis]) && !surely(start[axis], begin)) return nullptr;
+      if (!surely(limit[axis], end) && !surely(end, limit[axis])) return nullptr;
+      Part part{v, start, limit};
+      part.start[axis] = surely(begin, start[axis]) ? start[axis] - begin : Dim(int64_t{0});
+      part.limit[axis] = surely(limit[axis], end) ? limit[axis] - begin : size;
+      parts.push_back(std::move(part));
+    }
+    begin = end;
+  }
+  const bool again =
+      parts.size() < inner->operands().size() && strides[axis] == 1 && inner->result()->uses().size() == 1;
+  if (parts.empty() || (parts.size() > 1 && !again)) return nullptr;
+  std::vector<Value> values;
+  for (Part& part : parts)
+    values.push_back(
+        c.build("slice", {part.of},
+                {kStart % std::move(part.start), kLimit % std::move(part.limit), kSliceStrides % strides}));
+  return values.size() == 1 ? values[0] : c.build.node(op_of(inner), values, inner->attrs())->result();
+}
+
+// A slice of what stands between the padding.
+Value slice_of_pad(SimplifyContext& c) {
+  const Node* inner = c.node->operand(0)->node();
+  const auto& low = inner->attrs().get(kPadLow);
+  const Ints& interior = inner->attrs().get(kPadInterior);
+  Dims start = c.node->attrs().get(kStart), limit = c.node->attrs().get(kLimit);
+  for (size_t i = 0; i < start.size(); ++i) {
+    start[i] = start[i] - low[i], limit[i] = limit[i] - low[i];
+    if (interior[i] != 0 || c.scope.less_equal(0, start[i]) != Truth::Yes ||
+        c.scope.less_equal(limit[i], inner->operand(0)->type().dims[i]) != Truth::Yes)
+      return nullptr;
+  }
+  return c.build("slice", {inner->operand(0)},
+                 {kStart % start, kLimit % limit, kSliceStrides % c.node->attrs().get(kSliceStrides)});
+}
+
 Value simplify_slice(SimplifyContext& c) {
   Value x = c.node->operand(0);
   const Dims &start = c.node->attrs().get(kStart), &limit = c.node->attrs().get(kLimit);
@@ -360,6 +413,8 @@ Value simplify_slice(SimplifyContext& c) {
   if (whole) return x;
   Node* inner = x->node();
   if (inner && has(inner, Trait::Relabel)) return slice_before_reshape(c);
+  if (inner && op_of(inner).decl.name == "concatenate") return slice_of_concatenate(c);
+  if (inner && op_of(inner).decl.name == "pad") return slice_of_pad(c);
   if (!inner || inner->op() != c.node->op()) return nullptr;
   const Dims& inner_start = inner->attrs().get(kStart);
   const Ints& inner_strides = inner->attrs().get(kSliceStrides);
