@@ -388,6 +388,13 @@ static Expr simplify(Builder& b, const ExprNode& n) {
   if (!cb && n.op == Op::Add)
     if (Expr whole = put_together(n.a, n.b)) return whole;
   if (!cb && n.op == Op::Sub && n.a->op == Op::Add && n.a->a.node() == n.b.node()) return n.a->b;
+  if (!cb && n.op == Op::Sub && ca) {  // of what is counted from an end, too
+    const int64_t from = index_value(n.a);
+    if (n.b->op == Op::Sub && is_index_const(n.b->a))
+      return n.b->b + b.index(*fold_index(Op::Sub, from, index_value(n.b->a)));
+    if (n.b->op == Op::Add && is_index_const(n.b->b))
+      return b.index(*fold_index(Op::Sub, from, index_value(n.b->b))) - n.b->a;
+  }
   if (!cb) return n.op == Op::Sub && n.a.node() == n.b.node() ? b.index(0) : Expr{};
   int64_t v = index_value(n.b);
   switch (n.op) {
@@ -395,6 +402,8 @@ static Expr simplify(Builder& b, const ExprNode& n) {
       if (v == 0) return n.a;
       if (n.a->op == Op::Add && is_index_const(n.a->b))
         return n.a->a + b.index(*fold_index(Op::Add, index_value(n.a->b), v));
+      if (n.a->op == Op::Sub && is_index_const(n.a->a))
+        return b.index(*fold_index(Op::Add, index_value(n.a->a), v)) - n.a->b;
       return {};
     case Op::Sub: return n.a + b.index(*fold_index(Op::Sub, 0, v));
     case Op::Mul:

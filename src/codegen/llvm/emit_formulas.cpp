@@ -140,7 +140,7 @@ llvm::Function* Emitter::function_of(const Formulas& all, std::span<const Value>
   auto* type = llvm::FunctionType::get(llvm::StructType::get(b_.getContext(), results), given, false);
   function = inside.entry_ =
       llvm::Function::Create(type, llvm::Function::InternalLinkage, "formula", module_);
-  function->copyAttributesFrom(entry_);
+  function->addFnAttrs(llvm::AttrBuilder(b_.getContext(), entry_->getAttributes().getFnAttrs()));
   function->addFnAttr(llvm::Attribute::NoInline);
   function->setDoesNotAccessMemory();
   function->setWillReturn();

@@ -257,9 +257,14 @@ Value simplify_reverse(SimplifyContext& c) {
   bool all_one = std::all_of(axes.begin(), axes.end(),
                              [&](int64_t axis) { return x->type().dims[static_cast<size_t>(axis)] == 1; });
   if (all_one) return x;
-  if (x->node() && x->node()->op() == c.node->op() && x->node()->attrs() == c.node->attrs())
-    return x->node()->operand(0);
-  return nullptr;
+  if (!x->node() || x->node()->op() != c.node->op()) return nullptr;
+  const Ints& inner = x->node()->attrs().get(kReversed);
+  Ints once;  // what is reversed twice is not
+  for (int64_t axis = 0; axis < x->type().rank(); ++axis)
+    if ((std::ranges::find(axes, axis) != axes.end()) != (std::ranges::find(inner, axis) != inner.end()))
+      once.push_back(axis);
+  if (once.empty()) return x->node()->operand(0);
+  return c.build("reverse", {x->node()->operand(0)}, {kReversed % once});
 }
 
 std::vector<Value> transpose_reverse(TransposeContext& c) {

@@ -14,10 +14,10 @@ graph @main(%x: f32[64, 48]) {
 // CHECK:      graph @main(%x: f32[64, 48]) {
 // CHECK-NEXT:   %y = fusion(%x) {kind = "loop"} : f32[48, 64] {
 // CHECK-NEXT:     ^(%x$1: f32[64, 48]) {
-// CHECK-NEXT:       %e = negate(%x$1) : f32[64, 48]
 // CHECK-NEXT:       %0 = transpose(%x$1) {permutation = [1, 0]} : f32[48, 64]
-// CHECK-NEXT:       %t = negate(%0) : f32[48, 64]
+// CHECK-NEXT:       %e = negate(%x$1) : f32[64, 48]
 // CHECK-NEXT:       %r = reshape(%e) {shape = <48, 64>} : f32[48, 64]
+// CHECK-NEXT:       %t = negate(%0) : f32[48, 64]
 // CHECK-NEXT:       %y$1 = add(%t, %r) : f32[48, 64]
 // CHECK-NEXT:       return %y$1
 // CHECK-NEXT:     }

@@ -17,9 +17,9 @@ graph @main(%x: f32[64, 48]) {
 // CHECK:      graph @main(%x: f32[64, 48]) {
 // CHECK-NEXT:   %y = fusion(%x) {kind = "loop"} : f32[48, 8, 8] {
 // CHECK-NEXT:     ^(%x$1: f32[64, 48]) {
-// CHECK-NEXT:       %two = constant() {value = f32[] {0x1p+1}} : f32[]
 // CHECK-NEXT:       %0 = reshape(%x$1) {shape = <8, 8, 48>} : f32[8, 8, 48]
 // CHECK-NEXT:       %1 = transpose(%0) {permutation = [2, 0, 1]} : f32[48, 8, 8]
+// CHECK-NEXT:       %two = constant() {value = f32[] {0x1p+1}} : f32[]
 // CHECK-NEXT:       %2 = broadcast_in_dim(%two) {shape = <48, 8, 8>, broadcast_dimensions = []} : f32[48, 8, 8]
 // CHECK-NEXT:       %3 = multiply(%1, %2) : f32[48, 8, 8]
 // CHECK-NEXT:       %y$1 = add(%3, %1) : f32[48, 8, 8]
