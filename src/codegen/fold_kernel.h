@@ -267,13 +267,13 @@ class FoldPlan {
   int first_read(Value v) const {
     int first = stages_;
     for (const Use& use : v->uses())
-      if (use.user != region_.terminator()) first = std::min(first, first_use(use.user));
+      if (use.user != region_.terminator()) first = std::min(first, used(use.user).first);
     return first;
   }
   int last_read(Value v) const {
     int last = -1;
     for (const Use& use : v->uses())
-      last = std::max(last, use.user == region_.terminator() ? stages_ : last_use(use.user));
+      last = std::max(last, use.user == region_.terminator() ? stages_ : used(use.user).last);
     return last;
   }
 
@@ -286,7 +286,7 @@ class FoldPlan {
     if (auto it = known.find(node); it != known.end()) return it->second;
     const ops::Op& op = ops::op_of(node);
     int own = std::max(op.decl.ulp, op.decl.complex_ulp) > 0 ? 12 : op.has(ops::Trait::View) ? 0 : 1;
-    for (Value operand : node->operands()) own += cost(operand, known);
+    for (Value operand : node->operands()) own = std::min(own + cost(operand, known), kWorthKeeping);
     return known[node] = own;
   }
   void find_kept() {
@@ -296,16 +296,21 @@ class FoldPlan {
       std::unordered_map<const Node*, int> known;
       if (last_read(node->result()) > stage_.at(node) && cost(node->result(), known) >= kWorthKeeping &&
           !later_user_only(node))
-        kept_.push_back(node);
+        kept_.push_back(node), used_.clear();
     }
   }
   bool is_kept(const Node* node) const { return std::ranges::find(kept_, node) != kept_.end(); }
-  // The last stage in which a user, or what is inlined through it, runs.
-  int last_use(const Node* user) const {
-    if (is_fold(user) || is_kept(user)) return stage_.at(user);
-    int last = stage_.at(user);
-    for (Value v : user->results()) last = std::max(last, last_read(v));
-    return last;
+  // The first and the last stage in which a user, or what is inlined through it, runs.
+  struct Stages {
+    int first, last;
+  };
+  Stages used(const Node* user) const {
+    if (is_fold(user) || is_kept(user)) return {stage_.at(user), stage_.at(user)};
+    if (auto it = used_.find(user); it != used_.end()) return it->second;
+    Stages out{stages_, stage_.at(user)};
+    for (Value v : user->results())
+      out = {std::min(out.first, first_read(v)), std::max(out.last, last_read(v))};
+    return used_[user] = out;
   }
   // Read by one node alone, which is itself kept or wanted no earlier: keeping that one is enough.
   bool later_user_only(const Node* node) const {
@@ -313,18 +318,11 @@ class FoldPlan {
     if (uses.empty()) return true;
     return first_read(node->result()) == last_read(node->result()) || uses.size() == 1;
   }
-  // The first stage in which a user, or what is inlined through it, runs.
-  int first_use(const Node* user) const {
-    if (is_fold(user) || is_kept(user)) return stage_.at(user);
-    int first = stages_;
-    for (Value v : user->results()) first = std::min(first, first_read(v));
-    return first;
-  }
-
   const Block& region_;
   const Dims& domain_;
   std::unordered_map<const Node*, int> stage_;
   std::vector<const Node*> kept_;
+  mutable std::unordered_map<const Node*, Stages> used_;  // with what is kept so far
   int stages_ = 0;
 };
 
