@@ -363,6 +363,10 @@ void Grouping::place_scalar(Node* node) {
       refuse(node, group, "one kernel cannot hold both of its producers");
       continue;
     }
+    // One reads the other through views: what that computes is computed anew at their places. (Why not, is
+    // told with the pulls.)
+    if ((reads(home, group) && !may_pull(group, home)) || (reads(group, home) && !may_pull(home, group)))
+      continue;
     if (makes_cycle({home, group}, node)) {
       refuse(node, group, "something outside must run between them");
       continue;
