@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from . import _errors, _intaglio
@@ -22,18 +21,21 @@ class _Around(threading.local):
 _around = _Around()
 
 
-@contextlib.contextmanager
-def bound(name: str | None, size: Any) -> Iterator[None]:
-    """Makes the axis known to the collectives that are called inside."""
-    if name is None:
-        yield
-        return
-    before = _around.axes
-    _around.axes = [*before, (name, size)]
-    try:
-        yield
-    finally:
-        _around.axes = before
+class bound:
+    """Makes the axis known to the collectives that are called inside.
+
+    A class, since what `contextlib` does would be watched where a function is captured.
+    """
+
+    def __init__(self, name: str | None, size: Any) -> None:
+        self.axes = [] if name is None else [(name, size)]
+
+    def __enter__(self) -> None:
+        self.before = _around.axes
+        _around.axes = [*self.before, *self.axes]
+
+    def __exit__(self, *error: object) -> None:
+        _around.axes = self.before
 
 
 def _size(who: str, axis_name: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -69,21 +70,38 @@ def has_type(leaf: Any) -> bool:
     return is_array(leaf) or isinstance(leaf, ShapeDtypeStruct)
 
 
-def _argument_names(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
-    """The name of the parameter that each argument goes to."""
+def _positional(function: Callable[..., Any]) -> tuple[list[str], str]:
+    """The names of the parameters that take positional arguments, and of the one that takes the rest."""
+    # Of what a plain function is, without `inspect`: its own Python would be run at each call of a transform, and
+    # watched where one is captured.
+    method = isinstance(function, types.MethodType)
+    plain: Any = function.__func__ if isinstance(function, types.MethodType) else function
+    for _ in range(64):  # decorators, one around the other
+        if type(plain) is not types.FunctionType or "__signature__" in plain.__dict__:
+            break
+        if "__wrapped__" in plain.__dict__:
+            plain = plain.__dict__["__wrapped__"]
+            continue
+        code = plain.__code__
+        names = list(code.co_varnames[: code.co_argcount])
+        more = code.co_flags & inspect.CO_VARARGS
+        if names or not method:
+            rest = code.co_varnames[code.co_argcount + code.co_kwonlyargcount] if more else "arg"
+            return names[1:] if method else names, rest
+        break
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
-        parameters = []
-    names = []
-    for i in range(len(args)):
-        positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        if i < len(positional):
-            names.append(positional[i].name)
-        else:
-            rest = next((p.name for p in parameters if p.kind == p.VAR_POSITIONAL), "arg")
-            names.append(f"{rest}{i - len(positional)}")
-    return names + list(kwargs)
+        return [], "arg"
+    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return positional, next((p.name for p in parameters if p.kind == p.VAR_POSITIONAL), "arg")
+
+
+def _argument_names(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
+    """The name of the parameter that each argument goes to."""
+    positional, rest = _positional(function)
+    names = positional[: len(args)]
+    return [*names, *(f"{rest}{i}" for i in range(len(args) - len(names))), *kwargs]
 
 
 def _identifier(path: str) -> str:

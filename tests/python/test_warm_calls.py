@@ -213,3 +213,42 @@ def test_the_memory_of_a_run_does_not_grow() -> None:
     report = graph.report()
     assert report["planned_peak"] == report["measured_peak"] == first["measured_peak"]
     assert report["constant_bytes"] == first["constant_bytes"] == 0
+
+
+@pytest.mark.parametrize("transform", ["grad", "value_and_grad", "vmap", "jacfwd", "hessian"])
+def test_transforms_are_no_outside_reads(transform: str) -> None:
+    """A jitted transform is guarded by what the user's function reads, not by how Python's own modules look at it."""
+
+    def f(x):
+        return ig.sum(x * x)
+
+    g = ig.jit(getattr(ig, transform)(f))
+    g(ig.ones((3, 4)))
+    text = str(ig.explain(g))
+    assert "inspect" not in text
+    assert text.count("outside: ") <= 4, text
+
+
+def test_names_of_arguments_are_those_of_the_signature() -> None:
+    class Layer:
+        def __call__(self, x, y=1.0):
+            return x * y
+
+        def method(self, a, b, *more):
+            return a + b
+
+    def keywords(a, /, b, *, c):
+        return a * b + c
+
+    layer = Layer()
+    x = ig.ones((2,))
+    for function, args, kwargs, names in [
+        (lambda a, b: a + b, (x, x), {}, ["a", "b"]),
+        (lambda *rest: rest[0] + rest[1], (x, x), {}, ["rest0", "rest1"]),
+        (lambda a, *more: a + more[0] + more[1], (x, x, x), {}, ["a", "more0", "more1"]),
+        (keywords, (x, x), {"c": x}, ["a", "b", "c"]),
+        (layer, (x, x), {}, ["x", "y"]),
+        (layer.method, (x, x, x), {}, ["a", "b", "more0"]),
+        (functools.partial(keywords, x, c=x), (x,), {}, ["b"]),
+    ]:
+        assert [i["name"] for i in ig.trace(function, *args, **kwargs).graph.inputs][: len(names)] == names
