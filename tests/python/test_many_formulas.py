@@ -124,3 +124,21 @@ def test_results_of_one_kernel_share_what_they_stand_on() -> None:
         return len(ig.jit(f).lower(x).compile().as_text().splitlines())
 
     assert lines(8) < 2.5 * lines(4)
+
+
+def test_some_are_many_and_some_are_few() -> None:
+    """Formulas of several kinds, those that are called beside those that are written out, in any order."""
+
+    def f(x: Any) -> Any:
+        for k in range(9):
+            x = ig.sin(x) + x * 0.25
+            if k in (2, 7):
+                x = ig.tanh(x) + ig.special.erf(x)
+            if k == 4:
+                x = ig.atan(x) - ig.expm1(x * 0.1)
+            if k % 2:
+                x = ig.log1p(ig.abs(x)) + x
+        return x
+
+    x = numbers(77, ig.float32)
+    same_bits(ig.jit(f).lower(x).compile()(x), f(x))

@@ -99,7 +99,7 @@ std::vector<Emitter::Formulas> Emitter::formulas_of_body() const {
 void Emitter::find_called() {
   if (f_.formulas.empty()) return;
   std::vector<Formulas> all = formulas_of_body();
-  std::unordered_map<std::string_view, size_t> times;
+  std::unordered_map<std::string, size_t> times;
   size_t length = 0;
   for (const Formulas& one : all) length += one.length, ++times[one.text];
   if (length < kMuch) return;
