@@ -310,3 +310,13 @@ def game_of_signs(m: Any, spins: Any) -> Any:
 def markov_steps(m: Any, chain: Any, start: Any) -> Any:
     chain = chain / m.xp.sum(chain, axis=1, keepdims=True)
     return m.fori_loop(0, 100, lambda i, p: p @ chain, start / m.xp.sum(start))
+
+
+@program(normal(512, 512))
+def haar_wavelet(m: Any, x: Any) -> Any:
+    for _ in range(3):
+        even, odd = x[:, ::2], x[:, 1::2]
+        x = m.xp.concat([(even + odd) * 0.5, (even - odd) * 0.5], axis=1)
+        even, odd = x[::2], x[1::2]
+        x = m.xp.concat([(even + odd) * 0.5, (even - odd) * 0.5], axis=0)
+    return x

@@ -7,71 +7,94 @@
 namespace ig::loop {
 namespace {
 
-using Strides = std::unordered_map<const ExprNode*, std::optional<int64_t>>;
+// stride * var + offset; the offset is known where nothing but var and constants is in it.
+struct Affine {
+  int64_t stride = 0;
+  std::optional<int64_t> offset;
+};
 
-std::optional<int64_t> stride_of(const ExprNode* n, uint32_t var, Strides& known) {
-  if (n == nullptr || n->op == Op::Const || n->op == Op::Size) return 0;
-  if (n->op == Op::Var && n->id == var) return 1;
-  if (n->op == Op::Local || n->op == Op::ReduceLanes) return std::nullopt;
-  if (auto it = known.find(n); it != known.end()) return it->second;
-  auto a = stride_of(n->a.node(), var, known);
-  auto b = stride_of(n->b.node(), var, known);
-  auto c = stride_of(n->c.node(), var, known);
-  std::optional<int64_t> out;
-  auto constant = [](const Expr& e) { return e->op == Op::Const; };
-  if (a == 0 && b == 0 && c == 0) {
-    out = 0;
-  } else if (a && b && c && n->type == DType::I64) {
-    auto ua = static_cast<uint64_t>(*a), ub = static_cast<uint64_t>(*b);
-    if (n->op == Op::Var) out = a;
-    if (n->op == Op::Add) out = static_cast<int64_t>(ua + ub);
-    if (n->op == Op::Sub) out = static_cast<int64_t>(ua - ub);
-    if (n->op == Op::Neg) out = static_cast<int64_t>(0 - ua);
-    if (n->op == Op::Mul && constant(n->b)) out = static_cast<int64_t>(ua * n->b->bits[0]);
-    if (n->op == Op::Mul && constant(n->a)) out = static_cast<int64_t>(ub * n->a->bits[0]);
-    if (n->op == Op::Shl && constant(n->b) && n->b->bits[0] < 63)
-      out = static_cast<int64_t>(ua << n->b->bits[0]);
-  }
-  known[n] = out;
+using MaybeAffine = std::optional<Affine>;
+
+// Forms in one variable. `unclamped` takes an index that is held within bounds (one arm of the selection is a
+// constant) for what it is between them: enough to guess where a comparison of it turns, no more.
+struct Forms {
+  uint32_t var;
+  bool unclamped = false;
+  std::unordered_map<const ExprNode*, MaybeAffine> known;
+
+  MaybeAffine of(const ExprNode* n);
+};
+
+int64_t wrapping(Op op, int64_t a, int64_t b) {
+  const auto ua = static_cast<uint64_t>(a), ub = static_cast<uint64_t>(b);
+  return static_cast<int64_t>(op == Op::Add ? ua + ub : op == Op::Sub ? ua - ub : ua * ub);
+}
+
+Affine combined(Op op, const Affine& a, const Affine& b) {
+  Affine out{wrapping(op, a.stride, b.stride), std::nullopt};
+  if (a.offset && b.offset) out.offset = wrapping(op, *a.offset, *b.offset);
   return out;
 }
 
-// c of var + c; nullopt for anything else.
-std::optional<int64_t> distance_from(const ExprNode* n, uint32_t var) {
-  if (n->op == Op::Var && n->id == var) return 0;
-  if (n->type != DType::I64 || (n->op != Op::Add && n->op != Op::Sub)) return std::nullopt;
+Affine scaled(const Affine& a, int64_t by) {
+  Affine out{wrapping(Op::Mul, a.stride, by), std::nullopt};
+  if (a.offset) out.offset = wrapping(Op::Mul, *a.offset, by);
+  return out;
+}
+
+MaybeAffine Forms::of(const ExprNode* n) {
+  if (n == nullptr || n->op == Op::Size) return Affine{};
+  if (n->op == Op::Const) return Affine{0, static_cast<int64_t>(n->bits[0])};
+  if (n->op == Op::Var && n->id == var) return Affine{1, 0};
+  if (n->op == Op::Local || n->op == Op::ReduceLanes) return std::nullopt;
+  if (auto it = known.find(n); it != known.end()) return it->second;
+  const MaybeAffine a = of(n->a.node()), b = of(n->b.node()), c = of(n->c.node());
+  MaybeAffine out;
   auto constant = [](const Expr& e) { return e->op == Op::Const; };
-  const bool add = n->op == Op::Add;
-  const ExprNode* rest = constant(n->b) ? n->a.node() : add && constant(n->a) ? n->b.node() : nullptr;
-  if (rest == nullptr) return std::nullopt;
-  auto c = static_cast<int64_t>((rest == n->a.node() ? n->b : n->a)->bits[0]);
-  auto out = distance_from(rest, var);
-  return out ? std::optional(add ? *out + c : *out - c) : std::nullopt;
+  const bool index = a && b && c && n->type == DType::I64;
+  if (index && n->op == Op::Var) out = a;
+  if (index && (n->op == Op::Add || n->op == Op::Sub)) out = combined(n->op, *a, *b);
+  if (index && n->op == Op::Neg) out = scaled(*a, -1);
+  if (index && n->op == Op::Mul && constant(n->b)) out = scaled(*a, *b->offset);
+  if (index && n->op == Op::Mul && constant(n->a)) out = scaled(*b, *a->offset);
+  if (index && n->op == Op::Shl && constant(n->b) && n->b->bits[0] < 63)
+    out = scaled(*a, int64_t{1} << n->b->bits[0]);
+  if (unclamped && n->op == Op::Select && n->type == DType::I64 && constant(n->b) != constant(n->c))
+    out = constant(n->b) ? c : b;
+  if (!out && a && b && c && a->stride == 0 && b->stride == 0 && c->stride == 0) out = Affine{};
+  known[n] = out;
+  return out;
 }
 
 }  // namespace
 
 std::vector<int64_t> turns_of_comparisons(const Function& f, uint32_t var) {
   std::vector<int64_t> out;
+  Forms forms{.var = var, .unclamped = true, .known = {}};
   for (const ExprNode& n : f.expressions) {
     if (n.op < Op::Eq || n.op > Op::Ge || n.a->type != DType::I64) continue;
-    const bool right = n.b->op == Op::Const, left = n.a->op == Op::Const;
-    if (right == left) continue;
-    auto distance = distance_from((right ? n.a : n.b).node(), var);
-    if (!distance) continue;
-    // Where var + distance reaches the constant, and where it is past it: one of them, of (in)equality both.
-    const int64_t at = static_cast<int64_t>((right ? n.b : n.a)->bits[0]) - *distance;
-    const bool reaches = right ? n.op == Op::Lt || n.op == Op::Ge : n.op == Op::Le || n.op == Op::Gt;
+    const MaybeAffine a = forms.of(n.a.node()), b = forms.of(n.b.node());
+    if (!a || !b || !a->offset || !b->offset || a->stride == b->stride) continue;
+    // Of the difference of both sides: where it is zero, which may be between two values of the variable.
+    const Affine d = combined(Op::Sub, *a, *b);
+    const int64_t by = d.stride < 0 ? wrapping(Op::Sub, 0, d.stride) : d.stride;
+    const int64_t root = d.stride < 0 ? *d.offset : wrapping(Op::Sub, 0, *d.offset);
+    if (by < 0) continue;  // the least integer
+    const bool divides = root % by == 0;
+    const int64_t at = root / by - (!divides && root < 0);  // rounded down
+    // A rising difference answers `<` and `>=` anew where it reaches zero and the others where it is past it;
+    // of a falling one it is the other way round. (In)equality turns at both, if there is such a value at all.
     const bool either = n.op == Op::Eq || n.op == Op::Ne;
-    if (reaches || either) out.push_back(at);
-    if (!reaches || either) out.push_back(at + 1);
+    const bool reaches = (n.op == Op::Lt || n.op == Op::Ge) == (d.stride > 0);
+    if (divides && (reaches || either)) out.push_back(at);
+    if (either ? divides : !divides || !reaches) out.push_back(at + 1);
   }
   return out;
 }
 
 std::optional<int64_t> stride_in(Expr offset, uint32_t var) {
-  Strides known;
-  return stride_of(offset.node(), var, known);
+  const MaybeAffine affine = Forms{.var = var, .known = {}}.of(offset.node());
+  return affine ? std::optional(affine->stride) : std::nullopt;
 }
 
 bool depends_on(Expr e, uint32_t var) { return stride_in(e, var) != 0; }
