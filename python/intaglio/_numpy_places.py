@@ -94,7 +94,12 @@ def put_along_axis(x: Any, indices: Any, values: Any, /, axis: int) -> Tensor:
     """The array with `values` at these places along an axis; what `take_along_axis` reads."""
     x, index = _array(x), _array(indices)
     place = _axis(axis, x.ndim, "put_along_axis")
+    if index.ndim == x.ndim:  # other axes of one element stand for any number
+        sizes = zip(index.shape, x.shape, strict=True)
+        shape = tuple(n if a == place or m == 1 else m for a, (n, m) in enumerate(sizes))
+        index = functions["broadcast_to"](index, shape=shape)
     grid: list[Any] = [_functions._op.iota(shape=index.shape, dtype="int64", axis=a) for a in range(x.ndim)]
+    grid = [0 if x.shape[a] == 1 else at for a, at in enumerate(grid)]
     grid[place] = index
     out = _intaglio._handle(x)
     out[tuple(grid)] = astype(_array(values), x.dtype)

@@ -366,7 +366,7 @@ static Expr simplify(Builder& b, const ExprNode& n) {
   if (n.op == Op::Imag && n.a->op == Op::Complex) return n.a->b;
   if (n.op == Op::Complex && n.a->op == Op::Real && n.b->op == Op::Imag && n.a->a.node() == n.b->a.node())
     return n.a->a;
-  if (n.op == Op::Select && is_const(n.a)) return n.a->bits[0] != 0 ? n.b : n.c;
+  if ((n.op == Op::Select || n.op == Op::SelectLazy) && is_const(n.a)) return n.a->bits[0] != 0 ? n.b : n.c;
   if (n.op == Op::Select && n.b.node() == n.c.node()) return n.b;
   if ((n.op == Op::Convert || n.op == Op::Bitcast) && n.a.type() == n.type) return n.a;
   if (n.op == Op::Convert && is_const(n.a) && n.a.type() == DType::Bool && is_integer(n.type))

@@ -142,11 +142,24 @@ Expr select(Expr condition, Expr then, Expr otherwise) {
   return ternary(Op::Select, condition, then, otherwise);
 }
 
+namespace {
+
+Expr select_in_branches(Op op, Expr condition, Expr then, Expr otherwise) {
+  IG_CHECK(condition.type() == DType::Bool && then.type() == otherwise.type(),
+           "select_lazy or select_rare of {}, {} and {}", ig::name(condition.type()), ig::name(then.type()),
+           ig::name(otherwise.type()));
+  IG_CHECK(!pair(then), "the parts of a complex number are selected each for itself");
+  return ternary(op, condition, then, otherwise);
+}
+
+}  // namespace
+
+Expr select_lazy(Expr condition, Expr then, Expr otherwise) {
+  return select_in_branches(Op::SelectLazy, condition, then, otherwise);
+}
+
 Expr select_rare(Expr condition, Expr rare, Expr common) {
-  IG_CHECK(condition.type() == DType::Bool && rare.type() == common.type(), "select_rare of {}, {} and {}",
-           ig::name(condition.type()), ig::name(rare.type()), ig::name(common.type()));
-  IG_CHECK(!pair(rare), "the parts of a complex number are selected each for itself");
-  return ternary(Op::SelectRare, condition, rare, common);
+  return select_in_branches(Op::SelectRare, condition, rare, common);
 }
 
 Expr sqrt(Expr a) { return of_floats(Op::Sqrt, a); }

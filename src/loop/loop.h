@@ -86,6 +86,7 @@ enum class Op : uint8_t {
   Fma,     // a * b + c, rounded once (on a target without fma: multiply, then add)
   Scale,   // a * 2^floor(b), rounded once; c is the same, spelled for targets that have no instruction for it
   Select,  // a ? b : c; both arms are evaluated
+  SelectLazy,  // a ? b : c, where neither arm (both pure) is evaluated unless a lane of the group takes it
   SelectRare,  // a ? b : c, where b is pure and computed lane by lane, only for the (few) lanes where a holds
   Convert,     // numeric: float to int saturates, NaN to 0; to Bool is != 0
   Lookup,      // of the table's entries (F32) the one that the low four bits of a (I32) name
@@ -168,6 +169,7 @@ IG_LOOP_MIXED(!=)
 Expr fma(Expr a, Expr b, Expr c);
 Expr scale(Expr a, Expr power, Expr spelled);  // a * 2^floor(power), which `spelled` must be, to the bit
 Expr select(Expr condition, Expr then, Expr otherwise);
+Expr select_lazy(Expr condition, Expr then, Expr otherwise);  // of ways that whole arrays take
 Expr select_rare(Expr condition, Expr rare, Expr common);  // slow paths that should cost nothing unless taken
 Expr sqrt(Expr a);
 Expr floor(Expr a);

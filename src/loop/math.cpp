@@ -431,13 +431,50 @@ Expr power_by_log(Expr x, Expr y, bool fine) {
   return select(one, number(x, 1), value);
 }
 
+// Exponents of few products and at most one root: whole numbers and halves to 16 for float32, which takes them in
+// float64, so that they are rounded once; for float64 those of which no step is lost to over- or underflow and
+// whose roundings stay within the bound. (Those of a single step have forms of their own in pow().)
+Expr is_small_power(Expr y, bool fine) {
+  Expr size = abs(y);
+  if (fine) return (y == 4.0) | (y == -2.0) | (y == -0.5) | (size == 1.5);
+  Expr twice = y * 2.0;
+  Expr several = (size > 1.0) & (size <= 16.0) & (floor(twice) == twice) & ~((y == 2.0) | (y == 3.0));
+  return several | (y == -0.5);
+}
+
+// x^y of F64 for such an exponent: the root, then the powers x^16, x^8, … of which the exponent is made, each of
+// 1 / x for a negative one. What is not wanted is a factor of one, which is exact: so the bits are those of the
+// products alone, which is what is left of this for an exponent that is known.
+Expr small_power(Expr x, Expr y) {
+  Expr one = number(x, 1), size = abs(y), whole = floor(size);
+  Expr half = ~(whole == size);
+  // The root of -inf to a half is that of inf, and that of -0 is 0.
+  Expr base = select(half, select(x == -kInfinity, number(x, kInfinity), x + 0.0), x);
+  Expr value = select(half, sqrt(base), one), inverse = y < 0.0;
+  value = select(inverse & half, one / value, value);  // where 1 / x would overflow its root does not
+  base = select(inverse, one / base, base);
+  Expr powers[] = {base, base * base, base, base, base};
+  for (int i = 2; i < 5; ++i) powers[i] = powers[i - 1] * powers[i - 1];
+  for (int i = 4; i >= 0; --i) {
+    const double worth = 1 << i;
+    Expr has = whole >= worth;
+    value = value * select(has, powers[i], one);
+    whole = select(has, whole - worth, whole);
+  }
+  return value;
+}
+
+Expr power_of_double(Expr x, Expr y, bool fine) {
+  return select_lazy(is_small_power(y, fine), small_power(x, y), power_by_log(x, y, fine));
+}
+
 }  // namespace
 
 // The powers that programs are full of are products, quotients and roots, whether or not the exponent is
 // known when the code is made: so the bits are the same.
 Expr pow(Expr x, Expr y) {
-  Expr value =
-      single(x) ? convert(power_by_log(widen(x), widen(y), false), DType::F32) : power_by_log(x, y, true);
+  Expr value = single(x) ? convert(power_of_double(widen(x), widen(y), false), DType::F32)
+                         : power_of_double(x, y, true);
   Expr root = select(x == -kInfinity, number(x, kInfinity), sqrt(x + 0.0));
   value = select(y == 0.5, root, value);
   value = select(y == -1.0, number(x, 1) / x, value);

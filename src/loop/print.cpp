@@ -45,6 +45,7 @@ std::string_view symbol(Op op) {
     case Op::Fma: return "fma";
     case Op::Scale: return "scale";
     case Op::Select: return "select";
+    case Op::SelectLazy: return "select_lazy";
     case Op::SelectRare: return "select_rare";
     case Op::Real: return "real";
     case Op::Imag: return "imag";

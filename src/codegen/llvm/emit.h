@@ -122,6 +122,7 @@ class Emitter {
 
   llvm::Value* fused(llvm::Value* a, llvm::Value* b, llvm::Value* c);
   Value select(const Node& n);
+  Value select_lazy(const Node& n);
   Value select_rare(const Node& n);
   void frontier(const Node* n, std::vector<const Node*>& leaves, std::unordered_map<const Node*, bool>& seen);
   Value* known(const Node* n);

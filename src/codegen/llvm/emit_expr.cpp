@@ -53,6 +53,7 @@ Emitter::Value Emitter::compute(const Node* n) {
     case Op::Local: return read_local(*n);
     case Op::ReduceLanes: return reduce_lanes(*n);
     case Op::Select: return select(*n);
+    case Op::SelectLazy: return select_lazy(*n);
     case Op::SelectRare: return select_rare(*n);
     case Op::Scale: return scale(*n);
     case Op::Real:
@@ -338,6 +339,46 @@ void Emitter::frontier(const Node* n, std::vector<const Node*>& leaves,
       known(n) != nullptr)
     return leaves.push_back(n);
   for (const Expr& e : {n->a, n->b, n->c}) frontier(e.node(), leaves, seen);
+}
+
+// Of one way for all lanes that way alone is evaluated, and both where they part. What they read is found before.
+Emitter::Value Emitter::select_lazy(const Node& n) {
+  Value condition = eval(n.a);
+  std::vector<const Node*> leaves;
+  std::unordered_map<const Node*, bool> seen;
+  frontier(n.b.node(), leaves, seen);
+  frontier(n.c.node(), leaves, seen);
+  bool single = condition.uniform();
+  for (const Node* leaf : leaves) single &= eval(leaf).uniform();
+  auto* one = b_.getTrue();
+  auto* mask = condition.uniform() ? condition.v : wide(condition);
+  auto *any = mask, *all = mask;
+  if (!condition.uniform()) {
+    any = b_.CreateOrReduce(mask_ ? b_.CreateAnd(mask, mask_) : mask);
+    all = b_.CreateAndReduce(mask_ ? b_.CreateOr(mask, b_.CreateNot(mask_)) : mask);
+  }
+  // The value of an arm where its lanes are asked for, and `instead` where none is.
+  auto arm = [&](const Expr& e, llvm::Value* asked, llvm::Value* instead) -> llvm::Value* {
+    auto *at = block("arm"), *after = block("after");
+    auto* before = b_.GetInsertBlock();
+    b_.CreateCondBr(asked, at, after);
+    b_.SetInsertPoint(at);
+    scopes_.emplace_back();
+    scopes_.back().same_statement = true;
+    Value value = eval(e);
+    auto* v = single ? value.v : wide(value);
+    scopes_.pop_back();
+    if (instead != nullptr) v = b_.CreateSelect(mask, v, instead);
+    auto* from = b_.GetInsertBlock();
+    b_.CreateBr(after);
+    b_.SetInsertPoint(after);
+    auto* phi = b_.CreatePHI(v->getType(), 2);
+    phi->addIncoming(v, from);
+    phi->addIncoming(instead != nullptr ? instead : llvm::Constant::getNullValue(v->getType()), before);
+    return phi;
+  };
+  auto* otherwise = arm(n.c, b_.CreateXor(all, one), nullptr);
+  return {arm(n.b, any, otherwise)};
 }
 
 // The rare lanes are computed one by one as scalars, by the same instructions: their code is small and out of

@@ -154,7 +154,7 @@ class Emitter::Chain {
       fact.varies = loop::depends_on(n->a, loop_.id);
       fact.early = early && !reads(n->a.node());
     }
-    if (n->op == Op::SelectRare || is_complex(n->type)) plain_ = false;
+    if (n->op == Op::SelectRare || n->op == Op::SelectLazy || is_complex(n->type)) plain_ = false;
     for_parts(n, [&](const Node* part) {
       const Fact& of = look(part, early);
       fact.depth = std::max(fact.depth, of.depth);

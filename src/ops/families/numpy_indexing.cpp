@@ -1,5 +1,7 @@
 // The array API's ways to pick elements, as composites: take, take_along_axis, one_hot, tril, triu, diagonal,
 // trace. An index out of range is clamped, as gather's are.
+#include <numeric>
+
 #include "ops/families/compose.h"
 #include "ops/shape_attrs.h"
 
@@ -39,24 +41,42 @@ void infer_along(InferContext& c) {
   tools::require_index_dtype(c, 1);
   c.require_rank(1, c.operand(0).rank());
   int64_t axis = checked_axis("take_along_axis", c.get(kAlong), c.operand(0).rank());
-  for (int64_t i = 0; i < c.operand(0).rank(); ++i)
-    if (i != axis)
-      c.require_equal(c.operand(0).dims[static_cast<size_t>(i)], c.operand(1).dims[static_cast<size_t>(i)],
-                      "the axes of the array and of the indices");
+  for (size_t i = 0; i < c.operand(0).dims.size(); ++i) {
+    const Dim &of_array = c.operand(0).dims[i], &of_indices = c.operand(1).dims[i];
+    if (static_cast<int64_t>(i) != axis && !(of_array == 1) && !(of_indices == 1))
+      c.require_equal(of_array, of_indices, "the axes of the array and of the indices");
+  }
   tools::infer_by_body(c);
 }
 
 std::vector<Value> along_body(BodyContext& c) {
   Value x = c.operands[0], indices = c.operands[1];
-  int rank = x->type().rank();
-  int64_t axis = checked_axis("take_along_axis", c.get(kAlong), rank);
-  Ints batch;
-  for (int64_t i = 0; i < rank; ++i)
-    if (i != axis) batch.push_back(i);
+  Dims from = x->type().dims, places = indices->type().dims, sizes(from.size(), Dim(int64_t{1})), named;
+  const auto axis =
+      static_cast<size_t>(checked_axis("take_along_axis", c.get(kAlong), x->type().rank()));
+  // An index that stands for a whole axis of the array takes slices along it; an axis of one element is repeated.
+  Ints batch, batch_of_indices, slices;
+  for (size_t i = 0; i < from.size(); ++i) {
+    if (i != axis && places[i] == 1 && !(from[i] == 1)) {
+      slices.push_back(static_cast<int64_t>(i));
+      sizes[i] = from[i];
+      continue;
+    }
+    if (i != axis) {
+      from[i] = places[i];
+      batch.push_back(static_cast<int64_t>(i));
+      batch_of_indices.push_back(static_cast<int64_t>(named.size()));
+    }
+    named.push_back(places[i]);
+  }
+  Ints all(from.size());
+  std::iota(all.begin(), all.end(), 0);
+  if (from != x->type().dims) x = c.build.broadcast(x, from, all);
+  if (!slices.empty()) indices = c.build.reshape(indices, named);
   return {c.build("gather", {x, indices},
-                  {kOffsetDims % Ints{}, kCollapsedDims % Ints{axis}, kOperandBatchDims % batch,
-                   kIndicesBatchDims % batch, kStartIndexMap % Ints{axis}, kIndexVectorDim % int64_t{rank},
-                   kSliceSizes % Dims(static_cast<size_t>(rank), Dim(int64_t{1}))})};
+                  {kOffsetDims % slices, kCollapsedDims % Ints{static_cast<int64_t>(axis)}, kOperandBatchDims % batch,
+                   kIndicesBatchDims % batch_of_indices, kStartIndexMap % Ints{static_cast<int64_t>(axis)},
+                   kIndexVectorDim % static_cast<int64_t>(named.size()), kSliceSizes % sizes})};
 }
 
 void infer_one_hot(InferContext& c) {
@@ -168,7 +188,8 @@ std::vector<Op> numpy_indexing() {
   ops.push_back(
       composite({.name = "take_along_axis",
                  .python = "take_along_axis",
-                 .doc = "For each row along `axis`, the elements that the indices of the same row name.",
+                 .doc = "For each row along `axis`, the elements that the indices of the same row name.\nOther axes "
+                        "of one element, of the array or of the indices, stand for any number.",
                  .operands = {x, {"indices", "Integers of the same rank."}},
                  .attrs = {kAlong},
                  .numpy = "np.take_along_axis(x, np.clip(indices.astype(np.int64), 0, x.shape[axis] - 1), "
@@ -176,7 +197,10 @@ std::vector<Op> numpy_indexing() {
                  .samples = {{"T[5], i64[3] {4, 0, 4}", "{}"},
                              {"T[2, 3], i64[2, 2] {2, 0, 1, 1}", "{}"},
                              {"T[3, 2], i32[1, 2] {2, 0}", "{axis = 0}"},
-                             {"T[2, 3], i64[2, 0] {}", "{}"}}},
+                             {"T[2, 3], i64[2, 0] {}", "{}"},
+                             {"T[2, 3, 4], i64[2, 2, 1] {2, 0, 1, 1}", "{axis = 1}"},
+                             {"T[1, 3, 2], i32[2, 2, 1] {2, 0, 9, 1}", "{axis = 1}"},
+                             {"T[3, 1], i64[1, 4] {2, 0, 1, 1}", "{axis = 0}"}}},
                 along_body, infer_along));
   ops.push_back(
       composite({.name = "one_hot",
