@@ -83,7 +83,8 @@ std::vector<int64_t> turns_of_comparisons(const Function& f, uint32_t var) {
     const bool divides = root % by == 0;
     const int64_t at = root / by - (!divides && root < 0);  // rounded down
     // A rising difference answers `<` and `>=` anew where it reaches zero and the others where it is past it;
-    // of a falling one it is the other way round. (In)equality turns at both, if there is such a value at all.
+    // of a falling one it is the other way round. (In)equality turns at both, if there is such a value at
+    // all.
     const bool either = n.op == Op::Eq || n.op == Op::Ne;
     const bool reaches = (n.op == Op::Lt || n.op == Op::Ge) == (d.stride > 0);
     if (divides && (reaches || either)) out.push_back(at);

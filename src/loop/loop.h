@@ -348,8 +348,8 @@ class Builder {
 // nullopt. Lets are looked through; a read of a local counts as depending on every variable, since its value
 // is not in sight.
 std::optional<int64_t> stride_in(Expr offset, uint32_t var);
-// The values of the variable from which on a comparison of affine forms of it, with constant offsets, has another
-// answer, of all the function's comparisons; in any order, and some more than once.
+// The values of the variable from which on a comparison of affine forms of it, with constant offsets, has
+// another answer, of all the function's comparisons; in any order, and some more than once.
 std::vector<int64_t> turns_of_comparisons(const Function& f, uint32_t var);
 bool depends_on(Expr e, uint32_t var);
 

@@ -431,9 +431,10 @@ Expr power_by_log(Expr x, Expr y, bool fine) {
   return select(one, number(x, 1), value);
 }
 
-// Exponents of few products and at most one root: whole numbers and halves to 16 for float32, which takes them in
-// float64, so that they are rounded once; for float64 those of which no step is lost to over- or underflow and
-// whose roundings stay within the bound. (Those of a single step have forms of their own in pow().)
+// Exponents of few products and at most one root: whole numbers and halves to 16 for float32, which takes
+// them in float64, so that they are rounded once; for float64 those of which no step is lost to over- or
+// underflow and whose roundings stay within the bound. (Those of a single step have forms of their own in
+// pow().)
 Expr is_small_power(Expr y, bool fine) {
   Expr size = abs(y);
   if (fine) return (y == 4.0) | (y == -2.0) | (y == -0.5) | (size == 1.5);
@@ -442,9 +443,9 @@ Expr is_small_power(Expr y, bool fine) {
   return several | (y == -0.5);
 }
 
-// x^y of F64 for such an exponent: the root, then the powers x^16, x^8, … of which the exponent is made, each of
-// 1 / x for a negative one. What is not wanted is a factor of one, which is exact: so the bits are those of the
-// products alone, which is what is left of this for an exponent that is known.
+// x^y of F64 for such an exponent: the root, then the powers x^16, x^8, … of which the exponent is made, each
+// of 1 / x for a negative one. What is not wanted is a factor of one, which is exact: so the bits are those
+// of the products alone, which is what is left of this for an exponent that is known.
 Expr small_power(Expr x, Expr y) {
   Expr one = number(x, 1), size = abs(y), whole = floor(size);
   Expr half = ~(whole == size);

@@ -185,9 +185,9 @@ TEST(LoopAnalysis, ComparisonsTurn) {
     sum = sum + count(i <= b.index(39));            // from 40 on no more
     sum = sum + count(i == b.index(50));            // from 50 on, and from 51 on no more
     sum = sum + count(i * 2 + 1 < b.index(120)) + count(i * 4 == b.index(241));  // from 60 on no more; never
-    sum = sum + count(b.index(131) - i * 2 < b.index(0)) + count(i * 3 < i + 140);    // from 66 on; from 70 on
-    Expr held = loop::greater(loop::lesser(i, b.index(90)), b.index(0));              // where it is held: 0 and 91
-    sum = sum + count(held * 2 <= b.index(150));                                      // from 76 on no more
+    sum = sum + count(b.index(131) - i * 2 < b.index(0)) + count(i * 3 < i + 140);  // from 66 on; from 70 on
+    Expr held = loop::greater(loop::lesser(i, b.index(90)), b.index(0));  // where it is held: 0 and 91
+    sum = sum + count(held * 2 <= b.index(150));                          // from 76 on no more
     sum = sum + count(i < n) + count(i % b.index(3) == b.index(0));
     b.store(out, i, sum);
   });

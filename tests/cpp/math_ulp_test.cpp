@@ -326,8 +326,8 @@ void two_arguments(DType type, double pow_bound, double atan2_bound) {
   std::vector<T> bases = points;  // the exponents with forms of their own, and their neighbours
   for (int i = 0; i < 5000; ++i) bases.push_back(static_cast<T>(unit(random) * std::exp2(exponent(random))));
   for (T base : bases)
-    for (T z : {T(0), T(0.5), T(1), T(2), T(3), T(-1), T(-0.5), T(-2), T(-3), T(4), T(1.5), T(-1.5), T(2.5), T(5),
-                T(-6), T(12), T(15.5), T(16), T(-16), T(16.5)})
+    for (T z : {T(0),   T(0.5),  T(1),   T(2), T(3),  T(-1), T(-0.5), T(-2), T(-3),  T(4),
+                T(1.5), T(-1.5), T(2.5), T(5), T(-6), T(12), T(15.5), T(16), T(-16), T(16.5)})
       a.push_back(base), b.push_back(z);
   for (const Target& target : runnable()) {
     double p = worst_of_two<T>(math::pow, std::pow, type, target, a, b);

@@ -1,5 +1,5 @@
-"""Powers of few products and at most one root: the same bits whether the exponent is a number in the program, one that is
-passed, or an element of an array, alone or among others; and what C's `pow` says of zeros, infinities and NaN."""
+"""Powers of few products and at most one root: the same bits whether the exponent is a number in the program, one that
+is passed, or an element of an array, alone or among others; and what C's `pow` says of zeros, infinities and NaN."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def test_known_and_unknown_exponents_agree(dtype: str, exponent: float) -> None:
         same_bits(known, other)
     with np.errstate(all="ignore"):
         exact = np.power(x.numpy().astype(np.longdouble), np.longdouble(passed.numpy())).astype(dtype)
-    np.testing.assert_allclose(known.numpy(), exact, rtol=4 * np.finfo(dtype).eps, atol=4 * np.finfo(dtype).smallest_subnormal)
+    np.testing.assert_allclose(
+        known.numpy(), exact, rtol=4 * np.finfo(dtype).eps, atol=4 * np.finfo(dtype).smallest_subnormal
+    )
     zero = exact == 0
     np.testing.assert_array_equal(np.signbit(known.numpy()[zero]), np.signbit(exact[zero]))
 

@@ -341,7 +341,8 @@ void Emitter::frontier(const Node* n, std::vector<const Node*>& leaves,
   for (const Expr& e : {n->a, n->b, n->c}) frontier(e.node(), leaves, seen);
 }
 
-// Of one way for all lanes that way alone is evaluated, and both where they part. What they read is found before.
+// Of one way for all lanes that way alone is evaluated, and both where they part. What they read is found
+// before.
 Emitter::Value Emitter::select_lazy(const Node& n) {
   Value condition = eval(n.a);
   std::vector<const Node*> leaves;

@@ -267,12 +267,60 @@ class Contraction {
     return best;
   }
 
+  // The product has the free axes of its first factor before those of the second; so that factor comes second
+  // which has the result's last axis: what is left to transpose then moves whole rows (but not if that makes
+  // the rows of the product short). Axes that the result has in front of the first factor's are walked one by
+  // one, and nothing is left to transpose.
   Term multiply(const Term& x, const Term& y, const std::set<int>& keep) {
+    auto only = [](const Term& a, const Term& b) {
+      return [&](int label) { return contains(a.labels, label) && !contains(b.labels, label); };
+    };
+    const auto last = std::find_if(result_.rbegin(), result_.rend(), [&](int label) {
+      return contains(x.labels, label) || contains(y.labels, label);
+    });
+    const bool turn = last != result_.rend() && only(x, y)(*last);
+    const Term &first = turn ? y : x, &second = turn ? x : y;
+    Labels leading;
+    if (last != result_.rend() && only(second, first)(*last))
+      std::copy_if(result_.begin(), std::ranges::find_if(result_, only(first, second)),
+                   std::back_inserter(leading), only(second, first));
+    Dim row = int64_t{1}, inner = int64_t{1};
+    for (int label : second.labels) {
+      if (contains(first.labels, label)) continue;
+      row = row * size_in(second, label);
+      if (!contains(leading, label)) inner = inner * size_in(second, label);
+    }
+    auto is_short = [](const Dim& d) { return d.is_constant() && d.constant() < 32; };
+    if (turn && is_short(row)) return multiply_in_order(x, y, keep);
+    return multiply_in_order(is_short(inner) ? first : repeated(first, leading, second), second, keep);
+  }
+
+  static Dim size_in(const Term& term, int label) {
+    return term.value->type().dims[static_cast<size_t>(place(term, label))];
+  }
+
+  // The term for each place along these axes of another one, in front.
+  Term repeated(const Term& term, const Labels& names, const Term& other) {
+    if (names.empty()) return term;
+    Dims dims;
+    Ints axes;
+    for (int label : names) dims.push_back(size_in(other, label));
+    for (const Dim& size : term.value->type().dims) {
+      axes.push_back(static_cast<int64_t>(dims.size()));
+      dims.push_back(size);
+    }
+    Labels labels = names;
+    labels.insert(labels.end(), term.labels.begin(), term.labels.end());
+    return {m_.b.broadcast(term.value, dims, axes), std::move(labels)};
+  }
+
+  static int64_t place(const Term& term, int label) {
+    return std::ranges::find(term.labels, label) - term.labels.begin();
+  }
+
+  Term multiply_in_order(const Term& x, const Term& y, const std::set<int>& keep) {
     Ints x_batch, y_batch, x_sum, y_sum;
     Labels batch, free;
-    auto place = [](const Term& term, int label) {
-      return static_cast<int64_t>(std::ranges::find(term.labels, label) - term.labels.begin());
-    };
     for (int label : x.labels) {
       const bool both = contains(y.labels, label);
       if (!both) {
@@ -336,6 +384,8 @@ std::vector<Op> einsum_composites() {
       sample("T[2, 3], T[3, 4]", "ij,jk->ik"),
       sample("T[2, 3], T[3, 4]", "ij,jk"),
       sample("T[2, 3], T[3, 4]", "ij,jk->ki"),
+      sample("T[40, 3], T[2, 3]", "ij,kj->ki"),
+      sample("T[2, 3, 33], T[4, 3]", "ajk,bj->abk"),
       sample("T[2, 3], T[2, 3]", "ij,ij->"),
       sample("T[2, 3], T[2, 3]", "ij,ij->ij"),
       sample("T[3], T[4]", "i,j->ij"),

@@ -52,9 +52,9 @@ void infer_along(InferContext& c) {
 std::vector<Value> along_body(BodyContext& c) {
   Value x = c.operands[0], indices = c.operands[1];
   Dims from = x->type().dims, places = indices->type().dims, sizes(from.size(), Dim(int64_t{1})), named;
-  const auto axis =
-      static_cast<size_t>(checked_axis("take_along_axis", c.get(kAlong), x->type().rank()));
-  // An index that stands for a whole axis of the array takes slices along it; an axis of one element is repeated.
+  const auto axis = static_cast<size_t>(checked_axis("take_along_axis", c.get(kAlong), x->type().rank()));
+  // An index that stands for a whole axis of the array takes slices along it; an axis of one element is
+  // repeated.
   Ints batch, batch_of_indices, slices;
   for (size_t i = 0; i < from.size(); ++i) {
     if (i != axis && places[i] == 1 && !(from[i] == 1)) {
@@ -73,10 +73,11 @@ std::vector<Value> along_body(BodyContext& c) {
   std::iota(all.begin(), all.end(), 0);
   if (from != x->type().dims) x = c.build.broadcast(x, from, all);
   if (!slices.empty()) indices = c.build.reshape(indices, named);
-  return {c.build("gather", {x, indices},
-                  {kOffsetDims % slices, kCollapsedDims % Ints{static_cast<int64_t>(axis)}, kOperandBatchDims % batch,
-                   kIndicesBatchDims % batch_of_indices, kStartIndexMap % Ints{static_cast<int64_t>(axis)},
-                   kIndexVectorDim % static_cast<int64_t>(named.size()), kSliceSizes % sizes})};
+  return {c.build(
+      "gather", {x, indices},
+      {kOffsetDims % slices, kCollapsedDims % Ints{static_cast<int64_t>(axis)}, kOperandBatchDims % batch,
+       kIndicesBatchDims % batch_of_indices, kStartIndexMap % Ints{static_cast<int64_t>(axis)},
+       kIndexVectorDim % static_cast<int64_t>(named.size()), kSliceSizes % sizes})};
 }
 
 void infer_one_hot(InferContext& c) {
@@ -185,23 +186,23 @@ std::vector<Op> numpy_indexing() {
                              {"T[1, 2], u8[2] {0, 0}", "{}"}}},
                 take_body, infer_take));
   ops.back().decl.usual = {{{"f32[2, 3]", "i64[4]"}, make_attrs({kTakeAxis % 0})}};
-  ops.push_back(
-      composite({.name = "take_along_axis",
-                 .python = "take_along_axis",
-                 .doc = "For each row along `axis`, the elements that the indices of the same row name.\nOther axes "
-                        "of one element, of the array or of the indices, stand for any number.",
-                 .operands = {x, {"indices", "Integers of the same rank."}},
-                 .attrs = {kAlong},
-                 .numpy = "np.take_along_axis(x, np.clip(indices.astype(np.int64), 0, x.shape[axis] - 1), "
-                          "axis)",
-                 .samples = {{"T[5], i64[3] {4, 0, 4}", "{}"},
-                             {"T[2, 3], i64[2, 2] {2, 0, 1, 1}", "{}"},
-                             {"T[3, 2], i32[1, 2] {2, 0}", "{axis = 0}"},
-                             {"T[2, 3], i64[2, 0] {}", "{}"},
-                             {"T[2, 3, 4], i64[2, 2, 1] {2, 0, 1, 1}", "{axis = 1}"},
-                             {"T[1, 3, 2], i32[2, 2, 1] {2, 0, 9, 1}", "{axis = 1}"},
-                             {"T[3, 1], i64[1, 4] {2, 0, 1, 1}", "{axis = 0}"}}},
-                along_body, infer_along));
+  ops.push_back(composite(
+      {.name = "take_along_axis",
+       .python = "take_along_axis",
+       .doc = "For each row along `axis`, the elements that the indices of the same row name.\nOther axes "
+              "of one element, of the array or of the indices, stand for any number.",
+       .operands = {x, {"indices", "Integers of the same rank."}},
+       .attrs = {kAlong},
+       .numpy = "np.take_along_axis(x, np.clip(indices.astype(np.int64), 0, x.shape[axis] - 1), "
+                "axis)",
+       .samples = {{"T[5], i64[3] {4, 0, 4}", "{}"},
+                   {"T[2, 3], i64[2, 2] {2, 0, 1, 1}", "{}"},
+                   {"T[3, 2], i32[1, 2] {2, 0}", "{axis = 0}"},
+                   {"T[2, 3], i64[2, 0] {}", "{}"},
+                   {"T[2, 3, 4], i64[2, 2, 1] {2, 0, 1, 1}", "{axis = 1}"},
+                   {"T[1, 3, 2], i32[2, 2, 1] {2, 0, 9, 1}", "{axis = 1}"},
+                   {"T[3, 1], i64[1, 4] {2, 0, 1, 1}", "{axis = 0}"}}},
+      along_body, infer_along));
   ops.push_back(
       composite({.name = "one_hot",
                  .python = "one_hot",
