@@ -21,8 +21,8 @@ target_link_libraries(intaglio_llvm INTERFACE
   $<IF:$<BOOL:${ZSTD_STATIC}>,${ZSTD_STATIC},zstd> $<IF:$<BOOL:${ZLIB_STATIC}>,${ZLIB_STATIC},z> m)
 target_link_options(intaglio_llvm INTERFACE -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/compiler.map)
 # Functions with the same machine code are kept once: half a megabyte of the wheel. Their addresses are then the same
-# too, and nothing in LLVM or in the compiler's own sources (codegen/llvm/) tells functions apart by them; the core library
-# does (an op's rule against a default), so this is not one of the options of every target.
+# too. The core library tells functions apart by them (an op's rule against a default), so this is not one of the
+# options of every target; the compiler's own sources (codegen/llvm/) do not, and of LLVM no test has shown it.
 if(EXISTS ${LLVM_BINDIR}/ld.lld)
   target_link_options(intaglio_llvm INTERFACE -Wl,--icf=all)
 endif()

@@ -98,9 +98,11 @@ def put_along_axis(x: Any, indices: Any, values: Any, /, axis: int) -> Tensor:
         sizes = zip(index.shape, x.shape, strict=True)
         shape = tuple(n if a == place or m == 1 else m for a, (n, m) in enumerate(sizes))
         index = functions["broadcast_to"](index, shape=shape)
-    grid: list[Any] = [_functions._op.iota(shape=index.shape, dtype="int64", axis=a) for a in range(x.ndim)]
-    grid = [0 if x.shape[a] == 1 else at for a, at in enumerate(grid)]
-    grid[place] = index
+    iota = _functions._op.iota
+    grid: list[Any] = [
+        index if a == place else 0 if size == 1 else iota(shape=index.shape, dtype="int64", axis=a)
+        for a, size in enumerate(x.shape)
+    ]
     out = _intaglio._handle(x)
     out[tuple(grid)] = astype(_array(values), x.dtype)
     return out
