@@ -28,7 +28,6 @@ using namespace factors;
 
 constexpr Attr<bool> kLowerTriangle{"lower", "Whether the lower triangle is the matrix, else the upper one.",
                                     "true"};
-constexpr Attr<bool> kTransposed{"transpose_a", "Whether the triangle is transposed first.", "false"};
 constexpr Attr<bool> kUnit{"unit_diagonal", "Takes the diagonal as ones, whatever stands there.", "false"};
 constexpr int kLanes = 16;  // columns side by side; each has its own order of operations, so any number does
 
@@ -309,11 +308,7 @@ std::vector<Value> jvp_lu(JvpContext& c) {
   Compose m(b);
   Value lu = c.results[0], t = c.tangents[0];
   if (t->type().dims.back() == 0) return {t, nullptr, nullptr};  // no rows to put in order
-  Dims column = c.results[2]->type().dims, wide = t->type().dims;
-  column.push_back(1);
-  Value rows = b.broadcast_to(b.reshape(c.results[2], column), wide);
-  Value moved = b("take_along_axis", {t, rows}, {{"axis", int64_t{-2}}});
-  Value left = solved(b, lu, moved, true, false, true);
+  Value left = solved(b, lu, rows_in_order(b, t, c.results[2]), true, false, true);
   Value inner = turned(b, solved(b, lu, turned(b, left), false, true, false));
   Value strict = triangle(b, inner, true, -1), upper = triangle(b, inner, false, 0);
   Value below = triangle(b, lu, true, -1);  // L without its ones

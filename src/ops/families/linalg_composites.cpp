@@ -1,4 +1,5 @@
 // What the factors of a matrix are good for: systems, determinants, powers.
+#include "ops/families/complex.h"
 #include "ops/families/compose.h"
 #include "ops/families/linalg_rules.h"
 
@@ -11,17 +12,13 @@ namespace {
 constexpr Attr<int64_t> kPower{"n", "How many factors; the inverse's where negative."};
 
 using factors::identity_like;
+using factors::kTransposed;
+using factors::product_of;
 using factors::solved;
+using factors::turned;
 
-// a x = b by the factors of a: L U x = b, its rows in the order of the pivots.
-Value solution(Builder& b, Value a, Value y) {
-  if (a->type().dims.back() == 0) return y;  // no rows to put in order
-  std::vector<Value> factors = b.many("lu", {a});
-  Dims column = factors[2]->type().dims;
-  column.push_back(1);
-  Value rows = b.broadcast_to(b.reshape(factors[2], column), y->type().dims);
-  Value ordered = b("take_along_axis", {y, rows}, {{"axis", int64_t{-2}}});
-  return solved(b, factors[0], solved(b, factors[0], ordered, true, false, true), false, false, false);
+Value solution(Builder& b, Value a, Value y, bool transposed = false) {
+  return b("solve", {a, y}, {{"transpose_a", transposed}});
 }
 
 void infer_square(InferContext& c) {
@@ -34,7 +31,45 @@ void infer_system(InferContext& c) {
   infer_square(c);
 }
 
-std::vector<Value> solve_body(BodyContext& c) { return {solution(c.build, c.operands[0], c.operands[1])}; }
+// The factors L U are those of the rows of a in the order of the pivots; of Aᵀ they are Uᵀ Lᵀ and give the
+// unknowns in that order. Both have the same `lu`, which is computed once.
+std::vector<Value> solve_body(BodyContext& c) {
+  Builder& b = c.build;
+  Value a = c.operands[0], y = c.operands[1];
+  if (a->type().dims.back() == 0) return {y};  // no rows to put in order
+  std::vector<Value> factors = b.many("lu", {a});
+  Value lu = factors[0], order = factors[2];
+  if (!c.get(kTransposed)) {
+    Value below = solved(b, lu, factors::rows_in_order(b, y, order), true, false, true);
+    return {solved(b, lu, below, false, false, false)};
+  }
+  Value ordered = solved(b, lu, solved(b, lu, y, false, true, false), true, true, true);
+  return {factors::rows_put_back(b, ordered, order)};
+}
+
+// x = a⁻¹ b: dx = a⁻¹ (db - da x), which needs no derivative of the factors.
+std::vector<Value> jvp_solve(JvpContext& c) {
+  Builder& b = c.build;
+  bool transposed = c.node->attrs().get(kTransposed);
+  Value right = c.tangents[1];
+  if (Value t = c.tangents[0]) {
+    Value moved = product_of(b, transposed ? turned(b, t) : t, c.results[0]);
+    right = right ? b("subtract", {right, moved}) : b("negate", {moved});
+  }
+  if (!right) return {nullptr};
+  return {solution(b, c.operands[0], right, transposed)};
+}
+
+std::vector<Value> transpose_solve(TransposeContext& c) {
+  if (!c.cotangents[0] || !c.linear[1]) return {nullptr, nullptr};
+  return {nullptr, solution(c.build, c.operands[0], c.cotangents[0], !c.node->attrs().get(kTransposed))};
+}
+
+// The trace of a⁻¹ da, by which the logarithm of the determinant moves.
+Value trace_of_solution(Builder& b, Value a, Value da) {
+  Value d = b("diagonal", {solution(b, a, da)});
+  return Compose(b).sum(d, {d->type().rank() - 1});
+}
 std::vector<Value> inv_body(BodyContext& c) {
   return {solution(c.build, c.operands[0], identity_like(c.build, c.operands[0]))};
 }
@@ -56,7 +91,12 @@ std::vector<Value> det_body(BodyContext& c) {
   return {m.mul(all, parity(c.build, factors[1], all->type().dtype))};
 }
 
-// The logarithm of a zero has no slope that could be used; its derivative is that of LU.
+// Jacobi's formula.
+std::vector<Value> jvp_det(JvpContext& c) {
+  if (!c.tangents[0]) return {nullptr};
+  return {Compose(c.build).mul(c.results[0], trace_of_solution(c.build, c.operands[0], c.tangents[0]))};
+}
+
 std::vector<Value> slogdet_body(BodyContext& c) {
   Compose m(c.build);
   std::vector<Value> factors = c.build.many("lu", {c.operands[0]});
@@ -65,6 +105,16 @@ std::vector<Value> slogdet_body(BodyContext& c) {
   Value signs = c.build("reduce_prod", {c.build("sign", {d})}, {{"axes", last}});
   Value sign = m.mul(signs, parity(c.build, factors[1], signs->type().dtype));
   return {sign, m.sum(m.log(m.abs(d)), last)};
+}
+
+// Of a complex matrix the imaginary part turns the sign.
+std::vector<Value> jvp_slogdet(JvpContext& c) {
+  if (!c.tangents[0]) return {nullptr, nullptr};
+  Builder& b = c.build;
+  Value trace = trace_of_solution(b, c.operands[0], c.tangents[0]);
+  if (!is_complex(trace->type().dtype)) return {nullptr, trace};
+  Value turn = factors::imaginary(b, b("imag", {trace}));
+  return {Compose(b).mul(c.results[0], turn), b("real", {trace})};
 }
 
 std::vector<Value> power_body(BodyContext& c) {
@@ -88,9 +138,9 @@ std::vector<Op> linalg_composites() {
   std::vector<Op> ops;
   const std::string three = "T[3, 3] {1, 2, -0.5, 4, -1, 0.5, 0.25, 3, 2}",
                     two = "T[2, 2, 2] {0, 1, 2, 3, 2, -1, -1, 5}",
-                    turned = "T[2, 2] {(1, 2), (0.5, -1), (-1, 0.5), (2, 3)}";
+                    complex_two = "T[2, 2] {(1, 2), (0.5, -1), (-1, 0.5), (2, 3)}";
   std::vector<Sample> square{
-      {three, "{}"}, {two, "{}"}, {turned, "{}"}, {"T[1, 1] {4}", "{}"}, {"T[0, 2, 2]", "{}"}};
+      {three, "{}"}, {two, "{}"}, {complex_two, "{}"}, {"T[1, 1] {4}", "{}"}, {"T[0, 2, 2]", "{}"}};
   auto add = [&](OpDecl decl, BodyFn body, InferFn infer = infer_square) {
     decl.dtypes = DTypeSet::FloatComplex;
     decl.front = Front::None;
@@ -99,15 +149,21 @@ std::vector<Op> linalg_composites() {
   add({.name = "solve",
        .doc = "The x with a x = b, by the factors of LU.",
        .operands = {{"a", "[..., n, n]."}, {"b", "[..., n, m]."}},
-       .numpy =
-           "(lambda t: np.linalg.solve(a.astype(t), b.astype(t)))('D' if a.dtype.kind == 'c' else float)",
+       .attrs = {kTransposed},
+       .numpy = "(lambda t: np.linalg.solve((np.swapaxes(a, -1, -2) if transpose_a else a).astype(t), "
+                "b.astype(t)))('D' if a.dtype.kind == 'c' else float)",
        .samples = {{three + ", T[3, 2]", "{}"},
                    {two + ", T[2, 2, 1]", "{}"},
-                   {turned + ", T[2, 2]", "{}"},
-                   {"T[1, 1] {4}, T[1, 3]", "{}"}},
+                   {complex_two + ", T[2, 2]", "{}"},
+                   {"T[1, 1] {4}, T[1, 3]", "{}"},
+                   {three + ", T[3, 2]", "{transpose_a = true}"},
+                   {two + ", T[2, 2, 3]", "{transpose_a = true}"},
+                   {complex_two + ", T[2, 1]", "{transpose_a = true}"}},
        .ulp = 1024,
        .complex_ulp = 1024},
       solve_body, infer_system);
+  ops.back().rules.jvp = jvp_solve;
+  ops.back().rules.transpose = transpose_solve;
   add({.name = "inverse",
        .doc = "The inverse of each matrix, by the factors of LU.",
        .operands = {{"x", "[..., n, n]."}},
@@ -125,6 +181,7 @@ std::vector<Op> linalg_composites() {
        .ulp = 1024,
        .complex_ulp = 1024},
       det_body);
+  ops.back().rules.jvp = jvp_det;
   add({.name = "sign_and_log_determinant",
        .doc = "The sign of the determinant of each matrix (a complex number of size 1, where they are "
               "complex), and the logarithm of its size.",
@@ -135,6 +192,7 @@ std::vector<Op> linalg_composites() {
        .ulp = 1024,
        .complex_ulp = 1024},
       slogdet_body);
+  ops.back().rules.jvp = jvp_slogdet;
   add({.name = "matrix_power",
        .doc = "The product of n factors x, by squares; of the inverse where n is negative; the identity "
               "where it is 0.",

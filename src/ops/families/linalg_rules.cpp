@@ -5,6 +5,7 @@
 
 #include "ops/families/batch_rules.h"
 #include "ops/families/compose.h"
+#include "ops/shape_attrs.h"
 
 namespace ig::ops::factors {
 
@@ -84,6 +85,21 @@ Value turn_of(Builder& b, Value v, Value dv) {
 Value solved(Builder& b, Value a, Value y, bool lower, bool transposed, bool unit) {
   return b("triangular_solve", {a, y},
            {{"lower", lower}, {"transpose_a", transposed}, {"unit_diagonal", unit}});
+}
+
+Value rows_in_order(Builder& b, Value x, Value order) {
+  Dims column = order->type().dims;
+  column.push_back(1);
+  return b("take_along_axis", {x, b.reshape(order, column)}, {{"axis", int64_t{-2}}});
+}
+
+Value rows_put_back(Builder& b, Value x, Value order) {
+  int64_t rows = x->type().rank() - 2;
+  Ints batch = tools::iota(rows);
+  return b("scatter", {b.full_like(x, 0), order, x},
+           {kUpdateWindowDims % Ints{rows + 1}, kInsertedDims % Ints{rows}, kInputBatchDims % batch,
+            kScatterBatchDims % batch, kScatterMap % Ints{rows}, kIndexVectorDim % (rows + 1),
+            kUpdate % std::string("set")});
 }
 
 Value identity_like(Builder& b, Value x) {

@@ -25,6 +25,8 @@ void each_matrix(const Literal& x, const std::function<void(int64_t at, int64_t 
 
 void set_element(Literal& to, int64_t at, Complex value);  // its real part, where `to` is real
 
+inline constexpr Attr<bool> kTransposed{"transpose_a", "Whether the matrix is transposed first.", "false"};
+
 Value turned(Builder& b, Value x);     // the last two axes exchanged
 Value conjugate(Builder& b, Value x);  // x itself where it is real, as below
 Value adjoint(Builder& b, Value x);    // turned and conjugated
@@ -35,6 +37,9 @@ Value product_of(Builder& b, Value x, Value y);
 Value triangle(Builder& b, Value x, bool lower, int64_t k);
 Value hermitian_from_lower(Builder& b, Value x);
 Value solved(Builder& b, Value a, Value y, bool lower, bool transposed, bool unit);
+// The rows of x [..., n, m] in this order [..., n], which is a permutation; and such rows in their old order.
+Value rows_in_order(Builder& b, Value x, Value order);
+Value rows_put_back(Builder& b, Value x, Value order);
 Value identity_like(Builder& b, Value x);       // of square matrices
 Value row_of(Builder& b, Value vector);         // [..., n] as [..., 1, n]
 Value column_of(Builder& b, Value vector);      // [..., n] as [..., n, 1]
