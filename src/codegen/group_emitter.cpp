@@ -14,7 +14,9 @@ constexpr int kLeastVector = 16;  // bytes of the narrowest vector register
 int widest_element(const Block& region) {
   size_t widest = 1;
   auto take = [&](Value v) {
-    if (v->type().is_tensor()) widest = std::max(widest, size_of(compute_type(v->type().dtype)));
+    // A single number (where a slice begins) fills no lanes.
+    if (v->type().is_tensor() && !(v->type().elements() == Dim(int64_t{1})))
+      widest = std::max(widest, size_of(compute_type(v->type().dtype)));
   };
   for (Value v : region.args()) take(v);
   for (Node* node : region)

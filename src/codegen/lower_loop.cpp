@@ -103,25 +103,39 @@ Columns inner_columns(const Block& region, const Dims& dims) {
   return out;
 }
 
-// Where comparisons of the column turn, found in a draft of the code.
-std::vector<int64_t> turns_of_columns(const GroupEmitter& emit, const Dims& dims) {
+// Where comparisons of the column turn, found in a draft of the code. A column is an element of the last
+// axis, or of so many axes walked as one.
+std::vector<int64_t> turns_of_columns(const GroupEmitter& emit, const Dims& dims, int axes = 1) {
   GroupEmitter draft(emit.fusion, emit.target, emit.relaxed);
   loop::Builder& build = draft.build;
-  GroupEmitter::Index index = draft.split(build.block(), Dims(dims.begin(), dims.end() - 1));
+  const Dims columns(dims.end() - axes, dims.end());
+  GroupEmitter::Index index = draft.split(build.block(), Dims(dims.begin(), dims.end() - axes));
   uint32_t column = 0;
-  draft.vector(build.index(0), draft.size(dims.back()), 1, [&](loop::Expr at) {
+  draft.vector(build.index(0), draft.size(product(columns)), 1, [&](loop::Expr at) {
     column = at->id;
-    index.push_back(at);
+    for (loop::Expr e : draft.split(at, columns)) index.push_back(e);
+    index.resize(draft.region.results()[0]->type().dims.size(), build.index(0));
     for (Value v : draft.region.results()) build.let(draft.element(v, index));
   });
   return loop::turns_of_comparisons(build.function(), column);
+}
+
+constexpr size_t kMostParts = 16;  // each part of a walk is a loop of its own
+
+// From the first column to their number, each once; none where there would be too many parts.
+std::vector<int64_t> in_order(std::vector<int64_t> cuts, int64_t columns) {
+  for (int64_t& at : cuts) at = std::clamp<int64_t>(at, 0, columns);
+  cuts.insert(cuts.end(), {0, columns});
+  std::ranges::sort(cuts);
+  const auto same = std::ranges::unique(cuts);
+  cuts.erase(same.begin(), same.end());
+  return cuts.size() - 1 <= kMostParts ? cuts : std::vector<int64_t>();
 }
 
 // Where the columns of the walk are cut, from 0 to their number: at the ends of the columns without clamped
 // windows, and where an op takes another way. Within a part comparisons of columns are decided, and elements
 // lie at fixed distances.
 std::vector<int64_t> cuts_of(const GroupEmitter& emit, const Dims& dims, bool windows) {
-  constexpr size_t kMost = 16;  // each part is a loop of its own
   if (dims.empty() || !dims.back().is_constant()) return {};
   const Block& region = emit.region;
   const int64_t columns = dims.back().constant();
@@ -142,13 +156,19 @@ std::vector<int64_t> cuts_of(const GroupEmitter& emit, const Dims& dims, bool wi
   if (const Columns inner = windows ? inner_columns(region, dims) : Columns(); inner.begin < inner.end)
     cuts.insert(cuts.end(), {inner.begin, inner.end});
   if (cuts.empty()) return {};
-  for (int64_t& at : cuts) at = std::clamp<int64_t>(at, 0, columns);
-  cuts.insert(cuts.end(), {0, columns});
-  std::ranges::sort(cuts);
-  const auto same = std::ranges::unique(cuts);
-  cuts.erase(same.begin(), same.end());
-  const size_t parts = cuts.size() - 1;
-  return parts <= kMost && (parts > 1 || windows) ? cuts : std::vector<int64_t>();
+  cuts = in_order(std::move(cuts), columns);
+  return cuts.size() > 2 || windows ? cuts : std::vector<int64_t>();
+}
+
+// The same of so many last axes walked as one, where an op takes another way along any of them.
+std::vector<int64_t> cuts_of_joined(const GroupEmitter& emit, const Dims& dims, int axes) {
+  const Dim columns = product(Dims(dims.end() - axes, dims.end()));
+  bool turns = false;
+  for (const Node* node : emit.region)
+    turns |= node != emit.region.terminator() && ops::op_of(node).rules.lower.cuts != nullptr;
+  if (!turns || !columns.is_constant()) return {};
+  std::vector<int64_t> cuts = in_order(turns_of_columns(emit, dims, axes), columns.constant());
+  return cuts.size() > 2 ? cuts : std::vector<int64_t>();
 }
 
 // Rows of few elements (the colours of a pixel, a point's coordinates, an element repeated) are walked
@@ -160,13 +180,16 @@ class ShortRows {
     constexpr int64_t kMost = 8;  // registers
     if (dims.size() < 2 || !dims.back().is_constant()) return;
     row_ = dims.back().constant();
-    if (row_ < 2 || row_ >= lanes || dims[dims.size() - 2] == Dim(int64_t{1})) return;
+    if (row_ < 2 || dims[dims.size() - 2] == Dim(int64_t{1})) return;
     registers_ = row_ / std::gcd(row_, static_cast<int64_t>(lanes));
     fit_ = registers_ <= kMost;
   }
-  bool fit() const { return fit_; }
+  bool fit() const { return fit_ && row_ < lanes_; }
+  // Rows of some registers are walked so where a walk along them would ask at each row which way to take.
+  bool fit_in_parts() const { return fit_ && row_ < 4 * lanes_; }
   // A walk that begins at such a multiple begins at a row, and at a whole number of turns.
   int64_t turn() const { return registers_ * lanes_; }
+  int lanes() const { return lanes_; }
   void walk(loop::Expr begin, loop::Expr end, const std::function<void(loop::Expr)>& body) {
     if (registers_ == 1) return emit_.vector(begin, end, lanes_, body);
     loop::Builder& build = emit_.build;
@@ -257,6 +280,15 @@ void lower_tiles(GroupEmitter& emit, Kernel& kernel, const Dims& dims, const ops
   });
 }
 
+// Rows of so many elements each in blocks of about so many elements.
+void walk_whole_rows(GroupEmitter& emit, Kernel& kernel, const Dim& rows, const Dim& length, int64_t elements,
+                     const std::function<void(loop::Expr row)>& walk) {
+  const Dim rows_a_block = max(Dim(int64_t{1}), floordiv(Dim(elements), max(length, Dim(int64_t{1}))));
+  kernel.blocks = ceildiv(rows, rows_a_block);
+  loop::Expr per_block = emit.size(rows_a_block), begin = emit.build.block() * per_block;
+  emit.serial(begin, loop::lesser(begin + per_block, emit.size(rows)), walk);
+}
+
 // Rows of so many elements each in blocks: parts of about so many elements of one row, or some whole rows.
 void walk_rows(GroupEmitter& emit, Kernel& kernel, const Dim& rows, const Dim& length, int64_t part,
                const std::function<void(loop::Expr row, loop::Expr begin, loop::Expr end)>& walk) {
@@ -268,28 +300,49 @@ void walk_rows(GroupEmitter& emit, Kernel& kernel, const Dim& rows, const Dim& l
     loop::Expr of_row = emit.size(parts), begin = build.let(build.block() % of_row * part);
     return walk(build.let(build.block() / of_row), begin, build.let(loop::lesser(begin + part, n)));
   }
-  const Dim rows_a_block = max(Dim(int64_t{1}), floordiv(Dim(part), max(length, Dim(int64_t{1}))));
-  kernel.blocks = ceildiv(rows, rows_a_block);
-  loop::Expr per_block = emit.size(rows_a_block), begin = build.block() * per_block;
-  emit.serial(begin, loop::lesser(begin + per_block, emit.size(rows)),
-              [&](loop::Expr row) { walk(row, build.index(0), n); });
+  walk_whole_rows(emit, kernel, rows, length, part, [&](loop::Expr row) { walk(row, build.index(0), n); });
+}
+
+// A row part by part: what is too short for vectors is walked element by element.
+void walk_parts(GroupEmitter& emit, const std::vector<int64_t>& cuts, int lanes,
+                const std::function<void(loop::Expr)>& element,
+                const std::function<void(loop::Expr from, loop::Expr to, int64_t length)>& vectors) {
+  int64_t longest = 0;
+  for (size_t part = 0; part + 1 < cuts.size(); ++part)
+    longest = std::max(longest, cuts[part + 1] - cuts[part]);
+  for (size_t part = 0; part + 1 < cuts.size(); ++part) {
+    loop::Expr from = emit.build.index(cuts[part]), to = emit.build.index(cuts[part + 1]);
+    const int64_t length = cuts[part + 1] - cuts[part];
+    if (length >= std::min<int64_t>(lanes / 2, longest))
+      vectors(from, to, length);
+    else
+      emit.serial(from, to, element);
+  }
 }
 
 // The two last axes are walked as one.
 void lower_short_rows(GroupEmitter& emit, Kernel& kernel, const Dims& dims, const Cut& cut, ShortRows& rows,
+                      const std::vector<int64_t>& cuts,
                       const std::function<void(loop::Expr, std::span<const loop::Expr>)>& body) {
   const Dims outer(dims.begin(), dims.end() - 2), joined(dims.end() - 2, dims.end());
   const Dim length = product(joined);
+  auto element = [&](const GroupEmitter::Index& outer_index, loop::Expr row, loop::Expr column) {
+    GroupEmitter::Index all = outer_index;
+    for (loop::Expr e : emit.split(column, joined)) all.push_back(e);
+    body(row * emit.size(length) + column, all);
+  };
+  if (!cuts.empty())
+    return walk_whole_rows(emit, kernel, product(outer), length, cut.elements, [&](loop::Expr row) {
+      const GroupEmitter::Index index = emit.split(row, outer);
+      auto at = [&](loop::Expr column) { element(index, row, column); };
+      walk_parts(emit, cuts, rows.lanes(), at,
+                 [&](loop::Expr from, loop::Expr to, int64_t) { rows.walk(from, to, at); });
+    });
   const int64_t part = std::max<int64_t>(1, cut.elements / rows.turn()) * rows.turn();
-  loop::Expr n = emit.size(length);
   walk_rows(emit, kernel, product(outer), length, part,
             [&](loop::Expr row, loop::Expr begin, loop::Expr end) {
-              GroupEmitter::Index index = emit.split(row, outer);
-              rows.walk(begin, end, [&](loop::Expr j) {
-                GroupEmitter::Index all = index;
-                for (loop::Expr e : emit.split(j, joined)) all.push_back(e);
-                body(row * n + j, all);
-              });
+              const GroupEmitter::Index index = emit.split(row, outer);
+              rows.walk(begin, end, [&](loop::Expr j) { element(index, row, j); });
             });
 }
 
@@ -400,27 +453,25 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
     emit.vector(begin, end, lanes_for(emit.target, widest, n),
                 [&](loop::Expr i) { body(i, emit.split(i, dims)); });
   } else if (const std::vector<int64_t> cuts = dims.size() < shape.size()
-                                                   ? std::vector<int64_t>()
-                                                   : cuts_of(emit, dims, kernel.kind == "heavy");
-             short_rows.fit() && cuts.empty() && kernel.kind != "heavy") {
+                                                   ? cuts_of_joined(emit, dims, 1)
+                                                   : cuts_of(emit, dims, kernel.kind == "heavy"),
+             parts = short_rows.fit_in_parts() && cuts.empty() && kernel.kind != "heavy"
+                         ? cuts_of_joined(emit, dims, 2)
+                         : std::vector<int64_t>();
+             !parts.empty() || (short_rows.fit() && cuts.empty() && kernel.kind != "heavy")) {
     const Dim length = dims[dims.size() - 2] * dims.back();
-    at_line = length == product(dims) || (length.is_constant() && length.constant() % register_lanes == 0);
-    lower_short_rows(emit, kernel, dims, cut, short_rows, body);
+    at_line = parts.empty() &&
+              (length == product(dims) || (length.is_constant() && length.constant() % register_lanes == 0));
+    lower_short_rows(emit, kernel, dims, cut, short_rows, parts, body);
   } else if (kernel.kind != "heavy" && is_stack(region, dims, cuts)) {
     lower_stack(emit, kernel, dims, cut);
   } else {
     Dims outer(dims.begin(), dims.end() - (dims.empty() ? 0 : 1));
     Dim rows = product(outer), columns = dims.empty() ? Dim(int64_t{1}) : dims.back();
-    Dim rows_a_block = max(Dim(int64_t{1}), floordiv(Dim(cut.elements), max(columns, Dim(int64_t{1}))));
-    kernel.blocks = ceildiv(rows, rows_a_block);
-    loop::Expr per_block = emit.size(rows_a_block), n = emit.size(columns);
-    loop::Expr begin = build.block() * per_block;
+    loop::Expr n = emit.size(columns);
     const int lanes = lanes_for(emit.target, widest, columns);
     const bool by_lines = !elements_are_dear(region, shape);
-    int64_t longest = 0;
-    for (size_t part = 0; part + 1 < cuts.size(); ++part)
-      longest = std::max(longest, cuts[part + 1] - cuts[part]);
-    emit.serial(begin, loop::lesser(begin + per_block, emit.size(rows)), [&](loop::Expr row) {
+    walk_whole_rows(emit, kernel, rows, columns, cut.elements, [&](loop::Expr row) {
       std::vector<loop::Expr> outer_index = emit.split(row, outer);
       auto element = [&](loop::Expr column) {
         std::vector<loop::Expr> index = outer_index;
@@ -433,14 +484,9 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
           element(column);
         });
       at_line = false;
-      for (size_t part = 0; part + 1 < cuts.size(); ++part) {
-        loop::Expr from = build.index(cuts[part]), to = build.index(cuts[part + 1]);
-        const int64_t length = cuts[part + 1] - cuts[part];
-        if (length >= std::min<int64_t>(lanes / 2, longest))
-          emit.vector(from, to, lanes_for(emit.target, widest, Dim(length)), element);
-        else
-          emit.serial(from, to, element);
-      }
+      walk_parts(emit, cuts, lanes, element, [&](loop::Expr from, loop::Expr to, int64_t part) {
+        emit.vector(from, to, lanes_for(emit.target, widest, Dim(part)), element);
+      });
     });
   }
   for (size_t r = 0; r < region.results().size(); ++r)

@@ -86,6 +86,19 @@ MaybeRange range_of_sum(IndexRange a, IndexRange b, bool subtract) {
   return wraps ? MaybeRange() : MaybeRange(out);
 }
 
+// By a positive number; of what is no less than zero.
+MaybeRange range_of_quotient(IndexRange a, IndexRange b) {
+  if (a.low < 0 || b.low != b.high || b.low <= 0) return {};
+  return IndexRange{a.low / b.low, a.high / b.low};
+}
+
+MaybeRange range_of_rest(IndexRange a, IndexRange b) {
+  const MaybeRange quotient = range_of_quotient(a, b);
+  if (!quotient) return {};
+  if (quotient->low == quotient->high) return IndexRange{a.low % b.low, a.high % b.low};
+  return IndexRange{0, b.low - 1};
+}
+
 MaybeRange range_of_product(IndexRange a, IndexRange b) {
   IndexRange out{INT64_MAX, INT64_MIN};
   for (int64_t x : {a.low, a.high})
@@ -138,10 +151,17 @@ struct Builder::Interner {
       auto it = variables.find(e->id);
       return it == variables.end() ? MaybeRange() : it->second;
     }
-    if (e->op != Op::Add && e->op != Op::Sub && e->op != Op::Mul) return {};
+    if (!e->b || e->c) return {};
     MaybeRange a = range(e->a), b = a ? range(e->b) : MaybeRange();
     if (!b) return {};
-    return e->op == Op::Mul ? range_of_product(*a, *b) : range_of_sum(*a, *b, e->op == Op::Sub);
+    switch (e->op) {
+      case Op::Add: return range_of_sum(*a, *b, false);
+      case Op::Sub: return range_of_sum(*a, *b, true);
+      case Op::Mul: return range_of_product(*a, *b);
+      case Op::Div: return range_of_quotient(*a, *b);
+      case Op::Rem: return range_of_rest(*a, *b);
+      default: return {};
+    }
   }
 };
 

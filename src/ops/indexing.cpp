@@ -2,6 +2,7 @@
 #include "ops/indexing.h"
 
 #include <cstdint>
+#include <utility>
 
 #include "support/error.h"
 
@@ -10,6 +11,18 @@ namespace ig::ops {
 using loop::Expr;
 
 namespace {
+
+// What is left of a sum without the summand that `found` knows: of b + c + d without c that is b + d. Nothing
+// where there is none, or nothing else.
+template <class Found>
+Expr without(Expr sum, const Found& found) {
+  if (sum->op != loop::Op::Add) return {};
+  for (auto [part, other] : {std::pair(sum->b, sum->a), std::pair(sum->a, sum->b)}) {
+    if (found(part)) return other;
+    if (Expr rest = without(part, found)) return other + rest;
+  }
+  return {};
+}
 
 // If acc is b / n, or that and something more, and next is b % n: acc * n + next without the division. And if
 // acc is b / n % m: what is left of b modulo n * m.
@@ -27,8 +40,7 @@ Expr rejoin(Expr acc, Expr next, Expr n) {
     return false;
   };
   if (quotient(acc)) return next->a;
-  if (acc->op == loop::Op::Add && quotient(acc->b)) return acc->a * n + next->a;
-  if (acc->op == loop::Op::Add && quotient(acc->a)) return next->a + acc->b * n;
+  if (Expr rest = without(acc, quotient)) return rest * n + next->a;
   if (acc->op == loop::Op::Rem && quotient(acc->a)) return next->a % (n * acc->b);
   return {};
 }

@@ -196,5 +196,45 @@ TEST(LoopAnalysis, ComparisonsTurn) {
   EXPECT_EQ(turns, (std::vector<int64_t>{0, 13, 20, 30, 40, 50, 51, 60, 66, 70, 76, 91}));
 }
 
+TEST(LoopAnalysis, ComparisonsOfQuotientsTurn) {
+  Builder b("f");
+  auto out = b.add_buffer(DType::I64, true, "out");
+  uint32_t column = 0;
+  b.vector_for(b.index(0), b.index(300), 8, [&](Expr i) {
+    column = i->id;
+    auto count = [&](Expr condition) { return loop::select(condition, b.index(1), b.index(0)); };
+    Expr pixel = i / b.index(3);
+    Expr sum = count(pixel - 1 < b.index(2));             // from 9 on no more
+    sum = sum + count(b.index(7) < pixel + 1);            // from 21 on
+    sum = sum + count((pixel + 2) - 1 >= b.index(9));     // from 24 on
+    sum = sum + count(b.index(10) >= pixel);              // from 33 on no more
+    sum = sum + count(pixel == b.index(20));              // from 60 on, and from 63 on no more
+    sum = sum + count(pixel / b.index(10) > b.index(2));  // from 90 on
+    sum = sum + count(pixel * 2 < b.index(100)) + count(pixel < i) + count(i % b.index(3) < b.index(1));
+    b.store(out, i, sum);
+  });
+  std::vector<int64_t> turns = loop::turns_of_comparisons(b.function(), column);
+  std::ranges::sort(turns);
+  EXPECT_EQ(turns, (std::vector<int64_t>{9, 21, 24, 33, 60, 63, 90}));
+}
+
+TEST(LoopAnalysis, ComparisonsOfQuotientsAreDecidedByRanges) {
+  Builder b("f");
+  auto out = b.add_buffer(DType::Bool, true, "out");
+  auto decided = [](Expr e) { return e->op == Op::Const ? std::optional(e->bits[0] != 0) : std::nullopt; };
+  b.vector_for(b.index(6), b.index(21), 8, [&](Expr i) {
+    Expr pixel = i / b.index(3), colour = i % b.index(3), n = b.size(Dim::symbol("n"));
+    EXPECT_EQ(decided(pixel >= b.index(2)), true);
+    EXPECT_EQ(decided(pixel > b.index(6)), false);
+    EXPECT_EQ(decided(pixel < b.index(6)), std::nullopt);
+    EXPECT_EQ(decided(colour < b.index(3)), true);
+    EXPECT_EQ(decided(colour >= b.index(2)), std::nullopt);
+    EXPECT_EQ(decided(i % b.index(30) > b.index(5)), true);
+    EXPECT_EQ(decided((i - 7) / b.index(3) >= b.index(0)), std::nullopt);  // it may be below zero
+    EXPECT_EQ(decided(i / n >= b.index(0)), std::nullopt);
+    b.store(out, i, pixel < b.index(6));
+  });
+}
+
 }  // namespace
 }  // namespace ig::loop

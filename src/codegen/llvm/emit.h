@@ -94,6 +94,8 @@ class Emitter {
   bool natural(const Node* n);
   std::optional<int64_t> residue(const Node* n, int64_t of);
   static std::optional<int64_t> most(const Node* n);
+  size_t register_lanes(DType type) const;
+  bool lie_near(const std::vector<int64_t>& steps, DType type) const;
   llvm::Value* load_steps(uint32_t buffer, DType type, const Value& offset);
   // emit_runs.cpp
   struct Runs {
@@ -102,6 +104,7 @@ class Emitter {
   };
   bool find_runs(const Node* n, Runs& runs);
   Value within_run(const Node* n, const Runs& runs, llvm::Value* number, llvm::Value* rest);
+  bool loads_by_steps(DType type, const Node* offset, const Runs& runs);
   llvm::Value* load_runs(uint32_t buffer, DType type, const Node* offset);
   Value compare_affine(const Node& n, Value a, Value b);
   llvm::Value* arithmetic(const Node& n, llvm::Value* a, llvm::Value* b);

@@ -83,10 +83,18 @@ Emitter::Value Emitter::within_run(const Node* n, const Runs& runs, llvm::Value*
   return {n->op >= Op::Eq && n->op <= Op::Ge ? compare(*n, a.v, b.v) : arithmetic(*n, a.v, b.v)};
 }
 
+// Whether the lanes lie at known distances from the first, and near to it: less work yet.
+bool Emitter::loads_by_steps(DType type, const Node* offset, const Runs& runs) {
+  if (mask_ != nullptr || !residue(runs.walk, runs.length)) return false;
+  const Value at = eval(offset);
+  return at.steps != nullptr ? lie_near(*at.steps, type) : at.uniform() || at.stride == 1;
+}
+
 // Null where the offset is nothing of the kind.
 llvm::Value* Emitter::load_runs(uint32_t buffer, DType type, const Node* offset) {
   Runs runs;
   if (lanes_ == 1 || is_complex(type) || !find_runs(offset, runs) || runs.walk == nullptr) return nullptr;
+  if (loads_by_steps(type, offset, runs)) return nullptr;
   // All lanes at once, or a register of them.
   const int64_t own = std::min<int64_t>(lanes_, target_.vector_bytes / static_cast<int64_t>(size_of(type)));
   const int64_t lanes = runs.length >= lanes_ ? lanes_ : own;

@@ -138,13 +138,27 @@ Emitter::Value Emitter::stepped(const Node& n, Value a, Value b) {
   return with_steps(adds ? b_.CreateAdd(base(a), base(b)) : b_.CreateSub(base(a), base(b)), std::move(steps));
 }
 
+size_t Emitter::register_lanes(DType type) const {
+  return std::min(static_cast<size_t>(lanes_), static_cast<size_t>(target_.vector_bytes) / size_of(type));
+}
+
+// Whether the elements of each register lie within so many registers.
+bool Emitter::lie_near(const std::vector<int64_t>& steps, DType type) const {
+  constexpr uint64_t kMostLoads = 4;
+  const size_t lanes = register_lanes(type);
+  for (size_t first = 0; first < steps.size(); first += lanes) {
+    const auto [low, high] = std::ranges::minmax(std::span(steps.data() + first, lanes));
+    if (static_cast<uint64_t>(high) - static_cast<uint64_t>(low) >= kMostLoads * lanes) return false;
+  }
+  return true;
+}
+
 // Null where the elements of a register's lanes lie too far apart.
 llvm::Value* Emitter::load_steps(uint32_t buffer, DType type, const Value& offset) {
   if (offset.steps == nullptr || mask_ != nullptr || is_complex(type) || size_of(type) > 8) return nullptr;
-  constexpr int64_t kMostLoads = 4;  // for a register
   const std::vector<int64_t>& steps = *offset.steps;
-  const auto lanes =
-      std::min(static_cast<size_t>(lanes_), static_cast<size_t>(target_.vector_bytes) / size_of(type));
+  if (!lie_near(steps, type)) return nullptr;
+  const size_t lanes = register_lanes(type);
   auto* element = memory_type(type);
   auto* whole = llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes));
   const llvm::Align align(size_of(type));
@@ -156,7 +170,6 @@ llvm::Value* Emitter::load_steps(uint32_t buffer, DType type, const Value& offse
   for (size_t first = 0; first < steps.size(); first += lanes) {
     const std::span<const int64_t> own(steps.data() + first, lanes);
     const auto [low, high] = std::ranges::minmax(own);
-    if (static_cast<uint64_t>(high) - static_cast<uint64_t>(low) >= kMostLoads * lanes) return nullptr;
     parts.push_back({low, high - low + 1, {}});
     std::vector<int64_t>& order = parts.back().order;
     order.reserve(lanes);
