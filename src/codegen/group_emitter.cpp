@@ -102,7 +102,26 @@ void GroupEmitter::serial(Expr begin, Expr end, const std::function<void(Expr)>&
 
 void GroupEmitter::vector(Expr begin, Expr end, int lanes, const std::function<void(Expr)>& body,
                           bool by_lines) {
-  build.vector_for(begin, end, lanes, [&](Expr i) { scoped([&] { body(i); }); }, by_lines);
+  auto part = [&](Expr from, Expr to) {
+    build.vector_for(from, to, lanes, [&](Expr i) { scoped([&] { body(i); }); }, by_lines);
+  };
+  const std::vector<int64_t> at = parts(begin, end, lanes);
+  if (at.empty()) return part(begin, end);
+  for (size_t i = 0; i + 1 < at.size(); ++i) part(build.index(at[i]), build.index(at[i + 1]));
+}
+
+// Where a loop over all columns is cut; empty for others.
+std::vector<int64_t> GroupEmitter::parts(Expr begin, Expr end, int lanes) const {
+  if (cuts.empty() || begin->op != loop::Op::Const || begin->bits[0] != 0 || end->op != loop::Op::Const ||
+      static_cast<int64_t>(end->bits[0]) != cuts.back())
+    return {};
+  if (cuts_groups) return cuts;
+  std::vector<int64_t> out;
+  for (int64_t cut : cuts)
+    for (int64_t at : {cut / lanes * lanes, std::min((cut + lanes - 1) / lanes * lanes, cuts.back())})
+      if (out.empty() || at > out.back()) out.push_back(at);
+  if (out.back() != cuts.back()) out.push_back(cuts.back());
+  return out;
 }
 
 Expr GroupEmitter::round_to(Expr value, DType dtype) {

@@ -55,6 +55,11 @@ class GroupEmitter {
   Traffic traffic;
   bool exact = false;  // see `lower` in kernel.h
 
+  // Where vector loops over all columns are cut (cuts.h), if anywhere. Groups of lanes stay whole, so that
+  // each column keeps its lane, but where `cuts_groups` says that lanes mean nothing.
+  std::vector<int64_t> cuts;
+  bool cuts_groups = false;
+
   using Index = std::vector<loop::Expr>;
   loop::Expr element(Value value, std::span<const loop::Expr> index);
   // The value is known from now on, in the current scope: by an expression for each index.
@@ -109,6 +114,7 @@ class GroupEmitter {
   // The dtype of the streamed results, or of all where none is; nothing where they differ in size.
   std::optional<DType> written_dtype() const;
   static void note(const Node* node, std::vector<const Node*>& nodes);
+  std::vector<int64_t> parts(loop::Expr begin, loop::Expr end, int lanes) const;
   std::vector<uint32_t> operand_buffers_, result_buffers_;
   std::unordered_set<const loop::ExprNode*> products_;  // that a user's op makes of its operands
   std::unordered_map<Value, Source> pinned_;

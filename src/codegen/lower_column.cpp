@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 
+#include "codegen/cuts.h"
 #include "codegen/fold_kernel.h"
 #include "codegen/turned_tiles.h"
 
@@ -253,9 +254,11 @@ void fold_columns(GroupEmitter& emit, Kernel& kernel, const Dims& domain, const 
   kernel.blocks = blocks;
   kernel.grain = 1;
   set_fold_grain(kernel, positions * min(domain[walk.along], Dim(walk.panel)));
+  if (walk.along + 1 == domain.size()) emit.cuts = cuts_of_folds(emit, domain, 1), emit.cuts_groups = true;
   std::vector<Fold> folds = folds_of(emit);
   if (walk.piece > 0 && goes_twice(emit, blocks, positions, walk.piece)) {
     PieceKernel first(emit, kernel, product(kept) * pieces);
+    first.emit.cuts = emit.cuts, first.emit.cuts_groups = true;
     std::vector<Fold> each = folds_of(first.emit);
     std::vector<std::vector<uint32_t>> parts;
     for (Fold& fold : each) parts.push_back(first.temporaries(fold.init(), build));

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "codegen/cuts.h"
 #include "codegen/fold_kernel.h"
 #include "codegen/side_by_side.h"
 
@@ -92,11 +93,16 @@ void lower_rows_across(GroupEmitter& emit, Kernel& kernel, const Dims& kept, con
 
 // Rows of few elements (the coordinates of a point, the colours of a pixel) are folded side by side, where
 // there are enough of them along an axis: each lane is a row. What is computed of a row, be it a root, is
-// computed in vectors too; results of all elements wait in a tile, turned over at its end.
-bool rows_go_side_by_side(const Block& region, const Dims& kept, const Dim& columns) {
-  constexpr int64_t kFewColumns = 16, kLeastRows = 8, kMostNodes = 256;  // each has code for every column
-  if (kept.empty() || !columns.is_constant() || columns.constant() < 2 || columns.constant() > kFewColumns)
-    return false;
+// computed in vectors too; results of all elements wait in a tile, turned over at its end. Rows that are cut
+// into parts shorter than a group of lanes are folded so up to some more elements: each element is told by
+// itself which way it takes.
+bool rows_go_side_by_side(const Block& region, const Dims& kept, const Dim& columns,
+                          const std::vector<int64_t>& cuts, int lanes) {
+  constexpr int64_t kFewColumns = 16, kCutColumns = 64, kLeastRows = 8;
+  if (kept.empty() || !columns.is_constant() || columns.constant() < 2) return false;
+  const bool cut = !cuts.empty() && columns.constant() < static_cast<int64_t>(cuts.size() - 1) * lanes;
+  if (columns.constant() > (cut ? kCutColumns : kFewColumns)) return false;
+  const int64_t kMostNodes = cut ? 1024 : 256;  // each has code for every column
   if (kept.back().is_constant() && kept.back().constant() < kLeastRows) return false;
   int64_t nodes = 0;
   for (const Node* node : region) {
@@ -294,8 +300,10 @@ void lower_row(GroupEmitter& emit, Kernel& kernel) {
   if (std::optional<ops::FoldWalk> walk = ops::fold_walk(region))
     return lower_along_kept(emit, kernel, *walk, true);
   const int lanes = lanes_of_row(region, columns);
-  if (rows_go_side_by_side(region, kept, columns))
+  const std::vector<int64_t> cuts = cuts_of_folds(emit, domain, static_cast<int>(folded.size()));
+  if (rows_go_side_by_side(region, kept, columns, cuts, lanes))
     return lower_rows_side_by_side(emit, kernel, plan, kept, folded, lanes);
+  emit.cuts = cuts;
 
   const bool any_full = std::any_of(region.results().begin(), region.results().end(),
                                     [&](Value v) { return v->type().dims == domain; });

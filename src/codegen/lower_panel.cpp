@@ -12,6 +12,7 @@
 #include <bit>
 #include <numeric>
 
+#include "codegen/cuts.h"
 #include "codegen/fold_kernel.h"
 
 namespace ig::codegen {
@@ -56,6 +57,8 @@ class PanelLowering {
   bool is_plain() const { return plan_.stages() == 1 && !any_full(); }
 
   void run() {
+    emit_.cuts = cuts_of_folds(emit_, domain_, static_cast<int>(inner_.size()));
+    emit_.cuts_groups = true;
     const Dim columns = product(inner_), panels = ceildiv(columns, Dim(panel_));
     kernel_.blocks = product(outer_) * panels;
     set_fold_grain(kernel_, Dim(positions_ * panel_));

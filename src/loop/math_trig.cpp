@@ -9,6 +9,7 @@ namespace {
 using namespace coefficients;
 
 constexpr double kTwoOverPiValue = 6.36619772367581382433e-01;
+constexpr double kFar = 1.6e6;  // beyond, a multiple of pi/2 has too many digits
 constexpr double kHalfPi = 1.57079632679489655800e+00, kHalfPiLow = 6.12323399573676603587e-17;
 
 // The argument less a multiple of pi/2: `quadrant` times that (modulo 4) and a rest in [-pi/4, pi/4].
@@ -123,7 +124,7 @@ Expr tan_of(const Reduced& a) {
 }
 
 Expr by_reduction(Expr x, Expr (*f)(const Reduced&)) {
-  Expr far = (abs(x) > 1.6e6) & (abs(x) < kInfinity);
+  Expr far = (abs(x) > kFar) & (abs(x) < kInfinity);
   Expr common = f(reduce(x));
   return select_rare(far, f(reduce_huge(x)), common);
 }
@@ -149,10 +150,11 @@ Expr circular32(Expr x, bool cosine) {
   value = flip(value, cosine ? quadrant + bits(quadrant, 1) : quadrant);
   // A reduced float32 beyond 8000 would lose digits; those few go through float64.
   Expr far = (abs(x) > 8000.0) & (abs(x) < kInfinity);
-  Reduced huge = reduce_huge(convert(x, DType::F64));
+  Expr wide = convert(x, DType::F64);
+  auto circle = [&](const Reduced& a) { return cosine ? cos_of(a) : sin_of(a); };
+  Expr rare = select_lazy(abs(wide) > kFar, circle(reduce_huge(wide)), circle(reduce(wide)));
   Expr near_zero = abs(x) < 0x1p-12;
-  Expr rare = convert(cosine ? cos_of(huge) : sin_of(huge), DType::F32);
-  value = select_rare(far, rare, value);
+  value = select_rare(far, convert(rare, DType::F32), value);
   return cosine ? value : select(near_zero, x, value);
 }
 

@@ -127,6 +127,7 @@ class Emitter {
   Value select(const Node& n);
   Value select_lazy(const Node& n);
   Value select_rare(const Node& n);
+  llvm::Value* rare_value(const Node* n, const std::vector<const Node*>& leaves);
   void frontier(const Node* n, std::vector<const Node*>& leaves, std::unordered_map<const Node*, bool>& seen);
   Value* known(const Node* n);
 

@@ -1,4 +1,6 @@
 // Arithmetic: scalars, vectors, and indices in affine form.
+#include <llvm/IR/MDBuilder.h>
+
 #include "codegen/llvm/emit.h"
 #include "support/error.h"
 
@@ -382,6 +384,22 @@ Emitter::Value Emitter::select_lazy(const Node& n) {
   return {arm(n.b, any, otherwise)};
 }
 
+// Of one lane. Where it stands on nothing but values, it is a function of its own, which all groups of a
+// kernel share.
+llvm::Value* Emitter::rare_value(const Node* n, const std::vector<const Node*>& leaves) {
+  Formulas all{{n}, leaves, {}, {}, 0};
+  if (size_of(n->type) > 4 || !describe(all)) return eval(n).v;
+  std::vector<Value> operands;
+  std::vector<llvm::Value*> given;
+  for (const Node* leaf : all.read) {
+    operands.push_back(eval(leaf));
+    given.push_back(operands.back().v);
+  }
+  auto* results = b_.CreateCall(function_of(all, operands), given);
+  results->addFnAttr(llvm::Attribute::Cold);
+  return b_.CreateExtractValue(results, 0);
+}
+
 // The rare lanes are computed one by one as scalars, by the same instructions: their code is small and out of
 // the way, and a group without any pays for one test.
 Emitter::Value Emitter::select_rare(const Node& n) {
@@ -416,7 +434,8 @@ Emitter::Value Emitter::select_rare(const Node& n) {
   auto* mask = wide(condition);
   if (mask_ != nullptr) mask = b_.CreateAnd(mask, mask_);
   auto* usual = wide(common);
-  b_.CreateCondBr(b_.CreateOrReduce(mask), rare, after);
+  b_.CreateCondBr(b_.CreateOrReduce(mask), rare, after,
+                  llvm::MDBuilder(b_.getContext()).createBranchWeights(1, 1000));
   b_.SetInsertPoint(rare);
   llvm::Align whole(static_cast<uint64_t>(target_.vector_bytes));
   struct Spilled {
@@ -463,7 +482,7 @@ Emitter::Value Emitter::select_rare(const Node& n) {
       bind(s.node,
            from_memory(s.node->type, b_.CreateAlignedLoad(type, at, llvm::Align(size_of(s.node->type)))));
     }
-    auto* value = to_memory(n.type, eval(n.b).v);
+    auto* value = to_memory(n.type, rare_value(n.b.node(), leaves));
     scopes_.pop_back();
     b_.CreateAlignedStore(value, b_.CreateInBoundsGEP(element, out, k), llvm::Align(size_of(n.type)));
     b_.CreateBr(next);
