@@ -102,26 +102,28 @@ void GroupEmitter::serial(Expr begin, Expr end, const std::function<void(Expr)>&
 
 void GroupEmitter::vector(Expr begin, Expr end, int lanes, const std::function<void(Expr)>& body,
                           bool by_lines) {
-  auto part = [&](Expr from, Expr to) {
-    build.vector_for(from, to, lanes, [&](Expr i) { scoped([&] { body(i); }); }, by_lines);
-  };
-  const std::vector<int64_t> at = parts(begin, end, lanes);
-  if (at.empty()) return part(begin, end);
-  for (size_t i = 0; i + 1 < at.size(); ++i) part(build.index(at[i]), build.index(at[i + 1]));
+  build.vector_for(begin, end, lanes, [&](Expr i) { scoped([&] { body(i); }); }, by_lines);
 }
 
-// Where a loop over all columns is cut; empty for others.
-std::vector<int64_t> GroupEmitter::parts(Expr begin, Expr end, int lanes) const {
-  if (cuts.empty() || begin->op != loop::Op::Const || begin->bits[0] != 0 || end->op != loop::Op::Const ||
-      static_cast<int64_t>(end->bits[0]) != cuts.back())
-    return {};
+std::vector<int64_t> GroupEmitter::cuts_of_groups(int lanes) const {
   if (cuts_groups) return cuts;
   std::vector<int64_t> out;
   for (int64_t cut : cuts)
     for (int64_t at : {cut / lanes * lanes, std::min((cut + lanes - 1) / lanes * lanes, cuts.back())})
       if (out.empty() || at > out.back()) out.push_back(at);
-  if (out.back() != cuts.back()) out.push_back(cuts.back());
+  if (!out.empty() && out.back() != cuts.back()) out.push_back(cuts.back());
   return out;
+}
+
+void GroupEmitter::vector_columns(Expr from, Expr to, int lanes, const std::function<void(Expr)>& body) {
+  const std::vector<int64_t> at = cuts_of_groups(lanes);
+  if (at.empty()) return vector(from, to, lanes, body);
+  for (size_t i = 0; i + 1 < at.size(); ++i) {
+    // The bounds of the part say which way its columns take, wherever the loop is.
+    Expr begin = build.let(loop::greater(build.index(at[i]), from)),
+         end = build.let(loop::lesser(build.index(at[i + 1]), to));
+    vector(begin, end, lanes, body);
+  }
 }
 
 Expr GroupEmitter::round_to(Expr value, DType dtype) {
@@ -150,6 +152,10 @@ void GroupEmitter::vector_row(Expr first, const Dim& columns, int lanes, bool by
   const std::optional<DType> dtype = written_dtype();
   const int64_t line = dtype ? kLineBytes / static_cast<int64_t>(size_of(*dtype)) : 0;
   const bool even = line != 0 && columns.is_constant() && columns.constant() % line == 0;
+  if (!cuts.empty()) {
+    const bool lines = even && !cuts_groups && lanes % line == 0;
+    return vector_columns(build.index(0), size(columns), lanes, [&](Expr i) { body(i, lines); });
+  }
   by_lines = by_lines && traffic.far && target.vector_bytes == kLineBytes;
   if (even || line == 0 || !columns.is_constant() || columns.constant() < kLeastLines * line ||
       !(by_lines || any_streamed()))

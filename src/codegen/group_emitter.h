@@ -55,8 +55,8 @@ class GroupEmitter {
   Traffic traffic;
   bool exact = false;  // see `lower` in kernel.h
 
-  // Where vector loops over all columns are cut (cuts.h), if anywhere. Groups of lanes stay whole, so that
-  // each column keeps its lane, but where `cuts_groups` says that lanes mean nothing.
+  // Where vector loops over columns are cut (cuts.h), if anywhere. Groups of lanes stay whole, so that each
+  // column keeps its lane, but where `cuts_groups` says that lanes mean nothing.
   std::vector<int64_t> cuts;
   bool cuts_groups = false;
 
@@ -73,6 +73,10 @@ class GroupEmitter {
   void serial(loop::Expr begin, loop::Expr end, const std::function<void(loop::Expr)>& body);
   void vector(loop::Expr begin, loop::Expr end, int lanes, const std::function<void(loop::Expr)>& body,
               bool by_lines = false);
+  // Columns [from, to), cut; from is a multiple of the lanes where those count.
+  void vector_columns(loop::Expr from, loop::Expr to, int lanes, const std::function<void(loop::Expr)>& body);
+  // Where groups of so many lanes begin or end at the cuts.
+  std::vector<int64_t> cuts_of_groups(int lanes) const;
   void scoped(const std::function<void()>& body);
   // The columns of a row of results, whose first element is `first` in them. Where results are streamed, or
   // rows come from afar and may be read `by_lines` (see loop::Stmt), groups begin at lines of the results
@@ -114,7 +118,6 @@ class GroupEmitter {
   // The dtype of the streamed results, or of all where none is; nothing where they differ in size.
   std::optional<DType> written_dtype() const;
   static void note(const Node* node, std::vector<const Node*>& nodes);
-  std::vector<int64_t> parts(loop::Expr begin, loop::Expr end, int lanes) const;
   std::vector<uint32_t> operand_buffers_, result_buffers_;
   std::unordered_set<const loop::ExprNode*> products_;  // that a user's op makes of its operands
   std::unordered_map<Value, Source> pinned_;

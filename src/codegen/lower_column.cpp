@@ -68,7 +68,10 @@ class Columns {
 
   int lanes() const { return lanes_; }
   Expr element(Expr j) { return emit_.flat(column(j), kept_); }
-  void each(const std::function<void(Expr j)>& body) { emit_.vector(build_.index(0), width_, lanes_, body); }
+  void each(const std::function<void(Expr j)>& body) {
+    if (emit_.cuts.empty()) return emit_.vector(build_.index(0), width_, lanes_, body);
+    emit_.vector_columns(start_, start_ + width_, lanes_, [&](Expr column) { body(column - start_); });
+  }
   // Memory for a panel's running values of each fold, so many times.
   std::vector<std::vector<uint32_t>> scratch(std::vector<Fold>& folds, std::span<const int> times) {
     std::vector<std::vector<uint32_t>> out;

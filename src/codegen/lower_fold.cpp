@@ -159,35 +159,60 @@ void lower_rows_side_by_side(GroupEmitter& emit, Kernel& kernel, const FoldPlan&
 //
 // Where nothing moves elements about, the place in the row is the place in memory, and several axes are as
 // good as one. Else (a part of an image, a row of numbers spread over a matrix) each element would be told
-// its index along each axis by divisions, and be gathered: there the walk goes along the last axis, row by
-// row of that, in the same groups of lanes. A group that reaches over the end of such a row is one of few.
+// its index along each axis by divisions, and be gathered: there the walk goes line by line of the last axis,
+// or of as many as make a line long enough, in the same groups of lanes. A group that reaches over the end of
+// a line, or of a part of one, is one of few.
 class RowWalk {
  public:
   using Body = std::function<void(const GroupEmitter::Index& index, Expr column)>;
 
   RowWalk(GroupEmitter& emit, const Dims& kept, const Dims& folded, int lanes)
-      : emit_(emit), folded_(folded), lanes_(lanes) {
+      : emit_(emit), folded_(folded), lanes_(lanes), outer_axes_(folded.size()) {
     constexpr int64_t kLeastGroups = 2;
     const auto axes =
         std::count_if(folded.begin(), folded.end(), [](const Dim& size) { return !(size == kOne); });
-    if (axes < 2 || !folded.back().is_constant() || folded.back().constant() < kLeastGroups * lanes) return;
-    inner_ = stays_in_order(kept) ? 0 : folded.back().constant();
+    Dims domain = kept;
+    domain.insert(domain.end(), folded.begin(), folded.end());
+    if (axes >= 2 && !stays_in_order(domain, kept)) {
+      Dim line = kOne;
+      for (size_t i = folded.size(); i-- > 0 && folded[i].is_constant();) {
+        line = line * folded[i];
+        outer_axes_ = i;
+        if (line.constant() >= kLeastGroups * lanes) break;
+      }
+      if (line.constant() >= kLeastGroups * lanes && outer_axes_ > 0) inner_ = line.constant();
+    }
+    if (inner_ == 0) outer_axes_ = 0;
+    emit.cuts = cuts_of_folds(emit, domain, static_cast<int>(folded.size() - outer_axes_));
   }
   // Elements [from, to) of a row, where `from` is a multiple of the lanes, and `to` one too or the end.
   void walk(const GroupEmitter::Index& row, Expr from, Expr to, const Body& body) {
     auto any = [&](Expr column) { body(behind(row, emit_.split(column, folded_)), column); };
-    if (inner_ == 0) return emit_.vector(from, to, lanes_, any);
+    if (inner_ == 0) return emit_.vector_columns(from, to, lanes_, any);
     loop::Builder& build = emit_.build;
     Expr n = build.index(inner_), lanes = build.index(lanes_);
     emit_.serial(from / n, (to + n - build.index(1)) / n, [&](Expr line) {
       Expr begin = build.let(line * n), end = build.let(loop::lesser(begin + n, to));
       const GroupEmitter::Index outer = behind(row, emit_.split(line, lines()));
-      auto inside = [&](Expr column) { body(behind(outer, {column - begin}), column); };
-      if (inner_ % lanes_ == 0) return emit_.vector(loop::greater(begin, from), end, lanes_, inside);
-      Expr first = build.let(loop::greater((begin + lanes - build.index(1)) / lanes * lanes, from));
-      Expr last = build.let(end / lanes * lanes);
-      emit_.vector(first, last, lanes_, inside);
-      emit_.vector(last, select(last < end, loop::lesser(last + lanes, to), last), lanes_, any);
+      auto inside = [&](Expr j) { body(behind(outer, emit_.split(j, line_dims())), begin + j); };
+      Expr first = build.let(loop::greater(begin, from));
+      if (inner_ % lanes_ == 0)
+        return emit_.vector_columns(build.let(first - begin), build.let(end - begin), lanes_, inside);
+      // Groups that lie within a part of the line, and those that reach over the end of one.
+      std::vector<int64_t> parts = emit_.cuts;
+      if (parts.empty()) parts = {0, inner_};
+      Expr at = build.let((first + lanes - build.index(1)) / lanes * lanes);
+      for (size_t part = 0; part + 1 < parts.size(); ++part) {
+        Expr last = build.let(loop::lesser(begin + parts[part + 1], end));
+        Expr whole = build.let(last / lanes * lanes);
+        Expr low = build.let(loop::greater(build.index(parts[part]), at - begin)),
+             high = build.let(loop::lesser(build.index(parts[part + 1]), whole - begin));
+        emit_.vector(low, high, lanes_, inside);
+        at = build.let(loop::greater(at, whole));
+        Expr next = build.let(select(at < last, loop::lesser(at + lanes, to), at));
+        emit_.vector(at, next, lanes_, any);
+        at = build.let(select(at < last, at + lanes, at));
+      }
     });
   }
   // All elements of a row that begins at such a place of the results, to be written; `at_line` as for
@@ -202,17 +227,21 @@ class RowWalk {
     emit_.serial(build.index(0), emit_.size(product(lines())), [&](Expr line) {
       const GroupEmitter::Index outer = behind(row, emit_.split(line, lines()));
       Expr begin = build.let(line * build.index(inner_));
-      emit_.vector_row(first + begin, folded_.back(), lanes_, by_lines,
-                       [&](Expr j, bool at_line) { body(behind(outer, {j}), begin + j, at_line); });
+      emit_.vector_row(first + begin, Dim(inner_), lanes_, by_lines, [&](Expr j, bool at_line) {
+        body(behind(outer, emit_.split(j, line_dims())), begin + j, at_line);
+      });
     });
   }
 
  private:
-  Dims lines() const { return Dims(folded_.begin(), folded_.end() - 1); }
+  Dims lines() const {
+    return Dims(folded_.begin(), folded_.begin() + static_cast<std::ptrdiff_t>(outer_axes_));
+  }
+  Dims line_dims() const {
+    return Dims(folded_.begin() + static_cast<std::ptrdiff_t>(outer_axes_), folded_.end());
+  }
   // Whether all that is read lies in the order of the walk, or is one number, or one a row.
-  bool stays_in_order(const Dims& kept) const {
-    Dims domain = kept;
-    domain.insert(domain.end(), folded_.begin(), folded_.end());
+  bool stays_in_order(const Dims& domain, const Dims& kept) const {
     auto one_a_row = [&](const Type& type) {
       return type.dims == kept || product(type.dims) == kOne || product(type.dims) == product(kept);
     };
@@ -238,7 +267,8 @@ class RowWalk {
   GroupEmitter& emit_;
   Dims folded_;
   int lanes_;
-  int64_t inner_ = 0;  // elements along the last axis, where the walk goes by that
+  size_t outer_axes_;  // those that number the lines
+  int64_t inner_ = 0;  // elements of a line of one or more last axes, where the walk goes line by line
 };
 
 // A few long rows with results for the rows alone.
@@ -303,7 +333,6 @@ void lower_row(GroupEmitter& emit, Kernel& kernel) {
   const std::vector<int64_t> cuts = cuts_of_folds(emit, domain, static_cast<int>(folded.size()));
   if (rows_go_side_by_side(region, kept, columns, cuts, lanes))
     return lower_rows_side_by_side(emit, kernel, plan, kept, folded, lanes);
-  emit.cuts = cuts;
 
   const bool any_full = std::any_of(region.results().begin(), region.results().end(),
                                     [&](Value v) { return v->type().dims == domain; });

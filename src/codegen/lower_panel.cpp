@@ -123,7 +123,8 @@ class PanelLowering {
   }
 
   void each_column(const std::function<void(Expr)>& body) {
-    emit_.vector(build_.index(0), width_, lanes_, body);
+    if (emit_.cuts.empty()) return emit_.vector(build_.index(0), width_, lanes_, body);
+    emit_.vector_columns(start_, start_ + width_, lanes_, [&](Expr column) { body(column - start_); });
   }
   // Of arrays of so many axes, one a folded one or none.
   GroupEmitter::Index column_at(Expr j, size_t axes) {

@@ -145,12 +145,24 @@ struct Builder::Interner {
   }
 
  private:
+  // The lesser or the greater of two (`lesser`, `greater` in expr.cpp), where one of them may be anything.
+  MaybeRange range_of_bound(Expr e) {
+    const Expr &asked = e->a, &a = e->b, &b = e->c;
+    if ((asked->op != Op::Le && asked->op != Op::Ge) || asked->a.node() != a.node() ||
+        asked->b.node() != b.node())
+      return {};
+    constexpr IndexRange kAny{INT64_MIN, INT64_MAX};
+    const IndexRange one = range(a).value_or(kAny), other = range(b).value_or(kAny);
+    if (asked->op == Op::Le) return IndexRange{std::min(one.low, other.low), std::min(one.high, other.high)};
+    return IndexRange{std::max(one.low, other.low), std::max(one.high, other.high)};
+  }
   MaybeRange compute(Expr e) {
     if (e->op == Op::Var) {
       if (e->a) return range(e->a);
       auto it = variables.find(e->id);
       return it == variables.end() ? MaybeRange() : it->second;
     }
+    if (e->op == Op::Select) return range_of_bound(e);
     if (!e->b || e->c) return {};
     MaybeRange a = range(e->a), b = a ? range(e->b) : MaybeRange();
     if (!b) return {};
@@ -408,6 +420,7 @@ static Expr simplify(Builder& b, const ExprNode& n) {
   if (!cb && n.op == Op::Add)
     if (Expr whole = put_together(n.a, n.b)) return whole;
   if (!cb && n.op == Op::Sub && n.a->op == Op::Add && n.a->a.node() == n.b.node()) return n.a->b;
+  if (!cb && n.op == Op::Add && n.b->op == Op::Sub && n.b->b.node() == n.a.node()) return n.b->a;
   if (!cb && n.op == Op::Sub && ca) {  // of what is counted from an end, too
     const int64_t from = index_value(n.a);
     if (n.b->op == Op::Sub && is_index_const(n.b->a))
