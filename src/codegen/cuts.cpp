@@ -2,6 +2,7 @@
 #include "codegen/cuts.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "ops/contraction.h"
 #include "ops/window_attrs.h"
@@ -51,28 +52,50 @@ bool any_turns(const Block& region) {
   return false;
 }
 
-// Where comparisons of the column turn, found in a draft of the code for these values. A column is an element
-// of the last axis, or of so many axes walked as one.
-std::vector<int64_t> turns_of_columns(const GroupEmitter& emit, const Dims& dims, int axes,
-                                      std::span<const Value> values) {
+// Where comparisons of the column turn, found in a draft of the code for these values at these indices of it.
+using IndicesOf = std::function<std::vector<GroupEmitter::Index>(GroupEmitter& draft, loop::Expr column)>;
+std::vector<int64_t> turns_of_columns(const GroupEmitter& emit, const Dim& columns,
+                                      std::span<const Value> values, const IndicesOf& indices) {
   GroupEmitter draft(emit.fusion, emit.target, emit.relaxed);
   loop::Builder& build = draft.build;
   for (const Node* node : draft.region)  // one value a row: where it comes from does not matter
     if (node != draft.region.terminator() && ops::op_of(node).has(ops::Trait::Reduction))
       for (Value v : node->results())
         draft.pin(v, [zero = build.constant(compute_type(v->type().dtype), 0)](auto) { return zero; });
-  const Dims columns(dims.end() - axes, dims.end());
-  GroupEmitter::Index index = draft.split(build.block(), Dims(dims.begin(), dims.end() - axes));
-  uint32_t column = 0;
-  draft.vector(build.index(0), draft.size(product(columns)), 1, [&](loop::Expr at) {
-    column = at->id;
-    for (loop::Expr e : draft.split(at, columns)) index.push_back(e);
-    for (Value v : values) {
-      index.resize(v->type().dims.size(), build.index(0));  // last axes of one element, which none walks
-      build.let(draft.element(v, index));
-    }
+  uint32_t variable = 0;
+  draft.vector(build.index(0), draft.size(columns), 1, [&](loop::Expr column) {
+    variable = column->id;
+    for (GroupEmitter::Index& index : indices(draft, column))
+      for (Value v : values) {
+        index.resize(v->type().dims.size(), build.index(0));  // last axes of one element, which none walks
+        build.let(draft.element(v, index));
+      }
   });
-  return loop::turns_of_comparisons(build.function(), column);
+  return loop::turns_of_comparisons(build.function(), variable);
+}
+
+// A column is an element of the last axis, or of so many axes walked as one.
+std::vector<int64_t> turns_of_last(const GroupEmitter& emit, const Dims& dims, int axes,
+                                   std::span<const Value> values) {
+  const Dims columns(dims.end() - axes, dims.end()), outer(dims.begin(), dims.end() - axes);
+  return turns_of_columns(emit, product(columns), values, [&](GroupEmitter& draft, loop::Expr column) {
+    GroupEmitter::Index index = draft.split(draft.build.block(), outer);
+    for (loop::Expr e : draft.split(column, columns)) index.push_back(e);
+    return std::vector<GroupEmitter::Index>{index};
+  });
+}
+
+// What a kernel computes for all elements of what it folds.
+std::vector<Value> values_of_folds(const Block& region, const Dims& domain) {
+  std::vector<Value> values;
+  auto add = [&](Value v) {
+    if (v->type().dims == domain) values.push_back(v);
+  };
+  for (Value v : region.results()) add(v);
+  for (const Node* node : region)
+    if (node != region.terminator() && ops::op_of(node).has(ops::Trait::Reduction))
+      std::ranges::for_each(node->operands(), add);
+  return values;
 }
 
 constexpr size_t kMostParts = 16;  // each part of a walk is a loop of its own
@@ -106,7 +129,7 @@ std::vector<int64_t> cuts_of(const GroupEmitter& emit, const Dims& dims, bool wi
     shifted |= ++turning > 1 || node->result()->type().dims != dims;
     if (node->result()->type().dims == dims) cuts.insert(cuts.end(), turns.begin(), turns.end());
   }
-  if (shifted && columns >= kLeastDrafted) cuts = turns_of_columns(emit, dims, 1, region.results());
+  if (shifted && columns >= kLeastDrafted) cuts = turns_of_last(emit, dims, 1, region.results());
   if (const InnerColumns inner = windows ? inner_columns(region, dims) : InnerColumns();
       inner.begin < inner.end)
     cuts.insert(cuts.end(), {inner.begin, inner.end});
@@ -115,27 +138,44 @@ std::vector<int64_t> cuts_of(const GroupEmitter& emit, const Dims& dims, bool wi
   return cuts.size() > 2 || windows ? cuts : std::vector<int64_t>();
 }
 
+namespace {
+
+std::vector<int64_t> if_several(std::vector<int64_t> turns, const Dim& columns) {
+  const std::vector<int64_t> cuts = in_order(std::move(turns), columns.constant());
+  return cuts.size() > 2 ? cuts : std::vector<int64_t>();
+}
+
+}  // namespace
+
 std::vector<int64_t> cuts_of_joined(const GroupEmitter& emit, const Dims& dims, int axes) {
   const Dim columns = product(Dims(dims.end() - axes, dims.end()));
   if (!columns.is_constant() || !any_turns(emit.region)) return {};
-  std::vector<int64_t> turns = turns_of_columns(emit, dims, axes, emit.region.results());
-  std::vector<int64_t> cuts = in_order(std::move(turns), columns.constant());
-  return cuts.size() > 2 ? cuts : std::vector<int64_t>();
+  return if_several(turns_of_last(emit, dims, axes, emit.region.results()), columns);
 }
 
 std::vector<int64_t> cuts_of_folds(const GroupEmitter& emit, const Dims& domain, int axes) {
   const Dim columns = product(Dims(domain.end() - axes, domain.end()));
   if (!columns.is_constant() || !any_turns(emit.region)) return {};
-  std::vector<Value> values;
-  auto add = [&](Value v) {
-    if (v->type().dims == domain) values.push_back(v);
+  return if_several(turns_of_last(emit, domain, axes, values_of_folds(emit.region, domain)), columns);
+}
+
+std::vector<int64_t> cuts_of_rows(const GroupEmitter& emit, const Dims& kept, const Dims& folded) {
+  if (!kept.back().is_constant() || !any_turns(emit.region)) return {};
+  Dims domain = kept;
+  domain.insert(domain.end(), folded.begin(), folded.end());
+  const std::vector<Value> values = values_of_folds(emit.region, domain);
+  const Dims outer(kept.begin(), kept.end() - 1);
+  auto indices = [&](GroupEmitter& draft, loop::Expr row) {
+    GroupEmitter::Index of_row = draft.split(draft.build.block(), outer);
+    of_row.push_back(row);
+    std::vector<GroupEmitter::Index> out;
+    for (int64_t c = 0; c < product(folded).constant(); ++c) {
+      out.push_back(of_row);
+      for (loop::Expr e : draft.split(draft.build.index(c), folded)) out.back().push_back(e);
+    }
+    return out;
   };
-  for (Value v : emit.region.results()) add(v);
-  for (const Node* node : emit.region)
-    if (node != emit.region.terminator() && ops::op_of(node).has(ops::Trait::Reduction))
-      std::ranges::for_each(node->operands(), add);
-  std::vector<int64_t> cuts = in_order(turns_of_columns(emit, domain, axes, values), columns.constant());
-  return cuts.size() > 2 ? cuts : std::vector<int64_t>();
+  return if_several(turns_of_columns(emit, kept.back(), values, indices), kept.back());
 }
 
 }  // namespace ig::codegen

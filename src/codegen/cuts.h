@@ -17,5 +17,7 @@ std::vector<int64_t> cuts_of(const GroupEmitter& emit, const Dims& dims, bool wi
 std::vector<int64_t> cuts_of_joined(const GroupEmitter& emit, const Dims& dims, int axes);
 // Of what is folded, and written for each element of it, along so many last axes of it walked as one.
 std::vector<int64_t> cuts_of_folds(const GroupEmitter& emit, const Dims& domain, int axes);
+// Of the last axis that is not folded, where short rows are folded side by side along it.
+std::vector<int64_t> cuts_of_rows(const GroupEmitter& emit, const Dims& kept, const Dims& folded);
 
 }  // namespace ig::codegen

@@ -118,6 +118,7 @@ void lower_rows_side_by_side(GroupEmitter& emit, Kernel& kernel, const FoldPlan&
   const Block& region = emit.region;
   const Dims domain = first_fold(region)->operand(0)->type().dims;
   const int64_t columns = product(folded).constant();
+  emit.cuts = cuts_of_rows(emit, kept, folded), emit.cuts_groups = true;
   SideBySide rows(emit, kernel, kept, columns);
   set_fold_grain(kernel, Dim(SideBySide::rows_of_block() * columns));
   rows.each_row([&](const GroupEmitter::Index& row) {

@@ -29,7 +29,7 @@ class SideBySide {
   void each_row(const std::function<void(const GroupEmitter::Index& row)>& body) {
     const GroupEmitter::Index outer = emit_.split(outer_flat_, outer_);
     const int width = emit_.target.vector_bytes / widest_element(emit_.region);
-    emit_.vector(begin_, end_, width, [&](loop::Expr i) {
+    emit_.vector_columns(begin_, end_, width, [&](loop::Expr i) {
       lane_ = i;
       GroupEmitter::Index row = outer;
       row.push_back(i);

@@ -448,6 +448,10 @@ void Grouping::place_reduce(Node* node) {
       refuse(node, group, "something outside must run between them");
       continue;
     }
+    if (folds_short_parts(group, type.dims, axes)) {
+      refuse(node, group, kShortParts);
+      continue;
+    }
     if (kind == GroupKind::Column) {
       bool private_to_fold = std::all_of(group->nodes.begin(), group->nodes.end(), [&](Node* member) {
         return std::all_of(member->results().begin(), member->results().end(), [&](Value v) {

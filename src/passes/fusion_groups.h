@@ -63,7 +63,11 @@ class NodeTable {
 };
 
 constexpr size_t kLargestGroup = 128;  // nodes: beyond it registers spill and code grows faster than it saves
-constexpr size_t kMostPlaces = 256;    // at which these are computed, all together: that is code, too
+// Why a fold does not work out what it folds; see Grouping::folds_short_parts.
+constexpr std::string_view kShortParts =
+    "rows are too short to be read part by part: to ask of each element where it comes from costs more than "
+    "to write and read them";
+constexpr size_t kMostPlaces = 256;  // at which these are computed, all together: that is code, too
 
 class Grouping {
  public:
@@ -137,6 +141,7 @@ class Grouping {
   void refuse_pull(const Group* producer, const Group* reader);
   void write_out_free();
   bool may_pull(const Group* producer, const Group* reader) const;
+  bool folds_short_parts(const Group* producer, const Dims& domain, const Ints& axes) const;
   bool lies_evenly(const Node* contraction, const Group* producer, const Group* reader) const;
   Group* group_of(const Node* node) const;
   std::vector<Group*> producer_groups(const Node* node) const;

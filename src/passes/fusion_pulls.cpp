@@ -42,6 +42,7 @@ bool Grouping::may_pull(const Group* producer, const Group* reader) const {
              return !ops::has(n, ops::Trait::Contraction) || lies_evenly(n, producer, reader);
            });
   if (reader->kind == GroupKind::Heavy) return views;
+  if (folds_short_parts(producer, reader->domain, reader->axes)) return false;
   const Places places = places_in({producer, reader});
   if (places.all > kMostPlaces) return false;
   const bool at_one_place = places.most(producer) == 1;
@@ -57,6 +58,33 @@ bool Grouping::may_pull(const Group* producer, const Group* reader) const {
   if (at_one_place && (!costs.fixed || (!cheap && !one_stage))) return cheap;
   const double most = !cheap ? 0.95 : at_one_place ? 1.25 : 1;
   return costs.together.nanoseconds < most * costs.apart.nanoseconds;
+}
+
+// Whether rows of what was joined or padded along them would be folded element by element: too short for a
+// walk that is cut where they pass from part to part, and too long to be folded side by side, unless parts
+// are so narrow that neighbours among rows lie near to each other. (A row of 32 from two parts: 1 ns an
+// element instead of 0.3 on a Zen 4.)
+bool Grouping::folds_short_parts(const Group* producer, const Dims& domain, const Ints& axes) const {
+  constexpr int64_t kLine = 64, kSideBySide = 16, kNarrow = 8, kLeast = 256;
+  if (axes.empty() || axes.back() + 1 != static_cast<int64_t>(domain.size())) return false;
+  const std::optional<Ints> sizes = constant_dims(domain);
+  if (!sizes || elements_in(domain, block_.graph().dims) < kLeast) return false;
+  const int64_t row = sizes->back();
+  const bool several = std::ranges::any_of(
+      axes, [&](int64_t axis) { return axis != axes.back() && (*sizes)[static_cast<size_t>(axis)] > 1; });
+  if (row >= kLine || (!several && row <= kSideBySide)) return false;
+  return std::ranges::any_of(producer->nodes, [&](const Node* node) {
+    if (ops::op_of(node).rules.lower.cuts == nullptr || node->result()->type().dims.back() != domain.back())
+      return false;
+    bool parts = false, wide = false;
+    for (Value v : node->operands()) {
+      if (v->type().rank() != node->result()->type().rank()) continue;
+      const Dim& size = v->type().dims.back();
+      parts = parts || size != domain.back();
+      wide = wide || !size.is_constant() || size.constant() > kNarrow;
+    }
+    return parts && (several || wide);
+  });
 }
 
 // Whether the contraction's operands, with the producer's views taken in, have their elements at even
