@@ -445,7 +445,13 @@ static Expr simplify(Builder& b, const ExprNode& n) {
       if (n.a->op == Op::Mul && is_index_const(n.a->b))
         return n.a->a * b.index(*fold_index(Op::Mul, index_value(n.a->b), v));
       return {};
-    case Op::Div: return v == 1 ? n.a : Expr{};
+    case Op::Div:
+      if (v == 1) return n.a;
+      if (v > 0 && n.a->op == Op::Div && is_index_const(n.a->b) && index_value(n.a->b) > 0) {
+        int64_t by = 0;
+        if (!__builtin_mul_overflow(index_value(n.a->b), v, &by)) return n.a->a / b.index(by);
+      }
+      return {};
     case Op::Rem: return v == 1 ? b.index(0) : Expr{};
     default: return {};
   }
@@ -455,6 +461,13 @@ Expr Builder::make(ExprNode node) {
   if (node.op == Op::Load || node.op == Op::Local || node.op == Op::ReduceLanes) return leaf(node);
   if (node.a && node.op != Op::Var)
     if (Expr folded = simplify(*this, node)) return folded;
+  if ((node.op == Op::Div || node.op == Op::Rem) && node.type == DType::I64 && is_index_const(node.b)) {
+    // All that the index can be lies in one run of the divisor.
+    const MaybeRange a = interner_->range(node.a);
+    const int64_t by = index_value(node.b);
+    if (a && by > 0 && a->low >= 0 && a->low / by == a->high / by)
+      return node.op == Op::Div ? index(a->low / by) : node.a - index(a->low / by * by);
+  }
   if (node.op >= Op::Lt && node.op <= Op::Ge && node.a.type() == DType::I64) {
     MaybeRange a = interner_->range(node.a), b = interner_->range(node.b);
     if (a && b)

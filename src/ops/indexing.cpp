@@ -28,16 +28,28 @@ Expr without(Expr sum, const Found& found) {
 // acc is b / n % m: what is left of b modulo n * m.
 Expr rejoin(Expr acc, Expr next, Expr n) {
   if (next->op != loop::Op::Rem || next->b.node() != n.node()) return {};
-  auto number = [](Expr e) { return e->op == loop::Op::Const ? static_cast<int64_t>(e->bits[0]) : 0; };
-  auto quotient = [&](Expr e) {
-    if (e->op == loop::Op::Div && e->a.node() == next->a.node() && e->b.node() == n.node()) return true;
-    int64_t by = 1;  // several divisions by numbers are one
-    while (e->op == loop::Op::Div && number(e->b) > 0 && by <= INT32_MAX && number(e->b) <= INT32_MAX) {
-      by *= number(e->b);
+  struct Divided {
+    const loop::ExprNode* whole;
+    int64_t by;
+  };
+  auto divided = [](Expr e) {  // several divisions by numbers are one
+    Divided out{e.node(), 1};
+    while (e->op == loop::Op::Div && e->b->op == loop::Op::Const) {
+      const auto by = static_cast<int64_t>(e->b->bits[0]);
+      int64_t all = 0;
+      if (by <= 0 || __builtin_mul_overflow(out.by, by, &all)) break;
+      out = {e->a.node(), all};
       e = e->a;
-      if (e.node() == next->a.node()) return by == number(n);
     }
-    return false;
+    return out;
+  };
+  auto quotient = [&](Expr e) {
+    if (e->op != loop::Op::Div) return false;
+    if (e->a.node() == next->a.node() && e->b.node() == n.node()) return true;
+    const Divided more = divided(e), less = divided(next->a);
+    int64_t by = 0;
+    return n->op == loop::Op::Const && more.whole == less.whole &&
+           !__builtin_mul_overflow(less.by, static_cast<int64_t>(n->bits[0]), &by) && by == more.by;
   };
   if (quotient(acc)) return next->a;
   if (Expr rest = without(acc, quotient)) return rest * n + next->a;

@@ -101,10 +101,19 @@ Emitter::Value Emitter::with_steps(llvm::Value* base, std::vector<int64_t> steps
 
 // An index side by side, divided by a constant.
 Emitter::Value Emitter::divided(const Node& n, Value a, Value b) {
-  if (lanes_ == 1 || n.type != DType::I64 || (n.op != Op::Div && n.op != Op::Rem) || a.stride != 1) return {};
+  if (lanes_ == 1 || n.type != DType::I64 || (n.op != Op::Div && n.op != Op::Rem)) return {};
   auto* by = llvm::dyn_cast<llvm::ConstantInt>(b.v);
   if (by == nullptr || by->getSExtValue() < 2) return {};
   const int64_t divisor = by->getSExtValue();
+  if (auto* base = a.steps == nullptr ? nullptr : llvm::dyn_cast<llvm::ConstantInt>(a.base)) {  // all known
+    std::vector<int64_t> steps;
+    for (int64_t step : *a.steps) {
+      const int64_t at = sum(base->getSExtValue(), step);
+      steps.push_back(n.op == Op::Div ? at / divisor : at % divisor);
+    }
+    return with_steps(i64(0), std::move(steps));
+  }
+  if (a.stride != 1) return {};
   const std::optional<int64_t> first = residue(n.a.node(), divisor);
   if (!first) return {};
   std::vector<int64_t> steps;
