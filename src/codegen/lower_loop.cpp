@@ -70,21 +70,26 @@ bool is_flat(const Block& region, const Dims& dims) {
 }
 
 // Rows of few elements (the colours of a pixel, a point's coordinates, an element repeated) are walked
-// together with the axis before them, as one of whole vectors: from register to register the elements of a
-// row come round after so many registers, for each of which there is code of its own.
+// together with the axis before them, or with as many as make a long walk, as one of whole vectors: from
+// register to register the elements of a row come round after so many registers, for each of which there is
+// code of its own.
 class ShortRows {
  public:
   ShortRows(GroupEmitter& emit, const Dims& dims, int lanes) : emit_(emit), lanes_(lanes) {
-    constexpr int64_t kMost = 8;  // registers
+    constexpr int64_t kLong = 8;  // registers of a walk
     if (dims.size() < 2 || !dims.back().is_constant()) return;
-    row_ = dims.back().constant();
-    if (row_ < 2 || dims[dims.size() - 2] == Dim(int64_t{1})) return;
-    registers_ = row_ / std::gcd(row_, static_cast<int64_t>(lanes));
-    fit_ = registers_ <= kMost;
+    last_ = dims.back().constant();
+    if (last_ < 2 || dims[dims.size() - 2] == Dim(int64_t{1}) || !come_round(last_)) return;
+    fit_ = true;
+    for (size_t i = dims.size() - 2; i > 0 && dims[i].is_constant(); --i, ++axes_) {
+      const int64_t walk = row_ * dims[i].constant();
+      if (walk >= kLong * lanes_ || !come_round(walk)) break;
+    }
   }
-  bool fit() const { return fit_ && row_ < lanes_; }
+  bool fit() const { return fit_ && last_ < lanes_; }
   // Rows of some registers are walked so where a walk along them would ask at each row which way to take.
-  bool fit_in_parts() const { return fit_ && row_ < 4 * lanes_; }
+  bool fit_in_parts() const { return fit_ && last_ < 4 * lanes_; }
+  int axes() const { return axes_; }  // that are walked as one
   // A walk that begins at such a multiple begins at a row, and at a whole number of turns.
   int64_t turn() const { return registers_ * lanes_; }
   int lanes() const { return lanes_; }
@@ -101,9 +106,18 @@ class ShortRows {
   }
 
  private:
+  bool come_round(int64_t row) {
+    constexpr int64_t kMost = 8;  // registers
+    const int64_t registers = row / std::gcd(row, static_cast<int64_t>(lanes_));
+    if (registers > kMost) return false;
+    row_ = row, registers_ = registers;
+    return true;
+  }
+
   GroupEmitter& emit_;
   int lanes_;
-  int64_t row_ = 1, registers_ = 1;
+  int axes_ = 2;
+  int64_t last_ = 1, row_ = 1, registers_ = 1;  // elements of the last axis, and of what comes round
   bool fit_ = false;
 };
 
@@ -218,11 +232,11 @@ void walk_parts(GroupEmitter& emit, const std::vector<int64_t>& cuts, int lanes,
   }
 }
 
-// The two last axes are walked as one.
+// The last axes are walked as one.
 void lower_short_rows(GroupEmitter& emit, Kernel& kernel, const Dims& dims, const Cut& cut, ShortRows& rows,
                       const std::vector<int64_t>& cuts,
                       const std::function<void(loop::Expr, std::span<const loop::Expr>)>& body) {
-  const Dims outer(dims.begin(), dims.end() - 2), joined(dims.end() - 2, dims.end());
+  const Dims outer(dims.begin(), dims.end() - rows.axes()), joined(dims.end() - rows.axes(), dims.end());
   const Dim length = product(joined);
   auto element = [&](const GroupEmitter::Index& outer_index, loop::Expr row, loop::Expr column) {
     GroupEmitter::Index all = outer_index;
@@ -354,10 +368,10 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
                                                    ? cuts_of_joined(emit, dims, 1)
                                                    : cuts_of(emit, dims, kernel.kind == "heavy"),
              parts = short_rows.fit_in_parts() && cuts.empty() && kernel.kind != "heavy"
-                         ? cuts_of_joined(emit, dims, 2)
+                         ? cuts_of_joined(emit, dims, short_rows.axes())
                          : std::vector<int64_t>();
              !parts.empty() || (short_rows.fit() && cuts.empty() && kernel.kind != "heavy")) {
-    const Dim length = dims[dims.size() - 2] * dims.back();
+    const Dim length = product(Dims(dims.end() - short_rows.axes(), dims.end()));
     at_line = parts.empty() &&
               (length == product(dims) || (length.is_constant() && length.constant() % register_lanes == 0));
     lower_short_rows(emit, kernel, dims, cut, short_rows, parts, body);

@@ -82,6 +82,21 @@ std::optional<int64_t> Emitter::residue(const Node* n, int64_t of) {
       if (a == 0 || b == 0) return 0;
       return a && b && natural(n) ? std::optional(*a * *b % of) : std::nullopt;
     }
+    case Op::Div: {  // (m b c + r) / b is m c + r / b
+      if (n->b->op != Op::Const || !natural(n->a.node())) return std::nullopt;
+      const auto by = static_cast<int64_t>(n->b->bits[0]);
+      int64_t both = 0;
+      if (by <= 0 || __builtin_mul_overflow(by, of, &both)) return std::nullopt;
+      const std::optional<int64_t> whole = residue(n->a.node(), both);
+      return whole ? std::optional(*whole / by) : std::nullopt;
+    }
+    case Op::Rem: {  // of a number whose divisor this divides
+      if (n->b->op != Op::Const || !natural(n->a.node())) return std::nullopt;
+      const auto by = static_cast<int64_t>(n->b->bits[0]);
+      if (by <= 0 || by % of != 0) return std::nullopt;
+      const std::optional<int64_t> whole = residue(n->a.node(), by);
+      return whole ? std::optional(*whole % of) : std::nullopt;
+    }
     default: return std::nullopt;
   }
 }
@@ -105,22 +120,20 @@ Emitter::Value Emitter::divided(const Node& n, Value a, Value b) {
   auto* by = llvm::dyn_cast<llvm::ConstantInt>(b.v);
   if (by == nullptr || by->getSExtValue() < 2) return {};
   const int64_t divisor = by->getSExtValue();
-  if (auto* base = a.steps == nullptr ? nullptr : llvm::dyn_cast<llvm::ConstantInt>(a.base)) {  // all known
-    std::vector<int64_t> steps;
-    for (int64_t step : *a.steps) {
-      const int64_t at = sum(base->getSExtValue(), step);
-      steps.push_back(n.op == Op::Div ? at / divisor : at % divisor);
-    }
-    return with_steps(i64(0), std::move(steps));
-  }
-  if (a.stride != 1) return {};
+  if (a.steps == nullptr && a.stride != 1) return {};
   const std::optional<int64_t> first = residue(n.a.node(), divisor);
   if (!first) return {};
   std::vector<int64_t> steps;
   steps.reserve(static_cast<size_t>(lanes_));
-  for (int64_t k = 0; k < lanes_; ++k)
-    steps.push_back(n.op == Op::Div ? (*first + k) / divisor : (*first + k) % divisor);
-  return with_steps(n.op == Op::Div ? b_.CreateSDiv(a.v, by) : i64(0), std::move(steps));
+  for (int64_t k = 0; k < lanes_; ++k) {
+    const int64_t own = a.steps == nullptr ? k : (*a.steps)[static_cast<size_t>(k)] - a.steps->front();
+    const int64_t at = sum(*first, own);
+    if (at < 0) return {};
+    steps.push_back(n.op == Op::Div ? at / divisor : at % divisor);
+  }
+  if (n.op == Op::Rem) return with_steps(i64(0), std::move(steps));
+  auto* begin = a.steps == nullptr ? a.v : b_.CreateAdd(a.base, i64(a.steps->front()));
+  return with_steps(b_.CreateSDiv(begin, by), std::move(steps));
 }
 
 Emitter::Value Emitter::stepped(const Node& n, Value a, Value b) {
