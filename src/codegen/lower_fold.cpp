@@ -197,8 +197,13 @@ class RowWalk {
       const GroupEmitter::Index outer = behind(row, emit_.split(line, lines()));
       auto inside = [&](Expr j) { body(behind(outer, emit_.split(j, line_dims())), begin + j); };
       Expr first = build.let(loop::greater(begin, from));
-      if (inner_ % lanes_ == 0)
+      if (inner_ % lanes_ == 0) {
+        // Where pieces of the order of summation are made of whole lines, or the row is one, all of it is
+        // known.
+        if (ops::kPieceOfRow % inner_ == 0 || (from->op == loop::Op::Const && to->op == loop::Op::Const))
+          return emit_.vector_columns(build.index(0), n, lanes_, inside);
         return emit_.vector_columns(build.let(first - begin), build.let(end - begin), lanes_, inside);
+      }
       // Groups that lie within a part of the line, and those that reach over the end of one.
       std::vector<int64_t> parts = emit_.cuts;
       if (parts.empty()) parts = {0, inner_};

@@ -69,6 +69,42 @@ bool is_flat(const Block& region, const Dims& dims) {
   return true;
 }
 
+// Whether the place in memory is all that counts: what is read is as large as the results, or one number, or
+// spread from neighbouring axes over the others, at (i / a) % b. Lanes lie at known distances where a or b
+// are the length of a row, and in two runs, if such will do, where these are numbers of lanes or more.
+bool lies_flat(const Block& region, const Dims& dims, int lanes, bool in_runs) {
+  const std::optional<std::vector<int64_t>> sizes = constant_dims(dims);
+  if (!sizes) return false;
+  const auto rank = static_cast<int64_t>(dims.size());
+  auto from_neighbours = [&](const Node* node) {
+    const AttrValue* spread = node->attrs().find(ops::kBroadcastDims.name);
+    if (!spread || node->result()->type().dims != dims) return false;
+    const Dims& from = node->operand(0)->type().dims;
+    const auto& to = std::get<Ints>(*spread);
+    std::vector<bool> own(dims.size(), false);
+    for (size_t i = 0; i < from.size(); ++i) own[static_cast<size_t>(to[i])] = !(from[i] == Dim(int64_t{1}));
+    int64_t begin = 0, end = rank;
+    while (begin < end && !own[static_cast<size_t>(begin)]) ++begin;
+    while (end > begin && !own[static_cast<size_t>(end - 1)]) --end;
+    int64_t behind = 1, itself = 1;
+    for (int64_t i = begin; i < rank; ++i) {
+      const int64_t size = (*sizes)[static_cast<size_t>(i)];
+      if (i < end && !own[static_cast<size_t>(i)] && size != 1) return false;
+      (i < end ? itself : behind) *= size;
+    }
+    const int64_t row = sizes->back();
+    const bool runs = behind >= lanes || (behind == 1 && itself >= lanes);
+    return itself == 1 || (behind == 1 && itself == row) || (behind == row && begin == 0) ||
+           (in_runs && runs);
+  };
+  for (const Node* node : region) {
+    if (node == region.terminator() || ops::has(node, ops::Trait::Elementwise)) continue;
+    const bool constant = node->operands().empty() && !node->attrs().find(ops::kAxis.name);
+    if (!constant && !from_neighbours(node)) return false;
+  }
+  return true;
+}
+
 // Rows of few elements (the colours of a pixel, a point's coordinates, an element repeated) are walked
 // together with the axis before them, or with as many as make a long walk, as one of whole vectors: from
 // register to register the elements of a row come round after so many registers, for each of which there is
@@ -81,10 +117,16 @@ class ShortRows {
     last_ = dims.back().constant();
     if (last_ < 2 || dims[dims.size() - 2] == Dim(int64_t{1}) || !come_round(last_)) return;
     fit_ = true;
-    for (size_t i = dims.size() - 2; i > 0 && dims[i].is_constant(); --i, ++axes_) {
+    const Dim two = dims[dims.size() - 2] * dims.back();
+    if (lies_flat(emit.region, dims, lanes, two.is_constant() && two.constant() < turn()))
+      axes_ = static_cast<int>(dims.size());
+    for (size_t i = dims.size() - 2; i > 0 && dims[i].is_constant() && axes_ < static_cast<int>(dims.size());
+         --i, ++axes_) {
       const int64_t walk = row_ * dims[i].constant();
       if (walk >= kLong * lanes_ || !come_round(walk)) break;
     }
+    const Dim walk = product(Dims(dims.end() - axes_, dims.end()));
+    fit_ = !walk.is_constant() || walk.constant() >= turn();  // else rows one by one are no worse
   }
   bool fit() const { return fit_ && last_ < lanes_; }
   // Rows of some registers are walked so where a walk along them would ask at each row which way to take.

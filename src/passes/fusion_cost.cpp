@@ -126,6 +126,11 @@ ops::FusionCost cost_of_reading_across(const Type& type, double elements, const 
   return {bytes, 0, bytes / bandwidth(all) + elements * (all <= kFirstCache ? kGathered : kFromAfar)};
 }
 
+ops::FusionCost cost_of_writing_out(const Type& type, const DimScope& scope) {
+  const double bytes = 2 * ops::bytes_of(type, scope);
+  return {bytes, 0, kStartOfKernel + bytes / bandwidth(bytes)};
+}
+
 ops::FusionCost cost_of_turning(const Type& type, const DimScope& scope) {
   const double all = ops::bytes_of(type, scope), bytes = 3 * all;  // read, written, read again
   // What is worked on at a time is the array and its copy.

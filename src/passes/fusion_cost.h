@@ -32,6 +32,7 @@ double operations_of(const Node* node, const DimScope& scope);
 // So many elements of a value that lie in a line of the cache each; and the value, turned over by tiles into
 // memory of its own and read from there.
 ops::FusionCost cost_of_reading_across(const Type& type, double elements, const DimScope& scope);
+ops::FusionCost cost_of_writing_out(const Type& type, const DimScope& scope);  // and reading again
 ops::FusionCost cost_of_turning(const Type& type, const DimScope& scope);
 
 double elements_in(const Dims& dims, const DimScope& scope);

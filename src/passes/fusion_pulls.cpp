@@ -9,6 +9,7 @@
 #include "ir/copy.h"
 #include "ops/attrs.h"
 #include "ops/contraction.h"
+#include "ops/shape_attrs.h"
 #include "ops/strided_view.h"
 #include "passes/fusion_cost.h"
 #include "passes/fusion_groups.h"
@@ -60,31 +61,78 @@ bool Grouping::may_pull(const Group* producer, const Group* reader) const {
   return costs.together.nanoseconds < most * costs.apart.nanoseconds;
 }
 
-// Whether rows of what was joined or padded along them would be folded element by element: too short for a
-// walk that is cut where they pass from part to part, and too long to be folded side by side, unless parts
-// are so narrow that neighbours among rows lie near to each other. (A row of 32 from two parts: 1 ns an
-// element instead of 0.3 on a Zen 4.)
+namespace {
+
+constexpr int64_t kGroup = 32;  // lanes of a fold, of float32
+
+// Whether a fold over these axes reads the node's elements in the order of memory, however the axes are
+// joined: nothing is moved, and what is spread is one number for each thing that is folded, or a row of which
+// a group of lanes has a whole number.
+bool stays_in_order(const Node* node, const Ints& folded) {
+  if (ops::has(node, ops::Trait::Elementwise) || ops::has(node, ops::Trait::Relabel)) return true;
+  if (node->attrs().find(ops::kSliceStrides.name)) {  // of the first axis alone
+    const Dims &from = node->operand(0)->type().dims, &own = node->result()->type().dims;
+    return std::ranges::equal(std::span(from).subspan(1), std::span(own).subspan(1)) &&
+           node->attrs().get(ops::kSliceStrides).front() == 1;
+  }
+  const AttrValue* spread = node->attrs().find(ops::kBroadcastDims.name);
+  if (!spread) return node->operands().empty() && !node->attrs().find(ops::kAxis.name);
+  const Dims& from = node->operand(0)->type().dims;
+  const auto& to = std::get<Ints>(*spread);
+  for (size_t i = 0; i < from.size(); ++i) {
+    if (from[i] == Dim(int64_t{1}) || std::ranges::find(folded, to[i]) == folded.end()) continue;
+    const bool fits = to[i] == folded.back() && from[i].is_constant() && kGroup % from[i].constant() == 0;
+    if (!fits) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+// Whether to fold rows of what was joined or padded along them costs more than to write them first. A row's
+// walk is cut where it passes from part to part, but its groups of lanes stay whole: those that reach over a
+// cut ask of each element where it comes from. So do those that reach over the end of a line, where several
+// axes are folded and what is read does not lie in the order of the walk. Short rows are folded side by side,
+// without groups; up to some length also where parts are so narrow that neighbours among the rows lie near to
+// each other.
 bool Grouping::folds_short_parts(const Group* producer, const Dims& domain, const Ints& axes) const {
-  constexpr int64_t kLine = 64, kSideBySide = 16, kNarrow = 8, kLeast = 256;
+  constexpr int64_t kLine = 2 * kGroup, kSideBySide = 16, kNarrow = 8;
+  constexpr double kAsked = 1.5;  // ns an element (a Zen 4)
   if (axes.empty() || axes.back() + 1 != static_cast<int64_t>(domain.size())) return false;
   const std::optional<Ints> sizes = constant_dims(domain);
-  if (!sizes || elements_in(domain, block_.graph().dims) < kLeast) return false;
+  if (!sizes) return false;
   const int64_t row = sizes->back();
   const bool several = std::ranges::any_of(
       axes, [&](int64_t axis) { return axis != axes.back() && (*sizes)[static_cast<size_t>(axis)] > 1; });
-  if (row >= kLine || (!several && row <= kSideBySide)) return false;
-  return std::ranges::any_of(producer->nodes, [&](const Node* node) {
-    if (ops::op_of(node).rules.lower.cuts == nullptr || node->result()->type().dims.back() != domain.back())
-      return false;
-    bool parts = false, wide = false;
-    for (Value v : node->operands()) {
-      if (v->type().rank() != node->result()->type().rank()) continue;
-      const Dim& size = v->type().dims.back();
-      parts = parts || size != domain.back();
-      wide = wide || !size.is_constant() || size.constant() > kNarrow;
+  if (!several && row <= kSideBySide) return false;
+  int64_t cuts = 0, asking = 0;
+  bool wide = false, in_order = true;
+  for (const Node* node : producer->nodes) {
+    in_order = in_order && stays_in_order(node, axes);
+    for (Value v : node->operands())  // what the kernel makes anew
+      if (v->node() && is_free(v->node())) in_order = in_order && stays_in_order(v->node(), axes);
+    const ops::CutsFn rule = ops::op_of(node).rules.lower.cuts;
+    if (rule == nullptr || node->result()->type().dims.back() != domain.back()) continue;
+    for (int64_t at : rule(node)) {
+      if (at <= 0 || at >= row) continue;
+      ++cuts;
+      asking += at % kGroup != 0;
     }
-    return parts && (several || wide);
-  });
+    for (Value v : node->operands())
+      wide = wide || (v->type().rank() == node->result()->type().rank() &&
+                      !(v->type().dims.back() == domain.back()) &&
+                      !(v->type().dims.back().is_constant() && v->type().dims.back().constant() <= kNarrow));
+  }
+  const bool by_lines = several && !in_order;
+  if (!by_lines && (cuts == 0 || (!wide && row <= kLine))) return false;
+  const DimScope& scope = block_.graph().dims;
+  const double elements = elements_in(domain, scope);
+  const bool all = by_lines && row < kLine;  // no group lies within a line
+  if (by_lines && row % kGroup != 0) ++asking;
+  const double asked =
+      all ? 1 : std::min(1.0, static_cast<double>(asking * kGroup) / static_cast<double>(row));
+  return kAsked * asked * elements >
+         cost_of_writing_out(producer->nodes.back()->result()->type(), scope).nanoseconds;
 }
 
 // Whether the contraction's operands, with the producer's views taken in, have their elements at even

@@ -87,6 +87,7 @@ class Grouping::Recomputing {
                        reader->kind == GroupKind::Column;
     const bool behind = reader->kind == GroupKind::Contraction && !reader->closed;
     if (!folds && !behind && reader->kind != GroupKind::Loop) return false;
+    if (folds && in_.folds_short_parts(from_, reader->domain, reader->axes)) return false;
     return ops::has(use.user, ops::Trait::Elementwise) ||
            (folds && ops::op_of(use.user).rules.lower.kind == ops::LowerRule::Kind::Reduce);
   }

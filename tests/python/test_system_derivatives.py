@@ -65,14 +65,18 @@ def test_first_and_second_derivatives_agree_with_differences(name: str, run: Cal
     again = run(lambda a: ig.jvp(ig.grad(f), (a,), (ig.asarray(along),))[1])
     np.testing.assert_allclose(np.asarray(again(ig.asarray(A))), slope(first, A), rtol=1e-5, atol=1e-6)
     reverse = run(ig.grad(lambda a: ig.sum(ig.grad(f)(a) * ig.asarray(along))))
-    np.testing.assert_allclose(np.asarray(reverse(ig.asarray(A))), np.asarray(again(ig.asarray(A))), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        np.asarray(reverse(ig.asarray(A))), np.asarray(again(ig.asarray(A))), rtol=1e-9, atol=1e-12
+    )
 
 
 def test_gradients_of_a_system_by_its_right_side() -> None:
     """Aᵀ g = ct, whose unknowns come in the order of the pivots."""
     a = np.array([[0.0, 2.0, 1.0], [1.0, 0.0, 3.0], [4.0, 1.0, 0.0]])  # every row changes its place
     w = np.array([1.0, -2.0, 0.5])
-    grad = ig.jit(ig.grad(lambda y: ig.sum(ig.linalg.solve(ig.asarray(a), y) * ig.asarray(w))))(ig.ones(3, dtype="float64"))
+    grad = ig.jit(ig.grad(lambda y: ig.sum(ig.linalg.solve(ig.asarray(a), y) * ig.asarray(w))))(
+        ig.ones(3, dtype="float64")
+    )
     np.testing.assert_allclose(np.asarray(grad), np.linalg.solve(a.T, w), rtol=1e-14)
 
 
