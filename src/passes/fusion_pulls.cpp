@@ -98,6 +98,7 @@ bool stays_in_order(const Node* node, const Ints& folded) {
 bool Grouping::folds_short_parts(const Group* producer, const Dims& domain, const Ints& axes) const {
   constexpr int64_t kLine = 2 * kGroup, kSideBySide = 16, kNarrow = 8;
   constexpr double kAsked = 1.5;  // ns an element (a Zen 4)
+  if (producer->kind != GroupKind::Loop && producer->kind != GroupKind::View) return false;
   if (axes.empty() || axes.back() + 1 != static_cast<int64_t>(domain.size())) return false;
   const std::optional<Ints> sizes = constant_dims(domain);
   if (!sizes) return false;
