@@ -115,7 +115,9 @@ class ShortRows {
     constexpr int64_t kLong = 8;  // registers of a walk
     if (dims.size() < 2 || !dims.back().is_constant()) return;
     last_ = dims.back().constant();
-    if (last_ < 2 || dims[dims.size() - 2] == Dim(int64_t{1}) || !come_round(last_)) return;
+    if (last_ < 2 || dims[dims.size() - 2] == Dim(int64_t{1}) || product(dims) == Dim(int64_t{0}) ||
+        !come_round(last_))
+      return;
     fit_ = true;
     const Dim two = dims[dims.size() - 2] * dims.back();
     if (lies_flat(emit.region, dims, lanes, two.is_constant() && two.constant() < turn()))

@@ -81,8 +81,8 @@ bool stays_in_order(const Node* node, const Ints& folded) {
   const auto& to = std::get<Ints>(*spread);
   for (size_t i = 0; i < from.size(); ++i) {
     if (from[i] == Dim(int64_t{1}) || std::ranges::find(folded, to[i]) == folded.end()) continue;
-    const bool fits = to[i] == folded.back() && from[i].is_constant() && kGroup % from[i].constant() == 0;
-    if (!fits) return false;
+    const int64_t row = to[i] == folded.back() && from[i].is_constant() ? from[i].constant() : 0;
+    if (row < 1 || kGroup % row != 0) return false;
   }
   return true;
 }

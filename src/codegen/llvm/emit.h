@@ -197,7 +197,7 @@ class Emitter {
   std::vector<Formulas> formulas_of_body() const;
   void find_called();
   Value call(const Formulas& all, const Node& n);
-  llvm::Function* function_of(const Formulas& all, std::span<const Value> operands);
+  llvm::Function* function_of(const Formulas& all, std::span<const Value> operands, const char* name);
 
   // emit_places.cpp
   struct Term {

@@ -395,7 +395,7 @@ llvm::Value* Emitter::rare_value(const Node* n, const std::vector<const Node*>& 
     operands.push_back(eval(leaf));
     given.push_back(operands.back().v);
   }
-  auto* results = b_.CreateCall(function_of(all, operands), given);
+  auto* results = b_.CreateCall(function_of(all, operands, "rare"), given);
   results->addFnAttr(llvm::Attribute::Cold);
   return b_.CreateExtractValue(results, 0);
 }

@@ -118,14 +118,14 @@ Emitter::Value Emitter::call(const Formulas& all, const Node& n) {
     operands.push_back(value.uniform() ? value : Value{wide(value)});
     given.push_back(operands.back().v);
   }
-  auto* results = b_.CreateCall(function_of(all, operands), given);
+  auto* results = b_.CreateCall(function_of(all, operands, "formula"), given);
   for (unsigned i = 0; i < all.values.size(); ++i)
     remember(all.values[i], {b_.CreateExtractValue(results, i)});
   return *known(&n);
 }
 
 // Of the lanes of the loop, or of one where no operand varies.
-llvm::Function* Emitter::function_of(const Formulas& all, std::span<const Value> operands) {
+llvm::Function* Emitter::function_of(const Formulas& all, std::span<const Value> operands, const char* name) {
   const bool uniform = std::ranges::all_of(operands, &Value::uniform);
   std::string key = fmt::format("{}{} lanes", all.text, uniform ? 1 : lanes_);
   for (const Value& operand : operands) key += operand.uniform() ? " one" : " all";
@@ -138,8 +138,7 @@ llvm::Function* Emitter::function_of(const Formulas& all, std::span<const Value>
   for (const Node* value : all.values)
     results.push_back(uniform ? register_type(value->type) : vector_of(register_type(value->type)));
   auto* type = llvm::FunctionType::get(llvm::StructType::get(b_.getContext(), results), given, false);
-  function = inside.entry_ =
-      llvm::Function::Create(type, llvm::Function::InternalLinkage, "formula", module_);
+  function = inside.entry_ = llvm::Function::Create(type, llvm::Function::InternalLinkage, name, module_);
   function->addFnAttrs(llvm::AttrBuilder(b_.getContext(), entry_->getAttributes().getFnAttrs()));
   function->addFnAttr(llvm::Attribute::NoInline);
   function->setDoesNotAccessMemory();
