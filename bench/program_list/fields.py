@@ -320,3 +320,63 @@ def haar_wavelet(m: Any, x: Any) -> Any:
         even, odd = x[::2], x[1::2]
         x = m.xp.concat([(even + odd) * 0.5, (even - odd) * 0.5], axis=0)
     return x
+
+
+@program(uniform(256, 384, 3), normal(3))
+def pixels_sharpened(m: Any, image: Any, tint: Any) -> Any:
+    p = m.xp.pad(image, ((1, 1), (1, 1), (0, 0)))
+    around = p[:-2, 1:-1] + p[2:, 1:-1] + p[1:-1, :-2] + p[1:-1, 2:]
+    return m.xp.clip(image * 2.0 - 0.25 * around + 0.01 * tint, 0.0, 1.0)
+
+
+@program(normal(64, 64, 3))
+def cloth(m: Any, x: Any) -> Any:
+    def step(i: Any, state: Any) -> Any:
+        x, v = state
+        force = m.xp.zeros((64, 64, 3), dtype=m.xp.float32)
+        for axis in (0, 1):
+            d = x[1:] - x[:-1] if axis == 0 else x[:, 1:] - x[:, :-1]
+            pull = d * (1.0 - 0.1 / m.xp.sqrt(m.xp.sum(d * d, axis=-1, keepdims=True) + 1e-6))
+            low, high = (slice(None),) * axis + (slice(None, -1),), (slice(None),) * axis + (slice(1, None),)
+            force = force.at[low].add(pull).at[high].add(-pull)
+        v = 0.99 * v + 0.01 * force
+        return x + 0.01 * v, v
+
+    return m.fori_loop(0, 10, step, (x, x * 0.0))[0]
+
+
+@program(normal(256, 32, 3))
+def radiance_along_rays(m: Any, p: Any) -> Any:
+    waves = [f(p * 2.0**k) for f in (m.xp.sin, m.xp.cos) for k in range(4)]
+    density = m.xp.maximum(m.xp.sum(m.xp.concat(waves, axis=-1), axis=-1), 0.0)
+    alpha = 1.0 - m.xp.exp(-density / 32.0)
+    left = m.xp.cumulative_prod(1.0 - alpha + 1e-10, axis=1)
+    return m.xp.sum((alpha * left)[:, :, None] * p, axis=1)
+
+
+@program(normal(8, 64, 96), normal(8, 64, 32))
+def attention_with_memory(m: Any, scores: Any, memory: Any) -> Any:
+    return m.softmax(m.xp.concat([memory, scores], axis=-1), axis=-1)
+
+
+@program(positive(100), normal(100))
+def evidence_gradient(m: Any, k: Any, y: Any) -> Any:
+    def evidence(k: Any, y: Any) -> Any:
+        half = m.xp.sum(m.xp.log(m.xp.linalg.diagonal(m.xp.linalg.cholesky(k))))
+        return half + 0.5 * m.xp.sum(y * m.xp.linalg.solve(k, y))
+
+    return m.grad(evidence, argnums=(0, 1))(k, y)
+
+
+@program(normal(10, 8), normal(30))
+def equilibrium_gradient(m: Any, w: Any, b: Any) -> Any:
+    def found(w: Any) -> Any:
+        a = m.xp.eye(30, dtype=m.xp.float32) + 0.01 * m.xp.ones((30, 30), dtype=m.xp.float32) * m.xp.sum(m.xp.tanh(w))
+
+        def step(x: Any, _: Any) -> Any:
+            slope = a + m.xp.eye(30, dtype=m.xp.float32) * (0.3 * x * x)[:, None]
+            return x - m.xp.linalg.solve(slope, a @ x + 0.1 * x * x * x - b), x[0]
+
+        return m.xp.sum(m.scan(step, b * 0.0, m.xp.zeros(5, dtype=m.xp.float32))[0] ** 2)
+
+    return m.grad(found)(w)

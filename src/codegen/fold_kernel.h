@@ -292,7 +292,8 @@ class FoldPlan {
   void find_kept() {
     for (Node* node : region_) {
       if (node == region_.terminator() || is_fold(node) || node->results().size() != 1) continue;
-      if (node->result()->type().dims != domain_) continue;
+      // What is kept is there for one row at a time: no view may look for an element of it elsewhere.
+      if (node->result()->type().dims != domain_ || !ops::read_at_own_element(node->result(), true)) continue;
       std::unordered_map<const Node*, int> known;
       if (last_read(node->result()) > stage_.at(node) && cost(node->result(), known) >= kWorthKeeping &&
           !later_user_only(node))

@@ -102,14 +102,14 @@ bool rows_go_side_by_side(const Block& region, const Dims& kept, const Dim& colu
   if (kept.empty() || !columns.is_constant() || columns.constant() < 2) return false;
   const bool cut = !cuts.empty() && columns.constant() < static_cast<int64_t>(cuts.size() - 1) * lanes;
   if (columns.constant() > (cut ? kCutColumns : kFewColumns)) return false;
-  const int64_t kMostNodes = cut ? 1024 : 256;  // each has code for every column
+  const int64_t most_nodes = cut ? 1024 : 256;  // each has code for every column
   if (kept.back().is_constant() && kept.back().constant() < kLeastRows) return false;
   int64_t nodes = 0;
   for (const Node* node : region) {
     ++nodes;
     if (is_fold(node) && node->operands().size() != 1) return false;
   }
-  return nodes * columns.constant() <= kMostNodes;
+  return nodes * columns.constant() <= most_nodes;
 }
 
 void lower_rows_side_by_side(GroupEmitter& emit, Kernel& kernel, const FoldPlan& plan, const Dims& kept,
@@ -184,6 +184,7 @@ class RowWalk {
       if (line.constant() >= kLeastGroups * lanes && outer_axes_ > 0) inner_ = line.constant();
     }
     if (inner_ == 0) outer_axes_ = 0;
+    // Of a line, for the loops over its columns.
     emit.cuts = cuts_of_folds(emit, domain, static_cast<int>(folded.size() - outer_axes_));
   }
   // Elements [from, to) of a row, where `from` is a multiple of the lanes, and `to` one too or the end.
@@ -198,8 +199,7 @@ class RowWalk {
       auto inside = [&](Expr j) { body(behind(outer, emit_.split(j, line_dims())), begin + j); };
       Expr first = build.let(loop::greater(begin, from));
       if (inner_ % lanes_ == 0) {
-        // Where pieces of the order of summation are made of whole lines, or the row is one, all of it is
-        // known.
+        // Lines of which pieces of the order of summation, or the whole row, are made are whole ones.
         if (ops::kPieceOfRow % inner_ == 0 || (from->op == loop::Op::Const && to->op == loop::Op::Const))
           return emit_.vector_columns(build.index(0), n, lanes_, inside);
         return emit_.vector_columns(build.let(first - begin), build.let(end - begin), lanes_, inside);

@@ -419,7 +419,7 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
     at_line = parts.empty() &&
               (length == product(dims) || (length.is_constant() && length.constant() % register_lanes == 0));
     lower_short_rows(emit, kernel, dims, cut, short_rows, parts, body);
-  } else if (kernel.kind != "heavy" && is_stack(region, dims, cuts)) {
+  } else if (kernel.kind != "heavy" && dims.size() == shape.size() && is_stack(region, dims, cuts)) {
     lower_stack(emit, kernel, dims, cut);
   } else {
     Dims outer(dims.begin(), dims.end() - (dims.empty() ? 0 : 1));

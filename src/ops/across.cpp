@@ -69,7 +69,7 @@ std::optional<size_t> lies_across(const StridedView& view, const Dims& dims, siz
 Across find_across(const Block& region, const Dims& dims, size_t along) {
   Across out;
   auto consider = [&](Value v) {
-    if (v->type().dims != dims || v->type().dtype == DType::Key) return;
+    if (v->type().dims != dims || v->type().dtype == DType::Key || !read_at_own_element(v, true)) return;
     std::optional<StridedView> view = strided_view(v);
     std::optional<size_t> axis = view ? lies_across(*view, dims, along) : std::nullopt;
     if (!axis || (!out.operands.empty() && out.axis != *axis)) return;

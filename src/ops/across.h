@@ -22,7 +22,7 @@ struct Across {
 };
 
 // Values of this shape that are operands seen through views, where vectors go along the axis `along`. (Others
-// that lie along a second axis are left out.)
+// that lie along a second axis are left out, and those that a view reads elsewhere than at its own element.)
 Across find_across(const Block& region, const Dims& dims, size_t along);
 
 // The same for one value: the axis along which it lies, be it from end to start.

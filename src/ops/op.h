@@ -41,6 +41,8 @@ enum class Trait : uint32_t {
   NamedAxis = 1u << 14,   // speaks of a batch axis by its name, so its batch rule is asked even where no
                           // operand is batched
   Detached = 1u << 15,    // its results are constants to derivatives, whatever they are made of
+  Prepares = 1u << 16,    // a composite that begins with work on some operands alone (it factors a matrix):
+                          // where these are known before the others, it is opened and that work is kept
 };
 constexpr uint32_t operator|(Trait a, Trait b) { return static_cast<uint32_t>(a) | static_cast<uint32_t>(b); }
 constexpr uint32_t operator|(uint32_t a, Trait b) { return a | static_cast<uint32_t>(b); }

@@ -87,6 +87,16 @@ bool stays_in_order(const Node* node, const Ints& folded) {
   return true;
 }
 
+// Whether the node turns what is side by side in memory to an axis that is kept, which the walk then goes
+// along.
+bool lies_along_kept(const Node* node, const Ints& folded) {
+  const AttrValue* turned = node->attrs().find(ops::kPermutation.name);
+  if (!turned) return false;
+  const auto& order = std::get<Ints>(*turned);
+  const auto last = std::ranges::find(order, static_cast<int64_t>(order.size()) - 1) - order.begin();
+  return std::ranges::find(folded, last) == folded.end();
+}
+
 }  // namespace
 
 // Whether to fold rows of what was joined or padded along them costs more than to write them first. A row's
@@ -103,12 +113,15 @@ bool Grouping::folds_short_parts(const Group* producer, const Dims& domain, cons
   const std::optional<Ints> sizes = constant_dims(domain);
   if (!sizes) return false;
   const int64_t row = sizes->back();
-  const bool several = std::ranges::any_of(
-      axes, [&](int64_t axis) { return axis != axes.back() && (*sizes)[static_cast<size_t>(axis)] > 1; });
+  const bool together = axes.back() - axes.front() + 1 == static_cast<int64_t>(axes.size());
+  const bool several = together && std::ranges::any_of(axes, [&](int64_t axis) {
+                         return axis != axes.back() && (*sizes)[static_cast<size_t>(axis)] > 1;
+                       });
   if (!several && row <= kSideBySide) return false;
   int64_t cuts = 0, asking = 0;
   bool wide = false, in_order = true;
   for (const Node* node : producer->nodes) {
+    if (lies_along_kept(node, axes)) return false;
     in_order = in_order && stays_in_order(node, axes);
     for (Value v : node->operands())  // what the kernel makes anew
       if (v->node() && is_free(v->node())) in_order = in_order && stays_in_order(v->node(), axes);

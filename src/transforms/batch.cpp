@@ -11,7 +11,6 @@
 #include "ops/builder.h"
 #include "ops/families/array_tools.h"
 #include "ops/open.h"
-#include "transforms/edit.h"
 
 namespace ig::transforms {
 namespace {
@@ -47,6 +46,18 @@ Value with_axis_at(Builder& build, Value value, int axis, int place, const Dim& 
     if (i != axis) permutation.push_back(i);
   permutation.insert(permutation.begin() + place, axis);
   return build.transpose(value, permutation);
+}
+
+// The body of a composite on operands of these types, as a graph.
+std::unique_ptr<Graph> body_of(const Op& op, const Node* node, const DimScope& dims) {
+  auto graph = std::make_unique<Graph>(op.decl.name);
+  graph->dims = dims;
+  std::vector<Value> arguments;
+  for (Value operand : node->operands()) arguments.push_back(graph->body().add_arg(operand->type()));
+  Builder build(graph->body());
+  build.at(node);
+  graph->body().set_results(ops::open_body(build, node, arguments));
+  return graph;
 }
 
 class Driver final : public ops::BatchRegions {
@@ -145,7 +156,7 @@ class Driver final : public ops::BatchRegions {
       if (node == region.terminator()) break;
       const Op& op = ops::op_of(node);
       if (!node->regions().empty() || op.has(Trait::Effect)) return true;
-      if (op.rules.body && asks_rows(body_of(node, dims_)->body())) return true;
+      if (op.rules.body && asks_rows(body_of(op, node, dims_)->body())) return true;
     }
     return false;
   }
@@ -171,7 +182,7 @@ class Driver final : public ops::BatchRegions {
           .hint("call it outside of the function that vmap takes, or on arrays that are not batched");
     }
     if (out.results.empty() && op.rules.body)
-      out = run(body_of(node, dims_)->body(), build, operands, axes, active);
+      out = run(body_of(op, node, dims_)->body(), build, operands, axes, active);
     IG_CHECK(out.results.size() == node->results().size() && out.axes.size() == out.results.size(),
              "the batch rule of {} gives {} results", op.decl.name, out.results.size());
     return out;

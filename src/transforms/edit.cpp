@@ -4,8 +4,6 @@
 #include <algorithm>
 
 #include "ir/copy.h"
-#include "ops/builder.h"
-#include "ops/open.h"
 #include "ops/table.h"
 
 namespace ig::transforms {
@@ -25,17 +23,6 @@ Node* copy_node(const Node* node, Block& block, std::unordered_map<Value, Value>
   Node* copy = ig::copy_node(node, block, std::move(operands), before);
   for (size_t i = 0; i < node->results().size(); ++i) map[node->result(i)] = copy->result(i);
   return copy;
-}
-
-std::unique_ptr<Graph> body_of(const Node* node, const DimScope& dims) {
-  auto graph = std::make_unique<Graph>(ops::op_of(node).decl.name);
-  graph->dims = dims;
-  std::vector<Value> arguments;
-  for (Value operand : node->operands()) arguments.push_back(graph->body().add_arg(operand->type()));
-  ops::Builder build(graph->body());
-  build.at(node);
-  graph->body().set_results(ops::open_body(build, node, arguments));
-  return graph;
 }
 
 void sweep(Block& block) {

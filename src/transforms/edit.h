@@ -16,8 +16,6 @@ std::unique_ptr<Graph> graph_of(const Block& block);
 // `map`, which learns its results.
 Node* copy_node(const Node* node, Block& block, std::unordered_map<Value, Value>& map,
                 Node* before = nullptr);
-// The body of a composite on operands of the node's types, as a graph.
-std::unique_ptr<Graph> body_of(const Node* node, const DimScope& dims);
 // Erases what nothing uses, but effects.
 void sweep(Block& block);
 

@@ -18,33 +18,12 @@ bool mixed(const Node* node, const std::unordered_set<Value>& late) {
   return std::ranges::any_of(node->operands(), is_late) && !std::ranges::all_of(node->operands(), is_late);
 }
 
-// Whether a composite of both known and late operands has work in its body that takes known ones alone, and
-// is worth to be kept: the factors of a matrix, of which a system is late.
-bool has_known_work(const Node* node, const std::unordered_set<Value>& late, const DimScope& dims) {
-  const ops::Op& op = ops::op_of(node);
-  if (!op.has(ops::Trait::Composite) || op.has(ops::Trait::Elementwise) || !mixed(node, late)) return false;
-  std::unique_ptr<Graph> body = body_of(node, dims);
-  std::unordered_set<Value> inside;
-  for (size_t i = 0; i < node->operands().size(); ++i)
-    if (late.contains(node->operand(i))) inside.insert(body->inputs()[i]);
-  for (const Node* each : body->body()) {
-    if (each == body->body().terminator()) break;
-    if (std::ranges::any_of(each->operands(), [&](Value v) { return inside.contains(v); })) {
-      if (has_known_work(each, inside, dims)) return true;
-      inside.insert(each->results().begin(), each->results().end());
-    } else if (!each->operands().empty() && !ops::work_of(each, dims).fusible) {
-      return true;
-    }
-  }
-  return false;
-}
-
-void open_for_known_work(Graph& graph, const Mask& late_inputs) {
+void open_prepared(Graph& graph, const Mask& late_inputs) {
   std::unordered_set<Value> late;
   for (size_t i = 0; i < graph.inputs().size(); ++i)
     if (late_inputs[i]) late.insert(graph.inputs()[i]);
   for (Node* node = graph.body().first(); node != graph.body().terminator();) {
-    if (has_known_work(node, late, graph.dims)) {
+    if (ops::has(node, ops::Trait::Prepares) && mixed(node, late)) {
       node = ops::open_in_place(node);
       continue;
     }
@@ -196,7 +175,7 @@ class Cut {
 
 ops::SplitRegion partial_evaluate(Graph& graph, const Mask& late, size_t results,
                                   const ops::Keeping* keeping) {
-  open_for_known_work(graph, late);
+  open_prepared(graph, late);
   return Cut(graph, late, results, keeping).run();
 }
 

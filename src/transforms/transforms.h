@@ -48,7 +48,7 @@ ops::SplitRegion vjp(const Graph& graph, const Mask& moves, const Mask& given, b
 std::unique_ptr<Graph> value_and_grad(const Graph& graph, const Mask& moves);
 
 // The graph in two parts: what can be computed from the inputs that are not `late`, and the rest. What passes
-// from the first to the second are residuals; composites with work for both parts are opened in `graph`. The
+// from the first to the second are residuals; composites that prepare (Trait::Prepares) are opened. The
 // results from `results` on are the second part's. With `keeping` the second part computes again what is
 // element-wise, a view or a short fold, where that keeps fewer bytes.
 ops::SplitRegion partial_evaluate(Graph& graph, const Mask& late, size_t results,

@@ -3,7 +3,9 @@ whatever is asked for, and a loop's backward pass is given the factors of its fo
 
 from __future__ import annotations
 
+import runpy
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -132,3 +134,11 @@ def test_a_pullback_is_given_the_factors() -> None:
     pulled = np.linalg.solve(A.T, np.ones(5))
     (grad,) = pull(ig.ones(5, dtype="float64"))
     np.testing.assert_allclose(np.asarray(grad), -np.outer(pulled, np.linalg.solve(A, Y)), rtol=1e-12)
+
+
+def test_the_example_has_both_gradients() -> None:
+    path = Path(__file__).resolve().parents[2] / "examples" / "linear_algebra" / "equilibrium.py"
+    result = runpy.run_path(str(path))["main"]()
+    assert result["left"] < 1e-14
+    assert result["apart"] < 1e-13
+    assert result["off"] < 1e-8

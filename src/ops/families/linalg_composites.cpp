@@ -150,6 +150,7 @@ std::vector<Op> linalg_composites() {
        .doc = "The x with a x = b, by the factors of LU.",
        .operands = {{"a", "[..., n, n]."}, {"b", "[..., n, m]."}},
        .attrs = {kTransposed},
+       .traits = static_cast<uint32_t>(Trait::Prepares),
        .numpy = "(lambda t: np.linalg.solve((np.swapaxes(a, -1, -2) if transpose_a else a).astype(t), "
                 "b.astype(t)))('D' if a.dtype.kind == 'c' else float)",
        .samples = {{three + ", T[3, 2]", "{}"},
