@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PYTEST_GROUPS = [["tests/python", "tests/programs"], ["tests/ops"]]
+PYTEST_FOLDERS = ["tests/python", "tests/programs", "tests/ops"]
 GTEST_END = re.compile(r"\[ +(OK|FAILED|SKIPPED) +\] \S+\.\S+?(?:, where .*)? \(\d+ ms\)$")
 
 
@@ -86,25 +86,15 @@ def run_cpp(build: Path, extra: list[str]) -> Counts:
 
 
 def run_pytest(reports: Path, extra: list[str]) -> Counts:
-    """Runs each group of folders in a process of its own, side by side; what the first says is shown as it goes."""
-    started: list[tuple[subprocess.Popen[bytes], Path, Path | None]] = []
-    for i, group in enumerate(PYTEST_GROUPS):
-        folders = [folder for folder in group if any((ROOT / folder).rglob("test_*.py"))]
-        if not folders:
-            continue
-        report = reports / f"pytest-{i}.xml"
-        report.unlink(missing_ok=True)
-        log = reports / f"pytest-{i}.log" if started else None
-        command = [sys.executable, "-m", "pytest", f"--junitxml={report}", *folders, *extra]
-        out = log.open("w") if log else None
-        started.append((subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=out), report, log))
-    counts = Counts()
-    for run, report, log in started:
-        code = run.wait()
-        if log is not None:
-            print(log.read_text(errors="replace"), end="", flush=True)
-        counts += counted(report, code)
-    return counts
+    """Runs the files by two processes, each of which takes the next one when it is done with one."""
+    folders = [folder for folder in PYTEST_FOLDERS if any((ROOT / folder).rglob("test_*.py"))]
+    if not folders:
+        return Counts()
+    report = reports / "pytest.xml"
+    report.unlink(missing_ok=True)
+    command = [sys.executable, "-m", "pytest", f"--junitxml={report}", "--numprocesses=2", "--dist=loadfile"]
+    code = subprocess.run([*command, *folders, *extra], cwd=ROOT, check=False).returncode
+    return counted(report, code)
 
 
 def counted(report: Path, code: int) -> Counts:

@@ -176,7 +176,7 @@ def test_weights_given_as_arrays_of_numpys() -> None:
         np.broadcast_to(np.float32(2), (N,)),
         memoryview(floats().tobytes()).cast("f"),
     ],
-    ids=str,
+    ids=lambda array: type(array).__name__,
 )
 def test_arrays_of_all_kinds(array: Any) -> None:
     f = ig.jit(lambda x: ig.sum(x, dtype=ig.float64) if not ig.isdtype(x.dtype, "complex floating") else ig.sum(x))
