@@ -12,16 +12,17 @@ constexpr int kLeastVector = 16;  // bytes of the narrowest vector register
 }
 
 int widest_element(const Block& region) {
-  size_t widest = 1;
+  size_t widest = 0, number = 1;
   auto take = [&](Value v) {
+    if (!v->type().is_tensor()) return;
     // A single number (where a slice begins) fills no lanes.
-    if (v->type().is_tensor() && !(v->type().elements() == Dim(int64_t{1})))
-      widest = std::max(widest, size_of(compute_type(v->type().dtype)));
+    size_t& of = v->type().elements() == Dim(int64_t{1}) ? number : widest;
+    of = std::max(of, size_of(compute_type(v->type().dtype)));
   };
   for (Value v : region.args()) take(v);
   for (Node* node : region)
     for (Value v : node->results()) take(v);
-  return static_cast<int>(widest);
+  return static_cast<int>(widest > 0 ? widest : number);
 }
 
 int natural_lanes(const Target& target, int element_bytes) { return 4 * target.vector_bytes / element_bytes; }

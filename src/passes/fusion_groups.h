@@ -63,11 +63,12 @@ class NodeTable {
 };
 
 constexpr size_t kLargestGroup = 128;  // nodes: beyond it registers spill and code grows faster than it saves
+constexpr size_t kMostPlaces = 256;    // at which these are computed, all together: that is code, too
 // Why a fold does not work out what it folds; see Grouping::folds_short_parts.
 constexpr std::string_view kShortParts =
-    "rows are too short to be read in whole groups of lanes: to ask of each element where it comes from costs "
+    "rows are too short to be read in whole groups of lanes: to ask of each element where it comes from "
+    "costs "
     "more than to write and read them";
-constexpr size_t kMostPlaces = 256;  // at which these are computed, all together: that is code, too
 
 class Grouping {
  public:

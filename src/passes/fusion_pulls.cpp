@@ -72,8 +72,8 @@ bool stays_in_order(const Node* node, const Ints& folded) {
   if (ops::has(node, ops::Trait::Elementwise) || ops::has(node, ops::Trait::Relabel)) return true;
   if (node->attrs().find(ops::kSliceStrides.name)) {  // of the first axis alone
     const Dims &from = node->operand(0)->type().dims, &own = node->result()->type().dims;
-    return std::ranges::equal(std::span(from).subspan(1), std::span(own).subspan(1)) &&
-           node->attrs().get(ops::kSliceStrides).front() == 1;
+    return from.empty() || (std::equal(from.begin() + 1, from.end(), own.begin() + 1) &&
+                            node->attrs().get(ops::kSliceStrides).front() == 1);
   }
   const AttrValue* spread = node->attrs().find(ops::kBroadcastDims.name);
   if (!spread) return node->operands().empty() && !node->attrs().find(ops::kAxis.name);
@@ -146,7 +146,7 @@ bool Grouping::folds_short_parts(const Group* producer, const Dims& domain, cons
   const double asked =
       all ? 1 : std::min(1.0, static_cast<double>(asking * kGroup) / static_cast<double>(row));
   return kAsked * asked * elements >
-         cost_of_writing_out(producer->nodes.back()->result()->type(), scope).nanoseconds;
+         cost_of_writing_out(producer->nodes.back()->result(0)->type(), scope).nanoseconds;
 }
 
 // Whether the contraction's operands, with the producer's views taken in, have their elements at even

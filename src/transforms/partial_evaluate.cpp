@@ -18,6 +18,8 @@ bool mixed(const Node* node, const std::unordered_set<Value>& late) {
   return std::ranges::any_of(node->operands(), is_late) && !std::ranges::all_of(node->operands(), is_late);
 }
 
+// A system whose matrix is known and whose right side is late is opened, so that the factors of the matrix
+// are known, and kept.
 void open_prepared(Graph& graph, const Mask& late_inputs) {
   std::unordered_set<Value> late;
   for (size_t i = 0; i < graph.inputs().size(); ++i)
