@@ -13,7 +13,7 @@ from ._control import _type_text
 from ._fusion import Fusion
 from ._memory import Memory
 from ._record import ShapeDtypeStruct, _argument_names
-from ._wrap import wraps
+from ._wrap import require_function, wraps
 
 # Programs are compiled in the background, which may need the interpreter (ops that are written in Python): it
 # rests while the process forks, and ends before the interpreter does.
@@ -145,13 +145,7 @@ def jit(
             exact=exact,
             fast_math=fast_math,
         )
-    if not callable(function):
-        raise _errors.TypeError(
-            f"jit: {type(function).__name__} is not callable",
-            _intaglio._user_line(),
-            why="it takes the function that is to be compiled",
-            hint="write ig.jit(f)(x), or @ig.jit above the function",
-        )
+    require_function(function, "jit", "compiled")
     if not isinstance(exact, bool):
         raise _errors.TypeError(
             f"jit: exact is {exact!r}",

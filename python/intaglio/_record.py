@@ -11,6 +11,7 @@ from typing import Any
 
 from . import _errors, _intaglio
 from ._functions import _sizes
+from ._wrap import require_function
 
 Tensor = _intaglio.Tensor
 Dim = _intaglio.Dim
@@ -207,6 +208,9 @@ def trace(
         Sizes that vary: for a parameter's name a dict from axis to `ig.Dim`, or a tuple with None for fixed sizes.
         In the place of a dict by name a tuple or list with an entry for each argument, None for those without.
     """
+    require_function(
+        function, "trace", "captured", "write ig.trace(f, x); the sum of a matrix's diagonal is ig.linalg.trace(x)"
+    )
     leaves, in_tree = _intaglio.tree_flatten((args, kwargs))
     names = _argument_names(function, args, kwargs)
     owners: list[str] = []

@@ -14,7 +14,7 @@ from . import _errors, _functions, _intaglio
 from ._control import _is_number, _line, _type_text
 from ._record import _argument_names, _identifier, is_array
 from ._vmap import vmap
-from ._wrap import wraps
+from ._wrap import require_function, wraps
 
 Tensor = _intaglio.Tensor
 
@@ -50,6 +50,7 @@ class _Function:
         finish: Callable[[Any], list[Tensor]],
         whole: builtins.bool = False,
     ) -> None:
+        require_function(fun, who, "differentiated", "give the function first, and then its arguments")
         self.leaves, self.tree = _intaglio.tree_flatten([args[i] for i in positions])
         names = _argument_names(fun, args, {})
         paths = [names[i] + path for i in positions for path in _intaglio.tree_flatten(args[i])[1].paths()]
@@ -207,6 +208,8 @@ def value_and_grad(
     (Tensor(5., dtype=float32), Tensor([2., 4.], dtype=float32))
     """
 
+    require_function(fun, "value_and_grad", "differentiated")
+
     @wraps(fun)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         value, gradient, aux = _gradients("value_and_grad", fun, argnums, has_aux, args, kwargs)
@@ -232,6 +235,8 @@ def grad(
     >>> ig.grad(lambda x: x**3)(2.0)
     Tensor(12., dtype=float32)
     """
+
+    require_function(fun, "grad", "differentiated")
 
     @wraps(fun)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -560,6 +565,8 @@ def _blocks(columns: Tensor, parts: list[Tensor], first: builtins.bool) -> list[
 def _jacobian(
     who: str, fun: Callable[..., Any], argnums: Any, has_aux: builtins.bool, forward: builtins.bool
 ) -> Callable[..., Any]:
+    require_function(fun, who, "differentiated")
+
     @wraps(fun)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         positions = _positions(who, argnums, args)

@@ -8,6 +8,7 @@ from typing import Any
 from . import _collectives as _axes
 from . import _errors, _intaglio
 from ._record import _argument_names, _identifier, is_array
+from ._wrap import require_function
 
 Tensor = _intaglio.Tensor
 
@@ -147,13 +148,7 @@ def vmap(
     Tensor([[11., 13.],
             [12., 14.]], dtype=float32)
     """
-    if not callable(fun):
-        raise _errors.TypeError(
-            f"vmap: {type(fun).__name__} is not callable",
-            _intaglio._user_line(),
-            why="it takes the function that is to be mapped",
-            hint="write ig.vmap(f)(x), or @ig.vmap above the function",
-        )
+    require_function(fun, "vmap", "mapped")
     if axis_name is not None and not isinstance(axis_name, str):
         raise _errors.TypeError(
             f"vmap: axis_name is {axis_name!r}, which is no name",
