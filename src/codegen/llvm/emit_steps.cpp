@@ -126,7 +126,8 @@ Emitter::Value Emitter::divided(const Node& n, Value a, Value b) {
   std::vector<int64_t> steps;
   steps.reserve(static_cast<size_t>(lanes_));
   for (int64_t k = 0; k < lanes_; ++k) {
-    const int64_t own = a.steps == nullptr ? k : (*a.steps)[static_cast<size_t>(k)] - a.steps->front();
+    const int64_t own =
+        a.steps == nullptr ? k : sum((*a.steps)[static_cast<size_t>(k)], product(-1, a.steps->front()));
     const int64_t at = sum(*first, own);
     if (at < 0) return {};
     steps.push_back(n.op == Op::Div ? at / divisor : at % divisor);
