@@ -110,6 +110,11 @@ std::vector<int64_t> in_order(std::vector<int64_t> cuts, int64_t columns) {
   return cuts.size() - 1 <= kMostParts ? cuts : std::vector<int64_t>();
 }
 
+std::vector<int64_t> if_several(std::vector<int64_t> turns, const Dim& columns) {
+  const std::vector<int64_t> cuts = in_order(std::move(turns), columns.constant());
+  return cuts.size() > 2 ? cuts : std::vector<int64_t>();
+}
+
 }  // namespace
 
 std::vector<int64_t> cuts_of(const GroupEmitter& emit, const Dims& dims, bool windows) {
@@ -137,15 +142,6 @@ std::vector<int64_t> cuts_of(const GroupEmitter& emit, const Dims& dims, bool wi
   cuts = in_order(std::move(cuts), columns);
   return cuts.size() > 2 || windows ? cuts : std::vector<int64_t>();
 }
-
-namespace {
-
-std::vector<int64_t> if_several(std::vector<int64_t> turns, const Dim& columns) {
-  const std::vector<int64_t> cuts = in_order(std::move(turns), columns.constant());
-  return cuts.size() > 2 ? cuts : std::vector<int64_t>();
-}
-
-}  // namespace
 
 std::vector<int64_t> cuts_of_joined(const GroupEmitter& emit, const Dims& dims, int axes) {
   const Dim columns = product(Dims(dims.end() - axes, dims.end()));

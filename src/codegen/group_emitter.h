@@ -75,8 +75,6 @@ class GroupEmitter {
               bool by_lines = false);
   // Columns [from, to), cut; from is a multiple of the lanes where those count.
   void vector_columns(loop::Expr from, loop::Expr to, int lanes, const std::function<void(loop::Expr)>& body);
-  // Where groups of so many lanes begin or end at the cuts.
-  std::vector<int64_t> cuts_of_groups(int lanes) const;
   void scoped(const std::function<void()>& body);
   // The columns of a row of results, whose first element is `first` in them. Where results are streamed, or
   // rows come from afar and may be read `by_lines` (see loop::Stmt), groups begin at lines of the results
@@ -114,6 +112,8 @@ class GroupEmitter {
 
  private:
   class Point;
+  // Where groups of so many lanes begin or end at the cuts.
+  std::vector<int64_t> cuts_of_groups(int lanes) const;
   loop::Expr compute(Value value, std::span<const loop::Expr> index);
   // The dtype of the streamed results, or of all where none is; nothing where they differ in size.
   std::optional<DType> written_dtype() const;

@@ -96,16 +96,19 @@ void lower_rows_across(GroupEmitter& emit, Kernel& kernel, const Dims& kept, con
 // computed in vectors too; results of all elements wait in a tile, turned over at its end. Rows that are cut
 // into parts shorter than a group of lanes are folded so up to some more elements: each element is told by
 // itself which way it takes.
-bool rows_go_side_by_side(const Block& region, const Dims& kept, const Dim& columns,
-                          const std::vector<int64_t>& cuts, int lanes) {
+bool rows_go_side_by_side(const GroupEmitter& emit, const Dims& domain, const Dims& kept, const Dim& columns,
+                          int lanes) {
   constexpr int64_t kFewColumns = 16, kCutColumns = 64, kLeastRows = 8;
-  if (kept.empty() || !columns.is_constant() || columns.constant() < 2) return false;
-  const bool cut = !cuts.empty() && columns.constant() < static_cast<int64_t>(cuts.size() - 1) * lanes;
-  if (columns.constant() > (cut ? kCutColumns : kFewColumns)) return false;
-  const int64_t most_nodes = cut ? 1024 : 256;  // each has code for every column
+  if (kept.empty() || !columns.is_constant() || columns.constant() < 2 || columns.constant() > kCutColumns)
+    return false;
   if (kept.back().is_constant() && kept.back().constant() < kLeastRows) return false;
+  const std::vector<int64_t> cuts =
+      cuts_of_folds(emit, domain, static_cast<int>(domain.size() - kept.size()));
+  const bool cut = !cuts.empty() && columns.constant() < static_cast<int64_t>(cuts.size() - 1) * lanes;
+  if (!cut && columns.constant() > kFewColumns) return false;
+  const int64_t most_nodes = cut ? 1024 : 256;  // each has code for every column
   int64_t nodes = 0;
-  for (const Node* node : region) {
+  for (const Node* node : emit.region) {
     ++nodes;
     if (is_fold(node) && node->operands().size() != 1) return false;
   }
@@ -336,8 +339,7 @@ void lower_row(GroupEmitter& emit, Kernel& kernel) {
   if (std::optional<ops::FoldWalk> walk = ops::fold_walk(region))
     return lower_along_kept(emit, kernel, *walk, true);
   const int lanes = lanes_of_row(region, columns);
-  const std::vector<int64_t> cuts = cuts_of_folds(emit, domain, static_cast<int>(folded.size()));
-  if (rows_go_side_by_side(region, kept, columns, cuts, lanes))
+  if (rows_go_side_by_side(emit, domain, kept, columns, lanes))
     return lower_rows_side_by_side(emit, kernel, plan, kept, folded, lanes);
 
   const bool any_full = std::any_of(region.results().begin(), region.results().end(),

@@ -385,7 +385,8 @@ Emitter::Value Emitter::select_lazy(const Node& n) {
 }
 
 // Of one lane. Where it stands on nothing but values, it is a function of its own, which all groups of a
-// kernel share.
+// kernel share; but not of 64-bit values: a call empties the registers, of which these fill twice as many
+// (sines of float64 took 4.4 ns with it and 3.2 without, those of float32 the same time; Zen 4 with AVX2).
 llvm::Value* Emitter::rare_value(const Node* n, const std::vector<const Node*>& leaves) {
   Formulas all{{n}, leaves, {}, {}, 0};
   if (size_of(n->type) > 4 || !describe(all)) return eval(n).v;
