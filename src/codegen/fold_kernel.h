@@ -65,8 +65,6 @@ class Fold {
 
   const Node* node() const { return node_; }
   bool simple() const { return rule_.simple; }
-  // Whether the order of the elements shows in the result.
-  bool order_shows() const { return rule_.rounds && !is_integer(node_->operand(0)->type().dtype); }
 
   void open(int lanes) {
     lanes_ = lanes;
@@ -199,7 +197,7 @@ inline bool goes_twice(const GroupEmitter& emit, const Dim& blocks, const Dim& l
 
 // Whether folds of this length go by pieces inside of a kernel: where nobody can tell, they go in one.
 inline bool by_pieces(const std::vector<Fold>& folds, const Dim& length, int64_t piece) {
-  return in_pieces(length, piece) && std::ranges::any_of(folds, &Fold::order_shows);
+  return in_pieces(length, piece) && std::ranges::any_of(folds, ops::order_shows, &Fold::node);
 }
 
 // Where a piece of a fold of this length begins and ends.

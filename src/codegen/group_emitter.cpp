@@ -39,13 +39,10 @@ int lanes_for(const Target& target, int element_bytes, const Dim& turns) {
   return lanes;
 }
 
-int fold_lanes(DType accumulator) { return size_of(accumulator) == 8 ? 16 : 32; }
-
-int fold_lanes(DType accumulator, const Dim& turns) {
-  int lanes = fold_lanes(accumulator);
+int lanes_of_short_fold(int lanes, const Dim& turns) {
+  const int least = lanes / 8;  // that fill the narrowest vector register
   if (turns.is_constant())
-    while (lanes * static_cast<int>(size_of(accumulator)) > kLeastVector && lanes / 2 >= turns.constant())
-      lanes /= 2;
+    while (lanes > least && lanes / 2 >= turns.constant()) lanes /= 2;
   return lanes;
 }
 

@@ -32,10 +32,8 @@ int natural_lanes(const Target& target, int element_bytes);
 // The same for a loop of so many turns: a short one has no wider vectors than elements, and no masked group
 // where narrower vectors leave nothing over. An element's bits do not depend on it.
 int lanes_for(const Target& target, int element_bytes, const Dim& turns);
-// Lanes of a fold, the same on every target, since they are part of the order of summation.
-int fold_lanes(DType accumulator);
-// As many of them as a short fold needs: lanes without an element hold the start, which changes nothing.
-int fold_lanes(DType accumulator, const Dim& turns);
+// As many of a fold's lanes as a short one needs: those without an element hold the start, which changes nothing.
+int lanes_of_short_fold(int lanes, const Dim& turns);
 
 // Whether an element of the domain takes a transcendental: what computes so long has time for vectors that
 // lie across two lines of memory, and needs the registers.

@@ -335,7 +335,7 @@ void fold_rows(GroupEmitter& emit, Kernel& kernel, const Dims& domain, const Int
   set_fold_grain(kernel, product(folded));
   GroupEmitter::Index kept_index = emit.split(build.block(), kept);
   auto lanes_of = [&](const Node* node) {
-    return fold_lanes(compute_type(node->operand(0)->type().dtype), folded.back());
+    return lanes_of_short_fold(ops::fold_lanes(node->operand(0)->type().dtype), folded.back());
   };
   std::vector<Fold> folds = folds_of(emit);
   for (Fold& fold : folds) fold.open(lanes_of(fold.node()));
@@ -381,7 +381,7 @@ void lower_along_kept(GroupEmitter& emit, Kernel& kernel, const ops::FoldWalk& h
       walk.lanes.push_back(!rows ? 1
                            : together
                                ? lanes_of_row(emit.region, product(folded))
-                               : fold_lanes(compute_type(node->operand(0)->type().dtype), folded.back()));
+                               : lanes_of_short_fold(ops::fold_lanes(node->operand(0)->type().dtype), folded.back()));
   fold_columns(emit, kernel, domain, axes, walk);
 }
 

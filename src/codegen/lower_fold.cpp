@@ -40,6 +40,17 @@ DType widest_of_folds(const Block& region) {
   return widest;
 }
 
+// The lanes of those folds whose order shows; where there is none, any will do.
+int lanes_of_folds(const Block& region) {
+  int lanes = 0;
+  for (const Node* node : region) {
+    if (!is_fold(node) || !ops::order_shows(node)) continue;
+    IG_CHECK(lanes == 0 || lanes == ops::ordered_lanes(node), "folds of two orders in one kernel of rows");
+    lanes = ops::ordered_lanes(node);
+  }
+  return lanes > 0 ? lanes : ops::fold_lanes(widest_of_folds(region));
+}
+
 // An index with more axes behind it.
 GroupEmitter::Index behind(GroupEmitter::Index row, const std::vector<Expr>& more) {
   row.insert(row.end(), more.begin(), more.end());
@@ -320,7 +331,7 @@ void lower_rows_by_pieces(GroupEmitter& emit, Kernel& kernel, const Dims& kept, 
 }  // namespace
 
 int lanes_of_row(const Block& region, const Dim& columns) {
-  return fold_lanes(widest_of_folds(region), columns);
+  return lanes_of_short_fold(lanes_of_folds(region), columns);
 }
 
 void lower_row(GroupEmitter& emit, Kernel& kernel) {
@@ -335,7 +346,7 @@ void lower_row(GroupEmitter& emit, Kernel& kernel) {
   FoldPlan plan(region, domain);
 
   if (ops::short_rows_lie_across(region))
-    return lower_rows_across(emit, kernel, kept, folded, fold_lanes(widest_of_folds(region)));
+    return lower_rows_across(emit, kernel, kept, folded, lanes_of_folds(region));
   if (std::optional<ops::FoldWalk> walk = ops::fold_walk(region))
     return lower_along_kept(emit, kernel, *walk, true);
   const int lanes = lanes_of_row(region, columns);

@@ -44,6 +44,13 @@ const Node* folds_of_one_stage(const Block& region) {
 
 bool is_fold(const Node* node) { return has(node, Trait::Reduction) && !node->operands().empty(); }
 
+int fold_lanes(DType accumulator) { return size_of(accumulator) == 8 ? 16 : 32; }
+
+int ordered_lanes(const Node* fold) {
+  const DType dtype = fold->operand(0)->type().dtype;
+  return op_of(fold).rules.lower.reduce->rounds && !is_integer(dtype) ? fold_lanes(dtype) : 0;
+}
+
 const Node* first_fold(const Block& region) {
   for (const Node* node : region)
     if (is_fold(node)) return node;

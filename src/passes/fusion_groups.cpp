@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "ir/copy.h"
+#include "ops/across.h"
 #include "ops/attrs.h"
 #include "ops/contraction.h"
 #include "ops/effects.h"
@@ -63,6 +64,9 @@ bool few_long_rows(const Type& type, const Ints& axes) {
     (static_cast<int64_t>(i) < axes.front() ? rows : columns) *= (*dims)[i];
   return rows < kFew && columns >= kLong;
 }
+
+// Whether folds of so many ordered lanes (0: any) may share a walk along rows.
+bool one_order(int a, int b) { return a == 0 || b == 0 || a == b; }
 
 bool walks_again(const Group* group) {
   return group->kind == GroupKind::Row || group->kind == GroupKind::Panel;
@@ -228,6 +232,7 @@ Group* Grouping::merge(Group* into, Group* from) {
   into->nodes.insert(into->nodes.end(), from->nodes.begin(), from->nodes.end());
   std::ranges::stable_sort(into->nodes, {}, [&](Node* n) { return position_.get(n); });
   into->reductions += from->reductions;
+  into->lanes = std::max(into->lanes, from->lanes);
   if (placed_) note_crossing(into);
   if (into->kind == GroupKind::View || walks_again(from)) {
     into->kind = from->kind == GroupKind::View ? into->kind : from->kind;
@@ -341,7 +346,7 @@ bool Grouping::can_merge(const Group* a, const Group* b) const {
   auto plain = [](const Group* g) { return g->kind == GroupKind::Loop || g->kind == GroupKind::View; };
   if (plain(a) && plain(b)) return true;
   if ((walks_again(a) && plain(b)) || (plain(a) && walks_again(b))) return true;
-  return walks_again(a) && a->kind == b->kind && a->axes == b->axes;
+  return walks_again(a) && a->kind == b->kind && a->axes == b->axes && one_order(a->lanes, b->lanes);
 }
 
 void Grouping::place_scalar(Node* node) {
@@ -433,7 +438,8 @@ bool Grouping::turns_behind(const Group* group, const Node* node) const {
 void Grouping::place_reduce(Node* node) {
   const Ints& axes = node->attrs().get(ops::kAxes);
   const Type& type = node->operand(0)->type();
-  const bool row = trailing(axes, type.rank()) && !few_long_rows(type, axes);
+  const bool along_rows = trailing(axes, type.rank()), row = along_rows && !few_long_rows(type, axes);
+  const int lanes = along_rows ? ops::ordered_lanes(node) : 0;
   const GroupKind kind = row                        ? GroupKind::Row
                          : walks_panels(type, axes) ? GroupKind::Panel
                                                     : GroupKind::Column;
@@ -446,6 +452,10 @@ void Grouping::place_reduce(Node* node) {
     }
     if (makes_cycle({group}, node)) {
       refuse(node, group, "something outside must run between them");
+      continue;
+    }
+    if (!one_order(group->lanes, lanes)) {
+      refuse(node, group, "what it adds up has another width, and so another order of summation");
       continue;
     }
     if (folds_short_parts(group, type.dims, axes)) {
@@ -468,12 +478,14 @@ void Grouping::place_reduce(Node* node) {
     group->kind = kind;
     group->axes = axes;
     group->kept = without(type.dims, axes);
+    group->lanes = std::max(group->lanes, lanes);
     ++group->reductions;
     return;
   }
   Group* group = start(node, kind, type.dims);
   group->axes = axes;
   group->kept = without(type.dims, axes);
+  group->lanes = lanes;
   group->reductions = 1;
 }
 
@@ -594,7 +606,7 @@ bool Grouping::keeps_little(const Group* group) const {
 // What folds the same axes in one stage, and not what the other one came to.
 bool Grouping::may_fold_beside(const Group* a, const Group* b) const {
   return a->kind == GroupKind::Column && b->kind == a->kind && a->domain == b->domain && a->axes == b->axes &&
-         a->nodes.size() + b->nodes.size() <= kLargestGroup && !reads(a, b) && !reads(b, a);
+         one_order(a->lanes, b->lanes) && a->nodes.size() + b->nodes.size() <= kLargestGroup && !reads(a, b) && !reads(b, a);
 }
 
 bool Grouping::may_join(const Group* first, const Group* then) const {

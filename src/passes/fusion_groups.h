@@ -45,6 +45,7 @@ struct Group {
   Ints axes;                 // folded axes, for row, panel and column
   Dims kept;                 // the domain without the folded axes
   int reductions = 0;        // folds inside
+  int lanes = 0;             // of the folds along rows whose order shows in their bits
   bool closed = false;       // nothing may stand behind: a view does, or it gives several matrices
 };
 
