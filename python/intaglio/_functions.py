@@ -86,7 +86,7 @@ def _array(x: Any) -> Tensor:
 # --- creation ------------------------------------------------------------------------------------------------------
 
 
-def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Tensor:
     """An array of this shape, all elements `fill_value`."""
     if device is None and (made := _intaglio._filled(shape, fill_value, dtype)) is not None:
         return made
@@ -94,42 +94,42 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) 
     return functions["broadcast_to"](value, shape=_sizes(shape))
 
 
-def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Tensor:
     """An array of zeros; float32 unless `dtype` says otherwise."""
     return full(shape, False, dtype="float32" if dtype is None else dtype, device=device)
 
 
-def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Tensor:
     """An array of ones; float32 unless `dtype` says otherwise."""
     return full(shape, True, dtype="float32" if dtype is None else dtype, device=device)
 
 
-def empty(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> Tensor:
     """An array of zeros: what is not written yet has a value too."""
     return zeros(shape, dtype=dtype, device=device)
 
 
-def full_like(x: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+def full_like(x: Tensor, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Tensor:
     """An array of the shape and dtype of `x`, all elements `fill_value`."""
     return full(x.shape, fill_value, dtype=x.dtype if dtype is None else dtype, device=device)
 
 
-def zeros_like(x: Tensor, *, dtype: Any = None, device: Any = None) -> Tensor:
+def zeros_like(x: Tensor, dtype: Any = None, *, device: Any = None) -> Tensor:
     """Zeros in the shape and dtype of `x`."""
     return zeros(x.shape, dtype=x.dtype if dtype is None else dtype, device=device)
 
 
-def ones_like(x: Tensor, *, dtype: Any = None, device: Any = None) -> Tensor:
+def ones_like(x: Tensor, dtype: Any = None, *, device: Any = None) -> Tensor:
     """Ones in the shape and dtype of `x`."""
     return ones(x.shape, dtype=x.dtype if dtype is None else dtype, device=device)
 
 
-def empty_like(x: Tensor, *, dtype: Any = None, device: Any = None) -> Tensor:
+def empty_like(x: Tensor, dtype: Any = None, *, device: Any = None) -> Tensor:
     """Zeros in the shape and dtype of `x`."""
     return zeros_like(x, dtype=dtype, device=device)
 
 
-def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Tensor:
+def arange(start: Any, /, stop: Any = None, step: Any = 1, dtype: Any = None, *, device: Any = None) -> Tensor:
     """Evenly spaced numbers from `start` (or 0) up to and without `stop`."""
     if stop is None:
         start, stop = 0, start
@@ -171,7 +171,7 @@ def linspace(
     return _intaglio._linspace(start, stop, num, endpoint, "float32" if dtype is None else dtype)
 
 
-def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Tensor:
+def eye(n_rows: int, n_cols: int | None = None, /, k: int = 0, dtype: Any = None, *, device: Any = None) -> Tensor:
     """Ones on the k-th diagonal, zeros elsewhere."""
     columns = n_rows if n_cols is None else n_cols
     mask = arange(n_rows)[:, None] + k == arange(columns)[None, :]
@@ -207,7 +207,7 @@ def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: Any = None) -
     return _intaglio._convert(x, dtype)
 
 
-def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
+def concat(arrays: Sequence[Tensor], /, axis: int | None = 0) -> Tensor:
     """The arrays joined along an axis that they have; None joins their flattened elements."""
     parts = _promoted(arrays, "concat")
     if axis is None:
@@ -215,7 +215,7 @@ def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
     return parts[0] if len(parts) == 1 else _op.concat(parts, axis=axis)
 
 
-def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
+def stack(arrays: Sequence[Tensor], /, axis: int = 0) -> Tensor:
     """The arrays, all of one shape, along a new axis."""
     return _op.stack(_promoted(arrays, "stack"), axis=axis)
 
@@ -238,12 +238,12 @@ def expand_dims(x: Tensor, /, axis: Any = 0) -> Tensor:
     return x
 
 
-def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+def sort(x: Tensor, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
     """The array sorted along an axis, NaN last."""
     return _op.sort_array(x, axis=axis, descending=descending)
 
 
-def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+def argsort(x: Tensor, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
     """The indices that sort the array along an axis; equal elements keep their order."""
     return _op.argsort(x, axis=axis, descending=descending)
 
@@ -279,7 +279,7 @@ def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Tensor:
     return x if max is None else functions["minimum"](x, max)
 
 
-def repeat(x: Tensor, repeats: Any, /, *, axis: int | None = None) -> Tensor:
+def repeat(x: Tensor, repeats: Any, /, axis: int | None = None) -> Tensor:
     """Each element `repeats` times, next to itself; an array of counts must be concrete."""
     if axis is None:
         x, axis = ravel(x), 0
@@ -292,7 +292,7 @@ def repeat(x: Tensor, repeats: Any, /, *, axis: int | None = None) -> Tensor:
     return functions["take"](x, _intaglio.asarray(index, dtype="int64"), axis=axis)
 
 
-def take(x: Tensor, indices: Any, /, *, axis: int | None = None) -> Tensor:
+def take(x: Tensor, indices: Any, /, axis: int | None = None) -> Tensor:
     """The slices of an axis at these indices; a negative one counts from the end."""
     if axis is None and x.ndim != 1:
         raise _errors.ValueError(
@@ -515,7 +515,7 @@ def stack_nested(tree: Any, /) -> Tensor:
     return _array(tree)
 
 
-def split(x: Tensor, parts: int | Sequence[int], /, *, axis: int = 0) -> tuple[Tensor, ...]:
+def split(x: Tensor, parts: int | Sequence[int], /, axis: int = 0) -> tuple[Tensor, ...]:
     """The array cut along an axis: into equal parts, or before each index of a sequence."""
     place = _axis(axis, x.ndim, "split")
     size = operator.index(x.shape[place])

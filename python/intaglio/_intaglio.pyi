@@ -225,7 +225,7 @@ def _counters() -> dict[str, Any]: ...
 
 def _register_op(name: str, doc: str, operands: Any, attrs: Any, infer: Any, reference: Any, body: Any, elementwise: builtins.bool, results: int, numpy: str) -> Any: ...
 
-def asarray(data: ArrayLike, *, dtype: DTypeLike | None = None, device: str | None = None, copy: builtins.bool | None = None, requires_grad: builtins.bool = False) -> Tensor: ...
+def asarray(data: ArrayLike, dtype: DTypeLike | None = None, *, device: str | None = None, copy: builtins.bool | None = None, requires_grad: builtins.bool = False) -> Tensor: ...
 
 def from_dlpack(x: Any, /, *, device: str | None = None, copy: builtins.bool | None = None) -> Tensor: ...
 
@@ -765,7 +765,7 @@ class Tensor:
     def argpartition(self, kth: Any, /, axis: int | None = -1) -> Tensor:
         """The indices that put an array into the order of `partition`."""
 
-    def argsort(self, *, axis: int = -1, descending: builtins.bool = False, stable: builtins.bool = True) -> Tensor:
+    def argsort(self, axis: int = -1, *, descending: builtins.bool = False, stable: builtins.bool = True) -> Tensor:
         """The indices that sort the array along an axis; equal elements keep their order."""
 
     def argwhere(self, *, size: int | None = None, fill_value: Any = None) -> Tensor:
@@ -777,7 +777,7 @@ class Tensor:
     def array_equal(self, y: ArrayLike, equal_nan: builtins.bool | None = False) -> Tensor:
         """Whether both have one shape, and all elements are equal; NaN equals NaN with `equal_nan`."""
 
-    def array_split(self, parts: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+    def array_split(self, parts: Any, /, axis: int = 0) -> tuple[Tensor, ...]:
         """As `split`, into parts whose sizes differ by one at most."""
 
     def asin(self) -> Tensor:
@@ -864,7 +864,7 @@ class Tensor:
     def clip(self, min: Any = None, max: Any = None) -> Tensor:
         """Each element, but no less than min and no more than max, where they are given; NaN where any of them is."""
 
-    def concatenate(self, *, axis: int | None = 0) -> Tensor:
+    def concatenate(self, axis: int | None = 0) -> Tensor:
         """The arrays joined along an axis that they have; None joins their flattened elements."""
 
     def conj(self) -> Tensor:
@@ -954,7 +954,7 @@ class Tensor:
     def diagonal(self, k: int | None = 0) -> Tensor:
         """A diagonal of the last two axes."""
 
-    def diff(self, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Tensor:
+    def diff(self, n: int = 1, axis: int = -1, *, prepend: Any = None, append: Any = None) -> Tensor:
         """The differences of neighbours along an axis, taken n times; `prepend` and `append` are joined to it first."""
 
     def digamma(self) -> Tensor:
@@ -993,7 +993,7 @@ class Tensor:
     def embedding(self, table: ArrayLike) -> Tensor:
         """The rows of the table that the indices name. An index out of range is clamped."""
 
-    def empty_like(self, *, dtype: Any = None, device: Any = None) -> Tensor:
+    def empty_like(self, dtype: Any = None, *, device: Any = None) -> Tensor:
         """Zeros in the shape and dtype of `x`."""
 
     def equal(self, y: ArrayLike) -> Tensor:
@@ -1059,7 +1059,7 @@ class Tensor:
     def fmod(self, y: ArrayLike) -> Tensor:
         """The remainder of the truncated quotient, with the dividend's sign; the dividend for integers where the divisor is 0."""
 
-    def full_like(self, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+    def full_like(self, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Tensor:
         """An array of the shape and dtype of `x`, all elements `fill_value`."""
 
     def gelu(self, approximate: Literal["none", "tanh"] | None = 'none') -> Tensor:
@@ -1290,7 +1290,7 @@ class Tensor:
     def one_hot(self, num_classes: int, dtype: DTypeLike | None = ...) -> Tensor:
         """A new last axis that is 1 where its position is the element, else 0."""
 
-    def ones_like(self, *, dtype: Any = None, device: Any = None) -> Tensor:
+    def ones_like(self, dtype: Any = None, *, device: Any = None) -> Tensor:
         """Ones in the shape and dtype of `x`."""
 
     def optimization_barrier(self) -> Tensor:
@@ -1392,7 +1392,7 @@ class Tensor:
     def remainder(self, y: ArrayLike) -> Tensor:
         """The remainder of the floored quotient, with the divisor's sign, as Python's %."""
 
-    def repeat(self, repeats: Any, /, *, axis: int | None = None) -> Tensor:
+    def repeat(self, repeats: Any, /, axis: int | None = None) -> Tensor:
         """Each element `repeats` times, next to itself; an array of counts must be concrete."""
 
     def requires_grad_(self, requires_grad: builtins.bool = True) -> Tensor:
@@ -1476,10 +1476,10 @@ class Tensor:
     def softshrink(self, lambd: float | None = 0.5) -> Tensor:
         """x moved towards 0 by lambd; 0 where it is nearer than that."""
 
-    def sort(self, *, axis: int = -1, descending: builtins.bool = False, stable: builtins.bool = True) -> Tensor:
+    def sort(self, axis: int = -1, *, descending: builtins.bool = False, stable: builtins.bool = True) -> Tensor:
         """The array sorted along an axis, NaN last."""
 
-    def split(self, parts: int | Sequence[int], /, *, axis: int = 0) -> tuple[Tensor, ...]:
+    def split(self, parts: int | Sequence[int], /, axis: int = 0) -> tuple[Tensor, ...]:
         """The array cut along an axis: into equal parts, or before each index of a sequence."""
 
     def sqrt(self) -> Tensor:
@@ -1506,7 +1506,7 @@ class Tensor:
     def swapaxes(self, axis1: int, axis2: int, /) -> Tensor:
         """Two axes exchanged."""
 
-    def take(self, indices: Any, /, *, axis: int | None = None) -> Tensor:
+    def take(self, indices: Any, /, axis: int | None = None) -> Tensor:
         """The slices of an axis at these indices; a negative one counts from the end."""
 
     def take_along_axis(self, indices: ArrayLike, axis: int | None = -1) -> Tensor:
@@ -1572,6 +1572,6 @@ class Tensor:
     def vsplit(self, parts: Any, /) -> tuple[Tensor, ...]:
         """`split` along the first axis."""
 
-    def zeros_like(self, *, dtype: Any = None, device: Any = None) -> Tensor:
+    def zeros_like(self, dtype: Any = None, *, device: Any = None) -> Tensor:
         """Zeros in the shape and dtype of `x`."""
 

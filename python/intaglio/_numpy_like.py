@@ -91,7 +91,7 @@ def _rounded_integers(x: Tensor, scale: int) -> Tensor:
     return functions["where"](up, low + scale, low)
 
 
-def diff(x: Tensor, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Tensor:
+def diff(x: Tensor, /, n: int = 1, axis: int = -1, *, prepend: Any = None, append: Any = None) -> Tensor:
     """The differences of neighbours along an axis, taken n times; `prepend` and `append` are joined to it first."""
     x = _array(x)
     parts = [x]
@@ -408,7 +408,7 @@ def atleast_3d(*arrays: Any) -> Any:
     return _of_rank(arrays, shape)
 
 
-def array_split(x: Tensor, parts: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+def array_split(x: Tensor, parts: Any, /, axis: int = 0) -> tuple[Tensor, ...]:
     """As `split`, into parts whose sizes differ by one at most."""
     if isinstance(parts, (tuple, list)):
         return _functions.split(x, parts, axis=axis)
@@ -436,13 +436,13 @@ def dsplit(x: Tensor, parts: Any, /) -> tuple[Tensor, ...]:
 # --- creation --------------------------------------------------------------------------------------------------------
 
 
-def tri(n_rows: int, n_cols: int | None = None, /, k: int = 0, *, dtype: Any = None) -> Tensor:
+def tri(n_rows: int, n_cols: int | None = None, /, k: int = 0, dtype: Any = None) -> Tensor:
     """Ones on and below the k-th diagonal, zeros above."""
     columns = n_rows if n_cols is None else n_cols
     return astype(arange(n_rows)[:, None] + k >= arange(columns)[None, :], "float32" if dtype is None else dtype)
 
 
-def identity(n: int, /, *, dtype: Any = None) -> Tensor:
+def identity(n: int, /, dtype: Any = None) -> Tensor:
     """Ones on the diagonal of a square, zeros elsewhere."""
     return _functions.eye(n, dtype=dtype)
 

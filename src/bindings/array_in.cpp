@@ -463,11 +463,11 @@ void init_array_in(nb::module_& m) {
           return nb::borrow(data);
         return nb::steal(wrap(as_tensor(data.ptr(), wanted, "asarray")));
       },
-      nb::arg("data").none(), nb::kw_only(), nb::arg("dtype") = nb::none(), nb::arg("device") = nb::none(),
+      nb::arg("data").none(), nb::arg("dtype") = nb::none(), nb::kw_only(), nb::arg("device") = nb::none(),
       nb::arg("copy") = nb::none(), nb::arg("requires_grad") = false,
       "An array from a number, nested lists, or another library's array (copied). With requires_grad it is a "
       "new leaf of eager autograd: x.grad takes the gradient of y.backward().",
-      nb::sig("def asarray(data: ArrayLike, *, dtype: DTypeLike | None = None, device: str | None = None, "
+      nb::sig("def asarray(data: ArrayLike, dtype: DTypeLike | None = None, *, device: str | None = None, "
               "copy: bool | None = None, requires_grad: bool = False) -> Tensor"));
   m.def(
       "from_dlpack",

@@ -32,7 +32,8 @@ int natural_lanes(const Target& target, int element_bytes);
 // The same for a loop of so many turns: a short one has no wider vectors than elements, and no masked group
 // where narrower vectors leave nothing over. An element's bits do not depend on it.
 int lanes_for(const Target& target, int element_bytes, const Dim& turns);
-// As many of a fold's lanes as a short one needs: those without an element hold the start, which changes nothing.
+// As many of a fold's lanes as a short one needs: those without an element hold the start, which changes
+// nothing.
 int lanes_of_short_fold(int lanes, const Dim& turns);
 
 // Whether an element of the domain takes a transcendental: what computes so long has time for vectors that

@@ -378,10 +378,10 @@ void lower_along_kept(GroupEmitter& emit, Kernel& kernel, const ops::FoldWalk& h
   if (rows) walk.piece = together ? ops::kPieceOfRow : 0;
   for (const Node* node : emit.region)
     if (is_fold(node))
-      walk.lanes.push_back(!rows ? 1
-                           : together
-                               ? lanes_of_row(emit.region, product(folded))
-                               : lanes_of_short_fold(ops::fold_lanes(node->operand(0)->type().dtype), folded.back()));
+      walk.lanes.push_back(
+          !rows      ? 1
+          : together ? lanes_of_row(emit.region, product(folded))
+                     : lanes_of_short_fold(ops::fold_lanes(node->operand(0)->type().dtype), folded.back()));
   fold_columns(emit, kernel, domain, axes, walk);
 }
 

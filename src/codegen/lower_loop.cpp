@@ -146,10 +146,19 @@ class ShortRows {
         emit_.vector(build.index(0), build.index(lanes_), lanes_,
                      [&](loop::Expr i) { body(begin + t * turn() + build.index(r * lanes_) + i); });
     });
-    emit_.vector(begin + turns * turn(), end, lanes_, body);
+    const int64_t left = length_of(begin, end) % turn();
+    if (left < 0) return emit_.vector(begin + turns * turn(), end, lanes_, body);
+    for (int64_t done = 0; done < left; done += lanes_)
+      emit_.vector(build.index(0), build.index(std::min<int64_t>(lanes_, left - done)), lanes_,
+                   [&](loop::Expr i) { body(begin + turns * turn() + build.index(done) + i); });
   }
 
  private:
+  // The number of elements of a walk where it is known, else less than none.
+  static int64_t length_of(loop::Expr begin, loop::Expr end) {
+    if (begin->op != loop::Op::Const || end->op != loop::Op::Const) return -1;
+    return static_cast<int64_t>(end->bits[0] - begin->bits[0]);
+  }
   bool come_round(int64_t row) {
     constexpr int64_t kMost = 8;  // registers
     const int64_t registers = row / std::gcd(row, static_cast<int64_t>(lanes_));
@@ -303,7 +312,7 @@ void lower_short_rows(GroupEmitter& emit, Kernel& kernel, const Dims& dims, cons
 }
 
 // Whether each element of a short last axis is computed in its own way, as where arrays were stacked along
-// it.
+// it, from what has no such axis itself: that would be read at every so many elements.
 bool is_stack(const Block& region, const Dims& dims, const std::vector<int64_t>& cuts) {
   constexpr size_t kMost = 4;     // rows of what is turned over: more take longer than elements one by one
   constexpr int64_t kLeast = 16;  // elements of a row, but for a single one
@@ -317,7 +326,8 @@ bool is_stack(const Block& region, const Dims& dims, const std::vector<int64_t>&
       !length.is_constant() || length.constant() >= kLeast || product(dims) == length * dims.back();
   return is_long && cuts.size() >= 3 && cuts.size() <= kMost + 1 &&
          cuts.back() == static_cast<int64_t>(cuts.size()) - 1 &&
-         std::ranges::all_of(region.results(), is_word);
+         std::ranges::all_of(region.results(), is_word) &&
+         std::ranges::none_of(region.args(), [&](Value arg) { return arg->type().dims == dims; });
 }
 
 // A row of each way's elements is computed into scratch, and together they are turned over into the result.
@@ -390,6 +400,18 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
   if (dims.size() >= 2) across = ops::find_across(region, shape, dims.size() - 1);
   const int register_lanes = emit.target.vector_bytes / widest;
   ShortRows short_rows(emit, dims, register_lanes);
+  const bool heavy = kernel.kind == "heavy";
+  auto stacks = [&](const std::vector<int64_t>& cuts) {
+    return !heavy && dims.size() == shape.size() && is_stack(region, dims, cuts);
+  };
+  // Rows that are shorter than a register are walked together, with both ways of a lane where it is known
+  // which one it takes: parts of them would be vectors of one or two elements.
+  auto cuts_of_row = [&] {
+    std::vector<int64_t> cuts =
+        dims.size() < shape.size() ? cuts_of_joined(emit, dims, 1) : cuts_of(emit, dims, heavy);
+    if (short_rows.fit() && !heavy && !stacks(cuts)) cuts.clear();
+    return cuts;
+  };
   if (product(dims) == Dim(int64_t{1})) {
     // One element needs no vector.
     body(build.index(0), GroupEmitter::Index(dims.size(), build.index(0)));
@@ -408,18 +430,16 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
     at_line = true;
     emit.vector(begin, end, lanes_for(emit.target, widest, n),
                 [&](loop::Expr i) { body(i, emit.split(i, dims)); });
-  } else if (const std::vector<int64_t> cuts = dims.size() < shape.size()
-                                                   ? cuts_of_joined(emit, dims, 1)
-                                                   : cuts_of(emit, dims, kernel.kind == "heavy"),
-             parts = short_rows.fit_in_parts() && cuts.empty() && kernel.kind != "heavy"
+  } else if (const std::vector<int64_t> cuts = cuts_of_row(),
+             parts = short_rows.fit_in_parts() && cuts.empty() && !heavy
                          ? cuts_of_joined(emit, dims, short_rows.axes())
                          : std::vector<int64_t>();
-             !parts.empty() || (short_rows.fit() && cuts.empty() && kernel.kind != "heavy")) {
+             !parts.empty() || (short_rows.fit() && cuts.empty() && !heavy)) {
     const Dim length = product(Dims(dims.end() - short_rows.axes(), dims.end()));
     at_line = parts.empty() &&
               (length == product(dims) || (length.is_constant() && length.constant() % register_lanes == 0));
     lower_short_rows(emit, kernel, dims, cut, short_rows, parts, body);
-  } else if (kernel.kind != "heavy" && dims.size() == shape.size() && is_stack(region, dims, cuts)) {
+  } else if (stacks(cuts)) {
     lower_stack(emit, kernel, dims, cut);
   } else {
     Dims outer(dims.begin(), dims.end() - (dims.empty() ? 0 : 1));

@@ -48,8 +48,8 @@ const Node* first_fold(const Block& region);  // null where it has none
 
 // Lanes of a fold along rows, the same on every target, since they are part of the order of summation.
 int fold_lanes(DType accumulator);
-// The same where the order shows in the bits (a sum of floats), else 0 (a largest element, a sum of integers). A
-// kernel walks a row with the lanes of all of its folds, so it holds none whose orders differ.
+// The same where the order shows in the bits (a sum of floats), else 0 (a largest element, a sum of
+// integers). A kernel walks a row with the lanes of all of its folds, so it holds none whose orders differ.
 int ordered_lanes(const Node* fold);
 inline bool order_shows(const Node* fold) { return ordered_lanes(fold) > 0; }
 

@@ -606,7 +606,8 @@ bool Grouping::keeps_little(const Group* group) const {
 // What folds the same axes in one stage, and not what the other one came to.
 bool Grouping::may_fold_beside(const Group* a, const Group* b) const {
   return a->kind == GroupKind::Column && b->kind == a->kind && a->domain == b->domain && a->axes == b->axes &&
-         one_order(a->lanes, b->lanes) && a->nodes.size() + b->nodes.size() <= kLargestGroup && !reads(a, b) && !reads(b, a);
+         one_order(a->lanes, b->lanes) && a->nodes.size() + b->nodes.size() <= kLargestGroup &&
+         !reads(a, b) && !reads(b, a);
 }
 
 bool Grouping::may_join(const Group* first, const Group* then) const {

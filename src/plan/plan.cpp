@@ -95,6 +95,12 @@ int32_t run_effect(void* raw, void* const* buffers, const int64_t* dims, int64_t
   const auto& call = *static_cast<const EffectCall*>(raw);
   SymbolValues symbols;
   for (size_t i = 0; i < call.symbols.size(); ++i) symbols.emplace(call.symbols[i], dims[i]);
+  // A check that holds needs no copies: what it would show may be long.
+  if (const int condition = ops::get(call.op).rules.lower.condition; condition > 0) {
+    const auto at = static_cast<size_t>(condition) - 1;  // the token is no value
+    const int64_t n = product(call.values[at].dims).evaluate(symbols);
+    if (n == 0 || !std::memchr(buffers[at], 0, static_cast<size_t>(n))) return 0;
+  }
   std::vector<Literal> values;
   for (size_t i = 0; i < call.values.size(); ++i) {
     std::vector<int64_t> sizes;

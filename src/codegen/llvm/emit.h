@@ -90,6 +90,7 @@ class Emitter {
   // emit_steps.cpp; of nothing (v null) where the distances of the lanes are not known
   Value divided(const Node& n, Value a, Value b);
   Value stepped(const Node& n, Value a, Value b);
+  Value chosen_steps(const Node& n, const Value& condition, const Value& a, const Value& b);
   Value with_steps(llvm::Value* base, std::vector<int64_t> steps);
   bool natural(const Node* n);
   std::optional<int64_t> residue(const Node* n, int64_t of);

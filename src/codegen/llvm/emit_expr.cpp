@@ -330,6 +330,7 @@ Emitter::Value Emitter::select(const Node& n) {
       return {b_.CreateSelect(a.v, b.v, c.v), b.stride};
     return {b_.CreateSelect(a.v, wide(b), wide(c))};
   }
+  if (Value out = chosen_steps(n, a, b, c); out.v != nullptr) return out;
   return {b_.CreateSelect(wide(a), wide(b), wide(c))};
 }
 

@@ -161,6 +161,37 @@ Emitter::Value Emitter::stepped(const Node& n, Value a, Value b) {
   return with_steps(adds ? b_.CreateAdd(base(a), base(b)) : b_.CreateSub(base(a), base(b)), std::move(steps));
 }
 
+// Of two indices, by a condition that is known for each lane: what is read at an index that was held within
+// bounds, or at one of two (the last element of a row before the first ones), lies at known distances too.
+Emitter::Value Emitter::chosen_steps(const Node& n, const Value& condition, const Value& a, const Value& b) {
+  auto* known = llvm::dyn_cast<llvm::Constant>(condition.v);
+  if (lanes_ == 1 || n.type != DType::I64 || known == nullptr || !known->getType()->isVectorTy()) return {};
+  struct Lanes {
+    llvm::Value* base;  // null where all is known
+    std::vector<int64_t> steps;
+  };
+  auto lanes_of = [&](const Value& value) -> std::optional<Lanes> {
+    if (value.steps == nullptr && value.v->getType()->isVectorTy()) return std::nullopt;
+    Lanes out{value.steps != nullptr ? value.base : value.v, {}};
+    int64_t begin = 0;
+    if (auto* constant = llvm::dyn_cast<llvm::ConstantInt>(out.base))
+      begin = constant->getSExtValue(), out.base = nullptr;
+    for (int64_t k = 0; k < lanes_; ++k)
+      out.steps.push_back(sum(
+          begin, value.steps != nullptr ? (*value.steps)[static_cast<size_t>(k)] : product(value.stride, k)));
+    return out;
+  };
+  const std::optional<Lanes> one = lanes_of(a), other = lanes_of(b);
+  if (!one || !other || one->base != other->base) return {};
+  std::vector<int64_t> steps;
+  for (unsigned k = 0; k < static_cast<unsigned>(lanes_); ++k) {
+    const auto* takes = llvm::dyn_cast_or_null<llvm::ConstantInt>(known->getAggregateElement(k));
+    if (takes == nullptr) return {};
+    steps.push_back((takes->isOne() ? one : other)->steps[k]);
+  }
+  return with_steps(one->base != nullptr ? one->base : i64(0), std::move(steps));
+}
+
 size_t Emitter::register_lanes(DType type) const {
   return std::min(static_cast<size_t>(lanes_), static_cast<size_t>(target_.vector_bytes) / size_of(type));
 }
@@ -178,8 +209,13 @@ bool Emitter::lie_near(const std::vector<int64_t>& steps, DType type) const {
 
 // Null where the elements of a register's lanes lie too far apart.
 llvm::Value* Emitter::load_steps(uint32_t buffer, DType type, const Value& offset) {
-  if (offset.steps == nullptr || mask_ != nullptr || is_complex(type) || size_of(type) > 8) return nullptr;
-  const std::vector<int64_t>& steps = *offset.steps;
+  if (offset.steps == nullptr || is_complex(type) || size_of(type) > 8) return nullptr;
+  std::vector<int64_t> steps = *offset.steps;
+  if (mask_ != nullptr) {  // what the other lanes read does not matter
+    auto* known = llvm::dyn_cast<llvm::ConstantInt>(active_);
+    if (known == nullptr || known->isZero()) return nullptr;
+    std::fill(steps.begin() + known->getSExtValue(), steps.end(), steps[known->getZExtValue() - 1]);
+  }
   if (!lie_near(steps, type)) return nullptr;
   const size_t lanes = register_lanes(type);
   auto* element = memory_type(type);

@@ -160,6 +160,75 @@ Expr point_gather(PointContext& c) {
   return c.at(0, from);
 }
 
+// The indices of a gather that picks whole slices along one axis, where they are known; else nothing.
+std::vector<int64_t> known_places(const Node* node, const GatherDims& dims) {
+  const Type& x = node->operand(0)->type();
+  const Literal* indices = literal_behind(node->operand(1));
+  if (!indices || dims.map != dims.collapsed || dims.map.size() != 1 || dims.batch_axes.size() != 1)
+    return {};
+  const auto axis = static_cast<size_t>(dims.map[0]);
+  for (int64_t i : dims.window_axes)
+    if (!(node->attrs().get(kSliceSizes)[static_cast<size_t>(i)] == x.dims[static_cast<size_t>(i)]))
+      return {};
+  if (!x.dims[axis].is_constant() || x.dims[axis].constant() == 0) return {};
+  std::vector<int64_t> places;
+  for (int64_t i = 0; i < indices->elements(); ++i)
+    places.push_back(std::clamp<int64_t>(index_at(*indices, i), 0, x.dims[axis].constant() - 1));
+  return places;
+}
+
+// Places as runs of neighbours, upwards or downwards; as one run with a step where all are one.
+struct PlaceRun {
+  int64_t first, step, count;
+};
+std::vector<PlaceRun> runs_of(std::span<const int64_t> places) {
+  std::vector<PlaceRun> runs;
+  auto continues = [&](size_t i, int64_t step) { return places[i] - places[i - 1] == step; };
+  for (size_t i = 0; i < places.size();) {
+    PlaceRun run{places[i], 1, 1};
+    size_t next = i + 1;
+    if (next < places.size()) {
+      const int64_t step = places[next] - places[i];
+      size_t end = next;
+      while (end < places.size() && continues(end, step)) ++end;
+      if (step == 1 || step == -1 || (step != 0 && i == 0 && end == places.size()))
+        run.step = step, next = end;
+    }
+    run.count = static_cast<int64_t>(next - i);
+    runs.push_back(run);
+    i = next;
+  }
+  return runs;
+}
+
+// What picks known places is made of slices: the colours of a pixel in another order, every second row.
+Value simplify_gather(SimplifyContext& c) {
+  constexpr size_t kMostRuns = 8;
+  const Value x = c.node->operand(0);
+  const GatherDims dims(c.node->attrs(), x->type().rank(), c.node->result()->type().rank());
+  const std::vector<PlaceRun> runs = runs_of(known_places(c.node, dims));
+  if (runs.empty() || runs.size() > kMostRuns) return nullptr;
+  const auto axis = static_cast<size_t>(dims.map[0]);
+  std::vector<Value> parts;
+  for (const PlaceRun& run : runs) {
+    const int64_t last = run.first + run.step * (run.count - 1);
+    Dims start(x->type().dims.size(), Dim(int64_t{0})), limit = x->type().dims;
+    Ints strides(start.size(), 1);
+    start[axis] = Dim(std::min(run.first, last));
+    limit[axis] = Dim(std::max(run.first, last) + 1);
+    strides[axis] = run.step < 0 ? -run.step : run.step;
+    Value part = c.build("slice", {x}, {kStart % start, kLimit % limit, kSliceStrides % strides});
+    if (run.step < 0) part = c.build("reverse", {part}, {kReversed % dims.map});
+    parts.push_back(part);
+  }
+  Value out = parts.size() == 1 ? parts[0] : c.build("concatenate", parts, {kAxis % dims.map[0]});
+  Ints order(x->type().dims.size());
+  order[static_cast<size_t>(dims.batch_axes[0])] = dims.map[0];
+  for (size_t i = 0; i < dims.offset.size(); ++i)
+    order[static_cast<size_t>(dims.offset[i])] = dims.window_axes[i];
+  return c.build.transpose(out, order);
+}
+
 Op gather_op() {
   return {
       .decl =
@@ -219,7 +288,7 @@ Op gather_op() {
       .rules = {.infer = infer_gather,
                 .reference = reference_gather,
                 .lower = LowerRule::of_point(point_gather),
-                .simplify = no_rule("nothing is simpler without knowing the indices"),
+                .simplify = simplify_gather,
                 .jvp = linear_jvp,
                 .transpose = transpose_gather,
                 .batch = batch_gather,

@@ -1,6 +1,7 @@
 // Folds over axes. The primitives drop the axes they fold; keeping them as size 1, and all that is built on
 // folds, is reduce_composites.cpp. The order of a compiled fold is codegen's (lower_fold.cpp); the reference
 // folds in row-major order in double, so the two agree within the stated bound.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -291,15 +292,25 @@ const ReduceRule kArgMin{+[](ReduceContext& c) {
                          false,
                          later<false>};
 
-Value simplify_fold(SimplifyContext& c) {  // a fold over nothing
-  return c.node->attrs().get(kAxes).empty() ? c.node->operand(0) : nullptr;
+// Whether a fold is over nothing, or over axes of one element each.
+bool folds_single_elements(const Node* node) {
+  return std::ranges::all_of(node->attrs().get(kAxes), [&](int64_t axis) {
+    return node->operand(0)->type().dims[static_cast<size_t>(axis)] == 1;
+  });
+}
+
+Value simplify_fold(SimplifyContext& c) {
+  if (!folds_single_elements(c.node)) return nullptr;
+  const Value x = c.node->operand(0);
+  return c.node->attrs().get(kAxes).empty() ? x : c.build.reshape(x, c.node->result()->type().dims);
 }
 Value simplify_arg(SimplifyContext& c) {  // a search among one element: its position, not itself
-  return c.node->attrs().get(kAxes).empty() ? c.build.full(c.node->result()->type(), 0) : nullptr;
+  return folds_single_elements(c.node) ? c.build.full(c.node->result()->type(), 0) : nullptr;
 }
-Value simplify_sum(
-    SimplifyContext& c) {  // the compiled sum of -0 alone is 0 + -0 = 0, so floats keep the fold
-  return is_integer(c.node->operand(0)->type().dtype) ? simplify_fold(c) : nullptr;
+Value simplify_sum(SimplifyContext& c) {  // of floats, 0 is added: the sum of -0 alone is 0 + -0 = 0
+  const Value one = simplify_fold(c);
+  if (!one || is_integer(one->type().dtype)) return one;
+  return c.build("add", {one, c.build.full(one->type(), 0)}, {});
 }
 
 // Each element of what was folded, at all the places that were folded into it.

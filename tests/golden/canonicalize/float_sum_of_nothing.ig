@@ -10,6 +10,8 @@ graph @main(%x: f32[6], %i: i32[6]) {
 }
 
 // CHECK:      graph @main(%x: f32[6], %i: i32[6]) {
-// CHECK-NEXT:   %y = reduce_sum(%x) {axes = []} : f32[6]
+// CHECK-NEXT:   %0 = constant() {value = f32[] {0x0p+0}} : f32[]
+// CHECK-NEXT:   %1 = broadcast_in_dim(%0) {shape = <6>, broadcast_dimensions = []} : f32[6]
+// CHECK-NEXT:   %y = add(%x, %1) : f32[6]
 // CHECK-NEXT:   return %y, %i
 // CHECK-NEXT: }
