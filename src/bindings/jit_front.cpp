@@ -19,6 +19,26 @@ bool is_ndarray(nb::handle object) {
 // One memory, and one place on the tape of eager autograd: x and x.detach() are two arrays.
 bool same_array(const Tensor& a, const Tensor& b) { return a.data() == b.data() && a.link() == b.link(); }
 
+// What is made for one recording becomes a constant up to this size: beyond it, folding takes longer than
+// reading.
+constexpr size_t kLargestConstant = size_t{1} << 20;  // bytes
+
+// Whether none but the recording's notes holds the memory of an array of NumPy's: what the function made for
+// itself, and will make anew if it is recorded again.
+bool is_left_alone(PyObject* array, const ArrayNotes& notes) {
+  auto plain = [](PyObject* object) { return std::string_view(Py_TYPE(object)->tp_name) == "numpy.ndarray"; };
+  if (!plain(array) ||
+      Py_REFCNT(array) != std::ranges::count(notes.foreign, array,
+                                             [](const ArrayNotes::Foreign& one) { return one.object.ptr(); }))
+    return false;
+  nb::object base = nb::steal(PyObject_GetAttrString(array, "base"));
+  while (base.is_valid() && !base.is_none()) {  // held by the view on it, and here
+    if (!plain(base.ptr()) || Py_REFCNT(base.ptr()) != 2) return false;
+    base = nb::steal(PyObject_GetAttrString(base.ptr(), "base"));
+  }
+  return base.is_valid();
+}
+
 // Where the value that stands in `tensor` was made, for errors.
 std::string made_at(const Tensor& tensor) {
   const Node* node = tensor.is_symbolic() && tensor.value() ? tensor.value()->node() : nullptr;
@@ -277,7 +297,14 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
     Tensor now = as_tensor(one.object.ptr(), std::nullopt, "an array from outside");
     bool kept_still =
         now.bytes() == one.copy.bytes() && std::memcmp(now.data(), one.copy.data(), now.bytes()) == 0;
-    if (kept_still) kept->foreign.push_back(std::move(one));
+    if (!kept_still) continue;
+    const Value input = capture.input_of(one.copy);
+    const bool asked = std::ranges::any_of(
+        capture.outcomes(), [&](const record::Outcome& outcome) { return input && outcome.value == input; });
+    if (now.bytes() <= kLargestConstant && !asked && is_left_alone(one.object.ptr(), notes))
+      capture.make_constant(one.copy);
+    else
+      kept->foreign.push_back(std::move(one));
   }
   foreign_now_.clear();
   out.tape = know_tape(*kept, notes, capture, out.outputs);

@@ -51,7 +51,7 @@ void Capture::name_tensor(const Tensor& tensor, std::string name) {
   kept_.emplace(Key{tensor.data(), tensor.link().get()}, tensor);
 }
 
-Value Capture::constant_of(const Tensor& tensor) {
+Value Capture::constant_of(const Tensor& tensor, Node* before) {
   if (!made_here(tensor) && recording_link(std::span(&tensor, 1)))
     throw make_error(ErrorKind::Capture,
                      "an array that requires grad ({}) would become a constant of a graph",
@@ -59,7 +59,7 @@ Value Capture::constant_of(const Tensor& tensor) {
         .at(locate ? locate().str() : "")
         .why("the function reads it from outside, and the gradient by it would be lost without a word")
         .hint("pass it as an argument, or take it out of the tape with x.detach()");
-  ops::Builder build(graph_->body());
+  ops::Builder build(graph_->body(), before);
   if (locate) build.set_location(locate());
   if (scope) build.set_scope(scope());
   Literal literal = tensor.literal();
@@ -209,6 +209,23 @@ void Capture::replace(Value value, Value with) {
   for (auto& [key, known] : known_)
     if (known == value) known = with;
   replaced_[value] = with;
+}
+
+Value Capture::input_of(const Tensor& tensor) const {
+  const auto one = std::ranges::find_if(lifted_, [&](const Lifted& l) {
+    return l.tensor.data() == tensor.data() && l.tensor.link() == tensor.link();
+  });
+  return one == lifted_.end() ? nullptr : one->input;
+}
+
+void Capture::make_constant(const Tensor& tensor) {
+  const Value input = input_of(tensor);
+  if (!input) return;
+  replace(input, constant_of(tensor, graph_->body().first()));
+  replaced_.erase(input);
+  stopped_.erase(input);
+  graph_->body().erase_arg(static_cast<size_t>(input->index()));
+  std::erase_if(lifted_, [&](const Lifted& l) { return l.input == input; });
 }
 
 Tensor Capture::size_value(const Dim& dim) {

@@ -60,6 +60,9 @@ class Capture {
   const std::vector<Lifted>& lifted() const {
     return lifted_;
   }  // in order of their inputs, after the arguments
+  Value input_of(const Tensor& tensor) const;  // of what was lifted; else null
+  // Of what was lifted: nothing can write to it any more, so it is a constant, and no input.
+  void make_constant(const Tensor& tensor);
   bool lift_constants = true;  // false: concrete tensors become `constant` nodes
 
   // The user's place in the program, supplied by the front end for each node.
@@ -105,7 +108,7 @@ class Capture {
   [[noreturn]] void refuse(const Tensor& tensor, std::string_view wanted, std::string_view hint);
 
  private:
-  Value constant_of(const Tensor& tensor);
+  Value constant_of(const Tensor& tensor, Node* before = nullptr);
   Value operand_of(const Tensor& tensor);  // `value_of`, for what is computed now
   void made(Value value) {
     if (stop_gradients) stopped_[value] = value;
