@@ -324,10 +324,12 @@ bool is_stack(const Block& region, const Dims& dims, const std::vector<int64_t>&
   const Dim& length = dims[dims.size() - 2];
   const bool is_long =
       !length.is_constant() || length.constant() >= kLeast || product(dims) == length * dims.back();
+  auto as_short = [&](Value arg) {
+    return arg->type().rank() == static_cast<int>(dims.size()) && arg->type().dims.back() == dims.back();
+  };
   return is_long && cuts.size() >= 3 && cuts.size() <= kMost + 1 &&
          cuts.back() == static_cast<int64_t>(cuts.size()) - 1 &&
-         std::ranges::all_of(region.results(), is_word) &&
-         std::ranges::none_of(region.args(), [&](Value arg) { return arg->type().dims == dims; });
+         std::ranges::all_of(region.results(), is_word) && std::ranges::none_of(region.args(), as_short);
 }
 
 // A row of each way's elements is computed into scratch, and together they are turned over into the result.
@@ -404,12 +406,18 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
   auto stacks = [&](const std::vector<int64_t>& cuts) {
     return !heavy && dims.size() == shape.size() && is_stack(region, dims, cuts);
   };
-  // Rows that are shorter than a register are walked together, with both ways of a lane where it is known
-  // which one it takes: parts of them would be vectors of one or two elements.
+  // Short rows are walked together, with both ways of a lane where it is known which one it takes: parts of
+  // rows would be vectors of few elements. Rows longer than a register that are cut once are no worse off in
+  // parts, where these have masked moves and their elements are soon computed.
+  bool together = short_rows.fit() && !heavy;
   auto cuts_of_row = [&] {
     std::vector<int64_t> cuts =
         dims.size() < shape.size() ? cuts_of_joined(emit, dims, 1) : cuts_of(emit, dims, heavy);
-    if (short_rows.fit() && !heavy && !stacks(cuts)) cuts.clear();
+    if (cuts.empty() || heavy || stacks(cuts)) return cuts;
+    const bool parts_will_do =
+        cuts.size() <= 3 && cuts.back() > register_lanes && widest >= 4 && !elements_are_dear(region, shape);
+    together |= short_rows.fit_in_parts() && !parts_will_do;
+    if (together) cuts.clear();
     return cuts;
   };
   if (product(dims) == Dim(int64_t{1})) {
@@ -434,7 +442,7 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
              parts = short_rows.fit_in_parts() && cuts.empty() && !heavy
                          ? cuts_of_joined(emit, dims, short_rows.axes())
                          : std::vector<int64_t>();
-             !parts.empty() || (short_rows.fit() && cuts.empty() && !heavy)) {
+             !parts.empty() || (together && cuts.empty())) {
     const Dim length = product(Dims(dims.end() - short_rows.axes(), dims.end()));
     at_line = parts.empty() &&
               (length == product(dims) || (length.is_constant() && length.constant() % register_lanes == 0));

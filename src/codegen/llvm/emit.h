@@ -239,6 +239,7 @@ class Emitter {
   llvm::Type* parts_type(DType type);                     // twice as many lanes of the parts
   llvm::Value* parts_of(DType type, llvm::Value* whole);  // re0, im0, re1, im1 ...
   llvm::Value* whole_of(DType type, llvm::Value* parts);
+  llvm::Value* load_lanes(uint32_t buffer, DType type, Value offset);
   llvm::Value* parts_mask();  // mask_, each lane twice
   Value part(const Node& n);
   Value join(const Node& n);
@@ -299,6 +300,7 @@ class Emitter {
   std::unordered_map<std::string, llvm::Function*> functions_;   // by the text and the kinds of operands
   const std::unordered_set<uint32_t>* lets_of_stage_ = nullptr;  // that a first stage works out by itself
   int lanes_ = 1;
+  int written_out_ = 0;  // lanes of gathers that are no loop
   llvm::Value* mask_ = nullptr;    // of the last group; null where all lanes are active
   llvm::Value* active_ = nullptr;  // how many lanes are, in the last group
 };

@@ -161,8 +161,14 @@ Emitter::Value Emitter::compare_affine(const Node& n, Value a, Value b) {
   auto* difference = b_.CreateSub(a.v, b.v);
   if (stride == 0) return {compare(n, difference, i64(0))};
   if (stride > (1 << 20) || stride < -(1 << 20) || lanes_ > 256) return {};
-  auto* clamped = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, difference, i64(-(1 << 30)));
-  clamped = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, clamped, i64(1 << 30));
+  constexpr int64_t kMost = 1 << 30;
+  llvm::Value* clamped = nullptr;
+  if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(difference)) {
+    clamped = i64(std::clamp(known->getSExtValue(), -kMost, kMost));
+  } else {
+    clamped = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, difference, i64(-kMost));
+    clamped = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, clamped, i64(kMost));
+  }
   auto* base = b_.CreateVectorSplat(static_cast<unsigned>(lanes_), b_.CreateTrunc(clamped, b_.getInt32Ty()));
   std::vector<llvm::Constant*> steps;
   for (int k = 0; k < lanes_; ++k) steps.push_back(b_.getInt32(static_cast<uint32_t>(-(stride * k))));
