@@ -179,6 +179,16 @@ loop::Expr row_major(const std::vector<loop::Expr>& index, const std::vector<loo
   return flat;
 }
 
+void in_whole_vectors(loop::Builder& build, int64_t count, int lanes,
+                      const std::function<void(loop::Expr, int lanes)>& body) {
+  for (int64_t done = 0; lanes > 0; lanes /= 2) {
+    const int64_t end = count - count % lanes;
+    if (end > done)
+      build.vector_for(build.index(done), build.index(end), lanes, [&](loop::Expr i) { body(i, lanes); });
+    done = end;
+  }
+}
+
 std::vector<loop::Expr> sizes_of(PointContext& c, const Dims& dims) {
   std::vector<loop::Expr> out;
   for (const Dim& d : dims) out.push_back(c.size(d));

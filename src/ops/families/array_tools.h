@@ -58,6 +58,10 @@ loop::Expr total_max(loop::Expr a, loop::Expr b);
 loop::Expr row_major(const std::vector<loop::Expr>& index, const std::vector<loop::Expr>& sizes,
                      loop::Builder& build);
 std::vector<loop::Expr> sizes_of(PointContext& c, const Dims& dims);
+// A loop over so many elements in vectors of so many lanes, a power of two, and narrower ones for the rest:
+// none is masked.
+void in_whole_vectors(loop::Builder& build, int64_t count, int lanes,
+                      const std::function<void(loop::Expr, int lanes)>& body);
 
 // An operand that has no elements must not be read, not even at a clamped index. `guarded` gives
 // select(condition, read(), otherwise), and reads nothing at run time where the operand is empty.

@@ -109,33 +109,49 @@ Expr combine(Expr a, Expr x) {
   }
 }
 
+// Some columns side by side, from their first elements to their last.
+template <Kind K>
+void walk_columns(NestContext& c, Expr base, Expr n, Expr inner, Expr column, int lanes) {
+  loop::Builder& b = *c.build;
+  const DType type = c.node->operand(0)->type().dtype, wide = tools::wide_type(type);
+  const bool reverse = c.node->attrs().get(kReverse);
+  uint32_t running = b.local(wide, lanes, 1, "running", true);
+  b.assign(running, b.constant_bits(wide, 0));
+  auto take = [&](Expr step, bool first) {
+    Expr row = reverse ? (n - b.index(1)) - step : step;
+    Expr at = base + row * inner + column;
+    Expr x = b.let(tools::widen(b.load(c.operands[0], at)));
+    Expr next = first ? x : b.let(combine<K>(b.read(running), x));
+    b.assign(running, next);
+    b.store(c.results[0], at, tools::narrow(next, type));
+  };
+  // A step waits for the one before, so nothing but the sum itself stands between them.
+  Expr begin = b.let(loop::lesser(n, b.index(1)));
+  b.serial_for(b.index(0), begin, [&](Expr step) { take(step, true); });
+  b.serial_for(begin, n, [&](Expr step) { take(step, false); });
+}
+
 template <Kind K>
 void nest_cumulative(NestContext& c) {
   loop::Builder& b = *c.build;
   const Type& type = c.node->operand(0)->type();
   auto axis = static_cast<size_t>(c.node->attrs().get(kAxis));
-  bool reverse = c.node->attrs().get(kReverse);
   Dims before(type.dims.begin(), type.dims.begin() + static_cast<long>(axis));
   Dims behind(type.dims.begin() + static_cast<long>(axis) + 1, type.dims.end());
   c.set_blocks(product(before));
   Expr n = c.size(type.dims[axis]), inner = c.size(product(behind));
   Expr base = b.let(b.block() * (n * inner));
-  constexpr int kLanes =
-      16;  // columns side by side; each column's order is its own, so any number gives the same bits
-  b.vector_for(b.index(0), inner, kLanes, [&](Expr column) {
-    DType wide = tools::wide_type(type.dtype);
-    uint32_t running = b.local(wide, kLanes, 1, "running");
-    b.assign(running, b.constant_bits(wide, 0));
-    b.serial_for(b.index(0), n, [&](Expr step) {
-      Expr row = reverse ? (n - b.index(1)) - step : step;
-      Expr at = base + row * inner + column;
-      Expr x = b.let(tools::widen(b.load(c.operands[0], at)));
-      Expr first = step == b.index(0);
-      Expr next = b.let(select(first, x, combine<K>(b.read(running), x)));
-      b.assign(running, next);
-      b.store(c.results[0], at, tools::narrow(next, type.dtype));
-    });
-  });
+  // Columns side by side: each has its own order, so any number of lanes gives the same bits. Of elements
+  // that have masked moves on all targets, a few columns are one vector with lanes to spare.
+  constexpr int kLanes = 16;
+  constexpr size_t kMasked = 4;  // bytes
+  auto columns = [&](Expr column, int lanes) { walk_columns<K>(c, base, n, inner, column, lanes); };
+  const Dim count = product(behind);
+  if (count.is_constant() && count.constant() <= kLanes && size_of(type.dtype) < kMasked)
+    return tools::in_whole_vectors(b, count.constant(), kLanes, columns);
+  int lanes = kLanes;
+  while (count.is_constant() && lanes > 1 && lanes / 2 >= count.constant()) lanes /= 2;
+  b.vector_for(b.index(0), inner, lanes, [&](Expr column) { columns(column, lanes); });
 }
 
 Batched batch_cumulative(BatchContext& c) {

@@ -5,6 +5,8 @@
 // added last), whatever the number of threads.
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <optional>
 
 #include "ops/families/array_tools.h"
 #include "ops/families/batch_rules.h"
@@ -180,6 +182,7 @@ Expr combine(const std::string& how, Expr old, Expr update) {
 // Walks the index vectors over a copy of the array, or the array itself where nobody else reads it; the part
 // of a window that lies inside is a box, so its bounds are loop bounds and the innermost loop needs no test.
 struct ScatterNest {
+  static constexpr int kLanes = 8;
   NestContext& c;
   loop::Builder& build;
   const Type &x, &indices, &updates;
@@ -188,6 +191,9 @@ struct ScatterNest {
   std::vector<Expr> x_sizes, update_sizes, index_sizes;
   std::vector<Expr> vector, window;  // loop variables
   std::vector<Expr> start;           // of the window, for each axis of the operand
+  std::optional<uint32_t>
+      last_place_;  // locals: where the last update of a single element went, and what it left
+  uint32_t last_value_ = 0;
 
   explicit ScatterNest(NestContext& c)
       : c(c),
@@ -205,6 +211,12 @@ struct ScatterNest {
   void emit() {
     c.set_blocks(1);
     begin_as_operand(c, 0);
+    if (dims.window.empty() && how != "set") {
+      last_place_ = build.local(DType::I64, 1, 1, "last_place");
+      last_value_ = build.local(x.dtype, 1, 1, "last_value");
+      build.assign(*last_place_, build.index(-1));
+      build.assign(last_value_, build.constant_bits(x.dtype, 0));
+    }
     walk_vectors(0);
   }
 
@@ -237,10 +249,11 @@ struct ScatterNest {
     for (size_t m = 0; m < dims.input_batch.size(); ++m)
       start[static_cast<size_t>(dims.input_batch[m])] = vector[dims.position(dims.indices_batch[m])];
     window.clear();
+    auto walk = [&] { last_place_ ? update_number() : walk_window(0); };
     if (inside.empty())
-      walk_window(0);
+      walk();
     else
-      build.if_then(all_of(inside, build), [&] { walk_window(0); });
+      build.if_then(all_of(inside, build), walk);
   }
 
   void walk_window(size_t k) {
@@ -257,11 +270,30 @@ struct ScatterNest {
       walk_window(k + 1);
       window.pop_back();
     };
-    // Elements of one window differ in place, so the innermost axis may run in lanes.
-    if (k + 1 == dims.window.size())
-      build.vector_for(low, high, 8, body);
-    else
+    // Elements of one window differ in place, so its innermost axis may run in lanes. What the next window
+    // reads at the same place is what one store wrote, and waits for no other, where neither is masked.
+    const Dim& length = updates.dims[static_cast<size_t>(dims.window[k])];
+    if (k + 1 < dims.window.size())
       build.serial_for(low, high, body);
+    else if (length.is_constant() && !contains_axis(dims.map, dims.window_axes[k]))
+      in_whole_vectors(build, length.constant(), kLanes, [&](Expr i, int) { body(i); });
+    else
+      build.vector_for(low, high, kLanes, body);
+  }
+
+  // Of single elements, those that meet one after the other (sorted segments) find the element in a register:
+  // out of memory it would come only once the store before is through.
+  void update_number() {
+    std::vector<Expr> from(updates.dims.size());
+    for (size_t k = 0; k < vector.size(); ++k) from[static_cast<size_t>(dims.scatter_axes[k])] = vector[k];
+    Expr place = build.let(row_major(start, x_sizes, build));
+    Expr value = build.load(c.operands[2], row_major(from, update_sizes, build));
+    Expr old =
+        select(place == build.read(*last_place_), build.read(last_value_), build.load(c.results[0], place));
+    Expr next = build.let(combine(how, old, value));
+    build.store(c.results[0], place, next);
+    build.assign(*last_place_, place);
+    build.assign(last_value_, next);
   }
 
   void update() {
