@@ -407,16 +407,18 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
     return !heavy && dims.size() == shape.size() && is_stack(region, dims, cuts);
   };
   // Short rows are walked together, with both ways of a lane where it is known which one it takes: parts of
-  // rows would be vectors of few elements. Rows longer than a register that are cut once are no worse off in
-  // parts, where these have masked moves and their elements are soon computed.
+  // rows would be vectors of few elements. Rows longer than a register are no worse off one by one, in one or
+  // two parts, where their elements are soon computed and a last part of a register has masked moves.
+  constexpr int kLeastMasked = 4;  // bytes of elements that have them on all targets
   bool together = short_rows.fit() && !heavy;
   auto cuts_of_row = [&] {
     std::vector<int64_t> cuts =
         dims.size() < shape.size() ? cuts_of_joined(emit, dims, 1) : cuts_of(emit, dims, heavy);
-    if (cuts.empty() || heavy || stacks(cuts)) return cuts;
-    const bool parts_will_do =
-        cuts.size() <= 3 && cuts.back() > register_lanes && widest >= 4 && !elements_are_dear(region, shape);
-    together |= short_rows.fit_in_parts() && !parts_will_do;
+    if (heavy || !short_rows.fit_in_parts() || stacks(cuts)) return cuts;
+    const bool masked = widest >= kLeastMasked;
+    together |= cuts.empty() ? !masked && dims.back().constant() % register_lanes != 0
+                             : !masked || cuts.size() > 3 || cuts.back() <= register_lanes ||
+                                   elements_are_dear(region, shape);
     if (together) cuts.clear();
     return cuts;
   };

@@ -93,6 +93,7 @@ class Emitter {
   Value chosen_steps(const Node& n, const Value& condition, const Value& a, const Value& b);
   Value with_steps(llvm::Value* base, std::vector<int64_t> steps);
   bool natural(const Node* n);
+  std::optional<int64_t> least(const Node* n);
   std::optional<int64_t> residue(const Node* n, int64_t of);
   static std::optional<int64_t> most(const Node* n);
   size_t register_lanes(DType type) const;

@@ -169,6 +169,12 @@ llvm::Value* Emitter::load_lanes(uint32_t buffer, DType type, Value offset) {
 // A stride other than one, or an offset of its own in each lane.
 llvm::Value* Emitter::load_indexed(uint32_t buffer, DType type, Value offset) {
   if (auto* apart = load_apart(buffer, type, offset)) return apart;
+  if (mask_ != nullptr && offset.stride != 0 && llvm::isa<llvm::ConstantInt>(active_)) {
+    std::vector<int64_t> steps;
+    for (int64_t k = 0; k < lanes_; ++k) steps.push_back(offset.stride * k);
+    const Value known{nullptr, 0, offset.v, &steps_.emplace_back(std::move(steps))};
+    if (auto* near = load_steps(buffer, type, known)) return near;
+  }
   auto* element = memory_type(type);
   auto* vector = vector_of(element);
   llvm::Align align(size_of(part_of(type)));

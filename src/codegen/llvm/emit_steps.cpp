@@ -56,6 +56,30 @@ bool Emitter::natural(const Node* n) {
   return natural_[n] = natural(n->a.node()) && (!n->b || natural(n->b.node()));
 }
 
+// What an index does not fall below, where its form says so.
+std::optional<int64_t> Emitter::least(const Node* n) {
+  switch (n->op) {
+    case Op::Const: return static_cast<int64_t>(n->bits[0]);
+    case Op::Var: {
+      if (n->a) return least(n->a.node());
+      auto loop = loops_.find(n->id);
+      if (loop != loops_.end()) return least(loop->second->begin.node());
+      break;
+    }
+    case Op::Add:
+    case Op::Sub: {
+      const std::optional<int64_t> a = least(n->a.node());
+      if (!a || n->b->op != Op::Const) break;
+      const auto b = static_cast<int64_t>(n->b->bits[0]);
+      int64_t out = 0;
+      if (n->op == Op::Add ? __builtin_add_overflow(*a, b, &out) : __builtin_sub_overflow(*a, b, &out)) break;
+      return out;
+    }
+    default: break;
+  }
+  return natural(n) ? std::optional<int64_t>(0) : std::nullopt;
+}
+
 // What the first lane of an index leaves when it is divided by `of`, where that is nothing or the index no
 // less than zero.
 std::optional<int64_t> Emitter::residue(const Node* n, int64_t of) {
@@ -73,9 +97,15 @@ std::optional<int64_t> Emitter::residue(const Node* n, int64_t of) {
                              static_cast<int64_t>(s.end->bits[0] - s.begin->bits[0]) <= s.lanes;
       return one_group || s.lanes % of == 0 ? residue(s.begin.node(), of) : std::nullopt;
     }
-    case Op::Add: {
-      auto a = residue(n->a.node(), of), b = residue(n->b.node(), of);
-      return a && b ? std::optional((*a + *b) % of) : std::nullopt;
+    case Op::Add:
+    case Op::Sub: {
+      const std::optional<int64_t> a = residue(n->a.node(), of);
+      if (n->b->op == Op::Const && a && least(n).value_or(-1) >= 0) {
+        const auto by = static_cast<int64_t>(n->b->bits[0]) % of;
+        return ((n->op == Op::Add ? *a + by : *a - by) % of + of) % of;
+      }
+      const std::optional<int64_t> b = residue(n->b.node(), of);
+      return n->op == Op::Add && a && b ? std::optional((*a + *b) % of) : std::nullopt;
     }
     case Op::Mul: {
       auto a = residue(n->a.node(), of), b = residue(n->b.node(), of);
@@ -121,7 +151,13 @@ Emitter::Value Emitter::divided(const Node& n, Value a, Value b) {
   if (by == nullptr || by->getSExtValue() < 2) return {};
   const int64_t divisor = by->getSExtValue();
   if (a.steps == nullptr && a.stride != 1) return {};
-  const std::optional<int64_t> first = residue(n.a.node(), divisor);
+  // What is divided is known itself (the rest of another division), or else what its first lane leaves.
+  auto* known = llvm::dyn_cast<llvm::ConstantInt>(a.steps != nullptr ? a.base : a.v);
+  std::optional<int64_t> first;
+  if (known != nullptr)
+    first = sum(known->getSExtValue(), a.steps != nullptr ? a.steps->front() : 0);
+  else
+    first = residue(n.a.node(), divisor);
   if (!first) return {};
   std::vector<int64_t> steps;
   steps.reserve(static_cast<size_t>(lanes_));
@@ -132,7 +168,7 @@ Emitter::Value Emitter::divided(const Node& n, Value a, Value b) {
     if (at < 0) return {};
     steps.push_back(n.op == Op::Div ? at / divisor : at % divisor);
   }
-  if (n.op == Op::Rem) return with_steps(i64(0), std::move(steps));
+  if (n.op == Op::Rem || known != nullptr) return with_steps(i64(0), std::move(steps));
   auto* begin = a.steps == nullptr ? a.v : b_.CreateAdd(a.base, i64(a.steps->front()));
   return with_steps(b_.CreateSDiv(begin, by), std::move(steps));
 }

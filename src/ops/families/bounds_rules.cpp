@@ -10,7 +10,7 @@
 namespace ig::ops {
 namespace {
 
-constexpr int64_t kMostElements = 65536;  // of a constant that is looked through
+constexpr int64_t kMostElements = 131072;  // of a constant that is looked through
 
 bool all_known(const BoundsContext& c) { return std::ranges::all_of(c.x, &Bounds::known); }
 Bounds of_type(const BoundsContext& c) { return bounds_of_type(c.dtype()); }
