@@ -211,7 +211,7 @@ struct ScatterNest {
   void emit() {
     c.set_blocks(1);
     begin_as_operand(c, 0);
-    if (dims.window.empty() && how != "set") {
+    if (dims.window.empty() && how != "set" && is_float(x.dtype)) {
       last_place_ = build.local(DType::I64, 1, 1, "last_place");
       last_value_ = build.local(x.dtype, 1, 1, "last_value");
       build.assign(*last_place_, build.index(-1));
