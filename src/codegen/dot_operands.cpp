@@ -134,8 +134,8 @@ DotTiles choose_tiles(const DotShape& shape, const Target& target) {
   // few places in the cache, sixteen are enough.
   if (shape.in_registers) {
     lanes = std::min(lanes, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(k.value_or(lanes)))));
-    t.nr = rows_stay(2 * lanes, shape.b_apart) ? 2 * lanes
-                                               : std::max<int64_t>(lanes, std::min<int64_t>(2 * lanes, 16));
+    t.whole_lines = !rows_stay(2 * lanes, shape.b_apart);
+    t.nr = t.whole_lines ? std::max<int64_t>(lanes, std::min<int64_t>(2 * lanes, 16)) : 2 * lanes;
   }
   while (n && t.nr > lanes && t.nr / 2 >= *n) t.nr /= 2;
   int64_t vectors = t.nr / lanes;

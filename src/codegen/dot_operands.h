@@ -43,8 +43,10 @@ struct DotSide {
 loop::Expr offset_in(GroupEmitter& emit, const ops::Pieces& pieces, loop::Expr flat);
 
 struct DotTiles {
-  int64_t mr, nr;     // the register tile
-  int64_t groups;     // of columns in it: each is a vector, of several registers or one
+  int64_t mr, nr;  // the register tile
+  int64_t groups;  // of columns in it: each is a vector, of several registers or one
+  // Where the lines of B that lies across share few places in the cache: each is read at once.
+  bool whole_lines = false;
   int64_t mb, nb;     // the tile of a block, or the largest where its size is not known before it runs
   Dim rows, columns;  // of a block: mb and nb, or formulas of the product's size
   int64_t mc;         // rows of A packed at a time

@@ -619,19 +619,30 @@ class DotLowering {
       for (int64_t i = 0; i < height; ++i)
         sums.add(static_cast<size_t>(i), load_a(m_begin_ + i, k), column, g);
     };
-    Expr whole = build_.let(emit_.size(k_) / build_.index(lanes));
-    emit_.serial(build_.index(0), whole, [&](Expr s) {
-      Expr k = build_.let(s * lanes);
-      for (size_t g = 0; g < squares.size(); ++g) {
-        Expr from = b_.offset(emit_, b_first_, squares[g].first, k);
-        if (emit_.traffic.beyond)
-          for (int64_t i = 0; i < lanes; ++i)
-            build_.prefetch(buffer, from + i * emit_.size(b_.free_stride) + build_.index(kAhead));
-        build_.load_columns(squares[g].columns, {buffer, from, emit_.size(b_.free_stride)}, squares[g].width);
-        for (int64_t c = 0; c < lanes; ++c)
-          add(k + build_.index(c), g, build_.read(squares[g].columns, build_.index(c)));
-      }
+    auto take = [&](Expr k, size_t g, bool asks) {
+      Expr from = b_.offset(emit_, b_first_, squares[g].first, k);
+      if (asks && emit_.traffic.beyond)
+        for (int64_t i = 0; i < lanes; ++i)
+          build_.prefetch(buffer, from + i * emit_.size(b_.free_stride) + build_.index(kAhead));
+      build_.load_columns(squares[g].columns, {buffer, from, emit_.size(b_.free_stride)}, squares[g].width);
+      for (int64_t c = 0; c < lanes; ++c)
+        add(k + build_.index(c), g, build_.read(squares[g].columns, build_.index(c)));
+    };
+    // Whole lines of memory at a time: where the lines of all columns share few places in the cache, one may
+    // be gone before its second half is read.
+    const int64_t line =
+        tiles_.whole_lines ? std::max<int64_t>(lanes, 64 / static_cast<int64_t>(size_of(type_))) : lanes;
+    Expr lines = build_.let(emit_.size(k_) / build_.index(line)),
+         whole = build_.let(emit_.size(k_) / build_.index(lanes));
+    emit_.serial(build_.index(0), lines, [&](Expr s) {
+      Expr k = build_.let(s * line);
+      for (size_t g = 0; g < squares.size(); ++g)
+        for (int64_t at = 0; at < line; at += lanes) take(k + build_.index(at), g, at == 0);
     });
+    if (line > lanes)
+      emit_.serial(lines * build_.index(line / lanes), whole, [&](Expr s) {
+        for (size_t g = 0; g < squares.size(); ++g) take(build_.let(s * lanes), g, false);
+      });
     emit_.serial(whole * build_.index(lanes), emit_.size(k_), [&](Expr k) {
       for (size_t g = 0; g < squares.size(); ++g)
         add(k, g, load_b(k, squares[g].first + loop::lesser(j, squares[g].width - build_.index(1))));
