@@ -5,7 +5,7 @@ PY := $(VENV)/bin/python
 CMAKE := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(VENV)/bin/cmake
 SOURCES = $(shell git ls-files '*.cpp' '*.h')
 .DEFAULT_GOAL := build
-.PHONY: setup build demo test bench bench-eager bench-programs bench-networks format lint asan tsan test-slow test-mutants clean
+.PHONY: setup build demo test bench bench-eager bench-programs bench-random bench-networks format lint asan tsan test-slow test-mutants clean
 
 setup:
 	@scripts/setup.sh $(if $(PEERS),$(if $(filter demo,$(MAKECMDGOALS)),--peers))
@@ -35,6 +35,10 @@ bench-eager: build
 # Many usual programs, compiled, beside jax.jit.
 bench-programs: build
 	@$(PY) bench/programs.py $(ARGS)
+
+# Programs that nobody thought of, beside jax.jit.
+bench-random: build
+	@$(PY) bench/random_programs.py $(ARGS)
 
 # Blocks of models that everyone knows, forwards and with gradients, beside torch.
 bench-networks: build

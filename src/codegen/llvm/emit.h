@@ -301,7 +301,7 @@ class Emitter {
   std::unordered_map<std::string, llvm::Function*> functions_;   // by the text and the kinds of operands
   const std::unordered_set<uint32_t>* lets_of_stage_ = nullptr;  // that a first stage works out by itself
   int lanes_ = 1;
-  int written_out_ = 0;  // lanes of gathers that are no loop
+  int written_out_ = 0;            // lanes of gathers that are no loop
   llvm::Value* mask_ = nullptr;    // of the last group; null where all lanes are active
   llvm::Value* active_ = nullptr;  // how many lanes are, in the last group
 };

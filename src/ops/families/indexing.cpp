@@ -160,54 +160,46 @@ Expr point_gather(PointContext& c) {
   return c.at(0, from);
 }
 
-// The indices of a gather that picks whole slices along one axis, where they are known; else nothing.
-std::vector<int64_t> known_places(const Node* node, const GatherDims& dims) {
-  const Type& x = node->operand(0)->type();
-  const Literal* indices = literal_behind(node->operand(1));
-  if (!indices || dims.map != dims.collapsed || dims.map.size() != 1 || dims.batch_axes.size() != 1)
-    return {};
-  const auto axis = static_cast<size_t>(dims.map[0]);
-  for (int64_t i : dims.window_axes)
-    if (!(node->attrs().get(kSliceSizes)[static_cast<size_t>(i)] == x.dims[static_cast<size_t>(i)]))
-      return {};
-  if (!x.dims[axis].is_constant() || x.dims[axis].constant() == 0) return {};
-  std::vector<int64_t> places;
-  for (int64_t i = 0; i < indices->elements(); ++i)
-    places.push_back(std::clamp<int64_t>(index_at(*indices, i), 0, x.dims[axis].constant() - 1));
-  return places;
-}
-
-// Places as runs of neighbours, upwards or downwards; as one run with a step where all are one.
+// Of a gather that picks whole slices at known places along one axis: these places as runs of neighbours,
+// upwards or downwards, or as one run with a step. Nothing where they are not known, or would be more runs
+// than are worth a slice.
 struct PlaceRun {
   int64_t first, step, count;
 };
-std::vector<PlaceRun> runs_of(std::span<const int64_t> places) {
+std::vector<PlaceRun> known_runs(const Node* node, const GatherDims& dims) {
+  constexpr size_t kMostRuns = 8;
+  const Type& x = node->operand(0)->type();
+  const Literal* indices = literal_behind(node->operand(1));
+  const bool slices_of_one_axis = dims.map == dims.collapsed && dims.map.size() == 1 &&
+                                  dims.operand_batch.empty() && dims.batch_axes.size() == 1;
+  if (!indices || !slices_of_one_axis) return {};
+  const Dim& size = x.dims[static_cast<size_t>(dims.map[0])];
+  for (int64_t i : dims.window_axes)
+    if (!(node->attrs().get(kSliceSizes)[static_cast<size_t>(i)] == x.dims[static_cast<size_t>(i)]))
+      return {};
+  if (!size.is_constant() || size.constant() == 0) return {};
+  auto place = [&](int64_t i) { return std::clamp<int64_t>(index_at(*indices, i), 0, size.constant() - 1); };
+  const int64_t count = indices->elements();
   std::vector<PlaceRun> runs;
-  auto continues = [&](size_t i, int64_t step) { return places[i] - places[i - 1] == step; };
-  for (size_t i = 0; i < places.size();) {
-    PlaceRun run{places[i], 1, 1};
-    size_t next = i + 1;
-    if (next < places.size()) {
-      const int64_t step = places[next] - places[i];
-      size_t end = next;
-      while (end < places.size() && continues(end, step)) ++end;
-      if (step == 1 || step == -1 || (step != 0 && i == 0 && end == places.size()))
-        run.step = step, next = end;
-    }
-    run.count = static_cast<int64_t>(next - i);
-    runs.push_back(run);
-    i = next;
+  for (int64_t i = 0; i < count; i += runs.back().count) {
+    if (runs.size() == kMostRuns) return {};
+    runs.push_back({place(i), 1, 1});
+    if (i + 1 == count) continue;
+    const int64_t step = place(i + 1) - place(i);
+    int64_t end = i + 2;
+    while (end < count && place(end) - place(end - 1) == step) ++end;
+    if (step == 1 || step == -1 || (step != 0 && i == 0 && end == count))
+      runs.back() = {place(i), step, end - i};
   }
   return runs;
 }
 
 // What picks known places is made of slices: the colours of a pixel in another order, every second row.
 Value simplify_gather(SimplifyContext& c) {
-  constexpr size_t kMostRuns = 8;
   const Value x = c.node->operand(0);
   const GatherDims dims(c.node->attrs(), x->type().rank(), c.node->result()->type().rank());
-  const std::vector<PlaceRun> runs = runs_of(known_places(c.node, dims));
-  if (runs.empty() || runs.size() > kMostRuns) return nullptr;
+  const std::vector<PlaceRun> runs = known_runs(c.node, dims);
+  if (runs.empty()) return nullptr;
   const auto axis = static_cast<size_t>(dims.map[0]);
   std::vector<Value> parts;
   for (const PlaceRun& run : runs) {

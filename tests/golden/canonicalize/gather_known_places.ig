@@ -15,7 +15,9 @@ graph @main(%x: f32[b, 3], %y: f32[9, 2, b]) where b {
   %twice = gather(%y, %same) {offset_dims = [1, 2], collapsed_slice_dims = [0], operand_batching_dims = [], start_indices_batching_dims = [], start_index_map = [0], index_vector_dim = 1, slice_sizes = <1, 2, b>} : f32[2, 2, b]
   %many = constant() {value = i64[10] {0, 2, 4, 6, 8, 7, 5, 3, 1, 1}} : i64[10]
   %kept = gather(%y, %many) {offset_dims = [1, 2], collapsed_slice_dims = [0], operand_batching_dims = [], start_indices_batching_dims = [], start_index_map = [0], index_vector_dim = 1, slice_sizes = <1, 2, b>} : f32[10, 2, b]
-  return %bgr, %brg, %every, %twice, %kept
+  %own = constant() {value = i64[9, 1] {0, 1, 1, 0, 1, 0, 0, 0, 1}} : i64[9, 1]
+  %paired = gather(%y, %own) {offset_dims = [1], collapsed_slice_dims = [1], operand_batching_dims = [0], start_indices_batching_dims = [0], start_index_map = [1], index_vector_dim = 1, slice_sizes = <1, 1, b>} : f32[9, b]
+  return %bgr, %brg, %every, %twice, %kept, %paired
 }
 
 // CHECK: %bgr = reverse(%x) {dimensions = [1]}
@@ -25,3 +27,4 @@ graph @main(%x: f32[b, 3], %y: f32[9, 2, b]) where b {
 // CHECK: %every = transpose([[ODD]]) {permutation = [1, 0, 2]}
 // CHECK: %twice = concatenate({{.*}}) {axis = 0}
 // CHECK: %kept = gather(
+// CHECK: %paired = gather(
