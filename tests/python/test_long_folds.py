@@ -3,15 +3,13 @@ bit by bit; the same bits eager, compiled, in one kernel and by several threads;
 
 from __future__ import annotations
 
-import ctypes
 import functools
-import math
-import mmap
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
+from guarded_memory import guarded
 
 import intaglio as ig
 
@@ -193,29 +191,22 @@ def test_memory_is_as_planned() -> None:
 
 @pytest.mark.parametrize("shape", [(2 * ROW + 13,), (70, ROW + 5), (3000, 7), (2050, 70), (2, 3001, 33), (3, 300_001)])
 def test_nothing_is_read_past_the_end(shape: tuple[int, ...]) -> None:
-    """The array ends where a page begins that may not be read; a jitted call reads it where it lies."""
-    size, page = 4 * math.prod(shape), mmap.PAGESIZE
-    pages = mmap.mmap(-1, (-(-size // page) + 1) * page)
-    begin = ctypes.addressof(ctypes.c_char.from_buffer(pages))
-    x = np.frombuffer(pages, np.float32, math.prod(shape), len(pages) - page - size).reshape(shape)
-    x[...] = np.random.default_rng(9).standard_normal(shape)
-    protect = ctypes.CDLL(None, use_errno=True).mprotect
-    protect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
-    assert protect(begin + len(pages) - page, page, 0) == 0
+    """A jitted call reads an array of NumPy's where it lies."""
+    values = np.random.default_rng(9).standard_normal(shape).astype(np.float32)
     axis = 1 if len(shape) == 3 else 0
     functions: list[Callable[[Any], Any]] = [
         lambda a: (ig.sum(a, axis=axis), ig.argmax(a)),
         lambda a: (ig.sum(a, axis=-1), ig.max(a * a)),
     ]
-    for f in functions:
-        program = ig.jit(f)
-        program.lower(ig.asarray(x)).compile()
-        want = f(ig.asarray(x))
-        for _ in range(30):
-            got = program(x)
-        for a, b in zip(got, want, strict=True):
-            np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
-    assert protect(begin + len(pages) - page, page, 3) == 0
+    with guarded(values, at_end=True) as x:
+        for f in functions:
+            program = ig.jit(f)
+            program.lower(ig.asarray(x)).compile()
+            want = f(ig.asarray(x))
+            for _ in range(30):
+                got = program(x)
+            for a, b in zip(got, want, strict=True):
+                np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
 
 
 def test_gradients_of_a_long_mean() -> None:

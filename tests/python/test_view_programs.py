@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from guarded_memory import guarded
 
 import intaglio as ig
 
@@ -118,6 +119,25 @@ def test_random_programs(first: int) -> None:
         told = f"program {number} of {x.dtype}{list(x.shape)}: {steps}, {fold}"
         np.testing.assert_array_equal(found, wanted, err_msg=told)
         assert found.tobytes() == wanted.tobytes(), told
+
+
+@pytest.mark.parametrize("at_end", [True, False], ids=["end", "begin"])
+def test_nothing_beside_an_array_is_read(at_end: bool) -> None:
+    """Short rows, whose groups of lanes read what lies from the first to the last element that one of them wants."""
+    for number in range(80):
+        draw = random.Random(f"guarded {number}")
+        columns, dtype = draw.choice([2, 3, 4, 5, 7, 8, 10, 13, 20, 28, 31, 44]), draw.choice(["float32", "uint8"])
+        rows = 20_000 // (columns * np.dtype(dtype).itemsize) + draw.randrange(50)  # enough to be read where it lies
+        x = np.random.default_rng(number).integers(0, 9, (rows, columns)).astype(dtype)
+        steps = [(draw.choice(list(STEPS)), draw.randrange(2), draw.randrange(1000)) for _ in range(3)]
+        fold = draw.choice(list(FOLDS))
+        wanted = np.asarray(run(ig.asarray(x), steps, fold))
+        program = ig.jit(lambda x, steps=steps, fold=fold: run(x, steps, fold))
+        with guarded(x, at_end=at_end) as lent:
+            program.lower(lent).compile()
+            for _ in range(3):
+                found = np.asarray(program(lent))
+        assert found.tobytes() == wanted.tobytes(), f"program {number} of {dtype}{list(x.shape)}: {steps}, {fold}"
 
 
 def test_a_row_that_is_read_by_another_one_is_not_kept_for_its_own() -> None:
