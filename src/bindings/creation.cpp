@@ -77,6 +77,10 @@ std::optional<std::vector<int64_t>> plain_shape(PyObject* object) {
 
 // The array of one number at all places, made at once where no capture and no mode wants to know; else None.
 nb::object filled(nb::handle shape, nb::handle value, nb::handle dtype) {
+  if (PyLong_CheckExact(dtype.ptr()))
+    throw make_error(ErrorKind::Type, "{} is no dtype of an array", nb::cast<std::string>(nb::str(dtype)))
+        .why("the sizes of a shape are one argument; what stands behind it is the dtype")
+        .hint("give all sizes as one: ig.zeros((2, 3))");
   if (Capture::current() || OpMode::any()) return nb::none();
   const std::optional<std::vector<int64_t>> sizes = plain_shape(shape.ptr());
   if (!sizes || !as_scalar(value.ptr())) return nb::none();

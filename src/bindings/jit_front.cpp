@@ -24,7 +24,7 @@ bool same_array(const Tensor& a, const Tensor& b) { return a.data() == b.data() 
 constexpr size_t kLargestConstant = size_t{1} << 20;  // bytes
 
 // Whether none but the recording's notes holds the memory of an array of NumPy's: what the function made for
-// itself, and will make anew if it is recorded again.
+// itself, and will make anew if it is recorded again. (A subclass may share its memory with a file.)
 bool is_left_alone(PyObject* array, const ArrayNotes& notes) {
   auto plain = [](PyObject* object) { return std::string_view(Py_TYPE(object)->tp_name) == "numpy.ndarray"; };
   if (!plain(array) ||

@@ -50,7 +50,17 @@ def test_dtypes(name: str) -> None:
     assert found.dtype == wanted.dtype
 
 
-def test_a_size_is_no_dtype() -> None:
+@pytest.mark.parametrize("make", [ig.zeros, ig.ones, ig.empty])
+@pytest.mark.parametrize("size", [3, 1 << 90])
+def test_a_size_is_no_dtype(make: Callable[..., Any], size: int) -> None:
     """`zeros(2, 3)` is the way of others: a shape is one argument here."""
-    with pytest.raises(ig.TypeError, match="3 is no dtype"):
-        ig.zeros(2, 3)
+    with pytest.raises(ig.TypeError) as caught:
+        make(2, size)
+    first, where, *rest = str(caught.value).splitlines()
+    assert first == f"{size} is no dtype of an array"
+    assert where.startswith("  at: ")
+    assert "test_positional_arguments.py" in where
+    assert rest == [
+        "  why: the sizes of a shape are one argument; what stands behind it is the dtype",
+        "  hint: give all sizes as one: ig.zeros((2, 3))",
+    ]

@@ -169,7 +169,7 @@ def sorted_along(d: Draw, x: Any) -> Any:
             lambda: ig.sort(x, axis=axis, descending=True),
             lambda: ig.take_along_axis(x, order, axis=axis),
             lambda: ig.astype(order, x.dtype),
-            lambda: ig.top_k(x, 1 + d.below(x.shape[-1]))[d.below(1)],
+            lambda: ig.top_k(x, 1 + d.below(x.shape[-1]))[d.below(2)],
         ]
     )()
 

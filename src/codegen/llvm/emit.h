@@ -47,6 +47,14 @@ class Emitter {
     llvm::Value* base = nullptr;
     const std::vector<int64_t>* steps = nullptr;
     bool uniform() const { return stride == 0 && !v->getType()->isVectorTy(); }
+    // Whether each lane stands at a known distance from a first number, and which (emit_steps.cpp).
+    bool at_known_steps() const { return steps != nullptr || !v->getType()->isVectorTy(); }
+    llvm::Value* first() const { return steps != nullptr ? base : v; }
+    int64_t step(size_t lane) const {
+      return steps != nullptr
+                 ? (*steps)[lane]
+                 : static_cast<int64_t>(static_cast<uint64_t>(stride) * static_cast<uint64_t>(lane));
+    }
   };
 
   // What is known in a block. Expressions that read memory or locals are remembered within one statement

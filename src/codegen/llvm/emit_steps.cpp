@@ -175,26 +175,20 @@ Emitter::Value Emitter::divided(const Node& n, Value a, Value b) {
 
 Emitter::Value Emitter::stepped(const Node& n, Value a, Value b) {
   if ((a.steps == nullptr && b.steps == nullptr) || n.type != DType::I64) return {};
-  auto known = [&](const Value& value) {
-    return value.steps != nullptr || !value.v->getType()->isVectorTy();
-  };
-  if (!known(a) || !known(b)) return {};
-  auto step = [](const Value& value, size_t k) {
-    return value.steps != nullptr ? (*value.steps)[k] : product(value.stride, static_cast<int64_t>(k));
-  };
-  auto base = [](const Value& value) { return value.steps != nullptr ? value.base : value.v; };
+  if (!a.at_known_steps() || !b.at_known_steps()) return {};
   std::vector<int64_t> steps(static_cast<size_t>(lanes_));
   if (n.op == Op::Mul) {
     const Value &moving = a.steps != nullptr ? a : b, &factor = a.steps != nullptr ? b : a;
     auto* by = factor.uniform() ? llvm::dyn_cast<llvm::ConstantInt>(factor.v) : nullptr;
     if (by == nullptr) return {};
-    for (size_t k = 0; k < steps.size(); ++k) steps[k] = product(step(moving, k), by->getSExtValue());
+    for (size_t k = 0; k < steps.size(); ++k) steps[k] = product(moving.step(k), by->getSExtValue());
     return with_steps(b_.CreateMul(moving.base, by), std::move(steps));
   }
   if (n.op != Op::Add && n.op != Op::Sub) return {};
   const bool adds = n.op == Op::Add;
-  for (size_t k = 0; k < steps.size(); ++k) steps[k] = sum(step(a, k), product(adds ? 1 : -1, step(b, k)));
-  return with_steps(adds ? b_.CreateAdd(base(a), base(b)) : b_.CreateSub(base(a), base(b)), std::move(steps));
+  for (size_t k = 0; k < steps.size(); ++k) steps[k] = sum(a.step(k), product(adds ? 1 : -1, b.step(k)));
+  return with_steps(adds ? b_.CreateAdd(a.first(), b.first()) : b_.CreateSub(a.first(), b.first()),
+                    std::move(steps));
 }
 
 // Of two indices, by a condition that is known for each lane: what is read at an index that was held within
@@ -202,30 +196,19 @@ Emitter::Value Emitter::stepped(const Node& n, Value a, Value b) {
 Emitter::Value Emitter::chosen_steps(const Node& n, const Value& condition, const Value& a, const Value& b) {
   auto* known = llvm::dyn_cast<llvm::Constant>(condition.v);
   if (lanes_ == 1 || n.type != DType::I64 || known == nullptr || !known->getType()->isVectorTy()) return {};
-  struct Lanes {
-    llvm::Value* base;  // null where all is known
-    std::vector<int64_t> steps;
-  };
-  auto lanes_of = [&](const Value& value) -> std::optional<Lanes> {
-    if (value.steps == nullptr && value.v->getType()->isVectorTy()) return std::nullopt;
-    Lanes out{value.steps != nullptr ? value.base : value.v, {}};
-    int64_t begin = 0;
-    if (auto* constant = llvm::dyn_cast<llvm::ConstantInt>(out.base))
-      begin = constant->getSExtValue(), out.base = nullptr;
-    for (int64_t k = 0; k < lanes_; ++k)
-      out.steps.push_back(sum(
-          begin, value.steps != nullptr ? (*value.steps)[static_cast<size_t>(k)] : product(value.stride, k)));
-    return out;
-  };
-  const std::optional<Lanes> one = lanes_of(a), other = lanes_of(b);
-  if (!one || !other || one->base != other->base) return {};
+  if (!a.at_known_steps() || !b.at_known_steps()) return {};
+  auto *of_a = llvm::dyn_cast<llvm::ConstantInt>(a.first()),
+       *of_b = llvm::dyn_cast<llvm::ConstantInt>(b.first());
+  const bool whole = of_a != nullptr && of_b != nullptr;  // both are known, not their steps alone
+  if (!whole && a.first() != b.first()) return {};
   std::vector<int64_t> steps;
   for (unsigned k = 0; k < static_cast<unsigned>(lanes_); ++k) {
     const auto* takes = llvm::dyn_cast_or_null<llvm::ConstantInt>(known->getAggregateElement(k));
     if (takes == nullptr) return {};
-    steps.push_back((takes->isOne() ? one : other)->steps[k]);
+    const bool one = takes->isOne();
+    steps.push_back(sum((one ? a : b).step(k), whole ? (one ? of_a : of_b)->getSExtValue() : 0));
   }
-  return with_steps(one->base != nullptr ? one->base : i64(0), std::move(steps));
+  return with_steps(whole ? i64(0) : a.first(), std::move(steps));
 }
 
 size_t Emitter::register_lanes(DType type) const {
@@ -249,8 +232,9 @@ llvm::Value* Emitter::load_steps(uint32_t buffer, DType type, const Value& offse
   std::vector<int64_t> steps = *offset.steps;
   if (mask_ != nullptr) {  // what the other lanes read does not matter
     auto* known = llvm::dyn_cast<llvm::ConstantInt>(active_);
-    if (known == nullptr || known->isZero()) return nullptr;
-    std::fill(steps.begin() + known->getSExtValue(), steps.end(), steps[known->getZExtValue() - 1]);
+    const int64_t count = known != nullptr ? known->getSExtValue() : 0;
+    if (count <= 0 || count > lanes_) return nullptr;
+    std::fill(steps.begin() + count, steps.end(), steps[static_cast<size_t>(count) - 1]);
   }
   if (!lie_near(steps, type)) return nullptr;
   const size_t lanes = register_lanes(type);

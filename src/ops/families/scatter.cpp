@@ -191,8 +191,8 @@ struct ScatterNest {
   std::vector<Expr> x_sizes, update_sizes, index_sizes;
   std::vector<Expr> vector, window;  // loop variables
   std::vector<Expr> start;           // of the window, for each axis of the operand
-  std::optional<uint32_t>
-      last_place_;  // locals: where the last update of a single element went, and what it left
+  // Locals of a walk over single floats: where the last update went, and what it left.
+  std::optional<uint32_t> last_place_;
   uint32_t last_value_ = 0;
 
   explicit ScatterNest(NestContext& c)
@@ -249,7 +249,12 @@ struct ScatterNest {
     for (size_t m = 0; m < dims.input_batch.size(); ++m)
       start[static_cast<size_t>(dims.input_batch[m])] = vector[dims.position(dims.indices_batch[m])];
     window.clear();
-    auto walk = [&] { last_place_ ? update_number() : walk_window(0); };
+    auto walk = [&] {
+      if (last_place_)
+        update_number();
+      else
+        walk_window(0);
+    };
     if (inside.empty())
       walk();
     else
@@ -281,8 +286,8 @@ struct ScatterNest {
       build.vector_for(low, high, kLanes, body);
   }
 
-  // Of single elements, those that meet one after the other (sorted segments) find the element in a register:
-  // out of memory it would come only once the store before is through.
+  // Single floats that meet one after the other (sorted segments) find theirs in a register: out of memory it
+  // would come only once the store before is through. (Whole numbers add up soon enough.)
   void update_number() {
     std::vector<Expr> from(updates.dims.size());
     for (size_t k = 0; k < vector.size(); ++k) from[static_cast<size_t>(dims.scatter_axes[k])] = vector[k];
