@@ -141,6 +141,8 @@ DotTiles choose_tiles(const DotShape& shape, const Target& target) {
   int64_t vectors = t.nr / lanes;
   if (shape.in_registers) t.groups = vectors;
   int64_t most = wide ? (vectors == 1 ? 14 : 12) : (vectors == 1 ? 10 : 6);
+  // Rows that meet in one set of the cache are no more than it holds; eight sums hide the latency too.
+  if (vectors == 1 && shape.a_apart != 0 && !rows_stay(most, shape.a_apart)) most = 8;
   t.mr = choose_rows(m, vectors > 2 ? std::max<int64_t>(1, (wide ? 24 : 12) / vectors) : most, vectors);
 
   // Four rows of two registers are no more sums than it takes to hide the latency; a third gives them room.

@@ -444,6 +444,9 @@ class DotLowering {
           finish();
       };
       if (direct_b_ || in_registers_ || even_columns()) return strips(row_of_tiles);
+      // A single strip is as wide as the product.
+      if (n_.is_constant() && n_.constant() <= tiles_.nr)
+        return emit_.scoped([&] { row_of_tiles(strip_of(build_.index(0), build_.index(n_.constant()))); });
       // One copy of the inner loop serves the last strip too.
       Expr nr = build_.index(tiles_.nr);
       emit_.serial(build_.index(0), (n_end_ - n_begin_ + (nr - build_.index(1))) / nr,

@@ -126,6 +126,11 @@ void RegisterTile::sum(GroupEmitter& emit, Expr begin, Expr end, const std::func
   constexpr int64_t kShort = 12;
   auto bytes = static_cast<int64_t>(sums_.size()) * columns_ * static_cast<int64_t>(size_of(type_));
   int64_t unroll = bytes >= 8 * emit.target.vector_bytes ? 2 : 4;
+  // Sums of one register each have a number of their own for each of them: those of two steps, loaded early,
+  // drive sums out of sixteen registers, and a chain that goes through memory takes three times as long.
+  const int64_t row_bytes = columns_ * static_cast<int64_t>(size_of(type_));
+  if (unroll == 2 && groups_ == 1 && row_bytes <= emit.target.vector_bytes && emit.target.registers == 16)
+    unroll = 1;
   if (bytes >= 16 * emit.target.vector_bytes && usual > 0 && usual < kShort)
     unroll = 1;
   else if (usual % unroll != 0 && usual % 3 == 0)
