@@ -583,7 +583,10 @@ class DotLowering {
   // Where a tile's sums go; long sums do not notice that they wait for it.
   void ask_for_results(int64_t height, Expr row0, const Strip& strip) {
     constexpr int64_t kLongSum = 1024;
-    if (swapped_ || parts_ || constant_of(k_).value_or(0) > kLongSum) return;
+    const auto width = constant_of(n_);
+    // Results that are narrower than a line of the cache follow each other, which the processor foresees.
+    const bool narrow = width && *width * static_cast<int64_t>(size_of(type_)) < kLineBytes;
+    if (swapped_ || parts_ || narrow || constant_of(k_).value_or(0) > kLongSum) return;
     emit_.serial(build_.index(0), build_.index(height), [&](Expr i) {
       ask_for_stores(emit_, dot_->result(), index_of(row0 + i, strip.first), tiles_.nr);
     });
