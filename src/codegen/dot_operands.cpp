@@ -131,11 +131,12 @@ DotTiles choose_tiles(const DotShape& shape, const Target& target) {
   else if (m && *m <= 3)
     t.nr = 4 * lanes;
   // A square's columns go to each row in turn, and two squares keep two units busy. Where their lines share
-  // few places in the cache, sixteen are enough.
+  // few places in the cache, sixteen columns are enough, or one square with sums for several rows.
   if (shape.in_registers) {
     lanes = std::min(lanes, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(k.value_or(lanes)))));
     t.whole_lines = !rows_stay(2 * lanes, shape.b_apart);
-    t.nr = t.whole_lines ? std::max<int64_t>(lanes, std::min<int64_t>(2 * lanes, 16)) : 2 * lanes;
+    t.nr = 2 * lanes;
+    if (t.whole_lines) t.nr = m && *m > 1 ? lanes : std::max<int64_t>(lanes, std::min<int64_t>(2 * lanes, 16));
   }
   while (n && t.nr > lanes && t.nr / 2 >= *n) t.nr /= 2;
   int64_t vectors = t.nr / lanes;

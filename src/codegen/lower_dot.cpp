@@ -56,8 +56,7 @@ class DotLowering {
     DType result = dot->result()->type().dtype;
     type_ = is_float(result) ? ops::accumulating_type(result, dot->attrs().get(ops::kAccumulate)) : result;
     batch_ = product(a_.batch_dims);
-    // One column: the product turned over has one row, whose columns fill vectors.
-    swapped_ = product(b_.free_dims) == kOne && product(a_.free_dims) != kOne;
+    swapped_ = !ops::parts_of_product(dot) && pays_turned_over();
     if (swapped_) std::swap(a_, b_);
     m_ = product(a_.free_dims), n_ = product(b_.free_dims), k_ = product(a_.folded_dims);
     auto m = constant_of(m_), n = constant_of(n_), k = constant_of(k_);
@@ -592,15 +591,35 @@ class DotLowering {
     });
   }
 
+  // One column: the product turned over has one row, whose columns fill vectors. A few columns, which would
+  // leave half of each vector empty, are turned over where the sums are long: they share what it takes to turn
+  // A's squares.
+  bool pays_turned_over() const {
+    const Dim columns = product(b_.free_dims), rows = product(a_.free_dims);
+    if (columns == kOne) return rows != kOne;
+    auto m = constant_of(rows), n = constant_of(columns), k = constant_of(product(a_.folded_dims));
+    const int64_t lanes = lanes_of_register();
+    return n && k && *n >= 2 && *n <= kFewRows && 2 * *n <= lanes && *k >= lanes * *n &&
+           m.value_or(2 * lanes) >= 2 * lanes && b_.view && has_squares(a_);
+  }
+  int64_t lanes_of_register() const {
+    return emit_.target.vector_bytes / static_cast<int64_t>(size_of(type_));
+  }
+  // Whether squares of the side, which lies across, can be turned over in registers.
+  bool has_squares(const DotSide& side) const {
+    return !side.rows_lie() && side.columns_lie() && side.value->type().dtype == type_ &&
+           storage_of(side) == type_;
+  }
   // Few rows of A and B that lies across: squares of B are turned over in registers, and go from there to the
   // sums of each row.
   bool turns_in_registers() const {
     auto m = constant_of(m_), k = constant_of(k_);
     constexpr int64_t kLeast = 4;  // columns of a square
-    const int64_t lanes = emit_.target.vector_bytes / static_cast<int64_t>(size_of(type_));
-    const int64_t most = emit_.target.registers == 32 ? kFewRows : 1;  // whose sums fit beside a square
+    const int64_t lanes = lanes_of_register();
+    // Whose sums fit beside a square.
+    const int64_t most = kFewRows;
     return m && *m <= most && std::min(k.value_or(lanes), lanes) >= kLeast && a_.view && !prepacked_ &&
-           !b_.rows_lie() && b_.columns_lie() && b_.value->type().dtype == type_ && storage_of(b_) == type_;
+           has_squares(b_);
   }
   void sum_in_registers(RegisterTile& sums, int64_t height, const Strip& strip, Expr j) {
     const int64_t lanes = tiles_.nr / tiles_.groups;
@@ -633,6 +652,7 @@ class DotLowering {
       build_.load_columns(squares[g].columns, {buffer, from, emit_.size(b_.free_stride)}, squares[g].width);
       for (int64_t c = 0; c < lanes; ++c)
         add(k + build_.index(c), g, build_.read(squares[g].columns, build_.index(c)));
+      sums.settle(g);
     };
     // Whole lines of memory at a time: where the lines of all columns share few places in the cache, one may
     // be gone before its second half is read.

@@ -109,6 +109,10 @@ void RegisterTile::add(size_t row, Expr a, Expr b, size_t group) {
   build_.assign(sum, multiply_add(a, b, build_.read(sum)));
 }
 
+void RegisterTile::settle(size_t group) {
+  for (size_t row = 0; row < rows_; ++row) build_.settle(sums_[row * groups_ + group]);
+}
+
 void RegisterTile::sum(GroupEmitter& emit, Expr begin, Expr end, const std::function<Expr(size_t, Expr)>& a,
                        const std::function<Expr(Expr, size_t)>& b, int64_t usual,
                        const std::function<void(Expr, int64_t)>& aside) {

@@ -19,6 +19,8 @@ class RegisterTile {
   // All inside of one vector loop over the columns of a group.
   void clear();  // all sums are +0
   void load(const std::function<loop::Expr(size_t row, size_t group)>& value);
+  // The sums of a group are worked out before what stands behind this begins.
+  void settle(size_t group);
   loop::Expr value(size_t row, size_t group = 0) { return build_.read(sums_[row * groups_ + group]); }
   void add(size_t row, loop::Expr a, loop::Expr b, size_t group = 0);  // one step of one row
   // The steps [begin, end) of all rows: a(row, step) is one number for all columns, b(step, group) a vector

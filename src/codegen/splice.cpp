@@ -68,6 +68,7 @@ class Splicer {
         return to_.load_columns(first_local_ + s.id,
                                 {buffer(s.value->id), offset(s.value->id, s.value->a), map(s.from_stride)},
                                 map(s.begin));
+      case Stmt::Kind::Settle: return to_.settle(first_local_ + s.id, map(s.index));
       case Stmt::Kind::Prefetch:
         if (places_[s.id].kind == Place::Kind::Buffer) to_.prefetch(buffer(s.id), offset(s.id, s.index));
         return;

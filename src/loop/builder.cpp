@@ -563,6 +563,12 @@ void Builder::load_columns(uint32_t local, const Matrix& from, Expr rows) {
   s.begin = rows;
 }
 
+void Builder::settle(uint32_t local, Expr index) {
+  Stmt& s = push(Stmt::Kind::Settle);
+  s.id = local;
+  s.index = index;
+}
+
 uint32_t Builder::local(DType type, int lanes, int64_t count, std::string name, bool loose) {
   IG_CHECK(lanes > 0 && std::has_single_bit(static_cast<unsigned>(lanes)) && count > 0,
            "a local has a power of two of lanes and a positive count, not {} and {}", lanes, count);

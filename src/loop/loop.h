@@ -211,6 +211,8 @@ struct Stmt {
                 // overlap
     LoadColumns,  // local[c] = from[f + lane * from_stride + c] for each lane and as many columns, where
                   // `value` is the load from[f]; lanes from `begin` on repeat the one before
+    Settle,  // local[index] is worked out before what stands behind this begins, whatever a scheduler of
+             // instructions thinks of it: what is put off keeps registers
     Prefetch,  // asks the cache for buffer[index] and, in a vector loop, for the rest of the group; an index
                // outside of the buffer does no harm
   };
@@ -309,6 +311,7 @@ class Builder {
   uint32_t local(DType type, int lanes = 1, int64_t count = 1, std::string name = "t", bool loose = false);
   Expr read(uint32_t local, Expr index = {});
   void assign(uint32_t local, Expr value, Expr index = {});
+  void settle(uint32_t local, Expr index = {});
   Expr reduce_lanes(uint32_t local, Reduction reduction, Expr index = {});
   Expr let(Expr value);  // evaluates here, once
 

@@ -217,6 +217,7 @@ class Printer {
       case Stmt::Kind::Store:
         return line(depth, fmt::format("{}{}{} = {}", s.streamed ? "stream " : "", buffer(s.id), index,
                                        sub(s.value)));
+      case Stmt::Kind::Settle: return line(depth, fmt::format("settle {}{}", local(s.id), index));
       case Stmt::Kind::Prefetch: return line(depth, fmt::format("prefetch {}{}", buffer(s.id), index));
       case Stmt::Kind::Transpose: {
         std::string to = fmt::format("{}{} by {}", buffer(s.id), index, sub(s.to_stride));

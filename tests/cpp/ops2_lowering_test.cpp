@@ -102,6 +102,7 @@ class Interpreter {
       }
       case Stmt::Kind::Fail:
       case Stmt::Kind::Prefetch: return;
+      case Stmt::Kind::Settle:
       case Stmt::Kind::Transpose:
       case Stmt::Kind::LoadColumns: FAIL() << "no rule of an op turns a matrix over";
     }

@@ -178,6 +178,7 @@ void Emitter::statement(const Stmt& s) {
     case Stmt::Kind::Fail: return fail(s);
     case Stmt::Kind::Transpose: return transpose(s);
     case Stmt::Kind::LoadColumns: return load_columns(s);
+    case Stmt::Kind::Settle: return settle(s);
     case Stmt::Kind::Prefetch: return prefetch(s);
   }
 }

@@ -257,6 +257,7 @@ class Emitter {
   // emit_transpose.cpp
   void transpose(const loop::Stmt& s);
   void load_columns(const loop::Stmt& s);
+  void settle(const loop::Stmt& s);
   llvm::Value* one_of_few(llvm::Value* all, int64_t few, int64_t i);
   std::vector<llvm::Value*> load_transposed(std::span<llvm::Value* const> rows, llvm::Type* element,
                                             llvm::Align align, bool whole_rows);

@@ -4,6 +4,7 @@
 // group or of many lanes, which keeps their code small; the arithmetic on the vector is the same in all
 // cases.
 #include <llvm/Analysis/VectorUtils.h>
+#include <llvm/IR/InlineAsm.h>
 
 #include <bit>
 #include <numeric>
@@ -345,6 +346,17 @@ void Emitter::assign(const loop::Stmt& s) {
   auto* v = wide(value);
   if (mask_ != nullptr && !l.loose) v = b_.CreateSelect(mask_, v, b_.CreateLoad(v->getType(), at));
   b_.CreateStore(v, at);
+}
+
+// An instruction of no bytes that may do anything, and takes and gives the value in a register.
+void Emitter::settle(const loop::Stmt& s) {
+  auto* at = local_address(s.id, s.index);
+  auto* type = local_type(s.id);
+  const auto bits = static_cast<int64_t>(type->getPrimitiveSizeInBits());
+  if (!type->isVectorTy() || bits > 8 * target_.vector_bytes) return;  // no register holds it
+  auto* nothing = llvm::InlineAsm::get(llvm::FunctionType::get(type, {type}, false), "",
+                                       target_.registers == 32 ? "=v,0" : "=x,0", true);
+  b_.CreateStore(b_.CreateCall(nothing, {b_.CreateLoad(type, at)}), at);
 }
 
 Emitter::Value Emitter::reduce_lanes(const Node& n) {
