@@ -1,0 +1,150 @@
+// Products of few rows, or of few columns, which are then the rows of the product turned over. Where B's
+// columns lie side by side, rows of B are added to running rows in the first cache; where B lies across,
+// squares of it are turned over in registers.
+#include <algorithm>
+
+#include "codegen/dot_lowering.h"
+
+namespace ig::codegen {
+
+using loop::Expr;
+
+namespace {
+
+// What comes from memory is asked for so many elements ahead.
+constexpr int64_t kAhead = 128;
+
+}  // namespace
+
+bool DotLowering::pays_turned_over() const {
+  const Dim columns = product(b_.free_dims), rows = product(a_.free_dims);
+  if (columns == kOne) return rows != kOne;
+  auto m = constant_of(rows), n = constant_of(columns), k = constant_of(product(a_.folded_dims));
+  const int64_t lanes = lanes_of_register();
+  return n && k && *n >= 2 && *n <= kFewRows && 2 * *n <= lanes && *k >= lanes * *n &&
+         m.value_or(2 * lanes) >= 2 * lanes && b_.view && has_squares(a_);
+}
+
+bool DotLowering::turns_in_registers() const {
+  auto m = constant_of(m_), k = constant_of(k_);
+  constexpr int64_t kLeast = 4;  // columns of a square
+  const int64_t lanes = lanes_of_register();
+  return m && *m <= kFewRows && std::min(k.value_or(lanes), lanes) >= kLeast && a_.view && !prepacked_ &&
+         has_squares(b_);
+}
+
+void DotLowering::sum_in_registers(RegisterTile& sums, int64_t height, const Strip& strip, Expr j) {
+  const int64_t lanes = tiles_.nr / tiles_.groups;
+  const bool all =
+      strip.width->op == loop::Op::Const && static_cast<int64_t>(strip.width->bits[0]) == tiles_.nr;
+  struct Square {
+    uint32_t columns;
+    Expr first, width;  // its first column in B, and how many are there
+  };
+  std::vector<Square> squares;
+  for (int64_t g = 0; g < tiles_.groups; ++g) {
+    Square square{build_.local(type_, static_cast<int>(lanes), lanes, "column"), strip.column + g * lanes,
+                  build_.index(lanes)};
+    if (!all) {  // behind the right edge the last column once more
+      square.first = build_.let(loop::lesser(square.first, strip.column + strip.width - build_.index(1)));
+      square.width = build_.let(loop::lesser(square.width, strip.column + strip.width - square.first));
+    }
+    squares.push_back(square);
+  }
+  const uint32_t buffer = emit_.buffer_of_arg(b_.view->arg);
+  auto add = [&](Expr k, size_t g, Expr column) {
+    for (int64_t i = 0; i < height; ++i) sums.add(static_cast<size_t>(i), load_a(m_begin_ + i, k), column, g);
+  };
+  auto take = [&](Expr k, size_t g, bool asks) {
+    Expr from = b_.offset(emit_, b_first_, squares[g].first, k);
+    if (asks && emit_.traffic.beyond)
+      for (int64_t i = 0; i < lanes; ++i)
+        build_.prefetch(buffer, from + i * emit_.size(b_.free_stride) + build_.index(kAhead));
+    build_.load_columns(squares[g].columns, {buffer, from, emit_.size(b_.free_stride)}, squares[g].width);
+    for (int64_t c = 0; c < lanes; ++c)
+      add(k + build_.index(c), g, build_.read(squares[g].columns, build_.index(c)));
+    sums.settle(g);
+  };
+  // Whole lines of memory at a time: where the lines of all columns share few places in the cache, one may
+  // be gone before its second half is read.
+  const int64_t line =
+      tiles_.whole_lines ? std::max<int64_t>(lanes, 64 / static_cast<int64_t>(size_of(type_))) : lanes;
+  Expr lines = build_.let(emit_.size(k_) / build_.index(line)),
+       whole = build_.let(emit_.size(k_) / build_.index(lanes));
+  emit_.serial(build_.index(0), lines, [&](Expr s) {
+    Expr k = build_.let(s * line);
+    for (size_t g = 0; g < squares.size(); ++g)
+      for (int64_t at = 0; at < line; at += lanes) take(k + build_.index(at), g, at == 0);
+  });
+  if (line > lanes)
+    emit_.serial(lines * build_.index(line / lanes), whole, [&](Expr s) {
+      for (size_t g = 0; g < squares.size(); ++g) take(build_.let(s * lanes), g, false);
+    });
+  emit_.serial(whole * build_.index(lanes), emit_.size(k_), [&](Expr k) {
+    for (size_t g = 0; g < squares.size(); ++g)
+      add(k, g, load_b(k, squares[g].first + loop::lesser(j, squares[g].width - build_.index(1))));
+  });
+}
+
+void DotLowering::thin() {
+  const int64_t m = *constant_of(m_);
+  const int lanes = natural_lanes(emit_.target, static_cast<int>(size_of(type_)));
+  scratch_c_ = build_.add_scratch(type_, Dim(parts() * m * tiles_.nb), "c");
+  Expr width = build_.let(n_end_ - n_begin_);
+  auto c_offset = [&](Expr row, Expr part, Expr j) { return part * (m * tiles_.nb) + (j + row * tiles_.nb); };
+  // The columns of each part, of the rows of B at hand.
+  auto columns = [&](const std::function<void(Expr part, Expr first, Expr j)>& body) {
+    auto of_part = [&](Expr part, Expr first) {
+      emit_.vector(build_.index(0), width, lanes, [&](Expr j) { body(part, first, j); });
+    };
+    if (!parts_) return of_part(build_.index(0), n_begin_);
+    emit_.serial(build_.index(0), build_.index(parts()), [&](Expr part) {
+      of_part(part, build_.let(n_begin_ + part * build_.index(parts_->width)));
+    });
+  };
+  columns([&](Expr part, Expr, Expr j) {
+    for (int64_t i = 0; i < m; ++i)
+      build_.store(scratch_c_, c_offset(build_.index(i), part, j), zero_of(build_, type_));
+  });
+  auto add_to = [&](int64_t from, int64_t to, Expr k, int64_t count) {
+    std::vector<Expr> a;
+    for (int64_t i = from; i < to; ++i)
+      for (int64_t u = 0; u < count; ++u) {
+        Expr at = k + build_.index(u);
+        a.push_back(build_.let(a_.view ? load_a(build_.index(i), at)
+                                       : widen(a_.at(emit_, batch_index_, build_.index(i), at))));
+      }
+    columns([&](Expr part, Expr first, Expr j) {
+      std::vector<Expr> b;
+      b.reserve(static_cast<size_t>(count));
+      for (int64_t u = 0; u < count; ++u) b.push_back(build_.let(load_b(k + build_.index(u), first + j)));
+      for (int64_t i = from; i < to; ++i) {
+        Expr at = c_offset(build_.index(i), part, j), sum = build_.load(scratch_c_, at);
+        for (int64_t u = 0; u < count; ++u)
+          sum = multiply_add(a[static_cast<size_t>((i - from) * count + u)], b[static_cast<size_t>(u)], sum);
+        build_.store(scratch_c_, at, sum);
+      }
+    });
+  };
+  // Four rows at a time: more elements of A than that do not stay in registers.
+  const int64_t fours = (m + 3) / 4;
+  auto add_rows = [&](Expr k, int64_t count) {
+    for (int64_t p = 0; p < fours; ++p)
+      emit_.scoped([&] { add_to(m * p / fours, m * (p + 1) / fours, k, count); });
+  };
+  const int64_t together = m == 1 ? 8 : 4;
+  Expr whole = build_.let(emit_.size(k_) / build_.index(together));
+  emit_.serial(build_.index(0), whole, [&](Expr g) { add_rows(build_.let(g * together), together); });
+  emit_.serial(whole * together, emit_.size(k_), [&](Expr k) { add_rows(k, 1); });
+  emit_.serial(build_.index(0), build_.index(m), [&](Expr row) {
+    emit_.vector(build_.index(0), width, lanes, [&](Expr j) {
+      auto sum = [&](Expr part) { return build_.load(scratch_c_, c_offset(row, part, j)); };
+      if (parts_)
+        store_parts(row, n_begin_ + j, sum);
+      else
+        store_row(row, n_begin_ + j, build_.let(sum(build_.index(0))));
+    });
+  });
+}
+
+}  // namespace ig::codegen

@@ -1,0 +1,175 @@
+// What a product copies before it multiplies: B in strips, written once or in each call, or by each block
+// for itself; rows of A, turned over or put together from their runs.
+#include <map>
+
+#include "codegen/dot_lowering.h"
+
+namespace ig::codegen {
+
+using loop::Expr;
+
+void DotLowering::emit_packing() {
+  loop::Builder pack("pack");
+  const Type& type = b_.view->arg->type();
+  const int64_t k = *constant_of(k_), n = *constant_of(n_), nr = tiles_.nr;  // n columns in each part
+  const int64_t along_n = b_.free_stride.constant(), along_k = b_.folded_stride.constant();
+  const Dim strips_of_part = ceildiv(n_, Dim(nr));
+  const int64_t strips_of_all = strips_of_part.constant() * parts();
+  uint32_t from = pack.add_buffer(type.dtype, false, "in0");
+  uint32_t to = pack.add_buffer(type.dtype, true, "out0");
+  // Sizes are parameters: weights of all shapes share one function. A step of 1 lets vectors be loaded.
+  Kernel::Packing packing;
+  std::map<std::string, int64_t, std::less<>> values;
+  auto size = [&](std::string_view name, int64_t value, bool fixed = false) {
+    if (fixed) return pack.index(value);
+    values.emplace(name, value);
+    return pack.size(Dim::symbol(name));
+  };
+  Expr columns = size("n", n), rows = size("k", k);
+  Expr step_n = size("along_n", along_n, along_n == 1), step_k = size("along_k", along_k, along_k == 1);
+  Expr strip = pack.let(rows * pack.index(nr));
+  auto zeros = [&](Expr target, Expr count) {
+    Expr none = is_float(type.dtype) ? loop::convert(pack.constant(DType::F32, 0), type.dtype)
+                                     : pack.constant_int(type.dtype, 0);
+    pack.vector_for(pack.index(0), count, 32, [&](Expr i) { pack.store(to, target + i, none); });
+  };
+  if (along_k == 1) {  // a block is a strip
+    Expr unit = pack.let(pack.block() / pack.index(parts()) * pack.index(nr));
+    Expr width = pack.let(loop::lesser(pack.index(nr), columns - unit));
+    Expr first = pack.let(unit + pack.block() % pack.index(parts()) * columns);
+    Expr target = pack.let(pack.block() * strip);
+    pack.if_then(width < pack.index(nr), [&] { zeros(target, strip); });
+    // Rows are read from end to end, which the processor foresees. Where a store writes less than a line of
+    // the packed form, piece by piece, so that the line is complete before it leaves the first cache.
+    const bool whole_lines = emit_.target.vector_bytes == 64 && size_of(type.dtype) >= 4;
+    auto turn = [&](Expr begin, Expr count) {
+      pack.transpose({to, target + begin * nr, pack.index(nr)}, {from, first * step_n + begin, step_n}, width,
+                     count);
+    };
+    if (whole_lines) {
+      turn(pack.index(0), rows);
+    } else {
+      const int64_t piece = 8192 / (nr * static_cast<int64_t>(size_of(type.dtype)));
+      pack.serial_for(pack.index(0), (rows + (piece - 1)) / pack.index(piece), [&](Expr p) {
+        Expr begin = pack.let(p * piece);
+        turn(begin, loop::lesser(pack.index(piece), rows - begin));
+      });
+    }
+    packing.blocks = strips_of_all;
+  } else {
+    // A block is a few rows of B, each of which is read from end to end, at the same time; a strip gets as
+    // many rows in one piece. To read strip by strip would jump from row to row.
+    constexpr int64_t kRows = 16;
+    // The rows' pieces lie far apart, where the processor does not foresee them.
+    const int64_t ahead = 1024 / static_cast<int64_t>(size_of(type.dtype));
+    Expr begin = pack.let(pack.block() * pack.index(kRows));
+    Expr end = pack.let(loop::lesser(begin + pack.index(kRows), rows));
+    Expr whole = pack.let(columns / pack.index(nr));
+    auto copy = [&](Expr s, Expr part, Expr width) {
+      Expr target = pack.let((s * pack.index(parts()) + part) * strip);
+      Expr first = pack.let(s * pack.index(nr) + part * columns);
+      pack.if_then(width < pack.index(nr),
+                   [&] { zeros(target + begin * nr, (end - begin) * pack.index(nr)); });
+      pack.serial_for(begin, end, [&](Expr i) {
+        pack.vector_for(pack.index(0), width, static_cast<int>(nr / tiles_.groups), [&](Expr j) {
+          Expr source = (first + j) * step_n + i * step_k;
+          if (along_n == 1) pack.prefetch(from, source + pack.index(ahead));
+          pack.store(to, target + i * nr + j, pack.load(from, source));
+        });
+      });
+    };
+    pack.serial_for(pack.index(0), pack.index(parts()), [&](Expr part) {
+      pack.serial_for(pack.index(0), whole, [&](Expr s) { copy(s, part, pack.index(nr)); });
+      Expr rest = pack.let(columns - whole * pack.index(nr));
+      pack.if_then(rest > pack.index(0), [&] { copy(whole, part, rest); });
+    });
+    packing.blocks = ceildiv(k_, Dim(kRows));
+  }
+  packing.operand = static_cast<int>(b_.view->arg->index());
+  packing.elements = Dim(strips_of_all) * k_ * Dim(nr);
+  packing.pack = pack.finish();
+  for (const std::string& name : packing.pack->sizes) packing.sizes.push_back(values.at(name));
+  packing.every_call = packed_every_call_;
+  kernel_.packings.push_back(std::move(packing));
+}
+
+void DotLowering::whole_then_single(Expr count, int lanes, const std::function<void(Expr)>& body) {
+  Expr whole = build_.let((count / build_.index(lanes)) * build_.index(lanes));
+  emit_.vector(build_.index(0), whole, lanes, body);
+  emit_.serial(whole, count, body);
+}
+
+void DotLowering::pack_b(Expr k_begin, Expr k_end) {
+  Expr kc = k_end - k_begin, nr = build_.index(tiles_.nr);
+  if (turned_b_)
+    return strips_of_parts([&](const Strip& strip) {
+      build_.transpose({scratch_b_, offset_of(strip), nr},
+                       {emit_.buffer_of_arg(b_.view->arg), b_.offset(emit_, b_first_, strip.column, k_begin),
+                        emit_.size(b_.free_stride)},
+                       strip.width, kc);
+    });
+  // Few of a row's columns are read, and the next row lies elsewhere: it is asked for in time.
+  constexpr int64_t kRowsAhead = 8;
+  const int64_t line = 64 / static_cast<int64_t>(size_of(storage_of(b_)));
+  auto ask_ahead = [&](Expr k, Expr first) {
+    Expr next = b_.offset(emit_, b_first_, first, k_begin + k + build_.index(kRowsAhead));
+    for (int64_t at = 0; at < tiles_.nr; at += line)
+      build_.prefetch(emit_.buffer_of_arg(b_.view->arg), next + build_.index(at));
+  };
+  // Where B lies in runs, a strip is part of one.
+  const bool in_runs = b_.runs && !b_.runs->free.empty() && b_.runs->free.back().stride == kOne &&
+                       constant_of(b_.runs->free.back().size).value_or(1) % tiles_.nr == 0 &&
+                       (!parts_ || even_columns());
+  emit_.serial(build_.index(0), kc, [&](Expr k) {
+    Expr row = in_runs ? build_.let(b_first_ + offset_in(emit_, b_.runs->folded, k_begin + k)) : Expr();
+    strips_of_parts([&](const Strip& strip) {
+      if (b_.rows_lie()) ask_ahead(k, strip.column);
+      Expr run = in_runs ? build_.let(row + offset_in(emit_, b_.runs->free, strip.column)) : Expr();
+      whole_then_single(strip.width, static_cast<int>(tiles_.nr), [&](Expr j) {
+        Expr value = b_.view   ? load_b(k_begin + k, strip.column + j)
+                     : in_runs ? widen(build_.load(emit_.buffer_of_arg(b_.runs->arg), run + j))
+                               : widen(b_.at(emit_, batch_index_, strip.column + j, k_begin + k));
+        build_.store(scratch_b_, offset_of(strip) + k * tiles_.nr + j, value);
+      });
+    });
+  });
+}
+
+void DotLowering::pack_a(Expr from, Expr to, Expr k_begin, Expr k_end) {
+  int lanes = 2 * emit_.target.vector_bytes / static_cast<int>(size_of(type_));
+  if (turned_a_)
+    return build_.transpose({scratch_a_, build_.index(0), build_.index(a_step_)},
+                            {emit_.buffer_of_arg(a_.view->arg), a_.offset(emit_, a_first_, from, k_begin),
+                             emit_.size(a_.folded_stride)},
+                            k_end - k_begin, to - from);
+  if (a_in_runs()) return pack_runs(from, to);
+  emit_.serial(build_.index(0), to - from, [&](Expr i) {
+    Expr row = build_.let(from + i);
+    whole_then_single(k_end - k_begin, lanes, [&](Expr k) {
+      Expr value = a_.view ? load_a(row, k_begin + k) : widen(a_.at(emit_, batch_index_, row, k_begin + k));
+      build_.store(scratch_a_, i * a_step_ + k, value);
+    });
+  });
+}
+
+void DotLowering::pack_runs(Expr from, Expr to) {
+  const DotSide::Runs& runs = *a_.runs;
+  const uint32_t buffer = emit_.buffer_of_arg(runs.arg);
+  const int lanes = emit_.target.vector_bytes / static_cast<int>(size_of(type_));
+  const ops::Pieces outer(runs.folded.begin(), runs.folded.end() - 1);
+  Dim count = kOne;
+  for (const ops::Piece& piece : outer) count = count * piece.size;
+  Expr length = emit_.size(runs.folded.back().size);
+  emit_.serial(build_.index(0), to - from, [&](Expr i) {
+    Expr row = build_.let(a_first_ + offset_in(emit_, runs.free, from + i));
+    emit_.serial(build_.index(0), emit_.size(count), [&](Expr run) {
+      Expr source = build_.let(row + offset_in(emit_, outer, run));
+      Expr target = build_.let(i * a_step_ + run * length);
+      whole_then_single(length, lanes, [&](Expr k) {
+        build_.store(scratch_a_, target + k, widen(build_.load(buffer, source + k)));
+      });
+    });
+  });
+}
+
+}  // namespace ig::codegen
