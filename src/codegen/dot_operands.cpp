@@ -136,7 +136,8 @@ DotTiles choose_tiles(const DotShape& shape, const Target& target) {
     lanes = std::min(lanes, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(k.value_or(lanes)))));
     t.whole_lines = !rows_stay(2 * lanes, shape.b_apart);
     t.nr = 2 * lanes;
-    if (t.whole_lines) t.nr = m && *m > 1 ? lanes : std::max<int64_t>(lanes, std::min<int64_t>(2 * lanes, 16));
+    if (t.whole_lines)
+      t.nr = m && *m > 1 ? lanes : std::max<int64_t>(lanes, std::min<int64_t>(2 * lanes, 16));
   }
   while (n && t.nr > lanes && t.nr / 2 >= *n) t.nr /= 2;
   int64_t vectors = t.nr / lanes;

@@ -1,6 +1,7 @@
 // Sums of products: which generator a contraction's kernel takes, and the one for many small products.
 #include <algorithm>
 
+#include "codegen/dot_operands.h"
 #include "codegen/group_emitter.h"
 #include "codegen/side_by_side.h"
 #include "ops/attention_attrs.h"
@@ -58,11 +59,28 @@ bool products_go_side_by_side(const GroupEmitter& emit, const Node* dot) {
   return a != 0 && b != 0 && elements.is_constant() && elements.constant() * std::min(a, b) == std::max(a, b);
 }
 
-void lower_products_side_by_side(GroupEmitter& emit, Kernel& kernel, const Node* dot) {
+// One small matrix for all rows of another one, which are short or lie side by side: each lane is a row.
+bool rows_go_side_by_side(const GroupEmitter& emit, const Node* dot) {
+  constexpr int64_t kMostTerms = 16, kMostColumns = 4, kLeastRows = 128;
+  constexpr int64_t kTurned = 3;  // elements of a row that are worth shuffling into their lanes
+  if (!dot->attrs().find(ops::kLhsContract.name) || !dot->attrs().get(ops::kLhsBatch).empty()) return false;
+  const DotSide rows(dot->operand(0), {}, dot->attrs().get(ops::kLhsContract)),
+      columns(dot->operand(1), {}, dot->attrs().get(ops::kRhsContract));
+  if (rows.free.size() != 1 || columns.free.size() != 1) return false;
+  for (Value v : emit.region.results())
+    if (v->type().dims != dot->result()->type().dims) return false;
+  const auto terms = constant_of(product(rows.folded_dims)), n = constant_of(columns.free_dims[0]);
+  return terms && *terms >= 1 && *terms <= kMostTerms && n && *n >= 2 && *n <= kMostColumns &&
+         constant_of(rows.free_dims[0]).value_or(kLeastRows) >= kLeastRows &&
+         (rows.rows_lie() || *terms <= kTurned);
+}
+
+// The first `outer` axes of the results are those of the lanes.
+void lower_side_by_side(GroupEmitter& emit, Kernel& kernel, const Node* dot, size_t outer) {
   constexpr int64_t kGrain = 16384;
   const Dims& dims = dot->result()->type().dims;
-  const auto batch = static_cast<int64_t>(dot->attrs().get(ops::kLhsBatch).size());
-  const Dims rows(dims.begin(), dims.begin() + batch), own(dims.begin() + batch, dims.end());
+  const auto first = dims.begin() + static_cast<int64_t>(outer);
+  const Dims rows(dims.begin(), first), own(first, dims.end());
   const int64_t elements = product(own).constant();
   SideBySide products(emit, kernel, rows, elements);
   kernel.grain = std::max<int64_t>(1, kGrain / (SideBySide::rows_of_block() * elements));
@@ -95,7 +113,9 @@ void lower_contraction(GroupEmitter& emit, Kernel& kernel, const std::vector<boo
       if (node->attrs().find(ops::kMaskGradient.name)) return lower_attention_gradient(emit, kernel, node);
       if (ops::has(node, ops::Trait::Composite)) return lower_attention(emit, kernel, node);
       if (walks_batch(emit, node)) return lower_small_products(emit, kernel);
-      if (products_go_side_by_side(emit, node)) return lower_products_side_by_side(emit, kernel, node);
+      if (products_go_side_by_side(emit, node))
+        return lower_side_by_side(emit, kernel, node, node->attrs().get(ops::kLhsBatch).size());
+      if (rows_go_side_by_side(emit, node)) return lower_side_by_side(emit, kernel, node, 1);
       if (node->attrs().find("lhs_contracting_dimensions"))
         return lower_dot(emit, kernel, node, constant_operands);
       if (!emit.exact && (lower_winograd(emit, kernel, node, constant_operands) ||

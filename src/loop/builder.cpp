@@ -709,6 +709,12 @@ void Builder::fail_if(Expr uniform_condition, uint32_t node, Expr value) {
 }
 
 Expr Builder::fold(Expr extent, Expr init, const std::function<Expr(Expr, Expr)>& step) {
+  constexpr int64_t kFew = 4;  // turns that take less than the counting of them
+  if (extent->op == Op::Const && static_cast<int64_t>(extent->bits[0]) <= kFew) {
+    const auto turns = static_cast<int64_t>(extent->bits[0]);
+    for (int64_t i = 0; i < turns; ++i) init = let(step(index(i), init));
+    return init;
+  }
   uint32_t acc = local(init.type(), enclosing_lanes(), 1, "fold");
   assign(acc, init);
   serial_for(index(0), extent, [&](Expr i) { assign(acc, step(i, read(acc))); });
