@@ -191,7 +191,7 @@ struct ScatterNest {
   std::vector<Expr> x_sizes, update_sizes, index_sizes;
   std::vector<Expr> vector, window;  // loop variables
   std::vector<Expr> start;           // of the window, for each axis of the operand
-  // Locals of a walk over single floats: where the last update went, and what it left.
+  // Locals of a walk over single floats that mostly meet: where the last update went, and what it left.
   std::optional<uint32_t> last_place_;
   uint32_t last_value_ = 0;
 
@@ -211,13 +211,49 @@ struct ScatterNest {
   void emit() {
     c.set_blocks(1);
     begin_as_operand(c, 0);
-    if (dims.window.empty() && how != "set" && is_float(x.dtype)) {
-      last_place_ = build.local(DType::I64, 1, 1, "last_place");
-      last_value_ = build.local(x.dtype, 1, 1, "last_value");
-      build.assign(*last_place_, build.index(-1));
-      build.assign(last_value_, build.constant_bits(x.dtype, 0));
-    }
-    walk_vectors(0);
+    if (!dims.window.empty() || how == "set" || !is_float(x.dtype) || dims.scatter_axes.size() != 1)
+      return walk_vectors(0);
+    // Single floats that meet one after the other (sorted segments) find theirs in a register: out of memory
+    // it would come only once the store before is through. That takes a branch, which does not pay where some
+    // meet and some do not. (Whole numbers add up soon enough.)
+    build.if_then(
+        mostly_meet(),
+        [&] {
+          last_place_ = build.local(DType::I64, 1, 1, "last_place");
+          last_value_ = build.local(x.dtype, 1, 1, "last_value");
+          build.assign(*last_place_, build.index(-1));
+          build.assign(last_value_, build.constant_bits(x.dtype, 0));
+          walk_vectors(0);
+          last_place_.reset();
+        },
+        [&] { walk_vectors(0); });
+  }
+
+  // A coordinate of the index vector at `vector`.
+  Expr coordinate(size_t m, const std::vector<Expr>& vector) {
+    std::vector<Expr> at;
+    size_t next = 0;
+    for (int64_t i = 0; i < indices.rank(); ++i)
+      at.push_back(i == dims.vector_dim ? build.index(static_cast<int64_t>(m)) : vector[next++]);
+    return as_index(build.load(c.operands[1], row_major(at, index_sizes, build)));
+  }
+
+  // Whether most of a few pairs of neighbours, all along the index vectors, name the same place.
+  Expr mostly_meet() {
+    constexpr int64_t kPairs = 64, kMost = kPairs * 3 / 4;
+    Expr pairs = build.let(index_sizes[dims.vector_dim == 0 ? 1 : 0] - build.index(1));
+    const uint32_t met = build.local(DType::I64, 1, 1, "met");
+    build.assign(met, build.index(0));
+    build.if_then(pairs >= build.index(kPairs), [&] {
+      build.serial_for(build.index(0), build.index(kPairs), [&](Expr k) {
+        Expr first = build.let(pairs * k / build.index(kPairs));
+        std::vector<Expr> same;
+        for (size_t m = 0; m < dims.map.size(); ++m)
+          same.push_back(coordinate(m, {first}) == coordinate(m, {first + build.index(1)}));
+        build.if_then(all_of(same, build), [&] { build.assign(met, build.read(met) + build.index(1)); });
+      });
+    });
+    return build.let(build.read(met)) > build.index(kMost);
   }
 
   void walk_vectors(size_t k) {
@@ -232,11 +268,7 @@ struct ScatterNest {
     start.assign(x.dims.size(), build.index(0));
     std::vector<Expr> inside;
     for (size_t m = 0; m < dims.map.size(); ++m) {
-      std::vector<Expr> at;
-      size_t next = 0;
-      for (int64_t i = 0; i < indices.rank(); ++i)
-        at.push_back(i == dims.vector_dim ? build.index(static_cast<int64_t>(m)) : vector[next++]);
-      Expr loaded = as_index(build.load(c.operands[1], row_major(at, index_sizes, build)));
+      Expr loaded = coordinate(m, vector);
       auto axis = static_cast<size_t>(dims.map[m]);
       // Far outside is as good as just outside, and keeps the sums below from wrapping.
       Expr size = x_sizes[axis];
@@ -286,18 +318,17 @@ struct ScatterNest {
       build.vector_for(low, high, kLanes, body);
   }
 
-  // Single floats that meet one after the other (sorted segments) find theirs in a register: out of memory it
-  // would come only once the store before is through. (Whole numbers add up soon enough.)
   void update_number() {
     std::vector<Expr> from(updates.dims.size());
     for (size_t k = 0; k < vector.size(); ++k) from[static_cast<size_t>(dims.scatter_axes[k])] = vector[k];
     Expr place = build.let(row_major(start, x_sizes, build));
     Expr value = build.load(c.operands[2], row_major(from, update_sizes, build));
-    Expr old =
-        select(place == build.read(*last_place_), build.read(last_value_), build.load(c.results[0], place));
-    Expr next = build.let(combine(how, old, value));
+    build.if_then(place != build.read(*last_place_), [&] {
+      build.assign(*last_place_, place);
+      build.assign(last_value_, build.load(c.results[0], place));
+    });
+    Expr next = build.let(combine(how, build.read(last_value_), value));
     build.store(c.results[0], place, next);
-    build.assign(*last_place_, place);
     build.assign(last_value_, next);
   }
 
