@@ -2,10 +2,10 @@
 // lanes, or stay scalar while they are the same in all lanes; an index that moves by a constant from lane to
 // lane stays a scalar and a stride, so that most address arithmetic never becomes a vector. Split by subject:
 // emit.cpp (function and statements), emit_expr.cpp (arithmetic), emit_memory.cpp (loads, stores, locals),
-// emit_steps.cpp (indices at known distances), emit_runs.cpp (indices taken apart), emit_lines.cpp (loops
-// over rows that begin anywhere), emit_stages.cpp (loops with long chains), emit_places.cpp (addresses in
-// innermost loops), emit_transpose.cpp (matrices), emit_convert.cpp (dtypes), emit_registers.cpp
-// (instructions on whole registers).
+// emit_steps.cpp (indices at known distances), emit_runs.cpp (indices taken apart), emit_groups.cpp (rows
+// that begin anywhere), emit_lines.cpp (loops over rows that begin anywhere in a line), emit_stages.cpp
+// (loops with long chains), emit_places.cpp (addresses in innermost loops), emit_transpose.cpp (matrices),
+// emit_convert.cpp (dtypes), emit_registers.cpp (instructions on whole registers).
 //
 // Aliasing: no pointer is marked noalias and no load invariant. An input and an output may be one buffer (in
 // place), and only the order of loads and stores in the function makes that right, so LLVM must keep that
@@ -242,6 +242,20 @@ class Emitter {
   void add_terms(const Node* n, uint64_t times, Sum& sum);
   std::optional<Place> place_in_turns(uint32_t buffer, llvm::Type* element, const Node* offset);
   llvm::Value* hidden(llvm::Value* pointer);  // a register whose value LLVM knows nothing about
+
+  // emit_groups.cpp
+ public:
+  // How lanes lie to each other: each at a step from the first one that it lies at a known distance to.
+  struct Apart {
+    std::vector<size_t> from;
+    std::vector<int64_t> step;
+  };
+
+ private:
+  Apart lanes_alone() const;
+  Apart lanes_by(const std::function<std::optional<int64_t>(size_t from, size_t to)>& known) const;
+  const Apart& apart(const Node* n, std::unordered_map<const Node*, Apart>& seen);
+  llvm::Value* load_groups(uint32_t buffer, DType type, const Node* index, llvm::Value* offset);
 
   // emit_complex.cpp
   bool splits(DType type) { return is_complex(type) && lanes_ > 1; }

@@ -78,6 +78,8 @@ Emitter::Value Emitter::load(const Node& n) {
     return {from_memory(n.type, b_.CreateAlignedLoad(type, address(n.id, type, offset.v), align))};
   if (offset.stride == 1) return {from_memory(n.type, load_contiguous(n.id, n.type, offset.v))};
   if (auto* v = load_steps(n.id, n.type, offset)) return {from_memory(n.type, v)};
+  if (offset.stride == 0)
+    if (auto* v = load_groups(n.id, n.type, n.a.node(), offset.v)) return {from_memory(n.type, v)};
   return {from_memory(n.type, load_indexed(n.id, n.type, offset))};
 }
 
