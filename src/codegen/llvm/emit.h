@@ -103,7 +103,7 @@ class Emitter {
   bool natural(const Node* n);
   std::optional<int64_t> least(const Node* n);
   std::optional<int64_t> residue(const Node* n, int64_t of);
-  static std::optional<int64_t> most(const Node* n);
+  std::optional<int64_t> most(const Node* n);
   size_t register_lanes(DType type) const;
   bool lie_near(const std::vector<int64_t>& steps, DType type) const;
   llvm::Value* load_steps(uint32_t buffer, DType type, const Value& offset);

@@ -25,10 +25,16 @@ int64_t product(int64_t a, int64_t b) {
 
 }  // namespace
 
-// What a number does not exceed, where its form says so: a constant, or the lesser of one and another number.
+// What a number does not exceed, where its form says so: a constant, the lesser of one and another number, or
+// what counts up to one of these.
 std::optional<int64_t> Emitter::most(const Node* n) {
   while (n->op == Op::Var && n->a) n = n->a.node();
   if (n->op == Op::Const) return static_cast<int64_t>(n->bits[0]);
+  if (n->op == Op::Var) {
+    auto loop = loops_.find(n->id);
+    const auto end = loop != loops_.end() ? most(loop->second->end.node()) : std::nullopt;
+    return end ? std::optional(*end - 1) : std::nullopt;
+  }
   if (n->op != Op::Select || n->a->op != Op::Le) return std::nullopt;
   if (n->a->a.node() != n->b.node() || n->a->b.node() != n->c.node()) return std::nullopt;
   const auto one = most(n->b.node()), other = most(n->c.node());
@@ -46,6 +52,10 @@ bool Emitter::natural(const Node* n) {
         return loop == loops_.end() || natural(loop->second->begin.node());  // else the number of a block
       }
       break;
+    case Op::Sub: {  // counted from the end
+      const auto most_left = n->a->op == Op::Const ? most(n->b.node()) : std::nullopt;
+      return most_left && *most_left <= static_cast<int64_t>(n->a->bits[0]);
+    }
     case Op::Add:
     case Op::Mul:
     case Op::Div:
@@ -105,7 +115,8 @@ std::optional<int64_t> Emitter::residue(const Node* n, int64_t of) {
         return ((n->op == Op::Add ? *a + by : *a - by) % of + of) % of;
       }
       const std::optional<int64_t> b = residue(n->b.node(), of);
-      return n->op == Op::Add && a && b ? std::optional((*a + *b) % of) : std::nullopt;
+      if (!a || !b || (n->op == Op::Sub && !natural(n))) return std::nullopt;
+      return n->op == Op::Add ? (*a + *b) % of : (*a - *b + of) % of;
     }
     case Op::Mul: {
       auto a = residue(n->a.node(), of), b = residue(n->b.node(), of);
@@ -150,7 +161,7 @@ Emitter::Value Emitter::divided(const Node& n, Value a, Value b) {
   auto* by = llvm::dyn_cast<llvm::ConstantInt>(b.v);
   if (by == nullptr || by->getSExtValue() < 2) return {};
   const int64_t divisor = by->getSExtValue();
-  if (a.steps == nullptr && a.stride != 1) return {};
+  if (a.steps == nullptr && a.stride != 1 && a.stride != -1) return {};
   // What is divided is known itself (the rest of another division), or else what its first lane leaves.
   auto* known = llvm::dyn_cast<llvm::ConstantInt>(a.steps != nullptr ? a.base : a.v);
   std::optional<int64_t> first;
@@ -162,11 +173,13 @@ Emitter::Value Emitter::divided(const Node& n, Value a, Value b) {
   std::vector<int64_t> steps;
   steps.reserve(static_cast<size_t>(lanes_));
   for (int64_t k = 0; k < lanes_; ++k) {
-    const int64_t own =
-        a.steps == nullptr ? k : sum((*a.steps)[static_cast<size_t>(k)], product(-1, a.steps->front()));
-    const int64_t at = sum(*first, own);
-    if (at < 0) return {};
-    steps.push_back(n.op == Op::Div ? at / divisor : at % divisor);
+    const int64_t at = sum(*first, sum(a.step(static_cast<size_t>(k)), product(-1, a.step(0))));
+    if (at >= 0)
+      steps.push_back(n.op == Op::Div ? at / divisor : at % divisor);
+    else if (known == nullptr && natural(n.a.node()))  // the number is none below zero; it is what is left that is
+      steps.push_back(n.op == Op::Div ? (at + 1) / divisor - 1 : (at + 1) % divisor + divisor - 1);
+    else
+      return {};
   }
   if (n.op == Op::Rem || known != nullptr) return with_steps(i64(0), std::move(steps));
   auto* begin = a.steps == nullptr ? a.v : b_.CreateAdd(a.base, i64(a.steps->front()));
