@@ -57,6 +57,13 @@ def beside(x: Any, axis: int) -> Any:
     return x + back - ig.roll(x, 1, axis=axis)
 
 
+def butterflies(x: Any) -> Any:
+    if x.shape[-1] % 2:
+        return ig.flip(x, axis=-1)
+    a, b = x[..., ::2], x[..., 1::2]
+    return ig.reshape(ig.stack([a - b, a + b], axis=-1), x.shape)
+
+
 STEPS: dict[str, Callable[[Any, int, int], Any]] = {
     "pad": lambda x, axis, n: ig.pad(x, padding(x, axis, n % 5, n // 5 % 4), constant_values=1),
     "roll": lambda x, axis, n: ig.roll(x, n % 11 - 5, axis=axis),
@@ -77,6 +84,9 @@ STEPS: dict[str, Callable[[Any, int, int], Any]] = {
     "add up": lambda x, axis, n: ig.cumulative_sum(x, axis=axis),
     "less the first": lambda x, axis, n: x - x[along(x, axis, slice(0, 1))],
     "beside": lambda x, axis, n: beside(x, axis),
+    "butterflies": lambda x, axis, n: butterflies(x),
+    "end to start": lambda x, axis, n: ig.flip(x, axis=axis),
+    "computed places": lambda x, axis, n: ig.take(x, (ig.arange(x.shape[axis]) * 7 + n) % x.shape[axis], axis=axis),
 }
 FOLDS: dict[str, Callable[[Any], Any]] = {
     "nothing": lambda x: x,
