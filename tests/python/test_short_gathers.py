@@ -83,3 +83,26 @@ def test_updates_of_pairs_that_meet(how: str) -> None:
     np.add.at(want, (places, places % 4), y)
     got = compiled(lambda x, i, y: x.at[i, i % 4].add(y), *map(ig.asarray, (x, places, y)))
     np.testing.assert_array_equal(np.asarray(got), want)
+
+
+@pytest.mark.parametrize("shape", [(7, 5, 6), (9, 3, 1), (6, 2, 3, 5), (4, 0, 3), (40, 513)])
+@pytest.mark.parametrize("dtype", ["float32", "uint8", "complex64"])
+def test_windows_of_several_axes(shape: tuple[int, ...], dtype: str) -> None:
+    """Whole ones, which lie in memory as one axis, and parts of them, which do not."""
+    x, y = ((rng.standard_normal(shape) * 9).astype(dtype) for _ in range(2))
+    places = rng.integers(0, shape[0], shape[0])
+    want = [x.copy() for _ in range(3)]
+    np.add.at(want[0], places, y)
+    np.add.at(
+        want[1],
+        (places, slice(None), slice(1)) if x.ndim > 2 else (places, slice(1)),
+        y[:, :, :1] if x.ndim > 2 else y[:, :1],
+    )
+    want[2][places] = y
+
+    def f(x: Any, i: Any, y: Any) -> Any:
+        part = x.at[i, :, :1].add(y[:, :, :1]) if x.ndim > 2 else x.at[i, :1].add(y[:, :1])
+        return x.at[i].add(y), part, x.at[i].set(y)
+
+    for have, wanted in zip(compiled(f, *map(ig.asarray, (x, places, y))), want, strict=True):
+        np.testing.assert_array_equal(np.asarray(have), wanted)

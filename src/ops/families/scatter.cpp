@@ -182,7 +182,7 @@ Expr combine(const std::string& how, Expr old, Expr update) {
 // Walks the index vectors over a copy of the array, or the array itself where nobody else reads it; the part
 // of a window that lies inside is a box, so its bounds are loop bounds and the innermost loop needs no test.
 struct ScatterNest {
-  static constexpr int kLanes = 8;
+  static constexpr int kLanes = 8, kBytes = 128;  // of a vector, and of one that needs no mask
   NestContext& c;
   loop::Builder& build;
   const Type &x, &indices, &updates;
@@ -293,8 +293,32 @@ struct ScatterNest {
       build.if_then(all_of(inside, build), walk);
   }
 
+  // Whether the window's axes from this one on lie in the array and in the updates as one.
+  bool lies_whole(size_t k) const {
+    for (size_t m = k; m < dims.window.size(); ++m) {
+      const auto behind = static_cast<int64_t>(dims.window.size() - m);
+      const int64_t axis = dims.window_axes[m], of_updates = dims.window[m];
+      if (axis != x.rank() - behind || of_updates != updates.rank() - behind || contains_axis(dims.map, axis))
+        return false;
+      if (m > k && x.dims[static_cast<size_t>(axis)] != updates.dims[static_cast<size_t>(of_updates)])
+        return false;
+    }
+    return true;
+  }
+
   void walk_window(size_t k) {
     if (k == dims.window.size()) return update();
+    if (k + 1 < dims.window.size() && lies_whole(k)) {
+      const Dim length = product(
+          Dims(updates.dims.end() - static_cast<int64_t>(dims.window.size() - k), updates.dims.end()));
+      window.resize(dims.window.size() - 1, build.index(0));
+      walk_elements(build.index(0), c.size(length), [&](Expr i) {
+        window.push_back(i);
+        update();
+        window.pop_back();
+      });
+      return window.resize(k);
+    }
     auto axis = static_cast<size_t>(dims.window_axes[k]);
     Expr size = update_sizes[static_cast<size_t>(dims.window[k])];
     Expr low = build.index(0), high = size;
@@ -307,13 +331,17 @@ struct ScatterNest {
       walk_window(k + 1);
       window.pop_back();
     };
-    // Elements of one window differ in place, so its innermost axis may run in lanes. What the next window
-    // reads at the same place is what one store wrote, and waits for no other, where neither is masked.
-    const Dim& length = updates.dims[static_cast<size_t>(dims.window[k])];
-    if (k + 1 < dims.window.size())
-      build.serial_for(low, high, body);
-    else if (length.is_constant() && !contains_axis(dims.map, dims.window_axes[k]))
-      in_whole_vectors(build, length.constant(), kLanes, [&](Expr i, int) { body(i); });
+    if (k + 1 < dims.window.size()) return build.serial_for(low, high, body);
+    walk_elements(low, high, body);
+  }
+
+  // Elements of one window differ in place, so its innermost axis may run in lanes. What the next window
+  // reads at the same place is what one store wrote, and waits for no other, where neither is masked.
+  void walk_elements(Expr low, Expr high, const loop::Builder::Body& body) {
+    if (low->op == loop::Op::Const && high->op == loop::Op::Const)  // from 0
+      in_whole_vectors(build, static_cast<int64_t>(high->bits[0]),
+                       std::max(kLanes, kBytes / static_cast<int>(size_of(x.dtype))),
+                       [&](Expr i, int) { body(i); });
     else
       build.vector_for(low, high, kLanes, body);
   }
