@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
+#include <unordered_set>
 
 #include "codegen/cuts.h"
 #include "codegen/group_emitter.h"
 #include "codegen/turned_tiles.h"
 #include "ops/contraction.h"
+#include "ops/shape_attrs.h"
 #include "ops/window_attrs.h"
 
 namespace ig::codegen {
@@ -38,6 +40,36 @@ Cut cut_of(const Block& region) {
   const auto elements = static_cast<int64_t>(std::bit_floor(fit));
   const int64_t of_block = std::min(kBlockElements, elements / 2);
   return {of_block, elements / of_block};
+}
+
+// The widest element of what the results are made of. Wide integers that only say where the rows of a gather
+// begin fill no lanes.
+int widest_moved(const Block& region) {
+  constexpr int64_t kLeast = 4;  // bytes of a row
+  auto names_rows = [](const Node* node, Value operand) {
+    const AttrValue* offsets = node->attrs().find(ops::kOffsetDims.name);
+    if (!offsets || operand == node->operand(0)) return false;
+    const Type& type = node->result()->type();
+    Dim bytes = static_cast<int64_t>(size_of(type.dtype));
+    int64_t axis = type.rank();
+    while (std::ranges::count(std::get<Ints>(*offsets), axis - 1) != 0)
+      bytes = bytes * type.dims[static_cast<size_t>(--axis)];
+    return axis < type.rank() && !(bytes.is_constant() && bytes.constant() < kLeast);
+  };
+  std::unordered_set<Value> moved(region.results().begin(), region.results().end());
+  std::vector<Value> left(moved.begin(), moved.end());
+  int widest = 0;
+  while (!left.empty()) {
+    Value v = left.back();
+    left.pop_back();
+    if (v->type().is_tensor() && v->type().elements() != Dim(int64_t{1}))
+      widest = std::max(widest, static_cast<int>(size_of(compute_type(v->type().dtype))));
+    const Node* node = v->node();
+    if (node == nullptr) continue;
+    for (Value operand : node->operands())
+      if (!names_rows(node, operand) && moved.insert(operand).second) left.push_back(operand);
+  }
+  return widest > 0 ? widest : widest_element(region);
 }
 
 // All operands have as many elements as the results, or one, nothing moves elements about (what is only
@@ -384,7 +416,7 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
   Dims dims = shape;
   while (dims.size() > 1 && dims.back() == Dim(int64_t{1})) dims.pop_back();
   loop::Builder& build = emit.build;
-  const int widest = widest_element(region);
+  const int widest = widest_moved(region);
 
   bool at_line = false;  // vectors begin at lines of the results
   auto body = [&](loop::Expr flat, std::span<const loop::Expr> index) {
