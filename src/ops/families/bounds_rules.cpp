@@ -4,13 +4,15 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <span>
 
 #include "ops/attrs.h"
 
 namespace ig::ops {
 namespace {
 
-constexpr int64_t kMostElements = 131072;  // of a constant that is looked through
+constexpr int64_t kMostElements = 131072;          // of a constant that is looked through
+constexpr int64_t kMostPlaces = int64_t{1} << 24;  // of one that has the dtypes of places: some milliseconds
 
 bool all_known(const BoundsContext& c) { return std::ranges::all_of(c.x, &Bounds::known); }
 Bounds of_type(const BoundsContext& c) { return bounds_of_type(c.dtype()); }
@@ -47,6 +49,14 @@ Dim folded(const BoundsContext& c) {
   return n;
 }
 
+template <typename T>
+Bounds extremes(const void* data, int64_t count) {
+  const std::span<const T> all(static_cast<const T*>(data), static_cast<size_t>(count));
+  T low = all[0], high = all[0];
+  for (T value : all) low = std::min(low, value), high = std::max(high, value);
+  return {.known = true, .low = low, .high = high};
+}
+
 Bounds truth(int64_t value) { return {.known = true, .low = value, .high = value}; }
 constexpr Bounds kAnyTruth{.known = true, .low = 0, .high = 1};
 
@@ -65,7 +75,10 @@ Bounds bounds_of_updated(const BoundsContext& c) { return bounds_of_either(c.x[0
 Bounds bounds_of_literal(const BoundsContext& c) {
   const auto* value = std::get_if<Literal>(c.node->attrs().find("value"));
   Bounds out = of_type(c);
-  if (!value || !out.known || value->elements() == 0 || value->elements() > kMostElements) return out;
+  if (!value || !out.known || value->elements() == 0 || value->elements() > kMostPlaces) return out;
+  if (c.dtype() == DType::I64) return extremes<int64_t>(value->data(), value->elements());
+  if (c.dtype() == DType::I32) return extremes<int32_t>(value->data(), value->elements());
+  if (value->elements() > kMostElements) return out;
   std::swap(out.low, out.high);
   for (int64_t i = 0; i < value->elements(); ++i) {
     out.low = std::min(out.low, value->as_int(i));
