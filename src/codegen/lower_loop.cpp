@@ -211,8 +211,10 @@ class ShortRows {
 void lower_tiles(GroupEmitter& emit, Kernel& kernel, const Dims& dims, const ops::Across& across,
                  const std::function<void(loop::Expr, std::span<const loop::Expr>)>& body, int lanes,
                  bool past_caches) {
-  constexpr int64_t kFew = 4, kManyOfFew = 1024;
-  auto few = [](const Dim& size) { return size.is_constant() && size.constant() <= kFew; };
+  constexpr int64_t kManyOfFew = 1024;
+  const int widest = widest_moved(emit.region);
+  const int64_t most_of_few = widest <= 2 ? 7 : 4;
+  auto few = [&](const Dim& size) { return size.is_constant() && size.constant() <= most_of_few; };
   const Dim& all_rows = dims[across.axis];
   const bool few_columns = few(dims.back()) && across.axis + 2 == dims.size();
   const bool few_rows = !few_columns && few(all_rows);
@@ -268,12 +270,25 @@ void lower_tiles(GroupEmitter& emit, Kernel& kernel, const Dims& dims, const ops
         build.prefetch(emit.buffer_of_arg(arg), next + build.index(at));
     }
   };
+  auto walk_row = [&](loop::Expr r, loop::Expr count) {
+    emit.vector(build.index(0), count, static_cast<int>(std::min<int64_t>(lanes, tile_columns)),
+                [&](loop::Expr c) {
+                  std::vector<loop::Expr> index = index_at(row0 + r, column0 + c);
+                  body(emit.flat(index, dims), index);
+                });
+  };
+  // Elements that no target moves by masks: how many are left in the last tile is to be known.
+  const bool narrow = widest < 4 && dims.back().is_constant();
+  const int64_t left = narrow ? dims.back().constant() % tile_columns : 0;
+  const bool one_tile = narrow && dims.back().constant() <= tile_columns;
   emit.serial(build.index(0), rows, [&](loop::Expr r) {
     if (past_caches && !few_rows) ask_ahead(r);
-    emit.vector(build.index(0), columns, lanes, [&](loop::Expr c) {
-      std::vector<loop::Expr> index = index_at(row0 + r, column0 + c);
-      body(emit.flat(index, dims), index);
-    });
+    if (one_tile) return walk_row(r, build.index(dims.back().constant()));
+    if (left == 0) return walk_row(r, narrow ? build.index(tile_columns) : columns);
+    build.if_then(
+        columns == build.index(tile_columns),
+        [&] { emit.scoped([&] { walk_row(r, build.index(tile_columns)); }); },
+        [&] { emit.scoped([&] { walk_row(r, build.index(left)); }); });
   });
 }
 

@@ -14,7 +14,8 @@
 namespace ig::codegen {
 namespace {
 
-constexpr int64_t kFew = 4;  // the colours of an image
+// The colours of an image, or as many rows or columns of narrow elements as make no square.
+constexpr int64_t kFew = 4, kFewNarrow = 7;
 
 // The element numbers of two vectors a, b of n: the low or the high halves, interleaved in units of `unit`
 // elements within groups of `group` elements (a 256-bit register shuffles within its halves at the price of
@@ -207,7 +208,9 @@ void Emitter::transpose(const loop::Stmt& s) {
     return known != nullptr ? known->getSExtValue() : 0;
   };
   const int64_t known_rows = constant(rows), known_columns = constant(columns);
-  auto are_few = [&](int64_t n, llvm::Value* step) { return n <= kFew && constant(step) == n; };
+  auto are_few = [&](int64_t n, llvm::Value* step) {
+    return n <= (bytes <= 2 ? kFewNarrow : kFew) && constant(step) == n;
+  };
   const bool few_columns = known_columns >= 2 && are_few(known_columns, from_stride);
   const bool few_rows = known_rows >= 1 && known_rows < side && are_few(known_rows, to_stride);
   // Without a square of this side the code is short, and with few of them a call would take as long as a few:
@@ -244,7 +247,7 @@ void Emitter::transpose(const loop::Stmt& s) {
     auto* whole = b_.CreateAnd(rows, i64(-count));
     counted(i64(0), whole, count, false, [&](llvm::Value* r) {
       std::vector<llvm::Value*> lines;
-      lines.reserve(kFew);
+      lines.reserve(static_cast<size_t>(few));
       for (int64_t i = 0; i < few; ++i)
         lines.push_back(b_.CreateAlignedLoad(some, source(r, i64(i * count)), align));
       llvm::Value* all = llvm::concatenateVectors(b_, lines);
