@@ -332,6 +332,20 @@ void walk_parts(GroupEmitter& emit, const std::vector<int64_t>& cuts, int lanes,
   }
 }
 
+// Whether short rows come from an array that has them in the order of the axis before (an image turned over,
+// its colours side by side): along the walk each lies in a line of its own, beside what later walks read.
+bool turns_short_rows(const Block& region, const Dims& dims) {
+  const auto rank = static_cast<int64_t>(dims.size());
+  for (const Node* node : region) {
+    const AttrValue* order = node->attrs().find(ops::kPermutation.name);
+    if (!order || rank < 3 || node->result()->type().rank() != rank) continue;
+    const auto& from = std::get<Ints>(*order);
+    if (from[static_cast<size_t>(rank - 1)] == rank - 1 && from[static_cast<size_t>(rank - 3)] == rank - 2)
+      return true;
+  }
+  return false;
+}
+
 // The last axes are walked as one.
 void lower_short_rows(GroupEmitter& emit, Kernel& kernel, const Dims& dims, const Cut& cut, ShortRows& rows,
                       const std::vector<int64_t>& cuts,
@@ -350,6 +364,33 @@ void lower_short_rows(GroupEmitter& emit, Kernel& kernel, const Dims& dims, cons
       walk_parts(emit, cuts, rows.lanes(), at,
                  [&](loop::Expr from, loop::Expr to, int64_t) { rows.walk(from, to, at); });
     });
+  if (rows.axes() == 2 && turns_short_rows(emit.region, dims)) {
+    // By tiles: what shares a line is read before the line is gone.
+    constexpr int64_t kLines = 4;  // that a tile takes of each row of the array
+    const int64_t width = dims.back().constant();
+    const int64_t row_bytes = width * static_cast<int64_t>(size_of(emit.region.results()[0]->type().dtype));
+    const int64_t height = std::max<int64_t>(1, kLines * kLineBytes / row_bytes);
+    const Dim& across = dims[dims.size() - 3];
+    const int64_t apart = across.is_constant() ? across.constant() * row_bytes : 0;
+    const int64_t walked = rows_stay(32, apart) ? 32 : 16;  // short rows, whose lines are to stay meanwhile
+    constexpr int64_t kFewWalks = 8;                        // are one, whose end is known
+    int64_t along = (walked * width + rows.turn() - 1) / rows.turn() * rows.turn();
+    const bool one_walk = length.is_constant() && length.constant() <= kFewWalks * along;
+    if (one_walk) along = std::max<int64_t>(1, length.constant());
+    const Dim tiles = ceildiv(product(outer), Dim(height)), parts = ceildiv(length, Dim(along));
+    kernel.blocks = tiles * parts;
+    kernel.grain = std::max<int64_t>(1, cut.elements * cut.grain / (height * along));
+    loop::Builder& build = emit.build;
+    loop::Expr count = emit.size(parts), first = build.let(build.block() / count * height);
+    loop::Expr begin = one_walk ? build.index(0) : build.let(build.block() % count * along);
+    loop::Expr end =
+        one_walk ? build.index(along) : build.let(loop::lesser(begin + along, emit.size(length)));
+    loop::Expr last = build.let(loop::lesser(first + height, emit.size(product(outer))));
+    return emit.serial(first, last, [&](loop::Expr row) {
+      const GroupEmitter::Index index = emit.split(row, outer);
+      rows.walk(begin, end, [&](loop::Expr j) { element(index, row, j); });
+    });
+  }
   const int64_t part = std::max<int64_t>(1, cut.elements / rows.turn()) * rows.turn();
   walk_rows(emit, kernel, product(outer), length, part,
             [&](loop::Expr row, loop::Expr begin, loop::Expr end) {

@@ -75,6 +75,7 @@ STEPS: dict[str, Callable[[Any, int, int], Any]] = {
     "repeat": lambda x, axis, n: x if x.size > 50_000 else ig.repeat(x, 2, axis=axis),
     "update": updated,
     "transpose": lambda x, axis, n: x.mT if x.ndim > 1 else x,
+    "turn the image": lambda x, axis, n: ig.permute_dims(x, (*range(x.ndim - 3), -2, -3, -1)) if x.ndim > 2 else x,
     "number": lambda x, axis, n: x * spread(x, axis) - spread(x, n % x.ndim),
     "tanh": lambda x, axis, n: ig.tanh(x) if x.dtype in (ig.float32, ig.float64) else x * 3,
     "centre": lambda x, axis, n: ig.astype(x, "float32") - ig.mean(ig.astype(x, "float32"), axis=axis, keepdims=True),
