@@ -278,7 +278,10 @@ void lower_tiles(GroupEmitter& emit, Kernel& kernel, const Dims& dims, const ops
                 });
   };
   // Elements that no target moves by masks: how many are left in the last tile is to be known.
-  const bool narrow = widest < 4 && dims.back().is_constant();
+  constexpr size_t kLeastMasked = 4;  // bytes
+  const bool narrow = dims.back().is_constant() && std::ranges::any_of(emit.region.results(), [](Value v) {
+                        return size_of(v->type().dtype) < kLeastMasked;
+                      });
   const int64_t left = narrow ? dims.back().constant() % tile_columns : 0;
   const bool one_tile = narrow && dims.back().constant() <= tile_columns;
   emit.serial(build.index(0), rows, [&](loop::Expr r) {
@@ -346,6 +349,37 @@ bool turns_short_rows(const Block& region, const Dims& dims) {
   return false;
 }
 
+// The last two axes are walked as one, by tiles: what shares a line is read before the line is gone.
+// `element` gets the outer index, the row that this is the index of, and the column of the walk.
+void lower_turned_rows(
+    GroupEmitter& emit, Kernel& kernel, const Dims& dims, const Cut& cut, ShortRows& rows,
+    const std::function<void(const GroupEmitter::Index&, loop::Expr, loop::Expr)>& element) {
+  constexpr int64_t kLines = 4;     // that a tile takes of each row of the array
+  constexpr int64_t kFewWalks = 8;  // along a row, which are one, whose end is known
+  const Dims outer(dims.begin(), dims.end() - 2);
+  const Dim count = product(outer), length = dims[dims.size() - 2] * dims.back(), &across = outer.back();
+  const int64_t width = dims.back().constant();
+  const int64_t row_bytes = width * static_cast<int64_t>(size_of(emit.region.results()[0]->type().dtype));
+  const int64_t height = std::max<int64_t>(1, kLines * kLineBytes / row_bytes);
+  // So many short rows, each in a line of its own, which is to stay meanwhile.
+  const int64_t walked = rows_stay(32, across.is_constant() ? across.constant() * row_bytes : 0) ? 32 : 16;
+  int64_t along = (walked * width + rows.turn() - 1) / rows.turn() * rows.turn();
+  const bool one_walk = length.is_constant() && length.constant() <= kFewWalks * along;
+  if (one_walk) along = std::max<int64_t>(1, length.constant());
+
+  const Dim parts = ceildiv(length, Dim(along));
+  kernel.blocks = ceildiv(count, Dim(height)) * parts;
+  kernel.grain = std::max<int64_t>(1, cut.elements * cut.grain / (height * along));
+  loop::Builder& build = emit.build;
+  loop::Expr first = build.let(build.block() / emit.size(parts) * height);
+  loop::Expr begin = one_walk ? build.index(0) : build.let(build.block() % emit.size(parts) * along);
+  loop::Expr end = one_walk ? build.index(along) : build.let(loop::lesser(begin + along, emit.size(length)));
+  emit.serial(first, build.let(loop::lesser(first + height, emit.size(count))), [&](loop::Expr row) {
+    const GroupEmitter::Index index = emit.split(row, outer);
+    rows.walk(begin, end, [&](loop::Expr j) { element(index, row, j); });
+  });
+}
+
 // The last axes are walked as one.
 void lower_short_rows(GroupEmitter& emit, Kernel& kernel, const Dims& dims, const Cut& cut, ShortRows& rows,
                       const std::vector<int64_t>& cuts,
@@ -364,33 +398,8 @@ void lower_short_rows(GroupEmitter& emit, Kernel& kernel, const Dims& dims, cons
       walk_parts(emit, cuts, rows.lanes(), at,
                  [&](loop::Expr from, loop::Expr to, int64_t) { rows.walk(from, to, at); });
     });
-  if (rows.axes() == 2 && turns_short_rows(emit.region, dims)) {
-    // By tiles: what shares a line is read before the line is gone.
-    constexpr int64_t kLines = 4;  // that a tile takes of each row of the array
-    const int64_t width = dims.back().constant();
-    const int64_t row_bytes = width * static_cast<int64_t>(size_of(emit.region.results()[0]->type().dtype));
-    const int64_t height = std::max<int64_t>(1, kLines * kLineBytes / row_bytes);
-    const Dim& across = dims[dims.size() - 3];
-    const int64_t apart = across.is_constant() ? across.constant() * row_bytes : 0;
-    const int64_t walked = rows_stay(32, apart) ? 32 : 16;  // short rows, whose lines are to stay meanwhile
-    constexpr int64_t kFewWalks = 8;                        // are one, whose end is known
-    int64_t along = (walked * width + rows.turn() - 1) / rows.turn() * rows.turn();
-    const bool one_walk = length.is_constant() && length.constant() <= kFewWalks * along;
-    if (one_walk) along = std::max<int64_t>(1, length.constant());
-    const Dim tiles = ceildiv(product(outer), Dim(height)), parts = ceildiv(length, Dim(along));
-    kernel.blocks = tiles * parts;
-    kernel.grain = std::max<int64_t>(1, cut.elements * cut.grain / (height * along));
-    loop::Builder& build = emit.build;
-    loop::Expr count = emit.size(parts), first = build.let(build.block() / count * height);
-    loop::Expr begin = one_walk ? build.index(0) : build.let(build.block() % count * along);
-    loop::Expr end =
-        one_walk ? build.index(along) : build.let(loop::lesser(begin + along, emit.size(length)));
-    loop::Expr last = build.let(loop::lesser(first + height, emit.size(product(outer))));
-    return emit.serial(first, last, [&](loop::Expr row) {
-      const GroupEmitter::Index index = emit.split(row, outer);
-      rows.walk(begin, end, [&](loop::Expr j) { element(index, row, j); });
-    });
-  }
+  if (rows.axes() == 2 && turns_short_rows(emit.region, dims))
+    return lower_turned_rows(emit, kernel, dims, cut, rows, element);
   const int64_t part = std::max<int64_t>(1, cut.elements / rows.turn()) * rows.turn();
   walk_rows(emit, kernel, product(outer), length, part,
             [&](loop::Expr row, loop::Expr begin, loop::Expr end) {

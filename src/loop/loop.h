@@ -211,8 +211,8 @@ struct Stmt {
                 // overlap
     LoadColumns,  // local[c] = from[f + lane * from_stride + c] for each lane and as many columns, where
                   // `value` is the load from[f]; lanes from `begin` on repeat the one before
-    Settle,  // local[index] is worked out before what stands behind this begins, whatever a scheduler of
-             // instructions thinks of it: what is put off keeps registers
+    Settle,       // local[index] is worked out before what stands behind this begins, whatever a scheduler of
+                  // instructions thinks of it: what is put off keeps registers
     Prefetch,  // asks the cache for buffer[index] and, in a vector loop, for the rest of the group; an index
                // outside of the buffer does no harm
   };

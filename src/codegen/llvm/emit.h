@@ -170,6 +170,7 @@ class Emitter {
   llvm::Type* local_type(uint32_t local);
   Value read_local(const Node& n);
   void assign(const loop::Stmt& s);
+  void settle(const loop::Stmt& s);
   Value reduce_lanes(const Node& n);
   llvm::Value* combine(loop::Reduction reduction, DType type, llvm::Value* a, llvm::Value* b);
 
@@ -244,14 +245,12 @@ class Emitter {
   llvm::Value* hidden(llvm::Value* pointer);  // a register whose value LLVM knows nothing about
 
   // emit_groups.cpp
- public:
   // How lanes lie to each other: each at a step from the first one that it lies at a known distance to.
   struct Apart {
     std::vector<size_t> from;
     std::vector<int64_t> step;
+    std::optional<int64_t> between(size_t one, size_t other) const;  // where it is known
   };
-
- private:
   Apart lanes_alone() const;
   Apart lanes_by(const std::function<std::optional<int64_t>(size_t from, size_t to)>& known) const;
   const Apart& apart(const Node* n, std::unordered_map<const Node*, Apart>& seen);
@@ -271,7 +270,6 @@ class Emitter {
   // emit_transpose.cpp
   void transpose(const loop::Stmt& s);
   void load_columns(const loop::Stmt& s);
-  void settle(const loop::Stmt& s);
   llvm::Value* one_of_few(llvm::Value* all, int64_t few, int64_t i);
   std::vector<llvm::Value*> load_transposed(std::span<llvm::Value* const> rows, llvm::Type* element,
                                             llvm::Align align, bool whole_rows);

@@ -13,13 +13,19 @@ namespace {
 
 constexpr size_t kMostNodes = 128;  // of an index that is looked through
 
-std::optional<int64_t> distance(const Emitter::Apart& lanes, size_t from, size_t to) {
-  if (lanes.from[from] != lanes.from[to]) return std::nullopt;
-  return static_cast<int64_t>(static_cast<uint64_t>(lanes.step[to]) -
-                              static_cast<uint64_t>(lanes.step[from]));
+// Indices wrap, as those of the code do.
+int64_t sum(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+int64_t difference(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
 }
 
 }  // namespace
+
+std::optional<int64_t> Emitter::Apart::between(size_t one, size_t other) const {
+  return from[one] == from[other] ? std::optional(difference(step[other], step[one])) : std::nullopt;
+}
 
 Emitter::Apart Emitter::lanes_alone() const {
   Apart out{std::vector<size_t>(static_cast<size_t>(lanes_)),
@@ -52,7 +58,8 @@ const Emitter::Apart& Emitter::apart(const Node* n, std::unordered_map<const Nod
                                n->op == Op::Rem || (n->op == Op::Var && !n->a));
   if (whole)
     if (const Value v = eval(n); v.at_known_steps())
-      return seen[n] = lanes_by([&](size_t j, size_t k) { return std::optional(v.step(k) - v.step(j)); });
+      return seen[n] = lanes_by(
+                 [&](size_t j, size_t k) { return std::optional(difference(v.step(k), v.step(j))); });
   switch (n->op) {
     case Op::Const: return seen[n] = lanes_by([](size_t, size_t) { return std::optional<int64_t>(0); });
     case Op::Var: return seen[n] = n->a ? apart(n->a.node(), seen) : lanes_alone();
@@ -67,31 +74,31 @@ const Emitter::Apart& Emitter::apart(const Node* n, std::unordered_map<const Nod
     if (e) of.push_back(apart(e.node(), seen));
   if (index && (n->op == Op::Add || n->op == Op::Sub))
     return seen[n] = lanes_by([&](size_t j, size_t k) -> std::optional<int64_t> {
-             const auto a = distance(of[0], j, k), b = distance(of[1], j, k);
+             const auto a = of[0].between(j, k), b = of[1].between(j, k);
              if (!a || !b) return std::nullopt;
-             return n->op == Op::Add ? *a + *b : *a - *b;
+             return n->op == Op::Add ? sum(*a, *b) : difference(*a, *b);
            });
   if (index && n->op == Op::Mul && n->b->op == Op::Const)
     return seen[n] = lanes_by([&](size_t j, size_t k) -> std::optional<int64_t> {
-             const auto a = distance(of[0], j, k);
+             const auto a = of[0].between(j, k);
              if (!a) return std::nullopt;
              return static_cast<int64_t>(static_cast<uint64_t>(*a) * n->b->bits[0]);
            });
   return seen[n] = lanes_by([&](size_t j, size_t k) -> std::optional<int64_t> {
            for (const Apart& a : of)
-             if (distance(a, j, k).value_or(1) != 0) return std::nullopt;
+             if (a.between(j, k).value_or(1) != 0) return std::nullopt;
            return 0;
          });
 }
 
-// Null where that would be no fewer loads than half of the lanes.
+// Null where that would take more loads than half of the lanes.
 llvm::Value* Emitter::load_groups(uint32_t buffer, DType type, const Node* index, llvm::Value* offset) {
   if (mask_ != nullptr || lanes_ == 1 || is_complex(type)) return nullptr;
   std::unordered_map<const Node*, Apart> seen;
   const Apart lanes = apart(index, seen);
   std::vector<std::pair<size_t, size_t>> pieces;  // the first lane, and how many
   for (size_t k = 0; k < lanes.from.size(); ++k) {
-    const bool goes_on = k > 0 && distance(lanes, k - 1, k) == 1;
+    const bool goes_on = k > 0 && lanes.between(k - 1, k) == 1;
     if (goes_on)
       ++pieces.back().second;
     else

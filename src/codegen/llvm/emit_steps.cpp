@@ -176,7 +176,7 @@ Emitter::Value Emitter::divided(const Node& n, Value a, Value b) {
     const int64_t at = sum(*first, sum(a.step(static_cast<size_t>(k)), product(-1, a.step(0))));
     if (at >= 0)
       steps.push_back(n.op == Op::Div ? at / divisor : at % divisor);
-    else if (known == nullptr && natural(n.a.node()))  // the number is none below zero; it is what is left that is
+    else if (known == nullptr && natural(n.a.node()))  // the number itself is not below zero
       steps.push_back(n.op == Op::Div ? (at + 1) / divisor - 1 : (at + 1) % divisor + divisor - 1);
     else
       return {};
