@@ -52,29 +52,6 @@ std::unique_ptr<Function> micro_kernel(int64_t rows, int columns, int64_t unroll
   return b.finish();
 }
 
-std::vector<std::string> innermost_loop(const std::string& assembly) {
-  // The lines between the label that is jumped back to and that jump, of the loop with the most
-  // multiply-adds.
-  std::vector<std::string> lines, best;
-  std::istringstream in(assembly);
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  auto count = [](const std::vector<std::string>& body) {
-    return std::count_if(body.begin(), body.end(),
-                         [](auto& l) { return l.find("vfmadd") != std::string::npos; });
-  };
-  for (size_t i = 0; i < lines.size(); ++i) {
-    std::smatch match;
-    if (!std::regex_match(lines[i], match, std::regex(R"((\.LBB[0-9_]+):.*)"))) continue;
-    for (size_t j = i + 1; j < lines.size() && lines[j].rfind(".LBB", 0) != 0; ++j)
-      if (std::regex_match(lines[j], std::regex(R"(\s+j[a-z]+\s+)" + match[1].str()))) {
-        std::vector<std::string> body(lines.begin() + static_cast<long>(i) + 1,
-                                      lines.begin() + static_cast<long>(j));
-        if (count(body) > count(best)) best = body;
-      }
-  }
-  return best;
-}
-
 void check_micro_kernel(const char* level, int64_t rows, int columns, const char* reg) {
   auto f = micro_kernel(rows, columns, 4);
   Target target = Target::named(level);

@@ -4,9 +4,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <regex>
+#include <sstream>
+#include <string>
 #include <vector>
 
 #include "codegen/jit.h"
@@ -65,6 +69,28 @@ inline std::vector<Target> runnable() {
   for (const char* name : {"x86-64-v2", "x86-64-v3", "x86-64-v4", "native"})
     if (Target t = Target::named(name); t.runs_here()) out.push_back(t);
   return out;
+}
+
+// The lines between the label that is jumped back to and that jump, of the loop with the most multiply-adds.
+inline std::vector<std::string> innermost_loop(const std::string& assembly) {
+  std::vector<std::string> lines, best;
+  std::istringstream in(assembly);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  auto count = [](const std::vector<std::string>& body) {
+    return std::count_if(body.begin(), body.end(),
+                         [](auto& l) { return l.find("vfmadd") != std::string::npos; });
+  };
+  for (size_t i = 0; i < lines.size(); ++i) {
+    std::smatch match;
+    if (!std::regex_match(lines[i], match, std::regex(R"((\.LBB[0-9_]+):.*)"))) continue;
+    for (size_t j = i + 1; j < lines.size() && lines[j].rfind(".LBB", 0) != 0; ++j)
+      if (std::regex_match(lines[j], std::regex(R"(\s+j[a-z]+\s+)" + match[1].str()))) {
+        std::vector<std::string> body(lines.begin() + static_cast<long>(i) + 1,
+                                      lines.begin() + static_cast<long>(j));
+        if (count(body) > count(best)) best = body;
+      }
+  }
+  return best;
 }
 
 }  // namespace ig::codegen::test
