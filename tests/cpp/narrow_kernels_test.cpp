@@ -6,6 +6,7 @@
 
 #include "codegen/kernel.h"
 #include "llvm_test_util.h"
+#include "ops/families/array_tools.h"
 #include "passes/pass.h"
 
 namespace ig::codegen::test {
@@ -78,6 +79,49 @@ TEST(NarrowKernels, RowsAtNamedPlacesComeInOnePiece) {
       const std::string text = rows(width, level);
       EXPECT_EQ(text.find("insertps"), std::string::npos) << width << " " << level;
       EXPECT_EQ(text.find("gather"), std::string::npos) << width << " " << level;
+    }
+}
+
+// Sums of all types and numbers of lanes, whether or not a register holds them.
+TEST(NarrowKernels, SettledSumsAreWhatTheyWere) {
+  for (DType type : {DType::I8, DType::U16, DType::I32, DType::I64, DType::F32, DType::F64})
+    for (int lanes : {2, 4, 8, 16, 32, 64}) {
+      loop::Builder b("settled");
+      const uint32_t x = b.add_buffer(type, false, "x"), out = b.add_buffer(type, true, "out");
+      const uint32_t sum = b.local(type, lanes, 2, "sum");
+      b.vector_for(b.index(0), b.index(lanes), lanes, [&](loop::Expr j) {
+        for (int64_t i : {0, 1}) {
+          b.assign(sum, b.load(x, j), b.index(i));
+          b.settle(sum, b.index(i));
+          b.assign(sum, b.read(sum, b.index(i)) + b.load(x, j), b.index(i));
+        }
+        b.store(out, j, b.read(sum, b.index(0)) + b.read(sum, b.index(1)));
+      });
+      const auto function = b.finish();
+      EXPECT_NE(function->str().find("settle sum"), std::string::npos);
+      for (const char* level : {"x86-64-v2", "x86-64-v3", "x86-64-v4"}) {
+        const Target target = Target::named(level);
+        EXPECT_FALSE(compile_assembly(*function, target).empty());
+        if (!target.runs_here()) continue;
+        const loop::Function* list[] = {function.get()};
+        const auto compiled = compile(list, target, 1);
+        Literal from = Literal::allocate(type, {lanes}), to = Literal::allocate(type, {lanes}),
+                want = Literal::allocate(type, {lanes});
+        for (int k = 0; k < lanes; ++k) {
+          const auto set = [&](Literal& to_set, int64_t value) {
+            if (is_float(type))
+              ops::tools::set_real(to_set, k, static_cast<double>(value));
+            else
+              ops::tools::set_whole(to_set, k, value);
+          };
+          set(from, k % 25), set(want, 4 * (k % 25));
+        }
+        void* buffers[] = {from.mutable_data(), to.mutable_data()};
+        rt::KernelArgs args;
+        args.buffers = buffers;
+        EXPECT_EQ(compiled[0].fn(&args, 0, 1), 0);
+        EXPECT_EQ(to, want) << name(type) << " x " << lanes << " on " << level;
+      }
     }
 }
 

@@ -39,10 +39,10 @@ def sides(form: str, m: int, k: int, n: int, draw: np.random.Generator, dtype: s
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32", "uint16", "int8"])
 @pytest.mark.parametrize("number", range(12))
 def test_few_columns_have_the_bits_of_single_rows(form: str, dtype: str, number: int) -> None:
-    if dtype == "int32" and form == "work behind":
+    if "int" in dtype and form == "work behind":
         form = "plain"
     draw = random.Random(f"{form} {dtype} {number}")
     m = draw.choice([1, 3, 8, 15, 16, 17, 31, 40, 65, 127, 128, 130, 300])

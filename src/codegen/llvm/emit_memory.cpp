@@ -350,12 +350,13 @@ void Emitter::assign(const loop::Stmt& s) {
   b_.CreateStore(v, at);
 }
 
-// An instruction of no bytes that may do anything, and takes and gives the value in a register.
+// An instruction of no bytes that may do anything, and takes and gives the value in a register, if it fills
+// one.
 void Emitter::settle(const loop::Stmt& s) {
   auto* at = local_address(s.id, s.index);
   auto* type = local_type(s.id);
-  const auto bits = static_cast<int64_t>(type->getPrimitiveSizeInBits());
-  if (!type->isVectorTy() || bits > 8 * target_.vector_bytes) return;  // no register holds it
+  const auto bytes = static_cast<int64_t>(type->getPrimitiveSizeInBits()) / 8;
+  if (!type->isVectorTy() || bytes < 16 || bytes > target_.vector_bytes) return;
   auto* nothing = llvm::InlineAsm::get(llvm::FunctionType::get(type, {type}, false), "",
                                        target_.registers == 32 ? "=v,0" : "=x,0", true);
   b_.CreateStore(b_.CreateCall(nothing, {b_.CreateLoad(type, at)}), at);

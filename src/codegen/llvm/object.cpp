@@ -14,6 +14,8 @@
 #include <llvm/Analysis/TargetLibraryInfo.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/Config/llvm-config.h>
+#include <llvm/IR/DiagnosticInfo.h>
+#include <llvm/IR/DiagnosticPrinter.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/PassInstrumentation.h>
@@ -159,11 +161,25 @@ std::string generate(std::span<const loop::Function* const> functions, std::span
                      const Target& target, Form form) {
   llvm::TargetMachine& tm = machine(target);
   llvm::LLVMContext context;
+  // What it finds wrong LLVM would print, and go on to code that does anything.
+  std::string problem;
+  context.setDiagnosticHandlerCallBack(
+      [](const llvm::DiagnosticInfo* info, void* to) {
+        if (info->getSeverity() != llvm::DS_Error) return;
+        llvm::raw_string_ostream out(*static_cast<std::string*>(to));
+        llvm::DiagnosticPrinterRawOStream printer(out);
+        info->print(printer);
+      },
+      &problem);
+  auto checked = [&](std::string made) {
+    IG_CHECK(problem.empty(), "LLVM refuses kernel {}: {}", symbols[0], problem);
+    return made;
+  };
   auto module = build(context, functions, symbols, target, tm);
   if (form != Form::Ir) optimise(*module, tm);
-  if (form == Form::Assembly) return emit_file(*module, tm, llvm::CodeGenFileType::AssemblyFile);
+  if (form == Form::Assembly) return checked(emit_file(*module, tm, llvm::CodeGenFileType::AssemblyFile));
   if (form == Form::Object) {
-    std::string object = emit_file(*module, tm, llvm::CodeGenFileType::ObjectFile);
+    std::string object = checked(emit_file(*module, tm, llvm::CodeGenFileType::ObjectFile));
     check_symbols(object);
     return object;
   }
