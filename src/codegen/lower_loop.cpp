@@ -19,6 +19,7 @@ namespace ig::codegen {
 namespace {
 
 constexpr int64_t kBlockElements = 8192;   // of a block, at most: within the first caches
+constexpr size_t kLeastMasked = 4;         // bytes of elements that have masked moves on all targets
 constexpr int64_t kGrainElements = 32768;  // worth a second thread, where they are only moved
 
 // How the elements are cut: those of a block, and the blocks that are worth a thread.
@@ -209,12 +210,11 @@ class ShortRows {
 // The walk in tiles: eight registers of rows along the axis, and 64 columns along the last one; of
 // the few rows or columns of an image's colours more.
 void lower_tiles(GroupEmitter& emit, Kernel& kernel, const Dims& dims, const ops::Across& across,
-                 const std::function<void(loop::Expr, std::span<const loop::Expr>)>& body, int lanes,
+                 const std::function<void(loop::Expr, std::span<const loop::Expr>)>& body, int widest,
                  bool past_caches) {
   constexpr int64_t kManyOfFew = 1024;
-  const int widest = widest_moved(emit.region);
-  const int64_t most_of_few = widest <= 2 ? 7 : 4;
-  auto few = [&](const Dim& size) { return size.is_constant() && size.constant() <= most_of_few; };
+  const int lanes = natural_lanes(emit.target, widest);
+  auto few = [&](const Dim& size) { return size.is_constant() && size.constant() <= most_of_few(widest); };
   const Dim& all_rows = dims[across.axis];
   const bool few_columns = few(dims.back()) && across.axis + 2 == dims.size();
   const bool few_rows = !few_columns && few(all_rows);
@@ -253,7 +253,7 @@ void lower_tiles(GroupEmitter& emit, Kernel& kernel, const Dims& dims, const ops
   if (few_columns) {  // whole rows, one behind the other
     loop::Expr first = emit.flat(index_at(row0, column0), dims);
     auto pixels = [&](loop::Expr i) { body(first + i, index_at(row0 + i / columns, i % columns)); };
-    ShortRows rows_of_few(emit, dims, emit.target.vector_bytes / widest_element(emit.region));
+    ShortRows rows_of_few(emit, dims, emit.target.vector_bytes / widest);
     if (rows_of_few.fit()) return rows_of_few.walk(build.index(0), rows * columns, pixels);
     return emit.vector(build.index(0), rows * columns, lanes, pixels);
   }
@@ -277,8 +277,7 @@ void lower_tiles(GroupEmitter& emit, Kernel& kernel, const Dims& dims, const ops
                   body(emit.flat(index, dims), index);
                 });
   };
-  // Elements that no target moves by masks: how many are left in the last tile is to be known.
-  constexpr size_t kLeastMasked = 4;  // bytes
+  // Where a target moves no such elements by masks, how many are left in the last tile is to be known.
   const bool narrow = dims.back().is_constant() && std::ranges::any_of(emit.region.results(), [](Value v) {
                         return size_of(v->type().dtype) < kLeastMasked;
                       });
@@ -506,13 +505,12 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
   // Short rows are walked together, with both ways of a lane where it is known which one it takes: parts of
   // rows would be vectors of few elements. Rows longer than a register are no worse off one by one, in one or
   // two parts, where their elements are soon computed and a last part of a register has masked moves.
-  constexpr int kLeastMasked = 4;  // bytes of elements that have them on all targets
   bool together = short_rows.fit() && !heavy;
   auto cuts_of_row = [&] {
     std::vector<int64_t> cuts =
         dims.size() < shape.size() ? cuts_of_joined(emit, dims, 1) : cuts_of(emit, dims, heavy);
     if (heavy || !short_rows.fit_in_parts() || stacks(cuts)) return cuts;
-    const bool masked = widest >= kLeastMasked;
+    const bool masked = widest >= static_cast<int>(kLeastMasked);
     together |= cuts.empty() ? !masked && dims.back().constant() % register_lanes != 0
                              : !masked || cuts.size() > 3 || cuts.back() <= register_lanes ||
                                    elements_are_dear(region, shape);
@@ -526,7 +524,7 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
     const int lanes = natural_lanes(emit.target, widest);
     at_line = dims.back().is_constant() && dims.back().constant() % lanes == 0;
     const bool past_caches = at_line && emit.any_streamed();
-    lower_tiles(emit, kernel, dims, across, body, lanes, past_caches);
+    lower_tiles(emit, kernel, dims, across, body, widest, past_caches);
   } else if (is_flat(region, shape)) {
     Dim n = product(dims);
     const bool one_block =

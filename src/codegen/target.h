@@ -32,4 +32,8 @@ struct Target {
 // parts of one in few sets, of eight lines at least.
 bool rows_stay(int64_t rows, int64_t apart);
 
+// So many rows or columns of elements of so many bytes are turned over by shuffles, not by squares: the
+// colours of an image, or as many as make no square of narrow elements.
+constexpr int64_t most_of_few(int64_t bytes) { return bytes <= 2 ? 7 : 4; }
+
 }  // namespace ig::codegen

@@ -29,6 +29,14 @@
 
 namespace ig::codegen {
 
+// Indices wrap, as those of the code do.
+inline int64_t wrapped_sum(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+inline int64_t wrapped_product(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
+
 class Emitter {
  public:
   Emitter(const loop::Function& function, const Target& target, llvm::Module& module);
@@ -51,9 +59,7 @@ class Emitter {
     bool at_known_steps() const { return steps != nullptr || !v->getType()->isVectorTy(); }
     llvm::Value* first() const { return steps != nullptr ? base : v; }
     int64_t step(size_t lane) const {
-      return steps != nullptr
-                 ? (*steps)[lane]
-                 : static_cast<int64_t>(static_cast<uint64_t>(stride) * static_cast<uint64_t>(lane));
+      return steps != nullptr ? (*steps)[lane] : wrapped_product(stride, static_cast<int64_t>(lane));
     }
   };
 

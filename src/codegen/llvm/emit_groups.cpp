@@ -13,13 +13,7 @@ namespace {
 
 constexpr size_t kMostNodes = 128;  // of an index that is looked through
 
-// Indices wrap, as those of the code do.
-int64_t sum(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-}
-int64_t difference(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
-}
+int64_t difference(int64_t a, int64_t b) { return wrapped_sum(a, wrapped_product(-1, b)); }
 
 }  // namespace
 
@@ -76,13 +70,13 @@ const Emitter::Apart& Emitter::apart(const Node* n, std::unordered_map<const Nod
     return seen[n] = lanes_by([&](size_t j, size_t k) -> std::optional<int64_t> {
              const auto a = of[0].between(j, k), b = of[1].between(j, k);
              if (!a || !b) return std::nullopt;
-             return n->op == Op::Add ? sum(*a, *b) : difference(*a, *b);
+             return n->op == Op::Add ? wrapped_sum(*a, *b) : difference(*a, *b);
            });
   if (index && n->op == Op::Mul && n->b->op == Op::Const)
     return seen[n] = lanes_by([&](size_t j, size_t k) -> std::optional<int64_t> {
              const auto a = of[0].between(j, k);
              if (!a) return std::nullopt;
-             return static_cast<int64_t>(static_cast<uint64_t>(*a) * n->b->bits[0]);
+             return wrapped_product(*a, static_cast<int64_t>(n->b->bits[0]));
            });
   return seen[n] = lanes_by([&](size_t j, size_t k) -> std::optional<int64_t> {
            for (const Apart& a : of)

@@ -13,18 +13,6 @@ namespace ig::codegen {
 
 using loop::Op;
 
-namespace {
-
-// Indices wrap, as those of the code do.
-int64_t sum(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-}
-int64_t product(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-}
-
-}  // namespace
-
 // What a number does not exceed, where its form says so: a constant, the lesser of one and another number, or
 // what counts up to one of these.
 std::optional<int64_t> Emitter::most(const Node* n) {
@@ -143,9 +131,9 @@ std::optional<int64_t> Emitter::residue(const Node* n, int64_t of) {
 }
 
 Emitter::Value Emitter::with_steps(llvm::Value* base, std::vector<int64_t> steps) {
-  const int64_t stride = sum(steps[1], product(-1, steps[0]));
+  const int64_t stride = wrapped_sum(steps[1], wrapped_product(-1, steps[0]));
   bool even = true;
-  for (size_t k = 1; k < steps.size(); ++k) even = even && steps[k] == sum(steps[k - 1], stride);
+  for (size_t k = 1; k < steps.size(); ++k) even = even && steps[k] == wrapped_sum(steps[k - 1], stride);
   if (even) return {b_.CreateAdd(base, i64(steps[0])), stride};
   std::vector<llvm::Constant*> all;
   all.reserve(steps.size());
@@ -166,14 +154,15 @@ Emitter::Value Emitter::divided(const Node& n, Value a, Value b) {
   auto* known = llvm::dyn_cast<llvm::ConstantInt>(a.steps != nullptr ? a.base : a.v);
   std::optional<int64_t> first;
   if (known != nullptr)
-    first = sum(known->getSExtValue(), a.steps != nullptr ? a.steps->front() : 0);
+    first = wrapped_sum(known->getSExtValue(), a.steps != nullptr ? a.steps->front() : 0);
   else
     first = residue(n.a.node(), divisor);
   if (!first) return {};
   std::vector<int64_t> steps;
   steps.reserve(static_cast<size_t>(lanes_));
   for (int64_t k = 0; k < lanes_; ++k) {
-    const int64_t at = sum(*first, sum(a.step(static_cast<size_t>(k)), product(-1, a.step(0))));
+    const int64_t at =
+        wrapped_sum(*first, wrapped_sum(a.step(static_cast<size_t>(k)), wrapped_product(-1, a.step(0))));
     if (at >= 0)
       steps.push_back(n.op == Op::Div ? at / divisor : at % divisor);
     else if (known == nullptr && natural(n.a.node()))  // the number itself is not below zero
@@ -194,12 +183,13 @@ Emitter::Value Emitter::stepped(const Node& n, Value a, Value b) {
     const Value &moving = a.steps != nullptr ? a : b, &factor = a.steps != nullptr ? b : a;
     auto* by = factor.uniform() ? llvm::dyn_cast<llvm::ConstantInt>(factor.v) : nullptr;
     if (by == nullptr) return {};
-    for (size_t k = 0; k < steps.size(); ++k) steps[k] = product(moving.step(k), by->getSExtValue());
+    for (size_t k = 0; k < steps.size(); ++k) steps[k] = wrapped_product(moving.step(k), by->getSExtValue());
     return with_steps(b_.CreateMul(moving.base, by), std::move(steps));
   }
   if (n.op != Op::Add && n.op != Op::Sub) return {};
   const bool adds = n.op == Op::Add;
-  for (size_t k = 0; k < steps.size(); ++k) steps[k] = sum(a.step(k), product(adds ? 1 : -1, b.step(k)));
+  for (size_t k = 0; k < steps.size(); ++k)
+    steps[k] = wrapped_sum(a.step(k), wrapped_product(adds ? 1 : -1, b.step(k)));
   return with_steps(adds ? b_.CreateAdd(a.first(), b.first()) : b_.CreateSub(a.first(), b.first()),
                     std::move(steps));
 }
@@ -219,7 +209,7 @@ Emitter::Value Emitter::chosen_steps(const Node& n, const Value& condition, cons
     const auto* takes = llvm::dyn_cast_or_null<llvm::ConstantInt>(known->getAggregateElement(k));
     if (takes == nullptr) return {};
     const bool one = takes->isOne();
-    steps.push_back(sum((one ? a : b).step(k), whole ? (one ? of_a : of_b)->getSExtValue() : 0));
+    steps.push_back(wrapped_sum((one ? a : b).step(k), whole ? (one ? of_a : of_b)->getSExtValue() : 0));
   }
   return with_steps(whole ? i64(0) : a.first(), std::move(steps));
 }

@@ -14,9 +14,6 @@
 namespace ig::codegen {
 namespace {
 
-// The colours of an image, or as many rows or columns of narrow elements as make no square.
-constexpr int64_t kFew = 4, kFewNarrow = 7;
-
 // The element numbers of two vectors a, b of n: the low or the high halves, interleaved in units of `unit`
 // elements within groups of `group` elements (a 256-bit register shuffles within its halves at the price of
 // one instruction).
@@ -208,9 +205,7 @@ void Emitter::transpose(const loop::Stmt& s) {
     return known != nullptr ? known->getSExtValue() : 0;
   };
   const int64_t known_rows = constant(rows), known_columns = constant(columns);
-  auto are_few = [&](int64_t n, llvm::Value* step) {
-    return n <= (bytes <= 2 ? kFewNarrow : kFew) && constant(step) == n;
-  };
+  auto are_few = [&](int64_t n, llvm::Value* step) { return n <= most_of_few(bytes) && constant(step) == n; };
   const bool few_columns = known_columns >= 2 && are_few(known_columns, from_stride);
   const bool few_rows = known_rows >= 1 && known_rows < side && are_few(known_rows, to_stride);
   // Without a square of this side the code is short, and with few of them a call would take as long as a few:
