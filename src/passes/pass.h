@@ -73,6 +73,7 @@ void fuse(Graph&, Context&);
 void hoist_scan(Graph&, Context&);
 void join_kernels(Graph&, Context&);
 void join_loops(Graph&, Context&);
+void merge_axes(Graph&, Context&);
 void one_tap_products(Graph&, Context&);
 void prove_bounds(Graph&, Context&);
 void raise_views(Graph&, Context&);

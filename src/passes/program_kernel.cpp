@@ -18,8 +18,7 @@ class ProgramMaker {
       : nodes_(nodes), members_(nodes.begin(), nodes.end()), block_(*nodes.back()->block()) {}
 
   Node* run() {
-    inner_ = std::make_unique<Graph>("fusion");
-    for (auto& [symbol, range] : block_.graph().dims.symbols()) inner_->dims.declare(symbol, range);
+    inner_ = kernel_graph(block_.graph());
     std::vector<Value> outside, results;
     for (Node* node : nodes_) {
       std::vector<Value> operands;
@@ -37,13 +36,7 @@ class ProgramMaker {
     std::vector<Node*> late = relabels_between();
 
     Node* last = nodes_.back();
-    ops::Builder build(block_, last);
-    build.at(last);
-    std::vector<std::unique_ptr<Graph>> regions;
-    regions.push_back(std::move(inner_));
-    Attrs attrs;
-    attrs.set("kind", std::string("program"));
-    Node* program = build.node(ops::get("fusion"), operands_, attrs, {}, std::move(regions));
+    Node* program = add_kernel(last, "program", operands_, std::move(inner_), last);
     for (size_t i = 0; i < outside.size(); ++i) {
       if (program->result(i)->name().empty()) program->result(i)->set_name(outside[i]->name());
       outside[i]->replace_all_uses_with(program->result(i));
@@ -126,6 +119,23 @@ bool is_relabel(const Node* node) { return is_kernel(node) && ops::is_relabel(no
 Value root_of(Value v) {
   while (v->node() && is_relabel(v->node())) v = v->node()->operand(0);
   return v;
+}
+
+std::unique_ptr<Graph> kernel_graph(const Graph& graph) {
+  auto inner = std::make_unique<Graph>("fusion");
+  for (auto& [symbol, range] : graph.dims.symbols()) inner->dims.declare(symbol, range);
+  return inner;
+}
+
+Node* add_kernel(Node* before, std::string kind, std::vector<Value> operands, std::unique_ptr<Graph> inner,
+                 const Node* at) {
+  ops::Builder build(*before->block(), before);
+  build.at(at);
+  std::vector<std::unique_ptr<Graph>> regions;
+  regions.push_back(std::move(inner));
+  Attrs attrs;
+  attrs.set("kind", std::move(kind));
+  return build.node(ops::get("fusion"), std::move(operands), attrs, {}, std::move(regions));
 }
 
 Node* make_program(std::span<Node* const> nodes) { return ProgramMaker(nodes).run(); }

@@ -2,7 +2,10 @@
 // one function (codegen/lower_program.cpp). The passes join-loops and join-kernels choose what goes in.
 #pragma once
 
+#include <memory>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "ops/memory.h"
 
@@ -16,6 +19,12 @@ bool computes_elements(const Node* node);
 bool is_relabel(const Node* node);
 // What holds the value's bytes.
 Value root_of(Value v);
+
+// An empty graph for the region of a kernel of this graph, and a kernel of such a region in front of a node,
+// which stands for a node's place in the user's program.
+std::unique_ptr<Graph> kernel_graph(const Graph& graph);
+Node* add_kernel(Node* before, std::string kind, std::vector<Value> operands, std::unique_ptr<Graph> inner,
+                 const Node* at);
 
 // Moves these nodes of a block into a new `fusion` node of kind "program", at the place of the last one. They
 // stand in order; between them stand relabels and constants alone. Relabels that the nodes inside read are

@@ -105,7 +105,7 @@ Node* make_kernel(Node* old, std::string kind, std::span<const Value> results,
     if (v->node() && !given.contains(v) && needed.insert(v->node()).second)
       left.insert(left.end(), v->node()->operands().begin(), v->node()->operands().end());
   }
-  auto inner = std::make_unique<Graph>("fusion");
+  std::unique_ptr<Graph> inner = kernel_graph(old->graph());
   std::unordered_map<Value, Value> inside;
   std::vector<Value> operands;
   auto map = [&](Value v) {
@@ -124,15 +124,8 @@ Node* make_kernel(Node* old, std::string kind, std::span<const Value> results,
   std::vector<Value> given_back;
   for (Value v : results) given_back.push_back(map(v));
   inner->body().set_results(given_back);
-  Graph& graph = old->graph();
-  for (auto& [symbol, range] : graph.dims.symbols()) inner->dims.declare(symbol, range);
-  ops::Builder build(*old->block(), old);
-  build.at(results[0]->node() ? results[0]->node() : old);
-  std::vector<std::unique_ptr<Graph>> regions;
-  regions.push_back(std::move(inner));
-  Attrs attrs;
-  attrs.set("kind", std::move(kind));
-  return build.node(ops::get("fusion"), operands, attrs, {}, std::move(regions));
+  return add_kernel(old, std::move(kind), std::move(operands), std::move(inner),
+                    results[0]->node() ? results[0]->node() : old);
 }
 
 // Passes over what a kernel of folds reads: one a stage, and one that writes.
