@@ -14,16 +14,22 @@ graph @main(%x: f32[1, 8, 9, 9], %w: f32[8, 8, 3, 3]) {
 }
 
 // CHECK:      graph @main(%x: f32[1, 8, 9, 9], %w: f32[8, 8, 3, 3]) {
-// CHECK-NEXT:   %turned = fusion(%x) {kind = "loop"} : f32[1, 4, 2, 9, 9] {
+// CHECK-NEXT:   %turned = fusion(%x) {kind = "loop"} : f32[4, 2, 81] {
 // CHECK-NEXT:     ^(%x$1: f32[1, 8, 9, 9]) {
-// CHECK-NEXT:       %parts = reshape(%x$1) {shape = <1, 2, 4, 9, 9>} : f32[1, 2, 4, 9, 9]
-// CHECK-NEXT:       %turned$1 = transpose(%parts) {permutation = [0, 2, 1, 3, 4]} : f32[1, 4, 2, 9, 9]
+// CHECK-NEXT:       %0 = reshape(%x$1) {shape = <2, 4, 81>} : f32[2, 4, 81]
+// CHECK-NEXT:       %turned$1 = transpose(%0) {permutation = [1, 0, 2]} : f32[4, 2, 81]
 // CHECK-NEXT:       return %turned$1
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }
-// CHECK-NEXT:   %a = fusion(%turned, %w) {kind = "contraction"} : f32[1, 8, 9, 9] {
-// CHECK-NEXT:     ^(%turned$2: f32[1, 4, 2, 9, 9], %w$1: f32[8, 8, 3, 3]) {
-// CHECK-NEXT:       %shuffled = reshape(%turned$2) {shape = <1, 8, 9, 9>} : f32[1, 8, 9, 9]
+// CHECK-NEXT:   %turned$2 = fusion(%turned) {kind = "relabel"} : f32[1, 4, 2, 9, 9] {
+// CHECK-NEXT:     ^(%1: f32[4, 2, 81]) {
+// CHECK-NEXT:       %2 = reshape(%1) {shape = <1, 4, 2, 9, 9>} : f32[1, 4, 2, 9, 9]
+// CHECK-NEXT:       return %2
+// CHECK-NEXT:     }
+// CHECK-NEXT:   }
+// CHECK-NEXT:   %a = fusion(%turned$2, %w) {kind = "contraction"} : f32[1, 8, 9, 9] {
+// CHECK-NEXT:     ^(%turned$3: f32[1, 4, 2, 9, 9], %w$1: f32[8, 8, 3, 3]) {
+// CHECK-NEXT:       %shuffled = reshape(%turned$3) {shape = <1, 8, 9, 9>} : f32[1, 8, 9, 9]
 // CHECK-NEXT:       %a$1 = convolution(%shuffled, %w$1) {layout = "bf01_oi01->bf01", strides = [], padding = [1, 1, 1, 1], lhs_dilation = [], rhs_dilation = [], feature_group_count = 1, batch_group_count = 1, accumulate = f32} : f32[1, 8, 9, 9]
 // CHECK-NEXT:       return %a$1
 // CHECK-NEXT:     }
