@@ -591,12 +591,15 @@ void Grouping::join_parts() {
 // Whether to compute the group's results earlier or later keeps next to nothing longer in memory: they are
 // small, or results of the block.
 bool Grouping::keeps_little(const Group* group) const {
-  constexpr double kLittle = 0.25;  // of the elements that the kernel walks
+  constexpr double kLittle = 0.25;  // of the elements that the kernel walks; truths of all are as little
+  constexpr double kElement = 4;    // bytes
   const DimScope& scope = block_.graph().dims;
   double walked = elements_in(group->domain, scope);
   for (const Node* node : group->nodes)
     for (Value v : node->results()) {
-      if (!v->type().is_tensor() || elements_in(v->type().dims, scope) <= kLittle * walked) continue;
+      if (!v->type().is_tensor()) continue;
+      const double part = std::min(1.0, static_cast<double>(size_of(v->type().dtype)) / kElement);
+      if (part * elements_in(v->type().dims, scope) <= kLittle * walked) continue;
       for (const Use& use : v->uses())
         if (group_of(use.user) != group && !is_terminator(use.user)) return false;
     }

@@ -16,6 +16,7 @@
 #include "ir/copy.h"
 #include "ops/attrs.h"
 #include "ops/saved_values.h"
+#include "ops/shape_attrs.h"
 #include "passes/fusion_cost.h"
 #include "passes/fusion_groups.h"
 #include "passes/walk.h"
@@ -86,10 +87,24 @@ class Grouping::Recomputing {
     const bool folds = reader->kind == GroupKind::Row || reader->kind == GroupKind::Panel ||
                        reader->kind == GroupKind::Column;
     const bool behind = reader->kind == GroupKind::Contraction && !reader->closed;
-    if (!folds && !behind && reader->kind != GroupKind::Loop) return false;
+    const bool plain = reader->kind == GroupKind::Loop || reader->kind == GroupKind::View;
+    if (!folds && !behind && !plain) return false;
     if (folds && in_.folds_short_parts(from_, reader->domain, reader->axes)) return false;
     return ops::has(use.user, ops::Trait::Elementwise) ||
-           (folds && ops::op_of(use.user).rules.lower.kind == ops::LowerRule::Kind::Reduce);
+           (folds && ops::op_of(use.user).rules.lower.kind == ops::LowerRule::Kind::Reduce) ||
+           ((plain || folds) && names_elements(use.user, v, reader));
+  }
+  // Whether the node, or what it passes the value on to, relabelled and put beside others, takes from each of
+  // its elements where one element of its own lies.
+  bool names_elements(const Node* node, Value v, const Group* reader) const {
+    if (const AttrValue* offsets = node->attrs().find(ops::kOffsetDims.name))
+      return v != node->operand(0) && std::get<Ints>(*offsets).empty();
+    Dim put = int64_t{0};
+    for (Value operand : node->operands()) put = put + product(operand->type().dims);
+    if (!ops::has(node, ops::Trait::View) || put != product(node->result()->type().dims)) return false;
+    return std::ranges::all_of(node->result()->uses(), [&](const Use& use) {
+      return in_.group_of(use.user) == reader && names_elements(use.user, node->result(), reader);
+    });
   }
 
   // Whether the kernel can give it.
@@ -226,6 +241,7 @@ class Grouping::Recomputing {
     for (size_t r = 0; r < readers_.size(); ++r) {
       Group* reader = readers_[r];
       if (plan.again[r].empty()) continue;
+      if (reader->kind == GroupKind::View) reader->kind = GroupKind::Loop;
       std::vector<Use> uses;
       for (Value v : read_)
         if (!plan.written.contains(v))
