@@ -18,12 +18,11 @@ Expr with_exponent(Expr word) {
   return from_bits(shift_left(word, bits(word, word.type() == DType::I32 ? 23 : 52)));
 }
 
-// x * 2^n. Without an instruction for it in two steps, so that neither factor leaves the normal range, and
-// only the last one rounds: the word holds n with the bias of the exponent added twice, and half of it is the
-// first factor's exponent.
-Expr times_power(Expr x, Rounded n) {
+// x * 2^n in two steps, so that neither factor leaves the normal range, and only the last one rounds: the
+// word holds n with the bias of the exponent added twice, and half of it is the first factor's exponent.
+Expr product_with_power(Expr x, Rounded n) {
   Expr half = shift_right_logical(n.word, bits(n.word, 1));
-  return scale(x, n.value, x * with_exponent(half) * with_exponent(n.word - half));
+  return x * with_exponent(half) * with_exponent(n.word - half);
 }
 
 Expr clamp(Expr x, double low, double high) {  // NaN stays
@@ -35,16 +34,33 @@ Expr widen(Expr x) { return convert(x, DType::F64); }
 // One float64 function for both types.
 Expr by_f64(Expr x, Expr (*f)(Expr)) { return single(x) ? convert(f(widen(x)), DType::F32) : f(x); }
 
+// Below `least` a power is zero, and so is its argument's that is moved there: where nothing is denormal
+// before it is rounded, for which Intel's processors take a hundred cycles and more. Measured on one,
+// products are through that at 2^-160 (F64: 2^-1100), and what an instruction scales at 2^-550 (2^-4100).
+struct Bottom {
+  double least, product, scaled;
+};
+constexpr Bottom kExpBottom{-104, -125, -450}, kExpBottomF64{-746, -800, -3500};
+constexpr Bottom kExp2Bottom{-151, -180, -650}, kExp2BottomF64{-1080, -1150, -5000};
+
 // x = n ln2 + r
 struct Reduced {
   Rounded n;
   Expr r;
 };
+// 2^n e^r: what `reduce` makes of x, and of that e^r, scaled by the instruction for it, or elsewhere as
+// `product` spells it.
+template <typename Reduce, typename Rest, typename Product>
+Expr power_of(Expr x, const Bottom& bottom, const Reduce& reduce, const Rest& rest, const Product& product) {
+  Expr under = x < bottom.least;
+  Reduced scaled = reduce(select(under, number(x, bottom.scaled), x));
+  return scale(rest(scaled), scaled.n.value, product(reduce(select(under, number(x, bottom.product), x))));
+}
 Expr less_ln2(Expr x, Expr n) {
   if (single(x)) return fma(n, number(x, 2.12194440e-4), fma(n, number(x, -0.693359375), x));
   return fma(n, number(x, -kLn2Low), fma(n, number(x, -kLn2High), x));
 }
-Reduced reduce(Expr x) {
+Reduced reduced(Expr x) {
   Rounded n = to_nearest(x, kLog2E, 2 * exponent_bias(x));
   return {n, less_ln2(x, n.value)};
 }
@@ -52,6 +68,9 @@ Expr exp_tail(Expr r) {  // e^r - 1
   Expr p = single(r) ? polynomial(r, kExpF32) : polynomial(r, kExp);
   return fma(r * r, p, r);
 }
+// Of F64: e^r, and 2^n e^r.
+Expr tail_exp(const Reduced& a) { return exp_tail(a.r) + 1.0; }
+Expr tail_product(const Reduced& a) { return product_with_power(tail_exp(a), a.n); }
 Expr exp_reduced(Expr r, double factor) {  // factor e^r of F64, for a power of two
   Expr sum = number(r, kExp[std::size(kExp) - 1] * factor);
   for (size_t i = std::size(kExp) - 1; i-- > 0;) sum = fma(sum, r, number(r, kExp[i] * factor));
@@ -71,49 +90,62 @@ Expr times_exp(Expr root, Expr r) {
   return fma(root * r, fma(polynomial(r, kExpEighthF32), r, number(r, 1)), root);
 }
 
-// 2^n e^r of n with the bias `bias`; where there is an instruction to scale by a power of two, the root alone
-// is looked up, and elsewhere `spelled` is the value.
-Expr scaled_exp(Rounded n, Expr r, Expr spelled) {
-  return scale(times_exp(lookup(kRoots, n.word), r), n.value, spelled);
-}
+// e^r times the root of two alone: n's whole part is for whoever scales.
+Expr root_exp(const Reduced& a) { return times_exp(lookup(kRoots, a.n.word), a.r); }
 
-// The same for any n, by two factors as in times_power().
-Expr scaled_exp(Rounded n, Expr r) {
-  Expr half = shift_left(shift_right_logical(n.word, bits(n.word, 4)), bits(n.word, 23));
-  return scaled_exp(n, r, times_exp(from_bits(root_bits(n.word) - half), r) * from_bits(half));
+// 2^n e^r for any n, whose bias is 253, by two factors as in product_with_power().
+Expr eighths_product(const Reduced& a) {
+  Expr half = shift_left(shift_right_logical(a.n.word, bits(a.n.word, 4)), bits(a.n.word, 23));
+  return times_exp(from_bits(root_bits(a.n.word) - half), a.r) * from_bits(half);
 }
 
 // The root comes as two numbers of twelve bits each and the factor is cut likewise, so that the product of
 // the upper halves is exact: all but one rounding are of what is small beside it.
 Expr times_exp32(Pair factor, Expr high, Expr low) {
-  Rounded n = to_nearest(high, kLog2E, 254, 4);  // in sixteenths
-  Expr r = less_ln2(high, n.value) + low;
-  Expr grown = fma(r * r, polynomial(r, kExpSixteenthF32), r);
-  Expr upper = upper_half(factor.high), lower = (factor.high - upper) + factor.low;
-  Expr root = lookup(kRootsUpper, n.word);
-  Expr product = root * upper;
-  Expr rest = fma(root, lower, lookup(kRootsLower, n.word) * factor.high);
-  Expr value = product + fma(product + rest, grown, rest);
-  return times_power(value, {n.value, shift_right_logical(n.word, bits(n.word, 4))});
+  auto reduce = [&](Expr x) {
+    Rounded n = to_nearest(x, kLog2E, 254, 4);  // in sixteenths
+    return Reduced{n, less_ln2(x, n.value) + low};
+  };
+  auto rest = [&](const Reduced& a) {
+    Expr grown = fma(a.r * a.r, polynomial(a.r, kExpSixteenthF32), a.r);
+    Expr upper = upper_half(factor.high), lower = (factor.high - upper) + factor.low;
+    Expr root = lookup(kRootsUpper, a.n.word);
+    Expr product = root * upper;
+    Expr small = fma(root, lower, lookup(kRootsLower, a.n.word) * factor.high);
+    return product + fma(product + small, grown, small);
+  };
+  return power_of(high, kExpBottom, reduce, rest, [&](const Reduced& a) {
+    return product_with_power(rest(a), {a.n.value, shift_right_logical(a.n.word, bits(a.n.word, 4))});
+  });
 }
 
 Expr exp32(Expr x) {
-  x = clamp(x, -104.0, 89.0);
-  Rounded n = to_eighths(x, kLog2E, 253);
-  return scaled_exp(n, less_ln2(x, n.value));
+  auto reduce = [](Expr x) {
+    Rounded n = to_eighths(x, kLog2E, 253);
+    return Reduced{n, less_ln2(x, n.value)};
+  };
+  return power_of(at_most(x, 89.0), kExpBottom, reduce, root_exp, eighths_product);
 }
 
 Expr exp_of_nonpositive(Expr x) {
-  double least = single(x) ? -104 : -746, spare = single(x) ? 64 : 512;
-  x = select(x < least, number(x, least), x);
   if (single(x)) {
-    Rounded n = to_eighths(x, kLog2E, 126 + spare);
-    Expr r = less_ln2(x, n.value);
-    return scaled_exp(n, r, times_exp(from_bits(root_bits(n.word)), r) * std::exp2(-spare));
+    constexpr double kSpare = 64;
+    auto reduce = [](Expr x) {
+      Rounded n = to_eighths(x, kLog2E, 126 + kSpare);
+      return Reduced{n, less_ln2(x, n.value)};
+    };
+    return power_of(x, kExpBottom, reduce, root_exp, [](const Reduced& a) {
+      return times_exp(from_bits(root_bits(a.n.word)), a.r) * std::exp2(-kSpare);
+    });
   }
-  Rounded n = to_nearest(x, kLog2E, exponent_bias(x) + spare);
-  Expr power = exp_tail(less_ln2(x, n.value)) + 1.0;
-  return scale(power, n.value, power * with_exponent(n.word) * std::exp2(-spare));
+  constexpr double kSpare = 512;
+  auto reduce = [](Expr x) {
+    Rounded n = to_nearest(x, kLog2E, exponent_bias(x) + kSpare);
+    return Reduced{n, less_ln2(x, n.value)};
+  };
+  return power_of(x, kExpBottomF64, reduce, tail_exp, [](const Reduced& a) {
+    return tail_exp(a) * with_exponent(a.n.word) * std::exp2(-kSpare);
+  });
 }
 
 Expr exp32_bounded(Expr x) {
@@ -122,26 +154,33 @@ Expr exp32_bounded(Expr x) {
 }
 
 Expr exp_of(Expr high, Expr low) {
-  Reduced a = reduce(clamp(high, -746.0, 710.0));
-  Expr r = low ? a.r + low : a.r;
-  return times_power(exp_tail(r) + 1.0, a.n);
+  auto reduce = [&](Expr x) {
+    Reduced a = reduced(x);
+    if (low) a.r = a.r + low;
+    return a;
+  };
+  return power_of(at_most(high, 710.0), kExpBottomF64, reduce, tail_exp, tail_product);
 }
 
 Expr exp(Expr x) { return single(x) ? exp32(x) : exp_of(x, {}); }
 
 Expr exp2(Expr x) {
   if (single(x)) {
-    x = clamp(x, -151.0, 129.0);
-    Rounded n = to_eighths(x, 1, 253);
-    return scaled_exp(n, (x - n.value) * 0.69314718055994529);
+    auto reduce = [](Expr x) {
+      Rounded n = to_eighths(x, 1, 253);
+      return Reduced{n, (x - n.value) * 0.69314718055994529};
+    };
+    return power_of(at_most(x, 129.0), kExp2Bottom, reduce, root_exp, eighths_product);
   }
-  x = clamp(x, -1080.0, 1030.0);
-  Rounded n = to_nearest(x, 1, 2 * exponent_bias(x));
-  return times_power(exp_tail((x - n.value) * 0.69314718055994529) + 1.0, n);
+  auto reduce = [](Expr x) {
+    Rounded n = to_nearest(x, 1, 2 * exponent_bias(x));
+    return Reduced{n, (x - n.value) * 0.69314718055994529};
+  };
+  return power_of(at_most(x, 1030.0), kExp2BottomF64, reduce, tail_exp, tail_product);
 }
 
 Expr expm1(Expr x) {
-  Reduced a = reduce(single(x) ? clamp(x, -20.0, 89.0) : clamp(x, -50.0, 710.0));
+  Reduced a = reduced(single(x) ? clamp(x, -20.0, 89.0) : clamp(x, -50.0, 710.0));
   // 2^n e^r - 1 = 2^n (e^r - 1) + (2^n - 1); for the largest n in two steps.
   Expr top = a.n.value > (single(x) ? 100.0 : 1000.0);
   Expr n = select(top, a.n.value - 64.0, a.n.value);
@@ -303,26 +342,26 @@ Expr tanh(Expr x) {
 }
 
 // 1 / (1 + e^-x). Both terms of the sum are smaller by 2^spare, so that neither overflows. From 20 (of F64,
-// 40) on the quotient is 1.
+// 40) on the quotient is 1, and where it is 0 (see Bottom) another one is divided.
 Expr logistic(Expr x) {
   if (single(x)) {
     // As for exp, by roots; but what a root lacks goes into the factor, so that the sum and what is added in
     // it are all that is rounded before the division.
     constexpr double kSpare = 24;
-    Expr a = clamp(x, -104.0, 20.0);
+    Expr under = x < kExpBottom.least, a = at_most(select(under, number(x, 0), x), 20.0);
     Rounded n = to_eighths(a, -kLog2E, 126 - kSpare);
     Expr root = from_bits(root_bits(n.word));
     Expr r = less_ln2(-a, n.value);
     Expr grown = fma(r * r, polynomial(r, kExpEighthFineF32), r + lookup(kRootRests, n.word));
     Expr one = number(x, std::exp2(-kSpare));
-    return one / (one + fma(root, grown, root));
+    return select(under, number(x, 0), one / (one + fma(root, grown, root)));
   }
   // As p / (p + s), where e^x = p / s and s is a power of two.
   constexpr double kSpare = 64;
-  Expr a = clamp(x, -746.0, 40.0);
+  Expr under = x < kExpBottomF64.least, a = at_most(select(under, number(x, 0), x), 40.0);
   Rounded n = to_nearest(a, -kLog2E, exponent_bias(x) - kSpare);
   Expr p = exp_reduced(less_ln2(a, -n.value), std::exp2(-kSpare));
-  return p / (p + with_exponent(n.word));
+  return select(under, number(x, 0), p / (p + with_exponent(n.word)));
 }
 
 Expr sinh(Expr x) {

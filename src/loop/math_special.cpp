@@ -33,7 +33,8 @@ Expr erfc32(Expr x) {
   Expr slope = lookup(kErfcxPieces[kPowers], piece);
   for (size_t i = kPowers; i-- > 2;) slope = fma(slope, d, lookup(kErfcxPieces[i], piece));
   Pair square = two_product(a, a);
-  Expr right = times_exp32(fast_two_sum(at_point, d * slope), -square.high, -square.low);
+  Expr high = select(abs(x) > kErfcxLimit, number(x, -2 * kErfcxLimit * kErfcxLimit), -square.high);
+  Expr right = times_exp32(fast_two_sum(at_point, d * slope), high, -square.low);
   return select(x < 0.0, 2.0 - right, right);
 }
 
