@@ -129,6 +129,7 @@ def jit(
         What may go beyond the bits and bounds of `docs/numerics.md`, in this function alone: True for all flags, or
         names of them. "contract": a product and the sum that takes it are rounded once. "finite": maxima and minima
         need tell neither NaN nor the sign of zero. "reciprocal": what divides many elements divides 1, once.
+        "flush_denormals": numbers below the least normal one (1.2e-38 of float32) are zeros.
         `ig.explain` tells what each did. Of a jitted function inside of another the outer one decides.
     """
     if function is None:

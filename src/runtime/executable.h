@@ -151,6 +151,7 @@ struct Program {
   SizeTable sizes;
   std::vector<Block> blocks;
   std::vector<Storage> constants;
+  bool flush_denormals = false;  // in kernels; host calls are as ever
   ErrorDecoder decode;
   SlotDescriber describe;
   // Shared, since a profile outlives programs; null: instructions are known by their own names.

@@ -52,7 +52,7 @@ void Executable::run_small(void* const* inputs, std::span<Storage> outputs) cons
   for (const Patch& p : small.inputs) pointers[p.pointer] = inputs[p.index];
   for (const Patch& p : small.outputs) pointers[p.pointer] = outputs[static_cast<size_t>(p.index)].data();
   for (const Patch& p : small.arena) pointers[p.pointer] = memory + p.index;
-  FloatControl control;
+  FloatControl control(program_.flush_denormals);
   small.runs.fetch_add(1, std::memory_order_relaxed);
   for (const Small::Kernel& kernel : small.kernels) {
     if (kernel.blocks == 0) continue;

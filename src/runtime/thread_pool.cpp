@@ -60,6 +60,7 @@ static_assert(kMaxThreads * kChunksPerThread <= 0xffff);
 
 constexpr uint32_t kControlBits = 0xffc0;     // all but the sticky exception flags
 constexpr uint32_t kDefaultControl = 0x1f80;  // all exceptions masked, round to nearest, no flushing
+constexpr uint32_t kFlush = 0x8040;           // results to zero, and operands
 
 void futex_wait(std::atomic<uint32_t>& word, uint32_t expected) {
   syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
@@ -103,6 +104,7 @@ void step_aside(int from, int threads) {
 struct ThreadState {
   Storage scratch;
   bool inside = false;
+  bool flush = false;  // denormals, in what runs now
 
   void* scratch_of(size_t bytes) {
     if (bytes == 0) return nullptr;
@@ -208,16 +210,21 @@ struct Job {
   int64_t step = 1;
   int64_t grains = 0;  // how much work there is at least, up to what pays to wake workers for
   bool backwards = false;
+  bool flush = t_state.flush;  // denormals, as its caller does
 
   int64_t chunks() const { return (total + step - 1) / step; }
 };
 
 }  // namespace
 
-FloatControl::FloatControl() : saved_(_mm_getcsr()), changed_((saved_ & kControlBits) != kDefaultControl) {
-  if (changed_) _mm_setcsr(kDefaultControl);
+FloatControl::FloatControl() : FloatControl(t_state.flush) {}
+FloatControl::FloatControl(bool flush) : saved_(_mm_getcsr()), outer_(std::exchange(t_state.flush, flush)) {
+  const uint32_t wanted = kDefaultControl | (flush ? kFlush : 0);
+  changed_ = (saved_ & kControlBits) != wanted;
+  if (changed_) _mm_setcsr(wanted);
 }
 FloatControl::~FloatControl() {
+  t_state.flush = outer_;
   if (changed_) _mm_setcsr(saved_);
 }
 
@@ -270,6 +277,7 @@ struct ThreadPool::Impl {
 
   void execute(uint32_t index, uint32_t thread) {
     const int64_t begin = (job.backwards ? job.chunks() - 1 - index : index) * job.step;
+    FloatControl control(job.flush);
     try {
       job.chunk(job.context, begin, std::min(job.total, begin + job.step), thread);
     } catch (...) {
@@ -328,7 +336,6 @@ struct ThreadPool::Impl {
 
   void worker(uint32_t thread) {
     pthread_setname_np(pthread_self(), fmt::format("intaglio-{}", thread).c_str());
-    FloatControl control;
     t_state.inside = true;
     for (;;) {
       const uint32_t before = number_in(ticket.load(std::memory_order_acquire));

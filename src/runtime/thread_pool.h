@@ -33,18 +33,19 @@ class RangeBody {
   void (*call_)(void*, int64_t, int64_t);
 };
 
-// Sets the floating-point control word to its default (round to nearest, denormals kept, exceptions masked)
-// and restores it: other libraries leave flush-to-zero on.
+// Sets the floating-point control word (round to nearest, exceptions masked, denormals kept, or read and
+// written as zeros where they are to be flushed) and restores it: other libraries leave flush-to-zero on.
 class FloatControl {
  public:
-  FloatControl();
+  FloatControl();  // as the innermost one of this thread, or the job that it works on, or else kept
+  explicit FloatControl(bool flush);
   ~FloatControl();
   FloatControl(const FloatControl&) = delete;
   FloatControl& operator=(const FloatControl&) = delete;
 
  private:
   uint32_t saved_;
-  bool changed_;
+  bool changed_, outer_;
 };
 
 class ThreadPool {

@@ -15,9 +15,10 @@ struct FastMath {
   bool finite = false;      // there is neither NaN nor infinity, and zeros have no sign: of the least and the
                             // greatest
   bool reciprocal = false;  // a division by what many elements share may multiply by its reciprocal
+  bool flush_denormals = false;  // denormal numbers are read and written as zeros of their sign
 
-  bool any() const { return contract || finite || reciprocal; }
-  static constexpr FastMath all() { return {true, true, true}; }
+  bool any() const { return contract || finite || reciprocal || flush_denormals; }
+  static constexpr FastMath all() { return {true, true, true, true}; }
   // Error(Value) naming `who` and the flags there are.
   static FastMath of(std::span<const std::string> names, std::string_view who);
   // Error(Value) where `exact` is asked for too, which is the opposite.
@@ -30,6 +31,7 @@ struct FastMathFlag {
 };
 inline constexpr std::array kFastMathFlags = {FastMathFlag{"contract", &FastMath::contract},
                                               FastMathFlag{"finite", &FastMath::finite},
-                                              FastMathFlag{"reciprocal", &FastMath::reciprocal}};
+                                              FastMathFlag{"reciprocal", &FastMath::reciprocal},
+                                              FastMathFlag{"flush_denormals", &FastMath::flush_denormals}};
 
 }  // namespace ig

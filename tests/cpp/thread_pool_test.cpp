@@ -380,6 +380,27 @@ TEST(ThreadPool, DenormalsAreHonouredWhateverTheCallerSet) {
   }
 }
 
+TEST(ThreadPool, WorkersFlushDenormalsAsTheirCallerDoes) {
+  const unsigned before = _mm_getcsr();
+  for (int n : {1, 3}) {
+    Threads threads(n);
+    for (bool flush : {true, false, true}) {
+      std::vector<float> data(200, 1e-38f);
+      void* buffers[] = {data.data()};
+      KernelArgs args;
+      args.buffers = buffers;
+      {
+        FloatControl control(flush);
+        ThreadPool::instance().run(halve_denormal, args, 200, 1, 0);
+        FloatControl inner(false);  // as a callback's
+        ThreadPool::instance().run(halve_denormal, args, 1, 1, 0);
+      }
+      EXPECT_EQ(_mm_getcsr() & 0xffc0, before & 0xffc0);
+      for (float v : data) ASSERT_EQ(v == 0, flush);
+    }
+  }
+}
+
 TEST(ThreadPool, ThreadCountsOutsideTheRangeAreErrors) {
   for (int n : {0, -1, 1025}) {
     try {

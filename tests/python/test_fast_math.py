@@ -14,7 +14,7 @@ import pytest
 
 import intaglio as ig
 
-FLAGS = ["contract", "finite", "reciprocal"]
+FLAGS = ["contract", "finite", "reciprocal", "flush_denormals"]
 # Targets whose code multiplies and adds in one instruction.
 FUSES = os.environ.get("INTAGLIO_TARGET") != "x86-64-v2"
 
@@ -189,6 +189,63 @@ def test_targets(target: str) -> None:
         assert bits(own) == bits(compiled(f, x, y, fast_math="contract"))
 
 
+# The least normal number, half of it, and what exp makes denormal.
+TINY = {np.float32: (2.0**-126, -95.0), np.float64: (2.0**-1022, -740.0)}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("size", [3, 100, 300_000])
+def test_flush_denormals_makes_zeros_of_them(dtype: Any, size: int) -> None:
+    least, low = TINY[dtype]
+    x = ig.full(size, least, dtype=ig.asarray(dtype(0)).dtype)
+    f = lambda x: (x * 0.5, x * -0.5, (x * 0.5) * 4.0, ig.exp(x + low), x)  # noqa: E731
+    half, minus, again, power, same = (np.asarray(r) for r in compiled(f, x, fast_math="flush_denormals"))
+    zeros = np.zeros(size, dtype)
+    assert bits(half) == bits(again) == bits(power) == bits(zeros)
+    assert bits(minus) == bits(-zeros)
+    assert (same == dtype(least)).all()
+    small = ig.asarray(np.full(size, dtype(least / 2)))
+    assert bits(compiled(lambda x: x * 4.0, small, fast_math=["flush_denormals"])) == bits(zeros)
+    # Of what is no denormal, and without the flag, not one bit changes.
+    y = normal(size, dtype=dtype)
+    g = lambda y: ig.tanh(ig.exp(y) * 0.1) + ig.sum(y)  # noqa: E731
+    assert bits(compiled(g, y, fast_math="flush_denormals")) == bits(compiled(g, y))
+    for one, want in zip(compiled(f, x), f(x), strict=True):
+        assert bits(one) == bits(want)
+    assert (np.asarray(compiled(lambda x: x * 0.5, x)) > 0).all()
+
+
+def test_flush_denormals_never_leaks() -> None:
+    x = ig.full(1000, 2.0**-126)
+    seen = []
+
+    def look(v: Any) -> Any:
+        seen.append((float(np.float32(2.0**-126) * np.float32(0.5)), float((x * 0.5)[0]), float(plain(x)[0])))
+        return v
+
+    plain = ig.jit(lambda x: x * 0.5)
+    spec = ig.ShapeDtypeStruct((1000,), "float32")
+    f = ig.jit(lambda x: ig.pure_callback(look, spec, x) * 0.5, fast_math="flush_denormals")
+    for _ in range(3):
+        assert bits(f(x)) == bits(np.zeros(1000, np.float32))
+        assert float((x * 0.5)[0]) == float(plain(x)[0]) == 2.0**-127
+        assert float(np.float32(2.0**-126) * np.float32(0.5)) == 2.0**-127
+    assert set(seen) == {(2.0**-127,) * 3}  # the callback's own arithmetic is as ever
+    flushing = ig.jit(lambda x: x * 0.5, fast_math="flush_denormals")
+    assert (np.asarray(compiled(lambda x: flushing(x), x)) > 0).all()  # the outer function decides
+    assert (np.asarray(compiled(lambda x: plain(x), x, fast_math="flush_denormals")) == 0).all()
+
+
+def test_flush_denormals_in_loops_and_branches() -> None:
+    x = ig.full(40, 1.0)
+    f = lambda x: ig.while_loop(lambda c: c[0] < 140, lambda c: (c[0] + 1, c[1] * 0.5), (0, x))[1]  # noqa: E731
+    assert (np.asarray(compiled(f, x)) == 2.0**-140).all()
+    assert (np.asarray(compiled(f, x, fast_math="flush_denormals")) == 0).all()
+    g = lambda x: ig.cond(ig.sum(x) > 0, lambda v: v * 2.0**-130, lambda v: v, x)  # noqa: E731
+    assert (np.asarray(compiled(g, x)) == 2.0**-130).all()
+    assert (np.asarray(compiled(g, x, fast_math="flush_denormals")) == 0).all()
+
+
 def test_results_do_not_change_from_call_to_call() -> None:
     x, y, c = normal(40, 60), normal(40, 60, seed=1), ig.asarray(np.float32(0.3))
     f = ig.jit(body, fast_math=True)
@@ -270,7 +327,8 @@ def test_it_is_told() -> None:
     graph = ig.trace(f, x, y).graph
     assert "fast_math" not in graph.report()
     report = graph.compile(fast_math=True).report()["fast_math"]
-    assert {flag: use["changes"] for flag, use in report.items()} == dict.fromkeys(FLAGS, 1)
+    every = 6  # nodes that compute with floats; the quotient is a product, of rows' reciprocals
+    assert {f: use["changes"] for f, use in report.items()} == dict.fromkeys(FLAGS, 1) | {"flush_denormals": every}
     assert "  fast_math finite: 1 node: maximum (" in str(ig.explain(graph.compile(fast_math=True)))
 
     plain = ig.jit(f)
@@ -307,7 +365,7 @@ ERRORS = {
         ig.ValueError,
         "jit: fast_math names 'reassociate', which is no flag\n"
         "  why: each flag allows one kind of rewrite, and no other is made\n"
-        "  hint: the flags are contract, finite, reciprocal; True is all of them",
+        "  hint: the flags are contract, finite, reciprocal, flush_denormals; True is all of them",
     ),
     "no flags": (
         {"fast_math": 1},
@@ -365,7 +423,7 @@ def test_an_iterable_that_fails_says_so_itself() -> None:
 def test_the_example() -> None:
     path = Path(__file__).resolve().parents[2] / "examples" / "fast_math.py"
     said = subprocess.run([sys.executable, path], capture_output=True, text=True, check=True).stdout
-    for flag, node in zip(FLAGS, ("add", "reduce_max", "divide"), strict=True):
+    for flag, node in zip(FLAGS[:3], ("add", "reduce_max", "divide"), strict=True):
         assert f"fast_math {flag}: 1 node: {node} ({path}:" in said
     assert said.endswith("without the flags the bits stay: True\n")
     assert float(said.split("largest difference: ")[1].split()[0]) < 1e-5

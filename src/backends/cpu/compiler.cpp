@@ -113,9 +113,24 @@ plan::KernelChoice choice_of(const codegen::Kernel& kernel, rt::KernelFn functio
   return choice;
 }
 
-// What each flag that is set did: a pass of its own, or the rules of nodes of all kernels.
-std::vector<FastMathUse> uses_of(const FastMath& flags, std::span<const codegen::Kernel> kernels,
-                                 FastMathUse reciprocals) {
+// The nodes of these kernels that compute with floats.
+std::vector<const Node*> nodes_of_floats(std::span<const Node* const> fusions) {
+  auto floats = [](Value v) {
+    return v->type().is_tensor() && (is_float(v->type().dtype) || is_complex(v->type().dtype));
+  };
+  std::vector<const Node*> out;
+  for (const Node* fusion : fusions)
+    for (const Node* node : fusion->region(0))
+      if (!passes::is_terminator(node) && !ops::has(node, ops::Trait::View) &&
+          !ops::has(node, ops::Trait::Constant) &&
+          (std::ranges::any_of(node->operands(), floats) || std::ranges::any_of(node->results(), floats)))
+        out.push_back(node);
+  return out;
+}
+
+// What each flag that is set did: a pass of its own, the rules of nodes of all kernels, or the way they run.
+std::vector<FastMathUse> uses_of(const FastMath& flags, std::span<const Node* const> fusions,
+                                 std::span<const codegen::Kernel> kernels, FastMathUse reciprocals) {
   codegen::Relaxed all;
   for (const codegen::Kernel& kernel : kernels) all.add(kernel.relaxed);
   auto use = [](std::string_view flag, std::span<const Node* const> nodes) {
@@ -128,6 +143,7 @@ std::vector<FastMathUse> uses_of(const FastMath& flags, std::span<const codegen:
   if (flags.contract) out.push_back(use("contract", all.contracted));
   if (flags.finite) out.push_back(use("finite", all.finite));
   if (flags.reciprocal) out.push_back(std::move(reciprocals));
+  if (flags.flush_denormals) out.push_back(use("flush_denormals", nodes_of_floats(fusions)));
   return out;
 }
 
@@ -184,7 +200,8 @@ std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions&
     }
     report.fused_groups += node->region(0).size() > 1;
   }
-  if (options.fast_math.any()) report.fast_math = uses_of(options.fast_math, kernels, std::move(reciprocals));
+  if (options.fast_math.any())
+    report.fast_math = uses_of(options.fast_math, fusions, kernels, std::move(reciprocals));
   report.lower_ms = since(start);
   profile::phase("lower", source.name, start);
 
@@ -259,6 +276,7 @@ std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions&
       report.kernels - report.kernels_compiled - report.kernels_cached - report.kernels_prebuilt;
   report.nodes = static_cast<int>(graph->node_count());
   plan::Plan made = plan::make_plan(std::move(input));
+  made.program.flush_denormals = options.fast_math.flush_denormals;
   for (const Storage& constant : made.program.constants) report.constant_bytes += constant.bytes();
   for (const rt::Block& block : made.program.blocks) {
     for (const rt::Instruction& instruction : block.code)

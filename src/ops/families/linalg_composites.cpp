@@ -83,17 +83,73 @@ Value parity(Builder& b, Value pivots, DType dtype) {
   return m.sub(m.mul(b.convert(odd, dtype), -2.0), m.number(b.convert(odd, dtype), -1));
 }
 
+// Matrices of up to three rows, of which the determinant is a sum of few products.
+bool is_few(Value x) {
+  const Dim& rows = x->type().dims.back();
+  return rows.is_constant() && rows.constant() >= 1 && rows.constant() <= 3;
+}
+
+// The element of each matrix in a row and a column, which come round.
+Value element_of(Compose& m, Value x, int64_t row, int64_t column) {
+  const int64_t rank = x->type().rank(), n = x->type().dims.back().constant();
+  row %= n, column %= n;
+  Value one = m.slice(m.slice(x, rank - 2, row, row + 1), rank - 1, column, column + 1);
+  return m.b.reshape(one, Dims(x->type().dims.begin(), x->type().dims.end() - 2));
+}
+
+// What each element of the first rows is multiplied by in the determinant of such a matrix.
+std::vector<Value> cofactors(Compose& m, Value x, int64_t rows) {
+  const int64_t n = x->type().dims.back().constant();
+  auto at = [&](int64_t i, int64_t j) { return element_of(m, x, i, j); };
+  if (n == 1) return {m.number(at(0, 0), 1)};
+  std::vector<Value> out;
+  if (n == 2) {
+    for (int64_t i = 0; i < rows; ++i) {
+      Value own[] = {at(i + 1, 1), at(i + 1, 0)};
+      out.push_back(i == 0 ? own[0] : m.neg(own[0]));
+      out.push_back(i == 1 ? own[1] : m.neg(own[1]));
+    }
+    return out;
+  }
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < n; ++j)
+      out.push_back(
+          m.sub(m.mul(at(i + 1, j + 1), at(i + 2, j + 2)), m.mul(at(i + 1, j + 2), at(i + 2, j + 1))));
+  return out;
+}
+
 std::vector<Value> det_body(BodyContext& c) {
   Compose m(c.build);
-  std::vector<Value> factors = c.build.many("lu", {c.operands[0]});
+  Value x = c.operands[0];
+  if (is_few(x)) {
+    Value sum = nullptr;
+    std::vector<Value> with = cofactors(m, x, 1);
+    for (size_t j = 0; j < with.size(); ++j) {
+      Value term = m.mul(element_of(m, x, 0, static_cast<int64_t>(j)), with[j]);
+      sum = sum ? m.add(sum, term) : term;
+    }
+    return {sum};
+  }
+  std::vector<Value> factors = c.build.many("lu", {x});
   Value d = c.build("diagonal", {factors[0]});
   Value all = c.build("reduce_prod", {d}, {{"axes", Ints{d->type().rank() - 1}}});
   return {m.mul(all, parity(c.build, factors[1], all->type().dtype))};
 }
 
-// Jacobi's formula.
+// Jacobi's formula; of few rows by the products themselves, which is right for singular ones too.
 std::vector<Value> jvp_det(JvpContext& c) {
   if (!c.tangents[0]) return {nullptr};
+  if (Value x = c.operands[0]; is_few(x)) {
+    Compose m(c.build);
+    const int64_t rank = x->type().rank();
+    std::vector<Value> with = cofactors(m, x, x->type().dims.back().constant());
+    Dims column = x->type().dims;
+    column.back() = 1, column[column.size() - 2] = 1;
+    for (Value& v : with) v = m.b.reshape(v, column);
+    Value all = m.b.reshape(with.size() == 1 ? with[0] : m.b("concatenate", with, {{"axis", rank - 1}}),
+                            x->type().dims);
+    return {m.sum(m.mul(all, c.tangents[0]), {rank - 2, rank - 1})};
+  }
   return {Compose(c.build).mul(c.results[0], trace_of_solution(c.build, c.operands[0], c.tangents[0]))};
 }
 
@@ -174,8 +230,8 @@ std::vector<Op> linalg_composites() {
        .complex_ulp = 1024},
       inv_body);
   add({.name = "determinant",
-       .doc = "The determinant of each matrix, by the factors of LU; 0 of a singular one, where its slope is "
-              "not a number.",
+       .doc = "The determinant of each matrix: of up to three rows the sum of its products, of more by the "
+              "factors of LU; 0 of a singular one, where the slope of more than three rows is not a number.",
        .operands = {{"x", "[..., n, n]."}},
        .numpy = "np.linalg.det(x" + std::string(factors::kWideNumbers) + ")",
        .samples = square,
