@@ -286,7 +286,9 @@ def inv(x: Any, /) -> Tensor:
 
 
 def det(x: Any, /) -> Tensor:
-    """The determinant of each matrix; of a singular one 0, where its slope is NaN.
+    """The determinant of each matrix; of a singular one 0, where its slope is NaN if it has more than three rows.
+
+    Up to three rows are expanded (Laplace), more are factored (LU with partial pivoting).
 
     Parameters
     ----------
@@ -302,7 +304,10 @@ def det(x: Any, /) -> Tensor:
     >>> ig.linalg.det(ig.asarray([[0.0, 2.0], [4.0, 0.0]]))
     Tensor(-8., dtype=float32)
     """
-    out: Tensor = _op.determinant(_matrices(x, "det"))
+    x = _matrices(x, "det")
+    rows = x.shape[-1]
+    few = isinstance(rows, int) and 1 <= rows <= 3 and x.shape[-2] == rows
+    out: Tensor = _op.determinant_by_expansion(x, rows=rows) if few else _op.determinant(x)
     return out
 
 

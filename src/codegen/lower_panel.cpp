@@ -20,6 +20,15 @@ namespace {
 
 using loop::Expr;
 
+// The axes behind the folded ones that are walked as one row of columns: all of them; or the last one alone,
+// where the way to what is read turns at places of that, and so at too many of all columns.
+size_t axes_of_columns(const GroupEmitter& emit, const Dims& domain, const Ints& axes) {
+  const size_t all = domain.size() - static_cast<size_t>(axes.back()) - 1;
+  const bool turns_often = all > 1 && cuts_of_folds(emit, domain, static_cast<int>(all)).empty() &&
+                           !cuts_of_folds(emit, domain, 1).empty();
+  return turns_often ? 1 : all;
+}
+
 // Columns of a panel: so many that it stays in the second cache with what is made of it; or all of them,
 // where a panel has room in the last cache and there are panels to share, since memory sends what lies side
 // by side faster than pieces of rows (a Zen 4: softmax of 16×1000×256 along its middle 5.0 ms by pieces, 2.6
@@ -45,10 +54,12 @@ class PanelLowering {
         kept_(pick(domain, axes, false)),
         outer_(domain.begin(), domain.begin() + axes.front()),
         folded_(pick(domain, axes, true)),
-        inner_(domain.begin() + axes.back() + 1, domain.end()),
+        inner_(domain.end() - static_cast<int64_t>(axes_of_columns(emit, domain, axes)), domain.end()),
+        between_(domain.begin() + axes.back() + 1, domain.end() - static_cast<int64_t>(inner_.size())),
         plan_(emit.region, domain),
         positions_(product(folded_).constant()),
-        panel_(panel_columns(positions_, product(inner_), product(outer_), widest_element(emit.region))),
+        panel_(panel_columns(positions_, product(inner_), product(outer_) * product(between_),
+                             widest_element(emit.region))),
         lanes_(std::min(static_cast<int>(std::bit_ceil(static_cast<uint64_t>(panel_))),
                         natural_lanes(emit.target, widest_element(emit.region)))),
         rows_collide_(rows_collide()) {}
@@ -60,14 +71,18 @@ class PanelLowering {
     emit_.cuts = cuts_of_folds(emit_, domain_, static_cast<int>(inner_.size()));
     emit_.cuts_groups = true;
     const Dim columns = product(inner_), panels = ceildiv(columns, Dim(panel_));
-    kernel_.blocks = product(outer_) * panels;
+    kernel_.blocks = product(outer_) * product(between_) * panels;
     set_fold_grain(kernel_, Dim(positions_ * panel_));
     Expr count = emit_.size(panels), block = build_.block();
-    outer_index_ = emit_.split(build_.let(block / count), outer_);
+    Dims rows = outer_;
+    rows.insert(rows.end(), between_.begin(), between_.end());
+    outer_index_ = emit_.split(build_.let(block / count), rows);
+    between_index_.assign(outer_index_.begin() + static_cast<int64_t>(outer_.size()), outer_index_.end());
+    outer_index_.resize(outer_.size(), build_.index(0));
     start_ = build_.let((block % count) * build_.index(panel_));
     width_ = build_.let(loop::lesser(build_.index(panel_), emit_.size(columns) - start_));
-    // From an element to the one at its place in the next panel, beside it or of the next outer index.
-    Expr to_outer = emit_.size(Dim(positions_) * columns) - start_;
+    // From an element to the one at its place in the next panel, beside it or of the next index.
+    Expr to_outer = emit_.size(between_.empty() ? Dim(positions_) * columns : columns) - start_;
     ahead_ =
         build_.let(loop::select(block % count + build_.index(1) < count, build_.index(panel_), to_outer));
     for (int stage = 0; stage < plan_.stages(); ++stage) run_stage(stage);
@@ -113,7 +128,7 @@ class PanelLowering {
     auto count = [&](Value v) {
       if (!is_full(v)) return;
       const auto element = static_cast<int64_t>(size_of(v->type().dtype));
-      const int64_t apart = std::gcd(product(inner_).constant() * element, kWay);
+      const int64_t apart = std::gcd((product(between_) * product(inner_)).constant() * element, kWay);
       rows += positions_;
       places = std::min(places, kWay / std::max(apart, panel_ * element));
     };
@@ -129,13 +144,15 @@ class PanelLowering {
   // Of arrays of so many axes, one a folded one or none.
   GroupEmitter::Index column_at(Expr j, size_t axes) {
     GroupEmitter::Index index = outer_index_;
-    index.insert(index.end(), axes - outer_.size() - inner_.size(), build_.index(0));
+    index.insert(index.end(), axes - outer_.size() - between_.size() - inner_.size(), build_.index(0));
+    index.insert(index.end(), between_index_.begin(), between_index_.end());
     for (Expr e : emit_.split(start_ + j, inner_)) index.push_back(e);
     return index;
   }
   GroupEmitter::Index index_at(Expr position, Expr j) {
     GroupEmitter::Index index = outer_index_;
     for (Expr e : emit_.split(position, folded_)) index.push_back(e);
+    index.insert(index.end(), between_index_.begin(), between_index_.end());
     for (Expr e : emit_.split(start_ + j, inner_)) index.push_back(e);
     return index;
   }
@@ -183,6 +200,7 @@ class PanelLowering {
     if (v->type().dims == kept_) return true;
     Dims ones = outer_;
     ones.insert(ones.end(), folded_.size(), Dim(int64_t{1}));
+    ones.insert(ones.end(), between_.begin(), between_.end());
     ones.insert(ones.end(), inner_.begin(), inner_.end());
     return v->type().dims == ones;
   }
@@ -275,12 +293,12 @@ class PanelLowering {
   loop::Builder& build_;
   Kernel& kernel_;
   const Block& region_;
-  const Dims domain_, kept_, outer_, folded_, inner_;
+  const Dims domain_, kept_, outer_, folded_, inner_, between_;
   const FoldPlan plan_;
   const int64_t positions_, panel_;
   const int lanes_;
   const bool rows_collide_;
-  GroupEmitter::Index outer_index_;
+  GroupEmitter::Index outer_index_, between_index_;
   Expr start_, width_, ahead_;
 };
 

@@ -1,8 +1,6 @@
 // The second stage of grouping: producers move into the kernels that read them, where that costs less than to
 // write and read; and a few numbers that are spread over an array are spread by each of its readers.
 #include <algorithm>
-#include <functional>
-#include <numeric>
 #include <set>
 #include <unordered_map>
 
@@ -106,25 +104,20 @@ bool lies_along_kept(const Node* node, const Ints& folded) {
 // cut ask of each element where it comes from. So do those that reach over the end of a line, where several
 // axes are folded and what is read does not lie in the order of the walk. Short rows are folded side by side,
 // without groups; up to some length also where parts are so narrow that neighbours among the rows lie near to
-// each other. Columns of several axes are walked as one, which is cut in few places only.
+// each other.
 bool Grouping::folds_short_parts(const Group* producer, const Dims& domain, const Ints& axes) const {
   constexpr int64_t kLine = 2 * kGroup, kSideBySide = 16, kNarrow = 8;
-  constexpr int64_t kMostParts = 16;  // of a walk over columns
-  constexpr double kAsked = 1.5;      // ns an element (a Zen 4)
+  constexpr double kAsked = 1.5;  // ns an element (a Zen 4)
   if (producer->kind != GroupKind::Loop && producer->kind != GroupKind::View) return false;
+  if (axes.empty() || axes.back() + 1 != static_cast<int64_t>(domain.size())) return false;
   const std::optional<Ints> sizes = constant_dims(domain);
-  if (axes.empty() || !sizes) return false;
+  if (!sizes) return false;
   const int64_t row = sizes->back();
-  const bool columns = axes.back() + 1 != static_cast<int64_t>(domain.size());
-  const int64_t rows = columns ? std::accumulate(sizes->begin() + axes.back() + 1, sizes->end() - 1,
-                                                 int64_t{1}, std::multiplies())
-                               : 0;
-  if (columns && rows == 1) return false;
   const bool together = axes.back() - axes.front() + 1 == static_cast<int64_t>(axes.size());
   const bool several = together && std::ranges::any_of(axes, [&](int64_t axis) {
                          return axis != axes.back() && (*sizes)[static_cast<size_t>(axis)] > 1;
                        });
-  if (!columns && !several && row <= kSideBySide) return false;
+  if (!several && row <= kSideBySide) return false;
   int64_t cuts = 0, asking = 0;
   bool wide = false, in_order = true;
   for (const Node* node : producer->nodes) {
@@ -145,12 +138,10 @@ bool Grouping::folds_short_parts(const Group* producer, const Dims& domain, cons
                       !(v->type().dims.back().is_constant() && v->type().dims.back().constant() <= kNarrow));
   }
   const bool by_lines = several && !in_order;
-  if (columns ? cuts == 0 || rows * (cuts + 1) <= kMostParts
-              : !by_lines && (cuts == 0 || (!wide && row <= kLine)))
-    return false;
+  if (!by_lines && (cuts == 0 || (!wide && row <= kLine))) return false;
   const DimScope& scope = block_.graph().dims;
   const double elements = elements_in(domain, scope);
-  const bool all = columns || (by_lines && row < kLine);  // no group lies within a line
+  const bool all = by_lines && row < kLine;  // no group lies within a line
   if (by_lines && row % kGroup != 0) ++asking;
   const double asked =
       all ? 1 : std::min(1.0, static_cast<double>(asking * kGroup) / static_cast<double>(row));

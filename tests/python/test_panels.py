@@ -83,6 +83,25 @@ def test_it_is_one_kernel_where_the_panel_fits() -> None:
     assert "panel" not in kinds(2, 64, 8)  # no vectors
 
 
+@pytest.mark.parametrize("shape", [(4, 8, 9, 56), (2, 5, 7, 33), (3, 40, 2, 100), (2, 6, 3, 4, 50), (1, 9, 17, 65)])
+def test_arrays_joined_within_their_last_axis(shape: tuple[int, ...]) -> None:
+    """Columns are those of the last axis alone, cut where it passes from part to part: with eager calls' bits."""
+    x = ig.asarray(np.random.default_rng(6).standard_normal(shape).astype(np.float32))
+    moved: list[Callable[[Any], Any]] = [
+        lambda x: ig.roll(x, -3, axis=-1),
+        lambda x: ig.roll(x, 1, axis=-1) + ig.roll(x, 2, axis=-2),
+        lambda x: ig.pad(x, [(0, 0)] * (len(shape) - 1) + [(1, 2)]),
+        lambda x: ig.flip(ig.concat([x, x[..., :5]], axis=-1), axis=-2),
+    ]
+    for axis in range(1, len(shape) - 1):
+        for move in moved:
+            for fold in (spread, softmax):
+                f = lambda x, move=move, fold=fold, axis=axis: fold(ig, move(x), axis)  # noqa: E731
+                compiled = ig.jit(f).lower(x).compile()(x)
+                for got, want in zip(compiled, f(x), strict=True):
+                    np.testing.assert_array_equal(np.asarray(got), np.asarray(want))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
 @pytest.mark.parametrize("shape", [(3, 33000), (9, 8, 5000), (2050, 4100), (1, 9000)])
 def test_sums_along_wide_rows(shape: tuple[int, ...], dtype: str) -> None:

@@ -9,6 +9,7 @@ std::vector<Op> linalg_composites();
 
 namespace {
 
+constexpr Attr<int64_t> kRows{"rows", "Of each matrix: 1, 2 or 3."};
 constexpr Attr<int64_t> kPower{"n", "How many factors; the inverse's where negative."};
 
 using factors::identity_like;
@@ -83,10 +84,16 @@ Value parity(Builder& b, Value pivots, DType dtype) {
   return m.sub(m.mul(b.convert(odd, dtype), -2.0), m.number(b.convert(odd, dtype), -1));
 }
 
-// Matrices of up to three rows, of which the determinant is a sum of few products.
-bool is_few(Value x) {
-  const Dim& rows = x->type().dims.back();
-  return rows.is_constant() && rows.constant() >= 1 && rows.constant() <= 3;
+// Matrices of few rows, whose determinant is a sum of few products. How many is an attribute, so that it is
+// known wherever the op is: the bits of arrays whose sizes are symbols are those of all others.
+void infer_expansion(InferContext& c) {
+  const int64_t rows = c.get(kRows);
+  if (rows < 1 || rows > 3)
+    c.fail(ErrorKind::Value, fmt::format("rows is {}", rows), "matrices of one to three rows are expanded",
+           "use determinant, which takes all sizes");
+  factors::require_square(c, 0);
+  c.require_equal(c.operand(0).dims.back(), Dim(rows), "the rows of the matrices and the attribute");
+  tools::infer_by_body(c);
 }
 
 // The element of each matrix in a row and a column, which come round.
@@ -120,37 +127,42 @@ std::vector<Value> cofactors(Compose& m, Value x, int64_t rows) {
 
 std::vector<Value> det_body(BodyContext& c) {
   Compose m(c.build);
-  Value x = c.operands[0];
-  if (is_few(x)) {
-    Value sum = nullptr;
-    std::vector<Value> with = cofactors(m, x, 1);
-    for (size_t j = 0; j < with.size(); ++j) {
-      Value term = m.mul(element_of(m, x, 0, static_cast<int64_t>(j)), with[j]);
-      sum = sum ? m.add(sum, term) : term;
-    }
-    return {sum};
-  }
-  std::vector<Value> factors = c.build.many("lu", {x});
+  std::vector<Value> factors = c.build.many("lu", {c.operands[0]});
   Value d = c.build("diagonal", {factors[0]});
   Value all = c.build("reduce_prod", {d}, {{"axes", Ints{d->type().rank() - 1}}});
   return {m.mul(all, parity(c.build, factors[1], all->type().dtype))};
 }
 
-// Jacobi's formula; of few rows by the products themselves, which is right for singular ones too.
+// Jacobi's formula.
 std::vector<Value> jvp_det(JvpContext& c) {
   if (!c.tangents[0]) return {nullptr};
-  if (Value x = c.operands[0]; is_few(x)) {
-    Compose m(c.build);
-    const int64_t rank = x->type().rank();
-    std::vector<Value> with = cofactors(m, x, x->type().dims.back().constant());
-    Dims column = x->type().dims;
-    column.back() = 1, column[column.size() - 2] = 1;
-    for (Value& v : with) v = m.b.reshape(v, column);
-    Value all = m.b.reshape(with.size() == 1 ? with[0] : m.b("concatenate", with, {{"axis", rank - 1}}),
-                            x->type().dims);
-    return {m.sum(m.mul(all, c.tangents[0]), {rank - 2, rank - 1})};
-  }
   return {Compose(c.build).mul(c.results[0], trace_of_solution(c.build, c.operands[0], c.tangents[0]))};
+}
+
+// Along the first row.
+std::vector<Value> expansion_body(BodyContext& c) {
+  Compose m(c.build);
+  Value x = c.operands[0], sum = nullptr;
+  const std::vector<Value> with = cofactors(m, x, 1);
+  for (size_t j = 0; j < with.size(); ++j) {
+    Value term = m.mul(element_of(m, x, 0, static_cast<int64_t>(j)), with[j]);
+    sum = sum ? m.add(sum, term) : term;
+  }
+  return {sum};
+}
+
+// Each element's slope is what it is multiplied by, of a singular matrix too.
+std::vector<Value> jvp_expansion(JvpContext& c) {
+  if (!c.tangents[0]) return {nullptr};
+  Compose m(c.build);
+  Value x = c.operands[0];
+  const int64_t rank = x->type().rank();
+  std::vector<Value> with = cofactors(m, x, x->type().dims.back().constant());
+  Dims one = x->type().dims;
+  one[one.size() - 2] = one.back() = 1;
+  for (Value& v : with) v = m.b.reshape(v, one);
+  Value all = with.size() == 1 ? with[0] : m.b("concatenate", with, {{"axis", rank - 1}});
+  return {m.sum(m.mul(m.b.reshape(all, x->type().dims), c.tangents[0]), {rank - 2, rank - 1})};
 }
 
 std::vector<Value> slogdet_body(BodyContext& c) {
@@ -230,8 +242,8 @@ std::vector<Op> linalg_composites() {
        .complex_ulp = 1024},
       inv_body);
   add({.name = "determinant",
-       .doc = "The determinant of each matrix: of up to three rows the sum of its products, of more by the "
-              "factors of LU; 0 of a singular one, where the slope of more than three rows is not a number.",
+       .doc = "The determinant of each matrix, by the factors of LU; 0 of a singular one, where its slope is "
+              "not a number.",
        .operands = {{"x", "[..., n, n]."}},
        .numpy = "np.linalg.det(x" + std::string(factors::kWideNumbers) + ")",
        .samples = square,
@@ -239,6 +251,29 @@ std::vector<Op> linalg_composites() {
        .complex_ulp = 1024},
       det_body);
   ops.back().rules.jvp = jvp_det;
+  add({.name = "determinant_by_expansion",
+       .doc = "The determinant of each matrix of one to three rows, as the sum of its products along the "
+              "first row.",
+       .operands = {{"x", "[..., rows, rows]."}},
+       .attrs = {kRows},
+       .numpy = "np.linalg.det(x" + std::string(factors::kWideNumbers) + ")",
+       .samples = {{three, "{rows = 3}"},
+                   {two, "{rows = 2}"},
+                   {complex_two, "{rows = 2}"},
+                   {"T[5, 3, 3]", "{rows = 3}"},
+                   {"T[1, 1] {4}", "{rows = 1}"},
+                   {"T[0, 2, 2]", "{rows = 2}"}},
+       .bad_samples = {{"f32[2, 2]", "{rows = 3}",
+                        "ShapeError: determinant_by_expansion: the rows of the matrices and the attribute: 2 "
+                        "and 3 differ"},
+                       {"f32[4, 4]", "{rows = 4}", "ValueError: determinant_by_expansion: rows is 4"},
+                       {"f32[2, 3]", "{rows = 2}",
+                        "ShapeError: determinant_by_expansion: the rows and the columns of a square matrix: "
+                        "2 and 3 differ"}},
+       .ulp = 1024,
+       .complex_ulp = 1024},
+      expansion_body, infer_expansion);
+  ops.back().rules.jvp = jvp_expansion;
   add({.name = "sign_and_log_determinant",
        .doc = "The sign of the determinant of each matrix (a complex number of size 1, where they are "
               "complex), and the logarithm of its size.",
