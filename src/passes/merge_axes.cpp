@@ -3,6 +3,7 @@
 // Two neighbouring axes are one if in all that the kernel reads a step along the first is as long as the
 // whole of the second. Results are relabelled outside of the kernel, which moves nothing.
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <ranges>
 #include <unordered_map>
@@ -143,28 +144,29 @@ class Merging {
   void rebuild() {
     std::unique_ptr<Graph> inner = kernel_graph(kernel_->graph());
     ops::Builder build(inner->body());
-    std::unordered_map<Value, Value> numbers, merged;  // inside: what views read, and all of the merged shape
-    for (Value arg : region_.args()) numbers[arg] = inner->body().add_arg(arg->type(), arg->name());
+    std::unordered_map<Value, Value> read, merged;  // inside: what views read, and all of the merged shape
+    for (Value arg : region_.args()) read[arg] = inner->body().add_arg(arg->type(), arg->name());
+    std::function<Value(Value)> as_it_is = [&](Value v) {
+      if (auto it = read.find(v); it != read.end()) return it->second;
+      std::vector<Value> own;
+      for (Value operand : v->node()->operands()) own.push_back(as_it_is(operand));
+      return read[v] = copy_node(v->node(), inner->body(), std::move(own))->result();
+    };
     auto is = [&](Value v) {
       if (auto leaf = leaves_.find(v); leaf != leaves_.end() && !merged.contains(v)) {
         build.at(v->node() ? v->node() : kernel_);
-        merged[v] = look(build, leaf->second, numbers.at(leaf->second.view.arg));
+        merged[v] = look(build, leaf->second, as_it_is(leaf->second.view.arg));
         name(merged[v], v);
       }
       return merged.at(v);
     };
     for (const Node* node : region_) {
-      if (is_terminator(node) || node->results().size() != 1) continue;
+      if (is_terminator(node) || node->results().size() != 1 || !computed_.contains(node->result())) continue;
       std::vector<Value> own;
-      if (node->result()->type().rank() == 0) {
-        for (Value v : node->operands()) own.push_back(numbers.at(v));
-        numbers[node->result()] = copy_node(node, inner->body(), std::move(own))->result();
-      } else if (computed_.contains(node->result())) {
-        for (Value v : node->operands()) own.push_back(is(v));
-        build.at(node);
-        merged[node->result()] = build.node(ops::op_of(node), own, node->attrs())->result();
-        name(merged[node->result()], node->result());
-      }
+      for (Value v : node->operands()) own.push_back(is(v));
+      build.at(node);
+      merged[node->result()] = build.node(ops::op_of(node), own, node->attrs())->result();
+      name(merged[node->result()], node->result());
     }
     std::vector<Value> results;
     for (Value v : region_.results()) results.push_back(is(v));
