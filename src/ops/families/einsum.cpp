@@ -176,7 +176,7 @@ class Contraction {
     for (size_t k = 0; k < terms_.size(); ++k) sum_own(k);
     while (terms_.size() > 1) {
       auto [i, j] = next_pair();
-      Term product = multiply(terms_[i], terms_[j], needed(i, j));
+      Term product = multiply(terms_[i], terms_[j], needed(i, j), order_after(i, j));
       terms_.erase(terms_.begin() + static_cast<std::ptrdiff_t>(j));
       terms_.erase(terms_.begin() + static_cast<std::ptrdiff_t>(i));
       terms_.push_back(std::move(product));
@@ -267,22 +267,36 @@ class Contraction {
     return best;
   }
 
+  // The order in which the product of these two is wanted: that of a term with all of its axes, which it is
+  // multiplied with next, or else the result's.
+  Labels order_after(size_t i, size_t j) const {
+    const std::set<int> keep = needed(i, j);
+    auto stays = [&](int label) {
+      return keep.contains(label) && (contains(terms_[i].labels, label) || contains(terms_[j].labels, label));
+    };
+    for (size_t k = 0; k < terms_.size(); ++k)
+      if (k != i && k != j &&
+          std::ranges::all_of(keep, [&](int l) { return !stays(l) || contains(terms_[k].labels, l); }))
+        return terms_[k].labels;
+    return result_;
+  }
+
   // The product has the free axes of its first factor before those of the second; so that factor comes second
-  // which has the result's last axis: what is left to transpose then moves whole rows (but not if that makes
-  // the rows of the product short). Axes that the result has in front of the first factor's are walked one by
-  // one, and nothing is left to transpose.
-  Term multiply(const Term& x, const Term& y, const std::set<int>& keep) {
+  // which has the last axis of the wanted order: what is left to transpose then moves whole rows (but not if
+  // that makes the rows of the product short). Axes that it has in front of the first factor's are walked one
+  // by one, and nothing is left to transpose.
+  Term multiply(const Term& x, const Term& y, const std::set<int>& keep, const Labels& order) {
     auto only = [](const Term& a, const Term& b) {
       return [&](int label) { return contains(a.labels, label) && !contains(b.labels, label); };
     };
-    const auto last = std::find_if(result_.rbegin(), result_.rend(), [&](int label) {
+    const auto last = std::find_if(order.rbegin(), order.rend(), [&](int label) {
       return contains(x.labels, label) || contains(y.labels, label);
     });
-    const bool turn = last != result_.rend() && only(x, y)(*last);
+    const bool turn = last != order.rend() && only(x, y)(*last);
     const Term &first = turn ? y : x, &second = turn ? x : y;
     Labels leading;
-    if (last != result_.rend() && only(second, first)(*last))
-      std::copy_if(result_.begin(), std::ranges::find_if(result_, only(first, second)),
+    if (last != order.rend() && only(second, first)(*last))
+      std::copy_if(order.begin(), std::ranges::find_if(order, only(first, second)),
                    std::back_inserter(leading), only(second, first));
     Dim row = int64_t{1}, inner = int64_t{1};
     for (int label : second.labels) {
