@@ -34,14 +34,15 @@ Expr widen(Expr x) { return convert(x, DType::F64); }
 // One float64 function for both types.
 Expr by_f64(Expr x, Expr (*f)(Expr)) { return single(x) ? convert(f(widen(x)), DType::F32) : f(x); }
 
-// Below `least` a power is zero, and so is its argument's that is moved there: where nothing is denormal
-// before it is rounded, for which Intel's processors take a hundred cycles and more. Measured on one,
-// products are through that at 2^-160 (F64: 2^-1100), and what an instruction scales at 2^-550 (2^-4100).
+// Below `least` a power is zero, and so are those of the two arguments that it is counted from instead: where
+// nothing is denormal before it is rounded, for which Intel's processors take a hundred cycles and more.
+// Measured on one, products are through that at 2^-160 (F64: 2^-1100), and what an instruction scales at
+// 2^-550 (2^-4100). Of products the few arguments between are left as they are, so that it is one maximum.
 struct Bottom {
   double least, product, scaled;
 };
-constexpr Bottom kExpBottom{-104, -125, -450}, kExpBottomF64{-746, -800, -3500};
-constexpr Bottom kExp2Bottom{-151, -180, -650}, kExp2BottomF64{-1080, -1150, -5000};
+constexpr Bottom kExpBottom{-104, -115, -450}, kExpBottomF64{-746, -770, -3500};
+constexpr Bottom kExp2Bottom{-151, -166, -650}, kExp2BottomF64{-1080, -1110, -5000};
 
 // x = n ln2 + r
 struct Reduced {
@@ -52,9 +53,9 @@ struct Reduced {
 // `product` spells it.
 template <typename Reduce, typename Rest, typename Product>
 Expr power_of(Expr x, const Bottom& bottom, const Reduce& reduce, const Rest& rest, const Product& product) {
-  Expr under = x < bottom.least;
-  Reduced scaled = reduce(select(under, number(x, bottom.scaled), x));
-  return scale(rest(scaled), scaled.n.value, product(reduce(select(under, number(x, bottom.product), x))));
+  Reduced scaled = reduce(select(x < bottom.least, number(x, bottom.scaled), x));
+  Expr above = select(x < bottom.product, number(x, bottom.product), x);
+  return scale(rest(scaled), scaled.n.value, product(reduce(above)));
 }
 Expr less_ln2(Expr x, Expr n) {
   if (single(x)) return fma(n, number(x, 2.12194440e-4), fma(n, number(x, -0.693359375), x));
