@@ -20,13 +20,20 @@ namespace {
 
 using loop::Expr;
 
-// The axes behind the folded ones that are walked as one row of columns: all of them; or the last one alone,
-// where the way to what is read turns at places of that, and so at too many of all columns.
-size_t axes_of_columns(const GroupEmitter& emit, const Dims& domain, const Ints& axes) {
+// The axes behind the folded ones that are walked as one row of columns, and where that is cut: all of them;
+// or the last one alone, where the way to what is read turns at places of that, and so at too many of all
+// columns.
+struct Columns {
+  size_t axes;
+  std::vector<int64_t> cuts;
+};
+Columns columns_of(const GroupEmitter& emit, const Dims& domain, const Ints& axes) {
   const size_t all = domain.size() - static_cast<size_t>(axes.back()) - 1;
-  const bool turns_often = all > 1 && cuts_of_folds(emit, domain, static_cast<int>(all)).empty() &&
-                           !cuts_of_folds(emit, domain, 1).empty();
-  return turns_often ? 1 : all;
+  std::vector<int64_t> cuts = cuts_of_folds(emit, domain, static_cast<int>(all));
+  if (all > 1 && cuts.empty())
+    if (std::vector<int64_t> of_last = cuts_of_folds(emit, domain, 1); !of_last.empty())
+      return {1, std::move(of_last)};
+  return {all, std::move(cuts)};
 }
 
 // Columns of a panel: so many that it stays in the second cache with what is made of it; or all of them,
@@ -45,7 +52,8 @@ int64_t panel_columns(int64_t positions, const Dim& columns, const Dim& panels, 
 
 class PanelLowering {
  public:
-  PanelLowering(GroupEmitter& emit, Kernel& kernel, const Dims& domain, const Ints& axes)
+  PanelLowering(GroupEmitter& emit, Kernel& kernel, const Dims& domain, const Ints& axes, Columns columns,
+                FoldPlan plan)
       : emit_(emit),
         build_(emit.build),
         kernel_(kernel),
@@ -54,22 +62,20 @@ class PanelLowering {
         kept_(pick(domain, axes, false)),
         outer_(domain.begin(), domain.begin() + axes.front()),
         folded_(pick(domain, axes, true)),
-        inner_(domain.end() - static_cast<int64_t>(axes_of_columns(emit, domain, axes)), domain.end()),
+        inner_(domain.end() - static_cast<int64_t>(columns.axes), domain.end()),
         between_(domain.begin() + axes.back() + 1, domain.end() - static_cast<int64_t>(inner_.size())),
-        plan_(emit.region, domain),
+        plan_(std::move(plan)),
         positions_(product(folded_).constant()),
         panel_(panel_columns(positions_, product(inner_), product(outer_) * product(between_),
                              widest_element(emit.region))),
         lanes_(std::min(static_cast<int>(std::bit_ceil(static_cast<uint64_t>(panel_))),
                         natural_lanes(emit.target, widest_element(emit.region)))),
-        rows_collide_(rows_collide()) {}
-
-  // One pass, and results for columns alone.
-  bool is_plain() const { return plan_.stages() == 1 && !any_full(); }
+        rows_collide_(rows_collide()) {
+    emit.cuts = std::move(columns.cuts);
+    emit.cuts_groups = true;
+  }
 
   void run() {
-    emit_.cuts = cuts_of_folds(emit_, domain_, static_cast<int>(inner_.size()));
-    emit_.cuts_groups = true;
     const Dim columns = product(inner_), panels = ceildiv(columns, Dim(panel_));
     kernel_.blocks = product(outer_) * product(between_) * panels;
     set_fold_grain(kernel_, Dim(positions_ * panel_));
@@ -307,9 +313,13 @@ class PanelLowering {
 void lower_panel(GroupEmitter& emit, Kernel& kernel) {
   const Node* any = first_fold(emit.region);
   IG_CHECK(any != nullptr, "a panel kernel without a fold");
-  PanelLowering lowering(emit, kernel, any->operand(0)->type().dims, any->attrs().get(ops::kAxes));
-  if (lowering.is_plain()) return lower_column(emit, kernel);
-  lowering.run();
+  const Dims& domain = any->operand(0)->type().dims;
+  const Ints& axes = any->attrs().get(ops::kAxes);
+  FoldPlan plan(emit.region, domain);
+  const bool full =
+      std::ranges::any_of(emit.region.results(), [&](Value v) { return v->type().dims == domain; });
+  if (plan.stages() == 1 && !full) return lower_column(emit, kernel);  // one pass, results for columns alone
+  PanelLowering(emit, kernel, domain, axes, columns_of(emit, domain, axes), std::move(plan)).run();
 }
 
 }  // namespace ig::codegen

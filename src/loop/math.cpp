@@ -61,10 +61,8 @@ Expr less_ln2(Expr x, Expr n) {
   if (single(x)) return fma(n, number(x, 2.12194440e-4), fma(n, number(x, -0.693359375), x));
   return fma(n, number(x, -kLn2Low), fma(n, number(x, -kLn2High), x));
 }
-Reduced reduced(Expr x) {
-  Rounded n = to_nearest(x, kLog2E, 2 * exponent_bias(x));
-  return {n, less_ln2(x, n.value)};
-}
+Reduced rest_of(Expr x, Rounded n) { return {n, less_ln2(x, n.value)}; }
+Reduced reduced(Expr x) { return rest_of(x, to_nearest(x, kLog2E, 2 * exponent_bias(x))); }
 Expr exp_tail(Expr r) {  // e^r - 1
   Expr p = single(r) ? polynomial(r, kExpF32) : polynomial(r, kExp);
   return fma(r * r, p, r);
@@ -121,29 +119,20 @@ Expr times_exp32(Pair factor, Expr high, Expr low) {
 }
 
 Expr exp32(Expr x) {
-  auto reduce = [](Expr x) {
-    Rounded n = to_eighths(x, kLog2E, 253);
-    return Reduced{n, less_ln2(x, n.value)};
-  };
+  auto reduce = [](Expr x) { return rest_of(x, to_eighths(x, kLog2E, 253)); };
   return power_of(at_most(x, 89.0), kExpBottom, reduce, root_exp, eighths_product);
 }
 
 Expr exp_of_nonpositive(Expr x) {
   if (single(x)) {
     constexpr double kSpare = 64;
-    auto reduce = [](Expr x) {
-      Rounded n = to_eighths(x, kLog2E, 126 + kSpare);
-      return Reduced{n, less_ln2(x, n.value)};
-    };
+    auto reduce = [](Expr x) { return rest_of(x, to_eighths(x, kLog2E, 126 + kSpare)); };
     return power_of(x, kExpBottom, reduce, root_exp, [](const Reduced& a) {
       return times_exp(from_bits(root_bits(a.n.word)), a.r) * std::exp2(-kSpare);
     });
   }
   constexpr double kSpare = 512;
-  auto reduce = [](Expr x) {
-    Rounded n = to_nearest(x, kLog2E, exponent_bias(x) + kSpare);
-    return Reduced{n, less_ln2(x, n.value)};
-  };
+  auto reduce = [](Expr x) { return rest_of(x, to_nearest(x, kLog2E, exponent_bias(x) + kSpare)); };
   return power_of(x, kExpBottomF64, reduce, tail_exp, [](const Reduced& a) {
     return tail_exp(a) * with_exponent(a.n.word) * std::exp2(-kSpare);
   });
@@ -166,17 +155,11 @@ Expr exp_of(Expr high, Expr low) {
 Expr exp(Expr x) { return single(x) ? exp32(x) : exp_of(x, {}); }
 
 Expr exp2(Expr x) {
-  if (single(x)) {
-    auto reduce = [](Expr x) {
-      Rounded n = to_eighths(x, 1, 253);
-      return Reduced{n, (x - n.value) * 0.69314718055994529};
-    };
-    return power_of(at_most(x, 129.0), kExp2Bottom, reduce, root_exp, eighths_product);
-  }
   auto reduce = [](Expr x) {
-    Rounded n = to_nearest(x, 1, 2 * exponent_bias(x));
+    Rounded n = single(x) ? to_eighths(x, 1, 253) : to_nearest(x, 1, 2 * exponent_bias(x));
     return Reduced{n, (x - n.value) * 0.69314718055994529};
   };
+  if (single(x)) return power_of(at_most(x, 129.0), kExp2Bottom, reduce, root_exp, eighths_product);
   return power_of(at_most(x, 1030.0), kExp2BottomF64, reduce, tail_exp, tail_product);
 }
 

@@ -12,6 +12,7 @@
 #include "ops/builder.h"
 #include "passes/fusion_groups.h"
 #include "passes/pass.h"
+#include "passes/program_kernel.h"
 #include "passes/walk.h"
 
 namespace ig::passes {
@@ -47,7 +48,7 @@ class Outliner {
   // Moves the group's nodes into a new fusion node at the end of the block; gives its description.
   std::string outline(const Group& group) {
     std::unordered_set<const Node*> members(group.nodes.begin(), group.nodes.end());
-    auto scratch = std::make_unique<Graph>("fusion");
+    std::unique_ptr<Graph> scratch = kernel_graph(block_.graph());
     std::unordered_map<Value, Value> inside;
     std::vector<Value> operands, outside_results, results;
     std::function<Value(Value)> map = [&](Value v) -> Value {
@@ -80,15 +81,8 @@ class Outliner {
     for (const Use& use : again) results.push_back(inside.at(use.user->operand(use.operand)));
     scratch->body().set_results(results);
     std::string cost = traffic(group, operands, outside_results);
-    for (auto& [symbol, range] : block_.graph().dims.symbols()) scratch->dims.declare(symbol, range);
-    const Node* last = group.nodes.back();
-    ops::Builder build(block_, block_.terminator());
-    build.at(last);
-    std::vector<std::unique_ptr<Graph>> regions;
-    regions.push_back(std::move(scratch));
-    Attrs attrs;
-    attrs.set("kind", std::string(group_kind_name(group.kind)));
-    Node* fused = build.node(ops::get("fusion"), operands, attrs, {}, std::move(regions));
+    Node* fused = add_kernel(block_.terminator(), std::string(group_kind_name(group.kind)), operands,
+                             std::move(scratch), group.nodes.back());
     for (size_t i = 0; i < outside_results.size(); ++i) {
       fused->result(i)->set_name(outside_results[i]->name());
       outside_results[i]->replace_all_uses_with(fused->result(i));

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
-#include <ranges>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -25,8 +24,6 @@ namespace {
 
 const Dim kOne = Dim(int64_t{1}), kNone = Dim(int64_t{0});
 
-bool is_view(const Node* node) { return ops::has(node, ops::Trait::View) && node->operands().size() == 1; }
-
 // What a kernel reads at each of its elements: a whole array through views, some axes of it spread.
 struct Leaf {
   ops::StridedView view;
@@ -40,22 +37,18 @@ std::optional<Leaf> leaf_of(Value value, const Dims& dims) {
   const Type& from = view->arg->type();
   if (from.rank() > 0 && view->arg->node() != nullptr) return std::nullopt;
   Leaf leaf{*view, {}};
-  Dim size = kOne;
-  for (bool found = true; found;) {
-    found = false;
-    for (size_t axis = 0; axis < dims.size() && !found; ++axis) {
-      if (dims[axis] == kOne || leaf.view.strides[axis] != size || leaf.view.strides[axis] == kNone) continue;
-      if (std::ranges::find(leaf.order, axis) != leaf.order.end()) continue;
-      leaf.order.insert(leaf.order.begin(), axis);
-      size = size * dims[axis];
-      found = true;
-    }
+  std::vector<size_t> read;  // and not yet in order
+  for (size_t axis = 0; axis < dims.size(); ++axis)
+    if (dims[axis] != kOne && view->strides[axis] != kNone) read.push_back(axis);
+  Dim size = kOne;  // of what lies behind
+  while (!read.empty()) {
+    const auto next = std::ranges::find(read, size, [&](size_t axis) { return view->strides[axis]; });
+    if (next == read.end()) return std::nullopt;
+    leaf.order.insert(leaf.order.begin(), *next);
+    size = size * dims[*next];
+    read.erase(next);
   }
-  const auto read = std::ranges::count_if(std::views::iota(size_t{0}, dims.size()), [&](size_t axis) {
-    return dims[axis] != kOne && leaf.view.strides[axis] != kNone;
-  });
-  if (static_cast<size_t>(read) != leaf.order.size() || size != product(from.dims)) return std::nullopt;
-  return leaf;
+  return size == product(from.dims) ? std::optional(std::move(leaf)) : std::nullopt;
 }
 
 class Merging {

@@ -18,8 +18,6 @@
 namespace ig::passes {
 namespace {
 
-bool is_view(const Node* node) { return ops::has(node, ops::Trait::View) && node->operands().size() == 1; }
-
 // The element-wise node that a view looks at, none of whose elements it repeats. Where others read it as well
 // it is computed at two places, as it would be if the view stayed.
 Node* computed_below(const Node* view) {

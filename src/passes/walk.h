@@ -17,6 +17,11 @@ inline void for_each_block(Block& block, const std::function<void(Block&)>& visi
 
 inline bool is_terminator(const Node* node) { return node->op().name() == kReturnOp; }
 
+// A node that moves one array's elements.
+inline bool is_view(const Node* node) {
+  return ops::has(node, ops::Trait::View) && node->operands().size() == 1;
+}
+
 // What a region's argument is outside of it, where it is the same in every step of a loop; else null.
 inline Value outside_of_loop(Value arg) {
   const Node* node = arg->block()->parent();

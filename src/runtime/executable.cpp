@@ -427,7 +427,7 @@ class Executable::Runner {
 
   void host(const Host& call, const Step& step, void** operands) {
     int64_t error[2] = {-1, 0};
-    FloatControl control(false);
+    FloatScope kept(false);
     if (call.fallback) ++launched.fallback;
     if (int32_t code = call.function(call.context.get(), operands, dims(step), error))
       executable_.fail(error, code);
@@ -600,7 +600,7 @@ void Executable::run(std::span<void* const> inputs, std::span<const int64_t> sym
                outputs.size() == static_cast<size_t>(this->outputs()),
            "{}: run with {} inputs and {} outputs, has {} and {}", program_.name, inputs.size(),
            outputs.size(), this->inputs(), this->outputs());
-  FloatControl control(program_.flush_denormals);
+  FloatScope floats(program_.flush_denormals);
   std::span<const int64_t> used =
       symbol_values.first(std::min(symbol_values.size(), static_cast<size_t>(program_.sizes.symbols())));
 

@@ -104,7 +104,7 @@ void step_aside(int from, int threads) {
 struct ThreadState {
   Storage scratch;
   bool inside = false;
-  bool flush = false;  // denormals, in what runs now
+  bool flush = false;  // denormals, in the jobs of this thread
 
   void* scratch_of(size_t bytes) {
     if (bytes == 0) return nullptr;
@@ -217,16 +217,17 @@ struct Job {
 
 }  // namespace
 
-FloatControl::FloatControl() : FloatControl(t_state.flush) {}
-FloatControl::FloatControl(bool flush) : saved_(_mm_getcsr()), outer_(std::exchange(t_state.flush, flush)) {
+FloatControl::FloatControl(bool flush) : saved_(_mm_getcsr()) {
   const uint32_t wanted = kDefaultControl | (flush ? kFlush : 0);
   changed_ = (saved_ & kControlBits) != wanted;
   if (changed_) _mm_setcsr(wanted);
 }
 FloatControl::~FloatControl() {
-  t_state.flush = outer_;
   if (changed_) _mm_setcsr(saved_);
 }
+
+FloatScope::FloatScope(bool flush) : control_(flush), outer_(std::exchange(t_state.flush, flush)) {}
+FloatScope::~FloatScope() { t_state.flush = outer_; }
 
 struct ThreadPool::Impl {
   // Written by the caller that has the pool; workers watch the ticket, and claim by it.
@@ -277,7 +278,7 @@ struct ThreadPool::Impl {
 
   void execute(uint32_t index, uint32_t thread) {
     const int64_t begin = (job.backwards ? job.chunks() - 1 - index : index) * job.step;
-    FloatControl control(job.flush);
+    FloatScope floats(job.flush);
     try {
       job.chunk(job.context, begin, std::min(job.total, begin + job.step), thread);
     } catch (...) {
@@ -312,12 +313,15 @@ struct ThreadPool::Impl {
   }
 
   // All workers sleep. A grain says what a chunk takes at least; what it takes shows when it is done. Gives
-  // how many chunks the caller did before the workers were woken, or all.
+  // how many chunks the caller did before the workers were woken, or all. Who is woken in the midst of few
+  // long chunks may come too late for any: then all is still unhelped, and the next job wakes them at once.
   uint32_t work_until_help_pays(uint32_t chunks) {
     const Clock::time_point begin = Clock::now();
     bool pays = unhelped + job.grains * kGrain >= kWakeAfter;
     uint32_t done = 0;
-    if (!pays) {
+    if (pays) {
+      unhelped = {};
+    } else {
       Clock::duration alone = unhelped;
       done = work_of_caller(true, [&] {
         alone = unhelped + (Clock::now() - begin);
@@ -326,11 +330,9 @@ struct ThreadPool::Impl {
       });
       unhelped = alone;
     }
-    if (pays) {
-      unhelped = {};
+    if (pays)
       futex_wake(number_word(),
                  static_cast<int>(std::min(sleepers.load(std::memory_order_seq_cst), chunks - 1)));
-    }
     return done;
   }
 
@@ -419,6 +421,7 @@ struct ThreadPool::Impl {
       futex_wake(number_word(), static_cast<int>(std::min(asleep, count - 1)));
     own += work_of_caller(own == 0, [] { return true; });
 
+    if (own < count) unhelped = {};
     const uint32_t all = before + count - own;
     auto done = [&] { return finished.load(std::memory_order_acquire) == all; };
     if (!spin_until(done)) {
@@ -476,7 +479,7 @@ int32_t ThreadPool::run(KernelFn kernel, const KernelArgs& proto, int64_t blocks
                         size_t scratch_bytes, size_t buffers, int64_t block_grains,
                         std::span<profile::Share> shares) {
   if (blocks <= 0) return 0;
-  FloatControl control;
+  FloatControl control(t_state.flush);
   grain = std::max<int64_t>(grain, 1);
   int threads;
   if (!is_shared(blocks, grain) || t_state.inside || (threads = num_threads()) == 1 || !impl_->take()) {
@@ -517,7 +520,7 @@ void* ThreadPool::scratch_here(size_t bytes) { return t_state.scratch_of(bytes);
 
 void ThreadPool::parallel_for(int64_t n, int64_t grain, RangeBody body, int64_t index_grains) {
   if (n <= 0) return;
-  FloatControl control;
+  FloatControl control(t_state.flush);
   grain = std::max<int64_t>(grain, 1);
   int threads;
   if (!is_shared(n, grain) || t_state.inside || (threads = num_threads()) == 1 || !impl_->take()) {

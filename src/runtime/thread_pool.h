@@ -37,15 +37,27 @@ class RangeBody {
 // written as zeros where they are to be flushed) and restores it: other libraries leave flush-to-zero on.
 class FloatControl {
  public:
-  FloatControl();  // as the innermost one of this thread, or the job that it works on, or else kept
-  explicit FloatControl(bool flush);
+  explicit FloatControl(bool flush = false);
   ~FloatControl();
   FloatControl(const FloatControl&) = delete;
   FloatControl& operator=(const FloatControl&) = delete;
 
  private:
   uint32_t saved_;
-  bool changed_, outer_;
+  bool changed_;
+};
+
+// The same, also of all that the pool does meanwhile for this thread.
+class FloatScope {
+ public:
+  explicit FloatScope(bool flush);
+  ~FloatScope();
+  FloatScope(const FloatScope&) = delete;
+  FloatScope& operator=(const FloatScope&) = delete;
+
+ private:
+  FloatControl control_;
+  bool outer_;
 };
 
 class ThreadPool {

@@ -390,9 +390,9 @@ TEST(ThreadPool, WorkersFlushDenormalsAsTheirCallerDoes) {
       KernelArgs args;
       args.buffers = buffers;
       {
-        FloatControl control(flush);
+        FloatScope floats(flush);
         ThreadPool::instance().run(halve_denormal, args, 200, 1, 0);
-        FloatControl inner(false);  // as a callback's
+        FloatScope kept(false);  // as a callback's
         ThreadPool::instance().run(halve_denormal, args, 1, 1, 0);
       }
       EXPECT_EQ(_mm_getcsr() & 0xffc0, before & 0xffc0);

@@ -39,3 +39,19 @@ def test_orders(subscripts: str, a: tuple[int, ...], b: tuple[int, ...], transpo
     np.testing.assert_array_equal(gradients[1].numpy(), np.einsum(f"{out},{left}->{right}", ones, x))
     rows = ig.vmap(lambda p: ig.einsum(subscripts, p, y))(np.stack([x, x + 1]))
     np.testing.assert_array_equal(rows[1].numpy(), np.einsum(subscripts, x + 1, y))
+
+
+@pytest.mark.parametrize("subscripts", ["bi,ij,bj->b", "ij,bi,bj->b", "bi,ij,bj->", "bi,bj,ij->b"])
+def test_a_product_has_the_order_of_what_it_is_multiplied_with(subscripts: str) -> None:
+    """The rows b of the first product meet those of the array that has all of its axes, so none lies across."""
+    rng = np.random.default_rng(1)
+    sizes = {"b": 60, "i": 40, "j": 33}
+    shapes = [tuple(sizes[name] for name in term) for term in subscripts.split("->")[0].split(",")]
+    arrays = [ig.asarray(rng.integers(-9, 9, shape).astype(np.float32)) for shape in shapes]
+    f = ig.jit(lambda *arrays: ig.einsum(subscripts, *arrays))
+    text = str(f.lower(*arrays).graph)
+    assert "transpose(" not in text
+    assert "f32[33, 60]" not in text
+    assert "f32[40, 60]" not in text
+    for found in (f(*arrays), ig.einsum(subscripts, *arrays)):
+        np.testing.assert_array_equal(np.asarray(found), np.einsum(subscripts, *(np.asarray(a) for a in arrays)))

@@ -120,11 +120,13 @@ std::vector<const Node*> nodes_of_floats(std::span<const Node* const> fusions) {
   };
   std::vector<const Node*> out;
   for (const Node* fusion : fusions)
-    for (const Node* node : fusion->region(0))
-      if (!passes::is_terminator(node) && !ops::has(node, ops::Trait::View) &&
-          !ops::has(node, ops::Trait::Constant) &&
-          (std::ranges::any_of(node->operands(), floats) || std::ranges::any_of(node->results(), floats)))
-        out.push_back(node);
+    passes::for_each_block(fusion->region(0), [&](const Block& block) {
+      for (const Node* node : block)
+        if (!passes::is_terminator(node) && node->regions().empty() && !ops::has(node, ops::Trait::View) &&
+            !ops::has(node, ops::Trait::Constant) &&
+            (std::ranges::any_of(node->operands(), floats) || std::ranges::any_of(node->results(), floats)))
+          out.push_back(node);
+    });
   return out;
 }
 

@@ -3,6 +3,7 @@
 // names, then leaves the fewest: names and not sizes decide, so that no bit of the result depends on which
 // sizes are known when the program is compiled.
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 
@@ -176,7 +177,8 @@ class Contraction {
     for (size_t k = 0; k < terms_.size(); ++k) sum_own(k);
     while (terms_.size() > 1) {
       auto [i, j] = next_pair();
-      Term product = multiply(terms_[i], terms_[j], needed(i, j), order_after(i, j));
+      const std::set<int> keep = needed(i, j);
+      Term product = multiply(terms_[i], terms_[j], keep, order_after(i, j, keep));
       terms_.erase(terms_.begin() + static_cast<std::ptrdiff_t>(j));
       terms_.erase(terms_.begin() + static_cast<std::ptrdiff_t>(i));
       terms_.push_back(std::move(product));
@@ -269,15 +271,16 @@ class Contraction {
 
   // The order in which the product of these two is wanted: that of a term with all of its axes, which it is
   // multiplied with next, or else the result's.
-  Labels order_after(size_t i, size_t j) const {
-    const std::set<int> keep = needed(i, j);
-    auto stays = [&](int label) {
-      return keep.contains(label) && (contains(terms_[i].labels, label) || contains(terms_[j].labels, label));
+  Labels order_after(size_t i, size_t j, const std::set<int>& keep) const {
+    auto holds_product = [&](size_t k) {
+      return std::ranges::all_of(std::array{i, j}, [&](size_t factor) {
+        return std::ranges::all_of(terms_[factor].labels, [&](int label) {
+          return !keep.contains(label) || contains(terms_[k].labels, label);
+        });
+      });
     };
     for (size_t k = 0; k < terms_.size(); ++k)
-      if (k != i && k != j &&
-          std::ranges::all_of(keep, [&](int l) { return !stays(l) || contains(terms_[k].labels, l); }))
-        return terms_[k].labels;
+      if (k != i && k != j && holds_product(k)) return terms_[k].labels;
     return result_;
   }
 
