@@ -12,10 +12,12 @@ import sys
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+PROCESSES = 2  # as many as the smallest machine has processors
 PYTEST_FOLDERS = ["tests/python", "tests/programs", "tests/ops"]
 GTEST_END = re.compile(r"\[ +(OK|FAILED|SKIPPED) +\] \S+\.\S+?(?:, where .*)? \(\d+ ms\)$")
 
@@ -39,17 +41,24 @@ def broke(runner: str, code: int) -> Counts:
 
 
 def run_cpp(build: Path, extra: list[str]) -> Counts:
-    """Runs the C++ tests; the output of a test is shown only if it fails."""
+    """Runs the C++ tests, every other one by a second process; the output of a test is shown only if it fails."""
     binary = build / "bin" / "intaglio_tests"
     if not binary.exists():
         return Counts()
+    with ThreadPoolExecutor(PROCESSES) as pool:
+        return sum(pool.map(lambda shard: run_shard(binary, shard, extra), range(PROCESSES)), Counts())
+
+
+def run_shard(binary: Path, shard: int, extra: list[str]) -> Counts:
     counts = Counts()
     output: list[str] = []
     current = ""
     suite = ""
     command = [str(binary), "--gtest_color=no", *extra]
+    # GoogleTest's own way to share tests out.
+    environment = {**os.environ, "GTEST_TOTAL_SHARDS": str(PROCESSES), "GTEST_SHARD_INDEX": str(shard)}
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env=environment
     ) as run:
         assert run.stdout is not None
         for line in run.stdout:
@@ -58,7 +67,8 @@ def run_cpp(build: Path, extra: list[str]) -> Counts:
                 current, output = line, []
                 if line.split("] ")[1].split(".")[0] != suite:
                     suite = line.split("] ")[1].split(".")[0]
-                    print(f"  {suite}", flush=True)
+                    if not shard:
+                        print(f"  {suite}", flush=True)
             elif line.startswith("[----------] Global test environment tear-down"):
                 current, output = "", []
             elif current and (end := GTEST_END.match(line)):
@@ -86,13 +96,13 @@ def run_cpp(build: Path, extra: list[str]) -> Counts:
 
 
 def run_pytest(reports: Path, extra: list[str]) -> Counts:
-    """Runs the files by two processes, each of which takes the next one when it is done with one."""
+    """Runs the files by processes, each of which takes the next one when it is done with one."""
     folders = [folder for folder in PYTEST_FOLDERS if any((ROOT / folder).rglob("test_*.py"))]
     if not folders:
         return Counts()
     report = reports / "pytest.xml"
     report.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "pytest", f"--junitxml={report}", "--numprocesses=2", "--dist=loadfile"]
+    command = [sys.executable, "-m", "pytest", f"--junitxml={report}", f"--numprocesses={PROCESSES}", "--dist=loadfile"]
     code = subprocess.run([*command, *folders, *extra], cwd=ROOT, check=False).returncode
     return counted(report, code)
 

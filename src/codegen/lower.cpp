@@ -13,7 +13,7 @@ class Nest final : public ops::NestContext {
   Nest(GroupEmitter& emit, Kernel& kernel, const Node* n) : emit_(emit), kernel_(kernel) {
     build = &emit.build;
     node = n;
-    for (Value v : n->operands()) operands.push_back(emit.buffer_of_arg(v));
+    for (Value v : n->operands()) operands.push_back(v->node() ? kComputed : emit.buffer_of_arg(v));
     for (size_t i = 0; i < n->results().size(); ++i) {
       // A result that nobody reads has no buffer among the group's; the rule still writes it, into scratch.
       results.push_back(0);
@@ -26,6 +26,12 @@ class Nest final : public ops::NestContext {
     }
   }
   loop::Expr size(const Dim& dim) override { return emit_.size(dim); }
+  loop::Expr at(size_t operand, std::span<const loop::Expr> index) override {
+    loop::Expr out;
+    // What was computed in one of the nest's loops is unknown in the others.
+    emit_.scoped([&] { out = emit_.element(node->operand(operand), index); });
+    return out;
+  }
   void set_blocks(const Dim& blocks) override { kernel_.blocks = blocks; }
   Registers registers() override { return {emit_.target.registers, emit_.target.vector_bytes}; }
   bool begins_updated() override {
@@ -49,14 +55,13 @@ class Nest final : public ops::NestContext {
 }  // namespace
 
 void lower_nest(GroupEmitter& emit, Kernel& kernel) {
-  for (Node* node : emit.region) {
-    const ops::LowerRule& rule = ops::op_of(node).rules.lower;
-    if (!rule.nest) continue;
-    Nest context(emit, kernel, node);
-    emit.noting(node, [&] { return rule.nest(context), true; });
-    return;
-  }
-  IG_CHECK(false, "a nest kernel without its op");
+  // Before the op that writes the loops lies what is computed where it reads.
+  const Node* last = nullptr;
+  for (const Node* node : emit.region)
+    if (node != emit.region.terminator()) last = node;
+  IG_CHECK(last && ops::op_of(last).rules.lower.nest, "a nest kernel without its op");
+  Nest context(emit, kernel, last);
+  emit.noting(last, [&] { return ops::op_of(last).rules.lower.nest(context), true; });
 }
 
 int64_t work_of_grain(const Target& target, int element_bytes) {

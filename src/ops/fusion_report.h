@@ -29,6 +29,13 @@ struct FusionCost {
   double bytes = 0;       // read and written
   double operations = 0;  // of single elements; those that are computed again count again
   double nanoseconds = 0;
+
+  FusionCost& operator+=(const FusionCost& other) {
+    bytes += other.bytes;
+    operations += other.operations;
+    nanoseconds += other.nanoseconds;
+    return *this;
+  }
 };
 
 struct FusedKernel {

@@ -326,8 +326,11 @@ class NestContext {
   virtual ~NestContext() = default;
   loop::Builder* build = nullptr;
   const Node* node = nullptr;
-  std::vector<uint32_t> operands, results;  // buffer ids
+  static constexpr uint32_t kComputed = ~uint32_t{0};  // where it is read, so that it has no buffer
+  std::vector<uint32_t> operands, results;             // buffer ids
   virtual loop::Expr size(const Dim& dim) = 0;
+  // An element of an operand, as it flows through kernels: a 16-bit float is an F32.
+  virtual loop::Expr at(size_t operand, std::span<const loop::Expr> index) = 0;
   // Says how many independent blocks there are; `build->block()` is the index of the one to emit.
   virtual void set_blocks(const Dim& blocks) = 0;
   // Of an op that updates an operand: whether the result holds all of its elements when the kernel begins, so
@@ -360,6 +363,8 @@ struct LowerRule {
   // The operand that the result is with some elements changed, so that the nest may be left to write these
   // alone; or -1. Of a point rule the nest is taken where that is so.
   int updates = -1;
+  // The operands of a nest of which it reads each element about once: they may be computed there.
+  std::vector<size_t> takes = {};
   // Of an effect that ends the run where this operand is false in an element, and does nothing else; or -1.
   int condition = -1;
   Way way = Way::None;
@@ -370,14 +375,18 @@ struct LowerRule {
     return {.kind = Kind::Point, .point = fn, .cuts = cuts};
   }
   static LowerRule of_reduce(const ReduceRule* rule) { return {.kind = Kind::Reduce, .reduce = rule}; }
-  static LowerRule of_nest(NestFn fn) { return {.kind = Kind::Nest, .nest = fn}; }
+  static LowerRule of_nest(NestFn fn, std::vector<size_t> takes = {}) {
+    return {.kind = Kind::Nest, .nest = fn, .takes = std::move(takes)};
+  }
   // The op changes some elements of an operand: by the nest, or where `point` is given by either.
-  static LowerRule of_update(int operand, NestFn fn, PointFn point = nullptr, CutsFn cuts = nullptr) {
+  static LowerRule of_update(int operand, NestFn fn, std::vector<size_t> takes, PointFn point = nullptr,
+                             CutsFn cuts = nullptr) {
     return {.kind = point ? Kind::Point : Kind::Nest,
             .point = point,
             .cuts = cuts,
             .nest = fn,
-            .updates = operand};
+            .updates = operand,
+            .takes = std::move(takes)};
   }
   static LowerRule of_control(Way way) { return {.kind = Kind::Control, .way = way}; }
   static LowerRule of_body() { return {.kind = Kind::Composite, .reason = "by its body"}; }

@@ -489,7 +489,7 @@ void Grouping::place_reduce(Node* node) {
   group->reductions = 1;
 }
 
-// A nest reads buffers: what would be made anew where it is read gets one.
+// What a nest reads from a buffer, and would be made anew where it is read, gets one.
 void Grouping::write_out(Node* node) {
   if (!is_free(node)) return;
   free_[node] = 0;
@@ -535,8 +535,8 @@ void Grouping::place(Node* node) {
     }
     case Role::Heavy: start(node, GroupKind::Heavy, node->result()->type().dims); return;
     case Role::Nest:
-      for (Value v : node->operands())
-        if (v->node()) write_out(v->node());
+      for (size_t i = 0; i < node->operands().size(); ++i)
+        if (Node* from = node->operand(i)->node(); from && !takes(node, i)) write_out(from);
       start(node, GroupKind::Nest, {});
       return;
   }

@@ -19,7 +19,7 @@
 //   contraction  a sum of products with element-wise work on its result, and views on its operands; also with
 //                work on slices of a product that make it up (gates)
 //   heavy        an expression that folds inside (a window): element-wise work on its result may join
-//   nest         an op that writes its own loops: alone
+//   nest         an op that writes its own loops; cheap work on what it takes element by element
 //   relabel      views that keep the order of bytes: no kernel at all
 #pragma once
 
@@ -132,6 +132,13 @@ class Grouping {
     ops::FusionCost together, apart;
     bool fixed = false;  // no size is a symbol
   };
+  // Of values that a nest takes: what it is to compute them there, and apart.
+  struct InNest {
+    Costs costs;
+    bool pays = false;
+  };
+  InNest computes_in_nest(const Group* producer, const Group* reader) const;
+  bool nest_takes(const Group* producer, const Group* reader) const;
   Costs costs_of_pull(const Group* producer, const Group* reader, const Places& places) const;
   void join_siblings();
   void settle_panels();

@@ -13,6 +13,7 @@
 #include "ops/strided_view.h"
 #include "passes/fusion_cost.h"
 #include "passes/fusion_groups.h"
+#include "passes/walk.h"
 
 namespace ig::passes {
 
@@ -31,7 +32,8 @@ bool Grouping::may_pull(const Group* producer, const Group* reader) const {
   bool views = producer->kind == GroupKind::View || producer->kind == GroupKind::Relabel;
   if (!views && producer->kind != GroupKind::Loop) return false;
   if (producer->nodes.size() + reader->nodes.size() > kLargestGroup) return false;
-  if (reader->kind == GroupKind::Nest) return false;
+  if (reader->kind == GroupKind::Nest)
+    return nest_takes(producer, reader) && computes_in_nest(producer, reader).pays;
   // A relabelled result stays where it was computed; the relabelling costs nothing.
   if (reader->kind == GroupKind::Relabel) return producer->kind == GroupKind::Relabel;
   // A contraction reads each element many times: only moves of bytes are worth doing at each reading, and of
@@ -59,6 +61,47 @@ bool Grouping::may_pull(const Group* producer, const Group* reader) const {
   if (at_one_place && (!costs.fixed || (!cheap && !one_stage))) return cheap;
   const double most = !cheap ? 0.95 : at_one_place ? 1.25 : 1;
   return costs.together.nanoseconds < most * costs.apart.nanoseconds;
+}
+
+// Whether a nest takes all that it reads of the producer's; and the producer does not read what the nest
+// changes, which would then be changed in part.
+bool Grouping::nest_takes(const Group* producer, const Group* reader) const {
+  const Node* nest = reader->nodes.back();
+  const ops::LowerRule& rule = ops::op_of(nest).rules.lower;
+  const Value updated = rule.updates < 0 ? nullptr : nest->operand(static_cast<size_t>(rule.updates));
+  for (size_t i = 0; i < nest->operands().size(); ++i) {
+    const Node* from = nest->operand(i)->node();
+    if (from && group_of(from) == producer && !takes(nest, i)) return false;
+  }
+  return std::ranges::none_of(producer->nodes, [&](const Node* node) {
+    return std::ranges::find(node->operands(), updated) != node->operands().end();
+  });
+}
+
+// A nest takes elements one by one: for what is not cheap that is no place, nor for several axes of which the
+// last is short, which in memory are one.
+Grouping::InNest Grouping::computes_in_nest(const Group* producer, const Group* reader) const {
+  InNest out;
+  const bool cheap = std::ranges::all_of(producer->nodes, [](const Node* n) {
+    return ops::has(n, ops::Trait::View) || ops::has(n, ops::Trait::Cheap);
+  });
+  constexpr int64_t kShort = 16;
+  const bool lines = std::ranges::any_of(reader->nodes.back()->operands(), [&](Value v) {
+    if (!v->node() || group_of(v->node()) != producer || v->type().rank() < 3) return false;
+    const Dim &last = v->type().dims.back(), &before = v->type().dims[v->type().dims.size() - 2];
+    return before != Dim(int64_t{1}) && last.is_constant() && last.constant() < kShort;
+  });
+  const KernelWork both[] = {{producer->nodes, kInNest}, {reader->nodes}};
+  const KernelWork first[] = {{producer->nodes}}, then[] = {{reader->nodes}};
+  const auto cost = [&](std::span<const KernelWork> work) {
+    return cost_of_kernel(work, [&](const Node* node) { return is_free(node); }, block_.graph().dims);
+  };
+  out.costs.together = cost(both);
+  out.costs.apart = cost(first);
+  out.costs.apart += cost(then);
+  out.pays = cheap && !lines && places_in({producer, reader}).most(producer) == 1 &&
+             out.costs.together.nanoseconds < out.costs.apart.nanoseconds;
+  return out;
 }
 
 namespace {
@@ -184,10 +227,7 @@ Grouping::Costs Grouping::costs_of_pull(const Group* producer, const Group* read
   for (const Group* group : {producer, reader}) {
     std::vector<KernelWork> alone;
     add_work(alone, group, places_in({group}), 1);
-    ops::FusionCost cost = cost_of_kernel(alone, free, scope);
-    out.apart.bytes += cost.bytes;
-    out.apart.operations += cost.operations;
-    out.apart.nanoseconds += cost.nanoseconds;
+    out.apart += cost_of_kernel(alone, free, scope);
   }
   out.fixed = constant_dims(producer->domain).has_value() && constant_dims(reader->domain).has_value();
   return out;
@@ -212,7 +252,13 @@ void Grouping::refuse_pull(const Group* producer, const Group* reader) {
     if (may_pull(producer, reader)) refuse(last, reader, "its values are read elsewhere too");
     return;
   }
-  if (reader->kind == GroupKind::Nest || reader->kind == GroupKind::Relabel) return;
+  if (reader->kind == GroupKind::Relabel) return;
+  if (reader->kind == GroupKind::Nest) {
+    if (!nest_takes(producer, reader)) return;
+    const Costs costs = computes_in_nest(producer, reader).costs;
+    return refuse(last, reader, "computed one by one, its values cost more than to write and read them",
+                  &costs);
+  }
   if (producer->kind == GroupKind::View)
     return refuse(last, reader, "its elements would not lie at even distances");
   if (reader->kind == GroupKind::Contraction || reader->kind == GroupKind::Heavy)

@@ -83,7 +83,9 @@ class Grouping::Recomputing {
   // Whether the use is in a kernel that walks the value's shape, and takes an element of it at each place.
   bool may_take(Value v, const Use& use) const {
     const Group* reader = in_.group_of(use.user);
-    if (!reader || reader->domain != v->type().dims) return false;
+    if (!reader) return false;
+    if (reader->kind == GroupKind::Nest) return names_elements(use.user, v, reader);
+    if (reader->domain != v->type().dims) return false;
     const bool folds = reader->kind == GroupKind::Row || reader->kind == GroupKind::Panel ||
                        reader->kind == GroupKind::Column;
     const bool behind = reader->kind == GroupKind::Contraction && !reader->closed;
@@ -95,8 +97,13 @@ class Grouping::Recomputing {
            ((plain || folds) && names_elements(use.user, v, reader));
   }
   // Whether the node, or what it passes the value on to, relabelled and put beside others, takes from each of
-  // its elements where one element of its own lies.
+  // its elements where one element of its own lies, or is a nest that takes them one by one.
   bool names_elements(const Node* node, Value v, const Group* reader) const {
+    if (reader->kind == GroupKind::Nest && node == reader->nodes.back()) {
+      for (size_t i = 0; i < node->operands().size(); ++i)
+        if (node->operand(i) == v && !takes(node, i)) return false;
+      return true;
+    }
     if (const AttrValue* offsets = node->attrs().find(ops::kOffsetDims.name))
       return v != node->operand(0) && std::get<Ints>(*offsets).empty();
     Dim put = int64_t{0};
@@ -194,7 +201,8 @@ class Grouping::Recomputing {
       add(own, [&](Value v) { return fixed_.contains(v) || plan.written.contains(v); });
     }
     for (size_t r = 0; r < readers_.size(); ++r) {
-      const KernelWork work[] = {{readers_[r]->nodes}, {plan.again[r]}};
+      const bool in_nest = readers_[r]->kind == GroupKind::Nest;
+      const KernelWork work[] = {{readers_[r]->nodes}, {plan.again[r], in_nest ? kInNest : 1}};
       add(work, [&](Value v) {
         return in_.group_of(v->node()) == readers_[r] && std::ranges::any_of(v->uses(), [&](const Use& use) {
                  return in_.group_of(use.user) != readers_[r];

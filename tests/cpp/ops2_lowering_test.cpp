@@ -213,6 +213,16 @@ class Interpreter {
 };
 
 // Reads operands as kernels do: 16-bit floats widened, keys as u64.
+Expr element_of(loop::Builder& build, const Node* node, size_t operand, std::span<const Expr> i) {
+  const Type& type = node->operand(operand)->type();
+  std::vector<Expr> sizes;
+  for (const Dim& d : type.dims) sizes.push_back(build.size(d));
+  Expr loaded =
+      build.load(static_cast<uint32_t>(operand), tools::row_major({i.begin(), i.end()}, sizes, build));
+  if (type.dtype == DType::Key) return bitcast(loaded, DType::U64);
+  return tools::is_half(type.dtype) ? convert(loaded, DType::F32) : loaded;
+}
+
 class Point final : public PointContext {
  public:
   Point(loop::Builder& b, const Node* n, uint32_t which) {
@@ -220,21 +230,14 @@ class Point final : public PointContext {
     node = n;
     result = which;
   }
-  Expr at(size_t operand, std::span<const Expr> i) override {
-    const Type& type = node->operand(operand)->type();
-    std::vector<Expr> sizes;
-    for (const Dim& d : type.dims) sizes.push_back(size(d));
-    Expr loaded =
-        build->load(static_cast<uint32_t>(operand), tools::row_major({i.begin(), i.end()}, sizes, *build));
-    if (type.dtype == DType::Key) return bitcast(loaded, DType::U64);
-    return tools::is_half(type.dtype) ? convert(loaded, DType::F32) : loaded;
-  }
+  Expr at(size_t operand, std::span<const Expr> i) override { return element_of(*build, node, operand, i); }
   Expr size(const Dim& dim) override { return build->size(dim); }
 };
 
 class Nest final : public NestContext {
  public:
   Expr size(const Dim& dim) override { return build->size(dim); }
+  Expr at(size_t operand, std::span<const Expr> i) override { return element_of(*build, node, operand, i); }
   void set_blocks(const Dim& count) override { blocks = count.constant(); }
   bool begins_updated() override { return false; }
   Registers registers() override { return {16, 32}; }

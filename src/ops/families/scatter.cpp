@@ -171,7 +171,6 @@ void reference_scatter(ReferenceContext& c) {
 }
 
 Expr combine(const std::string& how, Expr old, Expr update) {
-  if (how == "set") return update;
   DType type = old.type();
   Expr a = widen(old), b = widen(update);
   if (how == "add") return narrow(a + b, type);
@@ -188,7 +187,7 @@ struct ScatterNest {
   const Type &x, &indices, &updates;
   ScatterDims dims;
   const std::string& how;
-  std::vector<Expr> x_sizes, update_sizes, index_sizes;
+  std::vector<Expr> x_sizes, update_sizes;
   std::vector<Expr> vector, window;  // loop variables
   std::vector<Expr> start;           // of the window, for each axis of the operand
   // Locals of a walk over single floats that mostly meet: where the last update went, and what it left.
@@ -205,7 +204,6 @@ struct ScatterNest {
         how(c.node->attrs().get(kUpdate)) {
     for (const Dim& d : x.dims) x_sizes.push_back(c.size(d));
     for (const Dim& d : updates.dims) update_sizes.push_back(c.size(d));
-    for (const Dim& d : indices.dims) index_sizes.push_back(c.size(d));
   }
 
   void emit() {
@@ -235,13 +233,13 @@ struct ScatterNest {
     size_t next = 0;
     for (int64_t i = 0; i < indices.rank(); ++i)
       at.push_back(i == dims.vector_dim ? build.index(static_cast<int64_t>(m)) : vector[next++]);
-    return as_index(build.load(c.operands[1], row_major(at, index_sizes, build)));
+    return as_index(c.at(1, at));
   }
 
   // Whether most of a few pairs of neighbours, all along the index vectors, name the same place.
   Expr mostly_meet() {
     constexpr int64_t kPairs = 64, kMost = kPairs * 3 / 4;
-    Expr pairs = build.let(index_sizes[dims.vector_dim == 0 ? 1 : 0] - build.index(1));
+    Expr pairs = build.let(update_sizes[static_cast<size_t>(dims.scatter_axes[0])] - build.index(1));
     const uint32_t met = build.local(DType::I64, 1, 1, "met");
     build.assign(met, build.index(0));
     build.if_then(pairs >= build.index(kPairs), [&] {
@@ -295,6 +293,7 @@ struct ScatterNest {
 
   // Whether the window's axes from this one on lie in the array and in the updates as one.
   bool lies_whole(size_t k) const {
+    if (computed()) return false;
     for (size_t m = k; m < dims.window.size(); ++m) {
       const auto behind = static_cast<int64_t>(dims.window.size() - m);
       const int64_t axis = dims.window_axes[m], of_updates = dims.window[m];
@@ -346,11 +345,18 @@ struct ScatterNest {
       build.vector_for(low, high, kLanes, body);
   }
 
+  // Axes that were joined into the last one lead on where the updates lie in memory.
+  Expr element_of_updates(const std::vector<Expr>& index) {
+    if (computed()) return c.at(2, index);
+    return build.load(c.operands[2], row_major(index, update_sizes, build));
+  }
+  bool computed() const { return c.operands[2] == NestContext::kComputed; }
+
   void update_number() {
     std::vector<Expr> from(updates.dims.size());
     for (size_t k = 0; k < vector.size(); ++k) from[static_cast<size_t>(dims.scatter_axes[k])] = vector[k];
     Expr place = build.let(row_major(start, x_sizes, build));
-    Expr value = build.load(c.operands[2], row_major(from, update_sizes, build));
+    Expr value = build.let(element_of_updates(from));
     build.if_then(place != build.read(*last_place_), [&] {
       build.assign(*last_place_, place);
       build.assign(last_value_, build.load(c.results[0], place));
@@ -369,9 +375,11 @@ struct ScatterNest {
     }
     for (size_t k = 0; k < vector.size(); ++k) from[static_cast<size_t>(dims.scatter_axes[k])] = vector[k];
     Expr place = row_major(to, x_sizes, build);
-    Expr value = build.load(c.operands[2], row_major(from, update_sizes, build));
-    Expr old = how == "set" ? value : build.load(c.results[0], place);
-    build.store(c.results[0], place, combine(how, old, value));
+    Expr value = element_of_updates(from);
+    if (how == "set")
+      build.store(c.results[0], place, narrow(value, x.dtype));
+    else
+      build.store(c.results[0], place, combine(how, build.load(c.results[0], place), value));
   }
 };
 
@@ -437,7 +445,7 @@ Op scatter_op() {
                             "ValueError: scatter: the shape of the updates has 2 entries, but 1 is needed"}}},
       .rules = {.infer = infer_scatter,
                 .reference = reference_scatter,
-                .lower = LowerRule::of_update(0, nest_scatter),
+                .lower = LowerRule::of_update(0, nest_scatter, {1, 2}),
                 .simplify = no_rule("nothing is simpler without knowing the indices"),
                 .jvp = jvp_scatter,
                 .transpose = transpose_scatter,

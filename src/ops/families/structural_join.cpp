@@ -631,7 +631,7 @@ Op dynamic_update_slice_op() {
                             "0"}}},
       .rules = {.infer = infer_dynamic_update_slice,
                 .reference = reference_dynamic_update_slice,
-                .lower = LowerRule::of_update(0, nest_dynamic_update_slice, point_dynamic_update_slice,
+                .lower = LowerRule::of_update(0, nest_dynamic_update_slice, {}, point_dynamic_update_slice,
                                               cuts_of_update),
                 .simplify = simplify_dynamic_update_slice,
                 .jvp = jvp_dynamic_update_slice,
