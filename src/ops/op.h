@@ -344,6 +344,7 @@ class NestContext {
   virtual Registers registers() = 0;
 };
 using NestFn = void (*)(NestContext&);
+using TakesFn = bool (*)(const Node* node, size_t operand);
 
 // How a plan runs what is not computed by a kernel of its own rule: the ways of control flow, a fused group,
 // or the same bytes under another type.
@@ -363,8 +364,9 @@ struct LowerRule {
   // The operand that the result is with some elements changed, so that the nest may be left to write these
   // alone; or -1. Of a point rule the nest is taken where that is so.
   int updates = -1;
-  // The operands of a nest of which it reads each element about once: they may be computed there.
-  std::vector<size_t> takes = {};
+  // Of a nest: which operands it takes element by element, each about once, so that they may be computed
+  // there.
+  TakesFn takes = nullptr;
   // Of an effect that ends the run where this operand is false in an element, and does nothing else; or -1.
   int condition = -1;
   Way way = Way::None;
@@ -375,18 +377,16 @@ struct LowerRule {
     return {.kind = Kind::Point, .point = fn, .cuts = cuts};
   }
   static LowerRule of_reduce(const ReduceRule* rule) { return {.kind = Kind::Reduce, .reduce = rule}; }
-  static LowerRule of_nest(NestFn fn, std::vector<size_t> takes = {}) {
-    return {.kind = Kind::Nest, .nest = fn, .takes = std::move(takes)};
-  }
+  static LowerRule of_nest(NestFn fn) { return {.kind = Kind::Nest, .nest = fn}; }
   // The op changes some elements of an operand: by the nest, or where `point` is given by either.
-  static LowerRule of_update(int operand, NestFn fn, std::vector<size_t> takes, PointFn point = nullptr,
+  static LowerRule of_update(int operand, NestFn fn, TakesFn takes, PointFn point = nullptr,
                              CutsFn cuts = nullptr) {
     return {.kind = point ? Kind::Point : Kind::Nest,
             .point = point,
             .cuts = cuts,
             .nest = fn,
             .updates = operand,
-            .takes = std::move(takes)};
+            .takes = takes};
   }
   static LowerRule of_control(Way way) { return {.kind = Kind::Control, .way = way}; }
   static LowerRule of_body() { return {.kind = Kind::Composite, .reason = "by its body"}; }

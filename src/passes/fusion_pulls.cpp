@@ -67,8 +67,8 @@ bool Grouping::may_pull(const Group* producer, const Group* reader) const {
 // changes, which would then be changed in part.
 bool Grouping::nest_takes(const Group* producer, const Group* reader) const {
   const Node* nest = reader->nodes.back();
-  const ops::LowerRule& rule = ops::op_of(nest).rules.lower;
-  const Value updated = rule.updates < 0 ? nullptr : nest->operand(static_cast<size_t>(rule.updates));
+  const int updates = ops::op_of(nest).rules.lower.updates;
+  const Value updated = updates < 0 ? nullptr : nest->operand(static_cast<size_t>(updates));
   for (size_t i = 0; i < nest->operands().size(); ++i) {
     const Node* from = nest->operand(i)->node();
     if (from && group_of(from) == producer && !takes(nest, i)) return false;
@@ -78,28 +78,21 @@ bool Grouping::nest_takes(const Group* producer, const Group* reader) const {
   });
 }
 
-// A nest takes elements one by one: for what is not cheap that is no place, nor for several axes of which the
-// last is short, which in memory are one.
+// A nest takes elements one by one, which is no place for what is not cheap.
 Grouping::InNest Grouping::computes_in_nest(const Group* producer, const Group* reader) const {
-  InNest out;
-  const bool cheap = std::ranges::all_of(producer->nodes, [](const Node* n) {
-    return ops::has(n, ops::Trait::View) || ops::has(n, ops::Trait::Cheap);
-  });
-  constexpr int64_t kShort = 16;
-  const bool lines = std::ranges::any_of(reader->nodes.back()->operands(), [&](Value v) {
-    if (!v->node() || group_of(v->node()) != producer || v->type().rank() < 3) return false;
-    const Dim &last = v->type().dims.back(), &before = v->type().dims[v->type().dims.size() - 2];
-    return before != Dim(int64_t{1}) && last.is_constant() && last.constant() < kShort;
-  });
   const KernelWork both[] = {{producer->nodes, kInNest}, {reader->nodes}};
   const KernelWork first[] = {{producer->nodes}}, then[] = {{reader->nodes}};
   const auto cost = [&](std::span<const KernelWork> work) {
     return cost_of_kernel(work, [&](const Node* node) { return is_free(node); }, block_.graph().dims);
   };
+  InNest out;
   out.costs.together = cost(both);
   out.costs.apart = cost(first);
   out.costs.apart += cost(then);
-  out.pays = cheap && !lines && places_in({producer, reader}).most(producer) == 1 &&
+  const bool cheap = std::ranges::all_of(producer->nodes, [](const Node* n) {
+    return ops::has(n, ops::Trait::View) || ops::has(n, ops::Trait::Cheap);
+  });
+  out.pays = cheap && places_in({producer, reader}).most(producer) == 1 &&
              out.costs.together.nanoseconds < out.costs.apart.nanoseconds;
   return out;
 }

@@ -1,9 +1,7 @@
 // Small helpers that several passes share: visiting blocks inside out, and erasing what became unused.
 #pragma once
 
-#include <algorithm>
 #include <functional>
-#include <vector>
 
 #include "ops/attrs.h"
 #include "ops/table.h"
@@ -24,10 +22,10 @@ inline bool is_view(const Node* node) {
   return ops::has(node, ops::Trait::View) && node->operands().size() == 1;
 }
 
-// Whether the op's nest takes the operand element by element (see ops::LowerRule::takes).
+// Whether what makes the operand may be computed by the op's nest, where it takes its elements.
 inline bool takes(const Node* nest, size_t operand) {
-  const std::vector<size_t>& taken = ops::op_of(nest).rules.lower.takes;
-  return std::ranges::find(taken, operand) != taken.end();
+  const ops::TakesFn rule = ops::op_of(nest).rules.lower.takes;
+  return rule != nullptr && rule(nest, operand);
 }
 
 // What a region's argument is outside of it, where it is the same in every step of a loop; else null.

@@ -385,6 +385,15 @@ struct ScatterNest {
 
 void nest_scatter(NestContext& c) { ScatterNest(c).emit(); }
 
+// Windows of several axes of which the last is short are many short lines, but one axis in memory.
+bool takes_elements(const Node* node, size_t operand) {
+  constexpr int64_t kShort = 16;
+  if (operand != 2) return operand == 1;
+  const Dims& dims = node->operand(2)->type().dims;
+  return node->attrs().get(kUpdateWindowDims).size() < 2 || !dims.back().is_constant() ||
+         dims.back().constant() >= kShort;
+}
+
 Op scatter_op() {
   return {
       .decl =
@@ -445,7 +454,7 @@ Op scatter_op() {
                             "ValueError: scatter: the shape of the updates has 2 entries, but 1 is needed"}}},
       .rules = {.infer = infer_scatter,
                 .reference = reference_scatter,
-                .lower = LowerRule::of_update(0, nest_scatter, {1, 2}),
+                .lower = LowerRule::of_update(0, nest_scatter, takes_elements),
                 .simplify = no_rule("nothing is simpler without knowing the indices"),
                 .jvp = jvp_scatter,
                 .transpose = transpose_scatter,
