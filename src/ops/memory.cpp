@@ -23,7 +23,7 @@ int updated_operand(const Node* node) {
   const Op* op = find(node->op());
   if (!op || !op->rules.lower.nest || op->rules.lower.updates < 0) return -1;
   const Value old = node->operand(static_cast<size_t>(op->rules.lower.updates));
-  return !old->node() && read_once(node, old) ? op->rules.lower.updates : -1;
+  return !old->node() && old->uses().size() == 1 ? op->rules.lower.updates : -1;
 }
 
 namespace {

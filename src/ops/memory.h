@@ -19,7 +19,7 @@ Value root_of(Value v);
 bool read_once(const Node* node, Value v);
 
 // The operand of which the node's result is a changed copy, where it may be changed as it lies: an argument
-// of the block that nothing else of the node reads. Or -1.
+// of the block that nothing else in it reads. Or -1.
 int updated_operand(const Node* node);
 
 // Which values of a block share memory with what it is given or gives: kernels (and loops, and branches) that

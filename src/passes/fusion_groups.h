@@ -139,6 +139,7 @@ class Grouping {
   };
   InNest computes_in_nest(const Group* producer, const Group* reader) const;
   bool nest_takes(const Group* producer, const Group* reader) const;
+  bool reads_what_changes(std::span<Node* const> nodes, const Group* reader) const;
   Costs costs_of_pull(const Group* producer, const Group* reader, const Places& places) const;
   void join_siblings();
   void settle_panels();

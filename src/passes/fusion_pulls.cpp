@@ -63,19 +63,24 @@ bool Grouping::may_pull(const Group* producer, const Group* reader) const {
   return costs.together.nanoseconds < most * costs.apart.nanoseconds;
 }
 
-// Whether a nest takes all that it reads of the producer's; and the producer does not read what the nest
-// changes, which would then be changed in part.
-bool Grouping::nest_takes(const Group* producer, const Group* reader) const {
+// Whether the nodes read what the nest changes, which, computed there, they would find changed in part.
+bool Grouping::reads_what_changes(std::span<Node* const> nodes, const Group* reader) const {
   const Node* nest = reader->nodes.back();
   const int updates = ops::op_of(nest).rules.lower.updates;
-  const Value updated = updates < 0 ? nullptr : nest->operand(static_cast<size_t>(updates));
+  return updates >= 0 && std::ranges::any_of(nodes, [&](const Node* node) {
+           const Value changed = nest->operand(static_cast<size_t>(updates));
+           return std::ranges::find(node->operands(), changed) != node->operands().end();
+         });
+}
+
+// Whether a nest takes all that it reads of the producer's.
+bool Grouping::nest_takes(const Group* producer, const Group* reader) const {
+  const Node* nest = reader->nodes.back();
   for (size_t i = 0; i < nest->operands().size(); ++i) {
     const Node* from = nest->operand(i)->node();
     if (from && group_of(from) == producer && !takes(nest, i)) return false;
   }
-  return std::ranges::none_of(producer->nodes, [&](const Node* node) {
-    return std::ranges::find(node->operands(), updated) != node->operands().end();
-  });
+  return !reads_what_changes(producer->nodes, reader);
 }
 
 // A nest takes elements one by one, which is no place for what is not cheap.

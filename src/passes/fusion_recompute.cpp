@@ -163,6 +163,7 @@ class Grouping::Recomputing {
       for (Value v : read_)
         if (reads(reader, v)) need(v);
       if (reader->nodes.size() + again.size() > kLargestGroup) out.fits = false;
+      if (reader->kind == GroupKind::Nest && in_.reads_what_changes(again, reader)) out.fits = false;
     }
     find_left(out);
     weigh(out);

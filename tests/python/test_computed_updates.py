@@ -163,6 +163,20 @@ def test_few_edges(edges: int) -> None:
     np.testing.assert_array_equal(np.asarray(got), added(np.ones(3, "float32"), i, np.full(edges, 2, "float32")))
 
 
+def test_what_is_made_of_the_changed_array_and_read_twice() -> None:
+    """So that it is worked out again by each of its readers, but not by the one that changes the array."""
+    x, i = numbers("float32", 300_000), rng.permutation(300_000)
+
+    def f(x: Any, i: Any) -> Any:
+        x = x + 1
+        twice = x * 2
+        return x.at[i].add(twice), ig.exp(twice / 100)
+
+    want = x + 1
+    want[i] += (x + 1) * 2
+    np.testing.assert_array_equal(np.asarray(compiled(f, ig.asarray(x), ig.asarray(i))[0]), want)
+
+
 def test_wrong_places_are_told() -> None:
     f = ig.jit(lambda x, v, i: x.at[i].add(v * 2))
     args = ig.zeros(N), ig.ones(4), ig.asarray([0, 1, N, 2])
