@@ -9,6 +9,7 @@
 #include "ir/copy.h"
 #include "ops/attrs.h"
 #include "ops/contraction.h"
+#include "ops/memory.h"
 #include "ops/shape_attrs.h"
 #include "ops/strided_view.h"
 #include "passes/fusion_cost.h"
@@ -63,14 +64,21 @@ bool Grouping::may_pull(const Group* producer, const Group* reader) const {
   return costs.together.nanoseconds < most * costs.apart.nanoseconds;
 }
 
-// Whether the nodes read what the nest changes, which, computed there, they would find changed in part.
+// Whether the nodes read what the nest changes, which, computed there, they would find changed in part; or
+// what something before the nest changes, which would have to keep it for them.
 bool Grouping::reads_what_changes(std::span<Node* const> nodes, const Group* reader) const {
   const Node* nest = reader->nodes.back();
-  const int updates = ops::op_of(nest).rules.lower.updates;
-  return updates >= 0 && std::ranges::any_of(nodes, [&](const Node* node) {
-           const Value changed = nest->operand(static_cast<size_t>(updates));
-           return std::ranges::find(node->operands(), changed) != node->operands().end();
-         });
+  const auto changed = [&](Value v) {
+    return std::ranges::any_of(v->uses(), [&](const Use& use) {
+      const bool changes = !is_terminator(use.user) &&
+                           (ops::has(use.user, ops::Trait::Control) ||
+                            ops::op_of(use.user).rules.lower.updates == static_cast<int>(use.operand));
+      return changes && (use.user == nest || position_.get(use.user) < position_.get(nest));
+    });
+  };
+  return std::ranges::any_of(nodes, [&](const Node* node) {
+    return std::ranges::any_of(node->operands(), [&](Value v) { return changed(ops::root_of(v)); });
+  });
 }
 
 // Whether a nest takes all that it reads of the producer's.

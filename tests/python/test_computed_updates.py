@@ -177,6 +177,28 @@ def test_what_is_made_of_the_changed_array_and_read_twice() -> None:
     np.testing.assert_array_equal(np.asarray(compiled(f, ig.asarray(x), ig.asarray(i))[0]), want)
 
 
+def test_swaps_in_a_loop_copy_nothing() -> None:
+    """What was read before an array is changed is not read again behind that, for which it would be copied."""
+    count = 10_000
+
+    def swap(k: Any, carried: tuple[Any, Any]) -> tuple[Any, Any]:
+        x, places = carried
+        there = places[k]
+        first = x[k]
+        return x.at[k].set(x[there]).at[there].set(first), places
+
+    def shuffled(x: Any, places: Any) -> Any:
+        return ig.fori_loop(0, count, swap, (x, places))[0]
+
+    x, places = numbers("float32", count), rng.integers(0, count, count)
+    graph = ig.trace(shuffled, ig.asarray(x), ig.asarray(places)).graph.compile()
+    assert graph.report()["kernels"] == 1
+    want = x.copy()
+    for k, there in enumerate(places):
+        want[[k, there]] = want[[there, k]]
+    np.testing.assert_array_equal(np.asarray(graph(ig.asarray(x), ig.asarray(places))), want)
+
+
 def test_wrong_places_are_told() -> None:
     f = ig.jit(lambda x, v, i: x.at[i].add(v * 2))
     args = ig.zeros(N), ig.ones(4), ig.asarray([0, 1, N, 2])
