@@ -44,8 +44,9 @@ def places(dtype: str = "int64") -> np.ndarray:
 def added(x: np.ndarray, to: np.ndarray, values: np.ndarray) -> np.ndarray:
     """One after the other, each sum rounded as it is."""
     out = x.copy()
-    for i, value in zip(to, values, strict=True):
-        out[i] = out[i] + value
+    with np.errstate(over="ignore"):
+        for i, value in zip(to, values, strict=True):
+            out[i] = out[i] + value
     return out
 
 
