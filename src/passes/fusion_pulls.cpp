@@ -91,9 +91,11 @@ bool Grouping::nest_takes(const Group* producer, const Group* reader) const {
   return !reads_what_changes(producer->nodes, reader);
 }
 
-// A nest takes elements one by one, which is no place for what is not cheap.
 Grouping::InNest Grouping::computes_in_nest(const Group* producer, const Group* reader) const {
-  const KernelWork both[] = {{producer->nodes, kInNest}, {reader->nodes}};
+  const bool cheap = std::ranges::all_of(producer->nodes, [](const Node* n) {
+    return ops::has(n, ops::Trait::View) || ops::has(n, ops::Trait::Cheap);
+  });
+  const KernelWork both[] = {{producer->nodes, cheap ? kInNest : kDearInNest}, {reader->nodes}};
   const KernelWork first[] = {{producer->nodes}}, then[] = {{reader->nodes}};
   const auto cost = [&](std::span<const KernelWork> work) {
     return cost_of_kernel(work, [&](const Node* node) { return is_free(node); }, block_.graph().dims);
@@ -102,10 +104,7 @@ Grouping::InNest Grouping::computes_in_nest(const Group* producer, const Group* 
   out.costs.together = cost(both);
   out.costs.apart = cost(first);
   out.costs.apart += cost(then);
-  const bool cheap = std::ranges::all_of(producer->nodes, [](const Node* n) {
-    return ops::has(n, ops::Trait::View) || ops::has(n, ops::Trait::Cheap);
-  });
-  out.pays = cheap && places_in({producer, reader}).most(producer) == 1 &&
+  out.pays = places_in({producer, reader}).most(producer) == 1 &&
              out.costs.together.nanoseconds < out.costs.apart.nanoseconds;
   return out;
 }
