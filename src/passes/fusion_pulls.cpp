@@ -104,7 +104,7 @@ Grouping::InNest Grouping::computes_in_nest(const Group* producer, const Group* 
   out.costs.together = cost(both);
   out.costs.apart = cost(first);
   out.costs.apart += cost(then);
-  out.pays = places_in({producer, reader}).most(producer) == 1 &&
+  out.pays = cheap && places_in({producer, reader}).most(producer) == 1 &&
              out.costs.together.nanoseconds < out.costs.apart.nanoseconds;
   return out;
 }
