@@ -62,7 +62,6 @@ if(INTAGLIO_SANITIZE)
   target_compile_options(intaglio_options INTERFACE
     -fsanitize=${INTAGLIO_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
   target_link_options(intaglio_options INTERFACE -fsanitize=${INTAGLIO_SANITIZE})
-  # The instrumented code makes gcc 12 see uninitialised and out-of-bounds uses that are not there.
-  target_compile_options(intaglio_options INTERFACE
-    -Wno-maybe-uninitialized -Wno-tsan)
+  # The instrumented code makes gcc 12 see uninitialised uses that are not there.
+  target_compile_options(intaglio_options INTERFACE -Wno-maybe-uninitialized -Wno-tsan)
 endif()

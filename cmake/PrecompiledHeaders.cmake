@@ -1,4 +1,4 @@
-# What most files include of other libraries is read once for each target: a quarter of the time of a build.
+# What most files include of other libraries is read once for each target: a quarter of the time that a file takes.
 # -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON builds without, which shows whether each file includes what it uses.
 set(common_headers
   <algorithm> <array> <atomic> <bit> <cmath> <complex> <cstring> <functional> <limits> <map> <memory> <mutex> <numeric>

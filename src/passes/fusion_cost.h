@@ -18,9 +18,8 @@ struct KernelWork {
   std::span<Node* const> nodes;
   double repeats = 1;
 };
-// Repeats of what a nest computes where it takes elements, one by one: of what is cheap, while it waits for
-// memory; of functions, which lack their lanes.
-inline constexpr double kInNest = 1.5, kDearInNest = 8;
+// Repeats of what a nest computes where it takes elements: one by one, while it waits for memory.
+inline constexpr double kInNest = 1.5;
 // `is_free` says of a node that what reads it makes it anew.
 ops::FusionCost cost_of_kernel(std::span<const KernelWork> parts,
                                const std::function<bool(const Node*)>& is_free, const DimScope& scope);

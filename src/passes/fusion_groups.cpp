@@ -15,6 +15,7 @@
 #include "ops/attrs.h"
 #include "ops/contraction.h"
 #include "ops/effects.h"
+#include "ops/memory.h"
 #include "passes/fusion_cost.h"
 #include "passes/walk.h"
 
@@ -94,6 +95,11 @@ Grouping::Grouping(Block& block, bool tells) : block_(block), tells_(tells) {
   const Node* last_effect = nullptr;
   for (Node* node : block) {
     position_[node] = i++;
+    if (is_terminator(node)) continue;
+    const int updated = ops::op_of(node).rules.lower.updates;
+    for (size_t k = 0; k < node->operands().size(); ++k)
+      if (ops::has(node, ops::Trait::Control) || updated == static_cast<int>(k))
+        changed_.emplace(ops::root_of(node->operand(k)), position_[node]);
     if (!ops::has_effects(node)) continue;
     if (last_effect) next_effect_[last_effect] = node;
     last_effect = node;

@@ -132,14 +132,9 @@ class Grouping {
     ops::FusionCost together, apart;
     bool fixed = false;  // no size is a symbol
   };
-  // Of values that a nest takes: what it is to compute them there, and apart.
-  struct InNest {
-    Costs costs;
-    bool pays = false;
-  };
-  InNest computes_in_nest(const Group* producer, const Group* reader) const;
-  bool nest_takes(const Group* producer, const Group* reader) const;
-  bool reads_what_changes(std::span<Node* const> nodes, const Group* reader) const;
+  bool nest_takes(const Group* producer, const Group* nest) const;
+  std::string_view why_not_in_nest(const Group* producer, const Group* nest) const;
+  bool reads_what_changes(std::span<Node* const> nodes, const Group* nest) const;
   Costs costs_of_pull(const Group* producer, const Group* reader, const Places& places) const;
   void join_siblings();
   void settle_panels();
@@ -163,6 +158,9 @@ class Grouping {
   NodeTable<Group*> of_;
   NodeTable<size_t> position_;
   std::unordered_map<const Node*, const Node*> next_effect_;  // of nodes with effects: the next one
+  // Roots of what may be changed as it lies, by updates, loops and branches: the position of the first of
+  // these.
+  std::unordered_map<Value, size_t> changed_;
   NodeTable<uint8_t> free_;
   // Of each so many positions the kernels of several nodes that reach over some of them; once all are placed.
   static constexpr size_t kPositionsOfRow = 64;

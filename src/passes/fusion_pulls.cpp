@@ -28,13 +28,26 @@ bool Grouping::read_only_by(const Group* producer, const Group* reader) const {
   return true;
 }
 
+namespace {
+
+constexpr std::string_view kOneByOne =
+    "computed one by one, its values cost more than to write and read them";
+
+bool is_cheap(const Group* group) {
+  return std::ranges::all_of(group->nodes, [](const Node* n) {
+    return ops::has(n, ops::Trait::View) || ops::has(n, ops::Trait::Cheap);
+  });
+}
+
+}  // namespace
+
 bool Grouping::may_pull(const Group* producer, const Group* reader) const {
   if (producer->nodes.empty() || reader->nodes.empty() || producer == reader) return false;
   bool views = producer->kind == GroupKind::View || producer->kind == GroupKind::Relabel;
   if (!views && producer->kind != GroupKind::Loop) return false;
   if (producer->nodes.size() + reader->nodes.size() > kLargestGroup) return false;
   if (reader->kind == GroupKind::Nest)
-    return nest_takes(producer, reader) && computes_in_nest(producer, reader).pays;
+    return nest_takes(producer, reader) && why_not_in_nest(producer, reader).empty();
   // A relabelled result stays where it was computed; the relabelling costs nothing.
   if (reader->kind == GroupKind::Relabel) return producer->kind == GroupKind::Relabel;
   // A contraction reads each element many times: only moves of bytes are worth doing at each reading, and of
@@ -54,9 +67,7 @@ bool Grouping::may_pull(const Group* producer, const Group* reader) const {
   // Spreading values out, or reading them at several places, computes them again for each: only where that
   // costs less than another kernel, or not much more for what is cheap: the estimate does not know what a
   // loop keeps in registers, and what is computed while it waits for memory.
-  bool cheap = std::ranges::all_of(producer->nodes, [](const Node* n) {
-    return ops::has(n, ops::Trait::View) || ops::has(n, ops::Trait::Cheap);
-  });
+  const bool cheap = is_cheap(producer);
   Costs costs = costs_of_pull(producer, reader, places);
   bool one_stage = reader->kind == GroupKind::Loop || reader->kind == GroupKind::View;
   if (at_one_place && (!costs.fixed || (!cheap && !one_stage))) return cheap;
@@ -66,47 +77,33 @@ bool Grouping::may_pull(const Group* producer, const Group* reader) const {
 
 // Whether the nodes read what the nest changes, which, computed there, they would find changed in part; or
 // what something before the nest changes, which would have to keep it for them.
-bool Grouping::reads_what_changes(std::span<Node* const> nodes, const Group* reader) const {
-  const Node* nest = reader->nodes.back();
-  const auto changed = [&](Value v) {
-    return std::ranges::any_of(v->uses(), [&](const Use& use) {
-      const bool changes = !is_terminator(use.user) &&
-                           (ops::has(use.user, ops::Trait::Control) ||
-                            ops::op_of(use.user).rules.lower.updates == static_cast<int>(use.operand));
-      return changes && (use.user == nest || position_.get(use.user) < position_.get(nest));
-    });
-  };
+bool Grouping::reads_what_changes(std::span<Node* const> nodes, const Group* nest) const {
   return std::ranges::any_of(nodes, [&](const Node* node) {
-    return std::ranges::any_of(node->operands(), [&](Value v) { return changed(ops::root_of(v)); });
+    return std::ranges::any_of(node->operands(), [&](Value v) {
+      auto first = changed_.find(ops::root_of(v));
+      return first != changed_.end() && first->second <= position_.get(nest->nodes.back());
+    });
   });
 }
 
-// Whether a nest takes all that it reads of the producer's.
-bool Grouping::nest_takes(const Group* producer, const Group* reader) const {
-  const Node* nest = reader->nodes.back();
-  for (size_t i = 0; i < nest->operands().size(); ++i) {
-    const Node* from = nest->operand(i)->node();
-    if (from && group_of(from) == producer && !takes(nest, i)) return false;
+// Whether the nest takes all that it reads of the producer's.
+bool Grouping::nest_takes(const Group* producer, const Group* nest) const {
+  const Node* op = nest->nodes.back();
+  for (size_t i = 0; i < op->operands().size(); ++i) {
+    const Node* from = op->operand(i)->node();
+    if (from && group_of(from) == producer && !takes(op, i)) return false;
   }
-  return !reads_what_changes(producer->nodes, reader);
+  return true;
 }
 
-Grouping::InNest Grouping::computes_in_nest(const Group* producer, const Group* reader) const {
-  const bool cheap = std::ranges::all_of(producer->nodes, [](const Node* n) {
-    return ops::has(n, ops::Trait::View) || ops::has(n, ops::Trait::Cheap);
-  });
-  const KernelWork both[] = {{producer->nodes, cheap ? kInNest : kDearInNest}, {reader->nodes}};
-  const KernelWork first[] = {{producer->nodes}}, then[] = {{reader->nodes}};
-  const auto cost = [&](std::span<const KernelWork> work) {
-    return cost_of_kernel(work, [&](const Node* node) { return is_free(node); }, block_.graph().dims);
-  };
-  InNest out;
-  out.costs.together = cost(both);
-  out.costs.apart = cost(first);
-  out.costs.apart += cost(then);
-  out.pays = cheap && places_in({producer, reader}).most(producer) == 1 &&
-             out.costs.together.nanoseconds < out.costs.apart.nanoseconds;
-  return out;
+// Of a producer of values that a nest takes: why it does not compute them there, or nothing.
+std::string_view Grouping::why_not_in_nest(const Group* producer, const Group* nest) const {
+  if (reads_what_changes(producer->nodes, nest)) return "what it reads is changed by then";
+  if (!is_cheap(producer)) return "the nest takes single elements, and functions are computed in lanes";
+  const Places places = places_in({producer, nest});
+  if (places.most(producer) > 1) return "its values would be computed at several places";
+  const Costs costs = costs_of_pull(producer, nest, places);
+  return costs.together.nanoseconds < costs.apart.nanoseconds ? "" : kOneByOne;
 }
 
 namespace {
@@ -226,7 +223,8 @@ Grouping::Costs Grouping::costs_of_pull(const Group* producer, const Group* read
     }
   };
   std::vector<KernelWork> both;
-  add_work(both, producer, places, own > 0 ? walked / own : 1.0);
+  const bool in_nest = reader->kind == GroupKind::Nest;
+  add_work(both, producer, places, in_nest ? kInNest : own > 0 ? walked / own : 1.0);
   add_work(both, reader, places, 1);
   out.together = cost_of_kernel(both, free, scope);
   for (const Group* group : {producer, reader}) {
@@ -260,9 +258,9 @@ void Grouping::refuse_pull(const Group* producer, const Group* reader) {
   if (reader->kind == GroupKind::Relabel) return;
   if (reader->kind == GroupKind::Nest) {
     if (!nest_takes(producer, reader)) return;
-    const Costs costs = computes_in_nest(producer, reader).costs;
-    return refuse(last, reader, "computed one by one, its values cost more than to write and read them",
-                  &costs);
+    const Costs costs = costs_of_pull(producer, reader, places_in({producer, reader}));
+    const std::string_view why = why_not_in_nest(producer, reader);
+    return refuse(last, reader, why, why == kOneByOne && costs.fixed ? &costs : nullptr);
   }
   if (producer->kind == GroupKind::View)
     return refuse(last, reader, "its elements would not lie at even distances");

@@ -1,6 +1,6 @@
 // What names the places of an update, and what is put there, is computed by the kernel that changes the array: messages
-// along edges, a number that is spread. A function that is dear is computed in lanes before; so is what is made of the array that is changed, which
-// would be read there when it is changed in part.
+// along edges, a number that is spread. A function that is dear is computed in lanes before; so is what is made of the
+// array that is changed, which would be read there when it is changed in part.
 // RUN: %intaglio opt --passes=fuse --verify %s | FileCheck %s
 // RUN: %intaglio opt --passes=fuse --fusion %s | FileCheck %s --check-prefix=TOLD
 // RUN: %intaglio opt --passes=fuse %s | %intaglio run - --compare-with %s --reference --tolerance exact --inputs random:1
@@ -41,4 +41,5 @@ graph @main(%x: f32[20, 8], %s: i64[300, 1], %t: i64[300], %w: f32[300], %z: f32
 // CHECK:      %moved = fusion(%z, %places, %w) {kind = "loop"}
 // CHECK:      %itself = fusion(%z, %places, %moved) {kind = "nest"}
 // TOLD:       nest: gather %taken, broadcast_in_dim %ws, multiply %messages, scatter %sums
-// TOLD:       exponential %dear does not join the nest kernel of scatter %powers: computed one by one, its values cost more than to write and read them
+// TOLD:       exponential %dear does not join the nest kernel of scatter %powers: the nest takes single elements, and functions are computed in lanes
+// TOLD:       add %moved does not join the nest kernel of scatter %itself: what it reads is changed by then
