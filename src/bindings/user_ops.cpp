@@ -1,6 +1,7 @@
 // Ops of a user's own, declared from Python: a composite by a body in Python, or a primitive by `infer` and a
-// reference in NumPy. The op table's rules are plain function pointers, so each op gets a slot of its own,
-// made at compile time.
+// reference in NumPy. The op table's rules are plain function pointers, which know no Python objects, so each
+// op gets a slot with three functions of its own, made at compile time; all that they hold is the slot's
+// number.
 #include <array>
 #include <utility>
 
@@ -93,9 +94,7 @@ std::unique_ptr<Graph> trace_body(const UserOp& op, std::span<const Type> types,
   return std::move(record::trace(capture, body, arguments).graph);
 }
 
-template <size_t slot>
-void infer_slot(ops::InferContext& context) {
-  const UserOp& op = user_ops()[slot];
+void infer(const UserOp& op, ops::InferContext& context) {
   with_python(op, [&] {
     if (op.infer.is_none()) {
       auto graph = trace_body(op, context.operands, context.attrs, &context.scope);
@@ -127,9 +126,7 @@ void infer_slot(ops::InferContext& context) {
   });
 }
 
-template <size_t slot>
-void reference_slot(ops::ReferenceContext& context) {
-  const UserOp& op = user_ops()[slot];
+void reference(const UserOp& op, ops::ReferenceContext& context) {
   with_python(op, [&] {
     std::vector<nb::object> args;
     nb::object to_numpy = nb::module_::import_("intaglio._numpy").attr("to_numpy");
@@ -155,9 +152,7 @@ void reference_slot(ops::ReferenceContext& context) {
   });
 }
 
-template <size_t slot>
-std::vector<Value> body_slot(ops::BodyContext& context) {
-  const UserOp& op = user_ops()[slot];
+std::vector<Value> body(const UserOp& op, ops::BodyContext& context) {
   return with_python(op, [&] {
     std::vector<Type> types;
     for (Value operand : context.operands) types.push_back(operand->type());
@@ -172,9 +167,13 @@ struct Slot {
   ops::ReferenceFn reference;
   ops::BodyFn body;
 };
+template <size_t i>
+constexpr Slot kSlot = {[](ops::InferContext& context) { infer(user_ops()[i], context); },
+                        [](ops::ReferenceContext& context) { reference(user_ops()[i], context); },
+                        [](ops::BodyContext& context) { return body(user_ops()[i], context); }};
 template <size_t... i>
 constexpr std::array<Slot, sizeof...(i)> make_slots(std::index_sequence<i...>) {
-  return {Slot{&infer_slot<i>, &reference_slot<i>, &body_slot<i>}...};
+  return {kSlot<i>...};
 }
 constexpr std::array<Slot, kSlots> kSlotTable = make_slots(std::make_index_sequence<kSlots>());
 

@@ -16,6 +16,8 @@
 #include <llvm/Config/llvm-config.h>
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/DiagnosticPrinter.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InstIterator.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/PassInstrumentation.h>
@@ -74,6 +76,29 @@ llvm::TargetMachine& machine(const Target& target) {
   return *made.machine;
 }
 
+// Float16 is computed as float32, which holds it: vectors of it without instructions of their own LLVM takes
+// apart lane by lane, at a hundred times the code. InstCombine narrows comparisons and single operations of
+// what was widened to where it came from; here they are wide again, with the same results.
+void widen_float16(llvm::Function& f) {
+  llvm::SmallVector<llvm::Instruction*> narrow;
+  for (llvm::Instruction& i : llvm::instructions(f))
+    if (llvm::isa<llvm::FCmpInst, llvm::BinaryOperator>(i) &&
+        i.getOperand(0)->getType()->getScalarType()->isHalfTy())
+      narrow.push_back(&i);
+  for (llvm::Instruction* i : narrow) {
+    llvm::IRBuilder<> b(i);
+    llvm::Type* wide = i->getOperand(0)->getType()->getWithNewType(b.getFloatTy());
+    llvm::Value* one = b.CreateFPExt(i->getOperand(0), wide);
+    llvm::Value* other = b.CreateFPExt(i->getOperand(1), wide);
+    if (const auto* compare = llvm::dyn_cast<llvm::FCmpInst>(i))
+      i->replaceAllUsesWith(b.CreateFCmp(compare->getPredicate(), one, other));
+    else
+      i->replaceAllUsesWith(b.CreateFPTrunc(
+          b.CreateBinOp(llvm::cast<llvm::BinaryOperator>(i)->getOpcode(), one, other), i->getType()));
+    i->eraseFromParent();
+  }
+}
+
 void optimise(llvm::Module& module, llvm::TargetMachine& tm) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
@@ -111,7 +136,10 @@ void optimise(llvm::Module& module, llvm::TargetMachine& tm) {
       llvm::InstCombinePass(llvm::InstCombineOptions().setVerifyFixpoint(false).setMaxIterations(1)));
   passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), true, false));
   for (llvm::Function& f : module)
-    if (!f.isDeclaration()) passes.run(f, functions);
+    if (!f.isDeclaration()) {
+      passes.run(f, functions);
+      widen_float16(f);
+    }
 }
 
 // An object that needs something from outside would fail only when loaded: better to fail here.
