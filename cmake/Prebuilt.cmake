@@ -4,6 +4,7 @@ function(intaglio_add_prebuilt_kernels sources)
   add_executable(intaglio_prebuild ${sources})
   set_target_properties(intaglio_prebuild PROPERTIES OUTPUT_NAME intaglio-prebuild)
   target_link_libraries(intaglio_prebuild PRIVATE intaglio)
+  target_compile_options(intaglio_prebuild PRIVATE ${quick})
 
   set(dir ${CMAKE_BINARY_DIR}/prebuilt)
   add_custom_command(
