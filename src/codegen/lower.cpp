@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "codegen/group_emitter.h"
+#include "codegen/long_loops.h"
 #include "ops/attrs.h"
 #include "ops/memory.h"
 
@@ -99,6 +100,7 @@ Kernel lower(const Node* fusion, const std::vector<bool>& constant_operands, con
   else
     lower_loop(emit, kernel);
   kernel.function = emit.build.finish();
+  narrow_long_loops(*kernel.function, target);
   return kernel;
 }
 

@@ -1,6 +1,8 @@
 // What codegen and the rules ask of index expressions: do they depend on a variable, and by what constant
 // stride.
+#include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "loop/loop.h"
 
@@ -126,5 +128,34 @@ std::optional<int64_t> stride_in(Expr offset, uint32_t var) {
 }
 
 bool depends_on(Expr e, uint32_t var) { return stride_in(e, var) != 0; }
+
+namespace {
+
+void add_work(const ExprNode* n, std::unordered_set<const ExprNode*>& seen, Work& work) {
+  if (n == nullptr || n->op == Op::Const || n->op == Op::Size || !seen.insert(n).second) return;
+  if (n->op != Op::Var) {
+    ++work.operations;
+    work.bytes = std::max(work.bytes, static_cast<int>(size_of(n->type)));
+  }
+  if (n->op == Op::Load || n->op == Op::Local) return;
+  for (const Expr& part : {n->a, n->b, n->c}) add_work(part.node(), seen, work);
+}
+
+void add_work(const Stmts& statements, std::unordered_set<const ExprNode*>& seen, Work& work) {
+  for (const auto& s : statements) {
+    add_work(s->value.node(), seen, work);
+    add_work(s->body, seen, work);
+    add_work(s->otherwise, seen, work);
+  }
+}
+
+}  // namespace
+
+Work work_of(const Stmts& statements) {
+  Work work;
+  std::unordered_set<const ExprNode*> seen;
+  add_work(statements, seen, work);
+  return work;
+}
 
 }  // namespace ig::loop

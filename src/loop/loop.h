@@ -355,6 +355,13 @@ std::optional<int64_t> stride_in(Expr offset, uint32_t var);
 // another answer, of all the function's comparisons; in any order, and some more than once.
 std::vector<int64_t> turns_of_comparisons(const Function& f, uint32_t var);
 bool depends_on(Expr e, uint32_t var);
+// What statements compute: operations on elements, each that is shared once, and no addresses; and the bytes
+// of the widest element.
+struct Work {
+  int64_t operations = 0;
+  int bytes = 1;
+};
+Work work_of(const Stmts& statements);
 
 // Vector maths (math.cpp): each with its ULP bound, measured over all float32 inputs by a test, the same code
 // for body and tail. Domain edges as C's <math.h>. The argument's type is F32 or F64.

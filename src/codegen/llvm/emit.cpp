@@ -196,6 +196,17 @@ void Emitter::unrolled(const Stmt& s) {
   for (int64_t i = begin->getSExtValue(); i < end->getSExtValue(); ++i) body(s.body, s.id, {i64(i)});
 }
 
+// Whether the masks of a group are nothing beside what it computes, so that full groups need no code of their
+// own: LLVM takes longer for its code than for all the rest of the compilation.
+bool Emitter::is_long(const Stmt& s) const {
+  constexpr int64_t kLong = 400;      // operations
+  constexpr size_t kLeastMasked = 4;  // bytes of elements that are masked by one instruction with AVX2
+  if (target_.vector_bytes < 32 || loop::work_of(s.body).operations < kLong) return false;
+  return target_.vector_bytes == 64 || std::ranges::all_of(f_.buffers, [&](const loop::Buffer& buffer) {
+           return size_of(buffer.type) >= kLeastMasked;
+         });
+}
+
 // Full groups first, then one masked group for what is left, if anything may be, of the same instructions.
 void Emitter::vector(const Stmt& s) {
   IG_CHECK(lanes_ == 1, "a vector loop of kernel {} stands inside another one", f_.name);
@@ -224,6 +235,19 @@ void Emitter::vector(const Stmt& s) {
   if (fixed == nullptr && target_.vector_bytes == 64 && multiplies() && s.begin->op == loop::Op::Const &&
       s.begin->bits[0] == 0 && most_there && *most_there <= s.lanes) {
     masked(b_.CreateICmpSGT(count, i64(0)), count, begin);
+    lanes_ = 1;
+    return;
+  }
+  if (is_long(s) && !(fixed != nullptr && fixed->getSExtValue() % s.lanes == 0)) {
+    counted(
+        begin, end, s.lanes, false,
+        [&](llvm::Value* i) {
+          active_ = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateNSWSub(end, i), i64(s.lanes));
+          mask_ = first_lanes(active_, lanes_);
+          body(s.body, s.id, {i, 1});
+          mask_ = active_ = nullptr;
+        },
+        &s);
     lanes_ = 1;
     return;
   }

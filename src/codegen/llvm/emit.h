@@ -76,6 +76,7 @@ class Emitter {
   void serial(const loop::Stmt& s);
   void vector(const loop::Stmt& s);
   void unrolled(const loop::Stmt& s);
+  bool is_long(const loop::Stmt& s) const;
   void conditional(const loop::Stmt& s);
   void fail(const loop::Stmt& s);
   void body(const loop::Stmts& stmts, uint32_t var, Value value);
