@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PROCESSES = 2  # as many as the smallest machine has processors
-PYTEST_FOLDERS = ["tests/python", "tests/programs", "tests/ops"]
+PYTEST_FOLDERS = ["tests/ops", "tests/python", "tests/programs"]  # the longest files first: none is left at the end
 GTEST_END = re.compile(r"\[ +(OK|FAILED|SKIPPED) +\] \S+\.\S+?(?:, where .*)? \(\d+ ms\)$")
 
 
@@ -102,7 +102,8 @@ def run_pytest(reports: Path, extra: list[str]) -> Counts:
         return Counts()
     report = reports / "pytest.xml"
     report.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "pytest", f"--junitxml={report}", f"--numprocesses={PROCESSES}", "--dist=loadfile"]
+    processes = [f"--numprocesses={PROCESSES}", "--dist=loadfile", "--no-loadscope-reorder"]
+    command = [sys.executable, "-m", "pytest", f"--junitxml={report}", *processes]
     code = subprocess.run([*command, *folders, *extra], cwd=ROOT, check=False).returncode
     return counted(report, code)
 

@@ -94,7 +94,9 @@ def test_against_numpy(batch: tuple[int, ...], sizes: tuple[int, int, int, int],
     ]
     bound = 2e-5 if dtype == np.float32 else 4e-14
     given = list(map(ig.asarray, operands))
-    for mask, causal in itertools.product(masks, (False, True)):
+    # Every other one for each dtype: what float32 leaves out, float64 has.
+    pairs = list(itertools.product((False, True), masks))[dtype == np.float64 :: 2]
+    for causal, mask in pairs:
         adds = mask is not None and mask.dtype != bool
         got = gradients(given, None if mask is None else ig.asarray(mask), causal, by_mask=adds)
         want = oracle(*operands, mask, causal)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.signal
+from tries import tries
 
 import intaglio as ig
 
@@ -291,7 +292,7 @@ def plain_convolution(x: Array, w: Array, options: dict[str, Any]) -> Array:
 LAYOUTS = ("bf01_oi01->bf01", "bf01_oi01->b01f", "b01f_oi01->b01f", "b01f_01io->bf01", "f01b_io01->fb01")
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(tries(12)))
 def test_any_convolution(seed: int) -> None:
     rng = np.random.default_rng(seed)
 
@@ -535,7 +536,7 @@ def test_each_number_of_places(features: int) -> None:
         np.testing.assert_array_equal(got[..., : width - 1], whole[..., : width - 1])
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(tries(8)))
 def test_taps_that_stand_far_apart(seed: int) -> None:
     """Borders of several places that miss the same taps; windows that reach over both ends; nothing times padding."""
     rng = np.random.default_rng(100 + seed)
@@ -599,7 +600,7 @@ def test_views_of_images(view: Any, shape: tuple[int, ...] | None) -> None:
         assert program(x).numpy().tobytes() == want.tobytes()
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(tries(8)))
 def test_groups_of_the_batch(seed: int) -> None:
     """What gradients by the weights of grouped convolutions are: each group of images has features of its own."""
     rng = np.random.default_rng(200 + seed)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
 import pytest
+from tries import tries
 
 import intaglio as ig
 
-# INTAGLIO_FUZZ=1000 tries as many programs.
-SEEDS = range(max(40, int(os.environ.get("INTAGLIO_FUZZ", "0"))))
+SEEDS = range(tries(40))
 SHAPES = [(4, 8, 6, 5), (1, 3, 17, 16), (2, 40, 7, 7), (130, 33), (64, 3, 8)]
 
 

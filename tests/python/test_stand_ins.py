@@ -10,6 +10,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from tries import tries
 
 PROLOGUE = """
 import numpy as np, intaglio as ig
@@ -88,7 +89,7 @@ def test_convolutions_of_many_groups(target: str, prebuilt: str, tmp_path: Path)
     """Depthwise ones, with several features a group, and by groups of images, as gradients have them."""
     program = """
         ran = 0
-        for trial in range(60):
+        for trial in range(TRIES):
             space = trial % 3 + 1
             digits = "012"[:space]
             groups, = whole(40, 1, 9)
@@ -112,8 +113,8 @@ def test_convolutions_of_many_groups(target: str, prebuilt: str, tmp_path: Path)
                        rhs_dilation=[int(v) for v in rng.choice([1, 1, 2], space)])
             how["batch_group_count" if by_images else "feature_group_count"] = groups
             ran += check(lambda x, w: ig.convolution(x, w, **how), x, w, compiled=True)
-        print(ran > 40)
-    """
+        print(ran > TRIES * 2 // 3)
+    """.replace("TRIES", str(tries(24)))
     environment = {"INTAGLIO_TARGET": target} if target else {}
     assert run(program, tmp_path, INTAGLIO_PREBUILT=prebuilt, **environment) == "True\n"
 
@@ -204,7 +205,7 @@ def test_attention_on_any_axes_of_examples(tmp_path: Path) -> None:
     """They are made one; a mask is aligned with the scores, though its sizes be those of the axes in front."""
     program = """
         ran = 0
-        for trial in range(60):
+        for trial in range(TRIES):
             front, l, s, d, e = whole(4, int(rng.integers(0, 4))), *whole(7, 4)
             if trial % 5 == 0:
                 front = front[:-2] + [l, s]
@@ -224,8 +225,8 @@ def test_attention_on_any_axes_of_examples(tmp_path: Path) -> None:
                 assert early == [np.asarray(x).tobytes() for x in ig.tree.leaves(compiled)], (trial, f)
                 ran += 1
         print(ran)
-    """
-    assert run(program, tmp_path) == "120\n"
+    """.replace("TRIES", str(tries(24)))
+    assert run(program, tmp_path) == f"{2 * tries(24)}\n"
 
 
 def test_attention_of_usual_kinds_compiles_nothing(tmp_path: Path) -> None:

@@ -3,15 +3,15 @@ one another. The walk along the last axis is cut where a border begins for any o
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
 import pytest
+from tries import tries
 
 import intaglio as ig
 
-ROUNDS = int(os.environ.get("INTAGLIO_FUZZ", "40"))
+ROUNDS = tries(40)
 
 
 class Stencil:

@@ -4,7 +4,6 @@ that sum."""
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,10 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tries import tries
 
 import intaglio as ig
 
-ROUNDS = int(os.environ.get("INTAGLIO_FUZZ", "24"))
+ROUNDS = tries(8)
 LAYOUTS = [
     "b01f_01io->b01f",
     "bf01_oi01->bf01",
