@@ -67,8 +67,9 @@ class Lanes {
 }  // namespace
 
 void narrow_long_loops(loop::Function& function, const Target& target) {
-  // Instructions of a group, about. More than four registers, of float64 beside float32, never pay.
-  constexpr int64_t kMuch = 1000, kMuchOfFour = 2000;
+  // Instructions of a group, about: LLVM takes some 20 µs for one. More than four registers, as float64 has
+  // beside float32, never pay.
+  constexpr int64_t kMuch = 1000, kMuchOfFour = 5000;
   constexpr int kFour = 4, kLeast = 2;
   const Lanes lanes(function.body);
   for (Stmt* s : lanes.loops()) {
