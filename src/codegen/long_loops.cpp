@@ -46,8 +46,8 @@ class Lanes {
       if (s->kind == Stmt::Kind::Assign || s->kind == Stmt::Kind::Settle || columns)
         users_[s->id].insert(inside);
       if (columns) together_.insert(inside);
-      std::unordered_set<const ExprNode*> seen;
-      for (const loop::Expr& e : {s->begin, s->end, s->index, s->value}) expression(e.node(), inside, seen);
+      for (const loop::Expr& e : {s->begin, s->end, s->index, s->value})
+        expression(e.node(), inside, seen_[inside]);
       statements(s->body, inside);
       statements(s->otherwise, inside);
     }
@@ -62,6 +62,7 @@ class Lanes {
   std::vector<Stmt*> loops_;
   std::unordered_map<uint32_t, std::set<const Stmt*>> users_;  // null: outside of vector loops
   std::unordered_set<const Stmt*> together_;
+  std::unordered_map<const Stmt*, std::unordered_set<const ExprNode*>> seen_;
 };
 
 }  // namespace
@@ -73,6 +74,7 @@ void narrow_long_loops(loop::Function& function, const Target& target) {
   constexpr int kFour = 4, kLeast = 2;
   const Lanes lanes(function.body);
   for (Stmt* s : lanes.loops()) {
+    if (s->by_lines) continue;  // groups are whole lines of memory
     const loop::Work work = loop::work_of(s->body);
     auto registers = [&](int64_t lanes) { return lanes * work.bytes / target.vector_bytes; };
     int fewer = s->lanes;

@@ -137,12 +137,14 @@ void add_work(const ExprNode* n, std::unordered_set<const ExprNode*>& seen, Work
     ++work.operations;
     work.bytes = std::max(work.bytes, static_cast<int>(size_of(n->type)));
   }
+  work.moves += n->op == Op::Load;
   if (n->op == Op::Load || n->op == Op::Local) return;
   for (const Expr& part : {n->a, n->b, n->c}) add_work(part.node(), seen, work);
 }
 
 void add_work(const Stmts& statements, std::unordered_set<const ExprNode*>& seen, Work& work) {
   for (const auto& s : statements) {
+    work.moves += s->kind == Stmt::Kind::Store;
     add_work(s->value.node(), seen, work);
     add_work(s->body, seen, work);
     add_work(s->otherwise, seen, work);

@@ -355,11 +355,11 @@ std::optional<int64_t> stride_in(Expr offset, uint32_t var);
 // another answer, of all the function's comparisons; in any order, and some more than once.
 std::vector<int64_t> turns_of_comparisons(const Function& f, uint32_t var);
 bool depends_on(Expr e, uint32_t var);
-// What statements compute: operations on elements, each that is shared once, and no addresses; and the bytes
-// of the widest element.
+// What statements compute: operations on elements, each that is shared once, and no addresses.
 struct Work {
   int64_t operations = 0;
-  int bytes = 1;
+  int64_t moves = 0;  // loads and stores
+  int bytes = 1;      // of the widest element
 };
 Work work_of(const Stmts& statements);
 

@@ -199,9 +199,11 @@ void Emitter::unrolled(const Stmt& s) {
 // Whether the masks of a group are nothing beside what it computes, so that full groups need no code of their
 // own: LLVM takes longer for its code than for all the rest of the compilation.
 bool Emitter::is_long(const Stmt& s) const {
-  constexpr int64_t kLong = 400;      // operations
+  constexpr int64_t kLong = 400, kOfMove = 32;  // operations, and for each of what is masked
   constexpr size_t kLeastMasked = 4;  // bytes of elements that are masked by one instruction with AVX2
-  if (target_.vector_bytes < 32 || loop::work_of(s.body).operations < kLong) return false;
+  if (target_.vector_bytes < 32) return false;
+  const loop::Work work = loop::work_of(s.body);
+  if (work.operations < std::max(kLong, kOfMove * work.moves)) return false;
   return target_.vector_bytes == 64 || std::ranges::all_of(f_.buffers, [&](const loop::Buffer& buffer) {
            return size_of(buffer.type) >= kLeastMasked;
          });
