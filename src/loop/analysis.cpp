@@ -1,5 +1,5 @@
 // What codegen and the rules ask of index expressions: do they depend on a variable, and by what constant
-// stride.
+// stride; and how much the statements of a loop compute.
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tries import tries
 
 import intaglio as ig
 from intaglio import _intaglio as core
@@ -329,7 +330,7 @@ def close(a: ig.Tensor, b: ig.Tensor) -> bool:
 
 
 @given(programs(), st.sampled_from([(3, 4), (1, 5), (2, 17), (33, 3)]))
-@settings(max_examples=max(FUZZ, 40))
+@settings(max_examples=tries(40))
 def test_random_programs(steps: list[tuple[Any, ...]], shape: tuple[int, int]) -> None:
     rng = np.random.default_rng(shape[1])
     x, y = (ig.asarray(rng.uniform(-1, 1, shape).astype(np.float32)) for _ in range(2))
@@ -345,7 +346,7 @@ def test_random_programs(steps: list[tuple[Any, ...]], shape: tuple[int, int]) -
 
 
 @given(programs(), st.sets(st.sampled_from(PASSES)))
-@settings(max_examples=max(FUZZ, 25))
+@settings(max_examples=tries(25))
 def test_any_passes_left_out(steps: list[tuple[Any, ...]], without: set[str]) -> None:
     rng = np.random.default_rng(7)
     x, y = (ig.asarray(rng.uniform(-1, 1, (3, 17)).astype(np.float32)) for _ in range(2))

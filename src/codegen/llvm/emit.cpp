@@ -209,7 +209,8 @@ bool Emitter::is_long(const Stmt& s) const {
          });
 }
 
-// Full groups first, then one masked group for what is left, if anything may be, of the same instructions.
+// Full groups first, then one masked group for what is left, if anything may be, of the same instructions;
+// or, of a long loop, masked groups alone.
 void Emitter::vector(const Stmt& s) {
   IG_CHECK(lanes_ == 1, "a vector loop of kernel {} stands inside another one", f_.name);
   if (s.lanes == 1) return serial(s);
@@ -240,7 +241,8 @@ void Emitter::vector(const Stmt& s) {
     lanes_ = 1;
     return;
   }
-  if (is_long(s) && !(fixed != nullptr && fixed->getSExtValue() % s.lanes == 0)) {
+  const bool leaves_none = fixed != nullptr && fixed->getSExtValue() % s.lanes == 0;
+  if (!leaves_none && is_long(s)) {
     counted(
         begin, end, s.lanes, false,
         [&](llvm::Value* i) {
