@@ -118,7 +118,7 @@ void infer(const UserOp& op, ops::InferContext& context) {
           throw make_error(ErrorKind::Type, "{}: infer gave a size of type {}", op.name,
                            Py_TYPE(size.ptr())->tp_name)
               .why("sizes are integers, or sizes of the operands")
-              .hint("give ig.TensorType(shape, dtype) with whole numbers and sizes in its shape");
+              .hint("give ig.TensorType(dtype, shape) with whole numbers and sizes in its shape");
         dims.push_back(*dim);
       }
       context.result(require_dtype(nb::object(type.attr("dtype")).ptr(), op.name), std::move(dims));
