@@ -66,7 +66,35 @@ class Lanes {
   std::unordered_map<const Stmt*, std::unordered_set<const ExprNode*>> seen_;
 };
 
+// Visits the statements below, and each expression once.
+class IndependentLanes {
+ public:
+  explicit IndependentLanes(const loop::Function& function) : function_(function) {}
+  bool statements(const loop::Stmts& all) {
+    return std::ranges::all_of(all, [&](const auto& s) {
+      const bool keeps = s->kind == Stmt::Kind::Assign || s->kind == Stmt::Kind::Settle;
+      return s->kind != Stmt::Kind::LoadColumns && s->kind != Stmt::Kind::Transpose &&
+             (!keeps || function_.locals[s->id].lanes == 1) && expression(s->begin.node()) &&
+             expression(s->end.node()) && expression(s->index.node()) && expression(s->value.node()) &&
+             statements(s->body) && statements(s->otherwise);
+    });
+  }
+
+ private:
+  bool expression(const ExprNode* n) {
+    if (n == nullptr || !seen_.insert(n).second) return true;
+    if (n->op == Op::ReduceLanes || (n->op == Op::Local && function_.locals[n->id].lanes > 1)) return false;
+    return expression(n->a.node()) && expression(n->b.node()) && expression(n->c.node());
+  }
+  const loop::Function& function_;
+  std::unordered_set<const ExprNode*> seen_;
+};
+
 }  // namespace
+
+bool independent_lanes(const loop::Function& function, const loop::Stmt& s) {
+  return IndependentLanes(function).statements(s.body);
+}
 
 void narrow_long_loops(loop::Function& function, const Target& target) {
   // Instructions of a group, about: LLVM takes some 20 µs for one. More than four registers, as float64 has

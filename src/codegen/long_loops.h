@@ -10,4 +10,8 @@ namespace ig::codegen {
 // a kernel's code than all the rest of a compilation. The bits stay.
 void narrow_long_loops(loop::Function& function, const Target& target);
 
+// Whether each lane of a vector loop computes by itself: its body keeps no vectors, and reduces or turns
+// none.
+bool independent_lanes(const loop::Function& function, const loop::Stmt& s);
+
 }  // namespace ig::codegen

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/llvm/cpu.h"
+#include "codegen/long_loops.h"
 #include "runtime/kernel_abi.h"
 #include "support/error.h"
 
@@ -186,14 +187,18 @@ void Emitter::statement(const Stmt& s) {
 void Emitter::serial(const Stmt& s) {
   auto* begin = scalar(s.begin);
   auto* end = scalar(s.end);
+  ++around_;
   counted(begin, end, 1, false, [&](llvm::Value* i) { body(s.body, s.id, {i}); }, &s);
+  --around_;
 }
 
 void Emitter::unrolled(const Stmt& s) {
   auto* begin = llvm::dyn_cast<llvm::ConstantInt>(scalar(s.begin));
   auto* end = llvm::dyn_cast<llvm::ConstantInt>(scalar(s.end));
   IG_CHECK(begin != nullptr && end != nullptr, "an unrolled loop of kernel {} has bounds that vary", f_.name);
+  ++around_;
   for (int64_t i = begin->getSExtValue(); i < end->getSExtValue(); ++i) body(s.body, s.id, {i64(i)});
+  --around_;
 }
 
 // Whether the masks of a group are nothing beside what it computes, so that full groups need no code of their
@@ -209,8 +214,18 @@ bool Emitter::is_long(const Stmt& s) const {
          });
 }
 
-// Full groups first, then one masked group for what is left, if anything may be, of the same instructions;
-// or, of a long loop, masked groups alone.
+// The lanes of a group of what is left behind the full ones. Where each lane computes by itself, that is one
+// register of the widest value: a quarter of the code of a whole group. Such a rest takes up to a fourth
+// longer, so it is not for what comes once in each row, nor where there is little code to save.
+int64_t Emitter::lanes_of_rest(const Stmt& s) const {
+  constexpr int64_t kEnough = 64;  // operations
+  const loop::Work work = loop::work_of(s.body);
+  if (around_ > 0 || work.operations < kEnough || !independent_lanes(f_, s)) return s.lanes;
+  return std::clamp<int64_t>(target_.vector_bytes / work.bytes, 2, s.lanes);
+}
+
+// Full groups first, then one masked group for what is left, if anything may be, of the same instructions, or
+// some smaller ones; or, of a long loop, masked groups alone.
 void Emitter::vector(const Stmt& s) {
   IG_CHECK(lanes_ == 1, "a vector loop of kernel {} stands inside another one", f_.name);
   if (s.lanes == 1) return serial(s);
@@ -232,6 +247,17 @@ void Emitter::vector(const Stmt& s) {
     b_.CreateBr(done);
     b_.SetInsertPoint(done);
   };
+  auto all_masked = [&](llvm::Value* from, const Stmt* turns) {
+    counted(
+        from, end, lanes_, false,
+        [&](llvm::Value* i) {
+          active_ = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateNSWSub(end, i), i64(lanes_));
+          mask_ = first_lanes(active_, lanes_);
+          body(s.body, s.id, {i, 1});
+          mask_ = active_ = nullptr;
+        },
+        turns);
+  };
   // The edge of a register tile: one group that is full most of the time. With registers for masks that takes
   // as long as a full one, and its code, which is long, is there once.
   const std::optional<int64_t> most_there = most(s.end.node());
@@ -243,15 +269,7 @@ void Emitter::vector(const Stmt& s) {
   }
   const bool leaves_none = fixed != nullptr && fixed->getSExtValue() % s.lanes == 0;
   if (!leaves_none && is_long(s)) {
-    counted(
-        begin, end, s.lanes, false,
-        [&](llvm::Value* i) {
-          active_ = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateNSWSub(end, i), i64(s.lanes));
-          mask_ = first_lanes(active_, lanes_);
-          body(s.body, s.id, {i, 1});
-          mask_ = active_ = nullptr;
-        },
-        &s);
+    all_masked(begin, &s);
     lanes_ = 1;
     return;
   }
@@ -272,8 +290,14 @@ void Emitter::vector(const Stmt& s) {
   const bool even = fixed != nullptr ? fixed->getSExtValue() <= 0 || fixed->getSExtValue() % s.lanes == 0
                                      : first && first == last;
   // An empty or negative range has a rest too: both must be asked.
-  if (!even)
-    masked(b_.CreateAnd(b_.CreateICmpSGT(count, i64(0)), b_.CreateICmpNE(rest, i64(0))), rest, full_end);
+  if (!even) {
+    if (const int64_t fewer = lanes_of_rest(s); fewer < s.lanes) {
+      lanes_ = static_cast<int>(fewer);
+      all_masked(full_end, nullptr);
+    } else {
+      masked(b_.CreateAnd(b_.CreateICmpSGT(count, i64(0)), b_.CreateICmpNE(rest, i64(0))), rest, full_end);
+    }
+  }
   lanes_ = 1;
 }
 

@@ -77,6 +77,7 @@ class Emitter {
   void vector(const loop::Stmt& s);
   void unrolled(const loop::Stmt& s);
   bool is_long(const loop::Stmt& s) const;
+  int64_t lanes_of_rest(const loop::Stmt& s) const;
   void conditional(const loop::Stmt& s);
   void fail(const loop::Stmt& s);
   void body(const loop::Stmts& stmts, uint32_t var, Value value);
@@ -321,6 +322,7 @@ class Emitter {
   std::unordered_map<const Node*, bool> impure_, natural_;
   std::unordered_map<std::string, llvm::AllocaInst*> slots_;
   std::unordered_map<const loop::Table*, llvm::GlobalVariable*> tables_;
+  int around_ = 0;                                  // loops around the statement that is emitted
   bool streams_ = false;                            // some store goes past the caches
   std::vector<LineReader> readers_;                 // of the loop that is emitted, in its full groups
   std::optional<Turns> turns_;                      // of the innermost loop that is emitted

@@ -92,8 +92,8 @@ std::optional<int64_t> Emitter::residue(const Node* n, int64_t of) {
       if (loop == loops_.end() || loop->second->kind != loop::Stmt::Kind::VectorFor) return std::nullopt;
       const loop::Stmt& s = *loop->second;
       const bool one_group = s.begin->op == Op::Const && s.end->op == Op::Const &&
-                             static_cast<int64_t>(s.end->bits[0] - s.begin->bits[0]) <= s.lanes;
-      return one_group || s.lanes % of == 0 ? residue(s.begin.node(), of) : std::nullopt;
+                             static_cast<int64_t>(s.end->bits[0] - s.begin->bits[0]) <= lanes_;
+      return one_group || lanes_ % of == 0 ? residue(s.begin.node(), of) : std::nullopt;
     }
     case Op::Add:
     case Op::Sub: {
