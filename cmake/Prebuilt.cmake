@@ -1,4 +1,4 @@
-# libintaglio_kernels: `intaglio-prebuild --out DIR` writes object files and kernels_table.cpp, which lists them; both
+# libintaglio_kernels: `intaglio-prebuild DIR` writes object files and kernels_table.cpp, which lists them; both
 # are linked into one shared object. The names of the objects are known only after the run, hence the response file.
 function(intaglio_add_prebuilt_kernels sources)
   add_executable(intaglio_prebuild ${sources})
@@ -11,7 +11,7 @@ function(intaglio_add_prebuilt_kernels sources)
     OUTPUT ${dir}/kernels_table.cpp ${dir}/objects.rsp
     COMMAND ${CMAKE_COMMAND} -E rm -rf ${dir}
     COMMAND ${CMAKE_COMMAND} -E make_directory ${dir}
-    COMMAND intaglio_prebuild --out ${dir}
+    COMMAND intaglio_prebuild ${dir}
     COMMAND ${CMAKE_COMMAND} -DDIR=${dir} -P ${CMAKE_SOURCE_DIR}/cmake/ListObjects.cmake
     DEPENDS intaglio_prebuild intaglio_compiler  # which it opens
     COMMENT "Compiling the prebuilt kernels with Intaglio's own code generator"

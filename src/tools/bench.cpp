@@ -20,14 +20,6 @@ constexpr double kWarmUp = 0.1;   // seconds
 constexpr double kRound = 0.005;  // seconds that a round takes at least
 constexpr int64_t kCopyChunk = 1 << 16;
 
-struct Options {
-  std::string file, json, target, timeline;
-  InputOptions inputs;
-  std::vector<int> threads;
-  int rounds = 15;
-  bool kernels = false;
-};
-
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
@@ -119,7 +111,9 @@ std::string kernels_json(const Profile& profile) {
   return "[" + out + "\n  ]";
 }
 
-void bench(const Options& options) {
+}  // namespace
+
+void bench(const BenchOptions& options) {
   std::unique_ptr<Graph> graph = read_graph(options.file);
   Progress progress;
   progress.show("making the inputs …");
@@ -181,36 +175,6 @@ void bench(const Options& options) {
   out += "  ]";
   if (options.kernels) out += ",\n  \"by_kernel\": " + kernels_json(*profile);
   write_file(options.json, out + "\n}\n");
-}
-
-}  // namespace
-
-void add_bench(CLI::App& app) {
-  auto* command = app.add_subcommand("bench", "Measures a compiled graph beside a copy of as many bytes.");
-  auto options = std::make_shared<Options>();
-  command->add_option("FILE", options->file, "a graph, as text or in binary form; - is standard input")
-      ->required();
-  add_input_options(*command, options->inputs);
-  command
-      ->add_option("--threads", options->threads, "numbers of threads to measure with, separated by commas")
-      ->type_name("N,…")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(CLI::Range(1, 1024));
-  command->add_option("--rounds", options->rounds, "rounds, of 5 ms at least each (15)")
-      ->check(CLI::Range(1, 100000))
-      ->type_name("N");
-  command->add_flag("--kernels", options->kernels, "tell also what each kernel takes, with its line");
-  command
-      ->add_option("--timeline", options->timeline,
-                   "write when each kernel ran on which thread, as JSON that trace viewers open")
-      ->type_name("OUT");
-  command->add_option("--target", options->target, "what code is made for")
-      ->check(CLI::IsMember({"host", "native", "x86-64-v2", "x86-64-v3", "x86-64-v4"}));
-  command
-      ->add_option("--json", options->json, "write what was measured; - is standard output, and nothing else")
-      ->type_name("OUT");
-  command->callback([options] { bench(*options); });
 }
 
 }  // namespace ig::tools

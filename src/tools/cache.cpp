@@ -6,9 +6,8 @@
 #include "tools/command.h"
 
 namespace ig::tools {
-namespace {
 
-void show(bool json) {
+void show_cache(bool json) {
   rt::kernel_cache::Info cache = rt::kernel_cache::info();
   const auto& [enabled, folder, limit] = cache.settings;
   if (json) {
@@ -26,20 +25,9 @@ void show(bool json) {
   write_file("-", out);
 }
 
-}  // namespace
-
-void add_cache(CLI::App& app) {
-  auto* command = app.add_subcommand(
-      "cache", "Shows or clears the cache of compiled kernels on disk, which all processes share.");
-  command->require_subcommand(1);
-  auto json = std::make_shared<bool>(false);
-  auto* info = command->add_subcommand("info", "Where it lies, and how much it holds.");
-  info->add_flag("--json", *json, "as a JSON object");
-  info->callback([json] { show(*json); });
-  command->add_subcommand("clear", "Removes all kernels; the folder and files of others stay.")->callback([] {
-    uint64_t removed = rt::kernel_cache::clear();
-    write_file("-", fmt::format("{} kernel{} removed\n", removed, removed == 1 ? "" : "s"));
-  });
+void clear_cache() {
+  const uint64_t removed = rt::kernel_cache::clear();
+  write_file("-", fmt::format("{} kernel{} removed\n", removed, removed == 1 ? "" : "s"));
 }
 
 }  // namespace ig::tools

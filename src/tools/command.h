@@ -1,8 +1,7 @@
-// What the subcommands of `intaglio` share: their registration, graph files with errors that point into them,
-// the arrays that a graph is fed with, and the comparison of what comes out.
+// The subcommands of `intaglio`, and what they share: graph files with errors that point into them, the
+// arrays that a graph is fed with, and the comparison of what comes out. None knows the command line, which
+// `command_line.cpp` alone reads.
 #pragma once
-
-#include <CLI/CLI.hpp>
 
 #include <memory>
 #include <span>
@@ -14,13 +13,57 @@
 
 namespace ig::tools {
 
-// Each adds one subcommand, with its options and what it does.
-void add_show(CLI::App& app);
-void add_opt(CLI::App& app);
-void add_run(CLI::App& app);
-void add_bench(CLI::App& app);
-void add_doctor(CLI::App& app);
-void add_cache(CLI::App& app);
+// --- what each subcommand does
+// ---------------------------------------------------------------------------------------------
+struct ShowOptions {
+  std::string file, dot, svg;
+  bool types = false, locations = false, stats = false;
+};
+void show(const ShowOptions& options);
+
+struct OptOptions {
+  std::string file, pipeline, transform, why, out = "-";
+  std::vector<std::string> passes, disabled, fast_math;
+  std::vector<int> steady;
+  bool have_passes = false, list = false, verify = false, exact = false, print_changes = false,
+       print_after_all = false, fusion = false;
+  bool locations = false, binary = false;
+};
+void optimise(const OptOptions& options);
+
+struct InputOptions {
+  std::vector<std::string> inputs;  // "NAME=file.npy", "NAME=random:7", "NAME=[1, 2]", …
+  std::vector<std::string> sizes;   // "b=4"
+  std::string fill;                 // a recipe for the inputs that are not named; "": they are missing
+};
+struct RunOptions {
+  std::string file, other, target, tolerance;
+  InputOptions inputs;
+  std::vector<std::string> outputs, disabled, fast_math;
+  bool compare = false, reference = false, report = false, quiet = false, exact = false;
+  double absolute = -1;
+  int threads = 0;
+};
+void run(const RunOptions& options);
+
+struct BenchOptions {
+  std::string file, json, target, timeline;
+  InputOptions inputs;
+  std::vector<int> threads;
+  int rounds = 15;
+  bool kernels = false;
+};
+void bench(const BenchOptions& options);
+
+void doctor(bool json);
+
+void show_cache(bool json);
+void clear_cache();
+
+// Does what the command line says; 0, or 2 where that cannot be understood.
+int command_line(int argc, char** argv);
+// What is no text, or would steer the terminal, by its bytes: errors quote files, which may hold anything.
+std::string printable(std::string_view text);
 
 // --- files
 // -----------------------------------------------------------------------------------------------------------
@@ -42,19 +85,15 @@ void draw_svg(const std::string& dot,
 
 // --- inputs
 // ----------------------------------------------------------------------------------------------------------
-struct InputOptions {
-  std::vector<std::string> inputs;  // "NAME=file.npy", "NAME=random:7", "NAME=[1, 2]", …
-  std::vector<std::string> sizes;   // "b=4"
-  std::string fill;                 // a recipe for the inputs that are not named; "": they are missing
-};
-void add_input_options(CLI::App& command, InputOptions& options);
+// What an array may be given as, for messages.
+inline constexpr const char* kRecipes =
+    "a file that ends in .npy, a number or list as [[1, 2], [3, 4]], random:SEED, random:SEED:LOW:HIGH, "
+    "special:SEED, "
+    "zeros, ones, iota, or full:NUMBER";
 std::vector<std::string> input_names(const Graph& graph);   // as the text names them
 std::vector<std::string> output_names(const Graph& graph);  // as the text names them, else by position
 // One array an input, in order. Sizes come from files and lists first, then from --size.
 std::vector<Literal> make_inputs(const Graph& graph, const InputOptions& options);
-
-// `--fast-math A,B,…`: flags by name.
-void add_fast_math(CLI::App& command, std::vector<std::string>& flags, const std::string& doc);
 
 // --- results
 // ---------------------------------------------------------------------------------------------------------

@@ -164,6 +164,8 @@ std::string cache_line() {
                      cache.bytes, cache.settings.limit);
 }
 
+}  // namespace
+
 void doctor(bool json) {
   Report report;
   Progress progress;
@@ -211,16 +213,6 @@ void doctor(bool json) {
     throw Error(ErrorKind::Internal, "the self-test failed")
         .why(test)
         .hint("this is a fault in Intaglio or in its installation; please report it with the lines above");
-}
-
-}  // namespace
-
-void add_doctor(CLI::App& app) {
-  auto* command =
-      app.add_subcommand("doctor", "Tells what this installation and this machine are, and tests them.");
-  auto json = std::make_shared<bool>(false);
-  command->add_flag("--json", *json, "as a JSON object");
-  command->callback([json] { doctor(*json); });
 }
 
 }  // namespace ig::tools

@@ -18,11 +18,6 @@
 namespace ig::tools {
 namespace {
 
-constexpr const char* kRecipes =
-    "a file that ends in .npy, a number or list as [[1, 2], [3, 4]], random:SEED, random:SEED:LOW:HIGH, "
-    "special:SEED, "
-    "zeros, ones, iota, or full:NUMBER";
-
 // SplitMix64: a sequence that is the same everywhere.
 uint64_t next(uint64_t& state) {
   uint64_t z = state += 0x9e3779b97f4a7c15ull;
@@ -281,23 +276,6 @@ void take_sizes(const std::string& name, const Type& type, const Literal& array,
           .hint("give an array of that shape, or other sizes");
   }
 }
-
-}  // namespace
-
-void add_input_options(CLI::App& command, InputOptions& options) {
-  command.add_option("-i,--input", options.inputs, fmt::format("NAME=VALUE, where VALUE is {}", kRecipes))
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false)
-      ->take_all();
-  command.add_option("--inputs", options.fill, "what the inputs hold that are not named, as VALUE above")
-      ->type_name("VALUE");
-  command.add_option("-s,--size", options.sizes, "the value of a size symbol, as b=4")
-      ->type_name("SYMBOL=N")
-      ->allow_extra_args(false)
-      ->take_all();
-}
-
-namespace {
 
 // Values without a name are numbered as the printer does.
 std::vector<std::string> names_of(std::span<const Value> values, bool by_position) {

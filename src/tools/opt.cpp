@@ -8,15 +8,6 @@
 namespace ig::tools {
 namespace {
 
-struct Options {
-  std::string file, pipeline, transform, why, out = "-";
-  std::vector<std::string> passes, disabled, fast_math;
-  std::vector<int> steady;
-  bool have_passes = false, list = false, verify = false, exact = false, print_changes = false,
-       print_after_all = false, fusion = false;
-  bool locations = false, binary = false;
-};
-
 std::vector<std::string> pass_names() {
   std::vector<std::string> out;
   for (const passes::Pass& pass : passes::all()) out.emplace_back(pass.name);
@@ -64,7 +55,9 @@ std::unique_ptr<Graph> transformed(std::unique_ptr<Graph> graph, const std::stri
   return transforms::value_and_grad(*graph, moves);
 }
 
-void optimise(const Options& options) {
+}  // namespace
+
+void optimise(const OptOptions& options) {
   if (options.list) return list_passes();
   if (options.file.empty())
     throw make_error(ErrorKind::Value, "opt: no graph is given")
@@ -95,65 +88,6 @@ void optimise(const Options& options) {
   if (options.fusion) return write_file(options.out, fusion.str());
   if (!options.why.empty()) return write_file(options.out, fusion.why(options.why));
   write_file(options.out, options.binary ? graph->to_binary() : graph->str(options.locations));
-}
-
-}  // namespace
-
-void add_fast_math(CLI::App& command, std::vector<std::string>& flags, const std::string& doc) {
-  command.add_option("--fast-math", flags, doc)->type_name("A,B,…")->delimiter(',')->allow_extra_args(false);
-}
-
-void add_opt(CLI::App& app) {
-  auto* command = app.add_subcommand("opt", "Runs passes over a graph and prints what becomes of it.");
-  auto options = std::make_shared<Options>();
-  command->add_option("FILE", options->file, "a graph, as text or in binary form; - is standard input");
-  auto* passes = command->add_option("-p,--passes", options->passes, "passes, in order, separated by commas")
-                     ->type_name("A,B,…")
-                     ->delimiter(',')
-                     ->allow_extra_args(false);
-  command->add_option("--pipeline", options->pipeline, "a list of passes by name: default, or none")
-      ->check(CLI::IsMember({"default", "none"}))
-      ->excludes(passes);
-  command
-      ->add_option(
-          "--transform", options->transform,
-          "a derivative to take first, by all inputs that are floats: grad, jvp, transpose, vjp-forward or "
-          "vjp-backward")
-      ->check(CLI::IsMember({"grad", "jvp", "transpose", "vjp-forward", "vjp-backward"}));
-  command->add_option("--disable", options->disabled, "passes to leave out, separated by commas")
-      ->type_name("A,B,…")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  command->add_flag("--verify", options->verify,
-                    "verify the graph after each pass, and what passes say of themselves");
-  command
-      ->add_option("--steady", options->steady,
-                   "inputs that most calls leave as they are, by number, separated by commas")
-      ->type_name("A,B,…")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  command->add_flag("--exact", options->exact, "no rewrite that changes the rounding");
-  add_fast_math(*command, options->fast_math, "allow these rewrites, and have their passes in the pipeline");
-  command->add_flag("--print-changes", options->print_changes, "what each pass did, on standard error");
-  command->add_flag("--print-after-all", options->print_after_all,
-                    "the graph after each pass, on standard error");
-  auto* all = command->add_flag(
-      "--fusion", options->fusion,
-      "in place of the graph: what became one kernel, what did not and why, and the costs compared");
-  command
-      ->add_option("--why", options->why,
-                   "in place of the graph: that of the nodes of this op, result, module, or part of a line")
-      ->type_name("NODE")
-      ->excludes(all);
-  command->add_flag("--list-passes", options->list, "the passes and the default pipeline");
-  command->add_flag("--locations", options->locations, "the user's line of each node");
-  command->add_flag("--binary", options->binary, "write the binary form");
-  command->add_option("-o,--out", options->out, "where the graph goes; - is standard output")
-      ->type_name("OUT");
-  command->callback([options, passes] {
-    options->have_passes = passes->count() > 0;
-    optimise(*options);
-  });
 }
 
 }  // namespace ig::tools

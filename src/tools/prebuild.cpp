@@ -3,7 +3,7 @@
 // columns), the machine code of folds and matrix products of one node, and that of the calls which an op's
 // declaration says are usual. Writes object files and a table in C++, which the build links into one shared
 // object.
-//   intaglio-prebuild --out DIR
+//   intaglio-prebuild DIR
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -16,7 +16,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "codegen/kernel.h"
 #include "ops/attrs.h"
@@ -355,10 +354,11 @@ std::string make_level(int level, const std::string& out, bool whole) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Makes the prebuilt kernels.");
-  std::string out;
-  app.add_option("--out", out, "The folder for objects and table.")->required();
-  CLI11_PARSE(app, argc, argv);
+  if (argc != 2) {
+    std::fputs("usage: intaglio-prebuild DIR, the folder for objects and table\n", stderr);
+    return 2;
+  }
+  const std::string out = argv[1];
   try {
     std::string text =
         "// The prebuilt kernels, by level and key. Written by intaglio-prebuild; not for editing.\n"

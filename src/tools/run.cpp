@@ -15,16 +15,7 @@
 namespace ig::tools {
 namespace {
 
-struct Options {
-  std::string file, other, target, tolerance;
-  InputOptions inputs;
-  std::vector<std::string> outputs, disabled, fast_math;
-  bool compare = false, reference = false, report = false, quiet = false, exact = false;
-  double absolute = -1;
-  int threads = 0;
-};
-
-CompileOptions compile_options(const Options& options) {
+CompileOptions compile_options(const RunOptions& options) {
   CompileOptions out;
   out.target = options.target == "host" ? "" : options.target;
   out.exact = options.exact || (options.tolerance == "exact" && options.fast_math.empty());
@@ -63,7 +54,7 @@ void print_report(const Program& program) {
 }
 
 // Where each output's file goes, by position.
-std::map<size_t, std::string> output_files(const Options& options, const std::vector<std::string>& names) {
+std::map<size_t, std::string> output_files(const RunOptions& options, const std::vector<std::string>& names) {
   std::map<size_t, std::string> out;
   for (const std::string& text : options.outputs) {
     size_t at = text.find('=');
@@ -134,7 +125,9 @@ void compare_all(std::span<const Literal> have, std::span<const Literal> want,
   if (first) throw *first;
 }
 
-void run(const Options& options) {
+}  // namespace
+
+void run(const RunOptions& options) {
   if (options.threads > 0) rt::ThreadPool::instance().set_num_threads(options.threads);
   Bound bound = parse_bound(options.tolerance, options.absolute);
   CompileOptions compile_with = compile_options(options);
@@ -180,52 +173,6 @@ void run(const Options& options) {
           .hint("leave out --reference");
     print_report(*program);
   }
-}
-
-}  // namespace
-
-void add_run(CLI::App& app) {
-  auto* command =
-      app.add_subcommand("run", "Runs a graph on arrays, and prints, writes or compares the results.");
-  auto options = std::make_shared<Options>();
-  command->add_option("FILE", options->file, "a graph, as text or in binary form; - is standard input")
-      ->required();
-  add_input_options(*command, options->inputs);
-  command->add_option("-o,--output", options->outputs, "write a result, by name or position, to a file")
-      ->type_name("NAME=FILE.npy")
-      ->allow_extra_args(false)
-      ->take_all();
-  auto* compare =
-      command->add_flag("--compare", options->compare, "compare with the ops' definitions, result by result");
-  command
-      ->add_option("--compare-with", options->other,
-                   "compare with another graph, by definition, on the same arrays")
-      ->type_name("FILE")
-      ->excludes(compare);
-  command
-      ->add_option("--tolerance", options->tolerance,
-                   "what may differ: units in the last place (64), or exact: the same bits")
-      ->type_name("N|exact");
-  command
-      ->add_option("--atol", options->absolute, "differences up to this pass in any case (64 roundings of 1)")
-      ->check(CLI::NonNegativeNumber)
-      ->type_name("X");
-  command->add_flag("--reference", options->reference, "run by the ops' definitions, not compiled");
-  command->add_flag("--report", options->report,
-                    "nodes, kernels by origin, fusion, compile time, peak memory");
-  command->add_flag("--quiet", options->quiet, "print no results");
-  command->add_option("--target", options->target, "what code is made for")
-      ->check(CLI::IsMember({"host", "native", "x86-64-v2", "x86-64-v3", "x86-64-v4"}));
-  command->add_flag("--exact", options->exact, "nothing that keeps only a stated bound of the definitions");
-  add_fast_math(*command, options->fast_math, "allow rewrites that keep no bound");
-  command->add_option("--threads", options->threads, "threads, the calling one counted")
-      ->check(CLI::Range(1, 1024))
-      ->type_name("N");
-  command->add_option("--disable-passes", options->disabled, "passes to leave out, separated by commas")
-      ->type_name("A,B,…")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  command->callback([options] { run(*options); });
 }
 
 }  // namespace ig::tools

@@ -10,11 +10,6 @@
 namespace ig::tools {
 namespace {
 
-struct Options {
-  std::string file, dot, svg;
-  bool types = false, locations = false, stats = false;
-};
-
 struct Counts {
   size_t nodes = 0, regions = 0, composites = 0;
   uint64_t constants = 0, constant_bytes = 0;
@@ -74,7 +69,9 @@ void print_stats(const Graph& graph) {
                                      .hex());
 }
 
-void show(const Options& options) {
+}  // namespace
+
+void show(const ShowOptions& options) {
   std::unique_ptr<Graph> graph = read_graph(options.file);
   Picture picture{options.types, options.locations};
   if (!options.dot.empty()) write_file(options.dot, dot_text(*graph, picture));
@@ -82,24 +79,6 @@ void show(const Options& options) {
   if (options.stats) print_stats(*graph);
   if (options.dot.empty() && options.svg.empty() && !options.stats)
     write_file("-", graph->str(options.locations));
-}
-
-}  // namespace
-
-void add_show(CLI::App& app) {
-  auto* command = app.add_subcommand("show", "Prints a graph as text, draws it, or counts what is in it.");
-  auto options = std::make_shared<Options>();
-  command->add_option("FILE", options->file, "a graph, as text or in binary form; - is standard input")
-      ->required();
-  command->add_option("--dot", options->dot, "write the picture in Graphviz's language; - is standard output")
-      ->type_name("OUT");
-  command->add_option("--svg", options->svg, "write the picture as SVG, drawn by Graphviz")->type_name("OUT");
-  command->add_flag("--types", options->types,
-                    "pictures: the type of each value on its edge (text always has them)");
-  command->add_flag("--locations", options->locations,
-                    "the user's line of each node: at its end, in pictures as tooltip");
-  command->add_flag("--stats", options->stats, "signature, sizes, counts by op, bytes of constants, hashes");
-  command->callback([options] { show(*options); });
 }
 
 }  // namespace ig::tools
