@@ -1,23 +1,23 @@
 """Random programs of products, convolutions, loops, sorts, gathers, updates and folds, compiled beside op by op.
 
-Each program is drawn from its number alone, so a failing one is found again; `INTAGLIO_RANDOM_PROGRAMS=5000` draws
+Each program is drawn from its number alone, so a failing one is found again; `INTAGLIO_FUZZ=5000` draws
 more. Its values go into a pool, from which later steps choose; several of them are given out. Views have a file of
 their own (test_view_programs.py).
 """
 
 from __future__ import annotations
 
-import os
 import zlib
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 import pytest
+from tries import tries
 
 import intaglio as ig
 
-PROGRAMS = int(os.environ.get("INTAGLIO_RANDOM_PROGRAMS", "300"))
+PROGRAMS = tries(300)
 BATCH = 50
 SIZES = [1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17, 24, 31, 32, 33, 40, 64, 65, 77, 100]
 OUTER = [1, 2, 3, 5, 8, 9, 16, 20]

@@ -1,11 +1,10 @@
 """Random programs of views, joins, updates and folds: one kernel, or several, give the bits of op by op.
 
-Each program is drawn from its number, so a failing one is found again; `INTAGLIO_VIEW_PROGRAMS=5000` draws more.
+Each program is drawn from its number, so a failing one is found again; `INTAGLIO_FUZZ=5000` draws more.
 """
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Callable
 from typing import Any
@@ -13,12 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 from guarded_memory import guarded
+from tries import tries
 
 import intaglio as ig
 
 SIZES = [1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17, 24, 31, 32, 33, 40, 64, 65, 77, 100]
 OUTER = [1, 2, 3, 5, 8, 9]
-PROGRAMS = int(os.environ.get("INTAGLIO_VIEW_PROGRAMS", "400"))
+PROGRAMS = tries(400)
 BATCH = 50
 
 
