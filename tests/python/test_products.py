@@ -145,13 +145,12 @@ APART = """
 import numpy as np, intaglio as ig
 rng = np.random.default_rng(3)
 for dtype in ("float32", "float64", "int32", "int64"):
-    floats = dtype[0] == "f"
-    for k in (512, 1024, 1000) if floats else (1024,):  # rows of 1000 share none
+    for k in (512, 1024, 1000):
         for n in (1, 2, 15, 16, 33, 50):
             w = (rng.standard_normal((n, k)) * 9).astype(dtype)
             x = (rng.standard_normal((9, k)) * 9).astype(dtype)
             strips, y = ig.asarray(w.T.copy()), ig.asarray(w)  # the one is read in rows, the other turned over
-            for rows in (1, 2, 3, 4, 5) if floats else (1, 5):
+            for rows in (1, 2, 3, 4, 5):
                 a = ig.asarray(x[:rows])
                 got = ig.jit(lambda a, y: a @ y.T).lower(a, y).compile()(a, y)
                 want = ig.asarray(x) @ strips

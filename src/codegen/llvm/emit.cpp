@@ -219,8 +219,9 @@ bool Emitter::is_long(const Stmt& s) const {
 // longer, so it is not for what comes once in each row, nor where there is little code to save.
 int64_t Emitter::lanes_of_rest(const Stmt& s) const {
   constexpr int64_t kEnough = 64;  // operations
+  if (around_ > 0) return s.lanes;
   const loop::Work work = loop::work_of(s.body);
-  if (around_ > 0 || work.operations < kEnough || !independent_lanes(f_, s)) return s.lanes;
+  if (work.operations < kEnough || !independent_lanes(f_, s)) return s.lanes;
   return std::clamp<int64_t>(target_.vector_bytes / work.bytes, 2, s.lanes);
 }
 
