@@ -74,6 +74,7 @@ from ._functions import (
     broadcast_shapes as broadcast_shapes,
     can_cast as can_cast,
     clip as clip,
+    column_stack as column_stack,
     concat as concat,
     concat as concatenate,
     cumulative_prod as cumprod,
@@ -82,6 +83,7 @@ from ._functions import (
     cumulative_sum as cumulative_sum,
     dim_max as dim_max,
     dim_min as dim_min,
+    dstack as dstack,
     einsum as einsum,
     empty as empty,
     empty_like as empty_like,
@@ -91,6 +93,7 @@ from ._functions import (
     flatten as flatten,
     full as full,
     full_like as full_like,
+    hstack as hstack,
     iinfo as iinfo,
     isdtype as isdtype,
     linspace as linspace,
@@ -110,6 +113,7 @@ from ._functions import (
     take as take,
     transpose as transpose,
     transpose_all as transpose_all,
+    vstack as vstack,
     zeros as zeros,
     zeros_like as zeros_like,
 )
@@ -166,12 +170,14 @@ from ._numpy_like import (
     atleast_3d as atleast_3d,
     average as average,
     bincount as bincount,
+    bitwise_count as bitwise_count,
     corrcoef as corrcoef,
     cov as cov,
     diag_indices as diag_indices,
     diff as diff,
     divmod as divmod,
     dsplit as dsplit,
+    fabs as fabs,
     geomspace as geomspace,
     gradient as gradient,
     histogram as histogram,
@@ -464,9 +470,6 @@ def bitcast(x: ArrayLike, dtype: DTypeLike) -> Tensor:
 def bitwise_and(x: ArrayLike, y: ArrayLike) -> Tensor:
     """The bits set in both elements; of bool, the logical and."""
 
-def bitwise_count(x: ArrayLike) -> Tensor:
-    """How many bits of each element are set, in the element's type."""
-
 def bitwise_invert(x: ArrayLike) -> Tensor:
     """Each bit inverted; of bool, the logical not."""
 
@@ -502,9 +505,6 @@ def celu(x: ArrayLike, alpha: float | None = 1.0) -> Tensor:
 
 def checkpoint_name(x: ArrayLike, name: str) -> Tensor:
     """The array itself, by a name that the policies of ig.checkpoint know."""
-
-def column_stack(*arrays: ArrayLike | Sequence[ArrayLike]) -> Tensor:
-    """The arrays as columns of a matrix; one of two axes is several columns."""
 
 def complex(x: ArrayLike, y: ArrayLike) -> Tensor:
     """The complex numbers whose parts are given: complex64 of float32, complex128 of float64."""
@@ -569,8 +569,8 @@ def degrees(x: ArrayLike) -> Tensor:
 def diag(x: ArrayLike, k: int | None = 0) -> Tensor:
     """The matrix with a row as its k-th diagonal, or the k-th diagonal of a matrix."""
 
-def diagonal(x: ArrayLike, k: int | None = 0) -> Tensor:
-    """A diagonal of the last two axes."""
+def diagonal(x: ArrayLike, offset: int | None = 0, axis1: int | None = 0, axis2: int | None = 1) -> Tensor:
+    """A diagonal of two axes, the first two as in NumPy, as the last axis of the result."""
 
 def digamma(x: ArrayLike) -> Tensor:
     """The derivative of the logarithm of the gamma function."""
@@ -589,9 +589,6 @@ def dot_general(x: ArrayLike, y: ArrayLike, lhs_contracting_dimensions: int | Se
 
 def dropout(x: ArrayLike, key: ArrayLike, p: float | None = 0.5) -> Tensor:
     """Each element 0 with probability p, else divided by 1 - p."""
-
-def dstack(*arrays: ArrayLike | Sequence[ArrayLike]) -> Tensor:
-    """The arrays behind one another: along the third axis."""
 
 def dynamic_slice(x: ArrayLike, *starts: ArrayLike | Sequence[ArrayLike], slice_sizes: int | Dim | Sequence[int | Dim]) -> Tensor:
     """A slice of the given sizes whose start is computed."""
@@ -628,9 +625,6 @@ def exp2(x: ArrayLike) -> Tensor:
 
 def expm1(x: ArrayLike) -> Tensor:
     """e to the power of each element, less 1; exact near 0."""
-
-def fabs(x: ArrayLike) -> Tensor:
-    """The absolute value of each element; that of the least integer wraps to itself. Of complex numbers, their distance from 0, which is real."""
 
 def fill_diagonal(x: ArrayLike, value: ArrayLike) -> Tensor:
     """The array with a number on its main diagonal, as a new value."""
@@ -700,9 +694,6 @@ def heaviside(x: ArrayLike, y: ArrayLike) -> Tensor:
 
 def histogram_counts(x: ArrayLike, edges: ArrayLike, weights: ArrayLike | None = None) -> Tensor:
     """How many elements lie in each bin, as int64, or the sums of their weights."""
-
-def hstack(*arrays: ArrayLike | Sequence[ArrayLike]) -> Tensor:
-    """The arrays side by side: along the second axis, or the only one."""
 
 def hypot(x: ArrayLike, y: ArrayLike) -> Tensor:
     """sqrt(x² + y²) without overflow on the way."""
@@ -892,6 +883,9 @@ def permute_dims(x: ArrayLike, axes: int | Sequence[int], *more: int | Dim) -> T
 
 def polyval(p: ArrayLike, x: ArrayLike) -> Tensor:
     """The polynomial with the coefficients p, the highest power first, at x; by Horner's rule."""
+
+def population_count(x: ArrayLike) -> Tensor:
+    """How many bits of each element are set, in the element's type."""
 
 def positive(x: ArrayLike) -> Tensor:
     """Each element as it is."""
@@ -1090,7 +1084,4 @@ def vdot(x: ArrayLike, y: ArrayLike) -> Tensor:
 
 def vecdot(x: ArrayLike, y: ArrayLike, axis: int | None = -1) -> Tensor:
     """Sums of products along an axis, the others broadcast; of complex arrays the first is conjugated."""
-
-def vstack(*arrays: ArrayLike | Sequence[ArrayLike]) -> Tensor:
-    """The arrays one below the other: along the first axis; one of one axis is a row."""
 

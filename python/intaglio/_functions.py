@@ -220,6 +220,26 @@ def stack(arrays: Sequence[Tensor], /, axis: int = 0) -> Tensor:
     return _op.stack(_promoted(arrays, "stack"), axis=axis)
 
 
+def hstack(arrays: Sequence[Tensor], /) -> Tensor:
+    """The arrays side by side: along the second axis, or the only one. One array is a sequence of its rows."""
+    return _op.hstack(_promoted(arrays, "hstack"))
+
+
+def vstack(arrays: Sequence[Tensor], /) -> Tensor:
+    """The arrays one below the other, each as a row or as rows. One array is a sequence of its rows."""
+    return _op.vstack(_promoted(arrays, "vstack"))
+
+
+def dstack(arrays: Sequence[Tensor], /) -> Tensor:
+    """The arrays behind one another: along the third axis. One array is a sequence of its rows."""
+    return _op.dstack(_promoted(arrays, "dstack"))
+
+
+def column_stack(arrays: Sequence[Tensor], /) -> Tensor:
+    """The arrays as columns of a matrix; one of two axes is several. One array is a sequence of its rows."""
+    return _op.column_stack(_promoted(arrays, "column_stack"))
+
+
 def einsum(subscripts: str, /, *arrays: Tensor) -> Tensor:
     """Sums of products by names of axes, as in `einsum("bij,bjk->bik", x, y)`.
 
@@ -238,26 +258,40 @@ def expand_dims(x: Tensor, /, axis: Any = 0) -> Tensor:
     return x
 
 
-def sort(x: Tensor, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
-    """The array sorted along an axis, NaN last."""
+def sort(
+    x: Tensor, /, axis: int | None = -1, *, kind: str | None = None, descending: bool = False, stable: bool = True
+) -> Tensor:
+    """The array sorted along an axis, NaN last; None sorts its flattened elements. It is stable, whatever the kind."""
+    if axis is None:
+        x, axis = ravel(x), 0
     return _op.sort_array(x, axis=axis, descending=descending)
 
 
-def argsort(x: Tensor, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
-    """The indices that sort the array along an axis; equal elements keep their order."""
+def argsort(
+    x: Tensor, /, axis: int | None = -1, *, kind: str | None = None, descending: bool = False, stable: bool = True
+) -> Tensor:
+    """The indices that sort the array along an axis (None: its flattened elements); equal elements keep their order."""
+    if axis is None:
+        x, axis = ravel(x), 0
     return _op.argsort(x, axis=axis, descending=descending)
 
 
 def sum(x: Tensor, /, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """The sum of the elements along these axes; None: of all. Small integers and bools are summed in 64 bits."""
+    """The sum of the elements along these axes; None: of all. Small integers and bools are summed in 64 bits.
+
+    With `dtype` the elements are converted first, and the sum is of that type.
+    """
     if dtype is None and x.dtype.kind == "bool":  # converts and adds in one kernel
         return _op.count_nonzero(x, axis=axis, keepdims=keepdims)
-    return _op.sum(_accumulated(x, dtype), axis=axis, keepdims=keepdims)
+    return _of_dtype(_op.sum(_accumulated(x, dtype), axis=axis, keepdims=keepdims), dtype)
 
 
 def prod(x: Tensor, /, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """The product of the elements along these axes; None: of all. Small integers are multiplied in 64 bits."""
-    return _op.prod(_accumulated(x, dtype), axis=axis, keepdims=keepdims)
+    """The product of the elements along these axes; None: of all. Small integers are multiplied in 64 bits.
+
+    With `dtype` the elements are converted first, and the product is of that type.
+    """
+    return _of_dtype(_op.prod(_accumulated(x, dtype), axis=axis, keepdims=keepdims), dtype)
 
 
 def cumulative_sum(x: Tensor, /, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Tensor:
@@ -331,6 +365,11 @@ def _accumulated(x: Tensor, dtype: Any) -> Tensor:
     if kind == "bool" or kind == "signed integer":
         return astype(x, "int64")
     return astype(x, "uint64") if kind == "unsigned integer" else x
+
+
+def _of_dtype(folded: Tensor, dtype: Any) -> Tensor:
+    # Of integers a fold in 64 bits, cut off, has the bits of one in fewer.
+    return folded if dtype is None else astype(folded, dtype)
 
 
 def _cumulative(op: Any, start: int, x: Tensor, axis: int | None, dtype: Any, include_initial: bool) -> Tensor:
@@ -587,6 +626,10 @@ NOT_METHODS = {
     "dim_max",
     "concat",
     "stack",
+    "hstack",
+    "vstack",
+    "dstack",
+    "column_stack",
     "einsum",
     "finfo",
     "iinfo",
@@ -630,6 +673,10 @@ WRAPPERS = [
     "astype",
     "concat",
     "stack",
+    "hstack",
+    "vstack",
+    "dstack",
+    "column_stack",
     "einsum",
     "expand_dims",
     "sort",

@@ -765,8 +765,8 @@ class Tensor:
     def argpartition(self, kth: Any, /, axis: int | None = -1) -> Tensor:
         """The indices that put an array into the order of `partition`."""
 
-    def argsort(self, axis: int = -1, *, descending: builtins.bool = False, stable: builtins.bool = True) -> Tensor:
-        """The indices that sort the array along an axis; equal elements keep their order."""
+    def argsort(self, axis: int | None = -1, *, kind: str | None = None, descending: builtins.bool = False, stable: builtins.bool = True) -> Tensor:
+        """The indices that sort the array along an axis (None: its flattened elements); equal elements keep their order."""
 
     def argwhere(self, *, size: int | None = None, fill_value: Any = None) -> Tensor:
         """The places of the elements that are not zero, one row each."""
@@ -820,7 +820,7 @@ class Tensor:
         """The bits set in both elements; of bool, the logical and."""
 
     def bitwise_count(self) -> Tensor:
-        """How many bits of each element are set, in the element's type."""
+        """How many bits of each integer's size (of -3: of 3) are set, as uint8."""
 
     def bitwise_invert(self) -> Tensor:
         """Each bit inverted; of bool, the logical not."""
@@ -951,8 +951,8 @@ class Tensor:
     def diag(self, k: int | None = 0) -> Tensor:
         """The matrix with a row as its k-th diagonal, or the k-th diagonal of a matrix."""
 
-    def diagonal(self, k: int | None = 0) -> Tensor:
-        """A diagonal of the last two axes."""
+    def diagonal(self, offset: int | None = 0, axis1: int | None = 0, axis2: int | None = 1) -> Tensor:
+        """A diagonal of two axes, the first two as in NumPy, as the last axis of the result."""
 
     def diff(self, n: int = 1, axis: int = -1, *, prepend: Any = None, append: Any = None) -> Tensor:
         """The differences of neighbours along an axis, taken n times; `prepend` and `append` are joined to it first."""
@@ -1021,7 +1021,7 @@ class Tensor:
         """e to the power of each element, less 1; exact near 0."""
 
     def fabs(self) -> Tensor:
-        """The absolute value of each element; that of the least integer wraps to itself. Of complex numbers, their distance from 0, which is real."""
+        """The size of each element, as a float."""
 
     def fill_diagonal(self, value: ArrayLike) -> Tensor:
         """The array with a number on its main diagonal, as a new value."""
@@ -1314,6 +1314,9 @@ class Tensor:
     def polyval(self, x: ArrayLike) -> Tensor:
         """The polynomial with the coefficients p, the highest power first, at x; by Horner's rule."""
 
+    def population_count(self) -> Tensor:
+        """How many bits of each element are set, in the element's type."""
+
     def positive(self) -> Tensor:
         """Each element as it is."""
 
@@ -1476,8 +1479,8 @@ class Tensor:
     def softshrink(self, lambd: float | None = 0.5) -> Tensor:
         """x moved towards 0 by lambd; 0 where it is nearer than that."""
 
-    def sort(self, axis: int = -1, *, descending: builtins.bool = False, stable: builtins.bool = True) -> Tensor:
-        """The array sorted along an axis, NaN last."""
+    def sort(self, axis: int | None = -1, *, kind: str | None = None, descending: builtins.bool = False, stable: builtins.bool = True) -> Tensor:
+        """The array sorted along an axis, NaN last; None sorts its flattened elements. It is stable, whatever the kind."""
 
     def split(self, parts: int | Sequence[int], /, axis: int = 0) -> tuple[Tensor, ...]:
         """The array cut along an axis: into equal parts, or before each index of a sequence."""
@@ -1530,8 +1533,8 @@ class Tensor:
     def top_k(self, k: int) -> tuple[Tensor, Tensor]:
         """The k greatest elements of each row (the last axis), from the greatest on, and their positions as int64."""
 
-    def trace(self, k: int | None = 0) -> Tensor:
-        """The sum of a diagonal of the last two axes, in the array's own type."""
+    def trace(self, offset: int | None = 0, axis1: int | None = 0, axis2: int | None = 1) -> Tensor:
+        """The sum of a diagonal of two axes, the first two as in NumPy. Small integers are summed in 64 bits."""
 
     def transpose(self, axes: Any = None, *more: int) -> Tensor:
         """The axes reversed, or in the order `axes`."""

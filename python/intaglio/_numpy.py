@@ -24,7 +24,6 @@ _UFUNCS = {
     "left_shift": "bitwise_left_shift",
     "right_shift": "bitwise_right_shift",
     "rint": "round",
-    "fabs": "abs",
     "true_divide": "divide",
 }
 _REDUCE = {
@@ -41,6 +40,11 @@ _FOLDS = {
     *("sum", "prod", "mean", "std", "var", "max", "min", "amax", "amin", "all", "any", "average", "median", "ptp"),
     *("nanmedian", "nanquantile", "nanpercentile", "nanargmax", "nanargmin"),
     *("nansum", "nanprod", "nanmean", "nanstd", "nanvar", "nanmax", "nanmin", "quantile", "percentile", "diff"),
+}
+# Those that compute in the dtype that is asked for: their elements are converted first.
+_COMPUTED_IN_DTYPE = {
+    *("sum", "prod", "cumsum", "cumprod", "cumulative_sum", "cumulative_prod", "mean", "std", "var", "trace", "einsum"),
+    *("nansum", "nanprod", "nancumsum", "nancumprod", "nanmean", "nanstd", "nanvar"),
 }
 # Functions that give a bool of Python's, where the arrays have values.
 _TRUTHS = ("allclose", "array_equal")
@@ -100,7 +104,7 @@ def _find(name: str) -> Any:
 
 
 def _finish(result: Any, out: Any, dtype: Any) -> Any:
-    if dtype is not None:
+    if dtype is not None and isinstance(result, Tensor):
         result = functions["astype"](result, dtype)
     if out is None:
         return result
@@ -122,13 +126,17 @@ def _is_ours(value: Any) -> bool:
 
 def array_ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
     out, dtype, where = options.pop("out", None), options.pop("dtype", None), options.pop("where", True)
-    for ignored in ("casting", "order", "subok"):
+    casting = options.pop("casting", "same_kind")
+    for ignored in ("order", "subok"):
         options.pop(ignored, None)
     if not all(_is_ours(value) for value in inputs):
         return NotImplemented
     # NumPy's own scalars count as Python's: they take the dtype of the array.
     arrays = [functions_asarray(value) if isinstance(value, (list, tuple)) else value for value in inputs]
     name = ufunc.__name__
+    if dtype is not None and any(not kinds.endswith("?") for kinds in ufunc.types):
+        computed = 1 if name == "ldexp" else len(arrays)  # whose second operand stays an integer
+        arrays[:computed] = [_converted(a, dtype, casting, name) for a in arrays[:computed]]
     if method == "__call__" and not options:
         function = _find(_UFUNCS.get(name, name))
         if function is None:
@@ -163,6 +171,27 @@ def array_ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **options: 
     return NotImplemented
 
 
+# An operand of a ufunc that computes in this dtype, as NumPy converts it: an error where that would lose more than
+# precision, unless the caller allows it.
+def _converted(value: Any, dtype: Any, casting: Any, name: str) -> Any:
+    import numpy
+
+    if isinstance(value, numpy.ndarray):
+        value = functions_asarray(value)
+    if not isinstance(value, Tensor):
+        return value
+    asked = _intaglio.dtype(dtype)
+    given, wanted = ("float32" if d == "bfloat16" else d for d in (value.dtype.name, asked.name))
+    if not numpy.can_cast(given, wanted, casting):
+        raise _errors.TypeError(
+            f"np.{name}: an array of {value.dtype.name} is not computed in {asked.name}",
+            _intaglio._user_line(),
+            why=f"with casting={casting!r} NumPy converts no {value.dtype.name} to {asked.name}",
+            hint="convert it yourself where that is meant: x.astype(dtype)",
+        )
+    return functions["astype"](value, dtype)
+
+
 def functions_asarray(value: Any) -> Tensor:
     return _intaglio.asarray(value)
 
@@ -174,6 +203,8 @@ def array_function(self: Tensor, func: Any, types: Any, args: Any, kwargs: Any) 
         from . import linalg
 
         function = getattr(linalg, name, None) if name in linalg.__all__ else None
+        if name in ("eigh", "eigvalsh") and len(args) == 1:
+            kwargs = {"UPLO": "L", **kwargs}  # which ours reads only if told
     if func.__module__ == "numpy.fft":
         from . import fft
 
@@ -185,6 +216,13 @@ def array_function(self: Tensor, func: Any, types: Any, args: Any, kwargs: Any) 
         args[0][...] = function(*args, **kwargs)
         return None
     out, dtype = kwargs.pop("out", None), kwargs.pop("dtype", None)
+    if dtype is not None:
+        if name in _COMPUTED_IN_DTYPE:
+            args = [functions["astype"](a, dtype) if isinstance(a, Tensor) else a for a in args]
+        import inspect
+
+        if "dtype" in inspect.signature(function).parameters:
+            kwargs["dtype"] = dtype
     if "ddof" in kwargs and name in ("std", "var", "nanstd", "nanvar"):
         kwargs["correction"] = kwargs.pop("ddof")
     if name in _FOLDS:

@@ -514,12 +514,21 @@ def triu_indices(n: int, /, k: int = 0, m: int | None = None) -> tuple[Tensor, T
     return _triangle(n, k, m, False)
 
 
+def bitwise_count(x: Any, /) -> Tensor:
+    """How many bits of each integer's size (of -3: of 3) are set, as uint8."""
+    return astype(functions["population_count"](functions["abs"](_array(x))), "uint8")
+
+
+def fabs(x: Any, /) -> Tensor:
+    """The size of each element, as a float."""
+    return functions["abs"](_floating(_array(x)))
+
+
 ALIASES = {
     "amax": "max",
     "amin": "min",
     "around": "round",
     "degrees": "rad2deg",
-    "fabs": "abs",
     "fix": "trunc",
     "radians": "deg2rad",
 }
@@ -567,9 +576,11 @@ PUBLIC = [
     "atleast_1d",
     "atleast_2d",
     "atleast_3d",
+    "bitwise_count",
     "diag_indices",
     "divmod",
     "dsplit",
+    "fabs",
     "geomspace",
     "gradient",
     "histogram",

@@ -469,6 +469,10 @@ def setxor1d(
     both = concat([a, b])
     ascending = functions["take"](both, _order(both), axis=0)
     keep = _differs(ascending, True) & (_isin(ascending, a) != _isin(ascending, b))
+    if both.dtype.kind in ("real floating", "complex floating"):  # a NaN equals nothing: there is one of each array's
+        nan, has = functions["isnan"], functions["any"]
+        arrays_with = astype(has(nan(a)), "int64") + astype(has(nan(b)), "int64")
+        keep = keep | (nan(ascending) & (functions["cumulative_sum"](astype(nan(ascending), "int64")) <= arrays_with))
     return _kept(ascending, keep, size, fill_value, "setxor1d")[0]
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from . import _errors, _functions, _intaglio
 from ._factors import (
@@ -335,6 +335,8 @@ def slogdet(x: Any, /) -> SlogdetResult:
 def matrix_power(x: Any, n: int, /) -> Tensor:
     """The product of `n` factors x; of the inverse where `n` is negative, and the identity where it is 0.
 
+    Integers stay integers, as in NumPy, but for an inverse, which is of floats.
+
     Parameters
     ----------
     x : array [..., m, m]
@@ -351,8 +353,18 @@ def matrix_power(x: Any, n: int, /) -> Tensor:
     Tensor([[1., 5.],
             [0., 1.]], dtype=float32)
     """
+    n = operator.index(n)
+    whole = _array(x)
+    if n > 0 and whole.dtype.kind in ("signed integer", "unsigned integer") and whole.ndim >= 2:
+        product: Any = None
+        while n:
+            if n & 1:
+                product = whole if product is None else product @ whole
+            n >>= 1
+            whole = whole @ whole if n else whole
+        return cast(Tensor, product)
     x = _matrices(x, "matrix_power")
-    out: Tensor = _op.matrix_power(x, n=operator.index(n))
+    out: Tensor = _op.matrix_power(x, n=n)
     return out
 
 
@@ -682,7 +694,7 @@ def matrix_transpose(x: Any, /) -> Tensor:
 
 def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
     """A diagonal of each matrix; above the main one where `offset` is positive."""
-    out: Tensor = _fn["diagonal"](_array(x), k=offset)
+    out: Tensor = _fn["diagonal"](_array(x), offset=offset, axis1=-2, axis2=-1)
     return out
 
 

@@ -12,7 +12,8 @@ Tensor(1.2561177, dtype=float32)
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, cast
 
 from . import _errors, _functions, _intaglio
 from ._functions import _array, astype
@@ -34,17 +35,15 @@ _ALIASES = {
     "gammaln": "lgamma",
     "log1p": "log1p",
     "log_expit": "log_sigmoid",
-    "log_softmax": "log_softmax",
     "logsumexp": "logsumexp",
     "psi": "digamma",
     "round": "round",
     "sinc": "sinc",
-    "softmax": "softmax",
 }
 globals().update(_OWN)
 globals().update({name: _fn[own] for name, own in _ALIASES.items()})
 
-__all__ = sorted([*_OWN, *_ALIASES])  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = sorted([*_OWN, *_ALIASES, "log_softmax", "softmax"])  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def _number(x: Any) -> Any:
@@ -133,6 +132,64 @@ def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Te
         n = n + k - 1
     out: Tensor = _OWN["comb"](n, k)
     return out
+
+
+def softmax(x: Any, /, axis: Any = None) -> Tensor:
+    """The elements' exponentials over their sum along an axis or several; None, as in SciPy: over all of them.
+
+    `ig.softmax` has the last axis by default.
+
+    Parameters
+    ----------
+    x : array of floats
+    axis : int, tuple of int, or None
+
+    Raises
+    ------
+    TypeError, IndexError
+        For whole numbers, and for an axis that there is not.
+
+    Examples
+    --------
+    >>> ig.special.softmax(ig.zeros((2, 2)))
+    Tensor([[0.25, 0.25],
+            [0.25, 0.25]], dtype=float32)
+    """
+    return _over(_fn["softmax"], x, axis)
+
+
+def log_softmax(x: Any, /, axis: Any = None) -> Tensor:
+    """The logarithm of `softmax`, of the same axes.
+
+    Parameters
+    ----------
+    x : array of floats
+    axis : int, tuple of int, or None
+
+    Raises
+    ------
+    TypeError, IndexError
+        For whole numbers, and for an axis that there is not.
+
+    Examples
+    --------
+    >>> ig.special.log_softmax(ig.zeros((1, 2)))
+    Tensor([[-0.6931472, -0.6931472]], dtype=float32)
+    """
+    return _over(_fn["log_softmax"], x, axis)
+
+
+def _over(function: Any, x: Any, axis: Any) -> Tensor:
+    """Of one axis, or of several as one at the end."""
+    x = _array(x)
+    if isinstance(axis, int):
+        return cast(Tensor, function(x, axis=axis))
+    axes = _functions._axes(tuple(range(x.ndim)) if axis is None else tuple(axis), x.ndim, function.__name__)
+    rest = [a for a in range(x.ndim) if a not in axes]
+    moved = _fn["permute_dims"](x, (*rest, *axes))
+    flat = function(_fn["reshape"](moved, (*(x.shape[a] for a in rest), math.prod(x.shape[a] for a in axes))), axis=-1)
+    back = sorted(range(x.ndim), key=(*rest, *axes).__getitem__)
+    return cast(Tensor, _fn["permute_dims"](_fn["reshape"](flat, moved.shape), tuple(back)))
 
 
 def _inexact(who: str, exact: bool) -> None:

@@ -113,8 +113,8 @@ def log_gamma_sample_slope(a: ArrayLike, log_x: ArrayLike) -> Tensor:
 def log_ndtr(x: ArrayLike) -> Tensor:
     """The logarithm of the normal distribution's share below x, which keeps its digits in both tails."""
 
-def log_softmax(x: ArrayLike, axis: int | None = -1) -> Tensor:
-    """The logarithm of softmax, without underflow."""
+def log_softmax(x: Any, /, axis: Any = None) -> Tensor:
+    """The logarithm of `softmax`, of the same axes."""
 
 def logit(x: ArrayLike) -> Tensor:
     """log(x / (1 - x)), the inverse of expit; infinite at 0 and 1, NaN outside."""
@@ -145,8 +145,8 @@ from ._numpy_like import round as round
 def sinc(x: ArrayLike) -> Tensor:
     """sin(pi x) / (pi x), and 1 at 0; 0 at the other whole numbers."""
 
-def softmax(x: ArrayLike, axis: int | None = -1) -> Tensor:
-    """exp(x) over its sum along `axis`, with the maximum subtracted first."""
+def softmax(x: Any, /, axis: Any = None) -> Tensor:
+    """The elements' exponentials over their sum along an axis or several; None, as in SciPy: over all of them."""
 
 def xlog1py(x: ArrayLike, y: ArrayLike) -> Tensor:
     """x log(1 + y), exact for small y, and 0 where x is 0, unless y is NaN."""

@@ -314,3 +314,17 @@ def test_namespace() -> None:
     wanted = names.split()
     assert set(wanted) <= set(special.__all__)
     assert all(getattr(special, name).__doc__ for name in special.__all__)
+
+
+def test_softmax_is_over_all_axes_by_default() -> None:
+    x = np.random.default_rng(0).random((2, 3, 4))
+    for axis in (None, 0, -1, (0, 2), (2, 0), (1,), (0, 1, 2)):
+        powers = np.exp(x - x.max(axis=axis, keepdims=True))
+        wanted = powers / powers.sum(axis=axis, keepdims=True)
+        for function, of in ((ig.special.softmax, wanted), (ig.special.log_softmax, np.log(wanted))):
+            np.testing.assert_allclose(function(ig.asarray(x), axis=axis).numpy(), of, rtol=1e-12)
+            np.testing.assert_allclose(ig.jit(function)(ig.asarray(x), axis=axis).numpy(), of, rtol=1e-12)
+    assert ig.special.softmax(ig.asarray(2.0)).tolist() == 1.0
+    assert ig.special.softmax(ig.zeros((0, 3)), axis=None).shape == (0, 3)
+    with pytest.raises(ig.IndexError, match="axis 3 is out of range"):
+        ig.special.softmax(ig.asarray(x), axis=(0, 3))

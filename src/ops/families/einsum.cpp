@@ -218,17 +218,14 @@ class Contraction {
     for (size_t a = 0; a < term.labels.size(); ++a)
       for (size_t b = a + 1; b < term.labels.size(); ++b) {
         if (term.labels[a] != term.labels[b]) continue;
-        Ints order;
         Labels rest;
         for (size_t i = 0; i < term.labels.size(); ++i) {
-          if (i == a || i == b) continue;
-          order.push_back(static_cast<int64_t>(i));
-          rest.push_back(term.labels[i]);
+          if (i != a && i != b) rest.push_back(term.labels[i]);
         }
-        order.push_back(static_cast<int64_t>(a));
-        order.push_back(static_cast<int64_t>(b));
         rest.push_back(term.labels[a]);
-        term = {m_.b("diagonal", {m_.b.transpose(term.value, order)}), std::move(rest)};
+        term = {m_.b("diagonal", {term.value},
+                     {{"axis1", static_cast<int64_t>(a)}, {"axis2", static_cast<int64_t>(b)}}),
+                std::move(rest)};
         return take_diagonals(term);
       }
   }

@@ -12,6 +12,7 @@ namespace {
 constexpr Attr<int64_t> kRows{"rows", "Of each matrix: 1, 2 or 3."};
 constexpr Attr<int64_t> kPower{"n", "How many factors; the inverse's where negative."};
 
+using factors::diagonal_of;
 using factors::identity_like;
 using factors::kTransposed;
 using factors::product_of;
@@ -68,7 +69,7 @@ std::vector<Value> transpose_solve(TransposeContext& c) {
 
 // The trace of a⁻¹ da, by which the logarithm of the determinant moves.
 Value trace_of_solution(Builder& b, Value a, Value da) {
-  Value d = b("diagonal", {solution(b, a, da)});
+  Value d = diagonal_of(b, solution(b, a, da));
   return Compose(b).sum(d, {d->type().rank() - 1});
 }
 std::vector<Value> inv_body(BodyContext& c) {
@@ -128,7 +129,7 @@ std::vector<Value> cofactors(Compose& m, Value x, int64_t rows) {
 std::vector<Value> det_body(BodyContext& c) {
   Compose m(c.build);
   std::vector<Value> factors = c.build.many("lu", {c.operands[0]});
-  Value d = c.build("diagonal", {factors[0]});
+  Value d = diagonal_of(c.build, factors[0]);
   Value all = c.build("reduce_prod", {d}, {{"axes", Ints{d->type().rank() - 1}}});
   return {m.mul(all, parity(c.build, factors[1], all->type().dtype))};
 }
@@ -168,7 +169,7 @@ std::vector<Value> jvp_expansion(JvpContext& c) {
 std::vector<Value> slogdet_body(BodyContext& c) {
   Compose m(c.build);
   std::vector<Value> factors = c.build.many("lu", {c.operands[0]});
-  Value d = c.build("diagonal", {factors[0]});
+  Value d = diagonal_of(c.build, factors[0]);
   Ints last{d->type().rank() - 1};
   Value signs = c.build("reduce_prod", {c.build("sign", {d})}, {{"axes", last}});
   Value sign = m.mul(signs, parity(c.build, factors[1], signs->type().dtype));

@@ -182,7 +182,7 @@ std::vector<Value> jvp_eig(JvpContext& c) {
   Value along = b("real", {m.sum_keep(m.mul(conjugate(b, v), dv), {v->type().rank() - 2})});
   Value turned_by = turn_of(b, v, dv);
   Value less = b("complex", {along, turned_by});
-  return {b("diagonal", {inner}), m.sub(dv, m.mul(v, less))};
+  return {diagonal_of(b, inner), m.sub(dv, m.mul(v, less))};
 }
 
 std::vector<Value> jvp_eigvals(JvpContext& c) {
@@ -190,7 +190,7 @@ std::vector<Value> jvp_eigvals(JvpContext& c) {
   Builder& b = c.build;
   std::vector<Value> both = b.many("eig", {c.operands[0]});
   c.replaced = {both[0]};
-  return {b("diagonal", {inner_product(b, c.tangents[0], both[1])})};
+  return {diagonal_of(b, inner_product(b, c.tangents[0], both[1]))};
 }
 
 Op eigen_op(OpDecl decl, InferFn infer, ReferenceFn reference, NestFn nest, JvpFn jvp) {

@@ -102,6 +102,9 @@ Value rows_put_back(Builder& b, Value x, Value order) {
             kUpdate % std::string("set")});
 }
 
+Value diagonal_of(Builder& b, Value x) {
+  return b("diagonal", {x}, {{"axis1", int64_t{-2}}, {"axis2", int64_t{-1}}});
+}
 Value identity_like(Builder& b, Value x) {
   Compose m(b);
   const Dims& dims = x->type().dims;

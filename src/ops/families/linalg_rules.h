@@ -41,6 +41,7 @@ Value solved(Builder& b, Value a, Value y, bool lower, bool transposed, bool uni
 Value rows_in_order(Builder& b, Value x, Value order);
 Value rows_put_back(Builder& b, Value x, Value order);
 Value identity_like(Builder& b, Value x);       // of square matrices
+Value diagonal_of(Builder& b, Value x);         // of each matrix
 Value row_of(Builder& b, Value vector);         // [..., n] as [..., 1, n]
 Value column_of(Builder& b, Value vector);      // [..., n] as [..., n, 1]
 Value last_sum(Builder& b, Value x, int from);  // over the axis `from` places from the end (1: the last)

@@ -248,7 +248,7 @@ std::vector<Value> jvp_eigh(JvpContext& c) {
   Value factor = inverse_differences(b, m.sub(row_of(b, w), column_of(b, w)));
   Value dv = product_of(b, v, m.mul(of_type(b, factor, v), inner));
   if (is_complex(v->type().dtype)) dv = m.sub(dv, m.mul(v, imaginary(b, turn_of(b, v, dv))));
-  return {real_part(b, b("diagonal", {inner})), dv};
+  return {real_part(b, diagonal_of(b, inner)), dv};
 }
 
 std::vector<Value> jvp_eigvalsh(JvpContext& c) {
@@ -572,7 +572,7 @@ std::vector<Value> jvp_svd(JvpContext& c) {
     Value other = product_of(b, adjoint(b, c.tangents[0]), u);
     dv = m.add(dv, m.div(m.sub(other, product_of(b, v, adjoint(b, inner))), right));
   }
-  Value along = b("diagonal", {inner});
+  Value along = diagonal_of(b, inner);
   if (is_complex(x.dtype)) {
     du = m.add(du, m.mul(u, imaginary(b, m.div(row_of(b, b("imag", {along})), across))));
     Value turn = wide ? turn_of(b, u, du) : turn_of(b, v, dv);

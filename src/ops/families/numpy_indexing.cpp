@@ -15,7 +15,10 @@ constexpr Attr<int64_t> kTakeAxis{"axis", "The axis that is indexed.", "0"};
 constexpr Attr<int64_t> kAlong{"axis", "The axis that is indexed.", "-1"};
 constexpr Attr<int64_t> kClasses{"num_classes", "The size of the new last axis."};
 constexpr Attr<DType> kHotType{"dtype", "The element type of the result.", "f32"};
-constexpr Attr<int64_t> kOffset{"k", "Which diagonal: above the main one where positive.", "0"};
+constexpr Attr<int64_t> kTriangle{"k", "Which diagonal: above the main one where positive.", "0"};
+constexpr Attr<int64_t> kOffset{"offset", "Which diagonal: above the main one where positive.", "0"};
+constexpr Attr<int64_t> kRows{"axis1", "The axis of the rows.", "0"};
+constexpr Attr<int64_t> kColumns{"axis2", "The axis of the columns.", "1"};
 
 void infer_take(InferContext& c) {
   tools::require_index_dtype(c, 1);
@@ -110,7 +113,7 @@ Value triangle(BodyContext& c, bool lower) {
   Value x = c.operands[0];
   Dims square(x->type().dims.end() - 2, x->type().dims.end());
   Value row = m.iota(DType::I64, square, 0), column = m.iota(DType::I64, square, 1);
-  row = m.add(row, static_cast<double>(c.get(kOffset)));
+  row = m.add(row, static_cast<double>(c.get(kTriangle)));
   Value inside = lower ? m.less_equal(column, row) : m.less_equal(row, column);
   return m.where(inside, x, m.number(x, 0));
 }
@@ -120,7 +123,7 @@ std::vector<Value> triu_body(BodyContext& c) { return {triangle(c, false)}; }
 
 // The square that the diagonal crosses, as one row with one element put behind each of its rows: the diagonal
 // then stands in a column of its own.
-Value diagonal_of(Compose& m, Value x, int64_t k) {
+Value last_diagonal(Compose& m, Value x, int64_t k) {
   const Dims& dims = x->type().dims;
   int64_t rank = x->type().rank();
   Dim rows = dims[dims.size() - 2], columns = dims.back();
@@ -148,29 +151,55 @@ Value diagonal_of(Compose& m, Value x, int64_t k) {
   return m.b.reshape(m.slice(m.b.reshape(padded, wide), static_cast<int64_t>(wide.size()) - 1, 0, 1), thin);
 }
 
-std::vector<Value> diagonal_body(BodyContext& c) {
+// That of the two axes that the attributes name, which the others come before.
+Value diagonal_of(std::string_view op, BodyContext& c) {
   Compose m(c.build);
-  return {diagonal_of(m, c.operands[0], c.get(kOffset))};
+  Value x = c.operands[0];
+  const int rank = x->type().rank();
+  const Ints plane = checked_axes(op, {c.get(kRows), c.get(kColumns)}, rank);
+  Ints order;
+  for (int64_t axis = 0; axis < rank; ++axis)
+    if (!tools::contains_axis(plane, axis)) order.push_back(axis);
+  order.insert(order.end(), plane.begin(), plane.end());
+  return last_diagonal(m, order == tools::iota(rank) ? x : c.build.transpose(x, order), c.get(kOffset));
 }
+std::vector<Value> diagonal_body(BodyContext& c) { return {diagonal_of("diagonal", c)}; }
 
+void infer_diagonal(InferContext& c) {
+  if (c.operand(0).rank() < 2)
+    c.fail(ErrorKind::Shape, fmt::format("needs two axes or more, got {}", c.operand(0).str()),
+           "a diagonal goes along two axes at once", "for a matrix with this diagonal write ig.diag(x)");
+  tools::infer_by_body(c);
+}
 void infer_trace(InferContext& c) {
   c.require_dtype(0, DTypeSet::Numeric);
-  infer_matrix(c);
+  infer_diagonal(c);
 }
 
+// Small integers are summed in 64 bits, as sums are.
 std::vector<Value> trace_body(BodyContext& c) {
-  Compose m(c.build);
-  Value d = diagonal_of(m, c.operands[0], c.get(kOffset));
-  return {m.sum(d, {d->type().rank() - 1})};
+  Value d = diagonal_of("trace", c);
+  const DType dtype = d->type().dtype;
+  if (is_integer(dtype)) d = c.build.convert(d, is_signed_int(dtype) ? DType::I64 : DType::U64);
+  return {Compose(c.build).sum(d, {d->type().rank() - 1})};
 }
 
 }  // namespace
 
 std::vector<Op> numpy_indexing() {
   const OperandSpec x{"x", "The array."};
-  std::vector<Sample> matrices{{"T[3, 3]", "{}"},         {"T[2, 4]", "{k = 1}"}, {"T[4, 2]", "{k = -1}"},
-                               {"T[2, 3, 4]", "{k = 2}"}, {"T[2, 2]", "{k = 5}"}, {"T[0, 3]", "{}"},
-                               {"T[1, 1]", "{}"}};
+  const std::vector<Sample> triangles{
+      {"T[3, 3]", "{}"},      {"T[2, 4]", "{k = 1}"}, {"T[4, 2]", "{k = -1}"}, {"T[2, 3, 4]", "{k = 2}"},
+      {"T[2, 2]", "{k = 5}"}, {"T[0, 3]", "{}"},      {"T[1, 1]", "{}"}};
+  const std::vector<Sample> diagonals{{"T[3, 3]", "{}"},
+                                      {"T[2, 4]", "{offset = 1}"},
+                                      {"T[4, 2]", "{offset = -1}"},
+                                      {"T[2, 3, 4]", "{}"},
+                                      {"T[2, 3, 4]", "{offset = 2, axis1 = -2, axis2 = -1}"},
+                                      {"T[2, 3, 4]", "{offset = 1, axis1 = 2, axis2 = 0}"},
+                                      {"T[2, 2]", "{offset = 5}"},
+                                      {"T[0, 3]", "{}"},
+                                      {"T[1, 1]", "{}"}};
   std::vector<Op> ops;
   ops.push_back(
       composite({.name = "take",
@@ -217,27 +246,44 @@ std::vector<Op> numpy_indexing() {
                              {"i64[2, 2] {0, 1, 2, 3}", "{num_classes = 4, dtype = bool}"},
                              {"i64[0] {}", "{num_classes = 3}"}}},
                 one_hot_body, infer_one_hot));
-  auto matrix = [&](const char* name, const char* doc, std::string numpy, BodyFn body, InferFn infer,
-                    DTypeSet dtypes) {
+  auto triangle_op = [&](const char* name, const char* doc, std::string numpy, BodyFn body) {
     ops.push_back(composite({.name = name,
                              .python = name,
                              .doc = doc,
                              .operands = {x},
-                             .attrs = {kOffset},
-                             .dtypes = dtypes,
+                             .attrs = {kTriangle},
+                             .dtypes = DTypeSet::Numeric,
                              .numpy = std::move(numpy),
-                             .samples = matrices,
-                             .bad_samples = {}},
-                            body, infer));
+                             .samples = triangles},
+                            body, infer_matrix));
   };
-  matrix("tril", "The elements on and below a diagonal of the last two axes; the others are 0.",
-         "np.tril(x, k)", tril_body, infer_matrix, DTypeSet::Numeric);
-  matrix("triu", "The elements on and above a diagonal of the last two axes; the others are 0.",
-         "np.triu(x, k)", triu_body, infer_matrix, DTypeSet::Numeric);
-  matrix("diagonal", "A diagonal of the last two axes.", "np.diagonal(x, k, -2, -1)", diagonal_body,
-         infer_matrix, DTypeSet::Numeric);
-  matrix("trace", "The sum of a diagonal of the last two axes, in the array's own type.",
-         "np.trace(x, k, -2, -1, dtype=x.dtype)", trace_body, infer_trace, DTypeSet::Numeric);
+  triangle_op("tril", "The elements on and below a diagonal of the last two axes; the others are 0.",
+              "np.tril(x, k)", tril_body);
+  triangle_op("triu", "The elements on and above a diagonal of the last two axes; the others are 0.",
+              "np.triu(x, k)", triu_body);
+  auto diagonal_op = [&](const char* name, const char* doc, std::string numpy, BodyFn body, InferFn infer) {
+    ops.push_back(composite(
+        {.name = name,
+         .python = name,
+         .doc = doc,
+         .operands = {x},
+         .attrs = {kOffset, kRows, kColumns},
+         .dtypes = DTypeSet::Numeric,
+         .numpy = std::move(numpy),
+         .samples = diagonals,
+         .bad_samples =
+             {{"f32[2, 3]", "{axis2 = 0}", fmt::format("ValueError: {}: axis 0 is named twice", name)},
+              {"f32[3]", "{}", fmt::format("ShapeError: {}: needs two axes or more, got f32[3]", name)}}},
+        body, infer));
+  };
+  diagonal_op("diagonal",
+              "A diagonal of two axes, the first two as in NumPy, as the last axis of the result.\n"
+              "ig.linalg.diagonal takes that of the last two.",
+              "np.diagonal(x, offset, axis1, axis2)", diagonal_body, infer_diagonal);
+  diagonal_op("trace",
+              "The sum of a diagonal of two axes, the first two as in NumPy. Small integers are summed in 64 "
+              "bits.\nig.linalg.trace takes that of the last two.",
+              "np.trace(x, offset, axis1, axis2)", trace_body, infer_trace);
   ops.back().decl.ulp = ops.back().decl.complex_ulp = 32;  // its sum's
   give_examples(ops, {
                          {"take", "ig.take(ig.asarray([5, 6, 7]), ig.asarray([2, 0]))"},

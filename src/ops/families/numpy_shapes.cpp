@@ -204,7 +204,7 @@ std::vector<Value> diag_body(BodyContext& c) {
   Compose m(c.build);
   Value x = c.operands[0];
   int64_t k = c.get(kOffset), away = std::abs(k);
-  if (rank_of(x) == 2) return {c.build("diagonal", {x}, {kOffset % k})};
+  if (rank_of(x) == 2) return {c.build("diagonal", {x}, {{"offset", k}})};
   Value zero = c.build.scalar(x->type().dtype, 0);
   x = c.build("pad", {x, zero},
               {kPadLow % Dims{Dim(int64_t{0})}, kPadHigh % Dims{Dim(away)}, kPadInterior % Ints{0}});
