@@ -283,7 +283,8 @@ def sum(x: Tensor, /, axis: Any = None, dtype: Any = None, keepdims: bool = Fals
     """
     if dtype is None and x.dtype.kind == "bool":  # converts and adds in one kernel
         return _op.count_nonzero(x, axis=axis, keepdims=keepdims)
-    return _of_dtype(_op.sum(_accumulated(x, dtype), axis=axis, keepdims=keepdims), dtype)
+    out = _op.sum(_accumulated(x, dtype), axis=axis, keepdims=keepdims)
+    return out if dtype is None else astype(out, dtype)  # 64 bits cut off are those of a sum in fewer
 
 
 def prod(x: Tensor, /, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
@@ -291,7 +292,8 @@ def prod(x: Tensor, /, axis: Any = None, dtype: Any = None, keepdims: bool = Fal
 
     With `dtype` the elements are converted first, and the product is of that type.
     """
-    return _of_dtype(_op.prod(_accumulated(x, dtype), axis=axis, keepdims=keepdims), dtype)
+    out = _op.prod(_accumulated(x, dtype), axis=axis, keepdims=keepdims)
+    return out if dtype is None else astype(out, dtype)
 
 
 def cumulative_sum(x: Tensor, /, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Tensor:
@@ -365,11 +367,6 @@ def _accumulated(x: Tensor, dtype: Any) -> Tensor:
     if kind == "bool" or kind == "signed integer":
         return astype(x, "int64")
     return astype(x, "uint64") if kind == "unsigned integer" else x
-
-
-def _of_dtype(folded: Tensor, dtype: Any) -> Tensor:
-    # Of integers a fold in 64 bits, cut off, has the bits of one in fewer.
-    return folded if dtype is None else astype(folded, dtype)
 
 
 def _cumulative(op: Any, start: int, x: Tensor, axis: int | None, dtype: Any, include_initial: bool) -> Tensor:

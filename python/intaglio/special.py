@@ -159,17 +159,7 @@ def softmax(x: Any, /, axis: Any = None) -> Tensor:
 
 
 def log_softmax(x: Any, /, axis: Any = None) -> Tensor:
-    """The logarithm of `softmax`, of the same axes.
-
-    Parameters
-    ----------
-    x : array of floats
-    axis : int, tuple of int, or None
-
-    Raises
-    ------
-    TypeError, IndexError
-        For whole numbers, and for an axis that there is not.
+    """The logarithm of `softmax`, with its parameters and errors.
 
     Examples
     --------

@@ -114,7 +114,7 @@ def log_ndtr(x: ArrayLike) -> Tensor:
     """The logarithm of the normal distribution's share below x, which keeps its digits in both tails."""
 
 def log_softmax(x: Any, /, axis: Any = None) -> Tensor:
-    """The logarithm of `softmax`, of the same axes."""
+    """The logarithm of `softmax`, with its parameters and errors."""
 
 def logit(x: ArrayLike) -> Tensor:
     """log(x / (1 - x)), the inverse of expit; infinite at 0 and 1, NaN outside."""
