@@ -345,7 +345,16 @@ def take(x: Tensor, indices: Any, /, axis: int | None = None) -> Tensor:
 
 
 def _promoted(arrays: Sequence[Any], who: str) -> list[Tensor]:
-    parts = [_array(a) for a in arrays]
+    try:
+        given = iter(arrays)
+    except builtins.TypeError:
+        raise _errors.TypeError(
+            f"{who}: {arrays!r} is no sequence of arrays",
+            _intaglio._user_line(),
+            why="several arrays are joined, so they come as a list or a tuple",
+            hint=f"write ig.{who}([x, y])",
+        ) from None
+    parts = [_array(a) for a in given]
     if not parts:
         raise _errors.ValueError(
             f"{who}: there is no array to join",

@@ -355,14 +355,16 @@ def matrix_power(x: Any, n: int, /) -> Tensor:
     """
     n = operator.index(n)
     whole = _array(x)
-    if n > 0 and whole.dtype.kind in ("signed integer", "unsigned integer") and whole.ndim >= 2:
+    integers = whole.dtype.kind in ("signed integer", "unsigned integer")
+    if n > 0 and integers and whole.ndim >= 2 and whole.shape[-1] == whole.shape[-2]:
         product: Any = None
-        while n:
+        while True:
             if n & 1:
                 product = whole if product is None else product @ whole
             n >>= 1
-            whole = whole @ whole if n else whole
-        return cast(Tensor, product)
+            if n == 0:
+                return cast(Tensor, product)
+            whole = whole @ whole
     x = _matrices(x, "matrix_power")
     out: Tensor = _op.matrix_power(x, n=n)
     return out

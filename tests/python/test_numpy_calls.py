@@ -272,3 +272,27 @@ def test_what_is_not_computed_in_a_dtype() -> None:
         "  hint: convert it yourself where that is meant: x.astype(dtype)",
     ]
     assert np.add(ig.ones(2), 1, dtype="int32", casting="unsafe").dtype == ig.int32
+
+
+@pytest.mark.parametrize("name", ["concat", "stack", "hstack", "vstack", "dstack", "column_stack"])
+def test_one_number_is_no_sequence_of_arrays(name: str) -> None:
+    with pytest.raises(ig.TypeError) as caught:
+        getattr(ig, name)(3.0)
+    first, where, *rest = str(caught.value).splitlines()
+    assert first == f"{name}: 3.0 is no sequence of arrays"
+    assert "test_numpy_calls.py" in where
+    assert rest == [
+        "  why: several arrays are joined, so they come as a list or a tuple",
+        f"  hint: write ig.{name}([x, y])",
+    ]
+
+
+def test_powers_of_whole_numbers_are_exact() -> None:
+    x = np.array([[3, 1], [1, 2**20]])
+    for n in (1, 2, 3, 5):
+        given = ig.linalg.matrix_power(ig.asarray(x), n)
+        assert given.dtype == ig.int64
+        np.testing.assert_array_equal(given.numpy(), np.linalg.matrix_power(x, n))
+    assert ig.linalg.matrix_power(ig.asarray(x), -1).dtype.kind == "real floating"
+    with pytest.raises(ig.ShapeError, match=r"linalg\.matrix_power"):
+        ig.linalg.matrix_power(ig.ones((2, 3), dtype="int32"), 2)
