@@ -126,7 +126,7 @@ def _is_ours(value: Any) -> bool:
 
 def array_ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
     out, dtype, where = options.pop("out", None), options.pop("dtype", None), options.pop("where", True)
-    casting = options.pop("casting", "same_kind")
+    casting = options.pop("casting", "same_kind") if method in ("__call__", "outer") else "unsafe"  # as NumPy's folds
     for ignored in ("order", "subok"):
         options.pop(ignored, None)
     if not all(_is_ours(value) for value in inputs):

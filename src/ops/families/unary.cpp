@@ -212,9 +212,9 @@ std::vector<Op> unary_ops() {
                       [](Expr x) { return popcount(x); }>(
       {.name = "popcnt",
        .python = "population_count",
-       .doc = "How many bits of each element are set, in the element's type.\nA negative number's are those "
-              "of its "
-              "two's complement; ig.bitwise_count counts those of its size, as NumPy does.",
+       .doc = "How many bits of each element are set, in the element's type.\n"
+              "A negative number's are those of its two's complement; ig.bitwise_count counts those of its "
+              "size, as NumPy does.",
        .dtypes = DTypeSet::Integer,
        .numpy = "np.bitwise_count(x.view('u%d' % x.itemsize)).astype(x.dtype)",
        .low = -100,
