@@ -498,7 +498,7 @@ def cbrt(x: ArrayLike) -> Tensor:
     """The real cube root."""
 
 def ceil(x: ArrayLike) -> Tensor:
-    """The least whole number that is not below each element."""
+    """The least whole number that is not below each element; of integers the element."""
 
 def celu(x: ArrayLike, alpha: float | None = 1.0) -> Tensor:
     """x, and alpha (exp(x / alpha) - 1) below 0. Barron (2017)."""
@@ -630,7 +630,7 @@ def fill_diagonal(x: ArrayLike, value: ArrayLike) -> Tensor:
     """The array with a number on its main diagonal, as a new value."""
 
 def fix(x: ArrayLike) -> Tensor:
-    """Each element without its fraction."""
+    """Each element without its fraction; of integers the element."""
 
 def flip(x: ArrayLike, axis: int | Sequence[int] | None = ..., *more: int | Dim) -> Tensor:
     """The array with the order reversed along the axes named, or all."""
@@ -642,7 +642,7 @@ def flipud(x: ArrayLike) -> Tensor:
     """The rows in reverse order."""
 
 def floor(x: ArrayLike) -> Tensor:
-    """The greatest whole number that is not above each element."""
+    """The greatest whole number that is not above each element; of integers the element."""
 
 def floor_divide(x: ArrayLike, y: ArrayLike) -> Tensor:
     """The quotient rounded towards minus infinity; -1 for integers where the divisor is 0."""
@@ -714,13 +714,13 @@ def isclose(x: ArrayLike, y: ArrayLike, rtol: float | None = 1e-05, atol: float 
     """Whether elements are equal within a tolerance: |x - y| <= atol + rtol |y|."""
 
 def isfinite(x: ArrayLike) -> Tensor:
-    """True where the element, and each part of it, is neither infinite nor NaN."""
+    """True where the element, and each part of it, is neither infinite nor NaN; of integers always."""
 
 def isinf(x: ArrayLike) -> Tensor:
-    """True where the element, or a part of it, is plus or minus infinity."""
+    """True where the element, or a part of it, is plus or minus infinity; of integers never."""
 
 def isnan(x: ArrayLike) -> Tensor:
-    """True where the element, or a part of it, is not a number."""
+    """True where the element, or a part of it, is not a number; of integers never."""
 
 def isneginf(x: ArrayLike) -> Tensor:
     """Whether an element is -infinity."""
@@ -1071,7 +1071,7 @@ def true_divide(x: ArrayLike, y: ArrayLike) -> Tensor:
     """The quotient of two arrays of floats or complex numbers, element by element."""
 
 def trunc(x: ArrayLike) -> Tensor:
-    """Each element without its fraction."""
+    """Each element without its fraction; of integers the element."""
 
 def unstack(x: ArrayLike, axis: int | None = 0) -> tuple[Tensor, ...]:
     """The slices along an axis, one array each."""

@@ -850,7 +850,7 @@ class Tensor:
         """The real cube root."""
 
     def ceil(self) -> Tensor:
-        """The least whole number that is not below each element."""
+        """The least whole number that is not below each element; of integers the element."""
 
     def celu(self, alpha: float | None = 1.0) -> Tensor:
         """x, and alpha (exp(x / alpha) - 1) below 0. Barron (2017)."""
@@ -1027,7 +1027,7 @@ class Tensor:
         """The array with a number on its main diagonal, as a new value."""
 
     def fix(self) -> Tensor:
-        """Each element without its fraction."""
+        """Each element without its fraction; of integers the element."""
 
     def flatnonzero(self, *, size: int | None = None, fill_value: Any = None) -> Tensor:
         """The places of the elements that are not zero, all elements in one row."""
@@ -1045,7 +1045,7 @@ class Tensor:
         """The rows in reverse order."""
 
     def floor(self) -> Tensor:
-        """The greatest whole number that is not above each element."""
+        """The greatest whole number that is not above each element; of integers the element."""
 
     def floor_divide(self, y: ArrayLike) -> Tensor:
         """The quotient rounded towards minus infinity; -1 for integers where the divisor is 0."""
@@ -1123,13 +1123,13 @@ class Tensor:
         """Whether elements are equal within a tolerance: |x - y| <= atol + rtol |y|."""
 
     def isfinite(self) -> Tensor:
-        """True where the element, and each part of it, is neither infinite nor NaN."""
+        """True where the element, and each part of it, is neither infinite nor NaN; of integers always."""
 
     def isinf(self) -> Tensor:
-        """True where the element, or a part of it, is plus or minus infinity."""
+        """True where the element, or a part of it, is plus or minus infinity; of integers never."""
 
     def isnan(self) -> Tensor:
-        """True where the element, or a part of it, is not a number."""
+        """True where the element, or a part of it, is not a number; of integers never."""
 
     def isneginf(self) -> Tensor:
         """Whether an element is -infinity."""
@@ -1555,7 +1555,7 @@ class Tensor:
         """The quotient of two arrays of floats or complex numbers, element by element."""
 
     def trunc(self) -> Tensor:
-        """Each element without its fraction."""
+        """Each element without its fraction; of integers the element."""
 
     def unique_values(self, *, size: int | None = None, fill_value: Any = None) -> Tensor:
         """The distinct elements, ascending; each NaN is one of its own."""

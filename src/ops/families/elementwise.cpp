@@ -110,7 +110,10 @@ Op make_unary(ElementwiseDecl d, ReferenceFn reference, ScalarFn lower) {
   for (const char* shape : {"T[]", "T[0]", "T[1]", "T[7]", "T[3, 5]", "T[2, 0, 3]", "T[2, 3, 17]", "T[300]"})
     samples.push_back({shape, "", d.low, d.high});
   // Drawn numbers are all finite, and a predicate about that must tell them from the others.
-  if (d.gives == Gives::Bool) samples.push_back({"T[5] {nan, inf, -inf, 0, 1}", "", d.low, d.high});
+  if (d.gives == Gives::Bool)
+    for (DType dtype : members(d.dtypes))
+      if (!is_integer(dtype))
+        samples.push_back({fmt::format("{}[5] {{nan, inf, -inf, 0, 1}}", name(dtype)), "", d.low, d.high});
   std::vector<BadSample> bad;
   if (d.dtypes != DTypeSet::Any) {
     auto [type, called] = outsider(d.dtypes);

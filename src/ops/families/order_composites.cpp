@@ -1,4 +1,6 @@
 // The public forms of ordering: sort and argsort with NumPy's arguments, and searchsorted.
+#include <bit>
+
 #include "ops/families/batch_rules.h"
 #include "ops/families/compose.h"
 #include "ops/order_attrs.h"
@@ -60,26 +62,26 @@ bool goes_before(const Literal& a, int64_t i, const Literal& b, int64_t j) {
   return a.as_int(i) < b.as_int(j);
 }
 
+// The place is built bit by bit from the highest: a step is taken where all it passes lies below the value.
+// Both forms take the same steps, so that they answer alike where `sorted` is not sorted, too.
 void reference_search(ReferenceContext& c) {
   const Literal &sorted = c.operands[0], &values = c.operands[1];
   bool right = c.attrs.get(kSide) == "right";
   int64_t n = sorted.dims().back(), rows = 1;
   for (size_t i = 0; i + 1 < sorted.dims().size(); ++i) rows *= sorted.dims()[i];
   for (int64_t v = 0; v < values.elements(); ++v) {
-    int64_t first = v / (values.elements() / rows) * n, low = first, high = first + n;
-    while (low < high) {
-      int64_t middle = low + (high - low) / 2;
-      bool below = right ? !goes_before(values, v, sorted, middle) : goes_before(sorted, middle, values, v);
-      if (below)
-        low = middle + 1;
-      else
-        high = middle;
+    int64_t first = v / (values.elements() / rows) * n, place = 0;
+    for (uint64_t step = std::bit_floor(static_cast<uint64_t>(n)); step; step /= 2) {
+      int64_t next = place + static_cast<int64_t>(step);
+      if (next > n) continue;
+      int64_t at = first + next - 1;
+      bool below = right ? !goes_before(values, v, sorted, at) : goes_before(sorted, at, values, v);
+      if (below) place = next;
     }
-    set_whole(c.results[0], v, low - first);
+    set_whole(c.results[0], v, place);
   }
 }
 
-// The place is built bit by bit from the highest: a step is taken where all it passes lies below the value.
 Expr point_search(PointContext& c) {
   loop::Builder& build = *c.build;
   bool right = c.node->attrs().get(kSide) == "right";

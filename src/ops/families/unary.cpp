@@ -18,6 +18,17 @@ Value same_again(SimplifyContext& c) {  // f(f(x)) = f(x)
 Value same_again_of_real(SimplifyContext& c) {  // z / |z| is rounded
   return is_complex(c.node->result()->type().dtype) ? nullptr : same_again(c);
 }
+// Roundings: whole numbers are their own.
+Value rounded_again(SimplifyContext& c) {
+  Value x = c.node->operand(0);
+  return is_integer(x->type().dtype) ? x : same_again(c);
+}
+// Predicates of NaN and the infinities, of which integers have none.
+template <bool Answer>
+Value known_of_integers(SimplifyContext& c) {
+  if (!is_integer(c.node->operand(0)->type().dtype)) return nullptr;
+  return c.build.full(c.node->result()->type(), Answer);
+}
 Value its_own_inverse(SimplifyContext& c) {  // f(f(x)) = x
   Node* inner = c.node->operand(0)->node();
   return inner && inner->op() == c.node->op() ? inner->operand(0) : nullptr;
@@ -63,19 +74,36 @@ Expr lower_abs(Expr x) {
   return select(x < zero_like(x), -x, x);
 }
 Expr lower_signbit(Expr x) {
+  if (is_integer(x.type())) return x < zero_like(x);
   Expr bits = bitcast(x, bits_type(x.type()));
   return bits < zero_like(bits);
 }
+Expr truth_like(Expr x, bool truth) {  // of a type that has no other answer
+  Expr zero = zero_like(x);
+  return truth ? zero == zero : zero != zero;
+}
 Expr lower_is_finite(Expr x) {
+  if (is_integer(x.type())) return truth_like(x, true);
   Expr re = real(x), infinity = infinity_like(re);
   Expr first = abs(re) < infinity;
   return is_complex(x.type()) ? first & (abs(imag(x)) < infinity) : first;
 }
 Expr lower_is_inf(Expr x) {
+  if (is_integer(x.type())) return truth_like(x, false);
   Expr re = real(x), infinity = infinity_like(re);
   Expr first = abs(re) == infinity;
   return is_complex(x.type()) ? first | (abs(imag(x)) == infinity) : first;
 }
+
+// Roundings of reals: of integers the number itself, of complex numbers each part's.
+template <auto Round>
+Expr lower_rounding(Expr x) {
+  if (is_integer(x.type())) return x;
+  return is_complex(x.type()) ? complex(Round(real(x)), Round(imag(x))) : Round(x);
+}
+Expr lower_round_even(Expr x) { return round_even(x); }
+int64_t itself(int64_t x, DType) { return x; }
+Complex complex_round_even(Complex z) { return {std::nearbyint(z.real()), std::nearbyint(z.imag())}; }
 
 // NumPy's: of an infinite part 1 or -1 and 0 of the other, and NaN of two of them.
 Complex complex_sign(Complex z) {
@@ -234,77 +262,93 @@ std::vector<Op> unary_ops() {
        .low = -100,
        .high = 100}));
 
-  ops.push_back(unary<[](double x) { return std::isnan(x); }, nullptr, [](Expr x) { return x != x; },
+  ops.push_back(unary<[](double x) { return std::isnan(x); }, [](int64_t, DType) { return false; },
+                      [](Expr x) { return x != x; },
                       [](Complex z) { return std::isnan(z.real()) || std::isnan(z.imag()); }>(
       {.name = "is_nan",
        .python = "isnan",
-       .doc = "True where the element, or a part of it, is not a number.",
-       .dtypes = DTypeSet::FloatComplex,
+       .doc = "True where the element, or a part of it, is not a number; of integers never.",
+       .dtypes = DTypeSet::Numeric,
        .numpy = "np.isnan(x)",
        .traits = static_cast<uint32_t>(Trait::Cheap),
-       .gives = Gives::Bool}));
-  ops.push_back(unary<[](double x) { return std::isinf(x); }, nullptr, lower_is_inf,
+       .gives = Gives::Bool,
+       .simplify = known_of_integers<false>}));
+  ops.push_back(unary<[](double x) { return std::isinf(x); }, [](int64_t, DType) { return false; }, lower_is_inf,
                       [](Complex z) { return std::isinf(z.real()) || std::isinf(z.imag()); }>(
       {.name = "is_inf",
        .python = "isinf",
-       .doc = "True where the element, or a part of it, is plus or minus infinity.",
-       .dtypes = DTypeSet::FloatComplex,
+       .doc = "True where the element, or a part of it, is plus or minus infinity; of integers never.",
+       .dtypes = DTypeSet::Numeric,
        .numpy = "np.isinf(x)",
        .traits = static_cast<uint32_t>(Trait::Cheap),
-       .gives = Gives::Bool}));
-  ops.push_back(unary<[](double x) { return std::isfinite(x); }, nullptr, lower_is_finite,
+       .gives = Gives::Bool,
+       .simplify = known_of_integers<false>}));
+  ops.push_back(unary<[](double x) { return std::isfinite(x); }, [](int64_t, DType) { return true; }, lower_is_finite,
                       [](Complex z) { return std::isfinite(z.real()) && std::isfinite(z.imag()); }>(
       {.name = "is_finite",
        .python = "isfinite",
-       .doc = "True where the element, and each part of it, is neither infinite nor NaN.",
-       .dtypes = DTypeSet::FloatComplex,
+       .doc = "True where the element, and each part of it, is neither infinite nor NaN; of integers always.",
+       .dtypes = DTypeSet::Numeric,
        .numpy = "np.isfinite(x)",
        .traits = static_cast<uint32_t>(Trait::Cheap),
-       .gives = Gives::Bool}));
-  ops.push_back(unary<[](double x) { return std::signbit(x); }, nullptr, lower_signbit>(
+       .gives = Gives::Bool,
+       .simplify = known_of_integers<true>}));
+  ops.push_back(unary<[](double x) { return std::signbit(x); },
+                      [](int64_t x, DType d) { return is_signed_int(d) && x < 0; }, lower_signbit>(
       {.name = "signbit",
        .python = "signbit",
        .doc = "True where the sign bit is set: of negatives, -0 and such NaNs.",
+       .dtypes = DTypeSet::Real,
        .numpy = "np.signbit(x)",
        .traits = static_cast<uint32_t>(Trait::Cheap),
        .gives = Gives::Bool}));
 
-  ops.push_back(unary<[](double x) { return std::floor(x); }, nullptr, [](Expr x) { return floor(x); }>(
+  ops.push_back(unary<[](double x) { return std::floor(x); }, itself,
+                      lower_rounding<[](Expr x) { return floor(x); }>>(
       {.name = "floor",
        .python = "floor",
-       .doc = "The greatest whole number that is not above each element.",
+       .doc = "The greatest whole number that is not above each element; of integers the element.",
+       .dtypes = DTypeSet::Real,
        .numpy = "np.floor(x)",
        .traits = Trait::Idempotent | Trait::Cheap,
-       .simplify = same_again}));
-  ops.push_back(unary<[](double x) { return std::ceil(x); }, nullptr, [](Expr x) { return ceil(x); }>(
+       .simplify = rounded_again}));
+  ops.push_back(unary<[](double x) { return std::ceil(x); }, itself,
+                      lower_rounding<[](Expr x) { return ceil(x); }>>(
       {.name = "ceil",
        .python = "ceil",
-       .doc = "The least whole number that is not below each element.",
+       .doc = "The least whole number that is not below each element; of integers the element.",
+       .dtypes = DTypeSet::Real,
        .numpy = "np.ceil(x)",
        .traits = Trait::Idempotent | Trait::Cheap,
-       .simplify = same_again}));
-  ops.push_back(unary<[](double x) { return std::trunc(x); }, nullptr, [](Expr x) { return trunc(x); }>(
+       .simplify = rounded_again}));
+  ops.push_back(unary<[](double x) { return std::trunc(x); }, itself,
+                      lower_rounding<[](Expr x) { return trunc(x); }>>(
       {.name = "trunc",
        .python = "trunc",
-       .doc = "Each element without its fraction.",
+       .doc = "Each element without its fraction; of integers the element.",
+       .dtypes = DTypeSet::Real,
        .numpy = "np.trunc(x)",
        .traits = Trait::Idempotent | Trait::Cheap,
-       .simplify = same_again}));
+       .simplify = rounded_again}));
   ops.push_back(
-      unary<[](double x) { return std::nearbyint(x); }, nullptr, [](Expr x) { return round_even(x); }>(
+      unary<[](double x) { return std::nearbyint(x); }, itself, lower_rounding<lower_round_even>,
+            complex_round_even>(
           {.name = "round_nearest_even",
            .python = "round",
-           .doc = "The nearest whole number; halves go to the even one.",
+           .doc = "The nearest whole number; halves go to the even one. Of complex numbers, each part's.",
+           .dtypes = DTypeSet::Numeric,
            .numpy = "np.round(x)",
            .traits = Trait::Idempotent | Trait::Cheap,
-           .simplify = same_again}));
-  ops.push_back(unary<away_from_zero, nullptr, lower_round_away>(
+           .simplify = rounded_again}));
+  ops.push_back(unary<away_from_zero, itself, lower_rounding<lower_round_away>>(
       {.name = "round_nearest_afz",
        .python = "round_half_away",
        .doc = "The nearest whole number; halves go away from zero.",
-       .numpy = "np.copysign(np.trunc(np.abs(x.astype('f8')) + 0.5), x).astype(x.dtype)",
+       .dtypes = DTypeSet::Real,
+       .numpy = "x if x.dtype.kind in 'iu' else np.copysign(np.trunc(np.abs(x.astype('f8')) + 0.5), x)"
+                ".astype(x.dtype)",
        .traits = static_cast<uint32_t>(Trait::Idempotent),
-       .simplify = same_again}));
+       .simplify = rounded_again}));
   return ops;
 }
 
