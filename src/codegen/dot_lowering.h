@@ -86,6 +86,11 @@ class DotLowering {
   // here.
   void tile(int64_t height, Expr from, Expr row0, Expr to, const Strip& strip, Expr k_begin, Expr k_end,
             Expr resumes);
+  // A small product whose B fits the registers: its rows one after the other, each summed and stored before
+  // the next, so that in a chain of such products the next one begins while this one's last rows are on
+  // their way. (A processor looks a few hundred instructions ahead, which is about one such product.)
+  bool goes_row_by_row() const;
+  void tile_row_by_row(int64_t height, Expr row0, const Strip& strip);
   // What becomes of the sums that a tile of so many rows kept.
   void finish_rows(Expr height, Expr from, Expr row0, Expr to, const Strip& strip);
   // The sums of all parts are there: what brings them together.
@@ -155,7 +160,7 @@ class DotLowering {
   DotTiles tiles_;
   bool prepacked_ = false, packed_every_call_ = false;
   bool in_registers_ = false;
-  bool swapped_, direct_a_, direct_b_, turned_a_, turned_b_, thin_, chunked_, long_epilogue_;
+  bool swapped_, direct_a_, direct_b_, turned_a_, turned_b_, thin_, chunked_, long_epilogue_, row_by_row_;
   bool fetches_next_ = false;
   int64_t a_step_ = 0;  // from a row of packed A to the next
   uint32_t scratch_a_ = 0, scratch_b_ = 0, scratch_c_ = 0;

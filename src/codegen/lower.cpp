@@ -100,6 +100,7 @@ Kernel lower(const Node* fusion, const std::vector<bool>& constant_operands, con
   else
     lower_loop(emit, kernel);
   kernel.function = emit.build.finish();
+  kernel.function->one_block = kernel.blocks == Dim(int64_t{1}) && kernel.steps == rt::KernelSteps::None;
   narrow_long_loops(*kernel.function, target);
   return kernel;
 }

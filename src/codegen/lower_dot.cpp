@@ -87,6 +87,17 @@ DotLowering::DotLowering(GroupEmitter& emit, Kernel& kernel, Node* dot,
   a_step_ = (ceil_over(tiles_.kc, line) | 1) * line;
   chunked_ = !in_registers_ && (!k || *k > tiles_.kc);
   long_epilogue_ = emit.region.size() > 5 || has_long_work_behind(emit.region);
+  row_by_row_ = goes_row_by_row();
+}
+
+bool DotLowering::goes_row_by_row() const {
+  constexpr int64_t kSpare = 8, kMostSteps = 160;  // registers for sums; multiply-adds that are written out
+  const auto m = constant_of(m_), n = constant_of(n_), k = constant_of(k_);
+  if (!m || !n || !k || *k == 0 || !direct_a_ || !direct_b_ || in_registers_ || by_rows() || *n > tiles_.nr ||
+      tiles_.groups > 1)
+    return false;
+  const int64_t of_row = ceil_over(*n, lanes_of_register());
+  return *k * of_row <= emit_.target.registers - kSpare && *m * *k * of_row <= kMostSteps;
 }
 
 void DotLowering::run() {
@@ -241,8 +252,23 @@ TileRows DotLowering::tiles_of(Expr count) {
   return {tiles_.mr, left, whole, loop::select(some, build_.index(1), build_.index(0)), 1};
 }
 
+void DotLowering::tile_row_by_row(int64_t height, Expr row0, const Strip& strip) {
+  const int lanes = static_cast<int>(tiles_.nr);
+  emit_.vector(build_.index(0), strip.width, lanes, [&](Expr j) {
+    std::vector<Expr> b;
+    for (int64_t k = 0; k < constant_of(k_); ++k) b.push_back(build_.let(load_b(build_.index(k), strip.column + j)));
+    for (int64_t i = 0; i < height; ++i) {
+      Expr row = build_.let(row0 + build_.index(i)), sum = zero_of(build_, type_);
+      for (size_t k = 0; k < b.size(); ++k)
+        sum = build_.let(multiply_add(load_a(row, build_.index(static_cast<int64_t>(k))), b[k], sum));
+      emit_.scoped([&] { store_row(row, strip.first + j, sum); });
+    }
+  });
+}
+
 void DotLowering::tile(int64_t height, Expr from, Expr row0, Expr to, const Strip& strip, Expr k_begin,
                        Expr k_end, Expr resumes) {
+  if (row_by_row_) return tile_row_by_row(height, row0, strip);
   const int lanes = static_cast<int>(tiles_.nr / tiles_.groups);
   const auto mr = static_cast<size_t>(height), groups = static_cast<size_t>(tiles_.groups);
   auto column = [&](size_t group, Expr j) { return j + build_.index(static_cast<int64_t>(group) * lanes); };

@@ -36,8 +36,13 @@ void Emitter::emit(std::string_view symbol) {
   emit_locals();
   vars_.resize(f_.variables);
   scopes_.emplace_back();
-  counted(entry_->getArg(1), entry_->getArg(2), 1, false,
-          [&](llvm::Value* i) { body(f_.body, f_.block_var, {i}); });
+  // A body that runs once has no loop around it: LLVM would work out each address ahead of that, and keep
+  // them all in registers and on the stack.
+  if (f_.one_block)
+    body(f_.body, f_.block_var, {i64(0)});
+  else
+    counted(entry_->getArg(1), entry_->getArg(2), 1, false,
+            [&](llvm::Value* i) { body(f_.body, f_.block_var, {i}); });
   if (streams_) b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
   b_.CreateRet(b_.getInt32(0));
   b_.SetInsertPoint(first_);

@@ -178,7 +178,7 @@ class Passes {
     constexpr int64_t kBytes = 64;
     auto most = kBytes / static_cast<int64_t>(size_of(part_));
     int64_t best = most;
-    for (int64_t lanes = most; lanes >= 2; lanes /= 2)
+    for (int64_t lanes = most; lanes >= 1; lanes /= 2)
       if ((columns + lanes - 1) / lanes <= (columns + best - 1) / best) best = lanes;
     return static_cast<int>(best);
   }
@@ -338,6 +338,9 @@ struct Shape {
     part = part_of(type.dtype);
     whole = complex_of(part);
     plan = Plan::of(part, passes, inner);
+    // No more columns than there are rows; a column's bits do not depend on how many stand beside it.
+    if (plan.way == Plan::Way::Rows && outer.is_constant())
+      plan.width = std::min(plan.width, std::max<int64_t>(outer.constant(), 1));
     int64_t end = node->operand(1)->type().dims[0].constant();
     fold = real_in || real_out ? end - 2 * (passes + 1) : end;
     twist = fold - 2 * passes;
@@ -406,6 +409,16 @@ void nest_rows(NestContext& c, const Shape& s) {
     to.scale = s.scale;
     to.exchanged = s.inverse;
     Expr before = b.index(s.before()), after = b.index(s.after());
+    // The passes take all columns. Those that no row fills are zero: numbers of whatever lay there may be
+    // denormal, which takes some processors a hundred times as long.
+    if (!s.outer.is_constant() || s.outer.constant() % s.plan.width != 0)
+      b.if_then(rows < width, [&] {
+        uint32_t buffer = s.real_in ? pairs : numbers;
+        DType type = s.real_in ? s.part : s.whole;
+        int64_t size = s.before() * s.plan.width;
+        b.vector_for(zero, b.index(size), 64 / static_cast<int>(size_of(type)),
+                     [&](Expr at) { b.store(buffer, at, b.constant(type, 0)); });
+      });
     b.transpose({from.re, zero, width}, {c.operands[0], b.let(first * before), before}, rows, before);
     if (s.real_in) {
       passes.fold(passes.run(s.passes, s.plan.width, width, from, nullptr), to, width, s.fold);
