@@ -256,7 +256,8 @@ void DotLowering::tile_row_by_row(int64_t height, Expr row0, const Strip& strip)
   const int lanes = static_cast<int>(tiles_.nr);
   emit_.vector(build_.index(0), strip.width, lanes, [&](Expr j) {
     std::vector<Expr> b;
-    for (int64_t k = 0; k < constant_of(k_); ++k) b.push_back(build_.let(load_b(build_.index(k), strip.column + j)));
+    for (int64_t k = 0; k < constant_of(k_); ++k)
+      b.push_back(build_.let(load_b(build_.index(k), strip.column + j)));
     for (int64_t i = 0; i < height; ++i) {
       Expr row = build_.let(row0 + build_.index(i)), sum = zero_of(build_, type_);
       for (size_t k = 0; k < b.size(); ++k)

@@ -259,7 +259,7 @@ struct Function {
   std::vector<Dim> scratch_elements;  // how many elements each has, over `sizes`; in KernelArgs::scratch they
                                       // stand one behind the other, each start rounded up to 64 bytes
   uint32_t block_var = 0;
-  bool one_block = false;    // there is no other than block 0, whatever the sizes
+  bool one_block = false;  // there is no other than block 0, whatever the sizes
   uint32_t variables = 0;  // loop variables and lets in use: ids are below this
   Stmts body;
   std::deque<ExprNode> expressions;  // owns every ExprNode

@@ -273,8 +273,8 @@ std::vector<Op> unary_ops() {
        .traits = static_cast<uint32_t>(Trait::Cheap),
        .gives = Gives::Bool,
        .simplify = known_of_integers<false>}));
-  ops.push_back(unary<[](double x) { return std::isinf(x); }, [](int64_t, DType) { return false; }, lower_is_inf,
-                      [](Complex z) { return std::isinf(z.real()) || std::isinf(z.imag()); }>(
+  ops.push_back(unary<[](double x) { return std::isinf(x); }, [](int64_t, DType) { return false; },
+                      lower_is_inf, [](Complex z) { return std::isinf(z.real()) || std::isinf(z.imag()); }>(
       {.name = "is_inf",
        .python = "isinf",
        .doc = "True where the element, or a part of it, is plus or minus infinity; of integers never.",
@@ -283,7 +283,8 @@ std::vector<Op> unary_ops() {
        .traits = static_cast<uint32_t>(Trait::Cheap),
        .gives = Gives::Bool,
        .simplify = known_of_integers<false>}));
-  ops.push_back(unary<[](double x) { return std::isfinite(x); }, [](int64_t, DType) { return true; }, lower_is_finite,
+  ops.push_back(unary<[](double x) { return std::isfinite(x); }, [](int64_t, DType) { return true; },
+                      lower_is_finite,
                       [](Complex z) { return std::isfinite(z.real()) && std::isfinite(z.imag()); }>(
       {.name = "is_finite",
        .python = "isfinite",
@@ -303,43 +304,42 @@ std::vector<Op> unary_ops() {
        .traits = static_cast<uint32_t>(Trait::Cheap),
        .gives = Gives::Bool}));
 
-  ops.push_back(unary<[](double x) { return std::floor(x); }, itself,
-                      lower_rounding<[](Expr x) { return floor(x); }>>(
-      {.name = "floor",
-       .python = "floor",
-       .doc = "The greatest whole number that is not above each element; of integers the element.",
-       .dtypes = DTypeSet::Real,
-       .numpy = "np.floor(x)",
-       .traits = Trait::Idempotent | Trait::Cheap,
-       .simplify = rounded_again}));
-  ops.push_back(unary<[](double x) { return std::ceil(x); }, itself,
-                      lower_rounding<[](Expr x) { return ceil(x); }>>(
-      {.name = "ceil",
-       .python = "ceil",
-       .doc = "The least whole number that is not below each element; of integers the element.",
-       .dtypes = DTypeSet::Real,
-       .numpy = "np.ceil(x)",
-       .traits = Trait::Idempotent | Trait::Cheap,
-       .simplify = rounded_again}));
-  ops.push_back(unary<[](double x) { return std::trunc(x); }, itself,
-                      lower_rounding<[](Expr x) { return trunc(x); }>>(
-      {.name = "trunc",
-       .python = "trunc",
-       .doc = "Each element without its fraction; of integers the element.",
-       .dtypes = DTypeSet::Real,
-       .numpy = "np.trunc(x)",
-       .traits = Trait::Idempotent | Trait::Cheap,
-       .simplify = rounded_again}));
   ops.push_back(
-      unary<[](double x) { return std::nearbyint(x); }, itself, lower_rounding<lower_round_even>,
-            complex_round_even>(
-          {.name = "round_nearest_even",
-           .python = "round",
-           .doc = "The nearest whole number; halves go to the even one. Of complex numbers, each part's.",
-           .dtypes = DTypeSet::Numeric,
-           .numpy = "np.round(x)",
+      unary<[](double x) { return std::floor(x); }, itself, lower_rounding<[](Expr x) { return floor(x); }>>(
+          {.name = "floor",
+           .python = "floor",
+           .doc = "The greatest whole number that is not above each element; of integers the element.",
+           .dtypes = DTypeSet::Real,
+           .numpy = "np.floor(x)",
            .traits = Trait::Idempotent | Trait::Cheap,
            .simplify = rounded_again}));
+  ops.push_back(
+      unary<[](double x) { return std::ceil(x); }, itself, lower_rounding<[](Expr x) { return ceil(x); }>>(
+          {.name = "ceil",
+           .python = "ceil",
+           .doc = "The least whole number that is not below each element; of integers the element.",
+           .dtypes = DTypeSet::Real,
+           .numpy = "np.ceil(x)",
+           .traits = Trait::Idempotent | Trait::Cheap,
+           .simplify = rounded_again}));
+  ops.push_back(
+      unary<[](double x) { return std::trunc(x); }, itself, lower_rounding<[](Expr x) { return trunc(x); }>>(
+          {.name = "trunc",
+           .python = "trunc",
+           .doc = "Each element without its fraction; of integers the element.",
+           .dtypes = DTypeSet::Real,
+           .numpy = "np.trunc(x)",
+           .traits = Trait::Idempotent | Trait::Cheap,
+           .simplify = rounded_again}));
+  ops.push_back(unary<[](double x) { return std::nearbyint(x); }, itself, lower_rounding<lower_round_even>,
+                      complex_round_even>(
+      {.name = "round_nearest_even",
+       .python = "round",
+       .doc = "The nearest whole number; halves go to the even one. Of complex numbers, each part's.",
+       .dtypes = DTypeSet::Numeric,
+       .numpy = "np.round(x)",
+       .traits = Trait::Idempotent | Trait::Cheap,
+       .simplify = rounded_again}));
   ops.push_back(unary<away_from_zero, itself, lower_rounding<lower_round_away>>(
       {.name = "round_nearest_afz",
        .python = "round_half_away",
