@@ -4,28 +4,10 @@
 
 #include <cstring>
 
-#include "ops2_cases.h"
-#include "tensor/program.h"
-#include "tensor_of.h"
+#include "compiled_case.h"
 
 namespace ig::ops {
 namespace {
-
-// The results `wanted` of an op, each of them computed by a program that gives no others.
-std::vector<Tensor> run(const Op& op, const Case& c, const std::vector<size_t>& wanted) {
-  Graph graph("case");
-  std::vector<Value> operands;
-  std::vector<Tensor> given;
-  for (const Literal& l : c.operands) {
-    operands.push_back(graph.body().add_arg(l.type()));
-    given.push_back(tensor_of(l));
-  }
-  Node* node = Builder(graph.body()).node(op, operands, c.attrs);
-  std::vector<Value> results;
-  for (size_t i : wanted) results.push_back(node->result(i));
-  graph.body().set_results(results);
-  return compile(graph)->run(given);
-}
 
 TEST(OpsAlone, HaveTheBitsOfAllResults) {
   size_t seen = 0;
@@ -40,10 +22,10 @@ TEST(OpsAlone, HaveTheBitsOfAllResults) {
       for (const Sample& sample : op->decl.samples) {
         SCOPED_TRACE(op->decl.name + " " + std::string(name(t)) + " " + sample.operands + " " + sample.attrs);
         const Case c = case_of(*op, sample.operands, sample.attrs, t, sample.low, sample.high);
-        const std::vector<Tensor> want = run(*op, c, every);
+        const std::vector<Tensor> want = compiled(*op, c, every).run();
         for (size_t i : every) {
           if (op->rules.alone[i].empty()) continue;
-          const Tensor have = run(*op, c, {i})[0];
+          const Tensor have = compiled(*op, c, {i}).run()[0];
           ASSERT_EQ(have.bytes(), want[i].bytes());
           if (have.bytes() != 0) {
             EXPECT_EQ(std::memcmp(have.data(), want[i].data(), have.bytes()), 0) << "result " << i;

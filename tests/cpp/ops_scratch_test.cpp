@@ -4,10 +4,8 @@
 
 #include <cstring>
 
-#include "ops2_cases.h"
+#include "compiled_case.h"
 #include "runtime/thread_pool.h"
-#include "tensor/program.h"
-#include "tensor_of.h"
 
 namespace ig::ops {
 namespace {
@@ -20,20 +18,11 @@ TEST(OpsScratch, NoResultTellsWhatLayInIt) {
     for (const Sample& sample : op->decl.samples) {
       SCOPED_TRACE(op->decl.name + " " + sample.operands + " " + sample.attrs);
       const Case c = case_of(*op, sample.operands, sample.attrs, DType::F32, sample.low, sample.high);
-      Graph graph("case");
-      std::vector<Value> operands;
-      std::vector<Tensor> given;
-      for (const Literal& l : c.operands) {
-        operands.push_back(graph.body().add_arg(l.type()));
-        given.push_back(tensor_of(l));
-      }
-      Node* node = Builder(graph.body()).node(*op, operands, c.attrs);
-      graph.body().set_results({node->results().begin(), node->results().end()});
-      const auto program = compile(graph);
+      const CompiledCase compiled_case = compiled(*op, c);
       std::memset(rt::ThreadPool::scratch_here(kBytes), 0, kBytes);
-      const std::vector<Tensor> want = program->run(given);
+      const std::vector<Tensor> want = compiled_case.run();
       std::memset(rt::ThreadPool::scratch_here(kBytes), 0xff, kBytes);  // NaN of every type, and -1
-      const std::vector<Tensor> have = program->run(given);
+      const std::vector<Tensor> have = compiled_case.run();
       for (size_t i = 0; i < want.size(); ++i)
         if (want[i].bytes() != 0) {
           EXPECT_EQ(std::memcmp(have[i].data(), want[i].data(), have[i].bytes()), 0) << "result " << i;
