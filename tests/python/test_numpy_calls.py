@@ -299,3 +299,13 @@ def test_folds_of_ufuncs_convert_their_elements_first() -> None:
     small = np.array([100, 100], dtype="int8")
     assert np.add.reduce(ig.asarray(small), dtype="int16").tolist() == 200
     assert np.add.outer(ig.asarray(small), ig.asarray(small), dtype="int16").tolist() == [[200, 200]] * 2
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_searches_of_what_is_not_sorted_answer_alike(side: str) -> None:
+    rng = np.random.default_rng(3)
+    for n in (0, 1, 2, 7, 8, 100):
+        x, values = ig.asarray(rng.integers(0, 50, n)), ig.asarray(rng.integers(-5, 55, 40))
+        graph = ig.trace(lambda x, values: ig.searchsorted(x, values, side=side), x, values).graph
+        by_definition, compiled = graph.evaluate(x, values), graph.compile()(x, values)
+        np.testing.assert_array_equal(np.asarray(by_definition), np.asarray(compiled))
