@@ -87,7 +87,7 @@ class Printer {
     out_ += ")";
     for (size_t i = 0; i < f_.sizes.size(); ++i)
       out_ += fmt::format("{}{}", i != 0 ? ", " : " sizes ", size(static_cast<uint32_t>(i)));
-    out_ += f_.one_block ? std::string(" one block {\n") : fmt::format(" block i{} {{\n", f_.block_var);
+    out_ += fmt::format(" {}block i{} {{\n", f_.one_block ? "one " : "", f_.block_var);
     for (size_t i = 0; i < f_.scratch.size(); ++i)
       line(1, fmt::format("scratch {}: {}[{}]", buffer(static_cast<uint32_t>(f_.buffers.size() + i)),
                           ig::name(f_.scratch[i].type), scratch_size(f_.scratch_elements[i])));

@@ -46,6 +46,19 @@ TEST(LoopPrint, RowSumAsGoldenText) {
 )");
 }
 
+// Kernels are known by their text, so it tells one that runs once from one of many blocks.
+TEST(LoopPrint, OneBlockIsPartOfTheText) {
+  Builder b("fill");
+  auto out = b.add_buffer(DType::F32, true, "out");
+  b.store(out, b.block(), b.constant(DType::F32, 1));
+  auto function = b.finish();
+  const Hash128 many = function->hash();
+  EXPECT_EQ(function->str(), "kernel fill(out out: f32) block i0 {\n  out[i0] = 1:f32\n}\n");
+  function->one_block = true;
+  EXPECT_EQ(function->str(), "kernel fill(out out: f32) one block i0 {\n  out[i0] = 1:f32\n}\n");
+  EXPECT_NE(function->hash(), many);
+}
+
 TEST(LoopPrint, TranspositionAsGoldenText) {
   Builder b("turn");
   auto x = b.add_buffer(DType::F32, false, "x"), out = b.add_buffer(DType::F32, true, "out");
