@@ -162,14 +162,31 @@ std::shared_ptr<Entry> elementwise_entry(const ops::Op& op, std::span<const Tens
   for (const Tensor& operand : operands) key.add(operand.dtype());
   for (int i = 0; i < axes.axes; ++i) key.add(axes.broadcast[i]);
   std::shared_ptr<Entry> entry = entry_of(key.key());
-  entry->once([&] { make_elementwise(*entry, op, operands, attrs, axes, kernels); });
+  entry->once([&] {
+    if (kernels == Kernels::AtHand && entry->absent.load(std::memory_order_relaxed)) throw NotAtHand();
+    try {
+      make_elementwise(*entry, op, operands, attrs, axes, kernels);
+    } catch (const NotAtHand&) {
+      entry->absent.store(true, std::memory_order_relaxed);
+      throw;
+    }
+  });
   return entry;
+}
+
+// The memory of an operand that nobody else holds, for a result: a kernel reads each element where it writes
+// it.
+Tensor spare(std::span<const Tensor> operands, DType dtype, const Shape& shape) {
+  for (const Tensor& x : operands)
+    if (x.shape() == shape && size_of(x.dtype()) == size_of(dtype) && !x.waits() && x.storage().unique())
+      return Tensor(dtype, shape, x.storage());
+  return Tensor::empty(dtype, shape);
 }
 
 // The kernel itself, on this thread where that is quicker.
 template <typename DataOf>
-Tensor run_direct(const Entry& entry, size_t inputs, DataOf data_of, const Shape& shape) {
-  Tensor out = Tensor::empty(entry.results[0], shape);
+Tensor run_direct(const Entry& entry, size_t inputs, DataOf data_of, Tensor out) {
+  const Shape& shape = out.shape();
   void* buffers[Program::Direct::kMaxInputs + 1];
   for (size_t i = 0; i < inputs; ++i) buffers[i] = data_of(entry.direct.order >> (4 * i) & 15u);
   buffers[inputs] = out.data();
@@ -381,7 +398,7 @@ std::vector<Tensor> call_host(const ops::Op& op, std::span<const Tensor> operand
 
 std::vector<Tensor> compute_elementwise(const ops::Op& op, std::span<const Tensor> operands,
                                         const Attrs& attrs, const Shape& shape,
-                                        Kernels kernels = Kernels::Any) {
+                                        Kernels kernels = Kernels::Any, bool overwrites = false) {
   Collapsed axes = collapse(operands, shape);
   std::shared_ptr<Entry> entry = elementwise_entry(op, operands, attrs, axes, kernels);
   std::vector<Tensor> out;
@@ -390,7 +407,10 @@ std::vector<Tensor> compute_elementwise(const ops::Op& op, std::span<const Tenso
     return out;
   }
   if (entry->direct.kernel) {
-    out.push_back(run_direct(*entry, operands.size(), [&](size_t i) { return operands[i].data(); }, shape));
+    const DType dtype = entry->results[0];
+    out.push_back(run_direct(
+        *entry, operands.size(), [&](size_t i) { return operands[i].data(); },
+        overwrites ? spare(operands, dtype, shape) : Tensor::empty(dtype, shape)));
     return out;
   }
   std::vector<Tensor> inputs;
@@ -606,6 +626,17 @@ std::optional<std::vector<Tensor>> run_at_hand(const ops::Op& op, std::span<cons
   return std::nullopt;
 }
 
+std::optional<std::vector<Tensor>> run_elementwise_at_hand(const ops::Op& op,
+                                                           std::span<const Tensor> operands,
+                                                           const Attrs& attrs, const Shape& shape) try {
+  profile::OpSpan span(op, operands);
+  std::vector<Tensor> out = compute_elementwise(op, operands, attrs, shape, Kernels::AtHand, true);
+  span.done(out);
+  return out;
+} catch (const NotAtHand&) {
+  return std::nullopt;
+}
+
 bool ElementwiseSite::suits(const ops::Op& op) {
   const size_t count = op.decl.operands.size();
   return op.decl.front == ops::Front::Elementwise && op.decl.attrs.empty() && (count == 1 || count == 2) &&
@@ -627,7 +658,9 @@ Tensor ElementwiseSite::run(std::array<const Tensor*, 2> operands, Number number
   if (entry) {
     if (x.elements() > 0) {
       profile::OpSpan span(op_, operands);
-      Tensor out = run_direct(*entry, count, [&](size_t i) { return operands[i]->data(); }, x.shape());
+      Tensor out = run_direct(
+          *entry, count, [&](size_t i) { return operands[i]->data(); },
+          Tensor::empty(entry->results[0], x.shape()));
       if (numbers::possible()) numbers::check(op_, all(), std::span(&out, 1));
       span.done(std::span(&out, 1));
       return out;

@@ -36,6 +36,11 @@ std::vector<Tensor> run(const ops::Op& op, std::span<const Tensor> operands, con
 // The same with kernels that need no compiler, and off the tape; nothing where there is none.
 std::optional<std::vector<Tensor>> run_at_hand(const ops::Op& op, std::span<const Tensor> operands,
                                                const Attrs& attrs);
+// The same of an element-wise op whose operands have as many axes as `shape`, to which they broadcast. The
+// result may lie in the memory of an operand that nobody else holds.
+std::optional<std::vector<Tensor>> run_elementwise_at_hand(const ops::Op& op,
+                                                           std::span<const Tensor> operands,
+                                                           const Attrs& attrs, const Shape& shape);
 // An element-wise op on operands of the promoted types, whose shapes broadcast to `shape`.
 std::vector<Tensor> run_elementwise(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
                                     const Shape& shape);

@@ -15,6 +15,7 @@
 #include "support/storage.h"
 #include "tensor/eager.h"
 #include "tensor/profile.h"
+#include "tensor/strided.h"
 
 namespace ig {
 namespace {
@@ -179,12 +180,15 @@ bool OpByOp::may_make() const {
 // A block as it is walked: where each value waits, and what each node takes and gives.
 struct OpByOp::Walk {
   struct Step {
-    const Node* node;
-    const ops::Op* op;
+    const Node* node = nullptr;
+    const ops::Op* op = nullptr;
     std::vector<size_t> operands, results;
-    std::vector<size_t> over;  // places that nobody reads afterwards
-    bool gives_token;          // and nothing else
-    bool has_symbols;          // in the sizes that its attributes give
+    std::vector<size_t> over;    // operands' places that nobody reads afterwards
+    std::vector<size_t> unread;  // results' places that nobody reads at all
+    bool gives_token = false;    // and nothing else
+    bool has_symbols = false;    // in the sizes that its attributes give
+    bool elementwise = false;
+    bool may_spread = false;  // a view whose readers are element-wise all: what it repeats they can repeat
     std::vector<Walk> regions;
   };
   std::vector<Step> steps;
@@ -196,8 +200,14 @@ struct OpByOp::Walk {
     for (Value v : block.args()) place_of[v] = places++;
     for (const Node* node : block) {
       if (node == block.terminator()) break;
-      const bool token = node->results().size() == 1 && !node->result()->type().is_tensor();
-      Step step{node, &ops::op_of(node), {}, {}, {}, token, false, {}};
+      Step step;
+      step.node = node;
+      step.op = &ops::op_of(node);
+      step.gives_token = node->results().size() == 1 && !node->result()->type().is_tensor();
+      step.elementwise = is_elementwise(node);
+      step.may_spread = step.op->has(ops::Trait::View) && node->operands().size() == 1 &&
+                        std::ranges::all_of(node->result()->uses(),
+                                            [](const auto& use) { return is_elementwise(use.user); });
       for (Value v : node->operands()) step.operands.push_back(place_of.at(v));
       for (Value v : node->results()) step.results.push_back(place_of[v] = places++);
       for (const auto& region : node->regions()) step.regions.emplace_back(*region);
@@ -209,9 +219,15 @@ struct OpByOp::Walk {
     std::vector<bool> read(places);
     for (size_t place : results) read[place] = true;
     for (Step& step : steps | std::views::reverse)
-      for (const std::vector<size_t>* of_step : {&step.results, &step.operands})
+      for (auto [of_step, last] : {std::pair(&step.results, &step.unread), {&step.operands, &step.over}})
         for (size_t place : *of_step)
-          if (!read[place]) step.over.push_back(place), read[place] = true;
+          if (!read[place]) last->push_back(place), read[place] = true;
+  }
+
+ private:
+  static bool is_elementwise(const Node* node) {
+    return node->op().name() != kReturnOp && ops::has(node, ops::Trait::Elementwise) &&
+           !node->operands().empty();
   }
 };
 
@@ -228,9 +244,10 @@ class OpByOp::Run {
     for (const Walk::Step& step : walk.steps) {
       std::vector<Tensor> operands;
       for (size_t place : step.operands) operands.push_back(at[place]);
+      for (size_t place : step.over) at[place] = Tensor();
       std::vector<Tensor> results = node(step, operands);
       for (size_t i = 0; i < results.size(); ++i) at[step.results[i]] = std::move(results[i]);
-      for (size_t place : step.over) at[place] = Tensor();
+      for (size_t place : step.unread) at[place] = Tensor();
     }
     std::vector<Tensor> out;
     for (size_t place : walk.results) out.push_back(at[place]);
@@ -238,12 +255,38 @@ class OpByOp::Run {
   }
 
  private:
-  std::vector<Tensor> node(const Walk::Step& step, std::span<const Tensor> operands) const {
+  std::vector<Tensor> node(const Walk::Step& step, std::span<Tensor> operands) const {
     const profile::At at(step.node->location(), step.node->scope());
     if (step.op->rules.control_reference) return control(step, operands);
     if (step.gives_token) return check(step, operands);
-    if (step.has_symbols) return op(*step.op, operands, bound(step.node->attrs(), sizes_));
-    return op(*step.op, operands, step.node->attrs());
+    const Attrs& own = step.node->attrs();
+    return step.has_symbols ? computed(step, operands, bound(own, sizes_)) : computed(step, operands, own);
+  }
+
+  std::vector<Tensor> computed(const Walk::Step& step, std::span<Tensor> operands, const Attrs& attrs) const {
+    if (step.elementwise) return elementwise(step, operands, attrs);
+    if (step.may_spread)
+      if (const auto view = strided_view(*step.op, operands[0].shape(), attrs, shape_of(step)))
+        if (const auto own = as_broadcast(*view, operands[0].shape())) return {operands[0].reshaped(*own)};
+    return op(*step.op, operands, attrs);
+  }
+
+  Shape shape_of(const Walk::Step& step) const {
+    std::vector<int64_t> sizes;
+    for (const Dim& dim : step.node->result(0)->type().dims) sizes.push_back(dim.evaluate(sizes_));
+    return Shape(sizes);
+  }
+
+  // What a view would have repeated may be left to the kernel; where there is none for that, it is laid out.
+  std::vector<Tensor> elementwise(const Walk::Step& step, std::span<Tensor> operands,
+                                  const Attrs& attrs) const {
+    const Shape shape = shape_of(step);
+    if (std::ranges::none_of(operands, &Tensor::waits))
+      if (auto results = eager::run_elementwise_at_hand(*step.op, operands, attrs, shape))
+        return *std::move(results);
+    for (Tensor& x : operands)
+      if (x.shape() != shape) x = copy_strided(x, broadcast_view(x.shape(), shape));
+    return op(*step.op, operands, attrs);
   }
 
   // Tokens are no arrays.

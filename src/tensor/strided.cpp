@@ -54,6 +54,26 @@ Tensor copy_strided(const Tensor& x, const StridedView& view) {
   return out;
 }
 
+std::optional<Shape> as_broadcast(const StridedView& view, const Shape& operand) {
+  if (view.offset != 0) return std::nullopt;
+  std::vector<int64_t> own(view.shape.size(), 1);
+  int64_t elements = 1;
+  for (int i = view.shape.rank() - 1; i >= 0; --i) {
+    if (view.shape[i] == 1 || view.strides[i] == 0) continue;
+    if (view.strides[i] != elements) return std::nullopt;
+    own[i] = view.shape[i];
+    elements *= own[i];
+  }
+  return elements == operand.elements() ? std::optional(Shape(own)) : std::nullopt;
+}
+
+StridedView broadcast_view(const Shape& own, const Shape& shape) {
+  StridedView out{shape, 0, StridedView::whole(own).strides};
+  for (size_t i = 0; i < shape.size(); ++i)
+    if (own[i] != shape[i]) out.strides[i] = 0;
+  return out;
+}
+
 Tensor assign_strided(Tensor x, const StridedView& view, const Tensor& value) {
   if (!x.storage().unique()) {
     Tensor own = Tensor::empty(x.dtype(), x.shape());

@@ -10,6 +10,7 @@
 
 #include "ops/read.h"
 #include "ops/table.h"
+#include "support/storage.h"
 #include "tensor/lazy_program.h"
 
 namespace ig {
@@ -73,6 +74,71 @@ TEST(LazyProgram, LeavesWhatTheGraphDoesNotTakeToTheProgram) {
   EXPECT_FALSE(lazy.run_early(std::vector<Tensor>{x, w, floats({1, 4}, 1)}));
   EXPECT_FALSE(lazy.run_early(std::vector<Tensor>{x, w, Tensor::scalar_int(DType::I64, 1)}));
   EXPECT_TRUE(lazy.run_early(inputs));
+}
+
+// Values that are read again later, that lie in an input's or a constant's memory, or in another's after a
+// reshape; rows, columns and numbers that are repeated, one of them for an op that wants all of it.
+const std::string kReread = R"(
+graph @reread(%x: f32[n, 4], %row: f32[4], %column: f32[n]) where n in [1, 1000000] {
+  %0 = constant() {value = f32[] {0x1p+1}} : f32[]
+  %1 = broadcast_in_dim(%0) {shape = <n, 4>, broadcast_dimensions = []} : f32[n, 4]
+  %2 = add(%x, %1) : f32[n, 4]
+  %3 = tanh(%2) : f32[n, 4]
+  %4 = multiply(%2, %3) : f32[n, 4]
+  %5 = reshape(%4) {shape = <4, n>} : f32[4, n]
+  %6 = negate(%5) : f32[4, n]
+  %7 = multiply(%6, %6) : f32[4, n]
+  %8 = broadcast_in_dim(%row) {shape = <n, 4>, broadcast_dimensions = [1]} : f32[n, 4]
+  %9 = broadcast_in_dim(%column) {shape = <n, 4>, broadcast_dimensions = [0]} : f32[n, 4]
+  %10 = add(%8, %9) : f32[n, 4]
+  %11 = subtract(%4, %10) : f32[n, 4]
+  %12 = reshape(%x) {shape = <4, n>} : f32[4, n]
+  %13 = negate(%12) : f32[4, n]
+  %14 = broadcast_in_dim(%column) {shape = <4, n>, broadcast_dimensions = [1]} : f32[4, n]
+  %15 = reduce_sum(%14) {axes = [1]} : f32[4]
+  %16 = exponential(%1) : f32[n, 4]
+  return %7, %11, %13, %14, %15, %16, %5
+}
+)";
+
+TEST(OpByOp, OverwritesNothingThatIsReadAgain) {
+  const auto ops = OpByOp::of(graph_of(kReread), FirstCalls::Always);
+  const auto program = compile(*graph_of(kReread));
+  for (int64_t n : {1, 4, 33, 70000}) {
+    const std::vector<Tensor> inputs = {floats({n, 4}, 0.25F), floats({4}, 1), floats({n}, 0.5F)};
+    std::vector<std::string> before;
+    for (const Tensor& x : inputs) before.push_back(bytes(x));
+    const std::vector<Tensor> once = *ops->run(inputs, true), again = *ops->run(inputs, true);
+    const std::vector<Tensor> want = program->run(inputs);
+    ASSERT_EQ(once.size(), want.size());
+    for (size_t i = 0; i < want.size(); ++i) {
+      EXPECT_EQ(once[i].shape(), want[i].shape());
+      EXPECT_EQ(bytes(once[i]), bytes(want[i])) << n << ", result " << i;
+      EXPECT_EQ(bytes(again[i]), bytes(want[i])) << n << ", result " << i;
+    }
+    for (size_t i = 0; i < inputs.size(); ++i) EXPECT_EQ(bytes(inputs[i]), before[i]);
+  }
+}
+
+TEST(OpByOp, AChainTakesTheMemoryOfItsResult) {
+  const auto ops = OpByOp::of(graph_of(R"(
+graph @chain(%x: f32[n]) {
+  %0 = constant() {value = f32[] {0x1p+1}} : f32[]
+  %1 = broadcast_in_dim(%0) {shape = <n>, broadcast_dimensions = []} : f32[n]
+  %2 = add(%x, %1) : f32[n]
+  %3 = relu(%2) : f32[n]
+  %4 = multiply(%3, %1) : f32[n]
+  %5 = tanh(%4) : f32[n]
+  return %5
+}
+)"),
+                              FirstCalls::Always);
+  const std::vector<Tensor> inputs = {floats({1 << 18}, 0.25F)};
+  ASSERT_TRUE(ops->run(inputs, true));
+  reset_allocator_peak();
+  const size_t before = allocator_stats().live;
+  const std::vector<Tensor> out = *ops->run(inputs, true);
+  EXPECT_LT(allocator_stats().peak - before, out[0].bytes() + (64 << 10));
 }
 
 // As many steps as a size says, each with a check: the sum of rows, where all of them are below a bound.
