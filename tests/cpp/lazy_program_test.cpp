@@ -11,6 +11,7 @@
 #include "ops/read.h"
 #include "ops/table.h"
 #include "support/storage.h"
+#include "tensor/eager.h"
 #include "tensor/lazy_program.h"
 
 namespace ig {
@@ -134,6 +135,9 @@ graph @chain(%x: f32[n]) {
 )"),
                               FirstCalls::Always);
   const std::vector<Tensor> inputs = {floats({1 << 18}, 0.25F)};
+  for (const char* name : {"add", "multiply"})  // has their kernels at hand, also where none are prebuilt
+    eager::run_elementwise(ops::get(name), std::vector{inputs[0], Tensor::scalar(DType::F32, 2)}, {},
+                           inputs[0].shape());
   ASSERT_TRUE(ops->run(inputs, true));
   reset_allocator_peak();
   const size_t before = allocator_stats().live;
