@@ -130,6 +130,7 @@ class Emitter {
   llvm::Value* divide(loop::Op op, DType type, llvm::Value* a, llvm::Value* b);
   llvm::Value* divide_by_number(DType type, llvm::Value* a, llvm::Value* b);  // emit_divide.cpp
   llvm::Value* divide_by_whole(loop::Op op, DType type, llvm::Value* a, llvm::Value* b);
+  llvm::Value* divide_long(loop::Op op, DType type, llvm::Value* a, llvm::Value* b);
   llvm::Value* float_remainder(DType type, llvm::Value* a, llvm::Value* b);
   llvm::Value* unary(const Node& n, llvm::Value* a);
 

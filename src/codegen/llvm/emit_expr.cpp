@@ -218,6 +218,7 @@ llvm::Value* Emitter::divide(Op op, DType type, llvm::Value* a, llvm::Value* b) 
   if (mask_ != nullptr && whole->isVectorTy()) b = b_.CreateSelect(mask_, b, one);
   bool constant = llvm::isa<llvm::Constant>(b) &&
                   (!whole->isVectorTy() || llvm::cast<llvm::Constant>(b)->getSplatValue() != nullptr);
+  if (whole->isVectorTy() && info(type).bits == 64 && !constant) return divide_long(op, type, a, b);
   llvm::Value* minus = nullptr;
   auto* dividend = a;
   if (is_signed) {
