@@ -1,4 +1,5 @@
-"""Random programs of products, convolutions, loops, sorts, gathers, updates and folds, compiled beside op by op.
+"""Random programs of products, convolutions, loops, sorts, gathers, updates and folds: compiled, and their first
+calls, beside eager ones.
 
 Each program is drawn from its number alone, so a failing one is found again; `INTAGLIO_FUZZ=5000` draws
 more. Its values go into a pool, from which later steps choose; several of them are given out. Views have a file of
@@ -380,11 +381,13 @@ def test_random_programs(first: int) -> None:
         inputs, steps = drawn(program)
         wanted = run(program, steps, inputs)
         compiled = ig.jit(lambda *inputs, program=program, steps=steps: run(program, steps, inputs))
+        early, again = compiled(*inputs), compiled(*inputs)  # op by op, where kernels are at hand
         found = compiled.lower(*inputs).compile()(*inputs)
-        for place, (a, b) in enumerate(zip(wanted, found, strict=True)):
+        for place, (a, *others) in enumerate(zip(wanted, early, again, found, strict=True)):
             told = f"result {place} of program {program} of {[f'{x.dtype}{list(x.shape)}' for x in inputs]}: {steps}"
-            np.testing.assert_array_equal(np.asarray(b), np.asarray(a), err_msg=told)
-            assert a.dtype == b.dtype, told
+            for b in others:
+                np.testing.assert_array_equal(np.asarray(b), np.asarray(a), err_msg=told)
+                assert a.dtype == b.dtype, told
 
 
 @pytest.mark.parametrize("wide", ["float64", "int64", "complex64"])
