@@ -132,29 +132,7 @@ void make_elementwise(Entry& entry, const ops::Op& op, std::span<const Tensor> o
   if (entry.program && axes.axes == 1 && entry.results.size() == 1) entry.direct = entry.program->direct();
 }
 
-// Operands as the reference rules want them: all of the result's shape.
-Tensor expand(const Tensor& x, const Shape& shape) {
-  if (x.shape() == shape) return x;
-  Tensor out = Tensor::empty(x.dtype(), shape);
-  size_t width = size_of(x.dtype());
-  int lead = shape.rank() - x.shape().rank();
-  std::vector<int64_t> steps(shape.size(), 0), index(shape.size(), 0);
-  int64_t step = 1;
-  for (int i = x.shape().rank() - 1; i >= 0; --i) {
-    if (x.shape()[i] != 1) steps[i + lead] = step;
-    step *= x.shape()[i];
-  }
-  const char* from = static_cast<const char*>(x.data());
-  char* to = static_cast<char*>(out.data());
-  for (int64_t flat = 0, n = shape.elements(); flat < n; ++flat, to += width) {
-    int64_t source = 0;
-    for (size_t i = 0; i < index.size(); ++i) source += index[i] * steps[i];
-    std::memcpy(to, from + source * static_cast<int64_t>(width), width);
-    for (int i = shape.rank() - 1; i >= 0 && ++index[i] == shape[i]; --i) index[i] = 0;
-  }
-  return out;
-}
-
+// Null where no kernel is at hand that has to be; who asks again is told so at once.
 std::shared_ptr<Entry> elementwise_entry(const ops::Op& op, std::span<const Tensor> operands,
                                          const Attrs& attrs, const Collapsed& axes,
                                          Kernels kernels = Kernels::Any) {
@@ -162,15 +140,14 @@ std::shared_ptr<Entry> elementwise_entry(const ops::Op& op, std::span<const Tens
   for (const Tensor& operand : operands) key.add(operand.dtype());
   for (int i = 0; i < axes.axes; ++i) key.add(axes.broadcast[i]);
   std::shared_ptr<Entry> entry = entry_of(key.key());
-  entry->once([&] {
-    if (kernels == Kernels::AtHand && entry->absent.load(std::memory_order_relaxed)) throw NotAtHand();
-    try {
-      make_elementwise(*entry, op, operands, attrs, axes, kernels);
-    } catch (const NotAtHand&) {
-      entry->absent.store(true, std::memory_order_relaxed);
-      throw;
-    }
-  });
+  if (kernels == Kernels::AtHand && !entry->once.done() && entry->absent.load(std::memory_order_relaxed))
+    return nullptr;
+  try {
+    entry->once([&] { make_elementwise(*entry, op, operands, attrs, axes, kernels); });
+  } catch (const NotAtHand&) {
+    entry->absent.store(true, std::memory_order_relaxed);
+    return nullptr;
+  }
   return entry;
 }
 
@@ -396,27 +373,29 @@ std::vector<Tensor> call_host(const ops::Op& op, std::span<const Tensor> operand
   return out;
 }
 
-std::vector<Tensor> compute_elementwise(const ops::Op& op, std::span<const Tensor> operands,
-                                        const Attrs& attrs, const Shape& shape,
-                                        Kernels kernels = Kernels::Any, bool overwrites = false) {
-  Collapsed axes = collapse(operands, shape);
-  std::shared_ptr<Entry> entry = elementwise_entry(op, operands, attrs, axes, kernels);
+// `overwrites`: the result may lie in the memory of an operand that nobody else holds.
+std::vector<Tensor> run_entry(const Entry& entry, const ops::Op& op, std::span<const Tensor> operands,
+                              const Attrs& attrs, const Shape& shape, const Collapsed& axes,
+                              bool overwrites = false) {
   std::vector<Tensor> out;
   if (shape.elements() == 0) {
-    for (DType dtype : entry->results) out.push_back(Tensor::empty(dtype, shape));
+    for (DType dtype : entry.results) out.push_back(Tensor::empty(dtype, shape));
     return out;
   }
-  if (entry->direct.kernel) {
-    const DType dtype = entry->results[0];
+  if (entry.direct.kernel) {
+    const DType dtype = entry.results[0];
     out.push_back(run_direct(
-        *entry, operands.size(), [&](size_t i) { return operands[i].data(); },
+        entry, operands.size(), [&](size_t i) { return operands[i].data(); },
         overwrites ? spare(operands, dtype, shape) : Tensor::empty(dtype, shape)));
     return out;
   }
   std::vector<Tensor> inputs;
   inputs.reserve(operands.size());
-  if (!entry->program) {
-    for (const Tensor& operand : operands) inputs.push_back(expand(operand, shape));
+  if (!entry.program) {
+    for (const Tensor& operand : operands) {
+      const bool whole = operand.shape() == shape;
+      inputs.push_back(whole ? operand : copy_strided(operand, broadcast_view(operand.shape(), shape)));
+    }
     return run_reference(op, inputs, attrs);
   }
   for (size_t i = 0; i < operands.size(); ++i) {
@@ -427,9 +406,18 @@ std::vector<Tensor> compute_elementwise(const ops::Op& op, std::span<const Tenso
     inputs.push_back(operands[i].reshaped(Shape(std::span<const int64_t>(dims, rank))));
   }
   ++counters().runs;
-  out = entry->program->run(inputs);
+  out = entry.program->run(inputs);
   for (Tensor& result : out) result = result.reshaped(shape);
   return out;
+}
+
+std::vector<Tensor> compute_elementwise(const ops::Op& op, std::span<const Tensor> operands,
+                                        const Attrs& attrs, const Shape& shape,
+                                        Kernels kernels = Kernels::Any) {
+  const Collapsed axes = collapse(operands, shape);
+  const std::shared_ptr<Entry> entry = elementwise_entry(op, operands, attrs, axes, kernels);
+  if (!entry) throw NotAtHand();
+  return run_entry(*entry, op, operands, attrs, shape, axes);
 }
 
 std::vector<Tensor> compute(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
@@ -628,13 +616,14 @@ std::optional<std::vector<Tensor>> run_at_hand(const ops::Op& op, std::span<cons
 
 std::optional<std::vector<Tensor>> run_elementwise_at_hand(const ops::Op& op,
                                                            std::span<const Tensor> operands,
-                                                           const Attrs& attrs, const Shape& shape) try {
+                                                           const Attrs& attrs, const Shape& shape) {
+  const Collapsed axes = collapse(operands, shape);
+  const std::shared_ptr<Entry> entry = elementwise_entry(op, operands, attrs, axes, Kernels::AtHand);
+  if (!entry) return std::nullopt;
   profile::OpSpan span(op, operands);
-  std::vector<Tensor> out = compute_elementwise(op, operands, attrs, shape, Kernels::AtHand, true);
+  std::vector<Tensor> out = run_entry(*entry, op, operands, attrs, shape, axes, true);
   span.done(out);
   return out;
-} catch (const NotAtHand&) {
-  return std::nullopt;
 }
 
 bool ElementwiseSite::suits(const ops::Op& op) {

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <ranges>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "ops/control_attrs.h"
 #include "ops/host_call.h"
@@ -188,7 +189,8 @@ struct OpByOp::Walk {
     bool gives_token = false;    // and nothing else
     bool has_symbols = false;    // in the sizes that its attributes give
     bool elementwise = false;
-    bool may_spread = false;  // a view whose readers are element-wise all: what it repeats they can repeat
+    bool may_spread = false;    // a view whose readers are element-wise all: what it repeats they can repeat
+    bool takes_spread = false;  // from such a view
     std::vector<Walk> regions;
   };
   std::vector<Step> steps;
@@ -197,6 +199,7 @@ struct OpByOp::Walk {
 
   explicit Walk(const Block& block) {
     std::unordered_map<const ValueDef*, size_t> place_of;
+    std::unordered_set<const ValueDef*> spread;
     for (Value v : block.args()) place_of[v] = places++;
     for (const Node* node : block) {
       if (node == block.terminator()) break;
@@ -208,7 +211,11 @@ struct OpByOp::Walk {
       step.may_spread = step.op->has(ops::Trait::View) && node->operands().size() == 1 &&
                         std::ranges::all_of(node->result()->uses(),
                                             [](const auto& use) { return is_elementwise(use.user); });
-      for (Value v : node->operands()) step.operands.push_back(place_of.at(v));
+      for (Value v : node->operands()) {
+        step.operands.push_back(place_of.at(v));
+        step.takes_spread |= spread.contains(v);
+      }
+      if (step.may_spread) spread.insert(node->result());
       for (Value v : node->results()) step.results.push_back(place_of[v] = places++);
       for (const auto& region : node->regions()) step.regions.emplace_back(*region);
       for (const auto& [name, value] : node->attrs().items())
@@ -247,6 +254,9 @@ class OpByOp::Run {
       for (size_t place : step.over) at[place] = Tensor();
       std::vector<Tensor> results = node(step, operands);
       for (size_t i = 0; i < results.size(); ++i) at[step.results[i]] = std::move(results[i]);
+      if (step.takes_spread)  // what had to be laid out is so for others, too
+        for (size_t i = 0; i < operands.size(); ++i)
+          if (Tensor& x = at[step.operands[i]]; x.valid()) x = std::move(operands[i]);
       for (size_t place : step.unread) at[place] = Tensor();
     }
     std::vector<Tensor> out;
@@ -280,7 +290,7 @@ class OpByOp::Run {
   // What a view would have repeated may be left to the kernel; where there is none for that, it is laid out.
   std::vector<Tensor> elementwise(const Walk::Step& step, std::span<Tensor> operands,
                                   const Attrs& attrs) const {
-    const Shape shape = shape_of(step);
+    const Shape shape = step.takes_spread ? shape_of(step) : operands[0].shape();
     if (std::ranges::none_of(operands, &Tensor::waits))
       if (auto results = eager::run_elementwise_at_hand(*step.op, operands, attrs, shape))
         return *std::move(results);

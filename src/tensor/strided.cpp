@@ -68,9 +68,11 @@ std::optional<Shape> as_broadcast(const StridedView& view, const Shape& operand)
 }
 
 StridedView broadcast_view(const Shape& own, const Shape& shape) {
-  StridedView out{shape, 0, StridedView::whole(own).strides};
-  for (size_t i = 0; i < shape.size(); ++i)
-    if (own[i] != shape[i]) out.strides[i] = 0;
+  StridedView out{shape, 0, std::vector<int64_t>(shape.size(), 0)};
+  const std::vector<int64_t> strides = StridedView::whole(own).strides;
+  const size_t lead = shape.size() - own.size();
+  for (size_t i = 0; i < own.size(); ++i)
+    if (own[i] != 1) out.strides[lead + i] = strides[i];
   return out;
 }
 

@@ -25,7 +25,7 @@ Tensor copy_strided(const Tensor& x, const StridedView& view);
 // Where a view only repeats elements along axes: the operand's shape with size 1 there, which broadcasts to
 // the view's.
 std::optional<Shape> as_broadcast(const StridedView& view, const Shape& operand);
-// The other way round: `own` has as many axes as `shape`, each as long or 1.
+// The other way round: an array of shape `own`, broadcast to `shape`.
 StridedView broadcast_view(const Shape& own, const Shape& shape);
 
 // x with the elements of the view replaced by `value`, which has the view's shape; in x's own memory where

@@ -128,6 +128,7 @@ class Emitter {
   llvm::Value* arithmetic(const Node& n, llvm::Value* a, llvm::Value* b);
   llvm::Value* compare(const Node& n, llvm::Value* a, llvm::Value* b);
   llvm::Value* divide(loop::Op op, DType type, llvm::Value* a, llvm::Value* b);
+  llvm::Value* divide_plainly(loop::Op op, DType type, llvm::Value* a, llvm::Value* b);
   llvm::Value* divide_by_number(DType type, llvm::Value* a, llvm::Value* b);  // emit_divide.cpp
   llvm::Value* divide_by_whole(loop::Op op, DType type, llvm::Value* a, llvm::Value* b);
   llvm::Value* divide_long(loop::Op op, DType type, llvm::Value* a, llvm::Value* b);

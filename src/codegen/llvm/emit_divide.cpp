@@ -179,10 +179,7 @@ llvm::Value* Emitter::divide_long(loop::Op op, DType type, llvm::Value* a, llvm:
   auto* from = b_.GetInsertBlock();
   b_.CreateCondBr(any, slow, after, llvm::MDBuilder(b_.getContext()).createBranchWeights(1, 1000));
   b_.SetInsertPoint(slow);
-  auto* others = wide(by);
-  llvm::Value* plain = op == loop::Op::Div
-                           ? (is_signed ? b_.CreateSDiv(a, others) : b_.CreateUDiv(a, others))
-                           : (is_signed ? b_.CreateSRem(a, others) : b_.CreateURem(a, others));
+  auto* plain = divide_plainly(op, type, a, wide(by));
   b_.CreateBr(after);
   b_.SetInsertPoint(after);
   auto* phi = b_.CreatePHI(a->getType(), 2);

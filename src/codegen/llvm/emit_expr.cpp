@@ -208,6 +208,11 @@ llvm::Value* Emitter::arithmetic(const Node& n, llvm::Value* a, llvm::Value* b) 
   throw make_error(ErrorKind::Internal, "no binary operation {}", static_cast<int>(n.op));
 }
 
+llvm::Value* Emitter::divide_plainly(Op op, DType type, llvm::Value* a, llvm::Value* b) {
+  if (is_signed_int(type)) return op == Op::Div ? b_.CreateSDiv(a, b) : b_.CreateSRem(a, b);
+  return op == Op::Div ? b_.CreateUDiv(a, b) : b_.CreateURem(a, b);
+}
+
 // Integer division. Lanes that are not active divide by one, and the smallest number by minus one wraps:
 // neither may trap. Vectors of narrow integers divide as floats of more than twice their width, whose
 // truncated quotient is exact.
@@ -237,10 +242,8 @@ llvm::Value* Emitter::divide(Op op, DType type, llvm::Value* a, llvm::Value* b) 
     auto* q = b_.CreateFDiv(x, y);
     out = is_signed ? b_.CreateFPToSI(q, whole) : b_.CreateFPToUI(q, whole);
     if (!quotient) out = b_.CreateSub(a, b_.CreateMul(out, b));
-  } else if (is_signed) {
-    out = quotient ? b_.CreateSDiv(a, b) : b_.CreateSRem(a, b);
   } else {
-    out = quotient ? b_.CreateUDiv(a, b) : b_.CreateURem(a, b);
+    out = divide_plainly(op, type, a, b);
   }
   // By one there is no remainder, as by minus one; only the quotient needs its sign.
   return minus != nullptr && quotient ? b_.CreateSelect(minus, b_.CreateNeg(dividend), out) : out;
