@@ -11,6 +11,10 @@ namespace ig::codegen {
 
 using loop::Expr;
 
+namespace {
+const Dim kOne(int64_t{1});
+}  // namespace
+
 DotSide::DotSide(Value v, Ints batch_axes, Ints folded_axes)
     : value(v), batch(std::move(batch_axes)), folded(std::move(folded_axes)) {
   const Dims& dims = v->type().dims;
@@ -105,9 +109,16 @@ int64_t choose_rows(const std::optional<int64_t>& m, int64_t most, int64_t vecto
   return best;
 }
 
-// A quarter of `whole`, which nobody knows yet, in multiples of `step`.
-Dim quarter_of(const Dim& whole, int64_t least, int64_t most, int64_t step) {
-  return min(Dim(most / step * step), max(Dim(ceil_to(least, step)), ceildiv(whole, Dim(4 * step)) * step));
+// How many blocks the columns and the rows of a product are cut into whose sizes nobody knows yet. Each packs
+// its parts of A and B, so they are as large as leaves some for several threads. The formulas are short, as
+// they are worked out in each call.
+constexpr int64_t kMostRows = 192, kMostColumns = 256;
+Dim blocks_of_columns(const Dim& n) {
+  return max(ceildiv(n, Dim(kMostColumns)), min(ceildiv(n, Dim(int64_t{64})), Dim(int64_t{4})));
+}
+Dim blocks_of_rows(const Dim& m, const Dim& n, int64_t most) {
+  const Dim of_few_columns = min(floordiv(m, max(n, Dim(int64_t{48}))), Dim(int64_t{4}));
+  return max(ceildiv(m, Dim(most)), of_few_columns);
 }
 
 }  // namespace
@@ -185,7 +196,7 @@ DotTiles choose_tiles(const DotShape& shape, const Target& target) {
            t.nb * shape.parts > 4 * t.nr && t.mb * t.nb * shape.parts * k.value_or(384) > 2 * enough)
       t.nb /= 2;
     t.nb = even_tile(n.value_or(t.nb), t.nb, t.nr);
-    t.rows = Dim(t.mb), t.columns = Dim(t.nb);
+    t.row_blocks = ceildiv(shape.m, Dim(t.mb)), t.column_blocks = ceildiv(shape.n, Dim(t.nb));
     return t;
   }
   const int64_t few = m && *m <= kFewRows ? 64 : 512;
@@ -216,11 +227,10 @@ DotTiles choose_tiles(const DotShape& shape, const Target& target) {
     longest = std::clamp(room, longest, int64_t{8192} / shape.element_bytes);
     t.kc = *k > longest + longest / 3 ? even_tile(*k, longest, 8) : *k;
   }
-  t.rows = Dim(t.mb), t.columns = Dim(t.nb);
-  // Blocks that are larger where there is more of them: each packs its parts anew.
-  if (!m) t.rows = quarter_of(shape.m, t.mb, 192, t.mr), t.mb = std::max<int64_t>(t.mb, 192 / t.mr * t.mr);
-  if (!n && few > 64)
-    t.columns = quarter_of(shape.n, t.nb, 256, t.nr), t.nb = std::max<int64_t>(t.nb, 256 / t.nr * t.nr);
+  if (!n && few > 64) t.nb = ceil_to(kMostColumns, t.nr);
+  if (!m) t.mb = kMostRows / t.mr * t.mr;
+  t.column_blocks = !n && few > 64 ? blocks_of_columns(shape.n) : ceildiv(shape.n, Dim(t.nb));
+  t.row_blocks = m ? ceildiv(shape.m, Dim(t.mb)) : blocks_of_rows(shape.m, shape.n, t.mb);
   t.mc = even_tile(t.mb, 96, t.mr);
   return t;
 }

@@ -47,10 +47,12 @@ struct DotTiles {
   int64_t groups;  // of columns in it: each is a vector, of several registers or one
   // Where the lines of B that lies across share few places in the cache: each is read at once.
   bool whole_lines = false;
-  int64_t mb, nb;     // the tile of a block, or the largest where its size is not known before it runs
-  Dim rows, columns;  // of a block: mb and nb, or formulas of the product's size
-  int64_t mc;         // rows of A packed at a time
-  int64_t kc;         // the chunk of k
+  // The tile of a block, or the largest where the product's size is not known before it runs: blocks are
+  // equal shares then.
+  int64_t mb, nb;
+  Dim row_blocks, column_blocks;
+  int64_t mc;  // rows of A packed at a time
+  int64_t kc;  // the chunk of k
 };
 
 constexpr int64_t kFewRows = 4;  // that share what turning B over takes

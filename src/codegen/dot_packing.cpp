@@ -101,35 +101,50 @@ void DotLowering::whole_then_single(Expr count, int lanes, const std::function<v
 
 void DotLowering::pack_b(Expr k_begin, Expr k_end) {
   Expr kc = k_end - k_begin, nr = build_.index(tiles_.nr);
-  if (turned_b_)
+  if (turned_b_) {
+    const int64_t piece = 8192 / (tiles_.nr * static_cast<int64_t>(size_of(storage_of(b_))));
     return strips_of_parts([&](const Strip& strip) {
-      build_.transpose({scratch_b_, offset_of(strip), nr},
-                       {emit_.buffer_of_arg(b_.view->arg), b_.offset(emit_, b_first_, strip.column, k_begin),
-                        emit_.size(b_.free_stride)},
-                       strip.width, kc);
+      emit_.serial(build_.index(0), (kc + build_.index(piece - 1)) / build_.index(piece), [&](Expr p) {
+        Expr begin = build_.let(p * piece);
+        build_.transpose(
+            {scratch_b_, offset_of(strip) + begin * nr, nr},
+            {emit_.buffer_of_arg(b_.view->arg), b_.offset(emit_, b_first_, strip.column, k_begin + begin),
+             emit_.size(b_.free_stride)},
+            strip.width, build_.let(loop::lesser(build_.index(piece), kc - begin)));
+      });
     });
-  // Few of a row's columns are read, and the next row lies elsewhere: it is asked for in time.
-  constexpr int64_t kRowsAhead = 8;
-  const int64_t line = 64 / static_cast<int64_t>(size_of(storage_of(b_)));
-  auto ask_ahead = [&](Expr k, Expr first) {
-    Expr next = b_.offset(emit_, b_first_, first, k_begin + k + build_.index(kRowsAhead));
-    for (int64_t at = 0; at < tiles_.nr; at += line)
-      build_.prefetch(emit_.buffer_of_arg(b_.view->arg), next + build_.index(at));
-  };
+  }
   // Where B lies in runs, a strip is part of one.
   const bool in_runs = b_.runs && !b_.runs->free.empty() && b_.runs->free.back().stride == kOne &&
                        constant_of(b_.runs->free.back().size).value_or(1) % tiles_.nr == 0 &&
                        (!parts_ || even_columns());
-  emit_.serial(build_.index(0), kc, [&](Expr k) {
-    Expr row = in_runs ? build_.let(b_first_ + offset_in(emit_, b_.runs->folded, k_begin + k)) : Expr();
+  auto copy_row = [&](Expr k, const Strip& strip) {
+    Expr run = in_runs ? build_.let(b_first_ + offset_in(emit_, b_.runs->folded, k_begin + k) +
+                                    offset_in(emit_, b_.runs->free, strip.column))
+                       : Expr();
+    whole_then_single(strip.width, static_cast<int>(tiles_.nr), [&](Expr j) {
+      Expr value = b_.view   ? load_b(k_begin + k, strip.column + j)
+                   : in_runs ? widen(build_.load(emit_.buffer_of_arg(b_.runs->arg), run + j))
+                             : widen(b_.at(emit_, batch_index_, strip.column + j, k_begin + k));
+      build_.store(scratch_b_, offset_of(strip) + k * tiles_.nr + j, value);
+    });
+  };
+  // A strip gets a few rows in one piece, so that lines of different strips, which share places in the first
+  // cache, are done with one after the other. Few of a row's columns are read, and the next row lies
+  // elsewhere: those of the next piece are asked for.
+  constexpr int64_t kRows = 8;
+  const int64_t line = 64 / static_cast<int64_t>(size_of(storage_of(b_)));
+  auto ask_ahead = [&](Expr k, Expr first) {
+    Expr next = b_.offset(emit_, b_first_, first, k_begin + k + build_.index(kRows));
+    for (int64_t at = 0; at < tiles_.nr; at += line)
+      build_.prefetch(emit_.buffer_of_arg(b_.view->arg), next + build_.index(at));
+  };
+  emit_.serial(build_.index(0), (kc + build_.index(kRows - 1)) / build_.index(kRows), [&](Expr piece) {
+    Expr begin = build_.let(piece * kRows), end = build_.let(loop::lesser(begin + kRows, kc));
     strips_of_parts([&](const Strip& strip) {
-      if (b_.rows_lie()) ask_ahead(k, strip.column);
-      Expr run = in_runs ? build_.let(row + offset_in(emit_, b_.runs->free, strip.column)) : Expr();
-      whole_then_single(strip.width, static_cast<int>(tiles_.nr), [&](Expr j) {
-        Expr value = b_.view   ? load_b(k_begin + k, strip.column + j)
-                     : in_runs ? widen(build_.load(emit_.buffer_of_arg(b_.runs->arg), run + j))
-                               : widen(b_.at(emit_, batch_index_, strip.column + j, k_begin + k));
-        build_.store(scratch_b_, offset_of(strip) + k * tiles_.nr + j, value);
+      emit_.serial(begin, end, [&](Expr k) {
+        if (b_.rows_lie()) ask_ahead(k, strip.column);
+        copy_row(k, strip);
       });
     });
   });

@@ -20,6 +20,7 @@
 // number of rows, or the host.
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 #include "codegen/dot_lowering.h"
 
@@ -109,10 +110,9 @@ void DotLowering::run() {
     const int64_t enough = work_of_grain(emit_.target, static_cast<int>(size_of(type_)));
     if (tiles_.nb == n && n >= 2 * line && m * n * parts() * k >= 2 * enough)
       tiles_.nb = ceil_over(n, 2 * line) * line;
-    tiles_.columns = Dim(tiles_.nb);
+    tiles_.row_blocks = kOne, tiles_.column_blocks = ceildiv(n_, Dim(tiles_.nb));
   }
-  const Dim m_blocks = thin_ ? kOne : ceildiv(m_, tiles_.rows), n_blocks = ceildiv(n_, tiles_.columns);
-  kernel_.blocks = batch_ * m_blocks * n_blocks;
+  kernel_.blocks = batch_ * tiles_.row_blocks * tiles_.column_blocks;
   kernel_.grain = 1;
   if (auto k = constant_of(k_)) {
     int64_t work =
@@ -122,18 +122,27 @@ void DotLowering::run() {
   if (prepacked_) emit_packing();
   fetches_next_ = prepacked_ && tiles_of_strip() > 1 && b_.view;
 
-  Expr columns = emit_.size(n_blocks), rows = emit_.size(m_blocks);
+  Expr columns = emit_.size(tiles_.column_blocks), rows = emit_.size(tiles_.row_blocks);
   Expr block = build_.block();
   Expr nb = block % columns, rest = block / columns;
   batch_index_ = build_.let(rest / rows);
-  Expr block_rows = emit_.size(tiles_.rows), block_columns = emit_.size(tiles_.columns);
-  m_begin_ = build_.let((rest % rows) * block_rows);
-  n_begin_ = build_.let(nb * block_columns);
-  n_end_ = build_.let(loop::lesser(n_begin_ + block_columns, emit_.size(n_)));
+  // Blocks of known size, or equal shares in whole tiles, of which the last ones may be empty.
+  auto block_of = [&](const Dim& all, Expr number, Expr blocks, const Dim& count, int64_t known,
+                      int64_t step) -> std::pair<Expr, Expr> {
+    const bool known_size = count == ceildiv(all, Dim(known));
+    Expr size = build_.index(known), last = emit_.size(all);
+    if (!known_size) {
+      Expr steps = blocks * build_.index(step);
+      size = build_.let((last + (steps - build_.index(1))) / steps * build_.index(step));
+    }
+    Expr begin = build_.let(known_size ? number * size : loop::lesser(number * size, last));
+    return {begin, build_.let(loop::lesser(begin + size, last))};
+  };
+  std::tie(n_begin_, n_end_) = block_of(n_, nb, columns, tiles_.column_blocks, tiles_.nb, tiles_.nr);
   if (a_.view || a_.runs) a_first_ = build_.let(a_.batch_offset(emit_, batch_index_));
   if (b_.view || b_.runs) b_first_ = build_.let(b_.batch_offset(emit_, batch_index_));
   if (thin_) return thin();
-  m_end_ = build_.let(loop::lesser(m_begin_ + block_rows, emit_.size(m_)));
+  std::tie(m_begin_, m_end_) = block_of(m_, rest % rows, rows, tiles_.row_blocks, tiles_.mb, tiles_.mr);
   ask_for_a();
 
   if (!direct_a_) scratch_a_ = build_.add_scratch(type_, Dim(tiles_.mc * a_step_), "a");
@@ -149,11 +158,17 @@ void DotLowering::run() {
 
   if (!chunked_) return chunk(build_.index(0), emit_.size(k_), {}, {});
   // An empty sum still writes its results, so there is always one chunk.
-  Expr chunks = loop::greater((emit_.size(k_) + build_.index(tiles_.kc - 1)) / build_.index(tiles_.kc),
-                              build_.index(1));
+  Expr chunks = build_.let(loop::greater(
+      (emit_.size(k_) + build_.index(tiles_.kc - 1)) / build_.index(tiles_.kc), build_.index(1)));
+  Expr longest = build_.index(tiles_.kc);
+  if (!k_.is_constant()) {  // about equally long, as those of a known sum are
+    constexpr int64_t kStep = 8;
+    Expr share = (emit_.size(k_) + (chunks - build_.index(1))) / chunks;
+    longest = build_.let((share + build_.index(kStep - 1)) / build_.index(kStep) * build_.index(kStep));
+  }
   emit_.serial(build_.index(0), chunks, [&](Expr c) {
-    Expr begin = build_.let(c * tiles_.kc);
-    Expr end = build_.let(loop::lesser(begin + build_.index(tiles_.kc), emit_.size(k_)));
+    Expr begin = build_.let(c * longest);
+    Expr end = build_.let(loop::lesser(begin + longest, emit_.size(k_)));
     chunk(begin, end, c > build_.index(0), c == chunks - build_.index(1));
   });
 }

@@ -43,6 +43,7 @@ namespace {
 constexpr int kMaxThreads = 1024;
 constexpr int64_t kChunksPerThread = 16;
 constexpr auto kSpin = std::chrono::microseconds(50);
+constexpr auto kSpinBesideOthers = std::chrono::milliseconds(1);  // while others are still at the job
 // Waking a sleeping worker costs the caller several microseconds; it pays once work of about this time was
 // done, or stands to be done, without help. A grain is at least about 3 µs.
 using Clock = std::chrono::steady_clock;
@@ -350,6 +351,13 @@ struct ThreadPool::Impl {
       work(thread);
       auto changed = [&] { return number_in(ticket.load(std::memory_order_acquire)) != before; };
       if (spin_until(changed)) continue;
+      // Who is done before the others stays awake for what comes next: one who has to be woken comes late
+      // again, and again has less to do.
+      const Clock::time_point since = Clock::now();
+      bool told = false;
+      while (!told && busy.load(std::memory_order_relaxed) && Clock::now() - since < kSpinBesideOthers)
+        told = spin_until(changed);
+      if (told) continue;
       sleepers.fetch_add(1, std::memory_order_seq_cst);
       if (!changed()) futex_wait(number_word(), before);
       sleepers.fetch_sub(1, std::memory_order_seq_cst);

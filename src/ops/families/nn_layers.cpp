@@ -492,7 +492,10 @@ std::vector<Op> nn_layers() {
                                 {"T[2, 0], T[3, 0], T[3]", "{}"}},
                                2),
                           linear_body, infer_linear));
-  ops.back().decl.usual = {{{"f64[2, 3]", "f64[4, 3]"}}, {{"f64[2, 3]", "f64[4, 3]", "f64[4]"}}};
+  ops.back().decl.usual = {{{"f64[2, 3]", "f64[4, 3]"}},
+                           {{"f64[2, 3]", "f64[4, 3]", "f64[4]"}},
+                           {{"f32[1, 3]", "f32[4, 3]"}},
+                           {{"f32[1, 3]", "f32[4, 3]", "f32[4]"}}};
   ops.push_back(composite(
       decl("embedding", "The rows of the table that the indices name. An index out of range is clamped.",
            {{"indices", "Integers."}, {"table", "[rows, features]."}}, {},
