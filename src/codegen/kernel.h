@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +30,8 @@ struct Kernel {
   Dim blocks = 1;            // independent blocks of work, over the graph's symbols
   int64_t grain = 1;         // blocks worth handing to a thread
   int64_t block_grains = 1;  // where a block is worth it by itself: how many times over
+  // Where sizes say it that nobody knows yet, in place of both: how often all blocks together are worth it.
+  std::optional<Dim> grains{};
   rt::KernelSteps steps = rt::KernelSteps::None;
   // Buffers stand in this order: the node's operands, then its results. (result, operand) pairs that may
   // share memory:

@@ -113,11 +113,13 @@ void DotLowering::run() {
     tiles_.row_blocks = kOne, tiles_.column_blocks = ceildiv(n_, Dim(tiles_.nb));
   }
   kernel_.blocks = batch_ * tiles_.row_blocks * tiles_.column_blocks;
-  kernel_.grain = 1;
-  if (auto k = constant_of(k_)) {
-    int64_t work =
-        (thin_ ? constant_of(m_).value_or(1) : tiles_.mb) * tiles_.nb * parts() * std::max<int64_t>(*k, 1);
-    set_grain(kernel_, emit_.target, type_, work);
+  const Dim terms = max(k_, kOne);
+  if ((m_ * n_ * terms).is_constant()) {
+    const int64_t rows = thin_ ? constant_of(m_).value_or(1) : tiles_.mb;
+    set_grain(kernel_, emit_.target, type_, rows * tiles_.nb * parts() * constant_of(terms).value_or(1));
+  } else {
+    kernel_.grains = floordiv(batch_ * m_ * n_ * terms * Dim(parts()),
+                              Dim(work_of_grain(emit_.target, static_cast<int>(size_of(type_)))));
   }
   if (prepacked_) emit_packing();
   fetches_next_ = prepacked_ && tiles_of_strip() > 1 && b_.view;

@@ -371,6 +371,7 @@ class Planner final : public BlockPlanner {
     call.name = kernel.name;
     call.grain = kernel.grain;
     call.block_grains = kernel.block_grains;
+    if (kernel.grains) call.grains = size(*kernel.grains);
     call.steps = kernel.steps;
     if (!kernel.checks.empty()) call.fail = failing(kernel.checks);
     for (const std::string& formula : kernel.sizes) call.dims.push_back(size(Dim::parse(formula)));

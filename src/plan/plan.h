@@ -25,6 +25,7 @@ struct KernelChoice {
   std::vector<std::string> sizes;  // symbols, in the order of the kernel's size parameters
   Dim blocks = 1;
   int64_t grain = 1, block_grains = 1;
+  std::optional<Dim> grains{};  // of all blocks, in place of both
   rt::KernelSteps steps = rt::KernelSteps::None;
   std::vector<std::pair<DType, Dim>> scratch;   // the kernel's scratch buffers, in elements
   std::vector<std::pair<int, int>> in_place;    // (result, operand)

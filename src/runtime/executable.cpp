@@ -390,11 +390,14 @@ class Executable::Runner {
     count(launched, call.origin);
     auto scratch = call.scratch < 0 ? size_t{0} : static_cast<size_t>(sized_[call.scratch]);
     if (call.steps != KernelSteps::None) return all_steps(call, args, error, scratch);
-    int64_t blocks = sized_[call.blocks];
+    int64_t blocks = sized_[call.blocks], grain = call.grain, block_grains = call.block_grains;
+    if (call.grains >= 0 && blocks > 0) {
+      const int64_t all = std::max<int64_t>(1, sized_[call.grains]);
+      grain = std::max<int64_t>(1, blocks / all), block_grains = std::max<int64_t>(1, all / blocks);
+    }
     int32_t code = 0;
-    if (ThreadPool::is_shared(blocks, call.grain)) {
-      code = pool_.run(call.kernel, args, blocks, call.grain, scratch, call.buffers.size(), call.block_grains,
-                       shares_);
+    if (ThreadPool::is_shared(blocks, grain)) {
+      code = pool_.run(call.kernel, args, blocks, grain, scratch, call.buffers.size(), block_grains, shares_);
     } else if (blocks > 0) {
       // Too little for a second thread: called at once. The run has set the floating-point control word.
       if (scratch) args.scratch = ThreadPool::scratch_here(scratch);

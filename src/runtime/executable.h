@@ -56,6 +56,7 @@ struct KernelCall {
   SizeId blocks = 0;
   int64_t grain = 1;         // the least number of blocks worth handing to a thread: about 3 µs of work
   int64_t block_grains = 1;  // where a block is worth it by itself: how many times over
+  SizeId grains = -1;        // in place of both, where the sizes say it: how much of that all blocks are
   SizeId scratch = -1;       // bytes for each thread; -1: none
   Origin origin = Origin::Compiled;
   std::string name{};                     // for profiles and reports

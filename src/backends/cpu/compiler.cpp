@@ -104,6 +104,7 @@ plan::KernelChoice choice_of(const codegen::Kernel& kernel, rt::KernelFn functio
   choice.blocks = kernel.blocks;
   choice.grain = kernel.grain;
   choice.block_grains = kernel.block_grains;
+  choice.grains = kernel.grains;
   choice.steps = kernel.steps;
   choice.in_place = kernel.in_place;
   choice.updates = kernel.updates;
