@@ -1,6 +1,7 @@
 // The pool of worker threads. A call is cut into chunks that are claimed by an atomic counter, by the caller
 // too, who has the first, and the caller waits only for chunks that somebody claimed: a worker that comes
-// late costs nothing but its wake-up. Workers spin for 50 µs after their last work and then sleep. One call
+// late costs nothing but its wake-up. Workers spin for 50 µs after their last work, longer while others are
+// still at it, and then sleep. One call
 // at a time has the workers; a call that finds them taken (by another thread, or by the call it is nested in)
 // runs inline on its own thread.
 #pragma once
