@@ -22,8 +22,15 @@ std::optional<std::vector<Tensor>> with_merged_examples(
   for (size_t i = 0; i < operands.size(); ++i) {
     const Shape& shape = operands[i].shape();
     if (op.decl.operands[i].spread) {
-      if (shape.rank() > own) return std::nullopt;
-      merged.push_back(operands[i]);
+      // Axes of one in front of its own say that it is the same for all examples. Where one of its own is
+      // one, too, there may be a kernel for the examples as they are.
+      const std::span<const int64_t> all(shape.begin(), shape.end());
+      const auto last = all.last(static_cast<size_t>(std::min(shape.rank(), own)));
+      const auto before = all.first(all.size() - last.size());
+      const auto is_one = [](int64_t size) { return size == 1; };
+      if (!std::ranges::all_of(before, is_one) || (!before.empty() && std::ranges::any_of(last, is_one)))
+        return std::nullopt;
+      merged.push_back(operands[i].reshaped(Shape(std::vector(last.begin(), last.end()))));
       continue;
     }
     std::vector<int64_t> sizes(shape.begin(), shape.end());

@@ -84,6 +84,37 @@ def test_first_calls_of_common_ops_compile_nothing_and_open_no_compiler() -> Non
     assert first["compiler"] is False
 
 
+# Products and attention as networks have them, the first ones in a process, forwards and with gradients.
+NETWORKS = """
+import sys, numpy as np, intaglio as ig
+rng = np.random.default_rng(1)
+def normal(*shape): return ig.asarray(rng.standard_normal(shape).astype("float32"))
+out = [ig.linear(normal(rows, 70), normal(30, 70), normal(30)) for rows in (1, 2, 9)]
+out += [normal(1, 70) @ normal(30, 70).T, normal(9, 70) @ normal(70, 30)]
+q, k, v = normal(2, 3, 20, 8), normal(2, 3, 24, 8), normal(2, 3, 24, 8)
+keep = ig.asarray(rng.random((20, 24)) > 0.3)
+masks = [None, keep, keep[None, None], ig.asarray(rng.random((2, 1, 1, 24)) > 0.3), normal(2, 1, 1, 24)]
+for mask in masks:
+    def loss(q, k, v): return ig.sum(ig.scaled_dot_product_attention(q, k, v, mask) ** 2)
+    out.append(ig.scaled_dot_product_attention(q, k, v, mask))
+    out += ig.grad(loss, argnums=(0, 1, 2))(q, k, v)
+    out += ig.jit(ig.grad(loss, argnums=(0, 1, 2)))(q, k, v)
+np.savez(sys.argv[1], *map(np.asarray, out))
+print(any("libintaglio_compiler" in line for line in open("/proc/self/maps")))
+"""
+
+
+def test_first_calls_of_networks_open_no_compiler(tmp_path: Path) -> None:
+    opened = {}
+    for prebuilt in ("1", "0"):
+        opened[prebuilt] = run(NETWORKS, str(tmp_path / prebuilt), INTAGLIO_PREBUILT=prebuilt, INTAGLIO_OP_BY_OP="1")
+    assert [opened[prebuilt].strip() for prebuilt in ("1", "0")] == ["False", "True"]
+    with np.load(tmp_path / "1.npz") as ready, np.load(tmp_path / "0.npz") as compiled:
+        assert len(ready) == 40
+        for name in ready:
+            np.testing.assert_array_equal(ready[name], compiled[name])
+
+
 def test_without_them_everything_is_compiled() -> None:
     first = json.loads(run(FIRST_CALLS, INTAGLIO_PREBUILT="0"))
     assert first["prebuilt"] == 0

@@ -118,26 +118,36 @@ Batched batch_attention_gradient(BatchContext& c) {
   return out;
 }
 
-// Of any number of examples: without a mask, causal, and with a mask for all, as training has it too (of the
-// gradient what the forward part keeps comes along); forwards with other masks for all, with one for all
-// queries of [batch, heads, length, features] (of padding), and of a single query.
+// The operands without a mask, of examples of these sizes ("2, 3"); of the gradient with what the forward
+// part keeps.
+std::vector<std::string> usual_operands(std::string_view examples, bool gradient) {
+  std::vector<std::string> out;
+  for (const char* rest : {"4, 5", "6, 5", "6, 7", "4, 7", "4", "4, 7"})
+    if (gradient || out.size() < 3) out.push_back(fmt::format("f32[{}, {}]", examples, rest));
+  return out;
+}
+// Of any number of examples: without a mask, causal, with a mask for all, and with one for all queries of
+// [batch, heads, length, features] (of padding), as training has it too; forwards with other masks for all,
+// with padding of one example, and of a single query.
 std::vector<UsualCall> usual_calls(bool gradient) {
-  std::vector<std::string> operands = {"f32[3, 4, 5]", "f32[3, 6, 5]", "f32[3, 6, 7]"};
-  if (gradient) operands.insert(operands.end(), {"f32[3, 4, 7]", "f32[3, 4]", "f32[3, 4, 7]"});
-  std::vector<UsualCall> out(3, {operands});
+  std::vector<UsualCall> out(3, {usual_operands("3", gradient)});
   out[1].attrs.set(kCausal, true);
   out[2].operands.push_back("bool[4, 6]");
+  for (const char* type : {"bool", "f32"}) {
+    out.push_back({usual_operands("2, 3", gradient)});
+    out.back().operands.push_back(fmt::format("{}[2, 1, 1, 6]", type));
+  }
   return out;
 }
 std::vector<UsualCall> usual_calls_forwards() {
   std::vector<UsualCall> out = usual_calls(false);
-  out.push_back({out[0].operands});
+  out.push_back({usual_operands("3", false)});
   out.back().operands.push_back("f32[4, 6]");
   out.push_back({{"f32[3, 1, 5]", "f32[3, 6, 5]", "f32[3, 6, 7]"}});
-  for (int batch : {1, 2})
-    for (const char* type : {"bool", "f32"})
-      out.push_back({{fmt::format("f32[{}, 3, 4, 5]", batch), fmt::format("f32[{}, 3, 6, 5]", batch),
-                      fmt::format("f32[{}, 3, 6, 7]", batch), fmt::format("{}[{}, 1, 1, 6]", type, batch)}});
+  for (const char* type : {"bool", "f32"}) {
+    out.push_back({usual_operands("1, 3", false)});
+    out.back().operands.push_back(fmt::format("{}[1, 1, 1, 6]", type));
+  }
   return out;
 }
 
