@@ -129,6 +129,9 @@ class DotLowering {
   void whole_then_single(Expr count, int lanes, const std::function<void(Expr)>& body);
   Expr offset_of(const Strip& strip) const { return strip.kept * (tiles_.kc * tiles_.nr); }  // in packed B
   void pack_b(Expr k_begin, Expr k_end);
+  // Columns of B that lies across, into a strip.
+  void turn_strip(loop::Builder& build, const loop::Builder::Matrix& to, const loop::Builder::Matrix& from,
+                  Expr columns, Expr rows) const;
   void pack_a(Expr from, Expr to, Expr k_begin, Expr k_end);  // rows [from, to), kc elements each
   void pack_runs(Expr from, Expr to);
 

@@ -8,6 +8,21 @@ namespace ig::codegen {
 
 using loop::Expr;
 
+// Rows are read from end to end, which the processor foresees. Where a store writes less than a line of the
+// packed form, piece by piece, so that the line is complete before it leaves the first cache.
+void DotLowering::turn_strip(loop::Builder& build, const loop::Builder::Matrix& to,
+                             const loop::Builder::Matrix& from, Expr columns, Expr rows) const {
+  const auto bytes = static_cast<int64_t>(size_of(storage_of(b_)));
+  if (emit_.target.vector_bytes == 64 && bytes >= 4) return build.transpose(to, from, columns, rows);
+  const int64_t piece = 8192 / (tiles_.nr * bytes);
+  build.serial_for(build.index(0), (rows + (piece - 1)) / build.index(piece), [&](Expr p) {
+    Expr begin = build.let(p * piece);
+    build.transpose({to.buffer, to.offset + begin * tiles_.nr, to.stride},
+                    {from.buffer, from.offset + begin, from.stride}, columns,
+                    build.let(loop::lesser(build.index(piece), rows - begin)));
+  });
+}
+
 void DotLowering::emit_packing() {
   loop::Builder pack("pack");
   const Type& type = b_.view->arg->type();
@@ -39,22 +54,7 @@ void DotLowering::emit_packing() {
     Expr first = pack.let(unit + pack.block() % pack.index(parts()) * columns);
     Expr target = pack.let(pack.block() * strip);
     pack.if_then(width < pack.index(nr), [&] { zeros(target, strip); });
-    // Rows are read from end to end, which the processor foresees. Where a store writes less than a line of
-    // the packed form, piece by piece, so that the line is complete before it leaves the first cache.
-    const bool whole_lines = emit_.target.vector_bytes == 64 && size_of(type.dtype) >= 4;
-    auto turn = [&](Expr begin, Expr count) {
-      pack.transpose({to, target + begin * nr, pack.index(nr)}, {from, first * step_n + begin, step_n}, width,
-                     count);
-    };
-    if (whole_lines) {
-      turn(pack.index(0), rows);
-    } else {
-      const int64_t piece = 8192 / (nr * static_cast<int64_t>(size_of(type.dtype)));
-      pack.serial_for(pack.index(0), (rows + (piece - 1)) / pack.index(piece), [&](Expr p) {
-        Expr begin = pack.let(p * piece);
-        turn(begin, loop::lesser(pack.index(piece), rows - begin));
-      });
-    }
+    turn_strip(pack, {to, target, pack.index(nr)}, {from, first * step_n, step_n}, width, rows);
     packing.blocks = strips_of_all;
   } else {
     // A block is a few rows of B, each of which is read from end to end, at the same time; a strip gets as
@@ -100,28 +100,21 @@ void DotLowering::whole_then_single(Expr count, int lanes, const std::function<v
 }
 
 void DotLowering::pack_b(Expr k_begin, Expr k_end) {
-  Expr kc = k_end - k_begin, nr = build_.index(tiles_.nr);
-  if (turned_b_) {
-    const int64_t piece = 8192 / (tiles_.nr * static_cast<int64_t>(size_of(storage_of(b_))));
+  Expr kc = k_end - k_begin;
+  if (turned_b_)
     return strips_of_parts([&](const Strip& strip) {
-      emit_.serial(build_.index(0), (kc + build_.index(piece - 1)) / build_.index(piece), [&](Expr p) {
-        Expr begin = build_.let(p * piece);
-        build_.transpose(
-            {scratch_b_, offset_of(strip) + begin * nr, nr},
-            {emit_.buffer_of_arg(b_.view->arg), b_.offset(emit_, b_first_, strip.column, k_begin + begin),
-             emit_.size(b_.free_stride)},
-            strip.width, build_.let(loop::lesser(build_.index(piece), kc - begin)));
-      });
+      turn_strip(build_, {scratch_b_, offset_of(strip), build_.index(tiles_.nr)},
+                 {emit_.buffer_of_arg(b_.view->arg), b_.offset(emit_, b_first_, strip.column, k_begin),
+                  emit_.size(b_.free_stride)},
+                 strip.width, kc);
     });
-  }
   // Where B lies in runs, a strip is part of one.
   const bool in_runs = b_.runs && !b_.runs->free.empty() && b_.runs->free.back().stride == kOne &&
                        constant_of(b_.runs->free.back().size).value_or(1) % tiles_.nr == 0 &&
                        (!parts_ || even_columns());
-  auto copy_row = [&](Expr k, const Strip& strip) {
-    Expr run = in_runs ? build_.let(b_first_ + offset_in(emit_, b_.runs->folded, k_begin + k) +
-                                    offset_in(emit_, b_.runs->free, strip.column))
-                       : Expr();
+  // `run`: where the strip's columns begin in a row of runs.
+  auto copy_row = [&](Expr k, const Strip& strip, Expr run) {
+    if (in_runs) run = build_.let(run + offset_in(emit_, b_.runs->folded, k_begin + k));
     whole_then_single(strip.width, static_cast<int>(tiles_.nr), [&](Expr j) {
       Expr value = b_.view   ? load_b(k_begin + k, strip.column + j)
                    : in_runs ? widen(build_.load(emit_.buffer_of_arg(b_.runs->arg), run + j))
@@ -142,9 +135,10 @@ void DotLowering::pack_b(Expr k_begin, Expr k_end) {
   emit_.serial(build_.index(0), (kc + build_.index(kRows - 1)) / build_.index(kRows), [&](Expr piece) {
     Expr begin = build_.let(piece * kRows), end = build_.let(loop::lesser(begin + kRows, kc));
     strips_of_parts([&](const Strip& strip) {
+      Expr run = in_runs ? build_.let(b_first_ + offset_in(emit_, b_.runs->free, strip.column)) : Expr();
       emit_.serial(begin, end, [&](Expr k) {
         if (b_.rows_lie()) ask_ahead(k, strip.column);
-        copy_row(k, strip);
+        copy_row(k, strip, run);
       });
     });
   });

@@ -291,12 +291,15 @@ struct ThreadPool::Impl {
     }
   }
 
-  void work(uint32_t thread) {
-    for (uint32_t index; claim(index);) {
+  // Whether there was any.
+  bool work(uint32_t thread) {
+    bool any = false;
+    for (uint32_t index; claim(index); any = true) {
       execute(index, thread);
       finished.fetch_add(1, std::memory_order_seq_cst);
       if (waiting.load(std::memory_order_seq_cst)) futex_wake(finished, 1);
     }
+    return any;
   }
 
   // The caller's part: from the first chunk on, which is his, for as long as there are any and `more()` after
@@ -348,14 +351,15 @@ struct ThreadPool::Impl {
       if (stop.load(std::memory_order_acquire)) return;
       if (const int here = sched_getcpu(); here >= 0 && here == caller_at.load(std::memory_order_relaxed))
         step_aside(here, wanted.load(std::memory_order_relaxed));
-      work(thread);
+      const bool helped = work(thread);
       auto changed = [&] { return number_in(ticket.load(std::memory_order_acquire)) != before; };
       if (spin_until(changed)) continue;
-      // Who is done before the others stays awake for what comes next: one who has to be woken comes late
-      // again, and again has less to do.
+      // Who is done with a part before the others stays awake for what comes next: one who has to be woken
+      // comes late again, and again has less to do.
       const Clock::time_point since = Clock::now();
       bool told = false;
-      while (!told && busy.load(std::memory_order_relaxed) && Clock::now() - since < kSpinBesideOthers)
+      while (helped && !told && busy.load(std::memory_order_relaxed) &&
+             Clock::now() - since < kSpinBesideOthers)
         told = spin_until(changed);
       if (told) continue;
       sleepers.fetch_add(1, std::memory_order_seq_cst);

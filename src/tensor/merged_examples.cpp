@@ -2,6 +2,7 @@
 #include "tensor/merged_examples.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "ops/builder.h"
 
@@ -17,7 +18,10 @@ std::optional<std::vector<Tensor>> with_merged_examples(
                          .first(static_cast<size_t>(std::max(0, first.rank() - own)));
   int64_t examples = 1;
   for (int64_t size : front) examples *= size;
-  if (front.size() == 1 || examples <= 1) return std::nullopt;
+  auto leads = [&](size_t i) { return op.decl.operands[i].spread && operands[i].rank() > own; };
+  const bool is_merged =
+      front.size() == 1 && std::ranges::none_of(std::views::iota(size_t{0}, operands.size()), leads);
+  if (is_merged || examples <= 1) return std::nullopt;
   std::vector<Tensor> merged;
   for (size_t i = 0; i < operands.size(); ++i) {
     const Shape& shape = operands[i].shape();
