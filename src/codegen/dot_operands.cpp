@@ -11,10 +11,6 @@ namespace ig::codegen {
 
 using loop::Expr;
 
-namespace {
-const Dim kOne(int64_t{1});
-}  // namespace
-
 DotSide::DotSide(Value v, Ints batch_axes, Ints folded_axes)
     : value(v), batch(std::move(batch_axes)), folded(std::move(folded_axes)) {
   const Dims& dims = v->type().dims;
@@ -227,10 +223,11 @@ DotTiles choose_tiles(const DotShape& shape, const Target& target) {
     longest = std::clamp(room, longest, int64_t{8192} / shape.element_bytes);
     t.kc = *k > longest + longest / 3 ? even_tile(*k, longest, 8) : *k;
   }
-  if (!n && few > 64) t.nb = ceil_to(kMostColumns, t.nr);
   if (!m) t.mb = kMostRows / t.mr * t.mr;
-  t.column_blocks = !n && few > 64 ? blocks_of_columns(shape.n) : ceildiv(shape.n, Dim(t.nb));
   t.row_blocks = m ? ceildiv(shape.m, Dim(t.mb)) : blocks_of_rows(shape.m, shape.n, t.mb);
+  const bool shares_columns = !n && few > 64;
+  if (shares_columns) t.nb = ceil_to(kMostColumns, t.nr);
+  t.column_blocks = shares_columns ? blocks_of_columns(shape.n) : ceildiv(shape.n, Dim(t.nb));
   t.mc = even_tile(t.mb, 96, t.mr);
   return t;
 }

@@ -353,12 +353,11 @@ struct ThreadPool::Impl {
         step_aside(here, wanted.load(std::memory_order_relaxed));
       const bool helped = work(thread);
       auto changed = [&] { return number_in(ticket.load(std::memory_order_acquire)) != before; };
-      if (spin_until(changed)) continue;
       // Who is done with a part before the others stays awake for what comes next: one who has to be woken
       // comes late again, and again has less to do.
       const Clock::time_point since = Clock::now();
-      bool told = false;
-      while (helped && !told && busy.load(std::memory_order_relaxed) &&
+      bool told = spin_until(changed);
+      while (!told && helped && busy.load(std::memory_order_relaxed) &&
              Clock::now() - since < kSpinBesideOthers)
         told = spin_until(changed);
       if (told) continue;

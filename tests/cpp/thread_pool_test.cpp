@@ -249,6 +249,32 @@ TEST(ThreadPool, LargeBlocksWakeWorkersAtOnce) {
   }
 }
 
+TEST(ThreadPool, WhoIsDoneBeforeTheOthersStaysAwake) {
+  using namespace std::chrono_literals;
+  using Clock = std::chrono::steady_clock;
+  Threads two(2);
+  ThreadPool& pool = ThreadPool::instance();
+  bool helped = false;
+  // A worker may lose its processor now and then.
+  for (int round = 0; round < 50 && !helped; ++round) {
+    std::atomic<bool> done{false}, began{false};
+    auto first = [&](int64_t begin, int64_t) {
+      if (begin == 1) return done.store(true);
+      for (const auto until = Clock::now() + 1s; !done && Clock::now() < until;) std::this_thread::yield();
+      for (const auto until = Clock::now() + 300us; Clock::now() < until;) {  // longer than a worker spins
+      }
+    };
+    pool.parallel_for(2, 1, first, 1000);
+    // Little work, as far as anybody knows: nobody is woken for it while its first part runs.
+    pool.parallel_for(2, 1, [&](int64_t begin, int64_t) {
+      if (begin == 1) return began.store(true);
+      for (const auto until = Clock::now() + 20ms; !began && Clock::now() < until;) std::this_thread::yield();
+      helped = began;
+    });
+  }
+  EXPECT_TRUE(helped);
+}
+
 TEST(ThreadPool, AWorkerLeavesItsCallersProcessor) {
   cpu_set_t mine, one;
   ASSERT_EQ(sched_getaffinity(0, sizeof mine, &mine), 0);

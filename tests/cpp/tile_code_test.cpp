@@ -99,5 +99,32 @@ TEST(TileCode, PackingIsCalled) {
   for (const char* target : kTargets) EXPECT_GE(count(llvm_of(text, target), "call void %"), 1) << target;
 }
 
+// A product of sizes that are not known says by formulas how many blocks it has, and how much work that is.
+TEST(TileCode, ProductsOfAnySizes) {
+  auto graph = Graph::parse(R"(graph @g(%x: f32[m, k], %w: f32[k, n]) where k in [0, inf], m in [0, inf], n in [0, inf] {
+  %p = dot_general(%x, %w) {lhs_batching_dimensions = [], rhs_batching_dimensions = [], lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0], accumulate = f32} : f32[m, n]
+  return %p
+})");
+  run_passes(*graph, {});
+  const Target target = Target::named("x86-64-v3");
+  const Kernel kernel = lower(graph->body().first(), {false, false}, target);
+  ASSERT_TRUE(kernel.grains);
+  struct Case {
+    int64_t m, k, n, blocks;
+  };
+  for (const Case& c : {Case{64, 784, 512, 4},
+                        {128, 512, 64, 2},
+                        {8, 8, 300, 4},
+                        {512, 512, 512, 12},
+                        {1000, 1, 2048, 48},
+                        {64, 64, 64, 1},
+                        {7, 3, 0, 0}}) {
+    const SymbolValues sizes{{"m", c.m}, {"k", c.k}, {"n", c.n}};
+    EXPECT_EQ(kernel.blocks.evaluate(sizes), c.blocks) << c.m << " " << c.n;
+    EXPECT_EQ(kernel.grains->evaluate(sizes), c.m * c.k * c.n / work_of_grain(target, 4))
+        << c.m << " " << c.n;
+  }
+}
+
 }  // namespace
 }  // namespace ig::codegen

@@ -105,10 +105,9 @@ print(any("libintaglio_compiler" in line for line in open("/proc/self/maps")))
 
 
 def test_first_calls_of_networks_open_no_compiler(tmp_path: Path) -> None:
-    opened = {}
-    for prebuilt in ("1", "0"):
-        opened[prebuilt] = run(NETWORKS, str(tmp_path / prebuilt), INTAGLIO_PREBUILT=prebuilt, INTAGLIO_OP_BY_OP="1")
-    assert [opened[prebuilt].strip() for prebuilt in ("1", "0")] == ["False", "True"]
+    for prebuilt, opened in {"1": "False", "0": "True"}.items():
+        told = run(NETWORKS, str(tmp_path / prebuilt), INTAGLIO_PREBUILT=prebuilt, INTAGLIO_OP_BY_OP="1")
+        assert told.strip() == opened
     with np.load(tmp_path / "1.npz") as ready, np.load(tmp_path / "0.npz") as compiled:
         assert len(ready) == 40
         for name in ready:
