@@ -307,9 +307,10 @@ void DotLowering::tile(int64_t height, Expr from, Expr row0, Expr to, const Stri
   auto fetch_next = [&](Expr k, int64_t steps) {
     const int64_t each = ceil_over(tiles_.nr, std::max<int64_t>(1, tiles_of_strip()));  // for each k
     Expr number = (row0 - from) / build_.index(tiles_.mr);
-    Expr piece = (strip.packed + tiles_.nr) * emit_.size(k_) + number * (emit_.size(k_) * each);
+    Expr piece = (strip.packed + tiles_.nr) * emit_.size(k_) + k_begin * tiles_.nr +
+                 number * ((k_end - k_begin) * each);
     for (int64_t at = 0; at < steps * each; at += line)
-      build_.prefetch(emit_.buffer_of_arg(b_.view->arg), piece + (k_begin + k) * each + build_.index(at));
+      build_.prefetch(emit_.buffer_of_arg(b_.view->arg), piece + k * each + build_.index(at));
   };
   ask_for_results(height, row0, strip);
   emit_.vector(build_.index(0), all, lanes, [&](Expr j) {
