@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "loop/loop.h"
+#include "loop/ranges.h"
 #include "support/error.h"
 
 namespace ig::loop {
@@ -69,112 +70,9 @@ std::optional<bool> fold_compare(Op op, int64_t a, int64_t b) {
 
 }  // namespace
 
-// What an index expression can be, both ends included; nothing is known where it is empty.
-struct IndexRange {
-  int64_t low, high;
-};
-using MaybeRange = std::optional<IndexRange>;
-
-namespace {
-
-MaybeRange range_of_sum(IndexRange a, IndexRange b, bool subtract) {
-  IndexRange out{};
-  bool wraps = subtract ? __builtin_sub_overflow(a.low, b.high, &out.low) ||
-                              __builtin_sub_overflow(a.high, b.low, &out.high)
-                        : __builtin_add_overflow(a.low, b.low, &out.low) ||
-                              __builtin_add_overflow(a.high, b.high, &out.high);
-  return wraps ? MaybeRange() : MaybeRange(out);
-}
-
-// By a positive number; of what is no less than zero.
-MaybeRange range_of_quotient(IndexRange a, IndexRange b) {
-  if (a.low < 0 || b.low != b.high || b.low <= 0) return {};
-  return IndexRange{a.low / b.low, a.high / b.low};
-}
-
-MaybeRange range_of_rest(IndexRange a, IndexRange b) {
-  const MaybeRange quotient = range_of_quotient(a, b);
-  if (!quotient) return {};
-  if (quotient->low == quotient->high) return IndexRange{a.low % b.low, a.high % b.low};
-  return IndexRange{0, b.low - 1};
-}
-
-MaybeRange range_of_product(IndexRange a, IndexRange b) {
-  IndexRange out{INT64_MAX, INT64_MIN};
-  for (int64_t x : {a.low, a.high})
-    for (int64_t y : {b.low, b.high}) {
-      int64_t product = 0;
-      if (__builtin_mul_overflow(x, y, &product)) return {};
-      out = {std::min(out.low, product), std::max(out.high, product)};
-    }
-  return out;
-}
-
-std::optional<bool> compare_ranges(Op op, IndexRange a, IndexRange b) {
-  auto decided = [](bool yes, bool no) { return yes || no ? std::optional(yes) : std::nullopt; };
-  switch (op) {
-    case Op::Lt: return decided(a.high < b.low, a.low >= b.high);
-    case Op::Le: return decided(a.high <= b.low, a.low > b.high);
-    case Op::Gt: return decided(a.low > b.high, a.high <= b.low);
-    case Op::Ge: return decided(a.low >= b.high, a.high < b.low);
-    default: return std::nullopt;
-  }
-}
-
-}  // namespace
-
 struct Builder::Interner {
   std::unordered_map<const ExprNode*, const ExprNode*, NodeHash, NodeEqual> nodes;
-  // Of loop variables whose bounds are constants (their bodies run for no other value), and of what is made
-  // of them: conditions that always hold there need not be asked, which turns clamped indices into plain
-  // ones.
-  std::unordered_map<uint32_t, IndexRange> variables;
-  std::unordered_map<const ExprNode*, MaybeRange> known;
-
-  MaybeRange range(Expr e) {
-    if (e.type() != DType::I64) return {};
-    if (is_const(e)) return IndexRange{index_value(e), index_value(e)};
-    if (auto it = known.find(e.node()); it != known.end()) return it->second;
-    MaybeRange out = compute(e);
-    known[e.node()] = out;
-    return out;
-  }
-  void enter(uint32_t variable, Expr begin, Expr end) {
-    MaybeRange first = range(begin), last = range(end);
-    if (first && last && first->low < last->high) variables[variable] = {first->low, last->high - 1};
-  }
-
- private:
-  // The lesser or the greater of two (`lesser`, `greater` in expr.cpp), where one of them may be anything.
-  MaybeRange range_of_bound(Expr e) {
-    const Expr &asked = e->a, &a = e->b, &b = e->c;
-    if ((asked->op != Op::Le && asked->op != Op::Ge) || asked->a.node() != a.node() ||
-        asked->b.node() != b.node())
-      return {};
-    constexpr IndexRange kAny{INT64_MIN, INT64_MAX};
-    const IndexRange one = range(a).value_or(kAny), other = range(b).value_or(kAny);
-    if (asked->op == Op::Le) return IndexRange{std::min(one.low, other.low), std::min(one.high, other.high)};
-    return IndexRange{std::max(one.low, other.low), std::max(one.high, other.high)};
-  }
-  MaybeRange compute(Expr e) {
-    if (e->op == Op::Var) {
-      if (e->a) return range(e->a);
-      auto it = variables.find(e->id);
-      return it == variables.end() ? MaybeRange() : it->second;
-    }
-    if (e->op == Op::Select) return range_of_bound(e);
-    if (!e->b || e->c) return {};
-    MaybeRange a = range(e->a), b = a ? range(e->b) : MaybeRange();
-    if (!b) return {};
-    switch (e->op) {
-      case Op::Add: return range_of_sum(*a, *b, false);
-      case Op::Sub: return range_of_sum(*a, *b, true);
-      case Op::Mul: return range_of_product(*a, *b);
-      case Op::Div: return range_of_quotient(*a, *b);
-      case Op::Rem: return range_of_rest(*a, *b);
-      default: return {};
-    }
-  }
+  Ranges ranges;
 };
 
 Builder::Builder(std::string name)
@@ -457,22 +355,29 @@ static Expr simplify(Builder& b, const ExprNode& n) {
   }
 }
 
+// x, of x + 0: what differs only where x is -0.
+static Expr without_zero(Expr e) {
+  while (e->op == Op::Var && e->a) e = e->a;
+  return e->op == Op::Add && is_float(e.type()) && is_const(e->b) && e->b->bits[0] == 0 ? e->a : Expr{};
+}
+
 Expr Builder::make(ExprNode node) {
   if (node.op == Op::Load || node.op == Op::Local || node.op == Op::ReduceLanes) return leaf(node);
   if (node.a && node.op != Op::Var)
     if (Expr folded = simplify(*this, node)) return folded;
   if ((node.op == Op::Div || node.op == Op::Rem) && node.type == DType::I64 && is_index_const(node.b)) {
     // All that the index can be lies in one run of the divisor.
-    const MaybeRange a = interner_->range(node.a);
+    const std::optional<IndexRange> a = interner_->ranges.of_index(node.a);
     const int64_t by = index_value(node.b);
     if (a && by > 0 && a->low >= 0 && a->low / by == a->high / by)
       return node.op == Op::Div ? index(a->low / by) : node.a - index(a->low / by * by);
   }
-  if (node.op >= Op::Lt && node.op <= Op::Ge && node.a.type() == DType::I64) {
-    MaybeRange a = interner_->range(node.a), b = interner_->range(node.b);
-    if (a && b)
-      if (auto v = compare_ranges(node.op, *a, *b)) return constant_bits(DType::Bool, *v);
-  }
+  if (node.op >= Op::Eq && node.op <= Op::Ge)
+    if (auto v = interner_->ranges.decided(node.op, node.a, node.b)) return constant_bits(DType::Bool, *v);
+  // The sign of a zero is lost where a number is added that is none.
+  if (node.op == Op::Add || node.op == Op::Sub)
+    if (Expr x = without_zero(node.a))
+      if (interner_->ranges.decided(Op::Ne, node.b, constant(node.type, 0)).value_or(false)) node.a = x;
   if (auto it = interner_->nodes.find(&node); it != interner_->nodes.end()) return Expr(it->second, this);
   Expr made = leaf(node);
   interner_->nodes.emplace(made.node(), made.node());
@@ -652,7 +557,7 @@ void Builder::serial_for(Expr begin, Expr end, const Body& body) {
   s.id = function_->variables++;
   s.begin = begin;
   s.end = end;
-  interner_->enter(s.id, begin, end);
+  interner_->ranges.enter(s.id, begin, end);
   ExprNode node{Op::Var, DType::I64, Reduction::Add, 0, {0, 0}, {}, {}, {}};
   node.id = s.id;
   body_of(s.body, lanes_.back(), [&] { body(make(node)); });
@@ -671,7 +576,7 @@ void Builder::vector_for(Expr begin, Expr end, int lanes, const Body& body, bool
   s.by_lines = by_lines;
   s.begin = begin;
   s.end = end;
-  interner_->enter(s.id, begin, end);
+  interner_->ranges.enter(s.id, begin, end);
   ExprNode node{Op::Var, DType::I64, Reduction::Add, 0, {0, 0}, {}, {}, {}};
   node.id = s.id;
   body_of(s.body, lanes, [&] { body(make(node)); });
@@ -682,7 +587,7 @@ void Builder::unrolled(int64_t begin, int64_t end, const Body& body) {
   s.id = function_->variables++;
   s.begin = index(begin);
   s.end = index(end);
-  interner_->enter(s.id, s.begin, s.end);
+  interner_->ranges.enter(s.id, s.begin, s.end);
   ExprNode node{Op::Var, DType::I64, Reduction::Add, 0, {0, 0}, {}, {}, {}};
   node.id = s.id;
   body_of(s.body, lanes_.back(), [&] { body(make(node)); });
