@@ -34,6 +34,8 @@ class DotLowering {
                ? *stride * static_cast<int64_t>(size_of(storage_of(side)))
                : 0;
   }
+  // Says where many rows are better off with B packed before (GroupEmitter::wants_many_rows).
+  void ask_for_many_rows();
   int64_t tallest() const { return emit_.target.registers == 32 ? 12 : 6; }  // rows of a tile
   int64_t lanes_of_register() const {
     return emit_.target.vector_bytes / static_cast<int64_t>(size_of(type_));

@@ -108,13 +108,19 @@ int64_t choose_rows(const std::optional<int64_t>& m, int64_t most, int64_t vecto
 // How many blocks the columns and the rows of a product are cut into whose sizes nobody knows yet. Each packs
 // its parts of A and B, so they are as large as leaves some for several threads. The formulas are short, as
 // they are worked out in each call.
-constexpr int64_t kMostRows = 192, kMostColumns = 256;
+constexpr int64_t kMostRows = 192, kMostColumns = 256, kMostPackedColumns = 1024;
 Dim blocks_of_columns(const Dim& n) {
   return max(ceildiv(n, Dim(kMostColumns)), min(ceildiv(n, Dim(int64_t{64})), Dim(int64_t{4})));
 }
 Dim blocks_of_rows(const Dim& m, const Dim& n, int64_t most) {
   const Dim of_few_columns = min(floordiv(m, max(n, Dim(int64_t{48}))), Dim(int64_t{4}));
   return max(ceildiv(m, Dim(most)), of_few_columns);
+}
+// Where B is packed before, a block packs rows of A alone: all columns belong to it, but where rows are so
+// few that threads would wait for each other.
+Dim blocks_of_packed_columns(const Dim& m, const Dim& n) {
+  const Dim of_few_rows = min(floordiv(Dim(int64_t{3072}), max(m, Dim(int64_t{1}))), Dim(int64_t{2}));
+  return max(ceildiv(n, Dim(kMostPackedColumns)), min(ceildiv(n, Dim(int64_t{128})), of_few_rows));
 }
 
 }  // namespace
@@ -171,7 +177,7 @@ DotTiles choose_tiles(const DotShape& shape, const Target& target) {
   int64_t longest = 384;
   if (shape.turned_b && m && *m <= kFewRows)
     longest = 128;
-  else if (k && shape.packed_b)
+  else if (shape.packed_b)
     longest = (wide ? 8192 : 4096) / shape.element_bytes;
   else if (k && wide)
     longest = 768;
@@ -183,6 +189,12 @@ DotTiles choose_tiles(const DotShape& shape, const Target& target) {
   const bool many_rows = shape.packed_b && m && *m > 384;
   const int64_t share = many_rows ? std::clamp<int64_t>(*m / 8, 48, 96) : 96;
   t.mc = even_tile(m.value_or(96), share, t.mr);
+  if (shape.packed_b && shape.many_rows) {
+    t.mb = t.mc, t.nb = even_tile(n.value_or(kMostPackedColumns), kMostPackedColumns, t.nr);
+    t.row_blocks = ceildiv(shape.m, Dim(4 * t.mb)) * Dim(int64_t{4});  // as many for each of a few threads
+    t.column_blocks = blocks_of_packed_columns(shape.m, shape.n);
+    return t;
+  }
   if (shape.packed_b) {
     t.mb = t.mc;
     t.nb = n ? *n : 1024;

@@ -62,6 +62,7 @@ struct DotShape {
   int64_t parts;  // of the columns; n is those of one
   int element_bytes;
   bool packed_b;      // B lies in strips already, whatever the tile
+  bool many_rows;     // if nobody knows how many there are: they are more than a block's
   bool turned_b;      // B's folded elements lie side by side: it is transposed as it is packed
   bool in_registers;  // or it is transposed in registers, a square at a time
   int64_t a_apart;    // the bytes between A's rows where it can be read as it lies; 0: it cannot

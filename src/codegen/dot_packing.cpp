@@ -26,36 +26,36 @@ void DotLowering::turn_strip(loop::Builder& build, const loop::Builder::Matrix& 
 void DotLowering::emit_packing() {
   loop::Builder pack("pack");
   const Type& type = b_.view->arg->type();
-  const int64_t k = *constant_of(k_), n = *constant_of(n_), nr = tiles_.nr;  // n columns in each part
-  const int64_t along_n = b_.free_stride.constant(), along_k = b_.folded_stride.constant();
-  const Dim strips_of_part = ceildiv(n_, Dim(nr));
-  const int64_t strips_of_all = strips_of_part.constant() * parts();
+  const int64_t nr = tiles_.nr;
+  const bool lies_along_n = b_.free_stride == kOne;
+  const Dim strips = ceildiv(n_, Dim(nr)) * Dim(parts());  // n columns in each part
   uint32_t from = pack.add_buffer(type.dtype, false, "in0");
   uint32_t to = pack.add_buffer(type.dtype, true, "out0");
   // Sizes are parameters: weights of all shapes share one function. A step of 1 lets vectors be loaded.
   Kernel::Packing packing;
-  std::map<std::string, int64_t, std::less<>> values;
-  auto size = [&](std::string_view name, int64_t value, bool fixed = false) {
-    if (fixed) return pack.index(value);
+  std::map<std::string, Dim, std::less<>> values;
+  auto size = [&](std::string_view name, const Dim& value, bool fixed = false) {
+    if (fixed) return pack.size(value);
     values.emplace(name, value);
     return pack.size(Dim::symbol(name));
   };
-  Expr columns = size("n", n), rows = size("k", k);
-  Expr step_n = size("along_n", along_n, along_n == 1), step_k = size("along_k", along_k, along_k == 1);
+  Expr columns = size("n", n_), rows = size("k", k_);
+  Expr step_n = size("along_n", b_.free_stride, lies_along_n),
+       step_k = size("along_k", b_.folded_stride, b_.folded_stride == kOne);
   Expr strip = pack.let(rows * pack.index(nr));
   auto zeros = [&](Expr target, Expr count) {
     Expr none = is_float(type.dtype) ? loop::convert(pack.constant(DType::F32, 0), type.dtype)
                                      : pack.constant_int(type.dtype, 0);
     pack.vector_for(pack.index(0), count, 32, [&](Expr i) { pack.store(to, target + i, none); });
   };
-  if (along_k == 1) {  // a block is a strip
+  if (b_.folded_stride == kOne) {  // a block is a strip
     Expr unit = pack.let(pack.block() / pack.index(parts()) * pack.index(nr));
     Expr width = pack.let(loop::lesser(pack.index(nr), columns - unit));
     Expr first = pack.let(unit + pack.block() % pack.index(parts()) * columns);
     Expr target = pack.let(pack.block() * strip);
     pack.if_then(width < pack.index(nr), [&] { zeros(target, strip); });
     turn_strip(pack, {to, target, pack.index(nr)}, {from, first * step_n, step_n}, width, rows);
-    packing.blocks = strips_of_all;
+    packing.blocks = strips;
   } else {
     // A block is a few rows of B, each of which is read from end to end, at the same time; a strip gets as
     // many rows in one piece. To read strip by strip would jump from row to row.
@@ -73,7 +73,7 @@ void DotLowering::emit_packing() {
       pack.serial_for(begin, end, [&](Expr i) {
         pack.vector_for(pack.index(0), width, static_cast<int>(nr / tiles_.groups), [&](Expr j) {
           Expr source = (first + j) * step_n + i * step_k;
-          if (along_n == 1) pack.prefetch(from, source + pack.index(ahead));
+          if (lies_along_n) pack.prefetch(from, source + pack.index(ahead));
           pack.store(to, target + i * nr + j, pack.load(from, source));
         });
       });
@@ -86,7 +86,7 @@ void DotLowering::emit_packing() {
     packing.blocks = ceildiv(k_, Dim(kRows));
   }
   packing.operand = static_cast<int>(b_.view->arg->index());
-  packing.elements = Dim(strips_of_all) * k_ * Dim(nr);
+  packing.elements = strips * k_ * Dim(nr);
   packing.pack = pack.finish();
   for (const std::string& name : packing.pack->sizes) packing.sizes.push_back(values.at(name));
   packing.every_call = packed_every_call_;

@@ -54,6 +54,11 @@ class GroupEmitter {
   Traffic traffic;
   bool exact = false;  // see `lower` in kernel.h
 
+  // Of a product whose number of rows nobody knows yet, the way for many of them is to be written. Where it
+  // has such a way, this is 1 for the sizes that want it, and 0 for all others.
+  bool many_rows = false;
+  std::optional<Dim> wants_many_rows{};
+
   // Where vector loops over columns are cut (cuts.h), if anywhere. Groups of lanes stay whole, so that each
   // column keeps its lane, but where `cuts_groups` says that lanes mean nothing.
   std::vector<int64_t> cuts;

@@ -48,7 +48,7 @@ struct Kernel {
     std::unique_ptr<loop::Function> pack;  // buffers: the operand, the packed form
     Dim blocks = 1;
     // What the function's own sizes are here, so that operands of many shapes share one function.
-    std::vector<int64_t> sizes;
+    Dims sizes;
     bool every_call = false;
   };
   std::vector<Packing> packings;
@@ -56,6 +56,10 @@ struct Kernel {
   // this one lies in temporaries (types and elements), which stand behind the results.
   std::unique_ptr<Kernel> first;
   std::vector<std::pair<DType, Dim>> temporaries;
+  // Where sizes say it that nobody knows yet: it runs, and what it wants packed is packed, if this is not 0.
+  // For all other sizes there is another one, over the same operands and results.
+  std::optional<Dim> when{};
+  std::unique_ptr<Kernel> other;
   Relaxed relaxed;
 };
 
@@ -70,7 +74,7 @@ struct Traffic {
   // begins at a multiple of 64 bytes, so it may be written past them.
   std::vector<bool> streamed{};
   bool far = false;           // most of what the kernel touches comes from the last cache or from memory
-  bool may_go_twice = false;  // a kernel may run before it (Kernel::first)
+  bool may_go_twice = false;  // there may be a second kernel (Kernel::first, Kernel::other)
   bool beyond = false;        // what the kernel touches fits in no cache
 };
 

@@ -9,6 +9,8 @@
 namespace ig::codegen {
 namespace {
 
+const Dim kOne = int64_t{1};
+
 class Nest final : public ops::NestContext {
  public:
   Nest(GroupEmitter& emit, Kernel& kernel, const Node* n) : emit_(emit), kernel_(kernel) {
@@ -77,14 +79,18 @@ void set_grain(Kernel& kernel, const Target& target, DType type, int64_t work) {
   kernel.block_grains = std::max<int64_t>(1, work / enough);
 }
 
-Kernel lower(const Node* fusion, const std::vector<bool>& constant_operands, const Target& target,
-             const Traffic& traffic, bool exact, const FastMath& fast_math) {
+namespace {
+
+// `many_rows`: see GroupEmitter.
+Kernel lower_one_way(const Node* fusion, const std::vector<bool>& constant_operands, const Target& target,
+                     const Traffic& traffic, bool exact, const FastMath& fast_math, bool many_rows) {
   Kernel kernel;
   kernel.kind = std::get<std::string>(*fusion->attrs().find("kind"));
   kernel.relaxed.allowed = fast_math;
   GroupEmitter emit(fusion, target, kernel.relaxed);
   emit.traffic = traffic;
   emit.exact = exact;
+  emit.many_rows = many_rows;
   if (kernel.kind == "row")
     lower_row(emit, kernel);
   else if (kernel.kind == "column")
@@ -100,8 +106,28 @@ Kernel lower(const Node* fusion, const std::vector<bool>& constant_operands, con
   else
     lower_loop(emit, kernel);
   kernel.function = emit.build.finish();
-  kernel.function->one_block = kernel.blocks == Dim(int64_t{1}) && kernel.steps == rt::KernelSteps::None;
+  kernel.function->one_block = kernel.blocks == kOne && kernel.steps == rt::KernelSteps::None;
   narrow_long_loops(*kernel.function, target);
+  if (emit.wants_many_rows) kernel.when = many_rows ? *emit.wants_many_rows : kOne - *emit.wants_many_rows;
+  return kernel;
+}
+
+}  // namespace
+
+Kernel lower(const Node* fusion, const std::vector<bool>& constant_operands, const Target& target,
+             const Traffic& traffic, bool exact, const FastMath& fast_math) {
+  auto lowered = [&](bool many_rows) {
+    return lower_one_way(fusion, constant_operands, target, traffic, exact, fast_math, many_rows);
+  };
+  Kernel kernel = lowered(false);
+  if (kernel.when == Dim(int64_t{0})) {
+    kernel = lowered(true);
+    kernel.when.reset();
+  } else if (kernel.when) {
+    kernel.other = std::make_unique<Kernel>(lowered(true));
+    // Two kernels write the results, so no memory can go from an operand to them at one of both.
+    kernel.in_place.clear();
+  }
   return kernel;
 }
 

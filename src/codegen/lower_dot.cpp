@@ -61,8 +61,10 @@ DotLowering::DotLowering(GroupEmitter& emit, Kernel& kernel, Node* dot,
   constexpr int64_t kFirstCache = 24 * 1024;
   const int64_t most = kFirstCache / static_cast<int64_t>(size_of(type_));
   const bool small_b = k && n && *k <= most && *n <= most && *k * *n <= most;
-  if (n && k && b_.view && b_.batch.empty() && b_.view->offset == Dim(int64_t{0}) &&
-      b_.view->arg->uses().size() == 1) {
+  const bool may_come_packed =
+      b_.view && b_.batch.empty() && b_.view->offset == Dim(int64_t{0}) && b_.view->arg->uses().size() == 1;
+  if (emit.many_rows) prepacked_ = packed_every_call_ = true;
+  if (n && k && may_come_packed) {
     const bool constant_b = constant_operands[b_.view->arg->index()];
     const int64_t bytes = *n * *k * static_cast<int64_t>(size_of(storage_of(b_)));
     prepacked_ = constant_b;
@@ -73,8 +75,8 @@ DotLowering::DotLowering(GroupEmitter& emit, Kernel& kernel, Node* dot,
           bytes <= kLargestPackedInCall && (constant_b || (!small_b && storage_of(b_) == type_));
   }
   in_registers_ = turns_in_registers();
-  tiles_ = choose_tiles({m_, n_, k_, parts(), static_cast<int>(size_of(type_)), prepacked_, !b_.rows_lie(),
-                         in_registers_, apart(a_), apart(b_)},
+  tiles_ = choose_tiles({m_, n_, k_, parts(), static_cast<int>(size_of(type_)), prepacked_, emit.many_rows,
+                         !b_.rows_lie(), in_registers_, apart(a_), apart(b_)},
                         emit.target);
   direct_b_ = !prepacked_ && b_.rows_lie() && n && (small_b || *n <= tiles_.nr);
   thin_ = !prepacked_ && b_.rows_lie() && !direct_b_ && m && *m <= 8;
@@ -89,6 +91,19 @@ DotLowering::DotLowering(GroupEmitter& emit, Kernel& kernel, Node* dot,
   chunked_ = !in_registers_ && (!k || *k > tiles_.kc);
   long_epilogue_ = emit.region.size() > 5 || has_long_work_behind(emit.region);
   row_by_row_ = goes_row_by_row();
+  if (emit.traffic.may_go_twice && may_come_packed) ask_for_many_rows();
+}
+
+void DotLowering::ask_for_many_rows() {
+  const bool lies = b_.rows_lie() || b_.columns_lie();
+  if (m_.is_constant() || !lies || storage_of(b_) != type_ || swapped_) return;
+  if (!emit_.many_rows && !packs_b()) return;
+  const int64_t most = kLargestPackedInCall / static_cast<int64_t>(size_of(type_));
+  const Dim several = floordiv(m_, Dim(ops::kManyRows)),
+            small = floordiv(Dim(most), max(n_ * k_ * Dim(parts()), kOne));
+  const Dim many = min(min(several, small), kOne);
+  const Range known = emit_.fusion->graph().dims.bounds(many);
+  if (known.high == 1) emit_.wants_many_rows = known.low == 1 ? kOne : many;
 }
 
 bool DotLowering::goes_row_by_row() const {
@@ -129,22 +144,21 @@ void DotLowering::run() {
   Expr nb = block % columns, rest = block / columns;
   batch_index_ = build_.let(rest / rows);
   // Blocks of known size, or equal shares in whole tiles, of which the last ones may be empty.
-  auto block_of = [&](const Dim& all, Expr number, Expr blocks, const Dim& count, int64_t known,
+  auto block_of = [&](const Dim& all, Expr number, Expr blocks, int64_t known,
                       int64_t step) -> std::pair<Expr, Expr> {
-    const bool known_size = count == ceildiv(all, Dim(known));
     Expr size = build_.index(known), last = emit_.size(all);
-    if (!known_size) {
+    if (!all.is_constant()) {
       Expr steps = blocks * build_.index(step);
       size = build_.let((last + (steps - build_.index(1))) / steps * build_.index(step));
     }
-    Expr begin = build_.let(known_size ? number * size : loop::lesser(number * size, last));
+    Expr begin = build_.let(all.is_constant() ? number * size : loop::lesser(number * size, last));
     return {begin, build_.let(loop::lesser(begin + size, last))};
   };
-  std::tie(n_begin_, n_end_) = block_of(n_, nb, columns, tiles_.column_blocks, tiles_.nb, tiles_.nr);
+  std::tie(n_begin_, n_end_) = block_of(n_, nb, columns, tiles_.nb, tiles_.nr);
   if (a_.view || a_.runs) a_first_ = build_.let(a_.batch_offset(emit_, batch_index_));
   if (b_.view || b_.runs) b_first_ = build_.let(b_.batch_offset(emit_, batch_index_));
   if (thin_) return thin();
-  std::tie(m_begin_, m_end_) = block_of(m_, rest % rows, rows, tiles_.row_blocks, tiles_.mb, tiles_.mr);
+  std::tie(m_begin_, m_end_) = block_of(m_, rest % rows, rows, tiles_.mb, tiles_.mr);
   ask_for_a();
 
   if (!direct_a_) scratch_a_ = build_.add_scratch(type_, Dim(tiles_.mc * a_step_), "a");
@@ -177,9 +191,10 @@ void DotLowering::run() {
 
 int64_t DotLowering::tiles_of_strip() const {
   constexpr int64_t kMost = 16, kLargeWeights = 256 * 1024;
-  const int64_t weights = *constant_of(n_) * parts() * *constant_of(k_);
+  const Dim weights = n_ * k_ * Dim(parts());  // where their number is not known, it is large
   const int64_t rows = std::min(constant_of(m_).value_or(tiles_.mc), tiles_.mc);
-  if (weights * static_cast<int64_t>(size_of(type_)) < kLargeWeights) return 0;
+  if (constant_of(weights).value_or(kLargeWeights) * static_cast<int64_t>(size_of(type_)) < kLargeWeights)
+    return 0;
   if (rows < emit_.target.rows_to_ask_ahead) return 0;
   const int64_t tiles = ceil_over(rows, tiles_.mr);
   return tiles <= kMost ? tiles : 0;

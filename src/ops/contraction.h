@@ -54,6 +54,10 @@ struct DotDims {
   DotDims(const Attrs& attrs, int lhs_rank, int rhs_rank);
 };
 
+// From so many rows on a product of sizes that are not known before has its second operand packed beforehand,
+// by all threads together; few rows have it packed as they go.
+inline constexpr int64_t kManyRows = 320;
+
 // Whether the product of one entry of the batch is so small that a row of entries fills vectors better than
 // its own rows do.
 bool is_small_product(const Node* dot);

@@ -43,6 +43,7 @@ enum class Trait : uint32_t {
   Detached = 1u << 15,    // its results are constants to derivatives, whatever they are made of
   Prepares = 1u << 16,    // a composite that begins with work on some operands alone (it factors a matrix):
                           // where these are known before the others, it is opened and that work is kept
+  Product = 1u << 17,     // of matrices: many rows of the first one are computed in another way than few
 };
 constexpr uint32_t operator|(Trait a, Trait b) { return static_cast<uint32_t>(a) | static_cast<uint32_t>(b); }
 constexpr uint32_t operator|(uint32_t a, Trait b) { return a | static_cast<uint32_t>(b); }

@@ -209,8 +209,13 @@ class Planner final : public BlockPlanner {
       if (node == source.terminator()) break;
       emit(node, sharing);
       if (made.code.size() == made_of.size()) continue;
+      const size_t first = made_of.size();
       made_of.resize(made.code.size(), {node, true});
       made_of.back().prepares = false;
+      // One of several kernels runs, each of which is the node.
+      for (size_t at = first; at < made_of.size(); ++at)
+        if (const auto* call = std::get_if<rt::KernelCall>(&made.code[at]); call && call->when >= 0)
+          made_of[at].prepares = std::ranges::count(call->buffers, slots_.at(node->result(0))) == 0;
     }
     for (size_t i = 0; i < source.results().size(); ++i) {
       Value v = source.results()[i];
@@ -372,6 +377,7 @@ class Planner final : public BlockPlanner {
     call.grain = kernel.grain;
     call.block_grains = kernel.block_grains;
     if (kernel.grains) call.grains = size(*kernel.grains);
+    if (kernel.when) call.when = size(*kernel.when);
     call.steps = kernel.steps;
     if (!kernel.checks.empty()) call.fail = failing(kernel.checks);
     for (const std::string& formula : kernel.sizes) call.dims.push_back(size(Dim::parse(formula)));
@@ -397,7 +403,7 @@ class Planner final : public BlockPlanner {
           add_slot({rt::SlotKind::ProgramInput, first_prepared_ + index,
                     size(Dim(input_.prepared[static_cast<size_t>(index)]))});
     for (const KernelChoice::Pack& pack : kernel.packs)
-      call.buffers[static_cast<size_t>(pack.operand)] = packed_before(node, pack);
+      call.buffers[static_cast<size_t>(pack.operand)] = packed_before(node, pack, kernel.when);
     for (Value v : node->results()) call.buffers.push_back(slots_.at(v));
     for (const auto& [dtype, elements] : kernel.temporaries)
       call.buffers.push_back(
@@ -412,6 +418,7 @@ class Planner final : public BlockPlanner {
       current_->code.push_back(std::move(first));
     }
     current_->code.push_back(std::move(call));
+    if (kernel.other) launch(node, *kernel.other);
   }
 
   // The elements of one slot into another, unless they lie there already.
@@ -424,16 +431,19 @@ class Planner final : public BlockPlanner {
   }
 
   // A temporary that holds the operand's other form, and the call that writes it.
-  rt::SlotId packed_before(const Node* node, const KernelChoice::Pack& pack) {
+  static constexpr int64_t kBytesOfGrain = 64 << 10;  // some microseconds
+  rt::SlotId packed_before(const Node* node, const KernelChoice::Pack& pack, const std::optional<Dim>& when) {
     rt::SlotId operand = slots_.at(node->operand(static_cast<size_t>(pack.operand)));
-    rt::SlotId to = temporary(size(Dim(pack.bytes)), node->result(0));
+    rt::SlotId to = temporary(size(when ? pack.bytes * *when : pack.bytes), node->result(0));
     rt::KernelCall call;
     call.kernel = pack.function;
     call.name = "pack";
     call.buffers = {operand, to};
     call.reads = 1;
-    for (int64_t n : pack.sizes) call.dims.push_back(size(Dim(n)));
-    call.blocks = size(Dim(pack.blocks));
+    for (const Dim& n : pack.sizes) call.dims.push_back(size(n));
+    call.blocks = size(pack.blocks);
+    call.grains = size(floordiv(pack.bytes, Dim(kBytesOfGrain)));
+    if (when) call.when = size(*when);
     current_->code.push_back(std::move(call));
     return to;
   }

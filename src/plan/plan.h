@@ -29,6 +29,7 @@ struct KernelChoice {
   rt::KernelSteps steps = rt::KernelSteps::None;
   std::vector<std::pair<DType, Dim>> scratch;   // the kernel's scratch buffers, in elements
   std::vector<std::pair<int, int>> in_place;    // (result, operand)
+  std::optional<Dim> when{};                    // it runs where this is not 0
   std::vector<const Node*> checks;              // by the number that the kernel fails with
   std::vector<std::pair<int, int>> updates;     // of these: the result begins as the operand
   std::vector<std::pair<int, Storage>> packed;  // operands that are read from another form of a constant
@@ -37,13 +38,15 @@ struct KernelChoice {
   struct Pack {
     int operand;
     rt::KernelFn function;
-    std::vector<int64_t> sizes;
-    int64_t blocks = 1, bytes = 0;
+    Dims sizes;
+    Dim blocks, bytes;
   };
   std::vector<Pack> packs;
   // A kernel over the same buffers that runs before, and what both have behind the results, in elements.
   std::shared_ptr<const KernelChoice> first;
   std::vector<std::pair<DType, Dim>> temporaries;
+  // What runs for the sizes that `when` leaves out, over the same operands and results.
+  std::shared_ptr<const KernelChoice> other;
 };
 
 struct Input {

@@ -286,7 +286,7 @@ class Executable::Runner {
           continue;
         }
       }
-      if (recording_)
+      if (recording_ && runs(code.steps[i]))
         recorded(code.steps[i], id, i, base);
       else
         execute(code.steps[i], id, i, base);
@@ -316,7 +316,14 @@ class Executable::Runner {
     if (timed) trial.took(way, std::chrono::nanoseconds(profile::Clock::now() - start).count());
   }
 
+  // Of kernels for some sizes alone: whether these are such.
+  bool runs(const Step& step) const {
+    const auto* call = std::get_if<KernelCall>(step.source);
+    return !call || call->when < 0 || sized_[call->when] != 0;
+  }
+
   void execute(const Step& step, BlockId id, size_t at, size_t base) {
+    if (!runs(step)) return;
     void** operands = &pointer(step.first_pointer);
     switch (step.source->index()) {
       case 0: kernel(*std::get_if<KernelCall>(step.source), step, operands); break;
@@ -623,6 +630,9 @@ void Executable::run(std::span<void* const> inputs, std::span<const int64_t> sym
       ready = state->sized && state->sized == owner.last_ && std::ranges::equal(state->sized->symbols, sizes);
     }
     ~Lease() {
+      constexpr size_t kLarge = size_t{1} << 20;
+      if (state && !owner.program_.keeps_arena && state->arena.bytes() > kLarge)
+        state->arena = Storage(), state->sized = nullptr;
       std::lock_guard lock(owner.mutex_);
       add(owner.launched_, launched);
       owner.measured_peak_ = std::max(owner.measured_peak_, held);

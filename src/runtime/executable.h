@@ -57,6 +57,7 @@ struct KernelCall {
   int64_t grain = 1;         // the least number of blocks worth handing to a thread: about 3 µs of work
   int64_t block_grains = 1;  // where a block is worth it by itself: how many times over
   SizeId grains = -1;        // in place of both, where the sizes say it: how much of that all blocks are
+  SizeId when = -1;          // where sizes say whether it runs: 0 where it does not
   SizeId scratch = -1;       // bytes for each thread; -1: none
   Origin origin = Origin::Compiled;
   std::string name{};                     // for profiles and reports
@@ -153,6 +154,7 @@ struct Program {
   std::vector<Block> blocks;
   std::vector<Storage> constants;
   bool flush_denormals = false;  // in kernels; host calls are as ever
+  bool keeps_arena = true;       // from run to run; if not, a large one is given back
   ErrorDecoder decode;
   SlotDescriber describe;
   // Shared, since a profile outlives programs; null: instructions are known by their own names.

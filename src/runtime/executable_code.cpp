@@ -80,6 +80,7 @@ class Checker {
                    [&](const KernelCall& k) {
                      IG_CHECK(k.kernel, "{}: the kernel {} has no code", program_.name, k.name);
                      check_size(k.blocks);
+                     if (k.when >= 0) check_size(k.when);
                      for (SizeId id : k.dims) check_size(id);
                    },
                    [&](const Host& h) {

@@ -22,7 +22,7 @@ std::unique_ptr<const Executable::Small> Executable::Small::of(const Executable&
   for (const Step& step : block.steps) {
     const auto* call = std::get_if<KernelCall>(step.source);
     if (!call || call->steps != KernelSteps::None || call->scratch >= 0) return nullptr;
-    int64_t blocks = sized[call->blocks];
+    const int64_t blocks = call->when >= 0 && sized[call->when] == 0 ? 0 : sized[call->blocks];
     if (ThreadPool::is_shared(blocks, call->grain)) return nullptr;
     small->kernels.push_back({call, sized.dims.data() + step.first_dim, step.first_pointer, blocks});
   }

@@ -47,6 +47,7 @@ std::shared_ptr<Program> make_program(const ops::Op& op, const Graph& graph, Ker
   try {
     CompileOptions options;
     options.at_hand = kernels == Kernels::AtHand;
+    options.keeps_memory = false;
     auto program = compile(graph, options);
     if (!program) throw NotAtHand();
     ++counters().programs;

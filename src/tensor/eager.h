@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "ops/attrs.h"
+#include "ops/contraction.h"
 #include "ops/op.h"
 #include "tensor/program.h"
 #include "tensor/tensor.h"
@@ -90,6 +91,17 @@ struct Asked {
   std::optional<size_t> other;
   bool operator==(const Asked&) const = default;
 };
+// Of a product of a matrix: which of its axes has its rows. Programs for few of them and for many are kept
+// apart, so that neither is made for nothing.
+template <typename Operand>  // a tensor, or its type
+std::optional<size_t> axis_of_rows(const ops::Op& op, std::span<const Operand> operands, const Attrs& attrs) {
+  if (!op.has(ops::Trait::Product) || operands[0].rank() != 2) return std::nullopt;
+  const AttrValue* summed = attrs.find(ops::kLhsContract.name);
+  if (!summed) return 0;
+  const auto& axes = std::get<Ints>(*summed);
+  const bool one = axes.size() == 1 && (axes[0] == 0 || axes[0] == 1);
+  return one ? std::optional<size_t>(1 - axes[0]) : std::nullopt;
+}
 // A graph of one node; sizes are symbols where `symbolic`: those that the op wants equal share one, and 1
 // stays 1. Error(Shape) where the op asks more of its sizes than that. Where only an attribute has the sizes
 // of the result, a last input without elements, bool[..., 0], brings them.

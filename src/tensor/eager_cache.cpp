@@ -76,6 +76,8 @@ Hash128 pattern_key(const ops::Op& op, std::span<const Tensor> operands, const A
   std::optional<Attrs> rest = made ? std::optional(Attrs(attrs).set(ops::kShape.name, Dims()))
                                    : with_whole_sizes(operands, attrs, [](size_t) { return Dim(kWhole); });
   KeyWriter pattern(op, rest ? *rest : attrs);
+  if (const auto rows = axis_of_rows(op, operands, attrs))
+    pattern.add(size_of_axis(operands[0], *rows) >= ops::kManyRows);
   for (const Dim& size : made ? *made : Dims()) pattern.add(std::min(size.constant(), int64_t{2}));
   std::vector<int64_t> seen;
   for (const Tensor& operand : operands) {

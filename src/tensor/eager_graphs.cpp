@@ -70,6 +70,13 @@ std::unique_ptr<Graph> one_node_graph(const ops::Op& op, std::span<const Type> o
   for (const Type& operand : operands)
     for (const Dim& size : operand.dims) number_of.push_back(size.constant());
   const Dims* made = symbolic ? made_shape(operands, attrs) : nullptr;
+  const std::optional<size_t> rows = axis_of_rows(op, operands, attrs);
+  // Of a size that is at least 2.
+  auto range_of = [&](size_t at) {
+    if (at != rows) return Range{2, Range{}.high};
+    return number_of[at] < ops::kManyRows ? Range{2, ops::kManyRows - 1}
+                                          : Range{ops::kManyRows, Range{}.high};
+  };
   if (made) name_sizes(*made);
   while (true) {
     auto graph = std::make_unique<Graph>("eager_" + op.decl.name);
@@ -101,12 +108,13 @@ std::unique_ptr<Graph> one_node_graph(const ops::Op& op, std::span<const Type> o
       Dims dims;
       for (const Dim& size : sizes) {
         const bool known = asked && std::ranges::find(*asked, Asked{at, {}}) != asked->end();
+        const Range range = range_of(at);
         const std::string& symbol = symbol_of[at++];
         if (!symbolic || known || size.constant() <= 1) {
           dims.push_back(size);
           continue;
         }
-        if (!graph->dims.symbols().contains(symbol)) graph->dims.declare(symbol, {2, Range{}.high});
+        if (!graph->dims.symbols().contains(symbol)) graph->dims.declare(symbol, range);
         dims.push_back(Dim::symbol(symbol));
       }
       return dims;

@@ -31,6 +31,9 @@ struct CompileOptions {
   // Only where no machine code has to be made: all kernels are prebuilt, in the process or in the cache on
   // disk. Otherwise there is no program, and `compile` gives null.
   bool at_hand = false;
+  // Whether the memory of temporaries stays with the program from call to call. Otherwise what is much of it
+  // is given back: of eager ops there are many programs, each of which would hold what its largest call took.
+  bool keeps_memory = true;
   std::stop_token stop{};  // compiling is over soon where it asks for that, and throws Stopped
 };
 

@@ -119,14 +119,17 @@ std::vector<Attrs> usual_attrs(const ops::Op& op) {
 }
 
 void add_functions(const ops::Op& op, Graph& graph, const codegen::Target& target, Items& items) {
-  auto add = [&](codegen::Kernel& kernel) {
-    Hash128 key = rt::prebuilt_key_of_function(kernel.function->hash());
-    items[key] = {.key = key, .function = std::move(kernel.function), .of = op.decl.name};
+  auto add = [&](std::unique_ptr<loop::Function>& function) {
+    Hash128 key = rt::prebuilt_key_of_function(function->hash());
+    items[key] = {.key = key, .function = std::move(function), .of = op.decl.name};
   };
-  for (codegen::Kernel& kernel : kernels_of(graph, target)) {
-    if (kernel.first) add(*kernel.first);
-    add(kernel);
-  }
+  auto add_all = [&](codegen::Kernel& kernel, auto& self) -> void {
+    if (kernel.first) add(kernel.first->function);
+    for (codegen::Kernel::Packing& packing : kernel.packings) add(packing.pack);
+    if (kernel.other) self(*kernel.other, self);
+    add(kernel.function);
+  };
+  for (codegen::Kernel& kernel : kernels_of(graph, target)) add_all(kernel, add_all);
 }
 
 // Matrices with rows and with columns, and columns with rows, of an op with two operands.
@@ -229,6 +232,16 @@ std::vector<Type> matrices(const ops::Sample& sample, DType dtype) {
   return out;
 }
 
+// The same types with so many rows that the kernels for few and for many are both made of them.
+std::vector<Type> with_many_rows(const ops::Op& op, std::vector<Type> types, const Attrs& attrs) {
+  if (const auto axis = eager::axis_of_rows(op, std::span<const Type>(types), attrs)) {
+    Dims dims = types[0].dims;
+    if (dims[*axis] != Dim(int64_t{1})) dims[*axis] = dims[*axis] * Dim(ops::kManyRows);
+    types[0] = Type::tensor(types[0].dtype, std::move(dims));
+  }
+  return types;
+}
+
 // What composites do to matrices by default: products, softmax, norms.
 void add_composite(const ops::Op& op, const codegen::Target& target, Items& items) {
   for (const ops::Sample& sample : op.decl.samples) {
@@ -236,7 +249,7 @@ void add_composite(const ops::Op& op, const codegen::Target& target, Items& item
     std::vector<Type> types = matrices(sample, DType::F32);
     if (types.empty()) continue;
     try {
-      auto graph = eager::one_node_graph(op, types, {}, true);
+      auto graph = eager::one_node_graph(op, with_many_rows(op, types, {}), {}, true);
       add_functions(op, *graph, target, items);
       add_packings(op, types, target, items);
     } catch (const Error&) {
@@ -250,6 +263,7 @@ void add_usual(const ops::Op& op, const codegen::Target& target, Items& items) {
   for (const ops::UsualCall& call : op.decl.usual) {
     std::vector<Type> types;
     for (const std::string& type : call.operands) types.push_back(Type::parse(type));
+    types = with_many_rows(op, std::move(types), call.attrs);
     add_functions(op, *eager::one_node_graph(op, types, call.attrs, true), target, items);
   }
 }

@@ -119,6 +119,36 @@ TEST(SizeTable, OverflowAndDivisionByZeroAreErrors) {
   EXPECT_THROW(t.evaluate(zero, v), Error);
 }
 
+// Up to 4 numbers are added, more are doubled; where sizes are known, too, and where the run is recorded.
+TEST(Executable, KernelsForSomeSizesRunForThese) {
+  auto program = [](std::optional<int64_t> known) {
+    Program p;
+    p.name = "either";
+    const SizeId n = known ? p.sizes.constant(*known) : p.sizes.symbol(0), one = p.sizes.constant(1);
+    const SizeId bytes = p.sizes.binary(Op::Multiply, n, p.sizes.constant(4));
+    const SizeId many = p.sizes.binary(Op::Min, p.sizes.binary(Op::FloorDiv, n, p.sizes.constant(5)), one);
+    const SizeId few = p.sizes.binary(Op::Add, one, p.sizes.binary(Op::Multiply, many, p.sizes.constant(-1)));
+    Block b{
+        .inputs = 2, .outputs = 1, .slots = {input(0, bytes), input(1, bytes), output(0, bytes)}, .code = {}};
+    KernelCall added = call(add, {0, 1, 2}, n), doubled = call(twice, {0, 2}, n);
+    added.when = few, doubled.when = many;
+    b.code = {added, doubled};
+    p.blocks.push_back(b);
+    return p;
+  };
+  for (int64_t n : {0, 1, 4, 5, 100}) {
+    std::vector<float> x(static_cast<size_t>(n), 3), y(static_cast<size_t>(n), 7);
+    const std::vector<float> want(static_cast<size_t>(n), n > 4 ? 6.0f : 10.0f);
+    const Executable any(program({})), own(program(n));
+    EXPECT_EQ(run_one(any, {x, y}, {n}), want);
+    EXPECT_EQ(run_one(own, {x, y}), want);
+    ASSERT_TRUE(profile::start(100));
+    EXPECT_EQ(run_one(any, {x, y}, {n}), want);
+    const profile::Recording recording = profile::stop();
+    EXPECT_EQ(std::ranges::count(recording.things, profile::Kind::Kernel, &profile::Thing::kind), 1);
+  }
+}
+
 TEST(Executable, AChainWithSymbolicSizes) {
   for (bool in_place : {false, true}) {
     Executable exe(chain(5, in_place));
@@ -237,6 +267,23 @@ TEST(Executable, NoAllocationInSteadyState) {
   EXPECT_EQ(out[0].data(), memory);
   exe.release_arenas();
   EXPECT_LT(allocator_stats().live, live);
+}
+
+TEST(Executable, LargeArenasGoBackWhereTheyAreNotKept) {
+  for (bool keeps : {true, false})
+    for (int64_t n : {1000, 1'000'000}) {
+      Program program = chain(1, false);
+      program.keeps_arena = keeps;
+      const Executable exe(std::move(program));
+      const std::vector<float> ones(static_cast<size_t>(n), 1), want(static_cast<size_t>(n), 8);
+      const size_t before = allocator_stats().live;
+      for (int i = 0; i < 3; ++i) EXPECT_EQ(run_one(exe, {ones, ones}, {n}), want);
+      const size_t held = allocator_stats().live - before;
+      if (keeps || n == 1000)
+        EXPECT_GE(held, 2 * 4 * static_cast<size_t>(n)) << keeps << n;
+      else
+        EXPECT_LT(held, 100'000u);
+    }
 }
 
 TEST(Executable, ConstantsCopiesAndDonation) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <regex>
 #include <string>
 #include <string_view>
 
@@ -101,7 +102,8 @@ TEST(TileCode, PackingIsCalled) {
 
 // A product of sizes that are not known says by formulas how many blocks it has, and how much work that is.
 TEST(TileCode, ProductsOfAnySizes) {
-  auto graph = Graph::parse(R"(graph @g(%x: f32[m, k], %w: f32[k, n]) where k in [0, inf], m in [0, inf], n in [0, inf] {
+  auto graph = Graph::parse(
+      R"(graph @g(%x: f32[m, k], %w: f32[k, n]) where k in [0, inf], m in [0, inf], n in [0, inf] {
   %p = dot_general(%x, %w) {lhs_batching_dimensions = [], rhs_batching_dimensions = [], lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0], accumulate = f32} : f32[m, n]
   return %p
 })");
@@ -124,6 +126,57 @@ TEST(TileCode, ProductsOfAnySizes) {
     EXPECT_EQ(kernel.grains->evaluate(sizes), c.m * c.k * c.n / work_of_grain(target, 4))
         << c.m << " " << c.n;
   }
+}
+
+// Few rows and many have a kernel each, of which one runs; where sizes are known to be few, there is one
+// alone.
+TEST(TileCode, ProductsOfManyRowsAreKernelsOfTheirOwn) {
+  auto lowered = [](std::string_view least, std::string_view most, std::string_view element,
+                    bool may = true) {
+    const std::string text = replaced(
+        replaced(
+            replaced(
+                R"(graph @g(%x: T[m, k], %w: T[k, n]) where k in [0, inf], m in [LEAST, MOST], n in [0, inf] {
+  %p = dot_general(%x, %w) {lhs_batching_dimensions = [], rhs_batching_dimensions = [], lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0], accumulate = f32} : T[m, n]
+  return %p
+})",
+                "LEAST", least),
+            "MOST", most),
+        "T[", std::string(element) + "[");
+    auto graph = Graph::parse(text);
+    run_passes(*graph, {});
+    return lower(graph->body().first(), {false, false}, Target::named("x86-64-v3"), {.may_go_twice = may});
+  };
+  const Kernel both = lowered("0", "inf", "f32");
+  ASSERT_TRUE(both.when && both.other && both.other->when);
+  EXPECT_TRUE(both.packings.empty());
+  ASSERT_EQ(both.other->packings.size(), 1u);
+  const Kernel::Packing& packing = both.other->packings[0];
+  EXPECT_EQ(packing.operand, 1);
+  for (int64_t m : {0, 1, 319, 320, 5000})
+    for (int64_t n : {0, 1, 4096, 100'000}) {
+      const SymbolValues sizes{{"m", m}, {"k", 1000}, {"n", n}};
+      const bool many = m >= 320 && n <= 4096;  // a large one is packed by blocks
+      EXPECT_EQ(both.when->evaluate(sizes), !many) << m << " " << n;
+      EXPECT_EQ(both.other->when->evaluate(sizes), many) << m << " " << n;
+      EXPECT_EQ(packing.elements.evaluate(sizes), (n + 15) / 16 * 16 * 1000);
+    }
+  for (const Kernel& one :
+       {lowered("0", "319", "f32"), lowered("0", "inf", "bf16"), lowered("0", "inf", "f32", false)})
+    EXPECT_TRUE(!one.when && !one.other && one.packings.empty());
+}
+
+// While a strip of packed B is used, the next one is asked for: the part of it that belongs to the same
+// chunk.
+TEST(TileCode, TheNextStripIsAskedForWithinItsChunk) {
+  const std::string loops = loops_of(R"(graph @g(%x: f32[768, 2048], %w: f32[2048, 512]) {
+  %p = dot_general(%x, %w) {lhs_batching_dimensions = [], rhs_batching_dimensions = [], lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0], accumulate = f32} : f32[768, 512]
+  return %p
+})",
+                                     "x86-64-v3");
+  const std::regex ask(
+      R"(prefetch b1\[\(\(\(\(\(i\d+ \+ 16\) \* 2048\) \+ \(i\d+ \* 16\)\) \+ \(\(%\d+ / 6\) \* %\d+\)\) \+ %\d+\)\])");
+  EXPECT_TRUE(std::regex_search(loops, ask)) << loops;
 }
 
 }  // namespace

@@ -75,6 +75,36 @@ def test_a_right_side_too_large_for_strips_is_cut_block_by_block() -> None:
     np.testing.assert_allclose(np.asarray(f(x, w)), np.asarray(x) @ np.asarray(w), rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_rows_that_only_a_call_tells(threads: int) -> None:
+    """One program for all sizes: few rows pack the right side as they go, many have it packed before."""
+    w, c = ig.asarray(random(130, 75)), ig.asarray(random(75))
+
+    def f(x: Any, w: Any, c: Any) -> Any:
+        y = x @ w
+        return ig.relu(y + c), y.sum(axis=0), (w * 2).T @ x.T
+
+    any_size = ig.trace(f, ig.asarray(random(3, 130)), w, c, dynamic_shapes={"x": {0: ig.Dim("n")}})
+    before = ig.get_num_threads()
+    ig.set_num_threads(threads)
+    try:
+        for rows in (1, 319, 0, 320, 321, 1500, 2):
+            x = ig.asarray(random(rows, 130))
+            own = ig.jit(f)(x, w, c)
+            for mine, theirs in zip(any_size(x, w, c), own, strict=True):
+                np.testing.assert_array_equal(np.asarray(mine), np.asarray(theirs))
+    finally:
+        ig.set_num_threads(before)
+
+
+def test_a_right_side_of_any_size_that_is_too_large_to_be_packed() -> None:
+    """A copy of it would be as large as itself: it is packed block by block, whatever the number of rows."""
+    w = ig.asarray(random(4200, 4200))
+    x = ig.asarray(random(330, 4200))
+    many = np.asarray(x @ w)
+    np.testing.assert_array_equal(many[100:103], np.asarray(x[100:103] @ w))
+
+
 def test_gelu_by_tanh_keeps_its_digits_far_below_zero() -> None:
     """1 + tanh(z) has none left there; x / (1 + exp(-2 z)) has them all."""
     x = np.linspace(-8, 8, 4001, dtype=np.float32)

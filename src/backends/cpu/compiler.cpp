@@ -105,6 +105,7 @@ plan::KernelChoice choice_of(const codegen::Kernel& kernel, rt::KernelFn functio
   choice.grain = kernel.grain;
   choice.block_grains = kernel.block_grains;
   choice.grains = kernel.grains;
+  choice.when = kernel.when;
   choice.steps = kernel.steps;
   choice.in_place = kernel.in_place;
   choice.updates = kernel.updates;
@@ -112,6 +113,14 @@ plan::KernelChoice choice_of(const codegen::Kernel& kernel, rt::KernelFn functio
   for (size_t s = 0; s < kernel.function->scratch.size(); ++s)
     choice.scratch.emplace_back(kernel.function->scratch[s].type, kernel.function->scratch_elements[s]);
   return choice;
+}
+
+// What is compiled for a kernel, in order.
+void add_functions(const codegen::Kernel& kernel, std::vector<const loop::Function*>& out) {
+  out.push_back(kernel.function.get());
+  if (kernel.first) out.push_back(kernel.first->function.get());
+  for (const auto& packing : kernel.packings) out.push_back(packing.pack.get());
+  if (kernel.other) add_functions(*kernel.other, out);
 }
 
 // The nodes of these kernels that compute with floats.
@@ -210,11 +219,7 @@ std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions&
 
   start = Clock::now();
   std::vector<const loop::Function*> functions;
-  for (const codegen::Kernel& kernel : kernels) {
-    functions.push_back(kernel.function.get());
-    if (kernel.first) functions.push_back(kernel.first->function.get());
-    for (const auto& packing : kernel.packings) functions.push_back(packing.pack.get());
-  }
+  for (const codegen::Kernel& kernel : kernels) add_functions(kernel, functions);
   std::vector<codegen::Compiled> code;
   if (options.at_hand) {
     auto found = codegen::find_compiled(functions, target);
@@ -233,42 +238,48 @@ std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions&
   size_t at = 0;
   std::set<rt::KernelFn> distinct;
   std::vector<std::unique_ptr<loop::Function>> readable;
+  auto add_form = [&](const codegen::Kernel::Packing& packing, Value operand, rt::KernelFn function,
+                      plan::KernelChoice& choice) {
+    if (packing.every_call) {
+      const Dim bytes = packing.elements * Dim(static_cast<int64_t>(size_of(operand->type().dtype)));
+      choice.packs.push_back({packing.operand, function, packing.sizes, packing.blocks, bytes});
+      return;
+    }
+    Packing form(packing, operand->type().dtype, function);
+    if (const Literal* literal = constant_of(operand)) {
+      choice.packed.emplace_back(packing.operand, packed(literal->storage(), form));
+      return;
+    }
+    PreparedInput want{steady_input(operand, options), std::move(form)};
+    auto place = std::find(prepared.begin(), prepared.end(), want) - prepared.begin();
+    choice.prepared.emplace_back(packing.operand, static_cast<int>(place));
+    if (static_cast<size_t>(place) < prepared.size()) return;
+    input.prepared.push_back(static_cast<int64_t>(want.form.bytes));
+    report.prepared_bytes += want.form.bytes;
+    prepared.push_back(std::move(want));
+  };
   for (size_t i = 0; i < kernels.size(); ++i) {
-    codegen::Kernel& kernel = kernels[i];
-    const codegen::Compiled& compiled = code[at++];
-    plan::KernelChoice choice = choice_of(kernel, compiled.fn);
-    if (kernel.first) {
-      choice.first = std::make_shared<plan::KernelChoice>(choice_of(*kernel.first, code[at++].fn));
-      choice.temporaries = kernel.temporaries;
-    }
-    for (const auto& packing : kernel.packings) {
-      Value operand = fusions[i]->operand(static_cast<size_t>(packing.operand));
-      Packing form(packing, operand->type().dtype, code[at++].fn);
-      if (packing.every_call) {
-        choice.packs.push_back(
-            {packing.operand, form.pack, form.sizes, form.blocks, static_cast<int64_t>(form.bytes)});
-        continue;
+    auto choose = [&](codegen::Kernel& kernel, auto& self) -> plan::KernelChoice {
+      const codegen::Compiled& compiled = code[at++];
+      plan::KernelChoice choice = choice_of(kernel, compiled.fn);
+      if (kernel.first) {
+        choice.first = std::make_shared<plan::KernelChoice>(choice_of(*kernel.first, code[at++].fn));
+        choice.temporaries = kernel.temporaries;
       }
-      if (const Literal* literal = constant_of(operand)) {
-        choice.packed.emplace_back(packing.operand, packed(literal->storage(), form));
-        continue;
+      for (const auto& packing : kernel.packings)
+        add_form(packing, fusions[i]->operand(static_cast<size_t>(packing.operand)), code[at++].fn, choice);
+      if (distinct.insert(compiled.fn).second) {
+        report.kernels_prebuilt += compiled.prebuilt;
+        report.kernels_compiled += !compiled.prebuilt && !compiled.cached;
+        report.kernels_cached += compiled.cached;
+        kernel.function->name = fmt::format("{}_{}", kernel.kind, distinct.size());
+        readable.push_back(std::move(kernel.function));
       }
-      PreparedInput want{steady_input(operand, options), std::move(form)};
-      auto place = std::find(prepared.begin(), prepared.end(), want) - prepared.begin();
-      choice.prepared.emplace_back(packing.operand, static_cast<int>(place));
-      if (static_cast<size_t>(place) < prepared.size()) continue;
-      input.prepared.push_back(static_cast<int64_t>(want.form.bytes));
-      report.prepared_bytes += want.form.bytes;
-      prepared.push_back(std::move(want));
-    }
+      if (kernel.other) choice.other = std::make_shared<plan::KernelChoice>(self(*kernel.other, self));
+      return choice;
+    };
+    plan::KernelChoice choice = choose(kernels[i], choose);
     ++report.kernels;
-    if (distinct.insert(compiled.fn).second) {
-      report.kernels_prebuilt += compiled.prebuilt;
-      report.kernels_compiled += !compiled.prebuilt && !compiled.cached;
-      report.kernels_cached += compiled.cached;
-      kernel.function->name = fmt::format("{}_{}", kernel.kind, distinct.size());
-      readable.push_back(std::move(kernel.function));
-    }
     input.kernels.emplace(fusions[i], std::move(choice));
   }
   for (const codegen::Compiled& c : code) {
@@ -280,6 +291,7 @@ std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions&
   report.nodes = static_cast<int>(graph->node_count());
   plan::Plan made = plan::make_plan(std::move(input));
   made.program.flush_denormals = options.fast_math.flush_denormals;
+  made.program.keeps_arena = options.keeps_memory;
   for (const Storage& constant : made.program.constants) report.constant_bytes += constant.bytes();
   for (const rt::Block& block : made.program.blocks) {
     for (const rt::Instruction& instruction : block.code)

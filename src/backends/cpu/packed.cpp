@@ -53,9 +53,10 @@ Table& table() {
 Packing::Packing(const codegen::Kernel::Packing& packing, DType dtype, rt::KernelFn fn)
     : pack(fn),
       function(packing.pack->hash().low),
-      sizes(packing.sizes),
       blocks(packing.blocks.evaluate({})),
-      bytes(static_cast<size_t>(packing.elements.evaluate({})) * size_of(dtype)) {}
+      bytes(static_cast<size_t>(packing.elements.evaluate({})) * size_of(dtype)) {
+  for (const Dim& size : packing.sizes) sizes.push_back(size.evaluate({}));
+}
 
 Storage packed(const Storage& source, const Packing& packing) {
   return source.read_only() ? make(source, packing) : table().get(source, packing);

@@ -10,7 +10,7 @@
 
 namespace ig::cpu {
 
-// How a form is made.
+// How a form of a constant is made.
 struct Packing {
   Packing(const codegen::Kernel::Packing& packing, DType dtype, rt::KernelFn pack);
   bool operator==(const Packing&) const = default;

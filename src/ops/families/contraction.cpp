@@ -397,7 +397,7 @@ Op dot_general_op() {
            .operands = {{"x", "The left array."}, {"y", "The right array, of the same type."}},
            .attrs = {kLhsBatch, kRhsBatch, kLhsContract, kRhsContract, kAccumulate},
            .dtypes = DTypeSet::Numeric,
-           .traits = static_cast<uint32_t>(Trait::Contraction),
+           .traits = Trait::Contraction | Trait::Product,
            .numpy = "(lambda lb, rb, lc, rc: np.einsum(x, [lb.index(i) if i in lb else 8 + lc.index(i) if i "
                     "in lc else 16 + i for i in range(x.ndim)], y, [rb.index(i) if i in rb else 8 + "
                     "rc.index(i) if i in rc else 24 + i for i in range(y.ndim)], list(range(len(lb))) + [16 "

@@ -492,6 +492,7 @@ std::vector<Op> nn_layers() {
                                 {"T[2, 0], T[3, 0], T[3]", "{}"}},
                                2),
                           linear_body, infer_linear));
+  ops.back().decl.traits |= static_cast<uint32_t>(Trait::Product);
   ops.back().decl.usual = {{{"f64[2, 3]", "f64[4, 3]"}},
                            {{"f64[2, 3]", "f64[4, 3]", "f64[4]"}},
                            {{"f32[1, 3]", "f32[4, 3]"}},

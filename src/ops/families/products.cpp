@@ -207,6 +207,7 @@ std::vector<Op> matmul_composites() {
                    {{"T[], T[3]", "{}", "ShapeError: matmul: a scalar has no axis to sum over"},
                     {"T[2, 3], T[4, 5]", "{}", "ShapeError: matmul: shapes [2, 3] and [4, 5] do not fit"}}),
       matmul_body, infer_matmul));
+  ops.back().decl.traits |= static_cast<uint32_t>(Trait::Product);
   for (const char* type : {"f64", "i32", "i64"})
     ops.back().decl.usual.push_back({{fmt::format("{}[2, 3]", type), fmt::format("{}[3, 4]", type)}});
   for (const char* batch : {"2", "2, 3"})
