@@ -21,7 +21,7 @@
 #include "tensor/capture.h"
 #include "tensor/eager_cache.h"
 #include "tensor/eager_stand_ins.h"
-#include "tensor/merged_examples.h"
+#include "tensor/merged_axes.h"
 #include "tensor/mode.h"
 #include "tensor/numbers.h"
 #include "tensor/op_by_op.h"
@@ -547,6 +547,10 @@ std::vector<Tensor> compute(const ops::Op& op, std::span<const Tensor> operands,
           return compute_general(op, merged, attrs, kernels);
         }))
       return *std::move(out);
+  if (auto out = with_merged_axes(op, operands, attrs, [&](std::span<const Tensor> merged, const Attrs& own) {
+        return compute_general(op, merged, own, kernels);
+      }))
+    return *std::move(out);
   return compute_general(op, operands, attrs, kernels);
 }
 

@@ -186,28 +186,27 @@ void add_packings(const ops::Op& op, std::span<const Type> types, const codegen:
     }
 }
 
-// Folds of vectors and matrices along all axes and along each; of three axes along those in front.
+// Folds as eager execution has them, with neighbouring axes made one (eager::with_merged_axes): of vectors,
+// of matrices along each axis, of three axes along the middle one and around it (channels), and along the
+// middle one of columns of one (a mask, for the mean of sequences).
 void add_fold(const ops::Op& op, const codegen::Target& target, Items& items) {
+  struct Fold {
+    Dims dims;
+    Ints axes;
+  };
+  const Fold folds[] = {{{2}, {0}},       {{2, 3}, {0}},       {{2, 3}, {1}},
+                        {{2, 3, 4}, {1}}, {{2, 3, 4}, {0, 2}}, {{2, 3, 1}, {1}}};
+  if (op.decl.attrs.empty()) return;
   for (DType dtype : {DType::F32, DType::F64, DType::I64, DType::Bool})
-    for (size_t rank : {1u, 2u, 3u}) {
-      if (rank == 3 && dtype != DType::F32) continue;
-      std::vector<Ints> choices;
-      for (int64_t axis = 0; axis < static_cast<int64_t>(rank); ++axis) choices.push_back({axis});
-      if (rank == 2) choices.push_back({0, 1});
-      if (rank == 3) choices.push_back({0, 2});  // of channels
-      Dims dims = {2, 3, 4};
-      std::vector<Type> types(op.decl.operands.size(),
-                              Type::tensor(dtype, {dims.begin(), dims.begin() + static_cast<int64_t>(rank)}));
-      for (const Ints& axes : choices) {
-        Attrs attrs;
-        if (op.decl.attrs.empty()) return;
-        attrs.set(std::string(ops::kAxes.name), axes);
-        try {
-          auto graph = eager::one_node_graph(op, types, attrs, true);
-          add_functions(op, *graph, target, items);
-        } catch (const Error&) {
-          continue;  // the op has no such types
-        }
+    for (const Fold& fold : folds) {
+      if (fold.dims.size() == 3 && dtype != DType::F32) continue;
+      const std::vector<Type> types(op.decl.operands.size(), Type::tensor(dtype, fold.dims));
+      Attrs attrs;
+      attrs.set(std::string(ops::kAxes.name), fold.axes);
+      try {
+        add_functions(op, *eager::one_node_graph(op, types, attrs, true), target, items);
+      } catch (const Error&) {
+        continue;  // the op has no such types
       }
     }
 }

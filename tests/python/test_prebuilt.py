@@ -90,7 +90,13 @@ import sys, numpy as np, intaglio as ig
 rng = np.random.default_rng(1)
 def normal(*shape): return ig.asarray(rng.standard_normal(shape).astype("float32"))
 out = [ig.linear(normal(rows, 70), normal(30, 70), normal(30)) for rows in (1, 2, 9)]
-out += [normal(1, 70) @ normal(30, 70).T, normal(9, 70) @ normal(70, 30)]
+out += [normal(rows, 70) @ normal(70, 30) for rows in (9, 330)]
+out += [normal(1, 70) @ normal(30, 70).T, normal(330, 70) @ normal(30, 70).T, ig.linear(normal(4, 90, 70), normal(30, 70))]
+x = normal(2, 3, 4, 5, 6)
+for axis in (0, 2, 4, (1, 2), (3, 4), (0, 1, 4), None):
+    out += [ig.mean(x, axis=axis), ig.max(x, axis=axis, keepdims=True), ig.std(x, axis=axis)]
+weights = normal(8, 128, 1)  # the mean of sequences
+out.append(ig.sum(normal(8, 128, 24) * weights, 1) / ig.sum(weights, 1))
 q, k, v = normal(2, 3, 20, 8), normal(2, 3, 24, 8), normal(2, 3, 24, 8)
 keep = ig.asarray(rng.random((20, 24)) > 0.3)
 masks = [None, keep, keep[None, None], ig.asarray(rng.random((2, 1, 1, 24)) > 0.3), normal(2, 1, 1, 24)]
@@ -109,7 +115,7 @@ def test_first_calls_of_networks_open_no_compiler(tmp_path: Path) -> None:
         told = run(NETWORKS, str(tmp_path / prebuilt), INTAGLIO_PREBUILT=prebuilt, INTAGLIO_OP_BY_OP="1")
         assert told.strip() == opened
     with np.load(tmp_path / "1.npz") as ready, np.load(tmp_path / "0.npz") as compiled:
-        assert len(ready) == 40
+        assert len(ready) == 65
         for name in ready:
             np.testing.assert_array_equal(ready[name], compiled[name])
 

@@ -1,12 +1,26 @@
 // Merging axes of contiguous arrays moves nothing.
-#include "tensor/merged_examples.h"
+#include "tensor/merged_axes.h"
 
 #include <algorithm>
 #include <ranges>
 
+#include "ops/attrs.h"
 #include "ops/builder.h"
 
 namespace ig::eager {
+namespace {
+
+// `out` in the shapes that the op gives for these operands.
+std::vector<Tensor> in_shapes_of(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
+                                 std::vector<Tensor> out) {
+  std::vector<Type> types;
+  for (const Tensor& operand : operands) types.push_back(operand.type());
+  const std::vector<Type> results = ops::infer(op, types, attrs, DimScope{});
+  for (size_t i = 0; i < out.size(); ++i) out[i] = out[i].reshaped(Shape(*constant_dims(results[i].dims)));
+  return out;
+}
+
+}  // namespace
 
 std::optional<std::vector<Tensor>> with_merged_examples(
     const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
@@ -44,12 +58,37 @@ std::optional<std::vector<Tensor>> with_merged_examples(
     sizes.insert(sizes.begin(), examples);
     merged.push_back(operands[i].reshaped(Shape(sizes)));
   }
-  std::vector<Type> types;
-  for (const Tensor& operand : operands) types.push_back(operand.type());
-  const std::vector<Type> results = ops::infer(op, types, attrs, DimScope{});
-  std::vector<Tensor> out = run(merged);
-  for (size_t i = 0; i < out.size(); ++i) out[i] = out[i].reshaped(Shape(*constant_dims(results[i].dims)));
-  return out;
+  return in_shapes_of(op, operands, attrs, run(merged));
+}
+
+std::optional<std::vector<Tensor>> with_merged_axes(
+    const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
+    const std::function<std::vector<Tensor>(std::span<const Tensor>, const Attrs&)>& run) {
+  const AttrValue* value = attrs.find(ops::kAxes.name);
+  if (op.decl.front != ops::Front::Reduction || operands.size() != 1 || !value) return std::nullopt;
+  const auto& axes = std::get<Ints>(*value);
+  const Shape& shape = operands[0].shape();
+  const bool ascending = std::ranges::adjacent_find(axes, std::greater_equal()) == axes.end();
+  if (!ascending || (!axes.empty() && (axes.front() < 0 || axes.back() >= shape.rank()))) return std::nullopt;
+  // Where what is kept lies between them, which folded axes are neighbours belongs to the order of the fold.
+  const bool one_run = axes.empty() || axes.back() - axes.front() + 1 == std::ssize(axes);
+  std::vector<int64_t> sizes;
+  Ints folded;
+  bool last = false;  // whether the axis before is folded
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    const bool folds = std::ranges::binary_search(axes, int64_t{axis});
+    if (axis > 0 && folds == last && (!folds || one_run)) {
+      sizes.back() *= shape[axis];
+      continue;
+    }
+    if (folds) folded.push_back(std::ssize(sizes));
+    sizes.push_back(shape[axis]);
+    last = folds;
+  }
+  if (std::ssize(sizes) == shape.rank()) return std::nullopt;
+  const Tensor merged = operands[0].reshaped(Shape(sizes));
+  return in_shapes_of(op, operands, attrs,
+                      run(std::span(&merged, 1), Attrs(attrs).set(ops::kAxes.name, folded)));
 }
 
 }  // namespace ig::eager
