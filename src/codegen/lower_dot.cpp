@@ -63,8 +63,9 @@ DotLowering::DotLowering(GroupEmitter& emit, Kernel& kernel, Node* dot,
   const bool small_b = k && n && *k <= most && *n <= most && *k * *n <= most;
   const bool may_come_packed =
       b_.view && b_.batch.empty() && b_.view->offset == Dim(int64_t{0}) && b_.view->arg->uses().size() == 1;
-  if (emit.many_rows) prepacked_ = packed_every_call_ = true;
-  if (n && k && may_come_packed) {
+  if (emit.many_rows) {
+    prepacked_ = packed_every_call_ = true;
+  } else if (n && k && may_come_packed) {
     const bool constant_b = constant_operands[b_.view->arg->index()];
     const int64_t bytes = *n * *k * static_cast<int64_t>(size_of(storage_of(b_)));
     prepacked_ = constant_b;
@@ -144,21 +145,22 @@ void DotLowering::run() {
   Expr nb = block % columns, rest = block / columns;
   batch_index_ = build_.let(rest / rows);
   // Blocks of known size, or equal shares in whole tiles, of which the last ones may be empty.
-  auto block_of = [&](const Dim& all, Expr number, Expr blocks, int64_t known,
+  auto block_of = [&](const Dim& all, Expr number, Expr blocks, const Dim& count, int64_t known,
                       int64_t step) -> std::pair<Expr, Expr> {
+    const bool known_size = count == ceildiv(all, Dim(known));
     Expr size = build_.index(known), last = emit_.size(all);
-    if (!all.is_constant()) {
+    if (!known_size) {
       Expr steps = blocks * build_.index(step);
       size = build_.let((last + (steps - build_.index(1))) / steps * build_.index(step));
     }
-    Expr begin = build_.let(all.is_constant() ? number * size : loop::lesser(number * size, last));
+    Expr begin = build_.let(known_size ? number * size : loop::lesser(number * size, last));
     return {begin, build_.let(loop::lesser(begin + size, last))};
   };
-  std::tie(n_begin_, n_end_) = block_of(n_, nb, columns, tiles_.nb, tiles_.nr);
+  std::tie(n_begin_, n_end_) = block_of(n_, nb, columns, tiles_.column_blocks, tiles_.nb, tiles_.nr);
   if (a_.view || a_.runs) a_first_ = build_.let(a_.batch_offset(emit_, batch_index_));
   if (b_.view || b_.runs) b_first_ = build_.let(b_.batch_offset(emit_, batch_index_));
   if (thin_) return thin();
-  std::tie(m_begin_, m_end_) = block_of(m_, rest % rows, rows, tiles_.mb, tiles_.mr);
+  std::tie(m_begin_, m_end_) = block_of(m_, rest % rows, rows, tiles_.row_blocks, tiles_.mb, tiles_.mr);
   ask_for_a();
 
   if (!direct_a_) scratch_a_ = build_.add_scratch(type_, Dim(tiles_.mc * a_step_), "a");

@@ -257,6 +257,14 @@ TEST(GuardPages, MatrixProducts) {
 
 // Few rows pack the other operand block by block; many have it packed before.
 TEST(GuardPages, MatrixProductsOfAnySizes) {
+  auto any_rows = [](std::string dtype, int64_t m, int64_t k, int64_t n, bool turn_y, bool long_tail) {
+    Case c = product(dtype, m, k, n, false, turn_y, false, long_tail);
+    c.name += " of any rows";
+    c.inputs[0] = fmt::format("{}[m, {}]", dtype, k);
+    c.sizes = {{"m", m}};
+    c.twice = true;
+    return c;
+  };
   auto any = [](std::string dtype, int64_t m, int64_t k, int64_t n, bool turn_x, bool turn_y,
                 bool long_tail) {
     Case c = product(dtype, m, k, n, turn_x, turn_y, false, long_tail);
@@ -284,6 +292,11 @@ TEST(GuardPages, MatrixProductsOfAnySizes) {
   }
   check(any("f32", 195, 2100, 35, false, false, true));  // several chunks
   check(any("f32", 195, 2100, 35, true, true, false));
+  for (int64_t m : {3, 330, 700})
+    for (bool turned : {false, true}) {
+      check(any_rows("f32", m, 90, 83, turned, m == 330));
+      check(any_rows("f64", m, 9, 1100, turned, m == 700));
+    }
   check(any("f64", 230, 1030, 19, false, true, false));
   check(any("bf16", 230, 40, 35, false, false, true));
   check(any("i32", 230, 40, 35, false, true, true));

@@ -131,23 +131,23 @@ TEST(TileCode, ProductsOfAnySizes) {
 // Few rows and many have a kernel each, of which one runs; where sizes are known to be few, there is one
 // alone.
 TEST(TileCode, ProductsOfManyRowsAreKernelsOfTheirOwn) {
-  auto lowered = [](std::string_view least, std::string_view most, std::string_view element,
-                    bool may = true) {
-    const std::string text = replaced(
-        replaced(
-            replaced(
-                R"(graph @g(%x: T[m, k], %w: T[k, n]) where k in [0, inf], m in [LEAST, MOST], n in [0, inf] {
+  // `rows`: between what; k and n are named by their numbers where these are known.
+  auto lowered = [](std::string_view rows, std::string_view element, bool may = true,
+                    std::string_view known = "") {
+    std::string text = R"(graph @g(%x: T[m, k], %w: T[k, n]) where SIZESm in [ROWS] {
   %p = dot_general(%x, %w) {lhs_batching_dimensions = [], rhs_batching_dimensions = [], lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0], accumulate = f32} : T[m, n]
   return %p
-})",
-                "LEAST", least),
-            "MOST", most),
-        "T[", std::string(element) + "[");
-    auto graph = Graph::parse(text);
+})";
+    text = replaced(text, "ROWS", rows);
+    text = replaced(text, "SIZES", known.empty() ? "k in [0, inf], n in [0, inf], " : "");
+    if (!known.empty())
+      text = replaced(replaced(text, "k]", std::string(known) + "]"), "[k,", "[" + std::string(known) + ",");
+    if (!known.empty()) text = replaced(text, "n]", std::string(known) + "]");
+    auto graph = Graph::parse(replaced(text, "T[", std::string(element) + "["));
     run_passes(*graph, {});
     return lower(graph->body().first(), {false, false}, Target::named("x86-64-v3"), {.may_go_twice = may});
   };
-  const Kernel both = lowered("0", "inf", "f32");
+  const Kernel both = lowered("0, inf", "f32");
   ASSERT_TRUE(both.when && both.other && both.other->when);
   EXPECT_TRUE(both.packings.empty());
   ASSERT_EQ(both.other->packings.size(), 1u);
@@ -162,8 +162,15 @@ TEST(TileCode, ProductsOfManyRowsAreKernelsOfTheirOwn) {
       EXPECT_EQ(packing.elements.evaluate(sizes), (n + 15) / 16 * 16 * 1000);
     }
   for (const Kernel& one :
-       {lowered("0", "319", "f32"), lowered("0", "inf", "bf16"), lowered("0", "inf", "f32", false)})
+       {lowered("0, 319", "f32"), lowered("0, inf", "bf16"), lowered("0, inf", "f32", false)})
     EXPECT_TRUE(!one.when && !one.other && one.packings.empty());
+  const Kernel of_weights = lowered("0, inf", "f32", true, "300");
+  ASSERT_TRUE(of_weights.other);
+  EXPECT_EQ(of_weights.other->packings.size(), 1u);
+  // Where there are many for sure, that is the kernel.
+  const Kernel many = lowered("320, inf", "f32", true, "300");
+  EXPECT_TRUE(!many.when && !many.other);
+  EXPECT_EQ(many.packings.size(), 1u);
 }
 
 // While a strip of packed B is used, the next one is asked for: the part of it that belongs to the same
