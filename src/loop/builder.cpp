@@ -56,18 +56,6 @@ std::optional<int64_t> fold_index(Op op, int64_t a, int64_t b) {
   }
 }
 
-std::optional<bool> fold_compare(Op op, int64_t a, int64_t b) {
-  switch (op) {
-    case Op::Eq: return a == b;
-    case Op::Ne: return a != b;
-    case Op::Lt: return a < b;
-    case Op::Le: return a <= b;
-    case Op::Gt: return a > b;
-    case Op::Ge: return a >= b;
-    default: return std::nullopt;
-  }
-}
-
 }  // namespace
 
 struct Builder::Interner {
@@ -308,10 +296,8 @@ static Expr simplify(Builder& b, const ExprNode& n) {
   if (!n.b || n.c || n.a.type() != DType::I64 || n.b.type() != DType::I64) return {};
   bool ca = is_index_const(n.a), cb = is_index_const(n.b);
   if (ca && cb) {
-    if (auto v = fold_index(n.op, index_value(n.a), index_value(n.b))) return b.index(*v);
-    if (auto v = fold_compare(n.op, index_value(n.a), index_value(n.b)))
-      return b.constant_bits(DType::Bool, *v);
-    return {};
+    const auto v = fold_index(n.op, index_value(n.a), index_value(n.b));
+    return v ? b.index(*v) : Expr{};
   }
   bool commutes = n.op == Op::Add || n.op == Op::Mul;
   if (ca && commutes) return n.op == Op::Add ? n.b + n.a : n.b * n.a;

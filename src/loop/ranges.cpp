@@ -55,9 +55,10 @@ std::optional<bool> compared(Op op, const Range& a, const Range& b, bool nan) {
     return no ? std::optional(false) : yes && !nan ? std::optional(true) : std::nullopt;
   };
   const bool apart = a.high < b.low || a.low > b.high;
+  const bool same = a.low == a.high && b.low == b.high && a.low == b.low;
   switch (op) {
-    case Op::Eq: return apart ? std::optional(false) : std::nullopt;
-    case Op::Ne: return apart ? std::optional(true) : std::nullopt;
+    case Op::Eq: return either(same, apart);
+    case Op::Ne: return apart ? std::optional(true) : same && !nan ? std::optional(false) : std::nullopt;
     case Op::Lt: return either(a.high < b.low, a.low >= b.high);
     case Op::Le: return either(a.high <= b.low, a.low > b.high);
     case Op::Gt: return either(a.low > b.high, a.high <= b.low);

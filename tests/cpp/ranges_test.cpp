@@ -82,6 +82,8 @@ TEST(Ranges, ComparisonsThatAreDecided) {
   EXPECT_EQ(f.ranges.decided(Op::Lt, a, same), std::optional(false));
   EXPECT_EQ(f.ranges.decided(Op::Le, a, same), std::nullopt);
   EXPECT_EQ(f.ranges.decided(Op::Ne, f.x, f.x), std::nullopt);
+  EXPECT_EQ(f.ranges.decided(Op::Eq, same, f.b.constant(DType::F32, -0.0)), std::optional(true));
+  EXPECT_EQ(f.ranges.decided(Op::Ne, low, low), std::optional(false));
   Expr number = select(f.x > 0.0, f.x, same);
   EXPECT_EQ(f.ranges.decided(Op::Ge, number, low), std::optional(true));
 }
