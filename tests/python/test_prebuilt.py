@@ -91,7 +91,8 @@ rng = np.random.default_rng(1)
 def normal(*shape): return ig.asarray(rng.standard_normal(shape).astype("float32"))
 out = [ig.linear(normal(rows, 70), normal(30, 70), normal(30)) for rows in (1, 2, 9)]
 out += [normal(rows, 70) @ normal(70, 30) for rows in (9, 330)]
-out += [normal(1, 70) @ normal(30, 70).T, normal(330, 70) @ normal(30, 70).T, ig.linear(normal(4, 90, 70), normal(30, 70))]
+out += [normal(rows, 70) @ normal(30, 70).T for rows in (1, 330)]
+out.append(ig.linear(normal(4, 90, 70), normal(30, 70)))
 x = normal(2, 3, 4, 5, 6)
 for axis in (0, 2, 4, (1, 2), (3, 4), (0, 1, 4), None):
     out += [ig.mean(x, axis=axis), ig.max(x, axis=axis, keepdims=True), ig.std(x, axis=axis)]
