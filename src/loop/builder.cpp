@@ -343,7 +343,7 @@ static Expr simplify(Builder& b, const ExprNode& n) {
 
 // x, of x + 0: what differs only where x is -0.
 static Expr without_zero(Expr e) {
-  while (e->op == Op::Var && e->a) e = e->a;
+  e = behind_let(e);
   return e->op == Op::Add && is_float(e.type()) && is_const(e->b) && e->b->bits[0] == 0 ? e->a : Expr{};
 }
 

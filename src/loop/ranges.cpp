@@ -124,11 +124,6 @@ FloatRange of_integers(DType type) {
   return {0, type == DType::Bool ? 1 : std::ldexp(1, width), false};
 }
 
-Expr behind_let(Expr e) {
-  while (e->op == Op::Var && e->a) e = e->a;
-  return e;
-}
-
 // With its operands the other way round.
 Op turned(Op compare) {
   switch (compare) {
@@ -141,6 +136,11 @@ Op turned(Op compare) {
 }
 
 }  // namespace
+
+Expr behind_let(Expr e) {
+  while (e->op == Op::Var && e->a) e = e->a;
+  return e;
+}
 
 void Ranges::enter(uint32_t variable, Expr begin, Expr end) {
   MaybeRange first = of_index(begin), last = of_index(end);

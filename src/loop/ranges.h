@@ -24,6 +24,8 @@ struct FloatRange {
   bool nan = true;
 };
 
+Expr behind_let(Expr e);  // the value, of a let
+
 class Ranges {
  public:
   // The body of a loop whose variable this is runs for no other values.

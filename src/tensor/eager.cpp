@@ -323,6 +323,14 @@ std::shared_ptr<Entry> general_entry(const ops::Op& op, std::span<const Tensor> 
     }
     made.takes_shape = graph->inputs().size() > operands.size();
     made.any_size = true;
+    if (has_axes_to_merge(op, operands, attrs)) {
+      try {
+        made.program = make_program(op, *graph, Kernels::AtHand);
+      } catch (const NotAtHand&) {
+        made.merges_axes = true;
+      }
+      return;
+    }
     make_general(made, *kind_of(), op, std::move(graph), kernels);
   };
   std::shared_ptr<Entry> entry = entry_of(pattern_key(op, operands, attrs));
@@ -547,10 +555,6 @@ std::vector<Tensor> compute(const ops::Op& op, std::span<const Tensor> operands,
           return compute_general(op, merged, attrs, kernels);
         }))
       return *std::move(out);
-  if (auto out = with_merged_axes(op, operands, attrs, [&](std::span<const Tensor> merged, const Attrs& own) {
-        return compute_general(op, merged, own, kernels);
-      }))
-    return *std::move(out);
   return compute_general(op, operands, attrs, kernels);
 }
 
@@ -558,6 +562,10 @@ std::vector<Tensor> compute_general(const ops::Op& op, std::span<const Tensor> o
                                     Kernels kernels) {
   std::shared_ptr<Entry> entry = general_entry(op, operands, attrs, kernels);
   if (entry->moves) return run_nodes(*entry->moves, operands, kernels);
+  if (entry->merges_axes)
+    return with_merged_axes(op, operands, attrs, [&](std::span<const Tensor> merged, const Attrs& own) {
+      return compute_general(op, merged, own, kernels);
+    });
   std::vector<Tensor> with_shape;
   std::span<const Tensor> inputs = operands;
   if (entry->takes_shape) {

@@ -95,7 +95,7 @@ struct Asked {
 // apart, so that neither is made for nothing.
 template <typename Operand>  // a tensor, or its type
 std::optional<size_t> axis_of_rows(const ops::Op& op, std::span<const Operand> operands, const Attrs& attrs) {
-  if (!op.has(ops::Trait::Product) || operands[0].rank() != 2) return std::nullopt;
+  if (!op.has(ops::Trait::Product) || operands.empty() || operands[0].rank() != 2) return std::nullopt;
   const AttrValue* summed = attrs.find(ops::kLhsContract.name);
   if (!summed) return 0;
   const auto& axes = std::get<Ints>(*summed);

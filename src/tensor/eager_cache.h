@@ -22,7 +22,9 @@ struct Entry {
   std::atomic<bool> absent{false};  // of element-wise ops: no kernel was at hand
   bool by_size = false;             // infer refused symbols: one entry for each set of sizes instead
   std::vector<Asked> asked;  // infer asks more of the sizes than which are equal: one entry for each answer
-  bool takes_shape = false;  // the program's last input has the shape of the result, and no elements
+  bool merges_axes =
+      false;  // a fold without a kernel at hand, of an array with fewer axes then (merged_axes.h)
+  bool takes_shape = false;      // the program's last input has the shape of the result, and no elements
   std::unique_ptr<Graph> moves;  // the body of a composite that only moves elements: its nodes run one by one
   std::unique_ptr<Graph> products;  // of one made of products and views, for operands that wait
   // The body of a composite whose own kernel is not at hand: runs in the place of the program until that is

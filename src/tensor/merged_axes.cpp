@@ -20,6 +20,21 @@ std::vector<Tensor> in_shapes_of(const ops::Op& op, std::span<const Tensor> oper
   return out;
 }
 
+// The axes of a fold, ascending.
+class Folded {
+ public:
+  explicit Folded(const Ints& axes)
+      : axes_(axes), one_run_(axes.empty() || axes.back() - axes.front() + 1 == std::ssize(axes)) {}
+  bool has(int axis) const { return std::ranges::binary_search(axes_, int64_t{axis}); }
+  // With the axis before. Where what is kept lies between them, which folded axes are neighbours belongs to
+  // the order of the fold.
+  bool joins(int axis) const { return has(axis) == has(axis - 1) && (!has(axis) || one_run_); }
+
+ private:
+  const Ints& axes_;
+  bool one_run_;
+};
+
 }  // namespace
 
 std::optional<std::vector<Tensor>> with_merged_examples(
@@ -61,34 +76,38 @@ std::optional<std::vector<Tensor>> with_merged_examples(
   return in_shapes_of(op, operands, attrs, run(merged));
 }
 
-std::optional<std::vector<Tensor>> with_merged_axes(
+bool has_axes_to_merge(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs) {
+  if (op.decl.front != ops::Front::Reduction || operands.size() != 1) return false;
+  const AttrValue* value = attrs.find(ops::kAxes.name);
+  if (!value) return false;
+  const auto& axes = std::get<Ints>(*value);
+  const int rank = operands[0].rank();
+  const bool ascending = std::ranges::adjacent_find(axes, std::greater_equal()) == axes.end();
+  if (!ascending || (!axes.empty() && (axes.front() < 0 || axes.back() >= rank))) return false;
+  const Folded folded(axes);
+  for (int axis = 1; axis < rank; ++axis)
+    if (folded.joins(axis)) return true;
+  return false;
+}
+
+std::vector<Tensor> with_merged_axes(
     const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
     const std::function<std::vector<Tensor>(std::span<const Tensor>, const Attrs&)>& run) {
-  const AttrValue* value = attrs.find(ops::kAxes.name);
-  if (op.decl.front != ops::Front::Reduction || operands.size() != 1 || !value) return std::nullopt;
-  const auto& axes = std::get<Ints>(*value);
+  const Folded folded(attrs.get(ops::kAxes));
   const Shape& shape = operands[0].shape();
-  const bool ascending = std::ranges::adjacent_find(axes, std::greater_equal()) == axes.end();
-  if (!ascending || (!axes.empty() && (axes.front() < 0 || axes.back() >= shape.rank()))) return std::nullopt;
-  // Where what is kept lies between them, which folded axes are neighbours belongs to the order of the fold.
-  const bool one_run = axes.empty() || axes.back() - axes.front() + 1 == std::ssize(axes);
   std::vector<int64_t> sizes;
-  Ints folded;
-  bool last = false;  // whether the axis before is folded
+  Ints axes;
   for (int axis = 0; axis < shape.rank(); ++axis) {
-    const bool folds = std::ranges::binary_search(axes, int64_t{axis});
-    if (axis > 0 && folds == last && (!folds || one_run)) {
+    if (axis > 0 && folded.joins(axis)) {
       sizes.back() *= shape[axis];
       continue;
     }
-    if (folds) folded.push_back(std::ssize(sizes));
+    if (folded.has(axis)) axes.push_back(std::ssize(sizes));
     sizes.push_back(shape[axis]);
-    last = folds;
   }
-  if (std::ssize(sizes) == shape.rank()) return std::nullopt;
   const Tensor merged = operands[0].reshaped(Shape(sizes));
   return in_shapes_of(op, operands, attrs,
-                      run(std::span(&merged, 1), Attrs(attrs).set(ops::kAxes.name, folded)));
+                      run(std::span(&merged, 1), Attrs(attrs).set(ops::kAxes.name, std::move(axes))));
 }
 
 }  // namespace ig::eager

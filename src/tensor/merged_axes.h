@@ -20,9 +20,11 @@ std::optional<std::vector<Tensor>> with_merged_examples(
     const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
     const std::function<std::vector<Tensor>(std::span<const Tensor>)>& run);
 
-// The same of an op that folds axes of its only operand (Front::Reduction), with neighbours made one where it
-// folds both, or neither, and the order of the fold stays. Nothing where there are no such.
-std::optional<std::vector<Tensor>> with_merged_axes(
+// Whether an op folds axes of its only operand (Front::Reduction) of which neighbours may be made one, where
+// it folds both, or neither, and the order of the fold stays. Attributes and ranks alone say so.
+bool has_axes_to_merge(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs);
+// The results of `run` on such an operand with these axes made one, with the axes that they have.
+std::vector<Tensor> with_merged_axes(
     const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
     const std::function<std::vector<Tensor>(std::span<const Tensor>, const Attrs&)>& run);
 
