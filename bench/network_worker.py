@@ -12,8 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import systems
 import worker
-from network_list import GRADIENT, NETWORKS, Network
+from network_list import GRADIENT, Network, named
 from program_worker import ProgramRunner
 
 
@@ -103,11 +104,15 @@ class TorchLayers:
     def attention(self, q: Any, k: Any, v: Any, causal: bool) -> Any:
         return self.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
 
-    def prepare(self, network: Network, gradient: bool) -> tuple[Callable[..., Any], list[Any]]:
+    def model(self, network: Network, training: bool) -> Any:
         model = network.build(self)
-        model.train(gradient)
+        model.train(training)
         weights = network.weights({name: tuple(value.shape) for name, value in model.state_dict().items()})
         model.load_state_dict({name: self.torch.from_numpy(np.asarray(value)) for name, value in weights.items()})
+        return model
+
+    def prepare(self, network: Network, gradient: bool) -> tuple[Callable[..., Any], list[Any]]:
+        model = self.model(network, training=gradient)
         run = self.torch.compile(model) if self.compiles else model
         parameters = [value for _, value in sorted(model.named_parameters())]
 
@@ -131,16 +136,47 @@ class TorchLayers:
         return value.numpy()
 
 
+class OnnxModel:
+    """A file of bench/network_export.py on a system that runs such; loading it belongs to the first call."""
+
+    def __init__(self, system: str, file: str, threads: int) -> None:
+        self.system = systems.get(system)
+        self.system.load(threads)
+        self.system.model = file
+        self.to_numpy = self.system.to_numpy
+
+    def prepare(self, network: Network, gradient: bool) -> tuple[Callable[..., Any], list[Any]]:
+        assert not gradient
+        self.system.example = tuple(network.inputs())
+        loaded: list[Callable[..., Any]] = []
+
+        def call(*inputs: Any) -> Any:
+            if not loaded:
+                loaded.append(self.system.build())
+            return loaded[0](*inputs)
+
+        return call, list(self.system.example)
+
+    def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        return function
+
+    def settle(self) -> None:
+        """It compiles as it loads."""
+
+
 class NetworkRunner(ProgramRunner):
     """A network of the list in the place of a program."""
 
     def __init__(self, command: dict[str, Any]) -> None:
-        own = command["system"] == "intaglio"
-        threads = command["threads"]
-        layers = IntaglioLayers(threads) if own else TorchLayers(threads, command["system"] == "torch_compile")
-        name = command["item"]
-        network = next(n for n in NETWORKS if n.name == name.removesuffix(GRADIENT))
-        function, self.inputs = layers.prepare(network, name.endswith(GRADIENT))
+        name, system, threads = command["item"], command["system"], command["threads"]
+        layers: Any
+        if system == "intaglio":
+            layers = IntaglioLayers(threads)
+        elif "model" in command:
+            layers = OnnxModel(system, command["model"], threads)
+        else:
+            layers = TorchLayers(threads, compiles=system == "torch_compile")
+        function, self.inputs = layers.prepare(named(name.removesuffix(GRADIENT)), name.endswith(GRADIENT))
         self.call = layers.compiled(function)
         self.space, self.budget, self.out = layers, command["budget"], command["outputs"]
 

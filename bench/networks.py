@@ -3,6 +3,7 @@
     make bench-networks                                  all of bench/network_list, forwards and with gradients
     make bench-networks ARGS="--only lstm --threads 2"
     make bench-networks ARGS="--peer torch_compile"      beside torch.compile, which takes its time to compile
+    make bench-networks ARGS="--peer openvino"           forwards, beside OpenVINO (or onnxruntime) on an exported model
 
 Each system has a process of its own for each network; they take turns, warm, and the results are compared: what the
 module gives, or (`.gradient`) a loss and its gradients by all weights, in training mode. Writes
@@ -11,21 +12,47 @@ bench/results/networks.json and a Markdown table and a picture beside it.
 
 from __future__ import annotations
 
+import subprocess
 import sys
+from pathlib import Path
 
+import peers
 import programs
 from network_list import GRADIENT, NETWORKS
+
+ONNX = ("onnxruntime", "openvino")  # peers that run a model that torch exports, which has no gradients
+
+
+def exported(item: str, system: str, folder: Path) -> dict[str, str]:
+    """The model that a peer of ONNX runs, written before any clock starts."""
+    if system not in ONNX:
+        return {}
+    peers.install(["torch"])
+    file = folder / "model.onnx"
+    script = Path(__file__).with_name("network_export.py")
+    done = subprocess.run([peers.python_of("torch"), script, item, file], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise programs.WorkerError(f"torch does not export it: {done.stderr.strip().splitlines()[-1]}")
+    return {"model": str(file)}
+
 
 SUITE = programs.Suite(
     "network",
     [network.name + of for network in NETWORKS for of in ("", GRADIENT)],
     "network_worker.py",
-    {"torch": "torch eager", "torch_compile": "torch.compile"},
+    {
+        "torch": "torch eager",
+        "torch_compile": "torch.compile",
+        "onnxruntime": "ONNX Runtime",
+        "openvino": "OpenVINO",
+    },
     together=True,
     # Dozens of batch norms of one image: in float32 gradients are off by percents. Those of MobileNetV2 are 4.9 % from
     # float64's in torch, 0.8 here.
     amplify={network.name + GRADIENT: 0.03 for network in NETWORKS if network.whole} | {"mobilenet_v2" + GRADIENT: 0.1},
     firsts=True,
+    runs=lambda item, system: not (system in ONNX and item.endswith(GRADIENT)),
+    before=exported,
 )
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import math
 import statistics
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,9 @@ class Suite:
     # Where rounding grows on the way: told by the length of all differences, of which this share is allowed.
     amplify: dict[str, float] = field(default_factory=dict)
     firsts: bool = False  # whether the table tells what the first call of a process takes, compiling included
+    runs: Callable[[str, str], bool] = lambda item, system: True  # whether a peer can do it at all
+    # What is made for a system before its clock starts, in a folder: what is added to its command.
+    before: Callable[[str, str, Path], dict[str, str]] = lambda item, system, folder: {}
 
     @property
     def titles(self) -> dict[str, str]:
@@ -82,8 +85,9 @@ def measure(item: str, suite: Suite, given: argparse.Namespace, scratch: Path) -
     times: dict[str, list[float]] = {name: [] for name in given.systems}
     try:
         for name in given.systems:
+            made = suite.before(item, name, scratch)
             workers[name] = Worker(name, given.threads, scratch, suite.worker)
-            command = {"item": item, "system": name, "threads": given.threads, "budget": given.least}
+            command = {"item": item, "system": name, "threads": given.threads, "budget": given.least} | made
             began = workers[name].ask(do="start", outputs=str(scratch / f"{name}.npz"), **command)
             rows[name] = {"workload": item, "title": item, "system": name, "threads": given.threads, **began}
         outputs = [scratch / f"{name}.npz" for name in given.systems]
@@ -158,6 +162,7 @@ def main(suite: Suite, doc: str | None) -> int:
     chosen = [name for name in suite.names if any(text in name for text in given.only.split(","))]
     if not chosen:
         parser.error(f"no {what} has {given.only!r} in its name")
+    chosen = [name for name in chosen if all(suite.runs(name, system) for system in given.systems)]
     result: dict[str, Any] = {
         "when": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "machine": describe(),

@@ -42,6 +42,10 @@ class Network:
 NETWORKS: list[Network] = []
 
 
+def named(name: str) -> Network:
+    return next(network for network in NETWORKS if network.name == name)
+
+
 def network(*shapes: tuple[int, ...], whole: bool = False) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
     """Adds the function as a network of inputs of these shapes."""
 

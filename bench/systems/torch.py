@@ -102,7 +102,7 @@ class TorchAdapter(Adapter):
 class Torch(System):
     title = "torch eager"
     peer = "torch"
-    packages = ("torch==2.13.0", "numpy")
+    packages = ("torch==2.13.0", "numpy", "onnx", "onnxscript")  # the last two to export what peers of ONNX run
     distribution = "torch"
     module = "torch"
 

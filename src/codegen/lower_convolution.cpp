@@ -26,6 +26,7 @@
 // Order of summation: as the op states it: one fma chain over the taps, the first spatial axis slowest, then
 // the input features of the group, from +0.
 #include <algorithm>
+#include <numeric>
 
 #include "codegen/convolution_weights.h"
 #include "codegen/register_tile.h"
@@ -114,12 +115,15 @@ class ConvLowering {
 
   void run() {
     choose_chunks();
-    by_rows_ = by_rows_ || fills_tiles_by_rows();
+    choose_row_tiles();
+    by_rows_ = row_tiles_.empty() && (by_rows_ || fills_by_steps(axes_, rows_, images_, usual_inputs_,
+                                                                 {mr_, low_tile(mr_, vectors())}));
     waits_ = turned_ || by_rows_;
     choose_blocks();
     const int64_t part_bytes =
         part_strips_ * taps_ * usual_inputs_ * nr_ * static_cast<int64_t>(size_of(type_));
-    strips_inside_ = !waits_ && !finished_ && part_bytes <= kSecondCache * 3 / 4;
+    strips_inside_ = !waits_ && !finished_ && part_bytes <= kSecondCache * 3 / 4 &&
+                     !(!row_tiles_.empty() && first_cache_keeps_rows());
     if (prepacked_)
       emit_packing();
     else
@@ -136,7 +140,7 @@ class ConvLowering {
     if (packs_image_)
       packed_image_ = build_.add_scratch(x_->arg->type().dtype, Dim(images_) * slab_elements(), "image");
 
-    places_ = TilePlaces(build_, mr_, axes_.size(), keeps_sums() ? nr_ : 0, !waits_);
+    if (row_tiles_.empty()) places_ = TilePlaces(build_, mr_, axes_.size(), keeps_sums() ? nr_ : 0, !waits_);
 
     Expr rest = build_.block(), chunk_blocks = emit_.size(chunk_blocks_);
     Expr chunk_block = build_.let(rest % chunk_blocks);
@@ -157,8 +161,9 @@ class ConvLowering {
     Expr first_chunk = build_.let(chunk_block * per_block);
     emit_.serial(first_chunk, loop::lesser(first_chunk + per_block, chunk_count), [&](Expr chunk) {
       begin_chunk(chunk, row_chunks);
-      if (strips_inside_) return sum_parts({});
+      if (strips_inside_) return row_tiles_.empty() ? sum_parts({}) : sum_rows();
       each_strip([&] {
+        if (!row_tiles_.empty()) return sum_rows();
         if (by_rows_) {
           emit_.vector(build_.index(0), emit_.size(kept * Dim(nr_)), static_cast<int>(nr_),
                        [&](Expr i) { build_.store(sums_, i, zero_of(build_, type_)); });
@@ -249,49 +254,29 @@ class ConvLowering {
       images_ = ceildiv(batch_, ceildiv(batch_, Dim(images_))).constant();
   }
 
-  // Whether tiles are better filled where they run for one step of the first axis' taps at a time: by the
-  // products of all places that they compute, and what it takes to keep sums in scratch between.
-  bool fills_tiles_by_rows() const {
-    constexpr double kLeast = 0.97;
-    constexpr int64_t kKept = 8;         // products, to clear, load and store a sum
-    constexpr int64_t kLarge = 1 << 16;  // places times taps: the borders of such an axis weigh little
-    if (axes_.size() != 2 || axes_[0].taps == 1 || axes_[0].gaps > 1 || axes_[1].gaps > 1) return false;
-    const Dims sizes{axes_[0].image, axes_[1].image, space_[0], space_[1], rows_};
-    if (!constant_dims(sizes)) return false;
-    for (size_t s = 0; s < 2; ++s)
-      if (space_[s].constant() > kLarge / axes_[s].taps) return false;
-    const int64_t low = low_tile(mr_, vectors());
-    const auto of_rows = axes_[0].taps_seen(), of_columns = axes_[1].taps_seen();
-    // Columns that see the same taps; rows that do, from chunk to chunk.
-    std::vector<std::pair<int64_t, int64_t>> columns;  // how many, and the taps of each
-    for (size_t i = 0; i < of_columns.size(); ++i)
-      if (i > 0 && of_columns[i] == of_columns[i - 1])
-        ++columns.back().first;
-      else
-        columns.emplace_back(1, of_columns[i].second);
-    double apart = 0, together = 0;
-    auto add = [&](double& to, int64_t rows, int64_t taps, int64_t kept) {
-      for (const auto& [count, across] : columns)
-        to += static_cast<double>((taps * across * usual_inputs_ + kept) *
-                                  rows_computed(mr_, low, images_ * rows * count));
-    };
-    const int64_t all = space_[0].constant();
-    for (int64_t first = 0; first < all; first += rows_.constant()) {
-      const int64_t end = std::min(all, first + rows_.constant());
-      for (int64_t row = first, alike = 1; row < end; row += alike, alike = 1) {
-        while (row + alike < end && of_rows[at(row + alike)] == of_rows[at(row)]) ++alike;
-        add(apart, alike, of_rows[at(row)].second, 0);
-      }
-      for (int64_t tap = 0; tap < axes_[0].taps; ++tap) {
-        int64_t rows = 0;
-        for (int64_t row = first; row < end; ++row) {
-          const auto [begin, count] = of_rows[at(row)];
-          rows += begin <= tap && tap < begin + count ? 1 : 0;
-        }
-        add(together, rows, 1, kKept);
-      }
-    }
-    return together < kLeast * apart;
+  // A depthwise kernel walks row by row: with the places of a row at known distances nothing asks where each
+  // of them lies. No strip reads what another one does, so a strip walks all rows of the chunk before the
+  // next one begins, and finds in the first cache what the row before has read, if that holds so many rows.
+  void choose_row_tiles() {
+    constexpr int64_t kMostProducts = 512;  // of vectors, in the code
+    if (!depthwise_ || turned_ || finished_ || inputs_ != kOne || axes_.size() < 2) return;
+    const WindowAxis& last = axes_.back();
+    if (last.gaps > 1 || !constant_dims(Dims{last.image, last.places})) return;
+    std::vector<RowTiles> tiles = last.row_tiles(mr_);
+    int64_t products = 0;
+    for (const RowTiles& tile : tiles) products += tile.places * last.taps * vectors();
+    if (products <= kMostProducts) row_tiles_ = std::move(tiles);
+  }
+  // Whether the first cache keeps what a strip reads of the rows under one row's windows: a line of each
+  // place, which meet in few sets where they lie far apart.
+  bool first_cache_keeps_rows() const {
+    constexpr int64_t kSets = 64, kWays = 8;
+    const Dim apart =
+        image_step(axes_.size() - 1) * Dim(static_cast<int64_t>(size_of(x_->arg->type().dtype)));
+    int64_t places = axes_.back().image.constant();
+    for (size_t s = 0; s + 1 < axes_.size(); ++s) places *= axes_[s].taps;
+    return apart.is_constant() &&
+           places <= kSets * kWays / std::gcd((apart.constant() + kLineBytes - 1) / kLineBytes, kSets);
   }
 
   // A block: some strips of some chunks. Weights that came packed are shared by all blocks; else a block
@@ -515,6 +500,93 @@ class ConvLowering {
     axis(0);
   }
 
+  // A depthwise strip's sums of all places of the chunk, row by row (choose_row_tiles).
+  void sum_rows() {
+    std::vector<WindowPart> outer;
+    std::vector<Expr> place;
+    // The rows of these parts, each of an image and of a place along every axis but the last.
+    std::function<void(size_t, Expr)> rows = [&](size_t s, Expr origin) {
+      if (s == outer.size()) return sum_row(outer, place, build_.let(origin));
+      const Expr step = emit_.size(image_step(s) * Dim(outer[s].stride));
+      emit_.serial(build_.index(0), outer[s].count, [&](Expr k) {
+        place.push_back(build_.let(outer[s].first + k * outer[s].step));
+        rows(s + 1, origin + outer[s].origin * emit_.size(image_step(s)) + k * step);
+        place.pop_back();
+      });
+    };
+    std::function<void(size_t)> axis = [&](size_t s) {
+      if (s + 1 == axes_.size())
+        return emit_.serial(build_.index(0), image_count_, [&](Expr image) {
+          place.assign(1, image);
+          rows(0, image_origin() + image * image_between());
+        });
+      Expr from = s == 0 ? first_row_ : build_.index(0), to = s == 0 ? end_row_ : emit_.size(space_[s]);
+      axes_[s].each_part(build_, emit_.size, from, to, [&](const WindowPart& part) {
+        emit_.scoped([&] {
+          outer.push_back(part);
+          axis(s + 1);
+          outer.pop_back();
+        });
+      });
+    };
+    axis(0);
+  }
+
+  // One row's, by tiles; `row`: where the row's windows begin in the image, `place`: which row it is.
+  void sum_row(const std::vector<WindowPart>& outer, const std::vector<Expr>& place, Expr row) {
+    for (const RowTiles& tiles : row_tiles_)
+      emit_.serial(build_.index(0), build_.index(tiles.repeats), [&](Expr t) {
+        const Expr first = build_.let(t * tiles.places + build_.index(tiles.first));
+        const auto count = static_cast<size_t>(tiles.places);
+        std::vector<std::vector<Expr>> places(count, place);
+        for (size_t i = 0; i < count; ++i) places[i].push_back(first + static_cast<int64_t>(i));
+        of_strips([&] {
+          RegisterTile tile(build_, type_, tiles.places, nr_);
+          for (const std::vector<Expr>& one : places)
+            ask_for_stores(emit_, node_->result(), index_at(one, first_feature_), nr_);
+          emit_.vector(build_.index(0), width_, static_cast<int>(nr_), [&](Expr j) {
+            tile.clear();
+            sum_row_taps(tile, tiles, outer, row, first, j);
+          });
+          emit_.vector(build_.index(0), width_, static_cast<int>(nr_), [&](Expr j) {
+            for (size_t i = 0; i < count; ++i)
+              emit_.scoped([&] { store_one(places[i], Expr(), j, build_.let(tile.value(i))); });
+          });
+        });
+      });
+  }
+
+  // The products of the taps that the outer parts see, and of the last axis' ones that each place sees.
+  void sum_row_taps(RegisterTile& tile, const RowTiles& tiles, const std::vector<WindowPart>& outer, Expr row,
+                    Expr first, Expr j) {
+    const WindowAxis& last = axes_.back();
+    const Dim step = image_step(outer.size());
+    const Expr corner = build_.let(row + (first * last.stride - build_.index(last.low)) * emit_.size(step) +
+                                   first_feature_ + j);
+    const auto seen = last.taps_seen();
+    std::function<void(size_t, Expr, Expr)> taps = [&](size_t s, Expr number, Expr at_tap) {
+      if (s < outer.size()) {
+        const WindowPart& part = outer[s];
+        const Expr from_tap = emit_.size(image_step(s) * Dim(part.dilation));
+        number = number * axes_[s].taps + part.tap;
+        return emit_.serial(build_.index(0), part.taps, [&](Expr u) {
+          taps(s + 1, number + u * part.tap_step, build_.let(at_tap + u * from_tap));
+        });
+      }
+      const Expr of_row = build_.let(number * last.taps);
+      for (int64_t tap = 0; tap < last.taps; ++tap) {
+        const Expr weights = build_.let(load_w(of_row + tap, j));
+        for (int64_t i = 0; i < tiles.places; ++i) {
+          const auto [begin, count] = seen[at(tiles.first + i)];
+          if (!tiles.whole && (tap < begin || tap >= begin + count)) continue;
+          const Dim apart = Dim(i * last.stride + tap * last.dilation) * step;
+          tile.add(at(i), widen(build_.load(image_buffer(), at_tap + emit_.size(apart))), weights);
+        }
+      }
+    };
+    taps(0, build_.index(0), corner);
+  }
+
   void sum_part(const std::vector<WindowPart>& parts, Expr only) {
     Expr origin = image_origin(), places = image_count_;
     for (size_t s = 0; s < parts.size(); ++s) {
@@ -556,11 +628,14 @@ class ConvLowering {
       kept_at.push_back(keeps_sums() ? places_.kept(number) : Expr());
       if (!waits_) place.push_back(places_.place(number));
     }
-    auto strip = [&] { sum_and_store(walk.parts, place, at_corner, kept_at, first, left, only); };
+    of_strips([&] { sum_and_store(walk.parts, place, at_corner, kept_at, first, left, only); });
+  }
+  // What a tile does with a strip: with each of them, or with the one whose turn it is.
+  void of_strips(const std::function<void()>& body) {
     if (strips_inside_)
-      each_strip(strip);
+      each_strip(body);
     else
-      strip();
+      body();
   }
   bool keeps_sums() const { return waits_ || finished_; }
 
@@ -733,10 +808,11 @@ class ConvLowering {
   Dim rows_ = int64_t{1};  // of a chunk's images
   Dim chunk_count_ = int64_t{1}, chunks_a_block_ = int64_t{1}, chunk_blocks_ = int64_t{1};
   bool supported_ = false, prepacked_ = false, depthwise_ = false, turned_ = false, packs_image_ = false;
-  bool by_rows_ = false;        // the tiles run for one step of the first axis' taps at a time
-  bool strips_inside_ = false;  // all strips of a tile, then the next tile
-  bool waits_ = false;          // all sums of a chunk are kept until they are stored
-  Value finished_ = nullptr;    // what the kernel gives, before it is turned over
+  bool by_rows_ = false;             // the tiles run for one step of the first axis' taps at a time
+  bool strips_inside_ = false;       // all strips of a tile, then the next tile
+  bool waits_ = false;               // all sums of a chunk are kept until they are stored
+  std::vector<RowTiles> row_tiles_;  // of a depthwise kernel that walks row by row; else none
+  Value finished_ = nullptr;         // what the kernel gives, before it is turned over
   TilePlaces places_;
   uint32_t packed_w_ = 0, sums_ = 0, turned_sums_ = 0, packed_image_ = 0, finished_values_ = 0;
   Expr kept_, first_strip_, last_strip_, strip_, group_, first_feature_, width_;

@@ -1,6 +1,10 @@
 // The odometer of a convolution's places.
 #include "codegen/tile_places.h"
 
+#include <algorithm>
+
+#include "codegen/register_tile.h"
+
 namespace ig::codegen {
 
 TilePlaces::TilePlaces(loop::Builder& build, int64_t most, size_t axes, int64_t keeps, bool stores)
@@ -83,6 +87,51 @@ void TilePlaces::note(const Walk& walk, Expr left) {
       if (fact == kCorner || (fact == kKept ? keeps_ > 0 : stores_))
         build_->store(scratch_, at(fact, i), noted(fact, count - one));
   });
+}
+
+bool fills_by_steps(const std::vector<WindowAxis>& axes, const Dim& chunk_rows, int64_t images,
+                    int64_t inputs, TileHeights tile) {
+  constexpr double kLeast = 0.97;
+  constexpr int64_t kKept = 8;         // products, to clear, load and store a sum
+  constexpr int64_t kLarge = 1 << 16;  // places times taps: the borders of such an axis weigh little
+  if (axes.size() != 2 || axes[0].taps == 1 || axes[0].gaps > 1 || axes[1].gaps > 1) return false;
+  const Dims sizes{axes[0].image, axes[1].image, axes[0].places, axes[1].places, chunk_rows};
+  if (!constant_dims(sizes)) return false;
+  for (size_t s = 0; s < 2; ++s)
+    if (axes[s].places.constant() > kLarge / axes[s].taps) return false;
+  const auto of_rows = axes[0].taps_seen(), of_columns = axes[1].taps_seen();
+  // Columns that see the same taps; rows that do, from chunk to chunk.
+  std::vector<std::pair<int64_t, int64_t>> columns;  // how many, and the taps of each
+  for (size_t i = 0; i < of_columns.size(); ++i)
+    if (i > 0 && of_columns[i] == of_columns[i - 1])
+      ++columns.back().first;
+    else
+      columns.emplace_back(1, of_columns[i].second);
+  double apart = 0, together = 0;
+  auto add = [&](double& to, int64_t rows, int64_t taps, int64_t kept) {
+    for (const auto& [count, across] : columns)
+      to += static_cast<double>((taps * across * inputs + kept) *
+                                rows_computed(tile.tall, tile.low, images * rows * count));
+  };
+  const int64_t all = axes[0].places.constant();
+  for (int64_t first = 0; first < all; first += chunk_rows.constant()) {
+    const int64_t end = std::min(all, first + chunk_rows.constant());
+    for (int64_t row = first, alike = 1; row < end; row += alike, alike = 1) {
+      while (row + alike < end &&
+             of_rows[static_cast<size_t>(row + alike)] == of_rows[static_cast<size_t>(row)])
+        ++alike;
+      add(apart, alike, of_rows[static_cast<size_t>(row)].second, 0);
+    }
+    for (int64_t tap = 0; tap < axes[0].taps; ++tap) {
+      int64_t rows = 0;
+      for (int64_t row = first; row < end; ++row) {
+        const auto [begin, count] = of_rows[static_cast<size_t>(row)];
+        rows += begin <= tap && tap < begin + count ? 1 : 0;
+      }
+      add(together, rows, 1, kKept);
+    }
+  }
+  return together < kLeast * apart;
 }
 
 }  // namespace ig::codegen

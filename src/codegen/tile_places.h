@@ -55,4 +55,13 @@ class TilePlaces {
   std::vector<uint32_t> where_;  // the next place: its image, and its number along each part
 };
 
+struct TileHeights {
+  int64_t tall, low;  // register_tile.h
+};
+// Whether tiles are better filled where they run for one step of the first axis' taps at a time: by the
+// products of all places that they compute, and what it takes to keep sums in scratch between. A chunk has so
+// many rows, or whole images; `inputs` are what a tap sums over.
+bool fills_by_steps(const std::vector<WindowAxis>& axes, const Dim& chunk_rows, int64_t images,
+                    int64_t inputs, TileHeights tile);
+
 }  // namespace ig::codegen

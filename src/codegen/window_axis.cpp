@@ -1,6 +1,7 @@
 // Parts of an axis, by index arithmetic that folds to numbers where the sizes are numbers.
 #include "codegen/window_axis.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace ig::codegen {
@@ -41,6 +42,24 @@ std::vector<std::pair<int64_t, int64_t>> WindowAxis::taps_seen() const {
       if (at >= 0 && at < image.constant() && seen.second++ == 0) seen.first = tap;
     }
     out.push_back(seen);
+  }
+  return out;
+}
+
+std::vector<RowTiles> WindowAxis::row_tiles(int64_t most) const {
+  const auto seen = taps_seen();
+  const auto all = static_cast<int64_t>(seen.size());
+  if (all == 0) return {};
+  const int64_t count = (all + most - 1) / most, height = (all + count - 1) / count;
+  std::vector<RowTiles> out;
+  for (int64_t first = 0; first < all; first += height) {
+    RowTiles tile{first, std::min(height, all - first)};
+    tile.whole = std::all_of(seen.begin() + first, seen.begin() + first + tile.places,
+                             [&](const auto& place) { return place.second == taps; });
+    if (tile.whole && !out.empty() && out.back().whole && out.back().places == tile.places)
+      ++out.back().repeats;
+    else
+      out.push_back(tile);
   }
   return out;
 }

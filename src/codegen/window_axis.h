@@ -27,6 +27,13 @@ struct WindowPart {
   int64_t step = 1, tap_step = 1, stride = 1, dilation = 1;
 };
 
+// Tiles of an axis' places, side by side: `repeats` of `places` each from `first` on, which see all taps; or
+// one with places at an end of the image.
+struct RowTiles {
+  int64_t first = 0, places = 0, repeats = 1;
+  bool whole = false;  // all places see all taps
+};
+
 struct WindowAxis {
   int64_t taps = 1, stride = 1, dilation = 1, gaps = 1, low = 0;
   bool padded = false;  // a window may reach over an end
@@ -42,6 +49,8 @@ struct WindowAxis {
                          loop::Expr tap) const;
   // Without gaps, of fixed sizes: the first tap that each place sees, and how many it sees.
   std::vector<std::pair<int64_t, int64_t>> taps_seen() const;
+  // Likewise: tiles that cover the axis, of at most so many places each.
+  std::vector<RowTiles> row_tiles(int64_t most) const;
 
  private:
   void parts_of_class(loop::Builder& build, const ops::SizeFn& size, loop::Expr number, loop::Expr from,

@@ -59,7 +59,7 @@ class Meter {
         if (size_t number = number_.get(node); number != 0) out.when[number - 1] = u;
       }
     }
-    find_lives(units, members);
+    find_lives(grouping, units, members);
 
     std::vector<double> change(units.size() + 1, 0), inside(units.size(), 0);
     for (const auto& [value, life] : lives_) {
@@ -88,7 +88,7 @@ class Meter {
     return ops::way_of(unit.node) == ops::Way::Relabel;
   }
 
-  void find_lives(const std::vector<Grouping::Unit>& units,
+  void find_lives(const Grouping& grouping, const std::vector<Grouping::Unit>& units,
                   const std::vector<std::vector<const Node*>>& members) {
     std::unordered_map<Value, Value> roots;
     auto root = [&](Value v) {
@@ -110,10 +110,12 @@ class Meter {
             leaves = leaves || is_terminator(use.user) || (reader != 0 && reader != u + 1);
           }
           if (relabel) roots[v] = root(node->operand(0));
-          // Results of the graph have memory of their own, and constants are no temporaries.
-          double bytes = given || relabel || ops::has(node, ops::Trait::Constant) || !leaves
-                             ? 0
-                             : ops::bytes_of(v->type(), graph_.dims);
+          // Results of the graph have memory of their own, constants are no temporaries, and what each kernel
+          // makes anew for itself is in no memory.
+          double bytes =
+              given || relabel || !leaves || ops::has(node, ops::Trait::Constant) || grouping.is_free(node)
+                  ? 0
+                  : ops::bytes_of(v->type(), graph_.dims);
           lives_[v] = {bytes, u, u};
         }
       }
