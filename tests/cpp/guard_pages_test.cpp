@@ -391,6 +391,14 @@ TEST(GuardPages, Convolutions) {
                       constant));
     check(convolution("f16", "[3, 9, 10, 6]", "[21, 6, 3, 3]", {1, 2}, {1, 1, 1, 1}, 1, "b01f_oi01->b01f",
                       constant, {}, true));
+    // Depthwise, by rows: strips outside of the rows and inside, a last strip of a few features, both ends
+    // cut.
+    check(convolution("f32", "[2, 7, 13, 20]", "[20, 1, 3, 3]", {1, 1}, {1, 1, 1, 1}, 20, "b01f_oi01->b01f",
+                      constant));
+    check(convolution("f32", "[1, 5, 112, 32]", "[32, 1, 3, 5]", {2, 1}, {1, 1, 2, 2}, 32, "b01f_oi01->b01f",
+                      constant));
+    check(convolution("f64", "[1, 3, 4, 9]", "[9, 1, 2, 3]", {1, 2}, {0, 1, 0, 2}, 9, "b01f_oi01->b01f",
+                      constant, {1, 2}));
   }
   // By minimal filtering: features last and first, odd numbers of places, results turned over, borders cut
   // off.

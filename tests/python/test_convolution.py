@@ -336,6 +336,61 @@ def test_any_convolution(seed: int) -> None:
         assert program(a).numpy().tobytes() == eager.numpy().tobytes()
 
 
+@pytest.mark.parametrize("features", [3, 8, 20, 32, 40])
+@pytest.mark.parametrize("seed", range(tries(8)))
+def test_depthwise_rows(features: int, seed: int) -> None:
+    """Rows of any width in tiles, and the same with features first, which walks otherwise."""
+    rng = np.random.default_rng(seed)
+    op = ig._intaglio.op("convolution")
+    for width in (*range(1, 15), 56, 113):
+        taps = (int(rng.integers(1, 4)), int(rng.integers(1, 6)))
+        spread = (int(rng.integers(1, 3)), int(rng.integers(1, 4)))
+        low, high = (int(n) for n in rng.integers(0, taps[1] * spread[1], 2))
+        reach = (taps[1] - 1) * spread[1] + 1
+        options: dict[str, Any] = {
+            "strides": (int(rng.integers(1, 3)), int(rng.integers(1, 4))),
+            "padding": (1, taps[0] * spread[0], low, high + max(0, reach - width - low - high)),
+            "lhs_dilation": (1, 1),
+            "rhs_dilation": spread,
+            "feature_group_count": features,
+        }
+        dtype = "float64" if width % 5 == 0 else "float32"
+        x = rng.standard_normal((2, features, int(rng.integers(2, 12)), width)).astype(dtype)
+        w = rng.standard_normal((features, 1, *taps)).astype(dtype)
+        bias = ig.asarray(rng.standard_normal(features).astype(dtype))
+        w_last = ig.asarray(w)
+
+        def rows(x: Any, w: Any = w_last, bias: Any = bias, options: Any = options) -> Any:
+            return ig.maximum(op(x, w, layout="b01f_oi01->b01f", **options) + bias, 0.0)
+
+        def noted(x: Any, w: Any = w_last, bias: Any = bias, options: Any = options) -> Any:
+            return ig.maximum(op(x, w, layout="bf01_oi01->bf01", **options) + bias[:, None, None], 0.0)
+
+        want = np.maximum(plain_convolution(x, w, options) + bias.numpy()[:, None, None], 0).transpose(0, 2, 3, 1)
+        last = ig.asarray(np.ascontiguousarray(x.transpose(0, 2, 3, 1)))
+        bound = 2e-4 if dtype == "float32" else 1e-11
+        first = ig.trace(noted, ig.asarray(x))(ig.asarray(x)).numpy().transpose(0, 2, 3, 1)
+        for lift in (False, True):
+            got = ig.trace(rows, last, lift=lift)(last).numpy()
+            np.testing.assert_allclose(got, want, rtol=bound, atol=bound)
+            assert got.tobytes() == first.tobytes()
+
+
+def test_depthwise_volumes() -> None:
+    """Two axes are walked row by row, the third in tiles; the bits are those of features first."""
+    rng = np.random.default_rng(0)
+    x, w = (
+        rng.standard_normal((2, 5, 6, 9, 11)).astype(np.float32),
+        rng.standard_normal((5, 1, 2, 3, 3)).astype(np.float32),
+    )
+    op = ig._intaglio.op("convolution")
+    options = {"strides": (1, 2, 1), "padding": (1, 0, 1, 1, 0, 2), "feature_group_count": 5}
+    last = ig.asarray(np.ascontiguousarray(x.transpose(0, 2, 3, 4, 1)))
+    got = ig.trace(lambda x: op(x, ig.asarray(w), layout="b012f_oi012->b012f", **options), last)(last).numpy()
+    first = op(ig.asarray(x), ig.asarray(w), layout="bf012_oi012->bf012", **options).numpy()
+    assert got.tobytes() == np.ascontiguousarray(first.transpose(0, 2, 3, 4, 1)).tobytes()
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
 @pytest.mark.parametrize("groups", [1, 2, 12])
 def test_a_network_has_the_bits_of_its_layers(groups: int, dtype: str) -> None:
