@@ -30,6 +30,7 @@ constexpr int kRounds = 2;           // a peak that falls uncovers the next one
 // What the memory of the fused graph will be. Nodes are known by their number in the block.
 struct Memory {
   double peak = 0;           // the most bytes alive at a kernel
+  double fresh = 0;          // of those that are read by the next kernel at the latest, the most
   size_t kernel = 0;         // the last one behind which the most bytes are kept
   double kept = 0;           // those
   std::vector<size_t> when;  // for each node: its kernel's place in the order; where it has none, 0
@@ -37,8 +38,8 @@ struct Memory {
 
 class Meter {
  public:
-  // Of a copy, since grouping writes into what it groups.
-  explicit Meter(const Graph& graph) : copy_(graph.clone()), graph_(*copy_) {
+  // Of a copy that nobody wants any more, since grouping writes into what it groups.
+  explicit Meter(std::unique_ptr<Graph> copy) : copy_(std::move(copy)), graph_(*copy_) {
     for (Node* node : graph_.body()) number_[node] = ++count_;
   }
 
@@ -61,16 +62,19 @@ class Meter {
     }
     find_lives(grouping, units, members);
 
-    std::vector<double> change(units.size() + 1, 0), inside(units.size(), 0);
+    std::vector<double> change(units.size() + 1, 0), inside(units.size(), 0), fresh(units.size(), 0);
     for (const auto& [value, life] : lives_) {
       if (life.bytes == 0) continue;
       change[life.first] += life.bytes;
       inside[life.last] += life.bytes;
+      for (size_t u = life.first; life.last - life.first <= 1 && u <= life.last; ++u) fresh[u] += life.bytes;
     }
     double kept = 0;
     for (size_t u = 0; u < units.size(); ++u) {
       kept += change[u];
-      out.peak = std::max(out.peak, kept - taken_over(units[u], u));
+      const double shared = taken_over(units[u], u);
+      out.peak = std::max(out.peak, kept - shared);
+      out.fresh = std::max(out.fresh, fresh[u] - shared);
       kept -= inside[u];
       if (kept > 0 && kept >= out.kept) out.kept = kept, out.kernel = u;
     }
@@ -188,7 +192,7 @@ std::optional<Choice> choose(const Graph& graph, const Memory& memory, bool stre
     if (answer.again.contains(node)) out.again.push_back(number.at(node));
   out.before = memory.kept;
   out.after = answer.bytes;
-  if (out.again.empty() || out.before - out.after < kLeastGain * memory.peak) return std::nullopt;
+  if (out.again.empty()) return std::nullopt;
   return out;
 }
 
@@ -313,29 +317,38 @@ double bytes_of_temporaries(const Graph& graph) {
 
 void rematerialize(Graph& graph, Context& context) {
   if (bytes_of_temporaries(graph) < kSmall) return;
-  Memory memory = Meter(graph).measure();
+  Memory memory = Meter(graph.clone()).measure();
   double kept = 0, peak = memory.peak, last = 0;
-  bool streams = false;
-  for (int round = 0; round < kRounds && memory.peak >= kSmall;) {
-    std::optional<Choice> choice = choose(graph, memory, streams);
-    if (!choice) break;
-    std::unique_ptr<Graph> trial = graph.clone();
-    rewrite(*trial, *choice, context.options);
-    Memory then = Meter(*trial).measure();
-    std::string numbers = fmt::format("{:.0f} bytes to {:.0f}, peak {:.0f} to {:.0f}", choice->before,
-                                      choice->after, memory.peak, then.peak);
-    if (then.peak > memory.peak * (1 - kLeastGain)) {
-      context.details.push_back(fmt::format("refused: keeps {}", numbers));
-      if (streams || round > 0) break;
-      streams = true;
-      continue;
+  bool streamed = false;
+  for (int round = 0; round < kRounds; ++round) {
+    // What is read by the next kernel at the latest cannot be made later.
+    if (memory.peak < kSmall || memory.fresh > memory.peak * (1 - kLeastGain)) break;
+    std::optional<Choice> best;
+    Memory then;
+    auto gains = [&] { return best && then.peak <= memory.peak * (1 - kLeastGain); };
+    // Both ways are tried, and after the first round the other one only where the same gains nothing.
+    for (bool streams : {streamed, !streamed}) {
+      if (round > 0 && gains()) break;
+      std::optional<Choice> choice = choose(graph, memory, streams);
+      if (!choice || (best && choice->again == best->again)) continue;
+      std::unique_ptr<Graph> trial = graph.clone();
+      rewrite(*trial, *choice, context.options);
+      Memory found = Meter(std::move(trial)).measure();
+      if (best && found.peak >= then.peak) continue;
+      best = std::move(choice), then = std::move(found), streamed = streams;
     }
-    rewrite(graph, *choice, context.options);
-    context.changed(fmt::format("computes {} nodes again: keeps {}", choice->again.size(), numbers));
-    if (kept == 0) kept = choice->before;
+    if (!best) break;
+    std::string numbers = fmt::format("{:.0f} bytes to {:.0f}, peak {:.0f} to {:.0f}", best->before,
+                                      best->after, memory.peak, then.peak);
+    if (!gains()) {
+      context.details.push_back(fmt::format("refused: keeps {}", numbers));
+      break;
+    }
+    rewrite(graph, *best, context.options);
+    context.changed(fmt::format("computes {} nodes again: keeps {}", best->again.size(), numbers));
+    if (kept == 0) kept = best->before;
     memory = std::move(then);
     last = memory.kept;
-    ++round;
   }
   if (context.changes > 0)
     context.notes.push_back(fmt::format("saved bytes {:.0f} to {:.0f}, peak of temporaries {:.0f} to {:.0f}",

@@ -17,7 +17,8 @@ import intaglio as ig
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 sys.path.insert(0, str(BENCH))
 
-from network_list import NETWORKS, Network  # noqa: E402
+import networks  # noqa: E402
+from network_list import NETWORKS, Network, named  # noqa: E402
 from network_worker import IntaglioLayers  # noqa: E402
 
 
@@ -47,6 +48,14 @@ def check_compiled(network: Network, gradient: bool) -> None:
 @pytest.mark.parametrize("network", [n for n in NETWORKS if not n.whole], ids=lambda network: network.name)
 def test_compiled_as_op_by_op(network: Network, gradient: bool) -> None:
     check_compiled(network, gradient)
+
+
+def test_peers_of_onnx_run_forwards_alone() -> None:
+    runs = networks.SUITE.runs
+    assert all(runs("resnet18", peer) for peer in networks.SUITE.peers)
+    assert [peer for peer in networks.SUITE.peers if not runs("resnet18.gradient", peer)] == list(networks.ONNX)
+    assert networks.exported("resnet18", "torch", Path()) == {}
+    assert named("resnet18").whole
 
 
 def test_the_benchmark_writes_what_it_promises(tmp_path: Path) -> None:
