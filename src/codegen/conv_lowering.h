@@ -118,8 +118,13 @@ class ConvLowering {
   }
 
   // Sums and what becomes of them. (convolution_sums.cpp)
+  // The parts (window_axis.h) of so many of the axes, for the chunk's places; of the first axis with all taps
+  // or with those of one number.
+  void each_parts(size_t axes, Expr only, const std::function<void(const std::vector<WindowPart>&)>& body);
   // The sums of the chunk's places, over all taps or those of one number along the first axis.
-  void sum_parts(Expr only);
+  void sum_parts(Expr only) {
+    each_parts(axes_.size(), only, [&](const std::vector<WindowPart>& parts) { sum_part(parts, only); });
+  }
   // A depthwise strip's sums of all places of the chunk, row by row (choose_row_tiles).
   void sum_rows();
   // One row's, by tiles; `row`: where the row's windows begin in the image, `place`: which row it is.

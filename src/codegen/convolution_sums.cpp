@@ -6,10 +6,11 @@
 
 namespace ig::codegen {
 
-void ConvLowering::sum_parts(Expr only) {
+void ConvLowering::each_parts(size_t axes, Expr only,
+                              const std::function<void(const std::vector<WindowPart>&)>& body) {
   std::vector<WindowPart> chosen;
   std::function<void(size_t)> axis = [&](size_t s) {
-    if (s == axes_.size()) return sum_part(chosen, only);
+    if (s == axes) return body(chosen);
     if (s == 0 && only && axes_[0].gaps == 1) {
       chosen.push_back(axes_[0].part_of_tap(build_, emit_.size, first_row_, end_row_, only));
       axis(1);
@@ -37,34 +38,22 @@ void ConvLowering::sum_parts(Expr only) {
 }
 
 void ConvLowering::sum_rows() {
-  std::vector<WindowPart> outer;
-  std::vector<Expr> place;
-  // The rows of these parts, each of an image and of a place along every axis but the last.
-  std::function<void(size_t, Expr)> rows = [&](size_t s, Expr origin) {
-    if (s == outer.size()) return sum_row(outer, place, build_.let(origin));
-    const Expr step = emit_.size(image_step(s) * Dim(outer[s].stride));
-    emit_.serial(build_.index(0), outer[s].count, [&](Expr k) {
-      place.push_back(build_.let(outer[s].first + k * outer[s].step));
-      rows(s + 1, origin + outer[s].origin * emit_.size(image_step(s)) + k * step);
-      place.pop_back();
-    });
-  };
-  std::function<void(size_t)> axis = [&](size_t s) {
-    if (s + 1 == axes_.size())
-      return emit_.serial(build_.index(0), image_count_, [&](Expr image) {
-        place.assign(1, image);
-        rows(0, image_origin() + image * image_between());
+  each_parts(axes_.size() - 1, {}, [&](const std::vector<WindowPart>& outer) {
+    std::vector<Expr> place;  // an image and a place along every axis but the last: a row
+    std::function<void(size_t, Expr)> rows = [&](size_t s, Expr origin) {
+      if (s == outer.size()) return sum_row(outer, place, build_.let(origin));
+      const Expr step = emit_.size(image_step(s) * Dim(outer[s].stride));
+      emit_.serial(build_.index(0), outer[s].count, [&](Expr k) {
+        place.push_back(build_.let(outer[s].first + k * outer[s].step));
+        rows(s + 1, origin + outer[s].origin * emit_.size(image_step(s)) + k * step);
+        place.pop_back();
       });
-    Expr from = s == 0 ? first_row_ : build_.index(0), to = s == 0 ? end_row_ : emit_.size(space_[s]);
-    axes_[s].each_part(build_, emit_.size, from, to, [&](const WindowPart& part) {
-      emit_.scoped([&] {
-        outer.push_back(part);
-        axis(s + 1);
-        outer.pop_back();
-      });
+    };
+    emit_.serial(build_.index(0), image_count_, [&](Expr image) {
+      place.assign(1, image);
+      rows(0, image_origin() + image * image_between());
     });
-  };
-  axis(0);
+  });
 }
 
 void ConvLowering::sum_row(const std::vector<WindowPart>& outer, const std::vector<Expr>& place, Expr row) {
