@@ -27,6 +27,7 @@ class ConvLowering {
   static inline const Dim kOne = Dim(int64_t{1});
   static constexpr int64_t kApart = 16;  // elements
 
+  bool in_narrow_groups(int64_t lanes) const;
   void each_strip(const std::function<void()>& body);
   // How many features the strip has that begins there.
   Expr width_of(loop::Builder& build, Expr in_group) const {
@@ -97,6 +98,8 @@ class ConvLowering {
   // The rows (along the first axis) that the chunk's windows reach, features side by side.
   void pack_image();
 
+  // Likewise of narrow groups: for each input feature of a group a row of all output features.
+  void pack_repeated(Expr rows, Expr row_places, const std::function<Expr(Expr row, Expr place)>& offset_of);
   // Where the image's elements lie: as it came, or in the packed rows.
   uint32_t image_buffer() const { return packs_image_ ? packed_image_ : emit_.buffer_of_arg(x_->arg); }
   Expr image_origin() {
@@ -174,6 +177,7 @@ class ConvLowering {
   // features or, where each is a group of its own, the groups.
   Dim image_features_ = int64_t{0}, across_ = int64_t{0};
   int64_t across_axis_ = 0;
+  int64_t repeats_ = 1;  // of narrow groups: how often an input feature stands in the packed image
   int64_t usual_inputs_ = 0, groups_ = 1, group_features_ = 0, taps_ = 1, nr_ = 0, mr_ = 0;
   int64_t group_strips_ = 0, part_strips_ = 1;
   int64_t images_ = 1;     // of a chunk

@@ -63,6 +63,7 @@ void ConvLowering::pack_image() {
     for (size_t s = 0; s < index.size(); ++s) offset = offset + index[s] * stride(inner_axes[s]);
     return build_.let(offset);
   };
+  if (repeats_ > 1) return pack_repeated(rows, row_places, place_offset);
   // Images side by side: each place's features and images are turned over.
   if (stride_of(d_.lhs_batch) == kOne && images_ > 1)
     return emit_.serial(build_.index(0), rows, [&](Expr r) {
@@ -104,6 +105,33 @@ void ConvLowering::pack_image() {
   emit_.serial(build_.index(0), image_count_, [&](Expr number) {
     if (!depthwise_) return pack_one(number, build_.index(0));
     emit_.serial(build_.index(0), emit_.size(inputs_), [&](Expr summed) { pack_one(number, summed); });
+  });
+}
+
+void ConvLowering::pack_repeated(Expr rows, Expr row_places,
+                                 const std::function<Expr(Expr row, Expr place)>& offset_of) {
+  const Expr none = build_.index(0), first = build_.let(first_strip_ * build_.index(nr_ / repeats_));
+  const Expr groups = build_.let(loop::lesser(build_.index(part_strips_ * nr_ / repeats_),
+                                              build_.index(group_features_ / repeats_) - first));
+  auto place_of = [&](Expr number, Expr r, Expr place) {
+    const Expr source = build_.let(offset_of(r, place) + number * stride(d_.lhs_batch));
+    const Expr goal = build_.let(number * emit_.size(slab_elements()) +
+                                 (r * row_places + place) * emit_.size(packed_features()));
+    emit_.serial(none, emit_.size(inputs_), [&](Expr summed) {
+      const Expr row = build_.let(goal + summed * emit_.size(packed_across()));
+      emit_.serial(none, groups, [&](Expr g) {
+        const Expr feature = (first + g) * emit_.size(inputs_) + summed;
+        const Expr value =
+            build_.let(build_.load(emit_.buffer_of_arg(x_->arg), source + feature * stride(d_.lhs_feature)));
+        emit_.vector(none, build_.index(repeats_), static_cast<int>(repeats_),
+                     [&](Expr j) { build_.store(packed_image_, row + g * repeats_ + j, value); });
+      });
+    });
+  };
+  emit_.serial(none, image_count_, [&](Expr number) {
+    emit_.serial(none, rows, [&](Expr r) {
+      emit_.serial(none, row_places, [&](Expr place) { place_of(number, r, place); });
+    });
   });
 }
 

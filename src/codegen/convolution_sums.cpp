@@ -95,13 +95,15 @@ void ConvLowering::sum_row_taps(RegisterTile& tile, const RowTiles& tiles,
         taps(s + 1, number + u * part.tap_step, build_.let(at_tap + u * from_tap));
       });
     }
-    const Expr of_row = build_.let(number * last.taps);
-    for (int64_t tap = 0; tap < last.taps; ++tap) {
-      const Expr weights = build_.let(load_w(of_row + tap, j));
+    const Expr of_row = build_.let(number * (last.taps * usual_inputs_));
+    for (int64_t term = 0; term < last.taps * usual_inputs_; ++term) {
+      const int64_t tap = term / usual_inputs_, input = term % usual_inputs_;
+      const Expr weights = build_.let(load_w(of_row + term, j));
       for (int64_t i = 0; i < tiles.places; ++i) {
         const auto [begin, count] = seen[at(tiles.first + i)];
         if (!tiles.whole && (tap < begin || tap >= begin + count)) continue;
-        const Dim apart = Dim(i * last.stride + tap * last.dilation) * step;
+        const Dim apart =
+            Dim(i * last.stride + tap * last.dilation) * step + Dim(input) * image_feature_step();
         tile.add(at(i), widen(build_.load(image_buffer(), at_tap + emit_.size(apart))), weights);
       }
     }

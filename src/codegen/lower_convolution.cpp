@@ -88,13 +88,21 @@ ConvLowering::ConvLowering(GroupEmitter& emit, Kernel& kernel, const Node* node,
     image_features_ = across_ * inputs_;
     groups_ = 1;
   }
+  if (const int64_t few = group_features_; in_narrow_groups(lanes)) {
+    depthwise_ = true;
+    repeats_ = few;
+    group_features_ = groups_ * few;
+    across_ = Dim(group_features_);
+    image_features_ = across_ * inputs_;
+    groups_ = 1;
+  }
   supported_ = group_features_ > 0 && usual_inputs_ > 0 && taps_ > 0;
   nr_ = group_features_ <= lanes ? lanes : 2 * lanes;
   mr_ = emit.target.registers == 32 ? 12 : (nr_ == lanes ? 8 : 6);
   group_strips_ = (group_features_ + nr_ - 1) / nr_;
   prepacked_ = supported_ && inputs_.is_constant() && constant_operands[w_->arg->index()] &&
                w_->arg->uses().size() == 1;
-  packs_image_ = stride_of(across_axis_) != kOne && (depthwise_ || image_features_ != kOne);
+  packs_image_ = repeats_ > 1 || (stride_of(across_axis_) != kOne && (depthwise_ || image_features_ != kOne));
   turned_ = d_.out_feature + 1 != static_cast<int64_t>(node->result()->type().dims.size());
   const int64_t strip_bytes = taps_ * usual_inputs_ * nr_ * static_cast<int64_t>(size_of(type_));
   by_rows_ = axes_.size() > 1 && axes_[0].taps > 1 && strip_bytes > kSecondCache / 2;
@@ -102,6 +110,13 @@ ConvLowering::ConvLowering(GroupEmitter& emit, Kernel& kernel, const Node* node,
   const Node* last = emit.region.results()[0]->node();
   if (last && last->attrs().find(ops::kPermutation.name) && last->operand(0)->node())
     finished_ = last->operand(0);
+}
+
+// Groups of so few features fill no vector. Their features are taken together, as if each were a group of its
+// own with some input features: those of its group, which are packed once for each feature of that.
+bool ConvLowering::in_narrow_groups(int64_t lanes) const {
+  return !depthwise_ && d_.feature_groups > 1 && inputs_.is_constant() && group_features_ > 1 &&
+         group_features_ < lanes && lanes % group_features_ == 0 && taps_ > 1;
 }
 
 void ConvLowering::run() {
@@ -206,20 +221,20 @@ void ConvLowering::choose_chunks() {
 }
 
 void ConvLowering::choose_row_tiles() {
-  constexpr int64_t kMostProducts = 512;  // of vectors, in the code
-  if (!depthwise_ || turned_ || finished_ || inputs_ != kOne || axes_.size() < 2) return;
+  constexpr int64_t kMostProducts = 640;  // of vectors, in the code
+  if (!depthwise_ || turned_ || finished_ || !inputs_.is_constant() || axes_.size() < 2) return;
   const WindowAxis& last = axes_.back();
   if (last.gaps > 1 || !constant_dims(Dims{last.image, last.places})) return;
   std::vector<RowTiles> tiles = last.row_tiles(mr_);
   int64_t products = 0;
-  for (const RowTiles& tile : tiles) products += tile.places * last.taps * vectors();
+  for (const RowTiles& tile : tiles) products += tile.places * last.taps * usual_inputs_ * vectors();
   if (products <= kMostProducts) row_tiles_ = std::move(tiles);
 }
 
 bool ConvLowering::first_cache_keeps_rows() const {
   constexpr int64_t kSets = 64, kWays = 8;
   const Dim apart = image_step(axes_.size() - 1) * Dim(static_cast<int64_t>(size_of(x_->arg->type().dtype)));
-  int64_t places = axes_.back().image.constant();
+  int64_t places = axes_.back().image.constant() * usual_inputs_;
   for (size_t s = 0; s + 1 < axes_.size(); ++s) places *= axes_[s].taps;
   return apart.is_constant() &&
          places <= kSets * kWays / std::gcd((apart.constant() + kLineBytes - 1) / kLineBytes, kSets);

@@ -391,6 +391,11 @@ TEST(GuardPages, Convolutions) {
                       constant));
     check(convolution("f16", "[3, 9, 10, 6]", "[21, 6, 3, 3]", {1, 2}, {1, 1, 1, 1}, 1, "b01f_oi01->b01f",
                       constant, {}, true));
+    // Narrow groups, taken together: features last, and first.
+    check(convolution("f32", "[2, 5, 9, 36]", "[36, 4, 3, 3]", {1, 1}, {1, 1, 1, 1}, 9, "b01f_oi01->b01f",
+                      constant));
+    check(convolution("f32", "[1, 15, 6, 7]", "[10, 3, 2, 3]", {2, 1}, {0, 1, 1, 0}, 5, "bf01_oi01->bf01",
+                      constant));
     // Depthwise, by rows: strips outside of the rows and inside, a last strip of a few features, both ends
     // cut.
     check(convolution("f32", "[2, 7, 13, 20]", "[20, 1, 3, 3]", {1, 1}, {1, 1, 1, 1}, 20, "b01f_oi01->b01f",

@@ -376,6 +376,41 @@ def test_depthwise_rows(features: int, seed: int) -> None:
             assert got.tobytes() == first.tobytes()
 
 
+@pytest.mark.parametrize(("inputs", "features"), [(4, 4), (2, 4), (3, 2), (1, 2), (4, 8), (5, 4)])
+@pytest.mark.parametrize("seed", range(tries(3)))
+def test_narrow_groups(inputs: int, features: int, seed: int) -> None:
+    """Groups of a few features are taken together; each has the bits that it has as a convolution of its own."""
+    rng = np.random.default_rng(seed)
+    op = ig._intaglio.op("convolution")
+    for groups, width in ((2, 5), (8, 14), (9, 13), (32, 7), (40, 30)):
+        dtype = "float64" if groups == 9 else "float32"
+        taps = (int(rng.integers(1, 4)), int(rng.integers(2, 4)))
+        options: dict[str, Any] = {
+            "strides": (int(rng.integers(1, 3)), int(rng.integers(1, 3))),
+            "padding": tuple(int(n) for n in rng.integers(0, 3, 4)),
+            "rhs_dilation": (int(rng.integers(1, 3)), 1),
+        }
+        x = rng.standard_normal((3, inputs * groups, int(rng.integers(6, 12)), width)).astype(dtype)
+        w = rng.standard_normal((features * groups, inputs, *taps)).astype(dtype)
+        parts = zip(np.split(x, groups, 1), np.split(w, groups, 0), strict=True)
+        want = np.concatenate(
+            [op(ig.asarray(a.copy()), ig.asarray(b.copy()), layout="bf01_oi01->bf01", **options) for a, b in parts], 1
+        )
+        plain = plain_convolution(x, w, {"lhs_dilation": (1, 1), "feature_group_count": groups, **options})
+        bound = 2e-4 if dtype == "float32" else 1e-11
+        np.testing.assert_allclose(want, plain, rtol=bound, atol=bound)
+        for layout in LAYOUTS:
+            (of_x, of_w), of_y = layout.split("->")[0].split("_"), layout.split("->")[1]
+            a = ig.asarray(np.ascontiguousarray(x.transpose(["bf01".index(axis) for axis in of_x])))
+            b = ig.asarray(np.ascontiguousarray(w.transpose(["oi01".index(axis) for axis in of_w])))
+
+            def conv(a: Any, b: Any = b, layout: str = layout, options: Any = options, groups: int = groups) -> Any:
+                return op(a, b, layout=layout, feature_group_count=groups, **options)
+
+            for got in (conv(a), ig.trace(conv, a, lift=False)(a)):
+                assert np.array_equal(got.numpy().transpose([of_y.index(axis) for axis in "bf01"]), want)
+
+
 def test_depthwise_volumes() -> None:
     """Two axes are walked row by row, the third in tiles; the bits are those of features first."""
     rng = np.random.default_rng(0)
