@@ -28,11 +28,14 @@ def exported(item: str, system: str, folder: Path) -> dict[str, str]:
     if system not in ONNX:
         return {}
     peers.install(["torch"])
+    if not peers.installed("torch"):
+        raise programs.WorkerError("torch, which would export it, could not be installed")
     file = folder / "model.onnx"
     script = Path(__file__).with_name("network_export.py")
     done = subprocess.run([peers.python_of("torch"), script, item, file], capture_output=True, text=True, check=False)
     if done.returncode:
-        raise programs.WorkerError(f"torch does not export it: {done.stderr.strip().splitlines()[-1]}")
+        last = (done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[-1]
+        raise programs.WorkerError(f"torch does not export it: {last}")
     return {"model": str(file)}
 
 

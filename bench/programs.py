@@ -163,6 +163,8 @@ def main(suite: Suite, doc: str | None) -> int:
     if not chosen:
         parser.error(f"no {what} has {given.only!r} in its name")
     chosen = [name for name in chosen if all(suite.runs(name, system) for system in given.systems)]
+    if not chosen:
+        parser.error(f"{suite.titles[given.peer]} runs no {what} with {given.only!r} in its name")
     result: dict[str, Any] = {
         "when": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "machine": describe(),

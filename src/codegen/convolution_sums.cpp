@@ -85,7 +85,6 @@ void ConvLowering::sum_row_taps(RegisterTile& tile, const RowTiles& tiles,
   const Dim step = image_step(outer.size());
   const Expr corner = build_.let(row + (first * last.stride - build_.index(last.low)) * emit_.size(step) +
                                  first_feature_ + j);
-  const auto seen = last.taps_seen();
   std::function<void(size_t, Expr, Expr)> taps = [&](size_t s, Expr number, Expr at_tap) {
     if (s < outer.size()) {
       const WindowPart& part = outer[s];
@@ -100,8 +99,8 @@ void ConvLowering::sum_row_taps(RegisterTile& tile, const RowTiles& tiles,
       const int64_t tap = term / usual_inputs_, input = term % usual_inputs_;
       const Expr weights = build_.let(load_w(of_row + term, j));
       for (int64_t i = 0; i < tiles.places; ++i) {
-        const auto [begin, count] = seen[at(tiles.first + i)];
-        if (!tiles.whole && (tap < begin || tap >= begin + count)) continue;
+        const auto [begin, count] = tiles.whole ? std::pair(int64_t{0}, last.taps) : tiles.taps[at(i)];
+        if (tap < begin || tap >= begin + count) continue;
         const Dim apart =
             Dim(i * last.stride + tap * last.dilation) * step + Dim(input) * image_feature_step();
         tile.add(at(i), widen(build_.load(image_buffer(), at_tap + emit_.size(apart))), weights);

@@ -2,7 +2,9 @@
 // features has its running sums in registers, and for each tap and input feature takes one element of the
 // image a place, times a vector of the kernel, which lies packed as [strip of features][tap][input
 // feature][nr]. Where each feature is a group of its own (depthwise), the image's features are vectors too;
-// so are its images where each of them is a group (the gradient of a depthwise convolution by its weights).
+// so are its images where each of them is a group (the gradient of a depthwise convolution by its weights),
+// and so are groups of a few features, taken together (in_narrow_groups). Such kernels go along rows
+// (choose_row_tiles).
 //
 //   block (group, some strips of features, some chunks of places)
 //     pack the strips' weights                  (unless they came packed)
@@ -80,18 +82,12 @@ ConvLowering::ConvLowering(GroupEmitter& emit, Kernel& kernel, const Node* node,
   image_features_ = across_ = inputs_;
   across_axis_ = d_.lhs_feature;
   const int64_t lanes = emit.target.vector_bytes / static_cast<int64_t>(size_of(type_));
-  if (groups_ > 1 && group_features_ == 1 && (d_.batch_groups > 1 ? batch_ : inputs_) == kOne) {
+  const bool alone = groups_ > 1 && group_features_ == 1 && (d_.batch_groups > 1 ? batch_ : inputs_) == kOne;
+  if (alone || in_narrow_groups(lanes)) {
     depthwise_ = true;
     if (d_.batch_groups > 1) across_axis_ = d_.lhs_batch;
-    group_features_ = groups_;
-    across_ = Dim(groups_);
-    image_features_ = across_ * inputs_;
-    groups_ = 1;
-  }
-  if (const int64_t few = group_features_; in_narrow_groups(lanes)) {
-    depthwise_ = true;
-    repeats_ = few;
-    group_features_ = groups_ * few;
+    repeats_ = group_features_;
+    group_features_ *= groups_;
     across_ = Dim(group_features_);
     image_features_ = across_ * inputs_;
     groups_ = 1;
@@ -115,8 +111,8 @@ ConvLowering::ConvLowering(GroupEmitter& emit, Kernel& kernel, const Node* node,
 // Groups of so few features fill no vector. Their features are taken together, as if each were a group of its
 // own with some input features: those of its group, which are packed once for each feature of that.
 bool ConvLowering::in_narrow_groups(int64_t lanes) const {
-  return !depthwise_ && d_.feature_groups > 1 && inputs_.is_constant() && group_features_ > 1 &&
-         group_features_ < lanes && lanes % group_features_ == 0 && taps_ > 1;
+  return d_.feature_groups > 1 && inputs_.is_constant() && group_features_ > 1 && group_features_ < lanes &&
+         lanes % group_features_ == 0 && taps_ > 1;
 }
 
 void ConvLowering::run() {
@@ -129,7 +125,7 @@ void ConvLowering::run() {
   const int64_t part_bytes =
       part_strips_ * taps_ * usual_inputs_ * nr_ * static_cast<int64_t>(size_of(type_));
   strips_inside_ = !waits_ && !finished_ && part_bytes <= kSecondCache * 3 / 4 &&
-                   !(!row_tiles_.empty() && first_cache_keeps_rows());
+                   (row_tiles_.empty() || !first_cache_keeps_rows());
   if (prepacked_)
     emit_packing();
   else
@@ -222,9 +218,11 @@ void ConvLowering::choose_chunks() {
 
 void ConvLowering::choose_row_tiles() {
   constexpr int64_t kMostProducts = 640;  // of vectors, in the code
+  constexpr int64_t kLongest = 1 << 16;   // places times taps: the plan asks each of them
   if (!depthwise_ || turned_ || finished_ || !inputs_.is_constant() || axes_.size() < 2) return;
   const WindowAxis& last = axes_.back();
   if (last.gaps > 1 || !constant_dims(Dims{last.image, last.places})) return;
+  if (last.places.constant() > kLongest / last.taps) return;
   std::vector<RowTiles> tiles = last.row_tiles(mr_);
   int64_t products = 0;
   for (const RowTiles& tile : tiles) products += tile.places * last.taps * usual_inputs_ * vectors();

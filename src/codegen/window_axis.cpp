@@ -58,8 +58,10 @@ std::vector<RowTiles> WindowAxis::row_tiles(int64_t most) const {
                              [&](const auto& place) { return place.second == taps; });
     if (tile.whole && !out.empty() && out.back().whole && out.back().places == tile.places)
       ++out.back().repeats;
-    else
-      out.push_back(tile);
+    else {
+      if (!tile.whole) tile.taps.assign(seen.begin() + first, seen.begin() + first + tile.places);
+      out.push_back(std::move(tile));
+    }
   }
   return out;
 }

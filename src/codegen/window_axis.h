@@ -31,7 +31,8 @@ struct WindowPart {
 // one with places at an end of the image.
 struct RowTiles {
   int64_t first = 0, places = 0, repeats = 1;
-  bool whole = false;  // all places see all taps
+  bool whole = false;                               // all places see all taps
+  std::vector<std::pair<int64_t, int64_t>> taps{};  // else: the first that each place sees, and how many
 };
 
 struct WindowAxis {

@@ -67,7 +67,8 @@ class Meter {
       if (life.bytes == 0) continue;
       change[life.first] += life.bytes;
       inside[life.last] += life.bytes;
-      for (size_t u = life.first; life.last - life.first <= 1 && u <= life.last; ++u) fresh[u] += life.bytes;
+      if (life.last - life.first > 1) continue;
+      for (size_t u = life.first; u <= life.last; ++u) fresh[u] += life.bytes;
     }
     double kept = 0;
     for (size_t u = 0; u < units.size(); ++u) {
