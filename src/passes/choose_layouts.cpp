@@ -1,9 +1,10 @@
 // Puts the features of images last in memory where convolutions, windows and element-wise work pass them on,
 // so that kernels read and write them by whole vectors and nothing is turned over between two of them. A
 // layout is an order of axes: the nodes of a chain are written anew for the other order, and transpositions
-// stand where a chain begins and ends. A fold over all places (the mean of a batch norm, the gradient of a
-// bias) is no end of a chain: its kernel reads them in any order. A chain is turned only where that moves
-// fewer bytes; each element is computed by the same operations in the same order as before.
+// stand where a chain begins and ends. A fold that keeps the features (the mean of a batch norm, a squeeze
+// and excite, the gradient of a bias) is no end of a chain: its kernel reads the places in any order. A chain
+// is turned only where that moves fewer bytes; each element is computed by the same operations in the same
+// order as before.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -61,11 +62,10 @@ bool is_fold(const Node* node) {
   return ops::has(node, ops::Trait::Reduction) && node->operands().size() == 1 &&
          node->attrs().find(ops::kAxes.name) != nullptr;
 }
-// Folds all axes but the last one of that order: its kernel reads the places as they lie then.
-bool folds_places(const Node* node, const Ints& order) {
-  Ints folded = node->attrs().get(ops::kAxes), places(order.begin(), order.end() - 1);
-  std::ranges::sort(places);
-  return std::ranges::equal(folded, places);
+// Keeps the last axis of that order: its kernel goes along it, and reads the places as they lie then.
+bool keeps_last(const Node* node, const Ints& order) {
+  const Ints& folded = node->attrs().get(ops::kAxes);
+  return std::ranges::find(folded, order.back()) == folded.end();
 }
 bool is_broadcast(const Node* node) {
   return node && node->attrs().find(ops::kBroadcastDims.name) != nullptr && node->operands().size() == 1;
@@ -206,7 +206,7 @@ class Chooser {
     for (const Node* node : folds_) {
       Value v = node->operand(0);
       const auto* best = best_of(*chain_of(v));
-      if (!best || !folds_places(node, best->first)) leaves(v);
+      if (!best || !keeps_last(node, best->first)) leaves(v);
     }
     // A gradient by weights takes an image's features for its examples, and turns them over element by
     // element where they lie last: that costs more than the kernels around it are spared.

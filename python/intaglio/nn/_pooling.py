@@ -197,16 +197,20 @@ class _AdaptivePool(Module):
         return in_a_batch(x, self.rank, type(self).__name__, self._pooled)
 
     def _pooled(self, x: Tensor) -> Any:
+        # Axes of which one place is left are folded at once: one walk over the image.
+        whole = tuple(axis for axis, size in enumerate(self.output_size, start=2) if size == 1)
+        if whole:
+            x = _fn[self.fold](x, axis=whole, keepdims=True)
         for axis, size in enumerate(self.output_size, start=2):
-            if size is not None:
+            if size not in (None, 1):
                 x = self._folded(x, axis, size)
         return x
 
     def _folded(self, x: Tensor, axis: int, size: int) -> Tensor:
         """Place i is folded of the elements from floor(i n / size) up to ceil((i + 1) n / size)."""
-        if size == 1:
-            return _fn[self.fold](x, axis=axis, keepdims=True)
         n = int(x.shape[axis])
+        if n == size:
+            return x
         if n % size == 0:
             return _fn[self.fold](x.reshape((*x.shape[:axis], size, n // size, *x.shape[axis + 1 :])), axis=axis + 1)
         front = (slice(None),) * axis

@@ -1,5 +1,4 @@
-// The mean of each feature over all places is read from the turned image; a fold over the rows of places alone
-// is an end of the chain.
+// The mean of each feature over all places is read from the turned image.
 // RUN: %intaglio opt --passes=choose-layouts --verify %s | FileCheck %s
 // RUN: %intaglio opt --passes=choose-layouts %s | %intaglio run - --compare-with %s --reference --tolerance exact --inputs random:1
 // RUN: %intaglio run %s --compare --atol 0.05 --inputs random:1
