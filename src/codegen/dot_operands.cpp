@@ -185,9 +185,11 @@ DotTiles choose_tiles(const DotShape& shape, const Target& target) {
   if (t.kc > longest + longest / 3) t.kc = even_tile(*k, longest, 8);
 
   // B in strips is read as it lies: blocks of rows, and of columns only to have work for several threads.
-  // Many rows are cut into so many blocks that all threads end at nearly the same time.
+  // Many rows are cut into so many blocks that all threads end at nearly the same time; three blocks would
+  // keep one of two threads waiting.
   const bool many_rows = shape.packed_b && m && *m > 384;
-  const int64_t share = many_rows ? std::clamp<int64_t>(*m / 8, 48, 96) : 96;
+  int64_t share = many_rows ? std::clamp<int64_t>(*m / 8, 48, 96) : 96;
+  if (shape.packed_b && m && ceil_over(*m, share) == 3) share = ceil_over(*m, 4);
   t.mc = even_tile(m.value_or(96), share, t.mr);
   if (shape.packed_b && shape.many_rows) {
     t.mb = t.mc, t.nb = even_tile(n.value_or(kMostPackedColumns), kMostPackedColumns, t.nr);
@@ -203,8 +205,15 @@ DotTiles choose_tiles(const DotShape& shape, const Target& target) {
     while (blocks * ceil_over(n.value_or(t.nb), t.nb) < (many_rows ? 16 : 8) && t.nb > t.nr &&
            t.nb * shape.parts > 4 * t.nr && t.mb * t.nb * shape.parts * k.value_or(384) > 2 * enough)
       t.nb /= 2;
-    t.nb = even_tile(n.value_or(t.nb), t.nb, t.nr);
-    t.row_blocks = ceildiv(shape.m, Dim(t.mb)), t.column_blocks = ceildiv(shape.n, Dim(t.nb));
+    t.row_blocks = ceildiv(shape.m, Dim(t.mb));
+    if (n) {  // a power of two of them
+      const int64_t strips = ceil_over(*n, t.nr), count = std::min(ceil_over(*n, t.nb), strips);
+      t.nb = ceil_over(strips, count) * t.nr;
+      t.column_blocks = Dim(count);
+    } else {
+      t.nb = ceil_to(t.nb, t.nr);
+      t.column_blocks = ceildiv(shape.n, Dim(t.nb));
+    }
     return t;
   }
   const int64_t few = m && *m <= kFewRows ? 64 : 512;

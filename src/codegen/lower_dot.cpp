@@ -144,11 +144,19 @@ void DotLowering::run() {
   Expr block = build_.block();
   Expr nb = block % columns, rest = block / columns;
   batch_index_ = build_.let(rest / rows);
-  // Blocks of known size, or equal shares in whole tiles, of which the last ones may be empty.
+  // Blocks of known size; or of known sizes, as many tiles in each as in the others or one more; or equal
+  // shares in whole tiles, of which the last ones may be empty.
   auto block_of = [&](const Dim& all, Expr number, Expr blocks, const Dim& count, int64_t known,
                       int64_t step) -> std::pair<Expr, Expr> {
-    const bool known_size = count == ceildiv(all, Dim(known));
+    const Dim tiles = ceildiv(all, Dim(step));
     Expr size = build_.index(known), last = emit_.size(all);
+    if (all.is_constant() && count.is_constant() && count.constant() > 1 &&
+        tiles.constant() % count.constant() != 0) {
+      auto tiles_before = [&](Expr n) { return n * build_.index(tiles.constant()) / blocks; };
+      Expr next = build_.let(tiles_before(number + build_.index(1)) * build_.index(step));
+      return {build_.let(tiles_before(number) * build_.index(step)), build_.let(loop::lesser(next, last))};
+    }
+    const bool known_size = count == ceildiv(all, Dim(known));
     if (!known_size) {
       Expr steps = blocks * build_.index(step);
       size = build_.let((last + (steps - build_.index(1))) / steps * build_.index(step));

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
 #include <charconv>
@@ -50,14 +51,29 @@ using Clock = std::chrono::steady_clock;
 constexpr Clock::duration kWakeAfter = std::chrono::microseconds(100);
 constexpr Clock::duration kGrain = std::chrono::microseconds(3);
 
-// The ticket's fields.
-constexpr uint64_t ticket_of(uint64_t number, uint32_t chunks, uint32_t next) {
-  return number << 32 | uint64_t{chunks} << 16 | next;
-}
-constexpr uint32_t number_in(uint64_t ticket) { return static_cast<uint32_t>(ticket >> 32); }
-constexpr uint32_t chunks_in(uint64_t ticket) { return static_cast<uint32_t>(ticket >> 16) & 0xffff; }
-constexpr uint32_t next_in(uint64_t ticket) { return static_cast<uint32_t>(ticket) & 0xffff; }
+// A job's number and two more: the ticket's, how many chunks and how many parts it has; a part's, up to which
+// chunk it goes and which one is next.
+struct Word {
+  uint32_t number = 0;
+  uint16_t end = 0, next = 0;
+
+  static Word of(uint64_t bits) {
+    return {static_cast<uint32_t>(bits >> 32), static_cast<uint16_t>(bits >> 16),
+            static_cast<uint16_t>(bits)};
+  }
+  uint64_t bits() const { return uint64_t{number} << 32 | uint32_t{end} << 16 | next; }
+  uint32_t chunks() const { return end; }
+  uint32_t parts() const { return next; }
+};
 static_assert(kMaxThreads * kChunksPerThread <= 0xffff);
+
+// The chunks of a part, [begin, end).
+struct Part {
+  uint32_t begin, end;
+};
+Part part_of(Word ticket, uint32_t part) {
+  return {part * ticket.chunks() / ticket.parts(), (part + 1) * ticket.chunks() / ticket.parts()};
+}
 
 constexpr uint32_t kControlBits = 0xffc0;     // all but the sticky exception flags
 constexpr uint32_t kDefaultControl = 0x1f80;  // all exceptions masked, round to nearest, no flushing
@@ -231,9 +247,11 @@ FloatScope::FloatScope(bool flush) : control_(flush), outer_(std::exchange(t_sta
 FloatScope::~FloatScope() { t_state.flush = outer_; }
 
 struct ThreadPool::Impl {
-  // Written by the caller that has the pool; workers watch the ticket, and claim by it.
+  // Written by the caller that has the pool; workers watch the ticket.
   alignas(64) std::atomic<uint64_t> ticket{0};
   std::atomic<int> caller_at{-1};  // the processor that the caller of the last job was on
+  // What is left of each part of the job, once somebody took something of it: see claim().
+  alignas(64) std::array<std::atomic<uint64_t>, kMaxThreads> left{};
   // The job's data, written before it is told.
   alignas(64) Job job;
   alignas(64) KernelJob kernel_job;
@@ -260,14 +278,42 @@ struct ThreadPool::Impl {
     return reinterpret_cast<std::atomic<uint32_t>*>(&ticket)[1];
   }
 
-  bool claim(uint32_t& index) {
-    uint64_t word = ticket.load(std::memory_order_acquire);
-    while (next_in(word) < chunks_in(word)) {
-      index = next_in(word);
-      if (ticket.compare_exchange_weak(word, word + 1, std::memory_order_acq_rel, std::memory_order_acquire))
-        return true;
-    }
+  Word told() const { return Word::of(ticket.load(std::memory_order_acquire)); }
+
+  // A job's chunks lie in as many parts as there are threads. A thread takes those of its own part, in their
+  // order, then what others have left of theirs, from the end: so the same thread has the same part of one
+  // kernel after the other, and finds in its caches what it wrote before.
+  bool claim(uint32_t thread, uint32_t& chunk) {
+    const Word job_now = told();
+    const uint32_t parts = job_now.parts();
+    for (uint32_t i = 0; i < parts; ++i)
+      if (claim_in(job_now, (thread + i) % parts, thread, chunk)) return true;
     return false;
+  }
+  bool claim_in(Word job_now, uint32_t part, uint32_t thread, uint32_t& chunk) {
+    const Part all = part_of(job_now, part);
+    uint64_t bits = left[part].load(std::memory_order_acquire);
+    for (;;) {
+      Word word = Word::of(bits);
+      // Until somebody takes something, the word is of an earlier job, and so it changes before this job is
+      // over. The first chunk is the caller's.
+      if (word.number != job_now.number) {
+        if (told().number != job_now.number) return false;
+        word = {job_now.number, static_cast<uint16_t>(all.end),
+                static_cast<uint16_t>(part == 0 ? all.begin + 1 : all.begin)};
+      }
+      if (word.next >= word.end) return false;
+      const uint32_t taken = part == thread ? word.next++ : --word.end;
+      if (left[part].compare_exchange_weak(bits, word.bits(), std::memory_order_acq_rel,
+                                           std::memory_order_acquire)) {
+        chunk = chunk_in(all, taken);
+        return true;
+      }
+    }
+  }
+  // Those of a job that goes backwards are counted from the end of their part.
+  uint32_t chunk_in(Part part, uint32_t taken) const {
+    return job.backwards ? part.begin + part.end - 1 - taken : taken;
   }
 
   // Every other long job goes from its last block to its first: what the caches hold is what the one before
@@ -277,8 +323,8 @@ struct ThreadPool::Impl {
     return blocks / grain >= kLong && long_jobs.fetch_add(1, std::memory_order_relaxed) % 2 != 0;
   }
 
-  void execute(uint32_t index, uint32_t thread) {
-    const int64_t begin = (job.backwards ? job.chunks() - 1 - index : index) * job.step;
+  void execute(uint32_t chunk, uint32_t thread) {
+    const int64_t begin = chunk * job.step;
     FloatScope floats(job.flush);
     try {
       job.chunk(job.context, begin, std::min(job.total, begin + job.step), thread);
@@ -294,8 +340,8 @@ struct ThreadPool::Impl {
   // Whether there was any.
   bool work(uint32_t thread) {
     bool any = false;
-    for (uint32_t index; claim(index); any = true) {
-      execute(index, thread);
+    for (uint32_t chunk; claim(thread, chunk); any = true) {
+      execute(chunk, thread);
       finished.fetch_add(1, std::memory_order_seq_cst);
       if (waiting.load(std::memory_order_seq_cst)) futex_wake(finished, 1);
     }
@@ -306,10 +352,11 @@ struct ThreadPool::Impl {
   // each says so. Gives how many he did.
   template <typename More>
   uint32_t work_of_caller(bool has_first, More more) {
-    uint32_t done = 0, index = 0;
-    while (has_first || claim(index)) {
+    uint32_t done = 0, chunk = 0;
+    if (has_first) chunk = chunk_in(part_of(told(), 0), 0);
+    while (has_first || claim(0, chunk)) {
       has_first = false;
-      execute(index, 0);
+      execute(chunk, 0);
       ++done;
       if (!more()) break;
     }
@@ -344,7 +391,7 @@ struct ThreadPool::Impl {
     pthread_setname_np(pthread_self(), fmt::format("intaglio-{}", thread).c_str());
     t_state.inside = true;
     for (;;) {
-      const uint32_t before = number_in(ticket.load(std::memory_order_acquire));
+      const uint32_t before = told().number;
       for (size_t at = 0; at < offsetof(KernelJob, mutex); at += 64)
         __builtin_prefetch(reinterpret_cast<const char*>(&kernel_job) + at);
       __builtin_prefetch(&job);
@@ -352,7 +399,7 @@ struct ThreadPool::Impl {
       if (const int here = sched_getcpu(); here >= 0 && here == caller_at.load(std::memory_order_relaxed))
         step_aside(here, wanted.load(std::memory_order_relaxed));
       const bool helped = work(thread);
-      auto changed = [&] { return number_in(ticket.load(std::memory_order_acquire)) != before; };
+      auto changed = [&] { return told().number != before; };
       // Who is done with a part before the others stays awake for what comes next: one who has to be woken
       // comes late again, and again has less to do.
       const Clock::time_point since = Clock::now();
@@ -388,7 +435,7 @@ struct ThreadPool::Impl {
 
   void stop_workers() {
     stop.store(true, std::memory_order_release);
-    tell(0);
+    tell(0, 0);
     futex_wake(number_word(), std::numeric_limits<int>::max());
     for (std::thread& t : *workers) t.join();
     workers->clear();
@@ -397,7 +444,7 @@ struct ThreadPool::Impl {
 
   void after_fork_in_child() {
     workers = new std::vector<std::thread>;
-    tell(0);
+    tell(0, 0);
     waiting.store(false);
     sleepers.store(0);
     // A worker of the parent's may have held these.
@@ -410,10 +457,11 @@ struct ThreadPool::Impl {
 
   bool take() { return !busy.exchange(true, std::memory_order_acquire); }
 
-  // A new job of so many chunks, of which the first is the caller's.
-  void tell(uint32_t chunks) {
-    const uint64_t number = (ticket.load(std::memory_order_relaxed) >> 32) + 1;
-    ticket.store(ticket_of(number, chunks, chunks ? 1 : 0), std::memory_order_seq_cst);
+  // A new job of so many chunks, of which the first is the caller's, for so many threads.
+  void tell(uint32_t chunks, uint32_t threads) {
+    const uint32_t number = Word::of(ticket.load(std::memory_order_relaxed)).number + 1;
+    const Word word{number, static_cast<uint16_t>(chunks), static_cast<uint16_t>(std::min(chunks, threads))};
+    ticket.store(word.bits(), std::memory_order_seq_cst);
   }
 
   // Shares the chunks of `job` with the workers. Under `busy`. Throws what the first range threw.
@@ -423,7 +471,7 @@ struct ThreadPool::Impl {
     const auto count = static_cast<uint32_t>(job.chunks());
     const uint32_t before = finished.load(std::memory_order_relaxed);
     caller_at.store(sched_getcpu(), std::memory_order_relaxed);
-    tell(count);
+    tell(count, available + 1);
 
     uint32_t own = 0;
     if (const uint32_t asleep = sleepers.load(std::memory_order_seq_cst); asleep == available)

@@ -142,6 +142,64 @@ TEST(ThreadPool, EveryOtherLongRunGoesFromTheLastBlockToTheFirst) {
   }
 }
 
+// What each thread of a run took, in its order. The caller does not go on from his first blocks before
+// `awaited` blocks have begun.
+struct Taken {
+  int64_t awaited = 0;
+  std::atomic<int64_t> begun = 0;
+  std::vector<int64_t> of_thread[2]{};
+};
+int32_t note_taken(const KernelArgs* args, int64_t begin, int64_t end) {
+  auto& taken = *static_cast<Taken*>(args->buffers[0]);
+  std::vector<int64_t>& own = taken.of_thread[args->thread];
+  for (int64_t block = begin; block < end; ++block) own.push_back(block);
+  taken.begun += end - begin;
+  while (args->thread == 0 && taken.begun < taken.awaited) sched_yield();
+  return 0;
+}
+void run_taken(Taken& taken, int64_t blocks, int64_t grain) {
+  void* buffers[] = {&taken};
+  KernelArgs args;
+  args.buffers = buffers;
+  constexpr int64_t kMuch = 1'000'000;  // so that a sleeping worker is woken at once
+  ASSERT_EQ(ThreadPool::instance().run(note_taken, args, blocks, grain, 0, 0, kMuch), 0);
+}
+
+TEST(ThreadPool, EachThreadBeginsWithItsOwnPart) {
+  Threads threads(2);
+  std::set<std::pair<int64_t, int64_t>> begins;
+  for (int round = 0; round < 6; ++round) {  // forwards and backwards
+    Taken taken{2};
+    run_taken(taken, 32, 1);
+    begins.emplace(taken.of_thread[0].front(), taken.of_thread[1].front());
+  }
+  EXPECT_EQ(begins, (std::set<std::pair<int64_t, int64_t>>{{0, 16}, {15, 31}}));
+}
+
+// Of a part whose thread does not come along the last blocks are taken, so that it goes on where it is.
+TEST(ThreadPool, WhatIsLeftIsTakenFromTheEnd) {
+  Threads threads(2);
+  Taken taken{8};
+  run_taken(taken, 8, 1);  // too short a run to go backwards; the caller waits for all others
+  EXPECT_EQ(taken.of_thread[0], (std::vector<int64_t>{0}));
+  EXPECT_EQ(taken.of_thread[1], (std::vector<int64_t>{4, 5, 6, 7, 3, 2, 1}));
+}
+
+TEST(ThreadPool, ManyThreadsAndFewBlocks) {
+  for (int n : {3, 5, 16}) {
+    Threads threads(n);
+    for (int64_t blocks : {2, 3, 4, 7, 15, 16, 17, 33}) {
+      for (int round = 0; round < 20; ++round) {
+        std::vector<std::atomic<int>> seen(static_cast<size_t>(blocks));
+        ThreadPool::instance().parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) ++seen[static_cast<size_t>(i)];
+        });
+        for (auto& count : seen) ASSERT_EQ(count, 1);
+      }
+    }
+  }
+}
+
 TEST(ThreadPool, TheErrorOfTheLowestBlockIsReported) {
   for (int n = 1; n <= 4; ++n) {
     Threads threads(n);

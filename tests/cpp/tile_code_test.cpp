@@ -1,5 +1,6 @@
 // How much code the kernels of products have: tiles come in two heights, but long work behind or between the
 // sums is written once. LLVM takes as long as there is code.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -125,6 +126,26 @@ TEST(TileCode, ProductsOfAnySizes) {
     EXPECT_EQ(kernel.blocks.evaluate(sizes), c.blocks) << c.m << " " << c.n;
     EXPECT_EQ(kernel.grains->evaluate(sizes), c.m * c.k * c.n / work_of_grain(target, 4))
         << c.m << " " << c.n;
+  }
+}
+
+// Blocks of a product whose right operand comes packed are for two and four threads alike: none waits for the
+// others while they do a last one.
+TEST(TileCode, FewBlocksAreAnEvenNumber) {
+  struct Case {
+    int64_t m, k, n, blocks;
+  };
+  for (const Case& c : {Case{196, 384, 64, 4}, {49, 960, 160, 4}, {49, 960, 320, 8}, {49, 1152, 192, 4}}) {
+    const std::string text = fmt::format(
+        R"(graph @g(%x: f32[{0}, {1}], %w: f32[{1}, {2}]) {{
+  %p = dot_general(%x, %w) {{lhs_batching_dimensions = [], rhs_batching_dimensions = [], lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0], accumulate = f32}} : f32[{0}, {2}]
+  return %p
+}})",
+        c.m, c.k, c.n);
+    auto graph = Graph::parse(text);
+    run_passes(*graph, {});
+    const Kernel kernel = lower(graph->body().first(), {false, true}, Target::named("x86-64-v3"));
+    EXPECT_EQ(kernel.blocks, Dim(c.blocks)) << c.m << "x" << c.k << "x" << c.n;
   }
 }
 
