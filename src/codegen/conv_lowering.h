@@ -132,6 +132,8 @@ class ConvLowering {
   void sum_rows();
   // One row's, by tiles; `row`: where the row's windows begin in the image, `place`: which row it is.
   void sum_row(const std::vector<WindowPart>& outer, const std::vector<Expr>& place, Expr row);
+  // Asks for what the windows of the row behind this one reach in addition, as far as these places see it.
+  void ask_for_next_row(const WindowPart& part, Expr row, Expr first, int64_t places);
   // The products of the taps that the outer parts see, and of the last axis' ones that each place sees.
   void sum_row_taps(RegisterTile& tile, const RowTiles& tiles, const std::vector<WindowPart>& outer, Expr row,
                     Expr first, Expr j);
@@ -188,6 +190,7 @@ class ConvLowering {
   bool strips_inside_ = false;       // all strips of a tile, then the next tile
   bool waits_ = false;               // all sums of a chunk are kept until they are stored
   std::vector<RowTiles> row_tiles_;  // of a depthwise kernel that walks row by row; else none
+  bool asks_ahead_ = false;          // that kernel asks for the next row's part of the image
   Value finished_ = nullptr;         // what the kernel gives, before it is turned over
   TilePlaces places_;
   uint32_t packed_w_ = 0, sums_ = 0, turned_sums_ = 0, packed_image_ = 0, finished_values_ = 0;

@@ -64,6 +64,7 @@ void ConvLowering::sum_row(const std::vector<WindowPart>& outer, const std::vect
       std::vector<std::vector<Expr>> places(count, place);
       for (size_t i = 0; i < count; ++i) places[i].push_back(first + static_cast<int64_t>(i));
       of_strips([&] {
+        if (asks_ahead_) ask_for_next_row(outer.back(), row, first, tiles.places);
         RegisterTile tile(build_, type_, tiles.places, nr_);
         for (const std::vector<Expr>& one : places)
           ask_for_stores(emit_, node_->result(), index_at(one, first_feature_), nr_);
@@ -77,6 +78,19 @@ void ConvLowering::sum_row(const std::vector<WindowPart>& outer, const std::vect
         });
       });
     });
+}
+
+void ConvLowering::ask_for_next_row(const WindowPart& part, Expr row, Expr first, int64_t places) {
+  const WindowAxis &rows = axes_[axes_.size() - 2], &last = axes_.back();
+  const Dim row_step = image_step(axes_.size() - 2), step = image_step(axes_.size() - 1);
+  const Expr seen =
+      build_.let(row + (part.taps - build_.index(1)) * emit_.size(Dim(rows.dilation) * row_step) +
+                 first * emit_.size(Dim(last.stride) * step) + first_feature_);
+  const int64_t line = kLineBytes / static_cast<int64_t>(size_of(x_->arg->type().dtype));
+  for (int64_t r = std::max<int64_t>(0, rows.stride - rows.taps); r < rows.stride; ++r)
+    for (int64_t c = 0; c < places * last.stride; ++c)
+      for (int64_t j = 0; j < nr_ * usual_inputs_; j += line)
+        build_.prefetch(image_buffer(), seen + emit_.size(Dim(r + 1) * row_step + Dim(c) * step + Dim(j)));
 }
 
 void ConvLowering::sum_row_taps(RegisterTile& tile, const RowTiles& tiles,

@@ -100,6 +100,8 @@ class DotLowering {
   // A few rows, of which the threads that made them have a share each: all of them are asked for at once,
   // where the sums would wait for one line after the other.
   void ask_for_a();
+  // For the rows of A that the next tile reads, where A is too large for a core's caches and read but once.
+  void ask_for_next_rows(int64_t height, Expr row0);
   // Where a tile's sums go; long sums do not notice that they wait for it.
   void ask_for_results(int64_t height, Expr row0, const Strip& strip);
   // Where a sum waits for the next chunk, or for the other parts; `from`: the first row of those that are

@@ -126,6 +126,11 @@ void ConvLowering::run() {
       part_strips_ * taps_ * usual_inputs_ * nr_ * static_cast<int64_t>(size_of(type_));
   strips_inside_ = !waits_ && !finished_ && part_bytes <= kSecondCache * 3 / 4 &&
                    (row_tiles_.empty() || !first_cache_keeps_rows());
+  // The processor foresees what all strips read of a tile, side by side, but not one strip's lines.
+  const Dim image_bytes =
+      product(node_->operand(0)->type().dims) * Dim(static_cast<int64_t>(size_of(x_->arg->type().dtype)));
+  asks_ahead_ = !row_tiles_.empty() && !packs_image_ && !strips_inside_ &&
+                !(image_bytes.is_constant() && image_bytes.constant() <= kSecondCache);
   if (prepacked_)
     emit_packing();
   else

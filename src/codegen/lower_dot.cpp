@@ -338,6 +338,7 @@ void DotLowering::tile(int64_t height, Expr from, Expr row0, Expr to, const Stri
       build_.prefetch(emit_.buffer_of_arg(b_.view->arg), piece + k * each + build_.index(at));
   };
   ask_for_results(height, row0, strip);
+  ask_for_next_rows(height, row0);
   emit_.vector(build_.index(0), all, lanes, [&](Expr j) {
     sums.clear();
     auto kept = [&](size_t i, size_t g) {
@@ -413,6 +414,21 @@ void DotLowering::ask_for_results(int64_t height, Expr row0, const Strip& strip)
   if (swapped_ || parts_ || narrow || constant_of(k_).value_or(0) > kLongSum) return;
   emit_.serial(build_.index(0), build_.index(height), [&](Expr i) {
     ask_for_stores(emit_, dot_->result(), index_of(row0 + i, strip.first), tiles_.nr);
+  });
+}
+
+void DotLowering::ask_for_next_rows(int64_t height, Expr row0) {
+  constexpr int64_t kAtHand = 512 << 10, kMost = 16 << 10;  // bytes: of A, and of the rows of a tile
+  const auto m = constant_of(m_), k = constant_of(k_), n = constant_of(n_), batch = constant_of(batch_);
+  if (!m || !k || !n || !batch || *n > tiles_.nr) return;
+  if (!direct_a_ || in_registers_ || chunked_ || !a_.columns_lie()) return;
+  const auto element = static_cast<int64_t>(size_of(storage_of(a_)));
+  if (*batch * *m * *k * element <= kAtHand || height * *k * element > kMost) return;
+  emit_.serial(build_.index(0), build_.index(height), [&](Expr i) {
+    Expr row = build_.let(a_.offset(emit_, a_first_, row0 + i + height, build_.index(0)));
+    emit_.serial(build_.index(0), build_.index(ceil_over(*k * element, kLineBytes)), [&](Expr l) {
+      build_.prefetch(emit_.buffer_of_arg(a_.view->arg), row + l * (kLineBytes / element));
+    });
   });
 }
 
