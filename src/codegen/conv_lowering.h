@@ -70,9 +70,10 @@ class ConvLowering {
   // How the work is cut. (lower_convolution.cpp)
   // A chunk: whole rows of places, or whole images where one has few.
   void choose_chunks();
-  // A depthwise kernel walks row by row: with the places of a row at known distances nothing asks where each
-  // of them lies. No strip reads what another one does, so a strip walks all rows of the chunk before the
-  // next one begins, and finds in the first cache what the row before has read, if that holds so many rows.
+  // A kernel of short sums (depthwise, or of a few input features) walks row by row: with the places of a row
+  // at known distances nothing asks where each of them lies. No strip of a depthwise one reads what another
+  // does, so a strip walks all rows of the chunk before the next one begins, and finds in the first cache
+  // what the row before has read, if that holds so many rows.
   void choose_row_tiles();
   // Whether the first cache keeps what a strip reads of the rows under one row's windows: a line of each
   // place, which meet in few sets where they lie far apart.
@@ -128,7 +129,7 @@ class ConvLowering {
   void sum_parts(Expr only) {
     each_parts(axes_.size(), only, [&](const std::vector<WindowPart>& parts) { sum_part(parts, only); });
   }
-  // A depthwise strip's sums of all places of the chunk, row by row (choose_row_tiles).
+  // The sums of all places of the chunk, row by row (choose_row_tiles).
   void sum_rows();
   // One row's, by tiles; `row`: where the row's windows begin in the image, `place`: which row it is.
   void sum_row(const std::vector<WindowPart>& outer, const std::vector<Expr>& place, Expr row);
@@ -189,8 +190,8 @@ class ConvLowering {
   bool by_rows_ = false;             // the tiles run for one step of the first axis' taps at a time
   bool strips_inside_ = false;       // all strips of a tile, then the next tile
   bool waits_ = false;               // all sums of a chunk are kept until they are stored
-  std::vector<RowTiles> row_tiles_;  // of a depthwise kernel that walks row by row; else none
-  bool asks_ahead_ = false;          // that kernel asks for the next row's part of the image
+  std::vector<RowTiles> row_tiles_;  // of a kernel that walks row by row; else none
+  bool asks_ahead_ = false;          // a depthwise one of these asks for the next row's part of the image
   Value finished_ = nullptr;         // what the kernel gives, before it is turned over
   TilePlaces places_;
   uint32_t packed_w_ = 0, sums_ = 0, turned_sums_ = 0, packed_image_ = 0, finished_values_ = 0;

@@ -68,7 +68,8 @@ void ConvLowering::sum_row(const std::vector<WindowPart>& outer, const std::vect
         RegisterTile tile(build_, type_, tiles.places, nr_);
         for (const std::vector<Expr>& one : places)
           ask_for_stores(emit_, node_->result(), index_at(one, first_feature_), nr_);
-        emit_.vector(build_.index(0), width_, static_cast<int>(nr_), [&](Expr j) {
+        const Expr lanes = depthwise_ ? width_ : build_.index(nr_);
+        emit_.vector(build_.index(0), lanes, static_cast<int>(nr_), [&](Expr j) {
           tile.clear();
           sum_row_taps(tile, tiles, outer, row, first, j);
         });
@@ -97,8 +98,7 @@ void ConvLowering::sum_row_taps(RegisterTile& tile, const RowTiles& tiles,
                                 const std::vector<WindowPart>& outer, Expr row, Expr first, Expr j) {
   const WindowAxis& last = axes_.back();
   const Dim step = image_step(outer.size());
-  const Expr corner = build_.let(row + (first * last.stride - build_.index(last.low)) * emit_.size(step) +
-                                 first_feature_ + j);
+  const Expr corner = row + (first * last.stride - build_.index(last.low)) * emit_.size(step);
   std::function<void(size_t, Expr, Expr)> taps = [&](size_t s, Expr number, Expr at_tap) {
     if (s < outer.size()) {
       const WindowPart& part = outer[s];
@@ -121,7 +121,7 @@ void ConvLowering::sum_row_taps(RegisterTile& tile, const RowTiles& tiles,
       }
     }
   };
-  taps(0, build_.index(0), corner);
+  taps(0, build_.index(0), build_.let(depthwise_ ? corner + first_feature_ + j : corner));
 }
 
 void ConvLowering::sum_part(const std::vector<WindowPart>& parts, Expr only) {

@@ -125,11 +125,11 @@ void ConvLowering::run() {
   const int64_t part_bytes =
       part_strips_ * taps_ * usual_inputs_ * nr_ * static_cast<int64_t>(size_of(type_));
   strips_inside_ = !waits_ && !finished_ && part_bytes <= kSecondCache * 3 / 4 &&
-                   (row_tiles_.empty() || !first_cache_keeps_rows());
+                   (row_tiles_.empty() || !depthwise_ || !first_cache_keeps_rows());
   // The processor foresees what all strips read of a tile, side by side, but not one strip's lines.
   const Dim image_bytes =
       product(node_->operand(0)->type().dims) * Dim(static_cast<int64_t>(size_of(x_->arg->type().dtype)));
-  asks_ahead_ = !row_tiles_.empty() && !packs_image_ && !strips_inside_ &&
+  asks_ahead_ = depthwise_ && !row_tiles_.empty() && !packs_image_ && !strips_inside_ &&
                 !(image_bytes.is_constant() && image_bytes.constant() <= kSecondCache);
   if (prepacked_)
     emit_packing();
@@ -224,7 +224,7 @@ void ConvLowering::choose_chunks() {
 void ConvLowering::choose_row_tiles() {
   constexpr int64_t kMostProducts = 640;  // of vectors, in the code
   constexpr int64_t kLongest = 1 << 16;   // places times taps: the plan asks each of them
-  if (!depthwise_ || turned_ || finished_ || !inputs_.is_constant() || axes_.size() < 2) return;
+  if (turned_ || finished_ || !inputs_.is_constant() || axes_.size() < 2) return;
   const WindowAxis& last = axes_.back();
   if (last.gaps > 1 || !constant_dims(Dims{last.image, last.places})) return;
   if (last.places.constant() > kLongest / last.taps) return;

@@ -336,10 +336,15 @@ def test_any_convolution(seed: int) -> None:
         assert program(a).numpy().tobytes() == eager.numpy().tobytes()
 
 
-@pytest.mark.parametrize("features", [3, 8, 20, 32, 40])
+# Of depthwise convolutions, then of those whose sums are short; (groups, features of each, sums of each).
+ROWS = [(n, 1, 1) for n in (3, 8, 20, 32, 40)] + [(1, 3, 16), (1, 3, 40), (1, 1, 6), (1, 2, 33), (4, 8, 8), (3, 3, 20)]
+
+
+@pytest.mark.parametrize(("groups", "inputs", "outputs"), ROWS)
 @pytest.mark.parametrize("seed", range(tries(8)))
-def test_depthwise_rows(features: int, seed: int) -> None:
+def test_rows_in_tiles(groups: int, inputs: int, outputs: int, seed: int) -> None:
     """Rows of any width in tiles, and the same with features first, which walks otherwise."""
+    features = groups * outputs
     rng = np.random.default_rng(seed)
     op = ig._intaglio.op("convolution")
     for width in (*range(1, 15), 56, 113):
@@ -352,11 +357,11 @@ def test_depthwise_rows(features: int, seed: int) -> None:
             "padding": (1, taps[0] * spread[0], low, high + max(0, reach - width - low - high)),
             "lhs_dilation": (1, 1),
             "rhs_dilation": spread,
-            "feature_group_count": features,
+            "feature_group_count": groups,
         }
         dtype = "float64" if width % 5 == 0 else "float32"
-        x = rng.standard_normal((2, features, int(rng.integers(2, 12)), width)).astype(dtype)
-        w = rng.standard_normal((features, 1, *taps)).astype(dtype)
+        x = rng.standard_normal((2, groups * inputs, int(rng.integers(2, 12)), width)).astype(dtype)
+        w = rng.standard_normal((features, inputs, *taps)).astype(dtype)
         bias = ig.asarray(rng.standard_normal(features).astype(dtype))
         w_last = ig.asarray(w)
 
