@@ -76,12 +76,12 @@ class ThreadPool {
   // about 3 µs of work. Each thread gets its own copy of `proto` with its index, its own scratch of the
   // stated size (kept from call to call, contents undefined) and its own error word. Every block is run even
   // where one fails; the result is then the code of the failed range that comes first, and its two words are
-  // copied to `proto.error`. So neither results nor errors depend on the number of threads. Long runs go from
-  // the first block to the last and back by turns. `buffers`: how
-  // many pointers `proto.buffers` has, where that is known; small jobs start sooner by it. `block_grains`:
-  // how many times over a block is worth a thread, where it is by itself; then sleeping workers are woken
-  // before the caller has spent the time of a block alone.
-  // `shares`, one for each thread where given: what each of them did is added to it.
+  // copied to `proto.error`. So neither results nor errors depend on the number of threads. Each thread
+  // begins with a part of its own, the same in all runs, and goes through it from the first block to the
+  // last; in every other long run from the last to the first. `buffers`: how many pointers `proto.buffers`
+  // has, where that is known; small jobs start sooner by it. `block_grains`: how many times over a block is
+  // worth a thread, where it is by itself; then sleeping workers are woken before the caller has spent the
+  // time of a block alone. `shares`, one for each thread where given: what each of them did is added to it.
   int32_t run(KernelFn kernel, const KernelArgs& proto, int64_t blocks, int64_t grain, size_t scratch_bytes,
               size_t buffers = 0, int64_t block_grains = 1, std::span<profile::Share> shares = {});
 
