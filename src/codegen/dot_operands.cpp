@@ -199,21 +199,19 @@ DotTiles choose_tiles(const DotShape& shape, const Target& target) {
   }
   if (shape.packed_b) {
     t.mb = t.mc;
-    t.nb = n ? *n : 1024;
+    // A power of two of blocks side by side, of as many strips each or one more.
+    const int64_t columns = n.value_or(1024), strips = ceil_over(columns, t.nr);
     const int64_t enough = work_of_grain(target, shape.element_bytes);
-    int64_t blocks = m ? ceil_over(*m, t.mb) : 1;
-    while (blocks * ceil_over(n.value_or(t.nb), t.nb) < (many_rows ? 16 : 8) && t.nb > t.nr &&
-           t.nb * shape.parts > 4 * t.nr && t.mb * t.nb * shape.parts * k.value_or(384) > 2 * enough)
-      t.nb /= 2;
+    const int64_t blocks = m ? ceil_over(*m, t.mb) : 1;
+    int64_t count = 1;
+    t.nb = columns;
+    while (blocks * (n ? count : 1) < (many_rows ? 16 : 8) && t.nb > t.nr && t.nb * shape.parts > 4 * t.nr &&
+           t.mb * t.nb * shape.parts * k.value_or(384) > 2 * enough)
+      count *= 2, t.nb = ceil_over(columns, count);
+    count = std::min(count, strips);
+    t.nb = ceil_over(strips, count) * t.nr;
     t.row_blocks = ceildiv(shape.m, Dim(t.mb));
-    if (n) {  // a power of two of them
-      const int64_t strips = ceil_over(*n, t.nr), count = std::min(ceil_over(*n, t.nb), strips);
-      t.nb = ceil_over(strips, count) * t.nr;
-      t.column_blocks = Dim(count);
-    } else {
-      t.nb = ceil_to(t.nb, t.nr);
-      t.column_blocks = ceildiv(shape.n, Dim(t.nb));
-    }
+    t.column_blocks = n ? Dim(count) : ceildiv(shape.n, Dim(t.nb));
     return t;
   }
   const int64_t few = m && *m <= kFewRows ? 64 : 512;

@@ -135,7 +135,12 @@ TEST(TileCode, FewBlocksAreAnEvenNumber) {
   struct Case {
     int64_t m, k, n, blocks;
   };
-  for (const Case& c : {Case{196, 384, 64, 4}, {49, 960, 160, 4}, {49, 960, 320, 8}, {49, 1152, 192, 4}}) {
+  for (const Case& c : {Case{196, 384, 64, 4},
+                        {49, 960, 160, 4},
+                        {49, 960, 320, 8},
+                        {49, 1152, 192, 4},
+                        {49, 960, 161, 4},
+                        {49, 960, 333, 8}}) {
     const std::string text = fmt::format(
         R"(graph @g(%x: f32[{0}, {1}], %w: f32[{1}, {2}]) {{
   %p = dot_general(%x, %w) {{lhs_batching_dimensions = [], rhs_batching_dimensions = [], lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0], accumulate = f32}} : f32[{0}, {2}]
