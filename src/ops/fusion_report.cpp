@@ -101,7 +101,20 @@ std::string FusionRefusal::str() const {
   return out;
 }
 
+std::string DepthFirst::headline() const {
+  return fmt::format(
+      "{} kernels run for {} of {} examples at a time: spares {:.0f} bytes from the last cache",
+      kernels.size(), at_a_time, examples, bytes);
+}
+
+std::string DepthFirst::str() const {
+  std::vector<std::string> names;
+  for (const FusionNode& node : kernels) names.push_back(node.str());
+  return fmt::format("{}\n  of {}\n", headline(), fmt::join(names, ", "));
+}
+
 void FusionReport::add(const FusionReport& other) {
+  chains.insert(chains.end(), other.chains.begin(), other.chains.end());
   kernels.insert(kernels.end(), other.kernels.begin(), other.kernels.end());
   refusals.insert(refusals.end(), other.refusals.begin(), other.refusals.end());
 }
@@ -109,6 +122,7 @@ void FusionReport::add(const FusionReport& other) {
 std::string FusionReport::str() const {
   std::string out = fmt::format("{} {}\n", kernels.size(), kernels.size() == 1 ? "kernel" : "kernels");
   for (const FusedKernel& kernel : kernels) out += indented(kernel.str());
+  for (const DepthFirst& chain : chains) out += chain.str();
   if (refusals.empty()) return out;
   add_line(out, fmt::format("{} refused", refusals.size()));
   for (const FusionRefusal& refusal : refusals) out += indented(refusal.str());
@@ -126,6 +140,8 @@ std::string FusionReport::why(std::string_view query) const {
     add_line(out, fmt::format("{} is in the kernel", fmt::join(names, ", ")));
     out += indented(kernel.str());
   }
+  for (const DepthFirst& chain : chains)
+    if (std::ranges::any_of(chain.nodes, meant)) out += chain.str();
   for (const FusionRefusal& refusal : refusals)
     if (meant(refusal.node) || meant(refusal.kernel_of)) out += refusal.str();
   if (!out.empty()) return out;

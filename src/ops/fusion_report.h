@@ -57,9 +57,21 @@ struct FusionRefusal {
   std::string str() const;
 };
 
+// Kernels that run one after the other for a few examples of a batch, before the next ones come.
+struct DepthFirst {
+  std::vector<FusionNode> kernels;  // the node that each of them is known by
+  std::vector<FusionNode> nodes;    // all that they hold
+  int64_t examples = 0, at_a_time = 0;
+  double bytes = 0;  // from the last cache, that it spares
+
+  std::string headline() const;  // "3 kernels run for 2 of 8 examples at a time: …"
+  std::string str() const;
+};
+
 struct FusionReport {
   std::vector<FusedKernel> kernels;
   std::vector<FusionRefusal> refusals;
+  std::vector<DepthFirst> chains;
 
   void add(const FusionReport& other);
   std::string str() const;

@@ -15,12 +15,21 @@
 
 namespace ig::passes {
 
+// What runs the kernels, as far as passes weigh it: bytes of the cache that a thread has for itself, and of
+// the last one, which all share. As it is where nobody says otherwise: one thread of a usual machine.
+struct Machine {
+  size_t near = size_t{1} << 20;
+  size_t last = size_t{32} << 20;
+  int threads = 1;
+};
+
 struct Options {
   bool exact = false;              // forbid rewrites that only keep a stated bound
   bool verify = false;             // verify the graph after each pass, and check claims of "unchanged"
   std::set<std::string> disabled;  // names of passes to leave out
   std::set<int> steady{};          // inputs that most calls leave as they are: kernels may read another form
-  std::stop_token stop{};          // looked at between passes, which throw Stopped then
+  Machine machine{};
+  std::stop_token stop{};  // looked at between passes, which throw Stopped then
 };
 
 inline constexpr size_t kDetails = 64;  // of what a pass did, so much is told in words
@@ -66,6 +75,7 @@ void canonicalize(Graph&, Context&);
 void choose_layouts(Graph&, Context&);
 void common_subexpressions(Graph&, Context&);
 void dead_code(Graph&, Context&);
+void depth_first(Graph&, Context&);
 void drop_stops(Graph&, Context&);
 void expand_composites(Graph&, Context&);
 void fold_constants(Graph&, Context&);

@@ -27,6 +27,9 @@ constexpr std::array kPasses = {
          "Removes nodes without effects whose results nobody uses, and computes one result alone where there "
          "is an op for it.",
          dead_code},
+    Pass{"depth-first",
+         "Runs chains of kernels over a batch that leaves the caches for a few examples at a time.",
+         depth_first},
     Pass{"drop-stops", "Takes out what is there for derivatives alone, which have been taken: stop_gradient.",
          drop_stops},
     Pass{"expand-composites", "Replaces each composite by its body.", expand_composites},
@@ -66,12 +69,12 @@ constexpr std::array kPasses = {
          write_turned},
 };
 
-constexpr std::array<std::string_view, 26> kDefault = {
-    "refine-shapes",     "drop-stops",       "canonicalize", "fold",        "cse",        "dce",
-    "expand-composites", "prove-bounds",     "canonicalize", "hoist-scan",  "sink-views", "batch-last",
-    "choose-layouts",    "one-tap-products", "canonicalize", "fold",        "cse",        "dce",
-    "turn-matrices",     "rematerialize",    "fuse",         "raise-views", "merge-axes", "write-turned",
-    "join-loops",        "join-kernels",
+constexpr std::array<std::string_view, 27> kDefault = {
+    "refine-shapes",     "drop-stops",       "canonicalize", "fold",        "cse",         "dce",
+    "expand-composites", "prove-bounds",     "canonicalize", "hoist-scan",  "sink-views",  "batch-last",
+    "choose-layouts",    "one-tap-products", "canonicalize", "fold",        "cse",         "dce",
+    "turn-matrices",     "rematerialize",    "fuse",         "depth-first", "raise-views", "merge-axes",
+    "write-turned",      "join-loops",       "join-kernels",
 };
 
 #ifdef INTAGLIO_MUTANTS

@@ -1,5 +1,5 @@
-// Finds work for several threads at once. Instructions change places where neither touches memory that the
-// other writes.
+// Finds work for several threads at once: steps of loops that need nothing of each other, and instructions.
+// These change places where neither touches memory that the other writes.
 #include "plan/side_by_side.h"
 
 #include <algorithm>
@@ -85,6 +85,9 @@ bool takes_long(const rt::Program& program, const rt::Instruction& instruction) 
 
 void put_side_by_side(const rt::Program& program, rt::Block& block, std::vector<Plan::Made>& made,
                       std::span<const std::pair<int, int>> shared) {
+  for (rt::Instruction& instruction : block.code)
+    if (auto* scan = std::get_if<rt::Scan>(&instruction))
+      scan->apart = scan->init.empty() && is_pure(program, *scan);
   const size_t n = block.code.size();
   std::vector<bool> is_long(n);
   for (size_t i = 0; i < n; ++i) is_long[i] = takes_long(program, block.code[i]);

@@ -1,4 +1,4 @@
-// Planning for a set of sizes, and running. A State is what one run at a time has: an arena and the table of
+// Running. A State is what one run at a time has: an arena and the table of
 // pointers that the instructions read; it is kept between runs, so in steady state only the pointers to
 // inputs and outputs are written anew.
 #include "runtime/executable.h"
@@ -64,14 +64,6 @@ void copy_bytes(void* to, const void* from, size_t bytes) {
     ThreadPool::instance().parallel_for(parts, 1, copy);
 }
 
-size_t checked_bytes(const Program& program, int64_t bytes) {
-  if (bytes < 0)
-    throw make_error(ErrorKind::Value, "{}: an array would have {} bytes", program.name, bytes)
-        .why("the formula of its size is negative for these sizes")
-        .hint("call with sizes for which every dimension is zero or more");
-  return static_cast<size_t>(bytes);
-}
-
 void add(KernelCounts& to, const KernelCounts& from) {
   to.compiled += from.compiled;
   to.prebuilt += from.prebuilt;
@@ -91,98 +83,34 @@ void count(KernelCounts& counts, Origin origin) {
 void set_loop_poll(LoopPoll poll) { g_loop_poll.store(poll, std::memory_order_relaxed); }
 
 struct Executable::State {
-  std::shared_ptr<const Sized> sized;
-  Storage arena;
-  // Of each step that may run at once with others: scratch of loops that are one kernel, and what it
-  // launched.
+  // The pointers that the instructions read.
+  struct Tables {
+    std::vector<void*> pointers;
+    std::vector<void*> work;
+    std::vector<size_t> bound;  // of each block: the base that its arena pointers were made for
+
+    explicit Tables(const Code& code)
+        : pointers(static_cast<size_t>(code.pointers)), work(static_cast<size_t>(code.work)) {
+      unbind(code);
+    }
+    void unbind(const Code& code) { bound.assign(code.blocks.size(), kUnbound); }
+  };
+  // Of each step that may run at once with others: scratch of loops that are one kernel, what it launched,
+  // and its own tables where the others run the same instructions.
   struct Lane {
     Storage scratch;
     KernelCounts launched;
+    std::unique_ptr<Tables> tables;
   };
+  std::shared_ptr<const Sized> sized;
+  Storage arena;
   std::vector<Lane> lanes;
-  std::vector<void*> pointers;
-  std::vector<void*> work;
+  Tables tables;
   std::vector<void*> targets;  // of the run's outputs
-  std::vector<size_t> bound;   // of each block: the base that its arena pointers were made for
+
+  State(const Code& code, size_t outputs)
+      : lanes(static_cast<size_t>(code.widest)), tables(code), targets(outputs) {}
 };
-
-std::shared_ptr<const Executable::Sized> Executable::plan(std::span<const int64_t> symbol_values) const {
-  auto sized = std::make_shared<Sized>();
-  sized->trials = std::make_unique<Trial[]>(static_cast<size_t>(code_->groups));
-  sized->symbols.assign(symbol_values.begin(), symbol_values.end());
-  program_.sizes.evaluate(symbol_values, sized->values);
-  for (SizeId id : code_->dims) sized->dims.push_back((*sized)[id]);
-  for (SizeId id : code_->output_bytes) {
-    size_t bytes = checked_bytes(program_, (*sized)[id]);
-    sized->output_bytes.push_back(bytes);
-    sized->planned_outputs += bytes;
-  }
-
-  // Bodies stand after the blocks that run them, so planning backwards has every body's total when it is
-  // needed.
-  sized->blocks.resize(program_.blocks.size());
-  for (size_t b = program_.blocks.size(); b-- > 0;) {
-    const Block& block = program_.blocks[b];
-    const BlockCode& code = code_->blocks[b];
-    BlockPlan& out = sized->blocks[b];
-    std::vector<LiveRange> ranges;
-    std::vector<size_t*> targets;
-    auto slot_bytes = [&](SlotId id) {
-      return checked_bytes(program_, (*sized)[block.slots[static_cast<size_t>(id)].bytes]);
-    };
-    auto want = [&](LiveRange range, size_t* target) {
-      ranges.push_back(range);
-      targets.push_back(target);
-    };
-    out.slots.assign(block.slots.size(), 0);
-    out.child.assign(block.code.size(), 0);
-    out.spares.resize(block.code.size());
-    for (size_t s = 0; s < block.slots.size(); ++s) {
-      LiveRange range = code.lifetimes[s];
-      if (block.slots[s].kind != SlotKind::Arena || range.last < range.first) continue;
-      range.bytes = slot_bytes(static_cast<SlotId>(s));
-      want(range, &out.slots[s]);
-    }
-    for (size_t i = 0; i < block.code.size(); ++i) {
-      LiveRange life{.first = static_cast<int32_t>(i), .last = static_cast<int32_t>(i)};
-      for (const Group& group : code.groups)
-        if (life.first >= group.begin && life.last < group.end)
-          life = {.first = group.begin, .last = group.end - 1};
-      size_t body = 0;
-      auto consider = [&](BlockId id) {
-        body = std::max(body, sized->blocks[static_cast<size_t>(id)].total);
-      };
-      std::vector<size_t> spare_bytes;
-      if (const auto* c = std::get_if<Cond>(&block.code[i])) {
-        for (BlockId id : c->branches) consider(id);
-      } else if (const auto* w = std::get_if<While>(&block.code[i])) {
-        consider(w->cond);
-        consider(w->body);
-        for (size_t k = 0; k < w->results.size(); ++k)
-          spare_bytes.push_back(w->in_place[k] ? 0 : slot_bytes(w->results[k]));
-        spare_bytes.push_back(kAlignment);
-      } else if (const auto* s = std::get_if<Scan>(&block.code[i])) {
-        consider(s->body);
-        for (size_t k = 0; k < s->results.size(); ++k)
-          spare_bytes.push_back(s->in_place[k] ? 0 : slot_bytes(s->results[k]));
-      } else if (const auto* call = std::get_if<Call>(&block.code[i])) {
-        consider(call->body);
-      }
-      auto want_here = [&](size_t bytes, size_t* target) {
-        life.bytes = bytes;
-        want(life, target);
-      };
-      if (body) want_here(body, &out.child[i]);
-      out.spares[i].resize(spare_bytes.size());
-      for (size_t k = 0; k < spare_bytes.size(); ++k) want_here(spare_bytes[k], &out.spares[i][k]);
-    }
-    ArenaPlan arena = plan_arena(ranges);
-    for (size_t k = 0; k < targets.size(); ++k) *targets[k] = arena.offsets[k];
-    out.total = arena.total;
-    out.lower_bound = arena.lower_bound;
-  }
-  return sized;
-}
 
 std::shared_ptr<const Executable::Sized> Executable::sized_for(std::span<const int64_t> used) const {
   {
@@ -243,6 +171,7 @@ class Executable::Runner {
         code_(*executable.code_),
         sized_(*state.sized),
         state_(state),
+        tables_(&state.tables),
         arena_(static_cast<char*>(state.arena.data())),
         pool_(ThreadPool::instance()),
         program_inputs_(inputs) {}
@@ -272,7 +201,7 @@ class Executable::Runner {
  private:
   void run_block(BlockId id, size_t base, void* const* inputs, void* const* outputs) {
     const BlockCode& code = code_.blocks[static_cast<size_t>(id)];
-    if (state_.bound[static_cast<size_t>(id)] != base) bind(id, base);
+    if (tables_->bound[static_cast<size_t>(id)] != base) bind(id, base);
     for (const Patch& p : code.inputs) pointer(p.pointer) = inputs[p.index];
     for (const Patch& p : code.program_inputs) pointer(p.pointer) = program_inputs_[p.index];
     for (const Patch& p : code.outputs) pointer(p.pointer) = outputs[p.index];
@@ -295,25 +224,40 @@ class Executable::Runner {
 
   // Steps that need nothing of each other.
   void run_group(const Group& group, const BlockCode& code, BlockId id, size_t base) {
-    Trial& trial = sized_.trials[static_cast<size_t>(group.trial)];
-    const auto [way, timed] = trial.next();
-    const profile::Clock::time_point start = timed ? profile::Clock::now() : profile::Clock::time_point();
-    if (way == Trial::OneByOne) {
+    auto one_by_one = [&] {
       for (auto i = static_cast<size_t>(group.begin); i < static_cast<size_t>(group.end); ++i)
         execute(code.steps[i], id, i, base);
-    } else {
-      const std::thread::id caller = std::this_thread::get_id();
-      auto some = [&](int64_t begin, int64_t end) {
-        for (int64_t k = begin; k < end; ++k) {
-          const auto i = static_cast<size_t>(group.begin + k);
-          Runner one(*this, static_cast<size_t>(k), std::this_thread::get_id() == caller);
-          one.execute(code.steps[i], id, i, base);
-        }
-      };
-      pool_.parallel_for(group.end - group.begin, 1, some, kMuchWork);
-      for (State::Lane& lane : state_.lanes) add(launched, std::exchange(lane.launched, {}));
-    }
+    };
+    auto of_lane = [&](Runner& lane, int64_t k) {
+      const auto i = static_cast<size_t>(group.begin + k);
+      lane.execute(code.steps[i], id, i, base);
+    };
+    try_both(group.trial, one_by_one, [&] { run_lanes(group.end - group.begin, of_lane); });
+  }
+
+  // Runs what may run in two ways in the one that is to be tried, or is the quicker one.
+  void try_both(int32_t number, auto one_by_one, auto at_once) {
+    Trial& trial = sized_.trials[static_cast<size_t>(number)];
+    const auto [way, timed] = trial.next();
+    const profile::Clock::time_point start = timed ? profile::Clock::now() : profile::Clock::time_point();
+    if (way == Trial::OneByOne)
+      one_by_one();
+    else
+      at_once();
     if (timed) trial.took(way, std::chrono::nanoseconds(profile::Clock::now() - start).count());
+  }
+
+  // Each lane on a thread, as far as there are threads.
+  void run_lanes(int64_t lanes, auto of_lane) {
+    const std::thread::id caller = std::this_thread::get_id();
+    auto some = [&](int64_t begin, int64_t end) {
+      for (int64_t k = begin; k < end; ++k) {
+        Runner lane(*this, static_cast<size_t>(k), std::this_thread::get_id() == caller);
+        of_lane(lane, k);
+      }
+    };
+    pool_.parallel_for(lanes, 1, some, kMuchWork);
+    for (State::Lane& lane : state_.lanes) add(launched, std::exchange(lane.launched, {}));
   }
 
   // Of kernels for some sizes alone: whether these are such.
@@ -368,7 +312,7 @@ class Executable::Runner {
     profile::add(kind, {facts.get(), int64_t{id} << 32 | static_cast<int64_t>(at)}, describe, sample);
   }
 
-  void*& pointer(int32_t index) { return state_.pointers[static_cast<size_t>(index)]; }
+  void*& pointer(int32_t index) { return tables_->pointers[static_cast<size_t>(index)]; }
   const BlockPlan& plan_of(BlockId id) const { return sized_.blocks[static_cast<size_t>(id)]; }
   size_t child(BlockId id, size_t step, size_t base) const { return base + plan_of(id).child[step]; }
   const int64_t* dims(const Step& step) const { return sized_.dims.data() + step.first_dim; }
@@ -380,12 +324,12 @@ class Executable::Runner {
     for (size_t k = 0; k < code.operands.size(); ++k) {
       auto slot_id = static_cast<size_t>(code.operands[k]);
       const Slot& slot = block.slots[slot_id];
-      void*& target = state_.pointers[static_cast<size_t>(code.first_pointer) + k];
+      void*& target = tables_->pointers[static_cast<size_t>(code.first_pointer) + k];
       if (slot.kind == SlotKind::Arena) target = arena_ + base + plan_of(id).slots[slot_id];
       if (slot.kind == SlotKind::Constant)
         target = program_.constants[static_cast<size_t>(slot.index)].data();
     }
-    state_.bound[static_cast<size_t>(id)] = base;
+    tables_->bound[static_cast<size_t>(id)] = base;
   }
 
   void kernel(const KernelCall& call, const Step& step, void** operands) {
@@ -466,7 +410,7 @@ class Executable::Runner {
     size_t consts = w.consts.size(), carries = w.init.size();
     void** const init = operands + consts;
     void** const results = init + carries;
-    void** const in = &state_.work[static_cast<size_t>(step.first_work)];
+    void** const in = &tables_->work[static_cast<size_t>(step.first_work)];
     void** const current = in + consts;
     void** const next = current + carries;
     const std::vector<size_t>& spares = plan_of(id).spares[at];
@@ -497,13 +441,49 @@ class Executable::Runner {
     return results[k];
   }
 
+  // Where steps may run at once, each lane has as many of them; what is left over has all threads.
   void scan(const Scan& s, const Step& step, BlockId id, size_t at, size_t base, void** operands) {
+    const int64_t trips = std::max<int64_t>(sized_[s.trips], 0);
+    const size_t body = child(id, at, base);
+    auto some = [&](Runner& runner, size_t part, int64_t begin, int64_t end) {
+      runner.steps(s, step, id, at, base, part, operands, {begin, end, trips});
+    };
+    auto one_by_one = [&] { some(*this, body, 0, trips); };
+    const int64_t lanes = is_alone_ && !recording_ ? std::min(plan_of(id).lanes[at], pool_.num_threads()) : 1;
+    if (lanes < 2) return one_by_one();
+    add_lanes(static_cast<size_t>(lanes));
+    const int64_t each = trips / lanes;
+    auto of_lane = [&](Runner& lane, int64_t k) {
+      lane.tables_ = state_.lanes[static_cast<size_t>(k)].tables.get();
+      some(lane, body + static_cast<size_t>(k) * sized_.blocks[static_cast<size_t>(s.body)].total, k * each,
+           (k + 1) * each);
+    };
+    try_both(step.trial, one_by_one, [&] {
+      run_lanes(lanes, of_lane);
+      some(*this, body, lanes * each, trips);
+    });
+  }
+
+  // Lanes with tables of their own; they stay.
+  void add_lanes(size_t lanes) {
+    if (state_.lanes.size() < lanes) state_.lanes.resize(lanes);
+    for (State::Lane& lane : std::span(state_.lanes).first(lanes))
+      if (!lane.tables) lane.tables = std::make_unique<State::Tables>(code_);
+  }
+
+  // Steps [begin, end) of a scan's, by the order in which they run, with what the body keeps at `body_base`.
+  struct Steps {
+    int64_t begin, end, trips;
+  };
+  void steps(const Scan& s, const Step& step, BlockId id, size_t at, size_t base, size_t body_base,
+             void** operands, const Steps& range) {
+    const int64_t trips = range.trips;
     size_t consts = s.consts.size(), carries = s.init.size(), xs = s.xs.size(), ys = s.ys.size();
     void** const init = operands + consts;
     void** const results = init + carries;
     void** const x = results + carries;
     void** const y = x + xs;
-    void** const in = &state_.work[static_cast<size_t>(step.first_work)];
+    void** const in = &tables_->work[static_cast<size_t>(step.first_work)];
     void** const current = in + consts;
     void** const x_slice = current + carries;
     void** const out = x_slice + xs;
@@ -512,7 +492,6 @@ class Executable::Runner {
     auto spare = [&](size_t k) { return static_cast<void*>(arena_ + base + spares[k]); };
     auto bytes = [&](size_t k) { return slot_bytes(program_.blocks[static_cast<size_t>(id)], s.results[k]); };
     std::copy_n(operands, consts, in);
-    int64_t trips = std::max<int64_t>(sized_[s.trips], 0);
     for (size_t k = 0; k < carries; ++k) {
       current[k] = s.in_place[k] ? brought(s, k, id, init, results) : init[k];
       if (s.in_place[k]) continue;
@@ -524,9 +503,8 @@ class Executable::Runner {
       }
       if (trips == 0) copy_bytes(results[k], init[k], bytes(k));
     }
-    size_t body_base = child(id, at, base);
     LoopWatch watch(polls_);
-    for (int64_t n = 0; n < trips; ++n) {
+    for (int64_t n = range.begin; n < range.end; ++n) {
       int64_t i = s.reverse ? trips - 1 - n : n;
       // The last step writes the results.
       for (size_t k = 0; k < carries; ++k)
@@ -548,6 +526,7 @@ class Executable::Runner {
   const Code& code_;
   const Sized& sized_;
   State& state_;
+  State::Tables* tables_;
   char* arena_;
   ThreadPool& pool_;
   void* const* program_inputs_;
@@ -644,11 +623,7 @@ void Executable::run(std::span<void* const> inputs, std::span<const int64_t> sym
   } lease(*this, used);
 
   if (!lease.state) {
-    lease.state = std::make_unique<State>();
-    lease.state->pointers.resize(static_cast<size_t>(code_->pointers));
-    lease.state->work.resize(static_cast<size_t>(code_->work));
-    lease.state->targets.resize(outputs.size());
-    lease.state->lanes.resize(static_cast<size_t>(code_->widest));
+    lease.state = std::make_unique<State>(*code_, outputs.size());
   }
   State& state = *lease.state;
   if (!lease.ready) {
@@ -660,7 +635,9 @@ void Executable::run(std::span<void* const> inputs, std::span<const int64_t> sym
         state.arena = Storage();
         state.arena = reserve(*sized, total);
       }
-      state.bound.assign(program_.blocks.size(), kUnbound);
+      state.tables.unbind(*code_);
+      for (State::Lane& lane : state.lanes)
+        if (lane.tables) lane.tables->unbind(*code_);
       state.sized = std::move(sized);
     }
   }

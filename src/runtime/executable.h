@@ -106,6 +106,9 @@ struct Scan {
   std::vector<SizeId> x_bytes;  // of one slice
   std::vector<SlotId> ys;
   std::vector<SizeId> y_bytes;
+  // No step needs anything of another one, nor ends the run: several threads may have some each. Whether that
+  // is quicker than all threads in one step after the other is found out by trying both.
+  bool apart = false;
 };
 
 struct Call {

@@ -104,6 +104,8 @@ class Checker {
                      IG_CHECK(s.init.size() == s.results.size() && s.init.size() == s.in_place.size() &&
                                   s.xs.size() == s.x_bytes.size() && s.ys.size() == s.y_bytes.size(),
                               "{}: the lists of a scan differ in length", program_.name);
+                     IG_CHECK(!s.apart || s.init.empty(), "{}: the steps of a scan that carries are apart",
+                              program_.name);
                      check_size(s.trips);
                      for (SizeId id : s.x_bytes) check_size(id);
                      for (SizeId id : s.y_bytes) check_size(id);
@@ -190,6 +192,7 @@ Executable::Code Executable::Code::build(const Program& program) {
   IG_CHECK(!program.blocks.empty(), "{}: a program needs a block", program.name);
   Checker checker(program);
   Code code;
+  std::vector<bool> in_lane(program.blocks.size());  // bodies of steps that run at once themselves
   for (BlockId id = 0; id < static_cast<BlockId>(program.blocks.size()); ++id) {
     const Block& block = program.blocks[static_cast<size_t>(id)];
     for (const Slot& slot : block.slots) checker.check_slot(slot, block);
@@ -208,6 +211,11 @@ Executable::Code Executable::Code::build(const Program& program) {
       code.work += static_cast<int32_t>(work_of(instruction));
       if (const auto* dims = dims_of(instruction)) append(code.dims, *dims);
       append(out.children, children_of(instruction));
+      const auto* scan = std::get_if<Scan>(&instruction);
+      const bool inside = in_lane[static_cast<size_t>(id)];
+      if (scan && scan->apart && !inside) step.trial = code.trials++;
+      for (BlockId child : children_of(instruction))
+        if (inside || step.trial >= 0) in_lane[static_cast<size_t>(child)] = true;
       for (SlotId slot_id : operands_of(instruction)) {
         const Slot& slot = block.slots[static_cast<size_t>(slot_id)];
         LiveRange& life = out.lifetimes[static_cast<size_t>(slot_id)];
@@ -245,7 +253,7 @@ Executable::Code Executable::Code::build(const Program& program) {
         if (life.first > begin && life.first < end) life.first = begin;
         if (life.last >= begin && life.last < end - 1) life.last = end - 1;
       }
-      out.groups.push_back({begin, end, code.groups++});
+      out.groups.push_back({begin, end, code.trials++});
       code.widest = std::max(code.widest, end - begin);
     }
     code.blocks.push_back(std::move(out));

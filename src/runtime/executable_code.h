@@ -19,6 +19,7 @@ struct Step {
   int32_t operands = 0;
   int32_t first_dim = 0;   // into Sized::dims
   int32_t first_work = 0;  // into State::work: room for the pointers that control flow hands to its bodies
+  int32_t trial = -1;      // into Sized::trials, of a loop whose steps may run at once
 };
 
 struct Patch {
@@ -49,7 +50,7 @@ struct Executable::Code {
   std::vector<SizeId> output_bytes;
   int32_t pointers = 0;
   int32_t work = 0;
-  int32_t groups = 0;
+  int32_t trials = 0;
   int32_t widest = 1;  // steps that may run at once
 
   static Code build(const Program& program);
@@ -57,18 +58,19 @@ struct Executable::Code {
 
 // Where things lie in the part of the arena that a block has, for one set of sizes.
 struct BlockPlan {
-  std::vector<size_t> slots;  // offset of each arena slot
-  std::vector<size_t> child;  // of each step: where its bodies' part begins
+  std::vector<size_t> slots;   // offset of each arena slot
+  std::vector<size_t> child;   // of each step: where its bodies' part begins
+  std::vector<int32_t> lanes;  // of each step: how many such parts there are, one behind the other
   std::vector<std::vector<size_t>>
       spares;  // of each step: the second buffers of loop carries, and the loop's flag
   size_t total = 0;
   size_t lower_bound = 0;
 };
 
-// How a group of steps runs: the first runs try both ways by turns, and then it is the quicker one, but for a
-// run now and then that tries the other, lest a disturbed one decided. What is over at once gains nothing;
-// and who waits for a step on another thread cannot end it, so that what takes a second stays on the calling
-// one.
+// How a group of steps, or a loop's steps, run: the first runs try both ways by turns, and then it is the
+// quicker one, but for a run now and then that tries the other, lest a disturbed one decided. What is over at
+// once gains nothing; and who waits for a step on another thread cannot end it, so that what takes a second
+// stays on the calling one.
 class Trial {
  public:
   enum Way : uint8_t { OneByOne, AtOnce };
@@ -133,6 +135,9 @@ struct Executable::Small {
 
   static std::unique_ptr<const Small> of(const Executable& executable);  // null where it is another kind
 };
+
+// The bytes of an array. Error(Value) where these sizes make them negative.
+size_t checked_bytes(const Program& program, int64_t bytes);
 
 // The operands of an instruction in the order in which its pointers stand.
 std::vector<SlotId> operands_of(const Instruction& instruction);

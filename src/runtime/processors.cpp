@@ -53,20 +53,35 @@ std::optional<double> cgroup_quota() {
   return tightest;
 }
 
+// The caches that the kernel lists for one processor: the C library adds up the parts of a cache that
+// processors of other groups have. Level and bytes of each.
+std::vector<std::pair<int, size_t>> caches() {
+  std::vector<std::pair<int, size_t>> out;
+  for (int index = 0;; ++index) {
+    const std::string folder = fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/", index);
+    std::ifstream sizes(folder + "size"), levels(folder + "level");
+    size_t number = 0;
+    int level = 0;
+    std::string unit;
+    if (!(sizes >> number) || !(levels >> level)) return out;
+    sizes >> unit;
+    out.emplace_back(level, number << (unit == "K" ? 10 : unit == "M" ? 20 : unit == "G" ? 30 : 0));
+  }
+}
+
 }  // namespace
 
-// What the kernel lists for one processor: the C library adds up the parts of a cache that processors of
-// other groups have.
+size_t second_level_cache() {
+  size_t bytes = 0;
+  for (auto [level, size] : caches())
+    if (level == 2) bytes = std::max(bytes, size);
+  return bytes;
+}
+
 size_t last_level_cache() {
   size_t bytes = 0;
-  for (int index = 0;; ++index) {
-    std::ifstream file(fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/size", index));
-    size_t number = 0;
-    std::string unit;
-    if (!(file >> number)) return bytes;
-    file >> unit;
-    bytes = std::max(bytes, number << (unit == "K" ? 10 : unit == "M" ? 20 : unit == "G" ? 30 : 0));
-  }
+  for (auto [level, size] : caches()) bytes = std::max(bytes, size);
+  return bytes;
 }
 
 int available_processors() {

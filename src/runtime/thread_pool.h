@@ -106,7 +106,9 @@ class ThreadPool {
 
 // The processors this process may use: affinity and cgroup quota, at least 1.
 int available_processors();
-// Bytes of the largest cache that a processor has, alone or shared; 0 where the system does not tell.
+// Bytes of the second cache, which a processor has for itself, and of the largest one, alone or shared; 0
+// where the system does not tell.
+size_t second_level_cache();
 size_t last_level_cache();
 
 }  // namespace ig::rt

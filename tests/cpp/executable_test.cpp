@@ -533,19 +533,24 @@ TEST(Executable, APlanThatDoesNotFitIsAnErrorBeforeAnythingRuns) {
 // out = 2 x, by way of memory of its own; where `g_meet` says so, once another is at work too.
 std::atomic<int> g_here{0};
 std::atomic<bool> g_meet{false}, g_disturbed{false};
-int32_t meet(const KernelArgs* args, int64_t, int64_t) {
+template <typename Met>
+int32_t twice_after(const KernelArgs* args, Met met) {
   constexpr int64_t kElements = 1000;
   float *in = f32(args->buffers[0]), *out = f32(args->buffers[1]), *own = f32(args->buffers[2]);
   const int mine = ++g_here;
   std::fill_n(own, kElements, static_cast<float>(mine));
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (g_meet && g_here % 2 != 0 && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+  while (g_meet && !met() && std::chrono::steady_clock::now() < until) std::this_thread::yield();
   std::this_thread::sleep_for(std::chrono::milliseconds(1));  // less is not worth a thread
   for (int64_t i = 0; i < kElements; ++i) {
     if (own[i] != static_cast<float>(mine)) g_disturbed = true;
     out[i] = in[i] * 2;
   }
   return 0;
+}
+
+int32_t meet(const KernelArgs* args, int64_t, int64_t) {
+  return twice_after(args, [] { return g_here % 2 == 0; });
 }
 
 TEST(Executable, StepsSideBySideRunAtOnceWithMemoryOfTheirOwn) {
@@ -575,6 +580,71 @@ TEST(Executable, StepsSideBySideRunAtOnceWithMemoryOfTheirOwn) {
   EXPECT_FALSE(g_disturbed);
   EXPECT_EQ(exe.report().planned_arena, exe.report().lower_bound);
   EXPECT_EQ(exe.report().launched.compiled, 28 * 3);
+  pool.set_num_threads(before);
+}
+
+// The same, where it is enough that two have met once.
+std::atomic<int> g_inside{0};
+std::atomic<bool> g_met{false};
+int32_t meet_once(const KernelArgs* args, int64_t, int64_t) {
+  if (++g_inside == 2) g_met = true;
+  const int32_t code = twice_after(args, [] { return g_met.load(); });
+  --g_inside;
+  return code;
+}
+
+// y[i] = 2 x[i], i = 0 … 6, by this kernel.
+Program steps_apart() {
+  Program p;
+  p.name = "apart";
+  SizeId slice = p.sizes.constant(4000), all = p.sizes.constant(7 * 4000), one = p.sizes.constant(1);
+  p.blocks.push_back({.inputs = 1,
+                      .outputs = 1,
+                      .slots = {input(0, all), output(0, all)},
+                      .code = {Scan{.body = 1,
+                                    .trips = p.sizes.constant(7),
+                                    .consts = {},
+                                    .init = {},
+                                    .results = {},
+                                    .in_place = {},
+                                    .xs = {0},
+                                    .x_bytes = {slice},
+                                    .ys = {1},
+                                    .y_bytes = {slice},
+                                    .apart = true}}});
+  p.blocks.push_back({.inputs = 1,
+                      .outputs = 1,
+                      .slots = {input(0, slice), output(0, slice), arena(slice)},
+                      .code = {call(meet_once, {0, 1, 2}, one)}});
+  return p;
+}
+
+TEST(Executable, StepsOfALoopRunAtOnceWithMemoryOfTheirOwn) {
+  auto& pool = ThreadPool::instance();
+  const int before = pool.num_threads();
+  pool.set_num_threads(2);
+  Executable exe(steps_apart());
+  std::vector<float> x(7000), want(7000);
+  std::iota(x.begin(), x.end(), 0.0F);
+  std::ranges::transform(x, want.begin(), [](float v) { return 2 * v; });
+  // Both ways are tried by turns.
+  for (int run = 0; run < 8; ++run) {
+    g_met = false;
+    g_meet = run % 2 == 1;
+    EXPECT_EQ(run_one(exe, {x}), want);
+    EXPECT_EQ(g_met, run % 2 == 1);
+  }
+  g_meet = false;
+  for (int run = 0; run < 20; ++run) EXPECT_EQ(run_one(exe, {x}), want);
+  EXPECT_FALSE(g_disturbed);
+  EXPECT_EQ(exe.report().planned_arena, size_t{2 * 4032});
+  EXPECT_EQ(exe.report().launched.compiled, 28 * 7);
+  // Fewer threads than were planned for, and more.
+  for (int threads : {1, 3}) {
+    pool.set_num_threads(threads);
+    for (int run = 0; run < 10; ++run) EXPECT_EQ(run_one(exe, {x}), want);
+  }
+  EXPECT_EQ(exe.report().measured_peak, exe.report().planned_peak);
   pool.set_num_threads(before);
 }
 
@@ -625,6 +695,10 @@ TEST(Executable, LawBreakingProgramsAreRefused) {
   }
   p = base();
   p.blocks[0].outputs = 2;
+  refused(std::move(p));
+  p = steps_apart();
+  auto& scan = std::get<Scan>(p.blocks[0].code[0]);
+  scan.init = scan.results = {0}, scan.in_place = {false};  // what is carried goes from step to step
   refused(std::move(p));
   refused(Program{});
 }

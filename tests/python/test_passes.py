@@ -15,8 +15,8 @@ def graph_of(function, *args, **dims):
 def test_names_and_pipeline():
     assert set(ig.default_pipeline()) <= set(ig.passes())
     assert ig.default_pipeline()[0] == "refine-shapes"
-    last = ["fuse", "raise-views", "merge-axes", "write-turned", "join-loops", "join-kernels"]
-    assert ig.default_pipeline()[-6:] == last
+    last = ["fuse", "depth-first", "raise-views", "merge-axes", "write-turned", "join-loops", "join-kernels"]
+    assert ig.default_pipeline()[-7:] == last
     assert all(doc.endswith(".") for doc in ig.passes().values())
 
 

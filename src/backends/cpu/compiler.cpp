@@ -96,6 +96,11 @@ codegen::Traffic traffic_of(const Node* kernel, const CompileOptions& options) {
   return out;
 }
 
+passes::Machine machine() {
+  static const size_t near = rt::second_level_cache(), last = rt::last_level_cache();
+  return {.near = near, .last = last, .threads = rt::ThreadPool::instance().num_threads()};
+}
+
 plan::KernelChoice choice_of(const codegen::Kernel& kernel, rt::KernelFn function) {
   plan::KernelChoice choice;
   choice.function = function;
@@ -175,6 +180,7 @@ std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions&
   pass_options.exact = options.exact;
   pass_options.disabled = options.disabled_passes;
   pass_options.steady = options.steady;
+  pass_options.machine = machine();
   pass_options.stop = options.stop;
 #ifndef NDEBUG
   pass_options.verify = true;
@@ -188,7 +194,7 @@ std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions&
                                             record.nodes_before, record.nodes_after));
     for (const std::string& note : record.notes)
       report.pass_log.push_back(fmt::format("{}: {}", record.name, note));
-    if (record.name == "fuse" || record.name.starts_with("join-"))
+    if (record.name == "fuse" || record.name == "depth-first" || record.name.starts_with("join-"))
       report.fusion_log.insert(report.fusion_log.end(), record.details.begin(), record.details.end());
     report.fusion.add(record.fusion);
   }

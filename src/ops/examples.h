@@ -1,0 +1,32 @@
+// Examples that a node keeps apart: the first axis of its results counts them, and what it gives for an
+// example is computed of that example's operands, and of operands that are the same for all. Such a node can
+// be written for a few examples in the place of many, and gives the same bits.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "ops/builder.h"
+
+namespace ig::ops {
+
+struct ForExamples {
+  std::vector<bool>
+      cut;      // operands whose first axis counts the examples, too; the others are the same for all
+  Attrs attrs;  // of the node for so many
+};
+// How the node is written for `count` examples; nullopt where its examples depend on one another, and where
+// neither its traits nor its attributes say that they do not.
+std::optional<ForExamples> for_examples(const Node* node, int64_t count);
+
+// How many elements the first axis of a value has; 0 where it has none, or a size that is a symbol.
+int64_t examples_of(Value v);
+// The type with so many.
+Type with_examples(Type type, int64_t count);
+
+// Runs `body` for one slice of `xs` after the other: it takes `consts`, then a slice of each of `xs`. Gives
+// its results, stacked.
+std::vector<Value> for_each_slice(Builder& build, std::vector<Value> consts, const std::vector<Value>& xs,
+                                  std::unique_ptr<Graph> body);
+
+}  // namespace ig::ops
