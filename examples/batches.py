@@ -50,12 +50,14 @@ def main() -> None:
     for batch in (1, 4, 16):
         images = ig.asarray(np.random.default_rng(0).standard_normal((batch, 3, 224, 224)).astype("float32"))
         traced = ig.trace(model, images)
-        arrays = [images, *traced.lifted]
+        arrays = [images, *(weight for _, weight in traced.lifted)]
         ways = {"depth first": traced.graph, "kernel by kernel": traced.graph.compile(disable=["depth-first"])}
         results = [program(*arrays) for program in ways.values()]
         for name, program in ways.items():
             megabytes = program.report()["planned_peak"] / 1e6
-            print(f"{batch:3} images, {name:16}: {best_of(program, arrays) / batch:5.2f} ms an image, {megabytes:6.1f} MB")
+            print(
+                f"{batch:3} images, {name:16}: {best_of(program, arrays) / batch:5.2f} ms an image, {megabytes:6.1f} MB"
+            )
         print("    the same bits:", all(np.array_equal(results[0].numpy(), other.numpy()) for other in results[1:]))
 
 

@@ -15,8 +15,8 @@ bool contains(const Ints& list, int64_t what) { return std::ranges::find(list, w
 
 class Reader {
  public:
-  Reader(const Node* node, int64_t many, int64_t few)
-      : node_(node), op_(op_of(node)), many_(many), few_(few) {
+  Reader(const Node* node, Dim many, Dim few)
+      : node_(node), op_(op_of(node)), many_(std::move(many)), few_(std::move(few)) {
     out_.cut.assign(node->operands().size(), false);
     out_.attrs = node->attrs();
   }
@@ -43,7 +43,7 @@ class Reader {
   // The size of the first axis, where the attribute tells the sizes of the result.
   void shorten(const Attr<Dims>& attr) {
     Dims sizes = get(attr);
-    sizes[0] = Dim(few_);
+    sizes[0] = few_;
     out_.attrs.set(attr, std::move(sizes));
   }
 
@@ -81,7 +81,7 @@ class Reader {
     for (size_t i = 0; i < out_.cut.size(); ++i) {
       const bool spread = i < op_.decl.operands.size() && op_.decl.operands[i].spread;
       const bool has_axis = operand(i)->type().rank() == operand(0)->type().rank();
-      if (spread && (!has_axis || examples_of(operand(i)) == 1)) continue;
+      if (spread && (!has_axis || examples_of(operand(i)) == Dim(1))) continue;
       if (!cut(i)) return false;
     }
     return true;
@@ -91,7 +91,7 @@ class Reader {
     if (has(kBroadcastDims)) {
       const Ints& axes = get(kBroadcastDims);
       shorten(kShape);
-      return !contains(axes, 0) || examples_of(operand(0)) == 1 || cut(0);
+      return !contains(axes, 0) || examples_of(operand(0)) == Dim(1) || cut(0);
     }
     if (has(kPermutation)) return get(kPermutation)[0] == 0 && cut(0);
     if (has(kReversed)) return !contains(get(kReversed), 0) && cut(0);
@@ -125,30 +125,30 @@ class Reader {
 
   const Node* node_;
   const Op& op_;
-  int64_t many_, few_;
+  Dim many_, few_;
   ForExamples out_{};
 };
 
 }  // namespace
 
-int64_t examples_of(Value v) {
+std::optional<Dim> examples_of(Value v) {
   const Type& type = v->type();
-  return type.is_tensor() && type.rank() > 0 && type.dims[0].is_constant() ? type.dims[0].constant() : 0;
+  return type.is_tensor() && type.rank() > 0 ? std::optional(type.dims[0]) : std::nullopt;
 }
 
-Type with_examples(Type type, int64_t count) {
-  type.dims[0] = Dim(count);
+Type with_examples(Type type, const Dim& count) {
+  type.dims[0] = count;
   return type;
 }
 
-std::optional<ForExamples> for_examples(const Node* node, int64_t count) {
+std::optional<ForExamples> for_examples(const Node* node, const Dim& count) {
   if (!find(node->op()) || node->results().empty() || !node->regions().empty() || has(node, Trait::Effect))
     return std::nullopt;
-  const int64_t many = examples_of(node->result(0));
-  if (many == 0) return std::nullopt;
+  const std::optional<Dim> many = examples_of(node->result(0));
+  if (!many) return std::nullopt;
   for (Value v : node->results())
     if (examples_of(v) != many) return std::nullopt;
-  return Reader(node, many, count).run();
+  return Reader(node, *many, count).run();
 }
 
 std::vector<Value> for_each_slice(Builder& build, std::vector<Value> consts, const std::vector<Value>& xs,

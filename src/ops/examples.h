@@ -17,12 +17,12 @@ struct ForExamples {
 };
 // How the node is written for `count` examples; nullopt where its examples depend on one another, and where
 // neither its traits nor its attributes say that they do not.
-std::optional<ForExamples> for_examples(const Node* node, int64_t count);
+std::optional<ForExamples> for_examples(const Node* node, const Dim& count);
 
-// How many elements the first axis of a value has; 0 where it has none, or a size that is a symbol.
-int64_t examples_of(Value v);
+// How many elements the first axis of a value has; nullopt where it has none.
+std::optional<Dim> examples_of(Value v);
 // The type with so many.
-Type with_examples(Type type, int64_t count);
+Type with_examples(Type type, const Dim& count);
 
 // Runs `body` for one slice of `xs` after the other: it takes `consts`, then a slice of each of `xs`. Gives
 // its results, stacked.

@@ -104,7 +104,7 @@ std::string FusionRefusal::str() const {
 std::string DepthFirst::headline() const {
   return fmt::format(
       "{} kernels run for {} of {} examples at a time: spares {:.0f} bytes from the last cache",
-      kernels.size(), at_a_time, examples, bytes);
+      kernels.size(), at_a_time, examples.str(), bytes);
 }
 
 std::string DepthFirst::str() const {

@@ -61,7 +61,8 @@ struct FusionRefusal {
 struct DepthFirst {
   std::vector<FusionNode> kernels;  // the node that each of them is known by
   std::vector<FusionNode> nodes;    // all that they hold
-  int64_t examples = 0, at_a_time = 0;
+  Dim examples = int64_t{0};
+  int64_t at_a_time = 0;
   double bytes = 0;  // from the last cache, that it spares
 
   std::string headline() const;  // "3 kernels run for 2 of 8 examples at a time: …"

@@ -14,6 +14,7 @@
 
 #include "ir/copy.h"
 #include "ops/examples.h"
+#include "ops/saved_values.h"
 #include "passes/pass.h"
 #include "passes/program_kernel.h"
 #include "passes/walk.h"
@@ -32,12 +33,7 @@ constexpr double kLeastShare = 1.0 / 8;
 // What of a cache an array may take: it holds other things, too.
 double usable(size_t cache) { return static_cast<double>(cache) / 2; }
 
-double bytes_of(Value v) {
-  if (!v->type().is_tensor()) return 0;
-  double bytes = static_cast<double>(size_of(v->type().dtype));
-  for (const Dim& dim : v->type().dims) bytes *= dim.is_constant() ? static_cast<double>(dim.constant()) : 1;
-  return bytes;
-}
+double bytes_of(Value v) { return ops::bytes_of(v->type(), v->block()->graph().dims); }
 
 // How a value of a kernel's region is wanted: of some examples, or as it is.
 struct Wanted {
@@ -57,7 +53,7 @@ std::optional<WantedValues> read_region(const Block& region) {
     Wanted wanted;
     for (Value v : (*it)->results()) wanted.cut |= out[v].cut, wanted.whole |= out[v].whole;
     std::optional<ops::ForExamples> form;
-    if (wanted.cut && !(form = ops::for_examples(*it, 1))) return std::nullopt;
+    if (wanted.cut && !(form = ops::for_examples(*it, Dim(1)))) return std::nullopt;
     for (size_t i = 0; i < (*it)->operands().size(); ++i) {
       Wanted& operand = out[(*it)->operand(i)];
       if (wanted.cut) (form->cut[i] ? operand.cut : operand.whole) = true;
@@ -80,15 +76,15 @@ struct Member {
 class Chain {
  public:
   // As many examples at a time as fit in so many bytes, of each thread.
-  Chain(const Machine& machine, double fits, int64_t examples)
+  Chain(const Machine& machine, double fits, const Dim& examples, const DimScope& scope)
       : machine_(machine),
         fits_(fits),
         examples_(examples),
-        lanes_(examples >= machine.threads ? machine.threads : 1),
-        slice_(examples / lanes_) {}
+        count_(std::max<int64_t>(1, ops::usual_size(examples, scope))),
+        lanes_(count_ >= machine.threads ? machine.threads : 1),
+        slice_(count_ / lanes_) {}
 
-  int64_t examples() const { return examples_; }
-  bool empty() const { return members_.empty(); }
+  const Dim& examples() const { return examples_; }
   bool holds(const Node* node) const { return places_.contains(node); }
   bool holds(Value v) const { return v->node() && holds(v->node()); }
   std::span<const Member> members() const { return members_; }
@@ -110,7 +106,7 @@ class Chain {
   // Leaves the members up to where the chain was worth the most.
   void cut_to_best() {
     while (members_.size() > best_size_) places_.erase(members_.back().kernel), members_.pop_back();
-    slice_ = examples_ / lanes_;
+    slice_ = count_ / lanes_;
     for (const Member& member : members_) slice_ = std::min(slice_, largest_slice(member.kernel));
   }
   double best() const { return best_; }
@@ -140,14 +136,15 @@ class Chain {
       if (ops::examples_of(v) == examples_) bytes += bytes_of(v);
     return bytes;
   }
-  // The most examples at a time with which what a kernel touches fits; they divide the batch. Threads have
-  // slices of their own, or all have a part of one.
+  double of_one(double bytes) const { return bytes / static_cast<double>(count_); }
+  // The most examples at a time with which what a kernel touches fits; they divide the batch, so of one whose
+  // size is a symbol it is one. Threads have slices of their own, or all have a part of one.
   int64_t largest_slice(const Node* kernel) const {
-    const double example = of_examples(kernel) / static_cast<double>(examples_);
+    if (!examples_.is_constant()) return 1;
     const double fits = lanes_ > 1 ? fits_ : fits_ * machine_.threads;
-    auto slice = static_cast<int64_t>(fits / std::max(example, 1.0));
-    slice = std::clamp<int64_t>(slice, 1, examples_ / lanes_);
-    while (examples_ % slice != 0) --slice;
+    auto slice = static_cast<int64_t>(fits / std::max(of_one(of_examples(kernel)), 1.0));
+    slice = std::clamp<int64_t>(slice, 1, count_ / lanes_);
+    while (count_ % slice != 0) --slice;
     return slice;
   }
 
@@ -159,8 +156,7 @@ class Chain {
       const Value v = root_of(next.kernel->operand(i));
       if (!holds(v)) continue;
       const double all = bytes_of(v);
-      const double at_once = all / static_cast<double>(examples_) * slice * static_cast<double>(lanes_);
-      const double nearer = distance(all) - distance(at_once);
+      const double nearer = distance(all) - distance(of_one(all) * slice * static_cast<double>(lanes_));
       out += all * nearer;
       // What is read by members alone need not be written anywhere else.
       auto read = read_.find(v);
@@ -172,20 +168,20 @@ class Chain {
   double lost(const Member& next) const {
     if (is_relabel(next.kernel)) return 0;
     const auto slice = static_cast<double>(std::min(slice_, largest_slice(next.kernel)));
-    const double again = static_cast<double>(examples_) / slice - 1;
+    const double again = static_cast<double>(count_) / slice - 1;
     double weights = 0;
     for (size_t i = 0; i < next.kernel->operands().size(); ++i)
       if (!next.is_cut(i)) weights += bytes_of(next.kernel->operand(i));
-    const double beside = of_examples(next.kernel) / static_cast<double>(examples_) * slice;
-    const double all = (weights + beside) * static_cast<double>(lanes_);
+    const double all = (weights + of_one(of_examples(next.kernel)) * slice) * static_cast<double>(lanes_);
     const double launch = lanes_ == machine_.threads ? kLaunch : kMeeting * machine_.threads;
-    // Weights are brought into the order of the kernel again, too, where they are not known beforehand.
+    // To read weights again costs something wherever they lie.
     return again * (launch + weights * (1 + distance(all)));
   }
 
   const Machine& machine_;
   double fits_;
-  int64_t examples_;
+  Dim examples_;
+  int64_t count_;  // of examples, as many as there usually are
   int64_t lanes_;  // slices that are at work at once
   int64_t slice_;
   std::vector<Member> members_;
@@ -244,7 +240,7 @@ class Looper {
   // [examples, ...] as [slices, examples of a slice, ...].
   Type sliced(Type type) const {
     type.dims[0] = Dim(chain_.slice());
-    type.dims.insert(type.dims.begin(), Dim(chain_.examples() / chain_.slice()));
+    type.dims.insert(type.dims.begin(), floordiv(chain_.examples(), Dim(chain_.slice())));
     return type;
   }
 
@@ -265,7 +261,7 @@ class Looper {
           Value v = member.kernel->operand(i);
           if (member.is_cut(i) != cut || chain_.holds(v) || argument_of(v, cut)) continue;
           (cut ? xs_ : consts_).push_back(v);
-          const Type type = cut ? ops::with_examples(v->type(), chain_.slice()) : v->type();
+          const Type type = cut ? ops::with_examples(v->type(), Dim(chain_.slice())) : v->type();
           (cut ? inside_ : consts_inside_)[v] = body_->body().add_arg(type, v->name());
         }
   }
@@ -308,7 +304,7 @@ class Looper {
             std::vector<bool>(node->operands().size(), false),
             [&](std::vector<Value> from) { return copy_node(node, inner->body(), std::move(from)); }, whole);
       if (wanted.cut) {
-        ops::ForExamples form = *ops::for_examples(node, chain_.slice());
+        ops::ForExamples form = *ops::for_examples(node, Dim(chain_.slice()));
         build.at(node);
         add(
             form.cut,
@@ -347,19 +343,23 @@ class Finder {
   }
 
  private:
+  static bool has_examples(Value v) {
+    const std::optional<Dim> examples = ops::examples_of(v);
+    return examples && (!examples->is_constant() || examples->constant() > 1);
+  }
   // Where all of a batch fits, nothing is to be gained.
   bool any_larger() const {
     for (const Node* node : block_)
       for (Value v : node->results())
-        if (is_kernel(node) && ops::examples_of(v) > 1 && bytes_of(v) > fits_) return true;
+        if (is_kernel(node) && has_examples(v) && bytes_of(v) > fits_) return true;
     return false;
   }
 
   void visit(Node* node) {
-    bool needs = false;
-    for (Value v : node->operands()) needs |= chain_ && chain_->holds(v);
+    const bool needs =
+        chain_ && std::ranges::any_of(node->operands(), [&](Value v) { return chain_->holds(v); });
     std::optional<Member> member = as_member(node);
-    if (member && needs && joins(*member)) {
+    if (chain_ && member && joins(*member)) {
       if (chain_->worth_so_far() + chain_->worth(*member) > chain_->worth_alone(*member))
         return chain_->add(*std::move(member));
       close();
@@ -367,23 +367,25 @@ class Finder {
       close();
     }
     if (!member || chain_) return;
-    chain_.emplace(machine_, fits_, ops::examples_of(node->result(0)));
+    chain_.emplace(machine_, fits_, *ops::examples_of(node->result(0)), block_.graph().dims);
     chain_->add(*std::move(member));
   }
 
+  // A kernel that reads examples and keeps them apart.
   static std::optional<Member> as_member(Node* node) {
-    if (!is_kernel(node) || node->results().empty() || ops::examples_of(node->result(0)) < 2)
-      return std::nullopt;
-    const int64_t examples = ops::examples_of(node->result(0));
+    if (!is_kernel(node) || node->results().empty() || !has_examples(node->result(0))) return std::nullopt;
     for (Value v : node->results())
-      if (ops::examples_of(v) != examples) return std::nullopt;
+      if (ops::examples_of(v) != ops::examples_of(node->result(0))) return std::nullopt;
     auto wanted = read_region(node->region(0));
     if (!wanted) return std::nullopt;
-    return Member{node, *std::move(wanted)};
+    Member out{node, *std::move(wanted)};
+    for (size_t i = 0; i < node->operands().size(); ++i)
+      if (out.is_cut(i)) return out;
+    return std::nullopt;
   }
 
   bool joins(const Member& member) const {
-    if (ops::examples_of(member.kernel->result(0)) != chain_->examples()) return false;
+    if (*ops::examples_of(member.kernel->result(0)) != chain_->examples()) return false;
     for (size_t i = 0; i < member.kernel->operands().size(); ++i)
       if (chain_->holds(member.kernel->operand(i)) && !member.is_cut(i)) return false;
     return true;
@@ -393,7 +395,7 @@ class Finder {
     if (!chain_) return;
     if (chain_->is_worth_it()) {
       chain_->cut_to_best();
-      if (chain_->slice() < chain_->examples()) {
+      if (Dim(chain_->slice()) != chain_->examples()) {
         ops::DepthFirst made = told();
         context_.changed(made.headline());
         context_.fusion.chains.push_back(std::move(made));
@@ -410,9 +412,13 @@ class Finder {
     out.bytes = chain_->best();
     for (const Member& member : chain_->members()) {
       if (is_relabel(member.kernel)) continue;
-      for (const Node* node : member.kernel->region(0))
-        if (!is_terminator(node)) out.nodes.push_back(ops::FusionNode::of(node));
-      out.kernels.push_back(out.nodes.back());  // a kernel is known by its last node
+      const Node* last = member.kernel;  // which the kernel is known by
+      for (const Node* node : member.kernel->region(0)) {
+        if (is_terminator(node)) continue;
+        out.nodes.push_back(ops::FusionNode::of(node));
+        last = node;
+      }
+      out.kernels.push_back(ops::FusionNode::of(last));
     }
     return out;
   }

@@ -74,6 +74,7 @@ void plan_scan(BlockPlanner& planner, Node* node) {
     out.trips = planner.size(dims ? dims->at(0) : Dim(std::get<int64_t>(*length)));
   }
   out.body = planner.block(body);
+  for (rt::SlotId slot : planner.packed_once(node)) out.consts.push_back(slot);
   planner.add(std::move(out));
 }
 

@@ -193,6 +193,7 @@ class Planner final : public BlockPlanner {
     made.outputs = static_cast<int32_t>(source.results().size());
     std::unordered_map<Value, rt::SlotId> saved_slots = std::exchange(slots_, {});
     std::unordered_map<rt::SlotId, Value> saved_temporaries = std::exchange(temporary_of_, {});
+    std::vector<Once> saved_once = std::exchange(once_, {});
     rt::Block* saved_block = std::exchange(current_, &made);
 
     const ops::Sharing::OfBlock& sharing = sharing_.of(source);
@@ -227,6 +228,7 @@ class Planner final : public BlockPlanner {
     }
     made_of.resize(made.code.size());
     ops::Sharing::Pairs shared = sharing.shared;
+    if (!once_.empty()) make_room(made, source, shared);
     if (id == 0)
       std::erase_if(shared, [&](const auto& pair) { return !input_.donated.contains(pair.second); });
     put_side_by_side(out_.program, made, made_of, shared);
@@ -240,6 +242,7 @@ class Planner final : public BlockPlanner {
         held[s].value = ops::root_of(source.results()[static_cast<size_t>(made.slots[s].index)]);
     if (id == 0) find_donatable(source, sharing);
     current_ = saved_block;
+    planned_once_ = std::exchange(once_, std::move(saved_once));
     slots_ = std::move(saved_slots);
     temporary_of_ = std::move(saved_temporaries);
     out_.program.blocks[static_cast<size_t>(id)] = std::move(made);
@@ -249,6 +252,12 @@ class Planner final : public BlockPlanner {
   rt::SlotId slot(Value v) const override { return slots_.at(v); }
   bool shares(const Block& source, int output, int input) override {
     return std::ranges::count(sharing_.of(source).shared, std::pair{output, input}) != 0;
+  }
+  std::vector<rt::SlotId> packed_once(const Node* scan) override {
+    std::vector<rt::SlotId> out;
+    for (const Once& once : std::exchange(planned_once_, {}))
+      out.push_back(packed_before(scan->operand(once.argument), once.kernel, once.pack, once.when));
+    return out;
   }
   void add(rt::Instruction instruction) override { current_->code.push_back(std::move(instruction)); }
 
@@ -267,6 +276,28 @@ class Planner final : public BlockPlanner {
     std::string text = (held.temporary ? "a temporary for " : "") + v->type().str();
     if (v->node() && v->node()->location().known()) text += " of " + v->node()->location().str();
     return text;
+  }
+
+  // What a kernel of a scan's body reads in another form, of an argument that is the same in every step.
+  struct Once {
+    size_t argument;
+    const Node* kernel;
+    KernelChoice::Pack pack;
+    std::optional<Dim> when;
+    rt::SlotId slot;  // of the body: where it reads that form
+  };
+
+  // The other forms stand behind the body's constants, and in front of what is carried and scanned.
+  void make_room(rt::Block& body, const Block& source, ops::Sharing::Pairs& shared) const {
+    const auto constants = static_cast<int32_t>(source.parent()->segments()[0]);
+    const auto added = static_cast<int32_t>(once_.size());
+    for (rt::Slot& slot : body.slots)
+      if (slot.kind == rt::SlotKind::Input && slot.index >= constants) slot.index += added;
+    for (auto& [output, input] : shared)
+      if (input >= constants) input += added;
+    for (int32_t i = 0; i < added; ++i)
+      body.slots[static_cast<size_t>(once_[static_cast<size_t>(i)].slot)].index = constants + i;
+    body.inputs += added;
   }
 
   static bool may_fail(const Node* node) {
@@ -403,7 +434,8 @@ class Planner final : public BlockPlanner {
           add_slot({rt::SlotKind::ProgramInput, first_prepared_ + index,
                     size(Dim(input_.prepared[static_cast<size_t>(index)]))});
     for (const KernelChoice::Pack& pack : kernel.packs)
-      call.buffers[static_cast<size_t>(pack.operand)] = packed_before(node, pack, kernel.when);
+      call.buffers[static_cast<size_t>(pack.operand)] =
+          packed_before(node->operand(static_cast<size_t>(pack.operand)), node, pack, kernel.when);
     for (Value v : node->results()) call.buffers.push_back(slots_.at(v));
     for (const auto& [dtype, elements] : kernel.temporaries)
       call.buffers.push_back(
@@ -430,15 +462,25 @@ class Planner final : public BlockPlanner {
     if (target.alias != from && !output) current_->code.push_back(rt::Copy{from, to, target.bytes});
   }
 
-  // A temporary that holds the operand's other form, and the call that writes it.
+  // Where the operand's other form lies: in a temporary, which a call in front writes; of what is the same in
+  // every step of a scan, in front of the scan.
   static constexpr int64_t kBytesOfGrain = 64 << 10;  // some microseconds
-  rt::SlotId packed_before(const Node* node, const KernelChoice::Pack& pack, const std::optional<Dim>& when) {
-    rt::SlotId operand = slots_.at(node->operand(static_cast<size_t>(pack.operand)));
-    rt::SlotId to = temporary(size(when ? pack.bytes * *when : pack.bytes), node->result(0));
+  rt::SlotId packed_before(Value operand, const Node* kernel, const KernelChoice::Pack& pack,
+                           const std::optional<Dim>& when) {
+    operand = ops::root_of(operand);
+    const rt::SizeId bytes = size(when ? pack.bytes * *when : pack.bytes);
+    const Node* loop = operand->node() ? nullptr : operand->block()->parent();
+    if (loop && ops::way_of(loop) == ops::Way::Scan && operand->index() < loop->segments()[0]) {
+      const rt::SlotId slot = add_slot({rt::SlotKind::Input, 0, bytes});
+      temporary_of_[slot] = kernel->result(0);
+      once_.push_back({operand->index(), kernel, pack, when, slot});
+      return slot;
+    }
+    const rt::SlotId to = temporary(bytes, kernel->result(0));
     rt::KernelCall call;
     call.kernel = pack.function;
     call.name = "pack";
-    call.buffers = {operand, to};
+    call.buffers = {slots_.at(operand), to};
     call.reads = 1;
     for (const Dim& n : pack.sizes) call.dims.push_back(size(n));
     call.blocks = size(pack.blocks);
@@ -516,6 +558,8 @@ class Planner final : public BlockPlanner {
   Plan out_;
   std::map<std::string, int32_t> symbol_index_;
   std::unordered_map<Value, rt::SlotId> slots_;
+  std::vector<Once> once_;          // of the block at hand
+  std::vector<Once> planned_once_;  // of the one that was planned last
   std::unordered_set<Value> taken_;
   std::unordered_map<const void*, int32_t> constants_;
   int32_t first_prepared_ = 0;  // among the program's inputs
