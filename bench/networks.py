@@ -3,6 +3,7 @@
     make bench-networks                                  all of bench/network_list, forwards and with gradients
     make bench-networks ARGS="--only lstm --threads 2"
     make bench-networks ARGS="--peer torch_compile"      beside torch.compile, which takes its time to compile
+    make bench-networks ARGS="--only @8"                 of eight images at once, forwards
     make bench-networks ARGS="--peer openvino"           forwards, beside OpenVINO (or onnxruntime) on an exported model
 
 Each system has a process of its own for each network; they take turns, warm, and the results are compared: what the
@@ -18,7 +19,7 @@ from pathlib import Path
 
 import peers
 import programs
-from network_list import GRADIENT, NETWORKS
+from network_list import BATCH, GRADIENT, NETWORKS, batches
 
 ONNX = ("onnxruntime", "openvino")  # peers that run a model that torch exports, which has no gradients
 
@@ -41,7 +42,7 @@ def exported(item: str, system: str, folder: Path) -> dict[str, str]:
 
 SUITE = programs.Suite(
     "network",
-    [network.name + of for network in NETWORKS for of in ("", GRADIENT)],
+    [network.name + of for network in NETWORKS for of in ("", GRADIENT)] + batches(),
     "network_worker.py",
     {
         "torch": "torch eager",
@@ -54,6 +55,7 @@ SUITE = programs.Suite(
     # float64's in torch, 0.8 here.
     amplify={network.name + GRADIENT: 0.03 for network in NETWORKS if network.whole} | {"mobilenet_v2" + GRADIENT: 0.1},
     firsts=True,
+    asked=BATCH,
     runs=lambda item, system: not (system in ONNX and item.endswith(GRADIENT)),
     before=exported,
 )

@@ -45,6 +45,7 @@ class Suite:
     together: bool  # whether what is rounding in one output is told by the largest number of all of them
     # Where rounding grows on the way: told by the length of all differences, of which this share is allowed.
     amplify: dict[str, float] = field(default_factory=dict)
+    asked: str = ""  # what has it in its name runs only where a text of `--only` has it too
     firsts: bool = False  # whether the table tells what the first call of a process takes, compiling included
     runs: Callable[[str, str], bool] = lambda item, system: True  # whether a peer can do it at all
     # What is made for a system before its clock starts, in a folder: what is added to its command.
@@ -159,7 +160,12 @@ def main(suite: Suite, doc: str | None) -> int:
     peers.install(given.systems)
     if missing := [name for name in given.systems if not peers.installed(name)]:
         sys.exit(f"bench: {', '.join(missing)} could not be installed\n  hint: --alone measures Intaglio only")
-    chosen = [name for name in suite.names if any(text in name for text in given.only.split(","))]
+    texts = given.only.split(",")
+    chosen = [
+        name
+        for name in suite.names
+        if any(text in name and (suite.asked in text or suite.asked not in name) for text in texts)
+    ]
     if not chosen:
         parser.error(f"no {what} has {given.only!r} in its name")
     chosen = [name for name in chosen if all(suite.runs(name, system) for system in given.systems)]

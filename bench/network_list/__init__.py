@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,10 +40,25 @@ class Network:
 
 
 NETWORKS: list[Network] = []
+BATCH = "@8"  # behind a network's name: of eight images at once
 
 
 def named(name: str) -> Network:
-    return next(network for network in NETWORKS if network.name == name)
+    one = next(network for network in NETWORKS if network.name == name.removesuffix(BATCH))
+    if not name.endswith(BATCH):
+        return one
+    batch = int(BATCH[1:])
+    return replace(one, name=name, shapes=tuple((batch * first, *rest) for first, *rest in one.shapes))
+
+
+def batches() -> list[str]:
+    """The networks of one image, by name, that are written for any number of them."""
+    one_only = ("shufflenet_28", "vit_tiny")  # their reshapes and embeddings tell how many there are
+    return [
+        network.name + BATCH
+        for network in NETWORKS
+        if len(network.shapes[0]) == 4 and network.shapes[0][0] == 1 and network.name not in one_only
+    ]
 
 
 def network(*shapes: tuple[int, ...], whole: bool = False) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:

@@ -336,7 +336,7 @@ class Finder {
       : block_(block), fits_(fits), context_(context), machine_(context.options.machine) {}
 
   void run() {
-    if (machine_.near == 0 || !any_larger()) return;
+    if (!any_larger()) return;
     for (Node* node : block_)
       if (!is_terminator(node)) visit(node);
     close();

@@ -123,7 +123,7 @@ Value root_of(Value v) {
 
 std::unique_ptr<Graph> kernel_graph(const Graph& graph) {
   auto inner = std::make_unique<Graph>("fusion");
-  for (auto& [symbol, range] : graph.dims.symbols()) inner->dims.declare(symbol, range);
+  inner->dims = graph.dims;  // what is known of sizes holds inside, too
   return inner;
 }
 

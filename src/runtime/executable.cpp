@@ -1,6 +1,5 @@
-// Running. A State is what one run at a time has: an arena and the table of
-// pointers that the instructions read; it is kept between runs, so in steady state only the pointers to
-// inputs and outputs are written anew.
+// Running. A State is what one run at a time has: an arena and the tables of pointers that the instructions
+// read; it is kept between runs, so in steady state only the pointers to inputs and outputs are written anew.
 #include "runtime/executable.h"
 
 #include <time.h>
@@ -115,8 +114,7 @@ struct Executable::State {
 std::shared_ptr<const Executable::Sized> Executable::sized_for(std::span<const int64_t> used) const {
   {
     std::lock_guard lock(mutex_);
-    auto known =
-        std::ranges::find_if(plans_, [&](const auto& s) { return std::ranges::equal(s->symbols, used); });
+    auto known = std::ranges::find_if(plans_, [&](const auto& s) { return fits(*s, used); });
     if (known != plans_.end()) return last_ = *known;
   }
   auto made = plan(used);  // outside the lock; two threads may both plan, with the same result
@@ -606,7 +604,7 @@ void Executable::run(std::span<void* const> inputs, std::span<const int64_t> sym
       if (owner.idle_.empty()) return;
       state = std::move(owner.idle_.back());
       owner.idle_.pop_back();
-      ready = state->sized && state->sized == owner.last_ && std::ranges::equal(state->sized->symbols, sizes);
+      ready = state->sized && state->sized == owner.last_ && owner.fits(*state->sized, sizes);
     }
     ~Lease() {
       constexpr size_t kLarge = size_t{1} << 20;

@@ -216,6 +216,8 @@ class Executable {
   struct State;
   class Runner;
 
+  int threads() const;  // that a plan is made for: 1 where it has no lanes
+  bool fits(const Sized& sized, std::span<const int64_t> symbol_values) const;
   std::shared_ptr<const Sized> sized_for(std::span<const int64_t> symbol_values) const;
   std::shared_ptr<const Sized> plan(std::span<const int64_t> symbol_values) const;
   Storage reserve(const Sized& sized, size_t bytes) const;

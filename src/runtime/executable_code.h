@@ -107,6 +107,7 @@ class Trial {
 
 struct Executable::Sized {
   std::vector<int64_t> symbols;
+  int threads = 1;              // that lanes are planned for
   std::vector<int64_t> values;  // of every size formula
   std::vector<int64_t> dims;
   std::vector<BlockPlan> blocks;

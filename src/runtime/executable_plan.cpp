@@ -16,10 +16,17 @@ size_t checked_bytes(const Program& program, int64_t bytes) {
   return static_cast<size_t>(bytes);
 }
 
+int Executable::threads() const { return code_->trials > 0 ? ThreadPool::instance().num_threads() : 1; }
+
+bool Executable::fits(const Sized& sized, std::span<const int64_t> symbol_values) const {
+  return std::ranges::equal(sized.symbols, symbol_values) && sized.threads == threads();
+}
+
 std::shared_ptr<const Executable::Sized> Executable::plan(std::span<const int64_t> symbol_values) const {
   auto sized = std::make_shared<Sized>();
   sized->trials = std::make_unique<Trial[]>(static_cast<size_t>(code_->trials));
   sized->symbols.assign(symbol_values.begin(), symbol_values.end());
+  sized->threads = threads();
   program_.sizes.evaluate(symbol_values, sized->values);
   for (SizeId id : code_->dims) sized->dims.push_back((*sized)[id]);
   for (SizeId id : code_->output_bytes) {
@@ -28,7 +35,6 @@ std::shared_ptr<const Executable::Sized> Executable::plan(std::span<const int64_
     sized->planned_outputs += bytes;
   }
 
-  const int64_t threads = code_->trials > 0 ? ThreadPool::instance().num_threads() : 1;
   // Bodies stand after the blocks that run them, so planning backwards has every body's total when it is
   // needed.
   sized->blocks.resize(program_.blocks.size());
@@ -90,7 +96,7 @@ std::shared_ptr<const Executable::Sized> Executable::plan(std::span<const int64_
         size_t moved = kSmallLanes;
         for (const auto* slots : {&scan.xs, &scan.ys})
           for (SlotId slot : *slots) moved += slot_bytes(slot);
-        const auto most = std::min<int64_t>(threads, (*sized)[scan.trips]);
+        const auto most = std::min<int64_t>(sized->threads, (*sized)[scan.trips]);
         out.lanes[i] = static_cast<int32_t>(std::clamp<int64_t>(
             static_cast<int64_t>(moved / std::max<size_t>(body, 1)), 1, std::max<int64_t>(most, 1)));
         body *= static_cast<size_t>(out.lanes[i]);

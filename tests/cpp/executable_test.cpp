@@ -639,10 +639,11 @@ TEST(Executable, StepsOfALoopRunAtOnceWithMemoryOfTheirOwn) {
   EXPECT_FALSE(g_disturbed);
   EXPECT_EQ(exe.report().planned_arena, size_t{2 * 4032});
   EXPECT_EQ(exe.report().launched.compiled, 28 * 7);
-  // Fewer threads than were planned for, and more.
+  // It is planned again for fewer threads, and for more.
   for (int threads : {1, 3}) {
     pool.set_num_threads(threads);
     for (int run = 0; run < 10; ++run) EXPECT_EQ(run_one(exe, {x}), want);
+    EXPECT_EQ(exe.report().planned_arena, static_cast<size_t>(threads) * 4032);
   }
   EXPECT_EQ(exe.report().measured_peak, exe.report().planned_peak);
   pool.set_num_threads(before);

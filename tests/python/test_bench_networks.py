@@ -58,6 +58,14 @@ def test_peers_of_onnx_run_forwards_alone() -> None:
     assert named("resnet18").whole
 
 
+def test_batches_run_where_they_are_asked_for() -> None:
+    assert "resnet18@8" in networks.SUITE.names
+    assert networks.SUITE.asked in "resnet18@8"
+    assert networks.SUITE.asked not in "resnet18"
+    assert named("resnet18@8").shapes == ((8, 3, 224, 224),)
+    assert named("resnet18@8").build is named("resnet18").build
+
+
 def test_the_benchmark_writes_what_it_promises(tmp_path: Path) -> None:
     command = [sys.executable, BENCH / "networks.py", "--alone", "--rounds", "2", "--least", "1e-4"]
     command += ["--only", "policy_of_one", "--out", tmp_path]

@@ -98,7 +98,10 @@ codegen::Traffic traffic_of(const Node* kernel, const CompileOptions& options) {
 
 passes::Machine machine() {
   static const size_t near = rt::second_level_cache(), last = rt::last_level_cache();
-  return {.near = near, .last = last, .threads = rt::ThreadPool::instance().num_threads()};
+  passes::Machine out;
+  out.threads = rt::ThreadPool::instance().num_threads();
+  if (near > 0) out.near = near, out.last = last;  // else the system does not tell
+  return out;
 }
 
 plan::KernelChoice choice_of(const codegen::Kernel& kernel, rt::KernelFn function) {
