@@ -23,9 +23,8 @@ namespace ig::passes {
 namespace {
 
 // Costs are told in bytes that come from the last cache.
-constexpr double kFromMemory = 3;       // what a byte of memory takes in the place of one of the last cache
-constexpr double kLaunch = 64 << 10;    // to start a kernel once more: about 3 µs
-constexpr double kMeeting = 192 << 10;  // the same for each thread, where all have a part of it
+constexpr double kFromMemory = 3;  // what a byte of memory takes in the place of one of the last cache
+constexpr double kMeeting = 3;     // what starting a kernel takes of each thread, where all have a part of it
 // A chain is worth it where it spares more than this share of what its kernels touch: work on a few examples
 // may be cut into tiles and threads less evenly than work on many.
 constexpr double kLeastShare = 1.0 / 8;
@@ -173,7 +172,7 @@ class Chain {
     for (size_t i = 0; i < next.kernel->operands().size(); ++i)
       if (!next.is_cut(i)) weights += bytes_of(next.kernel->operand(i));
     const double all = (weights + of_one(of_examples(next.kernel)) * slice) * static_cast<double>(lanes_);
-    const double launch = lanes_ == machine_.threads ? kLaunch : kMeeting * machine_.threads;
+    const double launch = machine_.launch * (lanes_ == machine_.threads ? 1 : kMeeting * machine_.threads);
     // To read weights again costs something wherever they lie.
     return again * (launch + weights * (1 + distance(all)));
   }

@@ -21,6 +21,7 @@ struct Machine {
   size_t near = size_t{1} << 20;
   size_t last = size_t{32} << 20;
   int threads = 1;
+  double launch = 64 << 10;  // bytes that come from the last cache while a kernel is started: about 3 µs
 };
 
 struct Options {
