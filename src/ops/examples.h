@@ -11,10 +11,11 @@
 namespace ig::ops {
 
 struct ForExamples {
-  std::vector<bool>
-      cut;      // operands whose first axis counts the examples, too; the others are the same for all
+  // Operands whose first axis counts the examples, too; the others are the same for all.
+  std::vector<bool> cut;
   Attrs attrs;  // of the node for so many
 };
+
 // How the node is written for `count` examples; nullopt where its examples depend on one another, and where
 // neither its traits nor its attributes say that they do not.
 std::optional<ForExamples> for_examples(const Node* node, const Dim& count);

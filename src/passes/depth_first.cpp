@@ -74,7 +74,7 @@ struct Member {
 // the last one: what stands between them needs none of them.
 class Chain {
  public:
-  // As many examples at a time as fit in so many bytes, of each thread.
+  // A chain that takes as many examples at a time as fit in so many bytes of each thread.
   Chain(const Machine& machine, double fits, const Dim& examples, const DimScope& scope)
       : machine_(machine),
         fits_(fits),
@@ -93,7 +93,7 @@ class Chain {
   double worth_alone(const Member& next) const { return -lost(next); }
 
   void add(Member next) {
-    worth_ = worth_ + worth(next);
+    worth_ += worth(next);
     slice_ = std::min(slice_, largest_slice(next.kernel));
     for (Value v : next.kernel->operands()) ++read_[v];
     places_.insert(next.kernel);
