@@ -1,7 +1,10 @@
 """Chains of kernels that run for a few examples of a batch at a time: the bits, the memory and what is told of them."""
 
 import re
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -125,3 +128,21 @@ def test_steps_that_carry_nothing_give_the_same_on_any_threads(threads):
             seen.append(f(matrices).numpy())
     assert all(np.array_equal(seen[0], other) for other in seen)
     np.testing.assert_allclose(seen[0], np.linalg.svd(matrices.numpy())[1], rtol=1e-10)
+
+
+def test_what_is_the_same_in_every_step_is_packed_once():
+    rng = np.random.default_rng(7)
+    w, x = (ig.asarray(rng.standard_normal(shape, dtype=np.float32)) for shape in ((96, 96), (5, 400, 96)))
+    program = ig.trace(lambda w, x: ig.map(lambda rows: ig.tanh(rows @ w), x), w, x).graph.compile()
+    want = program(w, x)
+    with ig.profile() as p:
+        assert np.array_equal(program(w, x).numpy(), want.numpy())
+    packs = [kernel["calls"] for kernel in p.kernels if kernel["name"] == "pack"]
+    assert packs == [1]
+
+
+def test_the_example():
+    path = Path(__file__).resolve().parents[2] / "examples" / "batches.py"
+    lines = subprocess.run([sys.executable, path], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert len(lines) == 9
+    assert lines[2::3] == ["    the same bits: True"] * 3
