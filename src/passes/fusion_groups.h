@@ -114,6 +114,7 @@ class Grouping {
   bool read_only_by(const Group* producer, const Group* reader) const;
   void pull_producers();
   void spread_where_read();
+  void compute_in(Group* reader, Node* node);
   Node* add_twin(Node* node, Node* before, std::span<const Use> uses);
   class Recomputing;
   bool compute_where_read();

@@ -322,28 +322,35 @@ void Grouping::spread_where_read() {
         producer && group_of(producer) == own && node->operand(0)->type().dims != own->kept)
       continue;  // the kernel of both would have to give the few as well
     std::vector<Group*> readers;
-    std::unordered_map<Group*, std::vector<Use>> uses;
     for (const Use& use : node->result()->uses())
-      if (Group* reader = group_of(use.user); reader && reader != own) {
-        if (uses[reader].empty()) readers.push_back(reader);
-        uses[reader].push_back(use);
-      }
+      if (Group* reader = group_of(use.user);
+          reader && reader != own && std::ranges::find(readers, reader) == readers.end())
+        readers.push_back(reader);
     if (readers.size() == 1 && may_pull(own, readers[0]) && read_only_by(own, readers[0])) continue;
     for (Group* reader : readers) {
       if (reader->kind == GroupKind::Nest || reader->kind == GroupKind::Relabel ||
           reader->nodes.size() >= kLargestGroup)
         continue;
-      auto first = std::ranges::find_if(reader->nodes, [&](const Node* n) {
-        return std::ranges::find(n->operands(), node->result()) != n->operands().end();
-      });
-      Node* twin = add_twin(node, *first, uses[reader]);
-      of_[twin] = reader;
-      reader->nodes.insert(first, twin);
+      compute_in(reader, node);
     }
     if (own->nodes.size() > 1 || !node->result()->uses().empty()) continue;
     own->nodes.clear();
     of_[node] = nullptr;
   }
+}
+
+// The kernel computes the node anew for itself. The copy stands in front of its first reader there: what the
+// node reads stands in front of all its readers, but maybe not of the kernel's first node.
+void Grouping::compute_in(Group* reader, Node* node) {
+  std::vector<Use> uses;
+  for (const Use& use : node->result()->uses())
+    if (group_of(use.user) == reader) uses.push_back(use);
+  auto first = std::ranges::find_if(reader->nodes, [&](const Node* n) {
+    return std::ranges::find(n->operands(), node->result()) != n->operands().end();
+  });
+  Node* twin = add_twin(node, *first, uses);
+  of_[twin] = reader;
+  reader->nodes.insert(first, twin);
 }
 
 // A copy of the node in front of another one, which takes these of its uses.

@@ -251,27 +251,7 @@ class Grouping::Recomputing {
       Group* reader = readers_[r];
       if (plan.again[r].empty()) continue;
       if (reader->kind == GroupKind::View) reader->kind = GroupKind::Loop;
-      std::vector<Use> uses;
-      for (Value v : read_)
-        if (!plan.written.contains(v))
-          for (const Use& use : v->uses())
-            if (in_.group_of(use.user) == reader) uses.push_back(use);
-      auto first = std::ranges::find_if(reader->nodes, [&](const Node* node) {
-        return std::ranges::any_of(uses, [&](const Use& use) { return use.user == node; });
-      });
-      Node* before = *first;
-      std::unordered_map<Value, Value> own;
-      std::vector<Node*> twins;
-      for (const Node* node : plan.again[r]) {
-        std::vector<Value> operands;
-        for (Value v : node->operands()) operands.push_back(own.contains(v) ? own.at(v) : v);
-        twins.push_back(copy_node(node, in_.block_, std::move(operands), before));
-        own[node->result()] = twins.back()->result();
-        in_.of_[twins.back()] = reader;
-        in_.position_[twins.back()] = in_.position_.get(before);
-      }
-      reader->nodes.insert(first, twins.begin(), twins.end());
-      for (const Use& use : uses) use.user->set_operand(use.operand, own.at(use.user->operand(use.operand)));
+      for (Node* node : plan.again[r] | std::views::reverse) in_.compute_in(reader, node);
     }
     std::unordered_set<const Node*> gone(from_->nodes.begin(), from_->nodes.end());
     for (const Node* node : plan.left) gone.erase(node);

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from same_bits import KEYS, array, same
 
@@ -324,6 +324,7 @@ BINARY: list[Callable[[Any, Any], Any]] = [
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(*[st.integers(0, 99)] * 3), min_size=1, max_size=8), st.integers(0, 3))
+@example([(0, 0, 0), (50, 0, 0), (0, 0, 0), (81, 2, 0), (81, 0, 44)], 1)  # found a fault of fusion once
 def test_random_programs(steps: list[tuple[int, int, int]], kind: int) -> None:
     w = ig.random.normal(KEYS[7], (3, 3)) * 0.5
 
