@@ -42,7 +42,7 @@ def exported(item: str, system: str, folder: Path) -> dict[str, str]:
 
 SUITE = programs.Suite(
     "network",
-    [network.name + of for network in NETWORKS for of in ("", GRADIENT)] + batches(),
+    [name + of for name in [network.name for network in NETWORKS] + batches() for of in ("", GRADIENT)],
     "network_worker.py",
     {
         "torch": "torch eager",

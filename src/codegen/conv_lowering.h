@@ -127,8 +127,15 @@ class ConvLowering {
   void each_parts(size_t axes, Expr only, const std::function<void(const std::vector<WindowPart>&)>& body);
   // The sums of the chunk's places, over all taps or those of one number along the first axis.
   void sum_parts(Expr only) {
-    each_parts(axes_.size(), only, [&](const std::vector<WindowPart>& parts) { sum_part(parts, only); });
+    each_parts(axes_.size(), only, [&](const std::vector<WindowPart>& parts) {
+      if (images_lie_)
+        sum_images(parts, only);
+      else
+        sum_part(parts, only);
+    });
   }
+  // Of a part, place by place: a tile's rows are images that lie side by side.
+  void sum_images(const std::vector<WindowPart>& parts, Expr only);
   // The sums of all places of the chunk, row by row (choose_row_tiles).
   void sum_rows();
   // One row's, by tiles; `row`: where the row's windows begin in the image, `place`: which row it is.
@@ -187,6 +194,7 @@ class ConvLowering {
   Dim rows_ = int64_t{1};  // of a chunk's images
   Dim chunk_count_ = int64_t{1}, chunks_a_block_ = int64_t{1}, chunk_blocks_ = int64_t{1};
   bool supported_ = false, prepacked_ = false, depthwise_ = false, turned_ = false, packs_image_ = false;
+  bool images_lie_ = false;          // side by side, as those of a gradient by weights do: tiles are of these
   bool by_rows_ = false;             // the tiles run for one step of the first axis' taps at a time
   bool strips_inside_ = false;       // all strips of a tile, then the next tile
   bool waits_ = false;               // all sums of a chunk are kept until they are stored

@@ -52,9 +52,7 @@ void ConvLowering::pack_image() {
     from_first = build_.let(begin * stride(across_axis_));
   }
   const std::optional<Dim> along = x_->run_stride(inner_axes, node_->operand(0)->type().dims);
-  const bool one_run =
-      along == kOne && (inner.empty() || stride_of(d_.lhs_space[0]) == image_row() || image_row() == kOne);
-  const bool whole = (axes_.size() == 1 ? stride_of(d_.lhs_space[0]) == kOne : one_run);
+  const bool whole = along == kOne && (stride_of(d_.lhs_space[0]) == image_row() || axis.image == kOne);
   Expr slab = build_.let(emit_.size(slab_elements()));
   Expr rows = build_.let(loop::greater(end - slab_row_, build_.index(0)));
   auto place_offset = [&](Expr row, Expr place) {

@@ -98,7 +98,7 @@ void ConvLowering::sum_row_taps(RegisterTile& tile, const RowTiles& tiles,
                                 const std::vector<WindowPart>& outer, Expr row, Expr first, Expr j) {
   const WindowAxis& last = axes_.back();
   const Dim step = image_step(outer.size());
-  const Expr corner = row + (first * last.stride - build_.index(last.low)) * emit_.size(step);
+  const Expr corner = row + first * last.stride / build_.index(last.gaps) * emit_.size(step);
   std::function<void(size_t, Expr, Expr)> taps = [&](size_t s, Expr number, Expr at_tap) {
     if (s < outer.size()) {
       const WindowPart& part = outer[s];
@@ -113,10 +113,8 @@ void ConvLowering::sum_row_taps(RegisterTile& tile, const RowTiles& tiles,
       const int64_t tap = term / usual_inputs_, input = term % usual_inputs_;
       const Expr weights = build_.let(load_w(of_row + term, j));
       for (int64_t i = 0; i < tiles.places; ++i) {
-        const auto [begin, count] = tiles.whole ? std::pair(int64_t{0}, last.taps) : tiles.taps[at(i)];
-        if (tap < begin || tap >= begin + count) continue;
-        const Dim apart =
-            Dim(i * last.stride + tap * last.dilation) * step + Dim(input) * image_feature_step();
+        if (!tiles.sees(at(i), tap)) continue;
+        const Dim apart = Dim(last.element_under(i, tap)) * step + Dim(input) * image_feature_step();
         tile.add(at(i), widen(build_.load(image_buffer(), at_tap + emit_.size(apart))), weights);
       }
     }
@@ -153,6 +151,31 @@ void ConvLowering::sum_part(const std::vector<WindowPart>& parts, Expr only) {
       });
     });
   });
+}
+
+void ConvLowering::sum_images(const std::vector<WindowPart>& parts, Expr only) {
+  const Expr last = build_.let(image_count_ - build_.index(1));
+  const Expr image_places = build_.let((end_row_ - first_row_) * emit_.size(product(inner_space())));
+  std::function<void(size_t, Expr, Expr)> places = [&](size_t s, Expr number, Expr corner) {
+    if (s < parts.size())
+      return emit_.serial(build_.index(0), parts[s].count, [&](Expr k) {
+        const Expr place = parts[s].first + k * parts[s].step;
+        const Expr in_chunk = s == 0 ? place - first_row_ : number * emit_.size(space_[s]) + place;
+        places(s + 1, build_.let(in_chunk),
+               build_.let(corner + (parts[s].origin + k * parts[s].stride) * emit_.size(image_step(s))));
+      });
+    each_tile(emit_, tile_rows(build_, mr_, low_tile(mr_, vectors()), image_count_),
+              [&](int64_t height, Expr first) {
+                std::vector<Expr> at_corner, kept_at;
+                for (int64_t i = 0; i < height; ++i) {  // those behind the last one repeat it
+                  const Expr image = build_.let(loop::lesser(first + i, last));
+                  at_corner.push_back(build_.let(corner + image));
+                  kept_at.push_back(build_.let((image * image_places + number) * nr_));
+                }
+                sum_and_store(parts, {}, at_corner, kept_at, {}, {}, only);
+              });
+  };
+  places(0, {}, image_origin());
 }
 
 void ConvLowering::tile(int64_t height, const TilePlaces::Walk& walk, Expr first, Expr left, Expr only) {

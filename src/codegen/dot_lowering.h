@@ -24,7 +24,8 @@ class DotLowering {
 
   // What is asked of the operands and the target.
   static DType storage_of(const DotSide& side) {
-    return side.view ? side.view->arg->type().dtype : DType::F32;
+    const Value arg = side.view ? side.view->arg : side.runs ? side.runs->arg : nullptr;
+    return arg ? arg->type().dtype : DType::F32;
   }
   // The bytes between A's rows or B's columns, where each lies in one piece and nothing is to be converted; 0
   // where nobody knows.
@@ -43,7 +44,12 @@ class DotLowering {
   // Rows of A that lie in runs, of which each is copied as it lies: heads side by side, say, that a product
   // folds as one axis.
   bool a_in_runs() const {
-    return a_.runs && !chunked_ && !a_.runs->folded.empty() && a_.runs->folded.back().stride == kOne;
+    return a_.runs && !a_.runs->folded.empty() && a_.runs->folded.back().stride == kOne;
+  }
+  // Likewise B's columns, which lie as far from each other as from the next.
+  bool b_in_runs() const {
+    return b_.runs && !b_.runs->folded.empty() && b_.runs->folded.back().stride == kOne &&
+           b_.runs->free.size() == 1 && storage_of(b_) == type_;
   }
   bool packs_b() const { return !direct_b_ && !prepacked_ && !in_registers_; }
   bool even_columns() const { return n_.is_constant() && n_.constant() % tiles_.nr == 0; }
@@ -137,13 +143,21 @@ class DotLowering {
   void turn_strip(loop::Builder& build, const loop::Builder::Matrix& to, const loop::Builder::Matrix& from,
                   Expr columns, Expr rows) const;
   void pack_a(Expr from, Expr to, Expr k_begin, Expr k_end);  // rows [from, to), kc elements each
-  void pack_runs(Expr from, Expr to);
+  // The part of each run of folded elements that lies in [k_begin, k_end): where it begins in the operand,
+  // behind its rows' or columns' own place, and in the chunk; and how long it is.
+  void each_run(const DotSide::Runs& runs, Expr k_begin, Expr k_end,
+                const std::function<void(Expr source, Expr at, Expr count)>& body);
+  void pack_runs(Expr from, Expr to, Expr k_begin, Expr k_end);
 
   // Few rows or columns. (dot_few_rows.cpp)
   // One column: the product turned over has one row, whose columns fill vectors. A few columns, which would
   // leave half of each vector empty, are turned over where the sums are long: they share what it takes to
   // turn A's squares.
   bool pays_turned_over() const;
+  // Whether both operands lie with what they are summed over slowest, as in a gradient by weights, the sums
+  // are long, and few rows read B: then nothing is packed, which would not repay it, and both are read as
+  // they lie.
+  bool reads_in_place(const Dim& rows) const;
   // Whether squares of the side, which lies across, can be turned over in registers.
   bool has_squares(const DotSide& side) const {
     return !side.rows_lie() && side.columns_lie() && side.value->type().dtype == type_ &&
@@ -166,7 +180,7 @@ class DotLowering {
   std::optional<ops::ProductParts> parts_;  // n_ is the columns of one
   DotTiles tiles_;
   bool prepacked_ = false, packed_every_call_ = false;
-  bool in_registers_ = false;
+  bool in_registers_ = false, in_place_ = false;
   bool swapped_, direct_a_, direct_b_, turned_a_, turned_b_, thin_, chunked_, long_epilogue_, row_by_row_;
   bool fetches_next_ = false;
   int64_t a_step_ = 0;  // from a row of packed A to the next

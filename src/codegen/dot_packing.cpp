@@ -108,6 +108,19 @@ void DotLowering::pack_b(Expr k_begin, Expr k_end) {
                   emit_.size(b_.free_stride)},
                  strip.width, kc);
     });
+  if (b_in_runs()) {
+    const DotSide::Runs& runs = *b_.runs;
+    return each_run(runs, k_begin, k_end, [&](Expr source, Expr at, Expr count) {
+      strips_of_parts([&](const Strip& strip) {
+        turn_strip(build_,
+                   {scratch_b_, build_.let(offset_of(strip) + at * tiles_.nr), build_.index(tiles_.nr)},
+                   {emit_.buffer_of_arg(runs.arg),
+                    build_.let(b_first_ + source + strip.column * emit_.size(runs.free[0].stride)),
+                    emit_.size(runs.free[0].stride)},
+                   strip.width, count);
+      });
+    });
+  }
   // Where B lies in runs, a strip is part of one.
   const bool in_runs = b_.runs && !b_.runs->free.empty() && b_.runs->free.back().stride == kOne &&
                        constant_of(b_.runs->free.back().size).value_or(1) % tiles_.nr == 0 &&
@@ -151,7 +164,7 @@ void DotLowering::pack_a(Expr from, Expr to, Expr k_begin, Expr k_end) {
                             {emit_.buffer_of_arg(a_.view->arg), a_.offset(emit_, a_first_, from, k_begin),
                              emit_.size(a_.folded_stride)},
                             k_end - k_begin, to - from);
-  if (a_in_runs()) return pack_runs(from, to);
+  if (a_in_runs()) return pack_runs(from, to, k_begin, k_end);
   emit_.serial(build_.index(0), to - from, [&](Expr i) {
     Expr row = build_.let(from + i);
     whole_then_single(k_end - k_begin, lanes, [&](Expr k) {
@@ -161,20 +174,28 @@ void DotLowering::pack_a(Expr from, Expr to, Expr k_begin, Expr k_end) {
   });
 }
 
-void DotLowering::pack_runs(Expr from, Expr to) {
+void DotLowering::each_run(const DotSide::Runs& runs, Expr k_begin, Expr k_end,
+                           const std::function<void(Expr, Expr, Expr)>& body) {
+  const ops::Pieces outer(runs.folded.begin(), runs.folded.end() - 1);
+  Expr length = build_.let(loop::greater(emit_.size(runs.folded.back().size), build_.index(1)));
+  emit_.serial(k_begin / length, (k_end + (length - build_.index(1))) / length, [&](Expr run) {
+    Expr first = build_.let(run * length);
+    Expr begin = build_.let(loop::greater(first, k_begin)), end = loop::lesser(first + length, k_end);
+    body(build_.let(offset_in(emit_, outer, run) + begin - first), build_.let(begin - k_begin),
+         build_.let(end - begin));
+  });
+}
+
+void DotLowering::pack_runs(Expr from, Expr to, Expr k_begin, Expr k_end) {
   const DotSide::Runs& runs = *a_.runs;
   const uint32_t buffer = emit_.buffer_of_arg(runs.arg);
   const int lanes = emit_.target.vector_bytes / static_cast<int>(size_of(type_));
-  const ops::Pieces outer(runs.folded.begin(), runs.folded.end() - 1);
-  Dim count = kOne;
-  for (const ops::Piece& piece : outer) count = count * piece.size;
-  Expr length = emit_.size(runs.folded.back().size);
   emit_.serial(build_.index(0), to - from, [&](Expr i) {
     Expr row = build_.let(a_first_ + offset_in(emit_, runs.free, from + i));
-    emit_.serial(build_.index(0), emit_.size(count), [&](Expr run) {
-      Expr source = build_.let(row + offset_in(emit_, outer, run));
-      Expr target = build_.let(i * a_step_ + run * length);
-      whole_then_single(length, lanes, [&](Expr k) {
+    each_run(runs, k_begin, k_end, [&](Expr source, Expr at, Expr count) {
+      Expr target = build_.let(i * a_step_ + at);
+      source = build_.let(row + source);
+      whole_then_single(count, lanes, [&](Expr k) {
         build_.store(scratch_a_, target + k, widen(build_.load(buffer, source + k)));
       });
     });

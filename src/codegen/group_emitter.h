@@ -143,6 +143,7 @@ bool lower_convolution(GroupEmitter& emit, Kernel& kernel, const Node* node,
 bool lower_winograd(GroupEmitter& emit, Kernel& kernel, const Node* node,
                     const std::vector<bool>& constant_operands);
 bool lower_winograd_gradient(GroupEmitter& emit, Kernel& kernel, const Node* node);
+bool lower_depthwise_gradient(GroupEmitter& emit, Kernel& kernel, const Node* node);
 void lower_attention(GroupEmitter& emit, Kernel& kernel, const Node* node);
 void lower_attention_gradient(GroupEmitter& emit, Kernel& kernel, const Node* node);
 void lower_nest(GroupEmitter& emit, Kernel& kernel);

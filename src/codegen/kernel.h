@@ -76,6 +76,7 @@ struct Traffic {
   bool far = false;           // most of what the kernel touches comes from the last cache or from memory
   bool may_go_twice = false;  // there may be a second kernel (Kernel::first, Kernel::other)
   bool beyond = false;        // what the kernel touches fits in no cache
+  int threads = 1;            // that share its blocks
 };
 
 // `constant_operands[i]` says that operand i is known at compile time, so that packing it once pays. `exact`:

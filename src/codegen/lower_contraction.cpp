@@ -121,7 +121,9 @@ void lower_contraction(GroupEmitter& emit, Kernel& kernel, const std::vector<boo
       if (!emit.exact && (lower_winograd(emit, kernel, node, constant_operands) ||
                           lower_winograd_gradient(emit, kernel, node)))
         return;
-      if (lower_convolution(emit, kernel, node, constant_operands)) return;
+      if (lower_depthwise_gradient(emit, kernel, node) ||
+          lower_convolution(emit, kernel, node, constant_operands))
+        return;
       return lower_loop(emit, kernel);  // other sums of products fold inside their element expression
     }
   IG_CHECK(false, "a contraction kernel without a contraction");

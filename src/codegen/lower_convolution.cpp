@@ -100,6 +100,9 @@ ConvLowering::ConvLowering(GroupEmitter& emit, Kernel& kernel, const Node* node,
                w_->arg->uses().size() == 1;
   packs_image_ = repeats_ > 1 || (stride_of(across_axis_) != kOne && (depthwise_ || image_features_ != kOne));
   turned_ = d_.out_feature + 1 != static_cast<int64_t>(node->result()->type().dims.size());
+  images_lie_ = turned_ && !depthwise_ && inputs_ == kOne && stride_of(d_.lhs_batch) == kOne &&
+                batch_.is_constant() && batch_.constant() >= mr_;
+  packs_image_ = packs_image_ && !images_lie_;
   const int64_t strip_bytes = taps_ * usual_inputs_ * nr_ * static_cast<int64_t>(size_of(type_));
   by_rows_ = axes_.size() > 1 && axes_[0].taps > 1 && strip_bytes > kSecondCache / 2;
   // What the kernel gives may be its finished values, turned over.
@@ -118,8 +121,9 @@ bool ConvLowering::in_narrow_groups(int64_t lanes) const {
 void ConvLowering::run() {
   choose_chunks();
   choose_row_tiles();
-  by_rows_ = row_tiles_.empty() && (by_rows_ || fills_by_steps(axes_, rows_, images_, usual_inputs_,
-                                                               {mr_, low_tile(mr_, vectors())}));
+  by_rows_ =
+      row_tiles_.empty() && (by_rows_ || (!images_lie_ && fills_by_steps(axes_, rows_, images_, usual_inputs_,
+                                                                         {mr_, low_tile(mr_, vectors())})));
   waits_ = turned_ || by_rows_;
   choose_blocks();
   const int64_t part_bytes =
@@ -129,7 +133,8 @@ void ConvLowering::run() {
   // The processor foresees what all strips read of a tile, side by side, but not one strip's lines.
   const Dim image_bytes =
       product(node_->operand(0)->type().dims) * Dim(static_cast<int64_t>(size_of(x_->arg->type().dtype)));
-  asks_ahead_ = depthwise_ && !row_tiles_.empty() && !packs_image_ && !strips_inside_ &&
+  const bool gaps = std::ranges::any_of(axes_, [](const WindowAxis& axis) { return axis.gaps > 1; });
+  asks_ahead_ = depthwise_ && !row_tiles_.empty() && !gaps && !packs_image_ && !strips_inside_ &&
                 !(image_bytes.is_constant() && image_bytes.constant() <= kSecondCache);
   if (prepacked_)
     emit_packing();
@@ -146,7 +151,8 @@ void ConvLowering::run() {
   if (packs_image_)
     packed_image_ = build_.add_scratch(x_->arg->type().dtype, Dim(images_) * slab_elements(), "image");
 
-  if (row_tiles_.empty()) places_ = TilePlaces(build_, mr_, axes_.size(), keeps_sums() ? nr_ : 0, !waits_);
+  if (row_tiles_.empty() && !images_lie_)
+    places_ = TilePlaces(build_, mr_, axes_.size(), keeps_sums() ? nr_ : 0, !waits_);
 
   Expr rest = build_.block(), chunk_blocks = emit_.size(chunk_blocks_);
   Expr chunk_block = build_.let(rest % chunk_blocks);
@@ -226,11 +232,13 @@ void ConvLowering::choose_row_tiles() {
   constexpr int64_t kLongest = 1 << 16;   // places times taps: the plan asks each of them
   if (turned_ || finished_ || !inputs_.is_constant() || axes_.size() < 2) return;
   const WindowAxis& last = axes_.back();
-  if (last.gaps > 1 || !constant_dims(Dims{last.image, last.places})) return;
+  if (!constant_dims(Dims{last.image, last.places})) return;
   if (last.places.constant() > kLongest / last.taps) return;
   std::vector<RowTiles> tiles = last.row_tiles(mr_);
   int64_t products = 0;
-  for (const RowTiles& tile : tiles) products += tile.places * last.taps * usual_inputs_ * vectors();
+  for (const RowTiles& tile : tiles)
+    for (const std::vector<int64_t>& seen : tile.taps)
+      products += static_cast<int64_t>(seen.size()) * usual_inputs_ * vectors();
   if (products <= kMostProducts) row_tiles_ = std::move(tiles);
 }
 

@@ -106,7 +106,7 @@ bool fills_by_steps(const std::vector<WindowAxis>& axes, const Dim& chunk_rows, 
     if (i > 0 && of_columns[i] == of_columns[i - 1])
       ++columns.back().first;
     else
-      columns.emplace_back(1, of_columns[i].second);
+      columns.emplace_back(1, static_cast<int64_t>(of_columns[i].size()));
   double apart = 0, together = 0;
   auto add = [&](double& to, int64_t rows, int64_t taps, int64_t kept) {
     for (const auto& [count, across] : columns)
@@ -120,14 +120,12 @@ bool fills_by_steps(const std::vector<WindowAxis>& axes, const Dim& chunk_rows, 
       while (row + alike < end &&
              of_rows[static_cast<size_t>(row + alike)] == of_rows[static_cast<size_t>(row)])
         ++alike;
-      add(apart, alike, of_rows[static_cast<size_t>(row)].second, 0);
+      add(apart, alike, static_cast<int64_t>(of_rows[static_cast<size_t>(row)].size()), 0);
     }
     for (int64_t tap = 0; tap < axes[0].taps; ++tap) {
       int64_t rows = 0;
-      for (int64_t row = first; row < end; ++row) {
-        const auto [begin, count] = of_rows[static_cast<size_t>(row)];
-        rows += begin <= tap && tap < begin + count ? 1 : 0;
-      }
+      for (int64_t row = first; row < end; ++row)
+        rows += std::ranges::binary_search(of_rows[static_cast<size_t>(row)], tap) ? 1 : 0;
       add(together, rows, 1, kKept);
     }
   }

@@ -33,35 +33,31 @@ void WindowAxis::each_part(loop::Builder& build, const ops::SizeFn& size, Expr f
                    [&](Expr number) { parts_of_class(build, size, number, from, to, body); });
 }
 
-std::vector<std::pair<int64_t, int64_t>> WindowAxis::taps_seen() const {
-  std::vector<std::pair<int64_t, int64_t>> out;
-  for (int64_t place = 0; place < places.constant(); ++place) {
-    std::pair<int64_t, int64_t> seen{0, 0};
+std::vector<std::vector<int64_t>> WindowAxis::taps_seen() const {
+  std::vector<std::vector<int64_t>> out(static_cast<size_t>(places.constant()));
+  for (size_t place = 0; place < out.size(); ++place)
     for (int64_t tap = 0; tap < taps; ++tap) {
-      const int64_t at = place * stride - low + tap * dilation;
-      if (at >= 0 && at < image.constant() && seen.second++ == 0) seen.first = tap;
+      const int64_t at = static_cast<int64_t>(place) * stride - low + tap * dilation;
+      if (at >= 0 && at % gaps == 0 && at / gaps < image.constant()) out[place].push_back(tap);
     }
-    out.push_back(seen);
-  }
   return out;
 }
 
 std::vector<RowTiles> WindowAxis::row_tiles(int64_t most) const {
+  const int64_t all = places.constant(), kinds = classes();
+  most = most / kinds * kinds;
+  if (all == 0 || most == 0) return {};
+  const int64_t count = (all + most - 1) / most,
+                height = ((all + count - 1) / count + kinds - 1) / kinds * kinds;
   const auto seen = taps_seen();
-  const auto all = static_cast<int64_t>(seen.size());
-  if (all == 0) return {};
-  const int64_t count = (all + most - 1) / most, height = (all + count - 1) / count;
   std::vector<RowTiles> out;
   for (int64_t first = 0; first < all; first += height) {
     RowTiles tile{first, std::min(height, all - first)};
-    tile.whole = std::all_of(seen.begin() + first, seen.begin() + first + tile.places,
-                             [&](const auto& place) { return place.second == taps; });
-    if (tile.whole && !out.empty() && out.back().whole && out.back().places == tile.places)
+    tile.taps.assign(seen.begin() + first, seen.begin() + first + tile.places);
+    if (!out.empty() && out.back().taps == tile.taps)
       ++out.back().repeats;
-    else {
-      if (!tile.whole) tile.taps.assign(seen.begin() + first, seen.begin() + first + tile.places);
+    else
       out.push_back(std::move(tile));
-    }
   }
   return out;
 }

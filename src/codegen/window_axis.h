@@ -8,8 +8,8 @@
 // since these miss the same taps.
 #pragma once
 
+#include <algorithm>
 #include <functional>
-#include <utility>
 #include <vector>
 
 #include "loop/loop.h"
@@ -27,12 +27,12 @@ struct WindowPart {
   int64_t step = 1, tap_step = 1, stride = 1, dilation = 1;
 };
 
-// Tiles of an axis' places, side by side: `repeats` of `places` each from `first` on, which see all taps; or
-// one with places at an end of the image.
+// Tiles of an axis' places, side by side: `repeats` of `places` each from `first` on, whose places see these
+// taps. With gaps, each begins with a place of the first class.
 struct RowTiles {
   int64_t first = 0, places = 0, repeats = 1;
-  bool whole = false;                               // all places see all taps
-  std::vector<std::pair<int64_t, int64_t>> taps{};  // else: the first that each place sees, and how many
+  std::vector<std::vector<int64_t>> taps{};  // that each place sees, ascending
+  bool sees(size_t place, int64_t tap) const { return std::ranges::binary_search(taps[place], tap); }
 };
 
 struct WindowAxis {
@@ -48,10 +48,15 @@ struct WindowAxis {
   // Without gaps: all places in [from, to) that see this tap, and it alone.
   WindowPart part_of_tap(loop::Builder& build, const ops::SizeFn& size, loop::Expr from, loop::Expr to,
                          loop::Expr tap) const;
-  // Without gaps, of fixed sizes: the first tap that each place sees, and how many it sees.
-  std::vector<std::pair<int64_t, int64_t>> taps_seen() const;
-  // Likewise: tiles that cover the axis, of at most so many places each.
+  // Of fixed sizes: the taps that each place sees, ascending.
+  std::vector<std::vector<int64_t>> taps_seen() const;
+  // Likewise: tiles that cover the axis, of at most so many places each; none where these are fewer than
+  // there are classes.
   std::vector<RowTiles> row_tiles(int64_t most) const;
+  // The image's element that a tile's place sees under a tap, from the one that it begins with.
+  int64_t element_under(int64_t place, int64_t tap) const {
+    return (place * stride + tap * dilation - low) / gaps;
+  }
 
  private:
   void parts_of_class(loop::Builder& build, const ops::SizeFn& size, loop::Expr number, loop::Expr from,

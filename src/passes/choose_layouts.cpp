@@ -51,6 +51,16 @@ Ints inverse(const Ints& order) {
 bool is_identity(const Ints& order) { return std::ranges::is_sorted(order); }
 
 bool is_convolution(const Node* node) { return node->attrs().find(ops::kConvLayout.name) != nullptr; }
+// Its "kernel" is a cotangent, with a tap for each place. An image's features are its batch, and the examples
+// what it sums over.
+bool is_gradient_by_weights(const Node* convolution) {
+  const ops::ConvDims d(convolution->attrs());
+  const Dims &kernel = convolution->operand(1)->type().dims, &result = convolution->result()->type().dims;
+  Dim taps = int64_t{1}, places = int64_t{1};
+  for (int64_t axis : d.rhs_space) taps = taps * kernel[static_cast<size_t>(axis)];
+  for (int64_t axis : d.out_space) places = places * result[static_cast<size_t>(axis)];
+  return !taps.is_constant() || (places.is_constant() && places.constant() < taps.constant());
+}
 bool is_window(const Node* node) {
   return node->attrs().find(ops::kWindow.name) != nullptr && node->results().size() == 1;
 }
@@ -66,6 +76,15 @@ bool is_fold(const Node* node) {
 bool keeps_last(const Node* node, const Ints& order) {
   const Ints& folded = node->attrs().get(ops::kAxes);
   return std::ranges::find(folded, order.back()) == folded.end();
+}
+// A product that sums over all axes of its operands but one: each may lie in any order, as axes are named.
+bool is_sum_of_products(const Node* node) {
+  if (!node->attrs().find(ops::kLhsContract.name) || !node->attrs().get(ops::kLhsBatch).empty()) return false;
+  auto all_but_one = [&](size_t i, const Ints& folded) {
+    return static_cast<int>(folded.size()) + 1 == node->operand(i)->type().rank();
+  };
+  return all_but_one(0, node->attrs().get(ops::kLhsContract)) &&
+         all_but_one(1, node->attrs().get(ops::kRhsContract));
 }
 bool is_broadcast(const Node* node) {
   return node && node->attrs().find(ops::kBroadcastDims.name) != nullptr && node->operands().size() == 1;
@@ -159,9 +178,13 @@ class Chooser {
   void count(Node* node) {
     if (is_convolution(node)) {
       ops::ConvLayout layout(node->attrs().get(ops::kConvLayout));
-      vote(node->operand(0), layout.image, 'f', 1);
-      vote(node->result(), layout.result, 'f', 1);
-      convolutions_.push_back(node);
+      const bool by_weights = is_gradient_by_weights(node);
+      vote(node->operand(0), layout.image, by_weights ? 'b' : 'f', 1);
+      if (by_weights) {
+        vote(node->operand(1), layout.kernel, 'o', 1);
+        turns_over(node);
+      } else
+        vote(node->result(), layout.result, 'f', 1);
       return;
     }
     const bool moves = passes_on(node);
@@ -171,6 +194,8 @@ class Chooser {
       if (std::ranges::find(moved, i) != moved.end() || !known(v)) continue;
       if (is_fold(node))
         folds_.push_back(node);
+      else if (is_sum_of_products(node))
+        products_.push_back(node);
       else
         leaves(v);
     }
@@ -178,6 +203,16 @@ class Chooser {
       if (!moves && known(v)) leaves(v);
     if (moves) ++chains_[root(node->result())].values;
     if (is_window(node)) windows_.push_back(node);
+  }
+  // Of groups of several features the kernel of a gradient by weights turns the image over, element by
+  // element, where these lie last: that costs more than the kernels around it are spared.
+  void turns_over(const Node* gradient) {
+    constexpr double kShortRuns = 4;
+    const ops::ConvDims d(gradient->attrs());
+    const Dim& features = gradient->operand(1)->type().dims[static_cast<size_t>(d.rhs_out)];
+    if (d.batch_groups == 1 || features == Dim(d.batch_groups)) return;
+    if (Chain* chain = chain_of(gradient->operand(0)))
+      chain->ends += kShortRuns * bytes(gradient->operand(0));
   }
   // Turning over costs a kernel that reads and writes.
   void leaves(Value v) {
@@ -208,16 +243,15 @@ class Chooser {
       const auto* best = best_of(*chain_of(v));
       if (!best || !keeps_last(node, best->first)) leaves(v);
     }
-    // A gradient by weights takes an image's features for its examples, and turns them over element by
-    // element where they lie last: that costs more than the kernels around it are spared.
-    for (const Node* node : convolutions_) {
-      constexpr double kShortRuns = 4;
-      ops::ConvLayout layout(node->attrs().get(ops::kConvLayout));
-      Chain* chain = chain_of(node->operand(0));
-      const auto* best = chain ? best_of(*chain) : nullptr;
-      if (best && best->first == with_last(layout.image, 'b'))
-        chain->ends += kShortRuns * bytes(node->operand(0));
-    }
+    // So does a product that sums over the places of all images, if it keeps the axis that comes last.
+    for (const Node* node : products_)
+      for (size_t i = 0; i < 2; ++i) {
+        Value v = node->operand(i);
+        Chain* chain = chain_of(v);
+        const auto* best = chain ? best_of(*chain) : nullptr;
+        const Ints& folded = node->attrs().get(i == 0 ? ops::kLhsContract : ops::kRhsContract);
+        if (chain && (!best || std::ranges::find(folded, best->first.back()) != folded.end())) leaves(v);
+      }
     std::unordered_set<Value> seen;
     for (const Node* node : nodes_) {  // in the order of the program
       if (node->results().empty() || !known(node->result(0)) || !seen.insert(root(node->result(0))).second)
@@ -272,6 +306,8 @@ class Chooser {
     ops::Builder build(block_, node);
     build.at(node);
     if (is_convolution(node)) return rewrite_convolution(node, build);
+    if (is_sum_of_products(node)) return rewrite_product(node, build);
+    if (is_fold(node) && rewrite_fold(node, build)) return;
     const Ints* order = passes_on(node) ? order_of(node->result()) : nullptr;
     if (!order) {
       for (uint32_t i = 0; i < node->operands().size(); ++i)
@@ -321,6 +357,44 @@ class Chooser {
     replace(node, results);
     old_.push_back(node);
   }
+  // Its result has one axis of each operand, whatever order they lie in.
+  void rewrite_product(Node* node, ops::Builder& build) {
+    std::vector<Value> operands(node->operands().begin(), node->operands().end());
+    Attrs attrs = node->attrs();
+    bool any = false;
+    for (size_t i = 0; i < 2; ++i)
+      if (const Ints* order = order_of(operands[i])) {
+        operands[i] = turned(operands[i], *order, build), any = true;
+        const auto& attr = i == 0 ? ops::kLhsContract : ops::kRhsContract;
+        const Ints places = inverse(*order);
+        Ints folded = attrs.get(attr);
+        for (int64_t& axis : folded) axis = places[static_cast<size_t>(axis)];
+        attrs.set(attr, folded);
+      }
+    if (!any) return;
+    Value result = build.node(ops::op_of(node), operands, std::move(attrs))->result();
+    replace(node, std::span(&result, 1));
+    old_.push_back(node);
+  }
+  // In the chain's order, where what is kept has the same order in both: then so have the sums.
+  bool rewrite_fold(Node* node, ops::Builder& build) {
+    const Ints* order = order_of(node->operand(0));
+    if (!order || node->results().size() != 1) return false;
+    const Ints places = inverse(*order), &before = node->attrs().get(ops::kAxes);
+    Ints folded, kept;
+    for (int64_t axis = 0; axis < node->operand(0)->type().rank(); ++axis)
+      (std::ranges::find(before, axis) == before.end() ? kept : folded)
+          .push_back(places[static_cast<size_t>(axis)]);
+    if (!std::ranges::is_sorted(folded) || !std::ranges::is_sorted(kept)) return false;
+    Attrs attrs = node->attrs();
+    attrs.set(ops::kAxes, folded);
+    Node* fold = build.node(ops::op_of(node), {turned(node->operand(0), *order, build)}, std::move(attrs));
+    fold->result()->set_name(node->result()->name());
+    Value result = fold->result();
+    replace(node, std::span(&result, 1));
+    old_.push_back(node);
+    return true;
+  }
   static std::string reordered(const std::string& letters, const Ints& order) {
     std::string out;
     for (int64_t axis : order) out += letters[static_cast<size_t>(axis)];
@@ -349,7 +423,7 @@ class Chooser {
 
   Block& block_;
   Context& context_;
-  std::vector<Node*> nodes_, convolutions_, windows_, folds_, old_;
+  std::vector<Node*> nodes_, windows_, folds_, products_, old_;
   std::unordered_map<Value, Value> parent_;
   std::unordered_map<Value, Chain> chains_;
   std::unordered_set<Value> ended_, made_;

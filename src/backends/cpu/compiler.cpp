@@ -83,10 +83,10 @@ codegen::Traffic traffic_of(const Node* kernel, const CompileOptions& options) {
   const std::optional<size_t> touched = bytes_touched(kernel);
   codegen::Traffic out;
   out.may_go_twice = true;
+  out.threads = rt::ThreadPool::instance().num_threads();
   if (cache == 0 || !touched) return out;
   out.far = *touched >= cache / 8 * 3;
-  const bool alone = rt::ThreadPool::instance().num_threads() == 1;
-  const size_t enough = alone ? cache / 8 * 7 : cache / 4 * 5;  // they hold other things too
+  const size_t enough = out.threads == 1 ? cache / 8 * 7 : cache / 4 * 5;  // they hold other things too
   out.beyond = *touched >= enough;
   if (!out.beyond || !options.donated.empty() || kernel->block()->parent()) return out;
   for (Value v : kernel->results())
