@@ -21,12 +21,12 @@ bool DotLowering::pays_turned_over() const {
   if (columns == kOne) return rows != kOne;
   auto m = constant_of(rows), n = constant_of(columns), k = constant_of(product(a_.folded_dims));
   const int64_t lanes = lanes_of_register();
-  if (m && n && *n < *m && reads_in_place(columns)) return true;
+  if (m && n && *n < *m && goes_unpacked(columns)) return true;
   return n && k && *n >= 2 && *n <= kFewRows && 2 * *n <= lanes && *k >= lanes * *n &&
          m.value_or(2 * lanes) >= 2 * lanes && b_.view && has_squares(a_);
 }
 
-bool DotLowering::reads_in_place(const Dim& rows) const {
+bool DotLowering::goes_unpacked(const Dim& rows) const {
   constexpr int64_t kLongSum = 1024, kMostRows = 24;
   const auto few = constant_of(rows), k = constant_of(product(a_.folded_dims));
   return few && k && *few > kFewRows && *few <= kMostRows && *k >= kLongSum && a_.rows_lie() &&

@@ -157,7 +157,7 @@ class DotLowering {
   // Whether both operands lie with what they are summed over slowest, as in a gradient by weights, the sums
   // are long, and few rows read B: then nothing is packed, which would not repay it, and both are read as
   // they lie.
-  bool reads_in_place(const Dim& rows) const;
+  bool goes_unpacked(const Dim& rows) const;
   // Whether squares of the side, which lies across, can be turned over in registers.
   bool has_squares(const DotSide& side) const {
     return !side.rows_lie() && side.columns_lie() && side.value->type().dtype == type_ &&
@@ -180,7 +180,7 @@ class DotLowering {
   std::optional<ops::ProductParts> parts_;  // n_ is the columns of one
   DotTiles tiles_;
   bool prepacked_ = false, packed_every_call_ = false;
-  bool in_registers_ = false, in_place_ = false;
+  bool in_registers_ = false, unpacked_ = false;
   bool swapped_, direct_a_, direct_b_, turned_a_, turned_b_, thin_, chunked_, long_epilogue_, row_by_row_;
   bool fetches_next_ = false;
   int64_t a_step_ = 0;  // from a row of packed A to the next

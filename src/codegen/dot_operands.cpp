@@ -179,7 +179,7 @@ DotTiles choose_tiles(const DotShape& shape, const Target& target) {
     longest = 128;
   else if (shape.packed_b)
     longest = (wide ? 8192 : 4096) / shape.element_bytes;
-  else if (shape.in_place)
+  else if (shape.unpacked)
     longest = 256;
   else if (k && wide)
     longest = 768;
@@ -224,7 +224,7 @@ DotTiles choose_tiles(const DotShape& shape, const Target& target) {
     int64_t blocks = ceil_over(m.value_or(t.mb), t.mb) * ceil_over(n.value_or(t.nb), t.nb);
     int64_t work = t.mb * t.nb * shape.parts * k.value_or(t.kc);
     // What is read as it lies is read in short pieces by narrow blocks.
-    if (shape.in_place && blocks >= (t.nb >= 8 * t.nr ? 4 : 2)) return true;
+    if (shape.unpacked && blocks >= (t.nb >= 8 * t.nr ? 4 : 2)) return true;
     return blocks >= 8 || work <= (blocks >= 4 ? 32'000'000 : blocks >= 2 ? 8'000'000 : 1'000'000);
   };
   // Where A is read as it lies, blocks of a few columns of all rows pack nothing twice, and what a thread
@@ -233,7 +233,7 @@ DotTiles choose_tiles(const DotShape& shape, const Target& target) {
   const bool in_place = m && rows_stay(t.mr, shape.a_apart);
   const bool blocks_are_small = n && k && *n * shape.parts * *k * shape.element_bytes <= 64 << 10;
   while (!enough()) {
-    if (shape.in_place ? t.nb >= 2 * t.nr
+    if (shape.unpacked ? t.nb >= 2 * t.nr
         : in_place     ? t.nb >= 4 * t.nr
                        : t.nb >= t.mb && t.nb >= (blocks_are_small ? 4 : 8) * t.nr)
       t.nb = even_tile(n.value_or(t.nb), t.nb / 2, t.nr);

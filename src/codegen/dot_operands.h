@@ -65,7 +65,7 @@ struct DotShape {
   bool many_rows;     // if nobody knows how many there are: they are more than a block's
   bool turned_b;      // B's folded elements lie side by side: it is transposed as it is packed
   bool in_registers;  // or it is transposed in registers, a square at a time
-  bool in_place;      // both are read as they lie, a chunk of long sums at a time
+  bool unpacked;      // both are read as they lie, a chunk of long sums at a time
   int64_t a_apart;    // the bytes between A's rows where it can be read as it lies; 0: it cannot
   int64_t b_apart;    // the bytes between B's columns where it is transposed; 0: nobody knows
 };

@@ -60,7 +60,7 @@ class DepthwiseGradient {
   bool supported() const { return supported_; }
 
   void run() {
-    kernel_.kind = "depthwise gradient";
+    kernel_.kind = "depthwise_gradient";
     kernel_.blocks = Dim(ceil_over(strips_, part_));
     constexpr int64_t kUsualExamples = 8;  // where their number is a symbol
     int64_t work = part_ * nr_ * taps_ * constant_of(examples_).value_or(kUsualExamples);

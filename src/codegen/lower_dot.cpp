@@ -76,16 +76,16 @@ DotLowering::DotLowering(GroupEmitter& emit, Kernel& kernel, Node* dot,
           bytes <= kLargestPackedInCall && (constant_b || (!small_b && storage_of(b_) == type_));
   }
   in_registers_ = turns_in_registers();
-  in_place_ = n && !prepacked_ && !in_registers_ && reads_in_place(m_);
+  unpacked_ = n && !prepacked_ && !in_registers_ && goes_unpacked(m_);
   tiles_ = choose_tiles({m_, n_, k_, parts(), static_cast<int>(size_of(type_)), prepacked_, emit.many_rows,
-                         !b_.rows_lie(), in_registers_, in_place_, apart(a_), apart(b_)},
+                         !b_.rows_lie(), in_registers_, unpacked_, apart(a_), apart(b_)},
                         emit.target);
-  direct_b_ = in_place_ || (!prepacked_ && b_.rows_lie() && n && (small_b || *n <= tiles_.nr));
+  direct_b_ = unpacked_ || (!prepacked_ && b_.rows_lie() && n && (small_b || *n <= tiles_.nr));
   thin_ = !prepacked_ && b_.rows_lie() && !direct_b_ && m && *m <= 8;
   turned_b_ = !prepacked_ && b_.columns_lie() && b_.value->type().dtype == storage_of(b_);
   turned_a_ = a_.rows_lie() && !a_.columns_lie() && storage_of(a_) == type_;
   direct_a_ = a_.view &&
-              (in_place_ || (m && *m <= 2 * tiles_.mr) || (n && *n <= 64) || small_b ||
+              (unpacked_ || (m && *m <= 2 * tiles_.mr) || (n && *n <= 64) || small_b ||
                (prepacked_ && tiles_.nb <= kFewColumns && apart(a_) != 0) || rows_stay(tiles_.mr, apart(a_)));
   // Rows of packed A lie an odd number of cache lines apart, so that those of a tile meet in no set.
   const int64_t line = 64 / static_cast<int64_t>(size_of(type_));

@@ -2,9 +2,10 @@
 // so that kernels read and write them by whole vectors and nothing is turned over between two of them. A
 // layout is an order of axes: the nodes of a chain are written anew for the other order, and transpositions
 // stand where a chain begins and ends. A fold that keeps the features (the mean of a batch norm, a squeeze
-// and excite, the gradient of a bias) is no end of a chain: its kernel reads the places in any order. A chain
-// is turned only where that moves fewer bytes; each element is computed by the same operations in the same
-// order as before.
+// and excite, the gradient of a bias) is no end of a chain, nor is a product that sums over all places (the
+// gradient by the weights of one tap): they name their axes, whatever order these lie in. A chain is turned
+// only where that moves fewer bytes; each element is computed by the same operations in the same order as
+// before.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -14,6 +15,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "ops/across.h"
 #include "ops/attrs.h"
 #include "ops/builder.h"
 #include "ops/contraction.h"
@@ -379,7 +381,7 @@ class Chooser {
   // In the chain's order, where what is kept has the same order in both: then so have the sums.
   bool rewrite_fold(Node* node, ops::Builder& build) {
     const Ints* order = order_of(node->operand(0));
-    if (!order || node->results().size() != 1) return false;
+    if (!order || node->results().size() != 1 || ops::order_shows(node)) return false;
     const Ints places = inverse(*order), &before = node->attrs().get(ops::kAxes);
     Ints folded, kept;
     for (int64_t axis = 0; axis < node->operand(0)->type().rank(); ++axis)

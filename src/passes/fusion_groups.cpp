@@ -637,10 +637,11 @@ void Grouping::join_siblings() {
     if (group->nodes.empty() ||
         (group->kind != GroupKind::Loop && group->kind != GroupKind::Row && group->kind != GroupKind::Column))
       continue;
-    std::vector<Value> read;
+    std::vector<Value> read;  // all of it, in whatever order it lies
+    const Dim walked = product(group->domain);
     for (const Node* node : group->nodes)
       for (Value v : node->operands())
-        if (v->type().is_tensor() && v->type().dims == group->domain &&
+        if (v->type().is_tensor() && product(v->type().dims) == walked &&
             !(v->node() && (group_of(v->node()) == group || is_free(v->node()))) &&
             std::find(read.begin(), read.end(), v) == read.end())
           read.push_back(v);

@@ -1,4 +1,4 @@
-// Writes convolutions of one tap, and their gradients by the weights (of as many taps as places), as the
+// Writes convolutions of one tap, and those of one feature with as many taps as places, as the
 // products of matrices that they are, once layouts are chosen: a product's kernel packs nothing of the image,
 // keeps no sums waiting, and compiles in a third of the time. The sums are the same, in the same order.
 #include <vector>

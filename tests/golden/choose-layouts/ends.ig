@@ -19,7 +19,7 @@ graph @main(%x: f32[2, 4, 6, 7], %w1: f32[4, 4, 3, 3], %w2: f32[4, 4, 3, 3], %w3
 // CHECK-NEXT:   %s = add(%h, %y) : f32[2, 6, 7, 4]
 // CHECK-NEXT:   %t = convolution(%s, %w3) {layout = "b01f_oi01->b01f", strides = [], padding = [0, 0, 0, 0], lhs_dilation = [], rhs_dilation = [], feature_group_count = 1, batch_group_count = 1, accumulate = f32} : f32[2, 6, 7, 4]
 // CHECK-NEXT:   %u = add(%t, %s) : f32[2, 6, 7, 4]
-// CHECK-NEXT:   %m = reduce_sum(%u) {axes = [1, 2]} : f32[2, 4]
 // CHECK-NEXT:   %u$1 = transpose(%u) {permutation = [0, 3, 1, 2]} : f32[2, 4, 6, 7]
+// CHECK-NEXT:   %m = reduce_sum(%u$1) {axes = [2, 3]} : f32[2, 4]
 // CHECK-NEXT:   return %u$1, %m
 // CHECK-NEXT: }
