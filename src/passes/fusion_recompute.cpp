@@ -80,20 +80,20 @@ class Grouping::Recomputing {
     if (node->attrs().find(ops::kBroadcastDims.name)) return true;
     return ops::has(node, ops::Trait::Relabel) && is_small(node->result());  // else it costs divisions
   }
-  // What lies in another order than the reader walks: it takes each element once all the same.
+  // A fold takes each element once, whatever order they lie in.
   static bool turns_over(const Node* node) { return node->attrs().find(ops::kPermutation.name) != nullptr; }
   // Whether the use is in a kernel that walks the value's shape, and takes an element of it at each place.
   bool may_take(Value v, const Use& use) const {
     const Group* reader = in_.group_of(use.user);
     if (!reader) return false;
     if (reader->kind == GroupKind::Nest) return names_elements(use.user, v, reader);
-    if (turns_over(use.user) && use.user->result()->type().dims == reader->domain)
+    const bool folds = reader->kind == GroupKind::Row || reader->kind == GroupKind::Panel ||
+                       reader->kind == GroupKind::Column;
+    if (folds && turns_over(use.user) && use.user->result()->type().dims == reader->domain)
       return std::ranges::all_of(use.user->result()->uses(), [&](const Use& behind) {
         return in_.group_of(behind.user) == reader && may_take(use.user->result(), behind);
       });
     if (reader->domain != v->type().dims) return false;
-    const bool folds = reader->kind == GroupKind::Row || reader->kind == GroupKind::Panel ||
-                       reader->kind == GroupKind::Column;
     const bool behind = reader->kind == GroupKind::Contraction && !reader->closed;
     const bool plain = reader->kind == GroupKind::Loop || reader->kind == GroupKind::View;
     if (!folds && !behind && !plain) return false;
