@@ -111,6 +111,9 @@ bool suits_winograd(const Attrs& convolution, const Type& image, const Type& ker
 // the kernel is its cotangent then, and the features that are summed over are the examples.
 bool suits_winograd_gradient(const Attrs& convolution, const Type& image, const Type& kernel);
 
+// Whether its kernel has one tap and takes each place of the image as it is: without groups, padding, steps
+// and gaps.
+bool has_one_tap(const Node* convolution);
 // Whether its kernel has a tap for each place of the image, so that without padding there is one result.
 bool has_one_place(const Node* convolution);
 // The product that a convolution is whose kernel has one tap, or as many as the image has places, without

@@ -53,14 +53,19 @@ Ints inverse(const Ints& order) {
 bool is_identity(const Ints& order) { return std::ranges::is_sorted(order); }
 
 bool is_convolution(const Node* node) { return node->attrs().find(ops::kConvLayout.name) != nullptr; }
-// Its "kernel" is a cotangent, with a tap for each place. An image's features are its batch, and the examples
-// what it sums over.
+// Its "kernel" is a cotangent, with a tap for each place: more than there are results, and no more than the
+// image has. An image's features are its batch, and the examples what it sums over.
 bool is_gradient_by_weights(const Node* convolution) {
   const ops::ConvDims d(convolution->attrs());
-  const Dims &kernel = convolution->operand(1)->type().dims, &result = convolution->result()->type().dims;
+  const Dims &image = convolution->operand(0)->type().dims, &kernel = convolution->operand(1)->type().dims,
+             &result = convolution->result()->type().dims;
+  auto size = [](const Dims& dims, int64_t axis) { return dims[static_cast<size_t>(axis)]; };
   Dim taps = int64_t{1}, places = int64_t{1};
-  for (int64_t axis : d.rhs_space) taps = taps * kernel[static_cast<size_t>(axis)];
-  for (int64_t axis : d.out_space) places = places * result[static_cast<size_t>(axis)];
+  for (size_t s = 0; s < static_cast<size_t>(d.spatial); ++s) {
+    const Dim along = size(kernel, d.rhs_space[s]), elements = size(image, d.lhs_space[s]);
+    if (along.is_constant() && elements.is_constant() && along.constant() > elements.constant()) return false;
+    taps = taps * along, places = places * size(result, d.out_space[s]);
+  }
   return !taps.is_constant() || (places.is_constant() && places.constant() < taps.constant());
 }
 bool is_window(const Node* node) {

@@ -19,6 +19,11 @@ std::string without(std::string letters, std::string_view gone) {
   return letters;
 }
 
+bool reads_as_it_is(const ConvDims& d) {
+  return d.feature_groups == 1 && d.batch_groups == 1 && all_are(d.low, 0) && all_are(d.high, 0) &&
+         all_are(d.lhs_dilation, 1);
+}
+
 // Both operands summed over the space, the first axis slowest, and then over the input features.
 Value sum_over_places(Builder& build, const Node* convolution, const ConvDims& d, const ConvLayout& layout) {
   Value x = convolution->operand(0), w = convolution->operand(1);
@@ -38,6 +43,14 @@ Value sum_over_places(Builder& build, const Node* convolution, const ConvDims& d
 }
 
 }  // namespace
+
+bool has_one_tap(const Node* convolution) {
+  const ConvDims d(convolution->attrs());
+  const Dims& kernel = convolution->operand(1)->type().dims;
+  return reads_as_it_is(d) && all_are(d.strides, 1) && std::ranges::all_of(d.rhs_space, [&](int64_t axis) {
+           return kernel[static_cast<size_t>(axis)] == Dim(int64_t{1});
+         });
+}
 
 bool has_one_place(const Node* convolution) {
   const ConvDims d(convolution->attrs());
@@ -61,12 +74,9 @@ Value as_product(Builder& build, const Node* convolution, const Node* turned) {
   }
   Value x = convolution->operand(0), w = convolution->operand(1);
   const Dims &image = x->type().dims, &kernel = w->type().dims;
-  const bool plain = d.feature_groups == 1 && d.batch_groups == 1 && all_are(d.low, 0) &&
-                     all_are(d.high, 0) && all_are(d.lhs_dilation, 1) && all_are(d.rhs_dilation, 1);
-  if (plain && has_one_place(convolution)) return sum_over_places(build, convolution, d, layout);
-  const bool one_tap = std::ranges::all_of(
-      d.rhs_space, [&](int64_t axis) { return kernel[static_cast<size_t>(axis)] == Dim(int64_t{1}); });
-  if (!one_tap || !plain || !all_are(d.strides, 1)) return nullptr;
+  if (reads_as_it_is(d) && all_are(d.rhs_dilation, 1) && has_one_place(convolution))
+    return sum_over_places(build, convolution, d, layout);
+  if (!has_one_tap(convolution)) return nullptr;
   // The result's axes are the product's, so that what follows finds a product before it.
   auto product = [&](Value lhs, int64_t lhs_axis, Value rhs, int64_t rhs_axis, const Ints& lhs_batch,
                      const Ints& rhs_batch) {

@@ -130,20 +130,7 @@ Value of_kernel(TransposeContext& c, const ConvDims& d, const Sizes& s, const Co
                   kBatchGroups % d.feature_groups, kAccumulate % c.node->attrs().get(kAccumulate)});
 }
 
-bool all_are(const Ints& list, int64_t number) {
-  return std::ranges::all_of(list, [&](int64_t x) { return x == number; });
-}
-
-// Whether the convolution has one tap and takes each place of its image as it is.
-bool is_product(const TransposeContext& c, const ConvDims& d) {
-  const Dims& kernel = c.node->operand(1)->type().dims;
-  return d.feature_groups == 1 && d.batch_groups == 1 && all_are(d.strides, 1) &&
-         all_are(d.lhs_dilation, 1) && all_are(d.low, 0) && all_are(d.high, 0) &&
-         std::ranges::all_of(
-             d.rhs_space, [&](int64_t axis) { return kernel[static_cast<size_t>(axis)] == Dim(int64_t{1}); });
-}
-
-// By the kernel of such a one: a product of matrices, summed over the places of one image after the other, in
+// By a kernel of one tap: a product of matrices, summed over the places of one image after the other, in
 // the order in which they lie in memory. (A convolution sums over the images of one place after the other.)
 Value of_one_tap(TransposeContext& c, const ConvDims& d, const ConvLayout& layout) {
   Ints of_image{d.lhs_batch}, of_result{d.out_batch};
@@ -175,9 +162,9 @@ std::vector<Value> transpose_convolution(TransposeContext& c) {
     }
     Sizes s = sizes_of(c, d, ct->type());
     ConvLayout layout(c.node->attrs().get(kConvLayout));
-    out[i] = i == 0             ? of_image(c, d, s, layout)
-             : is_product(c, d) ? of_one_tap(c, d, layout)
-                                : of_kernel(c, d, s, layout);
+    out[i] = i == 0                ? of_image(c, d, s, layout)
+             : has_one_tap(c.node) ? of_one_tap(c, d, layout)
+                                   : of_kernel(c, d, s, layout);
   }
   return out;
 }
