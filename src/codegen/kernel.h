@@ -68,7 +68,7 @@ struct Kernel {
 int64_t work_of_grain(const Target& target, int element_bytes);
 void set_grain(Kernel& kernel, const Target& target, DType type, int64_t work);
 
-// How far from the processor a kernel's arrays lie.
+// How far from the processor a kernel's arrays lie, and who works on them.
 struct Traffic {
   // streamed[i] (where the list is not empty): result i is not read again before it has left the caches, and
   // begins at a multiple of 64 bytes, so it may be written past them.

@@ -178,20 +178,20 @@ class Chooser {
     return n;
   }
 
-  void vote(Value v, std::string_view axes, char last, double weight) {
-    if (Chain* chain = chain_of(v)) chain->votes[with_last(axes, last)] += weight * bytes(v);
+  void vote(Value v, std::string_view axes, char last) {
+    if (Chain* chain = chain_of(v)) chain->votes[with_last(axes, last)] += bytes(v);
   }
 
   void count(Node* node) {
     if (is_convolution(node)) {
       ops::ConvLayout layout(node->attrs().get(ops::kConvLayout));
       const bool by_weights = is_gradient_by_weights(node);
-      vote(node->operand(0), layout.image, by_weights ? 'b' : 'f', 1);
+      vote(node->operand(0), layout.image, by_weights ? 'b' : 'f');
       if (by_weights) {
-        vote(node->operand(1), layout.kernel, 'o', 1);
+        vote(node->operand(1), layout.kernel, 'o');
         turns_over(node);
       } else
-        vote(node->result(), layout.result, 'f', 1);
+        vote(node->result(), layout.result, 'f');
       return;
     }
     const bool moves = passes_on(node);

@@ -139,6 +139,22 @@ def test_gradients_by_weights(
     check((image, kernel, result), sizes, axes, (1, features if depthwise else 1))
 
 
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_threads_share_the_features_of_a_gradient(threads: int) -> None:
+    axes = [Axis(11, 9, 1, 1, 2, 1, 6), Axis(8, 5, 1, 1, 1, 0, 0)]
+    sizes = {
+        "image": {"b": 70, "f": 3, "0": 11, "1": 8},
+        "kernel": {"o": 70, "i": 3, "0": 9, "1": 5},
+        "result": {"b": 1, "f": 70, "0": axes[0].places, "1": axes[1].places},
+    }
+    before = ig.get_num_threads()
+    ig.set_num_threads(threads)
+    try:
+        check(("f01b", "i01o", "fb01"), sizes, axes, (1, 70))
+    finally:
+        ig.set_num_threads(before)
+
+
 @pytest.mark.parametrize("order", ["nchw", "nhwc"])
 @pytest.mark.parametrize("shape", [(7, 24, 40), (3, 200, 16), (1, 5, 70), (4, 33, 129)])
 def test_products_of_one_tap(order: str, shape: tuple[int, int, int]) -> None:
