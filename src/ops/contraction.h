@@ -78,6 +78,9 @@ struct ProductParts {
 };
 std::optional<ProductParts> parts_of_product(Node* dot);
 
+// The start, and added to it what each step's product is: lhs [t, k, m] and rhs [t, k, n] give [m, n].
+Value add_products(Builder& build, Value start, Value lhs, Value rhs, bool reverse);
+
 // The value of kConvLayout: the axes of the image, the kernel and the result, a letter each.
 struct ConvLayout {
   std::string image, kernel, result;

@@ -17,6 +17,7 @@ namespace ig::ops {
 
 std::vector<Op> convolution_ops();    // convolution.cpp
 std::vector<Op> matmul_composites();  // products.cpp
+std::vector<Op> step_product_ops();   // step_products.cpp
 std::vector<Op> einsum_composites();  // einsum.cpp
 
 DType accumulating_type(DType operand, DType accumulate) {
@@ -465,6 +466,7 @@ std::vector<Op> contraction_ops() {
   std::vector<Op> ops;
   ops.push_back(dot_general_op());
   for (Op& op : convolution_ops()) ops.push_back(std::move(op));
+  for (Op& op : step_product_ops()) ops.push_back(std::move(op));
   for (Op& op : matmul_composites()) ops.push_back(std::move(op));
   for (Op& op : einsum_composites()) ops.push_back(std::move(op));
   return ops;

@@ -5,21 +5,21 @@
 // RUN: %intaglio opt --passes=hoist-scan --steady=0,1 %s | %intaglio run - --compare-with %s --reference --tolerance exact --inputs random:1
 // RUN: %intaglio opt --passes=hoist-scan,dce %s | FileCheck --check-prefix=EVERY %s
 
-graph @main(%r: f32[5, 6], %u: f32[6, 6], %v: f32[6, 6], %h: f32[2, 6], %x: f32[4, 2, 5]) {
+graph @main(%r: f32[5, 6], %u: f32[6, 6], %v: f32[6, 6], %h: f32[2, 6], %g: f32[2, 5], %x: f32[4, 2, 5]) {
   %turned = transpose(%r) {permutation = [1, 0]} : f32[6, 5]
-  %last, %all = scan(%turned, %u, %v | %h | %x) {length = <>, reverse = false} : f32[2, 6], f32[4, 2, 5] {
-    ^(%rt: f32[6, 5], %u: f32[6, 6], %v: f32[6, 6], %h: f32[2, 6], %item: f32[2, 5]) {
+  %last, %y = scan(%turned, %u, %v | %h, %g | %x) {length = <>, reverse = false} : f32[2, 6], f32[2, 5] {
+    ^(%rt: f32[6, 5], %u: f32[6, 6], %v: f32[6, 6], %h: f32[2, 6], %g: f32[2, 5], %item: f32[2, 5]) {
       %ut = transpose(%u) {permutation = [1, 0]} : f32[6, 6]
       %vt = transpose(%v) {permutation = [1, 0]} : f32[6, 6]
       %a = dot_general(%h, %ut) {lhs_batching_dimensions = [], rhs_batching_dimensions = [], lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0], accumulate = f32} : f32[2, 6]
       %b = dot_general(%a, %vt) {lhs_batching_dimensions = [], rhs_batching_dimensions = [], lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0], accumulate = f32} : f32[2, 6]
       %next = tanh(%b) : f32[2, 6]
       %c = dot_general(%next, %rt) {lhs_batching_dimensions = [], rhs_batching_dimensions = [], lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0], accumulate = f32} : f32[2, 5]
-      %y = add(%c, %item) : f32[2, 5]
-      return %next, %y
+      %d = add(%c, %item) : f32[2, 5]
+      return %next, %d
     }
   }
-  return %last, %all
+  return %last, %y
 }
 
 // CHECK-NOT: transpose(%r)
