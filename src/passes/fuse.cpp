@@ -127,7 +127,7 @@ void fuse(Graph& graph, Context& context) {
     if (!block.parent() || block.parent()->op() != OpId::of("fusion")) blocks.push_back(&block);
   });
   for (Block* block : blocks) {
-    Grouping grouping(*block);
+    Grouping grouping(*block, context.options.machine);
     grouping.run();
     std::vector<Grouping::Unit> units = grouping.ordered_units();
     Outliner outliner(*block, grouping);

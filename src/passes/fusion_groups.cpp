@@ -39,21 +39,6 @@ bool trailing(const Ints& axes, int rank) {
   return true;
 }
 
-// Whether a kernel that folds these axes can walk all it folds several times, out of the second cache: they
-// are next to each other in front of columns enough for vectors, of which some fit there, and a column is one
-// piece of the order of summation.
-bool walks_panels(const Type& type, const Ints& axes) {
-  constexpr int64_t kPanelBytes = 128 << 10, kLeastColumns = 32, kShortRow = 16;
-  if (axes.empty() || axes.back() - axes.front() + 1 != static_cast<int64_t>(axes.size())) return false;
-  int64_t positions = 1, columns = 1;
-  for (size_t i = static_cast<size_t>(axes.front()); i < type.dims.size(); ++i) {
-    if (!type.dims[i].is_constant()) return false;
-    (static_cast<int64_t>(i) <= axes.back() ? positions : columns) *= type.dims[i].constant();
-  }
-  return positions > 0 && positions <= ops::kPieceOfColumn && columns >= kShortRow &&
-         positions * kLeastColumns * static_cast<int64_t>(size_of(type.dtype)) <= kPanelBytes;
-}
-
 // A few rows so long that they do not stay in a cache: to walk them again in one kernel saves nothing, and
 // would leave them to a thread each, where folds alone go by pieces.
 bool few_long_rows(const Type& type, const Ints& axes) {
@@ -90,7 +75,8 @@ std::string_view group_kind_name(GroupKind kind) {
   return "loop";
 }
 
-Grouping::Grouping(Block& block, bool tells) : block_(block), tells_(tells) {
+Grouping::Grouping(Block& block, const Machine& machine, bool tells)
+    : block_(block), machine_(machine), tells_(tells) {
   size_t i = 0;
   const Node* last_effect = nullptr;
   for (Node* node : block) {
@@ -446,9 +432,7 @@ void Grouping::place_reduce(Node* node) {
   const Type& type = node->operand(0)->type();
   const bool along_rows = trailing(axes, type.rank()), row = along_rows && !few_long_rows(type, axes);
   const int lanes = along_rows ? ops::ordered_lanes(node) : 0;
-  const GroupKind kind = row                        ? GroupKind::Row
-                         : walks_panels(type, axes) ? GroupKind::Panel
-                                                    : GroupKind::Column;
+  const GroupKind kind = row ? GroupKind::Row : pays_as_panels(node) ? GroupKind::Panel : GroupKind::Column;
   for (Group* group : producer_groups(node)) {
     bool plain = group->kind == GroupKind::Loop || group->kind == GroupKind::View;
     bool same_row = walks_again(group) && group->axes == axes;
@@ -680,21 +664,6 @@ void Grouping::write_out_free() {
     std::erase_if(uses, [&](const Use& use) { return group_of(use.user) || is_free(use.user); });
     Node* twin = add_twin(node, node->next(), uses);
     start(twin, GroupKind::View, node->result()->type().dims);
-  }
-}
-
-// What was to be walked several times, and came to one stage of folds.
-void Grouping::settle_panels() {
-  for (const auto& group : groups_) {
-    if (group->kind != GroupKind::Panel) continue;
-    auto own = [&](const Node* node) { return node && group_of(node) == group.get(); };
-    const bool again = std::ranges::any_of(group->nodes, [&](const Node* node) {
-      if (node->result(0)->type().dims != group->domain) return false;
-      return std::ranges::any_of(node->operands(),
-                                 [&](Value v) { return own(v->node()) && v->type().dims == group->kept; }) ||
-             std::ranges::any_of(node->result(0)->uses(), [&](const Use& use) { return !own(use.user); });
-    });
-    if (!again) group->kind = GroupKind::Column;
   }
 }
 

@@ -32,6 +32,7 @@
 
 #include "ops/fusion_report.h"
 #include "ops/table.h"
+#include "passes/pass.h"
 
 namespace ig::passes {
 
@@ -74,7 +75,7 @@ constexpr std::string_view kShortParts =
 class Grouping {
  public:
   // Without `tells` no refusal is noted, which is a good part of the work.
-  explicit Grouping(Block& block, bool tells = true);
+  Grouping(Block& block, const Machine& machine, bool tells = true);
   // Writes copies of nodes into the block, and takes out what they stand for.
   void run();
 
@@ -102,6 +103,7 @@ class Grouping {
   void place_view(Node* node);
   bool turns_behind(const Group* group, const Node* node) const;
   void place_reduce(Node* node);
+  bool pays_as_panels(const Node* fold) const;  // fusion_panels.cpp
   Group* start(Node* node, GroupKind kind, Dims domain);
   void join(Group* group, Node* node);
   Group* merge(Group* into, Group* from);
@@ -138,7 +140,7 @@ class Grouping {
   bool reads_what_changes(std::span<Node* const> nodes, const Group* nest) const;
   Costs costs_of_pull(const Group* producer, const Group* reader, const Places& places) const;
   void join_siblings();
-  void settle_panels();
+  void settle_panels();  // fusion_panels.cpp
   bool may_fold_beside(const Group* a, const Group* b) const;
   bool may_join(const Group* first, const Group* then) const;
   bool keeps_little(const Group* group) const;
@@ -154,6 +156,7 @@ class Grouping {
   void refuse(const Node* node, const Group* group, std::string_view why, const Costs* costs = nullptr);
 
   Block& block_;
+  const Machine& machine_;
   bool tells_;
   std::vector<std::unique_ptr<Group>> groups_;
   NodeTable<Group*> of_;

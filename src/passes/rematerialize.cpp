@@ -43,8 +43,8 @@ class Meter {
     for (Node* node : graph_.body()) number_[node] = ++count_;
   }
 
-  Memory measure() {
-    Grouping grouping(graph_.body(), /*tells=*/false);
+  Memory measure(const Machine& machine) {
+    Grouping grouping(graph_.body(), machine, /*tells=*/false);
     grouping.run();
     std::vector<Grouping::Unit> units = grouping.ordered_units();
     Memory out;
@@ -318,7 +318,7 @@ double bytes_of_temporaries(const Graph& graph) {
 
 void rematerialize(Graph& graph, Context& context) {
   if (bytes_of_temporaries(graph) < kSmall) return;
-  Memory memory = Meter(graph.clone()).measure();
+  Memory memory = Meter(graph.clone()).measure(context.options.machine);
   double kept = 0, peak = memory.peak, last = 0;
   bool streamed = false;
   for (int round = 0; round < kRounds; ++round) {
@@ -334,7 +334,7 @@ void rematerialize(Graph& graph, Context& context) {
       if (!choice || (best && choice->again == best->again)) continue;
       std::unique_ptr<Graph> trial = graph.clone();
       rewrite(*trial, *choice, context.options);
-      Memory found = Meter(std::move(trial)).measure();
+      Memory found = Meter(std::move(trial)).measure(context.options.machine);
       if (best && found.peak >= then.peak) continue;
       best = std::move(choice), then = std::move(found), streamed = streams;
     }

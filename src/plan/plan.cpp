@@ -416,7 +416,7 @@ class Planner final : public BlockPlanner {
     if (!kernel.scratch.empty()) {
       Dim total = int64_t{0};
       for (const auto& [dtype, elements] : kernel.scratch) {
-        Dim n = elements * Dim(static_cast<int64_t>(size_of(dtype)));
+        Dim n = elements * Dim(static_cast<int64_t>(size_of(dtype))) + Dim(rt::kScratchSpare);
         total = total + ceildiv(n, Dim(int64_t{64})) * Dim(int64_t{64});
       }
       call.scratch = size(total);

@@ -9,7 +9,11 @@
 
 namespace ig::rt {
 
-inline constexpr uint32_t kKernelAbiVersion = 2;
+inline constexpr uint32_t kKernelAbiVersion = 3;
+
+// Bytes behind each scratch buffer of a kernel, which it may write as they are: a store of some lanes of a
+// vector is then one of all of them. The next buffer begins at a multiple of 64 behind them.
+inline constexpr int64_t kScratchSpare = 128;
 
 // Turns a matrix over: the element in row r and column c, from[r * from_step + c], becomes
 // to[c * to_step + r].

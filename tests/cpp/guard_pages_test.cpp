@@ -108,7 +108,7 @@ std::vector<Literal> run_guarded(const Graph& source, std::span<const Literal> i
       for (size_t i = 0; i < function.scratch.size(); ++i)
         bytes +=
             (static_cast<size_t>(number(function.scratch_elements[i])) * size_of(function.scratch[i].type) +
-             63) /
+             rt::kScratchSpare + 63) /
             64 * 64;
       Guarded scratch(bytes, at_end);
       std::vector<void*> pointers;

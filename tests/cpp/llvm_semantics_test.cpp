@@ -416,7 +416,7 @@ TEST(LlvmSemantics, LoopsReadWholeLinesInOrder) {
       const auto elements = static_cast<size_t>(n);
       Guarded gx(elements * 4, true), go(elements * 4, true);
       for (size_t i = 0; i < elements; ++i) gx.as<float>()[i] = static_cast<float>(i % 17);
-      Storage scratch = Storage::allocate(elements * 4 + 64);
+      Storage scratch = Storage::allocate(elements * 4 + 64 + rt::kScratchSpare);
       ASSERT_EQ(kernel({gx.data(), go.data()}, {n}, 1, nullptr, scratch.data()), 0);
       float total = 0;
       for (size_t i = 1; i < elements; ++i) {
@@ -601,7 +601,7 @@ TEST(LlvmSemantics, FailuresScratchBlocksAndFolds) {
     b.store(out, b.block(), sum + floor * 1000.0 + rest * 100000.0);
     Kernel kernel(b.finish(), target);
     int64_t in[3] = {10, 20, -3}, got[3] = {0, 0, 0}, error[2] = {0, 0};
-    alignas(64) char scratch[256] = {};
+    alignas(64) char scratch[512] = {};
     EXPECT_EQ(kernel({in, got}, {4}, 3, error, scratch), 1);
     EXPECT_EQ(error[0], 42);
     EXPECT_EQ(error[1], -3);
@@ -610,9 +610,47 @@ TEST(LlvmSemantics, FailuresScratchBlocksAndFolds) {
     EXPECT_EQ(got[2], 0);
     EXPECT_EQ(scratch[0], 7);
     int64_t kept;
-    std::memcpy(&kept, scratch + 64, 8);
+    std::memcpy(&kept, scratch + rt::kScratchSpare + 64, 8);
     EXPECT_EQ(kept, 20);
   }
+}
+
+// A store of some lanes into scratch may go as one of all lanes; what stands beside them stays, in the buffer
+// and in the next one.
+TEST(LlvmSemantics, StoresOfSomeLanesIntoScratch) {
+  for (const Target& target : runnable())
+    for (DType type : {DType::F32, DType::F64, DType::C64, DType::I8})
+      for (int lanes : {8, 16}) {
+        Builder b("parts");
+        auto x = b.add_buffer(type, false, "x"), out = b.add_buffer(type, true, "out");
+        Expr n = b.size(Dim::symbol("n"));
+        auto first = b.add_scratch(type, Dim::symbol("n"), "first");
+        auto second = b.add_scratch(type, Dim::symbol("n"), "second");
+        auto copy = [&](uint32_t to, uint32_t from, Expr begin, Expr end, Expr shift) {
+          b.vector_for(begin, end, lanes, [&](Expr i) { b.store(to, i, b.load(from, i + shift)); });
+        };
+        copy(second, x, b.index(0), n, b.index(0));
+        copy(first, x, b.index(0), n, b.index(0));
+        b.serial_for(b.index(1), n,
+                     [&](Expr i) { copy(first, second, i, b.let(loop::lesser(i + 5, n)), -i); });
+        copy(out, first, b.index(0), n, b.index(0));
+        b.serial_for(b.index(0), n, [&](Expr i) { b.store(out, n + i, b.load(second, i)); });
+        Kernel kernel(b.finish(), target);
+        for (int64_t n_now : {1, 3, 7, 8, 9, 31}) {
+          const auto count = static_cast<size_t>(n_now), bytes = size_of(type);
+          Guarded gx(count * bytes, true), go(2 * count * bytes, true);
+          for (size_t i = 0; i < count * bytes; ++i) gx.as<uint8_t>()[i] = static_cast<uint8_t>(i % 61 + 1);
+          Storage scratch =
+              Storage::allocate(2 * (count * bytes + 64 + static_cast<size_t>(rt::kScratchSpare)));
+          ASSERT_EQ(kernel({gx.data(), go.data()}, {n_now}, 1, nullptr, scratch.data()), 0);
+          std::vector<uint8_t> want(gx.as<uint8_t>(), gx.as<uint8_t>() + count * bytes);
+          for (size_t i = 1; i < count; ++i)
+            for (size_t j = i; j < std::min(i + 5, count); ++j)
+              std::memcpy(&want[j * bytes], gx.as<uint8_t>() + (j - i) * bytes, bytes);
+          EXPECT_EQ(std::memcmp(go.data(), want.data(), want.size()), 0) << target.name << " " << n_now;
+          EXPECT_EQ(std::memcmp(go.as<uint8_t>() + want.size(), gx.data(), want.size()), 0);
+        }
+      }
 }
 
 }  // namespace

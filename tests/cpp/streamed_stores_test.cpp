@@ -59,7 +59,7 @@ Ran run(std::string_view text, const Target& target, bool streamed, bool far) {
   for (size_t i = 0; i < kernel.function->scratch.size(); ++i)
     scratch_bytes += (static_cast<size_t>(kernel.function->scratch_elements[i].constant()) *
                           size_of(kernel.function->scratch[i].type) +
-                      63) /
+                      rt::kScratchSpare + 63) /
                      64 * 64;
   Storage scratch = Storage::allocate(scratch_bytes + 64);
   const loop::Function* list[] = {kernel.function.get()};

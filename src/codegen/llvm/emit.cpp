@@ -72,7 +72,7 @@ void Emitter::emit_arguments() {
       pointers_.push_back(base);
       auto* bytes = b_.CreateMul(emit_dim(f_.scratch_elements[i]),
                                  i64(static_cast<int64_t>(size_of(f_.scratch[i].type))));
-      auto* rounded = b_.CreateAnd(b_.CreateAdd(bytes, i64(63)), i64(-64));
+      auto* rounded = b_.CreateAnd(b_.CreateAdd(bytes, i64(rt::kScratchSpare + 63)), i64(-64));
       base = b_.CreateInBoundsGEP(b_.getInt8Ty(), base, rounded);
     }
   }

@@ -169,6 +169,7 @@ class Emitter {
   llvm::Value* load_apart(uint32_t buffer, DType type, Value offset);
   llvm::Value* load_indexed(uint32_t buffer, DType type, Value offset);
   bool store_known_lanes(llvm::Value* v, llvm::Value* at, llvm::Align align);
+  bool store_blended(uint32_t buffer, llvm::Value* v, llvm::Value* at, llvm::Align align);
   void store(const loop::Stmt& s);
   void stream(llvm::StoreInst* store);
   void prefetch(const loop::Stmt& s);

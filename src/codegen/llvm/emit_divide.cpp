@@ -30,11 +30,12 @@ constexpr Layout kDouble{64, 52, 1023, 900, 60};
 llvm::Value* Emitter::divide_by_number(DType type, llvm::Value* a, llvm::Value* b) {
   if (type != DType::F32 && type != DType::F64) return nullptr;
   const Layout& of = type == DType::F32 ? kFloat : kDouble;
-  constexpr int kRegister = 64;
-  if (!target_.fma || target_.vector_bytes != kRegister || mask_ != nullptr ||
-      lanes_ * static_cast<int>(of.bits) / 8 < kRegister)
+  const int of_register = target_.vector_bytes;
+  if (!target_.fma || of_register < 32 || mask_ != nullptr ||
+      lanes_ * static_cast<int>(of.bits) / 8 < of_register)
     return nullptr;
-  // By a power of two it is a multiplication.
+  // By a power of two it is a multiplication. Vectors of 256 bits divide in five cycles, which a quotient and
+  // its test take too: there it pays where no test is needed.
   auto* known = llvm::dyn_cast<llvm::ConstantFP>(b);
   if (known != nullptr && known->getValueAPF().getExactInverse(nullptr)) return nullptr;
 
@@ -51,6 +52,13 @@ llvm::Value* Emitter::divide_by_number(DType type, llvm::Value* a, llvm::Value* 
     return b_.CreateICmpULT(b_.CreateSub(size, least), integer(own, uint64_t{2 * range + 1} << of.mantissa));
   };
 
+  // What was a whole number is zero or near enough to one, and its zero has the sign of a positive divisor.
+  const bool positive = known != nullptr && !known->isNegative();
+  const bool untested =
+      positive && llvm::isa<llvm::SIToFPInst, llvm::UIToFPInst>(a) &&
+      llvm::PatternMatch::match(near_one(b_.CreateBitCast(b, word), of.near), llvm::PatternMatch::m_One());
+  if (!untested && of_register < 64) return nullptr;
+
   auto* one = llvm::ConstantFP::get(real, 1);
   auto* r = b_.CreateFDiv(one, b);
   auto fma = [&](llvm::Value* x, llvm::Value* y, llvm::Value* z) {
@@ -61,11 +69,7 @@ llvm::Value* Emitter::divide_by_number(DType type, llvm::Value* a, llvm::Value* 
   auto* remainder = fma(splat(b_.CreateFNeg(b)), q, a);
   auto* fast = fma(remainder, splat(r), q);
 
-  // What was a whole number is zero or near enough to one, and its zero has the sign of a positive divisor.
-  const bool positive = known != nullptr && !known->isNegative();
-  if (positive && llvm::isa<llvm::SIToFPInst, llvm::UIToFPInst>(a) &&
-      llvm::PatternMatch::match(near_one(b_.CreateBitCast(b, word), of.near), llvm::PatternMatch::m_One()))
-    return fast;
+  if (untested) return fast;
 
   // A zero of the divisor's sign keeps its own; no number has the word of all ones.
   auto* divisor = b_.CreateBitCast(b, word);
@@ -73,7 +77,7 @@ llvm::Value* Emitter::divide_by_number(DType type, llvm::Value* a, llvm::Value* 
   auto* zero = b_.CreateSelect(b_.CreateICmpSLT(divisor, integer(word, 0)),
                                llvm::Constant::getAllOnesValue(word), integer(word, 0));
   auto* bad = b_.CreateAnd(b_.CreateNot(near_one(dividend, of.far)), b_.CreateICmpNE(dividend, splat(zero)));
-  for (int half = lanes_ / 2; half * static_cast<int>(of.bits) / 8 >= kRegister; half /= 2) {
+  for (int half = lanes_ / 2; half * static_cast<int>(of.bits) / 8 >= of_register; half /= 2) {
     std::vector<int> low, high;
     for (int k = 0; k < half; ++k) low.push_back(k), high.push_back(k + half);
     bad = b_.CreateOr(b_.CreateShuffleVector(bad, low), b_.CreateShuffleVector(bad, high));

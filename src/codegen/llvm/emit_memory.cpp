@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "codegen/llvm/emit.h"
+#include "runtime/kernel_abi.h"
 #include "support/error.h"
 
 namespace ig::codegen {
@@ -230,6 +231,17 @@ bool Emitter::store_known_lanes(llvm::Value* v, llvm::Value* at, llvm::Align ali
   return true;
 }
 
+// A store of the active lanes as one of all of them, of which the others hold what stood there: in scratch,
+// which is the thread's own, with room behind it (rt::kScratchSpare).
+bool Emitter::store_blended(uint32_t buffer, llvm::Value* v, llvm::Value* at, llvm::Align align) {
+  auto* type = llvm::cast<llvm::FixedVectorType>(v->getType());
+  const uint64_t bytes = uint64_t{type->getNumElements()} * type->getScalarSizeInBits() / 8;
+  if (buffer < f_.buffers.size() || target_.vector_bytes == 64 || bytes > rt::kScratchSpare) return false;
+  auto* mask = type->getNumElements() == static_cast<unsigned>(lanes_) ? mask_ : parts_mask();
+  b_.CreateAlignedStore(b_.CreateSelect(mask, v, b_.CreateAlignedLoad(type, at, align)), at, align);
+  return true;
+}
+
 void Emitter::store(const loop::Stmt& s) {
   DType type = s.value.type();
   auto* element = memory_type(type);
@@ -249,7 +261,7 @@ void Emitter::store(const loop::Stmt& s) {
   if (splits(type)) v = parts_of(type, v);
   if (offset.stride == 1) {
     auto* at = at_offset();
-    if (mask_ != nullptr && store_known_lanes(v, at, align)) return;
+    if (mask_ != nullptr && (store_known_lanes(v, at, align) || store_blended(s.id, v, at, align))) return;
     if (splits(type) && mask_ != nullptr && masked_moves(part_of(type))) {
       b_.CreateMaskedStore(v, at, align, parts_mask());
       return;

@@ -74,9 +74,12 @@ void nest_cholesky(NestContext& c) {
   Grid u = blocked.grid(size, size, "factor");  // the factor, transposed
   Expr base = b.let(b.block() * n * n);
   Grid x{b, c.operands[0], base, n}, out{b, c.results[0], base, n};
-  b.serial_for(b.index(0), n, [&](Expr i) {  // below the diagonal of u nothing that stands there is used
-    b.vector_for(i, n, kLanes, [&](Expr j) { u.store(i, j, x.load(j, i)); });
-  });
+  // Below the diagonal of u nothing that stands there is used.
+  if (is_complex(dtype))
+    b.serial_for(b.index(0), n,
+                 [&](Expr i) { b.vector_for(i, n, kLanes, [&](Expr j) { u.store(i, j, x.load(j, i)); }); });
+  else
+    b.transpose({u.buffer, u.base, u.step}, {x.buffer, x.base, x.step}, n, n);
   auto left = [&](Expr i, Expr k) { return conj(u.load(k, i)); };
   auto above = [&](Expr k, Expr j) { return u.load(k, j); };
   auto root = [&](Expr i) { return real(u.load(i, i)); };
@@ -99,11 +102,14 @@ void nest_cholesky(NestContext& c) {
     });
   });
   Expr zero = b.constant(dtype, 0);
-  b.serial_for(b.index(0), n, [&](Expr i) {
-    Expr end = b.let(i + one);
-    b.vector_for(b.index(0), end, kLanes, [&](Expr j) { out.store(i, j, u.load(j, i)); });
-    b.vector_for(end, n, kLanes, [&](Expr j) { out.store(i, j, zero); });
-  });
+  b.serial_for(b.index(0), n,
+               [&](Expr i) { b.vector_for(b.index(0), i, kLanes, [&](Expr j) { u.store(i, j, zero); }); });
+  if (is_complex(dtype))
+    b.serial_for(b.index(0), n, [&](Expr i) {
+      b.vector_for(b.index(0), n, kLanes, [&](Expr j) { out.store(i, j, u.load(j, i)); });
+    });
+  else
+    b.transpose({out.buffer, out.base, out.step}, {u.buffer, u.base, u.step}, n, n);
 }
 
 // The lower triangle is the matrix: dL = L phi(L⁻¹ dA L⁻ᴴ), phi taking the lower triangle and half of the
