@@ -125,6 +125,7 @@ class Emitter {
   bool loads_by_steps(DType type, const Node* offset, const Runs& runs);
   llvm::Value* load_runs(uint32_t buffer, DType type, const Node* offset);
   Value compare_affine(const Node& n, Value a, Value b);
+  bool divides_natural(const Node& n, llvm::Value* b);
   llvm::Value* arithmetic(const Node& n, llvm::Value* a, llvm::Value* b);
   llvm::Value* compare(const Node& n, llvm::Value* a, llvm::Value* b);
   llvm::Value* divide(loop::Op op, DType type, llvm::Value* a, llvm::Value* b);

@@ -189,8 +189,16 @@ llvm::Value* Emitter::compare(const Node& n, llvm::Value* a, llvm::Value* b) {
   return b_.CreateICmp(is_signed_int(type) ? signs[row] : unsigns[row], a, b);
 }
 
+// An index taken apart: where its sign is known, a shift and a mask do for powers of two.
+bool Emitter::divides_natural(const Node& n, llvm::Value* b) {
+  if (n.type != DType::I64 || (n.op != Op::Div && n.op != Op::Rem)) return false;
+  auto* by = llvm::dyn_cast<llvm::ConstantInt>(b);
+  return by != nullptr && by->getSExtValue() > 0 && natural(n.a.node());
+}
+
 llvm::Value* Emitter::arithmetic(const Node& n, llvm::Value* a, llvm::Value* b) {
   bool floating = a->getType()->isFPOrFPVectorTy();
+  if (divides_natural(n, b)) return n.op == Op::Div ? b_.CreateUDiv(a, b) : b_.CreateURem(a, b);
   switch (n.op) {
     case Op::Add: return floating ? b_.CreateFAdd(a, b) : b_.CreateAdd(a, b);
     case Op::Sub: return floating ? b_.CreateFSub(a, b) : b_.CreateSub(a, b);

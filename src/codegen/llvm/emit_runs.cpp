@@ -66,9 +66,9 @@ Emitter::Value Emitter::within_run(const Node* n, const Runs& runs, llvm::Value*
   if (by_constant(n)) {
     const Quotient q = taken_apart(n);
     auto* times = i64(q.divisor / runs.length);
-    if (q.of == runs.walk && n->op == Op::Div) return {b_.CreateSDiv(number, times)};
+    if (q.of == runs.walk && n->op == Op::Div) return {b_.CreateUDiv(number, times)};
     if (q.of == runs.walk)
-      return {b_.CreateAdd(b_.CreateMul(b_.CreateSRem(number, times), i64(runs.length)), rest), 1};
+      return {b_.CreateAdd(b_.CreateMul(b_.CreateURem(number, times), i64(runs.length)), rest), 1};
     if (!by_constant(q.of)) return eval(n);  // the same in all lanes
   }
   const Value a = within_run(n->a.node(), runs, number, rest),
@@ -114,9 +114,9 @@ llvm::Value* Emitter::load_runs(uint32_t buffer, DType type, const Node* offset)
       return mask_ != nullptr ? least(i64(at), b_.CreateSub(active_, i64(1))) : i64(at);
     };
     auto* first = b_.CreateAdd(walk, place(lane));
-    auto* number = b_.CreateSDiv(first, length);
+    auto* number = b_.CreateUDiv(first, length);
     auto* rest = b_.CreateSub(first, b_.CreateMul(number, length));
-    auto* last = b_.CreateSDiv(b_.CreateAdd(walk, place(lane + lanes - 1)), length);
+    auto* last = b_.CreateUDiv(b_.CreateAdd(walk, place(lane + lanes - 1)), length);
     const Value one = within_run(offset, runs, number, rest);
     const Value two = within_run(offset, runs, last, b_.CreateSub(rest, length));
     if (one.v == nullptr || two.v == nullptr || one.stride != two.stride) return nullptr;

@@ -44,10 +44,16 @@ bool Emitter::natural(const Node* n) {
       const auto most_left = n->a->op == Op::Const ? most(n->b.node()) : std::nullopt;
       return most_left && *most_left <= static_cast<int64_t>(n->a->bits[0]);
     }
+    case Op::Mul: {  // a number of a user's may wrap
+      constexpr uint64_t kMost = uint64_t{1} << 31;
+      for (const Node* factor : {n->a.node(), n->b.node()})
+        if (factor->op == Op::Const && factor->bits[0] > kMost) return false;
+      break;
+    }
     case Op::Add:
-    case Op::Mul:
     case Op::Div:
     case Op::Rem: break;
+    case Op::Select: return natural(n->b.node()) && natural(n->c.node());
     default: return false;
   }
   if (auto it = natural_.find(n); it != natural_.end()) return it->second;
@@ -172,7 +178,8 @@ Emitter::Value Emitter::divided(const Node& n, Value a, Value b) {
   }
   if (n.op == Op::Rem || known != nullptr) return with_steps(i64(0), std::move(steps));
   auto* begin = a.steps == nullptr ? a.v : b_.CreateAdd(a.base, i64(a.steps->front()));
-  return with_steps(b_.CreateSDiv(begin, by), std::move(steps));
+  return with_steps(natural(n.a.node()) ? b_.CreateUDiv(begin, by) : b_.CreateSDiv(begin, by),
+                    std::move(steps));
 }
 
 Emitter::Value Emitter::stepped(const Node& n, Value a, Value b) {
