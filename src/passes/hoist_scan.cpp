@@ -2,10 +2,12 @@
 // scanned with what is the same in every step is one product over all steps, made by the op's own batch rule;
 // and what is the same in every step, and dear, is computed once. The scan then reads slices of the one and
 // the whole of the other. A product whose results are stacked, and read by no later step, is one product too,
-// behind the scan, with all that is computed of it: its other operand is stacked in their place. A weight
-// that most calls leave as it is goes the other way: products read it in a form that is made once for all
-// calls, so turning it over is left to them, inside. Each element is computed by the same operations in the
-// same order as before.
+// behind the scan, with all that is computed of it: its other operand is stacked in their place. And large
+// sums of small products, as the gradients by a recurrence's weights are, are added up behind it, where a tile
+// of them stays at hand for all steps (ops::add_products): the scan would read and write all of them in every
+// step. A weight that most calls leave as it is goes the other way: products read it in a form that is made
+// once for all calls, so turning it over is left to them, inside. Each element is computed by the same
+// operations in the same order as before.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -334,7 +336,7 @@ class Hoister {
     std::vector<Sum> sums;
     for (size_t i = 0; i < carries_; ++i)
       if (auto sum = sum_of_products(i)) sums.push_back(*sum);
-    // Stacked is no more than as much again as is scanned.
+    // Stacked is at most twice what is scanned.
     int64_t scanned = 0;
     for (size_t i = consts_ + carries_; i < body_.args().size(); ++i)
       scanned += elements_of(body_.arg(i)).value_or(0);

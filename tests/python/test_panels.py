@@ -46,6 +46,8 @@ def softmax(m: Any, x: Any, axis: int) -> tuple[Any, Any]:
         ((4, 50, 33), 1),  # panels to share, each of whole rows
         ((5, 60, 700), 1),
         ((4, 1100, 240), 1),  # a megabyte of float32, which is whole, and two of float64, which are not
+        ((700, 1000), 0),  # wide panels, as few columns fit the second cache
+        ((3, 900, 500), 1),
         ((0, 5, 32), 1),
         ((2, 5, 0), 1),
     ],
