@@ -3,10 +3,10 @@
 // and what is the same in every step, and dear, is computed once. The scan then reads slices of the one and
 // the whole of the other. A product whose results are stacked, and read by no later step, is one product too,
 // behind the scan, with all that is computed of it: its other operand is stacked in their place. And large
-// sums of small products, as the gradients by a recurrence's weights are, are added up behind it, where a tile
-// of them stays at hand for all steps (ops::add_products): the scan would read and write all of them in every
-// step. A weight that most calls leave as it is goes the other way: products read it in a form that is made
-// once for all calls, so turning it over is left to them, inside. Each element is computed by the same
+// sums of small products, as the gradients by a recurrence's weights are, are added up behind it, where a
+// tile of them stays at hand for all steps (ops::add_products): the scan would read and write all of them in
+// every step. A weight that most calls leave as it is goes the other way: products read it in a form that is
+// made once for all calls, so turning it over is left to them, inside. Each element is computed by the same
 // operations in the same order as before.
 #include <algorithm>
 #include <map>
@@ -231,7 +231,7 @@ class Hoister {
         });
       };
       const auto results = node->results();
-      if (std::all_of(results.begin(), results.end(), waits)) late.insert(node);
+      if (!results.empty() && std::all_of(results.begin(), results.end(), waits)) late.insert(node);
     }
     std::unordered_set<const Node*> sunk;
     for (Node* node : body_) {
@@ -260,19 +260,25 @@ class Hoister {
     return out;
   }
 
-  // Stacks are not much larger than the results that they stand for.
+  // Neither the stacks nor what is computed of them for all steps is much larger than the results that they
+  // stand for: a loss of many classes, computed step by step, is there for its memory.
   bool fit(const std::vector<Value>& stacks) const {
     constexpr int64_t kMostGrowth = 4;
     const auto results = body_.results().subspan(carries_);
-    int64_t more = 0, less = 0;
-    for (Value v : stacks) {
-      if (!constant_dims(v->type().dims)) return true;
-      if (std::find(results.begin(), results.end(), v) == results.end())
-        more += ig::product(v->type().dims).constant();
-    }
+    int64_t more = 0, less = 0, largest = 0;
+    for (Value v : stacks)
+      if (std::find(results.begin(), results.end(), v) == results.end()) more += usual_elements(v);
     for (Value v : results)
-      if (sinks_.contains(v) && constant_dims(v->type().dims)) less += ig::product(v->type().dims).constant();
-    return more <= kMostGrowth * less;
+      if (sinks_.contains(v)) less += usual_elements(v);
+    for (Value v : sinks_) largest = std::max(largest, usual_elements(v));
+    return std::max(more, largest) <= kMostGrowth * less;
+  }
+  // Of a size that is not known, something: the same in all that are compared.
+  static int64_t usual_elements(Value v) {
+    constexpr int64_t kUsual = 32;
+    int64_t out = 1;
+    for (const Dim& dim : v->type().dims) out *= dim.is_constant() ? dim.constant() : kUsual;
+    return out;
   }
 
   // The scan anew, without these of its carries, and without what sinks: it stacks these values instead.

@@ -1,6 +1,9 @@
 // Arithmetic: scalars, vectors, and indices in affine form.
 #include <llvm/IR/MDBuilder.h>
 
+#include <algorithm>
+#include <bit>
+
 #include "codegen/llvm/emit.h"
 #include "support/error.h"
 
@@ -189,11 +192,38 @@ llvm::Value* Emitter::compare(const Node& n, llvm::Value* a, llvm::Value* b) {
   return b_.CreateICmp(is_signed_int(type) ? signs[row] : unsigns[row], a, b);
 }
 
-// An index taken apart: where its sign is known, a shift and a mask do for powers of two.
+namespace {
+
+// How many bits an index takes at most that is never below zero, so that it is known not to wrap; no loop
+// counts beyond 2^47. More than there are where the form is another one, or too long to look at.
+int most_bits(const loop::ExprNode* n, int& looks) {
+  constexpr int kTooMany = 64, kOfLoop = 47;
+  if (--looks < 0) return kTooMany;
+  auto of = [&](const loop::Expr& e) { return most_bits(e.node(), looks); };
+  const bool by_constant = n->b && n->b->op == Op::Const;
+  switch (n->op) {
+    case Op::Const: return static_cast<int>(std::bit_width(n->bits[0]));
+    case Op::Size: return kOfLoop;
+    case Op::Var: return n->a ? of(n->a) : kOfLoop;
+    case Op::Add: return std::max(of(n->a), of(n->b)) + 1;
+    case Op::Sub: return of(n->a);
+    case Op::Mul: return of(n->a) + of(n->b);
+    case Op::Div: return of(n->a);
+    case Op::Rem: return by_constant ? of(n->b) : of(n->a);
+    case Op::Select: return std::max(of(n->b), of(n->c));
+    default: return kTooMany;
+  }
+}
+
+}  // namespace
+
+// An index taken apart: where its sign is known, a shift and a mask do for powers of two. A number of a
+// user's may have the same form, and wrap.
 bool Emitter::divides_natural(const Node& n, llvm::Value* b) {
   if (n.type != DType::I64 || (n.op != Op::Div && n.op != Op::Rem)) return false;
   auto* by = llvm::dyn_cast<llvm::ConstantInt>(b);
-  return by != nullptr && by->getSExtValue() > 0 && natural(n.a.node());
+  int looks = 64;
+  return by != nullptr && by->getSExtValue() > 0 && natural(n.a.node()) && most_bits(n.a.node(), looks) < 63;
 }
 
 llvm::Value* Emitter::arithmetic(const Node& n, llvm::Value* a, llvm::Value* b) {

@@ -52,12 +52,13 @@ bool Emitter::natural(const Node* n) {
     }
     case Op::Add:
     case Op::Div:
-    case Op::Rem: break;
-    case Op::Select: return natural(n->b.node()) && natural(n->c.node());
+    case Op::Rem:
+    case Op::Select: break;
     default: return false;
   }
   if (auto it = natural_.find(n); it != natural_.end()) return it->second;
-  return natural_[n] = natural(n->a.node()) && (!n->b || natural(n->b.node()));
+  const Node* first = n->op == Op::Select ? n->c.node() : n->a.node();
+  return natural_[n] = natural(first) && (!n->b || natural(n->b.node()));
 }
 
 // What an index does not fall below, where its form says so.
