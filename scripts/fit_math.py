@@ -5,6 +5,7 @@ of the best polynomial of that degree. Needs mpmath: `python scripts/fit_math.py
 """
 
 import itertools
+import math
 import struct
 
 import mpmath as mp
@@ -37,6 +38,10 @@ def single_bits(value):
     return struct.unpack("I", struct.pack("f", float(value)))[0]
 
 
+def single_from_bits(word):
+    return struct.unpack("f", struct.pack("I", word))[0]
+
+
 def text(coefficient, single):
     if not single:
         return mp.nstr(mp.mpf(float(coefficient)), 17)
@@ -64,20 +69,21 @@ def write_pieces(what, columns, **numbers):
 
 def write_erf_pieces():
     """erf(a) - min(a, kink) in the distance d from the nearest multiple of a step: one table for each power of d."""
-    step, kink, limit = mp.mpf(65) / 256, mp.mpf(455) / 512, mp.mpf("3.93")
+    step, kink, limit, degree = mp.mpf(269) / 512, mp.mpf(807) / 1024, mp.mpf("3.93"), 7
     columns = []
-    for i in range(16):
+    for i in range(8):
         middle = i * step
         end = min(middle + step / 2, limit) - middle
         if i == 0:  # relative to d, so that erf keeps its digits towards zero
-            columns.append([mp.mpf(0), *fit(lambda d: mp.erf(d) / d - 1, "1e-20", end, 4)])
+            columns.append([mp.mpf(0), *fit(lambda d: mp.erf(d) / d - 1, "1e-20", end, degree - 1)])
         else:
-            columns.append(fit(lambda d, m=middle: mp.erf(m + d) - min(m + d, kink), -step / 2, end, 5))
+            columns.append(fit(lambda d, m=middle: mp.erf(m + d) - min(m + d, kink), -step / 2, end, degree))
     print(
         "// erf(a) - min(a, kink) in the distance from the nearest multiple of the step, up to the limit, from where on it"
     )
-    print("// is 1 to the last place: a table for each power of the distance, of one entry for each multiple")
-    write_pieces("Erf", columns, Step=step, Kink=kink, Limit=limit)
+    print("// is 1 to the last place: a table for each power of the distance, of one entry for each multiple, and both")
+    print("// halves of a table are the same")
+    write_pieces("Erf", columns + columns, Step=step, Kink=kink, Limit=limit)
 
 
 def write_table(what, entries):
@@ -108,8 +114,41 @@ def write_exp_roots():
 def nearly_float(f, x):
     """Of the floats near x the one where f lies nearest to a float."""
     start = single_bits(x)
-    near = [mp.mpf(struct.unpack("f", struct.pack("I", start + k))[0]) for k in range(-400, 401)]
+    near = [mp.mpf(single_from_bits(start + k)) for k in range(-400, 401)]
     return min(near, key=lambda point: abs(f(point) - single_of(f(point))))
+
+
+def write_log_pieces(name, scale):
+    """The logarithm in the base of which 1 / log(base) is the scale, in eight pieces of an octave that begins where one
+    of them has 1 near its middle, which is that one's point. Of the floats near another piece's middle the point is the
+    one whose logarithm lies nearest to a multiple of 2^-16, so that its sum with a multiple of a short log(2) is exact,
+    and whose slope there lies nearest to a float."""
+
+    def error(point):  # how far from exact both are, in what of either one may take
+        multiple, slope = math.log(point) * scale * 2**16, scale / point
+        return max(abs(multiple - round(multiple)) * 2**14, abs(single_of(slope) / slope - 1) * 2**25 * 5)
+
+    start = mp.mpf(23) / 32
+    edges = [single_from_bits(single_bits(start) + (k << 20)) for k in range(9)]
+    columns, reach = [], []
+    for begin, end in itertools.pairwise(edges):
+        first, last = (single_bits(begin + (end - begin) * share) for share in (0.38, 0.62))
+        point = 1.0 if begin < 1 < end else min(map(single_from_bits, range(first, last)), key=error)
+        columns.append([point, scale / point, round(math.log(point) * scale * 2**16) / 2**16])
+        reach += [(begin - point) / point * scale, (end - point) / point * scale]
+    print("// What this logarithm of F32 looks up, for eight pieces of an octave that begins at kLogBegin: the entry is")
+    print("// named by the three bits behind the exponent, counted from there. A point of each piece, the slope there, and")
+    print("// the logarithm, a multiple of 2^-16. Both halves of a table are the same")
+    write_pieces(name, columns + columns, **({"Begin": start} if name == "Log" else {}))
+    write(
+        f"{name}F32",
+        "(log(1 + r / scale) scale - r) / r^2, scale = 1 / log(base), of the pieces of an octave",
+        True,
+        lambda r: (mp.log1p(r / scale) * scale - r) / r**2 if abs(r) > 1e-12 else r / (3 * scale**2) - 1 / (2 * scale),
+        min(reach),
+        max(reach),
+        3,
+    )
 
 
 def write_tanh_pieces():
@@ -141,26 +180,24 @@ def write_tanh_pieces():
 
 
 def write_erfcx_pieces():
-    """exp(a^2) erfc(a) in the distance from a point of each of 16 pieces, four to an octave of 1 + scale a."""
-    limit, scale, degree = mp.mpf("10.1"), mp.mpf("1.475"), 6
+    """exp(a^2) erfc(a) in the distance from a point of each of 8 pieces, two to an octave of 1 + scale a."""
+    limit, scale, degree = mp.mpf("10.1"), mp.mpf("1.482"), 8
 
     def f(a):
         return mp.exp(a * a) * mp.erfc(a)
 
-    columns = [None] * 16
-    for k in range(16):
-        begin, end = (((1 + mp.mpf(j % 4) / 4) * 2 ** (j // 4) - 1) / scale for j in (k, k + 1))
-        point = nearly_float(f, (begin + end) / 2) if k else mp.mpf(0)  # 1 at 0 is exact
+    columns = [None] * 8
+    for k in range(8):
+        begin, end = (((1 + mp.mpf(j % 2) / 2) * 2 ** (j // 2) - 1) / scale for j in (k, k + 1))
+        point = nearly_float(f, (begin + end) / 2)
         slope = fit(lambda d, p=point: (f(p + d) - f(p)) / d, begin - point + mp.mpf("1e-20"), end - point, degree - 1)
-        columns[(single_bits(1 + scale * begin * (1 + mp.mpf("1e-5"))) >> 21) & 15] = [point, f(point), *slope]
+        columns[(single_bits(1 + scale * begin * (1 + mp.mpf("1e-5"))) >> 22) & 7] = [point, f(point), *slope]
+    print("// exp(a^2) erfc(a) up to the limit, from where on erfc is 0: the entry is named by the low three bits of the")
     print(
-        "// exp(a^2) erfc(a) up to the limit, from where on erfc is 0: the entry is named by the low four bits of the bits"
+        "// bits of 1 + scale a, shifted right by 22. The first table holds points; the others, of each power of a's"
     )
-    print(
-        "// of 1 + scale a, shifted right by 21. The first table holds points; the others, of each power of a's distance"
-    )
-    print("// from its point, the coefficient")
-    write_pieces("Erfcx", columns, Limit=limit, Scale=scale)
+    print("// distance from its point, the coefficient. Both halves of a table are the same")
+    write_pieces("Erfcx", columns + columns, Limit=limit, Scale=scale)
 
 
 def main():
@@ -180,16 +217,9 @@ def main():
         write(f"Exp{name}F32", what, True, lambda r: series(exp_tail, r), -width, width, degree)
     write("Exp", "(exp(r) - 1 - r) / r^2", False, lambda r: series(exp_tail, r), -half_ln2, half_ln2, 10)
 
-    low, high = mp.sqrt(0.5) - 1, mp.sqrt(2) - 1
-    write(
-        "LogF32",
-        "(log(1 + f) - f + f^2/2) / f^3",
-        True,
-        lambda f: (mp.log(1 + f) - f + f * f / 2) / f**3 if abs(f) > 1e-9 else mp.mpf(1) / 3,
-        low,
-        high,
-        8,
-    )
+    write_log_pieces("Log", 1.0)
+    write_log_pieces("Log2", 1 / math.log(2))
+    write_log_pieces("Log10", 1 / math.log(10))
     atanh_tail = [mp.mpf(2) / (2 * k + 3) for k in range(60)]
     write("Log", "(2 atanh(s) - 2s) / s^3 in s^2", False, lambda z: series(atanh_tail, z, 60), 0, "0.0296", 7)
     write(

@@ -176,56 +176,77 @@ Expr expm1(Expr x) {
 
 namespace {
 
-// x = 2^k (1 + f), 1 + f between sqrt(1/2) and sqrt(2); x is positive and finite.
+Expr log_edges(Expr x, Expr y) {
+  Expr edge = select(x == 0.0, number(x, -kInfinity), not_a_number(x));
+  return select(x <= 0.0, edge, select(x < kInfinity, y, x));
+}
+
+// A logarithm of F32: what its pieces look up, a polynomial, and log(2), of which the first part is short.
+struct Base32 {
+  const loop::Table (&pieces)[3];
+  const float (&polynomial)[4];
+  double two_high, two_low;
+};
+constexpr Base32 kNatural{kLogPieces, kLogF32, 0.693359375, -2.12194440e-4};
+constexpr Base32 kBinary{kLog2Pieces, kLog2F32, 1, 0};
+constexpr Base32 kDecimal{kLog10Pieces, kLog10F32, 0.30078125, 0.00024874566398119520};
+
+// log(x) of a positive, finite x as the first part of log(2) k times, at_point, r = distance * slope, and a
+// rest; `octave` is k in the place of an exponent.
+struct LogParts32 {
+  Expr octave, k, at_point, distance, slope, r, rest;
+};
+LogParts32 log_parts32(Expr x, const Base32& base, bool may_be_denormal) {
+  Expr tiny = x < 0x1p-126;
+  Expr word = to_bits(may_be_denormal ? select(tiny, x * 0x1p24, x) : x);
+  // Counted from where the first piece begins, the bits have k in front and the piece behind it.
+  Expr counted = word - bits(word, std::bit_cast<uint32_t>(static_cast<float>(kLogBegin)));
+  Expr octave = counted & bits(word, 0xff800000u);
+  Expr k = convert(shift_right(counted, bits(word, 23)), DType::F32);
+  if (may_be_denormal) k = select(tiny, k - 24.0, k);
+  Expr piece = shift_right_logical(counted, bits(word, 20));
+  Expr distance = from_bits(word - octave) - lookup(base.pieces[0], piece);
+  Expr slope = lookup(base.pieces[1], piece), at_point = lookup(base.pieces[2], piece);
+  Expr r = distance * slope;
+  Expr rest = polynomial(r, base.polynomial) * (r * r);
+  if (base.two_low != 0) rest = fma(k, number(k, base.two_low), rest);
+  return {octave, k, at_point, distance, slope, r, rest};
+}
+Expr sum_of_parts32(const LogParts32& p, const Base32& base, Expr rest) {
+  // The first sum is exact: both of its terms are short.
+  return fma(p.k, number(p.k, base.two_high), p.at_point) + fma(p.distance, p.slope, rest);
+}
+
+Expr log32(Expr x, const Base32& base) {
+  LogParts32 p = log_parts32(x, base, true);
+  return log_edges(x, sum_of_parts32(p, base, p.rest));
+}
+
+// log(u) for the rounded u = 1 + x, and the first order of what the rounding lost.
+Expr log1p32(Expr x) {
+  Pair u = two_sum(number(x, 1), x);
+  LogParts32 p = log_parts32(u.high, kNatural, false);
+  Expr most = bits(p.octave, 100u << 23);  // from where on nothing is left of it
+  Expr one_by_octave = from_bits(bits(p.octave, 0x3f800000u) - select(p.octave > most, most, p.octave));
+  Expr one_by_mantissa = fma(-p.slope, p.r, p.slope);
+  Expr y = sum_of_parts32(p, kNatural, fma(u.low * one_by_octave, one_by_mantissa, p.rest));
+  return select(x == 0.0, x, log_edges(u.high, y));
+}
+
+// x = 2^k (1 + f), 1 + f between sqrt(1/2) and sqrt(2); x is a positive, finite F64.
 struct Split {
   Expr k, f;
 };
 Split split(Expr x) {
-  bool is_single = single(x);
-  Expr tiny = x < (is_single ? 0x1p-126 : 0x1p-1022);
-  Expr word = to_bits(select(tiny, x * (is_single ? 0x1p24 : 0x1p54), x));
+  Expr tiny = x < 0x1p-1022;
+  Expr word = to_bits(select(tiny, x * 0x1p54, x));
   // Counted from sqrt(1/2), the exponent field is k plus a bias that keeps it positive.
-  int mantissa = is_single ? 23 : 52;
-  uint64_t root = is_single ? 0x3f3504f3u : 0x3fe6a09e667f3bcdu, bias = is_single ? 160 : 1100;
-  Expr field = shift_right_logical(word - bits(word, root) + bits(word, bias << mantissa),
-                                   bits(word, static_cast<uint64_t>(mantissa)));
-  Expr f =
-      from_bits(word - shift_left(field - bits(word, bias), bits(word, static_cast<uint64_t>(mantissa)))) -
-      1.0;
-  Expr k = is_single ? convert(field, DType::F32) - 160.0
-                     : from_bits(field | bits(word, 0x4330000000000000u)) - (0x1p52 + 1100);
-  return {select(tiny, k - (is_single ? 24.0 : 54.0), k), f};
-}
-
-Expr log_edges(Expr x, Expr y) {
-  Expr edge = select(x < 0.0, not_a_number(x), select(x == 0.0, number(x, -kInfinity), x));
-  return select((x > 0.0) & (x < kInfinity), y, edge);
-}
-
-// log(x) of F32 as k log(2) + f + rest.
-struct LogParts32 {
-  Expr k, f, rest;
-};
-LogParts32 log_parts32(Expr x) {
-  Split a = split(x);
-  Expr z = a.f * a.f;
-  Expr p = polynomial(a.f, kLogF32) * a.f * z;
-  return {a.k, a.f, fma(number(x, -0.5), z, p)};
-}
-Expr log32(Expr x, Expr correction) {
-  LogParts32 p = log_parts32(x);
-  Expr low = fma(p.k, number(x, -2.12194440e-4), p.rest);
-  if (correction) low = low + correction;
-  return log_edges(x, fma(p.k, number(x, 0.693359375), p.f + low));
-}
-
-// In another base: `scale` = 1 / log(base), and its log of 2 with a short first part.
-Expr log32_in(Expr x, double scale, double k_high, double k_low) {
-  LogParts32 p = log_parts32(x);
-  double scale_high = static_cast<float>(scale);
-  Expr low = fma(p.rest, number(x, scale), p.f * (scale - scale_high));
-  low = fma(p.k, number(x, k_low), low);
-  return log_edges(x, fma(p.k, number(x, k_high), fma(p.f, number(x, scale_high), low)));
+  constexpr uint64_t kMantissa = 52, kRoot = 0x3fe6a09e667f3bcdu, kBias = 1100;
+  Expr field =
+      shift_right_logical(word - bits(word, kRoot) + bits(word, kBias << kMantissa), bits(word, kMantissa));
+  Expr f = from_bits(word - shift_left(field - bits(word, kBias), bits(word, kMantissa))) - 1.0;
+  Expr k = from_bits(field | bits(word, 0x4330000000000000u)) - (0x1p52 + kBias);
+  return {select(tiny, k - 54.0, k), f};
 }
 
 // log(1 + f) as f - (half - rest), half = f^2/2.
@@ -288,25 +309,24 @@ Pair log_pair(Expr x) {
   return fast_two_sum(all.high, all.low + (sum_low + a.k * kLn2Low));
 }
 
-Expr log(Expr x) { return single(x) ? log32(x, {}) : log_of(x, {}); }
+Expr log(Expr x) { return single(x) ? log32(x, kNatural) : log_of(x, {}); }
 
 Expr log2(Expr x) {
-  if (single(x)) return log32_in(x, 1.4426950408889634, 1.0, 0.0);
+  if (single(x)) return log32(x, kBinary);
   return log_in(x, {1.44269504072144627571e+00, 1.67517131648865118353e-10, 1.0, 0.0});
 }
 Expr log10(Expr x) {
-  if (single(x)) return log32_in(x, 0.43429448190325182, 0.30078125, 0.00024874566398119520);
+  if (single(x)) return log32(x, kDecimal);
   return log_in(x, {4.34294481878168880939e-01, 2.50829467116452752298e-11, 3.01029995663611771306e-01,
                     3.69423907715893078616e-13});
 }
 
 Expr log1p(Expr x) {
-  // log(u) for the rounded u = 1 + x, and the first order of what the rounding lost.
+  if (single(x)) return log1p32(x);
   Pair u = two_sum(number(x, 1), x);
-  Expr ordinary = (u.high > 0.0) & (x < (single(x) ? 0x1p30 : 0x1p60));
+  Expr ordinary = (u.high > 0.0) & (x < 0x1p60);
   Expr correction = select(ordinary, u.low, number(x, 0)) / u.high;
-  Expr y = single(x) ? log32(u.high, correction) : log_of(u.high, correction);
-  return select(abs(x) < (single(x) ? 0x1p-25 : 0x1p-54), x, y);
+  return select(abs(x) < 0x1p-54, x, log_of(u.high, correction));
 }
 
 Expr tanh(Expr x) {

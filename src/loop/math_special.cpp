@@ -17,9 +17,10 @@ Expr erf32(Expr x) {
   Expr a = abs(x);
   Expr bounded = at_most(a, kErfLimit);
   Rounded n = to_nearest(bounded, 1 / kErfStep);
-  Expr d = fma(n.value, number(x, -kErfStep), bounded);  // exact: the step has seven bits, the number four
-  Expr rest = lookup(kErfPieces[5], n.word);
-  for (size_t i = 5; i-- > 0;) rest = fma(rest, d, lookup(kErfPieces[i], n.word));
+  Expr d = fma(n.value, number(x, -kErfStep), bounded);  // exact: the step has nine bits, the number three
+  constexpr size_t kDegree = std::size(kErfPieces) - 1;
+  Expr rest = lookup(kErfPieces[kDegree], n.word);
+  for (size_t i = kDegree; i-- > 0;) rest = fma(rest, d, lookup(kErfPieces[i], n.word));
   return with_sign_of(at_most(a, kErfKink) + rest, x);
 }
 
@@ -27,7 +28,7 @@ Expr erf32(Expr x) {
 Expr erfc32(Expr x) {
   Expr a = at_most(abs(x), kErfcxLimit);
   Expr octaves = to_bits(fma(a, number(x, kErfcxScale), number(x, 1)));
-  Expr piece = shift_right_logical(octaves, bits(octaves, 21));
+  Expr piece = shift_right_logical(octaves, bits(octaves, 22));
   Expr d = a - lookup(kErfcxPieces[0], piece), at_point = lookup(kErfcxPieces[1], piece);
   constexpr size_t kPowers = std::size(kErfcxPieces) - 1;
   Expr slope = lookup(kErfcxPieces[kPowers], piece);

@@ -164,14 +164,17 @@ class Hoister {
     return std::any_of(node->operands().begin(), node->operands().end(), [&](Value o) { return dear(o); });
   }
 
-  // The stacked product is kept in memory for all steps: not where it is much larger than what it is made of.
-  static bool fits(Value v) {
-    constexpr int64_t kMostGrowth = 16;
-    auto out = constant_dims(v->type().dims);
-    Dim read = int64_t{0};
-    for (Value o : v->node()->operands()) read = read + ig::product(o->type().dims);
-    if (!out || !read.is_constant()) return true;
-    return ig::product(v->type().dims).constant() <= kMostGrowth * read.constant();
+  // The stacked product is kept in memory for all steps. Where that is much more than all that the scan reads
+  // and gives, the program may go step by step for its memory's sake, and a product that large gains nothing
+  // by being one.
+  bool fits(Value v) const {
+    constexpr int64_t kGrowth = 4, kMostGrowth = 16, kLittle = 64 << 20;  // the last one in bytes
+    int64_t there = 0;
+    for (Value o : scan_->operands()) there += usual_elements(o);
+    for (Value r : scan_->results()) there += usual_elements(r);
+    const int64_t stacked = usual(ops::scan_length(scan_)) * usual_elements(v);
+    const bool little = stacked * static_cast<int64_t>(size_of(v->type().dtype)) <= kLittle;
+    return stacked <= (little ? kMostGrowth : kGrowth) * there;
   }
 
   bool has_rules(Value v) const {
@@ -274,10 +277,13 @@ class Hoister {
     return std::max(more, largest) <= kMostGrowth * less;
   }
   // Of a size that is not known, something: the same in all that are compared.
-  static int64_t usual_elements(Value v) {
+  static int64_t usual(const Dim& dim) {
     constexpr int64_t kUsual = 32;
+    return dim.is_constant() ? dim.constant() : kUsual;
+  }
+  static int64_t usual_elements(Value v) {
     int64_t out = 1;
-    for (const Dim& dim : v->type().dims) out *= dim.is_constant() ? dim.constant() : kUsual;
+    for (const Dim& dim : v->type().dims) out *= usual(dim);
     return out;
   }
 
