@@ -223,14 +223,12 @@ Expr log32(Expr x, const Base32& base) {
 }
 
 // log(u) for the rounded u = 1 + x, and the first order of what the rounding lost.
-Expr log1p32(Expr x) {
-  Pair u = two_sum(number(x, 1), x);
+Expr log1p32(Pair u) {
   LogParts32 p = log_parts32(u.high, kNatural, false);
   Expr most = bits(p.octave, 100u << 23);  // from where on nothing is left of it
   Expr one_by_octave = from_bits(bits(p.octave, 0x3f800000u) - select(p.octave > most, most, p.octave));
   Expr one_by_mantissa = fma(-p.slope, p.r, p.slope);
-  Expr y = sum_of_parts32(p, kNatural, fma(u.low * one_by_octave, one_by_mantissa, p.rest));
-  return select(x == 0.0, x, log_edges(u.high, y));
+  return sum_of_parts32(p, kNatural, fma(u.low * one_by_octave, one_by_mantissa, p.rest));
 }
 
 // x = 2^k (1 + f), 1 + f between sqrt(1/2) and sqrt(2); x is a positive, finite F64.
@@ -322,11 +320,18 @@ Expr log10(Expr x) {
 }
 
 Expr log1p(Expr x) {
-  if (single(x)) return log1p32(x);
   Pair u = two_sum(number(x, 1), x);
+  if (single(x)) return select(x == 0.0, x, log_edges(u.high, log1p32(u)));
   Expr ordinary = (u.high > 0.0) & (x < 0x1p60);
   Expr correction = select(ordinary, u.low, number(x, 0)) / u.high;
   return select(abs(x) < 0x1p-54, x, log_of(u.high, correction));
+}
+Expr log1p_up_to_one(Expr x) {
+  return single(x) ? select(x <= 1.0, log1p32(fast_two_sum(number(x, 1), x)), x) : log1p(x);
+}
+Expr logaddexp(Expr x, Expr y) {
+  Expr apart = select(x == y, number(x, 0), abs(x - y));  // 0 of infinities, too; a NaN stays one
+  return select(x > y, x, y) + log1p_up_to_one(exp_of_nonpositive(-apart));
 }
 
 Expr tanh(Expr x) {

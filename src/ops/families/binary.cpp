@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "loop/math_complex.h"
+#include "loop/math_detail.h"
 #include "ops/attrs.h"
 #include "ops/families/compose.h"
 #include "ops/families/derivative_rules.h"
@@ -219,12 +220,6 @@ Expr lower_hypot(Expr x, Expr y) {
   }
   Expr number = select((x != x) | (y != y), x + y, root);  // a NaN loses each comparison above
   return select((ax == infinity) | (ay == infinity), infinity, number);
-}
-
-Expr lower_logaddexp(Expr x, Expr y) {
-  Expr larger = tools::total_max(x, y);
-  Expr tail = math::log1p(math::exp(-abs(x - y)));
-  return select(x == y, x + M_LN2, larger + tail);
 }
 
 // Constants that a whole operand consists of.
@@ -587,7 +582,7 @@ std::vector<Op> binary_ops() {
        .numpy = "np.copysign(x, y)",
        .traits = kCheap,
        .jvp = jvp_copysign}));
-  ops.push_back(binary<real_logaddexp, nullptr, lower_logaddexp>(
+  ops.push_back(binary<real_logaddexp, nullptr, math::logaddexp>(
       {.name = "logaddexp",
        .python = "logaddexp",
        .doc = "log(exp(x) + exp(y)) without overflow on the way.",

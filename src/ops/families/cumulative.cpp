@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "loop/math_detail.h"
 #include "ops/attrs.h"
 #include "ops/families/array_tools.h"
 #include "ops/families/complex.h"
@@ -101,12 +102,8 @@ Expr combine(Expr a, Expr x) {
     return tools::total_max(a, x);
   else if constexpr (K == Kind::Min)
     return tools::total_min(a, x);
-  else {
-    loop::Builder& b = a.builder();
-    Expr lowest = b.constant(a.type(), -std::numeric_limits<double>::infinity());
-    Expr sum = tools::total_max(a, x) + loop::math::log1p(loop::math::exp(-abs(a - x)));
-    return select(a == lowest, x, select(x == lowest, a, select(a == x, a + M_LN2, sum)));
-  }
+  else
+    return loop::math::logaddexp(a, x);
 }
 
 // Some columns side by side, from their first elements to their last.

@@ -268,12 +268,13 @@ struct ScatterNest {
     for (size_t m = 0; m < dims.map.size(); ++m) {
       Expr loaded = coordinate(m, vector);
       auto axis = static_cast<size_t>(dims.map[m]);
-      // Far outside is as good as just outside, and keeps the sums below from wrapping.
       Expr size = x_sizes[axis];
-      start[axis] = build.let(loop::greater(loop::lesser(loaded, size), build.index(0) - size));
       if (contains_axis(dims.inserted, dims.map[m])) {
+        start[axis] = build.let(loaded);
         inside.push_back(start[axis] >= build.index(0));
         inside.push_back(start[axis] < size);
+      } else {  // far outside is as good as just outside, and keeps the sums below from wrapping
+        start[axis] = build.let(loop::greater(loop::lesser(loaded, size), build.index(0) - size));
       }
     }
     for (size_t m = 0; m < dims.input_batch.size(); ++m)

@@ -92,12 +92,12 @@ Value one_plus_square(Builder& b, Value v) { return b("add", {b.full_like(v, 1),
 Value inverse(Builder& b, Value v) { return b("divide", {b.full_like(v, 1), v}); }
 Value times(Builder& b, Value v, double k) { return b("multiply", {v, b.full_like(v, k)}); }
 
-// Whether v is x less the maximum of x over some axes, as in every softmax: then it is not positive, or NaN.
+const Node* made_by(Value value, std::string_view name) {
+  const Node* node = value->node();
+  return node && node->op().name() == name ? node : nullptr;
+}
+// Whether v is x less the maximum of x over some axes, as in every softmax.
 bool is_below_maximum(Value v) {
-  auto made_by = [](Value value, std::string_view name) {
-    const Node* node = value->node();
-    return node && node->op().name() == name ? node : nullptr;
-  };
   const Node* less = made_by(v, "subtract");
   const Node* spread = less ? made_by(less->operand(1), "broadcast_in_dim") : nullptr;
   const Node* fold = spread ? made_by(spread->operand(0), "reduce_max") : nullptr;
@@ -108,9 +108,20 @@ bool is_below_maximum(Value v) {
     if (std::find(folded.begin(), folded.end(), axis) == folded.end()) kept.push_back(axis);
   return places == kept;
 }
+// Whether v is not positive, or NaN, by how it is made.
+bool never_positive(Value v) {
+  const Node* negated = made_by(v, "negate");
+  return (negated && made_by(negated->operand(0), "abs")) || is_below_maximum(v);
+}
 loop::Expr lower_exp(ScalarContext& c) {
   if (is_complex(c.x[0].type())) return complex_math::exp(c.x[0]);
-  return is_below_maximum(c.node->operand(0)) ? math::exp_of_nonpositive(c.x[0]) : math::exp(c.x[0]);
+  return never_positive(c.node->operand(0)) ? math::exp_of_nonpositive(c.x[0]) : math::exp(c.x[0]);
+}
+// In every softplus x is a power of e that is 1 at most.
+loop::Expr lower_log1p(ScalarContext& c) {
+  if (is_complex(c.x[0].type())) return complex_math::log1p(c.x[0]);
+  const Node* power = made_by(c.node->operand(0), "exponential");
+  return power && never_positive(power->operand(0)) ? math::log1p_up_to_one(c.x[0]) : math::log1p(c.x[0]);
 }
 
 }  // namespace
@@ -202,6 +213,7 @@ std::vector<Op> unary_float_ops() {
        .complex_ulp = 6,
        .jvp =
            scaled<[](Builder& b, Value x, Value) { return inverse(b, b("add", {x, b.full_like(x, 1)})); }>}));
+  ops.back().rules.lower = LowerRule::of_scalar(&lower_log1p);
   ops.push_back(unary<logistic, nullptr, math::logistic>(
       {.name = "logistic",
        .python = "sigmoid",
