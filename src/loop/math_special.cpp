@@ -135,9 +135,10 @@ Expr lgamma_32(Expr x) {
   Expr d = to_nearest_integer(a);
   Expr s = abs(sin64(d * kPi));
   Expr ordinary = left & (s > 0.0);
-  Expr reflected =
-      log_ordinary(kPi / (select(ordinary, a, number(x, 1)) * select(ordinary, s, number(x, kPi)))) - right;
-  Expr y = select(left, select(d == 0.0, number(x, kInfinity), reflected), right);
+  Expr reflection = select_lazy(
+      left, log_ordinary(kPi / (select(ordinary, a, number(x, 1)) * select(ordinary, s, number(x, kPi)))),
+      number(x, 0));
+  Expr y = select(left, select(d == 0.0, number(x, kInfinity), reflection - right), right);
   y = select((x == 1.0) | (x == 2.0), number(x, 0), y);  // not -0
   return select(is_nan(x), x, select(a == kInfinity, number(x, kInfinity), y));
 }
@@ -157,11 +158,11 @@ Expr lgamma_64(Expr x) {
   Expr pole = left & (d == 0.0);
   y = select(pole, number(x, kInfinity), y);
   Expr small = (a < 0x1p-60) & (a > 0.0);
-  y = select(small, -log_of(select(small, a, number(x, 1)), {}), y);
+  y = select_rare(small, -log_of(select(small, a, number(x, 1)), {}), y);
   // Above 1e300 the series' terms overflow one by one, though not their sum.
   Expr huge = a >= 1e300;
   Expr plain = select(huge, a, number(x, 2));
-  y = select(huge & positive, plain * (log_of(plain, {}) - 1.0), y);
+  y = select_rare(huge & positive, plain * (log_of(plain, {}) - 1.0), y);
   // Exact at the zeros: a trace of either sign would be rounded to -0 in a narrower type.
   y = select((x == 1.0) | (x == 2.0), number(x, 0), y);
   return select(is_nan(x), x, select(a == kInfinity, number(x, kInfinity), y));
@@ -183,8 +184,8 @@ Expr digamma_64(Expr x) {
   Pair angle = two_product(d, number(x, kPi));
   Expr sine = sin64(angle.high);
   Expr slope = (angle.low + d * kPiLow) / select(abs(d) > 1e-100, sine * sine, number(x, 1));
-  y = select(left, y - kPi * (cos64(angle.high) / sine - slope), y);
-  y = select(left & (d == 0.0), not_a_number(x), y);
+  Expr reflection = select_lazy(left, kPi * (cos64(angle.high) / sine - slope), number(x, 0));
+  y = select(left, select(d == 0.0, not_a_number(x), y - reflection), y);
   return select(x == 0.0, with_sign_of(number(x, kInfinity), -x), select(x == kInfinity, x, y));
 }
 
