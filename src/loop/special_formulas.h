@@ -33,6 +33,9 @@ struct Twofold {  // math::Pair, of doubles
 };
 inline double number(double, double value) { return value; }
 inline double select(bool condition, double then, double otherwise) { return condition ? then : otherwise; }
+inline double select_lazy(bool condition, double then, double otherwise) {
+  return condition ? then : otherwise;
+}
 inline bool no(bool condition) { return !condition; }
 inline double abs(double x) { return std::fabs(x); }
 inline double sqrt(double x) { return std::sqrt(x); }
@@ -394,12 +397,13 @@ R logit_of(R p) {
 
 // --- Bessel functions
 // ------------------------------------------------------------------------------------------------------
-// e^-|x| I0(x) and e^-|x| I1(x), by polynomials up to 8 and from there on.
+// e^-|x| I0(x) and e^-|x| I1(x), by polynomials up to 8 and from there on. What serves one side alone is not
+// kept, so that it is worked out where a group of lanes asks for it.
 template <typename R, size_t N, size_t M>
 R bessel_i_scaled(R a, const double (&near_zero)[N], const double (&far)[M]) {  // I1: over a, below 8
-  R t = kept(select(a < 8.0, a, number(a, 8)) * 0.25 - 1.0);
-  R root = kept(1.0 / sqrt(select(a < 8.0, number(a, 8), a)));
-  return select(a < 8.0, polynomial(t, near_zero), polynomial(16.0 * root * root - 1.0, far) * root);
+  R t = select(a < 8.0, a, number(a, 8)) * 0.25 - 1.0;
+  R root = 1.0 / sqrt(select(a < 8.0, number(a, 8), a));
+  return select_lazy(a < 8.0, polynomial(t, near_zero), polynomial(16.0 * root * root - 1.0, far) * root);
 }
 template <typename R, size_t N, size_t M>
 R bessel_i0e_by(R x, const double (&near_zero)[N], const double (&far)[M]) {
@@ -445,7 +449,7 @@ R bessel_i1_of(R x) {
 // Two zeros are factors, so that the function keeps its digits around them.
 template <typename R, size_t N>
 R bessel_j_near(R a, const double (&zeros)[2], const double (&rests)[2], const double (&rest)[N]) {
-  R x = kept(select(a < 8.0, a, number(a, 8)));
+  R x = select(a < 8.0, a, number(a, 8));
   R y = polynomial(x * x * 0.03125 - 1.0, rest);
   for (int i = 0; i < 2; ++i) y = y * (((x - zeros[i]) - rests[i]) * (x + zeros[i]));
   return y;
@@ -453,10 +457,10 @@ R bessel_j_near(R a, const double (&zeros)[2], const double (&rests)[2], const d
 // Of x >= 8: P and Q / x with the factor of both, and the sine and the cosine of x.
 template <typename R, size_t N, size_t M>
 std::array<R, 4> bessel_j_far(R a, const double (&p)[N], const double (&q)[M]) {
-  R x = kept(select((a >= 8.0) & (a < kInfinity), a, number(a, 8)));
-  R t = kept(128.0 / (x * x) - 1.0);
-  R size = kept(1.0 / sqrt(x * kPi));
-  return {size * polynomial(t, p), size * (polynomial(t, q) / x), kept(sin(x)), kept(cos(x))};
+  R x = select((a >= 8.0) & (a < kInfinity), a, number(a, 8));
+  R t = 128.0 / (x * x) - 1.0;
+  R size = 1.0 / sqrt(x * kPi);
+  return {size * polynomial(t, p), size * (polynomial(t, q) / x), sin(x), cos(x)};
 }
 
 template <typename R>
@@ -466,7 +470,7 @@ R bessel_j0_of(R x) {
                          coefficients::kBesselJ0Near);
   auto [p, q, sine, cosine] = bessel_j_far(a, coefficients::kBesselJ0P, coefficients::kBesselJ0Q);
   R far = select(a == kInfinity, number(x, 0), p * (cosine + sine) - q * (sine - cosine));
-  return select(nan_in(x), x, select(a < 8.0, near, far));
+  return select(nan_in(x), x, select_lazy(a < 8.0, near, far));
 }
 
 template <typename R>
@@ -476,7 +480,7 @@ R bessel_j1_of(R x) {
                              coefficients::kBesselJ1Near);
   auto [p, q, sine, cosine] = bessel_j_far(a, coefficients::kBesselJ1P, coefficients::kBesselJ1Q);
   R far = select(a == kInfinity, number(x, 0), p * (sine - cosine) + q * (sine + cosine));
-  R y = kept(select(a < 8.0, near, far));
+  R y = kept(select_lazy(a < 8.0, near, far));
   return select(nan_in(x) | (x == 0.0), x, select(x < 0.0, -y, y));
 }
 
