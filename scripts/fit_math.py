@@ -136,8 +136,12 @@ def write_log_pieces(name, scale):
         point = 1.0 if begin < 1 < end else min(map(single_from_bits, range(first, last)), key=error)
         columns.append([point, scale / point, round(math.log(point) * scale * 2**16) / 2**16])
         reach += [(begin - point) / point * scale, (end - point) / point * scale]
-    print("// What this logarithm of F32 looks up, for eight pieces of an octave that begins at kLogBegin: the entry is")
-    print("// named by the three bits behind the exponent, counted from there. A point of each piece, the slope there, and")
+    print(
+        "// What this logarithm of F32 looks up, for eight pieces of an octave that begins at kLogBegin: the entry is"
+    )
+    print(
+        "// named by the three bits behind the exponent, counted from there. A point of each piece, the slope there, and"
+    )
     print("// the logarithm, a multiple of 2^-16. Both halves of a table are the same")
     write_pieces(name, columns + columns, **({"Begin": start} if name == "Log" else {}))
     write(
@@ -192,10 +196,10 @@ def write_erfcx_pieces():
         point = nearly_float(f, (begin + end) / 2)
         slope = fit(lambda d, p=point: (f(p + d) - f(p)) / d, begin - point + mp.mpf("1e-20"), end - point, degree - 1)
         columns[(single_bits(1 + scale * begin * (1 + mp.mpf("1e-5"))) >> 22) & 7] = [point, f(point), *slope]
-    print("// exp(a^2) erfc(a) up to the limit, from where on erfc is 0: the entry is named by the low three bits of the")
     print(
-        "// bits of 1 + scale a, shifted right by 22. The first table holds points; the others, of each power of a's"
+        "// exp(a^2) erfc(a) up to the limit, from where on erfc is 0: the entry is named by the low three bits of the"
     )
+    print("// bits of 1 + scale a, shifted right by 22. The first table holds points; the others, of each power of a's")
     print("// distance from its point, the coefficient. Both halves of a table are the same")
     write_pieces("Erfcx", columns + columns, Limit=limit, Scale=scale)
 

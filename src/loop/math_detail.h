@@ -83,8 +83,8 @@ Expr log_ordinary(Expr x, Expr correction = {});  // the same of a positive, fin
 Expr exp_of_nonpositive(Expr x);  // the bits of exp, where x <= 0 or NaN; fewer instructions
 Expr log1p_up_to_one(Expr x);     // the bits of log1p, where 0 <= x <= 1 or NaN; fewer instructions
 Expr logaddexp(Expr x, Expr y);
-Expr exp32(Expr x);               // of F32
-Expr exp32_bounded(Expr x);       // where |x| < 87: one scale, no edges
+Expr exp32(Expr x);          // of F32
+Expr exp32_bounded(Expr x);  // where |x| < 87: one scale, no edges
 // factor e^(high + low) of F32 to three quarters of the last place, where |high| < 104.
 Expr times_exp32(Pair factor, Expr high, Expr low);
 Expr sin64(Expr x);
