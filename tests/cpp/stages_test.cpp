@@ -151,10 +151,10 @@ std::ptrdiff_t fused(const char* target, const Elements& f) {
 // Of a loop in stages the first one stands before it too. Where a division keeps the divider busy, and where
 // 512 bits keep all units busy, the loop is whole.
 TEST(Stages, LongChainsWithoutDivisionsHaveThem) {
-  const Elements log = [](Expr x) { return math::log(x); };
-  const Elements quotient = [](Expr x) { return 1.0 / math::log(x); };
-  EXPECT_GT(fused("x86-64-v3", log), fused("x86-64-v3", quotient));
-  EXPECT_EQ(fused("x86-64-v4", log), fused("x86-64-v4", quotient));
+  const Elements tanh = [](Expr x) { return math::tanh(x); };
+  const Elements quotient = [](Expr x) { return 1.0 / math::tanh(x); };
+  EXPECT_GT(fused("x86-64-v3", tanh), fused("x86-64-v3", quotient));
+  EXPECT_EQ(fused("x86-64-v4", tanh), fused("x86-64-v4", quotient));
 }
 
 }  // namespace
