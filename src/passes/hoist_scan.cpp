@@ -168,12 +168,12 @@ class Hoister {
   // and gives, the program may go step by step for its memory's sake, and a product that large gains nothing
   // by being one.
   bool fits(Value v) const {
-    constexpr int64_t kGrowth = 4, kMostGrowth = 16, kLittle = 64 << 20;  // the last one in bytes
-    int64_t there = 0;
+    constexpr double kGrowth = 4, kMostGrowth = 16, kLittle = 64 << 20;  // the last one in bytes
+    double there = 0;
     for (Value o : scan_->operands()) there += usual_elements(o);
     for (Value r : scan_->results()) there += usual_elements(r);
-    const int64_t stacked = usual(ops::scan_length(scan_)) * usual_elements(v);
-    const bool little = stacked * static_cast<int64_t>(size_of(v->type().dtype)) <= kLittle;
+    const double stacked = usual(ops::scan_length(scan_)) * usual_elements(v);
+    const bool little = stacked * static_cast<double>(size_of(v->type().dtype)) <= kLittle;
     return stacked <= (little ? kMostGrowth : kGrowth) * there;
   }
 
@@ -266,9 +266,9 @@ class Hoister {
   // Neither the stacks nor what is computed of them for all steps is much larger than the results that they
   // stand for: a loss of many classes, computed step by step, is there for its memory.
   bool fit(const std::vector<Value>& stacks) const {
-    constexpr int64_t kMostGrowth = 4;
+    constexpr double kMostGrowth = 4;
     const auto results = body_.results().subspan(carries_);
-    int64_t more = 0, less = 0, largest = 0;
+    double more = 0, less = 0, largest = 0;
     for (Value v : stacks)
       if (std::find(results.begin(), results.end(), v) == results.end()) more += usual_elements(v);
     for (Value v : results)
@@ -277,12 +277,12 @@ class Hoister {
     return std::max(more, largest) <= kMostGrowth * less;
   }
   // Of a size that is not known, something: the same in all that are compared.
-  static int64_t usual(const Dim& dim) {
-    constexpr int64_t kUsual = 32;
-    return dim.is_constant() ? dim.constant() : kUsual;
+  static double usual(const Dim& dim) {
+    constexpr double kUsual = 32;
+    return dim.is_constant() ? static_cast<double>(dim.constant()) : kUsual;
   }
-  static int64_t usual_elements(Value v) {
-    int64_t out = 1;
+  static double usual_elements(Value v) {
+    double out = 1;
     for (const Dim& dim : v->type().dims) out *= usual(dim);
     return out;
   }
