@@ -225,3 +225,12 @@ def test_indices_of_32_bits() -> None:
     for bad in (5, -6, 2**31 - 1, -(2**31)):
         with pytest.raises(ig.IndexError, match=f"the index {bad} is out of range for axis 0 of size 5"):
             taken(arrays[0], ig.asarray(np.array([0, bad, 1, 1], np.int32)))
+
+
+def test_scattered_elements_far_outside_are_left_out() -> None:
+    places = ig.asarray(np.array([2**62, -(2**62), -1, 3, 49, 50, -50, -51], np.int64))
+    got = np.asarray(ig.jit(lambda n: ig.zeros(50).at[n].add(1.0, mode="drop"))(places))
+    want = np.zeros(50, np.float32)
+    want[[3, 0]] = 1
+    want[49] = 2
+    assert np.array_equal(got, want)

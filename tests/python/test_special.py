@@ -328,3 +328,13 @@ def test_softmax_is_over_all_axes_by_default() -> None:
     assert ig.special.softmax(ig.zeros((0, 3)), axis=None).shape == (0, 3)
     with pytest.raises(ig.IndexError, match="axis 3 is out of range"):
         ig.special.softmax(ig.asarray(x), axis=(0, 3))
+
+
+def test_logarithms_of_powers_and_complements_of_zero_are_exact() -> None:
+    exponents = np.arange(-149, 128)
+    powers = np.ldexp(np.float32(1), exponents).astype(np.float32)
+    assert np.array_equal(np.asarray(ig.log2(ig.asarray(powers))), exponents)
+    tens = np.arange(11)
+    assert np.array_equal(np.asarray(ig.log10(ig.asarray((10.0**tens).astype(np.float32)))), tens)
+    assert float(ig.log(ig.asarray(1.0))) == 0 and float(ig.log1p(ig.asarray(1.0))) == np.float32(np.log(2))
+    assert float(ig.erfc(ig.asarray(0.0))) == 1 and float(ig.erf(ig.asarray(4.0))) == 1
