@@ -51,8 +51,8 @@ void DotLowering::sum_in_registers(RegisterTile& sums, int64_t height, const Str
   };
   std::vector<Square> squares;
   for (int64_t g = 0; g < tiles_.groups; ++g) {
-    Square square{build_.local(type_, static_cast<int>(lanes), lanes, "column"), strip.column + g * lanes,
-                  build_.index(lanes)};
+    Square square{build_.local(type_, static_cast<int>(lanes), tiles_.step, "column"),
+                  strip.column + g * lanes, build_.index(lanes)};
     if (!all) {  // behind the right edge the last column once more
       square.first = build_.let(loop::lesser(square.first, strip.column + strip.width - build_.index(1)));
       square.width = build_.let(loop::lesser(square.width, strip.column + strip.width - square.first));
@@ -63,32 +63,47 @@ void DotLowering::sum_in_registers(RegisterTile& sums, int64_t height, const Str
   auto add = [&](Expr k, size_t g, Expr column) {
     for (int64_t i = 0; i < height; ++i) sums.add(static_cast<size_t>(i), load_a(m_begin_ + i, k), column, g);
   };
+  // A's elements of a step: read once for all groups, where they are so few that they stay in registers.
+  constexpr int64_t kFewElements = 4;
+  const int64_t step = tiles_.step;
+  const bool shares = !tiles_.whole_lines && height * step <= kFewElements;
+  std::vector<Expr> shared;
   auto take = [&](Expr k, size_t g, bool asks) {
     Expr from = b_.offset(emit_, b_first_, squares[g].first, k);
     if (asks && emit_.traffic.beyond)
       for (int64_t i = 0; i < lanes; ++i)
         build_.prefetch(buffer, from + i * emit_.size(b_.free_stride) + build_.index(kAhead));
     build_.load_columns(squares[g].columns, {buffer, from, emit_.size(b_.free_stride)}, squares[g].width);
-    for (int64_t c = 0; c < lanes; ++c)
-      add(k + build_.index(c), g, build_.read(squares[g].columns, build_.index(c)));
+    for (int64_t c = 0; c < step; ++c) {
+      Expr column = build_.read(squares[g].columns, build_.index(c));
+      if (shares)
+        for (int64_t i = 0; i < height; ++i)
+          sums.add(static_cast<size_t>(i), shared[static_cast<size_t>(c * height + i)], column, g);
+      else
+        add(k + build_.index(c), g, column);
+    }
     sums.settle(g);
   };
   // Whole lines of memory at a time: where the lines of all columns share few places in the cache, one may
   // be gone before its second half is read.
   const int64_t line =
-      tiles_.whole_lines ? std::max<int64_t>(lanes, 64 / static_cast<int64_t>(size_of(type_))) : lanes;
+      tiles_.whole_lines ? std::max<int64_t>(lanes, 64 / static_cast<int64_t>(size_of(type_))) : step;
   Expr lines = build_.let(emit_.size(k_) / build_.index(line)),
-       whole = build_.let(emit_.size(k_) / build_.index(lanes));
+       whole = build_.let(emit_.size(k_) / build_.index(step));
   emit_.serial(build_.index(0), lines, [&](Expr s) {
     Expr k = build_.let(s * line);
+    shared.clear();
+    for (int64_t c = 0; c < step && shares; ++c)
+      for (int64_t i = 0; i < height; ++i)
+        shared.push_back(build_.let(load_a(m_begin_ + i, k + build_.index(c))));
     for (size_t g = 0; g < squares.size(); ++g)
-      for (int64_t at = 0; at < line; at += lanes) take(k + build_.index(at), g, at == 0);
+      for (int64_t at = 0; at < line; at += step) take(k + build_.index(at), g, at == 0);
   });
-  if (line > lanes)
-    emit_.serial(lines * build_.index(line / lanes), whole, [&](Expr s) {
-      for (size_t g = 0; g < squares.size(); ++g) take(build_.let(s * lanes), g, false);
+  if (line > step)
+    emit_.serial(lines * build_.index(line / step), whole, [&](Expr s) {
+      for (size_t g = 0; g < squares.size(); ++g) take(build_.let(s * step), g, false);
     });
-  emit_.serial(whole * build_.index(lanes), emit_.size(k_), [&](Expr k) {
+  emit_.serial(whole * build_.index(step), emit_.size(k_), [&](Expr k) {
     for (size_t g = 0; g < squares.size(); ++g)
       add(k, g, load_b(k, squares[g].first + loop::lesser(j, squares[g].width - build_.index(1))));
   });

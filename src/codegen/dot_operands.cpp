@@ -153,6 +153,21 @@ DotTiles choose_tiles(const DotShape& shape, const Target& target) {
       t.nr = m && *m > 1 ? lanes : std::max<int64_t>(lanes, std::min<int64_t>(2 * lanes, 16));
   }
   while (n && t.nr > lanes && t.nr / 2 >= *n) t.nr /= 2;
+  if (shape.in_registers) {
+    t.step = lanes;
+    // Of what one row's sums load, A's elements are a third, as each group loads them. Where a square reads
+    // less than a line at a time anyway, it may as well read 128 bits of each column, whose elements of A
+    // stay in registers for all groups. Then a third group pays, if little of it is for nothing at the right
+    // edge. What comes from farther away is faster the more of a line is read at once.
+    const int64_t part = 16 / shape.element_bytes, third = 3 * lanes;
+    const bool less_than_line = lanes * shape.element_bytes < 64;
+    if (m && *m == 1 && t.nr == 2 * lanes && lanes >= part && less_than_line && !t.whole_lines &&
+        !shape.far) {
+      t.step = part;
+      if (rows_stay(third, shape.b_apart) && (!n || ceil_to(*n, third) * 20 <= ceil_to(*n, t.nr) * 21))
+        t.nr = third;
+    }
+  }
   int64_t vectors = t.nr / lanes;
   if (shape.in_registers) t.groups = vectors;
   int64_t most = wide ? (vectors == 1 ? 14 : 12) : (vectors == 1 ? 10 : 6);

@@ -47,6 +47,9 @@ struct DotTiles {
   int64_t groups;  // of columns in it: each is a vector, of several registers or one
   // Where the lines of B that lies across share few places in the cache: each is read at once.
   bool whole_lines = false;
+  // How many elements of a sum come into registers at a time where B is transposed there: a register's, or as
+  // few as make A's elements of them, read once, serve all groups.
+  int64_t step = 0;
   // The tile of a block, or the largest where the product's size is not known before it runs: blocks are
   // equal shares then.
   int64_t mb, nb;
@@ -68,6 +71,7 @@ struct DotShape {
   bool unpacked;      // both are read as they lie, a chunk of long sums at a time
   int64_t a_apart;    // the bytes between A's rows where it can be read as it lies; 0: it cannot
   int64_t b_apart;    // the bytes between B's columns where it is transposed; 0: nobody knows
+  bool far;           // much of what is read comes from the last cache or from memory
 };
 DotTiles choose_tiles(const DotShape& shape, const Target& target);
 

@@ -78,7 +78,7 @@ DotLowering::DotLowering(GroupEmitter& emit, Kernel& kernel, Node* dot,
   in_registers_ = turns_in_registers();
   unpacked_ = n && !prepacked_ && !in_registers_ && goes_unpacked(m_);
   tiles_ = choose_tiles({m_, n_, k_, parts(), static_cast<int>(size_of(type_)), prepacked_, emit.many_rows,
-                         !b_.rows_lie(), in_registers_, unpacked_, apart(a_), apart(b_)},
+                         !b_.rows_lie(), in_registers_, unpacked_, apart(a_), apart(b_), emit.traffic.far},
                         emit.target);
   direct_b_ = unpacked_ || (!prepacked_ && b_.rows_lie() && n && (small_b || *n <= tiles_.nr));
   thin_ = !prepacked_ && b_.rows_lie() && !direct_b_ && m && *m <= 8;

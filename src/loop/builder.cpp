@@ -442,7 +442,10 @@ void Builder::transpose(const Matrix& to, const Matrix& from, Expr rows, Expr co
 
 void Builder::load_columns(uint32_t local, const Matrix& from, Expr rows) {
   const Local& columns = function_->locals.at(local);
-  IG_CHECK(columns.lanes == lanes_.back() && columns.lanes == columns.count && columns.lanes > 1,
+  const auto count = static_cast<uint64_t>(columns.count);
+  const bool part = std::has_single_bit(count) && count * size_of(columns.type) >= 16;
+  IG_CHECK(columns.lanes == lanes_.back() && columns.lanes > 1 &&
+               (columns.count == columns.lanes || (part && columns.count < columns.lanes)),
            "columns of {} lanes are read into {} vectors of {}", lanes_.back(), columns.count, columns.lanes);
   Expr first = load(from.buffer, from.offset);
   IG_CHECK(first.type() == columns.type, "columns of {} are read into a local of {}", ig::name(first.type()),

@@ -209,7 +209,7 @@ struct Stmt {
     Transpose,  // id[index + c * to_stride + r] = from[f + r * from_stride + c] for r below `begin`, c below
                 // `end`, where `value` is the load from[f]; the two buffers are of one dtype and do not
                 // overlap
-    LoadColumns,  // local[c] = from[f + lane * from_stride + c] for each lane and as many columns, where
+    LoadColumns,  // local[c] = from[f + lane * from_stride + c] for each lane and vector c of it, where
                   // `value` is the load from[f]; lanes from `begin` on repeat the one before
     Settle,       // local[index] is worked out before what stands behind this begins, whatever a scheduler of
                   // instructions thinks of it: what is put off keeps registers
@@ -304,9 +304,9 @@ class Builder {
     Expr offset, stride;  // of the first element, and from row to row
   };
   void transpose(const Matrix& to, const Matrix& from, Expr rows, Expr columns);
-  // Reads a square of a matrix, of the lanes of the vector loop around it, by rows into the local's columns:
-  // as many vectors as it has lanes. Of the square's rows `rows` are there, one at least; others repeat the
-  // last.
+  // Reads rows of a matrix, as many as the vector loop around has lanes, into the local's columns: as many
+  // vectors as it has lanes, which is a square, or a power of two of them that fills 128 bits of a row at
+  // least. Of the rows `rows` are there, one at least; others repeat the last.
   void load_columns(uint32_t local, const Matrix& from, Expr rows);
 
   uint32_t local(DType type, int lanes = 1, int64_t count = 1, std::string name = "t", bool loose = false);

@@ -36,6 +36,7 @@ struct Case {
   std::string kind{};            // of the last kernel
   bool twice = false;            // whether there may be two kernels
   SymbolValues sizes{};          // of symbols among the sizes of the inputs, which the kernels do not know
+  bool far = false;              // whether kernels are told that their arrays lie far from the processor
 };
 
 Literal random_literal(const Type& type, const SymbolValues& sizes, std::mt19937& random) {
@@ -85,7 +86,7 @@ std::vector<Literal> run_guarded(const Graph& source, std::span<const Literal> i
     for (Value v : node->operands())
       constant.push_back(v->node() == nullptr ? c.constants.contains(v->index())
                                               : v->node()->operands().empty());
-    Kernel whole = lower(node, constant, target, {.may_go_twice = c.twice});
+    Kernel whole = lower(node, constant, target, {.far = c.far, .may_go_twice = c.twice});
     Kernel& kernel = whole.when && whole.when->evaluate(c.sizes) == 0 ? *whole.other : whole;
     if (kernel.when) {
       EXPECT_NE(kernel.when->evaluate(c.sizes), 0);
@@ -315,7 +316,7 @@ TEST(GuardPages, ProductsThatTurnSquares) {
   int turn = 0;
   for (const char* dtype : {"f32", "f64", "i32", "i64"})
     for (int64_t k : {4, 9, 16, 35})
-      for (int64_t n : {1, 7, 15, 16, 33, 63}) {
+      for (int64_t n : {1, 7, 15, 16, 33, 48, 63}) {
         ++turn;
         check(product(dtype, 1 + turn % 4, k, n, false, true, false, turn % 3 == 0));
         check(product(dtype, n, k, 1, false, turn % 2 == 0, false, turn % 3 == 1));
@@ -435,6 +436,38 @@ TEST(GuardPages, Convolutions) {
     for (int64_t features : {3, 16, 37})
       check(convolution(dtype, fmt::format("[2, 9, 8, {}]", features), fmt::format("[{}, 1, 3, 3]", features),
                         {1, 2}, {1, 1, 1, 1}, features, "b01f_oi01->b01f", features == 16));
+}
+
+// Gradients by the weights of depthwise convolutions. Where the arrays are far away, a row of places asks for
+// the next one meanwhile, of which the last has none.
+TEST(GuardPages, DepthwiseGradients) {
+  for (bool far : {false, true})
+    for (const char* dtype : {"f32", "f64", "bf16"})
+      for (int64_t features : {3, 16, 37})
+        for (int64_t stride : {1, 2}) {
+          const int64_t rows = 5, columns = 9, row_places = (rows + 1 - 3) / stride + 1,
+                        column_places = (columns + 2 - 3) / stride + 1;
+          Case c;
+          c.name =
+              fmt::format("depthwise gradient {} {} by {}{}", dtype, features, stride, far ? " far" : "");
+          c.inputs = {fmt::format("{}[2, {}, {}, {}]", dtype, rows, columns, features),
+                      fmt::format("{}[2, {}, {}, {}]", dtype, row_places, column_places, features)};
+          c.bound = std::string_view(dtype) == "bf16" ? 1e-2 : 1e-5;
+          c.kind = "depthwise_gradient";
+          c.far = far;
+          // What the last places do not reach of the image is cut off its high end.
+          const int64_t row_cut = (row_places - 1) * stride + 3 - rows - 1,
+                        column_cut = (column_places - 1) * stride + 3 - columns - 1;
+          c.build = [=](ops::Builder& b, std::span<const Value> v) {
+            return std::vector<Value>{
+                b("convolution", {v[0], v[1]},
+                  {ops::kConvLayout % std::string("f01b_i01o->01bf"), ops::kConvStrides % Ints{1, 1},
+                   ops::kConvPadding % Ints{1, row_cut, 1, column_cut}, ops::kFeatureGroups % int64_t{1},
+                   ops::kLhsDilation % Ints{}, ops::kRhsDilation % Ints{stride, stride},
+                   ops::kBatchGroups % features, ops::kAccumulate % DType::F32})};
+          };
+          check(c);
+        }
 }
 
 TEST(GuardPages, Windows) {

@@ -283,8 +283,8 @@ class Emitter {
   void transpose(const loop::Stmt& s);
   void load_columns(const loop::Stmt& s);
   llvm::Value* one_of_few(llvm::Value* all, int64_t few, int64_t i);
-  std::vector<llvm::Value*> load_transposed(std::span<llvm::Value* const> rows, llvm::Type* element,
-                                            llvm::Align align, bool whole_rows);
+  std::vector<llvm::Value*> load_transposed(std::span<llvm::Value* const> rows, int columns,
+                                            llvm::Type* element, llvm::Align align, bool whole_rows);
   std::vector<llvm::Value*> parts_turned(std::span<llvm::Value* const> rows);
   llvm::Value* side_by_side(std::span<llvm::Value*> rows);
 

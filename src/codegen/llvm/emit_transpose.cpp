@@ -54,13 +54,14 @@ std::vector<llvm::Value*> Emitter::parts_turned(std::span<llvm::Value* const> ro
   return out;
 }
 
-// The vectors of the columns of a square in memory. Vector k of group g takes part g of rows k, k + group, …;
-// so the parts stand in their columns' order at once, and what is left are squares within parts: pairs at
-// distance 1, 2, … interleave in units of 1, 2, … elements. An instruction that loads puts a part into its
-// place, which leaves least to shuffle. But lines a power of two apart share a place in the first cache,
-// which has room for few of them: `whole_rows` are read at once, so that a line is done with when it is read.
-std::vector<llvm::Value*> Emitter::load_transposed(std::span<llvm::Value* const> rows, llvm::Type* element,
-                                                   llvm::Align align, bool whole_rows) {
+// The vectors of the first `columns` of a square in memory. Vector k of group g takes part g of rows k, k +
+// group, …; so the parts stand in their columns' order at once, and what is left are squares within parts:
+// pairs at distance 1, 2, … interleave in units of 1, 2, … elements. An instruction that loads puts a part
+// into its place, which leaves least to shuffle. But lines a power of two apart share a place in the first
+// cache, which has room for few of them: `whole_rows` are read at once, so that a line is done with when it
+// is read.
+std::vector<llvm::Value*> Emitter::load_transposed(std::span<llvm::Value* const> rows, int columns,
+                                                   llvm::Type* element, llvm::Align align, bool whole_rows) {
   const auto n = static_cast<int>(rows.size());
   const int group = std::min(n, 128 / static_cast<int>(element->getPrimitiveSizeInBits()));
   auto* part = llvm::FixedVectorType::get(element, static_cast<unsigned>(group));
@@ -84,7 +85,7 @@ std::vector<llvm::Value*> Emitter::load_transposed(std::span<llvm::Value* const>
     return all;
   };
   std::vector<llvm::Value*> out;
-  for (int first = 0; first < n; first += group) {
+  for (int first = 0; first < columns; first += group) {
     std::vector<llvm::Value*> square;
     for (int k = 0; k < group; ++k) square.push_back(part_of_rows(k, first));
     for (int unit = 1; unit < group; unit *= 2)
@@ -163,10 +164,11 @@ void Emitter::load_columns(const loop::Stmt& s) {
   }
   auto* apart = llvm::dyn_cast<llvm::ConstantInt>(stride);
   const bool whole_rows =
-      !apart || !rows_stay(lanes_, apart->getSExtValue() * static_cast<int64_t>(size_of(columns.type)));
-  const auto square =
-      load_transposed(starts, element, llvm::Align(size_of(part_of(columns.type))), whole_rows);
-  for (int64_t i = 0; i < lanes_; ++i)
+      columns.count == lanes_ &&
+      (!apart || !rows_stay(lanes_, apart->getSExtValue() * static_cast<int64_t>(size_of(columns.type))));
+  const auto square = load_transposed(starts, static_cast<int>(columns.count), element,
+                                      llvm::Align(size_of(part_of(columns.type))), whole_rows);
+  for (int64_t i = 0; i < columns.count; ++i)
     b_.CreateStore(from_memory(columns.type, square[static_cast<size_t>(i)]),
                    b_.CreateInBoundsGEP(locals_[s.id]->getAllocatedType(), locals_[s.id], {i64(0), i64(i)}));
 }
@@ -265,8 +267,8 @@ void Emitter::transpose(const loop::Stmt& s) {
     counted(row0, row1, n, false, [&](llvm::Value* row) {
       counted(column0, column1, n, false, [&](llvm::Value* column) {
         auto *r = at(row, rows), *c = at(column, columns);
-        const auto square =
-            load_transposed(side_by_stride(source(r, c), from_stride, bytes, n), element, align, false);
+        const auto square = load_transposed(side_by_stride(source(r, c), from_stride, bytes, n),
+                                            static_cast<int>(n), element, align, false);
         const auto goals = side_by_stride(target(r, c), to_stride, bytes, n);
         for (size_t i = 0; i < square.size(); ++i) b_.CreateAlignedStore(square[i], goals[i], align);
       });
