@@ -13,6 +13,8 @@ namespace {
 
 // What comes from memory is asked for so many elements ahead.
 constexpr int64_t kAhead = 128;
+// Lines of a column between two squares that are read side by side.
+constexpr int64_t kLinesBehind = 8;
 
 }  // namespace
 
@@ -90,15 +92,28 @@ void DotLowering::sum_in_registers(RegisterTile& sums, int64_t height, const Str
       tiles_.whole_lines ? std::max<int64_t>(lanes, 64 / static_cast<int64_t>(size_of(type_))) : step;
   Expr lines = build_.let(emit_.size(k_) / build_.index(line)),
        whole = build_.let(emit_.size(k_) / build_.index(step));
-  emit_.serial(build_.index(0), lines, [&](Expr s) {
-    Expr k = build_.let(s * line);
-    shared.clear();
-    for (int64_t c = 0; c < step && shares; ++c)
-      for (int64_t i = 0; i < height; ++i)
-        shared.push_back(build_.let(load_a(m_begin_ + i, k + build_.index(c))));
-    for (size_t g = 0; g < squares.size(); ++g)
-      for (int64_t at = 0; at < line; at += step) take(k + build_.index(at), g, at == 0);
-  });
+  auto take_line = [&](Expr k, size_t g) {
+    for (int64_t at = 0; at < line; at += step) take(k + build_.index(at), g, at == 0);
+  };
+  if (squares.size() == 2 && !rows_stay(lanes, apart(b_))) {
+    // One square alone takes all places that its lines share. The second one stays some lines behind it, so
+    // that they take others, and what the processor reads ahead of both does, too.
+    Expr behind = build_.let(loop::lesser(lines, build_.index(kLinesBehind)));
+    auto first = [&](Expr s) { take_line(build_.let(s * line), 0); };
+    auto second = [&](Expr s) { take_line(build_.let((s - behind) * line), 1); };
+    emit_.serial(build_.index(0), behind, first);
+    emit_.serial(behind, lines, [&](Expr s) { first(s), second(s); });
+    emit_.serial(lines, lines + behind, second);
+  } else {
+    emit_.serial(build_.index(0), lines, [&](Expr s) {
+      Expr k = build_.let(s * line);
+      shared.clear();
+      for (int64_t c = 0; c < step && shares; ++c)
+        for (int64_t i = 0; i < height; ++i)
+          shared.push_back(build_.let(load_a(m_begin_ + i, k + build_.index(c))));
+      for (size_t g = 0; g < squares.size(); ++g) take_line(k, g);
+    });
+  }
   if (line > step)
     emit_.serial(lines * build_.index(line / step), whole, [&](Expr s) {
       for (size_t g = 0; g < squares.size(); ++g) take(build_.let(s * step), g, false);

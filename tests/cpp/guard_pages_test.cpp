@@ -16,6 +16,7 @@
 #include "ops/contraction.h"
 #include "ops/families/array_tools.h"
 #include "ops/memory.h"
+#include "ops/shape_attrs.h"
 #include "ops/table.h"
 #include "ops/window_attrs.h"
 #include "passes/pass.h"
@@ -321,6 +322,21 @@ TEST(GuardPages, ProductsThatTurnSquares) {
         check(product(dtype, 1 + turn % 4, k, n, false, true, false, turn % 3 == 0));
         check(product(dtype, n, k, 1, false, turn % 2 == 0, false, turn % 3 == 1));
       }
+  // Lines of columns that share one place in the cache: the second of two squares runs behind the first one,
+  // by fewer lines where there are no more.
+  for (int64_t k : {1024, 3072})
+    for (int64_t n : {7, 16, 35}) check(product("f32", 1, k, n, false, true, false, n == 35));
+  Case few = product("f32", 1, 67, 35, false, true, false, false);
+  few.name += " of a wider matrix";
+  few.inputs[1] = "f32[35, 1024]";
+  few.build = [build = few.build](ops::Builder& b, std::span<const Value> v) {
+    const Value cut = b("slice", {v[1]},
+                        {ops::kStart % Dims{int64_t{0}, int64_t{5}},
+                         ops::kLimit % Dims{int64_t{35}, int64_t{72}}, ops::kSliceStrides % Ints{1, 1}});
+    const Value all[] = {v[0], cut, v[2]};
+    return build(b, all);
+  };
+  check(few);
 }
 
 TEST(GuardPages, BatchedProducts) {
