@@ -62,14 +62,17 @@ void DotLowering::sum_in_registers(RegisterTile& sums, int64_t height, const Str
     squares.push_back(square);
   }
   const uint32_t buffer = emit_.buffer_of_arg(b_.view->arg);
-  auto add = [&](Expr k, size_t g, Expr column) {
-    for (int64_t i = 0; i < height; ++i) sums.add(static_cast<size_t>(i), load_a(m_begin_ + i, k), column, g);
-  };
-  // A's elements of a step: read once for all groups, where they are so few that they stay in registers.
+  // A's elements of a step are read once for all groups where they are so few that they stay in registers.
   constexpr int64_t kFewElements = 4;
   const int64_t step = tiles_.step;
   const bool shares = !tiles_.whole_lines && height * step <= kFewElements;
-  std::vector<Expr> shared;
+  std::vector<Expr> shared;  // [step][height]
+  auto share = [&](Expr k) {
+    shared.clear();
+    for (int64_t c = 0; c < step; ++c)
+      for (int64_t i = 0; i < height; ++i)
+        shared.push_back(build_.let(load_a(m_begin_ + i, k + build_.index(c))));
+  };
   auto take = [&](Expr k, size_t g, bool asks) {
     Expr from = b_.offset(emit_, b_first_, squares[g].first, k);
     if (asks && emit_.traffic.beyond)
@@ -78,11 +81,11 @@ void DotLowering::sum_in_registers(RegisterTile& sums, int64_t height, const Str
     build_.load_columns(squares[g].columns, {buffer, from, emit_.size(b_.free_stride)}, squares[g].width);
     for (int64_t c = 0; c < step; ++c) {
       Expr column = build_.read(squares[g].columns, build_.index(c));
-      if (shares)
-        for (int64_t i = 0; i < height; ++i)
-          sums.add(static_cast<size_t>(i), shared[static_cast<size_t>(c * height + i)], column, g);
-      else
-        add(k + build_.index(c), g, column);
+      for (int64_t i = 0; i < height; ++i) {
+        Expr element =
+            shares ? shared[static_cast<size_t>(c * height + i)] : load_a(m_begin_ + i, k + build_.index(c));
+        sums.add(static_cast<size_t>(i), element, column, g);
+      }
     }
     sums.settle(g);
   };
@@ -107,10 +110,7 @@ void DotLowering::sum_in_registers(RegisterTile& sums, int64_t height, const Str
   } else {
     emit_.serial(build_.index(0), lines, [&](Expr s) {
       Expr k = build_.let(s * line);
-      shared.clear();
-      for (int64_t c = 0; c < step && shares; ++c)
-        for (int64_t i = 0; i < height; ++i)
-          shared.push_back(build_.let(load_a(m_begin_ + i, k + build_.index(c))));
+      if (shares) share(k);
       for (size_t g = 0; g < squares.size(); ++g) take_line(k, g);
     });
   }
@@ -119,8 +119,11 @@ void DotLowering::sum_in_registers(RegisterTile& sums, int64_t height, const Str
       for (size_t g = 0; g < squares.size(); ++g) take(build_.let(s * step), g, false);
     });
   emit_.serial(whole * build_.index(step), emit_.size(k_), [&](Expr k) {
-    for (size_t g = 0; g < squares.size(); ++g)
-      add(k, g, load_b(k, squares[g].first + loop::lesser(j, squares[g].width - build_.index(1))));
+    for (size_t g = 0; g < squares.size(); ++g) {
+      Expr column = load_b(k, squares[g].first + loop::lesser(j, squares[g].width - build_.index(1)));
+      for (int64_t i = 0; i < height; ++i)
+        sums.add(static_cast<size_t>(i), load_a(m_begin_ + i, k), column, g);
+    }
   });
 }
 
