@@ -4,15 +4,17 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <string_view>
 
 #include "codegen/kernel.h"
 #include "codegen/target.h"
 #include "ir/graph.h"
+#include "llvm_test_util.h"
 #include "tensor/passes.h"
 
 namespace ig::codegen {
 namespace {
+
+using test::count;
 
 // The kernel's loops, for an image of [2, 9, 9, 32] and three by three taps.
 std::string loops(bool far) {
@@ -25,12 +27,6 @@ std::string loops(bool far) {
       lower(graph->body().first(), {false, false}, Target::named("x86-64-v3"), {.far = far});
   EXPECT_EQ(kernel.kind, "depthwise_gradient");
   return kernel.function->str();
-}
-
-int count(std::string_view text, std::string_view part) {
-  int out = 0;
-  for (size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + 1)) ++out;
-  return out;
 }
 
 TEST(DepthwiseGradient, TheNextRowIsAskedForWhereItIsFar) {

@@ -1,4 +1,5 @@
-// Helpers of the code generation tests: buffers between guard pages, and calls of compiled loop functions.
+// Helpers of the code generation tests: buffers between guard pages, calls of compiled loop functions, and
+// what stands in their code.
 #pragma once
 
 #include <sys/mman.h>
@@ -11,12 +12,20 @@
 #include <regex>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "codegen/jit.h"
 #include "loop/loop.h"
 
 namespace ig::codegen::test {
+
+// How often the part stands in the text.
+inline int count(std::string_view text, std::string_view part) {
+  int out = 0;
+  for (size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + 1)) ++out;
+  return out;
+}
 
 // `bytes` bytes that end (or start) exactly at a page that may not be touched, with another such page on the
 // far side.

@@ -12,11 +12,14 @@
 #include "codegen/kernel.h"
 #include "codegen/target.h"
 #include "ir/graph.h"
+#include "llvm_test_util.h"
 #include "loop/canonical.h"
 #include "tensor/passes.h"
 
 namespace ig::codegen {
 namespace {
+
+using test::count;
 
 constexpr const char* kTargets[] = {"x86-64-v2", "x86-64-v3", "x86-64-v4"};
 
@@ -41,12 +44,6 @@ std::string loops_of(std::string_view text, std::string_view target) {
 std::string llvm_of(std::string_view text, std::string_view target) {
   return written(text, target,
                  [](const auto& function, const auto& own) { return compile_ir(function, own, false); });
-}
-
-int count(std::string_view text, std::string_view part) {
-  int out = 0;
-  for (size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + 1)) ++out;
-  return out;
 }
 
 std::string replaced(std::string text, std::string_view what, std::string_view by) {
@@ -197,6 +194,25 @@ TEST(TileCode, ProductsOfManyRowsAreKernelsOfTheirOwn) {
   const Kernel many = lowered("320, inf", "f32", true, "300");
   EXPECT_TRUE(!many.when && !many.other);
   EXPECT_EQ(many.packings.size(), 1u);
+}
+
+// One row by a matrix that lies across: parts of three squares share the row's elements where a square is
+// less than a line; where a square's lines share one place in the cache, the second of two stays behind, and
+// the first and the last of them are read alone.
+TEST(TileCode, OneRowReadsPartsOfThreeSquaresOrTwoApart) {
+  auto of_row = [](std::string_view k, std::string_view target) {
+    return loops_of(replaced(R"(graph @g(%x: f32[1, K], %w: f32[960, K]) {
+  %p = dot_general(%x, %w) {lhs_batching_dimensions = [], rhs_batching_dimensions = [], lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1], accumulate = f32} : f32[1, 960]
+  return %p
+})",
+                             "K", k),
+                    target);
+  };
+  EXPECT_EQ(count(of_row("1000", "x86-64-v3"), " = columns "), 3);
+  EXPECT_EQ(count(of_row("1000", "x86-64-v4"), " = columns "), 2);
+  // A line is two squares; those behind the last line go one by one.
+  EXPECT_EQ(count(of_row("1024", "x86-64-v3"), " = columns "), 2 + 4 + 2 + 2);
+  EXPECT_EQ(count(of_row("512", "x86-64-v3"), " = columns "), 4 + 2);
 }
 
 // While a strip of packed B is used, the next one is asked for: the part of it that belongs to the same
