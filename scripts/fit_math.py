@@ -48,13 +48,17 @@ def text(coefficient, single):
     return mp.nstr(mp.mpf(single_of(coefficient)), 9) + "f"
 
 
-def write(name, what, single, f, a, b, degree):
+def write_coefficients(name, what, single, coefficients):
     print(f"// {what}")
     kind = "float" if single else "double"
     print(f"inline constexpr {kind} k{name}[] = {{")
-    for c in fit(f, a, b, degree):
+    for c in coefficients:
         print(f"    {text(c, single)},")
     print("};\n")
+
+
+def write(name, what, single, f, a, b, degree):
+    write_coefficients(name, what, single, fit(f, a, b, degree))
 
 
 def write_pieces(what, columns, **numbers):
@@ -86,6 +90,22 @@ def write_erf_pieces():
     write_pieces("Erf", columns + columns, Step=step, Kink=kink, Limit=limit)
 
 
+def write_atan(tail):
+    """The last coefficient is the least that makes of atan(1), whose digits lie halfway between two floats, the one
+    that is nearer to pi/4."""
+    c = [single_of(v) for v in fit(tail, "1e-20", 1, 9)]
+
+    def at_one():
+        total = c[-1]
+        for v in reversed(c[:-1]):
+            total = single_of(mp.mpf(total) + v)
+        return single_of(1 + mp.mpf(total))
+
+    while at_one() != single_of(mp.pi / 4):
+        c[-1] = single_from_bits(single_bits(c[-1]) + 1)
+    write_coefficients("AtanF32", "(atan(t) - t) / t^3 in t^2, for |t| <= 1", True, c)
+
+
 def write_table(what, entries):
     print(f"inline constexpr std::array<float, 16> k{what} = {{")
     for entry in entries:
@@ -94,12 +114,7 @@ def write_table(what, entries):
 
 
 def write_exp_roots():
-    roots = [mp.mpf(2) ** (mp.mpf(j) / 16) for j in range(16)]
-    print("// The first twelve bits of 2^(j/16), and the rest of it")
-    upper = [mp.floor(root * 2**11) / 2**11 for root in roots]
-    write_table("RootsUpper", [text(root, single=True) for root in upper])
-    write_table("RootsLower", [text(r - u, single=True) for r, u in zip(roots, upper, strict=True)])
-    roots = roots[::2]
+    roots = [mp.mpf(2) ** (mp.mpf(j) / 8) for j in range(8)]
     print("// 2^(j/8), twice")
     write_table("Roots", [text(root, single=True) for root in roots * 2])
     print(
@@ -111,10 +126,10 @@ def write_exp_roots():
     write_table("RootRests", [text(root / single_of(root) - 1, single=True) for root in roots * 2])
 
 
-def nearly_float(f, x):
+def nearly_float(f, x, reach=400):
     """Of the floats near x the one where f lies nearest to a float."""
     start = single_bits(x)
-    near = [mp.mpf(single_from_bits(start + k)) for k in range(-400, 401)]
+    near = [mp.mpf(single_from_bits(start + k)) for k in range(-reach, reach + 1)]
     return min(near, key=lambda point: abs(f(point) - single_of(f(point))))
 
 
@@ -152,6 +167,32 @@ def write_log_pieces(name, scale):
         min(reach),
         max(reach),
         3,
+    )
+
+
+def write_log_pair_pieces():
+    """The pieces of write_log_pieces(), with what their slopes and logarithms lack as floats."""
+    start = mp.mpf(23) / 32
+    edges = [single_from_bits(single_bits(start) + (k << 20)) for k in range(9)]
+    columns, reach = [], []
+    for begin, end in itertools.pairwise(edges):
+        point = mp.mpf(1 if begin < 1 < end else single_of((begin + end) / 2))
+        slope, multiple = mp.mpf(single_of(1 / point)), mp.nint(mp.log(point) * 2**16) / 2**16
+        columns.append([point, slope, 1 / point - slope, multiple, mp.log(point) - multiple])
+        reach += [begin / point - 1, end / point - 1]
+    print(
+        "// For a logarithm of F32 with more digits, in the pieces of kLogPieces: a point of each, the slope there, what"
+    )
+    print("// that lacks, the logarithm as a multiple of 2^-16, what that lacks. Both halves of a table are the same")
+    write_pieces("LogPair", columns + columns)
+    write(
+        "LogPairF32",
+        "(log(1 + r) - r + r^2/2) / r^3, of the pieces of an octave",
+        True,
+        lambda r: (mp.log1p(r) - r + r**2 / 2) / r**3 if abs(r) > 1e-12 else mp.mpf(1) / 3 - r / 4,
+        min(reach),
+        max(reach),
+        4,
     )
 
 
@@ -204,6 +245,29 @@ def write_erfcx_pieces():
     write_pieces("Erfcx", columns + columns, Limit=limit, Scale=scale)
 
 
+def write_erf_inv_pieces():
+    """erf_inv(x) / x in the distance of v = sqrt(-log(1 - x^2)) from a point of each of 8 pieces: the quotient grows
+    nearly as v does, and is smooth in it. The points are where the quotient lies nearest to a float."""
+    step, degree = mp.mpf(257) / 512, 6
+
+    def f(v):
+        x = mp.sqrt(-mp.expm1(-v * v))
+        return mp.erfinv(x) / x if x else mp.sqrt(mp.pi) / 2
+
+    columns = []
+    for i in range(8):
+        begin, end = i * step, (i + 1) * step
+        point = nearly_float(f, (begin + end) / 2, 60)
+        slope = fit(lambda d, p=point: (f(p + d) - f(p)) / d, begin - point + mp.mpf("1e-20"), end - point, degree - 1)
+        columns.append([point, f(point), *slope])
+    print("// erf_inv(x) / x in v = sqrt(-log(1 - x^2)), in pieces of v that are a step long. The first table holds")
+    print(
+        "// points; the others, of each power of v's distance from its point, the coefficient. Both halves of a table"
+    )
+    print("// are the same")
+    write_pieces("ErfInv", columns + columns, Step=step)
+
+
 def main():
     print(
         "// Written by scripts/fit_math.py: the polynomials of the vector maths, lowest coefficient first. Not for editing."
@@ -214,16 +278,16 @@ def main():
     write("ExpF32", "(exp(r) - 1 - r) / r^2", True, lambda r: series(exp_tail, r), -half_ln2, half_ln2, 4)
     write_exp_roots()
     # The error of the shorter one counts times r^2 and shows, so its nodes lie farther out than Chebyshev's.
-    for name, parts, degree, reach in (("Sixteenth", 32, 1, 1), ("Eighth", 16, 1, 1.287), ("EighthFine", 16, 2, 1)):
-        width = mp.log(2) / parts
-        what = f"(exp(r) - 1 - r) / r^2, for |r| <= ln(2)/{parts}"
-        width *= reach
+    for name, degree, reach in (("Eighth", 1, 1.287), ("EighthFine", 2, 1)):
+        width = mp.log(2) / 16 * reach
+        what = "(exp(r) - 1 - r) / r^2, for |r| <= ln(2)/16"
         write(f"Exp{name}F32", what, True, lambda r: series(exp_tail, r), -width, width, degree)
     write("Exp", "(exp(r) - 1 - r) / r^2", False, lambda r: series(exp_tail, r), -half_ln2, half_ln2, 10)
 
     write_log_pieces("Log", 1.0)
     write_log_pieces("Log2", 1 / math.log(2))
     write_log_pieces("Log10", 1 / math.log(10))
+    write_log_pair_pieces()
     atanh_tail = [mp.mpf(2) / (2 * k + 3) for k in range(60)]
     write("Log", "(2 atanh(s) - 2s) / s^3 in s^2", False, lambda z: series(atanh_tail, z, 60), 0, "0.0296", 7)
     write(
@@ -251,6 +315,11 @@ def main():
 
         return g
 
+    sinh_tail = [1 / mp.factorial(2 * k + 3) for k in range(30)]
+    write("SinhF32", "(sinh(x) - x) / x^3 in x^2, for |x| < 1", True, lambda z: series(sinh_tail, z), 0, "1.01", 3)
+    write("TanF32", "(tan(r) - r) / r^3 in r^2", True, odd_tail(mp.tan), "1e-20", quarter, 6)
+    write_atan(odd_tail(mp.atan))
+    write("AsinF32", "(asin(x) - x) / x^3 in x^2, for |x| <= 1/2", True, odd_tail(mp.asin), "1e-20", "0.2501", 5)
     write("Atan", "(atan(t) - t) / t^3 in t^2, for |t| <= tan(pi/8)", False, odd_tail(mp.atan), "1e-20", "0.1717", 11)
     write("Asin", "(asin(x) - x) / x^3 in x^2, for |x| <= 1/2", False, odd_tail(mp.asin), "1e-20", "0.2501", 12)
 
@@ -261,6 +330,7 @@ def main():
     write_tanh_pieces()
     write_erf_pieces()
     write_erfcx_pieces()
+    write_erf_inv_pieces()
     write("Erf", "erf(x) / x in x^2, for |x| < 1", False, erf_ratio, "1e-20", "1.0", 13)
 
     def erfcx(t):

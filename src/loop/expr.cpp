@@ -127,6 +127,13 @@ Expr fma(Expr a, Expr b, Expr c) {
   return ternary(Op::Fma, a, b, c);
 }
 
+Expr product_rest(Expr a, Expr b, Expr rounded) {
+  IG_CHECK(a.type() == b.type() && a.type() == rounded.type() && is_float(a.type()),
+           "the rest of a product of {}, {} and {}", ig::name(a.type()), ig::name(b.type()),
+           ig::name(rounded.type()));
+  return ternary(Op::ProductRest, a, b, rounded);
+}
+
 Expr scale(Expr a, Expr power, Expr spelled) {
   IG_CHECK(a.type() == power.type() && a.type() == spelled.type() && is_float(a.type()),
            "scale of {}, {} and {}", ig::name(a.type()), ig::name(power.type()), ig::name(spelled.type()));

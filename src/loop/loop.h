@@ -83,7 +83,8 @@ enum class Op : uint8_t {
   RoundEven,
   Popcount,
   CountLeadingZeros,
-  Fma,     // a * b + c, rounded once (on a target without fma: multiply, then add)
+  Fma,          // a * b + c, rounded once (on a target without fma: multiply, then add)
+  ProductRest,  // a * b - c, where c is a * b, rounded: exactly what that lacks, where nothing is denormal
   Scale,   // a * 2^floor(b), rounded once; c is the same, spelled for targets that have no instruction for it
   Select,  // a ? b : c; both arms are evaluated
   SelectLazy,  // a ? b : c, where neither arm (both pure) is evaluated unless a lane of the group takes it
@@ -167,7 +168,8 @@ IG_LOOP_MIXED(==)
 IG_LOOP_MIXED(!=)
 #undef IG_LOOP_MIXED
 Expr fma(Expr a, Expr b, Expr c);
-Expr scale(Expr a, Expr power, Expr spelled);  // a * 2^floor(power), which `spelled` must be, to the bit
+Expr product_rest(Expr a, Expr b, Expr rounded);  // a * b - rounded, which is a * b
+Expr scale(Expr a, Expr power, Expr spelled);     // a * 2^floor(power), which `spelled` must be, to the bit
 Expr select(Expr condition, Expr then, Expr otherwise);
 Expr select_lazy(Expr condition, Expr then, Expr otherwise);  // of ways that whole arrays take
 Expr select_rare(Expr condition, Expr rare, Expr common);  // slow paths that should cost nothing unless taken

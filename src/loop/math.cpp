@@ -1,6 +1,6 @@
-// Vector maths, part one: exponentials, logarithms and what is made of them. The hot float32 functions (exp,
-// log, tanh, logistic) are float32 arithmetic throughout; the others widen to float64 and round once at the
-// end.
+// Vector maths, part one: exponentials, logarithms and what is made of them. Float32 functions are float32
+// arithmetic, but for the cube root and powers of a few products, which widen to float64 and round once at
+// the end.
 #include <iterator>
 
 #include "loop/math_detail.h"
@@ -85,37 +85,53 @@ Rounded to_eighths(Expr x, double factor, double bias) { return to_nearest(x, fa
 
 // The bits of 2^(n/8) times 2^(bias - 126), of n in eighths with `bias` added.
 Expr root_bits(Expr word) { return to_bits(lookup(kRootBits, word)) + shift_left(word, bits(word, 20)); }
-Expr times_exp(Expr root, Expr r) {
-  return fma(root * r, fma(polynomial(r, kExpEighthF32), r, number(r, 1)), root);
+Expr times_exp(Expr root, const Reduced& a) {
+  return fma(root * a.r, fma(polynomial(a.r, kExpEighthF32), a.r, number(a.r, 1)), root);
 }
+
+// The same by root + root * grown, where what the root lacks is in the factor: the sum, and what else is
+// added in it, are all that is rounded.
+Expr grown_root(const Reduced& a) {
+  return fma(a.r * a.r, polynomial(a.r, kExpEighthFineF32), a.r + lookup(kRootRests, a.n.word));
+}
+Expr times_exp_fine(Expr root, const Reduced& a) { return fma(root, grown_root(a), root); }
 
 // e^r times the root of two alone: n's whole part is for whoever scales.
-Expr root_exp(const Reduced& a) { return times_exp(lookup(kRoots, a.n.word), a.r); }
+Expr root_exp(const Reduced& a) { return times_exp(lookup(kRoots, a.n.word), a); }
 
 // 2^n e^r for any n, whose bias is 253, by two factors as in product_with_power().
-Expr eighths_product(const Reduced& a) {
+Expr eighths_product_by(Expr (*times)(Expr root, const Reduced& a), const Reduced& a) {
   Expr half = shift_left(shift_right_logical(a.n.word, bits(a.n.word, 4)), bits(a.n.word, 23));
-  return times_exp(from_bits(root_bits(a.n.word) - half), a.r) * from_bits(half);
+  return times(from_bits(root_bits(a.n.word) - half), a) * from_bits(half);
+}
+Expr eighths_product(const Reduced& a) { return eighths_product_by(times_exp, a); }
+
+// x = n ln2 + r for a pair, n in eighths with `bias` added.
+auto reduced_pair32(Expr low, double bias) {
+  return [=](Expr high) {
+    Reduced a = rest_of(high, to_eighths(high, kLog2E, bias));
+    a.r = a.r + low;
+    return a;
+  };
 }
 
-// The root comes as two numbers of twelve bits each and the factor is cut likewise, so that the product of
-// the upper halves is exact: all but one rounding are of what is small beside it.
-Expr times_exp32(Pair factor, Expr high, Expr low) {
-  auto reduce = [&](Expr x) {
-    Rounded n = to_nearest(x, kLog2E, 254, 4);  // in sixteenths
-    return Reduced{n, less_ln2(x, n.value) + low};
-  };
+// The product of root and factor is a pair: all but one rounding are of what is small beside it.
+Expr times_exp32(Pair factor, Pair x) {
   auto rest = [&](const Reduced& a) {
-    Expr grown = fma(a.r * a.r, polynomial(a.r, kExpSixteenthF32), a.r);
-    Expr upper = upper_half(factor.high), lower = (factor.high - upper) + factor.low;
-    Expr root = lookup(kRootsUpper, a.n.word);
-    Expr product = root * upper;
-    Expr small = fma(root, lower, lookup(kRootsLower, a.n.word) * factor.high);
-    return product + fma(product + small, grown, small);
+    Expr root = lookup(kRoots, a.n.word);
+    Pair product = two_product(root, factor.high);
+    return product.high + fma(product.high, grown_root(a), fma(root, factor.low, product.low));
   };
-  return power_of(high, kExpBottom, reduce, rest, [&](const Reduced& a) {
-    return product_with_power(rest(a), {a.n.value, shift_right_logical(a.n.word, bits(a.n.word, 4))});
+  return power_of(x.high, kExpBottom, reduced_pair32(x.low, 254), rest, [&](const Reduced& a) {
+    return product_with_power(rest(a), {a.n.value, shift_right_logical(a.n.word, bits(a.n.word, 3))});
   });
+}
+
+// e^(high + low) of F32, to 0.55 units of the last place.
+Expr exp_of_pair32(Pair x) {
+  auto rest = [](const Reduced& a) { return times_exp_fine(lookup(kRoots, a.n.word), a); };
+  auto product = [](const Reduced& a) { return eighths_product_by(times_exp_fine, a); };
+  return power_of(at_most(x.high, 89.0), kExpBottom, reduced_pair32(x.low, 253), rest, product);
 }
 
 Expr exp32(Expr x) {
@@ -128,7 +144,7 @@ Expr exp_of_nonpositive(Expr x) {
     constexpr double kSpare = 64;
     auto reduce = [](Expr x) { return rest_of(x, to_eighths(x, kLog2E, 126 + kSpare)); };
     return power_of(x, kExpBottom, reduce, root_exp, [](const Reduced& a) {
-      return times_exp(from_bits(root_bits(a.n.word)), a.r) * std::exp2(-kSpare);
+      return times_exp(from_bits(root_bits(a.n.word)), a) * std::exp2(-kSpare);
     });
   }
   constexpr double kSpare = 512;
@@ -140,7 +156,7 @@ Expr exp_of_nonpositive(Expr x) {
 
 Expr exp32_bounded(Expr x) {
   Rounded n = to_eighths(x, kLog2E, 126);
-  return times_exp(from_bits(root_bits(n.word)), less_ln2(x, n.value));
+  return times_exp(from_bits(root_bits(n.word)), rest_of(x, n));
 }
 
 Expr exp_of(Expr high, Expr low) {
@@ -181,6 +197,22 @@ Expr log_edges(Expr x, Expr y) {
   return select(x <= 0.0, edge, select(x < kInfinity, y, x));
 }
 
+// A positive, finite F32 is mantissa 2^k; `octave` is k in the place of an exponent, and the low three bits
+// of `piece` tell which of the eight pieces of an octave, which begins at kLogBegin, the mantissa lies in.
+struct Octave32 {
+  Expr octave, k, piece, mantissa;
+};
+Octave32 octave32(Expr x, bool may_be_denormal) {
+  Expr tiny = x < 0x1p-126;
+  Expr word = to_bits(may_be_denormal ? select(tiny, x * 0x1p24, x) : x);
+  // Counted from where the first piece begins, the bits have k in front and the piece behind it.
+  Expr counted = word - bits(word, std::bit_cast<uint32_t>(static_cast<float>(kLogBegin)));
+  Expr octave = counted & bits(word, 0xff800000u);
+  Expr k = convert(shift_right(counted, bits(word, 23)), DType::F32);
+  if (may_be_denormal) k = select(tiny, k - 24.0, k);
+  return {octave, k, shift_right_logical(counted, bits(word, 20)), from_bits(word - octave)};
+}
+
 // A logarithm of F32: what its pieces look up, a polynomial, and log(2), of which the first part is short.
 struct Base32 {
   const loop::Table (&pieces)[3];
@@ -191,30 +223,28 @@ constexpr Base32 kNatural{kLogPieces, kLogF32, 0.693359375, -2.12194440e-4};
 constexpr Base32 kBinary{kLog2Pieces, kLog2F32, 1, 0};
 constexpr Base32 kDecimal{kLog10Pieces, kLog10F32, 0.30078125, 0.00024874566398119520};
 
-// log(x) of a positive, finite x as the first part of log(2) k times, at_point, r = distance * slope, and a
-// rest; `octave` is k in the place of an exponent.
+// log(2^octaves x) of a positive, finite x as the first part of log(2) k times, at_point, r = distance *
+// slope, and a rest; `octave` is that of x alone.
 struct LogParts32 {
   Expr octave, k, at_point, distance, slope, r, rest;
 };
-LogParts32 log_parts32(Expr x, const Base32& base, bool may_be_denormal) {
-  Expr tiny = x < 0x1p-126;
-  Expr word = to_bits(may_be_denormal ? select(tiny, x * 0x1p24, x) : x);
-  // Counted from where the first piece begins, the bits have k in front and the piece behind it.
-  Expr counted = word - bits(word, std::bit_cast<uint32_t>(static_cast<float>(kLogBegin)));
-  Expr octave = counted & bits(word, 0xff800000u);
-  Expr k = convert(shift_right(counted, bits(word, 23)), DType::F32);
-  if (may_be_denormal) k = select(tiny, k - 24.0, k);
-  Expr piece = shift_right_logical(counted, bits(word, 20));
-  Expr distance = from_bits(word - octave) - lookup(base.pieces[0], piece);
-  Expr slope = lookup(base.pieces[1], piece), at_point = lookup(base.pieces[2], piece);
+LogParts32 log_parts32(Expr x, const Base32& base, bool may_be_denormal, Expr octaves = {}) {
+  Octave32 at = octave32(x, may_be_denormal);
+  Expr k = octaves ? at.k + octaves : at.k;
+  Expr distance = at.mantissa - lookup(base.pieces[0], at.piece);
+  Expr slope = lookup(base.pieces[1], at.piece), at_point = lookup(base.pieces[2], at.piece);
   Expr r = distance * slope;
   Expr rest = polynomial(r, base.polynomial) * (r * r);
   if (base.two_low != 0) rest = fma(k, number(k, base.two_low), rest);
-  return {octave, k, at_point, distance, slope, r, rest};
+  return {at.octave, k, at_point, distance, slope, r, rest};
+}
+// The logarithm is the sum of these. The first is exact: both of its terms are short.
+Pair terms32(const LogParts32& p, const Base32& base, Expr rest) {
+  return {fma(p.k, number(p.k, base.two_high), p.at_point), fma(p.distance, p.slope, rest)};
 }
 Expr sum_of_parts32(const LogParts32& p, const Base32& base, Expr rest) {
-  // The first sum is exact: both of its terms are short.
-  return fma(p.k, number(p.k, base.two_high), p.at_point) + fma(p.distance, p.slope, rest);
+  Pair terms = terms32(p, base, rest);
+  return terms.high + terms.low;
 }
 
 Expr log32(Expr x, const Base32& base) {
@@ -222,13 +252,29 @@ Expr log32(Expr x, const Base32& base) {
   return log_edges(x, sum_of_parts32(p, base, p.rest));
 }
 
-// log(u) for the rounded u = 1 + x, and the first order of what the rounding lost.
-Expr log1p32(Pair u) {
-  LogParts32 p = log_parts32(u.high, kNatural, false);
+// log(2^octaves u) for a sum u, of whose rest the first order is taken.
+Expr log_of_sum32(Pair u, Expr octaves = {}) {
+  LogParts32 p = log_parts32(u.high, kNatural, false, octaves);
   Expr most = bits(p.octave, 100u << 23);  // from where on nothing is left of it
   Expr one_by_octave = from_bits(bits(p.octave, 0x3f800000u) - select(p.octave > most, most, p.octave));
   Expr one_by_mantissa = fma(-p.slope, p.r, p.slope);
   return sum_of_parts32(p, kNatural, fma(u.low * one_by_octave, one_by_mantissa, p.rest));
+}
+
+// log(x) of a positive, finite F32 with about 32 bits. A piece's slope and the logarithm of its point are
+// pairs, and so are the first two terms of the series in r.
+Pair log_pair32(Expr x) {
+  Octave32 at = octave32(x, true);
+  auto of_piece = [&](size_t i) { return lookup(kLogPairPieces[i], at.piece); };
+  Expr distance = at.mantissa - of_piece(0), slope = of_piece(1);
+  Pair r = two_product(distance, slope), square = two_product(r.high, r.high);
+  r.low = fma(distance, of_piece(2), r.low);
+  Expr point = fma(at.k, number(x, kNatural.two_high), of_piece(3));  // exact
+  Expr point_low = fma(at.k, number(x, kNatural.two_low), of_piece(4));
+  Pair first = fast_two_sum(point, r.high), second = fast_two_sum(first.high, square.high * -0.5);
+  Expr slopes = fma(-r.high, r.low, fma(number(x, -0.5), square.low, r.low));
+  Expr rest = fma(r.high * square.high, polynomial(r.high, kLogPairF32), slopes);
+  return fast_two_sum(second.high, (first.low + second.low) + (point_low + rest));
 }
 
 // x = 2^k (1 + f), 1 + f between sqrt(1/2) and sqrt(2); x is a positive, finite F64.
@@ -277,6 +323,12 @@ Expr log_in(Expr x, const Base& base) {
 
 }  // namespace
 
+Pair log32_up_to_one(Expr x) {
+  LogParts32 p = log_parts32(x, kNatural, false);
+  Pair terms = terms32(p, kNatural, p.rest);
+  return two_sum(terms.high, terms.low);
+}
+
 Expr log_ordinary(Expr x, Expr correction) {
   LogParts p = log_parts(x);
   Expr low = p.k * kLn2Low;
@@ -321,13 +373,13 @@ Expr log10(Expr x) {
 
 Expr log1p(Expr x) {
   Pair u = two_sum(number(x, 1), x);
-  if (single(x)) return select(x == 0.0, x, log_edges(u.high, log1p32(u)));
+  if (single(x)) return select(x == 0.0, x, log_edges(u.high, log_of_sum32(u)));
   Expr ordinary = (u.high > 0.0) & (x < 0x1p60);
   Expr correction = select(ordinary, u.low, number(x, 0)) / u.high;
   return select(abs(x) < 0x1p-54, x, log_of(u.high, correction));
 }
 Expr log1p_up_to_one(Expr x) {
-  return single(x) ? select(x <= 1.0, log1p32(fast_two_sum(number(x, 1), x)), x) : log1p(x);
+  return single(x) ? select(x <= 1.0, log_of_sum32(fast_two_sum(number(x, 1), x)), x) : log1p(x);
 }
 Expr logaddexp(Expr x, Expr y) {
   Expr apart = select(x == y, number(x, 0), abs(x - y));  // 0 of infinities, too; a NaN stays one
@@ -354,16 +406,12 @@ Expr tanh(Expr x) {
 // 40) on the quotient is 1, and where it is 0 (see Bottom) another one is divided.
 Expr logistic(Expr x) {
   if (single(x)) {
-    // As for exp, by roots; but what a root lacks goes into the factor, so that the sum and what is added in
-    // it are all that is rounded before the division.
+    // As for exp, by roots, more exactly before the division.
     constexpr double kSpare = 24;
     Expr under = x < kExpBottom.least, a = at_most(select(under, number(x, 0), x), 20.0);
-    Rounded n = to_eighths(a, -kLog2E, 126 - kSpare);
-    Expr root = from_bits(root_bits(n.word));
-    Expr r = less_ln2(-a, n.value);
-    Expr grown = fma(r * r, polynomial(r, kExpEighthFineF32), r + lookup(kRootRests, n.word));
+    Reduced e = rest_of(-a, to_eighths(-a, kLog2E, 126 - kSpare));
     Expr one = number(x, std::exp2(-kSpare));
-    return select(under, number(x, 0), one / (one + fma(root, grown, root)));
+    return select(under, number(x, 0), one / (one + times_exp_fine(from_bits(root_bits(e.n.word)), e)));
   }
   // As p / (p + s), where e^x = p / s and s is a power of two.
   constexpr double kSpare = 64;
@@ -373,55 +421,105 @@ Expr logistic(Expr x) {
   return select(under, number(x, 0), p / (p + with_exponent(n.word)));
 }
 
+namespace {
+
+// (e^a + sign e^-a) / 2 of F32, for a >= 0: half of e^a as for logistic, and a quarter of its reciprocal.
+Expr hyperbolic32(Expr a, double sign) {
+  constexpr double kSpare = 2;  // what is added is smaller by 2^spare, so that only the sum may overflow
+  Expr bounded = at_most(a, 90.0);
+  Reduced e = rest_of(bounded, to_eighths(bounded, kLog2E, 126 - kSpare));
+  Expr root = from_bits(root_bits(e.n.word)), grown = grown_root(e);
+  Expr half = fma(root, grown, number(a, sign / 16) / fma(root, grown, root)) + root;
+  return half + half;
+}
+
+constexpr double kLarge32 = 4096;  // from where on log(2 a) is asinh and acosh of F32
+
+// log(1 + y), or of a large argument log(2 a): asinh and acosh.
+Expr log_of_one_and32(Pair y, Expr a, Expr large) {
+  Pair u = two_sum(number(a, 1), y.high);
+  u = {select(large, a, u.high), select(large, number(a, 0), u.low + y.low)};
+  Expr value = log_of_sum32(u, select(large, number(a, 1), number(a, 0)));
+  return select(u.high < kInfinity, value, u.high);
+}
+
+Expr asinh32(Expr x) {
+  Expr a = abs(x), large = a > kLarge32, b = select(large, number(x, 1), a), square = b * b;
+  // sqrt(1 + b^2) - 1, without cancellation
+  Pair y = fast_two_sum(b, square / (sqrt(square + 1.0) + 1.0));
+  return with_sign_of(log_of_one_and32(y, a, large), x);
+}
+
+Expr acosh32(Expr x) {
+  Expr large = x > kLarge32, t = select(large, number(x, 1), x) - 1.0;
+  Pair y = fast_two_sum(sqrt(fma(t, t, t + t)), t);
+  return select(x < 1.0, not_a_number(x), log_of_one_and32(y, x, large));
+}
+
+// Half the logarithm of 1 + 2 a / (1 - a), of whose quotient the rest is kept.
+Expr atanh32(Expr x) {
+  Expr a = abs(x), inside = select(a < 1.0, a, number(x, 0)), twice = inside + inside;
+  Pair divisor = fast_two_sum(number(x, 1), -inside);
+  Expr inverse = 1.0 / divisor.high, quotient = twice * inverse;
+  Expr rest = (fma(-quotient, divisor.high, twice) - quotient * divisor.low) * inverse;
+  Pair u = two_sum(number(x, 1), quotient);
+  Expr y = log_of_sum32({u.high, u.low + rest}) * 0.5;
+  Expr edge = select(a == 1.0, number(x, kInfinity), not_a_number(x));
+  return with_sign_of(select(a < 1.0, y, edge), x);
+}
+
+Expr sinh_64(Expr x) {
+  Expr a = abs(x);
+  Expr e = expm1(select(a > 709.0, number(x, 709), a));
+  Expr w = exp_of(a * 0.5, {});
+  Expr y = select(a > 700.0, w * 0.5 * w, (e + e / (e + 1.0)) * 0.5);
+  return select(is_nan(x), x, with_sign_of(y, x));
+}
+
+Expr cosh_64(Expr x) {
+  Expr a = abs(x);
+  Expr w = exp_of(select(a > 700.0, a * 0.5, a), {});
+  return select(a > 700.0, w * 0.5 * w, (w + 1.0 / w) * 0.5);
+}
+
+Expr asinh_64(Expr x) {
+  Expr a = abs(x);
+  Expr big = a > 0x1p28;
+  Expr b = select(big, number(x, 1), a);
+  Expr z = b * b;
+  Expr small = log1p(b + z / (sqrt(z + 1.0) + 1.0));
+  Expr large = log_of(select(big, a, number(x, 2)), number(x, 0)) + 0.69314718055994529;
+  return select(is_nan(x), x, with_sign_of(select(big, large, small), x));
+}
+
+Expr acosh_64(Expr x) {
+  Expr big = x > 0x1p28;
+  Expr t = select(big, number(x, 1), x) - 1.0;
+  Expr small = log1p(t + sqrt(t * 2.0 + t * t));
+  Expr large = log_of(x, {}) + 0.69314718055994529;
+  return select(x < 1.0, not_a_number(x), select(big, large, small));
+}
+
+Expr atanh_64(Expr x) {
+  Expr a = abs(x);
+  Expr t = a + a;
+  Expr y = log1p(select(a < 0.5, t + t * a / (1.0 - a), t / (1.0 - a))) * 0.5;
+  y = select(a == 1.0, number(x, kInfinity), y);
+  return select(a <= 1.0, with_sign_of(y, x), not_a_number(x));
+}
+
+}  // namespace
+
 Expr sinh(Expr x) {
-  return by_f64(x, [](Expr v) {
-    Expr a = abs(v);
-    Expr e = expm1(select(a > 709.0, number(v, 709), a));
-    Expr w = exp_of(a * 0.5, {});
-    Expr y = select(a > 700.0, w * 0.5 * w, (e + e / (e + 1.0)) * 0.5);
-    return select(is_nan(v), v, with_sign_of(y, v));
-  });
+  if (!single(x)) return sinh_64(x);
+  Expr a = abs(x), square = a * a;
+  Expr small = fma(a * square, polynomial(square, kSinhF32), a);
+  return with_sign_of(select(a < 1.0, small, hyperbolic32(a, -1)), x);
 }
-
-Expr cosh(Expr x) {
-  return by_f64(x, [](Expr v) {
-    Expr a = abs(v);
-    Expr w = exp_of(select(a > 700.0, a * 0.5, a), {});
-    return select(a > 700.0, w * 0.5 * w, (w + 1.0 / w) * 0.5);
-  });
-}
-
-Expr asinh(Expr x) {
-  return by_f64(x, [](Expr v) {
-    Expr a = abs(v);
-    Expr big = a > 0x1p28;
-    Expr b = select(big, number(v, 1), a);
-    Expr z = b * b;
-    Expr small = log1p(b + z / (sqrt(z + 1.0) + 1.0));
-    Expr large = log_of(select(big, a, number(v, 2)), number(v, 0)) + 0.69314718055994529;
-    return select(is_nan(v), v, with_sign_of(select(big, large, small), v));
-  });
-}
-
-Expr acosh(Expr x) {
-  return by_f64(x, [](Expr v) {
-    Expr big = v > 0x1p28;
-    Expr t = select(big, number(v, 1), v) - 1.0;
-    Expr small = log1p(t + sqrt(t * 2.0 + t * t));
-    Expr large = log_of(v, {}) + 0.69314718055994529;
-    return select(v < 1.0, not_a_number(v), select(big, large, small));
-  });
-}
-
-Expr atanh(Expr x) {
-  return by_f64(x, [](Expr v) {
-    Expr a = abs(v);
-    Expr t = a + a;
-    Expr y = log1p(select(a < 0.5, t + t * a / (1.0 - a), t / (1.0 - a))) * 0.5;
-    y = select(a == 1.0, number(v, kInfinity), y);
-    return select(a <= 1.0, with_sign_of(y, v), not_a_number(v));
-  });
-}
+Expr cosh(Expr x) { return single(x) ? hyperbolic32(abs(x), 1) : cosh_64(x); }
+Expr asinh(Expr x) { return single(x) ? asinh32(x) : asinh_64(x); }
+Expr acosh(Expr x) { return single(x) ? acosh32(x) : acosh_64(x); }
+Expr atanh(Expr x) { return single(x) ? atanh32(x) : atanh_64(x); }
 
 Expr rsqrt(Expr x) { return 1.0 / sqrt(x); }
 
@@ -451,25 +549,25 @@ Expr cbrt(Expr x) {
 
 namespace {
 
-// a^y of F64 for a positive, finite a, as log and exponential: to the last place of float32, or of float64.
-Expr power_of_ordinary(Expr a, Expr y, Expr ordinary, Expr edge, bool fine) {
-  if (!fine) return exp_of(select(ordinary, log_ordinary(a), edge) * y, {});
-  Pair l = log_pair(a);
+// a^y for a positive, finite a, as log and exponential; and of what else a may be, whose log is `edge`.
+Expr power_of_ordinary(Expr a, Expr y, Expr ordinary, Expr edge) {
+  Pair l = single(a) ? log_pair32(a) : log_pair(a);
   Expr high = select(ordinary, l.high, edge);
   Pair t = two_product(high, y);
-  Expr exact = abs(t.high) < 800.0;
+  Expr exact = abs(t.high) < (single(a) ? 128.0 : 800.0);
   // The product's rest may be as large as its own last place: fold it in before the clamp.
-  return exp_of(t.high, select(exact & ordinary, t.low + l.low * y, number(a, 0)));
+  t.low = select(exact & ordinary, t.low + l.low * y, number(a, 0));
+  return single(a) ? exp_of_pair32(t) : exp_of(t.high, t.low);
 }
 
-Expr power_by_log(Expr x, Expr y, bool fine) {
+Expr power_by_log(Expr x, Expr y) {
   Expr a = abs(x);
   Expr ordinary = (a > 0.0) & (a < kInfinity);
   Expr edge = select(a == 0.0, number(x, -kInfinity), a);  // 0, infinity or NaN: the log of it
-  Expr value = power_of_ordinary(select(ordinary, a, number(x, 2)), y, ordinary, edge, fine);
+  Expr value = power_of_ordinary(select(ordinary, a, number(x, 2)), y, ordinary, edge);
   Expr whole = floor(y) == y;
   Expr half = y * 0.5;
-  Expr odd = whole & (floor(half) != half) & (abs(y) < 0x1p53);
+  Expr odd = whole & (floor(half) != half);
   Expr word = to_bits(x);
   Expr sign = select(odd, word & bits(word, sign_bit(x)), bits(word, 0));
   value = from_bits(to_bits(value) | sign);
@@ -483,9 +581,9 @@ Expr power_by_log(Expr x, Expr y, bool fine) {
 // them in float64, so that they are rounded once; for float64 those of which no step is lost to over- or
 // underflow and whose roundings stay within the bound. (Those of a single step have forms of their own in
 // pow().)
-Expr is_small_power(Expr y, bool fine) {
+Expr is_small_power(Expr y) {
   Expr size = abs(y);
-  if (fine) return (y == 4.0) | (y == -2.0) | (y == -0.5) | (size == 1.5);
+  if (!single(y)) return (y == 4.0) | (y == -2.0) | (y == -0.5) | (size == 1.5);
   Expr twice = y * 2.0;
   Expr several = (size > 1.0) & (size <= 16.0) & (floor(twice) == twice) & ~((y == 2.0) | (y == 3.0));
   return several | (y == -0.5);
@@ -513,24 +611,23 @@ Expr small_power(Expr x, Expr y) {
   return value;
 }
 
-Expr power_of_double(Expr x, Expr y, bool fine) {
-  return select_lazy(is_small_power(y, fine), small_power(x, y), power_by_log(x, y, fine));
-}
-
 }  // namespace
 
 // The powers that programs are full of are products, quotients and roots, whether or not the exponent is
 // known when the code is made: so the bits are the same.
 Expr pow(Expr x, Expr y) {
-  Expr value = single(x) ? convert(power_of_double(widen(x), widen(y), false), DType::F32)
-                         : power_of_double(x, y, true);
-  Expr root = select(x == -kInfinity, number(x, kInfinity), sqrt(x + 0.0));
-  value = select(y == 0.5, root, value);
-  value = select(y == -1.0, number(x, 1) / x, value);
-  value = select(y == 1.0, x, value);
-  Expr square = x * x;
-  value = select(y == 3.0, square * x, value);
-  return select(y == 2.0, square, value);
+  Expr few = single(x) ? convert(small_power(widen(x), widen(y)), DType::F32) : small_power(x, y);
+  Expr is_few = is_small_power(y), square = x * x;
+  auto form = [&](double exponent, Expr value) {
+    is_few = is_few | (y == exponent);
+    few = select(y == exponent, value, few);
+  };
+  form(0.5, select(x == -kInfinity, number(x, kInfinity), sqrt(x + 0.0)));
+  form(-1, number(x, 1) / x);
+  form(1, x);
+  form(3, square * x);
+  form(2, square);
+  return select_lazy(is_few, few, power_by_log(x, y));
 }
 
 }  // namespace ig::loop::math

@@ -70,9 +70,7 @@ inline Expr upper_half(Expr x) {  // the first 26 bits of an F64, 12 of an F32
 }
 inline Pair two_product(Expr a, Expr b) {
   Expr p = a * b;
-  Expr ah = upper_half(a), bh = upper_half(b);
-  Expr al = a - ah, bl = b - bh;
-  return {p, ((ah * bh - p) + ah * bl + al * bh) + al * bl};
+  return {p, product_rest(a, b, p)};
 }
 
 Expr exp_of(Expr high, Expr low);                 // e^(high + low) of F64; low may be empty
@@ -80,13 +78,15 @@ Pair log_pair(Expr x);                            // log of a positive, finite F
 Expr log_of(Expr x, Expr correction);             // log(x) + correction (may be empty) of F64, edges as log's
 Expr log_ordinary(Expr x, Expr correction = {});  // the same of a positive, finite x
 
+Pair log32_up_to_one(Expr x);  // log of a normal F32, 0 < x <= 1, and what it was rounded by
+
 Expr exp_of_nonpositive(Expr x);  // the bits of exp, where x <= 0 or NaN; fewer instructions
 Expr log1p_up_to_one(Expr x);     // the bits of log1p, where 0 <= x <= 1 or NaN; fewer instructions
 Expr logaddexp(Expr x, Expr y);
 Expr exp32(Expr x);          // of F32
 Expr exp32_bounded(Expr x);  // where |x| < 87: one scale, no edges
-// factor e^(high + low) of F32 to three quarters of the last place, where |high| < 104.
-Expr times_exp32(Pair factor, Expr high, Expr low);
+// factor e^(high + low) of F32 to three quarters of the last place, where high <= 0.
+Expr times_exp32(Pair factor, Pair x);
 Expr sin64(Expr x);
 Expr cos64(Expr x);
 

@@ -35,7 +35,7 @@ Expr erfc32(Expr x) {
   for (size_t i = kPowers; i-- > 2;) slope = fma(slope, d, lookup(kErfcxPieces[i], piece));
   Pair square = two_product(a, a);
   Expr high = select(abs(x) > kErfcxLimit, number(x, -2 * kErfcxLimit * kErfcxLimit), -square.high);
-  Expr right = times_exp32(fast_two_sum(at_point, d * slope), high, -square.low);
+  Expr right = times_exp32(fast_two_sum(at_point, d * slope), {high, -square.low});
   return select(x < 0.0, 2.0 - right, right);
 }
 
@@ -60,6 +60,23 @@ Expr erfc_64(Expr x) {
   Expr small = 1.0 - x * polynomial(x * x, kErf);
   Expr right = erfc_right(select(a < 0.5, number(x, 0.5), a));
   return select(a < 0.5, small, select(is_nan(x), x, select(x < 0.0, 2.0 - right, right)));
+}
+
+// In v = sqrt(-log(1 - x^2)) the quotient erf_inv(x) / x is smooth. What v, and the quotient, are rounded by
+// is kept.
+Expr erf_inv_32(Expr x) {
+  Expr a = abs(x), inside = select(a < 1.0, a, number(x, 0));
+  Pair log = log32_up_to_one((1.0 - inside) * (inside + 1.0));
+  Expr w = abs(log.high), v = sqrt(w);
+  Expr v_low = (fma(-v, v, w) - log.low) * (number(x, 0.5) / select(v > 0.0, v, number(x, 1)));
+  Rounded n = to_nearest(v - kErfInvStep / 2, 1 / kErfInvStep);
+  Expr d = (v - lookup(kErfInvPieces[0], n.word)) + v_low;
+  constexpr size_t kPowers = std::size(kErfInvPieces) - 1;
+  Expr slope = lookup(kErfInvPieces[kPowers], n.word);
+  for (size_t i = kPowers; i-- > 2;) slope = fma(slope, d, lookup(kErfInvPieces[i], n.word));
+  Pair quotient = fast_two_sum(lookup(kErfInvPieces[1], n.word), slope * d);
+  Expr edge = select(a == 1.0, number(x, kInfinity), not_a_number(x));
+  return with_sign_of(select(a < 1.0, fma(a, quotient.high, a * quotient.low), edge), x);
 }
 
 // Up to one half a series in x^2; then, in w = -log(1 - x^2), the quotient erf_inv(x) / x is smooth; towards
@@ -193,7 +210,7 @@ Expr digamma_64(Expr x) {
 
 Expr erf(Expr x) { return single(x) ? erf32(x) : erf_64(x); }
 Expr erfc(Expr x) { return single(x) ? erfc32(x) : erfc_64(x); }
-Expr erf_inv(Expr x) { return by_f64(x, erf_inv_64); }
+Expr erf_inv(Expr x) { return single(x) ? erf_inv_32(x) : erf_inv_64(x); }
 Expr lgamma(Expr x) { return by_f64(x, single(x) ? lgamma_32 : lgamma_64); }
 Expr digamma(Expr x) { return by_f64(x, digamma_64); }
 

@@ -131,10 +131,9 @@ Expr by_reduction(Expr x, Expr (*f)(const Reduced&)) {
 
 // Float32: five parts of pi/2, the first four of at most 11 bits, so that their products with n < 2^13 are
 // exact.
-Expr circular32(Expr x, bool cosine) {
+Reduced reduce32(Expr x) {
   Expr shifted = x * kTwoOverPiValue + 0x1.8p23;
   Expr n = shifted - 0x1.8p23;
-  Expr quadrant = to_bits(shifted);
   Expr a = fma(n, number(x, -1.5703125), x);
   a = fma(n, number(x, -0x1.fap-12), a);
   // What the last two subtractions round off is kept: it would cost a unit of the last place.
@@ -142,24 +141,96 @@ Expr circular32(Expr x, bool cosine) {
   Expr b = a - third;
   Expr r = b - fourth;
   Expr low = fma(n, number(x, -0x1.a308d4p-41), ((a - b) - third) + ((b - r) - fourth));
-  Expr z = r * r;
-  Expr s = fma(r * z, polynomial(z, kSinF32), low) + r;
-  Expr c = fma(z * z, polynomial(z, kCosF32), -(r * low)) + fma(number(x, -0.5), z, number(x, 1));
-  Expr swap = odd(quadrant);
-  Expr value = cosine ? select(swap, s, c) : select(swap, c, s);
-  value = flip(value, cosine ? quadrant + bits(quadrant, 1) : quadrant);
-  // A reduced float32 beyond 8000 would lose digits; those few go through float64.
-  Expr far = (abs(x) > 8000.0) & (abs(x) < kInfinity);
-  Expr wide = convert(x, DType::F64);
-  auto circle = [&](const Reduced& a) { return cosine ? cos_of(a) : sin_of(a); };
-  Expr rare = select_lazy(abs(wide) > kFar, circle(reduce_huge(wide)), circle(reduce(wide)));
-  Expr near_zero = abs(x) < 0x1p-12;
-  value = select_rare(far, convert(rare, DType::F32), value);
-  return cosine ? value : select(near_zero, x, value);
+  return {to_bits(shifted), r, low};
 }
 
-Expr by_f64(Expr x, Expr (*f)(Expr)) {
-  return single(x) ? convert(f(convert(x, DType::F64)), DType::F32) : f(x);
+// A reduced float32 beyond 8000 would lose digits; those few go through float64.
+Expr unless_far(Expr x, Expr common, Expr (*f)(const Reduced&)) {
+  Expr far = (abs(x) > 8000.0) & (abs(x) < kInfinity);
+  Expr wide = convert(x, DType::F64);
+  Expr rare = select_lazy(abs(wide) > kFar, f(reduce_huge(wide)), f(reduce(wide)));
+  return select_rare(far, convert(rare, DType::F32), common);
+}
+
+Expr circular32(Expr x, bool cosine) {
+  Reduced a = reduce32(x);
+  Expr r = a.high, z = r * r;
+  Expr s = fma(r * z, polynomial(z, kSinF32), a.low) + r;
+  Expr c = fma(z * z, polynomial(z, kCosF32), -(r * a.low)) + fma(number(x, -0.5), z, number(x, 1));
+  Expr swap = odd(a.quadrant);
+  Expr value = cosine ? select(swap, s, c) : select(swap, c, s);
+  value = flip(value, cosine ? a.quadrant + bits(a.quadrant, 1) : a.quadrant);
+  value = unless_far(x, value, cosine ? cos_of : sin_of);
+  return cosine ? value : select(abs(x) < 0x1p-12, x, value);
+}
+
+Expr tan32(Expr x) {
+  Reduced a = reduce32(x);
+  Expr r = a.high, z = r * r;
+  Expr t = r + fma(r * z, polynomial(z, kTanF32), fma(a.low, z, a.low));
+  Expr swap = odd(a.quadrant);
+  Expr value = select(swap, number(x, -1), t) / select(swap, t, number(x, 1));
+  return select(abs(x) < 0x1p-12, x, unless_far(x, value, tan_of));
+}
+
+// base + y, where the base is a multiple of pi/2 without what it lacks as a float.
+constexpr double kHalfPi32 = 0x1.921fb6p0, kHalfPiLow32 = -0x1.777a5cp-25;
+
+// The arctangent of t, 0 <= t <= 1.
+Expr atan_up_to_one32(Expr t) {
+  Expr z = t * t;
+  return fma(t * z, polynomial(z, kAtanF32), t);
+}
+
+Expr atan32(Expr x) {
+  Expr a = abs(x), steep = a > 1.0;
+  Expr y = atan_up_to_one32(select(steep, number(x, 1), a) / select(steep, a, number(x, 1)));
+  return with_sign_of(select(steep, kHalfPi32 - (y - kHalfPiLow32), y), x);
+}
+
+// The angle of the smaller side over the larger, counted from the axis that is near, whose own angle is a
+// multiple of pi/2.
+Expr atan2_32(Expr y, Expr x) {
+  Expr ay = abs(y), ax = abs(x), steep = ay > ax;
+  Expr left = to_bits(x) < bits(to_bits(x), 0);
+  Expr top = select(steep, ax, ay), bottom = select(steep, ay, ax);
+  Expr t = top / bottom;
+  t = select(bottom == 0.0, number(x, 0), select(top == kInfinity, number(x, 1), t));
+  Expr angle = atan_up_to_one32(t);
+  Expr turns = select(steep, number(x, 1), select(left, number(x, 2), number(x, 0)));
+  Expr back =
+      from_bits(to_bits(angle) ^ select(steep != left, bits(to_bits(x), sign_bit(x)), bits(to_bits(x), 0)));
+  Expr value = turns * kHalfPi32 + (back + turns * kHalfPiLow32);
+  return with_sign_of(select(is_nan(x) | is_nan(y), not_a_number(x), value), y);
+}
+
+// x^3 P(x^2) / x, of asin(x) - x for |x| <= 1/2; further out asin is counted from pi/2, by the root of half
+// the distance from one.
+struct Arc32 {
+  Expr outer, side, tail;
+};
+Arc32 arc32(Expr a) {
+  Expr outer = a > 0.5, z = select(outer, (1.0 - a) * 0.5, a * a);
+  return {outer, select(outer, sqrt(z), a), z * polynomial(z, kAsinF32)};
+}
+// base - factor (side + side * tail), where the base has a low part
+Expr less_arc32(const Arc32& arc, Expr side, double base, double base_low) {
+  Pair first = fast_two_sum(number(side, base), -side);
+  return first.high + fma(-side, arc.tail, first.low + base_low);
+}
+
+Expr asin32(Expr x) {
+  Arc32 arc = arc32(abs(x));
+  Expr outer = less_arc32(arc, arc.side + arc.side, kHalfPi32, kHalfPiLow32);
+  return with_sign_of(select(arc.outer, outer, fma(arc.side, arc.tail, arc.side)), x);
+}
+
+Expr acos32(Expr x) {
+  Arc32 arc = arc32(abs(x));
+  Expr twice = arc.side + arc.side;
+  Expr left = less_arc32(arc, twice, 2 * kHalfPi32, 2 * kHalfPiLow32);
+  Expr outer = select(x < 0.0, left, fma(twice, arc.tail, twice));
+  return select(arc.outer, outer, less_arc32(arc, x, kHalfPi32, kHalfPiLow32));
 }
 
 // asin(v) - v over v, for v^2 = z up to 1/4.
@@ -253,15 +324,10 @@ Expr cos64(Expr x) { return by_reduction(x, cos_of); }
 
 Expr sin(Expr x) { return single(x) ? circular32(x, false) : sin64(x); }
 Expr cos(Expr x) { return single(x) ? circular32(x, true) : cos64(x); }
-Expr tan(Expr x) {
-  return by_f64(x, [](Expr v) { return select(abs(v) < 0x1p-27, v, by_reduction(v, tan_of)); });
-}
-Expr asin(Expr x) { return by_f64(x, asin_64); }
-Expr acos(Expr x) { return by_f64(x, acos_64); }
-Expr atan(Expr x) { return by_f64(x, atan_64); }
-Expr atan2(Expr y, Expr x) {
-  if (!single(x)) return atan2_64(y, x);
-  return convert(atan2_64(convert(y, DType::F64), convert(x, DType::F64)), DType::F32);
-}
+Expr tan(Expr x) { return single(x) ? tan32(x) : select(abs(x) < 0x1p-27, x, by_reduction(x, tan_of)); }
+Expr asin(Expr x) { return single(x) ? asin32(x) : asin_64(x); }
+Expr acos(Expr x) { return single(x) ? acos32(x) : acos_64(x); }
+Expr atan(Expr x) { return single(x) ? atan32(x) : atan_64(x); }
+Expr atan2(Expr y, Expr x) { return single(x) ? atan2_32(y, x) : atan2_64(y, x); }
 
 }  // namespace ig::loop::math

@@ -43,6 +43,7 @@ std::string_view symbol(Op op) {
     case Op::Popcount: return "popcount";
     case Op::CountLeadingZeros: return "clz";
     case Op::Fma: return "fma";
+    case Op::ProductRest: return "product_rest";
     case Op::Scale: return "scale";
     case Op::Select: return "select";
     case Op::SelectLazy: return "select_lazy";

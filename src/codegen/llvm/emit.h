@@ -145,6 +145,7 @@ class Emitter {
   llvm::Value* lookup_in_memory(const loop::Table& table, llvm::Value* index);
 
   llvm::Value* fused(llvm::Value* a, llvm::Value* b, llvm::Value* c);
+  llvm::Value* product_rest(llvm::Value* a, llvm::Value* b, llvm::Value* rounded);
   Value select(const Node& n);
   Value select_lazy(const Node& n);
   Value select_rare(const Node& n);

@@ -69,6 +69,11 @@ Emitter::Value Emitter::compute(const Node* n) {
       if (a.uniform() && b.uniform() && c.uniform()) return {fused(a.v, b.v, c.v)};
       return {fused(wide(a), wide(b), wide(c))};
     }
+    case Op::ProductRest: {
+      Value a = eval(n->a), b = eval(n->b), c = eval(n->c);
+      if (a.uniform() && b.uniform() && c.uniform()) return {product_rest(a.v, b.v, c.v)};
+      return {product_rest(wide(a), wide(b), wide(c))};
+    }
     default: break;
   }
   if (n->b) return binary(*n);
@@ -369,6 +374,21 @@ llvm::Value* Emitter::fused(llvm::Value* a, llvm::Value* b, llvm::Value* c) {
   if (!a->getType()->isFPOrFPVectorTy()) return b_.CreateAdd(b_.CreateMul(a, b), c);
   if (!target_.fma) return b_.CreateFAdd(b_.CreateFMul(a, b), c);
   return b_.CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()}, {a, b, c});
+}
+
+// Without fused multiply-add of the halves of the factors, whose products are exact (Dekker 1971).
+llvm::Value* Emitter::product_rest(llvm::Value* a, llvm::Value* b, llvm::Value* rounded) {
+  if (target_.fma) return fused(a, b, b_.CreateFNeg(rounded));
+  const unsigned width = a->getType()->getScalarSizeInBits(), below = width == 64 ? 27 : 12;
+  llvm::Type* words = a->getType()->getWithNewBitWidth(width);
+  auto upper = [&](llvm::Value* v) {
+    auto* kept = llvm::ConstantInt::get(words, llvm::APInt::getHighBitsSet(width, width - below));
+    return b_.CreateBitCast(b_.CreateAnd(b_.CreateBitCast(v, words), kept), v->getType());
+  };
+  llvm::Value *ah = upper(a), *bh = upper(b), *al = b_.CreateFSub(a, ah), *bl = b_.CreateFSub(b, bh);
+  llvm::Value* rest = b_.CreateFSub(b_.CreateFMul(ah, bh), rounded);
+  for (auto [x, y] : {std::pair{ah, bl}, {al, bh}, {al, bl}}) rest = b_.CreateFAdd(rest, b_.CreateFMul(x, y));
+  return rest;
 }
 
 Emitter::Value Emitter::select(const Node& n) {

@@ -86,7 +86,7 @@ class Emitter::Chain {
 
   // The values that go from the first stage to the second; none where the loop is better left whole.
   std::vector<const Node*> cut() const {
-    constexpr size_t kMost = 4;  // values: each takes registers from both stages
+    constexpr size_t kMost = 6;  // values: each takes registers from both stages
     if (!plain_ || !waits()) return {};
     std::vector<const Node*> best;
     int best_at = 0;
@@ -104,17 +104,17 @@ class Emitter::Chain {
  private:
   // Whether a group's operations wait for each other longer than the units take for them, by a model: about
   // 64 of those that wait are foreseen, each from the group's start until what it needs is there; four units
-  // compute, two of which multiply. Divisions keep a unit busy meanwhile.
+  // compute, two of which multiply. A division keeps its unit busy for some cycles.
   bool waits() const {
-    constexpr double kForeseen = 64, kUnits = 4, kMultiply = 2, kWorth = 1.25;
+    constexpr double kForeseen = 64, kUnits = 4, kMultiply = 2, kDivision = 5, kWorth = 1.25;
     double all = 0, multiplications = 0, waited = 0;
     for (const Node* n : order_) {
       const Fact& fact = facts_.at(n);
       if (!fact.varies || n->type == DType::I64 || n->op == Op::Load || latency(*n) == 0) continue;
-      if (n->op == Op::Div || n->op == Op::Rem || n->op == Op::Sqrt) return false;
-      ++all;
+      all += n->op == Op::Div || n->op == Op::Rem || n->op == Op::Sqrt ? kDivision : 1;
       waited += fact.depth - latency(*n);
-      if (is_float(n->type) && (n->op == Op::Mul || n->op == Op::Fma)) ++multiplications;
+      if (is_float(n->type) && (n->op == Op::Mul || n->op == Op::Fma || n->op == Op::ProductRest))
+        ++multiplications;
     }
     return waited / kForeseen > kWorth * std::max(all / kUnits, multiplications / kMultiply);
   }
