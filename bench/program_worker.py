@@ -29,6 +29,7 @@ class IntaglioSpace:
         self.scan, self.fori_loop = ig.scan, ig.fori_loop
         self.softmax, self.log_softmax, self.sigmoid, self.erf = ig.softmax, ig.log_softmax, ig.sigmoid, ig.erf
         self.logsumexp, self.erfc, self.lgamma, self.i0e = ig.logsumexp, ig.erfc, ig.lgamma, ig.special.i0e
+        self.erfinv = ig.erfinv
         self.exp2, self.cbrt, self.jacrev = ig.exp2, ig.cbrt, ig.jacrev
 
     def top_k(self, x: Any, k: int) -> Any:
@@ -73,6 +74,7 @@ class JaxSpace:
         self.softmax, self.log_softmax, self.sigmoid = jax.nn.softmax, jax.nn.log_softmax, jax.nn.sigmoid
         special = jax.scipy.special
         self.erf, self.erfc, self.lgamma, self.i0e = special.erf, special.erfc, special.gammaln, special.i0e
+        self.erfinv = special.erfinv
         self.logsumexp, self.exp2, self.cbrt, self.jacrev = jax.nn.logsumexp, jnp.exp2, jnp.cbrt, jax.jacrev
 
     def top_k(self, x: Any, k: int) -> Any:

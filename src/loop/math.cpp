@@ -409,7 +409,7 @@ Expr logistic(Expr x) {
     // As for exp, by roots, more exactly before the division.
     constexpr double kSpare = 24;
     Expr under = x < kExpBottom.least, a = at_most(select(under, number(x, 0), x), 20.0);
-    Reduced e = rest_of(-a, to_eighths(-a, kLog2E, 126 - kSpare));
+    Reduced e = rest_of(-a, to_eighths(a, -kLog2E, 126 - kSpare));
     Expr one = number(x, std::exp2(-kSpare));
     return select(under, number(x, 0), one / (one + times_exp_fine(from_bits(root_bits(e.n.word)), e)));
   }
