@@ -111,7 +111,8 @@ class Emitter::Chain {
     for (const Node* n : order_) {
       const Fact& fact = facts_.at(n);
       if (!fact.varies || n->type == DType::I64 || n->op == Op::Load || latency(*n) == 0) continue;
-      all += n->op == Op::Div || n->op == Op::Rem || n->op == Op::Sqrt ? kDivision : 1;
+      if (n->op == Op::Rem) return false;  // many instructions
+      all += n->op == Op::Div || n->op == Op::Sqrt ? kDivision : 1;
       waited += fact.depth - latency(*n);
       if (is_float(n->type) && (n->op == Op::Mul || n->op == Op::Fma || n->op == Op::ProductRest))
         ++multiplications;
