@@ -456,14 +456,19 @@ Expr acosh32(Expr x) {
   return select(x < 1.0, not_a_number(x), log_of_one_and32(y, x, large));
 }
 
-// Half the logarithm of 1 + 2 a / (1 - a), of whose quotient the rest is kept.
+// a / (1 - b), 0 <= b < 1, and what the quotient is rounded by.
+Pair over_one_less(Expr a, Expr b) {
+  Pair divisor = fast_two_sum(number(a, 1), -b);
+  Expr inverse = 1.0 / divisor.high, quotient = a * inverse;
+  Pair back = two_product(quotient, divisor.high);
+  return {quotient, (((a - back.high) - back.low) - quotient * divisor.low) * inverse};
+}
+
+// Half the logarithm of 1 + 2 a / (1 - a).
 Expr atanh32(Expr x) {
-  Expr a = abs(x), inside = select(a < 1.0, a, number(x, 0)), twice = inside + inside;
-  Pair divisor = fast_two_sum(number(x, 1), -inside);
-  Expr inverse = 1.0 / divisor.high, quotient = twice * inverse;
-  Expr rest = (fma(-quotient, divisor.high, twice) - quotient * divisor.low) * inverse;
-  Pair u = two_sum(number(x, 1), quotient);
-  Expr y = log_of_sum32({u.high, u.low + rest}) * 0.5;
+  Expr a = abs(x), inside = select(a < 1.0, a, number(x, 0));
+  Pair quotient = over_one_less(inside + inside, inside), u = two_sum(number(x, 1), quotient.high);
+  Expr y = log_of_sum32({u.high, u.low + quotient.low}) * 0.5;
   Expr edge = select(a == 1.0, number(x, kInfinity), not_a_number(x));
   return with_sign_of(select(a < 1.0, y, edge), x);
 }
@@ -520,6 +525,14 @@ Expr cosh(Expr x) { return single(x) ? hyperbolic32(abs(x), 1) : cosh_64(x); }
 Expr asinh(Expr x) { return single(x) ? asinh32(x) : asinh_64(x); }
 Expr acosh(Expr x) { return single(x) ? acosh32(x) : acosh_64(x); }
 Expr atanh(Expr x) { return single(x) ? atanh32(x) : atanh_64(x); }
+
+Expr logit32(Expr p) {
+  Expr inside = (p > 0.0) & (p < 1.0), usual = select(inside, p, number(p, 0.5)), small = usual < 0x1p-64;
+  Pair quotient = over_one_less(select(small, usual * 0x1p64, usual), usual);
+  Expr value = log_of_sum32(quotient, select(small, number(p, -64), number(p, 0)));
+  Expr edge = select(p == 1.0, number(p, kInfinity), not_a_number(p));
+  return select(inside, value, select(p == 0.0, number(p, -kInfinity), edge));
+}
 
 Expr rsqrt(Expr x) { return 1.0 / sqrt(x); }
 

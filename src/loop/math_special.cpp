@@ -24,16 +24,20 @@ Expr erf32(Expr x) {
   return with_sign_of(at_most(a, kErfKink) + rest, x);
 }
 
-// e^-a^2 times what lies between 1 and 1 / (a sqrt pi), piece by piece.
-Expr erfc32(Expr x) {
+// e^-a^2 times what lies between 1 and 1 / (a sqrt pi), piece by piece. What x is rounded by, if that is
+// given, is to have the sign that it has for |x|.
+Expr erfc32(Expr x, Expr low = {}) {
   Expr a = at_most(abs(x), kErfcxLimit);
   Expr octaves = to_bits(fma(a, number(x, kErfcxScale), number(x, 1)));
   Expr piece = shift_right_logical(octaves, bits(octaves, 22));
-  Expr d = a - lookup(kErfcxPieces[0], piece), at_point = lookup(kErfcxPieces[1], piece);
+  Expr d = a - lookup(kErfcxPieces[0], piece);
+  if (low) d = d + low;
+  Expr at_point = lookup(kErfcxPieces[1], piece);
   constexpr size_t kPowers = std::size(kErfcxPieces) - 1;
   Expr slope = lookup(kErfcxPieces[kPowers], piece);
   for (size_t i = kPowers; i-- > 2;) slope = fma(slope, d, lookup(kErfcxPieces[i], piece));
   Pair square = two_product(a, a);
+  if (low) square.low = fma(a + a, low, square.low);
   Expr high = select(abs(x) > kErfcxLimit, number(x, -2 * kErfcxLimit * kErfcxLimit), -square.high);
   Expr right = times_exp32(fast_two_sum(at_point, d * slope), {high, -square.low});
   return select(x < 0.0, 2.0 - right, right);
@@ -207,6 +211,13 @@ Expr digamma_64(Expr x) {
 }
 
 }  // namespace
+
+Expr ndtr32(Expr x) {
+  constexpr double kHalfRoot = 0.70710678118654752, kUpper = static_cast<float>(kHalfRoot);
+  Pair a = two_product(abs(x), number(x, kUpper));
+  Expr low = fma(abs(x), number(x, kHalfRoot - kUpper), a.low);
+  return erfc32(with_sign_of(a.high, -x), select(a.high < kErfcxLimit, low, number(x, 0))) * 0.5;
+}
 
 Expr erf(Expr x) { return single(x) ? erf32(x) : erf_64(x); }
 Expr erfc(Expr x) { return single(x) ? erfc32(x) : erfc_64(x); }

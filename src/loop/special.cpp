@@ -64,10 +64,10 @@ Expr gamma(Expr x) { return in_double(x, gamma_of<Expr>); }
 Expr gamma_sign(Expr x) { return gamma_sign_of(x); }
 Expr erfcx(Expr x) { return in_double(x, erfcx_of<Expr>); }
 Expr erfc_inv(Expr y) { return in_double(y, erfc_inverse<Expr>); }
-Expr ndtr(Expr x) { return in_double(x, normal_cdf<Expr>); }
+Expr ndtr(Expr x) { return math::single(x) ? math::ndtr32(x) : in_double(x, normal_cdf<Expr>); }
 Expr log_ndtr(Expr x) { return in_double(x, log_normal_cdf<Expr>); }
 Expr ndtri(Expr p) { return in_double(p, normal_quantile<Expr>); }
-Expr logit(Expr p) { return in_double(p, logit_of<Expr>); }
+Expr logit(Expr p) { return math::single(p) ? math::logit32(p) : in_double(p, logit_of<Expr>); }
 Expr entr(Expr x) { return entropy(x); }
 Expr bessel_i0(Expr x) { return in_double(x, math::single(x) ? i0_single : bessel_i0_of<Expr>); }
 Expr bessel_i0e(Expr x) { return in_double(x, math::single(x) ? i0e_single : bessel_i0e_of<Expr>); }

@@ -14,6 +14,7 @@
 
 #include "llvm_test_util.h"
 #include "loop/math_detail.h"
+#include "loop/special.h"
 
 namespace ig::codegen::test {
 namespace {
@@ -81,6 +82,15 @@ T lgamma_truth(T x) {
   return std::lgamma(x);
 }
 
+template <typename T>
+T ndtr_truth(T x) {
+  return std::erfc(-x * (std::numbers::sqrt2_v<T> / 2)) / 2;
+}
+template <typename T>
+T logit_truth(T p) {
+  return p > 0.25 && p < 0.75 ? std::log1p((2 * p - 1) / (1 - p)) : std::log(p / (1 - p));
+}
+
 const Case kCases[] = {
     {"exp", math::exp, std::exp, 2, 4, false, std::exp},
     {"exp2", math::exp2, std::exp2, 2, 4, false, std::exp2},
@@ -104,6 +114,8 @@ const Case kCases[] = {
     {"erf", math::erf, std::erf, 1, 4, false, std::erf},
     {"erfc", math::erfc, std::erfc, 1, 4, false, std::erfc},
     {"erf_inv", math::erf_inv, erf_inv_truth, 2, 4, false, erf_inv_truth},
+    {"ndtr", loop::special::ndtr, ndtr_truth, 2, 4, false, ndtr_truth},
+    {"logit", loop::special::logit, logit_truth, 2, 4, false, logit_truth},
     {"cbrt", math::cbrt, std::cbrt, 1, 4, false, std::cbrt},
     {"logistic", math::logistic, logistic_truth, 2.5, 4, false, logistic_truth},
     {"rsqrt", math::rsqrt, rsqrt_truth, 2, 4, false, rsqrt_truth},
