@@ -87,8 +87,8 @@ Expr exp32(Expr x);          // of F32
 Expr exp32_bounded(Expr x);  // where |x| < 87: one scale, no edges
 // factor e^(high + low) of F32 to three quarters of the last place, where high <= 0.
 Expr times_exp32(Pair factor, Pair x);
-Expr logit32(Expr p);  // of F32, and the next one too
-Expr ndtr32(Expr x);   // the integral of the normal density up to x
+Expr logit32(Expr p);  // log(p / (1 - p)) of F32
+Expr ndtr32(Expr x);   // the integral of the normal density up to x, of F32
 Expr sin64(Expr x);
 Expr cos64(Expr x);
 
