@@ -393,10 +393,7 @@ Expr tanh(Expr x) {
     Expr octaves = to_bits(fma(bounded, number(x, kTanhScale), number(x, 1.5)));
     Expr piece = shift_right_logical(octaves, bits(octaves, 22));
     Expr d = bounded - lookup(kTanhPieces[0], piece);
-    constexpr size_t kDegree = std::size(kTanhPieces) - 2;
-    Expr y = lookup(kTanhPieces[kDegree + 1], piece);
-    for (size_t i = kDegree + 1; i-- > 1;) y = fma(y, d, lookup(kTanhPieces[i], piece));
-    return with_sign_of(y, x);
+    return with_sign_of(polynomial_of_piece(kTanhPieces, 1, piece, d), x);
   }
   Expr e = expm1(select(a > 22.0, number(x, 22), a) * 2.0);
   return select(is_nan(x), x, with_sign_of(e / (e + 2.0), x));

@@ -51,6 +51,14 @@ Expr polynomial(Expr x, const T (&c)[N]) {
   return sum;
 }
 
+// The polynomial of each lane's piece, whose coefficients the tables from `first` on hold, lowest first.
+template <size_t N>
+Expr polynomial_of_piece(const Table (&tables)[N], size_t first, Expr piece, Expr x) {
+  Expr sum = lookup(tables[N - 1], piece);
+  for (size_t i = N - 1; i-- > first;) sum = fma(sum, x, lookup(tables[i], piece));
+  return sum;
+}
+
 // high + low, |low| at most half a unit of high's last place.
 struct Pair {
   Expr high, low;

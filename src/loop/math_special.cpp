@@ -18,9 +18,7 @@ Expr erf32(Expr x) {
   Expr bounded = at_most(a, kErfLimit);
   Rounded n = to_nearest(bounded, 1 / kErfStep);
   Expr d = fma(n.value, number(x, -kErfStep), bounded);  // exact: the step has nine bits, the number three
-  constexpr size_t kDegree = std::size(kErfPieces) - 1;
-  Expr rest = lookup(kErfPieces[kDegree], n.word);
-  for (size_t i = kDegree; i-- > 0;) rest = fma(rest, d, lookup(kErfPieces[i], n.word));
+  Expr rest = polynomial_of_piece(kErfPieces, 0, n.word, d);
   return with_sign_of(at_most(a, kErfKink) + rest, x);
 }
 
@@ -32,10 +30,7 @@ Expr erfc32(Expr x, Expr low = {}) {
   Expr piece = shift_right_logical(octaves, bits(octaves, 22));
   Expr d = a - lookup(kErfcxPieces[0], piece);
   if (low) d = d + low;
-  Expr at_point = lookup(kErfcxPieces[1], piece);
-  constexpr size_t kPowers = std::size(kErfcxPieces) - 1;
-  Expr slope = lookup(kErfcxPieces[kPowers], piece);
-  for (size_t i = kPowers; i-- > 2;) slope = fma(slope, d, lookup(kErfcxPieces[i], piece));
+  Expr at_point = lookup(kErfcxPieces[1], piece), slope = polynomial_of_piece(kErfcxPieces, 2, piece, d);
   Pair square = two_product(a, a);
   if (low) square.low = fma(a + a, low, square.low);
   Expr high = select(abs(x) > kErfcxLimit, number(x, -2 * kErfcxLimit * kErfcxLimit), -square.high);
@@ -75,9 +70,7 @@ Expr erf_inv_32(Expr x) {
   Expr v_low = (fma(-v, v, w) - log.low) * (number(x, 0.5) / select(v > 0.0, v, number(x, 1)));
   Rounded n = to_nearest(v - kErfInvStep / 2, 1 / kErfInvStep);
   Expr d = (v - lookup(kErfInvPieces[0], n.word)) + v_low;
-  constexpr size_t kPowers = std::size(kErfInvPieces) - 1;
-  Expr slope = lookup(kErfInvPieces[kPowers], n.word);
-  for (size_t i = kPowers; i-- > 2;) slope = fma(slope, d, lookup(kErfInvPieces[i], n.word));
+  Expr slope = polynomial_of_piece(kErfInvPieces, 2, n.word, d);
   Pair quotient = fast_two_sum(lookup(kErfInvPieces[1], n.word), slope * d);
   Expr edge = select(a == 1.0, number(x, kInfinity), not_a_number(x));
   return with_sign_of(select(a < 1.0, fma(a, quotient.high, a * quotient.low), edge), x);

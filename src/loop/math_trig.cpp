@@ -173,7 +173,7 @@ Expr tan32(Expr x) {
   return select(abs(x) < 0x1p-12, x, unless_far(x, value, tan_of));
 }
 
-// base + y, where the base is a multiple of pi/2 without what it lacks as a float.
+// pi/2 as a float, and what that lacks.
 constexpr double kHalfPi32 = 0x1.921fb6p0, kHalfPiLow32 = -0x1.777a5cp-25;
 
 // The arctangent of t, 0 <= t <= 1.
@@ -204,8 +204,8 @@ Expr atan2_32(Expr y, Expr x) {
   return with_sign_of(select(is_nan(x) | is_nan(y), not_a_number(x), value), y);
 }
 
-// x^3 P(x^2) / x, of asin(x) - x for |x| <= 1/2; further out asin is counted from pi/2, by the root of half
-// the distance from one.
+// asin(side) = side + side * tail. The side is a up to 1/2; further out asin(a) is counted from pi/2, less
+// twice that of the root of half the distance from one.
 struct Arc32 {
   Expr outer, side, tail;
 };
@@ -213,7 +213,7 @@ Arc32 arc32(Expr a) {
   Expr outer = a > 0.5, z = select(outer, (1.0 - a) * 0.5, a * a);
   return {outer, select(outer, sqrt(z), a), z * polynomial(z, kAsinF32)};
 }
-// base - factor (side + side * tail), where the base has a low part
+// base - (side + side * tail), where the base has a low part.
 Expr less_arc32(const Arc32& arc, Expr side, double base, double base_low) {
   Pair first = fast_two_sum(number(side, base), -side);
   return first.high + fma(-side, arc.tail, first.low + base_low);
