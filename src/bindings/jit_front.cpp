@@ -20,8 +20,8 @@ bool is_ndarray(nb::handle object) {
 bool same_array(const Tensor& a, const Tensor& b) { return a.data() == b.data() && a.link() == b.link(); }
 
 // What is made for one recording becomes a constant up to this size: beyond it, folding takes longer than
-// reading.
-constexpr size_t kLargestConstant = size_t{1} << 20;  // bytes
+// reading. Whole numbers are more often indices, which need no check in each call where they are known.
+constexpr size_t kLargestConstant = size_t{1} << 20, kLargestIndices = size_t{64} << 20;  // bytes
 
 // Whether none but the recording's notes holds the memory of an array of NumPy's: what the function made for
 // itself, and will make anew if it is recorded again. (A subclass may share its memory with a file.)
@@ -301,10 +301,11 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
     const Value input = capture.input_of(one.copy);
     const bool asked = std::ranges::any_of(
         capture.outcomes(), [&](const record::Outcome& outcome) { return input && outcome.value == input; });
-    if (now.bytes() <= kLargestConstant && !asked && is_left_alone(one.object.ptr(), notes))
-      capture.make_constant(one.copy);
-    else
+    if (asked || !is_left_alone(one.object.ptr(), notes))
       kept->foreign.push_back(std::move(one));
+    else if (now.bytes() <= (is_integer(now.dtype()) ? kLargestIndices : kLargestConstant))
+      capture.make_constant(one.copy);
+    // A larger one stays the input that it is, and what was copied stands for it in every call.
   }
   foreign_now_.clear();
   out.tape = know_tape(*kept, notes, capture, out.outputs);

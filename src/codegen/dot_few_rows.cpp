@@ -15,6 +15,8 @@ namespace {
 constexpr int64_t kAhead = 128;
 // Lines of a column between two squares that are read side by side.
 constexpr int64_t kLinesBehind = 8;
+// Elements of the columns of a square.
+constexpr int64_t kLeastSquare = 4;
 
 }  // namespace
 
@@ -37,10 +39,16 @@ bool DotLowering::goes_unpacked(const Dim& rows) const {
 
 bool DotLowering::turns_in_registers() const {
   auto m = constant_of(m_), k = constant_of(k_);
-  constexpr int64_t kLeast = 4;  // columns of a square
   const int64_t lanes = lanes_of_register();
-  return m && *m <= kFewRows && std::min(k.value_or(lanes), lanes) >= kLeast && a_.view && !prepacked_ &&
-         has_squares(b_);
+  return m && *m <= kFewRows && std::min(k.value_or(lanes), lanes) >= kLeastSquare && a_.view &&
+         !prepacked_ && has_squares(b_);
+}
+
+bool DotLowering::goes_thin() const {
+  constexpr int64_t kMostRows = 8;
+  const auto m = constant_of(m_), k = constant_of(k_);
+  if (prepacked_ || in_registers_ || direct_b_ || !m || *m > kMostRows) return false;
+  return b_.rows_lie() || (b_.columns_lie() && k && *k < kLeastSquare);
 }
 
 void DotLowering::sum_in_registers(RegisterTile& sums, int64_t height, const Strip& strip, Expr j) {
@@ -130,8 +138,28 @@ void DotLowering::sum_in_registers(RegisterTile& sums, int64_t height, const Str
 void DotLowering::thin() {
   const int64_t m = *constant_of(m_);
   const int lanes = natural_lanes(emit_.target, static_cast<int>(size_of(type_)));
-  scratch_c_ = build_.add_scratch(type_, Dim(parts() * m * tiles_.nb), "c");
   Expr width = build_.let(n_end_ - n_begin_);
+  auto a_at = [&](int64_t row, Expr k) {
+    Expr i = build_.index(row);
+    return build_.let(a_.view ? load_a(i, k) : widen(a_.at(emit_, batch_index_, i, k)));
+  };
+  constexpr int64_t kFewElements = 8;  // of A, that stay in registers
+  if (const auto terms = constant_of(k_); terms && !parts_ && m * *terms <= kFewElements) {
+    std::vector<Expr> a, b(static_cast<size_t>(*terms));
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t k = 0; k < *terms; ++k) a.push_back(a_at(i, build_.index(k)));
+    return emit_.vector(build_.index(0), width, lanes, [&](Expr j) {
+      for (size_t k = 0; k < b.size(); ++k)
+        b[k] = build_.let(load_b(build_.index(static_cast<int64_t>(k)), n_begin_ + j));
+      for (int64_t i = 0; i < m; ++i) {
+        Expr sum = zero_of(build_, type_);
+        for (size_t k = 0; k < b.size(); ++k)
+          sum = multiply_add(a[static_cast<size_t>(i) * b.size() + k], b[k], sum);
+        store_row(build_.index(i), n_begin_ + j, build_.let(sum));
+      }
+    });
+  }
+  scratch_c_ = build_.add_scratch(type_, Dim(parts() * m * tiles_.nb), "c");
   auto c_offset = [&](Expr row, Expr part, Expr j) { return part * (m * tiles_.nb) + (j + row * tiles_.nb); };
   // The columns of each part, of the rows of B at hand.
   auto columns = [&](const std::function<void(Expr part, Expr first, Expr j)>& body) {
@@ -150,11 +178,7 @@ void DotLowering::thin() {
   auto add_to = [&](int64_t from, int64_t to, Expr k, int64_t count) {
     std::vector<Expr> a;
     for (int64_t i = from; i < to; ++i)
-      for (int64_t u = 0; u < count; ++u) {
-        Expr at = k + build_.index(u);
-        a.push_back(build_.let(a_.view ? load_a(build_.index(i), at)
-                                       : widen(a_.at(emit_, batch_index_, build_.index(i), at))));
-      }
+      for (int64_t u = 0; u < count; ++u) a.push_back(a_at(i, k + build_.index(u)));
     columns([&](Expr part, Expr first, Expr j) {
       std::vector<Expr> b;
       b.reserve(static_cast<size_t>(count));

@@ -167,7 +167,10 @@ class DotLowering {
   // sums of each row.
   bool turns_in_registers() const;
   void sum_in_registers(RegisterTile& sums, int64_t height, const Strip& strip, Expr j);
-  // Few rows: row after row of B, several at a time, times elements of A, onto running rows.
+  // Few rows: row after row of B, several at a time, times elements of A, onto running rows; of a few
+  // elements of A, sums in registers. B's columns may lie across where they are too short for squares: the
+  // same element of neighbouring ones is shuffled out of what lies side by side.
+  bool goes_thin() const;
   void thin();
 
   GroupEmitter& emit_;

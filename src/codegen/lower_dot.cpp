@@ -81,7 +81,7 @@ DotLowering::DotLowering(GroupEmitter& emit, Kernel& kernel, Node* dot,
                          !b_.rows_lie(), in_registers_, unpacked_, apart(a_), apart(b_), emit.traffic.far},
                         emit.target);
   direct_b_ = unpacked_ || (!prepacked_ && b_.rows_lie() && n && (small_b || *n <= tiles_.nr));
-  thin_ = !prepacked_ && b_.rows_lie() && !direct_b_ && m && *m <= 8;
+  thin_ = goes_thin();
   turned_b_ = !prepacked_ && b_.columns_lie() && b_.value->type().dtype == storage_of(b_);
   turned_a_ = a_.rows_lie() && !a_.columns_lie() && storage_of(a_) == type_;
   direct_a_ = a_.view &&

@@ -77,3 +77,25 @@ def test_points_and_a_matrix(threads: int) -> None:
             np.testing.assert_allclose(np.asarray(f(p, m, t)), p @ m.T + t, rtol=1e-4, atol=1e-5)
     finally:
         ig.set_num_threads(before)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32", "uint8"])
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_points_and_a_vector(size: int, dtype: str) -> None:
+    """So short a sum is taken of elements that are shuffled out of what lies side by side: one, a few, and several
+    blocks of points, of which the last ends where memory does."""
+    draw = np.random.default_rng(size)
+    v = ig.asarray((draw.standard_normal(size) * 3).astype(dtype))
+    rows = ig.asarray((draw.standard_normal((2, size)) * 3).astype(dtype))
+    forms: list[Callable[[Any], Any]] = [lambda p: p @ v, lambda p: ig.abs(p @ v) + 1, lambda p: rows @ p.T]
+    for count in (1, 5, 8, 17, 1000, 100_003):
+        points = (draw.standard_normal((count, size)) * 3).astype(dtype)
+        with ExitStack() as pages:
+            p = ig.from_dlpack(pages.enter_context(guarded(points, at_end=True)))
+            for form in forms:
+                found = np.asarray(ig.jit(form).lower(p).compile()(p))
+                np.testing.assert_array_equal(found, np.asarray(form(p)))
+                at = count // 2
+                np.testing.assert_array_equal(found[..., at], np.asarray(form(p[at : at + 1]))[..., 0])
+        if dtype.startswith("float") and dtype != "float16":
+            np.testing.assert_allclose(found, np.asarray(rows) @ points.T, rtol=1e-4, atol=1e-5)

@@ -93,7 +93,43 @@ def test_large_tables_stay_inputs() -> None:
         return x + ig.sum(ig.asarray(np.ones(300_000, np.float32)))
 
     assert inputs_of(f) == 2
-    np.testing.assert_array_equal(np.asarray(ig.jit(f)(X)), X + 300_000)
+    jitted = ig.jit(f)
+    for _ in range(3):
+        np.testing.assert_array_equal(np.asarray(jitted(X)), X + 300_000)
+
+
+def test_large_indices_are_constants() -> None:
+    places = np.arange(300_000)[::-1]
+
+    def f(x: Any) -> Any:
+        return x[ig.asarray(np.arange(300_000)[::-1].copy())]
+
+    x = np.arange(300_000, dtype=np.float32)
+    lowered = ig.jit(f).lower(ig.asarray(x))
+    assert len(lowered.graph.inputs) == 1
+    assert " check(" not in str(lowered.graph.compile().optimised())
+    np.testing.assert_array_equal(np.asarray(ig.jit(f)(x)), x[places])
+
+
+def test_a_large_table_is_not_looked_at_again() -> None:
+    """Whoever made it has let go of it; a table that someone holds is copied for every call."""
+    held = []
+
+    def alone(x: Any) -> Any:
+        return x * np.full(300_000, 3, np.float32)
+
+    def shared(x: Any, keep: Any) -> Any:
+        table = np.full(300_000, 3, np.float32)
+        keep(table)
+        return x * table
+
+    x = ig.ones(300_000)
+    jitted = ig.jit(alone)
+    assert [float(jitted(x)[-1]) for _ in range(3)] == [3, 3, 3]
+    jitted = ig.jit(shared)
+    assert float(jitted(x, held.append)[-1]) == 3
+    held[-1][:] = 5
+    assert float(jitted(x, held.append)[-1]) == 5
 
 
 def test_gradients_and_maps() -> None:
