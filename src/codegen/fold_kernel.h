@@ -65,6 +65,8 @@ class Fold {
 
   const Node* node() const { return node_; }
   bool simple() const { return rule_.simple; }
+  // Whether elements that come one after the other take less work, and no result shows that they do.
+  bool goes_in_order() const { return rule_.next && !ops::order_shows(node_); }
 
   void open(int lanes) {
     lanes_ = lanes;
@@ -101,8 +103,10 @@ class Fold {
   void add_piece(std::span<const loop::Expr> piece) { assign(totals_, merge(read(totals_), piece)); }
   std::vector<loop::Expr> totals() const { return read(totals_); }
   // The fold of one element after the other, in the order of lanes: lane l takes elements l, l + lanes, …,
-  // and then lanes fold as a binary tree. Lanes without an element change nothing.
+  // and then lanes fold as a binary tree. Lanes without an element change nothing. Elements that go
+  // in order do.
   std::vector<loop::Expr> in_order_of_lanes(std::span<const loop::Expr> elements, int lanes) {
+    if (goes_in_order()) lanes = 1;
     std::vector<std::vector<loop::Expr>> slots(std::min(elements.size(), static_cast<size_t>(lanes)));
     for (size_t c = 0; c < elements.size(); ++c) {
       std::vector<loop::Expr>& slot = slots[c % slots.size()];

@@ -106,23 +106,26 @@ void lower_rows_across(GroupEmitter& emit, Kernel& kernel, const Dims& kept, con
 // there are enough of them along an axis: each lane is a row. What is computed of a row, be it a root, is
 // computed in vectors too; results of all elements wait in a tile, turned over at its end. Rows that are cut
 // into parts shorter than a group of lanes are folded so up to some more elements: each element is told by
-// itself which way it takes.
-bool rows_go_side_by_side(const GroupEmitter& emit, const Dims& domain, const Dims& kept, const Dim& columns,
+// itself which way it takes; and so are rows that are searched, whose lanes are dear to join.
+bool rows_go_side_by_side(GroupEmitter& emit, const Dims& domain, const Dims& kept, const Dim& columns,
                           int lanes) {
-  constexpr int64_t kFewColumns = 16, kCutColumns = 64, kLeastRows = 8;
-  if (kept.empty() || !columns.is_constant() || columns.constant() < 2 || columns.constant() > kCutColumns)
+  constexpr int64_t kFewColumns = 16, kSomeColumns = 64, kLeastRows = 8;
+  if (kept.empty() || !columns.is_constant() || columns.constant() < 2 || columns.constant() > kSomeColumns)
     return false;
   if (kept.back().is_constant() && kept.back().constant() < kLeastRows) return false;
   const std::vector<int64_t> cuts =
       cuts_of_folds(emit, domain, static_cast<int>(domain.size() - kept.size()));
   const bool cut = !cuts.empty() && columns.constant() < static_cast<int64_t>(cuts.size() - 1) * lanes;
-  if (!cut && columns.constant() > kFewColumns) return false;
   const int64_t most_nodes = cut ? 1024 : 256;  // each has code for every column
   int64_t nodes = 0;
+  bool in_order = true;
   for (const Node* node : emit.region) {
     ++nodes;
-    if (is_fold(node) && node->operands().size() != 1) return false;
+    if (!is_fold(node)) continue;
+    if (node->operands().size() != 1) return false;
+    in_order &= Fold(emit, node).goes_in_order();
   }
+  if (!cut && !in_order && columns.constant() > kFewColumns) return false;
   return nodes * columns.constant() <= most_nodes;
 }
 

@@ -1,10 +1,16 @@
-// Axes that stay together where an element-wise kernel turns arrays over become one: [n, m, 3] seen as
-// [m, 3, n] is a matrix of [n, 3 m] turned over, and only as that do its tiles hold whole lines of memory.
+// Neighbouring axes of a kernel that stay together in all that it reads become one, where that shows.
+//
+// An element-wise kernel turns arrays over: [n, m, 3] seen as [m, 3, n] is a matrix of [n, 3 m] turned over,
+// and only as that do its tiles hold whole lines of memory. A kernel folds over axes in front of the last
+// one: the colours of [n, h, w, 3] are rows of three numbers, but a fold over n walks whole images.
+//
 // Two neighbouring axes are one if in all that the kernel reads a step along the first is as long as the
-// whole of the second. Results are relabelled outside of the kernel, which moves nothing.
+// whole of the second, and if it folds neither: what it folds stays as it is, and so does the order of the
+// sums. Results are relabelled outside of the kernel, which moves nothing.
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -12,6 +18,7 @@
 #include <fmt/format.h>
 
 #include "ir/copy.h"
+#include "ops/across.h"
 #include "ops/attrs.h"
 #include "ops/builder.h"
 #include "ops/strided_view.h"
@@ -27,11 +34,12 @@ const Dim kOne = Dim(int64_t{1}), kNone = Dim(int64_t{0});
 // What a kernel reads at each of its elements: a whole array through views, some axes of it spread.
 struct Leaf {
   ops::StridedView view;
-  std::vector<size_t> order;  // the kernel's axes along which it lies, as they stand in memory
+  std::vector<size_t> order;  // the value's axes along which it lies, as they stand in memory
 };
 
 // Whole arrays and numbers only: slices and reversals, and what the kernel itself puts together, are left.
-std::optional<Leaf> leaf_of(Value value, const Dims& dims) {
+std::optional<Leaf> leaf_of(Value value) {
+  const Dims& dims = value->type().dims;
   std::optional<ops::StridedView> view = ops::strided_view(value, is_view);
   if (!view || view->offset != kNone) return std::nullopt;
   const Type& from = view->arg->type();
@@ -57,13 +65,18 @@ class Merging {
 
   bool run() {
     if (region_.results().empty()) return false;
-    dims_ = region_.results()[0]->type().dims;
+    const Node* fold = ops::first_fold(region_);
+    dims_ = fold ? fold->operand(0)->type().dims : region_.results()[0]->type().dims;
     if (dims_.size() < 3 || std::ranges::find(dims_, kNone) != dims_.end()) return false;
+    if (fold) folded_ = fold->attrs().get(ops::kAxes);
+    for (size_t axis = 0; axis < dims_.size(); ++axis)
+      if (!is_folded(axis)) kept_.push_back(axis);
     for (Value v : region_.results())
-      if (v->type().dims != dims_ || !find_leaves(v)) return false;
+      if (!find_leaves(v)) return false;
     const bool turns = std::ranges::any_of(
         leaves_, [](const auto& leaf) { return !std::ranges::is_sorted(leaf.second.order); });
-    if (!turns || !group()) return false;
+    const bool helps = fold ? !is_folded(dims_.size() - 1) : turns;
+    if (!helps || !group()) return false;
     rebuild();
     return true;
   }
@@ -71,9 +84,40 @@ class Merging {
   const Dims& after() const { return merged_; }
 
  private:
+  bool is_folded(size_t axis) const {
+    return std::ranges::find(folded_, static_cast<int64_t>(axis)) != folded_.end();
+  }
+  // The kernel's axes that an array has, all or those that no fold takes; none where it is of another shape.
+  std::optional<std::vector<size_t>> axes_of(Value v) const {
+    std::vector<size_t> all(dims_.size());
+    std::iota(all.begin(), all.end(), 0);
+    for (const std::vector<size_t>& axes : {all, kept_}) {
+      Dims own;
+      for (size_t axis : axes) own.push_back(dims_[axis]);
+      if (v->type().dims == own) return axes;
+    }
+    return std::nullopt;
+  }
+
   bool computed_here(Value v) const {
-    return v->node() && ops::has(v->node(), ops::Trait::Elementwise) && v->type().dims == dims_ &&
-           v->node()->results().size() == 1 && !v->node()->operands().empty();
+    const Node* node = v->node();
+    if (!node || node->results().size() != 1 || node->operands().empty()) return false;
+    if (ops::is_fold(node))
+      return node->attrs().get(ops::kAxes) == folded_ && node->operand(0)->type().dims == dims_;
+    return ops::has(node, ops::Trait::Elementwise);
+  }
+  // What was folded, where it is spread again over what it was folded from.
+  Value spread_here(Value v) const {
+    if (v->type().dims != dims_ || folded_.empty()) return nullptr;
+    const std::optional<ops::StridedView> view = ops::strided_view(v, is_view);
+    if (!view || view->arg == v || view->offset != kNone || !view->arg->node() || !axes_of(view->arg))
+      return nullptr;
+    Dim step = kOne;
+    for (size_t axis = dims_.size(); axis-- > 0;) {
+      if (view->strides[axis] != (is_folded(axis) ? kNone : step) && dims_[axis] != kOne) return nullptr;
+      if (!is_folded(axis)) step = step * dims_[axis];
+    }
+    return view->arg;
   }
 
   bool find_leaves(Value first) {
@@ -82,52 +126,92 @@ class Merging {
       Value v = left.back();
       left.pop_back();
       if (leaves_.contains(v) || computed_.contains(v)) continue;
+      if (!axes_of(v)) return false;
       if (computed_here(v)) {
         computed_.insert(v);
         left.insert(left.end(), v->node()->operands().begin(), v->node()->operands().end());
-        continue;
+      } else if (std::optional<Leaf> leaf = leaf_of(v)) {
+        leaves_.emplace(v, std::move(*leaf));
+      } else if (Value from = spread_here(v)) {
+        computed_.insert(v);
+        spread_[v] = from;
+        left.push_back(from);
+      } else {
+        return false;
       }
-      std::optional<Leaf> leaf = v->type().dims == dims_ ? leaf_of(v, dims_) : std::nullopt;
-      if (!leaf) return false;
-      leaves_.emplace(v, std::move(*leaf));
     }
     return true;
   }
 
   // Into which merged axis each one goes; false where none goes with another.
   bool group() {
-    size_t last = dims_.size();  // of those that have more than one element
+    constexpr size_t kNobody = ~size_t{0};
+    size_t last = kNobody;  // of the merged axis: of those that have more than one element
     bool any = false;
     for (size_t axis = 0; axis < dims_.size(); ++axis) {
       const bool one = dims_[axis] == kOne;
-      const bool together = !merged_.empty() && (one || last == dims_.size() ||
-                                                 std::ranges::all_of(leaves_, [&](const auto& leaf) {
-                                                   const Dims& strides = leaf.second.view.strides;
-                                                   return strides[last] == strides[axis] * dims_[axis];
-                                                 }));
-      any = any || (together && !one && last != dims_.size());
+      const bool apart = axis == 0 || is_folded(axis) || is_folded(axis - 1);
+      const bool together = !apart && (one || last == kNobody || lie_together(last, axis));
+      any = any || (together && !one && last != kNobody);
       if (together)
         merged_.back() = merged_.back() * dims_[axis];
       else
-        merged_.push_back(dims_[axis]);
+        merged_.push_back(dims_[axis]), last = kNobody;
       group_.push_back(merged_.size() - 1);
       if (!one) last = axis;
     }
     return any;
   }
+  bool lie_together(size_t first, size_t then) const {
+    return std::ranges::all_of(leaves_, [&](const auto& leaf) {
+      const std::vector<size_t> axes = *axes_of(leaf.first);
+      auto stride = [&](size_t axis) {
+        return leaf.second.view.strides[static_cast<size_t>(std::ranges::find(axes, axis) - axes.begin())];
+      };
+      return stride(first) == stride(then) * dims_[then];
+    });
+  }
+
+  // The merged axes of an array that has these, and its shape.
+  std::vector<size_t> groups_of(const std::vector<size_t>& axes) const {
+    std::vector<size_t> groups;
+    for (size_t axis : axes)
+      if (groups.empty() || groups.back() != group_[axis]) groups.push_back(group_[axis]);
+    return groups;
+  }
+  Dims shape_of(const std::vector<size_t>& groups) const {
+    Dims shape;
+    for (size_t g : groups) shape.push_back(merged_[g]);
+    return shape;
+  }
 
   // The leaf as an array of the merged shape.
-  Value look(ops::Builder& build, const Leaf& leaf, Value arg) const {
-    std::vector<size_t> groups;  // as they stand in memory
-    for (size_t axis : leaf.order)
-      if (groups.empty() || groups.back() != group_[axis]) groups.push_back(group_[axis]);
-    Dims lies;
-    for (size_t g : groups) lies.push_back(merged_[g]);
-    Ints permutation(groups.size()), axes;
+  Value look(ops::Builder& build, Value at, const Leaf& leaf, Value arg) const {
+    const std::vector<size_t> axes = *axes_of(at), own = groups_of(axes);
+    std::vector<size_t> order;
+    for (size_t place : leaf.order) order.push_back(axes[place]);
+    const std::vector<size_t> groups = groups_of(order);  // as they stand in memory
+    Ints permutation(groups.size()), places;
     std::iota(permutation.begin(), permutation.end(), 0);
     std::ranges::sort(permutation, {}, [&](int64_t i) { return groups[static_cast<size_t>(i)]; });
-    for (int64_t i : permutation) axes.push_back(static_cast<int64_t>(groups[static_cast<size_t>(i)]));
-    return build.broadcast(build.transpose(build.reshape(arg, lies), permutation), merged_, axes);
+    for (int64_t i : permutation)
+      places.push_back(std::ranges::find(own, groups[static_cast<size_t>(i)]) - own.begin());
+    return build.broadcast(build.transpose(build.reshape(arg, shape_of(groups)), permutation), shape_of(own),
+                           places);
+  }
+  Value spread(ops::Builder& build, Value folded) const {
+    Ints places;
+    for (size_t g : groups_of(kept_)) places.push_back(static_cast<int64_t>(g));
+    return build.broadcast(folded, merged_, places);
+  }
+  // A fold is over the same axes, which have other numbers.
+  Attrs attrs_of(const Node* node) const {
+    Attrs attrs = node->attrs();
+    if (!ops::is_fold(node)) return attrs;
+    Ints axes;
+    for (int64_t axis : folded_) axes.push_back(static_cast<int64_t>(group_[static_cast<size_t>(axis)]));
+    attrs.set(std::string(ops::kAxes.name), std::move(axes));
+    return attrs;
   }
 
   static void name(Value made, Value of) {
@@ -148,18 +232,24 @@ class Merging {
     auto is = [&](Value v) {
       if (auto leaf = leaves_.find(v); leaf != leaves_.end() && !merged.contains(v)) {
         build.at(v->node() ? v->node() : kernel_);
-        merged[v] = look(build, leaf->second, as_it_is(leaf->second.view.arg));
+        merged[v] = look(build, v, leaf->second, as_it_is(leaf->second.view.arg));
         name(merged[v], v);
       }
       return merged.at(v);
     };
     for (const Node* node : region_) {
       if (is_terminator(node) || node->results().size() != 1 || !computed_.contains(node->result())) continue;
-      std::vector<Value> own;
-      for (Value v : node->operands()) own.push_back(is(v));
+      Value& made = merged[node->result()];
       build.at(node);
-      merged[node->result()] = build.node(ops::op_of(node), own, node->attrs())->result();
-      name(merged[node->result()], node->result());
+      if (auto from = spread_.find(node->result()); from != spread_.end()) {
+        made = spread(build, is(from->second));
+      } else {
+        std::vector<Value> own;
+        for (Value v : node->operands()) own.push_back(is(v));
+        build.at(node);
+        made = build.node(ops::op_of(node), own, attrs_of(node))->result();
+      }
+      name(made, node->result());
     }
     std::vector<Value> results;
     for (Value v : region_.results()) results.push_back(is(v));
@@ -172,7 +262,7 @@ class Merging {
       ops::Builder relabel(as_before->body());
       relabel.at(kernel_);
       Value lies = as_before->body().add_arg(made->result(i)->type());
-      as_before->body().set_results({relabel.reshape(lies, dims_)});
+      as_before->body().set_results({relabel.reshape(lies, kernel_->result(i)->type().dims)});
       Node* seen = add_kernel(kernel_, "relabel", {made->result(i)}, std::move(as_before), kernel_);
       name(made->result(i), kernel_->result(i));
       name(seen->result(), kernel_->result(i));
@@ -184,10 +274,17 @@ class Merging {
   Node* kernel_;
   const Block& region_;
   Dims dims_, merged_;
+  Ints folded_;               // axes; none where the kernel folds nothing
+  std::vector<size_t> kept_;  // the others
   std::vector<size_t> group_;
   std::unordered_map<Value, Leaf> leaves_;
   std::unordered_set<Value> computed_;
+  std::unordered_map<Value, Value> spread_;
 };
+
+// Kernels of one walk over all axes: of elements, or of folds over axes in front of the last one, in one
+// stage or in several.
+bool has_such_axes(std::string_view kind) { return kind == "loop" || kind == "column" || kind == "panel"; }
 
 }  // namespace
 
@@ -195,7 +292,7 @@ void merge_axes(Graph& graph, Context& context) {
   std::vector<Node*> kernels;
   for_each_block(graph.body(), [&](Block& block) {
     for (Node* node : block)
-      if (is_kernel(node) && kind_of_kernel(node) == "loop") kernels.push_back(node);
+      if (is_kernel(node) && has_such_axes(kind_of_kernel(node))) kernels.push_back(node);
   });
   for (Node* kernel : kernels) {
     const std::string told = told_of(kernel->region(0).terminator()->previous());

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -80,3 +81,11 @@ def test_a_program_for_no_target() -> None:
     assert what == 'there is no target "z80"'
     assert at.endswith(':  graph.compile(target="z80")')
     assert rest == CHOICES.strip("\n").splitlines()
+
+
+def test_no_bytes_are_shuffled_by_instructions_of_the_old_encoding() -> None:
+    """AMD's SSE4a, which LLVM takes for rows of three bytes, stands still between instructions of AVX."""
+    x = ig.ones((1000, 3), dtype=ig.uint8)
+    text = ig.trace(lambda x: ig.astype(ig.tile(x, (2,)), ig.float32), x).graph.compile().assembly()
+    assert "cvt" in text
+    assert not re.search(r"\b(insertq|extrq)\b", text)

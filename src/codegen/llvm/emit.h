@@ -292,6 +292,7 @@ class Emitter {
   // emit_convert.cpp
   llvm::Value* convert(llvm::Value* v, DType from, DType to);
   llvm::Value* float_to_int(llvm::Value* v, DType from, DType to);
+  llvm::Value* whole_words(llvm::Value* v);
   llvm::Value* int_to_half(llvm::Value* v, DType from, DType to);
   llvm::Value* f16_to_f32(llvm::Value* v);
   llvm::Value* f32_to_f16(llvm::Value* v);

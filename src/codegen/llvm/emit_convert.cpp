@@ -56,10 +56,30 @@ llvm::Value* Emitter::float_to_int(llvm::Value* v, DType from, DType to) {
   bounded = b_.CreateSelect(above, top, bounded);
   // A narrow result comes by way of 32 bits, for which there are instructions.
   auto* through = bits < 32 ? shaped(b_.getInt32Ty(), real) : type;
-  auto* out = is_signed || bits < 32 ? b_.CreateFPToSI(bounded, through) : b_.CreateFPToUI(bounded, through);
+  llvm::Value* out;
+  if (bits == 64 && real->isVectorTy() && target_.vector_bytes < 64)
+    out = whole_words(bounded);
+  else
+    out = is_signed || bits < 32 ? b_.CreateFPToSI(bounded, through) : b_.CreateFPToUI(bounded, through);
   out = b_.CreateIntCast(out, type, false);
   out = b_.CreateSelect(above, llvm::ConstantInt::get(type, high), out);
   return b_.CreateSelect(b_.CreateFCmpUNO(v, v), llvm::Constant::getNullValue(type), out);
+}
+
+// Floats between -2^63 and 2^64, cut off, as 64-bit integers, for which vectors have no instruction below
+// AVX-512: a number's upper and lower 32 bits as floats of their own, whose integers stand in the last bits
+// once 2^52 is added. No step rounds.
+llvm::Value* Emitter::whole_words(llvm::Value* v) {
+  auto* type = shaped(b_.getDoubleTy(), v->getType());
+  auto* word = shaped(b_.getInt64Ty(), v->getType());
+  auto c = [&](double x) { return llvm::ConstantFP::get(type, x); };
+  auto bits_of = [&](llvm::Value* x) { return b_.CreateBitCast(x, word); };
+  auto* whole = b_.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, b_.CreateFPExt(v, type));
+  auto* upper = b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, b_.CreateFMul(whole, c(0x1p-32)));
+  auto* lower = b_.CreateFSub(whole, b_.CreateFMul(upper, c(0x1p32)));
+  auto* high = b_.CreateShl(bits_of(b_.CreateFAdd(upper, c(0x1.8p52))), integer(word, 32));
+  auto* low = b_.CreateAnd(bits_of(b_.CreateFAdd(lower, c(0x1p52))), integer(word, 0xffffffff));
+  return b_.CreateOr(high, low);
 }
 
 // Integers up to 2^24 are exact in f32, and larger ones overflow f16 anyway. For bf16 they go through f64;

@@ -138,9 +138,11 @@ llvm::Value* Emitter::load_runs(uint32_t buffer, DType type, const Node* offset)
     }
     auto* v = b_.CreateMaskedLoad(vector, address(buffer, element, one.v), align, here,
                                   llvm::Constant::getNullValue(vector));
-    // Where its run would begin lies before the buffer, perhaps.
+    // Where there is no second run, it would begin before the buffer, perhaps: no lane asks for memory
+    // there, but of pages that are not mapped processors take hundreds of cycles to find that out.
+    auto* begin = b_.CreateSelect(b_.CreateICmpEQ(number, last), one.v, two.v);
     parts.push_back(
-        b_.CreateMaskedLoad(vector, b_.CreateGEP(element, pointers_[buffer], two.v), align, there, v));
+        b_.CreateMaskedLoad(vector, b_.CreateGEP(element, pointers_[buffer], begin), align, there, v));
   }
   return parts.size() == 1 ? parts[0] : llvm::concatenateVectors(b_, parts);
 }

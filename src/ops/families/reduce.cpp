@@ -263,15 +263,27 @@ std::vector<Expr> better(ReduceContext& c, std::span<const Expr> a, std::span<co
   Expr take = c.build.let(beats<Max>(a[0], b[0]) | (earlier & ~beats<Max>(b[0], a[0])));
   return {select(take, b[0], a[0]), select(take, b[1], a[1])};
 }
-std::vector<Expr> with_position(ReduceContext&, std::span<const Expr> x, Expr position) {
-  return {x[0], position};
+// A position has half the width of an index where it fits, as most elements have.
+DType type_of_position(const Node* fold) {
+  Dim count = int64_t{1};
+  for (int64_t axis : fold->attrs().get(kAxes))
+    count = count * fold->operand(0)->type().dims[static_cast<size_t>(axis)];
+  const bool fits = count.is_constant() && count.constant() <= std::numeric_limits<int32_t>::max();
+  return fits ? DType::I32 : DType::I64;
+}
+Expr position_number(ReduceContext& c, double value) {
+  return c.build.constant(type_of_position(c.node), value);
+}
+std::vector<Expr> with_position(ReduceContext& c, std::span<const Expr> x, Expr position) {
+  return {x[0], convert(position, type_of_position(c.node))};
 }
 // Where nothing was better than the worst, all are that: the first is as good as any.
 std::vector<Expr> position_alone(ReduceContext& c, std::span<const Expr> a) {
-  return {select(a[1] < 0.0, c.build.index(0), a[1])};
+  return {convert(select(a[1] < 0.0, position_number(c, 0), a[1]), DType::I64)};
 }
 const ReduceRule kArgMax{+[](ReduceContext& c) {
-                           return std::vector{tools::lowest(c.build, accumulator(c.node)), c.build.index(-1)};
+                           return std::vector{tools::lowest(c.build, accumulator(c.node)),
+                                              position_number(c, -1)};
                          },
                          with_position,
                          better<true>,
@@ -282,7 +294,7 @@ const ReduceRule kArgMax{+[](ReduceContext& c) {
                          later<true>};
 const ReduceRule kArgMin{+[](ReduceContext& c) {
                            return std::vector{tools::highest(c.build, accumulator(c.node)),
-                                              c.build.index(-1)};
+                                              position_number(c, -1)};
                          },
                          with_position,
                          better<false>,
