@@ -243,8 +243,10 @@ Value simplify_add(SimplifyContext& c) {  // x + (-0) = x; x + 0 = x for integer
   if (is_number(y, neutral)) return x;
   return is_number(x, neutral) ? y : nullptr;
 }
-Value simplify_subtract(SimplifyContext& c) {  // x - 0 = x
-  return is_number(c.node->operand(1), 0) ? c.node->operand(0) : nullptr;
+Value simplify_subtract(SimplifyContext& c) {  // x - 0 = x; x - x = 0 for integers, but NaN - NaN = NaN
+  Value x = c.node->operand(0), y = c.node->operand(1);
+  if (is_number(y, 0)) return x;
+  return x == y && is_integer(x->type().dtype) ? c.build.full_like(x, 0) : nullptr;
 }
 Value simplify_multiply(SimplifyContext& c) {  // x * 1 = x; x * 0 = 0 for integers
   Value x = c.node->operand(0), y = c.node->operand(1);
