@@ -268,6 +268,29 @@ def write_erf_inv_pieces():
     write_pieces("ErfInv", columns + columns, Step=step)
 
 
+def write_ndtri_far():
+    """Where 4 p (1 - p) leaves the pieces of erf_inv, and 1 - p is 1 to the last place."""
+    begin = mp.exp(-((4 * mp.mpf(257) / 512 * 2) ** 2)) / 4
+    far = mp.mpf(single_of(begin * mp.mpf("1.02")))
+
+    def quotient(u):
+        tail = mp.exp(-1 / u**2) / 4  # -v^2 = log(4 p), v = 1 / u
+        z = mp.sqrt(2) / u
+        for _ in range(60):  # Newton's steps on log(erfc(z / sqrt 2) / 2) = log(tail)
+            upper = mp.erfc(z / mp.sqrt(2)) / 2
+            step = (mp.log(upper) - mp.log(tail)) * upper * mp.sqrt(2 * mp.pi) * mp.exp(z * z / 2)
+            z += step
+            if abs(step) < mp.mpf("1e-50"):
+                break
+        return z * u
+
+    point = mp.mpf("0.171875")
+    print(f"inline constexpr double kNdtriFar = {mp.nstr(far, 17)}, kNdtriFarPoint = {mp.nstr(point, 17)};")
+    least, most = mp.mpf("0.0984"), 1 / mp.sqrt(-mp.log(4 * far)) * mp.mpf("1.0001")
+    what = "-ndtri(p) / v - 1 in 1 / v - kNdtriFarPoint, for p < kNdtriFar and v = sqrt(-log(4 p))"
+    write("NdtriFarF32", what, True, lambda d: quotient(d + point) - 1, least - point, most - point, 7)
+
+
 def main():
     print(
         "// Written by scripts/fit_math.py: the polynomials of the vector maths, lowest coefficient first. Not for editing."
@@ -331,6 +354,7 @@ def main():
     write_erf_pieces()
     write_erfcx_pieces()
     write_erf_inv_pieces()
+    write_ndtri_far()
     write("Erf", "erf(x) / x in x^2, for |x| < 1", False, erf_ratio, "1e-20", "1.0", 13)
 
     def erfcx(t):
@@ -367,7 +391,7 @@ def main():
         lambda u: erf_inv_of_w(u + mp.mpf("3.125")),
         "-2.85",
         "3.126",
-        21,
+        23,
     )
     write(
         "ErfInvMiddle",
@@ -376,7 +400,7 @@ def main():
         lambda u: erf_inv_of_w((u + mp.mpf("3.25")) ** 2),
         "-0.751",
         "0.751",
-        17,
+        20,
     )
     write(
         "ErfInvTail",
@@ -385,7 +409,7 @@ def main():
         lambda u: erf_inv_of_w((u + 5) ** 2),
         "-1.001",
         "1.08",
-        17,
+        18,
     )
 
     def lgamma_ratio(u):  # at its two zeros by the slopes, which are digamma's

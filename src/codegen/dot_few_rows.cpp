@@ -46,8 +46,8 @@ bool DotLowering::turns_in_registers() const {
 
 bool DotLowering::goes_thin() const {
   constexpr int64_t kMostRows = 8;
-  const auto m = constant_of(m_), k = constant_of(k_);
-  if (prepacked_ || in_registers_ || direct_b_ || !m || *m > kMostRows) return false;
+  const auto m = constant_of(m_), n = constant_of(n_), k = constant_of(k_);
+  if (prepacked_ || in_registers_ || direct_b_ || !m || *m > kMostRows || n == 0) return false;
   return b_.rows_lie() || (b_.columns_lie() && k && *k < kLeastSquare);
 }
 

@@ -252,14 +252,17 @@ Expr log32(Expr x, const Base32& base) {
   return log_edges(x, sum_of_parts32(p, base, p.rest));
 }
 
-// log(2^octaves u) for a sum u, of whose rest the first order is taken.
-Expr log_of_sum32(Pair u, Expr octaves = {}) {
+}  // namespace
+
+Expr log_of_sum32(Pair u, Expr octaves) {
   LogParts32 p = log_parts32(u.high, kNatural, false, octaves);
   Expr most = bits(p.octave, 100u << 23);  // from where on nothing is left of it
   Expr one_by_octave = from_bits(bits(p.octave, 0x3f800000u) - select(p.octave > most, most, p.octave));
   Expr one_by_mantissa = fma(-p.slope, p.r, p.slope);
   return sum_of_parts32(p, kNatural, fma(u.low * one_by_octave, one_by_mantissa, p.rest));
 }
+
+namespace {
 
 // log(x) of a positive, finite F32 with about 32 bits. A piece's slope and the logarithm of its point are
 // pairs, and so are the first two terms of the series in r.
@@ -529,6 +532,20 @@ Expr logit32(Expr p) {
   Expr value = log_of_sum32(quotient, select(small, number(p, -64), number(p, 0)));
   Expr edge = select(p == 1.0, number(p, kInfinity), not_a_number(p));
   return select(inside, value, select(p == 0.0, number(p, -kInfinity), edge));
+}
+
+Expr rel_entr32(Expr x, Expr y) {
+  auto usual = [](Expr v) { return (v > 0.0) & (v < kInfinity); };
+  Expr both = usual(x) & usual(y);
+  Octave32 a = octave32(select(both, x, number(x, 1)), true),
+           b = octave32(select(both, y, number(x, 1)), true);
+  Expr quotient = a.mantissa / b.mantissa;  // 1 where x is y
+  Pair back = two_product(quotient, b.mantissa);
+  Expr rest = ((a.mantissa - back.high) - back.low) / b.mantissa;
+  Expr value = x * log_of_sum32({quotient, rest}, a.k - b.k);
+  Expr edge = select((x == 0.0) & (y >= 0.0), number(x, 0),
+                     select(usual(x) & (y == kInfinity), number(x, -kInfinity), number(x, kInfinity)));
+  return select(is_nan(x) | is_nan(y), x + y, select(both, value, edge));
 }
 
 Expr rsqrt(Expr x) { return 1.0 / sqrt(x); }

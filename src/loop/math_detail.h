@@ -51,6 +51,18 @@ Expr polynomial(Expr x, const T (&c)[N]) {
   return sum;
 }
 
+// The same as two, of the even powers and the odd, since each step waits for the one before it.
+template <typename T, size_t N>
+Expr polynomial_in_two(Expr x, const T (&c)[N]) {
+  Expr square = x * x;
+  auto every_other = [&](size_t last) {
+    Expr sum = number(x, c[last]);
+    for (size_t i = last; i >= 2;) sum = fma(sum, square, number(x, c[i -= 2]));
+    return sum;
+  };
+  return fma(every_other(N / 2 * 2 - 1), x, every_other((N - 1) / 2 * 2));
+}
+
 // The polynomial of each lane's piece, whose coefficients the tables from `first` on hold, lowest first.
 template <size_t N>
 Expr polynomial_of_piece(const Table (&tables)[N], size_t first, Expr piece, Expr x) {
@@ -95,8 +107,14 @@ Expr exp32(Expr x);          // of F32
 Expr exp32_bounded(Expr x);  // where |x| < 87: one scale, no edges
 // factor e^(high + low) of F32 to three quarters of the last place, where high <= 0.
 Expr times_exp32(Pair factor, Pair x);
-Expr logit32(Expr p);  // log(p / (1 - p)) of F32
-Expr ndtr32(Expr x);   // the integral of the normal density up to x, of F32
+// log(2^octaves u) for a sum u of two F32, of whose rest the first order is taken; octaves may be empty.
+Expr log_of_sum32(Pair u, Expr octaves = {});
+// Of F32 (ops of the same names say what they are):
+Expr logit32(Expr p);
+Expr ndtr32(Expr x);
+Expr log_ndtr32(Expr x);
+Expr ndtri32(Expr p);
+Expr rel_entr32(Expr x, Expr y);
 Expr sin64(Expr x);
 Expr cos64(Expr x);
 

@@ -22,19 +22,29 @@ Expr erf32(Expr x) {
   return with_sign_of(at_most(a, kErfKink) + rest, x);
 }
 
-// e^-a^2 times what lies between 1 and 1 / (a sqrt pi), piece by piece. What x is rounded by, if that is
-// given, is to have the sign that it has for |x|.
-Expr erfc32(Expr x, Expr low = {}) {
-  Expr a = at_most(abs(x), kErfcxLimit);
-  Expr octaves = to_bits(fma(a, number(x, kErfcxScale), number(x, 1)));
+// e^(a^2) erfc(a), 0 <= a <= kErfcxLimit, which goes down from 1 to 1 / (a sqrt pi), piece by piece. What a
+// is rounded by may be given.
+Pair erfcx32(Expr a, Expr low = {}) {
+  Expr octaves = to_bits(fma(a, number(a, kErfcxScale), number(a, 1)));
   Expr piece = shift_right_logical(octaves, bits(octaves, 22));
   Expr d = a - lookup(kErfcxPieces[0], piece);
   if (low) d = d + low;
-  Expr at_point = lookup(kErfcxPieces[1], piece), slope = polynomial_of_piece(kErfcxPieces, 2, piece, d);
+  return fast_two_sum(lookup(kErfcxPieces[1], piece), d * polynomial_of_piece(kErfcxPieces, 2, piece, d));
+}
+
+// (a + low)^2
+Pair square_of(Expr a, Expr low = {}) {
   Pair square = two_product(a, a);
   if (low) square.low = fma(a + a, low, square.low);
+  return square;
+}
+
+// What x is rounded by, if that is given, is to have the sign that it has for |x|.
+Expr erfc32(Expr x, Expr low = {}) {
+  Expr a = at_most(abs(x), kErfcxLimit);
+  Pair square = square_of(a, low);
   Expr high = select(abs(x) > kErfcxLimit, number(x, -2 * kErfcxLimit * kErfcxLimit), -square.high);
-  Expr right = times_exp32(fast_two_sum(at_point, d * slope), {high, -square.low});
+  Expr right = times_exp32(erfcx32(a, low), {high, -square.low});
   return select(x < 0.0, 2.0 - right, right);
 }
 
@@ -61,17 +71,20 @@ Expr erfc_64(Expr x) {
   return select(a < 0.5, small, select(is_nan(x), x, select(x < 0.0, 2.0 - right, right)));
 }
 
-// In v = sqrt(-log(1 - x^2)) the quotient erf_inv(x) / x is smooth. What v, and the quotient, are rounded by
+// erf_inv(x) / x, of the logarithm of 1 - x^2: in v = sqrt(-log(1 - x^2)) it is smooth. What v is rounded by
 // is kept.
-Expr erf_inv_32(Expr x) {
-  Expr a = abs(x), inside = select(a < 1.0, a, number(x, 0));
-  Pair log = log32_up_to_one((1.0 - inside) * (inside + 1.0));
+Pair erf_inv_quotient(Pair log) {
   Expr w = abs(log.high), v = sqrt(w);
-  Expr v_low = (fma(-v, v, w) - log.low) * (number(x, 0.5) / select(v > 0.0, v, number(x, 1)));
+  Expr v_low = (fma(-v, v, w) - log.low) * (number(w, 0.5) / select(v > 0.0, v, number(w, 1)));
   Rounded n = to_nearest(v - kErfInvStep / 2, 1 / kErfInvStep);
   Expr d = (v - lookup(kErfInvPieces[0], n.word)) + v_low;
   Expr slope = polynomial_of_piece(kErfInvPieces, 2, n.word, d);
-  Pair quotient = fast_two_sum(lookup(kErfInvPieces[1], n.word), slope * d);
+  return fast_two_sum(lookup(kErfInvPieces[1], n.word), slope * d);
+}
+
+Expr erf_inv_32(Expr x) {
+  Expr a = abs(x), inside = select(a < 1.0, a, number(x, 0));
+  Pair quotient = erf_inv_quotient(log32_up_to_one((1.0 - inside) * (inside + 1.0)));
   Expr edge = select(a == 1.0, number(x, kInfinity), not_a_number(x));
   return with_sign_of(select(a < 1.0, fma(a, quotient.high, a * quotient.low), edge), x);
 }
@@ -83,10 +96,10 @@ Expr erf_inv_64(Expr x) {
   Expr inside = select(a < 1.0, a, number(x, 0));
   Expr w = -log_of((1.0 - inside) * (inside + 1.0), {});
   Expr root = sqrt(w);
-  Expr p =
-      select(w < 6.25, polynomial(w - 3.125, kErfInvCentral),
-             select(w < 16.0, polynomial(root - 3.25, kErfInvMiddle), polynomial(root - 5.0, kErfInvTail)));
-  p = select(a < 0.5, polynomial(x * x, kErfInvSmall), p);
+  Expr p = select(w < 6.25, polynomial_in_two(w - 3.125, kErfInvCentral),
+                  select(w < 16.0, polynomial_in_two(root - 3.25, kErfInvMiddle),
+                         polynomial_in_two(root - 5.0, kErfInvTail)));
+  p = select(a < 0.5, polynomial_in_two(x * x, kErfInvSmall), p);
   Expr edge = select(a == 1.0, number(x, kInfinity), not_a_number(x));
   return select(a < 1.0, x * p, with_sign_of(edge, x));
 }
@@ -205,11 +218,76 @@ Expr digamma_64(Expr x) {
 
 }  // namespace
 
+namespace {
+
+constexpr double kHalfRoot = 0.70710678118654752, kUpperHalfRoot = static_cast<float>(kHalfRoot);
+
+Pair by_root_of_two(Expr a) {  // a >= 0 times sqrt(1/2)
+  Pair out = two_product(a, number(a, kUpperHalfRoot));
+  return {out.high, fma(a, number(a, kHalfRoot - kUpperHalfRoot), out.low)};
+}
+
+}  // namespace
+
 Expr ndtr32(Expr x) {
-  constexpr double kHalfRoot = 0.70710678118654752, kUpper = static_cast<float>(kHalfRoot);
-  Pair a = two_product(abs(x), number(x, kUpper));
-  Expr low = fma(abs(x), number(x, kHalfRoot - kUpper), a.low);
-  return erfc32(with_sign_of(a.high, -x), select(a.high < kErfcxLimit, low, number(x, 0))) * 0.5;
+  Pair a = by_root_of_two(abs(x));
+  return erfc32(with_sign_of(a.high, -x), select(a.high < kErfcxLimit, a.low, number(x, 0))) * 0.5;
+}
+
+// Right of 0 log(1 - Q), Q being the other tail; left of it the logarithm of what the tail is times
+// e^(x^2/2), less x^2/2. One logarithm serves both.
+Expr log_ndtr32(Expr x) {
+  constexpr double kFar = 1e6;  // from where on only x^2/2 counts
+  Expr bounded = at_most(abs(x), kFar), far = bounded > kErfcxLimit * 1.4142;
+  Pair a = by_root_of_two(bounded);
+  Expr near = select(far, number(x, 0), a.high), low = select(far, number(x, 0), a.low);
+  Pair scaled = erfcx32(near, low), root_square = square_of(near, low);
+  Expr inverse = 1.0 / select(far, bounded, number(x, 1)), t = inverse * inverse;
+  // From the limit on sqrt(2/pi) / |x| times the first terms of the series in 1 / x^2.
+  constexpr double kSeries[] = {1, -1, 3, -15};
+  Expr tail = inverse * 0.79788456080286536 * polynomial(t, kSeries);
+  Expr other = times_exp32(scaled, {-root_square.high, -root_square.low}) * -0.5;
+  Expr right = x > 0.0;
+  Pair one_less = fast_two_sum(number(x, 1), select(far, number(x, 0), other));
+  Pair of_log{select(right, one_less.high, select(far, tail, scaled.high) * 0.5),
+              select(right, one_less.low, select(far, number(x, 0), scaled.low) * 0.5)};
+  Expr log = log_of_sum32(of_log);
+  Pair square = square_of(bounded);
+  Pair sum = two_sum(square.high * -0.5, log);
+  Expr left = sum.high + fma(square.low, number(x, -0.5), sum.low);
+  left = select(abs(x) < kFar, left, x * -0.5 * x);
+  return select(is_nan(x), x, select(right, -abs(log), left));
+}
+
+// -ndtri(p) of p < kNdtriFar: v = sqrt(-log(4 p)) times a polynomial in 1 / v, of which the part up to 1 is
+// v itself. What v is rounded by is kept.
+Expr ndtri_far(Expr p) {
+  constexpr double kLn2By24 = 16.635532333438686, kUpper = static_cast<float>(kLn2By24);
+  Pair log = log32_up_to_one(p * 0x1p26);  // -24 log(2) less than that of 4 p, which may be denormal
+  Pair w = two_sum(number(p, kUpper), -log.high);
+  Expr v = sqrt(w.high), inverse = 1.0 / v;
+  Expr low = (fma(-v, v, w.high) + (w.low + (number(p, kLn2By24 - kUpper) - log.low))) * (inverse * 0.5);
+  Expr more = polynomial(inverse - kNdtriFarPoint, kNdtriFarF32);
+  return v + fma(v, more, fma(low, more, low));
+}
+
+// By the quotient of erf_inv, of 1 - 2 s, s being the smaller of p and 1 - p; where that table ends, by one
+// of its own. Both are smooth in v, the root of a logarithm.
+Expr ndtri32(Expr p) {
+  constexpr double kRoot = 1.41421356237309505, kUpperRoot = static_cast<float>(kRoot);
+  Expr inside = (p > 0.0) & (p < 1.0), right = p >= 0.5;
+  Expr tail = select(right, 1.0 - p, p), s = select(inside, tail, number(p, 0.5));
+  Expr far = s < kNdtriFar, near = select(far, number(p, 0.5), s);
+  Pair t = fast_two_sum(number(p, 1), near * -2.0);
+  Pair quotient = erf_inv_quotient(log32_up_to_one(near * 4.0 * (1.0 - near)));
+  Expr high = quotient.high * kUpperRoot;
+  Expr low = product_rest(quotient.high, number(p, kUpperRoot), high) +
+             fma(quotient.high, number(p, kRoot - kUpperRoot), quotient.low * kRoot);
+  Expr size = fma(high, t.high, fma(high, t.low, low * t.high));
+  size = select_rare(far, ndtri_far(select(far, s, number(p, 0x1p-30))), size);
+  Expr edge = select(p == 1.0, number(p, kInfinity), not_a_number(p));
+  edge = select(p == 0.0, number(p, -kInfinity), edge);
+  return select(inside, select(right, size, -size), edge);
 }
 
 Expr erf(Expr x) { return single(x) ? erf32(x) : erf_64(x); }

@@ -244,7 +244,7 @@ Pair atan_ratio(Expr num, Expr den) {
   Expr bottom = select(large, num, select(middle, num + den, den));
   Expr t = top / bottom;
   Expr z = t * t;
-  Expr rest = t * z * polynomial(z, kAtan);
+  Expr rest = t * z * polynomial_in_two(z, kAtan);
   Expr zero = number(num, 0);
   Expr base = select(large, number(num, kHalfPi), select(middle, number(num, kHalfPi / 2), zero));
   Expr base_low = select(large, number(num, kHalfPiLow), select(middle, number(num, kHalfPiLow / 2), zero));

@@ -9,7 +9,7 @@ namespace {
 
 template <typename R>
 R normal_quantile(R p) {
-  return erfc_inverse(2.0 * p) * -kRootTwo;
+  return erfc_inverse(2.0 * p) * -kRootTwo + 0.0;  // 0 of one half, not -0
 }
 
 template <typename R>
@@ -65,8 +65,8 @@ Expr gamma_sign(Expr x) { return gamma_sign_of(x); }
 Expr erfcx(Expr x) { return in_double(x, erfcx_of<Expr>); }
 Expr erfc_inv(Expr y) { return in_double(y, erfc_inverse<Expr>); }
 Expr ndtr(Expr x) { return math::single(x) ? math::ndtr32(x) : in_double(x, normal_cdf<Expr>); }
-Expr log_ndtr(Expr x) { return in_double(x, log_normal_cdf<Expr>); }
-Expr ndtri(Expr p) { return in_double(p, normal_quantile<Expr>); }
+Expr log_ndtr(Expr x) { return math::single(x) ? math::log_ndtr32(x) : in_double(x, log_normal_cdf<Expr>); }
+Expr ndtri(Expr p) { return math::single(p) ? math::ndtri32(p) : in_double(p, normal_quantile<Expr>); }
 Expr logit(Expr p) { return math::single(p) ? math::logit32(p) : in_double(p, logit_of<Expr>); }
 Expr entr(Expr x) { return entropy(x); }
 Expr bessel_i0(Expr x) { return in_double(x, math::single(x) ? i0_single : bessel_i0_of<Expr>); }
@@ -79,7 +79,9 @@ Expr exp1(Expr x) { return in_double(x, exp1_of<Expr>); }
 Expr expi(Expr x) { return in_double(x, expi_of<Expr>); }
 Expr xlogy(Expr x, Expr y) { return times_log(x, y, log(y)); }
 Expr xlog1py(Expr x, Expr y) { return times_log(x, y, log1p(y)); }
-Expr rel_entr(Expr x, Expr y) { return in_double(x, y, relative_entropy<Expr>); }
+Expr rel_entr(Expr x, Expr y) {
+  return math::single(x) ? math::rel_entr32(x, y) : in_double(x, y, relative_entropy<Expr>);
+}
 Expr kl_div(Expr x, Expr y) { return in_double(x, y, divergence<Expr>); }
 Expr zeta(Expr s, Expr q) { return in_double(s, q, zeta_of<Expr>); }
 

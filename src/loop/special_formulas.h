@@ -288,7 +288,7 @@ R log_normal_cdf(R x) {
   R z = kept(x * (-1 / kRootTwo));
   R right = log1p(-normal_cdf(kept(select(x > -1.0, -x, number(x, 0)))));
   R far = kept(select(z < 0.5, number(x, 0.5), z));
-  R left = log(0.5 * erfcx_right(far)) - 0.5 * (x * x);
+  R left = log(0.5 * erfcx_right(far)) - (0.5 * x) * x;
   left = select(x == -kInfinity, x, left);
   return select(nan_in(x), x, select(x > -1.0, right, left));
 }

@@ -45,8 +45,8 @@ constexpr std::array kPasses = {
     Pass{"join-loops", "Makes each loop of small kernels one kernel, a `fusion` node that holds the loop.",
          join_loops},
     Pass{"merge-axes",
-         "Makes one of axes that stay together in a kernel which turns arrays over; its results are "
-         "relabelled.",
+         "Makes one of axes that stay together in a kernel which turns arrays over, or folds over others; its "
+         "results are relabelled.",
          merge_axes},
     Pass{"one-tap-products", "Writes convolutions of one tap as the products of matrices that they are.",
          one_tap_products},

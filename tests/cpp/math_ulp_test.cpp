@@ -91,6 +91,32 @@ T logit_truth(T p) {
   return p > 0.25 && p < 0.75 ? std::log1p((2 * p - 1) / (1 - p)) : std::log(p / (1 - p));
 }
 
+template <typename T>
+T log_ndtr_truth(T x) {
+  constexpr T root = std::numbers::sqrt2_v<T> / 2;
+  if (x > 0) return std::log1p(-std::erfc(x * root) / 2);
+  if (const T tail = std::erfc(-x * root) / 2; tail > 1000 * std::numeric_limits<T>::min())
+    return std::log(tail);
+  const T t = 1 / (x * x);
+  return -x * x / 2 - std::log(-x / root * std::sqrt(std::numbers::pi_v<T>)) +
+         std::log1p(-t * (1 - t * (3 - t * (15 - t * 105))));
+}
+template <typename T>
+T ndtri_truth(T p) {
+  const T tail = p < T(0.5) ? p : 1 - p;
+  if (!(tail > 0))
+    return tail == 0 ? (p < T(0.5) ? -1 : 1) * std::numeric_limits<T>::infinity() : tail / T(0) * 0;
+  T z = std::sqrt(-2 * std::log(2 * tail));
+  for (int i = 0; i < 40; ++i) {  // Newton's steps on the logarithm of the tail, from the right
+    const T upper = std::erfc(z * std::numbers::sqrt2_v<T> / 2) / 2;
+    const T step =
+        std::log(upper / tail) * upper * std::exp(z * z / 2) * std::sqrt(2 * std::numbers::pi_v<T>);
+    z += step;
+    if (std::fabs(step) < std::numeric_limits<T>::epsilon() * z) break;
+  }
+  return p < T(0.5) ? -z : z;
+}
+
 const Case kCases[] = {
     {"exp", math::exp, std::exp, 2, 4, false, std::exp},
     {"exp2", math::exp2, std::exp2, 2, 4, false, std::exp2},
@@ -115,6 +141,8 @@ const Case kCases[] = {
     {"erfc", math::erfc, std::erfc, 1, 4, false, std::erfc},
     {"erf_inv", math::erf_inv, erf_inv_truth, 2, 4, false, erf_inv_truth},
     {"ndtr", loop::special::ndtr, ndtr_truth, 2, 4, false, ndtr_truth},
+    {"log_ndtr", loop::special::log_ndtr, log_ndtr_truth, 2, 4, false, log_ndtr_truth},
+    {"ndtri", loop::special::ndtri, ndtri_truth, 2, 4, false, ndtri_truth},
     {"logit", loop::special::logit, logit_truth, 2, 4, false, logit_truth},
     {"cbrt", math::cbrt, std::cbrt, 1, 4, false, std::cbrt},
     {"logistic", math::logistic, logistic_truth, 2.5, 4, false, logistic_truth},
