@@ -103,8 +103,8 @@ class Fold {
   void add_piece(std::span<const loop::Expr> piece) { assign(totals_, merge(read(totals_), piece)); }
   std::vector<loop::Expr> totals() const { return read(totals_); }
   // The fold of one element after the other, in the order of lanes: lane l takes elements l, l + lanes, …,
-  // and then lanes fold as a binary tree. Lanes without an element change nothing. Elements that go
-  // in order do.
+  // and then lanes fold as a binary tree. Lanes without an element change nothing. A fold that
+  // goes in order has one lane.
   std::vector<loop::Expr> in_order_of_lanes(std::span<const loop::Expr> elements, int lanes) {
     if (goes_in_order()) lanes = 1;
     std::vector<std::vector<loop::Expr>> slots(std::min(elements.size(), static_cast<size_t>(lanes)));

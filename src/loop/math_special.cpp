@@ -262,11 +262,11 @@ Expr log_ndtr32(Expr x) {
 // -ndtri(p) of p < kNdtriFar: v = sqrt(-log(4 p)) times a polynomial in 1 / v, of which the part up to 1 is
 // v itself. What v is rounded by is kept.
 Expr ndtri_far(Expr p) {
-  constexpr double kLn2By24 = 16.635532333438686, kUpper = static_cast<float>(kLn2By24);
+  constexpr double kLn2Times24 = 16.635532333438686, kUpper = static_cast<float>(kLn2Times24);
   Pair log = log32_up_to_one(p * 0x1p26);  // -24 log(2) less than that of 4 p, which may be denormal
   Pair w = two_sum(number(p, kUpper), -log.high);
   Expr v = sqrt(w.high), inverse = 1.0 / v;
-  Expr low = (fma(-v, v, w.high) + (w.low + (number(p, kLn2By24 - kUpper) - log.low))) * (inverse * 0.5);
+  Expr low = (fma(-v, v, w.high) + (w.low + (number(p, kLn2Times24 - kUpper) - log.low))) * (inverse * 0.5);
   Expr more = polynomial(inverse - kNdtriFarPoint, kNdtriFarF32);
   return v + fma(v, more, fma(low, more, low));
 }

@@ -15,9 +15,8 @@ namespace {
 // Not asked for though the host may have them.
 // - LLVM 19 turns some masked comparisons of float16 vectors round without turning their predicate (its issue
 //   159723), and gives wrong results. Kernels compute float16 in float32, so they lose nothing.
-// - AMD's SSE4a has two shuffles of bytes (`insertq`, `extrq`) in the old encoding alone: between
-// instructions
-//   of AVX each took 120 ns on a Zen 3.
+// - AMD's SSE4a shuffles bytes by instructions (`insertq`, `extrq`) that have the old encoding alone. Between
+//   instructions of AVX each took 120 ns on a Zen 3.
 constexpr std::string_view kUnwanted[] = {"avx512fp16", "sse4a"};
 
 Cpu detect() {
