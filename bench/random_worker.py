@@ -12,7 +12,7 @@ import numpy as np
 import random_steps
 from program_worker import IntaglioSpace, JaxSpace
 
-WARM = 0.05  # seconds of calls before the clock counts
+WARM = 0.2  # seconds of calls before the clock counts; what is slow op by op is compiled by then
 
 
 def fastest(call: Callable[[], Any], budget: float = 0.06) -> float:
