@@ -3,6 +3,7 @@
     make bench-random                                        200 programs of seed 0
     make bench-random ARGS="--seed 7 --programs 400 --shapes large"
     make bench-random ARGS="--seed 7 --only 12,381"          some of them again
+    make bench-random ARGS="--of gradient"                   their gradients; --of batch: vmap over four inputs
     make bench-random ARGS="--alone"                         Intaglio's times, without JAX
 
 Programs are chained steps of bench/random_steps.py. Each system has one process for all of them; they take turns at
@@ -36,6 +37,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--programs", type=int, default=200, help="how many (200)")
     parser.add_argument("--only", help="numbers of programs, with commas between them")
     parser.add_argument("--shapes", choices=list(random_steps.SHAPES), default="small")
+    parser.add_argument("--of", choices=["value", "gradient", "batch"], default="value", help="what is timed (value)")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--alone", action="store_true", help="Intaglio's times, without JAX")
     parser.add_argument("--slow", type=float, default=0.95, help="the ratio below which a program is told (0.95)")
@@ -69,7 +71,7 @@ def measure(o: argparse.Namespace, systems: Sequence[str]) -> tuple[list[dict[st
         for number in [int(n) for n in o.only.split(",")] if o.only else range(o.programs):
             row: dict[str, Any] = {"number": number}
             for name, worker in workers.items():
-                command = {"seed": o.seed, "number": number, "shapes": o.shapes, "threads": o.threads}
+                command = {"seed": o.seed, "number": number, "shapes": o.shapes, "of": o.of, "threads": o.threads}
                 try:
                     row[name] = worker.ask(system=name, **command)
                 except WorkerError as error:
@@ -100,7 +102,7 @@ def main() -> None:
         middle = math.exp(sum(math.log(ratio_of(row)) for row in rows) / max(1, len(rows)))
         print(f"{len(rows)} programs of seed {o.seed}: {middle:.2f}× as fast as jax.jit, {len(slower)} below {o.slow}×")
     o.out.parent.mkdir(parents=True, exist_ok=True)
-    setting = {"seed": o.seed, "shapes": o.shapes, "threads": o.threads, "machine": describe()}
+    setting = {"seed": o.seed, "shapes": o.shapes, "of": o.of, "threads": o.threads, "machine": describe()}
     o.out.write_text(json.dumps(setting | {"programs": rows, "refused": refused}, indent=1) + "\n")
 
 

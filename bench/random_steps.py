@@ -414,3 +414,18 @@ def run(s: Any, x: Any, steps: Sequence[tuple[str, tuple[int, ...]]]) -> tuple[A
             pool.append(y)
             done = (*done, name)
     return pool[-1], done
+
+
+def program(
+    s: Any, array: np.ndarray, steps: Sequence[tuple[str, tuple[int, ...]]], of: str
+) -> tuple[Callable[..., Any], tuple[Any, ...], tuple[str, ...]]:
+    """A function of what the steps give, its gradient or itself over a batch; its inputs; the steps that fitted."""
+    x = floats(s, s.xp.asarray(array)) if of == "gradient" else s.xp.asarray(array)
+    y, done = run(s, x, steps)
+    if of == "value":
+        return lambda x: run(s, x, steps)[0], (x,), done
+    if of == "batch":
+        return s.vmap(lambda x: run(s, x, steps)[0]), (s.xp.stack([x, x * 2, x + 1, x * x]),), done
+    # The weights are an input: what is linear would have a constant gradient otherwise.
+    loss = s.grad(lambda x, weights: s.xp.sum(s.xp.astype(run(s, x, steps)[0], x.dtype) * weights))
+    return loss, (x, table(s, y.shape, x, 7)), done

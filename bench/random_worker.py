@@ -32,19 +32,18 @@ def fastest(call: Callable[[], Any], budget: float = 0.06) -> float:
 
 def answer(space: Any, command: dict[str, Any]) -> dict[str, Any]:
     array, steps = random_steps.drawn(command["seed"], command["number"], command["shapes"])
-    x = space.xp.asarray(array)
-    done = random_steps.run(space, x, steps)[1]
-    call = space.finished(space.jit(lambda x: random_steps.run(space, x, steps)[0]))
+    function, inputs, done = random_steps.program(space, array, steps, command["of"])
+    call = space.finished(space.jit(function))
     start = time.perf_counter()
-    found = space.to_numpy(call(x))
+    found = space.to_numpy(call(*inputs))
     space.settle()
     first = time.perf_counter() - start
     # A function that is soon done op by op is compiled once it has been called for some time.
     while time.perf_counter() - start < first + WARM:
-        call(x)
+        call(*inputs)
     space.settle()
     return {
-        "seconds": fastest(lambda: call(x)),
+        "seconds": fastest(lambda: call(*inputs)),
         "first": first,
         "steps": done,
         "input": f"{array.dtype}{list(array.shape)}",

@@ -45,13 +45,6 @@ InnerColumns inner_columns(const Block& region, const Dims& dims) {
   return out;
 }
 
-// Whether an op of the region takes different ways along an axis.
-bool any_turns(const Block& region) {
-  for (const Node* node : region)
-    if (node != region.terminator() && ops::op_of(node).rules.lower.cuts != nullptr) return true;
-  return false;
-}
-
 // Where comparisons of the column turn, found in a draft of the code for these values at these indices of it.
 using IndicesOf = std::function<std::vector<GroupEmitter::Index>(GroupEmitter& draft, loop::Expr column)>;
 std::vector<int64_t> turns_of_columns(const GroupEmitter& emit, const Dim& columns,
@@ -116,6 +109,12 @@ std::vector<int64_t> if_several(std::vector<int64_t> turns, const Dim& columns) 
 }
 
 }  // namespace
+
+bool any_turns(const Block& region) {
+  for (const Node* node : region)
+    if (node != region.terminator() && ops::op_of(node).rules.lower.cuts != nullptr) return true;
+  return false;
+}
 
 std::vector<int64_t> cuts_of(const GroupEmitter& emit, const Dims& dims, bool windows) {
   if (dims.empty() || !dims.back().is_constant()) return {};

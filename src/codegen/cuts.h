@@ -11,6 +11,9 @@
 
 namespace ig::codegen {
 
+// Whether an op of the region takes different ways along an axis.
+bool any_turns(const Block& region);
+
 // Of an element-wise kernel's last axis; `windows`: also at the ends of the columns without clamped windows.
 std::vector<int64_t> cuts_of(const GroupEmitter& emit, const Dims& dims, bool windows);
 // Of so many last axes walked as one, where an op takes another way along any of them.

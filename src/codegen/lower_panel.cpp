@@ -22,18 +22,21 @@ using loop::Expr;
 
 // The axes behind the folded ones that are walked as one row of columns, and where that is cut: all of them;
 // or the last one alone, where the way to what is read turns at places of that, and so at too many of all
-// columns.
+// columns, or from each column to the next.
 struct Columns {
   size_t axes;
   std::vector<int64_t> cuts;
 };
 Columns columns_of(const GroupEmitter& emit, const Dims& domain, const Ints& axes) {
   const size_t all = domain.size() - static_cast<size_t>(axes.back()) - 1;
-  std::vector<int64_t> cuts = cuts_of_folds(emit, domain, static_cast<int>(all));
-  if (all > 1 && cuts.empty())
-    if (std::vector<int64_t> of_last = cuts_of_folds(emit, domain, 1); !of_last.empty())
-      return {1, std::move(of_last)};
-  return {all, std::move(cuts)};
+  if (!any_turns(emit.region)) return {all, {}};
+  std::vector<int64_t> of_last = cuts_of_folds(emit, domain, 1);
+  if (all == 1 || !of_last.empty()) return {1, std::move(of_last)};
+  std::vector<int64_t> of_all = cuts_of_folds(emit, domain, static_cast<int>(all));
+  const Dim& last = domain.back();
+  const bool short_rows =
+      last.is_constant() && last.constant() < natural_lanes(emit.target, widest_element(emit.region));
+  return of_all.empty() && !short_rows ? Columns{1, {}} : Columns{all, std::move(of_all)};
 }
 
 // Columns of a panel: so many that it stays in the second cache with what is made of it; or all of them,

@@ -105,12 +105,14 @@ class Emitter {
   Value affine(const Node& n, Value a, Value b);  // nothing (v null) where the result is not affine
   // emit_steps.cpp; of nothing (v null) where the distances of the lanes are not known
   Value divided(const Node& n, Value a, Value b);
+  Value within_multiples(const Node& n, Value a, llvm::ConstantInt* by);
   Value stepped(const Node& n, Value a, Value b);
   Value chosen_steps(const Node& n, const Value& condition, const Value& a, const Value& b);
   Value with_steps(llvm::Value* base, std::vector<int64_t> steps);
   bool natural(const Node* n);
   std::optional<int64_t> least(const Node* n);
   std::optional<int64_t> residue(const Node* n, int64_t of);
+  bool reach_over_none(const Node* walk, int64_t length);
   std::optional<int64_t> most(const Node* n);
   size_t register_lanes(DType type) const;
   bool lie_near(const std::vector<int64_t>& steps, DType type) const;

@@ -85,7 +85,8 @@ Emitter::Value Emitter::within_run(const Node* n, const Runs& runs, llvm::Value*
 
 // Whether the lanes lie at known distances from the first, and near to it: less work yet.
 bool Emitter::loads_by_steps(DType type, const Node* offset, const Runs& runs) {
-  if (mask_ != nullptr || !residue(runs.walk, runs.length)) return false;
+  if (mask_ != nullptr) return false;
+  if (!residue(runs.walk, runs.length) && !reach_over_none(runs.walk, runs.length)) return false;
   const Value at = eval(offset);
   return at.steps != nullptr ? lie_near(*at.steps, type) : at.uniform() || at.stride == 1;
 }

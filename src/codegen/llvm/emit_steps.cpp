@@ -129,9 +129,7 @@ std::optional<int64_t> Emitter::residue(const Node* n, int64_t of) {
     case Op::Rem: {  // of a number whose divisor this divides
       if (n->b->op != Op::Const || !natural(n->a.node())) return std::nullopt;
       const auto by = static_cast<int64_t>(n->b->bits[0]);
-      if (by <= 0 || by % of != 0) return std::nullopt;
-      const std::optional<int64_t> whole = residue(n->a.node(), by);
-      return whole ? std::optional(*whole % of) : std::nullopt;
+      return by > 0 && by % of == 0 ? residue(n->a.node(), of) : std::nullopt;
     }
     default: return std::nullopt;
   }
@@ -150,6 +148,18 @@ Emitter::Value Emitter::with_steps(llvm::Value* base, std::vector<int64_t> steps
   return {v, 0, base, &steps_.emplace_back(std::move(steps))};
 }
 
+// Whether the lanes, which go up by one, reach over no multiple of the length, wherever they begin.
+bool Emitter::reach_over_none(const Node* walk, int64_t length) {
+  return length % lanes_ == 0 && residue(walk, lanes_) == 0;
+}
+
+// An index side by side, divided by a constant of which the lanes reach over no multiple.
+Emitter::Value Emitter::within_multiples(const Node& n, Value a, llvm::ConstantInt* by) {
+  if (a.steps != nullptr || a.stride != 1 || !natural(n.a.node())) return {};
+  if (!reach_over_none(n.a.node(), by->getSExtValue())) return {};
+  return n.op == Op::Div ? Value{b_.CreateUDiv(a.v, by)} : Value{b_.CreateURem(a.v, by), 1};
+}
+
 // An index side by side, divided by a constant.
 Emitter::Value Emitter::divided(const Node& n, Value a, Value b) {
   if (lanes_ == 1 || n.type != DType::I64 || (n.op != Op::Div && n.op != Op::Rem)) return {};
@@ -164,7 +174,7 @@ Emitter::Value Emitter::divided(const Node& n, Value a, Value b) {
     first = wrapped_sum(known->getSExtValue(), a.steps != nullptr ? a.steps->front() : 0);
   else
     first = residue(n.a.node(), divisor);
-  if (!first) return {};
+  if (!first) return within_multiples(n, a, by);
   std::vector<int64_t> steps;
   steps.reserve(static_cast<size_t>(lanes_));
   for (int64_t k = 0; k < lanes_; ++k) {
