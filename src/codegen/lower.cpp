@@ -81,6 +81,14 @@ void set_grain(Kernel& kernel, const Target& target, DType type, int64_t work) {
 
 namespace {
 
+// What no result may take the memory of. A kernel of several ones has memory that changes hands within.
+void note_apart(Kernel& kernel, size_t operands) {
+  if (kernel.kind != "loop") return;
+  for (size_t a = 0; a < operands; ++a)
+    kernel.function->buffers[a].apart = std::ranges::none_of(
+        kernel.in_place, [&](const auto& pair) { return pair.second == static_cast<int>(a); });
+}
+
 // `many_rows`: see GroupEmitter.
 Kernel lower_one_way(const Node* fusion, const std::vector<bool>& constant_operands, const Target& target,
                      const Traffic& traffic, bool exact, const FastMath& fast_math, bool many_rows) {
@@ -106,6 +114,7 @@ Kernel lower_one_way(const Node* fusion, const std::vector<bool>& constant_opera
   else
     lower_loop(emit, kernel);
   kernel.function = emit.build.finish();
+  note_apart(kernel, fusion->operands().size());
   kernel.function->one_block = kernel.blocks == kOne && kernel.steps == rt::KernelSteps::None;
   narrow_long_loops(*kernel.function, target);
   if (emit.wants_many_rows) kernel.when = many_rows ? *emit.wants_many_rows : kOne - *emit.wants_many_rows;

@@ -135,7 +135,7 @@ std::unique_ptr<Function> Builder::finish() {
 
 uint32_t Builder::add_buffer(DType type, bool writable, std::string name) {
   IG_CHECK(function_->scratch.empty(), "buffers are added before scratch, since ids count through both");
-  function_->buffers.push_back({type, writable, std::move(name)});
+  function_->buffers.push_back({.type = type, .writable = writable, .name = std::move(name)});
   return static_cast<uint32_t>(function_->buffers.size() - 1);
 }
 

@@ -242,6 +242,7 @@ struct Buffer {
   DType type;
   bool writable = false;
   std::string name;
+  bool apart = false;  // nothing that the function writes lies in its memory: it is the same at all times
 };
 
 // A value that one op gives, as a formula of its operands. A kernel that has the same formula many times may

@@ -83,7 +83,10 @@ class Printer {
     count(f_.body);
     out_ = fmt::format("kernel {}(", names_ ? f_.name : "_");
     for (size_t i = 0; i < f_.buffers.size(); ++i)
-      out_ += fmt::format("{}{}{}: {}", i != 0 ? ", " : "", f_.buffers[i].writable ? "out " : "",
+      out_ += fmt::format("{}{}{}: {}", i != 0 ? ", " : "",
+                          f_.buffers[i].writable ? "out "
+                          : f_.buffers[i].apart  ? "apart "
+                                                 : "",
                           buffer(static_cast<uint32_t>(i)), ig::name(f_.buffers[i].type));
     out_ += ")";
     for (size_t i = 0; i < f_.sizes.size(); ++i)

@@ -1,6 +1,11 @@
 // The function around a kernel's body and its statements: loops, locals, conditions, failures.
 #include "codegen/llvm/emit.h"
 
+#include <llvm/Analysis/ValueTracking.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/MDBuilder.h>
+
 #include <algorithm>
 
 #include "codegen/llvm/cpu.h"
@@ -47,6 +52,26 @@ void Emitter::emit(std::string_view symbol) {
   b_.CreateRet(b_.getInt32(0));
   b_.SetInsertPoint(first_);
   b_.CreateBr(start);
+  note_scratch();
+}
+
+// Says of each load and store that it is in scratch memory, or that it is not.
+void Emitter::note_scratch() {
+  if (scratch_ == nullptr) return;
+  llvm::MDBuilder build(b_.getContext());
+  auto* scope = build.createAnonymousAliasScope(build.createAnonymousAliasScopeDomain());
+  auto* scopes = llvm::MDNode::get(b_.getContext(), {scope});
+  for (llvm::Instruction& i : llvm::instructions(*entry_)) {
+    const llvm::Value* at = llvm::getLoadStorePointerOperand(&i);
+    if (const auto* masked = llvm::dyn_cast<llvm::IntrinsicInst>(&i)) switch (masked->getIntrinsicID()) {
+        case llvm::Intrinsic::masked_load: at = masked->getArgOperand(0); break;
+        case llvm::Intrinsic::masked_store: at = masked->getArgOperand(1); break;
+        default: break;
+      }
+    if (at == nullptr) continue;
+    const bool in_scratch = llvm::getUnderlyingObject(at, /*MaxLookup=*/0) == scratch_;
+    i.setMetadata(in_scratch ? llvm::LLVMContext::MD_alias_scope : llvm::LLVMContext::MD_noalias, scopes);
+  }
 }
 
 void Emitter::emit_arguments() {
@@ -67,7 +92,7 @@ void Emitter::emit_arguments() {
     }
   }
   if (!f_.scratch.empty()) {
-    llvm::Value* base = field(offsetof(rt::KernelArgs, scratch));
+    llvm::Value* base = scratch_ = field(offsetof(rt::KernelArgs, scratch));
     for (size_t i = 0; i < f_.scratch.size(); ++i) {
       pointers_.push_back(base);
       auto* bytes = b_.CreateMul(emit_dim(f_.scratch_elements[i]),

@@ -7,9 +7,11 @@
 // (loops with long chains), emit_places.cpp (addresses in innermost loops), emit_transpose.cpp (matrices),
 // emit_convert.cpp (dtypes), emit_registers.cpp (instructions on whole registers).
 //
-// Aliasing: no pointer is marked noalias and no load invariant. An input and an output may be one buffer (in
-// place), and only the order of loads and stores in the function makes that right, so LLVM must keep that
-// order. The price is small: locals never escape, and hot inner loops work on them.
+// Aliasing: no pointer is marked noalias. An input and an output may be one buffer (in place), and only the
+// order of loads and stores in the function makes that right, so LLVM must keep that order. The price is
+// small: locals never escape, and hot inner loops work on them. But scratch memory lies in no buffer, so what
+// is carried there from turn to turn may stay in a register; and of a buffer that the function says lies
+// apart, single elements are loaded as what never changes, and so once for a loop.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -90,6 +92,7 @@ class Emitter {
   bool multiplies() const { return std::ranges::any_of(f_.locals, &loop::Local::loose); }
   void emit_locals();
   void emit_arguments();
+  void note_scratch();
   llvm::Value* emit_dim(const Dim& dim);
 
   // emit_expr.cpp
@@ -320,6 +323,7 @@ class Emitter {
   llvm::Function* entry_ = nullptr;
   llvm::BasicBlock* first_ = nullptr;   // holds the allocas
   std::vector<llvm::Value*> pointers_;  // buffers, then scratch
+  llvm::Value* scratch_ = nullptr;      // where that begins
   std::vector<llvm::Value*> sizes_;
   std::vector<llvm::AllocaInst*> locals_;
   llvm::Value* error_ = nullptr;

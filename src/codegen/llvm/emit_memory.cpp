@@ -75,8 +75,13 @@ Emitter::Value Emitter::load(const Node& n) {
     return {from_memory(n.type, b_.CreateAlignedLoad(what, place->pointer, align))};
   }
   Value offset = eval(n.a);
-  if (offset.uniform())
-    return {from_memory(n.type, b_.CreateAlignedLoad(type, address(n.id, type, offset.v), align))};
+  if (offset.uniform()) {
+    auto* out = b_.CreateAlignedLoad(type, address(n.id, type, offset.v), align);
+    // The indices of a row, and what is made of them, are the same for all of its elements.
+    if (n.id < f_.buffers.size() && f_.buffers[n.id].apart)
+      out->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(b_.getContext(), {}));
+    return {from_memory(n.type, out)};
+  }
   if (offset.stride == 1) return {from_memory(n.type, load_contiguous(n.id, n.type, offset.v))};
   if (auto* v = load_steps(n.id, n.type, offset)) return {from_memory(n.type, v)};
   if (offset.stride == 0)

@@ -11,6 +11,7 @@
 #include <llvm/Analysis/MemorySSA.h>
 #include <llvm/Analysis/OptimizationRemarkEmitter.h>
 #include <llvm/Analysis/ScalarEvolution.h>
+#include <llvm/Analysis/ScopedNoAliasAA.h>
 #include <llvm/Analysis/TargetLibraryInfo.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/Config/llvm-config.h>
@@ -119,9 +120,11 @@ void optimise(llvm::Module& module, llvm::TargetMachine& tm) {
   functions.registerPass([] { return llvm::AssumptionAnalysis(); });
   functions.registerPass([] { return llvm::DominatorTreeAnalysis(); });
   functions.registerPass([] { return llvm::BasicAA(); });
+  functions.registerPass([] { return llvm::ScopedNoAliasAA(); });
   functions.registerPass([] {
     llvm::AAManager aliases;
     aliases.registerFunctionAnalysis<llvm::BasicAA>();
+    aliases.registerFunctionAnalysis<llvm::ScopedNoAliasAA>();
     return aliases;
   });
   functions.registerPass([] { return llvm::LoopAnalysis(); });

@@ -128,6 +128,45 @@ void walk_columns(NestContext& c, Expr base, Expr n, Expr inner, Expr column, in
   b.serial_for(begin, n, [&](Expr step) { take(step, false); });
 }
 
+// Some rows side by side, where elements of a row lie side by side: each has its own order, but steps of one
+// row wait for one another. Parts of them are turned over and back, so that a step of all rows is one vector.
+template <Kind K>
+void walk_rows(NestContext& c, const Dim& rows, Expr n, int lanes) {
+  constexpr int64_t kPart = 64;  // steps that are turned over at a time
+  loop::Builder& b = *c.build;
+  const DType type = c.node->operand(0)->type().dtype, wide = tools::wide_type(type);
+  const bool reverse = c.node->attrs().get(kReverse);
+  const uint32_t part = b.add_scratch(type, Dim(kPart * lanes), "part"),
+                 reached = b.add_scratch(wide, Dim(int64_t{lanes}), "reached");
+  c.set_blocks(ceildiv(rows, Dim(int64_t{lanes})));
+  Expr all = b.index(lanes), first_row = b.let(b.block() * all);
+  Expr count = b.let(loop::lesser(all, c.size(rows) - first_row));
+  auto walk = [&](Expr done, bool begins) {
+    Expr end = b.let(loop::lesser(n, done + b.index(kPart))), steps = b.let(end - done);
+    Expr from = b.let(first_row * n + (reverse ? n - end : done));
+    b.transpose({part, b.index(0), all}, {c.operands[0], from, n}, count, steps);
+    b.vector_for(b.index(0), count, lanes, [&](Expr row) {
+      uint32_t running = b.local(wide, lanes, 1, "running", true);
+      b.assign(running, begins ? b.constant_bits(wide, 0) : b.load(reached, row));
+      auto take = [&](Expr step, bool first) {
+        Expr at = (reverse ? (steps - b.index(1)) - step : step) * all + row;
+        Expr x = b.let(tools::widen(b.load(part, at)));
+        Expr next = first ? x : b.let(combine<K>(b.read(running), x));
+        b.assign(running, next);
+        b.store(part, at, tools::narrow(next, type));
+      };
+      Expr begin = b.let(loop::lesser(steps, b.index(begins ? 1 : 0)));
+      if (begins) b.serial_for(b.index(0), begin, [&](Expr step) { take(step, true); });
+      b.serial_for(begin, steps, [&](Expr step) { take(step, false); });
+      b.store(reached, row, b.read(running));
+    });
+    b.transpose({c.results[0], from, n}, {part, b.index(0), all}, steps, count);
+  };
+  walk(b.index(0), true);
+  Expr parts = b.let((n + b.index(kPart - 1)) / b.index(kPart));
+  b.serial_for(b.index(1), parts, [&](Expr turn) { walk(b.let(turn * b.index(kPart)), false); });
+}
+
 template <Kind K>
 void nest_cumulative(NestContext& c) {
   loop::Builder& b = *c.build;
@@ -135,15 +174,18 @@ void nest_cumulative(NestContext& c) {
   auto axis = static_cast<size_t>(c.node->attrs().get(kAxis));
   Dims before(type.dims.begin(), type.dims.begin() + static_cast<long>(axis));
   Dims behind(type.dims.begin() + static_cast<long>(axis) + 1, type.dims.end());
-  c.set_blocks(product(before));
-  Expr n = c.size(type.dims[axis]), inner = c.size(product(behind));
-  Expr base = b.let(b.block() * (n * inner));
   // Columns side by side: each has its own order, so any number of lanes gives the same bits. Of elements
   // that have masked moves on all targets, a few columns are one vector with lanes to spare.
   constexpr int kLanes = 16;
   constexpr size_t kMasked = 4;  // bytes
+  constexpr int64_t kFewRows = 4;
+  const Dim count = product(behind), rows = product(before);
+  Expr n = c.size(type.dims[axis]), inner = c.size(count);
+  if (count == 1 && !is_complex(type.dtype) && !(rows.is_constant() && rows.constant() < kFewRows))
+    return walk_rows<K>(c, rows, n, kLanes);
+  c.set_blocks(rows);
+  Expr base = b.let(b.block() * (n * inner));
   auto columns = [&](Expr column, int lanes) { walk_columns<K>(c, base, n, inner, column, lanes); };
-  const Dim count = product(behind);
   if (count.is_constant() && count.constant() <= kLanes && size_of(type.dtype) < kMasked)
     return tools::in_whole_vectors(b, count.constant(), kLanes, columns);
   int lanes = kLanes;

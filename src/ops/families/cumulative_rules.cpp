@@ -1,4 +1,7 @@
 // Derivatives of the cumulative ops that are not linear.
+#include <functional>
+#include <limits>
+
 #include "ops/control_attrs.h"
 #include "ops/families/compose.h"
 #include "ops/families/derivative_rules.h"
@@ -30,27 +33,50 @@ Value neighbour(Builder& b, Value x, const Along& along, double edge) {
            {kPadLow % low, kPadHigh % high, kPadInterior % Ints(low.size(), 0)});
 }
 
-// The tangent of the element that the result was taken from: of equal ones, the first that was met.
+// What a step makes of what was reached and of these arrays' elements, one step after the other along the
+// axis; it begins at 0.
+Value step_by_step(Builder& b, const Along& along, std::vector<Value> over,
+                   const std::function<Value(Builder&, Value reached, std::span<const Value> now)>& step) {
+  const int rank = over[0]->type().rank();
+  Ints to_front{along.axis}, back(static_cast<size_t>(rank));
+  for (int64_t i = 0; i < rank; ++i)
+    if (i != along.axis) to_front.push_back(i);
+  for (size_t i = 0; i < back.size(); ++i) back[static_cast<size_t>(to_front[i])] = static_cast<int64_t>(i);
+  auto body = std::make_unique<Graph>("step");
+  body->dims = b.graph().dims;
+  Type row = over[0]->type();
+  row.dims.erase(row.dims.begin() + along.axis);
+  const Dim steps = over[0]->type().dims[static_cast<size_t>(along.axis)];
+  Value reached = body->body().add_arg(row);
+  std::vector<Value> operands{b.full(row, 0)}, now;
+  for (Value v : over) {
+    operands.push_back(b.transpose(v, to_front));
+    now.push_back(body->body().add_arg(Type::tensor(v->type().dtype, row.dims)));
+  }
+  Builder inside(body->body());
+  Value next = step(inside, reached, now);
+  body->body().set_results({next, next});
+  std::vector<std::unique_ptr<Graph>> regions;
+  regions.push_back(std::move(body));
+  const auto count = static_cast<uint32_t>(over.size());
+  Node* node =
+      b.node(get("scan"), std::move(operands), make_attrs({kLength % Dims{steps}, kReverse % along.reverse}),
+             {0, 1, count}, std::move(regions));
+  return b.transpose(node->result(1), back);
+}
+
+// The tangent of the element that the result was taken from: of equal ones, the first that was met, where the
+// result became another one.
 std::vector<Value> extreme(JvpContext& c) {
   if (!c.tangents[0]) return {nullptr};
-  Compose m(c.build);
   Along along(c.node);
   Value out = c.results[0];
-  const Dim& size = out->type().dims[static_cast<size_t>(along.axis)];
-  Value places = m.iota(DType::I64, out->type().dims, along.axis);
-  Value fresh = m.two("not_equal", out, neighbour(c.build, out, along, 0));
-  // The element that nothing stands before is fresh in any case: its place is the neutral one.
-  Value first = along.reverse ? nullptr : c.build.full_like(places, 0);
-  if (!first) {
-    Value last =
-        size.is_constant()
-            ? c.build.scalar(DType::I64, static_cast<double>(size.constant() - 1))
-            : m.sub(c.build.convert(c.build("dimension_size", {}, {{"size", Dims{size}}}), DType::I64), 1);
-    first = c.build.broadcast(last, places->type().dims, {});
-  }
-  Value from = cumulative(c.build, along.reverse ? "cumulative_min" : "cumulative_max",
-                          m.where(fresh, places, first), along.axis, along.reverse);
-  return {along_axis(c.build, c.tangents[0], from, along.axis)};
+  Value before = neighbour(c.build, out, along, std::numeric_limits<double>::quiet_NaN());
+  Value fresh = c.build("not_equal", {out, before});
+  return {step_by_step(c.build, along, {c.tangents[0], fresh},
+                       [](Builder& step, Value reached, std::span<const Value> now) {
+                         return step("select", {now[1], now[0], reached});
+                       })};
 }
 
 }  // namespace
@@ -87,28 +113,10 @@ std::vector<Value> jvp_cumulative_logsumexp(JvpContext& c) {
     return m.where(empty, m.number(above, 0), m.exp(m.sub(above, below)));
   };
   Value keep = ratio(neighbour(c.build, y, along, -std::numeric_limits<double>::infinity()), y);
-  Value added = m.mul(c.tangents[0], ratio(x, y));
-  Ints to_front{along.axis}, back(static_cast<size_t>(x->type().rank()));
-  for (int64_t i = 0; i < x->type().rank(); ++i)
-    if (i != along.axis) to_front.push_back(i);
-  for (size_t i = 0; i < back.size(); ++i) back[static_cast<size_t>(to_front[i])] = static_cast<int64_t>(i);
-  keep = c.build.transpose(keep, to_front);
-  added = c.build.transpose(added, to_front);
-  Type row = keep->type();
-  Dim steps = row.dims[0];
-  row.dims.erase(row.dims.begin());
-  auto body = std::make_unique<Graph>("step");
-  body->dims = c.build.graph().dims;
-  Value sum = body->body().add_arg(row), factor = body->body().add_arg(row), more = body->body().add_arg(row);
-  Builder step(body->body());
-  Value next = step("add", {step("multiply", {sum, factor}), more});
-  body->body().set_results({next, next});
-  std::vector<std::unique_ptr<Graph>> regions;
-  regions.push_back(std::move(body));
-  Node* node = c.build.node(get("scan"), {c.build.full(row, 0), keep, added},
-                            make_attrs({kLength % Dims{steps}, kReverse % along.reverse}), {0, 1, 2},
-                            std::move(regions));
-  return {c.build.transpose(node->result(1), back)};
+  return {step_by_step(c.build, along, {m.mul(c.tangents[0], ratio(x, y)), keep},
+                       [](Builder& step, Value reached, std::span<const Value> now) {
+                         return step("add", {step("multiply", {reached, now[1]}), now[0]});
+                       })};
 }
 
 }  // namespace ig::ops
