@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import intaglio as ig
 
@@ -34,9 +35,11 @@ def test_each_step_is_compiled_as_op_by_op() -> None:
     assert met == set(random_steps.STEPS)
 
 
-def test_the_benchmark_writes_what_it_promises(tmp_path: Path) -> None:
+@pytest.mark.parametrize("of", ["value", "gradient", "batch"])
+def test_the_benchmark_writes_what_it_promises(tmp_path: Path, of: str) -> None:
     out = tmp_path / "random.json"
-    command = [sys.executable, BENCH / "random_programs.py", "--alone", "--seed", "3", "--only", "1,4", "--out", out]
+    command = [sys.executable, BENCH / "random_programs.py", "--alone", "--of", of]
+    command += ["--seed", "3", "--only", "1,4", "--out", out]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     told = json.loads(out.read_text())

@@ -118,3 +118,27 @@ def test_sums_along_wide_rows(shape: tuple[int, ...], dtype: str) -> None:
         axis=-1,
     )
     np.testing.assert_array_equal(have, narrow)
+
+
+def butterflies(x: Any) -> Any:
+    a, b = x[..., ::2], x[..., 1::2]
+    return ig.reshape(ig.stack([a - b, a + b], axis=-1), x.shape)
+
+
+@pytest.mark.parametrize("columns", [4, 6, 16, 64, 66, 96, 128])
+def test_rows_that_turn_from_column_to_column(columns: int) -> None:
+    """Panels over what has another formula in each second column, and over borders on both of the last axes."""
+    x = ig.asarray(np.random.default_rng(8).standard_normal((3, 5, 6, columns)).astype(np.float32))
+    moved: list[Callable[[Any], Any]] = [
+        butterflies,
+        lambda x: butterflies(x)[..., 1:],
+        lambda x: butterflies(ig.permute_dims(x, (0, 2, 1, 3)))[..., 1:],
+        lambda x: ig.pad(x, [(0, 0), (0, 0), (1, 1), (1, 1)]),
+        lambda x: ig.concat([x, butterflies(x)], axis=-1),
+    ]
+    for move in moved:
+        for fold in (spread, softmax):
+            f = lambda x, move=move, fold=fold: fold(ig, move(x), 1)  # noqa: E731
+            compiled = ig.jit(f).lower(x).compile()(x)
+            for got, want in zip(compiled, f(x), strict=True):
+                np.testing.assert_array_equal(np.asarray(got), np.asarray(want))

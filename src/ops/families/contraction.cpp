@@ -280,37 +280,11 @@ Expr point_dot(PointContext& c) {
   return narrow(level(0, build.constant(sum_type, 0)), c.node->result()->type().dtype);
 }
 
-// A sum of one product, as of a column and a row, is that product, which fuses with whatever is around it.
-// The sum begins at 0, so it is never -0.
-Value sum_of_one(Builder& build, const Node* node, const DotDims& d) {
-  const Type& out = node->result()->type();
-  const DType wide = accumulating_type(out.dtype, node->attrs().get(kAccumulate));
-  const size_t batch = d.lhs_batch.size(), rows = d.lhs_free.size();
-  auto spread = [&](Value v, const Ints& batches, const Ints& free, const Ints& summed, size_t free_at) {
-    Dims dims;
-    Ints axes;
-    for (size_t i = 0; i < batch + free.size(); ++i) {
-      axes.push_back(static_cast<int64_t>(i < batch ? i : free_at + i - batch));
-      dims.push_back(out.dims[static_cast<size_t>(axes.back())]);
-    }
-    v = build.transpose(v, joined(joined(batches, free), summed));
-    return build.broadcast(build.convert(build.reshape(v, dims), wide), out.dims, axes);
-  };
-  Compose m(build);
-  Value product = m.mul(spread(node->operand(0), d.lhs_batch, d.lhs_free, d.lhs_contract, batch),
-                        spread(node->operand(1), d.rhs_batch, d.rhs_free, d.rhs_contract, batch + rows));
-  return build.convert(is_float(wide) ? m.add(product, m.number(product, 0)) : product, out.dtype);
-}
-
 Value simplify_dot(SimplifyContext& c) {
   const Type &x = c.node->operand(0)->type(), &y = c.node->operand(1)->type();
-  bool one = !is_complex(x.dtype);
-  for (int64_t axis : c.node->attrs().get(kLhsContract)) {
+  for (int64_t axis : c.node->attrs().get(kLhsContract))
     if (at(x.dims, axis) == 0) return c.build.full(c.node->result()->type(), 0);
-    one = one && at(x.dims, axis) == 1;
-  }
   const DotDims d(c.node->attrs(), x.rank(), y.rank());
-  if (one) return sum_of_one(c.build, c.node, d);
   if (!is_product_and_sum(d)) return nullptr;
   return product_and_sum(c.build, c.node->operand(0), c.node->operand(1), d,
                          c.node->attrs().get(kAccumulate));
