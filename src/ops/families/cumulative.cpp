@@ -1,5 +1,5 @@
-// Running folds along an axis: each element of the result folds all up to it. Compiled as one loop along the
-// axis for each row of the others, in order; in reverse from the end.
+// Running folds along an axis: each element of the result folds all up to it, in order; in reverse from the
+// end. Compiled as one loop along the axis, for some rows or columns of the others side by side.
 #include <cmath>
 #include <limits>
 
@@ -178,7 +178,7 @@ void nest_cumulative(NestContext& c) {
   // that have masked moves on all targets, a few columns are one vector with lanes to spare.
   constexpr int kLanes = 16;
   constexpr size_t kMasked = 4;  // bytes
-  constexpr int64_t kFewRows = 4;
+  constexpr int64_t kFewRows = 4;  // fewer do not repay being turned over
   const Dim count = product(behind), rows = product(before);
   Expr n = c.size(type.dims[axis]), inner = c.size(count);
   if (count == 1 && !is_complex(type.dtype) && !(rows.is_constant() && rows.constant() < kFewRows))
