@@ -177,7 +177,7 @@ void nest_cumulative(NestContext& c) {
   // Columns side by side: each has its own order, so any number of lanes gives the same bits. Of elements
   // that have masked moves on all targets, a few columns are one vector with lanes to spare.
   constexpr int kLanes = 16;
-  constexpr size_t kMasked = 4;  // bytes
+  constexpr size_t kMasked = 4;    // bytes
   constexpr int64_t kFewRows = 4;  // fewer do not repay being turned over
   const Dim count = product(behind), rows = product(before);
   Expr n = c.size(type.dims[axis]), inner = c.size(count);
