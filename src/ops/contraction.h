@@ -68,6 +68,9 @@ bool batch_lies_last(const Node* node);
 // those of matrix products do. Others want one distance from element to element along an axis.
 bool reads_pieces(const Node* contraction);
 
+// The multiplication that a product of reals is whose sums have one term each; null of others.
+Value as_multiplication(Builder& build, const Node* dot);
+
 // A product of which only slices of its last axis are read, all of one width, after what is computed of it
 // element by element: the gates of a recurrent cell, the halves of a gated unit.
 struct ProductParts {

@@ -86,6 +86,7 @@ void join_kernels(Graph&, Context&);
 void join_loops(Graph&, Context&);
 void merge_axes(Graph&, Context&);
 void one_tap_products(Graph&, Context&);
+void one_term_products(Graph&, Context&);
 void prove_bounds(Graph&, Context&);
 void raise_views(Graph&, Context&);
 void reciprocals(Graph&, Context&);

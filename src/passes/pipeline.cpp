@@ -44,12 +44,15 @@ constexpr std::array kPasses = {
          join_kernels},
     Pass{"join-loops", "Makes each loop of small kernels one kernel, a `fusion` node that holds the loop.",
          join_loops},
-    Pass{"merge-axes",
-         "Makes one of axes that stay together in a kernel which turns arrays over, or folds over others; its "
-         "results are relabelled.",
-         merge_axes},
+    Pass{
+        "merge-axes",
+        "Makes one of axes that stay together in a kernel which turns arrays over, or folds over others; its "
+        "results are relabelled.",
+        merge_axes},
     Pass{"one-tap-products", "Writes convolutions of one tap as the products of matrices that they are.",
          one_tap_products},
+    Pass{"one-term-products", "Writes products whose sums have one term as multiplications.",
+         one_term_products},
     Pass{"prove-bounds", "Follows the bounds of whole numbers, and writes the truths that follow from them.",
          prove_bounds},
     Pass{"raise-views", "Moves views inside of kernels to what these read, where they are element-wise.",
@@ -69,12 +72,35 @@ constexpr std::array kPasses = {
          write_turned},
 };
 
-constexpr std::array<std::string_view, 27> kDefault = {
-    "refine-shapes",     "drop-stops",       "canonicalize", "fold",        "cse",         "dce",
-    "expand-composites", "prove-bounds",     "canonicalize", "hoist-scan",  "sink-views",  "batch-last",
-    "choose-layouts",    "one-tap-products", "canonicalize", "fold",        "cse",         "dce",
-    "turn-matrices",     "rematerialize",    "fuse",         "depth-first", "raise-views", "merge-axes",
-    "write-turned",      "join-loops",       "join-kernels",
+constexpr std::array<std::string_view, 28> kDefault = {
+    "refine-shapes",
+    "drop-stops",
+    "canonicalize",
+    "fold",
+    "cse",
+    "dce",
+    "expand-composites",
+    "prove-bounds",
+    "canonicalize",
+    "hoist-scan",
+    "sink-views",
+    "batch-last",
+    "choose-layouts",
+    "one-tap-products",
+    "one-term-products",
+    "canonicalize",
+    "fold",
+    "cse",
+    "dce",
+    "turn-matrices",
+    "rematerialize",
+    "fuse",
+    "depth-first",
+    "raise-views",
+    "merge-axes",
+    "write-turned",
+    "join-loops",
+    "join-kernels",
 };
 
 #ifdef INTAGLIO_MUTANTS

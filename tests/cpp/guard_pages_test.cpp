@@ -69,6 +69,7 @@ std::vector<Literal> run_guarded(const Graph& source, std::span<const Literal> i
   std::unique_ptr<Graph> graph = source.clone();
   passes::Options options;
   options.disabled.insert("join-kernels");  // each kernel is to have pages of its own around what it touches
+  options.disabled.insert("one-term-products");  // products of one term reach their kernel as parts do
   passes::run(*graph, passes::default_pipeline(), options);
   std::map<Value, Buffer> buffers;
   for (size_t i = 0; i < inputs.size(); ++i) buffers[graph->inputs()[i]] = guarded_copy(inputs[i], at_end);

@@ -462,6 +462,18 @@ std::vector<Op> binary_ops() {
            .transpose = transpose_multiply,
            .simplify = simplify_multiply,
            .bounds = bounds_of_product}));
+  ops.push_back(binary<[](double x, double y) { return std::fma(x, y, 0.0); }, nullptr,
+                       [](Expr x, Expr y) { return fma(x, y, zero_like(x)); }>(
+      {.name = "product_term",
+       .python = "",
+       .doc = "The product of two arrays of floats as the one term of a sum that begins with +0, as those of "
+              "dot_general do: where a factor is zero, the sign is lost.",
+       .dtypes = DTypeSet::Float,
+       .numpy = "np.multiply(x, y)",
+       .traits = kCheap | Trait::Commutative,
+       .jvp = jvp_multiply,
+       .transpose = transpose_multiply,
+       .note = "a factor of one must not bring back the sign of a zero"}));
   ops.push_back(binary<[](double x, double y) { return x / y; }, whole_divide, lower_divide,
                        [](auto x, auto y) { return complex_quotient(x, y); }>(
       {.name = "divide",

@@ -182,6 +182,36 @@ Value product_and_sum(Builder& build, Value x, Value y, const DotDims& d, DType 
   return build.convert(sum, result);
 }
 
+}  // namespace
+
+// The product is exact in the type of the sum where that is wider, so it is rounded once either way.
+Value as_multiplication(Builder& build, const Node* dot) {
+  Value x = dot->operand(0), y = dot->operand(1);
+  const Type& type = dot->result()->type();
+  if (is_complex(type.dtype)) return nullptr;
+  const DotDims d(dot->attrs(), x->type().rank(), y->type().rank());
+  for (int64_t axis : d.lhs_contract)
+    if (at(x->type().dims, axis) != 1) return nullptr;
+  // The operand with the result's axes: those of the batch, then its own from `first` on.
+  auto spread = [&](Value v, const Ints& batch, const Ints& free, int64_t first) {
+    const Ints axes = joined(batch, free);
+    Dims dims;
+    for (int64_t axis : axes) dims.push_back(at(v->type().dims, axis));
+    Ints order = axes;  // and behind them those of one element
+    for (int64_t axis = 0; axis < v->type().rank(); ++axis)
+      if (!tools::contains_axis(axes, axis)) order.push_back(axis);
+    const Ints places =
+        joined(iota(static_cast<int64_t>(batch.size())), iota(static_cast<int64_t>(free.size()), first));
+    return build.broadcast(build.reshape(build.transpose(v, order), dims), type.dims, places);
+  };
+  const auto batch = static_cast<int64_t>(d.lhs_batch.size()), left = static_cast<int64_t>(d.lhs_free.size());
+  Value one = spread(x, d.lhs_batch, d.lhs_free, batch);
+  Value other = spread(y, d.rhs_batch, d.rhs_free, batch + left);
+  return build(is_float(type.dtype) ? "product_term" : "multiply", {one, other});
+}
+
+namespace {
+
 void reference_dot(ReferenceContext& c);
 // Four products of the parts, each a chain of its own, as complex_dot_body has them.
 void reference_complex_dot(ReferenceContext& c) {
