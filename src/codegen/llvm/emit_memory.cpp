@@ -69,19 +69,20 @@ Emitter::Value Emitter::load(const Node& n) {
   if (auto* v = load_runs(n.id, n.type, n.a.node())) return {from_memory(n.type, v)};
   auto* type = memory_type(n.type);
   llvm::Align align(size_of(part_of(n.type)));
-  if (auto place = place_in_turns(n.id, type, n.a.node());
-      place && (place->stride == 0 || (place->stride == 1 && !is_complex(n.type)))) {
-    auto* what = place->stride == 0 ? type : vector_of(type);
-    return {from_memory(n.type, b_.CreateAlignedLoad(what, place->pointer, align))};
-  }
-  Value offset = eval(n.a);
-  if (offset.uniform()) {
-    auto* out = b_.CreateAlignedLoad(type, address(n.id, type, offset.v), align);
-    // The indices of a row, and what is made of them, are the same for all of its elements.
+  // The indices of a row, and what is made of them, are the same for all of its elements.
+  auto load_one = [&](llvm::Value* at) -> Value {
+    auto* out = b_.CreateAlignedLoad(type, at, align);
     if (n.id < f_.buffers.size() && f_.buffers[n.id].apart)
       out->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(b_.getContext(), {}));
     return {from_memory(n.type, out)};
+  };
+  if (auto place = place_in_turns(n.id, type, n.a.node())) {
+    if (place->stride == 0) return load_one(place->pointer);
+    if (place->stride == 1 && !is_complex(n.type))
+      return {from_memory(n.type, b_.CreateAlignedLoad(vector_of(type), place->pointer, align))};
   }
+  Value offset = eval(n.a);
+  if (offset.uniform()) return load_one(address(n.id, type, offset.v));
   if (offset.stride == 1) return {from_memory(n.type, load_contiguous(n.id, n.type, offset.v))};
   if (auto* v = load_steps(n.id, n.type, offset)) return {from_memory(n.type, v)};
   if (offset.stride == 0)

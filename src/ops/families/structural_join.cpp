@@ -60,15 +60,36 @@ void reference_pad(ReferenceContext& c) {
   });
 }
 
+// Where an index of the padded axis lies in the operand's, and what must hold for it to lie on an element.
+// What goes before the first element is `whole` times the distance of two elements and a rest, so that the
+// index itself is divided, which no lane of a vector has below zero.
+Expr spread_index(loop::Builder& build, Expr i, int64_t low, int64_t step, std::optional<int64_t> size,
+                  Expr elements, std::optional<int64_t> padded, std::vector<Expr>& conditions) {
+  const int64_t rest = ((low % step) + step) % step, whole = (low - rest) / step;
+  conditions.push_back(i % build.index(step) == build.index(rest));
+  Expr at = i / build.index(step);
+  if (whole != 0) at = at - build.index(whole);
+  if (whole > 0) conditions.push_back(at >= build.index(0));
+  if (!size || !padded || (*padded - 1 - rest) / step - whole >= *size) conditions.push_back(at < elements);
+  return clamp_index(at, elements);
+}
+
 Expr point_pad(PointContext& c) {
   const Dims &low = c.node->attrs().get(kPadLow), &high = c.node->attrs().get(kPadHigh);
   const Ints& interior = c.node->attrs().get(kPadInterior);
-  const Dims& dims = c.operand_type(0).dims;
+  const Dims &dims = c.operand_type(0).dims, &padded = c.node->result()->type().dims;
   loop::Builder& build = *c.build;
   std::vector<Expr> from, conditions;
   for (size_t i = 0; i < dims.size(); ++i) {
     if (low[i] == 0 && high[i] == 0 && interior[i] == 0) {
       from.push_back(c.index[i]);
+      continue;
+    }
+    Expr size = c.size(dims[i]);
+    if (interior[i] != 0 && low[i].is_constant()) {
+      auto known = [](const Dim& d) { return d.is_constant() ? std::optional(d.constant()) : std::nullopt; };
+      from.push_back(spread_index(build, c.index[i], low[i].constant(), interior[i] + 1, known(dims[i]), size,
+                                  known(padded[i]), conditions));
       continue;
     }
     Expr at = low[i] == 0 ? c.index[i] : c.index[i] - c.size(low[i]);
@@ -79,7 +100,6 @@ Expr point_pad(PointContext& c) {
       conditions.push_back(at % step == build.index(0));
       at = at / step;
     }
-    Expr size = c.size(dims[i]);
     conditions.push_back(at < size);
     from.push_back(clamp_index(at, size));
   }
