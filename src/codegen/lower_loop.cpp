@@ -144,7 +144,8 @@ bool lies_flat(const Block& region, const Dims& dims, int lanes, bool in_runs) {
 // code of its own.
 class ShortRows {
  public:
-  ShortRows(GroupEmitter& emit, const Dims& dims, int lanes) : emit_(emit), lanes_(lanes) {
+  ShortRows(GroupEmitter& emit, const Dims& dims, int bytes)
+      : emit_(emit), bytes_(bytes), lanes_(emit.target.vector_bytes / bytes) {
     constexpr int64_t kLong = 8;  // registers of a walk
     if (dims.size() < 2 || !dims.back().is_constant()) return;
     last_ = dims.back().constant();
@@ -153,7 +154,7 @@ class ShortRows {
       return;
     fit_ = true;
     const Dim two = dims[dims.size() - 2] * dims.back();
-    if (lies_flat(emit.region, dims, lanes, two.is_constant() && two.constant() < turn()))
+    if (lies_flat(emit.region, dims, lanes_, two.is_constant() && two.constant() < turn()))
       axes_ = static_cast<int>(dims.size());
     for (size_t i = dims.size() - 2; i > 0 && dims[i].is_constant() && axes_ < static_cast<int>(dims.size());
          --i, ++axes_) {
@@ -171,7 +172,12 @@ class ShortRows {
   int64_t turn() const { return registers_ * lanes_; }
   int lanes() const { return lanes_; }
   void walk(loop::Expr begin, loop::Expr end, const std::function<void(loop::Expr)>& body) {
-    if (registers_ == 1) return emit_.vector(begin, end, lanes_, body);
+    if (registers_ == 1) {  // one code for all registers, which go side by side as elsewhere
+      const int64_t length = length_of(begin, end);
+      const int many =
+          length < 0 ? natural_lanes(emit_.target, bytes_) : lanes_for(emit_.target, bytes_, Dim(length));
+      return emit_.vector(begin, end, std::max(many, lanes_), body);
+    }
     loop::Builder& build = emit_.build;
     loop::Expr turns = build.let((end - begin) / build.index(turn()));
     emit_.serial(build.index(0), turns, [&](loop::Expr t) {
@@ -201,7 +207,7 @@ class ShortRows {
   }
 
   GroupEmitter& emit_;
-  int lanes_;
+  int bytes_, lanes_;  // of an element; of a register
   int axes_ = 2;
   int64_t last_ = 1, row_ = 1, registers_ = 1;  // elements of the last axis, and of what comes round
   bool fit_ = false;
@@ -253,7 +259,7 @@ void lower_tiles(GroupEmitter& emit, Kernel& kernel, const Dims& dims, const ops
   if (few_columns) {  // whole rows, one behind the other
     loop::Expr first = emit.flat(index_at(row0, column0), dims);
     auto pixels = [&](loop::Expr i) { body(first + i, index_at(row0 + i / columns, i % columns)); };
-    ShortRows rows_of_few(emit, dims, emit.target.vector_bytes / widest);
+    ShortRows rows_of_few(emit, dims, widest);
     if (rows_of_few.fit()) return rows_of_few.walk(build.index(0), rows * columns, pixels);
     return emit.vector(build.index(0), rows * columns, lanes, pixels);
   }
@@ -497,7 +503,7 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
   ops::Across across;
   if (dims.size() >= 2) across = ops::find_across(region, shape, dims.size() - 1);
   const int register_lanes = emit.target.vector_bytes / widest;
-  ShortRows short_rows(emit, dims, register_lanes);
+  ShortRows short_rows(emit, dims, widest);
   const bool heavy = kernel.kind == "heavy";
   auto stacks = [&](const std::vector<int64_t>& cuts) {
     return !heavy && dims.size() == shape.size() && is_stack(region, dims, cuts);
