@@ -13,6 +13,8 @@ namespace {
 
 // What comes from memory is asked for so many elements ahead.
 constexpr int64_t kAhead = 128;
+// Bytes of the strips of columns of which the next one is asked for.
+constexpr int64_t kStripAhead = 24 << 10, kStripFromAfar = 32 << 10;
 // Lines of a column between two squares that are read side by side.
 constexpr int64_t kLinesBehind = 8;
 // Elements of the columns of a square.
@@ -81,11 +83,25 @@ void DotLowering::sum_in_registers(RegisterTile& sums, int64_t height, const Str
       for (int64_t i = 0; i < height; ++i)
         shared.push_back(build_.let(load_a(m_begin_ + i, k + build_.index(c))));
   };
+  // Of short columns the next strip's are asked for, in the order of memory; of long ones what comes soon.
+  const int64_t bytes = static_cast<int64_t>(size_of(type_));
+  const auto terms = constant_of(k_);
+  const bool strip_ahead = terms && b_.free_stride == Dim(*terms) &&
+                           *terms * tiles_.nr * bytes <= (emit_.traffic.far ? kStripFromAfar : kStripAhead);
+  auto ask_ahead = [&](Expr k, size_t g, Expr from) {
+    if (strip_ahead) {
+      Expr next = b_.offset(emit_, b_first_, strip.column + tiles_.nr, build_.index(0)) + k * tiles_.nr;
+      for (int64_t at = static_cast<int64_t>(g) * lanes * step;
+           at < static_cast<int64_t>(g + 1) * lanes * step; at += kLineBytes / bytes)
+        build_.prefetch(buffer, next + build_.index(at));
+      return;
+    }
+    for (int64_t i = 0; i < lanes; ++i)
+      build_.prefetch(buffer, from + i * emit_.size(b_.free_stride) + build_.index(kAhead));
+  };
   auto take = [&](Expr k, size_t g, bool asks) {
     Expr from = b_.offset(emit_, b_first_, squares[g].first, k);
-    if (asks && emit_.traffic.beyond)
-      for (int64_t i = 0; i < lanes; ++i)
-        build_.prefetch(buffer, from + i * emit_.size(b_.free_stride) + build_.index(kAhead));
+    if (strip_ahead || (asks && emit_.traffic.beyond)) ask_ahead(k, g, from);
     build_.load_columns(squares[g].columns, {buffer, from, emit_.size(b_.free_stride)}, squares[g].width);
     for (int64_t c = 0; c < step; ++c) {
       Expr column = build_.read(squares[g].columns, build_.index(c));
