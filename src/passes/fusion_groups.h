@@ -149,6 +149,7 @@ class Grouping {
   void refuse_pull(const Group* producer, const Group* reader);
   void write_out_free();
   bool may_pull(const Group* producer, const Group* reader) const;
+  bool gathers_from_several(const Group* producer, const Group* reader) const;
   bool folds_short_parts(const Group* producer, const Dims& domain, const Ints& axes) const;
   bool lies_evenly(const Node* contraction, const Group* producer, const Group* reader) const;
   Group* group_of(const Node* node) const;

@@ -10,6 +10,7 @@
 #include "ops/attrs.h"
 #include "ops/contraction.h"
 #include "ops/memory.h"
+#include "ops/saved_values.h"
 #include "ops/shape_attrs.h"
 #include "ops/strided_view.h"
 #include "passes/fusion_cost.h"
@@ -60,6 +61,7 @@ bool Grouping::may_pull(const Group* producer, const Group* reader) const {
            });
   if (reader->kind == GroupKind::Heavy) return views;
   if (folds_short_parts(producer, reader->domain, reader->axes)) return false;
+  if (gathers_from_several(producer, reader)) return false;
   const Places places = places_in({producer, reader});
   if (places.all > kMostPlaces) return false;
   const bool at_one_place = places.most(producer) == 1;
@@ -84,6 +86,34 @@ bool Grouping::reads_what_changes(std::span<Node* const> nodes, const Group* nes
       return first != changed_.end() && first->second <= position_.get(nest->nodes.back());
     });
   });
+}
+
+// Whether rows that are gathered would be worked out from several large arrays, each with a line of its own
+// that the processor does not foresee, where writing them out first, in order, costs less.
+bool Grouping::gathers_from_several(const Group* producer, const Group* reader) const {
+  constexpr double kLine = 5;          // ns, where several are waited for side by side
+  constexpr double kNear = 512 << 10;  // bytes: what the second cache holds is no farther away in any order
+  if (producer->kind != GroupKind::Loop) return false;
+  const DimScope& scope = block_.graph().dims;
+  double rows = 0;
+  for (const Node* node : reader->nodes) {
+    if (!node->attrs().find(ops::kOffsetDims.name)) continue;
+    const Node* from = node->operand(0)->node();
+    while (from && group_of(from) == reader && from->operands().size() == 1) from = from->operand(0)->node();
+    if (from && group_of(from) == producer)
+      rows += elements_in(node->result()->type().dims, scope) /
+              std::max(1.0, elements_in(node->attrs().get(ops::kSliceSizes), scope));
+  }
+  if (rows == 0) return false;
+  std::vector<Value> large;
+  for (const Node* node : producer->nodes)
+    for (Value v : node->operands())
+      if (!(v->node() && (group_of(v->node()) == producer || is_free(v->node()))) &&
+          ops::bytes_of(v->type(), scope) > kNear && std::ranges::find(large, v) == large.end())
+        large.push_back(v);
+  const double more = static_cast<double>(large.size()) - 1;
+  return more * rows * kLine >
+         cost_of_writing_out(producer->nodes.back()->result(0)->type(), scope).nanoseconds;
 }
 
 // Whether the nest takes all that it reads of the producer's.
@@ -268,6 +298,9 @@ void Grouping::refuse_pull(const Group* producer, const Group* reader) {
     return refuse(last, reader, "each value would be computed again at every reading");
   Dim own = product(producer->domain), walked = product(reader->domain);
   Dim bytes = own * Dim(static_cast<int64_t>(2 * size_of(last->result(0)->type().dtype)));
+  if (gathers_from_several(producer, reader))
+    return refuse(last, reader,
+                  "gathered from several arrays, its values cost more than to write and read them");
   const Places places = places_in({producer, reader});
   if (places.all > kMostPlaces)
     return refuse(
