@@ -23,6 +23,8 @@ namespace ig::passes {
 namespace {
 
 constexpr double kWorth = 1.25;  // times as dear, to leave what is small alone
+// The same where the turning is left to do: what no cache holds waits for memory twice more.
+constexpr double kWorthJoining = 1.4;
 
 // How a value lies to vectors along its last axis, with all that it is computed of element by element.
 enum class Lie : uint8_t {
@@ -143,13 +145,107 @@ int passes_over(const Block& region, const Dims& domain) {
   return passes + (writes ? 1 : 0);
 }
 
+// How many elements of a value its users take, each no more than it has itself.
+double elements_taken(Value v, const DimScope& scope) {
+  const double elements = elements_in(v->type().dims, scope);
+  double out = 0;
+  for (const Use& use : v->uses())
+    out += is_terminator(use.user) ? elements
+                                   : std::min(elements, elements_in(use.user->result(0)->type().dims, scope));
+  return out;
+}
+
+// What views with several operands put together (arrays side by side, borders), and others behind them turn
+// over: at no stride, so that no tiles do. And how many elements of it are read so.
+std::vector<std::pair<Value, double>> joined_and_turned(const Block& region, const DimScope& scope) {
+  auto is_move = [](const Node* node) {
+    return ops::has(node, ops::Trait::View) && node->operands().size() == 1;
+  };
+  std::vector<std::pair<Value, double>> out;
+  for (const Node* node : region) {
+    if (is_terminator(node) || !is_move(node)) continue;
+    const auto& uses = node->result()->uses();
+    if (std::ranges::all_of(uses, [&](const Use& u) { return !is_terminator(u.user) && is_move(u.user); }))
+      continue;  // the last of the moves tells
+    const Dims& dims = node->result()->type().dims;
+    const std::optional<ops::StridedView> view = ops::strided_view(node->result(), is_move);
+    if (!view || dims.size() < 2 || !ops::lies_across(*view, dims, dims.size() - 1)) continue;
+    const Node* joins = view->arg->node();
+    if (!joins || !ops::has(joins, ops::Trait::View)) continue;
+    auto known = std::ranges::find(out, view->arg, &std::pair<Value, double>::first);
+    if (known == out.end()) known = out.insert(out.end(), {view->arg, 0});
+    known->second += elements_taken(node->result(), scope);
+  }
+  return out;
+}
+
+// What a kernel gives way to: kernels that write some of its values, and one for the rest.
+class Split {
+ public:
+  Split(Node* kernel, Context& context) : kernel_(kernel), context_(context) {}
+
+  void write(Value v, std::string_view reason, const ops::FusionCost& together,
+             const ops::FusionCost& apart) {
+    const std::string kind(kind_of_kernel(kernel_));
+    Value results[] = {v};
+    Node* first = make_kernel(kernel_, "loop", results, {});
+    given_[v] = first->result();
+    first->result()->set_name(v->name());
+    context_.changed(fmt::format("{} is written out before the {} kernel", v->node()->op().name(), kind));
+    ops::FusedKernel made;
+    made.kind = "loop";
+    made.together = made.apart = apart;
+    for (const Node* node : first->region(0))
+      if (!is_terminator(node)) made.nodes.push_back(ops::FusionNode::of(node));
+    context_.fusion.kernels.push_back(std::move(made));
+    ops::FusionRefusal told;
+    told.node = ops::FusionNode::of(v->node());
+    told.kernel_of = ops::FusionNode::of(kernel_->region(0).terminator()->previous());
+    told.kind = kind;
+    told.reason = reason;
+    told.by_cost = true, told.together = together, told.apart = apart;
+    context_.fusion.refusals.push_back(std::move(told));
+  }
+
+  // The kernel that is left.
+  Node* finish() {
+    if (given_.empty()) return kernel_;
+    Node* rest =
+        make_kernel(kernel_, std::string(kind_of_kernel(kernel_)), kernel_->region(0).results(), given_);
+    rest->set_location(kernel_->location());
+    rest->set_scope(kernel_->scope());
+    for (size_t i = 0; i < rest->results().size(); ++i) {
+      rest->result(i)->set_name(kernel_->result(i)->name());
+      kernel_->result(i)->replace_all_uses_with(rest->result(i));
+    }
+    kernel_->graph().erase(kernel_);
+    return rest;
+  }
+
+ private:
+  Node* kernel_;
+  Context& context_;
+  std::unordered_map<Value, Value> given_;
+};
+
+Node* write_joined(Node* kernel, Context& context) {
+  const DimScope& scope = kernel->graph().dims;
+  Split split(kernel, context);
+  for (const auto& [v, read] : joined_and_turned(kernel->region(0), scope)) {
+    const ops::FusionCost together = cost_of_reading_across(v->type(), read, scope),
+                          apart = cost_of_turning(v->type(), scope);
+    if (together.nanoseconds > kWorthJoining * apart.nanoseconds)
+      split.write(v, "it is turned over, which is done by tiles where it lies in one array", together, apart);
+  }
+  return split.finish();
+}
+
 void write_first(Node* kernel, Context& context) {
-  const std::string kind(kind_of_kernel(kernel));
   const Block& region = kernel->region(0);
   const Node* fold = ops::first_fold(region);
   if (fold != nullptr && (ops::fold_walk(region) || ops::short_rows_lie_across(region))) return;
   const DimScope& scope = kernel->graph().dims;
-  std::unordered_map<Value, Value> given;
+  Split split(kernel, context);
   const int passes = fold == nullptr ? 1 : passes_over(region, fold->operand(0)->type().dims);
   for (Value v : Lies(region).to_write(fold == nullptr)) {
     const Type& type = v->type();
@@ -159,37 +255,13 @@ void write_first(Node* kernel, Context& context) {
       for (const Use& use : v->uses())
         if (!is_terminator(use.user))
           read += std::min(elements, elements_in(use.user->result(0)->type().dims, scope));
-    ops::FusionCost together = cost_of_reading_across(type, read, scope),
-                    apart = cost_of_turning(type, scope);
-    if (together.nanoseconds <= kWorth * apart.nanoseconds) continue;
-    Value results[] = {v};
-    Node* first = make_kernel(kernel, "loop", results, {});
-    given[v] = first->result();
-    first->result()->set_name(v->name());
-    context.changed(fmt::format("{} is written out before the {} kernel", v->node()->op().name(), kind));
-    ops::FusedKernel made;
-    made.kind = "loop";
-    made.together = made.apart = apart;
-    for (const Node* node : first->region(0))
-      if (!is_terminator(node)) made.nodes.push_back(ops::FusionNode::of(node));
-    context.fusion.kernels.push_back(std::move(made));
-    ops::FusionRefusal told;
-    told.node = ops::FusionNode::of(v->node());
-    told.kernel_of = ops::FusionNode::of(region.terminator()->previous());
-    told.kind = kind;
-    told.reason = "it lies across what the kernel walks, which costs more than to turn it over first";
-    told.by_cost = true, told.together = together, told.apart = apart;
-    context.fusion.refusals.push_back(std::move(told));
+    const ops::FusionCost together = cost_of_reading_across(type, read, scope),
+                          apart = cost_of_turning(type, scope);
+    if (together.nanoseconds > kWorth * apart.nanoseconds)
+      split.write(v, "it lies across what the kernel walks, which costs more than to turn it over first",
+                  together, apart);
   }
-  if (given.empty()) return;
-  Node* rest = make_kernel(kernel, kind, region.results(), given);
-  rest->set_location(kernel->location());
-  rest->set_scope(kernel->scope());
-  for (size_t i = 0; i < rest->results().size(); ++i) {
-    rest->result(i)->set_name(kernel->result(i)->name());
-    kernel->result(i)->replace_all_uses_with(rest->result(i));
-  }
-  kernel->graph().erase(kernel);
+  split.finish();
 }
 
 }  // namespace
@@ -200,7 +272,7 @@ void write_turned(Graph& graph, Context& context) {
     for (Node* node : block)
       if (computes_elements(node)) kernels.push_back(node);
   });
-  for (Node* kernel : kernels) write_first(kernel, context);
+  for (Node* kernel : kernels) write_first(write_joined(kernel, context), context);
 }
 
 }  // namespace ig::passes

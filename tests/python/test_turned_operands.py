@@ -152,3 +152,26 @@ def test_an_error_names_the_shape_that_was_asked_for() -> None:
     x, w = ig.asarray(random(7, 300)), ig.asarray(random(300, 517))
     with pytest.raises(ig.ShapeError, match=r"shapes \[7, 300\] and \[517, 300\] do not fit"):
         x @ w.T
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float32", "float64", "complex64", "bool"])
+def test_what_was_put_together_is_turned_over(dtype: str) -> None:
+    """Arrays side by side and borders, turned over behind that, alone and with work around and folds behind."""
+    x, y = (np.random.default_rng(n).integers(-90, 90, (3, 150, 130)).astype(dtype) for n in (3, 4))
+    a, b = ig.asarray(x), ig.asarray(y)
+    borders = [(0, 0), (2, 1), (1, 3)]
+    for join, numpys in (
+        (lambda a, b: ig.concat([a, b], axis=1), np.concatenate([x, y], axis=1)),
+        (lambda a, b: ig.concat([a, b], axis=2), np.concatenate([x, y], axis=2)),
+        (lambda a, b: ig.pad(a, borders), np.pad(x, borders)),
+    ):
+        for order in ((0, 2, 1), (2, 0, 1), (2, 1, 0)):
+            f = lambda a, b, join=join, order=order: ig.permute_dims(join(a, b), order)  # noqa: E731
+            got = ig.trace(f, a, b).graph.compile()(a, b)
+            np.testing.assert_array_equal(np.asarray(got), np.transpose(numpys, order), strict=True)
+            if dtype in ("float32", "int16"):
+                g = lambda a, b, f=f: (ig.abs(f(a, b)) + 1, ig.max(f(a, b), axis=-1))  # noqa: E731
+                whole, fold = ig.trace(g, a, b).graph.compile()(a, b)
+                want = np.transpose(numpys, order)
+                np.testing.assert_array_equal(np.asarray(whole), np.abs(want) + want.dtype.type(1), strict=True)
+                np.testing.assert_array_equal(np.asarray(fold), want.max(-1), strict=True)
