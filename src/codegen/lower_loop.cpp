@@ -167,7 +167,8 @@ class ShortRows {
   bool fit() const { return fit_ && last_ < lanes_; }
   // Rows of some registers are walked so where a walk along them would ask at each row which way to take.
   bool fit_in_parts() const { return fit_ && last_ < 4 * lanes_; }
-  int axes() const { return axes_; }  // that are walked as one
+  int axes() const { return axes_; }                // that are walked as one
+  int64_t registers() const { return registers_; }  // after which the elements of a row come round
   // A walk that begins at such a multiple begins at a row, and at a whole number of turns.
   int64_t turn() const { return registers_ * lanes_; }
   int lanes() const { return lanes_; }
@@ -413,6 +414,39 @@ void lower_short_rows(GroupEmitter& emit, Kernel& kernel, const Dims& dims, cons
             });
 }
 
+// Whether rows of few elements are taken at places that are known when the kernel runs.
+bool gathers_rows(const Block& region, const Dims& dims) {
+  const auto last = static_cast<int64_t>(dims.size()) - 1;
+  for (const Node* node : region) {
+    const AttrValue* offsets = node->attrs().find(ops::kOffsetDims.name);
+    if (offsets && node->result()->type().dims == dims &&
+        std::ranges::count(std::get<Ints>(*offsets), last) != 0)
+      return true;
+  }
+  return false;
+}
+
+// Row by row, each in the largest pieces that it has: a vector of several rows would have to ask of each lane
+// which row it is of.
+void lower_gathered_rows(GroupEmitter& emit, Kernel& kernel, const Dims& dims, const Cut& cut,
+                         const std::function<void(loop::Expr, std::span<const loop::Expr>)>& body) {
+  loop::Builder& build = emit.build;
+  const Dims outer(dims.begin(), dims.end() - 1);
+  const int64_t length = dims.back().constant();
+  walk_whole_rows(emit, kernel, product(outer), dims.back(), cut.elements, [&](loop::Expr row) {
+    GroupEmitter::Index index = emit.split(row, outer);
+    index.emplace_back();
+    for (int64_t at = 0; at < length;) {
+      const auto piece = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(length - at)));
+      emit.vector(build.index(0), build.index(piece), static_cast<int>(piece), [&](loop::Expr i) {
+        index.back() = build.index(at) + i;
+        body(row * length + index.back(), index);
+      });
+      at += piece;
+    }
+  });
+}
+
 // Whether each element of a short last axis is computed in its own way, as where arrays were stacked along
 // it, from what has no such axis itself: that would be read at every so many elements.
 bool is_stack(const Block& region, const Dims& dims, const std::vector<int64_t>& cuts) {
@@ -545,7 +579,10 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
              parts = short_rows.fit_in_parts() && cuts.empty() && !heavy
                          ? cuts_of_joined(emit, dims, short_rows.axes())
                          : std::vector<int64_t>();
-             !parts.empty() || (together && cuts.empty())) {
+             parts.empty() && together && cuts.empty() && short_rows.registers() > 1 &&
+             gathers_rows(region, dims) && !elements_are_dear(region, shape)) {
+    lower_gathered_rows(emit, kernel, dims, cut, body);
+  } else if (!parts.empty() || (together && cuts.empty())) {
     const Dim length = product(Dims(dims.end() - short_rows.axes(), dims.end()));
     at_line = parts.empty() &&
               (length == product(dims) || (length.is_constant() && length.constant() % register_lanes == 0));

@@ -87,6 +87,60 @@ TEST(LlvmObject, MicroKernelMultiplies) {
   }
 }
 
+// Of the instructions those that read memory, or that is, an operand in brackets that is not the last one.
+int64_t reads_of(const std::vector<std::string>& body) {
+  return std::ranges::count_if(body, [](const std::string& line) {
+    const size_t open = line.find('('), last = line.rfind(')');
+    return open != std::string::npos && line.find("lea") == std::string::npos &&
+           (last + 1 < line.size() || line.find("vfmadd") != std::string::npos);
+  });
+}
+
+// out[i, j] = x[row[i], j] * x[i, j] + x[other[i], j] + …: the places of a row's elements are the row's,
+// where no result may lie in the memory that they are read from.
+TEST(LlvmObject, IndicesOfRowsAreLoadedOncePerRow) {
+  auto make = [](bool apart, bool many) {
+    Builder b("rows");
+    auto x = b.add_buffer(DType::F32, false, "x"), row = b.add_buffer(DType::I64, false, "row");
+    auto out = b.add_buffer(DType::F32, true, "out");
+    b.serial_for(b.index(0), b.size(Dim::symbol("m")), [&](Expr i) {
+      Expr n = b.index(256);
+      b.vector_for(b.index(0), n, 8, [&](Expr j) {
+        Expr taken = b.load(x, b.load(row, i) * n + j), own = b.load(x, i * n + j);
+        Expr sum = fma(taken, own, own);
+        if (many)
+          sum = fma(b.load(x, (b.load(row, i) + b.index(1)) * n + j), b.load(x, i * n + j + b.index(8)), sum);
+        b.store(out, i * n + j, sum);
+      });
+    });
+    auto f = b.finish();
+    f->buffers[row].apart = apart;
+    return f;
+  };
+  const Target target = Target::named("x86-64-v3");
+  for (bool many : {false, true}) {
+    const int64_t once = reads_of(innermost_loop(compile_assembly(*make(true, many), target))),
+                  each_time = reads_of(innermost_loop(compile_assembly(*make(false, many), target)));
+    EXPECT_EQ(once, many ? 4 : 2);
+    EXPECT_GT(each_time, once);
+  }
+}
+
+// What steps hand on in scratch is read again where no result was written over it: so it stays in a register.
+TEST(LlvmObject, NumbersThatStepsCarryStayInRegisters) {
+  Builder b("carry");
+  auto x = b.add_buffer(DType::F32, false, "x"), out = b.add_buffer(DType::F32, true, "out");
+  auto carry = b.add_scratch(DType::F32, Dim(int64_t{1}), "carry");
+  b.store(carry, b.index(0), b.constant(DType::F32, 0));
+  b.serial_for(b.index(0), b.size(Dim::symbol("n")), [&](Expr i) {
+    Expr next = b.let(fma(b.load(carry, b.index(0)), b.constant(DType::F32, 0.5), b.load(x, i)));
+    b.store(carry, b.index(0), next);
+    b.store(out, i, next);
+  });
+  const auto f = b.finish();
+  EXPECT_EQ(reads_of(innermost_loop(compile_assembly(*f, Target::named("x86-64-v3")))), 1);
+}
+
 // A sum of ten lanes of sixteen: what the group leaves out waits for nobody, so no instruction keeps it.
 TEST(LlvmObject, LooseLocalsKeepNoLanes) {
   auto make = [](bool loose) {

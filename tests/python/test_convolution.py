@@ -342,7 +342,7 @@ WIDTHS = (*range(1, 15), 56, 113)
 
 
 @pytest.mark.parametrize(("groups", "inputs", "outputs"), ROWS)
-@pytest.mark.parametrize("seed", range(tries(8)))
+@pytest.mark.parametrize("seed", range(tries(3)))
 def test_rows_in_tiles(groups: int, inputs: int, outputs: int, seed: int) -> None:
     """Rows of any width in tiles, and the same with features first, which walks otherwise; a third of the widths."""
     features = groups * outputs
@@ -385,7 +385,8 @@ def test_rows_in_tiles(groups: int, inputs: int, outputs: int, seed: int) -> Non
 @pytest.mark.parametrize(("inputs", "features"), [(4, 4), (2, 4), (3, 2), (1, 2), (4, 8), (5, 4)])
 @pytest.mark.parametrize("seed", range(tries(3)))
 def test_narrow_groups(inputs: int, features: int, seed: int) -> None:
-    """Groups of a few features are taken together; each has the bits that it has as a convolution of its own."""
+    """Groups of a few features are taken together; each has the bits that it has as a convolution of its own.
+    A third of the layouts."""
     rng = np.random.default_rng(seed)
     op = ig._intaglio.op("convolution")
     for groups, width in ((2, 5), (8, 14), (9, 13), (32, 7), (40, 30)):
@@ -405,7 +406,7 @@ def test_narrow_groups(inputs: int, features: int, seed: int) -> None:
         plain = plain_convolution(x, w, {"lhs_dilation": (1, 1), "feature_group_count": groups, **options})
         bound = 2e-4 if dtype == "float32" else 1e-11
         np.testing.assert_allclose(want, plain, rtol=bound, atol=bound)
-        for layout in LAYOUTS:
+        for layout in LAYOUTS[seed % 3 :: 3]:
             (of_x, of_w), of_y = layout.split("->")[0].split("_"), layout.split("->")[1]
             a = ig.asarray(np.ascontiguousarray(x.transpose(["bf01".index(axis) for axis in of_x])))
             b = ig.asarray(np.ascontiguousarray(w.transpose(["oi01".index(axis) for axis in of_w])))

@@ -43,8 +43,20 @@ Attrs with_update(const Attrs& attrs, std::string how) {
   return out;
 }
 
+// Whether the windows' first elements are known, and such that all windows lie inside.
+bool lie_inside(Value indices, const std::vector<Dim>& last) {
+  const Literal* known = literal_behind(indices);
+  if (!known || known->elements() == 0 || last.empty() || !std::ranges::all_of(last, &Dim::is_constant))
+    return false;
+  int64_t most = last[0].constant();
+  for (const Dim& dim : last) most = std::min(most, dim.constant());
+  for (int64_t i = 0, n = known->elements(); i < n; ++i)
+    if (known->as_int(i) < 0 || known->as_int(i) > most) return false;
+  return true;
+}
+
 // What stands in `x` under each element of the updates, and `outside` where those fall outside. gather clamps
-// its windows into the array, so the array is widened by a window on each side first.
+// its windows into the array, so the array is widened by a window on each side first, but where none does.
 Value under_updates(Builder& b, Value x, Value indices, const Type& updates, const Attrs& attrs,
                     Value outside) {
   const Ints &window = attrs.get(kUpdateWindowDims), &inserted = attrs.get(kInsertedDims);
@@ -56,6 +68,11 @@ Value under_updates(Builder& b, Value x, Value indices, const Type& updates, con
     sizes.push_back(spans ? updates.dims[static_cast<size_t>(window[next++])] : Dim(1));
     border.push_back(contains_axis(map, axis) ? sizes.back() : Dim(int64_t{0}));
   }
+  std::vector<Dim> last;
+  for (int64_t axis : map)
+    last.push_back(x->type().dims[static_cast<size_t>(axis)] - sizes[static_cast<size_t>(axis)]);
+  if (lie_inside(indices, last))
+    return b.node(get("gather"), {x, b.convert(indices, DType::I64)}, gather_attrs(attrs, sizes))->result();
   Value wide =
       b("pad", {x, outside}, {kPadLow % border, kPadHigh % border, kPadInterior % Ints(border.size(), 0)});
   std::vector<Dim> shift;
