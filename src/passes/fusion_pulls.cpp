@@ -88,6 +88,18 @@ bool Grouping::reads_what_changes(std::span<Node* const> nodes, const Group* nes
   });
 }
 
+namespace {
+
+// How many elements of what is gathered from lie side by side at each place.
+double elements_side_by_side(const Node* gather, const DimScope& scope) {
+  const Dims &sizes = gather->attrs().get(ops::kSliceSizes), &dims = gather->operand(0)->type().dims;
+  size_t first = sizes.size() - (sizes.empty() ? 0 : 1);
+  while (first > 0 && sizes[first] == dims[first]) --first;
+  return std::max(1.0, elements_in(Dims(sizes.begin() + static_cast<ptrdiff_t>(first), sizes.end()), scope));
+}
+
+}  // namespace
+
 // Whether rows that are gathered would be worked out from several large arrays, each with a line of its own
 // that the processor does not foresee, where writing them out first, in order, costs less.
 bool Grouping::gathers_from_several(const Group* producer, const Group* reader) const {
@@ -101,8 +113,7 @@ bool Grouping::gathers_from_several(const Group* producer, const Group* reader) 
     const Node* from = node->operand(0)->node();
     while (from && group_of(from) == reader && from->operands().size() == 1) from = from->operand(0)->node();
     if (from && group_of(from) == producer)
-      rows += elements_in(node->result()->type().dims, scope) /
-              std::max(1.0, elements_in(node->attrs().get(ops::kSliceSizes), scope));
+      rows += elements_in(node->result()->type().dims, scope) / elements_side_by_side(node, scope);
   }
   if (rows == 0) return false;
   std::vector<Value> large;
