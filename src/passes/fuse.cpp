@@ -121,10 +121,12 @@ class Outliner {
 }  // namespace
 
 void fuse(Graph& graph, Context& context) {
-  // The blocks that are there now: regions of new fusion nodes are not to be fused again.
+  // The blocks that are there now: regions of new fusion nodes are not to be fused again, and what is
+  // computed once is a graph of its own.
   std::vector<Block*> blocks;
   for_each_block(graph.body(), [&](Block& block) {
-    if (!block.parent() || block.parent()->op() != OpId::of("fusion")) blocks.push_back(&block);
+    const Node* parent = block.parent();
+    if (!parent || (!is_kernel(parent) && !ops::is_once(parent))) blocks.push_back(&block);
   });
   for (Block* block : blocks) {
     Grouping grouping(*block, context.options.machine);

@@ -45,6 +45,8 @@ class Members {
 
 }  // namespace
 
+double time_to_read(double bytes) { return bytes / bandwidth(bytes); }
+
 double elements_in(const Dims& dims, const DimScope& scope) {
   Type type = Type::tensor(DType::U8, dims);
   return ops::bytes_of(type, scope);

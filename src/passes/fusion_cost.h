@@ -31,6 +31,9 @@ ops::FusionCost cost_of_kernel(std::span<const KernelWork> parts,
 // Operations of a node: one for what is cheap on one float32 element, 24 for a transcendental function.
 double operations_of(const Node* node, const DimScope& scope);
 
+// ns to read so many bytes, by the cache that holds them.
+double time_to_read(double bytes);
+
 // So many elements of a value that lie in a line of the cache each; and the value, turned over by tiles into
 // memory of its own and read from there.
 ops::FusionCost cost_of_reading_across(const Type& type, double elements, const DimScope& scope);

@@ -140,9 +140,8 @@ class Hoister {
     Value v = view->operand(0);
     while (v->node() ? ops::has(v->node(), ops::Trait::Relabel) : outside_of_loop(v) != nullptr)
       v = v->node() ? v->node()->operand(0) : outside_of_loop(v);
-    return !v->node() && !v->block()->parent() && constant_dims(v->type().dims) &&
-           view->result()->type().rank() == 2 &&
-           context_.options.steady.contains(static_cast<int>(v->index()));
+    return is_steady(v, context_.options) && constant_dims(v->type().dims) &&
+           view->result()->type().rank() == 2;
   }
   void find_turned() {
     for (size_t i = 0; i < consts_; ++i) {

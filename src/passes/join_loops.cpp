@@ -230,7 +230,7 @@ Cost weigh_loop(const Node* loop) {
 
 void visit(Block& block, Context& context) {
   for (Node* node : block) {
-    if (is_terminator(node) || is_kernel(node)) continue;
+    if (is_terminator(node) || is_kernel(node) || ops::is_once(node)) continue;
     if (!ops::is_loop(node)) {
       for (const auto& region : node->regions()) visit(*region, context);
       continue;

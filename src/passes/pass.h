@@ -75,6 +75,7 @@ void batch_last(Graph&, Context&);
 void canonicalize(Graph&, Context&);
 void choose_layouts(Graph&, Context&);
 void common_subexpressions(Graph&, Context&);
+void compute_once(Graph&, Context&);
 void dead_code(Graph&, Context&);
 void depth_first(Graph&, Context&);
 void drop_stops(Graph&, Context&);

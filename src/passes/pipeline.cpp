@@ -21,6 +21,10 @@ constexpr std::array kPasses = {
          canonicalize},
     Pass{"choose-layouts", "Puts the features of images last where convolutions and windows pass them on.",
          choose_layouts},
+    Pass{
+        "compute-once",
+        "Takes out what depends on constants and steady inputs alone: it is computed once, not in each call.",
+        compute_once},
     Pass{"cse", "Keeps one of several nodes that compute the same from the same operands.",
          common_subexpressions},
     Pass{"dce",
@@ -72,7 +76,7 @@ constexpr std::array kPasses = {
          write_turned},
 };
 
-constexpr std::array<std::string_view, 28> kDefault = {
+constexpr std::array<std::string_view, 29> kDefault = {
     "refine-shapes",
     "drop-stops",
     "canonicalize",
@@ -92,6 +96,7 @@ constexpr std::array<std::string_view, 28> kDefault = {
     "fold",
     "cse",
     "dce",
+    "compute-once",
     "turn-matrices",
     "rematerialize",
     "fuse",

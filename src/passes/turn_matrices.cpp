@@ -72,9 +72,10 @@ class Turner {
   }
 
  private:
+  // Products with what most calls leave as it is read a form of it that is made once for all calls.
   void consider(Value v, Block& block, Node* before) {
     const Type& type = v->type();
-    if (!type.is_tensor() || type.rank() != 2 || steady(v)) return;
+    if (!type.is_tensor() || type.rank() != 2 || is_steady(v, context_.options)) return;
     const auto dims = constant_dims(type.dims);
     if (!dims) return;
     const int64_t elements = (*dims)[0] * (*dims)[1];
@@ -86,12 +87,6 @@ class Turner {
     if (before) build.at(before);
     Value turned = build.transpose(v, {1, 0});
     read_turned(v, turned);
-  }
-
-  // Products with what most calls leave as it is read a form of it that is made once for all calls.
-  bool steady(Value v) const {
-    return !v->node() && !v->block()->parent() &&
-           context_.options.steady.contains(static_cast<int>(v->index()));
   }
 
   // The products that read `v` by rows read `turned` instead, those in loops as well.

@@ -4,7 +4,9 @@
 #include <functional>
 
 #include "ops/attrs.h"
+#include "ops/once.h"
 #include "ops/table.h"
+#include "passes/pass.h"
 
 namespace ig::passes {
 
@@ -33,6 +35,12 @@ inline Value outside_of_loop(Value arg) {
   const Node* node = arg->block()->parent();
   if (!node || node->segments().empty() || arg->index() >= node->segments()[0]) return nullptr;
   return ops::is_loop(node) ? node->operand(arg->index()) : nullptr;
+}
+
+// Whether most calls leave the value as it is: an input of which that is known, or what is computed once.
+inline bool is_steady(Value v, const Options& options) {
+  if (v->node()) return ops::is_once(v->node());
+  return !v->block()->parent() && options.steady.contains(static_cast<int>(v->index()));
 }
 
 // The number that a value repeats, if it is a broadcast of one of rank 0; else null.

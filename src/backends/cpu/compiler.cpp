@@ -59,16 +59,22 @@ int steady_input(Value v, const CompileOptions& options) {
   return options.steady.contains(input) && constant_dims(v->type().dims) ? input : -1;
 }
 
-// How much a kernel's arrays take; nothing where a size is not known.
+// How much an array takes, and a kernel's arrays; nothing where a size is not known.
+std::optional<size_t> bytes_of(const Type& type) {
+  auto dims = constant_dims(type.dims);
+  if (!dims) return std::nullopt;
+  size_t bytes = size_of(type.dtype);
+  for (int64_t d : *dims) bytes *= static_cast<size_t>(d);
+  return bytes;
+}
+
 std::optional<size_t> bytes_touched(const Node* kernel) {
   size_t touched = 0;
   for (std::span<const Value> values : {kernel->operands(), kernel->results()})
     for (Value v : values) {
-      auto dims = constant_dims(v->type().dims);
-      if (!dims) return std::nullopt;
-      size_t bytes = size_of(v->type().dtype);
-      for (int64_t d : *dims) bytes *= static_cast<size_t>(d);
-      touched += bytes;
+      auto bytes = bytes_of(v->type());
+      if (!bytes) return std::nullopt;
+      touched += *bytes;
     }
   return touched;
 }
@@ -167,7 +173,37 @@ std::vector<FastMathUse> uses_of(const FastMath& flags, std::span<const Node* co
   return out;
 }
 
-std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions& options) {
+// Whether the kernel reads the operand in a form that is made before the calls.
+bool reads_a_form(const codegen::Kernel& kernel, size_t operand) {
+  const bool packs = std::ranges::any_of(kernel.packings, [&](const codegen::Kernel::Packing& packing) {
+    return packing.operand == static_cast<int>(operand) && !packing.every_call;
+  });
+  return packs && (!kernel.other || reads_a_form(*kernel.other, operand));
+}
+
+// Which inputs from `first` on are read as they are, and not by such kernels alone.
+std::vector<bool> read_as_they_are(Graph& graph, size_t first, std::span<const Node* const> fusions,
+                                   std::span<const codegen::Kernel> kernels) {
+  std::vector<bool> out(graph.inputs().size() - first);
+  if (out.empty()) return out;
+  std::unordered_map<const Node*, const codegen::Kernel*> kernel_of;
+  for (size_t i = 0; i < fusions.size(); ++i) kernel_of.emplace(fusions[i], &kernels[i]);
+  passes::for_each_block(graph.body(), [&](const Block& block) {
+    for (const Node* node : block) {
+      if (!passes::is_terminator(node) && ops::is_relabel(node)) continue;
+      auto kernel = kernel_of.find(node);
+      for (size_t i = 0; i < node->operands().size(); ++i) {
+        if (kernel != kernel_of.end() && reads_a_form(*kernel->second, i)) continue;
+        const Value v = origin_of(node->operand(i));
+        if (!v->node() && !v->block()->parent() && v->index() >= first) out[v->index() - first] = true;
+      }
+    }
+  });
+  return out;
+}
+
+std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions& given) {
+  CompileOptions options = given;
   ProgramReport report;
   const codegen::Target target =
       options.target.empty() ? codegen::Target::host() : codegen::Target::named(options.target);
@@ -197,10 +233,15 @@ std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions&
                                             record.nodes_before, record.nodes_after));
     for (const std::string& note : record.notes)
       report.pass_log.push_back(fmt::format("{}: {}", record.name, note));
-    if (record.name == "fuse" || record.name == "depth-first" || record.name.starts_with("join-"))
+    if (record.name == "fuse" || record.name == "compute-once" || record.name == "depth-first" ||
+        record.name.starts_with("join-"))
       report.fusion_log.insert(report.fusion_log.end(), record.details.begin(), record.details.end());
     report.fusion.add(record.fusion);
   }
+  KeptParts kept;
+  kept.once = take_out_once(*graph, options);
+  for (auto at = static_cast<int>(source.inputs().size()); at < std::ssize(graph->inputs()); ++at)
+    options.steady.insert(at);
   report.pass_ms = since(start);
   profile::phase("passes", source.name, start);
 
@@ -243,7 +284,10 @@ std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions&
 
   start = Clock::now();
   plan::Input input{*graph, {}, {}, options.donated, {}};
-  std::vector<PreparedInput> prepared;
+  std::vector<PreparedInput>& prepared = kept.prepared;
+  kept.read = read_as_they_are(*graph, source.inputs().size(), fusions, kernels);
+  for (size_t i = 0; i < kept.read.size(); ++i)
+    if (kept.read[i]) report.prepared_bytes += *bytes_of(graph->inputs()[source.inputs().size() + i]->type());
   size_t at = 0;
   std::set<rt::KernelFn> distinct;
   std::vector<std::unique_ptr<loop::Function>> readable;
@@ -310,7 +354,7 @@ std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions&
   report.plan_ms = since(start);
   profile::phase("plan", source.name, start);
   return std::make_shared<CpuProgram>(std::move(graph), std::move(made), std::move(report), options.donated,
-                                      std::move(prepared), std::move(readable), target);
+                                      std::move(kept), std::move(readable), target);
 }
 
 // The compiler's working memory goes back to the system where it was much: some megabytes of small blocks,

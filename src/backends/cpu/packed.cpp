@@ -10,25 +10,13 @@
 namespace ig::cpu {
 namespace {
 
-Storage make(const Storage& source, const Packing& packing) {
-  Storage packed = Storage::allocate(packing.bytes);
-  void* buffers[] = {source.data(), packed.data()};
-  int64_t error[2] = {};
-  rt::KernelArgs args;
-  args.buffers = buffers;
-  args.dims = packing.sizes.data();
-  args.error = error;
-  rt::ThreadPool::instance().run(packing.pack, args, packing.blocks, 1, 0);
-  return packed;
-}
-
 class Table {
  public:
   Storage get(const Storage& source, const Packing& packing) {
     std::tuple key{source.data(), packing.function, packing.sizes};
     std::lock_guard lock(mutex_);
     if (auto it = made_.find(key); it != made_.end() && it->second.source == source) return it->second.packed;
-    Storage packed = make(source, packing);
+    Storage packed = pack(source, packing);
     // Entries whose packed form only this table holds are of programs that are gone.
     std::erase_if(made_, [](const auto& entry) { return entry.second.packed.unique(); });
     made_[key] = {source, packed};
@@ -50,6 +38,18 @@ Table& table() {
 
 }  // namespace
 
+Storage pack(const Storage& source, const Packing& packing) {
+  Storage out = Storage::allocate(packing.bytes);
+  void* buffers[] = {source.data(), out.data()};
+  int64_t error[2] = {};
+  rt::KernelArgs args;
+  args.buffers = buffers;
+  args.dims = packing.sizes.data();
+  args.error = error;
+  rt::ThreadPool::instance().run(packing.pack, args, packing.blocks, 1, 0);
+  return out;
+}
+
 Packing::Packing(const codegen::Kernel::Packing& packing, DType dtype, rt::KernelFn fn)
     : pack(fn),
       function(packing.pack->hash().low),
@@ -59,7 +59,7 @@ Packing::Packing(const codegen::Kernel::Packing& packing, DType dtype, rt::Kerne
 }
 
 Storage packed(const Storage& source, const Packing& packing) {
-  return source.read_only() ? make(source, packing) : table().get(source, packing);
+  return source.read_only() ? pack(source, packing) : table().get(source, packing);
 }
 
 }  // namespace ig::cpu

@@ -25,5 +25,7 @@ struct Packing {
 // The form of an array, made once in the process for as long as somebody holds it; always anew for memory of
 // another library, which may be written to behind our back.
 Storage packed(const Storage& source, const Packing& packing);
+// Made for the caller alone, who need not keep the array.
+Storage pack(const Storage& source, const Packing& packing);
 
 }  // namespace ig::cpu

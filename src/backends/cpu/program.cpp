@@ -20,24 +20,24 @@ std::string input_name(const Graph& graph, size_t i) {
 }  // namespace
 
 CpuProgram::CpuProgram(std::unique_ptr<Graph> graph, plan::Plan plan, ProgramReport report,
-                       std::set<int> donated, std::vector<PreparedInput> prepared,
+                       std::set<int> donated, KeptParts kept,
                        std::vector<std::unique_ptr<loop::Function>> kernels, codegen::Target target)
     : graph_(std::move(graph)),
       donatable_(std::move(plan.donatable)),
       donated_(std::move(donated)),
       report_(std::move(report)),
-      prepared_(std::move(prepared)),
-      forms_(prepared_.size()),
+      arguments_(graph_->inputs().size() - kept.read.size()),
+      kept_(arguments_, std::move(kept)),
       kernels_(std::move(kernels)),
       target_(std::move(target)),
       symbols_(std::move(plan.symbols)) {
+  const std::span<const Value> arguments = graph_->inputs().first(arguments_);
   for (const std::string& symbol : symbols_) {
     fixed_sizes_ = false;
     bool found = false;
-    for (size_t i = 0; i < graph_->inputs().size() && !found; ++i)
-      for (size_t a = 0; a < graph_->inputs()[i]->type().dims.size() && !found; ++a)
-        if (graph_->inputs()[i]->type().dims[a].as_symbol() == symbol)
-          sources_.push_back({i, a}), found = true;
+    for (size_t i = 0; i < arguments.size() && !found; ++i)
+      for (size_t a = 0; a < arguments[i]->type().dims.size() && !found; ++a)
+        if (arguments[i]->type().dims[a].as_symbol() == symbol) sources_.push_back({i, a}), found = true;
     if (!found)
       throw make_error(ErrorKind::Shape, "the size {} cannot be read off any input", symbol)
           .why("each size symbol must be the whole size of some axis of some input")
@@ -49,12 +49,12 @@ CpuProgram::CpuProgram(std::unique_ptr<Graph> graph, plan::Plan plan, ProgramRep
     return out;
   };
   if (fixed_sizes_) {
-    input_shapes_ = fixed(graph_->inputs());
+    input_shapes_ = fixed(arguments);
     output_shapes_ = fixed(graph_->outputs());
   } else {
     make_size_tables();
   }
-  for (Value v : graph_->inputs()) inputs_.push_back({v->type().dtype, v->type().rank()});
+  for (Value v : arguments) inputs_.push_back({v->type().dtype, v->type().rank()});
   for (Value v : graph_->outputs()) outputs_.push_back(v->type().dtype);
   for (const rt::Block& block : plan.program.blocks)
     calls_back_ |= std::ranges::any_of(block.code, [](const rt::Instruction& instruction) {
@@ -96,7 +96,7 @@ void CpuProgram::make_size_tables() {
     }
     return out;
   };
-  input_sizes_ = formulas(graph_->inputs());
+  input_sizes_ = formulas(graph_->inputs().first(arguments_));
   output_sizes_ = formulas(graph_->outputs());
   for (const DimScope::Fact& fact : graph_->dims.facts())
     facts_.push_back({plan::add_size(sizes_, fact.a, index), plan::add_size(sizes_, fact.b, index),
@@ -138,32 +138,13 @@ std::vector<int64_t> CpuProgram::bind_symbols(std::span<const Tensor> inputs,
   return values;
 }
 
-void CpuProgram::prepare(std::span<const Tensor> inputs, std::span<Storage> out) const {
-  std::lock_guard lock(forms_mutex_);
-  bool first = !forms_[0].packed, anew = false;
-  for (size_t i = 0; i < prepared_.size(); ++i) {
-    const Storage& source = inputs[static_cast<size_t>(prepared_[i].input)].storage();
-    Form& form = forms_[i];
-    if (!(form.source == source) || source.read_only()) {
-      form.packed = Storage();
-      form.packed = packed(source, prepared_[i].form);
-      form.source = source;
-      anew = true;
-    }
-    out[i] = form.packed;
-  }
-  int score = unsteady_.load(std::memory_order_relaxed) + (anew ? kAnew : -1);
-  if (first) return;
-  unsteady_.store(std::clamp(score, 0, kMostUnsteady), std::memory_order_relaxed);
-  if (!steady()) forms_.assign(prepared_.size(), {});  // another program runs from now on
-}
-
 std::vector<Tensor> CpuProgram::run(std::span<const Tensor> inputs) const {
   if (inputs.size() != inputs_.size())
     throw make_error(ErrorKind::Type, "the graph takes {} arrays, got {}", inputs_.size(), inputs.size())
         .why("each input of the graph needs one array")
         .hint("pass the arrays in the order of the graph's inputs");
-  InlineVector<void*, 16> pointers(inputs.size() + prepared_.size());
+  const size_t kept = kept_.size();
+  InlineVector<void*, 16> pointers(inputs.size() + kept);
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Tensor& input = inputs[i];
     if (input.is_symbolic() || !input.valid() || input.dtype() != inputs_[i].dtype ||
@@ -183,11 +164,11 @@ std::vector<Tensor> CpuProgram::run(std::span<const Tensor> inputs) const {
             .why("the graph was compiled for fixed sizes")
             .hint("pass an array of that shape, or compile for this one");
   }
-  InlineVector<Storage, 8> forms(prepared_.size());
-  if (!prepared_.empty()) {
-    for (size_t i = 0; i < prepared_.size(); ++i) forms.emplace_back();
-    prepare(inputs, forms.span());
-    for (const Storage& form : forms.span()) pointers.emplace_back(form.data());
+  InlineVector<Storage, 8> held(kept);
+  if (kept > 0) {
+    for (size_t i = 0; i < kept; ++i) held.emplace_back();
+    kept_.prepare(inputs, held.span());
+    for (const Storage& one : held.span()) pointers.emplace_back(one.data());
   }
   InlineVector<Storage, 4> outputs(outputs_.size());
   for (size_t i = 0; i < outputs_.size(); ++i) outputs.emplace_back();
@@ -241,9 +222,10 @@ Program::Direct CpuProgram::direct() const {
   const rt::Program& program = executable_->program();
   const rt::Block& block = program.blocks[0];
   const auto* call = block.code.size() == 1 ? std::get_if<rt::KernelCall>(&block.code[0]) : nullptr;
-  bool plain = call && program.blocks.size() == 1 && program.constants.empty() && symbols_.size() == 1 &&
-               call->steps == rt::KernelSteps::None && call->scratch < 0 && call->dims.size() == 1 &&
-               block.outputs == 1 && call->buffers.size() == static_cast<size_t>(block.inputs) + 1 &&
+  bool plain = call && kept_.empty() && program.blocks.size() == 1 && program.constants.empty() &&
+               symbols_.size() == 1 && call->steps == rt::KernelSteps::None && call->scratch < 0 &&
+               call->dims.size() == 1 && block.outputs == 1 &&
+               call->buffers.size() == static_cast<size_t>(block.inputs) + 1 &&
                call->buffers.size() <= Direct::kMaxInputs + 1;
   if (!plain) return {};
   uint32_t order = 0, seen = 0;
