@@ -381,6 +381,9 @@ class CacheInfo(dict):  # type: ignore[type-arg]
             )
             if trace["prepared_bytes"]:
                 lines.append(f"    weights laid out for its kernels: {trace['prepared_bytes']:,} bytes")
+            if trace["computed_once"]:
+                nodes = ", ".join(trace["computed_once"])
+                lines.append(f"    computed once, not in each call: {nodes}; kept: {trace['computed_bytes']:,} bytes")
             lines += [f"    {line}" for line in _fast_math_lines(trace["fast_math"])]
             lines += [f"    fixed: {name} = {value!r}" for name, value in trace["static"].items()]
             for title, key in (

@@ -175,6 +175,7 @@ nb::dict report_dict(const ProgramReport& report) {
   out["plan_ms"] = report.plan_ms;
   out["code_bytes"] = report.code_bytes;
   out["constant_bytes"] = report.constant_bytes;
+  out["computed_once"] = report.computed_once;
   out["planned_peak"] = report.planned_peak;
   out["measured_peak"] = report.measured_peak;
   nb::list passes, fusion;

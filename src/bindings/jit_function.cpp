@@ -460,9 +460,12 @@ void init_jit(nb::module_& m) {
           for (const auto& trace : *entry->tree->traces()) {
             const std::shared_ptr<Program> program = program_of(*trace);
             nb::dict one = describe(*entry, *trace);
-            one["prepared_bytes"] = program ? program->report().prepared_bytes : 0;
-            if (program) one["fusion"] = program->report().fusion;  // of the program that runs
-            one["fast_math"] = program ? fast_math_dict(program->report()) : nb::dict();
+            const ProgramReport report = program ? program->report() : ProgramReport();
+            one["prepared_bytes"] = report.prepared_bytes;
+            one["computed_bytes"] = report.computed_bytes;
+            one["computed_once"] = report.computed_once;
+            if (program) one["fusion"] = report.fusion;  // of the program that runs
+            one["fast_math"] = program ? fast_math_dict(report) : nb::dict();
             one["compile_ms"] = program ? trace->program->compile_ms() : 0.0;
             out.append(one);
           }

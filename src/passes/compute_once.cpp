@@ -13,8 +13,6 @@
 #include <unordered_set>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "ir/copy.h"
 #include "ops/builder.h"
 #include "ops/effects.h"
@@ -84,52 +82,49 @@ class Taking {
       if (!read_by_others) continue;
       double size = 0;
       for (Value v : node->results()) size += bytes(v);
-      std::vector<Node*> cone;
+      const std::vector<Node*> cone = cone_of(node);
       if (node->operands().empty() || is_view(node) || size > room || !is_worth_it(node, size, cone)) {
         steady_.erase(node);
         continue;
       }
       room -= size;
       kept_.push_back(node);
-      for (Node* part : cone) counted_.insert(part);
+      counted_.insert(cone.begin(), cone.end());
     }
   }
 
   // The nodes that make up the node's results, which no other kept node counts already.
-  void collect(Node* node, std::vector<Node*>& cone, std::vector<Value>& leaves) const {
+  std::vector<Node*> cone_of(Node* node) const {
     std::unordered_set<const Node*> seen;
-    std::vector<Node*> open{node};
+    std::vector<Node*> cone, open{node};
     while (!open.empty()) {
       Node* at = open.back();
       open.pop_back();
       if (!seen.insert(at).second) continue;
       cone.push_back(at);
       for (Value v : at->operands())
-        if (!v->node() || v->node()->operands().empty())
-          leaves.push_back(v);
-        else if (!counted_.contains(v->node()))
+        if (v->node() && !v->node()->operands().empty() && !counted_.contains(v->node()))
           open.push_back(v->node());
     }
+    return cone;
   }
 
-  bool is_worth_it(Node* node, double size, std::vector<Node*>& cone) const {
-    std::vector<Value> leaves;
-    collect(node, cone, leaves);
-    std::ranges::sort(leaves);
-    leaves.erase(std::ranges::unique(leaves).begin(), leaves.end());
-    double operations = 0, read = 0;
-    bool from_arrays = false;
-    for (const Node* part : cone) operations += operations_of(part, graph_.dims);
-    for (Value v : leaves)
-      if (is_array(v)) read += bytes(v), from_arrays = true;
+  bool is_worth_it(Node* node, double size, std::span<Node* const> cone) const {
     // Patterns of places (masks) stay where kernels see them for what they are, and cost them next to
     // nothing.
-    if (!from_arrays && std::ranges::all_of(cone, [](const Node* part) { return is_cheap(part); }))
-      return false;
-    double computing = operations / kOperationsANanosecond + time_to_read(read);
+    const bool from_arrays = std::ranges::any_of(cone, [](const Node* part) {
+      return std::ranges::any_of(part->operands(), [](Value v) { return is_array(v); });
+    });
+    if (!from_arrays && std::ranges::all_of(cone, is_cheap)) return false;
+    const KernelWork work[] = {{cone}};
+    auto is_free = [&](const Node* part) {
+      return counted_.contains(part) || (part->operands().empty() && !is_array(part->result(0)));
+    };
+    const auto writes_nothing = [](Value) { return false; };
+    double making = cost_of_kernel(work, is_free, writes_nothing, graph_.dims).nanoseconds - kStartOfKernel;
     if (read_by_product(node))
-      computing += cost_of_writing_out(node->result(0)->type(), graph_.dims).nanoseconds;
-    return computing > kMuch * time_to_read(size) + kGain;
+      making += cost_of_writing_out(node->result(0)->type(), graph_.dims).nanoseconds;
+    return making > kMuch * time_to_read(size) + kGain;
   }
 
   static bool is_cheap(const Node* node) {
@@ -147,6 +142,7 @@ class Taking {
   // With memory of its own: a constant or an input.
   static bool is_array(Value v) {
     if (!v->node()) return true;
+    if (!v->node()->operands().empty()) return false;
     const AttrValue* value = v->node()->attrs().find("value");
     const Literal* literal = value ? std::get_if<Literal>(value) : nullptr;
     return literal && literal->elements() > 1;
@@ -212,9 +208,8 @@ class Taking {
       Node* twin = copy_node(node, inner->body(), std::move(own));
       for (size_t i = 0; i < node->results().size(); ++i) inside[node->result(i)] = twin->result(i);
     }
-    std::string told;
     for (const Node* node : kept) {
-      told += (told.empty() ? "" : ", ") + told_of(node);
+      context_.changed(told_of(node));
       for (Value v : node->results()) outside.push_back(v), results.push_back(inside.at(v));
     }
     inner->body().set_results(results);
@@ -227,7 +222,6 @@ class Taking {
       once->result(i)->set_name(outside[i]->name());
       outside[i]->replace_all_uses_with(once->result(i));
     }
-    context_.changed(fmt::format("computed once: {}", told));
   }
 
   Graph& graph_;

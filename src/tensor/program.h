@@ -52,7 +52,11 @@ struct ProgramReport {
   int kernels_fallback = 0;  // ops without a kernel
   int side_by_side = 0;      // steps that may run at once with others, each on a thread
   double pass_ms = 0, lower_ms = 0, compile_ms = 0, plan_ms = 0;
-  size_t code_bytes = 0, constant_bytes = 0, prepared_bytes = 0, planned_peak = 0, measured_peak = 0;
+  size_t code_bytes = 0, constant_bytes = 0, planned_peak = 0, measured_peak = 0;
+  // Kept from call to call beside constants: forms of inputs that kernels read, and what is computed of inputs
+  // once.
+  size_t prepared_bytes = 0, computed_bytes = 0;
+  std::vector<std::string> computed_once;  // the first such nodes, and those of constants: "cosine (f.py:3)"
   std::vector<std::string> pass_log;  // a line a pass that changed something
   std::vector<std::string>
       fusion_log;            // a line a group: its nodes, its kernel kind, and why it ends where it ends

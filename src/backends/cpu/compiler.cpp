@@ -233,9 +233,9 @@ std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions&
                                             record.nodes_before, record.nodes_after));
     for (const std::string& note : record.notes)
       report.pass_log.push_back(fmt::format("{}: {}", record.name, note));
-    if (record.name == "fuse" || record.name == "compute-once" || record.name == "depth-first" ||
-        record.name.starts_with("join-"))
+    if (record.name == "fuse" || record.name == "depth-first" || record.name.starts_with("join-"))
       report.fusion_log.insert(report.fusion_log.end(), record.details.begin(), record.details.end());
+    if (record.name == "compute-once") report.computed_once = record.details;
     report.fusion.add(record.fusion);
   }
   KeptParts kept;
@@ -287,7 +287,7 @@ std::shared_ptr<Program> make_program(const Graph& source, const CompileOptions&
   std::vector<PreparedInput>& prepared = kept.prepared;
   kept.read = read_as_they_are(*graph, source.inputs().size(), fusions, kernels);
   for (size_t i = 0; i < kept.read.size(); ++i)
-    if (kept.read[i]) report.prepared_bytes += *bytes_of(graph->inputs()[source.inputs().size() + i]->type());
+    if (kept.read[i]) report.computed_bytes += *bytes_of(graph->inputs()[source.inputs().size() + i]->type());
   size_t at = 0;
   std::set<rt::KernelFn> distinct;
   std::vector<std::unique_ptr<loop::Function>> readable;

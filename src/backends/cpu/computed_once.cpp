@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "ops/builder.h"
-#include "ops/memory.h"
 #include "ops/once.h"
 #include "passes/walk.h"
 
@@ -13,20 +12,18 @@ namespace {
 
 std::unique_ptr<Graph> graph_of(const Node* once) {
   auto out = std::make_unique<Graph>("once");
-  out->dims = once->graph().dims;
   std::vector<Value> args;
   for (Value arg : once->region(0).args()) args.push_back(out->body().add_arg(arg->type(), arg->name()));
   out->body().set_results(out->inline_block(once->region(0), out->body(), args));
   return out;
 }
 
-// The inputs that the node reads; what else it reads is no steady value.
+// The inputs that the node reads. Their sizes are fixed, so that the same memory is the same array.
 std::vector<int> sources_of(const Node* once) {
   std::vector<int> out;
   for (Value v : once->operands()) {
-    const Value root = ops::root_of(v);
-    if (root->node() || root != v)
-      throw make_error(ErrorKind::Unsupported, "a node `once` reads what is no input of its graph")
+    if (v->node() || !constant_dims(v->type().dims))
+      throw make_error(ErrorKind::Unsupported, "a node `once` reads what is no input of fixed sizes")
           .why("what is computed once is known before the rest of the graph runs")
           .hint("leave it to the pass compute-once to make such nodes");
     out.push_back(static_cast<int>(v->index()));
