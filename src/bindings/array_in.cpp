@@ -1,5 +1,6 @@
 // From other libraries' arrays, and from Python's numbers and lists, to ours. NumPy arrays and lists are
 // copied in; `from_dlpack` adopts the memory.
+#include <algorithm>
 #include <cstring>
 
 #include "bindings/common.h"
@@ -433,6 +434,25 @@ std::optional<Tensor> lent(PyObject* object) {
   buffer.ok = false;  // released when the call is over
   return Tensor(*dtype, Shape(std::vector<int64_t>(view.shape, view.shape + view.ndim)),
                 Storage::adopt(view.buf, static_cast<size_t>(view.len), std::move(release)));
+}
+
+Tensor as_it_is(PyObject* object, const Tensor& last, std::string_view who) {
+  if (PyObject_CheckBuffer(object) != 0) {
+    const Buffer buffer(object);
+    if (!buffer.ok) PyErr_Clear();
+    const Py_buffer& view = buffer.view;
+    const bool same =
+        buffer.ok && static_cast<size_t>(view.len) == last.bytes() &&
+        dtype_of_format(view.format, view.itemsize) == last.dtype() &&
+        PyBuffer_IsContiguous(&view, 'C') != 0 &&
+        std::ranges::equal(std::span(view.shape, static_cast<size_t>(view.ndim)), last.shape()) &&
+        std::memcmp(view.buf, last.data(), last.bytes()) == 0;
+    if (same) return last;
+  }
+  Tensor now = as_tensor(object, std::nullopt, who);  // which may have gathered its elements
+  const bool same = now.dtype() == last.dtype() && now.shape() == last.shape() &&
+                    std::memcmp(now.data(), last.data(), now.bytes()) == 0;
+  return same ? last : now;
 }
 
 void init_array_in(nb::module_& m) {

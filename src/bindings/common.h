@@ -113,6 +113,8 @@ Tensor as_tensor(PyObject* object, std::optional<DType> dtype, std::string_view 
 // Another library's array for as long as a call takes: many floats in their own memory (the storage is
 // read-only), which the owner may write again; else a copy. None for what `as_tensor` must look at.
 std::optional<Tensor> lent(PyObject* object);
+// Another library's array, which may have been written to: `last`, where it still holds that one's bytes.
+Tensor as_it_is(PyObject* object, const Tensor& last, std::string_view who);
 bool is_array_like(PyObject* object);                      // has a buffer, __dlpack__ or __array__
 std::optional<front::Scalar> as_scalar(PyObject* object);  // a Python number
 std::optional<front::Operand> as_operand(PyObject* object);

@@ -302,7 +302,7 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
     const bool asked = std::ranges::any_of(
         capture.outcomes(), [&](const record::Outcome& outcome) { return input && outcome.value == input; });
     if (asked || !is_left_alone(one.object.ptr(), notes))
-      kept->foreign.push_back(std::move(one));
+      kept->foreign_last.push_back(one.copy), kept->foreign.push_back(std::move(one));
     else if (now.bytes() <= (is_integer(now.dtype()) ? kLargestIndices : kLargestConstant))
       capture.make_constant(one.copy);
     // A larger one stays the input that it is, and what was copied stands for it in every call.
@@ -333,9 +333,8 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
     for (size_t i = 0; i < kept->numbers.size() && source.kind == PyKept::Source::Kind::Fixed; ++i)
       if (kept->numbers[i].seen.data() == one.tensor.data()) source = {PyKept::Source::Kind::Number, i};
     kept->sources.push_back(source);
-    out.steady.push_back(
-        (source.kind == PyKept::Source::Kind::Spot || source.kind == PyKept::Source::Kind::Fixed) &&
-        !replaced.contains(one.tensor.data()));
+    out.steady.push_back(source.kind != PyKept::Source::Kind::Number &&
+                         !replaced.contains(one.tensor.data()));
   }
   if (!lift_) {
     auto constant = [&](PyKept::Source source, const Tensor& value) {
@@ -475,12 +474,15 @@ bool PyFront::holds(const record::JitTrace& trace, std::string* why) {
     if (!same_array(tensor_of(kept.handle(a).ptr()), tensor_of(kept.handle(b).ptr())))
       return fail([] { return std::string("two handles from outside no longer hold the same array"); });
   foreign_now_.clear();
-  for (const ArrayNotes::Foreign& one : kept.foreign) {
-    Tensor now = as_tensor(one.object.ptr(), std::nullopt, "an array from outside");
+  for (size_t i = 0; i < kept.foreign.size(); ++i) {
+    const ArrayNotes::Foreign& one = kept.foreign[i];
+    const Tensor last = kept.foreign_last[i];
+    Tensor now = as_it_is(one.object.ptr(), last, "an array from outside");
     if (now.dtype() != one.copy.dtype() || !(now.shape() == one.copy.shape()))
       return fail([&] {
         return fmt::format("an array from outside was {}, is {}", one.copy.type().str(), now.type().str());
       });
+    kept.foreign_last[i] = now;
     foreign_now_.push_back(std::move(now));
   }
   for (const PyKept::Number& number : kept.numbers) {

@@ -77,6 +77,7 @@ struct PyKept final : record::Kept {
     return at.placed ? guards[at.index]->handle() : handles[at.index].object;
   }
   std::vector<ArrayNotes::Foreign> foreign;
+  mutable std::vector<Tensor> foreign_last;  // what the last call found in them; Python's lock guards it
   struct Source {  // of a lifted array
     enum class Kind : uint8_t { Fixed, Spot, Foreign, Number };
     Kind kind = Kind::Fixed;

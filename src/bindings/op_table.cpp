@@ -22,8 +22,8 @@ nb::object lower_rule(const ops::LowerRule& rule) {
   static const char* words[] = {"none", "scalar", "point", "reduce", "nest", "control", "composite"};
   nb::dict out;
   out["kind"] = words[static_cast<size_t>(rule.kind)];
-  static const char* ways[] = {
-      "", "cond", "switch", "while", "scan", "call", "codegen/lower.cpp, as one kernel", "relabel"};
+  static const char* ways[] = {"",       "cond", "switch", "while", "scan", "call", "its region, as a whole",
+                               "relabel"};
   out["reason"] = rule.kind == Kind::Control ? ways[static_cast<size_t>(rule.way)]
                   : rule.kind == Kind::None  ? rule.reason
                                              : std::string();

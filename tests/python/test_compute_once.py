@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import runpy
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -126,13 +128,50 @@ def test_memory_of_another_library_is_read_anew() -> None:
         np.testing.assert_array_equal(np.asarray(g(x)), np.asarray(turn(x)))
 
 
-def test_a_numpy_array_that_is_written_to_is_seen() -> None:
-    table = rng.standard_normal((64, 48)).astype(np.float32)
-    f = ig.jit(lambda x: x * ig.cos(table))
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_numpy_array_that_is_written_to_is_seen(order: str) -> None:
+    table = np.asarray(rng.standard_normal((64, 48)).astype(np.float32), order=order)  # type: ignore[call-overload]
+    f = ig.jit(lambda x: (x * ig.cos(table)).mT @ table)
     x = random(64, 48)
+
+    def check() -> None:
+        expected = (np.asarray(x) * np.cos(table)).T @ table
+        np.testing.assert_allclose(np.asarray(f(x)), expected, rtol=1e-4, atol=1e-4)
+
     for _ in range(3):
+        check()
+    (entry,) = ig.explain(f)["entries"]
+    assert once(f) == ["cosine"]
+    assert entry["prepared_bytes"] > 0
+    for _ in range(2):
         table += 1
-        np.testing.assert_allclose(np.asarray(f(x)), np.asarray(x) * np.cos(table), rtol=1e-5, atol=1e-5)
+        check()
+        check()
+    table[3, 5] = np.nan
+    assert np.isnan(np.asarray(f(x))[:, 5]).all()
+    table[3, 5] = 0.0
+    check()
+    table[3, 5] = -0.0
+    check()
+    for _ in range(40):  # as often as it takes to run without
+        table += 0.1
+        check()
+    assert len(ig.explain(f)["entries"]) == 1
+
+
+def test_a_numpy_array_whose_place_another_one_takes() -> None:
+    class Holder:
+        table = np.linspace(0, 1, 48 * 64, dtype=np.float32).reshape(64, 48)
+
+    holder = Holder()
+    f = ig.jit(lambda x: x * ig.cos(holder.table))
+    x = random(64, 48)
+    f(x)
+    for table in (holder.table * 2, holder.table.astype(np.float64), holder.table[:1], holder.table[:, ::-1]):
+        holder.table = table
+        for _ in range(2):
+            expected = np.asarray(x * ig.cos(ig.asarray(table)))
+            np.testing.assert_array_equal(np.asarray(f(x)), expected)
 
 
 def test_arrays_that_are_trained_or_written_are_not_kept() -> None:
@@ -281,6 +320,10 @@ def test_functions_of_constants_become_constants(options: dict[str, Any]) -> Non
     (z,) = without(x) if isinstance(without(x), (list, tuple)) else (without(x),)
     np.testing.assert_array_equal(np.asarray(y), np.asarray(z))
     assert without.report()["computed_once"] == []
+
+
+def test_the_example() -> None:
+    runpy.run_path(str(Path(__file__).parents[2] / "examples" / "rotary.py"), run_name="__main__")
 
 
 def test_a_second_process_that_finds_kernels_on_disk(tmp_path: Any) -> None:
