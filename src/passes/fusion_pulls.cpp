@@ -1,6 +1,7 @@
 // The second stage of grouping: producers move into the kernels that read them, where that costs less than to
 // write and read; and a few numbers that are spread over an array are spread by each of its readers.
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <unordered_map>
 
@@ -107,14 +108,17 @@ bool Grouping::gathers_from_several(const Group* producer, const Group* reader) 
   constexpr double kNear = 512 << 10;  // bytes: what the second cache holds is no farther away in any order
   if (producer->kind != GroupKind::Loop) return false;
   const DimScope& scope = block_.graph().dims;
+  // Whether the producer has the value, seen through what the reader moves, joins and pads.
+  const std::function<bool(Value)> is_of_producer = [&](Value v) {
+    const Node* node = v->node();
+    if (!node || group_of(node) == producer) return node != nullptr;
+    return group_of(node) == reader && ops::has(node, ops::Trait::View) &&
+           std::ranges::any_of(node->operands(), is_of_producer);
+  };
   double rows = 0;
-  for (const Node* node : reader->nodes) {
-    if (!node->attrs().find(ops::kOffsetDims.name)) continue;
-    const Node* from = node->operand(0)->node();
-    while (from && group_of(from) == reader && from->operands().size() == 1) from = from->operand(0)->node();
-    if (from && group_of(from) == producer)
+  for (const Node* node : reader->nodes)
+    if (node->attrs().find(ops::kOffsetDims.name) && is_of_producer(node->operand(0)))
       rows += elements_in(node->result()->type().dims, scope) / elements_side_by_side(node, scope);
-  }
   if (rows == 0) return false;
   std::vector<Value> large;
   for (const Node* node : producer->nodes)

@@ -202,13 +202,21 @@ void begin_as_operand(NestContext& c, size_t operand) {
                    [&](loop::Expr i) { build.store(c.results[0], i, build.load(c.operands[operand], i)); });
 }
 
-const Literal* literal_behind(Value v) {
-  while (v->node() && has(v->node(), Trait::View) && v->node()->operands().size() == 1)
+namespace {
+
+const Literal* literal_behind(Value v, Trait seen_through) {
+  while (v->node() && has(v->node(), seen_through) && v->node()->operands().size() == 1)
     v = v->node()->operand(0);
   if (!v->node() || !has(v->node(), Trait::Constant)) return nullptr;
   const AttrValue* value = v->node()->attrs().find("value");
   return value ? std::get_if<Literal>(value) : nullptr;
 }
+
+}  // namespace
+
+const Literal* literal_behind(Value v) { return literal_behind(v, Trait::View); }
+
+const Literal* elements_behind(Value v) { return literal_behind(v, Trait::Relabel); }
 
 bool surely_empty(const Type& type) {
   return std::any_of(type.dims.begin(), type.dims.end(), [](const Dim& d) { return d == 0; });

@@ -70,8 +70,11 @@ loop::Expr guarded(PointContext& c, size_t operand, loop::Expr condition, loop::
 bool surely_empty(const Type& type);
 bool surely_nonempty(const Node* node, const Type& type);
 loop::Expr has_elements(PointContext& c, size_t operand);  // i64: 1 or 0
-// The constant that a value is, or is a view of; null: it is none.
+// The constant that a value is, or is a view of: all of its elements are the constant's, though these may have
+// another order, or more of them. Null: it is none.
 const Literal* literal_behind(Value v);
+// The constant whose elements are the value's, in the same order; the shape may be another one.
+const Literal* elements_behind(Value v);
 // The result holds what the operand does, before its changes are written: copied, unless it lies there
 // already.
 void begin_as_operand(NestContext& c, size_t operand);

@@ -169,7 +169,7 @@ struct PlaceRun {
 std::vector<PlaceRun> known_runs(const Node* node, const GatherDims& dims) {
   constexpr size_t kMostRuns = 8;
   const Type& x = node->operand(0)->type();
-  const Literal* indices = literal_behind(node->operand(1));
+  const Literal* indices = elements_behind(node->operand(1));
   const bool slices_of_one_axis = dims.map == dims.collapsed && dims.map.size() == 1 &&
                                   dims.operand_batch.empty() && dims.batch_axes.size() == 1;
   if (!indices || !slices_of_one_axis) return {};
@@ -194,10 +194,71 @@ std::vector<PlaceRun> known_runs(const Node* node, const GatherDims& dims) {
   return runs;
 }
 
+// Known places, which lie `shift` further on along each axis that they name.
+struct KnownPlaces {
+  Value unshifted;
+  const Literal* literal;
+  std::vector<int64_t> shift;
+};
+std::optional<KnownPlaces> known_places(const Node* gather, const GatherDims& dims) {
+  const Value indices = gather->operand(1);
+  const size_t axes = dims.map.size();
+  if (const Literal* literal = elements_behind(indices))
+    return KnownPlaces{indices, literal, std::vector<int64_t>(axes)};
+  const Node* add = indices->node();
+  if (!add || op_of(add).decl.name != "add") return std::nullopt;
+  const Literal* literal = elements_behind(add->operand(0));
+  const Node* spread = add->operand(1)->node();
+  if (!literal || !spread || !spread->attrs().find(kBroadcastDims.name)) return std::nullopt;
+  const Literal* shift = elements_behind(spread->operand(0));
+  const bool for_each = spread->attrs().get(kBroadcastDims) == Ints{dims.vector_dim};
+  if (!shift || !(shift->elements() == 1 || (for_each && shift->elements() == std::ssize(dims.map))))
+    return std::nullopt;
+  KnownPlaces out{add->operand(0), literal, {}};
+  for (size_t k = 0; k < axes; ++k)
+    out.shift.push_back(index_at(*shift, shift->elements() == 1 ? 0 : static_cast<int64_t>(k)));
+  return out;
+}
+
+// Of a padded array, at known places none of which takes from its border: the same of the array within.
+Value within_border(SimplifyContext& c, const GatherDims& dims) {
+  const Node* pad = c.node->operand(0)->node();
+  if (!pad || !pad->attrs().find(kPadInterior.name)) return nullptr;
+  const Value x = pad->operand(0);
+  const auto outer = constant_dims(c.node->operand(0)->type().dims), inner = constant_dims(x->type().dims),
+             low = constant_dims(pad->attrs().get(kPadLow)),
+             sizes = constant_dims(c.node->attrs().get(kSliceSizes));
+  const std::optional<KnownPlaces> places = known_places(c.node, dims);
+  if (!places || dims.map.empty() || !outer || !inner || !low || !sizes) return nullptr;
+  for (size_t a = 0; a < inner->size(); ++a) {
+    if (pad->attrs().get(kPadInterior)[a] != 0) return nullptr;
+    const bool named = std::ranges::count(dims.map, static_cast<int64_t>(a)) != 0;
+    if (!named && ((*inner)[a] != (*outer)[a] || (*low)[a] != 0)) return nullptr;
+  }
+  // The places along one axis come round after `axes` runs of `step` numbers.
+  const Dims& shape = c.node->operand(1)->type().dims;
+  const auto axes = static_cast<int64_t>(dims.map.size());
+  int64_t step = 1;
+  for (auto i = static_cast<size_t>(dims.vector_dim) + 1; i < shape.size(); ++i) step *= shape[i].constant();
+  Literal moved = Literal::allocate(DType::I64, *constant_dims(shape));
+  bool same = true;
+  for (int64_t i = 0; i < moved.elements(); ++i) {
+    const auto k = static_cast<size_t>(i / step % axes), a = static_cast<size_t>(dims.map[k]);
+    const int64_t was = index_at(*places->literal, i);
+    const int64_t at = std::clamp<int64_t>(was + places->shift[k], 0, (*outer)[a] - (*sizes)[a]) - (*low)[a];
+    if (at < 0 || at > (*inner)[a] - (*sizes)[a]) return nullptr;
+    set_whole(moved, i, at);
+    same = same && at == was;
+  }
+  const Value indices = same ? places->unshifted : c.build.constant(std::move(moved));
+  return c.build.node(op_of(c.node), {x, indices}, c.node->attrs())->result();
+}
+
 // What picks known places is made of slices: the colours of a pixel in another order, every second row.
 Value simplify_gather(SimplifyContext& c) {
   const Value x = c.node->operand(0);
   const GatherDims dims(c.node->attrs(), x->type().rank(), c.node->result()->type().rank());
+  if (Value within = within_border(c, dims)) return within;
   const std::vector<PlaceRun> runs = known_runs(c.node, dims);
   if (runs.empty()) return nullptr;
   const auto axis = static_cast<size_t>(dims.map[0]);

@@ -442,7 +442,7 @@ Expr point_dynamic_update_slice(PointContext& c) {
 // The ends of the window, where it begins at a known place.
 std::vector<int64_t> cuts_of_update(const Node* node) {
   const Dim &size = node->operand(0)->type().dims.back(), &window = node->operand(1)->type().dims.back();
-  const Literal* start = literal_behind(node->operands().back());
+  const Literal* start = elements_behind(node->operands().back());
   if (!start || !size.is_constant() || !window.is_constant()) return {};
   const int64_t from = std::clamp<int64_t>(index_at(*start, 0), 0, size.constant() - window.constant());
   return {from, from + window.constant()};
