@@ -157,11 +157,14 @@ TEST(StreamedStores, AreOfRowsReadByLines) {
 TEST(StreamedStores, AreOfLargeResultsOfTheGraph) {
   const auto cache = static_cast<int64_t>(rt::last_level_cache());
   if (cache == 0) return;  // the system does not tell, and nothing is streamed
-  auto assembly = [&](int64_t elements, const CompileOptions& options = {}) {
+  auto assembly_of = [&](int64_t elements, std::string_view rest, const CompileOptions& options) {
     std::string type = fmt::format("f32[{}]", elements);
     auto graph =
-        Graph::parse(fmt::format("graph @g(%x: {0}) {{ %s = exponential(%x) : {0} return %s }}", type));
+        Graph::parse(fmt::format("graph @g(%x: {0}) {{ %s = exponential(%x) : {0} {1} }}", type, rest));
     return compile(*graph, options)->assembly();
+  };
+  auto assembly = [&](int64_t elements, const CompileOptions& options = {}) {
+    return assembly_of(elements, "return %s", options);
   };
   rt::ThreadPool& pool = rt::ThreadPool::instance();
   const int before = pool.num_threads();
@@ -170,6 +173,10 @@ TEST(StreamedStores, AreOfLargeResultsOfTheGraph) {
     pool.set_num_threads(threads);
     EXPECT_NE(assembly(enough).find("movnt"), std::string::npos) << threads;
     EXPECT_EQ(assembly(enough - 64).find("movnt"), std::string::npos) << threads;
+    // By another shape.
+    std::string shaped =
+        fmt::format("%r = reshape(%s) {{shape = <64, {0}>}} : f32[64, {0}] return %r", enough / 64);
+    EXPECT_NE(assembly_of(enough / 64 * 64, shaped, {}).find("movnt"), std::string::npos) << threads;
     CompileOptions donated;
     donated.donated.insert(0);
     EXPECT_EQ(assembly(enough, donated).find("movnt"), std::string::npos) << threads;

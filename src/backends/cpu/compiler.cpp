@@ -79,6 +79,14 @@ std::optional<size_t> bytes_touched(const Node* kernel) {
   return touched;
 }
 
+// Whether nobody but the caller reads the value, as it is or by another shape.
+bool is_result_alone(Value v) {
+  return !v->uses().empty() && std::ranges::all_of(v->uses(), [](const Use& use) {
+    return passes::is_terminator(use.user) ||
+           (ops::is_relabel(use.user) && is_result_alone(use.user->result()));
+  });
+}
+
 // Results to be written past the caches are results of the graph, of kernels that touch more than the caches
 // hold, so that the first elements have left them before the last are written. A line that is written whole
 // need not be read first. What takes the memory of an input is in the caches already. Several threads copy
@@ -95,10 +103,7 @@ codegen::Traffic traffic_of(const Node* kernel, const CompileOptions& options) {
   const size_t enough = out.threads == 1 ? cache / 8 * 7 : cache / 4 * 5;  // they hold other things too
   out.beyond = *touched >= enough;
   if (!out.beyond || !options.donated.empty() || kernel->block()->parent()) return out;
-  for (Value v : kernel->results())
-    out.streamed.push_back(!v->uses().empty() && std::ranges::all_of(v->uses(), [](const Use& use) {
-      return passes::is_terminator(use.user);
-    }));
+  for (Value v : kernel->results()) out.streamed.push_back(is_result_alone(v));
   return out;
 }
 
