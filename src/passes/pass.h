@@ -89,6 +89,7 @@ void merge_axes(Graph&, Context&);
 void one_tap_products(Graph&, Context&);
 void one_term_products(Graph&, Context&);
 void prove_bounds(Graph&, Context&);
+void raise_slices(Graph&, Context&);
 void raise_views(Graph&, Context&);
 void reciprocals(Graph&, Context&);
 void refine_shapes(Graph&, Context&);

@@ -59,6 +59,7 @@ constexpr std::array kPasses = {
          one_term_products},
     Pass{"prove-bounds", "Follows the bounds of whole numbers, and writes the truths that follow from them.",
          prove_bounds},
+    Pass{"raise-slices", "Moves slices in front of products of which nobody reads the rest.", raise_slices},
     Pass{"raise-views", "Moves views inside of kernels to what these read, where they are element-wise.",
          raise_views},
     Pass{"reciprocals",
@@ -76,7 +77,7 @@ constexpr std::array kPasses = {
          write_turned},
 };
 
-constexpr std::array<std::string_view, 29> kDefault = {
+constexpr std::array<std::string_view, 30> kDefault = {
     "refine-shapes",
     "drop-stops",
     "canonicalize",
@@ -86,6 +87,7 @@ constexpr std::array<std::string_view, 29> kDefault = {
     "expand-composites",
     "prove-bounds",
     "canonicalize",
+    "raise-slices",
     "hoist-scan",
     "sink-views",
     "batch-last",
