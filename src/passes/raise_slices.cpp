@@ -38,17 +38,17 @@ bool is_whole(const Part& part) {
   return std::ranges::none_of(part, [](const auto& axis) { return axis.has_value(); });
 }
 
-// The part that a slice takes; nothing of other nodes, and where sizes are not known.
+// The part that a slice takes; nothing of other nodes, and where its ends are not known.
 std::optional<Part> part_of(const Node* node) {
   if (!node->attrs().find(ops::kSliceStrides.name) || !node->attrs().find(ops::kLimit.name)) return {};
-  const auto start = constant_dims(node->attrs().get(ops::kStart)),
-             limit = constant_dims(node->attrs().get(ops::kLimit));
+  const Dims &start = node->attrs().get(ops::kStart), &limit = node->attrs().get(ops::kLimit);
+  const Ints& strides = node->attrs().get(ops::kSliceStrides);
   const Dims& dims = node->operand(0)->type().dims;
-  if (!start || !limit) return {};
   Part part(dims.size());
   for (size_t a = 0; a < dims.size(); ++a) {
-    const Taken range{(*start)[a], (*limit)[a], node->attrs().get(ops::kSliceStrides)[a]};
-    if (range.start != 0 || range.stride != 1 || !(dims[a] == Dim(range.limit))) part[a] = range;
+    if (start[a] == Dim(int64_t{0}) && limit[a] == dims[a] && strides[a] == 1) continue;
+    if (!start[a].is_constant() || !limit[a].is_constant()) return {};
+    part[a] = Taken{start[a].constant(), limit[a].constant(), strides[a]};
   }
   return part;
 }

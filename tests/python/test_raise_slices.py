@@ -94,6 +94,20 @@ def test_gradients_and_batches() -> None:
     np.testing.assert_array_equal(np.asarray(ig.jit(f)(h)), np.asarray(f(h)))
 
 
+def test_a_batch_of_any_size() -> None:
+    traced = ig.trace(
+        lambda h, w: logits(h, w)[:, -1],
+        random(2, 8, 16),
+        random(16, 24),
+        dynamic_shapes={"h": {0: ig.Dim("b")}},
+    )
+    assert raised(traced.graph)
+    program, w = traced.graph.compile(), random(16, 24)
+    for n in (1, 5):
+        h = random(n, 8, 16)
+        np.testing.assert_array_equal(np.asarray(program(h, w)), np.asarray(logits(h, w)[:, -1]))
+
+
 def test_sizes_that_vary() -> None:
     w = random(16, 24)
     f = ig.jit(lambda h: logits(h, w)[-1])
