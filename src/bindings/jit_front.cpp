@@ -301,10 +301,12 @@ record::JitFront::Recorded PyFront::record(record::JitCapture& capture, std::spa
     const Value input = capture.input_of(one.copy);
     const bool asked = std::ranges::any_of(
         capture.outcomes(), [&](const record::Outcome& outcome) { return input && outcome.value == input; });
-    if (asked || !is_left_alone(one.object.ptr(), notes))
-      kept->foreign_last.push_back(one.copy), kept->foreign.push_back(std::move(one));
-    else if (now.bytes() <= (is_integer(now.dtype()) ? kLargestIndices : kLargestConstant))
+    if (asked || !is_left_alone(one.object.ptr(), notes)) {
+      kept->foreign_last.push_back(one.copy);
+      kept->foreign.push_back(std::move(one));
+    } else if (now.bytes() <= (is_integer(now.dtype()) ? kLargestIndices : kLargestConstant)) {
       capture.make_constant(one.copy);
+    }
     // A larger one stays the input that it is, and what was copied stands for it in every call.
   }
   foreign_now_.clear();

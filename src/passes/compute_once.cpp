@@ -29,6 +29,7 @@ namespace {
 constexpr double kGain = 100;  // ns a call, below which nobody would notice
 constexpr double kMuch = 1.5;  // times as much as reading the value: what it costs to make it
 constexpr double kFewBytes = 16 << 20;
+constexpr size_t kVisits = 100;  // of a node, on average, while it is weighed what it is a part of
 
 class Taking {
  public:
@@ -62,6 +63,7 @@ class Taking {
   void find_steady() {
     const std::set<int>& inputs = context_.options.steady;
     for (Node* node : body_) {
+      place_.emplace(node, place_.size());
       if (!may_be_computed_once(node)) continue;
       steady_.insert(node);
       if (node->operands().empty() && is_array(node->result(0))) known_ += bytes(node->result(0));
@@ -82,8 +84,11 @@ class Taking {
       if (!read_by_others) continue;
       double size = 0;
       for (Value v : node->results()) size += bytes(v);
-      const std::vector<Node*> cone = cone_of(node);
-      if (node->operands().empty() || is_view(node) || size > room || !is_worth_it(node, size, cone)) {
+      std::vector<Node*> cone;
+      const bool may_be_kept =
+          !node->operands().empty() && !is_view(node) && size <= room && visits_ < kVisits * place_.size();
+      if (may_be_kept) cone = cone_of(node);
+      if (!may_be_kept || !is_worth_it(node, size, cone)) {
         steady_.erase(node);
         continue;
       }
@@ -94,7 +99,7 @@ class Taking {
   }
 
   // The nodes that make up the node's results, which no other kept node counts already.
-  std::vector<Node*> cone_of(Node* node) const {
+  std::vector<Node*> cone_of(Node* node) {
     std::unordered_set<const Node*> seen;
     std::vector<Node*> cone, open{node};
     while (!open.empty()) {
@@ -106,6 +111,7 @@ class Taking {
         if (v->node() && !v->node()->operands().empty() && !counted_.contains(v->node()))
           open.push_back(v->node());
     }
+    visits_ += cone.size();
     return cone;
   }
 
@@ -181,21 +187,22 @@ class Taking {
   }
 
   void take_out(const std::vector<Node*>& kept) {
-    std::unordered_set<const Node*> needed;
-    std::vector<Node*> open(kept.begin(), kept.end());
+    std::vector<Node*> needed, open(kept.begin(), kept.end());
+    std::unordered_set<const Node*> seen;
     while (!open.empty()) {
       Node* node = open.back();
       open.pop_back();
-      if (!needed.insert(node).second) continue;
+      if (!seen.insert(node).second) continue;
+      needed.push_back(node);
       for (Value v : node->operands())
         if (v->node()) open.push_back(v->node());
     }
+    std::ranges::sort(needed, {}, [&](const Node* node) { return place_.at(node); });
     std::unique_ptr<Graph> inner = kernel_graph(graph_);
     inner->name = "once";
     std::unordered_map<Value, Value> inside;
     std::vector<Value> operands, results, outside;
-    for (Node* node : body_) {
-      if (!needed.contains(node)) continue;
+    for (Node* node : needed) {
       std::vector<Value> own;
       for (Value v : node->operands()) {
         auto [at, fresh] = inside.try_emplace(v, nullptr);
@@ -227,9 +234,11 @@ class Taking {
   Graph& graph_;
   Block& body_;
   Context& context_;
+  std::unordered_map<const Node*, size_t> place_;  // in the body
   std::unordered_set<const Node*> steady_, counted_;
   std::vector<Node*> kept_;  // the last ones first
   double known_ = 0;         // bytes of constants and steady inputs
+  size_t visits_ = 0;        // of nodes, all in all
 };
 
 }  // namespace

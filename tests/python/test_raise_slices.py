@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import runpy
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -92,6 +94,10 @@ def test_gradients_and_batches() -> None:
         np.testing.assert_allclose(np.asarray(got), np.asarray(expected), rtol=1e-5, atol=1e-6)
     f = ig.vmap(lambda h: logits(h, w)[-1])
     np.testing.assert_array_equal(np.asarray(ig.jit(f)(h)), np.asarray(f(h)))
+
+
+def test_the_example() -> None:
+    runpy.run_path(str(Path(__file__).parents[2] / "examples" / "next_token.py"), run_name="__main__")
 
 
 def test_a_batch_of_any_size() -> None:

@@ -2,6 +2,7 @@
 #include "backends/cpu/kept.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace ig::cpu {
 namespace {

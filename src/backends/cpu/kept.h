@@ -51,8 +51,8 @@ class Kept {
     Storage packed;
   };
   mutable std::mutex mutex_;
-  mutable std::vector<std::optional<std::vector<Storage>>>
-      sources_;  // of each of `parts_.once` once it is there
+  // What each of `parts_.once` was computed of, once it was, and all their results.
+  mutable std::vector<std::optional<std::vector<Storage>>> sources_;
   mutable std::vector<Storage> computed_;
   mutable std::vector<Form> forms_;
   mutable bool first_ = true;
