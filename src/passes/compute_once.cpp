@@ -8,6 +8,7 @@
 // besides. What is kept takes memory for good: no more than the constants and steady inputs do, or a few
 // megabytes.
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <unordered_map>
 #include <unordered_set>
@@ -30,6 +31,21 @@ constexpr double kGain = 100;  // ns a call, below which nobody would notice
 constexpr double kMuch = 1.5;  // times as much as reading the value: what it costs to make it
 constexpr double kFewBytes = 16 << 20;
 constexpr size_t kVisits = 100;  // of a node, on average, while it is weighed what it is a part of
+
+// These nodes, and all that they are made of, as far as `follows` says.
+std::vector<Node*> made_of(std::vector<Node*> open, const std::function<bool(const Node*)>& follows) {
+  std::unordered_set<const Node*> seen;
+  std::vector<Node*> out;
+  while (!open.empty()) {
+    Node* node = open.back();
+    open.pop_back();
+    if (!seen.insert(node).second) continue;
+    out.push_back(node);
+    for (Value v : node->operands())
+      if (v->node() && follows(v->node())) open.push_back(v->node());
+  }
+  return out;
+}
 
 class Taking {
  public:
@@ -100,17 +116,8 @@ class Taking {
 
   // The nodes that make up the node's results, which no other kept node counts already.
   std::vector<Node*> cone_of(Node* node) {
-    std::unordered_set<const Node*> seen;
-    std::vector<Node*> cone, open{node};
-    while (!open.empty()) {
-      Node* at = open.back();
-      open.pop_back();
-      if (!seen.insert(at).second) continue;
-      cone.push_back(at);
-      for (Value v : at->operands())
-        if (v->node() && !v->node()->operands().empty() && !counted_.contains(v->node()))
-          open.push_back(v->node());
-    }
+    std::vector<Node*> cone = made_of(
+        {node}, [&](const Node* part) { return !part->operands().empty() && !counted_.contains(part); });
     visits_ += cone.size();
     return cone;
   }
@@ -187,16 +194,7 @@ class Taking {
   }
 
   void take_out(const std::vector<Node*>& kept) {
-    std::vector<Node*> needed, open(kept.begin(), kept.end());
-    std::unordered_set<const Node*> seen;
-    while (!open.empty()) {
-      Node* node = open.back();
-      open.pop_back();
-      if (!seen.insert(node).second) continue;
-      needed.push_back(node);
-      for (Value v : node->operands())
-        if (v->node()) open.push_back(v->node());
-    }
+    std::vector<Node*> needed = made_of(kept, [](const Node*) { return true; });
     std::ranges::sort(needed, {}, [&](const Node* node) { return place_.at(node); });
     std::unique_ptr<Graph> inner = kernel_graph(graph_);
     inner->name = "once";
