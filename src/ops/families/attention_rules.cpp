@@ -18,6 +18,20 @@
 
 namespace ig::ops {
 
+namespace {
+// Of queries and keys: which keys stand at a query's place or in front of it.
+Value no_later(Compose& m, const Dims& pairs) {
+  return m.less_equal(m.iota(DType::I64, pairs, 1), m.iota(DType::I64, pairs, 0));
+}
+}  // namespace
+
+Value causal_mask(Builder& build, const Node* node) {
+  Compose m(build);
+  const Value lower =
+      no_later(m, {node->operand(0)->type().dims.rbegin()[1], node->operand(1)->type().dims.rbegin()[1]});
+  return node->operands().size() > 3 ? m.both(node->operand(3), lower) : lower;
+}
+
 Attention::Attention(Builder& build, const Attrs& attrs, std::span<const Value> operands)
     : mask(operands.size() > 3 ? operands[3] : nullptr),
       rank(operands[0]->type().rank()),
@@ -60,9 +74,7 @@ Value Attention::masked(Value scores) {
       scores = m_.add(scores, m_.wide(mask));
   }
   if (attrs_.get(kCausal)) {
-    Dims square(shape.end() - 2, shape.end());
-    Value lower = m_.less_equal(m_.iota(DType::I64, square, 1), m_.iota(DType::I64, square, 0));
-    lower = m_.b.broadcast_to(lower, shape);
+    Value lower = m_.b.broadcast_to(no_later(m_, {shape.end() - 2, shape.end()}), shape);
     taken = taken ? m_.both(taken, lower) : lower;
   }
   if (taken) scores = m_.where(taken, scores, m_.number(scores, -std::numeric_limits<double>::infinity()));
