@@ -53,6 +53,37 @@ Expr point_broadcast(PointContext& c) {
   return c.at(0, from);
 }
 
+// broadcast(reshape(x)) where the reshape makes axes of x one, and these are not spread: x is spread, and
+// then reshaped. So x, where it is spread itself, is spread once.
+Value broadcast_before_reshape(SimplifyContext& c, Value x) {
+  const Ints& axes = c.node->attrs().get(kBroadcastDims);
+  const Dims &from = x->type().dims, &to = c.node->operand(0)->type().dims,
+             &shape = c.node->result()->type().dims;
+  std::vector<size_t> ends;  // of each of the reshape's axes, the first of x's axes behind it
+  for (size_t i = 0, next = 0; i < to.size(); ++i) {
+    const size_t first = next;
+    Dim size = Dim(1);
+    while (next < from.size() && (from[next] == 1 || !(size == to[i]))) size = size * from[next++];
+    if (!(size == to[i])) return nullptr;
+    if (next - first > 1 && !(shape[static_cast<size_t>(axes[i])] == to[i])) return nullptr;
+    ends.push_back(next);
+  }
+  if (ends.empty() || ends.back() != from.size()) return nullptr;
+  Dims apart;
+  Ints direct(from.size());
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    const auto at = static_cast<size_t>(std::ranges::find(axes, static_cast<int64_t>(axis)) - axes.begin());
+    const size_t begin = at == axes.size() || at == 0 ? 0 : ends[at - 1];
+    const size_t end = at == axes.size() ? 0 : ends[at];
+    for (size_t i = begin; i < end; ++i) {
+      direct[i] = static_cast<int64_t>(apart.size());
+      apart.push_back(end - begin == 1 ? shape[axis] : from[i]);
+    }
+    if (begin == end) apart.push_back(shape[axis]);
+  }
+  return c.build.reshape(c.build.broadcast(x, apart, direct), shape);
+}
+
 Value simplify_broadcast(SimplifyContext& c) {
   Value x = c.node->operand(0), out = c.node->result();
   const Ints& axes = c.node->attrs().get(kBroadcastDims);
@@ -73,7 +104,9 @@ Value simplify_broadcast(SimplifyContext& c) {
       if (next < from.size() && from[next] == to[i])
         direct.push_back(axes[i]), ++next;
       else if (!(to[i] == 1))
-        return nullptr;
+        return inner->operand(0)->node() && inner->operand(0)->node()->op() == c.node->op()
+                   ? broadcast_before_reshape(c, inner->operand(0))
+                   : nullptr;
     }
     if (next == from.size()) return c.build.broadcast(inner->operand(0), shape, direct);
     return nullptr;
