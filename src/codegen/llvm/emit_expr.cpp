@@ -380,7 +380,7 @@ llvm::Value* Emitter::fused(llvm::Value* a, llvm::Value* b, llvm::Value* c) {
 llvm::Value* Emitter::product_rest(llvm::Value* a, llvm::Value* b, llvm::Value* rounded) {
   if (target_.fma) return fused(a, b, b_.CreateFNeg(rounded));
   const unsigned width = a->getType()->getScalarSizeInBits(), below = width == 64 ? 27 : 12;
-  llvm::Type* words = a->getType()->getWithNewBitWidth(width);
+  llvm::Type* words = shaped(b_.getIntNTy(width), a->getType());
   auto upper = [&](llvm::Value* v) {
     auto* kept = llvm::ConstantInt::get(words, llvm::APInt::getHighBitsSet(width, width - below));
     return b_.CreateBitCast(b_.CreateAnd(b_.CreateBitCast(v, words), kept), v->getType());

@@ -117,6 +117,17 @@ loop::Expr as_index(loop::Expr x) {
   return convert(x, DType::I64);
 }
 
+loop::Expr start_within(PointContext& c, loop::Expr start, const Dim& room) {
+  const Bounds holds = bounds_of_type(start.type());
+  if (room.is_constant() && holds.known) {  // narrow numbers are compared while they are narrow
+    if (holds.high > room.constant())
+      start = loop::lesser(start, c.build->constant_int(start.type(), room.constant()));
+    if (holds.low < 0) start = loop::greater(start, c.build->constant_int(start.type(), 0));
+    return as_index(start);
+  }
+  return loop::greater(loop::lesser(as_index(start), c.size(room)), c.build->index(0));
+}
+
 loop::Expr clamp_index(loop::Expr x, loop::Expr size) {
   loop::Builder& build = x.builder();
   return loop::greater(loop::lesser(x, size - build.index(1)), build.index(0));

@@ -46,10 +46,12 @@ std::vector<int64_t> ints_of(const Dims& dims);  // constants only
 // --- loop code
 // -------------------------------------------------------------------------------------------------
 bool is_half(DType dtype);
-DType wide_type(DType dtype);                           // f32 for the 16-bit floats, u8 for bool, else itself
-loop::Expr widen(loop::Expr x);                         // to wide_type
-loop::Expr narrow(loop::Expr x, DType to);              // to a storage type; x itself where it has it
-loop::Expr as_index(loop::Expr x);                      // an integer of any type as i64, as index_at does
+DType wide_type(DType dtype);               // f32 for the 16-bit floats, u8 for bool, else itself
+loop::Expr widen(loop::Expr x);             // to wide_type
+loop::Expr narrow(loop::Expr x, DType to);  // to a storage type; x itself where it has it
+loop::Expr as_index(loop::Expr x);          // an integer of any type as i64, as index_at does
+// Where a slice starts, as an index from 0 to `room`.
+loop::Expr start_within(PointContext& c, loop::Expr start, const Dim& room);
 loop::Expr clamp_index(loop::Expr x, loop::Expr size);  // into [0, size - 1]
 loop::Expr is_nan(loop::Expr x);                        // of a float; a false constant for other types
 loop::Expr all_of(const std::vector<loop::Expr>& conditions, loop::Builder& build);
@@ -70,8 +72,8 @@ loop::Expr guarded(PointContext& c, size_t operand, loop::Expr condition, loop::
 bool surely_empty(const Type& type);
 bool surely_nonempty(const Node* node, const Type& type);
 loop::Expr has_elements(PointContext& c, size_t operand);  // i64: 1 or 0
-// The constant that a value is, or is a view of: all of its elements are the constant's, though these may have
-// another order, or more of them. Null: it is none.
+// The constant that a value is, or is a view of: all of its elements are the constant's, though these may
+// have another order, or more of them. Null: it is none.
 const Literal* literal_behind(Value v);
 // The constant whose elements are the value's, in the same order; the shape may be another one.
 const Literal* elements_behind(Value v);

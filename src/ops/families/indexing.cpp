@@ -1,6 +1,7 @@
 // gather: an array of slices of an array, each starting where an index vector says. StableHLO's dimension
 // numbers.
 #include <algorithm>
+#include <limits>
 
 #include "ops/families/array_tools.h"
 #include "ops/families/batch_rules.h"
@@ -147,9 +148,9 @@ Expr point_gather(PointContext& c) {
   for (size_t k = 0; k < dims.map.size(); ++k) {
     auto axis = static_cast<size_t>(dims.map[k]);
     if (x.dims[axis] == sizes[axis]) continue;  // one place only
-    Expr start = as_index(
-        c.at(1, vector_entry<Expr>(dims, c.index, indices.rank(), build.index(static_cast<int64_t>(k)))));
-    from[axis] = loop::greater(loop::lesser(start, c.size(x.dims[axis] - sizes[axis])), build.index(0));
+    const Expr start =
+        c.at(1, vector_entry<Expr>(dims, c.index, indices.rank(), build.index(static_cast<int64_t>(k))));
+    from[axis] = start_within(c, start, x.dims[axis] - sizes[axis]);
   }
   for (size_t k = 0; k < dims.operand_batch.size(); ++k)
     from[static_cast<size_t>(dims.operand_batch[k])] = c.index[batch_position(dims, dims.indices_batch[k])];
@@ -220,6 +221,17 @@ std::optional<KnownPlaces> known_places(const Node* gather, const GatherDims& di
   return out;
 }
 
+// Along which of the operand's axes each of the places lies, whose number is an index into `map`: those along
+// one axis come round after map.size() runs of `step` numbers.
+struct AxesOfPlaces {
+  AxesOfPlaces(const GatherDims& dims, const Dims& shape) : axes(static_cast<int64_t>(dims.map.size())) {
+    for (auto i = static_cast<size_t>(dims.vector_dim) + 1; i < shape.size(); ++i)
+      step *= shape[i].constant();
+  }
+  size_t operator()(int64_t place) const { return static_cast<size_t>(place / step % axes); }
+  int64_t axes, step = 1;
+};
+
 // Of a padded array, at known places none of which takes from its border: the same of the array within.
 Value within_border(SimplifyContext& c, const GatherDims& dims) {
   const Node* pad = c.node->operand(0)->node();
@@ -235,15 +247,13 @@ Value within_border(SimplifyContext& c, const GatherDims& dims) {
     const bool named = std::ranges::count(dims.map, static_cast<int64_t>(a)) != 0;
     if (!named && ((*inner)[a] != (*outer)[a] || (*low)[a] != 0)) return nullptr;
   }
-  // The places along one axis come round after `axes` runs of `step` numbers.
   const Dims& shape = c.node->operand(1)->type().dims;
-  const auto axes = static_cast<int64_t>(dims.map.size());
-  int64_t step = 1;
-  for (auto i = static_cast<size_t>(dims.vector_dim) + 1; i < shape.size(); ++i) step *= shape[i].constant();
+  const AxesOfPlaces along(dims, shape);
   Literal moved = Literal::allocate(DType::I64, *constant_dims(shape));
   bool same = true;
   for (int64_t i = 0; i < moved.elements(); ++i) {
-    const auto k = static_cast<size_t>(i / step % axes), a = static_cast<size_t>(dims.map[k]);
+    const size_t k = along(i);
+    const auto a = static_cast<size_t>(dims.map[k]);
     const int64_t was = index_at(*places->literal, i);
     const int64_t at = std::clamp<int64_t>(was + places->shift[k], 0, (*outer)[a] - (*sizes)[a]) - (*low)[a];
     if (at < 0 || at > (*inner)[a] - (*sizes)[a]) return nullptr;
@@ -254,13 +264,35 @@ Value within_border(SimplifyContext& c, const GatherDims& dims) {
   return c.build.node(op_of(c.node), {x, indices}, c.node->attrs())->result();
 }
 
+// Known places as numbers of 32 bits where that holds them, which are half as much to read and to compare.
+Value at_narrow_places(SimplifyContext& c, const GatherDims& dims) {
+  constexpr int64_t kFew = 64;
+  const Value indices = c.node->operand(1);
+  const Literal* places = elements_behind(indices);
+  const auto outer = constant_dims(c.node->operand(0)->type().dims),
+             sizes = constant_dims(c.node->attrs().get(kSliceSizes));
+  if (!places || places->elements() < kFew || size_of(places->dtype()) <= sizeof(int32_t) || !outer || !sizes)
+    return nullptr;
+  const Dims& shape = indices->type().dims;
+  const AxesOfPlaces along(dims, shape);
+  Literal narrow = Literal::allocate(DType::I32, *constant_dims(shape));
+  for (int64_t i = 0; i < narrow.elements(); ++i) {
+    const auto a = static_cast<size_t>(dims.map[along(i)]);
+    const int64_t at = std::clamp<int64_t>(index_at(*places, i), 0, (*outer)[a] - (*sizes)[a]);
+    if (at > std::numeric_limits<int32_t>::max()) return nullptr;
+    set_whole(narrow, i, at);
+  }
+  const Value kept = c.build.constant(std::move(narrow));
+  return c.build.node(op_of(c.node), {c.node->operand(0), kept}, c.node->attrs())->result();
+}
+
 // What picks known places is made of slices: the colours of a pixel in another order, every second row.
 Value simplify_gather(SimplifyContext& c) {
   const Value x = c.node->operand(0);
   const GatherDims dims(c.node->attrs(), x->type().rank(), c.node->result()->type().rank());
   if (Value within = within_border(c, dims)) return within;
   const std::vector<PlaceRun> runs = known_runs(c.node, dims);
-  if (runs.empty()) return nullptr;
+  if (runs.empty()) return at_narrow_places(c, dims);
   const auto axis = static_cast<size_t>(dims.map[0]);
   std::vector<Value> parts;
   for (const PlaceRun& run : runs) {

@@ -365,8 +365,7 @@ void reference_dynamic_slice(ReferenceContext& c) {
 }
 
 Expr clamped_start(PointContext& c, size_t operand, const Dim& room) {
-  Expr start = as_index(c.at(operand, {}));
-  return loop::greater(loop::lesser(start, c.size(room)), c.build->index(0));
+  return start_within(c, c.at(operand, {}), room);
 }
 
 Expr point_dynamic_slice(PointContext& c) {
