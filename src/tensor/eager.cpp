@@ -133,14 +133,19 @@ void make_elementwise(Entry& entry, const ops::Op& op, std::span<const Tensor> o
   if (entry.program && axes.axes == 1 && entry.results.size() == 1) entry.direct = entry.program->direct();
 }
 
+Hash128 elementwise_key(const ops::Op& op, std::span<const Tensor> operands, const Attrs& attrs,
+                        const Collapsed& axes) {
+  KeyWriter key(op, attrs);
+  for (const Tensor& operand : operands) key.add(operand.dtype());
+  for (int i = 0; i < axes.axes; ++i) key.add(axes.broadcast[i]);
+  return key.key();
+}
+
 // Null where no kernel is at hand that has to be; who asks again is told so at once.
 std::shared_ptr<Entry> elementwise_entry(const ops::Op& op, std::span<const Tensor> operands,
                                          const Attrs& attrs, const Collapsed& axes,
                                          Kernels kernels = Kernels::Any) {
-  KeyWriter key(op, attrs);
-  for (const Tensor& operand : operands) key.add(operand.dtype());
-  for (int i = 0; i < axes.axes; ++i) key.add(axes.broadcast[i]);
-  std::shared_ptr<Entry> entry = entry_of(key.key());
+  std::shared_ptr<Entry> entry = entry_of(elementwise_key(op, operands, attrs, axes));
   if (kernels == Kernels::AtHand && !entry->once.done() && entry->absent.load(std::memory_order_relaxed))
     return nullptr;
   try {
@@ -382,6 +387,12 @@ std::vector<Tensor> call_host(const ops::Op& op, std::span<const Tensor> operand
   return out;
 }
 
+// An operand as an array of that shape.
+Tensor laid_out(const Tensor& operand, const Shape& shape) {
+  if (operand.shape() == shape) return operand;
+  return copy_strided(operand, broadcast_view(operand.shape(), shape));
+}
+
 // `overwrites`: the result may lie in the memory of an operand that nobody else holds.
 std::vector<Tensor> run_entry(const Entry& entry, const ops::Op& op, std::span<const Tensor> operands,
                               const Attrs& attrs, const Shape& shape, const Collapsed& axes,
@@ -401,10 +412,7 @@ std::vector<Tensor> run_entry(const Entry& entry, const ops::Op& op, std::span<c
   std::vector<Tensor> inputs;
   inputs.reserve(operands.size());
   if (!entry.program) {
-    for (const Tensor& operand : operands) {
-      const bool whole = operand.shape() == shape;
-      inputs.push_back(whole ? operand : copy_strided(operand, broadcast_view(operand.shape(), shape)));
-    }
+    for (const Tensor& operand : operands) inputs.push_back(laid_out(operand, shape));
     return run_reference(op, inputs, attrs);
   }
   for (size_t i = 0; i < operands.size(); ++i) {
@@ -420,12 +428,40 @@ std::vector<Tensor> run_entry(const Entry& entry, const ops::Op& op, std::span<c
   return out;
 }
 
+// Where no kernel is at hand for how the operands are spread, and one is for arrays of one shape, they are
+// laid out, until calls have taken as long so as it takes to compile.
+std::optional<std::vector<Tensor>> compute_laid_out(const ops::Op& op, std::span<const Tensor> operands,
+                                                    const Attrs& attrs, const Shape& shape,
+                                                    const Collapsed& axes) {
+  constexpr int64_t kMost = 1 << 20;  // elements: of larger arrays no copies are made
+  const bool spread = axes.axes > 1 || axes.broadcast[0] != 0;
+  if (!spread || shape.elements() > kMost || OpByOp::usual() == FirstCalls::Compile) return std::nullopt;
+  const std::shared_ptr<Entry> waiting = entry_of(elementwise_key(op, operands, attrs, axes));
+  if (pays(*waiting)) return std::nullopt;
+  Collapsed whole;
+  whole.axes = 1;
+  whole.sizes[0] = shape.elements();
+  whole.broadcast[0] = 0;
+  const std::shared_ptr<Entry> entry = elementwise_entry(op, operands, attrs, whole, Kernels::AtHand);
+  if (!entry) return std::nullopt;
+  const Clock::time_point start = Clock::now();
+  std::vector<Tensor> inputs;
+  for (const Tensor& operand : operands) inputs.push_back(laid_out(operand, shape));
+  std::vector<Tensor> out = run_entry(*entry, op, inputs, attrs, shape, whole, true);
+  waiting->spent.fetch_add((Clock::now() - start) / std::chrono::nanoseconds(1), std::memory_order_relaxed);
+  return out;
+}
+
 std::vector<Tensor> compute_elementwise(const ops::Op& op, std::span<const Tensor> operands,
                                         const Attrs& attrs, const Shape& shape,
                                         Kernels kernels = Kernels::Any) {
   const Collapsed axes = collapse(operands, shape);
-  const std::shared_ptr<Entry> entry = elementwise_entry(op, operands, attrs, axes, kernels);
-  if (!entry) throw NotAtHand();
+  std::shared_ptr<Entry> entry = elementwise_entry(op, operands, attrs, axes, Kernels::AtHand);
+  if (!entry && kernels == Kernels::AtHand) throw NotAtHand();
+  if (!entry) {
+    if (auto out = compute_laid_out(op, operands, attrs, shape, axes)) return *std::move(out);
+    entry = elementwise_entry(op, operands, attrs, axes);
+  }
   return run_entry(*entry, op, operands, attrs, shape, axes);
 }
 
@@ -674,8 +710,8 @@ Tensor ElementwiseSite::run(std::array<const Tensor*, 2> operands, Number number
     axes.broadcast[0] = number;
     static std::mutex mutex;
     static std::vector<std::shared_ptr<Entry>>* held = new std::vector<std::shared_ptr<Entry>>;
-    std::shared_ptr<Entry> made = elementwise_entry(op_, all(), {}, axes);
-    if (made->direct.kernel) {
+    const std::shared_ptr<Entry> made = elementwise_entry(op_, all(), {}, axes, Kernels::AtHand);
+    if (made && made->direct.kernel) {
       std::lock_guard lock(mutex);
       if (!slot.load(std::memory_order_relaxed)) {
         held->push_back(made);

@@ -29,7 +29,10 @@ namespace {
 
 using namespace ig;
 
-constexpr DType kCommon[] = {DType::F32, DType::F64, DType::I64, DType::I32, DType::Bool};
+// Types that programs compute with, and those that they mostly store, which come last.
+constexpr DType kTypes[] = {DType::F32, DType::F64,  DType::I64, DType::I32, DType::Bool,
+                            DType::F16, DType::BF16, DType::U8,  DType::U32, DType::U64};
+constexpr std::span<const DType> kCommon(kTypes, 5), kStored(kTypes + 5, 5);
 
 // A kernel to make: under a key, and of an element-wise op with all that a direct call needs.
 struct Item {
@@ -100,16 +103,15 @@ void add_elementwise(const ops::Op& op, std::span<const DType> dtypes, const Att
                 op.decl.name};
 }
 
-// The attributes that calls of this op usually have: its defaults; for a conversion each of the common
-// dtypes.
-std::vector<Attrs> usual_attrs(const ops::Op& op) {
+// The attributes that calls of this op usually have: its defaults; for a conversion each of these dtypes.
+std::vector<Attrs> usual_attrs(const ops::Op& op, std::span<const DType> dtypes) {
   std::vector<Attrs> out(1);
   for (const AttrSpec& spec : op.decl.attrs) {
     if (spec.fallback) continue;
     if (spec.kind != AttrKind::DType) return {};
     std::vector<Attrs> all;
     for (const Attrs& attrs : out)
-      for (DType dtype : kCommon) {
+      for (DType dtype : dtypes) {
         all.push_back(attrs);
         all.back().set(spec.name, dtype);
       }
@@ -151,21 +153,23 @@ void add_broadcasts(const ops::Op& op, const Attrs& attrs, std::span<const DType
 void add_elementwise(const ops::Op& op, const codegen::Target& target, bool whole, Items& items) {
   size_t count = op.decl.operands.size();
   if (count == 0 || count > 3) return;
-  bool scalars = whole && count > 1;
-  for (const Attrs& attrs : usual_attrs(op))
-    for (DType dtype : kCommon) {
+  const bool scalars = whole && count > 1, cheap = op.has(ops::Trait::Cheap);
+  for (DType dtype : whole&& cheap ? std::span<const DType>(kTypes) : kCommon) {
+    const bool common = std::ranges::count(kCommon, dtype) != 0;
+    for (const Attrs& attrs : usual_attrs(op, whole && cheap ? std::span<const DType>(kTypes) : kCommon)) {
       std::vector<std::vector<DType>> choices = {std::vector<DType>(count, dtype)};
       if (count == 3 && dtype != DType::Bool) choices.push_back({DType::Bool, dtype, dtype});
       for (const std::vector<DType>& dtypes : choices) {
         add_elementwise(op, dtypes, attrs, 0, target, items);
-        if (scalars && count == 2 && op.has(ops::Trait::Cheap) && dtype == DType::F32)
+        if (scalars && count == 2 && cheap && dtype == DType::F32)
           add_broadcasts(op, attrs, dtypes, target, items);
-        if (!scalars || (dtype != DType::F32 && !op.has(ops::Trait::Cheap)))
+        if (!scalars || !common || (dtype != DType::F32 && !cheap))
           continue;  // bytes: large code that is called seldom
         for (uint32_t i = 0; i < count; ++i) add_elementwise(op, dtypes, attrs, 1u << i, target, items);
         if (count == 3) add_elementwise(op, dtypes, attrs, 0b110, target, items);
       }
     }
+  }
 }
 
 // How constant weights are packed: one function for weights of all sizes.
@@ -263,7 +267,10 @@ void add_usual(const ops::Op& op, const codegen::Target& target, Items& items) {
     std::vector<Type> types;
     for (const std::string& type : call.operands) types.push_back(Type::parse(type));
     types = with_many_rows(op, std::move(types), call.attrs);
-    add_functions(op, *eager::one_node_graph(op, types, call.attrs, true), target, items);
+    std::vector<eager::Asked> asked;
+    auto graph = eager::one_node_graph(op, types, call.attrs, true, &asked);
+    if (!asked.empty()) graph = eager::one_node_graph(op, types, call.attrs, true, &asked);
+    add_functions(op, *graph, target, items);
   }
 }
 

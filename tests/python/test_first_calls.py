@@ -122,6 +122,67 @@ def test_what_is_usual_compiles_nothing(tmp_path: Path) -> None:
     assert run(program, tmp_path, True) == "0\n"
 
 
+def test_factors_orders_and_places_compile_nothing(tmp_path: Path) -> None:
+    """Of matrices of both precisions and any size; sorts; what is gathered, and what is added at places."""
+    program = """
+        la = ig.linalg
+        def show(*results):
+            for x in results:
+                print(np.asarray(x).tobytes().hex()[:400])
+        for dtype in ("float32", "float64"):
+            for n in (3, 21):
+                x, tall, b = array(n, n, dtype=dtype), array(2 * n, n, dtype=dtype), array(n, 2, dtype=dtype)
+                positive = x @ x.mT + n * ig.eye(n, dtype=x.dtype)
+                show(la.cholesky(positive), la.solve(x, b), la.solve(x, b[:, 0]), la.inv(x), la.det(x), *la.slogdet(x))
+                show(*la.qr(x), *la.qr(tall), *la.svd(x), *la.svd(tall, full_matrices=False), la.svdvals(tall))
+                show(*la.eigh(positive), la.eigvalsh(positive), *la.eig(x))
+                show(la.solve_triangular(positive, b, lower=True))
+            show(ig.sort(x), ig.argsort(x), ig.sort(x[0]), ig.argsort(x[0]))
+        x, y, i, j = array(9, 7), array(5, 7), ig.asarray([3, 1, 3, 8, 0]), ig.asarray([6, 0, 2, 2, 1])
+        words = ig.asarray([[3, 1], [3, 0], [4, 4]])
+        show(ig.take(x, i, axis=0), ig.take(x, j, axis=1), x[i, j], ig.take_along_axis(x, ig.argsort(x), axis=1))
+        show(x.at[i].add(y), x.at[i].set(0.0), x.at[i, j].add(y[:, 0]), x[0].at[j].add(1.0), ig.segment_sum(y, i, 9))
+        show(ig.grad(lambda x: ig.sum(ig.tanh(x[words]) ** 2))(x))
+        labels = ig.asarray([1, 6, 0, 2, 2, 5, 3, 3, 4])
+        show(ig.grad(lambda x: ig.sum(ig.take_along_axis(ig.log_softmax(x), labels[:, None], axis=1)))(x))
+        show(ig.sort(x, axis=0), ig.cumulative_prod(x, axis=1), ig.cumulative_max(x, axis=1))
+        show(ig.searchsorted(ig.sort(x[0]), y[0]), ig.histogram_counts(x[0], ig.asarray([-2.0, -1.0, 0.0, 1.0])))
+        show(ig.random.randint(ig.random.key(1), (9,), 0, 10))
+        for dtype in (ig.float16, ig.bfloat16, ig.uint8, ig.uint32, ig.int32):
+            show(ig.astype(ig.abs(x) * 9, dtype) + ig.astype(ig.abs(x), dtype))
+        show(ig.astype(x, ig.bfloat16) @ ig.astype(x.mT, ig.bfloat16))
+    """
+    same(program, tmp_path)
+    assert run(program + "    print(kernels())\n", tmp_path / ".", True).endswith("\n0\n")
+
+
+def test_spread_operands_are_laid_out(tmp_path: Path) -> None:
+    """Where there is a kernel for arrays of one shape alone: with its bits, of numbers, rows, columns and more axes."""
+    program = """
+        x, y, i = array(9, 7), array(5, 7), ig.asarray(rng.integers(-9, 9, (9, 7)))
+        results = [x[:, None] - y[None], x[:, None, :, None] * y[None, :, None]]
+        results += [i // 3, i % ig.asarray(-4), 7 // (i * 2 + 1)]
+        results += [i[:, :1] == i[0], ig.where(x[:, None] > 0, y[None], 0.5), x[:0, None] - y[None]]
+        results += [ig.astype(i * i, ig.uint8) * 3, ig.equal(x[:, None], y)]
+        for result in results:
+            print(result.shape, result.dtype, np.asarray(result).tobytes().hex())
+    """
+    same(program, tmp_path)
+    assert run(program + "    print(kernels())\n", tmp_path / ".", True).endswith("\n0\n")
+
+
+def test_who_spreads_often_gets_a_kernel(tmp_path: Path) -> None:
+    program = """
+        import time
+        x, y = array(60, 70), array(50, 70)
+        first, start = (x[:, None] - y[None]).numpy(), time.monotonic()
+        while kernels() == 0 and time.monotonic() < start + 60:
+            again = x[:, None] - y[None]
+        print(kernels() > 0, (x[:, None] - y[None]).numpy().tobytes() == first.tobytes())
+    """
+    assert run(program, tmp_path, True, INTAGLIO_OP_BY_OP="1") == "True True\n"
+
+
 def test_twenty_sizes_compile_nothing(tmp_path: Path) -> None:
     program = """
         f, g = ig.jit(mlp), ig.trace(mlp, array(8, 48), dynamic_shapes={"x": {0: ig.Dim("b", 1, 99)}}, lift=False)

@@ -530,6 +530,7 @@ std::vector<Op> binary_ops() {
        .high = 9,
        .jvp = jvp_by_factors<one_factor, minus_trunc>,
        .bounds = bounds_of_remainder}));
+  ops.back().decl.usual = {{{"u64[2]", "u64[2]"}}};  // of random integers
   ops.push_back(binary<real_floor_mod, whole_floor_mod, lower_floor_mod>(
       {.name = "floor_mod",
        .python = "remainder",

@@ -262,9 +262,11 @@ std::vector<Op> cumulative_ops() {
   ops.push_back(cumulative<Kind::Prod>(
       "cumulative_prod", "The products of all elements up to each, along the axis.", DTypeSet::Numeric,
       along("np.multiply.accumulate"), 64, 0.9, 1.1, jvp_cumulative_prod));
+  ops.back().decl.usual = {{{"f32[2, 3]"}, make_attrs({kAxis % 1})}};
   ops.push_back(cumulative<Kind::Max>(
       "cumulative_max", "The largest of all elements up to each, along the axis; NaN from the first one on.",
       DTypeSet::Real, along("np.maximum.accumulate"), 0, -4, 4, jvp_cumulative_max));
+  ops.back().decl.usual = {{{"f32[2, 3]"}, make_attrs({kAxis % 1})}};
   ops.push_back(cumulative<Kind::Min>(
       "cumulative_min", "The smallest of all elements up to each, along the axis; NaN from the first one on.",
       DTypeSet::Real, along("np.minimum.accumulate"), 0, -4, 4, jvp_cumulative_min));

@@ -347,6 +347,7 @@ std::vector<Op> linalg_ops() {
                    {"T[1, 1] {9}", "{}"},
                    {"T[0, 2, 2]", "{}"},
                    {"T[0, 0]", "{}"}},
+       .usual = factors::usual_matrices({"2, 2"}),
        .ulp = 64,
        .complex_ulp = 64},
       infer_cholesky, reference_cholesky, nest_cholesky, jvp_cholesky, tools::not_linear()));
@@ -375,6 +376,7 @@ std::vector<Op> linalg_ops() {
                              {"T[0, 0], T[0, 3]", "{}"}},
                  .bad_samples = {{"f32[2, 2], f32[3, 1]", "{}",
                                   "ShapeError: triangular_solve: the rows of a and of b: 2 and 3 differ"}},
+                 .usual = factors::usual_matrices({"2, 2", "2, 3"}),
                  .ulp = 256,
                  .complex_ulp = 256},
                 infer_solve, reference_solve, nest_solve, jvp_solve, &transpose_solve));
@@ -394,6 +396,7 @@ std::vector<Op> linalg_ops() {
                              {"T[1, 1] {9}", "{}"},
                              {"T[0, 2, 2]", "{}"},
                              {"T[0, 0]", "{}"}},
+                 .usual = factors::usual_matrices({"2, 2"}),
                  .ulp = 256,
                  .complex_ulp = 256},
                 infer_lu, reference_lu, nest_lu, jvp_lu, tools::not_linear()));

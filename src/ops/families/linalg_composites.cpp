@@ -201,6 +201,13 @@ std::vector<Value> power_body(BodyContext& c) {
   }
 }
 
+// Of a matrix, and of a vector.
+std::vector<UsualCall> usual_systems() {
+  std::vector<UsualCall> out = factors::usual_matrices({"2, 2", "2, 3"});
+  for (UsualCall& call : factors::usual_matrices({"2, 2", "2, 1"})) out.push_back(std::move(call));
+  return out;
+}
+
 }  // namespace
 
 std::vector<Op> linalg_composites() {
@@ -229,6 +236,7 @@ std::vector<Op> linalg_composites() {
                    {three + ", T[3, 2]", "{transpose_a = true}"},
                    {two + ", T[2, 2, 3]", "{transpose_a = true}"},
                    {complex_two + ", T[2, 1]", "{transpose_a = true}"}},
+       .usual = usual_systems(),
        .ulp = 1024,
        .complex_ulp = 1024},
       solve_body, infer_system);
@@ -239,6 +247,7 @@ std::vector<Op> linalg_composites() {
        .operands = {{"x", "[..., n, n]."}},
        .numpy = "np.linalg.inv(x.astype('D' if x.dtype.kind == 'c' else float))",
        .samples = square,
+       .usual = factors::usual_matrices({"2, 2"}),
        .ulp = 1024,
        .complex_ulp = 1024},
       inv_body);
@@ -248,6 +257,7 @@ std::vector<Op> linalg_composites() {
        .operands = {{"x", "[..., n, n]."}},
        .numpy = "np.linalg.det(x" + std::string(factors::kWideNumbers) + ")",
        .samples = square,
+       .usual = factors::usual_matrices({"2, 2"}),
        .ulp = 1024,
        .complex_ulp = 1024},
       det_body);
@@ -282,6 +292,7 @@ std::vector<Op> linalg_composites() {
        .results = 2,
        .numpy = "tuple(np.linalg.slogdet(x" + std::string(factors::kWideNumbers) + "))",
        .samples = square,
+       .usual = factors::usual_matrices({"2, 2"}),
        .ulp = 1024,
        .complex_ulp = 1024},
       slogdet_body);

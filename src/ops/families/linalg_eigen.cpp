@@ -236,7 +236,8 @@ std::vector<Op> linalg_eigen() {
            "is positive. NaN where an element is NaN or infinite. Derivatives of the vectors are those of "
            "eigenvalues that differ.",
        .results = 2,
-       .numpy = "none: the order of the values is open; the tests of ig.linalg multiply the factors again"},
+       .numpy = "none: the order of the values is open; the tests of ig.linalg multiply the factors again",
+       .usual = factors::usual_matrices({"2, 2"})},
       infer_eig, reference_eig, nest_eig, jvp_eig));
   ops.push_back(eigen_op(
       {.name = "eigvals",

@@ -232,6 +232,7 @@ std::vector<Op> linalg_orthogonal() {
                    {"T[1, 1] {(-9, 1)}", "{}"},
                    {"T[0, 2, 2]", "{}"},
                    {"T[3, 0]", "{}"}},
+       .usual = factors::usual_matrices({"3, 2"}),
        .ulp = 128,
        .complex_ulp = 128},
       false, infer_qr, reference_qr, nest_qr, jvp_qr));

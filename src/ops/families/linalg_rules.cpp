@@ -3,11 +3,22 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "ops/families/batch_rules.h"
 #include "ops/families/compose.h"
 #include "ops/shape_attrs.h"
 
 namespace ig::ops::factors {
+
+std::vector<UsualCall> usual_matrices(std::initializer_list<std::string_view> sizes, Attrs attrs) {
+  std::vector<UsualCall> out;
+  for (const char* dtype : {"f32", "f64"}) {
+    out.push_back({{}, attrs});
+    for (std::string_view size : sizes) out.back().operands.push_back(fmt::format("{}[{}]", dtype, size));
+  }
+  return out;
+}
 
 void require_matrices(InferContext& c, size_t operand) {
   const Type& x = c.operand(operand);

@@ -15,6 +15,9 @@ namespace ig::ops::factors {
 // What NumPy computes samples in, to stand behind an operand in a declaration's oracle.
 constexpr const char* kWideNumbers = ".astype('D' if x.dtype.kind == 'c' else float)";
 
+// Calls with matrices of these sizes ("2, 3"), of float32 and of float64.
+std::vector<UsualCall> usual_matrices(std::initializer_list<std::string_view> sizes, Attrs attrs = {});
+
 // Matrices of float32, float64, complex64 or complex128 in the last two axes; and square ones.
 void require_matrices(InferContext& c, size_t operand);
 void require_square(InferContext& c, size_t operand);

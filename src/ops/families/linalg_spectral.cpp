@@ -634,6 +634,7 @@ std::vector<Op> linalg_spectral() {
        .numpy = "(lambda w, v: (w, v * np.swapaxes(" + signs_of("np.swapaxes(v, -1, -2)") +
                 ", -1, -2) if v.size else v))(*np.linalg.eigh(" + whole + "))",
        .samples = symmetrics,
+       .usual = factors::usual_matrices({"2, 2"}),
        .ulp = 256,
        .complex_ulp = 512},
       true, infer_eigh, reference_eigh, nest_eigh, jvp_eigh));
@@ -645,6 +646,7 @@ std::vector<Op> linalg_spectral() {
                                .operands = {{"x", "[..., n, n]."}},
                                .numpy = "np.linalg.eigvalsh(" + whole + ")",
                                .samples = symmetrics,
+                               .usual = factors::usual_matrices({"2, 2"}),
                                .ulp = 256,
                                .complex_ulp = 512},
                               true, infer_eigvalsh, reference_eigvalsh, nest_eigvalsh, jvp_eigvalsh));
@@ -664,6 +666,7 @@ std::vector<Op> linalg_spectral() {
        .operands = {{"x", "[..., m, n]."}},
        .numpy = "np.linalg.svd(x" + std::string(factors::kWideNumbers) + ", compute_uv=False)",
        .samples = highs,
+       .usual = factors::usual_matrices({"3, 2"}),
        .ulp = 256,
        .complex_ulp = 512},
       false, infer_svdvals, reference_svdvals, nest_svdvals, jvp_svdvals));
@@ -684,9 +687,12 @@ std::vector<Op> linalg_spectral() {
                 signs_of("np.swapaxes(u, -1, -2)") + ")" + ") if v.size else (u, s, v))(*np.linalg.svd(x" +
                 std::string(factors::kWideNumbers) + ", full_matrices=full_matrices))",
        .samples = highs,
+       .usual = factors::usual_matrices({"3, 2"}),
        .ulp = 256,
        .complex_ulp = 512},
       false, infer_svd, reference_svd, nest_svd, jvp_svd));
+  for (UsualCall& call : factors::usual_matrices({"3, 2"}, make_attrs({kFull % true})))
+    ops.back().decl.usual.push_back(std::move(call));
   ops.back().rules.alone = {"", "svdvals", ""};
   return ops;
 }

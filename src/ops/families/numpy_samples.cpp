@@ -427,6 +427,7 @@ std::vector<Op> numpy_samples() {
                    {"T[0], T[2] {0, 1}", "{}"}},
        .bad_samples = {{"f32[2], f32[3], f32[3]", "{}",
                         "ShapeError: histogram_counts: shapes [2] and [3] differ"}},
+       .usual = {{{"f32[2]", "f32[3]"}}},
        .ulp = 8},
       histogram_body, infer_histogram);
   add({.name = "trapezoid",

@@ -140,7 +140,8 @@ Op searchsorted_op() {
                             "ShapeError: searchsorted: sorted has 0 axes, and values 1"},
                            {"f32[2, 3], f32[3]", "{}",
                             "ShapeError: searchsorted: the leading axes of sorted and of values: 2 and "
-                            "3 differ"}}},
+                            "3 differ"}},
+           .usual = {{{"f32[2]", "f32[3]"}}}},
       .rules = {.infer = infer_search,
                 .reference = reference_search,
                 .lower = LowerRule::of_point(point_search),
@@ -174,7 +175,13 @@ std::vector<Op> order_composites() {
                            .attrs = {kSortAxis, kDescending, kStable},
                            .dtypes = DTypeSet::Real,
                            .numpy = "np.take_along_axis(x, " + order + ", axis) if x.size else x",
-                           .samples = samples},
+                           .samples = samples,
+                           .usual = {{{"f32[2]"}},
+                                     {{"f32[2, 3]"}, make_attrs({kSortAxis % 0})},
+                                     {{"f64[2]"}},
+                                     {{"f64[2, 3]"}},
+                                     {{"i64[2]"}},
+                                     {{"i64[2, 3]"}}}},
                           sort_body, infer_rows));
   ops.push_back(
       composite({.name = "argsort",
@@ -184,7 +191,8 @@ std::vector<Op> order_composites() {
                  .attrs = {kSortAxis, kDescending, kStable},
                  .dtypes = DTypeSet::Real,
                  .numpy = order + " if x.size else np.zeros(x.shape, np.int64)",
-                 .samples = samples},
+                 .samples = samples,
+                 .usual = {{{"f32[2]"}}, {{"f32[2, 3]"}}, {{"f64[2]"}}, {{"f64[2, 3]"}}, {{"i64[2]"}}}},
                 argsort_body, infer_rows));
   ops.push_back(searchsorted_op());
   return ops;

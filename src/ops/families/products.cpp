@@ -208,7 +208,7 @@ std::vector<Op> matmul_composites() {
                     {"T[2, 3], T[4, 5]", "{}", "ShapeError: matmul: shapes [2, 3] and [4, 5] do not fit"}}),
       matmul_body, infer_matmul));
   ops.back().decl.traits |= static_cast<uint32_t>(Trait::Product);
-  for (const char* type : {"f64", "i32", "i64"})
+  for (const char* type : {"f64", "i32", "i64", "bf16"})
     ops.back().decl.usual.push_back({{fmt::format("{}[2, 3]", type), fmt::format("{}[3, 4]", type)}});
   for (const char* batch : {"2", "2, 3"})
     ops.back().decl.usual.push_back(

@@ -395,6 +395,32 @@ bool takes_elements(const Node* node, size_t operand) {
          dims.back().constant() >= kShort;
 }
 
+// Updates of places along the first axis: of numbers, of rows, of rows at places of two axes (a table's, by
+// tokens of several texts); of one place in each row; and of places along two axes.
+std::vector<UsualCall> usual_calls() {
+  struct Call {
+    std::vector<std::string> operands;
+    Ints window, inserted, batch, map;
+    int64_t vector_dim;
+  };
+  const Call calls[] = {
+      {{"f32[2]", "i64[3, 1]", "f32[3]"}, {}, {0}, {}, {0}, 1},
+      {{"f32[2, 3]", "i64[4, 1]", "f32[4, 3]"}, {1}, {0}, {}, {0}, 1},
+      {{"f32[2, 3]", "i64[4, 5, 1]", "f32[4, 5, 3]"}, {2}, {0}, {}, {0}, 2},
+      {{"f32[2, 3]", "i64[2, 1]", "f32[2, 1]"}, {}, {1}, {0}, {1}, 2},
+      {{"f32[5, 3]", "i64[4, 2]", "f32[4]"}, {}, {0, 1}, {}, {0, 1}, 1},
+  };
+  std::vector<UsualCall> out;
+  for (const Call& call : calls)
+    for (const char* update : {"add", "set"})
+      out.push_back(
+          {call.operands,
+           make_attrs({kUpdateWindowDims % call.window, kInsertedDims % call.inserted,
+                       kInputBatchDims % call.batch, kScatterBatchDims % call.batch, kScatterMap % call.map,
+                       kIndexVectorDim % call.vector_dim, kUpdate % std::string(update)})});
+  return out;
+}
+
 Op scatter_op() {
   return {
       .decl =
@@ -452,7 +478,8 @@ Op scatter_op() {
                            {"T[5], i64[3] {0, 0, 0}, T[3, 1]",
                             "{update_window_dims = [], inserted_window_dims = [0], "
                             "scatter_dims_to_operand_dims = [0], index_vector_dim = 1}",
-                            "ValueError: scatter: the shape of the updates has 2 entries, but 1 is needed"}}},
+                            "ValueError: scatter: the shape of the updates has 2 entries, but 1 is needed"}},
+           .usual = usual_calls()},
       .rules = {.infer = infer_scatter,
                 .reference = reference_scatter,
                 .lower = LowerRule::of_update(0, nest_scatter, takes_elements),
