@@ -5,9 +5,10 @@
 // sums run over the taps, then the input features, as in a kernel of the convolution's own: the bits are the
 // same. Of many groups each product would have few columns: grouped_stand_in.h.
 //
-// A fold of windows goes tap by tap; an array is padded by two copies; what is turned over is copied as any
-// view is, and so is a slice whose start is computed. Few elements that are picked out of an array or put
-// into one, and few whole numbers, are as the op's reference says.
+// Places that are told in narrow numbers are converted. A fold of windows goes tap by tap; an array is padded
+// by two copies; what is turned over is copied as any view is, and so is a slice whose start is computed. Few
+// elements that are picked out of an array or put into one, and few whole numbers, are as the op's reference
+// says.
 #include "tensor/eager_stand_ins.h"
 
 #include <algorithm>
@@ -434,6 +435,11 @@ std::optional<Tensor> by_reference(const ops::Op& op, std::span<const Tensor> op
   return Tensor::from(ops::evaluate(op, attrs, literals)[0]);
 }
 
+// Whether it looks places up that are told in another type than kernels at hand take them in.
+bool finds_places(const Attrs& attrs, DType places) {
+  return attrs.find(ops::kIndexVectorDim.name) && is_integer(places) && places != DType::I64 &&
+         places != DType::U64;
+}
 bool pads(const Attrs& attrs) { return attrs.find(ops::kPadInterior.name) != nullptr; }
 bool convolves(const Attrs& attrs) { return attrs.find(ops::kConvLayout.name) != nullptr; }
 bool turns(const Attrs& attrs) { return attrs.find(ops::kPermutation.name) != nullptr; }
@@ -446,6 +452,7 @@ bool has_stand_in(const Node* node) {
           moves_or_counts(ops::op_of(node), node->attrs(), node->result()->type())) ||
          turns(node->attrs()) || convolves(node->attrs()) || multiplies(node->attrs()) ||
          pads(node->attrs()) ||
+         (node->operands().size() > 1 && finds_places(node->attrs(), node->operand(1)->type().dtype)) ||
          (node->operands().size() == 1 &&
           ops::window_fold(ops::op_of(node), node->operand(0)->type().dtype).has_value());
 }
@@ -472,6 +479,15 @@ std::optional<Tensor> run_stand_in(const ops::Op& op, std::span<const Tensor> op
   if (places(op))
     return assign_strided(operands[0], piece_of(operands[0], operands[1].shape(), operands.subspan(2)),
                           operands[1]);
+  if (operands.size() > 1 && finds_places(attrs, operands[1].dtype())) {
+    static const ops::Op& convert = ops::get("convert");
+    const auto places = run_at_hand(convert, operands.subspan(1, 1), make_attrs({ops::kDType % DType::I64}));
+    std::vector<Tensor> wide(operands.begin(), operands.end());
+    if (!places) return std::nullopt;
+    wide[1] = (*places)[0];
+    const auto out = run_at_hand(op, wide, attrs);
+    return out ? std::optional((*out)[0]) : std::nullopt;
+  }
   if (pads(attrs)) return padded(operands[0], operands[1], attrs, result);
   if (multiplies(attrs)) return product(operands, attrs, result);
   if (convolves(attrs)) return convolve(operands, attrs, result);

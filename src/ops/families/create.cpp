@@ -196,7 +196,9 @@ std::vector<Op> create_ops() {
                          {"", "{shape = <0, 2>, axis = 1, dtype = i64}"},
                          {"", "{shape = <70>, axis = 0, dtype = bf16}"}},
              .bad_samples = {{"", "{shape = <2>, axis = 1, dtype = i32}",
-                              "IndexError: iota: axis 1 is out of range for rank 1"}}},
+                              "IndexError: iota: axis 1 is out of range for rank 1"}},
+             .usual = {{{}, make_attrs({kShape % Dims{2, 3}, kAxis % 0, kDType % DType::I64})},
+                       {{}, make_attrs({kShape % Dims{2, 3}, kAxis % 1, kDType % DType::I64})}}},
             infer_iota, reference_iota, point_iota, no_rule("it is as simple as can be"), bounds_of_iota);
   primitive({.name = "dimension_size",
              .doc = "A size as a number: what it is at run time.",

@@ -330,6 +330,18 @@ Op primitive(OpDecl decl, InferFn infer, ReferenceFn reference, NestFn nest, Jvp
   return factorisation(std::move(decl), true, infer, reference, nest, jvp, std::move(transpose));
 }
 
+// Of either triangle, of several columns and of one, and of the matrix turned over: as gradients solve.
+std::vector<UsualCall> usual_triangles() {
+  std::vector<UsualCall> out;
+  for (bool lower : {true, false})
+    for (bool transposed : {false, true})
+      for (const char* columns : {"2, 3", "2, 1"})
+        for (UsualCall& call : factors::usual_matrices(
+                 {"2, 2", columns}, make_attrs({kLowerTriangle % lower, factors::kTransposed % transposed})))
+          out.push_back(std::move(call));
+  return out;
+}
+
 }  // namespace
 
 std::vector<Op> linalg_ops() {
@@ -347,7 +359,7 @@ std::vector<Op> linalg_ops() {
                    {"T[1, 1] {9}", "{}"},
                    {"T[0, 2, 2]", "{}"},
                    {"T[0, 0]", "{}"}},
-       .usual = factors::usual_matrices({"2, 2"}),
+       .usual = factors::usual_batches({"2, 2"}),
        .ulp = 64,
        .complex_ulp = 64},
       infer_cholesky, reference_cholesky, nest_cholesky, jvp_cholesky, tools::not_linear()));
@@ -376,7 +388,7 @@ std::vector<Op> linalg_ops() {
                              {"T[0, 0], T[0, 3]", "{}"}},
                  .bad_samples = {{"f32[2, 2], f32[3, 1]", "{}",
                                   "ShapeError: triangular_solve: the rows of a and of b: 2 and 3 differ"}},
-                 .usual = factors::usual_matrices({"2, 2", "2, 3"}),
+                 .usual = usual_triangles(),
                  .ulp = 256,
                  .complex_ulp = 256},
                 infer_solve, reference_solve, nest_solve, jvp_solve, &transpose_solve));

@@ -201,10 +201,14 @@ std::vector<Value> power_body(BodyContext& c) {
   }
 }
 
-// Of a matrix, and of a vector.
+// Of a matrix, and of a vector; turned over, as gradients have them.
 std::vector<UsualCall> usual_systems() {
-  std::vector<UsualCall> out = factors::usual_matrices({"2, 2", "2, 3"});
-  for (UsualCall& call : factors::usual_matrices({"2, 2", "2, 1"})) out.push_back(std::move(call));
+  std::vector<UsualCall> out = factors::usual_batches({"2, 2", "2, 3"});
+  for (bool transposed : {false, true})
+    for (const char* columns : {"2, 3", "2, 1"})
+      for (UsualCall& call :
+           factors::usual_matrices({"2, 2", columns}, make_attrs({factors::kTransposed % transposed})))
+        out.push_back(std::move(call));
   return out;
 }
 
@@ -247,7 +251,7 @@ std::vector<Op> linalg_composites() {
        .operands = {{"x", "[..., n, n]."}},
        .numpy = "np.linalg.inv(x.astype('D' if x.dtype.kind == 'c' else float))",
        .samples = square,
-       .usual = factors::usual_matrices({"2, 2"}),
+       .usual = factors::usual_batches({"2, 2"}),
        .ulp = 1024,
        .complex_ulp = 1024},
       inv_body);
@@ -257,7 +261,7 @@ std::vector<Op> linalg_composites() {
        .operands = {{"x", "[..., n, n]."}},
        .numpy = "np.linalg.det(x" + std::string(factors::kWideNumbers) + ")",
        .samples = square,
-       .usual = factors::usual_matrices({"2, 2"}),
+       .usual = factors::usual_batches({"2, 2"}),
        .ulp = 1024,
        .complex_ulp = 1024},
       det_body);

@@ -20,6 +20,13 @@ std::vector<UsualCall> usual_matrices(std::initializer_list<std::string_view> si
   return out;
 }
 
+std::vector<UsualCall> usual_batches(std::initializer_list<std::string_view> sizes) {
+  std::vector<UsualCall> out = usual_matrices(sizes);
+  out.push_back({});
+  for (std::string_view size : sizes) out.back().operands.push_back(fmt::format("f32[5, {}]", size));
+  return out;
+}
+
 void require_matrices(InferContext& c, size_t operand) {
   const Type& x = c.operand(operand);
   c.require_dtype(operand, DTypeSet::FloatComplex);

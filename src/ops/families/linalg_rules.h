@@ -17,6 +17,8 @@ constexpr const char* kWideNumbers = ".astype('D' if x.dtype.kind == 'c' else fl
 
 // Calls with matrices of these sizes ("2, 3"), of float32 and of float64.
 std::vector<UsualCall> usual_matrices(std::initializer_list<std::string_view> sizes, Attrs attrs = {});
+// And with many of them, of float32.
+std::vector<UsualCall> usual_batches(std::initializer_list<std::string_view> sizes);
 
 // Matrices of float32, float64, complex64 or complex128 in the last two axes; and square ones.
 void require_matrices(InferContext& c, size_t operand);

@@ -141,7 +141,8 @@ Op searchsorted_op() {
                            {"f32[2, 3], f32[3]", "{}",
                             "ShapeError: searchsorted: the leading axes of sorted and of values: 2 and "
                             "3 differ"}},
-           .usual = {{{"f32[2]", "f32[3]"}}}},
+           .usual = {{{"f32[2]", "f32[3]"}},
+                     {{"f32[2]", "f32[3]"}, make_attrs({kSide % std::string("right")})}}},
       .rules = {.infer = infer_search,
                 .reference = reference_search,
                 .lower = LowerRule::of_point(point_search),
