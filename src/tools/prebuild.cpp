@@ -29,10 +29,10 @@ namespace {
 
 using namespace ig;
 
-// Types that programs compute with, and those that they mostly store, which come last.
-constexpr DType kTypes[] = {DType::F32, DType::F64,  DType::I64, DType::I32, DType::Bool,
-                            DType::F16, DType::BF16, DType::U8,  DType::U32, DType::U64};
-constexpr std::span<const DType> kCommon(kTypes, 5), kStored(kTypes + 5, 5);
+// Types whose kernels are at hand; those that most programs compute with come first.
+constexpr DType kTypes[] = {DType::F32,  DType::F64, DType::I64, DType::I32, DType::Bool, DType::F16,
+                            DType::BF16, DType::U8,  DType::U32, DType::U64, DType::C64,  DType::C128};
+constexpr std::span<const DType> kCommon(kTypes, 5);
 
 // A kernel to make: under a key, and of an element-wise op with all that a direct call needs.
 struct Item {

@@ -159,6 +159,8 @@ def test_factors_orders_and_places_compile_nothing(tmp_path: Path) -> None:
         show(ig.random.randint(ig.random.key(1), (9,), 0, 10))
         for dtype in (ig.float16, ig.bfloat16, ig.uint8, ig.uint32, ig.int32):
             show(ig.astype(ig.abs(x) * 9, dtype) + ig.astype(ig.abs(x), dtype))
+        for z in (ig.astype(x, ig.complex64) * 2j + x, ig.astype(x, ig.complex128) - 1j):
+            show(z * z, z + z, abs(z), ig.conj(z), ig.real(z), ig.imag(z), z == z)
         show(ig.astype(x, ig.bfloat16) @ ig.astype(x.mT, ig.bfloat16))
     """
     same(program, tmp_path)
