@@ -173,4 +173,21 @@ std::vector<int64_t> cuts_of_rows(const GroupEmitter& emit, const Dims& kept, co
   return if_several(turns_of_columns(emit, kept.back(), values, indices), kept.back());
 }
 
+std::vector<int64_t> cuts_of_outer(const GroupEmitter& emit, const Dims& dims, int axes) {
+  constexpr size_t kMost = 6;  // times the code of a row
+  const Dims outer(dims.begin(), dims.end() - axes), row(dims.end() - axes, dims.end());
+  const Dim rows = product(outer);
+  if (!rows.is_constant() || rows.constant() < 2 || !any_turns(emit.region) ||
+      elements_are_dear(emit.region, dims))
+    return {};
+  auto indices = [&](GroupEmitter& draft, loop::Expr at) {
+    GroupEmitter::Index index = draft.split(at, outer);
+    for (loop::Expr e : draft.split(draft.build.block(), row)) index.push_back(e);
+    return std::vector<GroupEmitter::Index>{index};
+  };
+  std::vector<int64_t> cuts = if_several(turns_of_columns(emit, rows, emit.region.results(), indices), rows);
+  if (cuts.size() > kMost + 1) cuts.clear();
+  return cuts;
+}
+
 }  // namespace ig::codegen

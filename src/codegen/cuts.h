@@ -23,4 +23,9 @@ std::vector<int64_t> cuts_of_folds(const GroupEmitter& emit, const Dims& domain,
 // Of the last axis that is not folded, where short rows are folded side by side along it.
 std::vector<int64_t> cuts_of_rows(const GroupEmitter& emit, const Dims& kept, const Dims& folded);
 
+// Of a walk's rows, of so many last axes each: where an op takes another way along the axes in front (the
+// border of what was padded along the first axis). None where elements take long: that a mask is asked does
+// not show then, and code for each part does.
+std::vector<int64_t> cuts_of_outer(const GroupEmitter& emit, const Dims& dims, int axes);
+
 }  // namespace ig::codegen

@@ -302,17 +302,24 @@ void lower_tiles(GroupEmitter& emit, Kernel& kernel, const Dims& dims, const ops
 }
 
 // Rows of so many elements each in blocks of about so many elements.
+// `parts` (cuts_of_outer): of the rows, each of which has code of its own.
 void walk_whole_rows(GroupEmitter& emit, Kernel& kernel, const Dim& rows, const Dim& length, int64_t elements,
-                     const std::function<void(loop::Expr row)>& walk) {
+                     const std::function<void(loop::Expr row)>& walk,
+                     const std::vector<int64_t>& parts = {}) {
   const Dim rows_a_block = max(Dim(int64_t{1}), floordiv(Dim(elements), max(length, Dim(int64_t{1}))));
   kernel.blocks = ceildiv(rows, rows_a_block);
   loop::Expr per_block = emit.size(rows_a_block), begin = emit.build.block() * per_block;
-  emit.serial(begin, loop::lesser(begin + per_block, emit.size(rows)), walk);
+  const loop::Expr end = loop::lesser(begin + per_block, emit.size(rows));
+  if (parts.empty()) return emit.serial(begin, end, walk);
+  for (size_t part = 0; part + 1 < parts.size(); ++part)
+    emit.serial(loop::greater(begin, emit.build.index(parts[part])),
+                loop::lesser(end, emit.build.index(parts[part + 1])), walk);
 }
 
 // Rows of so many elements each in blocks: parts of about so many elements of one row, or some whole rows.
 void walk_rows(GroupEmitter& emit, Kernel& kernel, const Dim& rows, const Dim& length, int64_t part,
-               const std::function<void(loop::Expr row, loop::Expr begin, loop::Expr end)>& walk) {
+               const std::function<void(loop::Expr row, loop::Expr begin, loop::Expr end)>& walk,
+               const std::vector<int64_t>& parts = {}) {
   loop::Builder& build = emit.build;
   loop::Expr n = emit.size(length);
   if (rows == Dim(int64_t{1}) || (length.is_constant() && length.constant() > 2 * part)) {
@@ -321,7 +328,8 @@ void walk_rows(GroupEmitter& emit, Kernel& kernel, const Dim& rows, const Dim& l
     loop::Expr of_row = emit.size(parts), begin = build.let(build.block() % of_row * part);
     return walk(build.let(build.block() / of_row), begin, build.let(loop::lesser(begin + part, n)));
   }
-  walk_whole_rows(emit, kernel, rows, length, part, [&](loop::Expr row) { walk(row, build.index(0), n); });
+  walk_whole_rows(
+      emit, kernel, rows, length, part, [&](loop::Expr row) { walk(row, build.index(0), n); }, parts);
 }
 
 // A row part by part: what is too short for vectors is walked element by element.
@@ -407,11 +415,13 @@ void lower_short_rows(GroupEmitter& emit, Kernel& kernel, const Dims& dims, cons
   if (rows.axes() == 2 && turns_short_rows(emit.region, dims))
     return lower_turned_rows(emit, kernel, dims, cut, rows, element);
   const int64_t part = std::max<int64_t>(1, cut.elements / rows.turn()) * rows.turn();
-  walk_rows(emit, kernel, product(outer), length, part,
-            [&](loop::Expr row, loop::Expr begin, loop::Expr end) {
-              const GroupEmitter::Index index = emit.split(row, outer);
-              rows.walk(begin, end, [&](loop::Expr j) { element(index, row, j); });
-            });
+  walk_rows(
+      emit, kernel, product(outer), length, part,
+      [&](loop::Expr row, loop::Expr begin, loop::Expr end) {
+        const GroupEmitter::Index index = emit.split(row, outer);
+        rows.walk(begin, end, [&](loop::Expr j) { element(index, row, j); });
+      },
+      cuts_of_outer(emit, dims, rows.axes()));
 }
 
 // Whether rows of few elements are taken at places that are known when the kernel runs.
@@ -595,23 +605,26 @@ void lower_loop(GroupEmitter& emit, Kernel& kernel) {
     loop::Expr n = emit.size(columns);
     const int lanes = lanes_for(emit.target, widest, columns);
     const bool by_lines = !elements_are_dear(region, shape);
-    walk_whole_rows(emit, kernel, rows, columns, cut.elements, [&](loop::Expr row) {
-      std::vector<loop::Expr> outer_index = emit.split(row, outer);
-      auto element = [&](loop::Expr column) {
-        std::vector<loop::Expr> index = outer_index;
-        if (!dims.empty()) index.push_back(column);
-        body(row * n + column, index);
-      };
-      if (cuts.empty())
-        return emit.vector_row(row * n, columns, lanes, by_lines, [&](loop::Expr column, bool begins) {
-          at_line = begins;
-          element(column);
-        });
-      at_line = false;
-      walk_parts(emit, cuts, lanes, element, [&](loop::Expr from, loop::Expr to, int64_t part) {
-        emit.vector(from, to, lanes_for(emit.target, widest, Dim(part)), element);
-      });
-    });
+    walk_whole_rows(
+        emit, kernel, rows, columns, cut.elements,
+        [&](loop::Expr row) {
+          std::vector<loop::Expr> outer_index = emit.split(row, outer);
+          auto element = [&](loop::Expr column) {
+            std::vector<loop::Expr> index = outer_index;
+            if (!dims.empty()) index.push_back(column);
+            body(row * n + column, index);
+          };
+          if (cuts.empty())
+            return emit.vector_row(row * n, columns, lanes, by_lines, [&](loop::Expr column, bool begins) {
+              at_line = begins;
+              element(column);
+            });
+          at_line = false;
+          walk_parts(emit, cuts, lanes, element, [&](loop::Expr from, loop::Expr to, int64_t part) {
+            emit.vector(from, to, lanes_for(emit.target, widest, Dim(part)), element);
+          });
+        },
+        heavy || dims.empty() ? std::vector<int64_t>() : cuts_of_outer(emit, dims, 1));
   }
   for (size_t r = 0; r < region.results().size(); ++r)
     for (size_t a = 0; a < region.args().size(); ++a) {
